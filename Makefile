@@ -1,0 +1,42 @@
+# Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
+.DEFAULT_GOAL := help
+.PHONY: help deps deps-dev build demo test bench lint format synth clean
+JOBS ?= $(shell nproc)
+PRESET ?= release
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+deps: ## install what building and testing need
+	@scripts/deps
+
+deps-dev: ## and what linting and synthesis need
+	@scripts/deps dev
+
+build: deps ## build everything into build/release
+	@cmake --preset $(PRESET) --log-level=WARNING
+	@cmake --build --preset $(PRESET) -j $(JOBS)
+
+demo: deps ## compact a real LevelDB database with the unit in simulation
+	@scripts/demo
+
+test: build ## build and run every test
+	@ctest --test-dir build/$(PRESET) -j $(JOBS) --output-on-failure --no-tests=error \
+	  --output-junit ctest.xml
+
+bench: ## build and run the benchmarks
+	@bench/fetch_rocksdb || echo "No RocksDB to compare with"
+	@$(MAKE) --no-print-directory build
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target bench
+
+lint: deps-dev ## formatting, static checks of C++ and RTL, layers, tidiness
+	@scripts/lint
+
+format: deps-dev ## put the C++ sources in their format
+	@git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cc' | xargs -0 clang-format-14 -i
+
+synth: deps-dev build ## LUT, FF and BRAM counts of the named configurations
+	@build/venv/bin/python hw/syn/synth.py
+
+clean: ## remove what was built; what was fetched stays
+	@find build -mindepth 1 -maxdepth 1 ! -name venv ! -name rocksdb -exec rm -rf {} +

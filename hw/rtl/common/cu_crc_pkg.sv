@@ -1,0 +1,50 @@
+// CRC32C as linear maps over GF(2), for datapaths of any width.
+//
+// State convention: `s` is the running remainder in reflected form, all ones before a message and
+// inverted after it. Data bit n (byte n/8, least significant bit first) meets state bit 0 after n
+// single-bit steps, so a whole word is one matrix: next = M * (word XOR state in its low 32 bits).
+
+package cu_crc_pkg;
+
+  localparam logic [31:0] Polynomial = 32'h82f6_3b78;
+
+  // Masks of the word bits that each next-state bit is the parity of, for words up to 64 bytes.
+  typedef logic [31:0][511:0] step_masks_t;
+  // Masks of the state bits that each unwound-state bit is the parity of.
+  typedef logic [31:0][31:0] unwind_masks_t;
+
+  function automatic logic [31:0] step_bit(logic [31:0] s);
+    return (s >> 1) ^ (s[0] ? Polynomial : 32'h0);
+  endfunction
+
+  // The state before one zero bit was taken in.
+  function automatic logic [31:0] unstep_bit(logic [31:0] s);
+    return s[31] ? (((s ^ Polynomial) << 1) | 32'h1) : (s << 1);
+  endfunction
+
+  function automatic step_masks_t step_masks(int unsigned bytes);
+    step_masks_t masks = '0;
+    logic [31:0] column = Polynomial;  // what the word's last bit contributes
+    for (int n = int'(8 * bytes) - 1; n >= 0; n--) begin
+      for (int i = 0; i < 32; i++) masks[i][n] = column[i];
+      column = step_bit(column);
+    end
+    return masks;
+  endfunction
+
+  function automatic unwind_masks_t unwind_masks(int unsigned bytes);
+    unwind_masks_t masks = '0;
+    for (int j = 0; j < 32; j++) begin
+      logic [31:0] column = 32'h1 << j;
+      for (int n = 0; n < int'(8 * bytes); n++) column = unstep_bit(column);
+      for (int i = 0; i < 32; i++) masks[i][j] = column[i];
+    end
+    return masks;
+  endfunction
+
+  // LevelDB's masking of stored CRCs.
+  function automatic logic [31:0] mask_crc(logic [31:0] crc);
+    return {crc[14:0], crc[31:15]} + 32'ha282_ead8;
+  endfunction
+
+endpackage

@@ -1,0 +1,23 @@
+// The CRC32C state after one whole word of Bytes bytes. Combinational. Bytes before the first or
+// after the last byte of a message must be zero: leading ones do not matter while the state is
+// zero, trailing ones are taken back by cu_crc_unwind. A message therefore starts from state zero,
+// with its first four bytes inverted in place of the all-ones state.
+
+module cu_crc_step #(
+  parameter int unsigned Bytes = 8  // 4 to 64
+) (
+  input  logic [31:0]        state_i,
+  input  logic [Bytes*8-1:0] word_i,
+  output logic [31:0]        state_o
+);
+  import cu_crc_pkg::*;
+
+  localparam step_masks_t Masks = step_masks(Bytes);
+
+  logic [Bytes*8-1:0] mixed;
+  always_comb begin
+    mixed = word_i;
+    mixed[31:0] = mixed[31:0] ^ state_i;
+    for (int i = 0; i < 32; i++) state_o[i] = ^(mixed & Masks[i][Bytes*8-1:0]);
+  end
+endmodule

@@ -1,0 +1,40 @@
+// Counts the free places of a FIFO that is filled through a pipeline: a place is taken when the
+// pipeline is entered and given back when the FIFO is read, so that it never overflows.
+
+module cu_credit #(
+  parameter int unsigned Depth = 8  // of the FIFO
+) (
+  input  logic clk_i,
+  input  logic rst_ni,  // synchronous
+
+  input  logic take_i,  // only while avail_o
+  input  logic give_i,
+  output logic avail_o,
+  output logic all_o    // every place is free
+);
+  localparam int unsigned CountBits = $clog2(Depth + 1);
+
+  logic [CountBits-1:0] free_q, free_d;
+  logic avail_q, all_q;
+
+  assign free_d  = free_q + CountBits'(give_i) - CountBits'(take_i);
+  assign avail_o = avail_q;
+  assign all_o   = all_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      free_q  <= CountBits'(Depth);
+      avail_q <= 1'b1;
+      all_q   <= 1'b1;
+    end else begin
+      free_q  <= free_d;
+      avail_q <= free_d != '0;
+      all_q   <= free_d == CountBits'(Depth);
+    end
+  end
+
+`ifndef SYNTHESIS
+  a_take : assert property (@(posedge clk_i) disable iff (!rst_ni) take_i |-> avail_q);
+  a_give : assert property (@(posedge clk_i) disable iff (!rst_ni) give_i |-> !all_q);
+`endif
+endmodule

@@ -1,0 +1,77 @@
+// First-word-fall-through FIFO on block RAM, for larger depths. The RAM's synchronous read
+// register is the output, so a word written in one cycle can be read two cycles later. Full
+// throughput; Depth counts the word in the output register.
+
+module cu_ram_fifo #(
+  parameter int unsigned Width = 64,
+  parameter int unsigned Depth = 64,  // 4 or more
+  localparam int unsigned CountBits = $clog2(Depth + 1)
+) (
+  input  logic                 clk_i,
+  input  logic                 rst_ni,  // synchronous
+
+  input  logic                 wvalid_i,
+  output logic                 wready_o,
+  input  logic [Width-1:0]     wdata_i,
+
+  output logic                 rvalid_o,
+  input  logic                 rready_i,
+  output logic [Width-1:0]     rdata_o,
+
+  output logic [CountBits-1:0] count_o
+);
+  if (Depth < 4) begin : g_check
+    $fatal(1, "cu_ram_fifo: Depth must be 4 or more");
+  end
+
+  localparam int unsigned PtrBits = $clog2(Depth);
+  localparam logic [PtrBits-1:0] LastSlot = PtrBits'(Depth - 1);
+
+  (* ram_style = "block" *) logic [Width-1:0] mem[Depth];
+  logic [Width-1:0] rdata_q;
+  logic [PtrBits-1:0] wptr_q, rptr_q;
+  logic [CountBits-1:0] count_q, stored_q;  // all words; words not yet in the output register
+  logic full_q, stored_any_q, rvalid_q;
+
+  wire push = wvalid_i & wready_o;
+  wire pop = rvalid_o & rready_i;
+  wire load = stored_any_q & (~rvalid_q | rready_i);
+
+  assign wready_o = ~full_q;
+  assign rvalid_o = rvalid_q;
+  assign rdata_o  = rdata_q;
+  assign count_o  = count_q;
+
+  logic [CountBits-1:0] count_d, stored_d;
+  assign count_d  = count_q + CountBits'(push) - CountBits'(pop);
+  assign stored_d = stored_q + CountBits'(push) - CountBits'(load);
+
+  always_ff @(posedge clk_i) begin
+    if (push) mem[wptr_q] <= wdata_i;
+    if (load) rdata_q <= mem[rptr_q];
+    if (!rst_ni) begin
+      wptr_q       <= '0;
+      rptr_q       <= '0;
+      count_q      <= '0;
+      stored_q     <= '0;
+      full_q       <= 1'b0;
+      stored_any_q <= 1'b0;
+      rvalid_q     <= 1'b0;
+    end else begin
+      if (push) wptr_q <= (wptr_q == LastSlot) ? '0 : wptr_q + 1'b1;
+      if (load) rptr_q <= (rptr_q == LastSlot) ? '0 : rptr_q + 1'b1;
+      count_q      <= count_d;
+      stored_q     <= stored_d;
+      full_q       <= count_d == CountBits'(Depth);
+      stored_any_q <= stored_d != '0;
+      if (load) rvalid_q <= 1'b1;
+      else if (pop) rvalid_q <= 1'b0;
+    end
+  end
+
+`ifndef SYNTHESIS
+  a_depth : assert property (@(posedge clk_i) disable iff (!rst_ni) count_q <= CountBits'(Depth));
+  a_stored : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      count_q == stored_q + CountBits'(rvalid_q));
+`endif
+endmodule

@@ -1,0 +1,125 @@
+// Cuts the bus beats of consecutive blocks into chunks of V bytes, leaves out those before a
+// block's first byte and after its last, and picks the block's last nine bytes on the way: number
+// of restarts, compression type and stored CRC. They are known by the time that the block's last
+// chunk is.
+
+module cu_block_chunks #(
+  parameter int unsigned ValueBytes = 8,   // V
+  parameter int unsigned BusBytes   = 64,  // W >= V
+  parameter int unsigned Tails      = 8,   // blocks whose tails can wait
+  localparam int unsigned PosBits   = $clog2(ValueBytes),
+  localparam int unsigned LaneBits  = $clog2(BusBytes)
+) (
+  input  logic                    clk_i,
+  input  logic                    rst_ni,
+
+  // One per block, in the order of the beats: lane of its first byte, and bytes, trailer counted.
+  input  logic                    block_valid_i,
+  output logic                    block_ready_o,
+  input  logic [LaneBits-1:0]     block_lane_i,
+  input  logic [31:0]             block_bytes_i,
+
+  input  logic                    beat_valid_i,
+  output logic                    beat_ready_o,
+  input  logic [BusBytes*8-1:0]   beat_data_i,
+
+  output logic                    chunk_valid_o,
+  input  logic                    chunk_ready_i,
+  output logic [ValueBytes*8-1:0] chunk_data_o,
+  output logic                    chunk_first_o,  // of its block
+  output logic                    chunk_last_o,   // of its block
+  output logic [PosBits-1:0]      chunk_lane_o,   // of the block's first byte, if first
+
+  output logic                    tail_valid_o,
+  input  logic                    tail_ready_i,
+  output logic [71:0]             tail_o
+);
+  localparam int unsigned V = ValueBytes;
+  localparam int unsigned Chunks = BusBytes / V;  // per beat
+  localparam int unsigned IndexBits = (Chunks > 1) ? $clog2(Chunks) : 1;
+  localparam int unsigned LeftBits = 33 - PosBits;
+
+  if (V < 8 || BusBytes < V || BusBytes % V != 0) begin : g_check
+    $fatal(1, "cu_block_chunks: BusBytes must be a multiple of ValueBytes");
+  end
+
+  logic busy_q, first_q;
+  logic [IndexBits-1:0] index_q, first_index;
+  logic [LeftBits-1:0] left_q;  // chunks, less one
+  logic [PosBits-1:0] lane_q, end_q;  // of the block's first and last byte
+  logic chunk_valid_q, chunk_first_q, chunk_last_q;
+  logic [V*8-1:0] chunk_q, picked;
+  logic [PosBits-1:0] chunk_lane_q, chunk_end_q;
+  logic [63:0] before_q;  // the last eight bytes of the chunk before
+  logic tail_ready;
+
+  wire taken = chunk_valid_o & chunk_ready_i;
+  wire load = busy_q & beat_valid_i & (~chunk_valid_q | taken);
+  wire last = left_q == '0;
+
+  if (Chunks > 1) begin : g_pick
+    assign first_index  = block_lane_i[LaneBits-1:PosBits];
+    assign picked       = beat_data_i[index_q*V*8+:V*8];
+    assign beat_ready_o = load & (last | (index_q == IndexBits'(Chunks - 1)));
+  end else begin : g_whole
+    assign first_index  = '0;
+    assign picked       = beat_data_i;
+    assign beat_ready_o = load;
+  end
+
+  logic [32:0] last_byte;  // counted from lane 0 of the block's first chunk
+  assign last_byte = {1'b0, block_bytes_i} + 33'(block_lane_i[PosBits-1:0]) - 33'd1;
+
+  assign block_ready_o = ~busy_q | (load & last);
+  assign chunk_valid_o = chunk_valid_q & (~chunk_last_q | tail_ready);
+  assign chunk_data_o  = chunk_q;
+  assign chunk_first_o = chunk_first_q;
+  assign chunk_last_o  = chunk_last_q;
+  assign chunk_lane_o  = chunk_lane_q;
+
+  always_ff @(posedge clk_i) begin
+    if (load) begin
+      chunk_q       <= picked;
+      chunk_first_q <= first_q;
+      chunk_last_q  <= last;
+      chunk_lane_q  <= lane_q;
+      chunk_end_q   <= end_q;
+      index_q       <= index_q + 1'b1;
+      left_q        <= left_q - 1'b1;
+      first_q       <= 1'b0;
+    end
+    if (block_valid_i && block_ready_o) begin
+      index_q <= first_index;
+      left_q  <= last_byte[32:PosBits];
+      end_q   <= last_byte[PosBits-1:0];
+      lane_q  <= block_lane_i[PosBits-1:0];
+      first_q <= 1'b1;
+    end
+    if (taken) before_q <= chunk_q[V*8-1-:64];
+    if (!rst_ni) begin
+      busy_q        <= 1'b0;
+      chunk_valid_q <= 1'b0;
+    end else begin
+      if (block_ready_o) busy_q <= block_valid_i;
+      if (load) chunk_valid_q <= 1'b1;
+      else if (taken) chunk_valid_q <= 1'b0;
+    end
+  end
+
+  logic [V*8+63:0] around;
+  logic [$clog2(Tails+1)-1:0] unused_tails;
+  assign around = {chunk_q, before_q};
+
+  cu_fifo #(.Width(72), .Depth(Tails)) u_tails (
+    .clk_i, .rst_ni,
+    .wvalid_i(taken & chunk_last_q), .wready_o(tail_ready),
+    .wdata_i(around[{1'b0, chunk_end_q} * 8+:72]),
+    .rvalid_o(tail_valid_o), .rready_i(tail_ready_i), .rdata_o(tail_o),
+    .count_o(unused_tails)
+  );
+
+`ifndef SYNTHESIS
+  a_bytes : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      block_valid_i |-> block_bytes_i != 0);
+`endif
+endmodule

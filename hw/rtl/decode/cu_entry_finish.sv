@@ -1,0 +1,287 @@
+// Makes records of the parser's events: expands keys by what they share with the key before, checks
+// their order and type, and sends user keys, values, record info and hashes on their way. A pipeline
+// of three registers without back-pressure; the parser has taken a place for all that leaves it.
+//
+//   s1: shared lanes from the key before (kept as beats of V bytes of the internal key)
+//   s2: beat against beat of the key before; trailer; word fold of the hash
+//   s3: verdict on the key; everything leaves from here
+//
+// The last beat of a user key waits for the trailer, which may stand in one beat more; a key is
+// complete, and so emitted, only with it. The first fault silences everything behind it.
+
+module cu_entry_finish
+  import sluice_abi_pkg::*;
+#(
+  parameter int unsigned ValueBytes  = 8,
+  parameter int unsigned MaxKeyBytes = 1024,
+  localparam int unsigned SpanBits = $clog2(ValueBytes) + 1
+) (
+  input  logic                    clk_i,
+  input  logic                    rst_ni,
+  input  logic                    silent_i,  // a fault was found elsewhere; level
+
+  // Events: see cu_entry_parser.
+  input  logic                    ev_key_i,
+  input  logic                    ev_value_i,
+  input  logic                    ev_fault_i,
+  input  logic                    ev_end_i,
+  input  logic                    ev_eos_i,
+  input  logic [ValueBytes*8-1:0] ev_data_i,
+  input  logic [SpanBits-1:0]     ev_bytes_i,
+  input  logic                    ev_first_i,
+  input  logic                    ev_last_i,
+  input  logic [SpanBits-1:0]     ev_shared_i,
+  input  logic [SpanBits-1:0]     ev_span_i,
+  input  logic                    ev_user_i,
+  input  logic                    ev_user_last_i,
+  input  logic [15:0]             ev_user_bytes_i,
+  input  logic [31:0]             ev_value_bytes_i,
+  input  merge_status_e           ev_status_i,
+
+  output logic                    key_valid_o,
+  output logic [ValueBytes*8-1:0] key_data_o,
+  output logic [SpanBits-1:0]     key_bytes_o,
+  output logic                    key_last_o,
+  output logic                    key_eos_o,
+  output logic [63:0]             key_trailer_o,
+  output logic                    value_valid_o,
+  output logic [ValueBytes*8-1:0] value_data_o,
+  output logic                    record_valid_o,
+  output logic [31:0]             record_value_bytes_o,
+  output logic                    hash_valid_o,
+  output logic [63:0]             hash_o,
+  output logic                    end_valid_o,  // of a block, or of what is left of a faulty one
+  output merge_status_e           end_status_o, // first fault so far
+
+  output logic                    fault_o       // level
+);
+  localparam int unsigned V = ValueBytes;
+  localparam int unsigned Beats = (MaxKeyBytes + 8 + V - 1) / V;
+  localparam int unsigned BeatBits = $clog2(Beats);
+  localparam int unsigned Words = V / 8;
+  localparam int unsigned Phases = 8 / Words;  // beats after which word rotations repeat
+  localparam int unsigned PhaseBits = (Phases > 1) ? $clog2(Phases) : 1;
+
+  typedef struct packed {
+    logic                 key;
+    logic                 value;
+    logic                 fault;
+    logic                 block_end;
+    logic                 eos;
+    logic [SpanBits-1:0]  bytes;
+    logic                 first;
+    logic                 last;
+    logic [SpanBits-1:0]  span;
+    logic                 user;
+    logic                 user_last;
+    logic                 ordered;  // there is a key before
+    logic                 longer;   // user key than the one before
+    logic                 as_long;
+    logic [15:0]          user_bytes;
+    logic [31:0]          value_bytes;
+    logic                 bad;      // header; status
+    merge_status_e        status;
+  } event_t;
+
+  function automatic logic [V*8-1:0] lanes_below(logic [SpanBits-1:0] n);
+    logic [V*8-1:0] mask;
+    for (int i = 0; i < int'(V); i++) mask[8*i+:8] = {8{SpanBits'(i) < n}};
+    return mask;
+  endfunction
+
+  function automatic logic [63:0] rotl(logic [63:0] x, int unsigned n);
+    return (x << (n % 64)) | (x >> ((64 - n % 64) % 64));
+  endfunction
+
+  // ------------------------------------------------------------------ into s1
+
+  (* ram_style = "distributed" *) logic [V*8-1:0] old_key[Beats];  // the key before, internal
+  logic [BeatBits-1:0] beat, beat_q;  // of the key at hand
+  logic [PhaseBits-1:0] phase, phase_q;
+  logic [15:0] left_before, left_before_q;  // user bytes of the key before, from this beat on
+  logic [15:0] user_before_q;
+  logic any_before_q;
+
+  event_t s1_q;
+  logic [V*8-1:0] s1_data_q, s1_before_q;
+  logic [SpanBits-1:0] s1_shared_q, s1_bytes_before_q;
+  logic [BeatBits-1:0] s1_beat_q;
+  logic [PhaseBits-1:0] s1_phase_q, s2_phase_q;
+
+  assign beat        = ev_first_i ? '0 : beat_q;
+  assign phase       = ev_first_i ? '0 : phase_q;
+  assign left_before = ev_first_i ? user_before_q : left_before_q;
+
+  always_ff @(posedge clk_i) begin
+    s1_q <= '{key: ev_key_i, value: ev_value_i, fault: ev_fault_i, block_end: ev_end_i,
+              eos: ev_eos_i, bytes: ev_bytes_i, first: ev_first_i, last: ev_last_i,
+              span: ev_span_i, user: ev_user_i, user_last: ev_user_last_i,
+              ordered: any_before_q, longer: ev_user_bytes_i > user_before_q,
+              as_long: ev_user_bytes_i == user_before_q, user_bytes: ev_user_bytes_i,
+              value_bytes: ev_value_bytes_i, bad: ev_status_i != MergeStatusOk,
+              status: ev_status_i};
+    s1_data_q         <= ev_data_i;
+    s1_before_q       <= old_key[beat];
+    s1_shared_q       <= ev_shared_i;
+    s1_bytes_before_q <= (left_before > 16'(V)) ? SpanBits'(V) : SpanBits'(left_before);
+    s1_beat_q         <= beat;
+    s1_phase_q        <= phase;
+    if (ev_key_i || ev_value_i) begin
+      beat_q        <= beat + 1'b1;
+      phase_q       <= phase + 1'b1;
+      left_before_q <= (left_before > 16'(V)) ? left_before - 16'(V) : '0;
+    end
+    if (ev_key_i && ev_last_i) user_before_q <= ev_user_bytes_i;
+    if (!rst_ni) begin
+      {s1_q.key, s1_q.value, s1_q.fault, s1_q.block_end, s1_q.eos} <= '0;
+      any_before_q  <= 1'b0;
+      user_before_q <= '0;
+    end else if (ev_key_i && ev_last_i) begin
+      any_before_q <= 1'b1;
+    end
+  end
+
+  // ------------------------------------------------------------------ s1: expand
+
+  logic [V*8-1:0] merged, shared_mask;
+  event_t s2_q;
+  logic [V*8-1:0] s2_key_q, s2_data_q, s2_before_q;  // internal key; user key or value; before
+
+  assign shared_mask = lanes_below(s1_shared_q);
+  assign merged      = (s1_before_q & shared_mask) | (s1_data_q & ~shared_mask);
+
+  always_ff @(posedge clk_i) begin
+    if (s1_q.key) old_key[s1_beat_q] <= merged;
+    s2_q        <= s1_q;
+    s2_phase_q  <= s1_phase_q;
+    s2_key_q    <= merged;
+    s2_data_q   <= merged & lanes_below(s1_q.bytes);
+    s2_before_q <= s1_before_q & lanes_below(s1_bytes_before_q);
+    if (!rst_ni) {s2_q.key, s2_q.value, s2_q.fault, s2_q.block_end, s2_q.eos} <= '0;
+  end
+
+  // ------------------------------------------------------------------ s2: compare, fold
+
+  logic below, above;  // the key before, in this beat
+  logic [63:0] tail_q;  // the last eight bytes of the beat before
+  logic [V*8+63:0] around;
+  logic [63:0] fold;
+
+  always_comb begin
+    below = 1'b0;
+    above = 1'b0;
+    for (int i = int'(V) - 1; i >= 0; i--) begin
+      if (s2_data_q[8*i+:8] != s2_before_q[8*i+:8]) begin
+        below = s2_data_q[8*i+:8] < s2_before_q[8*i+:8];
+        above = s2_data_q[8*i+:8] > s2_before_q[8*i+:8];
+      end
+    end
+  end
+
+  assign around = {s2_key_q, tail_q};
+
+  // Rotations add up: within a beat they are fixed, the beat's own depends on its phase.
+  always_comb begin
+    logic [63:0] words;
+    words = '0;
+    for (int unsigned i = 0; i < Words; i++) words ^= rotl(s2_data_q[64*i+:64], 11 * i);
+    fold = '0;
+    for (int unsigned p = 0; p < Phases; p++) begin
+      if (Phases == 1 || s2_phase_q == PhaseBits'(p)) fold |= rotl(words, 11 * Words * p);
+    end
+  end
+
+  event_t s3_q;
+  logic [V*8-1:0] s3_data_q;
+  logic s3_below_q, s3_above_q;
+  logic [63:0] s3_trailer_q, s3_fold_q;
+
+  always_ff @(posedge clk_i) begin
+    if (s2_q.key) tail_q <= s2_key_q[V*8-1-:64];
+    s3_q         <= s2_q;
+    s3_data_q    <= s2_data_q;
+    s3_below_q   <= below;
+    s3_above_q   <= above;
+    s3_trailer_q <= around[s2_q.span*8+:64];
+    s3_fold_q    <= fold;
+    if (!rst_ni) {s3_q.key, s3_q.value, s3_q.fault, s3_q.block_end, s3_q.eos} <= '0;
+  end
+
+  // ------------------------------------------------------------------ s3: verdict
+
+  logic below_q, above_q, key_below, key_above;  // the key before, in the beats so far
+  logic [63:0] trailer_before_q;
+  logic sorted, silent, fault_q, bad_event;
+  merge_status_e status, status_q;
+  logic [63:0] hash, hash_q;
+  logic [V*8-1:0] held_q;
+  logic [SpanBits-1:0] held_bytes_q;
+  logic key_end;
+
+  assign key_below = (~s3_q.first & (below_q | above_q)) ? below_q : s3_below_q;
+  assign key_above = (~s3_q.first & (below_q | above_q)) ? above_q : s3_above_q;
+  assign sorted    = ~s3_q.ordered | key_above |
+                     (~key_below & (s3_q.longer |
+                                    (s3_q.as_long & (s3_trailer_q < trailer_before_q))));
+  assign key_end   = s3_q.key & s3_q.last;
+
+  always_comb begin
+    status = MergeStatusOk;
+    if (s3_q.fault || (s3_q.key && s3_q.bad)) status = s3_q.status;
+    else if (key_end && s3_trailer_q[7:0] > 8'd1) status = MergeStatusRecordType;
+    else if (key_end && !sorted) status = MergeStatusUnsorted;
+  end
+  assign bad_event = status != MergeStatusOk;
+  assign silent    = fault_q | silent_i | bad_event;
+
+  always_comb begin
+    hash = s3_q.key ? s3_fold_q : rotl(s3_fold_q, 5);
+    if (s3_q.value || !s3_q.first) hash ^= hash_q;
+    if (key_end) begin
+      hash ^= rotl(s3_trailer_q, 3) ^ {32'(s3_q.user_bytes) + 32'd8, s3_q.value_bytes};
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (s3_q.key || s3_q.value) hash_q <= hash;
+    if (s3_q.key) begin
+      below_q <= key_below;
+      above_q <= key_above;
+      if (s3_q.user_last) begin
+        held_q       <= s3_data_q;
+        held_bytes_q <= s3_q.bytes;
+      end
+    end
+    if (key_end) trailer_before_q <= s3_trailer_q;
+    if (!rst_ni) begin
+      fault_q  <= 1'b0;
+      status_q <= MergeStatusOk;
+    end else if (bad_event && !fault_q) begin
+      fault_q  <= 1'b1;
+      status_q <= status;
+    end
+  end
+
+  assign key_valid_o   = ~silent & (s3_q.eos | key_end |
+                                    (s3_q.key & s3_q.user & ~s3_q.user_last));
+  assign key_data_o    = s3_q.eos ? '0 : (s3_q.key & ~s3_q.user) ? held_q : s3_data_q;
+  assign key_bytes_o   = s3_q.eos ? '0 : (s3_q.key & ~s3_q.user) ? held_bytes_q : s3_q.bytes;
+  assign key_last_o    = s3_q.eos | key_end;
+  assign key_eos_o     = s3_q.eos;
+  assign key_trailer_o = s3_trailer_q;
+  assign value_valid_o = s3_q.value & ~silent;
+  assign value_data_o  = s3_data_q;
+  assign record_valid_o       = key_end & ~silent;
+  assign record_value_bytes_o = s3_q.value_bytes;
+  assign hash_valid_o  = ~silent & ((key_end & s3_q.value_bytes == '0) | (s3_q.value & s3_q.last));
+  assign hash_o        = hash;
+  assign end_valid_o   = s3_q.block_end;
+  assign end_status_o  = status_q;
+  assign fault_o       = fault_q;
+
+`ifndef SYNTHESIS
+  a_one : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      $onehot0({ev_key_i, ev_value_i, ev_fault_i, ev_end_i, ev_eos_i}));
+  c_trailer_straddles : cover property (@(posedge clk_i) key_end && !s3_q.user && s3_q.span < 8);
+`endif
+endmodule

@@ -1,0 +1,186 @@
+// Puts the trailer after every block: type 0 and the masked CRC32C of content and type. Tells the
+// size and place of each block in its table.
+//
+// In: words of block content, `last` at a block's end, and tokens. Out: the same words, a chunk of
+// 5 bytes after each block, and the tokens; `last` only with tokens, since blocks stand side by
+// side. A handle leaves for each block; offsets count from the table's start.
+//
+// The CRC's loop is one cu_crc_step. Its end (taking back the zeros of the last word, then the
+// mask) is two stages aside of it, while the next block's words already flow; the words wait in a
+// FIFO, so that a trailer costs one cycle once the FIFO has filled.
+//
+// The type byte is zero, and so are the bytes after the content: it is the first of the trailing
+// zeros that is not taken back. After a full word it is one that has to be added.
+
+module cu_block_sealer #(
+  parameter int unsigned Bytes = 8,  // a power of two, 8 to 64
+  localparam int unsigned CountBits = $clog2(Bytes + 1)
+) (
+  input  logic                 clk_i,
+  input  logic                 rst_ni,  // synchronous
+
+  input  logic                 in_valid_i,
+  output logic                 in_ready_o,
+  input  logic [Bytes*8-1:0]   in_data_i,
+  input  logic [CountBits-1:0] in_bytes_i,
+  input  logic                 in_last_i,
+  input  logic [1:0]           in_token_i,
+
+  output logic                 out_valid_o,
+  input  logic                 out_ready_i,
+  output logic [Bytes*8-1:0]   out_data_o,
+  output logic [CountBits-1:0] out_bytes_o,
+  output logic                 out_last_o,
+  output logic [1:0]           out_token_o,
+
+  output logic                 handle_valid_o,
+  input  logic                 handle_ready_i,
+  output logic [63:0]          handle_offset_o,
+  output logic [31:0]          handle_size_o   // content bytes
+);
+  import cu_crc_pkg::*;
+
+  localparam int unsigned WordDepth = 4;
+  localparam int unsigned CrcDepth = WordDepth + 2;
+  localparam int unsigned HandleDepth = 4;
+  localparam int unsigned ZeroBits = $clog2(Bytes);
+  localparam int unsigned TrailerBytes = 5;
+
+  if (Bytes != 2 ** ZeroBits || Bytes < 8 || Bytes > 64) begin : g_check
+    $fatal(1, "cu_block_sealer: Bytes must be 8, 16, 32 or 64");
+  end
+
+  typedef struct packed {
+    logic [Bytes*8-1:0]   data;
+    logic [CountBits-1:0] bytes;
+    logic                 block_end;
+    logic [1:0]           token;
+  } word_t;
+
+  wire accept = in_valid_i && in_ready_o;
+  wire token = in_token_i != '0;
+  wire block_end = in_last_i && !token;
+
+  // Words on their way to the output.
+  word_t in_word, head;
+  logic words_ready, head_valid, head_ready;
+  logic [$clog2(WordDepth + 1)-1:0] unused_words;
+  assign in_word = '{data: in_data_i, bytes: in_bytes_i, block_end: block_end, token: in_token_i};
+  cu_fifo #(.Width($bits(word_t)), .Depth(WordDepth)) u_words (
+    .clk_i, .rst_ni,
+    .wvalid_i(accept), .wready_o(words_ready), .wdata_i(in_word),
+    .rvalid_o(head_valid), .rready_i(head_ready), .rdata_o(head),
+    .count_o(unused_words)
+  );
+
+  // Handles.
+  logic handles_ready;
+  logic [$clog2(HandleDepth + 1)-1:0] unused_handles;
+  logic [63:0] offset_q;
+  logic [31:0] size_q;
+  wire [31:0] size = size_q + 32'(in_bytes_i);
+  cu_fifo #(.Width(96), .Depth(HandleDepth)) u_handles (
+    .clk_i, .rst_ni,
+    .wvalid_i(accept && block_end), .wready_o(handles_ready), .wdata_i({offset_q, size}),
+    .rvalid_o(handle_valid_o), .rready_i(handle_ready_i),
+    .rdata_o({handle_offset_o, handle_size_o}),
+    .count_o(unused_handles)
+  );
+  assign in_ready_o = words_ready && handles_ready;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      offset_q <= '0;
+      size_q   <= '0;
+    end else if (accept) begin
+      if (token) begin
+        offset_q <= '0;
+      end else if (block_end) begin
+        offset_q <= offset_q + 64'(size) + 64'(TrailerBytes);
+        size_q   <= '0;
+      end else begin
+        size_q <= size;
+      end
+    end
+  end
+
+  // The CRC: the loop, then the end of it.
+  logic first_q, ended_q, unwound_valid_q;
+  logic [31:0] state_q, stepped, unwound, unwound_q;
+  logic [CountBits-1:0] last_bytes_q;
+  logic [Bytes*8-1:0] crc_word;
+  always_comb begin
+    crc_word = in_data_i;
+    if (first_q) crc_word[31:0] = ~in_data_i[31:0];
+  end
+  cu_crc_step #(.Bytes(Bytes)) u_step (
+    .state_i(first_q ? 32'h0 : state_q), .word_i(crc_word), .state_o(stepped)
+  );
+  cu_crc_unwind #(.MaxBytes(Bytes)) u_unwind (
+    .state_i(state_q), .zeros_i(ZeroBits'(Bytes - 1) - last_bytes_q[ZeroBits-1:0]),
+    .state_o(unwound)
+  );
+
+  function automatic logic [31:0] add_zero_byte(logic [31:0] state);
+    for (int i = 0; i < 8; i++) state = step_bit(state);
+    return state;
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (accept && !token) state_q <= stepped;
+    last_bytes_q <= in_bytes_i;
+    unwound_q    <= last_bytes_q[ZeroBits] ? add_zero_byte(state_q) : unwound;
+    if (!rst_ni) begin
+      first_q         <= 1'b1;
+      ended_q         <= 1'b0;
+      unwound_valid_q <= 1'b0;
+    end else begin
+      if (accept && !token) first_q <= in_last_i;
+      ended_q         <= accept && block_end;
+      unwound_valid_q <= ended_q;
+    end
+  end
+
+  // A CRC is there for at most every word in the FIFO and the one before: never full.
+  logic crc_valid, crc_ready, crcs_ready;
+  logic [31:0] crc;
+  logic [$clog2(CrcDepth + 1)-1:0] unused_crcs;
+  cu_fifo #(.Width(32), .Depth(CrcDepth)) u_crcs (
+    .clk_i, .rst_ni,
+    .wvalid_i(unwound_valid_q), .wready_o(crcs_ready), .wdata_i(mask_crc(~unwound_q)),
+    .rvalid_o(crc_valid), .rready_i(crc_ready), .rdata_o(crc),
+    .count_o(unused_crcs)
+  );
+
+  // The output: a trailer goes after a word that ends a block.
+  logic trailer_q;
+  always_comb begin
+    out_valid_o = trailer_q ? crc_valid : head_valid;
+    out_data_o  = trailer_q ? (Bytes*8)'({crc, 8'h0}) : head.data;
+    out_bytes_o = trailer_q ? CountBits'(TrailerBytes) : head.bytes;
+    out_token_o = trailer_q ? 2'd0 : head.token;
+    out_last_o  = out_token_o != '0;
+    head_ready  = !trailer_q && out_ready_i;
+    crc_ready   = trailer_q && out_ready_i;
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      trailer_q <= 1'b0;
+    end else if (out_valid_o && out_ready_i) begin
+      trailer_q <= !trailer_q && head.block_end;
+    end
+  end
+
+`ifndef SYNTHESIS
+  a_crc_room : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    unwound_valid_q |-> crcs_ready);
+  a_full_words : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    in_valid_i && !in_last_i |-> in_bytes_i == CountBits'(Bytes));
+  a_first_word : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    in_valid_i && !token && first_q |-> in_bytes_i >= CountBits'(4));
+  a_last_word : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    in_valid_i && !token |-> in_bytes_i != '0);
+  a_token_empty : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    in_valid_i && token |-> in_last_i && in_bytes_i == '0 && first_q);
+`endif
+endmodule

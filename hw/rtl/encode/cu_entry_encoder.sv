@@ -1,0 +1,383 @@
+// Kept records in, block contents out: entries with shared prefixes, restart arrays, and where
+// blocks and tables end, by the rules of src/merge/merge.h.
+//
+//   state      chunk                                            next
+//   StRecord   header (1 cycle)                                 StKey
+//              at a table's or the task's end: none             StClose, if a block is open
+//              then: token                                      StRecord, StDone
+//   StKey      a key beat less what is shared; the trailer      StKey, StTrailer,
+//              too, in the last if it fits                      StValue or the entry's end
+//   StTrailer  the trailer                                      StValue or the entry's end
+//   StValue    a value beat                                     StValue or the entry's end
+//   StClose    restart array and count                          StClose, StRecord
+//   StDone, StLimit: none, for good
+//
+// The entry's end leads to StRecord, or to StClose if the block is full. A record that ends a table
+// is not taken before block and table are closed.
+//
+// The room left in block and table is counted down, so that being full is a sign bit. An entry is
+// taken off in the cycle after its header, when its size has been added up: an entry has two
+// cycles at least.
+
+module cu_entry_encoder #(
+  parameter int unsigned V = 16,              // 8, 16, 32 or 64
+  parameter int unsigned MaxRestarts = 8192,  // of a block
+  parameter int unsigned MaxKeyBytes = 1024,  // of a user key; below 2^14 - 8
+  localparam int unsigned CountBits = $clog2(V + 1)
+) (
+  input  logic                 clk_i,
+  input  logic                 rst_ni,  // synchronous
+
+  // Stable while records flow.
+  input  logic [31:0]          block_bytes_i,
+  input  logic [63:0]          table_bytes_i,
+  input  logic [15:0]          restart_interval_i,
+
+  input  logic                 rec_valid_i,
+  output logic                 rec_ready_o,
+  input  logic                 rec_end_i,  // no record: the task ends
+  input  logic                 rec_tombstone_i,
+  input  logic [15:0]          rec_user_bytes_i,
+  input  logic [15:0]          rec_shared_i,
+  input  logic [63:0]          rec_trailer_i,
+  input  logic [31:0]          rec_value_bytes_i,  // below 2^28
+
+  input  logic                 key_valid_i,
+  output logic                 key_ready_o,
+  input  logic [V*8-1:0]       key_data_i,
+  input  logic                 key_last_i,
+
+  input  logic                 value_valid_i,
+  output logic                 value_ready_o,
+  input  logic [V*8-1:0]       value_data_i,
+
+  output logic                 out_valid_o,
+  input  logic                 out_ready_i,
+  output logic [V*8-1:0]       out_data_o,
+  output logic [CountBits-1:0] out_bytes_o,
+  output logic                 out_last_o,
+  output logic [1:0]           out_token_o,
+
+  // To the index: the last user key of each block, and a record after each table's last block.
+  output logic                 lk_valid_o,
+  input  logic                 lk_ready_i,
+  output logic [V*8-1:0]       lk_data_o,
+  output logic                 lk_last_o,
+  output logic [15:0]          lk_user_bytes_o,
+  output logic [63:0]          lk_trailer_o,
+
+  output logic                 tr_valid_o,
+  input  logic                 tr_ready_i,
+  output logic                 tr_task_end_o,  // no table: the task has ended
+  output logic [63:0]          tr_entries_o,
+  output logic [63:0]          tr_tombstones_o,
+
+  output logic                 limit_o,  // more restarts than there is room for; nothing follows
+  output logic [63:0]          output_records_o,
+  output logic [63:0]          output_checksum_o,  // lags by three cycles
+  output logic                 stall_encode_o,
+  output logic                 stall_pack_o
+);
+  import cu_varint_pkg::*;
+
+  localparam int unsigned BeatBits = $clog2(V);
+  localparam int unsigned RestartBits = $clog2(MaxRestarts + 1);
+  localparam int unsigned TrailerBytes = 8;
+  localparam int unsigned SealBytes = 5;
+
+  if (V != 2 ** BeatBits || V < 8 || V > 64) begin : g_check_width
+    $fatal(1, "cu_entry_encoder: V must be 8, 16, 32 or 64");
+  end
+  if (MaxKeyBytes >= 2 ** 14 - 8) begin : g_check_key
+    $fatal(1, "cu_entry_encoder: MaxKeyBytes must leave the header 8 bytes");
+  end
+
+  typedef enum logic [2:0] {
+    StRecord, StKey, StTrailer, StValue, StClose, StDone, StLimit
+  } state_e;
+
+  typedef struct packed {
+    logic [V*8-1:0]       data;
+    logic [CountBits-1:0] bytes;
+    logic                 last;
+    logic [1:0]           token;
+  } chunk_t;
+
+  state_e state_q, state_d;
+  chunk_t chunk, out_q;
+  logic emit, out_valid_q;
+  wire room = !out_valid_q || out_ready_i;
+
+  // Events of this cycle.
+  logic take_record, take_key, take_value, entry_end, close_block, end_table, end_task, over;
+
+  // The record being written.
+  logic [15:0] key_left_q, skip_q, user_bytes_q;
+  logic [31:0] value_left_q;
+  logic [63:0] trailer_q;
+
+  // The open block and table.
+  logic block_open_q;
+  logic [15:0] restart_left_q;  // entries until the next restart
+  logic [31:0] content_q;       // bytes of entries
+  logic signed [33:0] block_room_q, block_room, block_room_init;
+  logic signed [64:0] table_room_q;
+  logic [63:0] entries_q, tombstones_q, records_q;
+
+  // An entry's size, taken into account in the cycle after its header.
+  logic account_q, entry_restart_q;
+  logic [31:0] entry_bytes_q;
+
+  // -------------------------------------------------------------- header
+
+  wire table_open = entries_q != '0;
+  wire same_key = rec_shared_i == rec_user_bytes_i && rec_user_bytes_i == user_bytes_q;
+  wire table_ends = rec_end_i || (table_open && table_room_q < 0 && !same_key);
+  wire restart = !block_open_q || restart_left_q == '0;
+  wire [15:0] shared = restart ? 16'd0 : rec_shared_i;
+  wire [15:0] unshared = rec_user_bytes_i - shared + 16'(TrailerBytes);
+
+  varint_t shared_code, unshared_code, value_code;
+  assign shared_code   = varint(56'(shared[13:0]));
+  assign unshared_code = varint(56'(unshared[13:0]));
+  assign value_code    = varint(56'(rec_value_bytes_i[27:0]));
+  wire [3:0] value_at = shared_code.bytes + unshared_code.bytes;
+  wire [3:0] header_bytes = value_at + value_code.bytes;
+  wire [63:0] header = shared_code.data | (unshared_code.data << {shared_code.bytes[1:0], 3'b0})
+                       | (value_code.data << {value_at[2:0], 3'b0});
+
+  // -------------------------------------------------------------- key
+
+  wire key_last = key_left_q <= 16'(V);
+  wire [CountBits-1:0] beat_bytes = key_last ? key_left_q[CountBits-1:0] : CountBits'(V);
+  wire skip_all = skip_q[15:BeatBits] != '0;
+  wire [CountBits-1:0] skip = skip_all ? CountBits'(V) : CountBits'(skip_q[BeatBits-1:0]);
+  wire [CountBits-1:0] key_bytes = beat_bytes - skip;  // a shared prefix is never beyond the key
+  wire [V*8-1:0] key_rest = skip_all ? '0 : key_data_i >> {skip_q[BeatBits-1:0], 3'b0};
+  wire trailer_fits = key_bytes <= CountBits'(V - TrailerBytes);
+
+  // -------------------------------------------------------------- restarts, index side, checksum
+
+  logic restarts_full, array_last;
+  logic [RestartBits-1:0] restarts;
+  logic [V*8-1:0] array_data;
+  logic [CountBits-1:0] array_bytes;
+  cu_restart_array #(.Bytes(V), .MaxRestarts(MaxRestarts)) u_restarts (
+    .clk_i, .rst_ni,
+    .push_i(take_record && restart), .push_offset_i(content_q),
+    .full_o(restarts_full), .count_o(restarts),
+    .next_i(emit && state_q == StClose),
+    .data_o(array_data), .bytes_o(array_bytes), .last_o(array_last)
+  );
+
+  logic lk_ready, lk_busy, tr_full_q;
+  cu_last_key #(.V(V), .MaxKeyBytes(MaxKeyBytes)) u_last_key (
+    .clk_i, .rst_ni,
+    .ready_o(lk_ready), .busy_o(lk_busy),
+    .start_i(take_record), .user_bytes_i(rec_user_bytes_i), .trailer_i(rec_trailer_i),
+    .beat_i(take_key), .data_i(key_data_i), .close_i(close_block),
+    .lk_valid_o, .lk_ready_i, .lk_data_o, .lk_last_o, .lk_user_bytes_o, .lk_trailer_o
+  );
+
+  cu_record_sum #(.V(V)) u_sum (
+    .clk_i, .rst_ni,
+    .start_i(take_record), .user_bytes_i(32'(rec_user_bytes_i)),
+    .value_bytes_i(rec_value_bytes_i), .trailer_i(rec_trailer_i),
+    .beat_i(take_key || take_value), .value_i(take_value),
+    .data_i(take_value ? value_data_i : key_data_i), .end_i(entry_end),
+    .sum_o(output_checksum_o)
+  );
+
+  // Of the block that is being closed, its seal counted.
+  wire [31:0] block_total = content_q + (32'(restarts) << 2) + 4 + SealBytes;
+
+  // -------------------------------------------------------------- what to do
+
+  assign block_room = block_room_q - (account_q ? 34'(entry_bytes_q) : 34'd0)
+                      - (account_q && entry_restart_q ? 34'd4 : 34'd0);
+
+  always_comb begin
+    state_d     = state_q;
+    emit        = 1'b0;
+    chunk       = '0;
+    take_record = 1'b0;
+    take_key    = 1'b0;
+    take_value  = 1'b0;
+    entry_end   = 1'b0;
+    close_block = 1'b0;
+    end_table   = 1'b0;
+    end_task    = 1'b0;
+    over        = 1'b0;
+    unique case (state_q)
+      StRecord: begin
+        if (rec_valid_i && room) begin
+          if (!table_ends) begin
+            over        = restart && block_open_q && restarts_full;
+            take_record = lk_ready && !over;
+            emit        = take_record;
+            chunk.data  = (V*8)'(header);
+            chunk.bytes = CountBits'(header_bytes);
+            if (take_record) state_d = StKey;
+            if (over) state_d = StLimit;
+          end else if (block_open_q) begin
+            state_d = StClose;
+          end else if (!tr_full_q) begin
+            end_table   = table_open;
+            end_task    = !table_open;
+            emit        = 1'b1;
+            chunk.last  = 1'b1;
+            chunk.token = end_task ? 2'd2 : 2'd1;
+            if (end_task) state_d = StDone;
+          end
+        end
+      end
+      StKey: begin
+        if (key_valid_i && room) begin
+          take_key    = 1'b1;
+          chunk.data  = key_rest;
+          chunk.bytes = key_bytes;
+          emit        = key_bytes != '0;
+          if (key_last) begin
+            if (trailer_fits) begin
+              chunk.data  = key_rest | ((V*8)'(trailer_q) << {key_bytes[BeatBits-1:0], 3'b0});
+              chunk.bytes = key_bytes + CountBits'(TrailerBytes);
+              emit        = 1'b1;
+              entry_end   = value_left_q == '0;
+              state_d     = StValue;
+            end else begin
+              state_d = StTrailer;
+            end
+          end
+        end
+      end
+      StTrailer: begin
+        if (room) begin
+          emit        = 1'b1;
+          chunk.data  = (V*8)'(trailer_q);
+          chunk.bytes = CountBits'(TrailerBytes);
+          entry_end   = value_left_q == '0;
+          state_d     = StValue;
+        end
+      end
+      StValue: begin
+        if (value_valid_i && room) begin
+          take_value  = 1'b1;
+          emit        = 1'b1;
+          chunk.data  = value_data_i;
+          entry_end   = value_left_q <= V;
+          chunk.bytes = entry_end ? value_left_q[CountBits-1:0] : CountBits'(V);
+        end
+      end
+      StClose: begin
+        // A table record that still waits for the index is of an earlier table than this block.
+        if (room && !tr_full_q) begin
+          emit        = 1'b1;
+          chunk.data  = array_data;
+          chunk.bytes = array_bytes;
+          chunk.last  = array_last;
+          close_block = array_last;
+          if (array_last) state_d = StRecord;
+        end
+      end
+      StDone, StLimit: ;
+    endcase
+    if (entry_end) state_d = (block_room < 0) ? StClose : StRecord;
+  end
+
+  assign rec_ready_o   = take_record || end_task;
+  assign key_ready_o   = take_key;
+  assign value_ready_o = take_value;
+  // A block is full if entries + 4 * restarts + 4 >= block_bytes.
+  assign block_room_init = 34'(block_bytes_i) - 34'd5;
+
+  // -------------------------------------------------------------- registers
+
+  always_ff @(posedge clk_i) begin
+    if (room && emit) out_q <= chunk;
+    entry_bytes_q   <= 32'(header_bytes) + 32'(unshared) + rec_value_bytes_i;
+    entry_restart_q <= restart;
+    if (take_record) begin
+      key_left_q   <= rec_user_bytes_i;
+      user_bytes_q <= rec_user_bytes_i;
+      skip_q       <= shared;
+      value_left_q <= rec_value_bytes_i;
+      trailer_q    <= rec_trailer_i;
+      restart_left_q <= (restart ? restart_interval_i : restart_left_q) - 16'd1;
+    end
+    if (take_key) begin
+      key_left_q <= key_left_q - 16'(V);
+      skip_q     <= skip_q - 16'(skip);
+    end
+    if (take_value) value_left_q <= value_left_q - V;
+
+    if (take_record && !block_open_q) block_room_q <= block_room_init;
+    else block_room_q <= block_room;
+    if (take_record && !table_open) table_room_q <= signed'({1'b0, table_bytes_i}) - 65'sd1;
+    if (close_block) table_room_q <= table_room_q - 65'(block_total);
+    if (end_table || end_task) begin
+      tr_task_end_o   <= end_task;
+      tr_entries_o    <= entries_q;
+      tr_tombstones_o <= tombstones_q;
+    end
+    if (!rst_ni) begin
+      state_q      <= StRecord;
+      out_valid_q  <= 1'b0;
+      block_open_q <= 1'b0;
+      account_q    <= 1'b0;
+      tr_full_q    <= 1'b0;
+      content_q    <= '0;
+      entries_q    <= '0;
+      tombstones_q <= '0;
+      records_q    <= '0;
+    end else begin
+      state_q <= state_d;
+      if (room) out_valid_q <= emit;
+      account_q <= take_record;
+      if (account_q) content_q <= content_q + entry_bytes_q;
+      if (take_record) begin
+        block_open_q <= 1'b1;
+        entries_q    <= entries_q + 64'd1;
+        tombstones_q <= tombstones_q + 64'(rec_tombstone_i);
+      end
+      if (entry_end) records_q <= records_q + 64'd1;
+      if (close_block) begin
+        block_open_q <= 1'b0;
+        content_q    <= '0;
+      end
+      if (end_table) begin
+        entries_q    <= '0;
+        tombstones_q <= '0;
+      end
+      if (end_table || end_task) tr_full_q <= 1'b1;
+      else if (tr_valid_o && tr_ready_i) tr_full_q <= 1'b0;
+    end
+  end
+
+  assign out_valid_o = out_valid_q;
+  assign out_data_o  = out_q.data;
+  assign out_bytes_o = out_q.bytes;
+  assign out_last_o  = out_q.last;
+  assign out_token_o = out_q.token;
+  // After the keys of its blocks; those of the next table wait for it.
+  assign tr_valid_o  = tr_full_q && !lk_busy;
+
+  assign limit_o          = state_q == StLimit;
+  assign output_records_o = records_q;
+  assign stall_encode_o   = room && ((state_q == StRecord && !rec_valid_i)
+                                     || (state_q == StKey && !key_valid_i)
+                                     || (state_q == StValue && !value_valid_i));
+  assign stall_pack_o     = !room || (state_q == StRecord && rec_valid_i && !emit
+                                      && state_d == StRecord)
+                            || (state_q == StClose && tr_full_q);
+
+`ifndef SYNTHESIS
+  a_key_last : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    key_valid_i && state_q == StKey |-> key_last_i == key_last);
+  a_shared : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    rec_valid_i && !rec_end_i |-> rec_shared_i <= rec_user_bytes_i);
+  a_value_limit : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    rec_valid_i && !rec_end_i |-> rec_value_bytes_i[31:28] == '0);
+  a_out_stable : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    out_valid_o && !out_ready_i |=> out_valid_o && $stable(out_q));
+`endif
+endmodule

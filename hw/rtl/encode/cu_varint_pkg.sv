@@ -1,0 +1,21 @@
+// LEB128 varints of up to 8 bytes.
+
+package cu_varint_pkg;
+
+  typedef struct packed {
+    logic [3:0]  bytes;  // 1 to 8
+    logic [63:0] data;   // left-justified: byte 0 first; zero from `bytes` on
+  } varint_t;
+
+  function automatic varint_t varint(logic [55:0] value);
+    varint_t v;
+    v = '{bytes: 4'd1, data: '0};
+    for (int i = 1; i < 8; i++) if (|(value >> (7 * i))) v.bytes = 4'(i + 1);
+    for (int i = 0; i < 8; i++) begin
+      v.data[8*i+:7] = value[7*i+:7];
+      v.data[8*i+7]  = 4'(i + 1) < v.bytes;
+    end
+    return v;
+  endfunction
+
+endpackage

@@ -1,0 +1,485 @@
+// Shared AXI4 read master: cuts the requests of its clients into bursts, hands every client its
+// beats through a FIFO of its own, and computes the CRC32C of each request on the way.
+//
+// Bursts are aligned to MaxBurstBeats beats, so that none crosses 4 KiB, and are issued only if
+// the client's FIFO has room for a whole one: rready is always high, and a client that stands still
+// holds up nobody. There is one ID; answers come in order.
+//
+//   request -> queue -> cutter -> candidate burst -> round robin -> AR register      (per client,
+//                                                                      from round robin shared)
+//   R -> s0: beat -> client FIFO
+//           -> s1: message bytes masked -> s2: CRC of the word -> s3: client's state -> s4: unwound
+//           -> client's done FIFO
+//
+// A client may have Requests requests in flight, counted from the first burst to the taking of
+// its done. After halt_i nothing new is issued; once idle_o is high, nothing is outstanding and the
+// engine can be reset.
+
+module cu_read_engine #(
+  parameter int unsigned Clients       = 2,
+  parameter int unsigned BusBytes      = 64,   // W: 8, 16, 32 or 64
+  parameter int unsigned FifoBeats     = 256,  // per client, 2 * MaxBurstBeats or more
+  parameter int unsigned MaxBurstBeats = 16,   // a power of two, at most 4096 / BusBytes
+  parameter int unsigned Requests      = 8     // in flight per client, 2 or more
+) (
+  input  logic                               clk_i,
+  input  logic                               rst_ni,
+
+  input  logic [Clients-1:0]                 req_valid_i,
+  output logic [Clients-1:0]                 req_ready_o,
+  input  logic [Clients-1:0][63:0]           req_addr_i,
+  input  logic [Clients-1:0][31:0]           req_bytes_i,
+
+  output logic [Clients-1:0]                 beat_valid_o,
+  input  logic [Clients-1:0]                 beat_ready_i,
+  output logic [Clients-1:0][BusBytes*8-1:0] beat_data_o,
+
+  output logic [Clients-1:0]                 done_valid_o,
+  input  logic [Clients-1:0]                 done_ready_i,
+  output logic [Clients-1:0][31:0]           done_crc_o,
+  output logic [Clients-1:0]                 done_error_o,
+
+  input  logic                               halt_i,
+  output logic                               idle_o,
+  output logic                               stall_o,
+
+  output logic [63:0]                        m_axi_araddr_o,
+  output logic [7:0]                         m_axi_arlen_o,
+  output logic [2:0]                         m_axi_arsize_o,
+  output logic [1:0]                         m_axi_arburst_o,
+  output logic                               m_axi_arvalid_o,
+  input  logic                               m_axi_arready_i,
+  input  logic [BusBytes*8-1:0]              m_axi_rdata_i,
+  input  logic [1:0]                         m_axi_rresp_i,
+  input  logic                               m_axi_rlast_i,
+  input  logic                               m_axi_rvalid_i,
+  output logic                               m_axi_rready_o
+);
+  localparam int unsigned W = BusBytes;
+  localparam int unsigned LaneBits = $clog2(W);
+  localparam int unsigned BurstBits = $clog2(MaxBurstBeats);
+  localparam int unsigned BeatBits = BurstBits + 1;  // 0..MaxBurstBeats
+  localparam int unsigned LeftBits = 33 - LaneBits;  // beats of a request
+  localparam int unsigned ClientBits = (Clients > 1) ? $clog2(Clients) : 1;
+  localparam int unsigned RoomBits = $clog2(FifoBeats + 1);
+  localparam int unsigned CreditBits = $clog2(Requests + 1);
+  localparam int unsigned MaxBursts = 64;  // outstanding
+
+  if (W < 8 || W > 64 || (W & (W - 1)) != 0) begin : g_check_bus
+    $fatal(1, "cu_read_engine: BusBytes must be 8, 16, 32 or 64");
+  end
+  if (MaxBurstBeats < 2 || (MaxBurstBeats & (MaxBurstBeats - 1)) != 0 ||
+      MaxBurstBeats * W > 4096) begin : g_check_burst
+    $fatal(1, "cu_read_engine: MaxBurstBeats must be a power of two within 4 KiB");
+  end
+  if (FifoBeats < 2 * MaxBurstBeats || Requests < 2 || Clients < 1) begin : g_check_fifo
+    $fatal(1, "cu_read_engine: FifoBeats, Requests or Clients too small");
+  end
+
+  // A burst as the answer side needs it. `end_pos` is where the request's CRC message ends,
+  // counted from lane 0 of the burst's first beat; 0 if it ended before.
+  typedef struct packed {
+    logic [ClientBits-1:0] client;
+    logic                  first;    // of its request
+    logic                  last;     // of its request
+    logic [LaneBits-1:0]   lane;     // first byte, if first
+    logic [32:0]           end_pos;
+    logic [1:0]            missing;  // message bytes to four: shorter messages need a correction
+  } burst_t;
+
+  // ------------------------------------------------------------------ per client: cut into bursts
+
+  typedef struct packed {
+    logic [63:LaneBits]  addr;  // in beats
+    logic [BeatBits-1:0] beats;
+    logic                first;
+    logic                last;
+    logic [LaneBits-1:0] lane;
+    logic [32:0]         end_pos;
+    logic [1:0]          missing;
+  } cand_t;
+
+  logic [Clients-1:0] eligible, grant, fifo_pop, done_pop;
+  cand_t [Clients-1:0] cand;
+
+  for (genvar c = 0; c < Clients; c++) begin : g_cut
+    logic q_valid, q_ready;
+    logic [1:0] unused_queued;
+    logic [63:0] q_addr;
+    logic [31:0] q_bytes;
+
+    cu_fifo #(.Width(96), .Depth(2)) u_queue (
+      .clk_i, .rst_ni,
+      .wvalid_i(req_valid_i[c]), .wready_o(req_ready_o[c]),
+      .wdata_i({req_addr_i[c], req_bytes_i[c]}),
+      .rvalid_o(q_valid), .rready_i(q_ready), .rdata_o({q_addr, q_bytes}),
+      .count_o(unused_queued)
+    );
+
+    // The request being cut.
+    logic                busy_q, busy_d, first_q, first_d;
+    logic [63:LaneBits]  addr_q, addr_d;
+    logic [LaneBits-1:0] lane_q, lane_d;
+    logic [LeftBits-1:0] left_q, left_d;  // beats
+    logic [32:0]         end_q, end_d;
+    logic [1:0]          missing_q, missing_d;
+    // The next burst to be issued.
+    logic                cand_valid_q, cand_valid_d;
+    cand_t               cand_q, cand_d;
+    logic [RoomBits-1:0]   room_q, room_d;  // beats not spoken for
+    logic                  roomy_q;         // room for a burst of any length
+    logic [CreditBits-1:0] credit_q;        // requests that may still start
+
+    logic [BurstBits-1:0] to_boundary;  // beats to the next aligned burst, less one
+    logic [BeatBits-1:0]  beats;
+    logic                 ends;
+    logic [LeftBits-1:0]  new_left;
+    logic [32:0]          new_end;
+
+    assign to_boundary = ~addr_q[LaneBits+:BurstBits];
+    assign ends        = left_q <= LeftBits'(to_boundary) + 1'b1;
+    assign beats       = ends ? BeatBits'(left_q) : BeatBits'(to_boundary) + 1'b1;
+    assign new_left    = LeftBits'(({1'b0, q_bytes} + 33'(q_addr[LaneBits-1:0]) + 33'(W - 1)) >>
+                                   LaneBits);
+    assign new_end     = (q_bytes > 32'd4) ? {1'b0, q_bytes} + 33'(q_addr[LaneBits-1:0]) - 33'd4
+                                           : '0;
+
+    wire cut = busy_q & (~cand_valid_q | grant[c]);
+    assign q_ready = (~busy_q | (cut & ends)) & (credit_q != '0);
+
+    always_comb begin
+      busy_d  = busy_q;
+      first_d = first_q;
+      addr_d  = addr_q;
+      lane_d  = lane_q;
+      left_d  = left_q;
+      end_d   = end_q;
+      missing_d = missing_q;
+      cand_valid_d = cand_valid_q & ~grant[c];
+      cand_d  = cand_q;
+      if (cut) begin
+        cand_valid_d = 1'b1;
+        cand_d = '{addr: addr_q, beats: beats, first: first_q, last: ends, lane: lane_q,
+                   end_pos: end_q, missing: missing_q};
+        busy_d  = ~ends;
+        first_d = 1'b0;
+        addr_d  = addr_q + (64 - LaneBits)'(beats);
+        left_d  = left_q - LeftBits'(beats);
+        end_d   = (end_q[32:LaneBits] < LeftBits'(beats))
+                  ? '0 : end_q - {LeftBits'(beats), LaneBits'(0)};
+      end
+      if (q_valid && q_ready) begin
+        busy_d  = 1'b1;
+        first_d = 1'b1;
+        addr_d  = q_addr[63:LaneBits];
+        lane_d  = q_addr[LaneBits-1:0];
+        left_d  = new_left;
+        end_d   = new_end;
+        missing_d = (q_bytes < 32'd8) ? 2'd0 - q_bytes[1:0] : 2'd0;
+      end
+      room_d = room_q + RoomBits'(fifo_pop[c]) - (grant[c] ? RoomBits'(cand_q.beats) : '0);
+    end
+
+    always_ff @(posedge clk_i) begin
+      addr_q <= addr_d;
+      lane_q <= lane_d;
+      left_q <= left_d;
+      end_q  <= end_d;
+      missing_q <= missing_d;
+      first_q <= first_d;
+      cand_q <= cand_d;
+      if (!rst_ni) begin
+        busy_q       <= 1'b0;
+        cand_valid_q <= 1'b0;
+        room_q       <= RoomBits'(FifoBeats);
+        roomy_q      <= 1'b1;
+        credit_q     <= CreditBits'(Requests);
+      end else begin
+        busy_q       <= busy_d;
+        cand_valid_q <= cand_valid_d;
+        room_q       <= room_d;
+        roomy_q      <= room_d >= RoomBits'(MaxBurstBeats);
+        credit_q     <= credit_q + CreditBits'(done_pop[c]) - CreditBits'(q_valid & q_ready);
+      end
+    end
+
+    assign cand[c]     = cand_q;
+    assign eligible[c] = cand_valid_q & roomy_q;
+
+`ifndef SYNTHESIS
+    a_request : assert property (@(posedge clk_i) disable iff (!rst_ni)
+        req_valid_i[c] |-> req_bytes_i[c] != 0);
+    a_room : assert property (@(posedge clk_i) disable iff (!rst_ni)
+        grant[c] |-> room_q >= RoomBits'(cand_q.beats));
+`endif
+  end
+
+  // ------------------------------------------------------------------ shared: issue
+
+  logic [Clients-1:0] after_q;  // clients behind the one served last: first in turn
+  logic [Clients-1:0] eligible_after, pick;
+  logic burst_ready, ar_free;
+  logic arvalid_q;
+  logic [63:LaneBits] araddr_q;
+  logic [7:0] arlen_q;
+  cand_t chosen;
+  logic [ClientBits-1:0] chosen_client;
+  burst_t burst_in, burst;
+  logic burst_valid, burst_pop;
+
+  assign ar_free        = ~arvalid_q | m_axi_arready_i;
+  assign eligible_after = eligible & after_q;
+  assign pick           = (eligible_after != '0) ? eligible_after & (~eligible_after + 1'b1)
+                                                 : eligible & (~eligible + 1'b1);
+  assign grant          = (ar_free & burst_ready & ~halt_i) ? pick : '0;
+
+  always_comb begin
+    chosen = '0;
+    chosen_client = '0;
+    for (int c = 0; c < int'(Clients); c++) begin
+      if (pick[c]) begin
+        chosen |= cand[c];
+        chosen_client |= ClientBits'(c);
+      end
+    end
+    burst_in = '{client: chosen_client, first: chosen.first, last: chosen.last,
+                 lane: chosen.lane, end_pos: chosen.end_pos, missing: chosen.missing};
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (ar_free) begin
+      araddr_q <= chosen.addr;
+      arlen_q  <= 8'(chosen.beats) - 8'd1;
+    end
+    if (!rst_ni) begin
+      arvalid_q <= 1'b0;
+      after_q   <= '0;
+    end else begin
+      if (ar_free) arvalid_q <= grant != '0;
+      if (grant != '0) after_q <= ~(grant | (grant - 1'b1));
+    end
+  end
+
+  assign m_axi_araddr_o  = {araddr_q, LaneBits'(0)};
+  assign m_axi_arlen_o   = arlen_q;
+  assign m_axi_arsize_o  = 3'(LaneBits);
+  assign m_axi_arburst_o = 2'b01;
+  assign m_axi_arvalid_o = arvalid_q;
+  assign m_axi_rready_o  = 1'b1;
+  assign stall_o         = arvalid_q & ~m_axi_arready_i;
+  assign idle_o          = ~burst_valid;
+
+  logic [$clog2(MaxBursts+1)-1:0] unused_bursts;
+  cu_fifo #(.Width($bits(burst_t)), .Depth(MaxBursts)) u_bursts (
+    .clk_i, .rst_ni,
+    .wvalid_i(grant != '0), .wready_o(burst_ready), .wdata_i(burst_in),
+    .rvalid_o(burst_valid), .rready_i(burst_pop), .rdata_o(burst),
+    .count_o(unused_bursts)
+  );
+
+  // ------------------------------------------------------------------ s0: beats as they arrive
+
+  wire r_beat = m_axi_rvalid_i & burst_valid;
+  assign burst_pop = r_beat & m_axi_rlast_i;
+
+  typedef struct packed {
+    logic                  valid;
+    logic [ClientBits-1:0] client;
+    logic                  first;  // beat of its request
+    logic                  last;   // beat of its request
+    logic                  error;
+    logic [LaneBits-1:0]   lane;
+    logic [32:0]           end_pos;
+    logic [1:0]            missing;
+  } beat_t;
+
+  logic mid_q;  // within a burst
+  logic [32:0] next_end_q;
+  logic [32:0] end_pos;
+  beat_t s0_q;
+  logic [W*8-1:0] s0_data_q;
+
+  assign end_pos = mid_q ? next_end_q : burst.end_pos;
+
+  always_ff @(posedge clk_i) begin
+    s0_data_q <= m_axi_rdata_i;
+    s0_q <= '{valid: r_beat, client: burst.client, first: burst.first & ~mid_q,
+              last: burst.last & m_axi_rlast_i, error: m_axi_rresp_i != 2'b00,
+              lane: burst.lane, end_pos: end_pos, missing: burst.missing};
+    if (r_beat) begin
+      next_end_q <= (end_pos[32:LaneBits] == '0) ? '0 : end_pos - 33'(W);
+    end
+    if (!rst_ni) begin
+      mid_q <= 1'b0;
+      s0_q.valid <= 1'b0;
+    end else if (r_beat) begin
+      mid_q <= ~m_axi_rlast_i;
+    end
+  end
+
+  logic [Clients-1:0] s0_client;
+  for (genvar c = 0; c < Clients; c++) begin : g_beats
+    logic wready;
+    logic [RoomBits-1:0] unused_beats;
+    assign s0_client[c] = s0_q.valid & (s0_q.client == ClientBits'(c));
+    assign fifo_pop[c]  = beat_valid_o[c] & beat_ready_i[c];
+    cu_ram_fifo #(.Width(W * 8), .Depth(FifoBeats)) u_beats (
+      .clk_i, .rst_ni,
+      .wvalid_i(s0_client[c]), .wready_o(wready), .wdata_i(s0_data_q),
+      .rvalid_o(beat_valid_o[c]), .rready_i(beat_ready_i[c]), .rdata_o(beat_data_o[c]),
+      .count_o(unused_beats)
+    );
+`ifndef SYNTHESIS
+    a_reserved : assert property (@(posedge clk_i) disable iff (!rst_ni) s0_client[c] |-> wready);
+`endif
+  end
+
+  // ------------------------------------------------------------------ s1: message bytes alone
+
+  // Message bytes of the client's current request still to be inverted (the first four are).
+  logic [Clients-1:0][2:0] invert_q;
+  logic [2:0] invert;
+  logic [W*8-1:0] s1_word_d, s1_word_q;
+  logic [LaneBits-1:0] begin_lane;
+  logic [LaneBits:0] end_lane, first_plain;
+  logic s0_message;
+
+  assign invert      = s0_q.first ? 3'd4 : invert_q[s0_q.client];
+  assign begin_lane  = s0_q.first ? s0_q.lane : '0;
+  assign end_lane    = (s0_q.end_pos[32:LaneBits] != '0) ? (LaneBits + 1)'(W)
+                                                         : {1'b0, s0_q.end_pos[LaneBits-1:0]};
+  assign s0_message  = s0_q.end_pos != '0;
+  assign first_plain = {1'b0, begin_lane} + (LaneBits + 1)'(invert);
+
+  always_comb begin
+    for (int i = 0; i < int'(W); i++) begin
+      s1_word_d[8*i+:8] = s0_data_q[8*i+:8];
+      if ((LaneBits + 1)'(i) < first_plain) s1_word_d[8*i+:8] = ~s0_data_q[8*i+:8];
+      if ((LaneBits + 1)'(i) < {1'b0, begin_lane} || (LaneBits + 1)'(i) >= end_lane) begin
+        s1_word_d[8*i+:8] = '0;
+      end
+    end
+  end
+
+  typedef struct packed {
+    logic                  valid;
+    logic [ClientBits-1:0] client;
+    logic                  first;
+    logic                  last;
+    logic                  error;
+    logic                  message;  // the beat holds message bytes
+    logic [LaneBits-1:0]   zeros;    // after them
+    logic [1:0]            missing;
+  } crc_beat_t;
+
+  crc_beat_t s1_q, s2_q;
+  logic [31:0] s2_crc_d, s2_crc_q;
+
+  always_ff @(posedge clk_i) begin
+    s1_word_q <= s1_word_d;
+    s1_q <= '{valid: s0_q.valid, client: s0_q.client, first: s0_q.first, last: s0_q.last,
+              error: s0_q.error, message: s0_message,
+              zeros: LaneBits'((LaneBits + 1)'(W) - end_lane), missing: s0_q.missing};
+    if (s0_q.valid) begin
+      // Lanes from begin_lane on are used up, up to four of them.
+      invert_q[s0_q.client] <= (first_plain > (LaneBits + 1)'(W))
+          ? 3'(first_plain - (LaneBits + 1)'(W)) : 3'd0;
+    end
+    s2_q     <= s1_q;
+    s2_crc_q <= s2_crc_d;
+    if (!rst_ni) begin
+      s1_q.valid <= 1'b0;
+      s2_q.valid <= 1'b0;
+    end
+  end
+
+  // ------------------------------------------------------------------ s2, s3: one CRC for all
+
+  // The step is linear: the word's share is computed ahead, the loop holds only the state's.
+  cu_crc_step #(.Bytes(W)) u_word (.state_i(32'h0), .word_i(s1_word_q), .state_o(s2_crc_d));
+
+  typedef struct packed {
+    logic [31:0]         crc;
+    logic [LaneBits-1:0] zeros;
+    logic                error;
+  } state_t;
+
+  state_t [Clients-1:0] state_q;
+  state_t old_state, new_state;
+  logic [31:0] stepped;
+
+  cu_crc_step #(.Bytes(W)) u_state (.state_i(old_state.crc), .word_i('0), .state_o(stepped));
+
+  always_comb begin
+    old_state = state_q[s2_q.client];
+    if (s2_q.first) old_state = '0;
+    new_state = old_state;
+    if (s2_q.message) begin
+      new_state.crc   = stepped ^ s2_crc_q;
+      new_state.zeros = s2_q.zeros;
+    end
+    new_state.error = old_state.error | s2_q.error;
+  end
+
+  // ------------------------------------------------------------------ s4: unwind and deliver
+
+  logic s3_valid_q;
+  logic [ClientBits-1:0] s3_client_q;
+  state_t s3_q;
+  logic [1:0] s3_missing_q;
+  logic [31:0] correction;
+  logic s4_valid_q, s4_error_q;
+  logic [ClientBits-1:0] s4_client_q;
+  logic [31:0] s4_crc_d, s4_crc_q;
+
+  cu_crc_unwind #(.MaxBytes(W)) u_unwind (
+    .state_i(s3_q.crc), .zeros_i(s3_q.zeros), .state_o(s4_crc_d)
+  );
+
+  // What a message of fewer than four bytes leaves of the all-ones initial state.
+  assign correction = ~(32'hffff_ffff << {s3_missing_q, 3'b000});
+
+  always_ff @(posedge clk_i) begin
+    if (s2_q.valid) state_q[s2_q.client] <= new_state;
+    s3_q        <= new_state;
+    s3_client_q <= s2_q.client;
+    s3_missing_q <= s2_q.missing;
+    s4_crc_q    <= ~(s4_crc_d ^ correction);
+    s4_error_q  <= s3_q.error;
+    s4_client_q <= s3_client_q;
+    if (!rst_ni) begin
+      s3_valid_q <= 1'b0;
+      s4_valid_q <= 1'b0;
+    end else begin
+      s3_valid_q <= s2_q.valid & s2_q.last;
+      s4_valid_q <= s3_valid_q;
+    end
+  end
+
+  for (genvar c = 0; c < Clients; c++) begin : g_done
+    logic wready;
+    logic [CreditBits-1:0] unused_done;
+    wire push = s4_valid_q & (s4_client_q == ClientBits'(c));
+    assign done_pop[c] = done_valid_o[c] & done_ready_i[c];
+    cu_fifo #(.Width(33), .Depth(Requests)) u_done (
+      .clk_i, .rst_ni,
+      .wvalid_i(push), .wready_o(wready), .wdata_i({s4_error_q, s4_crc_q}),
+      .rvalid_o(done_valid_o[c]), .rready_i(done_ready_i[c]),
+      .rdata_o({done_error_o[c], done_crc_o[c]}),
+      .count_o(unused_done)
+    );
+`ifndef SYNTHESIS
+    a_credit : assert property (@(posedge clk_i) disable iff (!rst_ni) push |-> wready);
+`endif
+  end
+
+`ifndef SYNTHESIS
+  a_4k : assert property (@(posedge clk_i) disable iff (!rst_ni) m_axi_arvalid_o |->
+      13'(m_axi_araddr_o[11:0]) + ((13'(m_axi_arlen_o) + 13'd1) << LaneBits) <= 13'd4096);
+  a_ar_stable : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      m_axi_arvalid_o && !m_axi_arready_i |=>
+      m_axi_arvalid_o && $stable({m_axi_araddr_o, m_axi_arlen_o}));
+  c_straddle : cover property (@(posedge clk_i) s0_q.valid && !s0_q.first && invert != 0);
+  c_stored_crc_alone : cover property (@(posedge clk_i) s0_q.valid && s0_q.last && !s0_message);
+`endif
+endmodule

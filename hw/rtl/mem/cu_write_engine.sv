@@ -1,0 +1,273 @@
+// Writes a stream of words to one memory area, in AXI4 bursts.
+//
+// Words of InBytes are gathered in beats of BusBytes; a table's end is filled up with zeros to a
+// multiple of AlignBytes, so that all strobes are full and the next table starts aligned. A burst
+// goes as far as the next multiple of its greatest size (so none crosses 4 KiB) and is issued only
+// once all of its beats are here: a burst once issued always completes, whatever else happens.
+//
+// Nothing past `limit_i` is written: the beat that would not fit raises full_o, and it and all that
+// follow are swallowed up to the task's end. After halt_i, issued bursts complete, no more are
+// issued, input is swallowed and done_o does not come, until the next start. Start only when idle.
+
+module cu_write_engine #(
+  parameter int unsigned InBytes = 16,        // a power of two
+  parameter int unsigned BusBytes = 64,       // a power of two, InBytes or more
+  parameter int unsigned MaxBurstBeats = 16,  // a power of two, 256 at most
+  parameter int unsigned FifoBeats = 64,      // 2 * MaxBurstBeats or more
+  parameter int unsigned AlignBytes = 64,     // a power of two, BusBytes or more
+  parameter int unsigned MaxOutstanding = 16, // bursts
+  localparam int unsigned CountBits = $clog2(InBytes + 1)
+) (
+  input  logic                  clk_i,
+  input  logic                  rst_ni,  // synchronous
+
+  input  logic                  start_i,
+  input  logic [63:0]           addr_i,   // a multiple of 64
+  input  logic [63:0]           limit_i,  // bytes; a multiple of 64
+  input  logic                  halt_i,
+  output logic                  done_o,   // all is written; until the next start
+  output logic                  idle_o,   // no burst is under way
+  output logic                  full_o,
+  output logic                  error_o,  // memory answered a write with an error
+  output logic [63:0]           used_o,   // bytes, padding counted
+  output logic                  stall_o,
+
+  input  logic                  in_valid_i,
+  output logic                  in_ready_o,
+  input  logic [InBytes*8-1:0]  in_data_i,
+  input  logic [CountBits-1:0]  in_bytes_i,
+  input  logic                  in_last_i,
+  input  logic [1:0]            in_token_i,
+
+  output logic [63:0]           m_axi_awaddr_o,
+  output logic [7:0]            m_axi_awlen_o,
+  output logic [2:0]            m_axi_awsize_o,
+  output logic [1:0]            m_axi_awburst_o,
+  output logic                  m_axi_awvalid_o,
+  input  logic                  m_axi_awready_i,
+  output logic [BusBytes*8-1:0] m_axi_wdata_o,
+  output logic [BusBytes-1:0]   m_axi_wstrb_o,
+  output logic                  m_axi_wlast_o,
+  output logic                  m_axi_wvalid_o,
+  input  logic                  m_axi_wready_i,
+  input  logic [1:0]            m_axi_bresp_i,
+  input  logic                  m_axi_bvalid_i,
+  output logic                  m_axi_bready_o
+);
+  localparam int unsigned BusBits = $clog2(BusBytes);
+  localparam int unsigned Slots = BusBytes / InBytes;
+  localparam int unsigned SlotBits = (Slots > 1) ? $clog2(Slots) : 1;
+  localparam int unsigned BurstBeats =
+      (MaxBurstBeats * BusBytes > 4096) ? 4096 / BusBytes : MaxBurstBeats;
+  localparam int unsigned BurstBits = $clog2(BurstBeats);
+  localparam int unsigned AvailBits = $clog2(FifoBeats + 1);
+  localparam int unsigned AlignBeatBits = $clog2(AlignBytes / BusBytes);
+  localparam int unsigned LengthDepth = 8;
+  localparam int unsigned FlightBits = $clog2(MaxOutstanding + 1);
+
+  if (BusBytes < InBytes || BusBytes != 2 ** BusBits || BusBytes % InBytes != 0) begin : g_check_bus
+    $fatal(1, "cu_write_engine: BusBytes must be a power of two and InBytes or more");
+  end
+  if (BurstBeats != 2 ** BurstBits || BurstBeats < 2 || BurstBeats > 256 ||
+      FifoBeats < 2 * BurstBeats) begin : g_check_burst
+    $fatal(1, "cu_write_engine: MaxBurstBeats must be a power of two, half of FifoBeats at most");
+  end
+  if (AlignBytes < BusBytes || AlignBytes > 64 || AlignBytes != BusBytes * 2 ** AlignBeatBits)
+  begin : g_check_align
+    $fatal(1, "cu_write_engine: AlignBytes must be a power of two, BusBytes to 64");
+  end
+
+  typedef enum logic [2:0] {StIdle, StRun, StPad, StDrain, StDone} state_e;
+
+  // -------------------------------------------------------------- words to beats
+
+  state_e state_q, state_d;
+  logic ending_q;  // padding the last table of the task
+  logic full_q, halted_q, error_q;
+  logic [AvailBits-1:0] avail_q;    // beats in the FIFO that no burst has claimed yet
+  logic [FlightBits-1:0] flight_q;  // bursts issued and not answered
+  logic [63-BusBits:0] used_q, left_q;  // beats
+  logic [Slots-1:0][InBytes*8-1:0] gather_q, gathered;
+  logic [SlotBits-1:0] slot_q;
+
+  wire swallow = full_q || halted_q;
+  wire accept = in_valid_i && in_ready_o;
+  wire some_bytes = in_bytes_i != '0;
+  wire task_end = in_token_i == 2'd2;
+  wire table_end = in_token_i != '0;
+  logic fifo_ready, push;
+  wire beat_done = some_bytes && slot_q == SlotBits'(Slots - 1);
+  wire beat_open = some_bytes || slot_q != '0;
+  wire push_beat = push && !swallow;
+  wire store = push_beat && left_q != '0;
+
+  assign in_ready_o = halted_q || (state_q == StRun && (swallow || fifo_ready));
+
+  // Not padded: nothing written, or a whole number of units after this cycle's beat.
+  logic aligned, aligned_next;
+  if (AlignBeatBits > 0) begin : g_aligned
+    assign aligned      = used_q[AlignBeatBits-1:0] == '0;
+    assign aligned_next = &used_q[AlignBeatBits-1:0];
+  end else begin : g_always_aligned
+    assign aligned      = 1'b1;
+    assign aligned_next = 1'b1;
+  end
+
+  always_comb begin
+    gathered = (slot_q == '0) ? '0 : gather_q;
+    if (some_bytes) gathered[slot_q] = in_data_i;
+    if (state_q == StPad) gathered = '0;
+  end
+
+  always_comb begin
+    state_d = state_q;
+    push    = 1'b0;
+    unique case (state_q)
+      StRun: begin
+        if (accept) begin
+          push = beat_done || (table_end && beat_open);
+          if (table_end) begin
+            if (swallow || (push ? aligned_next : aligned)) begin
+              if (task_end) state_d = StDrain;
+            end else begin
+              state_d = StPad;
+            end
+          end
+        end
+      end
+      StPad: begin
+        if (swallow || fifo_ready) begin
+          push = 1'b1;
+          if (swallow || aligned_next) state_d = ending_q ? StDrain : StRun;
+        end
+      end
+      StDrain: if (avail_q == '0 && flight_q == '0 && !halted_q) state_d = StDone;
+      StIdle, StDone: ;
+    endcase
+    if (start_i) state_d = StRun;
+  end
+
+  // -------------------------------------------------------------- beats to bursts
+
+  logic [63-BusBits:0] addr_q;  // beats
+  logic [AvailBits-1:0] burst;
+  logic issue, aw_valid_q, lengths_ready, length_valid;
+  logic [63-BusBits:0] aw_addr_q;
+  logic [BurstBits-1:0] aw_len_q, length, beat_q;
+  logic beat_valid;
+  logic [AvailBits-1:0] unused_beats;
+  logic [$clog2(LengthDepth + 1)-1:0] unused_lengths;
+
+  wire fifo_rst_n = rst_ni && !start_i;
+  wire [BurstBits:0] to_boundary = (BurstBits+1)'(BurstBeats) - {1'b0, addr_q[BurstBits-1:0]};
+  wire reaches = avail_q >= AvailBits'(to_boundary);
+  wire b_done = m_axi_bvalid_i && m_axi_bready_o;
+  wire w_done = m_axi_wvalid_o && m_axi_wready_i;
+
+  assign burst = reaches ? AvailBits'(to_boundary) : avail_q;
+  assign issue = (reaches || (state_q == StDrain && avail_q != '0))
+                 && !halt_i && !halted_q && lengths_ready
+                 && flight_q != FlightBits'(MaxOutstanding)
+                 && (!aw_valid_q || m_axi_awready_i);
+
+  cu_fifo #(.Width(BusBytes * 8), .Depth(FifoBeats)) u_beats (
+    .clk_i, .rst_ni(fifo_rst_n),
+    .wvalid_i(store), .wready_o(fifo_ready), .wdata_i(gathered),
+    .rvalid_o(beat_valid), .rready_i(w_done), .rdata_o(m_axi_wdata_o), .count_o(unused_beats)
+  );
+  cu_fifo #(.Width(BurstBits), .Depth(LengthDepth)) u_lengths (
+    .clk_i, .rst_ni(fifo_rst_n),
+    .wvalid_i(issue), .wready_o(lengths_ready), .wdata_i(BurstBits'(burst - 1'b1)),
+    .rvalid_o(length_valid), .rready_i(w_done && m_axi_wlast_o), .rdata_o(length),
+    .count_o(unused_lengths)
+  );
+
+  assign m_axi_awvalid_o = aw_valid_q;
+  assign m_axi_awaddr_o  = {aw_addr_q, BusBits'(0)};
+  assign m_axi_awlen_o   = 8'(aw_len_q);
+  assign m_axi_awsize_o  = 3'(BusBits);
+  assign m_axi_awburst_o = 2'b01;
+  assign m_axi_wvalid_o  = length_valid;
+  assign m_axi_wstrb_o   = '1;
+  assign m_axi_wlast_o   = beat_q == length;
+  assign m_axi_bready_o  = 1'b1;
+
+  assign done_o  = state_q == StDone;
+  assign idle_o  = flight_q == '0;
+  assign full_o  = full_q;
+  assign error_o = error_q;
+  assign used_o  = {used_q, BusBits'(0)};
+  assign stall_o = (m_axi_wvalid_o && !m_axi_wready_i) || (m_axi_awvalid_o && !m_axi_awready_i);
+
+  always_ff @(posedge clk_i) begin
+    if (accept) gather_q <= gathered;
+    if (accept && table_end) ending_q <= task_end;
+    if (issue) begin
+      aw_addr_q <= addr_q;
+      aw_len_q  <= BurstBits'(burst - 1'b1);
+    end
+    if (start_i) begin
+      addr_q <= addr_i[63:BusBits];
+      left_q <= limit_i[63:BusBits];
+    end else begin
+      if (issue) addr_q <= addr_q + (64-BusBits)'(burst);
+      if (store) left_q <= left_q - 1'b1;
+    end
+    if (!rst_ni) begin
+      state_q    <= StIdle;
+      full_q     <= 1'b0;
+      halted_q   <= 1'b0;
+      error_q    <= 1'b0;
+      used_q     <= '0;
+      slot_q     <= '0;
+      avail_q    <= '0;
+      flight_q   <= '0;
+      aw_valid_q <= 1'b0;
+      beat_q     <= '0;
+    end else begin
+      state_q <= state_d;
+      avail_q <= avail_q + AvailBits'(store) - (issue ? burst : '0);
+      if (store) used_q <= used_q + 1'b1;
+      if (push_beat && left_q == '0) full_q <= 1'b1;
+      if (halt_i && state_q != StIdle && state_q != StDone) halted_q <= 1'b1;
+      if (b_done && m_axi_bresp_i != '0) error_q <= 1'b1;
+      if (accept) begin
+        if (push || !beat_open) slot_q <= '0;
+        else if (some_bytes) slot_q <= slot_q + 1'b1;
+      end
+      flight_q <= flight_q + FlightBits'(issue) - FlightBits'(b_done);
+      if (issue) aw_valid_q <= 1'b1;
+      else if (m_axi_awready_i) aw_valid_q <= 1'b0;
+      if (w_done) beat_q <= m_axi_wlast_o ? '0 : beat_q + 1'b1;
+      if (start_i) begin
+        full_q   <= 1'b0;
+        halted_q <= 1'b0;
+        error_q  <= 1'b0;
+        used_q   <= '0;
+        slot_q   <= '0;
+        avail_q  <= '0;
+      end
+    end
+  end
+
+`ifndef SYNTHESIS
+  a_start_idle : assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> idle_o);
+  a_addr : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    start_i |-> addr_i[5:0] == '0 && limit_i[5:0] == '0);
+  a_claimed : assert property (@(posedge clk_i) disable iff (!rst_ni || start_i)
+    m_axi_wvalid_o |-> beat_valid);
+  a_answer : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    m_axi_bvalid_i |-> flight_q != '0);
+  a_partial_ends : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    accept && !table_end |-> in_bytes_i == CountBits'(InBytes) && !in_last_i);
+  a_aw_stable : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    m_axi_awvalid_o && !m_axi_awready_i |=>
+    m_axi_awvalid_o && $stable({m_axi_awaddr_o, m_axi_awlen_o}));
+  a_w_stable : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    m_axi_wvalid_o && !m_axi_wready_i |=>
+    m_axi_wvalid_o && $stable({m_axi_wdata_o, m_axi_wlast_o}));
+  a_4k : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    m_axi_awvalid_o |->
+    {1'b0, m_axi_awaddr_o[11:0]} + 13'((32'(m_axi_awlen_o) + 1) * BusBytes) <= 13'd4096);
+`endif
+endmodule

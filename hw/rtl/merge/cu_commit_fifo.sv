@@ -1,0 +1,55 @@
+// FIFO whose writer decides later: words stay invisible to the reader until they are committed, and
+// can be dropped up to then. One of the two may come with the last word written.
+
+module cu_commit_fifo #(
+  parameter int unsigned Width = 8,
+  parameter int unsigned Depth = 4  // power of two
+) (
+  input  logic             clk_i,
+  input  logic             rst_ni,
+
+  input  logic             wvalid_i,
+  output logic             wready_o,
+  input  logic [Width-1:0] wdata_i,
+  input  logic             commit_i,  // with a word: it and all before it can be read
+  input  logic             drop_i,    // with a word: forget it and all since the last commit
+
+  output logic             rvalid_o,
+  input  logic             rready_i,
+  output logic [Width-1:0] rdata_o
+);
+  localparam int unsigned PtrBits = $clog2(Depth);
+
+  logic [Width-1:0] mem[Depth];
+  logic [PtrBits:0] write_q, commit_q, read_q;
+
+  wire push = wvalid_i && wready_o;
+
+  assign wready_o = (write_q ^ read_q) != {1'b1, {PtrBits{1'b0}}};
+  assign rvalid_o = read_q != commit_q;
+  assign rdata_o  = mem[read_q[PtrBits-1:0]];
+
+  always_ff @(posedge clk_i) begin
+    if (push) mem[write_q[PtrBits-1:0]] <= wdata_i;
+    if (!rst_ni) begin
+      write_q  <= '0;
+      commit_q <= '0;
+      read_q   <= '0;
+    end else begin
+      if (push) write_q <= drop_i ? commit_q : write_q + 1'b1;
+      if (push && commit_i) commit_q <= write_q + 1'b1;
+      if (rvalid_o && rready_i) read_q <= read_q + 1'b1;
+    end
+  end
+
+`ifndef SYNTHESIS
+  initial begin
+    if ((1 << PtrBits) != Depth) $fatal(1, "Depth must be a power of two");
+  end
+
+  a_one_fate : assert property (@(posedge clk_i) disable iff (!rst_ni) !(commit_i && drop_i));
+  // Uncommitted words alone must never fill it: nobody could make room.
+  a_room : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      !wready_o |-> commit_q != read_q);
+`endif
+endmodule

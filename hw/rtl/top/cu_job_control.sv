@@ -1,0 +1,394 @@
+// One job from descriptor to completion record.
+//
+// | state      | what happens                                                | leaves when          |
+// |------------|-------------------------------------------------------------|----------------------|
+// | Idle       | pipeline held in reset                                      | a job is started     |
+// | Wake       | pipeline reset released                                     | after 4 cycles       |
+// | Head       | descriptor words up to COMPLETION_ADDR are read             | last word            |
+// | Check      | the descriptor is compared with what the unit is built for  | at once              |
+// | Begin, End | the range keys are read into cu_verdict                     | last word, or no key |
+// | Runs       | table lists are handed to the ways                          | one per way          |
+// | Merge      | the pipeline runs                                           | all written, or fault|
+// | Halt       | ports finish what is on the bus                             | all four idle        |
+// | Clear      | pipeline reset                                              | after 4 cycles       |
+// | Complete   | completion record is written                                | written              |
+//
+// Whatever goes wrong becomes the job's status; the pipeline is reset after every job, so the next
+// one starts from the same state as the first.
+
+module cu_job_control #(
+  parameter int unsigned Ways = 2,
+  parameter int unsigned MaxKeyBytes = 1024,
+  localparam int unsigned RangeAddrBits = $clog2((MaxKeyBytes + 7) / 8)
+) (
+  input  logic        clk_i,
+  input  logic        rst_ni,
+  output logic        pipe_rst_no,
+
+  // Control registers
+  input  logic        job_valid_i,
+  output logic        job_ready_o,
+  input  logic [63:0] job_addr_i,
+  output logic        job_done_o,
+  output logic [7:0]  job_status_o,
+
+  // A client of the index read engine
+  output logic        req_valid_o,
+  input  logic        req_ready_i,
+  output logic [63:0] req_addr_o,
+  output logic [31:0] req_bytes_o,
+  input  logic        beat_valid_i,
+  input  logic [63:0] beat_data_i,
+  input  logic        done_valid_i,
+  input  logic        done_error_i,
+
+  // Job parameters, stable from Begin to Clear
+  output logic        bottommost_o,
+  output logic        has_begin_o,
+  output logic        has_end_o,
+  output logic [31:0] block_bytes_o,
+  output logic [15:0] restart_interval_o,
+  output logic [63:0] table_bytes_o,
+  output logic [55:0] snapshot_o,
+  output logic [15:0] begin_bytes_o,
+  output logic [15:0] end_bytes_o,
+  output logic        range_we_o,
+  output logic        range_sel_o,
+  output logic [RangeAddrBits-1:0] range_addr_o,
+  output logic [63:0] range_data_o,
+  output logic        write_start_o,  // pulse: both write engines
+  output logic [63:0] data_addr_o,
+  output logic [63:0] data_limit_o,
+  output logic [63:0] index_addr_o,
+  output logic [63:0] index_limit_o,
+  output logic [Ways-1:0] way_start_o,  // pulse per way, with its tables
+  output logic [47:0] way_tables_o,
+  output logic [15:0] way_count_o,
+
+  // What the pipeline says
+  input  logic        data_done_i,
+  input  logic        index_done_i,
+  input  logic        data_full_i,
+  input  logic        index_full_i,
+  input  logic        write_error_i,
+  input  logic        limit_i,
+  input  logic [Ways-1:0]       fault_valid_i,
+  input  logic [Ways-1:0][7:0]  fault_status_i,
+  input  logic [Ways-1:0][15:0] fault_table_i,
+  input  logic [Ways-1:0][63:0] fault_offset_i,
+  output logic        halt_o,
+  input  logic        ports_idle_i,
+
+  // What it has counted, read in Merge's last cycle
+  input  logic [63:0] input_records_i,
+  input  logic [63:0] output_records_i,
+  input  logic [63:0] dropped_records_i,
+  input  logic [Ways-1:0][63:0] input_bytes_i,
+  input  logic [63:0] data_used_i,
+  input  logic [63:0] index_used_i,
+  input  logic [63:0] tables_i,
+  input  logic [63:0] input_checksum_i,
+  input  logic [63:0] output_checksum_i,
+  input  logic [63:0] dropped_checksum_i,
+  input  logic [sluice_abi_pkg::StallCount-1:0] stall_i,
+
+  // The completion record, through the index write engine
+  output logic        record_start_o,
+  output logic [63:0] record_addr_o,
+  output logic        record_valid_o,
+  input  logic        record_ready_i,
+  output logic [63:0] record_data_o,
+  output logic        record_last_o   // an empty beat
+);
+  import sluice_abi_pkg::*;
+
+  localparam int unsigned HeadWords = (JobCompletionAddr / 8) + 1;
+  localparam int unsigned RecordWords = CompletionBytes / 8;
+  localparam int unsigned StallWord = CompletionStalls / 8;
+
+  typedef enum logic [3:0] {
+    Idle, Wake, Head, Check, Begin, End, Runs, Merge, Halt, Clear, Complete, Finish
+  } state_e;
+
+  state_e state_q, state_d;
+  logic asked_q, asked_d;        // this state's read request has been taken
+  logic [15:0] word_q, word_d;   // words received, or cycles waited, in this state
+  logic [7:0] status_q, status_d;
+  logic [63:0] addr_q;           // of the descriptor
+  logic [7:0] fault_run_q, fault_run_d;
+  logic [15:0] fault_table_q, fault_table_d;
+  logic [63:0] fault_offset_q, fault_offset_d;
+  logic [63:0] head_q[HeadWords];
+  logic [63:0] record_q[RecordWords];
+  logic trusted_q, trusted_d;    // the descriptor is one: its completion address can be written
+  logic capture;
+
+  // ---- descriptor fields
+  wire [63:0] head_word = head_q[JobHead/8];
+  wire [7:0] runs = head_word[JobHeadRunsLsb+:JobHeadRunsWidth];
+  assign bottommost_o       = head_word[JobHeadBottommostLsb];
+  assign has_begin_o        = head_word[JobHeadHasBeginLsb];
+  assign has_end_o          = head_word[JobHeadHasEndLsb];
+  assign block_bytes_o      = head_q[JobBlock/8][JobBlockBlockBytesLsb+:JobBlockBlockBytesWidth];
+  assign restart_interval_o =
+      head_q[JobBlock/8][JobBlockRestartIntervalLsb+:JobBlockRestartIntervalWidth];
+  assign table_bytes_o      = head_q[JobTableBytes/8];
+  assign snapshot_o         = head_q[JobSnapshot/8][55:0];
+  assign begin_bytes_o      = head_q[JobRange/8][JobRangeBeginBytesLsb+:JobRangeBeginBytesWidth];
+  assign end_bytes_o        = head_q[JobRange/8][JobRangeEndBytesLsb+:JobRangeEndBytesWidth];
+  assign data_addr_o        = head_q[JobDataAddr/8];
+  assign data_limit_o       = head_q[JobDataBytes/8];
+  assign index_addr_o       = head_q[JobIndexAddr/8];
+  assign index_limit_o      = head_q[JobIndexBytes/8];
+  assign record_addr_o      = head_q[JobCompletionAddr/8];
+
+  wire is_job = head_word[JobHeadMagicLsb+:JobHeadMagicWidth] == Magic &&
+                head_word[JobHeadVersionLsb+:JobHeadVersionWidth] == Version &&
+                record_addr_o[5:0] == '0;
+  wire can_do = runs >= 8'd1 && 32'(runs) <= Ways && block_bytes_o != '0 &&
+                restart_interval_o != '0 && table_bytes_o != '0 &&
+                32'(begin_bytes_o) <= MaxKeyBytes && 32'(end_bytes_o) <= MaxKeyBytes &&
+                data_addr_o[5:0] == '0 && data_limit_o[5:0] == '0 &&
+                index_addr_o[5:0] == '0 && index_limit_o[5:0] == '0 &&
+                head_q[JobBeginAddr/8][2:0] == '0 && head_q[JobEndAddr/8][2:0] == '0;
+
+  // ---- the fault of the lowest way that has one
+  logic way_fault;
+  logic [7:0] way_fault_run, way_fault_status;
+  logic [15:0] way_fault_table;
+  logic [63:0] way_fault_offset;
+  always_comb begin
+    way_fault        = 1'b0;
+    way_fault_run    = '0;
+    way_fault_status = '0;
+    way_fault_table  = '0;
+    way_fault_offset = '0;
+    for (int w = int'(Ways) - 1; w >= 0; w--) begin
+      if (fault_valid_i[w]) begin
+        way_fault        = 1'b1;
+        way_fault_run    = 8'(w);
+        way_fault_status = fault_status_i[w];
+        way_fault_table  = fault_table_i[w];
+        way_fault_offset = fault_offset_i[w];
+      end
+    end
+  end
+
+  wire intact = (input_checksum_i == output_checksum_i + dropped_checksum_i) &&
+                (input_records_i == output_records_i + dropped_records_i);
+
+  // ---- state machine
+  wire reading = state_q inside {Head, Begin, End, Runs};
+  logic [15:0] read_words;
+  logic read_done_q;  // the engine has closed the request of this state
+
+  always_comb begin
+    unique case (state_q)
+      Head: read_words = 16'(HeadWords);
+      Begin: read_words = has_begin_o ? (begin_bytes_o + 16'd7) >> 3 : '0;
+      End: read_words = has_end_o ? (end_bytes_o + 16'd7) >> 3 : '0;
+      default: read_words = 16'(Ways);
+    endcase
+    unique case (state_q)
+      Head: req_addr_o = addr_q;
+      Begin: req_addr_o = head_q[JobBeginAddr/8];
+      End: req_addr_o = head_q[JobEndAddr/8];
+      default: req_addr_o = addr_q + 64'(JobRun);
+    endcase
+  end
+  assign req_bytes_o = {13'd0, read_words, 3'd0};
+  assign req_valid_o = reading & ~asked_q & (read_words != '0);
+
+  wire beat = reading & beat_valid_i;
+  wire read_over = (read_words == '0) | (read_done_q & (word_q == read_words));
+
+  assign range_we_o   = beat & (state_q inside {Begin, End});
+  assign range_sel_o  = state_q == End;
+  assign range_addr_o = word_q[RangeAddrBits-1:0];
+  assign way_tables_o = (word_q[7:0] < runs) ? beat_data_i[JobRunAddrLsb+:JobRunAddrWidth] : '0;
+  assign way_count_o  = (word_q[7:0] < runs) ? beat_data_i[JobRunCountLsb+:JobRunCountWidth] : '0;
+  always_comb begin
+    way_start_o = '0;
+    for (int w = 0; w < int'(Ways); w++) begin
+      way_start_o[w] = beat & (state_q == Runs) & (word_q == 16'(w));
+    end
+  end
+
+  // Key bytes past the key's end are whatever stands in memory: they must be zero for comparisons.
+  logic [3:0] key_left;
+  wire [15:0] key_bytes = (state_q == End) ? end_bytes_o : begin_bytes_o;
+  always_comb begin
+    key_left = ((key_bytes >> 3) == word_q) ? {1'b0, key_bytes[2:0]} : 4'd8;
+    for (int i = 0; i < 8; i++) begin
+      range_data_o[8*i+:8] = (4'(i) < key_left) ? beat_data_i[8*i+:8] : 8'd0;
+    end
+  end
+
+  assign write_start_o  = (state_q == Check) & (state_d == Begin);
+  assign record_start_o = (state_q == Clear) & (state_d == Complete);
+  // After the record's words comes an empty beat that ends the engine's job.
+  assign record_valid_o = (state_q == Complete) & (word_q <= 16'(RecordWords));
+  assign record_data_o  = record_q[0];
+  assign record_last_o  = word_q == 16'(RecordWords);
+
+  assign job_ready_o  = state_q == Idle;
+  assign job_done_o   = state_q == Finish;
+  assign job_status_o = status_q;
+  // Until the reset, a cycle into Clear, takes hold.
+  assign halt_o       = (state_q == Halt) | (state_q == Clear & word_q == '0);
+
+  always_comb begin
+    state_d        = state_q;
+    asked_d        = asked_q | (req_valid_o & req_ready_i);
+    word_d         = word_q + 16'(beat);
+    status_d       = status_q;
+    fault_run_d    = fault_run_q;
+    fault_table_d  = fault_table_q;
+    fault_offset_d = fault_offset_q;
+    trusted_d      = trusted_q;
+    capture        = 1'b0;
+
+    unique case (state_q)
+      Idle: begin
+        status_d       = MergeStatusOk;
+        fault_run_d    = '0;
+        fault_table_d  = '0;
+        fault_offset_d = '0;
+        trusted_d      = 1'b0;
+        if (job_valid_i) state_d = Wake;
+      end
+      Wake: begin
+        word_d = word_q + 16'd1;
+        if (word_q == 16'd3) state_d = Head;
+      end
+      Head: if (read_over) state_d = Check;
+      Check: begin
+        trusted_d = is_job;
+        state_d   = Begin;
+        if (!is_job || !can_do) begin
+          status_d = MergeStatusBadDescriptor;
+          state_d  = Halt;
+        end
+      end
+      Begin: if (read_over) state_d = End;
+      End: if (read_over) state_d = Runs;
+      Runs: if (read_over) state_d = Merge;
+      Merge: begin
+        if (way_fault) begin
+          fault_run_d    = way_fault_run;
+          fault_table_d  = way_fault_table;
+          fault_offset_d = way_fault_offset;
+          status_d       = way_fault_status;
+          state_d        = Halt;
+        end else if (write_error_i) begin
+          status_d = MergeStatusWriteError;
+          state_d  = Halt;
+        end else if (data_full_i) begin
+          status_d = MergeStatusDataFull;
+          state_d  = Halt;
+        end else if (index_full_i) begin
+          status_d = MergeStatusIndexFull;
+          state_d  = Halt;
+        end else if (limit_i) begin
+          status_d = MergeStatusLimit;
+          state_d  = Halt;
+        end else if (data_done_i && index_done_i) begin
+          if (!intact) status_d = MergeStatusEndToEnd;
+          state_d = Halt;
+        end
+      end
+      Halt: if (ports_idle_i) begin
+        capture = 1'b1;
+        state_d = Clear;
+      end
+      Clear: begin
+        word_d = word_q + 16'd1;
+        // The pipeline is in reset for the first two cycles and settles in the others.
+        if (word_q == 16'd3) state_d = trusted_q ? Complete : Finish;
+      end
+      Complete: begin
+        if (record_valid_o && record_ready_i) word_d = word_q + 16'd1;
+        if (!record_valid_o && index_done_i) begin
+          if (write_error_i) status_d = MergeStatusWriteError;
+          state_d = Finish;
+        end
+      end
+      Finish: state_d = Idle;
+      default: state_d = Idle;
+    endcase
+
+    if (reading && done_valid_i && done_error_i) begin
+      status_d = MergeStatusReadError;
+      state_d  = Halt;
+    end
+    if (state_d != state_q) begin
+      word_d  = '0;
+      asked_d = 1'b0;
+    end
+  end
+
+  logic pipe_rst_nq;
+  assign pipe_rst_no = pipe_rst_nq & rst_ni;
+
+  logic [63:0] cycles_q, input_bytes;
+  logic [StallCount-1:0][47:0] stalls_q;
+  always_comb begin
+    input_bytes = '0;
+    for (int w = 0; w < int'(Ways); w++) input_bytes = input_bytes + input_bytes_i[w];
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (state_q == Idle) addr_q <= job_addr_i;
+    if (beat && state_q == Head) head_q[word_q[3:0]] <= beat_data_i;
+
+    cycles_q <= (state_q == Idle) ? '0 : cycles_q + 64'd1;
+    for (int s = 0; s < int'(StallCount); s++) begin
+      if (state_q == Idle) stalls_q[s] <= '0;
+      else if (state_q == Merge) stalls_q[s] <= stalls_q[s] + 48'(stall_i[s]);
+    end
+
+    if (capture) begin
+      record_q[CompletionStatus/8] <= {16'd0, Magic, fault_table_q, fault_run_q, status_q};
+      record_q[CompletionFaultOffset/8]     <= fault_offset_q;
+      record_q[CompletionCycles/8]          <= cycles_q;
+      record_q[CompletionInputRecords/8]    <= input_records_i;
+      record_q[CompletionOutputRecords/8]   <= output_records_i;
+      record_q[CompletionDroppedRecords/8]  <= dropped_records_i;
+      record_q[CompletionInputBytes/8]      <= input_bytes;
+      record_q[CompletionDataBytes/8]       <= data_used_i;
+      record_q[CompletionIndexBytes/8]      <= index_used_i;
+      record_q[CompletionTables/8]          <= tables_i;
+      record_q[CompletionInputChecksum/8]   <= input_checksum_i;
+      record_q[CompletionOutputChecksum/8]  <= output_checksum_i;
+      record_q[CompletionDroppedChecksum/8] <= dropped_checksum_i;
+      for (int s = 0; s < int'(StallCount); s++) record_q[StallWord+s] <= 64'(stalls_q[s]);
+    end else if (record_valid_o && record_ready_i) begin
+      for (int w = 0; w < int'(RecordWords) - 1; w++) record_q[w] <= record_q[w+1];
+    end
+
+    if (!rst_ni) begin
+      state_q     <= Idle;
+      asked_q     <= 1'b0;
+      word_q      <= '0;
+      pipe_rst_nq <= 1'b0;
+      read_done_q <= 1'b0;
+      trusted_q   <= 1'b0;
+    end else begin
+      state_q     <= state_d;
+      asked_q     <= asked_d;
+      word_q      <= word_d;
+      trusted_q   <= trusted_d;
+      read_done_q <= (state_d == state_q) & (read_done_q | (reading & done_valid_i));
+      pipe_rst_nq <= !((state_d == Idle) || (state_q == Clear && word_q < 16'd2));
+    end
+    status_q       <= status_d;
+    fault_run_q    <= fault_run_d;
+    fault_table_q  <= fault_table_d;
+    fault_offset_q <= fault_offset_d;
+  end
+
+`ifndef SYNTHESIS
+  a_beat_wanted : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      beat_valid_i |-> reading && word_q < read_words);
+`endif
+endmodule

@@ -1,0 +1,508 @@
+// The Compaction Unit: AXI4-Lite control, an interrupt line, and three AXI4 masters: the index port
+// (descriptors, index blocks, table and completion records; 8 bytes), the data read port and the
+// data write port. Port names follow Vitis RTL kernels. docs/hardware.md draws the pipeline.
+
+module sluice_unit #(
+  parameter int unsigned Ways = 2,           // runs that one job can merge: 2 to 16
+  parameter int unsigned ValueBytes = 16,    // datapath (V): 8, 16, 32 or 64
+  parameter int unsigned InBytes = 64,       // data read port (W_in): V to 64
+  parameter int unsigned OutBytes = 64,      // data write port (W_out): V to 64
+  parameter int unsigned MaxKeyBytes = 1024, // user keys; a multiple of 64
+  parameter int unsigned MaxRestarts = 8192, // in an output block
+  parameter int unsigned MaxBlocks = 8192,   // in an output table
+  parameter int unsigned InFifoBeats = 256,  // read-ahead per way
+  parameter int unsigned ValueFifoBeats = 64 // values that wait, per way
+) (
+  input  logic ap_clk,
+  input  logic ap_rst_n,
+  output logic irq,
+
+  input  logic [11:0] s_axi_control_awaddr,
+  input  logic        s_axi_control_awvalid,
+  output logic        s_axi_control_awready,
+  input  logic [31:0] s_axi_control_wdata,
+  input  logic [3:0]  s_axi_control_wstrb,
+  input  logic        s_axi_control_wvalid,
+  output logic        s_axi_control_wready,
+  output logic [1:0]  s_axi_control_bresp,
+  output logic        s_axi_control_bvalid,
+  input  logic        s_axi_control_bready,
+  input  logic [11:0] s_axi_control_araddr,
+  input  logic        s_axi_control_arvalid,
+  output logic        s_axi_control_arready,
+  output logic [31:0] s_axi_control_rdata,
+  output logic [1:0]  s_axi_control_rresp,
+  output logic        s_axi_control_rvalid,
+  input  logic        s_axi_control_rready,
+
+  output logic [63:0] m_axi_index_araddr,
+  output logic [7:0]  m_axi_index_arlen,
+  output logic [2:0]  m_axi_index_arsize,
+  output logic [1:0]  m_axi_index_arburst,
+  output logic        m_axi_index_arvalid,
+  input  logic        m_axi_index_arready,
+  input  logic [63:0] m_axi_index_rdata,
+  input  logic [1:0]  m_axi_index_rresp,
+  input  logic        m_axi_index_rlast,
+  input  logic        m_axi_index_rvalid,
+  output logic        m_axi_index_rready,
+  output logic [63:0] m_axi_index_awaddr,
+  output logic [7:0]  m_axi_index_awlen,
+  output logic [2:0]  m_axi_index_awsize,
+  output logic [1:0]  m_axi_index_awburst,
+  output logic        m_axi_index_awvalid,
+  input  logic        m_axi_index_awready,
+  output logic [63:0] m_axi_index_wdata,
+  output logic [7:0]  m_axi_index_wstrb,
+  output logic        m_axi_index_wlast,
+  output logic        m_axi_index_wvalid,
+  input  logic        m_axi_index_wready,
+  input  logic [1:0]  m_axi_index_bresp,
+  input  logic        m_axi_index_bvalid,
+  output logic        m_axi_index_bready,
+
+  output logic [63:0] m_axi_in_araddr,
+  output logic [7:0]  m_axi_in_arlen,
+  output logic [2:0]  m_axi_in_arsize,
+  output logic [1:0]  m_axi_in_arburst,
+  output logic        m_axi_in_arvalid,
+  input  logic        m_axi_in_arready,
+  input  logic [InBytes*8-1:0] m_axi_in_rdata,
+  input  logic [1:0]  m_axi_in_rresp,
+  input  logic        m_axi_in_rlast,
+  input  logic        m_axi_in_rvalid,
+  output logic        m_axi_in_rready,
+
+  output logic [63:0] m_axi_out_awaddr,
+  output logic [7:0]  m_axi_out_awlen,
+  output logic [2:0]  m_axi_out_awsize,
+  output logic [1:0]  m_axi_out_awburst,
+  output logic        m_axi_out_awvalid,
+  input  logic        m_axi_out_awready,
+  output logic [OutBytes*8-1:0] m_axi_out_wdata,
+  output logic [OutBytes-1:0]   m_axi_out_wstrb,
+  output logic        m_axi_out_wlast,
+  output logic        m_axi_out_wvalid,
+  input  logic        m_axi_out_wready,
+  input  logic [1:0]  m_axi_out_bresp,
+  input  logic        m_axi_out_bvalid,
+  output logic        m_axi_out_bready
+);
+  import sluice_abi_pkg::*;
+
+  localparam int unsigned V = ValueBytes;
+  localparam int unsigned N = Ways;
+  localparam int unsigned WayBits = $clog2(N);
+  localparam int unsigned CountBits = $clog2(V + 1);
+  localparam int unsigned RangeAddrBits = $clog2((MaxKeyBytes + 7) / 8);
+  localparam int unsigned IndexFifoBeats = 64;
+
+  if (Ways < 2 || Ways > 16) begin : g_bad_ways
+    $fatal(1, "sluice_unit: Ways must be 2 to 16");
+  end
+  if (!(ValueBytes inside {8, 16, 32, 64})) begin : g_bad_value
+    $fatal(1, "sluice_unit: ValueBytes must be 8, 16, 32 or 64");
+  end
+  if (!(InBytes inside {8, 16, 32, 64}) || InBytes < ValueBytes) begin : g_bad_in
+    $fatal(1, "sluice_unit: InBytes must be a power of two, ValueBytes to 64");
+  end
+  if (!(OutBytes inside {8, 16, 32, 64}) || OutBytes < ValueBytes) begin : g_bad_out
+    $fatal(1, "sluice_unit: OutBytes must be a power of two, ValueBytes to 64");
+  end
+  if (MaxKeyBytes % 64 != 0 || MaxKeyBytes > 16320) begin : g_bad_key
+    $fatal(1, "sluice_unit: MaxKeyBytes must be a multiple of 64 up to 16320");
+  end
+
+  // ------------------------------------------------------------------ control
+  logic job_valid, job_ready, job_done;
+  logic [63:0] job_addr;
+  logic [7:0] job_status;
+
+  cu_csr #(
+    .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes),
+    .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts), .MaxBlocks(MaxBlocks)
+  ) u_csr (
+    .clk_i(ap_clk), .rst_ni(ap_rst_n),
+    .s_axi_awaddr_i(s_axi_control_awaddr), .s_axi_awvalid_i(s_axi_control_awvalid),
+    .s_axi_awready_o(s_axi_control_awready), .s_axi_wdata_i(s_axi_control_wdata),
+    .s_axi_wstrb_i(s_axi_control_wstrb), .s_axi_wvalid_i(s_axi_control_wvalid),
+    .s_axi_wready_o(s_axi_control_wready), .s_axi_bresp_o(s_axi_control_bresp),
+    .s_axi_bvalid_o(s_axi_control_bvalid), .s_axi_bready_i(s_axi_control_bready),
+    .s_axi_araddr_i(s_axi_control_araddr), .s_axi_arvalid_i(s_axi_control_arvalid),
+    .s_axi_arready_o(s_axi_control_arready), .s_axi_rdata_o(s_axi_control_rdata),
+    .s_axi_rresp_o(s_axi_control_rresp), .s_axi_rvalid_o(s_axi_control_rvalid),
+    .s_axi_rready_i(s_axi_control_rready), .interrupt_o(irq),
+    .job_valid_o(job_valid), .job_ready_i(job_ready), .job_addr_o(job_addr),
+    .job_done_i(job_done), .job_status_i(job_status)
+  );
+
+  logic rst_n;  // the pipeline's
+  logic bottommost, has_begin, has_end;
+  logic [31:0] block_bytes;
+  logic [15:0] restart_interval, begin_bytes, end_bytes;
+  logic [63:0] table_bytes;
+  logic [55:0] snapshot;
+  logic range_we, range_sel;
+  logic [RangeAddrBits-1:0] range_addr;
+  logic [63:0] range_data;
+  logic write_start;
+  logic [63:0] data_addr, data_limit, index_addr, index_limit;
+  logic [N-1:0] way_start;
+  logic [47:0] way_tables;
+  logic [15:0] way_count;
+  logic data_done, index_done, data_full, index_full, data_werror, index_werror;
+  logic entry_limit, index_limit_hit;
+  logic halt, in_idle, index_ridle, out_idle, index_widle;
+  logic [63:0] input_records, output_records, dropped_records, data_used, index_used, tables;
+  logic [63:0] input_checksum, output_checksum, dropped_checksum;
+  logic [N-1:0][63:0] input_bytes;
+  logic [StallCount-1:0] stall;
+  logic record_start, record_valid, record_ready, record_last;
+  logic [63:0] record_addr, record_data;
+
+  logic [N-1:0] fault_valid;
+  logic [N-1:0][7:0] fault_status;
+  logic [N-1:0][15:0] fault_table;
+  logic [N-1:0][63:0] fault_offset;
+
+  // ------------------------------------------------------------------ reading
+  // Clients of the index port: the ways' index readers, then job control.
+  logic [N:0] ireq_valid, ireq_ready, ibeat_valid, ibeat_ready, idone_valid, idone_ready;
+  logic [N:0] idone_error;
+  logic [N:0][63:0] ireq_addr, ibeat_data;
+  logic [N:0][31:0] ireq_bytes, idone_crc;
+
+  assign ibeat_ready[N] = 1'b1;
+  assign idone_ready[N] = 1'b1;
+  logic unused_crc;  // job control's: structures in memory have none
+  assign unused_crc = ^idone_crc[N];
+
+  cu_job_control #(.Ways(Ways), .MaxKeyBytes(MaxKeyBytes)) u_job_control (
+    .clk_i(ap_clk), .rst_ni(ap_rst_n), .pipe_rst_no(rst_n),
+    .job_valid_i(job_valid), .job_ready_o(job_ready), .job_addr_i(job_addr),
+    .job_done_o(job_done), .job_status_o(job_status),
+    .req_valid_o(ireq_valid[N]), .req_ready_i(ireq_ready[N]), .req_addr_o(ireq_addr[N]),
+    .req_bytes_o(ireq_bytes[N]), .beat_valid_i(ibeat_valid[N]), .beat_data_i(ibeat_data[N]),
+    .done_valid_i(idone_valid[N]), .done_error_i(idone_error[N]),
+    .bottommost_o(bottommost), .has_begin_o(has_begin), .has_end_o(has_end),
+    .block_bytes_o(block_bytes), .restart_interval_o(restart_interval),
+    .table_bytes_o(table_bytes), .snapshot_o(snapshot), .begin_bytes_o(begin_bytes),
+    .end_bytes_o(end_bytes), .range_we_o(range_we), .range_sel_o(range_sel),
+    .range_addr_o(range_addr), .range_data_o(range_data), .write_start_o(write_start),
+    .data_addr_o(data_addr), .data_limit_o(data_limit), .index_addr_o(index_addr),
+    .index_limit_o(index_limit), .way_start_o(way_start), .way_tables_o(way_tables),
+    .way_count_o(way_count),
+    .data_done_i(data_done), .index_done_i(index_done), .data_full_i(data_full),
+    .index_full_i(index_full), .write_error_i(data_werror | index_werror),
+    .limit_i(entry_limit | index_limit_hit),
+    .fault_valid_i(fault_valid), .fault_status_i(fault_status), .fault_table_i(fault_table),
+    .fault_offset_i(fault_offset), .halt_o(halt),
+    .ports_idle_i(in_idle & index_ridle & out_idle & index_widle),
+    .input_records_i(input_records), .output_records_i(output_records),
+    .dropped_records_i(dropped_records), .input_bytes_i(input_bytes), .data_used_i(data_used),
+    .index_used_i(index_used), .tables_i(tables), .input_checksum_i(input_checksum),
+    .output_checksum_i(output_checksum), .dropped_checksum_i(dropped_checksum), .stall_i(stall),
+    .record_start_o(record_start), .record_addr_o(record_addr), .record_valid_o(record_valid),
+    .record_ready_i(record_ready), .record_data_o(record_data), .record_last_o(record_last)
+  );
+
+  logic unused_index_stall;
+  cu_read_engine #(.Clients(N + 1), .BusBytes(8), .FifoBeats(IndexFifoBeats)) u_index_read (
+    .clk_i(ap_clk), .rst_ni(rst_n),
+    .req_valid_i(ireq_valid), .req_ready_o(ireq_ready), .req_addr_i(ireq_addr),
+    .req_bytes_i(ireq_bytes), .beat_valid_o(ibeat_valid), .beat_ready_i(ibeat_ready),
+    .beat_data_o(ibeat_data), .done_valid_o(idone_valid), .done_ready_i(idone_ready),
+    .done_crc_o(idone_crc), .done_error_o(idone_error), .halt_i(halt), .idle_o(index_ridle),
+    .stall_o(unused_index_stall),
+    .m_axi_araddr_o(m_axi_index_araddr), .m_axi_arlen_o(m_axi_index_arlen),
+    .m_axi_arsize_o(m_axi_index_arsize), .m_axi_arburst_o(m_axi_index_arburst),
+    .m_axi_arvalid_o(m_axi_index_arvalid), .m_axi_arready_i(m_axi_index_arready),
+    .m_axi_rdata_i(m_axi_index_rdata), .m_axi_rresp_i(m_axi_index_rresp),
+    .m_axi_rlast_i(m_axi_index_rlast), .m_axi_rvalid_i(m_axi_index_rvalid),
+    .m_axi_rready_o(m_axi_index_rready)
+  );
+
+  logic [N-1:0] dreq_valid, dreq_ready, dbeat_valid, dbeat_ready, ddone_valid, ddone_ready;
+  logic [N-1:0] ddone_error;
+  logic [N-1:0][63:0] dreq_addr;
+  logic [N-1:0][31:0] dreq_bytes, ddone_crc;
+  logic [N-1:0][InBytes*8-1:0] dbeat_data;
+
+  cu_read_engine #(.Clients(N), .BusBytes(InBytes), .FifoBeats(InFifoBeats)) u_data_read (
+    .clk_i(ap_clk), .rst_ni(rst_n),
+    .req_valid_i(dreq_valid), .req_ready_o(dreq_ready), .req_addr_i(dreq_addr),
+    .req_bytes_i(dreq_bytes), .beat_valid_o(dbeat_valid), .beat_ready_i(dbeat_ready),
+    .beat_data_o(dbeat_data), .done_valid_o(ddone_valid), .done_ready_i(ddone_ready),
+    .done_crc_o(ddone_crc), .done_error_o(ddone_error), .halt_i(halt), .idle_o(in_idle),
+    .stall_o(stall[StallRead]),
+    .m_axi_araddr_o(m_axi_in_araddr), .m_axi_arlen_o(m_axi_in_arlen),
+    .m_axi_arsize_o(m_axi_in_arsize), .m_axi_arburst_o(m_axi_in_arburst),
+    .m_axi_arvalid_o(m_axi_in_arvalid), .m_axi_arready_i(m_axi_in_arready),
+    .m_axi_rdata_i(m_axi_in_rdata), .m_axi_rresp_i(m_axi_in_rresp),
+    .m_axi_rlast_i(m_axi_in_rlast), .m_axi_rvalid_i(m_axi_in_rvalid),
+    .m_axi_rready_o(m_axi_in_rready)
+  );
+
+  // --------------------------------------------------------------- the ways
+  logic [N-1:0] key_valid, key_ready, key_last, key_eos;
+  logic [N-1:0][V*8-1:0] key_data;
+  logic [N-1:0][CountBits-1:0] key_bytes;
+  logic [N-1:0][63:0] key_trailer;
+  logic [N-1:0] info_valid, info_ready, value_valid, value_ready;
+  logic [N-1:0][31:0] info_value_bytes;
+  logic [N-1:0] hash_valid, hash_ready;
+  logic [N-1:0][63:0] hash;
+  logic [N-1:0][V*8-1:0] value_data;
+
+  for (genvar w = 0; w < N; w++) begin : g_way
+    logic handle_valid, handle_ready, handle_end;
+    logic [63:0] handle_addr, handle_offset;
+    logic [31:0] handle_bytes;
+    logic [15:0] handle_table;
+    logic ifault_valid, dfault_valid;
+    logic [7:0] ifault_status, dfault_status;
+    logic [15:0] ifault_table, dfault_table;
+    logic [63:0] ifault_offset, dfault_offset;
+
+    cu_index_reader u_index_reader (
+      .clk_i(ap_clk), .rst_ni(rst_n),
+      .start_i(way_start[w]), .tables_addr_i(way_tables), .table_count_i(way_count),
+      .req_valid_o(ireq_valid[w]), .req_ready_i(ireq_ready[w]), .req_addr_o(ireq_addr[w]),
+      .req_bytes_o(ireq_bytes[w]), .beat_valid_i(ibeat_valid[w]),
+      .beat_ready_o(ibeat_ready[w]), .beat_data_i(ibeat_data[w]),
+      .done_valid_i(idone_valid[w]), .done_ready_o(idone_ready[w]), .done_crc_i(idone_crc[w]),
+      .done_error_i(idone_error[w]),
+      .handle_valid_o(handle_valid), .handle_ready_i(handle_ready), .handle_end_o(handle_end),
+      .handle_addr_o(handle_addr), .handle_bytes_o(handle_bytes),
+      .handle_offset_o(handle_offset), .handle_table_o(handle_table),
+      .fault_valid_o(ifault_valid), .fault_status_o(ifault_status),
+      .fault_table_o(ifault_table), .fault_offset_o(ifault_offset)
+    );
+
+    cu_entry_decoder #(
+      .ValueBytes(V), .BusBytes(InBytes), .MaxKeyBytes(MaxKeyBytes),
+      .ValueFifoBeats(ValueFifoBeats)
+    ) u_entry_decoder (
+      .clk_i(ap_clk), .rst_ni(rst_n),
+      .handle_valid_i(handle_valid), .handle_ready_o(handle_ready), .handle_end_i(handle_end),
+      .handle_addr_i(handle_addr), .handle_bytes_i(handle_bytes),
+      .handle_offset_i(handle_offset), .handle_table_i(handle_table),
+      .req_valid_o(dreq_valid[w]), .req_ready_i(dreq_ready[w]), .req_addr_o(dreq_addr[w]),
+      .req_bytes_o(dreq_bytes[w]), .beat_valid_i(dbeat_valid[w]),
+      .beat_ready_o(dbeat_ready[w]), .beat_data_i(dbeat_data[w]),
+      .done_valid_i(ddone_valid[w]), .done_ready_o(ddone_ready[w]), .done_crc_i(ddone_crc[w]),
+      .done_error_i(ddone_error[w]),
+      .key_valid_o(key_valid[w]), .key_ready_i(key_ready[w]), .key_data_o(key_data[w]),
+      .key_bytes_o(key_bytes[w]), .key_last_o(key_last[w]), .key_eos_o(key_eos[w]),
+      .key_trailer_o(key_trailer[w]),
+      .rec_valid_o(info_valid[w]), .rec_ready_i(info_ready[w]),
+      .rec_value_bytes_o(info_value_bytes[w]),
+      .hash_valid_o(hash_valid[w]), .hash_ready_i(hash_ready[w]), .hash_o(hash[w]),
+      .value_valid_o(value_valid[w]), .value_ready_i(value_ready[w]),
+      .value_data_o(value_data[w]),
+      .fault_valid_o(dfault_valid), .fault_status_o(dfault_status),
+      .fault_table_o(dfault_table), .fault_offset_o(dfault_offset),
+      .input_bytes_o(input_bytes[w])
+    );
+
+    // The decoder's fault is in an earlier block than anything its index reader can find.
+    assign fault_valid[w]  = ifault_valid | dfault_valid;
+    assign fault_status[w] = dfault_valid ? dfault_status : ifault_status;
+    assign fault_table[w]  = dfault_valid ? dfault_table : ifault_table;
+    assign fault_offset[w] = dfault_valid ? dfault_offset : ifault_offset;
+  end
+
+  // ---------------------------------------------------------------- merging
+  logic tree_valid, tree_ready, tree_last, tree_eos;
+  logic [V*8-1:0] tree_data;
+  logic [CountBits-1:0] tree_bytes;
+  logic [63:0] tree_trailer;
+  logic [WayBits-1:0] tree_way;
+
+  cu_merge_tree #(.N(N), .V(V), .MaxKeyBytes(MaxKeyBytes)) u_merge_tree (
+    .clk_i(ap_clk), .rst_ni(rst_n),
+    .in_valid_i(key_valid), .in_ready_o(key_ready), .in_data_i(key_data),
+    .in_bytes_i(key_bytes), .in_last_i(key_last), .in_eos_i(key_eos),
+    .in_trailer_i(key_trailer),
+    .out_valid_o(tree_valid), .out_ready_i(tree_ready), .out_data_o(tree_data),
+    .out_bytes_o(tree_bytes), .out_last_o(tree_last), .out_eos_o(tree_eos),
+    .out_trailer_o(tree_trailer), .out_way_o(tree_way)
+  );
+
+  logic vd_valid, vd_ready, vd_end, vd_in_range, vd_keep, vd_tombstone;
+  logic [WayBits-1:0] vd_way;
+  logic [15:0] vd_user_bytes, vd_shared;
+  logic [63:0] vd_trailer;
+  logic kk_valid, kk_ready, kk_last;
+  logic [V*8-1:0] kk_data;
+
+  cu_verdict #(.V(V), .N(N), .MaxKeyBytes(MaxKeyBytes)) u_verdict (
+    .clk_i(ap_clk), .rst_ni(rst_n),
+    .snapshot_i(snapshot), .bottommost_i(bottommost), .has_begin_i(has_begin),
+    .has_end_i(has_end), .begin_bytes_i(begin_bytes), .end_bytes_i(end_bytes),
+    .range_we_i(range_we), .range_sel_i(range_sel), .range_addr_i(range_addr),
+    .range_data_i(range_data),
+    .in_valid_i(tree_valid), .in_ready_o(tree_ready), .in_data_i(tree_data),
+    .in_bytes_i(tree_bytes), .in_last_i(tree_last), .in_eos_i(tree_eos),
+    .in_trailer_i(tree_trailer), .in_way_i(tree_way),
+    .vd_valid_o(vd_valid), .vd_ready_i(vd_ready), .vd_end_o(vd_end), .vd_way_o(vd_way),
+    .vd_in_range_o(vd_in_range), .vd_keep_o(vd_keep), .vd_tombstone_o(vd_tombstone),
+    .vd_user_bytes_o(vd_user_bytes), .vd_shared_o(vd_shared), .vd_trailer_o(vd_trailer),
+    .kk_valid_o(kk_valid), .kk_ready_i(kk_ready), .kk_data_o(kk_data), .kk_last_o(kk_last)
+  );
+
+  logic rec_valid, rec_ready, rec_end, rec_tombstone;
+  logic [15:0] rec_user_bytes, rec_shared;
+  logic [63:0] rec_trailer;
+  logic [31:0] rec_value_bytes;
+  logic ov_valid, ov_ready;
+  logic [V*8-1:0] ov_data;
+
+  cu_transfer #(.V(V), .N(N)) u_transfer (
+    .clk_i(ap_clk), .rst_ni(rst_n),
+    .vd_valid_i(vd_valid), .vd_ready_o(vd_ready), .vd_end_i(vd_end), .vd_way_i(vd_way),
+    .vd_in_range_i(vd_in_range), .vd_keep_i(vd_keep), .vd_tombstone_i(vd_tombstone),
+    .vd_user_bytes_i(vd_user_bytes), .vd_shared_i(vd_shared), .vd_trailer_i(vd_trailer),
+    .rec_valid_i(info_valid), .rec_ready_o(info_ready), .rec_value_bytes_i(info_value_bytes),
+    .hash_valid_i(hash_valid), .hash_ready_o(hash_ready), .hash_i(hash),
+    .value_valid_i(value_valid), .value_ready_o(value_ready), .value_data_i(value_data),
+    .out_valid_o(rec_valid), .out_ready_i(rec_ready), .out_end_o(rec_end),
+    .out_tombstone_o(rec_tombstone), .out_user_bytes_o(rec_user_bytes),
+    .out_shared_o(rec_shared), .out_trailer_o(rec_trailer),
+    .out_value_bytes_o(rec_value_bytes), .ov_valid_o(ov_valid), .ov_ready_i(ov_ready),
+    .ov_data_o(ov_data), .input_records_o(input_records), .dropped_records_o(dropped_records),
+    .input_checksum_o(input_checksum), .dropped_checksum_o(dropped_checksum),
+    .stall_merge_o(stall[StallMerge]), .stall_value_o(stall[StallValue])
+  );
+
+  // --------------------------------------------------------------- encoding
+  logic chunk_valid, chunk_ready, chunk_last;
+  logic [V*8-1:0] chunk_data;
+  logic [CountBits-1:0] chunk_bytes;
+  logic [1:0] chunk_token;
+  logic lk_valid, lk_ready, lk_last, tr_valid, tr_ready, tr_task_end;
+  logic [V*8-1:0] lk_data;
+  logic [15:0] lk_user_bytes;
+  logic [63:0] lk_trailer, tr_entries, tr_tombstones;
+
+  cu_entry_encoder #(
+    .V(V), .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts)
+  ) u_entry_encoder (
+    .clk_i(ap_clk), .rst_ni(rst_n),
+    .block_bytes_i(block_bytes), .table_bytes_i(table_bytes),
+    .restart_interval_i(restart_interval),
+    .rec_valid_i(rec_valid), .rec_ready_o(rec_ready), .rec_end_i(rec_end),
+    .rec_tombstone_i(rec_tombstone), .rec_user_bytes_i(rec_user_bytes),
+    .rec_shared_i(rec_shared), .rec_trailer_i(rec_trailer),
+    .rec_value_bytes_i(rec_value_bytes),
+    .key_valid_i(kk_valid), .key_ready_o(kk_ready), .key_data_i(kk_data), .key_last_i(kk_last),
+    .value_valid_i(ov_valid), .value_ready_o(ov_ready), .value_data_i(ov_data),
+    .out_valid_o(chunk_valid), .out_ready_i(chunk_ready), .out_data_o(chunk_data),
+    .out_bytes_o(chunk_bytes), .out_last_o(chunk_last), .out_token_o(chunk_token),
+    .lk_valid_o(lk_valid), .lk_ready_i(lk_ready), .lk_data_o(lk_data), .lk_last_o(lk_last),
+    .lk_user_bytes_o(lk_user_bytes), .lk_trailer_o(lk_trailer),
+    .tr_valid_o(tr_valid), .tr_ready_i(tr_ready), .tr_task_end_o(tr_task_end),
+    .tr_entries_o(tr_entries), .tr_tombstones_o(tr_tombstones),
+    .limit_o(entry_limit), .output_records_o(output_records),
+    .output_checksum_o(output_checksum), .stall_encode_o(stall[StallEncode]),
+    .stall_pack_o(stall[StallPack])
+  );
+
+  logic word_valid, word_ready, word_last, sealed_valid, sealed_ready, sealed_last;
+  logic out_valid, out_ready, out_last, made_valid, made_ready;
+  logic [V*8-1:0] word_data, sealed_data, out_data;
+  logic [CountBits-1:0] word_bytes, sealed_bytes, out_bytes;
+  logic [1:0] word_token, sealed_token, out_token;
+  logic [63:0] made_offset;  // handles of output blocks
+  logic [31:0] made_size;
+
+  cu_byte_packer #(.Bytes(V)) u_block_packer (
+    .clk_i(ap_clk), .rst_ni(rst_n),
+    .in_valid_i(chunk_valid), .in_ready_o(chunk_ready), .in_data_i(chunk_data),
+    .in_bytes_i(chunk_bytes), .in_last_i(chunk_last), .in_token_i(chunk_token),
+    .out_valid_o(word_valid), .out_ready_i(word_ready), .out_data_o(word_data),
+    .out_bytes_o(word_bytes), .out_last_o(word_last), .out_token_o(word_token)
+  );
+
+  cu_block_sealer #(.Bytes(V)) u_block_sealer (
+    .clk_i(ap_clk), .rst_ni(rst_n),
+    .in_valid_i(word_valid), .in_ready_o(word_ready), .in_data_i(word_data),
+    .in_bytes_i(word_bytes), .in_last_i(word_last), .in_token_i(word_token),
+    .out_valid_o(sealed_valid), .out_ready_i(sealed_ready), .out_data_o(sealed_data),
+    .out_bytes_o(sealed_bytes), .out_last_o(sealed_last), .out_token_o(sealed_token),
+    .handle_valid_o(made_valid), .handle_ready_i(made_ready),
+    .handle_offset_o(made_offset), .handle_size_o(made_size)
+  );
+
+  cu_byte_packer #(.Bytes(V)) u_table_packer (
+    .clk_i(ap_clk), .rst_ni(rst_n),
+    .in_valid_i(sealed_valid), .in_ready_o(sealed_ready), .in_data_i(sealed_data),
+    .in_bytes_i(sealed_bytes), .in_last_i(sealed_last), .in_token_i(sealed_token),
+    .out_valid_o(out_valid), .out_ready_i(out_ready), .out_data_o(out_data),
+    .out_bytes_o(out_bytes), .out_last_o(out_last), .out_token_o(out_token)
+  );
+
+  cu_write_engine #(.InBytes(V), .BusBytes(OutBytes)) u_data_write (
+    .clk_i(ap_clk), .rst_ni(rst_n),
+    .start_i(write_start), .addr_i(data_addr), .limit_i(data_limit),
+    .in_valid_i(out_valid), .in_ready_o(out_ready), .in_data_i(out_data),
+    .in_bytes_i(out_bytes), .in_last_i(out_last), .in_token_i(out_token),
+    .used_o(data_used), .done_o(data_done), .full_o(data_full), .error_o(data_werror),
+    .halt_i(halt), .idle_o(out_idle), .stall_o(stall[StallWrite]),
+    .m_axi_awaddr_o(m_axi_out_awaddr), .m_axi_awlen_o(m_axi_out_awlen),
+    .m_axi_awsize_o(m_axi_out_awsize), .m_axi_awburst_o(m_axi_out_awburst),
+    .m_axi_awvalid_o(m_axi_out_awvalid), .m_axi_awready_i(m_axi_out_awready),
+    .m_axi_wdata_o(m_axi_out_wdata), .m_axi_wstrb_o(m_axi_out_wstrb),
+    .m_axi_wlast_o(m_axi_out_wlast), .m_axi_wvalid_o(m_axi_out_wvalid),
+    .m_axi_wready_i(m_axi_out_wready), .m_axi_bresp_i(m_axi_out_bresp),
+    .m_axi_bvalid_i(m_axi_out_bvalid), .m_axi_bready_o(m_axi_out_bready)
+  );
+
+  logic ix_valid, ix_ready, ix_last, ix_empty;
+  logic [63:0] ix_data;
+
+  cu_index_encoder #(.V(V), .MaxBlocks(MaxBlocks)) u_index_encoder (
+    .clk_i(ap_clk), .rst_ni(rst_n),
+    .lk_valid_i(lk_valid), .lk_ready_o(lk_ready), .lk_data_i(lk_data), .lk_last_i(lk_last),
+    .lk_user_bytes_i(lk_user_bytes), .lk_trailer_i(lk_trailer),
+    .handle_valid_i(made_valid), .handle_ready_o(made_ready),
+    .handle_offset_i(made_offset), .handle_size_i(made_size),
+    .tr_valid_i(tr_valid), .tr_ready_o(tr_ready), .tr_task_end_i(tr_task_end),
+    .tr_entries_i(tr_entries), .tr_tombstones_i(tr_tombstones),
+    .out_valid_o(ix_valid), .out_ready_i(ix_ready), .out_data_o(ix_data), .out_last_o(ix_last),
+    .out_empty_o(ix_empty), .limit_o(index_limit_hit), .tables_o(tables)
+  );
+
+  // The index port's writer takes the index area during a merge, then the completion record.
+  logic recording_q, iw_valid, iw_ready, iw_last;
+  logic [63:0] iw_data;
+  logic [3:0] iw_bytes;
+  always_ff @(posedge ap_clk) begin
+    if (!ap_rst_n || write_start) recording_q <= 1'b0;
+    else if (record_start) recording_q <= 1'b1;
+  end
+  assign iw_valid     = recording_q ? record_valid : ix_valid;
+  assign iw_data      = recording_q ? record_data : ix_data;
+  assign iw_last      = recording_q ? record_last : ix_last;
+  assign iw_bytes     = (recording_q ? record_last : ix_empty) ? 4'd0 : 4'd8;
+  assign record_ready = recording_q & iw_ready;
+  assign ix_ready     = ~recording_q & iw_ready;
+
+  logic unused_index_wstall;
+  cu_write_engine #(.InBytes(8), .BusBytes(8), .AlignBytes(8)) u_index_write (
+    .clk_i(ap_clk), .rst_ni(rst_n),
+    .start_i(write_start | record_start), .addr_i(record_start ? record_addr : index_addr),
+    .limit_i(record_start ? 64'(CompletionBytes + 63) & ~64'd63 : index_limit),
+    .in_valid_i(iw_valid), .in_ready_o(iw_ready), .in_data_i(iw_data), .in_bytes_i(iw_bytes),
+    .in_last_i(iw_last), .in_token_i(iw_last ? 2'd2 : 2'd0),
+    .used_o(index_used), .done_o(index_done), .full_o(index_full), .error_o(index_werror),
+    .halt_i(halt), .idle_o(index_widle), .stall_o(unused_index_wstall),
+    .m_axi_awaddr_o(m_axi_index_awaddr), .m_axi_awlen_o(m_axi_index_awlen),
+    .m_axi_awsize_o(m_axi_index_awsize), .m_axi_awburst_o(m_axi_index_awburst),
+    .m_axi_awvalid_o(m_axi_index_awvalid), .m_axi_awready_i(m_axi_index_awready),
+    .m_axi_wdata_o(m_axi_index_wdata), .m_axi_wstrb_o(m_axi_index_wstrb),
+    .m_axi_wlast_o(m_axi_index_wlast), .m_axi_wvalid_o(m_axi_index_wvalid),
+    .m_axi_wready_i(m_axi_index_wready), .m_axi_bresp_i(m_axi_index_bresp),
+    .m_axi_bvalid_i(m_axi_index_bvalid), .m_axi_bready_o(m_axi_index_bready)
+  );
+endmodule

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Fails on an #include that points upward between the layers of docs/architecture.md."""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Lowest first; a layer uses those before it. `tools` is the top-level directory, the others lie in
+# src/. What stands outside of these (tests, bench, hw/dv) may use all of them.
+LAYERS = ["util", "table", "merge", "offload", "leveldb", "tools"]
+# Headers that are made in the build, and the lowest layer that may know them.
+GENERATED = [(re.compile(r"sluice_abi\.h"), "merge"), (re.compile(r"V\w+\.h|verilated.*"), "offload")]
+INCLUDE = re.compile(r'\s*#\s*include\s*["<]([^">]+)[">]')
+
+
+def complaint(layer, header):
+    """What is wrong with a file of `layer` that includes `header`; None if nothing is."""
+    rank = LAYERS.index(layer)
+    for pattern, lowest in GENERATED:
+        if pattern.fullmatch(header) and rank < LAYERS.index(lowest):
+            return f"{header} is for {lowest} and above"
+    directory = header.split("/")[0] if "/" in header else None
+    if directory in LAYERS and LAYERS.index(directory) > rank:
+        return f"{layer} stands below {directory}"
+    return None
+
+
+def main():
+    bad = 0
+    files = 0
+    for path in sorted([*ROOT.glob("src/**/*"), *ROOT.glob("tools/**/*")]):
+        if path.suffix not in (".h", ".cc"):
+            continue
+        files += 1
+        parts = path.relative_to(ROOT).parts
+        layer = parts[1] if parts[0] == "src" else "tools"
+        if layer not in LAYERS:
+            sys.exit(f"{path.relative_to(ROOT)}: no layer {layer}; add it to LAYERS")
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = INCLUDE.match(line)
+            # The leveldb layer's headers are "leveldb/x.h"; <leveldb/x.h> is the real library's.
+            if match and not (line.lstrip().find("<") > 0 and match[1].startswith("leveldb/")):
+                if reason := complaint(layer, match[1]):
+                    bad += 1
+                    print(f"{path.relative_to(ROOT)}:{number}: {reason}", file=sys.stderr)
+    print(f"{files} files, {bad} upward includes")
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

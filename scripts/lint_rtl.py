@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Checks hw/rtl with Verilator, Verible and slang: each finds what the others miss.
+
+Every module is elaborated alone with its default parameters, the unit with those of each of
+hw/configs.json too, and some with those of EXTRA. Warnings are errors; an exception is stated where it is made, in the source.
+
+usage: lint_rtl.py GENERATED_DIR   (which holds sluice_abi_pkg.sv)
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+VENV = ROOT / "build/venv"
+TOP = "sluice_unit"
+# Further elaborations: (module, {parameter: value}).
+EXTRA = [
+    ("cu_crc_step", {"Bytes": 64}),
+    ("cu_crc_unwind", {"MaxBytes": 64}),
+]
+
+
+def sources(generated):
+    """Packages in compile order, and modules; a file is named after what it holds."""
+    files = sorted((ROOT / "hw/rtl").rglob("*.sv"))
+    packages = [generated / "sluice_abi_pkg.sv"] + [f for f in files if f.stem.endswith("_pkg")]
+    return packages, [f for f in files if not f.stem.endswith("_pkg")]
+
+
+def verilator(packages, modules, top, parameters):
+    (root,) = VENV.glob("lib/python3*/site-packages/verilator")
+    command = [root / "bin/verilator", "--lint-only", "-Wall", "--replication-limit", "16384"]
+    command += ["--top-module", top]
+    command += [f"-G{name}={value}" for name, value in parameters.items()]
+    # All of them, not by -y: Verilator then takes a module for nested in the one that asks for it.
+    command += [ROOT / "hw/lint/verilator.vlt", *packages, *modules]
+    return run(f"verilator {top} {parameters or ''}", command, {"VERILATOR_ROOT": str(root)})
+
+
+def slang(packages, modules):
+    program = ROOT / "scripts/slang_lint.py"
+    return run("slang", [VENV / "bin/python", program, *packages, *modules])
+
+
+def verible(packages, modules):
+    (program,) = VENV.glob("lib/python3*/site-packages/verible/bin/verible-verilog-lint")
+    rules = ROOT / "hw/lint/verible.rules"
+    own = [p for p in packages if p.is_relative_to(ROOT / "hw")]
+    command = [program, f"--rules_config={rules}", "--lint_fatal", "--parse_fatal", *own, *modules]
+    return run("verible", command)
+
+
+def run(name, command, environment=None):
+    result = subprocess.run(
+        [str(part) for part in command],
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return name, result.returncode != 0, result.stdout
+
+
+def main():
+    packages, modules = sources(pathlib.Path(sys.argv[1]).resolve())
+    jobs = [(m.stem, {}) for m in modules] + EXTRA
+    if any(m.stem == TOP for m in modules):
+        configs = json.loads((ROOT / "hw/configs.json").read_text(encoding="utf-8"))
+        jobs += [(TOP, config["parameters"]) for config in configs.values()]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = [pool.submit(verilator, packages, modules, *job) for job in jobs]
+        results += [pool.submit(tool, packages, modules) for tool in (slang, verible)]
+    bad = 0
+    for name, failed, output in (r.result() for r in results):
+        if failed:
+            bad += 1
+            print(f"{name}:\n{output}", file=sys.stderr)
+    print(f"{len(modules)} RTL modules, {len(results)} checks, {bad} failed")
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

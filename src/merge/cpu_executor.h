@@ -1,0 +1,30 @@
+// The software executor: the reference for all others, and what runs where there is no device.
+//
+// A merge takes one thread: the caller's. Input blocks may be compressed with Snappy, index blocks
+// too; outputs are not compressed. Memory: one output table and its index, and per run an
+// uncompressed block and some 40 KB.
+
+#pragma once
+
+#include "merge/merge.h"
+#include "merge/run_reader.h"
+
+namespace sluice {
+
+// Thread-safe: holds no state.
+class CpuExecutor : public Executor {
+ public:
+  // With `limits`, fails as a device does on what is too long for it.
+  explicit CpuExecutor(const RecordLimits& limits = {}) : limits_(limits) {}
+
+  std::string_view name() const override { return "cpu"; }
+  size_t max_runs() const override { return SIZE_MAX; }
+  // The input checksum is of the records as they were taken up for writing or dropping: key and
+  // trailer as decoded, the value on its way out.
+  MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
+
+ private:
+  const RecordLimits limits_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,110 @@
+#include "merge/merge_writer.h"
+
+#include <algorithm>
+
+#include "util/crc32c.h"
+
+namespace sluice {
+
+MergeWriter::MergeWriter(const MergeTask& task, const MergeSink& sink)
+    : sink_(sink),
+      block_bytes_(task.block_bytes),
+      table_bytes_(task.table_bytes),
+      restart_interval_(task.restart_interval) {
+  // A bound on the first allocation only; larger tables grow into what they need.
+  constexpr uint64_t kMostAtOnce = 64 << 20;
+  Grow(std::min(table_bytes_, kMostAtOnce) + 2 * std::min(block_bytes_, kMostAtOnce));
+}
+
+void MergeWriter::Grow(uint64_t bytes) {
+  const uint64_t used = out_ - data_.get();
+  const uint64_t capacity = std::max<uint64_t>(used + bytes, used + used / 2);
+  const uint64_t block = block_ - data_.get();
+  auto data = std::make_unique_for_overwrite<char[]>(capacity);
+  if (used > 0) {
+    std::memcpy(data.get(), data_.get(), used);
+  }
+  data_ = std::move(data);
+  out_ = data_.get() + used;
+  block_ = data_.get() + block;
+  limit_ = data_.get() + capacity;
+}
+
+void MergeWriter::Restart() {
+  restarts_.push_back(static_cast<uint32_t>(out_ - block_));
+  restart_bytes_ += 4;
+  until_restart_ = restart_interval_;
+}
+
+void MergeWriter::EndBlock(std::string_view last_key) {
+  const uint64_t tail = restart_bytes_ + kBlockTrailerBytes;
+  if (static_cast<uint64_t>(limit_ - out_) < tail) {
+    Grow(tail);
+  }
+  std::memcpy(out_, restarts_.data(), 4 * restarts_.size());
+  out_ += 4 * restarts_.size();
+  EncodeFixed32(out_, static_cast<uint32_t>(restarts_.size()));
+  out_ += 4;
+  const BlockHandle handle{static_cast<uint64_t>(block_ - data_.get()),
+                           static_cast<uint64_t>(out_ - block_)};
+  *out_++ = static_cast<char>(Compression::kNone);
+  EncodeFixed32(out_, MaskCrc(Crc32c({block_, handle.size + 1})));
+  out_ += 4;
+
+  std::string value;
+  handle.AppendTo(&value);
+  index_restarts_.push_back(static_cast<uint32_t>(index_.size()));
+  PutVarint(&index_, 0);
+  PutVarint(&index_, last_key.size());
+  PutVarint(&index_, value.size());
+  index_.append(last_key);
+  index_.append(value);
+
+  if (smallest_.empty()) {
+    // The first entry of a block has its whole key.
+    EntryHeader header{};
+    const char* key = DecodeEntryHeader(block_, out_, &header);
+    smallest_.assign(key, header.unshared);
+  }
+  block_ = out_;
+  restarts_.clear();
+  restart_bytes_ = 4;
+  until_restart_ = 0;
+  table_full_ = static_cast<uint64_t>(out_ - data_.get()) >= table_bytes_;
+}
+
+Status MergeWriter::EndTable(std::string_view last_key) {
+  if (entries_ == 0) {
+    return {};
+  }
+  if (out_ != block_) {
+    EndBlock(last_key);
+  }
+  for (const uint32_t restart : index_restarts_) {
+    PutFixed32(&index_, restart);
+  }
+  PutFixed32(&index_, static_cast<uint32_t>(index_restarts_.size()));
+  AppendBlockTrailer(index_, Compression::kNone, &index_);
+
+  MergeOutput output;
+  output.data = {data_.get(), static_cast<size_t>(out_ - data_.get())};
+  output.index = index_;
+  output.smallest = std::move(smallest_);
+  output.largest = last_key;
+  output.entries = entries_;
+  output.tombstones = tombstones_;
+  output_bytes_ += output.data.size() + output.index.size();
+  ++output_tables_;
+  const Status status = sink_(output);
+
+  out_ = block_ = data_.get();
+  index_.clear();
+  index_restarts_.clear();
+  smallest_.clear();
+  entries_ = 0;
+  tombstones_ = 0;
+  table_full_ = false;
+  return status;
+}
+
+}  // namespace sluice

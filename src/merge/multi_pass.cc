@@ -1,0 +1,180 @@
+#include "merge/multi_pass.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "merge/outputs.h"
+
+namespace sluice {
+
+namespace {
+
+// One run to merge: the task's own, or the output of a pass.
+struct Source {
+  MergeRun run;
+  uint32_t task_run;  // the lowest that went into it
+  uint64_t bytes;
+  std::vector<OwnedOutput> owned;
+};
+
+using Sources = std::vector<Source>;
+
+Sources SourcesOf(const MergeTask& task, bool skip_empty) {
+  Sources sources;
+  for (uint32_t i = 0; i < task.runs.size(); ++i) {
+    const MergeRun& run = task.runs[i];
+    if (skip_empty && run.empty()) {
+      continue;
+    }
+    const uint64_t bytes =
+        std::accumulate(run.begin(), run.end(), uint64_t{0},
+                        [](uint64_t sum, const MergeTable& t) { return sum + t.image.size(); });
+    sources.push_back({run, i, bytes, {}});
+  }
+  return sources;
+}
+
+// The first of the `n` neighbours that have the fewest bytes.
+size_t SmallestGroup(const Sources& sources, size_t n) {
+  size_t best = 0;
+  uint64_t best_bytes = UINT64_MAX;
+  for (size_t first = 0; first + n <= sources.size(); ++first) {
+    uint64_t bytes = 0;
+    for (size_t i = first; i < first + n; ++i) {
+      bytes += sources[i].bytes;
+    }
+    if (bytes < best_bytes) {
+      best_bytes = bytes;
+      best = first;
+    }
+  }
+  return best;
+}
+
+class MultiPass {
+ public:
+  MultiPass(Executor& executor, const MergeTask& task, const MergeSink& sink)
+      : executor_(executor),
+        task_(task),
+        sink_(sink),
+        sources_(SourcesOf(task, task.runs.size() > executor.max_runs())) {}
+
+  MultiPassResult Run() {
+    const size_t most = executor_.max_runs();
+    if (sources_.size() > most && most < 2) {
+      result_.merge.status = abi::MergeStatus::kBadDescriptor;
+      result_.merge.error = Status::NotSupported(fmt::format(
+          "executor {} takes {} runs at once: it cannot merge", executor_.name(), most));
+      return result_;
+    }
+    while (sources_.size() > most) {
+      // The first group is as small as lets all later ones be full.
+      const size_t n = result_.passes == 0 ? (sources_.size() - 2) % (most - 1) + 2 : most;
+      if (!MergeGroup(SmallestGroup(sources_, n), n)) {
+        return result_;
+      }
+    }
+    MergeLast();
+    return result_;
+  }
+
+ private:
+  MergeTask PassTask(size_t first, size_t n) const {
+    MergeTask pass = task_;
+    pass.runs.clear();
+    for (size_t i = first; i < first + n; ++i) {
+      pass.runs.push_back(sources_[i].run);
+    }
+    return pass;
+  }
+
+  // Replaces n sources by what they merge to.
+  bool MergeGroup(size_t first, size_t n) {
+    MergeTask pass = PassTask(first, n);
+    pass.bottommost = false;
+    Source merged{{}, sources_[first].task_run, 0, {}};
+    const MergeResult result = executor_.Run(pass, CollectInto(&merged.owned));
+    Account(result);
+    if (!result.ok()) {
+      Fail(result, first);
+      return false;
+    }
+    uint64_t data_bytes = 0;
+    for (const OwnedOutput& output : merged.owned) {
+      merged.run.push_back(output.AsInput());
+      merged.bytes += output.image.size();
+      data_bytes += output.data().size();
+    }
+    // A later pass reads this again: only the difference is the task's own input.
+    MergeStats& total = result_.merge.stats;
+    total.input_records -= result.stats.output_records;
+    total.input_checksum -= result.stats.output_checksum;
+    total.input_bytes -= data_bytes;
+    const auto at = sources_.begin() + static_cast<ptrdiff_t>(first);
+    sources_.erase(at + 1, at + static_cast<ptrdiff_t>(n));
+    *at = std::move(merged);
+    return true;
+  }
+
+  void MergeLast() {
+    const MergeResult result = executor_.Run(PassTask(0, sources_.size()), sink_);
+    Account(result);
+    if (!result.ok()) {
+      Fail(result, 0);
+    }
+    MergeStats& total = result_.merge.stats;
+    total.output_records = result.stats.output_records;
+    total.output_bytes = result.stats.output_bytes;
+    total.output_tables = result.stats.output_tables;
+    total.output_checksum = result.stats.output_checksum;
+    total.dropped_records = total.input_records - total.output_records;
+    total.dropped_checksum = total.input_checksum - total.output_checksum;
+  }
+
+  void Account(const MergeResult& result) {
+    ++result_.passes;
+    result_.bytes_read += result.stats.input_bytes;
+    MergeStats& total = result_.merge.stats;
+    total.input_records += result.stats.input_records;
+    total.input_checksum += result.stats.input_checksum;
+    total.input_bytes += result.stats.input_bytes;
+    total.cycles += result.stats.cycles;
+    for (size_t i = 0; i < total.stalls.size(); ++i) {
+      total.stalls[i] += result.stats.stalls[i];
+    }
+  }
+
+  void Fail(const MergeResult& result, size_t first) {
+    result_.merge.status = result.status;
+    result_.merge.fault = result.fault;
+    result_.merge.error = result.error;
+    const bool in_input = result.status >= abi::MergeStatus::kIndexChecksum &&
+                          result.status <= abi::MergeStatus::kUnsorted;
+    if (!in_input || first + result.fault.run >= sources_.size()) {
+      return;
+    }
+    const Source& source = sources_[first + result.fault.run];
+    result_.merge.fault.run = source.task_run;
+    if (source.task_run != result.fault.run || !source.owned.empty()) {
+      result_.merge.error = result.error.WithContext(
+          fmt::format("run {} of the task, in pass {}", source.task_run, result_.passes));
+    }
+  }
+
+  Executor& executor_;
+  const MergeTask& task_;
+  const MergeSink& sink_;
+  Sources sources_;
+  MultiPassResult result_;
+};
+
+}  // namespace
+
+MultiPassResult MergeAll(Executor& executor, const MergeTask& task, const MergeSink& sink) {
+  return MultiPass(executor, task, sink).Run();
+}
+
+}  // namespace sluice

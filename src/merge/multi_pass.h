@@ -1,0 +1,29 @@
+// Merges of more runs than an executor takes at once.
+//
+// Runs are merged in groups of neighbours, the group with the fewest bytes first, until the
+// executor takes all that is left: the last pass. Passes before it hold their outputs in memory and
+// keep every tombstone; they drop what is shadowed. What the last pass writes is byte for byte what
+// one pass would have written. Only neighbours form a group, so that ties still go to the lower
+// run.
+
+#pragma once
+
+#include "merge/merge.h"
+
+namespace sluice {
+
+struct MultiPassResult {
+  // Of the whole: input is what was read of the task's own runs, output what the last pass wrote,
+  // dropped the difference. Cycles and stalls are sums over the passes. A fault's run is the
+  // task's; of a fault in the output of an earlier pass, the lowest run that went into it.
+  MergeResult merge;
+  uint32_t passes = 0;
+  // Read in all passes: what the passes before the last have cost beyond merge.stats.input_bytes.
+  uint64_t bytes_read = 0;
+};
+
+// Merges `task` whatever its number of runs. REQUIRES: no internal key occurs twice in it above the
+// smallest snapshot (the rules keep both, and no run may hold both).
+MultiPassResult MergeAll(Executor& executor, const MergeTask& task, const MergeSink& sink);
+
+}  // namespace sluice

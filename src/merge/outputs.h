@@ -1,0 +1,34 @@
+// The outputs of a merge, kept: for tests, comparison of executors, and merges in several passes.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "merge/merge.h"
+
+namespace sluice {
+
+// A MergeOutput that owns its bytes.
+struct OwnedOutput {
+  explicit OwnedOutput(const MergeOutput& output);
+
+  std::string image;  // data, then index, as they stand in a file
+  BlockHandle index;
+  std::string smallest;
+  std::string largest;
+  uint64_t entries = 0;
+  uint64_t tombstones = 0;
+
+  std::string_view data() const { return std::string_view(image).substr(0, index.offset); }
+  std::string_view index_block() const { return std::string_view(image).substr(index.offset); }
+  MergeTable AsInput() const { return {image, index}; }
+};
+
+// A sink that appends to `outputs`, which must outlive it.
+MergeSink CollectInto(std::vector<OwnedOutput>* outputs);
+
+// Ok if both are the same, byte for byte; else says where they first differ.
+Status CompareOutputs(const std::vector<OwnedOutput>& a, const std::vector<OwnedOutput>& b);
+
+}  // namespace sluice

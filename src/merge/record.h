@@ -1,0 +1,81 @@
+// Decoded records as the CPU executor's inner loops see them.
+
+#pragma once
+
+#include <emmintrin.h>
+#include <tmmintrin.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "table/format.h"
+#include "table/internal_key.h"
+
+namespace sluice {
+
+// Sixteen bytes of a user key, from a common offset `skip` on, as a big-endian number, zero-padded
+// where the key ends. Among keys that share their first `skip` bytes, different words order as the
+// keys do; equal words leave it open.
+__extension__ typedef unsigned __int128 KeyWord;
+
+inline constexpr size_t kKeyWordBytes = sizeof(KeyWord);
+
+// Bytes that may be read past the end of every key and value below, and written past the end of
+// what is copied: copies and loads go in whole vectors.
+inline constexpr size_t kSlackBytes = 64;
+
+// The internal key lies at `key`, user_bytes + 8 long.
+struct Record {
+  KeyWord word;
+  const char* key;
+  const char* value;
+  uint64_t trailer;
+  uint64_t hash;  // RecordChecksum but for the value's fold
+  uint32_t user_bytes;
+  uint32_t value_bytes;
+
+  std::string_view user_key() const { return {key, user_bytes}; }
+  std::string_view internal_key() const { return {key, user_bytes + kTrailerBytes}; }
+};
+
+// 32 bytes of 0xff, then 32 of 0: from kMaskBytes + 32 - n on, a mask of n <= 32 leading bytes.
+alignas(64) inline constexpr struct MaskBytes {
+  uint8_t bytes[64 + 16] = {};
+  constexpr MaskBytes() {
+    for (int i = 0; i < 32; ++i) {
+      bytes[i] = 0xff;
+    }
+  }
+} kMaskBytes;
+
+inline __m128i LoadVector(const char* p) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+}
+inline void StoreVector(char* p, __m128i v) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v); }
+
+// Bytes [first, first + 16) of a mask of n leading bytes; n <= 32, first 0 or 16.
+inline __m128i LeadingMask(size_t n, size_t first = 0) {
+  return LoadVector(reinterpret_cast<const char*>(kMaskBytes.bytes) + 32 - n + first);
+}
+
+// REQUIRES: skip <= user_bytes.
+inline KeyWord LoadKeyWord(const char* key, size_t user_bytes, size_t skip) {
+  const size_t n = std::min(user_bytes - skip, kKeyWordBytes);
+  const __m128i bytes = _mm_and_si128(LoadVector(key + skip), LeadingMask(n));
+  const __m128i reversed =
+      _mm_shuffle_epi8(bytes, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  KeyWord word;
+  std::memcpy(&word, &reversed, sizeof(word));
+  return word;
+}
+
+// Leading zero bytes. REQUIRES: x != 0.
+inline uint32_t LeadingZeroBytes(KeyWord x) {
+  const auto high = static_cast<uint64_t>(x >> 64);
+  return (high != 0 ? std::countl_zero(high) : 64 + std::countl_zero(static_cast<uint64_t>(x))) / 8;
+}
+
+}  // namespace sluice

@@ -1,0 +1,241 @@
+#include "merge/reference_merge.h"
+
+#include <snappy.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "util/crc32c.h"
+
+namespace sluice {
+
+namespace {
+
+void Require(bool condition, const char* what) {
+  if (!condition) {
+    throw std::runtime_error(what);
+  }
+}
+
+uint64_t PlainRotate(uint64_t x, unsigned n) { return n == 0 ? x : x << n | x >> (64 - n); }
+
+uint64_t PlainFold(const std::string& bytes) {
+  uint64_t fold = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const uint64_t byte = static_cast<uint8_t>(bytes[i]);
+    fold ^= PlainRotate(byte << (8 * (i % 8)), 11 * (i / 8 % 8) % 64);
+  }
+  return fold;
+}
+
+uint64_t PlainChecksum(const PlainRecord& record) {
+  return PlainFold(record.user_key) ^ PlainRotate(record.trailer, 3) ^
+         PlainRotate(PlainFold(record.value), 5) ^
+         (uint64_t{record.user_key.size() + 8} << 32 | record.value.size());
+}
+
+std::string PlainInternalKey(const PlainRecord& record) {
+  std::string key = record.user_key;
+  PutFixed64(&key, record.trailer);
+  return key;
+}
+
+void Seal(std::string* block) {
+  block->push_back(0);
+  const uint32_t crc = Crc32c(*block);
+  PutFixed32(block, ((crc >> 15) | (crc << 17)) + 0xa282ead8u);
+}
+
+// Entries in, table out.
+class PlainWriter {
+ public:
+  PlainWriter(const MergeTask& task, ReferenceResult* result) : task_(task), result_(result) {}
+
+  void Add(const PlainRecord& record) {
+    const bool new_key = table_.entries == 0 || record.user_key != last_.user_key;
+    if (new_key && table_.data.size() >= task_.table_bytes) {
+      EndTable();
+    }
+    size_t shared = 0;
+    if (block_entries_ % task_.restart_interval == 0) {
+      restarts_.push_back(block_.size());
+    } else {
+      while (shared < record.user_key.size() && shared < last_.user_key.size() &&
+             record.user_key[shared] == last_.user_key[shared]) {
+        ++shared;
+      }
+    }
+    const std::string key = PlainInternalKey(record);
+    if (table_.entries == 0) {
+      table_.smallest = key;
+    }
+    table_.largest = key;
+    PutVarint(&block_, shared);
+    PutVarint(&block_, key.size() - shared);
+    PutVarint(&block_, record.value.size());
+    block_ += key.substr(shared) + record.value;
+    ++block_entries_;
+    ++table_.entries;
+    table_.tombstones += record.trailer % 256 == 0 ? 1 : 0;
+    last_ = record;
+    if (block_.size() + 4 * restarts_.size() + 4 >= task_.block_bytes) {
+      EndBlock();
+    }
+  }
+
+  void EndBlock() {
+    if (block_entries_ == 0) {
+      return;
+    }
+    AppendRestarts(restarts_, &block_);
+    std::string handle;
+    PutVarint(&handle, table_.data.size());
+    PutVarint(&handle, block_.size());
+    index_restarts_.push_back(table_.index.size());
+    PutVarint(&table_.index, 0);
+    PutVarint(&table_.index, table_.largest.size());
+    PutVarint(&table_.index, handle.size());
+    table_.index += table_.largest + handle;
+    Seal(&block_);
+    table_.data += block_;
+    block_.clear();
+    restarts_.clear();
+    block_entries_ = 0;
+  }
+
+  void EndTable() {
+    if (table_.entries == 0) {
+      return;
+    }
+    EndBlock();
+    AppendRestarts(index_restarts_, &table_.index);
+    Seal(&table_.index);
+    result_->stats.output_bytes += table_.data.size() + table_.index.size();
+    ++result_->stats.output_tables;
+    result_->tables.push_back(table_);
+    table_ = {};
+    index_restarts_.clear();
+  }
+
+ private:
+  static void AppendRestarts(const std::vector<size_t>& restarts, std::string* block) {
+    for (const size_t restart : restarts) {
+      PutFixed32(block, static_cast<uint32_t>(restart));
+    }
+    PutFixed32(block, static_cast<uint32_t>(restarts.size()));
+  }
+
+  const MergeTask& task_;
+  ReferenceResult* const result_;
+  PlainTable table_;
+  std::string block_;
+  std::vector<size_t> restarts_;
+  std::vector<size_t> index_restarts_;
+  size_t block_entries_ = 0;
+  PlainRecord last_;
+};
+
+}  // namespace
+
+std::vector<PlainRecord> DecodePlainBlock(std::string_view block_and_trailer) {
+  Require(block_and_trailer.size() >= 5, "no trailer");
+  const std::string_view covered = block_and_trailer.substr(0, block_and_trailer.size() - 4);
+  Require(UnmaskCrc(DecodeFixed32(covered.data() + covered.size())) == Crc32c(covered), "CRC");
+  std::string block(covered.substr(0, covered.size() - 1));
+  if (covered.back() == 1) {
+    std::string plain;
+    Require(snappy::Uncompress(block.data(), block.size(), &plain), "Snappy");
+    block = plain;
+  } else {
+    Require(covered.back() == 0, "type");
+  }
+  Require(block.size() >= 8, "block size");
+  const size_t restarts = DecodeFixed32(block.data() + block.size() - 4);
+  Require(restarts >= 1 && 4 * restarts + 4 <= block.size(), "restart count");
+  const size_t entries_end = block.size() - 4 - 4 * restarts;
+  std::vector<size_t> key_starts;  // offsets of entries that share nothing
+  std::string_view in = std::string_view(block).substr(0, entries_end);
+  std::vector<PlainRecord> records;
+  std::string key;
+  while (!in.empty()) {
+    const size_t offset = in.data() - block.data();
+    uint32_t shared, unshared, value_bytes;
+    Require(
+        GetVarint32(&in, &shared) && GetVarint32(&in, &unshared) && GetVarint32(&in, &value_bytes),
+        "header");
+    Require(shared <= key.size(), "shared");
+    Require(uint64_t{unshared} + value_bytes <= in.size(), "lengths");
+    key.resize(shared);
+    key.append(in.substr(0, unshared));
+    Require(key.size() >= 8, "key");
+    if (shared == 0) {
+      key_starts.push_back(offset);
+    }
+    records.push_back({key.substr(0, key.size() - 8), DecodeFixed64(key.data() + key.size() - 8),
+                       std::string(in.substr(unshared, value_bytes))});
+    in.remove_prefix(unshared + value_bytes);
+  }
+  for (size_t i = 0; i < restarts && !records.empty(); ++i) {
+    const size_t restart = DecodeFixed32(block.data() + entries_end + 4 * i);
+    Require(std::count(key_starts.begin(), key_starts.end(), restart) == 1, "restart offset");
+  }
+  return records;
+}
+
+std::vector<PlainRecord> DecodePlainTable(std::string_view image, BlockHandle index) {
+  std::vector<PlainRecord> records;
+  for (const PlainRecord& entry :
+       DecodePlainBlock(image.substr(index.offset, index.size + kBlockTrailerBytes))) {
+    std::string_view value = entry.value;
+    BlockHandle handle;
+    Require(handle.ReadFrom(&value) && value.empty(), "handle");
+    for (PlainRecord& record :
+         DecodePlainBlock(image.substr(handle.offset, handle.size + kBlockTrailerBytes))) {
+      records.push_back(std::move(record));
+    }
+  }
+  return records;
+}
+
+ReferenceResult ReferenceMerge(const MergeTask& task) {
+  ReferenceResult result;
+  std::vector<PlainRecord> records;
+  for (const MergeRun& run : task.runs) {
+    for (const MergeTable& table : run) {
+      for (PlainRecord& record : DecodePlainTable(table.image, table.index)) {
+        if ((!task.has_begin || record.user_key >= task.begin) &&
+            (!task.has_end || record.user_key < task.end)) {
+          records.push_back(std::move(record));
+        }
+      }
+    }
+  }
+  std::stable_sort(records.begin(), records.end(), [](const PlainRecord& a, const PlainRecord& b) {
+    return a.user_key != b.user_key ? a.user_key < b.user_key : a.trailer > b.trailer;
+  });
+  PlainWriter writer(task, &result);
+  MergeStats& stats = result.stats;
+  const std::string* last_key = nullptr;
+  bool shadowing = false;
+  for (const PlainRecord& record : records) {
+    if (last_key == nullptr || *last_key != record.user_key) {
+      shadowing = false;
+    }
+    last_key = &record.user_key;
+    const bool visible = record.trailer >> 8 <= task.smallest_snapshot;
+    const bool drop = shadowing || (visible && task.bottommost && record.trailer % 256 == 0);
+    shadowing = shadowing || visible;
+    const uint64_t checksum = PlainChecksum(record);
+    stats.input_records += 1;
+    stats.input_checksum += checksum;
+    (drop ? stats.dropped_records : stats.output_records) += 1;
+    (drop ? stats.dropped_checksum : stats.output_checksum) += checksum;
+    if (!drop) {
+      writer.Add(record);
+    }
+  }
+  writer.EndTable();
+  return result;
+}
+
+}  // namespace sluice

@@ -1,0 +1,43 @@
+// The merge rules of merge.h once more, as plainly as they can be put: everything decoded, sorted
+// and encoded record by record. For tests only; shares no code with the executors but varints and
+// the CRC.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "merge/merge.h"
+
+namespace sluice {
+
+struct PlainRecord {
+  std::string user_key;
+  uint64_t trailer = 0;
+  std::string value;
+
+  bool operator==(const PlainRecord&) const = default;
+};
+
+struct PlainTable {
+  std::string data;
+  std::string index;
+  std::string smallest;
+  std::string largest;
+  uint64_t entries = 0;
+  uint64_t tombstones = 0;
+};
+
+struct ReferenceResult {
+  std::vector<PlainTable> tables;
+  MergeStats stats;  // all but input_bytes, cycles and stalls
+};
+
+// Decodes a block, type byte and CRC included; throws std::runtime_error if anything is amiss.
+std::vector<PlainRecord> DecodePlainBlock(std::string_view block_and_trailer);
+std::vector<PlainRecord> DecodePlainTable(std::string_view image, BlockHandle index);
+
+// REQUIRES: valid input.
+ReferenceResult ReferenceMerge(const MergeTask& task);
+
+}  // namespace sluice

@@ -1,0 +1,55 @@
+// A device that merges: what any card, real or simulated, must be able to do, and nothing more.
+// Everything above this table of calls is shared by all backends, so that simulator and card cannot
+// drift apart.
+//
+// One device has one compaction unit and its memory. Device addresses are in bytes. Calls are made
+// by one thread at a time.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "util/status.h"
+
+namespace sluice {
+
+// What the unit was built with (abi: capability registers).
+struct DeviceInfo {
+  std::string name;  // of the configuration
+  uint32_t ways = 0;
+  uint32_t value_bytes = 0;  // datapath width per cycle
+  uint32_t in_bytes = 0;     // of a beat of the data read port
+  uint32_t out_bytes = 0;    // of a beat of the data write port
+  uint32_t max_key_bytes = 0;
+  uint32_t max_value_bytes = 0;
+  uint32_t max_restarts = 0;
+  uint32_t max_blocks = 0;
+  uint64_t memory_bytes = 0;
+  double clock_mhz = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual const DeviceInfo& info() const = 0;
+
+  // Reserves `bytes` of device memory, 4 KiB aligned; NotSupported if there is not enough left.
+  virtual Status Allocate(uint64_t bytes, uint64_t* address) = 0;
+  // Gives back everything allocated.
+  virtual void FreeAll() = 0;
+  virtual Status Write(uint64_t address, std::string_view bytes) = 0;
+  virtual Status Read(uint64_t address, uint64_t bytes, char* out) = 0;
+
+  // Starts the job whose descriptor stands at `descriptor`. One job at a time.
+  virtual Status Start(uint64_t descriptor) = 0;
+  // Returns when the job is complete; `*status` is the unit's own word (abi MergeStatus). An
+  // IoError means that it did not answer in time: Reset is needed.
+  virtual Status Wait(uint8_t* status) = 0;
+  // Brings unit and ports back to the state after power-up; memory keeps its content.
+  virtual Status Reset() = 0;
+};
+
+}  // namespace sluice

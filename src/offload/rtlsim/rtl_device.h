@@ -1,0 +1,34 @@
+// The Compaction Unit's real RTL, Verilated, as a Device: control over AXI4-Lite, memory over the
+// three AXI4 ports, completion by the interrupt line.
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "offload/device.h"
+#include "offload/rtlsim/axi_memory.h"
+
+namespace sluice {
+
+struct RtlDeviceOptions {
+  rtlsim::MemoryOptions memory;
+  // A job in which no port moves for this long is taken to hang. Long keys that share all their
+  // bytes take over a hundred cycles for every ten bytes read.
+  uint64_t hang_cycles = 5'000'000;
+  // Called every `progress_cycles` of a job: bytes that the data read port has moved for it, and
+  // bytes written to the device since its memory was last freed, which are about what will be read.
+  std::function<void(uint64_t bytes_read, uint64_t bytes_loaded)> progress;
+  uint64_t progress_cycles = 200'000;
+};
+
+// The names of the configurations built in (hw/configs.json).
+std::vector<std::string_view> RtlConfigurations();
+
+// NotFound, naming the choices, if there is no configuration `name`.
+Status MakeRtlDevice(std::string_view name, const RtlDeviceOptions& options,
+                     std::unique_ptr<Device>* device);
+
+}  // namespace sluice

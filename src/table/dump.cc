@@ -1,0 +1,144 @@
+#include "table/dump.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "table/block.h"
+#include "table/filter.h"
+#include "table/stored_block.h"
+#include "table/table_reader.h"
+
+namespace sluice {
+
+namespace {
+
+// In quotes; bytes that do not print as \xNN.
+std::string Quoted(std::string_view bytes) {
+  std::string text = "\"";
+  for (const char c : bytes) {
+    if (c == '"' || c == '\\') {
+      text += '\\';
+      text += c;
+    } else if (c >= ' ' && c <= '~') {
+      text += c;
+    } else {
+      fmt::format_to(std::back_inserter(text), "\\x{:02x}", static_cast<uint8_t>(c));
+    }
+  }
+  return text + '"';
+}
+
+std::string KeyText(std::string_view internal_key) {
+  const uint64_t trailer = Trailer(internal_key);
+  const uint8_t type = TrailerType(trailer);
+  std::string type_text = type == 0   ? "deletion"
+                          : type == 1 ? "value"
+                                      : fmt::format("type {}", type);
+  return fmt::format("{} @ {} {}", Quoted(UserKey(internal_key)), TrailerSequence(trailer),
+                     type_text);
+}
+
+std::string HandleText(const BlockHandle& handle) {
+  return fmt::format("at {} ({} bytes)", handle.offset, handle.size);
+}
+
+class Dumper {
+ public:
+  Dumper(const TableReader& table, const LineSink& line) : table_(table), line_(line) {}
+
+  Status Run() {
+    DumpFooter();
+    DumpMetaindex();
+    DumpFilter();
+    BlockIterator index(table_.index());
+    for (index.SeekToFirst(); index.Valid(); index.Next()) {
+      Note(DumpDataBlock(index));
+    }
+    Note(index.status().WithContext(
+        fmt::format("offset {}: index block", table_.footer().index.offset)));
+    return first_fault_.WithContext(table_.name());
+  }
+
+ private:
+  void Note(const Status& status) {
+    if (status.ok()) {
+      return;
+    }
+    line_(fmt::format("  !! {}", status.message()));
+    if (first_fault_.ok()) {
+      first_fault_ = status;
+    }
+  }
+
+  void DumpFooter() {
+    line_(fmt::format("footer at {}: metaindex {}, index {}", table_.image().size() - kFooterBytes,
+                      HandleText(table_.footer().metaindex), HandleText(table_.footer().index)));
+  }
+
+  void DumpMetaindex() {
+    BlockIterator entry(table_.metaindex(), KeyKind::kPlain);
+    for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
+      BlockHandle handle;
+      std::string_view encoded = entry.value();
+      line_(fmt::format("metaindex: {} {}", Quoted(entry.key()),
+                        handle.ReadFrom(&encoded) ? HandleText(handle) : Quoted(entry.value())));
+    }
+    Note(entry.status().WithContext(
+        fmt::format("offset {}: metaindex block", table_.footer().metaindex.offset)));
+  }
+
+  void DumpFilter() {
+    if (table_.filter() == nullptr) {
+      return;
+    }
+    int bits = 0;
+    // A table too broken to find out is told so at its data blocks.
+    const bool known = FindBloomBitsPerKey(table_, &bits).ok() && bits > 0;
+    line_(fmt::format("filter: {} filters, {} bits per key", table_.filter()->count(),
+                      known ? fmt::format("{}", bits) : "unknown"));
+  }
+
+  Status DumpDataBlock(const BlockIterator& index) {
+    BlockHandle handle;
+    SLUICE_RETURN_IF_ERROR(table_.ReadHandle(index, &handle));
+    std::string buffer;
+    Block block;
+    Status read = table_.ReadDataBlock(handle, &buffer, &block);
+    if (!read.ok()) {
+      line_(fmt::format("data block at {}: {} bytes, index key {}", handle.offset, handle.size,
+                        KeyText(index.key())));
+      return read;
+    }
+    const bool raw = table_.image()[handle.offset + handle.size] == 0;
+    line_(fmt::format("data block at {}: {} bytes, {}, {} restarts, index key {}", handle.offset,
+                      handle.size, raw ? "raw" : "snappy", block.restarts(), KeyText(index.key())));
+    BlockIterator entry(block);
+    for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
+      const bool deletion = TrailerType(Trailer(entry.key())) == 0 && entry.value().empty();
+      line_(fmt::format("  {}{}{}", KeyText(entry.key()), deletion ? "" : " ",
+                        deletion ? "" : Quoted(entry.value())));
+    }
+    return entry.status().WithContext(fmt::format("offset {}", handle.offset));
+  }
+
+  const TableReader& table_;
+  const LineSink& line_;
+  Status first_fault_;
+};
+
+}  // namespace
+
+Status DumpTable(Env* env, const std::string& path, const LineSink& line) {
+  std::unique_ptr<TableReader> table;
+  SLUICE_RETURN_IF_ERROR(TableReader::Open(env, path, &table));
+  return Dumper(*table, line).Run();
+}
+
+Status DumpTableImage(std::string_view image, const std::string& name, const LineSink& line) {
+  std::unique_ptr<TableReader> table;
+  SLUICE_RETURN_IF_ERROR(TableReader::OpenImage(image, name, &table));
+  return Dumper(*table, line).Run();
+}
+
+}  // namespace sluice

@@ -1,0 +1,47 @@
+// Internal keys: what a table stores as its keys.
+//
+//   internal key := user key | trailer (8 bytes, little-endian: sequence number << 8 | type)
+//
+// Order: user key ascending (bytewise), then trailer descending, so the newest version of a user
+// key comes first.
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "util/coding.h"
+
+namespace sluice {
+
+enum class RecordType : uint8_t { kDeletion = 0, kValue = 1 };
+
+using SequenceNumber = uint64_t;  // 56 bits
+inline constexpr SequenceNumber kMaxSequence = (1ull << 56) - 1;
+inline constexpr size_t kTrailerBytes = 8;
+
+inline uint64_t MakeTrailer(SequenceNumber sequence, RecordType type) {
+  return sequence << 8 | static_cast<uint8_t>(type);
+}
+
+// REQUIRES, of all that take an internal key: internal_key.size() >= kTrailerBytes.
+inline std::string_view UserKey(std::string_view internal_key) {
+  return internal_key.substr(0, internal_key.size() - kTrailerBytes);
+}
+inline uint64_t Trailer(std::string_view internal_key) {
+  return DecodeFixed64(internal_key.data() + internal_key.size() - kTrailerBytes);
+}
+inline SequenceNumber TrailerSequence(uint64_t trailer) { return trailer >> 8; }
+inline uint8_t TrailerType(uint64_t trailer) { return static_cast<uint8_t>(trailer); }
+
+// < 0, 0 or > 0 as a comes before, equals or comes after b.
+inline int CompareInternalKeys(std::string_view a, std::string_view b) {
+  if (const int order = UserKey(a).compare(UserKey(b)); order != 0) {
+    return order;
+  }
+  const uint64_t ta = Trailer(a);
+  const uint64_t tb = Trailer(b);
+  return ta > tb ? -1 : ta < tb ? 1 : 0;
+}
+
+}  // namespace sluice

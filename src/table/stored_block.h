@@ -1,0 +1,29 @@
+// A block as it stands in a file: compressed or not, with its trailer.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "table/format.h"
+#include "util/status.h"
+
+namespace sluice {
+
+// Reads the block at `handle` of `image`: checks that it lies within, then its CRC, then its
+// compression type, and decompresses it. `*contents` views `image`, or `*buffer` if the block was
+// compressed. Errors say which offset.
+Status ReadStoredBlock(std::string_view image, const BlockHandle& handle, std::string* buffer,
+                       std::string_view* contents);
+
+// As above, and says how the block was stored.
+Status ReadStoredBlock(std::string_view image, const BlockHandle& handle, std::string* buffer,
+                       std::string_view* contents, Compression* stored_as);
+
+// Appends `contents` to `out` as a stored block with trailer, compressed if `wanted` and if that
+// saves an eighth, as in LevelDB. `buffer` is scratch space.
+// Returns the size without trailer.
+size_t AppendStoredBlock(std::string_view contents, Compression wanted, std::string* buffer,
+                         std::string* out);
+
+}  // namespace sluice

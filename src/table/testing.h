@@ -1,0 +1,109 @@
+// Random tables, for tests and fuzzers.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "table/internal_key.h"
+#include "table/table_writer.h"
+
+namespace sluice {
+
+using TestRandom = std::mt19937_64;
+
+struct TestEntry {
+  std::string key;  // internal
+  std::string value;
+
+  bool operator==(const TestEntry&) const = default;
+};
+
+inline std::string InternalKey(std::string_view user_key, SequenceNumber sequence,
+                               RecordType type = RecordType::kValue) {
+  std::string key(user_key);
+  PutFixed64(&key, MakeTrailer(sequence, type));
+  return key;
+}
+
+inline bool InternalKeyLess(std::string_view a, std::string_view b) {
+  return CompareInternalKeys(a, b) < 0;
+}
+
+// Uniform in [low, high].
+inline uint64_t Uniform(TestRandom* random, uint64_t low, uint64_t high) {
+  return std::uniform_int_distribution<uint64_t>(low, high)(*random);
+}
+
+// Any size up to `most`, small ones as likely as large ones.
+inline size_t SkewedSize(TestRandom* random, size_t most) {
+  return Uniform(random, 0, most >> Uniform(random, 0, 16));
+}
+
+struct TestEntriesSpec {
+  size_t count = 1000;
+  size_t most_key_bytes = 40;  // of user keys
+  size_t most_value_bytes = 200;
+  unsigned alphabet = 4;  // few letters make long shared prefixes and several versions of a key
+};
+
+// Internal keys in order, without duplicates, so perhaps fewer than asked for.
+inline std::vector<TestEntry> RandomEntries(TestRandom* random, const TestEntriesSpec& spec) {
+  std::vector<TestEntry> entries(spec.count);
+  std::string user_key;
+  for (TestEntry& entry : entries) {
+    if (Uniform(random, 0, 3) != 0) {
+      user_key.resize(Uniform(random, 0, user_key.size()));
+      const size_t size = std::max(user_key.size(), Uniform(random, 0, 1) != 0
+                                                        ? SkewedSize(random, spec.most_key_bytes)
+                                                        : Uniform(random, 0, spec.most_key_bytes));
+      while (user_key.size() < size) {
+        const uint64_t letter = Uniform(random, 0, spec.alphabet - 1);
+        user_key.push_back(static_cast<char>(spec.alphabet > 26 ? letter : 'a' + letter));
+      }
+    }
+    const bool deleted = Uniform(random, 0, 5) == 0;
+    entry.key = InternalKey(user_key, Uniform(random, 0, kMaxSequence),
+                            deleted ? RecordType::kDeletion : RecordType::kValue);
+    if (!deleted) {
+      entry.value.resize(SkewedSize(random, spec.most_value_bytes));
+      // Half random, half repeated, so that compression has something to do.
+      const size_t noise = entry.value.size() / 2;
+      for (size_t i = 0; i < entry.value.size(); ++i) {
+        entry.value[i] = static_cast<char>(i < noise ? (*random)() : 'v');
+      }
+    }
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const TestEntry& a, const TestEntry& b) { return InternalKeyLess(a.key, b.key); });
+  entries.erase(std::unique(entries.begin(), entries.end(),
+                            [](const TestEntry& a, const TestEntry& b) { return a.key == b.key; }),
+                entries.end());
+  return entries;
+}
+
+inline TableOptions RandomTableOptions(TestRandom* random) {
+  return {.block_bytes = static_cast<uint32_t>(512 << Uniform(random, 0, 7)),
+          .restart_interval = static_cast<uint32_t>(1 << Uniform(random, 0, 7)),
+          .compression = Uniform(random, 0, 1) != 0 ? Compression::kSnappy : Compression::kNone,
+          .bloom_bits_per_key =
+              Uniform(random, 0, 1) != 0 ? static_cast<int>(Uniform(random, 1, 30)) : 0};
+}
+
+// The bytes of a table. REQUIRES: entries are in order.
+inline std::string WriteTable(const std::vector<TestEntry>& entries, const TableOptions& options) {
+  StringFile file;
+  TableWriter writer(options, &file);
+  for (const TestEntry& entry : entries) {
+    if (!writer.Add(entry.key, entry.value).ok()) {
+      return "";
+    }
+  }
+  return writer.Finish().ok() ? file.contents() : "";
+}
+
+}  // namespace sluice

@@ -1,0 +1,362 @@
+#include "util/env.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace sluice {
+
+namespace {
+
+// `doing` reads "cannot open".
+Status PathError(std::string_view path, std::string_view doing) {
+  const int error = errno;
+  return Status::FromErrno(fmt::format("{}: {}", path, doing), error);
+}
+
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~FileDescriptor() {
+    if (fd_ >= 0) {
+      ::close(fd_);
+    }
+  }
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int Close() { return ::close(std::exchange(fd_, -1)); }
+
+ private:
+  int fd_ = -1;
+};
+
+FileDescriptor Open(const std::string& path, int flags) {
+  int fd;
+  do {
+    fd = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  } while (fd < 0 && errno == EINTR);
+  return FileDescriptor(fd);
+}
+
+class PosixWritableFile final : public WritableFile {
+ public:
+  PosixWritableFile(std::string path, FileDescriptor fd)
+      : path_(std::move(path)), fd_(std::move(fd)) {}
+  ~PosixWritableFile() override {
+    if (fd_.valid()) {
+      (void)Close();
+    }
+  }
+
+  Status Append(std::string_view bytes) override {
+    if (buffer_.size() + bytes.size() > kBufferBytes) {
+      SLUICE_RETURN_IF_ERROR(Flush());
+    }
+    if (bytes.size() > kBufferBytes) {
+      return Write(bytes);
+    }
+    buffer_.append(bytes);
+    return {};
+  }
+
+  Status Flush() override {
+    SLUICE_RETURN_IF_ERROR(Write(buffer_));
+    buffer_.clear();
+    return {};
+  }
+
+  Status Sync() override {
+    SLUICE_RETURN_IF_ERROR(Flush());
+    return ::fdatasync(fd_.get()) == 0 ? Status() : PathError(path_, "cannot sync");
+  }
+
+  Status Close() override {
+    Status status = Flush();
+    if (fd_.Close() != 0 && status.ok()) {
+      return PathError(path_, "cannot close");
+    }
+    return status;
+  }
+
+ private:
+  static constexpr size_t kBufferBytes = 64 << 10;
+
+  Status Write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
+      if (n >= 0) {
+        bytes.remove_prefix(n);
+      } else if (errno != EINTR) {
+        return PathError(path_, "cannot write");
+      }
+    }
+    return {};
+  }
+
+  const std::string path_;
+  FileDescriptor fd_;
+  std::string buffer_;
+};
+
+class PosixRandomAccessFile final : public RandomAccessFile {
+ public:
+  PosixRandomAccessFile(std::string path, FileDescriptor fd)
+      : path_(std::move(path)), fd_(std::move(fd)) {}
+
+  Status Read(uint64_t offset, size_t n, char* out) const override {
+    for (size_t done = 0; done < n;) {
+      const ssize_t got =
+          ::pread(fd_.get(), out + done, n - done, static_cast<off_t>(offset + done));
+      if (got == 0) {
+        return Status::IoError(fmt::format("{}: ends before offset {}", path_, offset + n));
+      }
+      if (got > 0) {
+        done += got;
+      } else if (errno != EINTR) {
+        return PathError(path_, fmt::format("cannot read at offset {}", offset + done));
+      }
+    }
+    return {};
+  }
+
+ private:
+  const std::string path_;
+  const FileDescriptor fd_;
+};
+
+// Record locks belong to a process, and closing any descriptor of a file drops them all. So a
+// second lock of a file this process holds must be refused before the file is even opened.
+class LockTable {
+ public:
+  using FileId = std::pair<dev_t, ino_t>;
+
+  Status Lock(const std::string& path, FileDescriptor* fd, FileId* id) {
+    const std::lock_guard guard(mutex_);
+    struct stat info;
+    if (::stat(path.c_str(), &info) == 0 && held_.contains({info.st_dev, info.st_ino})) {
+      return Status::Busy(fmt::format("{}: this process holds the lock already", path));
+    }
+    *fd = Open(path, O_RDWR | O_CREAT);
+    if (!fd->valid() || ::fstat(fd->get(), &info) != 0) {
+      return PathError(path, "cannot open lock file");
+    }
+    struct flock request = {};
+    request.l_type = F_WRLCK;
+    request.l_whence = SEEK_SET;  // from 0 to the end, however long
+    if (::fcntl(fd->get(), F_SETLK, &request) != 0) {
+      if (errno == EACCES || errno == EAGAIN) {
+        return Status::Busy(fmt::format("{}: another process holds the lock", path));
+      }
+      return PathError(path, "cannot lock");
+    }
+    *id = {info.st_dev, info.st_ino};
+    held_.insert(*id);
+    return {};
+  }
+
+  void Unlock(FileDescriptor* fd, const FileId& id) {
+    const std::lock_guard guard(mutex_);
+    fd->Close();
+    held_.erase(id);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<FileId> held_;
+};
+
+class PosixFileLock final : public FileLock {
+ public:
+  PosixFileLock(LockTable* table, FileDescriptor fd, LockTable::FileId id)
+      : table_(table), fd_(std::move(fd)), id_(id) {}
+  ~PosixFileLock() override { table_->Unlock(&fd_, id_); }
+
+ private:
+  LockTable* const table_;
+  FileDescriptor fd_;
+  const LockTable::FileId id_;
+};
+
+class PosixEnv final : public Env {
+ public:
+  Status NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) override {
+    FileDescriptor fd = Open(path, O_WRONLY | O_CREAT | O_TRUNC);
+    if (!fd.valid()) {
+      return PathError(path, "cannot create");
+    }
+    *file = std::make_unique<PosixWritableFile>(path, std::move(fd));
+    return {};
+  }
+
+  Status NewRandomAccessFile(const std::string& path,
+                             std::unique_ptr<RandomAccessFile>* file) override {
+    FileDescriptor fd = Open(path, O_RDONLY);
+    if (!fd.valid()) {
+      return PathError(path, "cannot open");
+    }
+    *file = std::make_unique<PosixRandomAccessFile>(path, std::move(fd));
+    return {};
+  }
+
+  Status ReadFile(const std::string& path, std::string* contents) override {
+    const FileDescriptor fd = Open(path, O_RDONLY);
+    struct stat info;
+    if (!fd.valid() || ::fstat(fd.get(), &info) != 0) {
+      return PathError(path, "cannot open");
+    }
+    contents->resize(info.st_size);
+    for (size_t size = 0;;) {
+      if (size == contents->size()) {
+        contents->resize(size + 4096);  // files of /proc say 0 bytes, others may have grown
+      }
+      const ssize_t n = ::read(fd.get(), contents->data() + size, contents->size() - size);
+      if (n == 0) {
+        contents->resize(size);
+        return {};
+      }
+      if (n > 0) {
+        size += n;
+      } else if (errno != EINTR) {
+        return PathError(path, "cannot read");
+      }
+    }
+  }
+
+  Status MapFile(const std::string& path, MappedFile* file) override {
+    const FileDescriptor fd = Open(path, O_RDONLY);
+    struct stat info;
+    if (!fd.valid() || ::fstat(fd.get(), &info) != 0) {
+      return PathError(path, "cannot open");
+    }
+    const auto size = static_cast<size_t>(info.st_size);
+    if (size == 0) {  // which mmap refuses
+      *file = {};
+      return {};
+    }
+    void* map = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+    if (map == MAP_FAILED) {
+      return PathError(path, "cannot map");
+    }
+    *file = {{static_cast<const char*>(map), size},
+             std::shared_ptr<const void>(map, [map, size](const void*) { ::munmap(map, size); })};
+    return {};
+  }
+
+  Status GetChildren(const std::string& dir, std::vector<std::string>* names) override {
+    names->clear();
+    const std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(dir.c_str()), ::closedir);
+    if (stream == nullptr) {
+      return PathError(dir, "cannot open directory");
+    }
+    errno = 0;
+    while (const dirent* entry = ::readdir(stream.get())) {
+      if (const std::string_view name = entry->d_name; name != "." && name != "..") {
+        names->emplace_back(name);
+      }
+    }
+    if (errno != 0) {
+      return PathError(dir, "cannot read directory");
+    }
+    std::sort(names->begin(), names->end());
+    return {};
+  }
+
+  Status FileExists(const std::string& path) override {
+    struct stat info;
+    return ::stat(path.c_str(), &info) == 0 ? Status() : PathError(path, "cannot find");
+  }
+
+  Status GetFileSize(const std::string& path, uint64_t* bytes) override {
+    struct stat info;
+    if (::stat(path.c_str(), &info) != 0) {
+      return PathError(path, "cannot find");
+    }
+    *bytes = info.st_size;
+    return {};
+  }
+
+  Status RemoveFile(const std::string& path) override {
+    return ::unlink(path.c_str()) == 0 ? Status() : PathError(path, "cannot remove");
+  }
+
+  Status RenameFile(const std::string& from, const std::string& to) override {
+    return std::rename(from.c_str(), to.c_str()) == 0
+               ? Status()
+               : PathError(from, fmt::format("cannot rename to {}", to));
+  }
+
+  Status CreateDir(const std::string& dir) override {
+    if (::mkdir(dir.c_str(), 0755) == 0) {
+      return {};
+    }
+    const int error = errno;
+    struct stat info;
+    if (error == EEXIST && ::stat(dir.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+      return {};
+    }
+    errno = error;
+    return PathError(dir, "cannot create directory");
+  }
+
+  Status SyncDir(const std::string& dir) override {
+    const FileDescriptor fd = Open(dir, O_RDONLY | O_DIRECTORY);
+    if (!fd.valid()) {
+      return PathError(dir, "cannot open directory");
+    }
+    return ::fsync(fd.get()) == 0 ? Status() : PathError(dir, "cannot sync directory");
+  }
+
+  Status LockFile(const std::string& path, std::unique_ptr<FileLock>* lock) override {
+    FileDescriptor fd;
+    LockTable::FileId id;
+    SLUICE_RETURN_IF_ERROR(locks_.Lock(path, &fd, &id));
+    *lock = std::make_unique<PosixFileLock>(&locks_, std::move(fd), id);
+    return {};
+  }
+
+ private:
+  LockTable locks_;
+};
+
+}  // namespace
+
+Env* Env::Posix() {
+  // Leaked, so that it outlives every static that holds a file.
+  static Env* const env = std::make_unique<PosixEnv>().release();
+  return env;
+}
+
+Status WriteFileSynced(Env* env, const std::string& path, std::string_view contents) {
+  std::unique_ptr<WritableFile> file;
+  SLUICE_RETURN_IF_ERROR(env->NewWritableFile(path, &file));
+  SLUICE_RETURN_IF_ERROR(file->Append(contents));
+  SLUICE_RETURN_IF_ERROR(file->Sync());
+  return file->Close();
+}
+
+std::string DirName(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) {
+    return ".";
+  }
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace sluice

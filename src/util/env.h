@@ -1,0 +1,117 @@
+// The file system, injectable: everything that Sluice does to files goes through an Env.
+//
+// Env::Posix() is the real one; FaultEnv (fault_env.h) is one that crashes on demand. Every error
+// names the path and what the system answered. An Env is thread-safe; the files it opens are
+// thread-compatible, except that RandomAccessFile::Read is thread-safe.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "util/status.h"
+
+namespace sluice {
+
+// A file being written from its start to its end. Destroying one that is not closed closes it and
+// forgets how that went: for error paths only.
+class WritableFile {
+ public:
+  WritableFile() = default;
+  WritableFile(const WritableFile&) = delete;
+  WritableFile& operator=(const WritableFile&) = delete;
+  virtual ~WritableFile() = default;
+
+  // May keep the bytes in a buffer.
+  virtual Status Append(std::string_view bytes) = 0;
+  // Hands what is buffered to the system: it survives this process, not a loss of power.
+  virtual Status Flush() = 0;
+  // Flushes and makes the contents durable. The file's name is durable only after SyncDir.
+  virtual Status Sync() = 0;
+  // Flushes and closes; does not make anything durable. The file takes no calls after it.
+  virtual Status Close() = 0;
+};
+
+class RandomAccessFile {
+ public:
+  RandomAccessFile() = default;
+  RandomAccessFile(const RandomAccessFile&) = delete;
+  RandomAccessFile& operator=(const RandomAccessFile&) = delete;
+  virtual ~RandomAccessFile() = default;
+
+  // Reads exactly `n` bytes at `offset` to `out`; fewer is an error.
+  virtual Status Read(uint64_t offset, size_t n, char* out) const = 0;
+};
+
+// The bytes of a whole file, as long as it lives. The view of one from Env::Posix() is a memory
+// map: whoever shortens the file under it brings the process down.
+class MappedFile {
+ public:
+  MappedFile() = default;
+  // `owner` keeps `bytes` valid.
+  MappedFile(std::string_view bytes, std::shared_ptr<const void> owner)
+      : bytes_(bytes), owner_(std::move(owner)) {}
+  MappedFile(MappedFile&&) = default;
+  MappedFile& operator=(MappedFile&&) = default;
+
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  std::string_view bytes_;
+  std::shared_ptr<const void> owner_;
+};
+
+// A held lock; gives it back when destroyed.
+class FileLock {
+ public:
+  FileLock() = default;
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+  virtual ~FileLock() = default;
+};
+
+class Env {
+ public:
+  // The real file system. Never destroyed.
+  static Env* Posix();
+
+  virtual ~Env() = default;
+
+  // Creates the file, or empties it if it exists.
+  virtual Status NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) = 0;
+  virtual Status NewRandomAccessFile(const std::string& path,
+                                     std::unique_ptr<RandomAccessFile>* file) = 0;
+  virtual Status ReadFile(const std::string& path, std::string* contents) = 0;
+  virtual Status MapFile(const std::string& path, MappedFile* file) = 0;
+
+  // Names in `dir`, sorted, without "." and "..".
+  virtual Status GetChildren(const std::string& dir, std::vector<std::string>* names) = 0;
+  // Ok if there is a file or directory at `path`, NotFound if not.
+  virtual Status FileExists(const std::string& path) = 0;
+  virtual Status GetFileSize(const std::string& path, uint64_t* bytes) = 0;
+
+  virtual Status RemoveFile(const std::string& path) = 0;
+  // Replaces a file at `to` atomically.
+  virtual Status RenameFile(const std::string& from, const std::string& to) = 0;
+  // Ok if the directory exists already.
+  virtual Status CreateDir(const std::string& dir) = 0;
+  // Makes durable which names `dir` holds: files made, renamed and removed in it.
+  virtual Status SyncDir(const std::string& dir) = 0;
+
+  // Locks the file at `path`, created if missing, against this process and others, with LevelDB's
+  // protocol (POSIX record lock on the whole file), so that a real LevelDB is kept out too. Busy if
+  // somebody holds it. Opening and closing the file by other means in this process loses the lock.
+  virtual Status LockFile(const std::string& path, std::unique_ptr<FileLock>* lock) = 0;
+};
+
+// Writes `contents` to the file at `path` and makes them durable; the name becomes durable with
+// the next SyncDir.
+Status WriteFileSynced(Env* env, const std::string& path, std::string_view contents);
+
+// "a/b" of "a/b/c", "." of "c".
+std::string DirName(const std::string& path);
+
+}  // namespace sluice

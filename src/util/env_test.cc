@@ -1,0 +1,149 @@
+#include "util/env.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+class EnvTest : public testing::Test {
+ protected:
+  // Locks `path` in a child process and returns the code.
+  Status::Code LockInChild(const std::string& path) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      std::unique_ptr<FileLock> lock;
+      ::_exit(static_cast<int>(env_->LockFile(path, &lock).code()));
+    }
+    int outcome = 0;
+    EXPECT_EQ(::waitpid(child, &outcome, 0), child);
+    EXPECT_TRUE(WIFEXITED(outcome));
+    return static_cast<Status::Code>(WEXITSTATUS(outcome));
+  }
+
+  Env* const env_ = Env::Posix();
+  TempDir dir_;
+};
+
+TEST_F(EnvTest, WritesAndReadsBack) {
+  const std::string path = dir_.File("f");
+  std::mt19937_64 random(TestSeed());
+  std::string expected;
+  std::unique_ptr<WritableFile> file;
+  ASSERT_TRUE(env_->NewWritableFile(path, &file).ok());
+  for (const size_t n : {0, 1, 100, 65535, 1, 65536, 65537, 200000, 3}) {
+    std::string piece(n, '\0');
+    for (char& c : piece) {
+      c = static_cast<char>(random());
+    }
+    ASSERT_TRUE(file->Append(piece).ok());
+    expected += piece;
+  }
+  ASSERT_TRUE(file->Flush().ok());
+  std::string contents;
+  ASSERT_TRUE(env_->ReadFile(path, &contents).ok());
+  EXPECT_EQ(contents, expected);
+  ASSERT_TRUE(file->Append("end").ok());
+  ASSERT_TRUE(file->Sync().ok());
+  ASSERT_TRUE(file->Close().ok());
+  expected += "end";
+
+  uint64_t size;
+  ASSERT_TRUE(env_->GetFileSize(path, &size).ok());
+  EXPECT_EQ(size, expected.size());
+  MappedFile map;
+  ASSERT_TRUE(env_->MapFile(path, &map).ok());
+  EXPECT_EQ(map.bytes(), expected);
+  MappedFile moved = std::move(map);
+  ASSERT_TRUE(env_->RemoveFile(path).ok());
+  EXPECT_EQ(moved.bytes(), expected);
+}
+
+TEST_F(EnvTest, RandomAccessReadsExactlyOrFails) {
+  const std::string path = dir_.File("f");
+  ASSERT_TRUE(WriteFileSynced(env_, path, "0123456789").ok());
+  std::unique_ptr<RandomAccessFile> file;
+  ASSERT_TRUE(env_->NewRandomAccessFile(path, &file).ok());
+  char out[10];
+  ASSERT_TRUE(file->Read(3, 7, out).ok());
+  EXPECT_EQ(std::string_view(out, 7), "3456789");
+  const Status status = file->Read(4, 7, out);
+  EXPECT_EQ(status.code(), Status::Code::kIoError);
+  EXPECT_NE(status.message().find(path), std::string::npos);
+}
+
+TEST_F(EnvTest, EmptyFilesMapAndRead) {
+  ASSERT_TRUE(WriteFileSynced(env_, dir_.File("f"), "").ok());
+  MappedFile map;
+  ASSERT_TRUE(env_->MapFile(dir_.File("f"), &map).ok());
+  EXPECT_TRUE(map.bytes().empty());
+  std::string contents = "old";
+  ASSERT_TRUE(env_->ReadFile(dir_.File("f"), &contents).ok());
+  EXPECT_TRUE(contents.empty());
+}
+
+TEST_F(EnvTest, DirectoriesAndNames) {
+  const std::string sub = dir_.File("sub");
+  ASSERT_TRUE(env_->CreateDir(sub).ok());
+  ASSERT_TRUE(env_->CreateDir(sub).ok());
+  ASSERT_TRUE(WriteFileSynced(env_, sub + "/b", "b").ok());
+  ASSERT_TRUE(WriteFileSynced(env_, sub + "/a", "a").ok());
+  EXPECT_FALSE(env_->CreateDir(sub + "/a").ok());
+  ASSERT_TRUE(env_->RenameFile(sub + "/b", sub + "/a").ok());
+  ASSERT_TRUE(WriteFileSynced(env_, sub + "/0", "").ok());
+  ASSERT_TRUE(env_->SyncDir(sub).ok());
+  std::vector<std::string> names;
+  ASSERT_TRUE(env_->GetChildren(sub, &names).ok());
+  EXPECT_EQ(names, (std::vector<std::string>{"0", "a"}));
+  std::string contents;
+  ASSERT_TRUE(env_->ReadFile(sub + "/a", &contents).ok());
+  EXPECT_EQ(contents, "b");
+  EXPECT_TRUE(env_->FileExists(sub).ok());
+  EXPECT_TRUE(env_->FileExists(sub + "/a").ok());
+  EXPECT_TRUE(env_->FileExists(sub + "/b").IsNotFound());
+  EXPECT_EQ(DirName("a/b/c"), "a/b");
+  EXPECT_EQ(DirName("/c"), "/");
+  EXPECT_EQ(DirName("c"), ".");
+}
+
+TEST_F(EnvTest, ErrorsNameThePath) {
+  const std::string path = dir_.File("missing/f");
+  std::unique_ptr<WritableFile> writable;
+  std::unique_ptr<RandomAccessFile> readable;
+  std::unique_ptr<FileLock> lock;
+  MappedFile map;
+  std::string contents;
+  std::vector<std::string> names;
+  uint64_t size;
+  for (const Status& status :
+       {env_->NewWritableFile(path, &writable), env_->NewRandomAccessFile(path, &readable),
+        env_->ReadFile(path, &contents), env_->MapFile(path, &map), env_->GetFileSize(path, &size),
+        env_->GetChildren(path, &names), env_->RemoveFile(path),
+        env_->RenameFile(path, dir_.File("x")), env_->CreateDir(path), env_->SyncDir(path),
+        env_->LockFile(path, &lock), env_->FileExists(path)}) {
+    EXPECT_TRUE(status.IsNotFound()) << status.ToString();
+    EXPECT_NE(status.message().find(path), std::string::npos) << status.ToString();
+    EXPECT_NE(status.message().find("No such file"), std::string::npos) << status.ToString();
+  }
+}
+
+TEST_F(EnvTest, LocksKeepOutThisProcessAndOthers) {
+  const std::string path = dir_.File("LOCK");
+  std::unique_ptr<FileLock> lock;
+  ASSERT_TRUE(env_->LockFile(path, &lock).ok());
+  std::unique_ptr<FileLock> second;
+  EXPECT_EQ(env_->LockFile(path, &second).code(), Status::Code::kBusy);
+  // By another name, too.
+  EXPECT_EQ(env_->LockFile(dir_.path() + "/./LOCK", &second).code(), Status::Code::kBusy);
+  // The refused attempts above must not have dropped the record lock that others see.
+  EXPECT_EQ(LockInChild(path), Status::Code::kBusy);
+  lock.reset();
+  EXPECT_EQ(LockInChild(path), Status::Code::kOk);
+  EXPECT_TRUE(env_->LockFile(path, &second).ok());
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,410 @@
+#include "util/fault_env.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <random>
+#include <utility>
+
+namespace sluice {
+
+namespace {
+
+using Random = std::mt19937_64;
+
+constexpr size_t kSectorBytes = 512;
+
+uint64_t Uniform(Random* random, uint64_t low, uint64_t high) {
+  return std::uniform_int_distribution<uint64_t>(low, high)(*random);
+}
+
+// A length in [low, high], the ends as likely as all between.
+size_t TornLength(Random* random, size_t low, size_t high) {
+  switch (Uniform(random, 0, 2)) {
+    case 0:
+      return low;
+    case 1:
+      return high;
+    default:
+      return Uniform(random, low, high);
+  }
+}
+
+}  // namespace
+
+struct FaultEnv::Inode {
+  std::string data;
+  size_t flushed = 0;  // bytes of data that a kill of the process leaves
+  size_t synced = 0;   // and that a loss of power leaves
+  // What the file held at its last sync, if it was truncated since.
+  std::optional<std::string> before_truncation;
+
+  std::string Surviving(CrashKind kind, Random* random) const;
+};
+
+std::string FaultEnv::Inode::Surviving(CrashKind kind, Random* random) const {
+  if (kind == CrashKind::kProcess) {
+    return data.substr(0, TornLength(random, flushed, data.size()));
+  }
+  if (before_truncation && Uniform(random, 0, 1) == 0) {
+    return *before_truncation;
+  }
+  std::string left = data.substr(0, TornLength(random, synced, data.size()));
+  if (left.size() > synced && Uniform(random, 0, 1) == 0) {
+    const size_t at = Uniform(random, synced, left.size() - 1);
+    const size_t sector = at / kSectorBytes * kSectorBytes;
+    const size_t begin = std::max(sector, synced);
+    const size_t end = std::min(sector + kSectorBytes, left.size());
+    std::fill(left.data() + begin, left.data() + end, '\0');
+  }
+  return left;
+}
+
+bool FaultEnv::Change::Touches(const std::string& dir) const {
+  return std::any_of(bindings.begin(), bindings.end(),
+                     [&](const auto& binding) { return DirName(binding.first) == dir; });
+}
+
+void FaultEnv::Change::ApplyTo(Names* names) const {
+  for (const auto& [name, inode] : bindings) {
+    if (inode != nullptr) {
+      (*names)[name] = inode;
+    } else {
+      names->erase(name);
+    }
+  }
+}
+
+class FaultEnv::Writable : public WritableFile {
+ public:
+  Writable(FaultEnv* env, std::string path, std::shared_ptr<Inode> inode)
+      : env_(env), path_(std::move(path)), inode_(std::move(inode)) {}
+  ~Writable() override {
+    const std::lock_guard guard(env_->mutex_);
+    if (!env_->crashed_) {
+      inode_->flushed = inode_->data.size();
+    }
+  }
+
+  Status Append(std::string_view bytes) override {
+    const std::lock_guard guard(env_->mutex_);
+    const bool was_alive = !env_->crashed_;
+    Status status = env_->CountOperation(path_);
+    if (status.ok()) {
+      inode_->data.append(bytes);
+    } else if (was_alive) {
+      Random random(env_->crash_seed_);
+      inode_->data.append(bytes.substr(0, TornLength(&random, 0, bytes.size())));
+    }
+    return status;
+  }
+
+  Status Flush() override {
+    const std::lock_guard guard(env_->mutex_);
+    SLUICE_RETURN_IF_ERROR(env_->CountOperation(path_));
+    inode_->flushed = inode_->data.size();
+    return {};
+  }
+
+  Status Sync() override {
+    const std::lock_guard guard(env_->mutex_);
+    SLUICE_RETURN_IF_ERROR(env_->CountOperation(path_));
+    inode_->flushed = inode_->synced = inode_->data.size();
+    inode_->before_truncation.reset();
+    return {};
+  }
+
+  Status Close() override { return Flush(); }
+
+ private:
+  FaultEnv* const env_;
+  const std::string path_;
+  const std::shared_ptr<Inode> inode_;
+};
+
+class FaultEnv::Readable : public RandomAccessFile {
+ public:
+  Readable(const FaultEnv* env, std::string path, std::shared_ptr<Inode> inode)
+      : env_(env), path_(std::move(path)), inode_(std::move(inode)) {}
+
+  Status Read(uint64_t offset, size_t n, char* out) const override {
+    const std::lock_guard guard(env_->mutex_);
+    SLUICE_RETURN_IF_ERROR(env_->CheckAlive(path_));
+    const std::string& data = inode_->data;
+    if (offset > data.size() || n > data.size() - offset) {
+      return Status::IoError(fmt::format("{}: ends before offset {}", path_, offset + n));
+    }
+    std::copy_n(data.data() + offset, n, out);
+    return {};
+  }
+
+ private:
+  const FaultEnv* const env_;
+  const std::string path_;
+  const std::shared_ptr<Inode> inode_;
+};
+
+class FaultEnv::Lock : public FileLock {
+ public:
+  Lock(FaultEnv* env, std::string path) : env_(env), path_(std::move(path)) {}
+  ~Lock() override {
+    const std::lock_guard guard(env_->mutex_);
+    env_->locked_.erase(path_);
+  }
+
+ private:
+  FaultEnv* const env_;
+  const std::string path_;
+};
+
+FaultEnv::FaultEnv(const FileImage& files) {
+  for (const auto& [path, data] : files) {
+    auto inode = std::make_shared<Inode>();
+    inode->data = data;
+    inode->flushed = inode->synced = data.size();
+    durable_[path] = std::move(inode);
+    dirs_.insert(DirName(path));
+  }
+  names_ = durable_;
+}
+
+FaultEnv::~FaultEnv() = default;
+
+void FaultEnv::CrashAt(uint64_t operation, uint64_t seed) {
+  const std::lock_guard guard(mutex_);
+  crash_at_ = operation;
+  crash_seed_ = seed;
+}
+
+uint64_t FaultEnv::operations() const {
+  const std::lock_guard guard(mutex_);
+  return operations_;
+}
+
+bool FaultEnv::crashed() const {
+  const std::lock_guard guard(mutex_);
+  return crashed_;
+}
+
+FileImage FaultEnv::Survivors(CrashKind kind, uint64_t seed) const {
+  const std::lock_guard guard(mutex_);
+  Random random(seed);
+  Names names = names_;
+  if (kind == CrashKind::kPower) {
+    names = durable_;
+    // None of them, all of them, or each by the toss of a coin.
+    const uint64_t mode = Uniform(&random, 0, 3);
+    for (const Change& change : pending_) {
+      if (mode == 1 || (mode >= 2 && Uniform(&random, 0, 1) != 0)) {
+        change.ApplyTo(&names);
+      }
+    }
+  }
+  FileImage files;
+  for (const auto& [name, inode] : names) {
+    files[name] = inode->Surviving(kind, &random);
+  }
+  return files;
+}
+
+Status FaultEnv::CountOperation(const std::string& path) {
+  if (!crashed_ && operations_ == crash_at_) {
+    crashed_ = true;
+  }
+  SLUICE_RETURN_IF_ERROR(CheckAlive(path));
+  ++operations_;
+  return {};
+}
+
+Status FaultEnv::CheckAlive(const std::string& path) const {
+  return crashed_ ? Status::IoError(fmt::format("{}: crashed at operation {}", path, crash_at_))
+                  : Status();
+}
+
+Status FaultEnv::Find(const std::string& path, std::shared_ptr<Inode>* inode) const {
+  const auto found = names_.find(path);
+  if (found == names_.end()) {
+    return Status::FromErrno(fmt::format("{}: cannot find", path), ENOENT);
+  }
+  *inode = found->second;
+  return {};
+}
+
+Status FaultEnv::CheckDirOf(const std::string& path) const {
+  return dirs_.contains(DirName(path))
+             ? Status()
+             : Status::FromErrno(fmt::format("{}: no directory to make it in", path), ENOENT);
+}
+
+void FaultEnv::Bind(Change change) {
+  change.ApplyTo(&names_);
+  pending_.push_back(std::move(change));
+}
+
+Status FaultEnv::NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CountOperation(path));
+  SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
+  std::shared_ptr<Inode> inode;
+  if (Find(path, &inode).ok()) {
+    if (!inode->before_truncation) {
+      inode->before_truncation = inode->data.substr(0, inode->synced);
+    }
+    inode->data.clear();
+    inode->flushed = inode->synced = 0;
+  } else {
+    inode = std::make_shared<Inode>();
+    Bind({{{path, inode}}});
+  }
+  *file = std::make_unique<Writable>(this, path, std::move(inode));
+  return {};
+}
+
+Status FaultEnv::NewRandomAccessFile(const std::string& path,
+                                     std::unique_ptr<RandomAccessFile>* file) {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CheckAlive(path));
+  std::shared_ptr<Inode> inode;
+  SLUICE_RETURN_IF_ERROR(Find(path, &inode));
+  *file = std::make_unique<Readable>(this, path, std::move(inode));
+  return {};
+}
+
+Status FaultEnv::ReadFile(const std::string& path, std::string* contents) {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CheckAlive(path));
+  std::shared_ptr<Inode> inode;
+  SLUICE_RETURN_IF_ERROR(Find(path, &inode));
+  *contents = inode->data;
+  return {};
+}
+
+Status FaultEnv::MapFile(const std::string& path, MappedFile* file) {
+  auto contents = std::make_shared<std::string>();
+  SLUICE_RETURN_IF_ERROR(ReadFile(path, contents.get()));
+  const std::string_view bytes = *contents;
+  *file = {bytes, std::move(contents)};
+  return {};
+}
+
+Status FaultEnv::GetChildren(const std::string& dir, std::vector<std::string>* names) {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CheckAlive(dir));
+  SLUICE_RETURN_IF_ERROR(CheckDirOf(dir + "/x"));
+  names->clear();
+  for (const auto& [path, inode] : names_) {
+    if (DirName(path) == dir) {
+      names->push_back(path.substr(dir.size() + 1));
+    }
+  }
+  for (const std::string& sub : dirs_) {
+    if (DirName(sub) == dir && sub != dir) {
+      names->push_back(sub.substr(dir.size() + 1));
+    }
+  }
+  std::sort(names->begin(), names->end());
+  return {};
+}
+
+Status FaultEnv::FileExists(const std::string& path) {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CheckAlive(path));
+  std::shared_ptr<Inode> ignored;
+  return dirs_.contains(path) ? Status() : Find(path, &ignored);
+}
+
+Status FaultEnv::GetFileSize(const std::string& path, uint64_t* bytes) {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CheckAlive(path));
+  std::shared_ptr<Inode> inode;
+  SLUICE_RETURN_IF_ERROR(Find(path, &inode));
+  *bytes = inode->data.size();
+  return {};
+}
+
+Status FaultEnv::RemoveFile(const std::string& path) {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CountOperation(path));
+  std::shared_ptr<Inode> inode;
+  SLUICE_RETURN_IF_ERROR(Find(path, &inode));
+  Bind({{{path, nullptr}}});
+  return {};
+}
+
+Status FaultEnv::RenameFile(const std::string& from, const std::string& to) {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CountOperation(from));
+  std::shared_ptr<Inode> inode;
+  SLUICE_RETURN_IF_ERROR(Find(from, &inode));
+  SLUICE_RETURN_IF_ERROR(CheckDirOf(to));
+  Bind({{{from, nullptr}, {to, std::move(inode)}}});
+  return {};
+}
+
+Status FaultEnv::CreateDir(const std::string& dir) {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CountOperation(dir));
+  dirs_.insert(dir);
+  return {};
+}
+
+Status FaultEnv::SyncDir(const std::string& dir) {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CountOperation(dir));
+  SLUICE_RETURN_IF_ERROR(CheckDirOf(dir + "/x"));
+  std::vector<Change> left;
+  for (Change& change : pending_) {
+    if (change.Touches(dir)) {
+      change.ApplyTo(&durable_);
+    } else {
+      left.push_back(std::move(change));
+    }
+  }
+  pending_ = std::move(left);
+  return {};
+}
+
+Status FaultEnv::LockFile(const std::string& path, std::unique_ptr<FileLock>* lock) {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CountOperation(path));
+  SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
+  if (!locked_.insert(path).second) {
+    return Status::Busy(fmt::format("{}: this process holds the lock already", path));
+  }
+  if (!names_.contains(path)) {
+    Bind({{{path, std::make_shared<Inode>()}}});
+  }
+  *lock = std::make_unique<Lock>(this, path);
+  return {};
+}
+
+Status LoadFiles(Env* env, const std::string& dir, FileImage* files) {
+  std::vector<std::string> names;
+  SLUICE_RETURN_IF_ERROR(env->GetChildren(dir, &names));
+  for (const std::string& name : names) {
+    std::string path = dir;
+    path += "/";
+    path += name;
+    SLUICE_RETURN_IF_ERROR(env->ReadFile(path, &(*files)[path]));
+  }
+  return {};
+}
+
+Status StoreFiles(const FileImage& files, const std::string& from_dir, Env* env,
+                  const std::string& to_dir) {
+  SLUICE_RETURN_IF_ERROR(env->CreateDir(to_dir));
+  for (const auto& [path, contents] : files) {
+    if (DirName(path) != from_dir) {
+      continue;
+    }
+    std::unique_ptr<WritableFile> file;
+    SLUICE_RETURN_IF_ERROR(env->NewWritableFile(to_dir + path.substr(from_dir.size()), &file));
+    SLUICE_RETURN_IF_ERROR(file->Append(contents));
+    SLUICE_RETURN_IF_ERROR(file->Close());
+  }
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,118 @@
+// A file system that crashes on demand and forgets what was not synced.
+//
+// It lives in memory. A crash test runs a piece of work once to count its operations, then once
+// more for each operation k, crashing there, and checks that the work's promises hold for whatever
+// survives:
+//
+//   for (uint64_t k = 0; k < operations; ++k) {
+//     FaultEnv env(before);
+//     env.CrashAt(k, seed);
+//     (void)Work(&env);
+//     FileImage after = env.Survivors(CrashKind::kPower, seed);
+//     ... FaultEnv(after), or StoreFiles(after, ...) for those who want real files ...
+//   }
+//
+// What a loss of power leaves is chosen at random, as harshly as POSIX allows:
+//  * of a file, what was synced and any part of what was written since, 512-byte sectors of that
+//    perhaps zero; of a file truncated since its last sync, perhaps the old contents;
+//  * of names, those durable at the last SyncDir of their directory, and any subset of the
+//    creations, renames and removals since, whatever their order, each whole or not at all.
+// A kill of the process leaves everything handed to the system, and of what only stood in the
+// process' buffers any prefix.
+//
+// Thread-safe. Paths are compared as they are spelt. Directories are durable once made.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "util/env.h"
+#include "util/status.h"
+
+namespace sluice {
+
+// Paths and contents.
+using FileImage = std::map<std::string, std::string>;
+
+enum class CrashKind { kProcess, kPower };
+
+class FaultEnv : public Env {
+ public:
+  // Holds `files`, all durable, and the directories they are in.
+  explicit FaultEnv(const FileImage& files = {});
+  ~FaultEnv() override;
+
+  // Operation number `operation`, counted from 0, and all that come after it fail, reads too. It
+  // has no effect itself, except that an Append may get some bytes through.
+  void CrashAt(uint64_t operation, uint64_t seed);
+  // Calls so far that may change something: NewWritableFile, Append, Flush, Sync, Close,
+  // RemoveFile, RenameFile, CreateDir, SyncDir, LockFile.
+  uint64_t operations() const;
+  bool crashed() const;
+
+  // What a restart after a crash right now would find. May be asked for often, before a crash too.
+  FileImage Survivors(CrashKind kind, uint64_t seed) const;
+
+  Status NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) override;
+  Status NewRandomAccessFile(const std::string& path,
+                             std::unique_ptr<RandomAccessFile>* file) override;
+  Status ReadFile(const std::string& path, std::string* contents) override;
+  Status MapFile(const std::string& path, MappedFile* file) override;
+  Status GetChildren(const std::string& dir, std::vector<std::string>* names) override;
+  Status FileExists(const std::string& path) override;
+  Status GetFileSize(const std::string& path, uint64_t* bytes) override;
+  Status RemoveFile(const std::string& path) override;
+  Status RenameFile(const std::string& from, const std::string& to) override;
+  Status CreateDir(const std::string& dir) override;
+  Status SyncDir(const std::string& dir) override;
+  Status LockFile(const std::string& path, std::unique_ptr<FileLock>* lock) override;
+
+ private:
+  struct Inode;
+  class Writable;
+  class Readable;
+  class Lock;
+  using Names = std::map<std::string, std::shared_ptr<Inode>>;
+
+  // New bindings of names that become durable together; null unbinds.
+  struct Change {
+    std::vector<std::pair<std::string, std::shared_ptr<Inode>>> bindings;
+
+    bool Touches(const std::string& dir) const;
+    void ApplyTo(Names* names) const;
+  };
+
+  // To be called, mutex_ held, before an operation that changes something; an error is the crash.
+  Status CountOperation(const std::string& path);
+  Status CheckAlive(const std::string& path) const;
+  // As the two above find a file; NotFound in the words of the real thing.
+  Status Find(const std::string& path, std::shared_ptr<Inode>* inode) const;
+  Status CheckDirOf(const std::string& path) const;
+  void Bind(Change change);
+
+  mutable std::mutex mutex_;
+  Names names_;    // as the process sees them
+  Names durable_;  // as the disk has them, without:
+  std::vector<Change> pending_;
+  std::set<std::string> dirs_;
+  std::set<std::string> locked_;
+  uint64_t operations_ = 0;
+  uint64_t crash_at_ = ~uint64_t{0};
+  uint64_t crash_seed_ = 0;
+  bool crashed_ = false;
+};
+
+// All files of `dir`, which has no directories in it.
+Status LoadFiles(Env* env, const std::string& dir, FileImage* files);
+// Writes those of `files` that lie in `from_dir` to `to_dir`, made if missing. Nothing is synced.
+Status StoreFiles(const FileImage& files, const std::string& from_dir, Env* env,
+                  const std::string& to_dir);
+
+}  // namespace sluice

@@ -1,0 +1,155 @@
+#include "util/fault_env.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kTries = 300;
+
+// All that may survive of `env`.
+std::set<FileImage> Outcomes(const FaultEnv& env, CrashKind kind) {
+  std::set<FileImage> outcomes;
+  for (int seed = 0; seed < kTries; ++seed) {
+    outcomes.insert(env.Survivors(kind, seed));
+  }
+  return outcomes;
+}
+
+TEST(FaultEnv, SyncedDataUnderADurableNameSurvives) {
+  FaultEnv env(FileImage{{"d/a", "old"}});
+  ASSERT_TRUE(WriteFileSynced(&env, "d/b", "new").ok());
+  ASSERT_TRUE(env.SyncDir("d").ok());
+  const FileImage whole = {{"d/a", "old"}, {"d/b", "new"}};
+  EXPECT_EQ(Outcomes(env, CrashKind::kPower), std::set<FileImage>{whole});
+  EXPECT_EQ(Outcomes(env, CrashKind::kProcess), std::set<FileImage>{whole});
+}
+
+TEST(FaultEnv, UnsyncedDataIsTorn) {
+  FaultEnv env(FileImage{{"d/x", ""}});
+  std::unique_ptr<WritableFile> file;
+  ASSERT_TRUE(env.NewWritableFile("d/a", &file).ok());
+  ASSERT_TRUE(env.SyncDir("d").ok());
+  ASSERT_TRUE(file->Append("12").ok());
+  ASSERT_TRUE(file->Sync().ok());
+  ASSERT_TRUE(file->Append("34").ok());
+  ASSERT_TRUE(file->Flush().ok());
+  ASSERT_TRUE(file->Append("5").ok());
+  const auto of_a = [&](CrashKind kind) {
+    std::set<std::string> contents;
+    for (const FileImage& files : Outcomes(env, kind)) {
+      contents.insert(files.at("d/a"));
+    }
+    return contents;
+  };
+  EXPECT_EQ(of_a(CrashKind::kProcess), (std::set<std::string>{"1234", "12345"}));
+  const std::string zeros(3, '\0');
+  EXPECT_EQ(of_a(CrashKind::kPower),
+            (std::set<std::string>{"12", "123", "1234", "12345", "12" + zeros.substr(0, 1),
+                                   "12" + zeros.substr(0, 2), "12" + zeros}));
+}
+
+TEST(FaultEnv, NamesSurviveInAnySubsetUntilTheDirectoryIsSynced) {
+  FaultEnv env(FileImage{{"d/CURRENT", "1"}, {"d/old", "o"}});
+  ASSERT_TRUE(WriteFileSynced(&env, "d/tmp", "2").ok());
+  ASSERT_TRUE(env.SyncDir("d").ok());
+  ASSERT_TRUE(env.RenameFile("d/tmp", "d/CURRENT").ok());
+  ASSERT_TRUE(env.RemoveFile("d/old").ok());
+  EXPECT_EQ(Outcomes(env, CrashKind::kProcess),
+            std::set<FileImage>{(FileImage{{"d/CURRENT", "2"}})});
+  const std::set<FileImage> expected = {
+      {{"d/CURRENT", "1"}, {"d/old", "o"}, {"d/tmp", "2"}},
+      {{"d/CURRENT", "1"}, {"d/tmp", "2"}},  // the removal overtook the rename
+      {{"d/CURRENT", "2"}, {"d/old", "o"}},
+      {{"d/CURRENT", "2"}}};
+  EXPECT_EQ(Outcomes(env, CrashKind::kPower), expected);
+  ASSERT_TRUE(env.SyncDir("d").ok());
+  EXPECT_EQ(Outcomes(env, CrashKind::kPower), std::set<FileImage>{(FileImage{{"d/CURRENT", "2"}})});
+}
+
+TEST(FaultEnv, TruncationMayBeForgottenUntilTheFileIsSynced) {
+  FaultEnv env(FileImage{{"d/a", "old"}});
+  std::unique_ptr<WritableFile> file;
+  ASSERT_TRUE(env.NewWritableFile("d/a", &file).ok());
+  EXPECT_EQ(Outcomes(env, CrashKind::kPower),
+            (std::set<FileImage>{{{"d/a", ""}}, {{"d/a", "old"}}}));
+  ASSERT_TRUE(file->Append("n").ok());
+  ASSERT_TRUE(file->Sync().ok());
+  EXPECT_EQ(Outcomes(env, CrashKind::kPower), (std::set<FileImage>{{{"d/a", "n"}}}));
+}
+
+TEST(FaultEnv, CrashesWhereToldAndStaysDown) {
+  const auto work = [](FaultEnv* env) {
+    SLUICE_RETURN_IF_ERROR(WriteFileSynced(env, "d/a", "abcdef"));
+    SLUICE_RETURN_IF_ERROR(env->SyncDir("d"));
+    return env->RemoveFile("d/x");
+  };
+  const FileImage before = {{"d/x", "x"}};
+  FaultEnv whole(before);
+  ASSERT_TRUE(work(&whole).ok());
+  EXPECT_EQ(whole.operations(), 6u);
+  EXPECT_FALSE(whole.crashed());
+  for (uint64_t k = 0; k < whole.operations(); ++k) {
+    FaultEnv env(before);
+    env.CrashAt(k, k);
+    const Status status = work(&env);
+    EXPECT_EQ(status.code(), Status::Code::kIoError) << k;
+    EXPECT_TRUE(env.crashed());
+    EXPECT_EQ(env.operations(), k);
+    std::string contents;
+    EXPECT_EQ(env.ReadFile("d/x", &contents).code(), Status::Code::kIoError);
+    EXPECT_EQ(env.SyncDir("d").code(), Status::Code::kIoError);
+    const FileImage after = env.Survivors(CrashKind::kPower, k);
+    EXPECT_EQ(after.at("d/x"), "x") << "never removed";
+    EXPECT_EQ(k >= 5, after.contains("d/a") && after.at("d/a") == "abcdef") << k;
+  }
+}
+
+TEST(FaultEnv, ReadsWhatWasWrittenAndLocks) {
+  FaultEnv env;
+  ASSERT_TRUE(env.CreateDir("d").ok());
+  ASSERT_TRUE(env.CreateDir("d/sub").ok());
+  ASSERT_TRUE(WriteFileSynced(&env, "d/a", "abc").ok());
+  std::unique_ptr<RandomAccessFile> file;
+  ASSERT_TRUE(env.NewRandomAccessFile("d/a", &file).ok());
+  char out[3];
+  ASSERT_TRUE(file->Read(1, 2, out).ok());
+  EXPECT_EQ(std::string_view(out, 2), "bc");
+  EXPECT_FALSE(file->Read(2, 2, out).ok());
+  MappedFile map;
+  ASSERT_TRUE(env.MapFile("d/a", &map).ok());
+  EXPECT_EQ(map.bytes(), "abc");
+  uint64_t size;
+  ASSERT_TRUE(env.GetFileSize("d/a", &size).ok());
+  EXPECT_EQ(size, 3u);
+  EXPECT_TRUE(env.FileExists("d").ok());
+  EXPECT_TRUE(env.FileExists("d/b").IsNotFound());
+  EXPECT_TRUE(env.RemoveFile("d/b").IsNotFound());
+  std::unique_ptr<WritableFile> nowhere;
+  EXPECT_TRUE(env.NewWritableFile("e/a", &nowhere).IsNotFound());
+  std::unique_ptr<FileLock> lock;
+  std::unique_ptr<FileLock> second;
+  ASSERT_TRUE(env.LockFile("d/LOCK", &lock).ok());
+  EXPECT_EQ(env.LockFile("d/LOCK", &second).code(), Status::Code::kBusy);
+  lock.reset();
+  EXPECT_TRUE(env.LockFile("d/LOCK", &second).ok());
+  std::vector<std::string> names;
+  ASSERT_TRUE(env.GetChildren("d", &names).ok());
+  EXPECT_EQ(names, (std::vector<std::string>{"LOCK", "a", "sub"}));
+}
+
+TEST(FaultEnv, GoesToRealFilesAndBack) {
+  const TempDir dir;
+  const FileImage files = {{"d/a", "1"}, {"d/b", ""}, {"e/c", "not there"}};
+  ASSERT_TRUE(StoreFiles(files, "d", Env::Posix(), dir.File("d2")).ok());
+  FileImage loaded;
+  ASSERT_TRUE(LoadFiles(Env::Posix(), dir.File("d2"), &loaded).ok());
+  EXPECT_EQ(loaded, (FileImage{{dir.File("d2/a"), "1"}, {dir.File("d2/b"), ""}}));
+}
+
+}  // namespace
+}  // namespace sluice

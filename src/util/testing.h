@@ -1,0 +1,45 @@
+// What tests share: seeds that replay, directories that vanish.
+
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <random>
+#include <stdexcept>
+#include <string>
+
+namespace sluice {
+
+// The environment's SLUICE_SEED, or a fresh seed; printed, so that a failure can be replayed.
+inline uint64_t TestSeed() {
+  const char* const given = std::getenv("SLUICE_SEED");
+  const uint64_t seed = given != nullptr ? std::stoull(given) : std::random_device{}();
+  std::cout << "SLUICE_SEED=" << seed << std::endl;
+  return seed;
+}
+
+// A new directory, removed with all that is in it when this is destroyed.
+class TempDir {
+ public:
+  TempDir() : path_((std::filesystem::temp_directory_path() / "sluice.XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) {
+      throw std::runtime_error("cannot make " + path_);
+    }
+  }
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+  ~TempDir() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  const std::string& path() const { return path_; }
+  std::string File(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+"""The sluice command as its users see it: output, exit codes, files.
+
+usage: cli_test.py SLUICE LEVELDB_TOOL [unittest arguments]
+"""
+
+import json
+import os
+import pathlib
+import pty
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SLUICE, LEVELDB_TOOL = sys.argv[1:3]
+SEED = int(os.environ.get("SLUICE_SEED", "0"), 0) or random.SystemRandom().getrandbits(48)
+COMMANDS = (
+    (),
+    ("table",),
+    ("table", "verify"),
+    ("table", "dump"),
+    ("compact",),
+    ("unit",),
+    ("unit", "run"),
+    ("unit", "list"),
+)
+RUN_FIELDS = (
+    "config executor ways status input_records output_records dropped_records input_bytes "
+    "output_bytes cycles clock_mhz seconds unit_seconds checksum stalls"
+).split()
+
+
+def sluice(*arguments, cwd=None):
+    command = [SLUICE, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=cwd)
+
+
+def leveldb_tool(*arguments):
+    return subprocess.run([LEVELDB_TOOL, *map(str, arguments)], capture_output=True, text=True)
+
+
+class Case(unittest.TestCase):
+    def ok(self, *arguments):
+        """What a command that succeeds prints."""
+        result = sluice(*arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr, "", "nothing on stderr unless it is a terminal")
+        return result.stdout
+
+    def fails(self, code, *arguments):
+        """What a command that fails with `code` prints on stdout and on stderr."""
+        result = sluice(*arguments)
+        self.assertEqual(result.returncode, code, (result.stdout, result.stderr))
+        self.assertNotEqual(result.stderr, "")
+        if "--json" not in arguments:
+            self.assertEqual(result.stdout, "")
+        return result.stdout, result.stderr
+
+    def object(self, *arguments):
+        return json.loads(self.ok(*arguments, "--json"))
+
+
+class Usage(Case):
+    def test_help(self):
+        for command in COMMANDS:
+            with self.subTest(command):
+                text = self.ok(*command, "--help")
+                self.assertIn("Usage: sluice", text)
+                if command:
+                    self.assertIn(f"Examples:\n  sluice {' '.join(command)}", text)
+
+    def test_version(self):
+        text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+        version = text.split("project(sluice VERSION ")[1].split()[0]
+        self.assertEqual(self.ok("--version"), f"sluice {version}\n")
+
+    def test_errors_of_usage(self):
+        for arguments in (
+            (),
+            ("bogus",),
+            ("table",),
+            ("unit",),
+            ("table", "verify"),
+            ("table", "verify", "a", "b"),
+            ("compact",),
+            ("compact", "dir", "--executor", "gpu"),
+            ("compact", "dir", "--config", "nosuch"),
+            ("unit", "run", "--records", "many"),
+            ("unit", "run", "--duplicates", "101"),
+            ("unit", "run", "--runs", "0"),
+            ("unit", "run", "--interleave", "sorted"),
+            ("unit", "run", "--nosuch"),
+            ("unit", "run", "--executor", "rtl", "--runs", "200"),
+        ):
+            with self.subTest(arguments):
+                self.fails(2, *arguments)
+                stdout, _ = self.fails(2, *arguments, "--json")
+                self.assertEqual(json.loads(stdout)["status"], "usage")
+
+
+class Unit(Case):
+    def test_list(self):
+        configs = json.loads((ROOT / "hw/configs.json").read_text(encoding="utf-8"))
+        listed = self.object("unit", "list")["configs"]
+        self.assertEqual({entry["config"] for entry in listed}, set(configs))
+        for entry in listed:
+            parameters = configs[entry["config"]]["parameters"]
+            self.assertEqual(entry["ways"], parameters["Ways"])
+            self.assertEqual(entry["value_bytes"], parameters["ValueBytes"])
+            self.assertIn(f"\n{entry['config']} ", self.ok("unit", "list"))
+        self.assertEqual(sum(entry["default"] for entry in listed), 1)
+
+    def test_cpu(self):
+        arguments = ("unit", "run", "--executor", "cpu", "--records", 5000, "--seed", SEED)
+        plain = self.object(*arguments)
+        for field in RUN_FIELDS:
+            self.assertIn(field, plain)
+        self.assertEqual(plain["status"], "ok")
+        self.assertEqual((plain["input_records"], plain["output_records"]), (5000, 5000))
+        self.assertRegex(plain["checksum"], "^[0-9a-f]{16}$")
+        self.assertEqual(plain["cycles"], 0)
+        self.assertGreater(plain["seconds"], 0)
+        again = self.object(*arguments)
+        self.assertEqual(again["checksum"], plain["checksum"])
+        other = self.object(*arguments[:-1], SEED + 1)
+        self.assertNotEqual(other["checksum"], plain["checksum"])
+
+    def test_what_is_dropped(self):
+        arguments = ("unit", "run", "--executor", "cpu", "--records", 2000, "--seed", SEED)
+        mixed = self.object(*arguments, "--duplicates", 60, "--deletes", 20)
+        self.assertGreater(mixed["dropped_records"], 0)
+        self.assertEqual(
+            mixed["input_records"], mixed["output_records"] + mixed["dropped_records"]
+        )
+        self.assertEqual(self.object(*arguments, "--deletes", 100)["output_records"], 0)
+
+    def test_interleave_moves_records_between_runs_only(self):
+        arguments = ("unit", "run", "--executor", "cpu", "--records", 2000, "--runs", 4)
+        first, second = (
+            self.object(*arguments, "--interleave", name) for name in ("random", "one-run-first")
+        )
+        self.assertEqual(first["checksum"], second["checksum"])
+
+    def test_every_configuration_against_the_cpu(self):
+        for entry in self.object("unit", "list")["configs"]:
+            with self.subTest(entry["config"], seed=SEED):
+                arguments = ("unit", "run", "--config", entry["config"], "--seed", SEED)
+                arguments += ("--runs", entry["ways"], "--records", 3000, "--value-bytes", 100)
+                arguments += ("--duplicates", 30, "--deletes", 10)
+                checked = self.object(*arguments, "--executor", "check")
+                cpu = self.object(*arguments, "--executor", "cpu")
+                for field in ("input_records", "output_records", "output_bytes", "checksum"):
+                    self.assertEqual(checked[field], cpu[field], field)
+                self.assertEqual(checked["ways"], entry["ways"])
+                self.assertGreater(checked["cycles"], 3000)
+                clock = 1e6 * checked["clock_mhz"]
+                self.assertAlmostEqual(checked["seconds"] * clock, checked["cycles"], 3)
+                self.assertGreater(sum(checked["stalls"].values()), 0)
+
+    def test_latency_costs_cycles(self):
+        arguments = ("unit", "run", "--records", 1000, "--seed", SEED)
+        near, far = (self.object(*arguments, "--latency", n)["cycles"] for n in (1, 2000))
+        self.assertGreater(far, near + 2000)
+
+    def test_what_the_unit_cannot_do(self):
+        """A key over its limit ends the job with that status, not with a crash."""
+        arguments = ("unit", "run", "--records", 10, "--key-bytes", 20_000)
+        stdout, stderr = self.fails(1, *arguments, "--json")
+        self.assertEqual(json.loads(stdout)["status"], "key_too_long")
+        self.assertIn("key", stderr)
+
+    def test_report_for_people(self):
+        text = self.ok("unit", "run", "--records", 2000, "--key-bytes", 16, "--value-bytes", 128)
+        for word in ("cycles per record", "contract", "bytes per cycle", "MB/s at 200 MHz"):
+            self.assertIn(word, text)
+
+
+class Files(Case):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.db = pathlib.Path(directory.name) / "db"
+        self.records = 20_000
+        made = leveldb_tool("make", self.db, SEED, self.records)
+        self.assertEqual(made.returncode, 0, made.stderr)
+
+    def tables(self):
+        return sorted(self.db.glob("*.ldb"), key=lambda path: path.stat().st_size)
+
+    def check_database(self):
+        checked = leveldb_tool("check", self.db, SEED, self.records)
+        self.assertEqual(checked.returncode, 0, f"{checked.stderr} (SLUICE_SEED={SEED})")
+
+
+class Table(Files):
+    def test_sound(self):
+        table = self.tables()[-1]
+        report = self.object("table", "verify", table)
+        self.assertEqual(report["status"], "ok")
+        self.assertEqual(report["file_bytes"], table.stat().st_size)
+        dump = self.ok("table", "dump", table)
+        entries = [line for line in dump.splitlines() if line.startswith("  ")]
+        self.assertEqual(len(entries), report["entries"])
+        self.assertGreater(report["entries"], 100)
+        self.assertEqual(report["filter"], "filter.leveldb.BuiltinBloomFilter2")
+        self.assertIn("sound", self.ok("table", "verify", table))
+
+    def test_flipped_bit(self):
+        """The fault is named with file and offset, and dump shows the blocks that are sound."""
+        table = self.tables()[-1]
+        content = bytearray(table.read_bytes())
+        whole = self.ok("table", "dump", table)
+        content[100] ^= 0x10  # in the first block, which begins at offset 0
+        table.write_bytes(content)
+        stdout, stderr = self.fails(1, "table", "verify", table, "--json")
+        self.assertEqual(json.loads(stdout)["status"], "corruption")
+        for text in (json.loads(stdout)["error"], stderr):
+            self.assertIn(str(table), text)
+            self.assertRegex(text, r"offset 0\b")
+        result = sluice("table", "dump", table)
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"offset 0\b")
+        self.assertEqual(result.stdout.splitlines()[-1], whole.splitlines()[-1])
+
+    def test_every_cut(self):
+        table = self.tables()[0]
+        content = table.read_bytes()
+        for size in (0, 1, 47, 48, len(content) // 2, len(content) - 1):
+            table.write_bytes(content[:size])
+            _, stderr = self.fails(1, "table", "verify", table)
+            self.assertIn(str(table), stderr)
+
+    def test_not_a_table(self):
+        _, stderr = self.fails(1, "table", "verify", ROOT / "LICENSE-GPL")
+        self.assertIn("LICENSE-GPL", stderr)
+        _, stderr = self.fails(1, "table", "verify", self.db / "nosuch.ldb")
+        self.assertIn("nosuch.ldb", stderr)
+        self.fails(1, "table", "verify", self.db)
+
+
+class Compact(Files):
+    def test_executors_agree(self):
+        checksums = set()
+        for executor in ("cpu", "rtl", "check"):
+            with self.subTest(executor, seed=SEED):
+                subprocess.run(["rm", "-rf", self.db], check=True)
+                leveldb_tool("make", self.db, SEED, self.records)
+                report = self.object("compact", self.db, "--executor", executor)
+                self.assertEqual(report["status"], "ok")
+                self.assertEqual(report["cpu_retries"], [])
+                self.assertEqual(report["filter_bits_per_key"], 10)
+                self.assertTrue(report["snappy"])
+                self.assertEqual(report["cycles"] > 0, executor != "cpu")
+                checksums.add(report["checksum"])
+                for table in self.tables():
+                    self.ok("table", "verify", table)
+                self.check_database()
+        self.assertEqual(len(checksums), 1)
+
+    def test_twice(self):
+        self.ok("compact", self.db)
+        self.check_database()
+        self.ok("compact", self.db)
+        self.check_database()
+
+    def test_in_use(self):
+        holder = subprocess.Popen(
+            [LEVELDB_TOOL, "hold", self.db], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        with holder:
+            self.assertEqual(holder.stdout.readline(), b"held\n")
+            stdout, stderr = self.fails(1, "compact", self.db, "--json")
+            self.assertEqual(json.loads(stdout)["status"], "busy")
+            self.assertIn("LOCK", stderr)
+            holder.stdin.close()
+        self.assertEqual(holder.returncode, 0)
+        self.check_database()
+
+    def test_corrupt_input(self):
+        table = self.tables()[-1]
+        content = bytearray(table.read_bytes())
+        content[100] ^= 0x10
+        table.write_bytes(content)
+        before = {p.name: p.read_bytes() for p in self.db.glob("*.ldb")}
+        _, stderr = self.fails(1, "compact", self.db)
+        self.assertIn(table.name, stderr)
+        self.assertRegex(stderr, r"offset \d+")
+        self.assertEqual(before, {p.name: p.read_bytes() for p in self.db.glob("*.ldb")})
+
+    def test_no_database(self):
+        self.fails(1, "compact", self.db / "nosuch")
+        with tempfile.TemporaryDirectory() as empty:
+            self.fails(1, "compact", empty)
+            self.assertEqual(os.listdir(empty), [])
+
+    def test_progress_on_a_terminal(self):
+        """A bar on stderr, which is a terminal here; stdout stays one JSON object."""
+        leader, follower = pty.openpty()
+        process = subprocess.Popen(
+            [SLUICE, "compact", self.db, "--json"], stdout=subprocess.PIPE, stderr=follower
+        )
+        os.close(follower)
+        stdout, _ = process.communicate()
+        shown = b""
+        try:
+            while chunk := os.read(leader, 65536):
+                shown += chunk
+        except OSError:  # how Linux says that the other end is closed
+            pass
+        os.close(leader)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(json.loads(stdout)["status"], "ok")
+        self.assertIn(b"compacting [", shown)
+        self.assertTrue(shown.endswith(b"\r\x1b[K"), shown[-40:])
+
+
+if __name__ == "__main__":
+    print(f"SLUICE_SEED={SEED}", flush=True)
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)

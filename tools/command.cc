@@ -1,0 +1,102 @@
+#include "command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+
+#include "offload/executors.h"
+
+namespace sluice::tools {
+
+namespace {
+
+// The code as --json's `status` field: "corruption", "io_error".
+std::string StatusName(const Status& status) {
+  switch (status.code()) {
+    case Status::Code::kOk:
+      return "ok";
+    case Status::Code::kNotFound:
+      return "not_found";
+    case Status::Code::kCorruption:
+      return "corruption";
+    case Status::Code::kNotSupported:
+      return "not_supported";
+    case Status::Code::kInvalidArgument:
+      return "invalid_argument";
+    case Status::Code::kBusy:
+      return "busy";
+    case Status::Code::kIoError:
+      return "io_error";
+  }
+  return "failed";
+}
+
+}  // namespace
+
+CLI::App* AddSubcommand(CLI::App* parent, const std::string& name, const std::string& description,
+                        const std::string& examples) {
+  CLI::App* command = parent->add_subcommand(name, description);
+  std::string footer = "Examples:";
+  size_t begin = 0;
+  while (begin < examples.size()) {
+    const size_t end = std::min(examples.find('\n', begin), examples.size());
+    footer += "\n  " + examples.substr(begin, end - begin);
+    begin = end + 1;
+  }
+  command->footer(footer);
+  return command;
+}
+
+void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* config) {
+  std::vector<std::string> configs;
+  for (const std::string_view name : RtlConfigurations()) {
+    configs.emplace_back(name);
+  }
+  app->add_option("--executor", *executor,
+                  "What merges: cpu, rtl (the unit in simulation), check (both, compared)")
+      ->check(CLI::IsMember({"cpu", "rtl", "check"}))
+      ->type_name("NAME")
+      ->capture_default_str();
+  *config = kDefaultConfiguration;
+  app->add_option("--config", *config, "Configuration of the unit (see `sluice unit list`)")
+      ->check(CLI::IsMember(configs))
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
+void AddJsonOption(CLI::App* app, bool* json) {
+  app->add_flag("--json", *json, "Print one JSON object and nothing else on stdout");
+}
+
+void PrintJson(const Json& object) {
+  // Replacing what is not UTF-8: names of files may hold any byte.
+  fmt::print("{}\n", object.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+int Fail(const Status& error, bool json, Json object) {
+  return Fail(StatusName(error), error.message(), json, std::move(object));
+}
+
+int Fail(const std::string& status, const std::string& message, bool json, Json object) {
+  fmt::print(stderr, "sluice: {}: {}\n", status, message);
+  if (json) {
+    object["status"] = status;
+    object["error"] = message;
+    PrintJson(object);
+  }
+  return kExitFailed;
+}
+
+void PrintLines(const Lines& lines) {
+  size_t width = 0;
+  for (const auto& [name, value] : lines) {
+    width = std::max(width, name.size());
+  }
+  for (const auto& [name, value] : lines) {
+    fmt::print("{:<{}}  {}\n", name, width, value);
+  }
+}
+
+}  // namespace sluice::tools

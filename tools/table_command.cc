@@ -1,0 +1,113 @@
+// sluice table verify | dump
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "command.h"
+#include "table/dump.h"
+#include "table/internal_key.h"
+#include "table/verify.h"
+#include "util/env.h"
+
+namespace sluice::tools {
+
+namespace {
+
+struct Options {
+  std::string file;
+  bool json = false;
+};
+
+// Bytes outside of printable ASCII as \xNN, so that any key is one word of text.
+std::string Printable(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    if (c >= ' ' && c <= '~' && c != '\\' && c != '"') {
+      text += c;
+    } else {
+      text += fmt::format("\\x{:02x}", static_cast<uint8_t>(c));
+    }
+  }
+  return text;
+}
+
+// `internal_key` is empty if the table has no entries.
+std::string UserKeyText(const std::string& internal_key) {
+  return internal_key.size() < kTrailerBytes ? std::string() : Printable(UserKey(internal_key));
+}
+
+int Verify(const Options& options) {
+  TableReport report;
+  const Status status = VerifyTable(Env::Posix(), options.file, &report);
+  Json json;
+  json["file"] = options.file;
+  json["status"] = "ok";
+  json["file_bytes"] = report.file_bytes;
+  json["data_blocks"] = report.data_blocks;
+  json["compressed_blocks"] = report.compressed_blocks;
+  json["entries"] = report.entries;
+  json["tombstones"] = report.tombstones;
+  json["key_bytes"] = report.key_bytes;
+  json["value_bytes"] = report.value_bytes;
+  json["smallest"] = UserKeyText(report.smallest);
+  json["largest"] = UserKeyText(report.largest);
+  json["filter"] = report.filter_name;
+  if (!status.ok()) {
+    return Fail(status, options.json, std::move(json));
+  }
+  if (options.json) {
+    PrintJson(json);
+    return kExitOk;
+  }
+  Lines lines;
+  lines.emplace_back("table", fmt::format("{}: sound", options.file));
+  lines.emplace_back("bytes", fmt::format("{}", report.file_bytes));
+  lines.emplace_back("data blocks", fmt::format("{}, {} of them compressed", report.data_blocks,
+                                                report.compressed_blocks));
+  lines.emplace_back("entries",
+                     fmt::format("{}, {} of them deletions", report.entries, report.tombstones));
+  lines.emplace_back("content", fmt::format("{} bytes of keys, {} bytes of values",
+                                            report.key_bytes, report.value_bytes));
+  if (report.entries != 0) {
+    lines.emplace_back("user keys", fmt::format("\"{}\" to \"{}\"", UserKeyText(report.smallest),
+                                                UserKeyText(report.largest)));
+  }
+  lines.emplace_back("filter", report.filter_name.empty() ? "none" : report.filter_name);
+  PrintLines(lines);
+  return kExitOk;
+}
+
+int Dump(const Options& options) {
+  const Status status = DumpTable(Env::Posix(), options.file,
+                                  [](std::string_view line) { fmt::print("{}\n", line); });
+  return status.ok() ? kExitOk : Fail(status, /*json=*/false);
+}
+
+}  // namespace
+
+void AddTableCommand(CLI::App* app, Action* action) {
+  CLI::App* table = AddSubcommand(app, "table", "One LevelDB table file (.ldb, .sst)",
+                                  "sluice table verify /data/db/000005.ldb\n"
+                                  "sluice table dump /data/db/000005.ldb");
+  auto options = std::make_shared<Options>();
+
+  CLI::App* verify = AddSubcommand(
+      table, "verify", "Check everything that can be checked; name the first fault and its offset",
+      "sluice table verify /data/db/000005.ldb\n"
+      "sluice table verify /data/db/000005.ldb --json");
+  verify->add_option("FILE", options->file, "The table")->required();
+  AddJsonOption(verify, &options->json);
+  verify->callback([options, action] { *action = [options] { return Verify(*options); }; });
+
+  CLI::App* dump = AddSubcommand(
+      table, "dump", "Print footer, blocks and entries; goes on behind a block that is corrupt",
+      "sluice table dump /data/db/000005.ldb | less");
+  dump->add_option("FILE", options->file, "The table")->required();
+  dump->callback([options, action] { *action = [options] { return Dump(*options); }; });
+}
+
+}  // namespace sluice::tools

@@ -1,0 +1,226 @@
+// sluice unit run | list
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "command.h"
+#include "merge/task_generator.h"
+#include "merge_report.h"
+#include "offload/executors.h"
+#include "progress.h"
+
+namespace sluice::tools {
+
+namespace {
+
+struct RunOptions {
+  std::string executor = "rtl";
+  std::string config;
+  uint32_t key_bytes = 16;
+  uint32_t value_bytes = 128;
+  uint32_t latency = rtlsim::MemoryOptions().latency;
+  GeneratorOptions generator;
+  bool json = false;
+};
+
+Status Describe(std::string_view config, DeviceInfo* info) {
+  std::unique_ptr<Device> device;
+  SLUICE_RETURN_IF_ERROR(MakeRtlDevice(config, {}, &device));
+  *info = device->info();
+  return {};
+}
+
+// hardware.md: what a record may cost in the steady state.
+uint64_t ContractCycles(const RunOptions& options, uint32_t datapath_bytes) {
+  const auto beats = [&](uint64_t bytes) { return (bytes + datapath_bytes - 1) / datapath_bytes; };
+  return 2 + beats(options.key_bytes + kTrailerBytes) + beats(options.value_bytes);
+}
+
+Json Describe(const RunOptions& options, const DeviceInfo& info) {
+  Json json;
+  json["config"] = options.config;
+  json["executor"] = options.executor;
+  json["ways"] = info.ways;
+  json["status"] = "";  // set at the end; stands here in the output
+  json["runs"] = options.generator.runs;
+  json["records"] = options.generator.records;
+  json["key_bytes"] = options.key_bytes;
+  json["value_bytes"] = options.value_bytes;
+  json["duplicates"] = options.generator.duplicate_percent;
+  json["deletes"] = options.generator.delete_percent;
+  json["interleave"] =
+      options.generator.interleave == Interleave::kRandom ? "random" : "one-run-first";
+  json["latency"] = options.latency;
+  json["seed"] = options.generator.seed;
+  return json;
+}
+
+void PrintReport(const RunOptions& options, const DeviceInfo& info, const MergeStats& stats,
+                 double seconds) {
+  Lines lines;
+  lines.emplace_back("executor", options.executor);
+  lines.emplace_back(
+      "config", fmt::format("{}: {} ways, V {}, W_in {}, W_out {} bytes per cycle", options.config,
+                            info.ways, info.value_bytes, info.in_bytes, info.out_bytes));
+  AddStatsLines(stats, info.clock_mhz, seconds, &lines);
+  lines.emplace_back("contract",
+                     fmt::format("{} cycles per record of {} + {} bytes",
+                                 ContractCycles(options, info.value_bytes),
+                                 options.key_bytes + kTrailerBytes, options.value_bytes));
+  PrintLines(lines);
+}
+
+int Run(const RunOptions& options) {
+  DeviceInfo info;
+  if (Status status = Describe(options.config, &info); !status.ok()) {
+    return Fail(status, options.json);
+  }
+  Json json = Describe(options, info);
+  if (options.executor != "cpu" && options.generator.runs > info.ways) {
+    Fail("usage",
+         fmt::format("--runs: {} merges {} runs in one task, not {}", options.config, info.ways,
+                     options.generator.runs),
+         options.json, std::move(json));
+    return kExitUsage;
+  }
+  const GeneratedTask input = GenerateTask(options.generator);
+  json["raw_bytes"] = input.raw_bytes;
+  ProgressBar progress("merging");
+  RtlDeviceOptions device;
+  device.memory.latency = options.latency;
+  device.progress = [&](uint64_t read, uint64_t loaded) { progress.Update(read, loaded); };
+  std::unique_ptr<Executor> executor;
+  Status status = MakeExecutor(options.executor, options.config, device, &executor);
+  if (!status.ok()) {
+    return Fail(status, options.json, std::move(json));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const MergeResult result = executor->Run(input.task, [](const MergeOutput&) { return Status(); });
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  AddStats(result.stats, info.clock_mhz, seconds, &json);
+  if (!result.ok()) {
+    json["fault"] = {
+        {"run", result.fault.run}, {"table", result.fault.table}, {"offset", result.fault.offset}};
+    const auto code = static_cast<size_t>(result.status);
+    return Fail(abi::kMergeStatusNames[code], result.error.ToString(), options.json,
+                std::move(json));
+  }
+  json["status"] = "ok";
+  if (options.json) {
+    PrintJson(json);
+  } else {
+    PrintReport(options, info, result.stats, seconds);
+  }
+  return kExitOk;
+}
+
+int List(bool json) {
+  Json list = Json::array();
+  std::string text = fmt::format("{:<8} {:>4} {:>4} {:>5} {:>6} {:>8} {:>10}\n", "config", "ways",
+                                 "V", "W_in", "W_out", "max key", "max value");
+  for (const std::string_view name : RtlConfigurations()) {
+    DeviceInfo info;
+    if (Status status = Describe(name, &info); !status.ok()) {
+      return Fail(status, json);
+    }
+    text += fmt::format("{:<8} {:>4} {:>4} {:>5} {:>6} {:>8} {:>10}{}\n", name, info.ways,
+                        info.value_bytes, info.in_bytes, info.out_bytes, info.max_key_bytes,
+                        info.max_value_bytes, name == kDefaultConfiguration ? "  (default)" : "");
+    Json entry;
+    entry["config"] = name;
+    entry["ways"] = info.ways;
+    entry["value_bytes"] = info.value_bytes;
+    entry["in_bytes"] = info.in_bytes;
+    entry["out_bytes"] = info.out_bytes;
+    entry["max_key_bytes"] = info.max_key_bytes;
+    entry["max_value_bytes"] = info.max_value_bytes;
+    entry["max_restarts"] = info.max_restarts;
+    entry["max_blocks"] = info.max_blocks;
+    entry["clock_mhz"] = info.clock_mhz;
+    entry["default"] = name == kDefaultConfiguration;
+    list.push_back(std::move(entry));
+  }
+  if (json) {
+    Json object;
+    object["status"] = "ok";
+    object["configs"] = std::move(list);
+    PrintJson(object);
+  } else {
+    fmt::print("{}V, W: bytes per cycle; keys and values in bytes\n", text);
+  }
+  return kExitOk;
+}
+
+void AddRun(CLI::App* unit, Action* action) {
+  CLI::App* run = AddSubcommand(
+      unit, "run", "Merge synthetic runs, and report what it took",
+      "sluice unit run --config fcae2 --runs 2 --records 100000 --key-bytes 16 --value-bytes 128\n"
+      "sluice unit run --executor check --duplicates 50 --deletes 10 --seed 7\n"
+      "sluice unit run --executor cpu --runs 8 --records 1000000 --json");
+  auto options = std::make_shared<RunOptions>();
+  GeneratorOptions& generator = options->generator;
+  // As a compaction of a whole database: nothing older exists, so tombstones go.
+  generator.bottommost = true;
+  AddExecutorOptions(run, &options->executor, &options->config);
+  const auto number = [&](const char* name, auto* value, uint64_t min, uint64_t max,
+                          const char* what) {
+    run->add_option(name, *value, what)
+        ->check(CLI::Range(min, max, ""))
+        ->type_name("N")
+        ->capture_default_str();
+  };
+  generator.records = 100'000;
+  number("--runs", &generator.runs, 1, 255, "Sorted runs; a unit merges as many as it has ways");
+  number("--records", &generator.records, 0, 1'000'000'000, "Records over all runs");
+  number("--key-bytes", &options->key_bytes, 0, 65'535, "Length of a user key");
+  number("--value-bytes", &options->value_bytes, 0, 1 << 30, "Length of a value");
+  number("--duplicates", &generator.duplicate_percent, 0, 100,
+         "Percent of the records that are one more version of another's key");
+  number("--deletes", &generator.delete_percent, 0, 100, "Percent that are deletions");
+  const std::map<std::string, Interleave> interleaves = {
+      {"random", Interleave::kRandom}, {"one-run-first", Interleave::kOneRunFirst}};
+  run->add_option_function<std::string>(
+         "--interleave",
+         [options, interleaves](const std::string& name) {
+           options->generator.interleave = interleaves.at(name);
+         },
+         "How keys are spread: random, or one-run-first (runs that do not overlap)")
+      ->check(CLI::IsMember({"random", "one-run-first"}))
+      ->type_name("NAME")
+      ->default_str("random");
+  number("--latency", &options->latency, 0, 100'000, "Of the simulated memory, in cycles");
+  run->add_option("--seed", generator.seed, "The same seed makes the same input everywhere")
+      ->type_name("N")
+      ->capture_default_str();
+  AddJsonOption(run, &options->json);
+  run->callback([options, action] {
+    *action = [options] {
+      const uint32_t key = options->key_bytes;
+      const uint32_t value = options->value_bytes;
+      options->generator.user_key_bytes = {key, key};
+      options->generator.value_bytes = {value, value};
+      return Run(*options);
+    };
+  });
+}
+
+}  // namespace
+
+void AddUnitCommand(CLI::App* app, Action* action) {
+  CLI::App* unit = AddSubcommand(app, "unit", "The Compaction Unit, in simulation",
+                                 "sluice unit list\nsluice unit run --help");
+  AddRun(unit, action);
+  CLI::App* list = AddSubcommand(unit, "list", "List the configurations that are built in",
+                                 "sluice unit list\nsluice unit list --json");
+  auto json = std::make_shared<bool>(false);
+  AddJsonOption(list, json.get());
+  list->callback([json, action] { *action = [json] { return List(*json); }; });
+}
+
+}  // namespace sluice::tools
