@@ -11,6 +11,7 @@
 #include "merge/outputs.h"
 #include "merge/reference_merge.h"
 #include "merge/task_generator.h"
+#include "util/testing.h"
 
 namespace sluice {
 namespace {
@@ -118,7 +119,7 @@ void ExpectSame(const MergeStats& want, const MergeStats& got) {
 }
 
 void RunRandomTask(uint64_t seed) {
-  SCOPED_TRACE("replay with SLUICE_SEED=" + std::to_string(seed));
+  SCOPED_TRACE("replay with SLUICE_TASKS=1 SLUICE_SEED=" + std::to_string(seed));
   Choice choice(seed);
   const GeneratedTask generated = GenerateTask(RandomOptions(seed, &choice));
   MergeTask task = generated.task;
@@ -145,10 +146,7 @@ void RunRandomTask(uint64_t seed) {
 }
 
 TEST(CpuExecutor, RandomTasksMatchTheReference) {
-  if (const char* seed = std::getenv("SLUICE_SEED"); seed != nullptr) {
-    return RunRandomTask(std::strtoull(seed, nullptr, 0));
-  }
-  const uint64_t first = std::random_device{}() * uint64_t{1000000};
+  const uint64_t first = TestSeed();
   const char* const tasks = std::getenv("SLUICE_TASKS");
   const uint64_t n = tasks != nullptr ? std::strtoull(tasks, nullptr, 0) : 3000;
   for (uint64_t i = 0; i < n && !testing::Test::HasFailure(); ++i) {

@@ -188,7 +188,7 @@ std::vector<PlainRecord> DecodePlainTable(std::string_view image, BlockHandle in
        DecodePlainBlock(image.substr(index.offset, index.size + kBlockTrailerBytes))) {
     std::string_view value = entry.value;
     BlockHandle handle;
-    Require(handle.ReadFrom(&value) && value.empty(), "handle");
+    Require(handle.ReadFrom(&value), "handle");
     for (PlainRecord& record :
          DecodePlainBlock(image.substr(handle.offset, handle.size + kBlockTrailerBytes))) {
       records.push_back(std::move(record));

@@ -191,7 +191,7 @@ bool RunReader::NextHandle(BlockHandle* handle, bool* found) {
   index_key_.resize(header.shared);
   index_key_.append(p, header.unshared);
   std::string_view value(p + header.unshared, header.value_bytes);
-  if (!handle->ReadFrom(&value) || !value.empty()) {
+  if (!handle->ReadFrom(&value)) {  // what follows it is for later formats, as in LevelDB
     return corrupt("malformed block handle");
   }
   const uint64_t table_bytes = run_[table_ - 1].image.size();

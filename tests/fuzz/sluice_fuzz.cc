@@ -120,7 +120,7 @@ int Main(int argc, char** argv) {
   std::transform(std::begin(kTargets), std::end(kTargets), std::back_inserter(names),
                  [](const Target& target) { return std::string(target.name); });
   app.add_option("name", name, "Target")->required()->check(CLI::IsMember(names));
-  app.add_option("--seed", seed, "Seed of all runs (default: a fresh one)");
+  app.add_option("--seed", seed, "Seed of all runs (default: a fresh one)")->envname("SLUICE_SEED");
   app.add_option("--first", first, "First run");
   app.add_option("--runs", runs, "Number of runs");
   app.add_option("--corpus", corpus, "Directory to write the inputs to, instead of running them")

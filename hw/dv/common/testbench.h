@@ -16,6 +16,8 @@
 #include <string>
 #include <string_view>
 
+#include "util/testing.h"
+
 namespace sluice::dv {
 
 template <typename Model>
@@ -69,14 +71,7 @@ std::string GetBytes(const Port& port, size_t n, size_t offset = 0) {
   return std::string(reinterpret_cast<const char*>(&port) + offset, n);
 }
 
-// The seed of a randomised test: SLUICE_SEED if set, so that a failure replays, else a new one.
-// Print it with the failure.
-inline uint64_t TestSeed() {
-  if (const char* text = std::getenv("SLUICE_SEED"); text != nullptr) {
-    return std::strtoull(text, nullptr, 0);
-  }
-  return std::random_device{}();
-}
+using sluice::TestSeed;
 
 // True with a probability of percent/100.
 inline bool Chance(std::mt19937_64& rng, unsigned percent) { return rng() % 100 < percent; }

@@ -271,6 +271,37 @@ TEST(Unit, NamesItsLimits) {
   EXPECT_EQ(unit.Run(none, Discard()).status, MergeStatus::kOk) << "nothing to merge";
 }
 
+// LevelDB's reader leaves room in index values for later formats.
+TEST(Unit, PassesOverBytesAfterAHandle) {
+  std::mt19937_64 rng(1);
+  CheckExecutor check(std::make_unique<DeviceExecutor>(MakeDevice(RandomMemory(rng))),
+                      std::make_unique<CpuExecutor>());
+  for (size_t extra = 0; extra < 20; ++extra) {
+    TableImageBuilder table;
+    for (int i = 0; i < 3; ++i) {
+      table.Add(MakeInternalKey(std::to_string(i), 1, RecordType::kValue), "v");
+      table.EndBlock();
+    }
+    TableImage image = table.Finish();
+    BlockImageBuilder index(1);
+    for (int i = 0; i < 3; ++i) {
+      std::string value;
+      image.blocks[i].AppendTo(&value);
+      index.Add(MakeInternalKey(std::to_string(i), 1, RecordType::kValue),
+                value + std::string(extra, 'x'));
+    }
+    const std::string block = index.Finish();
+    image.index = {image.file.size(), block.size()};
+    image.file += block;
+    AppendBlockTrailer(block, Compression::kNone, &image.file);
+    MergeTask task;
+    task.runs = {{{image.file, image.index}}};
+    const MergeResult result = check.Run(task, Discard());
+    EXPECT_TRUE(result.ok()) << extra << ": " << result.error.ToString();
+    EXPECT_EQ(result.stats.output_records, 3u);
+  }
+}
+
 TEST(Unit, AsksForMoreRoomWhenTheOutputOutgrowsTheInput) {
   // Long keys that share all but a few bytes, and an output that must not share any.
   std::mt19937_64 rng(1);
