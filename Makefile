@@ -1,6 +1,6 @@
 # Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-dev build demo test bench lint format synth clean
+.PHONY: help deps deps-dev build demo test bench lint format formal synth clean
 JOBS ?= $(shell nproc)
 PRESET ?= release
 
@@ -34,6 +34,11 @@ lint: deps-dev ## formatting, static checks of C++ and RTL, layers, tidiness
 
 format: deps-dev ## put the C++ sources in their format
 	@git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cc' | xargs -0 clang-format-14 -i
+
+formal: deps-dev ## prove properties of the RTL
+	@cmake --preset release --log-level=WARNING
+	@cmake --build --preset release --target generated_files
+	@build/venv/bin/python hw/formal/run.py
 
 synth: deps-dev build ## LUT, FF and BRAM counts of the named configurations
 	@build/venv/bin/python hw/syn/synth.py
