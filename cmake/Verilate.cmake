@@ -21,13 +21,14 @@ target_compile_definitions(verilated_runtime PUBLIC VM_SC=0 VM_COVERAGE=0 VM_TRA
 target_compile_options(verilated_runtime PRIVATE -w)
 target_link_libraries(verilated_runtime PUBLIC Threads::Threads)
 
-# sluice_verilate(NAME TOP module SOURCES a.sv ... [PARAMS -GWAYS=4 ...] [FAST])
+# sluice_verilate(NAME TOP module SOURCES a.sv ... [PARAMS -GWAYS=4 ...] [FAST] [ON_DEMAND])
 #
 # Library NAME with the model class V<NAME> (header V<NAME>.h). SystemVerilog assertions are on
 # unless FAST, which is for the command line and for benchmarks; without FAST, what the RTL does not
-# reset can start with random bits (VerilatedContext::randReset).
+# reset can start with random bits (VerilatedContext::randReset). ON_DEMAND: built only where
+# something that is built needs it.
 function(sluice_verilate name)
-  cmake_parse_arguments(ARG "FAST" "TOP" "SOURCES;PARAMS" ${ARGN})
+  cmake_parse_arguments(ARG "FAST;ON_DEMAND" "TOP" "SOURCES;PARAMS" ${ARGN})
   set(dir ${CMAKE_CURRENT_BINARY_DIR}/${name}.verilated)
   set(all ${dir}/V${name}__ALL.cpp)
   if(ARG_FAST)
@@ -44,7 +45,7 @@ function(sluice_verilate name)
     COMMAND ${CMAKE_COMMAND} -DDIR=${dir} -DOUT=${all}
             -P ${PROJECT_SOURCE_DIR}/cmake/gather.cmake
     DEPENDS ${ARG_SOURCES} VERBATIM COMMENT "Verilating ${name}")
-  if(ARG_FAST)  # the others are for test benches, which nothing includes
+  if(ARG_FAST AND NOT ARG_ON_DEMAND)  # the others no linted source includes
     add_custom_target(${name}_files DEPENDS ${all})
     add_dependencies(generated_files ${name}_files)
   endif()
@@ -52,4 +53,7 @@ function(sluice_verilate name)
   target_include_directories(${name} SYSTEM PUBLIC ${dir})
   target_compile_options(${name} PRIVATE -w -O1)
   target_link_libraries(${name} PUBLIC verilated_runtime)
+  if(ARG_ON_DEMAND)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
 endfunction()

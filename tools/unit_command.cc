@@ -1,4 +1,4 @@
-// sluice unit run | list
+// sluice unit run | bench | list
 
 #include <fmt/format.h>
 
@@ -11,6 +11,7 @@
 #include "command.h"
 #include "merge/task_generator.h"
 #include "merge_report.h"
+#include "offload/contract.h"
 #include "offload/executors.h"
 #include "progress.h"
 
@@ -33,12 +34,6 @@ Status Describe(std::string_view config, DeviceInfo* info) {
   SLUICE_RETURN_IF_ERROR(MakeRtlDevice(config, {}, &device));
   *info = device->info();
   return {};
-}
-
-// hardware.md: what a record may cost in the steady state.
-uint64_t ContractCycles(const RunOptions& options, uint32_t datapath_bytes) {
-  const auto beats = [&](uint64_t bytes) { return (bytes + datapath_bytes - 1) / datapath_bytes; };
-  return 2 + beats(options.key_bytes + kTrailerBytes) + beats(options.value_bytes);
 }
 
 Json Describe(const RunOptions& options, const DeviceInfo& info) {
@@ -68,10 +63,11 @@ void PrintReport(const RunOptions& options, const DeviceInfo& info, const MergeS
       "config", fmt::format("{}: {} ways, V {}, W_in {}, W_out {} bytes per cycle", options.config,
                             info.ways, info.value_bytes, info.in_bytes, info.out_bytes));
   AddStatsLines(stats, info.clock_mhz, seconds, &lines);
-  lines.emplace_back("contract",
-                     fmt::format("{} cycles per record of {} + {} bytes",
-                                 ContractCycles(options, info.value_bytes),
-                                 options.key_bytes + kTrailerBytes, options.value_bytes));
+  lines.emplace_back(
+      "contract", fmt::format("{} cycles per record of {} + {} bytes",
+                              ContractCycles(options.key_bytes + kTrailerBytes, options.value_bytes,
+                                             info.value_bytes),
+                              options.key_bytes + kTrailerBytes, options.value_bytes));
   PrintLines(lines);
 }
 
@@ -216,6 +212,7 @@ void AddUnitCommand(CLI::App* app, Action* action) {
   CLI::App* unit = AddSubcommand(app, "unit", "The Compaction Unit, in simulation",
                                  "sluice unit list\nsluice unit run --help");
   AddRun(unit, action);
+  AddUnitBench(unit, action);
   CLI::App* list = AddSubcommand(unit, "list", "List the configurations that are built in",
                                  "sluice unit list\nsluice unit list --json");
   auto json = std::make_shared<bool>(false);

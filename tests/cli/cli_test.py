@@ -25,6 +25,7 @@ COMMANDS = (
     ("compact",),
     ("unit",),
     ("unit", "run"),
+    ("unit", "bench"),
     ("unit", "list"),
 )
 RUN_FIELDS = (
@@ -94,6 +95,9 @@ class Usage(Case):
             ("unit", "run", "--interleave", "sorted"),
             ("unit", "run", "--nosuch"),
             ("unit", "run", "--executor", "rtl", "--runs", "200"),
+            ("unit", "bench", "--grid", "nosuch"),
+            ("unit", "bench", "--config", "nosuch"),
+            ("unit", "bench", "--grid", "full"),
         ):
             with self.subTest(arguments):
                 self.fails(2, *arguments)
@@ -176,6 +180,81 @@ class Unit(Case):
         text = self.ok("unit", "run", "--records", 2000, "--key-bytes", 16, "--value-bytes", 128)
         for word in ("cycles per record", "contract", "bytes per cycle", "MB/s at 200 MHz"):
             self.assertIn(word, text)
+
+
+class Bench(Case):
+    """On the thesis's grid, which is small."""
+
+    GRID = ("unit", "bench", "--grid", "thesis")
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.baseline = self.directory / "baseline.json"
+
+    def test_cells(self):
+        answer = self.object(*self.GRID)
+        self.assertEqual(answer["status"], "ok")
+        self.assertEqual(len(answer["cells"]), 9, "the rows of Table 4.1")
+        for cell in answer["cells"]:
+            with self.subTest(cell["name"]):
+                self.assertEqual((cell["config"], cell["shape"]), ("tiny", "thesis"))
+                self.assertEqual((cell["records"], cell["dropped_records"]), (80, 18))
+                self.assertEqual(cell["job_cycles"], [cell["cycles"]])
+                self.assertGreater(cell["cycles_per_record"], cell["limit"])
+                self.assertEqual(
+                    cell["meets_contract"], cell["cycles_per_record"] <= cell["contract"]
+                )
+                self.assertEqual(cell["published"]["measured"], cell["cycles"])
+        self.assertAlmostEqual(answer["cells"][0]["published"]["value"], 15752 * 100 / 650)
+
+    def test_report_for_people(self):
+        text = self.ok(*self.GRID)
+        for word in ("contract", "published", "thesis Table 4.1", "2423"):
+            self.assertIn(word, text)
+
+    def test_what_is_not_built_in_is_told(self):
+        answer = self.object("unit", "bench", "--grid", "fcae", "--config", "tiny,n2v32")
+        self.assertEqual(answer["not_built_in"], ["n2v32"])
+        self.assertEqual({cell["config"] for cell in answer["cells"]}, {"tiny"})
+
+    def test_gate(self):
+        self.ok(*self.GRID, "--accept", self.baseline)
+        self.ok(*self.GRID, "--check", self.baseline)
+        accepted = json.loads(self.baseline.read_text())
+        self.assertEqual(accepted["below_contract"], [])
+        name = "tiny/thesis/k3-10/v10/l30"
+        accepted["cycles"][name][0] += 1
+        self.baseline.write_text(json.dumps(accepted))
+        _, stderr = self.fails_check()
+        self.assertIn(f"{name}: ", stderr)
+        self.assertIn("--accept", stderr)
+        accepted["cycles"][name][0] -= 1
+        accepted["below_contract"] = [name]
+        self.baseline.write_text(json.dumps(accepted))
+        self.fails_check()
+        self.baseline.write_text("{}")
+        self.fails(1, *self.GRID, "--check", self.baseline, "--json")
+
+    def fails_check(self):
+        stdout, stderr = self.fails(1, *self.GRID, "--check", self.baseline, "--json")
+        answer = json.loads(stdout)
+        self.assertEqual(answer["status"], "baseline")
+        self.assertEqual(len(answer["complaints"]), 1)
+        return answer, stderr
+
+    def test_plot(self):
+        svg = self.directory / "it's a plot.svg"
+        self.ok("unit", "bench", "--grid", "fcae", "--config", "tiny", "--plot", svg)
+        text = svg.read_text()
+        for word in ("<svg", "measured, key 16 B", "contract, key 16 B", "published, key 16 B"):
+            self.assertIn(word, text)
+        png = self.directory / "plot.png"
+        self.ok(*self.GRID, "--plot", png)
+        self.assertEqual(png.read_bytes()[:4], b"\x89PNG")
+        self.fails(1, *self.GRID, "--plot", self.directory / "plot.txt", "--json")
+        self.fails(1, *self.GRID, "--plot", self.directory / "nosuch/plot.svg", "--json")
 
 
 class Files(Case):
