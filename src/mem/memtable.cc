@@ -1,0 +1,237 @@
+#include "mem/memtable.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <random>
+
+namespace sluice {
+
+// In the arena: the links of the levels above 0, top first, then the node, then its key. The links
+// that a search reads together lie together, and level 0, which every node has, beside the key.
+struct Memtable::Node {
+  std::atomic<Node*> next0;
+  std::atomic<Version*> newest;
+  uint64_t prefix;  // the key's first 8 bytes as a big-endian number, zero-padded: most comparisons
+  uint32_t key_bytes;
+
+  char* key_data() { return reinterpret_cast<char*>(&key_bytes + 1); }
+  std::string_view key() const {
+    return {reinterpret_cast<const char*>(&key_bytes + 1), key_bytes};
+  }
+  std::atomic<Node*>& link(int level) {
+    return level == 0 ? next0 : reinterpret_cast<std::atomic<Node*>*>(this)[-level];
+  }
+  Node* Next(int level) { return link(level).load(std::memory_order_acquire); }
+  // Never asked of the head.
+  int Compare(std::string_view other, uint64_t other_prefix) const {
+    if (prefix != other_prefix) {
+      return prefix < other_prefix ? -1 : 1;
+    }
+    return key().compare(other);
+  }
+};
+
+namespace {
+
+uint64_t Prefix(std::string_view key) {
+  uint64_t bytes = 0;
+  if (key.size() >= sizeof(bytes)) {
+    std::memcpy(&bytes, key.data(), sizeof(bytes));
+  } else if (!key.empty()) {
+    std::memcpy(&bytes, key.data(), key.size());
+  }
+  return __builtin_bswap64(bytes);
+}
+
+}  // namespace
+
+Memtable::Memtable() : head_(NewNode({}, 0, kMaxHeight)) {}
+
+int Memtable::RandomHeight() {
+  // xorshift64*: cheap, and no two threads share it.
+  thread_local uint64_t state = std::random_device{}() | 1;
+  state ^= state >> 12;
+  state ^= state << 25;
+  state ^= state >> 27;
+  uint64_t random = (state * 0x2545F4914F6CDD1D) >> 16;
+  int height = 1;
+  while (height < kMaxHeight && random % kBranching == 0) {
+    random /= kBranching;
+    ++height;
+  }
+  return height;
+}
+
+Memtable::Node* Memtable::NewNode(std::string_view user_key, uint64_t prefix, int height) {
+  const size_t links = sizeof(std::atomic<Node*>) * (height - 1);
+  char* const memory =
+      arena_.Allocate(links + std::max(sizeof(Node), offsetof(Node, key_bytes) + sizeof(uint32_t) +
+                                                         user_key.size()));
+  auto* const node = new (memory + links) Node;
+  node->newest.store(nullptr, std::memory_order_relaxed);
+  node->prefix = prefix;
+  node->key_bytes = static_cast<uint32_t>(user_key.size());
+  std::memcpy(node->key_data(), user_key.data(), user_key.size());
+  for (int level = 0; level < height; ++level) {
+    node->link(level).store(nullptr, std::memory_order_relaxed);
+  }
+  return node;
+}
+
+Memtable::Node* Memtable::Advance(std::string_view user_key, uint64_t prefix, int level,
+                                  const Node* bound, Node** before) {
+  while (true) {
+    Node* const next = (*before)->Next(level);
+    if (next == bound || next == nullptr) {
+      return next;
+    }
+    if (level > 0) {
+      __builtin_prefetch(next->Next(level - 1));
+    }
+    if (next->Compare(user_key, prefix) >= 0) {
+      return next;
+    }
+    *before = next;
+  }
+}
+
+Memtable::Node* Memtable::FindBefore(std::string_view user_key, bool or_equal) const {
+  const uint64_t prefix = Prefix(user_key);
+  Node* before = head_;
+  Node* next = nullptr;
+  for (int level = height_.load(std::memory_order_relaxed) - 1; level >= 0; --level) {
+    const Node* const bound = next;
+    next = Advance(user_key, prefix, level, bound, &before);
+    if (or_equal && next != bound && next->Compare(user_key, prefix) == 0) {
+      return next;
+    }
+  }
+  return before;
+}
+
+void Memtable::Add(SequenceNumber sequence, RecordType type, std::string_view user_key,
+                   std::string_view value) {
+  const uint64_t prefix = Prefix(user_key);
+  auto* const version = new (arena_.Allocate(sizeof(Version) + value.size())) Version;
+  version->trailer_ = MakeTrailer(sequence, type);
+  version->value_bytes_ = static_cast<uint32_t>(value.size());
+  std::memcpy(reinterpret_cast<char*>(version + 1), value.data(), value.size());
+
+  Node* before[kMaxHeight];
+  Node* after[kMaxHeight];
+  const int tallest = height_.load(std::memory_order_relaxed);
+  Node* at = head_;
+  Node* next = nullptr;
+  for (int level = tallest - 1; level >= 0; --level) {
+    const Node* const bound = next;
+    next = Advance(user_key, prefix, level, bound, &at);
+    if (next != bound && next->Compare(user_key, prefix) == 0) {
+      return AddVersion(next, version);
+    }
+    before[level] = at;
+    after[level] = next;
+  }
+
+  const int height = RandomHeight();
+  for (int level = tallest; level < height; ++level) {
+    before[level] = head_;
+    after[level] = nullptr;
+  }
+  for (int seen = tallest; seen < height;) {
+    if (height_.compare_exchange_weak(seen, height, std::memory_order_relaxed)) {
+      break;
+    }
+  }
+  Node* const node = NewNode(user_key, prefix, height);
+  version->older_.store(nullptr, std::memory_order_relaxed);
+  node->newest.store(version, std::memory_order_relaxed);
+  // From the bottom up: once in level 0 the key is there, and the levels above only speed searches.
+  for (int level = 0; level < height; ++level) {
+    while (true) {
+      node->link(level).store(after[level], std::memory_order_relaxed);
+      if (before[level]->link(level).compare_exchange_strong(after[level], node,
+                                                             std::memory_order_release)) {
+        break;
+      }
+      after[level] = Advance(user_key, prefix, level, nullptr, &before[level]);
+      if (level == 0 && after[0] != nullptr && after[0]->Compare(user_key, prefix) == 0) {
+        return AddVersion(after[0], version);  // another thread was first; the node is lost memory
+      }
+    }
+  }
+  records_.fetch_add(1, std::memory_order_release);
+}
+
+// Writers of one key nearly always come in the order of their sequence numbers: the place is in
+// front.
+void Memtable::AddVersion(Node* node, Version* version) {
+  std::atomic<Version*>* link = &node->newest;
+  while (true) {
+    Version* next = link->load(std::memory_order_acquire);
+    if (next != nullptr && next->trailer_ > version->trailer_) {
+      link = &next->older_;
+      continue;
+    }
+    version->older_.store(next, std::memory_order_relaxed);
+    if (link->compare_exchange_strong(next, version, std::memory_order_release,
+                                      std::memory_order_relaxed)) {
+      records_.fetch_add(1, std::memory_order_release);
+      return;
+    }
+  }
+}
+
+const Memtable::Version* Memtable::VersionAt(const Node* node, SequenceNumber snapshot) {
+  const Version* version = node->newest.load(std::memory_order_acquire);
+  while (version != nullptr && version->sequence() > snapshot) {
+    version = version->older();
+  }
+  return version;
+}
+
+const Memtable::Version* Memtable::Get(std::string_view user_key, SequenceNumber snapshot) const {
+  const Node* const node = FindBefore(user_key, true);
+  return node != head_ && node->key() == user_key ? VersionAt(node, snapshot) : nullptr;
+}
+
+void Memtable::Iterator::SeekToFirst() { node_ = memtable_->head_->Next(0); }
+
+void Memtable::Iterator::SeekToLast() {
+  Node* last = memtable_->head_;
+  for (int level = memtable_->height_.load(std::memory_order_relaxed) - 1; level >= 0; --level) {
+    while (Node* const next = last->Next(level)) {
+      last = next;
+    }
+  }
+  node_ = last == memtable_->head_ ? nullptr : last;
+}
+
+void Memtable::Iterator::Seek(std::string_view user_key) {
+  node_ = memtable_->FindBefore(user_key, false)->Next(0);
+  // A smaller key may have come in between the two steps.
+  while (Valid() && this->user_key() < user_key) {
+    Next();
+  }
+}
+
+void Memtable::Iterator::SeekForPrev(std::string_view user_key) {
+  const Node* const node = memtable_->FindBefore(user_key, true);
+  node_ = node == memtable_->head_ ? nullptr : node;
+}
+
+void Memtable::Iterator::Next() { node_ = const_cast<Node*>(node_)->Next(0); }
+
+void Memtable::Iterator::Prev() {
+  const Node* const node = memtable_->FindBefore(node_->key(), false);
+  node_ = node == memtable_->head_ ? nullptr : node;
+}
+
+std::string_view Memtable::Iterator::user_key() const { return node_->key(); }
+
+const Memtable::Version* Memtable::Iterator::VersionAt(SequenceNumber snapshot) const {
+  return Memtable::VersionAt(node_, snapshot);
+}
+
+}  // namespace sluice

@@ -1,0 +1,107 @@
+// The multi-version memtable (X-Engine 3.2.1): a lock-free skiplist of distinct user keys; the
+// versions of a key hang off its node, newest first. A hot key costs one search however often it
+// was written, and its newest version one hop.
+//
+// Thread-safe: any number of threads add and read at once, without locks; nothing is ever removed.
+// An Add is visible to reads that start after it returned. Costs O(log distinct keys), and
+// O(versions newer than the one asked for).
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "mem/arena.h"
+#include "table/internal_key.h"
+
+namespace sluice {
+
+class Memtable {
+ public:
+  // One version of one key. Values lie behind it in the arena.
+  class Version {
+   public:
+    SequenceNumber sequence() const { return TrailerSequence(trailer_); }
+    RecordType type() const { return static_cast<RecordType>(TrailerType(trailer_)); }
+    uint64_t trailer() const { return trailer_; }
+    std::string_view value() const {
+      return {reinterpret_cast<const char*>(this + 1), value_bytes_};
+    }
+    // The version before this one; nullptr if this is the oldest here.
+    const Version* older() const { return older_.load(std::memory_order_acquire); }
+
+   private:
+    friend class Memtable;
+    std::atomic<Version*> older_;
+    uint64_t trailer_;
+    uint32_t value_bytes_;
+  };
+
+  Memtable();
+  Memtable(const Memtable&) = delete;
+  Memtable& operator=(const Memtable&) = delete;
+
+  // REQUIRES: no other record of this key here has this sequence number; key and value are shorter
+  // than 4 GiB.
+  void Add(SequenceNumber sequence, RecordType type, std::string_view user_key,
+           std::string_view value);
+
+  // The newest version of the key at or below `snapshot`; nullptr if there is none. Valid as long
+  // as the memtable.
+  const Version* Get(std::string_view user_key, SequenceNumber snapshot) const;
+
+  // Counts adds that have returned.
+  uint64_t records() const { return records_.load(std::memory_order_acquire); }
+  size_t memory_bytes() const { return arena_.memory_bytes(); }
+
+ private:
+  struct Node;
+
+ public:
+  // Walks the keys, ascending; sees every key added before it moved there. To be used by one
+  // thread; the memtable must outlive it. Prev and the Last and Prev seeks cost O(log keys).
+  class Iterator {
+   public:
+    explicit Iterator(const Memtable* memtable) : memtable_(memtable) {}
+
+    bool Valid() const { return node_ != nullptr; }
+    void SeekToFirst();
+    void SeekToLast();
+    void Seek(std::string_view user_key);         // the first key at or after it
+    void SeekForPrev(std::string_view user_key);  // the last key at or before it
+    // The rest REQUIRES Valid().
+    void Next();
+    void Prev();
+    std::string_view user_key() const;
+    // The newest version at or below `snapshot`; nullptr if there is none.
+    const Version* VersionAt(SequenceNumber snapshot) const;
+
+   private:
+    const Memtable* memtable_;
+    const Node* node_ = nullptr;
+  };
+
+ private:
+  static constexpr int kMaxHeight = 14;
+  static constexpr unsigned kBranching = 4;
+
+  static const Version* VersionAt(const Node* node, SequenceNumber snapshot);
+  static int RandomHeight();
+
+  Node* NewNode(std::string_view user_key, uint64_t prefix, int height);
+  void AddVersion(Node* node, Version* version);
+  // The first node at `level` behind `before` whose key is not less; `before` becomes the one in
+  // front of it. `bound` is known not to be less.
+  static Node* Advance(std::string_view user_key, uint64_t prefix, int level, const Node* bound,
+                       Node** before);
+  // The last node whose key is less, or equal if `or_equal`; the head if there is none.
+  Node* FindBefore(std::string_view user_key, bool or_equal) const;
+
+  Arena arena_;
+  Node* const head_;
+  std::atomic<int> height_{1};  // of the tallest node
+  std::atomic<uint64_t> records_{0};
+};
+
+}  // namespace sluice

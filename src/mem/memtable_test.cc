@@ -1,0 +1,183 @@
+// The memtable against a map of maps, alone and with threads that write at once.
+
+#include "mem/memtable.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+struct Value {
+  RecordType type;
+  std::string bytes;
+};
+// User key, then sequence number, newest first.
+using Model = std::map<std::string, std::map<SequenceNumber, Value, std::greater<>>>;
+
+// Few distinct ones, many with common beginnings, some with zeros at the end.
+std::string RandomKey(std::mt19937_64& rng) {
+  std::string key(rng() % 12, 'k');
+  for (size_t i = rng() % 4; i > 0; --i) {
+    key.push_back("\0a\xff"[rng() % 3]);
+  }
+  return key;
+}
+
+void ExpectVersion(const Memtable::Version* found,
+                   const std::map<SequenceNumber, Value, std::greater<>>& versions,
+                   SequenceNumber snapshot) {
+  const auto expected = versions.lower_bound(snapshot);
+  ASSERT_EQ(found == nullptr, expected == versions.end());
+  if (found != nullptr) {
+    EXPECT_EQ(found->sequence(), expected->first);
+    EXPECT_EQ(found->type(), expected->second.type);
+    EXPECT_EQ(found->value(), expected->second.bytes);
+  }
+}
+
+void ExpectSame(const Memtable& memtable, const Model& model) {
+  Memtable::Iterator at(&memtable);
+  at.SeekToFirst();
+  uint64_t records = 0;
+  for (const auto& [key, versions] : model) {
+    ASSERT_TRUE(at.Valid());
+    ASSERT_EQ(at.user_key(), key);
+    const Memtable::Version* version = at.VersionAt(kMaxSequence);
+    for (const auto& [sequence, value] : versions) {
+      ASSERT_NE(version, nullptr);
+      ASSERT_EQ(version->sequence(), sequence);
+      ASSERT_EQ(version->value(), value.bytes);
+      version = version->older();
+      ++records;
+    }
+    ASSERT_EQ(version, nullptr);
+    at.Next();
+  }
+  EXPECT_FALSE(at.Valid());
+  EXPECT_EQ(memtable.records(), records);
+  at.SeekToLast();
+  for (auto it = model.rbegin(); it != model.rend(); ++it) {
+    ASSERT_TRUE(at.Valid());
+    ASSERT_EQ(at.user_key(), it->first);
+    at.Prev();
+  }
+  EXPECT_FALSE(at.Valid());
+}
+
+TEST(Memtable, LikeTheModel) {
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937_64 rng(seed);
+  for (int round = 0; round < 30 && !HasFailure(); ++round) {
+    Memtable memtable;
+    Model model;
+    const uint64_t records = rng() % 2000;
+    std::vector<SequenceNumber> order(records);
+    for (uint64_t i = 0; i < records; ++i) {
+      order[i] = i + 1;
+    }
+    if (round % 3 == 0) {
+      std::shuffle(order.begin(), order.end(), rng);
+    }
+    for (const SequenceNumber sequence : order) {
+      const std::string key = RandomKey(rng);
+      const Value value{rng() % 4 == 0 ? RecordType::kDeletion : RecordType::kValue,
+                        std::string(rng() % 50, static_cast<char>(rng()))};
+      memtable.Add(sequence, value.type, key, value.bytes);
+      model[key][sequence] = value;
+    }
+    ExpectSame(memtable, model);
+    Memtable::Iterator at(&memtable);
+    for (int i = 0; i < 2000; ++i) {
+      const std::string key = RandomKey(rng);
+      const SequenceNumber snapshot = rng() % (records + 2);
+      const auto found = model.find(key);
+      ExpectVersion(memtable.Get(key, snapshot),
+                    found == model.end() ? Model::mapped_type{} : found->second, snapshot);
+      const auto from = model.lower_bound(key);
+      at.Seek(key);
+      ASSERT_EQ(at.Valid(), from != model.end());
+      if (at.Valid()) {
+        EXPECT_EQ(at.user_key(), from->first);
+        ExpectVersion(at.VersionAt(snapshot), from->second, snapshot);
+      }
+      const auto behind = model.upper_bound(key);
+      at.SeekForPrev(key);
+      ASSERT_EQ(at.Valid(), behind != model.begin());
+      if (at.Valid()) {
+        EXPECT_EQ(at.user_key(), std::prev(behind)->first);
+      }
+    }
+  }
+}
+
+// Threads write the same few keys, readers look on: a reader sees each key's versions in order, and
+// those that it saw before.
+TEST(Memtable, ThreadsAtOnce) {
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  constexpr int kWriters = 3;
+  constexpr int kAdds = 20'000;
+  Memtable memtable;
+  std::atomic<SequenceNumber> next{1};
+  std::atomic<int> writing{kWriters};
+  std::vector<Model> written(kWriters);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kWriters; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937_64 rng(seed + t);
+      for (int i = 0; i < kAdds; ++i) {
+        const SequenceNumber sequence = next.fetch_add(1);
+        const std::string key = i % 2 == 0 ? RandomKey(rng) : std::to_string(rng() % 5000);
+        const std::string value = std::to_string(sequence);
+        memtable.Add(sequence, RecordType::kValue, key, value);
+        written[t][key][sequence] = {RecordType::kValue, value};
+      }
+      writing.fetch_sub(1);
+    });
+  }
+  threads.emplace_back([&] {
+    uint64_t seen = 0;
+    while (writing.load() > 0) {
+      uint64_t records = 0;
+      std::string last;
+      Memtable::Iterator at(&memtable);
+      for (at.SeekToFirst(); at.Valid(); at.Next()) {
+        ASSERT_TRUE(records == 0 || last < at.user_key());
+        last = at.user_key();
+        SequenceNumber newer = kMaxSequence;
+        for (auto* version = at.VersionAt(newer); version != nullptr; version = version->older()) {
+          ASSERT_LT(version->sequence(), newer);
+          newer = version->sequence();
+          ASSERT_EQ(version->value(), std::to_string(newer));
+          ++records;
+        }
+      }
+      ASSERT_GE(records, seen);
+      seen = memtable.records();
+    }
+  });
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  Model model;
+  for (const Model& one : written) {
+    for (const auto& [key, versions] : one) {
+      model[key].insert(versions.begin(), versions.end());
+    }
+  }
+  ExpectSame(memtable, model);
+}
+
+}  // namespace
+}  // namespace sluice
