@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -115,6 +116,29 @@ class PosixWritableFile final : public WritableFile {
   std::string buffer_;
 };
 
+// Written through a shared map: the pages belong to the system from the moment of the copy.
+class PosixFixedFile final : public FixedFile {
+ public:
+  PosixFixedFile(std::string path, FileDescriptor fd, char* map, size_t size)
+      : path_(std::move(path)), fd_(std::move(fd)), map_(map), size_(size) {}
+  ~PosixFixedFile() override { ::munmap(map_, size_); }
+
+  Status Write(uint64_t offset, std::string_view bytes) override {
+    std::memcpy(map_ + offset, bytes.data(), bytes.size());
+    return {};
+  }
+
+  Status Sync() override {
+    return ::fdatasync(fd_.get()) == 0 ? Status() : PathError(path_, "cannot sync");
+  }
+
+ private:
+  const std::string path_;
+  const FileDescriptor fd_;
+  char* const map_;
+  const size_t size_;
+};
+
 class PosixRandomAccessFile final : public RandomAccessFile {
  public:
   PosixRandomAccessFile(std::string path, FileDescriptor fd)
@@ -202,6 +226,29 @@ class PosixEnv final : public Env {
       return PathError(path, "cannot create");
     }
     *file = std::make_unique<PosixWritableFile>(path, std::move(fd));
+    return {};
+  }
+
+  Status NewFixedFile(const std::string& path, uint64_t bytes,
+                      std::unique_ptr<FixedFile>* file) override {
+    FileDescriptor fd = Open(path, O_RDWR | O_CREAT);
+    struct stat info;
+    if (!fd.valid() || ::fstat(fd.get(), &info) != 0) {
+      return PathError(path, "cannot open");
+    }
+    const auto size = static_cast<off_t>(bytes);
+    if (info.st_size > size && ::ftruncate(fd.get(), size) != 0) {
+      return PathError(path, "cannot truncate");
+    }
+    // A full disk must show here: a store to a map has no way to say so.
+    if (const int error = ::posix_fallocate(fd.get(), 0, size); error != 0) {
+      return Status::FromErrno(fmt::format("{}: cannot reserve {} bytes", path, bytes), error);
+    }
+    void* const map = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+    if (map == MAP_FAILED) {
+      return PathError(path, "cannot map");
+    }
+    *file = std::make_unique<PosixFixedFile>(path, std::move(fd), static_cast<char*>(map), bytes);
     return {};
   }
 

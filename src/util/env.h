@@ -35,6 +35,23 @@ class WritableFile {
   virtual Status Close() = 0;
 };
 
+// A file of a fixed size, its space reserved, written in place. Sync and Write may run at once; of
+// Writes, one at a time.
+class FixedFile {
+ public:
+  FixedFile() = default;
+  FixedFile(const FixedFile&) = delete;
+  FixedFile& operator=(const FixedFile&) = delete;
+  virtual ~FixedFile() = default;
+
+  // At once survives this process, not a loss of power. Costs a copy, no system call. REQUIRES:
+  // offset + bytes.size() <= the file's size.
+  virtual Status Write(uint64_t offset, std::string_view bytes) = 0;
+  // Makes durable what was written before, and that the file has its size. Its name is durable
+  // only after SyncDir.
+  virtual Status Sync() = 0;
+};
+
 class RandomAccessFile {
  public:
   RandomAccessFile() = default;
@@ -82,6 +99,9 @@ class Env {
 
   // Creates the file, or empties it if it exists.
   virtual Status NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) = 0;
+  // Opens the file with its contents, or creates it; brings it to `bytes`, adding zeros.
+  virtual Status NewFixedFile(const std::string& path, uint64_t bytes,
+                              std::unique_ptr<FixedFile>* file) = 0;
   virtual Status NewRandomAccessFile(const std::string& path,
                                      std::unique_ptr<RandomAccessFile>* file) = 0;
   virtual Status ReadFile(const std::string& path, std::string* contents) = 0;

@@ -28,6 +28,29 @@ class EnvTest : public testing::Test {
   TempDir dir_;
 };
 
+TEST_F(EnvTest, FixedFilesKeepTheirContents) {
+  const std::string path = dir_.File("f");
+  std::unique_ptr<FixedFile> file;
+  std::string contents;
+  ASSERT_TRUE(env_->NewFixedFile(path, 10'000, &file).ok());
+  ASSERT_TRUE(env_->ReadFile(path, &contents).ok());
+  EXPECT_EQ(contents, std::string(10'000, '\0'));
+  ASSERT_TRUE(file->Write(9'990, "0123456789").ok());
+  ASSERT_TRUE(file->Write(0, "start").ok());
+  ASSERT_TRUE(env_->ReadFile(path, &contents).ok());
+  EXPECT_EQ(contents, "start" + std::string(9'985, '\0') + "0123456789");
+  ASSERT_TRUE(file->Sync().ok());
+  file.reset();
+  ASSERT_TRUE(env_->NewFixedFile(path, 5'000, &file).ok());
+  ASSERT_TRUE(file->Write(5, "ed").ok());
+  ASSERT_TRUE(env_->ReadFile(path, &contents).ok());
+  EXPECT_EQ(contents, "started" + std::string(4'993, '\0'));
+  EXPECT_FALSE(env_->NewFixedFile(dir_.File("none/f"), 10, &file).ok());
+  // More than any file system has.
+  EXPECT_EQ(env_->NewFixedFile(dir_.File("big"), uint64_t{1} << 62, &file).code(),
+            Status::Code::kIoError);
+}
+
 TEST_F(EnvTest, WritesAndReadsBack) {
   const std::string path = dir_.File("f");
   std::mt19937_64 random(TestSeed());

@@ -40,8 +40,12 @@ struct FaultEnv::Inode {
   size_t synced = 0;   // and that a loss of power leaves
   // What the file held at its last sync, if it was truncated since.
   std::optional<std::string> before_truncation;
+  // Of a file written in place, by offset: what stood in the sectors written since the last sync.
+  std::map<size_t, std::string> sectors_before;
 
   std::string Surviving(CrashKind kind, Random* random) const;
+  void Overwrite(size_t offset, std::string_view bytes);
+  void MarkSynced();
 };
 
 std::string FaultEnv::Inode::Surviving(CrashKind kind, Random* random) const {
@@ -59,7 +63,30 @@ std::string FaultEnv::Inode::Surviving(CrashKind kind, Random* random) const {
     const size_t end = std::min(sector + kSectorBytes, left.size());
     std::fill(left.data() + begin, left.data() + end, '\0');
   }
+  // None, all, or some of the sectors got through.
+  const uint64_t mode = Uniform(random, 0, 3);
+  for (const auto& [offset, before] : sectors_before) {
+    if (offset < left.size() && (mode == 0 || (mode >= 2 && Uniform(random, 0, 1) == 0))) {
+      left.replace(offset, std::min(before.size(), left.size() - offset), before);
+    }
+  }
   return left;
+}
+
+void FaultEnv::Inode::Overwrite(size_t offset, std::string_view bytes) {
+  for (size_t sector = offset / kSectorBytes * kSectorBytes; sector < offset + bytes.size();
+       sector += kSectorBytes) {
+    if (!sectors_before.contains(sector)) {
+      sectors_before[sector] = data.substr(sector, kSectorBytes);
+    }
+  }
+  data.replace(offset, bytes.size(), bytes);
+}
+
+void FaultEnv::Inode::MarkSynced() {
+  flushed = synced = data.size();
+  before_truncation.reset();
+  sectors_before.clear();
 }
 
 bool FaultEnv::Change::Touches(const std::string& dir) const {
@@ -111,12 +138,42 @@ class FaultEnv::Writable : public WritableFile {
   Status Sync() override {
     const std::lock_guard guard(env_->mutex_);
     SLUICE_RETURN_IF_ERROR(env_->CountOperation(path_));
-    inode_->flushed = inode_->synced = inode_->data.size();
-    inode_->before_truncation.reset();
+    inode_->MarkSynced();
     return {};
   }
 
   Status Close() override { return Flush(); }
+
+ private:
+  FaultEnv* const env_;
+  const std::string path_;
+  const std::shared_ptr<Inode> inode_;
+};
+
+class FaultEnv::Fixed : public FixedFile {
+ public:
+  Fixed(FaultEnv* env, std::string path, std::shared_ptr<Inode> inode)
+      : env_(env), path_(std::move(path)), inode_(std::move(inode)) {}
+
+  Status Write(uint64_t offset, std::string_view bytes) override {
+    const std::lock_guard guard(env_->mutex_);
+    const bool was_alive = !env_->crashed_;
+    Status status = env_->CountOperation(path_);
+    if (status.ok()) {
+      inode_->Overwrite(offset, bytes);
+    } else if (was_alive) {
+      Random random(env_->crash_seed_);
+      inode_->Overwrite(offset, bytes.substr(0, TornLength(&random, 0, bytes.size())));
+    }
+    return status;
+  }
+
+  Status Sync() override {
+    const std::lock_guard guard(env_->mutex_);
+    SLUICE_RETURN_IF_ERROR(env_->CountOperation(path_));
+    inode_->MarkSynced();
+    return {};
+  }
 
  private:
   FaultEnv* const env_;
@@ -259,6 +316,23 @@ Status FaultEnv::NewWritableFile(const std::string& path, std::unique_ptr<Writab
     Bind({{{path, inode}}});
   }
   *file = std::make_unique<Writable>(this, path, std::move(inode));
+  return {};
+}
+
+Status FaultEnv::NewFixedFile(const std::string& path, uint64_t bytes,
+                              std::unique_ptr<FixedFile>* file) {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CountOperation(path));
+  SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
+  std::shared_ptr<Inode> inode;
+  if (!Find(path, &inode).ok()) {
+    inode = std::make_shared<Inode>();
+    Bind({{{path, inode}}});
+  }
+  inode->data.resize(bytes);
+  inode->flushed = bytes;
+  inode->synced = std::min<size_t>(inode->synced, bytes);
+  *file = std::make_unique<Fixed>(this, path, std::move(inode));
   return {};
 }
 

@@ -14,7 +14,8 @@
 //
 // What a loss of power leaves is chosen at random, as harshly as POSIX allows:
 //  * of a file, what was synced and any part of what was written since, 512-byte sectors of that
-//    perhaps zero; of a file truncated since its last sync, perhaps the old contents;
+//    perhaps zero; of a file truncated since its last sync, perhaps the old contents; of a fixed
+//    file, each sector written since as it was or as it is;
 //  * of names, those durable at the last SyncDir of their directory, and any subset of the
 //    creations, renames and removals since, whatever their order, each whole or not at all.
 // A kill of the process leaves everything handed to the system, and of what only stood in the
@@ -50,10 +51,10 @@ class FaultEnv : public Env {
   ~FaultEnv() override;
 
   // Operation number `operation`, counted from 0, and all that come after it fail, reads too. It
-  // has no effect itself, except that an Append may get some bytes through.
+  // has no effect itself, except that an Append or Write may get some bytes through.
   void CrashAt(uint64_t operation, uint64_t seed);
-  // Calls so far that may change something: NewWritableFile, Append, Flush, Sync, Close,
-  // RemoveFile, RenameFile, CreateDir, SyncDir, LockFile.
+  // Calls so far that may change something: NewWritableFile, NewFixedFile, Append, Write, Flush,
+  // Sync, Close, RemoveFile, RenameFile, CreateDir, SyncDir, LockFile.
   uint64_t operations() const;
   bool crashed() const;
 
@@ -61,6 +62,8 @@ class FaultEnv : public Env {
   FileImage Survivors(CrashKind kind, uint64_t seed) const;
 
   Status NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) override;
+  Status NewFixedFile(const std::string& path, uint64_t bytes,
+                      std::unique_ptr<FixedFile>* file) override;
   Status NewRandomAccessFile(const std::string& path,
                              std::unique_ptr<RandomAccessFile>* file) override;
   Status ReadFile(const std::string& path, std::string* contents) override;
@@ -77,6 +80,7 @@ class FaultEnv : public Env {
  private:
   struct Inode;
   class Writable;
+  class Fixed;
   class Readable;
   class Lock;
   using Names = std::map<std::string, std::shared_ptr<Inode>>;

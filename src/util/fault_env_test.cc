@@ -53,6 +53,32 @@ TEST(FaultEnv, UnsyncedDataIsTorn) {
                                    "12" + zeros.substr(0, 2), "12" + zeros}));
 }
 
+TEST(FaultEnv, SectorsOfAFixedFileSurviveEachByItself) {
+  FaultEnv env(FileImage{{"d/a", std::string(1024, 'o')}});
+  std::unique_ptr<FixedFile> file;
+  ASSERT_TRUE(env.NewFixedFile("d/a", 1024, &file).ok());
+  ASSERT_TRUE(file->Write(500, std::string(24, 'n')).ok());
+  const auto contents = [](size_t begin, size_t end, std::string base) {
+    return base.replace(begin, end - begin, end - begin, 'n');
+  };
+  const std::string before(1024, 'o');
+  const auto expect = [&](CrashKind kind, const std::set<std::string>& expected) {
+    std::set<std::string> found;
+    for (const FileImage& files : Outcomes(env, kind)) {
+      found.insert(files.at("d/a"));
+    }
+    EXPECT_EQ(found, expected);
+  };
+  const std::string whole = contents(500, 524, before);
+  expect(CrashKind::kProcess, {whole});
+  expect(CrashKind::kPower,
+         {before, contents(500, 512, before), contents(512, 524, before), whole});
+  ASSERT_TRUE(file->Sync().ok());
+  expect(CrashKind::kPower, {whole});
+  ASSERT_TRUE(file->Write(0, "n").ok());
+  expect(CrashKind::kPower, {whole, contents(0, 1, whole)});
+}
+
 TEST(FaultEnv, NamesSurviveInAnySubsetUntilTheDirectoryIsSynced) {
   FaultEnv env(FileImage{{"d/CURRENT", "1"}, {"d/old", "o"}});
   ASSERT_TRUE(WriteFileSynced(&env, "d/tmp", "2").ok());

@@ -27,6 +27,10 @@ class FailingEnv : public Env {
     *file = std::make_unique<File>(this, path, std::move(target));
     return {};
   }
+  Status NewFixedFile(const std::string& path, uint64_t bytes,
+                      std::unique_ptr<FixedFile>* file) override {
+    return target_->NewFixedFile(path, bytes, file);
+  }
   Status NewRandomAccessFile(const std::string& path,
                              std::unique_ptr<RandomAccessFile>* file) override {
     return target_->NewRandomAccessFile(path, file);
