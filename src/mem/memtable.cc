@@ -119,8 +119,8 @@ void Memtable::Add(SequenceNumber sequence, RecordType type, std::string_view us
   version->value_bytes_ = static_cast<uint32_t>(value.size());
   std::memcpy(reinterpret_cast<char*>(version + 1), value.data(), value.size());
 
-  Node* before[kMaxHeight];
-  Node* after[kMaxHeight];
+  Node* before[kMaxHeight] = {};
+  Node* after[kMaxHeight] = {};
   const int tallest = height_.load(std::memory_order_relaxed);
   Node* at = head_;
   Node* next = nullptr;
