@@ -119,7 +119,8 @@ void Memtable::Add(SequenceNumber sequence, RecordType type, std::string_view us
   version->value_bytes_ = static_cast<uint32_t>(value.size());
   std::memcpy(reinterpret_cast<char*>(version + 1), value.data(), value.size());
 
-  Node* before[kMaxHeight] = {};
+  Node* before[kMaxHeight];
+  std::fill(before, before + kMaxHeight, head_);
   Node* after[kMaxHeight] = {};
   const int tallest = height_.load(std::memory_order_relaxed);
   Node* at = head_;
@@ -135,10 +136,6 @@ void Memtable::Add(SequenceNumber sequence, RecordType type, std::string_view us
   }
 
   const int height = RandomHeight();
-  for (int level = tallest; level < height; ++level) {
-    before[level] = head_;
-    after[level] = nullptr;
-  }
   for (int seen = tallest; seen < height;) {
     if (height_.compare_exchange_weak(seen, height, std::memory_order_relaxed)) {
       break;
