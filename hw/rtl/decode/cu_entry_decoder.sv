@@ -8,8 +8,9 @@
 //                                        v                           cu_entry_finish -> FIFOs
 //                                     checker <---- block ends -----------/
 //
-// Steady state: 1 + ceil((user key + 8) / V) + ceil(value / V) cycles per record; a block costs one
-// cycle and one per V bytes of restart array and trailer on top.
+// Steady state: 1 + ceil((user key + 8) / V) + ceil(value / V) cycles per record, and on top one per
+// block, which sees the restart array; more only where array and trailer fill more than two chunks,
+// or the block's bytes, at V a cycle from chunk to chunk, take longer.
 //
 // The checker decides block by block, behind the records, which are emitted before their block's CRC
 // is known: read error, checksum, compression type, then the first fault within the block. The end

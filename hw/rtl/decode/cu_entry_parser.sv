@@ -3,11 +3,11 @@
 // back-pressure: it takes a place in each FIFO downstream before it emits for it.
 //
 //   Idle   take the next block (or the end of the run)
-//   Head   header; shared = unshared = 0 is the restart array, and ends the entries
+//   Head   header; two zeros (shared, unshared) are the restart array: flush what follows
 //   Long   header that Head cannot take whole: one varint per cycle
 //   Key    a beat of the key: shared bytes come from the key before, the rest from the window
 //   Value  a beat of the value
-//   Flush  what is left of the block; then the End event
+//   Flush  what Head's flush has left of the block; the End event comes with the last of it
 //
 // Bytes of a header are taken before it is checked; the check runs beside the first key beat and
 // rides on its event. From a fault on, all that is left is to flush blocks.
@@ -158,7 +158,9 @@ module cu_entry_parser
 
   wire halt = stop_q | fault_i;
   wire too_short = left_q < RestartBytes;
-  wire restarts = (head.shared == '0) & (head.unshared == '0);
+  // Zeros in longer varints go the way of all headers, and end there: no key is that short.
+  wire restarts = (state_q == Head) & ~halt & window_ready_i & ~too_short &
+                  (window_head_i[15:0] == '0);
   wire key_go = (state_q == Key) & ~halt & window_ready_i & (~user_beat | key_room_i) &
                 (~first_q | record_room_i);
   wire value_go = (state_q == Value) & ~halt & window_ready_i & value_room_i;
@@ -222,10 +224,10 @@ module cu_entry_parser
           if (too_short) begin
             ev_fault_o = 1'b1;
             state_d    = Flush;
-          end else if (!head.fast) begin
-            state_d = Long;
           end else if (restarts) begin
             state_d = Flush;
+          end else if (!head.fast) begin
+            state_d = Long;
           end else begin
             window_move_o = 1'b1;
             header_done   = 1'b1;
@@ -290,20 +292,17 @@ module cu_entry_parser
         end
       end
 
-      Flush: begin
-        if (window_flushed_i) begin
-          ev_end_o = 1'b1;
-          state_d  = Idle;
-          if (block_valid_i && !block_end_i) begin
-            block_ready_o = 1'b1;
-            state_d       = Head;
-          end
-        end
-      end
-
-      default: ;  // Done
+      default: ;  // Flush, Done
     endcase
 
+    if (window_flushed_i) begin
+      ev_end_o = 1'b1;
+      state_d  = Idle;
+      if (block_valid_i && !block_end_i) begin
+        block_ready_o = 1'b1;
+        state_d       = Head;
+      end
+    end
     if (block_valid_i && block_ready_o) begin
       size_d       = block_bytes_i;
       key_before_d = '0;
@@ -360,7 +359,7 @@ module cu_entry_parser
     end
   end
 
-  assign window_flush_o   = (state_q == Flush) & check_room_i;
+  assign window_flush_o   = ((state_q == Flush) | restarts) & check_room_i;
   assign ev_key_o         = key_go;
   assign ev_value_o       = value_go;
   assign ev_bytes_o       = (state_q == Key) ? at_most_v(32'(user_left)) : take_q;
@@ -376,8 +375,8 @@ module cu_entry_parser
   assign ev_status_o      = (state_q != Key) ? MergeStatusBlockCorrupt
                             : first_q ? header_status : MergeStatusOk;
   assign ev_block_bytes_o   = size_q;
-  assign ev_restart_bytes_o = rest_q;
-  assign ev_restart_zero_o  = rest_zero_q;
+  assign ev_restart_bytes_o = (state_q == Flush) ? rest_q : left_q;
+  assign ev_restart_zero_o  = (state_q == Flush) ? rest_zero_q : (window_head_i[31:0] == '0);
 
   assign key_take_o    = (key_go & user_beat) | ev_eos_o;
   assign value_take_o  = value_go;

@@ -95,7 +95,8 @@ module sluice_unit #(
   localparam int unsigned WayBits = $clog2(N);
   localparam int unsigned CountBits = $clog2(V + 1);
   localparam int unsigned RangeAddrBits = $clog2((MaxKeyBytes + 7) / 8);
-  localparam int unsigned IndexFifoBeats = 64;
+  // Index entries with long keys at the decoders' pace through 200 cycles of latency; one block RAM.
+  localparam int unsigned IndexFifoBeats = 512;
 
   if (Ways < 2 || Ways > 16) begin : g_bad_ways
     $fatal(1, "sluice_unit: Ways must be 2 to 16");
