@@ -40,8 +40,10 @@ formal: deps-dev ## prove properties of the RTL
 	@cmake --build --preset release --target generated_files
 	@build/venv/bin/python hw/formal/run.py
 
-synth: deps-dev build ## LUT, FF and BRAM counts of the named configurations
-	@build/venv/bin/python hw/syn/synth.py
+synth: deps-dev ## synthesise the named configurations and write docs/synthesis.md
+	@cmake --preset release --log-level=WARNING
+	@cmake --build --preset release --target generated_files
+	@nice build/venv/bin/python hw/syn/synth.py -j $(JOBS) --report docs/synthesis.md
 
 clean: ## remove what was built; what was fetched stays
 	@find build -mindepth 1 -maxdepth 1 ! -name venv ! -name rocksdb -exec rm -rf {} +

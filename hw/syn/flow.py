@@ -1,0 +1,204 @@
+"""Synthesis with Yosys, one stage of the pipeline at a time.
+
+A stage is an instance of one of STAGES; everything below it is flattened into it, what is left around
+the stages is a part of its own. Equal stages (the ways; a stage that two configurations share) are
+mapped once: the result is kept under a hash of what was elaborated. Constants still reach a stage
+as parameters; what a constant or unused port would save is lost, less what is cleaned up when the
+mapped netlist is flattened in the end.
+"""
+
+import concurrent.futures
+import dataclasses
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+OUT = ROOT / "build/synth"
+STAGES = {
+    "cu_csr", "cu_job_control", "cu_read_engine", "cu_index_reader", "cu_entry_decoder",
+    "cu_merge_node", "cu_verdict", "cu_transfer", "cu_entry_encoder", "cu_byte_packer",
+    "cu_block_sealer", "cu_index_encoder", "cu_write_engine",
+}  # fmt: skip
+RUNNER = """
+import sys
+from pyosys import libyosys
+design = libyosys.Design()
+for command in sys.stdin.read().splitlines():
+    libyosys.run_pass(command, design)
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    map: str  # command
+    library: str  # command that reads its cells
+
+
+XCUP = Target(
+    "synth_xilinx -family xcup -flatten -noiopad -noclkbuf",
+    "read_verilog -lib +/xilinx/cells_sim.v +/xilinx/cells_xtra.v",
+)
+ECP5 = Target("synth_ecp5", "read_verilog -lib +/ecp5/cells_sim.v +/ecp5/cells_bb.v")
+
+
+def yosys(log, commands):
+    """Runs commands, which see paths as they are from ROOT."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    path = OUT / f"{log}.log"
+    with open(path, "w", encoding="utf-8") as file:
+        command = [sys.executable, "-c", RUNNER]
+        text = "\n".join(commands)
+        result = subprocess.run(command, cwd=ROOT, input=text, stdout=file, stderr=file, text=True)
+    if result.returncode != 0:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        errors = [line for line in lines if line.startswith("ERROR")]
+        sys.exit("\n".join([f"Yosys failed; see {path.relative_to(ROOT)}", *errors]))
+
+
+def sources():
+    """Relative to ROOT, packages first."""
+    generated = ROOT / "build/release/generated/sluice_abi_pkg.sv"
+    if not generated.exists():
+        sys.exit(f"{generated.relative_to(ROOT)} is missing: `make build` first")
+    files = sorted((ROOT / "hw/rtl").rglob("*.sv"), key=lambda f: not f.stem.endswith("_pkg"))
+    return [str(f.relative_to(ROOT)) for f in [generated, *files]]
+
+
+def read_design(top, parameters, options="", extra=()):
+    generics = " ".join(f"-G {name}={value}" for name, value in parameters.items())
+    files = " ".join([*sources(), *extra])
+    return f"read_slang -j 1 {options} -DSYNTHESIS --top {top} {generics} {files}"
+
+
+def natural(text):
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", text)]
+
+
+class Elaborated:
+    """A design as read, with a module per instance: their RTLIL text by name."""
+
+    def __init__(self, name, top, parameters, extra):
+        path = OUT / f"{name}.elaborated.il"
+        read = read_design(top, parameters, "--keep-hierarchy", extra)
+        yosys(f"{name}.elaborate", [read, f"write_rtlil {path.relative_to(ROOT)}"])
+        text = path.read_text(encoding="utf-8")
+        path.unlink()
+        found = re.finditer(r"^module (\S+)\n.*?^end\n", text, re.MULTILINE | re.DOTALL)
+        self.modules = {match[1]: match[0] for match in found}
+        self.top = "\\" + top
+        self._hashes = {}
+
+    def children(self, module):
+        """[(instance name, module)]"""
+        found = re.findall(r"^  cell (\S+) (\S+)", self.modules[module], re.MULTILINE)
+        return [(name, kind) for kind, name in found if kind in self.modules]
+
+    def below(self, module):
+        """It and all that it holds."""
+        parts = [self.below(child) for _, child in self.children(module)]
+        return [module, *(m for part in parts for m in part)]
+
+    def hash(self, module):
+        """Of what it is, whatever the names of its instance and of what Yosys has numbered."""
+        if module not in self._hashes:
+            text = re.sub(r"^\s*attribute .*\n", "", self.modules[module], flags=re.MULTILINE)
+            if "$" in module:
+                text = text.replace(module.split("$", 1)[1], "")
+            # Yosys writes by name, $9 after $10: in the order of numbers instances are alike.
+            statements = re.split(r"\n(?=  \w)", text)
+            text = "\n".join(sorted(statements, key=natural))
+            numbers = {}
+            text = re.sub(r"\$(\d+)", lambda m: f"${numbers.setdefault(m[1], len(numbers))}", text)
+            text += "".join(self.hash(child) for _, child in self.children(module))
+            self._hashes[module] = hashlib.sha256(text.encode()).hexdigest()[:16]
+        return self._hashes[module]
+
+    def stages(self):
+        """[(path from the top, module)], outermost ones."""
+
+        def walk(module, path):
+            for name, child in self.children(module):
+                inner = f"{path}{name[1:]}"
+                if child[1:].split("$")[0] in STAGES:
+                    yield inner, child
+                else:
+                    yield from walk(child, f"{inner}.")
+
+        return list(walk(self.top, ""))
+
+
+def map_part(target, key, text, top, boxes=()):
+    """Maps the module `top` of this RTLIL text onto the target's cells; returns where the result
+    is, a module named `key`. `boxes`: parts that are used in it as they are."""
+    (OUT / "parts").mkdir(parents=True, exist_ok=True)
+    result = OUT / "parts" / f"{key}.il"
+    if result.exists():
+        return result
+    source = OUT / "parts" / f"{key}.source.il"
+    source.write_text(text.replace(f"module {top}\n", f"module \\{key}\n"), encoding="utf-8")
+    fresh = result.with_suffix(".new")
+    yosys(f"parts/{key}", [
+        *(f"read_rtlil {box.relative_to(ROOT)}" for box in boxes),
+        *(f"blackbox {box.stem}" for box in boxes),
+        f"read_rtlil {source.relative_to(ROOT)}",
+        f"{target.map} -top {key}",
+        f"tee -q -o {result.with_suffix('.json').relative_to(ROOT)} stat -json",
+        f"select {key}",
+        f"write_rtlil -selected {fresh.relative_to(ROOT)}",
+    ])  # fmt: skip
+    source.unlink()
+    fresh.rename(result)
+    return result
+
+
+def cells_of(part):
+    """Of a mapped part alone: {type: number}."""
+    stat = json.loads(part.with_suffix(".json").read_text(encoding="utf-8"))
+    return stat["modules"]["\\" + part.stem].get("num_cells_by_type", {})
+
+
+def synthesise(target, name, top, parameters, jobs=1, extra=()):
+    """The mapped, flat netlist (the path of Yosys's JSON), and what it is made of:
+    [(path, module, cells by type)]. `extra`: sources besides hw/rtl."""
+    design = Elaborated(name, top, parameters, extra)
+    stages = design.stages()
+    salt = hashlib.sha256(repr(target).encode()).hexdigest()[:4]
+    keys = {module: f"{module[1:].split('$')[0]}_{design.hash(module)}_{salt}"
+            for _, module in stages}  # fmt: skip
+
+    def text_of(module):
+        return "\n".join(design.modules[m] for m in design.below(module))
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        futures = {
+            key: pool.submit(map_part, target, key, text_of(module), module)
+            for key, module in {key: module for module, key in keys.items()}.items()
+        }
+        parts = {key: future.result() for key, future in futures.items()}
+
+    inside = {m for _, module in stages for m in design.below(module)}
+    glue = "\n".join(text for module, text in design.modules.items() if module not in inside)
+    for module, key in keys.items():
+        glue = glue.replace(f"  cell {module} ", f"  cell \\{key} ")
+    digest = hashlib.sha256((glue + "".join(sorted(parts))).encode()).hexdigest()[:16]
+    rest = map_part(target, f"{top}_{digest}_{salt}", glue, design.top, list(parts.values()))
+
+    netlist = OUT / f"{name}.json"
+    yosys(f"{name}.join", [
+        target.library,
+        *(f"read_rtlil {part.relative_to(ROOT)}" for part in [*parts.values(), rest]),
+        f"hierarchy -top {rest.stem}",
+        "flatten",
+        "opt_clean",
+        f"rename {rest.stem} {top}",
+        f"select {top}",
+        f"tee -q -o {netlist.with_suffix('.stat.json').relative_to(ROOT)} stat -json",
+        f"write_json -selected {netlist.relative_to(ROOT)}",
+    ])  # fmt: skip
+    places = [(path, module[1:].split("$")[0], cells_of(parts[keys[module]]))
+              for path, module in stages]  # fmt: skip
+    return netlist, [*places, ("", top, cells_of(rest))]

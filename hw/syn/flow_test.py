@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Tests of flow.py on the RTL: needs Yosys, takes seconds."""
+
+import collections
+import json
+import unittest
+
+import flow
+import levels
+
+
+class Flow(unittest.TestCase):
+    def test_equal_stages_are_one(self):
+        design = flow.Elaborated("test_shell", "scan_shell", {"Ways": 3}, ["hw/syn/scan_shell.sv"])
+        found = collections.defaultdict(set)
+        for path, module in design.stages():
+            found[module.split("$")[0], design.hash(module)].add(path)
+        ways = {f"u_unit.g_way[{way}].u_entry_decoder" for way in range(3)}
+        self.assertIn(ways, found.values())
+        nodes = {f"u_unit.u_merge_tree.g_node[{node}].u_node" for node in (1, 2)}
+        self.assertIn(nodes, found.values())
+        engines = [paths for (module, _), paths in found.items() if module == "\\cu_read_engine"]
+        self.assertEqual(len(engines), 2, "the engines of both read ports differ")
+
+    def test_parts_join_to_the_whole(self):
+        parameters = {"N": 3, "V": 8, "MaxKeyBytes": 64}
+        netlist, places = flow.synthesise(flow.XCUP, "test_tree", "cu_merge_tree", parameters)
+        self.assertEqual([module for _, module, _ in places],
+                         ["cu_merge_node", "cu_merge_node", "cu_merge_tree"])  # fmt: skip
+        whole = json.loads(netlist.read_text(encoding="utf-8"))
+        cells = whole["modules"]["cu_merge_tree"]["cells"].values()
+        registers = sum(cell["type"].startswith("FD") for cell in cells)
+        parts = sum(n for _, _, part in places for kind, n in part.items() if kind[:2] == "FD")
+        # Not all: the deeper node has its way numbers' bits that are always 0.
+        self.assertGreater(registers, 0.9 * parts)
+        self.assertLessEqual(registers, parts)
+        path = levels.deepest(whole, 1)[0]
+        self.assertGreater(path.levels, 2)
+        self.assertRegex(path.end, r"g_node\[\d\]\.u_node\.")
+
+
+if __name__ == "__main__":
+    unittest.main()
