@@ -1,0 +1,34 @@
+// What a database consists of: its sub-tables and their extents, by level and run.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "tree/metadata_edit.h"
+#include "util/status.h"
+
+namespace sluice {
+
+struct Metadata {
+  // By number.
+  using Run = std::map<uint64_t, std::shared_ptr<const Extent>>;
+  struct Subtable {
+    std::string name;
+    SequenceNumber flushed = 0;
+    std::map<RunId, Run> runs;  // none is empty
+  };
+
+  std::map<uint32_t, Subtable> subtables;  // by id
+  uint64_t log_start = 0;
+  uint64_t next_number = 1;
+
+  // Corruption, and an unspecified state, if the edit speaks of what is not there or adds what is.
+  Status Apply(const MetadataEdit& edit);
+  // The edit that makes this out of whatever was before.
+  MetadataEdit ToEdit() const;
+};
+
+}  // namespace sluice

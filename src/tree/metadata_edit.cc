@@ -1,0 +1,138 @@
+#include "tree/metadata_edit.h"
+
+#include <fmt/format.h>
+
+#include "util/coding.h"
+
+namespace sluice {
+
+namespace {
+
+// Of the fields on disk: never change one, add others.
+enum Tag : uint32_t {
+  kDropped = 1,
+  kCreated = 2,
+  kFlushed = 3,
+  kRemoved = 4,
+  kAdded = 5,
+  kLogStart = 6,
+  kNextNumber = 7,
+  kWhole = 8,
+};
+
+template <typename... Numbers>
+void Put(std::string* out, Numbers... numbers) {
+  (PutVarint(out, numbers), ...);
+}
+
+template <typename... Numbers>
+bool Get(std::string_view* in, Numbers*... numbers) {
+  const auto get = [in](auto* number) {
+    if constexpr (sizeof(*number) == sizeof(uint32_t)) {
+      return GetVarint32(in, number);
+    } else {
+      return GetVarint64(in, number);
+    }
+  };
+  return (get(numbers) && ...);
+}
+
+bool GetString(std::string_view* in, std::string* out) {
+  std::string_view bytes;
+  if (!GetLengthPrefixed(in, &bytes)) {
+    return false;
+  }
+  out->assign(bytes);
+  return true;
+}
+
+bool GetKey(std::string_view* in, std::string* out) {
+  return GetString(in, out) && out->size() >= kTrailerBytes;
+}
+
+bool GetAdded(std::string_view* in, MetadataEdit::Added* added) {
+  Extent& extent = added->extent;
+  return Get(in, &added->subtable, &added->run.level, &added->run.run, &extent.number,
+             &extent.address.file, &extent.address.slot, &extent.bytes, &extent.entries,
+             &extent.tombstones) &&
+         extent.bytes <= kExtentBytes && GetKey(in, &extent.smallest) &&
+         GetKey(in, &extent.largest);
+}
+
+bool GetField(uint32_t tag, std::string_view* in, MetadataEdit* edit) {
+  switch (tag) {
+    case kDropped:
+      return Get(in, &edit->dropped.emplace_back());
+    case kCreated: {
+      MetadataEdit::Subtable& created = edit->created.emplace_back();
+      return Get(in, &created.id) && GetString(in, &created.name);
+    }
+    case kFlushed: {
+      MetadataEdit::Flushed& flushed = edit->flushed.emplace_back();
+      return Get(in, &flushed.subtable, &flushed.sequence);
+    }
+    case kRemoved: {
+      MetadataEdit::Removed& removed = edit->removed.emplace_back();
+      return Get(in, &removed.subtable, &removed.run.level, &removed.run.run, &removed.extent);
+    }
+    case kAdded:
+      return GetAdded(in, &edit->added.emplace_back());
+    case kLogStart:
+      return Get(in, &edit->log_start.emplace());
+    case kNextNumber:
+      return Get(in, &edit->next_number.emplace());
+    case kWhole:
+      edit->whole = true;
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void MetadataEdit::AppendTo(std::string* out) const {
+  if (whole) {
+    Put(out, kWhole);
+  }
+  for (const uint32_t id : dropped) {
+    Put(out, kDropped, id);
+  }
+  for (const Subtable& subtable : created) {
+    Put(out, kCreated, subtable.id);
+    PutLengthPrefixed(out, subtable.name);
+  }
+  for (const Flushed& f : flushed) {
+    Put(out, kFlushed, f.subtable, f.sequence);
+  }
+  for (const Removed& r : removed) {
+    Put(out, kRemoved, r.subtable, r.run.level, r.run.run, r.extent);
+  }
+  for (const Added& a : added) {
+    Put(out, kAdded, a.subtable, a.run.level, a.run.run, a.extent.number, a.extent.address.file,
+        a.extent.address.slot, a.extent.bytes, a.extent.entries, a.extent.tombstones);
+    PutLengthPrefixed(out, a.extent.smallest);
+    PutLengthPrefixed(out, a.extent.largest);
+  }
+  if (log_start) {
+    Put(out, kLogStart, *log_start);
+  }
+  if (next_number) {
+    Put(out, kNextNumber, *next_number);
+  }
+}
+
+Status MetadataEdit::ReadFrom(std::string_view in) {
+  *this = {};
+  const size_t size = in.size();
+  while (!in.empty()) {
+    const size_t at = size - in.size();
+    uint32_t tag;
+    if (!GetVarint32(&in, &tag) || !GetField(tag, &in, this)) {
+      return Status::Corruption(fmt::format("malformed metadata edit at its byte {}", at));
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,69 @@
+// One atomic change of what a database consists of, as the metadata log stores it.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "table/internal_key.h"
+#include "tree/extent.h"
+#include "util/status.h"
+
+namespace sluice {
+
+// A sorted sequence of extents: one of the sub-levels of level 0, newer ones with higher numbers,
+// or all of a level below, as run 0.
+struct RunId {
+  uint32_t level = 0;
+  uint64_t run = 0;
+
+  friend bool operator==(const RunId&, const RunId&) = default;
+  friend auto operator<=>(const RunId&, const RunId&) = default;
+};
+
+struct MetadataEdit {
+  struct Subtable {
+    uint32_t id = 0;
+    std::string name{};
+    friend bool operator==(const Subtable&, const Subtable&) = default;
+  };
+  // The log's records of a sub-table up to this sequence number are in its extents.
+  struct Flushed {
+    uint32_t subtable = 0;
+    SequenceNumber sequence = 0;
+    friend bool operator==(const Flushed&, const Flushed&) = default;
+  };
+  struct Removed {
+    uint32_t subtable = 0;
+    RunId run{};
+    uint64_t extent = 0;
+    friend bool operator==(const Removed&, const Removed&) = default;
+  };
+  struct Added {
+    uint32_t subtable = 0;
+    RunId run{};
+    Extent extent{};
+    friend bool operator==(const Added&, const Added&) = default;
+  };
+
+  // In this order they take effect. An extent that moves is removed and added.
+  bool whole = false;               // nothing of before stays
+  std::vector<uint32_t> dropped{};  // sub-tables, with all their extents
+  std::vector<Subtable> created{};
+  std::vector<Flushed> flushed{};
+  std::vector<Removed> removed{};
+  std::vector<Added> added{};
+  std::optional<uint64_t> log_start{};    // where a recovery starts to read the redo log
+  std::optional<uint64_t> next_number{};  // above all numbers of extents given so far
+
+  void AppendTo(std::string* out) const;
+  // Corruption if `in` is not what AppendTo wrote.
+  Status ReadFrom(std::string_view in);
+
+  friend bool operator==(const MetadataEdit&, const MetadataEdit&) = default;
+};
+
+}  // namespace sluice

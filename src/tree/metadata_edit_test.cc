@@ -1,0 +1,77 @@
+#include "tree/metadata_edit.h"
+
+#include <gtest/gtest.h>
+
+#include "tree/metadata.h"
+
+namespace sluice {
+namespace {
+
+MetadataEdit Example() {
+  MetadataEdit edit;
+  edit.dropped = {7, 8};
+  edit.created = {{3, "orders"}, {4, ""}};
+  edit.flushed = {{3, kMaxSequence}};
+  edit.removed = {{3, {0, 1ull << 40}, 99}};
+  edit.added = {{3,
+                 {2, 0},
+                 {.number = 100,
+                  .address = {1, 511},
+                  .bytes = kExtentBytes,
+                  .smallest = std::string("a\0\0\0\0\0\0\0\1", 9),
+                  .largest = "zzzzzzzz",
+                  .entries = 1u << 31,
+                  .tombstones = 5}}};
+  edit.log_start = 0;
+  edit.next_number = 101;
+  return edit;
+}
+
+TEST(MetadataEdit, ReadsWhatItWrote) {
+  for (const MetadataEdit& edit : {MetadataEdit(), Example()}) {
+    std::string bytes;
+    edit.AppendTo(&bytes);
+    MetadataEdit read;
+    ASSERT_TRUE(read.ReadFrom(bytes).ok());
+    EXPECT_EQ(read, edit);
+  }
+}
+
+TEST(MetadataEdit, RefusesWhatIsCutOffOrUnknown) {
+  std::string bytes;
+  Example().AppendTo(&bytes);
+  MetadataEdit read;
+  size_t accepted = 0;
+  for (size_t n = 0; n < bytes.size(); ++n) {
+    accepted += read.ReadFrom(bytes.substr(0, n)).ok();
+  }
+  EXPECT_EQ(accepted, 9u);  // between two fields
+  EXPECT_TRUE(read.ReadFrom("\x63").IsCorruption());
+  // An extent larger than its slot.
+  MetadataEdit edit = Example();
+  edit.added[0].extent.bytes++;
+  bytes.clear();
+  edit.AppendTo(&bytes);
+  EXPECT_TRUE(read.ReadFrom(bytes).IsCorruption());
+}
+
+TEST(Metadata, RefusesEditsThatDoNotFit) {
+  const auto apply = [](MetadataEdit edit) {
+    Metadata metadata;
+    EXPECT_TRUE(metadata.Apply({.created = {{3, "t"}}}).ok());
+    EXPECT_TRUE(metadata.Apply({.added = {{3, {1, 0}, {.number = 5}}}}).ok());
+    return metadata.Apply(edit);
+  };
+  EXPECT_TRUE(apply({.removed = {{3, {1, 0}, 5}}, .added = {{3, {2, 0}, {.number = 5}}}}).ok());
+  EXPECT_TRUE(apply({.dropped = {3}, .created = {{3, "again"}}}).ok());
+  EXPECT_FALSE(apply({.dropped = {4}}).ok());
+  EXPECT_FALSE(apply({.created = {{3, "again"}}}).ok());
+  EXPECT_FALSE(apply({.flushed = {{4, 1}}}).ok());
+  EXPECT_FALSE(apply({.removed = {{3, {1, 0}, 6}}}).ok());
+  EXPECT_FALSE(apply({.removed = {{3, {2, 0}, 5}}}).ok());
+  EXPECT_FALSE(apply({.added = {{3, {1, 0}, {.number = 5}}}}).ok());
+  EXPECT_FALSE(apply({.added = {{4, {1, 0}, {.number = 6}}}}).ok());
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,57 @@
+// The durable metadata: a log of edits, and the file CURRENT, which says where in it a whole state
+// stands.
+//
+//   DIR/meta/NNNNNN.log   in the redo log's format; each payload is one edit
+//   DIR/CURRENT           "sluice 1 POSITION CRC": the edit from there on makes the state out of
+//                         nothing, the later ones change it or make it anew
+//
+// Thread-compatible.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "log/redo_log.h"
+#include "tree/metadata.h"
+#include "util/env.h"
+#include "util/status.h"
+
+namespace sluice {
+
+class MetadataLog {
+ public:
+  // Reads the state of the database in `dir`, which must exist. NotFound if there is none there and
+  // `create` is false; Corruption naming the file if what is there is damaged.
+  static Status Open(Env* env, const std::string& dir, bool create,
+                     std::unique_ptr<MetadataLog>* log);
+
+  const Metadata& state() const { return state_; }
+
+  // Makes the edit part of the state, durably. After an error, of the file system or because the
+  // edit does not fit the state (which is not written then), the next Open may or may not find the
+  // edit; no more are taken, and `state` is not to be used.
+  Status Apply(const MetadataEdit& edit);
+
+ private:
+  // The log holds at most this much beyond twice the state.
+  static constexpr uint64_t kSlackBytes = uint64_t{256} << 10;
+
+  MetadataLog(Env* env, std::string dir) : env_(env), dir_(std::move(dir)) {}
+
+  Status Recover();
+  Status Write(const std::string& payload);
+  // Writes the whole state as one edit and lets CURRENT point to it.
+  Status WriteState();
+
+  Env* const env_;
+  const std::string dir_;
+  std::unique_ptr<RedoLog> log_;
+  Metadata state_;
+  Status status_;             // the first error
+  uint64_t state_bytes_ = 0;  // of the last whole state
+  uint64_t edit_bytes_ = 0;   // since then
+};
+
+}  // namespace sluice

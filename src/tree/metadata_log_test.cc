@@ -1,0 +1,133 @@
+// The metadata log against states kept in memory, over lives that end in crashes.
+
+#include "tree/metadata_log.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "util/fault_env.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+std::string Encoded(const Metadata& metadata) {
+  std::string bytes;
+  metadata.ToEdit().AppendTo(&bytes);
+  return bytes;
+}
+
+// One that fits.
+MetadataEdit RandomEdit(const Metadata& state, std::mt19937_64& rng) {
+  MetadataEdit edit;
+  const uint64_t number = state.next_number;
+  if (state.subtables.empty() || rng() % 20 == 0) {
+    edit.created.push_back({static_cast<uint32_t>(number), std::to_string(number)});
+    edit.next_number = number + 1;
+    return edit;
+  }
+  const auto& [id, subtable] =
+      *std::next(state.subtables.begin(), static_cast<ptrdiff_t>(rng() % state.subtables.size()));
+  if (rng() % 30 == 0) {
+    edit.dropped.push_back(id);
+    return edit;
+  }
+  if (!subtable.runs.empty() && rng() % 2 == 0) {
+    const auto& [run_id, run] = *subtable.runs.begin();
+    edit.removed.push_back({id, run_id, run.begin()->first});
+    if (rng() % 2 == 0) {
+      edit.added.push_back({id, {2, 0}, *run.begin()->second});
+    }
+    return edit;
+  }
+  Extent extent{.number = number,
+                .address = {1, static_cast<uint32_t>(number)},
+                .bytes = static_cast<uint32_t>(rng() % kExtentBytes),
+                .smallest = std::string(8 + rng() % 300, 'a'),
+                .largest = std::string(8 + rng() % 300, 'b'),
+                .entries = rng() % 1000};
+  edit.added.push_back({id, {0, number}, extent});
+  edit.flushed.push_back({id, number});
+  edit.log_start = number * 10;
+  edit.next_number = number + 1;
+  return edit;
+}
+
+TEST(MetadataLog, KeepsWhatWasApplied) {
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937_64 rng(seed);
+  for (int round = 0; round < 20 && !HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    FileImage files = {{"d/x", ""}};
+    std::string before = Encoded({});  // all that was acknowledged
+    std::string maybe = before;        // and what was under way
+    bool created = false;
+    for (int life = 0; life < 5 && !HasFailure(); ++life) {
+      SCOPED_TRACE("life " + std::to_string(life));
+      FaultEnv env(files);
+      // Some lives end while opening, some after whole states were written anew.
+      env.CrashAt(rng() % (life % 2 == 0 ? 40 : 2500), rng());
+      std::unique_ptr<MetadataLog> log;
+      const Status opened = MetadataLog::Open(&env, "d", !created, &log);
+      ASSERT_TRUE(opened.ok() || env.crashed()) << opened.ToString();
+      if (opened.ok()) {
+        created = true;
+        const std::string found = Encoded(log->state());
+        ASSERT_TRUE(found == before || found == maybe);
+        before = maybe = found;
+        while (true) {
+          const MetadataEdit edit = RandomEdit(log->state(), rng);
+          Metadata next = log->state();
+          ASSERT_TRUE(next.Apply(edit).ok());
+          maybe = Encoded(next);
+          if (!log->Apply(edit).ok()) {
+            break;
+          }
+          before = maybe;
+          ASSERT_EQ(Encoded(log->state()), before);
+        }
+        ASSERT_TRUE(env.crashed());
+      }
+      files = env.Survivors(rng() % 2 == 0 ? CrashKind::kProcess : CrashKind::kPower, rng());
+    }
+  }
+}
+
+TEST(MetadataLog, SaysWhatIsMissingOrDamaged) {
+  FaultEnv env(FileImage{{"d/x", ""}});
+  std::unique_ptr<MetadataLog> log;
+  EXPECT_TRUE(MetadataLog::Open(&env, "d", false, &log).IsNotFound());
+  ASSERT_TRUE(MetadataLog::Open(&env, "d", true, &log).ok());
+  for (int i = 1; i <= 3; ++i) {
+    ASSERT_TRUE(log->Apply({.created = {{static_cast<uint32_t>(i), "t"}}}).ok());
+  }
+  EXPECT_FALSE(log->Apply({.dropped = {9}}).ok());
+  EXPECT_FALSE(log->Apply({.dropped = {1}}).ok()) << "nothing after an error";
+  const FileImage whole = env.Survivors(CrashKind::kPower, 0);
+  const auto open = [&](const FileImage& files) {
+    FaultEnv damaged(files);
+    return MetadataLog::Open(&damaged, "d", false, &log);
+  };
+  EXPECT_TRUE(open(whole).ok());
+  EXPECT_EQ(log->state().subtables.size(), 3u);
+  for (size_t i = 0; i < whole.at("d/CURRENT").size(); ++i) {
+    FileImage files = whole;
+    files["d/CURRENT"][i] ^= 1;
+    const Status status = open(files);
+    EXPECT_TRUE(status.IsCorruption()) << status.ToString();
+    EXPECT_NE(status.message().find("d/CURRENT"), std::string::npos);
+  }
+  FileImage files = whole;
+  files["d/meta/000001.log"][70] ^= 1;  // in the first state
+  EXPECT_TRUE(open(files).IsCorruption());
+  files = whole;
+  files.erase("d/meta/000001.log");
+  files["d/meta/x"] = "";
+  EXPECT_TRUE(open(files).IsCorruption());
+}
+
+}  // namespace
+}  // namespace sluice
