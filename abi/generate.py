@@ -10,7 +10,7 @@ import sys
 from systemrdl import RDLCompiler
 from systemrdl.node import AddrmapNode, RegNode
 
-MAPS = ["control", "capability", "job", "table_descriptor", "table_record", "completion"]
+MAPS = ["control", "capability", "card", "job", "table_descriptor", "table_record", "completion"]
 ENUMS = ["merge_status", "stall"]
 VERSION = 1
 MAGIC = 0x51CE
@@ -28,9 +28,16 @@ def compile_maps(path):
 
 def registers(node: AddrmapNode):
     for child in node.children(unroll=False):
-        assert isinstance(child, RegNode)
-        count = child.array_dimensions[0] if child.is_array else 1
-        yield child, child.raw_address_offset, count
+        if isinstance(child, RegNode):
+            count = child.array_dimensions[0] if child.is_array else 1
+            yield child, child.raw_address_offset, count
+
+
+def windows(node: AddrmapNode):
+    """Arrays of address maps within one: the map, its first offset, stride and count."""
+    for child in node.children(unroll=False):
+        if isinstance(child, AddrmapNode):
+            yield child, child.raw_address_offset, child.array_stride, child.array_dimensions[0]
 
 
 def enums(nodes):
@@ -85,6 +92,11 @@ def cpp(nodes):
     for node in nodes:
         out += ["", f"// {node.get_property('desc')}", f"namespace {node.inst_name} {{", ""]
         out.append(f"inline constexpr size_t kBytes = {size_of(node):#x};")
+        for child, offset, stride, count in windows(node):
+            name = camel(child.inst_name)
+            out.append(f"inline constexpr size_t k{name} = {offset:#x};  // {child.get_property('name')}")
+            out.append(f"inline constexpr size_t k{name}Stride = {stride:#x};")
+            out.append(f"inline constexpr size_t k{name}Count = {count};")
         for reg, offset, count in registers(node):
             name = camel(reg.inst_name)
             out.append(f"inline constexpr size_t k{name} = {offset:#x};  // {reg.get_property('desc')}")
@@ -119,6 +131,11 @@ def sv(nodes):
         prefix = camel(node.inst_name)
         out += ["", f"  // {node.get_property('name')}"]
         out.append(f"  localparam int unsigned {prefix}Bytes = {size_of(node)};")
+        for child, offset, stride, count in windows(node):
+            name = prefix + camel(child.inst_name)
+            out.append(f"  localparam int unsigned {name} = {offset};")
+            out.append(f"  localparam int unsigned {name}Stride = {stride};")
+            out.append(f"  localparam int unsigned {name}Count = {count};")
         for reg, offset, count in registers(node):
             out.append(f"  localparam int unsigned {prefix}{camel(reg.inst_name)} = {offset};")
             for field in reg.fields():
@@ -134,6 +151,9 @@ def markdown(nodes):
     for node in nodes:
         out += [f"## {node.get_property('name')}", "", node.get_property("desc"), ""]
         out += ["| offset | name | bits | field | meaning |", "|---|---|---|---|---|"]
+        for child, offset, stride, count in windows(node):
+            name = f"{child.inst_name}[{count}]"
+            out.append(f"| {offset:#04x} | `{name}` | | | {child.get_property('name')}, every {stride:#x} bytes |")
         for reg, offset, count in registers(node):
             name = reg.inst_name + (f"[{count}]" if count > 1 else "")
             out.append(f"| {offset:#04x} | `{name}` | | | {reg.get_property('desc')} |")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks hw/rtl with Verilator, Verible and slang: each finds what the others miss.
 
-Every module is elaborated alone with its default parameters, the unit with those of each of
-hw/configs.json too, and some with those of EXTRA. Warnings are errors; an exception is stated where it is made, in the source.
+Every module is elaborated alone with its default parameters, the unit or the card with those of
+each of hw/configs.json too, and some with those of EXTRA. Warnings are errors; an exception is stated where it is made, in the source.
 
 usage: lint_rtl.py GENERATED_DIR   (which holds sluice_abi_pkg.sv)
 """
@@ -17,6 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VENV = ROOT / "build/venv"
 TOP = "sluice_unit"
+CARD = "sluice_card"
 # Further elaborations: (module, {parameter: value}).
 EXTRA = [
     ("cu_crc_step", {"Bytes": 64}),
@@ -70,7 +71,9 @@ def main():
     jobs = [(m.stem, {}) for m in modules] + EXTRA
     if any(m.stem == TOP for m in modules):
         configs = json.loads((ROOT / "hw/configs.json").read_text(encoding="utf-8"))
-        jobs += [(TOP, config["parameters"]) for config in configs.values()]
+        for config in configs.values():
+            units = {"Units": config["units"]} if "units" in config else {}
+            jobs.append((CARD if units else TOP, {**config["parameters"], **units}))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = [pool.submit(verilator, packages, modules, *job) for job in jobs]
         results += [pool.submit(tool, packages, modules) for tool in (slang, verible)]

@@ -118,18 +118,20 @@ int Run(const RunOptions& options) {
 
 int List(bool json) {
   Json list = Json::array();
-  std::string text = fmt::format("{:<8} {:>4} {:>4} {:>5} {:>6} {:>8} {:>10}\n", "config", "ways",
-                                 "V", "W_in", "W_out", "max key", "max value");
+  std::string text = fmt::format("{:<8} {:>5} {:>4} {:>4} {:>5} {:>6} {:>8} {:>10}\n", "config",
+                                 "units", "ways", "V", "W_in", "W_out", "max key", "max value");
   for (const std::string_view name : RtlConfigurations()) {
     DeviceInfo info;
     if (Status status = Describe(name, &info); !status.ok()) {
       return Fail(status, json);
     }
-    text += fmt::format("{:<8} {:>4} {:>4} {:>5} {:>6} {:>8} {:>10}{}\n", name, info.ways,
-                        info.value_bytes, info.in_bytes, info.out_bytes, info.max_key_bytes,
-                        info.max_value_bytes, name == kDefaultConfiguration ? "  (default)" : "");
+    text +=
+        fmt::format("{:<8} {:>5} {:>4} {:>4} {:>5} {:>6} {:>8} {:>10}{}\n", name, info.units,
+                    info.ways, info.value_bytes, info.in_bytes, info.out_bytes, info.max_key_bytes,
+                    info.max_value_bytes, name == kDefaultConfiguration ? "  (default)" : "");
     Json entry;
     entry["config"] = name;
+    entry["units"] = info.units;
     entry["ways"] = info.ways;
     entry["value_bytes"] = info.value_bytes;
     entry["in_bytes"] = info.in_bytes;

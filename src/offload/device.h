@@ -3,7 +3,8 @@
 // drift apart.
 //
 // One device has one compaction unit and its memory. Device addresses are in bytes. Calls are made
-// by one thread at a time.
+// by one thread at a time. Where several units share a card, each is a device with a part of the
+// card's memory, and different devices may be used from different threads.
 
 #pragma once
 
@@ -17,7 +18,8 @@ namespace sluice {
 
 // What the unit was built with (abi: capability registers).
 struct DeviceInfo {
-  std::string name;  // of the configuration
+  std::string name;    // of the configuration
+  uint32_t units = 1;  // on the card, this one counted
   uint32_t ways = 0;
   uint32_t value_bytes = 0;  // datapath width per cycle
   uint32_t in_bytes = 0;     // of a beat of the data read port
@@ -48,7 +50,8 @@ class Device {
   // Returns when the job is complete; `*status` is the unit's own word (abi MergeStatus). An
   // IoError means that it did not answer in time: Reset is needed.
   virtual Status Wait(uint8_t* status) = 0;
-  // Brings unit and ports back to the state after power-up; memory keeps its content.
+  // Brings the unit back to the state after power-up, whatever it does; memory keeps its content,
+  // and other units on the card go on.
   virtual Status Reset() = 0;
 };
 

@@ -112,6 +112,7 @@ class Unit(Case):
         self.assertEqual({entry["config"] for entry in listed}, set(configs))
         for entry in listed:
             parameters = configs[entry["config"]]["parameters"]
+            self.assertEqual(entry["units"], configs[entry["config"]].get("units", 1))
             self.assertEqual(entry["ways"], parameters["Ways"])
             self.assertEqual(entry["value_bytes"], parameters["ValueBytes"])
             self.assertIn(f"\n{entry['config']} ", self.ok("unit", "list"))

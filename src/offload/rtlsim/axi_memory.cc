@@ -72,8 +72,7 @@ void AxiReadPort::Drive(uint64_t cycle) {
   }
 }
 
-bool AxiReadPort::Sample(uint64_t cycle) {
-  bool moved = false;
+void AxiReadPort::Sample(uint64_t cycle) {
   if (asked_ && (!*s_.arvalid || *s_.araddr != asked_address_)) {
     Fault(
         fmt::format("arvalid withdrawn or araddr changed before arready at {:#x}", asked_address_));
@@ -83,7 +82,6 @@ bool AxiReadPort::Sample(uint64_t cycle) {
   if (*s_.arvalid && *s_.arready) {
     CheckBurst(*s_.araddr, *s_.arlen, *s_.arsize, *s_.arburst);
     bursts_.push_back({*s_.araddr, *s_.arlen + 1u, cycle + options_.latency});
-    moved = true;
   }
   holding_ = *s_.rvalid && !*s_.rready;
   if (*s_.rvalid && *s_.rready) {
@@ -93,9 +91,7 @@ bool AxiReadPort::Sample(uint64_t cycle) {
     if (--burst.beats_left == 0) {
       bursts_.pop_front();
     }
-    moved = true;
   }
-  return moved;
 }
 
 // ------------------------------------------------------------------------------------ writing
@@ -147,8 +143,7 @@ void AxiWritePort::TakeBeat(uint64_t cycle) {
   }
 }
 
-bool AxiWritePort::Sample(uint64_t cycle) {
-  bool moved = false;
+void AxiWritePort::Sample(uint64_t cycle) {
   if (asked_ && (!*s_.awvalid || *s_.awaddr != asked_address_)) {
     Fault(
         fmt::format("awvalid withdrawn or awaddr changed before awready at {:#x}", asked_address_));
@@ -158,11 +153,9 @@ bool AxiWritePort::Sample(uint64_t cycle) {
   holding_ = *s_.bvalid && !*s_.bready;
   if (*s_.bvalid && *s_.bready) {
     responses_.pop_front();
-    moved = true;
   }
   if (*s_.wvalid && *s_.wready) {
     TakeBeat(cycle);
-    moved = true;
   }
   if (*s_.awvalid && *s_.awready) {
     CheckBurst(*s_.awaddr, *s_.awlen, *s_.awsize, *s_.awburst);
@@ -170,9 +163,7 @@ bool AxiWritePort::Sample(uint64_t cycle) {
       Fault(fmt::format("write burst at {:#x} is not aligned to beats", *s_.awaddr));
     }
     bursts_.push_back({*s_.awaddr, *s_.awlen + 1u, kOkay});
-    moved = true;
   }
-  return moved;
 }
 
 }  // namespace sluice::rtlsim

@@ -97,7 +97,7 @@ class AxiReadPort : public AxiPort {
       : AxiPort(std::move(name), dram, options, beat_bytes), s_(signals) {}
 
   void Drive(uint64_t cycle);
-  bool Sample(uint64_t cycle);  // true if anything moved
+  void Sample(uint64_t cycle);
   void Reset();
   uint64_t beats() const { return beats_; }
 
@@ -141,7 +141,7 @@ class AxiWritePort : public AxiPort {
       : AxiPort(std::move(name), dram, options, beat_bytes), s_(signals) {}
 
   void Drive(uint64_t cycle);
-  bool Sample(uint64_t cycle);
+  void Sample(uint64_t cycle);
   void Reset();
   uint64_t beats() const { return beats_; }
 

@@ -15,11 +15,12 @@ namespace sluice {
 
 struct RtlDeviceOptions {
   rtlsim::MemoryOptions memory;
-  // A job in which no port moves for this long is taken to hang. Long keys that share all their
-  // bytes take over a hundred cycles for every ten bytes read.
+  // A job that moves no beat for this long is taken to hang, once twice as much has passed. Long
+  // keys that share all their bytes take over a hundred cycles for every ten bytes read.
   uint64_t hang_cycles = 5'000'000;
-  // Called every `progress_cycles` of a job: bytes that the data read port has moved for it, and
-  // bytes written to the device since its memory was last freed, which are about what will be read.
+  // Called every `progress_cycles` of a job: bytes that the data read port has moved since it
+  // began, for all units of the card, and bytes written to the device since its memory was last
+  // freed, which are about what it will read.
   std::function<void(uint64_t bytes_read, uint64_t bytes_loaded)> progress;
   uint64_t progress_cycles = 200'000;
 };
@@ -27,7 +28,12 @@ struct RtlDeviceOptions {
 // The names of the configurations built in (hw/configs.json).
 std::vector<std::string_view> RtlConfigurations();
 
-// NotFound, naming the choices, if there is no configuration `name`.
+// A device for each unit of a card: they share its simulation and can be used from a thread each.
+// A unit has an equal part of the card's memory. NotFound, naming the choices, if there is no
+// configuration `name`.
+Status MakeRtlDevices(std::string_view name, const RtlDeviceOptions& options,
+                      std::vector<std::unique_ptr<Device>>* devices);
+// The first of them.
 Status MakeRtlDevice(std::string_view name, const RtlDeviceOptions& options,
                      std::unique_ptr<Device>* device);
 

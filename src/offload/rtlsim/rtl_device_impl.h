@@ -1,256 +1,134 @@
-// RtlDevice over one Verilated model class. Instantiated once per configuration, by the sources
-// generated from rtl_configuration.cc.in.
+// RtlDevice: one unit of an RtlCard. Instantiated once per configuration, by the sources generated
+// from rtl_device.cc.in.
 
 #pragma once
 
 #include <fmt/format.h>
-#include <verilated.h>
 
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "offload/rtlsim/rtl_device.h"
-#include "sluice_abi.h"
+#include "offload/rtlsim/rtl_card.h"
 
 namespace sluice::rtlsim {
 
-template <typename Model>
+template <typename Model, unsigned kUnits = 1>
 class RtlDevice final : public Device {
  public:
+  using Card = RtlCard<Model, kUnits>;
+
+  // The first unit of a card of its own.
   RtlDevice(std::string name, const RtlDeviceOptions& options)
-      : options_(options),
-        dram_(options.memory.bytes),
-        model_(MakeModel(options, &context_)),
-        index_read_("index", &dram_, options_.memory, 8, IndexReadSignals()),
-        index_write_("index", &dram_, options_.memory, 8, IndexWriteSignals()),
-        data_read_("in", &dram_, options_.memory, sizeof(model_->m_axi_in_rdata),
-                   DataReadSignals()),
-        data_write_("out", &dram_, options_.memory, sizeof(model_->m_axi_out_wdata),
-                    DataWriteSignals()) {
-    PowerUp();
+      : RtlDevice(std::move(name), options, std::make_shared<Card>(options), 0) {}
+
+  RtlDevice(std::string name, const RtlDeviceOptions& options, std::shared_ptr<Card> card,
+            unsigned unit)
+      : options_(options), card_(std::move(card)), unit_(unit) {
     info_.name = std::move(name);
-    info_.ways = ReadRegister(abi::capability::kWays);
-    info_.value_bytes = ReadRegister(abi::capability::kValueBytes);
-    info_.in_bytes = ReadRegister(abi::capability::kInBytes);
-    info_.out_bytes = ReadRegister(abi::capability::kOutBytes);
-    info_.max_key_bytes = ReadRegister(abi::capability::kMaxKeyBytes);
-    info_.max_value_bytes = ReadRegister(abi::capability::kMaxValueBytes);
-    info_.max_restarts = ReadRegister(abi::capability::kMaxRestarts);
-    info_.max_blocks = ReadRegister(abi::capability::kMaxBlocks);
-    info_.memory_bytes = dram_.size();
+    info_.units = kUnits;
+    info_.ways = card_->Read(unit, abi::capability::kWays);
+    info_.value_bytes = card_->Read(unit, abi::capability::kValueBytes);
+    info_.in_bytes = card_->Read(unit, abi::capability::kInBytes);
+    info_.out_bytes = card_->Read(unit, abi::capability::kOutBytes);
+    info_.max_key_bytes = card_->Read(unit, abi::capability::kMaxKeyBytes);
+    info_.max_value_bytes = card_->Read(unit, abi::capability::kMaxValueBytes);
+    info_.max_restarts = card_->Read(unit, abi::capability::kMaxRestarts);
+    info_.max_blocks = card_->Read(unit, abi::capability::kMaxBlocks);
+    info_.memory_bytes = card_->dram().size() / kUnits & ~4095ull;
     info_.clock_mhz = 200;
+    base_ = unit * info_.memory_bytes;
+    allocated_ = kFirstOffset;
   }
-  ~RtlDevice() override { model_->final(); }
 
   const DeviceInfo& info() const override { return info_; }
 
   Status Allocate(uint64_t bytes, uint64_t* address) override {
     const uint64_t rounded = (bytes + 4095) & ~4095ull;
-    if (rounded > dram_.size() - allocated_) {
+    if (rounded > info_.memory_bytes - allocated_) {
       return Status::NotSupported(fmt::format("device memory: {} bytes asked, {} of {} left", bytes,
-                                              dram_.size() - allocated_, dram_.size()));
+                                              info_.memory_bytes - allocated_, info_.memory_bytes));
     }
-    *address = allocated_;
+    *address = base_ + allocated_;
     allocated_ += rounded;
     return {};
   }
   void FreeAll() override {
-    allocated_ = kFirstAddress;
+    allocated_ = kFirstOffset;
     loaded_ = 0;
   }
 
   Status Write(uint64_t address, std::string_view bytes) override {
-    if (!dram_.Contains(address, bytes.size())) {
+    if (!Contains(address, bytes.size())) {
       return Status::InvalidArgument(fmt::format("write outside device memory at {:#x}", address));
     }
-    std::memcpy(dram_.data() + address, bytes.data(), bytes.size());
+    std::memcpy(card_->dram().data() + address, bytes.data(), bytes.size());
     loaded_ += bytes.size();
     return {};
   }
   Status Read(uint64_t address, uint64_t bytes, char* out) override {
-    if (!dram_.Contains(address, bytes)) {
+    if (!Contains(address, bytes)) {
       return Status::InvalidArgument(fmt::format("read outside device memory at {:#x}", address));
     }
-    std::memcpy(out, dram_.data() + address, bytes);
+    std::memcpy(out, card_->dram().data() + address, bytes);
     return {};
   }
 
   Status Start(uint64_t descriptor) override {
-    WriteRegister(abi::control::kGie, 1);
-    WriteRegister(abi::control::kIer, 1);
-    WriteRegister(abi::control::kJobAddrLo, static_cast<uint32_t>(descriptor));
-    WriteRegister(abi::control::kJobAddrHi, static_cast<uint32_t>(descriptor >> 32));
-    WriteRegister(abi::control::kCtrl, 1u << abi::control::kCtrlStartShift);
-    return PortFault();
+    card_->Write(unit_, abi::control::kGie, 1);
+    card_->Write(unit_, abi::control::kIer, 1);
+    card_->Write(unit_, abi::control::kJobAddrLo, static_cast<uint32_t>(descriptor));
+    card_->Write(unit_, abi::control::kJobAddrHi, static_cast<uint32_t>(descriptor >> 32));
+    card_->Write(unit_, abi::control::kCtrl, 1u << abi::control::kCtrlStartShift);
+    return card_->PortFault();
   }
 
   Status Wait(uint8_t* status) override {
-    const uint64_t read0 = data_read_.beats();
-    uint64_t last_move = cycle_;
-    while (!model_->irq) {
-      if (Cycle()) {
-        last_move = cycle_;
-      }
-      if (cycle_ - last_move > options_.hang_cycles) {
-        return Status::IoError(fmt::format("device {}: no answer, and nothing moved for {} cycles",
-                                           info_.name, options_.hang_cycles));
-      }
-      if (options_.progress && cycle_ % options_.progress_cycles == 0) {
-        options_.progress((data_read_.beats() - read0) * info_.in_bytes, loaded_);
-      }
+    std::function<void(uint64_t)> progress;
+    if (options_.progress) {
+      progress = [this](uint64_t beats) { options_.progress(beats * info_.in_bytes, loaded_); };
     }
-    WriteRegister(abi::control::kIsr, 1);
-    WriteRegister(abi::control::kCtrl, 1u << abi::control::kCtrlContinueShift);
-    *status = static_cast<uint8_t>(ReadRegister(abi::control::kStatus));
-    return PortFault();
+    if (Status waited = card_->Wait(unit_, progress); !waited.ok()) {
+      return waited.WithContext(fmt::format("device {}", info_.name));
+    }
+    card_->Write(unit_, abi::control::kIsr, 1);
+    card_->Write(unit_, abi::control::kCtrl, 1u << abi::control::kCtrlContinueShift);
+    *status = static_cast<uint8_t>(card_->Read(unit_, abi::control::kStatus));
+    return card_->PortFault();
   }
 
-  Status Reset() override {
-    PowerUp();
-    return {};
-  }
+  Status Reset() override { return card_->Reset(unit_); }
 
  private:
   // Address 0 stays unused, so that a null address is never a valid one.
-  static constexpr uint64_t kFirstAddress = 4096;
+  static constexpr uint64_t kFirstOffset = 4096;
 
-  // Models with assertions start with random bits wherever nothing is reset.
-  static std::unique_ptr<Model> MakeModel(const RtlDeviceOptions& options,
-                                          VerilatedContext* context) {
-    context->randReset(2);
-    context->randSeed(static_cast<int>(options.memory.seed % 0x7fff'ffff) + 1);
-    return std::make_unique<Model>(context);
-  }
-
-  AxiReadSignals IndexReadSignals() {
-    Model& m = *model_;
-    return {&m.m_axi_index_araddr,  &m.m_axi_index_arlen,   &m.m_axi_index_arsize,
-            &m.m_axi_index_arburst, &m.m_axi_index_arvalid, &m.m_axi_index_arready,
-            &m.m_axi_index_rdata,   &m.m_axi_index_rresp,   &m.m_axi_index_rlast,
-            &m.m_axi_index_rvalid,  &m.m_axi_index_rready};
-  }
-  AxiWriteSignals IndexWriteSignals() {
-    Model& m = *model_;
-    return {&m.m_axi_index_awaddr,  &m.m_axi_index_awlen,   &m.m_axi_index_awsize,
-            &m.m_axi_index_awburst, &m.m_axi_index_awvalid, &m.m_axi_index_awready,
-            &m.m_axi_index_wdata,   &m.m_axi_index_wstrb,   &m.m_axi_index_wlast,
-            &m.m_axi_index_wvalid,  &m.m_axi_index_wready,  &m.m_axi_index_bresp,
-            &m.m_axi_index_bvalid,  &m.m_axi_index_bready};
-  }
-  AxiReadSignals DataReadSignals() {
-    Model& m = *model_;
-    return {&m.m_axi_in_araddr,  &m.m_axi_in_arlen,   &m.m_axi_in_arsize, &m.m_axi_in_arburst,
-            &m.m_axi_in_arvalid, &m.m_axi_in_arready, &m.m_axi_in_rdata,  &m.m_axi_in_rresp,
-            &m.m_axi_in_rlast,   &m.m_axi_in_rvalid,  &m.m_axi_in_rready};
-  }
-  AxiWriteSignals DataWriteSignals() {
-    Model& m = *model_;
-    return {&m.m_axi_out_awaddr,  &m.m_axi_out_awlen,   &m.m_axi_out_awsize, &m.m_axi_out_awburst,
-            &m.m_axi_out_awvalid, &m.m_axi_out_awready, &m.m_axi_out_wdata,  &m.m_axi_out_wstrb,
-            &m.m_axi_out_wlast,   &m.m_axi_out_wvalid,  &m.m_axi_out_wready, &m.m_axi_out_bresp,
-            &m.m_axi_out_bvalid,  &m.m_axi_out_bready};
-  }
-
-  // One clock cycle; true if any port moved.
-  bool Cycle() {
-    index_read_.Drive(cycle_);
-    index_write_.Drive(cycle_);
-    data_read_.Drive(cycle_);
-    data_write_.Drive(cycle_);
-    model_->ap_clk = 0;
-    model_->eval();
-    bool moved = index_read_.Sample(cycle_);
-    moved |= index_write_.Sample(cycle_);
-    moved |= data_read_.Sample(cycle_);
-    moved |= data_write_.Sample(cycle_);
-    model_->ap_clk = 1;
-    model_->eval();
-    context_.timeInc(1);
-    ++cycle_;
-    return moved;
-  }
-
-  void PowerUp() {
-    Model& m = *model_;
-    m.ap_rst_n = 0;
-    m.s_axi_control_awvalid = 0;
-    m.s_axi_control_wvalid = 0;
-    m.s_axi_control_arvalid = 0;
-    m.s_axi_control_bready = 1;
-    m.s_axi_control_rready = 1;
-    index_read_.Reset();
-    index_write_.Reset();
-    data_read_.Reset();
-    data_write_.Reset();
-    // The ports do not listen yet: until the first clock edge their signals mean nothing.
-    for (int i = 0; i < 8; ++i) {
-      m.ap_clk = 0;
-      m.eval();
-      m.ap_clk = 1;
-      m.eval();
-    }
-    m.ap_rst_n = 1;
-    Cycle();
-  }
-
-  void WriteRegister(size_t offset, uint32_t value) {
-    Model& m = *model_;
-    m.s_axi_control_awaddr = static_cast<uint16_t>(offset);
-    m.s_axi_control_awvalid = 1;
-    m.s_axi_control_wdata = value;
-    m.s_axi_control_wstrb = 0xf;
-    m.s_axi_control_wvalid = 1;
-    // Address and data are taken in the same cycle.
-    model_->ap_clk = 0;
-    model_->eval();
-    while (!m.s_axi_control_awready) {
-      Cycle();
-      model_->ap_clk = 0;
-      model_->eval();
-    }
-    Cycle();
-    m.s_axi_control_awvalid = 0;
-    m.s_axi_control_wvalid = 0;
-    Cycle();
-  }
-
-  uint32_t ReadRegister(size_t offset) {
-    Model& m = *model_;
-    m.s_axi_control_araddr = static_cast<uint16_t>(offset);
-    m.s_axi_control_arvalid = 1;
-    Cycle();
-    m.s_axi_control_arvalid = 0;
-    while (!m.s_axi_control_rvalid) {
-      Cycle();
-    }
-    const uint32_t value = m.s_axi_control_rdata;
-    Cycle();
-    return value;
-  }
-
-  Status PortFault() const {
-    for (const AxiPort* port : std::initializer_list<const AxiPort*>{&index_read_, &index_write_,
-                                                                     &data_read_, &data_write_}) {
-      if (!port->fault().empty()) {
-        return Status::IoError(port->fault());
-      }
-    }
-    return {};
+  bool Contains(uint64_t address, uint64_t bytes) const {
+    return address >= base_ && address - base_ <= info_.memory_bytes &&
+           bytes <= info_.memory_bytes - (address - base_);
   }
 
   RtlDeviceOptions options_;
+  std::shared_ptr<Card> card_;
+  unsigned unit_;
   DeviceInfo info_;
-  Dram dram_;
-  uint64_t allocated_ = kFirstAddress;
+  uint64_t base_ = 0;       // of this unit's part of the card's memory
+  uint64_t allocated_ = 0;  // from there
   uint64_t loaded_ = 0;
-  uint64_t cycle_ = 0;
-  VerilatedContext context_;
-  std::unique_ptr<Model> model_;
-  AxiReadPort index_read_;
-  AxiWritePort index_write_;
-  AxiReadPort data_read_;
-  AxiWritePort data_write_;
 };
+
+// All units of one card.
+template <typename Model, unsigned kUnits>
+std::vector<std::unique_ptr<Device>> MakeUnits(const std::string& name,
+                                               const RtlDeviceOptions& options) {
+  auto card = std::make_shared<RtlCard<Model, kUnits>>(options);
+  std::vector<std::unique_ptr<Device>> units;
+  for (unsigned unit = 0; unit < kUnits; ++unit) {
+    units.push_back(std::make_unique<RtlDevice<Model, kUnits>>(name, options, card, unit));
+  }
+  return units;
+}
 
 }  // namespace sluice::rtlsim

@@ -1,0 +1,183 @@
+// The card's side of AXI4-Lite: hands each access to the unit in whose window it falls, keeps the
+// registers that concern all of them, and resets units one by one (abi/sluice.rdl, "card").
+//
+// | a unit's state | what happens                                               | leaves when       |
+// |----------------|------------------------------------------------------------|-------------------|
+// | Run            |                                                            | RESET is written  |
+// | Drain          | its ports are isolated, no access to its registers starts  | nothing is due    |
+// | Hold           | it is in reset                                             | after 8 cycles    |
+//
+// One read and one write are under way at a time. An access to a unit that is being reset waits;
+// one to a window without a unit reads as 0 and ignores writes.
+
+module cu_card_control #(
+  parameter int unsigned Units = 2
+) (
+  input  logic        clk_i,
+  input  logic        rst_ni,
+
+  input  logic [15:0] s_axi_awaddr_i,
+  input  logic        s_axi_awvalid_i,
+  output logic        s_axi_awready_o,
+  input  logic [31:0] s_axi_wdata_i,
+  input  logic [3:0]  s_axi_wstrb_i,
+  input  logic        s_axi_wvalid_i,
+  output logic        s_axi_wready_o,
+  output logic [1:0]  s_axi_bresp_o,
+  output logic        s_axi_bvalid_o,
+  input  logic        s_axi_bready_i,
+  input  logic [15:0] s_axi_araddr_i,
+  input  logic        s_axi_arvalid_i,
+  output logic        s_axi_arready_o,
+  output logic [31:0] s_axi_rdata_o,
+  output logic [1:0]  s_axi_rresp_o,
+  output logic        s_axi_rvalid_o,
+  input  logic        s_axi_rready_i,
+
+  // To the units: addresses and data as above, handshakes for each. A unit takes address and data
+  // of a write together.
+  output logic [Units-1:0]       write_valid_o,
+  input  logic [Units-1:0]       write_ready_i,
+  input  logic [Units-1:0][1:0]  bresp_i,
+  input  logic [Units-1:0]       bvalid_i,
+  output logic [Units-1:0]       bready_o,
+  output logic [Units-1:0]       arvalid_o,
+  input  logic [Units-1:0]       arready_i,
+  input  logic [Units-1:0][31:0] rdata_i,
+  input  logic [Units-1:0][1:0]  rresp_i,
+  input  logic [Units-1:0]       rvalid_i,
+  output logic [Units-1:0]       rready_o,
+
+  output logic [Units-1:0]       unit_rst_no,
+  output logic [Units-1:0]       isolate_o,
+  input  logic [Units-1:0]       idle_i,      // nothing of the unit is on the bus
+  input  logic [Units-1:0][2:0]  beats_i      // that it moves in this cycle
+);
+  import sluice_abi_pkg::*;
+
+  localparam int unsigned WindowBits = $clog2(CardUnitStride);
+  localparam int unsigned HoldCycles = 8;
+  localparam int unsigned HoldBits = $clog2(HoldCycles + 1);
+
+  if (Units < 1 || Units > CardUnitCount) begin : g_check_units
+    $fatal(1, "cu_card_control: Units must be 1 to 8");
+  end
+
+  // The unit of a window, one-hot; 0 if there is none.
+  function automatic logic [Units-1:0] unit_of(logic [15:WindowBits] window);
+    for (int u = 0; u < int'(Units); u++) unit_of[u] = window == (16-WindowBits)'(u);
+  endfunction
+
+  typedef enum logic [1:0] {Run, Drain, Hold} state_e;
+  state_e [Units-1:0] state_q;
+  logic [Units-1:0] running, reset_set, accessed;
+  for (genvar u = 0; u < Units; u++) begin : g_running
+    assign running[u] = state_q[u] == Run;
+  end
+
+  // ------------------------------------------------------------------ writes
+  logic write_busy_q;                // taken, not yet answered
+  logic [Units-1:0] write_unit_q;    // by whom; 0: here
+  wire [Units-1:0] write_unit = unit_of(s_axi_awaddr_i[15:WindowBits]);
+  wire write_ask = s_axi_awvalid_i & s_axi_wvalid_i & ~write_busy_q;
+  wire write_here = write_ask & (write_unit == '0);
+  wire write_taken = write_here | |(write_valid_o & write_ready_i);
+
+  assign write_valid_o   = write_ask ? write_unit & running : '0;
+  assign s_axi_awready_o = write_taken;
+  assign s_axi_wready_o  = write_taken;
+  assign s_axi_bvalid_o  = write_busy_q & ((write_unit_q == '0) | |(write_unit_q & bvalid_i));
+  assign bready_o        = (write_busy_q & s_axi_bready_i) ? write_unit_q : '0;
+  always_comb begin
+    s_axi_bresp_o = 2'b00;
+    for (int u = 0; u < int'(Units); u++) if (write_unit_q[u]) s_axi_bresp_o |= bresp_i[u];
+  end
+
+  wire write_reset = write_here & ({s_axi_awaddr_i[15:2], 2'b00} == 16'(CardReset)) &
+                     s_axi_wstrb_i[0];
+  assign reset_set = write_reset ? s_axi_wdata_i[Units-1:0] : '0;
+
+  // ------------------------------------------------------------------ reads
+  logic read_busy_q;
+  logic [Units-1:0] read_unit_q;
+  logic [31:0] rdata_q, rdata_d;
+  logic [Units-1:0][31:0] beats_q;
+  wire [Units-1:0] read_unit = unit_of(s_axi_araddr_i[15:WindowBits]);
+  wire read_ask = s_axi_arvalid_i & ~read_busy_q;
+  wire read_taken = read_ask & ((read_unit == '0) | |(arvalid_o & arready_i));
+
+  assign arvalid_o       = read_ask ? read_unit & running : '0;
+  assign s_axi_arready_o = read_taken;
+  assign s_axi_rvalid_o  = read_busy_q & ((read_unit_q == '0) | |(read_unit_q & rvalid_i));
+  assign rready_o        = (read_busy_q & s_axi_rready_i) ? read_unit_q : '0;
+  always_comb begin
+    s_axi_rdata_o = (read_unit_q == '0) ? rdata_q : '0;
+    s_axi_rresp_o = 2'b00;
+    for (int u = 0; u < int'(Units); u++) begin
+      if (read_unit_q[u]) begin
+        s_axi_rdata_o |= rdata_i[u];
+        s_axi_rresp_o |= rresp_i[u];
+      end
+    end
+    rdata_d = '0;
+    if (s_axi_araddr_i[15:2] == 14'(CardUnits / 4)) rdata_d = Units;
+    if (s_axi_araddr_i[15:2] == 14'(CardReset / 4)) rdata_d = 32'(isolate_o);
+    for (int u = 0; u < int'(Units); u++) begin
+      if (s_axi_araddr_i[15:2] == 14'(CardBeats / 4 + u)) rdata_d = beats_q[u];
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (write_taken) write_unit_q <= write_unit;
+    if (read_taken) begin
+      read_unit_q <= read_unit;
+      rdata_q     <= rdata_d;
+    end
+    if (!rst_ni) begin
+      write_busy_q <= 1'b0;
+      read_busy_q  <= 1'b0;
+    end else begin
+      if (write_taken) write_busy_q <= 1'b1;
+      else if (s_axi_bvalid_o && s_axi_bready_i) write_busy_q <= 1'b0;
+      if (read_taken) read_busy_q <= 1'b1;
+      else if (s_axi_rvalid_o && s_axi_rready_i) read_busy_q <= 1'b0;
+    end
+  end
+
+  // ------------------------------------------------------------------ resets
+  assign accessed  = (write_busy_q ? write_unit_q : '0) | (read_busy_q ? read_unit_q : '0);
+  assign isolate_o = ~running;
+
+  for (genvar u = 0; u < Units; u++) begin : g_unit
+    logic [HoldBits-1:0] held_q;
+    logic rst_nq;
+    assign unit_rst_no[u] = rst_nq & rst_ni;
+    always_ff @(posedge clk_i) begin
+      rst_nq <= state_q[u] != Hold;
+      held_q <= (state_q[u] == Hold) ? held_q + 1'b1 : '0;
+      if (!rst_ni) begin
+        state_q[u] <= Run;
+        beats_q[u] <= '0;
+      end else begin
+        beats_q[u] <= beats_q[u] + 32'(beats_i[u]);
+        unique case (state_q[u])
+          Run: if (reset_set[u]) state_q[u] <= Drain;
+          Drain: if (idle_i[u] && !accessed[u]) state_q[u] <= Hold;
+          Hold: if (held_q == HoldBits'(HoldCycles)) state_q[u] <= Run;
+          default: state_q[u] <= Run;
+        endcase
+      end
+    end
+  end
+
+  logic unused;
+  assign unused = ^{s_axi_awaddr_i[1:0], s_axi_araddr_i[1:0], s_axi_wstrb_i[3:1],
+                    s_axi_wdata_i[31:Units]};
+
+`ifndef SYNTHESIS
+  a_bstable : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      s_axi_bvalid_o && !s_axi_bready_i |=> s_axi_bvalid_o);
+  a_rstable : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      s_axi_rvalid_o && !s_axi_rready_i |=> s_axi_rvalid_o && $stable(s_axi_rdata_o));
+`endif
+endmodule
