@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
 
 namespace sluice {
 
@@ -36,31 +39,31 @@ Status Metadata::Apply(const MetadataEdit& edit) {
     }
     subtable->second.flushed = std::max(subtable->second.flushed, sequence);
   }
-  for (const auto& [id, run_id, extent] : edit.removed) {
-    const auto subtable = subtables.find(id);
-    if (subtable == subtables.end()) {
-      return Unknown(id);
-    }
-    const auto run = subtable->second.runs.find(run_id);
-    if (run == subtable->second.runs.end() || run->second.erase(extent) == 0) {
-      return Status::Corruption(fmt::format(
-          "metadata edit removes extent {} from level {}, run {} of sub-table {}, where "
-          "it is not",
-          extent, run_id.level, run_id.run, id));
-    }
-    if (run->second.empty()) {
-      subtable->second.runs.erase(run);
-    }
+  struct Change {
+    std::vector<ExtentPtr> removed;
+    std::vector<ExtentPtr> added;
+  };
+  std::map<std::pair<uint32_t, RunId>, Change> changes;
+  for (const auto& [id, run, number, smallest] : edit.removed) {
+    changes[{id, run}].removed.push_back(
+        std::make_shared<const Extent>(Extent{.number = number, .smallest = smallest}));
   }
-  for (const auto& [id, run_id, extent] : edit.added) {
+  for (const auto& [id, run, extent] : edit.added) {
+    changes[{id, run}].added.push_back(std::make_shared<const Extent>(extent));
+  }
+  for (const auto& [where, change] : changes) {
+    const auto& [id, run_id] = where;
     const auto subtable = subtables.find(id);
     if (subtable == subtables.end()) {
       return Unknown(id);
     }
-    if (!subtable->second.runs[run_id]
-             .emplace(extent.number, std::make_shared<const Extent>(extent))
-             .second) {
-      return Status::Corruption(fmt::format("metadata edit adds extent {} again", extent.number));
+    RunIndex& run = subtable->second.runs[run_id];
+    SLUICE_RETURN_IF_ERROR(
+        run.Edit(change.removed, change.added, &run)
+            .WithContext(fmt::format("metadata edit of sub-table {}, level {}, run {}", id,
+                                     run_id.level, run_id.run)));
+    if (run.empty()) {
+      subtable->second.runs.erase(run_id);
     }
   }
   log_start = edit.log_start.value_or(log_start);
@@ -75,8 +78,9 @@ MetadataEdit Metadata::ToEdit() const {
     edit.created.push_back({id, subtable.name});
     edit.flushed.push_back({id, subtable.flushed});
     for (const auto& [run_id, run] : subtable.runs) {
-      for (const auto& [number, extent] : run) {
-        edit.added.push_back({id, run_id, *extent});
+      RunIndex::Iterator at(run);
+      for (at.SeekToFirst(); at.Valid(); at.Next()) {
+        edit.added.push_back({id, run_id, *at.extent()});
       }
     }
   }

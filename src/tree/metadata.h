@@ -4,21 +4,19 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 
 #include "tree/metadata_edit.h"
+#include "tree/run_index.h"
 #include "util/status.h"
 
 namespace sluice {
 
 struct Metadata {
-  // By number.
-  using Run = std::map<uint64_t, std::shared_ptr<const Extent>>;
   struct Subtable {
     std::string name;
     SequenceNumber flushed = 0;
-    std::map<RunId, Run> runs;  // none is empty
+    std::map<RunId, RunIndex> runs;  // none is empty
   };
 
   std::map<uint32_t, Subtable> subtables;  // by id

@@ -73,7 +73,8 @@ bool GetField(uint32_t tag, std::string_view* in, MetadataEdit* edit) {
     }
     case kRemoved: {
       MetadataEdit::Removed& removed = edit->removed.emplace_back();
-      return Get(in, &removed.subtable, &removed.run.level, &removed.run.run, &removed.extent);
+      return Get(in, &removed.subtable, &removed.run.level, &removed.run.run, &removed.extent) &&
+             GetKey(in, &removed.smallest);
     }
     case kAdded:
       return GetAdded(in, &edit->added.emplace_back());
@@ -107,6 +108,7 @@ void MetadataEdit::AppendTo(std::string* out) const {
   }
   for (const Removed& r : removed) {
     Put(out, kRemoved, r.subtable, r.run.level, r.run.run, r.extent);
+    PutLengthPrefixed(out, r.smallest);
   }
   for (const Added& a : added) {
     Put(out, kAdded, a.subtable, a.run.level, a.run.run, a.extent.number, a.extent.address.file,

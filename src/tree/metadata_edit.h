@@ -39,7 +39,8 @@ struct MetadataEdit {
   struct Removed {
     uint32_t subtable = 0;
     RunId run{};
-    uint64_t extent = 0;
+    uint64_t extent = 0;     // its number
+    std::string smallest{};  // and where to look for it
     friend bool operator==(const Removed&, const Removed&) = default;
   };
   struct Added {

@@ -12,7 +12,7 @@ MetadataEdit Example() {
   edit.dropped = {7, 8};
   edit.created = {{3, "orders"}, {4, ""}};
   edit.flushed = {{3, kMaxSequence}};
-  edit.removed = {{3, {0, 1ull << 40}, 99}};
+  edit.removed = {{3, {0, 1ull << 40}, 99, "aaaaaaaa"}};
   edit.added = {{3,
                  {2, 0},
                  {.number = 100,
@@ -56,21 +56,23 @@ TEST(MetadataEdit, RefusesWhatIsCutOffOrUnknown) {
 }
 
 TEST(Metadata, RefusesEditsThatDoNotFit) {
-  const auto apply = [](MetadataEdit edit) {
+  const Extent extent{.number = 5, .smallest = "keytrailer", .largest = "keytrailer"};
+  const auto apply = [&](const MetadataEdit& edit) {
     Metadata metadata;
     EXPECT_TRUE(metadata.Apply({.created = {{3, "t"}}}).ok());
-    EXPECT_TRUE(metadata.Apply({.added = {{3, {1, 0}, {.number = 5}}}}).ok());
+    EXPECT_TRUE(metadata.Apply({.added = {{3, {1, 0}, extent}}}).ok());
     return metadata.Apply(edit);
   };
-  EXPECT_TRUE(apply({.removed = {{3, {1, 0}, 5}}, .added = {{3, {2, 0}, {.number = 5}}}}).ok());
+  EXPECT_TRUE(
+      apply({.removed = {{3, {1, 0}, 5, extent.smallest}}, .added = {{3, {2, 0}, extent}}}).ok());
   EXPECT_TRUE(apply({.dropped = {3}, .created = {{3, "again"}}}).ok());
   EXPECT_FALSE(apply({.dropped = {4}}).ok());
   EXPECT_FALSE(apply({.created = {{3, "again"}}}).ok());
   EXPECT_FALSE(apply({.flushed = {{4, 1}}}).ok());
-  EXPECT_FALSE(apply({.removed = {{3, {1, 0}, 6}}}).ok());
-  EXPECT_FALSE(apply({.removed = {{3, {2, 0}, 5}}}).ok());
-  EXPECT_FALSE(apply({.added = {{3, {1, 0}, {.number = 5}}}}).ok());
-  EXPECT_FALSE(apply({.added = {{4, {1, 0}, {.number = 6}}}}).ok());
+  EXPECT_FALSE(apply({.removed = {{3, {1, 0}, 6, extent.smallest}}}).ok());
+  EXPECT_FALSE(apply({.removed = {{3, {2, 0}, 5, extent.smallest}}}).ok());
+  EXPECT_FALSE(apply({.added = {{3, {1, 0}, extent}}}).ok());
+  EXPECT_FALSE(apply({.added = {{4, {1, 0}, extent}}}).ok());
 }
 
 }  // namespace

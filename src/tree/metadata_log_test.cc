@@ -2,6 +2,7 @@
 
 #include "tree/metadata_log.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -36,19 +37,23 @@ MetadataEdit RandomEdit(const Metadata& state, std::mt19937_64& rng) {
   }
   if (!subtable.runs.empty() && rng() % 2 == 0) {
     const auto& [run_id, run] = *subtable.runs.begin();
-    edit.removed.push_back({id, run_id, run.begin()->first});
-    if (rng() % 2 == 0) {
-      edit.added.push_back({id, {2, 0}, *run.begin()->second});
+    RunIndex::Iterator at(run);
+    at.SeekToFirst();
+    edit.removed.push_back({id, run_id, at.extent()->number, at.extent()->smallest});
+    if (run_id.level == 0 && rng() % 2 == 0) {
+      edit.added.push_back({id, {1, 0}, *at.extent()});
     }
     return edit;
   }
+  // Keys that ascend with the numbers: runs of several extents that do not overlap.
+  const std::string key = fmt::format("{:08}", number);
   Extent extent{.number = number,
                 .address = {1, static_cast<uint32_t>(number)},
                 .bytes = static_cast<uint32_t>(rng() % kExtentBytes),
-                .smallest = std::string(8 + rng() % 300, 'a'),
-                .largest = std::string(8 + rng() % 300, 'b'),
+                .smallest = key + std::string(8 + rng() % 300, 'a'),
+                .largest = key + std::string(8 + rng() % 300, 'b'),
                 .entries = rng() % 1000};
-  edit.added.push_back({id, {0, number}, extent});
+  edit.added.push_back({id, {0, rng() % 2}, extent});
   edit.flushed.push_back({id, number});
   edit.log_start = number * 10;
   edit.next_number = number + 1;

@@ -1,0 +1,134 @@
+#include "tree/run_index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+namespace sluice {
+
+namespace {
+
+bool Before(const ExtentPtr& a, const ExtentPtr& b) {
+  return CompareInternalKeys(a->smallest, b->smallest) < 0;
+}
+
+}  // namespace
+
+size_t RunIndex::LeafOf(const Leaves& leaves, std::string_view smallest) {
+  const auto behind = std::partition_point(leaves.begin(), leaves.end(), [&](const auto& leaf) {
+    return CompareInternalKeys(leaf->extents.front()->smallest, smallest) <= 0;
+  });
+  return behind == leaves.begin() ? 0 : behind - leaves.begin() - 1;
+}
+
+Status RunIndex::Edit(const std::vector<ExtentPtr>& removed, const std::vector<ExtentPtr>& added,
+                      RunIndex* result) const {
+  std::map<size_t, std::vector<ExtentPtr>> touched;  // leaves, with what they shall hold
+  const auto touch = [&](const ExtentPtr& extent) -> std::vector<ExtentPtr>& {
+    const size_t leaf = LeafOf(*leaves_, extent->smallest);
+    const auto [at, fresh] = touched.try_emplace(leaf);
+    if (fresh && leaf < leaves_->size()) {
+      at->second = (*leaves_)[leaf]->extents;
+    }
+    return at->second;
+  };
+  RunIndex edited = *this;
+  for (const ExtentPtr& extent : removed) {
+    std::vector<ExtentPtr>& extents = touch(extent);
+    const auto at = std::lower_bound(extents.begin(), extents.end(), extent, Before);
+    if (at == extents.end() || (*at)->number != extent->number) {
+      return Status::Corruption(
+          fmt::format("extent {} is not where it is removed", extent->number));
+    }
+    --edited.extents_;
+    edited.bytes_ -= (*at)->bytes;
+    extents.erase(at);
+  }
+  for (const ExtentPtr& extent : added) {
+    std::vector<ExtentPtr>& extents = touch(extent);
+    extents.insert(std::upper_bound(extents.begin(), extents.end(), extent, Before), extent);
+    ++edited.extents_;
+    edited.bytes_ += extent->bytes;
+  }
+
+  auto leaves = std::make_shared<Leaves>();
+  leaves->reserve(leaves_->size() + touched.size());
+  const Extent* last = nullptr;  // for the check of what is new against what comes before it
+  for (size_t i = 0; i < std::max<size_t>(leaves_->size(), 1); ++i) {
+    const auto at = touched.find(i);
+    if (at == touched.end()) {
+      if (i < leaves_->size()) {
+        const std::shared_ptr<const Leaf>& leaf = (*leaves_)[i];
+        if (last != nullptr &&
+            CompareInternalKeys(last->largest, leaf->extents.front()->smallest) >= 0) {
+          return Status::Corruption(fmt::format("extents {} and {} overlap", last->number,
+                                                leaf->extents.front()->number));
+        }
+        leaves->push_back(leaf);
+        last = leaf->extents.back().get();
+      }
+      continue;
+    }
+    std::vector<ExtentPtr>& extents = at->second;
+    for (const ExtentPtr& extent : extents) {
+      if (last != nullptr && CompareInternalKeys(last->largest, extent->smallest) >= 0) {
+        return Status::Corruption(
+            fmt::format("extents {} and {} overlap", last->number, extent->number));
+      }
+      last = extent.get();
+    }
+    // Halves, quarters and so on rather than full ones and a rest: the next edit may come here too.
+    const size_t pieces = (extents.size() + kLeafExtents - 1) / kLeafExtents;
+    for (size_t piece = 0; piece < pieces; ++piece) {
+      auto leaf = std::make_shared<Leaf>();
+      leaf->extents.assign(
+          std::make_move_iterator(extents.begin() + extents.size() * piece / pieces),
+          std::make_move_iterator(extents.begin() + extents.size() * (piece + 1) / pieces));
+      leaves->push_back(std::move(leaf));
+    }
+    last = leaves->empty() ? nullptr : leaves->back()->extents.back().get();
+  }
+  edited.leaves_ = std::move(leaves);
+  *result = std::move(edited);
+  return {};
+}
+
+void RunIndex::Iterator::SeekToFirst() { leaf_ = at_ = 0; }
+
+void RunIndex::Iterator::SeekToLast() {
+  leaf_ = leaves_->size() - 1;  // no valid one if there are none
+  at_ = Valid() ? (*leaves_)[leaf_]->extents.size() - 1 : 0;
+}
+
+void RunIndex::Iterator::Seek(std::string_view internal_key) {
+  const auto ends_before = [&](const ExtentPtr& extent) {
+    return CompareInternalKeys(extent->largest, internal_key) < 0;
+  };
+  leaf_ =
+      std::partition_point(leaves_->begin(), leaves_->end(),
+                           [&](const auto& leaf) { return ends_before(leaf->extents.back()); }) -
+      leaves_->begin();
+  if (Valid()) {
+    const std::vector<ExtentPtr>& extents = (*leaves_)[leaf_]->extents;
+    at_ = std::partition_point(extents.begin(), extents.end(), ends_before) - extents.begin();
+  }
+}
+
+void RunIndex::Iterator::Next() {
+  if (++at_ == (*leaves_)[leaf_]->extents.size()) {
+    ++leaf_;
+    at_ = 0;
+  }
+}
+
+void RunIndex::Iterator::Prev() {
+  if (at_ > 0) {
+    --at_;
+  } else if (--leaf_; Valid()) {  // before the first leaf there is none that is valid
+    at_ = (*leaves_)[leaf_]->extents.size() - 1;
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,72 @@
+// The extents of one run in key order, as an immutable value: an edit makes a new index that shares
+// all leaves it does not touch (X-Engine 3.1.3), so readers of the old one need no lock.
+//
+// Copying an index costs a reference. Thread-safe, as immutable values are.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "tree/extent.h"
+#include "util/status.h"
+
+namespace sluice {
+
+using ExtentPtr = std::shared_ptr<const Extent>;
+
+class RunIndex {
+  struct Leaf {
+    std::vector<ExtentPtr> extents;
+  };
+  using Leaves = std::vector<std::shared_ptr<const Leaf>>;
+
+ public:
+  RunIndex() : leaves_(std::make_shared<const Leaves>()) {}
+
+  size_t extents() const { return extents_; }
+  uint64_t bytes() const { return bytes_; }  // of their tables
+  bool empty() const { return extents_ == 0; }
+
+  // The index without `removed`, of which number and smallest key are looked at, and with `added`.
+  // Corruption if one of `removed` is not here, or if
+  // extents of the result overlap. Costs O(extents touched * leaf + leaves).
+  Status Edit(const std::vector<ExtentPtr>& removed, const std::vector<ExtentPtr>& added,
+              RunIndex* result) const;
+
+  // Walks the extents in order; keeps its index alive.
+  class Iterator {
+   public:
+    explicit Iterator(const RunIndex& index) : leaves_(index.leaves_) {}
+
+    bool Valid() const { return leaf_ < leaves_->size(); }
+    void SeekToFirst();
+    void SeekToLast();
+    // The first extent whose largest key is at or after `internal_key`.
+    void Seek(std::string_view internal_key);
+    // The rest REQUIRES Valid().
+    void Next();
+    void Prev();
+    const ExtentPtr& extent() const { return (*leaves_)[leaf_]->extents[at_]; }
+
+   private:
+    std::shared_ptr<const Leaves> leaves_;
+    size_t leaf_ = ~size_t{0};
+    size_t at_ = 0;
+  };
+
+ private:
+  static constexpr size_t kLeafExtents = 128;
+
+  // Of the leaf that has, or would have, an extent with this smallest key.
+  static size_t LeafOf(const Leaves& leaves, std::string_view smallest);
+
+  std::shared_ptr<const Leaves> leaves_;  // none is empty
+  size_t extents_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace sluice

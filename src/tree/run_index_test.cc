@@ -1,0 +1,128 @@
+// Run indexes against a map, and each against what it was before the edits after it.
+
+#include "tree/run_index.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "util/coding.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+std::string Key(uint64_t number) {
+  std::string key(8, '\0');
+  for (int i = 0; i < 8; ++i) {
+    key[7 - i] = static_cast<char>(number >> 8 * i);
+  }
+  PutFixed64(&key, MakeTrailer(1, RecordType::kValue));
+  return key;
+}
+
+ExtentPtr MakeExtent(uint64_t number, uint64_t begin, uint64_t end) {
+  return std::make_shared<const Extent>(
+      Extent{.number = number, .bytes = 10, .smallest = Key(begin), .largest = Key(end)});
+}
+
+using Model = std::map<uint64_t, ExtentPtr>;  // by the number in the smallest key
+
+void ExpectSame(const RunIndex& index, const Model& model) {
+  ASSERT_EQ(index.extents(), model.size());
+  EXPECT_EQ(index.bytes(), 10 * model.size());
+  RunIndex::Iterator at(index);
+  EXPECT_FALSE(at.Valid());
+  at.SeekToFirst();
+  for (const auto& [begin, extent] : model) {
+    ASSERT_TRUE(at.Valid());
+    ASSERT_EQ(at.extent(), extent);
+    at.Next();
+  }
+  EXPECT_FALSE(at.Valid());
+  at.SeekToLast();
+  for (auto it = model.rbegin(); it != model.rend(); ++it) {
+    ASSERT_TRUE(at.Valid());
+    ASSERT_EQ(at.extent(), it->second);
+    at.Prev();
+  }
+  EXPECT_FALSE(at.Valid());
+}
+
+TEST(RunIndex, LikeTheModel) {
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937_64 rng(seed);
+  constexpr uint64_t kKeys = 200'000;
+  for (int round = 0; round < 5 && !HasFailure(); ++round) {
+    RunIndex index;
+    Model model;
+    std::vector<std::pair<RunIndex, Model>> before;
+    uint64_t number = 0;
+    for (int step = 0; step < 200 && !HasFailure(); ++step) {
+      if (step % 40 == 0) {
+        before.emplace_back(index, model);
+      }
+      // What lies in a range of keys goes, something else comes: as a compaction does it.
+      const uint64_t begin = rng() % kKeys;
+      const uint64_t end = begin + rng() % (kKeys / 10);
+      std::vector<ExtentPtr> removed;
+      std::vector<ExtentPtr> added;
+      uint64_t from = begin;
+      for (auto it = model.lower_bound(begin); it != model.end() && it->first <= end;) {
+        removed.push_back(it->second);
+        it = model.erase(it);
+      }
+      if (!model.empty() && model.lower_bound(begin) != model.begin()) {
+        // The one before reaches at most 9 keys further.
+        from = begin + 10;
+      }
+      while (rng() % 20 != 0 && from < end) {
+        added.push_back(MakeExtent(++number, from, std::min(from + rng() % 10, end)));
+        model[from] = added.back();
+        from += 10 + rng() % 100;
+      }
+      RunIndex next;
+      const Status status = index.Edit(removed, added, &next);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      index = next;
+      ExpectSame(index, model);
+      RunIndex::Iterator at(index);
+      for (int i = 0; i < 20; ++i) {
+        const std::string key = Key(rng() % kKeys);
+        const auto found = std::find_if(model.begin(), model.end(), [&](const auto& entry) {
+          return CompareInternalKeys(entry.second->largest, key) >= 0;
+        });
+        at.Seek(key);
+        ASSERT_EQ(at.Valid(), found != model.end());
+        if (at.Valid()) {
+          EXPECT_EQ(at.extent(), found->second);
+        }
+      }
+    }
+    for (const auto& [old, content] : before) {
+      ExpectSame(old, content);
+    }
+  }
+}
+
+TEST(RunIndex, RefusesWhatDoesNotFit) {
+  const ExtentPtr first = MakeExtent(1, 10, 20);
+  const ExtentPtr second = MakeExtent(2, 30, 40);
+  RunIndex index;
+  ASSERT_TRUE(index.Edit({}, {second, first}, &index).ok());
+  RunIndex unused;
+  EXPECT_FALSE(index.Edit({MakeExtent(3, 10, 20)}, {}, &unused).ok());
+  EXPECT_FALSE(index.Edit({MakeExtent(1, 11, 20)}, {}, &unused).ok());
+  EXPECT_FALSE(index.Edit({first, first}, {}, &unused).ok());
+  for (const auto& [begin, end] : {std::pair{20, 25}, {5, 10}, {10, 20}, {15, 35}, {25, 30}}) {
+    EXPECT_FALSE(index.Edit({}, {MakeExtent(3, begin, end)}, &unused).ok()) << begin;
+  }
+  EXPECT_TRUE(index.Edit({first}, {MakeExtent(3, 15, 29)}, &unused).ok());
+  EXPECT_TRUE(index.Edit({first, second}, {}, &unused).ok());
+  EXPECT_TRUE(unused.empty());
+}
+
+}  // namespace
+}  // namespace sluice
