@@ -139,25 +139,61 @@ class PosixFixedFile final : public FixedFile {
   const size_t size_;
 };
 
+Status ReadAt(const std::string& path, int fd, uint64_t offset, size_t n, char* out) {
+  for (size_t done = 0; done < n;) {
+    const ssize_t got = ::pread(fd, out + done, n - done, static_cast<off_t>(offset + done));
+    if (got == 0) {
+      return Status::IoError(fmt::format("{}: ends before offset {}", path, offset + n));
+    }
+    if (got > 0) {
+      done += got;
+    } else if (errno != EINTR) {
+      return PathError(path, fmt::format("cannot read at offset {}", offset + done));
+    }
+  }
+  return {};
+}
+
+class PosixDataFile final : public DataFile {
+ public:
+  PosixDataFile(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+
+  Status Read(uint64_t offset, size_t n, char* out) const override {
+    return ReadAt(path_, fd_.get(), offset, n, out);
+  }
+
+  Status Write(uint64_t offset, std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t n = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (n >= 0) {
+        bytes.remove_prefix(n);
+        offset += n;
+      } else if (errno != EINTR) {
+        return PathError(path_, fmt::format("cannot write at offset {}", offset));
+      }
+    }
+    return {};
+  }
+
+  Status Sync() override {
+    return ::fdatasync(fd_.get()) == 0 ? Status() : PathError(path_, "cannot sync");
+  }
+
+  const std::string& path() const override { return path_; }
+  int descriptor() const override { return fd_.get(); }
+
+ private:
+  const std::string path_;
+  const FileDescriptor fd_;
+};
+
 class PosixRandomAccessFile final : public RandomAccessFile {
  public:
   PosixRandomAccessFile(std::string path, FileDescriptor fd)
       : path_(std::move(path)), fd_(std::move(fd)) {}
 
   Status Read(uint64_t offset, size_t n, char* out) const override {
-    for (size_t done = 0; done < n;) {
-      const ssize_t got =
-          ::pread(fd_.get(), out + done, n - done, static_cast<off_t>(offset + done));
-      if (got == 0) {
-        return Status::IoError(fmt::format("{}: ends before offset {}", path_, offset + n));
-      }
-      if (got > 0) {
-        done += got;
-      } else if (errno != EINTR) {
-        return PathError(path_, fmt::format("cannot read at offset {}", offset + done));
-      }
-    }
-    return {};
+    return ReadAt(path_, fd_.get(), offset, n, out);
   }
 
  private:
@@ -249,6 +285,15 @@ class PosixEnv final : public Env {
       return PathError(path, "cannot map");
     }
     *file = std::make_unique<PosixFixedFile>(path, std::move(fd), static_cast<char*>(map), bytes);
+    return {};
+  }
+
+  Status NewDataFile(const std::string& path, std::unique_ptr<DataFile>* file) override {
+    FileDescriptor fd = Open(path, O_RDWR | O_CREAT);
+    if (!fd.valid()) {
+      return PathError(path, "cannot open");
+    }
+    *file = std::make_unique<PosixDataFile>(path, std::move(fd));
     return {};
   }
 

@@ -52,6 +52,27 @@ class FixedFile {
   virtual Status Sync() = 0;
 };
 
+// A file read and written anywhere, by any number of threads; what is being written must not be
+// read. Longer than it was after a write beyond its end, with zeros in between.
+class DataFile {
+ public:
+  DataFile() = default;
+  DataFile(const DataFile&) = delete;
+  DataFile& operator=(const DataFile&) = delete;
+  virtual ~DataFile() = default;
+
+  // Reads exactly `n` bytes; fewer is an error.
+  virtual Status Read(uint64_t offset, size_t n, char* out) const = 0;
+  // At once survives this process, not a loss of power.
+  virtual Status Write(uint64_t offset, std::string_view bytes) = 0;
+  // Makes durable what was written before. The file's name is durable only after SyncDir.
+  virtual Status Sync() = 0;
+
+  virtual const std::string& path() const = 0;
+  // Of the system, for those who queue operations in it (io_queue.h); -1 if there is none.
+  virtual int descriptor() const { return -1; }
+};
+
 class RandomAccessFile {
  public:
   RandomAccessFile() = default;
@@ -102,6 +123,8 @@ class Env {
   // Opens the file with its contents, or creates it; brings it to `bytes`, adding zeros.
   virtual Status NewFixedFile(const std::string& path, uint64_t bytes,
                               std::unique_ptr<FixedFile>* file) = 0;
+  // Opens the file, or creates it.
+  virtual Status NewDataFile(const std::string& path, std::unique_ptr<DataFile>* file) = 0;
   virtual Status NewRandomAccessFile(const std::string& path,
                                      std::unique_ptr<RandomAccessFile>* file) = 0;
   virtual Status ReadFile(const std::string& path, std::string* contents) = 0;

@@ -51,6 +51,24 @@ TEST_F(EnvTest, FixedFilesKeepTheirContents) {
             Status::Code::kIoError);
 }
 
+TEST_F(EnvTest, DataFilesAreReadAndWrittenAnywhere) {
+  const std::string path = dir_.File("f");
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(env_->NewDataFile(path, &file).ok());
+  ASSERT_TRUE(file->Write(5000, "end").ok());
+  ASSERT_TRUE(file->Write(0, "start").ok());
+  ASSERT_TRUE(file->Sync().ok());
+  file.reset();
+  ASSERT_TRUE(env_->NewDataFile(path, &file).ok());
+  std::string contents(5003, 'x');
+  ASSERT_TRUE(file->Read(0, 5003, contents.data()).ok());
+  EXPECT_EQ(contents, "start" + std::string(4995, '\0') + "end");
+  const Status beyond = file->Read(5000, 4, contents.data());
+  EXPECT_EQ(beyond.code(), Status::Code::kIoError);
+  EXPECT_NE(beyond.message().find(path), std::string::npos);
+  EXPECT_FALSE(env_->NewDataFile(dir_.File("none/f"), &file).ok());
+}
+
 TEST_F(EnvTest, WritesAndReadsBack) {
   const std::string path = dir_.File("f");
   std::mt19937_64 random(TestSeed());

@@ -44,6 +44,7 @@ struct FaultEnv::Inode {
   std::map<size_t, std::string> sectors_before;
 
   std::string Surviving(CrashKind kind, Random* random) const;
+  // Beyond the end too.
   void Overwrite(size_t offset, std::string_view bytes);
   void MarkSynced();
 };
@@ -74,6 +75,10 @@ std::string FaultEnv::Inode::Surviving(CrashKind kind, Random* random) const {
 }
 
 void FaultEnv::Inode::Overwrite(size_t offset, std::string_view bytes) {
+  if (offset + bytes.size() > data.size()) {
+    data.resize(offset + bytes.size());
+    flushed = data.size();
+  }
   for (size_t sector = offset / kSectorBytes * kSectorBytes; sector < offset + bytes.size();
        sector += kSectorBytes) {
     if (!sectors_before.contains(sector)) {
@@ -135,12 +140,7 @@ class FaultEnv::Writable : public WritableFile {
     return {};
   }
 
-  Status Sync() override {
-    const std::lock_guard guard(env_->mutex_);
-    SLUICE_RETURN_IF_ERROR(env_->CountOperation(path_));
-    inode_->MarkSynced();
-    return {};
-  }
+  Status Sync() override { return env_->Sync(path_, inode_.get()); }
 
   Status Close() override { return Flush(); }
 
@@ -156,24 +156,29 @@ class FaultEnv::Fixed : public FixedFile {
       : env_(env), path_(std::move(path)), inode_(std::move(inode)) {}
 
   Status Write(uint64_t offset, std::string_view bytes) override {
-    const std::lock_guard guard(env_->mutex_);
-    const bool was_alive = !env_->crashed_;
-    Status status = env_->CountOperation(path_);
-    if (status.ok()) {
-      inode_->Overwrite(offset, bytes);
-    } else if (was_alive) {
-      Random random(env_->crash_seed_);
-      inode_->Overwrite(offset, bytes.substr(0, TornLength(&random, 0, bytes.size())));
-    }
-    return status;
+    return env_->Overwrite(path_, inode_.get(), offset, bytes);
   }
+  Status Sync() override { return env_->Sync(path_, inode_.get()); }
 
-  Status Sync() override {
-    const std::lock_guard guard(env_->mutex_);
-    SLUICE_RETURN_IF_ERROR(env_->CountOperation(path_));
-    inode_->MarkSynced();
-    return {};
+ private:
+  FaultEnv* const env_;
+  const std::string path_;
+  const std::shared_ptr<Inode> inode_;
+};
+
+class FaultEnv::Data : public DataFile {
+ public:
+  Data(FaultEnv* env, std::string path, std::shared_ptr<Inode> inode)
+      : env_(env), path_(std::move(path)), inode_(std::move(inode)) {}
+
+  Status Read(uint64_t offset, size_t n, char* out) const override {
+    return env_->Read(path_, *inode_, offset, n, out);
   }
+  Status Write(uint64_t offset, std::string_view bytes) override {
+    return env_->Overwrite(path_, inode_.get(), offset, bytes);
+  }
+  Status Sync() override { return env_->Sync(path_, inode_.get()); }
+  const std::string& path() const override { return path_; }
 
  private:
   FaultEnv* const env_;
@@ -187,14 +192,7 @@ class FaultEnv::Readable : public RandomAccessFile {
       : env_(env), path_(std::move(path)), inode_(std::move(inode)) {}
 
   Status Read(uint64_t offset, size_t n, char* out) const override {
-    const std::lock_guard guard(env_->mutex_);
-    SLUICE_RETURN_IF_ERROR(env_->CheckAlive(path_));
-    const std::string& data = inode_->data;
-    if (offset > data.size() || n > data.size() - offset) {
-      return Status::IoError(fmt::format("{}: ends before offset {}", path_, offset + n));
-    }
-    std::copy_n(data.data() + offset, n, out);
-    return {};
+    return env_->Read(path_, *inode_, offset, n, out);
   }
 
  private:
@@ -275,6 +273,38 @@ Status FaultEnv::CountOperation(const std::string& path) {
   return {};
 }
 
+Status FaultEnv::Overwrite(const std::string& path, Inode* inode, uint64_t offset,
+                           std::string_view bytes) {
+  const std::lock_guard guard(mutex_);
+  const bool was_alive = !crashed_;
+  Status status = CountOperation(path);
+  if (status.ok()) {
+    inode->Overwrite(offset, bytes);
+  } else if (was_alive) {
+    Random random(crash_seed_);
+    inode->Overwrite(offset, bytes.substr(0, TornLength(&random, 0, bytes.size())));
+  }
+  return status;
+}
+
+Status FaultEnv::Sync(const std::string& path, Inode* inode) {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CountOperation(path));
+  inode->MarkSynced();
+  return {};
+}
+
+Status FaultEnv::Read(const std::string& path, const Inode& inode, uint64_t offset, size_t n,
+                      char* out) const {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CheckAlive(path));
+  if (offset > inode.data.size() || n > inode.data.size() - offset) {
+    return Status::IoError(fmt::format("{}: ends before offset {}", path, offset + n));
+  }
+  std::copy_n(inode.data.data() + offset, n, out);
+  return {};
+}
+
 Status FaultEnv::CheckAlive(const std::string& path) const {
   return crashed_ ? Status::IoError(fmt::format("{}: crashed at operation {}", path, crash_at_))
                   : Status();
@@ -319,20 +349,34 @@ Status FaultEnv::NewWritableFile(const std::string& path, std::unique_ptr<Writab
   return {};
 }
 
+void FaultEnv::FindOrCreate(const std::string& path, std::shared_ptr<Inode>* inode) {
+  if (!Find(path, inode).ok()) {
+    *inode = std::make_shared<Inode>();
+    Bind({{{path, *inode}}});
+  }
+}
+
 Status FaultEnv::NewFixedFile(const std::string& path, uint64_t bytes,
                               std::unique_ptr<FixedFile>* file) {
   const std::lock_guard guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountOperation(path));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
   std::shared_ptr<Inode> inode;
-  if (!Find(path, &inode).ok()) {
-    inode = std::make_shared<Inode>();
-    Bind({{{path, inode}}});
-  }
+  FindOrCreate(path, &inode);
   inode->data.resize(bytes);
   inode->flushed = bytes;
   inode->synced = std::min<size_t>(inode->synced, bytes);
   *file = std::make_unique<Fixed>(this, path, std::move(inode));
+  return {};
+}
+
+Status FaultEnv::NewDataFile(const std::string& path, std::unique_ptr<DataFile>* file) {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CountOperation(path));
+  SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
+  std::shared_ptr<Inode> inode;
+  FindOrCreate(path, &inode);
+  *file = std::make_unique<Data>(this, path, std::move(inode));
   return {};
 }
 

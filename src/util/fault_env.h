@@ -14,8 +14,8 @@
 //
 // What a loss of power leaves is chosen at random, as harshly as POSIX allows:
 //  * of a file, what was synced and any part of what was written since, 512-byte sectors of that
-//    perhaps zero; of a file truncated since its last sync, perhaps the old contents; of a fixed
-//    file, each sector written since as it was or as it is;
+//    perhaps zero; of a file truncated since its last sync, perhaps the old contents; of a file
+//    written in place, each sector written since as it was or as it is;
 //  * of names, those durable at the last SyncDir of their directory, and any subset of the
 //    creations, renames and removals since, whatever their order, each whole or not at all.
 // A kill of the process leaves everything handed to the system, and of what only stood in the
@@ -53,8 +53,8 @@ class FaultEnv : public Env {
   // Operation number `operation`, counted from 0, and all that come after it fail, reads too. It
   // has no effect itself, except that an Append or Write may get some bytes through.
   void CrashAt(uint64_t operation, uint64_t seed);
-  // Calls so far that may change something: NewWritableFile, NewFixedFile, Append, Write, Flush,
-  // Sync, Close, RemoveFile, RenameFile, CreateDir, SyncDir, LockFile.
+  // Calls so far that may change something: NewWritableFile, NewFixedFile, NewDataFile, Append,
+  // Write, Flush, Sync, Close, RemoveFile, RenameFile, CreateDir, SyncDir, LockFile.
   uint64_t operations() const;
   bool crashed() const;
 
@@ -64,6 +64,7 @@ class FaultEnv : public Env {
   Status NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) override;
   Status NewFixedFile(const std::string& path, uint64_t bytes,
                       std::unique_ptr<FixedFile>* file) override;
+  Status NewDataFile(const std::string& path, std::unique_ptr<DataFile>* file) override;
   Status NewRandomAccessFile(const std::string& path,
                              std::unique_ptr<RandomAccessFile>* file) override;
   Status ReadFile(const std::string& path, std::string* contents) override;
@@ -81,6 +82,7 @@ class FaultEnv : public Env {
   struct Inode;
   class Writable;
   class Fixed;
+  class Data;
   class Readable;
   class Lock;
   using Names = std::map<std::string, std::shared_ptr<Inode>>;
@@ -100,6 +102,13 @@ class FaultEnv : public Env {
   Status Find(const std::string& path, std::shared_ptr<Inode>* inode) const;
   Status CheckDirOf(const std::string& path) const;
   void Bind(Change change);
+  void FindOrCreate(const std::string& path, std::shared_ptr<Inode>* inode);
+
+  // Of the files of several kinds; they take mutex_.
+  Status Read(const std::string& path, const Inode& inode, uint64_t offset, size_t n,
+              char* out) const;
+  Status Overwrite(const std::string& path, Inode* inode, uint64_t offset, std::string_view bytes);
+  Status Sync(const std::string& path, Inode* inode);
 
   mutable std::mutex mutex_;
   Names names_;    // as the process sees them

@@ -79,6 +79,32 @@ TEST(FaultEnv, SectorsOfAFixedFileSurviveEachByItself) {
   expect(CrashKind::kPower, {whole, contents(0, 1, whole)});
 }
 
+TEST(FaultEnv, DataFilesGrowAndTear) {
+  FaultEnv env(FileImage{{"d/x", ""}});
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(env.NewDataFile("d/a", &file).ok());
+  ASSERT_TRUE(env.SyncDir("d").ok());
+  ASSERT_TRUE(file->Write(0, std::string(512, '1')).ok());
+  ASSERT_TRUE(file->Sync().ok());
+  ASSERT_TRUE(file->Write(0, std::string(1024, '2')).ok());
+  char byte;
+  ASSERT_TRUE(file->Read(1023, 1, &byte).ok());
+  EXPECT_EQ(byte, '2');
+  EXPECT_FALSE(file->Read(1024, 1, &byte).ok());
+  std::set<std::string> firsts;
+  std::set<size_t> sizes;
+  for (const FileImage& files : Outcomes(env, CrashKind::kPower)) {
+    const std::string& contents = files.at("d/a");
+    ASSERT_GE(contents.size(), 512u);
+    firsts.insert(contents.substr(0, 512));
+    sizes.insert(contents.size());
+  }
+  EXPECT_EQ(firsts, (std::set<std::string>{std::string(512, '1'), std::string(512, '2')}));
+  EXPECT_GT(sizes.size(), 2u);
+  EXPECT_EQ(Outcomes(env, CrashKind::kProcess),
+            (std::set<FileImage>{{{"d/a", std::string(1024, '2')}, {"d/x", ""}}}));
+}
+
 TEST(FaultEnv, NamesSurviveInAnySubsetUntilTheDirectoryIsSynced) {
   FaultEnv env(FileImage{{"d/CURRENT", "1"}, {"d/old", "o"}});
   ASSERT_TRUE(WriteFileSynced(&env, "d/tmp", "2").ok());

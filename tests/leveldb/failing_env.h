@@ -31,6 +31,9 @@ class FailingEnv : public Env {
                       std::unique_ptr<FixedFile>* file) override {
     return target_->NewFixedFile(path, bytes, file);
   }
+  Status NewDataFile(const std::string& path, std::unique_ptr<DataFile>* file) override {
+    return target_->NewDataFile(path, file);
+  }
   Status NewRandomAccessFile(const std::string& path,
                              std::unique_ptr<RandomAccessFile>* file) override {
     return target_->NewRandomAccessFile(path, file);

@@ -1,0 +1,188 @@
+#include "util/io_queue.h"
+
+#include <fmt/format.h>
+#include <liburing.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <string_view>
+#include <utility>
+
+namespace sluice {
+
+namespace {
+
+void DoNow(IoRequest* request) {
+  switch (request->kind) {
+    case IoRequest::Kind::kRead:
+      request->status = request->file->Read(request->offset, request->bytes, request->data);
+      break;
+    case IoRequest::Kind::kWrite:
+      request->status = request->file->Write(request->offset, {request->data, request->bytes});
+      break;
+    case IoRequest::Kind::kSync:
+      request->status = request->file->Sync();
+      break;
+  }
+}
+
+class PlainQueue final : public IoQueue {
+ public:
+  void Submit(IoRequest* request) override {
+    DoNow(request);
+    done_.push_back(request);
+  }
+  IoRequest* Wait() override {
+    if (done_.empty()) {
+      return nullptr;
+    }
+    IoRequest* const request = done_.front();
+    done_.pop_front();
+    return request;
+  }
+  IoRequest* Poll() override { return Wait(); }
+  bool asynchronous() const override { return false; }
+
+ private:
+  std::deque<IoRequest*> done_;
+};
+
+class UringQueue final : public IoQueue {
+ public:
+  // Null if the kernel has no io_uring, or none for us.
+  static std::unique_ptr<IoQueue> New(unsigned depth) {
+    auto queue = std::make_unique<UringQueue>(depth);
+    if (::io_uring_queue_init(depth, &queue->ring_, 0) != 0) {
+      return nullptr;
+    }
+    queue->open_ = true;
+    return queue;
+  }
+
+  explicit UringQueue(unsigned depth) : depth_(depth) {}
+  ~UringQueue() override {
+    if (open_) {
+      while (Wait() != nullptr) {
+      }
+      ::io_uring_queue_exit(&ring_);
+    }
+  }
+
+  void Submit(IoRequest* request) override {
+    if (request->file->descriptor() < 0) {
+      DoNow(request);
+      done_.push_back(request);
+      return;
+    }
+    while (under_way_ == depth_) {
+      Reap(true);
+    }
+    Push(request);
+  }
+
+  IoRequest* Wait() override {
+    while (done_.empty() && under_way_ > 0) {
+      Reap(true);
+    }
+    return Take();
+  }
+
+  IoRequest* Poll() override {
+    while (under_way_ > 0 && Reap(false)) {
+    }
+    return Take();
+  }
+
+  bool asynchronous() const override { return true; }
+
+ private:
+  void Push(IoRequest* request) {
+    io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);  // there is one: under_way_ < depth_
+    const int fd = request->file->descriptor();
+    const auto bytes = static_cast<unsigned>(request->bytes);
+    switch (request->kind) {
+      case IoRequest::Kind::kRead:
+        ::io_uring_prep_read(entry, fd, request->data, bytes, request->offset);
+        break;
+      case IoRequest::Kind::kWrite:
+        ::io_uring_prep_write(entry, fd, request->data, bytes, request->offset);
+        break;
+      case IoRequest::Kind::kSync:
+        ::io_uring_prep_fsync(entry, fd, IORING_FSYNC_DATASYNC);
+        break;
+    }
+    ::io_uring_sqe_set_data(entry, request);
+    int submitted;
+    do {
+      submitted = ::io_uring_submit(&ring_);
+    } while (submitted == -EINTR || submitted == -EAGAIN || submitted == -EBUSY);
+    ++under_way_;
+  }
+
+  // Takes one completion, if there is one or `wait`.
+  bool Reap(bool wait) {
+    io_uring_cqe* completion = nullptr;
+    int outcome;
+    do {
+      outcome = wait ? ::io_uring_wait_cqe(&ring_, &completion)
+                     : ::io_uring_peek_cqe(&ring_, &completion);
+    } while (outcome == -EINTR);
+    if (outcome != 0) {
+      return false;
+    }
+    auto* const request = static_cast<IoRequest*>(::io_uring_cqe_get_data(completion));
+    const int result = completion->res;
+    ::io_uring_cqe_seen(&ring_, completion);
+    --under_way_;
+    if (request->kind == IoRequest::Kind::kSync) {
+      // Never tried again: after a failed sync the next one would say ok.
+      request->status =
+          result == 0
+              ? Status()
+              : Status::FromErrno(fmt::format("{}: cannot sync", request->file->path()), -result);
+    } else if (result < 0 || static_cast<size_t>(result) < request->bytes) {
+      // The kernel may do a part, or be interrupted: the plain call goes on from there, and finds
+      // the words for what is wrong.
+      IoRequest rest = *request;
+      const size_t part = std::max(result, 0);
+      rest.offset += part;
+      rest.data += part;
+      rest.bytes -= part;
+      DoNow(&rest);
+      request->status = std::move(rest.status);
+    } else {
+      request->status = {};
+    }
+    done_.push_back(request);
+    return true;
+  }
+
+  IoRequest* Take() {
+    if (done_.empty()) {
+      return nullptr;
+    }
+    IoRequest* const request = done_.front();
+    done_.pop_front();
+    return request;
+  }
+
+  const unsigned depth_;
+  io_uring ring_{};
+  bool open_ = false;
+  unsigned under_way_ = 0;
+  std::deque<IoRequest*> done_;
+};
+
+}  // namespace
+
+std::unique_ptr<IoQueue> IoQueue::New(unsigned depth, Use use) {
+  if (use == Use::kKernelIfPossible) {
+    if (std::unique_ptr<IoQueue> queue = UringQueue::New(depth)) {
+      return queue;
+    }
+  }
+  return std::make_unique<PlainQueue>();
+}
+
+}  // namespace sluice

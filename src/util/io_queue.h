@@ -1,0 +1,48 @@
+// Reads and writes under way while the caller does something else, by io_uring; where the kernel
+// has none, or the file is not the system's, each is done when it is submitted.
+//
+// Thread-compatible: one queue for each thread that needs one.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "util/env.h"
+#include "util/status.h"
+
+namespace sluice {
+
+struct IoRequest {
+  enum class Kind { kRead, kWrite, kSync };
+
+  Kind kind = Kind::kRead;
+  DataFile* file = nullptr;
+  uint64_t offset = 0;
+  char* data = nullptr;  // read into, or written; must stay until the request is back
+  size_t bytes = 0;      // < 2 GiB; a read of fewer is an error
+  Status status;         // once it is back
+};
+
+class IoQueue {
+ public:
+  enum class Use { kKernelIfPossible, kNoKernel };
+
+  // At most `depth` requests are under way at once; one more makes Submit wait for one.
+  static std::unique_ptr<IoQueue> New(unsigned depth, Use use = Use::kKernelIfPossible);
+  // Waits for all that is under way.
+  virtual ~IoQueue() = default;
+
+  // Requests may overtake each other; a sync covers only writes that are back.
+  virtual void Submit(IoRequest* request) = 0;
+  // A request that is done, waiting for one if need be; nullptr if none is left.
+  virtual IoRequest* Wait() = 0;
+  // As Wait, but nullptr if none is done yet.
+  virtual IoRequest* Poll() = 0;
+
+  // Whether the kernel does the work.
+  virtual bool asynchronous() const = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,126 @@
+#include "util/io_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <string>
+
+#include "util/fault_env.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+class IoQueueTest : public testing::TestWithParam<IoQueue::Use> {};
+
+INSTANTIATE_TEST_SUITE_P(Uses, IoQueueTest,
+                         testing::Values(IoQueue::Use::kKernelIfPossible, IoQueue::Use::kNoKernel),
+                         [](const auto& info) {
+                           return info.param == IoQueue::Use::kNoKernel ? "NoKernel" : "Kernel";
+                         });
+
+// Blocks of a file written and read in any order, never one that is under way.
+void RandomTraffic(IoQueue* queue, DataFile* file) {
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937_64 rng(seed);
+  constexpr size_t kBlocks = 50;
+  constexpr size_t kBytes = 5000;
+  ASSERT_TRUE(file->Write(0, std::string(kBlocks * kBytes, '\0')).ok());
+  struct Work {
+    IoRequest request;
+    std::string buffer;
+    size_t block;
+  };
+  std::vector<std::string> model(kBlocks, std::string(kBytes, '\0'));
+  std::vector<bool> busy(kBlocks);
+  std::deque<Work> works;
+  const auto finish = [&](IoRequest* request) {
+    ASSERT_NE(request, nullptr);
+    EXPECT_TRUE(request->status.ok()) << request->status.ToString();
+    const auto work = std::find_if(works.begin(), works.end(),
+                                   [&](const Work& one) { return &one.request == request; });
+    ASSERT_NE(work, works.end());
+    if (request->kind != IoRequest::Kind::kSync) {
+      EXPECT_EQ(work->buffer, model[work->block]);
+      busy[work->block] = false;
+    }
+    request->file = nullptr;  // back
+  };
+  for (int i = 0; i < 2000 && !testing::Test::HasFatalFailure(); ++i) {
+    const size_t block = rng() % kBlocks;
+    if (busy[block] || rng() % 3 == 0) {
+      if (IoRequest* const request = queue->Poll()) {
+        finish(request);
+      } else if (std::count(busy.begin(), busy.end(), true) > 0) {
+        finish(queue->Wait());
+      }
+      continue;
+    }
+    Work& work = works.emplace_back();
+    work.block = block;
+    work.buffer.assign(kBytes, static_cast<char>(rng()));
+    work.request.file = file;
+    work.request.offset = block * kBytes;
+    work.request.data = work.buffer.data();
+    work.request.bytes = kBytes;
+    const uint64_t kind = rng() % 10;
+    if (kind == 0) {
+      work.request.kind = IoRequest::Kind::kSync;
+    } else {
+      busy[block] = true;
+      if (kind < 5) {
+        work.request.kind = IoRequest::Kind::kWrite;
+        model[block] = work.buffer;
+      }
+    }
+    queue->Submit(&work.request);
+  }
+  while (IoRequest* const request = queue->Wait()) {
+    finish(request);
+  }
+  for (const Work& work : works) {
+    EXPECT_EQ(work.request.file, nullptr);
+  }
+  std::string contents(kBlocks * kBytes, '\0');
+  ASSERT_TRUE(file->Read(0, contents.size(), contents.data()).ok());
+  for (size_t block = 0; block < kBlocks; ++block) {
+    EXPECT_EQ(contents.substr(block * kBytes, kBytes), model[block]);
+  }
+}
+
+TEST_P(IoQueueTest, RealFiles) {
+  TempDir dir;
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
+  const std::unique_ptr<IoQueue> queue = IoQueue::New(4, GetParam());
+  std::cout << "asynchronous: " << queue->asynchronous() << std::endl;
+  RandomTraffic(queue.get(), file.get());
+}
+
+TEST_P(IoQueueTest, FilesOfAnotherEnv) {
+  FaultEnv env(FileImage{{"d/x", ""}});
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(env.NewDataFile("d/f", &file).ok());
+  RandomTraffic(IoQueue::New(4, GetParam()).get(), file.get());
+}
+
+TEST_P(IoQueueTest, ErrorsNameTheFile) {
+  TempDir dir;
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
+  ASSERT_TRUE(file->Write(0, "0123456789").ok());
+  const std::unique_ptr<IoQueue> queue = IoQueue::New(4, GetParam());
+  EXPECT_EQ(queue->Wait(), nullptr);
+  char buffer[11];
+  IoRequest request{.file = file.get(), .data = buffer, .bytes = sizeof(buffer), .status = {}};
+  queue->Submit(&request);
+  ASSERT_EQ(queue->Wait(), &request);
+  EXPECT_EQ(request.status.code(), Status::Code::kIoError);
+  EXPECT_NE(request.status.message().find(dir.File("f")), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice
