@@ -95,8 +95,9 @@ module sluice_unit #(
   localparam int unsigned WayBits = $clog2(N);
   localparam int unsigned CountBits = $clog2(V + 1);
   localparam int unsigned RangeAddrBits = $clog2((MaxKeyBytes + 7) / 8);
-  // Index entries with long keys at the decoders' pace through 200 cycles of latency; one block RAM.
-  localparam int unsigned IndexFifoBeats = 512;
+  // Handles at the decoders' pace, a block in 4 KiB / V cycles, with keys of 256 bytes and 200 cycles
+  // of latency. No more: what a way reads ahead at the start, the others wait for.
+  localparam int unsigned IndexFifoBeats = (ValueBytes > 16) ? 4 * ValueBytes : 64;
 
   if (Ways < 2 || Ways > 16) begin : g_bad_ways
     $fatal(1, "sluice_unit: Ways must be 2 to 16");
