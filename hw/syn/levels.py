@@ -38,7 +38,7 @@ class Path:
     levels: int
     start: str
     end: str
-    cells: list  # types on the way
+    cells: list  # types on the way; of LUT RAM with its name
 
 
 def arcs_of(kind, inputs, outputs):
@@ -69,10 +69,15 @@ def net_names(module):
     return {bit: rank[2] for bit, rank in names.items()}
 
 
+def ram_name(cell):
+    """Of the memory that the cell is a piece of."""
+    return re.sub(r"(\.\d+)*$", "", cell)
+
+
 class Netlist:
     def __init__(self, module):
         self.names = net_names(module)
-        self.into = collections.defaultdict(list)  # bit -> [(source bit, levels, cell type)]
+        self.into = collections.defaultdict(list)  # bit -> [(source bit, levels, cell)]
         self.starts = {}  # bit -> name
         self.ends = []  # (bit, name)
         ports = {}
@@ -97,11 +102,12 @@ class Netlist:
                 raise ValueError(f"no arcs are known for {kind}")
             ports[kind] = inputs, outputs, state, arcs
         inputs, outputs, state, arcs = ports[kind]
+        label = f"{kind}({ram_name(cell)})" if state and arcs else kind
         for source, target, levels in arcs:
             for bit in pins[target]:
-                self.into[bit] += [(s, levels, kind) for s in pins[source] if isinstance(s, int)]
+                self.into[bit] += [(s, levels, label) for s in pins[source] if isinstance(s, int)]
         if state:
-            own = self._state_name(cell, kind, pins, outputs)
+            own = self._state_name(cell, body, outputs)
             read = {source for source, _, _ in arcs}
             for port in outputs:
                 self.starts.update((bit, own) for bit in pins[port] if bit not in self.into)
@@ -111,11 +117,18 @@ class Netlist:
                     continue
                 self.ends += [(b, f"{own} {port}") for b in pins.get(port, []) if isinstance(b, int)]
 
-    def _state_name(self, cell, kind, pins, outputs):
-        if not re.match("FD|LD|SRL", kind):
-            return re.sub(r"(\.\d+)*$", "", cell)
-        bits = [bit for port in outputs for bit in pins[port]]
-        return next((self.names[bit] for bit in bits if bit in self.names), cell)
+    def _state_name(self, cell, body, outputs):
+        if not re.match("FD|LD|SRL", body["type"]):
+            return ram_name(cell)
+        bits = [bit for port in outputs for bit in body["connections"][port]]
+        name = next((self.names[bit] for bit in bits if bit in self.names), None)
+        if name is None:
+            # A register that Yosys has made: the instance, and the line that it comes from.
+            place = re.match(r"\$flatten\\(.*?)\.\$", cell)
+            sources = body.get("attributes", {}).get("src", "").split("|")
+            line = next((s.split("/")[-1] for s in sources if s.startswith("hw/")), "unnamed")
+            name = f"{place[1] if place else cell} ({line})"
+        return name
 
     def arrivals(self):
         """bit -> (levels, bit before, cell type)"""

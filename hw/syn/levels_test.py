@@ -80,9 +80,10 @@ class Levels(unittest.TestCase):
             "l1": cell("LUT1", {"I0": 11}, {"O": 12}),
             "b": register(12, 20),
         }
-        found = {(p.start, p.end): p.levels for p in self.deepest(cells, {"a": 10, "w": 5, "b": 20})}
-        self.assertEqual(found["a", "b D"], 2)
-        self.assertEqual(found["w", "m DIA"], 1)
+        found = {(p.start, p.end): p for p in self.deepest(cells, {"a": 10, "w": 5, "b": 20})}
+        self.assertEqual(found["a", "b D"].levels, 2)
+        self.assertEqual(found["a", "b D"].cells, ["RAM32M(m)", "LUT1"])
+        self.assertEqual(found["w", "m DIA"].levels, 1)
 
     def test_block_ram_begins_and_ends(self):
         pins = {"ADDRARDADDR": [11], "CLKARDCLK": 1}
@@ -114,6 +115,11 @@ class Levels(unittest.TestCase):
             cells[f"b{way}"] = register(10 * way + 11, 10 * way + 12)
             names |= {f"g[{way}].a": 10 * way + 10, f"g[{way}].b": 10 * way + 12}
         self.assertEqual(len(self.deepest(cells, names)), 1)
+
+    def test_register_without_a_name(self):
+        cells = {"$flatten\\u.v.$auto$1": register(2, 10)}
+        cells["$flatten\\u.v.$auto$1"]["attributes"] = {"src": "hw/rtl/x.sv:7.1-9.2|y.sv:1"}
+        self.assertEqual(self.deepest(cells, {})[0].end, "u.v (x.sv:7.1-9.2) D")
 
     def test_unknown_cell_is_an_error(self):
         with self.assertRaisesRegex(ValueError, "MYSTERY"):

@@ -18,7 +18,7 @@ import ecp5
 import flow
 import levels
 
-TOP = "sluice_unit"
+UNIT, CARD = "sluice_unit", "sluice_card"
 # LUTs that a cell of LUT RAM or shift register takes (UltraScale CLB user guide, UG574).
 LUTRAM = {
     "RAM32X1S": 1, "RAM64X1S": 1, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1S": 2, "RAM128X1D": 4,
@@ -160,6 +160,7 @@ def main():
     parser.add_argument("--report", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
+    work = []
     if arguments.top:
         parameters = dict(text.split("=") for text in arguments.names)
         name = "_".join([arguments.top, *(f"{k}{v}" for k, v in parameters.items())])
@@ -170,7 +171,10 @@ def main():
             if name not in configs:
                 parser.error(f"no configuration {name}; there are {', '.join(configs)}")
         names = arguments.names or list(configs)
-        work = [(name, TOP, configs[name]["parameters"]) for name in names]
+        for name in names:
+            units = {"Units": configs[name]["units"]} if "units" in configs[name] else {}
+            top = CARD if units else UNIT
+            work.append((name, top, {**configs[name]["parameters"], **units}))
     print(table(["", *COLUMNS, "LUT levels"], []), flush=True)
     results = {}
     for name, top, parameters in work:
