@@ -1,6 +1,6 @@
 # Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-dev build demo test bench lint format formal synth clean
+.PHONY: help deps deps-dev build demo test bench grid lint format formal synth clean
 JOBS ?= $(shell nproc)
 PRESET ?= release
 
@@ -28,6 +28,9 @@ bench: ## build and run the benchmarks
 	@bench/fetch_rocksdb || echo "No RocksDB to compare with"
 	@$(MAKE) --no-print-directory build
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target bench
+
+grid: deps ## measure the unit in every shape, and write docs/grid.md
+	@scripts/grid
 
 lint: deps-dev ## formatting, static checks of C++ and RTL, layers, tidiness
 	@scripts/lint
