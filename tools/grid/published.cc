@@ -121,12 +121,12 @@ std::string FcaeNotes(const std::vector<Measurement>& measurements) {
       "- Theirs are kernel times on a KCU1500 card at 200 MHz; ours cycle counts of the RTL at an\n"
       "  assumed 200 MHz. Theirs has ports of 64 bytes at every V.\n"
       "- Figure 9, times the CPU column of Table V (LevelDB on an i7-8700K): {}.\n"
-      "- Figure 12, nine ways against two at V = 8. The text: about 70% slower where values are\n"
-      "  short, and closer as they grow; the plotted numbers are not printed. Here: {}.\n"
+      "- Figure 12, nine ways against two, has no printed numbers. The text: \"degradation in\n"
+      "  comparison with 2-input for small value length (about 70%)\", less as they grow. Here at\n"
+      "  V = 8: {}.\n"
       "- Figure 13, nine ways against the CPU, is a plot without printed numbers.\n"
-      "- Table VII, of a KCU1500, as N/W_in/V, BRAM, FF, LUT: 2/64/16 18% 10% 72%; 2/64/8 17% 9% "
-      "63%;\n"
-      "  9/64/8 35% 27% 206%; 9/16/16 30% 18% 125%; 9/16/8 26% 16% 103%; 9/8/8 25% 14% 84%.\n"
+      "- Table VII, of a KCU1500, as N/W_in/V, BRAM, FF, LUT: 2/64/16 18% 10% 72%, 2/64/8 17% 9%\n"
+      "  63%, 9/64/8 35% 27% 206%, 9/16/16 30% 18% 125%, 9/16/8 26% 16% 103%, 9/8/8 25% 14% 84%.\n"
       "  `make synth` counts ours.\n",
       Accelerations(measurements), WaysCost(measurements));
 }
