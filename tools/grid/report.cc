@@ -41,6 +41,9 @@ std::string Table(const Row& head, const std::vector<Row>& rows) {
   return text + "\n";
 }
 
+// Three digits or more.
+std::string Figure(double x) { return fmt::format("{:.{}f}", x, x < 10 ? 2 : x < 100 ? 1 : 0); }
+
 // Least and most of what was seen.
 struct Span {
   double min = std::numeric_limits<double>::max();
@@ -154,9 +157,8 @@ std::string PublishedTable(const Measured& measured) {
   for (const Measurement& m : measured.cells) {
     if (const std::optional<Published> p = FindPublished(measured.grid->name, m)) {
       rows.push_back({m.cell.config, LengthText(m.cell.key_bytes), LengthText(m.cell.value_bytes),
-                      fmt::format("{:.4g}", p->measured), fmt::format("{:.4g}", p->value),
-                      std::string(p->unit), fmt::format("{:.1f}", p->speedup),
-                      std::string(p->source)});
+                      Figure(p->measured), Figure(p->value), std::string(p->unit),
+                      fmt::format("{:.1f}", p->speedup), std::string(p->source)});
     }
   }
   return rows.empty()
