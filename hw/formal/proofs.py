@@ -20,15 +20,21 @@ class Proof:
 FIFO_SAYS = "no word lost, doubled or out of order; full, empty and count exact; output held"
 FIFO_MUTATIONS = [
     ("cu_fifo", "count_q != CountBits'(Depth)", "count_q != CountBits'(Depth - 1)"),
-    ("cu_fifo", "rptr_q <= (rptr_q == LastSlot) ? '0", "rptr_q <= (rptr_q == LastSlot - 1'b1) ? '0"),
+    ("cu_fifo", "rptr_q <= (rptr_q == LastSlot) ? '0",
+     "rptr_q <= (rptr_q == LastSlot - 1'b1) ? '0"),
     ("cu_fifo", "rvalid_o = count_q != '0", "rvalid_o = count_q > CountBits'(1)"),
 ]
 RAM_FIFO_MUTATIONS = [
     ("cu_ram_fifo", "full_q       <= count_d == CountBits'(Depth)",
      "full_q       <= count_d > CountBits'(Depth)"),
-    ("cu_ram_fifo", "else if (pop) rvalid_q", "else if (rready_i) rvalid_q <= 1'b1; else if (pop) rvalid_q"),
+    ("cu_ram_fifo", "else if (pop) rvalid_q",
+     "else if (rready_i) rvalid_q <= 1'b1; else if (pop) rvalid_q"),
     ("cu_ram_fifo", "(~rvalid_q | rready_i)", "1'b1"),
 ]
+
+READ_ENGINE = ["cu_crc_pkg", "cu_crc_step", "cu_crc_unwind", "cu_fifo", "cu_ram_fifo",
+               "cu_read_engine"]
+MERGE_NODE = ["cu_fifo", "cu_compare", "cu_key_queue", "cu_merge_node"]
 
 PROOFS = {
     "fifo_4": Proof("f_fifo", ["cu_fifo", "cu_ram_fifo"], FIFO_SAYS,
@@ -51,6 +57,14 @@ PROOFS = {
         mutations=[("cu_credit", "+ CountBits'(give_i) - CountBits'(take_i)",
                     "+ CountBits'(give_i & ~take_i) - CountBits'(take_i)")],
     ),
+    "round_robin": Proof(
+        "f_round_robin", ["cu_round_robin"],
+        "one pick, of those who ask, kept until served; none passed over Clients times",
+        mutations=[
+            ("cu_round_robin", "~(pick_o | (pick_o - 1'b1))", "'0"),
+            ("cu_round_robin", "first & (~first + 1'b1)", "first"),
+        ],
+    ),
     "byte_packer": Proof(
         "f_byte_packer", ["cu_byte_packer"],
         "bytes in = bytes out, in order; ends and tokens with a block's last byte; level bounded",
@@ -71,6 +85,89 @@ PROOFS = {
             ("cu_csr", "start_q & ~done_q & ~busy_q", "start_q & ~busy_q"),
             ("cu_csr", "arready_o = ~rvalid_q", "arready_o = 1'b1"),
             ("cu_csr", "(job_addr_q[31:0] & ~wmask) | wbits", "wbits"),
+        ],
+    ),
+    "merge_node_protocol": Proof(
+        "f_merge_node", MERGE_NODE,
+        "output held; no more keys of a way than came; end after all keys, once; never stands still",
+        method="bmc", depth=10, fast=False,
+        mutations=[
+            ("cu_merge_node", "DrainA: begin\n        move_d.out   = a_next_valid;",
+             "DrainA: begin\n        move_d.out   = 1'b0;"),
+        ],
+    ),
+    "merge_node_order": Proof(
+        "f_merge_node", MERGE_NODE, "output sorted by key and trailer, ties to the lower way",
+        method="bmc", depth=11, parameters={"Check": 1}, fast=False,
+        mutations=[
+            ("cu_merge_node", "same && a_next.last && trailer_less",
+             "same && a_next.last && !trailer_less"),
+            ("cu_merge_node", "data, !beat.last, beat.bytes", "data, beat.last, beat.bytes"),
+        ],
+    ),
+    "merge_node_keys": Proof(
+        "f_merge_node", MERGE_NODE, "each key leaves once and whole, in the order of its way",
+        method="bmc", depth=11, parameters={"Check": 2}, fast=False,
+        mutations=[
+            ("cu_merge_node", "move_d.rewind_b = !b_less && !go_on", "move_d.rewind_b = 1'b0"),
+        ],
+    ),
+    "write_engine_axi": Proof(
+        "f_write_engine", ["cu_fifo", "cu_write_engine"],
+        "AXI4: held until taken, no 4 KiB crossing, WLAST, bursts in flight, idle, halt",
+        fast=False,
+        mutations=[
+            ("cu_write_engine", "reaches ? AvailBits'(to_boundary) : avail_q", "avail_q"),
+            ("cu_write_engine", "&& flight_q != FlightBits'(MaxOutstanding)", ""),
+            ("cu_write_engine", "m_axi_wlast_o   = beat_q == length", "m_axi_wlast_o   = 1'b1"),
+            ("cu_write_engine", "(!aw_valid_q || m_axi_awready_i)", "1'b1"),
+        ],
+    ),
+    "write_engine_area": Proof(
+        "f_write_engine", ["cu_fifo", "cu_write_engine"],
+        "bursts follow each other without gap (address modulo 4 KiB), within the area",
+        parameters={"Check": 1}, method="bmc", depth=16, fast=False,
+        mutations=[
+            ("cu_write_engine", "push_beat && left_q != '0", "push_beat"),
+            ("cu_write_engine", "addr_q + (64-BusBits)'(burst)", "addr_q + 1'b1"),
+        ],
+    ),
+    "write_engine_words": Proof(
+        "f_write_engine", ["cu_fifo", "cu_write_engine"],
+        "each word of the input is written once, at its place; done after the last answer",
+        parameters={"Check": 2}, method="bmc", depth=14, fast=False,
+        mutations=[
+            ("cu_write_engine", "if (swallow || (push ? aligned_next : aligned))",
+             "if (swallow || aligned)"),
+            ("cu_write_engine", "avail_q == '0 && flight_q == '0", "avail_q == '0"),
+        ],
+    ),
+    "read_engine_axi": Proof(
+        "f_read_engine", READ_ENGINE,
+        "AXI4: held until taken, aligned, no 4 KiB crossing, length; halt; idle only when answered",
+        mutations=[
+            ("cu_read_engine", "~addr_q[LaneBits+:BurstBits]", "'1"),
+            ("cu_read_engine", "~arvalid_q | m_axi_arready_i", "1'b1"),
+            ("cu_read_engine", "ar_free & burst_ready & ~halt_i", "ar_free & burst_ready"),
+        ],
+    ),
+    "read_engine_bursts": Proof(
+        "f_read_engine", READ_ENGINE,
+        "bursts cover each request once, in order, nothing else; no client passed over for long",
+        parameters={"Check": 1}, method="bmc", depth=10, fast=False,
+        mutations=[
+            ("cu_read_engine", "addr_q + (64 - LaneBits)'(beats)", "addr_q + 1'b1"),
+            ("cu_read_engine", "left_q <= LeftBits'(to_boundary) + 1'b1",
+             "left_q <= LeftBits'(to_boundary)"),
+        ],
+    ),
+    "read_engine_beats": Proof(
+        "f_read_engine", READ_ENGINE,
+        "each client gets its requests' beats in order; a done each, after them, with bus errors",
+        parameters={"Check": 2}, method="bmc", depth=14, fast=False,
+        mutations=[
+            ("cu_read_engine", "error: m_axi_rresp_i != 2'b00", "error: 1'b0"),
+            ("cu_read_engine", "s3_valid_q <= s2_q.valid & s2_q.last", "s3_valid_q <= s2_q.valid"),
         ],
     ),
 }
