@@ -86,6 +86,7 @@ class DeviceRun {
   Status DescribeFault() const;
   Status Deliver(const MergeSink& sink);
   Status DeliverTable(std::string_view record, const MergeSink& sink);
+  Status CheckBlock(std::string_view stored, std::string_view last_key, MergeOutput* output);
   Status CheckTable(std::string_view data, std::string_view index, MergeOutput* output);
 
   Device& device_;
@@ -318,6 +319,29 @@ Status DeviceRun::DescribeFault() const {
   }
 }
 
+// `stored` must lie behind output->largest and end with `last_key`; takes both ends into *output.
+Status DeviceRun::CheckBlock(std::string_view stored, std::string_view last_key,
+                             MergeOutput* output) {
+  Block block;
+  SLUICE_RETURN_IF_ERROR(Block::Parse(stored, &block));
+  BlockIterator it(block);
+  it.SeekToFirst();
+  if (!it.Valid()) {
+    return Status::IoError("block without an entry");
+  }
+  if (output->largest.empty()) {
+    output->smallest = it.key();
+  } else if (CompareInternalKeys(output->largest, it.key()) > 0) {
+    return Status::IoError("block that lies before the one ahead of it");
+  }
+  it.SeekToLast();
+  if (!it.Valid() || it.key() != last_key) {
+    return Status::IoError("block that does not end with the key of its index entry");
+  }
+  output->largest = last_key;
+  return {};
+}
+
 Status DeviceRun::CheckTable(std::string_view data, std::string_view index, MergeOutput* output) {
   if (index.size() < kBlockTrailerBytes) {
     return Status::IoError("index block too short");
@@ -329,7 +353,9 @@ Status DeviceRun::CheckTable(std::string_view data, std::string_view index, Merg
   SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
   BlockIterator entry(block);
   uint64_t end = 0;
+  uint32_t restarts = 0;  // met as entries
   for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
+    restarts += restarts < block.restarts() && block.restart(restarts) == entry.offset();
     BlockHandle handle;
     std::string_view value = entry.value();
     if (!handle.ReadFrom(&value) || handle.offset != end) {
@@ -337,18 +363,11 @@ Status DeviceRun::CheckTable(std::string_view data, std::string_view index, Merg
     }
     std::string_view stored;
     SLUICE_RETURN_IF_ERROR(ReadStoredBlock(data, handle, &buffer_, &stored));
-    if (end == 0) {
-      Block first;
-      SLUICE_RETURN_IF_ERROR(Block::Parse(stored, &first));
-      BlockIterator it(first);
-      it.SeekToFirst();
-      if (!it.Valid()) {
-        return Status::IoError("first block has no entry");
-      }
-      output->smallest = it.key();
-    }
-    output->largest = entry.key();
+    SLUICE_RETURN_IF_ERROR(CheckBlock(stored, entry.key(), output));
     end = handle.offset + handle.size + kBlockTrailerBytes;
+  }
+  if (restarts != block.restarts()) {
+    return Status::IoError("index restarts that are no entries");
   }
   SLUICE_RETURN_IF_ERROR(entry.status());
   if (end != data.size() || end == 0) {
@@ -391,6 +410,7 @@ Status DeviceRun::DeliverTable(std::string_view record, const MergeSink& sink) {
 Status DeviceRun::Deliver(const MergeSink& sink) {
   // Each record says where its index block starts, which is where the record before ends.
   std::string records;
+  uint64_t entries = 0;
   uint64_t end = index_used_;
   for (uint64_t t = 0; t < result_.stats.output_tables; ++t) {
     std::string record(abi::table_record::kBytes, '\0');
@@ -400,6 +420,7 @@ Status DeviceRun::Deliver(const MergeSink& sink) {
     SLUICE_RETURN_IF_ERROR(
         device_.Read(layout_.index_addr + end - record.size(), record.size(), record.data()));
     const uint64_t index_offset = DecodeFixed64(record.data() + abi::table_record::kIndexOffset);
+    entries += DecodeFixed64(record.data() + abi::table_record::kEntries);
     if (index_offset >= end) {
       return Status::IoError("table record that points behind itself");
     }
@@ -408,6 +429,10 @@ Status DeviceRun::Deliver(const MergeSink& sink) {
   }
   if (end != 0) {
     return Status::IoError("more table records than tables");
+  }
+  if (entries != result_.stats.output_records) {
+    return Status::IoError(fmt::format("tables of {} entries, but {} records written", entries,
+                                       result_.stats.output_records));
   }
   for (size_t at = 0; at < records.size(); at += abi::table_record::kBytes) {
     SLUICE_RETURN_IF_ERROR(

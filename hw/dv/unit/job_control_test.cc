@@ -262,6 +262,15 @@ TEST_F(JobControl, NamesTheLowestWayWithAFault) {
   EXPECT_EQ(Record(completion::kFaultOffset), 4242u);
 }
 
+// As a stray bit can make one.
+TEST_F(JobControl, AFaultWithoutACauseIsNoSuccess) {
+  EXPECT_EQ(Run([&] {
+              tb_->fault_status_i = 0;
+              tb_->fault_valid_i = 0b010;
+            }),
+            MergeStatus::kEndToEnd);
+}
+
 TEST_F(JobControl, NoticesRecordsThatGotLost) {
   EXPECT_EQ(Run([&] {
               tb_->input_records_i = 2;

@@ -115,6 +115,7 @@ module write_chain #(
     .tr_valid_o(tr_valid), .tr_ready_i(tr_ready), .tr_task_end_o(tr_task_end),
     .tr_entries_o(tr_entries), .tr_tombstones_o(tr_tombstones),
     .limit_o(restart_limit_o), .output_records_o, .output_checksum_o,
+    .content_bytes_o(), .content_fold_o(),
     .stall_encode_o, .stall_pack_o
   );
   cu_byte_packer #(.Bytes(V)) u_content (

@@ -75,6 +75,10 @@ module cu_entry_encoder #(
   output logic                 limit_o,  // more restarts than there is room for; nothing follows
   output logic [63:0]          output_records_o,
   output logic [63:0]          output_checksum_o,  // lags by three cycles
+  // Of the blocks ended so far: how long they must be by the headers of their entries, and the XOR
+  // of the bytes written.
+  output logic [63:0]          content_bytes_o,
+  output logic [7:0]           content_fold_o,
   output logic                 stall_encode_o,
   output logic                 stall_pack_o
 );
@@ -109,7 +113,8 @@ module cu_entry_encoder #(
   wire room = !out_valid_q || out_ready_i;
 
   // Events of this cycle.
-  logic take_record, take_key, take_value, entry_end, close_block, end_table, end_task, over;
+  logic take_record, take_key, take_trailer, take_value, entry_end, close_block;
+  logic end_table, end_task, over;
 
   // The record being written.
   logic [15:0] key_left_q, skip_q, user_bytes_q;
@@ -122,7 +127,7 @@ module cu_entry_encoder #(
   logic [31:0] content_q;       // bytes of entries
   logic signed [33:0] block_room_q, block_room, block_room_init;
   logic signed [64:0] table_room_q;
-  logic [63:0] entries_q, tombstones_q, records_q;
+  logic [63:0] entries_q, tombstones_q, records_q, content_bytes_q;
 
   // An entry's size, taken into account in the cycle after its header.
   logic account_q, entry_restart_q;
@@ -182,10 +187,14 @@ module cu_entry_encoder #(
   cu_record_sum #(.V(V)) u_sum (
     .clk_i, .rst_ni,
     .start_i(take_record), .user_bytes_i(32'(rec_user_bytes_i)),
-    .value_bytes_i(rec_value_bytes_i), .trailer_i(rec_trailer_i),
+    .value_bytes_i(rec_value_bytes_i), .trailer_valid_i(take_trailer), .trailer_i(trailer_q),
     .beat_i(take_key || take_value), .value_i(take_value),
     .data_i(take_value ? value_data_i : key_data_i), .end_i(entry_end),
     .sum_o(output_checksum_o)
+  );
+
+  cu_byte_fold #(.Bytes(V)) u_fold (
+    .clk_i, .rst_ni, .valid_i(room && emit), .data_i(chunk.data), .fold_o(content_fold_o)
   );
 
   // Of the block that is being closed, its seal counted.
@@ -202,6 +211,7 @@ module cu_entry_encoder #(
     chunk       = '0;
     take_record = 1'b0;
     take_key    = 1'b0;
+    take_trailer = 1'b0;
     take_value  = 1'b0;
     entry_end   = 1'b0;
     close_block = 1'b0;
@@ -242,6 +252,7 @@ module cu_entry_encoder #(
               chunk.data  = key_rest | ((V*8)'(trailer_q) << {key_bytes[BeatBits-1:0], 3'b0});
               chunk.bytes = key_bytes + CountBits'(TrailerBytes);
               emit        = 1'b1;
+              take_trailer = 1'b1;
               entry_end   = value_left_q == '0;
               state_d     = StValue;
             end else begin
@@ -253,6 +264,7 @@ module cu_entry_encoder #(
       StTrailer: begin
         if (room) begin
           emit        = 1'b1;
+          take_trailer = 1'b1;
           chunk.data  = (V*8)'(trailer_q);
           chunk.bytes = CountBits'(TrailerBytes);
           entry_end   = value_left_q == '0;
@@ -329,6 +341,7 @@ module cu_entry_encoder #(
       entries_q    <= '0;
       tombstones_q <= '0;
       records_q    <= '0;
+      content_bytes_q <= '0;
     end else begin
       state_q <= state_d;
       if (room) out_valid_q <= emit;
@@ -343,6 +356,7 @@ module cu_entry_encoder #(
       if (close_block) begin
         block_open_q <= 1'b0;
         content_q    <= '0;
+        content_bytes_q <= content_bytes_q + 64'(block_total - SealBytes);
       end
       if (end_table) begin
         entries_q    <= '0;
@@ -363,6 +377,7 @@ module cu_entry_encoder #(
 
   assign limit_o          = state_q == StLimit;
   assign output_records_o = records_q;
+  assign content_bytes_o  = content_bytes_q;
   assign stall_encode_o   = room && ((state_q == StRecord && !rec_valid_i)
                                      || (state_q == StKey && !key_valid_i)
                                      || (state_q == StValue && !value_valid_i));

@@ -11,8 +11,9 @@ module cu_record_sum #(
   input  logic           rst_ni,  // synchronous
 
   input  logic           start_i,       // a record starts; no beat in this cycle
-  input  logic [31:0]    user_bytes_i,  // with start_i, as are the next two
+  input  logic [31:0]    user_bytes_i,  // with start_i, as is the next
   input  logic [31:0]    value_bytes_i,
+  input  logic           trailer_valid_i,  // once in a record, after its start
   input  logic [63:0]    trailer_i,
   input  logic           beat_i,
   input  logic           value_i,       // the beat is of the value, not of the key
@@ -34,7 +35,7 @@ module cu_record_sum #(
 
   logic value_q, s1_start_q, s1_beat_q, s1_value_q, s1_end_q, s2_end_q;
   logic [PlaceBits-1:0] place_q, place, s1_place_q;
-  logic [63:0] fold, s1_fold_q, record_q, record_d, sum_q;
+  logic [63:0] fold, s1_fold_q, s1_trailer_q, record_q, record_d, sum_q;
 
   assign place = (value_i == value_q) ? place_q : '0;
 
@@ -55,10 +56,12 @@ module cu_record_sum #(
     end else if (s1_beat_q) begin
       record_d = record_q ^ (s1_value_q ? rotl(turned, 5) : turned);
     end
+    record_d ^= s1_trailer_q;
   end
 
   always_ff @(posedge clk_i) begin
-    s1_fold_q  <= start_i ? rotl(trailer_i, 3) ^ lengths : fold;
+    s1_fold_q  <= start_i ? lengths : fold;
+    s1_trailer_q <= trailer_valid_i ? rotl(trailer_i, 3) : '0;
     s1_place_q <= place;
     s1_value_q <= value_i;
     record_q   <= record_d;
@@ -87,6 +90,6 @@ module cu_record_sum #(
 
 `ifndef SYNTHESIS
   a_apart : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    !(start_i && (beat_i || end_i)));
+    !(start_i && (beat_i || end_i || trailer_valid_i)));
 `endif
 endmodule

@@ -42,6 +42,7 @@ module cu_read_engine #(
   input  logic                               halt_i,
   output logic                               idle_o,
   output logic                               stall_o,
+  output logic                               flipped_o,  // a beat was not taken as it came; level
 
   output logic [63:0]                        m_axi_araddr_o,
   output logic [7:0]                         m_axi_arlen_o,
@@ -317,18 +318,24 @@ module cu_read_engine #(
     end
   end
 
-  logic [Clients-1:0] s0_client;
+  // The CRC is of the beats as they come: what the FIFOs do to them, their parity must tell.
+  logic [Clients-1:0] s0_client, flipped_q;
+  assign flipped_o = flipped_q != '0;
   for (genvar c = 0; c < Clients; c++) begin : g_beats
-    logic wready;
+    logic wready, parity;
     logic [RoomBits-1:0] unused_beats;
     assign s0_client[c] = s0_q.valid & (s0_q.client == ClientBits'(c));
     assign fifo_pop[c]  = beat_valid_o[c] & beat_ready_i[c];
-    cu_ram_fifo #(.Width(W * 8), .Depth(FifoBeats)) u_beats (
+    cu_ram_fifo #(.Width(W * 8 + 1), .Depth(FifoBeats)) u_beats (
       .clk_i, .rst_ni,
-      .wvalid_i(s0_client[c]), .wready_o(wready), .wdata_i(s0_data_q),
-      .rvalid_o(beat_valid_o[c]), .rready_i(beat_ready_i[c]), .rdata_o(beat_data_o[c]),
-      .count_o(unused_beats)
+      .wvalid_i(s0_client[c]), .wready_o(wready), .wdata_i({^s0_data_q, s0_data_q}),
+      .rvalid_o(beat_valid_o[c]), .rready_i(beat_ready_i[c]),
+      .rdata_o({parity, beat_data_o[c]}), .count_o(unused_beats)
     );
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) flipped_q[c] <= 1'b0;
+      else if (fifo_pop[c] && ^{parity, beat_data_o[c]}) flipped_q[c] <= 1'b1;
+    end
 `ifndef SYNTHESIS
     a_reserved : assert property (@(posedge clk_i) disable iff (!rst_ni) s0_client[c] |-> wready);
 `endif

@@ -278,8 +278,9 @@ module cu_job_control #(
           fault_run_d    = way_fault_run;
           fault_table_d  = way_fault_table;
           fault_offset_d = way_fault_offset;
-          status_d       = way_fault_status;
-          state_d        = Halt;
+          // A fault without a cause is none of the input's.
+          status_d = (way_fault_status == MergeStatusOk) ? MergeStatusEndToEnd : way_fault_status;
+          state_d  = Halt;
         end else if (write_error_i) begin
           status_d = MergeStatusWriteError;
           state_d  = Halt;

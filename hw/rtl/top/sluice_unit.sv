@@ -208,14 +208,14 @@ module sluice_unit #(
     .record_ready_i(record_ready), .record_data_o(record_data), .record_last_o(record_last)
   );
 
-  logic unused_index_stall;
+  logic unused_index_stall, index_flipped, in_flipped;
   cu_read_engine #(.Clients(N + 1), .BusBytes(8), .FifoBeats(IndexFifoBeats)) u_index_read (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .req_valid_i(ireq_valid), .req_ready_o(ireq_ready), .req_addr_i(ireq_addr),
     .req_bytes_i(ireq_bytes), .beat_valid_o(ibeat_valid), .beat_ready_i(ibeat_ready),
     .beat_data_o(ibeat_data), .done_valid_o(idone_valid), .done_ready_i(idone_ready),
     .done_crc_o(idone_crc), .done_error_o(idone_error), .halt_i(halt), .idle_o(index_ridle),
-    .stall_o(unused_index_stall),
+    .stall_o(unused_index_stall), .flipped_o(index_flipped),
     .m_axi_araddr_o(m_axi_index_araddr), .m_axi_arlen_o(m_axi_index_arlen),
     .m_axi_arsize_o(m_axi_index_arsize), .m_axi_arburst_o(m_axi_index_arburst),
     .m_axi_arvalid_o(m_axi_index_arvalid), .m_axi_arready_i(m_axi_index_arready),
@@ -236,7 +236,7 @@ module sluice_unit #(
     .req_bytes_i(dreq_bytes), .beat_valid_o(dbeat_valid), .beat_ready_i(dbeat_ready),
     .beat_data_o(dbeat_data), .done_valid_o(ddone_valid), .done_ready_i(ddone_ready),
     .done_crc_o(ddone_crc), .done_error_o(ddone_error), .halt_i(halt), .idle_o(in_idle),
-    .stall_o(stall[StallRead]),
+    .stall_o(stall[StallRead]), .flipped_o(in_flipped),
     .m_axi_araddr_o(m_axi_in_araddr), .m_axi_arlen_o(m_axi_in_arlen),
     .m_axi_arsize_o(m_axi_in_arsize), .m_axi_arburst_o(m_axi_in_arburst),
     .m_axi_arvalid_o(m_axi_in_arvalid), .m_axi_arready_i(m_axi_in_arready),
@@ -387,6 +387,9 @@ module sluice_unit #(
   logic [15:0] lk_user_bytes;
   logic [63:0] lk_trailer, tr_entries, tr_tombstones;
 
+  logic [63:0] content_bytes, encoded_checksum;
+  logic [7:0] content_fold;
+
   cu_entry_encoder #(
     .V(V), .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts)
   ) u_entry_encoder (
@@ -406,7 +409,8 @@ module sluice_unit #(
     .tr_valid_o(tr_valid), .tr_ready_i(tr_ready), .tr_task_end_o(tr_task_end),
     .tr_entries_o(tr_entries), .tr_tombstones_o(tr_tombstones),
     .limit_o(entry_limit), .output_records_o(output_records),
-    .output_checksum_o(output_checksum), .stall_encode_o(stall[StallEncode]),
+    .output_checksum_o(encoded_checksum), .content_bytes_o(content_bytes),
+    .content_fold_o(content_fold), .stall_encode_o(stall[StallEncode]),
     .stall_pack_o(stall[StallPack])
   );
 
@@ -425,6 +429,23 @@ module sluice_unit #(
     .out_valid_o(word_valid), .out_ready_i(word_ready), .out_data_o(word_data),
     .out_bytes_o(word_bytes), .out_last_o(word_last), .out_token_o(word_token)
   );
+
+  // From the encoder's checksum to the CRC, bytes are only moved together. If they do not arrive as
+  // they left, or beats have changed between their CRC and the decoders, or records are left over at
+  // the end, the checksum is made wrong, and the job ends as END_TO_END.
+  logic [63:0] sealed_content_q;
+  logic [7:0] sealed_fold;
+  wire strayed = index_flipped | in_flipped | (info_valid != '0);
+  cu_byte_fold #(.Bytes(V)) u_sealed_fold (
+    .clk_i(ap_clk), .rst_ni(rst_n), .valid_i(word_valid & word_ready), .data_i(word_data),
+    .fold_o(sealed_fold)
+  );
+  always_ff @(posedge ap_clk) begin
+    if (!rst_n) sealed_content_q <= '0;
+    else if (word_valid && word_ready) sealed_content_q <= sealed_content_q + 64'(word_bytes);
+  end
+  assign output_checksum = encoded_checksum + (content_bytes - sealed_content_q) +
+                           64'(content_fold ^ sealed_fold) + 64'(strayed);
 
   cu_block_sealer #(.Bytes(V)) u_block_sealer (
     .clk_i(ap_clk), .rst_ni(rst_n),
