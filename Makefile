@@ -1,6 +1,6 @@
 # Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-dev build demo test bench grid lint format formal synth clean
+.PHONY: help deps deps-dev build demo test bench grid lint format formal flips synth clean
 JOBS ?= $(shell nproc)
 PRESET ?= release
 
@@ -42,6 +42,9 @@ formal: deps-dev ## prove properties of the RTL
 	@cmake --preset release --log-level=WARNING
 	@cmake --build --preset release --target generated_files
 	@build/venv/bin/python hw/formal/run.py
+
+flips: build ## invert bits of the unit's registers, and see what becomes of it
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target flips
 
 synth: deps-dev ## synthesise the named configurations and write docs/synthesis.md
 	@cmake --preset release --log-level=WARNING

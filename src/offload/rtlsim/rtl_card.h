@@ -40,6 +40,9 @@ class RtlCard {
   // The card does not keep two threads from the same bytes: units have memory of their own.
   Dram& dram() { return dram_; }
 
+  // Where the model's variables can be found by name.
+  VerilatedContext& context() { return context_; }
+
   // Registers of a unit.
   uint32_t Read(unsigned unit, size_t offset) {
     const std::lock_guard turn(mutex_);
@@ -59,6 +62,9 @@ class RtlCard {
     uint64_t checked = cycle_;
     for (uint64_t n = 1; (model_->irq >> unit & 1) == 0; ++n) {
       Cycle();
+      if (n > options_.job_cycles) {
+        return Status::IoError(fmt::format("no answer in {} cycles", options_.job_cycles));
+      }
       if (cycle_ - checked > options_.hang_cycles) {
         const uint32_t before = moved;
         moved = Moved(unit);

@@ -18,6 +18,7 @@ struct RtlDeviceOptions {
   // A job that moves no beat for this long is taken to hang, once twice as much has passed. Long
   // keys that share all their bytes take over a hundred cycles for every ten bytes read.
   uint64_t hang_cycles = 5'000'000;
+  uint64_t job_cycles = UINT64_MAX;  // a job that takes longer is given up, as if it hung
   // Called every `progress_cycles` of a job: bytes that the data read port has moved since it
   // began, for all units of the card, and bytes written to the device since its memory was last
   // freed, which are about what it will read.

@@ -1,0 +1,340 @@
+// Bit flips: in each of many runs of one job, a single random bit of a random register or memory of
+// the unit is inverted in a random cycle. What becomes of it:
+//
+//   harmless   the outputs are those of the CPU executor, byte for byte
+//   recut      the same records in the same order, but otherwise divided into blocks or tables
+//   detected   the job fails: by the unit's status, by the host's checks, or because it hangs
+//   silent     the job succeeds, and its records are not right
+//
+// Every register is as likely as any other, however wide it is, and every bit of it. A flip where
+// the data path is guarded (kSegments) must never be silent: then the program fails. All silent
+// ones are listed.
+//
+// Built once per configuration with FLIP_MODEL.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <random>
+#include <regex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hw/dv/common/testbench.h"
+#include "hw/dv/flip/registers.h"
+#include "merge/cpu_executor.h"
+#include "merge/outputs.h"
+#include "merge/task_generator.h"
+#include "offload/device_executor.h"
+#include "offload/rtlsim/rtl_device_impl.h"
+#include "table/block.h"
+#include "table/stored_block.h"
+
+#define STRING_OF(x) #x
+#define HEADER_OF(model) STRING_OF(model.h)
+#include HEADER_OF(FLIP_MODEL)
+
+namespace sluice::dv {
+namespace {
+
+using Card = rtlsim::RtlCard<FLIP_MODEL, 1>;
+using Unit = rtlsim::RtlDevice<FLIP_MODEL, 1>;
+
+// Where records are on their way from the CRC check of the block they come from to the CRC of the
+// block they go to; by the paths of the registers that hold their bytes. Everything else: the last.
+struct Segment {
+  const char* name;
+  const char* path;
+  bool guarded;
+};
+const Segment kSegments[] = {
+    {"blocks, read-ahead FIFOs", "u_data_read.g_beats.u_beats.(mem|rdata_q)", true},
+    // Behind the CRC and those FIFOs, before the checksum.
+    {"blocks, decoder up to checksum",
+     "g_way.u_entry_decoder.u_(chunks.(before_q|chunk_q|u_tails.mem)|window.(data|next|head)_q|"
+     "finish.(s1_data_q|s1_before_q|s2_data_q|s2_key_q|tail_q|old_key|"
+     "s3_trailer_q))",
+     false},
+    // The sums do not tell a record that a stray bit lets drop from one that is dropped rightly.
+    {"keys, checksum to verdict",
+     "g_way.u_entry_decoder.(u_finish.(s3_data_q|held_q|hash_q|s3_fold_q)|u_keys.mem)|"
+     "u_merge_tree.g_node.u_node.(u_[ab].(mem|key_mem|key_q)|u_out.mem)|u_verdict.beat[12]_q",
+     false},
+    {"records, to the encoder's checksum",
+     "g_way.u_entry_decoder.u_(values|hashes).(mem|rdata_q)|"
+     "u_verdict.u_kept.mem|u_transfer.(u_values|u_records).mem",
+     true},
+    {"blocks, from checksum to CRC",
+     "u_entry_encoder.(out_q|trailer_q)|u_block_packer.(hold|out_data|out_bytes|pos|out_valid)_q|"
+     "u_block_sealer.(u_words.mem|state_q|size_q)",
+     true},
+    {"control and counters", ".*", false},
+};
+constexpr size_t kSegmentCount = std::size(kSegments);
+
+size_t SegmentOf(const std::string& path) {
+  static const std::vector<std::regex> patterns = [] {
+    std::vector<std::regex> made;
+    for (const Segment& segment : kSegments) {
+      made.emplace_back(segment.path);
+    }
+    return made;
+  }();
+  size_t i = 0;
+  while (!std::regex_match(path, patterns[i])) {
+    ++i;
+  }
+  return i;
+}
+
+enum Outcome { kHarmless, kRecut, kDetected, kSilent, kOutcomes };
+const char* const kOutcomeNames[] = {"harmless", "recut", "detected", "silent"};
+
+// All records of the tables, in order; false if they cannot be read.
+bool ReadRecords(const std::vector<OwnedOutput>& tables,
+                 std::vector<std::pair<std::string, std::string>>* records) {
+  for (const OwnedOutput& table : tables) {
+    uint64_t entries = 0;
+    std::string index_buffer;
+    std::string buffer;
+    std::string_view contents;
+    Block index;
+    if (!ReadStoredBlock(table.image, table.index, &index_buffer, &contents).ok() ||
+        !Block::Parse(contents, &index).ok()) {
+      return false;
+    }
+    BlockIterator handles(index);
+    for (handles.SeekToFirst(); handles.Valid(); handles.Next()) {
+      BlockHandle handle;
+      std::string_view value = handles.value();
+      Block block;
+      if (!handle.ReadFrom(&value) ||
+          !ReadStoredBlock(table.image, handle, &buffer, &contents).ok() ||
+          !Block::Parse(contents, &block).ok()) {
+        return false;
+      }
+      BlockIterator it(block);
+      uint32_t restarts = 0;  // met as entries
+      for (it.SeekToFirst(); it.Valid(); it.Next()) {
+        restarts += restarts < block.restarts() && block.restart(restarts) == it.offset();
+        records->emplace_back(it.key(), it.value());
+        ++entries;
+      }
+      if (!it.status().ok() || restarts != block.restarts()) {
+        return false;
+      }
+    }
+    if (!handles.status().ok() || entries != table.entries) {
+      return false;
+    }
+  }
+  return true;
+}
+
+uint64_t Tombstones(const std::vector<OwnedOutput>& tables) {
+  uint64_t n = 0;
+  for (const OwnedOutput& table : tables) {
+    n += table.tombstones;
+  }
+  return n;
+}
+
+struct Tally {
+  size_t segment = 0;
+  size_t bits = 0;
+  size_t count[kOutcomes] = {};
+};
+
+struct Flip {
+  size_t reg = 0;
+  size_t bit = 0;
+  uint64_t cycle = 0;  // of the job
+};
+
+// Inputs with all that a record can meet: several blocks and tables, shared prefixes, versions,
+// deletions, empty values.
+GeneratedTask MakeTask() {
+  GeneratorOptions shape;
+  shape.seed = 7;
+  shape.runs = 2;
+  shape.records = 120;
+  shape.user_key_bytes = {4, 40};
+  shape.value_bytes = {0, 90};
+  shape.key_shape = KeyShape::kTree;
+  shape.duplicate_percent = 15;
+  shape.delete_percent = 10;
+  shape.table.block_bytes = 700;
+  shape.table.restart_interval = 4;
+  shape.table_bytes = 3000;
+  shape.bottommost = true;
+  GeneratedTask generated = GenerateTask(shape);
+  generated.task.block_bytes = 900;
+  generated.task.table_bytes = 4000;
+  return generated;
+}
+
+class Campaign {
+ public:
+  Campaign() : task_(MakeTask()) {
+    const MergeResult result = CpuExecutor().Run(task_.task, CollectInto(&expected_));
+    ok_ = result.ok();
+    std::string unused;
+    ok_ = ok_ && Run(nullptr, &unused) == kHarmless;
+    cycles_ = ran_;
+  }
+
+  bool ok() const { return ok_; }
+  uint64_t cycles() const { return cycles_; }
+  const std::vector<Register>& registers() const { return registers_; }
+
+  // `*how`: by what a flip was detected, or where a silent one shows.
+  Outcome Run(const Flip* flip, std::string* how) {
+    RtlDeviceOptions options;
+    options.memory.bytes = 16 << 20;
+    options.hang_cycles = 2000;
+    options.job_cycles = cycles_ == 0 ? UINT64_MAX : 4 * cycles_;
+    options.progress_cycles = 1;
+    ran_ = 0;
+    options.progress = [&](uint64_t, uint64_t) {
+      if (flip != nullptr && ran_ == flip->cycle) {
+        registers_[flip->reg].Flip(flip->bit);
+      }
+      ++ran_;
+    };
+    auto card = std::make_shared<Card>(options);
+    registers_ = Registers(card->context());
+    DeviceExecutor executor(std::make_unique<Unit>("flip", options, card, 0));
+    std::vector<OwnedOutput> outputs;
+    const MergeResult result = executor.Run(task_.task, CollectInto(&outputs));
+    if (!result.ok()) {
+      // Without the figures that a text ends with or contains.
+      *how = std::regex_replace(result.status == abi::MergeStatus::kDevice
+                                    ? result.error.ToString()
+                                    : std::string(MergeStatusText(result.status)),
+                                std::regex("\\b[0-9a-f]*[0-9][0-9a-f]*\\b"), "#");
+      return kDetected;
+    }
+    const Status same = CompareOutputs(outputs, expected_);
+    *how = same.ToString();
+    if (same.ok()) {
+      return kHarmless;
+    }
+    std::vector<std::pair<std::string, std::string>> records;
+    std::vector<std::pair<std::string, std::string>> expected;
+    return ReadRecords(expected_, &expected) && ReadRecords(outputs, &records) &&
+                   records == expected && Tombstones(outputs) == Tombstones(expected_)
+               ? kRecut
+               : kSilent;
+  }
+
+ private:
+  GeneratedTask task_;
+  std::vector<OwnedOutput> expected_;
+  std::vector<Register> registers_;  // of the model at hand
+  uint64_t cycles_ = 0;
+  uint64_t ran_ = 0;
+  bool ok_ = false;
+};
+
+void PrintRow(const std::string& name, const Tally& tally) {
+  fmt::print("| {} | {} | {} |", name, tally.bits,
+             tally.count[0] + tally.count[1] + tally.count[2] + tally.count[3]);
+  for (const size_t count : tally.count) {
+    fmt::print(" {} |", count);
+  }
+  fmt::print("\n");
+}
+
+// 1 if something that is guarded was silent.
+int Report(const std::map<std::string, Tally>& tallies,
+           const std::map<std::string, size_t>& detected_by, bool verbose) {
+  const auto header = [](const char* first) {
+    fmt::print(
+        "\n| {} | bits | flips | harmless | recut | detected | silent |\n"
+        "|---|---|---|---|---|---|---|\n",
+        first);
+  };
+  Tally total[kSegmentCount] = {};
+  header("register or memory");
+  for (const auto& [path, tally] : tallies) {
+    total[tally.segment].bits += tally.bits;
+    for (size_t i = 0; i < kOutcomes; ++i) {
+      total[tally.segment].count[i] += tally.count[i];
+    }
+    if (tally.count[kSilent] != 0 || verbose) {
+      PrintRow(fmt::format("`{}`", path), tally);
+    }
+  }
+  header("part");
+  int result = 0;
+  for (size_t i = 0; i < kSegmentCount; ++i) {
+    PrintRow(kSegments[i].name, total[i]);
+    result |= kSegments[i].guarded && total[i].count[kSilent] != 0;
+  }
+  fmt::print("\n");
+  for (const auto& [how, count] : detected_by) {
+    fmt::print("{:6} detected: {}\n", count, how);
+  }
+  return result;
+}
+
+int Main(uint64_t flips, bool guarded, bool verbose) {
+  Campaign campaign;
+  if (!campaign.ok()) {
+    fmt::print(stderr, "the job fails without any flip\n");
+    return 1;
+  }
+  std::map<std::string, Tally> tallies;  // by path
+  std::vector<size_t> targets;
+  for (size_t i = 0; i < campaign.registers().size(); ++i) {
+    const Register& reg = campaign.registers()[i];
+    Tally& tally = tallies[reg.path];
+    tally.segment = SegmentOf(reg.path);
+    tally.bits += reg.bits();
+    if (!guarded || kSegments[tally.segment].guarded) {
+      targets.push_back(i);
+    }
+  }
+  const uint64_t seed = TestSeed();
+  fmt::print("SLUICE_SEED={}: {} flips over {} registers, in a job of {} cycles\n", seed, flips,
+             targets.size(), campaign.cycles());
+  std::mt19937_64 rng(seed);
+  std::map<std::string, size_t> detected_by;
+  for (uint64_t n = 0; n < flips; ++n) {
+    Flip flip;
+    flip.reg = targets[rng() % targets.size()];
+    const Register reg = campaign.registers()[flip.reg];
+    flip.bit = rng() % reg.bits();
+    flip.cycle = rng() % campaign.cycles();
+    std::string how;
+    const Outcome outcome = campaign.Run(&flip, &how);
+    Tally& tally = tallies[reg.path];
+    ++tally.count[outcome];
+    if (outcome == kDetected) {
+      ++detected_by[how];
+    }
+    if (outcome == kSilent || verbose) {
+      fmt::print("{}: {} bit {} of {}, cycle {}: {}\n", kOutcomeNames[outcome], reg.path, flip.bit,
+                 reg.bits(), flip.cycle, how);
+    }
+  }
+  return Report(tallies, detected_by, verbose);
+}
+
+}  // namespace
+}  // namespace sluice::dv
+
+int main(int argc, char** argv) {
+  uint64_t flips = 300;
+  bool guarded = false;
+  bool verbose = false;
+  CLI::App app("Single bit flips in the unit, and what becomes of them");
+  app.add_option("--flips", flips, "How many")->capture_default_str();
+  app.add_flag("--guarded", guarded, "Only where no flip may be silent");
+  app.add_flag("--verbose", verbose, "Every flip, and every register");
+  CLI11_PARSE(app, argc, argv);
+  return sluice::dv::Main(flips, guarded, verbose);
+}
