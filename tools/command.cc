@@ -33,6 +33,16 @@ std::string StatusName(const Status& status) {
   return "failed";
 }
 
+std::vector<std::string> PcieLinks() {
+  std::vector<std::string> links = {"none"};
+  for (int generation = 1; generation <= 5; ++generation) {
+    for (const int lanes : {1, 2, 4, 8, 16}) {
+      links.push_back(fmt::format("{}x{}", generation, lanes));
+    }
+  }
+  return links;
+}
+
 }  // namespace
 
 CLI::App* AddSubcommand(CLI::App* parent, const std::string& name, const std::string& description,
@@ -49,14 +59,17 @@ CLI::App* AddSubcommand(CLI::App* parent, const std::string& name, const std::st
   return command;
 }
 
-void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* config) {
+void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* config,
+                        ModelDeviceOptions* model) {
   std::vector<std::string> configs;
   for (const std::string_view name : RtlConfigurations()) {
     configs.emplace_back(name);
   }
-  app->add_option("--executor", *executor,
-                  "What merges: cpu, rtl (the unit in simulation), check (both, compared)")
-      ->check(CLI::IsMember({"cpu", "rtl", "check"}))
+  app->add_option(
+         "--executor", *executor,
+         "What merges: cpu, rtl (the unit in simulation), check (both, compared), model (the "
+         "CPU, and a card's time for it)")
+      ->check(CLI::IsMember({"cpu", "rtl", "check", "model"}))
       ->type_name("NAME")
       ->capture_default_str();
   *config = kDefaultConfiguration;
@@ -64,6 +77,31 @@ void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* confi
       ->check(CLI::IsMember(configs))
       ->type_name("NAME")
       ->capture_default_str();
+  const auto modelled = [&](const char* name, auto* value, double min, double max, const char* type,
+                            const char* what) {
+    app->add_option(name, *value, what)
+        ->check(CLI::Range(min, max, ""))
+        ->type_name(type)
+        ->capture_default_str()
+        ->group("With --executor model");
+  };
+  modelled("--clock", &model->clock_mhz, 0.001, 1e6, "MHZ", "Of the unit");
+  modelled("--dram", &model->memory_gb_per_s, 0, 1e6, "GB/S",
+           "Bandwidth of the card's memory; 0: as much as the ports take");
+  modelled("--units", &model->units, 1, 64, "N", "Busy units that share memory and link");
+  app->add_option_function<std::string>(
+         "--pcie",
+         [model](const std::string& text) {
+           if (std::sscanf(text.c_str(), "%1ux%2u", &model->link.generation, &model->link.lanes) !=
+               2) {
+             model->link.lanes = 0;
+           }
+         },
+         "Generation and lanes of the link; none: transfers take no time")
+      ->check(CLI::IsMember(PcieLinks()))
+      ->type_name("GENxLANES")
+      ->default_str("3x16")
+      ->group("With --executor model");
 }
 
 void AddJsonOption(CLI::App* app, bool* json) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "offload/model/model_device.h"
 #include "util/status.h"
 
 namespace sluice::tools {
@@ -33,8 +34,9 @@ void AddUnitBench(CLI::App* unit, Action* action);
 // One more subcommand with `examples` (one per line) at the end of its help.
 CLI::App* AddSubcommand(CLI::App* parent, const std::string& name, const std::string& description,
                         const std::string& examples);
-// --executor and --config, with their defaults and checks.
-void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* config);
+// --executor and --config, with their defaults and checks, and those of the modelled card.
+void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* config,
+                        ModelDeviceOptions* model);
 // --json.
 void AddJsonOption(CLI::App* app, bool* json);
 

@@ -20,6 +20,7 @@ struct Options {
   std::string dir;
   std::string executor = "cpu";
   std::string config;
+  ModelDeviceOptions model;
   bool json = false;
 };
 
@@ -88,7 +89,9 @@ int Compact(const Options& options) {
 
   std::unique_ptr<Device> device;
   Status status = MakeRtlDevice(options.config, {}, &device);
-  const double clock_mhz = status.ok() ? device->info().clock_mhz : 0;
+  const double clock_mhz = options.executor == "model" ? options.model.clock_mhz
+                           : status.ok()               ? device->info().clock_mhz
+                                                       : 0;
   CompactReport report;
   if (status.ok()) {
     CompactOptions compact;
@@ -101,9 +104,10 @@ int Compact(const Options& options) {
       shown = std::max(shown, done);
       progress.Update(shown, at.total_bytes);
     };
-    RtlDeviceOptions simulation;
+    ExecutorOptions simulation;
+    simulation.model = options.model;
     // While the unit works on a task nothing is written yet: the bar follows what it has read.
-    simulation.progress = [&](uint64_t read, uint64_t loaded) {
+    simulation.rtl.progress = [&](uint64_t read, uint64_t loaded) {
       const uint64_t task = std::min(at.total_bytes - at.done_bytes, compact.task_bytes);
       show(at.done_bytes +
            static_cast<uint64_t>(static_cast<double>(task) *
@@ -149,10 +153,11 @@ void AddCompactCommand(CLI::App* app, Action* action) {
       "Killed at any moment, LevelDB opens the old state or the new one.",
       "sluice compact /data/db\n"
       "sluice compact /data/db --executor rtl --config fcae9\n"
-      "sluice compact /data/db --executor check --json");
+      "sluice compact /data/db --executor check --json\n"
+      "sluice compact /data/db --executor model --clock 250 --pcie 4x8 --dram 60");
   auto options = std::make_shared<Options>();
   compact->add_option("DIR", options->dir, "The database's directory")->required();
-  AddExecutorOptions(compact, &options->executor, &options->config);
+  AddExecutorOptions(compact, &options->executor, &options->config, &options->model);
   AddJsonOption(compact, &options->json);
   compact->callback([options, action] { *action = [options] { return Compact(*options); }; });
 }

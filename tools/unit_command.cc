@@ -26,6 +26,7 @@ struct RunOptions {
   uint32_t value_bytes = 128;
   uint32_t latency = rtlsim::MemoryOptions().latency;
   GeneratorOptions generator;
+  ModelDeviceOptions model;
   bool json = false;
 };
 
@@ -76,6 +77,9 @@ int Run(const RunOptions& options) {
   if (Status status = Describe(options.config, &info); !status.ok()) {
     return Fail(status, options.json);
   }
+  if (options.executor == "model") {
+    info.clock_mhz = options.model.clock_mhz;
+  }
   Json json = Describe(options, info);
   if (options.executor != "cpu" && options.generator.runs > info.ways) {
     Fail("usage",
@@ -87,9 +91,10 @@ int Run(const RunOptions& options) {
   const GeneratedTask input = GenerateTask(options.generator);
   json["raw_bytes"] = input.raw_bytes;
   ProgressBar progress("merging");
-  RtlDeviceOptions device;
-  device.memory.latency = options.latency;
-  device.progress = [&](uint64_t read, uint64_t loaded) { progress.Update(read, loaded); };
+  ExecutorOptions device;
+  device.model = options.model;
+  device.model.latency = device.rtl.memory.latency = options.latency;
+  device.rtl.progress = [&](uint64_t read, uint64_t loaded) { progress.Update(read, loaded); };
   std::unique_ptr<Executor> executor;
   Status status = MakeExecutor(options.executor, options.config, device, &executor);
   if (!status.ok()) {
@@ -160,12 +165,13 @@ void AddRun(CLI::App* unit, Action* action) {
       unit, "run", "Merge synthetic runs, and report what it took",
       "sluice unit run --config fcae2 --runs 2 --records 100000 --key-bytes 16 --value-bytes 128\n"
       "sluice unit run --executor check --duplicates 50 --deletes 10 --seed 7\n"
-      "sluice unit run --executor cpu --runs 8 --records 1000000 --json");
+      "sluice unit run --executor cpu --runs 8 --records 1000000 --json\n"
+      "sluice unit run --executor model --records 1000000 --clock 250 --pcie 4x8 --units 4");
   auto options = std::make_shared<RunOptions>();
   GeneratorOptions& generator = options->generator;
   // As a compaction of a whole database: nothing older exists, so tombstones go.
   generator.bottommost = true;
-  AddExecutorOptions(run, &options->executor, &options->config);
+  AddExecutorOptions(run, &options->executor, &options->config, &options->model);
   const auto number = [&](const char* name, auto* value, uint64_t min, uint64_t max,
                           const char* what) {
     run->add_option(name, *value, what)
@@ -192,7 +198,7 @@ void AddRun(CLI::App* unit, Action* action) {
       ->check(CLI::IsMember({"random", "one-run-first"}))
       ->type_name("NAME")
       ->default_str("random");
-  number("--latency", &options->latency, 0, 100'000, "Of the simulated memory, in cycles");
+  number("--latency", &options->latency, 0, 100'000, "Of the card's memory, in cycles");
   run->add_option("--seed", generator.seed, "The same seed makes the same input everywhere")
       ->type_name("N")
       ->capture_default_str();

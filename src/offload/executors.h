@@ -2,11 +2,11 @@
 
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string_view>
 
 #include "merge/merge.h"
+#include "offload/model/model_device.h"
 #include "offload/rtlsim/rtl_device.h"
 #include "util/status.h"
 
@@ -14,9 +14,15 @@ namespace sluice {
 
 inline constexpr std::string_view kDefaultConfiguration = "fast20";
 
-// `kind`: "cpu"; "rtl", the simulated unit in configuration `config`; or "check", both of them
-// compared. Errors: InvalidArgument for another kind, NotFound for an unknown configuration.
-Status MakeExecutor(std::string_view kind, std::string_view config, const RtlDeviceOptions& options,
+struct ExecutorOptions {
+  RtlDeviceOptions rtl;
+  ModelDeviceOptions model;
+};
+
+// `kind`: "cpu"; "rtl", the simulated unit in configuration `config`; "check", both of them
+// compared; or "model", the unit's timing with the CPU's results. Errors: InvalidArgument for
+// another kind, NotFound for an unknown configuration.
+Status MakeExecutor(std::string_view kind, std::string_view config, const ExecutorOptions& options,
                     std::unique_ptr<Executor>* executor);
 
 }  // namespace sluice

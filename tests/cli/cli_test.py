@@ -324,7 +324,7 @@ class Table(Files):
 class Compact(Files):
     def test_executors_agree(self):
         checksums = set()
-        for executor in ("cpu", "rtl", "check"):
+        for executor in ("cpu", "rtl", "check", "model"):
             with self.subTest(executor, seed=SEED):
                 subprocess.run(["rm", "-rf", self.db], check=True)
                 leveldb_tool("make", self.db, SEED, self.records)
