@@ -10,6 +10,7 @@
 // | Runs       | table lists are handed to the ways                          | one per way          |
 // | Merge      | the pipeline runs                                           | all written, or fault|
 // | Halt       | ports finish what is on the bus                             | all four idle        |
+// | Save       | what the pipeline has counted goes into the record          | last word            |
 // | Clear      | pipeline reset                                              | after 4 cycles       |
 // | Complete   | completion record is written                                | written              |
 //
@@ -79,7 +80,7 @@ module cu_job_control #(
   output logic        halt_o,
   input  logic        ports_idle_i,
 
-  // What it has counted, read in Merge's last cycle
+  // What it has counted, read in Save
   input  logic [63:0] input_records_i,
   input  logic [63:0] output_records_i,
   input  logic [63:0] dropped_records_i,
@@ -107,7 +108,7 @@ module cu_job_control #(
   localparam int unsigned StallWord = CompletionStalls / 8;
 
   typedef enum logic [3:0] {
-    Idle, Wake, Head, Check, Begin, End, Runs, Merge, Halt, Clear, Complete, Finish
+    Idle, Wake, Head, Check, Begin, End, Runs, Merge, Halt, Save, Clear, Complete, Finish
   } state_e;
 
   state_e state_q, state_d;
@@ -119,9 +120,8 @@ module cu_job_control #(
   logic [15:0] fault_table_q, fault_table_d;
   logic [63:0] fault_offset_q, fault_offset_d;
   logic [63:0] head_q[HeadWords];
-  logic [63:0] record_q[RecordWords];
+  logic [63:0] record_mem[RecordWords];
   logic trusted_q, trusted_d;    // the descriptor is one: its completion address can be written
-  logic capture;
 
   // ---- descriptor fields
   wire [63:0] head_word = head_q[JobHead/8];
@@ -224,18 +224,20 @@ module cu_job_control #(
     end
   end
 
-  assign write_start_o  = (state_q == Check) & (state_d == Begin);
-  assign record_start_o = (state_q == Clear) & (state_d == Complete);
+  // In a state's first cycle: a path from the descriptor's check into the engines would be long.
+  logic write_start_q, record_start_q, resetting_q;
+  assign write_start_o  = write_start_q;
+  assign record_start_o = record_start_q;
   // After the record's words comes an empty beat that ends the engine's job.
   assign record_valid_o = (state_q == Complete) & (word_q <= 16'(RecordWords));
-  assign record_data_o  = record_q[0];
+  assign record_data_o  = record_mem[word_q[4:0]];
   assign record_last_o  = word_q == 16'(RecordWords);
 
   assign job_ready_o  = state_q == Idle;
   assign job_done_o   = state_q == Finish;
   assign job_status_o = status_q;
   // Until the reset, a cycle into Clear, takes hold.
-  assign halt_o       = (state_q == Halt) | (state_q == Clear & word_q == '0);
+  assign halt_o       = (state_q inside {Halt, Save}) | resetting_q;
 
   always_comb begin
     state_d        = state_q;
@@ -246,7 +248,6 @@ module cu_job_control #(
     fault_table_d  = fault_table_q;
     fault_offset_d = fault_offset_q;
     trusted_d      = trusted_q;
-    capture        = 1'b0;
 
     unique case (state_q)
       Idle: begin
@@ -298,9 +299,10 @@ module cu_job_control #(
           state_d = Halt;
         end
       end
-      Halt: if (ports_idle_i) begin
-        capture = 1'b1;
-        state_d = Clear;
+      Halt: if (ports_idle_i) state_d = Save;
+      Save: begin
+        word_d = word_q + 16'd1;
+        if (word_q == 16'(RecordWords - 1)) state_d = Clear;
       end
       Clear: begin
         word_d = word_q + 16'd1;
@@ -331,41 +333,47 @@ module cu_job_control #(
   logic pipe_rst_nq;
   assign pipe_rst_no = pipe_rst_nq & rst_ni;
 
-  logic [63:0] cycles_q, input_bytes;
+  logic [63:0] cycles_q, input_bytes, record_word;
   logic [StallCount-1:0][47:0] stalls_q;
   always_comb begin
     input_bytes = '0;
     for (int w = 0; w < int'(Ways); w++) input_bytes = input_bytes + input_bytes_i[w];
   end
 
+  always_comb begin
+    unique case (word_q[4:0])
+      5'(CompletionStatus/8): record_word = {16'd0, Magic, fault_table_q, fault_run_q, status_q};
+      5'(CompletionFaultOffset/8):     record_word = fault_offset_q;
+      5'(CompletionCycles/8):          record_word = cycles_q;
+      5'(CompletionInputRecords/8):    record_word = input_records_i;
+      5'(CompletionOutputRecords/8):   record_word = output_records_i;
+      5'(CompletionDroppedRecords/8):  record_word = dropped_records_i;
+      5'(CompletionInputBytes/8):      record_word = input_bytes;
+      5'(CompletionDataBytes/8):       record_word = data_used_i;
+      5'(CompletionIndexBytes/8):      record_word = index_used_i;
+      5'(CompletionTables/8):          record_word = tables_i;
+      5'(CompletionInputChecksum/8):   record_word = input_checksum_i;
+      5'(CompletionOutputChecksum/8):  record_word = output_checksum_i;
+      5'(CompletionDroppedChecksum/8): record_word = dropped_checksum_i;
+      default:                         record_word = '0;
+    endcase
+    for (int s = 0; s < int'(StallCount); s++) begin
+      if (word_q[4:0] == 5'(StallWord + s)) record_word = 64'(stalls_q[s]);
+    end
+  end
+
   always_ff @(posedge clk_i) begin
     if (state_q == Idle) addr_q <= job_addr_i;
     if (beat && state_q == Head) head_q[word_q[3:0]] <= beat_data_i;
 
-    cycles_q <= (state_q == Idle) ? '0 : cycles_q + 64'd1;
+    if (state_q == Idle) cycles_q <= '0;
+    else if (state_d != Save) cycles_q <= cycles_q + 64'd1;
     for (int s = 0; s < int'(StallCount); s++) begin
       if (state_q == Idle) stalls_q[s] <= '0;
       else if (state_q == Merge) stalls_q[s] <= stalls_q[s] + 48'(stall_i[s]);
     end
 
-    if (capture) begin
-      record_q[CompletionStatus/8] <= {16'd0, Magic, fault_table_q, fault_run_q, status_q};
-      record_q[CompletionFaultOffset/8]     <= fault_offset_q;
-      record_q[CompletionCycles/8]          <= cycles_q;
-      record_q[CompletionInputRecords/8]    <= input_records_i;
-      record_q[CompletionOutputRecords/8]   <= output_records_i;
-      record_q[CompletionDroppedRecords/8]  <= dropped_records_i;
-      record_q[CompletionInputBytes/8]      <= input_bytes;
-      record_q[CompletionDataBytes/8]       <= data_used_i;
-      record_q[CompletionIndexBytes/8]      <= index_used_i;
-      record_q[CompletionTables/8]          <= tables_i;
-      record_q[CompletionInputChecksum/8]   <= input_checksum_i;
-      record_q[CompletionOutputChecksum/8]  <= output_checksum_i;
-      record_q[CompletionDroppedChecksum/8] <= dropped_checksum_i;
-      for (int s = 0; s < int'(StallCount); s++) record_q[StallWord+s] <= 64'(stalls_q[s]);
-    end else if (record_valid_o && record_ready_i) begin
-      for (int w = 0; w < int'(RecordWords) - 1; w++) record_q[w] <= record_q[w+1];
-    end
+    if (state_q == Save) record_mem[word_q[4:0]] <= record_word;
 
     if (!rst_ni) begin
       state_q     <= Idle;
@@ -374,12 +382,18 @@ module cu_job_control #(
       pipe_rst_nq <= 1'b0;
       read_done_q <= 1'b0;
       trusted_q   <= 1'b0;
+      write_start_q  <= 1'b0;
+      record_start_q <= 1'b0;
+      resetting_q    <= 1'b0;
     end else begin
       state_q     <= state_d;
       asked_q     <= asked_d;
       word_q      <= word_d;
       trusted_q   <= trusted_d;
       read_done_q <= (state_d == state_q) & (read_done_q | (reading & done_valid_i));
+      write_start_q  <= (state_q == Check) && (state_d == Begin);
+      record_start_q <= (state_q == Clear) && (state_d == Complete);
+      resetting_q    <= (state_q == Save) && (state_d == Clear);
       pipe_rst_nq <= !((state_d == Idle) || (state_q == Clear && word_q < 16'd2));
     end
     status_q       <= status_d;
