@@ -1,6 +1,6 @@
 # Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-dev build demo test bench grid lint format formal flips synth clean
+.PHONY: help deps deps-dev build demo test bench grid lint format formal flips coverage synth clean
 JOBS ?= $(shell nproc)
 PRESET ?= release
 
@@ -45,6 +45,16 @@ formal: deps-dev ## prove properties of the RTL
 
 flips: build ## invert bits of the unit's registers, and see what becomes of it
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target flips
+
+# Tests whose models count.
+COVERAGE_TESTS = unit_tiny_test unit_fast20_test read_path_v8_w64_test
+coverage: deps ## functional coverage of the RTL by random tests, as a table
+	@cmake --preset coverage --log-level=WARNING
+	@cmake --build --preset coverage -j $(JOBS) --target $(COVERAGE_TESTS)
+	@rm -rf build/coverage/counts && mkdir build/coverage/counts
+	@SLUICE_COVERAGE_DIR=$(CURDIR)/build/coverage/counts ctest --test-dir build/coverage \
+	  -j $(JOBS) --output-on-failure --no-tests=error -R '^($(subst $(eval ) ,|,$(COVERAGE_TESTS)))$$'
+	@hw/dv/coverage/report.py build/coverage/counts
 
 synth: deps-dev ## synthesise the named configurations and write docs/synthesis.md
 	@cmake --preset release --log-level=WARNING

@@ -11,12 +11,16 @@ list(GET _verilator_roots 0 VERILATOR_ROOT)
 set(VERILATOR ${CMAKE_COMMAND} -E env VERILATOR_ROOT=${VERILATOR_ROOT}
               ${VERILATOR_ROOT}/bin/verilator)
 
+option(SLUICE_COVERAGE "Count the cover properties of hw/dv/coverage in models that are not FAST" OFF)
+set(COVERAGE_DIR ${PROJECT_SOURCE_DIR}/hw/dv/coverage)
+
 add_library(verilated_runtime STATIC
   ${VERILATOR_ROOT}/include/verilated.cpp ${VERILATOR_ROOT}/include/verilated_threads.cpp
   ${VERILATOR_ROOT}/include/verilated_cov.cpp)
 target_include_directories(verilated_runtime SYSTEM PUBLIC ${VERILATOR_ROOT}/include
                                                            ${VERILATOR_ROOT}/include/vltstd)
-target_compile_definitions(verilated_runtime PUBLIC VM_SC=0 VM_COVERAGE=0 VM_TRACE=0
+target_compile_definitions(verilated_runtime PUBLIC VM_SC=0 VM_TRACE=0
+                                                    VM_COVERAGE=$<BOOL:${SLUICE_COVERAGE}>
                                                     VL_IGNORE_UNKNOWN_ARCH)
 target_compile_options(verilated_runtime PRIVATE -w)
 target_link_libraries(verilated_runtime PUBLIC Threads::Threads)
@@ -35,6 +39,16 @@ function(sluice_verilate name)
     set(checks --no-assert --x-assign fast --x-initial fast)
   else()
     set(checks --assert --x-assign unique --x-initial unique)
+    if(SLUICE_COVERAGE)
+      list(APPEND checks --coverage-user)
+      list(APPEND ARG_SOURCES ${COVERAGE_DIR}/stream_cover.sv)
+      foreach(source ${ARG_SOURCES})
+        get_filename_component(module ${source} NAME_WE)
+        if(EXISTS ${COVERAGE_DIR}/${module}_cover.sv)
+          list(APPEND ARG_SOURCES ${COVERAGE_DIR}/${module}_cover.sv)
+        endif()
+      endforeach()
+    endif()
   endif()
   add_custom_command(
     OUTPUT ${all} ${dir}/V${name}.h

@@ -134,7 +134,7 @@ module f_merge_node #(
   if (Check == 0) begin : g_protocol
     always_ff @(posedge clk_i) begin
       if (rst_n_q) begin
-        p_moves  : assert (stuck_q <= 4'd6);
+        p_moves  : assert (stuck_q <= 4'd3);
         p_held   : assert (!held_q || (out_valid && held_data_q ==
                            {out_data, out_bytes, out_last, out_eos, out_trailer, out_way}));
         p_silent : assert (!out_ended_q || !out_valid);

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "offload/rtlsim/coverage.h"
 #include "util/testing.h"
 
 namespace sluice::dv {
@@ -24,7 +25,10 @@ template <typename Model>
 class Testbench {
  public:
   Testbench() : model_(std::make_unique<Model>(&context_)) {}
-  ~Testbench() { model_->final(); }
+  ~Testbench() {
+    model_->final();
+    rtlsim::WriteCoverage(&context_);
+  }
 
   Model* operator->() { return model_.get(); }
   uint64_t cycle() const { return cycle_; }

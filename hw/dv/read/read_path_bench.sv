@@ -80,7 +80,7 @@ module read_path_bench #(
 
   assign idle_o = x_idle & d_idle;
 
-  cu_read_engine #(.Clients(Ways), .BusBytes(8)) u_index_engine (
+  cu_read_engine #(.Clients(Ways), .BusBytes(8)) u_index_read (
     .clk_i, .rst_ni,
     .req_valid_i(x_req_valid), .req_ready_o(x_req_ready), .req_addr_i(x_req_addr),
     .req_bytes_i(x_req_bytes), .beat_valid_o(x_beat_valid), .beat_ready_i(x_beat_ready),
@@ -93,7 +93,7 @@ module read_path_bench #(
     .m_axi_rvalid_i(x_rvalid_i), .m_axi_rready_o(x_rready_o)
   );
 
-  cu_read_engine #(.Clients(Ways), .BusBytes(BusBytes)) u_data_engine (
+  cu_read_engine #(.Clients(Ways), .BusBytes(BusBytes)) u_data_read (
     .clk_i, .rst_ni,
     .req_valid_i(d_req_valid), .req_ready_o(d_req_ready), .req_addr_i(d_req_addr),
     .req_bytes_i(d_req_bytes), .beat_valid_o(d_beat_valid), .beat_ready_i(d_beat_ready),
@@ -132,7 +132,7 @@ module read_path_bench #(
     cu_entry_decoder #(
       .ValueBytes(ValueBytes), .BusBytes(BusBytes), .MaxKeyBytes(MaxKeyBytes),
       .MaxValueBytes(MaxValueBytes)
-    ) u_decoder (
+    ) u_entry_decoder (
       .clk_i, .rst_ni,
       .handle_valid_i(h_valid), .handle_ready_o(h_ready), .handle_end_i(h_end),
       .handle_addr_i(h_addr), .handle_bytes_i(h_bytes), .handle_offset_i(h_offset),

@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "offload/rtlsim/axi_memory.h"
+#include "offload/rtlsim/coverage.h"
 #include "offload/rtlsim/fair_mutex.h"
 #include "offload/rtlsim/rtl_device.h"
 #include "sluice_abi.h"
@@ -35,7 +36,10 @@ class RtlCard {
                     DataWriteSignals()) {
     PowerUp();
   }
-  ~RtlCard() { model_->final(); }
+  ~RtlCard() {
+    model_->final();
+    WriteCoverage(&context_);
+  }
 
   // The card does not keep two threads from the same bytes: units have memory of their own.
   Dram& dram() { return dram_; }
