@@ -92,7 +92,7 @@ PROOFS = {
         "output held; no more keys of a way than came; end after all keys, once; never stands still",
         method="bmc", depth=10, fast=False,
         mutations=[
-            ("cu_merge_node", "move_d.out   = a_next_valid", "move_d.out   = 1'b0"),
+            ("cu_merge_node", "move_d.out      = 1'b1", "move_d.out      = 1'b0"),
             ("cu_merge_node", "return {beat.eos, data", "return {1'b0, data"),
         ],
     ),
