@@ -65,7 +65,7 @@ const Segment kSegments[] = {
      false},
     {"records, to the encoder's checksum",
      "g_way.u_entry_decoder.u_(values|hashes).(mem|rdata_q)|"
-     "u_verdict.u_kept.mem|u_transfer.(u_values|u_records).mem",
+     "u_verdict.u_kept.mem|u_transfer.u_values.mem",
      true},
     {"blocks, from checksum to CRC",
      "u_entry_encoder.(out_q|trailer_q)|u_block_packer.(hold|out_data|out_bytes|pos|out_valid)_q|"
