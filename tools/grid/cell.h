@@ -44,7 +44,8 @@ std::string LengthText(const LengthRange& range);
 struct Totals {
   uint64_t records = 0;
   uint64_t raw_bytes = 0;  // of internal keys and values, uncompressed
-  uint64_t contract_cycles = 0;
+  uint64_t contract_cycles = 0;  // of the records
+  uint64_t tables = 0;           // written
   uint64_t cycles = 0;
   uint64_t dropped_records = 0;
   uint64_t read_bytes = 0;     // of data blocks
