@@ -13,8 +13,8 @@ inline uint64_t ContractCycles(uint64_t key_bytes, uint64_t value_bytes, uint32_
   return 2 + beats(key_bytes) + beats(value_bytes);
 }
 
-// And an output table: its last word, which may be partial, and the token that ends it. At 2 MiB and
-// V = 64 that is one cycle in 16,000.
+// And an output table: its last word, which may be partial, and the token that ends it. At 2 MiB
+// and V = 64 that is one cycle in 16,000.
 inline constexpr uint64_t kContractTableCycles = 2;
 
 // Cycles of start-up that a whole job may take beyond its records', at the default latency.

@@ -43,7 +43,7 @@ std::string LengthText(const LengthRange& range);
 // Sums over one or more jobs.
 struct Totals {
   uint64_t records = 0;
-  uint64_t raw_bytes = 0;  // of internal keys and values, uncompressed
+  uint64_t raw_bytes = 0;        // of internal keys and values, uncompressed
   uint64_t contract_cycles = 0;  // of the records
   uint64_t tables = 0;           // written
   uint64_t cycles = 0;

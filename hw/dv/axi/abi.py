@@ -57,6 +57,10 @@ class Map:
         return result
 
 
-CONTROL, CAPABILITY, JOB, TABLE, RECORD, COMPLETION = map(Map, _NODES)
+_MAPS = {node.inst_name: Map(node) for node in _NODES}
+CONTROL, CAPABILITY, JOB = _MAPS["control"], _MAPS["capability"], _MAPS["job"]
+TABLE, RECORD, COMPLETION = (
+    _MAPS[name] for name in ("table_descriptor", "table_record", "completion")
+)
 _ENUMS = {name: members for name, *_, members in generate.enums(_NODES)}
 Status = enum.IntEnum("Status", {m.name: m.value for m in _ENUMS["merge_status"]})

@@ -300,12 +300,13 @@ void Pipeline::DecodeValue(Way* way, double value_beats) {
     return;
   }
   const double data = way->data_left * value_beats / way->value_left;
-  const double bursts = std::max(1.0, std::ceil(data / kBurstBeats));
-  for (double burst = 0; burst < bursts; ++burst) {
+  const auto bursts = std::max<uint64_t>(1, std::ceil(data / kBurstBeats));
+  const double count = static_cast<double>(bursts);
+  for (uint64_t burst = 0; burst < bursts; ++burst) {
     way->decoded =
-        std::max(way->decoded + value_beats / bursts, way->Arrival(way->freed + data / bursts));
-    Request(way, way->decoded, data / bursts);
-    way->freed += data / bursts;
+        std::max(way->decoded + value_beats / count, way->Arrival(way->freed + data / count));
+    Request(way, way->decoded, data / count);
+    way->freed += data / count;
   }
   way->value_left -= value_beats;
   way->data_left -= data;
@@ -467,6 +468,7 @@ MergeResult EstimateTask(const UnitShape& unit, const MergeTask& task, CycleEsti
   std::vector<OwnedOutput> outputs;
   MergeResult result = CpuExecutor().Run(task, CollectInto(&outputs));
   std::vector<RawTable> tables;
+  tables.reserve(outputs.size());
   for (const OwnedOutput& output : outputs) {
     tables.push_back(OutputTable(output.data(), output.index_block()));
   }
