@@ -89,22 +89,23 @@ inline uint64_t IndexEndCycles(uint64_t blocks) { return Beats(blocks + 1, 2) + 
 // ------------------------------------------------------------------ the unit's constants
 // Depths of the FIFOs that let one stage run ahead of another (parameters of hw/rtl).
 
-inline constexpr uint64_t kReadFifoBeats = 256;   // sluice_unit: InFifoBeats, per way
-inline constexpr uint64_t kIndexFifoBeats = 512;  // sluice_unit: IndexFifoBeats, per way
-inline constexpr uint64_t kBurstBeats = 16;       // cu_read_engine, cu_write_engine
-inline constexpr uint64_t kBlocksAhead = 8;       // cu_read_engine: Requests; cu_entry_decoder
-inline constexpr uint64_t kValueFifoBeats = 64;   // sluice_unit: ValueFifoBeats, per way
-inline constexpr uint64_t kWindowChunks = 4;      // cu_byte_window
-inline constexpr uint64_t kKeyFifoBeats = 16;     // cu_entry_decoder: KeyFifo, per way
-inline constexpr uint64_t kInfoFifo = 32;         // cu_entry_decoder: RecFifo, per way
-inline constexpr uint64_t kQueuedKeys = 4;        // cu_key_queue: Keys
-inline constexpr uint64_t kMaxKeyBytes = 1024;    // sluice_unit: MaxKeyBytes
-inline constexpr uint64_t kVerdicts = 8;          // cu_verdict: u_verdicts
-inline constexpr uint64_t kTransferFifo = 16;     // cu_transfer: OutDepth, records and beats
-inline constexpr uint64_t kWriteFifoBeats = 64;   // cu_write_engine: FifoBeats
-inline constexpr uint64_t kBurstsAhead = 64;      // cu_read_engine: MaxBursts
-inline constexpr uint64_t kBlocksBehind = 8;      // cu_index_encoder: ItemDepth
-inline constexpr uint64_t kWriteBursts = 16;      // cu_write_engine: MaxOutstanding
+inline constexpr uint64_t kReadFifoBeats = 256;  // sluice_unit: InFifoBeats, per way
+inline constexpr uint64_t kBurstBeats = 16;      // cu_read_engine, cu_write_engine
+inline constexpr uint64_t kBlocksAhead = 8;      // cu_read_engine: Requests; cu_entry_decoder
+inline constexpr uint64_t kValueFifoBeats = 64;  // sluice_unit: ValueFifoBeats, per way
+inline constexpr uint64_t kWindowChunks = 4;     // cu_byte_window
+inline constexpr uint64_t kKeyFifoBeats = 16;    // cu_entry_decoder: KeyFifo, per way
+inline constexpr uint64_t kInfoFifo = 32;        // cu_entry_decoder: RecFifo, per way
+inline constexpr uint64_t kQueuedKeys = 4;       // cu_key_queue: Keys
+// sluice_unit: IndexFifoBeats, per way.
+inline constexpr uint64_t IndexFifoBeats(uint64_t v) { return v > 16 ? 4 * v : 64; }
+inline constexpr uint64_t kMaxKeyBytes = 1024;   // sluice_unit: MaxKeyBytes
+inline constexpr uint64_t kVerdicts = 8;         // cu_verdict: u_verdicts
+inline constexpr uint64_t kTransferFifo = 16;    // cu_transfer: OutDepth, records and beats
+inline constexpr uint64_t kWriteFifoBeats = 64;  // cu_write_engine: FifoBeats
+inline constexpr uint64_t kBurstsAhead = 64;     // cu_read_engine: MaxBursts
+inline constexpr uint64_t kBlocksBehind = 8;     // cu_index_encoder: ItemDepth
+inline constexpr uint64_t kWriteBursts = 16;     // cu_write_engine: MaxOutstanding
 
 // From the room for a burst in a client's FIFO to its first beat there: the memory, and registers
 // on the way there and back.

@@ -249,7 +249,8 @@ void Pipeline::BeginBlock(Way* way) {
     beats += end;
     read += end;
   }
-  read = std::max(read, beats * RoundTrip(unit_) / (kIndexFifoBeats - kBurstBeats));
+  read =
+      std::max(read, beats * RoundTrip(unit_) / (IndexFifoBeats(unit_.value_bytes) - kBurstBeats));
   index_port_ += beats;
   way->index_busy += read;
   // The handle waits until an earlier block is done with.
