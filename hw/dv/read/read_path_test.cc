@@ -499,6 +499,7 @@ TEST_F(ReadPathTest, BusErrors) {
 
 // 1 + ceil((user key + 8) / V) + ceil(value / V) cycles per record, and per block its restart array
 // and trailer at V bytes a cycle: one cycle for a record that fills a block, if V is 16 or more.
+// Half a cycle is for chunks that two blocks share: how many depends on where the table lies.
 TEST_F(ReadPathTest, CyclesPerRecord) {
   struct Case {
     size_t key, value;
@@ -549,7 +550,7 @@ TEST_F(ReadPathTest, CyclesPerRecord) {
               << std::setw(4) << c.value << ": " << std::fixed << std::setprecision(3) << cycles
               << " cycles/record, contract " << contract << " + per block " << per_block * blocks
               << ", a block costs " << (cycles - contract) / blocks << "\n";
-    EXPECT_LE(cycles, contract + per_block * blocks);
+    EXPECT_LE(cycles, contract + (per_block + 0.5) * blocks);
   }
 }
 
