@@ -1,0 +1,252 @@
+// How it works:
+//
+//   1. Retired objects gather in their thread's list. A full batch of them is sealed with the
+//   number
+//      e of the current epoch, and the epoch advances to e + 1: a guard that enters in e + 1 or
+//      later has seen that the objects are unlinked.
+//   2. So a batch may go once every guard held entered after e. To ask, a reclaimer first has the
+//      kernel run a memory barrier in every thread of the process: a guard whose store of `entered`
+//      it then does not see makes its loads after the barrier, and finds the objects unlinked too.
+//      That leaves guards without a fence of their own, which costs more than all the rest of them.
+
+#include "util/epoch.h"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace sluice {
+
+namespace epoch_internal {
+
+constinit Domain domain;
+constinit thread_local ThreadSlot* thread_slot = nullptr;
+
+}  // namespace epoch_internal
+
+namespace {
+
+using epoch_internal::domain;
+using epoch_internal::thread_slot;
+using epoch_internal::ThreadSlot;
+
+struct Retired {
+  void* object;
+  void (*deleter)(void*);
+};
+
+struct Batch {
+  uint64_t epoch;
+  std::vector<Retired> objects;
+};
+
+// What waits for its deletion.
+struct Waiting {
+  std::mutex mutex;
+  std::vector<Retired> open;
+  std::deque<Batch> sealed;  // by epoch
+  bool deleting = false;     // a thread runs deleters of what it took out of here
+};
+
+struct Slot : ThreadSlot {
+  Slot* next = nullptr;  // in the list of all slots; set once
+  std::atomic<bool> taken{true};
+  Waiting waiting;
+};
+
+int Membarrier(int command) { return static_cast<int>(::syscall(__NR_membarrier, command, 0, 0)); }
+
+// Never destroyed: threads may outlive main.
+struct Registry {
+  Registry() {
+    domain.guards_fence.store(Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0);
+  }
+
+  std::atomic<Slot*> slots{nullptr};  // of all threads there ever were at once; none is removed
+  Waiting orphans;                    // of threads that exited, and what a drain gathers
+  std::atomic<bool> any_orphans{false};
+};
+
+Registry& TheRegistry() {
+  static auto* const registry = new Registry;
+  return *registry;
+}
+
+// REQUIRES: waiting.mutex held, or nobody else knows `waiting`.
+void Seal(Waiting& waiting, std::vector<Retired> objects) {
+  waiting.sealed.push_back(
+      {domain.epoch.fetch_add(1, std::memory_order_acq_rel), std::move(objects)});
+}
+
+// Whatever was sealed before the call with an epoch less than this can be deleted.
+uint64_t OldestGuard() {
+  if (domain.guards_fence.load(std::memory_order_relaxed)) {
+    domain.epoch.fetch_add(0);  // the counterpart of the guards' exchange
+  } else if (Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) {
+    return 0;
+  }
+  uint64_t oldest = std::numeric_limits<uint64_t>::max();
+  for (const Slot* slot = TheRegistry().slots.load(std::memory_order_acquire); slot != nullptr;
+       slot = slot->next) {
+    if (const uint64_t entered = slot->entered.load(std::memory_order_acquire); entered != 0) {
+      oldest = std::min(oldest, entered);
+    }
+  }
+  return oldest;
+}
+
+// Deletes what can be; leaves alone an open batch that is not full.
+void Reclaim(Waiting& waiting) {
+  std::unique_lock lock(waiting.mutex);
+  if (waiting.deleting) {
+    return;  // called by a deleter, or another thread is at it
+  }
+  do {
+    if (waiting.open.size() >= kRetireBatch) {
+      Seal(waiting, std::exchange(waiting.open, {}));
+      waiting.open.reserve(kRetireBatch);
+    }
+    const uint64_t oldest = OldestGuard();
+    std::vector<Batch> free;
+    while (!waiting.sealed.empty() && waiting.sealed.front().epoch < oldest) {
+      free.push_back(std::move(waiting.sealed.front()));
+      waiting.sealed.pop_front();
+    }
+    waiting.deleting = true;
+    lock.unlock();
+    for (const Batch& batch : free) {
+      for (const Retired& retired : batch.objects) {
+        retired.deleter(retired.object);
+      }
+    }
+    lock.lock();
+    waiting.deleting = false;
+  } while (waiting.open.size() >= kRetireBatch);  // the deleters retired so much
+}
+
+// REQUIRES: lock holds waiting.mutex.
+std::vector<Retired> TakeAll(Waiting& waiting) {
+  std::vector<Retired> all = std::exchange(waiting.open, {});
+  for (const Batch& batch : std::exchange(waiting.sealed, {})) {
+    all.insert(all.end(), batch.objects.begin(), batch.objects.end());
+  }
+  return all;
+}
+
+void Orphan(std::vector<Retired> objects) {
+  if (!objects.empty()) {
+    Waiting& orphans = TheRegistry().orphans;
+    const std::lock_guard lock(orphans.mutex);
+    Seal(orphans, std::move(objects));
+    TheRegistry().any_orphans.store(true, std::memory_order_relaxed);
+  }
+}
+
+void ReclaimOrphans() {
+  Registry& registry = TheRegistry();
+  if (registry.any_orphans.load(std::memory_order_relaxed)) {
+    Reclaim(registry.orphans);
+    const std::lock_guard lock(registry.orphans.mutex);
+    registry.any_orphans.store(!registry.orphans.sealed.empty(), std::memory_order_relaxed);
+  }
+}
+
+Slot* NewSlot() {
+  std::atomic<Slot*>& slots = TheRegistry().slots;
+  for (Slot* slot = slots.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
+    if (!slot->taken.load(std::memory_order_relaxed) &&
+        !slot->taken.exchange(true, std::memory_order_acquire)) {
+      return slot;
+    }
+  }
+  auto* const slot = new Slot;
+  slot->next = slots.load(std::memory_order_relaxed);
+  while (!slots.compare_exchange_weak(slot->next, slot, std::memory_order_acq_rel)) {
+  }
+  return slot;
+}
+
+// Gives a thread's slot back when the thread exits.
+struct SlotOwner {
+  Slot* slot = NewSlot();
+  SlotOwner() { thread_slot = slot; }
+  SlotOwner(const SlotOwner&) = delete;
+  SlotOwner& operator=(const SlotOwner&) = delete;
+  ~SlotOwner() {
+    thread_slot = nullptr;
+    std::vector<Retired> left;
+    {
+      const std::lock_guard lock(slot->waiting.mutex);
+      left = TakeAll(slot->waiting);
+    }
+    Orphan(std::move(left));
+    slot->taken.store(false, std::memory_order_release);
+  }
+};
+
+}  // namespace
+
+namespace epoch_internal {
+
+ThreadSlot* TakeThreadSlot() {
+  thread_local const SlotOwner owner;
+  return owner.slot;
+}
+
+}  // namespace epoch_internal
+
+void EpochRetire(void* object, void (*deleter)(void*)) {
+  if (thread_slot == nullptr) {
+    epoch_internal::TakeThreadSlot();
+  }
+  Waiting& waiting = static_cast<Slot*>(thread_slot)->waiting;
+  {
+    const std::lock_guard lock(waiting.mutex);
+    waiting.open.push_back({object, deleter});
+    if (waiting.open.size() % kRetireBatch != 0) {
+      return;
+    }
+  }
+  Reclaim(waiting);
+  ReclaimOrphans();
+}
+
+void EpochDrain() {
+  Registry& registry = TheRegistry();
+  bool more = true;
+  while (more) {
+    for (Slot* slot = registry.slots.load(std::memory_order_acquire); slot != nullptr;
+         slot = slot->next) {
+      Waiting& waiting = slot->waiting;
+      std::unique_lock lock(waiting.mutex);
+      while (waiting.deleting) {
+        lock.unlock();
+        std::this_thread::yield();
+        lock.lock();
+      }
+      Orphan(TakeAll(waiting));
+    }
+    for (bool left = true; left;) {
+      ReclaimOrphans();
+      std::this_thread::yield();
+      const std::lock_guard lock(registry.orphans.mutex);
+      left = !registry.orphans.sealed.empty() || registry.orphans.deleting;
+    }
+    more = false;  // unless deleters, which ran here, retired more
+    if (thread_slot != nullptr) {
+      Waiting& own = static_cast<Slot*>(thread_slot)->waiting;
+      const std::lock_guard lock(own.mutex);
+      more = !own.open.empty() || !own.sealed.empty();
+    }
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,96 @@
+// Epoch-based reclamation: memory that readers may still look at is deleted once none of them does.
+//
+// A reader holds a guard while it follows pointers that others may unlink; whoever unlinks an
+// object retires it:
+//
+//   reader:  const EpochGuard guard;  use(*shared.load(std::memory_order_acquire));
+//   writer:  EpochRetire(shared.exchange(replacement));
+//
+// An object is deleted once no guard that was held when it was retired is held any more. Guards do
+// not wait and are not waited for, so a guard held for long keeps from deletion whatever is retired
+// meanwhile, by anyone: hold it for a lookup, not for a scan.
+//
+// Thread-safe; one domain for the process. A guard costs about 2 ns and shares no cache line that
+// is written often; a retirement costs some 20 ns and now and then the deletions that have become
+// due, which the retiring thread runs: up to kRetireBatch objects of each thread wait for that.
+// What a thread leaves behind when it exits, others delete.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice {
+
+inline constexpr size_t kRetireBatch = 64;
+
+namespace epoch_internal {
+
+// One for each live thread that ever held a guard; a later thread uses it again.
+struct alignas(64) ThreadSlot {
+  std::atomic<uint64_t> entered{0};  // the epoch in which its outermost guard began; 0: none held
+  unsigned guards = 0;               // held, nested; only its thread uses this
+};
+
+struct alignas(64) Domain {
+  std::atomic<uint64_t> epoch{1};
+  // Whether guards fence for themselves, because the kernel cannot do it for them when need be.
+  std::atomic<bool> guards_fence{false};
+};
+
+extern constinit Domain domain;
+extern constinit thread_local ThreadSlot* thread_slot;
+ThreadSlot* TakeThreadSlot();  // sets thread_slot
+
+}  // namespace epoch_internal
+
+// On the stack of one thread; may be nested. Not for destructors of thread_local objects.
+class EpochGuard {
+ public:
+  EpochGuard() : slot_(epoch_internal::thread_slot) {
+    if (slot_ == nullptr) {
+      slot_ = epoch_internal::TakeThreadSlot();
+    }
+    if (slot_->guards++ > 0) {
+      return;
+    }
+    // The store must be visible before the guard's loads happen. Reclaimers see to that with a
+    // barrier in all threads before they look at `entered`.
+    const uint64_t epoch = epoch_internal::domain.epoch.load(std::memory_order_acquire);
+    if (epoch_internal::domain.guards_fence.load(std::memory_order_relaxed)) {
+      slot_->entered.exchange(epoch);
+    } else {
+      slot_->entered.store(epoch, std::memory_order_release);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+  }
+  EpochGuard(const EpochGuard&) = delete;
+  EpochGuard& operator=(const EpochGuard&) = delete;
+  ~EpochGuard() {
+    if (--slot_->guards == 0) {
+      slot_->entered.store(0, std::memory_order_release);
+    }
+  }
+
+ private:
+  epoch_internal::ThreadSlot* slot_;
+};
+
+// REQUIRES: no thread can come to `object` any more but through a pointer that it took under a
+// guard that it still holds. `deleter` runs on any thread that retires something, with whatever
+// locks and guards that one holds: it must take none that a caller of EpochRetire may hold. It may
+// retire.
+void EpochRetire(void* object, void (*deleter)(void*));
+
+template <typename T>
+void EpochRetire(T* object) {
+  EpochRetire(object, [](void* retired) { delete static_cast<T*>(retired); });
+}
+
+// Returns when everything is deleted that was retired before the call, and, if no other thread
+// retires anything meanwhile, what the deleters retired in turn. For tests and for shutting down.
+// REQUIRES: the caller holds no guard and is no deleter.
+void EpochDrain();
+
+}  // namespace sluice
