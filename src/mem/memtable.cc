@@ -73,7 +73,7 @@ Memtable::Node* Memtable::NewNode(std::string_view user_key, uint64_t prefix, in
   node->newest.store(nullptr, std::memory_order_relaxed);
   node->prefix = prefix;
   node->key_bytes = static_cast<uint32_t>(user_key.size());
-  std::memcpy(node->key_data(), user_key.data(), user_key.size());
+  std::copy(user_key.begin(), user_key.end(), node->key_data());
   for (int level = 0; level < height; ++level) {
     node->link(level).store(nullptr, std::memory_order_relaxed);
   }
@@ -117,7 +117,7 @@ void Memtable::Add(SequenceNumber sequence, RecordType type, std::string_view us
   auto* const version = new (arena_.Allocate(sizeof(Version) + value.size())) Version;
   version->trailer_ = MakeTrailer(sequence, type);
   version->value_bytes_ = static_cast<uint32_t>(value.size());
-  std::memcpy(reinterpret_cast<char*>(version + 1), value.data(), value.size());
+  std::copy(value.begin(), value.end(), reinterpret_cast<char*>(version + 1));
 
   Node* before[kMaxHeight];
   std::fill(before, before + kMaxHeight, head_);

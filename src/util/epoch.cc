@@ -71,7 +71,8 @@ struct Registry {
   }
 
   std::atomic<Slot*> slots{nullptr};  // of all threads there ever were at once; none is removed
-  Waiting orphans;                    // of threads that exited, and what a drain gathers
+  std::atomic<unsigned> slots_made{0};
+  Waiting orphans;  // of threads that exited, and what a drain gathers
   std::atomic<bool> any_orphans{false};
 };
 
@@ -168,6 +169,7 @@ Slot* NewSlot() {
     }
   }
   auto* const slot = new Slot;
+  slot->number = TheRegistry().slots_made.fetch_add(1, std::memory_order_relaxed);
   slot->next = slots.load(std::memory_order_relaxed);
   while (!slots.compare_exchange_weak(slot->next, slot, std::memory_order_acq_rel)) {
   }

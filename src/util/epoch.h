@@ -31,6 +31,7 @@ namespace epoch_internal {
 struct alignas(64) ThreadSlot {
   std::atomic<uint64_t> entered{0};  // the epoch in which its outermost guard began; 0: none held
   unsigned guards = 0;               // held, nested; only its thread uses this
+  unsigned number = 0;
 };
 
 struct alignas(64) Domain {
@@ -76,6 +77,10 @@ class EpochGuard {
  private:
   epoch_internal::ThreadSlot* slot_;
 };
+
+// A small number that no other thread has as long as this one lives; for counters that threads do
+// not share. REQUIRES: the caller holds a guard.
+inline unsigned EpochThreadNumber() { return epoch_internal::thread_slot->number; }
 
 // REQUIRES: no thread can come to `object` any more but through a pointer that it took under a
 // guard that it still holds. `deleter` runs on any thread that retires something, with whatever

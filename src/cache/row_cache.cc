@@ -1,0 +1,103 @@
+#include "cache/row_cache.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "util/hash.h"
+
+namespace sluice {
+
+namespace {
+
+// A guess: a short key and a row of a few columns.
+constexpr size_t kExpectedEntryBytes = 128;
+
+// The sub-table's number, then the user key.
+class RowKey {
+ public:
+  RowKey(uint32_t subtable, std::string_view user_key) {
+    const size_t bytes = sizeof(subtable) + user_key.size();
+    char* data = inline_;
+    if (bytes > sizeof(inline_)) {
+      long_ = std::make_unique_for_overwrite<char[]>(bytes);
+      data = long_.get();
+    }
+    std::memcpy(data, &subtable, sizeof(subtable));
+    std::copy(user_key.begin(), user_key.end(), data + sizeof(subtable));
+    bytes_ = {data, bytes};
+    hash_ = Hash64(bytes_);
+  }
+
+  std::string_view bytes() const { return bytes_; }
+  uint64_t hash() const { return hash_; }
+
+ private:
+  char inline_[128];
+  std::unique_ptr<char[]> long_;
+  std::string_view bytes_;
+  uint64_t hash_;
+};
+
+Cache::Entry* NewRow(const RowKey& key, uint64_t trailer, std::string_view value) {
+  Cache::Entry* const entry = Cache::NewEntry(key.bytes(), value.size(), trailer);
+  std::copy(value.begin(), value.end(), entry->data());
+  return entry;
+}
+
+}  // namespace
+
+RowCache::RowCache(size_t capacity_bytes) : cache_(capacity_bytes, kExpectedEntryBytes) {}
+
+const Cache::Entry* RowCache::Get(uint32_t subtable, std::string_view user_key,
+                                  SequenceNumber snapshot) const {
+  const RowKey key(subtable, user_key);
+  const Cache::Entry* const entry = cache_.Lookup(key.bytes(), key.hash());
+  return entry != nullptr && TrailerSequence(entry->tag()) <= snapshot ? entry : nullptr;
+}
+
+void RowCache::Fill(uint32_t subtable, std::string_view user_key, uint64_t trailer,
+                    std::string_view value, const std::atomic<uint64_t>& flushes,
+                    uint64_t flushes_seen) {
+  if (cache_.capacity_bytes() == 0 || flushes.load(std::memory_order_relaxed) != flushes_seen) {
+    return;
+  }
+  const RowKey key(subtable, user_key);
+  Cache::Entry* const entry = NewRow(key, trailer, value);
+  Cache::Slot slot(&cache_, key.bytes(), key.hash());
+  if (slot.entry() == nullptr && flushes.load(std::memory_order_relaxed) == flushes_seen) {
+    slot.Put(entry);
+  } else {
+    entry->Unref();
+  }
+}
+
+bool RowCache::BeginFlush(std::atomic<uint64_t>* flushes) {
+  flushes->fetch_add(1, std::memory_order_acq_rel);
+  return cache_.stats().entries > 0;
+}
+
+void RowCache::Flushed(uint32_t subtable, std::string_view user_key, uint64_t trailer,
+                       std::string_view value) {
+  const RowKey key(subtable, user_key);
+  {
+    const EpochGuard guard;
+    if (cache_.Find(key.bytes(), key.hash()) == nullptr) {
+      return;
+    }
+  }
+  const bool deletion = TrailerType(trailer) == static_cast<uint8_t>(RecordType::kDeletion);
+  Cache::Entry* const entry = deletion ? nullptr : NewRow(key, trailer, value);
+  Cache::Slot slot(&cache_, key.bytes(), key.hash());
+  if (slot.entry() == nullptr || slot.entry()->tag() >= trailer) {  // evicted, or flushes overlap
+    if (entry != nullptr) {
+      entry->Unref();
+    }
+  } else if (deletion) {
+    slot.Erase();
+  } else {
+    slot.Put(entry);
+  }
+}
+
+}  // namespace sluice
