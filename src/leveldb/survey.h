@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "leveldb/database.h"
-#include "leveldb/input_map.h"
+#include "merge/input_map.h"
 #include "table/format.h"
 #include "util/env.h"
 #include "util/status.h"

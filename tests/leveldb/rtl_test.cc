@@ -48,7 +48,10 @@ TEST_F(RtlCompactTest, KeysOverTheLimitGoToTheCpu) {
   Compact("rtl", {.task_bytes = 100000});
   ASSERT_GE(report_.retries.size(), 1u);
   EXPECT_LT(report_.retries.size(), report_.tasks);
-  EXPECT_EQ(report_.retries[0].status, abi::MergeStatus::kKeyTooLong) << report_.retries[0].reason;
+  // It can be the border between two tasks, too.
+  const abi::MergeStatus status = report_.retries[0].status;
+  EXPECT_TRUE(status == abi::MergeStatus::kKeyTooLong || status == abi::MergeStatus::kBadDescriptor)
+      << report_.retries[0].reason;
 }
 
 }  // namespace

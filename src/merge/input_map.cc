@@ -1,4 +1,4 @@
-#include "leveldb/input_map.h"
+#include "merge/input_map.h"
 
 #include <algorithm>
 
@@ -22,21 +22,33 @@ uint64_t InputMap::BytesUpTo(std::string_view user_key) const {
 
 std::vector<KeyRange> InputMap::Split(uint64_t bytes) const {
   std::vector<KeyRange> ranges(1);
-  uint64_t in_range = 0;
+  const uint64_t count = total_bytes_ / bytes + (total_bytes_ % bytes != 0 ? 1 : 0);
+  // Where range number `i` should begin.
+  const auto border = [&](uint64_t i) {
+    return static_cast<uint64_t>(static_cast<double>(total_bytes_) * static_cast<double>(i) /
+                                 static_cast<double>(count));
+  };
+  uint64_t next = 1;
+  uint64_t before = 0;  // bytes of the pieces at lower keys
   for (size_t i = 0; i < pieces_.size();) {
     // All pieces that start at one key go to one range.
     const std::string& key = pieces_[i].first;
-    uint64_t at_key = 0;
-    for (; i < pieces_.size() && pieces_[i].first == key; ++i) {
-      at_key += pieces_[i].second;
+    while (i < pieces_.size() && pieces_[i].first == key) {
+      ++i;
     }
-    if (in_range > 0 && in_range + at_key > bytes) {
+    // Whatever border is nearer to this key's start than to its end falls before it.
+    const auto falls_here = [&] {
+      return next < count && 2 * border(next) < before + sums_[i - 1];
+    };
+    if (falls_here() && before > 0) {
       ranges.back().has_end = true;
       ranges.back().end = key;
       ranges.push_back({.has_begin = true, .has_end = false, .begin = key, .end = {}});
-      in_range = 0;
     }
-    in_range += at_key;
+    while (falls_here()) {
+      ++next;
+    }
+    before = sums_[i - 1];
   }
   return ranges;
 }

@@ -1,5 +1,5 @@
-// How a database's bytes lie over its keys: what big compactions are split by, and progress is
-// measured with.
+// How the bytes of a merge's inputs lie over their keys: what big merges are split by into tasks of
+// similar size (FAST'20 3.2.1, builder threads), and progress is measured with.
 
 #pragma once
 
@@ -37,8 +37,9 @@ class InputMap {
   uint64_t total_bytes() const { return total_bytes_; }
   // Bytes of the pieces that start at or below `user_key`.
   uint64_t BytesUpTo(std::string_view user_key) const;
-  // Ranges that cover all keys, in order, each with about `bytes` of input or, where a single
-  // piece or user key has more, as few as possible. One range if there is no input.
+  // Ranges that cover all keys, in order, and are as equal in bytes as borders between pieces can
+  // make them: as many as need to have `bytes` (> 0) of input each, fewer where one user key has
+  // more. One range if there is no input.
   std::vector<KeyRange> Split(uint64_t bytes) const;
 
  private:
