@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "offload/output_checker.h"
 #include "table/block.h"
 #include "table/recode.h"
 #include "table/stored_block.h"
@@ -57,7 +58,12 @@ struct Layout {
   uint64_t data_bytes = 0;
   uint64_t index_addr = 0;
   uint64_t index_bytes = 0;
-  uint64_t completion_addr = 0;
+  uint64_t control_addr = 0;  // of what follows:
+  // descriptor | completion record | begin key | end key | table descriptors
+  std::string control;
+
+  static constexpr uint64_t kCompletion = (abi::job::kBytes + 63) & ~63ull;
+  static constexpr uint64_t kKeys = (kCompletion + abi::completion::kBytes + 63) & ~63ull;
 };
 
 // One Run.
@@ -79,25 +85,25 @@ class DeviceRun {
   // Makes raw_ of the task's tables.
   void Decompress();
   // Sets aside output areas for `data_bytes` of data blocks and uploads everything.
-  Status Upload(uint64_t data_bytes, uint64_t* descriptor);
+  Status Upload(uint64_t data_bytes);
   Status UploadInputs();
   std::string Descriptor(uint64_t tables_addr) const;
+  // Takes the completion record and, as no CRC covers it, what the unit was told to do.
   Status ReadCompletion(uint8_t unit_status);
   Status DescribeFault() const;
   Status Deliver(const MergeSink& sink);
   Status DeliverTable(std::string_view record, const MergeSink& sink);
-  Status CheckBlock(std::string_view stored, std::string_view last_key, MergeOutput* output);
-  Status CheckTable(std::string_view data, std::string_view index, MergeOutput* output);
 
   Device& device_;
   const MergeTask& task_;
   std::vector<MergeRun> raw_;  // the task's runs with all blocks raw
   std::deque<RecodedTable> recoded_;
+  uint64_t input_bytes_ = 0;  // of raw_
   Layout layout_;
   MergeResult result_;
   uint64_t data_used_ = 0;
   uint64_t index_used_ = 0;
-  std::string buffer_;
+  OutputChecker checker_;
 };
 
 Status DeviceRun::CheckLimits() const {
@@ -179,7 +185,7 @@ std::string DeviceRun::Descriptor(uint64_t tables_addr) const {
   PutWord(&words, job::kDataBytes, layout_.data_bytes);
   PutWord(&words, job::kIndexAddr, layout_.index_addr);
   PutWord(&words, job::kIndexBytes, layout_.index_bytes);
-  PutWord(&words, job::kCompletionAddr, layout_.completion_addr);
+  PutWord(&words, job::kCompletionAddr, layout_.control_addr + Layout::kCompletion);
   uint64_t tables = tables_addr;
   for (size_t r = 0; r < task_.runs.size(); ++r) {
     PutWord(&words, job::kRun + 8 * r,
@@ -190,7 +196,7 @@ std::string DeviceRun::Descriptor(uint64_t tables_addr) const {
   return words;
 }
 
-Status DeviceRun::Upload(uint64_t data_bytes, uint64_t* descriptor) {
+Status DeviceRun::Upload(uint64_t data_bytes) {
   device_.FreeAll();
   SLUICE_RETURN_IF_ERROR(UploadInputs());
   layout_.data_bytes = (data_bytes + 255) & ~255ull;
@@ -212,24 +218,27 @@ Status DeviceRun::Upload(uint64_t data_bytes, uint64_t* descriptor) {
       tables += words;
     }
   }
-  // descriptor | completion record | begin key | end key | table descriptors
   const uint64_t key_room = device_.info().max_key_bytes;
-  constexpr uint64_t kCompletionOffset = (abi::job::kBytes + 63) & ~63ull;
-  constexpr uint64_t kKeysOffset = (kCompletionOffset + abi::completion::kBytes + 63) & ~63ull;
-  std::string control(kKeysOffset + 2 * key_room, '\0');
-  SLUICE_RETURN_IF_ERROR(device_.Allocate(control.size() + tables.size(), descriptor));
-  layout_.completion_addr = *descriptor + kCompletionOffset;
-  const std::string job = Descriptor(*descriptor + control.size());
+  std::string& control = layout_.control;
+  control.assign(Layout::kKeys + 2 * key_room, '\0');
+  SLUICE_RETURN_IF_ERROR(device_.Allocate(control.size() + tables.size(), &layout_.control_addr));
+  const std::string job = Descriptor(layout_.control_addr + control.size());
   std::copy(job.begin(), job.end(), control.begin());
-  std::copy(task_.begin.begin(), task_.begin.end(), control.begin() + kKeysOffset);
-  std::copy(task_.end.begin(), task_.end.end(), control.begin() + kKeysOffset + key_room);
-  return device_.Write(*descriptor, control + tables);
+  std::copy(task_.begin.begin(), task_.begin.end(), control.begin() + Layout::kKeys);
+  std::copy(task_.end.begin(), task_.end.end(), control.begin() + Layout::kKeys + key_room);
+  control += tables;
+  return device_.Write(layout_.control_addr, control);
 }
 
 Status DeviceRun::ReadCompletion(uint8_t unit_status) {
   namespace c = abi::completion;
-  std::string words(c::kBytes, '\0');
-  SLUICE_RETURN_IF_ERROR(device_.Read(layout_.completion_addr, words.size(), words.data()));
+  std::string control(layout_.control.size(), '\0');
+  SLUICE_RETURN_IF_ERROR(device_.Read(layout_.control_addr, control.size(), control.data()));
+  const std::string words = control.substr(Layout::kCompletion, c::kBytes);
+  control.replace(Layout::kCompletion, c::kBytes, c::kBytes, '\0');
+  if (control != layout_.control) {
+    return Status::IoError("job descriptor that is not what was written");
+  }
   const auto word = [&](size_t offset) { return DecodeFixed64(words.data() + offset); };
 
   const uint64_t head = word(c::kStatus);
@@ -267,7 +276,8 @@ Status DeviceRun::ReadCompletion(uint8_t unit_status) {
   index_used_ = word(c::kIndexBytes);
   if (data_used_ > layout_.data_bytes || index_used_ > layout_.index_bytes ||
       (result_.status == MergeStatus::kOk &&
-       (stats.input_records != stats.output_records + stats.dropped_records ||
+       (stats.input_bytes > input_bytes_ ||
+        stats.input_records != stats.output_records + stats.dropped_records ||
         stats.input_checksum != stats.output_checksum + stats.dropped_checksum))) {
     return Status::IoError("completion record that cannot be true");
   }
@@ -319,63 +329,6 @@ Status DeviceRun::DescribeFault() const {
   }
 }
 
-// `stored` must lie behind output->largest and end with `last_key`; takes both ends into *output.
-Status DeviceRun::CheckBlock(std::string_view stored, std::string_view last_key,
-                             MergeOutput* output) {
-  Block block;
-  SLUICE_RETURN_IF_ERROR(Block::Parse(stored, &block));
-  BlockIterator it(block);
-  it.SeekToFirst();
-  if (!it.Valid()) {
-    return Status::IoError("block without an entry");
-  }
-  if (output->largest.empty()) {
-    output->smallest = it.key();
-  } else if (CompareInternalKeys(output->largest, it.key()) > 0) {
-    return Status::IoError("block that lies before the one ahead of it");
-  }
-  it.SeekToLast();
-  if (!it.Valid() || it.key() != last_key) {
-    return Status::IoError("block that does not end with the key of its index entry");
-  }
-  output->largest = last_key;
-  return {};
-}
-
-Status DeviceRun::CheckTable(std::string_view data, std::string_view index, MergeOutput* output) {
-  if (index.size() < kBlockTrailerBytes) {
-    return Status::IoError("index block too short");
-  }
-  std::string_view contents;
-  SLUICE_RETURN_IF_ERROR(
-      ReadStoredBlock(index, {0, index.size() - kBlockTrailerBytes}, &buffer_, &contents));
-  Block block;
-  SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
-  BlockIterator entry(block);
-  uint64_t end = 0;
-  uint32_t restarts = 0;  // met as entries
-  for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
-    restarts += restarts < block.restarts() && block.restart(restarts) == entry.offset();
-    BlockHandle handle;
-    std::string_view value = entry.value();
-    if (!handle.ReadFrom(&value) || handle.offset != end) {
-      return Status::IoError(fmt::format("index entry that does not follow offset {}", end));
-    }
-    std::string_view stored;
-    SLUICE_RETURN_IF_ERROR(ReadStoredBlock(data, handle, &buffer_, &stored));
-    SLUICE_RETURN_IF_ERROR(CheckBlock(stored, entry.key(), output));
-    end = handle.offset + handle.size + kBlockTrailerBytes;
-  }
-  if (restarts != block.restarts()) {
-    return Status::IoError("index restarts that are no entries");
-  }
-  SLUICE_RETURN_IF_ERROR(entry.status());
-  if (end != data.size() || end == 0) {
-    return Status::IoError(fmt::format("index covers {} of {} bytes", end, data.size()));
-  }
-  return {};
-}
-
 Status DeviceRun::DeliverTable(std::string_view record, const MergeSink& sink) {
   namespace tr = abi::table_record;
   const auto word = [&](size_t offset) { return DecodeFixed64(record.data() + offset); };
@@ -387,19 +340,20 @@ Status DeviceRun::DeliverTable(std::string_view record, const MergeSink& sink) {
   if (!within(data_at, data_used_) || !within(index_at, index_used_)) {
     return Status::IoError("table record that points outside the output areas");
   }
-  std::string data(data_at.size, '\0');
+  std::string data(data_at.size + OutputChecker::kSlack, '\0');
   std::string index(index_at.size, '\0');
   SLUICE_RETURN_IF_ERROR(
-      device_.Read(layout_.data_addr + data_at.offset, data.size(), data.data()));
+      device_.Read(layout_.data_addr + data_at.offset, data_at.size, data.data()));
   SLUICE_RETURN_IF_ERROR(
       device_.Read(layout_.index_addr + index_at.offset, index.size(), index.data()));
   MergeOutput output;
-  SLUICE_RETURN_IF_ERROR(CheckTable(data, index, &output).WithContext("table from the device"));
-  output.data = data;
-  output.index = index;
-  output.entries = word(tr::kEntries);
-  output.tombstones = word(tr::kTombstones);
-  result_.stats.output_bytes += data.size() + index.size();
+  SLUICE_RETURN_IF_ERROR(
+      checker_.Check(std::string_view(data).substr(0, data_at.size), index, &output)
+          .WithContext("table from the device"));
+  if (output.entries != word(tr::kEntries) || output.tombstones != word(tr::kTombstones)) {
+    return Status::IoError("table record with other counts than its table");
+  }
+  result_.stats.output_bytes += data_at.size + index_at.size;
   if (Status status = sink(output); !status.ok()) {
     result_.status = MergeStatus::kSink;
     return status;
@@ -410,7 +364,6 @@ Status DeviceRun::DeliverTable(std::string_view record, const MergeSink& sink) {
 Status DeviceRun::Deliver(const MergeSink& sink) {
   // Each record says where its index block starts, which is where the record before ends.
   std::string records;
-  uint64_t entries = 0;
   uint64_t end = index_used_;
   for (uint64_t t = 0; t < result_.stats.output_tables; ++t) {
     std::string record(abi::table_record::kBytes, '\0');
@@ -420,7 +373,6 @@ Status DeviceRun::Deliver(const MergeSink& sink) {
     SLUICE_RETURN_IF_ERROR(
         device_.Read(layout_.index_addr + end - record.size(), record.size(), record.data()));
     const uint64_t index_offset = DecodeFixed64(record.data() + abi::table_record::kIndexOffset);
-    entries += DecodeFixed64(record.data() + abi::table_record::kEntries);
     if (index_offset >= end) {
       return Status::IoError("table record that points behind itself");
     }
@@ -430,13 +382,15 @@ Status DeviceRun::Deliver(const MergeSink& sink) {
   if (end != 0) {
     return Status::IoError("more table records than tables");
   }
-  if (entries != result_.stats.output_records) {
-    return Status::IoError(fmt::format("tables of {} entries, but {} records written", entries,
-                                       result_.stats.output_records));
-  }
   for (size_t at = 0; at < records.size(); at += abi::table_record::kBytes) {
     SLUICE_RETURN_IF_ERROR(
         DeliverTable(std::string_view(records).substr(at, abi::table_record::kBytes), sink));
+  }
+  if (checker_.records() != result_.stats.output_records ||
+      checker_.checksum() != result_.stats.output_checksum) {
+    return Status::IoError(fmt::format(
+        "tables of {} records, checksum {:016x}, but {} written, {:016x}", checker_.records(),
+        checker_.checksum(), result_.stats.output_records, result_.stats.output_checksum));
   }
   return {};
 }
@@ -446,22 +400,21 @@ MergeResult DeviceRun::Run(const MergeSink& sink) {
     return Fail(MergeStatus::kBadDescriptor, std::move(status));
   }
   Decompress();
-  uint64_t input_bytes = 0;
   for (const MergeRun& run : raw_) {
     for (const MergeTable& table : run) {
-      input_bytes += table.image.size();
+      input_bytes_ += table.image.size();
     }
   }
   // Output is as large as input unless restarts or blocks are much smaller than the inputs', which
   // only the unit finds out: then it is asked again with more room.
-  for (uint64_t room = input_bytes + input_bytes / 4 + (1 << 20);; room *= 4) {
+  for (uint64_t room = input_bytes_ + input_bytes_ / 4 + (1 << 20);; room *= 4) {
     result_ = {};
-    uint64_t descriptor;
-    if (Status status = Upload(room, &descriptor); !status.ok()) {
-      return Fail(MergeStatus::kDataFull, std::move(status));
+    if (Status status = Upload(room); !status.ok()) {
+      return Fail(status.IsNotSupported() ? MergeStatus::kDataFull : MergeStatus::kDevice,
+                  std::move(status));
     }
     uint8_t unit_status = 0;
-    Status status = device_.Start(descriptor);
+    Status status = device_.Start(layout_.control_addr);
     if (status.ok()) {
       status = device_.Wait(&unit_status);
     }
@@ -469,7 +422,6 @@ MergeResult DeviceRun::Run(const MergeSink& sink) {
       status = ReadCompletion(unit_status);
     }
     if (!status.ok()) {
-      (void)device_.Reset();
       return Fail(MergeStatus::kDevice, std::move(status));
     }
     if (result_.status != MergeStatus::kDataFull && result_.status != MergeStatus::kIndexFull) {
@@ -490,7 +442,17 @@ MergeResult DeviceRun::Run(const MergeSink& sink) {
 }  // namespace
 
 MergeResult DeviceExecutor::Run(const MergeTask& task, const MergeSink& sink) {
-  return DeviceRun(device_.get(), task).Run(sink);
+  if (needs_reset_) {
+    if (Status status = device_->Reset(); !status.ok()) {
+      MergeResult result;
+      result.status = MergeStatus::kDevice;
+      result.error = status.WithContext("reset");
+      return result;
+    }
+  }
+  MergeResult result = DeviceRun(device_.get(), task).Run(sink);
+  needs_reset_ = result.status == MergeStatus::kDevice && !device_->Reset().ok();
+  return result;
 }
 
 }  // namespace sluice

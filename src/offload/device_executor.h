@@ -1,8 +1,12 @@
 // Runs merge tasks on a Device: puts tables and job descriptor into its memory, starts it, and
 // takes the finished tables out. Blocks compressed with Snappy are decompressed on the way in.
 //
-// What the device says is not believed blindly: a completion record or table that cannot be true
-// ends the task as kDevice, and every block that comes back is checked against its CRC.
+// What the device says is not believed blindly. The task ends as kDevice if the device gives an
+// error or no answer in time; if the job that stands in its memory afterwards is not the one
+// written; if the completion record cannot be true; or if the tables are not sound, or not of the
+// records that the unit says it wrote (output_checker.h). The device is then reset; if that fails
+// it takes no task until a reset succeeds.
+//
 // One task at a time.
 
 #pragma once
@@ -27,6 +31,7 @@ class DeviceExecutor : public Executor {
 
  private:
   std::unique_ptr<Device> device_;
+  bool needs_reset_ = false;
 };
 
 }  // namespace sluice

@@ -10,18 +10,15 @@
 
 #include "merge/cpu_executor.h"
 #include "merge/outputs.h"
-#include "merge/task_generator.h"
 #include "offload/device_executor.h"
 #include "offload/rtlsim/rtl_device.h"
+#include "offload/testing.h"
 #include "util/testing.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::string_view kConfig = "tiny";
-
-// Takes no time.
-ModelDeviceOptions Instant() { return {.clock_mhz = 1e9, .link = {.lanes = 0}}; }
 
 std::unique_ptr<Device> Rtl() {
   std::unique_ptr<Device> device;
@@ -30,32 +27,6 @@ std::unique_ptr<Device> Rtl() {
 }
 std::unique_ptr<Device> Model(const ModelDeviceOptions& options) {
   return MakeModelDevice(Rtl()->info(), options);
-}
-
-GeneratedTask RandomTask(std::mt19937_64& rng) {
-  GeneratorOptions options;
-  options.seed = rng();
-  options.runs = 1 + rng() % 2;
-  options.records = rng() % 400;
-  options.user_key_bytes = {0, static_cast<uint32_t>(rng() % 60)};
-  options.value_bytes = {0, static_cast<uint32_t>(rng() % 300)};
-  options.key_shape = KeyShape::kTree;
-  options.duplicate_percent = rng() % 60;
-  options.delete_percent = rng() % 40;
-  options.table.block_bytes = rng() % 2 == 0 ? 512 : 4096;
-  options.table.restart_interval = 1 + rng() % 20;
-  options.table.compression = rng() % 2 == 0 ? Compression::kNone : Compression::kSnappy;
-  options.table_bytes = 1 + rng() % 20000;
-  options.bottommost = rng() % 2 == 0;
-  GeneratedTask task = GenerateTask(options);
-  task.task.restart_interval = 1 + rng() % 20;
-  task.task.table_bytes = 1 + rng() % 20000;
-  if (rng() % 2 == 0) {
-    task.task.has_begin = task.task.has_end = true;
-    task.task.begin = std::string(1, static_cast<char>('0' + rng() % 5));
-    task.task.end = std::string(1, static_cast<char>('a' + rng() % 20));
-  }
-  return task;
 }
 
 TEST(ModelDeviceTest, WritesWhatTheCpuWrites) {
