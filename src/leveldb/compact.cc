@@ -63,26 +63,6 @@ uint32_t PickOutputLevel(const DatabaseState& state, uint64_t bytes) {
   return level;
 }
 
-// Whether MergeResult::fault says where in the input the fault is.
-bool IsInputFault(abi::MergeStatus status) {
-  using enum abi::MergeStatus;
-  switch (status) {
-    case kIndexChecksum:
-    case kIndexCorrupt:
-    case kBadHandle:
-    case kBlockChecksum:
-    case kBlockType:
-    case kBlockCorrupt:
-    case kRecordType:
-    case kKeyTooLong:
-    case kValueTooLong:
-    case kUnsorted:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // A merge task, and what its inputs are called.
 struct NamedTask {
   MergeTask task;

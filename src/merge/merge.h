@@ -111,6 +111,11 @@ struct MergeResult {
   bool ok() const { return status == abi::MergeStatus::kOk && error.ok(); }
 };
 
+// Whether the status is of a fault in the input, and `fault` says where.
+inline bool IsInputFault(abi::MergeStatus status) {
+  return status >= abi::MergeStatus::kIndexChecksum && status <= abi::MergeStatus::kUnsorted;
+}
+
 // Whether two failed results tell of the same fault: the same status, or faults within the same
 // block.
 bool SameFault(const MergeResult& a, const MergeResult& b);

@@ -151,9 +151,7 @@ class MultiPass {
     result_.merge.status = result.status;
     result_.merge.fault = result.fault;
     result_.merge.error = result.error;
-    const bool in_input = result.status >= abi::MergeStatus::kIndexChecksum &&
-                          result.status <= abi::MergeStatus::kUnsorted;
-    if (!in_input || first + result.fault.run >= sources_.size()) {
+    if (!IsInputFault(result.status) || first + result.fault.run >= sources_.size()) {
       return;
     }
     const Source& source = sources_[first + result.fault.run];

@@ -39,6 +39,26 @@ MergeSink CollectInto(std::vector<OwnedOutput>* outputs) {
   };
 }
 
+MergeOutput OwnedOutput::AsOutput() const {
+  return {.data = data(),
+          .index = index_block(),
+          .smallest = smallest,
+          .largest = largest,
+          .entries = entries,
+          .tombstones = tombstones};
+}
+
+void HandOver(std::vector<OwnedOutput> outputs, const MergeSink& sink, MergeResult* result) {
+  for (OwnedOutput& owned : outputs) {
+    if (Status status = sink(owned.AsOutput()); !status.ok()) {
+      result->status = abi::MergeStatus::kSink;
+      result->error = std::move(status);
+      return;
+    }
+    owned.image = {};
+  }
+}
+
 Status CompareOutputs(const std::vector<OwnedOutput>& a, const std::vector<OwnedOutput>& b) {
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     SLUICE_RETURN_IF_ERROR(CompareBytes(i, "data", a[i].data(), b[i].data()));

@@ -23,10 +23,14 @@ struct OwnedOutput {
   std::string_view data() const { return std::string_view(image).substr(0, index.offset); }
   std::string_view index_block() const { return std::string_view(image).substr(index.offset); }
   MergeTable AsInput() const { return {image, index}; }
+  MergeOutput AsOutput() const;
 };
 
 // A sink that appends to `outputs`, which must outlive it.
 MergeSink CollectInto(std::vector<OwnedOutput>* outputs);
+
+// Hands `outputs` to `sink`, freeing each. An error ends that, and makes *result a kSink.
+void HandOver(std::vector<OwnedOutput> outputs, const MergeSink& sink, MergeResult* result);
 
 // Ok if both are the same, byte for byte; else says where they first differ.
 Status CompareOutputs(const std::vector<OwnedOutput>& a, const std::vector<OwnedOutput>& b);

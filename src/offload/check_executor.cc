@@ -34,6 +34,9 @@ MergeResult CheckExecutor::Run(const MergeTask& task, const MergeSink& sink) {
   std::vector<OwnedOutput> outputs;
   std::vector<OwnedOutput> expected;
   MergeResult result = subject_->Run(task, CollectInto(&outputs));
+  if (result.error.IsNotSupported() && !IsInputFault(result.status)) {
+    return result;
+  }
   const MergeResult reference = reference_->Run(task, CollectInto(&expected));
   Status difference = CompareResults(result, reference);
   if (difference.ok() && result.ok()) {
@@ -44,21 +47,8 @@ MergeResult CheckExecutor::Run(const MergeTask& task, const MergeSink& sink) {
     result.error = difference.WithContext(name_);
     return result;
   }
-  if (!result.ok()) {
-    return result;
-  }
-  for (const OwnedOutput& own : outputs) {
-    const MergeOutput output{.data = own.data(),
-                             .index = own.index_block(),
-                             .smallest = own.smallest,
-                             .largest = own.largest,
-                             .entries = own.entries,
-                             .tombstones = own.tombstones};
-    if (Status status = sink(output); !status.ok()) {
-      result.status = abi::MergeStatus::kSink;
-      result.error = std::move(status);
-      return result;
-    }
+  if (result.ok()) {
+    HandOver(std::move(outputs), sink, &result);
   }
   return result;
 }

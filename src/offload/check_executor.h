@@ -13,7 +13,8 @@ namespace sluice {
 
 class CheckExecutor : public Executor {
  public:
-  // Results and statistics are `subject`'s; its tables must be the reference's, byte for byte.
+  // Results and statistics are `subject`'s; its tables must be the reference's, byte for byte. A
+  // task that is too much for the subject, whatever its records, is not compared.
   CheckExecutor(std::unique_ptr<Executor> subject, std::unique_ptr<Executor> reference)
       : subject_(std::move(subject)),
         reference_(std::move(reference)),

@@ -1,0 +1,166 @@
+#include "offload/driver.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "merge/multi_pass.h"
+#include "merge/outputs.h"
+#include "merge/task_file.h"
+#include "util/env.h"
+
+namespace sluice {
+
+// The units as one executor, for the passes of one task.
+class OffloadDriver::Pass : public Executor {
+ public:
+  explicit Pass(OffloadDriver* driver) : driver_(*driver) {}
+
+  std::string_view name() const override { return driver_.name(); }
+  size_t max_runs() const override { return driver_.pool_.max_runs(); }
+  MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+    last_ = driver_.pool_.Run(task, sink);
+    return last_.result;
+  }
+
+  const UnitPool::Answer& last() const { return last_; }
+
+ private:
+  OffloadDriver& driver_;
+  UnitPool::Answer last_;
+};
+
+OffloadDriver::OffloadDriver(std::vector<std::unique_ptr<Executor>> units, OffloadOptions options)
+    : options_(std::move(options)),
+      pool_(std::move(units), options_.pool,
+            [this](size_t unit) {
+              Tell({.kind = OffloadEvent::Kind::kBackInService, .unit = unit});
+            }),
+      name_(pool_.size() == 0 ? cpu_.name() : pool_.unit(0).name()) {
+  const size_t threads = options_.threads != 0 ? options_.threads : pool_.size() + 1;
+  for (size_t i = 0; i < threads; ++i) {
+    threads_.emplace_back([this] { Work(); });
+  }
+}
+
+OffloadDriver::~OffloadDriver() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
+}
+
+void OffloadDriver::Tell(const OffloadEvent& event) {
+  if (options_.listener) {
+    options_.listener(event);
+  }
+}
+
+std::string OffloadDriver::Dump(const MergeTask& task, std::string_view note) {
+  if (options_.dump_dir.empty()) {
+    return {};
+  }
+  Env* const env = Env::Posix();
+  const std::lock_guard lock(dump_mutex_);
+  for (uint32_t i = 0; i < options_.max_dumps; ++i) {
+    std::string path = fmt::format("{}/failed-{}.task", options_.dump_dir, i);
+    if (env->FileExists(path).IsNotFound()) {
+      // Not to be had is not to be had: the task itself goes on.
+      const bool kept =
+          WriteTaskFile(env, path, task, note).ok() && env->SyncDir(options_.dump_dir).ok();
+      return kept ? path : std::string();
+    }
+  }
+  return {};
+}
+
+void OffloadDriver::TellFailure(const MergeTask& task, const UnitPool::Answer& answer,
+                                bool taken_out) {
+  const std::string what = answer.result.error.ToString();
+  const std::string note = fmt::format("unit {} of {}: {}", answer.unit, name_, what);
+  Tell({.kind = OffloadEvent::Kind::kTaskFailed,
+        .unit = answer.unit,
+        .what = what,
+        .dump = Dump(task, note)});
+  if (taken_out) {
+    Tell({.kind = OffloadEvent::Kind::kOutOfService, .unit = answer.unit});
+  }
+}
+
+MergeResult OffloadDriver::Run(const MergeTask& task, const MergeSink& sink) {
+  Pass pass(this);
+  MergeResult result;
+  uint64_t OffloadStats::*counter = &OffloadStats::no_unit;
+  if (pool_.size() > 0) {
+    std::vector<OwnedOutput> outputs;
+    result = MergeAll(pass, task, CollectInto(&outputs)).merge;
+    switch (pass.last().outcome) {
+      case UnitPool::Outcome::kDone:
+        counter = &OffloadStats::on_units;
+        HandOver(std::move(outputs), sink, &result);
+        break;
+      case UnitPool::Outcome::kNoUnit:
+        break;
+      case UnitPool::Outcome::kRefused:
+        counter = &OffloadStats::refused;
+        break;
+      case UnitPool::Outcome::kFailed:
+        TellFailure(task, pass.last(), pass.last().taken_out);
+        [[fallthrough]];
+      case UnitPool::Outcome::kCorrupt:
+        counter = &OffloadStats::retried;
+        break;
+    }
+  }
+  if (counter != &OffloadStats::on_units) {
+    result = cpu_.Run(task, sink);
+    if (pass.last().outcome == UnitPool::Outcome::kCorrupt && result.ok()) {
+      TellFailure(task, pass.last(), pool_.Blame(pass.last().unit));
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  ++(stats_.*counter);
+  stats_.errors += !result.ok();
+  return result;
+}
+
+void OffloadDriver::Submit(MergeTask task, MergeSink sink, Done done) {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return queue_.size() < options_.queued_tasks; });
+    queue_.push_back({std::move(task), std::move(sink), std::move(done)});
+  }
+  changed_.notify_all();
+}
+
+void OffloadDriver::Work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+    if (queue_.empty()) {
+      return;
+    }
+    const Submitted next = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    changed_.notify_all();
+    next.done(Run(next.task, next.sink));
+    lock.lock();
+  }
+}
+
+OffloadStats OffloadDriver::stats() const {
+  OffloadStats stats;
+  {
+    const std::lock_guard lock(mutex_);
+    stats = stats_;
+  }
+  stats.units = pool_.stats();
+  return stats;
+}
+
+}  // namespace sluice

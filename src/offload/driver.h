@@ -1,0 +1,117 @@
+// Merges on the units of a card, whatever these do: a task that a unit refuses or fails is run
+// again on the CPU, and what a unit hands back reaches nobody before the whole task has succeeded.
+//
+//   std::unique_ptr<OffloadDriver> driver;
+//   Status status = MakeDriver("rtl", "fast20x4", {}, {}, &driver);   // executors.h
+//   MergeResult result = driver->Run(task, sink);
+//
+// Results are the CPU executor's, byte for byte, errors too. A task of more runs than a unit merges
+// takes several passes (multi_pass.h, and its REQUIRES), each on the unit whose turn it is.
+//
+// What makes a unit fail a task: kDevice, bus errors, END_TO_END, with a CheckExecutor a difference
+// to the CPU, and a fault in the input that the CPU does not find. What does not: a task beyond the
+// unit's limits (NotSupported), and input that is corrupt indeed.
+//
+// Thread-safe. Memory: the output tables of each task that has run on a unit and is being handed
+// over; with several passes, as MergeAll.
+
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "merge/cpu_executor.h"
+#include "merge/merge.h"
+#include "offload/unit_pool.h"
+
+namespace sluice {
+
+struct OffloadEvent {
+  enum class Kind { kTaskFailed, kOutOfService, kBackInService };
+  Kind kind = Kind::kTaskFailed;
+  size_t unit = 0;
+  std::string what{};  // of kTaskFailed: the error
+  std::string dump{};  // likewise, if it was kept: a file for `sluice unit replay` (task_file.h)
+};
+
+struct OffloadOptions {
+  UnitPoolOptions pool{};
+  // Of Submit: threads that run tasks (0: one per unit, and one), and tasks that may wait for them.
+  size_t threads = 0;
+  size_t queued_tasks = 64;
+  // Called from any thread, several at once; may be empty. Must not call the driver.
+  std::function<void(const OffloadEvent&)> listener = nullptr;
+  // Where tasks that a unit failed are kept, as failed-0.task to failed-(max_dumps - 1).task; what
+  // is there is never overwritten. Empty: they are not. The directory must exist.
+  std::string dump_dir{};
+  uint32_t max_dumps = 8;
+};
+
+struct OffloadStats {
+  uint64_t on_units = 0;  // tasks that units did; the others the CPU did, because:
+  uint64_t refused = 0;   // they were beyond the limits of a unit
+  uint64_t retried = 0;   // a unit failed, or said that the input is corrupt
+  uint64_t no_unit = 0;   // none was in service, or there is none
+  uint64_t errors = 0;    // tasks of any kind that ended as an error
+  std::vector<UnitStats> units;
+};
+
+class OffloadDriver : public Executor {
+ public:
+  // Units as UnitPool takes them; without any, all is done on the CPU.
+  OffloadDriver(std::vector<std::unique_ptr<Executor>> units, OffloadOptions options);
+  // Returns when all that was submitted is done. No thread may be in Run or Submit.
+  ~OffloadDriver() override;
+
+  std::string_view name() const override { return name_; }
+  size_t max_runs() const override { return SIZE_MAX; }
+
+  // `sink` is called on this thread, and so is the CPU's part done. Of the tables that come from
+  // units none is thrown away after a failure other than the sink's.
+  MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
+
+  // As Run, on one of the driver's threads, which calls `sink` and then `done`, once and in any
+  // case. Blocks while the queue is full: not to be called from `sink` or `done`. What `task`
+  // refers to must stay until `done` is called.
+  using Done = std::function<void(const MergeResult&)>;
+  void Submit(MergeTask task, MergeSink sink, Done done);
+
+  OffloadStats stats() const;
+
+ private:
+  struct Submitted {
+    MergeTask task;
+    MergeSink sink;
+    Done done;
+  };
+  class Pass;
+
+  void Tell(const OffloadEvent& event);
+  void TellFailure(const MergeTask& task, const UnitPool::Answer& answer, bool taken_out);
+  // Where `task` was kept; empty if it was not.
+  std::string Dump(const MergeTask& task, std::string_view note);
+  void Work();
+
+  const OffloadOptions options_;
+  std::mutex dump_mutex_;  // one at a time
+  UnitPool pool_;
+  CpuExecutor cpu_;
+  std::string name_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Submitted> queue_;
+  bool stopping_ = false;
+  OffloadStats stats_;  // but for units
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace sluice

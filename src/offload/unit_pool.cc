@@ -1,0 +1,197 @@
+#include "offload/unit_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "merge/cpu_executor.h"
+
+namespace sluice {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Small, but with all that a merge does: versions and tombstones that go, blocks, tables.
+GeneratorOptions ProbeOptions(size_t runs) {
+  GeneratorOptions options;
+  options.runs = static_cast<uint32_t>(runs);
+  options.records = 500;
+  options.duplicate_percent = 20;
+  options.delete_percent = 10;
+  options.table_bytes = 16 << 10;
+  options.bottommost = true;
+  return options;
+}
+
+UnitPool::Outcome OutcomeOf(const MergeResult& result) {
+  if (result.ok()) {
+    return UnitPool::Outcome::kDone;
+  }
+  if (result.error.IsNotSupported()) {
+    return UnitPool::Outcome::kRefused;
+  }
+  return IsInputFault(result.status) ? UnitPool::Outcome::kCorrupt : UnitPool::Outcome::kFailed;
+}
+
+}  // namespace
+
+UnitPool::UnitPool(std::vector<std::unique_ptr<Executor>> units, UnitPoolOptions options,
+                   BackListener back)
+    : options_(std::move(options)), back_(std::move(back)) {
+  for (std::unique_ptr<Executor>& executor : units) {
+    Unit& unit = units_.emplace_back();
+    unit.executor = std::move(executor);
+    unit.probe_after = options_.probe_after;
+  }
+  if (!units_.empty()) {
+    probe_ = GenerateTask(ProbeOptions(std::min<size_t>(max_runs(), 8)));
+    (void)CpuExecutor().Run(probe_.task, CollectInto(&probe_expected_));
+  }
+}
+
+size_t UnitPool::max_runs() const {
+  size_t runs = SIZE_MAX;
+  for (const Unit& unit : units_) {
+    runs = std::min(runs, unit.executor->max_runs());
+  }
+  return runs;
+}
+
+std::optional<size_t> UnitPool::NextIdle() {
+  for (size_t n = 0; n < units_.size(); ++n) {
+    const size_t i = (next_ + n) % units_.size();
+    if (units_[i].stats.in_service && !units_[i].busy) {
+      next_ = (i + 1) % units_.size();
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+bool UnitPool::AnyInService() const {
+  return std::any_of(units_.begin(), units_.end(),
+                     [](const Unit& unit) { return unit.stats.in_service; });
+}
+
+void UnitPool::TakeOut(Unit* unit) {
+  unit->stats.in_service = false;
+  unit->probe_at = options_.clock() + unit->probe_after;
+  unit->probe_after = std::min(2 * unit->probe_after, options_.probe_after_most);
+}
+
+bool UnitPool::CountFailure(Unit* unit) {
+  ++unit->stats.failures;
+  ++unit->failures_in_a_row;
+  if (!unit->stats.in_service || unit->failures_in_a_row < options_.failures_in_a_row) {
+    return false;
+  }
+  TakeOut(unit);
+  return true;
+}
+
+void UnitPool::Probe(size_t i, std::unique_lock<std::mutex>* lock) {
+  Unit& unit = units_[i];
+  lock->unlock();
+  const Clock::time_point start = Clock::now();
+  std::vector<OwnedOutput> outputs;
+  const bool passed = unit.executor->Run(probe_.task, CollectInto(&outputs)).ok() &&
+                      CompareOutputs(outputs, probe_expected_).ok();
+  const double seconds = SecondsSince(start);
+  if (passed) {
+    back_(i);
+  }
+  lock->lock();
+  ++unit.stats.probes;
+  unit.stats.busy_seconds += seconds;
+  if (passed) {
+    unit.stats.in_service = true;
+    unit.failures_in_a_row = options_.failures_in_a_row - 1;
+  } else {
+    TakeOut(&unit);
+  }
+  unit.busy = false;
+  changed_.notify_all();
+}
+
+std::optional<size_t> UnitPool::Acquire() {
+  std::unique_lock lock(mutex_);
+  for (size_t i = 0; i < units_.size(); ++i) {
+    Unit& due = units_[i];
+    if (!due.stats.in_service && !due.busy && options_.clock() >= due.probe_at) {
+      due.busy = true;
+      Probe(i, &lock);
+    }
+  }
+  const uint64_t ticket = tickets_++;
+  std::optional<size_t> unit;
+  changed_.wait(lock, [&] {
+    return serving_ == ticket && ((unit = NextIdle()).has_value() || !AnyInService());
+  });
+  ++serving_;
+  changed_.notify_all();
+  if (unit.has_value()) {
+    units_[*unit].busy = true;
+  }
+  return unit;
+}
+
+UnitPool::Answer UnitPool::Run(const MergeTask& task, const MergeSink& sink) {
+  const std::optional<size_t> i = Acquire();
+  if (!i.has_value()) {
+    Answer none;
+    none.result.status = abi::MergeStatus::kDevice;
+    none.result.error = Status::IoError("no unit is in service");
+    return none;
+  }
+  Unit& unit = units_[*i];
+  const Clock::time_point start = Clock::now();
+  Answer answer{.unit = *i, .result = unit.executor->Run(task, sink)};
+  const double seconds = SecondsSince(start);
+  answer.outcome = OutcomeOf(answer.result);
+
+  const std::lock_guard lock(mutex_);
+  unit.busy = false;
+  unit.stats.busy_seconds += seconds;
+  switch (answer.outcome) {
+    case Outcome::kDone:
+      ++unit.stats.tasks;
+      unit.stats.input_bytes += answer.result.stats.input_bytes;
+      unit.stats.output_bytes += answer.result.stats.output_bytes;
+      unit.failures_in_a_row = 0;
+      unit.probe_after = options_.probe_after;
+      break;
+    case Outcome::kRefused:
+      ++unit.stats.refused;
+      break;
+    case Outcome::kFailed:
+      answer.taken_out = CountFailure(&unit);
+      break;
+    case Outcome::kCorrupt:
+    case Outcome::kNoUnit:
+      break;
+  }
+  changed_.notify_all();
+  return answer;
+}
+
+bool UnitPool::Blame(size_t unit) {
+  const std::lock_guard lock(mutex_);
+  const bool taken_out = CountFailure(&units_[unit]);
+  changed_.notify_all();
+  return taken_out;
+}
+
+std::vector<UnitStats> UnitPool::stats() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<UnitStats> stats;
+  for (const Unit& unit : units_) {
+    stats.push_back(unit.stats);
+  }
+  return stats;
+}
+
+}  // namespace sluice

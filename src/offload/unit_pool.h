@@ -1,0 +1,120 @@
+// The units of one or several cards: who gets which, which of them are in service, what they did.
+//
+// Callers are served first come, first served; each gets the next idle unit in turn (FAST'20 3.2.1,
+// dispatcher thread: round robin) and drives it from its own thread, from upload to download, so
+// that the transfers of one unit overlap with the work of others.
+//
+// A unit that fails several times in a row is taken out of service. When its time has come, the
+// next caller first gives it a small task whose result is known, while others go on; if it passes
+// it is back in service on probation: its next failure takes it out again, and the time doubles
+// until it has done a task.
+//
+// Thread-safe.
+
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "merge/merge.h"
+#include "merge/outputs.h"
+#include "merge/task_generator.h"
+#include "util/status.h"
+
+namespace sluice {
+
+struct UnitPoolOptions {
+  uint32_t failures_in_a_row = 3;  // take a unit out of service
+  std::chrono::milliseconds probe_after{1000};
+  std::chrono::milliseconds probe_after_most{60'000};
+  std::function<std::chrono::steady_clock::time_point()> clock = std::chrono::steady_clock::now;
+};
+
+struct UnitStats {
+  uint64_t tasks = 0;     // done
+  uint64_t refused = 0;   // beyond the unit's limits
+  uint64_t failures = 0;  // of the unit, failed probes not counted
+  uint64_t probes = 0;
+  uint64_t input_bytes = 0;   // of tasks done, as MergeStats
+  uint64_t output_bytes = 0;  // likewise
+  double busy_seconds = 0;    // upload to download, whatever came of it, probes too
+  bool in_service = true;
+};
+
+class UnitPool {
+ public:
+  // What a unit has to say of a task.
+  enum class Outcome {
+    kDone,
+    kNoUnit,   // none is in service
+    kRefused,  // beyond the unit's limits
+    kCorrupt,  // the unit found a fault in the input; whether it is there the CPU must say
+    kFailed,   // the unit's fault: counted
+  };
+  struct Answer {
+    Outcome outcome = Outcome::kNoUnit;
+    size_t unit = 0;
+    MergeResult result;
+    bool taken_out = false;  // this failure took the unit out of service
+  };
+  // Told of a unit that is back in service; called without any lock.
+  using BackListener = std::function<void(size_t unit)>;
+
+  // Each unit takes one task at a time: a DeviceExecutor, or a CheckExecutor over one.
+  UnitPool(std::vector<std::unique_ptr<Executor>> units, UnitPoolOptions options,
+           BackListener back);
+
+  size_t size() const { return units_.size(); }
+  const Executor& unit(size_t i) const { return *units_[i].executor; }
+  // Of the unit that takes fewest.
+  size_t max_runs() const;
+
+  // Runs `task` on a unit. Waits while all units in service are busy.
+  Answer Run(const MergeTask& task, const MergeSink& sink);
+  // A kCorrupt of this unit was wrong: counts as a failure. Whether that took it out of service.
+  bool Blame(size_t unit);
+
+  std::vector<UnitStats> stats() const;
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+
+  struct Unit {
+    std::unique_ptr<Executor> executor;
+    bool busy = false;
+    uint32_t failures_in_a_row = 0;
+    Time probe_at;
+    std::chrono::milliseconds probe_after;  // when it goes out of service next
+    UnitStats stats;
+  };
+
+  // Takes a unit for a task; none if no unit is in service.
+  std::optional<size_t> Acquire();
+  std::optional<size_t> NextIdle();
+  bool AnyInService() const;
+  // With mutex_ held. Whether that took the unit out of service.
+  bool CountFailure(Unit* unit);
+  void TakeOut(Unit* unit);
+  // Probes a unit that this thread holds and gives it back.
+  void Probe(size_t i, std::unique_lock<std::mutex>* lock);
+
+  const UnitPoolOptions options_;
+  const BackListener back_;
+  GeneratedTask probe_;
+  std::vector<OwnedOutput> probe_expected_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Unit> units_;
+  size_t next_ = 0;  // whose turn it is
+  uint64_t tickets_ = 0;
+  uint64_t serving_ = 0;
+};
+
+}  // namespace sluice
