@@ -30,6 +30,7 @@ void AddTableCommand(CLI::App* app, Action* action);
 void AddCompactCommand(CLI::App* app, Action* action);
 void AddUnitCommand(CLI::App* app, Action* action);
 void AddUnitBench(CLI::App* unit, Action* action);
+void AddUnitReplay(CLI::App* unit, Action* action);
 
 // One more subcommand with `examples` (one per line) at the end of its help.
 CLI::App* AddSubcommand(CLI::App* parent, const std::string& name, const std::string& description,

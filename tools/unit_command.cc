@@ -1,4 +1,4 @@
-// sluice unit run | bench | list
+// sluice unit run | bench | replay | list
 
 #include <fmt/format.h>
 
@@ -221,6 +221,7 @@ void AddUnitCommand(CLI::App* app, Action* action) {
                                  "sluice unit list\nsluice unit run --help");
   AddRun(unit, action);
   AddUnitBench(unit, action);
+  AddUnitReplay(unit, action);
   CLI::App* list = AddSubcommand(unit, "list", "List the configurations that are built in",
                                  "sluice unit list\nsluice unit list --json");
   auto json = std::make_shared<bool>(false);

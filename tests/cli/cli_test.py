@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,7 @@ COMMANDS = (
     ("unit",),
     ("unit", "run"),
     ("unit", "bench"),
+    ("unit", "replay"),
     ("unit", "list"),
 )
 RUN_FIELDS = (
@@ -37,6 +39,42 @@ RUN_FIELDS = (
 def sluice(*arguments, cwd=None):
     command = [SLUICE, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=cwd)
+
+
+def crc32c(data):
+    table = []
+    for entry in range(256):
+        for _ in range(8):
+            entry = entry >> 1 ^ (0x82F63B78 if entry & 1 else 0)
+        table.append(entry)
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = crc >> 8 ^ table[(crc ^ byte) & 0xFF]
+    return crc ^ 0xFFFFFFFF
+
+
+def varints(data, count):
+    """The first `count` varints of `data`."""
+    numbers = []
+    bytes_left = iter(data)
+    while len(numbers) < count:
+        number, shift, byte = 0, 0, 0x80
+        while byte & 0x80:
+            byte = next(bytes_left)
+            number |= (byte & 0x7F) << shift
+            shift += 7
+        numbers.append(number)
+    return numbers
+
+
+def task_file(table, note):
+    """A kept task (src/merge/task_file.h) of one run of one table."""
+    _, _, index_offset, index_size = varints(table[-48:], 4)
+    task = b"sluicetk" + struct.pack("<IB", 1, len(note)) + note
+    task += struct.pack("<IIIQQBB", 0, 4096, 16, 1 << 21, (1 << 56) - 1, 0, 0)
+    task += struct.pack("<IIQQQ", 1, 1, index_offset, index_size, len(table)) + table
+    crc = crc32c(task)
+    return task + struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
 
 def leveldb_tool(*arguments):
@@ -98,6 +136,7 @@ class Usage(Case):
             ("unit", "bench", "--grid", "nosuch"),
             ("unit", "bench", "--config", "nosuch"),
             ("unit", "bench", "--grid", "full"),
+            ("unit", "replay"),
         ):
             with self.subTest(arguments):
                 self.fails(2, *arguments)
@@ -319,6 +358,25 @@ class Table(Files):
         _, stderr = self.fails(1, "table", "verify", self.db / "nosuch.ldb")
         self.assertIn("nosuch.ldb", stderr)
         self.fails(1, "table", "verify", self.db)
+
+
+class Replay(Files):
+    def test_a_kept_task(self):
+        path = self.db.parent / "failed-0.task"
+        path.write_bytes(task_file(self.tables()[0].read_bytes(), b"unit 1: hung"))
+        cpu, checked = (
+            self.object("unit", "replay", path, "--executor", name) for name in ("cpu", "check")
+        )
+        self.assertEqual(cpu["note"], "unit 1: hung")
+        self.assertGreater(cpu["output_records"], 0)
+        self.assertGreater(checked["cycles"], 0)
+        for field in ("status", "passes", "input_records", "output_records", "checksum"):
+            self.assertEqual(cpu[field], checked[field], field)
+        self.assertIn("unit 1: hung", self.ok("unit", "replay", path, "--executor", "cpu"))
+
+        path.write_bytes(path.read_bytes()[:-1])
+        self.assertIn("checksum mismatch", self.fails(1, "unit", "replay", path)[1])
+        self.fails(1, "unit", "replay", path.with_name("none"))
 
 
 class Compact(Files):

@@ -1,0 +1,86 @@
+// sluice unit replay
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+
+#include "command.h"
+#include "merge/multi_pass.h"
+#include "merge/task_file.h"
+#include "merge_report.h"
+#include "offload/executors.h"
+#include "util/env.h"
+
+namespace sluice::tools {
+
+namespace {
+
+struct Options {
+  std::string path;
+  std::string executor = "rtl";
+  std::string config;
+  ModelDeviceOptions model;
+  bool json = false;
+};
+
+int Replay(const Options& options) {
+  Json json;
+  json["file"] = options.path;
+  json["config"] = options.config;
+  json["executor"] = options.executor;
+  json["status"] = "";  // set at the end; stands here in the output
+  TaskFile input;
+  Status status = ReadTaskFile(Env::Posix(), options.path, &input);
+  std::unique_ptr<Executor> executor;
+  if (status.ok()) {
+    status = MakeExecutor(options.executor, options.config, {.model = options.model}, &executor);
+  }
+  if (!status.ok()) {
+    return Fail(status, options.json, std::move(json));
+  }
+  json["note"] = input.note;
+  json["runs"] = input.task.runs.size();
+  const auto start = std::chrono::steady_clock::now();
+  const MultiPassResult passes =
+      MergeAll(*executor, input.task, [](const MergeOutput&) { return Status(); });
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const MergeResult& result = passes.merge;
+  json["passes"] = passes.passes;
+  AddStats(result.stats, options.model.clock_mhz, seconds, &json);
+  if (!result.ok()) {
+    return Fail(abi::kMergeStatusNames[static_cast<size_t>(result.status)], result.error.ToString(),
+                options.json, std::move(json));
+  }
+  json["status"] = "ok";
+  if (options.json) {
+    PrintJson(json);
+    return kExitOk;
+  }
+  Lines lines;
+  lines.emplace_back("kept for", input.note);
+  lines.emplace_back("executor", fmt::format("{}, unit {}", options.executor, options.config));
+  lines.emplace_back("work",
+                     fmt::format("{} runs, {} passes", input.task.runs.size(), passes.passes));
+  AddStatsLines(result.stats, options.model.clock_mhz, seconds, &lines);
+  PrintLines(lines);
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddUnitReplay(CLI::App* unit, Action* action) {
+  CLI::App* replay = AddSubcommand(unit, "replay",
+                                   "Run a task again that a unit failed, from the file that the "
+                                   "driver kept of it",
+                                   "sluice unit replay failed-0.task\n"
+                                   "sluice unit replay failed-0.task --executor check --json");
+  auto options = std::make_shared<Options>();
+  replay->add_option("FILE", options->path, "The kept task")->required();
+  AddExecutorOptions(replay, &options->executor, &options->config, &options->model);
+  AddJsonOption(replay, &options->json);
+  replay->callback([options, action] { *action = [options] { return Replay(*options); }; });
+}
+
+}  // namespace sluice::tools
