@@ -105,7 +105,7 @@ class Engine {
   };
 
   explicit Engine(RowCache* cache) : cache_(cache) {
-    tree_.memtables.push_back(std::make_shared<Memtable>());
+    tree_.memtables.push_back(std::make_shared<Memtable>(1 << 16));
   }
 
   Tree Pin() {
@@ -121,7 +121,7 @@ class Engine {
 
   void Switch() {
     const std::lock_guard lock(mutex_);
-    tree_.memtables.push_back(std::make_shared<Memtable>());
+    tree_.memtables.push_back(std::make_shared<Memtable>(1 << 16));
   }
 
   // Flushes the oldest memtable; false if it is the one that is written to.

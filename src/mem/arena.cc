@@ -11,7 +11,8 @@ namespace sluice {
 
 namespace {
 
-constexpr size_t kFirstBlock = size_t{64} << 10;
+constexpr size_t kFirstBlock = size_t{4} << 10;
+constexpr size_t kLarge = size_t{16} << 10;  // such get a block of their own
 constexpr size_t kHugePage = size_t{2} << 20;
 
 // Threads take shards in turn, so that a few of them never share one.
@@ -32,7 +33,7 @@ Arena::~Arena() {
 
 char* Arena::Allocate(size_t bytes) {
   bytes = (bytes + alignof(void*) - 1) & ~(alignof(void*) - 1);
-  if (bytes > kFirstBlock / 4) {
+  if (bytes > kLarge) {
     return AddBlock(bytes)->data;
   }
   Shard& shard = shards_[ThreadNumber() % shards_.size()];
@@ -47,6 +48,7 @@ char* Arena::Allocate(size_t bytes) {
     const std::lock_guard lock(shard.refill);
     if (shard.open.load(std::memory_order_relaxed) == block) {
       const size_t size = block == nullptr ? kFirstBlock : std::min(2 * block->size, kHugePage);
+      // One that is too small for what is wanted is full at once, and the next is larger.
       shard.open.store(AddBlock(size), std::memory_order_release);
     }
   }

@@ -1,7 +1,7 @@
 // Memory that many threads take and that is given back all at once.
 //
 // Thread-safe: threads bump a pointer in the open block of one of a few shards, without a lock
-// until the block is full. A shard's blocks grow from 64 KiB to 2 MiB, so that a little used arena
+// until the block is full. A shard's blocks grow from 4 KiB to 2 MiB, so that a little used arena
 // stays small; the big ones ask for huge pages, because what lies here is read at random.
 
 #pragma once

@@ -13,7 +13,7 @@ TEST(Arena, StaysSmallUntilUsed) {
   Arena arena;
   EXPECT_EQ(arena.memory_bytes(), 0u);
   arena.Allocate(1);
-  EXPECT_LE(arena.memory_bytes(), size_t{64} << 10);
+  EXPECT_LE(arena.memory_bytes(), size_t{4} << 10);
 }
 
 // Threads fill what they get with their own number: whatever overlaps is overwritten.

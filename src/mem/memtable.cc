@@ -6,6 +6,8 @@
 #include <new>
 #include <random>
 
+#include "util/hash.h"
+
 namespace sluice {
 
 // In the arena: the links of the levels above 0, top first, then the node, then its key. The links
@@ -47,7 +49,9 @@ uint64_t Prefix(std::string_view key) {
 
 }  // namespace
 
-Memtable::Memtable() : head_(NewNode({}, 0, kMaxHeight)) {}
+// A record of 16 + 100 bytes takes about 200 with its node: so many keys fit, if none is updated.
+Memtable::Memtable(size_t expected_bytes)
+    : index_(expected_bytes / 192), head_(NewNode({}, 0, kMaxHeight)) {}
 
 int Memtable::RandomHeight() {
   // xorshift64*: cheap, and no two threads share it.
@@ -118,6 +122,10 @@ void Memtable::Add(SequenceNumber sequence, RecordType type, std::string_view us
   version->trailer_ = MakeTrailer(sequence, type);
   version->value_bytes_ = static_cast<uint32_t>(value.size());
   std::copy(value.begin(), value.end(), reinterpret_cast<char*>(version + 1));
+  const uint64_t hash = Hash64(user_key);
+  if (Node* const node = index_.Find(user_key, hash)) {
+    return AddVersion(node, version);
+  }
 
   Node* before[kMaxHeight];
   std::fill(before, before + kMaxHeight, head_);
@@ -129,7 +137,7 @@ void Memtable::Add(SequenceNumber sequence, RecordType type, std::string_view us
     const Node* const bound = next;
     next = Advance(user_key, prefix, level, bound, &at);
     if (next != bound && next->Compare(user_key, prefix) == 0) {
-      return AddVersion(next, version);
+      return AddVersionOfNew(next, hash, version);
     }
     before[level] = at;
     after[level] = next;
@@ -154,11 +162,21 @@ void Memtable::Add(SequenceNumber sequence, RecordType type, std::string_view us
       }
       after[level] = Advance(user_key, prefix, level, nullptr, &before[level]);
       if (level == 0 && after[0] != nullptr && after[0]->Compare(user_key, prefix) == 0) {
-        return AddVersion(after[0], version);  // another thread was first; the node is lost memory
+        // Another thread was first; the node is lost memory.
+        return AddVersionOfNew(after[0], hash, version);
       }
     }
   }
+  index_.Insert(node, hash);
   records_.fetch_add(1, std::memory_order_release);
+}
+
+// Whoever made the node may not have come to index it yet, and this version must be found.
+void Memtable::AddVersionOfNew(Node* node, uint64_t hash, Version* version) {
+  if (index_.Find(node->key(), hash) == nullptr) {
+    index_.Insert(node, hash);
+  }
+  AddVersion(node, version);
 }
 
 // Writers of one key nearly always come in the order of their sequence numbers: the place is in
@@ -189,6 +207,12 @@ const Memtable::Version* Memtable::VersionAt(const Node* node, SequenceNumber sn
 }
 
 const Memtable::Version* Memtable::Get(std::string_view user_key, SequenceNumber snapshot) const {
+  if (const Node* const node = index_.Find(user_key, Hash64(user_key))) {
+    return VersionAt(node, snapshot);
+  }
+  if (index_.complete()) [[likely]] {
+    return nullptr;
+  }
   const Node* const node = FindBefore(user_key, true);
   return node != head_ && node->key() == user_key ? VersionAt(node, snapshot) : nullptr;
 }

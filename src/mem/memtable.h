@@ -1,6 +1,7 @@
 // The multi-version memtable (X-Engine 3.2.1): a lock-free skiplist of distinct user keys; the
 // versions of a key hang off its node, newest first. A hot key costs one search however often it
-// was written, and its newest version one hop.
+// was written, and its newest version one hop. An index of the keys beside it answers point
+// lookups.
 //
 // Thread-safe: any number of threads add and read at once, without locks; nothing is ever removed.
 // An Add is visible to reads that start after it returned. Costs O(log distinct keys), and
@@ -13,6 +14,7 @@
 #include <string_view>
 
 #include "mem/arena.h"
+#include "mem/key_index.h"
 #include "table/internal_key.h"
 
 namespace sluice {
@@ -38,7 +40,8 @@ class Memtable {
     uint32_t value_bytes_;
   };
 
-  Memtable();
+  // `expected_bytes`: of memory, when it is full; decides how large the index of keys is.
+  explicit Memtable(size_t expected_bytes);
   Memtable(const Memtable&) = delete;
   Memtable& operator=(const Memtable&) = delete;
 
@@ -53,7 +56,7 @@ class Memtable {
 
   // Counts adds that have returned.
   uint64_t records() const { return records_.load(std::memory_order_acquire); }
-  size_t memory_bytes() const { return arena_.memory_bytes(); }
+  size_t memory_bytes() const { return arena_.memory_bytes() + index_.memory_bytes(); }
 
  private:
   struct Node;
@@ -91,6 +94,8 @@ class Memtable {
 
   Node* NewNode(std::string_view user_key, uint64_t prefix, int height);
   void AddVersion(Node* node, Version* version);
+  // Of a node that the index did not know a moment ago.
+  void AddVersionOfNew(Node* node, uint64_t hash, Version* version);
   // The first node at `level` behind `before` whose key is not less; `before` becomes the one in
   // front of it. `bound` is known not to be less.
   static Node* Advance(std::string_view user_key, uint64_t prefix, int level, const Node* bound,
@@ -99,6 +104,7 @@ class Memtable {
   Node* FindBefore(std::string_view user_key, bool or_equal) const;
 
   Arena arena_;
+  KeyIndex<Node> index_;
   Node* const head_;
   std::atomic<int> height_{1};  // of the tallest node
   std::atomic<uint64_t> records_{0};

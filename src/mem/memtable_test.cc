@@ -79,7 +79,7 @@ TEST(Memtable, LikeTheModel) {
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
   std::mt19937_64 rng(seed);
   for (int round = 0; round < 30 && !HasFailure(); ++round) {
-    Memtable memtable;
+    Memtable memtable(rng() % 2 != 0 ? 1 << 20 : 0);  // with an index for all keys, or for some
     Model model;
     const uint64_t records = rng() % 2000;
     std::vector<SequenceNumber> order(records);
@@ -128,7 +128,7 @@ TEST(Memtable, ThreadsAtOnce) {
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
   constexpr int kWriters = 3;
   constexpr int kAdds = 20'000;
-  Memtable memtable;
+  Memtable memtable(1 << 20);
   std::atomic<SequenceNumber> next{1};
   std::atomic<int> writing{kWriters};
   std::vector<Model> written(kWriters);
