@@ -2,7 +2,8 @@
 
 add_library(sluice_flags INTERFACE)
 target_compile_options(sluice_flags INTERFACE -Wall -Wextra -Werror -msse4.2)
-target_include_directories(sluice_flags INTERFACE ${PROJECT_SOURCE_DIR}/src
+target_include_directories(sluice_flags INTERFACE ${PROJECT_SOURCE_DIR}/include
+                                                  ${PROJECT_SOURCE_DIR}/src
                                                   ${PROJECT_BINARY_DIR}/generated)
 
 # What static checks need of a build.
@@ -13,7 +14,7 @@ function(sluice_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE sluice_flags)
-  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 endfunction()
 
 # sluice_test(NAME SOURCES a_test.cc ... DEPS targets ... [ARGS ...] [TIMEOUT seconds]):

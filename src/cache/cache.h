@@ -168,6 +168,7 @@ class Cache {
   static constexpr unsigned kFilterShift = 48;
 
   static Entry* First(uint64_t head) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the upper bits are taken off
     return reinterpret_cast<Entry*>(head & ((uint64_t{1} << kFilterShift) - 1));
   }
   static unsigned FilterBit(uint64_t hash) { return kFilterShift + (hash >> 60); }

@@ -19,13 +19,12 @@
 #include <string>
 #include <string_view>
 
+#include "sluice/compression.h"
 #include "util/coding.h"
 #include "util/crc32c.h"
 #include "util/status.h"
 
 namespace sluice {
-
-enum class Compression : uint8_t { kNone = 0, kSnappy = 1 };
 
 inline constexpr size_t kBlockTrailerBytes = 5;
 inline constexpr size_t kFooterBytes = 48;

@@ -1,36 +1,50 @@
-// Extents (X-Engine 3.1.1): LevelDB tables of at most 2 MiB, each in a slot of a data file.
+// Extents (X-Engine 3.1.1): LevelDB tables of about 2 MiB, each in one piece of a data file.
+//
+// The paper gives each a slot of 2 MiB. Here an extent takes as many pages of 4 KiB as it needs:
+// small ones waste no space, and one that holds too many versions of a key to be cut is longer.
 
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "table/internal_key.h"
 
 namespace sluice {
 
-inline constexpr uint32_t kExtentBytes = 2 << 20;
+inline constexpr uint32_t kPageBytes = 4096;
 
 // Where an extent lies.
 struct ExtentAddress {
   uint32_t file = 0;  // number of the data file
-  uint32_t slot = 0;  // in units of kExtentBytes
+  uint32_t page = 0;
 
   friend bool operator==(const ExtentAddress&, const ExtentAddress&) = default;
   friend auto operator<=>(const ExtentAddress&, const ExtentAddress&) = default;
 };
 
+class ExtentPlace;
+
 // All that is known of an extent without reading it. Immutable once made.
 struct Extent {
   uint64_t number = 0;  // never given twice
   ExtentAddress address{};
-  uint32_t bytes = 0;      // of the table; it starts where the slot does
+  uint32_t bytes = 0;      // of the table; it starts where the first page does
   std::string smallest{};  // internal keys
   std::string largest{};
   uint64_t entries = 0;
   uint64_t tombstones = 0;
+  uint64_t shadowed = 0;  // entries that are not the newest of their key here
+  // What the process holds of it (extent_space.h): not part of the value, and set once, by whoever
+  // makes the extent or reads it from the metadata.
+  mutable std::shared_ptr<ExtentPlace> place{};
 
-  friend bool operator==(const Extent&, const Extent&) = default;
+  friend bool operator==(const Extent& a, const Extent& b) {
+    return a.number == b.number && a.address == b.address && a.bytes == b.bytes &&
+           a.smallest == b.smallest && a.largest == b.largest && a.entries == b.entries &&
+           a.tombstones == b.tombstones && a.shadowed == b.shadowed;
+  }
 };
 
 }  // namespace sluice

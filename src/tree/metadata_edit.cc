@@ -53,10 +53,9 @@ bool GetKey(std::string_view* in, std::string* out) {
 bool GetAdded(std::string_view* in, MetadataEdit::Added* added) {
   Extent& extent = added->extent;
   return Get(in, &added->subtable, &added->run.level, &added->run.run, &extent.number,
-             &extent.address.file, &extent.address.slot, &extent.bytes, &extent.entries,
-             &extent.tombstones) &&
-         extent.bytes <= kExtentBytes && GetKey(in, &extent.smallest) &&
-         GetKey(in, &extent.largest);
+             &extent.address.file, &extent.address.page, &extent.bytes, &extent.entries,
+             &extent.tombstones, &extent.shadowed) &&
+         GetKey(in, &extent.smallest) && GetKey(in, &extent.largest);
 }
 
 bool GetField(uint32_t tag, std::string_view* in, MetadataEdit* edit) {
@@ -112,7 +111,8 @@ void MetadataEdit::AppendTo(std::string* out) const {
   }
   for (const Added& a : added) {
     Put(out, kAdded, a.subtable, a.run.level, a.run.run, a.extent.number, a.extent.address.file,
-        a.extent.address.slot, a.extent.bytes, a.extent.entries, a.extent.tombstones);
+        a.extent.address.page, a.extent.bytes, a.extent.entries, a.extent.tombstones,
+        a.extent.shadowed);
     PutLengthPrefixed(out, a.extent.smallest);
     PutLengthPrefixed(out, a.extent.largest);
   }

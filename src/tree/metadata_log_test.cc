@@ -49,7 +49,7 @@ MetadataEdit RandomEdit(const Metadata& state, std::mt19937_64& rng) {
   const std::string key = fmt::format("{:08}", number);
   Extent extent{.number = number,
                 .address = {1, static_cast<uint32_t>(number)},
-                .bytes = static_cast<uint32_t>(rng() % kExtentBytes),
+                .bytes = static_cast<uint32_t>(rng() % (2 << 20)),
                 .smallest = key + std::string(8 + rng() % 300, 'a'),
                 .largest = key + std::string(8 + rng() % 300, 'b'),
                 .entries = rng() % 1000};

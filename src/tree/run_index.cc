@@ -95,6 +95,27 @@ Status RunIndex::Edit(const std::vector<ExtentPtr>& removed, const std::vector<E
   return {};
 }
 
+void RunIndex::SeekIn(const Leaves& leaves, std::string_view internal_key, size_t* leaf,
+                      size_t* at) {
+  const auto ends_before = [&](const ExtentPtr& extent) {
+    return CompareInternalKeys(extent->largest, internal_key) < 0;
+  };
+  *leaf = std::partition_point(leaves.begin(), leaves.end(),
+                               [&](const auto& l) { return ends_before(l->extents.back()); }) -
+          leaves.begin();
+  if (*leaf < leaves.size()) {
+    const std::vector<ExtentPtr>& extents = leaves[*leaf]->extents;
+    *at = std::partition_point(extents.begin(), extents.end(), ends_before) - extents.begin();
+  }
+}
+
+const Extent* RunIndex::Find(std::string_view internal_key) const {
+  size_t leaf;
+  size_t at = 0;
+  SeekIn(*leaves_, internal_key, &leaf, &at);
+  return leaf < leaves_->size() ? (*leaves_)[leaf]->extents[at].get() : nullptr;
+}
+
 void RunIndex::Iterator::SeekToFirst() { leaf_ = at_ = 0; }
 
 void RunIndex::Iterator::SeekToLast() {
@@ -103,17 +124,7 @@ void RunIndex::Iterator::SeekToLast() {
 }
 
 void RunIndex::Iterator::Seek(std::string_view internal_key) {
-  const auto ends_before = [&](const ExtentPtr& extent) {
-    return CompareInternalKeys(extent->largest, internal_key) < 0;
-  };
-  leaf_ =
-      std::partition_point(leaves_->begin(), leaves_->end(),
-                           [&](const auto& leaf) { return ends_before(leaf->extents.back()); }) -
-      leaves_->begin();
-  if (Valid()) {
-    const std::vector<ExtentPtr>& extents = (*leaves_)[leaf_]->extents;
-    at_ = std::partition_point(extents.begin(), extents.end(), ends_before) - extents.begin();
-  }
+  SeekIn(*leaves_, internal_key, &leaf_, &at_);
 }
 
 void RunIndex::Iterator::Next() {

@@ -37,6 +37,10 @@ class RunIndex {
   Status Edit(const std::vector<ExtentPtr>& removed, const std::vector<ExtentPtr>& added,
               RunIndex* result) const;
 
+  // The first extent whose largest key is at or after `internal_key`; null if there is none. Valid
+  // as long as the index.
+  const Extent* Find(std::string_view internal_key) const;
+
   // Walks the extents in order; keeps its index alive.
   class Iterator {
    public:
@@ -61,6 +65,8 @@ class RunIndex {
  private:
   static constexpr size_t kLeafExtents = 128;
 
+  // As Find; *at only if there is a leaf.
+  static void SeekIn(const Leaves& leaves, std::string_view internal_key, size_t* leaf, size_t* at);
   // Of the leaf that has, or would have, an extent with this smallest key.
   static size_t LeafOf(const Leaves& leaves, std::string_view smallest);
 

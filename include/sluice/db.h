@@ -1,0 +1,152 @@
+// The Sluice storage engine: sorted sub-tables of keys and values, kept in LSM trees.
+//
+//   sluice::Options options;
+//   options.create_if_missing = true;
+//   std::unique_ptr<sluice::DB> db;
+//   sluice::Status status = sluice::DB::Open(options, "/data/db", &db);
+//   if (status.ok()) status = db->Put({}, "key", "value");
+//   std::string value;
+//   if (status.ok()) status = db->Get({}, "key", &value);
+//
+// Keys and values are any bytes, keys up to 64 KiB - 1, values up to 1 GiB; keys are ordered
+// bytewise.
+//
+// Thread-safe, but for Close and the destructor, which come last: iterators are destroyed and
+// snapshots released before. Reads take no lock. A write that returned is read by every read that
+// begins after it, and survives the process; with WriteOptions::sync it survives a loss of power.
+//
+// Where a call takes a `Subtable*`, null is the default sub-table, which every database has.
+//
+// Errors, of all calls: InvalidArgument (a misuse, described), Corruption (stored bytes are not
+// what they must be: file and offset named), IoError, Busy. After an error of the background work
+// or of the log every write fails with it until the database is opened again; reads go on.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/iterator.h"
+#include "sluice/listener.h"
+#include "sluice/options.h"
+#include "sluice/statistics.h"
+#include "sluice/status.h"
+#include "sluice/write_batch.h"
+
+namespace sluice {
+
+// A sub-table: an LSM tree of its own within the database (X-Engine 2). Handles belong to the
+// database and live until it is closed, those of dropped sub-tables too.
+class Subtable {
+ public:
+  Subtable() = default;
+  Subtable(const Subtable&) = delete;
+  Subtable& operator=(const Subtable&) = delete;
+  virtual ~Subtable() = default;
+
+  virtual const std::string& name() const = 0;
+  virtual uint32_t id() const = 0;  // never given twice in one database
+};
+
+// A state of the whole database that reads can go back to; keeps old versions from being dropped.
+class Snapshot {
+ public:
+  Snapshot() = default;
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+  virtual ~Snapshot() = default;
+
+  virtual uint64_t sequence() const = 0;
+};
+
+inline constexpr std::string_view kDefaultSubtable = "default";
+inline constexpr size_t kMaxKeyBytes = (64 << 10) - 1;
+inline constexpr size_t kMaxValueBytes = size_t{1} << 30;
+
+class DB {
+ public:
+  // Opens the database in directory `path`, recovering what its log holds. NotFound if there is
+  // none and create_if_missing is false; Busy if it is open elsewhere. Costs: reads the log's tail,
+  // and of extents only what the metadata log says.
+  static Status Open(const Options& options, const std::string& path, std::unique_ptr<DB>* db);
+  // Removes the database in `path` and all its files; ok if there is none.
+  static Status Destroy(const Options& options, const std::string& path);
+
+  DB() = default;
+  DB(const DB&) = delete;
+  DB& operator=(const DB&) = delete;
+  // Closes, and forgets how that went.
+  virtual ~DB() = default;
+
+  // Ends background work and syncs the log; memtables stay in the log, to be recovered by the next
+  // Open. The first error met is returned.
+  virtual Status Close() = 0;
+
+  // InvalidArgument if there is one of this name, or if the name is empty.
+  virtual Status CreateSubtable(std::string_view name, Subtable** subtable) = 0;
+  // Its keys are gone at once; its space is given back when nobody reads it any more. The default
+  // sub-table cannot be dropped.
+  virtual Status DropSubtable(Subtable* subtable) = 0;
+  virtual std::vector<Subtable*> ListSubtables() = 0;
+  // Null if there is none.
+  virtual Subtable* FindSubtable(std::string_view name) = 0;
+
+  virtual Status Write(const WriteOptions& options, const WriteBatch& batch) = 0;
+  virtual Status Put(const WriteOptions& options, Subtable* subtable, std::string_view key,
+                     std::string_view value) = 0;
+  virtual Status Delete(const WriteOptions& options, Subtable* subtable, std::string_view key) = 0;
+  // Deletes the keys from `begin` to below `end` that there are as the call begins, one by one, in
+  // batches: not atomic. Costs a scan and a delete each.
+  virtual Status DeleteRange(const WriteOptions& options, Subtable* subtable,
+                             std::string_view begin, std::string_view end) = 0;
+
+  // NotFound if there is no such key.
+  virtual Status Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
+                     std::string* value) = 0;
+  // As of one state. values[i] is only set where the status is ok.
+  virtual std::vector<Status> MultiGet(const ReadOptions& options, Subtable* subtable,
+                                       const std::vector<std::string_view>& keys,
+                                       std::vector<std::string>* values) = 0;
+  // Never null; errors are in its status.
+  virtual std::unique_ptr<Iterator> NewIterator(const ReadOptions& options, Subtable* subtable) = 0;
+
+  virtual const Snapshot* GetSnapshot() = 0;
+  virtual void ReleaseSnapshot(const Snapshot* snapshot) = 0;
+
+  // Writes the memtables of one sub-table to level 0, and waits for that.
+  virtual Status Flush(Subtable* subtable) = 0;
+  // Merges all that the keys from `begin` to below `end` (empty: no bound) have in any level into
+  // the last one, and waits for that.
+  virtual Status CompactRange(Subtable* subtable, std::string_view begin, std::string_view end) = 0;
+  // Waits until no flush or compaction is due or under way.
+  virtual Status WaitForBackgroundWork() = 0;
+
+  // A consistent copy, open-able by itself, in the directory `path`, which must not exist. Writes
+  // go on meanwhile. Costs a copy of all live extents.
+  virtual Status CreateCheckpoint(const std::string& path) = 0;
+
+  virtual Statistics GetStatistics() = 0;
+  // Reads all extents and checks all there is to check; progress may be null. The first fault found
+  // is the result, the file and offset named.
+  virtual Status Verify(const std::function<void(uint64_t done, uint64_t total)>& progress) = 0;
+
+  // On the default sub-table.
+  Status Put(const WriteOptions& options, std::string_view key, std::string_view value) {
+    return Put(options, nullptr, key, value);
+  }
+  Status Delete(const WriteOptions& options, std::string_view key) {
+    return Delete(options, nullptr, key);
+  }
+  Status Get(const ReadOptions& options, std::string_view key, std::string* value) {
+    return Get(options, nullptr, key, value);
+  }
+  std::unique_ptr<Iterator> NewIterator(const ReadOptions& options) {
+    return NewIterator(options, nullptr);
+  }
+};
+
+}  // namespace sluice

@@ -1,0 +1,77 @@
+// What a database is made of and has done since it was opened.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sluice {
+
+struct CacheStatistics {
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  uint64_t evictions = 0;
+  uint64_t entries = 0;
+  uint64_t used_bytes = 0;
+  uint64_t capacity_bytes = 0;
+};
+
+struct LevelStatistics {
+  size_t runs = 0;
+  size_t extents = 0;
+  uint64_t bytes = 0;
+  uint64_t records = 0;
+  uint64_t tombstones = 0;
+};
+
+struct SubtableStatistics {
+  std::string name;
+  uint64_t memtable_bytes = 0;  // active and waiting ones
+  size_t waiting_memtables = 0;
+  std::array<LevelStatistics, 3> levels{};
+};
+
+struct OffloadStatistics {
+  std::string executor;
+  uint64_t device_tasks = 0;  // done by a unit
+  uint64_t cpu_tasks = 0;     // done by the CPU, retries counted
+  uint64_t retries = 0;       // failed on a unit
+  size_t units = 0;
+  size_t units_in_service = 0;
+};
+
+struct Statistics {
+  std::vector<SubtableStatistics> subtables;
+  CacheStatistics row_cache;
+  CacheStatistics block_cache;
+  CacheStatistics table_cache;
+  OffloadStatistics offload;
+
+  uint64_t last_sequence = 0;
+  uint64_t data_file_bytes = 0;  // of all data files, free space counted
+  uint64_t log_file_bytes = 0;
+
+  uint64_t user_bytes_written = 0;  // keys and values
+  uint64_t log_bytes_written = 0;
+  uint64_t flush_bytes_written = 0;
+  uint64_t compaction_bytes_read = 0;
+  uint64_t compaction_bytes_written = 0;
+  uint64_t extents_reused = 0;
+  uint64_t blocks_copied = 0;
+  uint64_t flushes = 0;
+  std::array<uint64_t, 6> compactions{};  // by CompactionKind
+  uint64_t stall_microseconds = 0;        // writers' time, summed
+
+  double WriteAmplification() const {
+    return user_bytes_written == 0
+               ? 0
+               : static_cast<double>(flush_bytes_written + compaction_bytes_written) /
+                     static_cast<double>(user_bytes_written);
+  }
+  // For people: several lines.
+  std::string ToString() const;
+};
+
+}  // namespace sluice

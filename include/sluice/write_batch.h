@@ -1,0 +1,36 @@
+// Writes that take effect together, across sub-tables, or not at all.
+//
+// Thread-compatible.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+class Subtable;
+
+class WriteBatch {
+ public:
+  // `subtable` belongs to the database that the batch is written to, or is null for the default
+  // one. Costs a copy.
+  void Put(const Subtable* subtable, std::string_view key, std::string_view value);
+  void Put(std::string_view key, std::string_view value) { Put(nullptr, key, value); }
+  // Deleting what is not there is no error.
+  void Delete(const Subtable* subtable, std::string_view key);
+  void Delete(std::string_view key) { Delete(nullptr, key); }
+
+  void Clear();
+  uint32_t count() const { return count_; }
+  size_t bytes() const { return rep_.size(); }
+  // The writes, in the format of the redo log (docs/formats.md).
+  std::string_view rep() const { return rep_; }
+
+ private:
+  std::string rep_;
+  uint32_t count_ = 0;
+};
+
+}  // namespace sluice

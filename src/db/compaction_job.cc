@@ -1,0 +1,339 @@
+#include "db/compaction_job.h"
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "db/cache_heirs.h"
+#include "merge/outputs.h"
+#include "table/block_builder.h"
+#include "table/stored_block.h"
+#include "util/io_queue.h"
+
+namespace sluice {
+
+namespace {
+
+// Some neighbouring blocks of an extent, read whole, as a table of their own: blocks, then an index
+// that names just them.
+struct Piece {
+  ExtentPtr extent;
+  std::string image;
+  BlockHandle index;
+  IoRequest request;
+};
+
+// A merge or copy step on its way.
+struct Task {
+  const CompactionStep* step = nullptr;
+  std::deque<Piece> pieces;
+  std::vector<std::vector<Piece*>> runs;
+  size_t reads = 0;  // not back yet
+  MergeTask merge;
+  // Of a task on a unit.
+  std::vector<OwnedOutput> outputs;
+  MergeResult result;
+  bool done = false;
+};
+
+class Job {
+ public:
+  Job(const CompactionPick& pick, const CompactionJobOptions& options, OffloadDriver* driver,
+      ExtentReader* reader, ExtentWriter* writer, const std::atomic<bool>* stop,
+      CompactionResult* result)
+      : pick_(pick),
+        options_(options),
+        driver_(*driver),
+        reader_(*reader),
+        writer_(*writer),
+        stop_(*stop),
+        result_(*result),
+        heirs_(&reader->blocks()),
+        builder_(options.extent,
+                 [this](BuiltExtent built) { return WriteExtent(std::move(built)); }) {}
+  ~Job() { WaitForTasks(); }
+
+  Status Run(const std::vector<CompactionStep>& steps);
+
+ private:
+  static constexpr unsigned kReadDepth = 16;
+
+  // Begins to read what the step needs.
+  Status Prepare(const CompactionStep& step);
+  Status AddPiece(const BlockRange& blocks, Task* task, Piece** piece);
+  // Waits until the task's inputs are there, and gives a merge to a unit if there are any.
+  Status Launch(Task* task);
+  // The step takes effect on the output; REQUIRES: steps before it did.
+  Status Complete(const CompactionStep& step);
+  Status Copy(const Task& task);
+  Status Merge(Task* task);
+  Status AddTable(const MergeOutput& output);
+  Status WriteExtent(BuiltExtent built);
+  void WaitForTasks();
+
+  const CompactionPick& pick_;
+  const CompactionJobOptions& options_;
+  OffloadDriver& driver_;
+  ExtentReader& reader_;
+  ExtentWriter& writer_;
+  const std::atomic<bool>& stop_;
+  CompactionResult& result_;
+  CacheHeirs heirs_;
+  ExtentBuilder builder_;
+
+  std::deque<std::unique_ptr<Task>> tasks_;  // prepared, in order; the first `launched_` launched
+  size_t launched_ = 0;
+  std::unique_ptr<IoQueue> reads_ = IoQueue::New(kReadDepth);
+  std::mutex mutex_;
+  std::condition_variable finished_;
+  std::string scratch_;
+};
+
+Status Job::AddPiece(const BlockRange& blocks, Task* task, Piece** piece) {
+  TableHeadRef head;
+  SLUICE_RETURN_IF_ERROR(reader_.OpenHead(*blocks.extent, &head));
+  Piece& added = task->pieces.emplace_back();
+  added.extent = blocks.extent;
+  const uint64_t begin = head->block(blocks.first).offset;
+  BlockBuilder index(1);
+  uint64_t bytes = 0;
+  for (size_t i = blocks.first; i < blocks.end; ++i) {
+    const BlockHandle& handle = head->block(i);
+    if (handle.offset != begin + bytes || !HandleFits(handle, blocks.extent->bytes)) {
+      return Status::Corruption(ExtentReader::Describe(*blocks.extent, handle.offset) +
+                                ": the index names blocks that do not follow each other");
+    }
+    std::string value;
+    BlockHandle{bytes, handle.size}.AppendTo(&value);
+    index.Add(head->last_key(i), value);
+    bytes += handle.size + kBlockTrailerBytes;
+    heirs_.AddInput(
+        {blocks.extent->number, static_cast<uint32_t>(handle.offset)},
+        UserKey(i == 0 ? std::string_view(blocks.extent->smallest) : head->last_key(i - 1)),
+        UserKey(head->last_key(i)));
+  }
+  added.image.resize(bytes);
+  const std::string_view contents = index.Finish();
+  added.index = {bytes, contents.size()};
+  added.image.append(contents);
+  AppendBlockTrailer(contents, Compression::kNone, &added.image);
+  added.request = {.kind = IoRequest::Kind::kRead,
+                   .file = blocks.extent->place->file(),
+                   .offset = blocks.extent->place->offset() + begin,
+                   .data = added.image.data(),
+                   .bytes = bytes,
+                   .status = {}};
+  ++task->reads;
+  reads_->Submit(&added.request);
+  result_.bytes_read += bytes;
+  *piece = &added;
+  return {};
+}
+
+Status Job::Prepare(const CompactionStep& step) {
+  Task& task = *tasks_.emplace_back(std::make_unique<Task>());
+  task.step = &step;
+  Piece* piece;
+  if (step.kind == CompactionStep::Kind::kCopy) {
+    return AddPiece(step.blocks, &task, &piece);
+  }
+  for (const std::vector<BlockRange>& run : step.runs) {
+    std::vector<Piece*>& pieces = task.runs.emplace_back();
+    for (const BlockRange& blocks : run) {
+      SLUICE_RETURN_IF_ERROR(AddPiece(blocks, &task, &piece));
+      pieces.push_back(piece);
+    }
+  }
+  return {};
+}
+
+Status Job::Launch(Task* task) {
+  while (task->reads > 0) {
+    const IoRequest* const back = reads_->Wait();
+    SLUICE_RETURN_IF_ERROR(back->status);
+    for (const auto& other : tasks_) {
+      for (const Piece& piece : other->pieces) {
+        other->reads -= &piece.request == back;
+      }
+    }
+  }
+  if (task->step->kind == CompactionStep::Kind::kCopy) {
+    return {};
+  }
+  const KeyRange& range = task->step->range;
+  task->merge = {.runs = {},
+                 .smallest_snapshot = options_.oldest_snapshot,
+                 .bottommost = pick_.bottommost,
+                 .has_begin = range.has_begin,
+                 .has_end = range.has_end,
+                 .begin = range.begin,
+                 .end = range.end,
+                 .block_bytes = options_.block_bytes,
+                 .table_bytes = options_.extent.extent_bytes,
+                 .restart_interval = options_.restart_interval};
+  for (const std::vector<Piece*>& run : task->runs) {
+    MergeRun& tables = task->merge.runs.emplace_back();
+    for (const Piece* piece : run) {
+      tables.push_back({piece->image, piece->index});
+    }
+  }
+  if (options_.window > 1) {
+    driver_.Submit(task->merge, CollectInto(&task->outputs), [this, task](const MergeResult& r) {
+      const std::lock_guard lock(mutex_);
+      task->result = r;
+      task->done = true;
+      finished_.notify_all();
+    });
+  }
+  return {};
+}
+
+Status Job::Copy(const Task& task) {
+  const Piece& piece = task.pieces.front();
+  Block index;
+  SLUICE_RETURN_IF_ERROR(Block::Parse(
+      std::string_view(piece.image).substr(piece.index.offset, piece.index.size), &index));
+  BlockIterator at(index);
+  for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    BlockHandle handle;
+    std::string_view value = at.value();
+    std::string_view contents;
+    if (!handle.ReadFrom(&value)) {
+      return Status::Corruption("malformed handle");
+    }
+    Status status = ReadStoredBlock(piece.image, handle, &scratch_, &contents);
+    if (status.ok()) {
+      status = builder_.AddBlock(contents);
+    }
+    if (!status.ok()) {
+      return status.WithContext(ExtentReader::Describe(
+          *piece.extent, piece.request.offset - piece.extent->place->offset() + handle.offset));
+    }
+    ++result_.copied_blocks;
+  }
+  return at.status();
+}
+
+Status Job::AddTable(const MergeOutput& output) {
+  Block index;
+  SLUICE_RETURN_IF_ERROR(
+      Block::Parse(output.index.substr(0, output.index.size() - kBlockTrailerBytes), &index));
+  BlockIterator at(index);
+  for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    BlockHandle handle;
+    std::string_view value = at.value();
+    if (!handle.ReadFrom(&value) || !HandleFits(handle, output.data.size())) {
+      return Status::Corruption("an executor made a malformed index");
+    }
+    SLUICE_RETURN_IF_ERROR(builder_.AddBlock(output.data.substr(handle.offset, handle.size)));
+  }
+  return at.status();
+}
+
+Status Job::WriteExtent(BuiltExtent built) {
+  const uint64_t number = writer_.TakeNumber();
+  SLUICE_RETURN_IF_ERROR(heirs_.AddOutput(built, number));
+  return writer_.Write(std::move(built), number);
+}
+
+Status Job::Merge(Task* task) {
+  if (options_.window > 1) {
+    std::unique_lock lock(mutex_);
+    finished_.wait(lock, [task] { return task->done; });
+    lock.unlock();
+    for (const OwnedOutput& output : task->outputs) {
+      SLUICE_RETURN_IF_ERROR(AddTable(output.AsOutput()));
+    }
+  } else {
+    task->result =
+        driver_.Run(task->merge, [this](const MergeOutput& output) { return AddTable(output); });
+  }
+  const MergeResult& result = task->result;
+  if (!result.ok()) {
+    const std::vector<Piece*>& run = task->runs[result.fault.run];
+    if (result.error.IsCorruption() && result.fault.table < run.size()) {
+      const Piece& piece = *run[result.fault.table];
+      return result.error.WithContext(ExtentReader::Describe(
+          *piece.extent,
+          piece.request.offset - piece.extent->place->offset() + result.fault.offset));
+    }
+    return result.error;
+  }
+  result_.input_records += result.stats.input_records;
+  result_.output_records += result.stats.output_records;
+  return {};
+}
+
+Status Job::Complete(const CompactionStep& step) {
+  switch (step.kind) {
+    case CompactionStep::Kind::kReuse:
+      result_.reused.push_back(step.extent);
+      return builder_.EndExtent();
+    case CompactionStep::Kind::kStay:
+      return builder_.EndExtent();
+    case CompactionStep::Kind::kCopy:
+    case CompactionStep::Kind::kMerge:
+      break;
+  }
+  if (launched_ == 0) {
+    SLUICE_RETURN_IF_ERROR(Launch(tasks_.front().get()));
+    launched_ = 1;
+  }
+  Task& task = *tasks_.front();
+  SLUICE_RETURN_IF_ERROR(step.kind == CompactionStep::Kind::kCopy ? Copy(task) : Merge(&task));
+  tasks_.pop_front();
+  --launched_;
+  return {};
+}
+
+Status Job::Run(const std::vector<CompactionStep>& steps) {
+  auto next = steps.begin();
+  for (const CompactionStep& step : steps) {
+    // One more than the window is being read.
+    while (next != steps.end() && tasks_.size() <= options_.window) {
+      if (next->kind == CompactionStep::Kind::kCopy || next->kind == CompactionStep::Kind::kMerge) {
+        SLUICE_RETURN_IF_ERROR(Prepare(*next));
+      }
+      ++next;
+    }
+    while (launched_ < tasks_.size() && launched_ < options_.window) {
+      SLUICE_RETURN_IF_ERROR(Launch(tasks_[launched_].get()));
+      ++launched_;
+    }
+    if (stop_.load(std::memory_order_relaxed)) {
+      return Status::Busy("closing");
+    }
+    SLUICE_RETURN_IF_ERROR(Complete(step));
+  }
+  SLUICE_RETURN_IF_ERROR(builder_.EndExtent());
+  SLUICE_RETURN_IF_ERROR(writer_.Finish(&result_.added));
+  result_.bytes_written = writer_.bytes();
+  return {};
+}
+
+void Job::WaitForTasks() {
+  while (reads_->Wait() != nullptr) {
+  }
+  if (options_.window > 1) {
+    std::unique_lock lock(mutex_);
+    for (size_t i = 0; i < launched_; ++i) {
+      finished_.wait(lock, [&] {
+        return tasks_[i]->done || tasks_[i]->step->kind == CompactionStep::Kind::kCopy;
+      });
+    }
+  }
+}
+
+}  // namespace
+
+Status RunCompaction(const CompactionPick& pick, const std::vector<CompactionStep>& steps,
+                     const CompactionJobOptions& options, OffloadDriver* driver,
+                     ExtentReader* reader, ExtentWriter* writer, const std::atomic<bool>* stop,
+                     CompactionResult* result) {
+  return Job(pick, options, driver, reader, writer, stop, result).Run(steps);
+}
+
+}  // namespace sluice

@@ -1,0 +1,300 @@
+#include "db/compaction_picker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tree/extent_space.h"
+
+namespace sluice {
+
+namespace {
+
+constexpr RunId kLevel1{1, 0};
+constexpr RunId kLevel2{2, 0};
+
+// Extents below this share of their full size are small; so many of them are worth a compaction.
+constexpr uint32_t kSmallShare = 4;
+constexpr size_t kManySmall = 64;
+// Fewer records are not worth a compaction for their tombstones.
+constexpr uint64_t kFewRecords = 1000;
+
+std::vector<ExtentPtr> All(const RunIndex& run) {
+  std::vector<ExtentPtr> extents;
+  RunIndex::Iterator at(run);
+  for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    extents.push_back(at.extent());
+  }
+  return extents;
+}
+
+// The extents of `run` that share a user key's range with one of `with`, both in key order.
+std::vector<ExtentPtr> Overlapping(const RunIndex& run, const std::vector<ExtentPtr>& with) {
+  std::vector<ExtentPtr> extents;
+  auto other = with.begin();
+  RunIndex::Iterator at(run);
+  for (at.SeekToFirst(); at.Valid() && other != with.end();) {
+    const Extent& extent = *at.extent();
+    if (UserKey((*other)->largest) < UserKey(extent.smallest)) {
+      ++other;
+    } else {
+      if (UserKey((*other)->smallest) <= UserKey(extent.largest)) {
+        extents.push_back(at.extent());
+      }
+      at.Next();
+    }
+  }
+  return extents;
+}
+
+// Whether `run` has anything between the keys of `extents`; coarse.
+bool Touches(const RunIndex& run, const std::vector<ExtentPtr>& extents) {
+  return !Overlapping(run, extents).empty();
+}
+
+std::vector<ExtentPtr> SortedByKey(std::vector<ExtentPtr> extents) {
+  std::sort(extents.begin(), extents.end(), [](const ExtentPtr& a, const ExtentPtr& b) {
+    return CompareInternalKeys(a->smallest, b->smallest) < 0;
+  });
+  return extents;
+}
+
+bool ManyTombstones(const Extent& extent, const Options& options) {
+  return extent.entries >= kFewRecords &&
+         static_cast<double>(extent.tombstones) >=
+             options.deletion_share * static_cast<double>(extent.entries);
+}
+
+std::vector<ExtentPtr> WithManyTombstones(const RunIndex& run, const Options& options) {
+  std::vector<ExtentPtr> extents;
+  RunIndex::Iterator at(run);
+  for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    if (ManyTombstones(*at.extent(), options)) {
+      extents.push_back(at.extent());
+    }
+  }
+  return extents;
+}
+
+std::vector<CompactionInput> Level0(const Version& version) {
+  std::vector<CompactionInput> inputs;
+  for (const Version::Run& run : version.l0) {
+    inputs.push_back({{0, run.number}, All(run.index)});
+  }
+  return inputs;
+}
+
+CompactionPick IntoLevel1(CompactionKind kind, const Version& version) {
+  CompactionPick pick{.kind = kind, .inputs = Level0(version), .output = kLevel1};
+  std::vector<ExtentPtr> above;
+  for (const CompactionInput& input : pick.inputs) {
+    above.insert(above.end(), input.extents.begin(), input.extents.end());
+  }
+  above = SortedByKey(std::move(above));
+  // Overlapping wants extents that do not overlap each other: one range for all is coarse, and
+  // costs nothing where data is reused.
+  std::vector<ExtentPtr> below;
+  for (const CompactionInput& input : pick.inputs) {
+    for (ExtentPtr& extent : Overlapping(version.levels[1], input.extents)) {
+      below.push_back(std::move(extent));
+    }
+  }
+  below = SortedByKey(std::move(below));
+  below.erase(std::unique(below.begin(), below.end()), below.end());
+  pick.bottommost = true;
+  for (const CompactionInput& input : pick.inputs) {
+    pick.bottommost = pick.bottommost && !Touches(version.levels[2], input.extents);
+  }
+  pick.bottommost = pick.bottommost && !Touches(version.levels[2], below);
+  if (!below.empty()) {
+    pick.inputs.push_back({kLevel1, std::move(below)});
+  }
+  return pick;
+}
+
+CompactionPick IntoLevel2(CompactionKind kind, const Version& version,
+                          std::vector<ExtentPtr> from_level1) {
+  CompactionPick pick{.kind = kind, .inputs = {}, .output = kLevel2, .bottommost = true};
+  std::vector<ExtentPtr> below = Overlapping(version.levels[2], from_level1);
+  pick.inputs.push_back({kLevel1, std::move(from_level1)});
+  if (!below.empty()) {
+    pick.inputs.push_back({kLevel2, std::move(below)});
+  }
+  return pick;
+}
+
+std::optional<CompactionPick> PickDeletion(const Version& version, const Options& options) {
+  for (const Version::Run& run : version.l0) {
+    if (version.l0.size() > 1 && !WithManyTombstones(run.index, options).empty()) {
+      return IntoLevel1(CompactionKind::kDeletion, version);
+    }
+  }
+  if (std::vector<ExtentPtr> extents = WithManyTombstones(version.levels[1], options);
+      !extents.empty()) {
+    return IntoLevel2(CompactionKind::kDeletion, version, std::move(extents));
+  }
+  return std::nullopt;
+}
+
+std::optional<CompactionPick> PickIntraL0(const Version& version, const Options& options) {
+  if (version.l0.size() < options.l0_compaction_runs || version.L0Bytes() >= options.l1_bytes / 2) {
+    return std::nullopt;
+  }
+  // The newest runs that are of a size: what was merged before is not merged again with every few
+  // that come after it.
+  CompactionPick pick{.kind = CompactionKind::kIntraL0, .inputs = {}, .output = {}};
+  uint64_t bytes = 0;
+  for (const Version::Run& run : version.l0) {
+    if (pick.inputs.size() >= 2 && run.index.bytes() > 2 * bytes / pick.inputs.size()) {
+      break;
+    }
+    bytes += run.index.bytes();
+    pick.inputs.push_back({{0, run.number}, All(run.index)});
+  }
+  if (pick.inputs.size() < options.l0_compaction_runs) {
+    return std::nullopt;
+  }
+  // Newer runs come above it, older ones stay below it.
+  pick.output = pick.inputs.front().run;
+  return pick;
+}
+
+std::optional<CompactionPick> PickMinor(const Version& version, const Options& options) {
+  const bool many = version.l0.size() >= options.l0_compaction_runs;
+  if (!many || (version.L0Bytes() < options.l1_bytes / 2 &&
+                version.l0.size() < 2 * options.l0_compaction_runs)) {
+    return std::nullopt;
+  }
+  return IntoLevel1(CompactionKind::kMinor, version);
+}
+
+std::optional<CompactionPick> PickMajor(const Version& version, const Options& options) {
+  const RunIndex& level1 = version.levels[1];
+  if (level1.bytes() < options.l1_bytes) {
+    return std::nullopt;
+  }
+  // The coldest, until half of the level is free again (X-Engine C).
+  std::vector<ExtentPtr> extents = All(level1);
+  std::stable_sort(extents.begin(), extents.end(), [](const ExtentPtr& a, const ExtentPtr& b) {
+    return a->place->accesses.load(std::memory_order_relaxed) <
+           b->place->accesses.load(std::memory_order_relaxed);
+  });
+  uint64_t bytes = 0;
+  size_t count = 0;
+  while (count < extents.size() && count < options.major_extents &&
+         bytes < level1.bytes() - options.l1_bytes / 2) {
+    bytes += extents[count++]->bytes;
+  }
+  extents.resize(count);
+  return IntoLevel2(CompactionKind::kMajor, version, SortedByKey(std::move(extents)));
+}
+
+std::optional<CompactionPick> PickSelfMajor(const Version& version, const Options& options) {
+  // Stretches of neighbours that are small.
+  std::vector<ExtentPtr> picked;
+  std::vector<ExtentPtr> stretch;
+  const auto take = [&] {
+    if (stretch.size() >= 2) {
+      picked.insert(picked.end(), stretch.begin(), stretch.end());
+    }
+    stretch.clear();
+  };
+  RunIndex::Iterator at(version.levels[2]);
+  for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    const bool small = at.extent()->bytes < options.extent_bytes / kSmallShare;
+    if (small || ManyTombstones(*at.extent(), options)) {
+      stretch.push_back(at.extent());
+    } else {
+      take();
+    }
+  }
+  take();
+  if (picked.size() < kManySmall) {
+    return std::nullopt;
+  }
+  return CompactionPick{.kind = CompactionKind::kSelfMajor,
+                        .inputs = {{kLevel2, std::move(picked)}},
+                        .output = kLevel2,
+                        .bottommost = true,
+                        .rewrite = true};
+}
+
+}  // namespace
+
+std::optional<CompactionPick> PickCompaction(const Version& version, const Options& options) {
+  for (const CompactionKind kind : options.compaction_order) {
+    std::optional<CompactionPick> pick;
+    switch (kind) {
+      case CompactionKind::kDeletion:
+        pick = PickDeletion(version, options);
+        break;
+      case CompactionKind::kIntraL0:
+        pick = PickIntraL0(version, options);
+        break;
+      case CompactionKind::kMinor:
+        pick = PickMinor(version, options);
+        break;
+      case CompactionKind::kMajor:
+        pick = PickMajor(version, options);
+        break;
+      case CompactionKind::kSelfMajor:
+        pick = PickSelfMajor(version, options);
+        break;
+      case CompactionKind::kManual:
+        break;
+    }
+    if (pick) {
+      return pick;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<CompactionPick> PickRange(const Version& version, std::string_view begin,
+                                        std::string_view end) {
+  // What has a key in the range, and then what overlaps that in a level below: a newer version must
+  // never sink under an older one that stays.
+  const auto in_range = [&](const RunIndex& run) {
+    std::vector<ExtentPtr> extents;
+    for (ExtentPtr& extent : All(run)) {
+      if (UserKey(extent->largest) >= begin && (end.empty() || UserKey(extent->smallest) < end)) {
+        extents.push_back(std::move(extent));
+      }
+    }
+    return extents;
+  };
+  CompactionPick pick{.kind = CompactionKind::kManual,
+                      .inputs = {},
+                      .output = kLevel2,
+                      .bottommost = true,
+                      .rewrite = true};
+  bool any_l0 = false;
+  for (const Version::Run& run : version.l0) {
+    any_l0 = any_l0 || !in_range(run.index).empty();
+  }
+  std::vector<ExtentPtr> above;  // not in key order, may overlap
+  if (any_l0) {
+    pick.inputs = Level0(version);  // whole: its runs overlap each other
+    for (const CompactionInput& input : pick.inputs) {
+      above.insert(above.end(), input.extents.begin(), input.extents.end());
+    }
+  }
+  for (int level = 1; level < kLevels; ++level) {
+    std::vector<ExtentPtr> extents = in_range(version.levels[level]);
+    for (const CompactionInput& input : pick.inputs) {
+      for (ExtentPtr& extent : Overlapping(version.levels[level], input.extents)) {
+        extents.push_back(std::move(extent));
+      }
+    }
+    extents = SortedByKey(std::move(extents));
+    extents.erase(std::unique(extents.begin(), extents.end()), extents.end());
+    if (!extents.empty()) {
+      pick.inputs.push_back({level == 1 ? kLevel1 : kLevel2, std::move(extents)});
+    }
+  }
+  if (pick.inputs.empty()) {
+    return std::nullopt;
+  }
+  return pick;
+}
+
+}  // namespace sluice

@@ -1,0 +1,293 @@
+// What a compaction reuses, copies and merges, and that its output is what a plain merge makes.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "db/compaction_job.h"
+#include "db/compaction_planner.h"
+#include "table/filter.h"
+#include "table/testing.h"
+#include "tree/run_iterator.h"
+#include "util/epoch.h"
+#include "util/fault_env.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+using Blocks = std::vector<std::vector<TestEntry>>;
+
+class CompactionTest : public testing::Test {
+ protected:
+  CompactionTest() { EXPECT_TRUE(ExtentSpace::Open(&env_, {"db"}, &space_).ok()); }
+
+  // An extent of these blocks.
+  ExtentPtr Make(const Blocks& blocks) {
+    ExtentWriter writer(space_.get(), 0, &next_);
+    ExtentBuilder builder(
+        {}, [&](BuiltExtent built) { return writer.Write(std::move(built), writer.TakeNumber()); });
+    for (const std::vector<TestEntry>& entries : blocks) {
+      BlockBuilder block(4);
+      for (const TestEntry& entry : entries) {
+        block.Add(entry.key, entry.value);
+      }
+      EXPECT_TRUE(builder.AddBlock(block.Finish()).ok());
+    }
+    EXPECT_TRUE(builder.EndExtent().ok());
+    std::vector<Extent> extents;
+    EXPECT_TRUE(writer.Finish(&extents).ok());
+    return std::make_shared<const Extent>(extents.at(0));
+  }
+  // One whose blocks hold these keys, of three digits.
+  ExtentPtr Numbers(const std::vector<std::vector<int>>& blocks, SequenceNumber sequence) {
+    Blocks entries;
+    for (const std::vector<int>& block : blocks) {
+      std::vector<TestEntry>& list = entries.emplace_back();
+      for (const int key : block) {
+        list.push_back({InternalKey(fmt::format("{:03}", key), sequence), "v"});
+      }
+    }
+    return Make(entries);
+  }
+  std::vector<CompactionStep> Plan(const CompactionPick& pick, const RunIndex& output_run,
+                                   const PlanOptions& options) {
+    std::vector<CompactionStep> steps;
+    const Status status = PlanCompaction(pick, output_run, options, &reader_, &steps);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return steps;
+  }
+  // "reuse 210-280", "copy 032-035", "merge -032 3 blocks"
+  static std::string Show(const std::vector<CompactionStep>& steps) {
+    std::string text;
+    for (const CompactionStep& step : steps) {
+      switch (step.kind) {
+        case CompactionStep::Kind::kReuse:
+        case CompactionStep::Kind::kStay:
+          text += fmt::format("{} {}-{}\n",
+                              step.kind == CompactionStep::Kind::kReuse ? "reuse" : "stay",
+                              UserKey(step.extent->smallest), UserKey(step.extent->largest));
+          break;
+        case CompactionStep::Kind::kCopy:
+          text += fmt::format("copy {} blocks {}-{}\n", UserKey(step.blocks.extent->smallest),
+                              step.blocks.first, step.blocks.end - 1);
+          break;
+        case CompactionStep::Kind::kMerge: {
+          text += "merge";
+          for (const auto& run : step.runs) {
+            for (const BlockRange& blocks : run) {
+              text += fmt::format(" {}[{}-{}]", UserKey(blocks.extent->smallest), blocks.first,
+                                  blocks.end - 1);
+            }
+          }
+          text += "\n";
+        }
+      }
+    }
+    return text;
+  }
+
+  FaultEnv env_;
+  TableCache tables_{1 << 20};
+  Cache blocks_{1 << 20, 4096};
+  std::unique_ptr<ExtentSpace> space_;
+  ExtentReader reader_{&tables_, &blocks_};
+  std::atomic<uint64_t> next_{1};
+};
+
+// X-Engine, Figure 8.
+TEST_F(CompactionTest, ReusesAsThePapersFigureDoes) {
+  CompactionPick pick;
+  pick.inputs = {{{1, 0},
+                  {Numbers({{1, 10, 25}, {32, 35}}, 9),
+                   Numbers({{80, 100}, {106, 135, 180, 200}}, 9), Numbers({{210, 280}}, 9)}},
+                 {{2, 0},
+                  {Numbers({{1, 12, 30}}, 1), Numbers({{50, 70}}, 1), Numbers({{100, 130}}, 1),
+                   Numbers({{150, 170}}, 1), Numbers({{190, 205}}, 1)}}};
+  pick.output = {2, 0};
+  EXPECT_EQ(Show(Plan(pick, {}, {.least_blocks_copied = 1})),
+            "merge 001[0-0] 001[0-0]\n"
+            "copy 001 blocks 1-1\n"
+            "reuse 050-070\n"
+            "merge 080[0-1] 100[0-0]\n"
+            "reuse 150-170\n"
+            "merge 080[1-1] 190[0-0]\n"
+            "reuse 210-280\n");
+}
+
+TEST_F(CompactionTest, NoOutputSpansWhatStays) {
+  CompactionPick pick;
+  pick.inputs = {{{0, 7}, {Numbers({{1, 10}}, 9), Numbers({{50, 60}}, 9)}},
+                 {{1, 0}, {Numbers({{5, 12}}, 1), Numbers({{55, 70}}, 1)}}};
+  pick.output = {1, 0};
+  RunIndex level1;
+  ASSERT_TRUE(
+      RunIndex()
+          .Edit({}, {pick.inputs[1].extents[0], Numbers({{20, 30}}, 1), pick.inputs[1].extents[1]},
+                &level1)
+          .ok());
+  EXPECT_EQ(Show(Plan(pick, level1, {})),
+            "merge 001[0-0] 005[0-0]\nstay 020-030\nmerge 050[0-0] 055[0-0]\n");
+}
+
+// X-Engine 3.1.4: what was cached is cached afterwards, under its new name, and nothing else is.
+TEST_F(CompactionTest, MergedBlocksInheritPlacesInTheCache) {
+  OffloadDriver driver({}, {});
+  CompactionPick pick;
+  pick.inputs = {{{1, 0}, {Numbers({{1, 3}, {5, 7}, {9, 11}, {13, 15}}, 9)}},
+                 {{2, 0}, {Numbers({{2, 4}, {6, 8}, {10, 12}, {14, 16}}, 1)}}};
+  pick.output = {2, 0};
+  const auto read = [&](const Extent& extent, std::string_view key) {
+    BlockMatch match;
+    const EpochGuard guard;
+    ASSERT_TRUE(reader_
+                    .Get(extent, InternalKey(key, kMaxSequence), BloomHash(key),
+                         /*fill_cache=*/true, &match)
+                    .ok());
+    EXPECT_TRUE(match.found);
+  };
+  read(*pick.inputs[0].extents[0], "005");  // the blocks of 5 and 7, and of 14 and 16
+  read(*pick.inputs[1].extents[0], "014");
+  const std::vector<CompactionStep> steps = Plan(pick, {}, {});
+  ExtentWriter writer(space_.get(), 0, &next_);
+  CompactionResult result;
+  std::atomic<bool> stop{false};
+  ASSERT_TRUE(RunCompaction(pick, steps,
+                            {.extent = {}, .block_bytes = 40, .oldest_snapshot = kMaxSequence},
+                            &driver, &reader_, &writer, &stop, &result)
+                  .ok());
+  ASSERT_EQ(result.added.size(), 1u);
+  const uint64_t misses = blocks_.stats().misses;
+  EXPECT_EQ(blocks_.stats().entries, 2u);
+  TableHeadRef head;
+  ASSERT_TRUE(reader_.OpenHead(result.added[0], &head).ok());
+  ASSERT_GE(head->blocks(), 6u);
+  size_t cached = 0;
+  for (size_t i = 0; i < head->blocks(); ++i) {
+    const BlockKey key(result.added[0].number, static_cast<uint32_t>(head->block(i).offset));
+    const EpochGuard guard;
+    if (blocks_.Find(key.bytes(), key.hash()) != nullptr) {
+      ++cached;
+      const std::string_view last = UserKey(head->last_key(i));
+      EXPECT_TRUE((last >= "003" && last <= "009") || last >= "012") << last;
+    }
+  }
+  EXPECT_EQ(cached, 2u);
+  EXPECT_EQ(blocks_.stats().misses, misses);
+}
+
+// Any cut into runs, extents and blocks, with any data reuse, makes the records that a plain merge
+// by the rules of merge.h keeps; but reused and copied parts may keep what is shadowed.
+TEST_F(CompactionTest, OutputReadsAsItsInputs) {
+  TestRandom random(TestSeed());
+  OffloadDriver driver({}, {});
+  for (int round = 0; round < 60; ++round) {
+    // One set of records, each in one of the runs: clusters, so that some overlap and some do not.
+    const size_t runs = Uniform(&random, 1, 4);
+    const std::vector<TestEntry> all =
+        RandomEntries(&random, {.count = Uniform(&random, 1, 1500), .alphabet = 8});
+    std::vector<std::vector<TestEntry>> by_run(runs);
+    std::map<std::string, std::map<uint64_t, size_t>> versions;  // key -> trailer -> run
+    size_t run = 0;
+    for (const TestEntry& entry : all) {
+      if (Uniform(&random, 0, 20) == 0) {
+        run = Uniform(&random, 0, runs - 1);
+      }
+      by_run[run].push_back(entry);
+    }
+    // Newer runs hold newer versions.
+    for (size_t i = 0; i < runs; ++i) {
+      for (TestEntry& entry : by_run[i]) {
+        const uint64_t trailer = Trailer(entry.key);
+        const SequenceNumber sequence = TrailerSequence(trailer) % 1000000 + 1000000 * (runs - i);
+        entry.key = InternalKey(UserKey(entry.key), sequence, RecordType{TrailerType(trailer)});
+      }
+      std::sort(by_run[i].begin(), by_run[i].end(), [](const TestEntry& a, const TestEntry& b) {
+        return InternalKeyLess(a.key, b.key);
+      });
+      by_run[i].erase(
+          std::unique(by_run[i].begin(), by_run[i].end(),
+                      [](const TestEntry& a, const TestEntry& b) { return a.key == b.key; }),
+          by_run[i].end());
+    }
+    CompactionPick pick;
+    pick.output = {2, 0};
+    pick.bottommost = Uniform(&random, 0, 1) != 0;
+    std::map<std::string, std::pair<uint64_t, std::string>> newest;
+    for (size_t i = 0; i < runs; ++i) {
+      CompactionInput input{{static_cast<uint32_t>(i), 0}, {}};
+      Blocks blocks(1);
+      const auto cut = [&] {
+        if (!blocks.back().empty()) {
+          input.extents.push_back(Make(blocks));
+        }
+        blocks.assign(1, {});
+      };
+      for (const TestEntry& entry : by_run[i]) {
+        const bool new_key =
+            blocks.back().empty() || UserKey(blocks.back().back().key) != UserKey(entry.key);
+        if (new_key && Uniform(&random, 0, 60) == 0) {
+          cut();
+        } else if (!blocks.back().empty() && Uniform(&random, 0, 6) == 0) {
+          blocks.emplace_back();
+        }
+        blocks.back().push_back(entry);
+        auto& [trailer, value] = newest[std::string(UserKey(entry.key))];
+        if (Trailer(entry.key) >= trailer) {
+          trailer = Trailer(entry.key);
+          value = entry.value;
+        }
+      }
+      cut();
+      if (!input.extents.empty()) {
+        pick.inputs.push_back(std::move(input));
+      }
+    }
+    PlanOptions plan_options{.task_bytes = uint64_t{200} << Uniform(&random, 0, 10),
+                             .least_blocks_copied = Uniform(&random, 1, 3)};
+    const std::vector<CompactionStep> steps = Plan(pick, {}, plan_options);
+    ExtentWriter writer(space_.get(), 0, &next_);
+    CompactionResult result;
+    std::atomic<bool> stop{false};
+    const Status status = RunCompaction(
+        pick, steps,
+        {.extent = {.extent_bytes = static_cast<uint32_t>(1024 << Uniform(&random, 0, 8))},
+         .block_bytes = static_cast<uint32_t>(64 << Uniform(&random, 0, 6)),
+         .restart_interval = 4,
+         .oldest_snapshot = kMaxSequence,
+         .window = Uniform(&random, 1, 3)},
+        &driver, &reader_, &writer, &stop, &result);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    std::vector<ExtentPtr> output = result.reused;
+    for (const Extent& extent : result.added) {
+      output.push_back(std::make_shared<const Extent>(extent));
+    }
+    RunIndex index;
+    const Status edit = RunIndex().Edit({}, output, &index);
+    ASSERT_TRUE(edit.ok()) << edit.ToString();
+    RunIterator at(&reader_, index, kMaxSequence, false);
+    at.SeekToFirst();
+    for (const auto& [key, version] : newest) {
+      const bool tombstone = TrailerType(version.first) == 0;
+      if (tombstone && pick.bottommost && (!at.Valid() || at.user_key() != key)) {
+        continue;
+      }
+      ASSERT_TRUE(at.Valid()) << at.status().ToString();
+      ASSERT_EQ(at.user_key(), key);
+      ASSERT_EQ(at.trailer(), version.first);
+      ASSERT_EQ(at.value(), version.second);
+      ASSERT_FALSE(tombstone && pick.bottommost);
+      at.Next();
+    }
+    ASSERT_FALSE(at.Valid());
+    ASSERT_TRUE(at.status().ok());
+  }
+}
+
+}  // namespace
+}  // namespace sluice

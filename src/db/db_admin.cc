@@ -1,0 +1,244 @@
+// Looking after a database: checkpoints, statistics, verification.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "db/db_impl.h"
+#include "table/verify.h"
+#include "util/epoch.h"
+
+namespace sluice {
+
+namespace {
+
+Status ReadTable(const Extent& extent, std::string* table) {
+  table->resize(extent.bytes);
+  return extent.place->file()->Read(extent.place->offset(), table->size(), table->data());
+}
+
+CacheStatistics Convert(const Cache::Stats& stats, size_t capacity_bytes) {
+  return {.hits = stats.hits,
+          .misses = stats.misses,
+          .evictions = stats.evictions,
+          .entries = stats.entries,
+          .used_bytes = stats.bytes,
+          .capacity_bytes = capacity_bytes};
+}
+
+}  // namespace
+
+// What the copy holds is the state at one instant: the metadata, and behind it the log up to that
+// instant. Nothing writes then, but only for a moment; extents are kept by the references of the
+// copied metadata, the log because nothing is released while checkpoints_ says so.
+Status DBImpl::CreateCheckpoint(const std::string& path) {
+  if (env_->FileExists(path).ok()) {
+    return Status::InvalidArgument(fmt::format("{}: exists", path));
+  }
+  Metadata state;
+  LogPosition end;
+  {
+    const InFront in_front(&queue_);
+    const std::lock_guard metadata_lock(metadata_mutex_);
+    SLUICE_RETURN_IF_ERROR(BackgroundError());
+    state = metadata_->state();
+    end = log_end_;
+    ++checkpoints_;
+  }
+  const auto copy = [&]() -> Status {
+    SLUICE_RETURN_IF_ERROR(env_->CreateDir(path));
+    SLUICE_RETURN_IF_ERROR(env_->CreateDir(path + "/log"));
+    std::unique_ptr<ExtentSpace> space;
+    SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(env_, {path}, &space));
+    MetadataEdit edit = state.ToEdit();
+    std::string table;
+    DataFile* file = nullptr;
+    for (MetadataEdit::Added& added : edit.added) {
+      Extent& extent = added.extent;
+      SLUICE_RETURN_IF_ERROR(ReadTable(extent, &table));
+      extent.place = space->Allocate(0, extent.bytes);
+      extent.address = extent.place->address();
+      file = extent.place->file();
+      SLUICE_RETURN_IF_ERROR(file->Write(extent.place->offset(), table));
+    }
+    if (file != nullptr) {
+      SLUICE_RETURN_IF_ERROR(space->Sync(file));
+    }
+    std::unique_ptr<RedoLog> log;
+    SLUICE_RETURN_IF_ERROR(RedoLog::Open(env_, path + "/log",
+                                         {.segment_bytes = options_.log_segment_bytes}, {}, &log));
+    edit.log_start = log->end();
+    LogContents contents;
+    bool whole = state.log_start >= end;
+    if (!whole) {
+      const Status status = ReadLog(
+          env_, path_ + "/log", state.log_start,
+          [&](LogPosition at, std::string_view payload) -> Status {
+            if (whole) {
+              return Status::Busy("enough");
+            }
+            LogPosition ignored;
+            whole = at == end;
+            return log->Append(payload, &ignored);
+          },
+          &contents);
+      if (!whole) {
+        return status.ok() ? Status::Corruption("the log ends before its end") : status;
+      }
+    }
+    SLUICE_RETURN_IF_ERROR(log->Sync());
+    // Last, because it makes a database of the files.
+    std::unique_ptr<MetadataLog> metadata;
+    SLUICE_RETURN_IF_ERROR(MetadataLog::Open(env_, path, /*create=*/true, &metadata));
+    return metadata->Apply(edit);
+  };
+  const Status status = copy();
+  const std::lock_guard metadata_lock(metadata_mutex_);
+  --checkpoints_;
+  return status;
+}
+
+Statistics DBImpl::GetStatistics() {
+  Statistics s;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, subtable] : subtables_) {
+      if (subtable->dropped) {
+        continue;
+      }
+      const Version& version = *subtable->version();
+      SubtableStatistics& t = s.subtables.emplace_back();
+      t.name = subtable->name();
+      t.memtable_bytes = version.active->table.memory_bytes();
+      t.waiting_memtables = version.waiting.size();
+      for (const MemtablePtr& memtable : version.waiting) {
+        t.memtable_bytes += memtable->table.memory_bytes();
+      }
+      const auto add = [&](size_t level, const RunIndex& run) {
+        LevelStatistics& l = t.levels[level];
+        if (run.empty()) {
+          return;
+        }
+        ++l.runs;
+        l.extents += run.extents();
+        l.bytes += run.bytes();
+        RunIndex::Iterator at(run);
+        for (at.SeekToFirst(); at.Valid(); at.Next()) {
+          l.records += at.extent()->entries;
+          l.tombstones += at.extent()->tombstones;
+        }
+      };
+      for (const Version::Run& run : version.l0) {
+        add(0, run.index);
+      }
+      for (size_t level = 1; level < kLevels; ++level) {
+        add(level, version.levels[level]);
+      }
+    }
+  }
+  s.row_cache = Convert(rows_.stats(), options_.row_cache_bytes);
+  s.block_cache = Convert(blocks_.stats(), options_.block_cache_bytes);
+  s.table_cache = tables_.statistics();
+  const OffloadStats offload = driver_->stats();
+  s.offload.executor = options_.offload.executor;
+  s.offload.device_tasks = offload.on_units;
+  s.offload.cpu_tasks = offload.refused + offload.retried + offload.no_unit;
+  s.offload.retries = offload.retried;
+  s.offload.units = offload.units.size();
+  s.offload.units_in_service = std::count_if(offload.units.begin(), offload.units.end(),
+                                             [](const UnitStats& unit) { return unit.in_service; });
+  s.last_sequence = visible_.load();
+  s.data_file_bytes = space_->file_bytes();
+  s.log_file_bytes = log_->file_bytes();
+  s.user_bytes_written = counters_.user_bytes.load();
+  s.log_bytes_written = counters_.log_bytes.load();
+  s.flush_bytes_written = counters_.flush_bytes.load();
+  s.compaction_bytes_read = counters_.compaction_bytes_read.load();
+  s.compaction_bytes_written = counters_.compaction_bytes_written.load();
+  s.extents_reused = counters_.extents_reused.load();
+  s.blocks_copied = counters_.blocks_copied.load();
+  s.flushes = counters_.flushes.load();
+  for (size_t i = 0; i < s.compactions.size(); ++i) {
+    s.compactions[i] = counters_.compactions[i].load();
+  }
+  s.stall_microseconds = counters_.stall_microseconds.load();
+  return s;
+}
+
+Status DBImpl::Verify(const std::function<void(uint64_t, uint64_t)>& progress) {
+  std::vector<ExtentPtr> extents;
+  uint64_t total = 0;
+  {
+    const std::lock_guard lock(metadata_mutex_);
+    for (const auto& [id, subtable] : metadata_->state().subtables) {
+      for (const auto& [run_id, run] : subtable.runs) {
+        RunIndex::Iterator at(run);
+        for (at.SeekToFirst(); at.Valid(); at.Next()) {
+          extents.push_back(at.extent());
+          total += at.extent()->bytes;
+        }
+      }
+    }
+  }
+  uint64_t done = 0;
+  std::string table;
+  for (const ExtentPtr& extent : extents) {
+    SLUICE_RETURN_IF_ERROR(ReadTable(*extent, &table));
+    TableReport report;
+    const std::string name = ExtentReader::Describe(*extent, 0);
+    SLUICE_RETURN_IF_ERROR(VerifyTableImage(table, name, &report));
+    if (report.entries != extent->entries || report.tombstones != extent->tombstones ||
+        report.smallest != extent->smallest || report.largest != extent->largest) {
+      return Status::Corruption(fmt::format(
+          "{}: {} entries, of them {} tombstones, but the metadata says {} and {}", name,
+          report.entries, report.tombstones, extent->entries, extent->tombstones));
+    }
+    done += extent->bytes;
+    if (progress) {
+      progress(done, total);
+    }
+  }
+  return {};
+}
+
+std::string Statistics::ToString() const {
+  std::string out;
+  for (const SubtableStatistics& subtable : subtables) {
+    out += fmt::format("sub-table '{}': memtables {:.1f} MiB ({} waiting)\n", subtable.name,
+                       static_cast<double>(subtable.memtable_bytes) / (1 << 20),
+                       subtable.waiting_memtables);
+    for (size_t i = 0; i < subtable.levels.size(); ++i) {
+      const LevelStatistics& l = subtable.levels[i];
+      out += fmt::format("  level {}: {} runs, {} extents, {:.1f} MiB, {} records, {} tombstones\n",
+                         i, l.runs, l.extents, static_cast<double>(l.bytes) / (1 << 20), l.records,
+                         l.tombstones);
+    }
+  }
+  const auto cache = [&](std::string_view name, const CacheStatistics& c) {
+    out +=
+        fmt::format("{} cache: {:.1f} of {:.1f} MiB, {} entries, {} hits, {} misses\n", name,
+                    static_cast<double>(c.used_bytes) / (1 << 20),
+                    static_cast<double>(c.capacity_bytes) / (1 << 20), c.entries, c.hits, c.misses);
+  };
+  cache("row", row_cache);
+  cache("block", block_cache);
+  cache("table", table_cache);
+  out += fmt::format(
+      "written: user {:.1f}, log {:.1f}, flush {:.1f}, compaction {:.1f} MiB; write amplification "
+      "{:.2f}\n",
+      static_cast<double>(user_bytes_written) / (1 << 20),
+      static_cast<double>(log_bytes_written) / (1 << 20),
+      static_cast<double>(flush_bytes_written) / (1 << 20),
+      static_cast<double>(compaction_bytes_written) / (1 << 20), WriteAmplification());
+  out += fmt::format(
+      "{} flushes; compactions: {} deletion, {} intra-L0, {} minor, {} major, "
+      "{} self-major, {} manual; {} extents reused, {} blocks copied\n",
+      flushes, compactions[0], compactions[1], compactions[2], compactions[3], compactions[4],
+      compactions[5], extents_reused, blocks_copied);
+  out += fmt::format("executor {}: {} tasks on {} units, {} on the CPU, {} of them retries\n",
+                     offload.executor, offload.device_tasks, offload.units, offload.cpu_tasks,
+                     offload.retries);
+  return out;
+}
+
+}  // namespace sluice

@@ -1,0 +1,195 @@
+// The database: what its parts share, and the threads that work for it.
+//
+// Locks, in the order they are taken: metadata_mutex_ (changes of the tree: durable first, then
+// visible), then mutex_ (what is due and under way). Readers take neither. The writer in front of
+// the queue is the only one that appends to the log, adds to memtables and changes the active one.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cache/cache.h"
+#include "cache/row_cache.h"
+#include "db/batch_format.h"
+#include "db/compaction_picker.h"
+#include "db/flush_job.h"
+#include "db/snapshots.h"
+#include "db/subtable_impl.h"
+#include "db/write_queue.h"
+#include "log/redo_log.h"
+#include "offload/driver.h"
+#include "sluice/db.h"
+#include "tree/extent_reader.h"
+#include "tree/extent_space.h"
+#include "tree/metadata_log.h"
+#include "tree/table_cache.h"
+
+namespace sluice {
+
+class DBImpl final : public DB {
+ public:
+  using DB::Delete;
+  using DB::Get;
+  using DB::NewIterator;
+  using DB::Put;
+
+  DBImpl(const Options& options, std::string path);
+  ~DBImpl() override;
+
+  // db_open.cc
+  Status Recover();
+  Status Close() override;
+  Status CreateSubtable(std::string_view name, Subtable** subtable) override;
+  Status DropSubtable(Subtable* subtable) override;
+  std::vector<Subtable*> ListSubtables() override;
+  Subtable* FindSubtable(std::string_view name) override;
+
+  // db_write.cc
+  Status Write(const WriteOptions& options, const WriteBatch& batch) override;
+  Status Put(const WriteOptions& options, Subtable* subtable, std::string_view key,
+             std::string_view value) override;
+  Status Delete(const WriteOptions& options, Subtable* subtable, std::string_view key) override;
+  Status DeleteRange(const WriteOptions& options, Subtable* subtable, std::string_view begin,
+                     std::string_view end) override;
+
+  // db_read.cc
+  Status Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
+             std::string* value) override;
+  std::vector<Status> MultiGet(const ReadOptions& options, Subtable* subtable,
+                               const std::vector<std::string_view>& keys,
+                               std::vector<std::string>* values) override;
+  std::unique_ptr<Iterator> NewIterator(const ReadOptions& options, Subtable* subtable) override;
+  const Snapshot* GetSnapshot() override { return snapshots_.Take(); }
+  void ReleaseSnapshot(const Snapshot* snapshot) override { snapshots_.Release(snapshot); }
+
+  // db_background.cc
+  Status Flush(Subtable* subtable) override;
+  Status CompactRange(Subtable* subtable, std::string_view begin, std::string_view end) override;
+  Status WaitForBackgroundWork() override;
+
+  // db_admin.cc
+  Status CreateCheckpoint(const std::string& path) override;
+  Statistics GetStatistics() override;
+  Status Verify(const std::function<void(uint64_t, uint64_t)>& progress) override;
+
+ private:
+  struct Counters {
+    std::atomic<uint64_t> user_bytes{0};
+    std::atomic<uint64_t> log_bytes{0};
+    std::atomic<uint64_t> flush_bytes{0};
+    std::atomic<uint64_t> compaction_bytes_read{0};
+    std::atomic<uint64_t> compaction_bytes_written{0};
+    std::atomic<uint64_t> extents_reused{0};
+    std::atomic<uint64_t> blocks_copied{0};
+    std::atomic<uint64_t> flushes{0};
+    std::array<std::atomic<uint64_t>, 6> compactions{};
+    std::atomic<uint64_t> stall_microseconds{0};
+  };
+
+  SubtableImpl* Resolve(Subtable* subtable) const {
+    return subtable != nullptr ? static_cast<SubtableImpl*>(subtable) : default_subtable_;
+  }
+  size_t TierOf(uint32_t level) const { return tier_of_level_[level]; }
+
+  // db_open.cc
+  Status OpenDriver();
+  Status OpenSpace();
+  Status OpenLog();
+  Status ReplayLog(LogContents* contents);
+  void AddSubtable(uint32_t id, const Metadata::Subtable& metadata);
+  void StopThreads();
+
+  // db_write.cc
+  Status CheckWrite(const SubtableImpl& subtable, std::string_view key, std::string_view value);
+  Status WriteBatchBytes(std::string_view batch, uint32_t count, bool sync);
+  Status WriteGroup(const std::vector<WriteQueue::Writer*>& group);
+  // Slows the writer in front down, or holds it, while background work is behind.
+  Status MakeRoom(size_t bytes);
+  // A new active memtable for the sub-table. Called by the writer in front.
+  void SwitchMemtable(SubtableImpl* subtable);
+
+  // db_read.cc
+  // `flushes_seen`: of the sub-table, from before the version was pinned.
+  Status GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl* subtable,
+               SequenceNumber snapshot, bool fill_cache, std::string_view key, std::string* value);
+  std::unique_ptr<Iterator> IteratorAt(Version* version, SequenceNumber snapshot,
+                                       const ReadOptions& options);
+
+  // db_background.cc
+  void FlushLoop();
+  void CompactionLoop();
+  Status FlushSubtable(SubtableImpl* subtable);
+  Status Compact(SubtableImpl* subtable, const CompactionPick& pick);
+  // Makes the edit durable, then visible in the sub-table's version; `change` adjusts that.
+  Status ApplyEdit(SubtableImpl* subtable, MetadataEdit* edit,
+                   const std::function<void(Version*)>& change);
+  // With mutex_ held.
+  void InstallVersion(SubtableImpl* subtable, Version* version);
+  LogPosition LogStart();
+  void SetBackgroundError(const Status& status);
+  Status BackgroundError();
+  ExtentFormat MakeExtentFormat() const {
+    return {options_.extent_bytes, options_.compression, options_.bloom_bits_per_key};
+  }
+  template <typename F>
+  void Tell(const F& call) {
+    for (const auto& listener : options_.listeners) {
+      call(*listener);
+    }
+  }
+
+  const Options options_;
+  const std::string path_;
+  Env* const env_;
+  std::array<size_t, kLevels> tier_of_level_{};
+
+  // In the order in which they need each other.
+  std::unique_ptr<FileLock> lock_;
+  TableCache tables_;
+  Cache blocks_;
+  RowCache rows_;
+  std::unique_ptr<ExtentSpace> space_;
+  std::unique_ptr<MetadataLog> metadata_;
+  std::unique_ptr<RedoLog> log_;
+  std::unique_ptr<OffloadDriver> driver_;
+  ExtentReader reader_;
+
+  std::atomic<uint64_t> next_number_{1};
+  std::atomic<SequenceNumber> visible_{0};
+  Snapshots snapshots_{&visible_};
+  Counters counters_;
+
+  // Of the writer in front.
+  WriteQueue queue_;
+  SequenceNumber last_sequence_ = 0;
+  LogPosition log_end_ = 0;  // behind the last record
+  std::string group_;
+  double delay_owed_ = 0;            // seconds
+  std::atomic<bool> behind_{false};  // some sub-table's flush or compaction is
+
+  std::mutex metadata_mutex_;
+  size_t checkpoints_ = 0;  // under way: they need the log as it is; under metadata_mutex_
+
+  std::mutex mutex_;
+  std::condition_variable work_;     // there may be some
+  std::condition_variable changed_;  // some is done
+  // By id; handles stay until the database is closed. Changed by the writer in front, under mutex_;
+  // it alone may look without.
+  std::map<uint32_t, std::unique_ptr<SubtableImpl>> subtables_;
+  SubtableImpl* default_subtable_ = nullptr;
+  Status background_error_;
+  std::atomic<bool> failed_{false};  // background_error_ is set
+  std::atomic<bool> stopping_{false};
+  bool closed_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace sluice

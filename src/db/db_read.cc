@@ -1,0 +1,169 @@
+// The read path (X-Engine 3.1): memtables, row cache, then the runs from the newest on.
+//
+// A read pins a version first and asks for the visible sequence number then: what it may see is
+// either in that version, or came later and need not be seen. The other way round, a flush in
+// between could drop what only that sequence number sees.
+
+#include <algorithm>
+
+#include "db/db_impl.h"
+#include "db/memtable_iterator.h"
+#include "db/merged_iterator.h"
+#include "table/filter.h"
+#include "tree/run_iterator.h"
+#include "util/epoch.h"
+
+namespace sluice {
+
+namespace {
+
+Status NotThere() { return Status::NotFound({}); }
+
+// Sets *value if the version is not a tombstone.
+Status ValueOf(uint64_t trailer, std::string_view found, std::string* value) {
+  if (TrailerType(trailer) == static_cast<uint8_t>(RecordType::kDeletion)) {
+    return NotThere();
+  }
+  value->assign(found);
+  return {};
+}
+
+}  // namespace
+
+Status DBImpl::GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl* subtable,
+                     SequenceNumber snapshot, bool fill_cache, std::string_view key,
+                     std::string* value) {
+  bool in_memtables = false;
+  const auto look = [&](const MemtableInfo& memtable) -> const Memtable::Version* {
+    const Memtable::Version* const newest = memtable.table.Get(key, kMaxSequence);
+    in_memtables = in_memtables || newest != nullptr;
+    const Memtable::Version* at = newest;
+    while (at != nullptr && at->sequence() > snapshot) {
+      at = at->older();
+    }
+    return at;
+  };
+  if (const Memtable::Version* const found = look(*version.active)) {
+    return ValueOf(found->trailer(), found->value(), value);
+  }
+  for (const MemtablePtr& memtable : version.waiting) {
+    if (const Memtable::Version* const found = look(*memtable)) {
+      return ValueOf(found->trailer(), found->value(), value);
+    }
+  }
+  if (const Cache::Entry* const row = rows_.Get(subtable->id(), key, snapshot)) {
+    value->assign(row->value());
+    return {};
+  }
+  thread_local std::string internal_key;
+  internal_key.assign(key);
+  PutFixed64(&internal_key, MakeTrailer(snapshot, RecordType{0xff}));
+  const uint32_t hash = BloomHash(key);
+  BlockMatch match;
+  const auto search = [&](const RunIndex& run) -> Status {
+    const Extent* const extent = run.Find(internal_key);
+    if (extent == nullptr || UserKey(extent->smallest) > key) {
+      return {};
+    }
+    return reader_.Get(*extent, internal_key, hash, fill_cache, &match);
+  };
+  for (const Version::Run& run : version.l0) {
+    SLUICE_RETURN_IF_ERROR(search(run.index));
+    if (match.found) {
+      break;
+    }
+  }
+  for (int level = 1; level < kLevels && !match.found; ++level) {
+    SLUICE_RETURN_IF_ERROR(search(version.levels[level]));
+  }
+  if (!match.found) {
+    return NotThere();
+  }
+  SLUICE_RETURN_IF_ERROR(ValueOf(match.trailer, match.value, value));
+  // The newest version that the extents hold, unless an old snapshot looked past newer ones.
+  if (fill_cache && !in_memtables && snapshot >= version.flushed) {
+    rows_.Fill(subtable->id(), key, match.trailer, match.value, subtable->flushes, flushes_seen);
+  }
+  return {};
+}
+
+Status DBImpl::Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
+                   std::string* value) {
+  SubtableImpl* const target = Resolve(subtable);
+  const EpochGuard guard;
+  const uint64_t flushes_seen = target->flushes.load(std::memory_order_acquire);
+  const Version& version = *target->version();
+  const SequenceNumber snapshot = options.snapshot != nullptr
+                                      ? options.snapshot->sequence()
+                                      : visible_.load(std::memory_order_acquire);
+  return GetAt(version, flushes_seen, target, snapshot, options.fill_cache, key, value);
+}
+
+std::vector<Status> DBImpl::MultiGet(const ReadOptions& options, Subtable* subtable,
+                                     const std::vector<std::string_view>& keys,
+                                     std::vector<std::string>* values) {
+  SubtableImpl* const target = Resolve(subtable);
+  values->resize(keys.size());
+  std::vector<Status> statuses;
+  statuses.reserve(keys.size());
+  // The row cache can be ahead of a version, so only a snapshot taken first is one state.
+  const Snapshot* const held = options.snapshot == nullptr ? snapshots_.Take() : nullptr;
+  const SequenceNumber snapshot = (held != nullptr ? held : options.snapshot)->sequence();
+  {
+    const EpochGuard guard;
+    const uint64_t flushes_seen = target->flushes.load(std::memory_order_acquire);
+    const Version& version = *target->version();
+    for (size_t i = 0; i < keys.size(); ++i) {
+      statuses.push_back(GetAt(version, flushes_seen, target, snapshot, options.fill_cache, keys[i],
+                               &(*values)[i]));
+    }
+  }
+  if (held != nullptr) {
+    snapshots_.Release(held);
+  }
+  return statuses;
+}
+
+std::unique_ptr<Iterator> DBImpl::IteratorAt(Version* version, SequenceNumber snapshot,
+                                             const ReadOptions& options) {
+  std::vector<std::unique_ptr<RecordIterator>> parts;
+  const auto add_memtable = [&](const MemtablePtr& memtable) {
+    if (memtable->table.records() > 0) {
+      parts.push_back(std::make_unique<MemtableIterator>(&memtable->table, snapshot));
+    }
+  };
+  const auto add_run = [&](const RunIndex& run) {
+    if (!run.empty()) {
+      parts.push_back(std::make_unique<RunIterator>(&reader_, run, snapshot, options.fill_cache));
+    }
+  };
+  add_memtable(version->active);
+  for (const MemtablePtr& memtable : version->waiting) {
+    add_memtable(memtable);
+  }
+  for (const Version::Run& run : version->l0) {
+    add_run(run.index);
+  }
+  for (int level = 1; level < kLevels; ++level) {
+    add_run(version->levels[level]);
+  }
+  std::shared_ptr<void> owner(version, [](Version* held) { held->Unref(); });
+  return std::make_unique<MergedIterator>(std::move(parts), options.lower_bound,
+                                          options.upper_bound, std::move(owner));
+}
+
+std::unique_ptr<Iterator> DBImpl::NewIterator(const ReadOptions& options, Subtable* subtable) {
+  SubtableImpl* const target = Resolve(subtable);
+  Version* version;
+  {
+    const EpochGuard guard;
+    version = target->version();
+    version->Ref();
+  }
+  const SequenceNumber snapshot = options.snapshot != nullptr
+                                      ? options.snapshot->sequence()
+                                      : visible_.load(std::memory_order_acquire);
+  return IteratorAt(version, snapshot, options);
+}
+
+}  // namespace sluice

@@ -1,0 +1,180 @@
+// Everything at once: writers, readers, iterators, snapshots, flushes, compactions on a device that
+// fails now and then, checkpoints. For ThreadSanitizer, and for what only happens between threads.
+//
+// A batch writes the same number to a pair of keys, one in each of two sub-tables, and the numbers
+// of a pair grow: so a reader sees a pair's numbers equal in one state, and never falling.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sluice/db.h"
+#include "table/testing.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kWriters = 2;
+constexpr int kReaders = 3;
+constexpr int kPairs = 200;  // of each writer
+constexpr int kWrites = 4000;
+
+std::string KeyOf(int pair) { return fmt::format("pair{:06}", pair); }
+uint64_t NumberOf(std::string_view value) { return std::stoull(std::string(value)); }
+
+class DbStress : public testing::Test {
+ protected:
+  void Open(uint64_t seed) {
+    options_.create_if_missing = true;
+    options_.memtable_bytes = 128 << 10;
+    options_.extent_bytes = 32 << 10;
+    options_.block_bytes = 1024;
+    options_.row_cache_bytes = 64 << 10;
+    options_.block_cache_bytes = 128 << 10;
+    options_.table_cache_bytes = 16 << 10;
+    options_.l0_compaction_runs = 2;
+    options_.l1_bytes = 128 << 10;
+    options_.log_segment_bytes = 128 << 10;
+    options_.task_bytes = 64 << 10;
+    options_.compaction_threads = 2;
+    options_.offload = {.executor = "model",
+                        .configuration = "tiny",
+                        .replay_dump_dir = {},
+                        .fault_rate = 0.1,
+                        .fault_seed = seed};
+    ASSERT_TRUE(DB::Open(options_, dir_.File("db"), &db_).ok());
+    ASSERT_TRUE(db_->CreateSubtable("other", &other_).ok());
+  }
+
+  void Write(int writer, TestRandom* random) {
+    for (int i = 1; i <= kWrites; ++i) {
+      const std::string key =
+          KeyOf(writer * kPairs + static_cast<int>(Uniform(random, 0, kPairs - 1)));
+      const std::string value = std::to_string(i) + std::string(Uniform(random, 0, 300), ' ');
+      WriteBatch batch;
+      batch.Put(key, value);
+      batch.Put(other_, key, value);
+      ASSERT_TRUE(db_->Write({.sync = i % 500 == 0}, batch).ok());
+    }
+  }
+
+  void Read(TestRandom* random) {
+    std::vector<uint64_t> seen(kWriters * kPairs);
+    std::string value;
+    while (writing_.load() > 0) {
+      const int pair = static_cast<int>(Uniform(random, 0, seen.size() - 1));
+      const std::string key = KeyOf(pair);
+      Subtable* const subtable = Uniform(random, 0, 1) != 0 ? other_ : nullptr;
+      switch (Uniform(random, 0, 20)) {
+        case 0: {
+          // All pairs of one state.
+          const Snapshot* const snapshot = db_->GetSnapshot();
+          const auto a = db_->NewIterator({.snapshot = snapshot}, nullptr);
+          const auto b = db_->NewIterator({.snapshot = snapshot}, other_);
+          b->SeekToFirst();
+          for (a->SeekToFirst(); a->Valid(); a->Next(), b->Next()) {
+            ASSERT_TRUE(b->Valid());
+            ASSERT_EQ(a->key(), b->key());
+            ASSERT_EQ(a->value(), b->value());
+          }
+          ASSERT_FALSE(b->Valid());
+          ASSERT_TRUE(a->status().ok() && b->status().ok());
+          db_->ReleaseSnapshot(snapshot);
+          break;
+        }
+        case 1: {
+          const Snapshot* const snapshot = db_->GetSnapshot();
+          std::string other;
+          const Status first = db_->Get({.snapshot = snapshot}, nullptr, key, &value);
+          const Status second = db_->Get({.snapshot = snapshot}, other_, key, &other);
+          ASSERT_EQ(first.code(), second.code());
+          if (first.ok()) {
+            ASSERT_EQ(value, other);
+          }
+          db_->ReleaseSnapshot(snapshot);
+          break;
+        }
+        default:
+          if (db_->Get({}, subtable, key, &value).ok()) {
+            ASSERT_GE(NumberOf(value), seen[pair]);
+            seen[pair] = NumberOf(value);
+          } else {
+            ASSERT_EQ(seen[pair], 0u);
+          }
+      }
+    }
+  }
+
+  void Upkeep(TestRandom* random) {
+    for (int i = 0; writing_.load() > 0; ++i) {
+      Subtable* const subtable = Uniform(random, 0, 1) != 0 ? other_ : nullptr;
+      switch (Uniform(random, 0, 3)) {
+        case 0:
+          ASSERT_TRUE(db_->Flush(subtable).ok());
+          break;
+        case 1:
+          ASSERT_TRUE(db_->CompactRange(subtable, "", "").ok());
+          break;
+        case 2: {
+          const std::string copy = dir_.File(fmt::format("copy{}", i));
+          ASSERT_TRUE(db_->CreateCheckpoint(copy).ok());
+          ASSERT_TRUE(DB::Destroy({}, copy).ok());
+          break;
+        }
+        default: {
+          const Statistics statistics = db_->GetStatistics();
+          ASSERT_LE(statistics.block_cache.used_bytes, options_.block_cache_bytes);
+          ASSERT_LE(statistics.row_cache.used_bytes, options_.row_cache_bytes);
+          Subtable* made;
+          ASSERT_TRUE(db_->CreateSubtable(fmt::format("t{}", i), &made).ok());
+          ASSERT_TRUE(db_->Put({}, made, "key", "value").ok());
+          ASSERT_TRUE(db_->DropSubtable(made).ok());
+        }
+      }
+    }
+  }
+
+  TempDir dir_;
+  Options options_;
+  std::unique_ptr<DB> db_;
+  Subtable* other_ = nullptr;
+  std::atomic<int> writing_{kWriters};
+};
+
+TEST_F(DbStress, StatesStayWhole) {
+  const uint64_t seed = TestSeed();
+  Open(seed);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kWriters; ++t) {
+    threads.emplace_back([this, t, seed] {
+      TestRandom random(seed + t);
+      Write(t, &random);
+      --writing_;
+    });
+  }
+  for (int t = 0; t < kReaders; ++t) {
+    threads.emplace_back([this, t, seed] {
+      TestRandom random(seed + 100 + t);
+      Read(&random);
+    });
+  }
+  threads.emplace_back([this, seed] {
+    TestRandom random(seed + 200);
+    Upkeep(&random);
+  });
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  const Status verified = db_->Verify({});
+  EXPECT_TRUE(verified.ok()) << verified.ToString();
+  ASSERT_TRUE(db_->Close().ok());
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,266 @@
+// The database's promises, one by one.
+
+#include "sluice/db.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+class DbTest : public testing::Test {
+ protected:
+  DbTest() {
+    options_.create_if_missing = true;
+    options_.memtable_bytes = 64 << 10;
+    options_.extent_bytes = 64 << 10;
+    options_.log_segment_bytes = 64 << 10;
+  }
+  void Open() {
+    const Status status = DB::Open(options_, dir_.File("db"), &db_);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  void Reopen() {
+    db_.reset();
+    Open();
+  }
+  std::string Get(std::string_view key, const Snapshot* snapshot = nullptr,
+                  Subtable* subtable = nullptr) {
+    std::string value;
+    ReadOptions options;
+    options.snapshot = snapshot;
+    const Status status = db_->Get(options, subtable, key, &value);
+    return status.ok() ? value : status.IsNotFound() ? "-" : status.ToString();
+  }
+  void Put(std::string_view key, std::string_view value) {
+    ASSERT_TRUE(db_->Put({}, key, value).ok());
+  }
+  // "k=v k=v ..." forward.
+  std::string Scan(const ReadOptions& options = {}, Subtable* subtable = nullptr) {
+    std::string all;
+    const auto at = db_->NewIterator(options, subtable);
+    for (at->SeekToFirst(); at->Valid(); at->Next()) {
+      all += std::string(at->key()) + "=" + std::string(at->value()) + " ";
+    }
+    EXPECT_TRUE(at->status().ok()) << at->status().ToString();
+    return all;
+  }
+
+  TempDir dir_;
+  Options options_;
+  std::unique_ptr<DB> db_;
+};
+
+TEST_F(DbTest, ReadsWhatWasWritten) {
+  Open();
+  EXPECT_EQ(Get("a"), "-");
+  Put("a", "1");
+  Put("b", "");
+  Put("", "empty key");
+  EXPECT_EQ(Get("a"), "1");
+  EXPECT_EQ(Get("b"), "");
+  EXPECT_EQ(Get(""), "empty key");
+  Put("a", "2");
+  ASSERT_TRUE(db_->Delete({}, "b").ok());
+  EXPECT_EQ(Get("a"), "2");
+  EXPECT_EQ(Get("b"), "-");
+  EXPECT_EQ(Scan(), "=empty key a=2 ");
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  EXPECT_EQ(Get("a"), "2");
+  EXPECT_EQ(Get("b"), "-");
+  EXPECT_EQ(Scan(), "=empty key a=2 ");
+  ASSERT_TRUE(db_->CompactRange(nullptr, "", "").ok());
+  EXPECT_EQ(Get("a"), "2");
+  EXPECT_EQ(Get("b"), "-");
+  EXPECT_EQ(Scan(), "=empty key a=2 ");
+}
+
+TEST_F(DbTest, SurvivesReopening) {
+  Open();
+  Put("a", "1");
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  Put("b", "2");
+  Reopen();
+  EXPECT_EQ(Scan(), "a=1 b=2 ");
+  Put("c", "3");
+  Reopen();
+  Reopen();
+  EXPECT_EQ(Scan(), "a=1 b=2 c=3 ");
+}
+
+TEST_F(DbTest, RefusesWhatItCannotOpen) {
+  options_.create_if_missing = false;
+  EXPECT_TRUE(DB::Open(options_, dir_.File("db"), &db_).IsNotFound());
+  options_.create_if_missing = true;
+  Open();
+  std::unique_ptr<DB> second;
+  EXPECT_EQ(DB::Open(options_, dir_.File("db"), &second).code(), Status::Code::kBusy);
+  db_.reset();
+  options_.error_if_exists = true;
+  EXPECT_EQ(DB::Open(options_, dir_.File("db"), &db_).code(), Status::Code::kInvalidArgument);
+  options_.error_if_exists = false;
+  options_.extent_bytes = 0;
+  EXPECT_EQ(DB::Open(options_, dir_.File("db"), &db_).code(), Status::Code::kInvalidArgument);
+  options_.extent_bytes = 1 << 20;
+  options_.offload.executor = "gpu";
+  EXPECT_EQ(DB::Open(options_, dir_.File("db"), &db_).code(), Status::Code::kInvalidArgument);
+}
+
+TEST_F(DbTest, SnapshotsStayAsTheyAre) {
+  Open();
+  Put("a", "1");
+  const Snapshot* const first = db_->GetSnapshot();
+  Put("a", "2");
+  Put("b", "1");
+  const Snapshot* const second = db_->GetSnapshot();
+  ASSERT_TRUE(db_->Delete({}, "a").ok());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Get("a"), "-");
+    EXPECT_EQ(Get("a", first), "1");
+    EXPECT_EQ(Get("b", first), "-");
+    EXPECT_EQ(Get("a", second), "2");
+    EXPECT_EQ(Scan({.snapshot = first}), "a=1 ");
+    EXPECT_EQ(Scan({.snapshot = second}), "a=2 b=1 ");
+    EXPECT_EQ(Scan(), "b=1 ");
+    if (i == 0) {
+      ASSERT_TRUE(db_->Flush(nullptr).ok());
+    } else {
+      ASSERT_TRUE(db_->CompactRange(nullptr, "", "").ok());
+    }
+  }
+  db_->ReleaseSnapshot(first);
+  db_->ReleaseSnapshot(second);
+  ASSERT_TRUE(db_->CompactRange(nullptr, "", "").ok());
+  EXPECT_EQ(Scan(), "b=1 ");
+  EXPECT_EQ(db_->GetStatistics().subtables[0].levels[2].records, 1u);
+}
+
+TEST_F(DbTest, SubtablesAreApartAndBatchesAcrossThemAtomic) {
+  Open();
+  Subtable* orders;
+  ASSERT_TRUE(db_->CreateSubtable("orders", &orders).ok());
+  EXPECT_EQ(db_->CreateSubtable("orders", &orders).code(), Status::Code::kInvalidArgument);
+  WriteBatch batch;
+  batch.Put("a", "default");
+  batch.Put(orders, "a", "orders");
+  batch.Delete(orders, "b");
+  ASSERT_TRUE(db_->Write({}, batch).ok());
+  EXPECT_EQ(Get("a"), "default");
+  EXPECT_EQ(Get("a", nullptr, orders), "orders");
+  Reopen();
+  orders = db_->FindSubtable("orders");
+  ASSERT_NE(orders, nullptr);
+  EXPECT_EQ(db_->ListSubtables().size(), 2u);
+  EXPECT_EQ(Get("a", nullptr, orders), "orders");
+  ASSERT_TRUE(db_->Flush(orders).ok());
+  ASSERT_TRUE(db_->DropSubtable(orders).ok());
+  EXPECT_EQ(Get("a", nullptr, orders), "-");
+  EXPECT_EQ(db_->Put({}, orders, "a", "x").code(), Status::Code::kInvalidArgument);
+  EXPECT_EQ(db_->FindSubtable("orders"), nullptr);
+  Subtable* again;
+  ASSERT_TRUE(db_->CreateSubtable("orders", &again).ok());
+  EXPECT_EQ(Get("a", nullptr, again), "-");
+  Reopen();
+  EXPECT_EQ(Get("a", nullptr, db_->FindSubtable("orders")), "-");
+  EXPECT_EQ(Get("a"), "default");
+  EXPECT_EQ(db_->DropSubtable(nullptr).code(), Status::Code::kInvalidArgument);
+}
+
+TEST_F(DbTest, IteratorsKeepBoundsAndTurn) {
+  Open();
+  for (char c = 'a'; c <= 'z'; ++c) {
+    Put(std::string(1, c), "x");
+    if (c % 7 == 0) {
+      ASSERT_TRUE(db_->Flush(nullptr).ok());
+    }
+  }
+  const std::string lower = "f";
+  const std::string upper = "k";
+  const auto at = db_->NewIterator({.lower_bound = &lower, .upper_bound = &upper});
+  std::string seen;
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    seen += at->key();
+  }
+  EXPECT_EQ(seen, "fghij");
+  seen.clear();
+  for (at->SeekToLast(); at->Valid(); at->Prev()) {
+    seen += at->key();
+  }
+  EXPECT_EQ(seen, "jihgf");
+  at->Seek("a");
+  EXPECT_EQ(at->key(), "f");
+  at->SeekForPrev("z");
+  EXPECT_EQ(at->key(), "j");
+  at->Seek("h");
+  at->Prev();
+  EXPECT_EQ(at->key(), "g");
+  at->Next();
+  EXPECT_EQ(at->key(), "h");
+  at->Seek("k");
+  EXPECT_FALSE(at->Valid());
+}
+
+TEST_F(DbTest, DeletesRanges) {
+  Open();
+  for (int i = 0; i < 3000; ++i) {
+    Put(std::to_string(10000 + i), "v");
+  }
+  ASSERT_TRUE(db_->DeleteRange({}, nullptr, "10001", "12999").ok());
+  EXPECT_EQ(Scan(), "10000=v 12999=v ");
+}
+
+TEST_F(DbTest, ChecksWhatIsWritten) {
+  Open();
+  EXPECT_EQ(db_->Put({}, std::string(kMaxKeyBytes + 1, 'k'), "").code(),
+            Status::Code::kInvalidArgument);
+  Put(std::string(kMaxKeyBytes, 'k'), "long");
+  EXPECT_EQ(Get(std::string(kMaxKeyBytes, 'k')), "long");
+  const std::string big(5 << 20, 'v');
+  Put("big", big);
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  EXPECT_EQ(Get("big"), big);
+  EXPECT_EQ(Get(std::string(kMaxKeyBytes, 'k')), "long");
+  ASSERT_TRUE(db_->CompactRange(nullptr, "", "").ok());
+  EXPECT_EQ(Get("big"), big);
+}
+
+TEST_F(DbTest, CheckpointIsTheStateOfOneInstant) {
+  Open();
+  Subtable* other;
+  ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());
+  Put("a", "1");
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  WriteBatch batch;
+  batch.Put("b", "2");
+  batch.Put(other, "b", "3");
+  ASSERT_TRUE(db_->Write({}, batch).ok());
+  const Status status = db_->CreateCheckpoint(dir_.File("copy"));
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(db_->CreateCheckpoint(dir_.File("copy")).code(), Status::Code::kInvalidArgument);
+  Put("a", "later");
+  std::unique_ptr<DB> copy;
+  ASSERT_TRUE(DB::Open(options_, dir_.File("copy"), &copy).ok());
+  db_.swap(copy);
+  EXPECT_EQ(Scan(), "a=1 b=2 ");
+  EXPECT_EQ(Scan({}, db_->FindSubtable("other")), "b=3 ");
+  db_.swap(copy);
+  EXPECT_EQ(Get("a"), "later");
+}
+
+TEST_F(DbTest, DestroyRemovesOnlyDatabases) {
+  Open();
+  Put("a", "1");
+  db_.reset();
+  EXPECT_EQ(DB::Destroy(options_, dir_.path()).code(), Status::Code::kInvalidArgument);
+  ASSERT_TRUE(DB::Destroy(options_, dir_.File("db")).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.path()));
+  EXPECT_TRUE(DB::Destroy(options_, dir_.File("db")).ok());
+}
+
+}  // namespace
+}  // namespace sluice

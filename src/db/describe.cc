@@ -1,0 +1,102 @@
+#include "db/describe.h"
+
+#include <array>
+
+namespace sluice {
+
+namespace {
+
+nlohmann::json ToJson(const CacheStatistics& c) {
+  return {
+      {"hits", c.hits},       {"misses", c.misses},         {"evictions", c.evictions},
+      {"entries", c.entries}, {"used_bytes", c.used_bytes}, {"capacity_bytes", c.capacity_bytes}};
+}
+
+}  // namespace
+
+std::string_view KindName(CompactionKind kind) {
+  constexpr std::array<std::string_view, 6> names = {"deletion", "intra-L0",   "minor",
+                                                     "major",    "self-major", "manual"};
+  return names[static_cast<size_t>(kind)];
+}
+
+nlohmann::json ToJson(const FlushEvent& e) {
+  return {{"subtable", e.subtable},
+          {"input_records", e.input_records},
+          {"output_records", e.output_records},
+          {"output_bytes", e.output_bytes},
+          {"extents", e.extents},
+          {"seconds", e.seconds}};
+}
+
+nlohmann::json ToJson(const CompactionEvent& e) {
+  return {{"subtable", e.subtable},
+          {"kind", KindName(e.kind)},
+          {"output_level", e.output_level},
+          {"input_extents", e.input_extents},
+          {"reused_extents", e.reused_extents},
+          {"output_extents", e.output_extents},
+          {"copied_blocks", e.copied_blocks},
+          {"input_bytes", e.input_bytes},
+          {"output_bytes", e.output_bytes},
+          {"input_records", e.input_records},
+          {"output_records", e.output_records},
+          {"seconds", e.seconds}};
+}
+
+nlohmann::json ToJson(const StallEvent& e) {
+  return {{"subtable", e.subtable}, {"reason", e.reason}, {"stopped", e.stopped}};
+}
+
+nlohmann::json ToJson(const OffloadFailureEvent& e) {
+  return {{"device", e.device}, {"reason", e.reason}, {"dump", e.dump}};
+}
+
+nlohmann::json ToJson(const Statistics& s) {
+  nlohmann::json subtables = nlohmann::json::array();
+  for (const SubtableStatistics& t : s.subtables) {
+    nlohmann::json levels = nlohmann::json::array();
+    for (const LevelStatistics& l : t.levels) {
+      levels.push_back({{"runs", l.runs},
+                        {"extents", l.extents},
+                        {"bytes", l.bytes},
+                        {"records", l.records},
+                        {"tombstones", l.tombstones}});
+    }
+    subtables.push_back({{"name", t.name},
+                         {"memtable_bytes", t.memtable_bytes},
+                         {"waiting_memtables", t.waiting_memtables},
+                         {"levels", levels}});
+  }
+  nlohmann::json compactions;
+  for (size_t i = 0; i < s.compactions.size(); ++i) {
+    compactions[KindName(static_cast<CompactionKind>(i))] = s.compactions[i];
+  }
+  return {{"subtables", subtables},
+          {"row_cache", ToJson(s.row_cache)},
+          {"block_cache", ToJson(s.block_cache)},
+          {"table_cache", ToJson(s.table_cache)},
+          {"offload",
+           {{"executor", s.offload.executor},
+            {"device_tasks", s.offload.device_tasks},
+            {"cpu_tasks", s.offload.cpu_tasks},
+            {"retries", s.offload.retries},
+            {"units", s.offload.units},
+            {"units_in_service", s.offload.units_in_service}}},
+          {"last_sequence", s.last_sequence},
+          {"data_file_bytes", s.data_file_bytes},
+          {"log_file_bytes", s.log_file_bytes},
+          {"user_bytes_written", s.user_bytes_written},
+          {"log_bytes_written", s.log_bytes_written},
+          {"flush_bytes_written", s.flush_bytes_written},
+          {"compaction_bytes_read", s.compaction_bytes_read},
+          {"compaction_bytes_written", s.compaction_bytes_written},
+          {"write_amplification", s.WriteAmplification()},
+          {"extents_reused", s.extents_reused},
+          {"blocks_copied", s.blocks_copied},
+          {"flushes", s.flushes},
+          {"compactions", compactions},
+          {"stall_microseconds", s.stall_microseconds}};
+}
+
+}  // namespace sluice

@@ -1,0 +1,91 @@
+// A metasnapshot (X-Engine 3.1.3): what a sub-table consists of at one instant, memtables and runs.
+//
+// Immutable, and shares all it can with the one before. Readers find the current one without a
+// lock: a Get under an EpochGuard, an iterator with a reference taken under one.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "log/log_format.h"
+#include "mem/memtable.h"
+#include "tree/metadata.h"
+#include "tree/run_index.h"
+
+namespace sluice {
+
+inline constexpr int kLevels = 3;
+
+// A memtable and what of the log it stands for.
+struct MemtableInfo {
+  explicit MemtableInfo(size_t expected_bytes) : table(expected_bytes) {}
+
+  Memtable table;
+  LogPosition log_begin = 0;  // no record of it in the log is before
+  // No later memtable has a sequence number up to this one. Set when the memtable stops being the
+  // active one.
+  SequenceNumber last_sequence = 0;
+};
+using MemtablePtr = std::shared_ptr<MemtableInfo>;
+
+struct Version {
+  struct Run {
+    uint64_t number = 0;
+    RunIndex index;
+  };
+
+  SequenceNumber flushed = 0;  // nothing in the runs is newer
+  MemtablePtr active;
+  std::vector<MemtablePtr> waiting;  // for their flush, newest first
+  std::vector<Run> l0;               // newest first
+  RunIndex levels[kLevels];          // [0] is not used
+
+  void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void Unref() {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      delete this;
+    }
+  }
+
+  // Takes over the runs of `subtable`.
+  void SetRuns(const Metadata::Subtable& subtable) {
+    l0.clear();
+    for (int level = 1; level < kLevels; ++level) {
+      levels[level] = {};
+    }
+    for (const auto& [id, run] : subtable.runs) {
+      if (id.level == 0) {
+        l0.insert(l0.begin(), {id.run, run});
+      } else {
+        levels[id.level] = run;
+      }
+    }
+  }
+  uint64_t L0Bytes() const {
+    uint64_t bytes = 0;
+    for (const Run& run : l0) {
+      bytes += run.index.bytes();
+    }
+    return bytes;
+  }
+
+  Version() = default;
+  // The copy has one reference.
+  Version(const Version& other)
+      : flushed(other.flushed), active(other.active), waiting(other.waiting), l0(other.l0) {
+    for (int level = 1; level < kLevels; ++level) {
+      levels[level] = other.levels[level];
+    }
+  }
+  Version& operator=(const Version&) = delete;
+
+ private:
+  ~Version() = default;
+
+  std::atomic<uint32_t> references_{1};
+};
+
+}  // namespace sluice

@@ -1,0 +1,79 @@
+#include "table/block_search.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "table/block_builder.h"
+#include "table/testing.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+// As the block's iterator finds it.
+BlockMatch Expected(const Block& block, std::string_view target) {
+  BlockIterator at(block);
+  at.Seek(target);
+  return at.Valid() && UserKey(at.key()) == UserKey(target)
+             ? BlockMatch{true, Trailer(at.key()), at.value()}
+             : BlockMatch{};
+}
+
+TEST(SearchBlock, FindsWhatTheIteratorFinds) {
+  TestRandom random(TestSeed());
+  for (int round = 0; round < 500; ++round) {
+    const std::vector<TestEntry> entries =
+        RandomEntries(&random, {.count = Uniform(&random, 1, 200),
+                                .most_key_bytes = Uniform(&random, 0, 20),
+                                .most_value_bytes = 20,
+                                .alphabet = static_cast<unsigned>(Uniform(&random, 1, 4))});
+    BlockBuilder builder(static_cast<uint32_t>(Uniform(&random, 1, 20)));
+    for (const TestEntry& entry : entries) {
+      builder.Add(entry.key, entry.value);
+    }
+    const std::string contents(builder.Finish());
+    Block block;
+    ASSERT_TRUE(Block::Parse(contents, &block).ok());
+    for (int i = 0; i < 100; ++i) {
+      // A key of the block with another sequence number, or one like it.
+      std::string user_key(UserKey(entries[Uniform(&random, 0, entries.size() - 1)].key));
+      if (Uniform(&random, 0, 2) == 0) {
+        user_key.resize(Uniform(&random, 0, user_key.size()));
+        user_key.append(Uniform(&random, 0, 2), static_cast<char>('a' + Uniform(&random, 0, 4)));
+      }
+      const std::string target =
+          InternalKey(user_key, Uniform(&random, 0, kMaxSequence), RecordType{0xff});
+      BlockMatch match;
+      ASSERT_TRUE(SearchBlock(block, target, &match).ok());
+      const BlockMatch expected = Expected(block, target);
+      ASSERT_EQ(match.found, expected.found);
+      ASSERT_EQ(match.trailer, expected.trailer);
+      ASSERT_EQ(match.value, expected.value);
+    }
+  }
+}
+
+// Whatever the bytes, a search ends and stays in the block (run it under ASan).
+TEST(SearchBlock, SurvivesAnyBytes) {
+  TestRandom random(TestSeed());
+  for (int round = 0; round < 2000; ++round) {
+    BlockBuilder builder(4);
+    for (const TestEntry& entry : RandomEntries(&random, {.count = 30, .most_value_bytes = 20})) {
+      builder.Add(entry.key, entry.value);
+    }
+    std::string contents(builder.Finish());
+    for (uint64_t flips = Uniform(&random, 1, 4); flips > 0; --flips) {
+      contents[Uniform(&random, 0, contents.size() - 1)] = static_cast<char>(random());
+    }
+    Block block;
+    if (!Block::Parse(contents, &block).ok()) {
+      continue;
+    }
+    BlockMatch match;
+    (void)SearchBlock(block, InternalKey("abab", kMaxSequence), &match);
+  }
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,64 @@
+// Packs blocks into extents: what flushes, merges and copies all end in.
+//
+// Blocks come whole and in key order, whoever made them: the memtable's flush, an executor, or
+// another extent of which they are reused (X-Engine 3.3.2). An extent ends before a block that
+// would take it beyond its size, unless the block goes on with the versions of the key before:
+// those of one key never lie in two extents of a run.
+//
+// Thread-compatible. Costs a look at every key, for filter and counts.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "sluice/compression.h"
+#include "table/block_builder.h"
+#include "table/table_writer.h"
+#include "tree/extent.h"
+#include "util/status.h"
+
+namespace sluice {
+
+struct ExtentFormat {
+  uint32_t extent_bytes = 2 << 20;
+  Compression compression = Compression::kNone;
+  int bloom_bits_per_key = 10;  // 0: no filter
+};
+
+// A whole table, and what is known of it but number and place.
+struct BuiltExtent {
+  std::string table;
+  Extent extent;
+};
+
+using ExtentSink = std::function<Status(BuiltExtent)>;
+
+class ExtentBuilder {
+ public:
+  ExtentBuilder(const ExtentFormat& format, ExtentSink sink)
+      : format_(format), sink_(std::move(sink)) {}
+
+  // `contents`: of a data block, uncompressed, not empty, without trailer. Corruption if it is
+  // malformed or not behind what was added; other errors are the sink's. No call after an error.
+  Status AddBlock(std::string_view contents);
+  // Hands the open extent to the sink, if there is one.
+  Status EndExtent();
+
+ private:
+  uint64_t TailBytes() const;
+
+  const ExtentFormat format_;
+  const ExtentSink sink_;
+
+  BuiltExtent built_;
+  std::unique_ptr<TableTail> tail_;  // null: no extent is open
+  BlockBuilder index_{1};
+  std::string last_key_;  // of all blocks so far
+  std::string scratch_;
+};
+
+}  // namespace sluice

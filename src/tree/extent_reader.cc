@@ -1,0 +1,98 @@
+#include "tree/extent_reader.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "table/stored_block.h"
+#include "util/epoch.h"
+
+namespace sluice {
+
+std::string ExtentReader::Describe(const Extent& extent, uint64_t offset) {
+  return fmt::format("{}, offset {} (extent {})", extent.place->file()->path(),
+                     extent.place->offset() + offset, extent.number);
+}
+
+Status ExtentReader::ReadStored(const Extent& extent, const BlockHandle& handle,
+                                std::string* contents) {
+  if (!HandleFits(handle, extent.bytes)) {
+    return Status::Corruption(
+        fmt::format("{}: the index names a block of {} bytes, which reaches "
+                    "past the extent's end",
+                    Describe(extent, handle.offset), handle.size));
+  }
+  thread_local std::string stored;
+  stored.resize(handle.size + kBlockTrailerBytes);
+  SLUICE_RETURN_IF_ERROR(extent.place->file()->Read(extent.place->offset() + handle.offset,
+                                                    stored.size(), stored.data()));
+  std::string_view view;
+  if (Status status = ReadStoredBlock(stored, {0, handle.size}, contents, &view); !status.ok()) {
+    return status.WithContext(Describe(extent, handle.offset));
+  }
+  if (view.data() != contents->data()) {
+    contents->assign(view);
+  }
+  return {};
+}
+
+Status ExtentReader::FindBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
+                               const Cache::Entry** entry) {
+  const BlockKey key(extent.number, static_cast<uint32_t>(handle.offset));
+  if (const Cache::Entry* const found = blocks_.Lookup(key.bytes(), key.hash())) {
+    *entry = found;
+    return {};
+  }
+  extent.place->Touch();
+  thread_local std::string contents;
+  SLUICE_RETURN_IF_ERROR(ReadStored(extent, handle, &contents));
+  Cache::Entry* const made = Cache::NewEntry(key.bytes(), contents.size());
+  std::memcpy(made->data(), contents.data(), contents.size());
+  *entry = made;
+  if (fill_cache) {
+    *entry = blocks_.Insert(made, key.hash());
+  } else {
+    EpochRetire(made, [](void* unused) { static_cast<Cache::Entry*>(unused)->Unref(); });
+  }
+  return {};
+}
+
+Status ExtentReader::OpenHead(const Extent& extent, TableHeadRef* head) {
+  const EpochGuard guard;
+  TableHead* found = nullptr;
+  SLUICE_RETURN_IF_ERROR(tables_.Find(extent, &found));
+  head->Reset(found);
+  return {};
+}
+
+Status ExtentReader::ReadBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
+                               BlockRef* contents, Block* block) {
+  const EpochGuard guard;
+  const Cache::Entry* entry = nullptr;
+  SLUICE_RETURN_IF_ERROR(FindBlock(extent, handle, fill_cache, &entry));
+  contents->Reset(entry);
+  const Status status = Block::Parse(entry->value(), block);
+  return status.ok() ? status : status.WithContext(Describe(extent, handle.offset));
+}
+
+Status ExtentReader::Get(const Extent& extent, std::string_view internal_key, uint32_t hash,
+                         bool fill_cache, BlockMatch* match) {
+  *match = {};
+  TableHead* head = nullptr;
+  SLUICE_RETURN_IF_ERROR(tables_.Find(extent, &head));
+  const size_t i = head->Find(internal_key);
+  if (i == head->blocks() || !head->MayHold(i, hash)) {
+    return {};
+  }
+  extent.place->Touch();
+  const Cache::Entry* entry = nullptr;
+  SLUICE_RETURN_IF_ERROR(FindBlock(extent, head->block(i), fill_cache, &entry));
+  Block block;
+  Status status = Block::Parse(entry->value(), &block);
+  if (status.ok()) {
+    status = SearchBlock(block, internal_key, match);
+  }
+  return status.ok() ? status : status.WithContext(Describe(extent, head->block(i).offset));
+}
+
+}  // namespace sluice

@@ -1,0 +1,79 @@
+// Reads extents through the table cache and the block cache.
+//
+// Thread-safe. Every block read from disk is checked against its CRC. Errors name file and offset.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cache/block_key.h"
+#include "cache/cache.h"
+#include "table/block.h"
+#include "table/block_search.h"
+#include "tree/extent.h"
+#include "tree/table_cache.h"
+#include "util/status.h"
+
+namespace sluice {
+
+// A counted reference; T has Ref and Unref.
+template <typename T>
+class CountedRef {
+ public:
+  CountedRef() = default;
+  CountedRef(const CountedRef&) = delete;
+  CountedRef& operator=(const CountedRef&) = delete;
+  ~CountedRef() { Reset(nullptr); }
+
+  // Holds `object` from now on; the caller's guard or reference keeps it alive meanwhile.
+  void Reset(T* object) {
+    if (object != nullptr) {
+      object->Ref();
+    }
+    if (T* const before = std::exchange(object_, object); before != nullptr) {
+      before->Unref();
+    }
+  }
+  T* operator->() const { return object_; }
+  T* get() const { return object_; }
+
+ private:
+  T* object_ = nullptr;
+};
+
+using TableHeadRef = CountedRef<TableHead>;
+using BlockRef = CountedRef<const Cache::Entry>;
+
+class ExtentReader {
+ public:
+  ExtentReader(TableCache* tables, Cache* blocks) : tables_(*tables), blocks_(*blocks) {}
+
+  // The newest version of the key in `internal_key` at or before it. `hash`: BloomHash of the user
+  // key. The match's value is valid as long as the EpochGuard that the caller holds.
+  Status Get(const Extent& extent, std::string_view internal_key, uint32_t hash, bool fill_cache,
+             BlockMatch* match);
+
+  Status OpenHead(const Extent& extent, TableHeadRef* head);
+  // `contents` keeps what `block` views.
+  Status ReadBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
+                   BlockRef* contents, Block* block);
+  // Reads and checks a block past the cache. Uncompressed, without trailer.
+  static Status ReadStored(const Extent& extent, const BlockHandle& handle, std::string* contents);
+
+  Cache& blocks() { return blocks_; }
+  // "path, offset 123", for errors in the block at `offset` of the extent.
+  static std::string Describe(const Extent& extent, uint64_t offset);
+
+ private:
+  // Valid as long as the caller's guard.
+  Status FindBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
+                   const Cache::Entry** entry);
+
+  TableCache& tables_;
+  Cache& blocks_;
+};
+
+}  // namespace sluice

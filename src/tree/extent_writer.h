@@ -1,0 +1,59 @@
+// Writes built extents where they shall live, while the next ones are built (X-Engine 3.3.2,
+// asynchronous I/O).
+//
+// Thread-compatible.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "tree/extent_builder.h"
+#include "tree/extent_space.h"
+#include "util/io_queue.h"
+#include "util/status.h"
+
+namespace sluice {
+
+class ExtentWriter {
+ public:
+  // Extents go to tier `tier` and get numbers from `next_number` on.
+  ExtentWriter(ExtentSpace* space, size_t tier, std::atomic<uint64_t>* next_number)
+      : space_(*space), tier_(tier), next_number_(*next_number), queue_(IoQueue::New(kDepth)) {}
+  // Waits for what is under way; what was written is free space again unless Finish returned it.
+  ~ExtentWriter() { (void)WaitForAll(); }
+
+  // `number` is from TakeNumber.
+  Status Write(BuiltExtent built, uint64_t number);
+  uint64_t TakeNumber() { return next_number_.fetch_add(1); }
+  // Waits for all writes and makes them durable. The extents in the order they were written.
+  Status Finish(std::vector<Extent>* extents);
+
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr unsigned kDepth = 4;
+
+  struct Pending {
+    BuiltExtent built;
+    IoRequest request;
+  };
+
+  Status WaitForOne();
+  Status WaitForAll();
+
+  ExtentSpace& space_;
+  const size_t tier_;
+  std::atomic<uint64_t>& next_number_;
+  std::deque<std::unique_ptr<Pending>> pending_;
+  std::unique_ptr<IoQueue> queue_;  // destroyed before what it works on
+  std::vector<Extent> extents_;
+  std::set<DataFile*> files_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,219 @@
+#include "tree/run_iterator.h"
+
+#include <fmt/format.h>
+
+#include "util/epoch.h"
+
+namespace sluice {
+
+bool RunIterator::OpenExtent() {
+  if (!extent_.Valid()) {
+    return false;
+  }
+  status_ = reader_.OpenHead(*extent_.extent(), &head_);
+  return status_.ok();
+}
+
+bool RunIterator::OpenBlock(size_t block) {
+  block_ = block;
+  Block parsed;
+  status_ =
+      reader_.ReadBlock(*extent_.extent(), head_->block(block), fill_cache_, &contents_, &parsed);
+  if (!status_.ok()) {
+    return false;
+  }
+  data_ = BlockIterator(parsed);
+  return true;
+}
+
+bool RunIterator::Check() {
+  if (const Status status = data_.status(); !status.ok()) {
+    status_ = status.WithContext(reader_.Describe(*extent_.extent(), head_->block(block_).offset));
+    return false;
+  }
+  return true;
+}
+
+bool RunIterator::StepForward() {
+  data_.Next();
+  while (!data_.Valid()) {
+    if (!Check()) {
+      return false;
+    }
+    if (block_ + 1 < head_->blocks()) {
+      if (!OpenBlock(block_ + 1)) {
+        return false;
+      }
+    } else {
+      extent_.Next();
+      if (!OpenExtent() || !OpenBlock(0)) {
+        return false;
+      }
+    }
+    data_.SeekToFirst();
+  }
+  return true;
+}
+
+bool RunIterator::StepBackward() {
+  data_.Prev();
+  while (!data_.Valid()) {
+    if (!Check()) {
+      return false;
+    }
+    if (block_ > 0) {
+      if (!OpenBlock(block_ - 1)) {
+        return false;
+      }
+    } else {
+      extent_.Prev();
+      if (!OpenExtent() || !OpenBlock(head_->blocks() - 1)) {
+        return false;
+      }
+    }
+    data_.SeekToLast();
+  }
+  return true;
+}
+
+bool RunIterator::SeekRaw(std::string_view internal_key) {
+  extent_.Seek(internal_key);
+  if (!OpenExtent()) {
+    return false;
+  }
+  const size_t block = head_->Find(internal_key);
+  if (block == head_->blocks()) {
+    status_ = Status::Corruption(fmt::format("{}: the index ends before the extent's last key",
+                                             reader_.Describe(*extent_.extent(), 0)));
+    return false;
+  }
+  if (!OpenBlock(block)) {
+    return false;
+  }
+  data_.Seek(internal_key);
+  return data_.Valid() || (Check() && StepForward());
+}
+
+bool RunIterator::SeekRawLast() {
+  extent_.SeekToLast();
+  if (!OpenExtent() || !OpenBlock(head_->blocks() - 1)) {
+    return false;
+  }
+  data_.SeekToLast();
+  return data_.Valid() || Check();
+}
+
+void RunIterator::FindForward() {
+  backward_ = false;
+  while (TrailerSequence(Trailer(data_.key())) > snapshot_) {
+    if (!StepForward()) {
+      return;
+    }
+  }
+  valid_ = true;
+}
+
+void RunIterator::FindBackward() {
+  backward_ = true;
+  do {
+    if (TrailerSequence(Trailer(data_.key())) <= snapshot_) {
+      // A candidate; versions before it in the run are newer.
+      key_.assign(UserKey(data_.key()));
+      do {
+        trailer_ = Trailer(data_.key());
+        value_.assign(data_.value());
+        valid_ = true;
+      } while (StepBackward() && UserKey(data_.key()) == key_ &&
+               TrailerSequence(Trailer(data_.key())) <= snapshot_);
+      valid_ = status_.ok();
+      return;
+    }
+  } while (StepBackward());
+}
+
+void RunIterator::SeekToFirst() {
+  valid_ = false;
+  extent_.SeekToFirst();
+  if (OpenExtent() && OpenBlock(0)) {
+    data_.SeekToFirst();
+    if (data_.Valid()) {
+      FindForward();
+    } else {
+      (void)Check();
+    }
+  }
+}
+
+void RunIterator::SeekToLast() {
+  valid_ = false;
+  if (SeekRawLast() && data_.Valid()) {
+    FindBackward();
+  }
+}
+
+void RunIterator::Seek(std::string_view user_key) {
+  valid_ = false;
+  key_.assign(user_key);
+  PutFixed64(&key_, MakeTrailer(snapshot_, RecordType{0xff}));
+  if (SeekRaw(key_)) {
+    FindForward();
+  }
+}
+
+void RunIterator::SeekForPrev(std::string_view user_key) {
+  valid_ = false;
+  // Behind all versions of the key; trailers descend.
+  std::string end(user_key);
+  end.push_back('\0');
+  PutFixed64(&end, MakeTrailer(kMaxSequence, RecordType{0xff}));
+  if (SeekRaw(end)) {
+    if (StepBackward()) {
+      FindBackward();
+    }
+  } else if (status_.ok() && SeekRawLast() && data_.Valid()) {
+    FindBackward();
+  }
+}
+
+void RunIterator::Next() {
+  if (backward_) {
+    const std::string after = key_ + '\0';
+    Seek(after);
+    return;
+  }
+  valid_ = false;
+  key_.assign(UserKey(data_.key()));
+  do {
+    if (!StepForward()) {
+      return;
+    }
+  } while (UserKey(data_.key()) == key_);
+  FindForward();
+}
+
+void RunIterator::Prev() {
+  if (!backward_) {
+    valid_ = false;
+    key_.assign(UserKey(data_.key()));
+    do {
+      if (!StepBackward()) {
+        return;
+      }
+    } while (UserKey(data_.key()) == key_);
+    FindBackward();
+    return;
+  }
+  valid_ = false;
+  if (!data_.Valid()) {
+    return;  // nothing before the first key
+  }
+  // Newer versions that the snapshot does not see.
+  while (UserKey(data_.key()) == key_) {
+    if (!StepBackward()) {
+      return;
+    }
+  }
+  FindBackward();
+}
+
+}  // namespace sluice

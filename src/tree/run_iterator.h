@@ -1,0 +1,69 @@
+// Walks the records of one run, block by block through the caches.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "table/block.h"
+#include "table/record_iterator.h"
+#include "tree/extent_reader.h"
+#include "tree/run_index.h"
+
+namespace sluice {
+
+class RunIterator final : public RecordIterator {
+ public:
+  // Sees versions up to `snapshot`. The reader outlives it; the run's extents are kept by it.
+  RunIterator(ExtentReader* reader, const RunIndex& run, SequenceNumber snapshot, bool fill_cache)
+      : reader_(*reader), snapshot_(snapshot), fill_cache_(fill_cache), extent_(run) {}
+
+  bool Valid() const override { return valid_; }
+  void SeekToFirst() override;
+  void SeekToLast() override;
+  void Seek(std::string_view user_key) override;
+  void SeekForPrev(std::string_view user_key) override;
+  void Next() override;
+  void Prev() override;
+  std::string_view user_key() const override { return backward_ ? key_ : UserKey(data_.key()); }
+  std::string_view value() const override { return backward_ ? value_ : data_.value(); }
+  uint64_t trailer() const override { return backward_ ? trailer_ : Trailer(data_.key()); }
+  Status status() const override { return status_; }
+
+ private:
+  // Each returns false, with valid_ false, at an end or an error.
+  bool OpenExtent();             // at extent_
+  bool OpenBlock(size_t block);  // of the open extent
+  bool StepForward();            // data_ to the next record, wherever it is
+  bool StepBackward();
+  bool SeekRaw(std::string_view internal_key);  // data_ to the first record at or after it
+  bool SeekRawLast();
+  bool Check();  // data_'s status, where it is not valid
+
+  // From data_ on, the first record that the snapshot sees.
+  void FindForward();
+  // From data_ back, the newest visible version of the last key that has one.
+  void FindBackward();
+
+  ExtentReader& reader_;
+  const SequenceNumber snapshot_;
+  const bool fill_cache_;
+
+  RunIndex::Iterator extent_;
+  TableHeadRef head_;
+  size_t block_ = 0;
+  BlockRef contents_;
+  BlockIterator data_;
+  bool valid_ = false;
+  // Going backward, data_ stands before the record, which is here: what is older than the newest
+  // version comes first.
+  bool backward_ = false;
+  std::string key_;
+  std::string value_;
+  uint64_t trailer_ = 0;
+  Status status_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,161 @@
+#include "tree/table_head.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "table/block.h"
+#include "table/stored_block.h"
+
+namespace sluice {
+
+namespace {
+
+// An index of a block for 16 KiB and filters with 10 bits per key fit as a rule.
+constexpr uint32_t kFirstReadBytes = 64 << 10;
+
+// Up to 8 bytes as a number that orders as they do.
+uint64_t WordOf(std::string_view bytes) {
+  uint64_t word = 0;
+  for (size_t i = 0; i < 8; ++i) {
+    word = word << 8 | (i < bytes.size() ? static_cast<uint8_t>(bytes[i]) : 0);
+  }
+  return word;
+}
+
+// The end of a table in memory, from `begin` on.
+struct Tail {
+  uint64_t begin = 0;
+  std::string bytes;
+
+  Status ReadBlock(const BlockHandle& handle, std::string* buffer,
+                   std::string_view* contents) const {
+    return ReadStoredBlock(bytes, {handle.offset - begin, handle.size}, buffer, contents);
+  }
+};
+
+Status ReadTail(const Extent& extent, uint64_t from, Tail* tail) {
+  tail->begin = from;
+  tail->bytes.resize(extent.bytes - from);
+  return extent.place->file()->Read(extent.place->offset() + from, tail->bytes.size(),
+                                    tail->bytes.data());
+}
+
+Status ReadHead(const Extent& extent, TableHead** head) {
+  if (extent.bytes < kFooterBytes) {
+    return Status::Corruption(fmt::format("extent of {} bytes", extent.bytes));
+  }
+  Tail tail;
+  SLUICE_RETURN_IF_ERROR(
+      ReadTail(extent, extent.bytes - std::min(extent.bytes, kFirstReadBytes), &tail));
+  Footer footer;
+  SLUICE_RETURN_IF_ERROR(
+      Footer::Parse(std::string_view(tail.bytes).substr(tail.bytes.size() - kFooterBytes),
+                    extent.bytes, &footer));
+  if (const uint64_t first = std::min(footer.index.offset, footer.metaindex.offset);
+      first < tail.begin) {
+    SLUICE_RETURN_IF_ERROR(ReadTail(extent, first, &tail));
+  }
+  std::string buffer;
+  std::string_view contents;
+  Block metaindex;
+  SLUICE_RETURN_IF_ERROR(tail.ReadBlock(footer.metaindex, &buffer, &contents));
+  SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &metaindex));
+  std::string filter;
+  BlockIterator at(metaindex, KeyKind::kPlain);
+  for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    if (at.key() != kBloomFilterName) {
+      continue;
+    }
+    BlockHandle handle;
+    std::string_view value = at.value();
+    if (!handle.ReadFrom(&value) || !HandleFits(handle, extent.bytes)) {
+      return Status::Corruption("malformed handle of the filter block");
+    }
+    if (handle.offset < tail.begin) {
+      SLUICE_RETURN_IF_ERROR(ReadTail(extent, handle.offset, &tail));
+    }
+    std::string filter_buffer;
+    std::string_view filter_contents;
+    SLUICE_RETURN_IF_ERROR(tail.ReadBlock(handle, &filter_buffer, &filter_contents));
+    filter.assign(filter_contents);
+    break;
+  }
+  SLUICE_RETURN_IF_ERROR(at.status());
+  SLUICE_RETURN_IF_ERROR(tail.ReadBlock(footer.index, &buffer, &contents));
+  return TableHead::Make(contents, std::move(filter), head);
+}
+
+}  // namespace
+
+Status TableHead::Read(const Extent& extent, TableHead** head) {
+  return ReadHead(extent, head)
+      .WithContext(fmt::format("{}, extent {} at offset {}", extent.place->file()->path(),
+                               extent.number, extent.place->offset()));
+}
+
+Status TableHead::Make(std::string_view index, std::string filter, TableHead** head) {
+  const auto made = std::unique_ptr<TableHead, void (*)(TableHead*)>(
+      new TableHead, [](TableHead* h) { h->Unref(); });
+  Block block;
+  SLUICE_RETURN_IF_ERROR(Block::Parse(index, &block));
+  BlockIterator at(block);
+  for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    BlockHandle handle;
+    std::string_view value = at.value();
+    if (!handle.ReadFrom(&value)) {
+      return Status::Corruption("malformed handle in the index");
+    }
+    made->blocks_.push_back(handle);
+    made->keys_.append(at.key());
+    made->key_ends_.push_back(static_cast<uint32_t>(made->keys_.size()));
+  }
+  SLUICE_RETURN_IF_ERROR(at.status());
+  const size_t blocks = made->blocks_.size();
+  if (blocks > 0) {
+    // In order, so what the first and the last share, all share.
+    made->skip_ = CommonPrefix(UserKey(made->last_key(0)), UserKey(made->last_key(blocks - 1)));
+  }
+  made->words_.reserve(blocks);
+  for (size_t i = 0; i < blocks; ++i) {
+    const std::string_view user_key = UserKey(made->last_key(i));
+    made->words_.push_back(WordOf(user_key.substr(std::min(made->skip_, user_key.size()))));
+  }
+  made->filter_bytes_ = std::move(filter);
+  if (!made->filter_bytes_.empty()) {
+    SLUICE_RETURN_IF_ERROR(FilterBlock::Parse(made->filter_bytes_, &made->filter_));
+    made->has_filter_ = true;
+  }
+  made->memory_bytes_ = sizeof(TableHead) + made->words_.capacity() * sizeof(uint64_t) +
+                        made->blocks_.capacity() * sizeof(BlockHandle) + made->keys_.capacity() +
+                        made->key_ends_.capacity() * sizeof(uint32_t) +
+                        made->filter_bytes_.capacity();
+  made->Ref();
+  *head = made.get();
+  return {};
+}
+
+size_t TableHead::Find(std::string_view internal_key) const {
+  const std::string_view user_key = UserKey(internal_key);
+  if (blocks_.empty()) {
+    return 0;
+  }
+  const std::string_view common = std::string_view(keys_).substr(0, skip_);
+  if (const int order = user_key.substr(0, skip_).compare(common); order != 0) {
+    return order < 0 ? 0 : blocks_.size();
+  }
+  const uint64_t word = WordOf(user_key.substr(skip_));
+  size_t i = std::lower_bound(words_.begin(), words_.end(), word) - words_.begin();
+  while (i < words_.size() && words_[i] == word &&
+         CompareInternalKeys(last_key(i), internal_key) < 0) {
+    ++i;
+  }
+  return i;
+}
+
+bool TableHead::FilterMatches(uint64_t offset, uint32_t hash) const {
+  return filter_.IndexOf(offset) >= filter_.count() ||
+         BloomMayMatch(filter_.FilterOf(offset), hash);
+}
+
+}  // namespace sluice
