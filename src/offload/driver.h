@@ -74,8 +74,8 @@ class OffloadDriver : public Executor {
   std::string_view name() const override { return name_; }
   size_t max_runs() const override { return SIZE_MAX; }
 
-  // `sink` is called on this thread, and so is the CPU's part done. Of the tables that come from
-  // units none is thrown away after a failure other than the sink's.
+  // `sink` is called on this thread, which also does the CPU's part. No table comes twice: those of
+  // a unit are handed over once the whole task has succeeded on it.
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
 
   // As Run, on one of the driver's threads, which calls `sink` and then `done`, once and in any

@@ -242,7 +242,7 @@ TEST_F(DriverTest, OnProbation) {
       MergeResult result = cpu_.Run(task, sink);
       if (!probe) {
         result.status = abi::MergeStatus::kDevice;
-        result.error = Status::IoError("fails");
+        result.error = Status::NotSupported("a block that it wrote");  // but not the task
       }
       return result;
     }

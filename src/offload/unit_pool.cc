@@ -31,7 +31,7 @@ UnitPool::Outcome OutcomeOf(const MergeResult& result) {
   if (result.ok()) {
     return UnitPool::Outcome::kDone;
   }
-  if (result.error.IsNotSupported()) {
+  if (result.error.IsNotSupported() && result.status != abi::MergeStatus::kDevice) {
     return UnitPool::Outcome::kRefused;
   }
   return IsInputFault(result.status) ? UnitPool::Outcome::kCorrupt : UnitPool::Outcome::kFailed;
