@@ -6,10 +6,8 @@
 #include <chrono>
 
 #include "leveldb/commit.h"
-#include "leveldb/database.h"
-#include "leveldb/log_contents.h"
+#include "leveldb/merge_inputs.h"
 #include "leveldb/output_tables.h"
-#include "leveldb/survey.h"
 #include "merge/cpu_executor.h"
 #include "merge/multi_pass.h"
 #include "util/env.h"
@@ -23,11 +21,6 @@ using Clock = std::chrono::steady_clock;
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-// The bytes of tables are noted in so many pieces per task, which is how unevenly tasks can come
-// out.
-constexpr uint64_t kPiecesPerTask = 64;
-constexpr uint64_t kSmallestPiece = 64 << 10;
 
 Status CheckOptions(const CompactOptions& options, const Executor& executor) {
   if (options.block_bytes == 0 || options.table_bytes == 0 || options.restart_interval == 0 ||
@@ -63,31 +56,6 @@ uint32_t PickOutputLevel(const DatabaseState& state, uint64_t bytes) {
   return level;
 }
 
-// A merge task, and what its inputs are called.
-struct NamedTask {
-  MergeTask task;
-  std::vector<std::vector<std::string>> paths;  // by run and table
-  std::vector<MappedFile> maps;
-};
-
-// The error of a failed task, with the file's name where the executor has run and table numbers.
-Status ToError(const MergeResult& result, const NamedTask& task) {
-  const MergeFault& fault = result.fault;
-  std::string_view what =
-      result.error.ok() ? MergeStatusText(result.status) : result.error.message();
-  if (!IsInputFault(result.status) || fault.run >= task.paths.size() ||
-      fault.table >= task.paths[fault.run].size()) {
-    return result.error.ok() ? Status::IoError(std::string(what)) : result.error;
-  }
-  const std::string place =
-      fmt::format("run {}, table {}, offset {}: ", fault.run, fault.table, fault.offset);
-  if (what.starts_with(place)) {
-    what.remove_prefix(place.size());
-  }
-  return Status::Corruption(
-      fmt::format("{}, offset {}: {}", task.paths[fault.run][fault.table], fault.offset, what));
-}
-
 void AddStats(const MergeStats& more, MergeStats* sum) {
   sum->input_records += more.input_records;
   sum->output_records += more.output_records;
@@ -113,13 +81,11 @@ class Compaction {
   Status Run(const std::string& dir);
 
  private:
-  // Opens the database; reads logs and tables as far as planning needs.
+  // Opens the database, as far as planning needs.
   Status Prepare(const std::string& dir);
-  bool IsEmpty() const { return survey_.runs.empty() && logs_.records == 0; }
   // Merges what the database has in `range` into output tables.
   Status MergeRange(const KeyRange& range, OutputTables* output);
-  Status MakeTask(const KeyRange& range, NamedTask* task);
-  Status RunTask(const NamedTask& task, OutputTables* output);
+  Status RunTask(const DatabaseTask& task, OutputTables* output);
   // Runs the task on `executor`. An error is one of writing tables.
   Status RunOn(Executor* executor, const MergeTask& task, OutputTables* output,
                MergeResult* result);
@@ -133,74 +99,20 @@ class Compaction {
   const CompactCallback& callback_;
   CompactReport* const report_;
 
-  Database database_;
-  LogContents logs_;
-  Survey survey_;
-  SequenceNumber last_sequence_ = 0;
+  MergeInputs inputs_;
   uint64_t told_bytes_ = 0;
 };
 
 Status Compaction::Prepare(const std::string& dir) {
-  SLUICE_RETURN_IF_ERROR(OpenDatabase(env_, dir, &database_));
-  SLUICE_RETURN_IF_ERROR(ReadLogs(env_, database_, options_.table_bytes, &logs_));
-  const uint64_t piece_bytes = std::max(options_.task_bytes / kPiecesPerTask, kSmallestPiece);
-  SLUICE_RETURN_IF_ERROR(SurveyTables(env_, database_, piece_bytes, &survey_));
-  for (const LogTable& table : logs_.tables) {
-    survey_.map.Add(UserKey(table.smallest), table.image.size());
-  }
-  survey_.map.Sort();
-  last_sequence_ = std::max(database_.state.last_sequence, logs_.last_sequence);
-
-  report_->input_tables = database_.table_names.size();
-  report_->log_files = database_.logs.size();
-  report_->log_records = logs_.records;
-  report_->input_file_bytes = survey_.file_bytes + logs_.file_bytes;
-  report_->runs = survey_.runs.size() + (logs_.records > 0 ? 1 : 0);
-  report_->snappy = survey_.compression == Compression::kSnappy;
-  report_->filter_bits_per_key = survey_.bloom_bits_per_key;
-  return {};
-}
-
-Status Compaction::MakeTask(const KeyRange& range, NamedTask* named) {
-  MergeTask& task = named->task;
-  task.smallest_snapshot = last_sequence_;
-  task.bottommost = true;
-  task.has_begin = range.has_begin;
-  task.has_end = range.has_end;
-  task.begin = range.begin;
-  task.end = range.end;
-  task.block_bytes = options_.block_bytes;
-  task.table_bytes = options_.table_bytes;
-  task.restart_interval = options_.restart_interval;
-
-  const auto add_run = [named](MergeRun run, std::vector<std::string> paths) {
-    if (!run.empty()) {
-      named->task.runs.push_back(std::move(run));
-      named->paths.push_back(std::move(paths));
-    }
-  };
-  MergeRun run;
-  std::vector<std::string> paths;
-  for (const LogTable& table : logs_.tables) {
-    if (range.Overlaps(UserKey(table.smallest), UserKey(table.largest))) {
-      run.push_back({.image = table.image, .index = table.index});
-      paths.emplace_back("records of the logs, sorted");
-    }
-  }
-  add_run(std::move(run), std::move(paths));
-  for (const std::vector<InputTable>& tables : survey_.runs) {
-    run.clear();
-    paths.clear();
-    for (const InputTable& table : tables) {
-      if (range.Overlaps(table.smallest, table.largest)) {
-        MappedFile& file = named->maps.emplace_back();
-        SLUICE_RETURN_IF_ERROR(env_->MapFile(table.path, &file));
-        run.push_back({.image = file.bytes(), .index = table.index});
-        paths.push_back(table.path);
-      }
-    }
-    add_run(std::move(run), std::move(paths));
-  }
+  SLUICE_RETURN_IF_ERROR(inputs_.Open(env_, dir, options_.table_bytes, options_.task_bytes));
+  const Survey& survey = inputs_.survey();
+  report_->input_tables = inputs_.database().table_names.size();
+  report_->log_files = inputs_.database().logs.size();
+  report_->log_records = inputs_.logs().records;
+  report_->input_file_bytes = survey.file_bytes + inputs_.logs().file_bytes;
+  report_->runs = inputs_.runs();
+  report_->snappy = survey.compression == Compression::kSnappy;
+  report_->filter_bits_per_key = survey.bloom_bits_per_key;
   return {};
 }
 
@@ -212,7 +124,7 @@ Status Compaction::RunOn(Executor* executor, const MergeTask& task, OutputTables
   MultiPassResult passes = MergeAll(*executor, task, [&](const MergeOutput& table) {
     const Clock::time_point write_start = Clock::now();
     write_status = output->Write(table);
-    TellProgress(survey_.map.BytesUpTo(UserKey(table.largest)));
+    TellProgress(inputs_.map().BytesUpTo(UserKey(table.largest)));
     write_seconds += SecondsSince(write_start);
     return write_status;
   });
@@ -225,7 +137,7 @@ Status Compaction::RunOn(Executor* executor, const MergeTask& task, OutputTables
 
 bool Compaction::MayRetry() const { return options_.retry_on_cpu && executor_->name() != "cpu"; }
 
-Status Compaction::RunTask(const NamedTask& task, OutputTables* output) {
+Status Compaction::RunTask(const DatabaseTask& task, OutputTables* output) {
   const size_t tables_before = output->tables().size();
   MergeResult result;
   SLUICE_RETURN_IF_ERROR(RunOn(executor_, task.task, output, &result));
@@ -243,41 +155,44 @@ Status Compaction::RunTask(const NamedTask& task, OutputTables* output) {
 }
 
 Status Compaction::MergeRange(const KeyRange& range, OutputTables* output) {
-  NamedTask task;
-  SLUICE_RETURN_IF_ERROR(MakeTask(range, &task));
+  DatabaseTask task;
+  SLUICE_RETURN_IF_ERROR(inputs_.MakeTask(range, &task));
+  task.task.block_bytes = options_.block_bytes;
+  task.task.table_bytes = options_.table_bytes;
+  task.task.restart_interval = options_.restart_interval;
   if (!task.task.runs.empty()) {
     SLUICE_RETURN_IF_ERROR(RunTask(task, output));
     ++report_->tasks;
   }
-  TellProgress(range.has_end ? survey_.map.BytesUpTo(range.end) : survey_.map.total_bytes());
+  TellProgress(range.has_end ? inputs_.map().BytesUpTo(range.end) : inputs_.map().total_bytes());
   return {};
 }
 
 void Compaction::TellProgress(uint64_t done_bytes) {
   told_bytes_ = std::max(told_bytes_, done_bytes);
   if (callback_) {
-    callback_({.done_bytes = told_bytes_, .total_bytes = survey_.map.total_bytes()});
+    callback_({.done_bytes = told_bytes_, .total_bytes = inputs_.map().total_bytes()});
   }
 }
 
 Status Compaction::Commit(OutputTables* output) {
   const uint64_t manifest_number = output->NewFileNumber();
   DatabaseState state;
-  state.comparator = database_.state.comparator;
+  state.comparator = inputs_.database().state.comparator;
   // LevelDB makes a log of its own when it opens; all older ones are folded in.
   state.log_number = output->NewFileNumber();
   state.next_file_number = output->next_file_number();
-  state.last_sequence = last_sequence_;
-  report_->output_level = PickOutputLevel(database_.state, output->file_bytes());
+  state.last_sequence = inputs_.last_sequence();
+  report_->output_level = PickOutputLevel(inputs_.database().state, output->file_bytes());
   state.levels[report_->output_level] = output->tables();
 
   CommitOutcome outcome;
-  const Status status = CommitState(env_, database_, state, manifest_number, &outcome);
+  const Status status = CommitState(env_, inputs_.database(), state, manifest_number, &outcome);
   if (outcome != CommitOutcome::kOldState) {
     output->Keep();
   }
   SLUICE_RETURN_IF_ERROR(status);
-  report_->files_left = RemoveObsoleteFiles(env_, database_, state, manifest_number);
+  report_->files_left = RemoveObsoleteFiles(env_, inputs_.database(), state, manifest_number);
   return {};
 }
 
@@ -286,12 +201,12 @@ Status Compaction::Run(const std::string& dir) {
   *report_ = {};
   SLUICE_RETURN_IF_ERROR(CheckOptions(options_, *executor_));
   SLUICE_RETURN_IF_ERROR(Prepare(dir));
-  if (!IsEmpty()) {
+  if (!inputs_.empty()) {
     TellProgress(0);
-    OutputTables output(
-        env_, database_,
-        {.compression = survey_.compression, .bloom_bits_per_key = survey_.bloom_bits_per_key});
-    for (const KeyRange& range : survey_.map.Split(options_.task_bytes)) {
+    OutputTables output(env_, inputs_.database(),
+                        {.compression = inputs_.survey().compression,
+                         .bloom_bits_per_key = inputs_.survey().bloom_bits_per_key});
+    for (const KeyRange& range : inputs_.map().Split(options_.task_bytes)) {
       SLUICE_RETURN_IF_ERROR(MergeRange(range, &output));
     }
     SLUICE_RETURN_IF_ERROR(Commit(&output));

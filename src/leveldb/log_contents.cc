@@ -71,7 +71,7 @@ Status BuildTable(const std::vector<LoggedRecord>& records, uint64_t table_bytes
 
 }  // namespace
 
-Status ReadLogs(Env* env, const Database& database, uint64_t table_bytes, LogContents* contents) {
+Status ReadLogs(Env* env, const Database& database, uint64_t table_bytes, LogRun* contents) {
   *contents = {};
   std::deque<std::string> batches;
   std::vector<LoggedRecord> records;

@@ -21,7 +21,7 @@ struct LogTable {
   std::string largest;
 };
 
-struct LogContents {
+struct LogRun {
   std::vector<LogTable> tables;  // in key order, of about `table_bytes` each
   uint64_t records = 0;
   uint64_t file_bytes = 0;           // of the logs
@@ -29,6 +29,6 @@ struct LogContents {
 };
 
 // Reads the logs of `database`. Corruption names log and offset.
-Status ReadLogs(Env* env, const Database& database, uint64_t table_bytes, LogContents* contents);
+Status ReadLogs(Env* env, const Database& database, uint64_t table_bytes, LogRun* contents);
 
 }  // namespace sluice
