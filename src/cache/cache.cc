@@ -176,6 +176,9 @@ void Cache::Slot::MakeRoom(size_t bytes) {
     cache_->Unlink(victim, nullptr);
     shard_.Remove(victim);
     ++shard_.evictions;
+    if (!cache_->full_.load(std::memory_order_relaxed)) {
+      cache_->full_.store(true, std::memory_order_relaxed);
+    }
     removed_.push_back(victim);
   }
 }

@@ -123,6 +123,8 @@ class Cache {
   // that the caller wrote before.
   Stats stats() const;
   size_t capacity_bytes() const { return capacity_bytes_; }
+  // Whether something ever had to go to make room.
+  bool full() const { return full_.load(std::memory_order_relaxed); }
 
  private:
   struct Shard;
@@ -187,6 +189,7 @@ class Cache {
   std::unique_ptr<Bucket, Unmap> buckets_;
   std::unique_ptr<Shard[]> shards_;
   mutable std::array<Tally, 128> tallies_;
+  std::atomic<bool> full_{false};
 };
 
 inline const Cache::Entry* Cache::Find(std::string_view key, uint64_t hash) const {

@@ -1,6 +1,7 @@
 #include "cache/row_cache.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <memory>
 
@@ -47,7 +48,30 @@ Cache::Entry* NewRow(const RowKey& key, uint64_t trailer, std::string_view value
 
 }  // namespace
 
-RowCache::RowCache(size_t capacity_bytes) : cache_(capacity_bytes, kExpectedEntryBytes) {}
+RowCache::RowCache(size_t capacity_bytes)
+    : cache_(capacity_bytes, kExpectedEntryBytes),
+      mark_mask_(std::bit_ceil(capacity_bytes / kExpectedEntryBytes / 16 + 1) - 1),
+      marks_(std::make_unique<std::atomic<uint64_t>[]>(mark_mask_ + 1)) {}
+
+// Some calls of several threads may be lost to each other.
+bool RowCache::SeenBefore(uint64_t hash) {
+  // Other bits than those that the cache uses.
+  std::atomic<uint64_t>& word = marks_[(hash >> 16) & mark_mask_];
+  const uint64_t bit = uint64_t{1} << (hash >> 58);
+  const uint64_t marks = word.load(std::memory_order_relaxed);
+  if ((marks & bit) != 0) {
+    return true;
+  }
+  word.store(marks | bit, std::memory_order_relaxed);
+  // At a quarter of the bits, few are marked by chance.
+  if (marked_.fetch_add(1, std::memory_order_relaxed) == 16 * (mark_mask_ + 1)) {
+    for (size_t i = 0; i <= mark_mask_; ++i) {
+      marks_[i].store(0, std::memory_order_relaxed);
+    }
+    marked_.store(0, std::memory_order_relaxed);
+  }
+  return false;
+}
 
 const Cache::Entry* RowCache::Get(uint32_t subtable, std::string_view user_key,
                                   SequenceNumber snapshot) const {
@@ -63,6 +87,9 @@ void RowCache::Fill(uint32_t subtable, std::string_view user_key, uint64_t trail
     return;
   }
   const RowKey key(subtable, user_key);
+  if (cache_.full() && !SeenBefore(key.hash())) {
+    return;
+  }
   Cache::Entry* const entry = NewRow(key, trailer, value);
   Cache::Slot slot(&cache_, key.bytes(), key.hash());
   if (slot.entry() == nullptr && flushes.load(std::memory_order_relaxed) == flushes_seen) {

@@ -32,6 +32,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "cache/cache.h"
@@ -49,7 +50,9 @@ class RowCache {
   const Cache::Entry* Get(uint32_t subtable, std::string_view user_key,
                           SequenceNumber snapshot) const;
 
-  // Keeps what a reader found, unless a flush came between. REQUIRES: it is a value, the newest
+  // Keeps what a reader found, unless a flush came between, or the cache is full and the key was
+  // not filled in lately: a row that is asked for once pushes out none that is asked for often (a
+  // doorkeeper, as in TinyLFU, Einziger et al. 2017). REQUIRES: it is a value, the newest
   // version in the extents that the reader pinned, and there is no version of the key in the
   // memtables that it pinned, not even one newer than its snapshot; `flushes` stood at
   // `flushes_seen` before it pinned.
@@ -65,7 +68,14 @@ class RowCache {
   Cache::Stats stats() const { return cache_.stats(); }
 
  private:
+  // Whether this is not the first call with this hash since the marks were last cleared.
+  bool SeenBefore(uint64_t hash);
+
   Cache cache_;
+  // One bit for each of about as many keys as fit in the cache.
+  const size_t mark_mask_;  // words, less one
+  std::unique_ptr<std::atomic<uint64_t>[]> marks_;
+  std::atomic<size_t> marked_{0};
 };
 
 }  // namespace sluice

@@ -81,6 +81,23 @@ TEST_F(RowCacheTest, LongAndEmptyKeysAndValues) {
   EXPECT_EQ(Get(1, "", 9), std::string(5000, 'v'));
 }
 
+// Once the cache is full, a row that is asked for once pushes nothing out; the second time it does.
+TEST_F(RowCacheTest, TakesNoPasserbyWhenFull) {
+  const std::string value(100, 'v');
+  int keys = 0;
+  while (cache_.stats().evictions == 0) {
+    cache_.Fill(1, std::to_string(keys++), Value(1), value, flushes_, 0);
+  }
+  const uint64_t inserts = cache_.stats().inserts;
+  for (int i = 0; i < keys / 10; ++i) {
+    cache_.Fill(1, "once" + std::to_string(i), Value(1), value, flushes_, 0);
+  }
+  EXPECT_LE(cache_.stats().inserts, inserts + keys / 20) << "but for a few marked by chance";
+  cache_.Fill(1, "twice", Value(1), value, flushes_, 0);
+  cache_.Fill(1, "twice", Value(1), value, flushes_, 0);
+  EXPECT_EQ(Get(1, "twice", kMaxSequence), value);
+}
+
 TEST(RowCache, HoldsNothingWithoutCapacity) {
   RowCache cache(0);
   std::atomic<uint64_t> flushes{0};

@@ -24,7 +24,12 @@ bool MergedIterator::CheckParts() {
   return true;
 }
 
-void MergedIterator::StepForward() {
+bool MergedIterator::StepForward() {
+  if (runner_up_ == nullptr || runner_up_->key != current_->key) [[likely]] {
+    current_->at->Next();
+    current_->Update();
+    return current_->valid && (runner_up_ == nullptr || current_->key < runner_up_->key);
+  }
   // current_'s own key goes last: the others are compared with it.
   for (Part& part : parts_) {
     if (&part != current_ && part.valid && part.key == current_->key) {
@@ -34,6 +39,7 @@ void MergedIterator::StepForward() {
   }
   current_->at->Next();
   current_->Update();
+  return false;
 }
 
 void MergedIterator::StepBackward() {
@@ -49,19 +55,25 @@ void MergedIterator::StepBackward() {
 
 void MergedIterator::FindForward() {
   forward_ = true;
-  for (;;) {
-    current_ = nullptr;
-    for (Part& part : parts_) {
-      if (!part.valid) {
-        continue;
+  for (bool still_in_front = false;; still_in_front = StepForward()) {
+    if (!still_in_front) {
+      current_ = nullptr;
+      runner_up_ = nullptr;
+      for (Part& part : parts_) {
+        if (!part.valid) {
+          continue;
+        }
+        const int order = current_ == nullptr ? -1 : part.key.compare(current_->key);
+        if (order < 0 || (order == 0 && part.at->trailer() > current_->at->trailer())) {
+          runner_up_ = current_;
+          current_ = &part;
+        } else if (runner_up_ == nullptr || part.key < runner_up_->key) {
+          runner_up_ = &part;
+        }
       }
-      const int order = current_ == nullptr ? -1 : part.key.compare(current_->key);
-      if (order < 0 || (order == 0 && part.at->trailer() > current_->at->trailer())) {
-        current_ = &part;
+      if (!CheckParts() || current_ == nullptr) {
+        return;
       }
-    }
-    if (!CheckParts() || current_ == nullptr) {
-      return;
     }
     if (upper_ != nullptr && current_->key >= *upper_) {
       current_ = nullptr;
@@ -70,7 +82,6 @@ void MergedIterator::FindForward() {
     if (!IsTombstone(*current_->at)) {
       return;
     }
-    StepForward();
   }
 }
 
@@ -166,8 +177,9 @@ void MergedIterator::Next() {
         part.Update();
       }
     }
-  } else {
-    StepForward();
+  } else if (StepForward() && (upper_ == nullptr || current_->key < *upper_) &&
+             !IsTombstone(*current_->at)) {
+    return;
   }
   FindForward();
 }

@@ -51,8 +51,9 @@ class MergedIterator final : public Iterator {
   // From where the parts stand, the next key in this direction that is not deleted.
   void FindForward();
   void FindBackward();
-  // Moves every part at the current key on.
-  void StepForward();
+  // Moves every part at the current key on. True: the current one alone was there, and is still in
+  // front.
+  bool StepForward();
   void StepBackward();
   // False, with nothing valid, if one of the parts failed.
   bool CheckParts();
@@ -62,6 +63,7 @@ class MergedIterator final : public Iterator {
   const std::string* const upper_;
   std::vector<Part> parts_;
   Part* current_ = nullptr;
+  Part* runner_up_ = nullptr;  // of the others, the one that comes next in this direction
   bool forward_ = true;
   std::string turn_;
   Status status_;

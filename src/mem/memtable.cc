@@ -242,7 +242,21 @@ void Memtable::Iterator::SeekForPrev(std::string_view user_key) {
   node_ = node == memtable_->head_ ? nullptr : node;
 }
 
-void Memtable::Iterator::Next() { node_ = const_cast<Node*>(node_)->Next(0); }
+// Nodes and versions lie anywhere: the version of the next node, and the node after that, are
+// fetched while the caller looks at this one.
+void Memtable::Iterator::Next() {
+  node_ = const_cast<Node*>(node_)->Next(0);
+  if (node_ == nullptr) {
+    return;
+  }
+  if (Node* const next = const_cast<Node*>(node_)->Next(0)) {
+    const auto* const version =
+        reinterpret_cast<const char*>(next->newest.load(std::memory_order_relaxed));
+    __builtin_prefetch(version);
+    __builtin_prefetch(version + 64);
+    __builtin_prefetch(next->Next(0));
+  }
+}
 
 void Memtable::Iterator::Prev() {
   const Node* const node = memtable_->FindBefore(node_->key(), false);
