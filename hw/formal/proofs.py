@@ -77,6 +77,18 @@ PROOFS = {
              "room && (!flush_q || !in_last_i)"),
         ],
     ),
+    "axi_read_arbiter": Proof(
+        "f_axi_read_arbiter", ["cu_fifo", "cu_round_robin", "cu_axi_read_arbiter"],
+        "AXI4: held until taken; answers to whom they are for; turns, budgets, isolation",
+        mutations=[
+            ("cu_axi_read_arbiter", "~arvalid_q | m_axi_arready_i", "1'b1"),
+            ("cu_axi_read_arbiter", ".rready_i(r_end)", ".rready_i(r_beat)"),
+            ("cu_axi_read_arbiter", "count_q != BudgetBits'(Budget)", "1'b1"),
+            ("cu_axi_read_arbiter", "& roomy & ~isolate_i", "& roomy"),
+            ("cu_axi_read_arbiter", "(s_axi_rready_i | isolate_i)", "s_axi_rready_i"),
+            ("cu_round_robin", "~(pick_o | (pick_o - 1'b1))", "'0"),
+        ],
+    ),
     "csr": Proof(
         "f_csr", ["cu_csr"], "AXI4-Lite: one answer each, held; job handshake; address reads back",
         abi=True,

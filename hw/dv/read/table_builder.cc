@@ -171,9 +171,9 @@ void BlockBuilder::Add(std::string_view key, std::string_view value, size_t max_
       ++shared;
     }
   }
-  PutPadded(&bytes_, static_cast<uint32_t>(shared), padding);
-  PutPadded(&bytes_, static_cast<uint32_t>(key.size() - shared), padding);
-  PutPadded(&bytes_, static_cast<uint32_t>(value.size()), padding);
+  PutPadded(&bytes_, static_cast<uint32_t>(shared), padding % 3);
+  PutPadded(&bytes_, static_cast<uint32_t>(key.size() - shared), padding / 3 % 3);
+  PutPadded(&bytes_, static_cast<uint32_t>(value.size()), padding / 9);
   bytes_.append(key.substr(shared));
   bytes_.append(value);
   last_key_ = key;

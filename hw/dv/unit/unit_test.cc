@@ -237,6 +237,44 @@ TEST(Unit, BusErrorsEndTheJobAndNotTheUnit) {
   }
 }
 
+// Changes bytes of the next job descriptor on its way to the unit.
+class PatchedDevice : public dv::GuardedDevice {
+ public:
+  using GuardedDevice::GuardedDevice;
+
+  Status Start(uint64_t descriptor) override {
+    SLUICE_RETURN_IF_ERROR(device().Write(descriptor + offset, std::exchange(bytes, "")));
+    return GuardedDevice::Start(descriptor);
+  }
+
+  uint64_t offset = 0;
+  std::string bytes;  // to stand at `offset`
+};
+
+TEST(Unit, RefusesDescriptorsAndAsksForRoomInTheIndex) {
+  std::mt19937_64 rng(1);
+  auto owned = std::make_unique<PatchedDevice>(
+      std::make_unique<rtlsim::RtlDevice<CHECKED_MODEL>>("checked", RandomMemory(rng)));
+  PatchedDevice& device = *owned;
+  DeviceExecutor unit(std::move(owned));
+  GeneratorOptions shape;
+  shape.records = 100;
+  shape.table.block_bytes = 512;
+  const GeneratedTask generated = GenerateTask(shape);
+  const auto run = [&](uint64_t offset, const std::string& bytes) {
+    device.offset = offset;
+    device.bytes = bytes;
+    return unit.Run(generated.task, Discard()).status;
+  };
+  using namespace abi;
+  EXPECT_EQ(run(job::kHead, "X"), MergeStatus::kBadDescriptor) << "magic";
+  EXPECT_EQ(run(job::kHead + job::kHeadVersionShift / 8, "\x7f"), MergeStatus::kBadDescriptor);
+  EXPECT_EQ(run(job::kHead + job::kHeadRunsShift / 8, "\x7f"), MergeStatus::kBadDescriptor);
+  // 64 bytes: less than an index block and its record. The executor then asks for more.
+  EXPECT_EQ(run(job::kIndexBytes, std::string("\x40\0\0\0\0\0\0\0", 8)), MergeStatus::kOk);
+  EXPECT_EQ(run(0, ""), MergeStatus::kOk);
+}
+
 // What the unit has no room for is refused by name, so that the CPU can do it instead.
 TEST(Unit, NamesItsLimits) {
   std::mt19937_64 rng(1);
