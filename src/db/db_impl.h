@@ -106,6 +106,7 @@ class DBImpl final : public DB {
   Status ReplayLog(LogContents* contents);
   void AddSubtable(uint32_t id, const Metadata::Subtable& metadata);
   void StopThreads();
+  Status SealLog();
 
   // db_write.cc
   Status CheckWrite(const SubtableImpl& subtable, std::string_view key, std::string_view value);

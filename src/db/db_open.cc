@@ -316,6 +316,16 @@ void DBImpl::StopThreads() {
   threads_.clear();
 }
 
+// The record behind the last write says that all before it is on disk: from now on a damaged record
+// is no torn tail.
+Status DBImpl::SealLog() {
+  SLUICE_RETURN_IF_ERROR(log_->Sync());
+  std::string nothing;
+  PutFixed64(&nothing, last_sequence_ + 1);
+  SLUICE_RETURN_IF_ERROR(log_->Append(nothing, &log_end_));
+  return log_->Sync();
+}
+
 Status DBImpl::Close() {
   if (std::exchange(closed_, true)) {
     return {};
@@ -323,7 +333,7 @@ Status DBImpl::Close() {
   StopThreads();
   Status status = BackgroundError();
   if (status.ok() && log_ != nullptr) {
-    status = log_->Sync();
+    status = SealLog();
   }
   driver_.reset();
   lock_.reset();
