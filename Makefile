@@ -1,6 +1,6 @@
 # Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-dev build demo test bench grid lint format formal flips coverage synth clean
+.PHONY: help deps deps-dev build demo test bench grid lint format formal flips soak coverage synth clean
 JOBS ?= $(shell nproc)
 PRESET ?= release
 
@@ -42,6 +42,11 @@ formal: deps-dev ## prove properties of the RTL
 	@cmake --preset release --log-level=WARNING
 	@cmake --build --preset release --target generated_files
 	@build/venv/bin/python hw/formal/run.py
+
+# Minutes of `make soak`.
+MINUTES ?= 60
+soak: build ## run the engine's random tests for MINUTES, with fresh seeds
+	@scripts/soak $(MINUTES)
 
 flips: build ## invert bits of the unit's registers, and see what becomes of it
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target flips
