@@ -3,17 +3,18 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <csignal>
-#include <cstdio>
 #include <map>
 #include <optional>
 #include <vector>
 
+#include "gnuplot.h"
 #include "grid/published.h"
 
 namespace sluice::grid {
 
 namespace {
+
+using tools::GnuplotQuote;
 
 // A curve: cycles per record by value length.
 using Curve = std::map<uint32_t, double>;
@@ -51,18 +52,6 @@ std::vector<Panel> MakePanels(const Measured& measured) {
   return panels;
 }
 
-// In double quotes gnuplot knows backslash escapes, in single ones only that a quote is doubled.
-std::string Quote(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) {
-    quoted += c;
-    if (c == '\'') {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
-
 void AddPanel(const Panel& panel, std::string* script) {
   std::string plot;
   std::string data;
@@ -75,7 +64,7 @@ void AddPanel(const Panel& panel, std::string* script) {
         return;
       }
       plot += fmt::format("{} '-' using ($1+1):2 with {} lc {} title {}", plot.empty() ? "" : ",",
-                          style, color, Quote(fmt::format("{}, key {} B", what, key)));
+                          style, color, GnuplotQuote(fmt::format("{}, key {} B", what, key)));
       for (const auto& [value, cycles] : curve) {
         data += fmt::format("{} {}\n", value, cycles);
       }
@@ -86,22 +75,19 @@ void AddPanel(const Panel& panel, std::string* script) {
     add(curves.published, "published", "linespoints pt 4 dt 3");
     ++color;
   }
-  *script += fmt::format("set title {}\nplot{}\n{}", Quote(panel.config), plot, data);
+  *script += fmt::format("set title {}\nplot{}\n{}", GnuplotQuote(panel.config), plot, data);
 }
 
-std::string Script(const std::vector<Panel>& panels, std::string_view terminal,
-                   const Measured& measured, const std::string& path) {
-  const auto columns = static_cast<size_t>(std::ceil(std::sqrt(panels.size())));
-  const size_t rows = (panels.size() + columns - 1) / columns;
+std::string Script(const std::vector<Panel>& panels, size_t rows, size_t columns,
+                   const Measured& measured) {
   const Cell& first = measured.cells.front().cell;
   std::string script = fmt::format(
-      "set terminal {} size {},{} noenhanced\nset output {}\n"
       "set multiplot layout {},{} title {}\n"
       "set logscale xy\nset autoscale xfix\nset grid\nset key top left\nset xlabel 'value, bytes'\n"
       "set ylabel 'cycles per record'\n",
-      terminal, 480 * columns, 380 * rows, Quote(path), rows, columns,
-      Quote(fmt::format("{}, {}, DRAM latency {}", measured.grid->name, ShapeName(first.shape),
-                        first.latency)));
+      rows, columns,
+      GnuplotQuote(fmt::format("{}, {}, DRAM latency {}", measured.grid->name,
+                               ShapeName(first.shape), first.latency)));
   // One more than the length is drawn, as 0 has no place on a logarithmic axis.
   script += "set xtics (";
   std::map<uint32_t, bool> ticks;
@@ -123,26 +109,11 @@ std::string Script(const std::vector<Panel>& panels, std::string_view terminal,
 }  // namespace
 
 Status Plot(const Measured& measured, const std::string& path) {
-  std::string_view terminal;
-  if (path.ends_with(".svg")) {
-    terminal = "svg";
-  } else if (path.ends_with(".png")) {
-    terminal = "pngcairo";
-  } else {
-    return Status::InvalidArgument(fmt::format("{}: a plot's name ends in .svg or .png", path));
-  }
-  const std::string script = Script(MakePanels(measured), terminal, measured, path);
-  // Without gnuplot the pipe breaks, which is to be an error, not the end.
-  std::signal(SIGPIPE, SIG_IGN);
-  FILE* gnuplot = popen("gnuplot", "w");
-  if (gnuplot == nullptr) {
-    return Status::IoError("gnuplot cannot be started");
-  }
-  const bool written = std::fputs(script.c_str(), gnuplot) >= 0;
-  if (pclose(gnuplot) != 0 || !written) {
-    return Status::IoError(fmt::format("{}: gnuplot failed, or is not installed", path));
-  }
-  return {};
+  const std::vector<Panel> panels = MakePanels(measured);
+  const auto columns = static_cast<size_t>(std::ceil(std::sqrt(panels.size())));
+  const size_t rows = columns == 0 ? 0 : (panels.size() + columns - 1) / columns;
+  return tools::RunGnuplot(Script(panels, rows, columns, measured), 480 * columns, 380 * rows,
+                           path);
 }
 
 }  // namespace sluice::grid
