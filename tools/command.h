@@ -28,6 +28,7 @@ using Action = std::function<int()>;
 // Each adds one command to `app`, which sets `*action` when it is given.
 void AddTableCommand(CLI::App* app, Action* action);
 void AddCompactCommand(CLI::App* app, Action* action);
+void AddBenchCommand(CLI::App* app, Action* action);
 void AddUnitCommand(CLI::App* app, Action* action);
 void AddUnitBench(CLI::App* unit, Action* action);
 void AddUnitReplay(CLI::App* unit, Action* action);

@@ -19,6 +19,7 @@ int Main(int argc, char** argv) {
   Action action;
   AddTableCommand(&app, &action);
   AddCompactCommand(&app, &action);
+  AddBenchCommand(&app, &action);
   AddUnitCommand(&app, &action);
   try {
     app.parse(argc, argv);

@@ -24,6 +24,7 @@ COMMANDS = (
     ("table", "verify"),
     ("table", "dump"),
     ("compact",),
+    ("bench",),
     ("unit",),
     ("unit", "run"),
     ("unit", "bench"),
@@ -127,6 +128,14 @@ class Usage(Case):
             ("compact",),
             ("compact", "dir", "--executor", "gpu"),
             ("compact", "dir", "--config", "nosuch"),
+            ("bench", "--benchmarks", "nosuch"),
+            ("bench", "--engine", "nosuch"),
+            ("bench", "--distribution", "zipf:-1"),
+            ("bench", "--value-size", "10-"),
+            ("bench", "--value-size", "200-100"),
+            ("bench", "--key-size", "7"),
+            ("bench", "--threads", "0"),
+            ("bench", "--plot", "file.pdf"),
             ("unit", "run", "--records", "many"),
             ("unit", "run", "--duplicates", "101"),
             ("unit", "run", "--runs", "0"),
@@ -295,6 +304,79 @@ class Bench(Case):
         self.assertEqual(png.read_bytes()[:4], b"\x89PNG")
         self.fails(1, *self.GRID, "--plot", self.directory / "plot.txt", "--json")
         self.fails(1, *self.GRID, "--plot", self.directory / "nosuch/plot.svg", "--json")
+
+
+class EngineBench(Case):
+    RUN_FIELDS = (
+        "benchmark engine version turn operations seconds ops_per_second settle_seconds gets found "
+        "latency throughput bytes write_amplification read_amplification cpu_seconds"
+    ).split()
+
+    def setUp(self):
+        temp = tempfile.TemporaryDirectory()
+        self.addCleanup(temp.cleanup)
+        self.dir = pathlib.Path(temp.name)
+
+    def arguments(self, *benchmarks):
+        return (
+            *("bench", "--db", self.dir / "db", "--num", 2000, "--seed", SEED % 2**32),
+            *("--benchmarks", ",".join(benchmarks)),
+        )
+
+    def test_engines_take_turns(self):
+        benchmarks = ("filluniquerandom", "readwhilewriting", "flush", "readseq")
+        report = self.object(
+            *self.arguments(*benchmarks), "--engine", "sluice,leveldb", "--turns", 2,
+            "--distribution", "zipf:1.0", "--value-size", "50-150", "--threads", 2,
+        )
+        self.assertEqual(report["status"], "ok")
+        self.assertEqual(report["settings"]["distribution"], "zipf:1")
+        order = [(run["turn"], run["engine"], run["benchmark"]) for run in report["runs"]]
+        turns = ((1, "sluice"), (1, "leveldb"), (2, "leveldb"), (2, "sluice"))
+        self.assertEqual(order, [(*turn, name) for turn in turns for name in benchmarks])
+        for run in report["runs"]:
+            self.assertEqual(list(run), self.RUN_FIELDS)
+            self.assertGreater(run["ops_per_second"], 0)
+            self.assertEqual(
+                list(run["cpu_seconds"]), "foreground flush compaction driver other".split()
+            )
+        reading = report["runs"][1]
+        self.assertEqual(set(reading["latency"]), {"get", "put"})
+        self.assertEqual(reading["latency"]["get"]["calls"], 2000)
+        self.assertEqual((reading["gets"], reading["found"]), (2000, 2000))
+        percentiles = [reading["latency"]["get"][f"{p}_us"] for p in ("p50", "p99", "p99.99", "max")]
+        self.assertEqual(percentiles, sorted(percentiles))
+        self.assertGreater(reading["write_amplification"], 1)
+        self.assertIsNone(report["runs"][3]["write_amplification"])
+        # Both engines wrote the same, and have it.
+        self.assertEqual(
+            report["runs"][0]["bytes"]["user_written"], report["runs"][4]["bytes"]["user_written"]
+        )
+        self.assertEqual([run["operations"] for run in report["runs"][3::4]], [2000] * 4)
+        self.assertEqual([c["benchmark"] for c in report["comparison"]], list(benchmarks))
+        for comparison in report["comparison"]:
+            speeds = comparison["ops_per_second"]
+            self.assertAlmostEqual(
+                comparison["ratio"]["leveldb"], speeds["sluice"] / speeds["leveldb"]
+            )
+
+    def test_report_for_people(self):
+        plot = self.dir / "plot.svg"
+        text = self.ok(*self.arguments("load", "ycsba"), "--engine", "leveldb", "--plot", plot)
+        self.assertRegex(text, r"(?m)^ycsba +leveldb +1 +[\d,]+")
+        self.assertIn("\n  put ", text)
+        self.assertIn("<svg", plot.read_text(encoding="utf-8"))
+        # The database is still there.
+        self.ok(*self.arguments("ycsbc"), "--engine", "leveldb")
+
+    def test_what_cannot_be(self):
+        _, error = self.fails(1, *self.arguments("readrandom"))
+        self.assertIn("fill one first", error)
+        (self.dir / "db" / "SLUICE_BENCH").unlink()
+        (self.dir / "db" / "precious").touch()
+        stdout, error = self.fails(1, *self.arguments("fillseq"), "--json")
+        self.assertIn("--db", error)
+        self.assertEqual(json.loads(stdout)["status"], "invalid_argument")
 
 
 class Files(Case):

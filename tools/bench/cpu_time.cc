@@ -1,0 +1,52 @@
+#include "bench/cpu_time.h"
+
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace sluice::bench {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+double ClockSeconds(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Null: none of those that are told apart.
+double* KindOf(const std::string& thread, CpuSeconds* cpu) {
+  return thread.starts_with("slc-flush") || thread.starts_with("rocksdb:high") ? &cpu->flush
+         : thread.starts_with("slc-compact") || thread.starts_with("rocksdb:low") ||
+                 thread == "leveldb"
+             ? &cpu->compaction
+         : thread.starts_with("slc-driver") ? &cpu->driver
+                                            : nullptr;
+}
+
+}  // namespace
+
+CpuSeconds BackgroundCpu() {
+  CpuSeconds cpu;
+  std::error_code gone;  // a thread may end while it is looked at
+  for (fs::directory_iterator it("/proc/self/task", gone), end; !gone && it != end;
+       it.increment(gone)) {
+    std::string name;
+    uint64_t nanoseconds = 0;
+    std::getline(std::ifstream(it->path() / "comm"), name);
+    if (double* const kind = KindOf(name, &cpu);
+        kind != nullptr && std::ifstream(it->path() / "schedstat") >> nanoseconds) {
+      *kind += 1e-9 * static_cast<double>(nanoseconds);
+    }
+  }
+  cpu.other = ClockSeconds(CLOCK_PROCESS_CPUTIME_ID) - cpu.Total();
+  return cpu;
+}
+
+double ThreadCpuSeconds() { return ClockSeconds(CLOCK_THREAD_CPUTIME_ID); }
+
+}  // namespace sluice::bench

@@ -1,0 +1,27 @@
+// CPU seconds of this process by what its threads are for, told from their names: Sluice's
+// background threads are slc-flush, slc-compact and slc-driver, RocksDB's rocksdb:high (it flushes)
+// and rocksdb:low, LevelDB's, which flushes and compacts, leveldb.
+//
+// Linux only. Threads that end between two calls are counted in `other`.
+
+#pragma once
+
+namespace sluice::bench {
+
+struct CpuSeconds {
+  double foreground = 0;  // of threads that run the workload; they measure themselves
+  double flush = 0;
+  double compaction = 0;  // and LevelDB's flush
+  double driver = 0;      // talks to the device
+  double other = 0;
+
+  double Total() const { return foreground + flush + compaction + driver + other; }
+};
+
+// Of the background threads that live now, since each began; `other` is what the process has used
+// beyond that, its own foreground threads too.
+CpuSeconds BackgroundCpu();
+// Of the calling thread.
+double ThreadCpuSeconds();
+
+}  // namespace sluice::bench

@@ -1,0 +1,114 @@
+// The storage engines that the bench drives, behind one interface.
+//
+// What is counted, of all engines alike: bytes handed to the file system, whether the page cache or
+// the disk takes them; framing and index included. Manifests and information logs are left out.
+//
+// All get the same memory: memtables of write_buffer_bytes, of which three may wait for their flush
+// (LevelDB: one, it knows no more), and cache_bytes in all for what they cache of records and
+// blocks (Sluice divides it between its row and its block cache). Indexes and filters of tables
+// come on top, with no bound, as is LevelDB's and RocksDB's default. Background threads: one that
+// flushes and one that compacts; in LevelDB it is one for both.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "util/status.h"
+
+namespace sluice::bench {
+
+struct EngineSettings {
+  uint64_t cache_bytes = uint64_t{96} << 20;
+  uint64_t write_buffer_bytes = uint64_t{64} << 20;
+  uint32_t block_bytes = 0;  // 0: the engine's own default
+  int bloom_bits = 10;       // per key; 0: no filters
+  bool snappy = false;
+  bool sync = false;  // every write, to the disk
+  // Sluice's alone.
+  std::string executor = "cpu";
+  std::string config;
+};
+
+// Since the database was opened.
+struct EngineCounts {
+  uint64_t log_bytes_written = 0;
+  uint64_t table_bytes_written = 0;    // by flush and compaction
+  uint64_t background_bytes_read = 0;  // of tables, by compaction
+};
+
+// Over the state at its making. Destroyed before its session. Each move returns whether there is a
+// record then; if not, status() tells why if that was an error.
+class EngineIterator {
+ public:
+  virtual ~EngineIterator() = default;
+
+  virtual bool SeekToFirst() = 0;
+  virtual bool SeekToLast() = 0;
+  virtual bool Seek(std::string_view key) = 0;
+  virtual bool Next() = 0;
+  virtual bool Prev() = 0;
+  virtual size_t record_bytes() const = 0;  // of key and value
+  virtual Status status() const = 0;
+};
+
+struct Record {
+  std::string_view key;
+  std::string_view value;
+};
+
+// One thread's use of a database: made and used by it alone.
+class EngineSession {
+ public:
+  // What this thread has read through system calls since it began; none where the kernel does not
+  // count.
+  static std::optional<uint64_t> ThreadBytesRead();
+
+  virtual ~EngineSession() = default;
+
+  // Atomically.
+  virtual Status Put(std::span<const Record> records) = 0;
+  virtual Status Delete(std::string_view key) = 0;
+  // *value, if *found, lives until the session's next call.
+  virtual Status Get(std::string_view key, std::string_view* value, bool* found) = 0;
+  virtual std::unique_ptr<EngineIterator> NewIterator() = 0;
+  // What this thread has read of files since some point in time.
+  virtual std::optional<uint64_t> BytesRead() const { return ThreadBytesRead(); }
+};
+
+// An open database; destroying it closes it, after its sessions.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // Its library's name and version.
+  virtual std::string version() const = 0;
+  virtual std::unique_ptr<EngineSession> NewSession() = 0;
+  virtual Status Flush() = 0;
+  virtual Status Compact() = 0;
+  // Until no flush or compaction is due or under way. REQUIRES: nobody writes.
+  virtual Status WaitForBackgroundWork() = 0;
+  virtual EngineCounts Counts() = 0;
+};
+
+// "sluice", "leveldb", "rocksdb".
+const std::vector<std::string>& EngineNames();
+
+// Opens the database in `directory`; if `create`, makes it. NotSupported if the engine is not here:
+// the message says how to get it.
+Status OpenEngine(std::string_view name, const EngineSettings& settings,
+                  const std::string& directory, bool create, std::unique_ptr<Engine>* engine);
+
+Status OpenSluice(const EngineSettings& settings, const std::string& directory, bool create,
+                  std::unique_ptr<Engine>* engine);
+Status OpenLevelDb(const EngineSettings& settings, const std::string& directory, bool create,
+                   std::unique_ptr<Engine>* engine);
+Status OpenRocksDb(const EngineSettings& settings, const std::string& directory, bool create,
+                   std::unique_ptr<Engine>* engine);
+
+}  // namespace sluice::bench

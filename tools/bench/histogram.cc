@@ -1,0 +1,54 @@
+#include "bench/histogram.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace sluice::bench {
+
+// Values below 2 * 128 have buckets of their own; above, a value's highest 8 bits name its bucket.
+size_t Histogram::Bucket(uint64_t ns) {
+  ns = std::min(ns, (uint64_t{1} << kRangeBits) - 1);
+  const int shift = std::max(0, static_cast<int>(std::bit_width(ns)) - 1 - kSubBits);
+  return (static_cast<size_t>(shift) << kSubBits) + static_cast<size_t>(ns >> shift);
+}
+
+uint64_t Histogram::BucketEnd(size_t bucket) {
+  if (bucket < size_t{2} << kSubBits) {
+    return bucket;
+  }
+  const size_t shift = (bucket >> kSubBits) - 1;
+  const size_t top = bucket - (shift << kSubBits);
+  return (uint64_t{top + 1} << shift) - 1;
+}
+
+void Histogram::Add(uint64_t ns) {
+  ++counts_[Bucket(ns)];
+  ++count_;
+  sum_ += ns;
+  max_ = std::max(max_, ns);
+}
+
+void Histogram::Merge(const Histogram& other) {
+  for (size_t i = 0; i < kBuckets; ++i) {
+    counts_[i] += other.counts_[i];
+  }
+  count_ += other.count_;
+  sum_ += other.sum_;
+  max_ = std::max(max_, other.max_);
+}
+
+uint64_t Histogram::PercentileNs(double percent) const {
+  const auto wanted = static_cast<uint64_t>(
+      std::max(1.0, std::ceil(static_cast<double>(count_) * std::min(percent, 100.0) / 100)));
+  uint64_t seen = 0;
+  for (size_t i = 0; i < kBuckets; ++i) {
+    seen += counts_[i];
+    if (seen >= wanted) {
+      return std::min(BucketEnd(i), max_);
+    }
+  }
+  return 0;
+}
+
+}  // namespace sluice::bench

@@ -1,0 +1,95 @@
+#include "bench/plot.h"
+
+#include <fmt/format.h>
+
+#include "gnuplot.h"
+
+namespace sluice::bench {
+
+namespace {
+
+using tools::GnuplotQuote;
+
+// A plot command of a curve per engine, with the data that it reads.
+class Curves {
+ public:
+  void Begin(const std::string& engine) {
+    plot_ += fmt::format("{} '-' using 1:2 with lines lc {} lw 1.5 title {}",
+                         curves_ == 0 ? "" : ",", curves_ + 1, GnuplotQuote(engine));
+    ++curves_;
+    data_ += curves_ == 1 ? "" : "e\n";
+  }
+  void Add(double x, double y) { data_ += fmt::format("{} {}\n", x, y); }
+  std::string Script() const { return fmt::format("plot{}\n{}e\n", plot_, data_); }
+
+ private:
+  int curves_ = 0;
+  std::string plot_;
+  std::string data_;
+};
+
+std::string ThroughputPanel(const Comparison& comparison) {
+  Curves curves;
+  for (const Run* run : comparison.median) {
+    curves.Begin(run->engine);
+    const Throughput& series = run->result.throughput;
+    for (size_t i = 0; i < series.operations.size(); ++i) {
+      curves.Add((static_cast<double>(i) + 0.5) * series.interval_seconds,
+                 static_cast<double>(series.operations[i]) / series.interval_seconds / 1e3);
+    }
+    if (series.operations.empty()) {  // over before the first interval was
+      curves.Add(run->result.seconds / 2, run->result.OperationsPerSecond() / 1e3);
+    }
+  }
+  return fmt::format(
+      "unset logscale\nset yrange [0:*]\nset xtics auto\nset title {}\nset xlabel 'seconds'\n"
+      "set ylabel 'thousand operations per second'\n{}",
+      GnuplotQuote(comparison.workload), curves.Script());
+}
+
+// Over 1 / (1 - p), drawn logarithmically, as HdrHistogram's plots are.
+std::string LatencyPanel(const Comparison& comparison) {
+  Curves curves;
+  const Workload& workload = *FindWorkload(comparison.workload);
+  for (const Run* run : comparison.median) {
+    Histogram all;
+    for (size_t i = 0; i < kOps; ++i) {
+      if (workload.percent[i] > 0) {
+        all.Merge(run->result.latency[i]);
+      }
+    }
+    curves.Begin(run->engine);
+    const double most = std::max<double>(10, static_cast<double>(all.count()));
+    for (double rarity = 1; rarity <= most; rarity *= 1.1) {
+      curves.Add(rarity, static_cast<double>(all.PercentileNs(100 - 100 / rarity)) / 1e3);
+    }
+  }
+  return fmt::format(
+      "set logscale xy\nset yrange [*:*]\nset xtics ('0%%' 1, '90%%' 10, '99%%' 100, '99.9%%' "
+      "1e3, '99.99%%' 1e4, '99.999%%' 1e5, '99.9999%%' 1e6)\nset title {}\nset xlabel "
+      "'percentile'\nset ylabel 'latency, us'\n{}",
+      GnuplotQuote(comparison.workload), curves.Script());
+}
+
+}  // namespace
+
+Status Plot(const BenchSettings& settings, const std::vector<Run>& runs, const std::string& path) {
+  std::string panels;
+  size_t rows = 0;
+  for (const Comparison& comparison : Compare(settings, runs)) {
+    if (FindWorkload(comparison.workload)->upkeep == Workload::Upkeep::kNone) {
+      panels += ThroughputPanel(comparison) + LatencyPanel(comparison);
+      ++rows;
+    }
+  }
+  if (rows == 0) {
+    return Status::InvalidArgument("nothing to plot: no benchmark that runs operations");
+  }
+  return tools::RunGnuplot(
+      fmt::format("set multiplot layout {},2\nset grid\nset key top left\nset autoscale xfix\n{}"
+                  "unset multiplot\n",
+                  rows, panels),
+      1000, 320 * rows, path);
+}
+
+}  // namespace sluice::bench

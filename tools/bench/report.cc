@@ -1,0 +1,276 @@
+#include "bench/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace sluice::bench {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array kPercentiles = {50.0, 90.0, 99.0, 99.9, 99.99};
+
+double Us(uint64_t ns) { return static_cast<double>(ns) / 1e3; }
+double Mib(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+// 1234567 as "1,234,567".
+std::string Grouped(double number) {
+  const std::string digits = fmt::format("{:.0f}", number);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) {
+      text += ',';
+    }
+    text += digits[i];
+  }
+  return text;
+}
+
+template <typename Number>
+std::string OrDash(const std::optional<Number>& number) {
+  return number ? fmt::format("{:.2f}", *number) : "-";
+}
+
+// Of the workload's own operations; the writer beside them is not among them.
+std::unique_ptr<Histogram> OwnLatency(const Run& run) {
+  auto all = std::make_unique<Histogram>();
+  const Workload& workload = *FindWorkload(run.workload);
+  for (size_t i = 0; i < kOps; ++i) {
+    if (workload.percent[i] > 0) {
+      all->Merge(run.result.latency[i]);
+    }
+  }
+  return all;
+}
+
+std::string LatencyCells(const Histogram& latency) {
+  return latency.count() == 0
+             ? fmt::format("{:>9} {:>9} {:>9} {:>10}", "-", "-", "-", "-")
+             : fmt::format("{:9.2f} {:9.2f} {:9.2f} {:10.1f}", Us(latency.PercentileNs(50)),
+                           Us(latency.PercentileNs(99)), Us(latency.PercentileNs(99.9)),
+                           Us(latency.max_ns()));
+}
+
+Json LatencyJson(const Histogram& latency) {
+  Json json;
+  json["calls"] = latency.count();
+  json["mean_us"] = latency.MeanNs() / 1e3;
+  for (const double percent : kPercentiles) {
+    json[fmt::format("p{}_us", percent)] = Us(latency.PercentileNs(percent));
+  }
+  json["max_us"] = Us(latency.max_ns());
+  return json;
+}
+
+template <typename Number>
+Json OrNull(const std::optional<Number>& number) {
+  return number ? Json(*number) : Json();
+}
+
+Json RunJson(const Run& run) {
+  const RunResult& result = run.result;
+  Json json;
+  json["benchmark"] = run.workload;
+  json["engine"] = run.engine;
+  json["version"] = run.version;
+  json["turn"] = run.turn;
+  json["operations"] = result.operations;
+  json["seconds"] = result.seconds;
+  json["ops_per_second"] = result.OperationsPerSecond();
+  json["settle_seconds"] = result.settle_seconds;
+  json["gets"] = result.gets;
+  json["found"] = result.found;
+  json["latency"] = Json::object();
+  for (size_t i = 0; i < kOps; ++i) {
+    if (result.latency[i].count() > 0) {
+      json["latency"][std::string(Name(static_cast<Op>(i)))] = LatencyJson(result.latency[i]);
+    }
+  }
+  json["throughput"] = {{"interval_seconds", result.throughput.interval_seconds},
+                        {"operations", result.throughput.operations}};
+  json["bytes"] = {{"user_written", result.user_bytes_written},
+                   {"user_read", result.user_bytes_read},
+                   {"log_written", result.engine.log_bytes_written},
+                   {"table_written", result.engine.table_bytes_written},
+                   {"foreground_read", OrNull(result.foreground_bytes_read)},
+                   {"background_read", result.engine.background_bytes_read}};
+  json["write_amplification"] = OrNull(result.WriteAmplification());
+  json["read_amplification"] = OrNull(result.ReadAmplification());
+  json["cpu_seconds"] = {{"foreground", result.cpu.foreground},
+                         {"flush", result.cpu.flush},
+                         {"compaction", result.cpu.compaction},
+                         {"driver", result.cpu.driver},
+                         {"other", result.cpu.other}};
+  return json;
+}
+
+Json SettingsJson(const BenchSettings& s) {
+  return {{"engines", s.engines},
+          {"benchmarks", s.workloads},
+          {"num", s.num},
+          {"reads", s.operations()},
+          {"duration", s.duration},
+          {"threads", s.threads},
+          {"turns", s.turns},
+          {"key_size", s.key_bytes},
+          {"min_value_size", s.min_value_bytes},
+          {"max_value_size", s.max_value_bytes},
+          {"batch_size", s.batch},
+          {"seek_nexts", s.seek_nexts},
+          {"max_scan_length", s.max_scan},
+          {"write_rate", s.write_rate},
+          {"distribution", s.distribution ? Json(ToString(*s.distribution)) : Json()},
+          {"seed", s.seed},
+          {"cache_size", s.engine.cache_bytes},
+          {"write_buffer_size", s.engine.write_buffer_bytes},
+          {"block_size", s.engine.block_bytes == 0 ? Json() : Json(s.engine.block_bytes)},
+          {"bloom_bits", s.engine.bloom_bits},
+          {"compression", s.engine.snappy ? "snappy" : "none"},
+          {"sync", s.engine.sync},
+          {"executor", s.engine.executor},
+          {"config", s.engine.config}};
+}
+
+// The first engine's operations per second as a multiple of another's.
+double Share(const Comparison& comparison, size_t engine) {
+  const double other = comparison.median[engine]->result.OperationsPerSecond();
+  return other > 0 ? comparison.median[0]->result.OperationsPerSecond() / other : 0;
+}
+
+std::string CpuTable(const std::vector<Comparison>& comparisons) {
+  std::string text = fmt::format(
+      "\n{:<23} {:<8} {:^44} | {:^41}\n{:<23} {:<8} {:>10} {:>8} {:>10} {:>6} {:>6} | {:>8} {:>8} "
+      "{:>8} {:>8} {:>8}\n",
+      "", "", "CPU seconds", "MiB written by user, log, tables; MiB read", "benchmark", "engine",
+      "foreground", "flush", "compaction", "driver", "other", "user", "log", "tables", "fore",
+      "back");
+  for (const Comparison& comparison : comparisons) {
+    for (const Run* run : comparison.median) {
+      const RunResult& r = run->result;
+      text += fmt::format(
+          "{:<23} {:<8} {:10.2f} {:8.2f} {:10.2f} {:6.2f} {:6.2f} | {:8.1f} {:8.1f} {:8.1f} {:>8} "
+          "{:8.1f}\n",
+          run->workload, run->engine, r.cpu.foreground, r.cpu.flush, r.cpu.compaction, r.cpu.driver,
+          r.cpu.other, Mib(r.user_bytes_written), Mib(r.engine.log_bytes_written),
+          Mib(r.engine.table_bytes_written),
+          r.foreground_bytes_read ? fmt::format("{:.1f}", Mib(*r.foreground_bytes_read)) : "-",
+          Mib(r.engine.background_bytes_read));
+    }
+  }
+  return text;
+}
+
+std::string RatioTable(const BenchSettings& settings, const std::vector<Comparison>& comparisons) {
+  std::string text = fmt::format("\nOperations per second, median of {} turn{}\n{:<23}",
+                                 settings.turns, settings.turns == 1 ? "" : "s", "benchmark");
+  for (const std::string& engine : settings.engines) {
+    text += fmt::format(" {:>11}", engine);
+  }
+  for (size_t i = 1; i < settings.engines.size(); ++i) {
+    text += fmt::format(" {:>15}", settings.engines[0] + "/" + settings.engines[i]);
+  }
+  text += "\n";
+  for (const Comparison& comparison : comparisons) {
+    text += fmt::format("{:<23}", comparison.workload);
+    for (const Run* run : comparison.median) {
+      text += fmt::format(" {:>11}", Grouped(run->result.OperationsPerSecond()));
+    }
+    for (size_t i = 1; i < comparison.median.size(); ++i) {
+      text += fmt::format(" {:>15.2f}", Share(comparison, i));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<Comparison> Compare(const BenchSettings& settings, const std::vector<Run>& runs) {
+  std::vector<Comparison> comparisons;
+  for (size_t position = 0; position < settings.workloads.size(); ++position) {
+    Comparison comparison{.workload = settings.workloads[position], .median = {}};
+    for (const std::string& engine : settings.engines) {
+      std::vector<const Run*> turns;
+      for (const Run& run : runs) {
+        if (run.engine == engine && run.position == position) {
+          turns.push_back(&run);
+        }
+      }
+      std::sort(turns.begin(), turns.end(), [](const Run* a, const Run* b) {
+        return a->result.OperationsPerSecond() < b->result.OperationsPerSecond();
+      });
+      if (!turns.empty()) {
+        comparison.median.push_back(turns[(turns.size() - 1) / 2]);
+      }
+    }
+    if (comparison.median.size() == settings.engines.size()) {
+      comparisons.push_back(std::move(comparison));
+    }
+  }
+  return comparisons;
+}
+
+std::string TableHead() {
+  return fmt::format(
+      "{:<23} {:<8} {:>4} {:>11} {:>9} {:>9} {:>9} {:>10} {:>7} {:>6} {:>6} {:>9} {:>8}\n",
+      "benchmark", "engine", "turn", "ops/s", "p50 us", "p99 us", "p99.9 us", "max us", "found %",
+      "W-amp", "R-amp", "CPU us/op", "settle s");
+}
+
+std::string TableLines(const Run& run) {
+  const RunResult& r = run.result;
+  std::string text = fmt::format(
+      "{:<23} {:<8} {:>4} {:>11} {} {:>7} {:>6} {:>6} {:>9.2f} {:>8.2f}\n", run.workload,
+      run.engine, run.turn, Grouped(r.OperationsPerSecond()), LatencyCells(*OwnLatency(run)),
+      r.gets == 0
+          ? "-"
+          : fmt::format("{:.1f}", 100 * static_cast<double>(r.found) / static_cast<double>(r.gets)),
+      OrDash(r.WriteAmplification()), OrDash(r.ReadAmplification()),
+      r.operations == 0 ? 0 : 1e6 * r.cpu.Total() / static_cast<double>(r.operations),
+      r.settle_seconds);
+  const auto kinds = std::count_if(r.latency.begin(), r.latency.end(),
+                                   [](const Histogram& latency) { return latency.count() > 0; });
+  for (size_t i = 0; kinds > 1 && i < kOps; ++i) {
+    if (r.latency[i].count() > 0) {
+      text += fmt::format("  {:<35} {:>11} {}\n", Name(static_cast<Op>(i)),
+                          Grouped(static_cast<double>(r.latency[i].count()) / r.seconds),
+                          LatencyCells(r.latency[i]));
+    }
+  }
+  return text;
+}
+
+std::string Summary(const BenchSettings& settings, const std::vector<Run>& runs) {
+  const std::vector<Comparison> comparisons = Compare(settings, runs);
+  return CpuTable(comparisons) +
+         (settings.engines.size() > 1 ? RatioTable(settings, comparisons) : "");
+}
+
+Json ToJson(const BenchSettings& settings, const std::vector<Run>& runs) {
+  Json json;
+  json["settings"] = SettingsJson(settings);
+  json["runs"] = Json::array();
+  for (const Run& run : runs) {
+    json["runs"].push_back(RunJson(run));
+  }
+  json["comparison"] = Json::array();
+  for (const Comparison& comparison : Compare(settings, runs)) {
+    Json entry;
+    entry["benchmark"] = comparison.workload;
+    for (size_t i = 0; i < comparison.median.size(); ++i) {
+      entry["ops_per_second"][settings.engines[i]] =
+          comparison.median[i]->result.OperationsPerSecond();
+    }
+    entry["ratio"] = Json::object();  // the first engine's to each other's
+    for (size_t i = 1; i < comparison.median.size(); ++i) {
+      entry["ratio"][settings.engines[i]] = Share(comparison, i);
+    }
+    json["comparison"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+}  // namespace sluice::bench

@@ -1,0 +1,148 @@
+// The real RocksDB, in a module that is loaded when it is asked for.
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "bench/engine.h"
+#include "bench/rocksdb_module.h"
+
+namespace sluice::bench {
+
+namespace {
+
+RocksDbBytes ToBytes(std::string_view text) { return {text.data(), text.size()}; }
+
+Status ToStatus(const char* error) {
+  return error == nullptr ? Status() : Status::IoError(fmt::format("RocksDB: {}", error));
+}
+
+// Null and an error if it is not there.
+Status LoadModule(const RocksDbCalls** calls) {
+  std::error_code failed;
+  const auto command = std::filesystem::read_symlink("/proc/self/exe", failed);
+  const std::string path = command.parent_path() / kRocksDbModule;
+  if (!std::filesystem::exists(path, failed)) {
+    return Status::NotSupported(
+        fmt::format("{} is not there: RocksDB is fetched with bench/fetch_rocksdb, and the module "
+                    "built by make build after that",
+                    path));
+  }
+  // Its symbols stay its own: it brings a Snappy, and more, of other versions than ours.
+  void* const module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  void* const entry = module == nullptr ? nullptr : ::dlsym(module, kRocksDbEntry);
+  if (entry == nullptr) {
+    return Status::NotSupported(fmt::format("cannot load RocksDB: {}", ::dlerror()));
+  }
+  *calls = reinterpret_cast<RocksDbEntry>(entry)();
+  return {};
+}
+
+class RocksDbIterator : public EngineIterator {
+ public:
+  RocksDbIterator(const RocksDbCalls& calls, void* session)
+      : calls_(calls), it_(calls.NewIterator(session)) {}
+  RocksDbIterator(const RocksDbIterator&) = delete;
+  RocksDbIterator& operator=(const RocksDbIterator&) = delete;
+  ~RocksDbIterator() override { calls_.DeleteIterator(it_); }
+
+  bool SeekToFirst() override { return calls_.SeekToFirst(it_); }
+  bool SeekToLast() override { return calls_.SeekToLast(it_); }
+  bool Seek(std::string_view key) override { return calls_.Seek(it_, ToBytes(key)); }
+  bool Next() override { return calls_.Next(it_); }
+  bool Prev() override { return calls_.Prev(it_); }
+  size_t record_bytes() const override { return calls_.RecordBytes(it_); }
+  Status status() const override { return ToStatus(calls_.IteratorError(it_)); }
+
+ private:
+  const RocksDbCalls& calls_;
+  void* const it_;
+};
+
+class RocksDbSession : public EngineSession {
+ public:
+  RocksDbSession(const RocksDbCalls& calls, void* db, bool sync)
+      : calls_(calls), session_(calls.NewSession(db, sync)) {}
+  RocksDbSession(const RocksDbSession&) = delete;
+  RocksDbSession& operator=(const RocksDbSession&) = delete;
+  ~RocksDbSession() override { calls_.DeleteSession(session_); }
+
+  Status Put(std::span<const Record> records) override {
+    records_.clear();
+    for (const Record& record : records) {
+      records_.push_back({ToBytes(record.key), ToBytes(record.value)});
+    }
+    return ToStatus(calls_.Put(session_, records_.data(), records_.size()));
+  }
+
+  Status Delete(std::string_view key) override {
+    return ToStatus(calls_.Delete(session_, ToBytes(key)));
+  }
+
+  Status Get(std::string_view key, std::string_view* value, bool* found) override {
+    RocksDbBytes bytes{};
+    const char* const error = calls_.Get(session_, ToBytes(key), &bytes);
+    *value = std::string_view(bytes.data, bytes.size);
+    *found = bytes.data != nullptr;
+    return ToStatus(error);
+  }
+
+  std::unique_ptr<EngineIterator> NewIterator() override {
+    return std::make_unique<RocksDbIterator>(calls_, session_);
+  }
+
+ private:
+  const RocksDbCalls& calls_;
+  void* const session_;
+  std::vector<RocksDbRecord> records_;
+};
+
+class RocksDbEngine : public Engine {
+ public:
+  RocksDbEngine(const RocksDbCalls& calls, void* db, bool sync)
+      : calls_(calls), db_(db), sync_(sync) {}
+  RocksDbEngine(const RocksDbEngine&) = delete;
+  RocksDbEngine& operator=(const RocksDbEngine&) = delete;
+  ~RocksDbEngine() override { calls_.Close(db_); }
+
+  std::string version() const override { return fmt::format("RocksDB {}", calls_.Version()); }
+  std::unique_ptr<EngineSession> NewSession() override {
+    return std::make_unique<RocksDbSession>(calls_, db_, sync_);
+  }
+  Status Flush() override { return ToStatus(calls_.Flush(db_)); }
+  Status Compact() override { return ToStatus(calls_.Compact(db_)); }
+  Status WaitForBackgroundWork() override { return ToStatus(calls_.Wait(db_)); }
+
+  EngineCounts Counts() override {
+    const RocksDbCounts counts = calls_.Counts(db_);
+    return {.log_bytes_written = counts.log_bytes_written,
+            .table_bytes_written = counts.table_bytes_written,
+            .background_bytes_read = counts.background_bytes_read};
+  }
+
+ private:
+  const RocksDbCalls& calls_;
+  void* const db_;
+  const bool sync_;
+};
+
+}  // namespace
+
+Status OpenRocksDb(const EngineSettings& settings, const std::string& directory, bool create,
+                   std::unique_ptr<Engine>* engine) {
+  const RocksDbCalls* calls = nullptr;
+  SLUICE_RETURN_IF_ERROR(LoadModule(&calls));
+  const RocksDbSettings given = {.cache_bytes = settings.cache_bytes,
+                                 .write_buffer_bytes = settings.write_buffer_bytes,
+                                 .block_bytes = settings.block_bytes,
+                                 .bloom_bits = settings.bloom_bits,
+                                 .snappy = settings.snappy,
+                                 .create = create};
+  void* db = nullptr;
+  SLUICE_RETURN_IF_ERROR(ToStatus(calls->Open(&given, directory.c_str(), &db)));
+  *engine = std::make_unique<RocksDbEngine>(*calls, db, settings.sync);
+  return {};
+}
+
+}  // namespace sluice::bench

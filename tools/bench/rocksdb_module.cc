@@ -1,0 +1,183 @@
+// Built with RocksDB's headers and flags; of Sluice it knows only rocksdb_module.h.
+
+#include "bench/rocksdb_module.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/db.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/table.h>
+#include <rocksdb/version.h>
+#include <rocksdb/write_batch.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace {
+
+// Costs a call per table, unlike rocksdb::Statistics, which costs some with every Get.
+class Counter : public rocksdb::EventListener {
+ public:
+  void OnTableFileCreated(const rocksdb::TableFileCreationInfo& info) override {
+    table_bytes_written += info.file_size;
+  }
+  void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo& info) override {
+    // A trivial move reads nothing.
+    if (info.stats.num_output_files > 0 || info.stats.num_input_records > 0) {
+      background_bytes_read += info.stats.total_input_bytes;
+    }
+  }
+
+  std::atomic<uint64_t> table_bytes_written{0};
+  std::atomic<uint64_t> background_bytes_read{0};
+};
+
+struct Database {
+  std::shared_ptr<Counter> counter = std::make_shared<Counter>();
+  std::unique_ptr<rocksdb::DB> db;
+};
+
+struct Session {
+  rocksdb::DB* db;
+  rocksdb::ReadOptions read;
+  rocksdb::WriteOptions write;
+  rocksdb::WriteBatch batch;
+  rocksdb::PinnableSlice value;
+};
+
+Database& Db(void* db) { return *static_cast<Database*>(db); }
+Session& In(void* session) { return *static_cast<Session*>(session); }
+rocksdb::Iterator& At(void* iterator) { return *static_cast<rocksdb::Iterator*>(iterator); }
+rocksdb::Slice ToSlice(RocksDbBytes bytes) { return {bytes.data, bytes.size}; }
+
+const char* Outcome(const rocksdb::Status& status) {
+  if (status.ok()) {
+    return nullptr;
+  }
+  thread_local std::string message;
+  message = status.ToString();
+  return message.c_str();
+}
+
+// The defaults, but for what all engines are given alike.
+rocksdb::Options MakeOptions(const RocksDbSettings& settings) {
+  rocksdb::BlockBasedTableOptions table;
+  // What RocksDB recommends; it sizes itself.
+  table.block_cache =
+      rocksdb::HyperClockCacheOptions(settings.cache_bytes, /*_estimated_entry_charge=*/0)
+          .MakeSharedCache();
+  if (settings.bloom_bits > 0) {
+    table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(settings.bloom_bits));
+  }
+  if (settings.block_bytes > 0) {
+    table.block_size = settings.block_bytes;
+  }
+  rocksdb::Options options;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  options.create_if_missing = settings.create;
+  options.write_buffer_size = settings.write_buffer_bytes;
+  options.max_write_buffer_number = 3;
+  options.max_background_jobs = 2;
+  options.compression = settings.snappy ? rocksdb::kSnappyCompression : rocksdb::kNoCompression;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  return options;
+}
+
+const char* Open(const RocksDbSettings* settings, const char* directory, void** db) {
+  auto opened = std::make_unique<Database>();
+  rocksdb::Options options = MakeOptions(*settings);
+  options.listeners.push_back(opened->counter);
+  rocksdb::DB* raw = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(options, directory, &raw);
+  opened->db.reset(raw);
+  *db = status.ok() ? opened.release() : nullptr;
+  return Outcome(status);
+}
+
+const char* Wait(void* db) { return Outcome(Db(db).db->WaitForCompact({})); }
+
+RocksDbCounts Counts(void* db) {
+  std::map<std::string, std::string> properties;
+  Db(db).db->GetMapProperty(rocksdb::DB::Properties::kDBStats, &properties);
+  return {std::strtoull(properties["db.wal_bytes_written"].c_str(), nullptr, 10),
+          Db(db).counter->table_bytes_written, Db(db).counter->background_bytes_read};
+}
+
+void* NewSession(void* db, bool sync) {
+  auto session = std::make_unique<Session>();
+  session->db = Db(db).db.get();
+  session->write.sync = sync;
+  return session.release();
+}
+
+const char* Put(void* session, const RocksDbRecord* records, size_t count) {
+  Session& in = In(session);
+  if (count == 1) {
+    return Outcome(in.db->Put(in.write, ToSlice(records->key), ToSlice(records->value)));
+  }
+  in.batch.Clear();
+  for (size_t i = 0; i < count; ++i) {
+    const rocksdb::Status status = in.batch.Put(ToSlice(records[i].key), ToSlice(records[i].value));
+    if (!status.ok()) {
+      return Outcome(status);
+    }
+  }
+  return Outcome(in.db->Write(in.write, &in.batch));
+}
+
+const char* Get(void* session, RocksDbBytes key, RocksDbBytes* value) {
+  Session& in = In(session);
+  in.value.Reset();
+  const rocksdb::Status status =
+      in.db->Get(in.read, in.db->DefaultColumnFamily(), ToSlice(key), &in.value);
+  if (status.IsNotFound()) {
+    *value = {nullptr, 0};
+    return nullptr;
+  }
+  *value = {in.value.data(), in.value.size()};
+  return Outcome(status);
+}
+
+void* NewIterator(void* session) { return In(session).db->NewIterator(In(session).read); }
+
+const RocksDbCalls kCalls = {
+    /*Version=*/[] {
+      static const std::string version = std::to_string(ROCKSDB_MAJOR) + "." +
+                                         std::to_string(ROCKSDB_MINOR) + "." +
+                                         std::to_string(ROCKSDB_PATCH);
+      return version.c_str();
+    },
+    Open,
+    /*Close=*/[](void* db) { delete &Db(db); },
+    /*Flush=*/[](void* db) { return Outcome(Db(db).db->Flush({})); },
+    /*Compact=*/[](void* db) { return Outcome(Db(db).db->CompactRange({}, nullptr, nullptr)); },
+    Wait,
+    Counts,
+    NewSession,
+    /*DeleteSession=*/[](void* session) { delete &In(session); },
+    Put,
+    /*Delete=*/
+    [](void* session, RocksDbBytes key) {
+      return Outcome(In(session).db->Delete(In(session).write, ToSlice(key)));
+    },
+    Get,
+    NewIterator,
+    /*DeleteIterator=*/[](void* iterator) { delete &At(iterator); },
+    /*SeekToFirst=*/[](void* it) { return At(it).SeekToFirst(), At(it).Valid(); },
+    /*SeekToLast=*/[](void* it) { return At(it).SeekToLast(), At(it).Valid(); },
+    /*Seek=*/
+    [](void* it, RocksDbBytes key) { return At(it).Seek(ToSlice(key)), At(it).Valid(); },
+    /*Next=*/[](void* it) { return At(it).Next(), At(it).Valid(); },
+    /*Prev=*/[](void* it) { return At(it).Prev(), At(it).Valid(); },
+    /*RecordBytes=*/[](void* it) { return At(it).key().size() + At(it).value().size(); },
+    /*IteratorError=*/[](void* it) { return Outcome(At(it).status()); },
+};
+
+}  // namespace
+
+const RocksDbCalls* SluiceRocksDbCalls() { return &kCalls; }

@@ -1,0 +1,75 @@
+// RocksDB as a shared object of its own, which the command loads when it is asked for RocksDB: the
+// release build that there is (bench/fetch_rocksdb) has another C++ ABI than this program, and the
+// command must run without it. So nothing but C goes between.
+//
+// Calls that can fail return null, or else a message that lives until the thread's next call.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+struct RocksDbSettings {
+  uint64_t cache_bytes;
+  uint64_t write_buffer_bytes;
+  uint32_t block_bytes;  // 0: RocksDB's default
+  int bloom_bits;        // 0: no filters
+  bool snappy;
+  bool create;
+};
+
+struct RocksDbBytes {
+  const char* data;
+  size_t size;
+};
+
+struct RocksDbRecord {
+  RocksDbBytes key;
+  RocksDbBytes value;
+};
+
+struct RocksDbCounts {
+  uint64_t log_bytes_written;
+  uint64_t table_bytes_written;
+  uint64_t background_bytes_read;
+};
+
+// The kinds of handle: `db` by Open, `session` (one thread's) by NewSession, `iterator`.
+struct RocksDbCalls {
+  const char* (*Version)();
+  const char* (*Open)(const RocksDbSettings* settings, const char* directory, void** db);
+  void (*Close)(void* db);
+  const char* (*Flush)(void* db);
+  const char* (*Compact)(void* db);
+  const char* (*Wait)(void* db);
+  RocksDbCounts (*Counts)(void* db);
+
+  void* (*NewSession)(void* db, bool sync);
+  void (*DeleteSession)(void* session);
+  const char* (*Put)(void* session, const RocksDbRecord* records, size_t count);
+  const char* (*Delete)(void* session, RocksDbBytes key);
+  // A null `value->data`: there is no such key. It lives until the session's next call.
+  const char* (*Get)(void* session, RocksDbBytes key, RocksDbBytes* value);
+
+  // Moves return whether there is a record then.
+  void* (*NewIterator)(void* session);
+  void (*DeleteIterator)(void* iterator);
+  bool (*SeekToFirst)(void* iterator);
+  bool (*SeekToLast)(void* iterator);
+  bool (*Seek)(void* iterator, RocksDbBytes key);
+  bool (*Next)(void* iterator);
+  bool (*Prev)(void* iterator);
+  size_t (*RecordBytes)(void* iterator);
+  const char* (*IteratorError)(void* iterator);
+};
+
+// The one symbol that is looked up.
+using RocksDbEntry = const RocksDbCalls* (*)();
+const RocksDbCalls* SluiceRocksDbCalls();
+}
+
+// Beside the command.
+inline constexpr const char* kRocksDbModule = "sluice_rocksdb.so";
+inline constexpr const char* kRocksDbEntry = "SluiceRocksDbCalls";

@@ -1,0 +1,60 @@
+// One workload on one open database.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "bench/cpu_time.h"
+#include "bench/histogram.h"
+#include "bench/settings.h"
+#include "bench/workload.h"
+
+namespace sluice::bench {
+
+// Operations over time: how many ended in each interval of the run.
+struct Throughput {
+  double interval_seconds = 0.1;
+  std::vector<uint64_t> operations;
+};
+
+struct RunResult {
+  uint64_t operations = 0;    // of the workload's threads; the writer beside them left out
+  double seconds = 0;         // until the last of them was done
+  double settle_seconds = 0;  // after that, until flush and compaction were done
+  uint64_t gets = 0;
+  uint64_t found = 0;
+  std::array<Histogram, kOps> latency;  // of calls: a batch is one
+  Throughput throughput;
+
+  // Of the run and the settling after it; user bytes are those of keys and values.
+  uint64_t user_bytes_written = 0;
+  uint64_t user_bytes_read = 0;
+  EngineCounts engine;
+  std::optional<uint64_t> foreground_bytes_read;  // by the workload's threads, from files
+  CpuSeconds cpu;
+
+  double OperationsPerSecond() const {
+    return seconds > 0 ? static_cast<double>(operations) / seconds : 0;
+  }
+  // Bytes written, to the log and to tables, per byte that the user wrote; none if he wrote none.
+  std::optional<double> WriteAmplification() const;
+  // Bytes read from files by those who read, per byte that they got; none if they got none.
+  std::optional<double> ReadAmplification() const;
+};
+
+using Progress = std::function<void(uint64_t done, uint64_t total)>;
+
+// `stream` tells runs of one seed apart: a reader must not draw just the keys that a fill drew.
+// `inserted` is the number of keys that there are, kept up by inserts. The first error that a
+// thread met ends the run.
+Status RunWorkload(const BenchSettings& settings, const Workload& workload, uint64_t stream,
+                   Engine* engine, std::atomic<uint64_t>* inserted, const Progress& progress,
+                   RunResult* result);
+
+}  // namespace sluice::bench

@@ -1,0 +1,132 @@
+#include "bench/workload.h"
+
+namespace sluice::bench {
+
+namespace {
+
+using Keys = Workload::Keys;
+using Kind = DistributionSpec::Kind;
+using Percent = std::array<int, kOps>;
+
+constexpr DistributionSpec kUniform{.kind = Kind::kUniform};
+constexpr DistributionSpec kYcsb{.kind = Kind::kYcsb};
+constexpr DistributionSpec kLatest{.kind = Kind::kLatest};
+
+struct Part {
+  Op op;
+  int percent;
+};
+
+Percent Mix(std::initializer_list<Part> parts) {
+  Percent percent{};
+  for (const Part& part : parts) {
+    percent[static_cast<size_t>(part.op)] = part.percent;
+  }
+  return percent;
+}
+
+Percent All(Op op) { return Mix({{op, 100}}); }
+
+// Of YCSB and X-Bench: keys in hashed order, short scans.
+Workload Served(std::string_view name, std::string_view what, const Percent& percent,
+                std::optional<DistributionSpec> distribution) {
+  return {.name = name,
+          .what = what,
+          .percent = percent,
+          .order = KeyOrder::kHashed,
+          .distribution = distribution,
+          .short_scans = true};
+}
+
+std::vector<Workload> MakeWorkloads() {
+  return {
+      {.name = "fillseq",
+       .what = "a new database, keys in order",
+       .percent = All(Op::kPut),
+       .keys = Keys::kInOrder,
+       .fresh = true},
+      {.name = "fillrandom",
+       .what = "a new database, keys drawn uniformly: some twice, some never",
+       .percent = All(Op::kPut),
+       .distribution = kUniform,
+       .own_distribution = true,
+       .fresh = true},
+      {.name = "filluniquerandom",
+       .what = "a new database, every key once in random order",
+       .percent = All(Op::kPut),
+       .keys = Keys::kShuffled,
+       .fresh = true},
+      {.name = "overwrite", .what = "puts", .percent = All(Op::kPut)},
+      {.name = "updaterandom", .what = "read-modify-writes", .percent = All(Op::kReadModifyWrite)},
+      {.name = "readrandom", .what = "gets", .percent = All(Op::kGet)},
+      {.name = "readmissing",
+       .what = "gets of keys that are not there",
+       .percent = All(Op::kGet),
+       .keys = Keys::kMissing},
+      {.name = "readseq", .what = "one iterator forward", .percent = All(Op::kNext)},
+      {.name = "readreverse", .what = "one iterator backward", .percent = All(Op::kPrev)},
+      {.name = "seekrandom",
+       .what = "seeks, each with --seek-nexts records",
+       .percent = All(Op::kScan)},
+      {.name = "readwhilewriting",
+       .what = "gets, beside a thread that overwrites",
+       .percent = All(Op::kGet),
+       .writer = true},
+      {.name = "seekrandomwhilewriting",
+       .what = "seeks, beside a thread that overwrites",
+       .percent = All(Op::kScan),
+       .writer = true},
+      {.name = "readrandomwriterandom",
+       .what = "90% gets, 10% puts",
+       .percent = Mix({{Op::kGet, 90}, {Op::kPut, 10}})},
+      {.name = "deleteseq",
+       .what = "deletes every key in order",
+       .percent = All(Op::kDelete),
+       .keys = Keys::kInOrder},
+      {.name = "deleterandom", .what = "deletes", .percent = All(Op::kDelete)},
+      {.name = "load",
+       .what = "a new database for the ycsb and xbench workloads, which need it",
+       .percent = All(Op::kPut),
+       .keys = Keys::kInOrder,
+       .order = KeyOrder::kHashed,
+       .fresh = true},
+      Served("ycsba", "50% gets, 50% puts", Mix({{Op::kGet, 50}, {Op::kPut, 50}}), kYcsb),
+      Served("ycsbb", "95% gets, 5% puts", Mix({{Op::kGet, 95}, {Op::kPut, 5}}), kYcsb),
+      Served("ycsbc", "gets", All(Op::kGet), kYcsb),
+      Served("ycsbd", "95% gets of the latest, 5% inserts", Mix({{Op::kGet, 95}, {Op::kInsert, 5}}),
+             kLatest),
+      Served("ycsbe", "95% scans, 5% inserts", Mix({{Op::kScan, 95}, {Op::kInsert, 5}}), kYcsb),
+      Served("ycsbf", "50% gets, 50% read-modify-writes",
+             Mix({{Op::kGet, 50}, {Op::kReadModifyWrite, 50}}), kYcsb),
+      Served("xbench80", "gets, scans, puts, inserts 80:11:6:3",
+             Mix({{Op::kGet, 80}, {Op::kScan, 11}, {Op::kPut, 6}, {Op::kInsert, 3}}), {}),
+      Served("xbench42", "gets, scans, puts, inserts 42:10:32:16",
+             Mix({{Op::kGet, 42}, {Op::kScan, 10}, {Op::kPut, 32}, {Op::kInsert, 16}}), {}),
+      {.name = "flush", .what = "writes memtables to tables", .upkeep = Workload::Upkeep::kFlush},
+      {.name = "compact", .what = "compacts all", .upkeep = Workload::Upkeep::kCompact},
+  };
+}
+
+}  // namespace
+
+std::string_view Name(Op op) {
+  constexpr std::array<std::string_view, kOps> kNames = {
+      "get", "put", "insert", "read_modify_write", "scan", "delete", "next", "prev"};
+  return kNames[static_cast<size_t>(op)];
+}
+
+const std::vector<Workload>& Workloads() {
+  static const std::vector<Workload> workloads = MakeWorkloads();
+  return workloads;
+}
+
+const Workload* FindWorkload(std::string_view name) {
+  for (const Workload& workload : Workloads()) {
+    if (workload.name == name) {
+      return &workload;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace sluice::bench

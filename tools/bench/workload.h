@@ -1,0 +1,56 @@
+// What the workloads do, as data.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "bench/distribution.h"
+#include "bench/records.h"
+
+namespace sluice::bench {
+
+enum class Op {
+  kGet,
+  kPut,              // of a key that is chosen
+  kInsert,           // of the next new key
+  kReadModifyWrite,  // of a key that is chosen
+  kScan,             // from a key that is chosen
+  kDelete,
+  kNext,  // of one iterator, from the first record on
+  kPrev,  // from the last one back
+};
+inline constexpr size_t kOps = 8;
+std::string_view Name(Op op);
+
+struct Workload {
+  enum class Keys {
+    kDrawn,    // by a distribution
+    kMissing,  // so too, but keys that are not there
+    kInOrder,  // each once
+    kShuffled,
+  };
+  enum class Upkeep { kNone, kFlush, kCompact };
+
+  std::string_view name;
+  std::string_view what;  // for --help
+  std::array<int, kOps> percent{};
+  Keys keys = Keys::kDrawn;
+  KeyOrder order = KeyOrder::kOrdered;
+  // Of kDrawn; none: the user's choice, uniform unless he made one.
+  std::optional<DistributionSpec> distribution = {};
+  bool own_distribution = false;  // the user's choice does not change it
+  bool fresh = false;             // begins with a new, empty database
+  bool writer = false;            // one more thread, which overwrites as it can
+  bool short_scans = false;       // of 1 up to a most records; else of a number the user gives
+  Upkeep upkeep = Upkeep::kNone;  // instead of all that
+};
+
+const std::vector<Workload>& Workloads();
+// Null if there is none of this name.
+const Workload* FindWorkload(std::string_view name);
+
+}  // namespace sluice::bench

@@ -1,0 +1,226 @@
+// sluice bench
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "bench/bench.h"
+#include "bench/plot.h"
+#include "bench/report.h"
+#include "command.h"
+#include "gnuplot.h"
+#include "offload/executors.h"
+#include "progress.h"
+
+namespace sluice::tools {
+
+namespace {
+
+using bench::BenchSettings;
+using bench::Run;
+
+struct BenchCommand {
+  BenchSettings settings;
+  std::string distribution;
+  std::string value_bytes = "100";
+  std::string compression = "none";
+  std::string plot;
+  bool json = false;
+};
+
+// "100" or "50-200".
+Status ParseValueBytes(const std::string& text, BenchSettings* settings) {
+  unsigned long long min = 0;
+  unsigned long long max = 0;
+  int end = 0;
+  const char* const begin = text.c_str();
+  if (std::sscanf(begin, "%llu-%llu%n", &min, &max, &end) == 2 && begin[end] == '\0') {
+    settings->min_value_bytes = min;
+    settings->max_value_bytes = max;
+    return {};
+  }
+  if (std::sscanf(begin, "%llu%n", &min, &end) == 1 && begin[end] == '\0') {
+    settings->min_value_bytes = settings->max_value_bytes = min;
+    return {};
+  }
+  return Status::InvalidArgument(fmt::format("--value-size {}: BYTES or LEAST-MOST", text));
+}
+
+Status Complete(BenchCommand* command) {
+  SLUICE_RETURN_IF_ERROR(ParseValueBytes(command->value_bytes, &command->settings));
+  if (!command->distribution.empty()) {
+    SLUICE_RETURN_IF_ERROR(
+        bench::ParseDistribution(command->distribution, &command->settings.distribution.emplace()));
+  }
+  if (!command->plot.empty()) {
+    SLUICE_RETURN_IF_ERROR(CheckPlotName(command->plot));
+  }
+  command->settings.engine.snappy = command->compression == "snappy";
+  return bench::Check(command->settings);
+}
+
+int RunBenchCommand(BenchCommand* command) {
+  const bool json = command->json;
+  if (const Status status = Complete(command); !status.ok()) {
+    Fail("usage", status.message(), json);
+    return kExitUsage;
+  }
+  const BenchSettings& settings = command->settings;
+  std::optional<ProgressBar> bar;
+  bool headed = false;
+  const bench::BenchEvents events = {
+      .begin =
+          [&](const Run& next) {
+            bar.emplace(fmt::format("{} {}, turn {}", next.engine, next.workload, next.turn));
+          },
+      .progress = [&](uint64_t done, uint64_t total) { bar->Update(done, total); },
+      .end =
+          [&](const Run& run) {
+            bar.reset();
+            if (!json) {
+              fmt::print("{}{}", headed ? "" : bench::TableHead(), bench::TableLines(run));
+              std::fflush(stdout);
+              headed = true;
+            }
+          }};
+  std::vector<Run> runs;
+  Status status = bench::RunBench(settings, events, &runs);
+  bar.reset();
+  Json report;
+  report["status"] = "ok";
+  report.update(bench::ToJson(settings, runs));
+  if (status.ok() && !command->plot.empty()) {
+    status = bench::Plot(settings, runs, command->plot);
+  }
+  if (!status.ok()) {
+    return Fail(status, json, std::move(report));
+  }
+  if (json) {
+    PrintJson(report);
+  } else {
+    fmt::print("{}", bench::Summary(settings, runs));
+  }
+  return kExitOk;
+}
+
+std::string WorkloadHelp() {
+  std::string text = "Benchmarks:";
+  for (const bench::Workload& workload : bench::Workloads()) {
+    text += fmt::format("\n  {:<23} {}", workload.name, workload.what);
+  }
+  return text +
+         "\n\nKeys and values are made as db_bench makes them. Where flush or compaction is due "
+         "after a benchmark,\nthe next one waits for it (settle s); CPU time and bytes count that "
+         "in. W-amp: bytes written to log and\ntables per byte of the user's; R-amp: bytes read "
+         "from files by those who read, per byte they asked for.\nThe ycsb and xbench workloads "
+         "need a database by load.";
+}
+
+void AddSizes(CLI::App* app, BenchCommand* command) {
+  BenchSettings& s = command->settings;
+  app->add_option("--num", s.num, "Keys; what a fill writes")->capture_default_str();
+  app->add_option("--reads", s.reads,
+                  "Operations of each other benchmark, by all threads together; 0: as --num")
+      ->capture_default_str();
+  app->add_option("--duration", s.duration, "Seconds of each of them instead")
+      ->type_name("SECONDS");
+  app->add_option("--threads", s.threads, "Threads that share the operations")
+      ->capture_default_str();
+  app->add_option("--turns", s.turns, "How often all is done; medians are compared")
+      ->capture_default_str();
+  app->add_option("--key-size", s.key_bytes, "Bytes of a key")->capture_default_str();
+  app->add_option("--value-size", command->value_bytes,
+                  "Bytes of a value, or LEAST-MOST, drawn uniformly")
+      ->type_name("BYTES")
+      ->capture_default_str();
+  app->add_option("--batch-size", s.batch, "Puts written together")->capture_default_str();
+  app->add_option("--seek-nexts", s.seek_nexts, "Records read after a seek")->capture_default_str();
+  app->add_option("--max-scan-length", s.max_scan, "Of a scan of ycsb and xbench; drawn from 1 on")
+      ->capture_default_str();
+  app->add_option("--write-rate", s.write_rate,
+                  "Puts per second of the writer beside readers; 0: as many as it can")
+      ->capture_default_str();
+  app->add_option("--distribution", command->distribution,
+                  "Of keys: uniform, zipf[:THETA] or latest; else uniform, and ycsb's own")
+      ->type_name("NAME");
+  app->add_option("--seed", s.seed, "Of keys, values and operations")->capture_default_str();
+}
+
+void AddEngineOptions(CLI::App* app, BenchCommand* command) {
+  bench::EngineSettings& e = command->settings.engine;
+  const auto add = [&](const char* name, auto* value, const char* what) {
+    return app->add_option(name, *value, what)->capture_default_str()->group("All engines alike");
+  };
+  add("--cache-size", &e.cache_bytes, "Bytes for records and blocks in all")
+      ->transform(CLI::AsSizeValue(false));
+  add("--write-buffer-size", &e.write_buffer_bytes, "Bytes of a memtable")
+      ->transform(CLI::AsSizeValue(false));
+  app->add_option("--block-size", e.block_bytes,
+                  "Bytes; else each engine's own: sluice 16 KiB, the others 4 KiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->group("All engines alike");
+  add("--bloom-bits", &e.bloom_bits, "Of filters, per key; 0: none")->check(CLI::Range(0, 32, ""));
+  add("--compression", &command->compression, "Of blocks: none or snappy")
+      ->check(CLI::IsMember({"none", "snappy"}))
+      ->type_name("NAME");
+  app->add_flag("--sync", e.sync, "Every write is on the disk before the next")
+      ->group("All engines alike");
+  std::vector<std::string> configs;
+  for (const std::string_view name : RtlConfigurations()) {
+    configs.emplace_back(name);
+  }
+  e.config = kDefaultConfiguration;
+  app->add_option("--executor", e.executor, "What merges: cpu, rtl, check or model")
+      ->check(CLI::IsMember({"cpu", "rtl", "check", "model"}))
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group("Sluice");
+  app->add_option("--config", e.config, "Configuration of the unit (see `sluice unit list`)")
+      ->check(CLI::IsMember(configs))
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group("Sluice");
+}
+
+}  // namespace
+
+void AddBenchCommand(CLI::App* app, Action* action) {
+  CLI::App* command = AddSubcommand(
+      app, "bench", "Measure the storage engine beside LevelDB and RocksDB",
+      "sluice bench\n"
+      "sluice bench --engine sluice,leveldb,rocksdb --turns 3\n"
+      "sluice bench --benchmarks fillrandom,readrandom --distribution zipf:1.0 --threads 2\n"
+      "sluice bench --benchmarks load,ycsba,ycsbb,ycsbc --value-size 1000 --plot ycsb.svg\n"
+      "sluice bench --benchmarks load,xbench42 --duration 60 --json");
+  command->footer(WorkloadHelp() + "\n\n" + command->get_footer());
+  auto options = std::make_shared<BenchCommand>();
+  BenchSettings& settings = options->settings;
+  settings.directory = std::filesystem::temp_directory_path() / "sluice_bench";
+  command->add_option("--benchmarks", settings.workloads, "What to do, in this order; see below")
+      ->delimiter(',')
+      ->type_name("NAMES")
+      ->capture_default_str();
+  command->add_option("--engine", settings.engines, "sluice, leveldb, rocksdb, or several of them")
+      ->delimiter(',')
+      ->check(CLI::IsMember(bench::EngineNames()))
+      ->type_name("NAMES")
+      ->capture_default_str();
+  command->add_option("--db", settings.directory, "Directory of the databases; they stay there")
+      ->type_name("DIR")
+      ->capture_default_str();
+  AddSizes(command, options.get());
+  AddEngineOptions(command, options.get());
+  command
+      ->add_option("--plot", options->plot,
+                   "Draw throughput over time and latencies, as .svg or .png")
+      ->type_name("FILE");
+  AddJsonOption(command, &options->json);
+  command->callback(
+      [options, action] { *action = [options] { return RunBenchCommand(options.get()); }; });
+}
+
+}  // namespace sluice::tools
