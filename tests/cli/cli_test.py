@@ -348,10 +348,10 @@ class EngineBench(Case):
         self.assertEqual(percentiles, sorted(percentiles))
         self.assertGreater(reading["write_amplification"], 1)
         self.assertIsNone(report["runs"][3]["write_amplification"])
-        # Both engines wrote the same, and have it.
-        self.assertEqual(
-            report["runs"][0]["bytes"]["user_written"], report["runs"][4]["bytes"]["user_written"]
-        )
+        # Both engines wrote as much (which thread draws which length, the machine decides), and
+        # have it.
+        written = [report["runs"][i]["bytes"]["user_written"] for i in (0, 4)]
+        self.assertAlmostEqual(written[0], written[1], delta=0.05 * written[1])
         self.assertEqual([run["operations"] for run in report["runs"][3::4]], [2000] * 4)
         self.assertEqual([c["benchmark"] for c in report["comparison"]], list(benchmarks))
         for comparison in report["comparison"]:

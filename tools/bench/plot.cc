@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "gnuplot.h"
 
 namespace sluice::bench {
@@ -37,12 +39,15 @@ std::string ThroughputPanel(const Comparison& comparison) {
       curves.Add((static_cast<double>(i) + 0.5) * series.interval_seconds,
                  static_cast<double>(series.operations[i]) / series.interval_seconds / 1e3);
     }
-    if (series.operations.empty()) {  // over before the first interval was
+    // Over before the first interval was, or before anything ended in one.
+    if (std::all_of(series.operations.begin(), series.operations.end(),
+                    [](uint64_t operations) { return operations == 0; })) {
       curves.Add(run->result.seconds / 2, run->result.OperationsPerSecond() / 1e3);
     }
   }
   return fmt::format(
-      "unset logscale\nset yrange [0:*]\nset xtics auto\nset title {}\nset xlabel 'seconds'\n"
+      "unset logscale\nset xrange [0:*]\nset yrange [0:*]\nset xtics auto\nset title {}\nset "
+      "xlabel 'seconds'\n"
       "set ylabel 'thousand operations per second'\n{}",
       GnuplotQuote(comparison.workload), curves.Script());
 }
@@ -65,7 +70,8 @@ std::string LatencyPanel(const Comparison& comparison) {
     }
   }
   return fmt::format(
-      "set logscale xy\nset yrange [*:*]\nset xtics ('0%%' 1, '90%%' 10, '99%%' 100, '99.9%%' "
+      "set logscale xy\nset xrange [*:*]\nset yrange [*:*]\nset xtics ('0%%' 1, '90%%' 10, '99%%' "
+      "100, '99.9%%' "
       "1e3, '99.99%%' 1e4, '99.999%%' 1e5, '99.9999%%' 1e6)\nset title {}\nset xlabel "
       "'percentile'\nset ylabel 'latency, us'\n{}",
       GnuplotQuote(comparison.workload), curves.Script());
