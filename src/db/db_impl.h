@@ -21,6 +21,7 @@
 #include "db/batch_format.h"
 #include "db/compaction_picker.h"
 #include "db/flush_job.h"
+#include "db/import_leveldb.h"
 #include "db/snapshots.h"
 #include "db/subtable_impl.h"
 #include "db/write_queue.h"
@@ -79,6 +80,10 @@ class DBImpl final : public DB {
   Status CreateCheckpoint(const std::string& path) override;
   Statistics GetStatistics() override;
   Status Verify(const std::function<void(uint64_t, uint64_t)>& progress) override;
+
+  // import_leveldb.cc
+  Status ImportLevelDb(Subtable* subtable, const std::string& source,
+                       const ImportCallback& callback, ImportReport* report);
 
  private:
   struct Counters {
@@ -140,6 +145,14 @@ class DBImpl final : public DB {
   ExtentFormat MakeExtentFormat() const {
     return {options_.extent_bytes, options_.compression, options_.bloom_bits_per_key};
   }
+
+  // import_leveldb.cc
+  // InvalidArgument if anything was ever written to it. Called in front of the queue.
+  static Status CheckUntouched(const SubtableImpl& subtable);
+  // The extents become `run` of the sub-table, all at once.
+  Status Adopt(SubtableImpl* subtable, const RunId& run, const std::vector<Extent>& extents,
+               SequenceNumber last_sequence);
+
   template <typename F>
   void Tell(const F& call) {
     for (const auto& listener : options_.listeners) {

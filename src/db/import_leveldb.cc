@@ -1,0 +1,252 @@
+#include "db/import_leveldb.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "db/db_impl.h"
+#include "leveldb/merge_inputs.h"
+#include "merge/outputs.h"
+
+namespace sluice {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Refuses keys that the engine does not take. Only a block longer than one can hold one.
+Status CheckKeys(std::string_view contents) {
+  if (contents.size() <= kMaxKeyBytes) {
+    return {};
+  }
+  Block block;
+  SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
+  BlockIterator at(block);
+  for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    if (UserKey(at.key()).size() > kMaxKeyBytes) {
+      return Status::NotSupported(fmt::format("a key of {} bytes; keys have at most {}",
+                                              UserKey(at.key()).size(), kMaxKeyBytes));
+    }
+  }
+  return at.status();
+}
+
+// Merges the inputs, range by range, into extents.
+class Import {
+ public:
+  Import(const MergeInputs& inputs, const Options& options, const ExtentFormat& format,
+         OffloadDriver* driver, ExtentWriter* writer, const ImportCallback& callback,
+         ImportReport* report)
+      : inputs_(inputs),
+        options_(options),
+        extent_bytes_(format.extent_bytes),
+        driver_(*driver),
+        callback_(callback),
+        report_(*report),
+        builder_(format, [writer](BuiltExtent built) {
+          return writer->Write(std::move(built), writer->TakeNumber());
+        }) {}
+  ~Import() {
+    for (const auto& part : parts_) {
+      Wait(part.get());
+    }
+  }
+
+  Status Run() {
+    const size_t window = driver_.stats().units.size() + 1;
+    for (const KeyRange& range : inputs_.map().Split(options_.task_bytes)) {
+      if (parts_.size() == window) {
+        SLUICE_RETURN_IF_ERROR(Complete());
+      }
+      SLUICE_RETURN_IF_ERROR(Begin(range));
+    }
+    while (!parts_.empty()) {
+      SLUICE_RETURN_IF_ERROR(Complete());
+    }
+    return builder_.EndExtent();
+  }
+
+ private:
+  // A range on its way.
+  struct Part {
+    KeyRange range;
+    DatabaseTask task;
+    std::vector<OwnedOutput> outputs;
+    MergeResult result;
+    bool done = false;
+  };
+
+  Status Begin(const KeyRange& range);
+  void Wait(const Part* part);
+  // The oldest part becomes output.
+  Status Complete();
+  Status AddTable(const OwnedOutput& output);
+
+  const MergeInputs& inputs_;
+  const Options& options_;
+  const uint64_t extent_bytes_;
+  OffloadDriver& driver_;
+  const ImportCallback& callback_;
+  ImportReport& report_;
+  ExtentBuilder builder_;
+
+  std::deque<std::unique_ptr<Part>> parts_;  // in key order
+  std::mutex mutex_;
+  std::condition_variable finished_;
+};
+
+Status Import::Begin(const KeyRange& range) {
+  auto part = std::make_unique<Part>();
+  part->range = range;
+  SLUICE_RETURN_IF_ERROR(inputs_.MakeTask(range, &part->task));
+  MergeTask& task = part->task.task;
+  task.block_bytes = options_.block_bytes;
+  task.table_bytes = extent_bytes_;
+  task.restart_interval = options_.restart_interval;
+  if (task.runs.empty()) {
+    return {};
+  }
+  parts_.push_back(std::move(part));
+  Part* const begun = parts_.back().get();
+  driver_.Submit(task, CollectInto(&begun->outputs), [this, begun](const MergeResult& result) {
+    const std::lock_guard lock(mutex_);
+    begun->result = result;
+    begun->done = true;
+    finished_.notify_all();
+  });
+  return {};
+}
+
+void Import::Wait(const Part* part) {
+  std::unique_lock lock(mutex_);
+  finished_.wait(lock, [part] { return part->done; });
+}
+
+Status Import::Complete() {
+  Wait(parts_.front().get());
+  const std::unique_ptr<Part> part = std::move(parts_.front());
+  parts_.pop_front();
+  if (!part->result.ok()) {
+    return ToError(part->result, part->task);
+  }
+  for (const OwnedOutput& output : part->outputs) {
+    SLUICE_RETURN_IF_ERROR(AddTable(output));
+  }
+  ++report_.tasks;
+  report_.input_records += part->result.stats.input_records;
+  report_.output_records += part->result.stats.output_records;
+  if (callback_) {
+    const InputMap& map = inputs_.map();
+    callback_(part->range.has_end ? map.BytesUpTo(part->range.end) : map.total_bytes(),
+              map.total_bytes());
+  }
+  return {};
+}
+
+Status Import::AddTable(const OwnedOutput& output) {
+  Block index;
+  const std::string_view stored = output.index_block();
+  SLUICE_RETURN_IF_ERROR(
+      Block::Parse(stored.substr(0, stored.size() - kBlockTrailerBytes), &index));
+  BlockIterator at(index);
+  for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    BlockHandle handle;
+    std::string_view value = at.value();
+    if (!handle.ReadFrom(&value) || !HandleFits(handle, output.data().size())) {
+      return Status::Corruption("an executor made a malformed index");
+    }
+    const std::string_view contents = output.data().substr(handle.offset, handle.size);
+    SLUICE_RETURN_IF_ERROR(CheckKeys(contents));
+    SLUICE_RETURN_IF_ERROR(builder_.AddBlock(contents));
+  }
+  return at.status();
+}
+
+}  // namespace
+
+Status DBImpl::CheckUntouched(const SubtableImpl& subtable) {
+  const Version& version = *subtable.version();
+  if (subtable.dropped || version.flushed != 0 || !version.waiting.empty() ||
+      version.active->table.records() != 0) {
+    return Status::InvalidArgument(fmt::format(
+        "sub-table '{}' has been written to; an import needs a new one", subtable.name()));
+  }
+  return {};
+}
+
+Status DBImpl::ImportLevelDb(Subtable* subtable, const std::string& source,
+                             const ImportCallback& callback, ImportReport* report) {
+  const Clock::time_point begin = Clock::now();
+  *report = {};
+  SubtableImpl* const target = Resolve(subtable);
+  {
+    const InFront in_front(&queue_);
+    SLUICE_RETURN_IF_ERROR(CheckUntouched(*target));
+  }
+  MergeInputs inputs;
+  // Tables in memory, of what the logs hold: as large as extents.
+  SLUICE_RETURN_IF_ERROR(inputs.Open(env_, source, options_.extent_bytes, options_.task_bytes));
+  constexpr uint32_t kLevel = 2;
+  ExtentWriter writer(space_.get(), TierOf(kLevel), &next_number_);
+  std::vector<Extent> extents;
+  SLUICE_RETURN_IF_ERROR(
+      Import(inputs, options_, MakeExtentFormat(), driver_.get(), &writer, callback, report).Run());
+  SLUICE_RETURN_IF_ERROR(writer.Finish(&extents));
+
+  report->input_tables = inputs.database().table_names.size();
+  report->log_files = inputs.database().logs.size();
+  report->log_records = inputs.logs().records;
+  report->input_file_bytes = inputs.survey().file_bytes + inputs.logs().file_bytes;
+  report->runs = inputs.runs();
+  report->extents = extents.size();
+  report->output_bytes = writer.bytes();
+  report->last_sequence = inputs.last_sequence();
+  if (!extents.empty()) {
+    SLUICE_RETURN_IF_ERROR(Adopt(target, {kLevel, 0}, extents, inputs.last_sequence()));
+  }
+  report->seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return {};
+}
+
+// In front, so that no write takes a sequence number of the imported records. The row cache has
+// nothing of the sub-table and takes nothing from readers of an earlier version: they find nothing.
+Status DBImpl::Adopt(SubtableImpl* subtable, const RunId& run, const std::vector<Extent>& extents,
+                     SequenceNumber last_sequence) {
+  const InFront in_front(&queue_);
+  const std::lock_guard metadata_lock(metadata_mutex_);
+  SLUICE_RETURN_IF_ERROR(BackgroundError());
+  SLUICE_RETURN_IF_ERROR(CheckUntouched(*subtable));
+  const SequenceNumber last = std::max(last_sequence, last_sequence_);
+  MetadataEdit edit;
+  edit.flushed.push_back({subtable->id(), last});
+  for (const Extent& extent : extents) {
+    edit.added.push_back({subtable->id(), run, extent});
+  }
+  // Later writes go to a new memtable: who reads the version of before sees neither them nor this.
+  const Status status = ApplyEdit(subtable, &edit, [&](Version* version) {
+    version->flushed = last;
+    version->active = std::make_shared<MemtableInfo>(options_.memtable_bytes);
+    version->active->log_begin = log_->end();
+  });
+  if (!status.ok()) {
+    // Whether the next Open finds the import is not known.
+    SetBackgroundError(status);
+    return status;
+  }
+  last_sequence_ = last;
+  visible_.store(last, std::memory_order_release);
+  return {};
+}
+
+Status ImportLevelDb(DB* db, Subtable* subtable, const std::string& source,
+                     const ImportCallback& callback, ImportReport* report) {
+  return static_cast<DBImpl*>(db)->ImportLevelDb(subtable, source, callback, report);
+}
+
+}  // namespace sluice
