@@ -29,6 +29,7 @@ using Action = std::function<int()>;
 void AddTableCommand(CLI::App* app, Action* action);
 void AddCompactCommand(CLI::App* app, Action* action);
 void AddBenchCommand(CLI::App* app, Action* action);
+void AddDbCommand(CLI::App* app, Action* action);
 void AddUnitCommand(CLI::App* app, Action* action);
 void AddUnitBench(CLI::App* unit, Action* action);
 void AddUnitReplay(CLI::App* unit, Action* action);
@@ -36,7 +37,8 @@ void AddUnitReplay(CLI::App* unit, Action* action);
 // One more subcommand with `examples` (one per line) at the end of its help.
 CLI::App* AddSubcommand(CLI::App* parent, const std::string& name, const std::string& description,
                         const std::string& examples);
-// --executor and --config, with their defaults and checks, and those of the modelled card.
+// --executor and --config, with their defaults and checks, and, unless `model` is null, those of
+// the modelled card.
 void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* config,
                         ModelDeviceOptions* model);
 // --json.

@@ -13,13 +13,16 @@ namespace {
 int Main(int argc, char** argv) {
   using namespace sluice::tools;
 
-  CLI::App app("Compactions of LevelDB tables, on the CPU and on the Compaction Unit.", "sluice");
+  CLI::App app(
+      "A storage engine, and compactions of LevelDB tables, on the CPU and on the Compaction Unit.",
+      "sluice");
   app.set_version_flag("--version", "sluice " SLUICE_VERSION);
   app.footer("`sluice COMMAND --help` tells more, with examples.");
   Action action;
   AddTableCommand(&app, &action);
   AddCompactCommand(&app, &action);
   AddBenchCommand(&app, &action);
+  AddDbCommand(&app, &action);
   AddUnitCommand(&app, &action);
   try {
     app.parse(argc, argv);

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "bytes_text.h"
 #include "command.h"
 #include "table/dump.h"
 #include "table/internal_key.h"
@@ -22,22 +23,9 @@ struct Options {
   bool json = false;
 };
 
-// Bytes outside of printable ASCII as \xNN, so that any key is one word of text.
-std::string Printable(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) {
-    if (c >= ' ' && c <= '~' && c != '\\' && c != '"') {
-      text += c;
-    } else {
-      text += fmt::format("\\x{:02x}", static_cast<uint8_t>(c));
-    }
-  }
-  return text;
-}
-
 // `internal_key` is empty if the table has no entries.
 std::string UserKeyText(const std::string& internal_key) {
-  return internal_key.size() < kTrailerBytes ? std::string() : Printable(UserKey(internal_key));
+  return internal_key.size() < kTrailerBytes ? std::string() : BytesToText(UserKey(internal_key));
 }
 
 int Verify(const Options& options) {

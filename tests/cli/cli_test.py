@@ -25,6 +25,11 @@ COMMANDS = (
     ("table", "dump"),
     ("compact",),
     ("bench",),
+    ("db",),
+    *(
+        ("db", name)
+        for name in "get put delete scan dump stats verify checkpoint compact import-leveldb".split()
+    ),
     ("unit",),
     ("unit", "run"),
     ("unit", "bench"),
@@ -37,9 +42,11 @@ RUN_FIELDS = (
 ).split()
 
 
-def sluice(*arguments, cwd=None):
+def sluice(*arguments, cwd=None, stdin=None):
     command = [SLUICE, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=cwd)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=240, cwd=cwd, input=stdin
+    )
 
 
 def crc32c(data):
@@ -83,9 +90,9 @@ def leveldb_tool(*arguments):
 
 
 class Case(unittest.TestCase):
-    def ok(self, *arguments):
+    def ok(self, *arguments, stdin=None):
         """What a command that succeeds prints."""
-        result = sluice(*arguments)
+        result = sluice(*arguments, stdin=stdin)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stderr, "", "nothing on stderr unless it is a terminal")
         return result.stdout
@@ -136,6 +143,12 @@ class Usage(Case):
             ("bench", "--key-size", "7"),
             ("bench", "--threads", "0"),
             ("bench", "--plot", "file.pdf"),
+            ("db",),
+            ("db", "stats"),
+            ("db", "put", "dir", "key"),
+            ("db", "put", "dir", "key", "value", "--stdin"),
+            ("db", "scan", "dir", "--limit", "some"),
+            ("db", "stats", "dir", "--create"),
             ("unit", "run", "--records", "many"),
             ("unit", "run", "--duplicates", "101"),
             ("unit", "run", "--runs", "0"),

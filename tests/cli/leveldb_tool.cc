@@ -2,6 +2,7 @@
 //
 //   leveldb_tool make DIR SEED RECORDS    creates a database: overwrites, deletions, several tables
 //   leveldb_tool check DIR SEED RECORDS   reopens it: exactly what `make` left must be in it
+//   leveldb_tool expected SEED RECORDS    prints that, a line "key<tab>value" each
 //   leveldb_tool hold DIR                 opens it, prints "held", keeps it open until stdin ends
 
 #include <fmt/format.h>
@@ -102,8 +103,17 @@ int main(int argc, char** argv) {
     std::fflush(stdout);
     return std::cin.get() == EOF ? 0 : 1;
   }
+  if (mode == "expected" && argc == 4) {
+    for (const auto& [key, value] :
+         Write(nullptr, std::strtoull(argv[2], nullptr, 0), std::strtoull(argv[3], nullptr, 0))) {
+      fmt::print("{}\t{}\n", key, value);
+    }
+    return 0;
+  }
   if (argc != 5 || (mode != "make" && mode != "check")) {
-    fmt::print(stderr, "usage: leveldb_tool make|check DIR SEED RECORDS | hold DIR\n");
+    fmt::print(
+        stderr,
+        "usage: leveldb_tool make|check DIR SEED RECORDS | expected SEED RECORDS | hold DIR\n");
     return 2;
   }
   const uint64_t seed = std::strtoull(argv[3], nullptr, 0);

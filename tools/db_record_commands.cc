@@ -1,0 +1,241 @@
+// sluice db get | put | delete | scan | dump
+
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "bytes_text.h"
+#include "db_command.h"
+
+namespace sluice::tools {
+
+namespace {
+
+struct GetArguments {
+  DbArguments db;
+  std::string key;
+};
+
+int Get(const GetArguments& arguments) {
+  const DbArguments& common = arguments.db;
+  OpenDb open;
+  std::string key;
+  std::string value;
+  Status status = TextToBytes(arguments.key, common.hex, &key);
+  if (status.ok()) {
+    status = Open(common, Background::kNone, &open);
+  }
+  if (status.ok()) {
+    status = open.db->Get({}, open.subtable, key, &value);
+    if (status.IsNotFound()) {
+      status = Status::NotFound(fmt::format("{}: no key '{}'", common.dir, arguments.key));
+    }
+  }
+  const std::string text = BytesToText(value, common.hex);
+  Json json = DbJson(common);
+  json["key"] = BytesToText(key, common.hex);
+  json["value"] = text;
+  const int code = Finish(status, common, &open, std::move(json));
+  if (code == kExitOk && !common.json) {
+    fmt::print("{}\n", text);
+  }
+  return code;
+}
+
+struct PutArguments {
+  DbArguments db;
+  std::string key;
+  std::string value;
+  bool standard_input = false;
+};
+
+// Writes go in batches of about so many bytes.
+constexpr size_t kBatchBytes = size_t{1} << 20;
+
+// Lines of a key, a tab and a value, as scan and dump print them.
+Status PutLines(const DbArguments& arguments, const OpenDb& open, uint64_t* records) {
+  WriteBatch batch;
+  std::string line;
+  std::string key;
+  std::string value;
+  const auto write = [&](bool last) {
+    const Status status = open.db->Write({.sync = last}, batch);
+    *records += status.ok() ? batch.count() : 0;
+    batch.Clear();
+    return status;
+  };
+  for (uint64_t number = 1; std::getline(std::cin, line); ++number) {
+    const size_t tab = line.find('\t');
+    Status status = tab == std::string::npos
+                        ? Status::InvalidArgument("not a key, a tab and a value")
+                        : TextToBytes(std::string_view(line).substr(0, tab), arguments.hex, &key);
+    if (status.ok()) {
+      status = TextToBytes(std::string_view(line).substr(tab + 1), arguments.hex, &value);
+    }
+    if (!status.ok()) {
+      return status.WithContext(
+          fmt::format("line {} ({} records before it are written)", number, *records));
+    }
+    batch.Put(open.subtable, key, value);
+    if (batch.bytes() >= kBatchBytes) {
+      SLUICE_RETURN_IF_ERROR(write(/*last=*/false));
+    }
+  }
+  return write(/*last=*/true);
+}
+
+int Put(const PutArguments& arguments) {
+  const DbArguments& common = arguments.db;
+  OpenDb open;
+  std::string key;
+  std::string value;
+  uint64_t records = 0;
+  Status status = TextToBytes(arguments.key, common.hex, &key);
+  if (status.ok()) {
+    status = TextToBytes(arguments.value, common.hex, &value);
+  }
+  if (status.ok()) {
+    status = Open(common, Background::kCompactions, &open);
+  }
+  if (status.ok() && arguments.standard_input) {
+    status = PutLines(common, open, &records);
+  } else if (status.ok()) {
+    status = open.db->Put({.sync = true}, open.subtable, key, value);
+    records = 1;
+  }
+  Json json = DbJson(common);
+  json["records"] = records;
+  return Finish(status, common, &open, std::move(json));
+}
+
+int Delete(const GetArguments& arguments) {
+  const DbArguments& common = arguments.db;
+  OpenDb open;
+  std::string key;
+  Status status = TextToBytes(arguments.key, common.hex, &key);
+  if (status.ok()) {
+    status = Open(common, Background::kCompactions, &open);
+  }
+  if (status.ok()) {
+    status = open.db->Delete({.sync = true}, open.subtable, key);
+  }
+  return Finish(status, common, &open, DbJson(common));
+}
+
+struct ScanArguments {
+  DbArguments db;
+  std::string from;
+  std::string to;
+  uint64_t limit = UINT64_MAX;
+  bool reverse = false;
+  bool keys_only = false;
+};
+
+void PrintRecord(const ScanArguments& arguments, const Iterator& at) {
+  const std::string key = BytesToText(at.key(), arguments.db.hex);
+  std::string line;
+  if (arguments.db.json) {
+    Json json{{"key", key}};
+    if (!arguments.keys_only) {
+      json["value"] = BytesToText(at.value(), arguments.db.hex);
+    }
+    line = json.dump();
+  } else {
+    line = arguments.keys_only ? key : key + '\t' + BytesToText(at.value(), arguments.db.hex);
+  }
+  line += '\n';
+  std::fwrite(line.data(), 1, line.size(), stdout);
+}
+
+Status ScanRecords(const ScanArguments& arguments, OpenDb* open) {
+  std::string from;
+  std::string to;
+  SLUICE_RETURN_IF_ERROR(TextToBytes(arguments.from, arguments.db.hex, &from));
+  SLUICE_RETURN_IF_ERROR(TextToBytes(arguments.to, arguments.db.hex, &to));
+  SLUICE_RETURN_IF_ERROR(Open(arguments.db, Background::kNone, open));
+  ReadOptions read;
+  read.fill_cache = false;
+  read.lower_bound = from.empty() ? nullptr : &from;
+  read.upper_bound = to.empty() ? nullptr : &to;
+  const std::unique_ptr<Iterator> at = open->db->NewIterator(read, open->subtable);
+  uint64_t left = arguments.limit;
+  for (arguments.reverse ? at->SeekToLast() : at->SeekToFirst();
+       left > 0 && at->Valid() && std::ferror(stdout) == 0;
+       arguments.reverse ? at->Prev() : at->Next()) {
+    PrintRecord(arguments, *at);
+    --left;
+  }
+  return at->status();
+}
+
+int Scan(const ScanArguments& arguments) {
+  OpenDb open;
+  Status status = ScanRecords(arguments, &open);
+  if (status.ok()) {
+    status = open.db->Close();
+  }
+  return status.ok() ? kExitOk : Fail(status, arguments.db.json, DbJson(arguments.db));
+}
+
+}  // namespace
+
+void AddDbRecordCommands(CLI::App* db, Action* action) {
+  auto get = std::make_shared<GetArguments>();
+  CLI::App* app = AddSubcommand(db, "get", "Print the value of a key",
+                                "sluice db get /data/db key\n"
+                                "sluice db get /data/db 00ff --hex");
+  AddDbArguments(app, &get->db);
+  app->add_option("KEY", get->key, "The key")->required();
+  app->callback([get, action] { *action = [get] { return Get(*get); }; });
+
+  auto put = std::make_shared<PutArguments>();
+  app = AddSubcommand(db, "put", "Write a record, or the records of a dump",
+                      "sluice db put /data/db key value\n"
+                      "sluice db put /data/db 'tab\\x09key' value --create\n"
+                      "sluice db dump /data/old | sluice db put /data/db --stdin");
+  AddDbArguments(app, &put->db);
+  AddCreateOption(app, &put->db);
+  CLI::Option* const key = app->add_option("KEY", put->key, "The key");
+  CLI::Option* const value = app->add_option("VALUE", put->value, "The value");
+  CLI::Option* const standard_input =
+      app->add_flag("--stdin", put->standard_input, "Read lines of a key, a tab and a value");
+  standard_input->excludes(key);
+  app->callback([put, action, value] {
+    if (!put->standard_input && value->count() == 0) {
+      throw CLI::RequiredError("KEY and VALUE, or --stdin,");
+    }
+    *action = [put] { return Put(*put); };
+  });
+
+  auto remove = std::make_shared<GetArguments>();
+  app = AddSubcommand(db, "delete", "Delete a key; it is no error if there is none",
+                      "sluice db delete /data/db key");
+  AddDbArguments(app, &remove->db);
+  app->add_option("KEY", remove->key, "The key")->required();
+  app->callback([remove, action] { *action = [remove] { return Delete(*remove); }; });
+
+  auto scan = std::make_shared<ScanArguments>();
+  app = AddSubcommand(db, "scan",
+                      "Print records in order of their keys: a line each, key, tab, value; with "
+                      "--json an object per line",
+                      "sluice db scan /data/db --from a --to b\n"
+                      "sluice db scan /data/db --reverse --limit 10 --keys-only");
+  AddDbArguments(app, &scan->db);
+  app->add_option("--from", scan->from, "The first key")->type_name("KEY");
+  app->add_option("--to", scan->to, "End before this key")->type_name("KEY");
+  app->add_option("--limit", scan->limit, "At most so many records")->type_name("N");
+  app->add_flag("--reverse", scan->reverse, "From the last to the first");
+  app->add_flag("--keys-only", scan->keys_only, "Without values");
+  app->callback([scan, action] { *action = [scan] { return Scan(*scan); }; });
+
+  auto dump = std::make_shared<ScanArguments>();
+  app = AddSubcommand(db, "dump", "Print all records of a sub-table, as `put --stdin` takes them",
+                      "sluice db dump /data/db > records\n"
+                      "sluice db dump /data/db --json | jq .key");
+  AddDbArguments(app, &dump->db);
+  app->callback([dump, action] { *action = [dump] { return Scan(*dump); }; });
+}
+
+}  // namespace sluice::tools

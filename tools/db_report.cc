@@ -1,0 +1,47 @@
+#include "db_report.h"
+
+#include <fmt/format.h>
+
+namespace sluice::tools {
+
+namespace {
+
+double MiB(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+std::string SubtableText(const SubtableStatistics& subtable) {
+  LevelStatistics sum;
+  std::string text =
+      fmt::format("\n{:<22}{:>6}{:>10}{:>12}{:>14}{:>13}\n", "sub-table " + subtable.name, "runs",
+                  "extents", "MiB", "records", "tombstones");
+  text += fmt::format("{:<22}{:>6}{:>10}{:>12.1f}\n", "  memtables", subtable.waiting_memtables + 1,
+                      "", MiB(subtable.memtable_bytes));
+  const auto line = [&](const std::string& name, const LevelStatistics& level) {
+    text += fmt::format("{:<22}{:>6}{:>10}{:>12.1f}{:>14}{:>13}\n", name, level.runs, level.extents,
+                        MiB(level.bytes), level.records, level.tombstones);
+  };
+  for (size_t i = 0; i < subtable.levels.size(); ++i) {
+    const LevelStatistics& level = subtable.levels[i];
+    line(fmt::format("  level {}", i), level);
+    sum.runs += level.runs;
+    sum.extents += level.extents;
+    sum.bytes += level.bytes;
+    sum.records += level.records;
+    sum.tombstones += level.tombstones;
+  }
+  line("  all levels", sum);
+  return text;
+}
+
+}  // namespace
+
+std::string ShapeText(const Statistics& statistics) {
+  std::string text = fmt::format(
+      "{:.1f} MiB in data files, {:.1f} MiB in the log, {} writes so far\n",
+      MiB(statistics.data_file_bytes), MiB(statistics.log_file_bytes), statistics.last_sequence);
+  for (const SubtableStatistics& subtable : statistics.subtables) {
+    text += SubtableText(subtable);
+  }
+  return text;
+}
+
+}  // namespace sluice::tools

@@ -1,0 +1,156 @@
+// sluice db stats | verify | checkpoint | compact
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "bytes_text.h"
+#include "db/describe.h"
+#include "db_command.h"
+#include "db_report.h"
+#include "progress.h"
+
+namespace sluice::tools {
+
+namespace {
+
+int Stats(const DbArguments& arguments) {
+  OpenDb open;
+  const Status status = Open(arguments, Background::kNone, &open);
+  Json json = DbJson(arguments);
+  Statistics statistics;
+  if (status.ok()) {
+    statistics = open.db->GetStatistics();
+    json.update(Json(ToJson(statistics)));
+  }
+  const int code = Finish(status, arguments, &open, std::move(json));
+  if (code == kExitOk && !arguments.json) {
+    fmt::print("{}: {}", arguments.dir, ShapeText(statistics));
+  }
+  return code;
+}
+
+int Verify(const DbArguments& arguments) {
+  OpenDb open;
+  Status status = Open(arguments, Background::kNone, &open);
+  uint64_t bytes = 0;
+  if (status.ok()) {
+    ProgressBar progress("verifying");
+    status = open.db->Verify([&](uint64_t done, uint64_t total) {
+      bytes = done;
+      progress.Update(done, total);
+    });
+  }
+  Json json = DbJson(arguments);
+  json["bytes"] = bytes;
+  const int code = Finish(status, arguments, &open, std::move(json));
+  if (code == kExitOk && !arguments.json) {
+    fmt::print("{}: sound; {} bytes of extents read\n", arguments.dir, bytes);
+  }
+  return code;
+}
+
+struct CheckpointArguments {
+  DbArguments db;
+  std::string copy;
+};
+
+int Checkpoint(const CheckpointArguments& arguments) {
+  OpenDb open;
+  Status status = Open(arguments.db, Background::kNone, &open);
+  if (status.ok()) {
+    status = open.db->CreateCheckpoint(arguments.copy);
+  }
+  Json json = DbJson(arguments.db);
+  json["copy"] = arguments.copy;
+  return Finish(status, arguments.db, &open, std::move(json));
+}
+
+struct CompactArguments {
+  DbArguments db;
+  std::string from;
+  std::string to;
+};
+
+int Compact(const CompactArguments& arguments) {
+  const DbArguments& common = arguments.db;
+  OpenDb open;
+  std::string from;
+  std::string to;
+  Status status = TextToBytes(arguments.from, common.hex, &from);
+  if (status.ok()) {
+    status = TextToBytes(arguments.to, common.hex, &to);
+  }
+  if (status.ok()) {
+    status = Open(common, Background::kNone, &open);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  Statistics done;
+  if (status.ok()) {
+    status = open.db->CompactRange(open.subtable, from, to);
+    done = open.db->GetStatistics();
+  }
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  Json json = DbJson(common);
+  json["executor"] = common.executor;
+  json["config"] = common.config;
+  json["bytes_read"] = done.compaction_bytes_read;
+  json["bytes_written"] = done.compaction_bytes_written;
+  json["extents_reused"] = done.extents_reused;
+  json["blocks_copied"] = done.blocks_copied;
+  json["device_tasks"] = done.offload.device_tasks;
+  json["cpu_tasks"] = done.offload.cpu_tasks;
+  json["seconds"] = seconds;
+  const int code = Finish(status, common, &open, std::move(json));
+  if (code == kExitOk && !common.json) {
+    PrintLines({{"bytes", fmt::format("{} read, {} written", done.compaction_bytes_read,
+                                      done.compaction_bytes_written)},
+                {"kept", fmt::format("{} extents as they are, {} blocks copied",
+                                     done.extents_reused, done.blocks_copied)},
+                {"merges", fmt::format("{} on units, {} on the CPU", done.offload.device_tasks,
+                                       done.offload.cpu_tasks)},
+                {"altogether", fmt::format("{:.2f} s", seconds)}});
+  }
+  return code;
+}
+
+}  // namespace
+
+void AddDbUpkeepCommands(CLI::App* db, Action* action) {
+  auto stats = std::make_shared<DbArguments>();
+  CLI::App* app = AddSubcommand(db, "stats", "Show the shape of the trees, and what they take",
+                                "sluice db stats /data/db\n"
+                                "sluice db stats /data/db --json");
+  AddDbArguments(app, stats.get());
+  app->callback([stats, action] { *action = [stats] { return Stats(*stats); }; });
+
+  auto verify = std::make_shared<DbArguments>();
+  app = AddSubcommand(db, "verify",
+                      "Read all that is stored and check all there is to check; name the first "
+                      "fault, file and offset",
+                      "sluice db verify /data/db");
+  AddDbArguments(app, verify.get());
+  app->callback([verify, action] { *action = [verify] { return Verify(*verify); }; });
+
+  auto checkpoint = std::make_shared<CheckpointArguments>();
+  app = AddSubcommand(db, "checkpoint", "Copy the database, consistently, to a new directory",
+                      "sluice db checkpoint /data/db /backup/db");
+  AddDbArguments(app, &checkpoint->db);
+  app->add_option("COPY", checkpoint->copy, "The new directory")->required();
+  app->callback(
+      [checkpoint, action] { *action = [checkpoint] { return Checkpoint(*checkpoint); }; });
+
+  auto compact = std::make_shared<CompactArguments>();
+  app = AddSubcommand(db, "compact", "Merge all levels of a sub-table, or of some keys, into one",
+                      "sluice db compact /data/db\n"
+                      "sluice db compact /data/db --from a --to b --executor rtl");
+  AddDbArguments(app, &compact->db);
+  app->add_option("--from", compact->from, "The first key")->type_name("KEY");
+  app->add_option("--to", compact->to, "End before this key")->type_name("KEY");
+  app->callback([compact, action] { *action = [compact] { return Compact(*compact); }; });
+}
+
+}  // namespace sluice::tools
