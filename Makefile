@@ -17,7 +17,7 @@ build: deps ## build everything into build/release
 	@cmake --preset $(PRESET) --log-level=WARNING
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 
-demo: deps ## compact a real LevelDB database with the unit in simulation
+demo: deps ## run the engine on real input, its compactions on the unit in simulation
 	@scripts/demo
 
 test: build ## build and run every test

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# demo_db_test.sh SLUICE_DEMO_DB SLUICE: the demo's judge accepts what is right, before and after a
-# compaction, and nothing else.
+# demo_db_test.sh SLUICE_DEMO_DB SLUICE SLUICE_DEMO_LOAD: the demo's judges accept what is right, before
+# and after a compaction or an import, and nothing else.
 set -u
 demo_db=$1
 sluice=$2
+demo_load=$3
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
@@ -31,6 +32,14 @@ expect 1 "$demo_db" verify "$dir/db" --expected "$dir/other-expected"
 grep -q 'key user' "$dir/err" || { echo "FAILED: verify names no key"; exit 1; }
 head -c 1000 "$dir/expected" >"$dir/cut"
 expect 1 "$demo_db" verify "$dir/db" --expected "$dir/cut"
+load=("$demo_load" "$dir/engine" --executor cpu --operations 5000 --expected)
+expect 0 "$sluice" db import-leveldb "$dir/db" "$dir/engine" --create
+expect 1 "${load[@]}" "$dir/other-expected"
+grep -q 'key user' "$dir/err" || { echo "FAILED: the load names no key"; exit 1; }
+expect 0 "${load[@]}" "$dir/expected" --json
+grep -q '"puts":' "$dir/out" || { echo "FAILED: the load says nothing"; exit 1; }
+expect 1 "${load[@]}" "$dir/expected" # of before the load
+expect 2 "$demo_load"
 expect 1 "$demo_db" make "$dir/db" --expected "$dir/expected" # exists
 expect 2 "$demo_db"
 expect 2 "$demo_db" verify "$dir/db"
