@@ -186,10 +186,10 @@ class Cache {
   size_t shard_mask_;
   size_t bucket_mask_;  // covers shard_mask_: a bucket belongs to one shard
   size_t shard_capacity_bytes_;
+  std::atomic<bool> full_{false};
   std::unique_ptr<Bucket, Unmap> buckets_;
   std::unique_ptr<Shard[]> shards_;
   mutable std::array<Tally, 128> tallies_;
-  std::atomic<bool> full_{false};
 };
 
 inline const Cache::Entry* Cache::Find(std::string_view key, uint64_t hash) const {
