@@ -6,9 +6,10 @@
 //   detected   the job fails: by the unit's status, by the host's checks, or because it hangs
 //   silent     the job succeeds, and its records are not right
 //
-// Every register is as likely as any other, however wide it is, and every bit of it. A flip where
-// the data path is guarded (kSegments) must never be silent: then the program fails. All silent
-// ones are listed.
+// Half of the flips are in the control part, the others are dealt out evenly to the parts of the
+// data path (kSegments). Within a part every register is as likely as any other, however wide it
+// is, and every bit of it. A flip where the data path is guarded must never be silent: then the
+// program fails. All silent ones are listed.
 //
 // Built once per configuration with FLIP_MODEL.
 
@@ -52,17 +53,15 @@ struct Segment {
 };
 const Segment kSegments[] = {
     {"blocks, read-ahead FIFOs", "u_data_read.g_beats.u_beats.(mem|rdata_q)", true},
-    // Behind the CRC and those FIFOs, before the checksum.
     {"blocks, decoder up to checksum",
      "g_way.u_entry_decoder.u_(chunks.(before_q|chunk_q|u_tails.mem)|window.(data|next|head)_q|"
      "finish.(s1_data_q|s1_before_q|s2_data_q|s2_key_q|tail_q|old_key|"
      "s3_trailer_q))",
-     false},
-    // The sums do not tell a record that a stray bit lets drop from one that is dropped rightly.
+     true},
     {"keys, checksum to verdict",
      "g_way.u_entry_decoder.(u_finish.(s3_data_q|held_q|hash_q|s3_fold_q)|u_keys.mem)|"
      "u_merge_tree.g_node.u_node.(u_[ab].(mem|key_mem|key_q)|u_out.mem)|u_verdict.beat[12]_q",
-     false},
+     true},
     {"records, to the encoder's checksum",
      "g_way.u_entry_decoder.u_(values|hashes).(mem|rdata_q)|"
      "u_verdict.u_kept.mem|u_transfer.u_values.mem",
@@ -288,24 +287,25 @@ int Main(uint64_t flips, bool guarded, bool verbose) {
     return 1;
   }
   std::map<std::string, Tally> tallies;  // by path
-  std::vector<size_t> targets;
+  std::vector<size_t> targets[kSegmentCount];
   for (size_t i = 0; i < campaign.registers().size(); ++i) {
     const Register& reg = campaign.registers()[i];
     Tally& tally = tallies[reg.path];
     tally.segment = SegmentOf(reg.path);
     tally.bits += reg.bits();
-    if (!guarded || kSegments[tally.segment].guarded) {
-      targets.push_back(i);
-    }
+    targets[tally.segment].push_back(i);
   }
   const uint64_t seed = TestSeed();
   fmt::print("SLUICE_SEED={}: {} flips over {} registers, in a job of {} cycles\n", seed, flips,
-             targets.size(), campaign.cycles());
+             campaign.registers().size(), campaign.cycles());
   std::mt19937_64 rng(seed);
   std::map<std::string, size_t> detected_by;
   for (uint64_t n = 0; n < flips; ++n) {
     Flip flip;
-    flip.reg = targets[rng() % targets.size()];
+    const size_t parts = kSegmentCount - 1;  // of the data path
+    const bool control = !guarded && n % 2 != 0;
+    const std::vector<size_t>& part = targets[control ? parts : (guarded ? n : n / 2) % parts];
+    flip.reg = part[rng() % part.size()];
     const Register reg = campaign.registers()[flip.reg];
     flip.bit = rng() % reg.bits();
     flip.cycle = rng() % campaign.cycles();

@@ -29,6 +29,7 @@ module cu_merge_chain #(
   input  logic [N-1:0]          in_last_i,
   input  logic [N-1:0]          in_eos_i,
   input  logic [N-1:0][63:0]    in_trailer_i,
+  input  logic [N-1:0]          in_parity_i,
 
   input  logic [N-1:0]          rec_valid_i,
   output logic [N-1:0]          rec_ready_o,
@@ -44,6 +45,7 @@ module cu_merge_chain #(
   input  logic                  kk_ready_i,
   output logic [V*8-1:0]        kk_data_o,
   output logic                  kk_last_o,
+  output logic                  flipped_o,
 
   output logic                  out_valid_o,
   input  logic                  out_ready_i,
@@ -69,13 +71,15 @@ module cu_merge_chain #(
   logic [KB-1:0] tree_bytes;
   logic [63:0] tree_trailer;
   logic [WB-1:0] tree_way;
+  logic tree_parity;
 
   cu_merge_tree #(.N(N), .V(V), .MaxKeyBytes(MaxKeyBytes)) u_tree (
     .clk_i, .rst_ni,
     .in_valid_i, .in_ready_o, .in_data_i, .in_bytes_i, .in_last_i, .in_eos_i, .in_trailer_i,
+    .in_parity_i,
     .out_valid_o(tree_valid), .out_ready_i(tree_ready), .out_data_o(tree_data),
     .out_bytes_o(tree_bytes), .out_last_o(tree_last), .out_eos_o(tree_eos),
-    .out_trailer_o(tree_trailer), .out_way_o(tree_way)
+    .out_trailer_o(tree_trailer), .out_way_o(tree_way), .out_parity_o(tree_parity)
   );
 
   logic vd_valid, vd_ready, vd_end, vd_in_range, vd_keep, vd_tombstone;
@@ -89,11 +93,11 @@ module cu_merge_chain #(
     .range_we_i, .range_sel_i, .range_addr_i, .range_data_i,
     .in_valid_i(tree_valid), .in_ready_o(tree_ready), .in_data_i(tree_data),
     .in_bytes_i(tree_bytes), .in_last_i(tree_last), .in_eos_i(tree_eos),
-    .in_trailer_i(tree_trailer), .in_way_i(tree_way),
+    .in_trailer_i(tree_trailer), .in_way_i(tree_way), .in_parity_i(tree_parity),
     .vd_valid_o(vd_valid), .vd_ready_i(vd_ready), .vd_end_o(vd_end), .vd_way_o(vd_way),
     .vd_in_range_o(vd_in_range), .vd_keep_o(vd_keep), .vd_tombstone_o(vd_tombstone),
     .vd_user_bytes_o(vd_user_bytes), .vd_shared_o(vd_shared), .vd_trailer_o(vd_trailer),
-    .kk_valid_o, .kk_ready_i, .kk_data_o, .kk_last_o
+    .kk_valid_o, .kk_ready_i, .kk_data_o, .kk_last_o, .flipped_o
   );
 
   cu_transfer #(.V(V), .N(N)) u_transfer (

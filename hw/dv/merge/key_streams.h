@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -54,6 +55,7 @@ struct KeyBeat {
   bool last = true;
   bool eos = false;
   uint64_t trailer = 0;
+  bool parity = false;  // with last: of user key, trailer and bytes
 };
 
 inline size_t KeyBeats(size_t user_bytes, unsigned v) {
@@ -62,6 +64,8 @@ inline size_t KeyBeats(size_t user_bytes, unsigned v) {
 
 inline void AppendBeats(const Key& key, unsigned v, uint64_t noise, std::deque<KeyBeat>* beats) {
   const size_t n = KeyBeats(key.user.size(), v);
+  int ones = std::popcount(key.trailer);
+  for (const char c : key.user) ones += std::popcount(static_cast<uint8_t>(c));
   for (size_t i = 0; i < n; ++i) {
     KeyBeat beat;
     beat.data = key.user.substr(std::min(key.user.size(), i * v), v);
@@ -69,6 +73,7 @@ inline void AppendBeats(const Key& key, unsigned v, uint64_t noise, std::deque<K
     beat.data.resize(v);
     beat.last = i + 1 == n;
     beat.trailer = beat.last ? key.trailer : noise;
+    beat.parity = beat.last && (ones + std::popcount(beat.bytes)) % 2 != 0;
     beats->push_back(std::move(beat));
   }
 }

@@ -59,6 +59,7 @@ ChainRun RunChain(Testbench<Model>& tb, const std::vector<KeyRun>& runs,
   sink.Expect();
   kept.Expect(verdicts);
   EXPECT_TRUE(values.empty());
+  EXPECT_FALSE(m.flipped_o);
   return run;
 }
 

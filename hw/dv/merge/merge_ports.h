@@ -34,6 +34,7 @@ void DriveKey(Model& m, unsigned way, unsigned v, bool valid, const KeyBeat& bea
     SetBits(m.in_bytes_i, way * kb, kb, beat.bytes);
     SetBits(m.in_last_i, way, 1, beat.last);
     SetBits(m.in_eos_i, way, 1, beat.eos);
+    SetBits(m.in_parity_i, way, 1, beat.parity);
     SetElement(m.in_trailer_i, way,
                std::string_view(reinterpret_cast<const char*>(&beat.trailer), 8));
     SetElement(m.in_data_i, way, beat.data);

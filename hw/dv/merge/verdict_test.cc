@@ -38,6 +38,7 @@ void DriveBeat(Model& m, Source<InputBeat>& source, unsigned v, std::mt19937_64&
   m.in_last_i = beat.last;
   m.in_eos_i = beat.eos;
   m.in_trailer_i = beat.trailer;
+  m.in_parity_i = beat.parity;
   m.in_way_i = m.in_valid_i ? static_cast<uint8_t>(source.front().way) : 0;
 }
 
@@ -101,6 +102,7 @@ VerdictRun Judge(Testbench<Model>& tb, const std::vector<MergedKey>& merged,
     tb.Tick();
   }
   EXPECT_TRUE(run.ended);
+  EXPECT_FALSE(m.flipped_o);
   EXPECT_EQ(run.verdicts, want.size());
   kept.Expect(want);
   return run;

@@ -41,6 +41,7 @@ module read_path_bench #(
   output logic [Ways-1:0][15:0]                data_table_o,
   output logic [Ways-1:0][63:0]                data_offset_o,
   output logic [Ways-1:0][63:0]                input_bytes_o,
+  output logic [Ways-1:0]                      flipped_o,
 
   input  logic                                 halt_i,
   output logic                                 idle_o,
@@ -75,6 +76,7 @@ module read_path_bench #(
   logic [Ways-1:0] d_done_valid, d_done_ready, d_done_error;
   logic [Ways-1:0][63:0] d_req_addr;
   logic [Ways-1:0][BusBytes*8-1:0] d_beat_data;
+  logic [Ways-1:0][BusBytes/ValueBytes-1:0] d_beat_parity;
   logic [Ways-1:0][31:0] d_req_bytes, d_done_crc;
   logic x_idle, d_idle;
 
@@ -86,20 +88,22 @@ module read_path_bench #(
     .req_bytes_i(x_req_bytes), .beat_valid_o(x_beat_valid), .beat_ready_i(x_beat_ready),
     .beat_data_o(x_beat_data), .done_valid_o(x_done_valid), .done_ready_i(x_done_ready),
     .done_crc_o(x_done_crc), .done_error_o(x_done_error), .halt_i, .idle_o(x_idle), .stall_o(),
-    .flipped_o(),
+    .beat_parity_o(),
     .m_axi_araddr_o(x_araddr_o), .m_axi_arlen_o(x_arlen_o), .m_axi_arsize_o(),
     .m_axi_arburst_o(), .m_axi_arvalid_o(x_arvalid_o), .m_axi_arready_i(x_arready_i),
     .m_axi_rdata_i(x_rdata_i), .m_axi_rresp_i(x_rresp_i), .m_axi_rlast_i(x_rlast_i),
     .m_axi_rvalid_i(x_rvalid_i), .m_axi_rready_o(x_rready_o)
   );
 
-  cu_read_engine #(.Clients(Ways), .BusBytes(BusBytes)) u_data_read (
+  cu_read_engine #(
+    .Clients(Ways), .BusBytes(BusBytes), .ParityBytes(ValueBytes)
+  ) u_data_read (
     .clk_i, .rst_ni,
     .req_valid_i(d_req_valid), .req_ready_o(d_req_ready), .req_addr_i(d_req_addr),
     .req_bytes_i(d_req_bytes), .beat_valid_o(d_beat_valid), .beat_ready_i(d_beat_ready),
     .beat_data_o(d_beat_data), .done_valid_o(d_done_valid), .done_ready_i(d_done_ready),
     .done_crc_o(d_done_crc), .done_error_o(d_done_error), .halt_i, .idle_o(d_idle), .stall_o(),
-    .flipped_o(),
+    .beat_parity_o(d_beat_parity),
     .m_axi_araddr_o(d_araddr_o), .m_axi_arlen_o(d_arlen_o), .m_axi_arsize_o(),
     .m_axi_arburst_o(), .m_axi_arvalid_o(d_arvalid_o), .m_axi_arready_i(d_arready_i),
     .m_axi_rdata_i(d_rdata_i), .m_axi_rresp_i(d_rresp_i), .m_axi_rlast_i(d_rlast_i),
@@ -140,6 +144,7 @@ module read_path_bench #(
       .req_valid_o(d_req_valid[w]), .req_ready_i(d_req_ready[w]), .req_addr_o(d_req_addr[w]),
       .req_bytes_o(d_req_bytes[w]), .beat_valid_i(d_beat_valid[w]),
       .beat_ready_o(d_beat_ready[w]), .beat_data_i(d_beat_data[w]),
+      .beat_parity_i(d_beat_parity[w]), .flipped_o(flipped_o[w]), .key_parity_o(),
       .done_valid_i(d_done_valid[w]), .done_ready_o(d_done_ready[w]),
       .done_crc_i(d_done_crc[w]), .done_error_i(d_done_error[w]),
       .key_valid_o(key_valid_o[w]), .key_ready_i(key_ready_i[w]), .key_data_o(key_data_o[w]),

@@ -104,6 +104,7 @@ void ReadPath::ObserveKey(size_t w) {
 
 void ReadPath::ObserveFaults(size_t w) {
   WayResult& r = ways_[w].result;
+  EXPECT_EQ(tb_->flipped_o, 0);
   if (tb_->index_fault_o >> w & 1) {
     r.index_fault = Fault{static_cast<uint8_t>(Field(tb_->index_status_o, w, 1)),
                           static_cast<uint16_t>(Field(tb_->index_table_o, w, 2)),

@@ -8,7 +8,8 @@ module cu_block_chunks #(
   parameter int unsigned BusBytes   = 64,  // W >= V
   parameter int unsigned Tails      = 8,   // blocks whose tails can wait
   localparam int unsigned PosBits   = $clog2(ValueBytes),
-  localparam int unsigned LaneBits  = $clog2(BusBytes)
+  localparam int unsigned LaneBits  = $clog2(BusBytes),
+  localparam int unsigned Chunks    = BusBytes / ValueBytes  // per beat
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
@@ -22,10 +23,12 @@ module cu_block_chunks #(
   input  logic                    beat_valid_i,
   output logic                    beat_ready_o,
   input  logic [BusBytes*8-1:0]   beat_data_i,
+  input  logic [Chunks-1:0]       beat_parity_i,  // of V bytes each
 
   output logic                    chunk_valid_o,
   input  logic                    chunk_ready_i,
   output logic [ValueBytes*8-1:0] chunk_data_o,
+  output logic                    chunk_parity_o,
   output logic                    chunk_first_o,  // of its block
   output logic                    chunk_last_o,   // of its block
   output logic [PosBits-1:0]      chunk_lane_o,   // of the block's first byte, if first
@@ -35,7 +38,6 @@ module cu_block_chunks #(
   output logic [71:0]             tail_o
 );
   localparam int unsigned V = ValueBytes;
-  localparam int unsigned Chunks = BusBytes / V;  // per beat
   localparam int unsigned IndexBits = (Chunks > 1) ? $clog2(Chunks) : 1;
   localparam int unsigned LeftBits = 33 - PosBits;
 
@@ -49,6 +51,7 @@ module cu_block_chunks #(
   logic [PosBits-1:0] lane_q, end_q;  // of the block's first and last byte
   logic chunk_valid_q, chunk_first_q, chunk_last_q;
   logic [V*8-1:0] chunk_q, picked;
+  logic chunk_parity_q, picked_parity;
   logic [PosBits-1:0] chunk_lane_q, chunk_end_q;
   logic [63:0] before_q;  // the last eight bytes of the chunk before
   logic tail_ready;
@@ -60,10 +63,12 @@ module cu_block_chunks #(
   if (Chunks > 1) begin : g_pick
     assign first_index  = block_lane_i[LaneBits-1:PosBits];
     assign picked       = beat_data_i[index_q*V*8+:V*8];
+    assign picked_parity = beat_parity_i[index_q];
     assign beat_ready_o = load & (last | (index_q == IndexBits'(Chunks - 1)));
   end else begin : g_whole
     assign first_index  = '0;
     assign picked       = beat_data_i;
+    assign picked_parity = beat_parity_i;
     assign beat_ready_o = load;
   end
 
@@ -73,6 +78,7 @@ module cu_block_chunks #(
   assign block_ready_o = ~busy_q | (load & last);
   assign chunk_valid_o = chunk_valid_q & (~chunk_last_q | tail_ready);
   assign chunk_data_o  = chunk_q;
+  assign chunk_parity_o = chunk_parity_q;
   assign chunk_first_o = chunk_first_q;
   assign chunk_last_o  = chunk_last_q;
   assign chunk_lane_o  = chunk_lane_q;
@@ -80,6 +86,7 @@ module cu_block_chunks #(
   always_ff @(posedge clk_i) begin
     if (load) begin
       chunk_q       <= picked;
+      chunk_parity_q <= picked_parity;
       chunk_first_q <= first_q;
       chunk_last_q  <= last;
       chunk_lane_q  <= lane_q;

@@ -8,6 +8,8 @@
 // Chunks go to two banks in turn, each a window register and one more behind it. So a flush can
 // drop both chunks of the window and find the next two in their places: the end of a block mostly
 // stands in two chunks, and costs one cycle.
+//
+// Chunks come with a parity bit, which is checked when they leave.
 
 module cu_byte_window #(
   parameter int unsigned ValueBytes = 8,  // V: 8, 16, 32 or 64
@@ -19,6 +21,7 @@ module cu_byte_window #(
   input  logic                    chunk_valid_i,
   output logic                    chunk_ready_o,
   input  logic [ValueBytes*8-1:0] chunk_data_i,
+  input  logic                    chunk_parity_i,
   input  logic                    chunk_first_i,
   input  logic                    chunk_last_i,
   input  logic [PosBits-1:0]      chunk_lane_i,
@@ -26,13 +29,16 @@ module cu_byte_window #(
   output logic                    ready_o,
   output logic [63:0]             head_o,
   output logic [PosBits-1:0]      pos_o,
+  output logic [PosBits-1:0]      next_pos_o,  // after this cycle
   // Byte i from the position on stands in lane (pos_o + i) mod V.
   output logic [ValueBytes*8-1:0] ring_o,
+  output logic                    parity_o,  // of ring_o
 
   input  logic                    move_i,   // only while ready_o
   input  logic [PosBits:0]        bytes_i,  // 0..V
   input  logic                    flush_i,  // drop the chunks from the position on, up to two
-  output logic                    flushed_o // and with them the last of the block
+  output logic                    flushed_o, // and with them the last of the block
+  output logic                    flipped_o  // a bit has strayed; level
 );
   localparam int unsigned V = ValueBytes;
 
@@ -45,6 +51,7 @@ module cu_byte_window #(
 
   // By bank: in the window, and behind it.
   logic [1:0][V*8-1:0] data_q, next_q;
+  logic [1:0] data_parity_q, next_parity_q;
   tag_t [1:0] tag_q, tag_d, next_tag_q;
   logic low_q, low_d;  // bank of the window's first chunk
   logic in_q;          // bank of the next chunk to come
@@ -89,8 +96,14 @@ module cu_byte_window #(
 
   always_ff @(posedge clk_i) begin
     for (int b = 0; b < 2; b++) begin
-      if (load[b]) data_q[b] <= next_q[b];
-      if (chunk_ready_o && in_q == 1'(b)) next_q[b] <= chunk_data_i;
+      if (load[b]) begin
+        data_q[b]        <= next_q[b];
+        data_parity_q[b] <= next_parity_q[b];
+      end
+      if (chunk_ready_o && in_q == 1'(b)) begin
+        next_q[b]        <= chunk_data_i;
+        next_parity_q[b] <= chunk_parity_i;
+      end
     end
     pos_q <= pos_d;
     for (int i = 0; i < 8; i++) head_q[8*i+:8] <= ring_d[{pos_d + PosBits'(i), 3'b0}+:8];
@@ -115,11 +128,23 @@ module cu_byte_window #(
   assign ready_o = ready_q;
   assign head_o  = head_q;
   assign pos_o   = pos_q;
+  assign next_pos_o = pos_d;
 
   always_comb begin
     for (int i = 0; i < int'(V); i++) begin
       ring_o[8*i+:8] = data_q[low_q ^ (PosBits'(i) < pos_q)][8*i+:8];
     end
+  end
+  assign parity_o = ^ring_o;
+
+  logic flipped_q;
+  assign flipped_o = flipped_q;
+  always_ff @(posedge clk_i) begin
+    for (int b = 0; b < 2; b++) begin
+      if (load[b] && tag_q[b].valid && ^{data_parity_q[b], data_q[b]}) flipped_q <= 1'b1;
+    end
+    if (move_i && !(lo_valid && (lo_last || hi_valid))) flipped_q <= 1'b1;  // ready_q is wrong
+    if (!rst_ni) flipped_q <= 1'b0;
   end
 
 `ifndef SYNTHESIS

@@ -28,7 +28,8 @@ module cu_entry_decoder
   parameter int unsigned InFlight       = 8,    // blocks requested ahead
   parameter int unsigned ValueFifoBeats = 64,   // a power of two
   parameter int unsigned RecFifo        = 32,
-  parameter int unsigned KeyFifo        = 16
+  parameter int unsigned KeyFifo        = 16,
+  localparam int unsigned Chunks = BusBytes / ValueBytes
 ) (
   input  logic                          clk_i,
   input  logic                          rst_ni,
@@ -48,6 +49,7 @@ module cu_entry_decoder
   input  logic                          beat_valid_i,
   output logic                          beat_ready_o,
   input  logic [BusBytes*8-1:0]         beat_data_i,
+  input  logic [Chunks-1:0]             beat_parity_i,  // of V bytes each
   input  logic                          done_valid_i,
   output logic                          done_ready_o,
   input  logic [31:0]                   done_crc_i,
@@ -60,6 +62,7 @@ module cu_entry_decoder
   output logic                          key_last_o,
   output logic                          key_eos_o,
   output logic [63:0]                   key_trailer_o,
+  output logic                          key_parity_o,  // of the whole key: see cu_entry_finish
 
   output logic                          rec_valid_o,
   input  logic                          rec_ready_i,
@@ -78,7 +81,8 @@ module cu_entry_decoder
   output logic [15:0]                   fault_table_o,
   output logic [63:0]                   fault_offset_o,
 
-  output logic [63:0]                   input_bytes_o    // of the blocks that have passed
+  output logic [63:0]                   input_bytes_o,   // of the blocks that have passed
+  output logic                          flipped_o        // a bit has strayed; level
 );
   localparam int unsigned V = ValueBytes;
   localparam int unsigned PosBits = $clog2(V);
@@ -154,6 +158,7 @@ module cu_entry_decoder
 
   logic chunk_valid, chunk_ready, chunk_first, chunk_last;
   logic [V*8-1:0] chunk_data;
+  logic chunk_parity;
   logic [PosBits-1:0] chunk_lane;
   logic tail_valid, check_pop;
   logic [31:0] tail_restarts, tail_crc;
@@ -163,8 +168,9 @@ module cu_entry_decoder
     .clk_i, .rst_ni,
     .block_valid_i(lane_valid), .block_ready_o(lane_pop),
     .block_lane_i(lane), .block_bytes_i(lane_bytes),
-    .beat_valid_i, .beat_ready_o, .beat_data_i,
+    .beat_valid_i, .beat_ready_o, .beat_data_i, .beat_parity_i,
     .chunk_valid_o(chunk_valid), .chunk_ready_i(chunk_ready), .chunk_data_o(chunk_data),
+    .chunk_parity_o(chunk_parity),
     .chunk_first_o(chunk_first), .chunk_last_o(chunk_last), .chunk_lane_o(chunk_lane),
     .tail_valid_o(tail_valid), .tail_ready_i(check_pop),
     .tail_o({tail_crc, tail_type, tail_restarts})
@@ -172,23 +178,28 @@ module cu_entry_decoder
 
   logic win_ready, win_move, win_flush, win_flushed;
   logic [63:0] win_head;
-  logic [PosBits-1:0] win_pos;
+  logic [PosBits-1:0] win_pos, win_next_pos;
   logic [V*8-1:0] win_ring;
+  logic win_parity, win_flipped;
   logic [SpanBits-1:0] win_bytes;
 
   cu_byte_window #(.ValueBytes(V)) u_window (
     .clk_i, .rst_ni,
     .chunk_valid_i(chunk_valid), .chunk_ready_o(chunk_ready), .chunk_data_i(chunk_data),
+    .chunk_parity_i(chunk_parity),
     .chunk_first_i(chunk_first), .chunk_last_i(chunk_last), .chunk_lane_i(chunk_lane),
-    .ready_o(win_ready), .head_o(win_head), .pos_o(win_pos), .ring_o(win_ring),
-    .move_i(win_move), .bytes_i(win_bytes), .flush_i(win_flush), .flushed_o(win_flushed)
+    .ready_o(win_ready), .head_o(win_head), .pos_o(win_pos),
+    .next_pos_o(win_next_pos), .ring_o(win_ring), .parity_o(win_parity),
+    .move_i(win_move), .bytes_i(win_bytes), .flush_i(win_flush), .flushed_o(win_flushed),
+    .flipped_o(win_flipped)
   );
 
   // ------------------------------------------------------------------ parse and finish
 
   logic key_room, value_room, rec_room, hash_room, check_room, all_checked;
   logic key_take, value_take, record_take, check_take, finish_fault;
-  logic ev_key, ev_value, ev_fault, ev_end, ev_eos, ev_first, ev_last, ev_user, ev_user_last;
+  logic ev_head, ev_key, ev_value, ev_fault, ev_end, ev_eos, ev_first, ev_last, ev_user;
+  logic ev_user_last, ev_head_parity, ev_parity, parser_flipped, finish_flipped;
   logic [V*8-1:0] ev_data;
   logic [SpanBits-1:0] ev_bytes, ev_shared, ev_span;
   logic [15:0] ev_user_bytes;
@@ -203,30 +214,34 @@ module cu_entry_decoder
     .block_valid_i(info_valid), .block_ready_o(info_pop), .block_end_i(info.run_end),
     .block_bytes_i(info.bytes),
     .window_ready_i(win_ready), .window_head_i(win_head), .window_pos_i(win_pos),
-    .window_ring_i(win_ring), .window_move_o(win_move), .window_bytes_o(win_bytes),
+    .window_next_pos_i(win_next_pos), .window_ring_i(win_ring), .window_parity_i(win_parity),
+    .window_move_o(win_move), .window_bytes_o(win_bytes),
     .window_flush_o(win_flush), .window_flushed_i(win_flushed),
     .key_room_i(key_room), .value_room_i(value_room), .record_room_i(rec_room & hash_room),
     .check_room_i(check_room), .all_checked_i(all_checked), .fault_i(finish_fault),
     .key_take_o(key_take), .value_take_o(value_take), .record_take_o(record_take),
     .check_take_o(check_take),
+    .ev_head_o(ev_head), .ev_head_parity_o(ev_head_parity), .ev_parity_o(ev_parity),
     .ev_key_o(ev_key), .ev_value_o(ev_value), .ev_fault_o(ev_fault), .ev_end_o(ev_end),
     .ev_eos_o(ev_eos), .ev_data_o(ev_data), .ev_bytes_o(ev_bytes), .ev_first_o(ev_first),
     .ev_last_o(ev_last), .ev_shared_o(ev_shared), .ev_span_o(ev_span), .ev_user_o(ev_user),
     .ev_user_last_o(ev_user_last), .ev_user_bytes_o(ev_user_bytes),
     .ev_value_bytes_o(ev_value_bytes), .ev_status_o(ev_status),
     .ev_block_bytes_o(ev_block_bytes), .ev_restart_bytes_o(ev_restart_bytes),
-    .ev_restart_zero_o(ev_restart_zero)
+    .ev_restart_zero_o(ev_restart_zero), .flipped_o(parser_flipped)
   );
 
   logic f_key_valid, f_key_last, f_key_eos, f_value_valid, f_rec_valid, f_hash_valid, f_end_valid;
   logic [V*8-1:0] f_key_data, f_value_data;
   logic [SpanBits-1:0] f_key_bytes;
   logic [63:0] f_key_trailer, f_hash;
+  logic f_key_parity;
   logic [31:0] f_rec_value_bytes;
   merge_status_e f_end_status;
 
   cu_entry_finish #(.ValueBytes(V), .MaxKeyBytes(MaxKeyBytes)) u_finish (
     .clk_i, .rst_ni, .silent_i(fault_q),
+    .ev_head_i(ev_head), .ev_head_parity_i(ev_head_parity), .ev_parity_i(ev_parity),
     .ev_key_i(ev_key), .ev_value_i(ev_value), .ev_fault_i(ev_fault), .ev_end_i(ev_end),
     .ev_eos_i(ev_eos), .ev_data_i(ev_data), .ev_bytes_i(ev_bytes), .ev_first_i(ev_first),
     .ev_last_i(ev_last), .ev_shared_i(ev_shared), .ev_span_i(ev_span), .ev_user_i(ev_user),
@@ -234,11 +249,14 @@ module cu_entry_decoder
     .ev_value_bytes_i(ev_value_bytes), .ev_status_i(ev_status),
     .key_valid_o(f_key_valid), .key_data_o(f_key_data), .key_bytes_o(f_key_bytes),
     .key_last_o(f_key_last), .key_eos_o(f_key_eos), .key_trailer_o(f_key_trailer),
+    .key_parity_o(f_key_parity),
     .value_valid_o(f_value_valid), .value_data_o(f_value_data),
     .record_valid_o(f_rec_valid), .record_value_bytes_o(f_rec_value_bytes),
     .hash_valid_o(f_hash_valid), .hash_o(f_hash),
-    .end_valid_o(f_end_valid), .end_status_o(f_end_status), .fault_o(finish_fault)
+    .end_valid_o(f_end_valid), .end_status_o(f_end_status), .fault_o(finish_fault),
+    .flipped_o(finish_flipped)
   );
+  assign flipped_o = win_flipped | parser_flipped | finish_flipped;
 
   // ------------------------------------------------------------------ out
 
@@ -252,11 +270,12 @@ module cu_entry_decoder
     .clk_i, .rst_ni, .take_i(key_take), .give_i(key_valid_o & key_ready_i),
     .avail_o(key_room), .all_o(unused_all_keys)
   );
-  cu_fifo #(.Width(V * 8 + SpanBits + 66), .Depth(KeyFifo)) u_keys (
+  cu_fifo #(.Width(V * 8 + SpanBits + 67), .Depth(KeyFifo)) u_keys (
     .clk_i, .rst_ni, .wvalid_i(f_key_valid), .wready_o(key_wready),
-    .wdata_i({f_key_data, f_key_bytes, f_key_last, f_key_eos, f_key_trailer}),
+    .wdata_i({f_key_data, f_key_bytes, f_key_last, f_key_eos, f_key_trailer,
+              f_key_parity}),
     .rvalid_o(key_valid_o), .rready_i(key_ready_i),
-    .rdata_o({key_data_o, key_bytes_o, key_last_o, key_eos_o, key_trailer_o}),
+    .rdata_o({key_data_o, key_bytes_o, key_last_o, key_eos_o, key_trailer_o, key_parity_o}),
     .count_o(unused_keys)
   );
 

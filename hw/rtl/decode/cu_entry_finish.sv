@@ -8,6 +8,9 @@
 //
 // The last beat of a user key waits for the trailer, which may stand in one beat more; a key is
 // complete, and so emitted, only with it. The first fault silences everything behind it.
+//
+// Stray bits: what comes from the window has its parity, and so has every row of the key before.
+// Once expanded, a value's beats must have the parity of their fold; a key takes its own along.
 
 module cu_entry_finish
   import sluice_abi_pkg::*;
@@ -21,12 +24,15 @@ module cu_entry_finish
   input  logic                    silent_i,  // a fault was found elsewhere; level
 
   // Events: see cu_entry_parser.
+  input  logic                    ev_head_i,
   input  logic                    ev_key_i,
   input  logic                    ev_value_i,
   input  logic                    ev_fault_i,
   input  logic                    ev_end_i,
   input  logic                    ev_eos_i,
+  input  logic                    ev_head_parity_i,
   input  logic [ValueBytes*8-1:0] ev_data_i,
+  input  logic                    ev_parity_i,
   input  logic [SpanBits-1:0]     ev_bytes_i,
   input  logic                    ev_first_i,
   input  logic                    ev_last_i,
@@ -44,6 +50,7 @@ module cu_entry_finish
   output logic                    key_last_o,
   output logic                    key_eos_o,
   output logic [63:0]             key_trailer_o,
+  output logic                    key_parity_o,  // with last: of user key, trailer and key_bytes_o
   output logic                    value_valid_o,
   output logic [ValueBytes*8-1:0] value_data_o,
   output logic                    record_valid_o,
@@ -53,7 +60,8 @@ module cu_entry_finish
   output logic                    end_valid_o,  // of a block, or of what is left of a faulty one
   output merge_status_e           end_status_o, // first fault so far
 
-  output logic                    fault_o       // level
+  output logic                    fault_o,      // level
+  output logic                    flipped_o     // a bit has strayed; level
 );
   localparam int unsigned V = ValueBytes;
   localparam int unsigned Beats = (MaxKeyBytes + 8 + V - 1) / V;
@@ -95,7 +103,8 @@ module cu_entry_finish
 
   // ------------------------------------------------------------------ into s1
 
-  (* ram_style = "distributed" *) logic [V*8-1:0] old_key[Beats];  // the key before, internal
+  // The key before, internal: rows, zero-padded, and their parity.
+  (* ram_style = "distributed" *) logic [V*8:0] old_key[Beats];
   logic [BeatBits-1:0] beat, beat_q;  // of the key at hand
   logic [PhaseBits-1:0] phase, phase_q;
   logic [15:0] left_before, left_before_q;  // user bytes of the key before, from this beat on
@@ -104,7 +113,10 @@ module cu_entry_finish
 
   event_t s1_q;
   logic [V*8-1:0] s1_data_q, s1_before_q;
-  logic [SpanBits-1:0] s1_shared_q, s1_bytes_before_q;
+  logic [SpanBits-1:0] s1_shared_q, s1_bytes_before_q, s1_filled_q;
+  logic s1_head_q, s1_head_parity_q, s1_parity_q, s1_before_parity_q;
+  logic s1_counts_parity_q;  // of bytes, s1_shared_q and s1_filled_q
+  wire [SpanBits-1:0] filled = ev_value_i ? ev_bytes_i : ev_last_i ? ev_span_i : SpanBits'(V);
   logic [BeatBits-1:0] s1_beat_q;
   logic [PhaseBits-1:0] s1_phase_q, s2_phase_q;
 
@@ -121,8 +133,12 @@ module cu_entry_finish
               value_bytes: ev_value_bytes_i, bad: ev_status_i != MergeStatusOk,
               status: ev_status_i};
     s1_data_q         <= ev_data_i;
-    s1_before_q       <= old_key[beat];
+    s1_parity_q       <= ev_parity_i;
+    s1_head_parity_q  <= ev_head_parity_i;
+    {s1_before_parity_q, s1_before_q} <= old_key[beat];
     s1_shared_q       <= ev_shared_i;
+    s1_filled_q       <= filled;
+    s1_counts_parity_q <= ^{ev_bytes_i, ev_shared_i, filled};
     s1_bytes_before_q <= (left_before > 16'(V)) ? SpanBits'(V) : SpanBits'(left_before);
     s1_beat_q         <= beat;
     s1_phase_q        <= phase;
@@ -134,10 +150,12 @@ module cu_entry_finish
     if (ev_key_i && ev_last_i) user_before_q <= ev_user_bytes_i;
     if (!rst_ni) begin
       {s1_q.key, s1_q.value, s1_q.fault, s1_q.block_end, s1_q.eos} <= '0;
+      s1_head_q     <= 1'b0;
       any_before_q  <= 1'b0;
       user_before_q <= '0;
-    end else if (ev_key_i && ev_last_i) begin
-      any_before_q <= 1'b1;
+    end else begin
+      s1_head_q <= ev_head_i;
+      if (ev_key_i && ev_last_i) any_before_q <= 1'b1;
     end
   end
 
@@ -146,12 +164,16 @@ module cu_entry_finish
   logic [V*8-1:0] merged, shared_mask;
   event_t s2_q;
   logic [V*8-1:0] s2_key_q, s2_data_q, s2_before_q;  // internal key; user key or value; before
+  logic parity, s2_parity_q;  // of the internal key, or of the value
 
   assign shared_mask = lanes_below(s1_shared_q);
-  assign merged      = (s1_before_q & shared_mask) | (s1_data_q & ~shared_mask);
+  assign merged      = (s1_before_q & shared_mask) |
+                       (s1_data_q & lanes_below(s1_filled_q) & ~shared_mask);
+  assign parity      = ^merged;
 
   always_ff @(posedge clk_i) begin
-    if (s1_q.key) old_key[s1_beat_q] <= merged;
+    if (s1_q.key) old_key[s1_beat_q] <= {parity, merged};
+    s2_parity_q <= parity;
     s2_q        <= s1_q;
     s2_phase_q  <= s1_phase_q;
     s2_key_q    <= merged;
@@ -195,6 +217,7 @@ module cu_entry_finish
   logic [V*8-1:0] s3_data_q;
   logic s3_below_q, s3_above_q;
   logic [63:0] s3_trailer_q, s3_fold_q;
+  logic s3_parity_q;
 
   always_ff @(posedge clk_i) begin
     if (s2_q.key) tail_q <= s2_key_q[V*8-1-:64];
@@ -204,6 +227,7 @@ module cu_entry_finish
     s3_above_q   <= above;
     s3_trailer_q <= around[s2_q.span*8+:64];
     s3_fold_q    <= fold;
+    s3_parity_q  <= s2_parity_q;
     if (!rst_ni) {s3_q.key, s3_q.value, s3_q.fault, s3_q.block_end, s3_q.eos} <= '0;
   end
 
@@ -216,6 +240,7 @@ module cu_entry_finish
   logic [63:0] hash, hash_q;
   logic [V*8-1:0] held_q;
   logic [SpanBits-1:0] held_bytes_q;
+  logic key_parity, key_parity_q;  // of the internal key, in the beats so far
   logic key_end;
 
   assign key_below = (~s3_q.first & (below_q | above_q)) ? below_q : s3_below_q;
@@ -224,6 +249,7 @@ module cu_entry_finish
                      (~key_below & (s3_q.longer |
                                     (s3_q.as_long & (s3_trailer_q < trailer_before_q))));
   assign key_end   = s3_q.key & s3_q.last;
+  assign key_parity = s3_parity_q ^ (~s3_q.first & key_parity_q);
 
   always_comb begin
     status = MergeStatusOk;
@@ -245,6 +271,7 @@ module cu_entry_finish
   always_ff @(posedge clk_i) begin
     if (s3_q.key || s3_q.value) hash_q <= hash;
     if (s3_q.key) begin
+      key_parity_q <= key_parity;
       below_q <= key_below;
       above_q <= key_above;
       if (s3_q.user_last) begin
@@ -269,6 +296,7 @@ module cu_entry_finish
   assign key_last_o    = s3_q.eos | key_end;
   assign key_eos_o     = s3_q.eos;
   assign key_trailer_o = s3_trailer_q;
+  assign key_parity_o  = key_parity ^ (^key_bytes_o);
   assign value_valid_o = s3_q.value & ~silent;
   assign value_data_o  = s3_data_q;
   assign record_valid_o       = key_end & ~silent;
@@ -279,9 +307,27 @@ module cu_entry_finish
   assign end_status_o  = status_q;
   assign fault_o       = fault_q;
 
+  // ------------------------------------------------------------------ stray bits
+
+  logic flipped_q;
+  wire s1_flipped = (s1_head_q | s1_q.key | s1_q.value) & (^s1_data_q != s1_parity_q);
+  wire counts_flipped = (s1_q.key | s1_q.value) &
+                        (^{s1_q.bytes, s1_shared_q, s1_filled_q} != s1_counts_parity_q);
+  wire head_flipped = s1_head_q & (^s1_data_q[63:0] != s1_head_parity_q);
+  wire before_flipped = s1_q.key & ~s1_q.bad & (s1_shared_q != '0) &
+                        (^s1_before_q != s1_before_parity_q);
+  wire value_flipped = s3_q.value & (^s3_fold_q != s3_parity_q);
+  assign flipped_o = flipped_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) flipped_q <= 1'b0;
+    else if (s1_flipped || counts_flipped || head_flipped || before_flipped || value_flipped) begin
+      flipped_q <= 1'b1;
+    end
+  end
+
 `ifndef SYNTHESIS
   a_one : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      $onehot0({ev_key_i, ev_value_i, ev_fault_i, ev_end_i, ev_eos_i}));
+      $onehot0({ev_head_i, ev_key_i, ev_value_i, ev_fault_i, ev_end_i, ev_eos_i}));
   c_trailer_straddles : cover property (@(posedge clk_i) key_end && !s3_q.user && s3_q.span < 8);
 `endif
 endmodule

@@ -32,7 +32,9 @@ module cu_entry_parser
   input  logic                    window_ready_i,
   input  logic [63:0]             window_head_i,
   input  logic [PosBits-1:0]      window_pos_i,
+  input  logic [PosBits-1:0]      window_next_pos_i,
   input  logic [ValueBytes*8-1:0] window_ring_i,
+  input  logic                    window_parity_i,
   output logic                    window_move_o,
   output logic [SpanBits-1:0]     window_bytes_o,
   output logic                    window_flush_o,
@@ -51,14 +53,18 @@ module cu_entry_parser
   output logic                    check_take_o,
 
   // At most one a cycle.
+  output logic                    ev_head_o,    // window_head_i is taken, in full or in part
   output logic                    ev_key_o,
   output logic                    ev_value_o,
   output logic                    ev_fault_o,   // ev_status_o
   output logic                    ev_end_o,     // of a block
   output logic                    ev_eos_o,
 
-  // Key and value beats.
+  output logic                    ev_head_parity_o,  // of window_head_i
+
+  // Key and value beats; what window_head_i shows, if ev_head_o.
   output logic [ValueBytes*8-1:0] ev_data_o,    // lanes below ev_shared_o are not valid
+  output logic                    ev_parity_o,  // of all of ev_data_o
   output logic [SpanBits-1:0]     ev_bytes_o,   // of the user key, or of the value: 0..V
   output logic                    ev_first_o,   // beat of the key, or of the value
   output logic                    ev_last_o,    // beat of the internal key, or of the value
@@ -73,7 +79,9 @@ module cu_entry_parser
   // End.
   output logic [31:0]             ev_block_bytes_o,    // without trailer
   output logic [31:0]             ev_restart_bytes_o,  // from the restart array to the block's end
-  output logic                    ev_restart_zero_o    // the first restart is
+  output logic                    ev_restart_zero_o,   // the first restart is
+
+  output logic                    flipped_o            // a bit has strayed; level
 );
   import cu_entry_pkg::*;
 
@@ -339,7 +347,8 @@ module cu_entry_parser
     key_left_q      <= key_left_d;
     value_left_q    <= value_left_d;
     take_q          <= take_d;
-    rotate_q        <= rotate_d;
+    // A header shows twice: in the window's head, and as data to compare it with.
+    rotate_q        <= (state_d == Head || state_d == Long) ? window_next_pos_i : rotate_d;
     if (!rst_ni) begin
       state_q <= Idle;
       stop_q  <= 1'b0;
@@ -360,6 +369,9 @@ module cu_entry_parser
   end
 
   assign window_flush_o   = ((state_q == Flush) | restarts) & check_room_i;
+  assign ev_head_o        = window_move_o & ((state_q == Head) | (state_q == Long));
+  assign ev_head_parity_o = ^window_head_i;
+  assign ev_parity_o      = window_parity_i;
   assign ev_key_o         = key_go;
   assign ev_value_o       = value_go;
   assign ev_bytes_o       = (state_q == Key) ? at_most_v(32'(user_left)) : take_q;
@@ -377,6 +389,25 @@ module cu_entry_parser
   assign ev_block_bytes_o   = size_q;
   assign ev_restart_bytes_o = (state_q == Flush) ? rest_q : left_q;
   assign ev_restart_zero_o  = (state_q == Flush) ? rest_zero_q : (window_head_i[31:0] == '0);
+
+  // ------------------------------------------------------------------ stray bits
+
+  // What tells where an entry's bytes lie is known twice, and must agree: or a key or value would be
+  // cut wrongly, and be whole to the checksum.
+  logic flipped_q;
+  wire [PosBits-1:0] rotate = window_pos_i -
+                              ((state_q == Key) ? shared_left_q[PosBits-1:0] : PosBits'(0));
+  wire rotate_flipped = window_move_o & (rotate_q != rotate);
+  wire key_flipped = key_go & ~(first_q & (header_status != MergeStatusOk)) &
+                     ((key_left_q != shared_left_q + unshared_left_q) |
+                      (key_last & (KeyBits'(take_q) != unshared_left_q)));
+  wire value_flipped = value_go & (take_q != at_most_v(value_left_q));
+
+  assign flipped_o = flipped_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) flipped_q <= 1'b0;
+    else if (rotate_flipped || key_flipped || value_flipped) flipped_q <= 1'b1;
+  end
 
   assign key_take_o    = (key_go & user_beat) | ev_eos_o;
   assign value_take_o  = value_go;

@@ -127,6 +127,7 @@ module cu_index_reader
   desc_t slot;  // of the table at hand
   logic chunk_valid, chunk_ready, chunk_first, chunk_last;
   logic [63:0] chunk_data;
+  logic chunk_parity;  // not used: what strays here leads to blocks that are none
   logic [2:0] chunk_lane;
   logic tail_valid, tail_pop;
   logic [31:0] tail_restarts, tail_crc;
@@ -141,21 +142,25 @@ module cu_index_reader
     .block_valid_i(open_block), .block_ready_o(open_ready),
     .block_lane_i(slot.index_addr[2:0]), .block_bytes_i(slot.index_bytes + 32'd5),
     .beat_valid_i(beat_valid_i & to_block), .beat_ready_o(block_beat_ready), .beat_data_i,
+    .beat_parity_i(1'b0), .chunk_parity_o(chunk_parity),
     .chunk_valid_o(chunk_valid), .chunk_ready_i(chunk_ready), .chunk_data_o(chunk_data),
     .chunk_first_o(chunk_first), .chunk_last_o(chunk_last), .chunk_lane_o(chunk_lane),
     .tail_valid_o(tail_valid), .tail_ready_i(tail_pop),
     .tail_o({tail_crc, tail_type, tail_restarts})
   );
 
-  logic [2:0] unused_pos;
+  logic [2:0] unused_pos, unused_next_pos;
   logic [63:0] unused_ring;
+  logic unused_parity, unused_flipped;
   cu_byte_window #(.ValueBytes(8)) u_window (
     .clk_i, .rst_ni,
     .chunk_valid_i(chunk_valid), .chunk_ready_o(chunk_ready), .chunk_data_i(chunk_data),
+    .chunk_parity_i(chunk_parity),
     .chunk_first_i(chunk_first), .chunk_last_i(chunk_last), .chunk_lane_i(chunk_lane),
     .ready_o(win_ready), .head_o(win_head), .pos_o(unused_pos),
-    .ring_o(unused_ring),
-    .move_i(win_move), .bytes_i(win_bytes), .flush_i(win_flush), .flushed_o(win_flushed)
+    .next_pos_o(unused_next_pos), .ring_o(unused_ring), .parity_o(unused_parity),
+    .move_i(win_move), .bytes_i(win_bytes), .flush_i(win_flush), .flushed_o(win_flushed),
+    .flipped_o(unused_flipped)
   );
 
   // ------------------------------------------------------------------ walker

@@ -76,7 +76,7 @@ module cu_entry_encoder #(
   output logic [63:0]          output_records_o,
   output logic [63:0]          output_checksum_o,  // lags by three cycles
   // Of the blocks ended so far: how long they must be by the headers of their entries, and the XOR
-  // of the bytes written.
+  // of the bytes written, if restart arrays are as they should be.
   output logic [63:0]          content_bytes_o,
   output logic [7:0]           content_fold_o,
   output logic                 stall_encode_o,
@@ -166,13 +166,15 @@ module cu_entry_encoder #(
   logic restarts_full, array_last;
   logic [RestartBits-1:0] restarts;
   logic [V*8-1:0] array_data;
+  logic [7:0] array_fold, chunk_fold;
   logic [CountBits-1:0] array_bytes;
   cu_restart_array #(.Bytes(V), .MaxRestarts(MaxRestarts)) u_restarts (
     .clk_i, .rst_ni,
     .push_i(take_record && restart), .push_offset_i(content_q),
     .full_o(restarts_full), .count_o(restarts),
     .next_i(emit && state_q == StClose),
-    .data_o(array_data), .bytes_o(array_bytes), .last_o(array_last)
+    .data_o(array_data), .bytes_o(array_bytes), .last_o(array_last),
+    .fold_o(array_fold)
   );
 
   logic lk_ready, lk_busy, tr_full_q;
@@ -194,7 +196,7 @@ module cu_entry_encoder #(
   );
 
   cu_byte_fold #(.Bytes(V)) u_fold (
-    .clk_i, .rst_ni, .valid_i(room && emit), .data_i(chunk.data), .fold_o(content_fold_o)
+    .clk_i, .rst_ni, .valid_i(room && emit), .data_i(chunk.data), .fold_o(chunk_fold)
   );
 
   // Of the block that is being closed, its seal counted.
@@ -375,6 +377,7 @@ module cu_entry_encoder #(
   // After the keys of its blocks; those of the next table wait for it.
   assign tr_valid_o  = tr_full_q && !lk_busy;
 
+  assign content_fold_o = chunk_fold ^ array_fold;
   assign limit_o          = state_q == StLimit;
   assign output_records_o = records_q;
   assign content_bytes_o  = content_bytes_q;

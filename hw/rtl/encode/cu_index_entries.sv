@@ -101,6 +101,7 @@ module cu_index_entries #(
 
   logic restarts_full, array_last;
   logic [$clog2(MaxBlocks + 1)-1:0] unused_count;
+  logic [7:0] unused_fold;  // the host checks all of an index
   logic [63:0] array_data;
   logic [3:0] array_bytes;
   cu_restart_array #(.Bytes(8), .MaxRestarts(MaxBlocks)) u_restarts (
@@ -108,7 +109,8 @@ module cu_index_entries #(
     .push_i(start_entry), .push_offset_i(content_q), .full_o(restarts_full),
     .count_o(unused_count),
     .next_i(emit && state_q == StClose),
-    .data_o(array_data), .bytes_o(array_bytes), .last_o(array_last)
+    .data_o(array_data), .bytes_o(array_bytes), .last_o(array_last),
+    .fold_o(unused_fold)
   );
 
   always_comb begin

@@ -3,6 +3,8 @@
 // Bytes/4 offsets stand in one row, one memory per column, so that a row leaves per cycle. The
 // length rides on the last row where a column is free. Chunks are right from the second cycle
 // after the last push on; taking the last one (next_i with last_o) empties the array.
+//
+// Guarded against stray bits: what has left must be, as XOR of its bytes, what came, and as many.
 
 module cu_restart_array #(
   parameter int unsigned Bytes = 8,           // of a chunk: a power of two, 8 or more
@@ -21,7 +23,8 @@ module cu_restart_array #(
   input  logic                   next_i,  // the chunk is taken
   output logic [Bytes*8-1:0]     data_o,
   output logic [CountBits-1:0]   bytes_o,
-  output logic                   last_o
+  output logic                   last_o,
+  output logic [7:0]             fold_o  // of all that came and all that left: zero between arrays
 );
   localparam int unsigned Lanes = Bytes / 4;
   localparam int unsigned LaneBits = $clog2(Lanes);
@@ -80,6 +83,22 @@ module cu_restart_array #(
       closing_q <= 1'b0;
     end
   end
+
+  logic [RestartBits-1:0] pushed_q;  // as count_q
+  logic [7:0] in_fold, out_fold;
+  wire taken = next_i && last_o;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || taken) pushed_q <= '0;
+    else if (push_i) pushed_q <= pushed_q + 1'b1;
+  end
+  cu_byte_fold #(.Bytes(4)) u_in_fold (
+    .clk_i, .rst_ni, .valid_i(push_i || taken), .data_i(push_i ? push_offset_i : 32'(pushed_q)),
+    .fold_o(in_fold)
+  );
+  cu_byte_fold #(.Bytes(Bytes)) u_out_fold (
+    .clk_i, .rst_ni, .valid_i(next_i), .data_i(data_o), .fold_o(out_fold)
+  );
+  assign fold_o = in_fold ^ out_fold;
 
 `ifndef SYNTHESIS
   a_room : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> !full_o);

@@ -20,7 +20,9 @@ module cu_read_engine #(
   parameter int unsigned BusBytes      = 64,   // W: 8, 16, 32 or 64
   parameter int unsigned FifoBeats     = 256,  // per client, 2 * MaxBurstBeats or more
   parameter int unsigned MaxBurstBeats = 16,   // a power of two, at most 4096 / BusBytes
-  parameter int unsigned Requests      = 8     // in flight per client, 2 or more
+  parameter int unsigned Requests      = 8,    // in flight per client, 2 or more
+  parameter int unsigned ParityBytes   = BusBytes,  // of a beat under one parity bit
+  localparam int unsigned Parities = BusBytes / ParityBytes
 ) (
   input  logic                               clk_i,
   input  logic                               rst_ni,
@@ -33,6 +35,7 @@ module cu_read_engine #(
   output logic [Clients-1:0]                 beat_valid_o,
   input  logic [Clients-1:0]                 beat_ready_i,
   output logic [Clients-1:0][BusBytes*8-1:0] beat_data_o,
+  output logic [Clients-1:0][Parities-1:0]   beat_parity_o,  // of the beat as its CRC saw it
 
   output logic [Clients-1:0]                 done_valid_o,
   input  logic [Clients-1:0]                 done_ready_i,
@@ -42,7 +45,6 @@ module cu_read_engine #(
   input  logic                               halt_i,
   output logic                               idle_o,
   output logic                               stall_o,
-  output logic                               flipped_o,  // a beat was not taken as it came; level
 
   output logic [63:0]                        m_axi_araddr_o,
   output logic [7:0]                         m_axi_arlen_o,
@@ -318,24 +320,25 @@ module cu_read_engine #(
     end
   end
 
-  // The CRC is of the beats as they come: what the FIFOs do to them, their parity must tell.
-  logic [Clients-1:0] s0_client, flipped_q;
-  assign flipped_o = flipped_q != '0;
+  // The CRC is of the beats as they come: what becomes of them behind it, their parity must tell.
+  logic [Clients-1:0] s0_client;
+  logic [Parities-1:0] parity;
+  always_comb begin
+    for (int unsigned p = 0; p < Parities; p++) begin
+      parity[p] = ^s0_data_q[p*ParityBytes*8+:ParityBytes*8];
+    end
+  end
   for (genvar c = 0; c < Clients; c++) begin : g_beats
-    logic wready, parity;
+    logic wready;
     logic [RoomBits-1:0] unused_beats;
     assign s0_client[c] = s0_q.valid & (s0_q.client == ClientBits'(c));
     assign fifo_pop[c]  = beat_valid_o[c] & beat_ready_i[c];
-    cu_ram_fifo #(.Width(W * 8 + 1), .Depth(FifoBeats)) u_beats (
+    cu_ram_fifo #(.Width(W * 8 + Parities), .Depth(FifoBeats)) u_beats (
       .clk_i, .rst_ni,
-      .wvalid_i(s0_client[c]), .wready_o(wready), .wdata_i({^s0_data_q, s0_data_q}),
+      .wvalid_i(s0_client[c]), .wready_o(wready), .wdata_i({parity, s0_data_q}),
       .rvalid_o(beat_valid_o[c]), .rready_i(beat_ready_i[c]),
-      .rdata_o({parity, beat_data_o[c]}), .count_o(unused_beats)
+      .rdata_o({beat_parity_o[c], beat_data_o[c]}), .count_o(unused_beats)
     );
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni) flipped_q[c] <= 1'b0;
-      else if (fifo_pop[c] && ^{parity, beat_data_o[c]}) flipped_q[c] <= 1'b1;
-    end
 `ifndef SYNTHESIS
     a_reserved : assert property (@(posedge clk_i) disable iff (!rst_ni) s0_client[c] |-> wready);
 `endif

@@ -17,6 +17,8 @@
 // The prefix with the last kept key is the least prefix of neighbours since then: in a sorted
 // sequence lcp(a, c) = min(lcp(a, b), lcp(b, c)). What lies in the previous key's memory beyond its
 // length, and zero padding, may look equal too: the prefix is bounded by both lengths at the end.
+//
+// Keys come with a parity bit, and beats have one from stage to stage: a stray bit may drop a record.
 
 module cu_verdict #(
   parameter int unsigned V           = 8,
@@ -49,6 +51,7 @@ module cu_verdict #(
   input  logic                 in_eos_i,
   input  logic [63:0]          in_trailer_i,
   input  logic [WB-1:0]        in_way_i,
+  input  logic                 in_parity_i,  // with last: of data, trailer and in_bytes_i
 
   output logic                 vd_valid_o,
   input  logic                 vd_ready_i,
@@ -64,7 +67,9 @@ module cu_verdict #(
   output logic                 kk_valid_o,
   input  logic                 kk_ready_i,
   output logic [V*8-1:0]       kk_data_o,
-  output logic                 kk_last_o
+  output logic                 kk_last_o,
+
+  output logic                 flipped_o  // a bit has strayed; level
 );
   localparam int unsigned KeyBeats = (MaxKeyBytes + V - 1) / V;
   localparam int unsigned IdxBits  = (KeyBeats > 1) ? $clog2(KeyBeats) : 1;
@@ -73,12 +78,14 @@ module cu_verdict #(
   // What a stage hands on with each beat, and with a key's last.
   typedef struct packed {
     logic [V*8-1:0] data;
+    logic           first;
     logic           last;
     logic           eos;
     logic [WB-1:0]  way;
     logic [63:0]    trailer;
     logic           visible;  // to the snapshot
     logic [15:0]    user_bytes;
+    logic           parity;   // even, with all of the above
   } beat_t;
 
   typedef struct packed {
@@ -130,29 +137,41 @@ module cu_verdict #(
     .less_o(end_less), .equal_o(end_equal)
   );
 
-  logic valid1_q, first1_q;
-  beat_t beat1_q;
+  logic valid1_q;
+  beat_t beat0, beat1_q;
+  logic data_parity, trailer_parity, key_parity, key_parity_q;  // of the key so far
+  wire first = idx_q == '0;
+  wire visible = in_trailer_i[63:8] <= snapshot_i;
+  wire [15:0] user_bytes = 16'(32'(idx_q) * V) + 16'(in_bytes_i);
+  assign data_parity = ^in_data_i;
+  assign trailer_parity = ^in_trailer_i;
+  assign key_parity = key_parity_q ^ data_parity;
+  assign beat0 = '{
+    data: in_data_i, first: first, last: in_last_i, eos: in_eos_i, way: in_way_i,
+    trailer: in_trailer_i, visible: visible, user_bytes: user_bytes,
+    parity: data_parity ^ trailer_parity ^
+            (^{first, in_last_i, in_eos_i, in_way_i, visible, user_bytes})
+  };
   logic [V-1:0] equal_bytes_q;
   logic begin_less_q, begin_equal_q, end_less_q, end_equal_q;
+  logic parity1_q;  // of this and the line before
 
   always_ff @(posedge clk_i) begin
     idx_q <= idx_d;
     if (accept) previous_mem[idx_q] <= in_data_i;
     if (go) begin
-      beat1_q <= '{
-        data: in_data_i, last: in_last_i, eos: in_eos_i, way: in_way_i, trailer: in_trailer_i,
-        visible: in_trailer_i[63:8] <= snapshot_i,
-        user_bytes: 16'(32'(idx_q) * V) + 16'(in_bytes_i)
-      };
-      first1_q      <= idx_q == '0;
+      beat1_q       <= beat0;
       equal_bytes_q <= equal_bytes;
       begin_less_q  <= begin_less;
       begin_equal_q <= begin_equal;
       end_less_q    <= end_less;
       end_equal_q   <= end_equal;
+      parity1_q     <= ^{equal_bytes, begin_less, begin_equal, end_less, end_equal};
     end
     if (!rst_ni) valid1_q <= 1'b0;
     else if (go) valid1_q <= in_valid_i;
+    if (!rst_ni) key_parity_q <= 1'b0;
+    else if (accept) key_parity_q <= key_parity & ~in_last_i;
   end
 
   // ------------------------------------------------------------ stage 1
@@ -163,8 +182,9 @@ module cu_verdict #(
   logic below_begin_q, below_begin_d, at_begin_q, at_begin_d;
   logic below_end_q, below_end_d, at_end_q, at_end_d;
   logic in_range;
+  logic key_so_far_parity_q;
   logic [15:0] previous_bytes_q;
-  logic previous_valid_q;
+  logic previous_valid_q, previous_parity_q;
 
   function automatic logic [15:0] leading_ones(logic [V-1:0] bits);
     logic [15:0] count;
@@ -174,14 +194,14 @@ module cu_verdict #(
   endfunction
 
   always_comb begin
-    same_d   = (first1_q || same_q) && (&equal_bytes_q);
-    prefix_d = first1_q ? '0 : prefix_q;
-    if (first1_q || same_q) prefix_d = prefix_d + leading_ones(equal_bytes_q);
+    same_d   = (beat1_q.first || same_q) && (&equal_bytes_q);
+    prefix_d = beat1_q.first ? '0 : prefix_q;
+    if (beat1_q.first || same_q) prefix_d = prefix_d + leading_ones(equal_bytes_q);
 
-    at_begin_d    = (first1_q || at_begin_q) && begin_equal_q;
-    below_begin_d = (first1_q || at_begin_q) ? begin_less_q : below_begin_q;
-    at_end_d      = (first1_q || at_end_q) && end_equal_q;
-    below_end_d   = (first1_q || at_end_q) ? end_less_q : below_end_q;
+    at_begin_d    = (beat1_q.first || at_begin_q) && begin_equal_q;
+    below_begin_d = (beat1_q.first || at_begin_q) ? begin_less_q : below_begin_q;
+    at_end_d      = (beat1_q.first || at_end_q) && end_equal_q;
+    below_end_d   = (beat1_q.first || at_end_q) ? end_less_q : below_end_q;
 
     in_range = !(has_begin_i
                  && (at_begin_d ? beat1_q.user_bytes < begin_bytes_i : below_begin_d))
@@ -190,7 +210,9 @@ module cu_verdict #(
     limit = (previous_bytes_q < beat1_q.user_bytes) ? previous_bytes_q : beat1_q.user_bytes;
   end
 
-  logic valid2_q, in_range2_q, same_bytes2_q;
+  wire in_range1 = in_range && !beat1_q.eos;
+  wire same_bytes1 = previous_valid_q && previous_bytes_q == beat1_q.user_bytes;
+  logic valid2_q, in_range2_q, same_bytes2_q, parity2_q;  // of this and the next line
   beat_t beat2_q;
   logic [15:0] prefix2_q, limit2_q;
 
@@ -203,13 +225,17 @@ module cu_verdict #(
         below_begin_q <= below_begin_d;
         at_end_q      <= at_end_d;
         below_end_q   <= below_end_d;
+        key_so_far_parity_q <= ^{same_d, prefix_d, at_begin_d, below_begin_d, at_end_d,
+                                 below_end_d};
         if (beat1_q.last) previous_bytes_q <= beat1_q.user_bytes;
+        if (beat1_q.last) previous_parity_q <= ^beat1_q.user_bytes;
       end
       beat2_q       <= beat1_q;
-      in_range2_q   <= in_range && !beat1_q.eos;
+      in_range2_q   <= in_range1;
       prefix2_q     <= prefix_d;
       limit2_q      <= limit;
-      same_bytes2_q <= previous_valid_q && previous_bytes_q == beat1_q.user_bytes;
+      same_bytes2_q <= same_bytes1;
+      parity2_q     <= ^{in_range1, same_bytes1, prefix_d, limit};
     end
     if (!rst_ni) begin
       valid2_q         <= 1'b0;
@@ -223,8 +249,8 @@ module cu_verdict #(
   // ------------------------------------------------------------ stage 2
   // A visible record of this user key was seen; the least common prefix since the last kept record,
   // and 0 until there is one.
-  logic seen_q;
-  logic [15:0] least_q, shared, common;
+  logic seen_q, seen, kept_parity_q;
+  logic [15:0] least_q, least, shared, common;
   logic same_key, shadowed, tombstone, keep;
 
   always_comb begin
@@ -234,17 +260,42 @@ module cu_verdict #(
     shadowed  = same_key && seen_q;
     tombstone = beat2_q.trailer[7:0] == 8'd0;
     keep      = in_range2_q && !shadowed && !(tombstone && beat2_q.visible && bottommost_i);
+    seen      = shadowed || beat2_q.visible;
+    least     = keep ? '1 : shared;
   end
 
   wire done2 = valid2_q && beat2_q.last && go;
+
+  // Of a way that strayed, verdict and value would part.
+  logic flipped_q, past_q;  // past_q: as previous_valid_q
+  wire key_flipped = accept && in_last_i && !in_eos_i
+                     && (key_parity ^ trailer_parity ^ (^in_bytes_i) ^ in_parity_i);
+  wire beat_flipped = valid2_q && (^beat2_q || ^{in_range2_q, same_bytes2_q, prefix2_q, limit2_q,
+                                                 parity2_q});
+  // Stage 1's part of the next beat's verdict, and what the key before left.
+  wire state_flipped = valid1_q && (
+      ^{equal_bytes_q, begin_less_q, begin_equal_q, end_less_q, end_equal_q, parity1_q}
+      || (!beat1_q.first && ^{same_q, prefix_q, at_begin_q, below_begin_q, at_end_q, below_end_q,
+                              key_so_far_parity_q})
+      || (previous_valid_q != past_q) || (past_q && ^{previous_bytes_q, previous_parity_q}));
+  wire kept_flipped = ^{seen_q, least_q, kept_parity_q};
+  assign flipped_o = flipped_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) past_q <= 1'b0;
+    else if (go && valid1_q && beat1_q.last) past_q <= 1'b1;
+    if (!rst_ni) flipped_q <= 1'b0;
+    else if (key_flipped || beat_flipped || state_flipped || kept_flipped) flipped_q <= 1'b1;
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       seen_q  <= 1'b0;
       least_q <= '0;
+      kept_parity_q <= 1'b0;
     end else if (done2) begin
-      seen_q  <= shadowed || beat2_q.visible;
-      least_q <= keep ? '1 : shared;
+      seen_q  <= seen;
+      least_q <= least;
+      kept_parity_q <= ^{seen, least};
     end
   end
 

@@ -172,6 +172,7 @@ module sluice_unit #(
   logic [N:0] ireq_valid, ireq_ready, ibeat_valid, ibeat_ready, idone_valid, idone_ready;
   logic [N:0] idone_error;
   logic [N:0][63:0] ireq_addr, ibeat_data;
+  logic [N:0] ibeat_parity;
   logic [N:0][31:0] ireq_bytes, idone_crc;
 
   assign ibeat_ready[N] = 1'b1;
@@ -208,14 +209,14 @@ module sluice_unit #(
     .record_ready_i(record_ready), .record_data_o(record_data), .record_last_o(record_last)
   );
 
-  logic unused_index_stall, index_flipped, in_flipped;
+  logic unused_index_stall;
   cu_read_engine #(.Clients(N + 1), .BusBytes(8), .FifoBeats(IndexFifoBeats)) u_index_read (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .req_valid_i(ireq_valid), .req_ready_o(ireq_ready), .req_addr_i(ireq_addr),
     .req_bytes_i(ireq_bytes), .beat_valid_o(ibeat_valid), .beat_ready_i(ibeat_ready),
     .beat_data_o(ibeat_data), .done_valid_o(idone_valid), .done_ready_i(idone_ready),
     .done_crc_o(idone_crc), .done_error_o(idone_error), .halt_i(halt), .idle_o(index_ridle),
-    .stall_o(unused_index_stall), .flipped_o(index_flipped),
+    .stall_o(unused_index_stall), .beat_parity_o(ibeat_parity),
     .m_axi_araddr_o(m_axi_index_araddr), .m_axi_arlen_o(m_axi_index_arlen),
     .m_axi_arsize_o(m_axi_index_arsize), .m_axi_arburst_o(m_axi_index_arburst),
     .m_axi_arvalid_o(m_axi_index_arvalid), .m_axi_arready_i(m_axi_index_arready),
@@ -224,19 +225,33 @@ module sluice_unit #(
     .m_axi_rready_o(m_axi_index_rready)
   );
 
+  // Behind its read-ahead FIFO, the index is checked by what it points to.
+  logic index_flipped_q;
+  always_ff @(posedge ap_clk) begin
+    for (int w = 0; w <= int'(N); w++) begin
+      if (ibeat_valid[w] && ibeat_ready[w] && ^{ibeat_parity[w], ibeat_data[w]}) begin
+        index_flipped_q <= 1'b1;
+      end
+    end
+    if (!rst_n) index_flipped_q <= 1'b0;
+  end
+
   logic [N-1:0] dreq_valid, dreq_ready, dbeat_valid, dbeat_ready, ddone_valid, ddone_ready;
   logic [N-1:0] ddone_error;
   logic [N-1:0][63:0] dreq_addr;
   logic [N-1:0][31:0] dreq_bytes, ddone_crc;
   logic [N-1:0][InBytes*8-1:0] dbeat_data;
+  logic [N-1:0][InBytes/V-1:0] dbeat_parity;
 
-  cu_read_engine #(.Clients(N), .BusBytes(InBytes), .FifoBeats(InFifoBeats)) u_data_read (
+  cu_read_engine #(
+    .Clients(N), .BusBytes(InBytes), .FifoBeats(InFifoBeats), .ParityBytes(V)
+  ) u_data_read (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .req_valid_i(dreq_valid), .req_ready_o(dreq_ready), .req_addr_i(dreq_addr),
     .req_bytes_i(dreq_bytes), .beat_valid_o(dbeat_valid), .beat_ready_i(dbeat_ready),
     .beat_data_o(dbeat_data), .done_valid_o(ddone_valid), .done_ready_i(ddone_ready),
     .done_crc_o(ddone_crc), .done_error_o(ddone_error), .halt_i(halt), .idle_o(in_idle),
-    .stall_o(stall[StallRead]), .flipped_o(in_flipped),
+    .stall_o(stall[StallRead]), .beat_parity_o(dbeat_parity),
     .m_axi_araddr_o(m_axi_in_araddr), .m_axi_arlen_o(m_axi_in_arlen),
     .m_axi_arsize_o(m_axi_in_arsize), .m_axi_arburst_o(m_axi_in_arburst),
     .m_axi_arvalid_o(m_axi_in_arvalid), .m_axi_arready_i(m_axi_in_arready),
@@ -250,6 +265,7 @@ module sluice_unit #(
   logic [N-1:0][V*8-1:0] key_data;
   logic [N-1:0][CountBits-1:0] key_bytes;
   logic [N-1:0][63:0] key_trailer;
+  logic [N-1:0] key_parity, flipped;
   logic [N-1:0] info_valid, info_ready, value_valid, value_ready;
   logic [N-1:0][31:0] info_value_bytes;
   logic [N-1:0] hash_valid, hash_ready;
@@ -292,11 +308,12 @@ module sluice_unit #(
       .req_valid_o(dreq_valid[w]), .req_ready_i(dreq_ready[w]), .req_addr_o(dreq_addr[w]),
       .req_bytes_o(dreq_bytes[w]), .beat_valid_i(dbeat_valid[w]),
       .beat_ready_o(dbeat_ready[w]), .beat_data_i(dbeat_data[w]),
+      .beat_parity_i(dbeat_parity[w]),
       .done_valid_i(ddone_valid[w]), .done_ready_o(ddone_ready[w]), .done_crc_i(ddone_crc[w]),
       .done_error_i(ddone_error[w]),
       .key_valid_o(key_valid[w]), .key_ready_i(key_ready[w]), .key_data_o(key_data[w]),
       .key_bytes_o(key_bytes[w]), .key_last_o(key_last[w]), .key_eos_o(key_eos[w]),
-      .key_trailer_o(key_trailer[w]),
+      .key_trailer_o(key_trailer[w]), .key_parity_o(key_parity[w]),
       .rec_valid_o(info_valid[w]), .rec_ready_i(info_ready[w]),
       .rec_value_bytes_o(info_value_bytes[w]),
       .hash_valid_o(hash_valid[w]), .hash_ready_i(hash_ready[w]), .hash_o(hash[w]),
@@ -304,7 +321,7 @@ module sluice_unit #(
       .value_data_o(value_data[w]),
       .fault_valid_o(dfault_valid), .fault_status_o(dfault_status),
       .fault_table_o(dfault_table), .fault_offset_o(dfault_offset),
-      .input_bytes_o(input_bytes[w])
+      .input_bytes_o(input_bytes[w]), .flipped_o(flipped[w])
     );
 
     // The decoder's fault is in an earlier block than anything its index reader can find.
@@ -320,15 +337,16 @@ module sluice_unit #(
   logic [CountBits-1:0] tree_bytes;
   logic [63:0] tree_trailer;
   logic [WayBits-1:0] tree_way;
+  logic tree_parity, verdict_flipped;
 
   cu_merge_tree #(.N(N), .V(V), .MaxKeyBytes(MaxKeyBytes)) u_merge_tree (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .in_valid_i(key_valid), .in_ready_o(key_ready), .in_data_i(key_data),
     .in_bytes_i(key_bytes), .in_last_i(key_last), .in_eos_i(key_eos),
-    .in_trailer_i(key_trailer),
+    .in_trailer_i(key_trailer), .in_parity_i(key_parity),
     .out_valid_o(tree_valid), .out_ready_i(tree_ready), .out_data_o(tree_data),
     .out_bytes_o(tree_bytes), .out_last_o(tree_last), .out_eos_o(tree_eos),
-    .out_trailer_o(tree_trailer), .out_way_o(tree_way)
+    .out_trailer_o(tree_trailer), .out_way_o(tree_way), .out_parity_o(tree_parity)
   );
 
   logic vd_valid, vd_ready, vd_end, vd_in_range, vd_keep, vd_tombstone;
@@ -346,11 +364,12 @@ module sluice_unit #(
     .range_data_i(range_data),
     .in_valid_i(tree_valid), .in_ready_o(tree_ready), .in_data_i(tree_data),
     .in_bytes_i(tree_bytes), .in_last_i(tree_last), .in_eos_i(tree_eos),
-    .in_trailer_i(tree_trailer), .in_way_i(tree_way),
+    .in_trailer_i(tree_trailer), .in_way_i(tree_way), .in_parity_i(tree_parity),
     .vd_valid_o(vd_valid), .vd_ready_i(vd_ready), .vd_end_o(vd_end), .vd_way_o(vd_way),
     .vd_in_range_o(vd_in_range), .vd_keep_o(vd_keep), .vd_tombstone_o(vd_tombstone),
     .vd_user_bytes_o(vd_user_bytes), .vd_shared_o(vd_shared), .vd_trailer_o(vd_trailer),
-    .kk_valid_o(kk_valid), .kk_ready_i(kk_ready), .kk_data_o(kk_data), .kk_last_o(kk_last)
+    .kk_valid_o(kk_valid), .kk_ready_i(kk_ready), .kk_data_o(kk_data), .kk_last_o(kk_last),
+    .flipped_o(verdict_flipped)
   );
 
   logic rec_valid, rec_ready, rec_end, rec_tombstone;
@@ -435,7 +454,7 @@ module sluice_unit #(
   // the end, the checksum is made wrong, and the job ends as END_TO_END.
   logic [63:0] sealed_content_q;
   logic [7:0] sealed_fold;
-  wire strayed = index_flipped | in_flipped | (info_valid != '0);
+  wire strayed = index_flipped_q | (flipped != '0) | verdict_flipped | (info_valid != '0);
   cu_byte_fold #(.Bytes(V)) u_sealed_fold (
     .clk_i(ap_clk), .rst_ni(rst_n), .valid_i(word_valid & word_ready), .data_i(word_data),
     .fold_o(sealed_fold)
