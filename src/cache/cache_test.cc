@@ -240,6 +240,42 @@ TEST(Cache, CountsEveryLookup) {
   EXPECT_EQ(cache.stats().misses, uint64_t{kThreads} * kLookups);
 }
 
+// What stays is found at any time, whatever else of its chain comes and goes.
+TEST(Cache, NeverMissesWhatStays) {
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  constexpr int kChanges = 100'000;
+  constexpr uint64_t kHash = 0;  // of all keys
+  Cache cache(100'000, 1'000);
+  for (const char* const key : {"a", "stays", "replaced", "z"}) {
+    cache.Insert(MakeEntry(key, ""), kHash);
+  }
+  std::atomic<bool> done{false};
+  std::atomic<uint64_t> missed{0};
+  std::thread reader([&] {
+    while (!done) {
+      const EpochGuard guard;
+      missed += cache.Find("stays", kHash) == nullptr;
+      missed += cache.Find("replaced", kHash) == nullptr;
+    }
+  });
+  std::mt19937_64 rng(seed);
+  for (int i = 0; i < kChanges; ++i) {
+    const std::string key(1, static_cast<char>('a' + rng() % 8));
+    if (i % 8 == 0) {
+      cache.Insert(MakeEntry("replaced", ""), kHash);
+    } else if (i % 2 == 0) {
+      cache.Insert(MakeEntry(key, ""), kHash);
+    } else {
+      cache.Erase(key, kHash);
+    }
+  }
+  done = true;
+  reader.join();
+  EXPECT_EQ(missed, 0u);
+  EXPECT_EQ(cache.stats().evictions, 0u);
+}
+
 // Each writer has keys of its own, whose values count up; nobody may ever see one count down, nor a
 // value that is not its key's. Chains are long, so that readers stand on entries that go.
 TEST(Cache, ThreadsAtOnce) {
