@@ -237,18 +237,30 @@ TEST(Unit, BusErrorsEndTheJobAndNotTheUnit) {
   }
 }
 
-// Changes bytes of the next job descriptor on its way to the unit.
+// Changes bytes of the next job descriptor on its way to the unit, and back when the job has ended:
+// the executor checks that what it wrote still stands there.
 class PatchedDevice : public dv::GuardedDevice {
  public:
   using GuardedDevice::GuardedDevice;
 
   Status Start(uint64_t descriptor) override {
-    SLUICE_RETURN_IF_ERROR(device().Write(descriptor + offset, std::exchange(bytes, "")));
+    address_ = descriptor + offset;
+    original_.resize(bytes.size());
+    SLUICE_RETURN_IF_ERROR(device().Read(address_, original_.size(), original_.data()));
+    SLUICE_RETURN_IF_ERROR(device().Write(address_, std::exchange(bytes, "")));
     return GuardedDevice::Start(descriptor);
+  }
+  Status Wait(uint8_t* status) override {
+    SLUICE_RETURN_IF_ERROR(GuardedDevice::Wait(status));
+    return device().Write(address_, std::exchange(original_, ""));
   }
 
   uint64_t offset = 0;
   std::string bytes;  // to stand at `offset`
+
+ private:
+  uint64_t address_ = 0;
+  std::string original_;
 };
 
 TEST(Unit, RefusesDescriptorsAndAsksForRoomInTheIndex) {
