@@ -19,7 +19,7 @@ FaultDevice::Fault FaultDevice::Draw() {
   if ((at -= rates.bus_error) < 0) {
     return Fault::kBusError;
   }
-  if ((at -= rates.wrong_result) < 0) {
+  if (at < rates.wrong_result) {
     constexpr Fault kWrong[] = {Fault::kFlipWritten, Fault::kFlipRead, Fault::kFlipBefore,
                                 Fault::kFlipAfter, Fault::kNothingDone};
     return kWrong[rng_() % std::size(kWrong)];

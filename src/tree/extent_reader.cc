@@ -71,6 +71,7 @@ Status ExtentReader::ReadBlock(const Extent& extent, const BlockHandle& handle, 
   const Cache::Entry* entry = nullptr;
   SLUICE_RETURN_IF_ERROR(FindBlock(extent, handle, fill_cache, &entry));
   contents->Reset(entry);
+  // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): found, since the status is ok
   const Status status = Block::Parse(entry->value(), block);
   return status.ok() ? status : status.WithContext(Describe(extent, handle.offset));
 }
@@ -88,6 +89,7 @@ Status ExtentReader::Get(const Extent& extent, std::string_view internal_key, ui
   const Cache::Entry* entry = nullptr;
   SLUICE_RETURN_IF_ERROR(FindBlock(extent, head->block(i), fill_cache, &entry));
   Block block;
+  // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): found, since the status is ok
   Status status = Block::Parse(entry->value(), &block);
   if (status.ok()) {
     status = SearchBlock(block, internal_key, match);
