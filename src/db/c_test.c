@@ -90,6 +90,7 @@ int main(int argc, char** argv) {
   EXPECT_VALUE(NULL, NULL, "a", NULL);
   EXPECT_VALUE(old, NULL, "a", "1");
   sluice_flush(db, NULL, &error);
+  sluice_wait_for_background_work(db, &error); /* the event may come a little later */
   CHECK_OK();
   CHECK(flushes == 1);
 
