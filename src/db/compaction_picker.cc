@@ -173,18 +173,22 @@ std::optional<CompactionPick> PickMajor(const Version& version, const Options& o
     return std::nullopt;
   }
   // The coldest, until half of the level is free again (X-Engine C).
-  std::vector<ExtentPtr> extents = All(level1);
-  std::stable_sort(extents.begin(), extents.end(), [](const ExtentPtr& a, const ExtentPtr& b) {
-    return a->place->accesses.load(std::memory_order_relaxed) <
-           b->place->accesses.load(std::memory_order_relaxed);
-  });
-  uint64_t bytes = 0;
-  size_t count = 0;
-  while (count < extents.size() && count < options.major_extents &&
-         bytes < level1.bytes() - options.l1_bytes / 2) {
-    bytes += extents[count++]->bytes;
+  std::vector<std::pair<uint32_t, ExtentPtr>> by_accesses;  // which readers count on meanwhile
+  for (ExtentPtr& extent : All(level1)) {
+    const uint32_t accesses = extent->place->accesses();
+    by_accesses.emplace_back(accesses, std::move(extent));
   }
-  extents.resize(count);
+  std::stable_sort(by_accesses.begin(), by_accesses.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<ExtentPtr> extents;
+  uint64_t bytes = 0;
+  for (auto& [accesses, extent] : by_accesses) {
+    if (extents.size() == options.major_extents || bytes >= level1.bytes() - options.l1_bytes / 2) {
+      break;
+    }
+    bytes += extent->bytes;
+    extents.push_back(std::move(extent));
+  }
   return IntoLevel2(CompactionKind::kMajor, version, SortedByKey(std::move(extents)));
 }
 
@@ -247,6 +251,19 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
     }
   }
   return std::nullopt;
+}
+
+void CoolDown(const Version& version) {
+  const auto cool = [](const RunIndex& run) {
+    RunIndex::Iterator at(run);
+    for (at.SeekToFirst(); at.Valid(); at.Next()) {
+      at.extent()->place->Halve();
+    }
+  };
+  for (const Version::Run& run : version.l0) {
+    cool(run.index);  // a minor compaction may reuse its extents
+  }
+  cool(version.levels[1]);
 }
 
 std::optional<CompactionPick> PickRange(const Version& version, std::string_view begin,

@@ -35,6 +35,10 @@ struct CompactionPick {
 // than an extent that stays in its level or above and shares a key with it.
 std::optional<CompactionPick> PickCompaction(const Version& version, const Options& options);
 
+// Halves the access counts that decide which extents are the coldest. To be called after each
+// flush: a window of access is so measured in bytes written, which are what makes compactions due.
+void CoolDown(const Version& version);
+
 // Everything that overlaps [begin, end) (empty: no bound), into the last level. Nothing if there is
 // nothing above it and nothing to drop in it.
 std::optional<CompactionPick> PickRange(const Version& version, std::string_view begin,

@@ -92,6 +92,15 @@ class CompactionTest : public testing::Test {
     return text;
   }
 
+  void Read(const Extent& extent, std::string_view key, bool fill_cache = true) {
+    BlockMatch match;
+    const EpochGuard guard;
+    ASSERT_TRUE(
+        reader_.Get(extent, InternalKey(key, kMaxSequence), BloomHash(key), fill_cache, &match)
+            .ok());
+    EXPECT_TRUE(match.found);
+  }
+
   FaultEnv env_;
   TableCache tables_{1 << 20};
   Cache blocks_{1 << 20, 4096};
@@ -142,17 +151,8 @@ TEST_F(CompactionTest, MergedBlocksInheritPlacesInTheCache) {
   pick.inputs = {{{1, 0}, {Numbers({{1, 3}, {5, 7}, {9, 11}, {13, 15}}, 9)}},
                  {{2, 0}, {Numbers({{2, 4}, {6, 8}, {10, 12}, {14, 16}}, 1)}}};
   pick.output = {2, 0};
-  const auto read = [&](const Extent& extent, std::string_view key) {
-    BlockMatch match;
-    const EpochGuard guard;
-    ASSERT_TRUE(reader_
-                    .Get(extent, InternalKey(key, kMaxSequence), BloomHash(key),
-                         /*fill_cache=*/true, &match)
-                    .ok());
-    EXPECT_TRUE(match.found);
-  };
-  read(*pick.inputs[0].extents[0], "005");  // the blocks of 5 and 7, and of 14 and 16
-  read(*pick.inputs[1].extents[0], "014");
+  Read(*pick.inputs[0].extents[0], "005");  // the blocks of 5 and 7, and of 14 and 16
+  Read(*pick.inputs[1].extents[0], "014");
   const std::vector<CompactionStep> steps = Plan(pick, {}, {});
   ExtentWriter writer(space_.get(), 0, &next_);
   CompactionResult result;
@@ -179,6 +179,28 @@ TEST_F(CompactionTest, MergedBlocksInheritPlacesInTheCache) {
   }
   EXPECT_EQ(cached, 2u);
   EXPECT_EQ(blocks_.stats().misses, misses);
+}
+
+TEST_F(CompactionTest, AnAccessIsCountedOnceAndThoseOfCompactionsNever) {
+  OffloadDriver driver({}, {});
+  CompactionPick pick;
+  pick.inputs = {{{1, 0}, {Numbers({{1, 3}, {5, 7}}, 9)}}, {{2, 0}, {Numbers({{2, 4}}, 1)}}};
+  pick.output = {2, 0};
+  const Extent& extent = *pick.inputs[0].extents[0];
+  Read(extent, "001");  // not cached
+  EXPECT_EQ(extent.place->accesses(), 1u);
+  Read(extent, "001");  // cached
+  EXPECT_EQ(extent.place->accesses(), 2u);
+  Read(extent, "005", /*fill_cache=*/false);
+  EXPECT_EQ(extent.place->accesses(), 2u);
+  ExtentWriter writer(space_.get(), 0, &next_);
+  CompactionResult result;
+  std::atomic<bool> stop{false};
+  ASSERT_TRUE(RunCompaction(pick, Plan(pick, {}, {}),
+                            {.extent = {}, .block_bytes = 40, .oldest_snapshot = kMaxSequence},
+                            &driver, &reader_, &writer, &stop, &result)
+                  .ok());
+  EXPECT_EQ(extent.place->accesses(), 2u);
 }
 
 // Any cut into runs, extents and blocks, with any data reuse, makes the records that a plain merge

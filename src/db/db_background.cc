@@ -123,6 +123,7 @@ Status DBImpl::FlushSubtable(SubtableImpl* subtable) {
   SLUICE_RETURN_IF_ERROR(ApplyEdit(subtable, &edit, [&](Version* version) {
     version->waiting.resize(version->waiting.size() - flushed);
     version->flushed = memtables.front()->last_sequence;
+    CoolDown(*version);
   }));
   counters_.flushes.fetch_add(1);
   counters_.flush_bytes.fetch_add(writer.bytes());

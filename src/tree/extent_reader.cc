@@ -43,7 +43,6 @@ Status ExtentReader::FindBlock(const Extent& extent, const BlockHandle& handle, 
     *entry = found;
     return {};
   }
-  extent.place->Touch();
   thread_local std::string contents;
   SLUICE_RETURN_IF_ERROR(ReadStored(extent, handle, &contents));
   Cache::Entry* const made = Cache::NewEntry(key.bytes(), contents.size());
@@ -67,6 +66,9 @@ Status ExtentReader::OpenHead(const Extent& extent, TableHeadRef* head) {
 
 Status ExtentReader::ReadBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
                                BlockRef* contents, Block* block) {
+  if (fill_cache) {
+    extent.place->Touch();
+  }
   const EpochGuard guard;
   const Cache::Entry* entry = nullptr;
   SLUICE_RETURN_IF_ERROR(FindBlock(extent, handle, fill_cache, &entry));
@@ -85,7 +87,9 @@ Status ExtentReader::Get(const Extent& extent, std::string_view internal_key, ui
   if (i == head->blocks() || !head->MayHold(i, hash)) {
     return {};
   }
-  extent.place->Touch();
+  if (fill_cache) {
+    extent.place->Touch();
+  }
   const Cache::Entry* entry = nullptr;
   SLUICE_RETURN_IF_ERROR(FindBlock(extent, head->block(i), fill_cache, &entry));
   Block block;

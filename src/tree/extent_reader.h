@@ -47,6 +47,8 @@ class CountedRef {
 using TableHeadRef = CountedRef<TableHead>;
 using BlockRef = CountedRef<const Cache::Entry>;
 
+// A block read with `fill_cache` counts as an access to its extent; others, such as compactions',
+// leave no trace.
 class ExtentReader {
  public:
   ExtentReader(TableCache* tables, Cache* blocks) : tables_(*tables), blocks_(*blocks) {}

@@ -41,12 +41,11 @@ class ExtentPlace {
   uint64_t offset() const { return uint64_t{address_.page} * kPageBytes; }
   uint64_t bytes() const { return uint64_t{pages_} * kPageBytes; }
 
-  // Reads that came to the extent, halved from time to time: its temperature. Some are lost when
-  // threads count at once.
-  std::atomic<uint32_t> accesses{0};
-  void Touch() {
-    accesses.store(accesses.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
+  // Its temperature: reads that came to the extent, halved from time to time (CoolDown in
+  // db/compaction_picker.h). Some are lost when threads count at once.
+  uint32_t accesses() const { return accesses_.load(std::memory_order_relaxed); }
+  void Touch() { accesses_.store(accesses() + 1, std::memory_order_relaxed); }
+  void Halve() { accesses_.store(accesses() / 2, std::memory_order_relaxed); }
 
  private:
   friend class TableCache;
@@ -55,6 +54,7 @@ class ExtentPlace {
   DataFile* const file_;
   const ExtentAddress address_;
   const uint32_t pages_;
+  std::atomic<uint32_t> accesses_{0};
   std::atomic<TableHead*> head_{nullptr};  // the table cache's
 };
 
