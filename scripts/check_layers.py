@@ -8,8 +8,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Lowest first; a layer uses those before it. `tools` is the top-level directory, the others lie in
 # src/. What stands outside of these (tests, bench, hw/dv) may use all of them.
-LAYERS = ["util", "table", "log", "mem", "cache", "merge", "tree", "offload", "leveldb", "db",
-          "tools"]
+LAYERS = ["util", "table", "log", "txn", "mem", "cache", "merge", "tree", "offload", "leveldb",
+          "db", "tools"]
 # Headers that are made in the build, and the lowest layer that may know them.
 GENERATED = [(re.compile(r"sluice_abi\.h"), "merge"), (re.compile(r"V\w+\.h|verilated.*"), "offload")]
 INCLUDE = re.compile(r'\s*#\s*include\s*["<]([^">]+)[">]')

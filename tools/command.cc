@@ -29,6 +29,14 @@ std::string StatusName(const Status& status) {
       return "busy";
     case Status::Code::kIoError:
       return "io_error";
+    case Status::Code::kDeadlock:
+      return "deadlock";
+    case Status::Code::kConflict:
+      return "conflict";
+    case Status::Code::kTimedOut:
+      return "timed_out";
+    case Status::Code::kTooLarge:
+      return "too_large";
   }
   return "failed";
 }

@@ -20,6 +20,11 @@ class [[nodiscard]] Status {
     kInvalidArgument,
     kBusy,  // somebody else holds it
     kIoError,
+    // Of transactions (sluice/transaction.h).
+    kDeadlock,  // begin the transaction again
+    kConflict,  // begin the transaction again, to see what has come meanwhile
+    kTimedOut,  // somebody else holds it, longer than the caller would wait
+    kTooLarge,  // do it in parts
   };
 
   Status() = default;  // ok
@@ -34,6 +39,10 @@ class [[nodiscard]] Status {
   }
   static Status Busy(std::string message) { return {Code::kBusy, std::move(message)}; }
   static Status IoError(std::string message) { return {Code::kIoError, std::move(message)}; }
+  static Status Deadlock(std::string message) { return {Code::kDeadlock, std::move(message)}; }
+  static Status Conflict(std::string message) { return {Code::kConflict, std::move(message)}; }
+  static Status TimedOut(std::string message) { return {Code::kTimedOut, std::move(message)}; }
+  static Status TooLarge(std::string message) { return {Code::kTooLarge, std::move(message)}; }
   // An I/O error that says what was tried and what the system answered; ENOENT is kNotFound.
   static Status FromErrno(std::string_view context, int error);
 

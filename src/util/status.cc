@@ -23,6 +23,14 @@ std::string_view CodeName(Status::Code code) {
       return "busy";
     case Status::Code::kIoError:
       return "I/O error";
+    case Status::Code::kDeadlock:
+      return "deadlock";
+    case Status::Code::kConflict:
+      return "conflict";
+    case Status::Code::kTimedOut:
+      return "timed out";
+    case Status::Code::kTooLarge:
+      return "too large";
   }
   return "unknown";
 }
