@@ -89,6 +89,11 @@ void sluice_delete_range(sluice_db_t* db, const sluice_write_options_t* options,
                          const char* end, size_t end_bytes, char** error);
 void sluice_write(sluice_db_t* db, const sluice_write_options_t* options,
                   const sluice_batch_t* batch, char** error);
+/* Calls `callback` with `argument` when the write is done (DB::WriteAsync): `error` is null, or goes
+ * to sluice_free. The batch may be destroyed at once. */
+void sluice_write_async(sluice_db_t* db, const sluice_write_options_t* options,
+                        const sluice_batch_t* batch, void (*callback)(void* argument, char* error),
+                        void* argument);
 
 sluice_batch_t* sluice_batch_create(void);
 void sluice_batch_destroy(sluice_batch_t* batch);

@@ -24,6 +24,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -67,6 +69,8 @@ inline constexpr std::string_view kDefaultSubtable = "default";
 inline constexpr size_t kMaxKeyBytes = (64 << 10) - 1;
 inline constexpr size_t kMaxValueBytes = size_t{1} << 30;
 
+using WriteCallback = std::function<void(const Status&)>;
+
 class DB {
  public:
   // Opens the database in directory `path`, recovering what its log holds. NotFound if there is
@@ -96,6 +100,12 @@ class DB {
   virtual Subtable* FindSubtable(std::string_view name) = 0;
 
   virtual Status Write(const WriteOptions& options, const WriteBatch& batch) = 0;
+  // Returns as soon as the write is in line, and calls `callback` when Write would return: once,
+  // from a thread of the database or of another writer, so it must neither block nor write. What
+  // one thread writes takes effect in the order of its calls, though callbacks may overtake each
+  // other. A thread can have any number of writes under way; only when 64 MiB are, the call waits.
+  virtual void WriteAsync(const WriteOptions& options, WriteBatch batch,
+                          WriteCallback callback) = 0;
   virtual Status Put(const WriteOptions& options, Subtable* subtable, std::string_view key,
                      std::string_view value) = 0;
   virtual Status Delete(const WriteOptions& options, Subtable* subtable, std::string_view key) = 0;
@@ -133,6 +143,13 @@ class DB {
   // Reads all extents and checks all there is to check; progress may be null. The first fault found
   // is the result, the file and offset named.
   virtual Status Verify(const std::function<void(uint64_t done, uint64_t total)>& progress) = 0;
+
+  std::future<Status> WriteAsync(const WriteOptions& options, WriteBatch batch) {
+    const auto promise = std::make_shared<std::promise<Status>>();
+    WriteAsync(options, std::move(batch),
+               [promise](const Status& status) { promise->set_value(status); });
+    return promise->get_future();
+  }
 
   // On the default sub-table.
   Status Put(const WriteOptions& options, std::string_view key, std::string_view value) {

@@ -64,6 +64,9 @@ struct Options {
   // Directories for extents of levels 0, 1 and 2 (tiers); those left out, or empty: the database's.
   std::vector<std::string> level_paths;
 
+  // Task queues of writers, each led by one of them at a time (X-Engine 3.2.2): so many threads add
+  // to memtables at once. Threads are dealt out over them in turn.
+  size_t write_queues = 8;
   size_t compaction_threads = 1;  // sub-tables compacted at once, each by at most one compaction
   uint64_t log_segment_bytes = uint64_t{64} << 20;
   // Key ranges of about this much input that a large compaction is cut in, for units to share.

@@ -118,6 +118,7 @@ const std::map<std::string_view, Setter>& Setters() {
       NUMBER(deletion_share),
       TRUTH(automatic_compactions),
       NUMBER(compaction_threads),
+      NUMBER(write_queues),
       NUMBER(log_segment_bytes),
       NUMBER(task_bytes),
       OFFLOAD(executor),
@@ -285,6 +286,15 @@ void sluice_delete_range(sluice_db_t* db, const sluice_write_options_t* options,
 void sluice_write(sluice_db_t* db, const sluice_write_options_t* options,
                   const sluice_batch_t* batch, char** error) {
   Tell(db->rep->Write(Of(options), batch->rep), error);
+}
+void sluice_write_async(sluice_db_t* db, const sluice_write_options_t* options,
+                        const sluice_batch_t* batch, void (*callback)(void* argument, char* error),
+                        void* argument) {
+  db->rep->WriteAsync(Of(options), batch->rep, [callback, argument](const Status& status) {
+    char* error = nullptr;
+    Tell(status, &error);
+    callback(argument, error);
+  });
 }
 
 sluice_batch_t* sluice_batch_create(void) { return new sluice_batch_t; }

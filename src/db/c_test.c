@@ -2,6 +2,7 @@
 
 #include "sluice/c.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,11 @@ static void expect_error(const char* begin, int line) {
   error = NULL;
 }
 #define EXPECT_ERROR(begin) expect_error(begin, __LINE__)
+
+static void on_written(void* writes, char* message) {
+  check(message == NULL, "no error", __LINE__);
+  ++*(atomic_int*)writes;
+}
 
 static int flushes = 0;
 static void on_event(void* context, const char* kind, const char* json) {
@@ -112,9 +118,13 @@ int main(int argc, char** argv) {
   }
   sluice_batch_delete(batch, other, "e", 1);
   CHECK(sluice_batch_count(batch) == 7);
+  atomic_int writes = 0;
+  sluice_write_async(db, sync, batch, on_written, &writes);
   sluice_write(db, NULL, batch, &error);
   sluice_batch_destroy(batch);
   CHECK_OK();
+  while (writes == 0) {
+  }
   EXPECT_VALUE(NULL, NULL, "x", NULL);
   EXPECT_VALUE(NULL, other, "d", "batch");
   EXPECT_VALUE(NULL, other, "e", NULL);

@@ -38,7 +38,7 @@ Status DBImpl::CreateCheckpoint(const std::string& path) {
   Metadata state;
   LogPosition end;
   {
-    const InFront in_front(&queue_);
+    const ExclusiveWrites exclusive(writes_.get());
     const std::lock_guard metadata_lock(metadata_mutex_);
     SLUICE_RETURN_IF_ERROR(BackgroundError());
     state = metadata_->state();

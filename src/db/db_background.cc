@@ -298,7 +298,7 @@ Status DBImpl::Flush(Subtable* subtable) {
   SubtableImpl* const target = Resolve(subtable);
   MemtablePtr last;
   {
-    const InFront in_front(&queue_);
+    const ExclusiveWrites exclusive(writes_.get());
     if (target->dropped) {
       return Status::InvalidArgument(fmt::format("sub-table '{}' is dropped", target->name()));
     }

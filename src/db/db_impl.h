@@ -1,8 +1,9 @@
 // The database: what its parts share, and the threads that work for it.
 //
 // Locks, in the order they are taken: metadata_mutex_ (changes of the tree: durable first, then
-// visible), then mutex_ (what is due and under way). Readers take neither. The writer in front of
-// the queue is the only one that appends to the log, adds to memtables and changes the active one.
+// visible), then mutex_ (what is due and under way); before both, ExclusiveWrites. Readers take
+// none. What changes the active memtable of a sub-table, or the set of sub-tables, holds
+// ExclusiveWrites; the write pipeline's log buffering stage has what is its own to itself.
 
 #pragma once
 
@@ -24,7 +25,7 @@
 #include "db/import_leveldb.h"
 #include "db/snapshots.h"
 #include "db/subtable_impl.h"
-#include "db/write_queue.h"
+#include "db/write_pipeline.h"
 #include "log/redo_log.h"
 #include "offload/driver.h"
 #include "sluice/db.h"
@@ -35,12 +36,13 @@
 
 namespace sluice {
 
-class DBImpl final : public DB {
+class DBImpl final : public DB, private WriteStages {
  public:
   using DB::Delete;
   using DB::Get;
   using DB::NewIterator;
   using DB::Put;
+  using DB::WriteAsync;
 
   DBImpl(const Options& options, std::string path);
   ~DBImpl() override;
@@ -55,6 +57,7 @@ class DBImpl final : public DB {
 
   // db_write.cc
   Status Write(const WriteOptions& options, const WriteBatch& batch) override;
+  void WriteAsync(const WriteOptions& options, WriteBatch batch, WriteCallback callback) override;
   Status Put(const WriteOptions& options, Subtable* subtable, std::string_view key,
              std::string_view value) override;
   Status Delete(const WriteOptions& options, Subtable* subtable, std::string_view key) override;
@@ -115,11 +118,16 @@ class DBImpl final : public DB {
 
   // db_write.cc
   Status CheckWrite(const SubtableImpl& subtable, std::string_view key, std::string_view value);
-  Status WriteBatchBytes(std::string_view batch, uint32_t count, bool sync);
-  Status WriteGroup(const std::vector<WriteQueue::Writer*>& group);
-  // Slows the writer in front down, or holds it, while background work is behind.
+  Status CheckBatch(const WriteBatch& batch);
+  Status BufferLog(WriteGroup* group) override;
+  Status FlushLog(LogPosition* durable) override;
+  bool Insert(const WriteGroup& group) override;
+  void Publish(SequenceNumber last) override { visible_.store(last, std::memory_order_release); }
+  void SwitchFullMemtables() override;
+  void Failed(const Status& status) override { SetBackgroundError(status); }
+  // Slows log buffering down, or holds it, while background work is behind.
   Status MakeRoom(size_t bytes);
-  // A new active memtable for the sub-table. Called by the writer in front.
+  // A new active memtable for the sub-table. Called with ExclusiveWrites.
   void SwitchMemtable(SubtableImpl* subtable);
 
   // db_read.cc
@@ -147,7 +155,7 @@ class DBImpl final : public DB {
   }
 
   // import_leveldb.cc
-  // InvalidArgument if anything was ever written to it. Called in front of the queue.
+  // InvalidArgument if anything was ever written to it. Called with ExclusiveWrites.
   static Status CheckUntouched(const SubtableImpl& subtable);
   // The extents become `run` of the sub-table, all at once.
   Status Adopt(SubtableImpl* subtable, const RunId& run, const std::vector<Extent>& extents,
@@ -181,11 +189,10 @@ class DBImpl final : public DB {
   Snapshots snapshots_{&visible_};
   Counters counters_;
 
-  // Of the writer in front.
-  WriteQueue queue_;
+  // Of log buffering and of who holds ExclusiveWrites.
   SequenceNumber last_sequence_ = 0;
   LogPosition log_end_ = 0;  // behind the last record
-  std::string group_;
+  std::string record_;
   double delay_owed_ = 0;            // seconds
   std::atomic<bool> behind_{false};  // some sub-table's flush or compaction is
 
@@ -195,8 +202,8 @@ class DBImpl final : public DB {
   std::mutex mutex_;
   std::condition_variable work_;     // there may be some
   std::condition_variable changed_;  // some is done
-  // By id; handles stay until the database is closed. Changed by the writer in front, under mutex_;
-  // it alone may look without.
+  // By id; handles stay until the database is closed. Changed with ExclusiveWrites, under mutex_:
+  // the pipeline's stages look without.
   std::map<uint32_t, std::unique_ptr<SubtableImpl>> subtables_;
   SubtableImpl* default_subtable_ = nullptr;
   Status background_error_;
@@ -204,6 +211,7 @@ class DBImpl final : public DB {
   std::atomic<bool> stopping_{false};
   bool closed_ = false;
   std::vector<std::thread> threads_;
+  std::unique_ptr<WritePipeline> writes_;  // the last: its end needs all the rest
 };
 
 }  // namespace sluice

@@ -28,6 +28,7 @@ class ModelTest {
     options_.max_waiting_memtables = Uniform(&random_, 1, 4);
     options_.row_cache_bytes = Uniform(&random_, 0, 2) * 16384;
     options_.block_cache_bytes = Uniform(&random_, 0, 3) * 65536;
+    options_.write_queues = Uniform(&random_, 1, 3);
     options_.table_cache_bytes = Uniform(&random_, 0, 1) * 65536;
     options_.extent_bytes = 8192 << Uniform(&random_, 0, 6);
     options_.block_bytes = 256 << Uniform(&random_, 0, 5);
@@ -170,7 +171,9 @@ class ModelTest {
         model_[{subtable->name(), key}] = value;
       }
     }
-    const Status status = db_->Write({.sync = Uniform(&random_, 0, 50) == 0}, batch);
+    const WriteOptions options{.sync = Uniform(&random_, 0, 50) == 0};
+    const Status status = Uniform(&random_, 0, 3) != 0 ? db_->Write(options, batch)
+                                                       : db_->WriteAsync(options, batch).get();
     EXPECT_TRUE(status.ok()) << status.ToString();
   }
 

@@ -127,8 +127,9 @@ Status CheckOptions(const Options& options) {
       options.extent_bytes < options.block_bytes || options.memtable_bytes == 0 ||
       options.max_waiting_memtables == 0 || options.l0_compaction_runs < 2 ||
       options.l0_stop_runs < options.l0_slowdown_runs || options.task_bytes == 0 ||
-      options.compaction_threads == 0 || options.level_paths.size() > kLevels ||
-      options.log_segment_bytes < 4096 || options.log_segment_bytes >= uint64_t{1} << 32) {
+      options.compaction_threads == 0 || options.write_queues == 0 ||
+      options.level_paths.size() > kLevels || options.log_segment_bytes < 4096 ||
+      options.log_segment_bytes >= uint64_t{1} << 32) {
     return Status::InvalidArgument("an option is out of its range (sluice/options.h)");
   }
   return {};
@@ -237,6 +238,8 @@ Status DBImpl::Recover() {
   }
   default_subtable_ = subtables_.at(kDefaultSubtableId).get();
   SLUICE_RETURN_IF_ERROR(OpenLog());
+  WriteStages* const stages = this;
+  writes_ = std::make_unique<WritePipeline>(options_.write_queues, stages);
   threads_.emplace_back([this] { FlushLoop(); });
   for (size_t i = 0; i < options_.compaction_threads; ++i) {
     threads_.emplace_back([this] { CompactionLoop(); });
@@ -330,6 +333,7 @@ Status DBImpl::Close() {
   if (std::exchange(closed_, true)) {
     return {};
   }
+  writes_.reset();
   StopThreads();
   Status status = BackgroundError();
   if (status.ok() && log_ != nullptr) {
@@ -344,7 +348,7 @@ Status DBImpl::CreateSubtable(std::string_view name, Subtable** subtable) {
   if (name.empty()) {
     return Status::InvalidArgument("a sub-table needs a name");
   }
-  const InFront in_front(&queue_);
+  const ExclusiveWrites exclusive(writes_.get());
   const std::lock_guard metadata_lock(metadata_mutex_);
   if (FindSubtable(name) != nullptr) {
     return Status::InvalidArgument(fmt::format("there is a sub-table '{}'", name));
@@ -368,7 +372,7 @@ Status DBImpl::DropSubtable(Subtable* subtable) {
   if (target == default_subtable_) {
     return Status::InvalidArgument("the default sub-table cannot be dropped");
   }
-  const InFront in_front(&queue_);
+  const ExclusiveWrites exclusive(writes_.get());
   const std::lock_guard metadata_lock(metadata_mutex_);
   if (target->dropped) {
     return Status::InvalidArgument(fmt::format("sub-table '{}' is dropped", target->name()));

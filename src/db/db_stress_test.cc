@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -53,6 +54,7 @@ class DbStress : public testing::Test {
   }
 
   void Write(int writer, TestRandom* random) {
+    std::vector<std::future<Status>> under_way;
     for (int i = 1; i <= kWrites; ++i) {
       const std::string key =
           KeyOf(writer * kPairs + static_cast<int>(Uniform(random, 0, kPairs - 1)));
@@ -60,7 +62,15 @@ class DbStress : public testing::Test {
       WriteBatch batch;
       batch.Put(key, value);
       batch.Put(other_, key, value);
-      ASSERT_TRUE(db_->Write({.sync = i % 500 == 0}, batch).ok());
+      const WriteOptions options{.sync = i % 500 == 0};
+      if (Uniform(random, 0, 1) != 0) {
+        ASSERT_TRUE(db_->Write(options, batch).ok());
+      } else {
+        under_way.push_back(db_->WriteAsync(options, batch));
+      }
+    }
+    for (std::future<Status>& write : under_way) {
+      ASSERT_TRUE(write.get().ok());
     }
   }
 

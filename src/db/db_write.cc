@@ -1,10 +1,4 @@
-// The write path: a queue with group commit, the log, the memtables.
-//
-//  1. A writer joins the queue; the one in front takes a group.
-//  2. It waits while flush and compaction are behind, gives the group its sequence numbers, and
-//     appends it to the log as one record; syncs the log if the group asks for it.
-//  3. It adds the records to the memtables, and then lets readers see them all at once.
-//  4. Where a memtable is full, a new one takes its place, and the flush is told.
+// Writes, and what the stages of their pipeline do (write_pipeline.h).
 
 #include <fmt/format.h>
 
@@ -59,7 +53,7 @@ Status DBImpl::Put(const WriteOptions& options, Subtable* subtable, std::string_
   thread_local std::string batch;
   batch.clear();
   AppendWrite({RecordType::kValue, target.id(), key, value}, &batch);
-  return WriteBatchBytes(batch, 1, options.sync);
+  return writes_->Write(batch, 1, options.sync);
 }
 
 Status DBImpl::Delete(const WriteOptions& options, Subtable* subtable, std::string_view key) {
@@ -68,13 +62,10 @@ Status DBImpl::Delete(const WriteOptions& options, Subtable* subtable, std::stri
   thread_local std::string batch;
   batch.clear();
   AppendWrite({RecordType::kDeletion, target.id(), key, {}}, &batch);
-  return WriteBatchBytes(batch, 1, options.sync);
+  return writes_->Write(batch, 1, options.sync);
 }
 
-Status DBImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
-  if (batch.count() == 0) {
-    return {};
-  }
+Status DBImpl::CheckBatch(const WriteBatch& batch) {
   if (batch.bytes() > kMaxValueBytes) {
     return Status::InvalidArgument(
         fmt::format("batch of {} bytes; the most is {}", batch.bytes(), kMaxValueBytes));
@@ -96,7 +87,22 @@ Status DBImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
     }
     SLUICE_RETURN_IF_ERROR(CheckWrite(*subtable, write.key, write.value));
   }
-  return WriteBatchBytes(batch.rep(), batch.count(), options.sync);
+  return {};
+}
+
+Status DBImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
+  if (batch.count() == 0) {
+    return {};
+  }
+  SLUICE_RETURN_IF_ERROR(CheckBatch(batch));
+  return writes_->Write(batch.rep(), batch.count(), options.sync);
+}
+
+void DBImpl::WriteAsync(const WriteOptions& options, WriteBatch batch, WriteCallback callback) {
+  if (const Status status = CheckBatch(batch); !status.ok() || batch.count() == 0) {
+    return callback(status);
+  }
+  writes_->WriteAsync(std::move(batch), options.sync, std::move(callback));
 }
 
 Status DBImpl::DeleteRange(const WriteOptions& options, Subtable* subtable, std::string_view begin,
@@ -118,71 +124,72 @@ Status DBImpl::DeleteRange(const WriteOptions& options, Subtable* subtable, std:
   return Write(options, batch);
 }
 
-Status DBImpl::WriteBatchBytes(std::string_view batch, uint32_t count, bool sync) {
-  WriteQueue::Writer writer;
-  writer.batch = batch;
-  writer.count = count;
-  writer.sync = sync;
-  const std::vector<WriteQueue::Writer*> group = queue_.Join(&writer);
-  if (group.empty()) {
-    return writer.status;
-  }
-  const Status status = WriteGroup(group);
-  queue_.Leave(group, status);
-  return status;
-}
-
-Status DBImpl::WriteGroup(const std::vector<WriteQueue::Writer*>& group) {
+Status DBImpl::BufferLog(WriteGroup* group) {
   if (failed_.load(std::memory_order_acquire)) {
     return BackgroundError();
   }
-  group_.clear();
-  PutFixed64(&group_, last_sequence_ + 1);
-  for (const WriteQueue::Writer* const writer : group) {
-    group_.append(writer->batch);
+  SLUICE_RETURN_IF_ERROR(MakeRoom(group->bytes));
+  record_.clear();
+  PutFixed64(&record_, last_sequence_ + 1);
+  group->first_sequence = last_sequence_ + 1;
+  group->last_sequence = last_sequence_;
+  for (const WriteTask* task = group->tasks; task != nullptr; task = task->next) {
+    record_.append(task->batch);
+    group->last_sequence += task->count;
   }
-  SLUICE_RETURN_IF_ERROR(MakeRoom(group_.size()));
-  Status status = log_->Append(group_, &log_end_);
-  if (status.ok() && group.front()->sync) {
-    status = log_->Sync();
-  }
-  if (!status.ok()) {
+  if (const Status status = log_->Append(record_, &log_end_); !status.ok()) {
     // Whether the record is in the log, nobody knows: nothing may be written behind it.
     SetBackgroundError(status);
     return status;
   }
+  last_sequence_ = group->last_sequence;
+  group->log_end = log_end_;
+  counters_.log_bytes.fetch_add(record_.size() + kLogHeaderBytes, std::memory_order_relaxed);
+  return {};
+}
+
+Status DBImpl::FlushLog(LogPosition* durable) {
+  const Status status = log_->Sync();
+  *durable = log_->durable();
+  return status;
+}
+
+bool DBImpl::Insert(const WriteGroup& group) {
   const EpochGuard guard;
-  std::string_view writes = std::string_view(group_).substr(sizeof(uint64_t));
+  SequenceNumber sequence = group.first_sequence;
   uint64_t user_bytes = 0;
-  SubtableImpl* touched = nullptr;
-  bool several = false;
-  for (BatchWrite write; ReadWrite(&writes, &write);) {
-    if (touched == nullptr || touched->id() != write.subtable) {
-      several = touched != nullptr;
-      touched = subtables_.find(write.subtable)->second.get();
+  bool full = false;
+  const SubtableImpl* subtable = nullptr;
+  Memtable* memtable = nullptr;
+  const auto look = [&] {
+    full = full || (memtable != nullptr && memtable->memory_bytes() >= options_.memtable_bytes);
+  };
+  for (const WriteTask* task = group.tasks; task != nullptr; task = task->next) {
+    std::string_view writes = task->batch;
+    for (BatchWrite write; ReadWrite(&writes, &write); ++sequence) {
+      if (subtable == nullptr || subtable->id() != write.subtable) {
+        look();
+        subtable = subtables_.find(write.subtable)->second.get();
+        memtable = &subtable->version()->active->table;
+      }
+      if (!subtable->dropped.load(std::memory_order_relaxed)) {
+        memtable->Add(sequence, write.type, write.key, write.value);
+      }
+      user_bytes += write.key.size() + write.value.size();
     }
-    ++last_sequence_;
-    if (!touched->dropped.load(std::memory_order_relaxed)) {
-      touched->version()->active->table.Add(last_sequence_, write.type, write.key, write.value);
-    }
-    user_bytes += write.key.size() + write.value.size();
   }
-  visible_.store(last_sequence_, std::memory_order_release);
   counters_.user_bytes.fetch_add(user_bytes, std::memory_order_relaxed);
-  counters_.log_bytes.fetch_add(group_.size() + kLogHeaderBytes, std::memory_order_relaxed);
-  if (!several) {
-    if (touched->version()->active->table.memory_bytes() >= options_.memtable_bytes) {
-      SwitchMemtable(touched);
-    }
-    return {};
-  }
+  look();
+  return full;
+}
+
+void DBImpl::SwitchFullMemtables() {
   for (const auto& [id, subtable] : subtables_) {
     if (!subtable->dropped &&
         subtable->version()->active->table.memory_bytes() >= options_.memtable_bytes) {
       SwitchMemtable(subtable.get());
     }
   }
-  return {};
 }
 
 void DBImpl::SwitchMemtable(SubtableImpl* subtable) {

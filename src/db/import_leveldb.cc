@@ -186,7 +186,7 @@ Status DBImpl::ImportLevelDb(Subtable* subtable, const std::string& source,
   *report = {};
   SubtableImpl* const target = Resolve(subtable);
   {
-    const InFront in_front(&queue_);
+    const ExclusiveWrites exclusive(writes_.get());
     SLUICE_RETURN_IF_ERROR(CheckUntouched(*target));
   }
   MergeInputs inputs;
@@ -214,11 +214,12 @@ Status DBImpl::ImportLevelDb(Subtable* subtable, const std::string& source,
   return {};
 }
 
-// In front, so that no write takes a sequence number of the imported records. The row cache has
-// nothing of the sub-table and takes nothing from readers of an earlier version: they find nothing.
+// With writes held, so that no write takes a sequence number of the imported records. The row cache
+// has nothing of the sub-table and takes nothing from readers of an earlier version: they find
+// nothing.
 Status DBImpl::Adopt(SubtableImpl* subtable, const RunId& run, const std::vector<Extent>& extents,
                      SequenceNumber last_sequence) {
-  const InFront in_front(&queue_);
+  const ExclusiveWrites exclusive(writes_.get());
   const std::lock_guard metadata_lock(metadata_mutex_);
   SLUICE_RETURN_IF_ERROR(BackgroundError());
   SLUICE_RETURN_IF_ERROR(CheckUntouched(*subtable));

@@ -1,0 +1,296 @@
+#include "db/write_pipeline.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+namespace sluice {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A flush waits for writers that are about to come back, at most so long: the writers that the last
+// one woke come one after the other, and those who miss it wait for a whole one.
+constexpr std::chrono::nanoseconds kMostGathering = std::chrono::milliseconds(1);
+constexpr int kGatheringShare = 8;  // of the time that the last flush took
+
+}  // namespace
+
+struct WritePipeline::AsyncTask : WriteTask {
+  WriteBatch owned;
+  WriteCallback callback;
+};
+
+// A stack that writers push on, and its leader takes whole.
+class alignas(64) WritePipeline::Queue {
+ public:
+  // Whether the caller is to lead.
+  bool Push(WriteTask* task) {
+    WriteTask* head = head_.load(std::memory_order_relaxed);
+    do {
+      task->next = head;
+    } while (!head_.compare_exchange_weak(head, task, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed));
+    return head == nullptr;
+  }
+  // By the leader: what was pushed, oldest first.
+  WriteTask* TakeAll() {
+    WriteTask* newest = head_.exchange(&led_, std::memory_order_acq_rel);
+    WriteTask* oldest = nullptr;
+    while (newest != nullptr && newest != &led_) {
+      WriteTask* const next = std::exchange(newest->next, oldest);
+      oldest = std::exchange(newest, next);
+    }
+    return oldest;
+  }
+  // By the leader, who leads no longer if it is true: nothing was pushed since.
+  bool Leave() {
+    WriteTask* expected = &led_;
+    return head_.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
+  }
+
+ private:
+  // Null: empty, and nobody leads; &led_: empty, and somebody does.
+  std::atomic<WriteTask*> head_{nullptr};
+  WriteTask led_;
+};
+
+WritePipeline::WritePipeline(size_t queues, WriteStages* stages) : stages_(*stages) {
+  for (size_t i = 0; i < queues; ++i) {
+    queues_.push_back(std::make_unique<Queue>());
+  }
+  flusher_ = std::thread([this] { FlushLoop(); });
+}
+
+WritePipeline::~WritePipeline() {
+  { const ExclusiveWrites drained(this); }
+  {
+    const std::lock_guard lock(flush_mutex_);
+    stopping_ = true;
+  }
+  flush_due_.notify_one();
+  flusher_.join();
+}
+
+WritePipeline::Queue* WritePipeline::QueueOfThread() {
+  static std::atomic<size_t> threads{0};
+  thread_local const size_t number = threads.fetch_add(1, std::memory_order_relaxed);
+  return queues_[number % queues_.size()].get();
+}
+
+Status WritePipeline::Write(std::string_view batch, uint32_t count, bool sync) {
+  WriteTask task;
+  task.batch = batch;
+  task.count = count;
+  task.sync = sync;
+  Queue* const queue = QueueOfThread();
+  if (queue->Push(&task)) {
+    Lead(queue, queue->TakeAll(), &task);
+  }
+  uint32_t state;
+  while ((state = task.state.load(std::memory_order_acquire)) != WriteTask::kDone) {
+    if (state == WriteTask::kLead) {
+      task.state.store(WriteTask::kWaiting, std::memory_order_relaxed);
+      Lead(queue, task.to_lead, &task);
+    } else {
+      task.state.wait(WriteTask::kWaiting, std::memory_order_acquire);
+    }
+  }
+  return task.status;
+}
+
+void WritePipeline::WriteAsync(WriteBatch batch, bool sync, WriteCallback callback) {
+  auto* const task = new AsyncTask;
+  task->owned = std::move(batch);
+  task->callback = std::move(callback);
+  task->batch = task->owned.rep();
+  task->count = task->owned.count();
+  task->sync = sync;
+  task->asynchronous = true;
+  size_t in_flight = in_flight_bytes_.load(std::memory_order_relaxed);
+  while (in_flight > kMostInFlightBytes) {
+    in_flight_bytes_.wait(in_flight, std::memory_order_relaxed);
+    in_flight = in_flight_bytes_.load(std::memory_order_relaxed);
+  }
+  in_flight_bytes_.fetch_add(task->batch.size(), std::memory_order_relaxed);
+  Queue* const queue = QueueOfThread();
+  if (queue->Push(task)) {
+    Lead(queue, queue->TakeAll(), nullptr);
+  }
+}
+
+void WritePipeline::Lead(Queue* queue, WriteTask* list, const WriteTask* own) {
+  for (int favours = 0;;) {
+    if (list == nullptr) {
+      if (queue->Leave()) {
+        return;
+      }
+      list = queue->TakeAll();
+    }
+    const bool done =
+        own == nullptr || own->state.load(std::memory_order_relaxed) == WriteTask::kDone;
+    if (done && favours++ >= kFavours) {
+      WriteTask* successor = list;
+      while (successor != nullptr && successor->asynchronous) {
+        successor = successor->next;
+      }
+      if (successor != nullptr) {
+        successor->to_lead = list;
+        successor->state.store(WriteTask::kLead, std::memory_order_release);
+        successor->state.notify_one();
+        return;
+      }
+    }
+    WriteGroup* group;
+    list = MakeGroup(list, &group);
+    Process(group);
+  }
+}
+
+WriteTask* WritePipeline::MakeGroup(WriteTask* list, WriteGroup** group) {
+  WriteTask* last = list;
+  size_t bytes = list->batch.size();
+  for (WriteTask* next = list->next;
+       next != nullptr && next->sync == list->sync && bytes + next->batch.size() <= kGroupBytes;
+       next = next->next) {
+    bytes += next->batch.size();
+    last = next;
+  }
+  *group = &list->group;
+  (*group)->tasks = list;
+  (*group)->bytes = bytes;
+  (*group)->sync = list->sync;
+  return std::exchange(last->next, nullptr);
+}
+
+void WritePipeline::Process(WriteGroup* group) {
+  // Once its last stage is behind it, the group is gone.
+  const bool sync = group->sync;
+  size_t blocked = 0;
+  if (sync) {
+    for (const WriteTask* task = group->tasks; task != nullptr; task = task->next) {
+      blocked += task->asynchronous ? 0 : 1;
+    }
+  }
+  {
+    const std::lock_guard order(order_mutex_);
+    if (const Status status = stages_.BufferLog(group); !status.ok()) {
+      for (WriteTask* task = group->tasks; task != nullptr;) {
+        Complete(std::exchange(task, task->next), status);
+      }
+      return;
+    }
+    const std::lock_guard lock(commit_mutex_);
+    (last_ != nullptr ? last_->next : first_) = group;
+    last_ = group;
+  }
+  if (sync) {
+    const std::lock_guard lock(flush_mutex_);
+    flush_wanted_ = true;
+    blocked_ += blocked;
+    flush_due_.notify_one();
+  }
+  const bool full = stages_.Insert(*group);
+  Commit(group);
+  if (full) {
+    const ExclusiveWrites exclusive(this);
+    stages_.SwitchFullMemtables();
+  }
+}
+
+size_t WritePipeline::Commit(WriteGroup* inserted) {
+  WriteGroup* done = nullptr;
+  Status status;
+  {
+    const std::lock_guard lock(commit_mutex_);
+    if (inserted != nullptr) {
+      inserted->inserted = true;
+    }
+    status = failed_;
+    WriteGroup* last = nullptr;
+    for (WriteGroup* group = first_; group != nullptr && group->inserted; group = group->next) {
+      if (status.ok() && group->sync && durable_ < group->log_end) {
+        break;
+      }
+      last = group;
+    }
+    if (last == nullptr) {
+      return 0;
+    }
+    done = std::exchange(first_, std::exchange(last->next, nullptr));
+    if (status.ok()) {
+      stages_.Publish(last->last_sequence);
+    }
+    if (first_ == nullptr) {
+      last_ = nullptr;
+      drained_.notify_all();
+    }
+  }
+  size_t blocked = 0;
+  while (done != nullptr) {
+    WriteTask* task = done->tasks;
+    done = done->next;
+    while (task != nullptr) {
+      blocked += task->sync && !task->asynchronous ? 1 : 0;
+      Complete(std::exchange(task, task->next), status);
+    }
+  }
+  return blocked;
+}
+
+void WritePipeline::Complete(WriteTask* task, const Status& status) {
+  if (task->asynchronous) {
+    const std::unique_ptr<AsyncTask> owned(static_cast<AsyncTask*>(task));
+    owned->callback(status);
+    const size_t bytes = owned->batch.size();
+    const size_t before = in_flight_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    if (before > kMostInFlightBytes && before - bytes <= kMostInFlightBytes) {
+      in_flight_bytes_.notify_all();
+    }
+    return;
+  }
+  task->status = status;
+  // From here on the task may be gone: what it is notified at is no more than an address.
+  std::atomic<uint32_t>& state = task->state;
+  state.store(WriteTask::kDone, std::memory_order_release);
+  state.notify_one();
+}
+
+void WritePipeline::FlushLoop() {
+  ::pthread_setname_np(::pthread_self(), "slc-log");
+  std::chrono::nanoseconds gathering{0};
+  std::unique_lock lock(flush_mutex_);
+  for (;;) {
+    flush_due_.wait(lock, [&] { return flush_wanted_ || stopping_; });
+    if (!flush_wanted_) {
+      return;
+    }
+    flush_due_.wait_for(lock, gathering, [&] { return blocked_ >= expected_; });
+    flush_wanted_ = false;
+    blocked_ = 0;
+    lock.unlock();
+    const Clock::time_point begin = Clock::now();
+    LogPosition durable = 0;
+    const Status status = stages_.FlushLog(&durable);
+    gathering = std::min(kMostGathering, (Clock::now() - begin) / kGatheringShare);
+    {
+      const std::lock_guard commit(commit_mutex_);
+      durable_ = std::max(durable_, durable);
+      if (!status.ok()) {
+        failed_ = status;
+      }
+    }
+    if (!status.ok()) {
+      stages_.Failed(status);
+    }
+    const size_t completed = Commit(nullptr);
+    lock.lock();
+    expected_ = blocked_ + completed;
+  }
+}
+
+}  // namespace sluice
