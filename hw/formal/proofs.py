@@ -179,7 +179,7 @@ PROOFS = {
         parameters={"Check": 2}, method="bmc", depth=14, fast=False,
         mutations=[
             ("cu_read_engine", "error: m_axi_rresp_i != 2'b00", "error: 1'b0"),
-            ("cu_read_engine", "s3_valid_q <= s2_q.valid & s2_q.last", "s3_valid_q <= s2_q.valid"),
+            ("cu_read_engine", "valid: s2_q.valid & s2_q.last,", "valid: s2_q.valid,"),
         ],
     ),
 }

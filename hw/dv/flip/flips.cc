@@ -67,7 +67,8 @@ const Segment kSegments[] = {
      "u_verdict.u_kept.mem|u_transfer.u_values.mem",
      true},
     {"blocks, from checksum to CRC",
-     "u_entry_encoder.(out_q|trailer_q)|u_block_packer.(hold|out_data|out_bytes|pos|out_valid)_q|"
+     "u_entry_encoder.(u_out.mem|trailer_q)|u_block_packer.(hold|out_data|out_bytes|pos|out_valid)_"
+     "q|"
      "u_block_sealer.(u_words.mem|state_q|size_q)",
      true},
     {"control and counters", ".*", false},

@@ -264,6 +264,9 @@ TYPED_TEST(EntryEncoder, LongHeaders) {
   this->ExpectSame(records, Encode(records, params));
 }
 
+// From the first record to its header.
+constexpr uint64_t kAhead = 2;
+
 TYPED_TEST(EntryEncoder, CyclesToTheCycle) {
   for (int round = 0; round < 40; ++round) {
     SCOPED_TRACE(this->Trace(round));
@@ -286,10 +289,10 @@ TYPED_TEST(EntryEncoder, CyclesToTheCycle) {
       }
     }
     EXPECT_EQ(this->last_cycle_ - this->first_cycle_,
-              Cycles<TypeParam::kV>(records, tables, params) + this->stalled_);
+              Cycles<TypeParam::kV>(records, tables, params) + kAhead + this->stalled_);
     EXPECT_LE(this->stalled_,
               longest_key <= 100 ? Beats(longest_key + 1, TypeParam::kV) : last_keys);
-    EXPECT_EQ(this->starved_, 0u);
+    EXPECT_EQ(this->starved_, kAhead);
     if (this->HasFailure()) return;
   }
 }
@@ -311,6 +314,20 @@ TYPED_TEST(EntryEncoder, SlowIndex) {
   }
 }
 
+// Versions of a key stay in one table, also if each record comes after the one before has gone.
+TYPED_TEST(EntryEncoder, VersionsStayTogether) {
+  std::vector<Record> records;
+  for (int i = 0; i < 200; ++i) {
+    records.push_back({std::string("key") + char('a' + i / 20), 256u * (1000 - i), "value"});
+  }
+  EncodeParams params;
+  params.block_bytes = 1;
+  params.table_bytes = 1;
+  SCOPED_TRACE(this->Trace(0));
+  ASSERT_TRUE(this->Run(records, params, {20, 100, 100}, 1'000'000));
+  this->ExpectSame(records, Encode(records, params));
+}
+
 TYPED_TEST(EntryEncoder, StallsSayWhoWaits) {
   const std::vector<Record> records(200, {"key", 256, std::string(500, 'v')});
   SCOPED_TRACE(this->Trace(0));
@@ -319,7 +336,7 @@ TYPED_TEST(EntryEncoder, StallsSayWhoWaits) {
   EXPECT_LE(this->stalled_, 1u);
   ASSERT_TRUE(this->Run(records, {}, {100, 20, 100}, 10'000'000));
   EXPECT_GT(this->stalled_, 1000u);
-  EXPECT_EQ(this->starved_, 0u);
+  EXPECT_EQ(this->starved_, kAhead);
 }
 
 // As many restarts as there is room for, and one more.

@@ -43,6 +43,9 @@ class RecordSource {
       dut->rec_shared_i = info.shared;
       dut->rec_trailer_i = info.trailer;
       dut->rec_value_bytes_i = info.value_bytes;
+    } else {
+      dut->rec_user_bytes_i = static_cast<uint16_t>(rng());  // means nothing
+      dut->rec_shared_i = static_cast<uint16_t>(rng());
     }
     dut->key_valid_i = keys_.Offer(rng, percent);
     if (dut->key_valid_i) {

@@ -42,6 +42,11 @@ package cu_crc_pkg;
     return masks;
   endfunction
 
+  // Latency of cu_crc_unwind.
+  function automatic int unsigned unwind_cycles(int unsigned max_bytes);
+    return ($clog2(max_bytes) + 1) / 2;
+  endfunction
+
   // LevelDB's masking of stored CRCs.
   function automatic logic [31:0] mask_crc(logic [31:0] crc);
     return {crc[14:0], crc[31:15]} + 32'ha282_ead8;

@@ -1,27 +1,45 @@
-// The CRC32C state before `zeros_i` zero bytes were taken in. Combinational: a stage of constant
-// matrix and 2:1 multiplexer per bit of zeros_i.
+// The CRC32C state before `zeros_i` zero bytes were taken in. A stage takes two bits of zeros_i: the
+// state and three constant matrices of it, a multiplexer, a register. A result per cycle,
+// cu_crc_pkg::unwind_cycles(MaxBytes) cycles late.
 
 module cu_crc_unwind #(
   parameter int unsigned MaxBytes = 8,  // zeros_i < MaxBytes; a power of two, 2 or more
   localparam int unsigned CountBits = $clog2(MaxBytes)
 ) (
+  input  logic                 clk_i,
   input  logic [31:0]          state_i,
   input  logic [CountBits-1:0] zeros_i,
   output logic [31:0]          state_o
 );
   import cu_crc_pkg::*;
 
-  logic [CountBits:0][31:0] stage;
-  assign stage[0] = state_i;
-  assign state_o  = stage[CountBits];
+  localparam int unsigned Stages = unwind_cycles(MaxBytes);
 
-  for (genvar b = 0; b < CountBits; b++) begin : g_stage
-    localparam unwind_masks_t Masks = unwind_masks(1 << b);
-    always_comb begin
-      stage[b+1] = stage[b];
-      if (zeros_i[b]) begin
-        for (int i = 0; i < 32; i++) stage[b+1][i] = ^(stage[b] & Masks[i]);
+  logic [Stages:0][31:0] state;
+  logic [Stages:0][2*Stages-1:0] zeros;  // those still to be taken back, the next two lowest
+  assign state[0] = state_i;
+  assign zeros[0] = (2 * Stages)'(zeros_i);
+  assign state_o  = state[Stages];
+  wire unused_zeros = ^zeros[Stages];
+
+  for (genvar s = 0; s < Stages; s++) begin : g_stage
+    localparam unwind_masks_t One = unwind_masks(1 << (2 * s));
+    localparam unwind_masks_t Two = unwind_masks(2 << (2 * s));
+    localparam unwind_masks_t Three = unwind_masks(3 << (2 * s));
+    logic [31:0] state_q;
+    logic [2*Stages-1:0] zeros_q;
+    always_ff @(posedge clk_i) begin
+      zeros_q <= zeros[s] >> 2;
+      for (int i = 0; i < 32; i++) begin
+        case (zeros[s][1:0])
+          2'd0:    state_q[i] <= state[s][i];
+          2'd1:    state_q[i] <= ^(state[s] & One[i]);
+          2'd2:    state_q[i] <= ^(state[s] & Two[i]);
+          default: state_q[i] <= ^(state[s] & Three[i]);
+        endcase
       end
     end
+    assign state[s+1] = state_q;
+    assign zeros[s+1] = zeros_q;
   end
 endmodule

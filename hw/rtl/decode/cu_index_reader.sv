@@ -6,13 +6,18 @@
 //   index n-1
 //
 // so that the next index block is under way while handles of this one wait downstream. The walker
-// takes the beats in the same order: descriptors into one of two slots, index blocks through a byte
-// window, entry by entry:
+// takes the beats in the same order: descriptors into one of two slots, index blocks word by word,
+// entry by entry:
 //
-//   Head   header; shared = unshared = 0 is the restart array      Long   varint by varint
-//   Skip   the key: not needed                                     Handle offset, then size
-//   Rest   what the value holds beyond its handle                  Flush  to the block's end
-//   Check  the block's CRC is known: go on, or report              Begin  the next descriptor or block
+//   Header  three varints, a byte per cycle; two zeros (shared, unshared) are the restart array
+//   Zeros   the other half of the first restart           Skip   the key: not needed
+//   Handle  offset, then size, a byte per cycle           Rest   what the value holds beyond it
+//   Flush   to the block's end                            Check  the block's CRC is known
+//   Judge   go on, or report                              Next, Begin  a descriptor or block
+//
+// An entry takes a cycle per byte of header and handle, and one per word of its key. What a header
+// says is checked beside Skip, a handle beside the next entry, each in the cycle after it is whole.
+// A fault takes effect in the cycle after it was found.
 //
 // Handles leave before their block's CRC is known; the next table's, and the end, only afterwards.
 // A table_count_i of 0 is an empty run.
@@ -52,22 +57,18 @@ module cu_index_reader
   output logic [15:0] fault_table_o,
   output logic [63:0] fault_offset_o   // of the index block, or else descriptor, in the device
 );
-  import cu_entry_pkg::*;
-
   localparam logic [31:0] RestartBytes = 32'd8;           // the least that follows the entries
   localparam logic [31:0] MaxBlockBytes = 32'hffff_ffef;  // so that the trailer fits a request
 
-  typedef struct packed {
-    logic [63:0] data_bytes;
-    logic [63:0] data_addr;
-    logic [31:0] index_bytes;
-    logic [63:0] index_addr;
-    logic        bad;  // no size for an index block: it is not fetched
-  } desc_t;
+  // Words of a descriptor.
+  localparam logic [1:0] IndexAddr = 2'd0, IndexBytes = 2'd1, DataAddr = 2'd2, DataBytes = 2'd3;
 
-  desc_t [1:0] desc_q;
-  logic [16:0] descs_q;    // descriptors read
-  logic        running_q;  // between start and the end or a fault
+  // Of two tables, by the lowest bit of their number.
+  (* ram_style = "distributed" *) logic [63:0] desc[8];
+  logic [1:0] bad_q;          // no size for an index block: it is not fetched
+  logic [1:0][2:0] lane_q;    // of the index block's first byte
+  logic [16:0] descs_q;       // descriptors read
+  logic        running_q;     // between start and the end or a fault
   logic        fault_q;
   logic [15:0] count_q;
   logic [47:0] tables_q;
@@ -79,40 +80,36 @@ module cu_index_reader
   // ------------------------------------------------------------------ fetcher
 
   logic [16:0] fetch_desc_q, fetch_index_q;  // next to be requested
-  logic fetch_valid_q;
-  logic [63:0] fetch_addr_q;
+  logic fetch_valid_q, fetch_half_q;  // half: of an index block, the address is there
+  logic [63:0] fetch_addr_q, fetch_word;
   logic [31:0] fetch_bytes_q;
   logic want_desc, want_index, fetch_next;
-  logic [63:0] slot_addr;
-  logic [31:0] slot_bytes;
-  logic slot_bad;
 
-  assign slot_addr  = desc_q[fetch_index_q[0]].index_addr;
-  assign slot_bytes = desc_q[fetch_index_q[0]].index_bytes;
-  assign slot_bad   = desc_q[fetch_index_q[0]].bad;
+  assign fetch_word = desc[{fetch_index_q[0], fetch_half_q ? IndexBytes : IndexAddr}];
   // One descriptor ahead of the index blocks.
-  assign want_desc  = (fetch_desc_q != {1'b0, count_q}) & (fetch_desc_q <= fetch_index_q + 17'd1);
+  assign want_desc  = ~fetch_half_q & (fetch_desc_q != {1'b0, count_q}) &
+                      (fetch_desc_q <= fetch_index_q + 17'd1);
   assign want_index = ~want_desc & (fetch_index_q != {1'b0, count_q}) &
                       (fetch_index_q < descs_q);
   assign fetch_next = running_q & ~fault_q & (~fetch_valid_q | req_ready_i);
 
   always_ff @(posedge clk_i) begin
     if (fetch_next) begin
-      fetch_addr_q     <= want_index ? slot_addr
-                          : desc_addr(fetch_desc_q);
-      fetch_bytes_q    <= want_index ? slot_bytes + 32'd5
-                          : TableDescriptorBytes;
+      if (!fetch_half_q) fetch_addr_q <= want_desc ? desc_addr(fetch_desc_q) : fetch_word;
+      fetch_bytes_q <= fetch_half_q ? fetch_word[31:0] + 32'd5 : TableDescriptorBytes;
     end
     if (!rst_ni) begin
       fetch_valid_q <= 1'b0;
+      fetch_half_q  <= 1'b0;
       fetch_desc_q  <= '0;
       fetch_index_q <= '0;
     end else begin
       if (req_ready_i) fetch_valid_q <= 1'b0;
       if (fetch_next) begin
-        fetch_valid_q <= want_desc | (want_index & ~slot_bad);
+        fetch_valid_q <= want_desc | (fetch_half_q & ~bad_q[fetch_index_q[0]]);
+        fetch_half_q  <= want_index & ~fetch_half_q;
         fetch_desc_q  <= fetch_desc_q + 17'(want_desc);
-        fetch_index_q <= fetch_index_q + 17'(want_index);
+        fetch_index_q <= fetch_index_q + 17'(fetch_half_q);
       end
     end
   end
@@ -121,172 +118,169 @@ module cu_index_reader
   assign req_addr_o  = fetch_addr_q;
   assign req_bytes_o = fetch_bytes_q;
 
-  // ------------------------------------------------------------------ window on index blocks
+  // ------------------------------------------------------------------ words of index blocks
 
   logic open_block, open_ready;
-  desc_t slot;  // of the table at hand
-  logic chunk_valid, chunk_ready, chunk_first, chunk_last;
-  logic [63:0] chunk_data;
-  logic chunk_parity;  // not used: what strays here leads to blocks that are none
-  logic [2:0] chunk_lane;
+  logic [63:0] desc_word;  // of the table at hand
+  logic [2:0] open_lane;
+  logic chunk_valid, chunk_ready, chunk_last, unused_first;
+  logic [63:0] chunk_data, words;
+  logic [2:0] unused_lane;
+  logic unused_parity;  // what strays here leads to blocks that are none
   logic tail_valid, tail_pop;
   logic [31:0] tail_restarts, tail_crc;
   logic [7:0] tail_type;
-  logic win_ready, win_move, win_flush, win_flushed;
-  logic [63:0] win_head;
-  logic [3:0] win_bytes;
-  logic block_beat_ready, to_block;
+  logic word_valid, word_pop, word_last;
+  logic [1:0] unused_words;
+  logic block_beat_ready;
 
   cu_block_chunks #(.ValueBytes(8), .BusBytes(8), .Tails(2)) u_chunks (
     .clk_i, .rst_ni,
     .block_valid_i(open_block), .block_ready_o(open_ready),
-    .block_lane_i(slot.index_addr[2:0]), .block_bytes_i(slot.index_bytes + 32'd5),
-    .beat_valid_i(beat_valid_i & to_block), .beat_ready_o(block_beat_ready), .beat_data_i,
-    .beat_parity_i(1'b0), .chunk_parity_o(chunk_parity),
+    .block_lane_i(open_lane), .block_bytes_i(desc_word[31:0] + 32'd5),
+    .beat_valid_i, .beat_ready_o(block_beat_ready), .beat_data_i,
+    .beat_parity_i(1'b0), .chunk_parity_o(unused_parity),
     .chunk_valid_o(chunk_valid), .chunk_ready_i(chunk_ready), .chunk_data_o(chunk_data),
-    .chunk_first_o(chunk_first), .chunk_last_o(chunk_last), .chunk_lane_o(chunk_lane),
+    .chunk_first_o(unused_first), .chunk_last_o(chunk_last), .chunk_lane_o(unused_lane),
     .tail_valid_o(tail_valid), .tail_ready_i(tail_pop),
     .tail_o({tail_crc, tail_type, tail_restarts})
   );
 
-  logic [2:0] unused_pos, unused_next_pos;
-  logic [63:0] unused_ring;
-  logic unused_parity, unused_flipped;
-  cu_byte_window #(.ValueBytes(8)) u_window (
+  // Parts what the walker decides from what the read port does.
+  cu_fifo #(.Width(65), .Depth(2)) u_words (
     .clk_i, .rst_ni,
-    .chunk_valid_i(chunk_valid), .chunk_ready_o(chunk_ready), .chunk_data_i(chunk_data),
-    .chunk_parity_i(chunk_parity),
-    .chunk_first_i(chunk_first), .chunk_last_i(chunk_last), .chunk_lane_i(chunk_lane),
-    .ready_o(win_ready), .head_o(win_head), .pos_o(unused_pos),
-    .next_pos_o(unused_next_pos), .ring_o(unused_ring), .parity_o(unused_parity),
-    .move_i(win_move), .bytes_i(win_bytes), .flush_i(win_flush), .flushed_o(win_flushed),
-    .flipped_o(unused_flipped)
+    .wvalid_i(chunk_valid), .wready_o(chunk_ready), .wdata_i({chunk_last, chunk_data}),
+    .rvalid_o(word_valid), .rready_i(word_pop), .rdata_o({word_last, words}),
+    .count_o(unused_words)
   );
 
   // ------------------------------------------------------------------ walker
 
   typedef enum logic [3:0] {
-    Idle, Begin, Desc, DescDone, Head, Long, Skip, Handle, Rest, Flush, Check, End, Done
+    Idle, Next, Begin, Reject, Desc, DescDone, Header, Zeros, Skip, Handle, Rest, Flush, Check,
+    Judge, End, Done
   } state_e;
+
+  typedef enum logic [2:0] {Shared, Unshared, Value, Offset, Size} field_e;
 
   state_e state_q, state_d;
   logic [16:0] table_q, table_d;      // at hand
   logic [1:0] word_q, word_d;         // of the descriptor
-  logic [1:0] varint_q, varint_d;     // that Long is at
-  logic first_q, first_d;             // cycle after the header
-  logic size_q, size_d;               // Handle is at the size
-  logic more_q, more_d;               // Handle is in the second five bytes of a varint
+  logic [2:0] pos_q, pos_d;           // in the word
+  field_e field_q, field_d;           // the varint at hand
+  logic [3:0] group_q, group_d;       // its next seven bits
   logic [31:0] left_q, left_d;        // bytes of the block's content from the position on
-  logic [31:0] rest_q, rest_d;        // from the restart array on
-  logic rest_zero_q, rest_zero_d;
-  logic [31:0] shared_q, shared_d, unshared_q, unshared_d, value_q, value_d;
-  logic [31:0] skip_q, skip_d;        // bytes of the key still to be skipped
-  logic [31:0] value_left_q, value_left_d;
-  logic [32:0] key_before_q, key_before_d;
-  logic [63:0] acc_q, acc_d, offset_q, offset_d;
+  logic [31:0] skip_q, skip_d;        // of key or value from the position on
+  logic zeros_q, zeros_d;             // all bytes of the entry so far
+  logic [31:0] shared_q, unshared_q, value_q;
+  logic [63:0] offset_q, size_q;
+  logic [32:0] key_before_q;
+  logic header_q, header_d;           // the header is whole since this cycle
+  logic header_bad_q;
+  logic corrupt_q, corrupt_d;         // Header or Handle was wrong
+  logic no_handle_q, no_handle_d;     // it was Handle
+  logic ended_q;                      // after Next: there is no table
+  logic desc_next_q;                  // a descriptor comes before the index block
   merge_status_e content_q, content_d;  // first fault in the block
   merge_status_e verdict;
-  logic raw_valid_q, raw_valid_d;       // a handle in (offset_q, acc_q) is to be checked
-  logic raw_free, out_free;
   logic report;
-  logic [63:0] report_offset;
+  logic out_free;
 
-  header_t head;
-  assign head = parse_header(win_head);
+  wire [7:0] next_byte = words[{pos_q, 3'b0}+:8];
+  wire more = next_byte[7];
+  wire none_left = left_q == '0;
+  logic take_byte;  // of a varint
 
-  assign slot = desc_q[table_q[0]];
+  // Key and value are skipped up to the end of the word, or their own.
+  wire [3:0] in_word = 4'd8 - {1'b0, pos_q};
+  wire skip_rest = skip_q > 32'(in_word);  // there is more in the next word
+  wire word_ends = skip_q >= 32'(in_word);
+  wire [3:0] skip_now = word_ends ? in_word : skip_q[3:0];
+  logic [3:0] move;
 
-  logic [32:0] key_bytes;
-  logic [33:0] need;
-  logic header_bad, too_short, varint_ends;
-  logic [2:0] varint_bytes;
-  logic [63:0] varint_value;
+  // A header: what it says of the entry must fit into the block.
+  wire [32:0] key_bytes = {1'b0, shared_q} + {1'b0, unshared_q};
+  wire [33:0] need = {2'b0, unshared_q} + {2'b0, value_q} + {2'b0, RestartBytes};
+  wire header_bad = need > {2'b0, left_q} || {1'b0, shared_q} > key_before_q || key_bytes < 33'd8;
 
-  assign key_bytes = {1'b0, shared_q} + {1'b0, unshared_q};
-  assign need      = {2'b0, unshared_q} + {2'b0, value_q} + {2'b0, RestartBytes};
-  assign header_bad = need > {2'b0, left_q} || {1'b0, shared_q} > key_before_q ||
-                      key_bytes < 33'd8;
-  assign too_short = left_q < RestartBytes;
+  // A handle: its block and trailer must lie in the table. Checked, then handed on.
+  typedef enum logic [1:0] {None, Whole, Checked} handle_e;
+  handle_e handle_q, handle_d;
+  logic handle_bad_q;
+  wire skipping = (state_q == Skip) | (state_q == Rest);
+  wire by_byte = (state_q == Header) | (state_q == Zeros) |
+                 ((state_q == Handle) & (handle_q == None));
+  wire [64:0] handle_end = {1'b0, offset_q} + {1'b0, size_q} + 65'd5;
+  wire handle_bad = size_q > {32'h0, MaxBlockBytes} || handle_end > {1'b0, desc_word};
+  wire send = (handle_q == Checked) & ~handle_bad_q & out_free;
+  wire refuse = (handle_q == Checked) & handle_bad_q;
 
-  // Five bytes of a varint64 at a time.
-  assign varint_bytes = head.first_bytes;
-  assign varint_ends  = head.first_ok;
-  assign varint_value = more_q ? (acc_q | (64'(head.first) << 35)) : 64'(head.first);
-
-  function automatic logic [3:0] at_most_8(logic [31:0] n);
-    return (n[31:3] != '0) ? 4'd8 : {1'b0, n[2:0]};
-  endfunction
-
-  // A handle's block and trailer must lie in the table.
-  logic [64:0] handle_end;
-  logic handle_bad, handle_valid_q;
-  assign handle_end = {1'b0, offset_q} + {1'b0, acc_q} + 65'd5;
-  assign handle_bad = raw_valid_q & (acc_q > {32'h0, MaxBlockBytes} || handle_end[64] ||
-                                     handle_end[63:0] > slot.data_bytes);
-  assign out_free   = ~handle_valid_q | handle_ready_i;
-  assign raw_free   = ~raw_valid_q | out_free;
-
-  wire faulty = content_q != MergeStatusOk;
-  merge_status_e block_verdict;
-  wire array_ok = rest_zero_q & (rest_q[1:0] == '0) &
-                  (tail_restarts == {2'b00, rest_q[31:2]} - 32'd1);
+  logic [1:0] desc_field;
   always_comb begin
-    block_verdict = MergeStatusOk;
-    if (done_error_i) block_verdict = MergeStatusReadError;
-    else if (cu_crc_pkg::mask_crc(done_crc_i) != tail_crc) block_verdict = MergeStatusIndexChecksum;
-    else if (tail_type != '0) block_verdict = MergeStatusIndexCorrupt;
-    else if (faulty) block_verdict = content_q;
-    else if (!array_ok) block_verdict = MergeStatusIndexCorrupt;
+    desc_field = IndexAddr;
+    if (state_q == Begin) desc_field = IndexBytes;
+    if (handle_q == Whole) desc_field = DataBytes;
+    if (handle_q == Checked) desc_field = DataAddr;
   end
+  assign desc_word = desc[{table_q[0], desc_field}];
+  assign open_lane = lane_q[table_q[0]];
 
+  // The block's end, compared in Check.
+  logic crc_bad_q, type_bad_q, array_bad_q;
+  wire known = tail_valid & done_valid_i & (handle_q == None);
 
   always_comb begin
     state_d      = state_q;
     table_d      = table_q;
     word_d       = word_q;
-    varint_d     = varint_q;
-    first_d      = first_q;
-    size_d       = size_q;
-    more_d       = more_q;
+    pos_d        = pos_q;
+    field_d      = field_q;
+    group_d      = group_q;
     left_d       = left_q;
-    rest_d       = rest_q;
-    rest_zero_d  = rest_zero_q;
-    shared_d     = shared_q;
-    unshared_d   = unshared_q;
-    value_d      = value_q;
     skip_d       = skip_q;
-    value_left_d = value_left_q;
-    key_before_d = key_before_q;
-    acc_d        = acc_q;
-    offset_d     = offset_q;
+    zeros_d      = zeros_q;
+    header_d     = 1'b0;
+    corrupt_d    = 1'b0;
+    no_handle_d  = 1'b0;
     content_d    = content_q;
-    raw_valid_d  = raw_valid_q & ~raw_free & ~handle_bad;
-    win_move     = 1'b0;
-    win_bytes    = '0;
+    handle_d     = handle_q;
+    take_byte    = 1'b0;
+    move         = '0;
+    word_pop     = 1'b0;
     open_block   = 1'b0;
-    to_block     = 1'b0;
     tail_pop     = 1'b0;
     done_ready_o = 1'b0;
     report       = 1'b0;
-    report_offset = slot.index_addr;
     verdict      = MergeStatusReadError;
 
+    if (handle_q == Whole) handle_d = Checked;
+    if (send || refuse) handle_d = None;
+
     case (state_q)
-      Idle: if (running_q) state_d = (count_q == '0) ? End : Begin;
+      Idle: if (running_q) state_d = Next;
+
+      Next: state_d = Begin;
 
       Begin: begin
-        left_d       = slot.index_bytes;
-        key_before_d = '0;
-        content_d    = MergeStatusOk;
-        if (descs_q != {1'b0, count_q} && descs_q <= table_q + 17'd1) begin
+        left_d    = desc_word[31:0];
+        field_d   = Shared;
+        group_d   = '0;
+        content_d = MergeStatusOk;
+        if (ended_q) begin
+          state_d = End;
+        end else if (desc_next_q) begin
           state_d = Desc;
-        end else if (slot.bad) begin
-          report  = 1'b1;
-          verdict = MergeStatusIndexCorrupt;
+        end else if (bad_q[table_q[0]]) begin
+          state_d = Reject;
         end else begin
           open_block = 1'b1;
-          if (open_ready) state_d = Head;
+          if (open_ready) state_d = Header;
         end
+      end
+
+      Reject: begin
+        report  = 1'b1;
+        verdict = MergeStatusIndexCorrupt;
       end
 
       Desc: if (beat_valid_i) begin
@@ -295,128 +289,92 @@ module cu_index_reader
       end
 
       DescDone: begin
-        done_ready_o  = 1'b1;
-        report_offset = desc_addr(descs_q);
+        done_ready_o = 1'b1;
         if (done_valid_i) begin
           report  = done_error_i;
-          state_d = Begin;
+          state_d = Next;
         end
       end
 
-      Head: begin
-        to_block  = 1'b1;
-        win_bytes = head.bytes;
-        if (win_ready) begin
-          rest_d      = left_q;
-          rest_zero_d = win_head[31:0] == '0;
-          varint_d    = 2'd0;
-          first_d     = 1'b1;
-          if (too_short) begin
-            content_d = MergeStatusIndexCorrupt;
-            state_d   = Flush;
-          end else if (!head.fast) begin
-            state_d = Long;
-          end else if (head.shared == '0 && head.unshared == '0) begin
-            state_d = Flush;
-          end else begin
-            win_move   = 1'b1;
-            shared_d   = head.shared;
-            unshared_d = head.unshared;
-            skip_d     = head.unshared;
-            value_d    = head.value_bytes;
-            state_d    = Skip;
+      Header: if (word_valid) begin
+        take_byte = 1'b1;
+        move      = 4'd1;
+        skip_d    = unshared_q;
+        zeros_d   = (zeros_q | (field_q == Shared && group_q == '0)) & (next_byte == '0);
+        if (!more) begin
+          field_d = (field_q == Shared) ? Unshared : Value;
+          if (field_q == Unshared && zeros_q && next_byte == '0) state_d = Zeros;
+          if (field_q == Value) begin
+            header_d = 1'b1;
+            state_d  = Skip;
           end
         end
+        if ((field_q == Shared && group_q == '0 && left_q < RestartBytes) || none_left ||
+            (group_q == 4'd4 && more)) begin
+          corrupt_d = 1'b1;
+        end
       end
 
-      Long: begin
-        to_block  = 1'b1;
-        win_bytes = {1'b0, head.first_bytes};
-        if (win_ready) begin
-          if (too_short || !head.first_ok) begin
-            content_d = MergeStatusIndexCorrupt;
-            state_d   = Flush;
-          end else begin
-            win_move = 1'b1;
-            varint_d = varint_q + 1'b1;
-            if (varint_q == 2'd0) shared_d = head.first[31:0];
-            if (varint_q == 2'd1) unshared_d = head.first[31:0];
-            if (varint_q == 2'd2) begin
-              value_d = head.first[31:0];
-              skip_d  = unshared_q;
-              state_d = Skip;
-            end
+      Zeros: if (word_valid) begin
+        move    = 4'd1;
+        zeros_d = zeros_q & (next_byte == '0);
+        group_d = 4'd1;
+        if (group_q != '0) state_d = Flush;
+      end
+
+      Skip: if (word_valid) begin
+        move    = skip_now;
+        skip_d  = skip_q - 32'(move);
+        field_d = Offset;
+        if (!skip_rest) begin
+          skip_d  = value_q;
+          state_d = Handle;
+        end
+      end
+
+      Handle: if (word_valid && handle_q == None) begin
+        take_byte = 1'b1;
+        move      = 4'd1;
+        skip_d    = skip_q - 32'd1;
+        if (!more) begin
+          field_d = Size;
+          if (field_q == Size) begin
+            field_d  = Shared;
+            handle_d = Whole;
+            state_d  = (skip_q == 32'd1) ? Header : Rest;
           end
         end
-      end
-
-      Skip: begin
-        to_block  = 1'b1;
-        win_bytes = at_most_8(skip_q);
-        size_d    = 1'b0;
-        more_d    = 1'b0;
-        value_left_d = value_q;
-        if (first_q && header_bad) begin
-          content_d = MergeStatusIndexCorrupt;
-          state_d   = Flush;
-        end else if (win_ready) begin
-          first_d      = 1'b0;
-          key_before_d = key_bytes;
-          win_move     = 1'b1;
-          skip_d       = skip_q - 32'(win_bytes);
-          if (skip_q <= 32'd8) state_d = Handle;
+        if (skip_q == '0 || (group_q == 4'd9 && more)) begin
+          corrupt_d   = 1'b1;
+          no_handle_d = 1'b1;
         end
       end
 
-      Handle: begin
-        to_block  = 1'b1;
-        win_bytes = {1'b0, varint_bytes};
-        if (win_ready && raw_free) begin
-          if (32'(varint_bytes) > value_left_q || (!varint_ends && more_q)) begin
-            content_d = MergeStatusIndexCorrupt;
-            state_d   = Flush;
-          end else begin
-            win_move     = 1'b1;
-            value_left_d = value_left_q - 32'(varint_bytes);
-            acc_d        = varint_value;
-            more_d       = ~varint_ends;
-            if (varint_ends) begin
-              size_d = 1'b1;
-              if (!size_q) begin
-                offset_d = varint_value;
-              end else begin
-                raw_valid_d = 1'b1;
-                state_d     = (value_left_d == '0) ? Head : Rest;
-              end
-            end
-          end
-        end
-      end
-
-      Rest: begin
-        to_block  = 1'b1;
-        win_bytes = at_most_8(value_left_q);
-        if (win_ready) begin
-          win_move     = 1'b1;
-          value_left_d = value_left_q - 32'(win_bytes);
-          if (value_left_q <= 32'd8) state_d = Head;
-        end
+      Rest: if (word_valid) begin
+        move   = skip_now;
+        skip_d = skip_q - 32'(move);
+        if (!skip_rest) state_d = Header;
       end
 
       Flush: begin
-        to_block = 1'b1;
-        if (win_flushed) state_d = Check;
+        word_pop = word_valid;
+        if (word_valid && word_last) state_d = Check;
       end
 
-      Check: begin
-        if (tail_valid && done_valid_i && !raw_valid_q) begin
-          tail_pop     = 1'b1;
-          done_ready_o = 1'b1;
-          verdict      = block_verdict;
-          report       = verdict != MergeStatusOk;
-          table_d      = table_q + 17'd1;
-          state_d      = (table_d == {1'b0, count_q}) ? End : Begin;
-        end
+      Check: if (known) state_d = Judge;
+
+      Judge: begin
+        tail_pop     = 1'b1;
+        done_ready_o = 1'b1;
+        verdict      = MergeStatusOk;
+        if (done_error_i) verdict = MergeStatusReadError;
+        else if (crc_bad_q) verdict = MergeStatusIndexChecksum;
+        else if (type_bad_q) verdict = MergeStatusIndexCorrupt;
+        else if (content_q != MergeStatusOk) verdict = content_q;
+        else if (array_bad_q) verdict = MergeStatusIndexCorrupt;
+        report  = verdict != MergeStatusOk;
+        table_d = table_q + 17'd1;
+        state_d = Next;
       end
 
       End: if (out_free) state_d = Done;
@@ -424,96 +382,127 @@ module cu_index_reader
       default: ;  // Done
     endcase
 
-    if (win_move) left_d = left_q - 32'(win_bytes);
-    // Content faults stand in the order of the block: a handle's comes before what follows it.
-    if (handle_bad && !faulty) begin
-      content_d = MergeStatusBadHandle;
+    if (take_byte) group_d = more ? group_q + 1'b1 : '0;
+    // The block's last word goes with Flush only.
+    pos_d = (state_q == Begin) ? open_lane : pos_q + move[2:0];
+    if (word_valid && !word_last && ((by_byte && pos_q == 3'd7) || (skipping && word_ends))) begin
+      word_pop = 1'b1;
+    end
+    if (state_q != Begin) left_d = left_q - 32'(move);
+
+    if (no_handle_q) handle_d = None;
+    if ((corrupt_q || header_bad_q) && content_q == MergeStatusOk) begin
+      content_d = MergeStatusIndexCorrupt;
       state_d   = Flush;
-      win_move  = 1'b0;
+    end
+    // Content faults stand in the order of the block: a handle's comes before what follows it.
+    if (refuse) begin
+      content_d = MergeStatusBadHandle;
+      if (state_q != Flush && state_q != Check) state_d = Flush;
     end
     if (report) state_d = Done;
   end
 
-  assign win_flush    = state_q == Flush;
-  assign beat_ready_o = (state_q == Desc) | (to_block & block_beat_ready);
+  assign beat_ready_o = (state_q == Desc) | block_beat_ready;
+
+  // A varint with its next seven bits.
+  function automatic logic [63:0] grown(logic [63:0] v, logic [3:0] group, logic [6:0] bits);
+    if (group == '0) v = '0;
+    for (int i = 0; i < 64; i++) if (group == 4'(i / 7)) v[i] = bits[i%7];
+    return v;
+  endfunction
 
   always_ff @(posedge clk_i) begin
     if (start_i) begin
       tables_q <= tables_addr_i;
       count_q  <= table_count_i;
     end
-    word_q       <= word_d;
-    varint_q     <= varint_d;
-    first_q      <= first_d;
-    size_q       <= size_d;
-    more_q       <= more_d;
-    left_q       <= left_d;
-    rest_q       <= rest_d;
-    rest_zero_q  <= rest_zero_d;
-    shared_q     <= shared_d;
-    unshared_q   <= unshared_d;
-    value_q      <= value_d;
-    skip_q       <= skip_d;
-    value_left_q <= value_left_d;
-    key_before_q <= key_before_d;
-    acc_q        <= acc_d;
-    offset_q     <= offset_d;
-    if (state_q == Desc && beat_valid_i) begin
-      case (word_q)
-        2'd0: desc_q[descs_q[0]].index_addr <= beat_data_i;
-        2'd1: begin
-          desc_q[descs_q[0]].index_bytes <= beat_data_i[31:0];
-          desc_q[descs_q[0]].bad <= beat_data_i[31:0] < RestartBytes ||
-                                    beat_data_i[31:0] > MaxBlockBytes;
-        end
-        2'd2: desc_q[descs_q[0]].data_addr <= beat_data_i;
-        default: desc_q[descs_q[0]].data_bytes <= beat_data_i;
+    word_q  <= word_d;
+    pos_q   <= pos_d;
+    field_q <= field_d;
+    group_q <= group_d;
+    left_q  <= left_d;
+    skip_q  <= skip_d;
+    zeros_q <= zeros_d;
+    if (take_byte) begin
+      case (field_q)
+        Shared:   shared_q   <= 32'(grown(64'(shared_q), group_q, next_byte[6:0]));
+        Unshared: unshared_q <= 32'(grown(64'(unshared_q), group_q, next_byte[6:0]));
+        Value:    value_q    <= 32'(grown(64'(value_q), group_q, next_byte[6:0]));
+        Offset:   offset_q   <= grown(offset_q, group_q, next_byte[6:0]);
+        default:  size_q     <= grown(size_q, group_q, next_byte[6:0]);
       endcase
     end
+    if (state_q == Begin) key_before_q <= '0;
+    else if (header_q) key_before_q <= key_bytes;
+    if (handle_q == Whole) handle_bad_q <= handle_bad;
+    ended_q      <= table_q == {1'b0, count_q};
+    desc_next_q  <= descs_q != {1'b0, count_q} && descs_q <= table_q + 17'd1;
+    crc_bad_q    <= cu_crc_pkg::mask_crc(done_crc_i) != tail_crc;
+    type_bad_q   <= tail_type != '0;
+    // Of the restart array, Zeros has taken four bytes.
+    array_bad_q  <= ~zeros_q || left_q[1:0] != '0 || tail_restarts != {2'b00, left_q[31:2]};
+    if (state_q == Desc && beat_valid_i) begin
+      desc[{descs_q[0], word_q}] <= beat_data_i;
+      if (word_q == IndexAddr) lane_q[descs_q[0]] <= beat_data_i[2:0];
+      if (word_q == IndexBytes) begin
+        bad_q[descs_q[0]] <= beat_data_i[31:0] < RestartBytes || beat_data_i[31:0] > MaxBlockBytes;
+      end
+    end
     if (!rst_ni) begin
-      state_q     <= Idle;
-      running_q   <= 1'b0;
-      word_q      <= '0;
-      table_q     <= '0;
-      descs_q     <= '0;
-      raw_valid_q <= 1'b0;
-      content_q   <= MergeStatusOk;
-      fault_q     <= 1'b0;
+      state_q      <= Idle;
+      running_q    <= 1'b0;
+      word_q       <= '0;
+      table_q      <= '0;
+      descs_q      <= '0;
+      header_q     <= 1'b0;
+      header_bad_q <= 1'b0;
+      corrupt_q    <= 1'b0;
+      no_handle_q  <= 1'b0;
+      handle_q     <= None;
+      content_q    <= MergeStatusOk;
+      fault_q      <= 1'b0;
     end else begin
-      state_q     <= state_d;
-      running_q   <= running_q | start_i;
-      table_q     <= table_d;
-      descs_q     <= descs_q + 17'(state_q == DescDone && done_valid_i && !done_error_i);
-      raw_valid_q <= raw_valid_d;
-      content_q   <= content_d;
-      fault_q     <= fault_q | report;
+      state_q      <= state_d;
+      running_q    <= running_q | start_i;
+      table_q      <= table_d;
+      descs_q      <= descs_q + 17'(state_q == DescDone && done_valid_i && !done_error_i);
+      header_q     <= header_d;
+      header_bad_q <= header_q & header_bad;
+      corrupt_q    <= corrupt_d;
+      no_handle_q  <= no_handle_d;
+      handle_q     <= handle_d;
+      content_q    <= content_d;
+      fault_q      <= fault_q | report;
     end
   end
 
   // ------------------------------------------------------------------ out
 
-  logic handle_end_q;
+  logic handle_valid_q, handle_end_q;
   logic [63:0] handle_addr_q, handle_offset_q;
   logic [31:0] handle_bytes_q;
   logic [15:0] handle_table_q, fault_table_q;
   logic [63:0] fault_offset_q;
   merge_status_e fault_status_q;
 
+  assign out_free = ~handle_valid_q | handle_ready_i;
+
   always_ff @(posedge clk_i) begin
     if (out_free) begin
       handle_end_q    <= state_q == End;
-      handle_addr_q   <= slot.data_addr + offset_q;
-      handle_bytes_q  <= acc_q[31:0];
+      handle_addr_q   <= desc_word + offset_q;
+      handle_bytes_q  <= size_q[31:0];
       handle_offset_q <= offset_q;
       handle_table_q  <= table_q[15:0];
     end
     if (report) begin
       fault_status_q <= verdict;
       fault_table_q  <= (state_q == DescDone) ? descs_q[15:0] : table_q[15:0];
-      fault_offset_q <= report_offset;
+      fault_offset_q <= (state_q == DescDone) ? desc_addr(descs_q) : desc_word;
     end
     if (!rst_ni) handle_valid_q <= 1'b0;
-    else if (out_free) handle_valid_q <= (state_q == End) | (raw_valid_q & ~handle_bad);
+    else if (out_free) handle_valid_q <= (state_q == End) | send;
   end
 
   assign handle_valid_o  = handle_valid_q;
@@ -530,8 +519,8 @@ module cu_index_reader
 `ifndef SYNTHESIS
   a_tables_aligned : assert property (@(posedge clk_i) disable iff (!rst_ni)
       start_i |-> tables_addr_i[2:0] == '0 && !running_q);
-  c_long : cover property (@(posedge clk_i) state_q == Long);
-  c_varint64 : cover property (@(posedge clk_i) state_q == Handle && more_q);
+  c_long : cover property (@(posedge clk_i) state_q == Header && group_q == 4'd4);
+  c_varint64 : cover property (@(posedge clk_i) state_q == Handle && group_q == 4'd5);
   c_prefetched : cover property (@(posedge clk_i) state_q == Begin && fetch_index_q > table_q);
 `endif
 endmodule

@@ -5,12 +5,10 @@
 // 5 bytes after each block, and the tokens; `last` only with tokens, since blocks stand side by
 // side. A handle leaves for each block; offsets count from the table's start.
 //
-// The CRC's loop is one cu_crc_step. Its end (taking back the zeros of the last word, then the
-// mask) is two stages aside of it, while the next block's words already flow; the words wait in a
-// FIFO, so that a trailer costs one cycle once the FIFO has filled.
-//
-// The type byte is zero, and so are the bytes after the content: it is the first of the trailing
-// zeros that is not taken back. After a full word it is one that has to be added.
+// The CRC is linear: each word's share is worked out ahead, so that its loop holds only what becomes
+// of the state. Its end (the type byte, taking back the zeros of the last word, the mask) is a
+// pipeline aside of that, while the next block's words already flow; the words wait in a FIFO, so that
+// a trailer costs one cycle once the FIFO has filled.
 
 module cu_block_sealer #(
   parameter int unsigned Bytes = 8,  // a power of two, 8 to 64
@@ -40,7 +38,7 @@ module cu_block_sealer #(
 );
   import cu_crc_pkg::*;
 
-  localparam int unsigned WordDepth = 4;
+  localparam int unsigned WordDepth = 8;
   localparam int unsigned CrcDepth = WordDepth + 2;
   localparam int unsigned HandleDepth = 4;
   localparam int unsigned ZeroBits = $clog2(Bytes);
@@ -104,40 +102,51 @@ module cu_block_sealer #(
     end
   end
 
-  // The CRC: the loop, then the end of it.
-  logic first_q, ended_q, unwound_valid_q;
-  logic [31:0] state_q, stepped, unwound, unwound_q;
-  logic [CountBits-1:0] last_bytes_q;
-  logic [Bytes*8-1:0] crc_word;
-  always_comb begin
-    crc_word = in_data_i;
-    if (first_q) crc_word[31:0] = ~in_data_i[31:0];
-  end
-  cu_crc_step #(.Bytes(Bytes)) u_step (
-    .state_i(first_q ? 32'h0 : state_q), .word_i(crc_word), .state_o(stepped)
-  );
-  cu_crc_unwind #(.MaxBytes(Bytes)) u_unwind (
-    .state_i(state_q), .zeros_i(ZeroBits'(Bytes - 1) - last_bytes_q[ZeroBits-1:0]),
-    .state_o(unwound)
-  );
-
-  function automatic logic [31:0] add_zero_byte(logic [31:0] state);
-    for (int i = 0; i < 8; i++) state = step_bit(state);
+  function automatic logic [31:0] add_zero_bytes(logic [31:0] state, int unsigned bytes);
+    for (int unsigned i = 0; i < 8 * bytes; i++) state = step_bit(state);
     return state;
   endfunction
 
+  // The state after a first word of zeros.
+  localparam logic [31:0] Initial = add_zero_bytes('1, Bytes);
+  localparam int unsigned UnwindCycles = unwind_cycles(Bytes);
+
+  logic first_q;  // the next word is a block's first
+  logic share_valid_q, share_first_q, share_end_q, state_end_q, typed_end_q;
+  logic [CountBits-1:0] share_bytes_q, state_bytes_q;
+  logic [ZeroBits-1:0] zeros_q;
+  logic [31:0] share, share_q, stepped, state_q, typed_q, unwound;
+  logic [UnwindCycles-1:0] unwind_end_q;
+
+  cu_crc_step #(.Bytes(Bytes)) u_share (.state_i('0), .word_i(in_data_i), .state_o(share));
+  cu_crc_step #(.Bytes(Bytes)) u_step (.state_i(state_q), .word_i('0), .state_o(stepped));
+  cu_crc_unwind #(.MaxBytes(Bytes)) u_unwind (
+    .clk_i, .state_i(typed_q), .zeros_i(zeros_q), .state_o(unwound)
+  );
+  wire unwound_valid = unwind_end_q[UnwindCycles-1];
+
   always_ff @(posedge clk_i) begin
-    if (accept && !token) state_q <= stepped;
-    last_bytes_q <= in_bytes_i;
-    unwound_q    <= last_bytes_q[ZeroBits] ? add_zero_byte(state_q) : unwound;
+    share_q       <= share;
+    share_first_q <= first_q;
+    share_bytes_q <= in_bytes_i;
+    if (share_valid_q) state_q <= share_q ^ (share_first_q ? Initial : stepped);
+    state_bytes_q <= share_bytes_q;
+    typed_q       <= add_zero_bytes(state_q, 1);
+    zeros_q       <= ZeroBits'(CountBits'(Bytes) - state_bytes_q);
     if (!rst_ni) begin
-      first_q         <= 1'b1;
-      ended_q         <= 1'b0;
-      unwound_valid_q <= 1'b0;
+      first_q       <= 1'b1;
+      share_valid_q <= 1'b0;
+      share_end_q   <= 1'b0;
+      state_end_q   <= 1'b0;
+      typed_end_q   <= 1'b0;
+      unwind_end_q  <= '0;
     end else begin
       if (accept && !token) first_q <= in_last_i;
-      ended_q         <= accept && block_end;
-      unwound_valid_q <= ended_q;
+      share_valid_q <= accept && !token;
+      share_end_q   <= accept && block_end;
+      state_end_q   <= share_end_q;
+      typed_end_q   <= state_end_q;
+      unwind_end_q  <= UnwindCycles'({unwind_end_q, typed_end_q});
     end
   end
 
@@ -147,7 +156,7 @@ module cu_block_sealer #(
   logic [$clog2(CrcDepth + 1)-1:0] unused_crcs;
   cu_fifo #(.Width(32), .Depth(CrcDepth)) u_crcs (
     .clk_i, .rst_ni,
-    .wvalid_i(unwound_valid_q), .wready_o(crcs_ready), .wdata_i(mask_crc(~unwound_q)),
+    .wvalid_i(unwound_valid), .wready_o(crcs_ready), .wdata_i(mask_crc(~unwound)),
     .rvalid_o(crc_valid), .rready_i(crc_ready), .rdata_o(crc),
     .count_o(unused_crcs)
   );
@@ -173,7 +182,7 @@ module cu_block_sealer #(
 
 `ifndef SYNTHESIS
   a_crc_room : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    unwound_valid_q |-> crcs_ready);
+    unwound_valid |-> crcs_ready);
   a_full_words : assert property (@(posedge clk_i) disable iff (!rst_ni)
     in_valid_i && !in_last_i |-> in_bytes_i == CountBits'(Bytes));
   a_first_word : assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -18,6 +18,10 @@
 // The room left in block and table is counted down, so that being full is a sign bit. An entry is
 // taken off in the cycle after its header, when its size has been added up: an entry has two
 // cycles at least.
+//
+// What is decided in a cycle depends on registers alone. A record waits in one register while its
+// header is worked out into the next, anew if the block is closed in front of it; a cycle each, which
+// the record before takes at least. Each key and value beat finds its bounds worked out likewise.
 
 module cu_entry_encoder #(
   parameter int unsigned V = 16,              // 8, 16, 32 or 64
@@ -108,95 +112,186 @@ module cu_entry_encoder #(
   } chunk_t;
 
   state_e state_q, state_d;
-  chunk_t chunk, out_q;
-  logic emit, out_valid_q;
-  wire room = !out_valid_q || out_ready_i;
+  chunk_t chunk;
+  logic emit, room;
+  logic tr_full_q;  // a table record waits
 
   // Events of this cycle.
   logic take_record, take_key, take_trailer, take_value, entry_end, close_block;
   logic end_table, end_task, over;
 
   // The record being written.
-  logic [15:0] key_left_q, skip_q, user_bytes_q;
+  logic [15:0] key_left_q, skip_q;
   logic [31:0] value_left_q;
+  logic value_none_q, value_last_q;  // nothing is left of the value; one beat or nothing is
   logic [63:0] trailer_q;
 
   // The open block and table.
-  logic block_open_q;
-  logic [15:0] restart_left_q;  // entries until the next restart
+  logic block_open_q, table_open_q;
+  logic [16:0] restart_left_q;  // entries until the next restart, less one: then the sign
   logic [31:0] content_q;       // bytes of entries
   logic signed [33:0] block_room_q, block_room, block_room_init;
   logic signed [64:0] table_room_q;
   logic [63:0] entries_q, tombstones_q, records_q, content_bytes_q;
 
   // An entry's size, taken into account in the cycle after its header.
-  logic account_q, entry_restart_q;
+  logic account_q;
   logic [31:0] entry_bytes_q;
+  logic [31:0] entry_room_q;  // and of its restart
 
   // -------------------------------------------------------------- header
 
-  wire table_open = entries_q != '0;
-  wire same_key = rec_shared_i == rec_user_bytes_i && rec_user_bytes_i == user_bytes_q;
-  wire table_ends = rec_end_i || (table_open && table_room_q < 0 && !same_key);
-  wire restart = !block_open_q || restart_left_q == '0;
-  wire [15:0] shared = restart ? 16'd0 : rec_shared_i;
-  wire [15:0] unshared = rec_user_bytes_i - shared + 16'(TrailerBytes);
+  // A beat of the key: what of it goes out.
+  typedef struct packed {
+    logic                 last;
+    logic                 skip_all;
+    logic [BeatBits-1:0]  skip;      // if not all
+    logic [CountBits-1:0] bytes;     // after those
+    logic                 trailer_fits;
+  } beat_t;
 
-  varint_t shared_code, unshared_code, value_code;
-  assign shared_code   = varint(56'(shared[13:0]));
-  assign unshared_code = varint(56'(unshared[13:0]));
-  assign value_code    = varint(56'(rec_value_bytes_i[27:0]));
-  wire [3:0] value_at = shared_code.bytes + unshared_code.bytes;
-  wire [3:0] header_bytes = value_at + value_code.bytes;
-  wire [63:0] header = shared_code.data | (unshared_code.data << {shared_code.bytes[1:0], 3'b0})
-                       | (value_code.data << {value_at[2:0], 3'b0});
+  // `bytes` are in the beat. A shared prefix is never beyond the key.
+  function automatic beat_t plan(logic last, logic [CountBits-1:0] bytes, logic skip_all,
+                                 logic [BeatBits-1:0] skip);
+    beat_t beat = '{last: last, skip_all: skip_all, skip: skip, bytes: '0, trailer_fits: 1'b0};
+    beat.bytes = bytes - (skip_all ? CountBits'(V) : CountBits'(skip));
+    beat.trailer_fits = beat.bytes <= CountBits'(V - TrailerBytes);
+    return beat;
+  endfunction
+
+  typedef struct packed {
+    logic        task_end;
+    logic        same_key;  // as the record before
+    logic        tombstone;
+    logic [15:0] user_bytes;
+    logic [15:0] shared;
+    logic [15:0] unshared;
+    logic [15:0] whole;     // unshared at a restart
+    logic [63:0] trailer;
+    logic [31:0] value_bytes;
+  } record_t;
+
+  // Of the record, as the block is.
+  typedef struct packed {
+    logic        restart;
+    logic [63:0] data;
+    logic [3:0]  bytes;
+    logic [15:0] shared;
+    logic [15:0] unshared;
+    logic        value_none;
+    logic        value_last;
+    beat_t       beat;  // the first one
+  } header_t;
+
+  record_t rec_q;
+  header_t head_d, head_q;
+  beat_t beat_q;
+  logic rec_valid_q, head_valid_q;
+
+  always_comb begin
+    varint_t shared_code, unshared_code, value_code;
+    logic [3:0] value_at;
+    head_d.restart    = state_q == StClose || !block_open_q || restart_left_q[16];
+    head_d.shared     = head_d.restart ? 16'd0 : rec_q.shared;
+    head_d.unshared   = head_d.restart ? rec_q.whole : rec_q.unshared;
+    head_d.value_none = rec_q.value_bytes == '0;
+    head_d.value_last = rec_q.value_bytes <= V;
+    shared_code   = varint(56'(head_d.shared[13:0]));
+    unshared_code = varint(56'(head_d.unshared[13:0]));
+    value_code    = varint(56'(rec_q.value_bytes[27:0]));
+    value_at      = shared_code.bytes + unshared_code.bytes;
+    head_d.bytes  = value_at + value_code.bytes;
+    head_d.data   = shared_code.data | (unshared_code.data << {shared_code.bytes[1:0], 3'b0})
+                    | (value_code.data << {value_at[2:0], 3'b0});
+    head_d.beat   = plan(rec_q.user_bytes <= 16'(V),
+                         (rec_q.user_bytes <= 16'(V)) ? rec_q.user_bytes[CountBits-1:0]
+                                                      : CountBits'(V),
+                         head_d.shared[15:BeatBits] != '0, head_d.shared[BeatBits-1:0]);
+  end
+
+  wire take = take_record || end_task;
+  assign rec_ready_o = !rec_valid_q || take;
+
+  always_ff @(posedge clk_i) begin
+    if (rec_ready_o && rec_valid_i) begin
+      rec_q <= '{task_end: rec_end_i,
+                 same_key: rec_shared_i == rec_user_bytes_i && rec_user_bytes_i == rec_q.user_bytes,
+                 tombstone: rec_tombstone_i, user_bytes: rec_user_bytes_i, shared: rec_shared_i,
+                 unshared: rec_user_bytes_i - rec_shared_i + 16'(TrailerBytes),
+                 whole: rec_user_bytes_i + 16'(TrailerBytes), trailer: rec_trailer_i,
+                 value_bytes: rec_value_bytes_i};
+    end
+    head_q <= head_d;
+    if (!rst_ni) begin
+      rec_valid_q  <= 1'b0;
+      head_valid_q <= 1'b0;
+    end else begin
+      if (rec_ready_o) rec_valid_q <= rec_valid_i;
+      head_valid_q <= rec_valid_q && !take;
+    end
+  end
+
+  wire table_ends = rec_q.task_end || (table_open_q && table_room_q < 0 && !rec_q.same_key);
 
   // -------------------------------------------------------------- key
 
-  wire key_last = key_left_q <= 16'(V);
-  wire [CountBits-1:0] beat_bytes = key_last ? key_left_q[CountBits-1:0] : CountBits'(V);
-  wire skip_all = skip_q[15:BeatBits] != '0;
-  wire [CountBits-1:0] skip = skip_all ? CountBits'(V) : CountBits'(skip_q[BeatBits-1:0]);
-  wire [CountBits-1:0] key_bytes = beat_bytes - skip;  // a shared prefix is never beyond the key
-  wire [V*8-1:0] key_rest = skip_all ? '0 : key_data_i >> {skip_q[BeatBits-1:0], 3'b0};
-  wire trailer_fits = key_bytes <= CountBits'(V - TrailerBytes);
+  wire [V*8-1:0] key_rest = beat_q.skip_all ? '0 : key_data_i >> {beat_q.skip, 3'b0};
+
+  // The beat after this one: V bytes less are left of key and prefix.
+  beat_t next_beat;
+  wire next_last = key_left_q <= 16'(2 * V);
+  always_comb begin
+    logic [CountBits-1:0] bytes;
+    bytes = CountBits'(V);
+    if (next_last) bytes = {key_left_q[BeatBits+1], key_left_q[BeatBits-1:0]};
+    next_beat = plan(next_last, bytes, skip_q[15:BeatBits+1] != '0,
+                     beat_q.skip_all ? skip_q[BeatBits-1:0] : '0);
+  end
 
   // -------------------------------------------------------------- restarts, index side, checksum
 
   logic restarts_full, array_last;
+  // A table record that still waits for the index is of an earlier table than this block.
+  wire close = state_q == StClose && room && !tr_full_q;
   logic [RestartBits-1:0] restarts;
   logic [V*8-1:0] array_data;
   logic [7:0] array_fold, chunk_fold;
   logic [CountBits-1:0] array_bytes;
   cu_restart_array #(.Bytes(V), .MaxRestarts(MaxRestarts)) u_restarts (
     .clk_i, .rst_ni,
-    .push_i(take_record && restart), .push_offset_i(content_q),
+    .push_i(take_record && head_q.restart), .push_offset_i(content_q),
     .full_o(restarts_full), .count_o(restarts),
-    .next_i(emit && state_q == StClose),
+    .next_i(close),
     .data_o(array_data), .bytes_o(array_bytes), .last_o(array_last),
     .fold_o(array_fold)
   );
 
-  logic lk_ready, lk_busy, tr_full_q;
+  logic lk_ready, lk_busy;
   cu_last_key #(.V(V), .MaxKeyBytes(MaxKeyBytes)) u_last_key (
     .clk_i, .rst_ni,
     .ready_o(lk_ready), .busy_o(lk_busy),
-    .start_i(take_record), .user_bytes_i(rec_user_bytes_i), .trailer_i(rec_trailer_i),
+    .start_i(take_record), .user_bytes_i(rec_q.user_bytes), .trailer_i(rec_q.trailer),
     .beat_i(take_key), .data_i(key_data_i), .close_i(close_block),
     .lk_valid_o, .lk_ready_i, .lk_data_o, .lk_last_o, .lk_user_bytes_o, .lk_trailer_o
   );
 
   cu_record_sum #(.V(V)) u_sum (
     .clk_i, .rst_ni,
-    .start_i(take_record), .user_bytes_i(32'(rec_user_bytes_i)),
-    .value_bytes_i(rec_value_bytes_i), .trailer_valid_i(take_trailer), .trailer_i(trailer_q),
+    .start_i(take_record), .user_bytes_i(32'(rec_q.user_bytes)),
+    .value_bytes_i(rec_q.value_bytes), .trailer_valid_i(take_trailer), .trailer_i(trailer_q),
     .beat_i(take_key || take_value), .value_i(take_value),
     .data_i(take_value ? value_data_i : key_data_i), .end_i(entry_end),
     .sum_o(output_checksum_o)
   );
 
+  logic fold_valid_q;
+  logic [V*8-1:0] fold_data_q;
+  always_ff @(posedge clk_i) begin
+    fold_valid_q <= rst_ni && emit;
+    fold_data_q  <= chunk.data;
+  end
   cu_byte_fold #(.Bytes(V)) u_fold (
-    .clk_i, .rst_ni, .valid_i(room && emit), .data_i(chunk.data), .fold_o(chunk_fold)
+    .clk_i, .rst_ni, .valid_i(fold_valid_q), .data_i(fold_data_q), .fold_o(chunk_fold)
   );
 
   // Of the block that is being closed, its seal counted.
@@ -204,8 +299,7 @@ module cu_entry_encoder #(
 
   // -------------------------------------------------------------- what to do
 
-  assign block_room = block_room_q - (account_q ? 34'(entry_bytes_q) : 34'd0)
-                      - (account_q && entry_restart_q ? 34'd4 : 34'd0);
+  assign block_room = block_room_q - (account_q ? 34'(entry_room_q) : 34'd0);
 
   always_comb begin
     state_d     = state_q;
@@ -222,20 +316,20 @@ module cu_entry_encoder #(
     over        = 1'b0;
     unique case (state_q)
       StRecord: begin
-        if (rec_valid_i && room) begin
+        if (head_valid_q && room) begin
           if (!table_ends) begin
-            over        = restart && block_open_q && restarts_full;
+            over        = head_q.restart && block_open_q && restarts_full;
             take_record = lk_ready && !over;
             emit        = take_record;
-            chunk.data  = (V*8)'(header);
-            chunk.bytes = CountBits'(header_bytes);
+            chunk.data  = (V*8)'(head_q.data);
+            chunk.bytes = CountBits'(head_q.bytes);
             if (take_record) state_d = StKey;
             if (over) state_d = StLimit;
           end else if (block_open_q) begin
             state_d = StClose;
           end else if (!tr_full_q) begin
-            end_table   = table_open;
-            end_task    = !table_open;
+            end_table   = table_open_q;
+            end_task    = !table_open_q;
             emit        = 1'b1;
             chunk.last  = 1'b1;
             chunk.token = end_task ? 2'd2 : 2'd1;
@@ -247,15 +341,15 @@ module cu_entry_encoder #(
         if (key_valid_i && room) begin
           take_key    = 1'b1;
           chunk.data  = key_rest;
-          chunk.bytes = key_bytes;
-          emit        = key_bytes != '0;
-          if (key_last) begin
-            if (trailer_fits) begin
-              chunk.data  = key_rest | ((V*8)'(trailer_q) << {key_bytes[BeatBits-1:0], 3'b0});
-              chunk.bytes = key_bytes + CountBits'(TrailerBytes);
+          chunk.bytes = beat_q.bytes;
+          emit        = beat_q.bytes != '0;
+          if (beat_q.last) begin
+            if (beat_q.trailer_fits) begin
+              chunk.data  = key_rest | ((V*8)'(trailer_q) << {beat_q.bytes[BeatBits-1:0], 3'b0});
+              chunk.bytes = beat_q.bytes + CountBits'(TrailerBytes);
               emit        = 1'b1;
               take_trailer = 1'b1;
-              entry_end   = value_left_q == '0;
+              entry_end   = value_none_q;
               state_d     = StValue;
             end else begin
               state_d = StTrailer;
@@ -269,7 +363,7 @@ module cu_entry_encoder #(
           take_trailer = 1'b1;
           chunk.data  = (V*8)'(trailer_q);
           chunk.bytes = CountBits'(TrailerBytes);
-          entry_end   = value_left_q == '0;
+          entry_end   = value_none_q;
           state_d     = StValue;
         end
       end
@@ -278,13 +372,12 @@ module cu_entry_encoder #(
           take_value  = 1'b1;
           emit        = 1'b1;
           chunk.data  = value_data_i;
-          entry_end   = value_left_q <= V;
+          entry_end   = value_last_q;
           chunk.bytes = entry_end ? value_left_q[CountBits-1:0] : CountBits'(V);
         end
       end
       StClose: begin
-        // A table record that still waits for the index is of an earlier table than this block.
-        if (room && !tr_full_q) begin
+        if (close) begin
           emit        = 1'b1;
           chunk.data  = array_data;
           chunk.bytes = array_bytes;
@@ -298,7 +391,6 @@ module cu_entry_encoder #(
     if (entry_end) state_d = (block_room < 0) ? StClose : StRecord;
   end
 
-  assign rec_ready_o   = take_record || end_task;
   assign key_ready_o   = take_key;
   assign value_ready_o = take_value;
   // A block is full if entries + 4 * restarts + 4 >= block_bytes.
@@ -307,26 +399,33 @@ module cu_entry_encoder #(
   // -------------------------------------------------------------- registers
 
   always_ff @(posedge clk_i) begin
-    if (room && emit) out_q <= chunk;
-    entry_bytes_q   <= 32'(header_bytes) + 32'(unshared) + rec_value_bytes_i;
-    entry_restart_q <= restart;
+    entry_bytes_q <= rec_q.value_bytes + 32'(head_q.unshared + 16'(head_q.bytes));
+    entry_room_q  <= rec_q.value_bytes
+                     + 32'(head_q.unshared + 16'(head_q.bytes + {1'b0, head_q.restart, 2'b0}));
     if (take_record) begin
-      key_left_q   <= rec_user_bytes_i;
-      user_bytes_q <= rec_user_bytes_i;
-      skip_q       <= shared;
-      value_left_q <= rec_value_bytes_i;
-      trailer_q    <= rec_trailer_i;
-      restart_left_q <= (restart ? restart_interval_i : restart_left_q) - 16'd1;
+      key_left_q   <= rec_q.user_bytes;
+      skip_q       <= head_q.shared;
+      beat_q       <= head_q.beat;
+      value_left_q <= rec_q.value_bytes;
+      value_none_q <= head_q.value_none;
+      value_last_q <= head_q.value_last;
+      trailer_q    <= rec_q.trailer;
+      restart_left_q <= head_q.restart ? {1'b0, restart_interval_i} - 17'd2
+                                       : restart_left_q - 17'd1;
     end
     if (take_key) begin
       key_left_q <= key_left_q - 16'(V);
-      skip_q     <= skip_q - 16'(skip);
+      skip_q     <= beat_q.skip_all ? skip_q - 16'(V) : '0;
+      beat_q     <= next_beat;
     end
-    if (take_value) value_left_q <= value_left_q - V;
+    if (take_value) begin
+      value_left_q <= value_left_q - V;
+      value_last_q <= value_left_q <= 2 * V;
+    end
 
     if (take_record && !block_open_q) block_room_q <= block_room_init;
     else block_room_q <= block_room;
-    if (take_record && !table_open) table_room_q <= signed'({1'b0, table_bytes_i}) - 65'sd1;
+    if (take_record && !table_open_q) table_room_q <= signed'({1'b0, table_bytes_i}) - 65'sd1;
     if (close_block) table_room_q <= table_room_q - 65'(block_total);
     if (end_table || end_task) begin
       tr_task_end_o   <= end_task;
@@ -335,8 +434,8 @@ module cu_entry_encoder #(
     end
     if (!rst_ni) begin
       state_q      <= StRecord;
-      out_valid_q  <= 1'b0;
       block_open_q <= 1'b0;
+      table_open_q <= 1'b0;
       account_q    <= 1'b0;
       tr_full_q    <= 1'b0;
       content_q    <= '0;
@@ -346,13 +445,13 @@ module cu_entry_encoder #(
       content_bytes_q <= '0;
     end else begin
       state_q <= state_d;
-      if (room) out_valid_q <= emit;
       account_q <= take_record;
       if (account_q) content_q <= content_q + entry_bytes_q;
       if (take_record) begin
         block_open_q <= 1'b1;
+        table_open_q <= 1'b1;
         entries_q    <= entries_q + 64'd1;
-        tombstones_q <= tombstones_q + 64'(rec_tombstone_i);
+        tombstones_q <= tombstones_q + 64'(rec_q.tombstone);
       end
       if (entry_end) records_q <= records_q + 64'd1;
       if (close_block) begin
@@ -361,6 +460,7 @@ module cu_entry_encoder #(
         content_bytes_q <= content_bytes_q + 64'(block_total - SealBytes);
       end
       if (end_table) begin
+        table_open_q <= 1'b0;
         entries_q    <= '0;
         tombstones_q <= '0;
       end
@@ -369,11 +469,14 @@ module cu_entry_encoder #(
     end
   end
 
-  assign out_valid_o = out_valid_q;
-  assign out_data_o  = out_q.data;
-  assign out_bytes_o = out_q.bytes;
-  assign out_last_o  = out_q.last;
-  assign out_token_o = out_q.token;
+  // Two places: whether there is room does not depend on what is taken at the same time.
+  logic [1:0] unused_out;
+  cu_fifo #(.Width($bits(chunk_t)), .Depth(2)) u_out (
+    .clk_i, .rst_ni, .wvalid_i(emit), .wready_o(room), .wdata_i(chunk),
+    .rvalid_o(out_valid_o), .rready_i(out_ready_i),
+    .rdata_o({out_data_o, out_bytes_o, out_last_o, out_token_o}), .count_o(unused_out)
+  );
+
   // After the keys of its blocks; those of the next table wait for it.
   assign tr_valid_o  = tr_full_q && !lk_busy;
 
@@ -381,21 +484,22 @@ module cu_entry_encoder #(
   assign limit_o          = state_q == StLimit;
   assign output_records_o = records_q;
   assign content_bytes_o  = content_bytes_q;
-  assign stall_encode_o   = room && ((state_q == StRecord && !rec_valid_i)
+  assign stall_encode_o   = room && ((state_q == StRecord && !head_valid_q)
                                      || (state_q == StKey && !key_valid_i)
                                      || (state_q == StValue && !value_valid_i));
-  assign stall_pack_o     = !room || (state_q == StRecord && rec_valid_i && !emit
-                                      && state_d == StRecord)
+  assign stall_pack_o     = !room || (state_q == StRecord && head_valid_q
+                                      && (table_ends ? !block_open_q && tr_full_q : !lk_ready))
                             || (state_q == StClose && tr_full_q);
 
 `ifndef SYNTHESIS
   a_key_last : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    key_valid_i && state_q == StKey |-> key_last_i == key_last);
+    key_valid_i && state_q == StKey |-> key_last_i == beat_q.last);
   a_shared : assert property (@(posedge clk_i) disable iff (!rst_ni)
     rec_valid_i && !rec_end_i |-> rec_shared_i <= rec_user_bytes_i);
   a_value_limit : assert property (@(posedge clk_i) disable iff (!rst_ni)
     rec_valid_i && !rec_end_i |-> rec_value_bytes_i[31:28] == '0);
   a_out_stable : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    out_valid_o && !out_ready_i |=> out_valid_o && $stable(out_q));
+    out_valid_o && !out_ready_i |=>
+    out_valid_o && $stable({out_data_o, out_bytes_o, out_last_o, out_token_o}));
 `endif
 endmodule

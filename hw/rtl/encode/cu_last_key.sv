@@ -36,6 +36,7 @@ module cu_last_key #(
   logic [V*8-1:0] mem[2 * 2 ** RowBits];
   logic [1:0][15:0] user_bytes_q;
   logic [1:0][63:0] trailer_q;
+  logic [1:0][RowBits-1:0] last_row_q;
   logic [1:0] full_q;  // to be sent
   logic wbank_q, rbank_q;
   logic [RowBits-1:0] wrow_q, rrow_q;
@@ -47,13 +48,15 @@ module cu_last_key #(
   assign lk_data_o       = mem[{rbank_q, rrow_q}];
   assign lk_user_bytes_o = user_bytes_q[rbank_q];
   assign lk_trailer_o    = trailer_q[rbank_q];
-  assign lk_last_o       = (32'(rrow_q) + 1) * V >= 32'(lk_user_bytes_o);
+  assign lk_last_o       = rrow_q == last_row_q[rbank_q];
 
   always_ff @(posedge clk_i) begin
     if (beat_i) mem[{wbank_q, wrow_q}] <= data_i;
     if (start_i) begin
       user_bytes_q[wbank_q] <= user_bytes_i;
       trailer_q[wbank_q]    <= trailer_i;
+      last_row_q[wbank_q]   <= (user_bytes_i == '0) ? '0
+                                                    : RowBits'((user_bytes_i - 16'd1) / 16'(V));
       wrow_q                <= '0;
     end else if (beat_i) begin
       wrow_q <= wrow_q + 1'b1;

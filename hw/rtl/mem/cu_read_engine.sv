@@ -8,8 +8,8 @@
 //   request -> queue -> cutter -> candidate burst -> round robin -> AR register      (per client,
 //                                                                      from round robin shared)
 //   R -> s0: beat -> client FIFO
-//           -> s1: message bytes masked -> s2: CRC of the word -> s3: client's state -> s4: unwound
-//           -> client's done FIFO
+//           -> s1: message bytes masked -> CRC of the word's parts -> s2: of the word
+//           -> s3: client's state -> s4: unwound, in some cycles -> client's done FIFO
 //
 // A client may have Requests requests in flight, counted from the first burst to the taking of
 // its done. After halt_i nothing new is issued; once idle_o is high, nothing is outstanding and the
@@ -129,8 +129,12 @@ module cu_read_engine #(
     // The next burst to be issued.
     logic                cand_valid_q, cand_valid_d;
     cand_t               cand_q, cand_d;
-    logic [RoomBits-1:0]   room_q, room_d;  // beats not spoken for
-    logic                  roomy_q;         // room for a burst of any length
+    // Beats not spoken for, as they were before the last cycle: what was granted and popped then
+    // is taken into account in this one.
+    logic [RoomBits-1:0]   room_q, room_d;
+    logic                  granted_q, popped_q;
+    logic [BeatBits-1:0]   granted_beats_q;
+    logic                  roomy_q, roomy_two_q;  // room for one burst of any length, for two
     logic [CreditBits-1:0] credit_q;        // requests that may still start
 
     logic [BurstBits-1:0] to_boundary;  // beats to the next aligned burst, less one
@@ -138,6 +142,7 @@ module cu_read_engine #(
     logic                 ends;
     logic [LeftBits-1:0]  new_left;
     logic [32:0]          new_end;
+    logic [LeftBits:0]    end_after;  // of the burst, in beats; negative if the end lies in it
 
     assign to_boundary = ~addr_q[LaneBits+:BurstBits];
     assign ends        = left_q <= LeftBits'(to_boundary) + 1'b1;
@@ -146,6 +151,8 @@ module cu_read_engine #(
                                    LaneBits);
     assign new_end     = (q_bytes > 32'd4) ? {1'b0, q_bytes} + 33'(q_addr[LaneBits-1:0]) - 33'd4
                                            : '0;
+
+    assign end_after   = {1'b0, end_q[32:LaneBits]} - (LeftBits + 1)'(beats);
 
     wire cut = busy_q & (~cand_valid_q | grant[c]);
     assign q_ready = (~busy_q | (cut & ends)) & (credit_q != '0);
@@ -168,8 +175,7 @@ module cu_read_engine #(
         first_d = 1'b0;
         addr_d  = addr_q + (64 - LaneBits)'(beats);
         left_d  = left_q - LeftBits'(beats);
-        end_d   = (end_q[32:LaneBits] < LeftBits'(beats))
-                  ? '0 : end_q - {LeftBits'(beats), LaneBits'(0)};
+        end_d   = end_after[LeftBits] ? '0 : {end_after[LeftBits-1:0], end_q[LaneBits-1:0]};
       end
       if (q_valid && q_ready) begin
         busy_d  = 1'b1;
@@ -180,7 +186,7 @@ module cu_read_engine #(
         end_d   = new_end;
         missing_d = (q_bytes < 32'd8) ? 2'd0 - q_bytes[1:0] : 2'd0;
       end
-      room_d = room_q + RoomBits'(fifo_pop[c]) - (grant[c] ? RoomBits'(cand_q.beats) : '0);
+      room_d = room_q + RoomBits'(popped_q) - (granted_q ? RoomBits'(granted_beats_q) : '0);
     end
 
     always_ff @(posedge clk_i) begin
@@ -191,29 +197,36 @@ module cu_read_engine #(
       missing_q <= missing_d;
       first_q <= first_d;
       cand_q <= cand_d;
+      granted_beats_q <= cand_q.beats;
       if (!rst_ni) begin
         busy_q       <= 1'b0;
         cand_valid_q <= 1'b0;
         room_q       <= RoomBits'(FifoBeats);
         roomy_q      <= 1'b1;
+        roomy_two_q  <= 1'b1;
+        granted_q    <= 1'b0;
+        popped_q     <= 1'b0;
         credit_q     <= CreditBits'(Requests);
       end else begin
         busy_q       <= busy_d;
         cand_valid_q <= cand_valid_d;
         room_q       <= room_d;
         roomy_q      <= room_d >= RoomBits'(MaxBurstBeats);
+        roomy_two_q  <= room_d >= RoomBits'(2 * MaxBurstBeats);
+        granted_q    <= grant[c];
+        popped_q     <= fifo_pop[c];
         credit_q     <= credit_q + CreditBits'(done_pop[c]) - CreditBits'(q_valid & q_ready);
       end
     end
 
     assign cand[c]     = cand_q;
-    assign eligible[c] = cand_valid_q & roomy_q;
+    assign eligible[c] = cand_valid_q & (granted_q ? roomy_two_q : roomy_q);
 
 `ifndef SYNTHESIS
     a_request : assert property (@(posedge clk_i) disable iff (!rst_ni)
         req_valid_i[c] |-> req_bytes_i[c] != 0);
     a_room : assert property (@(posedge clk_i) disable iff (!rst_ni)
-        grant[c] |-> room_q >= RoomBits'(cand_q.beats));
+        grant[c] |-> room_d >= RoomBits'(cand_q.beats));
 `endif
   end
 
@@ -292,7 +305,8 @@ module cu_read_engine #(
     logic                  last;   // beat of its request
     logic                  error;
     logic [LaneBits-1:0]   lane;
-    logic [32:0]           end_pos;
+    logic                  message;   // the beat holds message bytes
+    logic [LaneBits:0]     end_lane;  // behind them
     logic [1:0]            missing;
   } beat_t;
 
@@ -308,7 +322,10 @@ module cu_read_engine #(
     s0_data_q <= m_axi_rdata_i;
     s0_q <= '{valid: r_beat, client: burst.client, first: burst.first & ~mid_q,
               last: burst.last & m_axi_rlast_i, error: m_axi_rresp_i != 2'b00,
-              lane: burst.lane, end_pos: end_pos, missing: burst.missing};
+              lane: burst.lane, message: end_pos != '0,
+              end_lane: (end_pos[32:LaneBits] != '0) ? (LaneBits + 1)'(W)
+                                                     : {1'b0, end_pos[LaneBits-1:0]},
+              missing: burst.missing};
     if (r_beat) begin
       next_end_q <= (end_pos[32:LaneBits] == '0) ? '0 : end_pos - 33'(W);
     end
@@ -351,21 +368,17 @@ module cu_read_engine #(
   logic [2:0] invert;
   logic [W*8-1:0] s1_word_d, s1_word_q;
   logic [LaneBits-1:0] begin_lane;
-  logic [LaneBits:0] end_lane, first_plain;
-  logic s0_message;
+  logic [LaneBits:0] first_plain;
 
   assign invert      = s0_q.first ? 3'd4 : invert_q[s0_q.client];
   assign begin_lane  = s0_q.first ? s0_q.lane : '0;
-  assign end_lane    = (s0_q.end_pos[32:LaneBits] != '0) ? (LaneBits + 1)'(W)
-                                                         : {1'b0, s0_q.end_pos[LaneBits-1:0]};
-  assign s0_message  = s0_q.end_pos != '0;
   assign first_plain = {1'b0, begin_lane} + (LaneBits + 1)'(invert);
 
   always_comb begin
     for (int i = 0; i < int'(W); i++) begin
       s1_word_d[8*i+:8] = s0_data_q[8*i+:8];
       if ((LaneBits + 1)'(i) < first_plain) s1_word_d[8*i+:8] = ~s0_data_q[8*i+:8];
-      if ((LaneBits + 1)'(i) < {1'b0, begin_lane} || (LaneBits + 1)'(i) >= end_lane) begin
+      if ((LaneBits + 1)'(i) < {1'b0, begin_lane} || (LaneBits + 1)'(i) >= s0_q.end_lane) begin
         s1_word_d[8*i+:8] = '0;
       end
     end
@@ -382,31 +395,50 @@ module cu_read_engine #(
     logic [1:0]            missing;
   } crc_beat_t;
 
-  crc_beat_t s1_q, s2_q;
+  // The word's share is the XOR of its parts', each of 16 bytes.
+  localparam int unsigned PartBytes = (W > 16) ? 16 : W;
+  localparam int unsigned Parts = W / PartBytes;
+
+  crc_beat_t s1_q, part_q, s2_q;
+  logic [Parts-1:0][31:0] part_crc_d, part_crc_q;
   logic [31:0] s2_crc_d, s2_crc_q;
 
   always_ff @(posedge clk_i) begin
     s1_word_q <= s1_word_d;
     s1_q <= '{valid: s0_q.valid, client: s0_q.client, first: s0_q.first, last: s0_q.last,
-              error: s0_q.error, message: s0_message,
-              zeros: LaneBits'((LaneBits + 1)'(W) - end_lane), missing: s0_q.missing};
+              error: s0_q.error, message: s0_q.message,
+              zeros: LaneBits'((LaneBits + 1)'(W) - s0_q.end_lane), missing: s0_q.missing};
     if (s0_q.valid) begin
       // Lanes from begin_lane on are used up, up to four of them.
       invert_q[s0_q.client] <= (first_plain > (LaneBits + 1)'(W))
           ? 3'(first_plain - (LaneBits + 1)'(W)) : 3'd0;
     end
-    s2_q     <= s1_q;
-    s2_crc_q <= s2_crc_d;
+    part_q     <= s1_q;
+    part_crc_q <= part_crc_d;
+    s2_q       <= part_q;
+    s2_crc_q   <= s2_crc_d;
     if (!rst_ni) begin
-      s1_q.valid <= 1'b0;
-      s2_q.valid <= 1'b0;
+      s1_q.valid   <= 1'b0;
+      part_q.valid <= 1'b0;
+      s2_q.valid   <= 1'b0;
     end
   end
 
   // ------------------------------------------------------------------ s2, s3: one CRC for all
 
   // The step is linear: the word's share is computed ahead, the loop holds only the state's.
-  cu_crc_step #(.Bytes(W)) u_word (.state_i(32'h0), .word_i(s1_word_q), .state_o(s2_crc_d));
+  for (genvar p = 0; p < Parts; p++) begin : g_part
+    logic [W*8-1:0] part;
+    always_comb begin
+      part = '0;
+      part[p*PartBytes*8+:PartBytes*8] = s1_word_q[p*PartBytes*8+:PartBytes*8];
+    end
+    cu_crc_step #(.Bytes(W)) u_part (.state_i(32'h0), .word_i(part), .state_o(part_crc_d[p]));
+  end
+  always_comb begin
+    s2_crc_d = '0;
+    for (int p = 0; p < int'(Parts); p++) s2_crc_d ^= part_crc_q[p];
+  end
 
   typedef struct packed {
     logic [31:0]         crc;
@@ -433,47 +465,48 @@ module cu_read_engine #(
 
   // ------------------------------------------------------------------ s4: unwind and deliver
 
-  logic s3_valid_q;
-  logic [ClientBits-1:0] s3_client_q;
-  state_t s3_q;
-  logic [1:0] s3_missing_q;
-  logic [31:0] correction;
-  logic s4_valid_q, s4_error_q;
-  logic [ClientBits-1:0] s4_client_q;
-  logic [31:0] s4_crc_d, s4_crc_q;
+  typedef struct packed {
+    logic                  valid;
+    logic [ClientBits-1:0] client;
+    logic                  error;
+    logic [1:0]            missing;
+  } end_t;
+
+  localparam int unsigned UnwindCycles = cu_crc_pkg::unwind_cycles(W);
+  end_t [UnwindCycles:0] ends_q;  // s3, and beside the unwinding
+  end_t s4;
+  logic [31:0] s3_crc_q;
+  logic [LaneBits-1:0] s3_zeros_q;
+  logic [31:0] correction, unwound;
 
   cu_crc_unwind #(.MaxBytes(W)) u_unwind (
-    .state_i(s3_q.crc), .zeros_i(s3_q.zeros), .state_o(s4_crc_d)
+    .clk_i, .state_i(s3_crc_q), .zeros_i(s3_zeros_q), .state_o(unwound)
   );
 
+  assign s4 = ends_q[UnwindCycles];
   // What a message of fewer than four bytes leaves of the all-ones initial state.
-  assign correction = ~(32'hffff_ffff << {s3_missing_q, 3'b000});
+  assign correction = ~(32'hffff_ffff << {s4.missing, 3'b000});
 
   always_ff @(posedge clk_i) begin
     if (s2_q.valid) state_q[s2_q.client] <= new_state;
-    s3_q        <= new_state;
-    s3_client_q <= s2_q.client;
-    s3_missing_q <= s2_q.missing;
-    s4_crc_q    <= ~(s4_crc_d ^ correction);
-    s4_error_q  <= s3_q.error;
-    s4_client_q <= s3_client_q;
+    s3_crc_q   <= new_state.crc;
+    s3_zeros_q <= new_state.zeros;
+    ends_q[0] <= '{valid: s2_q.valid & s2_q.last, client: s2_q.client, error: new_state.error,
+                   missing: s2_q.missing};
+    for (int i = 0; i < int'(UnwindCycles); i++) ends_q[i+1] <= ends_q[i];
     if (!rst_ni) begin
-      s3_valid_q <= 1'b0;
-      s4_valid_q <= 1'b0;
-    end else begin
-      s3_valid_q <= s2_q.valid & s2_q.last;
-      s4_valid_q <= s3_valid_q;
+      for (int i = 0; i <= int'(UnwindCycles); i++) ends_q[i].valid <= 1'b0;
     end
   end
 
   for (genvar c = 0; c < Clients; c++) begin : g_done
     logic wready;
     logic [CreditBits-1:0] unused_done;
-    wire push = s4_valid_q & (s4_client_q == ClientBits'(c));
+    wire push = s4.valid & (s4.client == ClientBits'(c));
     assign done_pop[c] = done_valid_o[c] & done_ready_i[c];
     cu_fifo #(.Width(33), .Depth(Requests)) u_done (
       .clk_i, .rst_ni,
-      .wvalid_i(push), .wready_o(wready), .wdata_i({s4_error_q, s4_crc_q}),
+      .wvalid_i(push), .wready_o(wready), .wdata_i({s4.error, ~(unwound ^ correction)}),
       .rvalid_o(done_valid_o[c]), .rready_i(done_ready_i[c]),
       .rdata_o({done_error_o[c], done_crc_o[c]}),
       .count_o(unused_done)
@@ -490,6 +523,6 @@ module cu_read_engine #(
       m_axi_arvalid_o && !m_axi_arready_i |=>
       m_axi_arvalid_o && $stable({m_axi_araddr_o, m_axi_arlen_o}));
   c_straddle : cover property (@(posedge clk_i) s0_q.valid && !s0_q.first && invert != 0);
-  c_stored_crc_alone : cover property (@(posedge clk_i) s0_q.valid && s0_q.last && !s0_message);
+  c_stored_crc_alone : cover property (@(posedge clk_i) s0_q.valid && s0_q.last && !s0_q.message);
 `endif
 endmodule

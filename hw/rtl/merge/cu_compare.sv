@@ -1,6 +1,6 @@
-// Unsigned comparison of wide words. Combinational. A tree that joins three neighbours at a time, as
-// a six-input LUT can, from single bits upwards; the `<` of a synthesis tool would be one long carry
-// chain.
+// Unsigned comparison of wide words. Combinational. Short words by a carry chain each, which are joined
+// three neighbours at a time, as a six-input LUT can; one chain over all would be too long, a tree of
+// LUTs from single bits upwards two levels deeper.
 
 module cu_compare #(
   parameter int unsigned Width = 64  // up to 729
@@ -10,8 +10,8 @@ module cu_compare #(
   output logic             less_o,  // a < b
   output logic             equal_o
 );
-  // 3^3 bits, which simulates fast; in a word, the result of 3^k bits stands at the uppermost one.
-  localparam int unsigned WordBits = 27;
+  // So that equality of a word takes two levels of LUTs, if it can be.
+  localparam int unsigned WordBits = (Width <= 9 * 18) ? 18 : 27;
   localparam int unsigned Words = (Width + WordBits - 1) / WordBits;
   localparam int unsigned Leaves = (Words <= 1) ? 1 : (Words <= 3) ? 3 : (Words <= 9) ? 9 : 27;
 
@@ -23,18 +23,11 @@ module cu_compare #(
 
   // The more significant neighbour rules. Merging is in place.
   always_comb begin
-    logic [WordBits-1:0] l, e;
     less  = '0;
     equal = '1;
     for (int unsigned i = 0; i < Words; i++) begin
-      l = ~a[i*WordBits+:WordBits] & b[i*WordBits+:WordBits];
-      e = ~(a[i*WordBits+:WordBits] ^ b[i*WordBits+:WordBits]);
-      for (int unsigned s = 1; s < WordBits; s = 3 * s) begin
-        l = l | (e & (l << s)) | (e & (e << s) & (l << (2 * s)));
-        e = e & (e << s) & (e << (2 * s));
-      end
-      less[i]  = l[WordBits-1];
-      equal[i] = e[WordBits-1];
+      less[i]  = a[i*WordBits+:WordBits] < b[i*WordBits+:WordBits];
+      equal[i] = a[i*WordBits+:WordBits] == b[i*WordBits+:WordBits];
     end
     for (int unsigned n = Leaves / 3; n > 0; n = n / 3) begin
       for (int unsigned i = 0; i < n; i++) begin

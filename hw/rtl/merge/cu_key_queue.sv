@@ -43,7 +43,7 @@ module cu_key_queue #(
   output logic [63:0]        next_trailer_o,
 
   input  logic               pop_i,    // on to the next beat
-  input  logic               free_i,   // with pop: the key has won, no way back
+  input  logic               free_i,   // with pop only: the key has won, no way back
   input  logic               rewind_i  // back to the first beat; not with pop
 );
   localparam int unsigned PtrBits = $clog2(Beats);
@@ -81,7 +81,7 @@ module cu_key_queue #(
     read_d = read_q;
     if (pop_i) read_d = read_next_q;
     if (rewind_i) read_d = base_q;
-    key_read_d = (pop_i && free_i && head_q.last) ? key_read_next_q : key_read_q;
+    key_read_d = (free_i && head_q.last) ? key_read_next_q : key_read_q;
   end
 
   assign next = mem[read_d[PtrBits-1:0]];
@@ -108,7 +108,7 @@ module cu_key_queue #(
       read_next_q     <= read_d + 1'b1;
       key_read_q      <= key_read_d;
       key_read_next_q <= key_read_d + 1'b1;
-      if (pop_i && free_i) base_q <= read_d;
+      if (free_i) base_q <= read_d;
     end
   end
 
@@ -129,6 +129,7 @@ module cu_key_queue #(
   always_ff @(posedge clk_i) valid_q <= rst_ni && next_valid_o;
 
   a_pop_valid : assert property (@(posedge clk_i) disable iff (!rst_ni) pop_i |-> valid_q);
+  a_free : assert property (@(posedge clk_i) disable iff (!rst_ni) free_i |-> pop_i);
   a_pop_or_rewind : assert property (@(posedge clk_i) disable iff (!rst_ni) !(pop_i && rewind_i));
   // A key longer than the queue could never be compared to its end.
   a_key_fits : assert property (@(posedge clk_i) disable iff (!rst_ni) full |-> read_q != write_q);

@@ -14,7 +14,7 @@
 // One beat per cycle with no cycle in between, whatever the interleaving. The path that bounds the
 // clock is the loop from what the heads do (move_q) over the read addresses and the memory into the
 // comparison of the next heads, and from there into what those do. Hence every decision is taken a
-// cycle ahead, and only waits for room in the output.
+// cycle ahead, the one that there is room in the output, too.
 
 module cu_merge_node #(
   parameter int unsigned V           = 8,
@@ -128,32 +128,36 @@ module cu_merge_node #(
   wire go_on = same && !a_next.last;
   wire b_less = beat_less || (same && a_next.last && trailer_less);
 
-  // What the heads do as soon as there is room.
+  // What the heads do: nothing while there is no room.
   typedef struct packed {
     logic out;     // a beat goes out
     logic take_b;  // it is b's
     logic pop_a;
     logic pop_b;
     logic won;     // a pop is for good: this key has won
+    logic free_a;  // the two together
+    logic free_b;
     logic rewind_a;
     logic rewind_b;
   } move_t;
 
   state_e state_q, state_d;
   move_t move_q, move_d;
-  logic room_q;
   logic [1:0] count;
+  wire push = move_q.out;
+  wire pop = out_valid_o && out_ready_i;
+  wire room = count + 2'(push) - 2'(pop) != 2'd2;  // in the next cycle
 
-  assign a_pop    = room_q && move_q.pop_a;
-  assign b_pop    = room_q && move_q.pop_b;
-  assign a_free   = move_q.won;
-  assign b_free   = move_q.won;
-  assign a_rewind = room_q && move_q.rewind_a;
-  assign b_rewind = room_q && move_q.rewind_b;
+  assign a_pop    = move_q.pop_a;
+  assign b_pop    = move_q.pop_b;
+  assign a_free   = move_q.free_a;
+  assign b_free   = move_q.free_b;
+  assign a_rewind = move_q.rewind_a;
+  assign b_rewind = move_q.rewind_b;
 
   always_comb begin
     state_d = state_q;
-    if (room_q && move_q.out && move_q.won) begin
+    if (move_q.out && move_q.won) begin
       if (move_q.take_b) state_d = b.last ? Compare : DrainB;
       else state_d = a.last ? Compare : DrainA;
     end
@@ -163,14 +167,16 @@ module cu_merge_node #(
     move_d = '0;
     unique case (state_d)
       DrainA: begin
-        move_d.out   = a_next_valid;
-        move_d.pop_a = a_next_valid;
-        move_d.won   = 1'b1;
+        move_d.out    = a_next_valid;
+        move_d.pop_a  = a_next_valid;
+        move_d.free_a = a_next_valid;
+        move_d.won    = 1'b1;
       end
       DrainB: begin
         move_d.out    = b_next_valid;
         move_d.take_b = 1'b1;
         move_d.pop_b  = b_next_valid;
+        move_d.free_b = b_next_valid;
         move_d.won    = 1'b1;
       end
       default: if (a_next_valid && b_next_valid) begin
@@ -179,28 +185,26 @@ module cu_merge_node #(
         move_d.pop_a    = !b_less;
         move_d.pop_b    = b_less || go_on;
         move_d.won      = !go_on;
+        move_d.free_a   = !b_less && !go_on;
+        move_d.free_b   = b_less;
         move_d.rewind_a = b_less;
         move_d.rewind_b = !b_less && !go_on;
       end
     endcase
+    if (!room) move_d = '0;
   end
-
-  wire push = room_q && move_q.out;
-  wire pop = out_valid_o && out_ready_i;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q <= Compare;
       move_q  <= '0;
-      room_q  <= 1'b0;
     end else begin
       state_q <= state_d;
       move_q  <= move_d;
-      room_q  <= count + 2'(push) - 2'(pop) != 2'd2;
     end
   end
 
-  logic unused_ready;  // room_q knows
+  logic unused_ready;  // move_q knows
   assign winner = move_q.take_b ? b : a;
 
   cu_fifo #(.Width(OutBits), .Depth(2)) u_out (

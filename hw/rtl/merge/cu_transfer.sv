@@ -82,12 +82,10 @@ module cu_transfer #(
   // ------------------------------------------------------------ issue
   logic ended_q, rec_there, record_ready;
   logic [31:0] value_bytes;
-  logic [31:0] beats;
   logic counting, count_ready;  // hashes are due; there is room for one more to be due
 
   assign rec_there   = rec_valid_i[vd_way_i];
   assign value_bytes = rec_value_bytes_i[vd_way_i];
-  assign beats       = (value_bytes >> VBits) + 32'(|value_bytes[VBits-1:0]);
 
   // The end waits for the counters.
   assign vd_ready_o = free && !ended_q && record_ready
@@ -104,8 +102,8 @@ module cu_transfer #(
     if (issue) begin
       way_q   <= vd_way_i;
       keep_q  <= vd_keep_i;
-      left_q  <= beats - 1'b1;
-      final_q <= beats == 32'd1;
+      left_q  <= (value_bytes - 1'b1) >> VBits;
+      final_q <= value_bytes <= V;
     end else if (move) begin
       left_q  <= left_q - 1'b1;
       final_q <= left_q == 32'd1;
@@ -114,7 +112,7 @@ module cu_transfer #(
       busy_q  <= 1'b0;
       ended_q <= 1'b0;
     end else begin
-      if (issue) busy_q <= !vd_end_i && beats != '0;
+      if (issue) busy_q <= !vd_end_i && value_bytes != '0;
       else if (free) busy_q <= 1'b0;
       if (issue && vd_end_i) ended_q <= 1'b1;
     end

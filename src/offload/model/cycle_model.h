@@ -73,9 +73,9 @@ inline uint64_t EncodeEndCycles(const UnitShape& unit, uint64_t restarts) {
 // Of the encoder at a table's end: to see that it ends, and the token.
 inline constexpr uint64_t kTableEndCycles = 2;
 
-// Of the index reader with one entry: header, key, offset and size of the handle.
-inline uint64_t IndexReadCycles(uint64_t unshared_bytes) {
-  return 3 + std::max<uint64_t>(1, Beats(unshared_bytes, 8));
+// Of the index reader with one entry: a byte of header and handle a cycle, a word of the key.
+inline uint64_t IndexReadCycles(uint64_t entry_bytes, uint64_t key_bytes) {
+  return entry_bytes - key_bytes + std::max<uint64_t>(1, Beats(key_bytes, 8));
 }
 
 // Of the index encoder with one entry: header, user key, trailer, and one or two for the handle.

@@ -18,7 +18,7 @@ namespace {
 // Registers from one stage to the next; docs/model.md counts them.
 constexpr double kStartCycles = 42;   // wake, job descriptor, first run, but for latency
 constexpr double kRangeCycles = 11;   // a range key, but for its words and latency
-constexpr double kHandleCycles = 34;  // table descriptor, index block, first handle
+constexpr double kHandleCycles = 44;  // table descriptor, index block, first handle
 constexpr double kDataCycles = 8;     // handle to data, but for latency
 constexpr double kKeyCycles = 4;      // decoder to tree
 constexpr double kLevelCycles = 3;    // of the tree
@@ -240,7 +240,7 @@ void Pipeline::Request(Way* way, double time, double beats) {
 void Pipeline::BeginBlock(Way* way) {
   const TableWalk& walk = way->walk;
   double beats = walk.index_entry_bytes() / 8.0;
-  double read = IndexReadCycles(walk.index_key_bytes());
+  double read = IndexReadCycles(walk.index_entry_bytes(), walk.index_key_bytes());
   if (walk.table_begins()) {
     beats += kDescriptorBeats;
   }
