@@ -32,8 +32,8 @@ CacheStatistics Convert(const Cache::Stats& stats, size_t capacity_bytes) {
 // instant. Nothing writes then, but only for a moment; extents are kept by the references of the
 // copied metadata, the log because nothing is released while checkpoints_ says so.
 Status DBImpl::CreateCheckpoint(const std::string& path) {
-  if (env_->FileExists(path).ok()) {
-    return Status::InvalidArgument(fmt::format("{}: exists", path));
+  if (const Status exists = env_->FileExists(path); !exists.IsNotFound()) {
+    return exists.ok() ? Status::InvalidArgument(fmt::format("{}: exists", path)) : exists;
   }
   Metadata state;
   LogPosition end;
@@ -89,8 +89,7 @@ Status DBImpl::CreateCheckpoint(const std::string& path) {
     SLUICE_RETURN_IF_ERROR(log->Sync());
     // Last, because it makes a database of the files.
     std::unique_ptr<MetadataLog> metadata;
-    SLUICE_RETURN_IF_ERROR(MetadataLog::Open(env_, path, /*create=*/true, &metadata));
-    return metadata->Apply(edit);
+    return MetadataLog::Open(env_, path, &edit, &metadata);
   };
   const Status status = copy();
   const std::lock_guard metadata_lock(metadata_mutex_);

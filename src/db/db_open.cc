@@ -225,12 +225,10 @@ Status DBImpl::Recover() {
     return Status::InvalidArgument(fmt::format("{}: the database exists", path_));
   }
   SLUICE_RETURN_IF_ERROR(env_->LockFile(path_ + "/LOCK", &lock_));
-  SLUICE_RETURN_IF_ERROR(MetadataLog::Open(env_, path_, options_.create_if_missing, &metadata_));
-  if (metadata_->state().subtables.empty()) {
-    MetadataEdit edit;
-    edit.created.push_back({kDefaultSubtableId, std::string(kDefaultSubtable)});
-    SLUICE_RETURN_IF_ERROR(metadata_->Apply(edit));
-  }
+  MetadataEdit first;
+  first.created.push_back({kDefaultSubtableId, std::string(kDefaultSubtable)});
+  SLUICE_RETURN_IF_ERROR(
+      MetadataLog::Open(env_, path_, options_.create_if_missing ? &first : nullptr, &metadata_));
   next_number_ = std::max<uint64_t>(metadata_->state().next_number, 1);
   SLUICE_RETURN_IF_ERROR(OpenSpace());
   for (const auto& [id, subtable] : metadata_->state().subtables) {
@@ -430,22 +428,21 @@ Status DB::Destroy(const Options& options, const std::string& path) {
   std::vector<std::string> files{path + "/CURRENT"};
   std::vector<std::string> dirs = options.level_paths;
   dirs.push_back(path);
-  for (const std::string& dir : {path + "/meta", path + "/log"}) {
+  const auto add = [&](const std::string& dir, std::string_view suffix) {
     std::vector<std::string> children;
-    if (env->GetChildren(dir, &children).ok()) {
-      for (const std::string& name : children) {
+    const Status status = env->GetChildren(dir, &children);
+    for (const std::string& name : children) {
+      if (name.ends_with(suffix)) {
         files.push_back(fmt::format("{}/{}", dir, name));
       }
     }
-  }
+    return status.IsNotFound() ? Status() : status;
+  };
+  SLUICE_RETURN_IF_ERROR(add(path + "/meta", ""));
+  SLUICE_RETURN_IF_ERROR(add(path + "/log", ""));
   for (const std::string& dir : dirs) {
-    std::vector<std::string> children;
-    if (!dir.empty() && env->GetChildren(dir, &children).ok()) {
-      for (const std::string& name : children) {
-        if (name.ends_with(".data")) {
-          files.push_back(fmt::format("{}/{}", dir, name));
-        }
-      }
+    if (!dir.empty()) {
+      SLUICE_RETURN_IF_ERROR(add(dir, ".data"));
     }
   }
   files.push_back(path + "/LOCK");

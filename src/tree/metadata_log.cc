@@ -35,11 +35,11 @@ Status DecodeCurrent(const std::string& path, std::string_view text, LogPosition
 
 }  // namespace
 
-Status MetadataLog::Open(Env* env, const std::string& dir, bool create,
+Status MetadataLog::Open(Env* env, const std::string& dir, const MetadataEdit* first,
                          std::unique_ptr<MetadataLog>* log) {
   std::unique_ptr<MetadataLog> opened(new MetadataLog(env, dir));
   const Status exists = env->FileExists(dir + "/CURRENT");
-  if (exists.IsNotFound() && create) {
+  if (exists.IsNotFound() && first != nullptr) {
     SLUICE_RETURN_IF_ERROR(env->CreateDir(dir + "/meta"));
     // What an attempt that did not come to a CURRENT left there is worth nothing.
     std::vector<std::string> names;
@@ -49,6 +49,7 @@ Status MetadataLog::Open(Env* env, const std::string& dir, bool create,
     }
     SLUICE_RETURN_IF_ERROR(env->SyncDir(dir + "/meta"));
     SLUICE_RETURN_IF_ERROR(RedoLog::Open(env, dir + "/meta", kLogOptions, {}, &opened->log_));
+    SLUICE_RETURN_IF_ERROR(opened->state_.Apply(*first));
   } else {
     SLUICE_RETURN_IF_ERROR(exists);
     SLUICE_RETURN_IF_ERROR(opened->Recover());

@@ -22,9 +22,10 @@ namespace sluice {
 
 class MetadataLog {
  public:
-  // Reads the state of the database in `dir`, which must exist. NotFound if there is none there and
-  // `create` is false; Corruption naming the file if what is there is damaged.
-  static Status Open(Env* env, const std::string& dir, bool create,
+  // Reads the state of the database in `dir`, a directory that must exist. If there is no database,
+  // `first` makes one, at once with the state that it says; null: NotFound. Corruption naming the
+  // file if what is there is damaged.
+  static Status Open(Env* env, const std::string& dir, const MetadataEdit* first,
                      std::unique_ptr<MetadataLog>* log);
 
   const Metadata& state() const { return state_; }

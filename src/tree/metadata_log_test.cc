@@ -76,7 +76,8 @@ TEST(MetadataLog, KeepsWhatWasApplied) {
       // Some lives end while opening, some after whole states were written anew.
       env.CrashAt(rng() % (life % 2 == 0 ? 40 : 2500), rng());
       std::unique_ptr<MetadataLog> log;
-      const Status opened = MetadataLog::Open(&env, "d", !created, &log);
+      const MetadataEdit empty;
+      const Status opened = MetadataLog::Open(&env, "d", created ? nullptr : &empty, &log);
       ASSERT_TRUE(opened.ok() || env.crashed()) << opened.ToString();
       if (opened.ok()) {
         created = true;
@@ -104,9 +105,11 @@ TEST(MetadataLog, KeepsWhatWasApplied) {
 TEST(MetadataLog, SaysWhatIsMissingOrDamaged) {
   FaultEnv env(FileImage{{"d/x", ""}});
   std::unique_ptr<MetadataLog> log;
-  EXPECT_TRUE(MetadataLog::Open(&env, "d", false, &log).IsNotFound());
-  ASSERT_TRUE(MetadataLog::Open(&env, "d", true, &log).ok());
-  for (int i = 1; i <= 3; ++i) {
+  EXPECT_TRUE(MetadataLog::Open(&env, "d", nullptr, &log).IsNotFound());
+  const MetadataEdit first{.created = {{1, "t"}}};
+  ASSERT_TRUE(MetadataLog::Open(&env, "d", &first, &log).ok());
+  EXPECT_EQ(log->state().subtables.size(), 1u);
+  for (int i = 2; i <= 3; ++i) {
     ASSERT_TRUE(log->Apply({.created = {{static_cast<uint32_t>(i), "t"}}}).ok());
   }
   EXPECT_FALSE(log->Apply({.dropped = {9}}).ok());
@@ -114,7 +117,7 @@ TEST(MetadataLog, SaysWhatIsMissingOrDamaged) {
   const FileImage whole = env.Survivors(CrashKind::kPower, 0);
   const auto open = [&](const FileImage& files) {
     FaultEnv damaged(files);
-    return MetadataLog::Open(&damaged, "d", false, &log);
+    return MetadataLog::Open(&damaged, "d", nullptr, &log);
   };
   EXPECT_TRUE(open(whole).ok());
   EXPECT_EQ(log->state().subtables.size(), 3u);

@@ -396,7 +396,7 @@ class PosixEnv final : public Env {
 
   Status CreateDir(const std::string& dir) override {
     if (::mkdir(dir.c_str(), 0755) == 0) {
-      return {};
+      return SyncDir(DirName(dir));
     }
     const int error = errno;
     struct stat info;

@@ -139,7 +139,7 @@ class Env {
   virtual Status RemoveFile(const std::string& path) = 0;
   // Replaces a file at `to` atomically.
   virtual Status RenameFile(const std::string& from, const std::string& to) = 0;
-  // Ok if the directory exists already.
+  // Ok if the directory exists already; if not, it is there durably.
   virtual Status CreateDir(const std::string& dir) = 0;
   // Makes durable which names `dir` holds: files made, renamed and removed in it.
   virtual Status SyncDir(const std::string& dir) = 0;

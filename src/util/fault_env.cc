@@ -123,11 +123,11 @@ class FaultEnv::Writable : public WritableFile {
   Status Append(std::string_view bytes) override {
     const std::lock_guard guard(env_->mutex_);
     const bool was_alive = !env_->crashed_;
-    Status status = env_->CountOperation(path_);
+    Status status = env_->CountOperation(path_, "cannot write");
     if (status.ok()) {
       inode_->data.append(bytes);
     } else if (was_alive) {
-      Random random(env_->crash_seed_);
+      Random random(env_->tear_seed_);
       inode_->data.append(bytes.substr(0, TornLength(&random, 0, bytes.size())));
     }
     return status;
@@ -135,7 +135,7 @@ class FaultEnv::Writable : public WritableFile {
 
   Status Flush() override {
     const std::lock_guard guard(env_->mutex_);
-    SLUICE_RETURN_IF_ERROR(env_->CountOperation(path_));
+    SLUICE_RETURN_IF_ERROR(env_->CountOperation(path_, "cannot write"));
     inode_->flushed = inode_->data.size();
     return {};
   }
@@ -188,7 +188,7 @@ class FaultEnv::Data : public DataFile {
 
 class FaultEnv::Readable : public RandomAccessFile {
  public:
-  Readable(const FaultEnv* env, std::string path, std::shared_ptr<Inode> inode)
+  Readable(FaultEnv* env, std::string path, std::shared_ptr<Inode> inode)
       : env_(env), path_(std::move(path)), inode_(std::move(inode)) {}
 
   Status Read(uint64_t offset, size_t n, char* out) const override {
@@ -196,7 +196,7 @@ class FaultEnv::Readable : public RandomAccessFile {
   }
 
  private:
-  const FaultEnv* const env_;
+  FaultEnv* const env_;
   const std::string path_;
   const std::shared_ptr<Inode> inode_;
 };
@@ -230,7 +230,27 @@ FaultEnv::~FaultEnv() = default;
 void FaultEnv::CrashAt(uint64_t operation, uint64_t seed) {
   const std::lock_guard guard(mutex_);
   crash_at_ = operation;
-  crash_seed_ = seed;
+  tear_seed_ = seed;
+}
+
+void FaultEnv::FailAt(uint64_t operation, int error, uint64_t seed) {
+  const std::lock_guard guard(mutex_);
+  failing_operation_ = {operation, error, seed};
+}
+
+void FaultEnv::FailReadAt(uint64_t read, int error, uint64_t seed) {
+  const std::lock_guard guard(mutex_);
+  failing_read_ = {read, error, seed};
+}
+
+uint64_t FaultEnv::reads() const {
+  const std::lock_guard guard(mutex_);
+  return reads_;
+}
+
+std::string FaultEnv::failure() const {
+  const std::lock_guard guard(mutex_);
+  return failure_;
 }
 
 uint64_t FaultEnv::operations() const {
@@ -264,24 +284,35 @@ FileImage FaultEnv::Survivors(CrashKind kind, uint64_t seed) const {
   return files;
 }
 
-Status FaultEnv::CountOperation(const std::string& path) {
+Status FaultEnv::CountOperation(const std::string& path, std::string_view doing) {
   if (!crashed_ && operations_ == crash_at_) {
     crashed_ = true;
   }
   SLUICE_RETURN_IF_ERROR(CheckAlive(path));
-  ++operations_;
-  return {};
+  return operations_++ == failing_operation_.at ? Fail(path, doing, failing_operation_) : Status();
+}
+
+Status FaultEnv::CountRead(const std::string& path, std::string_view doing) {
+  SLUICE_RETURN_IF_ERROR(CheckAlive(path));
+  return reads_++ == failing_read_.at ? Fail(path, doing, failing_read_) : Status();
+}
+
+Status FaultEnv::Fail(const std::string& path, std::string_view doing, const FaultPoint& fault) {
+  tear_seed_ = fault.seed;
+  Status status = Status::FromErrno(fmt::format("{}: {}", path, doing), fault.error);
+  failure_ = status.message();
+  return status;
 }
 
 Status FaultEnv::Overwrite(const std::string& path, Inode* inode, uint64_t offset,
                            std::string_view bytes) {
   const std::lock_guard guard(mutex_);
   const bool was_alive = !crashed_;
-  Status status = CountOperation(path);
+  Status status = CountOperation(path, "cannot write");
   if (status.ok()) {
     inode->Overwrite(offset, bytes);
   } else if (was_alive) {
-    Random random(crash_seed_);
+    Random random(tear_seed_);
     inode->Overwrite(offset, bytes.substr(0, TornLength(&random, 0, bytes.size())));
   }
   return status;
@@ -289,20 +320,25 @@ Status FaultEnv::Overwrite(const std::string& path, Inode* inode, uint64_t offse
 
 Status FaultEnv::Sync(const std::string& path, Inode* inode) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(path));
+  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot sync"));
   inode->MarkSynced();
   return {};
 }
 
 Status FaultEnv::Read(const std::string& path, const Inode& inode, uint64_t offset, size_t n,
-                      char* out) const {
+                      char* out) {
   const std::lock_guard guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CheckAlive(path));
   if (offset > inode.data.size() || n > inode.data.size() - offset) {
     return Status::IoError(fmt::format("{}: ends before offset {}", path, offset + n));
   }
+  Status status = CountRead(path, "cannot read");
+  if (!status.ok()) {
+    Random random(tear_seed_);
+    n = TornLength(&random, 0, n);
+  }
   std::copy_n(inode.data.data() + offset, n, out);
-  return {};
+  return status;
 }
 
 Status FaultEnv::CheckAlive(const std::string& path) const {
@@ -332,7 +368,7 @@ void FaultEnv::Bind(Change change) {
 
 Status FaultEnv::NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(path));
+  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot create"));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
   std::shared_ptr<Inode> inode;
   if (Find(path, &inode).ok()) {
@@ -359,7 +395,7 @@ void FaultEnv::FindOrCreate(const std::string& path, std::shared_ptr<Inode>* ino
 Status FaultEnv::NewFixedFile(const std::string& path, uint64_t bytes,
                               std::unique_ptr<FixedFile>* file) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(path));
+  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot reserve"));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
   std::shared_ptr<Inode> inode;
   FindOrCreate(path, &inode);
@@ -372,7 +408,7 @@ Status FaultEnv::NewFixedFile(const std::string& path, uint64_t bytes,
 
 Status FaultEnv::NewDataFile(const std::string& path, std::unique_ptr<DataFile>* file) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(path));
+  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot open"));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
   std::shared_ptr<Inode> inode;
   FindOrCreate(path, &inode);
@@ -383,7 +419,7 @@ Status FaultEnv::NewDataFile(const std::string& path, std::unique_ptr<DataFile>*
 Status FaultEnv::NewRandomAccessFile(const std::string& path,
                                      std::unique_ptr<RandomAccessFile>* file) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CheckAlive(path));
+  SLUICE_RETURN_IF_ERROR(CountRead(path, "cannot open"));
   std::shared_ptr<Inode> inode;
   SLUICE_RETURN_IF_ERROR(Find(path, &inode));
   *file = std::make_unique<Readable>(this, path, std::move(inode));
@@ -392,7 +428,7 @@ Status FaultEnv::NewRandomAccessFile(const std::string& path,
 
 Status FaultEnv::ReadFile(const std::string& path, std::string* contents) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CheckAlive(path));
+  SLUICE_RETURN_IF_ERROR(CountRead(path, "cannot read"));
   std::shared_ptr<Inode> inode;
   SLUICE_RETURN_IF_ERROR(Find(path, &inode));
   *contents = inode->data;
@@ -409,7 +445,7 @@ Status FaultEnv::MapFile(const std::string& path, MappedFile* file) {
 
 Status FaultEnv::GetChildren(const std::string& dir, std::vector<std::string>* names) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CheckAlive(dir));
+  SLUICE_RETURN_IF_ERROR(CountRead(dir, "cannot read directory"));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(dir + "/x"));
   names->clear();
   for (const auto& [path, inode] : names_) {
@@ -428,14 +464,14 @@ Status FaultEnv::GetChildren(const std::string& dir, std::vector<std::string>* n
 
 Status FaultEnv::FileExists(const std::string& path) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CheckAlive(path));
+  SLUICE_RETURN_IF_ERROR(CountRead(path, "cannot find"));
   std::shared_ptr<Inode> ignored;
   return dirs_.contains(path) ? Status() : Find(path, &ignored);
 }
 
 Status FaultEnv::GetFileSize(const std::string& path, uint64_t* bytes) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CheckAlive(path));
+  SLUICE_RETURN_IF_ERROR(CountRead(path, "cannot find"));
   std::shared_ptr<Inode> inode;
   SLUICE_RETURN_IF_ERROR(Find(path, &inode));
   *bytes = inode->data.size();
@@ -444,7 +480,7 @@ Status FaultEnv::GetFileSize(const std::string& path, uint64_t* bytes) {
 
 Status FaultEnv::RemoveFile(const std::string& path) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(path));
+  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot remove"));
   std::shared_ptr<Inode> inode;
   SLUICE_RETURN_IF_ERROR(Find(path, &inode));
   Bind({{{path, nullptr}}});
@@ -453,7 +489,7 @@ Status FaultEnv::RemoveFile(const std::string& path) {
 
 Status FaultEnv::RenameFile(const std::string& from, const std::string& to) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(from));
+  SLUICE_RETURN_IF_ERROR(CountOperation(from, "cannot rename"));
   std::shared_ptr<Inode> inode;
   SLUICE_RETURN_IF_ERROR(Find(from, &inode));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(to));
@@ -463,14 +499,14 @@ Status FaultEnv::RenameFile(const std::string& from, const std::string& to) {
 
 Status FaultEnv::CreateDir(const std::string& dir) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(dir));
+  SLUICE_RETURN_IF_ERROR(CountOperation(dir, "cannot create directory"));
   dirs_.insert(dir);
   return {};
 }
 
 Status FaultEnv::SyncDir(const std::string& dir) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(dir));
+  SLUICE_RETURN_IF_ERROR(CountOperation(dir, "cannot sync directory"));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(dir + "/x"));
   std::vector<Change> left;
   for (Change& change : pending_) {
@@ -486,7 +522,7 @@ Status FaultEnv::SyncDir(const std::string& dir) {
 
 Status FaultEnv::LockFile(const std::string& path, std::unique_ptr<FileLock>* lock) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(path));
+  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot lock"));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
   if (!locked_.insert(path).second) {
     return Status::Busy(fmt::format("{}: this process holds the lock already", path));

@@ -1,4 +1,4 @@
-// A file system that crashes on demand and forgets what was not synced.
+// A file system that crashes on demand and forgets what was not synced, or fails a single call.
 //
 // It lives in memory. A crash test runs a piece of work once to count its operations, then once
 // more for each operation k, crashing there, and checks that the work's promises hold for whatever
@@ -58,6 +58,16 @@ class FaultEnv : public Env {
   uint64_t operations() const;
   bool crashed() const;
 
+  // Operation number `operation` alone fails, as if the system had answered `error` (EIO, ENOSPC).
+  // It has no effect itself, with the exception above.
+  void FailAt(uint64_t operation, int error, uint64_t seed);
+  // The same of calls that only read: NewRandomAccessFile, Read, ReadFile, MapFile, GetChildren,
+  // FileExists, GetFileSize, counted apart. A Read may fill a part of its buffer.
+  void FailReadAt(uint64_t read, int error, uint64_t seed);
+  uint64_t reads() const;
+  // What the call said that failed alone, "path: cannot sync: ..."; empty before.
+  std::string failure() const;
+
   // What a restart after a crash right now would find. May be asked for often, before a crash too.
   FileImage Survivors(CrashKind kind, uint64_t seed) const;
 
@@ -95,9 +105,18 @@ class FaultEnv : public Env {
     void ApplyTo(Names* names) const;
   };
 
-  // To be called, mutex_ held, before an operation that changes something; an error is the crash.
-  Status CountOperation(const std::string& path);
+  struct FaultPoint {
+    uint64_t at = ~uint64_t{0};
+    int error = 0;
+    uint64_t seed = 0;
+  };
+
+  // To be called, mutex_ held, before an operation that changes something, or one that reads; an
+  // error is the crash, or the failure. `doing` reads "cannot open".
+  Status CountOperation(const std::string& path, std::string_view doing);
+  Status CountRead(const std::string& path, std::string_view doing);
   Status CheckAlive(const std::string& path) const;
+  Status Fail(const std::string& path, std::string_view doing, const FaultPoint& fault);
   // As the two above find a file; NotFound in the words of the real thing.
   Status Find(const std::string& path, std::shared_ptr<Inode>* inode) const;
   Status CheckDirOf(const std::string& path) const;
@@ -105,8 +124,7 @@ class FaultEnv : public Env {
   void FindOrCreate(const std::string& path, std::shared_ptr<Inode>* inode);
 
   // Of the files of several kinds; they take mutex_.
-  Status Read(const std::string& path, const Inode& inode, uint64_t offset, size_t n,
-              char* out) const;
+  Status Read(const std::string& path, const Inode& inode, uint64_t offset, size_t n, char* out);
   Status Overwrite(const std::string& path, Inode* inode, uint64_t offset, std::string_view bytes);
   Status Sync(const std::string& path, Inode* inode);
 
@@ -117,9 +135,13 @@ class FaultEnv : public Env {
   std::set<std::string> dirs_;
   std::set<std::string> locked_;
   uint64_t operations_ = 0;
+  uint64_t reads_ = 0;
   uint64_t crash_at_ = ~uint64_t{0};
-  uint64_t crash_seed_ = 0;
   bool crashed_ = false;
+  FaultPoint failing_operation_;
+  FaultPoint failing_read_;
+  std::string failure_;
+  uint64_t tear_seed_ = 0;  // of what the last operation gets through that crashes or fails
 };
 
 // All files of `dir`, which has no directories in it.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <functional>
 
 #include "util/testing.h"
@@ -159,6 +160,51 @@ TEST(FaultEnv, CrashesWhereToldAndStaysDown) {
     EXPECT_EQ(after.at("d/x"), "x") << "never removed";
     EXPECT_EQ(k >= 5, after.contains("d/a") && after.at("d/a") == "abcdef") << k;
   }
+}
+
+TEST(FaultEnv, FailsOneCallAndGoesOn) {
+  for (uint64_t k = 0; k < 6; ++k) {
+    FaultEnv env(FileImage{{"d/x", ""}});
+    env.FailAt(k, ENOSPC, k);
+    EXPECT_EQ(env.failure(), "");
+    std::unique_ptr<WritableFile> file;
+    std::vector<Status> all;
+    all.push_back(env.NewWritableFile("d/a", &file));
+    if (file == nullptr) {
+      EXPECT_EQ(k, 0u);
+      EXPECT_TRUE(env.NewWritableFile("d/a", &file).ok());
+    }
+    all.push_back(file->Append("abc"));
+    all.push_back(file->Sync());
+    all.push_back(file->Close());
+    all.push_back(env.SyncDir("d"));
+    all.push_back(env.RenameFile("d/a", "d/b"));
+    const char* const doing[] = {"d/a: cannot create",       "d/a: cannot write",
+                                 "d/a: cannot sync",         "d/a: cannot write",
+                                 "d: cannot sync directory", "d/a: cannot rename"};
+    for (uint64_t i = 0; i < all.size(); ++i) {
+      EXPECT_EQ(all[i].ok(), i != k) << i;
+    }
+    EXPECT_EQ(all[k].message(), doing[k] + std::string(": No space left on device"));
+    EXPECT_EQ(env.failure(), all[k].message());
+    EXPECT_FALSE(env.crashed());
+    std::string contents;
+    EXPECT_TRUE(env.ReadFile(k == 5 ? "d/a" : "d/b", &contents).ok());
+    EXPECT_TRUE(std::string("abc").starts_with(contents));
+    EXPECT_TRUE(k == 1 || contents == "abc");
+  }
+}
+
+TEST(FaultEnv, FailsOneReadAndGoesOn) {
+  FaultEnv env(FileImage{{"d/a", "abc"}});
+  std::unique_ptr<RandomAccessFile> file;
+  ASSERT_TRUE(env.NewRandomAccessFile("d/a", &file).ok());
+  env.FailReadAt(1, EIO, 7);
+  char out[3] = {};
+  EXPECT_EQ(file->Read(0, 3, out).message(), "d/a: cannot read: Input/output error");
+  EXPECT_TRUE(file->Read(0, 3, out).ok());
+  EXPECT_EQ(env.reads(), 3u);
+  EXPECT_EQ(env.failure(), "d/a: cannot read: Input/output error");
 }
 
 TEST(FaultEnv, ReadsWhatWasWrittenAndLocks) {

@@ -1,8 +1,11 @@
 #include "util/io_queue.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <csignal>
 #include <deque>
 #include <random>
 #include <string>
@@ -120,6 +123,36 @@ TEST_P(IoQueueTest, ErrorsNameTheFile) {
   ASSERT_EQ(queue->Wait(), &request);
   EXPECT_EQ(request.status.code(), Status::Code::kIoError);
   EXPECT_NE(request.status.message().find(dir.File("f")), std::string::npos);
+}
+
+// The system writes a part, and no more: the part is there, and the error says where it ended.
+TEST_P(IoQueueTest, AShortWriteIsAnErrorOfItsRest) {
+  constexpr size_t kLimit = 1 << 20;
+  TempDir dir;
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
+  const std::unique_ptr<IoQueue> queue = IoQueue::New(4, GetParam());
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit limited{kLimit, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limited), 0);
+  std::string buffer(100, 'x');
+  IoRequest request{.kind = IoRequest::Kind::kWrite,
+                    .file = file.get(),
+                    .offset = kLimit - 40,
+                    .data = buffer.data(),
+                    .bytes = buffer.size(),
+                    .status = {}};
+  queue->Submit(&request);
+  EXPECT_EQ(queue->Wait(), &request);
+  EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(request.status.message(),
+            fmt::format("{}: cannot write at offset {}: File too large", dir.File("f"), kLimit));
+  std::string written(40, '\0');
+  ASSERT_TRUE(file->Read(kLimit - 40, written.size(), written.data()).ok());
+  EXPECT_EQ(written, std::string(40, 'x'));
 }
 
 }  // namespace
