@@ -88,8 +88,12 @@ class Turn {
 Status Check(const BenchSettings& settings) {
   const auto bad = [](const std::string& what) { return Status::InvalidArgument(what); };
   for (const std::string& name : settings.workloads) {
-    if (FindWorkload(name) == nullptr) {
+    const Workload* const workload = FindWorkload(name);
+    if (workload == nullptr) {
       return bad(fmt::format("benchmark '{}': none of this name; see --help", name));
+    }
+    if (workload->two_runs) {
+      SLUICE_RETURN_IF_ERROR(CheckTwoRuns(settings));
     }
   }
   if (settings.num == 0 || settings.threads < 1 || settings.turns < 1 || settings.batch < 1 ||

@@ -136,7 +136,6 @@ class Crew {
 Status DoUpkeep(Workload::Upkeep upkeep, Engine* engine, RunResult* result) {
   const Clock::time_point begin = Clock::now();
   SLUICE_RETURN_IF_ERROR(upkeep == Workload::Upkeep::kFlush ? engine->Flush() : engine->Compact());
-  result->operations = 1;
   result->seconds = SecondsSince(begin);
   return {};
 }
@@ -161,10 +160,16 @@ std::optional<double> RunResult::ReadAmplification() const {
 Status RunWorkload(const BenchSettings& settings, const Workload& workload, uint64_t stream,
                    Engine* engine, std::atomic<uint64_t>* inserted, const Progress& progress,
                    RunResult* result) {
+  uint64_t records = 1;  // of an upkeep: it is one operation
+  if (workload.two_runs) {
+    SLUICE_RETURN_IF_ERROR(BuildTwoRuns(settings, *workload.two_runs, Mix(settings.seed + stream),
+                                        engine, progress, &records));
+  }
   const EngineCounts counts = engine->Counts();
   const CpuSeconds cpu = BackgroundCpu();
   if (workload.upkeep != Workload::Upkeep::kNone) {
     SLUICE_RETURN_IF_ERROR(DoUpkeep(workload.upkeep, engine, result));
+    result->operations = records;
   } else {
     RunState run(settings, workload, engine, stream, inserted);
     SLUICE_RETURN_IF_ERROR(Crew(&run).Run(progress, result));

@@ -54,6 +54,7 @@ class RunTest : public testing::TestWithParam<std::string> {
 
 TEST_P(RunTest, EveryWorkload) {
   settings_.threads = 2;
+  settings_.engine.write_buffer_bytes = 256 << 10;
   std::vector<std::string> names;
   for (const Workload& workload : Workloads()) {
     names.emplace_back(workload.name);
@@ -65,7 +66,7 @@ TEST_P(RunTest, EveryWorkload) {
     SCOPED_TRACE(name);
     const Workload& workload = *FindWorkload(name);
     if (workload.upkeep != Workload::Upkeep::kNone) {
-      EXPECT_EQ(result.operations, 1U);
+      EXPECT_EQ(result.operations, workload.two_runs ? kKeys + kKeys / 10 : 1U);
       continue;
     }
     const bool walks = name == "readseq" || name == "readreverse";
@@ -134,6 +135,18 @@ TEST_P(RunTest, MixesAreWhatTheyAreCalled) {
               50.5, 2);
 }
 
+TEST_P(RunTest, TwoRunsHaveWhatTheyShould) {
+  settings_.engine.write_buffer_bytes = 256 << 10;
+  settings_.reads = 2 * kKeys;
+  // All keys of the big run, and the distinct ones of the small.
+  EXPECT_EQ(Run({"compact90", "readseq"})["readseq"].operations, kKeys + kKeys / 10 * 9 / 10);
+  EXPECT_EQ(Run({"compactmixed", "readseq"})["readseq"].operations, kKeys + kKeys / 10);
+  const RunResult result = Run({"compact99"})["compact99"];
+  EXPECT_GT(result.seconds, 0);
+  EXPECT_EQ(result.user_bytes_written, 0U);
+  EXPECT_EQ(result.engine.log_bytes_written, 0U);
+}
+
 TEST_P(RunTest, BatchesAndDuration) {
   settings_.batch = 100;
   settings_.threads = 3;
@@ -173,6 +186,10 @@ TEST_P(RunTest, WhatCannotBe) {
   settings_.directory = dir_.path();  // holds a directory that no bench made
   EXPECT_EQ(RunBench(settings_, NoEvents(), &runs).code(), Status::Code::kInvalidArgument);
   settings_.directory = dir_.File("db");
+  settings_.workloads = {"compact90"};
+  settings_.engine.write_buffer_bytes = 1000;
+  EXPECT_EQ(RunBench(settings_, NoEvents(), &runs).code(), Status::Code::kInvalidArgument);
+  settings_.workloads = {"fillseq"};
   settings_.key_bytes = 7;
   EXPECT_EQ(RunBench(settings_, NoEvents(), &runs).code(), Status::Code::kInvalidArgument);
 }

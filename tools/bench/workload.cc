@@ -27,6 +27,15 @@ Percent Mix(std::initializer_list<Part> parts) {
 
 Percent All(Op op) { return Mix({{op, 100}}); }
 
+// The compaction of two runs.
+Workload Compaction(std::string_view name, std::string_view what, const TwoRuns& runs) {
+  return {.name = name,
+          .what = what,
+          .fresh = true,
+          .upkeep = Workload::Upkeep::kCompact,
+          .two_runs = runs};
+}
+
 // Of YCSB and X-Bench: keys in hashed order, short scans.
 Workload Served(std::string_view name, std::string_view what, const Percent& percent,
                 std::optional<DistributionSpec> distribution) {
@@ -104,6 +113,11 @@ std::vector<Workload> MakeWorkloads() {
              Mix({{Op::kGet, 42}, {Op::kScan, 10}, {Op::kPut, 32}, {Op::kInsert, 16}}), {}),
       {.name = "flush", .what = "writes memtables to tables", .upkeep = Workload::Upkeep::kFlush},
       {.name = "compact", .what = "compacts all", .upkeep = Workload::Upkeep::kCompact},
+      Compaction("compact90", "records of two runs 10:1 compacted, 90% of the small one distinct",
+                 {.distinct = 0.9}),
+      Compaction("compact99", "the same with 99%, as X-Engine's Figure 16", {.distinct = 0.99}),
+      Compaction("compactmixed", "the same with runs that mix everywhere",
+                 {.distinct = 1, .scattered = true}),
   };
 }
 

@@ -10,6 +10,7 @@
 
 #include "bench/distribution.h"
 #include "bench/records.h"
+#include "bench/two_runs.h"
 
 namespace sluice::bench {
 
@@ -47,6 +48,9 @@ struct Workload {
   bool writer = false;            // one more thread, which overwrites as it can
   bool short_scans = false;       // of 1 up to a most records; else of a number the user gives
   Upkeep upkeep = Upkeep::kNone;  // instead of all that
+  // Before the upkeep, and not timed: a new database of two runs, whose records are then the
+  // operations.
+  std::optional<TwoRuns> two_runs = {};
 };
 
 const std::vector<Workload>& Workloads();
