@@ -89,8 +89,8 @@ void sluice_delete_range(sluice_db_t* db, const sluice_write_options_t* options,
                          const char* end, size_t end_bytes, char** error);
 void sluice_write(sluice_db_t* db, const sluice_write_options_t* options,
                   const sluice_batch_t* batch, char** error);
-/* Calls `callback` with `argument` when the write is done (DB::WriteAsync): `error` is null, or goes
- * to sluice_free. The batch may be destroyed at once. */
+/* Calls `callback` with `argument` when the write is done (DB::WriteAsync): `error` is null, or
+ * goes to sluice_free. The batch may be destroyed at once. */
 void sluice_write_async(sluice_db_t* db, const sluice_write_options_t* options,
                         const sluice_batch_t* batch, void (*callback)(void* argument, char* error),
                         void* argument);
@@ -141,6 +141,9 @@ void sluice_verify(sluice_db_t* db, char** error);
 /* For people, and as JSON; by malloc. */
 char* sluice_statistics_text(sluice_db_t* db);
 char* sluice_statistics_json(sluice_db_t* db);
+/* One of them by name (DB::GetProperty), by malloc. */
+char* sluice_get_property(sluice_db_t* db, sluice_subtable_t* subtable, const char* name,
+                          char** error);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -140,6 +140,19 @@ class DB {
   virtual Status CreateCheckpoint(const std::string& path) = 0;
 
   virtual Statistics GetStatistics() = 0;
+  // One of its numbers, or a text, by name, as RocksDB's users know them. N is 0, 1 or 2. Of a
+  // sub-table:
+  //   sluice.num-files-at-levelN, sluice.num-runs-at-levelN, sluice.bytes-at-levelN
+  //   sluice.levelstats                     those of all levels, a line for each
+  //   sluice.estimate-num-keys              records of all levels, less two for each tombstone
+  //   sluice.live-data-size                 bytes of all levels
+  //   sluice.cur-size-all-mem-tables, sluice.num-immutable-mem-table
+  // Of the database:
+  //   sluice.stats                          Statistics::ToString
+  //   sluice.block-cache-usage, sluice.row-cache-usage, sluice.table-cache-usage, and -capacity
+  //   sluice.latest-sequence-number, sluice.stall-micros, sluice.write-amplification
+  // InvalidArgument for any other. Costs a GetStatistics.
+  virtual Status GetProperty(Subtable* subtable, std::string_view name, std::string* value) = 0;
   // Reads all extents and checks all there is to check; progress may be null. The first fault found
   // is the result, the file and offset named.
   virtual Status Verify(const std::function<void(uint64_t done, uint64_t total)>& progress) = 0;
@@ -163,6 +176,9 @@ class DB {
   }
   std::unique_ptr<Iterator> NewIterator(const ReadOptions& options) {
     return NewIterator(options, nullptr);
+  }
+  Status GetProperty(std::string_view name, std::string* value) {
+    return GetProperty(nullptr, name, value);
   }
 };
 

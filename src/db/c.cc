@@ -403,5 +403,12 @@ char* sluice_statistics_text(sluice_db_t* db) { return Copy(db->rep->GetStatisti
 char* sluice_statistics_json(sluice_db_t* db) {
   return Copy(ToJson(db->rep->GetStatistics()).dump(2));
 }
+char* sluice_get_property(sluice_db_t* db, sluice_subtable_t* subtable, const char* name,
+                          char** error) {
+  std::string value;
+  const Status status = db->rep->GetProperty(Of(subtable), name, &value);
+  Tell(status, error);
+  return status.ok() ? Copy(value) : nullptr;
+}
 
 }  // extern "C"

@@ -178,6 +178,12 @@ int main(int argc, char** argv) {
   CHECK(strstr(text, "write amplification") != NULL && strstr(json, "\"manual\": 1") != NULL);
   sluice_free(text);
   sluice_free(json);
+  char* files = sluice_get_property(db, other, "sluice.num-files-at-level2", &error);
+  CHECK_OK();
+  CHECK(strcmp(files, "1") == 0);
+  sluice_free(files);
+  CHECK(sluice_get_property(db, other, "sluice.num-files-at-level3", &error) == NULL);
+  EXPECT_ERROR("invalid argument");
   sluice_drop_subtable(db, other, &error);
   CHECK_OK();
   sluice_put(db, NULL, other, "a", 1, "", 0, &error);

@@ -40,6 +40,7 @@ class DBImpl final : public DB, private WriteStages {
  public:
   using DB::Delete;
   using DB::Get;
+  using DB::GetProperty;
   using DB::NewIterator;
   using DB::Put;
   using DB::WriteAsync;
@@ -83,6 +84,9 @@ class DBImpl final : public DB, private WriteStages {
   Status CreateCheckpoint(const std::string& path) override;
   Statistics GetStatistics() override;
   Status Verify(const std::function<void(uint64_t, uint64_t)>& progress) override;
+
+  // properties.cc
+  Status GetProperty(Subtable* subtable, std::string_view name, std::string* value) override;
 
   // import_leveldb.cc
   Status ImportLevelDb(Subtable* subtable, const std::string& source,

@@ -229,6 +229,49 @@ TEST_F(DbTest, ChecksWhatIsWritten) {
   EXPECT_EQ(Get("big"), big);
 }
 
+TEST_F(DbTest, PropertiesAreThoseOfTheStatistics) {
+  Open();
+  Subtable* other;
+  ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());
+  for (const char* const key : {"a", "b", "c"}) {
+    ASSERT_TRUE(db_->Put({}, other, key, "v").ok());
+  }
+  ASSERT_TRUE(db_->Flush(other).ok());
+  ASSERT_TRUE(db_->Delete({}, other, "a").ok());
+  ASSERT_TRUE(db_->Flush(other).ok());
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  const auto property = [&](Subtable* subtable, const std::string& name) {
+    std::string value;
+    const Status status = db_->GetProperty(subtable, name, &value);
+    return status.ok() ? value : status.ToString();
+  };
+  EXPECT_EQ(property(other, "sluice.num-files-at-level0"), "2");
+  EXPECT_EQ(property(other, "sluice.num-runs-at-level0"), "2");
+  EXPECT_EQ(property(other, "sluice.num-files-at-level2"), "0");
+  EXPECT_EQ(property(nullptr, "sluice.num-files-at-level0"), "0");
+  EXPECT_EQ(property(other, "sluice.estimate-num-keys"), "2");
+  EXPECT_EQ(property(other, "sluice.live-data-size"), property(other, "sluice.bytes-at-level0"));
+  EXPECT_EQ(property(other, "sluice.num-immutable-mem-table"), "0");
+  EXPECT_EQ(property(other, "sluice.latest-sequence-number"), "4");
+  EXPECT_EQ(property(other, "sluice.stats"), db_->GetStatistics().ToString());
+  EXPECT_NE(property(other, "sluice.levelstats").find("    0     2 "), std::string::npos);
+  for (const char* const name :
+       {"cur-size-all-mem-tables", "block-cache-usage", "block-cache-capacity", "row-cache-usage",
+        "row-cache-capacity", "table-cache-usage", "table-cache-capacity", "stall-micros"}) {
+    EXPECT_EQ(property(nullptr, std::string("sluice.") + name).find_first_not_of("0123456789"),
+              std::string::npos)
+        << name;
+  }
+  std::string value;
+  EXPECT_TRUE(db_->GetProperty("sluice.write-amplification", &value).ok());
+  for (const char* const name : {"", "sluice.", "rocksdb.stats", "sluice.num-files-at-level3",
+                                 "sluice.num-files-at-level"}) {
+    EXPECT_EQ(db_->GetProperty(name, &value).code(), Status::Code::kInvalidArgument) << name;
+  }
+  ASSERT_TRUE(db_->DropSubtable(other).ok());
+  EXPECT_EQ(db_->GetProperty(other, "sluice.stats", &value).code(), Status::Code::kInvalidArgument);
+}
+
 TEST_F(DbTest, CheckpointIsTheStateOfOneInstant) {
   Open();
   Subtable* other;

@@ -1,6 +1,7 @@
 #include "offload/driver.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <utility>
 
@@ -138,6 +139,7 @@ void OffloadDriver::Submit(MergeTask task, MergeSink sink, Done done) {
 }
 
 void OffloadDriver::Work() {
+  ::pthread_setname_np(::pthread_self(), "slc-driver");
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
