@@ -107,8 +107,20 @@ int RunBenchCommand(BenchCommand* command) {
   return kExitOk;
 }
 
-std::string WorkloadHelp() {
-  std::string text = "Benchmarks:";
+std::vector<std::string> EngineNames() {
+  std::vector<std::string> names;
+  for (const bench::EngineKind& kind : bench::EngineKinds()) {
+    names.push_back(kind.name);
+  }
+  return names;
+}
+
+std::string FooterHelp() {
+  std::string text = "Engines:";
+  for (const bench::EngineKind& kind : bench::EngineKinds()) {
+    text += fmt::format("\n  {:<23} {}", kind.name, kind.what);
+  }
+  text += "\n\nBenchmarks:";
   for (const bench::Workload& workload : bench::Workloads()) {
     text += fmt::format("\n  {:<23} {}", workload.name, workload.what);
   }
@@ -128,7 +140,9 @@ void AddSizes(CLI::App* app, BenchCommand* command) {
       ->capture_default_str();
   app->add_option("--duration", s.duration, "Seconds of each of them instead")
       ->type_name("SECONDS");
-  app->add_option("--threads", s.threads, "Threads that share the operations")
+  app->add_option("--threads", s.thread_counts,
+                  "Threads that share the operations; of several numbers, all is done with each")
+      ->delimiter(',')
       ->capture_default_str();
   app->add_option("--turns", s.turns, "How often all is done; medians are compared")
       ->capture_default_str();
@@ -194,9 +208,11 @@ void AddBenchCommand(CLI::App* app, Action* action) {
       "sluice bench\n"
       "sluice bench --engine sluice,leveldb,rocksdb --turns 3\n"
       "sluice bench --benchmarks fillrandom,readrandom --distribution zipf:1.0 --threads 2\n"
+      "sluice bench --benchmarks fillrandom --sync --threads 1,8,64 --engine "
+      "sluice,sluice:async,rocksdb,rocksdb:pipelined\n"
       "sluice bench --benchmarks load,ycsba,ycsbb,ycsbc --value-size 1000 --plot ycsb.svg\n"
       "sluice bench --benchmarks load,xbench42 --duration 60 --json");
-  command->footer(WorkloadHelp() + "\n\n" + command->get_footer());
+  command->footer(FooterHelp() + "\n\n" + command->get_footer());
   auto options = std::make_shared<BenchCommand>();
   BenchSettings& settings = options->settings;
   settings.directory = std::filesystem::temp_directory_path() / "sluice_bench";
@@ -204,9 +220,9 @@ void AddBenchCommand(CLI::App* app, Action* action) {
       ->delimiter(',')
       ->type_name("NAMES")
       ->capture_default_str();
-  command->add_option("--engine", settings.engines, "sluice, leveldb, rocksdb, or several of them")
+  command->add_option("--engine", settings.engines, "One or several of them; see below")
       ->delimiter(',')
-      ->check(CLI::IsMember(bench::EngineNames()))
+      ->check(CLI::IsMember(EngineNames()))
       ->type_name("NAMES")
       ->capture_default_str();
   command->add_option("--db", settings.directory, "Directory of the databases; they stay there")

@@ -15,8 +15,8 @@ using Clock = std::chrono::steady_clock;
 
 // A flush waits for writers that are about to come back, at most so long: the writers that the last
 // one woke come one after the other, and those who miss it wait for a whole one.
-constexpr std::chrono::nanoseconds kMostGathering = std::chrono::milliseconds(1);
-constexpr int kGatheringShare = 8;  // of the time that the last flush took
+constexpr std::chrono::nanoseconds kMostGathering = std::chrono::milliseconds(2);
+constexpr int kGatheringShare = 4;  // of the time that the last flush took
 
 }  // namespace
 

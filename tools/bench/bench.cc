@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "util/env.h"
@@ -96,8 +97,9 @@ Status Check(const BenchSettings& settings) {
       SLUICE_RETURN_IF_ERROR(CheckTwoRuns(settings));
     }
   }
-  if (settings.num == 0 || settings.threads < 1 || settings.turns < 1 || settings.batch < 1 ||
-      settings.max_scan < 1) {
+  if (settings.num == 0 || settings.thread_counts.empty() ||
+      *std::min_element(settings.thread_counts.begin(), settings.thread_counts.end()) < 1 ||
+      settings.turns < 1 || settings.batch < 1 || settings.max_scan < 1) {
     return bad("counts of keys, threads, turns, batches and scans are at least 1");
   }
   if (settings.key_bytes < kMinKeyBytes) {
@@ -116,22 +118,27 @@ Status RunBench(const BenchSettings& settings, const BenchEvents& events, std::v
     for (size_t i = 0; i < settings.engines.size(); ++i) {
       const std::string& engine =
           settings.engines[(i + static_cast<size_t>(turn) - 1) % settings.engines.size()];
-      Turn engines_turn(settings, engine);
-      for (size_t position = 0; position < settings.workloads.size(); ++position) {
-        const std::string& name = settings.workloads[position];
-        Run run{.engine = engine,
-                .version = {},
-                .workload = name,
-                .position = position,
-                .turn = turn,
-                .result = {}};
-        events.begin(run);
-        const Status status = engines_turn.Do(*FindWorkload(name), events.progress, &run);
-        if (!status.ok()) {
-          return status.WithContext(fmt::format("{}, {}", engine, name));
+      for (const int threads : settings.thread_counts) {
+        BenchSettings with_threads = settings;
+        with_threads.threads = threads;
+        Turn engines_turn(with_threads, engine);
+        for (size_t position = 0; position < settings.workloads.size(); ++position) {
+          const std::string& name = settings.workloads[position];
+          Run run{.engine = engine,
+                  .version = {},
+                  .workload = name,
+                  .position = position,
+                  .threads = threads,
+                  .turn = turn,
+                  .result = {}};
+          events.begin(run);
+          const Status status = engines_turn.Do(*FindWorkload(name), events.progress, &run);
+          if (!status.ok()) {
+            return status.WithContext(fmt::format("{}, {}", engine, name));
+          }
+          events.end(run);
+          runs->push_back(std::move(run));
         }
-        events.end(run);
-        runs->push_back(std::move(run));
       }
     }
   }

@@ -15,6 +15,7 @@ struct Run {
   std::string version;
   std::string workload;
   size_t position = 0;  // in settings.workloads, which may name one more than once
+  int threads = 0;
   int turn = 0;
   RunResult result;
 };
@@ -28,7 +29,8 @@ struct BenchEvents {
 // InvalidArgument for settings that cannot be; costs nothing.
 Status Check(const BenchSettings& settings);
 
-// In every turn each engine does all workloads on its database, then the next engine; the engine
+// In every turn each engine does all workloads on its database, with each count of threads, then
+// the next engine; the engine
 // that begins changes from turn to turn, so that what else the machine does hits all alike. An
 // engine's database is opened for its turn alone: in settings.directory, made if it is not there.
 // Databases stay there, for workloads that do not begin with a new one. Refuses, with

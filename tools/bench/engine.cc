@@ -1,7 +1,6 @@
 #include "bench/engine.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdio>
 
@@ -18,24 +17,38 @@ std::optional<uint64_t> EngineSession::ThreadBytesRead() {
   return read ? std::optional<uint64_t>(bytes) : std::nullopt;
 }
 
-const std::vector<std::string>& EngineNames() {
-  static const std::vector<std::string> names = {"sluice", "leveldb", "rocksdb"};
-  return names;
+const std::vector<EngineKind>& EngineKinds() {
+  static const std::vector<EngineKind> kinds = {
+      {"sluice", "", OpenSluice, [](EngineSettings*) {}},
+      {"sluice:async", "puts go on before they are done, 1000 of a thread at once", OpenSluice,
+       [](EngineSettings* settings) { settings->async = true; }},
+      {"sluice:1queue", "one write queue instead of eight: nothing to overlap in the pipeline",
+       OpenSluice, [](EngineSettings* settings) { settings->write_queues = 1; }},
+      {"sluice:async1queue", "both", OpenSluice,
+       [](EngineSettings* settings) {
+         settings->async = true;
+         settings->write_queues = 1;
+       }},
+      {"leveldb", "", OpenLevelDb, [](EngineSettings*) {}},
+      {"rocksdb", "", OpenRocksDb, [](EngineSettings*) {}},
+      {"rocksdb:pipelined", "with enable_pipelined_write", OpenRocksDb,
+       [](EngineSettings* settings) { settings->pipelined_write = true; }},
+      {"rocksdb:unordered", "with unordered_write, whose snapshots are not of one state",
+       OpenRocksDb, [](EngineSettings* settings) { settings->unordered_write = true; }},
+  };
+  return kinds;
 }
 
 Status OpenEngine(std::string_view name, const EngineSettings& settings,
                   const std::string& directory, bool create, std::unique_ptr<Engine>* engine) {
-  if (name == "sluice") {
-    return OpenSluice(settings, directory, create, engine);
+  for (const EngineKind& kind : EngineKinds()) {
+    if (kind.name == name) {
+      EngineSettings adjusted = settings;
+      kind.adjust(&adjusted);
+      return kind.open(adjusted, directory, create, engine);
+    }
   }
-  if (name == "leveldb") {
-    return OpenLevelDb(settings, directory, create, engine);
-  }
-  if (name == "rocksdb") {
-    return OpenRocksDb(settings, directory, create, engine);
-  }
-  return Status::InvalidArgument(
-      fmt::format("engine '{}': one of {}", name, fmt::join(EngineNames(), ", ")));
+  return Status::InvalidArgument(fmt::format("engine '{}': none of this name; see --help", name));
 }
 
 }  // namespace sluice::bench

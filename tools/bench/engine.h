@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/histogram.h"
 #include "util/status.h"
 
 namespace sluice::bench {
@@ -33,6 +34,11 @@ struct EngineSettings {
   // Sluice's alone.
   std::string executor = "cpu";
   std::string config;
+  size_t write_queues = 0;  // 0: the default
+  bool async = false;       // puts go on before they are done
+  // RocksDB's alone.
+  bool pipelined_write = false;
+  bool unordered_write = false;
 };
 
 // Since the database was opened.
@@ -77,6 +83,11 @@ class EngineSession {
   // *value, if *found, lives until the session's next call.
   virtual Status Get(std::string_view key, std::string_view* value, bool* found) = 0;
   virtual std::unique_ptr<EngineIterator> NewIterator() = 0;
+  // As Put, but if the engine can, it goes on before that is done, and the time that it takes goes
+  // to `latency`, which the session has to itself until Drain. False: it cannot, nothing was done.
+  virtual bool PutAsync(std::span<const Record>, Histogram*, Status*) { return false; }
+  // Until all asynchronous puts are done. The first error of one.
+  virtual Status Drain() { return {}; }
   // What this thread has read of files since some point in time.
   virtual std::optional<uint64_t> BytesRead() const { return ThreadBytesRead(); }
 };
@@ -96,8 +107,15 @@ class Engine {
   virtual EngineCounts Counts() = 0;
 };
 
-// "sluice", "leveldb", "rocksdb".
-const std::vector<std::string>& EngineNames();
+// An engine, or one of its ways to write.
+struct EngineKind {
+  std::string name;  // as on the command line
+  std::string what;  // for --help
+  Status (*open)(const EngineSettings& settings, const std::string& directory, bool create,
+                 std::unique_ptr<Engine>* engine);
+  void (*adjust)(EngineSettings* settings);
+};
+const std::vector<EngineKind>& EngineKinds();
 
 // Opens the database in `directory`; if `create`, makes it. NotSupported if the engine is not here:
 // the message says how to get it.

@@ -30,6 +30,12 @@ class Curves {
   std::string data_;
 };
 
+std::string Title(const Comparison& comparison) {
+  return comparison.threads == 1
+             ? comparison.workload
+             : fmt::format("{}, {} threads", comparison.workload, comparison.threads);
+}
+
 std::string ThroughputPanel(const Comparison& comparison) {
   Curves curves;
   for (const Run* run : comparison.median) {
@@ -49,7 +55,7 @@ std::string ThroughputPanel(const Comparison& comparison) {
       "unset logscale\nset xrange [0:*]\nset yrange [0:*]\nset xtics auto\nset title {}\nset "
       "xlabel 'seconds'\n"
       "set ylabel 'thousand operations per second'\n{}",
-      GnuplotQuote(comparison.workload), curves.Script());
+      GnuplotQuote(Title(comparison)), curves.Script());
 }
 
 // Over 1 / (1 - p), drawn logarithmically, as HdrHistogram's plots are.
@@ -74,7 +80,27 @@ std::string LatencyPanel(const Comparison& comparison) {
       "100, '99.9%%' "
       "1e3, '99.99%%' 1e4, '99.999%%' 1e5, '99.9999%%' 1e6)\nset title {}\nset xlabel "
       "'percentile'\nset ylabel 'latency, us'\n{}",
-      GnuplotQuote(comparison.workload), curves.Script());
+      GnuplotQuote(Title(comparison)), curves.Script());
+}
+
+// Of one workload, over its numbers of threads.
+std::string ThreadsPanel(const BenchSettings& settings, const std::vector<Comparison>& comparisons,
+                         const std::string& workload) {
+  Curves curves;
+  for (size_t engine = 0; engine < settings.engines.size(); ++engine) {
+    curves.Begin(settings.engines[engine]);
+    for (const Comparison& comparison : comparisons) {
+      if (comparison.workload == workload) {
+        curves.Add(comparison.threads,
+                   comparison.median[engine]->result.OperationsPerSecond() / 1e3);
+      }
+    }
+  }
+  return fmt::format(
+      "set logscale xy 2\nunset logscale y\nset logscale y 10\nset xrange [*:*]\nset yrange [*:*]\n"
+      "set xtics auto\nset title {}\nset xlabel 'threads'\n"
+      "set ylabel 'thousand operations per second'\n{}",
+      GnuplotQuote(workload), curves.Script());
 }
 
 }  // namespace
@@ -82,11 +108,19 @@ std::string LatencyPanel(const Comparison& comparison) {
 Status Plot(const BenchSettings& settings, const std::vector<Run>& runs, const std::string& path) {
   std::string panels;
   size_t rows = 0;
-  for (const Comparison& comparison : Compare(settings, runs)) {
-    if (FindWorkload(comparison.workload)->upkeep == Workload::Upkeep::kNone) {
-      panels += ThroughputPanel(comparison) + LatencyPanel(comparison);
+  const std::vector<Comparison> comparisons = Compare(settings, runs);
+  std::string swept;
+  for (const Comparison& comparison : comparisons) {
+    if (FindWorkload(comparison.workload)->upkeep != Workload::Upkeep::kNone) {
+      continue;
+    }
+    if (settings.thread_counts.size() > 1 && swept != comparison.workload) {
+      swept = comparison.workload;
+      panels += ThreadsPanel(settings, comparisons, swept) + "set multiplot next\n";
       ++rows;
     }
+    panels += ThroughputPanel(comparison) + LatencyPanel(comparison);
+    ++rows;
   }
   if (rows == 0) {
     return Status::InvalidArgument("nothing to plot: no benchmark that runs operations");

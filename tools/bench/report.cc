@@ -76,6 +76,7 @@ Json RunJson(const Run& run) {
   json["benchmark"] = run.workload;
   json["engine"] = run.engine;
   json["version"] = run.version;
+  json["threads"] = run.threads;
   json["turn"] = run.turn;
   json["operations"] = result.operations;
   json["seconds"] = result.seconds;
@@ -113,7 +114,7 @@ Json SettingsJson(const BenchSettings& s) {
           {"num", s.num},
           {"reads", s.operations()},
           {"duration", s.duration},
-          {"threads", s.threads},
+          {"threads", s.thread_counts},
           {"turns", s.turns},
           {"key_size", s.key_bytes},
           {"min_value_size", s.min_value_bytes},
@@ -142,19 +143,20 @@ double Share(const Comparison& comparison, size_t engine) {
 
 std::string CpuTable(const std::vector<Comparison>& comparisons) {
   std::string text = fmt::format(
-      "\n{:<23} {:<8} {:^44} | {:^41}\n{:<23} {:<8} {:>10} {:>8} {:>10} {:>6} {:>6} | {:>8} {:>8} "
+      "\n{:<23} {:<18} {:>7} {:^44} | {:^41}\n{:<23} {:<18} {:>7} {:>10} {:>8} {:>10} {:>6} {:>6} "
+      "| {:>8} {:>8} "
       "{:>8} {:>8} {:>8}\n",
-      "", "", "CPU seconds", "MiB written by user, log, tables; MiB read", "benchmark", "engine",
-      "foreground", "flush", "compaction", "driver", "other", "user", "log", "tables", "fore",
-      "back");
+      "", "", "", "CPU seconds", "MiB written by user, log, tables; MiB read", "benchmark",
+      "engine", "threads", "foreground", "flush", "compaction", "driver", "other", "user", "log",
+      "tables", "fore", "back");
   for (const Comparison& comparison : comparisons) {
     for (const Run* run : comparison.median) {
       const RunResult& r = run->result;
       text += fmt::format(
-          "{:<23} {:<8} {:10.2f} {:8.2f} {:10.2f} {:6.2f} {:6.2f} | {:8.1f} {:8.1f} {:8.1f} {:>8} "
-          "{:8.1f}\n",
-          run->workload, run->engine, r.cpu.foreground, r.cpu.flush, r.cpu.compaction, r.cpu.driver,
-          r.cpu.other, Mib(r.user_bytes_written), Mib(r.engine.log_bytes_written),
+          "{:<23} {:<18} {:>7} {:10.2f} {:8.2f} {:10.2f} {:6.2f} {:6.2f} | {:8.1f} {:8.1f} {:8.1f} "
+          "{:>8} {:8.1f}\n",
+          run->workload, run->engine, run->threads, r.cpu.foreground, r.cpu.flush, r.cpu.compaction,
+          r.cpu.driver, r.cpu.other, Mib(r.user_bytes_written), Mib(r.engine.log_bytes_written),
           Mib(r.engine.table_bytes_written),
           r.foreground_bytes_read ? fmt::format("{:.1f}", Mib(*r.foreground_bytes_read)) : "-",
           Mib(r.engine.background_bytes_read));
@@ -164,22 +166,23 @@ std::string CpuTable(const std::vector<Comparison>& comparisons) {
 }
 
 std::string RatioTable(const BenchSettings& settings, const std::vector<Comparison>& comparisons) {
-  std::string text = fmt::format("\nOperations per second, median of {} turn{}\n{:<23}",
-                                 settings.turns, settings.turns == 1 ? "" : "s", "benchmark");
+  std::string text =
+      fmt::format("\nOperations per second, median of {} turn{}\n{:<23} {:>7}", settings.turns,
+                  settings.turns == 1 ? "" : "s", "benchmark", "threads");
   for (const std::string& engine : settings.engines) {
-    text += fmt::format(" {:>11}", engine);
+    text += fmt::format(" {:>18}", engine);
   }
   for (size_t i = 1; i < settings.engines.size(); ++i) {
-    text += fmt::format(" {:>15}", settings.engines[0] + "/" + settings.engines[i]);
+    text += fmt::format(" {:>19}", "/ " + settings.engines[i]);
   }
   text += "\n";
   for (const Comparison& comparison : comparisons) {
-    text += fmt::format("{:<23}", comparison.workload);
+    text += fmt::format("{:<23} {:>7}", comparison.workload, comparison.threads);
     for (const Run* run : comparison.median) {
-      text += fmt::format(" {:>11}", Grouped(run->result.OperationsPerSecond()));
+      text += fmt::format(" {:>18}", Grouped(run->result.OperationsPerSecond()));
     }
     for (size_t i = 1; i < comparison.median.size(); ++i) {
-      text += fmt::format(" {:>15.2f}", Share(comparison, i));
+      text += fmt::format(" {:>19.2f}", Share(comparison, i));
     }
     text += "\n";
   }
@@ -191,23 +194,26 @@ std::string RatioTable(const BenchSettings& settings, const std::vector<Comparis
 std::vector<Comparison> Compare(const BenchSettings& settings, const std::vector<Run>& runs) {
   std::vector<Comparison> comparisons;
   for (size_t position = 0; position < settings.workloads.size(); ++position) {
-    Comparison comparison{.workload = settings.workloads[position], .median = {}};
-    for (const std::string& engine : settings.engines) {
-      std::vector<const Run*> turns;
-      for (const Run& run : runs) {
-        if (run.engine == engine && run.position == position) {
-          turns.push_back(&run);
+    for (const int threads : settings.thread_counts) {
+      Comparison comparison{
+          .workload = settings.workloads[position], .threads = threads, .median = {}};
+      for (const std::string& engine : settings.engines) {
+        std::vector<const Run*> turns;
+        for (const Run& run : runs) {
+          if (run.engine == engine && run.position == position && run.threads == threads) {
+            turns.push_back(&run);
+          }
+        }
+        std::sort(turns.begin(), turns.end(), [](const Run* a, const Run* b) {
+          return a->result.OperationsPerSecond() < b->result.OperationsPerSecond();
+        });
+        if (!turns.empty()) {
+          comparison.median.push_back(turns[(turns.size() - 1) / 2]);
         }
       }
-      std::sort(turns.begin(), turns.end(), [](const Run* a, const Run* b) {
-        return a->result.OperationsPerSecond() < b->result.OperationsPerSecond();
-      });
-      if (!turns.empty()) {
-        comparison.median.push_back(turns[(turns.size() - 1) / 2]);
+      if (comparison.median.size() == settings.engines.size()) {
+        comparisons.push_back(std::move(comparison));
       }
-    }
-    if (comparison.median.size() == settings.engines.size()) {
-      comparisons.push_back(std::move(comparison));
     }
   }
   return comparisons;
@@ -215,16 +221,17 @@ std::vector<Comparison> Compare(const BenchSettings& settings, const std::vector
 
 std::string TableHead() {
   return fmt::format(
-      "{:<23} {:<8} {:>4} {:>11} {:>9} {:>9} {:>9} {:>10} {:>7} {:>6} {:>6} {:>9} {:>8}\n",
-      "benchmark", "engine", "turn", "ops/s", "p50 us", "p99 us", "p99.9 us", "max us", "found %",
-      "W-amp", "R-amp", "CPU us/op", "settle s");
+      "{:<23} {:<18} {:>7} {:>4} {:>11} {:>9} {:>9} {:>9} {:>10} {:>7} {:>6} {:>6} {:>9} {:>8}\n",
+      "benchmark", "engine", "threads", "turn", "ops/s", "p50 us", "p99 us", "p99.9 us", "max us",
+      "found %", "W-amp", "R-amp", "CPU us/op", "settle s");
 }
 
 std::string TableLines(const Run& run) {
   const RunResult& r = run.result;
   std::string text = fmt::format(
-      "{:<23} {:<8} {:>4} {:>11} {} {:>7} {:>6} {:>6} {:>9.2f} {:>8.2f}\n", run.workload,
-      run.engine, run.turn, Grouped(r.OperationsPerSecond()), LatencyCells(*OwnLatency(run)),
+      "{:<23} {:<18} {:>7} {:>4} {:>11} {} {:>7} {:>6} {:>6} {:>9.2f} {:>8.2f}\n", run.workload,
+      run.engine, run.threads, run.turn, Grouped(r.OperationsPerSecond()),
+      LatencyCells(*OwnLatency(run)),
       r.gets == 0
           ? "-"
           : fmt::format("{:.1f}", 100 * static_cast<double>(r.found) / static_cast<double>(r.gets)),
@@ -235,7 +242,7 @@ std::string TableLines(const Run& run) {
                                    [](const Histogram& latency) { return latency.count() > 0; });
   for (size_t i = 0; kinds > 1 && i < kOps; ++i) {
     if (r.latency[i].count() > 0) {
-      text += fmt::format("  {:<35} {:>11} {}\n", Name(static_cast<Op>(i)),
+      text += fmt::format("  {:<53} {:>11} {}\n", Name(static_cast<Op>(i)),
                           Grouped(static_cast<double>(r.latency[i].count()) / r.seconds),
                           LatencyCells(r.latency[i]));
     }
@@ -260,6 +267,7 @@ Json ToJson(const BenchSettings& settings, const std::vector<Run>& runs) {
   for (const Comparison& comparison : Compare(settings, runs)) {
     Json entry;
     entry["benchmark"] = comparison.workload;
+    entry["threads"] = comparison.threads;
     for (size_t i = 0; i < comparison.median.size(); ++i) {
       entry["ops_per_second"][settings.engines[i]] =
           comparison.median[i]->result.OperationsPerSecond();

@@ -11,9 +11,10 @@
 
 namespace sluice::bench {
 
-// Of one workload: the runs of each engine, in the order of settings.engines.
+// Of one workload with so many threads: the runs of each engine, in the order of settings.engines.
 struct Comparison {
   std::string workload;
+  int threads;
   std::vector<const Run*> median;  // by operations per second; of an even number the slower
 };
 std::vector<Comparison> Compare(const BenchSettings& settings, const std::vector<Run>& runs);

@@ -138,7 +138,9 @@ Status OpenRocksDb(const EngineSettings& settings, const std::string& directory,
                                  .block_bytes = settings.block_bytes,
                                  .bloom_bits = settings.bloom_bits,
                                  .snappy = settings.snappy,
-                                 .create = create};
+                                 .create = create,
+                                 .pipelined_write = settings.pipelined_write,
+                                 .unordered_write = settings.unordered_write};
   void* db = nullptr;
   SLUICE_RETURN_IF_ERROR(ToStatus(calls->Open(&given, directory.c_str(), &db)));
   *engine = std::make_unique<RocksDbEngine>(*calls, db, settings.sync);

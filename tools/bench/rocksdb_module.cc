@@ -83,6 +83,8 @@ rocksdb::Options MakeOptions(const RocksDbSettings& settings) {
   options.max_write_buffer_number = 3;
   options.max_background_jobs = 2;
   options.compression = settings.snappy ? rocksdb::kSnappyCompression : rocksdb::kNoCompression;
+  options.enable_pipelined_write = settings.pipelined_write;
+  options.unordered_write = settings.unordered_write;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   return options;

@@ -18,6 +18,8 @@ struct RocksDbSettings {
   int bloom_bits;        // 0: no filters
   bool snappy;
   bool create;
+  bool pipelined_write;
+  bool unordered_write;
 };
 
 struct RocksDbBytes {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -53,7 +54,7 @@ class RunTest : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(RunTest, EveryWorkload) {
-  settings_.threads = 2;
+  settings_.thread_counts = {2};
   settings_.engine.write_buffer_bytes = 256 << 10;
   std::vector<std::string> names;
   for (const Workload& workload : Workloads()) {
@@ -149,7 +150,7 @@ TEST_P(RunTest, TwoRunsHaveWhatTheyShould) {
 
 TEST_P(RunTest, BatchesAndDuration) {
   settings_.batch = 100;
-  settings_.threads = 3;
+  settings_.thread_counts = {3};
   settings_.duration = 0.2;
   const auto results = Run({"fillseq", "readrandom"});
   EXPECT_EQ(results.at("fillseq").operations, kKeys);
@@ -194,8 +195,12 @@ TEST_P(RunTest, WhatCannotBe) {
   EXPECT_EQ(RunBench(settings_, NoEvents(), &runs).code(), Status::Code::kInvalidArgument);
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, RunTest, testing::Values("leveldb", "sluice"),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Engines, RunTest, testing::Values("leveldb", "sluice", "sluice:async"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), ':', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace sluice::bench

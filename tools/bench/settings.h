@@ -20,7 +20,8 @@ struct BenchSettings {
   uint64_t num = 1'000'000;  // keys
   uint64_t reads = 0;        // operations of a workload that does not fill, in all; 0: num
   double duration = 0;       // seconds of such a workload; 0: until its operations are done
-  int threads = 1;
+  int threads = 1;           // of a run
+  std::vector<int> thread_counts = {1};  // all is done with each of them
   int turns = 1;
   size_t key_bytes = 16;
   size_t min_value_bytes = 100;

@@ -1,5 +1,9 @@
 // Sluice itself, through its public interface.
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
 #include "bench/engine.h"
 #include "sluice/db.h"
 
@@ -25,6 +29,9 @@ class SluiceIterator : public EngineIterator {
  private:
   const std::unique_ptr<Iterator> it_;
 };
+
+// So many puts of a thread are under way at most, if they are asynchronous.
+constexpr size_t kAsyncWindow = 1000;
 
 class SluiceSession : public EngineSession {
  public:
@@ -54,19 +61,76 @@ class SluiceSession : public EngineSession {
     return std::make_unique<SluiceIterator>(db_);
   }
 
- private:
+ protected:
   DB* const db_;
   const WriteOptions options_;
   WriteBatch batch_;
+
+ private:
   std::string value_;
+};
+
+class AsyncSluiceSession : public SluiceSession {
+ public:
+  using SluiceSession::SluiceSession;
+  ~AsyncSluiceSession() override { (void)Drain(); }
+
+  bool PutAsync(std::span<const Record> records, Histogram* latency, Status* status) override {
+    *status = Submit(records, latency);
+    return true;
+  }
+  Status Drain() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return under_way_ == 0; });
+    return error_;
+  }
+
+ private:
+  Status Submit(std::span<const Record> records, Histogram* latency) {
+    batch_.Clear();
+    for (const Record& record : records) {
+      batch_.Put(record.key, record.value);
+    }
+    {
+      std::unique_lock lock(mutex_);
+      // When half of them are done: waking up costs more than a put.
+      if (under_way_ == kAsyncWindow) {
+        changed_.wait(lock, [this] { return under_way_ <= kAsyncWindow / 2; });
+      }
+      SLUICE_RETURN_IF_ERROR(error_);
+      ++under_way_;
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    db_->WriteAsync(options_, batch_, [this, begin, latency](const Status& status) {
+      const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - begin;
+      const std::lock_guard lock(mutex_);
+      latency->Add(static_cast<uint64_t>(taken.count()));
+      if (!status.ok() && error_.ok()) {
+        error_ = status;
+      }
+      if (--under_way_ == kAsyncWindow / 2 || under_way_ == 0) {
+        changed_.notify_one();
+      }
+    });
+    return {};
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t under_way_ = 0;
+  Status error_;
 };
 
 class SluiceEngine : public Engine {
  public:
-  SluiceEngine(std::unique_ptr<DB> db, bool sync) : db_(std::move(db)), sync_(sync) {}
+  SluiceEngine(std::unique_ptr<DB> db, bool sync, bool async)
+      : db_(std::move(db)), sync_(sync), async_(async) {}
 
   std::string version() const override { return "Sluice"; }
   std::unique_ptr<EngineSession> NewSession() override {
+    if (async_) {
+      return std::make_unique<AsyncSluiceSession>(db_.get(), sync_);
+    }
     return std::make_unique<SluiceSession>(db_.get(), sync_);
   }
   Status Flush() override { return db_->Flush(nullptr); }
@@ -84,6 +148,7 @@ class SluiceEngine : public Engine {
  private:
   const std::unique_ptr<DB> db_;
   const bool sync_;
+  const bool async_;
 };
 
 }  // namespace
@@ -106,13 +171,16 @@ Status OpenSluice(const EngineSettings& settings, const std::string& directory, 
   }
   options.compression = settings.snappy ? Compression::kSnappy : Compression::kNone;
   options.bloom_bits_per_key = settings.bloom_bits;
+  if (settings.write_queues > 0) {
+    options.write_queues = settings.write_queues;
+  }
   options.offload.executor = settings.executor;
   if (!settings.config.empty()) {
     options.offload.configuration = settings.config;
   }
   std::unique_ptr<DB> db;
   SLUICE_RETURN_IF_ERROR(DB::Open(options, directory, &db));
-  *engine = std::make_unique<SluiceEngine>(std::move(db), settings.sync);
+  *engine = std::make_unique<SluiceEngine>(std::move(db), settings.sync, settings.async);
   return {};
 }
 

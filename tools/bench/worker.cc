@@ -67,7 +67,7 @@ Status Worker::Run() {
     }
     SLUICE_RETURN_IF_ERROR(DoBlock(first, std::min(block, run_.operations - first)));
   }
-  return {};
+  return session_->Drain();
 }
 
 Status Worker::RunWriter() {
@@ -84,7 +84,7 @@ Status Worker::RunWriter() {
     SLUICE_RETURN_IF_ERROR(Put(0, run_.settings.batch));
     done_.fetch_add(run_.settings.batch, std::memory_order_relaxed);
   } while (!run_.stop.load(std::memory_order_relaxed));
-  return {};
+  return session_->Drain();
 }
 
 void Worker::Finish() {
@@ -218,6 +218,11 @@ Status Worker::Put(uint64_t number, uint64_t count) {
     SetKey(PickKey(number + i), &keys_[i]);
     records_.push_back({.key = keys_[i], .value = values_.Next()});
     bytes_written_ += records_.back().key.size() + records_.back().value.size();
+  }
+  if (Status status;
+      session_->PutAsync(records_, latency_[static_cast<size_t>(Op::kPut)].get(), &status)) {
+    now_ = Clock::now();
+    return status;
   }
   return Timed(Op::kPut, [&] { return session_->Put(records_); });
 }
