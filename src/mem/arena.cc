@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -48,8 +49,8 @@ char* Arena::Allocate(size_t bytes) {
     const std::lock_guard lock(shard.refill);
     if (shard.open.load(std::memory_order_relaxed) == block) {
       const size_t size = block == nullptr ? kFirstBlock : std::min(2 * block->size, kHugePage);
-      // One that is too small for what is wanted is full at once, and the next is larger.
-      shard.open.store(AddBlock(size), std::memory_order_release);
+      // What is left of the block before, less than was wanted, is lost.
+      shard.open.store(AddBlock(std::max(size, std::bit_ceil(bytes))), std::memory_order_release);
     }
   }
 }

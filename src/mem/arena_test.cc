@@ -16,6 +16,12 @@ TEST(Arena, StaysSmallUntilUsed) {
   EXPECT_LE(arena.memory_bytes(), size_t{4} << 10);
 }
 
+TEST(Arena, AddsNoBlockThatIsTooSmall) {
+  Arena arena;
+  arena.Allocate(10'000);
+  EXPECT_LE(arena.memory_bytes(), size_t{16} << 10);
+}
+
 // Threads fill what they get with their own number: whatever overlaps is overwritten.
 TEST(Arena, NothingOverlaps) {
   Arena arena;
