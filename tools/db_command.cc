@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "bytes_text.h"
 #include "util/env.h"
 
 namespace sluice::tools {
@@ -57,6 +58,16 @@ void AddDbArguments(CLI::App* app, DbArguments* arguments) {
 
 void AddCreateOption(CLI::App* app, DbArguments* arguments) {
   app->add_flag("--create", arguments->create, "Make database and sub-table if there are none");
+}
+
+void AddRangeOptions(CLI::App* app, RangeArguments* range) {
+  app->add_option("--from", range->from, "The first key")->type_name("KEY");
+  app->add_option("--to", range->to, "End before this key")->type_name("KEY");
+}
+
+Status RangeBytes(const RangeArguments& range, bool hex, std::string* from, std::string* to) {
+  SLUICE_RETURN_IF_ERROR(TextToBytes(range.from, hex, from));
+  return TextToBytes(range.to, hex, to);
 }
 
 Status Open(const DbArguments& arguments, Background background, OpenDb* open) {

@@ -25,6 +25,15 @@ void AddDbArguments(CLI::App* app, DbArguments* arguments);
 // --create.
 void AddCreateOption(CLI::App* app, DbArguments* arguments);
 
+// --from and --to.
+struct RangeArguments {
+  std::string from;
+  std::string to;
+};
+void AddRangeOptions(CLI::App* app, RangeArguments* range);
+// The keys that they spell.
+Status RangeBytes(const RangeArguments& range, bool hex, std::string* from, std::string* to);
+
 // An open database and the sub-table that is asked for.
 struct OpenDb {
   std::unique_ptr<DB> db;

@@ -126,8 +126,7 @@ int Delete(const GetArguments& arguments) {
 
 struct ScanArguments {
   DbArguments db;
-  std::string from;
-  std::string to;
+  RangeArguments range;
   uint64_t limit = UINT64_MAX;
   bool reverse = false;
   bool keys_only = false;
@@ -152,8 +151,7 @@ void PrintRecord(const ScanArguments& arguments, const Iterator& at) {
 Status ScanRecords(const ScanArguments& arguments, OpenDb* open) {
   std::string from;
   std::string to;
-  SLUICE_RETURN_IF_ERROR(TextToBytes(arguments.from, arguments.db.hex, &from));
-  SLUICE_RETURN_IF_ERROR(TextToBytes(arguments.to, arguments.db.hex, &to));
+  SLUICE_RETURN_IF_ERROR(RangeBytes(arguments.range, arguments.db.hex, &from, &to));
   SLUICE_RETURN_IF_ERROR(Open(arguments.db, Background::kNone, open));
   ReadOptions read;
   read.fill_cache = false;
@@ -223,8 +221,7 @@ void AddDbRecordCommands(CLI::App* db, Action* action) {
                       "sluice db scan /data/db --from a --to b\n"
                       "sluice db scan /data/db --reverse --limit 10 --keys-only");
   AddDbArguments(app, &scan->db);
-  app->add_option("--from", scan->from, "The first key")->type_name("KEY");
-  app->add_option("--to", scan->to, "End before this key")->type_name("KEY");
+  AddRangeOptions(app, &scan->range);
   app->add_option("--limit", scan->limit, "At most so many records")->type_name("N");
   app->add_flag("--reverse", scan->reverse, "From the last to the first");
   app->add_flag("--keys-only", scan->keys_only, "Without values");

@@ -70,8 +70,7 @@ int Checkpoint(const CheckpointArguments& arguments) {
 
 struct CompactArguments {
   DbArguments db;
-  std::string from;
-  std::string to;
+  RangeArguments range;
 };
 
 int Compact(const CompactArguments& arguments) {
@@ -79,10 +78,7 @@ int Compact(const CompactArguments& arguments) {
   OpenDb open;
   std::string from;
   std::string to;
-  Status status = TextToBytes(arguments.from, common.hex, &from);
-  if (status.ok()) {
-    status = TextToBytes(arguments.to, common.hex, &to);
-  }
+  Status status = RangeBytes(arguments.range, common.hex, &from, &to);
   if (status.ok()) {
     status = Open(common, Background::kNone, &open);
   }
@@ -148,8 +144,7 @@ void AddDbUpkeepCommands(CLI::App* db, Action* action) {
                       "sluice db compact /data/db\n"
                       "sluice db compact /data/db --from a --to b --executor rtl");
   AddDbArguments(app, &compact->db);
-  app->add_option("--from", compact->from, "The first key")->type_name("KEY");
-  app->add_option("--to", compact->to, "End before this key")->type_name("KEY");
+  AddRangeOptions(app, &compact->range);
   app->callback([compact, action] { *action = [compact] { return Compact(*compact); }; });
 }
 
