@@ -128,7 +128,13 @@ std::string FooterHelp() {
          "\n\nKeys and values are made as db_bench makes them. Where flush or compaction is due "
          "after a benchmark,\nthe next one waits for it (settle s); CPU time and bytes count that "
          "in. W-amp: bytes written to log and\ntables per byte of the user's; R-amp: bytes read "
-         "from files by those who read, per byte they asked for.\nThe ycsb and xbench workloads "
+         "from files by those who read, per byte they asked for.\nOverload: when writes come "
+         "faster than "
+         "flush and compaction follow, Sluice slows them down by a rate that\nfalls smoothly from "
+         "512 to 4 MiB/s as the last memtable that may wait fills, or level 0 grows from\n16 to 32 "
+         "runs; that rate bounds p99.9: a write sleeps once for some KiB, 1 ms or its own bytes' "
+         "time.\nOnly past that does one wait, for a flush or compaction to end: that is the "
+         "max.\nThe ycsb and xbench workloads "
          "need a database by load.";
 }
 

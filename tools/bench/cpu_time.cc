@@ -25,6 +25,7 @@ double* KindOf(const std::string& thread, CpuSeconds* cpu) {
                  thread == "leveldb"
              ? &cpu->compaction
          : thread.starts_with("slc-driver") ? &cpu->driver
+         : thread.starts_with("slc-log")    ? &cpu->foreground
                                             : nullptr;
 }
 

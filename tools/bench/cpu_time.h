@@ -1,5 +1,6 @@
 // CPU seconds of this process by what its threads are for, told from their names: Sluice's
-// background threads are slc-flush, slc-compact and slc-driver, RocksDB's rocksdb:high (it flushes)
+// background threads are slc-flush, slc-compact and slc-driver, and slc-log, which does a part of
+// what writers do, counts with these; RocksDB's rocksdb:high (it flushes)
 // and rocksdb:low, LevelDB's, which flushes and compacts, leveldb.
 //
 // Linux only. Threads that end between two calls are counted in `other`.
@@ -9,7 +10,7 @@
 namespace sluice::bench {
 
 struct CpuSeconds {
-  double foreground = 0;  // of threads that run the workload; they measure themselves
+  double foreground = 0;  // of threads that run the workload; they measure themselves; and slc-log
   double flush = 0;
   double compaction = 0;  // and LevelDB's flush
   double driver = 0;      // talks to the device
@@ -19,7 +20,8 @@ struct CpuSeconds {
 };
 
 // Of the background threads that live now, since each began; `other` is what the process has used
-// beyond that, its own foreground threads too.
+// beyond that: its own foreground threads, and what the kernel does in threads of its own for
+// io_uring.
 CpuSeconds BackgroundCpu();
 // Of the calling thread.
 double ThreadCpuSeconds();

@@ -46,6 +46,8 @@ struct EngineCounts {
   uint64_t log_bytes_written = 0;
   uint64_t table_bytes_written = 0;    // by flush and compaction
   uint64_t background_bytes_read = 0;  // of tables, by compaction
+  // Writers' time spent waiting because flush or compaction is behind; none where nobody counts.
+  std::optional<uint64_t> stall_microseconds = {};
 };
 
 // Over the state at its making. Destroyed before its session. Each move returns whether there is a

@@ -65,6 +65,31 @@ Json LatencyJson(const Histogram& latency) {
   return json;
 }
 
+// Calls per second in the intervals of a run, whole ones: of the worst, of the median one.
+struct Steadiness {
+  double worst = 0;
+  double median = 0;
+};
+
+Steadiness SteadinessOf(const Throughput& series) {
+  std::vector<uint64_t> sorted = series.operations;
+  if (sorted.empty()) {
+    return {};
+  }
+  std::sort(sorted.begin(), sorted.end());
+  return {static_cast<double>(sorted.front()) / series.interval_seconds,
+          static_cast<double>(sorted[sorted.size() / 2]) / series.interval_seconds};
+}
+
+// Of the writers' time; none where the engine does not count.
+std::optional<double> StalledShare(const BenchSettings& settings, const RunResult& result) {
+  if (!result.engine.stall_microseconds || result.seconds <= 0) {
+    return {};
+  }
+  return 1e-6 * static_cast<double>(*result.engine.stall_microseconds) /
+         (result.seconds * settings.threads);
+}
+
 template <typename Number>
 Json OrNull(const std::optional<Number>& number) {
   return number ? Json(*number) : Json();
@@ -100,6 +125,9 @@ Json RunJson(const Run& run) {
                    {"background_read", result.engine.background_bytes_read}};
   json["write_amplification"] = OrNull(result.WriteAmplification());
   json["read_amplification"] = OrNull(result.ReadAmplification());
+  json["stall_seconds"] = result.engine.stall_microseconds
+                              ? Json(1e-6 * static_cast<double>(*result.engine.stall_microseconds))
+                              : Json();
   json["cpu_seconds"] = {{"foreground", result.cpu.foreground},
                          {"flush", result.cpu.flush},
                          {"compaction", result.cpu.compaction},
@@ -160,6 +188,36 @@ std::string CpuTable(const std::vector<Comparison>& comparisons) {
           Mib(r.engine.table_bytes_written),
           r.foreground_bytes_read ? fmt::format("{:.1f}", Mib(*r.foreground_bytes_read)) : "-",
           Mib(r.engine.background_bytes_read));
+    }
+  }
+  return text;
+}
+
+std::string OverloadTable(const BenchSettings& settings,
+                          const std::vector<Comparison>& comparisons) {
+  std::string text;
+  for (const Comparison& comparison : comparisons) {
+    for (const Run* run : comparison.median) {
+      if (!FindWorkload(run->workload)->overload) {
+        continue;
+      }
+      if (text.empty()) {
+        text = fmt::format(
+            "\nOverload: latency of writes, in ms; writes per second\n{:<23} {:<8} {:>9} {:>9} "
+            "{:>9} {:>9} {:>10} {:>11} {:>11} {:>9}\n",
+            "benchmark", "engine", "p50", "p99", "p99.9", "p99.99", "max", "median", "worst",
+            "stalled");
+      }
+      const RunResult& r = run->result;
+      const Histogram& latency = r.latency[static_cast<size_t>(Op::kPut)];
+      const Steadiness steadiness = SteadinessOf(r.throughput);
+      const std::optional<double> stalled = StalledShare(settings, r);
+      const auto ms = [&](double percent) { return Us(latency.PercentileNs(percent)) / 1e3; };
+      text += fmt::format(
+          "{:<23} {:<8} {:9.3f} {:9.3f} {:9.3f} {:9.3f} {:10.1f} {:>11} {:>11} {:>9}\n",
+          run->workload, run->engine, ms(50), ms(99), ms(99.9), ms(99.99),
+          Us(latency.max_ns()) / 1e3, Grouped(steadiness.median), Grouped(steadiness.worst),
+          stalled ? fmt::format("{:.1f} %", 100 * *stalled) : "-");
     }
   }
   return text;
@@ -252,7 +310,7 @@ std::string TableLines(const Run& run) {
 
 std::string Summary(const BenchSettings& settings, const std::vector<Run>& runs) {
   const std::vector<Comparison> comparisons = Compare(settings, runs);
-  return CpuTable(comparisons) +
+  return CpuTable(comparisons) + OverloadTable(settings, comparisons) +
          (settings.engines.size() > 1 ? RatioTable(settings, comparisons) : "");
 }
 

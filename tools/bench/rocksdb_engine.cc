@@ -118,7 +118,8 @@ class RocksDbEngine : public Engine {
     const RocksDbCounts counts = calls_.Counts(db_);
     return {.log_bytes_written = counts.log_bytes_written,
             .table_bytes_written = counts.table_bytes_written,
-            .background_bytes_read = counts.background_bytes_read};
+            .background_bytes_read = counts.background_bytes_read,
+            .stall_microseconds = counts.stall_microseconds};
   }
 
  private:

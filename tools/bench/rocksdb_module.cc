@@ -106,8 +106,11 @@ const char* Wait(void* db) { return Outcome(Db(db).db->WaitForCompact({})); }
 RocksDbCounts Counts(void* db) {
   std::map<std::string, std::string> properties;
   Db(db).db->GetMapProperty(rocksdb::DB::Properties::kDBStats, &properties);
-  return {std::strtoull(properties["db.wal_bytes_written"].c_str(), nullptr, 10),
-          Db(db).counter->table_bytes_written, Db(db).counter->background_bytes_read};
+  const auto number = [&](const char* name) {
+    return std::strtoull(properties[name].c_str(), nullptr, 10);
+  };
+  return {number("db.wal_bytes_written"), Db(db).counter->table_bytes_written,
+          Db(db).counter->background_bytes_read, number("db.user_write_stall_micros")};
 }
 
 void* NewSession(void* db, bool sync) {

@@ -36,6 +36,7 @@ struct RocksDbCounts {
   uint64_t log_bytes_written;
   uint64_t table_bytes_written;
   uint64_t background_bytes_read;
+  uint64_t stall_microseconds;
 };
 
 // The kinds of handle: `db` by Open, `session` (one thread's) by NewSession, `iterator`.

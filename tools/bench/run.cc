@@ -179,15 +179,21 @@ Status RunWorkload(const BenchSettings& settings, const Workload& workload, uint
   SLUICE_RETURN_IF_ERROR(engine->WaitForBackgroundWork());
   result->settle_seconds = SecondsSince(begin);
   const CpuSeconds cpu_then = BackgroundCpu();
+  const double log = cpu_then.foreground - cpu.foreground;
   result->cpu.flush = cpu_then.flush - cpu.flush;
   result->cpu.compaction = cpu_then.compaction - cpu.compaction;
   result->cpu.driver = cpu_then.driver - cpu.driver;
   result->cpu.other = cpu_then.other - cpu.other - result->cpu.foreground;
+  result->cpu.foreground += log;
   const EngineCounts counts_then = engine->Counts();
   result->engine = {
       .log_bytes_written = counts_then.log_bytes_written - counts.log_bytes_written,
       .table_bytes_written = counts_then.table_bytes_written - counts.table_bytes_written,
       .background_bytes_read = counts_then.background_bytes_read - counts.background_bytes_read};
+  if (counts.stall_microseconds) {
+    result->engine.stall_microseconds =
+        *counts_then.stall_microseconds - *counts.stall_microseconds;
+  }
   return {};
 }
 

@@ -159,6 +159,18 @@ TEST_P(RunTest, BatchesAndDuration) {
   EXPECT_EQ(results.at("readrandom").found, results.at("readrandom").gets);
 }
 
+TEST_P(RunTest, OverloadIsReportedApart) {
+  settings_.workloads = {"overload"};
+  std::vector<bench::Run> runs;
+  ASSERT_TRUE(RunBench(settings_, NoEvents(), &runs).ok());
+  EXPECT_EQ(runs[0].result.operations, kKeys);
+  settings_.duration = 0.3;
+  ASSERT_TRUE(RunBench(settings_, NoEvents(), &runs).ok());
+  EXPECT_GE(runs[1].result.seconds, 0.3);
+  EXPECT_EQ(runs[1].result.engine.stall_microseconds.has_value(), GetParam() == "sluice");
+  EXPECT_NE(Summary(settings_, runs).find("Overload: latency of writes"), std::string::npos);
+}
+
 TEST_P(RunTest, WriterKeepsItsRate) {
   settings_.write_rate = 1e-6;  // the second one is due in eleven days
   const auto results = Run({"fillseq", "readwhilewriting"});

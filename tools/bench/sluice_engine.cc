@@ -142,7 +142,8 @@ class SluiceEngine : public Engine {
     return {
         .log_bytes_written = statistics.log_bytes_written,
         .table_bytes_written = statistics.flush_bytes_written + statistics.compaction_bytes_written,
-        .background_bytes_read = statistics.compaction_bytes_read};
+        .background_bytes_read = statistics.compaction_bytes_read,
+        .stall_microseconds = statistics.stall_microseconds};
   }
 
  private:

@@ -24,9 +24,12 @@ RunState::RunState(const BenchSettings& settings_in, const Workload& workload_in
       engine(engine_in),
       inserted(inserted_in),
       next_key(inserted_in->load()),
-      operations(workload_in.fresh || workload_in.keys == Workload::Keys::kInOrder ? settings_in.num
-                 : settings_in.duration > 0                                        ? UINT64_MAX
-                                            : settings_in.operations()),
+      timed(settings_in.duration > 0 && workload_in.keys != Workload::Keys::kInOrder &&
+            (!workload_in.fresh || workload_in.overload)),
+      operations(timed ? UINT64_MAX
+                 : workload_in.fresh || workload_in.keys == Workload::Keys::kInOrder
+                     ? settings_in.num
+                     : settings_in.operations()),
       chooser(workload_in.own_distribution
                   ? *workload_in.distribution
                   : settings_in.distribution.value_or(
@@ -61,7 +64,7 @@ Status Worker::Run() {
   while (!run_.stop.load(std::memory_order_relaxed) && !walk_ended_) {
     const uint64_t first = run_.claimed.fetch_add(block, std::memory_order_relaxed);
     if (first >= run_.operations ||
-        (run_.settings.duration > 0 && !run_.workload.fresh &&
+        (run_.timed &&
          std::chrono::duration<double>(now_ - run_.begin).count() >= run_.settings.duration)) {
       break;
     }

@@ -26,7 +26,8 @@ struct RunState {
   Engine* const engine;
   std::atomic<uint64_t>* const inserted;  // keys that are there
   std::atomic<uint64_t> next_key;         // the next one to insert
-  const uint64_t operations;              // to do in all; with a duration, no bound
+  const bool timed;                       // ends with the duration
+  const uint64_t operations;              // to do in all; timed: no bound
   const KeyChooser chooser;
   const Permutation shuffle;
   Clock::time_point begin;

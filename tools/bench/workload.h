@@ -45,6 +45,7 @@ struct Workload {
   std::optional<DistributionSpec> distribution = {};
   bool own_distribution = false;  // the user's choice does not change it
   bool fresh = false;             // begins with a new, empty database
+  bool overload = false;          // as long as the user says, though fresh; reported apart
   bool writer = false;            // one more thread, which overwrites as it can
   bool short_scans = false;       // of 1 up to a most records; else of a number the user gives
   Upkeep upkeep = Upkeep::kNone;  // instead of all that
