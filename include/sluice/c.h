@@ -32,6 +32,8 @@ typedef struct sluice_subtable_t sluice_subtable_t;
 typedef struct sluice_batch_t sluice_batch_t;
 typedef struct sluice_iterator_t sluice_iterator_t;
 typedef struct sluice_snapshot_t sluice_snapshot_t;
+typedef struct sluice_transaction_options_t sluice_transaction_options_t;
+typedef struct sluice_transaction_t sluice_transaction_t;
 
 void sluice_free(void* pointer);
 
@@ -129,6 +131,51 @@ void sluice_iterator_get_error(const sluice_iterator_t* iterator, char** error);
 
 const sluice_snapshot_t* sluice_snapshot_create(sluice_db_t* db);
 void sluice_snapshot_release(sluice_db_t* db, const sluice_snapshot_t* snapshot);
+
+/* Transactions (sluice/transaction.h); each is used by one thread at a time. Their errors begin
+ * with "deadlock", "conflict", "timed out" (begin the transaction again) or "too large", too. */
+enum { sluice_isolation_snapshot = 0, sluice_isolation_read_committed = 1 };
+sluice_transaction_options_t* sluice_transaction_options_create(void);
+void sluice_transaction_options_destroy(sluice_transaction_options_t* options);
+void sluice_transaction_options_set_isolation(sluice_transaction_options_t* options, int isolation);
+void sluice_transaction_options_set_lock_timeout(sluice_transaction_options_t* options,
+                                                 uint64_t milliseconds);
+void sluice_transaction_options_set_max_bytes(sluice_transaction_options_t* options, size_t bytes);
+
+sluice_transaction_t* sluice_transaction_begin(sluice_db_t* db,
+                                               const sluice_transaction_options_t* options,
+                                               const sluice_write_options_t* write_options);
+/* Rolls back what is neither committed nor prepared. */
+void sluice_transaction_destroy(sluice_transaction_t* transaction);
+uint64_t sluice_transaction_id(const sluice_transaction_t* transaction);
+
+void sluice_transaction_put(sluice_transaction_t* transaction, sluice_subtable_t* subtable,
+                            const char* key, size_t key_bytes, const char* value,
+                            size_t value_bytes, char** error);
+void sluice_transaction_delete(sluice_transaction_t* transaction, sluice_subtable_t* subtable,
+                               const char* key, size_t key_bytes, char** error);
+/* Both as sluice_get. */
+char* sluice_transaction_get(sluice_transaction_t* transaction,
+                             const sluice_read_options_t* options, sluice_subtable_t* subtable,
+                             const char* key, size_t key_bytes, size_t* value_bytes, char** error);
+char* sluice_transaction_get_for_update(sluice_transaction_t* transaction,
+                                        const sluice_read_options_t* options,
+                                        sluice_subtable_t* subtable, const char* key,
+                                        size_t key_bytes, size_t* value_bytes, char** error);
+/* To be destroyed before the transaction. */
+sluice_iterator_t* sluice_transaction_iterator_create(sluice_transaction_t* transaction,
+                                                      const sluice_read_options_t* options,
+                                                      sluice_subtable_t* subtable);
+
+void sluice_transaction_set_savepoint(sluice_transaction_t* transaction);
+void sluice_transaction_rollback_to_savepoint(sluice_transaction_t* transaction, char** error);
+void sluice_transaction_release_savepoint(sluice_transaction_t* transaction, char** error);
+
+void sluice_transaction_commit(sluice_transaction_t* transaction, char** error);
+/* As sluice_write_async; the transaction may be destroyed at once. */
+void sluice_transaction_commit_async(sluice_transaction_t* transaction,
+                                     void (*callback)(void* argument, char* error), void* argument);
+void sluice_transaction_rollback(sluice_transaction_t* transaction, char** error);
 
 /* Upkeep. */
 void sluice_flush(sluice_db_t* db, sluice_subtable_t* subtable, char** error);

@@ -12,8 +12,9 @@
 // bytewise.
 //
 // Thread-safe, but for Close and the destructor, which come last: iterators are destroyed and
-// snapshots released before. Reads take no lock. A write that returned is read by every read that
-// begins after it, and survives the process; with WriteOptions::sync it survives a loss of power.
+// snapshots released, and transactions ended, before. Reads take no lock. A write that returned is
+// read by every read that begins after it, and survives the process; with WriteOptions::sync it
+// survives a loss of power.
 //
 // Where a call takes a `Subtable*`, null is the default sub-table, which every database has.
 //
@@ -37,6 +38,7 @@
 #include "sluice/options.h"
 #include "sluice/statistics.h"
 #include "sluice/status.h"
+#include "sluice/transaction.h"
 #include "sluice/write_batch.h"
 
 namespace sluice {
@@ -123,6 +125,10 @@ class DB {
                                        std::vector<std::string>* values) = 0;
   // Never null; errors are in its status.
   virtual std::unique_ptr<Iterator> NewIterator(const ReadOptions& options, Subtable* subtable) = 0;
+
+  // Never null; destroyed before the database is closed.
+  virtual std::unique_ptr<Transaction> BeginTransaction(const TransactionOptions& options,
+                                                        const WriteOptions& write_options) = 0;
 
   virtual const Snapshot* GetSnapshot() = 0;
   virtual void ReleaseSnapshot(const Snapshot* snapshot) = 0;

@@ -42,12 +42,23 @@ struct OffloadStatistics {
   size_t units_in_service = 0;
 };
 
+struct TransactionStatistics {
+  uint64_t active = 0;  // begun, and not ended
+  uint64_t locks = 0;   // rows locked
+  uint64_t committed = 0;
+  uint64_t lock_waits = 0;
+  uint64_t lock_timeouts = 0;
+  uint64_t deadlocks = 0;
+  uint64_t conflicts = 0;
+};
+
 struct Statistics {
   std::vector<SubtableStatistics> subtables;
   CacheStatistics row_cache;
   CacheStatistics block_cache;
   CacheStatistics table_cache;
   OffloadStatistics offload;
+  TransactionStatistics transactions;
 
   uint64_t last_sequence = 0;
   uint64_t data_file_bytes = 0;  // of all data files, free space counted

@@ -51,6 +51,10 @@ class [[nodiscard]] Status {
   bool IsNotFound() const { return code_ == Code::kNotFound; }
   bool IsCorruption() const { return code_ == Code::kCorruption; }
   bool IsNotSupported() const { return code_ == Code::kNotSupported; }
+  // Whether a transaction that met it may do better when it is begun again.
+  bool IsRetryable() const {
+    return code_ == Code::kDeadlock || code_ == Code::kConflict || code_ == Code::kTimedOut;
+  }
 
   const std::string& message() const { return message_; }
   // "corruption: 000012.ldb, offset 4096: ..."; "ok" when ok.

@@ -1,6 +1,8 @@
 #include "sluice/c.h"
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -34,6 +36,12 @@ struct sluice_batch_t {
 struct sluice_iterator_t {
   std::unique_ptr<sluice::Iterator> rep;
 };
+struct sluice_transaction_options_t {
+  sluice::TransactionOptions rep;
+};
+struct sluice_transaction_t {
+  std::unique_ptr<sluice::Transaction> rep;
+};
 
 namespace {
 
@@ -54,6 +62,9 @@ void Tell(const Status& status, char** error) {
 sluice::WriteOptions Of(const sluice_write_options_t* options) {
   return options != nullptr ? options->rep : sluice::WriteOptions{};
 }
+sluice::TransactionOptions Of(const sluice_transaction_options_t* options) {
+  return options != nullptr ? options->rep : sluice::TransactionOptions{};
+}
 sluice::ReadOptions Of(const sluice_read_options_t* options) {
   return options != nullptr ? options->rep : sluice::ReadOptions{};
 }
@@ -65,6 +76,19 @@ const sluice::Subtable* Of(const sluice_subtable_t* subtable) {
 }
 sluice_subtable_t* ToC(sluice::Subtable* subtable) {
   return reinterpret_cast<sluice_subtable_t*>(subtable);
+}
+
+// What a Get has found, as C wants it.
+char* Found(const Status& status, const std::string& value, size_t* value_bytes, char** error) {
+  *value_bytes = 0;
+  if (!status.ok()) {
+    if (!status.IsNotFound()) {
+      Tell(status, error);
+    }
+    return nullptr;
+  }
+  *value_bytes = value.size();
+  return Copy(value);
 }
 
 template <typename T>
@@ -314,15 +338,7 @@ char* sluice_get(sluice_db_t* db, const sluice_read_options_t* options, sluice_s
                  const char* key, size_t key_bytes, size_t* value_bytes, char** error) {
   std::string value;
   const Status status = db->rep->Get(Of(options), Of(subtable), {key, key_bytes}, &value);
-  *value_bytes = 0;
-  if (!status.ok()) {
-    if (!status.IsNotFound()) {
-      Tell(status, error);
-    }
-    return nullptr;
-  }
-  *value_bytes = value.size();
-  return Copy(value);
+  return Found(status, value, value_bytes, error);
 }
 void sluice_multi_get(sluice_db_t* db, const sluice_read_options_t* options,
                       sluice_subtable_t* subtable, size_t count, const char* const* keys,
@@ -381,6 +397,89 @@ const sluice_snapshot_t* sluice_snapshot_create(sluice_db_t* db) {
 }
 void sluice_snapshot_release(sluice_db_t* db, const sluice_snapshot_t* snapshot) {
   db->rep->ReleaseSnapshot(reinterpret_cast<const sluice::Snapshot*>(snapshot));
+}
+
+sluice_transaction_options_t* sluice_transaction_options_create(void) {
+  return new sluice_transaction_options_t;
+}
+void sluice_transaction_options_destroy(sluice_transaction_options_t* options) { delete options; }
+void sluice_transaction_options_set_isolation(sluice_transaction_options_t* options,
+                                              int isolation) {
+  options->rep.isolation = isolation == sluice_isolation_read_committed
+                               ? sluice::Isolation::kReadCommitted
+                               : sluice::Isolation::kSnapshot;
+}
+void sluice_transaction_options_set_lock_timeout(sluice_transaction_options_t* options,
+                                                 uint64_t milliseconds) {
+  options->rep.lock_timeout = std::chrono::milliseconds(
+      std::min<uint64_t>(milliseconds, std::chrono::milliseconds::max().count()));
+}
+void sluice_transaction_options_set_max_bytes(sluice_transaction_options_t* options, size_t bytes) {
+  options->rep.max_bytes = bytes;
+}
+
+sluice_transaction_t* sluice_transaction_begin(sluice_db_t* db,
+                                               const sluice_transaction_options_t* options,
+                                               const sluice_write_options_t* write_options) {
+  return new sluice_transaction_t{db->rep->BeginTransaction(Of(options), Of(write_options))};
+}
+void sluice_transaction_destroy(sluice_transaction_t* transaction) { delete transaction; }
+uint64_t sluice_transaction_id(const sluice_transaction_t* transaction) {
+  return transaction->rep->id();
+}
+void sluice_transaction_put(sluice_transaction_t* transaction, sluice_subtable_t* subtable,
+                            const char* key, size_t key_bytes, const char* value,
+                            size_t value_bytes, char** error) {
+  Tell(transaction->rep->Put(Of(subtable), {key, key_bytes}, {value, value_bytes}), error);
+}
+void sluice_transaction_delete(sluice_transaction_t* transaction, sluice_subtable_t* subtable,
+                               const char* key, size_t key_bytes, char** error) {
+  Tell(transaction->rep->Delete(Of(subtable), {key, key_bytes}), error);
+}
+char* sluice_transaction_get(sluice_transaction_t* transaction,
+                             const sluice_read_options_t* options, sluice_subtable_t* subtable,
+                             const char* key, size_t key_bytes, size_t* value_bytes, char** error) {
+  std::string value;
+  const Status status = transaction->rep->Get(Of(options), Of(subtable), {key, key_bytes}, &value);
+  return Found(status, value, value_bytes, error);
+}
+char* sluice_transaction_get_for_update(sluice_transaction_t* transaction,
+                                        const sluice_read_options_t* options,
+                                        sluice_subtable_t* subtable, const char* key,
+                                        size_t key_bytes, size_t* value_bytes, char** error) {
+  std::string value;
+  const Status status =
+      transaction->rep->GetForUpdate(Of(options), Of(subtable), {key, key_bytes}, &value);
+  return Found(status, value, value_bytes, error);
+}
+sluice_iterator_t* sluice_transaction_iterator_create(sluice_transaction_t* transaction,
+                                                      const sluice_read_options_t* options,
+                                                      sluice_subtable_t* subtable) {
+  return new sluice_iterator_t{transaction->rep->NewIterator(Of(options), Of(subtable))};
+}
+void sluice_transaction_set_savepoint(sluice_transaction_t* transaction) {
+  transaction->rep->SetSavepoint();
+}
+void sluice_transaction_rollback_to_savepoint(sluice_transaction_t* transaction, char** error) {
+  Tell(transaction->rep->RollbackToSavepoint(), error);
+}
+void sluice_transaction_release_savepoint(sluice_transaction_t* transaction, char** error) {
+  Tell(transaction->rep->ReleaseSavepoint(), error);
+}
+void sluice_transaction_commit(sluice_transaction_t* transaction, char** error) {
+  Tell(transaction->rep->Commit(), error);
+}
+void sluice_transaction_commit_async(sluice_transaction_t* transaction,
+                                     void (*callback)(void* argument, char* error),
+                                     void* argument) {
+  transaction->rep->CommitAsync([callback, argument](const Status& status) {
+    char* error = nullptr;
+    Tell(status, &error);
+    callback(argument, error);
+  });
+}
+void sluice_transaction_rollback(sluice_transaction_t* transaction, char** error) {
+  Tell(transaction->rep->Rollback(), error);
 }
 
 void sluice_flush(sluice_db_t* db, sluice_subtable_t* subtable, char** error) {

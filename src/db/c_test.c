@@ -53,6 +53,68 @@ static void expect_value(sluice_db_t* db, const sluice_read_options_t* options,
 #define EXPECT_VALUE(options, subtable, key, value) \
   expect_value(db, options, subtable, key, value, __LINE__)
 
+static void test_transactions(sluice_db_t* db, const sluice_write_options_t* sync,
+                              sluice_subtable_t* other) {
+  sluice_transaction_options_t* options = sluice_transaction_options_create();
+  sluice_transaction_options_set_isolation(options, sluice_isolation_snapshot);
+  sluice_transaction_options_set_lock_timeout(options, 0);
+  sluice_transaction_options_set_max_bytes(options, 10000);
+  sluice_transaction_t* t = sluice_transaction_begin(db, options, sync);
+  sluice_transaction_t* u = sluice_transaction_begin(db, options, NULL);
+  CHECK(sluice_transaction_id(t) != sluice_transaction_id(u));
+  size_t bytes;
+  CHECK(sluice_transaction_get_for_update(t, NULL, other, "t1", 2, &bytes, &error) == NULL);
+  sluice_transaction_put(t, other, "t1", 2, "1", 1, &error);
+  sluice_transaction_put(t, other, "t2", 2, "1", 1, &error);
+  sluice_transaction_set_savepoint(t);
+  sluice_transaction_put(t, other, "t2", 2, "2", 1, &error);
+  CHECK_OK();
+  sluice_transaction_rollback_to_savepoint(t, &error);
+  sluice_transaction_set_savepoint(t);
+  sluice_transaction_delete(t, other, "t3", 2, &error);
+  sluice_transaction_release_savepoint(t, &error);
+  CHECK_OK();
+  sluice_transaction_release_savepoint(t, &error);
+  EXPECT_ERROR("not found");
+  sluice_transaction_rollback_to_savepoint(t, &error);
+  EXPECT_ERROR("not found");
+  char* value = sluice_transaction_get(t, NULL, other, "t2", 2, &bytes, &error);
+  CHECK(value != NULL && bytes == 1 && value[0] == '1');
+  sluice_free(value);
+  sluice_iterator_t* at = sluice_transaction_iterator_create(t, NULL, other);
+  sluice_iterator_seek(at, "t1", 2);
+  CHECK(sluice_iterator_valid(at));
+  CHECK(memcmp(sluice_iterator_key(at, &bytes), "t1", 2) == 0);
+  sluice_iterator_destroy(at);
+  sluice_transaction_put(u, other, "t1", 2, "u", 1, &error);
+  EXPECT_ERROR("timed out");
+  char large[10000];
+  memset(large, 'x', sizeof(large));
+  sluice_transaction_put(t, other, "t4", 2, large, sizeof(large), &error);
+  EXPECT_ERROR("too large");
+  CHECK(sluice_transaction_get(u, NULL, other, "t1", 2, &bytes, &error) == NULL);
+  sluice_transaction_commit(t, &error);
+  CHECK_OK();
+  EXPECT_VALUE(NULL, other, "t1", "1");
+  sluice_transaction_put(u, other, "t1", 2, "u", 1, &error);
+  EXPECT_ERROR("conflict");
+  sluice_transaction_rollback(u, &error);
+  CHECK_OK();
+  sluice_transaction_destroy(t);
+  sluice_transaction_destroy(u);
+  t = sluice_transaction_begin(db, NULL, sync);
+  sluice_transaction_delete(t, other, "t1", 2, &error);
+  sluice_transaction_delete(t, other, "t2", 2, &error);
+  CHECK_OK();
+  atomic_int commits = 0;
+  sluice_transaction_commit_async(t, on_written, &commits);
+  sluice_transaction_destroy(t);
+  while (commits == 0) {
+  }
+  EXPECT_VALUE(NULL, other, "t1", NULL);
+  sluice_transaction_options_destroy(options);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 2);
   char path[4096];
@@ -128,6 +190,8 @@ int main(int argc, char** argv) {
   EXPECT_VALUE(NULL, NULL, "x", NULL);
   EXPECT_VALUE(NULL, other, "d", "batch");
   EXPECT_VALUE(NULL, other, "e", NULL);
+
+  test_transactions(db, sync, other);
 
   const char* keys[] = {"b", "none"};
   const size_t keys_bytes[] = {1, 4};

@@ -138,6 +138,7 @@ Statistics DBImpl::GetStatistics() {
   s.row_cache = Convert(rows_.stats(), options_.row_cache_bytes);
   s.block_cache = Convert(blocks_.stats(), options_.block_cache_bytes);
   s.table_cache = tables_.statistics();
+  s.transactions = transactions_.GetStatistics();
   const OffloadStats offload = driver_->stats();
   s.offload.executor = options_.offload.executor;
   s.offload.device_tasks = offload.on_units;
@@ -234,6 +235,11 @@ std::string Statistics::ToString() const {
       "{} self-major, {} manual; {} extents reused, {} blocks copied\n",
       flushes, compactions[0], compactions[1], compactions[2], compactions[3], compactions[4],
       compactions[5], extents_reused, blocks_copied);
+  const TransactionStatistics& t = transactions;
+  out += fmt::format(
+      "transactions: {} active with {} locks, {} committed, {} waits for locks, {} timed out, "
+      "{} deadlocks, {} conflicts\n",
+      t.active, t.locks, t.committed, t.lock_waits, t.lock_timeouts, t.deadlocks, t.conflicts);
   out += fmt::format("executor {}: {} tasks on {} units, {} on the CPU, {} of them retries\n",
                      offload.executor, offload.device_tasks, offload.units, offload.cpu_tasks,
                      offload.retries);

@@ -25,10 +25,12 @@
 #include "db/import_leveldb.h"
 #include "db/snapshots.h"
 #include "db/subtable_impl.h"
+#include "db/transactions.h"
 #include "db/write_pipeline.h"
 #include "log/redo_log.h"
 #include "offload/driver.h"
 #include "sluice/db.h"
+#include "table/record_iterator.h"
 #include "tree/extent_reader.h"
 #include "tree/extent_space.h"
 #include "tree/metadata_log.h"
@@ -71,9 +73,15 @@ class DBImpl final : public DB, private WriteStages {
   std::vector<Status> MultiGet(const ReadOptions& options, Subtable* subtable,
                                const std::vector<std::string_view>& keys,
                                std::vector<std::string>* values) override;
-  std::unique_ptr<Iterator> NewIterator(const ReadOptions& options, Subtable* subtable) override;
+  std::unique_ptr<Iterator> NewIterator(const ReadOptions& options, Subtable* subtable) override {
+    return IteratorOver(nullptr, options, subtable);
+  }
   const Snapshot* GetSnapshot() override { return snapshots_.Take(); }
   void ReleaseSnapshot(const Snapshot* snapshot) override { snapshots_.Release(snapshot); }
+
+  // transaction_impl.cc
+  std::unique_ptr<Transaction> BeginTransaction(const TransactionOptions& options,
+                                                const WriteOptions& write_options) override;
 
   // db_background.cc
   Status Flush(Subtable* subtable) override;
@@ -93,6 +101,8 @@ class DBImpl final : public DB, private WriteStages {
                        const ImportCallback& callback, ImportReport* report);
 
  private:
+  friend class TransactionImpl;
+
   struct Counters {
     std::atomic<uint64_t> user_bytes{0};
     std::atomic<uint64_t> log_bytes{0};
@@ -138,8 +148,15 @@ class DBImpl final : public DB, private WriteStages {
   // `flushes_seen`: of the sub-table, from before the version was pinned.
   Status GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl* subtable,
                SequenceNumber snapshot, bool fill_cache, std::string_view key, std::string* value);
-  std::unique_ptr<Iterator> IteratorAt(Version* version, SequenceNumber snapshot,
-                                       const ReadOptions& options);
+  Status FindInRuns(const Version& version, std::string_view key, SequenceNumber snapshot,
+                    bool fill_cache, BlockMatch* match);
+  // Whether there is a version of the key that `since`, a snapshot that is held, does not see, be
+  // it visible yet or not.
+  Status ChangedSince(SubtableImpl* subtable, std::string_view key, SequenceNumber since,
+                      bool* changed);
+  // `newest` (may be null): over all that the sub-table has.
+  std::unique_ptr<Iterator> IteratorOver(std::unique_ptr<RecordIterator> newest,
+                                         const ReadOptions& options, Subtable* subtable);
 
   // db_background.cc
   void FlushLoop();
@@ -192,6 +209,7 @@ class DBImpl final : public DB, private WriteStages {
   std::atomic<SequenceNumber> visible_{0};
   Snapshots snapshots_{&visible_};
   Counters counters_;
+  Transactions transactions_;
 
   // Of log buffering and of who holds ExclusiveWrites.
   SequenceNumber last_sequence_ = 0;

@@ -30,6 +30,59 @@ Status ValueOf(uint64_t trailer, std::string_view found, std::string* value) {
 
 }  // namespace
 
+Status DBImpl::FindInRuns(const Version& version, std::string_view key, SequenceNumber snapshot,
+                          bool fill_cache, BlockMatch* match) {
+  thread_local std::string internal_key;
+  internal_key.assign(key);
+  PutFixed64(&internal_key, MakeTrailer(snapshot, RecordType{0xff}));
+  const uint32_t hash = BloomHash(key);
+  const auto search = [&](const RunIndex& run) -> Status {
+    const Extent* const extent = run.Find(internal_key);
+    if (extent == nullptr || UserKey(extent->smallest) > key) {
+      return {};
+    }
+    return reader_.Get(*extent, internal_key, hash, fill_cache, match);
+  };
+  for (const Version::Run& run : version.l0) {
+    SLUICE_RETURN_IF_ERROR(search(run.index));
+    if (match->found) {
+      return {};
+    }
+  }
+  for (int level = 1; level < kLevels && !match->found; ++level) {
+    SLUICE_RETURN_IF_ERROR(search(version.levels[level]));
+  }
+  return {};
+}
+
+Status DBImpl::ChangedSince(SubtableImpl* subtable, std::string_view key, SequenceNumber since,
+                            bool* changed) {
+  *changed = false;
+  const EpochGuard guard;
+  const Version& version = *subtable->version();
+  const Memtable::Version* newest = version.active->table.Get(key, kMaxSequence);
+  for (const MemtablePtr& memtable : version.waiting) {
+    if (newest == nullptr) {
+      newest = memtable->table.Get(key, kMaxSequence);
+    }
+  }
+  if (newest != nullptr) {
+    *changed = newest->sequence() > since;
+    return {};
+  }
+  if (version.flushed <= since) {
+    return {};
+  }
+  if (const Cache::Entry* const row = rows_.Get(subtable->id(), key, kMaxSequence)) {
+    *changed = TrailerSequence(row->tag()) > since;
+    return {};
+  }
+  BlockMatch match;
+  SLUICE_RETURN_IF_ERROR(FindInRuns(version, key, kMaxSequence, /*fill_cache=*/true, &match));
+  *changed = match.found && TrailerSequence(match.trailer) > since;
+  return {};
+}
+
 Status DBImpl::GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl* subtable,
                      SequenceNumber snapshot, bool fill_cache, std::string_view key,
                      std::string* value) {
@@ -55,27 +108,8 @@ Status DBImpl::GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl
     value->assign(row->value());
     return {};
   }
-  thread_local std::string internal_key;
-  internal_key.assign(key);
-  PutFixed64(&internal_key, MakeTrailer(snapshot, RecordType{0xff}));
-  const uint32_t hash = BloomHash(key);
   BlockMatch match;
-  const auto search = [&](const RunIndex& run) -> Status {
-    const Extent* const extent = run.Find(internal_key);
-    if (extent == nullptr || UserKey(extent->smallest) > key) {
-      return {};
-    }
-    return reader_.Get(*extent, internal_key, hash, fill_cache, &match);
-  };
-  for (const Version::Run& run : version.l0) {
-    SLUICE_RETURN_IF_ERROR(search(run.index));
-    if (match.found) {
-      break;
-    }
-  }
-  for (int level = 1; level < kLevels && !match.found; ++level) {
-    SLUICE_RETURN_IF_ERROR(search(version.levels[level]));
-  }
+  SLUICE_RETURN_IF_ERROR(FindInRuns(version, key, snapshot, fill_cache, &match));
   if (!match.found) {
     return NotThere();
   }
@@ -124,9 +158,22 @@ std::vector<Status> DBImpl::MultiGet(const ReadOptions& options, Subtable* subta
   return statuses;
 }
 
-std::unique_ptr<Iterator> DBImpl::IteratorAt(Version* version, SequenceNumber snapshot,
-                                             const ReadOptions& options) {
+std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> newest,
+                                               const ReadOptions& options, Subtable* subtable) {
+  SubtableImpl* const target = Resolve(subtable);
+  Version* version;
+  {
+    const EpochGuard guard;
+    version = target->version();
+    version->Ref();
+  }
+  const SequenceNumber snapshot = options.snapshot != nullptr
+                                      ? options.snapshot->sequence()
+                                      : visible_.load(std::memory_order_acquire);
   std::vector<std::unique_ptr<RecordIterator>> parts;
+  if (newest != nullptr) {
+    parts.push_back(std::move(newest));
+  }
   const auto add_memtable = [&](const MemtablePtr& memtable) {
     if (memtable->table.records() > 0) {
       parts.push_back(std::make_unique<MemtableIterator>(&memtable->table, snapshot));
@@ -150,20 +197,6 @@ std::unique_ptr<Iterator> DBImpl::IteratorAt(Version* version, SequenceNumber sn
   std::shared_ptr<void> owner(version, [](Version* held) { held->Unref(); });
   return std::make_unique<MergedIterator>(std::move(parts), options.lower_bound,
                                           options.upper_bound, std::move(owner));
-}
-
-std::unique_ptr<Iterator> DBImpl::NewIterator(const ReadOptions& options, Subtable* subtable) {
-  SubtableImpl* const target = Resolve(subtable);
-  Version* version;
-  {
-    const EpochGuard guard;
-    version = target->version();
-    version->Ref();
-  }
-  const SequenceNumber snapshot = options.snapshot != nullptr
-                                      ? options.snapshot->sequence()
-                                      : visible_.load(std::memory_order_acquire);
-  return IteratorAt(version, snapshot, options);
 }
 
 }  // namespace sluice

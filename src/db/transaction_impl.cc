@@ -1,0 +1,260 @@
+#include "db/transaction_impl.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice {
+
+namespace {
+
+TransactionOptions Clamp(TransactionOptions options) {
+  // What it commits must fit in one batch.
+  options.max_bytes = std::min(options.max_bytes, kMaxValueBytes);
+  return options;
+}
+
+class FailedIterator final : public Iterator {
+ public:
+  explicit FailedIterator(Status status) : status_(std::move(status)) {}
+
+  bool Valid() const override { return false; }
+  void SeekToFirst() override {}
+  void SeekToLast() override {}
+  void Seek(std::string_view) override {}
+  void SeekForPrev(std::string_view) override {}
+  void Next() override {}
+  void Prev() override {}
+  std::string_view key() const override { return {}; }
+  std::string_view value() const override { return {}; }
+  Status status() const override { return status_; }
+
+ private:
+  const Status status_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transaction> DBImpl::BeginTransaction(const TransactionOptions& options,
+                                                      const WriteOptions& write_options) {
+  return std::make_unique<TransactionImpl>(this, options, write_options);
+}
+
+TransactionImpl::TransactionImpl(DBImpl* db, const TransactionOptions& options,
+                                 const WriteOptions& write_options)
+    : db_(*db),
+      options_(Clamp(options)),
+      write_options_(write_options),
+      id_(db->transactions_.next_id.fetch_add(1, std::memory_order_relaxed)),
+      locks_(std::make_shared<LockTable::Owner>(&db->transactions_.locks, id_)) {
+  db_.transactions_.active.fetch_add(1, std::memory_order_relaxed);
+}
+
+void TransactionImpl::End(const Status& why) {
+  ended_ = true;
+  why_ = why;
+  if (snapshot_ != nullptr) {
+    db_.ReleaseSnapshot(std::exchange(snapshot_, nullptr));
+  }
+  db_.transactions_.active.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Status TransactionImpl::CheckActive() const { return ended_ ? why_ : Status(); }
+
+ReadOptions TransactionImpl::WithSnapshot(const ReadOptions& options) {
+  ReadOptions with = options;
+  if (with.snapshot == nullptr && options_.isolation == Isolation::kSnapshot) {
+    if (snapshot_ == nullptr) {
+      snapshot_ = db_.GetSnapshot();
+    }
+    with.snapshot = snapshot_;
+  }
+  return with;
+}
+
+Status TransactionImpl::Read(const ReadOptions& options, SubtableImpl* subtable,
+                             std::string_view key, std::string* value) {
+  if (const WriteBuffer::Write* const own = writes_.Find(subtable->id(), key)) {
+    if (own->type == RecordType::kDeletion) {
+      return Status::NotFound({});
+    }
+    value->assign(own->value);
+    return {};
+  }
+  return db_.Get(WithSnapshot(options), subtable, key, value);
+}
+
+Status TransactionImpl::Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
+                            std::string* value) {
+  SLUICE_RETURN_IF_ERROR(CheckActive());
+  return Read(options, db_.Resolve(subtable), key, value);
+}
+
+Status TransactionImpl::GetForUpdate(const ReadOptions& options, Subtable* subtable,
+                                     std::string_view key, std::string* value) {
+  SLUICE_RETURN_IF_ERROR(CheckActive());
+  SubtableImpl* const target = db_.Resolve(subtable);
+  SLUICE_RETURN_IF_ERROR(db_.CheckWrite(*target, key, {}));
+  SLUICE_RETURN_IF_ERROR(CheckRoom(key, 0));
+  SLUICE_RETURN_IF_ERROR(Lock(target, key));
+  return Read(options, target, key, value);
+}
+
+std::unique_ptr<Iterator> TransactionImpl::NewIterator(const ReadOptions& options,
+                                                       Subtable* subtable) {
+  if (Status status = CheckActive(); !status.ok()) {
+    return std::make_unique<FailedIterator>(std::move(status));
+  }
+  std::unique_ptr<RecordIterator> own;
+  if (!writes_.empty()) {
+    own = writes_.NewIterator(db_.Resolve(subtable)->id());
+  }
+  return db_.IteratorOver(std::move(own), WithSnapshot(options), subtable);
+}
+
+Status TransactionImpl::CheckRoom(std::string_view key, size_t more) const {
+  const size_t used = writes_.bytes() + lock_bytes_;
+  if (used + LockTable::kLockBytes + key.size() + more <= options_.max_bytes) {
+    return {};
+  }
+  return Status::TooLarge(
+      fmt::format("transaction {} has {} bytes of writes and locks, and may have {} "
+                  "(TransactionOptions::max_bytes): commit it, and go on in another one",
+                  id_, used, options_.max_bytes));
+}
+
+Status TransactionImpl::Lock(SubtableImpl* subtable, std::string_view key) {
+  bool taken;
+  const Status status = db_.transactions_.locks.Acquire(locks_.get(), subtable->id(), key,
+                                                        options_.lock_timeout, &taken);
+  if (status.code() == Status::Code::kDeadlock) {
+    // The others of the cycle wait for its locks.
+    (void)Rollback();
+    why_ = status.WithContext("rolled back");
+    return status;
+  }
+  SLUICE_RETURN_IF_ERROR(status);
+  if (!taken) {
+    return {};
+  }
+  lock_bytes_ += LockTable::kLockBytes + key.size();
+  if (options_.isolation != Isolation::kSnapshot) {
+    return {};
+  }
+  bool changed = false;
+  Status outcome = db_.ChangedSince(subtable, key, WithSnapshot({}).snapshot->sequence(), &changed);
+  if (outcome.ok() && changed) {
+    db_.transactions_.conflicts.fetch_add(1, std::memory_order_relaxed);
+    outcome = Status::Conflict(
+        fmt::format("transaction {}: the row was written since the transaction's snapshot", id_));
+  }
+  if (!outcome.ok()) {
+    db_.transactions_.locks.ReleaseLast(locks_.get());
+    lock_bytes_ -= LockTable::kLockBytes + key.size();
+  }
+  return outcome;
+}
+
+Status TransactionImpl::Write(SubtableImpl* subtable, std::string_view key, RecordType type,
+                              std::string_view value) {
+  SLUICE_RETURN_IF_ERROR(CheckActive());
+  SLUICE_RETURN_IF_ERROR(db_.CheckWrite(*subtable, key, value));
+  SLUICE_RETURN_IF_ERROR(CheckRoom(key, WriteBuffer::Cost(key, value)));
+  SLUICE_RETURN_IF_ERROR(Lock(subtable, key));
+  writes_.Add(subtable->id(), key, type, value);
+  return {};
+}
+
+Status TransactionImpl::Put(Subtable* subtable, std::string_view key, std::string_view value) {
+  return Write(db_.Resolve(subtable), key, RecordType::kValue, value);
+}
+
+Status TransactionImpl::Delete(Subtable* subtable, std::string_view key) {
+  return Write(db_.Resolve(subtable), key, RecordType::kDeletion, {});
+}
+
+void TransactionImpl::SetSavepoint() {
+  if (!ended_) {
+    writes_.SetSavepoint();
+  }
+}
+
+Status TransactionImpl::RollbackToSavepoint() {
+  SLUICE_RETURN_IF_ERROR(CheckActive());
+  return writes_.RollbackToSavepoint() ? Status() : Status::NotFound("no savepoint is set");
+}
+
+Status TransactionImpl::ReleaseSavepoint() {
+  SLUICE_RETURN_IF_ERROR(CheckActive());
+  return writes_.ReleaseSavepoint() ? Status() : Status::NotFound("no savepoint is set");
+}
+
+Status TransactionImpl::MakeBatch(WriteBatch* batch) const {
+  const SubtableImpl* subtable = nullptr;
+  Status status;
+  writes_.ForEach([&](uint32_t id, std::string_view key, const WriteBuffer::Write& write) {
+    if (subtable == nullptr || subtable->id() != id) {
+      const std::lock_guard lock(db_.mutex_);
+      subtable = db_.subtables_.at(id).get();
+      if (subtable->dropped) {
+        status = Status::InvalidArgument(fmt::format(
+            "sub-table '{}', which transaction {} writes to, was dropped", subtable->name(), id_));
+      }
+    }
+    if (write.type == RecordType::kValue) {
+      batch->Put(subtable, key, write.value);
+    } else {
+      batch->Delete(subtable, key);
+    }
+  });
+  return status;
+}
+
+Status TransactionImpl::Commit() {
+  SLUICE_RETURN_IF_ERROR(CheckActive());
+  WriteBatch batch;
+  Status status = MakeBatch(&batch);
+  End(Status::InvalidArgument("the transaction has ended"));
+  if (status.ok() && batch.count() > 0) {
+    status = db_.writes_->Write(batch.rep(), batch.count(), write_options_.sync);
+  }
+  db_.transactions_.locks.ReleaseAll(locks_.get());
+  if (status.ok()) {
+    db_.transactions_.committed.fetch_add(1, std::memory_order_relaxed);
+  }
+  return status;
+}
+
+void TransactionImpl::CommitAsync(CommitCallback callback) {
+  if (const Status status = CheckActive(); !status.ok()) {
+    return callback(status);
+  }
+  WriteBatch batch;
+  const Status status = MakeBatch(&batch);
+  End(Status::InvalidArgument("the transaction has ended"));
+  auto finish = [locks = locks_, transactions = &db_.transactions_,
+                 callback = std::move(callback)](const Status& outcome) {
+    transactions->locks.ReleaseAll(locks.get());
+    if (outcome.ok()) {
+      transactions->committed.fetch_add(1, std::memory_order_relaxed);
+    }
+    callback(outcome);
+  };
+  if (!status.ok() || batch.count() == 0) {
+    return finish(status);
+  }
+  db_.writes_->WriteAsync(std::move(batch), write_options_.sync, std::move(finish));
+}
+
+Status TransactionImpl::Rollback() {
+  if (ended_) {
+    return rolled_back_ ? Status() : why_;
+  }
+  rolled_back_ = true;
+  End(Status::InvalidArgument("the transaction is rolled back"));
+  db_.transactions_.locks.ReleaseAll(locks_.get());
+  return {};
+}
+
+}  // namespace sluice

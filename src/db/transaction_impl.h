@@ -1,0 +1,78 @@
+// A transaction: its row locks and write buffer (src/txn), over the database's read and write path.
+//
+// A write or GetForUpdate
+//   1. locks the row, and waits for that if need be;
+//   2. takes the snapshot, if there is none yet: what the lock's last holder has written is in it;
+//   3. in kSnapshot, checks that nobody has written the row since the snapshot. Whoever does later
+//      must have the lock, so that the check holds until the end: first committer wins.
+// The locks are given back after the commit's writes are visible: who gets one next reads, or
+// checks against, a state that has them.
+
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "db/db_impl.h"
+#include "db/transactions.h"
+#include "sluice/transaction.h"
+#include "txn/lock_table.h"
+#include "txn/write_buffer.h"
+
+namespace sluice {
+
+class TransactionImpl final : public Transaction {
+ public:
+  using Transaction::CommitAsync;
+
+  TransactionImpl(DBImpl* db, const TransactionOptions& options, const WriteOptions& write_options);
+  ~TransactionImpl() override { (void)Rollback(); }
+
+  uint64_t id() const override { return id_; }
+  Status Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
+             std::string* value) override;
+  Status GetForUpdate(const ReadOptions& options, Subtable* subtable, std::string_view key,
+                      std::string* value) override;
+  std::unique_ptr<Iterator> NewIterator(const ReadOptions& options, Subtable* subtable) override;
+  Status Put(Subtable* subtable, std::string_view key, std::string_view value) override;
+  Status Delete(Subtable* subtable, std::string_view key) override;
+  void SetSavepoint() override;
+  Status RollbackToSavepoint() override;
+  Status ReleaseSavepoint() override;
+  Status Commit() override;
+  void CommitAsync(CommitCallback callback) override;
+  Status Rollback() override;
+
+ private:
+  // Ok if it has not ended.
+  Status CheckActive() const;
+  // With the transaction's snapshot, if it reads at one and the options have none.
+  ReadOptions WithSnapshot(const ReadOptions& options);
+  Status Read(const ReadOptions& options, SubtableImpl* subtable, std::string_view key,
+              std::string* value);
+  Status Write(SubtableImpl* subtable, std::string_view key, RecordType type,
+               std::string_view value);
+  // Steps 1 to 3.
+  Status Lock(SubtableImpl* subtable, std::string_view key);
+  // TooLarge if there is no room for a lock of the key, and `more` bytes.
+  Status CheckRoom(std::string_view key, size_t more) const;
+  Status MakeBatch(WriteBatch* batch) const;
+  // Nothing but `why` can be got from it from now on. Keeps the locks.
+  void End(const Status& why);
+
+  DBImpl& db_;
+  const TransactionOptions options_;
+  const WriteOptions write_options_;
+  const uint64_t id_;
+  // Lives on until the commit is visible, when that comes later.
+  std::shared_ptr<LockTable::Owner> locks_;
+  WriteBuffer writes_;
+  const Snapshot* snapshot_ = nullptr;
+  size_t lock_bytes_ = 0;
+  // Once it has ended:
+  bool ended_ = false;
+  bool rolled_back_ = false;
+  Status why_;  // every call fails with this
+};
+
+}  // namespace sluice

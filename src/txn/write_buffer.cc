@@ -1,0 +1,150 @@
+#include "txn/write_buffer.h"
+
+namespace sluice {
+
+void WriteBuffer::Add(uint32_t subtable, std::string_view key, RecordType type,
+                      std::string_view value) {
+  Keys& keys = subtables_[subtable];
+  auto at = keys.lower_bound(key);
+  if (at == keys.end() || at->first != key) {
+    at = keys.emplace_hint(at, key, nullptr);
+    ++keys_;
+  }
+  ++last_;
+  WritePtr& newest = at->second;
+  if (newest != nullptr && newest->number > LastSeen()) {
+    bytes_ += value.size();
+    bytes_ -= newest->value.size();
+    newest->number = last_;
+    newest->type = type;
+    newest->value = value;
+    return;
+  }
+  newest = std::make_unique<Write>(Write{last_, type, std::string(value), std::move(newest)});
+  bytes_ += Cost(key, value);
+  if (!savepoints_.empty()) {
+    undo_.emplace_back(&keys, at);
+  }
+}
+
+const WriteBuffer::Write* WriteBuffer::Find(uint32_t subtable, std::string_view key) const {
+  const auto keys = subtables_.find(subtable);
+  if (keys == subtables_.end()) {
+    return nullptr;
+  }
+  const auto at = keys->second.find(key);
+  return at != keys->second.end() ? at->second.get() : nullptr;
+}
+
+void WriteBuffer::SetSavepoint() { savepoints_.push_back({last_, undo_.size()}); }
+
+bool WriteBuffer::ReleaseSavepoint() {
+  if (savepoints_.empty()) {
+    return false;
+  }
+  savepoints_.pop_back();
+  if (savepoints_.empty()) {
+    undo_.clear();
+  }
+  return true;
+}
+
+bool WriteBuffer::RollbackToSavepoint() {
+  if (savepoints_.empty()) {
+    return false;
+  }
+  for (; undo_.size() > savepoints_.back().undo; undo_.pop_back()) {
+    Undo(undo_.back().first, undo_.back().second);
+  }
+  savepoints_.pop_back();
+  ++rollbacks_;
+  return true;
+}
+
+void WriteBuffer::Undo(Keys* keys, Keys::iterator at) {
+  WritePtr undone = std::move(at->second);
+  bytes_ -= Cost(at->first, undone->value);
+  at->second = std::move(undone->older);
+  Keys::node_type node;
+  if (at->second == nullptr) {
+    node = keys->extract(at);
+    --keys_;
+  }
+  if (iterators_ > 0) {
+    undone_writes_.push_back(std::move(undone));
+    if (!node.empty()) {
+      undone_keys_.push_back(std::move(node));
+    }
+  }
+}
+
+class WriteBuffer::Iterator final : public RecordIterator {
+ public:
+  Iterator(WriteBuffer* buffer, Keys* keys)
+      : buffer_(*buffer), keys_(*keys), last_(buffer->last_), rollbacks_(buffer->rollbacks_) {
+    ++buffer_.iterators_;
+    buffer_.iterators_last_ = last_;
+  }
+  ~Iterator() override {
+    if (--buffer_.iterators_ == 0) {
+      buffer_.undone_writes_.clear();
+      buffer_.undone_keys_.clear();
+    }
+  }
+
+  bool Valid() const override { return write_ != nullptr; }
+  void SeekToFirst() override { FindForward(keys_.begin()); }
+  void SeekToLast() override { FindBackward(keys_.end()); }
+  void Seek(std::string_view user_key) override { FindForward(keys_.lower_bound(user_key)); }
+  void SeekForPrev(std::string_view user_key) override {
+    FindBackward(keys_.upper_bound(user_key));
+  }
+  void Next() override { FindForward(Undisturbed() ? std::next(at_) : keys_.upper_bound(key_)); }
+  void Prev() override { FindBackward(Undisturbed() ? at_ : keys_.lower_bound(key_)); }
+  std::string_view user_key() const override { return key_; }
+  std::string_view value() const override { return write_->value; }
+  uint64_t trailer() const override { return MakeTrailer(kMaxSequence, write_->type); }
+
+ private:
+  // Whether the key where this stands cannot have been taken away.
+  bool Undisturbed() { return rollbacks_ == buffer_.rollbacks_; }
+  bool LookAt(Keys::iterator at) {
+    const Write* write = at->second.get();
+    while (write != nullptr && write->number > last_) {
+      write = write->older.get();
+    }
+    if (write == nullptr) {
+      return false;
+    }
+    at_ = at;
+    rollbacks_ = buffer_.rollbacks_;
+    key_ = at->first;
+    write_ = write;
+    return true;
+  }
+  // The first key at or behind `at` that was written before this was made.
+  void FindForward(Keys::iterator at) {
+    for (write_ = nullptr; at != keys_.end() && !LookAt(at);) {
+      ++at;
+    }
+  }
+  // The last one in front of `at`.
+  void FindBackward(Keys::iterator at) {
+    for (write_ = nullptr; at != keys_.begin() && !LookAt(--at);) {
+    }
+  }
+
+  WriteBuffer& buffer_;
+  Keys& keys_;
+  const uint64_t last_;  // number of the last write that this sees
+  uint64_t rollbacks_;   // when it found its key
+  Keys::iterator at_;
+  std::string_view key_;
+  const Write* write_ = nullptr;
+};
+
+std::unique_ptr<RecordIterator> WriteBuffer::NewIterator(uint32_t subtable) {
+  return std::make_unique<Iterator>(this, &subtables_[subtable]);
+}
+
+}  // namespace sluice

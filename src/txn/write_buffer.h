@@ -1,0 +1,105 @@
+// The transaction buffer (X-Engine 3): the writes of a transaction until it commits, by sub-table
+// and key, with what savepoints and iterators need of the versions before.
+//
+// A write takes the place of an earlier one of its key, unless a savepoint or an iterator came in
+// between: then both are kept. So a counter that is written a million times takes the memory of
+// one.
+//
+// Thread-compatible. Costs O(log keys) for a read or write.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "table/internal_key.h"
+#include "table/record_iterator.h"
+
+namespace sluice {
+
+class WriteBuffer {
+ public:
+  struct Write {
+    uint64_t number = 0;  // of all in the buffer, ascending
+    RecordType type = RecordType::kValue;
+    std::string value{};
+    std::unique_ptr<Write> older{};
+  };
+
+  // What a write adds to bytes(), at most.
+  static size_t Cost(std::string_view key, std::string_view value) {
+    return kWriteBytes + key.size() + value.size();
+  }
+
+  void Add(uint32_t subtable, std::string_view key, RecordType type, std::string_view value);
+  // The newest write of the key; null if there is none. Valid until the buffer changes.
+  const Write* Find(uint32_t subtable, std::string_view key) const;
+
+  void SetSavepoint();
+  // False if there is none. Both take the newest one off.
+  bool RollbackToSavepoint();
+  bool ReleaseSavepoint();
+
+  // Walks the writes that there are now, as a reader of one state would; tombstones too. Their
+  // trailers are newer than those of anything that is committed. Writes may go on; what is rolled
+  // back may be missed from then on. Destroyed before the buffer.
+  std::unique_ptr<RecordIterator> NewIterator(uint32_t subtable);
+
+  bool empty() const { return keys_ == 0; }
+  uint64_t keys() const { return keys_; }  // written
+  size_t bytes() const { return bytes_; }
+  // The newest write of each key: `call(subtable, key, write)`.
+  template <typename F>
+  void ForEach(const F& call) const {
+    for (const auto& [subtable, keys] : subtables_) {
+      for (const auto& [key, write] : keys) {
+        call(subtable, std::string_view(key), *write);
+      }
+    }
+  }
+
+ private:
+  class Iterator;
+  // Where they are does not change: iterators look at them.
+  using WritePtr = std::unique_ptr<Write>;
+  using Keys = std::map<std::string, WritePtr, std::less<>>;
+
+  struct Savepoint {
+    uint64_t last;  // number of the write before it
+    size_t undo;    // of undo_, what came before it
+  };
+
+  // Of map nodes and all that; generous.
+  static constexpr size_t kWriteBytes = 128;
+
+  // Writes up to here are seen by a savepoint or an iterator.
+  uint64_t LastSeen() const {
+    const uint64_t saved = savepoints_.empty() ? 0 : savepoints_.back().last;
+    return iterators_ == 0 ? saved : std::max(saved, iterators_last_);
+  }
+  void Undo(Keys* keys, Keys::iterator at);
+
+  std::map<uint32_t, Keys> subtables_;
+  uint64_t last_ = 0;  // number of the last write
+  uint64_t keys_ = 0;
+  size_t bytes_ = 0;
+
+  std::vector<Savepoint> savepoints_;
+  // Since the oldest savepoint, the writes that took no other's place.
+  std::vector<std::pair<Keys*, Keys::iterator>> undo_;
+
+  uint64_t iterators_ = 0;       // alive
+  uint64_t iterators_last_ = 0;  // number of the last write that the newest of them sees
+  uint64_t rollbacks_ = 0;       // that took away keys where iterators may stand
+  // What was undone while there were iterators, and until there are none.
+  std::vector<Keys::node_type> undone_keys_;
+  std::vector<WritePtr> undone_writes_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,213 @@
+// The transaction buffer against maps.
+
+#include "txn/write_buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "table/testing.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+using Keys = std::map<std::string, std::optional<std::string>>;  // nullopt: deleted
+using Model = std::map<uint32_t, Keys>;
+
+void Put(WriteBuffer* buffer, std::string_view key, std::string_view value) {
+  buffer->Add(0, key, RecordType::kValue, value);
+}
+
+TEST(WriteBuffer, OverwritesInPlaceWhereNobodyLooksBack) {
+  WriteBuffer buffer;
+  Put(&buffer, "k", "0");
+  const size_t bytes = buffer.bytes();
+  for (int i = 0; i < 1000; ++i) {
+    Put(&buffer, "k", std::to_string(i % 10));
+  }
+  EXPECT_EQ(buffer.bytes(), bytes);
+  buffer.SetSavepoint();
+  for (int i = 0; i < 1000; ++i) {
+    Put(&buffer, "k", std::to_string(i % 10));
+  }
+  EXPECT_EQ(buffer.bytes(), 2 * bytes);
+  ASSERT_TRUE(buffer.RollbackToSavepoint());
+  EXPECT_FALSE(buffer.RollbackToSavepoint());
+  EXPECT_FALSE(buffer.ReleaseSavepoint());
+  EXPECT_EQ(buffer.bytes(), bytes);
+  EXPECT_EQ(buffer.Find(0, "k")->value, "9");
+  buffer.SetSavepoint();
+  buffer.Add(1, "l", RecordType::kDeletion, "");
+  EXPECT_EQ(buffer.keys(), 2u);
+  ASSERT_TRUE(buffer.RollbackToSavepoint());
+  EXPECT_EQ(buffer.keys(), 1u);
+  EXPECT_EQ(buffer.bytes(), bytes);
+}
+
+// What an iterator shows stays, whatever happens to the buffer meanwhile.
+TEST(WriteBuffer, IteratorsStandWhileKeysComeAndGo) {
+  WriteBuffer buffer;
+  Put(&buffer, "b", "1");
+  buffer.SetSavepoint();
+  Put(&buffer, "a", "2");
+  Put(&buffer, "c", "3");
+  const auto at = buffer.NewIterator(0);
+  at->SeekToFirst();
+  const std::string_view key = at->user_key();
+  const std::string_view value = at->value();
+  Put(&buffer, "a", "4");
+  Put(&buffer, "aa", "5");
+  EXPECT_EQ(value, "2");
+  ASSERT_TRUE(buffer.RollbackToSavepoint());
+  EXPECT_EQ(key, "a");
+  EXPECT_EQ(value, "2");
+  at->Next();
+  ASSERT_TRUE(at->Valid());
+  EXPECT_EQ(at->user_key(), "b");
+  Put(&buffer, "b", "6");
+  EXPECT_EQ(at->value(), "1");
+  at->Prev();
+  EXPECT_FALSE(at->Valid());
+}
+
+std::string RandomKey(TestRandom* random) { return std::to_string(Uniform(random, 0, 30)); }
+
+void ExpectAt(const RecordIterator& at, const Keys& keys, Keys::const_iterator expected) {
+  ASSERT_EQ(at.Valid(), expected != keys.end());
+  if (at.Valid()) {
+    ASSERT_EQ(at.user_key(), expected->first);
+    ASSERT_EQ(TrailerType(at.trailer()) == 1, expected->second.has_value());
+    ASSERT_EQ(at.value(), expected->second.value_or(""));
+  }
+}
+
+// An iterator, and what it must show.
+struct Walk {
+  std::unique_ptr<RecordIterator> iterator;
+  Keys keys;
+  Keys::const_iterator at;
+};
+
+void Step(Walk* walk, TestRandom* random) {
+  const std::string key = RandomKey(random);
+  const auto before = [&](Keys::const_iterator at) {
+    return at == walk->keys.begin() ? walk->keys.end() : std::prev(at);
+  };
+  switch (Uniform(random, 0, 7)) {
+    case 0:
+      walk->iterator->SeekToFirst();
+      walk->at = walk->keys.begin();
+      break;
+    case 1:
+      walk->iterator->SeekToLast();
+      walk->at = before(walk->keys.end());
+      break;
+    case 2:
+      walk->iterator->Seek(key);
+      walk->at = walk->keys.lower_bound(key);
+      break;
+    case 3:
+      walk->iterator->SeekForPrev(key);
+      walk->at = before(walk->keys.upper_bound(key));
+      break;
+    default:
+      if (walk->at == walk->keys.end()) {
+        break;
+      }
+      if (Uniform(random, 0, 1) != 0) {
+        walk->iterator->Next();
+        ++walk->at;
+      } else {
+        walk->iterator->Prev();
+        walk->at = before(walk->at);
+      }
+  }
+  ExpectAt(*walk->iterator, walk->keys, walk->at);
+}
+
+TEST(WriteBuffer, DoesWhatMapsDo) {
+  TestRandom random(TestSeed());
+  for (int round = 0; round < 300 && !testing::Test::HasFailure(); ++round) {
+    WriteBuffer buffer;
+    std::vector<Model> states{{}};  // as of each savepoint, and now
+    std::vector<std::unique_ptr<Walk>> walks;
+    for (int step = 0; step < 300 && !testing::Test::HasFailure(); ++step) {
+      const auto subtable = static_cast<uint32_t>(Uniform(&random, 0, 1));
+      const std::string key = RandomKey(&random);
+      switch (Uniform(&random, 0, 20)) {
+        case 0:
+          buffer.SetSavepoint();
+          states.push_back(states.back());
+          break;
+        case 1:
+          ASSERT_EQ(buffer.RollbackToSavepoint(), states.size() > 1);
+          if (states.size() > 1) {
+            states.pop_back();
+            walks.clear();  // they may miss what was undone
+          }
+          break;
+        case 2:
+          ASSERT_EQ(buffer.ReleaseSavepoint(), states.size() > 1);
+          if (states.size() > 1) {
+            states.erase(states.end() - 2);
+          }
+          break;
+        case 3: {
+          auto walk = std::make_unique<Walk>();
+          walk->iterator = buffer.NewIterator(subtable);
+          walk->keys = states.back()[subtable];
+          walk->at = walk->keys.end();
+          walks.push_back(std::move(walk));
+          break;
+        }
+        case 4:
+          if (!walks.empty()) {
+            walks.erase(walks.begin() +
+                        static_cast<ptrdiff_t>(Uniform(&random, 0, walks.size() - 1)));
+          }
+          break;
+        case 5:
+        case 6: {
+          buffer.Add(subtable, key, RecordType::kDeletion, "");
+          states.back()[subtable][key] = std::nullopt;
+          break;
+        }
+        default: {
+          const std::string value(SkewedSize(&random, 100), static_cast<char>('a' + step % 26));
+          buffer.Add(subtable, key, RecordType::kValue, value);
+          states.back()[subtable][key] = value;
+        }
+      }
+      Keys& expected = states.back()[subtable];
+      const WriteBuffer::Write* const found = buffer.Find(subtable, key);
+      ASSERT_EQ(found != nullptr, expected.count(key) == 1);
+      if (found != nullptr) {
+        ASSERT_EQ(found->type == RecordType::kValue, expected[key].has_value());
+        ASSERT_EQ(found->value, expected[key].value_or(""));
+      }
+      for (const auto& walk : walks) {
+        Step(walk.get(), &random);
+      }
+    }
+    Model all;
+    buffer.ForEach([&](uint32_t subtable, std::string_view key, const WriteBuffer::Write& write) {
+      all[subtable][std::string(key)] =
+          write.type == RecordType::kValue ? std::optional(write.value) : std::nullopt;
+    });
+    size_t count = 0;
+    for (const auto& [subtable, keys] : all) {
+      ASSERT_TRUE(keys == states.back()[subtable]);
+      count += keys.size();
+    }
+    ASSERT_EQ(buffer.keys(), count);
+    ASSERT_EQ(states.back()[0].size() + states.back()[1].size(), count);
+  }
+}
+
+}  // namespace
+}  // namespace sluice
