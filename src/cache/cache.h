@@ -95,15 +95,24 @@ class Cache {
 
   // The entry with this key, or nullptr; valid while the caller's guard is held. REQUIRES: a guard.
   const Entry* Lookup(std::string_view key, uint64_t hash) const {
-    const Entry* const entry = Find(key, hash);
+    return LookupIf(hash, [key](const Entry& entry) { return entry.key() == key; });
+  }
+  // As Lookup, but leaves no trace in marks and counters: this is no use of the entry.
+  const Entry* Find(std::string_view key, uint64_t hash) const {
+    return FindIf(hash, [key](const Entry& entry) { return entry.key() == key; });
+  }
+  // Both, for a key that does not lie in one piece: `is(entry)` says whether the entry has it.
+  template <typename Is>
+  const Entry* LookupIf(uint64_t hash, const Is& is) const {
+    const Entry* const entry = FindIf(hash, is);
     if (entry != nullptr) {
       entry->Mark();
     }
     Count(entry != nullptr);
     return entry;
   }
-  // As Lookup, but leaves no trace in marks and counters: this is no use of the entry.
-  const Entry* Find(std::string_view key, uint64_t hash) const;
+  template <typename Is>
+  const Entry* FindIf(uint64_t hash, const Is& is) const;
 
   // An entry outside of the cache, its value uninitialised. The caller hands it to a cache or drops
   // it with Unref. REQUIRES: key and value are shorter than 4 GiB. Throws std::bad_alloc.
@@ -192,14 +201,15 @@ class Cache {
   mutable std::array<Tally, 128> tallies_;
 };
 
-inline const Cache::Entry* Cache::Find(std::string_view key, uint64_t hash) const {
+template <typename Is>
+const Cache::Entry* Cache::FindIf(uint64_t hash, const Is& is) const {
   const uint64_t head = BucketOf(hash).load(std::memory_order_acquire);
   if ((head >> FilterBit(hash) & 1) == 0) {
     return nullptr;
   }
   for (const Entry* entry = First(head); entry != nullptr;
        entry = entry->next_.load(std::memory_order_acquire)) {
-    if (entry->hash_ == hash && entry->key() == key) {
+    if (entry->hash_ == hash && is(*entry)) {
       return entry;
     }
   }

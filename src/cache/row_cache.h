@@ -46,8 +46,8 @@ class RowCache {
 
   // The newest version, if it is here and not newer than `snapshot`: value() is the record's, tag()
   // its trailer. Valid while the caller's guard is held. nullptr: ask the extents. REQUIRES: a
-  // guard.
-  const Cache::Entry* Get(uint32_t subtable, std::string_view user_key,
+  // guard; `key_hash` is Hash64 of the user key, which the memtables want as well.
+  const Cache::Entry* Get(uint32_t subtable, std::string_view user_key, uint64_t key_hash,
                           SequenceNumber snapshot) const;
 
   // Keeps what a reader found, unless a flush came between, or the cache is full and the key was

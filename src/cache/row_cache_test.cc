@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "mem/memtable.h"
+#include "util/hash.h"
 #include "util/testing.h"
 
 namespace sluice {
@@ -28,7 +29,7 @@ class RowCacheTest : public testing::Test {
   // "-": none.
   std::string Get(uint32_t subtable, std::string_view key, SequenceNumber snapshot) {
     const EpochGuard guard;
-    const Cache::Entry* const entry = cache_.Get(subtable, key, snapshot);
+    const Cache::Entry* const entry = cache_.Get(subtable, key, Hash64(key), snapshot);
     return entry == nullptr ? "-" : std::string(entry->value());
   }
 
@@ -105,7 +106,7 @@ TEST(RowCache, HoldsNothingWithoutCapacity) {
   EXPECT_FALSE(cache.BeginFlush(&flushes));
   cache.Flushed(1, "key", Value(9), "nine");
   const EpochGuard guard;
-  EXPECT_EQ(cache.Get(1, "key", 9), nullptr);
+  EXPECT_EQ(cache.Get(1, "key", Hash64("key"), 9), nullptr);
 }
 
 // Spins, so as to go on at once; not for long, as there may be one core only.
@@ -151,7 +152,7 @@ TEST(RowCache, NoFillSlipsPastAFlush) {
     cache.Flushed(1, "key", Value(2 * round + 1), "new");
     Await(filled, round);
     const EpochGuard guard;
-    const Cache::Entry* const entry = cache.Get(1, "key", kMaxSequence);
+    const Cache::Entry* const entry = cache.Get(1, "key", Hash64("key"), kMaxSequence);
     bad += entry != nullptr && entry->value() != "new";
     if (entry != nullptr) {
       cache.Flushed(1, "key", MakeTrailer(2 * round + 2, RecordType::kDeletion), "");
@@ -267,7 +268,7 @@ void ReadOne(RowCache* cache, Engine* engine, std::mt19937_64& rng, const std::s
       return;
     }
   }
-  const Cache::Entry* const entry = cache->Get(Engine::kSubtable, key, snapshot);
+  const Cache::Entry* const entry = cache->Get(Engine::kSubtable, key, Hash64(key), snapshot);
   const Engine::Record* newest = nullptr;
   const Engine::Record* expected = nullptr;
   if (const auto found = tree.extents->find(key); found != tree.extents->end()) {

@@ -12,6 +12,7 @@
 #include "table/filter.h"
 #include "tree/run_iterator.h"
 #include "util/epoch.h"
+#include "util/hash.h"
 
 namespace sluice {
 
@@ -86,9 +87,10 @@ Status DBImpl::ChangedSince(SubtableImpl* subtable, std::string_view key, Sequen
 Status DBImpl::GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl* subtable,
                      SequenceNumber snapshot, bool fill_cache, std::string_view key,
                      std::string* value) {
+  const uint64_t key_hash = Hash64(key);
   bool in_memtables = false;
   const auto look = [&](const MemtableInfo& memtable) -> const Memtable::Version* {
-    const Memtable::Version* const newest = memtable.table.Get(key, kMaxSequence);
+    const Memtable::Version* const newest = memtable.table.Get(key, key_hash, kMaxSequence);
     in_memtables = in_memtables || newest != nullptr;
     const Memtable::Version* at = newest;
     while (at != nullptr && at->sequence() > snapshot) {
@@ -104,7 +106,7 @@ Status DBImpl::GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl
       return ValueOf(found->trailer(), found->value(), value);
     }
   }
-  if (const Cache::Entry* const row = rows_.Get(subtable->id(), key, snapshot)) {
+  if (const Cache::Entry* const row = rows_.Get(subtable->id(), key, key_hash, snapshot)) {
     value->assign(row->value());
     return {};
   }

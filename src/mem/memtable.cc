@@ -206,8 +206,9 @@ const Memtable::Version* Memtable::VersionAt(const Node* node, SequenceNumber sn
   return version;
 }
 
-const Memtable::Version* Memtable::Get(std::string_view user_key, SequenceNumber snapshot) const {
-  if (const Node* const node = index_.Find(user_key, Hash64(user_key))) {
+const Memtable::Version* Memtable::Get(std::string_view user_key, uint64_t hash,
+                                       SequenceNumber snapshot) const {
+  if (const Node* const node = index_.Find(user_key, hash)) {
     return VersionAt(node, snapshot);
   }
   if (index_.complete()) [[likely]] {

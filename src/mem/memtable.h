@@ -16,6 +16,7 @@
 #include "mem/arena.h"
 #include "mem/key_index.h"
 #include "table/internal_key.h"
+#include "util/hash.h"
 
 namespace sluice {
 
@@ -52,7 +53,11 @@ class Memtable {
 
   // The newest version of the key at or below `snapshot`; nullptr if there is none. Valid as long
   // as the memtable.
-  const Version* Get(std::string_view user_key, SequenceNumber snapshot) const;
+  const Version* Get(std::string_view user_key, SequenceNumber snapshot) const {
+    return Get(user_key, Hash64(user_key), snapshot);
+  }
+  // The same for who has the key's Hash64.
+  const Version* Get(std::string_view user_key, uint64_t hash, SequenceNumber snapshot) const;
 
   // Counts adds that have returned.
   uint64_t records() const { return records_.load(std::memory_order_acquire); }
