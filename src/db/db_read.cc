@@ -59,12 +59,13 @@ Status DBImpl::FindInRuns(const Version& version, std::string_view key, Sequence
 Status DBImpl::ChangedSince(SubtableImpl* subtable, std::string_view key, SequenceNumber since,
                             bool* changed) {
   *changed = false;
+  const uint64_t key_hash = Hash64(key);
   const EpochGuard guard;
   const Version& version = *subtable->version();
-  const Memtable::Version* newest = version.active->table.Get(key, kMaxSequence);
+  const Memtable::Version* newest = version.active->table.Get(key, key_hash, kMaxSequence);
   for (const MemtablePtr& memtable : version.waiting) {
     if (newest == nullptr) {
-      newest = memtable->table.Get(key, kMaxSequence);
+      newest = memtable->table.Get(key, key_hash, kMaxSequence);
     }
   }
   if (newest != nullptr) {
@@ -74,7 +75,7 @@ Status DBImpl::ChangedSince(SubtableImpl* subtable, std::string_view key, Sequen
   if (version.flushed <= since) {
     return {};
   }
-  if (const Cache::Entry* const row = rows_.Get(subtable->id(), key, kMaxSequence)) {
+  if (const Cache::Entry* const row = rows_.Get(subtable->id(), key, key_hash, kMaxSequence)) {
     *changed = TrailerSequence(row->tag()) > since;
     return {};
   }

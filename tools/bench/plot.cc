@@ -58,6 +58,31 @@ std::string ThroughputPanel(const Comparison& comparison) {
       GnuplotQuote(Title(comparison)), curves.Script());
 }
 
+std::string ResponsePanel(const Comparison& comparison) {
+  Curves curves;
+  for (const Run* run : comparison.median) {
+    const auto& intervals = run->result.responses.intervals();
+    const auto draw = [&](const std::string& title, const auto& us) {
+      curves.Begin(title);
+      for (size_t i = 0; i < intervals.size(); ++i) {
+        if (intervals[i].count > 0) {
+          curves.Add((static_cast<double>(i) + 0.5) * Responses::kIntervalSeconds,
+                     us(intervals[i]));
+        }
+      }
+    };
+    draw(run->engine + ", mean", [](const Responses::Interval& interval) {
+      return interval.sum_us / static_cast<double>(interval.count);
+    });
+    draw(run->engine + ", longest",
+         [](const Responses::Interval& interval) { return interval.max_us; });
+  }
+  return fmt::format(
+      "unset logscale\nset logscale y\nset xrange [0:*]\nset yrange [*:*]\nset xtics auto\n"
+      "set title {}\nset xlabel 'seconds'\nset ylabel 'response time, us'\n{}",
+      GnuplotQuote(Title(comparison)), curves.Script());
+}
+
 // Over 1 / (1 - p), drawn logarithmically, as HdrHistogram's plots are.
 std::string LatencyPanel(const Comparison& comparison) {
   Curves curves;
@@ -119,7 +144,9 @@ Status Plot(const BenchSettings& settings, const std::vector<Run>& runs, const s
       panels += ThreadsPanel(settings, comparisons, swept) + "set multiplot next\n";
       ++rows;
     }
-    panels += ThroughputPanel(comparison) + LatencyPanel(comparison);
+    panels += ThroughputPanel(comparison) + (FindWorkload(comparison.workload)->wave
+                                                 ? ResponsePanel(comparison)
+                                                 : LatencyPanel(comparison));
     ++rows;
   }
   if (rows == 0) {

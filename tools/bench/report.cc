@@ -117,6 +117,16 @@ Json RunJson(const Run& run) {
   }
   json["throughput"] = {{"interval_seconds", result.throughput.interval_seconds},
                         {"operations", result.throughput.operations}};
+  if (!result.responses.intervals().empty()) {
+    Json& series = json["responses"];
+    series["interval_seconds"] = Responses::kIntervalSeconds;
+    for (const Responses::Interval& interval : result.responses.intervals()) {
+      series["operations"].push_back(interval.count);
+      series["mean_us"].push_back(
+          interval.count == 0 ? 0 : interval.sum_us / static_cast<double>(interval.count));
+      series["max_us"].push_back(interval.max_us);
+    }
+  }
   json["bytes"] = {{"user_written", result.user_bytes_written},
                    {"user_read", result.user_bytes_read},
                    {"log_written", result.engine.log_bytes_written},

@@ -114,7 +114,10 @@ class Crew {
         total += workers_[static_cast<size_t>(i)]->done();
       }
       sampler.Add(total);
-      if (run_->operations != UINT64_MAX) {
+      if (run_->workload.wave) {
+        progress(static_cast<uint64_t>(1000 * SecondsSince(run_->begin)),
+                 static_cast<uint64_t>(1000 * run_->wave.seconds()));
+      } else if (run_->operations != UINT64_MAX) {
         progress(total, run_->operations);
       } else {
         progress(static_cast<uint64_t>(1000 * SecondsSince(run_->begin)),

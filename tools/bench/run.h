@@ -13,6 +13,7 @@
 #include "bench/cpu_time.h"
 #include "bench/histogram.h"
 #include "bench/settings.h"
+#include "bench/wave.h"
 #include "bench/workload.h"
 
 namespace sluice::bench {
@@ -31,6 +32,7 @@ struct RunResult {
   uint64_t found = 0;
   std::array<Histogram, kOps> latency;  // of calls: a batch is one
   Throughput throughput;
+  Responses responses;  // of a wave
 
   // Of the run and the settling after it; user bytes are those of keys and values.
   uint64_t user_bytes_written = 0;

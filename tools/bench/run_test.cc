@@ -58,6 +58,9 @@ TEST_P(RunTest, EveryWorkload) {
   settings_.engine.write_buffer_bytes = 256 << 10;
   std::vector<std::string> names;
   for (const Workload& workload : Workloads()) {
+    if (workload.wave) {
+      continue;  // has a test of its own
+    }
     names.emplace_back(workload.name);
     if (names.back() == "deleteseq") {
       names.back() = "fillseq";  // so that there is something to delete at random
@@ -146,6 +149,19 @@ TEST_P(RunTest, TwoRunsHaveWhatTheyShould) {
   EXPECT_GT(result.seconds, 0);
   EXPECT_EQ(result.user_bytes_written, 0U);
   EXPECT_EQ(result.engine.log_bytes_written, 0U);
+}
+
+TEST_P(RunTest, AWaveIsAHundredTimesAsHigh) {
+  settings_.duration = 0.6;
+  settings_.write_rate = 100;
+  settings_.thread_counts = {2};
+  const RunResult result = Run({"fillrandom", "tsunami"})["tsunami"];
+  EXPECT_NEAR(static_cast<double>(result.operations), 0.2 * (100 + 10000 + 100), 4);
+  EXPECT_EQ(Calls(result, Op::kPut), result.operations);
+  const auto& intervals = result.responses.intervals();
+  ASSERT_EQ(intervals.size(), 6);
+  EXPECT_NEAR(static_cast<double>(intervals[3].count), 1000, 4);
+  EXPECT_NEAR(static_cast<double>(intervals[5].count), 10, 4);
 }
 
 TEST_P(RunTest, BatchesAndDuration) {

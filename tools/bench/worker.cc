@@ -11,6 +11,9 @@ namespace {
 
 // Operations that a thread takes at a time, so that threads seldom meet at the counter.
 constexpr uint64_t kBlock = 64;
+// Of a wave, unless the user says.
+constexpr double kCalm = 1000;  // puts per second
+constexpr double kWaveSeconds = 30;
 // Seconds that a writer with a rate sleeps at most before it looks whether the others are done.
 constexpr double kNap = 0.01;
 
@@ -30,6 +33,8 @@ RunState::RunState(const BenchSettings& settings_in, const Workload& workload_in
                  : workload_in.fresh || workload_in.keys == Workload::Keys::kInOrder
                      ? settings_in.num
                      : settings_in.operations()),
+      wave((settings_in.write_rate > 0 ? settings_in.write_rate : kCalm) / settings_in.threads,
+           settings_in.duration > 0 ? settings_in.duration : kWaveSeconds),
       chooser(workload_in.own_distribution
                   ? *workload_in.distribution
                   : settings_in.distribution.value_or(
@@ -59,6 +64,9 @@ Status Worker::Run() {
   now_ = Clock::now();
   if (writer_) {
     return RunWriter();
+  }
+  if (run_.workload.wave) {
+    return RunWave();
   }
   const uint64_t block = std::max<uint64_t>(kBlock, run_.settings.batch);
   while (!run_.stop.load(std::memory_order_relaxed) && !walk_ended_) {
@@ -90,6 +98,27 @@ Status Worker::RunWriter() {
   return session_->Drain();
 }
 
+Status Worker::RunWave() {
+  for (uint64_t number = 0; !run_.stop.load(std::memory_order_relaxed); ++number) {
+    const double due = run_.wave.DueAt(number);
+    if (due >= run_.wave.seconds()) {
+      break;
+    }
+    const Clock::time_point at = run_.begin + std::chrono::duration_cast<Clock::duration>(
+                                                  std::chrono::duration<double>(due));
+    if (at > Clock::now()) {
+      std::this_thread::sleep_until(at);
+    }
+    SetKey(PickKey(number), &key_);
+    SLUICE_RETURN_IF_ERROR(Write({.key = key_, .value = values_.Next()}));
+    const std::chrono::nanoseconds taken = Clock::now() - at;
+    latency_[static_cast<size_t>(Op::kPut)]->Add(static_cast<uint64_t>(taken.count()));
+    responses_.Add(due, static_cast<double>(taken.count()) / 1e3);
+    done_.fetch_add(1, std::memory_order_relaxed);
+  }
+  return {};
+}
+
 void Worker::Finish() {
   walk_.reset();
   cpu_seconds_ = ThreadCpuSeconds() - cpu_seconds_;
@@ -103,6 +132,7 @@ void Worker::AddTo(RunResult* result) const {
   for (size_t i = 0; i < kOps; ++i) {
     result->latency[i].Merge(*latency_[i]);
   }
+  result->responses.Merge(responses_);
   result->operations += writer_ ? 0 : done();
   result->gets += gets_;
   result->found += found_;

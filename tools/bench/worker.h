@@ -28,6 +28,7 @@ struct RunState {
   std::atomic<uint64_t> next_key;         // the next one to insert
   const bool timed;                       // ends with the duration
   const uint64_t operations;              // to do in all; timed: no bound
+  const Wave wave;                        // of one thread
   const KeyChooser chooser;
   const Permutation shuffle;
   Clock::time_point begin;
@@ -51,6 +52,7 @@ class Worker {
 
  private:
   Status RunWriter();
+  Status RunWave();
   // From `first` on, `count` of the run's operations.
   Status DoBlock(uint64_t first, uint64_t count);
   Status Do(Op op, uint64_t number, uint64_t count);
@@ -83,6 +85,7 @@ class Worker {
   Clock::time_point now_;  // as the last call ended
 
   std::array<std::unique_ptr<Histogram>, kOps> latency_;
+  Responses responses_;
   alignas(64) std::atomic<uint64_t> done_ = 0;
   alignas(64) uint64_t gets_ = 0;
   uint64_t found_ = 0;

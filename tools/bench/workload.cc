@@ -94,6 +94,11 @@ std::vector<Workload> MakeWorkloads() {
       {.name = "readrandomwriterandom",
        .what = "90% gets, 10% puts",
        .percent = Mix({{Op::kGet, 90}, {Op::kPut, 10}})},
+      {.name = "tsunami",
+       .what = "puts at --write-rate (0: 1000), in the middle third of --duration (0: 30 s) 100 "
+               "times as many;\n                          latency counts from when they are due",
+       .percent = All(Op::kPut),
+       .wave = true},
       {.name = "deleteseq",
        .what = "deletes every key in order",
        .percent = All(Op::kDelete),

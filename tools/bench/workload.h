@@ -47,6 +47,7 @@ struct Workload {
   bool fresh = false;             // begins with a new, empty database
   bool overload = false;          // as long as the user says, though fresh; reported apart
   bool writer = false;            // one more thread, which overwrites as it can
+  bool wave = false;              // comes as wave.h says
   bool short_scans = false;       // of 1 up to a most records; else of a number the user gives
   Upkeep upkeep = Upkeep::kNone;  // instead of all that
   // Before the upkeep, and not timed: a new database of two runs, whose records are then the
