@@ -177,6 +177,17 @@ void sluice_transaction_commit_async(sluice_transaction_t* transaction,
                                      void (*callback)(void* argument, char* error), void* argument);
 void sluice_transaction_rollback(sluice_transaction_t* transaction, char** error);
 
+/* The first of two phases; afterwards only commit and rollback are left. */
+void sluice_transaction_prepare(sluice_transaction_t* transaction, const char* name,
+                                size_t name_bytes, char** error);
+/* The name of prepared transaction number `index`, from 0, in order, by malloc; null behind the
+ * last one. */
+char* sluice_prepared_name(sluice_db_t* db, size_t index, size_t* name_bytes);
+sluice_transaction_t* sluice_transaction_resume(sluice_db_t* db, const char* name,
+                                                size_t name_bytes,
+                                                const sluice_write_options_t* write_options,
+                                                char** error);
+
 /* Upkeep. */
 void sluice_flush(sluice_db_t* db, sluice_subtable_t* subtable, char** error);
 /* A null bound: none. */

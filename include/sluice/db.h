@@ -129,6 +129,11 @@ class DB {
   // Never null; destroyed before the database is closed.
   virtual std::unique_ptr<Transaction> BeginTransaction(const TransactionOptions& options,
                                                         const WriteOptions& write_options) = 0;
+  // Names of the transactions that are prepared, and not resolved.
+  virtual std::vector<std::string> ListPrepared() = 0;
+  // To commit it or to roll it back. NotFound; Busy if another Transaction is there for it.
+  virtual Status ResumeTransaction(std::string_view name, const WriteOptions& write_options,
+                                   std::unique_ptr<Transaction>* transaction) = 0;
 
   virtual const Snapshot* GetSnapshot() = 0;
   virtual void ReleaseSnapshot(const Snapshot* snapshot) = 0;

@@ -43,8 +43,9 @@ struct OffloadStatistics {
 };
 
 struct TransactionStatistics {
-  uint64_t active = 0;  // begun, and not ended
-  uint64_t locks = 0;   // rows locked
+  uint64_t active = 0;    // begun, and neither ended nor prepared
+  uint64_t prepared = 0;  // and not resolved
+  uint64_t locks = 0;     // rows locked
   uint64_t committed = 0;
   uint64_t lock_waits = 0;
   uint64_t lock_timeouts = 0;

@@ -99,7 +99,7 @@ class Transaction {
 
   // All writes take effect, at once, and the locks are given back once every later snapshot sees
   // them. Ends the transaction, whatever it returns: with an error nothing is written, but that
-  // after an IoError only opening the database again tells.
+  // after an IoError only opening the database again tells. A prepared one stays prepared then.
   virtual Status Commit() = 0;
   // Returns as soon as the commit is in line, and calls `callback` with what Commit would return,
   // once that is so and the locks are given back: from whichever thread, so it must neither block
@@ -110,6 +110,15 @@ class Transaction {
     CommitAsync([promise](const Status& status) { promise->set_value(status); });
     return promise->get_future();
   }
+  // The first of two phases: once this has returned, the transaction can be committed whatever
+  // happens, even to the process; with WriteOptions::sync, even to the power. Its locks and writes
+  // are kept under `name` (1 byte to 64 KiB - 1, unique among those that are prepared) until it is
+  // committed or rolled back: by this Transaction, or, once that is destroyed, by one that
+  // DB::ResumeTransaction makes, also after the database was opened again. Everything else fails
+  // from now on. Until it is resolved, the redo log is kept from here on.
+  // InvalidArgument if the name is taken; the transaction stands as before.
+  virtual Status Prepare(std::string_view name) = 0;
+
   // Ends the transaction. Ok if it has ended by a rollback before.
   virtual Status Rollback() = 0;
 };

@@ -29,6 +29,8 @@ class WriteBatch {
   std::string_view rep() const { return rep_; }
 
  private:
+  friend class TransactionImpl;
+
   std::string rep_;
   uint32_t count_ = 0;
 };

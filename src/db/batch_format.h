@@ -1,11 +1,17 @@
 // Writes as batches and the redo log hold them.
 //
-//   batch      := write*
-//   write      := type (1 byte: 0 deletion, 1 value) | sub-table's id (varint32)
-//                 | key bytes (varint32) | key | and of a value: value bytes (varint32) | value
+//   batch      := entry*
+//   entry      := type (1 byte) and, by type,
+//                 0 deletion, 4 lock:  sub-table's id (varint32) | key
+//                 1 value:             sub-table's id (varint32) | key | value
+//                 2 prepared:          name of a transaction | batch, of types 0, 1 and 4
+//                 3 resolved:          name of a transaction
+//                 where keys, values, names and batches are led by their bytes (varint32)
 //   log record := sequence number of the first write (fixed64) | batch*
 //
-// Writes have consecutive sequence numbers.
+// Writes, which are deletions and values of a log record, have consecutive sequence numbers. What a
+// prepared transaction would write are none: it is written again when the transaction commits, and
+// in the same log record that the transaction is resolved. One that rolls back is resolved alone.
 
 #pragma once
 
@@ -20,6 +26,21 @@
 namespace sluice {
 
 inline constexpr uint32_t kDefaultSubtableId = 0;
+
+enum class EntryType : uint8_t {
+  kDeletion = 0,
+  kValue = 1,
+  kPrepared = 2,
+  kResolved = 3,
+  kLock = 4
+};
+
+struct BatchEntry {
+  EntryType type = EntryType::kValue;
+  uint32_t subtable = 0;
+  std::string_view key;    // or the transaction's name
+  std::string_view value;  // or the batch
+};
 
 struct BatchWrite {
   RecordType type = RecordType::kValue;
@@ -43,16 +64,46 @@ inline void AppendWrite(const BatchWrite& write, std::string* out) {
   }
 }
 
-// Takes the write in front off `*batch`; false if there is none that makes sense.
-inline bool ReadWrite(std::string_view* batch, BatchWrite* write) {
-  if (batch->empty() || static_cast<uint8_t>(batch->front()) > 1) {
+inline void AppendLock(uint32_t subtable, std::string_view key, std::string* out) {
+  out->push_back(static_cast<char>(EntryType::kLock));
+  PutVarint(out, subtable);
+  PutLengthPrefixed(out, key);
+}
+inline void AppendPrepared(std::string_view name, std::string_view batch, std::string* out) {
+  out->push_back(static_cast<char>(EntryType::kPrepared));
+  PutLengthPrefixed(out, name);
+  PutLengthPrefixed(out, batch);
+}
+inline void AppendResolved(std::string_view name, std::string* out) {
+  out->push_back(static_cast<char>(EntryType::kResolved));
+  PutLengthPrefixed(out, name);
+}
+
+// Takes the entry in front off `*batch`; false if there is none that makes sense.
+inline bool ReadEntry(std::string_view* batch, BatchEntry* entry) {
+  if (batch->empty() || static_cast<uint8_t>(batch->front()) > 4) {
     return false;
   }
-  write->type = static_cast<RecordType>(batch->front());
+  entry->type = static_cast<EntryType>(batch->front());
   batch->remove_prefix(1);
-  write->value = {};
-  return GetVarint32(batch, &write->subtable) && GetLengthPrefixed(batch, &write->key) &&
-         (write->type == RecordType::kDeletion || GetLengthPrefixed(batch, &write->value));
+  entry->subtable = 0;
+  entry->value = {};
+  const bool of_row = entry->type != EntryType::kPrepared && entry->type != EntryType::kResolved;
+  const bool has_value = entry->type == EntryType::kValue || entry->type == EntryType::kPrepared;
+  return (!of_row || GetVarint32(batch, &entry->subtable)) &&
+         GetLengthPrefixed(batch, &entry->key) &&
+         (!has_value || GetLengthPrefixed(batch, &entry->value));
+}
+
+// Takes the next write, and what stands in front of it, off `*batch`; false if there is none.
+inline bool ReadWrite(std::string_view* batch, BatchWrite* write) {
+  for (BatchEntry entry; ReadEntry(batch, &entry);) {
+    if (entry.type == EntryType::kDeletion || entry.type == EntryType::kValue) {
+      *write = {static_cast<RecordType>(entry.type), entry.subtable, entry.key, entry.value};
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace sluice

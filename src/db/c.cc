@@ -482,6 +482,26 @@ void sluice_transaction_rollback(sluice_transaction_t* transaction, char** error
   Tell(transaction->rep->Rollback(), error);
 }
 
+void sluice_transaction_prepare(sluice_transaction_t* transaction, const char* name,
+                                size_t name_bytes, char** error) {
+  Tell(transaction->rep->Prepare({name, name_bytes}), error);
+}
+char* sluice_prepared_name(sluice_db_t* db, size_t index, size_t* name_bytes) {
+  const std::vector<std::string> names = db->rep->ListPrepared();
+  *name_bytes = index < names.size() ? names[index].size() : 0;
+  return index < names.size() ? Copy(names[index]) : nullptr;
+}
+sluice_transaction_t* sluice_transaction_resume(sluice_db_t* db, const char* name,
+                                                size_t name_bytes,
+                                                const sluice_write_options_t* write_options,
+                                                char** error) {
+  auto transaction = std::make_unique<sluice_transaction_t>();
+  const Status status =
+      db->rep->ResumeTransaction({name, name_bytes}, Of(write_options), &transaction->rep);
+  Tell(status, error);
+  return status.ok() ? transaction.release() : nullptr;
+}
+
 void sluice_flush(sluice_db_t* db, sluice_subtable_t* subtable, char** error) {
   Tell(db->rep->Flush(Of(subtable)), error);
 }

@@ -112,6 +112,26 @@ static void test_transactions(sluice_db_t* db, const sluice_write_options_t* syn
   while (commits == 0) {
   }
   EXPECT_VALUE(NULL, other, "t1", NULL);
+
+  t = sluice_transaction_begin(db, NULL, sync);
+  sluice_transaction_put(t, other, "t1", 2, "1", 1, &error);
+  sluice_transaction_prepare(t, "xid", 3, &error);
+  CHECK_OK();
+  sluice_transaction_put(t, other, "t1", 2, "2", 1, &error);
+  EXPECT_ERROR("invalid argument");
+  CHECK(sluice_transaction_resume(db, "xid", 3, NULL, &error) == NULL);
+  EXPECT_ERROR("busy");
+  sluice_transaction_destroy(t);
+  char* name = sluice_prepared_name(db, 0, &bytes);
+  CHECK(name != NULL && bytes == 3 && memcmp(name, "xid", 3) == 0);
+  CHECK(sluice_prepared_name(db, 1, &bytes) == NULL);
+  t = sluice_transaction_resume(db, name, 3, sync, &error);
+  CHECK_OK();
+  sluice_transaction_rollback(t, &error);
+  CHECK_OK();
+  sluice_transaction_destroy(t);
+  sluice_free(name);
+  EXPECT_VALUE(NULL, other, "t1", NULL);
   sluice_transaction_options_destroy(options);
 }
 

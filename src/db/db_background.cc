@@ -39,7 +39,7 @@ void DBImpl::InstallVersion(SubtableImpl* subtable, Version* version) {
 
 LogPosition DBImpl::LogStart() {
   const std::lock_guard lock(mutex_);
-  LogPosition start = ~LogPosition{0};
+  LogPosition start = transactions_.prepared.OldestInLog();
   for (const auto& [id, subtable] : subtables_) {
     if (subtable->dropped) {
       continue;
@@ -106,6 +106,9 @@ Status DBImpl::FlushSubtable(SubtableImpl* subtable) {
       }
     }
   }
+  // Of a transaction that is resolved by now, what resolved it becomes durable with this sync: only
+  // then may the log be given up from which it would be prepared again.
+  const LogPosition prepared = transactions_.prepared.OldestInLog();
   // A batch across sub-tables must not be durable in the extents of one and lost in the log of
   // another.
   SLUICE_RETURN_IF_ERROR(log_->Sync());
@@ -135,8 +138,8 @@ Status DBImpl::FlushSubtable(SubtableImpl* subtable) {
                       .extents = result.extents.size(),
                       .seconds = SecondsSince(begin)});
   });
-  // The log before the oldest memtable left is not needed any more.
-  const LogPosition start = LogStart();
+  // The log before the oldest memtable left, or prepared transaction, is not needed any more.
+  const LogPosition start = std::min(LogStart(), prepared);
   if (start > metadata_->state().log_start && checkpoints_ == 0) {
     MetadataEdit release;
     release.log_start = start;

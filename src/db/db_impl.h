@@ -79,9 +79,12 @@ class DBImpl final : public DB, private WriteStages {
   const Snapshot* GetSnapshot() override { return snapshots_.Take(); }
   void ReleaseSnapshot(const Snapshot* snapshot) override { snapshots_.Release(snapshot); }
 
-  // transaction_impl.cc
+  // db_transactions.cc
   std::unique_ptr<Transaction> BeginTransaction(const TransactionOptions& options,
                                                 const WriteOptions& write_options) override;
+  std::vector<std::string> ListPrepared() override { return transactions_.prepared.Names(); }
+  Status ResumeTransaction(std::string_view name, const WriteOptions& write_options,
+                           std::unique_ptr<Transaction>* transaction) override;
 
   // db_background.cc
   Status Flush(Subtable* subtable) override;
@@ -125,7 +128,7 @@ class DBImpl final : public DB, private WriteStages {
   Status OpenDriver();
   Status OpenSpace();
   Status OpenLog();
-  Status ReplayLog(LogContents* contents);
+  Status ReplayLog(LogContents* contents, LoggedTransactions* prepared);
   void AddSubtable(uint32_t id, const Metadata::Subtable& metadata);
   void StopThreads();
   Status SealLog();
@@ -157,6 +160,10 @@ class DBImpl final : public DB, private WriteStages {
   // `newest` (may be null): over all that the sub-table has.
   std::unique_ptr<Iterator> IteratorOver(std::unique_ptr<RecordIterator> newest,
                                          const ReadOptions& options, Subtable* subtable);
+
+  // db_transactions.cc
+  // Makes those transactions that the log has as prepared, and not as resolved, prepared again.
+  Status RecoverPrepared(const LoggedTransactions& logged);
 
   // db_background.cc
   void FlushLoop();

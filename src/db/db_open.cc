@@ -9,7 +9,8 @@
 //  1. The metadata log says which extents live; their pages are taken, all others are free.
 //  2. The redo log is read from where the metadata says. Of each sub-table, records that are not in
 //     its extents yet go to its memtable; several threads do that, each for some of the sub-tables.
-//  3. A new log segment is begun. Memtables that are full are flushed in the background.
+//  3. Transactions that the log has as prepared and not as resolved are so again, with their locks.
+//  4. A new log segment is begun. Memtables that are full are flushed in the background.
 
 #include <fmt/format.h>
 
@@ -108,15 +109,28 @@ class Replayer {
   std::vector<std::thread> threads_;
 };
 
-// Ok if the payload is a log record that makes sense.
-Status CheckRecord(std::string_view payload) {
+// Ok if the payload, whose record begins at `begin`, is a log record that makes sense. What it says
+// of prepared transactions is done to `*prepared`.
+Status CheckRecord(std::string_view payload, LogPosition begin, LoggedTransactions* prepared) {
   if (payload.size() < sizeof(uint64_t)) {
     return Status::Corruption("too short for a sequence number");
   }
   payload.remove_prefix(sizeof(uint64_t));
-  for (BatchWrite write; !payload.empty();) {
-    if (!ReadWrite(&payload, &write)) {
+  for (BatchEntry entry; !payload.empty();) {
+    if (!ReadEntry(&payload, &entry)) {
       return Status::Corruption("malformed write");
+    }
+    if (entry.type == EntryType::kPrepared) {
+      std::string_view entries = entry.value;
+      for (BatchEntry inner; !entries.empty();) {
+        if (!ReadEntry(&entries, &inner) || inner.type == EntryType::kPrepared ||
+            inner.type == EntryType::kResolved) {
+          return Status::Corruption("malformed prepared transaction");
+        }
+      }
+      (*prepared)[std::string(entry.key)] = {begin, std::string(entry.value)};
+    } else if (entry.type == EntryType::kResolved) {
+      prepared->erase(std::string(entry.key));
     }
   }
   return {};
@@ -256,7 +270,7 @@ void DBImpl::AddSubtable(uint32_t id, const Metadata::Subtable& metadata) {
   subtables_[id] = std::move(subtable);
 }
 
-Status DBImpl::ReplayLog(LogContents* contents) {
+Status DBImpl::ReplayLog(LogContents* contents, LoggedTransactions* prepared) {
   std::map<uint32_t, Replayer::Target> targets;
   for (const auto& [id, subtable] : subtables_) {
     Version& version = *subtable->version();
@@ -267,10 +281,11 @@ Status DBImpl::ReplayLog(LogContents* contents) {
       std::min<size_t>(targets.size(), std::max(1u, std::thread::hardware_concurrency()));
   const std::string dir = path_ + "/log";
   Replayer replayer(targets, threads);
+  LogPosition begin = metadata_->state().log_start;
   SLUICE_RETURN_IF_ERROR(ReadLog(
       env_, dir, metadata_->state().log_start,
       [&](LogPosition end, std::string_view payload) {
-        const Status status = CheckRecord(payload);
+        const Status status = CheckRecord(payload, std::exchange(begin, end), prepared);
         if (!status.ok()) {
           return status.WithContext(fmt::format("{}, record that ends at offset {}",
                                                 LogSegmentPath(dir, LogSegment(end)),
@@ -288,11 +303,13 @@ Status DBImpl::OpenLog() {
   const std::string dir = path_ + "/log";
   SLUICE_RETURN_IF_ERROR(env_->CreateDir(dir));
   LogContents contents;
-  SLUICE_RETURN_IF_ERROR(ReplayLog(&contents));
+  LoggedTransactions prepared;
+  SLUICE_RETURN_IF_ERROR(ReplayLog(&contents, &prepared));
   visible_.store(last_sequence_);
   log_end_ = contents.end;
   SLUICE_RETURN_IF_ERROR(
       RedoLog::Open(env_, dir, {.segment_bytes = options_.log_segment_bytes}, contents, &log_));
+  SLUICE_RETURN_IF_ERROR(RecoverPrepared(prepared));
   for (const auto& [id, subtable] : subtables_) {
     MemtableInfo& active = *subtable->version()->active;
     if (active.table.records() == 0) {

@@ -78,6 +78,7 @@ nlohmann::json ToJson(const Statistics& s) {
           {"table_cache", ToJson(s.table_cache)},
           {"transactions",
            {{"active", s.transactions.active},
+            {"prepared", s.transactions.prepared},
             {"locks", s.transactions.locks},
             {"committed", s.transactions.committed},
             {"lock_waits", s.transactions.lock_waits},

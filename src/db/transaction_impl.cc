@@ -15,6 +15,11 @@ TransactionOptions Clamp(TransactionOptions options) {
   return options;
 }
 
+Status IsPrepared() {
+  return Status::InvalidArgument("the transaction is prepared: commit it, or roll it back");
+}
+Status HasEnded() { return Status::InvalidArgument("the transaction has ended"); }
+
 class FailedIterator final : public Iterator {
  public:
   explicit FailedIterator(Status status) : status_(std::move(status)) {}
@@ -36,11 +41,6 @@ class FailedIterator final : public Iterator {
 
 }  // namespace
 
-std::unique_ptr<Transaction> DBImpl::BeginTransaction(const TransactionOptions& options,
-                                                      const WriteOptions& write_options) {
-  return std::make_unique<TransactionImpl>(this, options, write_options);
-}
-
 TransactionImpl::TransactionImpl(DBImpl* db, const TransactionOptions& options,
                                  const WriteOptions& write_options)
     : db_(*db),
@@ -49,6 +49,25 @@ TransactionImpl::TransactionImpl(DBImpl* db, const TransactionOptions& options,
       id_(db->transactions_.next_id.fetch_add(1, std::memory_order_relaxed)),
       locks_(std::make_shared<LockTable::Owner>(&db->transactions_.locks, id_)) {
   db_.transactions_.active.fetch_add(1, std::memory_order_relaxed);
+}
+
+TransactionImpl::TransactionImpl(DBImpl* db, PreparedPtr prepared,
+                                 const WriteOptions& write_options)
+    : db_(*db),
+      options_({}),
+      write_options_(write_options),
+      id_(prepared->locks->id()),
+      locks_(prepared->locks),
+      prepared_(std::move(prepared)),
+      ended_(true),
+      why_(IsPrepared()) {}
+
+TransactionImpl::~TransactionImpl() {
+  if (prepared_ != nullptr) {
+    db_.transactions_.prepared.GiveBack(prepared_.get());
+  } else {
+    (void)Rollback();
+  }
 }
 
 void TransactionImpl::End(const Status& why) {
@@ -211,43 +230,119 @@ Status TransactionImpl::MakeBatch(WriteBatch* batch) const {
   return status;
 }
 
-Status TransactionImpl::Commit() {
+Status TransactionImpl::Prepare(std::string_view name) {
   SLUICE_RETURN_IF_ERROR(CheckActive());
+  if (name.empty() || name.size() > kMaxKeyBytes) {
+    return Status::InvalidArgument(
+        fmt::format("a prepared transaction needs a name of 1 to {} bytes", kMaxKeyBytes));
+  }
   WriteBatch batch;
-  Status status = MakeBatch(&batch);
-  End(Status::InvalidArgument("the transaction has ended"));
-  if (status.ok() && batch.count() > 0) {
-    status = db_.writes_->Write(batch.rep(), batch.count(), write_options_.sync);
+  SLUICE_RETURN_IF_ERROR(MakeBatch(&batch));
+  auto prepared = std::make_shared<PreparedTransaction>();
+  prepared->name = name;
+  prepared->writes = batch.rep();
+  prepared->count = batch.count();
+  prepared->locks = locks_;
+  prepared->in_use = true;
+  std::string entries = prepared->writes;
+  locks_->ForEachHeld([&](uint32_t subtable, std::string_view key) {
+    if (writes_.Find(subtable, key) == nullptr) {
+      AppendLock(subtable, key, &entries);
+    }
+  });
+  std::string record;
+  AppendPrepared(name, entries, &record);
+  PreparedTransactions& all = db_.transactions_.prepared;
+  SLUICE_RETURN_IF_ERROR(all.Add(prepared, [this] { return db_.log_->end(); }));
+  if (const Status status = db_.writes_->Write(record, 0, write_options_.sync); !status.ok()) {
+    all.Remove(*prepared);
+    return status;
   }
-  db_.transactions_.locks.ReleaseAll(locks_.get());
-  if (status.ok()) {
-    db_.transactions_.committed.fetch_add(1, std::memory_order_relaxed);
+  prepared_ = std::move(prepared);
+  End(IsPrepared());
+  return {};
+}
+
+std::string TransactionImpl::ResolvingRecord(bool commit) const {
+  std::string record = commit ? prepared_->writes : std::string();
+  AppendResolved(prepared_->name, &record);
+  return record;
+}
+
+void TransactionImpl::Finish(Transactions* transactions, const PreparedPtr& prepared,
+                             LockTable::Owner* locks, bool commit, const Status& outcome) {
+  if (prepared != nullptr && !outcome.ok()) {
+    transactions->prepared.GiveBack(prepared.get());
+    return;
   }
+  if (prepared != nullptr) {
+    transactions->prepared.Remove(*prepared);
+  }
+  transactions->locks.ReleaseAll(locks);
+  if (commit && outcome.ok()) {
+    transactions->committed.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+Status TransactionImpl::Commit() {
+  std::string record;
+  uint32_t count;
+  Status status;
+  if (prepared_ != nullptr) {
+    record = ResolvingRecord(/*commit=*/true);
+    count = prepared_->count;
+    why_ = HasEnded();
+  } else {
+    SLUICE_RETURN_IF_ERROR(CheckActive());
+    WriteBatch batch;
+    status = MakeBatch(&batch);
+    record = std::move(batch.rep_);
+    count = batch.count_;
+    End(HasEnded());
+  }
+  if (status.ok() && !record.empty()) {
+    status = db_.writes_->Write(record, count, write_options_.sync);
+  }
+  Finish(&db_.transactions_, std::exchange(prepared_, nullptr), locks_.get(), /*commit=*/true,
+         status);
   return status;
 }
 
 void TransactionImpl::CommitAsync(CommitCallback callback) {
-  if (const Status status = CheckActive(); !status.ok()) {
-    return callback(status);
-  }
   WriteBatch batch;
-  const Status status = MakeBatch(&batch);
-  End(Status::InvalidArgument("the transaction has ended"));
-  auto finish = [locks = locks_, transactions = &db_.transactions_,
-                 callback = std::move(callback)](const Status& outcome) {
-    transactions->locks.ReleaseAll(locks.get());
-    if (outcome.ok()) {
-      transactions->committed.fetch_add(1, std::memory_order_relaxed);
+  Status status;
+  if (prepared_ != nullptr) {
+    batch.rep_ = ResolvingRecord(/*commit=*/true);
+    batch.count_ = prepared_->count;
+    why_ = HasEnded();
+  } else {
+    if (status = CheckActive(); !status.ok()) {
+      return callback(status);
     }
+    status = MakeBatch(&batch);
+    End(HasEnded());
+  }
+  auto finish = [transactions = &db_.transactions_, prepared = std::exchange(prepared_, nullptr),
+                 locks = locks_, callback = std::move(callback)](const Status& outcome) {
+    Finish(transactions, prepared, locks.get(), /*commit=*/true, outcome);
     callback(outcome);
   };
-  if (!status.ok() || batch.count() == 0) {
+  if (!status.ok() || batch.bytes() == 0) {
     return finish(status);
   }
   db_.writes_->WriteAsync(std::move(batch), write_options_.sync, std::move(finish));
 }
 
 Status TransactionImpl::Rollback() {
+  if (prepared_ != nullptr) {
+    const Status status =
+        db_.writes_->Write(ResolvingRecord(/*commit=*/false), 0, write_options_.sync);
+    Finish(&db_.transactions_, std::exchange(prepared_, nullptr), locks_.get(), /*commit=*/false,
+           status);
+    rolled_back_ = status.ok();
+    why_ = HasEnded();
+    return status;
+  }
   if (ended_) {
     return rolled_back_ ? Status() : why_;
   }

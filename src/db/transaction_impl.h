@@ -26,7 +26,9 @@ class TransactionImpl final : public Transaction {
   using Transaction::CommitAsync;
 
   TransactionImpl(DBImpl* db, const TransactionOptions& options, const WriteOptions& write_options);
-  ~TransactionImpl() override { (void)Rollback(); }
+  // Of one that is prepared, and was taken for this.
+  TransactionImpl(DBImpl* db, PreparedPtr prepared, const WriteOptions& write_options);
+  ~TransactionImpl() override;
 
   uint64_t id() const override { return id_; }
   Status Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
@@ -39,6 +41,7 @@ class TransactionImpl final : public Transaction {
   void SetSavepoint() override;
   Status RollbackToSavepoint() override;
   Status ReleaseSavepoint() override;
+  Status Prepare(std::string_view name) override;
   Status Commit() override;
   void CommitAsync(CommitCallback callback) override;
   Status Rollback() override;
@@ -57,6 +60,12 @@ class TransactionImpl final : public Transaction {
   // TooLarge if there is no room for a lock of the key, and `more` bytes.
   Status CheckRoom(std::string_view key, size_t more) const;
   Status MakeBatch(WriteBatch* batch) const;
+  // What in the log ends a prepared transaction.
+  std::string ResolvingRecord(bool commit) const;
+  // Once that is visible, or the commit of one that is not prepared; or it failed. One that is
+  // prepared stays so then.
+  static void Finish(Transactions* transactions, const PreparedPtr& prepared,
+                     LockTable::Owner* locks, bool commit, const Status& outcome);
   // Nothing but `why` can be got from it from now on. Keeps the locks.
   void End(const Status& why);
 
@@ -67,9 +76,10 @@ class TransactionImpl final : public Transaction {
   // Lives on until the commit is visible, when that comes later.
   std::shared_ptr<LockTable::Owner> locks_;
   WriteBuffer writes_;
+  PreparedPtr prepared_;  // null unless it is prepared, and not resolved
   const Snapshot* snapshot_ = nullptr;
   size_t lock_bytes_ = 0;
-  // Once it has ended:
+  // Once it has ended, or is prepared:
   bool ended_ = false;
   bool rolled_back_ = false;
   Status why_;  // every call fails with this

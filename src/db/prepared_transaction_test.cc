@@ -1,0 +1,196 @@
+// Two-phase commit: what is prepared stays so until it is resolved, and not longer.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/db.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+using Code = Status::Code;
+using Names = std::vector<std::string>;
+
+class PreparedTransactionTest : public testing::Test {
+ protected:
+  PreparedTransactionTest() {
+    options_.create_if_missing = true;
+    options_.memtable_bytes = 64 << 10;
+    options_.extent_bytes = 64 << 10;
+    options_.log_segment_bytes = 64 << 10;
+    Open("db");
+  }
+  void Open(const std::string& name) {
+    db_.reset();
+    const Status status = DB::Open(options_, dir_.File(name), &db_);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  std::unique_ptr<Transaction> Begin() { return db_->BeginTransaction({.lock_timeout = {}}, {}); }
+  std::unique_ptr<Transaction> Resume(std::string_view name) {
+    std::unique_ptr<Transaction> transaction;
+    const Status status = db_->ResumeTransaction(name, {}, &transaction);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return transaction;
+  }
+  // Prepares a write of the key, and forgets the transaction.
+  void Prepare(std::string_view name, std::string_view key, std::string_view value) {
+    const auto t = Begin();
+    ASSERT_TRUE(t->Put(nullptr, key, value).ok());
+    ASSERT_TRUE(t->Prepare(name).ok());
+  }
+  std::string Get(std::string_view key, Subtable* subtable = nullptr) {
+    std::string value;
+    const Status status = db_->Get({}, subtable, key, &value);
+    return status.ok() ? value : status.IsNotFound() ? "-" : status.ToString();
+  }
+  Code TryPut(std::string_view key, Subtable* subtable = nullptr) {
+    return Begin()->Put(subtable, key, "x").code();
+  }
+  // Moves the log on by several segments.
+  void WriteMuch() {
+    const std::string value(1000, 'v');
+    for (int i = 0; i < 1000; ++i) {
+      ASSERT_TRUE(db_->Put({}, fmt::format("much{:04}", i), value).ok());
+    }
+    ASSERT_TRUE(db_->Flush(nullptr).ok());
+  }
+
+  TempDir dir_;
+  Options options_;
+  std::unique_ptr<DB> db_;
+};
+
+TEST_F(PreparedTransactionTest, AllowsNothingButItsEnd) {
+  auto t = Begin();
+  ASSERT_TRUE(t->Put(nullptr, "a", "1").ok());
+  EXPECT_EQ(t->Prepare("").code(), Code::kInvalidArgument);
+  ASSERT_TRUE(t->Prepare("t").ok());
+  std::string value;
+  EXPECT_EQ(t->Get({}, nullptr, "a", &value).code(), Code::kInvalidArgument);
+  EXPECT_EQ(t->Put(nullptr, "a", "2").code(), Code::kInvalidArgument);
+  EXPECT_EQ(t->Prepare("u").code(), Code::kInvalidArgument);
+  EXPECT_EQ(db_->ListPrepared(), Names{"t"});
+  EXPECT_EQ(db_->GetStatistics().transactions.active, 0u);
+  EXPECT_EQ(db_->GetStatistics().transactions.prepared, 1u);
+  EXPECT_EQ(Get("a"), "-");
+  EXPECT_EQ(TryPut("a"), Code::kTimedOut);
+  std::unique_ptr<Transaction> other;
+  EXPECT_EQ(db_->ResumeTransaction("t", {}, &other).code(), Code::kBusy);
+  EXPECT_EQ(db_->ResumeTransaction("u", {}, &other).code(), Code::kNotFound);
+  other = Begin();
+  ASSERT_TRUE(other->Put(nullptr, "b", "2").ok());
+  EXPECT_EQ(other->Prepare("t").code(), Code::kInvalidArgument);
+  EXPECT_TRUE(other->Put(nullptr, "b", "3").ok());
+  ASSERT_TRUE(other->Commit().ok());
+  ASSERT_TRUE(t->Commit().ok());
+  EXPECT_EQ(t->Commit().code(), Code::kInvalidArgument);
+  EXPECT_EQ(t->Rollback().code(), Code::kInvalidArgument);
+  EXPECT_EQ(Get("a"), "1");
+  EXPECT_EQ(db_->ListPrepared(), Names{});
+  EXPECT_EQ(db_->GetStatistics().transactions.locks, 0u);
+}
+
+TEST_F(PreparedTransactionTest, IsTakenUpAgain) {
+  Prepare("commits", "a", "1");
+  Prepare("rolls back", "b", "1");
+  Prepare("commits later", "c", "1");
+  EXPECT_EQ(db_->ListPrepared(), (Names{"commits", "commits later", "rolls back"}));
+  ASSERT_TRUE(Resume("commits")->Commit().ok());
+  Resume("rolls back");  // and leaves it
+  ASSERT_TRUE(Resume("rolls back")->Rollback().ok());
+  ASSERT_TRUE(Resume("commits later")->CommitAsync().get().ok());
+  EXPECT_EQ(db_->ListPrepared(), Names{});
+  EXPECT_EQ(Get("a") + Get("b") + Get("c"), "1-1");
+  EXPECT_EQ(TryPut("b"), Code::kOk);
+  // Names may be used again.
+  Prepare("commits", "a", "2");
+  Open("db");
+  EXPECT_EQ(db_->ListPrepared(), Names{"commits"});
+  EXPECT_EQ(Get("a") + Get("b") + Get("c"), "1-1");
+}
+
+TEST_F(PreparedTransactionTest, SurvivesWithAllItsLocks) {
+  Subtable* other;
+  ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());
+  ASSERT_TRUE(db_->Put({}, "gone", "1").ok());
+  {
+    const auto t = Begin();
+    std::string value;
+    ASSERT_TRUE(t->GetForUpdate({}, nullptr, "read", &value).IsNotFound());
+    ASSERT_TRUE(t->Delete(nullptr, "gone").ok());
+    ASSERT_TRUE(t->Put(other, "a", "1").ok());
+    ASSERT_TRUE(t->Prepare(std::string("n\0me", 4)).ok());
+  }
+  for (int i = 0; i < 3; ++i) {
+    Open("db");
+    other = db_->FindSubtable("other");
+    ASSERT_EQ(db_->ListPrepared(), Names{std::string("n\0me", 4)});
+    EXPECT_EQ(TryPut("read"), Code::kTimedOut);
+    EXPECT_EQ(TryPut("gone"), Code::kTimedOut);
+    EXPECT_EQ(TryPut("a", other), Code::kTimedOut);
+    EXPECT_EQ(TryPut("a"), Code::kOk);
+    EXPECT_EQ(Get("gone"), "1");
+    WriteMuch();
+  }
+  ASSERT_TRUE(Resume(db_->ListPrepared()[0])->Commit().ok());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(db_->ListPrepared(), Names{});
+    EXPECT_EQ(Get("gone") + Get("a", other), "-1");
+    EXPECT_EQ(TryPut("read"), Code::kOk);
+    Open("db");
+    other = db_->FindSubtable("other");
+  }
+}
+
+TEST_F(PreparedTransactionTest, KeepsTheLogUntilItIsResolved) {
+  Prepare("t", "a", "1");
+  const uint64_t before = db_->GetStatistics().log_file_bytes;
+  WriteMuch();
+  const uint64_t kept = db_->GetStatistics().log_file_bytes;
+  EXPECT_GT(kept, before + 500'000);
+  ASSERT_TRUE(Resume("t")->Rollback().ok());
+  WriteMuch();
+  EXPECT_LT(db_->GetStatistics().log_file_bytes, kept);
+  Open("db");
+  EXPECT_EQ(db_->ListPrepared(), Names{});
+  EXPECT_EQ(Get("a"), "-");
+}
+
+TEST_F(PreparedTransactionTest, IsPartOfACheckpoint) {
+  Prepare("t", "a", "1");
+  WriteMuch();
+  ASSERT_TRUE(db_->CreateCheckpoint(dir_.File("copy")).ok());
+  ASSERT_TRUE(Resume("t")->Rollback().ok());
+  Open("copy");
+  EXPECT_EQ(db_->ListPrepared(), Names{"t"});
+  ASSERT_TRUE(Resume("t")->Commit().ok());
+  EXPECT_EQ(Get("a"), "1");
+}
+
+TEST_F(PreparedTransactionTest, OutlivesASubtableItWritesTo) {
+  Subtable* other;
+  ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());
+  for (const char* const name : {"t", "u"}) {
+    const auto t = Begin();
+    ASSERT_TRUE(t->Put(other, name, "1").ok());
+    ASSERT_TRUE(t->Put(nullptr, name, "1").ok());
+    ASSERT_TRUE(t->Prepare(name).ok());
+  }
+  ASSERT_TRUE(db_->DropSubtable(other).ok());
+  ASSERT_TRUE(Resume("t")->Commit().ok());
+  EXPECT_EQ(Get("t"), "1");
+  for (int i = 0; i < 2; ++i) {
+    Open("db");
+    EXPECT_EQ(Get("t"), "1");
+  }
+  ASSERT_TRUE(Resume("u")->Commit().ok());
+  EXPECT_EQ(Get("u"), "1");
+}
+
+}  // namespace
+}  // namespace sluice
