@@ -55,19 +55,37 @@ GeneratedTask MakeTask(const Cell& cell, const DeviceInfo& info, uint64_t times)
   return GenerateTask(options);
 }
 
+// Whole words of `width` bytes that a block with its trailer lies in. Tables begin with a word.
+uint64_t Words(const BlockHandle& block, uint64_t width) {
+  const uint64_t last = block.offset + block.size + kBlockTrailerBytes - 1;
+  return last / width - block.offset / width + 1;
+}
+
+Status AddBlocks(const TableReader& table, const DeviceInfo& info, Totals* totals) {
+  BlockIterator index(table.index());
+  for (index.SeekToFirst(); index.Valid(); index.Next()) {
+    BlockHandle block;
+    SLUICE_RETURN_IF_ERROR(table.ReadHandle(index, &block));
+    totals->read_beats += Words(block, info.in_bytes);
+    totals->read_chunks += Words(block, info.value_bytes);
+  }
+  return index.status();
+}
+
 // Adds what the records of `task` are, and what the contract allows for them.
-Status AddRecords(const GeneratedTask& task, uint32_t datapath_bytes, Totals* totals) {
+Status AddRecords(const GeneratedTask& task, const DeviceInfo& info, Totals* totals) {
   for (const auto& run : task.images) {
     for (const TableImage& image : run) {
       std::unique_ptr<TableReader> table;
       SLUICE_RETURN_IF_ERROR(TableReader::OpenImage(image.file, "generated table", &table));
+      SLUICE_RETURN_IF_ERROR(AddBlocks(*table, info, totals));
       TableIterator record(table.get());
       for (record.SeekToFirst(); record.Valid(); record.Next()) {
         const uint64_t key = record.key().size();
         const uint64_t value = record.value().size();
         ++totals->records;
         totals->raw_bytes += key + value;
-        totals->contract_cycles += ContractCycles(key, value, datapath_bytes);
+        totals->contract_cycles += ContractCycles(key, value, info.value_bytes);
       }
       SLUICE_RETURN_IF_ERROR(record.status());
     }
@@ -76,7 +94,7 @@ Status AddRecords(const GeneratedTask& task, uint32_t datapath_bytes, Totals* to
 }
 
 Status RunJob(DeviceExecutor* unit, const GeneratedTask& task, Totals* totals) {
-  SLUICE_RETURN_IF_ERROR(AddRecords(task, unit->device().info().value_bytes, totals));
+  SLUICE_RETURN_IF_ERROR(AddRecords(task, unit->device().info(), totals));
   const MergeResult result = unit->Run(task.task, [&](const MergeOutput& table) {
     ++totals->tables;
     totals->written_bytes += table.data.size();
@@ -96,6 +114,8 @@ Totals Minus(const Totals& a, const Totals& b) {
           a.cycles - b.cycles,
           a.dropped_records - b.dropped_records,
           a.read_bytes - b.read_bytes,
+          a.read_beats - b.read_beats,
+          a.read_chunks - b.read_chunks,
           a.written_bytes - b.written_bytes};
 }
 
@@ -127,12 +147,13 @@ std::string CellName(const Cell& cell) {
                      LengthText(cell.key_bytes), LengthText(cell.value_bytes), cell.latency);
 }
 
-double Measurement::Limit() const {
-  // Decoders take V bytes per cycle each; of runs that do not overlap one has work at a time.
+double Measurement::LimitCycles() const {
+  // Decoders take a chunk per cycle each; of runs that do not overlap one has work at a time.
   const uint32_t busy = cell.shape == Shape::kOneRunFirst ? 1 : info.ways;
-  const uint32_t in = std::min(info.in_bytes, busy * info.value_bytes);
   const uint32_t out = std::min(info.out_bytes, info.value_bytes);
-  return std::max(PerRecord(steady.read_bytes) / in, PerRecord(steady.written_bytes) / out);
+  return std::max({static_cast<double>(steady.read_beats),
+                   static_cast<double>(steady.read_chunks) / busy,
+                   static_cast<double>(steady.written_bytes) / out});
 }
 
 double Measurement::OutputRate() const {
@@ -143,7 +164,9 @@ double Measurement::OutputRate() const {
 
 bool Measurement::MeetsContract() const {
   const double rate = OutputRate();
-  return steady.cycles <= steady.contract_cycles + kContractTableCycles * steady.tables &&
+  const double records = std::max(static_cast<double>(steady.contract_cycles), LimitCycles());
+  const auto tables = static_cast<double>(kContractTableCycles * steady.tables);
+  return static_cast<double>(steady.cycles) <= records + tables &&
          (rate == 0 || rate >= kContractOutput * info.value_bytes);
 }
 

@@ -49,6 +49,8 @@ struct Totals {
   uint64_t cycles = 0;
   uint64_t dropped_records = 0;
   uint64_t read_bytes = 0;     // of data blocks
+  uint64_t read_beats = 0;     // of the read port, for data blocks
+  uint64_t read_chunks = 0;    // of V bytes, for the decoders
   uint64_t written_bytes = 0;  // of data blocks
 };
 
@@ -64,13 +66,17 @@ struct Measurement {
   double CyclesPerRecord() const { return PerRecord(steady.cycles); }
   double Contract() const { return PerRecord(steady.contract_cycles); }
   // What the bytes alone take: through the ports, the decoders that have work, the one encoder.
-  double Limit() const;
+  // Blocks are read apart, in whole beats and chunks: what holds the end of one and the beginning
+  // of the next passes twice.
+  double Limit() const { return LimitCycles() / static_cast<double>(steady.records); }
   // Bytes of merged records that leave per cycle, prefix compression undone; 0 if the contract asks
   // for no rate.
   double OutputRate() const;
+  // Where the bytes alone take longer than the contract's records, in as much as those.
   bool MeetsContract() const;
 
  private:
+  double LimitCycles() const;
   double PerRecord(uint64_t total) const {
     return static_cast<double>(total) / static_cast<double>(steady.records);
   }

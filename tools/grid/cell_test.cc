@@ -58,6 +58,17 @@ TEST(Measure, CountsWhatTheUnitDid) {
   EXPECT_EQ(again.job_cycles, m.job_cycles);
 }
 
+// Of records that fill a block each, what stands around them takes more words than the contract has
+// cycles: 24 + 4096 bytes, a header of 4, an array of 8 and a trailer of 5.
+TEST(Measure, NoUnitIsFasterThanItsPort) {
+  Measurement m;
+  ASSERT_TRUE(Measure({"tiny", Shape::kRandom, {16, 16}, {4096, 4096}}, &m).ok());
+  EXPECT_EQ(m.Contract(), 2 + 24 / 8 + 4096 / 8);
+  EXPECT_NEAR(m.Limit(), (24 + 4096 + 4 + 8 + 5 + 7) / 8.0, 0.1);
+  EXPECT_GT(m.CyclesPerRecord(), m.Contract());
+  EXPECT_TRUE(m.MeetsContract());
+}
+
 TEST(Measure, ShapesDropWhatTheySay) {
   Measurement m;
   ASSERT_TRUE(Measure({"tiny", Shape::kDuplicates, {16, 16}, {32, 32}}, &m).ok());
