@@ -39,7 +39,8 @@ Status DBImpl::RecoverPrepared(const LoggedTransactions& logged) {
         ++prepared->count;
       }
     }
-    SLUICE_RETURN_IF_ERROR(transactions_.prepared.Add(prepared, [&] { return found.begin; }));
+    const LogPosition begin = found.begin;
+    SLUICE_RETURN_IF_ERROR(transactions_.prepared.Add(prepared, [begin] { return begin; }));
   }
   return {};
 }

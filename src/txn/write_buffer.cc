@@ -107,7 +107,7 @@ class WriteBuffer::Iterator final : public RecordIterator {
 
  private:
   // Whether the key where this stands cannot have been taken away.
-  bool Undisturbed() { return rollbacks_ == buffer_.rollbacks_; }
+  bool Undisturbed() const { return rollbacks_ == buffer_.rollbacks_; }
   bool LookAt(Keys::iterator at) {
     const Write* write = at->second.get();
     while (write != nullptr && write->number > last_) {
