@@ -104,8 +104,11 @@ struct Known {
   uint64_t next = 1;
   std::set<std::string> prepared;         // acknowledged, and nothing else was tried
   std::set<std::string> prepared_synced;  // of those
-  std::set<std::string> resolved;         // acknowledged
-  std::set<std::string> resolved_synced;  // of those
+  // Prepared, and a commit was tried: they are either prepared still or committed.
+  std::set<std::string> committing;
+  std::set<std::string> committing_synced;  // of those, prepared for good
+  std::set<std::string> resolved;           // acknowledged
+  std::set<std::string> resolved_synced;    // of those
 
   std::string NewName() {
     const std::lock_guard lock(mutex);
@@ -118,10 +121,18 @@ struct Known {
       prepared_synced.insert(name);
     }
   }
-  void Resolving(const std::string& name) {
+  void Resolving(const std::string& name, bool commit) {
     const std::lock_guard lock(mutex);
     prepared.erase(name);
-    prepared_synced.erase(name);
+    committing.erase(name);
+    committing_synced.erase(name);
+    const bool synced = prepared_synced.erase(name) == 1;
+    if (commit) {
+      committing.insert(name);
+    }
+    if (commit && synced) {
+      committing_synced.insert(name);
+    }
   }
   void Resolved(const std::string& name, bool sync) {
     const std::lock_guard lock(mutex);
@@ -145,7 +156,11 @@ void Transfer(DB* db, FaultEnv* env, TestRandom* random, Known* known) {
   const bool two_phases = Uniform(random, 0, 2) == 0;
   const std::string name = two_phases ? known->NewName() : "";
   if (two_phases) {
-    status = t->Prepare(name);
+    // Tells later whether it is committed, and is no money.
+    status = t->Put(nullptr, name, "0");
+    if (status.ok()) {
+      status = t->Prepare(name);
+    }
     ASSERT_TRUE(status.ok() || env->crashed()) << status.ToString();
     if (!status.ok()) {
       return;
@@ -154,18 +169,12 @@ void Transfer(DB* db, FaultEnv* env, TestRandom* random, Known* known) {
     if (Uniform(random, 0, 40) == 0) {
       return;  // it stays, and with it its locks
     }
-    known->Resolving(name);
   }
-  switch (Uniform(random, 0, 3)) {
-    case 0:
-      status = t->Rollback();
-      break;
-    case 1:
-      status = t->CommitAsync().get();
-      break;
-    default:
-      status = t->Commit();
+  const uint64_t how = Uniform(random, 0, 3);
+  if (two_phases) {
+    known->Resolving(name, /*commit=*/how != 0);
   }
+  status = how == 0 ? t->Rollback() : how == 1 ? t->CommitAsync().get() : t->Commit();
   ASSERT_TRUE(status.ok() || env->crashed()) << status.ToString();
   if (two_phases && status.ok()) {
     known->Resolved(name, sync);
@@ -197,6 +206,12 @@ void Live(FaultEnv* env, TestRandom* random, int transfers, Known* known) {
   for (const std::string& name : names) {
     ASSERT_EQ(known->resolved.count(name), 0u) << name << " is back";
   }
+  for (const std::string& name : known->committing) {
+    std::string value;
+    status = db->Get({}, name, &value);
+    ASSERT_TRUE(status.ok() || env->crashed() || std::count(names.begin(), names.end(), name) == 1)
+        << name << " is neither prepared nor committed";
+  }
   status = Bank::Make(db.get());
   ASSERT_TRUE(status.ok() || env->crashed()) << status.ToString();
   if (!status.ok()) {
@@ -204,14 +219,15 @@ void Live(FaultEnv* env, TestRandom* random, int transfers, Known* known) {
   }
   CheckSum(db.get(), env);
   for (const std::string& name : names) {
+    known->Prepared(name, /*sync=*/true);  // recovery has synced what it found
     if (Uniform(random, 0, 5) == 0) {
-      known->Prepared(name, /*sync=*/false);
       continue;
     }
     std::unique_ptr<Transaction> t;
     ASSERT_TRUE(db->ResumeTransaction(name, {.sync = true}, &t).ok());
-    known->Resolving(name);
-    status = Uniform(random, 0, 1) != 0 ? t->Commit() : t->Rollback();
+    const bool commit = Uniform(random, 0, 1) != 0;
+    known->Resolving(name, commit);
+    status = commit ? t->Commit() : t->Rollback();
     ASSERT_TRUE(status.ok() || env->crashed()) << status.ToString();
     if (!status.ok()) {
       return;
@@ -250,14 +266,60 @@ TEST(TransactionCrash, KeepsTheSum) {
       files = env.Survivors(kind, random());
       if (kind == CrashKind::kPower) {
         known.prepared = known.prepared_synced;
+        known.committing = known.committing_synced;
         known.resolved = known.resolved_synced;
       } else {
         // They are taken for durable (fault_env.h).
         known.prepared_synced = known.prepared;
+        known.committing_synced = known.committing;
         known.resolved_synced = known.resolved;
       }
     }
   }
+}
+
+// A flush gives up the log behind it. What has been prepared there, and is resolved just before
+// that, but not on disk, must be prepared again when the power goes.
+TEST(TransactionCrash, GivesNoLogUpForAResolutionThatIsNotOnDisk) {
+  class CommitAtFlush final : public EventListener {
+   public:
+    void OnFlush(const FlushEvent&) override {
+      std::unique_ptr<Transaction> t;
+      if (db->ResumeTransaction("t", {}, &t).ok()) {
+        EXPECT_TRUE(t->Commit().ok());
+      }
+    }
+    DB* db = nullptr;
+  };
+  const uint64_t seed = TestSeed();
+  FaultEnv env;
+  Options options = TestOptions(&env);
+  const auto listener = std::make_shared<CommitAtFlush>();
+  options.listeners = {listener};
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+  listener->db = db.get();
+  {
+    const auto t = db->BeginTransaction({}, {.sync = true});
+    ASSERT_TRUE(t->Put(nullptr, "k", "v").ok());
+    ASSERT_TRUE(t->Prepare("t").ok());
+  }
+  ASSERT_TRUE(db->Put({.sync = true}, "l", "v").ok());
+  ASSERT_TRUE(db->Flush(nullptr).ok());
+  ASSERT_TRUE(db->WaitForBackgroundWork().ok());
+  ASSERT_TRUE(db->ListPrepared().empty());
+  size_t prepared = 0;
+  for (uint64_t i = 0; i < 50; ++i) {
+    FaultEnv after(env.Survivors(CrashKind::kPower, seed + i));
+    std::unique_ptr<DB> again;
+    const Status status = DB::Open(TestOptions(&after), "db", &again);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    std::string value;
+    const bool committed = again->Get({}, "k", &value).ok();
+    ASSERT_EQ(again->ListPrepared().size(), committed ? 0u : 1u);
+    prepared += committed ? 0 : 1;
+  }
+  EXPECT_GT(prepared, 0u);
 }
 
 TEST(TransactionFaults, KeepTheSumOnAFailingDevice) {
