@@ -54,8 +54,9 @@ PROOFS = {
     ),
     "credit": Proof(
         "f_credit", ["cu_credit"], "credit exactly while fewer than Depth places are taken",
-        mutations=[("cu_credit", "+ CountBits'(give_i) - CountBits'(take_i)",
-                    "+ CountBits'(give_i & ~take_i) - CountBits'(take_i)")],
+        mutations=[("cu_credit", "free_d = give_i ? free_q : free_q - 1'b1", "free_d = free_q - 1'b1"),
+                   ("cu_credit", "~take_i & (every", "(every"),
+                   ("cu_credit", "(one & take_i)", "one")],
     ),
     "round_robin": Proof(
         "f_round_robin", ["cu_round_robin"],

@@ -72,5 +72,5 @@ module cu_entry_parser_cover #(
 endmodule
 
 bind cu_entry_parser cu_entry_parser_cover #(.V(ValueBytes)) u_cover (
-  .head_i(state_q == Head), .long_i(state_q == Long), .*
+  .head_i(state_q == Head), .long_i(state_q == Varint), .*
 );

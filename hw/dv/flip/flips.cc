@@ -59,7 +59,7 @@ const Segment kSegments[] = {
      "s3_trailer_q))",
      true},
     {"keys, checksum to verdict",
-     "g_way.u_entry_decoder.(u_finish.(s3_data_q|held_q|hash_q|s3_fold_q)|u_keys.mem)|"
+     "g_way.u_entry_decoder.(u_finish.(s[34]_data_q|held_q|hash_q|s3_fold_q)|u_keys.mem)|"
      "u_merge_tree.g_node.u_node.(u_[ab].(mem|key_mem|key_q)|u_out.mem)|u_verdict.beat[12]_q",
      true},
     {"records, to the encoder's checksum",

@@ -17,7 +17,15 @@ module cu_credit #(
   logic [CountBits-1:0] free_q, free_d;
   logic avail_q, all_q;
 
-  assign free_d  = free_q + CountBits'(give_i) - CountBits'(take_i);
+  // By what free_q is: give_i and take_i come late.
+  wire none = free_q == '0;
+  wire one = free_q == CountBits'(1);
+  wire but_one = free_q == CountBits'(Depth - 1);
+  wire every = free_q == CountBits'(Depth);
+  always_comb begin
+    free_d = give_i ? free_q + 1'b1 : free_q;
+    if (take_i) free_d = give_i ? free_q : free_q - 1'b1;
+  end
   assign avail_o = avail_q;
   assign all_o   = all_q;
 
@@ -28,8 +36,8 @@ module cu_credit #(
       all_q   <= 1'b1;
     end else begin
       free_q  <= free_d;
-      avail_q <= free_d != '0;
-      all_q   <= free_d == CountBits'(Depth);
+      avail_q <= give_i | ~(none | (one & take_i));
+      all_q   <= ~take_i & (every | (but_one & give_i));
     end
   end
 

@@ -48,6 +48,7 @@ module cu_block_chunks #(
   logic busy_q, first_q;
   logic [IndexBits-1:0] index_q, first_index;
   logic [LeftBits-1:0] left_q;  // chunks, less one
+  logic last_q;                 // that is none
   logic [PosBits-1:0] lane_q, end_q;  // of the block's first and last byte
   logic chunk_valid_q, chunk_first_q, chunk_last_q;
   logic [V*8-1:0] chunk_q, picked;
@@ -58,13 +59,12 @@ module cu_block_chunks #(
 
   wire taken = chunk_valid_o & chunk_ready_i;
   wire load = busy_q & beat_valid_i & (~chunk_valid_q | taken);
-  wire last = left_q == '0;
 
   if (Chunks > 1) begin : g_pick
     assign first_index  = block_lane_i[LaneBits-1:PosBits];
     assign picked       = beat_data_i[index_q*V*8+:V*8];
     assign picked_parity = beat_parity_i[index_q];
-    assign beat_ready_o = load & (last | (index_q == IndexBits'(Chunks - 1)));
+    assign beat_ready_o = load & (last_q | (index_q == IndexBits'(Chunks - 1)));
   end else begin : g_whole
     assign first_index  = '0;
     assign picked       = beat_data_i;
@@ -75,7 +75,7 @@ module cu_block_chunks #(
   logic [32:0] last_byte;  // counted from lane 0 of the block's first chunk
   assign last_byte = {1'b0, block_bytes_i} + 33'(block_lane_i[PosBits-1:0]) - 33'd1;
 
-  assign block_ready_o = ~busy_q | (load & last);
+  assign block_ready_o = ~busy_q | (load & last_q);
   assign chunk_valid_o = chunk_valid_q & (~chunk_last_q | tail_ready);
   assign chunk_data_o  = chunk_q;
   assign chunk_parity_o = chunk_parity_q;
@@ -88,16 +88,20 @@ module cu_block_chunks #(
       chunk_q       <= picked;
       chunk_parity_q <= picked_parity;
       chunk_first_q <= first_q;
-      chunk_last_q  <= last;
+      chunk_last_q  <= last_q;
       chunk_lane_q  <= lane_q;
       chunk_end_q   <= end_q;
       index_q       <= index_q + 1'b1;
       left_q        <= left_q - 1'b1;
+      last_q        <= left_q == LeftBits'(1);
       first_q       <= 1'b0;
     end
     if (block_valid_i && block_ready_o) begin
       index_q <= first_index;
       left_q  <= last_byte[32:PosBits];
+      last_q  <= block_bytes_i[31:PosBits+1] == '0 &&
+                 {1'b0, block_bytes_i[PosBits:0]} + (PosBits + 2)'(block_lane_i[PosBits-1:0])
+                     <= (PosBits + 2)'(V);
       end_q   <= last_byte[PosBits-1:0];
       lane_q  <= block_lane_i[PosBits-1:0];
       first_q <= 1'b1;

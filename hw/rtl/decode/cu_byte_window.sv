@@ -3,11 +3,14 @@
 // past a block's last chunk only wraps the position.
 //
 // While ready_o, the window holds V bytes from the position on, or all that are left of the block.
-// head_o, the next eight bytes, is a register: what parses it starts from a clock edge.
+// head_o, the next eight bytes, is a register: what parses it starts from a clock edge. So that it
+// need not wait for what is done, either, it follows ahead_*: what is done if nothing holds it up.
+// Where something does, head_o and ahead_pos_o mean nothing, until ahead_* has come true again.
 //
-// Chunks go to two banks in turn, each a window register and one more behind it. So a flush can
+// Chunks go to two banks in turn, each a window register and two more behind it. So a flush can
 // drop both chunks of the window and find the next two in their places: the end of a block mostly
-// stands in two chunks, and costs one cycle.
+// stands in two chunks, and costs one cycle. The third ones keep what comes in apart from what is
+// done.
 //
 // Chunks come with a parity bit, which is checked when they leave.
 
@@ -29,14 +32,19 @@ module cu_byte_window #(
   output logic                    ready_o,
   output logic [63:0]             head_o,
   output logic [PosBits-1:0]      pos_o,
-  output logic [PosBits-1:0]      next_pos_o,  // after this cycle
   // Byte i from the position on stands in lane (pos_o + i) mod V.
   output logic [ValueBytes*8-1:0] ring_o,
   output logic                    parity_o,  // of ring_o
 
   input  logic                    move_i,   // only while ready_o
   input  logic [PosBits:0]        bytes_i,  // 0..V
+  input  logic                    cross_i,  // pos_o + bytes_i is V or more
   input  logic                    flush_i,  // drop the chunks from the position on, up to two
+  input  logic                    ahead_move_i,
+  input  logic [PosBits-1:0]      ahead_bytes_i,  // mod V
+  input  logic                    ahead_cross_i,
+  input  logic                    ahead_flush_i,
+  output logic [PosBits-1:0]      ahead_pos_o,  // position in the next cycle
   output logic                    flushed_o, // and with them the last of the block
   output logic                    flipped_o  // a bit has strayed; level
 );
@@ -49,100 +57,149 @@ module cu_byte_window #(
     logic [PosBits-1:0] lane;
   } tag_t;
 
-  // By bank: in the window, and behind it.
-  logic [1:0][V*8-1:0] data_q, next_q;
-  logic [1:0] data_parity_q, next_parity_q;
-  tag_t [1:0] tag_q, tag_d, next_tag_q;
-  logic low_q, low_d;  // bank of the window's first chunk
-  logic in_q;          // bank of the next chunk to come
-  logic [1:0] drop, load;
-  tag_t lo_tag_d, in_tag;
-  logic [PosBits-1:0] pos_q, pos_d;
+  // By bank: in the window, behind it, and behind that.
+  logic [1:0][V*8-1:0] data_q, next_q, more_q;
+  logic [1:0] data_parity_q, next_parity_q, more_parity_q;
+  tag_t [1:0] tag_q, tag_d, next_tag_q, more_tag_q;
+  logic low_q;  // bank of the window's first chunk
+  logic in_q;   // bank of the next chunk to come
+  tag_t [1:0] in_tag;
+  logic [PosBits-1:0] pos_q;
   logic ready_q;
   logic [63:0] head_q;
-  logic [PosBits:0] sum;
   logic [V*8-1:0] ring_d;
-
-  assign sum = {1'b0, pos_q} + bytes_i;
 
   wire lo_valid = tag_q[low_q].valid;
   wire lo_last = tag_q[low_q].last;
   wire hi_valid = tag_q[~low_q].valid;
-  wire drop_lo = (move_i & sum[PosBits] & ~lo_last) | (flush_i & lo_valid);
-  wire drop_hi = flush_i & lo_valid & ~lo_last & hi_valid;
 
-  assign flushed_o = (flush_i & lo_valid & lo_last) | (drop_hi & tag_q[~low_q].last);
-  assign drop      = low_q ? {drop_lo, drop_hi} : {drop_hi, drop_lo};
-  assign load      = drop | ~{tag_q[1].valid, tag_q[0].valid};
-  assign low_d     = low_q ^ (drop_lo & ~drop_hi);
-  assign in_tag    = '{valid: chunk_valid_i, first: chunk_first_i, last: chunk_last_i,
-                       lane: chunk_lane_i};
-  assign chunk_ready_o = ~next_tag_q[in_q].valid | load[in_q];
+  typedef struct packed {
+    logic [1:0]         load;  // by bank: the chunk behind the window moves in
+    logic               low;
+    logic [PosBits-1:0] pos;
+  } step_t;
 
-  assign tag_d[0] = load[0] ? next_tag_q[0] : tag_q[0];
-  assign tag_d[1] = load[1] ? next_tag_q[1] : tag_q[1];
-  assign lo_tag_d = tag_d[low_d];
+  // Lanes below the position: those of the window's second chunk.
+  function automatic logic [V-1:0] lanes_below(logic [PosBits-1:0] pos);
+    logic [V-1:0] lanes;
+    logic below = 1'b0;  // from above: equalities, which need no carry chain
+    for (int i = int'(V) - 1; i >= 0; i--) begin
+      lanes[i] = below;
+      below |= pos == PosBits'(i);
+    end
+    return lanes;
+  endfunction
+
+  // What becomes of the window if it is left alone, flushed, or moved: each by registers, and chosen
+  // from late. A block's first chunk follows a flush, or finds the window empty.
+  function automatic step_t arrive(logic [1:0] load, logic low);
+    step_t next = '{load: load, low: low, pos: pos_q};
+    if (load[low] ? next_tag_q[low].first : tag_q[low].first) begin
+      next.pos = load[low] ? next_tag_q[low].lane : tag_q[low].lane;
+    end
+    return next;
+  endfunction
+
+  function automatic step_t step(logic move, logic [PosBits-1:0] bytes, logic over, logic flush);
+    logic [1:0] load = ~{tag_q[1].valid, tag_q[0].valid};
+    logic [1:0] load_lo = load | {low_q, ~low_q};
+    step_t stay = '{load: load, low: low_q, pos: pos_q};
+    step_t flushed, moved;
+    if (!lo_valid) stay = arrive(load, low_q);
+    flushed = !lo_valid ? stay
+              : (!lo_last && hi_valid) ? arrive('1, low_q) : arrive(load_lo, ~low_q);
+    moved = '{load: (over && !lo_last) ? load_lo : load, low: low_q ^ (over & ~lo_last),
+              pos: pos_q + bytes};
+    return flush ? flushed : move ? moved : stay;
+  endfunction
+
+  step_t now, ahead;
+  always_comb now = step(move_i, bytes_i[PosBits-1:0], cross_i, flush_i);
+  always_comb ahead = step(ahead_move_i, ahead_bytes_i, ahead_cross_i, ahead_flush_i);
+
+  // A flush drops the last of the block.
+  wire ends = lo_valid & (lo_last | (hi_valid & tag_q[~low_q].last));
+  assign flushed_o = flush_i & ends;
+  for (genvar b = 0; b < 2; b++) begin : g_in
+    assign in_tag[b] = '{valid: chunk_valid_i & (in_q == 1'(b)), first: chunk_first_i,
+                         last: chunk_last_i, lane: chunk_lane_i};
+  end
+  assign chunk_ready_o = ~more_tag_q[in_q].valid;
+
+  assign tag_d[0] = now.load[0] ? next_tag_q[0] : tag_q[0];
+  assign tag_d[1] = now.load[1] ? next_tag_q[1] : tag_q[1];
 
   always_comb begin
-    pos_d = pos_q;
-    if (move_i) pos_d = sum[PosBits-1:0];
-    if ((drop_lo || !lo_valid) && lo_tag_d.first) pos_d = lo_tag_d.lane;
+    logic [V-1:0] second;
+    second = lanes_below(ahead.pos);
     for (int i = 0; i < int'(V); i++) begin
       logic bank;
-      bank = low_d ^ (PosBits'(i) < pos_d);
-      ring_d[8*i+:8] = load[bank] ? next_q[bank][8*i+:8] : data_q[bank][8*i+:8];
+      bank = ahead.low ^ second[i];
+      ring_d[8*i+:8] = ahead.load[bank] ? next_q[bank][8*i+:8] : data_q[bank][8*i+:8];
     end
   end
 
   always_ff @(posedge clk_i) begin
     for (int b = 0; b < 2; b++) begin
-      if (load[b]) begin
+      if (now.load[b]) begin
         data_q[b]        <= next_q[b];
         data_parity_q[b] <= next_parity_q[b];
       end
-      if (chunk_ready_o && in_q == 1'(b)) begin
-        next_q[b]        <= chunk_data_i;
-        next_parity_q[b] <= chunk_parity_i;
+      if (now.load[b] || !next_tag_q[b].valid) begin
+        next_q[b]        <= more_tag_q[b].valid ? more_q[b] : chunk_data_i;
+        next_parity_q[b] <= more_tag_q[b].valid ? more_parity_q[b] : chunk_parity_i;
+      end
+      if (!more_tag_q[b].valid) begin
+        more_q[b]        <= chunk_data_i;
+        more_parity_q[b] <= chunk_parity_i;
       end
     end
-    pos_q <= pos_d;
-    for (int i = 0; i < 8; i++) head_q[8*i+:8] <= ring_d[{pos_d + PosBits'(i), 3'b0}+:8];
+    pos_q <= now.pos;
+    for (int i = 0; i < 8; i++) head_q[8*i+:8] <= ring_d[{ahead.pos + PosBits'(i), 3'b0}+:8];
     if (!rst_ni) begin
       tag_q      <= '0;
       next_tag_q <= '0;
+      more_tag_q <= '0;
       low_q      <= 1'b0;
       in_q       <= 1'b0;
       ready_q    <= 1'b0;
     end else begin
       tag_q <= tag_d;
       for (int b = 0; b < 2; b++) begin
-        if (load[b]) next_tag_q[b].valid <= 1'b0;
-        if (chunk_ready_o && in_q == 1'(b)) next_tag_q[b] <= in_tag;
+        if (now.load[b] || !next_tag_q[b].valid) begin
+          next_tag_q[b]       <= more_tag_q[b].valid ? more_tag_q[b] : in_tag[b];
+          more_tag_q[b].valid <= 1'b0;
+        end else if (!more_tag_q[b].valid) begin
+          more_tag_q[b] <= in_tag[b];
+        end
       end
-      low_q   <= low_d;
+      low_q   <= now.low;
       in_q    <= in_q ^ (chunk_ready_o & chunk_valid_i);
-      ready_q <= lo_tag_d.valid & (lo_tag_d.last | tag_d[~low_d].valid);
+      ready_q <= tag_d[now.low].valid & (tag_d[now.low].last | tag_d[~now.low].valid);
     end
   end
 
   assign ready_o = ready_q;
   assign head_o  = head_q;
   assign pos_o   = pos_q;
-  assign next_pos_o = pos_d;
+  assign ahead_pos_o = ahead.pos;
 
   always_comb begin
-    for (int i = 0; i < int'(V); i++) begin
-      ring_o[8*i+:8] = data_q[low_q ^ (PosBits'(i) < pos_q)][8*i+:8];
-    end
+    logic [V-1:0] second;
+    second = lanes_below(pos_q);
+    for (int i = 0; i < int'(V); i++) ring_o[8*i+:8] = data_q[low_q ^ second[i]][8*i+:8];
   end
   assign parity_o = ^ring_o;
 
   logic flipped_q;
+  logic [1:0] left_q, odd_q;  // a chunk has left; its parity was not its data's
   assign flipped_o = flipped_q;
   always_ff @(posedge clk_i) begin
     for (int b = 0; b < 2; b++) begin
-      if (load[b] && tag_q[b].valid && ^{data_parity_q[b], data_q[b]}) flipped_q <= 1'b1;
+      left_q[b] <= rst_ni && now.load[b] && tag_q[b].valid;
+      odd_q[b]  <= ^{data_parity_q[b], data_q[b]};
     end
+    if ((left_q & odd_q) != '0) flipped_q <= 1'b1;
     if (move_i && !(lo_valid && (lo_last || hi_valid))) flipped_q <= 1'b1;  // ready_q is wrong
     if (!rst_ni) flipped_q <= 1'b0;
   end
@@ -150,9 +207,10 @@ module cu_byte_window #(
 `ifndef SYNTHESIS
   a_move : assert property (@(posedge clk_i) disable iff (!rst_ni) move_i |-> ready_q && !flush_i);
   a_bytes : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      move_i |-> bytes_i <= (PosBits + 1)'(V));
+      move_i |-> bytes_i <= (PosBits + 1)'(V) &&
+                 cross_i == ((PosBits + 2)'(pos_q) + (PosBits + 2)'(bytes_i) >= (PosBits + 2)'(V)));
   a_order : assert property (@(posedge clk_i) disable iff (!rst_ni)
       hi_valid |-> lo_valid);
-  c_both : cover property (@(posedge clk_i) drop_hi);
+  c_both : cover property (@(posedge clk_i) flushed_o && !lo_last);
 `endif
 endmodule

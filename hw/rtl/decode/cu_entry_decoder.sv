@@ -178,10 +178,12 @@ module cu_entry_decoder
 
   logic win_ready, win_move, win_flush, win_flushed;
   logic [63:0] win_head;
-  logic [PosBits-1:0] win_pos, win_next_pos;
+  logic win_cross, win_ahead_move, win_ahead_cross, win_ahead_flush;
+  logic [PosBits-1:0] win_pos, win_ahead_pos;
   logic [V*8-1:0] win_ring;
   logic win_parity, win_flipped;
   logic [SpanBits-1:0] win_bytes;
+  logic [PosBits-1:0] win_ahead_bytes;
 
   cu_byte_window #(.ValueBytes(V)) u_window (
     .clk_i, .rst_ni,
@@ -189,8 +191,11 @@ module cu_entry_decoder
     .chunk_parity_i(chunk_parity),
     .chunk_first_i(chunk_first), .chunk_last_i(chunk_last), .chunk_lane_i(chunk_lane),
     .ready_o(win_ready), .head_o(win_head), .pos_o(win_pos),
-    .next_pos_o(win_next_pos), .ring_o(win_ring), .parity_o(win_parity),
-    .move_i(win_move), .bytes_i(win_bytes), .flush_i(win_flush), .flushed_o(win_flushed),
+    .ring_o(win_ring), .parity_o(win_parity),
+    .move_i(win_move), .bytes_i(win_bytes), .cross_i(win_cross), .flush_i(win_flush),
+    .ahead_move_i(win_ahead_move), .ahead_bytes_i(win_ahead_bytes),
+    .ahead_cross_i(win_ahead_cross), .ahead_flush_i(win_ahead_flush),
+    .ahead_pos_o(win_ahead_pos), .flushed_o(win_flushed),
     .flipped_o(win_flipped)
   );
 
@@ -214,8 +219,11 @@ module cu_entry_decoder
     .block_valid_i(info_valid), .block_ready_o(info_pop), .block_end_i(info.run_end),
     .block_bytes_i(info.bytes),
     .window_ready_i(win_ready), .window_head_i(win_head), .window_pos_i(win_pos),
-    .window_next_pos_i(win_next_pos), .window_ring_i(win_ring), .window_parity_i(win_parity),
-    .window_move_o(win_move), .window_bytes_o(win_bytes),
+    .window_ring_i(win_ring), .window_parity_i(win_parity),
+    .window_move_o(win_move), .window_bytes_o(win_bytes), .window_cross_o(win_cross),
+    .window_ahead_move_o(win_ahead_move), .window_ahead_bytes_o(win_ahead_bytes),
+    .window_ahead_cross_o(win_ahead_cross), .window_ahead_flush_o(win_ahead_flush),
+    .window_ahead_pos_i(win_ahead_pos),
     .window_flush_o(win_flush), .window_flushed_i(win_flushed),
     .key_room_i(key_room), .value_room_i(value_room), .record_room_i(rec_room & hash_room),
     .check_room_i(check_room), .all_checked_i(all_checked), .fault_i(finish_fault),
@@ -312,7 +320,6 @@ module cu_entry_decoder
   // ------------------------------------------------------------------ check blocks
 
   typedef struct packed {
-    merge_status_e status;  // first fault within the block
     logic [31:0]   bytes;
     logic [31:0]   restart_bytes;
     logic          restart_zero;
@@ -320,29 +327,18 @@ module cu_entry_decoder
     logic [63:0]   offset;
   } check_t;
 
-  // What the End event says rides beside the events' pipeline.
-  check_t end_q[3];
+  check_t check;
+  merge_status_e content;  // first fault within the block: comes when its events are through
   logic [15:0] table_q;
   logic [63:0] offset_q;
+  logic check_valid, check_wready, content_valid, content_wready;
+  logic [$clog2(Checks+1)-1:0] unused_checks, unused_contents;
 
   always_ff @(posedge clk_i) begin
     if (info_valid && info_pop) begin
       table_q  <= info.table_no;
       offset_q <= info.offset;
     end
-    end_q[0] <= '{status: MergeStatusOk, bytes: ev_block_bytes, restart_bytes: ev_restart_bytes,
-                  restart_zero: ev_restart_zero, table_no: table_q, offset: offset_q};
-    end_q[1] <= end_q[0];
-    end_q[2] <= end_q[1];
-  end
-
-  check_t check_in, check;
-  logic check_valid, check_wready;
-  logic [$clog2(Checks+1)-1:0] unused_checks;
-
-  always_comb begin
-    check_in = end_q[2];
-    check_in.status = f_end_status;
   end
 
   cu_credit #(.Depth(Checks)) u_check_credit (
@@ -350,28 +346,42 @@ module cu_entry_decoder
     .avail_o(check_room), .all_o(all_checked)
   );
   cu_fifo #(.Width($bits(check_t)), .Depth(Checks)) u_checks (
-    .clk_i, .rst_ni, .wvalid_i(f_end_valid), .wready_o(check_wready), .wdata_i(check_in),
+    .clk_i, .rst_ni, .wvalid_i(ev_end), .wready_o(check_wready),
+    .wdata_i({ev_block_bytes, ev_restart_bytes, ev_restart_zero, table_q, offset_q}),
     .rvalid_o(check_valid), .rready_i(check_pop), .rdata_o(check),
     .count_o(unused_checks)
   );
+  cu_fifo #(.Width($bits(merge_status_e)), .Depth(Checks)) u_contents (
+    .clk_i, .rst_ni, .wvalid_i(f_end_valid), .wready_o(content_wready), .wdata_i(f_end_status),
+    .rvalid_o(content_valid), .rready_i(check_pop), .rdata_o({content}),
+    .count_o(unused_contents)
+  );
 
-  logic array_ok;
+  // Compared in one cycle, judged in the next.
+  logic judge_q, array_bad_q, crc_bad_q, type_bad_q;
   merge_status_e verdict, status_q;
   logic [15:0] fault_table_q;
   logic [63:0] fault_offset_q, input_bytes_q;
 
-  assign check_pop    = check_valid & tail_valid & done_valid_i & ~fault_q;
+  assign check_pop    = judge_q & content_valid & ~fault_q;
   assign done_ready_o = check_pop;
-  assign array_ok     = check.restart_zero & (check.restart_bytes[1:0] == 2'b00) &
-                        (tail_restarts == {2'b00, check.restart_bytes[31:2]} - 32'd1);
+
+  always_ff @(posedge clk_i) begin
+    array_bad_q <= ~check.restart_zero || check.restart_bytes[1:0] != 2'b00 ||
+                   tail_restarts != {2'b00, check.restart_bytes[31:2]} - 32'd1;
+    crc_bad_q   <= cu_crc_pkg::mask_crc(done_crc_i) != tail_crc;
+    type_bad_q  <= tail_type != 8'd0;
+    if (!rst_ni) judge_q <= 1'b0;
+    else judge_q <= check_valid & tail_valid & done_valid_i & ~check_pop;
+  end
 
   always_comb begin
     verdict = MergeStatusOk;
     if (done_error_i) verdict = MergeStatusReadError;
-    else if (cu_crc_pkg::mask_crc(done_crc_i) != tail_crc) verdict = MergeStatusBlockChecksum;
-    else if (tail_type != 8'd0) verdict = MergeStatusBlockType;
-    else if (check.status != MergeStatusOk) verdict = check.status;
-    else if (!array_ok) verdict = MergeStatusBlockCorrupt;
+    else if (crc_bad_q) verdict = MergeStatusBlockChecksum;
+    else if (type_bad_q) verdict = MergeStatusBlockType;
+    else if (content != MergeStatusOk) verdict = content;
+    else if (array_bad_q) verdict = MergeStatusBlockCorrupt;
   end
 
   always_ff @(posedge clk_i) begin
@@ -411,6 +421,8 @@ module cu_entry_decoder
   a_hash_place : assert property (@(posedge clk_i) disable iff (!rst_ni)
       f_hash_valid |-> hash_wready);
   a_check_place : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      f_end_valid |-> check_wready);
+      ev_end |-> check_wready);
+  a_content_place : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      f_end_valid |-> content_wready);
 `endif
 endmodule

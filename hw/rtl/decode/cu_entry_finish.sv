@@ -1,16 +1,18 @@
 // Makes records of the parser's events: expands keys by what they share with the key before, checks
 // their order and type, and sends user keys, values, record info and hashes on their way. A pipeline
-// of three registers without back-pressure; the parser has taken a place for all that leaves it.
+// of four registers without back-pressure; the parser has taken a place for all that leaves it.
 //
 //   s1: shared lanes from the key before (kept as beats of V bytes of the internal key)
 //   s2: beat against beat of the key before; trailer; word fold of the hash
-//   s3: verdict on the key; everything leaves from here
+//   s3: verdict on the key
+//   s4: everything leaves from here
 //
 // The last beat of a user key waits for the trailer, which may stand in one beat more; a key is
 // complete, and so emitted, only with it. The first fault silences everything behind it.
 //
 // Stray bits: what comes from the window has its parity, and so has every row of the key before.
-// Once expanded, a value's beats must have the parity of their fold; a key takes its own along.
+// Once expanded, a value's beats must have the parity of their fold; a key takes its own along, and
+// the lengths that the record's checksum takes in have one.
 
 module cu_entry_finish
   import sluice_abi_pkg::*;
@@ -23,7 +25,7 @@ module cu_entry_finish
   input  logic                    rst_ni,
   input  logic                    silent_i,  // a fault was found elsewhere; level
 
-  // Events: see cu_entry_parser.
+  // Events: see cu_entry_parser. ev_status_i comes a cycle after the others.
   input  logic                    ev_head_i,
   input  logic                    ev_key_i,
   input  logic                    ev_value_i,
@@ -87,13 +89,16 @@ module cu_entry_finish
     logic                 as_long;
     logic [15:0]          user_bytes;
     logic [31:0]          value_bytes;
-    logic                 bad;      // header; status
-    merge_status_e        status;
+    logic                 parity;   // of the two
   } event_t;
 
   function automatic logic [V*8-1:0] lanes_below(logic [SpanBits-1:0] n);
     logic [V*8-1:0] mask;
-    for (int i = 0; i < int'(V); i++) mask[8*i+:8] = {8{SpanBits'(i) < n}};
+    logic covered = 1'b0;  // from above: equalities, which need no carry chain
+    for (int i = int'(V) - 1; i >= 0; i--) begin
+      covered |= n == SpanBits'(i + 1);
+      mask[8*i+:8] = {8{covered}};
+    end
     return mask;
   endfunction
 
@@ -116,7 +121,7 @@ module cu_entry_finish
   logic [SpanBits-1:0] s1_shared_q, s1_bytes_before_q, s1_filled_q;
   logic s1_head_q, s1_head_parity_q, s1_parity_q, s1_before_parity_q;
   logic s1_counts_parity_q;  // of bytes, s1_shared_q and s1_filled_q
-  wire [SpanBits-1:0] filled = ev_value_i ? ev_bytes_i : ev_last_i ? ev_span_i : SpanBits'(V);
+  wire [SpanBits-1:0] filled = ev_value_i ? ev_bytes_i : ev_span_i;
   logic [BeatBits-1:0] s1_beat_q;
   logic [PhaseBits-1:0] s1_phase_q, s2_phase_q;
 
@@ -130,15 +135,14 @@ module cu_entry_finish
               span: ev_span_i, user: ev_user_i, user_last: ev_user_last_i,
               ordered: any_before_q, longer: ev_user_bytes_i > user_before_q,
               as_long: ev_user_bytes_i == user_before_q, user_bytes: ev_user_bytes_i,
-              value_bytes: ev_value_bytes_i, bad: ev_status_i != MergeStatusOk,
-              status: ev_status_i};
+              value_bytes: ev_value_bytes_i, parity: ^{ev_user_bytes_i, ev_value_bytes_i}};
     s1_data_q         <= ev_data_i;
     s1_parity_q       <= ev_parity_i;
     s1_head_parity_q  <= ev_head_parity_i;
     {s1_before_parity_q, s1_before_q} <= old_key[beat];
     s1_shared_q       <= ev_shared_i;
     s1_filled_q       <= filled;
-    s1_counts_parity_q <= ^{ev_bytes_i, ev_shared_i, filled};
+    s1_counts_parity_q <= ~ev_value_i & ^{ev_bytes_i, ev_shared_i, ev_span_i};
     s1_bytes_before_q <= (left_before > 16'(V)) ? SpanBits'(V) : SpanBits'(left_before);
     s1_beat_q         <= beat;
     s1_phase_q        <= phase;
@@ -163,6 +167,7 @@ module cu_entry_finish
 
   logic [V*8-1:0] merged, shared_mask;
   event_t s2_q;
+  merge_status_e s2_status_q, s3_status_q;  // of the header
   logic [V*8-1:0] s2_key_q, s2_data_q, s2_before_q;  // internal key; user key or value; before
   logic parity, s2_parity_q;  // of the internal key, or of the value
 
@@ -175,6 +180,7 @@ module cu_entry_finish
     if (s1_q.key) old_key[s1_beat_q] <= {parity, merged};
     s2_parity_q <= parity;
     s2_q        <= s1_q;
+    s2_status_q <= s1_q.fault ? MergeStatusBlockCorrupt : ev_status_i;
     s2_phase_q  <= s1_phase_q;
     s2_key_q    <= merged;
     s2_data_q   <= merged & lanes_below(s1_q.bytes);
@@ -189,16 +195,18 @@ module cu_entry_finish
   logic [V*8+63:0] around;
   logic [63:0] fold;
 
+  logic [V*8-1:0] data_word, before_word;  // the first byte is the most significant
+  logic equal;
   always_comb begin
-    below = 1'b0;
-    above = 1'b0;
-    for (int i = int'(V) - 1; i >= 0; i--) begin
-      if (s2_data_q[8*i+:8] != s2_before_q[8*i+:8]) begin
-        below = s2_data_q[8*i+:8] < s2_before_q[8*i+:8];
-        above = s2_data_q[8*i+:8] > s2_before_q[8*i+:8];
-      end
+    for (int i = 0; i < int'(V); i++) begin
+      data_word[8*(V-1-i)+:8]   = s2_data_q[8*i+:8];
+      before_word[8*(V-1-i)+:8] = s2_before_q[8*i+:8];
     end
   end
+  cu_compare #(.Width(V * 8)) u_compare (
+    .a_i(data_word), .b_i(before_word), .less_o(below), .equal_o(equal)
+  );
+  assign above = ~below & ~equal;
 
   assign around = {s2_key_q, tail_q};
 
@@ -222,6 +230,7 @@ module cu_entry_finish
   always_ff @(posedge clk_i) begin
     if (s2_q.key) tail_q <= s2_key_q[V*8-1-:64];
     s3_q         <= s2_q;
+    s3_status_q  <= s2_status_q;
     s3_data_q    <= s2_data_q;
     s3_below_q   <= below;
     s3_above_q   <= above;
@@ -235,8 +244,8 @@ module cu_entry_finish
 
   logic below_q, above_q, key_below, key_above;  // the key before, in the beats so far
   logic [63:0] trailer_before_q;
-  logic sorted, silent, fault_q, bad_event;
-  merge_status_e status, status_q;
+  logic sorted;
+  merge_status_e status;
   logic [63:0] hash, hash_q;
   logic [V*8-1:0] held_q;
   logic [SpanBits-1:0] held_bytes_q;
@@ -253,12 +262,12 @@ module cu_entry_finish
 
   always_comb begin
     status = MergeStatusOk;
-    if (s3_q.fault || (s3_q.key && s3_q.bad)) status = s3_q.status;
-    else if (key_end && s3_trailer_q[7:0] > 8'd1) status = MergeStatusRecordType;
-    else if (key_end && !sorted) status = MergeStatusUnsorted;
+    if (s3_q.fault || s3_q.key) status = s3_status_q;
+    if (status == MergeStatusOk) begin
+      if (key_end && s3_trailer_q[7:0] > 8'd1) status = MergeStatusRecordType;
+      else if (key_end && !sorted) status = MergeStatusUnsorted;
+    end
   end
-  assign bad_event = status != MergeStatusOk;
-  assign silent    = fault_q | silent_i | bad_event;
 
   always_comb begin
     hash = s3_q.key ? s3_fold_q : rotl(s3_fold_q, 5);
@@ -267,6 +276,16 @@ module cu_entry_finish
       hash ^= rotl(s3_trailer_q, 3) ^ {32'(s3_q.user_bytes) + 32'd8, s3_q.value_bytes};
     end
   end
+
+  // ------------------------------------------------------------------ s4: out
+
+  logic s4_key_q, s4_eos_q, s4_end_q, s4_value_q, s4_hash_q, s4_block_end_q;
+  logic [V*8-1:0] s4_data_q;
+  logic [SpanBits-1:0] s4_bytes_q;
+  logic [31:0] s4_value_bytes_q;
+  merge_status_e s4_status_q, status_q;
+  logic fault_q, silent, bad_event;
+  wire held = s3_q.key & ~s3_q.user;
 
   always_ff @(posedge clk_i) begin
     if (s3_q.key || s3_q.value) hash_q <= hash;
@@ -280,30 +299,46 @@ module cu_entry_finish
       end
     end
     if (key_end) trailer_before_q <= s3_trailer_q;
+    s4_data_q        <= s3_q.eos ? '0 : held ? held_q : s3_data_q;
+    s4_bytes_q       <= s3_q.eos ? '0 : held ? held_bytes_q : s3_q.bytes;
+    s4_value_bytes_q <= s3_q.value_bytes;
+    s4_status_q      <= status;
     if (!rst_ni) begin
-      fault_q  <= 1'b0;
-      status_q <= MergeStatusOk;
-    end else if (bad_event && !fault_q) begin
-      fault_q  <= 1'b1;
-      status_q <= status;
+      {s4_key_q, s4_eos_q, s4_end_q, s4_value_q, s4_hash_q, s4_block_end_q} <= '0;
+      s4_status_q <= MergeStatusOk;
+      fault_q     <= 1'b0;
+      status_q    <= MergeStatusOk;
+    end else begin
+      s4_key_q       <= s3_q.eos | key_end | (s3_q.key & s3_q.user & ~s3_q.user_last);
+      s4_eos_q       <= s3_q.eos;
+      s4_end_q       <= key_end;
+      s4_value_q     <= s3_q.value;
+      s4_hash_q      <= (key_end & s3_q.value_bytes == '0) | (s3_q.value & s3_q.last);
+      s4_block_end_q <= s3_q.block_end;
+      if (bad_event && !fault_q) begin
+        fault_q  <= 1'b1;
+        status_q <= s4_status_q;
+      end
     end
   end
 
-  assign key_valid_o   = ~silent & (s3_q.eos | key_end |
-                                    (s3_q.key & s3_q.user & ~s3_q.user_last));
-  assign key_data_o    = s3_q.eos ? '0 : (s3_q.key & ~s3_q.user) ? held_q : s3_data_q;
-  assign key_bytes_o   = s3_q.eos ? '0 : (s3_q.key & ~s3_q.user) ? held_bytes_q : s3_q.bytes;
-  assign key_last_o    = s3_q.eos | key_end;
-  assign key_eos_o     = s3_q.eos;
-  assign key_trailer_o = s3_trailer_q;
-  assign key_parity_o  = key_parity ^ (^key_bytes_o);
-  assign value_valid_o = s3_q.value & ~silent;
-  assign value_data_o  = s3_data_q;
-  assign record_valid_o       = key_end & ~silent;
-  assign record_value_bytes_o = s3_q.value_bytes;
-  assign hash_valid_o  = ~silent & ((key_end & s3_q.value_bytes == '0) | (s3_q.value & s3_q.last));
-  assign hash_o        = hash;
-  assign end_valid_o   = s3_q.block_end;
+  assign bad_event = s4_status_q != MergeStatusOk;
+  assign silent    = fault_q | silent_i | bad_event;
+
+  assign key_valid_o   = s4_key_q & ~silent;
+  assign key_data_o    = s4_data_q;
+  assign key_bytes_o   = s4_bytes_q;
+  assign key_last_o    = s4_eos_q | s4_end_q;
+  assign key_eos_o     = s4_eos_q;
+  assign key_trailer_o = trailer_before_q;  // of this key, by now
+  assign key_parity_o  = key_parity_q ^ (^s4_bytes_q);
+  assign value_valid_o = s4_value_q & ~silent;
+  assign value_data_o  = s4_data_q;
+  assign record_valid_o       = s4_end_q & ~silent;
+  assign record_value_bytes_o = s4_value_bytes_q;
+  assign hash_valid_o  = s4_hash_q & ~silent;
+  assign hash_o        = hash_q;
+  assign end_valid_o   = s4_block_end_q;
   assign end_status_o  = status_q;
   assign fault_o       = fault_q;
 
@@ -314,13 +349,18 @@ module cu_entry_finish
   wire counts_flipped = (s1_q.key | s1_q.value) &
                         (^{s1_q.bytes, s1_shared_q, s1_filled_q} != s1_counts_parity_q);
   wire head_flipped = s1_head_q & (^s1_data_q[63:0] != s1_head_parity_q);
-  wire before_flipped = s1_q.key & ~s1_q.bad & (s1_shared_q != '0) &
+  logic header_bad_q;  // nonsense follows
+  wire header_bad = header_bad_q | (ev_status_i != MergeStatusOk);
+  wire before_flipped = s1_q.key & ~header_bad & (s1_shared_q != '0) &
                         (^s1_before_q != s1_before_parity_q);
   wire value_flipped = s3_q.value & (^s3_fold_q != s3_parity_q);
+  wire lengths_flipped = key_end & ^{s3_q.user_bytes, s3_q.value_bytes, s3_q.parity};
   assign flipped_o = flipped_q;
   always_ff @(posedge clk_i) begin
+    header_bad_q <= rst_ni & header_bad;
     if (!rst_ni) flipped_q <= 1'b0;
-    else if (s1_flipped || counts_flipped || head_flipped || before_flipped || value_flipped) begin
+    else if (s1_flipped || counts_flipped || head_flipped || before_flipped || value_flipped ||
+             lengths_flipped) begin
       flipped_q <= 1'b1;
     end
   end

@@ -4,13 +4,15 @@
 //
 //   Idle   take the next block (or the end of the run)
 //   Head   header; two zeros (shared, unshared) are the restart array: flush what follows
-//   Long   header that Head cannot take whole: one varint per cycle
+//   Long   header that Head cannot take whole: how long its next varint is
+//   Varint takes that
 //   Key    a beat of the key: shared bytes come from the key before, the rest from the window
 //   Value  a beat of the value
 //   Flush  what Head's flush has left of the block; the End event comes with the last of it
 //
-// Bytes of a header are taken before it is checked; the check runs beside the first key beat and
-// rides on its event. From a fault on, all that is left is to flush blocks.
+// Bytes of a header are taken before it is checked; the check runs beside the first key beat, and its
+// result comes a cycle after that beat's event. Of a bad one, an event of nonsense may follow.
+// From a fault on, all that is left is to flush blocks.
 
 module cu_entry_parser
   import sluice_abi_pkg::*;
@@ -32,12 +34,18 @@ module cu_entry_parser
   input  logic                    window_ready_i,
   input  logic [63:0]             window_head_i,
   input  logic [PosBits-1:0]      window_pos_i,
-  input  logic [PosBits-1:0]      window_next_pos_i,
   input  logic [ValueBytes*8-1:0] window_ring_i,
   input  logic                    window_parity_i,
   output logic                    window_move_o,
   output logic [SpanBits-1:0]     window_bytes_o,
+  output logic                    window_cross_o,  // with them the position leaves its chunk
   output logic                    window_flush_o,
+  // The same if nothing holds the state up: decided early. See cu_byte_window.
+  output logic                    window_ahead_move_o,
+  output logic [PosBits-1:0]      window_ahead_bytes_o,
+  output logic                    window_ahead_cross_o,
+  output logic                    window_ahead_flush_o,
+  input  logic [PosBits-1:0]      window_ahead_pos_i,
   input  logic                    window_flushed_i,
 
   input  logic                    key_room_i,
@@ -70,12 +78,12 @@ module cu_entry_parser
   output logic                    ev_last_o,    // beat of the internal key, or of the value
   // Key beats.
   output logic [SpanBits-1:0]     ev_shared_o,  // lanes that the key before provides
-  output logic [SpanBits-1:0]     ev_span_o,    // bytes of the internal key, if last
+  output logic [SpanBits-1:0]     ev_span_o,    // bytes of the internal key
   output logic                    ev_user_o,    // has a beat of the user key
   output logic                    ev_user_last_o,
   output logic [15:0]             ev_user_bytes_o,   // of the whole key
   output logic [31:0]             ev_value_bytes_o,  // of the whole value
-  output merge_status_e           ev_status_o,  // with the first beat: of the header
+  output merge_status_e           ev_status_o,  // of the header; a cycle after the key's first beat
   // End.
   output logic [31:0]             ev_block_bytes_o,    // without trailer
   output logic [31:0]             ev_restart_bytes_o,  // from the restart array to the block's end
@@ -86,15 +94,17 @@ module cu_entry_parser
   import cu_entry_pkg::*;
 
   localparam int unsigned V = ValueBytes;
-  localparam int unsigned KeyBits = $clog2(MaxKeyBytes + 9) + 1;
+  localparam int unsigned LowBits = PosBits + 2;  // below 4 V
+  localparam int unsigned LongKeyBits = $clog2(MaxKeyBytes + 9) + 1;
+  localparam int unsigned KeyBits = (LongKeyBits > LowBits) ? LongKeyBits : LowBits + 1;
   localparam logic [31:0] RestartBytes = 32'd8;  // the least that follows the entries
 
-  typedef enum logic [2:0] {Idle, Head, Long, Key, Value, Flush, Done} state_e;
+  typedef enum logic [2:0] {Idle, Head, Long, Varint, Key, Value, Flush, Done} state_e;
 
   state_e state_q, state_d;
-  logic [1:0] varint_q, varint_d;  // that Long is at
+  logic [1:0] varint_q, varint_d;  // that Long and Varint are at
   logic first_q, first_d;          // beat of the key, or of the value
-  logic stop_q, stop_d;            // the header that was just taken is bad
+  logic stop_q;                    // there was a fault
   logic [31:0] size_q, size_d;     // of the block
   logic [31:0] left_q, left_d;     // bytes of its content from the position on
   logic [31:0] rest_q, rest_d;
@@ -110,7 +120,7 @@ module cu_entry_parser
   logic [PosBits-1:0] rotate_q, rotate_d;
 
   header_t head;
-  assign head = parse_header(window_head_i);
+  assign head = parse_header(window_head_i, PosBits);
 
   // Longer keys end in a fault after their first beat; until then any length will do.
   function automatic logic [KeyBits-1:0] clip(logic [31:0] n);
@@ -121,71 +131,103 @@ module cu_entry_parser
     return (n[31:PosBits] != '0) ? SpanBits'(V) : {1'b0, n[PosBits-1:0]};
   endfunction
 
-  // Bytes that a key beat takes: what the shared bytes leave of it, if there are as many.
-  function automatic logic [SpanBits-1:0] key_bytes_now(logic [KeyBits-1:0] shared,
-                                                        logic [KeyBits-1:0] unshared);
-    logic [SpanBits-1:0] space = SpanBits'(V) - {1'b0, shared[PosBits-1:0]};
-    if (shared[KeyBits-1:PosBits] != '0) return '0;
-    return (unshared < KeyBits'(space)) ? SpanBits'(unshared) : space;
+  // Bytes that a key beat takes: what the shared bytes leave of it, if there are as many. Of V bytes
+  // or more it is enough to know that, and that comes late.
+  function automatic logic [SpanBits-1:0] key_bytes_now(logic shared_big, logic unshared_big,
+                                                        logic [PosBits-1:0] shared,
+                                                        logic [PosBits-1:0] unshared);
+    logic [SpanBits-1:0] sum = {1'b0, shared} + {1'b0, unshared};
+    logic [SpanBits-1:0] some = sum[PosBits] ? SpanBits'(V) - {1'b0, shared} : {1'b0, unshared};
+    if (shared_big) return '0;
+    return unshared_big ? SpanBits'(V) - {1'b0, shared} : some;
   endfunction
 
   // ------------------------------------------------------------------ header check
 
   logic [32:0] key_bytes;  // internal
   logic [33:0] need;
-  merge_status_e header_status;
+  // As the key's first beat finds it; the header is known in the cycle after.
+  logic checked_q, beyond_q, unshared_bad_q, short_q, key_long_q, value_long_q;
+  wire header_bad = checked_q & (beyond_q | unshared_bad_q | short_q | key_long_q | value_long_q);
 
   assign key_bytes = {1'b0, shared_q} + {1'b0, unshared_q};
   assign need      = {2'b0, unshared_q} + {2'b0, value_q} + {2'b0, RestartBytes};
 
+  always_ff @(posedge clk_i) begin
+    beyond_q       <= need > {2'b0, left_q};
+    unshared_bad_q <= {1'b0, shared_q} > key_before_q;
+    short_q        <= key_bytes < 33'd8;
+    key_long_q     <= key_bytes > 33'(MaxKeyBytes + 8);
+    value_long_q   <= value_q > MaxValueBytes;
+  end
+
   always_comb begin
-    header_status = MergeStatusOk;
-    if (need > {2'b0, left_q} || {1'b0, shared_q} > key_before_q || key_bytes < 33'd8) begin
-      header_status = MergeStatusBlockCorrupt;
-    end else if (key_bytes > 33'(MaxKeyBytes + 8)) begin
-      header_status = MergeStatusKeyTooLong;
-    end else if (value_q > MaxValueBytes) begin
-      header_status = MergeStatusValueTooLong;
+    ev_status_o = MergeStatusOk;
+    if (checked_q) begin
+      if (beyond_q || unshared_bad_q || short_q) ev_status_o = MergeStatusBlockCorrupt;
+      else if (key_long_q) ev_status_o = MergeStatusKeyTooLong;
+      else if (value_long_q) ev_status_o = MergeStatusValueTooLong;
     end
   end
 
-  // ------------------------------------------------------------------ the key beat at hand
+  // ------------------------------------------------------------------ the beat at hand
 
   logic shared_beat;  // all of it comes from the key before
   logic key_last, user_beat, user_last, value_last;
-  logic [KeyBits-1:0] user_left;
+  logic [SpanBits-1:0] user_now;  // bytes of the user key
+
+  // In terms of the few low bits that matter.
+  localparam logic [LowBits-1:0] WholeUser = LowBits'(V + 8);
+  wire key_big = key_left_q[KeyBits-1:LowBits] != '0;
+  wire [LowBits-1:0] key_low = key_left_q[LowBits-1:0];
+  wire value_big = value_left_q[31:PosBits+1] != '0;
 
   assign shared_beat = shared_left_q[KeyBits-1:PosBits] != '0;
-  assign key_last    = key_left_q <= KeyBits'(V);
-  assign user_left   = (key_left_q > KeyBits'(8)) ? key_left_q - KeyBits'(8) : '0;
-  assign user_beat   = first_q | (user_left != '0);
-  assign user_last   = user_beat & (user_left <= KeyBits'(V));
-  assign value_last  = value_left_q <= V;
+  assign key_last    = ~key_big & (key_low[LowBits-1:PosBits] == '0 || key_low == LowBits'(V));
+  assign user_beat   = first_q | key_big | (key_low[LowBits-1:3] != '0 && key_low != LowBits'(8));
+  assign user_last   = user_beat & ~key_big & (key_low <= WholeUser);
+  assign value_last  = ~value_big & (~value_left_q[PosBits] || value_left_q[PosBits-1:0] == '0);
+
+  always_comb begin
+    user_now = SpanBits'(key_low - LowBits'(8));
+    if (key_low[LowBits-1:3] == '0) user_now = '0;
+    if (key_big || key_low >= WholeUser) user_now = SpanBits'(V);
+  end
 
   // ------------------------------------------------------------------ what happens
 
-  wire halt = stop_q | fault_i;
-  wire too_short = left_q < RestartBytes;
+  wire too_short = left_q[31:3] == '0;  // below RestartBytes
   // Zeros in longer varints go the way of all headers, and end there: no key is that short.
-  wire restarts = (state_q == Head) & ~halt & window_ready_i & ~too_short &
+  wire restarts = (state_q == Head) & ~stop_q & window_ready_i & ~too_short &
                   (window_head_i[15:0] == '0);
-  wire key_go = (state_q == Key) & ~halt & window_ready_i & (~user_beat | key_room_i) &
+  wire key_go = (state_q == Key) & ~stop_q & window_ready_i & (~user_beat | key_room_i) &
                 (~first_q | record_room_i);
-  wire value_go = (state_q == Value) & ~halt & window_ready_i & value_room_i;
+  wire value_go = (state_q == Value) & ~stop_q & window_ready_i & value_room_i;
+  // What the next beat of the key does not take from the window.
+  wire [PosBits-1:0] shared_next = ((state_q == Key) & shared_beat & ~key_last)
+                                   ? shared_left_q[PosBits-1:0] : PosBits'(0);
   logic header_done;  // this cycle takes the last byte of a header
   logic [31:0] header_shared, header_unshared, header_value;
+  logic [SpanBits-1:0] header_take;  // of the first key beat
   logic [32:0] header_key;
 
   assign header_shared   = (state_q == Head) ? head.shared : shared_q;
   assign header_unshared = (state_q == Head) ? head.unshared : unshared_q;
   assign header_value    = (state_q == Head) ? head.value_bytes : head.first[31:0];
+  always_comb begin
+    header_take = key_bytes_now(head.shared_big, head.unshared_big, head.shared[PosBits-1:0],
+                                head.unshared[PosBits-1:0]);
+    if (state_q != Head) begin
+      header_take = key_bytes_now(shared_q[31:PosBits] != '0, unshared_q[31:PosBits] != '0,
+                                  shared_q[PosBits-1:0], unshared_q[PosBits-1:0]);
+    end
+  end
   assign header_key      = {1'b0, header_shared} + {1'b0, header_unshared};
 
   always_comb begin
     state_d      = state_q;
     varint_d     = varint_q;
     first_d      = first_q;
-    stop_d       = stop_q;
     size_d       = size_q;
     rest_d       = rest_q;
     rest_zero_d  = rest_zero_q;
@@ -198,7 +240,6 @@ module cu_entry_parser
     key_left_d   = key_left_q;
     value_left_d = value_left_q;
     take_d       = take_q;
-    rotate_d     = rotate_q;
     header_done  = 1'b0;
     block_ready_o  = 1'b0;
     window_move_o  = 1'b0;
@@ -223,7 +264,7 @@ module cu_entry_parser
 
       Head: begin
         window_bytes_o = SpanBits'({4'h0, head.bytes});
-        if (halt) begin
+        if (stop_q) begin
           state_d = Flush;
         end else if (window_ready_i) begin
           rest_d      = left_q;
@@ -246,41 +287,43 @@ module cu_entry_parser
       end
 
       Long: begin
-        window_bytes_o = SpanBits'(head.first_bytes);
-        if (halt) begin
+        take_d = SpanBits'(head.first_bytes);
+        if (stop_q) begin
           state_d = Flush;
         end else if (window_ready_i) begin
           if (too_short || !head.first_ok) begin
             ev_fault_o = 1'b1;
             state_d    = Flush;
           end else begin
-            window_move_o = 1'b1;
-            varint_d      = varint_q + 1'b1;
-            if (varint_q == 2'd0) shared_d = head.first[31:0];
-            if (varint_q == 2'd1) unshared_d = head.first[31:0];
-            header_done = varint_q == 2'd2;
+            state_d = Varint;
           end
         end
       end
 
+      Varint: begin
+        window_move_o = 1'b1;
+        state_d       = Long;
+        varint_d      = varint_q + 1'b1;
+        if (varint_q == 2'd0) shared_d = head.first[31:0];
+        if (varint_q == 2'd1) unshared_d = head.first[31:0];
+        header_done = varint_q == 2'd2;
+      end
+
       Key: begin
         window_move_o = key_go;
-        if (halt) begin
+        if (stop_q) begin
           state_d = Flush;
         end else if (key_go) begin
           first_d         = 1'b0;
           shared_left_d   = shared_beat ? shared_left_q - KeyBits'(V) : '0;
           unshared_left_d = unshared_left_q - KeyBits'(take_q);
           key_left_d      = key_left_q - KeyBits'(V);
-          take_d          = key_bytes_now(shared_left_d, unshared_left_d);
-          rotate_d        = window_pos_i + take_q[PosBits-1:0] - shared_left_d[PosBits-1:0];
-          if (first_q) begin
-            stop_d       = header_status != MergeStatusOk;
-            key_before_d = key_bytes;
-          end
+          take_d          = key_bytes_now(shared_left_q[KeyBits-1:PosBits+1] != '0,
+                                          unshared_left_d[KeyBits-1:PosBits] != '0,
+                                          shared_next, unshared_left_d[PosBits-1:0]);
+          if (first_q) key_before_d = key_bytes;
           if (key_last) begin
             first_d  = 1'b1;
-            rotate_d = window_pos_i + take_q[PosBits-1:0];
             take_d   = at_most_v(value_q);
             state_d  = (value_q == '0) ? Head : Value;
           end
@@ -289,13 +332,12 @@ module cu_entry_parser
 
       Value: begin
         window_move_o = value_go;
-        if (halt) begin
+        if (stop_q) begin
           state_d = Flush;
         end else if (value_go) begin
           first_d      = 1'b0;
           value_left_d = value_left_q - V;
-          take_d       = at_most_v(value_left_d);
-          rotate_d     = window_pos_i + take_q[PosBits-1:0];
+          take_d       = value_big ? SpanBits'(V) : {1'b0, value_left_q[PosBits-1:0]};
           if (value_last) state_d = Head;
         end
       end
@@ -323,9 +365,18 @@ module cu_entry_parser
       shared_left_d   = clip(header_shared);
       unshared_left_d = clip(header_unshared);
       key_left_d      = (header_key[32]) ? '1 : clip(header_key[31:0]);
-      take_d          = key_bytes_now(shared_left_d, unshared_left_d);
-      rotate_d        = window_pos_i + window_bytes_o[PosBits-1:0] - shared_left_d[PosBits-1:0];
+      take_d          = header_take;
     end
+
+    // A header shows twice: in the window's head, and as data to compare it with.
+    rotate_d = window_ahead_pos_i;
+    if (state_q == Key || state_q == Value) begin
+      rotate_d = rotate_q;
+      if (window_move_o) rotate_d = window_pos_i + take_q[PosBits-1:0] - shared_next;
+    end else if (header_done) begin
+      rotate_d = window_pos_i + window_bytes_o[PosBits-1:0] - header_shared[PosBits-1:0];
+    end
+
     left_d = left_q;
     if (window_move_o) left_d = left_q - 32'(window_bytes_o);
     if (block_valid_i && block_ready_o) left_d = block_bytes_i;
@@ -347,14 +398,15 @@ module cu_entry_parser
     key_left_q      <= key_left_d;
     value_left_q    <= value_left_d;
     take_q          <= take_d;
-    // A header shows twice: in the window's head, and as data to compare it with.
-    rotate_q        <= (state_d == Head || state_d == Long) ? window_next_pos_i : rotate_d;
+    rotate_q        <= rotate_d;
     if (!rst_ni) begin
-      state_q <= Idle;
-      stop_q  <= 1'b0;
+      state_q   <= Idle;
+      stop_q    <= 1'b0;
+      checked_q <= 1'b0;
     end else begin
-      state_q <= state_d;
-      stop_q  <= stop_d;
+      state_q   <= state_d;
+      stop_q    <= stop_q | header_bad | fault_i;
+      checked_q <= key_go & first_q;
     end
   end
 
@@ -368,24 +420,46 @@ module cu_entry_parser
     end
   end
 
+  // Of a header that Head takes: by where it ends.
+  wire take_cross = (SpanBits + 1)'(window_pos_i) + (SpanBits + 1)'(take_q) >= (SpanBits + 1)'(V);
+  logic [7:0] pos_ends;  // byte i from the position on is a chunk's last, or behind it
+  always_comb begin
+    logic behind;
+    behind = 1'b0;
+    for (int i = 0; i < 8; i++) begin
+      behind |= window_pos_i == PosBits'(int'(V) - 1 - i);
+      pos_ends[i] = behind;
+    end
+    window_cross_o = take_cross;
+    if (state_q == Head) begin
+      window_cross_o = 1'b0;
+      for (int unsigned i = 0; i < 8; i++) begin
+        if (head.ends[i] && pos_ends[i]) window_cross_o = 1'b1;
+      end
+    end
+  end
+  wire zeros = window_head_i[15:0] == '0;
+  assign window_ahead_move_o  = (state_q == Key) | (state_q == Value) | (state_q == Varint);
+  assign window_ahead_bytes_o = take_q[PosBits-1:0];
+  assign window_ahead_cross_o = take_cross;
+  assign window_ahead_flush_o = (state_q == Flush) | ((state_q == Head) & window_ready_i & zeros);
+
   assign window_flush_o   = ((state_q == Flush) | restarts) & check_room_i;
-  assign ev_head_o        = window_move_o & ((state_q == Head) | (state_q == Long));
+  assign ev_head_o        = window_move_o & ((state_q == Head) | (state_q == Varint));
   assign ev_head_parity_o = ^window_head_i;
   assign ev_parity_o      = window_parity_i;
   assign ev_key_o         = key_go;
   assign ev_value_o       = value_go;
-  assign ev_bytes_o       = (state_q == Key) ? at_most_v(32'(user_left)) : take_q;
+  assign ev_bytes_o       = (state_q == Key) ? user_now : take_q;
   assign ev_first_o       = first_q;
   assign ev_last_o        = (state_q == Key) ? key_last : value_last;
   assign ev_shared_o      = (state_q != Key) ? '0
                             : shared_beat ? SpanBits'(V) : {1'b0, shared_left_q[PosBits-1:0]};
-  assign ev_span_o        = SpanBits'(key_left_q);
+  assign ev_span_o        = key_last ? key_left_q[SpanBits-1:0] : SpanBits'(V);
   assign ev_user_o        = user_beat;
   assign ev_user_last_o   = user_last;
   assign ev_user_bytes_o  = 16'(key_bytes) - 16'd8;
   assign ev_value_bytes_o = value_q;
-  assign ev_status_o      = (state_q != Key) ? MergeStatusBlockCorrupt
-                            : first_q ? header_status : MergeStatusOk;
   assign ev_block_bytes_o   = size_q;
   assign ev_restart_bytes_o = (state_q == Flush) ? rest_q : left_q;
   assign ev_restart_zero_o  = (state_q == Flush) ? rest_zero_q : (window_head_i[31:0] == '0);
@@ -398,15 +472,24 @@ module cu_entry_parser
   wire [PosBits-1:0] rotate = window_pos_i -
                               ((state_q == Key) ? shared_left_q[PosBits-1:0] : PosBits'(0));
   wire rotate_flipped = window_move_o & (rotate_q != rotate);
-  wire key_flipped = key_go & ~(first_q & (header_status != MergeStatusOk)) &
-                     ((key_left_q != shared_left_q + unshared_left_q) |
-                      (key_last & (KeyBits'(take_q) != unshared_left_q)));
+  logic key_flipped_q;  // unless the header is bad
+  wire key_flipped = key_go & (rotate_flipped | (value_left_q != value_q) |
+                               (key_left_q != shared_left_q + unshared_left_q) |
+                               (key_last & (KeyBits'(take_q) != unshared_left_q)));
   wire value_flipped = value_go & (take_q != at_most_v(value_left_q));
 
   assign flipped_o = flipped_q;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) flipped_q <= 1'b0;
-    else if (rotate_flipped || key_flipped || value_flipped) flipped_q <= 1'b1;
+    if (!rst_ni) begin
+      key_flipped_q <= 1'b0;
+      flipped_q     <= 1'b0;
+    end else begin
+      key_flipped_q <= key_flipped;
+      if ((rotate_flipped && !key_go) || value_flipped ||
+          (key_flipped_q && !header_bad && !stop_q)) begin
+        flipped_q <= 1'b1;
+      end
+    end
   end
 
   assign key_take_o    = (key_go & user_beat) | ev_eos_o;
@@ -415,7 +498,7 @@ module cu_entry_parser
   assign check_take_o  = ev_end_o;
 
 `ifndef SYNTHESIS
-  c_long : cover property (@(posedge clk_i) state_q == Long && header_done);
+  c_long : cover property (@(posedge clk_i) state_q == Varint && header_done);
   c_header8 : cover property (@(posedge clk_i)
       state_q == Head && header_done && head.bytes == 4'd8);
   c_all_shared : cover property (@(posedge clk_i) key_go && shared_beat);

@@ -5,8 +5,11 @@ package cu_entry_pkg;
   typedef struct packed {
     logic        fast;         // all three varints are well-formed and end within eight bytes
     logic [3:0]  bytes;        // of all three, if fast
+    logic [7:0]  ends;         // the byte that is the last of them
     logic [31:0] shared;
     logic [31:0] unshared;
+    logic        shared_big;    // 2^big_bits or more
+    logic        unshared_big;
     logic [31:0] value_bytes;
     logic        first_ok;     // the first varint ends within five bytes
     logic [2:0]  first_bytes;  // of the first varint: 5 if it does not end
@@ -24,26 +27,41 @@ package cu_entry_pkg;
     return v;
   endfunction
 
-  function automatic header_t parse_header(logic [63:0] b);
+  // Whether that is 2^bits or more; bits up to 6.
+  function automatic logic varint_big(logic [39:0] b, int unsigned bits);
+    logic more = b[7];
+    logic big = (b[6:0] >> bits) != '0;
+    for (int i = 1; i < 5; i++) begin
+      big |= more & (b[8*i+:7] != '0);
+      more &= b[8*i+7];
+    end
+    return big;
+  endfunction
+
+  function automatic header_t parse_header(logic [63:0] b, int unsigned big_bits);
     header_t h = '0;
     logic [103:0] padded = {40'h0, b};
-    logic [7:0] e1 = '0, e2 = '0, e3 = '0;  // byte i is the last one of varint 1, 2, 3
-    logic [1:0] ended = '0;                 // varints before byte i
+    logic [7:0] e1, e2, e3;                     // byte i is the last one of varint 1, 2, 3
+    logic none = 1'b1, one = 1'b0, two = 1'b0;  // varints that end before byte i
     for (int i = 0; i < 8; i++) begin
-      if (!b[8*i+7]) begin
-        e1[i] = ended == 2'd0;
-        e2[i] = ended == 2'd1;
-        e3[i] = ended == 2'd2;
-        if (ended != 2'd3) ended++;
-      end
+      logic more = b[8*i+7];
+      e1[i] = none & ~more;
+      e2[i] = one & ~more;
+      e3[i] = two & ~more;
+      two   = (two & more) | e2[i];
+      one   = (one & more) | e1[i];
+      none  = none & more;
     end
+    h.ends = e3;
     // No varint may have six bytes.
     h.fast = (e3 != '0) & ~e1[5] & ~(e1[0] & e2[6]) & ~(e2[1] & e3[7]);
     h.first = varint(b[39:0]);
     h.shared = h.first[31:0];
+    h.shared_big = varint_big(b[39:0], big_bits);
     for (int i = 0; i < 7; i++) begin
       logic [31:0] v = 32'(varint(padded[8*(i+1)+:40]));
       if (e1[i]) h.unshared |= v;
+      if (e1[i] && varint_big(padded[8*(i+1)+:40], big_bits)) h.unshared_big = 1'b1;
       if (e2[i]) h.value_bytes |= v;
     end
     for (int i = 0; i < 8; i++) begin
