@@ -118,7 +118,7 @@ module read_path_bench #(
     logic [CountBits-1:0] key_bytes;
     assign key_bytes_o[w] = 8'(key_bytes);
 
-    cu_index_reader u_index (
+    cu_index_reader u_index_reader (
       .clk_i, .rst_ni, .start_i(start_i[w]), .tables_addr_i(tables_addr_i[w]),
       .table_count_i(table_count_i[w]),
       .req_valid_o(x_req_valid[w]), .req_ready_i(x_req_ready[w]), .req_addr_o(x_req_addr[w]),

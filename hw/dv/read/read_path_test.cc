@@ -77,7 +77,7 @@ std::vector<TableImage> MakeTables(std::mt19937_64& rng, const std::vector<Recor
       while (i < end && block.bytes() < shape.block_bytes) {
         const bool padded = Chance(rng, shape.padded_percent);
         block.Add(records[i].InternalKey(), records[i].value,
-                  rng() % 8 == 0 ? rng() % 40 : SIZE_MAX, padded ? 1 + rng() % 26 : 0);
+                  rng() % 8 == 0 ? rng() % 40 : SIZE_MAX, padded ? 1 + rng() % 124 : 0);
         ++i;
       }
       table.blocks.push_back(Seal(block.Finish()));

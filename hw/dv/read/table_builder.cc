@@ -11,9 +11,11 @@ namespace {
 
 using abi::MergeStatus;
 
+// `padding` bytes longer than need be, five at most.
 void PutPadded(std::string* out, uint32_t v, unsigned padding) {
+  const size_t begin = out->size();
   PutVarint(out, v);
-  for (unsigned i = 0; i < padding; ++i) {
+  for (unsigned i = 0; i < padding && out->size() - begin < 5; ++i) {
     out->back() = static_cast<char>(out->back() | 0x80);
     out->push_back(0);
   }
@@ -171,9 +173,9 @@ void BlockBuilder::Add(std::string_view key, std::string_view value, size_t max_
       ++shared;
     }
   }
-  PutPadded(&bytes_, static_cast<uint32_t>(shared), padding % 3);
-  PutPadded(&bytes_, static_cast<uint32_t>(key.size() - shared), padding / 3 % 3);
-  PutPadded(&bytes_, static_cast<uint32_t>(value.size()), padding / 9);
+  PutPadded(&bytes_, static_cast<uint32_t>(shared), padding % 5);
+  PutPadded(&bytes_, static_cast<uint32_t>(key.size() - shared), padding / 5 % 5);
+  PutPadded(&bytes_, static_cast<uint32_t>(value.size()), padding / 25);
   bytes_.append(key.substr(shared));
   bytes_.append(value);
   last_key_ = key;

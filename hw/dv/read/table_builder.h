@@ -31,8 +31,8 @@ class BlockBuilder {
  public:
   explicit BlockBuilder(unsigned restart_interval) : interval_(restart_interval) {}
 
-  // At most `max_shared` bytes are shared. The digits of `padding` to base 3, the lowest first,
-  // tell how many bytes more than necessary encode the header's varints.
+  // At most `max_shared` bytes are shared. The digits of `padding` to base 5, the lowest first,
+  // tell how many bytes more than necessary encode the header's varints, up to five in all.
   void Add(std::string_view key, std::string_view value, size_t max_shared = SIZE_MAX,
            unsigned padding = 0);
   // An entry as it must not be.

@@ -352,6 +352,59 @@ TEST(Unit, PassesOverBytesAfterAHandle) {
   }
 }
 
+TEST(Unit, RefusesHandlesThatLeaveTheirTable) {
+  std::mt19937_64 rng(1);
+  DeviceExecutor unit(MakeDevice(RandomMemory(rng)));
+  TableImageBuilder table;
+  table.Add(MakeInternalKey("key", 1, RecordType::kValue), "value");
+  TableImage image = table.Finish();
+  std::string handle;
+  BlockHandle{1 << 30, 9}.AppendTo(&handle);
+  BlockImageBuilder index(1);
+  index.Add(MakeInternalKey("key", 1, RecordType::kValue), handle);
+  const std::string block = index.Finish();
+  image.index = {image.file.size(), block.size()};
+  image.file += block;
+  AppendBlockTrailer(block, Compression::kNone, &image.file);
+  MergeTask task;
+  task.runs = {{{image.file, image.index}}};
+  EXPECT_EQ(MergeStatusText(unit.Run(task, Discard()).status),
+            MergeStatusText(MergeStatus::kBadHandle));
+}
+
+// Blocks and tables of one record each make more index than data: the index side is what everything
+// waits for.
+TEST(Unit, WaitsForItsIndex) {
+  const uint64_t seed = dv::TestSeed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937_64 rng(seed);
+  for (const uint32_t stall_percent : {0, 20, 50}) {
+    RtlDeviceOptions options;
+    options.memory.stall_percent = stall_percent;
+    options.memory.seed = rng();
+    CheckExecutor check(std::make_unique<DeviceExecutor>(MakeDevice(options)),
+                        std::make_unique<CpuExecutor>());
+    for (const size_t longest_key : {5, 24, 64}) {
+      TableImageBuilder table;
+      for (int i = 0; i < 500; ++i) {
+        const std::string key =
+            fmt::format("{:04}", i) + std::string(rng() % (longest_key - 3), 'k');
+        table.Add(MakeInternalKey(key, 1, RecordType::kValue), std::string(rng() % 40, 'v'));
+      }
+      const TableImage image = table.Finish();
+      for (const uint64_t table_bytes : {1, 300, 3000, 1 << 30}) {
+        MergeTask task;
+        task.runs = {{{image.file, image.index}}};
+        task.block_bytes = 1;
+        task.table_bytes = table_bytes;
+        const MergeResult result = check.Run(task, Discard());
+        EXPECT_TRUE(result.ok()) << longest_key << ", " << table_bytes << ": "
+                                 << result.error.ToString();
+      }
+    }
+  }
+}
+
 TEST(Unit, AsksForMoreRoomWhenTheOutputOutgrowsTheInput) {
   // Long keys that share all but a few bytes, and an output that must not share any.
   std::mt19937_64 rng(1);
