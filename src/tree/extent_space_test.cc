@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <map>
 #include <thread>
 #include <vector>
@@ -195,6 +196,45 @@ TEST(TableHead, NamesWhatIsDamaged) {
   }
   EXPECT_LE(unnoticed, 40u);  // the footer's padding
   extents.clear();
+}
+
+// Extents of several pieces, some of a part of a page: all of it comes back, and no piece's error
+// is lost, whichever it is.
+TEST(ExtentWriter, WritesInPieces) {
+  const auto write = [](FaultEnv* env, std::unique_ptr<ExtentSpace>* space,
+                        std::vector<Extent>* extents) -> Status {
+    SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(env, {"a"}, space));
+    std::atomic<uint64_t> next{1};
+    ExtentWriter writer(space->get(), 0, &next);
+    for (int i = 0; i < 6; ++i) {
+      BuiltExtent built{.table = std::string(150'000 + i * 1000, static_cast<char>('a' + i)),
+                        .extent = {}};
+      built.extent.bytes = static_cast<uint32_t>(built.table.size());
+      SLUICE_RETURN_IF_ERROR(writer.Write(std::move(built), writer.TakeNumber()));
+    }
+    return writer.Finish(extents);
+  };
+  FaultEnv whole;
+  std::unique_ptr<ExtentSpace> space;
+  std::vector<Extent> extents;
+  ASSERT_TRUE(write(&whole, &space, &extents).ok());
+  ASSERT_EQ(extents.size(), 6u);
+  for (size_t i = 0; i < extents.size(); ++i) {
+    std::string table(extents[i].bytes, '\0');
+    const ExtentPlace& place = *extents[i].place;
+    ASSERT_TRUE(place.file()->Read(place.offset(), table.size(), table.data()).ok());
+    EXPECT_EQ(table, std::string(150'000 + i * 1000, static_cast<char>('a' + i)));
+  }
+  extents.clear();
+  for (uint64_t k = 0; k < whole.operations(); ++k) {
+    FaultEnv env;
+    env.FailAt(k, EIO, k);
+    std::unique_ptr<ExtentSpace> another;
+    const Status status = write(&env, &another, &extents);
+    EXPECT_NE(status.message(), "") << k;
+    EXPECT_EQ(status.message(), env.failure());
+    extents.clear();
+  }
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace sluice {
 
 Status ExtentWriter::Write(BuiltExtent built, uint64_t number) {
-  while (pending_.size() >= kDepth) {
+  while (pending_.size() >= kExtents) {
     SLUICE_RETURN_IF_ERROR(WaitForOne());
   }
   auto pending = std::make_unique<Pending>();
@@ -21,23 +21,37 @@ Status ExtentWriter::Write(BuiltExtent built, uint64_t number) {
   // Whole pages, so that no page is half that of an extent before.
   std::string& table = pending->built.table;
   table.resize((table.size() + kPageBytes - 1) / kPageBytes * kPageBytes);
-  pending->request = {.kind = IoRequest::Kind::kWrite,
-                      .file = extent.place->file(),
-                      .offset = extent.place->offset(),
-                      .data = table.data(),
-                      .bytes = table.size(),
-                      .status = {}};
+  for (size_t at = 0; at < table.size(); at += kPieceBytes) {
+    pending->pieces.push_back({.kind = IoRequest::Kind::kWrite,
+                               .file = extent.place->file(),
+                               .offset = extent.place->offset() + at,
+                               .data = table.data() + at,
+                               .bytes = std::min(kPieceBytes, table.size() - at),
+                               .status = {}});
+  }
+  pending->under_way = pending->pieces.size();
   pending_.push_back(std::move(pending));
-  queue_->Submit(&pending_.back()->request);
+  for (IoRequest& piece : pending_.back()->pieces) {
+    queue_->Submit(&piece);
+  }
   return {};
 }
 
 Status ExtentWriter::WaitForOne() {
   IoRequest* const done = queue_->Wait();
-  const auto pending = std::find_if(pending_.begin(), pending_.end(),
-                                    [&](const auto& p) { return &p->request == done; });
-  const Status status = std::move((*pending)->request.status);
-  pending_.erase(pending);
+  const auto at = std::find_if(pending_.begin(), pending_.end(), [&](const auto& pending) {
+    return std::any_of(pending->pieces.begin(), pending->pieces.end(),
+                       [&](const IoRequest& piece) { return &piece == done; });
+  });
+  Pending& pending = **at;
+  if (pending.status.ok()) {
+    pending.status = std::move(done->status);
+  }
+  if (--pending.under_way > 0) {
+    return {};
+  }
+  const Status status = std::move(pending.status);
+  pending_.erase(at);
   return status;
 }
 

@@ -23,7 +23,7 @@ class ExtentWriter {
  public:
   // Extents go to tier `tier` and get numbers from `next_number` on.
   ExtentWriter(ExtentSpace* space, size_t tier, std::atomic<uint64_t>* next_number)
-      : space_(*space), tier_(tier), next_number_(*next_number), queue_(IoQueue::New(kDepth)) {}
+      : space_(*space), tier_(tier), next_number_(*next_number), queue_(IoQueue::New(kPieces)) {}
   // Waits for what is under way; what was written is free space again unless Finish returned it.
   ~ExtentWriter() { (void)WaitForAll(); }
 
@@ -36,13 +36,21 @@ class ExtentWriter {
   uint64_t bytes() const { return bytes_; }
 
  private:
-  static constexpr unsigned kDepth = 4;
+  static constexpr unsigned kExtents = 4;  // under way at once
+  // Written at once. The page cache takes pages as large as a write is, and where memory is
+  // fragmented, or goes back to a hypervisor when free, 2 MiB in one piece cost it ten times the
+  // copy.
+  static constexpr size_t kPieceBytes = size_t{64} << 10;
+  static constexpr unsigned kPieces = 128;
 
   struct Pending {
     BuiltExtent built;
-    IoRequest request;
+    std::vector<IoRequest> pieces;
+    size_t under_way = 0;
+    Status status;  // the first error
   };
 
+  // For one piece; the result is that of its extent, if that was the last one.
   Status WaitForOne();
   Status WaitForAll();
 
