@@ -32,8 +32,6 @@ RAM_FIFO_MUTATIONS = [
     ("cu_ram_fifo", "(~rvalid_q | rready_i)", "1'b1"),
 ]
 
-BLOCK_CHUNKS_SAYS = "the chunks that hold a block's bytes, once, in order, ends marked; last nine bytes"
-
 READ_ENGINE = ["cu_crc_pkg", "cu_crc_step", "cu_crc_unwind", "cu_fifo", "cu_ram_fifo",
                "cu_read_engine"]
 MERGE_NODE = ["cu_fifo", "cu_compare", "cu_key_queue", "cu_merge_node"]
@@ -78,42 +76,6 @@ PROOFS = {
             ("cu_byte_packer", "hold_rotated  = full", "hold_rotated  = 1'b0"),
             ("cu_byte_packer", "room && (!flush_q || (!full_chunk(in_bytes_i) && !in_last_i))",
              "room && (!flush_q || !in_last_i)"),
-        ],
-    ),
-    "block_chunks": Proof(
-        "f_block_chunks", ["cu_fifo", "cu_block_chunks"], BLOCK_CHUNKS_SAYS, method="induction",
-        depth=2,
-        mutations=[
-            ("cu_block_chunks", "load & (last | (index_q == IndexBits'(Chunks - 1)))", "load & last"),
-            ("cu_block_chunks", "around[{1'b0, chunk_end_q} * 8+:72]", "around[0+:72]"),
-            ("cu_block_chunks", "chunk_valid_q & (~chunk_last_q | tail_ready)", "chunk_valid_q"),
-            ("cu_block_chunks", "33'(block_lane_i[PosBits-1:0]) - 33'd1",
-             "33'(block_lane_i[PosBits-1:0])"),
-            ("cu_block_chunks", "first_index  = block_lane_i[LaneBits-1:PosBits]",
-             "first_index  = '0"),
-        ],
-    ),
-    "block_chunks_whole": Proof(
-        "f_block_chunks", ["cu_fifo", "cu_block_chunks"], BLOCK_CHUNKS_SAYS + "; bus as wide",
-        method="induction", depth=2, parameters={"BusBytes": 8},
-        mutations=[
-            ("cu_block_chunks", "if (block_ready_o) busy_q <= block_valid_i",
-             "busy_q <= block_valid_i"),
-        ],
-    ),
-    "byte_window": Proof(
-        "f_byte_window", ["cu_byte_window"],
-        "shows a block's bytes from the position on; ready when and only when they are there; flush",
-        method="induction", depth=1, fast=False,
-        mutations=[
-            ("cu_byte_window", "lo_tag_d.valid & (lo_tag_d.last | tag_d[~low_d].valid)",
-             "lo_tag_d.valid"),
-            ("cu_byte_window", "low_d     = low_q ^ (drop_lo & ~drop_hi)",
-             "low_d     = low_q ^ drop_lo"),
-            ("cu_byte_window", "sum[PosBits] & ~lo_last", "sum[PosBits]"),
-            ("cu_byte_window", "~lo_last & hi_valid", "hi_valid"),
-            ("cu_byte_window", "load[bank] ? next_q[bank][8*i+:8] : data_q[bank][8*i+:8]",
-             "data_q[bank][8*i+:8]"),
         ],
     ),
     "axi_read_arbiter": Proof(
