@@ -321,8 +321,9 @@ class Bench(Case):
 
 class EngineBench(Case):
     RUN_FIELDS = (
-        "benchmark engine version turn operations seconds ops_per_second settle_seconds gets found "
-        "latency throughput bytes write_amplification read_amplification cpu_seconds"
+        "benchmark engine version threads turn operations seconds ops_per_second settle_seconds "
+        "gets found latency throughput bytes write_amplification read_amplification stall_seconds "
+        "cpu_seconds"
     ).split()
 
     def setUp(self):
