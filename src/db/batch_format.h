@@ -1,13 +1,14 @@
 // Writes as batches and the redo log hold them.
 //
 //   batch      := entry*
-//   entry      := type (1 byte) and, by type,
-//                 0 deletion, 4 lock:  sub-table's id (varint32) | key
-//                 1 value:             sub-table's id (varint32) | key | value
+//   entry      := type + 8 x sub-table's id (varint64) and, by type,
+//                 0 deletion, 4 lock:  key
+//                 1 value:             key | value
 //                 2 prepared:          name of a transaction | batch, of types 0, 1 and 4
 //                 3 resolved:          name of a transaction
-//                 where keys, values, names and batches are led by their bytes (varint32)
-//   log record := sequence number of the first write (fixed64) | batch*
+//                 where keys, values, names and batches are led by their bytes (varint32), and
+//                 2 and 3 are of no sub-table (0)
+//   log record := sequence number of the first write (varint64) | batch*
 //
 // Writes, which are deletions and values of a log record, have consecutive sequence numbers. What a
 // prepared transaction would write are none: it is written again when the transaction commits, and
@@ -49,11 +50,14 @@ struct BatchWrite {
   std::string_view value;
 };
 
+inline uint64_t EntryTag(EntryType type, uint32_t subtable) {
+  return uint64_t{subtable} << 3 | static_cast<uint64_t>(type);
+}
+
 inline void AppendWrite(const BatchWrite& write, std::string* out) {
   // The lengths and what they lead, in one go.
-  char head[1 + 2 * kMaxVarint32Bytes];
-  head[0] = static_cast<char>(write.type);
-  char* p = EncodeVarint(head + 1, write.subtable);
+  char head[kMaxVarint64Bytes + kMaxVarint32Bytes];
+  char* p = EncodeVarint(head, EntryTag(static_cast<EntryType>(write.type), write.subtable));
   p = EncodeVarint(p, write.key.size());
   out->append(head, p - head);
   out->append(write.key);
@@ -65,33 +69,30 @@ inline void AppendWrite(const BatchWrite& write, std::string* out) {
 }
 
 inline void AppendLock(uint32_t subtable, std::string_view key, std::string* out) {
-  out->push_back(static_cast<char>(EntryType::kLock));
-  PutVarint(out, subtable);
+  PutVarint(out, EntryTag(EntryType::kLock, subtable));
   PutLengthPrefixed(out, key);
 }
 inline void AppendPrepared(std::string_view name, std::string_view batch, std::string* out) {
-  out->push_back(static_cast<char>(EntryType::kPrepared));
+  PutVarint(out, EntryTag(EntryType::kPrepared, 0));
   PutLengthPrefixed(out, name);
   PutLengthPrefixed(out, batch);
 }
 inline void AppendResolved(std::string_view name, std::string* out) {
-  out->push_back(static_cast<char>(EntryType::kResolved));
+  PutVarint(out, EntryTag(EntryType::kResolved, 0));
   PutLengthPrefixed(out, name);
 }
 
 // Takes the entry in front off `*batch`; false if there is none that makes sense.
 inline bool ReadEntry(std::string_view* batch, BatchEntry* entry) {
-  if (batch->empty() || static_cast<uint8_t>(batch->front()) > 4) {
+  uint64_t tag;
+  if (!GetVarint64(batch, &tag) || (tag & 7) > 4 || tag >> 35 != 0) {
     return false;
   }
-  entry->type = static_cast<EntryType>(batch->front());
-  batch->remove_prefix(1);
-  entry->subtable = 0;
+  entry->type = static_cast<EntryType>(tag & 7);
+  entry->subtable = static_cast<uint32_t>(tag >> 3);
   entry->value = {};
-  const bool of_row = entry->type != EntryType::kPrepared && entry->type != EntryType::kResolved;
   const bool has_value = entry->type == EntryType::kValue || entry->type == EntryType::kPrepared;
-  return (!of_row || GetVarint32(batch, &entry->subtable)) &&
-         GetLengthPrefixed(batch, &entry->key) &&
+  return GetLengthPrefixed(batch, &entry->key) &&
          (!has_value || GetLengthPrefixed(batch, &entry->value));
 }
 

@@ -151,7 +151,7 @@ Statistics DBImpl::GetStatistics() {
   s.data_file_bytes = space_->file_bytes();
   s.log_file_bytes = log_->file_bytes();
   s.user_bytes_written = counters_.user_bytes.load();
-  s.log_bytes_written = counters_.log_bytes.load();
+  s.log_bytes_written = log_->written_bytes();
   s.flush_bytes_written = counters_.flush_bytes.load();
   s.compaction_bytes_read = counters_.compaction_bytes_read.load();
   s.compaction_bytes_written = counters_.compaction_bytes_written.load();

@@ -108,7 +108,6 @@ class DBImpl final : public DB, private WriteStages {
 
   struct Counters {
     std::atomic<uint64_t> user_bytes{0};
-    std::atomic<uint64_t> log_bytes{0};
     std::atomic<uint64_t> flush_bytes{0};
     std::atomic<uint64_t> compaction_bytes_read{0};
     std::atomic<uint64_t> compaction_bytes_written{0};

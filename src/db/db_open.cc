@@ -84,8 +84,9 @@ class Replayer {
         }
         changed_.notify_all();
       }
-      SequenceNumber sequence = DecodeFixed64(record->data());
-      std::string_view writes = std::string_view(*record).substr(sizeof(uint64_t));
+      std::string_view writes = *record;
+      SequenceNumber sequence = 0;
+      (void)GetVarint64(&writes, &sequence);  // CheckRecord has
       for (BatchWrite write; ReadWrite(&writes, &write); ++sequence) {
         const auto target = targets_.find(write.subtable);
         if (write.subtable % threads == self && target != targets_.end() &&
@@ -112,10 +113,10 @@ class Replayer {
 // Ok if the payload, whose record begins at `begin`, is a log record that makes sense. What it says
 // of prepared transactions is done to `*prepared`.
 Status CheckRecord(std::string_view payload, LogPosition begin, LoggedTransactions* prepared) {
-  if (payload.size() < sizeof(uint64_t)) {
-    return Status::Corruption("too short for a sequence number");
+  SequenceNumber sequence;
+  if (!GetVarint64(&payload, &sequence)) {
+    return Status::Corruption("no sequence number");
   }
-  payload.remove_prefix(sizeof(uint64_t));
   for (BatchEntry entry; !payload.empty();) {
     if (!ReadEntry(&payload, &entry)) {
       return Status::Corruption("malformed write");
@@ -339,7 +340,7 @@ void DBImpl::StopThreads() {
 Status DBImpl::SealLog() {
   SLUICE_RETURN_IF_ERROR(log_->Sync());
   std::string nothing;
-  PutFixed64(&nothing, last_sequence_ + 1);
+  PutVarint(&nothing, last_sequence_ + 1);
   SLUICE_RETURN_IF_ERROR(log_->Append(nothing, &log_end_));
   return log_->Sync();
 }

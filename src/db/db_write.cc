@@ -130,7 +130,7 @@ Status DBImpl::BufferLog(WriteGroup* group) {
   }
   SLUICE_RETURN_IF_ERROR(MakeRoom(group->bytes));
   record_.clear();
-  PutFixed64(&record_, last_sequence_ + 1);
+  PutVarint(&record_, last_sequence_ + 1);
   group->first_sequence = last_sequence_ + 1;
   group->last_sequence = last_sequence_;
   for (const WriteTask* task = group->tasks; task != nullptr; task = task->next) {
@@ -144,7 +144,6 @@ Status DBImpl::BufferLog(WriteGroup* group) {
   }
   last_sequence_ = group->last_sequence;
   group->log_end = log_end_;
-  counters_.log_bytes.fetch_add(record_.size() + kLogHeaderBytes, std::memory_order_relaxed);
   return {};
 }
 

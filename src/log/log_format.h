@@ -2,17 +2,20 @@
 //
 //   log      := segments NNNNNN.log, numbers ascending, files of a fixed size
 //   segment  := record, whose payload is the fixed64 position where the log before it ends
-//               (0 in the first), then records of the log's user, then whatever an earlier use of
-//               the file left
-//   record   := header crc (fixed32) | payload crc (fixed32) | payload bytes (fixed32, >= 1)
-//               | durable position (fixed64) | payload
+//               (0 in the first), then marks and records of the log's user, then whatever an
+//               earlier use of the file left
+//   record   := crc (fixed32) | payload bytes (varint32, >= 1) | payload
+//   mark     := crc (fixed32) | 0 (1 byte) | durable position (fixed64)
 //   position := segment number << 32 | offset in the segment
 //
-// The header's CRC32C (masked) covers the record's own position and what follows it in the header,
-// so no record is ever taken for another: not one left by an earlier use of the file, not one at
-// another offset. The durable position says what its writer knew to be on disk: everything before
-// it. That tells a tail lost with the power (allowed) from damage to what was synced (an error):
-// behind damage, a record that claims a durable position beyond it.
+// The CRC32C (masked) covers the record's or mark's own position and what follows it, so none is
+// ever taken for another: not one left by an earlier use of the file, not one at another offset.
+//
+// A mark says what its writer knew to be on disk: everything before the durable position. It stands
+// in front of a record when there is more of that than the last mark said, and after the first
+// record of a segment. Marks tell a tail lost with the power (allowed) from damage to what was
+// synced (an error): behind damage there is one that says that more was durable. They can be found
+// behind what cannot be read, for their length and their fifth byte are known.
 //
 // No file ever holds a record of a segment number above its own, durable, name; so numbers, taken
 // in ascending order, never meet records that an earlier use left for them.
@@ -20,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -30,7 +34,8 @@ namespace sluice {
 
 using LogPosition = uint64_t;
 
-inline constexpr size_t kLogHeaderBytes = 20;
+inline constexpr size_t kMostLogHeaderBytes = 4 + kMaxVarint32Bytes;
+inline constexpr size_t kLogMarkBytes = 4 + 1 + 8;
 
 inline LogPosition MakeLogPosition(uint64_t segment, uint64_t offset) {
   return segment << 32 | offset;
@@ -38,34 +43,59 @@ inline LogPosition MakeLogPosition(uint64_t segment, uint64_t offset) {
 inline uint64_t LogSegment(LogPosition position) { return position >> 32; }
 inline uint64_t LogOffset(LogPosition position) { return position & 0xffffffff; }
 
-struct LogRecordHeader {
-  uint32_t payload_crc = 0;  // masked
-  uint32_t payload_bytes = 0;
-  LogPosition durable = 0;
+// What is at a position: a record, or a mark.
+struct LogEntry {
+  std::string_view payload;  // empty: a mark
+  LogPosition durable = 0;   // of a mark
+  size_t bytes = 0;          // of the whole
 
-  // Writes kLogHeaderBytes.
-  void EncodeTo(LogPosition position, char* out) const {
-    EncodeFixed32(out + 4, payload_crc);
-    EncodeFixed32(out + 8, payload_bytes);
-    EncodeFixed64(out + 12, durable);
-    EncodeFixed32(out, Crc(position, out));
-  }
-
-  // False if there is no header of a record at `position` in these kLogHeaderBytes.
-  bool DecodeFrom(LogPosition position, const char* in) {
-    payload_crc = DecodeFixed32(in + 4);
-    payload_bytes = DecodeFixed32(in + 8);
-    durable = DecodeFixed64(in + 12);
-    return payload_bytes != 0 && DecodeFixed32(in) == Crc(position, in);
-  }
-
- private:
-  static uint32_t Crc(LogPosition position, const char* header) {
-    char bytes[8];
-    EncodeFixed64(bytes, position);
-    return MaskCrc(ExtendCrc32c(Crc32c({bytes, sizeof(bytes)}), {header + 4, kLogHeaderBytes - 4}));
-  }
+  bool is_mark() const { return payload.empty(); }
 };
+
+// Writes what stands in front of a record's payload; returns its bytes, kMostLogHeaderBytes at
+// most.
+inline size_t EncodeLogHeader(LogPosition position, std::string_view payload, char* out) {
+  char covered[8 + kMaxVarint32Bytes];
+  EncodeFixed64(covered, position);
+  const size_t covered_bytes = EncodeVarint(covered + 8, payload.size()) - covered;
+  EncodeFixed32(out, MaskCrc(ExtendCrc32c(Crc32c({covered, covered_bytes}), payload)));
+  std::memcpy(out + 4, covered + 8, covered_bytes - 8);
+  return 4 + covered_bytes - 8;
+}
+
+// Writes kLogMarkBytes.
+inline void EncodeLogMark(LogPosition position, LogPosition durable, char* out) {
+  char covered[8 + 1 + 8] = {};
+  EncodeFixed64(covered, position);
+  EncodeFixed64(covered + 9, durable);
+  EncodeFixed32(out, MaskCrc(Crc32c({covered, sizeof(covered)})));
+  std::memcpy(out + 4, covered + 8, sizeof(covered) - 8);
+}
+
+// Reads what is at `position`, where a segment goes on with `in`. False if there is nothing whole.
+inline bool DecodeLogEntry(LogPosition position, std::string_view in, LogEntry* entry) {
+  if (in.size() < 4) {
+    return false;
+  }
+  uint32_t payload_bytes;
+  const char* const body = DecodeVarint32(in.data() + 4, in.data() + in.size(), &payload_bytes);
+  if (body == nullptr) {
+    return false;
+  }
+  const size_t body_bytes = payload_bytes == 0 ? 8 : payload_bytes;
+  const size_t head_bytes = body - in.data();
+  if (body_bytes > in.size() - head_bytes) {
+    return false;
+  }
+  char covered[8];
+  EncodeFixed64(covered, position);
+  const uint32_t crc =
+      ExtendCrc32c(Crc32c({covered, sizeof(covered)}), in.substr(4, head_bytes - 4 + body_bytes));
+  entry->bytes = head_bytes + body_bytes;
+  entry->payload = in.substr(head_bytes, payload_bytes);
+  entry->durable = payload_bytes == 0 ? DecodeFixed64(body) : 0;
+  return DecodeFixed32(in.data()) == MaskCrc(crc);
+}
 
 std::string LogSegmentPath(const std::string& dir, uint64_t segment);
 // False if `name` is not that of a segment.

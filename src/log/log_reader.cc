@@ -64,10 +64,9 @@ class Reader {
         continue;
       }
       SLUICE_RETURN_IF_ERROR(env_->MapFile(LogSegmentPath(dir_, segment), &files_[segment]));
-      LogRecordHeader header;
-      std::string_view payload;
-      if (ReadRecord(MakeLogPosition(segment, 0), &header, &payload) && payload.size() == 8) {
-        previous_end_[segment] = DecodeFixed64(payload.data());
+      LogEntry head;
+      if (Read(MakeLogPosition(segment, 0), &head) && head.payload.size() == 8) {
+        previous_end_[segment] = DecodeFixed64(head.payload.data());
       }
     }
     return {};
@@ -92,13 +91,12 @@ class Reader {
 
   Status ReadSegment(uint64_t segment, LogPosition limit, const LogVisitor& visit) {
     LogPosition at = std::max(from_, MakeLogPosition(segment, 0));
-    LogRecordHeader header;
-    std::string_view payload;
-    while (at < limit && ReadRecord(at, &header, &payload)) {
-      const LogPosition end = at + kLogHeaderBytes + payload.size();
-      if (LogOffset(at) != 0) {
+    LogEntry entry;
+    while (at < limit && Read(at, &entry)) {
+      const LogPosition end = at + entry.bytes;
+      if (!entry.is_mark() && LogOffset(at) != 0) {
         ++contents_->records;
-        SLUICE_RETURN_IF_ERROR(visit(end, payload));
+        SLUICE_RETURN_IF_ERROR(visit(end, entry.payload));
       }
       at = end;
     }
@@ -106,23 +104,10 @@ class Reader {
     return {};
   }
 
-  // False if there is no whole record.
-  bool ReadRecord(LogPosition at, LogRecordHeader* header, std::string_view* payload) const {
+  // False if there is nothing whole.
+  bool Read(LogPosition at, LogEntry* entry) const {
     const std::string_view bytes = files_.at(LogSegment(at)).bytes();
-    const uint64_t offset = LogOffset(at);
-    if (!ReadHeader(at, header)) {
-      return false;
-    }
-    *payload = bytes.substr(offset + kLogHeaderBytes, header->payload_bytes);
-    return payload->size() == header->payload_bytes &&
-           MaskCrc(Crc32c(*payload)) == header->payload_crc;
-  }
-
-  bool ReadHeader(LogPosition at, LogRecordHeader* header) const {
-    const std::string_view bytes = files_.at(LogSegment(at)).bytes();
-    const uint64_t offset = LogOffset(at);
-    return bytes.size() >= kLogHeaderBytes && offset <= bytes.size() - kLogHeaderBytes &&
-           header->DecodeFrom(at, bytes.data() + offset);
+    return LogOffset(at) <= bytes.size() && DecodeLogEntry(at, bytes.substr(LogOffset(at)), entry);
   }
 
   // The log ends at `end`, unless something behind it knows that more than that was synced.
@@ -130,22 +115,17 @@ class Reader {
     for (auto file = files_.lower_bound(LogSegment(end)); file != files_.end(); ++file) {
       const std::string_view bytes = file->second.bytes();
       const uint64_t begin = file->first == LogSegment(end) ? LogOffset(end) : 0;
-      for (uint64_t offset = begin; offset + kLogHeaderBytes <= bytes.size(); ++offset) {
+      for (uint64_t offset = begin; offset + kLogMarkBytes <= bytes.size(); ++offset) {
         const LogPosition at = MakeLogPosition(file->first, offset);
-        const uint32_t payload_bytes = DecodeFixed32(bytes.data() + offset + 8);
-        LogRecordHeader header;
-        if (payload_bytes == 0 || payload_bytes > bytes.size() || !ReadHeader(at, &header)) {
-          continue;
-        }
-        if (header.durable > end) {
+        const LogPosition durable = DecodeFixed64(bytes.data() + offset + 5);
+        LogEntry entry;
+        if (bytes[offset + 4] == 0 && durable > end && durable <= at && Read(at, &entry)) {
           return Status::Corruption(fmt::format(
               "{}, offset {}: the record there is damaged or missing, but it was synced: so says "
-              "the one at {}, offset {}",
+              "what is at {}, offset {}",
               LogSegmentPath(dir_, LogSegment(end)), LogOffset(end),
               LogSegmentPath(dir_, file->first), offset));
         }
-        contents_->dropped_bytes += kLogHeaderBytes + header.payload_bytes;
-        offset += kLogHeaderBytes - 1;
       }
     }
     return {};

@@ -19,7 +19,6 @@ struct LogContents {
   std::vector<uint64_t> live;      // of them, those that hold the log
   LogPosition end = 0;             // behind the last record
   uint64_t records = 0;
-  uint64_t dropped_bytes = 0;  // of records that were begun behind `end`, all unsynced
 };
 
 // Gets each payload in order, with the position behind its record; an error ends the reading.
@@ -28,7 +27,7 @@ using LogVisitor = std::function<Status(LogPosition end, std::string_view payloa
 // Visits the records of the log in `dir` that begin at or after `from`, a position that some record
 // began at or that the log ended at (0: all there is). Errors: Corruption, naming file and offset,
 // if something that was synced is damaged or missing; whatever the visitor returned. What was not
-// synced may be lost, from some record on to the end; `contents` then says so.
+// synced may be lost, from some record on to the end.
 Status ReadLog(Env* env, const std::string& dir, LogPosition from, const LogVisitor& visit,
                LogContents* contents);
 

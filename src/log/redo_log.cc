@@ -7,7 +7,9 @@ namespace sluice {
 
 namespace {
 
-constexpr size_t kSegmentHeadBytes = kLogHeaderBytes + sizeof(LogPosition);
+// The record that begins a segment, and two marks: behind it, and in front of the next.
+constexpr size_t kMostSegmentHeadBytes =
+    kMostLogHeaderBytes + sizeof(LogPosition) + 2 * kLogMarkBytes;
 
 }  // namespace
 
@@ -42,9 +44,13 @@ Status RedoLog::Open(Env* env, const std::string& dir, const RedoLogOptions& opt
 Status RedoLog::Append(std::string_view payload, LogPosition* end) {
   const std::lock_guard lock(mutex_);
   SLUICE_RETURN_IF_ERROR(status_);
-  if (LogOffset(end_) + kLogHeaderBytes + payload.size() > segments_.back().bytes) {
+  if (LogOffset(end_) + kLogMarkBytes + kMostLogHeaderBytes + payload.size() >
+      segments_.back().bytes) {
     status_ = Roll(payload.size());
     SLUICE_RETURN_IF_ERROR(status_);
+  }
+  if (marked_ != durable_) {
+    WriteMark();
   }
   WriteRecord(payload);
   *end = end_;
@@ -52,9 +58,10 @@ Status RedoLog::Append(std::string_view payload, LogPosition* end) {
 }
 
 Status RedoLog::Roll(uint64_t payload_bytes) {
-  return OpenSegment(segments_.back().number + 1,
-                     std::max<uint64_t>(options_.segment_bytes,
-                                        kSegmentHeadBytes + kLogHeaderBytes + payload_bytes));
+  return OpenSegment(
+      segments_.back().number + 1,
+      std::max<uint64_t>(options_.segment_bytes,
+                         kMostSegmentHeadBytes + kMostLogHeaderBytes + payload_bytes));
 }
 
 Status RedoLog::OpenSegment(uint64_t number, uint64_t bytes) {
@@ -76,22 +83,33 @@ Status RedoLog::OpenSegment(uint64_t number, uint64_t bytes) {
   EncodeFixed64(before, end_);
   end_ = MakeLogPosition(number, 0);
   WriteRecord({before, sizeof(before)});
+  WriteMark();
   return status_;
 }
 
 void RedoLog::WriteRecord(std::string_view payload) {
+  char header[kMostLogHeaderBytes];
+  WriteBytes({header, EncodeLogHeader(end_, payload, header)}, payload);
+}
+
+void RedoLog::WriteMark() {
+  char mark[kLogMarkBytes];
+  EncodeLogMark(end_, durable_, mark);
+  WriteBytes({mark, sizeof(mark)}, {});
+  marked_ = durable_;
+}
+
+void RedoLog::WriteBytes(std::string_view head, std::string_view body) {
   FixedFile* const file = segments_.back().file.get();
-  char bytes[kLogHeaderBytes];
-  const LogRecordHeader header{MaskCrc(Crc32c(payload)), static_cast<uint32_t>(payload.size()),
-                               durable_};
-  header.EncodeTo(end_, bytes);
-  // The header last: a record that is not whole has none.
-  status_ = file->Write(LogOffset(end_) + kLogHeaderBytes, payload);
   if (status_.ok()) {
-    status_ = file->Write(LogOffset(end_), {bytes, sizeof(bytes)});
+    status_ = file->Write(LogOffset(end_), head);
   }
   if (status_.ok()) {
-    end_ += kLogHeaderBytes + payload.size();
+    status_ = file->Write(LogOffset(end_) + head.size(), body);
+  }
+  if (status_.ok()) {
+    end_ += head.size() + body.size();
+    written_bytes_ += head.size() + body.size();
   }
 }
 
@@ -166,6 +184,11 @@ LogPosition RedoLog::end() const {
 LogPosition RedoLog::durable() const {
   const std::lock_guard lock(mutex_);
   return durable_;
+}
+
+uint64_t RedoLog::written_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return written_bytes_;
 }
 
 uint64_t RedoLog::file_bytes() const {

@@ -46,7 +46,8 @@ class RedoLog {
   LogPosition end() const;
   // Everything before it is on disk.
   LogPosition durable() const;
-  uint64_t file_bytes() const;  // of all segments, spare ones too
+  uint64_t written_bytes() const;  // since Open
+  uint64_t file_bytes() const;     // of all segments, spare ones too
 
  private:
   struct Segment {
@@ -58,10 +59,13 @@ class RedoLog {
   RedoLog(Env* env, std::string dir, const RedoLogOptions& options)
       : env_(env), dir_(std::move(dir)), options_(options) {}
 
-  // All three with mutex_ held.
+  // All with mutex_ held.
   Status Roll(uint64_t payload_bytes);
   Status OpenSegment(uint64_t number, uint64_t bytes);
+  // Nothing once status_ is an error; they set it.
   void WriteRecord(std::string_view payload);
+  void WriteMark();
+  void WriteBytes(std::string_view head, std::string_view body);
 
   Env* const env_;
   const std::string dir_;
@@ -74,6 +78,8 @@ class RedoLog {
   std::vector<Segment> spares_;
   LogPosition end_ = 0;
   LogPosition durable_ = 0;
+  LogPosition marked_ = 0;  // what the last mark says
+  uint64_t written_bytes_ = 0;
   bool names_changed_ = false;  // since the directory was synced
 };
 

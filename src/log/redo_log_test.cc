@@ -140,6 +140,40 @@ TEST(RedoLog, LosesNothingThatWasSynced) {
   EXPECT_GT(survived_unsynced, 100u);
 }
 
+// What is cut off, changed in a bit or at another position is neither a record nor a mark.
+TEST(LogFormat, TakesNothingElseForAnEntry) {
+  const LogPosition kAt = MakeLogPosition(3, 1000);
+  for (const size_t payload_bytes : {0, 1, 127, 128, 300}) {
+    const std::string payload(payload_bytes, 'p');
+    char head[kLogMarkBytes];
+    size_t head_bytes = kLogMarkBytes;
+    if (payload.empty()) {
+      EncodeLogMark(kAt, MakeLogPosition(2, 77), head);
+    } else {
+      head_bytes = EncodeLogHeader(kAt, payload, head);
+      ASSERT_LE(head_bytes, kMostLogHeaderBytes);
+    }
+    const std::string bytes = std::string(head, head_bytes) + payload;
+    const std::string followed = bytes + "what follows";
+    LogEntry entry;
+    ASSERT_TRUE(DecodeLogEntry(kAt, followed, &entry));
+    EXPECT_EQ(entry.bytes, bytes.size());
+    EXPECT_EQ(entry.payload, payload);
+    EXPECT_EQ(entry.is_mark(), payload.empty());
+    EXPECT_EQ(entry.durable, payload.empty() ? MakeLogPosition(2, 77) : 0);
+    EXPECT_FALSE(DecodeLogEntry(kAt + 1, bytes, &entry));
+    EXPECT_FALSE(DecodeLogEntry(kAt + (uint64_t{1} << 32), bytes, &entry));
+    for (size_t cut = 0; cut < bytes.size(); ++cut) {
+      EXPECT_FALSE(DecodeLogEntry(kAt, std::string_view(bytes).substr(0, cut), &entry)) << cut;
+    }
+    for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+      std::string changed = bytes + std::string(400, '\0');
+      changed[bit / 8] ^= static_cast<char>(1 << bit % 8);
+      EXPECT_FALSE(DecodeLogEntry(kAt, changed, &entry)) << bit;
+    }
+  }
+}
+
 class RedoLogDamage : public testing::Test {
  protected:
   // Appends `n` records, synced one by one.
@@ -176,7 +210,8 @@ TEST_F(RedoLogDamage, InTheMiddleIsAnError) {
     SCOPED_TRACE(i);
     const FileImage whole = files_;
     const LogPosition end = records_[i].end;
-    const uint64_t begin = LogOffset(end) - records_[i].payload.size() - kLogHeaderBytes;
+    const uint64_t begin =
+        LogOffset(end) - records_[i].payload.size() - (records_[i].payload.size() < 128 ? 5 : 6);
     const std::string path = LogSegmentPath("d", LogSegment(end));
     files_[path][begin + rng_() % (LogOffset(end) - begin)] ^= static_cast<char>(1 << rng_() % 8);
     std::vector<Record> found;

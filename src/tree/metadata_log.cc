@@ -12,7 +12,7 @@ namespace sluice {
 
 namespace {
 
-constexpr std::string_view kMagic = "sluice 1 ";
+constexpr std::string_view kMagic = "sluice 2 ";
 constexpr RedoLogOptions kLogOptions = {.segment_bytes = 1 << 20, .spare_segments = 1};
 
 std::string EncodeCurrent(LogPosition position) {

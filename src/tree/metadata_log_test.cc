@@ -129,7 +129,7 @@ TEST(MetadataLog, SaysWhatIsMissingOrDamaged) {
     EXPECT_NE(status.message().find("d/CURRENT"), std::string::npos);
   }
   FileImage files = whole;
-  files["d/meta/000001.log"][70] ^= 1;  // in the first state
+  files["d/meta/000001.log"][32] ^= 1;  // in the first state
   EXPECT_TRUE(open(files).IsCorruption());
   files = whole;
   files.erase("d/meta/000001.log");
