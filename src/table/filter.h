@@ -24,7 +24,24 @@ inline constexpr std::string_view kFilterPrefix = "filter.";
 inline constexpr std::string_view kBloomFilterName = "filter.leveldb.BuiltinBloomFilter2";
 
 // The hash that LevelDB's Bloom filter is made of.
-uint32_t BloomHash(std::string_view key);
+inline uint32_t BloomHash(std::string_view key) {
+  constexpr uint32_t kSeed = 0xbc9f1d34;
+  constexpr uint32_t kMultiplier = 0xc6a4a793;
+  uint32_t h = kSeed ^ static_cast<uint32_t>(key.size() * kMultiplier);
+  while (key.size() >= 4) {
+    h = (h + DecodeFixed32(key.data())) * kMultiplier;
+    h ^= h >> 16;
+    key.remove_prefix(4);
+  }
+  if (!key.empty()) {
+    for (size_t i = 0; i < key.size(); ++i) {
+      h += uint32_t{static_cast<uint8_t>(key[i])} << (8 * i);
+    }
+    h *= kMultiplier;
+    h ^= h >> 24;
+  }
+  return h;
+}
 
 // Appends the Bloom filter of the keys with these hashes to `out`.
 void AppendBloomFilter(const std::vector<uint32_t>& hashes, int bits_per_key, std::string* out);

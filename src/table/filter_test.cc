@@ -33,6 +33,32 @@ TEST(Bloom, NoFalseNegativesAndFewFalsePositives) {
   }
 }
 
+// By the definition: probe i is (hash + i * step) mod bits, with 64 bits at least.
+TEST(Bloom, SetsTheBitsThatItSays) {
+  TestRandom random(TestSeed());
+  for (int round = 0; round < 200; ++round) {
+    std::vector<uint32_t> hashes(Uniform(&random, 0, 2000));
+    for (uint32_t& hash : hashes) {
+      hash = Uniform(&random, 0, 9) == 0 ? UINT32_MAX - static_cast<uint32_t>(random() & 3)
+                                         : static_cast<uint32_t>(random());
+    }
+    const auto bits_per_key = static_cast<int>(Uniform(&random, 1, 20));
+    std::string filter;
+    AppendBloomFilter(hashes, bits_per_key, &filter);
+    std::string expected((std::max<size_t>(hashes.size() * bits_per_key, 64) + 7) / 8, '\0');
+    const auto bits = static_cast<uint32_t>(8 * expected.size());
+    const auto probes = static_cast<int>(static_cast<uint8_t>(filter.back()));
+    for (uint32_t hash : hashes) {
+      const uint32_t step = hash >> 17 | hash << 15;
+      for (int i = 0; i < probes; ++i, hash += step) {
+        expected[hash % bits / 8] =
+            static_cast<char>(expected[hash % bits / 8] | 1 << hash % bits % 8);
+      }
+    }
+    ASSERT_EQ(filter.substr(0, filter.size() - 1), expected);
+  }
+}
+
 TEST(Bloom, OddFiltersDoNotMisleadOrOverrun) {
   EXPECT_FALSE(BloomMayMatch("", 1));
   EXPECT_FALSE(BloomMayMatch("\x06", 1));

@@ -4,6 +4,7 @@
 
 #include "table/block.h"
 #include "table/block_builder.h"
+#include "table/key_scan.h"
 #include "table/stored_block.h"
 #include "table/table_writer.h"
 
@@ -90,18 +91,15 @@ Status Recode(std::string_view data, const Index& index, Compression to, Recoded
 
 // Adds the keys of the block at `handle` to the filter.
 Status AddKeys(std::string_view data, const BlockHandle& handle, std::string* buffer,
-               TableTail* tail) {
+               KeyScanner* keys, TableTail* tail) {
   std::string_view contents;
   SLUICE_RETURN_IF_ERROR(ReadStoredBlock(data, handle, buffer, &contents));
   Block block;
   SLUICE_RETURN_IF_ERROR(
       Block::Parse(contents, &block).WithContext(fmt::format("offset {}", handle.offset)));
   tail->StartBlock(handle.offset);
-  BlockIterator entry(block);
-  for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
-    tail->AddKey(UserKey(entry.key()));
-  }
-  return entry.status().WithContext(fmt::format("offset {}", handle.offset));
+  return keys->Scan(block, [&](std::string_view key, bool) { tail->AddKey(UserKey(key)); })
+      .WithContext(fmt::format("offset {}", handle.offset));
 }
 
 }  // namespace
@@ -127,13 +125,14 @@ Status FinishTable(std::string_view data, std::string_view index_block,
   TableTail tail(options.bloom_bits_per_key);
   if (options.bloom_bits_per_key > 0) {
     std::string buffer;
+    KeyScanner keys;
     uint64_t end = 0;
     SLUICE_RETURN_IF_ERROR(ForEachBlock(index, [&](std::string_view, const BlockHandle& handle) {
       if (handle.offset < end) {
         return Status::Corruption(
             fmt::format("offset {}: block starts before the one before it ends", handle.offset));
       }
-      SLUICE_RETURN_IF_ERROR(AddKeys(data, handle, &buffer, &tail));
+      SLUICE_RETURN_IF_ERROR(AddKeys(data, handle, &buffer, &keys, &tail));
       end = handle.offset + handle.size + kBlockTrailerBytes;
       return Status();
     }));

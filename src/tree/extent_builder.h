@@ -17,6 +17,7 @@
 
 #include "sluice/compression.h"
 #include "table/block_builder.h"
+#include "table/key_scan.h"
 #include "table/table_writer.h"
 #include "tree/extent.h"
 #include "util/status.h"
@@ -57,7 +58,7 @@ class ExtentBuilder {
   BuiltExtent built_;
   std::unique_ptr<TableTail> tail_;  // null: no extent is open
   BlockBuilder index_{1};
-  std::string last_key_;  // of all blocks so far
+  KeyScanner keys_;  // of all blocks so far
   std::string scratch_;
 };
 
