@@ -69,7 +69,8 @@ struct Options {
   size_t write_queues = 8;
   size_t compaction_threads = 1;  // sub-tables compacted at once, each by at most one compaction
   uint64_t log_segment_bytes = uint64_t{64} << 20;
-  // Key ranges of about this much input that a large compaction is cut in, for units to share.
+  // Key ranges of about this much input that a large compaction is cut in, for units to share; of
+  // less where the CPU merges.
   uint64_t task_bytes = uint64_t{32} << 20;
   // Which executor merges (docs/architecture.md). All write the same bytes.
   struct Offload {

@@ -1,5 +1,6 @@
 #include "db/compaction_job.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -21,15 +22,21 @@ namespace {
 // that names just them.
 struct Piece {
   ExtentPtr extent;
-  std::string image;
-  BlockHandle index;
+  uint64_t begin = 0;  // of the first block, in the extent
+  uint64_t blocks_bytes = 0;
+  std::string index;       // with its trailer
+  std::string_view image;  // in the task's memory
   IoRequest request;
+
+  uint64_t bytes() const { return blocks_bytes + index.size(); }
+  BlockHandle index_handle() const { return {blocks_bytes, index.size() - kBlockTrailerBytes}; }
 };
 
 // A merge or copy step on its way.
 struct Task {
   const CompactionStep* step = nullptr;
   std::deque<Piece> pieces;
+  std::string memory;  // of their images
   std::vector<std::vector<Piece*>> runs;
   size_t reads = 0;  // not back yet
   MergeTask merge;
@@ -52,18 +59,21 @@ class Job {
         stop_(*stop),
         result_(*result),
         heirs_(&reader->blocks()),
-        builder_(options.extent,
-                 [this](BuiltExtent built) { return WriteExtent(std::move(built)); }) {}
+        builder_(options.extent, [this](BuiltExtent* built) { return WriteExtent(built); }) {}
   ~Job() { WaitForTasks(); }
 
   Status Run(const std::vector<CompactionStep>& steps);
 
  private:
   static constexpr unsigned kReadDepth = 16;
+  // Merged tables' blocks go into extents as they come, whatever the tables' size: those that the
+  // CPU makes are to be in its cache still.
+  static constexpr uint64_t kCpuTableBytes = 256 << 10;
 
   // Begins to read what the step needs.
   Status Prepare(const CompactionStep& step);
-  Status AddPiece(const BlockRange& blocks, Task* task, Piece** piece);
+  Status AddPiece(const BlockRange& blocks, Task* task);
+  void BeginReads(Task* task);
   // Waits until the task's inputs are there, and gives a merge to a unit if there are any.
   Status Launch(Task* task);
   // The step takes effect on the output; REQUIRES: steps before it did.
@@ -71,7 +81,7 @@ class Job {
   Status Copy(const Task& task);
   Status Merge(Task* task);
   Status AddTable(const MergeOutput& output);
-  Status WriteExtent(BuiltExtent built);
+  Status WriteExtent(BuiltExtent* built);
   void WaitForTasks();
 
   const CompactionPick& pick_;
@@ -86,23 +96,25 @@ class Job {
 
   std::deque<std::unique_ptr<Task>> tasks_;  // prepared, in order; the first `launched_` launched
   size_t launched_ = 0;
+  // Of tasks that are done. Fresh pages cost the kernel more than merging what they hold.
+  std::vector<std::string> spare_memory_;
   std::unique_ptr<IoQueue> reads_ = IoQueue::New(kReadDepth);
   std::mutex mutex_;
   std::condition_variable finished_;
   std::string scratch_;
 };
 
-Status Job::AddPiece(const BlockRange& blocks, Task* task, Piece** piece) {
+Status Job::AddPiece(const BlockRange& blocks, Task* task) {
   TableHeadRef head;
   SLUICE_RETURN_IF_ERROR(reader_.OpenHead(*blocks.extent, &head));
-  Piece& added = task->pieces.emplace_back();
-  added.extent = blocks.extent;
-  const uint64_t begin = head->block(blocks.first).offset;
+  Piece& piece = task->pieces.emplace_back();
+  piece.extent = blocks.extent;
+  piece.begin = head->block(blocks.first).offset;
   BlockBuilder index(1);
   uint64_t bytes = 0;
   for (size_t i = blocks.first; i < blocks.end; ++i) {
     const BlockHandle& handle = head->block(i);
-    if (handle.offset != begin + bytes || !HandleFits(handle, blocks.extent->bytes)) {
+    if (handle.offset != piece.begin + bytes || !HandleFits(handle, blocks.extent->bytes)) {
       return Status::Corruption(ExtentReader::Describe(*blocks.extent, handle.offset) +
                                 ": the index names blocks that do not follow each other");
     }
@@ -115,39 +127,57 @@ Status Job::AddPiece(const BlockRange& blocks, Task* task, Piece** piece) {
         UserKey(i == 0 ? std::string_view(blocks.extent->smallest) : head->last_key(i - 1)),
         UserKey(head->last_key(i)));
   }
-  added.image.resize(bytes);
+  piece.blocks_bytes = bytes;
   const std::string_view contents = index.Finish();
-  added.index = {bytes, contents.size()};
-  added.image.append(contents);
-  AppendBlockTrailer(contents, Compression::kNone, &added.image);
-  added.request = {.kind = IoRequest::Kind::kRead,
-                   .file = blocks.extent->place->file(),
-                   .offset = blocks.extent->place->offset() + begin,
-                   .data = added.image.data(),
-                   .bytes = bytes,
-                   .status = {}};
-  ++task->reads;
-  reads_->Submit(&added.request);
+  piece.index.assign(contents);
+  AppendBlockTrailer(contents, Compression::kNone, &piece.index);
   result_.bytes_read += bytes;
-  *piece = &added;
   return {};
 }
 
 Status Job::Prepare(const CompactionStep& step) {
   Task& task = *tasks_.emplace_back(std::make_unique<Task>());
   task.step = &step;
-  Piece* piece;
   if (step.kind == CompactionStep::Kind::kCopy) {
-    return AddPiece(step.blocks, &task, &piece);
+    SLUICE_RETURN_IF_ERROR(AddPiece(step.blocks, &task));
   }
   for (const std::vector<BlockRange>& run : step.runs) {
     std::vector<Piece*>& pieces = task.runs.emplace_back();
     for (const BlockRange& blocks : run) {
-      SLUICE_RETURN_IF_ERROR(AddPiece(blocks, &task, &piece));
-      pieces.push_back(piece);
+      SLUICE_RETURN_IF_ERROR(AddPiece(blocks, &task));
+      pieces.push_back(&task.pieces.back());
     }
   }
+  BeginReads(&task);
   return {};
+}
+
+void Job::BeginReads(Task* task) {
+  if (!spare_memory_.empty()) {
+    task->memory = std::move(spare_memory_.back());
+    spare_memory_.pop_back();
+  }
+  uint64_t bytes = 0;
+  for (const Piece& piece : task->pieces) {
+    bytes += piece.bytes();
+  }
+  if (task->memory.size() < bytes) {
+    task->memory = std::string(bytes + bytes / 8, '\0');  // the next may need a little more
+  }
+  char* image = task->memory.data();
+  for (Piece& piece : task->pieces) {
+    piece.image = {image, piece.bytes()};
+    std::copy(piece.index.begin(), piece.index.end(), image + piece.blocks_bytes);
+    piece.request = {.kind = IoRequest::Kind::kRead,
+                     .file = piece.extent->place->file(),
+                     .offset = piece.extent->place->offset() + piece.begin,
+                     .data = image,
+                     .bytes = piece.blocks_bytes,
+                     .status = {}};
+    ++task->reads;
+    reads_->Submit(&piece.request);
+    image += piece.bytes();
+  }
 }
 
 Status Job::Launch(Task* task) {
@@ -172,12 +202,12 @@ Status Job::Launch(Task* task) {
                  .begin = range.begin,
                  .end = range.end,
                  .block_bytes = options_.block_bytes,
-                 .table_bytes = options_.extent.extent_bytes,
+                 .table_bytes = options_.window > 1 ? options_.extent.extent_bytes : kCpuTableBytes,
                  .restart_interval = options_.restart_interval};
   for (const std::vector<Piece*>& run : task->runs) {
     MergeRun& tables = task->merge.runs.emplace_back();
     for (const Piece* piece : run) {
-      tables.push_back({piece->image, piece->index});
+      tables.push_back({piece->image, piece->index_handle()});
     }
   }
   if (options_.window > 1) {
@@ -195,7 +225,7 @@ Status Job::Copy(const Task& task) {
   const Piece& piece = task.pieces.front();
   Block index;
   SLUICE_RETURN_IF_ERROR(Block::Parse(
-      std::string_view(piece.image).substr(piece.index.offset, piece.index.size), &index));
+      std::string_view(piece.index).substr(0, piece.index.size() - kBlockTrailerBytes), &index));
   BlockIterator at(index);
   for (at.SeekToFirst(); at.Valid(); at.Next()) {
     BlockHandle handle;
@@ -209,8 +239,7 @@ Status Job::Copy(const Task& task) {
       status = builder_.AddBlock(contents);
     }
     if (!status.ok()) {
-      return status.WithContext(ExtentReader::Describe(
-          *piece.extent, piece.request.offset - piece.extent->place->offset() + handle.offset));
+      return status.WithContext(ExtentReader::Describe(*piece.extent, piece.begin + handle.offset));
     }
     ++result_.copied_blocks;
   }
@@ -233,10 +262,10 @@ Status Job::AddTable(const MergeOutput& output) {
   return at.status();
 }
 
-Status Job::WriteExtent(BuiltExtent built) {
+Status Job::WriteExtent(BuiltExtent* built) {
   const uint64_t number = writer_.TakeNumber();
-  SLUICE_RETURN_IF_ERROR(heirs_.AddOutput(built, number));
-  return writer_.Write(std::move(built), number);
+  SLUICE_RETURN_IF_ERROR(heirs_.AddOutput(*built, number));
+  return writer_.Write(built, number);
 }
 
 Status Job::Merge(Task* task) {
@@ -256,9 +285,8 @@ Status Job::Merge(Task* task) {
     const std::vector<Piece*>& run = task->runs[result.fault.run];
     if (result.error.IsCorruption() && result.fault.table < run.size()) {
       const Piece& piece = *run[result.fault.table];
-      return result.error.WithContext(ExtentReader::Describe(
-          *piece.extent,
-          piece.request.offset - piece.extent->place->offset() + result.fault.offset));
+      return result.error.WithContext(
+          ExtentReader::Describe(*piece.extent, piece.begin + result.fault.offset));
     }
     return result.error;
   }
@@ -284,6 +312,7 @@ Status Job::Complete(const CompactionStep& step) {
   }
   Task& task = *tasks_.front();
   SLUICE_RETURN_IF_ERROR(step.kind == CompactionStep::Kind::kCopy ? Copy(task) : Merge(&task));
+  spare_memory_.push_back(std::move(task.memory));
   tasks_.pop_front();
   --launched_;
   return {};

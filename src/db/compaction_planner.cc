@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,6 +57,9 @@ class Planner {
   Status TrimToKeys(const std::vector<BlockSpan>& spans, size_t* first, size_t* end,
                     std::string* first_key);
   Status FirstKey(const BlockSpan& span, std::string* user_key);
+  // Of spans in key order, those that have something in `range`.
+  static std::span<const BlockSpan> InRange(const std::vector<BlockSpan>& spans,
+                                            const KeyRange& range);
   // Steps for what the runs have in `range`.
   void EmitMerges(const std::vector<std::vector<BlockSpan>>& spans, const KeyRange& range);
 
@@ -143,13 +147,22 @@ Status Planner::TrimToKeys(const std::vector<BlockSpan>& spans, size_t* first, s
   return {};
 }
 
+std::span<const BlockSpan> Planner::InRange(const std::vector<BlockSpan>& spans,
+                                            const KeyRange& range) {
+  const auto first = std::partition_point(spans.begin(), spans.end(), [&](const BlockSpan& span) {
+    return range.has_begin && span.high < range.begin;
+  });
+  const auto end = std::partition_point(first, spans.end(), [&](const BlockSpan& span) {
+    return !range.has_end || span.low < range.end;
+  });
+  return {first, end};
+}
+
 void Planner::EmitMerges(const std::vector<std::vector<BlockSpan>>& spans, const KeyRange& range) {
   InputMap map;
   for (const std::vector<BlockSpan>& run : spans) {
-    for (const BlockSpan& span : run) {
-      if (range.Overlaps(span.low, span.high)) {
-        map.Add(range.has_begin ? std::max(span.low, range.begin) : span.low, span.bytes);
-      }
+    for (const BlockSpan& span : InRange(run, range)) {
+      map.Add(range.has_begin ? std::max(span.low, range.begin) : span.low, span.bytes);
     }
   }
   if (map.total_bytes() == 0) {
@@ -168,10 +181,7 @@ void Planner::EmitMerges(const std::vector<std::vector<BlockSpan>>& spans, const
     CompactionStep step{.kind = CompactionStep::Kind::kMerge, .range = part};
     for (const std::vector<BlockSpan>& run : spans) {
       std::vector<BlockRange> pieces;
-      for (const BlockSpan& span : run) {
-        if (!part.Overlaps(span.low, span.high)) {
-          continue;
-        }
+      for (const BlockSpan& span : InRange(run, part)) {
         if (!pieces.empty() && pieces.back().extent == *span.extent &&
             pieces.back().end == span.block) {
           ++pieces.back().end;

@@ -31,7 +31,7 @@ class CompactionTest : public testing::Test {
   ExtentPtr Make(const Blocks& blocks) {
     ExtentWriter writer(space_.get(), 0, &next_);
     ExtentBuilder builder(
-        {}, [&](BuiltExtent built) { return writer.Write(std::move(built), writer.TakeNumber()); });
+        {}, [&](BuiltExtent* built) { return writer.Write(built, writer.TakeNumber()); });
     for (const std::vector<TestEntry>& entries : blocks) {
       BlockBuilder block(4);
       for (const TestEntry& entry : entries) {

@@ -16,6 +16,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// The borders of a task cut two blocks of each run, which are read twice: so many are to lie
+// between.
+constexpr uint64_t kCpuTaskBytesOfARun = uint64_t{2} << 20;
+
 double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -160,13 +164,18 @@ Status DBImpl::Compact(SubtableImpl* subtable, const CompactionPick& pick) {
     }
   }
   const size_t tier = TierOf(pick.output.level);
+  const size_t units = driver_->stats().units.size();
+  // With no units to share them tasks are as small as costs nothing: what one reads is in a cache
+  // still when it is merged, and its memory serves the next.
+  const uint64_t task_bytes =
+      units > 0 ? options_.task_bytes
+                : std::min(options_.task_bytes, kCpuTaskBytesOfARun * pick.inputs.size());
   std::vector<CompactionStep> steps;
   SLUICE_RETURN_IF_ERROR(PlanCompaction(pick, output_run,
-                                        {.task_bytes = options_.task_bytes,
+                                        {.task_bytes = task_bytes,
                                          .least_bytes_rewritten = options_.extent_bytes / 2,
                                          .file = space_->FileOf(tier)},
                                         &reader_, &steps));
-  const size_t units = driver_->stats().units.size();
   ExtentWriter writer(space_.get(), tier, &next_number_);
   CompactionResult result;
   SLUICE_RETURN_IF_ERROR(RunCompaction(pick, steps,

@@ -15,8 +15,8 @@ class BlockStream {
   BlockStream(const FlushFormat& format, ExtentWriter* writer)
       : block_bytes_(format.block_bytes),
         block_(format.restart_interval),
-        extents_(format.extent, [writer](BuiltExtent built) {
-          return writer->Write(std::move(built), writer->TakeNumber());
+        extents_(format.extent, [writer](BuiltExtent* built) {
+          return writer->Write(built, writer->TakeNumber());
         }) {}
 
   Status Add(std::string_view user_key, const Memtable::Version& version) {

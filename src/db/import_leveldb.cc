@@ -49,8 +49,8 @@ class Import {
         driver_(*driver),
         callback_(callback),
         report_(*report),
-        builder_(format, [writer](BuiltExtent built) {
-          return writer->Write(std::move(built), writer->TakeNumber());
+        builder_(format, [writer](BuiltExtent* built) {
+          return writer->Write(built, writer->TakeNumber());
         }) {}
   ~Import() {
     for (const auto& part : parts_) {

@@ -70,7 +70,10 @@ Status ExtentBuilder::EndExtent() {
   index_.Reset();
   built_.extent.largest = keys_.last_key();
   built_.extent.bytes = static_cast<uint32_t>(built_.table.size());
-  return sink_(std::exchange(built_, {}));
+  const Status status = sink_(&built_);
+  built_.extent = {};
+  built_.table.clear();
+  return status;
 }
 
 }  // namespace sluice

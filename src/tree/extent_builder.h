@@ -36,7 +36,9 @@ struct BuiltExtent {
   Extent extent;
 };
 
-using ExtentSink = std::function<Status(BuiltExtent)>;
+// Takes the extent out of what is given, and may leave a string in `table` whose memory can be used
+// again.
+using ExtentSink = std::function<Status(BuiltExtent*)>;
 
 class ExtentBuilder {
  public:

@@ -99,7 +99,7 @@ TEST(TableCache, HeadsStayWhileTheyAreRead) {
   const auto make = [&](int number) {
     ExtentWriter writer(space.get(), 0, &next);
     ExtentBuilder builder(
-        {}, [&](BuiltExtent built) { return writer.Write(std::move(built), writer.TakeNumber()); });
+        {}, [&](BuiltExtent* built) { return writer.Write(built, writer.TakeNumber()); });
     for (int i = 0; i < 10; ++i) {
       BlockBuilder block(16);
       block.Add(InternalKey("key" + std::to_string(i), 5), std::to_string(number));
@@ -159,7 +159,7 @@ TEST(TableHead, NamesWhatIsDamaged) {
   std::atomic<uint64_t> next{1};
   ExtentWriter writer(space.get(), 0, &next);
   ExtentBuilder builder(
-      {}, [&](BuiltExtent built) { return writer.Write(std::move(built), writer.TakeNumber()); });
+      {}, [&](BuiltExtent* built) { return writer.Write(built, writer.TakeNumber()); });
   BlockBuilder block(16);
   block.Add(InternalKey("key", 5), "value");
   ASSERT_TRUE(builder.AddBlock(block.Finish()).ok());
@@ -210,7 +210,7 @@ TEST(ExtentWriter, WritesInPieces) {
       BuiltExtent built{.table = std::string(150'000 + i * 1000, static_cast<char>('a' + i)),
                         .extent = {}};
       built.extent.bytes = static_cast<uint32_t>(built.table.size());
-      SLUICE_RETURN_IF_ERROR(writer.Write(std::move(built), writer.TakeNumber()));
+      SLUICE_RETURN_IF_ERROR(writer.Write(&built, writer.TakeNumber()));
     }
     return writer.Finish(extents);
   };

@@ -5,12 +5,16 @@
 
 namespace sluice {
 
-Status ExtentWriter::Write(BuiltExtent built, uint64_t number) {
+Status ExtentWriter::Write(BuiltExtent* built, uint64_t number) {
   while (pending_.size() >= kExtents) {
     SLUICE_RETURN_IF_ERROR(WaitForOne());
   }
   auto pending = std::make_unique<Pending>();
-  pending->built = std::move(built);
+  pending->built = std::move(*built);
+  if (!spare_tables_.empty()) {
+    built->table = std::move(spare_tables_.back());
+    spare_tables_.pop_back();
+  }
   Extent& extent = pending->built.extent;
   extent.number = number;
   extent.place = space_.Allocate(tier_, extent.bytes);
@@ -51,6 +55,7 @@ Status ExtentWriter::WaitForOne() {
     return {};
   }
   const Status status = std::move(pending.status);
+  spare_tables_.push_back(std::move(pending.built.table));
   pending_.erase(at);
   return status;
 }

@@ -10,6 +10,7 @@
 #include <deque>
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "tree/extent_builder.h"
@@ -27,8 +28,9 @@ class ExtentWriter {
   // Waits for what is under way; what was written is free space again unless Finish returned it.
   ~ExtentWriter() { (void)WaitForAll(); }
 
-  // `number` is from TakeNumber.
-  Status Write(BuiltExtent built, uint64_t number);
+  // Takes `*built`, and leaves it memory of a table written before if it can. `number` is from
+  // TakeNumber.
+  Status Write(BuiltExtent* built, uint64_t number);
   uint64_t TakeNumber() { return next_number_.fetch_add(1); }
   // Waits for all writes and makes them durable. The extents in the order they were written.
   Status Finish(std::vector<Extent>* extents);
@@ -58,7 +60,8 @@ class ExtentWriter {
   const size_t tier_;
   std::atomic<uint64_t>& next_number_;
   std::deque<std::unique_ptr<Pending>> pending_;
-  std::unique_ptr<IoQueue> queue_;  // destroyed before what it works on
+  std::vector<std::string> spare_tables_;  // written, their memory of use
+  std::unique_ptr<IoQueue> queue_;         // destroyed before what it works on
   std::vector<Extent> extents_;
   std::set<DataFile*> files_;
   uint64_t bytes_ = 0;
