@@ -161,6 +161,7 @@ class DB {
   // Of the database:
   //   sluice.stats                          Statistics::ToString
   //   sluice.block-cache-usage, sluice.row-cache-usage, sluice.table-cache-usage, and -capacity
+  //   sluice.transaction-memory-usage, and -capacity: of writes and locks of all transactions
   //   sluice.latest-sequence-number, sluice.stall-micros, sluice.write-amplification
   // InvalidArgument for any other. Costs a GetStatistics.
   virtual Status GetProperty(Subtable* subtable, std::string_view name, std::string* value) = 0;

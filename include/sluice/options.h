@@ -41,6 +41,9 @@ struct Options {
   size_t row_cache_bytes = size_t{32} << 20;    // newest versions of records, by key
   size_t block_cache_bytes = size_t{64} << 20;  // uncompressed blocks
   size_t table_cache_bytes = size_t{64} << 20;  // indexes and filters of extents
+  // Of the writes and locks of all open and prepared transactions together. What would need more is
+  // refused (sluice/transaction.h).
+  size_t transaction_memory_bytes = size_t{512} << 20;
 
   // Format of new extents: tables of LevelDB's format (docs/formats.md).
   uint32_t extent_bytes = uint32_t{2} << 20;

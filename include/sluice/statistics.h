@@ -51,6 +51,8 @@ struct TransactionStatistics {
   uint64_t lock_timeouts = 0;
   uint64_t deadlocks = 0;
   uint64_t conflicts = 0;
+  uint64_t memory_bytes = 0;  // of writes and locks
+  uint64_t memory_limit_bytes = 0;
 };
 
 struct Statistics {

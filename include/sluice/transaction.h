@@ -22,7 +22,10 @@
 //   Conflict   (kSnapshot) the row was written since the transaction's snapshot: first committer
 //              wins. Roll back, and retry.
 //   TimedOut   somebody else held the row's lock for longer than lock_timeout.
-//   TooLarge   it would need more than max_bytes. Commit what there is, and go on in another one.
+//   TooLarge   it would need more than max_bytes, or all transactions together more than
+//              Options::transaction_memory_bytes; the message says which. Commit what there is, and
+//              go on in another one; or roll back and, in the second case, retry when others have
+//              ended.
 // After Conflict, TimedOut and TooLarge, what the call would have done is not done, and the
 // transaction stands as before: it may do something else, roll back to a savepoint, or commit.
 

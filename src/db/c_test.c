@@ -155,6 +155,7 @@ int main(int argc, char** argv) {
   sluice_options_set(options, "create_if_missing", "1", &error);
   sluice_options_set(options, "memtable_bytes", "1048576", &error);
   sluice_options_set(options, "compression", "snappy", &error);
+  sluice_options_set(options, "transaction_memory_bytes", "1000000", &error);
   sluice_options_set(options, "deletion_share", "0.25", &error);
   sluice_options_set(options, "executor", "cpu", &error);
   sluice_options_set(options, "level_paths", ",", &error);
@@ -266,6 +267,10 @@ int main(int argc, char** argv) {
   CHECK_OK();
   CHECK(strcmp(files, "1") == 0);
   sluice_free(files);
+  char* memory = sluice_get_property(db, NULL, "sluice.transaction-memory-capacity", &error);
+  CHECK_OK();
+  CHECK(strcmp(memory, "1000000") == 0);
+  sluice_free(memory);
   CHECK(sluice_get_property(db, other, "sluice.num-files-at-level3", &error) == NULL);
   EXPECT_ERROR("invalid argument");
   sluice_drop_subtable(db, other, &error);

@@ -237,11 +237,12 @@ std::string Statistics::ToString() const {
       compactions[5], extents_reused, blocks_copied);
   const TransactionStatistics& t = transactions;
   out += fmt::format(
-      "transactions: {} active, {} prepared, {} locks, {} committed, {} waits for locks, {} timed "
-      "out, "
-      "{} deadlocks, {} conflicts\n",
-      t.active, t.prepared, t.locks, t.committed, t.lock_waits, t.lock_timeouts, t.deadlocks,
-      t.conflicts);
+      "transactions: {} active, {} prepared, {} locks, {:.1f} of {:.1f} MiB; {} committed, {} "
+      "waits "
+      "for locks, {} timed out, {} deadlocks, {} conflicts\n",
+      t.active, t.prepared, t.locks, static_cast<double>(t.memory_bytes) / (1 << 20),
+      static_cast<double>(t.memory_limit_bytes) / (1 << 20), t.committed, t.lock_waits,
+      t.lock_timeouts, t.deadlocks, t.conflicts);
   out += fmt::format("executor {}: {} tasks on {} units, {} on the CPU, {} of them retries\n",
                      offload.executor, offload.device_tasks, offload.units, offload.cpu_tasks,
                      offload.retries);

@@ -140,9 +140,9 @@ Status CheckRecord(std::string_view payload, LogPosition begin, LoggedTransactio
 Status CheckOptions(const Options& options) {
   if (options.block_bytes < 64 || options.restart_interval == 0 ||
       options.extent_bytes < options.block_bytes || options.memtable_bytes == 0 ||
-      options.max_waiting_memtables == 0 || options.l0_compaction_runs < 2 ||
-      options.l0_stop_runs < options.l0_slowdown_runs || options.task_bytes == 0 ||
-      options.compaction_threads == 0 || options.write_queues == 0 ||
+      options.max_waiting_memtables == 0 || options.transaction_memory_bytes == 0 ||
+      options.l0_compaction_runs < 2 || options.l0_stop_runs < options.l0_slowdown_runs ||
+      options.task_bytes == 0 || options.compaction_threads == 0 || options.write_queues == 0 ||
       options.level_paths.size() > kLevels || options.log_segment_bytes < 4096 ||
       options.log_segment_bytes >= uint64_t{1} << 32) {
     return Status::InvalidArgument("an option is out of its range (sluice/options.h)");
@@ -311,6 +311,8 @@ Status DBImpl::OpenLog() {
   SLUICE_RETURN_IF_ERROR(
       RedoLog::Open(env_, dir, {.segment_bytes = options_.log_segment_bytes}, contents, &log_));
   SLUICE_RETURN_IF_ERROR(RecoverPrepared(prepared));
+  // From now on; what was prepared is there again, however much it is.
+  transactions_.memory.SetLimit(options_.transaction_memory_bytes);
   for (const auto& [id, subtable] : subtables_) {
     MemtableInfo& active = *subtable->version()->active;
     if (active.table.records() == 0) {

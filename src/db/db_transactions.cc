@@ -20,7 +20,7 @@ Status DBImpl::ResumeTransaction(std::string_view name, const WriteOptions& writ
 
 Status DBImpl::RecoverPrepared(const LoggedTransactions& logged) {
   for (const auto& [name, found] : logged) {
-    auto prepared = std::make_shared<PreparedTransaction>();
+    auto prepared = std::make_shared<PreparedTransaction>(&transactions_.memory);
     prepared->name = name;
     prepared->locks =
         std::make_shared<LockTable::Owner>(&transactions_.locks, transactions_.next_id++);
@@ -39,6 +39,7 @@ Status DBImpl::RecoverPrepared(const LoggedTransactions& logged) {
         ++prepared->count;
       }
     }
+    prepared->CountMemory();
     const LogPosition begin = found.begin;
     SLUICE_RETURN_IF_ERROR(transactions_.prepared.Add(prepared, [begin] { return begin; }));
   }

@@ -147,6 +147,26 @@ TEST_F(PreparedTransactionTest, SurvivesWithAllItsLocks) {
   }
 }
 
+// They count, and come back however many they are; who has no room then is told so.
+TEST_F(PreparedTransactionTest, CountsInTheMemoryOfAll) {
+  const auto used = [&] { return db_->GetStatistics().transactions.memory_bytes; };
+  const std::string value(50'000, 'v');
+  Prepare("t", "a", value);
+  Prepare("u", "b", value);
+  const uint64_t prepared = used();
+  EXPECT_GT(prepared, 100'000u);
+  EXPECT_LT(prepared, 105'000u);
+  options_.transaction_memory_bytes = 75'000;
+  Open("db");
+  EXPECT_EQ(used(), prepared);
+  EXPECT_EQ(TryPut("c"), Code::kTooLarge);
+  ASSERT_TRUE(Resume("t")->Rollback().ok());
+  EXPECT_EQ(TryPut("c"), Code::kOk);
+  ASSERT_TRUE(Resume("u")->Commit().ok());
+  EXPECT_EQ(Get("b"), value);
+  EXPECT_EQ(used(), 0u);
+}
+
 TEST_F(PreparedTransactionTest, KeepsTheLogUntilItIsResolved) {
   Prepare("t", "a", "1");
   const uint64_t before = db_->GetStatistics().log_file_bytes;

@@ -47,7 +47,9 @@ TransactionImpl::TransactionImpl(DBImpl* db, const TransactionOptions& options,
       options_(Clamp(options)),
       write_options_(write_options),
       id_(db->transactions_.next_id.fetch_add(1, std::memory_order_relaxed)),
-      locks_(std::make_shared<LockTable::Owner>(&db->transactions_.locks, id_)) {
+      locks_(std::make_shared<LockTable::Owner>(&db->transactions_.locks, id_)),
+      memory_(&db->transactions_.memory) {
+  FitMemory();
   db_.transactions_.active.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -58,9 +60,12 @@ TransactionImpl::TransactionImpl(DBImpl* db, PreparedPtr prepared,
       write_options_(write_options),
       id_(prepared->locks->id()),
       locks_(prepared->locks),
+      memory_(&db->transactions_.memory),
       prepared_(std::move(prepared)),
       ended_(true),
-      why_(IsPrepared()) {}
+      why_(IsPrepared()) {
+  FitMemory();
+}
 
 TransactionImpl::~TransactionImpl() {
   if (prepared_ != nullptr) {
@@ -76,6 +81,8 @@ void TransactionImpl::End(const Status& why) {
   if (snapshot_ != nullptr) {
     db_.ReleaseSnapshot(std::exchange(snapshot_, nullptr));
   }
+  writes_.Clear();
+  FitMemory();
   db_.transactions_.active.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -179,8 +186,13 @@ Status TransactionImpl::Write(SubtableImpl* subtable, std::string_view key, Reco
                               std::string_view value) {
   SLUICE_RETURN_IF_ERROR(CheckActive());
   SLUICE_RETURN_IF_ERROR(db_.CheckWrite(*subtable, key, value));
-  SLUICE_RETURN_IF_ERROR(CheckRoom(key, WriteBuffer::Cost(key, value)));
-  SLUICE_RETURN_IF_ERROR(Lock(subtable, key));
+  const size_t cost = WriteBuffer::Cost(key, value);
+  SLUICE_RETURN_IF_ERROR(CheckRoom(key, cost));
+  SLUICE_RETURN_IF_ERROR(GrowMemory(cost));
+  if (Status status = Lock(subtable, key); !status.ok()) {
+    FitMemory();
+    return status;
+  }
   writes_.Add(subtable->id(), key, type, value);
   return {};
 }
@@ -201,7 +213,11 @@ void TransactionImpl::SetSavepoint() {
 
 Status TransactionImpl::RollbackToSavepoint() {
   SLUICE_RETURN_IF_ERROR(CheckActive());
-  return writes_.RollbackToSavepoint() ? Status() : Status::NotFound("no savepoint is set");
+  if (!writes_.RollbackToSavepoint()) {
+    return Status::NotFound("no savepoint is set");
+  }
+  FitMemory();
+  return {};
 }
 
 Status TransactionImpl::ReleaseSavepoint() {
@@ -238,12 +254,13 @@ Status TransactionImpl::Prepare(std::string_view name) {
   }
   WriteBatch batch;
   SLUICE_RETURN_IF_ERROR(MakeBatch(&batch));
-  auto prepared = std::make_shared<PreparedTransaction>();
+  auto prepared = std::make_shared<PreparedTransaction>(&db_.transactions_.memory);
   prepared->name = name;
   prepared->writes = batch.rep();
   prepared->count = batch.count();
   prepared->locks = locks_;
   prepared->in_use = true;
+  prepared->CountMemory();
   std::string entries = prepared->writes;
   locks_->ForEachHeld([&](uint32_t subtable, std::string_view key) {
     if (writes_.Find(subtable, key) == nullptr) {

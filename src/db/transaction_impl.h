@@ -17,6 +17,7 @@
 #include "db/transactions.h"
 #include "sluice/transaction.h"
 #include "txn/lock_table.h"
+#include "txn/memory_budget.h"
 #include "txn/write_buffer.h"
 
 namespace sluice {
@@ -57,8 +58,11 @@ class TransactionImpl final : public Transaction {
                std::string_view value);
   // Steps 1 to 3.
   Status Lock(SubtableImpl* subtable, std::string_view key);
-  // TooLarge if there is no room for a lock of the key, and `more` bytes.
+  // TooLarge if max_bytes has no room for a lock of the key, and `more` bytes.
   Status CheckRoom(std::string_view key, size_t more) const;
+  // Takes what the buffer will need from the memory of all, or gives back what it does not need.
+  Status GrowMemory(size_t more) { return memory_.Grow(sizeof(*this) + writes_.bytes() + more); }
+  void FitMemory() { memory_.Set(sizeof(*this) + writes_.bytes()); }
   Status MakeBatch(WriteBatch* batch) const;
   // What in the log ends a prepared transaction.
   std::string ResolvingRecord(bool commit) const;
@@ -66,7 +70,7 @@ class TransactionImpl final : public Transaction {
   // prepared stays so then.
   static void Finish(Transactions* transactions, const PreparedPtr& prepared,
                      LockTable::Owner* locks, bool commit, const Status& outcome);
-  // Nothing but `why` can be got from it from now on. Keeps the locks.
+  // Nothing but `why` can be got from it from now on. Keeps the locks; the writes are gone.
   void End(const Status& why);
 
   DBImpl& db_;
@@ -76,6 +80,7 @@ class TransactionImpl final : public Transaction {
   // Lives on until the commit is visible, when that comes later.
   std::shared_ptr<LockTable::Owner> locks_;
   WriteBuffer writes_;
+  MemoryShare memory_;    // this, and writes_
   PreparedPtr prepared_;  // null unless it is prepared, and not resolved
   const Snapshot* snapshot_ = nullptr;
   size_t lock_bytes_ = 0;

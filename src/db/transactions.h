@@ -1,4 +1,5 @@
-// What the transactions of a database share: row locks, counters, and those that are prepared.
+// What the transactions of a database share: memory, row locks, counters, and those that are
+// prepared.
 
 #pragma once
 
@@ -17,16 +18,23 @@
 #include "sluice/statistics.h"
 #include "sluice/status.h"
 #include "txn/lock_table.h"
+#include "txn/memory_budget.h"
 
 namespace sluice {
 
 // A transaction in the second phase of two: the log holds all that its commit needs, and it has its
 // locks, with or without somebody who holds a Transaction for it.
 struct PreparedTransaction {
+  explicit PreparedTransaction(MemoryBudget* budget) : memory(budget) {}
+
+  // Once all else is set.
+  void CountMemory() { memory.Set(sizeof(*this) + name.size() + writes.size()); }
+
   std::string name;
   std::string writes;  // batch_format.h
   uint32_t count = 0;  // of them
   std::shared_ptr<LockTable::Owner> locks;
+  MemoryShare memory;         // that of the locks is the lock table's
   LogPosition log_begin = 0;  // its record in the log is not before
   bool in_use = false;        // by a Transaction; under the registry's mutex
 };
@@ -112,10 +120,13 @@ struct Transactions {
             .lock_waits = lock_stats.waits,
             .lock_timeouts = lock_stats.timeouts,
             .deadlocks = lock_stats.deadlocks,
-            .conflicts = conflicts.load(std::memory_order_relaxed)};
+            .conflicts = conflicts.load(std::memory_order_relaxed),
+            .memory_bytes = memory.used(),
+            .memory_limit_bytes = memory.limit()};
   }
 
-  LockTable locks;
+  MemoryBudget memory;
+  LockTable locks{&memory};
   PreparedTransactions prepared;
   std::atomic<uint64_t> next_id{1};
   std::atomic<uint64_t> active{0};

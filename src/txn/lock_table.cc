@@ -64,6 +64,7 @@ Status LockTable::Acquire(Owner* owner, uint32_t subtable, std::string_view key,
   std::unique_lock lock(shard.mutex);
   Entry* entry;  // stays where it is, as long as anybody holds it
   if (const auto found = shard.locks.find(RowView{subtable, key}); found == shard.locks.end()) {
+    SLUICE_RETURN_IF_ERROR(budget_.Take(BytesOf(key)));
     entry = &*shard.locks.emplace(Row{subtable, std::string(key)}, Lock{owner}).first;
   } else if (entry = &*found; entry->second.owner == owner) {
     return {};
@@ -77,13 +78,18 @@ Status LockTable::Acquire(Owner* owner, uint32_t subtable, std::string_view key,
     if (timeout.count() <= 0) {
       return timed_out();
     }
-    SLUICE_RETURN_IF_ERROR(BeginWait(owner, entry));
+    SLUICE_RETURN_IF_ERROR(budget_.Take(BytesOf(key)));
+    if (Status status = BeginWait(owner, entry); !status.ok()) {
+      budget_.GiveBack(BytesOf(key));
+      return status;
+    }
     if (!owner->turn_.wait_for(lock, std::min(timeout, kLongestWait),
                                [&] { return entry->second.owner == owner; })) {
       const std::lock_guard waits_lock(waits_mutex_);
       std::vector<Owner*>& waiters = entry->second.waiters;
       waiters.erase(std::find(waiters.begin(), waiters.end(), owner));
       owner->awaited_ = nullptr;
+      budget_.GiveBack(BytesOf(key));
       return timed_out();
     }
   }
@@ -93,7 +99,8 @@ Status LockTable::Acquire(Owner* owner, uint32_t subtable, std::string_view key,
   return {};
 }
 
-void LockTable::Release(Entry* entry) {
+size_t LockTable::Release(Entry* entry) {
+  const size_t bytes = BytesOf(entry->first.key);
   Shard& shard = ShardOf(entry->first.subtable, entry->first.key);
   const std::lock_guard lock(shard.mutex);
   std::vector<Owner*>& waiters = entry->second.waiters;
@@ -108,18 +115,23 @@ void LockTable::Release(Entry* entry) {
     next->turn_.notify_one();
   }
   held_.fetch_sub(1, std::memory_order_relaxed);
+  return bytes;
 }
 
 void LockTable::ReleaseLast(Owner* owner) {
-  Release(owner->held_.back());
+  budget_.GiveBack(Release(owner->held_.back()));
   owner->held_.pop_back();
 }
 
 void LockTable::ReleaseAll(Owner* owner) {
+  size_t bytes = 0;
   for (Entry* const entry : owner->held_) {
-    Release(entry);
+    bytes += Release(entry);
   }
   owner->held_.clear();
+  if (bytes > 0) {
+    budget_.GiveBack(bytes);
+  }
 }
 
 LockTable::Stats LockTable::stats() const {

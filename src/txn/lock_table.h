@@ -9,7 +9,8 @@
 // following the edges from there; who would have closed the cycle is the victim.
 //
 // Thread-safe; an owner is used by one thread at a time. A lock that is free costs a hash lookup
-// under a mutex of one of many shards; only waits share a mutex. Memory: kLockBytes and the key.
+// under a mutex of one of many shards; only waits share a mutex. Memory, which the budget counts
+// for each who has a lock or waits for it: kLockBytes and the key.
 
 #pragma once
 
@@ -24,6 +25,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "txn/memory_budget.h"
 #include "util/hash.h"
 #include "util/status.h"
 
@@ -102,12 +104,15 @@ class LockTable {
     uint64_t timeouts = 0;
   };
 
-  static constexpr size_t kLockBytes = 128;
+  // A node, a bucket, and where it stands in its owner's list.
+  static constexpr size_t kLockBytes = 160;
+
+  explicit LockTable(MemoryBudget* budget) : budget_(*budget) {}
 
   // Takes the row's lock for `owner`; ok at once if it holds it. `*taken`: it did not hold it
   // before. `timeout`: 0 does not wait. Deadlock, whose message names the cycle; TimedOut, whose
-  // message names the holder. An owner whose wait would have closed a cycle should give back what
-  // it holds: others of the cycle wait for it.
+  // message names the holder; TooLarge, if the budget has no room. An owner whose wait would have
+  // closed a cycle should give back what it holds: others of the cycle wait for it.
   Status Acquire(Owner* owner, uint32_t subtable, std::string_view key,
                  std::chrono::milliseconds timeout, bool* taken);
   // Gives the lock back that was taken last. REQUIRES: it holds one.
@@ -128,11 +133,14 @@ class LockTable {
     // Not by the bits that choose the bucket.
     return shards_[(RowHash::Of(subtable, key) >> 48) % kShards];
   }
-  void Release(Entry* entry);
+  static size_t BytesOf(std::string_view key) { return kLockBytes + key.size(); }
+  // Returns the bytes to give back.
+  size_t Release(Entry* entry);
   // Draws the edge from `owner` to who holds `entry`, unless that closes a cycle.
   Status BeginWait(Owner* owner, Entry* entry);
   static std::string DescribeCycle(const Owner& victim, const Entry& wanted);
 
+  MemoryBudget& budget_;
   std::array<Shard, kShards> shards_;
   // Of the waits-for graph: who waits, and the owners of locks that somebody waits for. Taken after
   // a shard's.

@@ -38,7 +38,8 @@ void AwaitWaits(const LockTable& table, uint64_t waits) {
 }
 
 TEST(LockTable, RowsOfAllSubtablesAreApart) {
-  LockTable table;
+  MemoryBudget memory;
+  LockTable table(&memory);
   LockTable::Owner a(&table, 1);
   LockTable::Owner b(&table, 2);
   bool taken;
@@ -63,8 +64,38 @@ TEST(LockTable, RowsOfAllSubtablesAreApart) {
   EXPECT_EQ(b.held(), 4u);
 }
 
+TEST(LockTable, CountsTheMemoryOfWhoHasLocksAndWhoWaits) {
+  MemoryBudget memory;
+  memory.SetLimit(2 * LockTable::kLockBytes + 2);
+  LockTable table(&memory);
+  LockTable::Owner a(&table, 1);
+  LockTable::Owner b(&table, 2);
+  ASSERT_TRUE(Acquire(&table, &a, "k").ok());
+  ASSERT_TRUE(Acquire(&table, &a, "k").ok());
+  EXPECT_EQ(memory.used(), LockTable::kLockBytes + 1);
+  EXPECT_EQ(Acquire(&table, &b, "k", {}).code(), Code::kTimedOut);
+  EXPECT_EQ(Acquire(&table, &b, "k", std::chrono::milliseconds(1)).code(), Code::kTimedOut);
+  EXPECT_EQ(memory.used(), LockTable::kLockBytes + 1);
+  ASSERT_TRUE(Acquire(&table, &b, "l").ok());
+  EXPECT_EQ(memory.used(), memory.limit());
+  // Neither a free row nor a wait, but what it has.
+  EXPECT_EQ(Acquire(&table, &a, "m").code(), Code::kTooLarge);
+  EXPECT_EQ(Acquire(&table, &a, "l").code(), Code::kTooLarge);
+  EXPECT_TRUE(Acquire(&table, &a, "k").ok());
+  table.ReleaseLast(&b);
+  std::future<Status> waits = AcquireLater(&table, &b, "k");
+  AwaitWaits(table, 2);
+  EXPECT_EQ(memory.used(), memory.limit());
+  table.ReleaseAll(&a);
+  EXPECT_TRUE(waits.get().ok());
+  EXPECT_EQ(memory.used(), LockTable::kLockBytes + 1);
+  table.ReleaseAll(&b);
+  EXPECT_EQ(memory.used(), 0u);
+}
+
 TEST(LockTable, HandsOnInOrder) {
-  LockTable table;
+  MemoryBudget memory;
+  LockTable table(&memory);
   LockTable::Owner first(&table, 0);
   ASSERT_TRUE(Acquire(&table, &first, "k").ok());
   std::vector<std::unique_ptr<LockTable::Owner>> owners;
@@ -88,7 +119,8 @@ TEST(LockTable, HandsOnInOrder) {
 }
 
 TEST(LockTable, WhoTimesOutLeavesTheLine) {
-  LockTable table;
+  MemoryBudget memory;
+  LockTable table(&memory);
   LockTable::Owner a(&table, 1);
   LockTable::Owner b(&table, 2);
   LockTable::Owner c(&table, 3);
@@ -105,7 +137,8 @@ TEST(LockTable, WhoTimesOutLeavesTheLine) {
 }
 
 TEST(LockTable, NamesTheCycle) {
-  LockTable table;
+  MemoryBudget memory;
+  LockTable table(&memory);
   LockTable::Owner a(&table, 11);
   LockTable::Owner b(&table, 12);
   LockTable::Owner c(&table, 13);
@@ -134,7 +167,8 @@ TEST(LockTable, DoesWhatAModelDoes) {
   constexpr size_t kRows = 6;
   TestRandom random(TestSeed());
   for (int round = 0; round < 25; ++round) {
-    LockTable table;
+    MemoryBudget memory;
+    LockTable table(&memory);
     std::vector<std::unique_ptr<LockTable::Owner>> owners;
     for (size_t i = 0; i < kOwners; ++i) {
       owners.push_back(std::make_unique<LockTable::Owner>(&table, i));
@@ -223,7 +257,8 @@ TEST(LockTable, ExcludesAndAlwaysEnds) {
   constexpr int kTransactions = 1500;
   constexpr size_t kRows = 10;
   const uint64_t seed = TestSeed();
-  LockTable table;
+  MemoryBudget memory;
+  LockTable table(&memory);
   std::vector<uint64_t> guarded(kRows);
   std::atomic<uint64_t> done{0};
   std::atomic<uint64_t> next_id{1};
@@ -267,6 +302,7 @@ TEST(LockTable, ExcludesAndAlwaysEnds) {
   }
   EXPECT_EQ(sum, done.load());
   EXPECT_EQ(table.stats().held, 0u);
+  EXPECT_EQ(memory.used(), 0u);
 }
 
 }  // namespace

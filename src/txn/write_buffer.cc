@@ -17,7 +17,7 @@ void WriteBuffer::Add(uint32_t subtable, std::string_view key, RecordType type,
     bytes_ -= newest->value.size();
     newest->number = last_;
     newest->type = type;
-    newest->value = value;
+    newest->value = std::string(value);  // does not keep room that it no longer needs
     return;
   }
   newest = std::make_unique<Write>(Write{last_, type, std::string(value), std::move(newest)});
@@ -36,13 +36,25 @@ const WriteBuffer::Write* WriteBuffer::Find(uint32_t subtable, std::string_view 
   return at != keys->second.end() ? at->second.get() : nullptr;
 }
 
-void WriteBuffer::SetSavepoint() { savepoints_.push_back({last_, undo_.size()}); }
+void WriteBuffer::SetSavepoint() {
+  if (!savepoints_.empty() && savepoints_.back().undo == undo_.size()) {
+    ++savepoints_.back().count;
+  } else {
+    savepoints_.push_back({last_, undo_.size()});
+  }
+}
+
+void WriteBuffer::PopSavepoint() {
+  if (--savepoints_.back().count == 0) {
+    savepoints_.pop_back();
+  }
+}
 
 bool WriteBuffer::ReleaseSavepoint() {
   if (savepoints_.empty()) {
     return false;
   }
-  savepoints_.pop_back();
+  PopSavepoint();
   if (savepoints_.empty()) {
     undo_.clear();
   }
@@ -56,14 +68,24 @@ bool WriteBuffer::RollbackToSavepoint() {
   for (; undo_.size() > savepoints_.back().undo; undo_.pop_back()) {
     Undo(undo_.back().first, undo_.back().second);
   }
-  savepoints_.pop_back();
+  PopSavepoint();
   ++rollbacks_;
   return true;
 }
 
+void WriteBuffer::Clear() {
+  if (iterators_ == 0) {
+    subtables_.clear();
+    savepoints_ = {};
+    undo_ = {};
+    keys_ = 0;
+    bytes_ = 0;
+  }
+}
+
 void WriteBuffer::Undo(Keys* keys, Keys::iterator at) {
   WritePtr undone = std::move(at->second);
-  bytes_ -= Cost(at->first, undone->value);
+  const size_t bytes = Cost(at->first, undone->value);
   at->second = std::move(undone->older);
   Keys::node_type node;
   if (at->second == nullptr) {
@@ -75,6 +97,9 @@ void WriteBuffer::Undo(Keys* keys, Keys::iterator at) {
     if (!node.empty()) {
       undone_keys_.push_back(std::move(node));
     }
+    undone_bytes_ += bytes;
+  } else {
+    bytes_ -= bytes;
   }
 }
 
@@ -89,6 +114,7 @@ class WriteBuffer::Iterator final : public RecordIterator {
     if (--buffer_.iterators_ == 0) {
       buffer_.undone_writes_.clear();
       buffer_.undone_keys_.clear();
+      buffer_.bytes_ -= std::exchange(buffer_.undone_bytes_, 0);
     }
   }
 

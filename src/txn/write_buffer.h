@@ -46,6 +46,9 @@ class WriteBuffer {
   bool RollbackToSavepoint();
   bool ReleaseSavepoint();
 
+  // Forgets all. While there are iterators it keeps all that they may show, and its memory.
+  void Clear();
+
   // Walks the writes that there are now, as a reader of one state would; tombstones too. Their
   // trailers are newer than those of anything that is committed. Writes may go on; what is rolled
   // back may be missed from then on. Destroyed before the buffer.
@@ -53,7 +56,7 @@ class WriteBuffer {
 
   bool empty() const { return keys_ == 0; }
   uint64_t keys() const { return keys_; }  // written
-  size_t bytes() const { return bytes_; }
+  size_t bytes() const { return bytes_; }  // what iterators keep from being freed, too
   // The newest write of each key: `call(subtable, key, write)`.
   template <typename F>
   void ForEach(const F& call) const {
@@ -70,13 +73,15 @@ class WriteBuffer {
   using WritePtr = std::unique_ptr<Write>;
   using Keys = std::map<std::string, WritePtr, std::less<>>;
 
+  // Those between which nothing is written are one.
   struct Savepoint {
     uint64_t last;  // number of the write before it
     size_t undo;    // of undo_, what came before it
+    uint64_t count = 1;
   };
 
-  // Of map nodes and all that; generous.
-  static constexpr size_t kWriteBytes = 128;
+  // Of nodes, savepoints and all that; generous.
+  static constexpr size_t kWriteBytes = 224;
 
   // Writes up to here are seen by a savepoint or an iterator.
   uint64_t LastSeen() const {
@@ -84,6 +89,7 @@ class WriteBuffer {
     return iterators_ == 0 ? saved : std::max(saved, iterators_last_);
   }
   void Undo(Keys* keys, Keys::iterator at);
+  void PopSavepoint();
 
   std::map<uint32_t, Keys> subtables_;
   uint64_t last_ = 0;  // number of the last write
@@ -100,6 +106,7 @@ class WriteBuffer {
   // What was undone while there were iterators, and until there are none.
   std::vector<Keys::node_type> undone_keys_;
   std::vector<WritePtr> undone_writes_;
+  size_t undone_bytes_ = 0;
 };
 
 }  // namespace sluice

@@ -49,6 +49,33 @@ TEST(WriteBuffer, OverwritesInPlaceWhereNobodyLooksBack) {
   EXPECT_EQ(buffer.bytes(), bytes);
 }
 
+TEST(WriteBuffer, CountsWhatItKeeps) {
+  WriteBuffer buffer;
+  for (int i = 0; i < 1000; ++i) {
+    buffer.SetSavepoint();  // costs nothing where nothing was written
+  }
+  Put(&buffer, "k", "0");
+  const size_t bytes = buffer.bytes();
+  auto at = buffer.NewIterator(0);
+  ASSERT_TRUE(buffer.RollbackToSavepoint());
+  EXPECT_EQ(buffer.bytes(), bytes);  // the iterator may stand there
+  buffer.Clear();
+  at->SeekToFirst();
+  at.reset();
+  EXPECT_EQ(buffer.bytes(), 0u);
+  for (int i = 1; i < 1000; ++i) {
+    ASSERT_TRUE(i % 2 == 0 ? buffer.RollbackToSavepoint() : buffer.ReleaseSavepoint());
+  }
+  EXPECT_FALSE(buffer.ReleaseSavepoint());
+  Put(&buffer, "k", "0");
+  buffer.SetSavepoint();
+  buffer.Clear();
+  EXPECT_EQ(buffer.bytes(), 0u);
+  EXPECT_TRUE(buffer.empty());
+  EXPECT_EQ(buffer.Find(0, "k"), nullptr);
+  EXPECT_FALSE(buffer.RollbackToSavepoint());
+}
+
 // What an iterator shows stays, whatever happens to the buffer meanwhile.
 TEST(WriteBuffer, IteratorsStandWhileKeysComeAndGo) {
   WriteBuffer buffer;
