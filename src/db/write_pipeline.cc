@@ -23,6 +23,8 @@ constexpr int kGatheringShare = 4;  // of the time that the last flush took
 struct WritePipeline::AsyncTask : WriteTask {
   WriteBatch owned;
   WriteCallback callback;
+
+  size_t bytes() const { return sizeof(*this) + batch.size(); }
 };
 
 // A stack that writers push on, and its leader takes whole.
@@ -116,7 +118,7 @@ void WritePipeline::WriteAsync(WriteBatch batch, bool sync, WriteCallback callba
     in_flight_bytes_.wait(in_flight, std::memory_order_relaxed);
     in_flight = in_flight_bytes_.load(std::memory_order_relaxed);
   }
-  in_flight_bytes_.fetch_add(task->batch.size(), std::memory_order_relaxed);
+  in_flight_bytes_.fetch_add(task->bytes(), std::memory_order_relaxed);
   Queue* const queue = QueueOfThread();
   if (queue->Push(task)) {
     Lead(queue, queue->TakeAll(), nullptr);
@@ -246,7 +248,7 @@ void WritePipeline::Complete(WriteTask* task, const Status& status) {
   if (task->asynchronous) {
     const std::unique_ptr<AsyncTask> owned(static_cast<AsyncTask*>(task));
     owned->callback(status);
-    const size_t bytes = owned->batch.size();
+    const size_t bytes = owned->bytes();
     const size_t before = in_flight_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     if (before > kMostInFlightBytes && before - bytes <= kMostInFlightBytes) {
       in_flight_bytes_.notify_all();

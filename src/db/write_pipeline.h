@@ -126,7 +126,7 @@ class WritePipeline {
 
   WriteStages& stages_;
   std::vector<std::unique_ptr<Queue>> queues_;
-  std::atomic<size_t> in_flight_bytes_{0};  // of asynchronous tasks
+  std::atomic<size_t> in_flight_bytes_{0};  // of asynchronous tasks and their batches
 
   std::mutex order_mutex_;  // log buffering
 
