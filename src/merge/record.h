@@ -2,7 +2,6 @@
 
 #pragma once
 
-#include <emmintrin.h>
 #include <tmmintrin.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 
 #include "table/format.h"
 #include "table/internal_key.h"
+#include "table/key_front.h"
 
 namespace sluice {
 
@@ -40,26 +40,6 @@ struct Record {
   std::string_view user_key() const { return {key, user_bytes}; }
   std::string_view internal_key() const { return {key, user_bytes + kTrailerBytes}; }
 };
-
-// 32 bytes of 0xff, then 32 of 0: from kMaskBytes + 32 - n on, a mask of n <= 32 leading bytes.
-alignas(64) inline constexpr struct MaskBytes {
-  uint8_t bytes[64 + 16] = {};
-  constexpr MaskBytes() {
-    for (int i = 0; i < 32; ++i) {
-      bytes[i] = 0xff;
-    }
-  }
-} kMaskBytes;
-
-inline __m128i LoadVector(const char* p) {
-  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-}
-inline void StoreVector(char* p, __m128i v) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v); }
-
-// Bytes [first, first + 16) of a mask of n leading bytes; n <= 32, first 0 or 16.
-inline __m128i LeadingMask(size_t n, size_t first = 0) {
-  return LoadVector(reinterpret_cast<const char*>(kMaskBytes.bytes) + 32 - n + first);
-}
 
 // REQUIRES: skip <= user_bytes.
 inline KeyWord LoadKeyWord(const char* key, size_t user_bytes, size_t skip) {

@@ -40,42 +40,6 @@ inline const char* DecodeHeader(const char* p, const char* limit, EntryHeader* h
   return DecodeEntryHeader(p, limit, header);
 }
 
-// The first 32 bytes of the key decoded last. Kept in registers: loads of what two stores wrote
-// just before would wait for both to leave the store buffer.
-struct KeyFront {
-  __m128i low = _mm_setzero_si128();
-  __m128i high = _mm_setzero_si128();
-
-  void Load(const char* key) {
-    low = LoadVector(key);
-    high = LoadVector(key + 16);
-  }
-
-  // Writes to `key` the next one, of `bytes`: the first `shared` of `previous`, then `suffix`. All
-  // have kSlackBytes.
-  void Rebuild(char* key, size_t bytes, size_t shared, const char* suffix, const char* previous) {
-    // Seen from here, the suffix stands where it belongs in the key. These bytes exist: a key is no
-    // longer than the entries of its block up to it.
-    const char* const aligned = suffix - shared;
-    const size_t kept = std::min<size_t>(shared, 32);
-    const __m128i low_mask = LeadingMask(kept);
-    const __m128i high_mask = LeadingMask(kept, 16);
-    low =
-        _mm_or_si128(_mm_and_si128(low_mask, low), _mm_andnot_si128(low_mask, LoadVector(aligned)));
-    high = _mm_or_si128(_mm_and_si128(high_mask, high),
-                        _mm_andnot_si128(high_mask, LoadVector(aligned + 16)));
-    StoreVector(key, low);
-    StoreVector(key + 16, high);
-    if (bytes > 32) {
-      if (shared > 32) {
-        std::memcpy(key + 32, previous + 32, shared - 32);
-      }
-      const size_t from = std::max<size_t>(shared, 32);
-      std::memcpy(key + from, aligned + from, bytes - from);
-    }
-  }
-};
-
 }  // namespace
 
 RunReader::RunReader(const MergeTask& task, const MergeRun& run, const RecordLimits& limits)

@@ -4,7 +4,6 @@
 
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "table/block.h"
 #include "table/format.h"
 #include "table/internal_key.h"
+#include "table/key_front.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -40,6 +40,7 @@ class KeyScanner {
     const std::string_view entries = block.entries();
     const char* const limit = entries.data() + entries.size();
     size_t base = 0;  // bytes of the key that an entry may share with
+    KeyFront front;
     for (const char* p = entries.data(); p < limit;) {
       EntryHeader header;
       p = DecodeEntryHeader(p, limit, &header);
@@ -49,12 +50,12 @@ class KeyScanner {
       const size_t bytes = size_t{header.shared} + header.unshared;
       const size_t user_bytes = bytes - kTrailerBytes;
       const bool same = bytes == bytes_ && SameFrom(header.shared, user_bytes, p);
-      Reserve(bytes + kVector);
-      char* const end_of_shared = key_.data() + header.shared;
-      if (header.unshared <= kVector && static_cast<size_t>(limit - p) >= kVector) {
-        std::memcpy(end_of_shared, p, kVector);
+      Reserve(bytes + KeyFront::kBytes);
+      if (static_cast<size_t>(limit - p) >= KeyFront::kBytes) [[likely]] {
+        front.Rebuild(key_.data(), bytes, header.shared, p, key_.data());
       } else {
-        std::memcpy(end_of_shared, p, header.unshared);
+        std::memcpy(key_.data() + header.shared, p, header.unshared);
+        front.Load(key_.data());
       }
       bytes_ = base = bytes;
       visit(last_key(), same);
@@ -67,8 +68,6 @@ class KeyScanner {
   std::string_view last_key() const { return {key_.data(), bytes_}; }
 
  private:
-  static constexpr size_t kVector = 32;  // copied at once
-
   static bool Fits(const EntryHeader& header, const char* p, const Block& block, size_t base) {
     const std::string_view entries = block.entries();
     return header.shared <= base && uint64_t{header.shared} + header.unshared >= kTrailerBytes &&
