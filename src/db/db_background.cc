@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 // The borders of a task cut two blocks of each run, which are read twice: so many are to lie
 // between.
-constexpr uint64_t kCpuTaskBytesOfARun = uint64_t{2} << 20;
+constexpr uint64_t kCpuTaskBytesOfARun = uint64_t{1} << 20;
 
 double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();

@@ -6,8 +6,11 @@
 namespace sluice {
 
 Status ExtentWriter::Write(BuiltExtent* built, uint64_t number) {
+  while (IoRequest* const done = queue_->Poll()) {
+    SLUICE_RETURN_IF_ERROR(Done(done));
+  }
   while (pending_.size() >= kExtents) {
-    SLUICE_RETURN_IF_ERROR(WaitForOne());
+    SLUICE_RETURN_IF_ERROR(Done(queue_->Wait()));
   }
   auto pending = std::make_unique<Pending>();
   pending->built = std::move(*built);
@@ -41,15 +44,14 @@ Status ExtentWriter::Write(BuiltExtent* built, uint64_t number) {
   return {};
 }
 
-Status ExtentWriter::WaitForOne() {
-  IoRequest* const done = queue_->Wait();
+Status ExtentWriter::Done(const IoRequest* done) {
   const auto at = std::find_if(pending_.begin(), pending_.end(), [&](const auto& pending) {
     return std::any_of(pending->pieces.begin(), pending->pieces.end(),
                        [&](const IoRequest& piece) { return &piece == done; });
   });
   Pending& pending = **at;
   if (pending.status.ok()) {
-    pending.status = std::move(done->status);
+    pending.status = done->status;
   }
   if (--pending.under_way > 0) {
     return {};
@@ -63,7 +65,7 @@ Status ExtentWriter::WaitForOne() {
 Status ExtentWriter::WaitForAll() {
   Status status;
   while (!pending_.empty()) {
-    if (Status one = WaitForOne(); !one.ok() && status.ok()) {
+    if (Status one = Done(queue_->Wait()); !one.ok() && status.ok()) {
       status = std::move(one);
     }
   }

@@ -52,8 +52,8 @@ class ExtentWriter {
     Status status;  // the first error
   };
 
-  // For one piece; the result is that of its extent, if that was the last one.
-  Status WaitForOne();
+  // A piece is written; the result is that of its extent, if that was the last one.
+  Status Done(const IoRequest* done);
   Status WaitForAll();
 
   ExtentSpace& space_;
