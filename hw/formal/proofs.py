@@ -32,6 +32,10 @@ RAM_FIFO_MUTATIONS = [
     ("cu_ram_fifo", "(~rvalid_q | rready_i)", "1'b1"),
 ]
 
+BLOCK_CHUNKS_SAYS = (
+    "the chunks that hold a block's bytes, once, in order, ends marked; last nine bytes"
+)
+
 READ_ENGINE = ["cu_crc_pkg", "cu_crc_step", "cu_crc_unwind", "cu_fifo", "cu_ram_fifo",
                "cu_read_engine"]
 MERGE_NODE = ["cu_fifo", "cu_compare", "cu_key_queue", "cu_merge_node"]
@@ -76,6 +80,29 @@ PROOFS = {
             ("cu_byte_packer", "hold_rotated  = full", "hold_rotated  = 1'b0"),
             ("cu_byte_packer", "room && (!flush_q || (!full_chunk(in_bytes_i) && !in_last_i))",
              "room && (!flush_q || !in_last_i)"),
+        ],
+    ),
+    "block_chunks": Proof(
+        "f_block_chunks", ["cu_fifo", "cu_block_chunks"], BLOCK_CHUNKS_SAYS, method="induction",
+        depth=1,
+        mutations=[
+            ("cu_block_chunks", "load & (last_q | (index_q == IndexBits'(Chunks - 1)))",
+             "load & last_q"),
+            ("cu_block_chunks", "around[{1'b0, chunk_end_q} * 8+:72]", "around[0+:72]"),
+            ("cu_block_chunks", "chunk_valid_q & (~chunk_last_q | tail_ready)", "chunk_valid_q"),
+            ("cu_block_chunks", "33'(block_lane_i[PosBits-1:0]) - 33'd1",
+             "33'(block_lane_i[PosBits-1:0])"),
+            ("cu_block_chunks", "first_index  = block_lane_i[LaneBits-1:PosBits]",
+             "first_index  = '0"),
+            ("cu_block_chunks", "left_q == LeftBits'(1)", "left_q == LeftBits'(2)"),
+        ],
+    ),
+    "block_chunks_whole": Proof(
+        "f_block_chunks", ["cu_fifo", "cu_block_chunks"], BLOCK_CHUNKS_SAYS + "; bus as wide",
+        method="induction", depth=1, parameters={"BusBytes": 8},
+        mutations=[
+            ("cu_block_chunks", "if (block_ready_o) busy_q <= block_valid_i",
+             "busy_q <= block_valid_i"),
         ],
     ),
     "axi_read_arbiter": Proof(

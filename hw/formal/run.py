@@ -32,7 +32,7 @@ GENERATED = ROOT / "build/release/generated/sluice_abi_pkg.sv"
 ENGINES = {
     "pdr": ("prove", "abc pdr"),
     "bmc": ("bmc", "abc bmc3"),
-    "induction": ("prove", "smtbmc z3"),
+    "induction": ("prove", "smtbmc z3 -- --noincr"),  # z3 is slow at what may grow
     "trace": ("bmc", "smtbmc z3"),
 }
 MUTANT_DEPTH = 24  # cycles in which a harness without its invariants must see what is wrong
