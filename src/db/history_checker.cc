@@ -34,17 +34,8 @@ class Checker {
       return anomalies_;
     }
     FindDependencies();
-    if (CheckCycle("G0", writes_)) {
-      return anomalies_;
-    }
-    std::vector<std::set<size_t>> dependencies = writes_;
-    for (size_t i = 0; i < dependencies.size(); ++i) {
-      dependencies[i].insert(reads_[i].begin(), reads_[i].end());
-    }
-    if (!CheckCycle("G1c", dependencies) && isolation_ == CheckedIsolation::kSnapshot) {
-      CheckSnapshots(dependencies);
-    }
-    return anomalies_;
+    return CheckDependencies({transactions_.begin(), transactions_.end()}, dependencies_,
+                             isolation_);
   }
 
  private:
@@ -52,7 +43,6 @@ class Checker {
     size_t transaction;
     bool final;  // nothing of it came later to the key
   };
-  using Graph = std::vector<std::set<size_t>>;
 
   bool Committed(size_t i) const {
     return transactions_[i].end == RecordedTransaction::End::kCommitted;
@@ -149,14 +139,14 @@ class Checker {
   }
 
   void FindDependencies() {
-    writes_.resize(transactions_.size());
-    reads_.resize(transactions_.size());
+    dependencies_.writes.resize(transactions_.size());
+    dependencies_.reads.resize(transactions_.size());
     for (const auto& [key, versions] : last_) {
       for (size_t at = 1; at < versions.size(); ++at) {
         const size_t before = writers_.at(versions[at - 1]).transaction;
         const size_t after = writers_.at(versions[at]).transaction;
         if (before != after) {
-          writes_[before].insert(after);
+          dependencies_.writes[before].insert(after);
         }
       }
     }
@@ -169,120 +159,11 @@ class Checker {
         const List& versions = Versions(read.key);
         const size_t foreign = Foreign(i, r);
         if (foreign > 0) {
-          reads_[writers_.at(read.list[foreign - 1]).transaction].insert(i);
+          dependencies_.reads[writers_.at(read.list[foreign - 1]).transaction].insert(i);
         }
         if (foreign < versions.size() && writers_.at(versions[foreign]).transaction != i) {
-          overwrites_.push_back({i, writers_.at(versions[foreign]).transaction});
+          dependencies_.overwrites.push_back({i, writers_.at(versions[foreign]).transaction});
         }
-      }
-    }
-  }
-
-  // Whether there is a path; `*path` is one.
-  static bool Reach(const Graph& graph, size_t from, size_t to, std::vector<size_t>* path) {
-    std::vector<size_t> came_from(graph.size(), SIZE_MAX);
-    std::vector<size_t> next{from};
-    while (!next.empty()) {
-      const size_t at = next.back();
-      next.pop_back();
-      for (const size_t neighbour : graph[at]) {
-        if (came_from[neighbour] != SIZE_MAX) {
-          continue;
-        }
-        came_from[neighbour] = at;
-        if (neighbour == to) {
-          path->assign({to});
-          do {
-            path->push_back(came_from[path->back()]);
-          } while (path->back() != from);
-          std::reverse(path->begin(), path->end());
-          return true;
-        }
-        next.push_back(neighbour);
-      }
-    }
-    return false;
-  }
-
-  bool CheckCycle(const char* name, const Graph& graph) {
-    // Without those from which no cycle can go on, none is left if there is no cycle.
-    std::vector<size_t> incoming(graph.size());
-    for (const auto& edges : graph) {
-      for (const size_t to : edges) {
-        ++incoming[to];
-      }
-    }
-    std::vector<size_t> free;
-    for (size_t i = 0; i < graph.size(); ++i) {
-      if (incoming[i] == 0) {
-        free.push_back(i);
-      }
-    }
-    size_t left = graph.size();
-    while (!free.empty()) {
-      const size_t at = free.back();
-      free.pop_back();
-      --left;
-      for (const size_t to : graph[at]) {
-        if (--incoming[to] == 0) {
-          free.push_back(to);
-        }
-      }
-    }
-    if (left == 0) {
-      return false;
-    }
-    for (size_t i = 0; i < graph.size(); ++i) {
-      if (std::vector<size_t> path; incoming[i] > 0 && Reach(graph, i, i, &path)) {
-        Found(fmt::format("{}: cycle of transactions {}", name, fmt::join(path, " -> ")));
-        return true;
-      }
-    }
-    return true;
-  }
-
-  void CheckSnapshots(const Graph& dependencies) {
-    for (size_t i = 0; i < dependencies.size(); ++i) {
-      for (const size_t on : dependencies[i]) {
-        if (transactions_[i].commit_before > transactions_[on].snapshot_by) {
-          Found(fmt::format(
-              "G-SIa: transaction {} depends on {}, which committed after its snapshot", on, i));
-          return;
-        }
-      }
-    }
-    // The order of time: behind each transaction that ends a point, from which later points and
-    // the transactions that begin behind it can be reached.
-    Graph graph = dependencies;
-    std::vector<std::pair<uint64_t, size_t>> ends;
-    for (size_t i = 0; i < transactions_.size(); ++i) {
-      if (Committed(i)) {
-        ends.emplace_back(transactions_[i].commit_by, i);
-      }
-    }
-    std::sort(ends.begin(), ends.end());
-    const size_t points = graph.size();
-    graph.resize(points + ends.size());
-    for (size_t i = 0; i < ends.size(); ++i) {
-      graph[ends[i].second].insert(points + i);
-      if (i + 1 < ends.size()) {
-        graph[points + i].insert(points + i + 1);
-      }
-    }
-    for (size_t i = 0; i < transactions_.size(); ++i) {
-      const auto after = std::lower_bound(ends.begin(), ends.end(),
-                                          std::pair{transactions_[i].begin_before, size_t{0}});
-      if (Committed(i) && after != ends.begin()) {
-        graph[points + (after - ends.begin()) - 1].insert(i);
-      }
-    }
-    for (const auto& [reader, writer] : overwrites_) {
-      if (std::vector<size_t> path; Reach(graph, writer, reader, &path)) {
-        path.erase(std::remove_if(path.begin(), path.end(), [&](size_t i) { return i >= points; }),
-                   path.end());
-        Found(fmt::format("G-SIb: transaction {0} did not see transaction {1}, and yet {2}", reader,
-                          writer, fmt::join(path, " -> ")));
-        return;
       }
     }
   }
@@ -291,9 +172,7 @@ class Checker {
   const std::map<std::string, List>& last_;
   const CheckedIsolation isolation_;
   std::map<uint64_t, Writer> writers_;
-  Graph writes_;
-  Graph reads_;
-  std::vector<std::pair<size_t, size_t>> overwrites_;  // anti-dependencies
+  HistoryDependencies dependencies_;
   std::vector<std::string> anomalies_;
 };
 

@@ -130,6 +130,18 @@ TEST(HistoryChecker, FindsReadSkewInSnapshotsOnly) {
   EXPECT_EQ(Check(history, last, kSnapshot), "G-SIa");
 }
 
+// Two that each see one of two independent writes, and not the other: no order of them fits both.
+TEST(HistoryChecker, FindsLongForksInSnapshotsOnly) {
+  const std::vector<RecordedTransaction> history = {
+      Make(0, 10).Append("x", 1), Make(0, 10).Append("y", 2),
+      Make(0, 30).Read("x", {1}).Read("y", {}), Make(0, 30).Read("x", {}).Read("y", {2})};
+  std::vector<RecordedTransaction> late = history;
+  late[2].snapshot_by = late[3].snapshot_by = 20;
+  const Lists last = {{"x", {1}}, {"y", {2}}};
+  EXPECT_EQ(Check(late, last, kReadCommitted), "");
+  EXPECT_EQ(Check(late, last, kSnapshot), "G-SIb");
+}
+
 TEST(HistoryChecker, TakesWriteSkewForSnapshotIsolation) {
   const std::vector<RecordedTransaction> history = {
       Make(0, 10).Read("x", {}).Read("y", {}).Append("x", 1),
