@@ -9,6 +9,7 @@
 
 #include "db/compaction_job.h"
 #include "db/db_impl.h"
+#include "util/epoch.h"
 
 namespace sluice {
 
@@ -252,6 +253,7 @@ void DBImpl::FlushLoop() {
     if (!status.ok()) {
       SetBackgroundError(status.WithContext(fmt::format("flush of '{}'", next->name())));
     }
+    EpochReclaim();  // a version may be the last to hold memtables and extents
     lock.lock();
     next->flushing = false;
     changed_.notify_all();
@@ -295,6 +297,7 @@ void DBImpl::CompactionLoop() {
     lock.unlock();
     const Status status = Compact(next, *pick);
     pick.reset();
+    EpochReclaim();
     if (!status.ok() && !stopping_) {
       SetBackgroundError(status.WithContext(fmt::format("compaction of '{}'", next->name())));
     }
@@ -350,6 +353,7 @@ Status DBImpl::CompactRange(Subtable* subtable, std::string_view begin, std::str
   }
   const Status status = Compact(target, *pick);
   pick.reset();
+  EpochReclaim();
   if (!status.ok()) {
     SetBackgroundError(status.WithContext(fmt::format("compaction of '{}'", target->name())));
   }

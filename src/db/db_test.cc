@@ -229,6 +229,24 @@ TEST_F(DbTest, ChecksWhatIsWritten) {
   EXPECT_EQ(Get("big"), big);
 }
 
+// Versions of the tree that nobody reads any more keep neither extents nor memtables.
+TEST_F(DbTest, SpaceOfWhatWasCompactedIsUsedAgain) {
+  Open();
+  for (int round = 0; round < 15; ++round) {
+    for (int i = 0; i < 1000; ++i) {
+      Put("key" + std::to_string(i), std::string(200, static_cast<char>('a' + round)));
+    }
+    ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  }
+  const Statistics statistics = db_->GetStatistics();
+  uint64_t bytes = 0;
+  for (const LevelStatistics& level : statistics.subtables.at(0).levels) {
+    bytes += level.bytes;
+  }
+  // The outputs of a compaction lie beside its inputs.
+  EXPECT_LE(statistics.data_file_bytes, 4 * bytes);
+}
+
 TEST_F(DbTest, PropertiesAreThoseOfTheStatistics) {
   Open();
   Subtable* other;

@@ -221,6 +221,21 @@ void EpochRetire(void* object, void (*deleter)(void*)) {
   ReclaimOrphans();
 }
 
+void EpochReclaim() {
+  for (Slot* slot = TheRegistry().slots.load(std::memory_order_acquire); slot != nullptr;
+       slot = slot->next) {
+    Waiting& waiting = slot->waiting;
+    {
+      const std::lock_guard lock(waiting.mutex);
+      if (!waiting.open.empty()) {
+        Seal(waiting, std::exchange(waiting.open, {}));
+      }
+    }
+    Reclaim(waiting);
+  }
+  ReclaimOrphans();
+}
+
 void EpochDrain() {
   Registry& registry = TheRegistry();
   bool more = true;

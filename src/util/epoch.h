@@ -93,6 +93,12 @@ void EpochRetire(T* object) {
   EpochRetire(object, [](void* retired) { delete static_cast<T*>(retired); });
 }
 
+// Deletes what can be of all that any thread retired, however little that is, and waits for no
+// guard: what is still looked at stays for the next time. To be called, now and then, by who
+// retires things that hold much memory or space, with no lock held that a deleter takes. Costs a
+// microsecond or two, and the deleters' time.
+void EpochReclaim();
+
 // Returns when everything is deleted that was retired before the call, and, if no other thread
 // retires anything meanwhile, what the deleters retired in turn. For tests and for shutting down.
 // REQUIRES: the caller holds no guard and is no deleter.

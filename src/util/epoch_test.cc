@@ -57,6 +57,37 @@ TEST(Epoch, DeletesWithoutADrain) {
   EXPECT_EQ(alive, 0);
 }
 
+// Few objects, and none but those that a guard holds back, whoever retired them.
+TEST(Epoch, ReclaimDeletesWhatNoGuardHolds) {
+  std::atomic<int> step{0};
+  const auto wait_for = [&step](int next) {
+    while (step != next) {
+      std::this_thread::yield();
+    }
+  };
+  EpochRetire(new Object(1));
+  std::thread other([&] {
+    EpochRetire(new Object(2));
+    step = 1;
+    wait_for(2);
+    const EpochGuard guard;
+    step = 3;
+    wait_for(4);
+  });
+  wait_for(1);
+  EpochReclaim();
+  EXPECT_EQ(alive, 0);
+  step = 2;
+  wait_for(3);
+  EpochRetire(new Object(3));
+  EpochReclaim();
+  EXPECT_EQ(alive, 1);
+  step = 4;
+  other.join();
+  EpochReclaim();
+  EXPECT_EQ(alive, 0);
+}
+
 // Nothing that the guard's holder could see goes before the last of its nested guards does.
 TEST(Epoch, NestedGuardsHoldBack) {
   std::atomic<int> step{0};
