@@ -323,8 +323,8 @@ class Bench(Case):
 class EngineBench(Case):
     RUN_FIELDS = (
         "benchmark engine version threads turn operations seconds ops_per_second settle_seconds "
-        "gets found latency throughput bytes write_amplification read_amplification stall_seconds "
-        "cpu_seconds"
+        "gets found latency throughput bytes write_amplification read_amplification "
+        "space_amplification stall_seconds cpu_seconds"
     ).split()
 
     def setUp(self):
@@ -363,6 +363,7 @@ class EngineBench(Case):
         self.assertEqual(percentiles, sorted(percentiles))
         self.assertGreater(reading["write_amplification"], 1)
         self.assertIsNone(report["runs"][3]["write_amplification"])
+        self.assertGreater(reading["space_amplification"], 0)
         # Both engines wrote as much (which thread draws which length, the machine decides), and
         # have it.
         written = [report["runs"][i]["bytes"]["user_written"] for i in (0, 4)]

@@ -1,6 +1,7 @@
 #include "bench/bench.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -34,6 +35,21 @@ Status PrepareDirectory(const std::string& directory) {
   return WriteFileSynced(Env::Posix(), path / kMarker, {});
 }
 
+// What the files in a directory take of the disk.
+uint64_t DiskBytes(const fs::path& directory) {
+  constexpr uint64_t kStatBlock = 512;
+  uint64_t bytes = 0;
+  std::error_code gone;  // a file may be removed while it is looked at
+  for (fs::recursive_directory_iterator it(directory, gone), end; !gone && it != end;
+       it.increment(gone)) {
+    struct stat file {};
+    if (::lstat(it->path().c_str(), &file) == 0 && S_ISREG(file.st_mode)) {
+      bytes += kStatBlock * static_cast<uint64_t>(file.st_blocks);
+    }
+  }
+  return bytes;
+}
+
 // One engine's turn.
 class Turn {
  public:
@@ -49,6 +65,10 @@ class Turn {
     const uint64_t stream = static_cast<uint64_t>(run->turn) << 32 | run->position;
     SLUICE_RETURN_IF_ERROR(RunWorkload(settings_, workload, stream, engine_.get(), &inserted_,
                                        progress, &run->result));
+    run->result.disk_bytes = DiskBytes(directory_);
+    const uint64_t keys = workload.two_runs ? run->result.operations : inserted_.load();
+    run->result.record_bytes =
+        keys * (settings_.key_bytes + (settings_.min_value_bytes + settings_.max_value_bytes) / 2);
     if (run->result.gets > 0 && run->result.found == 0 &&
         workload.keys != Workload::Keys::kMissing) {
       return Status::InvalidArgument(fmt::format(

@@ -132,9 +132,11 @@ Json RunJson(const Run& run) {
                    {"log_written", result.engine.log_bytes_written},
                    {"table_written", result.engine.table_bytes_written},
                    {"foreground_read", OrNull(result.foreground_bytes_read)},
-                   {"background_read", result.engine.background_bytes_read}};
+                   {"background_read", result.engine.background_bytes_read},
+                   {"on_disk", result.disk_bytes}};
   json["write_amplification"] = OrNull(result.WriteAmplification());
   json["read_amplification"] = OrNull(result.ReadAmplification());
+  json["space_amplification"] = OrNull(result.SpaceAmplification());
   json["stall_seconds"] = result.engine.stall_microseconds
                               ? Json(1e-6 * static_cast<double>(*result.engine.stall_microseconds))
                               : Json();
@@ -289,21 +291,22 @@ std::vector<Comparison> Compare(const BenchSettings& settings, const std::vector
 
 std::string TableHead() {
   return fmt::format(
-      "{:<23} {:<18} {:>7} {:>4} {:>11} {:>9} {:>9} {:>9} {:>10} {:>7} {:>6} {:>6} {:>9} {:>8}\n",
+      "{:<23} {:<18} {:>7} {:>4} {:>11} {:>9} {:>9} {:>9} {:>10} {:>7} {:>6} {:>6} {:>6} {:>9} "
+      "{:>8}\n",
       "benchmark", "engine", "threads", "turn", "ops/s", "p50 us", "p99 us", "p99.9 us", "max us",
-      "found %", "W-amp", "R-amp", "CPU us/op", "settle s");
+      "found %", "W-amp", "R-amp", "S-amp", "CPU us/op", "settle s");
 }
 
 std::string TableLines(const Run& run) {
   const RunResult& r = run.result;
   std::string text = fmt::format(
-      "{:<23} {:<18} {:>7} {:>4} {:>11} {} {:>7} {:>6} {:>6} {:>9.2f} {:>8.2f}\n", run.workload,
-      run.engine, run.threads, run.turn, Grouped(r.OperationsPerSecond()),
+      "{:<23} {:<18} {:>7} {:>4} {:>11} {} {:>7} {:>6} {:>6} {:>6} {:>9.2f} {:>8.2f}\n",
+      run.workload, run.engine, run.threads, run.turn, Grouped(r.OperationsPerSecond()),
       LatencyCells(*OwnLatency(run)),
       r.gets == 0
           ? "-"
           : fmt::format("{:.1f}", 100 * static_cast<double>(r.found) / static_cast<double>(r.gets)),
-      OrDash(r.WriteAmplification()), OrDash(r.ReadAmplification()),
+      OrDash(r.WriteAmplification()), OrDash(r.ReadAmplification()), OrDash(r.SpaceAmplification()),
       r.operations == 0 ? 0 : 1e6 * r.cpu.Total() / static_cast<double>(r.operations),
       r.settle_seconds);
   const auto kinds = std::count_if(r.latency.begin(), r.latency.end(),

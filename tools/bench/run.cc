@@ -160,6 +160,10 @@ std::optional<double> RunResult::ReadAmplification() const {
   return Ratio(foreground_bytes_read, user_bytes_read);
 }
 
+std::optional<double> RunResult::SpaceAmplification() const {
+  return Ratio(disk_bytes, record_bytes);
+}
+
 Status RunWorkload(const BenchSettings& settings, const Workload& workload, uint64_t stream,
                    Engine* engine, std::atomic<uint64_t>* inserted, const Progress& progress,
                    RunResult* result) {

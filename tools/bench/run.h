@@ -40,6 +40,8 @@ struct RunResult {
   EngineCounts engine;
   std::optional<uint64_t> foreground_bytes_read;  // by the workload's threads, from files
   CpuSeconds cpu;
+  uint64_t disk_bytes = 0;    // that the database's files take when all has settled, logs too
+  uint64_t record_bytes = 0;  // of a record of each key there may be
 
   double OperationsPerSecond() const {
     return seconds > 0 ? static_cast<double>(operations) / seconds : 0;
@@ -48,6 +50,9 @@ struct RunResult {
   std::optional<double> WriteAmplification() const;
   // Bytes read from files by those who read, per byte that they got; none if they got none.
   std::optional<double> ReadAmplification() const;
+  // Bytes on disk per byte of a database with each key once. One that was filled at random has not
+  // all keys: what this says of it is too little, and of all engines alike.
+  std::optional<double> SpaceAmplification() const;
 };
 
 using Progress = std::function<void(uint64_t done, uint64_t total)>;
