@@ -162,6 +162,7 @@ class DB {
   //   sluice.stats                          Statistics::ToString
   //   sluice.block-cache-usage, sluice.row-cache-usage, sluice.table-cache-usage, and -capacity
   //   sluice.transaction-memory-usage, and -capacity: of writes and locks of all transactions
+  //   sluice.prepared-log-bytes             of the log, from where the oldest prepared one keeps it
   //   sluice.latest-sequence-number, sluice.stall-micros, sluice.write-amplification
   // InvalidArgument for any other. Costs a GetStatistics.
   virtual Status GetProperty(Subtable* subtable, std::string_view name, std::string* value) = 0;

@@ -53,6 +53,7 @@ struct TransactionStatistics {
   uint64_t conflicts = 0;
   uint64_t memory_bytes = 0;  // of writes and locks
   uint64_t memory_limit_bytes = 0;
+  uint64_t prepared_log_bytes = 0;  // of the log, from where the oldest prepared one keeps it
 };
 
 struct Statistics {

@@ -118,7 +118,8 @@ class Transaction {
   // are kept under `name` (1 byte to 64 KiB - 1, unique among those that are prepared) until it is
   // committed or rolled back: by this Transaction, or, once that is destroyed, by one that
   // DB::ResumeTransaction makes, also after the database was opened again. Everything else fails
-  // from now on. Until it is resolved, the redo log is kept from here on.
+  // from now on. Until it is resolved, the redo log is kept from here on, however long it gets
+  // (TransactionStatistics::prepared_log_bytes).
   // InvalidArgument if the name is taken; the transaction stands as before.
   virtual Status Prepare(std::string_view name) = 0;
 

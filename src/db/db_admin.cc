@@ -139,6 +139,12 @@ Statistics DBImpl::GetStatistics() {
   s.block_cache = Convert(blocks_.stats(), options_.block_cache_bytes);
   s.table_cache = tables_.statistics();
   s.transactions = transactions_.GetStatistics();
+  const LogPosition oldest = transactions_.prepared.OldestInLog();
+  if (const LogPosition end = log_->end(); oldest < end) {
+    s.transactions.prepared_log_bytes =
+        (LogSegment(end) - LogSegment(oldest)) * options_.log_segment_bytes + LogOffset(end) -
+        LogOffset(oldest);
+  }
   const OffloadStats offload = driver_->stats();
   s.offload.executor = options_.offload.executor;
   s.offload.device_tasks = offload.on_units;
@@ -237,10 +243,12 @@ std::string Statistics::ToString() const {
       compactions[5], extents_reused, blocks_copied);
   const TransactionStatistics& t = transactions;
   out += fmt::format(
-      "transactions: {} active, {} prepared, {} locks, {:.1f} of {:.1f} MiB; {} committed, {} "
+      "transactions: {} active, {} prepared (which keep {:.1f} MiB of log), {} locks, {:.1f} of "
+      "{:.1f} MiB; {} committed, {} "
       "waits "
       "for locks, {} timed out, {} deadlocks, {} conflicts\n",
-      t.active, t.prepared, t.locks, static_cast<double>(t.memory_bytes) / (1 << 20),
+      t.active, t.prepared, static_cast<double>(t.prepared_log_bytes) / (1 << 20), t.locks,
+      static_cast<double>(t.memory_bytes) / (1 << 20),
       static_cast<double>(t.memory_limit_bytes) / (1 << 20), t.committed, t.lock_waits,
       t.lock_timeouts, t.deadlocks, t.conflicts);
   out += fmt::format("executor {}: {} tasks on {} units, {} on the CPU, {} of them retries\n",

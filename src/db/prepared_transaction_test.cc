@@ -173,9 +173,14 @@ TEST_F(PreparedTransactionTest, KeepsTheLogUntilItIsResolved) {
   WriteMuch();
   const uint64_t kept = db_->GetStatistics().log_file_bytes;
   EXPECT_GT(kept, before + 500'000);
+  std::string bytes;
+  ASSERT_TRUE(db_->GetProperty("sluice.prepared-log-bytes", &bytes).ok());
+  EXPECT_GT(std::stoull(bytes), 500'000u);
+  EXPECT_LE(std::stoull(bytes), kept);
   ASSERT_TRUE(Resume("t")->Rollback().ok());
   WriteMuch();
   EXPECT_LT(db_->GetStatistics().log_file_bytes, kept);
+  EXPECT_EQ(db_->GetStatistics().transactions.prepared_log_bytes, 0u);
   Open("db");
   EXPECT_EQ(db_->ListPrepared(), Names{});
   EXPECT_EQ(Get("a"), "-");

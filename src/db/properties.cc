@@ -72,6 +72,8 @@ constexpr Property kProperties[] = {
      [](const Subject& of) { return std::to_string(of.database.transactions.memory_bytes); }},
     {"sluice.transaction-memory-capacity",
      [](const Subject& of) { return std::to_string(of.database.transactions.memory_limit_bytes); }},
+    {"sluice.prepared-log-bytes",
+     [](const Subject& of) { return std::to_string(of.database.transactions.prepared_log_bytes); }},
     {"sluice.latest-sequence-number",
      [](const Subject& of) { return std::to_string(of.database.last_sequence); }},
     {"sluice.stall-micros",
