@@ -140,8 +140,8 @@ class LockTable {
   Status BeginWait(Owner* owner, Entry* entry);
   static std::string DescribeCycle(const Owner& victim, const Entry& wanted);
 
-  MemoryBudget& budget_;
   std::array<Shard, kShards> shards_;
+  MemoryBudget& budget_;
   // Of the waits-for graph: who waits, and the owners of locks that somebody waits for. Taken after
   // a shard's.
   std::mutex waits_mutex_;
