@@ -21,7 +21,8 @@ demo: deps ## run the engine on real input, its compactions on the unit in simul
 	@scripts/demo
 
 test: build ## build and run every test
-	@ctest --test-dir build/$(PRESET) -j $(JOBS) --output-on-failure --no-tests=error \
+	@SLUICE_SEED=$$(scripts/seed) && export SLUICE_SEED && echo "SLUICE_SEED=$$SLUICE_SEED" && \
+	  ctest --test-dir build/$(PRESET) -j $(JOBS) --output-on-failure --no-tests=error \
 	  --output-junit ctest.xml
 
 bench: ## build and run the benchmarks
@@ -43,9 +44,9 @@ formal: deps-dev ## prove properties of the RTL
 	@cmake --build --preset release --target generated_files
 	@build/venv/bin/python hw/formal/run.py
 
-# Minutes of `make soak`.
+# Minutes of `make soak`; or, if given, SOAK_ROUNDS of all tests.
 MINUTES ?= 60
-soak: build ## run the engine's random tests for MINUTES, with fresh seeds
+soak: build ## run the random tests for MINUTES or SOAK_ROUNDS, with fresh seeds
 	@scripts/soak $(MINUTES)
 
 flips: build ## invert bits of the unit's registers, and see what becomes of it

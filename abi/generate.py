@@ -14,6 +14,11 @@ MAPS = ["control", "capability", "card", "job", "table_descriptor", "table_recor
 ENUMS = ["merge_status", "stall"]
 VERSION = 1
 MAGIC = 0x51CE
+# Beyond these, lengths would not fit the unit's counters.
+LIMITS = {
+    "value_bytes_limit": (2**28 - 1, "longest value"),
+    "block_bytes_limit": (2**30, "most that BLOCK_BYTES of a job may say"),
+}
 
 
 def compile_maps(path):
@@ -80,6 +85,7 @@ def cpp(nodes):
         f"inline constexpr uint32_t kMagic = {MAGIC:#x};",
         f"inline constexpr uint32_t kVersion = {VERSION};",
     ]
+    out += [f"inline constexpr uint32_t k{camel(n)} = {v:#x};  // {desc}" for n, (v, desc) in LIMITS.items()]
     for name, width, members in enums(nodes):
         out += ["", f"enum class {camel(name)} : uint8_t {{"]
         out += [f"  k{camel(m.name)} = {m.value},  // {m.rdl_desc}" for m in members]
@@ -122,6 +128,7 @@ def sv(nodes):
         f"  localparam logic [15:0] Magic = 16'h{MAGIC:x};",
         f"  localparam logic [7:0] Version = 8'd{VERSION};",
     ]
+    out += [f"  localparam int unsigned {camel(n)} = 32'h{v:x};  // {desc}" for n, (v, desc) in LIMITS.items()]
     for name, width, members in enums(nodes):
         prefix = camel(name)
         out += ["", f"  typedef enum logic [{width - 1}:0] {{"]
@@ -148,6 +155,9 @@ def sv(nodes):
 
 def markdown(nodes):
     out = ["# Registers and structures", "", "Generated from `abi/sluice.rdl`.", ""]
+    out += ["| limit | bytes | of |", "|---|---|---|"]
+    out += [f"| `{name.upper()}` | {value} | {desc} |" for name, (value, desc) in LIMITS.items()]
+    out.append("")
     for node in nodes:
         out += [f"## {node.get_property('name')}", "", node.get_property("desc"), ""]
         out += ["| offset | name | bits | field | meaning |", "|---|---|---|---|---|"]

@@ -39,7 +39,7 @@ function(sluice_cocotb_test name)
     COMMAND ${PROJECT_SOURCE_DIR}/build/venv/bin/python ${PROJECT_SOURCE_DIR}/hw/dv/axi/run.py
             $<TARGET_FILE:${name}> ${ARG_TOP} ${CMAKE_CURRENT_SOURCE_DIR} ${ARG_MODULE})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 180)
+    set(ARG_TIMEOUT 1800)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_DATA}")
 endfunction()

@@ -29,6 +29,8 @@ std::string StatusName(const Status& status) {
       return "busy";
     case Status::Code::kIoError:
       return "io_error";
+    case Status::Code::kNoSpace:
+      return "no_space";
     case Status::Code::kDeadlock:
       return "deadlock";
     case Status::Code::kConflict:

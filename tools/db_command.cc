@@ -29,7 +29,7 @@ Status CheckDirectory(const DbArguments& arguments) {
   std::string current;
   const Status status = Env::Posix()->ReadFile(arguments.dir + "/CURRENT", &current);
   if (status.IsNotFound()) {
-    return arguments.create
+    return arguments.create || Env::Posix()->FileExists(arguments.dir + "/IDENTITY").ok()
                ? Status()
                : Status::NotFound(fmt::format("{}: no database of Sluice; put and import-leveldb "
                                               "make one with --create",
@@ -60,6 +60,12 @@ void AddCreateOption(CLI::App* app, DbArguments* arguments) {
   app->add_flag("--create", arguments->create, "Make database and sub-table if there are none");
 }
 
+void AddReadOnlyOption(CLI::App* app, DbArguments* arguments) {
+  app->add_flag("--read-only", arguments->read_only,
+                "Write nothing at all, not even what opening recovers; works on a full device and "
+                "on a file system mounted read-only");
+}
+
 void AddRangeOptions(CLI::App* app, RangeArguments* range) {
   app->add_option("--from", range->from, "The first key")->type_name("KEY");
   app->add_option("--to", range->to, "End before this key")->type_name("KEY");
@@ -74,6 +80,7 @@ Status Open(const DbArguments& arguments, Background background, OpenDb* open) {
   SLUICE_RETURN_IF_ERROR(CheckDirectory(arguments));
   Options options;
   options.create_if_missing = arguments.create;
+  options.read_only = arguments.read_only;
   options.automatic_compactions = background == Background::kCompactions;
   options.offload.executor = arguments.executor;
   options.offload.configuration = arguments.config;

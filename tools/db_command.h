@@ -15,6 +15,7 @@ struct DbArguments {
   std::string subtable{kDefaultSubtable};
   bool hex = false;
   bool create = false;
+  bool read_only = false;
   std::string executor = "cpu";
   std::string config;
   bool json = false;
@@ -24,6 +25,9 @@ struct DbArguments {
 void AddDbArguments(CLI::App* app, DbArguments* arguments);
 // --create.
 void AddCreateOption(CLI::App* app, DbArguments* arguments);
+
+// --read-only.
+void AddReadOnlyOption(CLI::App* app, DbArguments* arguments);
 
 // --from and --to.
 struct RangeArguments {

@@ -185,6 +185,7 @@ void AddDbRecordCommands(CLI::App* db, Action* action) {
                                 "sluice db get /data/db key\n"
                                 "sluice db get /data/db 00ff --hex");
   AddDbArguments(app, &get->db);
+  AddReadOnlyOption(app, &get->db);
   app->add_option("KEY", get->key, "The key")->required();
   app->callback([get, action] { *action = [get] { return Get(*get); }; });
 
@@ -221,6 +222,7 @@ void AddDbRecordCommands(CLI::App* db, Action* action) {
                       "sluice db scan /data/db --from a --to b\n"
                       "sluice db scan /data/db --reverse --limit 10 --keys-only");
   AddDbArguments(app, &scan->db);
+  AddReadOnlyOption(app, &scan->db);
   AddRangeOptions(app, &scan->range);
   app->add_option("--limit", scan->limit, "At most so many records")->type_name("N");
   app->add_flag("--reverse", scan->reverse, "From the last to the first");

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "bytes_text.h"
 #include "db/describe.h"
@@ -68,6 +69,47 @@ int Checkpoint(const CheckpointArguments& arguments) {
   return Finish(status, arguments.db, &open, std::move(json));
 }
 
+struct RepairArguments {
+  std::string dir;
+  std::string to;
+  std::vector<std::string> level_paths;
+  bool json = false;
+};
+
+int Repair(const RepairArguments& arguments) {
+  Options options;
+  options.level_paths = arguments.level_paths;
+  RepairReport report;
+  const Status status = DB::Repair(options, arguments.dir, arguments.to, &report);
+  Json json;
+  json["database"] = arguments.dir;
+  json["to"] = arguments.to;
+  json["status"] = "ok";
+  json["extents"] = report.extents;
+  json["extents_damaged"] = report.extents_damaged;
+  json["records_saved"] = report.records_saved;
+  json["records_lost"] = report.records_lost;
+  json["log_writes_saved"] = report.log_writes_saved;
+  json["prepared_saved"] = report.prepared_saved;
+  json["losses"] = report.losses;
+  if (!status.ok()) {
+    return Fail(status, arguments.json, json);
+  }
+  if (arguments.json) {
+    PrintJson(json);
+    return kExitOk;
+  }
+  for (const std::string& loss : report.losses) {
+    fmt::print("lost: {}\n", loss);
+  }
+  PrintLines(
+      {{"extents", fmt::format("{}, of them {} damaged", report.extents, report.extents_damaged)},
+       {"saved", fmt::format("{} records, {} writes of the log, {} prepared transactions",
+                             report.records_saved, report.log_writes_saved, report.prepared_saved)},
+       {"lost", fmt::format("{} records of extents", report.records_lost)}});
+  return kExitOk;
+}
+
 struct CompactArguments {
   DbArguments db;
   RangeArguments range;
@@ -121,6 +163,7 @@ void AddDbUpkeepCommands(CLI::App* db, Action* action) {
                                 "sluice db stats /data/db\n"
                                 "sluice db stats /data/db --json");
   AddDbArguments(app, stats.get());
+  AddReadOnlyOption(app, stats.get());
   app->callback([stats, action] { *action = [stats] { return Stats(*stats); }; });
 
   auto verify = std::make_shared<DbArguments>();
@@ -129,6 +172,7 @@ void AddDbUpkeepCommands(CLI::App* db, Action* action) {
                       "fault, file and offset",
                       "sluice db verify /data/db");
   AddDbArguments(app, verify.get());
+  AddReadOnlyOption(app, verify.get());
   app->callback([verify, action] { *action = [verify] { return Verify(*verify); }; });
 
   auto checkpoint = std::make_shared<CheckpointArguments>();
@@ -138,6 +182,18 @@ void AddDbUpkeepCommands(CLI::App* db, Action* action) {
   app->add_option("COPY", checkpoint->copy, "The new directory")->required();
   app->callback(
       [checkpoint, action] { *action = [checkpoint] { return Checkpoint(*checkpoint); }; });
+
+  auto repair = std::make_shared<RepairArguments>();
+  app = AddSubcommand(db, "repair",
+                      "Save what can be read of a damaged database, whether it opens or not, as a "
+                      "new one, and say what is lost; the damaged one is only read",
+                      "sluice db repair /data/db /data/repaired");
+  app->add_option("DIR", repair->dir, "The damaged database")->required();
+  app->add_option("TO", repair->to, "The new directory")->required();
+  app->add_option("--level-path", repair->level_paths,
+                  "A directory that held extents of it; once for each");
+  AddJsonOption(app, &repair->json);
+  app->callback([repair, action] { *action = [repair] { return Repair(*repair); }; });
 
   auto compact = std::make_shared<CompactArguments>();
   app = AddSubcommand(db, "compact", "Merge all levels of a sub-table, or of some keys, into one",

@@ -8,10 +8,11 @@
  *   if (error != NULL) { fprintf(stderr, "%s\n", error); sluice_free(error); }
  *
  * A call that can fail takes `char** error`, which must point to NULL: a failure leaves a message
- * there, to be given to sluice_free, and the first word of it is the kind ("not found",
- * "corruption", ...). Keys and values are any bytes with a length; what a call returns by malloc is
- * said, and goes to sluice_free. Null for options or a sub-table means the defaults. Threads: as
- * sluice/db.h says; options, batches and iterators are used by one thread at a time.
+ * there, to be given to sluice_free, and what it begins with is the kind ("not found: ",
+ * "corruption: ", "no space: ", ...; sluice/status.h). Keys and values are any bytes with a length;
+ * what a call returns by malloc is said, and goes to sluice_free. Null for options or a sub-table
+ * means the defaults. Threads: as sluice/db.h says; options, batches and iterators are used by one
+ * thread at a time.
  */
 
 #ifndef SLUICE_C_H_

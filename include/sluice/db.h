@@ -21,6 +21,11 @@
 // Errors, of all calls: InvalidArgument (a misuse, described), Corruption (stored bytes are not
 // what they must be: file and offset named), IoError, Busy. After an error of the background work
 // or of the log every write fails with it until the database is opened again; reads go on.
+//
+// But NoSpace passes. While the device is full, writes fail with it, and have no effect; reads go
+// on, and so do deletions and what makes space: DropSubtable, CompactRange. For those the database
+// keeps a reserve of 4 MiB, of less with small log segments, which it takes again when there is
+// space. Then writing goes on.
 
 #pragma once
 
@@ -71,16 +76,40 @@ inline constexpr std::string_view kDefaultSubtable = "default";
 inline constexpr size_t kMaxKeyBytes = (64 << 10) - 1;
 inline constexpr size_t kMaxValueBytes = size_t{1} << 30;
 
+// What DB::Repair saved, and what it could not.
+struct RepairReport {
+  uint64_t extents = 0;             // that the metadata names
+  uint64_t extents_damaged = 0;     // of them, those with records that are lost
+  uint64_t records_saved = 0;       // newest versions in extents
+  uint64_t records_lost = 0;        // in extents; some may be older than others that were saved
+  uint64_t log_writes_saved = 0;    // writes that only the log had
+  uint64_t prepared_saved = 0;      // transactions
+  std::vector<std::string> losses;  // a line for each: what, which keys, why
+};
+
 using WriteCallback = std::function<void(const Status&)>;
 
 class DB {
  public:
   // Opens the database in directory `path`, recovering what its log holds. NotFound if there is
-  // none and create_if_missing is false; Busy if it is open elsewhere. Costs: reads the log's tail,
+  // none and create_if_missing is false; Busy if it is open elsewhere; InvalidArgument if a
+  // database is to be made in a directory that is not empty, or if a directory of level_paths is
+  // not empty and not this database's: nothing in it is touched then. Costs: reads the log's tail,
   // and of extents only what the metadata log says.
   static Status Open(const Options& options, const std::string& path, std::unique_ptr<DB>* db);
-  // Removes the database in `path` and all its files; ok if there is none.
+  // Removes the database in `path` and all its files, those in level_paths too; ok if there is
+  // none. What is not the database's stays. InvalidArgument, and nothing is removed, if there is
+  // something else in `path`, or another database's extents in one of level_paths. What a crash
+  // leaves of it may be given to Destroy again, or to Open with create_if_missing.
   static Status Destroy(const Options& options, const std::string& path);
+  // Saves what can be read of the database in `path`, whether it can be opened or not, as a new
+  // database in `to`, which must not exist. The one in `path` is only read, and must be open
+  // nowhere. Of each key the newest version that can be read is saved: where a newer one is lost,
+  // an older one may be back, within the keys that `report->losses` names. Ok if the new database
+  // is whole, however little it holds; Corruption if not even the metadata say what there is.
+  // `options`: of the new database; level_paths: of the one in `path`.
+  static Status Repair(const Options& options, const std::string& path, const std::string& to,
+                       RepairReport* report);
 
   DB() = default;
   DB(const DB&) = delete;
@@ -105,7 +134,9 @@ class DB {
   // Returns as soon as the write is in line, and calls `callback` when Write would return: once,
   // from a thread of the database or of another writer, so it must neither block nor write. What
   // one thread writes takes effect in the order of its calls, though callbacks may overtake each
-  // other. A thread can have any number of writes under way; only when 64 MiB are, the call waits.
+  // other. A thread can have any number of writes under way; the call waits only while 64 MiB are,
+  // or while 32 KiB of a write queue have no place in the log yet. It writes its own batch, with
+  // those that come in at the same moment, and leaves the others to a thread of the database.
   virtual void WriteAsync(const WriteOptions& options, WriteBatch batch,
                           WriteCallback callback) = 0;
   virtual Status Put(const WriteOptions& options, Subtable* subtable, std::string_view key,
@@ -147,7 +178,7 @@ class DB {
   virtual Status WaitForBackgroundWork() = 0;
 
   // A consistent copy, open-able by itself, in the directory `path`, which must not exist. Writes
-  // go on meanwhile. Costs a copy of all live extents.
+  // go on meanwhile. Costs a check and a copy of all live extents; Corruption if one is damaged.
   virtual Status CreateCheckpoint(const std::string& path) = 0;
 
   virtual Statistics GetStatistics() = 0;

@@ -37,6 +37,18 @@ struct CompactionEvent {
   double seconds = 0;
 };
 
+// An extent that a compaction could not read. Nothing of it is lost that can be read: reads look
+// into it as before, and those of what is damaged fail. `sluice db repair` saves what is left of
+// it.
+struct SetAsideEvent {
+  std::string subtable;
+  uint64_t extent = 0;  // its number
+  int level = 0;        // that it was in
+  uint64_t bytes = 0;
+  uint64_t records = 0;
+  Status reason;
+};
+
 struct StallEvent {
   std::string subtable;
   std::string reason;
@@ -55,10 +67,18 @@ class EventListener {
 
   virtual void OnFlush(const FlushEvent&) {}
   virtual void OnCompaction(const CompactionEvent&) {}
+  virtual void OnSetAside(const SetAsideEvent&) {}
+  // A compaction was given up because its plan or its records were not as they must be; its inputs
+  // stay. It is tried once more without reusing anything; if that fails, too, OnBackgroundError
+  // follows.
+  virtual void OnCompactionAbandoned(const std::string& subtable, const Status& reason) {
+    (void)subtable, (void)reason;
+  }
   virtual void OnStall(const StallEvent&) {}
   // The task was done by the CPU instead.
   virtual void OnOffloadFailure(const OffloadFailureEvent&) {}
-  // From now on every write fails with this error; open the database again.
+  // From now on every write fails with this error: with NoSpace until the device has space again,
+  // else until the database is opened again.
   virtual void OnBackgroundError(const Status&) {}
 };
 

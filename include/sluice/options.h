@@ -32,12 +32,21 @@ enum class CompactionKind : uint8_t {
 struct Options {
   bool create_if_missing = false;
   bool error_if_exists = false;
+  // Opens a database that there is without writing anything: the log is read into memory, however
+  // much it is, and every call that would change something fails with InvalidArgument. Works on a
+  // full device and on a file system mounted read-only. Any number of readers may have it open at
+  // once, and no writer meanwhile.
+  bool read_only = false;
 
   // Memory. What is in use stands in Statistics.
   size_t memtable_bytes = size_t{64} << 20;  // a sub-table's memtable is flushed at this size
   // Of a sub-table's memtables that wait for their flush; writers are slowed down, then held, as
   // they become more.
   size_t max_waiting_memtables = 3;
+  // Of all memtables of all sub-tables together. When those that are written hold half of it, the
+  // largest are flushed; writers are slowed down, then held, while flushes cannot keep up. Beyond
+  // it goes what the batches need that are under way.
+  size_t write_buffer_bytes = size_t{256} << 20;
   size_t row_cache_bytes = size_t{32} << 20;    // newest versions of records, by key
   size_t block_cache_bytes = size_t{64} << 20;  // uncompressed blocks
   size_t table_cache_bytes = size_t{64} << 20;  // indexes and filters of extents
@@ -65,13 +74,19 @@ struct Options {
   bool automatic_compactions = true;
 
   // Directories for extents of levels 0, 1 and 2 (tiers); those left out, or empty: the database's.
+  // Each is empty, or made, when it is first given, and belongs to this database from then on.
   std::vector<std::string> level_paths;
 
   // Task queues of writers, each led by one of them at a time (X-Engine 3.2.2): so many threads add
   // to memtables at once. Threads are dealt out over them in turn.
   size_t write_queues = 8;
   size_t compaction_threads = 1;  // sub-tables compacted at once, each by at most one compaction
-  uint64_t log_segment_bytes = uint64_t{64} << 20;
+  uint64_t log_segment_bytes = uint64_t{64} << 20;  // of a file of the log; it grows up to them
+  // Of the log that memtables need; at least four segments. When half of it is in use, those
+  // memtables are flushed that need its oldest part; writers are slowed down, then held, while
+  // flushes cannot keep up. Prepared transactions and checkpoints may keep more. 0: four times
+  // write_buffer_bytes.
+  uint64_t max_log_bytes = uint64_t{1} << 30;
   // Key ranges of about this much input that a large compaction is cut in, for units to share; of
   // less where the CPU merges.
   uint64_t task_bytes = uint64_t{32} << 20;

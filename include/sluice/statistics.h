@@ -31,6 +31,8 @@ struct SubtableStatistics {
   uint64_t memtable_bytes = 0;  // active and waiting ones
   size_t waiting_memtables = 0;
   std::array<LevelStatistics, 3> levels{};
+  // Extents that compactions could not read, each a run: in none of the levels.
+  LevelStatistics set_aside{};
 };
 
 struct OffloadStatistics {
@@ -65,8 +67,8 @@ struct Statistics {
   TransactionStatistics transactions;
 
   uint64_t last_sequence = 0;
-  uint64_t data_file_bytes = 0;  // of all data files, free space counted
-  uint64_t log_file_bytes = 0;
+  uint64_t data_file_bytes = 0;  // what all data files take of the device, free space counted
+  uint64_t log_file_bytes = 0;   // that the log takes of the disk
 
   uint64_t user_bytes_written = 0;  // keys and values
   uint64_t log_bytes_written = 0;
@@ -76,6 +78,7 @@ struct Statistics {
   uint64_t extents_reused = 0;
   uint64_t blocks_copied = 0;
   uint64_t flushes = 0;
+  uint64_t compactions_abandoned = 0;     // because plan or records were not as they must be
   std::array<uint64_t, 6> compactions{};  // by CompactionKind
   uint64_t stall_microseconds = 0;        // writers' time, summed
 

@@ -20,6 +20,7 @@ class [[nodiscard]] Status {
     kInvalidArgument,
     kBusy,  // somebody else holds it
     kIoError,
+    kNoSpace,  // the device is full: free some and go on
     // Of transactions (sluice/transaction.h).
     kDeadlock,  // begin the transaction again
     kConflict,  // begin the transaction again, to see what has come meanwhile
@@ -39,11 +40,13 @@ class [[nodiscard]] Status {
   }
   static Status Busy(std::string message) { return {Code::kBusy, std::move(message)}; }
   static Status IoError(std::string message) { return {Code::kIoError, std::move(message)}; }
+  static Status NoSpace(std::string message) { return {Code::kNoSpace, std::move(message)}; }
   static Status Deadlock(std::string message) { return {Code::kDeadlock, std::move(message)}; }
   static Status Conflict(std::string message) { return {Code::kConflict, std::move(message)}; }
   static Status TimedOut(std::string message) { return {Code::kTimedOut, std::move(message)}; }
   static Status TooLarge(std::string message) { return {Code::kTooLarge, std::move(message)}; }
-  // An I/O error that says what was tried and what the system answered; ENOENT is kNotFound.
+  // An I/O error that says what was tried and what the system answered; ENOENT is kNotFound, ENOSPC
+  // and EDQUOT are kNoSpace.
   static Status FromErrno(std::string_view context, int error);
 
   bool ok() const { return code_ == Code::kOk; }
@@ -51,6 +54,7 @@ class [[nodiscard]] Status {
   bool IsNotFound() const { return code_ == Code::kNotFound; }
   bool IsCorruption() const { return code_ == Code::kCorruption; }
   bool IsNotSupported() const { return code_ == Code::kNotSupported; }
+  bool IsNoSpace() const { return code_ == Code::kNoSpace; }
   // Whether a transaction that met it may do better when it is begun again.
   bool IsRetryable() const {
     return code_ == Code::kDeadlock || code_ == Code::kConflict || code_ == Code::kTimedOut;

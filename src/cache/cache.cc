@@ -166,7 +166,8 @@ Cache::Slot::Slot(Cache* cache, std::string_view key, uint64_t hash)
 Cache::Slot::~Slot() {
   shard_.mutex.unlock();
   for (Entry* const entry : removed_) {
-    EpochRetire(entry, [](void* retired) { static_cast<Entry*>(retired)->Unref(); });
+    EpochRetire(
+        entry, [](void* retired) { static_cast<Entry*>(retired)->Unref(); }, entry->charge());
   }
 }
 

@@ -125,8 +125,10 @@ const std::map<std::string_view, Setter>& Setters() {
   static const std::map<std::string_view, Setter> setters = {
       TRUTH(create_if_missing),
       TRUTH(error_if_exists),
+      TRUTH(read_only),
       NUMBER(memtable_bytes),
       NUMBER(max_waiting_memtables),
+      NUMBER(write_buffer_bytes),
       NUMBER(row_cache_bytes),
       NUMBER(block_cache_bytes),
       NUMBER(table_cache_bytes),
@@ -145,6 +147,7 @@ const std::map<std::string_view, Setter>& Setters() {
       NUMBER(compaction_threads),
       NUMBER(write_queues),
       NUMBER(log_segment_bytes),
+      NUMBER(max_log_bytes),
       NUMBER(task_bytes),
       OFFLOAD(executor),
       OFFLOAD(configuration),

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static char* error = NULL;
 
@@ -288,8 +290,29 @@ int main(int argc, char** argv) {
   CHECK_OK();
   EXPECT_VALUE(NULL, sluice_find_subtable(db, "other"), "g", "batch");
   sluice_close(db, &error);
+  CHECK_OK();
+
+  sluice_options_t* reading = sluice_options_create();
+  sluice_options_set(reading, "read_only", "1", &error);
+  db = sluice_open(reading, copy, &error);
+  CHECK_OK();
+  EXPECT_VALUE(NULL, sluice_find_subtable(db, "other"), "g", "batch");
+  sluice_put(db, NULL, NULL, "a", 1, "", 0, &error);
+  EXPECT_ERROR("invalid argument: ");
+  sluice_close(db, &error);
+  sluice_options_destroy(reading);
+  CHECK_OK();
+
   sluice_destroy(options, path, &error);
   sluice_destroy(options, copy, &error);
+  CHECK_OK();
+
+  char identity[4096 + 16];
+  snprintf(identity, sizeof(identity), "%s/IDENTITY.new", path);
+  CHECK(mkdir(path, 0755) == 0 && symlink("/dev/full", identity) == 0);
+  CHECK(sluice_open(options, path, &error) == NULL);
+  EXPECT_ERROR("no space: ");
+  unlink(identity);
   sluice_options_destroy(options);
   CHECK_OK();
   return 0;

@@ -1,5 +1,7 @@
 #include "db/compaction_job.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -9,8 +11,10 @@
 #include <utility>
 
 #include "db/cache_heirs.h"
+#include "db/plan_checker.h"
 #include "merge/outputs.h"
 #include "table/block_builder.h"
+#include "table/key_scan.h"
 #include "table/stored_block.h"
 #include "util/io_queue.h"
 
@@ -32,25 +36,30 @@ struct Piece {
   BlockHandle index_handle() const { return {blocks_bytes, index.size() - kBlockTrailerBytes}; }
 };
 
-// A merge or copy step on its way.
+// A step on its way.
 struct Task {
-  const CompactionStep* step = nullptr;
+  CompactionStep step;
   std::deque<Piece> pieces;
-  std::string memory;  // of their images
-  std::vector<std::vector<Piece*>> runs;
-  size_t reads = 0;  // not back yet
+  std::string memory;                     // of their images
+  std::vector<std::vector<Piece*>> runs;  // none empty
+  size_t reads = 0;                       // not back yet
   MergeTask merge;
   // Of a task on a unit.
   std::vector<OwnedOutput> outputs;
   MergeResult result;
   bool done = false;
+
+  bool reads_blocks() const {
+    return step.kind == CompactionStep::Kind::kCopy || step.kind == CompactionStep::Kind::kMerge;
+  }
+  bool is_merge() const { return step.kind == CompactionStep::Kind::kMerge; }
 };
 
 class Job {
  public:
-  Job(const CompactionPick& pick, const CompactionJobOptions& options, OffloadDriver* driver,
-      ExtentReader* reader, ExtentWriter* writer, const std::atomic<bool>* stop,
-      CompactionResult* result)
+  Job(const CompactionPick& pick, const RunIndex& output_run, const PlanOptions& plan,
+      const CompactionJobOptions& options, OffloadDriver* driver, ExtentReader* reader,
+      ExtentWriter* writer, const std::atomic<bool>* stop, CompactionResult* result)
       : pick_(pick),
         options_(options),
         driver_(*driver),
@@ -58,30 +67,45 @@ class Job {
         writer_(*writer),
         stop_(*stop),
         result_(*result),
+        planner_(pick, output_run, plan, reader, stop),
+        checker_(pick, reader),
         heirs_(&reader->blocks()),
         builder_(options.extent, [this](BuiltExtent* built) { return WriteExtent(built); }) {}
   ~Job() { WaitForTasks(); }
 
-  Status Run(const std::vector<CompactionStep>& steps);
+  Status Run();
 
  private:
   static constexpr unsigned kReadDepth = 16;
+  static constexpr size_t kMostAhead = 64;  // steps planned beyond the window
   // Merged tables' blocks go into extents as they come, whatever the tables' size: those that the
   // CPU makes are to be in its cache still.
   static constexpr uint64_t kCpuTableBytes = 256 << 10;
 
-  // Begins to read what the step needs.
-  Status Prepare(const CompactionStep& step);
+  // Plans as many steps as may be under way, and begins to read what they need.
+  Status Fill();
+  Status Prepare(CompactionStep step);
   Status AddPiece(const BlockRange& blocks, Task* task);
   void BeginReads(Task* task);
   // Waits until the task's inputs are there, and gives a merge to a unit if there are any.
   Status Launch(Task* task);
-  // The step takes effect on the output; REQUIRES: steps before it did.
-  Status Complete(const CompactionStep& step);
+  // The first step takes effect on the output.
+  Status Complete();
   Status Copy(const Task& task);
+  Status CopyBlock(const Task& task, const BlockHandle& handle, bool first);
   Status Merge(Task* task);
   Status AddTable(const MergeOutput& output);
   Status WriteExtent(BuiltExtent* built);
+  Status CheckBalance() const;
+  // `status`, an error, noted as that of this input.
+  Status Damaged(const ExtentPtr& extent, Status status) {
+    result_.damaged = extent;
+    return status;
+  }
+  Status Unsound(Status status) {
+    result_.unsound = !status.ok();
+    return status;
+  }
   void WaitForTasks();
 
   const CompactionPick& pick_;
@@ -91,11 +115,15 @@ class Job {
   ExtentWriter& writer_;
   const std::atomic<bool>& stop_;
   CompactionResult& result_;
+  CompactionPlanner planner_;
+  PlanChecker checker_;
+  bool planned_ = false;  // all
   CacheHeirs heirs_;
   ExtentBuilder builder_;
 
-  std::deque<std::unique_ptr<Task>> tasks_;  // prepared, in order; the first `launched_` launched
+  std::deque<std::unique_ptr<Task>> tasks_;  // planned, in order; the first `launched_` launched
   size_t launched_ = 0;
+  size_t reading_ = 0;  // of them, those that read blocks
   // Of tasks that are done. Fresh pages cost the kernel more than merging what they hold.
   std::vector<std::string> spare_memory_;
   std::unique_ptr<IoQueue> reads_ = IoQueue::New(kReadDepth);
@@ -106,7 +134,9 @@ class Job {
 
 Status Job::AddPiece(const BlockRange& blocks, Task* task) {
   TableHeadRef head;
-  SLUICE_RETURN_IF_ERROR(reader_.OpenHead(*blocks.extent, &head));
+  if (Status status = reader_.OpenHead(*blocks.extent, &head); !status.ok()) {
+    return Damaged(blocks.extent, std::move(status));
+  }
   Piece& piece = task->pieces.emplace_back();
   piece.extent = blocks.extent;
   piece.begin = head->block(blocks.first).offset;
@@ -115,8 +145,9 @@ Status Job::AddPiece(const BlockRange& blocks, Task* task) {
   for (size_t i = blocks.first; i < blocks.end; ++i) {
     const BlockHandle& handle = head->block(i);
     if (handle.offset != piece.begin + bytes || !HandleFits(handle, blocks.extent->bytes)) {
-      return Status::Corruption(ExtentReader::Describe(*blocks.extent, handle.offset) +
-                                ": the index names blocks that do not follow each other");
+      return Damaged(blocks.extent,
+                     Status::Corruption(ExtentReader::Describe(*blocks.extent, handle.offset) +
+                                        ": the index names blocks that do not follow each other"));
     }
     std::string value;
     BlockHandle{bytes, handle.size}.AppendTo(&value);
@@ -135,13 +166,36 @@ Status Job::AddPiece(const BlockRange& blocks, Task* task) {
   return {};
 }
 
-Status Job::Prepare(const CompactionStep& step) {
-  Task& task = *tasks_.emplace_back(std::make_unique<Task>());
-  task.step = &step;
-  if (step.kind == CompactionStep::Kind::kCopy) {
-    SLUICE_RETURN_IF_ERROR(AddPiece(step.blocks, &task));
+Status Job::Fill() {
+  // One more than the window is being read.
+  while (!planned_ && reading_ <= options_.window && tasks_.size() < options_.window + kMostAhead) {
+    std::optional<CompactionStep> step;
+    if (Status status = planner_.Next(&step, &result_.damaged); !status.ok()) {
+      return status;
+    }
+    planned_ = !step;
+    SLUICE_RETURN_IF_ERROR(Unsound(planned_ ? checker_.Finish() : checker_.Check(*step)));
+    if (step) {
+      SLUICE_RETURN_IF_ERROR(Prepare(std::move(*step)));
+    }
   }
-  for (const std::vector<BlockRange>& run : step.runs) {
+  for (; launched_ < tasks_.size() && launched_ < options_.window; ++launched_) {
+    SLUICE_RETURN_IF_ERROR(Launch(tasks_[launched_].get()));
+  }
+  return {};
+}
+
+Status Job::Prepare(CompactionStep step) {
+  Task& task = *tasks_.emplace_back(std::make_unique<Task>());
+  task.step = std::move(step);
+  reading_ += task.reads_blocks();
+  if (task.step.kind == CompactionStep::Kind::kCopy) {
+    SLUICE_RETURN_IF_ERROR(AddPiece(task.step.blocks, &task));
+  }
+  for (const std::vector<BlockRange>& run : task.step.runs) {
+    if (run.empty()) {
+      continue;
+    }
     std::vector<Piece*>& pieces = task.runs.emplace_back();
     for (const BlockRange& blocks : run) {
       SLUICE_RETURN_IF_ERROR(AddPiece(blocks, &task));
@@ -183,19 +237,23 @@ void Job::BeginReads(Task* task) {
 Status Job::Launch(Task* task) {
   while (task->reads > 0) {
     const IoRequest* const back = reads_->Wait();
-    SLUICE_RETURN_IF_ERROR(back->status);
     for (const auto& other : tasks_) {
       for (const Piece& piece : other->pieces) {
-        other->reads -= &piece.request == back;
+        if (&piece.request == back) {
+          --other->reads;
+          if (!back->status.ok()) {
+            return Damaged(piece.extent, back->status);
+          }
+        }
       }
     }
   }
-  if (task->step->kind == CompactionStep::Kind::kCopy) {
+  if (!task->is_merge()) {
     return {};
   }
-  const KeyRange& range = task->step->range;
+  const KeyRange& range = task->step.range;
   task->merge = {.runs = {},
-                 .smallest_snapshot = options_.oldest_snapshot,
+                 .snapshots = options_.snapshots,
                  .bottommost = pick_.bottommost,
                  .has_begin = range.has_begin,
                  .has_end = range.has_end,
@@ -227,23 +285,44 @@ Status Job::Copy(const Task& task) {
   SLUICE_RETURN_IF_ERROR(Block::Parse(
       std::string_view(piece.index).substr(0, piece.index.size() - kBlockTrailerBytes), &index));
   BlockIterator at(index);
-  for (at.SeekToFirst(); at.Valid(); at.Next()) {
+  bool first = true;
+  for (at.SeekToFirst(); at.Valid(); at.Next(), first = false) {
     BlockHandle handle;
     std::string_view value = at.value();
-    std::string_view contents;
     if (!handle.ReadFrom(&value)) {
       return Status::Corruption("malformed handle");
     }
-    Status status = ReadStoredBlock(piece.image, handle, &scratch_, &contents);
-    if (status.ok()) {
-      status = builder_.AddBlock(contents);
-    }
-    if (!status.ok()) {
-      return status.WithContext(ExtentReader::Describe(*piece.extent, piece.begin + handle.offset));
-    }
-    ++result_.copied_blocks;
+    SLUICE_RETURN_IF_ERROR(CopyBlock(task, handle, first));
   }
   return at.status();
+}
+
+Status Job::CopyBlock(const Task& task, const BlockHandle& handle, bool first) {
+  const Piece& piece = task.pieces.front();
+  std::string_view contents;
+  Block block;
+  std::string_view key;
+  Status status = ReadStoredBlock(piece.image, handle, &scratch_, &contents);
+  if (status.ok()) {
+    status = Block::Parse(contents, &block);
+  }
+  if (status.ok()) {
+    status = KeyScanner::FirstKey(block, &key);
+  }
+  if (!status.ok()) {
+    return Damaged(piece.extent, status.WithContext(ExtentReader::Describe(
+                                     *piece.extent, piece.begin + handle.offset)));
+  }
+  if (first && UserKey(key) != task.step.low) {
+    return Unsound(Status::Corruption(
+        fmt::format("compaction plan: extent {}, block {} does not begin with the key it should",
+                    piece.extent->number, task.step.blocks.first)));
+  }
+  const uint64_t before = builder_.entries();
+  SLUICE_RETURN_IF_ERROR(builder_.AddBlock(contents));
+  result_.records.copied += builder_.entries() - before;
+  ++result_.copied_blocks;
+  return {};
 }
 
 Status Job::AddTable(const MergeOutput& output) {
@@ -269,6 +348,7 @@ Status Job::WriteExtent(BuiltExtent* built) {
 }
 
 Status Job::Merge(Task* task) {
+  const uint64_t before = builder_.entries();
   if (options_.window > 1) {
     std::unique_lock lock(mutex_);
     finished_.wait(lock, [task] { return task->done; });
@@ -283,63 +363,92 @@ Status Job::Merge(Task* task) {
   const MergeResult& result = task->result;
   if (!result.ok()) {
     const std::vector<Piece*>& run = task->runs[result.fault.run];
-    if (result.error.IsCorruption() && result.fault.table < run.size()) {
+    if (IsInputFault(result.status) && result.fault.table < run.size()) {
       const Piece& piece = *run[result.fault.table];
-      return result.error.WithContext(
-          ExtentReader::Describe(*piece.extent, piece.begin + result.fault.offset));
+      return Damaged(piece.extent, result.error.WithContext(ExtentReader::Describe(
+                                       *piece.extent, piece.begin + result.fault.offset)));
     }
     return result.error;
   }
-  result_.input_records += result.stats.input_records;
-  result_.output_records += result.stats.output_records;
+  const MergeStats& stats = result.stats;
+  if (stats.input_records != stats.output_records + stats.dropped_records ||
+      builder_.entries() - before != stats.output_records) {
+    return Unsound(Status::Corruption(fmt::format(
+        "a merge took {} records, dropped {} and says it kept {}, but its output has {}",
+        stats.input_records, stats.dropped_records, stats.output_records,
+        builder_.entries() - before)));
+  }
+  result_.records.merged += stats.input_records;
+  result_.records.merged_out += stats.output_records;
+  result_.records.dropped += stats.dropped_records;
   return {};
 }
 
-Status Job::Complete(const CompactionStep& step) {
-  switch (step.kind) {
+Status Job::Complete() {
+  Task& task = *tasks_.front();
+  switch (task.step.kind) {
     case CompactionStep::Kind::kReuse:
-      result_.reused.push_back(step.extent);
-      return builder_.EndExtent();
+      result_.reused.push_back(task.step.extent);
+      result_.records.reused += task.step.extent->entries;
+      SLUICE_RETURN_IF_ERROR(builder_.EndExtent());
+      break;
     case CompactionStep::Kind::kStay:
-      return builder_.EndExtent();
+      SLUICE_RETURN_IF_ERROR(builder_.EndExtent());
+      break;
     case CompactionStep::Kind::kCopy:
+      SLUICE_RETURN_IF_ERROR(Copy(task));
+      break;
     case CompactionStep::Kind::kMerge:
+      SLUICE_RETURN_IF_ERROR(Merge(&task));
       break;
   }
-  if (launched_ == 0) {
-    SLUICE_RETURN_IF_ERROR(Launch(tasks_.front().get()));
-    launched_ = 1;
+  if (task.reads_blocks()) {
+    --reading_;
+    spare_memory_.push_back(std::move(task.memory));
   }
-  Task& task = *tasks_.front();
-  SLUICE_RETURN_IF_ERROR(step.kind == CompactionStep::Kind::kCopy ? Copy(task) : Merge(&task));
-  spare_memory_.push_back(std::move(task.memory));
   tasks_.pop_front();
   --launched_;
   return {};
 }
 
-Status Job::Run(const std::vector<CompactionStep>& steps) {
-  auto next = steps.begin();
-  for (const CompactionStep& step : steps) {
-    // One more than the window is being read.
-    while (next != steps.end() && tasks_.size() <= options_.window) {
-      if (next->kind == CompactionStep::Kind::kCopy || next->kind == CompactionStep::Kind::kMerge) {
-        SLUICE_RETURN_IF_ERROR(Prepare(*next));
-      }
-      ++next;
-    }
-    while (launched_ < tasks_.size() && launched_ < options_.window) {
-      SLUICE_RETURN_IF_ERROR(Launch(tasks_[launched_].get()));
-      ++launched_;
+Status Job::Run() {
+  for (;;) {
+    SLUICE_RETURN_IF_ERROR(Fill());
+    if (tasks_.empty()) {
+      break;
     }
     if (stop_.load(std::memory_order_relaxed)) {
       return Status::Busy("closing");
     }
-    SLUICE_RETURN_IF_ERROR(Complete(step));
+    SLUICE_RETURN_IF_ERROR(Complete());
   }
   SLUICE_RETURN_IF_ERROR(builder_.EndExtent());
   SLUICE_RETURN_IF_ERROR(writer_.Finish(&result_.added));
   result_.bytes_written = writer_.bytes();
+  return Unsound(CheckBalance());
+}
+
+Status Job::CheckBalance() const {
+  const RecordBalance& records = result_.records;
+  uint64_t in = 0;
+  for (const CompactionInput& input : pick_.inputs) {
+    for (const ExtentPtr& extent : input.extents) {
+      in += extent->entries;
+    }
+  }
+  uint64_t added = 0;
+  for (const Extent& extent : result_.added) {
+    added += extent.entries;
+  }
+  if (in != records.reused + records.copied + records.merged ||
+      records.merged != records.merged_out + records.dropped ||
+      added != records.copied + records.merged_out) {
+    return Status::Corruption(fmt::format(
+        "a compaction's records do not balance: {} in its inputs; {} reused, {} copied, {} merged; "
+        "of these {} kept, {} dropped; {} written",
+        in, records.reused, records.copied, records.merged, records.merged_out, records.dropped,
+        added));
+  }
   return {};
 }
 
@@ -349,20 +458,18 @@ void Job::WaitForTasks() {
   if (options_.window > 1) {
     std::unique_lock lock(mutex_);
     for (size_t i = 0; i < launched_; ++i) {
-      finished_.wait(lock, [&] {
-        return tasks_[i]->done || tasks_[i]->step->kind == CompactionStep::Kind::kCopy;
-      });
+      finished_.wait(lock, [&] { return tasks_[i]->done || !tasks_[i]->is_merge(); });
     }
   }
 }
 
 }  // namespace
 
-Status RunCompaction(const CompactionPick& pick, const std::vector<CompactionStep>& steps,
-                     const CompactionJobOptions& options, OffloadDriver* driver,
-                     ExtentReader* reader, ExtentWriter* writer, const std::atomic<bool>* stop,
-                     CompactionResult* result) {
-  return Job(pick, options, driver, reader, writer, stop, result).Run(steps);
+Status RunCompaction(const CompactionPick& pick, const RunIndex& output_run,
+                     const PlanOptions& plan, const CompactionJobOptions& options,
+                     OffloadDriver* driver, ExtentReader* reader, ExtentWriter* writer,
+                     const std::atomic<bool>* stop, CompactionResult* result) {
+  return Job(pick, output_run, plan, options, driver, reader, writer, stop, result).Run();
 }
 
 }  // namespace sluice

@@ -27,6 +27,39 @@ std::vector<ExtentPtr> All(const RunIndex& run) {
   return extents;
 }
 
+bool SharesKey(const Extent& before, const Extent& after) {
+  return UserKey(before.largest) == UserKey(after.smallest);
+}
+
+// `extents`, some of `run` in key order, and those that hold further versions of their first and
+// last keys (tree/extent_builder.h): versions of one key sink together.
+std::vector<ExtentPtr> WithWholeKeys(const RunIndex& run, std::vector<ExtentPtr> extents) {
+  std::vector<ExtentPtr> whole;
+  for (ExtentPtr& extent : extents) {
+    if (!whole.empty() && CompareInternalKeys(extent->smallest, whole.back()->largest) <= 0) {
+      continue;  // came with the one before
+    }
+    std::vector<ExtentPtr> before;
+    RunIndex::Iterator at(run);
+    at.Seek(extent->smallest);
+    const Extent* first = extent.get();
+    for (at.Prev(); at.Valid() && SharesKey(*at.extent(), *first); at.Prev()) {
+      if (!whole.empty() && whole.back()->number == at.extent()->number) {
+        break;
+      }
+      before.push_back(at.extent());
+      first = at.extent().get();
+    }
+    whole.insert(whole.end(), before.rbegin(), before.rend());
+    at.Seek(extent->smallest);
+    whole.push_back(std::move(extent));
+    for (at.Next(); at.Valid() && SharesKey(*whole.back(), *at.extent()); at.Next()) {
+      whole.push_back(at.extent());
+    }
+  }
+  return whole;
+}
+
 // The extents of `run` that share a user key's range with one of `with`, both in key order.
 std::vector<ExtentPtr> Overlapping(const RunIndex& run, const std::vector<ExtentPtr>& with) {
   std::vector<ExtentPtr> extents;
@@ -43,12 +76,19 @@ std::vector<ExtentPtr> Overlapping(const RunIndex& run, const std::vector<Extent
       at.Next();
     }
   }
-  return extents;
+  return WithWholeKeys(run, std::move(extents));
 }
 
 // Whether `run` has anything between the keys of `extents`; coarse.
 bool Touches(const RunIndex& run, const std::vector<ExtentPtr>& extents) {
   return !Overlapping(run, extents).empty();
+}
+
+// Whether something that was set aside has a key among those of `extents`; then a tombstone of
+// theirs may hide what it holds.
+bool TouchesAside(const Version& version, const std::vector<ExtentPtr>& extents) {
+  return std::any_of(version.aside.begin(), version.aside.end(),
+                     [&](const RunIndex& aside) { return Touches(aside, extents); });
 }
 
 std::vector<ExtentPtr> SortedByKey(std::vector<ExtentPtr> extents) {
@@ -62,6 +102,21 @@ bool ManyTombstones(const Extent& extent, const Options& options) {
   return extent.entries >= kFewRecords &&
          static_cast<double>(extent.tombstones) >=
              options.deletion_share * static_cast<double>(extent.entries);
+}
+
+// The sequence number that the oldest snapshot must have reached for so many of the extent's
+// tombstones to go, those of the last level, that rewriting it is worth it; kMaxSequence: never.
+// Their sequence numbers are taken to be spread evenly.
+SequenceNumber WorthRewritingAt(const Extent& extent, const Options& options) {
+  if (!ManyTombstones(extent, options)) {
+    return kMaxSequence;
+  }
+  const double share = std::min(1.0, options.deletion_share * static_cast<double>(extent.entries) /
+                                         static_cast<double>(extent.tombstones));
+  const SequenceNumber spread = extent.newest_tombstone - extent.oldest_tombstone;
+  return std::min(
+      extent.newest_tombstone,
+      extent.oldest_tombstone + static_cast<SequenceNumber>(share * static_cast<double>(spread)));
 }
 
 std::vector<ExtentPtr> WithManyTombstones(const RunIndex& run, const Options& options) {
@@ -101,20 +156,22 @@ CompactionPick IntoLevel1(CompactionKind kind, const Version& version) {
   below = SortedByKey(std::move(below));
   below.erase(std::unique(below.begin(), below.end()), below.end());
   pick.bottommost = true;
-  for (const CompactionInput& input : pick.inputs) {
-    pick.bottommost = pick.bottommost && !Touches(version.levels[2], input.extents);
-  }
-  pick.bottommost = pick.bottommost && !Touches(version.levels[2], below);
   if (!below.empty()) {
     pick.inputs.push_back({kLevel1, std::move(below)});
+  }
+  for (const CompactionInput& input : pick.inputs) {
+    pick.bottommost = pick.bottommost && !Touches(version.levels[2], input.extents) &&
+                      !TouchesAside(version, input.extents);
   }
   return pick;
 }
 
 CompactionPick IntoLevel2(CompactionKind kind, const Version& version,
                           std::vector<ExtentPtr> from_level1) {
-  CompactionPick pick{.kind = kind, .inputs = {}, .output = kLevel2, .bottommost = true};
+  CompactionPick pick{.kind = kind, .inputs = {}, .output = kLevel2};
+  pick.bottommost = !TouchesAside(version, from_level1);
   std::vector<ExtentPtr> below = Overlapping(version.levels[2], from_level1);
+  pick.bottommost = pick.bottommost && !TouchesAside(version, below);
   pick.inputs.push_back({kLevel1, std::move(from_level1)});
   if (!below.empty()) {
     pick.inputs.push_back({kLevel2, std::move(below)});
@@ -128,7 +185,8 @@ std::optional<CompactionPick> PickDeletion(const Version& version, const Options
       return IntoLevel1(CompactionKind::kDeletion, version);
     }
   }
-  if (std::vector<ExtentPtr> extents = WithManyTombstones(version.levels[1], options);
+  if (std::vector<ExtentPtr> extents =
+          WithWholeKeys(version.levels[1], WithManyTombstones(version.levels[1], options));
       !extents.empty()) {
     return IntoLevel2(CompactionKind::kDeletion, version, std::move(extents));
   }
@@ -189,42 +247,60 @@ std::optional<CompactionPick> PickMajor(const Version& version, const Options& o
     bytes += extent->bytes;
     extents.push_back(std::move(extent));
   }
-  return IntoLevel2(CompactionKind::kMajor, version, SortedByKey(std::move(extents)));
+  return IntoLevel2(CompactionKind::kMajor, version,
+                    WithWholeKeys(level1, SortedByKey(std::move(extents))));
 }
 
-std::optional<CompactionPick> PickSelfMajor(const Version& version, const Options& options) {
-  // Stretches of neighbours that are small.
-  std::vector<ExtentPtr> picked;
+std::optional<CompactionPick> PickSelfMajor(const Version& version, const Options& options,
+                                            SequenceNumber oldest_snapshot,
+                                            SequenceNumber* held_back) {
+  // Neighbours that are small: two of them fit into one, so they become fewer.
+  std::vector<ExtentPtr> small;
   std::vector<ExtentPtr> stretch;
+  std::vector<ExtentPtr> picked;  // those with tombstones that nobody needs
   const auto take = [&] {
     if (stretch.size() >= 2) {
-      picked.insert(picked.end(), stretch.begin(), stretch.end());
+      small.insert(small.end(), stretch.begin(), stretch.end());
     }
     stretch.clear();
   };
   RunIndex::Iterator at(version.levels[2]);
   for (at.SeekToFirst(); at.Valid(); at.Next()) {
-    const bool small = at.extent()->bytes < options.extent_bytes / kSmallShare;
-    if (small || ManyTombstones(*at.extent(), options)) {
+    const SequenceNumber due = WorthRewritingAt(*at.extent(), options);
+    if (due <= oldest_snapshot && !TouchesAside(version, {at.extent()})) {
+      picked.push_back(at.extent());
+    } else {
+      *held_back = std::min(*held_back, due);
+    }
+    if (at.extent()->bytes < options.extent_bytes / kSmallShare) {
       stretch.push_back(at.extent());
     } else {
       take();
     }
   }
   take();
-  if (picked.size() < kManySmall) {
+  if (small.size() >= kManySmall) {
+    picked.insert(picked.end(), small.begin(), small.end());
+    picked = SortedByKey(std::move(picked));
+    picked.erase(std::unique(picked.begin(), picked.end()), picked.end());
+  }
+  if (picked.empty()) {
     return std::nullopt;
   }
-  return CompactionPick{.kind = CompactionKind::kSelfMajor,
-                        .inputs = {{kLevel2, std::move(picked)}},
-                        .output = kLevel2,
-                        .bottommost = true,
-                        .rewrite = true};
+  picked = WithWholeKeys(version.levels[2], std::move(picked));
+  CompactionPick pick{
+      .kind = CompactionKind::kSelfMajor, .inputs = {}, .output = kLevel2, .rewrite = true};
+  pick.bottommost = !TouchesAside(version, picked);
+  pick.inputs.push_back({kLevel2, std::move(picked)});
+  return pick;
 }
 
 }  // namespace
 
-std::optional<CompactionPick> PickCompaction(const Version& version, const Options& options) {
+std::optional<CompactionPick> PickCompaction(const Version& version, const Options& options,
+                                             SequenceNumber oldest_snapshot,
+                                             SequenceNumber* held_back) {
+  *held_back = kMaxSequence;
   for (const CompactionKind kind : options.compaction_order) {
     std::optional<CompactionPick> pick;
     switch (kind) {
@@ -241,7 +317,7 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
         pick = PickMajor(version, options);
         break;
       case CompactionKind::kSelfMajor:
-        pick = PickSelfMajor(version, options);
+        pick = PickSelfMajor(version, options, oldest_snapshot, held_back);
         break;
       case CompactionKind::kManual:
         break;
@@ -277,7 +353,7 @@ std::optional<CompactionPick> PickRange(const Version& version, std::string_view
         extents.push_back(std::move(extent));
       }
     }
-    return extents;
+    return WithWholeKeys(run, std::move(extents));
   };
   CompactionPick pick{.kind = CompactionKind::kManual,
                       .inputs = {},
@@ -310,6 +386,9 @@ std::optional<CompactionPick> PickRange(const Version& version, std::string_view
   }
   if (pick.inputs.empty()) {
     return std::nullopt;
+  }
+  for (const CompactionInput& input : pick.inputs) {
+    pick.bottommost = pick.bottommost && !TouchesAside(version, input.extents);
   }
   return pick;
 }

@@ -33,7 +33,13 @@ struct CompactionPick {
 
 // The first in `order` that is due. Level 0 is picked whole, and none of the inputs is ever older
 // than an extent that stays in its level or above and shares a key with it.
-std::optional<CompactionPick> PickCompaction(const Version& version, const Options& options);
+//
+// Each moves extents to a lower level or makes runs, extents or records fewer, so picking comes to
+// an end. `oldest_snapshot`: what older versions there are, it and later ones do not need.
+// `*held_back`: from which oldest snapshot on more would be due; kMaxSequence: from none.
+std::optional<CompactionPick> PickCompaction(const Version& version, const Options& options,
+                                             SequenceNumber oldest_snapshot,
+                                             SequenceNumber* held_back);
 
 // Halves the access counts that decide which extents are the coldest. To be called after each
 // flush: a window of access is so measured in bytes written, which are what makes compactions due.

@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "db/compaction_job.h"
 #include "db/compaction_planner.h"
+#include "db/order_check.h"
+#include "db/plan_checker.h"
 #include "table/filter.h"
 #include "table/testing.h"
 #include "tree/run_iterator.h"
@@ -25,7 +28,10 @@ using Blocks = std::vector<std::vector<TestEntry>>;
 
 class CompactionTest : public testing::Test {
  protected:
-  CompactionTest() { EXPECT_TRUE(ExtentSpace::Open(&env_, {"db"}, &space_).ok()); }
+  CompactionTest() {
+    EXPECT_TRUE(env_.CreateDir("db").ok());
+    EXPECT_TRUE(ExtentSpace::Open(&env_, {{"db", 1}}, &space_).ok());
+  }
 
   // An extent of these blocks.
   ExtentPtr Make(const Blocks& blocks) {
@@ -58,9 +64,30 @@ class CompactionTest : public testing::Test {
   std::vector<CompactionStep> Plan(const CompactionPick& pick, const RunIndex& output_run,
                                    const PlanOptions& options) {
     std::vector<CompactionStep> steps;
-    const Status status = PlanCompaction(pick, output_run, options, &reader_, &steps);
+    const std::atomic<bool> stop{false};
+    CompactionPlanner planner(pick, output_run, options, &reader_, &stop);
+    PlanChecker checker(pick, &reader_);
+    Status status;
+    for (std::optional<CompactionStep> step;;) {
+      ExtentPtr damaged;
+      status = planner.Next(&step, &damaged);
+      if (!status.ok() || !step) {
+        break;
+      }
+      status = checker.Check(*step);
+      EXPECT_TRUE(status.ok()) << status.ToString();
+      steps.push_back(std::move(*step));
+    }
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    status = checker.Finish();
     EXPECT_TRUE(status.ok()) << status.ToString();
     return steps;
+  }
+  Status Run(const CompactionPick& pick, const PlanOptions& plan,
+             const CompactionJobOptions& options, CompactionResult* result) {
+    ExtentWriter writer(space_.get(), 0, &next_);
+    const std::atomic<bool> stop{false};
+    return RunCompaction(pick, {}, plan, options, &driver_, &reader_, &writer, &stop, result);
   }
   // "reuse 210-280", "copy 032-035", "merge -032 3 blocks"
   static std::string Show(const std::vector<CompactionStep>& steps) {
@@ -107,6 +134,7 @@ class CompactionTest : public testing::Test {
   std::unique_ptr<ExtentSpace> space_;
   ExtentReader reader_{&tables_, &blocks_};
   std::atomic<uint64_t> next_{1};
+  OffloadDriver driver_{{}, {}};
 };
 
 // X-Engine, Figure 8.
@@ -144,23 +172,137 @@ TEST_F(CompactionTest, NoOutputSpansWhatStays) {
             "merge 001[0-0] 005[0-0]\nstay 020-030\nmerge 050[0-0] 055[0-0]\n");
 }
 
+// Blocks that overlap nothing are copied, but not over what another run has between them.
+TEST_F(CompactionTest, CopiesStopAtForeignRecordsBetweenBlocks) {
+  const auto tombstone = [&](std::string_view key) {
+    return Make({{{InternalKey(key, 9, RecordType::kDeletion), ""}}});
+  };
+  CompactionPick pick;
+  pick.inputs = {{{0, 7}, {tombstone("045"), tombstone("085")}},
+                 {{1, 0}, {Numbers({{10}, {20}, {30}, {40}, {50}, {60}, {70}, {80}, {90}}, 1)}}};
+  pick.output = {1, 0};
+  pick.bottommost = true;  // tombstones are merged, not reused
+  EXPECT_EQ(Show(Plan(pick, {}, {.least_blocks_copied = 1})),
+            "copy 010 blocks 0-3\n"
+            "merge 045[0-0] 010[4-4]\n"
+            "copy 010 blocks 5-7\n"
+            "merge 085[0-0] 010[8-8]\n");
+}
+
+// Steps that leave something out, take it twice or out of order; each is refused.
+TEST_F(CompactionTest, TheCheckerRefusesUnsoundPlans) {
+  TestRandom random(TestSeed());
+  size_t refused = 0;
+  for (int round = 0; round < 400; ++round) {
+    CompactionPick pick;
+    pick.output = {2, 0};
+    for (uint32_t run = 0; run < 3; ++run) {
+      CompactionInput input{{run, 0}, {}};
+      int key = static_cast<int>(Uniform(&random, 0, 30));
+      for (int extent = 0; extent < 3; ++extent) {
+        std::vector<std::vector<int>> blocks(Uniform(&random, 1, 6));
+        for (std::vector<int>& block : blocks) {
+          for (uint64_t n = Uniform(&random, 1, 3); n > 0; --n) {
+            block.push_back(key += static_cast<int>(SkewedSize(&random, 40)) + 1);
+          }
+        }
+        input.extents.push_back(Numbers(blocks, 9 - run));
+      }
+      pick.inputs.push_back(std::move(input));
+    }
+    const std::vector<CompactionStep> steps =
+        Plan(pick, {}, {.task_bytes = 100, .least_blocks_copied = Uniform(&random, 1, 3)});
+    std::vector<CompactionStep> broken = steps;
+    const size_t at = Uniform(&random, 0, steps.size() - 1);
+    CompactionStep& step = broken[at];
+    switch (Uniform(&random, 0, 3)) {
+      case 0:
+        broken.erase(broken.begin() + static_cast<ptrdiff_t>(at));
+        break;
+      case 1:
+        broken.insert(broken.begin() + static_cast<ptrdiff_t>(at), steps[at]);
+        break;
+      case 2:
+        if (at + 1 == steps.size()) {
+          continue;
+        }
+        std::swap(broken[at], broken[at + 1]);
+        break;
+      default:
+        if (step.kind == CompactionStep::Kind::kCopy) {
+          ++(Uniform(&random, 0, 1) != 0 ? step.blocks.first : step.blocks.end);
+        } else if (step.kind == CompactionStep::Kind::kMerge) {
+          std::vector<BlockRange>& pieces = step.runs[Uniform(&random, 0, 2)];
+          if (pieces.empty()) {
+            continue;
+          }
+          --pieces.back().end;
+          if (pieces.back().end == pieces.back().first) {
+            pieces.pop_back();
+          }
+        } else {
+          step.run = (step.run + 1) % 3;
+        }
+    }
+    PlanChecker checker(pick, &reader_);
+    Status status;
+    for (size_t i = 0; i < broken.size() && status.ok(); ++i) {
+      status = checker.Check(broken[i]);
+    }
+    if (status.ok()) {
+      status = checker.Finish();
+    }
+    EXPECT_FALSE(status.ok()) << "of\n" << Show(steps) << "became\n" << Show(broken);
+    ++refused;
+  }
+  EXPECT_GT(refused, 100u);
+}
+
+// The inputs' metadata says what must come out.
+TEST_F(CompactionTest, RecordsThatDoNotBalanceAreNotInstalled) {
+  for (const int surplus : {-1, 1}) {
+    auto extent = std::make_shared<Extent>(*Numbers({{1, 3}, {5, 7}}, 9));
+    extent->entries += surplus;
+    CompactionPick pick;
+    pick.inputs = {{{1, 0}, {extent}}, {{2, 0}, {Numbers({{2, 4}}, 1)}}};
+    pick.output = {2, 0};
+    CompactionResult result;
+    const Status status = Run(pick, {}, {.extent = {}, .snapshots = {kMaxSequence}}, &result);
+    EXPECT_TRUE(status.IsCorruption()) << status.ToString();
+    EXPECT_TRUE(result.unsound);
+    EXPECT_EQ(result.damaged, nullptr);
+  }
+}
+
+TEST_F(CompactionTest, OfEachKeyNewerRunsMustHoldNewerVersions) {
+  const auto check = [&](SequenceNumber upper, SequenceNumber lower) {
+    const std::shared_ptr<Version> version(new Version, [](Version* held) { held->Unref(); });
+    version->l0.resize(1);
+    EXPECT_TRUE(
+        RunIndex().Edit({}, {Numbers({{1, 2}, {5, 9}}, upper)}, &version->l0[0].index).ok());
+    EXPECT_TRUE(RunIndex()
+                    .Edit({}, {Numbers({{3}}, 4), Numbers({{5}, {7}}, lower)}, &version->levels[2])
+                    .ok());
+    return CheckRunOrder(*version, &reader_, nullptr);
+  };
+  EXPECT_TRUE(check(9, 8).ok());
+  EXPECT_TRUE(check(9, 9).IsCorruption());
+  const Status status = check(9, 10);
+  EXPECT_TRUE(status.IsCorruption());
+  EXPECT_NE(status.message().find("key 005"), std::string::npos) << status.ToString();
+}
+
 // X-Engine 3.1.4: what was cached is cached afterwards, under its new name, and nothing else is.
 TEST_F(CompactionTest, MergedBlocksInheritPlacesInTheCache) {
-  OffloadDriver driver({}, {});
   CompactionPick pick;
   pick.inputs = {{{1, 0}, {Numbers({{1, 3}, {5, 7}, {9, 11}, {13, 15}}, 9)}},
                  {{2, 0}, {Numbers({{2, 4}, {6, 8}, {10, 12}, {14, 16}}, 1)}}};
   pick.output = {2, 0};
   Read(*pick.inputs[0].extents[0], "005");  // the blocks of 5 and 7, and of 14 and 16
   Read(*pick.inputs[1].extents[0], "014");
-  const std::vector<CompactionStep> steps = Plan(pick, {}, {});
-  ExtentWriter writer(space_.get(), 0, &next_);
   CompactionResult result;
-  std::atomic<bool> stop{false};
-  ASSERT_TRUE(RunCompaction(pick, steps,
-                            {.extent = {}, .block_bytes = 40, .oldest_snapshot = kMaxSequence},
-                            &driver, &reader_, &writer, &stop, &result)
-                  .ok());
+  ASSERT_TRUE(
+      Run(pick, {}, {.extent = {}, .block_bytes = 40, .snapshots = {kMaxSequence}}, &result).ok());
   ASSERT_EQ(result.added.size(), 1u);
   const uint64_t misses = blocks_.stats().misses;
   EXPECT_EQ(blocks_.stats().entries, 2u);
@@ -182,7 +324,6 @@ TEST_F(CompactionTest, MergedBlocksInheritPlacesInTheCache) {
 }
 
 TEST_F(CompactionTest, AnAccessIsCountedOnceAndThoseOfCompactionsNever) {
-  OffloadDriver driver({}, {});
   CompactionPick pick;
   pick.inputs = {{{1, 0}, {Numbers({{1, 3}, {5, 7}}, 9)}}, {{2, 0}, {Numbers({{2, 4}}, 1)}}};
   pick.output = {2, 0};
@@ -193,13 +334,9 @@ TEST_F(CompactionTest, AnAccessIsCountedOnceAndThoseOfCompactionsNever) {
   EXPECT_EQ(extent.place->accesses(), 2u);
   Read(extent, "005", /*fill_cache=*/false);
   EXPECT_EQ(extent.place->accesses(), 2u);
-  ExtentWriter writer(space_.get(), 0, &next_);
   CompactionResult result;
-  std::atomic<bool> stop{false};
-  ASSERT_TRUE(RunCompaction(pick, Plan(pick, {}, {}),
-                            {.extent = {}, .block_bytes = 40, .oldest_snapshot = kMaxSequence},
-                            &driver, &reader_, &writer, &stop, &result)
-                  .ok());
+  ASSERT_TRUE(
+      Run(pick, {}, {.extent = {}, .block_bytes = 40, .snapshots = {kMaxSequence}}, &result).ok());
   EXPECT_EQ(extent.place->accesses(), 2u);
 }
 
@@ -207,7 +344,6 @@ TEST_F(CompactionTest, AnAccessIsCountedOnceAndThoseOfCompactionsNever) {
 // by the rules of merge.h keeps; but reused and copied parts may keep what is shadowed.
 TEST_F(CompactionTest, OutputReadsAsItsInputs) {
   TestRandom random(TestSeed());
-  OffloadDriver driver({}, {});
   for (int round = 0; round < 60; ++round) {
     // One set of records, each in one of the runs: clusters, so that some overlap and some do not.
     const size_t runs = Uniform(&random, 1, 4);
@@ -270,20 +406,17 @@ TEST_F(CompactionTest, OutputReadsAsItsInputs) {
         pick.inputs.push_back(std::move(input));
       }
     }
-    PlanOptions plan_options{.task_bytes = uint64_t{200} << Uniform(&random, 0, 10),
-                             .least_blocks_copied = Uniform(&random, 1, 3)};
-    const std::vector<CompactionStep> steps = Plan(pick, {}, plan_options);
-    ExtentWriter writer(space_.get(), 0, &next_);
+    const PlanOptions plan{.task_bytes = uint64_t{200} << Uniform(&random, 0, 10),
+                           .least_blocks_copied = Uniform(&random, 1, 3)};
     CompactionResult result;
-    std::atomic<bool> stop{false};
-    const Status status = RunCompaction(
-        pick, steps,
-        {.extent = {.extent_bytes = static_cast<uint32_t>(1024 << Uniform(&random, 0, 8))},
-         .block_bytes = static_cast<uint32_t>(64 << Uniform(&random, 0, 6)),
-         .restart_interval = 4,
-         .oldest_snapshot = kMaxSequence,
-         .window = Uniform(&random, 1, 3)},
-        &driver, &reader_, &writer, &stop, &result);
+    const Status status =
+        Run(pick, plan,
+            {.extent = {.extent_bytes = static_cast<uint32_t>(1024 << Uniform(&random, 0, 8))},
+             .block_bytes = static_cast<uint32_t>(64 << Uniform(&random, 0, 6)),
+             .restart_interval = 4,
+             .snapshots = {kMaxSequence},
+             .window = Uniform(&random, 1, 3)},
+            &result);
     ASSERT_TRUE(status.ok()) << status.ToString();
     std::vector<ExtentPtr> output = result.reused;
     for (const Extent& extent : result.added) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "db/db_impl.h"
+#include "db/order_check.h"
 #include "table/verify.h"
 #include "util/epoch.h"
 
@@ -15,6 +16,23 @@ namespace {
 Status ReadTable(const Extent& extent, std::string* table) {
   table->resize(extent.bytes);
   return extent.place->file()->Read(extent.place->offset(), table->size(), table->data());
+}
+
+// Reads all of it, and checks all there is to check.
+Status ReadVerified(const Extent& extent, std::string* contents) {
+  SLUICE_RETURN_IF_ERROR(ReadTable(extent, contents));
+  const std::string_view table = *contents;
+  TableReport report;
+  const std::string name = ExtentReader::Describe(extent, 0);
+  SLUICE_RETURN_IF_ERROR(VerifyTableImage(table, name, &report));
+  if (report.entries != extent.entries || report.tombstones != extent.tombstones ||
+      report.smallest != extent.smallest || report.largest != extent.largest) {
+    return Status::Corruption(fmt::format(
+        "{}: {} entries, of them {} tombstones, but the metadata says {} and {}, or other first "
+        "and last keys",
+        name, report.entries, report.tombstones, extent.entries, extent.tombstones));
+  }
+  return {};
 }
 
 CacheStatistics Convert(const Cache::Stats& stats, size_t capacity_bytes) {
@@ -32,6 +50,7 @@ CacheStatistics Convert(const Cache::Stats& stats, size_t capacity_bytes) {
 // instant. Nothing writes then, but only for a moment; extents are kept by the references of the
 // copied metadata, the log because nothing is released while checkpoints_ says so.
 Status DBImpl::CreateCheckpoint(const std::string& path) {
+  SLUICE_RETURN_IF_ERROR(CheckWritable());
   if (const Status exists = env_->FileExists(path); !exists.IsNotFound()) {
     return exists.ok() ? Status::InvalidArgument(fmt::format("{}: exists", path)) : exists;
   }
@@ -46,50 +65,46 @@ Status DBImpl::CreateCheckpoint(const std::string& path) {
     ++checkpoints_;
   }
   const auto copy = [&]() -> Status {
-    SLUICE_RETURN_IF_ERROR(env_->CreateDir(path));
+    HomeDir home;
+    SLUICE_RETURN_IF_ERROR(CreateHome(env_, path, &home));
     SLUICE_RETURN_IF_ERROR(env_->CreateDir(path + "/log"));
     std::unique_ptr<ExtentSpace> space;
-    SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(env_, {path}, &space));
+    SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(env_, {{path, kHomeDir}}, &space));
     MetadataEdit edit = state.ToEdit();
+    edit.database = home.identity.database;
     std::string table;
     DataFile* file = nullptr;
     for (MetadataEdit::Added& added : edit.added) {
       Extent& extent = added.extent;
-      SLUICE_RETURN_IF_ERROR(ReadTable(extent, &table));
+      SLUICE_RETURN_IF_ERROR(ReadVerified(extent, &table));
       extent.place = space->Allocate(0, extent.bytes);
       extent.address = extent.place->address();
       file = extent.place->file();
       SLUICE_RETURN_IF_ERROR(file->Write(extent.place->offset(), table));
     }
     if (file != nullptr) {
-      SLUICE_RETURN_IF_ERROR(space->Sync(file));
+      SLUICE_RETURN_IF_ERROR(space->Sync(file, 0));
     }
     std::unique_ptr<RedoLog> log;
     SLUICE_RETURN_IF_ERROR(RedoLog::Open(env_, path + "/log",
                                          {.segment_bytes = options_.log_segment_bytes}, {}, &log));
     edit.log_start = log->end();
     LogContents contents;
-    bool whole = state.log_start >= end;
-    if (!whole) {
-      const Status status = ReadLog(
-          env_, path_ + "/log", state.log_start,
-          [&](LogPosition at, std::string_view payload) -> Status {
-            if (whole) {
-              return Status::Busy("enough");
-            }
-            LogPosition ignored;
-            whole = at == end;
-            return log->Append(payload, &ignored);
-          },
-          &contents);
-      if (!whole) {
-        return status.ok() ? Status::Corruption("the log ends before its end") : status;
-      }
+    SLUICE_RETURN_IF_ERROR(ReadLog(
+        env_, path_ + "/log", state.log_start,
+        [&](LogPosition, std::string_view payload) {
+          LogPosition ignored;
+          return log->Append(payload, &ignored);
+        },
+        &contents, end));
+    if (contents.end < end) {
+      return Status::Corruption("the log ends before its end");
     }
     SLUICE_RETURN_IF_ERROR(log->Sync());
     // Last, because it makes a database of the files.
     std::unique_ptr<MetadataLog> metadata;
-    return MetadataLog::Open(env_, path, &edit, &metadata);
+    SLUICE_RETURN_IF_ERROR(MetadataLog::Open(env_, path, &edit, &metadata));
+    return FinishCreation(env_, path, &home);
   };
   const Status status = copy();
   const std::lock_guard metadata_lock(metadata_mutex_);
@@ -100,12 +115,12 @@ Status DBImpl::CreateCheckpoint(const std::string& path) {
 Statistics DBImpl::GetStatistics() {
   Statistics s;
   {
-    const std::lock_guard lock(mutex_);
+    const StateLock lock(mutex_);
     for (const auto& [id, subtable] : subtables_) {
       if (subtable->dropped) {
         continue;
       }
-      const Version& version = *subtable->version();
+      const Version& version = subtable->version(lock);
       SubtableStatistics& t = s.subtables.emplace_back();
       t.name = subtable->name();
       t.memtable_bytes = version.active->table.memory_bytes();
@@ -113,8 +128,8 @@ Statistics DBImpl::GetStatistics() {
       for (const MemtablePtr& memtable : version.waiting) {
         t.memtable_bytes += memtable->table.memory_bytes();
       }
-      const auto add = [&](size_t level, const RunIndex& run) {
-        LevelStatistics& l = t.levels[level];
+      const auto add = [&](LevelStatistics* of, const RunIndex& run) {
+        LevelStatistics& l = *of;
         if (run.empty()) {
           return;
         }
@@ -128,10 +143,13 @@ Statistics DBImpl::GetStatistics() {
         }
       };
       for (const Version::Run& run : version.l0) {
-        add(0, run.index);
+        add(&t.levels[0], run.index);
       }
       for (size_t level = 1; level < kLevels; ++level) {
-        add(level, version.levels[level]);
+        add(&t.levels[level], version.levels[level]);
+      }
+      for (const RunIndex& aside : version.aside) {
+        add(&t.set_aside, aside);
       }
     }
   }
@@ -140,7 +158,7 @@ Statistics DBImpl::GetStatistics() {
   s.table_cache = tables_.statistics();
   s.transactions = transactions_.GetStatistics();
   const LogPosition oldest = transactions_.prepared.OldestInLog();
-  if (const LogPosition end = log_->end(); oldest < end) {
+  if (const LogPosition end = log_ != nullptr ? log_->end() : 0; oldest < end) {
     s.transactions.prepared_log_bytes =
         (LogSegment(end) - LogSegment(oldest)) * options_.log_segment_bytes + LogOffset(end) -
         LogOffset(oldest);
@@ -148,22 +166,25 @@ Statistics DBImpl::GetStatistics() {
   const OffloadStats offload = driver_->stats();
   s.offload.executor = options_.offload.executor;
   s.offload.device_tasks = offload.on_units;
-  s.offload.cpu_tasks = offload.refused + offload.retried + offload.no_unit;
+  s.offload.cpu_tasks = offload.declined + offload.refused + offload.retried + offload.no_unit;
   s.offload.retries = offload.retried;
   s.offload.units = offload.units.size();
   s.offload.units_in_service = std::count_if(offload.units.begin(), offload.units.end(),
                                              [](const UnitStats& unit) { return unit.in_service; });
   s.last_sequence = visible_.load();
-  s.data_file_bytes = space_->file_bytes();
-  s.log_file_bytes = log_->file_bytes();
+  s.data_file_bytes = space_->disk_bytes();
+  if (log_ != nullptr) {
+    s.log_file_bytes = log_->file_bytes();
+    s.log_bytes_written = log_->written_bytes();
+  }
   s.user_bytes_written = counters_.user_bytes.load();
-  s.log_bytes_written = log_->written_bytes();
   s.flush_bytes_written = counters_.flush_bytes.load();
   s.compaction_bytes_read = counters_.compaction_bytes_read.load();
   s.compaction_bytes_written = counters_.compaction_bytes_written.load();
   s.extents_reused = counters_.extents_reused.load();
   s.blocks_copied = counters_.blocks_copied.load();
   s.flushes = counters_.flushes.load();
+  s.compactions_abandoned = counters_.compactions_abandoned.load();
   for (size_t i = 0; i < s.compactions.size(); ++i) {
     s.compactions[i] = counters_.compactions[i].load();
   }
@@ -172,37 +193,57 @@ Statistics DBImpl::GetStatistics() {
 }
 
 Status DBImpl::Verify(const std::function<void(uint64_t, uint64_t)>& progress) {
+  struct Pinned {
+    std::string name;
+    std::shared_ptr<const Version> version;
+  };
+  std::vector<Pinned> subtables;
   std::vector<ExtentPtr> extents;
   uint64_t total = 0;
+  const auto add = [&](const RunIndex& run) {
+    RunIndex::Iterator at(run);
+    for (at.SeekToFirst(); at.Valid(); at.Next()) {
+      extents.push_back(at.extent());
+      total += 2 * uint64_t{at.extent()->bytes};  // read by itself, and among its neighbours
+    }
+  };
   {
-    const std::lock_guard lock(metadata_mutex_);
-    for (const auto& [id, subtable] : metadata_->state().subtables) {
-      for (const auto& [run_id, run] : subtable.runs) {
-        RunIndex::Iterator at(run);
-        for (at.SeekToFirst(); at.Valid(); at.Next()) {
-          extents.push_back(at.extent());
-          total += at.extent()->bytes;
-        }
+    const StateLock lock(mutex_);
+    for (const auto& [id, subtable] : subtables_) {
+      if (!subtable->dropped) {
+        subtables.push_back({subtable->name(), subtable->PinVersion()});
       }
+    }
+  }
+  for (const Pinned& subtable : subtables) {
+    for (const Version::Run& run : subtable.version->l0) {
+      add(run.index);
+    }
+    for (int level = 1; level < kLevels; ++level) {
+      add(subtable.version->levels[level]);
+    }
+    for (const RunIndex& aside : subtable.version->aside) {
+      add(aside);
     }
   }
   uint64_t done = 0;
   std::string table;
-  for (const ExtentPtr& extent : extents) {
-    SLUICE_RETURN_IF_ERROR(ReadTable(*extent, &table));
-    TableReport report;
-    const std::string name = ExtentReader::Describe(*extent, 0);
-    SLUICE_RETURN_IF_ERROR(VerifyTableImage(table, name, &report));
-    if (report.entries != extent->entries || report.tombstones != extent->tombstones ||
-        report.smallest != extent->smallest || report.largest != extent->largest) {
-      return Status::Corruption(fmt::format(
-          "{}: {} entries, of them {} tombstones, but the metadata says {} and {}", name,
-          report.entries, report.tombstones, extent->entries, extent->tombstones));
-    }
-    done += extent->bytes;
+  const auto advance = [&](uint64_t bytes) {
+    done = std::min(done + bytes, total);
     if (progress) {
       progress(done, total);
     }
+  };
+  for (const ExtentPtr& extent : extents) {
+    SLUICE_RETURN_IF_ERROR(ReadVerified(*extent, &table));
+    advance(extent->bytes);
+  }
+  for (const Pinned& subtable : subtables) {
+    SLUICE_RETURN_IF_ERROR(CheckRunOrder(*subtable.version, &reader_, advance)
+                               .WithContext(fmt::format("sub-table '{}'", subtable.name)));
+  }
+  if (progress) {
+    progress(total, total);
   }
   return {};
 }
@@ -219,6 +260,10 @@ std::string Statistics::ToString() const {
                          i, l.runs, l.extents, static_cast<double>(l.bytes) / (1 << 20), l.records,
                          l.tombstones);
     }
+    if (const LevelStatistics& l = subtable.set_aside; l.extents > 0) {
+      out += fmt::format("  set aside, damaged: {} extents, {:.1f} MiB, {} records\n", l.extents,
+                         static_cast<double>(l.bytes) / (1 << 20), l.records);
+    }
   }
   const auto cache = [&](std::string_view name, const CacheStatistics& c) {
     out +=
@@ -229,6 +274,9 @@ std::string Statistics::ToString() const {
   cache("row", row_cache);
   cache("block", block_cache);
   cache("table", table_cache);
+  out += fmt::format("on the device: data files {:.1f} MiB, log {:.1f} MiB\n",
+                     static_cast<double>(data_file_bytes) / (1 << 20),
+                     static_cast<double>(log_file_bytes) / (1 << 20));
   out += fmt::format(
       "written: user {:.1f}, log {:.1f}, flush {:.1f}, compaction {:.1f} MiB; write amplification "
       "{:.2f}\n",
@@ -251,6 +299,9 @@ std::string Statistics::ToString() const {
       static_cast<double>(t.memory_bytes) / (1 << 20),
       static_cast<double>(t.memory_limit_bytes) / (1 << 20), t.committed, t.lock_waits,
       t.lock_timeouts, t.deadlocks, t.conflicts);
+  if (compactions_abandoned > 0) {
+    out += fmt::format("{} compactions abandoned as unsound\n", compactions_abandoned);
+  }
   out += fmt::format("executor {}: {} tasks on {} units, {} on the CPU, {} of them retries\n",
                      offload.executor, offload.device_tasks, offload.units, offload.cpu_tasks,
                      offload.retries);

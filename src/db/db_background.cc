@@ -21,44 +21,64 @@ using Clock = std::chrono::steady_clock;
 // between.
 constexpr uint64_t kCpuTaskBytesOfARun = uint64_t{1} << 20;
 
+// Between attempts of automatic compactions while the device is full.
+constexpr std::chrono::seconds kCompactionRetry{1};
+
 double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 }  // namespace
 
-void DBImpl::InstallVersion(SubtableImpl* subtable, Version* version) {
-  subtable->Install(version);
-  subtable->checked = false;
-  bool behind = false;
-  for (const auto& [id, other] : subtables_) {
-    const Version& now = *other->version();
-    behind =
-        behind || (!other->dropped && (now.waiting.size() + 1 >= options_.max_waiting_memtables ||
-                                       now.l0.size() >= options_.l0_slowdown_runs));
+void DBImpl::InstallVersion(const StateLock& lock, SubtableImpl* subtable, const Version* version) {
+  const EpochGuard guard;  // what is replaced is looked at once more
+  const Version& before = subtable->version(guard);
+  subtable->Install(lock, version);
+  const auto stays = [&](const MemtablePtr& memtable) {
+    return memtable == version->active ||
+           std::find(version->waiting.begin(), version->waiting.end(), memtable) !=
+               version->waiting.end();
+  };
+  const auto leave = [&](const MemtablePtr& memtable) {
+    if (!stays(memtable)) {
+      memtable->table.SetFlushed();
+    }
+  };
+  leave(before.active);
+  std::for_each(before.waiting.begin(), before.waiting.end(), leave);
+  backlog_.Update(lock, subtable);
+  Recheck(lock, subtable);
+}
+
+void DBImpl::Recheck(const StateLock&, SubtableImpl* subtable) {
+  if (!subtable->dropped) {
+    unchecked_[subtable->id()] = subtable;
   }
-  behind_.store(behind, std::memory_order_relaxed);
   work_.notify_all();
   changed_.notify_all();
 }
 
 LogPosition DBImpl::LogStart() {
-  const std::lock_guard lock(mutex_);
-  LogPosition start = transactions_.prepared.OldestInLog();
-  for (const auto& [id, subtable] : subtables_) {
-    if (subtable->dropped) {
-      continue;
-    }
-    const Version& version = *subtable->version();
-    for (const MemtablePtr& memtable : version.waiting) {
-      start = std::min(start, memtable->log_begin);
-    }
-    start = std::min(start, version.active->log_begin);
+  const StateLock lock(mutex_);
+  return std::min({settled_, transactions_.prepared.OldestInLog(), backlog_.OldestLog(lock)});
+}
+
+bool DBImpl::MakeSpace(const Status& status) {
+  space_->GiveAllBack();
+  bool news;
+  const bool again = full_.Failed(status, &news);
+  work_.notify_all();  // the flush thread looks after it
+  if (news) {
+    Tell([&](EventListener& listener) { listener.OnBackgroundError(status); });
   }
-  return start;
+  return again;
 }
 
 void DBImpl::SetBackgroundError(const Status& status) {
+  if (status.IsNoSpace()) {
+    (void)MakeSpace(status);
+    return;
+  }
   {
     const std::lock_guard lock(mutex_);
     if (!background_error_.ok()) {
@@ -77,15 +97,24 @@ Status DBImpl::BackgroundError() {
   return background_error_;
 }
 
+Status DBImpl::ApplyMetadata(const MetadataEdit& edit) {
+  const Status status = metadata_->Apply(edit);
+  if (!status.ok() && !status.IsNoSpace()) {
+    // Nobody knows whether the next Open finds the extents of before or those of after.
+    space_->Freeze();
+  }
+  return status;
+}
+
 Status DBImpl::ApplyEdit(SubtableImpl* subtable, MetadataEdit* edit,
                          const std::function<void(Version*)>& change) {
   edit->next_number = next_number_.load();
-  SLUICE_RETURN_IF_ERROR(metadata_->Apply(*edit));
-  const std::lock_guard lock(mutex_);
-  auto* const version = new Version(*subtable->version());
+  SLUICE_RETURN_IF_ERROR(ApplyMetadata(*edit));
+  const StateLock lock(mutex_);
+  auto* const version = new Version(subtable->version(lock));
   version->SetRuns(metadata_->state().subtables.at(subtable->id()));
   change(version);
-  InstallVersion(subtable, version);
+  InstallVersion(lock, subtable, version);
   return {};
 }
 
@@ -93,13 +122,13 @@ Status DBImpl::FlushSubtable(SubtableImpl* subtable) {
   const Clock::time_point begin = Clock::now();
   std::vector<MemtablePtr> memtables;
   {
-    const std::lock_guard lock(mutex_);
-    memtables = subtable->version()->waiting;
+    const StateLock lock(mutex_);
+    memtables = subtable->version(lock).waiting;
   }
   ExtentWriter writer(space_.get(), TierOf(0), &next_number_);
   FlushResult result;
   SLUICE_RETURN_IF_ERROR(FlushMemtables(
-      memtables, snapshots_.Oldest(),
+      memtables, snapshots_.All(),
       {MakeExtentFormat(), options_.block_bytes, options_.restart_interval}, &writer, &result));
   // Before anybody can miss these records in the memtables.
   if (rows_.BeginFlush(&subtable->flushes)) {
@@ -118,21 +147,23 @@ Status DBImpl::FlushSubtable(SubtableImpl* subtable) {
   // another.
   SLUICE_RETURN_IF_ERROR(log_->Sync());
   MetadataEdit edit;
-  const std::lock_guard metadata_lock(metadata_mutex_);
-  if (subtable->dropped) {
-    return {};
-  }
   const RunId run{0, next_number_.fetch_add(1)};
   for (const Extent& extent : result.extents) {
     edit.added.push_back({subtable->id(), run, extent});
   }
   edit.flushed.push_back({subtable->id(), memtables.front()->last_sequence});
   const size_t flushed = memtables.size();
-  SLUICE_RETURN_IF_ERROR(ApplyEdit(subtable, &edit, [&](Version* version) {
-    version->waiting.resize(version->waiting.size() - flushed);
-    version->flushed = memtables.front()->last_sequence;
-    CoolDown(*version);
-  }));
+  {
+    const std::lock_guard metadata_lock(metadata_mutex_);
+    if (subtable->dropped) {
+      return {};
+    }
+    SLUICE_RETURN_IF_ERROR(ApplyEdit(subtable, &edit, [&](Version* version) {
+      version->waiting.resize(version->waiting.size() - flushed);
+      version->flushed = memtables.front()->last_sequence;
+      CoolDown(*version);
+    }));
+  }
   counters_.flushes.fetch_add(1);
   counters_.flush_bytes.fetch_add(writer.bytes());
   Tell([&](EventListener& listener) {
@@ -143,23 +174,32 @@ Status DBImpl::FlushSubtable(SubtableImpl* subtable) {
                       .extents = result.extents.size(),
                       .seconds = SecondsSince(begin)});
   });
-  // The log before the oldest memtable left, or prepared transaction, is not needed any more.
-  const LogPosition start = std::min(LogStart(), prepared);
+  return ReleaseLog(prepared);
+}
+
+Status DBImpl::ReleaseLog(LogPosition prepared) {
+  const std::lock_guard metadata_lock(metadata_mutex_);
+  // Where recovery begins to read must be on disk.
+  const LogPosition start = std::min({LogStart(), prepared, log_->durable()});
   if (start > metadata_->state().log_start && checkpoints_ == 0) {
     MetadataEdit release;
     release.log_start = start;
-    SLUICE_RETURN_IF_ERROR(metadata_->Apply(release));
+    // Where there is no space to say so, the next flush will.
+    const Status status = ApplyMetadata(release);
+    if (!status.ok()) {
+      return status.IsNoSpace() ? Status() : status;
+    }
     SLUICE_RETURN_IF_ERROR(log_->Release(start));
   }
   return {};
 }
 
-Status DBImpl::Compact(SubtableImpl* subtable, const CompactionPick& pick) {
-  const Clock::time_point begin = Clock::now();
+Status DBImpl::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool reuse,
+                       CompactionResult* result) {
   RunIndex output_run;
   {
-    const std::lock_guard lock(mutex_);
-    const Version& version = *subtable->version();
+    const StateLock lock(mutex_);
+    const Version& version = subtable->version(lock);
     if (pick.output.level > 0) {
       output_run = version.levels[pick.output.level];
     }
@@ -171,29 +211,78 @@ Status DBImpl::Compact(SubtableImpl* subtable, const CompactionPick& pick) {
   const uint64_t task_bytes =
       units > 0 ? options_.task_bytes
                 : std::min(options_.task_bytes, kCpuTaskBytesOfARun * pick.inputs.size());
-  std::vector<CompactionStep> steps;
-  SLUICE_RETURN_IF_ERROR(PlanCompaction(pick, output_run,
-                                        {.task_bytes = task_bytes,
-                                         .least_bytes_rewritten = options_.extent_bytes / 2,
-                                         .file = space_->FileOf(tier)},
-                                        &reader_, &steps));
+  uint64_t records = 0;
+  for (const CompactionInput& input : pick.inputs) {
+    for (const ExtentPtr& extent : input.extents) {
+      records += extent->entries;
+    }
+  }
+  const std::vector<SequenceNumber> snapshots =
+      SnapshotsForMerges(snapshots_.All(), records, driver_->max_unit_snapshots());
   ExtentWriter writer(space_.get(), tier, &next_number_);
-  CompactionResult result;
-  SLUICE_RETURN_IF_ERROR(RunCompaction(pick, steps,
-                                       {.extent = MakeExtentFormat(),
-                                        .block_bytes = options_.block_bytes,
-                                        .restart_interval = options_.restart_interval,
-                                        .oldest_snapshot = snapshots_.Oldest(),
-                                        .window = units + 1},
-                                       driver_.get(), &reader_, &writer, &stopping_, &result));
+  return RunCompaction(pick, output_run,
+                       {.task_bytes = task_bytes,
+                        .reuse = reuse,
+                        .oldest_snapshot = snapshots.front(),
+                        .least_bytes_rewritten = options_.extent_bytes / 2,
+                        .file = space_->FileOf(tier)},
+                       {.extent = MakeExtentFormat(),
+                        .block_bytes = options_.block_bytes,
+                        .restart_interval = options_.restart_interval,
+                        .snapshots = snapshots,
+                        .window = units + 1},
+                       driver_.get(), &reader_, &writer, &stopping_, result);
+}
 
-  MetadataEdit edit;
+Status DBImpl::Compact(SubtableImpl* subtable, const CompactionPick& pick, Status* set_aside) {
+  const Clock::time_point begin = Clock::now();
+  CompactionResult result;
+  Status status;
+  for (const bool reuse : {true, false}) {
+    result = {};
+    status = RunPick(subtable, pick, reuse, &result);
+    if (!result.unsound) {
+      break;
+    }
+    counters_.compactions_abandoned.fetch_add(1);
+    Tell(
+        [&](EventListener& listener) { listener.OnCompactionAbandoned(subtable->name(), status); });
+  }
+  if (result.damaged != nullptr &&
+      (status.IsCorruption() || status.code() == Status::Code::kIoError)) {
+    *set_aside = status;
+    return SetAside(subtable, pick, result.damaged, status);
+  }
+  SLUICE_RETURN_IF_ERROR(status);
+  SLUICE_RETURN_IF_ERROR(InstallOutput(subtable, pick, result));
+  counters_.compactions[static_cast<size_t>(pick.kind)].fetch_add(1);
+  counters_.compaction_bytes_read.fetch_add(result.bytes_read);
+  counters_.compaction_bytes_written.fetch_add(result.bytes_written);
+  counters_.extents_reused.fetch_add(result.reused.size());
+  counters_.blocks_copied.fetch_add(result.copied_blocks);
   CompactionEvent event{.subtable = subtable->name(),
                         .kind = pick.kind,
                         .output_level = static_cast<int>(pick.output.level)};
   for (const CompactionInput& input : pick.inputs) {
+    event.input_extents += input.extents.size();
+  }
+  event.reused_extents = result.reused.size();
+  event.output_extents = result.added.size();
+  event.copied_blocks = result.copied_blocks;
+  event.input_bytes = result.bytes_read;
+  event.output_bytes = result.bytes_written;
+  event.input_records = result.records.merged;
+  event.output_records = result.records.merged_out;
+  event.seconds = SecondsSince(begin);
+  Tell([&](EventListener& listener) { listener.OnCompaction(event); });
+  return {};
+}
+
+Status DBImpl::InstallOutput(SubtableImpl* subtable, const CompactionPick& pick,
+                             const CompactionResult& result) {
+  MetadataEdit edit;
+  for (const CompactionInput& input : pick.inputs) {
     for (const ExtentPtr& extent : input.extents) {
-      ++event.input_extents;
       edit.removed.push_back({subtable->id(), input.run, extent->number, extent->smallest});
     }
   }
@@ -203,6 +292,18 @@ Status DBImpl::Compact(SubtableImpl* subtable, const CompactionPick& pick) {
   for (const Extent& extent : result.added) {
     edit.added.push_back({subtable->id(), pick.output, extent});
   }
+  const std::lock_guard metadata_lock(metadata_mutex_);
+  return subtable->dropped ? Status() : ApplyEdit(subtable, &edit, [](Version*) {});
+}
+
+Status DBImpl::SetAside(SubtableImpl* subtable, const CompactionPick& pick, const ExtentPtr& extent,
+                        const Status& why) {
+  const auto from = std::find_if(pick.inputs.begin(), pick.inputs.end(), [&](const auto& input) {
+    return std::find(input.extents.begin(), input.extents.end(), extent) != input.extents.end();
+  });
+  MetadataEdit edit;
+  edit.removed.push_back({subtable->id(), from->run, extent->number, extent->smallest});
+  edit.added.push_back({subtable->id(), {kAsideLevel, extent->number}, *extent});
   {
     const std::lock_guard metadata_lock(metadata_mutex_);
     if (subtable->dropped) {
@@ -210,44 +311,58 @@ Status DBImpl::Compact(SubtableImpl* subtable, const CompactionPick& pick) {
     }
     SLUICE_RETURN_IF_ERROR(ApplyEdit(subtable, &edit, [](Version*) {}));
   }
-  counters_.compactions[static_cast<size_t>(pick.kind)].fetch_add(1);
-  counters_.compaction_bytes_read.fetch_add(result.bytes_read);
-  counters_.compaction_bytes_written.fetch_add(result.bytes_written);
-  counters_.extents_reused.fetch_add(result.reused.size());
-  counters_.blocks_copied.fetch_add(result.copied_blocks);
-  event.reused_extents = result.reused.size();
-  event.output_extents = result.added.size();
-  event.copied_blocks = result.copied_blocks;
-  event.input_bytes = result.bytes_read;
-  event.output_bytes = result.bytes_written;
-  event.input_records = result.input_records;
-  event.output_records = result.output_records;
-  event.seconds = SecondsSince(begin);
-  Tell([&](EventListener& listener) { listener.OnCompaction(event); });
+  Tell([&](EventListener& listener) {
+    listener.OnSetAside({.subtable = subtable->name(),
+                         .extent = extent->number,
+                         .level = static_cast<int>(from->run.level),
+                         .bytes = extent->bytes,
+                         .records = extent->entries,
+                         .reason = why});
+  });
   return {};
+}
+
+void DBImpl::ReleaseSnapshot(const Snapshot* snapshot) {
+  snapshots_.Release(snapshot);
+  if (held_back_.load() == kMaxSequence || snapshots_.Oldest() < held_back_.load()) {
+    return;
+  }
+  const StateLock lock(mutex_);
+  held_back_ = kMaxSequence;  // whoever looks at the sub-tables again knows
+  unchecked_.merge(held_back_subtables_);
+  held_back_subtables_.clear();
+  work_.notify_all();
 }
 
 void DBImpl::FlushLoop() {
   ::pthread_setname_np(::pthread_self(), "slc-flush");
-  std::unique_lock lock(mutex_);
+  StateLock lock(mutex_);
   for (;;) {
-    SubtableImpl* next = nullptr;
-    for (const auto& [id, subtable] : subtables_) {
-      // The one whose log goes back furthest.
-      if (!subtable->dropped && !subtable->version()->waiting.empty() &&
-          (next == nullptr || subtable->version()->waiting.back()->log_begin <
-                                  next->version()->waiting.back()->log_begin)) {
-        next = subtable.get();
-      }
-    }
+    SubtableImpl* const next = backlog_.NextFlush(lock);
     if (stopping_ || !background_error_.ok()) {
       return;
+    }
+    if (full_.full() && FullDevice::Clock::now() < full_.next_attempt()) {
+      work_.wait_until(lock, full_.next_attempt());
+      continue;
+    }
+    if (next == nullptr && full_.full()) {
+      lock.unlock();
+      EpochReclaim();
+      space_->GiveAllBack();
+      if (const Status status = full_.Fill(); !status.ok()) {
+        SetBackgroundError(status);
+      }
+      lock.lock();
+      changed_.notify_all();
+      continue;
     }
     if (next == nullptr) {
       work_.wait(lock);
       continue;
     }
     next->flushing = true;
+    ++working_;
     lock.unlock();
     const Status status = FlushSubtable(next);
     if (!status.ok()) {
@@ -256,37 +371,61 @@ void DBImpl::FlushLoop() {
     EpochReclaim();  // a version may be the last to hold memtables and extents
     lock.lock();
     next->flushing = false;
+    --working_;
     changed_.notify_all();
   }
 }
 
 void DBImpl::CompactionLoop() {
   ::pthread_setname_np(::pthread_self(), "slc-compact");
-  std::unique_lock lock(mutex_);
+  StateLock lock(mutex_);
   for (;;) {
     if (stopping_ || !background_error_.ok()) {
       return;
     }
+    if (!compactions_full_.ok() && FullDevice::Clock::now() < next_compaction_) {
+      changed_.notify_all();
+      work_.wait_until(lock, next_compaction_);
+      continue;
+    }
     SubtableImpl* next = nullptr;
     std::optional<CompactionPick> pick;
-    for (const auto& [id, subtable] : subtables_) {
-      if (subtable->dropped || subtable->compacting || subtable->checked ||
-          !options_.automatic_compactions) {
+    bool retry = false;
+    for (auto at = unchecked_.begin(); at != unchecked_.end() && options_.automatic_compactions;) {
+      SubtableImpl* const subtable = at->second;
+      if (subtable->compacting) {
+        ++at;
         continue;
       }
-      std::optional<CompactionPick> candidate = PickCompaction(*subtable->version(), options_);
+      SequenceNumber held_back;
+      std::optional<CompactionPick> candidate =
+          PickCompaction(subtable->version(lock), options_, snapshots_.Oldest(), &held_back);
       if (!candidate) {
-        subtable->checked = true;
+        held_back_ = std::min(held_back_.load(), held_back);
+        // A snapshot that was released before it could see that has not called for another look.
+        if (held_back == kMaxSequence || snapshots_.Oldest() < held_back) {
+          if (held_back != kMaxSequence) {
+            held_back_subtables_[at->first] = subtable;
+          }
+          at = unchecked_.erase(at);
+        } else {
+          retry = true;
+          ++at;
+        }
         continue;
       }
+      ++at;
       const auto rank = [&](const CompactionPick& p) {
         return std::find(options_.compaction_order.begin(), options_.compaction_order.end(),
                          p.kind);
       };
       if (!pick || rank(*candidate) < rank(*pick)) {
-        next = subtable.get();
+        next = subtable;
         pick = std::move(candidate);
       }
+    }
+    if (next == nullptr && retry) {
+      continue;
     }
     if (next == nullptr) {
       changed_.notify_all();
@@ -294,22 +433,27 @@ void DBImpl::CompactionLoop() {
       continue;
     }
     next->compacting = true;
+    ++working_;
     lock.unlock();
-    const Status status = Compact(next, *pick);
+    Status set_aside;
+    const Status status = Compact(next, *pick, &set_aside);
     pick.reset();
     EpochReclaim();
-    if (!status.ok() && !stopping_) {
+    if (!status.ok() && !status.IsNoSpace() && !stopping_) {
       SetBackgroundError(status.WithContext(fmt::format("compaction of '{}'", next->name())));
     }
     lock.lock();
+    // Writes go on: it is flushes that need what is left.
+    compactions_full_ = status.IsNoSpace() ? status : Status();
+    next_compaction_ = FullDevice::Clock::now() + kCompactionRetry;
     next->compacting = false;
-    next->checked = false;
-    work_.notify_all();
-    changed_.notify_all();
+    --working_;
+    Recheck(lock, next);
   }
 }
 
 Status DBImpl::Flush(Subtable* subtable) {
+  SLUICE_RETURN_IF_ERROR(CheckWritable());
   SubtableImpl* const target = Resolve(subtable);
   MemtablePtr last;
   {
@@ -317,68 +461,94 @@ Status DBImpl::Flush(Subtable* subtable) {
     if (target->dropped) {
       return Status::InvalidArgument(fmt::format("sub-table '{}' is dropped", target->name()));
     }
-    if (target->version()->active->table.records() > 0) {
-      SwitchMemtable(target);
+    const StateLock lock(mutex_);
+    if (target->version(lock).active->table.records() > 0) {
+      SwitchMemtable(lock, target);
     }
-    if (target->version()->waiting.empty()) {
+    if (target->version(lock).waiting.empty()) {
       return {};
     }
-    last = target->version()->waiting.front();
+    last = target->version(lock).waiting.front();
   }
-  std::unique_lock lock(mutex_);
+  StateLock lock(mutex_);
+  const uint64_t failures = full_.failures();
+  full_.RetryNow();
+  work_.notify_all();
+  const auto flushed = [&] {
+    const std::vector<MemtablePtr>& waiting = target->version(lock).waiting;
+    return target->dropped || std::find(waiting.begin(), waiting.end(), last) == waiting.end();
+  };
   changed_.wait(lock, [&] {
-    const std::vector<MemtablePtr>& waiting = target->version()->waiting;
-    return !background_error_.ok() || stopping_ || target->dropped ||
-           std::find(waiting.begin(), waiting.end(), last) == waiting.end();
+    return !background_error_.ok() || stopping_ || flushed() || full_.failures() != failures;
   });
-  return background_error_;
+  return background_error_.ok() && !stopping_ && !flushed() ? full_.last_failure()
+                                                            : background_error_;
 }
 
 Status DBImpl::CompactRange(Subtable* subtable, std::string_view begin, std::string_view end) {
   SubtableImpl* const target = Resolve(subtable);
   SLUICE_RETURN_IF_ERROR(Flush(target));
-  std::optional<CompactionPick> pick;
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock,
-                  [&] { return !target->compacting || !background_error_.ok() || stopping_; });
-    if (!background_error_.ok()) {
-      return background_error_;
+  // What cannot be read is set aside; the rest is compacted all the same.
+  for (Status damage;;) {
+    std::optional<CompactionPick> pick;
+    {
+      StateLock lock(mutex_);
+      changed_.wait(lock,
+                    [&] { return !target->compacting || !background_error_.ok() || stopping_; });
+      if (!background_error_.ok()) {
+        return background_error_;
+      }
+      pick = PickRange(target->version(lock), begin, end);
+      if (!pick) {
+        return damage;
+      }
+      target->compacting = true;
+      ++working_;
     }
-    pick = PickRange(*target->version(), begin, end);
-    if (!pick) {
-      return {};
+    Status set_aside;
+    Status status = Compact(target, *pick, &set_aside);
+    while (status.IsNoSpace() && MakeSpace(status)) {
+      status = Compact(target, *pick, &set_aside);
     }
-    target->compacting = true;
+    pick.reset();
+    EpochReclaim();
+    if (!status.ok() && !status.IsNoSpace()) {
+      SetBackgroundError(status.WithContext(fmt::format("compaction of '{}'", target->name())));
+    }
+    full_.RetryNow();
+    const StateLock lock(mutex_);
+    target->compacting = false;
+    --working_;
+    Recheck(lock, target);
+    if (!status.ok() || set_aside.ok()) {
+      return status.ok() ? damage : status;
+    }
+    damage = set_aside;
   }
-  const Status status = Compact(target, *pick);
-  pick.reset();
-  EpochReclaim();
-  if (!status.ok()) {
-    SetBackgroundError(status.WithContext(fmt::format("compaction of '{}'", target->name())));
-  }
-  const std::lock_guard lock(mutex_);
-  target->compacting = false;
-  target->checked = false;
-  work_.notify_all();
-  changed_.notify_all();
-  return status;
 }
 
 Status DBImpl::WaitForBackgroundWork() {
-  std::unique_lock lock(mutex_);
+  if (options_.read_only) {
+    return {};
+  }
+  StateLock lock(mutex_);
+  // What fails from here on tells; what failed before is tried again.
+  const uint64_t failures = full_.failures();
+  full_.RetryNow();
+  compactions_full_ = {};
+  work_.notify_all();
   changed_.wait(lock, [&] {
-    if (!background_error_.ok() || stopping_) {
+    if (!background_error_.ok() || stopping_ || full_.failures() != failures ||
+        !compactions_full_.ok()) {
       return true;
     }
-    return std::all_of(subtables_.begin(), subtables_.end(), [&](const auto& entry) {
-      const SubtableImpl& subtable = *entry.second;
-      return subtable.dropped ||
-             (!subtable.flushing && !subtable.compacting && subtable.version()->waiting.empty() &&
-              (subtable.checked || !options_.automatic_compactions));
-    });
+    return working_ == 0 && backlog_.NextFlush(lock) == nullptr &&
+           (unchecked_.empty() || !options_.automatic_compactions);
   });
-  return background_error_;
+  if (background_error_.ok() && full_.failures() != failures) {
+    return full_.last_failure();
+  }
+  return background_error_.ok() ? compactions_full_ : background_error_;
 }
 
 }  // namespace sluice

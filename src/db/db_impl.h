@@ -13,17 +13,23 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "cache/cache.h"
 #include "cache/row_cache.h"
+#include "db/backlog.h"
 #include "db/batch_format.h"
+#include "db/compaction_job.h"
 #include "db/compaction_picker.h"
+#include "db/directories.h"
 #include "db/flush_job.h"
+#include "db/full_device.h"
 #include "db/import_leveldb.h"
 #include "db/snapshots.h"
+#include "db/state_mutex.h"
 #include "db/subtable_impl.h"
 #include "db/transactions.h"
 #include "db/write_pipeline.h"
@@ -52,6 +58,8 @@ class DBImpl final : public DB, private WriteStages {
 
   // db_open.cc
   Status Recover();
+  // For a Recover that failed for want of space: true if another DBImpl may do better.
+  bool GiveUpReserve() { return home_.lock != nullptr && !home_.is_new && full_.GiveUp(); }
   Status Close() override;
   Status CreateSubtable(std::string_view name, Subtable** subtable) override;
   Status DropSubtable(Subtable* subtable) override;
@@ -77,7 +85,7 @@ class DBImpl final : public DB, private WriteStages {
     return IteratorOver(nullptr, options, subtable);
   }
   const Snapshot* GetSnapshot() override { return snapshots_.Take(); }
-  void ReleaseSnapshot(const Snapshot* snapshot) override { snapshots_.Release(snapshot); }
+  void ReleaseSnapshot(const Snapshot* snapshot) override;
 
   // db_transactions.cc
   std::unique_ptr<Transaction> BeginTransaction(const TransactionOptions& options,
@@ -114,6 +122,7 @@ class DBImpl final : public DB, private WriteStages {
     std::atomic<uint64_t> extents_reused{0};
     std::atomic<uint64_t> blocks_copied{0};
     std::atomic<uint64_t> flushes{0};
+    std::atomic<uint64_t> compactions_abandoned{0};
     std::array<std::atomic<uint64_t>, 6> compactions{};
     std::atomic<uint64_t> stall_microseconds{0};
   };
@@ -123,28 +132,42 @@ class DBImpl final : public DB, private WriteStages {
   }
   size_t TierOf(uint32_t level) const { return tier_of_level_[level]; }
 
+  // InvalidArgument if the database is opened read-only.
+  Status CheckWritable() const;
+
   // db_open.cc
   Status OpenDriver();
+  Status OpenMetadata();
   Status OpenSpace();
   Status OpenLog();
-  Status ReplayLog(LogContents* contents, LoggedTransactions* prepared);
-  void AddSubtable(uint32_t id, const Metadata::Subtable& metadata);
+  Status ReplayLog(LoggedTransactions* prepared);
+  // Flushes what Backlog chooses, while nothing else is under way.
+  Status FlushRecovered();
+  void AddSubtable(const StateLock& lock, uint32_t id, const Metadata::Subtable& metadata);
   void StopThreads();
-  Status SealLog();
+
+  // Null if there is none, or it was dropped.
+  SubtableImpl* FindSubtable(uint32_t id);
+  // An edit of sub-tables; NoSpace is no background error.
+  Status ApplyOrMakeSpace(const MetadataEdit& edit);
 
   // db_write.cc
   Status CheckWrite(const SubtableImpl& subtable, std::string_view key, std::string_view value);
   Status CheckBatch(const WriteBatch& batch);
+  Status WriteOne(const WriteOptions& options, const BatchWrite& write);
   Status BufferLog(WriteGroup* group) override;
   Status FlushLog(LogPosition* durable) override;
   bool Insert(const WriteGroup& group) override;
   void Publish(SequenceNumber last) override { visible_.store(last, std::memory_order_release); }
   void SwitchFullMemtables() override;
   void Failed(const Status& status) override { SetBackgroundError(status); }
-  // Slows log buffering down, or holds it, while background work is behind.
-  Status MakeRoom(size_t bytes);
+  // Slows writers down, or holds them, while background work is behind.
+  void Admit(size_t bytes) override;
+  MemtablePtr NewMemtable() {
+    return std::make_shared<MemtableInfo>(options_.memtable_bytes, backlog_.memory());
+  }
   // A new active memtable for the sub-table. Called with ExclusiveWrites.
-  void SwitchMemtable(SubtableImpl* subtable);
+  void SwitchMemtable(const StateLock& lock, SubtableImpl* subtable);
 
   // db_read.cc
   // `flushes_seen`: of the sub-table, from before the version was pinned.
@@ -152,6 +175,9 @@ class DBImpl final : public DB, private WriteStages {
                SequenceNumber snapshot, bool fill_cache, std::string_view key, std::string* value);
   Status FindInRuns(const Version& version, std::string_view key, SequenceNumber snapshot,
                     bool fill_cache, BlockMatch* match);
+  // The same for what was set aside, which may have a newer version than `*match`.
+  Status FindAside(const Version& version, std::string_view internal_key, uint32_t hash,
+                   BlockMatch* match);
   // Whether there is a version of the key that `since`, a snapshot that is held, does not see, be
   // it visible yet or not.
   Status ChangedSince(SubtableImpl* subtable, std::string_view key, SequenceNumber since,
@@ -168,14 +194,33 @@ class DBImpl final : public DB, private WriteStages {
   void FlushLoop();
   void CompactionLoop();
   Status FlushSubtable(SubtableImpl* subtable);
-  Status Compact(SubtableImpl* subtable, const CompactionPick& pick);
+  // Gives up the log that neither a memtable nor a prepared transaction needs; `prepared` is where
+  // the oldest of these began before the log was last synced.
+  Status ReleaseLog(LogPosition prepared);
+  // Ok, too, when an input could not be read: it is set aside, `*set_aside` says why, and what is
+  // left is to be picked again.
+  Status Compact(SubtableImpl* subtable, const CompactionPick& pick, Status* set_aside);
+  Status RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool reuse,
+                 CompactionResult* result);
+  Status InstallOutput(SubtableImpl* subtable, const CompactionPick& pick,
+                       const CompactionResult& result);
+  // Takes the extent, an input of `pick`, out of its level: reads still look into it, compactions
+  // go on without it.
+  Status SetAside(SubtableImpl* subtable, const CompactionPick& pick, const ExtentPtr& extent,
+                  const Status& why);
+  // The only way to change the metadata once the database is open.
+  Status ApplyMetadata(const MetadataEdit& edit);
   // Makes the edit durable, then visible in the sub-table's version; `change` adjusts that.
   Status ApplyEdit(SubtableImpl* subtable, MetadataEdit* edit,
                    const std::function<void(Version*)>& change);
-  // With mutex_ held.
-  void InstallVersion(SubtableImpl* subtable, Version* version);
+  void InstallVersion(const StateLock& lock, SubtableImpl* subtable, const Version* version);
+  // Whether a compaction of it is due is to be asked, and who waits for something is to look.
+  void Recheck(const StateLock& lock, SubtableImpl* subtable);
   LogPosition LogStart();
   void SetBackgroundError(const Status& status);
+  // `status` is NoSpace: gives up what can be spared. True if there was something, so that the same
+  // may be tried again at once; else the flush thread tries until there is space.
+  bool MakeSpace(const Status& status);
   Status BackgroundError();
   ExtentFormat MakeExtentFormat() const {
     return {options_.extent_bytes, options_.compression, options_.bloom_bits_per_key};
@@ -183,7 +228,7 @@ class DBImpl final : public DB, private WriteStages {
 
   // import_leveldb.cc
   // InvalidArgument if anything was ever written to it. Called with ExclusiveWrites.
-  static Status CheckUntouched(const SubtableImpl& subtable);
+  Status CheckUntouched(const SubtableImpl& subtable);
   // The extents become `run` of the sub-table, all at once.
   Status Adopt(SubtableImpl* subtable, const RunId& run, const std::vector<Extent>& extents,
                SequenceNumber last_sequence);
@@ -201,7 +246,9 @@ class DBImpl final : public DB, private WriteStages {
   std::array<size_t, kLevels> tier_of_level_{};
 
   // In the order in which they need each other.
-  std::unique_ptr<FileLock> lock_;
+  HomeDir home_;
+  FullDevice full_;
+  std::vector<std::unique_ptr<FileLock>> tier_locks_;
   TableCache tables_;
   Cache blocks_;
   RowCache rows_;
@@ -221,22 +268,41 @@ class DBImpl final : public DB, private WriteStages {
   SequenceNumber last_sequence_ = 0;
   LogPosition log_end_ = 0;  // behind the last record
   std::string record_;
-  double delay_owed_ = 0;            // seconds
-  std::atomic<bool> behind_{false};  // some sub-table's flush or compaction is
+
+  std::mutex pace_mutex_;  // taken before all others: writers that are slowed down come in turn
+  double delay_owed_ = 0;  // seconds; under pace_mutex_
 
   std::mutex metadata_mutex_;
   size_t checkpoints_ = 0;  // under way: they need the log as it is; under metadata_mutex_
 
-  std::mutex mutex_;
+  StateMutex mutex_;
   std::condition_variable work_;     // there may be some
   std::condition_variable changed_;  // some is done
-  // By id; handles stay until the database is closed. Changed with ExclusiveWrites, under mutex_:
-  // the pipeline's stages look without.
+  // By id. Changed with ExclusiveWrites, under mutex_ and directory_mutex_: whoever holds one of
+  // the three may look; the pipeline's stages look without.
   std::map<uint32_t, std::unique_ptr<SubtableImpl>> subtables_;
+  std::map<std::string, SubtableImpl*, std::less<>> names_;  // likewise
+  std::shared_mutex directory_mutex_;                        // the last that is taken
+  std::vector<std::unique_ptr<SubtableImpl>> dropped_;  // handles stay until the database is closed
+  // By id: those that a compaction may be due in, for something has changed since it was last
+  // asked.
+  std::map<uint32_t, SubtableImpl*> unchecked_;
+  std::map<uint32_t, SubtableImpl*> held_back_subtables_;  // by id: one is due but for a snapshot
+  size_t working_ = 0;                                     // flushes and compactions under way
   SubtableImpl* default_subtable_ = nullptr;
+  Backlog backlog_{options_};
+  LogPosition settled_ = 0;  // what the log has before is in memtables; under mutex_
   Status background_error_;
+  // NoSpace while automatic compactions fail for it; the next one is tried then.
+  Status compactions_full_;
+  std::atomic<bool> stuck_{false};  // and so many are due that nothing may be written
+  FullDevice::Clock::time_point next_compaction_{};
   std::atomic<bool> failed_{false};  // background_error_ is set
+  // Once the oldest snapshot is at least this, some sub-table has a compaction due that has none
+  // before.
+  std::atomic<SequenceNumber> held_back_{kMaxSequence};
   std::atomic<bool> stopping_{false};
+  bool closing_ = false;  // writers are held no longer; under mutex_
   bool closed_ = false;
   std::vector<std::thread> threads_;
   std::unique_ptr<WritePipeline> writes_;  // the last: its end needs all the rest

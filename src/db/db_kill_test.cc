@@ -1,20 +1,19 @@
 // kill -9, on the real file system, judged by an expected-state file: what a killed process was
 // told is written is there, and the database is in the state after some whole batch.
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 
+#include "db/kill.h"
+#include "db/workload.h"
 #include "sluice/db.h"
 #include "table/testing.h"
 #include "util/testing.h"
@@ -23,105 +22,122 @@ namespace sluice {
 namespace {
 
 using Records = std::map<std::string, std::string>;
-constexpr char kCounter[] = "counter";
+constexpr char kCounter[] = "\xff counter";  // no other key is like it
 
-Options TestOptions() {
-  Options options;
-  options.create_if_missing = true;
-  options.memtable_bytes = 256 << 10;
-  options.extent_bytes = 128 << 10;
-  options.l0_compaction_runs = 2;
-  options.l1_bytes = 1 << 20;
-  options.log_segment_bytes = 256 << 10;
-  return options;
-}
+// One batch after the other: the same in every process that starts from the same state.
+class Batches {
+ public:
+  explicit Batches(uint64_t seed)
+      : random_(seed), keys_(&random_), values_(&random_, size_t{200} << 10) {}
 
-// Batch number `i` (from 1): the same in every process.
-WriteBatch MakeBatch(uint64_t seed, uint64_t i, Records* records) {
-  TestRandom random(seed + i * 0x9e3779b97f4a7c15);
-  WriteBatch batch;
-  for (uint64_t n = Uniform(&random, 1, 5); n > 0; --n) {
-    const std::string key = fmt::format("key{}", Uniform(&random, 0, 2000));
-    if (Uniform(&random, 0, 4) == 0) {
-      batch.Delete(key);
-      records->erase(key);
-    } else {
-      const std::string value(Uniform(&random, 0, 1000), static_cast<char>('a' + i % 26));
-      batch.Put(key, value);
-      (*records)[key] = value;
+  WriteBatch Next(Records* records) {
+    WriteBatch batch;
+    for (uint64_t n = Uniform(&random_, 1, 5); n > 0; --n) {
+      if (Uniform(&random_, 0, 4) == 0) {
+        const std::string key = keys_.Any(&random_);
+        batch.Delete(key);
+        records->erase(key);
+      } else {
+        const std::string key = keys_.Next(&random_);
+        const std::string value = values_.Next(&random_);
+        batch.Put(key, value);
+        (*records)[key] = value;
+      }
     }
+    batch.Put(kCounter, std::to_string(++count_));
+    return batch;
   }
-  batch.Put(kCounter, std::to_string(i));
-  return batch;
-}
+  uint64_t count() const { return count_; }
 
-// What outlives a killed process.
+ private:
+  TestRandom random_;
+  KeySpace keys_;
+  ValueSpace values_;
+  uint64_t count_ = 0;
+};
+
+// What outlives a killed process. Batches are counted from 1.
 struct Expected {
   std::atomic<uint64_t> begun;
   std::atomic<uint64_t> acknowledged;
 };
 
-[[noreturn]] void WriteUntilKilled(const std::string& dir, uint64_t seed, uint64_t from,
+[[noreturn]] void WriteUntilKilled(const Options& options, const std::string& dir, Batches batches,
                                    Expected* expected) {
   std::unique_ptr<DB> db;
-  if (!DB::Open(TestOptions(), dir, &db).ok()) {
+  if (!DB::Open(options, dir, &db).ok()) {
     ::_exit(2);
   }
   Records ignored;
-  for (uint64_t i = from + 1;; ++i) {
-    expected->begun = i;
-    if (!db->Write({.sync = i % 100 == 0}, MakeBatch(seed, i, &ignored)).ok()) {
+  for (;;) {
+    const WriteBatch batch = batches.Next(&ignored);
+    expected->begun = batches.count();
+    if (!db->Write({.sync = batches.count() % 100 == 0}, batch).ok()) {
       ::_exit(3);
     }
-    expected->acknowledged = i;
+    expected->acknowledged = batches.count();
+    if (batches.count() % 300 == 0 && !db->CompactRange(nullptr, "", "").ok()) {
+      ::_exit(4);
+    }
   }
 }
 
-TEST(DbKill, KeepsWhatWasAcknowledged) {
-  const uint64_t seed = TestSeed();
+void Kill(uint64_t seed) {
   TestRandom random(seed);
   TempDir dir;
   void* const shared =
       ::mmap(nullptr, sizeof(Expected), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);
   auto* const expected = new (shared) Expected{};
-  Records records;
-  uint64_t at = 0;  // batches in `records`
-  for (int life = 0; life < 12; ++life) {
+  Batches batches(seed);
+  Records records;  // after as many batches as `batches` has made
+  for (int life = 0; life < 8; ++life) {
+    SCOPED_TRACE(testing::Message() << "life " << life);
+    const Options options = RandomOptions(&random);
+    // Some lives end while they recover.
+    const uint64_t lasts = life % 4 == 3 ? 0 : Uniform(&random, 1, 600);
+    const uint64_t before = batches.count();
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      WriteUntilKilled(dir.File("db"), seed, at, expected);
+      WriteUntilKilled(options, dir.File("db"), batches, expected);
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(Uniform(&random, 1, 250)));
-    ASSERT_EQ(::kill(child, SIGKILL), 0);
-    int status;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status)) << "the writer ended by itself: " << WEXITSTATUS(status);
+    ASSERT_TRUE(KillWhen(child, expected->acknowledged, lasts == 0 ? 0 : before + lasts,
+                         std::chrono::microseconds(SkewedSize(&random, 50000))))
+        << "the writer ended by itself";
 
     std::unique_ptr<DB> db;
-    const Status opened = DB::Open(TestOptions(), dir.File("db"), &db);
+    const Status opened = DB::Open(options, dir.File("db"), &db);
     ASSERT_TRUE(opened.ok()) << opened.ToString();
     std::string counter = "0";
     (void)db->Get({}, kCounter, &counter);
     const uint64_t found = std::stoull(counter);
-    ASSERT_GE(found, std::max(at, expected->acknowledged.load()));
-    ASSERT_LE(found, std::max(at, expected->begun.load()));
-    while (at < found) {
-      (void)MakeBatch(seed, ++at, &records);
+    ASSERT_GE(found, std::max(before, expected->acknowledged.load()));
+    ASSERT_LE(found, std::max(before, expected->begun.load()));
+    while (batches.count() < found) {
+      (void)batches.Next(&records);
     }
-    Records read;
+    auto at = records.begin();
     const auto walk = db->NewIterator({});
-    for (walk->SeekToFirst(); walk->Valid(); walk->Next()) {
-      if (walk->key() != kCounter) {
-        read[std::string(walk->key())] = walk->value();
-      }
+    for (walk->SeekToFirst(); walk->Valid() && walk->key() != kCounter; walk->Next(), ++at) {
+      ASSERT_TRUE(at != records.end()) << "goes on with " << walk->key();
+      ASSERT_EQ(walk->key(), at->first);
+      ASSERT_TRUE(walk->value() == at->second) << "another value of " << at->first;
     }
     ASSERT_TRUE(walk->status().ok()) << walk->status().ToString();
-    ASSERT_TRUE(read == records) << "not the state after " << found << " batches";
+    ASSERT_TRUE(at == records.end()) << "ends before " << at->first;
   }
-  EXPECT_GT(at, 0u);
+  EXPECT_GT(batches.count(), 0u);
   ::munmap(shared, sizeof(Expected));
+}
+
+TEST(DbKill, KeepsWhatWasAcknowledged) {
+  const uint64_t seed = TestSeed();
+  const int databases = TestRounds(4);
+  for (int i = 0; i < databases && !testing::Test::HasFailure(); ++i) {
+    SCOPED_TRACE(testing::Message() << "database " << i << ", first with SLUICE_SEED=" << seed + i);
+    Kill(seed + i);
+  }
 }
 
 }  // namespace

@@ -1,27 +1,27 @@
 // Opening, recovery, closing, and the sub-tables there are.
 //
-//   DIR/LOCK            held while the database is open
+//   DIR/LOCK, IDENTITY  whose the directory is, and who uses it (directories.h)
 //   DIR/CURRENT, meta/  the metadata log (metadata_log.h): sub-tables, extents
 //   DIR/log/            the redo log (redo_log.h), its records as batch_format.h says
 //   DIR/NNNNNN.data     extents (extent_space.h); further ones in Options::level_paths
 //
 // Recovery:
 //  1. The metadata log says which extents live; their pages are taken, all others are free.
-//  2. The redo log is read from where the metadata says. Of each sub-table, records that are not in
-//     its extents yet go to its memtable; several threads do that, each for some of the sub-tables.
-//  3. Transactions that the log has as prepared and not as resolved are so again, with their locks.
-//  4. A new log segment is begun. Memtables that are full are flushed in the background.
+//  2. The redo log is read from where the metadata says, to its end, and begun anew behind it: all
+//     that was found is durable then (redo_log.h).
+//  3. It is read again. Of each sub-table, records that are not in its extents yet go to its
+//     memtable; several threads do that, each for some of the sub-tables. When the memtables hold
+//     as much as Backlog lets them before they stop being written, they are flushed, on the spot.
+//  4. Transactions that the log has as prepared and not as resolved are so again, with their locks.
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
-#include <filesystem>
 #include <mutex>
 #include <thread>
 
 #include "db/db_impl.h"
+#include "db/replayer.h"
 #include "offload/executors.h"
 #include "util/epoch.h"
 
@@ -29,120 +29,22 @@ namespace sluice {
 
 namespace {
 
-// Replays log records, each thread those of some sub-tables.
-class Replayer {
- public:
-  struct Target {
-    SequenceNumber flushed;
-    Memtable* memtable;
-  };
+// Free space that stays in a data file, in extents.
+constexpr uint64_t kSlackExtents = 8;
+// Ids of sub-tables are never given twice.
+constexpr uint32_t kMaxSubtables = ~uint32_t{0};
 
-  Replayer(const std::map<uint32_t, Target>& targets, size_t threads)
-      : targets_(targets), next_(threads) {
-    for (size_t i = 0; i < threads; ++i) {
-      threads_.emplace_back([this, i, threads] { Work(i, threads); });
-    }
-  }
-  ~Replayer() { (void)Finish(); }
-
-  void Add(std::string_view payload) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return records_.size() < kQueued; });
-    records_.push_back(std::make_shared<const std::string>(payload));
-    changed_.notify_all();
-  }
-  // The sequence number of the last write.
-  SequenceNumber Finish() {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-      changed_.notify_all();
-    }
-    for (std::thread& thread : threads_) {
-      thread.join();
-    }
-    threads_.clear();
-    return last_;
-  }
-
- private:
-  static constexpr size_t kQueued = 256;
-
-  void Work(size_t self, size_t threads) {
-    for (;;) {
-      std::shared_ptr<const std::string> record;
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return ended_ || next_[self] < first_ + records_.size(); });
-        if (next_[self] == first_ + records_.size()) {
-          return;
-        }
-        record = records_[next_[self]++ - first_];
-        while (!records_.empty() && *std::min_element(next_.begin(), next_.end()) > first_) {
-          records_.pop_front();
-          ++first_;
-        }
-        changed_.notify_all();
-      }
-      std::string_view writes = *record;
-      SequenceNumber sequence = 0;
-      (void)GetVarint64(&writes, &sequence);  // CheckRecord has
-      for (BatchWrite write; ReadWrite(&writes, &write); ++sequence) {
-        const auto target = targets_.find(write.subtable);
-        if (write.subtable % threads == self && target != targets_.end() &&
-            sequence > target->second.flushed) {
-          target->second.memtable->Add(sequence, write.type, write.key, write.value);
-        }
-      }
-      const std::lock_guard lock(mutex_);
-      last_ = std::max(last_, sequence - 1);
-    }
-  }
-
-  const std::map<uint32_t, Target>& targets_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::shared_ptr<const std::string>> records_;
-  uint64_t first_ = 0;          // number of the first of records_
-  std::vector<uint64_t> next_;  // of each thread
-  bool ended_ = false;
-  SequenceNumber last_ = 0;
-  std::vector<std::thread> threads_;
-};
-
-// Ok if the payload, whose record begins at `begin`, is a log record that makes sense. What it says
-// of prepared transactions is done to `*prepared`.
-Status CheckRecord(std::string_view payload, LogPosition begin, LoggedTransactions* prepared) {
-  SequenceNumber sequence;
-  if (!GetVarint64(&payload, &sequence)) {
-    return Status::Corruption("no sequence number");
-  }
-  for (BatchEntry entry; !payload.empty();) {
-    if (!ReadEntry(&payload, &entry)) {
-      return Status::Corruption("malformed write");
-    }
-    if (entry.type == EntryType::kPrepared) {
-      std::string_view entries = entry.value;
-      for (BatchEntry inner; !entries.empty();) {
-        if (!ReadEntry(&entries, &inner) || inner.type == EntryType::kPrepared ||
-            inner.type == EntryType::kResolved) {
-          return Status::Corruption("malformed prepared transaction");
-        }
-      }
-      (*prepared)[std::string(entry.key)] = {begin, std::string(entry.value)};
-    } else if (entry.type == EntryType::kResolved) {
-      prepared->erase(std::string(entry.key));
-    }
-  }
-  return {};
-}
+// For both logs, when the database is opened and when deletions and their flush need space; a part
+// of it is for the redo log and less where that has small segments.
+constexpr uint64_t kReserveBytes = uint64_t{512} << 10;
 
 Status CheckOptions(const Options& options) {
   if (options.block_bytes < 64 || options.restart_interval == 0 ||
       options.extent_bytes < options.block_bytes || options.memtable_bytes == 0 ||
-      options.max_waiting_memtables == 0 || options.transaction_memory_bytes == 0 ||
-      options.l0_compaction_runs < 2 || options.l0_stop_runs < options.l0_slowdown_runs ||
-      options.task_bytes == 0 || options.compaction_threads == 0 || options.write_queues == 0 ||
+      options.max_waiting_memtables == 0 || options.write_buffer_bytes == 0 ||
+      options.transaction_memory_bytes == 0 || options.l0_compaction_runs < 2 ||
+      options.l0_stop_runs < options.l0_slowdown_runs || options.task_bytes == 0 ||
+      options.compaction_threads == 0 || options.write_queues == 0 ||
       options.level_paths.size() > kLevels || options.log_segment_bytes < 4096 ||
       options.log_segment_bytes >= uint64_t{1} << 32) {
     return Status::InvalidArgument("an option is out of its range (sluice/options.h)");
@@ -156,6 +58,8 @@ DBImpl::DBImpl(const Options& options, std::string path)
     : options_(options),
       path_(std::move(path)),
       env_(options.env != nullptr ? options.env : Env::Posix()),
+      full_(env_, path_ + "/RESERVE",
+            kReserveBytes + std::min(kReserveBytes, 2 * options.log_segment_bytes)),
       tables_(options.table_cache_bytes),
       blocks_(options.block_cache_bytes, options.block_bytes),
       rows_(options.row_cache_bytes),
@@ -164,6 +68,7 @@ DBImpl::DBImpl(const Options& options, std::string path)
 DBImpl::~DBImpl() {
   (void)Close();
   subtables_.clear();
+  dropped_.clear();
   metadata_.reset();
   EpochDrain();
 }
@@ -171,7 +76,12 @@ DBImpl::~DBImpl() {
 Status DB::Open(const Options& options, const std::string& path, std::unique_ptr<DB>* db) {
   SLUICE_RETURN_IF_ERROR(CheckOptions(options));
   auto opened = std::make_unique<DBImpl>(options, path);
-  SLUICE_RETURN_IF_ERROR(opened->Recover());
+  Status status = opened->Recover();
+  if (status.IsNoSpace() && opened->GiveUpReserve()) {
+    opened = std::make_unique<DBImpl>(options, path);
+    status = opened->Recover();
+  }
+  SLUICE_RETURN_IF_ERROR(status);
   *db = std::move(opened);
   return {};
 }
@@ -180,11 +90,11 @@ Status DBImpl::OpenDriver() {
   const Options::Offload& wanted = options_.offload;
   ExecutorOptions executor;
   const double each = wanted.fault_rate / 4;
-  executor.fault = {{.hang = each, .lost_interrupt = each, .bus_error = each, .wrong_result = each},
-                    UINT64_MAX,
-                    wanted.fault_seed};
+  executor.fault = {
+      .rates = {.hang = each, .lost_interrupt = each, .bus_error = each, .wrong_result = each},
+      .seed = wanted.fault_seed};
   OffloadOptions offload;
-  if (!wanted.replay_dump_dir.empty()) {
+  if (!wanted.replay_dump_dir.empty() && !options_.read_only) {
     SLUICE_RETURN_IF_ERROR(env_->CreateDir(wanted.replay_dump_dir));
     offload.dump_dir = wanted.replay_dump_dir;
   }
@@ -202,19 +112,16 @@ Status DBImpl::OpenDriver() {
 }
 
 Status DBImpl::OpenSpace() {
-  std::vector<std::string> dirs{path_};
-  for (size_t level = 0; level < options_.level_paths.size(); ++level) {
-    const std::string& dir = options_.level_paths[level];
-    if (dir.empty()) {
-      continue;
-    }
-    const auto at = std::find(dirs.begin(), dirs.end(), dir);
-    tier_of_level_[level] = at - dirs.begin();
-    if (at == dirs.end()) {
-      dirs.push_back(dir);
-    }
-  }
-  SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(env_, dirs, &space_));
+  const auto new_number = [this](uint64_t* number) {
+    *number = next_number_.fetch_add(1);
+    return metadata_->Apply({.next_number = *number + 1});
+  };
+  TierDirs tiers;
+  SLUICE_RETURN_IF_ERROR(OpenTiers(options_, env_, path_, home_.identity, new_number, &tiers));
+  std::copy(tiers.of_level.begin(), tiers.of_level.end(), tier_of_level_.begin());
+  tier_locks_ = std::move(tiers.locks);
+  SLUICE_RETURN_IF_ERROR(options_.read_only ? ExtentSpace::OpenReadOnly(env_, tiers.dirs, &space_)
+                                            : ExtentSpace::Open(env_, tiers.dirs, &space_));
   for (const auto& [id, subtable] : metadata_->state().subtables) {
     for (const auto& [run_id, run] : subtable.runs) {
       RunIndex::Iterator at(run);
@@ -226,33 +133,44 @@ Status DBImpl::OpenSpace() {
   return {};
 }
 
+Status DBImpl::OpenMetadata() {
+  MetadataEdit first;
+  first.database = home_.identity.database;
+  first.created.push_back({kDefaultSubtableId, std::string(kDefaultSubtable)});
+  first.next_number = kHomeDir + 1;
+  SLUICE_RETURN_IF_ERROR(
+      options_.read_only
+          ? MetadataLog::OpenReadOnly(env_, path_, &metadata_)
+          : MetadataLog::Open(env_, path_, home_.is_new ? &first : nullptr, &metadata_));
+  const Metadata& state = metadata_->state();
+  if (state.database != home_.identity.database) {
+    return Status::Corruption(fmt::format("{}: of database {}, but the metadata is that of {}",
+                                          IdentityPath(path_), home_.identity.database,
+                                          state.database));
+  }
+  next_number_ = state.next_number;
+  return home_.identity.state == DirIdentity::State::kWhole || options_.read_only
+             ? Status()
+             : FinishCreation(env_, path_, &home_);
+}
+
 Status DBImpl::Recover() {
   SLUICE_RETURN_IF_ERROR(OpenDriver());
-  if (const Status exists = env_->FileExists(path_ + "/CURRENT"); exists.IsNotFound()) {
-    if (!options_.create_if_missing) {
-      return Status::NotFound(
-          fmt::format("{}: no Sluice database; set create_if_missing to make one", path_));
-    }
-    SLUICE_RETURN_IF_ERROR(env_->CreateDir(path_));
-  } else if (!exists.ok()) {
-    return exists;
-  } else if (options_.error_if_exists) {
-    return Status::InvalidArgument(fmt::format("{}: the database exists", path_));
-  }
-  SLUICE_RETURN_IF_ERROR(env_->LockFile(path_ + "/LOCK", &lock_));
-  MetadataEdit first;
-  first.created.push_back({kDefaultSubtableId, std::string(kDefaultSubtable)});
-  SLUICE_RETURN_IF_ERROR(
-      MetadataLog::Open(env_, path_, options_.create_if_missing ? &first : nullptr, &metadata_));
-  next_number_ = std::max<uint64_t>(metadata_->state().next_number, 1);
+  SLUICE_RETURN_IF_ERROR(OpenHome(options_, env_, path_, &home_));
+  SLUICE_RETURN_IF_ERROR(OpenMetadata());
   SLUICE_RETURN_IF_ERROR(OpenSpace());
   for (const auto& [id, subtable] : metadata_->state().subtables) {
-    AddSubtable(id, subtable);
+    AddSubtable(StateLock(mutex_), id, subtable);
   }
   default_subtable_ = subtables_.at(kDefaultSubtableId).get();
   SLUICE_RETURN_IF_ERROR(OpenLog());
   WriteStages* const stages = this;
   writes_ = std::make_unique<WritePipeline>(options_.write_queues, stages);
+  if (options_.read_only) {
+    return {};
+  }
+  SLUICE_RETURN_IF_ERROR(full_.Fill());
+  space_->StartGivingBack(kSlackExtents * options_.extent_bytes);
   threads_.emplace_back([this] { FlushLoop(); });
   for (size_t i = 0; i < options_.compaction_threads; ++i) {
     threads_.emplace_back([this] { CompactionLoop(); });
@@ -260,66 +178,126 @@ Status DBImpl::Recover() {
   return {};
 }
 
-void DBImpl::AddSubtable(uint32_t id, const Metadata::Subtable& metadata) {
+void DBImpl::AddSubtable(const StateLock& lock, uint32_t id, const Metadata::Subtable& metadata) {
   auto subtable = std::make_unique<SubtableImpl>(id, metadata.name);
   auto* const version = new Version;
-  version->active = std::make_shared<MemtableInfo>(options_.memtable_bytes);
-  version->active->log_begin = log_ != nullptr ? log_->end() : metadata_->state().log_start;
+  version->active = NewMemtable();
   version->flushed = metadata.flushed;
   version->SetRuns(metadata);
-  subtable->Install(version);
+  subtable->Install(lock, version);
+  const std::lock_guard directory_lock(directory_mutex_);
+  names_[metadata.name] = subtable.get();
+  unchecked_[id] = subtable.get();
   subtables_[id] = std::move(subtable);
 }
 
-Status DBImpl::ReplayLog(LogContents* contents, LoggedTransactions* prepared) {
+Status DBImpl::ReplayLog(LoggedTransactions* prepared) {
   std::map<uint32_t, Replayer::Target> targets;
   for (const auto& [id, subtable] : subtables_) {
-    Version& version = *subtable->version();
+    const EpochGuard guard;
+    const Version& version = subtable->version(guard);
     targets[id] = {version.flushed, &version.active->table};
     last_sequence_ = std::max(last_sequence_, version.flushed);
   }
   const size_t threads =
       std::min<size_t>(targets.size(), std::max(1u, std::thread::hardware_concurrency()));
   const std::string dir = path_ + "/log";
-  Replayer replayer(targets, threads);
   LogPosition begin = metadata_->state().log_start;
+  LogPosition held_from = begin;  // what memtables have from before is held already
+  Replayer replayer(&targets, threads);
+  const auto drain = [&](LogPosition now) {
+    last_sequence_ = std::max(last_sequence_, replayer.Drain());
+    visible_.store(last_sequence_);
+    const StateLock lock(mutex_);
+    for (const auto& [id, subtable] : subtables_) {
+      MemtableInfo& active = *subtable->version(lock).active;
+      if (active.table.records() > 0) {
+        backlog_.HoldLog(lock, subtable.get(), &active, held_from);
+      }
+    }
+    held_from = now;
+  };
+  LogContents contents;
   SLUICE_RETURN_IF_ERROR(ReadLog(
-      env_, dir, metadata_->state().log_start,
-      [&](LogPosition end, std::string_view payload) {
-        const Status status = CheckRecord(payload, std::exchange(begin, end), prepared);
-        if (!status.ok()) {
+      env_, dir, begin,
+      [&](LogPosition end, std::string_view payload) -> Status {
+        if (const Status status = CheckRecord(payload, begin, prepared); !status.ok()) {
           return status.WithContext(fmt::format("{}, record that ends at offset {}",
                                                 LogSegmentPath(dir, LogSegment(end)),
                                                 LogOffset(end)));
         }
+        if (backlog_.MustSwitch() && !options_.read_only) {
+          drain(begin);
+          SLUICE_RETURN_IF_ERROR(FlushRecovered());
+          for (auto& [id, target] : targets) {
+            const StateLock lock(mutex_);
+            target.memtable = &subtables_.at(id)->version(lock).active->table;
+          }
+        }
+        begin = end;
         replayer.Add(payload);
-        return status;
+        return {};
       },
-      contents));
-  last_sequence_ = std::max(last_sequence_, replayer.Finish());
+      &contents, log_end_));
+  drain(log_end_);
+  return {};
+}
+
+Status DBImpl::FlushRecovered() {
+  std::vector<SubtableImpl*> chosen;
+  {
+    const StateLock lock(mutex_);
+    chosen = backlog_.ToSwitch(lock);
+    for (SubtableImpl* const subtable : chosen) {
+      SwitchMemtable(lock, subtable);
+    }
+  }
+  for (SubtableImpl* const subtable : chosen) {
+    SLUICE_RETURN_IF_ERROR(
+        FlushSubtable(subtable).WithContext(fmt::format("flush of '{}'", subtable->name())));
+    EpochReclaim();
+  }
   return {};
 }
 
 Status DBImpl::OpenLog() {
   const std::string dir = path_ + "/log";
-  SLUICE_RETURN_IF_ERROR(env_->CreateDir(dir));
+  if (!options_.read_only) {
+    SLUICE_RETURN_IF_ERROR(env_->CreateDir(dir));
+  }
   LogContents contents;
+  if (options_.read_only && env_->FileExists(dir).IsNotFound()) {
+    return {};  // the database was created, and no more
+  }
+  SLUICE_RETURN_IF_ERROR(ReadLog(
+      env_, dir, metadata_->state().log_start,
+      [](LogPosition, std::string_view) { return Status(); }, &contents));
   LoggedTransactions prepared;
-  SLUICE_RETURN_IF_ERROR(ReplayLog(&contents, &prepared));
-  visible_.store(last_sequence_);
-  log_end_ = contents.end;
+  if (options_.read_only) {
+    log_end_ = contents.end;
+    return ReplayLog(&prepared);  // what is prepared stays so, and is not to be seen
+  }
   SLUICE_RETURN_IF_ERROR(
       RedoLog::Open(env_, dir, {.segment_bytes = options_.log_segment_bytes}, contents, &log_));
+  log_end_ = log_->end();
+  // Until all is replayed, flushes do not know what of the log is needed.
+  ++checkpoints_;
+  SLUICE_RETURN_IF_ERROR(ReplayLog(&prepared));
+  --checkpoints_;
   SLUICE_RETURN_IF_ERROR(RecoverPrepared(prepared));
   // From now on; what was prepared is there again, however much it is.
   transactions_.memory.SetLimit(options_.transaction_memory_bytes);
+  const StateLock lock(mutex_);
+  settled_ = log_->end();
+  backlog_.SetLogEnd(settled_);
   for (const auto& [id, subtable] : subtables_) {
-    MemtableInfo& active = *subtable->version()->active;
-    if (active.table.records() == 0) {
-      active.log_begin = log_->end();
-    } else if (active.table.memory_bytes() >= options_.memtable_bytes) {
-      SwitchMemtable(subtable.get());
+    const MemtableInfo& active = *subtable->version(lock).active;
+    if (active.table.records() > 0 && active.table.memory_bytes() >= options_.memtable_bytes) {
+      SwitchMemtable(lock, subtable.get());
     }
+  }
+  for (SubtableImpl* const subtable : backlog_.ToSwitch(lock)) {
+    SwitchMemtable(lock, subtable);
   }
   return {};
 }
@@ -337,55 +315,74 @@ void DBImpl::StopThreads() {
   threads_.clear();
 }
 
-// The record behind the last write says that all before it is on disk: from now on a damaged record
-// is no torn tail.
-Status DBImpl::SealLog() {
-  SLUICE_RETURN_IF_ERROR(log_->Sync());
-  std::string nothing;
-  PutVarint(&nothing, last_sequence_ + 1);
-  SLUICE_RETURN_IF_ERROR(log_->Append(nothing, &log_end_));
-  return log_->Sync();
-}
-
 Status DBImpl::Close() {
   if (std::exchange(closed_, true)) {
     return {};
   }
+  {
+    const StateLock lock(mutex_);
+    closing_ = true;
+    changed_.notify_all();
+  }
   writes_.reset();
   StopThreads();
+  if (space_ != nullptr) {
+    space_->Freeze();
+  }
   Status status = BackgroundError();
   if (status.ok() && log_ != nullptr) {
-    status = SealLog();
+    status = log_->Seal();
   }
   driver_.reset();
-  lock_.reset();
+  tier_locks_.clear();
+  home_.lock.reset();
+  return status;
+}
+
+Status DBImpl::CheckWritable() const {
+  return options_.read_only ? Status::InvalidArgument(fmt::format("{}: opened read-only", path_))
+                            : Status();
+}
+
+Status DBImpl::ApplyOrMakeSpace(const MetadataEdit& edit) {
+  Status status = ApplyMetadata(edit);
+  while (status.IsNoSpace() && MakeSpace(status)) {
+    status = ApplyMetadata(edit);
+  }
+  if (!status.ok() && !status.IsNoSpace()) {
+    SetBackgroundError(status);
+  }
   return status;
 }
 
 Status DBImpl::CreateSubtable(std::string_view name, Subtable** subtable) {
+  SLUICE_RETURN_IF_ERROR(CheckWritable());
   if (name.empty()) {
     return Status::InvalidArgument("a sub-table needs a name");
   }
   const ExclusiveWrites exclusive(writes_.get());
   const std::lock_guard metadata_lock(metadata_mutex_);
-  if (FindSubtable(name) != nullptr) {
+  if (names_.contains(name)) {
     return Status::InvalidArgument(fmt::format("there is a sub-table '{}'", name));
   }
   MetadataEdit edit;
-  const auto id = static_cast<uint32_t>(next_number_.fetch_add(1));
-  edit.created.push_back({id, std::string(name)});
-  edit.next_number = next_number_.load();
-  if (const Status status = metadata_->Apply(edit); !status.ok()) {
-    SetBackgroundError(status);
-    return status;
+  const uint32_t id = metadata_->state().next_subtable;
+  if (id == kMaxSubtables) {
+    return Status::TooLarge(
+        fmt::format("{} sub-tables were created, and there are no more ids", kMaxSubtables));
   }
-  const std::lock_guard lock(mutex_);
-  AddSubtable(id, metadata_->state().subtables.at(id));
+  edit.created.push_back({id, std::string(name)});
+  edit.next_subtable = id + 1;
+  SLUICE_RETURN_IF_ERROR(ApplyOrMakeSpace(edit));
+  const StateLock lock(mutex_);
+  AddSubtable(lock, id, metadata_->state().subtables.at(id));
   *subtable = subtables_.at(id).get();
+  work_.notify_all();  // it counts as work until somebody has looked at it
   return {};
 }
 
 Status DBImpl::DropSubtable(Subtable* subtable) {
+  SLUICE_RETURN_IF_ERROR(CheckWritable());
   SubtableImpl* const target = Resolve(subtable);
   if (target == default_subtable_) {
     return Status::InvalidArgument("the default sub-table cannot be dropped");
@@ -397,87 +394,43 @@ Status DBImpl::DropSubtable(Subtable* subtable) {
   }
   MetadataEdit edit;
   edit.dropped.push_back(target->id());
-  if (const Status status = metadata_->Apply(edit); !status.ok()) {
-    SetBackgroundError(status);
-    return status;
+  SLUICE_RETURN_IF_ERROR(ApplyOrMakeSpace(edit));
+  {
+    const StateLock lock(mutex_);
+    target->dropped = true;
+    auto* const empty = new Version;
+    empty->active = NewMemtable();
+    InstallVersion(lock, target, empty);
+    unchecked_.erase(target->id());
+    held_back_subtables_.erase(target->id());
+    const std::lock_guard directory_lock(directory_mutex_);
+    names_.erase(target->name());
+    dropped_.push_back(std::move(subtables_.extract(target->id()).mapped()));
   }
-  const std::lock_guard lock(mutex_);
-  target->dropped = true;
-  auto* const empty = new Version;
-  empty->active = std::make_shared<MemtableInfo>(options_.memtable_bytes);
-  InstallVersion(target, empty);
+  EpochReclaim();
+  full_.RetryNow();
   return {};
 }
 
 std::vector<Subtable*> DBImpl::ListSubtables() {
-  const std::lock_guard lock(mutex_);
+  const std::shared_lock lock(directory_mutex_);
   std::vector<Subtable*> list;
   for (const auto& [id, subtable] : subtables_) {
-    if (!subtable->dropped) {
-      list.push_back(subtable.get());
-    }
+    list.push_back(subtable.get());
   }
   return list;
 }
 
 Subtable* DBImpl::FindSubtable(std::string_view name) {
-  const std::lock_guard lock(mutex_);
-  for (const auto& [id, subtable] : subtables_) {
-    if (!subtable->dropped && subtable->name() == name) {
-      return subtable.get();
-    }
-  }
-  return nullptr;
+  const std::shared_lock lock(directory_mutex_);
+  const auto found = names_.find(name);
+  return found != names_.end() ? found->second : nullptr;
 }
 
-Status DB::Destroy(const Options& options, const std::string& path) {
-  Env* const env = options.env != nullptr ? options.env : Env::Posix();
-  std::vector<std::string> names;
-  if (const Status status = env->GetChildren(path, &names); !status.ok()) {
-    return status.IsNotFound() ? Status() : status;
-  }
-  const bool ours = std::find(names.begin(), names.end(), "meta") != names.end();
-  if (!ours) {
-    return names.empty() ? Status()
-                         : Status::InvalidArgument(
-                               fmt::format("{}: not a Sluice database; nothing is removed", path));
-  }
-  std::unique_ptr<FileLock> lock;
-  SLUICE_RETURN_IF_ERROR(env->LockFile(path + "/LOCK", &lock));
-  // CURRENT first: without it there is no database, whatever else is left.
-  std::vector<std::string> files{path + "/CURRENT"};
-  std::vector<std::string> dirs = options.level_paths;
-  dirs.push_back(path);
-  const auto add = [&](const std::string& dir, std::string_view suffix) {
-    std::vector<std::string> children;
-    const Status status = env->GetChildren(dir, &children);
-    for (const std::string& name : children) {
-      if (name.ends_with(suffix)) {
-        files.push_back(fmt::format("{}/{}", dir, name));
-      }
-    }
-    return status.IsNotFound() ? Status() : status;
-  };
-  SLUICE_RETURN_IF_ERROR(add(path + "/meta", ""));
-  SLUICE_RETURN_IF_ERROR(add(path + "/log", ""));
-  for (const std::string& dir : dirs) {
-    if (!dir.empty()) {
-      SLUICE_RETURN_IF_ERROR(add(dir, ".data"));
-    }
-  }
-  files.push_back(path + "/LOCK");
-  for (const std::string& file : files) {
-    if (const Status status = env->RemoveFile(file); !status.ok() && !status.IsNotFound()) {
-      return status;
-    }
-  }
-  lock.reset();
-  // Directories, where they are real and empty.
-  for (const char* const dir : {"/meta", "/log", ""}) {
-    std::error_code ignored;
-    std::filesystem::remove(path + dir, ignored);
-  }
-  return {};
+SubtableImpl* DBImpl::FindSubtable(uint32_t id) {
+  const std::shared_lock lock(directory_mutex_);
+  const auto found = subtables_.find(id);
+  return found != subtables_.end() ? found->second.get() : nullptr;
 }
 
 }  // namespace sluice

@@ -47,11 +47,28 @@ Status DBImpl::FindInRuns(const Version& version, std::string_view key, Sequence
   for (const Version::Run& run : version.l0) {
     SLUICE_RETURN_IF_ERROR(search(run.index));
     if (match->found) {
-      return {};
+      break;
     }
   }
   for (int level = 1; level < kLevels && !match->found; ++level) {
     SLUICE_RETURN_IF_ERROR(search(version.levels[level]));
+  }
+  return version.aside.empty() ? Status() : FindAside(version, internal_key, hash, match);
+}
+
+Status DBImpl::FindAside(const Version& version, std::string_view internal_key, uint32_t hash,
+                         BlockMatch* match) {
+  for (const RunIndex& aside : version.aside) {
+    const Extent* const extent = aside.Find(internal_key);
+    if (extent == nullptr || UserKey(extent->smallest) > UserKey(internal_key) ||
+        (match->found && TrailerSequence(match->trailer) >= extent->newest)) {
+      continue;
+    }
+    BlockMatch other;
+    SLUICE_RETURN_IF_ERROR(reader_.Get(*extent, internal_key, hash, /*fill_cache=*/false, &other));
+    if (other.found && (!match->found || other.trailer > match->trailer)) {
+      *match = other;
+    }
   }
   return {};
 }
@@ -61,7 +78,7 @@ Status DBImpl::ChangedSince(SubtableImpl* subtable, std::string_view key, Sequen
   *changed = false;
   const uint64_t key_hash = Hash64(key);
   const EpochGuard guard;
-  const Version& version = *subtable->version();
+  const Version& version = subtable->version(guard);
   const Memtable::Version* newest = version.active->table.Get(key, key_hash, kMaxSequence);
   for (const MemtablePtr& memtable : version.waiting) {
     if (newest == nullptr) {
@@ -93,11 +110,7 @@ Status DBImpl::GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl
   const auto look = [&](const MemtableInfo& memtable) -> const Memtable::Version* {
     const Memtable::Version* const newest = memtable.table.Get(key, key_hash, kMaxSequence);
     in_memtables = in_memtables || newest != nullptr;
-    const Memtable::Version* at = newest;
-    while (at != nullptr && at->sequence() > snapshot) {
-      at = at->older();
-    }
-    return at;
+    return newest == nullptr ? nullptr : newest->At(snapshot);
   };
   if (const Memtable::Version* const found = look(*version.active)) {
     return ValueOf(found->trailer(), found->value(), value);
@@ -129,7 +142,7 @@ Status DBImpl::Get(const ReadOptions& options, Subtable* subtable, std::string_v
   SubtableImpl* const target = Resolve(subtable);
   const EpochGuard guard;
   const uint64_t flushes_seen = target->flushes.load(std::memory_order_acquire);
-  const Version& version = *target->version();
+  const Version& version = target->version(guard);
   const SequenceNumber snapshot = options.snapshot != nullptr
                                       ? options.snapshot->sequence()
                                       : visible_.load(std::memory_order_acquire);
@@ -146,17 +159,15 @@ std::vector<Status> DBImpl::MultiGet(const ReadOptions& options, Subtable* subta
   // The row cache can be ahead of a version, so only a snapshot taken first is one state.
   const Snapshot* const held = options.snapshot == nullptr ? snapshots_.Take() : nullptr;
   const SequenceNumber snapshot = (held != nullptr ? held : options.snapshot)->sequence();
-  {
-    const EpochGuard guard;
-    const uint64_t flushes_seen = target->flushes.load(std::memory_order_acquire);
-    const Version& version = *target->version();
-    for (size_t i = 0; i < keys.size(); ++i) {
-      statuses.push_back(GetAt(version, flushes_seen, target, snapshot, options.fill_cache, keys[i],
-                               &(*values)[i]));
-    }
+  const uint64_t flushes_seen = target->flushes.load(std::memory_order_acquire);
+  const std::shared_ptr<const Version> version = target->PinVersion();
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const EpochGuard guard;  // of one lookup: caches must be able to give back what they evict
+    statuses.push_back(GetAt(*version, flushes_seen, target, snapshot, options.fill_cache, keys[i],
+                             &(*values)[i]));
   }
   if (held != nullptr) {
-    snapshots_.Release(held);
+    ReleaseSnapshot(held);
   }
   return statuses;
 }
@@ -164,12 +175,7 @@ std::vector<Status> DBImpl::MultiGet(const ReadOptions& options, Subtable* subta
 std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> newest,
                                                const ReadOptions& options, Subtable* subtable) {
   SubtableImpl* const target = Resolve(subtable);
-  Version* version;
-  {
-    const EpochGuard guard;
-    version = target->version();
-    version->Ref();
-  }
+  std::shared_ptr<const Version> version = target->PinVersion();
   const SequenceNumber snapshot = options.snapshot != nullptr
                                       ? options.snapshot->sequence()
                                       : visible_.load(std::memory_order_acquire);
@@ -197,9 +203,11 @@ std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> n
   for (int level = 1; level < kLevels; ++level) {
     add_run(version->levels[level]);
   }
-  std::shared_ptr<void> owner(version, [](Version* held) { held->Unref(); });
+  for (const RunIndex& aside : version->aside) {
+    add_run(aside);
+  }
   return std::make_unique<MergedIterator>(std::move(parts), options.lower_bound,
-                                          options.upper_bound, std::move(owner));
+                                          options.upper_bound, std::move(version));
 }
 
 }  // namespace sluice

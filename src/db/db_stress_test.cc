@@ -7,13 +7,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "db/workload.h"
 #include "sluice/db.h"
 #include "table/testing.h"
 #include "util/testing.h"
@@ -26,7 +29,6 @@ constexpr int kReaders = 3;
 constexpr int kPairs = 200;  // of each writer
 constexpr int kWrites = 4000;
 
-std::string KeyOf(int pair) { return fmt::format("pair{:06}", pair); }
 uint64_t NumberOf(std::string_view value) { return std::stoull(std::string(value)); }
 
 class DbStress : public testing::Test {
@@ -49,16 +51,28 @@ class DbStress : public testing::Test {
                         .replay_dump_dir = {},
                         .fault_rate = 0.1,
                         .fault_seed = seed};
-    ASSERT_TRUE(DB::Open(options_, dir_.File("db"), &db_).ok());
+    const Status opened = DB::Open(options_, dir_.File("db"), &db_);
+    ASSERT_TRUE(opened.ok()) << opened.ToString();
     ASSERT_TRUE(db_->CreateSubtable("other", &other_).ok());
+    TestRandom random(seed);
+    KeySpace keys(&random);
+    std::set<std::string> distinct;
+    while (distinct.size() < kWriters * kPairs) {
+      const std::string key = keys.Next(&random);
+      // Some draw from fewer keys than there are pairs.
+      distinct.insert(distinct.count(key) == 0 ? key : key + std::to_string(distinct.size()));
+    }
+    // A writer's pairs lie among the others'.
+    keys_.assign(distinct.begin(), distinct.end());
+    std::shuffle(keys_.begin(), keys_.end(), random);
+    values_ = std::make_unique<ValueSpace>(&random, size_t{64} << 10);
   }
 
   void Write(int writer, TestRandom* random) {
     std::vector<std::future<Status>> under_way;
     for (int i = 1; i <= kWrites; ++i) {
-      const std::string key =
-          KeyOf(writer * kPairs + static_cast<int>(Uniform(random, 0, kPairs - 1)));
-      const std::string value = std::to_string(i) + std::string(Uniform(random, 0, 300), ' ');
+      const std::string& key = keys_[writer * kPairs + Uniform(random, 0, kPairs - 1)];
+      const std::string value = std::to_string(i) + " " + values_->Next(random);
       WriteBatch batch;
       batch.Put(key, value);
       batch.Put(other_, key, value);
@@ -78,8 +92,8 @@ class DbStress : public testing::Test {
     std::vector<uint64_t> seen(kWriters * kPairs);
     std::string value;
     while (writing_.load() > 0) {
-      const int pair = static_cast<int>(Uniform(random, 0, seen.size() - 1));
-      const std::string key = KeyOf(pair);
+      const size_t pair = Uniform(random, 0, seen.size() - 1);
+      const std::string& key = keys_[pair];
       Subtable* const subtable = Uniform(random, 0, 1) != 0 ? other_ : nullptr;
       switch (Uniform(random, 0, 20)) {
         case 0: {
@@ -129,7 +143,13 @@ class DbStress : public testing::Test {
           ASSERT_TRUE(db_->Flush(subtable).ok());
           break;
         case 1:
-          ASSERT_TRUE(db_->CompactRange(subtable, "", "").ok());
+          if (Uniform(random, 0, 1) != 0) {
+            ASSERT_TRUE(db_->CompactRange(subtable, "", "").ok());
+          } else {
+            const std::string& a = keys_[Uniform(random, 0, keys_.size() - 1)];
+            const std::string& b = keys_[Uniform(random, 0, keys_.size() - 1)];
+            ASSERT_TRUE(db_->CompactRange(subtable, std::min(a, b), std::max(a, b)).ok());
+          }
           break;
         case 2: {
           const std::string copy = dir_.File(fmt::format("copy{}", i));
@@ -154,6 +174,8 @@ class DbStress : public testing::Test {
   Options options_;
   std::unique_ptr<DB> db_;
   Subtable* other_ = nullptr;
+  std::vector<std::string> keys_;  // kPairs of each writer
+  std::unique_ptr<ValueSpace> values_;
   std::atomic<int> writing_{kWriters};
 };
 
@@ -184,6 +206,62 @@ TEST_F(DbStress, StatesStayWhole) {
   const Status verified = db_->Verify({});
   EXPECT_TRUE(verified.ok()) << verified.ToString();
   ASSERT_TRUE(db_->Close().ok());
+}
+
+// Whoever looks at a version holds what keeps it: versions come and go as fast as they can while
+// calls that look at them for a moment run. For AddressSanitizer.
+TEST(VersionStress, CallsThatLookAtVersionsWhileTheyChange) {
+  const uint64_t seed = TestSeed();
+  constexpr int kFlushers = 4;
+  constexpr int kRounds = 1500;
+  const auto key_of = [](uint64_t i) { return fmt::format("k{:06}", i); };
+  TempDir dir;
+  Options options;
+  options.create_if_missing = true;
+  options.memtable_bytes = 16 << 10;
+  options.extent_bytes = 16 << 10;
+  options.block_bytes = 1024;
+  options.l0_compaction_runs = 2;
+  options.l1_bytes = 64 << 10;
+  options.log_segment_bytes = 64 << 10;
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(options, dir.File("db"), &db).ok());
+  std::atomic<int> flushing{kFlushers};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kFlushers; ++t) {
+    threads.emplace_back([&, t] {
+      TestRandom random(seed + t);
+      for (int i = 0; i < kRounds; ++i) {
+        if (t % 2 == 0) {
+          const std::string key = key_of(Uniform(&random, 0, 500));
+          ASSERT_TRUE(db->Put({}, key, std::string(Uniform(&random, 0, 2000), 'v')).ok());
+        }
+        ASSERT_TRUE(db->Flush(nullptr).ok());
+      }
+      --flushing;
+    });
+  }
+  threads.emplace_back([&] {
+    TestRandom random(seed + kFlushers);
+    for (int i = 0; flushing > 0; ++i) {
+      const auto transaction = db->BeginTransaction({}, {});
+      const std::string key = key_of(Uniform(&random, 0, 500));
+      if (transaction->Put(nullptr, key, "value").ok()) {
+        ASSERT_TRUE(transaction->Commit().ok());
+      }
+      (void)db->GetStatistics();
+      if (i % 50 == 0) {
+        Subtable* made;
+        ASSERT_TRUE(db->CreateSubtable(fmt::format("t{}", i), &made).ok());
+        ASSERT_TRUE(db->Put({}, made, "key", "value").ok());
+        ASSERT_TRUE(db->DropSubtable(made).ok());
+      }
+    }
+  });
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  ASSERT_TRUE(db->Verify({}).ok());
 }
 
 }  // namespace

@@ -2,10 +2,13 @@
 
 #include "sluice/db.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "util/testing.h"
@@ -247,6 +250,21 @@ TEST_F(DbTest, SpaceOfWhatWasCompactedIsUsedAgain) {
   EXPECT_LE(statistics.data_file_bytes, 4 * bytes);
 }
 
+// A record whose key lies between two blocks of an extent that could be copied.
+TEST_F(DbTest, ACompactionKeepsWhatLiesBetweenBlocks) {
+  options_ = {};
+  options_.create_if_missing = true;
+  Open();
+  const std::string value(16 << 10, 'v');
+  for (int i = 0; i < 100; ++i) {
+    Put(fmt::format("k{}", 100 + i), value);
+  }
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  Put("k150x", value);
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  EXPECT_EQ(Get("k150x"), value);
+}
+
 TEST_F(DbTest, PropertiesAreThoseOfTheStatistics) {
   Open();
   Subtable* other;
@@ -311,6 +329,62 @@ TEST_F(DbTest, CheckpointIsTheStateOfOneInstant) {
   EXPECT_EQ(Scan({}, db_->FindSubtable("other")), "b=3 ");
   db_.swap(copy);
   EXPECT_EQ(Get("a"), "later");
+}
+
+// In the background, and after another Open too.
+TEST_F(DbTest, GivesTheSpaceOfDroppedDataBack) {
+  options_ = {};
+  options_.create_if_missing = true;
+  options_.memtable_bytes = 1 << 20;
+  options_.extent_bytes = 64 << 10;
+  const auto shrinks_to = [&](uint64_t bytes) {
+    for (int i = 0; i < 10'000 && db_->GetStatistics().data_file_bytes > bytes; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return db_->GetStatistics().data_file_bytes <= bytes;
+  };
+  for (const bool reopened : {false, true}) {
+    Open();
+    Subtable* dropped;
+    ASSERT_TRUE(db_->CreateSubtable("dropped", &dropped).ok());
+    for (int i = 0; i < 32 << 10; ++i) {
+      ASSERT_TRUE(db_->Put({}, dropped, std::to_string(i), std::string(1024, 'x')).ok());
+    }
+    ASSERT_TRUE(db_->Flush(dropped).ok());
+    ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+    const uint64_t before = db_->GetStatistics().data_file_bytes;
+    EXPECT_GE(before, uint64_t{32} << 20);
+    Put("kept", "value");
+    ASSERT_TRUE(db_->Flush(nullptr).ok());
+    ASSERT_TRUE(db_->DropSubtable(dropped).ok());
+    if (reopened) {
+      ASSERT_TRUE(db_->Close().ok());
+      db_.reset();
+      Open();
+    }
+    EXPECT_TRUE(shrinks_to(before / 10)) << db_->GetStatistics().data_file_bytes;
+    EXPECT_EQ(Get("kept"), "value");
+    ASSERT_TRUE(db_->Verify(nullptr).ok());
+    db_.reset();
+  }
+}
+
+// Of sub-tables there are 2^32 in a database's life, so extents must not use up their ids.
+TEST_F(DbTest, SubtablesAreNumberedApartFromExtents) {
+  Open();
+  Subtable* first;
+  ASSERT_TRUE(db_->CreateSubtable("first", &first).ok());
+  for (int i = 0; i < 5; ++i) {
+    Put("a", "1");
+    ASSERT_TRUE(db_->Flush(nullptr).ok());
+  }
+  ASSERT_TRUE(db_->DropSubtable(first).ok());
+  const uint32_t id = first->id();
+  db_.reset();
+  Open();
+  Subtable* second;
+  ASSERT_TRUE(db_->CreateSubtable("second", &second).ok());
+  EXPECT_EQ(second->id(), id + 1);
 }
 
 TEST_F(DbTest, DestroyRemovesOnlyDatabases) {

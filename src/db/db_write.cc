@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <thread>
 #include <utility>
 
 #include "db/db_impl.h"
 #include "util/epoch.h"
+#include "util/kept_buffer.h"
 
 namespace sluice {
 
@@ -22,11 +24,25 @@ constexpr std::chrono::milliseconds kStallPoll{100};
 // The slowest that slowed-down writers are made, just before they are stopped.
 constexpr double kSlowestBytesPerSecond = 4 << 20;
 constexpr double kFastestBytesPerSecond = 512 << 20;
-// The log beyond so many of both makes the memtable flushed that needs its oldest part.
-constexpr uint64_t kMostLogSegments = 4;
-constexpr uint64_t kMostLogMemtables = 8;
 // Shorter delays are saved up: a sleep costs some 0.1 ms by itself.
 constexpr double kLeastSleepSeconds = 0.001;
+// Of the buffer for a group's record: groups of small batches never need more.
+constexpr size_t kMostRecordKept = size_t{2} << 20;
+// What a write takes beside key and value, at most (batch_format.h).
+constexpr size_t kMostWriteHead = kMaxVarint64Bytes + 2 * kMaxVarint32Bytes;
+
+// Those are taken when the device is full, for they make space in the end.
+bool HasOnlyDeletions(const WriteGroup& group) {
+  for (const WriteTask* task = group.tasks; task != nullptr; task = task->next) {
+    std::string_view entries = task->batch;
+    for (BatchEntry entry; ReadEntry(&entries, &entry);) {
+      if (entry.type != EntryType::kDeletion && entry.type != EntryType::kResolved) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -46,23 +62,27 @@ Status DBImpl::CheckWrite(const SubtableImpl& subtable, std::string_view key,
   return {};
 }
 
+Status DBImpl::WriteOne(const WriteOptions& options, const BatchWrite& write) {
+  thread_local std::string kept;
+  KeptBuffer batch(&kept);
+  batch->reserve(WriteTask::kHeadroom + write.key.size() + write.value.size() + kMostWriteHead);
+  batch->append(WriteTask::kHeadroom, '\0');
+  AppendWrite(write, &*batch);
+  return writes_->Write(std::string_view(*batch).substr(WriteTask::kHeadroom), 1, options.sync,
+                        batch->data());
+}
+
 Status DBImpl::Put(const WriteOptions& options, Subtable* subtable, std::string_view key,
                    std::string_view value) {
   const SubtableImpl& target = *Resolve(subtable);
   SLUICE_RETURN_IF_ERROR(CheckWrite(target, key, value));
-  thread_local std::string batch;
-  batch.clear();
-  AppendWrite({RecordType::kValue, target.id(), key, value}, &batch);
-  return writes_->Write(batch, 1, options.sync);
+  return WriteOne(options, {RecordType::kValue, target.id(), key, value});
 }
 
 Status DBImpl::Delete(const WriteOptions& options, Subtable* subtable, std::string_view key) {
   const SubtableImpl& target = *Resolve(subtable);
   SLUICE_RETURN_IF_ERROR(CheckWrite(target, key, {}));
-  thread_local std::string batch;
-  batch.clear();
-  AppendWrite({RecordType::kDeletion, target.id(), key, {}}, &batch);
-  return writes_->Write(batch, 1, options.sync);
+  return WriteOne(options, {RecordType::kDeletion, target.id(), key, {}});
 }
 
 Status DBImpl::CheckBatch(const WriteBatch& batch) {
@@ -71,19 +91,18 @@ Status DBImpl::CheckBatch(const WriteBatch& batch) {
         fmt::format("batch of {} bytes; the most is {}", batch.bytes(), kMaxValueBytes));
   }
   std::string_view rep = batch.rep();
+  const SubtableImpl* subtable = default_subtable_;
   for (BatchWrite write; !rep.empty();) {
     if (!ReadWrite(&rep, &write)) {
       return Status::InvalidArgument("malformed batch");
     }
-    const SubtableImpl* subtable;
-    {
-      const std::lock_guard lock(mutex_);
-      const auto found = subtables_.find(write.subtable);
-      if (found == subtables_.end()) {
+    if (write.subtable != subtable->id()) {
+      subtable = write.subtable == default_subtable_->id() ? default_subtable_
+                                                           : FindSubtable(write.subtable);
+      if (subtable == nullptr) {
         return Status::InvalidArgument(
             fmt::format("batch writes to sub-table {}, which is not there", write.subtable));
       }
-      subtable = found->second.get();
     }
     SLUICE_RETURN_IF_ERROR(CheckWrite(*subtable, write.key, write.value));
   }
@@ -107,6 +126,7 @@ void DBImpl::WriteAsync(const WriteOptions& options, WriteBatch batch, WriteCall
 
 Status DBImpl::DeleteRange(const WriteOptions& options, Subtable* subtable, std::string_view begin,
                            std::string_view end) {
+  SLUICE_RETURN_IF_ERROR(CheckWritable());
   constexpr uint32_t kBatch = 1000;
   const std::string lower(begin);
   const std::string upper(end);
@@ -125,25 +145,53 @@ Status DBImpl::DeleteRange(const WriteOptions& options, Subtable* subtable, std:
 }
 
 Status DBImpl::BufferLog(WriteGroup* group) {
+  SLUICE_RETURN_IF_ERROR(CheckWritable());
   if (failed_.load(std::memory_order_acquire)) {
     return BackgroundError();
   }
-  SLUICE_RETURN_IF_ERROR(MakeRoom(group->bytes));
-  record_.clear();
-  PutVarint(&record_, last_sequence_ + 1);
-  group->first_sequence = last_sequence_ + 1;
-  group->last_sequence = last_sequence_;
-  for (const WriteTask* task = group->tasks; task != nullptr; task = task->next) {
-    record_.append(task->batch);
-    group->last_sequence += task->count;
+  if (full_.full() && !HasOnlyDeletions(*group)) {
+    return full_.status();
   }
-  if (const Status status = log_->Append(record_, &log_end_); !status.ok()) {
-    // Whether the record is in the log, nobody knows: nothing may be written behind it.
-    SetBackgroundError(status);
+  if (stuck_.load(std::memory_order_relaxed)) {
+    const StateLock lock(mutex_);
+    SLUICE_RETURN_IF_ERROR(compactions_full_);
+  }
+  group->log_begin = log_end_;
+  KeptBuffer record(&record_, kMostRecordKept);
+  group->first_sequence = last_sequence_ + 1;
+  group->last_sequence = last_sequence_ + group->tasks->count;
+  std::string_view payload;
+  if (const WriteTask& task = *group->tasks; task.next == nullptr && task.headroom != nullptr) {
+    // The sequence number goes in front of the batch: there is no copy of what may be large.
+    char number[kMaxVarint64Bytes];
+    const size_t bytes = EncodeVarint(number, last_sequence_ + 1) - number;
+    char* const begin = task.headroom + WriteTask::kHeadroom - bytes;
+    std::memcpy(begin, number, bytes);
+    payload = {begin, bytes + task.batch.size()};
+  } else {
+    PutVarint(&*record, last_sequence_ + 1);
+    record->append(task.batch);
+    for (const WriteTask* more = task.next; more != nullptr; more = more->next) {
+      record->append(more->batch);
+      group->last_sequence += more->count;
+    }
+    payload = *record;
+  }
+  Status status = log_->Append(payload, &log_end_);
+  while (status.IsNoSpace() && HasOnlyDeletions(*group) && MakeSpace(status)) {
+    status = log_->Append(payload, &log_end_);
+  }
+  if (!status.ok()) {
+    // Without space nothing of it is in the log, and the next write may do better. Otherwise nobody
+    // knows: nothing may be written behind it.
+    if (!status.IsNoSpace()) {
+      SetBackgroundError(status);
+    }
     return status;
   }
   last_sequence_ = group->last_sequence;
   group->log_end = log_end_;
+  backlog_.SetLogEnd(log_end_);
   return {};
 }
 
@@ -157,129 +205,93 @@ bool DBImpl::Insert(const WriteGroup& group) {
   const EpochGuard guard;
   SequenceNumber sequence = group.first_sequence;
   uint64_t user_bytes = 0;
-  bool full = false;
-  const SubtableImpl* subtable = nullptr;
-  Memtable* memtable = nullptr;
+  uint32_t id = 0;
+  SubtableImpl* subtable =
+      nullptr;  // of this id; null if it was dropped since the batch was checked
+  MemtableInfo* memtable = nullptr;
   const auto look = [&] {
-    full = full || (memtable != nullptr && memtable->memory_bytes() >= options_.memtable_bytes);
+    if (subtable != nullptr) {
+      backlog_.Look(&mutex_, subtable, memtable);
+    }
   };
   for (const WriteTask* task = group.tasks; task != nullptr; task = task->next) {
     std::string_view writes = task->batch;
     for (BatchWrite write; ReadWrite(&writes, &write); ++sequence) {
-      if (subtable == nullptr || subtable->id() != write.subtable) {
+      if (memtable == nullptr || id != write.subtable) {
         look();
-        subtable = subtables_.find(write.subtable)->second.get();
-        memtable = &subtable->version()->active->table;
+        id = write.subtable;
+        const auto found = subtables_.find(id);
+        subtable = found != subtables_.end() ? found->second.get() : nullptr;
+        if (subtable != nullptr) {
+          memtable = subtable->version(guard).active.get();
+          backlog_.HoldLog(&mutex_, subtable, memtable, group.log_begin);
+        }
       }
-      if (!subtable->dropped.load(std::memory_order_relaxed)) {
-        memtable->Add(sequence, write.type, write.key, write.value);
+      if (subtable != nullptr) {
+        memtable->table.Add(sequence, write.type, write.key, write.value);
       }
       user_bytes += write.key.size() + write.value.size();
     }
   }
   counters_.user_bytes.fetch_add(user_bytes, std::memory_order_relaxed);
   look();
-  return full;
+  return backlog_.MustSwitch();
 }
 
 void DBImpl::SwitchFullMemtables() {
-  for (const auto& [id, subtable] : subtables_) {
-    if (!subtable->dropped &&
-        subtable->version()->active->table.memory_bytes() >= options_.memtable_bytes) {
-      SwitchMemtable(subtable.get());
-    }
+  const StateLock lock(mutex_);
+  for (SubtableImpl* const subtable : backlog_.ToSwitch(lock)) {
+    SwitchMemtable(lock, subtable);
   }
 }
 
-void DBImpl::SwitchMemtable(SubtableImpl* subtable) {
-  const std::lock_guard lock(mutex_);
-  const LogPosition end = log_->end();
-  const auto replace = [&](SubtableImpl* target) {
-    auto* const version = new Version(*target->version());
-    version->active->last_sequence = last_sequence_;
-    version->waiting.insert(version->waiting.begin(), version->active);
-    version->active = std::make_shared<MemtableInfo>(options_.memtable_bytes);
-    version->active->log_begin = end;
-    InstallVersion(target, version);
-  };
-  replace(subtable);
-  // The log is kept from the oldest memtable on: those that hardly anybody writes to must not hold
-  // on to it for ever.
-  for (const auto& [id, other] : subtables_) {
-    MemtableInfo& active = *other->version()->active;
-    if (other->dropped || active.log_begin == end) {
-      continue;
-    }
-    const uint64_t segments = LogSegment(end) - LogSegment(active.log_begin);
-    if (active.table.records() == 0) {
-      active.log_begin = end;
-    } else if (segments > kMostLogSegments && segments * options_.log_segment_bytes >
-                                                  kMostLogMemtables * options_.memtable_bytes) {
-      replace(other.get());
-    }
-  }
+void DBImpl::SwitchMemtable(const StateLock& lock, SubtableImpl* subtable) {
+  settled_ = log_->end();
+  auto* const version = new Version(subtable->version(lock));
+  version->active->last_sequence = last_sequence_;
+  version->waiting.insert(version->waiting.begin(), version->active);
+  version->active = NewMemtable();
+  InstallVersion(lock, subtable, version);
 }
 
-Status DBImpl::MakeRoom(size_t bytes) {
-  // How far behind the worst sub-table is: 0 fine, 1 and above stop.
-  const auto pressure = [this](std::string* which) {
-    const EpochGuard guard;
-    double worst = 0;
-    for (const auto& [id, subtable] : subtables_) {
-      if (subtable->dropped) {
-        continue;
-      }
-      const Version& version = *subtable->version();
-      const double memtables = static_cast<double>(version.waiting.size()) /
-                               static_cast<double>(options_.max_waiting_memtables);
-      const double filled = static_cast<double>(version.active->table.memory_bytes()) /
-                            static_cast<double>(options_.memtable_bytes);
-      // Grows smoothly as the last memtable that may wait fills.
-      const double flush = version.waiting.size() + 1 < options_.max_waiting_memtables ? 0
-                           : memtables < 1 ? std::min(filled, 0.99)
-                                           : 1;
-      const double runs =
-          version.l0.size() < options_.l0_slowdown_runs
-              ? 0
-              : static_cast<double>(version.l0.size() - options_.l0_slowdown_runs + 1) /
-                    static_cast<double>(options_.l0_stop_runs - options_.l0_slowdown_runs + 1);
-      if (std::max(flush, runs) > worst) {
-        worst = std::max(flush, runs);
-        *which = subtable->name();
-      }
-    }
-    return worst;
-  };
-  if (!behind_.load(std::memory_order_relaxed)) [[likely]] {
-    return {};
+void DBImpl::Admit(size_t bytes) {
+  if (!backlog_.MayBeBehind() || options_.read_only) [[likely]] {
+    return;
   }
-  std::string subtable;
-  double now = pressure(&subtable);
+  const std::lock_guard in_turn(pace_mutex_);
+  stuck_.store(false, std::memory_order_relaxed);
   const Clock::time_point begin = Clock::now();
-  if (now < 1) {
+  StateLock lock(mutex_);
+  Pressure now = backlog_.Measure(lock);
+  if (now.value < 1) {
+    lock.unlock();
     // Between the two rates the delay grows by the same factor for the same step of pressure.
-    const double rate =
-        kFastestBytesPerSecond * std::pow(kSlowestBytesPerSecond / kFastestBytesPerSecond, now);
+    const double rate = kFastestBytesPerSecond *
+                        std::pow(kSlowestBytesPerSecond / kFastestBytesPerSecond, now.value);
     delay_owed_ += static_cast<double>(bytes) / rate;
     if (delay_owed_ < kLeastSleepSeconds) {
-      return {};
+      return;
     }
     std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(delay_owed_, 0)));
   } else {
+    lock.unlock();
     Tell([&](EventListener& listener) {
       listener.OnStall(
-          {.subtable = subtable, .reason = "flush or compaction is behind", .stopped = true});
+          {.subtable = now.subtable, .reason = std::string(now.reason), .stopped = true});
     });
-    std::unique_lock lock(mutex_);
-    while (now >= 1 && background_error_.ok() && !stopping_) {
+    lock.lock();
+    const uint64_t failures = full_.failures();
+    while (now.value >= 1 && background_error_.ok() && !stopping_ && !closing_ &&
+           compactions_full_.ok() && full_.failures() == failures) {
       changed_.wait_for(lock, kStallPoll);
-      now = pressure(&subtable);
+      now = backlog_.Measure(lock);
     }
+    // Flushes that find no space say so by full_.
+    stuck_.store(now.value >= 1 && !compactions_full_.ok(), std::memory_order_relaxed);
   }
   counters_.stall_microseconds.fetch_add(
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count(),
       std::memory_order_relaxed);
-  return failed_.load(std::memory_order_acquire) ? BackgroundError() : Status();
 }
 
 }  // namespace sluice

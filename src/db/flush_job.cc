@@ -1,5 +1,6 @@
 #include "db/flush_job.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -47,8 +48,9 @@ class BlockStream {
 
 }  // namespace
 
-Status FlushMemtables(const std::vector<MemtablePtr>& memtables, SequenceNumber oldest_snapshot,
-                      const FlushFormat& format, ExtentWriter* writer, FlushResult* result) {
+Status FlushMemtables(const std::vector<MemtablePtr>& memtables,
+                      const std::vector<SequenceNumber>& snapshots, const FlushFormat& format,
+                      ExtentWriter* writer, FlushResult* result) {
   std::vector<Memtable::Iterator> ways;
   for (const MemtablePtr& memtable : memtables) {
     result->input_records += memtable->table.records();
@@ -67,14 +69,20 @@ Status FlushMemtables(const std::vector<MemtablePtr>& memtables, SequenceNumber 
     }
     const std::string_view user_key = first->user_key();
     // All versions in a newer memtable are newer than all in an older one.
-    bool visible_to_all = false;
+    // Of `snapshots`, how many have met no version of this key yet: those that see only older ones.
+    size_t unserved = snapshots.size();
     for (Memtable::Iterator& way : ways) {
       if (!way.Valid() || way.user_key() != user_key) {
         continue;
       }
       for (const Memtable::Version* version = way.VersionAt(kMaxSequence);
-           version != nullptr && !visible_to_all; version = version->older()) {
-        visible_to_all = version->sequence() <= oldest_snapshot;
+           version != nullptr && unserved > 0; version = version->older()) {
+        const auto end = snapshots.begin() + static_cast<ptrdiff_t>(unserved);
+        const auto sees = std::lower_bound(snapshots.begin(), end, version->sequence());
+        if (sees == end && version->sequence() <= snapshots.back()) {
+          continue;
+        }
+        unserved = static_cast<size_t>(sees - snapshots.begin());
         SLUICE_RETURN_IF_ERROR(out.Add(user_key, *version));
         ++result->output_records;
       }

@@ -23,9 +23,10 @@ struct FlushResult {
   std::vector<Extent> extents;  // one run
 };
 
-// Writes `memtables`, newest first, as one run. Of each key what `oldest_snapshot` and all later
-// ones can see is kept, and every tombstone that is the newest of these.
-Status FlushMemtables(const std::vector<MemtablePtr>& memtables, SequenceNumber oldest_snapshot,
-                      const FlushFormat& format, ExtentWriter* writer, FlushResult* result);
+// Writes `memtables`, newest first, as one run. `snapshots` as MergeTask has them, and of each key
+// the same versions are kept; tombstones, too.
+Status FlushMemtables(const std::vector<MemtablePtr>& memtables,
+                      const std::vector<SequenceNumber>& snapshots, const FlushFormat& format,
+                      ExtentWriter* writer, FlushResult* result);
 
 }  // namespace sluice

@@ -13,6 +13,7 @@
 #include "db/db_impl.h"
 #include "leveldb/merge_inputs.h"
 #include "merge/outputs.h"
+#include "util/epoch.h"
 
 namespace sluice {
 
@@ -171,7 +172,8 @@ Status Import::AddTable(const OwnedOutput& output) {
 }  // namespace
 
 Status DBImpl::CheckUntouched(const SubtableImpl& subtable) {
-  const Version& version = *subtable.version();
+  const EpochGuard guard;
+  const Version& version = subtable.version(guard);
   if (subtable.dropped || version.flushed != 0 || !version.waiting.empty() ||
       version.active->table.records() != 0) {
     return Status::InvalidArgument(fmt::format(
@@ -184,6 +186,7 @@ Status DBImpl::ImportLevelDb(Subtable* subtable, const std::string& source,
                              const ImportCallback& callback, ImportReport* report) {
   const Clock::time_point begin = Clock::now();
   *report = {};
+  SLUICE_RETURN_IF_ERROR(CheckWritable());
   SubtableImpl* const target = Resolve(subtable);
   {
     const ExclusiveWrites exclusive(writes_.get());
@@ -232,8 +235,7 @@ Status DBImpl::Adopt(SubtableImpl* subtable, const RunId& run, const std::vector
   // Later writes go to a new memtable: who reads the version of before sees neither them nor this.
   const Status status = ApplyEdit(subtable, &edit, [&](Version* version) {
     version->flushed = last;
-    version->active = std::make_shared<MemtableInfo>(options_.memtable_bytes);
-    version->active->log_begin = log_->end();
+    version->active = NewMemtable();
   });
   if (!status.ok()) {
     // Whether the next Open finds the import is not known.

@@ -17,7 +17,7 @@ class MergedIterator final : public Iterator {
   // Walks the keys from `*lower` to below `*upper`, where they are not null; both outlive it.
   // `owner` keeps what the parts read.
   MergedIterator(std::vector<std::unique_ptr<RecordIterator>> parts, const std::string* lower,
-                 const std::string* upper, std::shared_ptr<void> owner)
+                 const std::string* upper, std::shared_ptr<const void> owner)
       : owner_(std::move(owner)), lower_(lower), upper_(upper) {
     for (auto& part : parts) {
       parts_.push_back({std::move(part), {}, false});
@@ -58,7 +58,7 @@ class MergedIterator final : public Iterator {
   // False, with nothing valid, if one of the parts failed.
   bool CheckParts();
 
-  const std::shared_ptr<void> owner_;
+  const std::shared_ptr<const void> owner_;
   const std::string* const lower_;
   const std::string* const upper_;
   std::vector<Part> parts_;

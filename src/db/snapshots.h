@@ -2,10 +2,13 @@
 
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "sluice/db.h"
 #include "table/internal_key.h"
@@ -37,11 +40,26 @@ class Snapshots {
     held_.erase(held_.find(snapshot->sequence()));
     delete snapshot;
   }
-  // No snapshot held, nor any taken from now on, is older.
+  // What readers may see from now on, ascending and distinct: the sequence numbers of snapshots
+  // held and, last, the newest one visible. Of versions at or below that one, those that none of
+  // these numbers sees can go (merge.h): a snapshot taken later has at least the last of them; so
+  // has a read without one, which asks what is visible only after it has pinned the version of the
+  // tree that lacks them. Whether a row was written since a snapshot that is held stays known, too:
+  // the newest version always stays, as a tombstone if it is one and the oldest snapshot is older.
+  std::vector<SequenceNumber> All() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<SequenceNumber> all;
+    std::unique_copy(held_.begin(), held_.end(), std::back_inserter(all));
+    const SequenceNumber visible = visible_.load(std::memory_order_acquire);
+    if (all.empty() || all.back() != visible) {
+      all.push_back(visible);
+    }
+    return all;
+  }
+  // The first of All().
   SequenceNumber Oldest() const {
     const std::lock_guard lock(mutex_);
-    const SequenceNumber visible = visible_.load(std::memory_order_acquire);
-    return held_.empty() ? visible : *held_.begin();
+    return held_.empty() ? visible_.load(std::memory_order_acquire) : *held_.begin();
   }
 
  private:
@@ -49,5 +67,19 @@ class Snapshots {
   mutable std::mutex mutex_;
   std::multiset<SequenceNumber> held_;
 };
+
+// What a compaction of `records` records passes to its merges if units take `most` snapshots and
+// more are the CPU's. Of `all` the lowest `most` alone are as good for every reader, and keep no
+// more versions too many than there were writes since the last of them (MergeTask::snapshots).
+// Where those are few against the records, units merge: the snapshots of short transactions leave
+// none idle, and one that is held for long keeps no more than it sees.
+inline std::vector<SequenceNumber> SnapshotsForMerges(std::vector<SequenceNumber> all,
+                                                      uint64_t records, size_t most) {
+  constexpr uint64_t kFew = 8;  // of so many one
+  if (all.size() > most && all.back() - all[most - 1] <= records / kFew) {
+    all.resize(most);
+  }
+  return all;
+}
 
 }  // namespace sluice

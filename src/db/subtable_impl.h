@@ -4,20 +4,30 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "db/state_mutex.h"
 #include "db/version.h"
 #include "sluice/db.h"
 #include "util/epoch.h"
 
 namespace sluice {
 
+// Where a sub-table stands in the backlog (backlog.h).
+struct BacklogEntry {
+  LogPosition filling = kNoLog;
+  LogPosition waiting = kNoLog;
+  size_t waiting_bytes = 0;
+  bool behind = false;
+};
+
 class SubtableImpl final : public Subtable {
  public:
   SubtableImpl(uint32_t id, std::string name) : id_(id), name_(std::move(name)) {}
   ~SubtableImpl() override {
-    if (Version* const version = version_.load()) {
+    if (const Version* const version = version_.load()) {
       version->Unref();
     }
   }
@@ -25,12 +35,28 @@ class SubtableImpl final : public Subtable {
   const std::string& name() const override { return name_; }
   uint32_t id() const override { return id_; }
 
-  // Valid as long as the caller's EpochGuard; one that changes versions needs none.
-  Version* version() const { return version_.load(std::memory_order_acquire); }
-  // `version`'s one reference becomes the sub-table's. Called by one thread at a time.
-  void Install(Version* version) {
-    if (Version* const before = version_.exchange(version, std::memory_order_acq_rel)) {
-      EpochRetire(before, [](void* old) { static_cast<Version*>(old)->Unref(); });
+  // The current version. Valid while the guard is held.
+  const Version& version(const EpochGuard&) const {
+    return *version_.load(std::memory_order_acquire);
+  }
+  // Valid while the lock is held: versions are installed with it.
+  const Version& version(const StateLock& lock) const {
+    lock.AssertHeld();
+    return *version_.load(std::memory_order_acquire);
+  }
+  // The current version, for longer than a guard should be held.
+  std::shared_ptr<const Version> PinVersion() const {
+    const EpochGuard guard;
+    const Version& current = version(guard);
+    current.Ref();
+    return {&current, [](const Version* held) { held->Unref(); }};
+  }
+  // `version`'s one reference becomes the sub-table's.
+  void Install(const StateLock& lock, const Version* version) {
+    lock.AssertHeld();
+    if (const Version* const before = version_.exchange(version, std::memory_order_acq_rel)) {
+      EpochRetire(const_cast<Version*>(before),
+                  [](void* old) { static_cast<const Version*>(old)->Unref(); });
     }
   }
 
@@ -39,14 +65,14 @@ class SubtableImpl final : public Subtable {
   std::atomic<bool> dropped{false};
 
   // Of the database, under its mutex.
+  BacklogEntry backlog;
   bool flushing = false;
   bool compacting = false;
-  bool checked = false;  // nothing was due when last looked, and nothing has changed since
 
  private:
   const uint32_t id_;
   const std::string name_;
-  std::atomic<Version*> version_{nullptr};
+  std::atomic<const Version*> version_{nullptr};
 };
 
 }  // namespace sluice

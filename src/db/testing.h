@@ -8,12 +8,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "db/workload.h"
 #include "sluice/db.h"
 #include "table/testing.h"
 #include "util/fault_env.h"
@@ -26,6 +28,8 @@ inline Options SmallOptions(TestRandom* random, Env* env) {
   options.create_if_missing = true;
   options.env = env;
   options.memtable_bytes = 8192 << Uniform(random, 0, 2);
+  // Sometimes so little that a recovery has to flush.
+  options.write_buffer_bytes = Uniform(random, 0, 3) == 0 ? 128 << 10 : 1 << 20;
   options.row_cache_bytes = options.block_cache_bytes = options.table_cache_bytes = 4096;
   options.extent_bytes = 8192;
   options.block_bytes = 1024;
@@ -36,9 +40,13 @@ inline Options SmallOptions(TestRandom* random, Env* env) {
   return options;
 }
 
+// Of a life with very many operations, tests that end or disturb it at each take every so many.
+inline uint64_t StepThrough(uint64_t operations) { return 1 + operations / 200; }
+
 // What was written so far, and of that what must be found again.
 struct History {
-  using State = std::map<std::string, std::string>;  // of all sub-tables: "other/key" -> value
+  // Of all sub-tables: "other/key" -> value, which the states share.
+  using State = std::map<std::string, std::shared_ptr<const std::string>>;
 
   std::vector<State> states{{}};  // after 0, 1, ... batches, the last perhaps only tried
   size_t acknowledged = 0;        // batches
@@ -59,7 +67,10 @@ class Life {
  public:
   // Everything that is done in it is drawn from `seed`.
   explicit Life(uint64_t seed, History history = {})
-      : random_(seed), history_(std::move(history)) {}
+      : random_(seed),
+        history_(std::move(history)),
+        keys_{KeySpace(&random_), KeySpace(&random_)},
+        values_(&random_, kMostValueBytes) {}
 
   // Opens the database, and expects in it what must be there. Errors of open and reads are the
   // result.
@@ -74,7 +85,8 @@ class Life {
     EXPECT_LE(count, history_.states.size() - 1);
     EXPECT_GE(count, history_.acknowledged);
     if (count < history_.states.size()) {
-      EXPECT_TRUE(found == history_.states[count]) << "not the state after " << count << " batches";
+      EXPECT_TRUE(Same(found, history_.states[count]))
+          << "not the state after " << count << " batches";
     }
     // What was lost is lost for good.
     history_.states.resize(count + 1);
@@ -91,23 +103,29 @@ class Life {
       State next = history_.states.back();
       WriteBatch batch;
       for (uint64_t n = Uniform(&random_, 1, 10); n > 0; --n) {
-        Subtable* const subtable = Uniform(&random_, 0, 1) != 0 ? other_ : nullptr;
-        const std::string key = fmt::format("k{}", Uniform(&random_, 0, 300));
-        const std::string name = (subtable != nullptr ? "other/" : "default/") + key;
+        const bool other = Uniform(&random_, 0, 1) != 0;
+        Subtable* const subtable = other ? other_ : nullptr;
+        const std::string prefix = other ? "other/" : "default/";
         if (Uniform(&random_, 0, 3) == 0) {
+          const std::string key = keys_[other].Any(&random_);
           batch.Delete(subtable, key);
-          next.erase(name);
+          next.erase(prefix + key);
         } else {
-          const std::string value(SkewedSize(&random_, 2000),
-                                  static_cast<char>('a' + batches % 26));
-          batch.Put(subtable, key, value);
-          next[name] = value;
+          const std::string key = keys_[other].Next(&random_);
+          auto value = std::make_shared<const std::string>(values_.Next(&random_));
+          batch.Put(subtable, key, *value);
+          next[prefix + key] = std::move(value);
         }
       }
       batch.Put(kCounter, std::to_string(history_.states.size()));
       history_.states.push_back(std::move(next));
       const bool sync = Uniform(&random_, 0, 5) == 0;
-      SLUICE_RETURN_IF_ERROR(db_->Write({.sync = sync}, batch));
+      if (Status status = db_->Write({.sync = sync}, batch); !status.ok()) {
+        if (status.IsNoSpace()) {
+          history_.states.pop_back();  // nothing of it is written
+        }
+        return status;
+      }
       history_.acknowledged = history_.states.size() - 1;
       if (sync) {
         history_.synced = history_.acknowledged;
@@ -116,13 +134,24 @@ class Life {
     return {};
   }
 
+  // All of the default sub-table, or some.
+  Status Compact() {
+    std::string begin;
+    std::string end;
+    if (Uniform(&random_, 0, 1) != 0) {
+      begin = keys_[0].Any(&random_);
+      end = keys_[0].Any(&random_);
+    }
+    return db_->CompactRange(nullptr, std::min(begin, end), std::max(begin, end));
+  }
+
   // Expects what was acknowledged, no more and no less. The result is that of the reads.
   Status Check() {
     State found;
     size_t count;
     SLUICE_RETURN_IF_ERROR(Read(&found, &count));
     EXPECT_EQ(count, history_.acknowledged);
-    EXPECT_TRUE(found == history_.states[history_.acknowledged]) << "not what was acknowledged";
+    EXPECT_TRUE(Same(found, history_.states[history_.acknowledged])) << "not what was acknowledged";
     return {};
   }
 
@@ -139,7 +168,14 @@ class Life {
  private:
   using State = History::State;
 
-  static constexpr char kCounter[] = "counter";
+  static constexpr char kCounter[] = "\xff counter";  // no other key is like it
+  static constexpr size_t kMostValueBytes = 8000;
+
+  static bool Same(const State& a, const State& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+      return x.first == y.first && *x.second == *y.second;
+    });
+  }
 
   // All records, by scans and by point reads.
   Status Read(State* state, size_t* batches) {
@@ -153,7 +189,8 @@ class Life {
         if (at->key() == kCounter) {
           *batches = std::stoul(value);
         } else {
-          (*state)[subtable->name() + "/" + std::string(at->key())] = value;
+          (*state)[subtable->name() + "/" + std::string(at->key())] =
+              std::make_shared<const std::string>(std::move(value));
         }
       }
       SLUICE_RETURN_IF_ERROR(at->status());
@@ -163,6 +200,8 @@ class Life {
 
   TestRandom random_;
   History history_;
+  KeySpace keys_[2];  // of the default sub-table and the other
+  ValueSpace values_;
   std::unique_ptr<DB> db_;
   Subtable* other_ = nullptr;
 };

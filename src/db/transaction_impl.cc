@@ -230,11 +230,11 @@ Status TransactionImpl::MakeBatch(WriteBatch* batch) const {
   Status status;
   writes_.ForEach([&](uint32_t id, std::string_view key, const WriteBuffer::Write& write) {
     if (subtable == nullptr || subtable->id() != id) {
-      const std::lock_guard lock(db_.mutex_);
-      subtable = db_.subtables_.at(id).get();
-      if (subtable->dropped) {
-        status = Status::InvalidArgument(fmt::format(
-            "sub-table '{}', which transaction {} writes to, was dropped", subtable->name(), id_));
+      subtable = db_.FindSubtable(id);
+      if (subtable == nullptr) {
+        status = Status::InvalidArgument(
+            fmt::format("sub-table {}, which transaction {} writes to, was dropped", id, id_));
+        return;
       }
     }
     if (write.type == RecordType::kValue) {
@@ -253,6 +253,7 @@ Status TransactionImpl::Prepare(std::string_view name) {
         fmt::format("a prepared transaction needs a name of 1 to {} bytes", kMaxKeyBytes));
   }
   WriteBatch batch;
+  SLUICE_RETURN_IF_ERROR(db_.CheckWritable());
   SLUICE_RETURN_IF_ERROR(MakeBatch(&batch));
   auto prepared = std::make_shared<PreparedTransaction>(&db_.transactions_.memory);
   prepared->name = name;

@@ -3,17 +3,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 
+#include "db/kill.h"
 #include "sluice/db.h"
 #include "table/testing.h"
 #include "util/testing.h"
@@ -76,11 +74,9 @@ TEST(TransactionKill, PreparedTransactionsSurvive) {
     if (child == 0) {
       RunUntilKilled(dir.File("db"), at, expected);
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(Uniform(&random, 1, 200)));
-    ASSERT_EQ(::kill(child, SIGKILL), 0);
-    int status;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status)) << "the child ended by itself: " << WEXITSTATUS(status);
+    ASSERT_TRUE(KillWhen(child, expected->done, life % 4 == 3 ? 0 : at + Uniform(&random, 1, 1000),
+                         std::chrono::microseconds(SkewedSize(&random, 50000))))
+        << "the child ended by itself";
 
     std::unique_ptr<DB> db;
     const Status opened = DB::Open(TestOptions(), dir.File("db"), &db);

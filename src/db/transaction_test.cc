@@ -93,6 +93,7 @@ TEST_F(TransactionTest, ShowsItsWritesToItselfUntilItCommits) {
   EXPECT_EQ(db_->GetStatistics().transactions.active, 0u);
   EXPECT_EQ(db_->GetStatistics().transactions.locks, 0u);
   EXPECT_EQ(db_->GetStatistics().transactions.committed, 1u);
+  t.reset();
   Open();
   EXPECT_EQ(Scan(*db_), "a=x ");
 }

@@ -18,13 +18,20 @@
 namespace sluice {
 
 inline constexpr int kLevels = 3;
+// Not a level: extents that a compaction could not read, each a run of its own. What they hold is
+// found by its sequence numbers, not by its place among the levels.
+inline constexpr uint32_t kAsideLevel = 3;
+
+inline constexpr LogPosition kNoLog = ~LogPosition{0};
 
 // A memtable and what of the log it stands for.
 struct MemtableInfo {
-  explicit MemtableInfo(size_t expected_bytes) : table(expected_bytes) {}
+  MemtableInfo(size_t expected_bytes, MemtableMemory* all) : table(expected_bytes, all) {}
 
   Memtable table;
-  LogPosition log_begin = 0;  // no record of it in the log is before
+  // No record of it in the log is before; kNoLog: it has none. Changed under the database's mutex.
+  std::atomic<LogPosition> log_begin{kNoLog};
+  std::atomic<bool> full{false};  // and is known to be
   // No later memtable has a sequence number up to this one. Set when the memtable stops being the
   // active one.
   SequenceNumber last_sequence = 0;
@@ -42,9 +49,10 @@ struct Version {
   std::vector<MemtablePtr> waiting;  // for their flush, newest first
   std::vector<Run> l0;               // newest first
   RunIndex levels[kLevels];          // [0] is not used
+  std::vector<RunIndex> aside;       // set aside (kAsideLevel)
 
-  void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
-  void Unref() {
+  void Ref() const { references_.fetch_add(1, std::memory_order_relaxed); }
+  void Unref() const {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       delete this;
     }
@@ -53,12 +61,15 @@ struct Version {
   // Takes over the runs of `subtable`.
   void SetRuns(const Metadata::Subtable& subtable) {
     l0.clear();
+    aside.clear();
     for (int level = 1; level < kLevels; ++level) {
       levels[level] = {};
     }
     for (const auto& [id, run] : subtable.runs) {
       if (id.level == 0) {
         l0.insert(l0.begin(), {id.run, run});
+      } else if (id.level == kAsideLevel) {
+        aside.push_back(run);
       } else {
         levels[id.level] = run;
       }
@@ -75,7 +86,11 @@ struct Version {
   Version() = default;
   // The copy has one reference.
   Version(const Version& other)
-      : flushed(other.flushed), active(other.active), waiting(other.waiting), l0(other.l0) {
+      : flushed(other.flushed),
+        active(other.active),
+        waiting(other.waiting),
+        l0(other.l0),
+        aside(other.aside) {
     for (int level = 1; level < kLevels; ++level) {
       levels[level] = other.levels[level];
     }
@@ -85,7 +100,7 @@ struct Version {
  private:
   ~Version() = default;
 
-  std::atomic<uint32_t> references_{1};
+  mutable std::atomic<uint32_t> references_{1};
 };
 
 }  // namespace sluice

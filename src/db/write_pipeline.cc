@@ -20,6 +20,30 @@ constexpr int kGatheringShare = 4;  // of the time that the last flush took
 
 }  // namespace
 
+void WritePipeline::Gate::Enter(size_t bytes) {
+  while (closed_.load() != 0) {
+    closed_.wait(1);
+  }
+  if (bytes_.fetch_add(bytes) + bytes > most_) {
+    closed_.store(1);
+    // Those who leave may not have seen it.
+    if (bytes_.load() <= most_ / 2) {
+      Open();
+    }
+  }
+}
+
+void WritePipeline::Gate::Leave(size_t bytes) {
+  if (bytes_.fetch_sub(bytes) - bytes <= most_ / 2 && closed_.load() != 0) {
+    Open();
+  }
+}
+
+void WritePipeline::Gate::Open() {
+  closed_.store(0);
+  closed_.notify_all();
+}
+
 struct WritePipeline::AsyncTask : WriteTask {
   WriteBatch owned;
   WriteCallback callback;
@@ -55,6 +79,8 @@ class alignas(64) WritePipeline::Queue {
     return head_.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
   }
 
+  Gate queued{kMostQueuedBytes};  // asynchronous tasks that nobody has led yet
+
  private:
   // Null: empty, and nobody leads; &led_: empty, and somebody does.
   std::atomic<WriteTask*> head_{nullptr};
@@ -66,9 +92,22 @@ WritePipeline::WritePipeline(size_t queues, WriteStages* stages) : stages_(*stag
     queues_.push_back(std::make_unique<Queue>());
   }
   flusher_ = std::thread([this] { FlushLoop(); });
+  const size_t leaders =
+      std::min<size_t>(queues, std::max(1u, std::thread::hardware_concurrency()));
+  for (size_t i = 0; i < leaders; ++i) {
+    leaders_.emplace_back([this] { LeadLoop(); });
+  }
 }
 
 WritePipeline::~WritePipeline() {
+  {
+    const std::lock_guard lock(left_mutex_);
+    no_more_left_ = true;
+  }
+  left_due_.notify_all();
+  for (std::thread& leader : leaders_) {
+    leader.join();
+  }
   { const ExclusiveWrites drained(this); }
   {
     const std::lock_guard lock(flush_mutex_);
@@ -84,20 +123,21 @@ WritePipeline::Queue* WritePipeline::QueueOfThread() {
   return queues_[number % queues_.size()].get();
 }
 
-Status WritePipeline::Write(std::string_view batch, uint32_t count, bool sync) {
+Status WritePipeline::Write(std::string_view batch, uint32_t count, bool sync, char* headroom) {
   WriteTask task;
   task.batch = batch;
   task.count = count;
   task.sync = sync;
+  task.headroom = headroom;
   Queue* const queue = QueueOfThread();
   if (queue->Push(&task)) {
-    Lead(queue, queue->TakeAll(), &task);
+    Lead(queue, queue->TakeAll(), &task, kFavours);
   }
   uint32_t state;
   while ((state = task.state.load(std::memory_order_acquire)) != WriteTask::kDone) {
     if (state == WriteTask::kLead) {
       task.state.store(WriteTask::kWaiting, std::memory_order_relaxed);
-      Lead(queue, task.to_lead, &task);
+      Lead(queue, task.to_lead, &task, kFavours);
     } else {
       task.state.wait(WriteTask::kWaiting, std::memory_order_acquire);
     }
@@ -113,53 +153,84 @@ void WritePipeline::WriteAsync(WriteBatch batch, bool sync, WriteCallback callba
   task->count = task->owned.count();
   task->sync = sync;
   task->asynchronous = true;
-  size_t in_flight = in_flight_bytes_.load(std::memory_order_relaxed);
-  while (in_flight > kMostInFlightBytes) {
-    in_flight_bytes_.wait(in_flight, std::memory_order_relaxed);
-    in_flight = in_flight_bytes_.load(std::memory_order_relaxed);
-  }
-  in_flight_bytes_.fetch_add(task->bytes(), std::memory_order_relaxed);
   Queue* const queue = QueueOfThread();
+  queue->queued.Enter(task->bytes());
+  in_flight_.Enter(task->bytes());
   if (queue->Push(task)) {
-    Lead(queue, queue->TakeAll(), nullptr);
+    Lead(queue, queue->TakeAll(), nullptr, 1);  // its own
   }
 }
 
-void WritePipeline::Lead(Queue* queue, WriteTask* list, const WriteTask* own) {
-  for (int favours = 0;;) {
+void WritePipeline::Lead(Queue* queue, WriteTask* list, const WriteTask* own, int groups) {
+  for (;;) {
     if (list == nullptr) {
       if (queue->Leave()) {
         return;
       }
       list = queue->TakeAll();
     }
-    const bool done =
-        own == nullptr || own->state.load(std::memory_order_relaxed) == WriteTask::kDone;
-    if (done && favours++ >= kFavours) {
-      WriteTask* successor = list;
-      while (successor != nullptr && successor->asynchronous) {
-        successor = successor->next;
-      }
-      if (successor != nullptr) {
-        successor->to_lead = list;
-        successor->state.store(WriteTask::kLead, std::memory_order_release);
-        successor->state.notify_one();
-        return;
-      }
+    if (own == nullptr && groups-- == 0) {
+      HandOver(queue, list);
+      return;
     }
     WriteGroup* group;
-    list = MakeGroup(list, &group);
+    size_t queued_bytes = 0;
+    WriteTask* const rest = MakeGroup(list, &group, &queued_bytes);
+    for (const WriteTask* task = list; own != nullptr && task != nullptr; task = task->next) {
+      own = task == own ? nullptr : own;
+    }
+    list = rest;
     Process(group);
+    if (queued_bytes > 0) {
+      queue->queued.Leave(queued_bytes);
+    }
   }
 }
 
-WriteTask* WritePipeline::MakeGroup(WriteTask* list, WriteGroup** group) {
+void WritePipeline::HandOver(Queue* queue, WriteTask* list) {
+  WriteTask* successor = list;
+  while (successor != nullptr && successor->asynchronous) {
+    successor = successor->next;
+  }
+  if (successor != nullptr) {
+    successor->to_lead = list;
+    successor->state.store(WriteTask::kLead, std::memory_order_release);
+    successor->state.notify_one();
+    return;
+  }
+  const std::lock_guard lock(left_mutex_);
+  left_.emplace_back(queue, list);
+  left_due_.notify_one();
+}
+
+void WritePipeline::LeadLoop() {
+  ::pthread_setname_np(::pthread_self(), "slc-write");
+  std::unique_lock lock(left_mutex_);
+  for (;;) {
+    left_due_.wait(lock, [&] { return !left_.empty() || no_more_left_; });
+    if (left_.empty()) {
+      return;
+    }
+    const auto [queue, list] = left_.front();
+    left_.pop_front();
+    lock.unlock();
+    Lead(queue, list, nullptr, kFavours);
+    lock.lock();
+  }
+}
+
+WriteTask* WritePipeline::MakeGroup(WriteTask* list, WriteGroup** group, size_t* queued_bytes) {
+  const auto queued = [](const WriteTask* task) {
+    return task->asynchronous ? static_cast<const AsyncTask*>(task)->bytes() : 0;
+  };
   WriteTask* last = list;
   size_t bytes = list->batch.size();
+  *queued_bytes = queued(list);
   for (WriteTask* next = list->next;
        next != nullptr && next->sync == list->sync && bytes + next->batch.size() <= kGroupBytes;
        next = next->next) {
     bytes += next->batch.size();
+    *queued_bytes += queued(next);
     last = next;
   }
   *group = &list->group;
@@ -178,6 +249,7 @@ void WritePipeline::Process(WriteGroup* group) {
       blocked += task->asynchronous ? 0 : 1;
     }
   }
+  stages_.Admit(group->bytes);
   {
     const std::lock_guard order(order_mutex_);
     if (const Status status = stages_.BufferLog(group); !status.ok()) {
@@ -248,11 +320,7 @@ void WritePipeline::Complete(WriteTask* task, const Status& status) {
   if (task->asynchronous) {
     const std::unique_ptr<AsyncTask> owned(static_cast<AsyncTask*>(task));
     owned->callback(status);
-    const size_t bytes = owned->bytes();
-    const size_t before = in_flight_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-    if (before > kMostInFlightBytes && before - bytes <= kMostInFlightBytes) {
-      in_flight_bytes_.notify_all();
-    }
+    in_flight_.Leave(owned->bytes());
     return;
   }
   task->status = status;

@@ -12,17 +12,24 @@
 // after it: nobody sees it there before it is visible, and a crash forgets both. And log buffering
 // is not parallel: copying a record and its CRC cost less than handing it on would.
 //
-// A blocking write waits for the same machinery that an asynchronous one leaves alone. Thread-safe.
+// A blocking write waits for the same machinery that an asynchronous one leaves alone.
+//
+// Who leads does so for a bounded number of groups, then hands the rest to the first blocking
+// writer in line, or to a thread of the pipeline: no caller does others' work for ever.
+// Asynchronous writes that wait in the queues are kept few, so that a blocking one behind them,
+// which may not overtake those of its own thread, soon has its turn. Thread-safe.
 
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "log/log_format.h"
@@ -41,6 +48,7 @@ struct WriteGroup {
   size_t bytes = 0;
   bool sync = false;
   // Set by log buffering.
+  LogPosition log_begin = 0;  // its record is not before
   SequenceNumber first_sequence = 0;
   SequenceNumber last_sequence = 0;
   LogPosition log_end = 0;
@@ -54,6 +62,9 @@ struct WriteTask {
   std::string_view batch;  // batch_format.h
   uint32_t count = 0;      // of its writes
   bool sync = false;
+  // If not null, kHeadroom bytes right before the batch, for log buffering to write to.
+  static constexpr size_t kHeadroom = 10;
+  char* headroom = nullptr;
 
   // The pipeline's.
   enum State : uint32_t { kWaiting, kLead, kDone };
@@ -68,6 +79,8 @@ struct WriteTask {
 // What the pipeline is for; it decides who calls which of these when.
 class WriteStages {
  public:
+  // Before log buffering, by any number of calls at once. May wait until there is room.
+  virtual void Admit(size_t bytes) = 0;
   // Log buffering. One call at a time, and none while an ExclusiveWrites lives.
   virtual Status BufferLog(WriteGroup* group) = 0;
   // Log flush. One call at a time; `*durable`: everything before it is on disk.
@@ -94,29 +107,50 @@ class WritePipeline {
   // REQUIRES: no call is under way. Completes what is in it.
   ~WritePipeline();
 
-  // Returns when the batch is visible, and durable if `sync`.
-  Status Write(std::string_view batch, uint32_t count, bool sync);
+  // Returns when the batch is visible, and durable if `sync`. `headroom`: as in WriteTask.
+  Status Write(std::string_view batch, uint32_t count, bool sync, char* headroom = nullptr);
   // Calls `callback` then, from whichever thread; it must neither block nor write. Waits only while
-  // more than kMostInFlightBytes are in the pipeline.
+  // more than kMostQueuedBytes are in the queue, or kMostInFlightBytes are in the pipeline.
   void WriteAsync(WriteBatch batch, bool sync, WriteCallback callback);
 
  private:
   friend class ExclusiveWrites;
 
   static constexpr size_t kMostInFlightBytes = size_t{64} << 20;
+  static constexpr size_t kMostQueuedBytes = size_t{32} << 10;  // of each queue
   static constexpr size_t kGroupBytes = size_t{1} << 20;
-  // So many groups a leader takes through the stages for others, once its own task is done.
+  // So many groups a leader takes through the stages for others.
   static constexpr int kFavours = 8;
 
   struct AsyncTask;
   class Queue;
 
+  // Bytes of which there may be so many; who finds it full waits until half of them are gone.
+  class Gate {
+   public:
+    explicit Gate(size_t most) : most_(most) {}
+    void Enter(size_t bytes);
+    void Leave(size_t bytes);
+
+   private:
+    void Open();
+
+    const size_t most_;
+    std::atomic<size_t> bytes_{0};
+    std::atomic<uint32_t> closed_{0};
+  };
+
   Queue* QueueOfThread();
-  // Takes the tasks in `list`, and what comes behind them, through the stages, until there are none
-  // or somebody else leads. `own`: the caller's, null if asynchronous.
-  void Lead(Queue* queue, WriteTask* list, const WriteTask* own);
+  // Takes the tasks in `list`, and what comes behind them, through the stages, until there are
+  // none, or until `groups` groups are through behind the one that has `own` (null: from the start
+  // on); then somebody else leads.
+  void Lead(Queue* queue, WriteTask* list, const WriteTask* own, int groups);
+  // Another one is to lead, from `list` on.
+  void HandOver(Queue* queue, WriteTask* list);
+  void LeadLoop();
   // Makes a group of the first tasks of `list`, and returns the others.
-  static WriteTask* MakeGroup(WriteTask* list, WriteGroup** group);
+  // `*queued_bytes`: of its asynchronous ones.
+  static WriteTask* MakeGroup(WriteTask* list, WriteGroup** group, size_t* queued_bytes);
   void Process(WriteGroup* group);
   // Commits what is ready; `inserted` (may be null) has become so. Returns how many blocked writers
   // that waited for a sync it completed.
@@ -126,7 +160,14 @@ class WritePipeline {
 
   WriteStages& stages_;
   std::vector<std::unique_ptr<Queue>> queues_;
-  std::atomic<size_t> in_flight_bytes_{0};  // of asynchronous tasks and their batches
+  Gate in_flight_{kMostInFlightBytes};  // asynchronous tasks and their batches
+
+  // Queues whose leader has left, with the tasks to begin with.
+  std::mutex left_mutex_;
+  std::condition_variable left_due_;
+  std::deque<std::pair<Queue*, WriteTask*>> left_;
+  bool no_more_left_ = false;
+  std::vector<std::thread> leaders_;
 
   std::mutex order_mutex_;  // log buffering
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <random>
@@ -18,16 +19,25 @@
 namespace sluice {
 namespace {
 
+// What the calling thread has done of late.
+thread_local uint64_t groups_led = 0;
+thread_local uint64_t groups_led_since_own = 0;
+thread_local const char* own_batch = nullptr;
+
 class Notes : public WriteStages {
  public:
+  void Admit(size_t) override {}
   Status BufferLog(WriteGroup* group) override {
     EXPECT_FALSE(buffering_.exchange(true));
     EXPECT_FALSE(exclusive_);
     group->first_sequence = sequence_ + 1;
+    ++groups_led;
+    ++groups_led_since_own;
     for (const WriteTask* task = group->tasks; task != nullptr; task = task->next) {
       EXPECT_EQ(task->sync, group->sync);
       sequence_ += task->count;
       log_ += task->batch.size();
+      groups_led_since_own = task->batch.data() == own_batch ? 0 : groups_led_since_own;
     }
     group->last_sequence = sequence_;
     group->log_end = log_;
@@ -190,6 +200,92 @@ TEST(WritePipeline, NothingBecomesVisibleBehindAFailedFlush) {
     EXPECT_EQ(notes.published(), published);
     EXPECT_GT(outcome.failed, 0);
     EXPECT_EQ(outcome.ok + outcome.failed, 400);
+  }
+}
+
+// Threads flood the pipeline, which cannot keep up: nobody leads for long after its own task.
+TEST(WritePipeline, LeadersAreRelieved) {
+  for (const bool blocking_too : {false, true}) {
+    Notes notes;
+    WritePipeline pipeline(2, &notes);
+    std::atomic<uint64_t> most_asynchronous{0};
+    std::atomic<uint64_t> most_blocking{0};
+    const auto raise = [](std::atomic<uint64_t>* most, uint64_t value) {
+      for (uint64_t seen = *most; seen < value && !most->compare_exchange_weak(seen, value);) {
+      }
+    };
+    std::vector<std::thread> writers;
+    for (int i = 0; i < 16; ++i) {
+      writers.emplace_back([&, i] {
+        std::atomic<int> under_way{0};
+        for (int n = 0; n < 150; ++n) {
+          WriteBatch batch;
+          batch.Put("key", std::string(10, 'v'));
+          if (blocking_too && i < 4) {
+            own_batch = batch.rep().data();
+            groups_led_since_own = 0;
+            EXPECT_TRUE(pipeline.Write(batch.rep(), batch.count(), n % 8 == 0).ok());
+            raise(&most_blocking, groups_led_since_own);
+          } else {
+            ++under_way;
+            groups_led = 0;
+            pipeline.WriteAsync(batch, false, [&](const Status&) { --under_way; });
+            raise(&most_asynchronous, groups_led);
+          }
+        }
+        while (under_way > 0) {
+          std::this_thread::yield();
+        }
+      });
+    }
+    for (std::thread& writer : writers) {
+      writer.join();
+    }
+    EXPECT_LE(most_asynchronous, 1u);
+    EXPECT_LE(most_blocking, 8u);
+  }
+}
+
+// What one thread writes takes effect in the order of its calls, blocking or not.
+TEST(WritePipeline, KeepsTheOrderOfEachThread) {
+  struct Order : Notes {
+    Status BufferLog(WriteGroup* group) override {
+      for (const WriteTask* task = group->tasks; task != nullptr; task = task->next) {
+        std::string_view rep = task->batch;
+        BatchWrite write;
+        EXPECT_TRUE(ReadWrite(&rep, &write));
+        const int thread = std::stoi(std::string(write.key));
+        const int number = std::stoi(std::string(write.value));
+        EXPECT_EQ(number, last[thread] + 1);
+        last[thread] = number;
+      }
+      return Notes::BufferLog(group);
+    }
+    std::array<int, 8> last{};
+  };
+  Order order;
+  {
+    WritePipeline pipeline(2, &order);
+    std::vector<std::thread> writers;
+    for (size_t i = 0; i < order.last.size(); ++i) {
+      writers.emplace_back([&, i] {
+        for (int n = 1; n <= 300; ++n) {
+          WriteBatch batch;
+          batch.Put(std::to_string(i), std::to_string(n));
+          if (n % 10 == 0) {
+            EXPECT_TRUE(pipeline.Write(batch.rep(), batch.count(), false).ok());
+          } else {
+            pipeline.WriteAsync(batch, n % 7 == 0, [](const Status&) {});
+          }
+        }
+      });
+    }
+    for (std::thread& writer : writers) {
+      writer.join();
+    }
+  }
+  for (const int last : order.last) {
+    EXPECT_EQ(last, 300);  // the pipeline's end completes what is in it
   }
 }
 

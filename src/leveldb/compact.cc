@@ -60,6 +60,8 @@ void AddStats(const MergeStats& more, MergeStats* sum) {
   sum->input_records += more.input_records;
   sum->output_records += more.output_records;
   sum->dropped_records += more.dropped_records;
+  sum->dropped_shadowed += more.dropped_shadowed;
+  sum->dropped_tombstones += more.dropped_tombstones;
   sum->input_bytes += more.input_bytes;
   sum->output_bytes += more.output_bytes;
   sum->output_tables += more.output_tables;

@@ -35,7 +35,7 @@ SequenceNumber MergeInputs::last_sequence() const {
 
 Status MergeInputs::MakeTask(const KeyRange& range, DatabaseTask* made) const {
   MergeTask& task = made->task;
-  task.smallest_snapshot = last_sequence();
+  task.snapshots = {last_sequence()};
   task.bottommost = true;
   task.has_begin = range.has_begin;
   task.has_end = range.has_end;

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <memory>
+#include <utility>
+
+#include "log/durable_mark.h"
 
 namespace sluice {
 
@@ -22,34 +26,104 @@ bool ParseLogSegmentName(std::string_view name, uint64_t* segment) {
   return parsed.ec == std::errc() && parsed.ptr == end && *segment > 0 && *segment >> 32 == 0;
 }
 
+bool IsLogFileName(std::string_view name) {
+  uint64_t segment;
+  if (name.ends_with(kLogDraftSuffix)) {
+    name.remove_suffix(kLogDraftSuffix.size());
+  }
+  return name == kDurableMarkName || ParseLogSegmentName(name, &segment);
+}
+
 namespace {
 
-class Reader {
- public:
-  Reader(Env* env, const std::string& dir, LogPosition from, LogContents* contents)
-      : env_(env), dir_(dir), from_(from), contents_(contents) {}
+constexpr size_t kWindowBytes = size_t{256} << 10;
+constexpr size_t kHeadBytes = kMostLogHeaderBytes + sizeof(LogPosition);  // of an entry, or a mark
 
-  Status Run(const LogVisitor& visit) {
-    SLUICE_RETURN_IF_ERROR(MapSegments());
-    contents_->end = from_;
-    const std::vector<uint64_t> chain = Chain();
-    if (chain.empty()) {
-      return CheckNothingSyncedBehind(from_);
+// A segment's file, seen through a window that moves on with who looks.
+class SegmentFile {
+ public:
+  static Status Open(Env* env, const std::string& dir, uint64_t number, size_t window_bytes,
+                     std::unique_ptr<SegmentFile>* segment) {
+    segment->reset(new SegmentFile(number, window_bytes));
+    const std::string path = LogSegmentPath(dir, number);
+    SLUICE_RETURN_IF_ERROR(env->GetFileSize(path, &(*segment)->bytes_));
+    return env->NewRandomAccessFile(path, &(*segment)->file_);
+  }
+
+  uint64_t bytes() const { return bytes_; }
+
+  // `*view`: what the file holds from `offset` on, `n` bytes or more where there are so many. Valid
+  // until the next call.
+  Status View(uint64_t offset, size_t n, std::string_view* view) {
+    const uint64_t left = offset < bytes_ ? bytes_ - offset : 0;
+    n = std::min<uint64_t>(n, left);
+    if (offset < window_offset_ || offset + n > window_offset_ + window_.size()) {
+      window_.resize(std::min<uint64_t>(std::max(n, window_bytes_), left));
+      window_offset_ = offset;
+      SLUICE_RETURN_IF_ERROR(file_->Read(offset, window_.size(), window_.data()));
     }
-    for (size_t i = 0; i < chain.size(); ++i) {
-      const LogPosition limit =
-          i + 1 < chain.size() ? previous_end_.at(chain[i + 1]) : ~uint64_t{0};
-      contents_->live.push_back(chain[i]);
-      SLUICE_RETURN_IF_ERROR(ReadSegment(chain[i], limit, visit));
-      if (contents_->end < limit) {
-        return CheckNothingSyncedBehind(contents_->end);
-      }
+    *view = std::string_view(window_).substr(std::min(offset - window_offset_, window_.size()));
+    return {};
+  }
+
+  // `*whole`: whether there is something at `offset`. `*entry` is valid until the next call.
+  Status ReadEntry(uint64_t offset, LogEntry* entry, bool* whole) {
+    *whole = false;
+    std::string_view view;
+    SLUICE_RETURN_IF_ERROR(View(offset, kHeadBytes, &view));
+    const uint64_t bytes = LogEntryBytes(view);
+    if (bytes == 0 || offset + bytes > bytes_) {
+      return {};
     }
+    SLUICE_RETURN_IF_ERROR(View(offset, bytes, &view));
+    *whole = DecodeLogEntry(MakeLogPosition(number_, offset), view, entry);
     return {};
   }
 
  private:
-  Status MapSegments() {
+  SegmentFile(uint64_t number, size_t window_bytes)
+      : number_(number), window_bytes_(window_bytes) {}
+
+  const uint64_t number_;
+  const size_t window_bytes_;
+  std::unique_ptr<RandomAccessFile> file_;
+  uint64_t bytes_ = 0;
+  std::string window_;
+  uint64_t window_offset_ = 0;
+};
+
+class Reader {
+ public:
+  Reader(Env* env, const std::string& dir, LogPosition from, LogPosition until,
+         LogContents* contents)
+      : env_(env), dir_(dir), from_(from), until_(until), contents_(contents) {}
+
+  Status Run(const LogVisitor& visit) {
+    // Before the segments, for they may be growing.
+    SLUICE_RETURN_IF_ERROR(DurableMark::Read(env_, dir_, &marked_));
+    SLUICE_RETURN_IF_ERROR(FindSegments());
+    contents_->begin = contents_->end = from_;
+    contents_->durable = std::max(from_, marked_);
+    const std::vector<uint64_t> chain = Chain();
+    if (chain.empty() && from_ != 0) {
+      return Lost(from_, "the log is needed from there on");
+    }
+    for (size_t i = 0; i < chain.size(); ++i) {
+      const LogPosition limit =
+          std::min(until_, i + 1 < chain.size() ? previous_end_.at(chain[i + 1]) : kLogEnd);
+      SLUICE_RETURN_IF_ERROR(ReadSegment(chain[i], limit, visit));
+      if (contents_->end < limit) {
+        break;
+      }
+    }
+    if (contents_->end >= until_) {
+      return {};
+    }
+    return CheckNothingSyncedBehind(contents_->end);
+  }
+
+ private:
+  Status FindSegments() {
     std::vector<std::string> names;
     SLUICE_RETURN_IF_ERROR(env_->GetChildren(dir_, &names));
     for (const std::string& name : names) {
@@ -63,9 +137,12 @@ class Reader {
       if (segment < LogSegment(from_)) {
         continue;
       }
-      SLUICE_RETURN_IF_ERROR(env_->MapFile(LogSegmentPath(dir_, segment), &files_[segment]));
+      std::unique_ptr<SegmentFile> file;
+      SLUICE_RETURN_IF_ERROR(SegmentFile::Open(env_, dir_, segment, kHeadBytes, &file));
       LogEntry head;
-      if (Read(MakeLogPosition(segment, 0), &head) && head.payload.size() == 8) {
+      bool whole;
+      SLUICE_RETURN_IF_ERROR(file->ReadEntry(0, &head, &whole));
+      if (whole && head.payload.size() == sizeof(LogPosition)) {
         previous_end_[segment] = DecodeFixed64(head.payload.data());
       }
     }
@@ -84,67 +161,101 @@ class Reader {
           std::reverse(chain.begin(), chain.end());
           return chain;
         }
-      }
-    }
-    return {};
-  }
-
-  Status ReadSegment(uint64_t segment, LogPosition limit, const LogVisitor& visit) {
-    LogPosition at = std::max(from_, MakeLogPosition(segment, 0));
-    LogEntry entry;
-    while (at < limit && Read(at, &entry)) {
-      const LogPosition end = at + entry.bytes;
-      if (!entry.is_mark() && LogOffset(at) != 0) {
-        ++contents_->records;
-        SLUICE_RETURN_IF_ERROR(visit(end, entry.payload));
-      }
-      at = end;
-    }
-    contents_->end = at;
-    return {};
-  }
-
-  // False if there is nothing whole.
-  bool Read(LogPosition at, LogEntry* entry) const {
-    const std::string_view bytes = files_.at(LogSegment(at)).bytes();
-    return LogOffset(at) <= bytes.size() && DecodeLogEntry(at, bytes.substr(LogOffset(at)), entry);
-  }
-
-  // The log ends at `end`, unless something behind it knows that more than that was synced.
-  Status CheckNothingSyncedBehind(LogPosition end) {
-    for (auto file = files_.lower_bound(LogSegment(end)); file != files_.end(); ++file) {
-      const std::string_view bytes = file->second.bytes();
-      const uint64_t begin = file->first == LogSegment(end) ? LogOffset(end) : 0;
-      for (uint64_t offset = begin; offset + kLogMarkBytes <= bytes.size(); ++offset) {
-        const LogPosition at = MakeLogPosition(file->first, offset);
-        const LogPosition durable = DecodeFixed64(bytes.data() + offset + 5);
-        LogEntry entry;
-        if (bytes[offset + 4] == 0 && durable > end && durable <= at && Read(at, &entry)) {
-          return Status::Corruption(fmt::format(
-              "{}, offset {}: the record there is damaged or missing, but it was synced: so says "
-              "what is at {}, offset {}",
-              LogSegmentPath(dir_, LogSegment(end)), LogOffset(end),
-              LogSegmentPath(dir_, file->first), offset));
+        if (LogSegment(at->second) >= at->first) {
+          break;
         }
       }
     }
     return {};
   }
 
+  Status ReadSegment(uint64_t segment, LogPosition limit, const LogVisitor& visit) {
+    std::unique_ptr<SegmentFile> file;
+    SLUICE_RETURN_IF_ERROR(SegmentFile::Open(env_, dir_, segment, kWindowBytes, &file));
+    LogPosition at = std::max(from_, MakeLogPosition(segment, 0));
+    if (file->bytes() < LogOffset(at)) {
+      return Lost(at, fmt::format("the file has {} bytes", file->bytes()));
+    }
+    while (at < limit) {
+      LogEntry entry;
+      bool whole;
+      SLUICE_RETURN_IF_ERROR(file->ReadEntry(LogOffset(at), &entry, &whole));
+      if (!whole) {
+        break;
+      }
+      const LogPosition end = at + entry.bytes;
+      if (entry.is_mark()) {
+        contents_->durable = std::max(contents_->durable, entry.durable);
+      } else if (LogOffset(at) != 0) {
+        ++contents_->records;
+        SLUICE_RETURN_IF_ERROR(visit(end, entry.payload));
+      }
+      at = end;
+    }
+    contents_->live.push_back({segment, LogOffset(at)});
+    contents_->end = at;
+    return {};
+  }
+
+  // The log ends at `end`, unless something says that more than that was synced.
+  Status CheckNothingSyncedBehind(LogPosition end) {
+    if (marked_ > end) {
+      return Lost(end,
+                  fmt::format("it was synced up to {}, offset {}: so says {}/durable",
+                              LogSegmentPath(dir_, LogSegment(marked_)), LogOffset(marked_), dir_));
+    }
+    for (const uint64_t segment : contents_->segments) {
+      if (segment >= LogSegment(end)) {
+        SLUICE_RETURN_IF_ERROR(LookForMarks(segment, end));
+      }
+    }
+    return {};
+  }
+
+  Status LookForMarks(uint64_t segment, LogPosition end) {
+    std::unique_ptr<SegmentFile> file;
+    SLUICE_RETURN_IF_ERROR(SegmentFile::Open(env_, dir_, segment, kWindowBytes, &file));
+    uint64_t offset = segment == LogSegment(end) ? LogOffset(end) : 0;
+    for (;;) {
+      std::string_view view;
+      SLUICE_RETURN_IF_ERROR(file->View(offset, kWindowBytes, &view));
+      if (view.size() < kLogMarkBytes) {
+        return {};
+      }
+      for (; view.size() >= kLogMarkBytes; view.remove_prefix(1), ++offset) {
+        const LogPosition at = MakeLogPosition(segment, offset);
+        const LogPosition durable = DecodeFixed64(view.data() + 5);
+        LogEntry entry;
+        if (view[4] == 0 && durable > end && durable <= at && DecodeLogEntry(at, view, &entry)) {
+          return Lost(end, fmt::format("it was synced: so says what is at {}, offset {}",
+                                       LogSegmentPath(dir_, segment), offset));
+        }
+      }
+    }
+  }
+
+  Status Lost(LogPosition at, const std::string& why) const {
+    return Status::Corruption(
+        fmt::format("{}, offset {}: the record there is damaged or missing, "
+                    "but {}",
+                    LogSegmentPath(dir_, LogSegment(at)), LogOffset(at), why));
+  }
+
   Env* const env_;
   const std::string& dir_;
   const LogPosition from_;
+  const LogPosition until_;
   LogContents* const contents_;
-  std::map<uint64_t, MappedFile> files_;          // from from_'s segment on
+  LogPosition marked_ = 0;                        // in the file beside the log
   std::map<uint64_t, LogPosition> previous_end_;  // of those that begin as a segment must
 };
 
 }  // namespace
 
 Status ReadLog(Env* env, const std::string& dir, LogPosition from, const LogVisitor& visit,
-               LogContents* contents) {
+               LogContents* contents, LogPosition until) {
   *contents = {};
-  return Reader(env, dir, from, contents).Run(visit);
+  return Reader(env, dir, from, until, contents).Run(visit);
 }
 
 }  // namespace sluice

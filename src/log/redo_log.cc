@@ -2,120 +2,225 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace sluice {
 
 namespace {
 
-// The record that begins a segment, and two marks: behind it, and in front of the next.
+// The record that begins a segment, the mark behind it, and a mark in front of the next record.
 constexpr size_t kMostSegmentHeadBytes =
     kMostLogHeaderBytes + sizeof(LogPosition) + 2 * kLogMarkBytes;
+
+// Longer payloads are written by themselves, not by way of the buffer.
+constexpr size_t kMostBuffered = size_t{16} << 10;
 
 }  // namespace
 
 Status RedoLog::Open(Env* env, const std::string& dir, const RedoLogOptions& options,
                      const LogContents& found, std::unique_ptr<RedoLog>* log) {
   std::unique_ptr<RedoLog> opened(new RedoLog(env, dir, options));
-  const std::lock_guard lock(opened->mutex_);
-  for (const uint64_t number : found.segments) {
-    uint64_t bytes;
-    SLUICE_RETURN_IF_ERROR(env->GetFileSize(LogSegmentPath(dir, number), &bytes));
-    // Those given up may hold records of numbers that are yet to come in use again, never of the
-    // same number: the next number is above them all.
-    const bool live = std::find(found.live.begin(), found.live.end(), number) != found.live.end();
-    if (!live) {
-      opened->spares_.push_back({number, bytes, nullptr});
-      continue;
-    }
-    std::unique_ptr<FixedFile> file;
-    SLUICE_RETURN_IF_ERROR(env->NewFixedFile(LogSegmentPath(dir, number), bytes, &file));
-    SLUICE_RETURN_IF_ERROR(file->Sync());
-    opened->segments_.push_back({number, bytes, nullptr});
+  SLUICE_RETURN_IF_ERROR(DurableMark::Open(env, dir, &opened->mark_));
+  if (Status status = opened->GoOn(found); !status.ok()) {
+    opened->segments_.clear();
+    (void)opened->RemoveOthers();  // drafts, that is, for the space they take
+    return status;
   }
-  SLUICE_RETURN_IF_ERROR(env->SyncDir(dir));
-  opened->end_ = opened->durable_ = found.end;
-  const uint64_t newest = found.segments.empty() ? 0 : found.segments.back();
-  SLUICE_RETURN_IF_ERROR(
-      opened->OpenSegment(std::max(newest, LogSegment(found.end)) + 1, options.segment_bytes));
   *log = std::move(opened);
   return {};
+}
+
+Status RedoLog::GoOn(const LogContents& found) {
+  const LogPosition copied_from = std::max(found.begin, found.durable);
+  for (const LogContents::Segment& live : found.live) {
+    const bool needed = copied_from > found.begin && live.number <= LogSegment(copied_from);
+    if (needed) {
+      uint64_t file_bytes;
+      SLUICE_RETURN_IF_ERROR(env_->GetFileSize(LogSegmentPath(dir_, live.number), &file_bytes));
+      segments_.push_back(
+          {.number = live.number,
+           .bytes = live.number == LogSegment(copied_from) ? LogOffset(copied_from) : live.bytes,
+           .reserved = file_bytes,
+           .file = nullptr});
+    }
+  }
+  const uint64_t newest = found.segments.empty() ? 0 : found.segments.back();
+  next_number_ = std::max(newest, LogSegment(found.end)) + 1;
+  released_ = found.begin;
+  end_ = durable_ = copied_from;
+  drafts_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    SLUICE_RETURN_IF_ERROR(Roll(0));
+  }
+  if (copied_from < found.end) {
+    LogContents copied;
+    SLUICE_RETURN_IF_ERROR(ReadLog(
+        env_, dir_, copied_from,
+        [this](LogPosition, std::string_view payload) {
+          LogPosition ignored;
+          return Append(payload, &ignored);
+        },
+        &copied));
+  }
+  SLUICE_RETURN_IF_ERROR(Publish());
+  written_bytes_ = 0;
+  durable_ = end_;
+  SLUICE_RETURN_IF_ERROR(mark_->Set(durable_));
+  SLUICE_RETURN_IF_ERROR(mark_->Sync());
+  return RemoveOthers();
+}
+
+Status RedoLog::Publish() {
+  std::vector<uint64_t> numbers;
+  for (const Segment& segment : segments_) {
+    if (segment.file != nullptr) {
+      SLUICE_RETURN_IF_ERROR(segment.file->Sync());
+      numbers.push_back(segment.number);
+    }
+  }
+  drafts_ = false;
+  // The first one last: without it nothing leads to the others, and what they copy is read.
+  for (; !numbers.empty(); numbers.pop_back()) {
+    if (numbers.size() == 1 && segments_.back().number != numbers.front()) {
+      SLUICE_RETURN_IF_ERROR(env_->SyncDir(dir_));
+    }
+    const std::string path = PathOf(numbers.back());
+    SLUICE_RETURN_IF_ERROR(env_->RenameFile(path + std::string(kLogDraftSuffix), path));
+  }
+  SLUICE_RETURN_IF_ERROR(env_->SyncDir(dir_));
+  names_changed_ = false;
+  return {};
+}
+
+Status RedoLog::RemoveOthers() {
+  std::vector<std::string> names;
+  SLUICE_RETURN_IF_ERROR(env_->GetChildren(dir_, &names));
+  for (const std::string& name : names) {
+    uint64_t number;
+    const bool unneeded =
+        ParseLogSegmentName(name, &number) && !segments_.empty() &&
+        std::none_of(segments_.begin(), segments_.end(),
+                     [&](const Segment& segment) { return segment.number == number; });
+    if (unneeded || (name.ends_with(kLogDraftSuffix) && IsLogFileName(name))) {
+      SLUICE_RETURN_IF_ERROR(env_->RemoveFile(dir_ + "/" + name));
+    }
+  }
+  return {};
+}
+
+std::string RedoLog::PathOf(uint64_t number) const {
+  std::string path = LogSegmentPath(dir_, number);
+  if (drafts_) {
+    path += kLogDraftSuffix;
+  }
+  return path;
+}
+
+Status RedoLog::ReserveFor(uint64_t payload_bytes) {
+  const std::lock_guard lock(mutex_);
+  SLUICE_RETURN_IF_ERROR(status_);
+  return MakeRoom(payload_bytes);
+}
+
+Status RedoLog::MakeRoom(uint64_t payload_bytes) {
+  const uint64_t most_bytes = kLogMarkBytes + kMostLogHeaderBytes + payload_bytes;
+  if (rolling_ || LogOffset(end_) + most_bytes > segments_.back().limit) {
+    SLUICE_RETURN_IF_ERROR(Roll(payload_bytes));
+  }
+  return Reserve(&segments_.back(), LogOffset(end_) + most_bytes);
 }
 
 Status RedoLog::Append(std::string_view payload, LogPosition* end) {
   const std::lock_guard lock(mutex_);
   SLUICE_RETURN_IF_ERROR(status_);
-  if (LogOffset(end_) + kLogMarkBytes + kMostLogHeaderBytes + payload.size() >
-      segments_.back().bytes) {
-    status_ = Roll(payload.size());
-    SLUICE_RETURN_IF_ERROR(status_);
-  }
+  SLUICE_RETURN_IF_ERROR(MakeRoom(payload.size()));
+  Segment& segment = segments_.back();
+  buffer_.clear();
   if (marked_ != durable_) {
-    WriteMark();
+    BufferMark(end_);
   }
-  WriteRecord(payload);
+  BufferHeader(end_ + buffer_.size(), payload);
+  const std::string_view apart = payload.size() > kMostBuffered ? payload : std::string_view();
+  if (apart.empty()) {
+    buffer_.append(payload);
+  }
+  Status status = segment.file->Write(LogOffset(end_), buffer_);
+  if (status.ok() && !apart.empty()) {
+    status = segment.file->Write(LogOffset(end_) + buffer_.size(), apart);
+  }
+  if (!status.ok()) {
+    // A record of which a part is missing is none, and the next one is written over it. But what a
+    // device did that failed otherwise, nobody knows.
+    status_ = status.IsNoSpace() ? Status() : status;
+    return status;
+  }
+  const uint64_t bytes = buffer_.size() + apart.size();
+  end_ += bytes;
+  written_bytes_ += bytes;
+  marked_ = durable_;
   *end = end_;
-  return status_;
+  return {};
 }
 
 Status RedoLog::Roll(uint64_t payload_bytes) {
-  return OpenSegment(
-      segments_.back().number + 1,
-      std::max<uint64_t>(options_.segment_bytes,
-                         kMostSegmentHeadBytes + kMostLogHeaderBytes + payload_bytes));
-}
-
-Status RedoLog::OpenSegment(uint64_t number, uint64_t bytes) {
-  const std::string path = LogSegmentPath(dir_, number);
-  const auto spare = std::find_if(spares_.begin(), spares_.end(),
-                                  [&](const Segment& segment) { return segment.bytes == bytes; });
-  if (spare != spares_.end()) {
-    // The name must be durable before the first byte: were it lost and the bytes not, a later
-    // segment of the same number could be made of the file that has them.
-    SLUICE_RETURN_IF_ERROR(env_->RenameFile(LogSegmentPath(dir_, spare->number), path));
-    SLUICE_RETURN_IF_ERROR(env_->SyncDir(dir_));
-    spares_.erase(spare);
-  }
-  std::unique_ptr<FixedFile> file;
-  SLUICE_RETURN_IF_ERROR(env_->NewFixedFile(path, bytes, &file));
+  // Once the new segment says where the log before it ends, that must not go on. An error leaves a
+  // file that the next attempt begins anew.
+  rolling_ = true;
+  Segment segment;
+  segment.number = next_number_;
+  segment.limit = std::max<uint64_t>(options_.segment_bytes,
+                                     kMostSegmentHeadBytes + kMostLogHeaderBytes + payload_bytes);
+  std::unique_ptr<ReservedFile> file;
+  SLUICE_RETURN_IF_ERROR(env_->NewReservedFile(PathOf(segment.number), segment.limit, &file));
+  segment.file = std::move(file);
   names_changed_ = true;
-  segments_.push_back({number, bytes, std::move(file)});
+  SLUICE_RETURN_IF_ERROR(Reserve(&segment, kMostSegmentHeadBytes));
   char before[sizeof(LogPosition)];
   EncodeFixed64(before, end_);
-  end_ = MakeLogPosition(number, 0);
-  WriteRecord({before, sizeof(before)});
-  WriteMark();
-  return status_;
-}
-
-void RedoLog::WriteRecord(std::string_view payload) {
-  char header[kMostLogHeaderBytes];
-  WriteBytes({header, EncodeLogHeader(end_, payload, header)}, payload);
-}
-
-void RedoLog::WriteMark() {
-  char mark[kLogMarkBytes];
-  EncodeLogMark(end_, durable_, mark);
-  WriteBytes({mark, sizeof(mark)}, {});
+  const LogPosition begin = MakeLogPosition(segment.number, 0);
+  buffer_.clear();
+  BufferHeader(begin, {before, sizeof(before)});
+  buffer_.append(before, sizeof(before));
+  BufferMark(begin + buffer_.size());
+  SLUICE_RETURN_IF_ERROR(segment.file->Write(0, buffer_));
+  if (!segments_.empty() && segments_.back().file != nullptr) {
+    segments_.back().bytes = LogOffset(end_);
+  }
+  segments_.push_back(std::move(segment));
+  ++next_number_;
+  end_ = begin + buffer_.size();
+  written_bytes_ += buffer_.size();
   marked_ = durable_;
+  rolling_ = false;
+  return {};
 }
 
-void RedoLog::WriteBytes(std::string_view head, std::string_view body) {
-  FixedFile* const file = segments_.back().file.get();
-  if (status_.ok()) {
-    status_ = file->Write(LogOffset(end_), head);
+Status RedoLog::Reserve(Segment* segment, uint64_t bytes) const {
+  if (bytes <= segment->reserved) {
+    return {};
   }
-  if (status_.ok()) {
-    status_ = file->Write(LogOffset(end_) + head.size(), body);
-  }
-  if (status_.ok()) {
-    end_ += head.size() + body.size();
-    written_bytes_ += head.size() + body.size();
-  }
+  const uint64_t step = options_.step_bytes;
+  const uint64_t wanted = std::min((bytes + step - 1) / step * step, segment->limit);
+  SLUICE_RETURN_IF_ERROR(segment->file->Reserve(wanted));
+  segment->reserved = wanted;
+  return {};
+}
+
+void RedoLog::BufferHeader(LogPosition position, std::string_view payload) {
+  char header[kMostLogHeaderBytes];
+  buffer_.append(header, EncodeLogHeader(position, payload, header));
+}
+
+void RedoLog::BufferMark(LogPosition position) {
+  char mark[kLogMarkBytes];
+  EncodeLogMark(position, durable_, mark);
+  buffer_.append(mark, sizeof(mark));
 }
 
 Status RedoLog::Sync() {
   const std::lock_guard one_at_a_time(sync_mutex_);
-  std::vector<std::shared_ptr<FixedFile>> files;
+  std::vector<std::shared_ptr<ReservedFile>> files;
   LogPosition end;
   bool names_changed;
   {
@@ -139,12 +244,16 @@ Status RedoLog::Sync() {
   if (status.ok() && names_changed) {
     status = env_->SyncDir(dir_);
   }
+  if (status.ok()) {
+    // It may stay behind: it says what is known at least.
+    (void)mark_->Set(end);
+  }
   const std::lock_guard lock(mutex_);
   if (!status.ok()) {
-    // What a failed sync left on disk is unknown, and a second one would say ok (PostgreSQL's
-    // fsync lesson): nothing may be promised from here on.
-    status_ = status;
-    return status;
+    // A second sync would say ok (PostgreSQL's fsync lesson): nothing may be promised from here on.
+    // NoSpace would say that one may go on once there is some.
+    status_ = status.IsNoSpace() ? Status::IoError(status.message()) : status;
+    return status_;
   }
   durable_ = end;
   for (Segment& segment : segments_) {
@@ -155,23 +264,32 @@ Status RedoLog::Sync() {
   return {};
 }
 
+Status RedoLog::Seal() {
+  SLUICE_RETURN_IF_ERROR(Sync());
+  const std::lock_guard one_at_a_time(sync_mutex_);
+  return mark_->Sync();
+}
+
 Status RedoLog::Release(LogPosition position) {
-  const std::lock_guard one_at_a_time(sync_mutex_);  // Sync holds on to files by their names
-  const std::lock_guard lock(mutex_);
-  SLUICE_RETURN_IF_ERROR(status_);
-  while (segments_.front().number < LogSegment(position)) {
-    Segment segment = std::move(segments_.front());
-    segments_.pop_front();
-    segment.file.reset();
-    spares_.push_back(std::move(segment));
+  std::vector<uint64_t> unneeded;
+  {
+    const std::lock_guard lock(mutex_);
+    SLUICE_RETURN_IF_ERROR(status_);
+    released_ = std::max(released_, position);
+    while (segments_.size() > 1 && segments_.front().number < LogSegment(position)) {
+      unneeded.push_back(segments_.front().number);
+      segments_.pop_front();
+    }
   }
-  // Odd sizes first: only those of the usual size are ever used again.
-  std::stable_partition(spares_.begin(), spares_.end(), [&](const Segment& segment) {
-    return segment.bytes == options_.segment_bytes;
-  });
-  while (spares_.size() > options_.spare_segments) {
-    SLUICE_RETURN_IF_ERROR(env_->RemoveFile(LogSegmentPath(dir_, spares_.back().number)));
-    spares_.pop_back();
+  if (unneeded.empty()) {
+    return {};
+  }
+  {
+    const std::lock_guard one_at_a_time(sync_mutex_);
+    SLUICE_RETURN_IF_ERROR(mark_->Sync());
+  }
+  for (const uint64_t number : unneeded) {
+    SLUICE_RETURN_IF_ERROR(env_->RemoveFile(LogSegmentPath(dir_, number)));
   }
   return {};
 }
@@ -186,6 +304,20 @@ LogPosition RedoLog::durable() const {
   return durable_;
 }
 
+uint64_t RedoLog::live_bytes() const {
+  const std::lock_guard lock(mutex_);
+  uint64_t bytes = LogOffset(end_);
+  for (size_t i = 0; i + 1 < segments_.size(); ++i) {
+    bytes += segments_[i].bytes;
+  }
+  const Segment& first = segments_.front();
+  if (first.number == LogSegment(released_)) {
+    bytes -= segments_.size() == 1 ? LogOffset(released_)
+                                   : std::min<uint64_t>(LogOffset(released_), first.bytes);
+  }
+  return bytes;
+}
+
 uint64_t RedoLog::written_bytes() const {
   const std::lock_guard lock(mutex_);
   return written_bytes_;
@@ -195,10 +327,7 @@ uint64_t RedoLog::file_bytes() const {
   const std::lock_guard lock(mutex_);
   uint64_t bytes = 0;
   for (const Segment& segment : segments_) {
-    bytes += segment.bytes;
-  }
-  for (const Segment& segment : spares_) {
-    bytes += segment.bytes;
+    bytes += segment.reserved;
   }
   return bytes;
 }

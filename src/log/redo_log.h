@@ -1,11 +1,18 @@
 // The redo log: one per database, for all sub-tables (X-Engine 2, "Storage layout").
 //
-// Appending is a copy into a mapped segment: it survives this process at once, and a loss of power
-// after Sync. Segments no longer needed are used again for later ones, so that in the steady state
-// no file is created, grown or removed.
+// Appending copies into a segment: that survives this process at once, and a loss of power after
+// Sync. Segments take space in steps, as they are filled, and are removed when nobody needs them.
+// Each file is written once, from its start: using old ones again would save a fresh page's cost,
+// under a tenth of a microsecond for a small record, and would have to read back from disk under
+// the log's lock what the page cache gave up, and keep space that others need.
+//
+// A sync that failed leaves pages that are clean, can be read, and are not on disk (Rebello et al.,
+// ATC'20), in this process or one before. So after a failed one the log takes no more, and Open
+// believes nothing that it read but is not known to be on disk: it writes that anew.
 //
 // Append is called by one thread at a time; the others may be called by any thread meanwhile. After
-// an error the log takes no more: open the database again.
+// an error the log takes no more: open the database again. The exception is space that cannot be
+// had: that Append alone fails, and nothing of it stands in the log.
 
 #pragma once
 
@@ -15,8 +22,8 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "log/durable_mark.h"
 #include "log/log_format.h"
 #include "log/log_reader.h"
 #include "util/env.h"
@@ -26,60 +33,83 @@ namespace sluice {
 
 struct RedoLogOptions {
   uint64_t segment_bytes = uint64_t{64} << 20;  // < 4 GiB
-  size_t spare_segments = 2;                    // kept for use again; more are removed
+  uint64_t step_bytes = uint64_t{256} << 10;    // that a segment takes of the disk at once
 };
 
 class RedoLog {
  public:
-  // Goes on behind what ReadLog found in `dir`, in a new segment; what it found is synced first.
-  // Whatever lay behind `found.end` is given up.
+  // Goes on behind what ReadLog found in `dir`, in a new segment. That begins with a copy of what
+  // is not known to be on disk, synced when this returns: the cost is that of the tail since the
+  // last sync. Only then are files removed that nothing needs. An error leaves in `dir` what
+  // ReadLog found.
   static Status Open(Env* env, const std::string& dir, const RedoLogOptions& options,
                      const LogContents& found, std::unique_ptr<RedoLog>* log);
 
+  // Sees to it that an Append of so many bytes finds its space; NoSpace if there is none. Called by
+  // whom Append is called.
+  Status ReserveFor(uint64_t payload_bytes);
   // `*end`: the position behind the record. REQUIRES: 1 byte <= payload < 2 GiB.
   Status Append(std::string_view payload, LogPosition* end);
-  // Makes durable what was appended before the call.
+  // Makes durable what was appended before the call. No error of it is NoSpace.
   Status Sync();
-  // Everything before `position`, one that Append or ReadLog returned, is no longer needed.
+  // Everything before `position`, one that Append, ReadLog, end or durable returned, is no longer
+  // needed. REQUIRES: it is not above durable().
   Status Release(LogPosition position);
+  // Syncs, and makes durable that it did: damage to any of the log so far shows from now on.
+  Status Seal();
 
   LogPosition end() const;
   // Everything before it is on disk.
   LogPosition durable() const;
+  uint64_t live_bytes() const;     // from the last released position, at first Open's, to the end
   uint64_t written_bytes() const;  // since Open
-  uint64_t file_bytes() const;     // of all segments, spare ones too
+  uint64_t file_bytes() const;     // that all segments take of the disk
 
  private:
   struct Segment {
-    uint64_t number;
-    uint64_t bytes;
-    std::shared_ptr<FixedFile> file;  // null once closed: synced, and another has followed
+    uint64_t number = 0;
+    uint64_t bytes = 0;                  // used; of the last one, end_ says
+    uint64_t reserved = 0;               // of the disk
+    uint64_t limit = 0;                  // that it may ever have
+    std::shared_ptr<ReservedFile> file;  // null once synced, if another has followed
   };
 
   RedoLog(Env* env, std::string dir, const RedoLogOptions& options)
       : env_(env), dir_(std::move(dir)), options_(options) {}
 
+  Status GoOn(const LogContents& found);
+  // Gives the drafts their names, synced.
+  Status Publish();
+  // Files that are neither segments of this log nor its mark.
+  Status RemoveOthers();
+
   // All with mutex_ held.
+  std::string PathOf(uint64_t number) const;
+  Status MakeRoom(uint64_t payload_bytes);
   Status Roll(uint64_t payload_bytes);
-  Status OpenSegment(uint64_t number, uint64_t bytes);
-  // Nothing once status_ is an error; they set it.
-  void WriteRecord(std::string_view payload);
-  void WriteMark();
-  void WriteBytes(std::string_view head, std::string_view body);
+  Status Reserve(Segment* segment, uint64_t bytes) const;
+  // Append to buffer_ what is to stand at `position`.
+  void BufferHeader(LogPosition position, std::string_view payload);
+  void BufferMark(LogPosition position);
 
   Env* const env_;
   const std::string dir_;
   const RedoLogOptions options_;
+  std::unique_ptr<DurableMark> mark_;
 
   std::mutex sync_mutex_;  // one Sync at a time; taken before mutex_
   mutable std::mutex mutex_;
   Status status_;                 // the first error
   std::deque<Segment> segments_;  // live ones; the last is written
-  std::vector<Segment> spares_;
+  uint64_t next_number_ = 1;
+  LogPosition released_ = 0;
   LogPosition end_ = 0;
   LogPosition durable_ = 0;
-  LogPosition marked_ = 0;  // what the last mark says
+  LogPosition marked_ = 0;  // what the last mark in the log says
   uint64_t written_bytes_ = 0;
+  std::string buffer_;
+  bool drafts_ = false;         // segments are made under other names
+  bool rolling_ = false;        // a segment that follows end_ may be there, without its record
   bool names_changed_ = false;  // since the directory was synced
 };
 

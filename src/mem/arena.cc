@@ -12,7 +12,7 @@ namespace sluice {
 
 namespace {
 
-constexpr size_t kFirstBlock = size_t{4} << 10;
+constexpr size_t kFirstBlock = size_t{1} << 10;
 constexpr size_t kLarge = size_t{16} << 10;  // such get a block of their own
 constexpr size_t kHugePage = size_t{2} << 20;
 
@@ -69,7 +69,9 @@ Arena::Block* Arena::AddBlock(size_t bytes) {
   block->size = bytes;
   const std::lock_guard lock(blocks_mutex_);
   blocks_.push_back(block.get());
-  memory_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  if (account_ != nullptr) {
+    account_->Add(bytes);
+  }
   return block.release();
 }
 

@@ -1,7 +1,7 @@
 // Memory that many threads take and that is given back all at once.
 //
 // Thread-safe: threads bump a pointer in the open block of one of a few shards, without a lock
-// until the block is full. A shard's blocks grow from 4 KiB to 2 MiB, so that a little used arena
+// until the block is full. A shard's blocks grow from 1 KiB to 2 MiB, so that a little used arena
 // stays small; the big ones ask for huge pages, because what lies here is read at random.
 
 #pragma once
@@ -12,20 +12,20 @@
 #include <mutex>
 #include <vector>
 
+#include "mem/memory_account.h"
+
 namespace sluice {
 
 class Arena {
  public:
-  Arena() = default;
+  // `account` (may be null) outlives it.
+  explicit Arena(MemoryAccount* account = nullptr) : account_(account) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena();
 
   // `bytes` bytes, aligned for a pointer; valid as long as the arena. Throws std::bad_alloc.
   char* Allocate(size_t bytes);
-
-  // Taken from the system; an open block counts whole.
-  size_t memory_bytes() const { return memory_bytes_.load(std::memory_order_relaxed); }
 
  private:
   // `used` can run past `size`: then the block is full for good.
@@ -41,8 +41,8 @@ class Arena {
 
   Block* AddBlock(size_t bytes);
 
+  MemoryAccount* const account_;  // of what is taken from the system; an open block counts whole
   std::array<Shard, 8> shards_;
-  std::atomic<size_t> memory_bytes_{0};
   std::mutex blocks_mutex_;
   std::vector<Block*> blocks_;
 };

@@ -10,21 +10,24 @@ namespace sluice {
 namespace {
 
 TEST(Arena, StaysSmallUntilUsed) {
-  Arena arena;
-  EXPECT_EQ(arena.memory_bytes(), 0u);
+  MemoryAccount account(nullptr);
+  Arena arena(&account);
+  EXPECT_EQ(account.bytes(), 0u);
   arena.Allocate(1);
-  EXPECT_LE(arena.memory_bytes(), size_t{4} << 10);
+  EXPECT_LE(account.bytes(), size_t{1} << 10);
 }
 
 TEST(Arena, AddsNoBlockThatIsTooSmall) {
-  Arena arena;
+  MemoryAccount account(nullptr);
+  Arena arena(&account);
   arena.Allocate(10'000);
-  EXPECT_LE(arena.memory_bytes(), size_t{16} << 10);
+  EXPECT_LE(account.bytes(), size_t{16} << 10);
 }
 
 // Threads fill what they get with their own number: whatever overlaps is overwritten.
 TEST(Arena, NothingOverlaps) {
-  Arena arena;
+  MemoryAccount account(nullptr);
+  Arena arena(&account);
   struct Piece {
     char* data;
     size_t bytes;
@@ -54,8 +57,8 @@ TEST(Arena, NothingOverlaps) {
       }
     }
   }
-  EXPECT_GE(arena.memory_bytes(), total);
-  EXPECT_LE(arena.memory_bytes(), 2 * total);
+  EXPECT_GE(account.bytes(), total);
+  EXPECT_LE(account.bytes(), 2 * total);
 }
 
 }  // namespace

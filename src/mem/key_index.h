@@ -1,20 +1,37 @@
 // Finds the node of a key at once, beside the order that the skiplist keeps: most reads of an LSM
 // tree ask memtables for keys that are not there, and most writes to hot keys find theirs there.
 //
-// A table of slots with linear probing; slots are filled and never emptied. Thread-safe, without
-// locks. Costs one cache miss, or two where the key is there, and 8 bytes of memory per slot, as
-// they come in use.
+// A table of slots with linear probing; slots are filled and never emptied. It begins small and
+// grows by kGrowth when it fills, so that a memtable of few keys takes little. Costs one cache
+// miss, or two where the key is there. Thread-safe; finding and inserting take no lock, growing
+// does.
+//
+// Growing, while others find and insert:
+//   1. A table has a link to the one that follows it, set before anything moves.
+//   2. The slots are gone through in order: an empty one becomes kMoved, and takes nothing any
+//   more;
+//      what is in a full one is inserted in the next table, and stays here, too.
+//   3. Who meets kMoved, or finds no place or key within kProbes slots, goes on in the next table:
+//      an insertion comes to where a later search comes, for neither passes an empty slot.
+//   4. The next table becomes the first, and the old one is retired.
 
 #pragma once
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <mutex>
 #include <new>
 #include <string_view>
+
+#include "mem/memory_account.h"
+#include "util/epoch.h"
+#include "util/hash.h"
 
 namespace sluice {
 
@@ -22,68 +39,178 @@ namespace sluice {
 template <typename Node>
 class KeyIndex {
  public:
-  // For about `keys` keys. Of more it knows some; then it says so. Throws std::bad_alloc.
-  explicit KeyIndex(size_t keys)
-      : mask_(std::bit_ceil(keys < kProbes ? 2 * kProbes : 2 * keys) - 1) {
-    void* const memory =
-        ::mmap(nullptr, memory_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-      throw std::bad_alloc();
-    }
-    (void)::madvise(memory, memory_bytes(), MADV_HUGEPAGE);
-    slots_ = static_cast<std::atomic<uint64_t>*>(memory);
-  }
+  // It grows up to a table for `keys` keys. Of more it knows some; then it says so. `account`
+  // outlives it.
+  KeyIndex(size_t keys, MemoryAccount* account)
+      : most_slots_(std::bit_ceil(std::max(keys, kFirstSlots / 2) * 2)), account_(*account) {}
   KeyIndex(const KeyIndex&) = delete;
   KeyIndex& operator=(const KeyIndex&) = delete;
-  ~KeyIndex() { ::munmap(static_cast<void*>(slots_), memory_bytes()); }
+  ~KeyIndex() {
+    if (Table* const table = table_.load(std::memory_order_relaxed)) {
+      Table::Delete(table);
+    }
+  }
 
-  // The key's node; null if it is not known. `hash`: Hash64 of the key.
+  // The key's node; null if it is not known. `hash`: Hash64 of the key. REQUIRES: the caller holds
+  // an EpochGuard.
   Node* Find(std::string_view key, uint64_t hash) const {
-    for (size_t i = 0; i < kProbes; ++i) {
-      const uint64_t slot = slots_[(hash + i) & mask_].load(std::memory_order_acquire);
-      if (slot == 0) {
-        return nullptr;
-      }
-      if (slot >> kTagShift == hash >> kTagShift) {
-        if (Node* const node = NodeOf(slot); node->key() == key) {
-          return node;
+    for (const Table* table = table_.load(std::memory_order_acquire); table != nullptr;
+         table = table->next.load(std::memory_order_acquire)) {
+      for (size_t i = 0; i < kProbes; ++i) {
+        const uint64_t slot = table->At(hash + i).load(std::memory_order_acquire);
+        if (slot == 0) {
+          return nullptr;
+        }
+        if (slot == kMoved) {
+          break;
+        }
+        if (slot >> kTagShift == hash >> kTagShift) {
+          if (Node* const node = NodeOf(slot); node->key() == key) {
+            return node;
+          }
         }
       }
     }
     return nullptr;
   }
 
-  // Of one key only one node is ever inserted; twice does no harm.
+  // Of one key only one node is ever inserted; twice does no harm. REQUIRES: the caller holds an
+  // EpochGuard. Throws std::bad_alloc.
   void Insert(Node* node, uint64_t hash) {
-    const uint64_t wanted = reinterpret_cast<uint64_t>(node) | hash >> kTagShift << kTagShift;
-    for (size_t i = 0; i < kProbes; ++i) {
-      uint64_t empty = 0;
-      std::atomic<uint64_t>& slot = slots_[(hash + i) & mask_];
-      if (slot.load(std::memory_order_relaxed) == 0 &&
-          slot.compare_exchange_strong(empty, wanted, std::memory_order_release,
-                                       std::memory_order_relaxed)) {
+    Table* table = table_.load(std::memory_order_acquire);
+    if (table == nullptr) {
+      table = Grow(nullptr, std::unique_lock(growing_));
+    }
+    const uint64_t slot = reinterpret_cast<uint64_t>(node) | hash >> kTagShift << kTagShift;
+    while (!InsertIn(table, slot, hash)) {
+      Table* next = table->next.load(std::memory_order_acquire);
+      if (next == nullptr) {
+        next = table->slots < most_slots_ ? Grow(table, std::unique_lock(growing_)) : nullptr;
+      }
+      if (next == nullptr) {
+        complete_.store(false, std::memory_order_release);
         return;
       }
+      table = next;
     }
-    complete_.store(false, std::memory_order_release);
+    // Up to two thirds full; one thread moves what there is, and the others need not wait for it.
+    const size_t used = table->used.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (used > table->slots / 3 * 2 && table->slots < most_slots_) {
+      if (std::unique_lock lock(growing_, std::try_to_lock); lock.owns_lock()) {
+        Grow(table, std::move(lock));
+      }
+    }
   }
 
   // Whether a key that it does not know is none that was inserted.
   bool complete() const { return complete_.load(std::memory_order_acquire); }
-  size_t memory_bytes() const { return (mask_ + 1) * sizeof(std::atomic<uint64_t>); }
 
  private:
   static constexpr size_t kProbes = 64;
+  static constexpr size_t kFirstSlots = 2 * kProbes;
+  static constexpr size_t kGrowth = 4;
   static constexpr unsigned kTagShift = 48;  // addresses have fewer bits
+  static constexpr uint64_t kMoved = 1;      // no node's, which are aligned
+  static constexpr size_t kHugePage = size_t{2} << 20;
+
+  struct Table {
+    size_t slots;
+    MemoryAccount* account;
+    std::atomic<Table*> next{nullptr};
+    std::atomic<size_t> used{0};
+    std::atomic<uint64_t>* slot;
+
+    static Table* New(size_t slots, MemoryAccount* account) {
+      const size_t bytes = slots * sizeof(std::atomic<uint64_t>);
+      void* memory = nullptr;
+      if (bytes >= kHugePage) {
+        memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) {
+          throw std::bad_alloc();
+        }
+        (void)::madvise(memory, bytes, MADV_HUGEPAGE);
+      } else if (memory = std::calloc(slots, sizeof(std::atomic<uint64_t>)); memory == nullptr) {
+        throw std::bad_alloc();
+      }
+      account->Add(bytes);
+      auto* const table = new Table;
+      table->slots = slots;
+      table->account = account;
+      table->slot = static_cast<std::atomic<uint64_t>*>(memory);
+      return table;
+    }
+    static void Delete(Table* table) {
+      const size_t bytes = table->slots * sizeof(std::atomic<uint64_t>);
+      if (bytes >= kHugePage) {
+        ::munmap(static_cast<void*>(table->slot), bytes);
+      } else {
+        std::free(static_cast<void*>(table->slot));
+      }
+      delete table;
+    }
+    std::atomic<uint64_t>& At(uint64_t hash) const { return slot[hash & (slots - 1)]; }
+  };
 
   static Node* NodeOf(uint64_t slot) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the tag is taken off
     return reinterpret_cast<Node*>(slot & ((uint64_t{1} << kTagShift) - 1));
   }
 
-  const size_t mask_;
-  std::atomic<uint64_t>* slots_;
+  static bool InsertIn(Table* table, uint64_t wanted, uint64_t hash) {
+    for (size_t i = 0; i < kProbes; ++i) {
+      std::atomic<uint64_t>& slot = table->At(hash + i);
+      uint64_t found = slot.load(std::memory_order_relaxed);
+      if (found == 0 && slot.compare_exchange_strong(found, wanted, std::memory_order_release,
+                                                     std::memory_order_acquire)) {
+        return true;
+      }
+      if (found == kMoved) {
+        return false;
+      }
+    }
+    return false;
+  }
+
+  // The table behind `table` (null: the first of all), which is made if there is none.
+  Table* Grow(Table* table, std::unique_lock<std::mutex>) {
+    if (table == nullptr) {
+      if (Table* const first = table_.load(std::memory_order_acquire)) {
+        return first;
+      }
+      Table* const first = Table::New(kFirstSlots, &account_);
+      table_.store(first, std::memory_order_release);
+      return first;
+    }
+    if (Table* const next = table->next.load(std::memory_order_acquire)) {
+      return next;
+    }
+    Table* const next = Table::New(std::min(table->slots * kGrowth, most_slots_), &account_);
+    table->next.store(next, std::memory_order_release);
+    size_t moved = 0;
+    for (size_t i = 0; i < table->slots; ++i) {
+      uint64_t slot = 0;
+      if (table->slot[i].compare_exchange_strong(slot, kMoved, std::memory_order_acq_rel,
+                                                 std::memory_order_acquire)) {
+        continue;
+      }
+      if (InsertIn(next, slot, Hash64(NodeOf(slot)->key()))) {
+        ++moved;
+      } else {
+        complete_.store(false, std::memory_order_release);
+      }
+    }
+    next->used.fetch_add(moved, std::memory_order_relaxed);
+    table_.store(next, std::memory_order_release);
+    account_.Subtract(table->slots * sizeof(std::atomic<uint64_t>));
+    EpochRetire(table, [](void* old) { Table::Delete(static_cast<Table*>(old)); });
+    return next;
+  }
+
+  const size_t most_slots_;
+  MemoryAccount& account_;
+  std::atomic<Table*> table_{nullptr};
   std::atomic<bool> complete_{true};
+  std::mutex growing_;  // held by who grows the newest table, until it is the first
 };
 
 }  // namespace sluice

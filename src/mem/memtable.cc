@@ -6,6 +6,7 @@
 #include <new>
 #include <random>
 
+#include "util/epoch.h"
 #include "util/hash.h"
 
 namespace sluice {
@@ -50,8 +51,11 @@ uint64_t Prefix(std::string_view key) {
 }  // namespace
 
 // A record of 16 + 100 bytes takes about 200 with its node: so many keys fit, if none is updated.
-Memtable::Memtable(size_t expected_bytes)
-    : index_(expected_bytes / 192), head_(NewNode({}, 0, kMaxHeight)) {}
+Memtable::Memtable(size_t expected_bytes, MemtableMemory* all)
+    : account_(all),
+      arena_(&account_),
+      index_(expected_bytes / 192, &account_),
+      head_(MakeNode(head_memory_, {}, 0, kMaxHeight)) {}
 
 int Memtable::RandomHeight() {
   // xorshift64*: cheap, and no two threads share it.
@@ -68,12 +72,15 @@ int Memtable::RandomHeight() {
   return height;
 }
 
-Memtable::Node* Memtable::NewNode(std::string_view user_key, uint64_t prefix, int height) {
-  const size_t links = sizeof(std::atomic<Node*>) * (height - 1);
-  char* const memory =
-      arena_.Allocate(links + std::max(sizeof(Node), offsetof(Node, key_bytes) + sizeof(uint32_t) +
-                                                         user_key.size()));
-  auto* const node = new (memory + links) Node;
+size_t Memtable::NodeBytes(size_t key_bytes, int height) {
+  return sizeof(std::atomic<Node*>) * (height - 1) +
+         std::max(sizeof(Node), offsetof(Node, key_bytes) + sizeof(uint32_t) + key_bytes);
+}
+
+Memtable::Node* Memtable::MakeNode(char* memory, std::string_view user_key, uint64_t prefix,
+                                   int height) {
+  static_assert(kHeadBytes >= sizeof(std::atomic<Node*>) * (kMaxHeight - 1) + sizeof(Node));
+  auto* const node = new (memory + sizeof(std::atomic<Node*>) * (height - 1)) Node;
   node->newest.store(nullptr, std::memory_order_relaxed);
   node->prefix = prefix;
   node->key_bytes = static_cast<uint32_t>(user_key.size());
@@ -82,6 +89,31 @@ Memtable::Node* Memtable::NewNode(std::string_view user_key, uint64_t prefix, in
     node->link(level).store(nullptr, std::memory_order_relaxed);
   }
   return node;
+}
+
+Memtable::Version* Memtable::NewVersion(uint64_t trailer, std::string_view value, bool with_jump) {
+  const size_t front = with_jump ? sizeof(void*) : 0;
+  auto* const version =
+      new (arena_.Allocate(front + sizeof(Version) + value.size()) + front) Version;
+  version->trailer_ = trailer;
+  version->value_bytes_ = static_cast<uint32_t>(value.size());
+  version->span_ = with_jump ? 1 : 0;
+  std::copy(value.begin(), value.end(), reinterpret_cast<char*>(version + 1));
+  return version;
+}
+
+void Memtable::Version::SetJump(Version* older) {
+  if (span_ == 0) {
+    return;
+  }
+  Version* const far = older == nullptr ? nullptr : older->jump();
+  if (far != nullptr && far->jump() != nullptr && far->span_ == older->span_) {
+    span_ = 1 + 2 * far->span_;
+    jump_field() = far->jump();
+  } else {
+    span_ = 1;
+    jump_field() = older;
+  }
 }
 
 Memtable::Node* Memtable::Advance(std::string_view user_key, uint64_t prefix, int level,
@@ -117,15 +149,14 @@ Memtable::Node* Memtable::FindBefore(std::string_view user_key, bool or_equal) c
 
 void Memtable::Add(SequenceNumber sequence, RecordType type, std::string_view user_key,
                    std::string_view value) {
+  const EpochGuard guard;
   const uint64_t prefix = Prefix(user_key);
-  auto* const version = new (arena_.Allocate(sizeof(Version) + value.size())) Version;
-  version->trailer_ = MakeTrailer(sequence, type);
-  version->value_bytes_ = static_cast<uint32_t>(value.size());
-  std::copy(value.begin(), value.end(), reinterpret_cast<char*>(version + 1));
+  const uint64_t trailer = MakeTrailer(sequence, type);
   const uint64_t hash = Hash64(user_key);
   if (Node* const node = index_.Find(user_key, hash)) {
-    return AddVersion(node, version);
+    return AddVersion(node, NewVersion(trailer, value, /*with_jump=*/true));
   }
+  Version* const version = NewVersion(trailer, value, /*with_jump=*/false);
 
   Node* before[kMaxHeight];
   std::fill(before, before + kMaxHeight, head_);
@@ -149,7 +180,8 @@ void Memtable::Add(SequenceNumber sequence, RecordType type, std::string_view us
       break;
     }
   }
-  Node* const node = NewNode(user_key, prefix, height);
+  Node* const node =
+      MakeNode(arena_.Allocate(NodeBytes(user_key.size(), height)), user_key, prefix, height);
   version->older_.store(nullptr, std::memory_order_relaxed);
   node->newest.store(version, std::memory_order_relaxed);
   // From the bottom up: once in level 0 the key is there, and the levels above only speed searches.
@@ -190,6 +222,7 @@ void Memtable::AddVersion(Node* node, Version* version) {
       continue;
     }
     version->older_.store(next, std::memory_order_relaxed);
+    version->SetJump(next);
     if (link->compare_exchange_strong(next, version, std::memory_order_release,
                                       std::memory_order_relaxed)) {
       records_.fetch_add(1, std::memory_order_release);
@@ -199,15 +232,13 @@ void Memtable::AddVersion(Node* node, Version* version) {
 }
 
 const Memtable::Version* Memtable::VersionAt(const Node* node, SequenceNumber snapshot) {
-  const Version* version = node->newest.load(std::memory_order_acquire);
-  while (version != nullptr && version->sequence() > snapshot) {
-    version = version->older();
-  }
-  return version;
+  const Version* const newest = node->newest.load(std::memory_order_acquire);
+  return newest == nullptr ? nullptr : newest->At(snapshot);
 }
 
 const Memtable::Version* Memtable::Get(std::string_view user_key, uint64_t hash,
                                        SequenceNumber snapshot) const {
+  const EpochGuard guard;
   if (const Node* const node = index_.Find(user_key, hash)) {
     return VersionAt(node, snapshot);
   }

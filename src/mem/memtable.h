@@ -4,8 +4,12 @@
 // lookups.
 //
 // Thread-safe: any number of threads add and read at once, without locks; nothing is ever removed.
-// An Add is visible to reads that start after it returned. Costs O(log distinct keys), and
-// O(versions newer than the one asked for).
+// An Add is visible to reads that start after it returned. Costs O(log distinct keys), and O(log
+// versions newer than the one asked for): versions have, beside the link to the one before, one
+// that jumps over many (Myers, "An applicative random-access stack", 1983), but for a key's first,
+// so that rows that are not updated pay nothing for it.
+//
+// Takes no memory until the first Add, and little for few records.
 
 #pragma once
 
@@ -15,11 +19,13 @@
 
 #include "mem/arena.h"
 #include "mem/key_index.h"
+#include "mem/memory_account.h"
 #include "table/internal_key.h"
 #include "util/hash.h"
 
 namespace sluice {
 
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): members in the order of their lives
 class Memtable {
  public:
   // One version of one key. Values lie behind it in the arena.
@@ -33,16 +39,39 @@ class Memtable {
     }
     // The version before this one; nullptr if this is the oldest here.
     const Version* older() const { return older_.load(std::memory_order_acquire); }
+    // This one, or the newest before it, that is at or below `snapshot`; nullptr if there is none.
+    // `*steps` (may be null) counts the links that are followed.
+    const Version* At(SequenceNumber snapshot, size_t* steps = nullptr) const {
+      const Version* version = this;
+      while (version != nullptr && version->sequence() > snapshot) {
+        if (steps != nullptr) {
+          ++*steps;
+        }
+        const Version* const jump = version->jump();
+        version = jump != nullptr && jump->sequence() > snapshot ? jump : version->older();
+      }
+      return version;
+    }
 
    private:
     friend class Memtable;
+    // In front of the object if span_ is not 0; set before anybody sees it.
+    Version*& jump_field() { return reinterpret_cast<Version**>(this)[-1]; }
+    Version* jump() const {
+      return span_ == 0 ? nullptr : const_cast<Version*>(this)->jump_field();
+    }
+    // Jumps, over one version or over two jumps of the same span, so that they nest.
+    void SetJump(Version* older);
+
     std::atomic<Version*> older_;
     uint64_t trailer_;
     uint32_t value_bytes_;
+    uint32_t span_;  // of the jump, in versions; 0: there is none
   };
 
   // `expected_bytes`: of memory, when it is full; decides how large the index of keys is.
-  explicit Memtable(size_t expected_bytes);
+  // What it takes is added to `all` (may be null), which outlives it.
+  explicit Memtable(size_t expected_bytes, MemtableMemory* all = nullptr);
   Memtable(const Memtable&) = delete;
   Memtable& operator=(const Memtable&) = delete;
 
@@ -61,7 +90,9 @@ class Memtable {
 
   // Counts adds that have returned.
   uint64_t records() const { return records_.load(std::memory_order_acquire); }
-  size_t memory_bytes() const { return arena_.memory_bytes() + index_.memory_bytes(); }
+  size_t memory_bytes() const { return account_.bytes(); }
+  // From here on it does not count as unflushed. REQUIRES: no Add is under way, or comes.
+  void SetFlushed() { account_.SetFlushed(); }
 
  private:
   struct Node;
@@ -93,11 +124,14 @@ class Memtable {
  private:
   static constexpr int kMaxHeight = 14;
   static constexpr unsigned kBranching = 4;
+  static constexpr size_t kHeadBytes = (kMaxHeight - 1) * sizeof(void*) + 32;
 
   static const Version* VersionAt(const Node* node, SequenceNumber snapshot);
   static int RandomHeight();
 
-  Node* NewNode(std::string_view user_key, uint64_t prefix, int height);
+  static size_t NodeBytes(size_t key_bytes, int height);
+  static Node* MakeNode(char* memory, std::string_view user_key, uint64_t prefix, int height);
+  Version* NewVersion(uint64_t trailer, std::string_view value, bool with_jump);
   void AddVersion(Node* node, Version* version);
   // Of a node that the index did not know a moment ago.
   void AddVersionOfNew(Node* node, uint64_t hash, Version* version);
@@ -108,8 +142,10 @@ class Memtable {
   // The last node whose key is less, or equal if `or_equal`; the head if there is none.
   Node* FindBefore(std::string_view user_key, bool or_equal) const;
 
+  MemoryAccount account_;
   Arena arena_;
   KeyIndex<Node> index_;
+  alignas(void*) char head_memory_[kHeadBytes];
   Node* const head_;
   std::atomic<int> height_{1};  // of the tallest node
   std::atomic<uint64_t> records_{0};

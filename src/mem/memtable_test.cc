@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <bit>
 #include <functional>
 #include <map>
 #include <random>
@@ -177,6 +178,73 @@ TEST(Memtable, ThreadsAtOnce) {
     }
   }
   ExpectSame(memtable, model);
+}
+
+TEST(Memtable, TakesLittleForFewRecords) {
+  MemtableMemory all;
+  {
+    Memtable memtable(size_t{64} << 20, &all);
+    EXPECT_EQ(memtable.memory_bytes(), 0u);
+    for (int i = 0; i < 10; ++i) {
+      memtable.Add(i + 1, RecordType::kValue, std::to_string(i), "value");
+    }
+    EXPECT_LE(memtable.memory_bytes(), size_t{8} << 10);
+    EXPECT_EQ(all.held, memtable.memory_bytes());
+    EXPECT_EQ(all.unflushed, memtable.memory_bytes());
+    memtable.SetFlushed();
+    EXPECT_EQ(all.unflushed, 0u);
+    EXPECT_EQ(all.held, memtable.memory_bytes());
+  }
+  EXPECT_EQ(all.held, 0u);
+}
+
+// The index grows while threads insert and search: whatever was inserted is found, in every table
+// that it may be in.
+TEST(Memtable, FindsKeysWhileTheIndexGrows) {
+  constexpr int kWriters = 4;
+  constexpr int kKeys = 30'000;
+  for (const size_t expected_bytes : {size_t{64} << 20, size_t{1} << 20}) {  // the latter overflows
+    Memtable memtable(expected_bytes);
+    std::atomic<SequenceNumber> next{1};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kWriters; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < kKeys; ++i) {
+          const std::string key = std::to_string(t) + "/" + std::to_string(i);
+          ASSERT_EQ(memtable.Get(key, kMaxSequence), nullptr);
+          memtable.Add(next.fetch_add(1), RecordType::kValue, key, key);
+          for (const int back : {0, i / 2}) {
+            const std::string earlier = std::to_string(t) + "/" + std::to_string(i - back);
+            const Memtable::Version* const found = memtable.Get(earlier, kMaxSequence);
+            ASSERT_NE(found, nullptr) << earlier;
+            ASSERT_EQ(found->value(), earlier);
+          }
+        }
+      });
+    }
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    EXPECT_EQ(memtable.records(), uint64_t{kWriters} * kKeys);
+  }
+}
+
+// Counts the versions that are looked at, not the time.
+TEST(Memtable, ReadsOfAHotRowAreLogarithmic) {
+  constexpr SequenceNumber kVersions = 200'000;
+  Memtable memtable(size_t{64} << 20);
+  for (SequenceNumber sequence = 1; sequence <= kVersions; ++sequence) {
+    memtable.Add(sequence, RecordType::kValue, "hot", "value");
+  }
+  const Memtable::Version* const newest = memtable.Get("hot", kMaxSequence);
+  ASSERT_EQ(newest->sequence(), kVersions);
+  for (SequenceNumber snapshot = 1; snapshot <= kVersions; snapshot += 997) {
+    size_t steps = 0;
+    const Memtable::Version* const found = newest->At(snapshot, &steps);
+    ASSERT_EQ(found->sequence(), snapshot);
+    ASSERT_LE(steps, 4 * std::bit_width(kVersions));
+  }
+  EXPECT_EQ(newest->At(0), nullptr);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ class Merge {
   Merge(const MergeTask& task, const MergeSink& sink, const RecordLimits& limits)
       : task_(task),
         writer_(task, sink),
-        newest_visible_(MakeTrailer(task.smallest_snapshot, RecordType{0xff})) {
+        visible_to_all_(MakeTrailer(task.snapshots.front(), RecordType{0xff})) {
     for (const MergeRun& run : task.runs) {
       readers_.push_back(std::make_unique<RunReader>(task, run, limits));
     }
@@ -188,12 +188,14 @@ class Merge {
     const Record& record = *ways_[way].current;
     const bool same_key =
         record.word == seen_.word && !seen_.internal_key.empty() && SameUserKey(record);
-    const bool shadowed = same_key && shadowing_;
-    shadowing_ = record.trailer <= newest_visible_;
+    const bool shadowed = same_key && record.trailer >= shadowed_from_;
+    const bool visible_to_all = record.trailer <= visible_to_all_;
+    shadowed_from_ = visible_to_all ? 0 : ShadowedFrom(task_.snapshots, record.trailer);
     seen_ = {record.word, record.internal_key()};
-    const bool dead = shadowing_ && task_.bottommost &&
+    const bool dead = visible_to_all && task_.bottommost &&
                       TrailerType(record.trailer) == static_cast<uint8_t>(RecordType::kDeletion);
     if (shadowed || dead) {
+      dropped_tombstones_ += !shadowed;
       Drop(record);
     } else if (!Keep(record, same_key, ways_[way].ahead)) {
       return false;
@@ -208,6 +210,7 @@ class Merge {
 
   void Drop(const Record& record) {
     const uint64_t fold = Fold<false>(record.value, record.value_bytes, nullptr);
+    taken_hashes_ += record.hash;
     dropped_checksum_ += record.hash ^ std::rotl(fold, 5);
     ++dropped_records_;
   }
@@ -217,6 +220,7 @@ class Merge {
       return false;
     }
     const uint64_t fold = writer_.Add(record, SharedWithKept(record), ahead);
+    taken_hashes_ += record.hash;
     output_checksum_ += record.hash ^ std::rotl(fold, 5);
     kept_ = seen_;
     return true;
@@ -261,6 +265,9 @@ class Merge {
                     readers_.begin();
       fault_ = &reader->fault();
       return false;
+    }
+    for (const Record* record = reader->begin(); record != reader->end(); ++record) {
+      decoded_hashes_ += record->hash;
     }
     ways_[way].current = reader->begin();
     ways_[way].end = reader->end();
@@ -324,7 +331,9 @@ class Merge {
       stats.input_bytes += reader->input_bytes();
     }
     stats.dropped_records = dropped_records_;
-    stats.output_records = stats.input_records - dropped_records_;
+    stats.dropped_tombstones = dropped_tombstones_;
+    stats.dropped_shadowed = dropped_records_ - dropped_tombstones_;
+    stats.output_records = writer_.output_records();
     stats.output_bytes = writer_.output_bytes();
     stats.output_tables = writer_.output_tables();
     stats.output_checksum = output_checksum_;
@@ -339,24 +348,33 @@ class Merge {
     } else if (!sink_status_.ok()) {
       result->status = MergeStatus::kSink;
       result->error = sink_status_.WithContext(MergeStatusText(MergeStatus::kSink));
+    } else if (Status balance = CheckBalance(stats);
+               !balance.ok() || decoded_hashes_ != taken_hashes_) {
+      result->status = MergeStatus::kEndToEnd;
+      result->error = balance.ok() ? Status::IoError("records taken that are not those decoded")
+                                   : std::move(balance);
     }
   }
 
   const MergeTask& task_;
   MergeWriter writer_;
-  const uint64_t newest_visible_;  // trailers above it are invisible to the smallest snapshot
+  const uint64_t visible_to_all_;  // trailers above it are invisible to the smallest snapshot
   std::vector<std::unique_ptr<RunReader>> readers_;
   std::vector<Way> ways_;  // those that have records left, by run
 
   size_t skip_ = 0;        // all current keys, and seen_ and kept_, share their first skip_ bytes
   bool reworded_ = false;  // words in a loser tree are stale
   uint32_t ties_ = 0;
-  KeySeen seen_;            // of the record taken last
-  KeySeen kept_;            // of the record written last
-  std::string kept_copy_;   // kept_'s key, once its arena is to be reused
-  bool shadowing_ = false;  // what follows of seen_'s user key is shadowed
+  KeySeen seen_;                         // of the record taken last
+  KeySeen kept_;                         // of the record written last
+  std::string kept_copy_;                // kept_'s key, once its arena is to be reused
+  uint64_t shadowed_from_ = UINT64_MAX;  // trailers of seen_'s user key that it shadows
 
+  // Sums of Record::hash.
+  uint64_t decoded_hashes_ = 0;
+  uint64_t taken_hashes_ = 0;
   uint64_t dropped_records_ = 0;
+  uint64_t dropped_tombstones_ = 0;  // of them, those that nothing shadows
   uint64_t dropped_checksum_ = 0;
   uint64_t output_checksum_ = 0;
 
@@ -368,10 +386,10 @@ class Merge {
 }  // namespace
 
 MergeResult CpuExecutor::Run(const MergeTask& task, const MergeSink& sink) {
-  if (task.restart_interval == 0) {
+  if (Status status = CheckTask(task); !status.ok()) {
     MergeResult result;
     result.status = MergeStatus::kBadDescriptor;
-    result.error = Status::InvalidArgument("a restart interval of 0 entries");
+    result.error = std::move(status);
     return result;
   }
   return Merge(task, sink, limits_).Run();

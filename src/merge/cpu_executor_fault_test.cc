@@ -345,6 +345,21 @@ TEST(CpuExecutorFaults, HandlesOutsideTheTable) {
   run([](FaultyTask&, BlockHandle* handle) { handle->size = UINT64_MAX - 3; });
 }
 
+// Handles that go back could name one block over and over.
+TEST(CpuExecutorFaults, HandlesOutOfOrder) {
+  const std::string empty = Block("", {0, 0, 0});
+  for (const uint64_t back : {uint64_t{1}, empty.size() + kBlockTrailerBytes}) {
+    FaultyTask task(empty);
+    std::string first;
+    task.block().AppendTo(&first);
+    BlockHandle next{task.block().offset + task.block().size + kBlockTrailerBytes - back, 8};
+    std::string second;
+    next.AppendTo(&second);
+    task.ReplaceIndex(Block(Entry(0, Key("o"), first) + Entry(0, Key("p"), second)));
+    ExpectFault(task.Run(), MergeStatus::kBadHandle, task.index().offset);
+  }
+}
+
 TEST(CpuExecutorFaults, BytesAfterAHandleArePassedOver) {
   FaultyTask task(kGood);
   std::string value;

@@ -21,6 +21,7 @@ class Choice {
   explicit Choice(uint64_t seed) : random_(seed) {}
 
   uint64_t Below(uint64_t n) { return random_() % n; }
+  std::mt19937_64& random() { return random_; }
   bool Percent(unsigned percent) { return Below(100) < percent; }
   template <typename T>
   T Of(std::initializer_list<T> values) {
@@ -55,7 +56,9 @@ GeneratorOptions RandomOptions(uint64_t seed, Choice* choice) {
   options.table.share_trailers = choice->Percent(70);
   options.table.short_separators = choice->Percent(70);
   options.table_bytes = choice->Of({1, 3000, 30000, 1 << 20});
-  options.snapshot = choice->Percent(50) ? kMaxSequence : choice->Below(options.records + 2);
+  if (choice->Percent(60)) {
+    options.snapshots = DrawSnapshots(choice->random(), 1 + choice->Below(20), options.records + 1);
+  }
   options.bottommost = choice->Percent(50);
   return options;
 }
@@ -111,6 +114,9 @@ void ExpectSame(const MergeStats& want, const MergeStats& got) {
   EXPECT_EQ(want.input_records, got.input_records);
   EXPECT_EQ(want.output_records, got.output_records);
   EXPECT_EQ(want.dropped_records, got.dropped_records);
+  EXPECT_EQ(want.dropped_shadowed, got.dropped_shadowed);
+  EXPECT_EQ(want.dropped_tombstones, got.dropped_tombstones);
+  EXPECT_EQ(got.dropped_shadowed + got.dropped_tombstones, got.dropped_records);
   EXPECT_EQ(want.output_bytes, got.output_bytes);
   EXPECT_EQ(want.output_tables, got.output_tables);
   EXPECT_EQ(want.input_checksum, got.input_checksum);
@@ -243,12 +249,60 @@ TEST(CpuExecutor, FaultInTheFirstBlockOfTheFirstRun) {
   EXPECT_EQ(result.fault.run, 0u);
 }
 
-TEST(CpuExecutor, RefusesARestartIntervalOfZero) {
+// Of a key with versions 1 to 9, each snapshot keeps what it sees, and 9 is newer than all.
+TEST(CpuExecutor, OneVersionPerSnapshot) {
+  TableImageBuilder builder;
+  for (SequenceNumber sequence = 9; sequence > 0; --sequence) {
+    builder.Add(
+        MakeInternalKey("k", sequence, sequence == 2 ? RecordType::kDeletion : RecordType::kValue),
+        "");
+  }
+  const TableImage image = builder.Finish();
+  const auto kept = [&](std::vector<SequenceNumber> snapshots, bool bottommost) {
+    MergeTask task;
+    task.runs = {{{image.file, image.index}}};
+    task.snapshots = std::move(snapshots);
+    task.bottommost = bottommost;
+    std::vector<OwnedOutput> outputs;
+    const MergeResult result = CpuExecutor().Run(task, CollectInto(&outputs));
+    EXPECT_TRUE(result.ok()) << result.error.ToString();
+    EXPECT_EQ(result.stats.dropped_shadowed + result.stats.dropped_tombstones,
+              result.stats.dropped_records);
+    std::vector<SequenceNumber> sequences;
+    for (const OwnedOutput& output : outputs) {
+      for (const PlainRecord& record : DecodePlainTable(output.image, output.index)) {
+        sequences.push_back(record.trailer >> 8);
+      }
+    }
+    return sequences;
+  };
+  using Sequences = std::vector<SequenceNumber>;
+  EXPECT_EQ(kept({kMaxSequence}, false), (Sequences{9}));
+  EXPECT_EQ(kept({7}, false), (Sequences{9, 8, 7}));
+  EXPECT_EQ(kept({3, 6, 8}, false), (Sequences{9, 8, 6, 3}));
+  EXPECT_EQ(kept({3, 6, 20, 30}, false), (Sequences{9, 6, 3}));
+  EXPECT_EQ(kept({0, 1, 2}, true), (Sequences{9, 8, 7, 6, 5, 4, 3, 2, 1}));
+  EXPECT_EQ(kept({2, 5, kMaxSequence}, true), (Sequences{9, 5}));
+  EXPECT_EQ(kept({2, 5, kMaxSequence}, false), (Sequences{9, 5, 2}));
+  EXPECT_EQ(kept({1, 2, 5}, true), (Sequences{9, 8, 7, 6, 5, 2, 1}));
+}
+
+TEST(CpuExecutor, RefusesWhatIsNoTask) {
+  const auto refused = [](const MergeTask& task) {
+    const MergeResult result = CpuExecutor().Run(task, nullptr);
+    return result.status == abi::MergeStatus::kBadDescriptor &&
+           result.error.code() == Status::Code::kInvalidArgument;
+  };
   MergeTask task;
+  EXPECT_FALSE(refused(task));
   task.restart_interval = 0;
-  const MergeResult result = CpuExecutor().Run(task, nullptr);
-  EXPECT_EQ(result.status, abi::MergeStatus::kBadDescriptor);
-  EXPECT_FALSE(result.error.ok());
+  EXPECT_TRUE(refused(task));
+  task.restart_interval = 16;
+  for (const auto& snapshots :
+       std::vector<std::vector<SequenceNumber>>{{}, {5, 5}, {7, 5}, {1, 2, 2}}) {
+    task.snapshots = snapshots;
+    EXPECT_TRUE(refused(task));
+  }
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "merge/merge.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -30,6 +32,38 @@ uint64_t Fold(std::string_view bytes) {
 }
 
 }  // namespace
+
+Status CheckTask(const MergeTask& task) {
+  if (task.restart_interval == 0) {
+    return Status::InvalidArgument("a restart interval of 0 entries");
+  }
+  const std::vector<SequenceNumber>& snapshots = task.snapshots;
+  if (snapshots.empty() ||
+      !std::is_sorted(snapshots.begin(), snapshots.end(), std::less_equal<>())) {
+    return Status::InvalidArgument("snapshots that do not ascend, or none");
+  }
+  return {};
+}
+
+uint64_t ShadowedFrom(const std::vector<SequenceNumber>& snapshots, uint64_t trailer) {
+  const auto sees = std::lower_bound(snapshots.begin(), snapshots.end(), TrailerSequence(trailer));
+  return sees == snapshots.end()     ? UINT64_MAX
+         : sees == snapshots.begin() ? 0
+                                     : MakeTrailer(sees[-1] + 1, RecordType{0});
+}
+
+Status CheckBalance(const MergeStats& s) {
+  if (s.input_records == s.output_records + s.dropped_records &&
+      s.input_checksum == s.output_checksum + s.dropped_checksum &&
+      s.dropped_shadowed + s.dropped_tombstones <= s.dropped_records) {
+    return {};
+  }
+  return Status::IoError(fmt::format(
+      "{} records in, {} out, {} dropped ({} shadowed, {} tombstones); checksums {:016x}, {:016x}, "
+      "{:016x}",
+      s.input_records, s.output_records, s.dropped_records, s.dropped_shadowed,
+      s.dropped_tombstones, s.input_checksum, s.output_checksum, s.dropped_checksum));
+}
 
 bool SameFault(const MergeResult& a, const MergeResult& b) {
   using enum abi::MergeStatus;

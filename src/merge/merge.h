@@ -7,8 +7,9 @@
 // Rules, for every executor:
 //  * Order: user key ascending bytewise, then sequence number descending; among equal internal
 //    keys the lower run comes first.
-//  * Of one user key, the newest version visible to `smallest_snapshot` and all newer ones are
-//    kept; what that version shadows is dropped, and so is the version itself if it is a tombstone
+//  * Of one user key, a version is kept if it is newer than all `snapshots`, or the newest at or
+//    below one of them: what some snapshot sees, and what later ones may. All others are shadowed
+//    and dropped. The version that the smallest snapshot sees is dropped, too, if it is a tombstone
 //    and the task is `bottommost`.
 //  * Records outside [begin, end) are as if they were not there: not counted, not kept.
 //  * Entry: `shared` is the common prefix of the user keys only (a trailer is never shared), and 0
@@ -52,7 +53,9 @@ using MergeRun = std::vector<MergeTable>;
 
 struct MergeTask {
   std::vector<MergeRun> runs;
-  SequenceNumber smallest_snapshot = kMaxSequence;
+  // Ascending, distinct, at least one. Whoever reads at one of these sequence numbers, or at any
+  // above the last of them, finds in the outputs what the inputs had for him.
+  std::vector<SequenceNumber> snapshots{kMaxSequence};
   bool bottommost = false;  // nothing older than these runs holds any of their keys
   bool has_begin = false;   // user keys below `begin` are ignored
   bool has_end = false;     // user keys at or above `end` are ignored
@@ -90,6 +93,11 @@ struct MergeStats {
   uint64_t input_records = 0;   // within [begin, end)
   uint64_t output_records = 0;  // input = output + dropped
   uint64_t dropped_records = 0;
+  // Why they were dropped: shadowed, and, though not shadowed, a tombstone of a bottommost task.
+  // A unit counts their sum only: of a bottommost task neither is known, and both are 0; of any
+  // other all are shadowed.
+  uint64_t dropped_shadowed = 0;
+  uint64_t dropped_tombstones = 0;
   uint64_t input_bytes = 0;   // of data blocks read, trailers counted
   uint64_t output_bytes = 0;  // of data and index blocks written, trailers counted
   uint64_t output_tables = 0;
@@ -116,6 +124,18 @@ inline bool IsInputFault(abi::MergeStatus status) {
   return status >= abi::MergeStatus::kIndexChecksum && status <= abi::MergeStatus::kUnsorted;
 }
 
+// Whether the task itself is one: InvalidArgument says what is wrong with it.
+Status CheckTask(const MergeTask& task);
+
+// The least trailer of older versions of its user key that a version with `trailer` shadows: none
+// is shadowed by what is newer than all snapshots, and what a lower snapshot sees is below.
+uint64_t ShadowedFrom(const std::vector<SequenceNumber>& snapshots, uint64_t trailer);
+
+// Whether nothing was lost on the way and nothing came twice: input = output + dropped, in records
+// and in checksums, and the reasons account for no more than was dropped. Every executor checks
+// this before it calls a result ok (IoError, kEndToEnd).
+Status CheckBalance(const MergeStats& stats);
+
 // Whether two failed results tell of the same fault: the same status, or faults within the same
 // block.
 bool SameFault(const MergeResult& a, const MergeResult& b);
@@ -140,6 +160,8 @@ class Executor {
   virtual std::string_view name() const = 0;
   // Runs that one task may have.
   virtual size_t max_runs() const = 0;
+  // Snapshots that one task may have.
+  virtual size_t max_snapshots() const = 0;
   // Merges `task`, handing each table to `sink` in key order. After a failure the tables handed
   // over so far are to be thrown away.
   virtual MergeResult Run(const MergeTask& task, const MergeSink& sink) = 0;

@@ -93,6 +93,7 @@ Status MergeWriter::EndTable(std::string_view last_key) {
   output.largest = last_key;
   output.entries = entries_;
   output.tombstones = tombstones_;
+  output_records_ += entries_;
   output_bytes_ += output.data.size() + output.index.size();
   ++output_tables_;
   const Status status = sink_(output);

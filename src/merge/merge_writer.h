@@ -51,6 +51,8 @@ class MergeWriter {
   // last.
   Status EndTable(std::string_view last_key);
 
+  // Of tables ended.
+  uint64_t output_records() const { return output_records_; }
   uint64_t output_bytes() const { return output_bytes_; }
   uint64_t output_tables() const { return output_tables_; }
 
@@ -104,6 +106,7 @@ class MergeWriter {
   uint64_t entries_ = 0;
   uint64_t tombstones_ = 0;
 
+  uint64_t output_records_ = 0;
   uint64_t output_bytes_ = 0;
   uint64_t output_tables_ = 0;
 };

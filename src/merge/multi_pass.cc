@@ -130,8 +130,10 @@ class MultiPass {
     total.output_bytes = result.stats.output_bytes;
     total.output_tables = result.stats.output_tables;
     total.output_checksum = result.stats.output_checksum;
-    total.dropped_records = total.input_records - total.output_records;
-    total.dropped_checksum = total.input_checksum - total.output_checksum;
+    if (Status balance = CheckBalance(total); result.ok() && !balance.ok()) {
+      result_.merge.status = abi::MergeStatus::kEndToEnd;
+      result_.merge.error = balance.WithContext("over all passes");
+    }
   }
 
   void Account(const MergeResult& result) {
@@ -140,6 +142,10 @@ class MultiPass {
     MergeStats& total = result_.merge.stats;
     total.input_records += result.stats.input_records;
     total.input_checksum += result.stats.input_checksum;
+    total.dropped_records += result.stats.dropped_records;
+    total.dropped_shadowed += result.stats.dropped_shadowed;
+    total.dropped_tombstones += result.stats.dropped_tombstones;
+    total.dropped_checksum += result.stats.dropped_checksum;
     total.input_bytes += result.stats.input_bytes;
     total.cycles += result.stats.cycles;
     for (size_t i = 0; i < total.stalls.size(); ++i) {

@@ -13,8 +13,8 @@
 namespace sluice {
 
 struct MultiPassResult {
-  // Of the whole: input is what was read of the task's own runs, output what the last pass wrote,
-  // dropped the difference. Cycles and stalls are sums over the passes. A fault's run is the
+  // Of the whole: input is what was read of the task's own runs, output what the last pass wrote.
+  // What was dropped, cycles and stalls are sums over the passes. A fault's run is the
   // task's; of a fault in the output of an earlier pass, the lowest run that went into it.
   MergeResult merge;
   uint32_t passes = 0;
@@ -23,7 +23,7 @@ struct MultiPassResult {
 };
 
 // Merges `task` whatever its number of runs. REQUIRES: no internal key occurs twice in it above the
-// smallest snapshot (the rules keep both, and no run may hold both).
+// last snapshot (the rules keep both, and no run may hold both).
 MultiPassResult MergeAll(Executor& executor, const MergeTask& task, const MergeSink& sink);
 
 }  // namespace sluice

@@ -19,6 +19,7 @@ class NarrowExecutor : public Executor {
 
   std::string_view name() const override { return "narrow"; }
   size_t max_runs() const override { return ways_; }
+  size_t max_snapshots() const override { return SIZE_MAX; }
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
     EXPECT_LE(task.runs.size(), ways_);
     runs.push_back(task.runs.size());
@@ -55,6 +56,8 @@ void ExpectSameAsOnePass(const GeneratorOptions& options, size_t ways) {
   EXPECT_EQ(a.input_records, b.input_records);
   EXPECT_EQ(a.output_records, b.output_records);
   EXPECT_EQ(a.dropped_records, b.dropped_records);
+  EXPECT_EQ(a.dropped_shadowed, b.dropped_shadowed);
+  EXPECT_EQ(a.dropped_tombstones, b.dropped_tombstones);
   EXPECT_EQ(a.input_bytes, b.input_bytes);
   EXPECT_EQ(a.output_bytes, b.output_bytes);
   EXPECT_EQ(a.output_tables, b.output_tables);
@@ -74,9 +77,11 @@ TEST(MultiPass, SameAsOnePass) {
     options.duplicate_percent = random() % 100;
     options.delete_percent = random() % 100;
     options.key_shape = random() % 2 == 0 ? KeyShape::kTree : KeyShape::kDecimal;
-    options.snapshot = random() % 2 == 0 ? kMaxSequence : random() % 1000;
-    // Above a snapshot both of two equal keys live, and no run may hold both.
-    options.clone_percent = options.snapshot == kMaxSequence ? random() % 20 : 0;
+    if (random() % 2 == 0) {
+      options.snapshots = DrawSnapshots(random, 1 + random() % 20, 1000);
+    }
+    // Above the last snapshot both of two equal keys live, and no run may hold both.
+    options.clone_percent = options.snapshots.back() >= options.records ? random() % 20 : 0;
     options.bottommost = random() % 2 == 0;
     options.table_bytes = 1 + random() % 50000;
     ExpectSameAsOnePass(options, 2 + random() % 5);

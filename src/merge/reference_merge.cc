@@ -3,6 +3,7 @@
 #include <snappy.h>
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 
 #include "util/crc32c.h"
@@ -184,11 +185,13 @@ std::vector<PlainRecord> DecodePlainBlock(std::string_view block_and_trailer) {
 
 std::vector<PlainRecord> DecodePlainTable(std::string_view image, BlockHandle index) {
   std::vector<PlainRecord> records;
+  uint64_t end = 0;
   for (const PlainRecord& entry :
        DecodePlainBlock(image.substr(index.offset, index.size + kBlockTrailerBytes))) {
     std::string_view value = entry.value;
     BlockHandle handle;
-    Require(handle.ReadFrom(&value), "handle");
+    Require(handle.ReadFrom(&value) && handle.offset >= end, "handle");
+    end = handle.offset + handle.size + kBlockTrailerBytes;
     for (PlainRecord& record :
          DecodePlainBlock(image.substr(handle.offset, handle.size + kBlockTrailerBytes))) {
       records.push_back(std::move(record));
@@ -215,16 +218,22 @@ ReferenceResult ReferenceMerge(const MergeTask& task) {
   });
   PlainWriter writer(task, &result);
   MergeStats& stats = result.stats;
-  const std::string* last_key = nullptr;
-  bool shadowing = false;
+  const std::string* key = nullptr;
+  std::set<SequenceNumber> unserved;  // snapshots that have met no version of this key yet
   for (const PlainRecord& record : records) {
-    if (last_key == nullptr || *last_key != record.user_key) {
-      shadowing = false;
+    if (key == nullptr || *key != record.user_key) {
+      unserved.insert(task.snapshots.begin(), task.snapshots.end());
     }
-    last_key = &record.user_key;
-    const bool visible = record.trailer >> 8 <= task.smallest_snapshot;
-    const bool drop = shadowing || (visible && task.bottommost && record.trailer % 256 == 0);
-    shadowing = shadowing || visible;
+    key = &record.user_key;
+    const SequenceNumber sequence = record.trailer >> 8;
+    const auto sees = unserved.lower_bound(sequence);  // and all behind it
+    const bool needed = sees != unserved.end() || sequence > task.snapshots.back();
+    unserved.erase(sees, unserved.end());
+    const bool for_smallest = sequence <= task.snapshots.front();
+    const bool dead = needed && for_smallest && task.bottommost && record.trailer % 256 == 0;
+    const bool drop = !needed || dead;
+    stats.dropped_shadowed += !needed;
+    stats.dropped_tombstones += dead;
     const uint64_t checksum = PlainChecksum(record);
     stats.input_records += 1;
     stats.input_checksum += checksum;

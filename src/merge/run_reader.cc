@@ -130,6 +130,7 @@ bool RunReader::OpenTable() {
     return false;
   }
   index_key_.clear();
+  handle_end_ = 0;
   table_open_ = true;
   return true;
 }
@@ -164,6 +165,13 @@ bool RunReader::NextHandle(BlockHandle* handle, bool* found) {
                 fmt::format("a block of {} bytes at {} does not fit in a table of {}", handle->size,
                             handle->offset, table_bytes));
   }
+  // Or a small table could name one block over and over, and a merge of it take any time.
+  if (handle->offset < handle_end_) {
+    return Fail(MergeStatus::kBadHandle, index_.offset,
+                fmt::format("a block at {} starts before the one before it ends, at {}",
+                            handle->offset, handle_end_));
+  }
+  handle_end_ = handle->offset + handle->size + kBlockTrailerBytes;
   index_.next = p + header.unshared + header.value_bytes;
   return true;
 }

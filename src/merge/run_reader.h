@@ -93,7 +93,8 @@ class RunReader {
   bool table_open_ = false;
   bool ended_ = false;
   Block index_;
-  std::string index_key_;  // of the index entry read last; empty: none yet
+  uint64_t handle_end_ = 0;  // in the open table: of the block that its index named last
+  std::string index_key_;    // of the index entry read last; empty: none yet
 
   Block block_;
   bool block_open_ = false;

@@ -12,7 +12,7 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kMagic = "sluicetk";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint32_t kBottommost = 1;
 constexpr uint32_t kHasBegin = 2;
 constexpr uint32_t kHasEnd = 4;
@@ -48,7 +48,10 @@ std::string Head(const MergeTask& task, std::string_view note) {
   PutFixed32(&head, task.block_bytes);
   PutFixed32(&head, task.restart_interval);
   PutFixed64(&head, task.table_bytes);
-  PutFixed64(&head, task.smallest_snapshot);
+  PutFixed32(&head, static_cast<uint32_t>(task.snapshots.size()));
+  for (const SequenceNumber snapshot : task.snapshots) {
+    PutFixed64(&head, snapshot);
+  }
   PutLengthPrefixed(&head, task.begin);
   PutLengthPrefixed(&head, task.end);
   PutFixed32(&head, static_cast<uint32_t>(task.runs.size()));
@@ -82,6 +85,18 @@ bool GetFixed64(std::string_view* in, uint64_t* value) {
   return true;
 }
 
+bool GetSnapshots(std::string_view* in, std::vector<SequenceNumber>* snapshots) {
+  snapshots->clear();
+  uint32_t count;
+  if (!GetFixed32(in, &count)) {
+    return false;
+  }
+  for (SequenceNumber snapshot; count > 0 && GetFixed64(in, &snapshot); --count) {
+    snapshots->push_back(snapshot);
+  }
+  return count == 0;
+}
+
 bool ParseHead(std::string_view* in, TaskFile* out, uint32_t* runs) {
   MergeTask& task = out->task;
   std::string_view note;
@@ -90,7 +105,7 @@ bool ParseHead(std::string_view* in, TaskFile* out, uint32_t* runs) {
   uint32_t flags;
   if (!GetLengthPrefixed(in, &note) || !GetFixed32(in, &flags) ||
       !GetFixed32(in, &task.block_bytes) || !GetFixed32(in, &task.restart_interval) ||
-      !GetFixed64(in, &task.table_bytes) || !GetFixed64(in, &task.smallest_snapshot) ||
+      !GetFixed64(in, &task.table_bytes) || !GetSnapshots(in, &task.snapshots) ||
       !GetLengthPrefixed(in, &begin) || !GetLengthPrefixed(in, &end) || !GetFixed32(in, runs)) {
     return false;
   }

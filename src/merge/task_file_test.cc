@@ -44,13 +44,13 @@ TEST_F(TaskFileTest, ComesBackAsItWas) {
   task.has_end = true;
   task.end = "some key";
   task.bottommost = true;
-  task.smallest_snapshot = 77;
+  task.snapshots = {5, 77, 1000};
   task.restart_interval = 5;
   TaskFile file;
   const Status status = Read(Written(task), &file);
   ASSERT_TRUE(status.ok()) << status.ToString();
   EXPECT_EQ(file.note, "unit 3: hung");
-  EXPECT_EQ(file.task.smallest_snapshot, 77u);
+  EXPECT_EQ(file.task.snapshots, task.snapshots);
   EXPECT_TRUE(file.task.bottommost);
   EXPECT_FALSE(file.task.has_begin);
   EXPECT_TRUE(file.task.has_end);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <set>
 #include <string>
 
 namespace sluice {
@@ -33,7 +34,7 @@ class Generator {
     }
     BuildRuns();
     MergeTask& task = result_.task;
-    task.smallest_snapshot = options_.snapshot;
+    task.snapshots = options_.snapshots;
     task.bottommost = options_.bottommost;
     task.block_bytes = options_.table.block_bytes;
     task.table_bytes = options_.table_bytes;
@@ -201,6 +202,15 @@ void GeneratedTask::Refer() {
 
 GeneratedTask GenerateTask(const GeneratorOptions& options) {
   return Generator(options).Generate();
+}
+
+std::vector<SequenceNumber> DrawSnapshots(std::mt19937_64& random, size_t count,
+                                          SequenceNumber most) {
+  std::set<SequenceNumber> drawn;
+  do {
+    drawn.insert(random() % (most + 1));
+  } while (drawn.size() < count && random() % (4 * count) != 0);
+  return {drawn.begin(), drawn.end()};
 }
 
 }  // namespace sluice

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <random>
 #include <vector>
 
 #include "merge/merge.h"
@@ -46,7 +47,7 @@ struct GeneratorOptions {
   uint64_t table_bytes = 2 << 20;  // >= 1: an input table ends at so many in finished data blocks
   // Of the task. Sequence numbers are a permutation of 1..records, so a snapshot in that range
   // lets old versions live.
-  SequenceNumber snapshot = kMaxSequence;
+  std::vector<SequenceNumber> snapshots{kMaxSequence};
   bool bottommost = false;
 };
 
@@ -68,5 +69,9 @@ struct GeneratedTask {
 };
 
 GeneratedTask GenerateTask(const GeneratorOptions& options);
+
+// At least one and up to `count` snapshots, as a task has them, from 0 to `most`.
+std::vector<SequenceNumber> DrawSnapshots(std::mt19937_64& random, size_t count,
+                                          SequenceNumber most);
 
 }  // namespace sluice

@@ -24,6 +24,9 @@ class CheckExecutor : public Executor {
   size_t max_runs() const override {
     return std::min(subject_->max_runs(), reference_->max_runs());
   }
+  size_t max_snapshots() const override {
+    return std::min(subject_->max_snapshots(), reference_->max_snapshots());
+  }
   // A difference is kEndToEnd, with its place in `error`; then the sink has seen no table.
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
 

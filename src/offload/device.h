@@ -48,8 +48,11 @@ class Device {
   // Starts the job whose descriptor stands at `descriptor`. One job at a time.
   virtual Status Start(uint64_t descriptor) = 0;
   // Returns when the job is complete; `*status` is the unit's own word (abi MergeStatus). An
-  // IoError means that it did not answer in time: Reset is needed.
-  virtual Status Wait(uint8_t* status) = 0;
+  // IoError means that it did not answer within `cycles` of its clock since Start, or has stopped
+  // moving data: Reset is needed. Simulated and modelled devices count their own cycles, however
+  // fast they run; a card has nothing but time on the wall, of which it must allow ten times what
+  // so many cycles take, and ten seconds at least.
+  virtual Status Wait(uint64_t cycles, uint8_t* status) = 0;
   // Brings the unit back to the state after power-up, whatever it does; memory keeps its content,
   // and other units on the card go on.
   virtual Status Reset() = 0;

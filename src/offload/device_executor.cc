@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "offload/contract.h"
 #include "offload/output_checker.h"
 #include "table/block.h"
 #include "table/recode.h"
@@ -23,32 +24,36 @@ void PutWord(std::string* structure, size_t offset, uint64_t value) {
 uint64_t Field(uint64_t value, unsigned shift, uint64_t mask) { return (value & mask) << shift; }
 uint64_t GetField(uint64_t word, unsigned shift, uint64_t mask) { return word >> shift & mask; }
 
-// Whether a device that takes raw blocks only needs another copy. Of a malformed table it does not
-// matter: the device finds the fault.
-bool HasCompressedBlocks(const MergeTable& table) {
+// What the index of a table says of its data blocks. Of a malformed one it does not matter: the
+// device finds the fault.
+struct Blocks {
+  bool compressed = false;  // one of them is, or the index: a device needs another copy
+  uint64_t bytes = 0;       // if not: of all, trailers counted
+};
+
+Blocks ScanIndex(const MergeTable& table) {
+  Blocks blocks;
   std::string buffer;
   std::string_view contents;
   Block index;
   Compression stored_as;
   if (!ReadStoredBlock(table.image, table.index, &buffer, &contents, &stored_as).ok() ||
       !Block::Parse(contents, &index).ok()) {
-    return false;
+    return blocks;
   }
-  if (stored_as != Compression::kNone) {
-    return true;
-  }
+  blocks.compressed = stored_as != Compression::kNone;
   BlockIterator entry(index);
-  for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
+  for (entry.SeekToFirst(); entry.Valid() && !blocks.compressed; entry.Next()) {
     BlockHandle handle;
     std::string_view value = entry.value();
     if (!handle.ReadFrom(&value) || !HandleFits(handle, table.image.size())) {
-      return false;
+      break;
     }
-    if (table.image[handle.offset + handle.size] != static_cast<char>(Compression::kNone)) {
-      return true;
-    }
+    blocks.compressed =
+        table.image[handle.offset + handle.size] != static_cast<char>(Compression::kNone);
+    blocks.bytes += handle.size + kBlockTrailerBytes;
   }
-  return false;
+  return blocks;
 }
 
 // Where things stand in device memory, for one attempt at a task.
@@ -69,7 +74,8 @@ struct Layout {
 // One Run.
 class DeviceRun {
  public:
-  DeviceRun(Device* device, const MergeTask& task) : device_(*device), task_(task) {}
+  DeviceRun(Device* device, const MergeTask& task)
+      : device_(*device), task_(task), checker_(task.snapshots) {}
 
   MergeResult Run(const MergeSink& sink);
 
@@ -82,7 +88,10 @@ class DeviceRun {
 
   // NotSupported if the unit is not built for the task.
   Status CheckLimits() const;
-  // Makes raw_ of the task's tables.
+  // Every index must stand in its table: the unit itself has no bounds for where it is told to read
+  // one. False: result_ says which does not, as the CPU executor would.
+  bool CheckIndexes();
+  // Makes raw_ of the task's tables, and counts.
   void Decompress();
   // Sets aside output areas for `data_bytes` of data blocks and uploads everything.
   Status Upload(uint64_t data_bytes);
@@ -99,6 +108,7 @@ class DeviceRun {
   std::vector<MergeRun> raw_;  // the task's runs with all blocks raw
   std::deque<RecodedTable> recoded_;
   uint64_t input_bytes_ = 0;  // of raw_
+  uint64_t block_bytes_ = 0;  // of which data blocks that an index names, trailers counted
   Layout layout_;
   MergeResult result_;
   uint64_t data_used_ = 0;
@@ -112,10 +122,14 @@ Status DeviceRun::CheckLimits() const {
     return Status::NotSupported(
         fmt::format("{} runs, but {} merges {}", task_.runs.size(), info.name, info.ways));
   }
+  if (task_.snapshots.size() != 1) {
+    return Status::NotSupported(fmt::format("{} snapshots", task_.snapshots.size()));
+  }
   if (std::max(task_.begin.size(), task_.end.size()) > info.max_key_bytes) {
     return Status::NotSupported(fmt::format("range key longer than {} bytes", info.max_key_bytes));
   }
-  if (task_.block_bytes == 0 || task_.table_bytes == 0 || task_.restart_interval == 0 ||
+  if (task_.block_bytes == 0 || task_.block_bytes > abi::kBlockBytesLimit ||
+      task_.table_bytes == 0 || task_.restart_interval == 0 ||
       task_.restart_interval > abi::job::kBlockRestartIntervalMask) {
     return Status::NotSupported(fmt::format("block size {}, table size {}, restart interval {}",
                                             task_.block_bytes, task_.table_bytes,
@@ -129,19 +143,40 @@ Status DeviceRun::CheckLimits() const {
   return {};
 }
 
+bool DeviceRun::CheckIndexes() {
+  for (uint32_t r = 0; r < task_.runs.size(); ++r) {
+    for (uint32_t t = 0; t < task_.runs[r].size(); ++t) {
+      const MergeTable& table = task_.runs[r][t];
+      if (!HandleFits(table.index, table.image.size())) {
+        result_.status = MergeStatus::kBadHandle;
+        result_.fault = {r, t, table.index.offset};
+        result_.error = Status::Corruption(fmt::format(
+            "run {}, table {}, offset {}: an index block of {} bytes does not fit in a table of {}",
+            r, t, table.index.offset, table.index.size, table.image.size()));
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 void DeviceRun::Decompress() {
   raw_ = task_.runs;
   for (MergeRun& run : raw_) {
     for (MergeTable& table : run) {
-      if (!HasCompressedBlocks(table)) {
-        continue;
+      const Blocks blocks = ScanIndex(table);
+      uint64_t bytes = blocks.bytes;
+      if (blocks.compressed) {
+        RecodedTable& recoded = recoded_.emplace_back();
+        // What cannot be decompressed goes to the device as it is, which then says where the fault
+        // is.
+        if (RecodeTable(table.image, table.index, Compression::kNone, &recoded).ok()) {
+          table = {recoded.image, recoded.index};
+          bytes = recoded.data().size();
+        }
       }
-      RecodedTable& recoded = recoded_.emplace_back();
-      // What cannot be decompressed goes to the device as it is, which then says where the fault
-      // is.
-      if (RecodeTable(table.image, table.index, Compression::kNone, &recoded).ok()) {
-        table = {recoded.image, recoded.index};
-      }
+      input_bytes_ += table.image.size();
+      block_bytes_ += bytes;
     }
   }
 }
@@ -174,7 +209,7 @@ std::string DeviceRun::Descriptor(uint64_t tables_addr) const {
               Field(task_.restart_interval, job::kBlockRestartIntervalShift,
                     job::kBlockRestartIntervalMask));
   PutWord(&words, job::kTableBytes, task_.table_bytes);
-  PutWord(&words, job::kSnapshot, task_.smallest_snapshot);
+  PutWord(&words, job::kSnapshot, task_.snapshots.front());
   PutWord(&words, job::kRange,
           Field(task_.begin.size(), job::kRangeBeginBytesShift, job::kRangeBeginBytesMask) |
               Field(task_.end.size(), job::kRangeEndBytesShift, job::kRangeEndBytesMask));
@@ -264,6 +299,7 @@ Status DeviceRun::ReadCompletion(uint8_t unit_status) {
   stats.input_records = word(c::kInputRecords);
   stats.output_records = word(c::kOutputRecords);
   stats.dropped_records = word(c::kDroppedRecords);
+  stats.dropped_shadowed = task_.bottommost ? 0 : stats.dropped_records;
   stats.input_bytes = word(c::kInputBytes);
   stats.output_tables = word(c::kTables);
   stats.input_checksum = word(c::kInputChecksum);
@@ -276,9 +312,8 @@ Status DeviceRun::ReadCompletion(uint8_t unit_status) {
   index_used_ = word(c::kIndexBytes);
   if (data_used_ > layout_.data_bytes || index_used_ > layout_.index_bytes ||
       (result_.status == MergeStatus::kOk &&
-       (stats.input_bytes > input_bytes_ ||
-        stats.input_records != stats.output_records + stats.dropped_records ||
-        stats.input_checksum != stats.output_checksum + stats.dropped_checksum))) {
+       // A run that ended too early, or a block that was passed over, shows here alone.
+       (stats.input_bytes != block_bytes_ || !CheckBalance(stats).ok()))) {
     return Status::IoError("completion record that cannot be true");
   }
   // Index faults are told by address.
@@ -399,12 +434,10 @@ MergeResult DeviceRun::Run(const MergeSink& sink) {
   if (Status status = CheckLimits(); !status.ok()) {
     return Fail(MergeStatus::kBadDescriptor, std::move(status));
   }
-  Decompress();
-  for (const MergeRun& run : raw_) {
-    for (const MergeTable& table : run) {
-      input_bytes_ += table.image.size();
-    }
+  if (!CheckIndexes()) {
+    return std::move(result_);
   }
+  Decompress();
   // Output is as large as input unless restarts or blocks are much smaller than the inputs', which
   // only the unit finds out: then it is asked again with more room.
   for (uint64_t room = input_bytes_ + input_bytes_ / 4 + (1 << 20);; room *= 4) {
@@ -416,7 +449,7 @@ MergeResult DeviceRun::Run(const MergeSink& sink) {
     uint8_t unit_status = 0;
     Status status = device_.Start(layout_.control_addr);
     if (status.ok()) {
-      status = device_.Wait(&unit_status);
+      status = device_.Wait(JobCycleLimit(device_.info(), input_bytes_), &unit_status);
     }
     if (status.ok()) {
       status = ReadCompletion(unit_status);

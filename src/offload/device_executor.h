@@ -2,10 +2,11 @@
 // takes the finished tables out. Blocks compressed with Snappy are decompressed on the way in.
 //
 // What the device says is not believed blindly. The task ends as kDevice if the device gives an
-// error or no answer in time; if the job that stands in its memory afterwards is not the one
-// written; if the completion record cannot be true; or if the tables are not sound, or not of the
-// records that the unit says it wrote (output_checker.h). The device is then reset; if that fails
-// it takes no task until a reset succeeds.
+// error, or no answer within the cycles that its input can take (JobCycleLimit in contract.h); if
+// the job that stands in its memory afterwards is not the one written; if the completion record
+// cannot be true; or if the tables are not sound, or not of the records that the unit says it wrote
+// (output_checker.h). The device is then reset; if that fails it takes no task until a reset
+// succeeds.
 //
 // One task at a time.
 
@@ -25,6 +26,7 @@ class DeviceExecutor : public Executor {
 
   std::string_view name() const override { return device_->info().name; }
   size_t max_runs() const override { return device_->info().ways; }
+  size_t max_snapshots() const override { return 1; }
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
 
   Device& device() { return *device_; }

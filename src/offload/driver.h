@@ -6,11 +6,13 @@
 //   MergeResult result = driver->Run(task, sink);
 //
 // Results are the CPU executor's, byte for byte, errors too. A task of more runs than a unit merges
-// takes several passes (multi_pass.h, and its REQUIRES), each on the unit whose turn it is.
+// takes several passes (multi_pass.h, and its REQUIRES), each on the unit whose turn it is. A task
+// of more snapshots than a unit takes is the CPU's.
 //
-// What makes a unit fail a task: kDevice, bus errors, END_TO_END, with a CheckExecutor a difference
-// to the CPU, and a fault in the input that the CPU does not find. What does not: a task beyond the
-// unit's limits (NotSupported), and input that is corrupt indeed.
+// What makes a unit fail a task: kDevice, bus errors, END_TO_END, counts or checksums that do not
+// balance (CheckBalance), with a CheckExecutor a difference to the CPU, and a fault in the input
+// that is not there. What does not: a task beyond the unit's limits (NotSupported), and input that
+// is corrupt indeed, be it outside the task's range.
 //
 // Thread-safe. Memory: the output tables of each task that has run on a unit and is being handed
 // over; with several passes, as MergeAll.
@@ -57,6 +59,7 @@ struct OffloadOptions {
 
 struct OffloadStats {
   uint64_t on_units = 0;  // tasks that units did; the others the CPU did, because:
+  uint64_t declined = 0;  // they had more snapshots than a unit takes: none was asked
   uint64_t refused = 0;   // they were beyond the limits of a unit
   uint64_t retried = 0;   // a unit failed, or said that the input is corrupt
   uint64_t no_unit = 0;   // none was in service, or there is none
@@ -73,6 +76,9 @@ class OffloadDriver : public Executor {
 
   std::string_view name() const override { return name_; }
   size_t max_runs() const override { return SIZE_MAX; }
+  size_t max_snapshots() const override { return SIZE_MAX; }
+  // Of a task that a unit may do; SIZE_MAX without units.
+  size_t max_unit_snapshots() const { return pool_.max_snapshots(); }
 
   // `sink` is called on this thread, which also does the CPU's part. No table comes twice: those of
   // a unit are handed over once the whole task has succeeded on it.
@@ -96,6 +102,8 @@ class OffloadDriver : public Executor {
 
   void Tell(const OffloadEvent& event);
   void TellFailure(const MergeTask& task, const UnitPool::Answer& answer, bool taken_out);
+  // Of a task whose range the CPU has found sound: whether all of its input is.
+  bool IsSound(const MergeTask& task);
   // Where `task` was kept; empty if it was not.
   std::string Dump(const MergeTask& task, std::string_view note);
   void Work();

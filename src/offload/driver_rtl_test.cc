@@ -14,13 +14,11 @@ namespace {
 
 class DriverRtlTest : public testing::Test {
  protected:
-  // Runs tasks of up to `max_runs` runs; whatever the units do, results are the CPU's.
-  OffloadStats RunSome(std::string_view kind, std::string_view config, const FaultRates& rates,
-                       int tasks, uint32_t max_runs) {
+  // Runs tasks of up to `max_runs` runs; results are the CPU's.
+  OffloadStats RunSome(std::string_view kind, std::string_view config, int tasks,
+                       uint32_t max_runs) {
     std::unique_ptr<OffloadDriver> driver;
-    EXPECT_TRUE(MakeDriver(kind, config, {.fault = {.rates = rates, .seed = seed_}},
-                           {.pool = {.probe_after = {}, .probe_after_most = {}}}, &driver)
-                    .ok());
+    EXPECT_TRUE(MakeDriver(kind, config, {}, {}, &driver).ok());
     for (int i = 0; i < tasks; ++i) {
       const GeneratedTask input = RandomTask(rng_, max_runs);
       std::vector<OwnedOutput> expected;
@@ -34,29 +32,17 @@ class DriverRtlTest : public testing::Test {
     return driver->stats();
   }
 
-  const uint64_t seed_ = TestSeed();
-  std::mt19937_64 rng_{seed_};
+  std::mt19937_64 rng_{TestSeed()};
 };
 
-TEST_F(DriverRtlTest, Faults) {
-  for (const double rate : {0.0, 0.2, 1.0}) {
-    const FaultRates rates{.hang = rate / 4,
-                           .lost_interrupt = rate / 4,
-                           .bus_error = rate / 4,
-                           .wrong_result = rate / 4};
-    const OffloadStats stats = RunSome("rtl", "tiny", rates, 30, 4);
-    EXPECT_EQ(stats.on_units == 30, rate == 0);
-  }
-}
-
 TEST_F(DriverRtlTest, ComparedWithTheCpu) {
-  const OffloadStats stats = RunSome("check", "tiny", {}, 10, 2);
+  const OffloadStats stats = RunSome("check", "tiny", 10, 2);
   EXPECT_EQ(stats.on_units, 10u);
   EXPECT_EQ(stats.units[0].failures, 0u);
 }
 
 TEST_F(DriverRtlTest, UnitsOfACard) {
-  const OffloadStats stats = RunSome("rtl", "fast20x4", {}, 8, 4);
+  const OffloadStats stats = RunSome("rtl", "fast20x4", 8, 4);
   ASSERT_EQ(stats.units.size(), 4u);
   for (const UnitStats& unit : stats.units) {
     EXPECT_EQ(unit.tasks, 2u);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <latch>
 #include <random>
 
 #include "merge/outputs.h"
@@ -59,6 +60,15 @@ struct Case {
   std::vector<OwnedOutput> outputs;
   MergeResult result;
 };
+
+// The last internal key of a run.
+std::string LargestKey(const MergeRun& run) {
+  MergeTask task;
+  task.runs = {run};
+  std::vector<OwnedOutput> outputs;
+  EXPECT_TRUE(CpuExecutor().Run(task, CollectInto(&outputs)).ok());
+  return outputs.back().largest;
+}
 
 class DriverTest : public testing::Test {
  protected:
@@ -126,11 +136,12 @@ TEST_F(DriverTest, ManyRunsTakeSeveralPasses) {
 
 TEST_F(DriverTest, EveryFaultEndsWell) {
   for (const double rate : {0.0, 0.2, 1.0}) {
-    const FaultRates rates{.hang = rate / 4,
-                           .lost_interrupt = rate / 4,
-                           .bus_error = rate / 4,
-                           .wrong_result = rate / 4};
-    Open(SomeUnits(2, {.rates = rates, .seed = seed_}),
+    const FaultRates rates{.hang = rate / 5,
+                           .lost_interrupt = rate / 5,
+                           .late = rate / 5,
+                           .bus_error = rate / 5,
+                           .wrong_result = rate / 5};
+    Open(SomeUnits(2, {.rates = rates, .stuck_reset = rate / 4, .seed = seed_}),
          {.pool = {.probe_after = {}, .probe_after_most = {}}});
     for (int i = 0; i < 100; ++i) {
       RunOne(Case(RandomTask(rng_, i % 4 == 0 ? 9 : 4)));
@@ -162,6 +173,52 @@ TEST_F(DriverTest, LimitsAreNoFailures) {
   EXPECT_TRUE(events_.empty());
 }
 
+TEST_F(DriverTest, TasksOfManySnapshotsAreTheCpus) {
+  Open(SomeUnits(2));
+  for (int i = 0; i < 10; ++i) {
+    GeneratedTask input = RandomTask(rng_, 6);
+    input.task.snapshots = {100, 200};
+    RunOne(Case(std::move(input)));
+  }
+  const OffloadStats stats = driver_->stats();
+  EXPECT_EQ(stats.declined, 10u);
+  EXPECT_EQ(stats.on_units, 0u);
+  for (const UnitStats& unit : stats.units) {
+    EXPECT_EQ(unit.tasks + unit.refused + unit.failures, 0u);
+  }
+  EXPECT_TRUE(events_.empty());
+}
+
+// What a unit says of a task must balance, whatever its tables are.
+TEST_F(DriverTest, CountsThatDoNotBalanceAreAFailure) {
+  class Miscounts : public Executor {
+   public:
+    explicit Miscounts(uint64_t MergeStats::*what) : what_(what) {}
+    std::string_view name() const override { return "miscounts"; }
+    size_t max_runs() const override { return 4; }
+    size_t max_snapshots() const override { return 1; }
+    MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+      MergeResult result = CpuExecutor().Run(task, sink);
+      result.stats.*what_ += 1;
+      return result;
+    }
+
+   private:
+    uint64_t MergeStats::*const what_;
+  };
+  for (const auto what :
+       {&MergeStats::input_records, &MergeStats::output_records, &MergeStats::dropped_records,
+        &MergeStats::input_checksum, &MergeStats::output_checksum, &MergeStats::dropped_checksum,
+        &MergeStats::dropped_shadowed, &MergeStats::dropped_tombstones}) {
+    Units units;
+    units.push_back(std::make_unique<Miscounts>(what));
+    Open(std::move(units));
+    RunOne(Case(GenerateTask({})));
+    EXPECT_EQ(driver_->stats().units[0].failures, 1u);
+    EXPECT_EQ(driver_->stats().retried, 1u);
+  }
+}
+
 // Damage that is there is nobody's failure; damage that only the unit sees is the unit's.
 TEST_F(DriverTest, CorruptInput) {
   GeneratedTask damaged = GenerateTask({});
@@ -174,6 +231,36 @@ TEST_F(DriverTest, CorruptInput) {
     RunOne(task);
   }
   EXPECT_EQ(driver_->stats().errors, 10u);
+  EXPECT_EQ(driver_->stats().units[0].failures, 0u);
+  EXPECT_TRUE(events_.empty());
+
+  // Outside the range, where only units look.
+  class ReadsAll : public Executor {
+   public:
+    std::string_view name() const override { return "reads all"; }
+    size_t max_runs() const override { return 4; }
+    size_t max_snapshots() const override { return 1; }
+    MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+      MergeTask all = task;
+      all.has_begin = all.has_end = false;
+      MergeResult result = CpuExecutor().Run(all, [](const MergeOutput&) { return Status(); });
+      return result.ok() ? CpuExecutor().Run(task, sink) : result;
+    }
+  };
+  GeneratedTask partly = GenerateTask({});
+  partly.images[1][0].file[100] ^= 1;
+  partly.Refer();
+  partly.task.has_begin = true;
+  partly.task.begin = UserKey(LargestKey(partly.task.runs[0]));
+  const Case range(std::move(partly));
+  ASSERT_TRUE(range.result.ok());
+  Units reading;
+  reading.push_back(std::make_unique<ReadsAll>());
+  Open(std::move(reading));
+  for (int i = 0; i < 5; ++i) {
+    RunOne(range);
+  }
+  EXPECT_EQ(driver_->stats().retried, 5u);
   EXPECT_EQ(driver_->stats().units[0].failures, 0u);
   EXPECT_TRUE(events_.empty());
 
@@ -237,6 +324,7 @@ TEST_F(DriverTest, OnProbation) {
    public:
     std::string_view name() const override { return "fails"; }
     size_t max_runs() const override { return 4; }
+    size_t max_snapshots() const override { return 1; }
     MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
       const bool probe = ++runs_ == 4;
       MergeResult result = cpu_.Run(task, sink);
@@ -269,6 +357,7 @@ TEST_F(DriverTest, BurnIn) {
    public:
     std::string_view name() const override { return "loses"; }
     size_t max_runs() const override { return 4; }
+    size_t max_snapshots() const override { return 1; }
     MergeResult Run(const MergeTask& task, const MergeSink&) override {
       return CpuExecutor().Run(task, [](const MergeOutput&) { return Status(); });
     }
@@ -314,27 +403,59 @@ TEST_F(DriverTest, AnErrorOfTheSinkIsTheCallersOwn) {
   EXPECT_EQ(driver_->stats().units[0].failures, 0u);
 }
 
+// Everything at once: callers and submitters on many threads, units of every temper, damaged
+// inputs, tasks of many snapshots and many runs. Each task ends once, with what the CPU makes of
+// it.
 TEST_F(DriverTest, ManyCallersAtOnce) {
-  const FaultRates rates{
-      .hang = 0.05, .lost_interrupt = 0.05, .bus_error = 0.05, .wrong_result = 0.05};
-  Open(SomeUnits(3, {.rates = rates, .seed = seed_}),
-       {.pool = {.probe_after = {}, .probe_after_most = {}}});
+  const FaultRates some{
+      .hang = 0.05, .lost_interrupt = 0.05, .late = 0.05, .bus_error = 0.05, .wrong_result = 0.05};
+  Units units = SomeUnits(2, {.rates = some, .stuck_reset = 0.3, .seed = seed_});
+  units.push_back(Unit());  // one is sound,
+  units.push_back(Unit({.rates = {.hang = 1}, .stuck_reset = 0.9, .seed = seed_ + 9}));  // one dead
+  Open(std::move(units),
+       {.pool = {.probe_after = {}, .probe_after_most = {}}, .threads = 3, .queued_tasks = 4});
+  constexpr int kCallers = 8;
+  constexpr int kTasks = 30;
+  std::latch ended(kCallers * kTasks);
   std::vector<std::thread> callers;
-  for (int t = 0; t < 8; ++t) {
-    callers.emplace_back([this, seed = rng_()] {
+  for (int t = 0; t < kCallers; ++t) {
+    callers.emplace_back([this, t, &ended, seed = rng_()] {
       std::mt19937_64 rng(seed);
-      for (int i = 0; i < 30; ++i) {
-        RunOne(Case(RandomTask(rng, 6)));
+      for (int i = 0; i < kTasks; ++i) {
+        GeneratedTask input = RandomTask(rng, 6);
+        if (i % 5 == 0) {
+          input.task.snapshots = DrawSnapshots(rng, 4, 400);
+        }
+        if (i % 7 == 0 && !input.images[0].empty()) {
+          std::string& file = input.images[0][0].file;
+          file[rng() % file.size()] ^= 1;
+        }
+        input.Refer();
+        const auto task = std::make_shared<Case>(std::move(input));
+        if (t % 2 == 0) {
+          RunOne(*task);
+          ended.count_down();
+        } else {
+          const auto tables = std::make_shared<std::vector<OwnedOutput>>();
+          driver_->Submit(task->input.task, CollectInto(tables.get()),
+                          [task, tables, &ended](const MergeResult& result) {
+                            task->Expect(result, *tables);
+                            ended.count_down();
+                          });
+        }
       }
     });
   }
   for (std::thread& caller : callers) {
     caller.join();
   }
+  ended.wait();
   const OffloadStats stats = driver_->stats();
-  EXPECT_EQ(stats.on_units + stats.retried + stats.no_unit, 240u);
-  EXPECT_EQ(stats.errors, 0u);
+  EXPECT_EQ(stats.on_units + stats.declined + stats.refused + stats.retried + stats.no_unit,
+            static_cast<uint64_t>(kCallers * kTasks));
   EXPECT_GT(stats.on_units, 0u);
+  EXPECT_EQ(stats.units[2].failures, 0u);
+  EXPECT_EQ(stats.units[3].tasks, 0u);
 }
 
 // All that was submitted is done when the driver is gone, each task once.

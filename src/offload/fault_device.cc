@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "sluice_abi.h"
 
@@ -11,10 +12,13 @@ FaultDevice::Fault FaultDevice::Draw() {
   const FaultRates& rates = options_.rates;
   double at = std::uniform_real_distribution<>(0, 1)(rng_);
   if ((at -= rates.hang) < 0) {
-    return Fault::kHang;
+    return rng_() % 4 == 0 ? Fault::kHangAtStart : Fault::kHang;
   }
   if ((at -= rates.lost_interrupt) < 0) {
     return Fault::kLostInterrupt;
+  }
+  if ((at -= rates.late) < 0) {
+    return Fault::kLate;
   }
   if ((at -= rates.bus_error) < 0) {
     return Fault::kBusError;
@@ -83,6 +87,10 @@ Status FaultDevice::Start(uint64_t descriptor) {
   if (silent_) {
     return Status::IoError("the unit still has a job: reset it");
   }
+  if (Strikes(Fault::kHangAtStart)) {
+    silent_ = true;
+    return Status::IoError("the unit does not answer");
+  }
   if (Strikes(Fault::kHang)) {
     silent_ = true;
     return {};
@@ -96,7 +104,7 @@ Status FaultDevice::Start(uint64_t descriptor) {
   return device_->Start(descriptor);
 }
 
-Status FaultDevice::Wait(uint8_t* status) {
+Status FaultDevice::Wait(uint64_t cycles, uint8_t* status) {
   if (silent_) {
     return Status::IoError("the unit does not answer");
   }
@@ -109,7 +117,12 @@ Status FaultDevice::Wait(uint8_t* status) {
     *status = 0;
     return {};
   }
-  SLUICE_RETURN_IF_ERROR(device_->Wait(status));
+  if (Strikes(Fault::kLate)) {
+    silent_ = true;
+    late_cycles_ = cycles;
+    return Status::IoError("the unit does not answer");
+  }
+  SLUICE_RETURN_IF_ERROR(device_->Wait(cycles, status));
   if (Strikes(Fault::kLostInterrupt)) {
     silent_ = true;
     return Status::IoError("the unit does not answer");
@@ -118,6 +131,13 @@ Status FaultDevice::Wait(uint8_t* status) {
 }
 
 Status FaultDevice::Reset() {
+  if (std::uniform_real_distribution<>(0, 1)(rng_) < options_.stuck_reset) {
+    return Status::IoError("the unit does not come out of its reset");
+  }
+  if (uint64_t cycles = std::exchange(late_cycles_, 0); cycles != 0) {
+    uint8_t status;
+    (void)device_->Wait(cycles, &status);
+  }
   silent_ = false;
   return device_->Reset();
 }

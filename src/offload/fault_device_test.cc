@@ -67,7 +67,8 @@ TEST_F(FaultDeviceTest, WithoutFaultsIsTheDevice) {
 }
 
 TEST_F(FaultDeviceTest, SilenceIsSeenAndEndsWithAReset) {
-  for (const FaultRates& rates : {FaultRates{.hang = 1}, FaultRates{.lost_interrupt = 1}}) {
+  for (const FaultRates& rates :
+       {FaultRates{.hang = 1}, FaultRates{.lost_interrupt = 1}, FaultRates{.late = 1}}) {
     Open({.rates = rates, .jobs = 3, .seed = seed_});
     EXPECT_EQ(RunAll(3).failed, 3);
     EXPECT_EQ(RunAll(10).failed, 0);
@@ -91,11 +92,34 @@ TEST_F(FaultDeviceTest, NoWrongResultGetsThrough) {
 }
 
 TEST_F(FaultDeviceTest, AllAtOnce) {
-  Open({.rates = {.hang = 0.1, .lost_interrupt = 0.1, .bus_error = 0.1, .wrong_result = 0.2},
-        .seed = seed_});
+  Open(
+      {.rates =
+           {.hang = 0.1, .lost_interrupt = 0.1, .late = 0.1, .bus_error = 0.1, .wrong_result = 0.2},
+       .stuck_reset = 0.2,
+       .seed = seed_});
   const Count count = RunAll(500);
   EXPECT_GT(count.failed, 100);
   EXPECT_GT(count.ok, 100);
+}
+
+// Every wait has a limit of cycles in proportion to the input, also with jobs that take more room
+// than they were given.
+TEST_F(FaultDeviceTest, NoWaitIsWithoutALimit) {
+  class Recorder : public FaultDevice {
+   public:
+    Recorder() : FaultDevice(InstantUnit(), {}) {}
+    Status Wait(uint64_t cycles, uint8_t* status) override {
+      EXPECT_LT(cycles, uint64_t{1} << 32);
+      waits += 1;
+      return FaultDevice::Wait(cycles, status);
+    }
+    int waits = 0;
+  };
+  auto device = std::make_unique<Recorder>();
+  const Recorder& recorder = *device;
+  unit_ = std::make_unique<DeviceExecutor>(std::move(device));
+  EXPECT_EQ(RunAll(50).failed, 0);
+  EXPECT_GE(recorder.waits, 50);
 }
 
 // A device that a reset does not bring back takes no task until one does.

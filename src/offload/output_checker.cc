@@ -38,6 +38,9 @@ Status OutputChecker::CheckBlock(std::string_view contents, std::string_view las
     if (order > 0 || (order == 0 && trailer > trailer_)) {
       return Status::IoError("keys out of order");
     }
+    if (order == 0 && trailer_ != kNoTrailer && trailer >= ShadowedFrom(snapshots_, trailer_)) {
+      return Status::IoError("version that another one shadows");
+    }
     user_bytes_ = header.shared + rest_bytes;
     trailer_ = trailer;
     may_share = user_bytes_;

@@ -1,5 +1,6 @@
 // What a device hands back, checked as far as the host can without merging again: CRCs, every
-// entry, the order of keys over all tables, entries and tombstones counted, records summed up.
+// entry, the order of keys over all tables, that no version was kept which another one kept
+// shadows, entries and tombstones counted, records summed up.
 //
 // A CRC tells that a block is as the unit sealed it; the sum of RecordChecksum, compared with the
 // one that the unit took, that it sealed the records which it merged.
@@ -20,6 +21,9 @@ namespace sluice {
 // what merging it costs the CPU.
 class OutputChecker {
  public:
+  // `snapshots`, as MergeTask has them, must outlive the checker.
+  explicit OutputChecker(const std::vector<SequenceNumber>& snapshots) : snapshots_(snapshots) {}
+
   // Bytes that must be readable behind `data`.
   static constexpr size_t kSlack = 64;
 
@@ -37,9 +41,12 @@ class OutputChecker {
   // The last record's internal key.
   std::string_view key() const { return {key_.data(), user_bytes_ + kTrailerBytes}; }
 
+  const std::vector<SequenceNumber>& snapshots_;
   std::vector<char> key_ = std::vector<char>(kSlack);  // with slack behind
   size_t user_bytes_ = 0;
-  uint64_t trailer_ = UINT64_MAX;  // before the first record: it may have any
+  // Before the first record, which may have any.
+  static constexpr uint64_t kNoTrailer = UINT64_MAX;
+  uint64_t trailer_ = kNoTrailer;
   uint64_t records_ = 0;
   uint64_t checksum_ = 0;
   std::string buffer_;

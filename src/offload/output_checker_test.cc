@@ -12,6 +12,8 @@
 namespace sluice {
 namespace {
 
+const std::vector<SequenceNumber> kNewest = {kMaxSequence};
+
 class OutputCheckerTest : public testing::Test {
  protected:
   Status Check(OutputChecker* checker, std::string data, std::string_view index,
@@ -26,10 +28,13 @@ class OutputCheckerTest : public testing::Test {
 
 TEST_F(OutputCheckerTest, FindsWhatTheCpuWrote) {
   for (int i = 0; i < 50; ++i) {
-    const GeneratedTask input = RandomTask(rng_);
+    GeneratedTask input = RandomTask(rng_);
+    if (i % 2 == 0) {
+      input.task.snapshots = DrawSnapshots(rng_, 5, 400);
+    }
     std::vector<OwnedOutput> outputs;
     const MergeResult result = CpuExecutor().Run(input.task, CollectInto(&outputs));
-    OutputChecker checker;
+    OutputChecker checker(input.task.snapshots);
     for (const OwnedOutput& expected : outputs) {
       MergeOutput output;
       const Status status =
@@ -64,7 +69,7 @@ TEST_F(OutputCheckerTest, SeesBitsThatWereFlippedBeforeTheSeal) {
     const std::string index =
         image.file.substr(image.index.offset, image.index.size + kBlockTrailerBytes);
     std::string data = image.file.substr(0, block.size + kBlockTrailerBytes);
-    OutputChecker good;
+    OutputChecker good(kNewest);
     MergeOutput output;
     ASSERT_TRUE(Check(&good, data, index, &output).ok());
 
@@ -73,11 +78,37 @@ TEST_F(OutputCheckerTest, SeesBitsThatWereFlippedBeforeTheSeal) {
     data[rng_() % entries] ^= static_cast<char>(1 << rng_() % 8);
     EncodeBlockTrailer(data.data() + block.size, Compression::kNone,
                        Crc32c(std::string_view(data).substr(0, block.size)));
-    OutputChecker checker;
+    OutputChecker checker(kNewest);
     intact += Check(&checker, data, index, &output).ok() && checker.records() == good.records() &&
               checker.checksum() == good.checksum();
   }
   EXPECT_EQ(intact, 0);
+}
+
+TEST_F(OutputCheckerTest, SeesVersionsThatShouldHaveGone) {
+  TableImageBuilder table(
+      {.restart_interval = 1, .share_trailers = false, .short_separators = false});
+  for (const SequenceNumber sequence : {9, 7, 4}) {
+    table.Add(MakeInternalKey("k", sequence, RecordType::kValue), "v");
+  }
+  const TableImage image = table.Finish();
+  const std::string data = image.file.substr(0, image.blocks[0].size + kBlockTrailerBytes);
+  const std::string index =
+      image.file.substr(image.index.offset, image.index.size + kBlockTrailerBytes);
+  const auto sound = [&](const std::vector<SequenceNumber>& snapshots) {
+    OutputChecker checker(snapshots);
+    MergeOutput output;
+    return Check(&checker, data, index, &output).ok();
+  };
+  EXPECT_TRUE(sound({4}));
+  EXPECT_TRUE(sound({6}));
+  EXPECT_TRUE(sound({4, 8, 9}));
+  EXPECT_TRUE(sound({6, 7}));
+  EXPECT_FALSE(sound({7}));
+  EXPECT_FALSE(sound({9}));
+  EXPECT_FALSE(sound({4, 6, 9}));
+  EXPECT_FALSE(sound({7, 8, 20}));
+  EXPECT_FALSE(sound({kMaxSequence}));
 }
 
 TEST_F(OutputCheckerTest, TablesMustBeInOrder) {
@@ -87,7 +118,7 @@ TEST_F(OutputCheckerTest, TablesMustBeInOrder) {
   std::vector<OwnedOutput> outputs;
   ASSERT_TRUE(CpuExecutor().Run(input.task, CollectInto(&outputs)).ok());
   ASSERT_GT(outputs.size(), 1u);
-  OutputChecker checker;
+  OutputChecker checker(kNewest);
   MergeOutput output;
   const auto check = [&](const OwnedOutput& o) {
     return Check(&checker, std::string(o.data()), o.index_block(), &output);

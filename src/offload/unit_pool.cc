@@ -19,10 +19,10 @@ double SecondsSince(Clock::time_point start) {
 GeneratorOptions ProbeOptions(size_t runs) {
   GeneratorOptions options;
   options.runs = static_cast<uint32_t>(runs);
-  options.records = 500;
+  options.records = 200;
   options.duplicate_percent = 20;
   options.delete_percent = 10;
-  options.table_bytes = 16 << 10;
+  options.table_bytes = 4 << 10;
   options.bottommost = true;
   return options;
 }
@@ -59,6 +59,14 @@ size_t UnitPool::max_runs() const {
     runs = std::min(runs, unit.executor->max_runs());
   }
   return runs;
+}
+
+size_t UnitPool::max_snapshots() const {
+  size_t snapshots = SIZE_MAX;
+  for (const Unit& unit : units_) {
+    snapshots = std::min(snapshots, unit.executor->max_snapshots());
+  }
+  return snapshots;
 }
 
 std::optional<size_t> UnitPool::NextIdle() {
@@ -151,6 +159,10 @@ UnitPool::Answer UnitPool::Run(const MergeTask& task, const MergeSink& sink) {
   const Clock::time_point start = Clock::now();
   Answer answer{.unit = *i, .result = unit.executor->Run(task, sink)};
   const double seconds = SecondsSince(start);
+  if (Status balance = CheckBalance(answer.result.stats); answer.result.ok() && !balance.ok()) {
+    answer.result.status = abi::MergeStatus::kEndToEnd;
+    answer.result.error = std::move(balance);
+  }
   answer.outcome = OutcomeOf(answer.result);
 
   const std::lock_guard lock(mutex_);

@@ -72,10 +72,12 @@ class UnitPool {
 
   size_t size() const { return units_.size(); }
   const Executor& unit(size_t i) const { return *units_[i].executor; }
-  // Of the unit that takes fewest.
+  // Of the unit that takes fewest; SIZE_MAX without any.
   size_t max_runs() const;
+  size_t max_snapshots() const;
 
-  // Runs `task` on a unit. Waits while all units in service are busy.
+  // Runs `task` on a unit. A result that does not balance is a failure. Waits while all units in
+  // service are busy.
   Answer Run(const MergeTask& task, const MergeSink& sink);
   // A kCorrupt of this unit was wrong: counts as a failure. Whether that took it out of service.
   bool Blame(size_t unit);

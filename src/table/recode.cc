@@ -53,6 +53,17 @@ Status ForEachBlock(const Index& index, const Visit& visit) {
   return entry.status().WithContext(fmt::format("offset {}: index block", index.offset));
 }
 
+// Blocks stand in their order. `*end`: of the one before, then of this one, which lies in the
+// table.
+Status CheckFollows(const BlockHandle& handle, uint64_t* end) {
+  if (handle.offset < *end) {
+    return Status::Corruption(
+        fmt::format("offset {}: block starts before the one before it ends", handle.offset));
+  }
+  *end = handle.offset + handle.size + kBlockTrailerBytes;
+  return {};
+}
+
 Status Recode(std::string_view data, const Index& index, Compression to, RecodedTable* out) {
   out->image.clear();
   out->image.reserve(to == Compression::kNone ? 2 * data.size() : data.size());
@@ -60,18 +71,14 @@ Status Recode(std::string_view data, const Index& index, Compression to, Recoded
   std::string raw;
   std::string compressed;
   std::string encoded;
-  uint64_t bytes_left = data.size();
+  uint64_t end = 0;
   SLUICE_RETURN_IF_ERROR(ForEachBlock(index, [&](std::string_view key, const BlockHandle& handle) {
     std::string_view contents;
     Compression stored_as;
     SLUICE_RETURN_IF_ERROR(ReadStoredBlock(data, handle, &raw, &contents, &stored_as));
     // An index that names one block over and over must not make an image without end.
+    SLUICE_RETURN_IF_ERROR(CheckFollows(handle, &end));
     const uint64_t bytes = handle.size + kBlockTrailerBytes;
-    if (bytes > bytes_left) {
-      return Status::Corruption(fmt::format(
-          "offset {}: index block: names more bytes of blocks than there are", index.offset));
-    }
-    bytes_left -= bytes;
     BlockHandle recoded{out->image.size(), handle.size};
     if (stored_as == to) {
       out->image.append(data.substr(handle.offset, bytes));
@@ -128,13 +135,8 @@ Status FinishTable(std::string_view data, std::string_view index_block,
     KeyScanner keys;
     uint64_t end = 0;
     SLUICE_RETURN_IF_ERROR(ForEachBlock(index, [&](std::string_view, const BlockHandle& handle) {
-      if (handle.offset < end) {
-        return Status::Corruption(
-            fmt::format("offset {}: block starts before the one before it ends", handle.offset));
-      }
       SLUICE_RETURN_IF_ERROR(AddKeys(data, handle, &buffer, &keys, &tail));
-      end = handle.offset + handle.size + kBlockTrailerBytes;
-      return Status();
+      return CheckFollows(handle, &end);
     }));
   }
   SLUICE_RETURN_IF_ERROR(file->Append(data));

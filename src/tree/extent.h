@@ -17,8 +17,8 @@ inline constexpr uint32_t kPageBytes = 4096;
 
 // Where an extent lies.
 struct ExtentAddress {
-  uint32_t file = 0;  // number of the data file
-  uint32_t page = 0;
+  uint64_t file = 0;  // number of the data file
+  uint64_t page = 0;
 
   friend bool operator==(const ExtentAddress&, const ExtentAddress&) = default;
   friend auto operator<=>(const ExtentAddress&, const ExtentAddress&) = default;
@@ -36,6 +36,10 @@ struct Extent {
   uint64_t entries = 0;
   uint64_t tombstones = 0;
   uint64_t shadowed = 0;  // entries that are not the newest of their key here
+  // Sequence numbers: no entry is newer; those of the tombstones, if there are any, lie between.
+  SequenceNumber newest = 0;
+  SequenceNumber oldest_tombstone = 0;
+  SequenceNumber newest_tombstone = 0;
   // What the process holds of it (extent_space.h): not part of the value, and set once, by whoever
   // makes the extent or reads it from the metadata.
   mutable std::shared_ptr<ExtentPlace> place{};
@@ -43,7 +47,8 @@ struct Extent {
   friend bool operator==(const Extent& a, const Extent& b) {
     return a.number == b.number && a.address == b.address && a.bytes == b.bytes &&
            a.smallest == b.smallest && a.largest == b.largest && a.entries == b.entries &&
-           a.tombstones == b.tombstones && a.shadowed == b.shadowed;
+           a.tombstones == b.tombstones && a.shadowed == b.shadowed && a.newest == b.newest &&
+           a.oldest_tombstone == b.oldest_tombstone && a.newest_tombstone == b.newest_tombstone;
   }
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "table/block.h"
@@ -26,13 +28,19 @@ Status ExtentBuilder::AddBlock(std::string_view contents) {
   std::string_view first_key;
   SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
   SLUICE_RETURN_IF_ERROR(KeyScanner::FirstKey(block, &first_key));
+  // What is stored decides how full an extent is: cut by what it was before its compression, all
+  // extents of a database that compresses well would count as small.
+  uint64_t stored_bytes = contents.size() + kBlockTrailerBytes;
+  if (format_.compression != Compression::kNone) {
+    stored_.clear();
+    AppendStoredBlock(contents, format_.compression, &scratch_, &stored_);
+    stored_bytes = stored_.size();
+  }
   const std::string_view last_key = keys_.last_key();
   if (!last_key.empty() && CompareInternalKeys(last_key, first_key) >= 0) {
     return Status::Corruption("blocks out of order");
   }
-  if (tail_ != nullptr &&
-      built_.table.size() + contents.size() + kBlockTrailerBytes + TailBytes() >
-          format_.extent_bytes &&
+  if (tail_ != nullptr && built_.table.size() + stored_bytes + TailBytes() > format_.extent_bytes &&
       UserKey(last_key) != UserKey(first_key)) {
     SLUICE_RETURN_IF_ERROR(EndExtent());
   }
@@ -52,9 +60,22 @@ Status ExtentBuilder::AddBlock(std::string_view contents) {
     first = false;
     extent.shadowed += shadowed;
     ++extent.entries;
-    extent.tombstones += TrailerType(Trailer(key)) == static_cast<uint8_t>(RecordType::kDeletion);
+    ++entries_;
+    const SequenceNumber sequence = TrailerSequence(Trailer(key));
+    extent.newest = std::max(extent.newest, sequence);
+    if (TrailerType(Trailer(key)) == static_cast<uint8_t>(RecordType::kDeletion)) {
+      extent.oldest_tombstone =
+          extent.tombstones == 0 ? sequence : std::min(extent.oldest_tombstone, sequence);
+      extent.newest_tombstone = std::max(extent.newest_tombstone, sequence);
+      ++extent.tombstones;
+    }
   }));
-  handle.size = AppendStoredBlock(contents, format_.compression, &scratch_, &built_.table);
+  if (format_.compression != Compression::kNone) {
+    handle.size = stored_.size() - kBlockTrailerBytes;
+    built_.table += stored_;
+  } else {
+    handle.size = AppendStoredBlock(contents, Compression::kNone, &scratch_, &built_.table);
+  }
   std::string value;
   handle.AppendTo(&value);
   index_.Add(keys_.last_key(), value);
@@ -69,6 +90,10 @@ Status ExtentBuilder::EndExtent() {
   tail_.reset();
   index_.Reset();
   built_.extent.largest = keys_.last_key();
+  if (built_.table.size() > std::numeric_limits<uint32_t>::max()) {
+    return Status::TooLarge(
+        fmt::format("{} bytes of versions of one key: an extent holds 4 GiB", built_.table.size()));
+  }
   built_.extent.bytes = static_cast<uint32_t>(built_.table.size());
   const Status status = sink_(&built_);
   built_.extent = {};

@@ -50,6 +50,7 @@ class ExtentBuilder {
   Status AddBlock(std::string_view contents);
   // Hands the open extent to the sink, if there is one.
   Status EndExtent();
+  uint64_t entries() const { return entries_; }  // of all blocks added
 
  private:
   uint64_t TailBytes() const;
@@ -61,7 +62,9 @@ class ExtentBuilder {
   std::unique_ptr<TableTail> tail_;  // null: no extent is open
   BlockBuilder index_{1};
   KeyScanner keys_;  // of all blocks so far
+  uint64_t entries_ = 0;
   std::string scratch_;
+  std::string stored_;  // the block, compressed
 };
 
 }  // namespace sluice

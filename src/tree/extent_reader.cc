@@ -6,6 +6,7 @@
 
 #include "table/stored_block.h"
 #include "util/epoch.h"
+#include "util/kept_buffer.h"
 
 namespace sluice {
 
@@ -22,12 +23,13 @@ Status ExtentReader::ReadStored(const Extent& extent, const BlockHandle& handle,
                     "past the extent's end",
                     Describe(extent, handle.offset), handle.size));
   }
-  thread_local std::string stored;
-  stored.resize(handle.size + kBlockTrailerBytes);
+  thread_local std::string kept;
+  KeptBuffer stored(&kept);
+  stored->resize(handle.size + kBlockTrailerBytes);
   SLUICE_RETURN_IF_ERROR(extent.place->file()->Read(extent.place->offset() + handle.offset,
-                                                    stored.size(), stored.data()));
+                                                    stored->size(), stored->data()));
   std::string_view view;
-  if (Status status = ReadStoredBlock(stored, {0, handle.size}, contents, &view); !status.ok()) {
+  if (Status status = ReadStoredBlock(*stored, {0, handle.size}, contents, &view); !status.ok()) {
     return status.WithContext(Describe(extent, handle.offset));
   }
   if (view.data() != contents->data()) {
@@ -43,15 +45,17 @@ Status ExtentReader::FindBlock(const Extent& extent, const BlockHandle& handle, 
     *entry = found;
     return {};
   }
-  thread_local std::string contents;
-  SLUICE_RETURN_IF_ERROR(ReadStored(extent, handle, &contents));
-  Cache::Entry* const made = Cache::NewEntry(key.bytes(), contents.size());
-  std::memcpy(made->data(), contents.data(), contents.size());
+  thread_local std::string kept;
+  KeptBuffer contents(&kept);
+  SLUICE_RETURN_IF_ERROR(ReadStored(extent, handle, &*contents));
+  Cache::Entry* const made = Cache::NewEntry(key.bytes(), contents->size());
+  std::memcpy(made->data(), contents->data(), contents->size());
   *entry = made;
   if (fill_cache) {
     *entry = blocks_.Insert(made, key.hash());
   } else {
-    EpochRetire(made, [](void* unused) { static_cast<Cache::Entry*>(unused)->Unref(); });
+    EpochRetire(
+        made, [](void* unused) { static_cast<Cache::Entry*>(unused)->Unref(); }, contents->size());
   }
   return {};
 }

@@ -1,9 +1,11 @@
 #include "tree/extent_space.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <algorithm>
 
+#include "tree/data_dir.h"
 #include "tree/table_cache.h"
 #include "util/epoch.h"
 
@@ -11,26 +13,36 @@ namespace sluice {
 
 namespace {
 
-constexpr std::string_view kSuffix = ".data";
+uint64_t PagesOf(uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes; }
 
-uint32_t PagesOf(uint64_t bytes) {
-  return static_cast<uint32_t>((bytes + kPageBytes - 1) / kPageBytes);
-}
+class ReadOnlyFile final : public DataFile {
+ public:
+  // `file` may be null: there is none, and nothing in it.
+  ReadOnlyFile(std::string path, std::unique_ptr<RandomAccessFile> file, uint64_t bytes)
+      : path_(std::move(path)), file_(std::move(file)), bytes_(bytes) {}
 
-// False if `name` is not that of a data file.
-bool ParseName(const std::string& name, uint32_t* number) {
-  if (name.size() != 6 + kSuffix.size() || !name.ends_with(kSuffix)) {
-    return false;
+  Status Read(uint64_t offset, size_t n, char* out) const override {
+    return file_ != nullptr ? file_->Read(offset, n, out) : Refused();
   }
-  *number = 0;
-  for (const char c : name.substr(0, 6)) {
-    if (c < '0' || c > '9') {
-      return false;
-    }
-    *number = *number * 10 + static_cast<uint32_t>(c - '0');
+  Status Write(uint64_t, std::string_view) override { return Refused(); }
+  Status Sync() override { return Refused(); }
+  Status Discard(uint64_t, uint64_t) override { return Refused(); }
+  Status Truncate(uint64_t) override { return Refused(); }
+  Status GetDiskBytes(uint64_t* bytes) const override {
+    *bytes = bytes_;
+    return {};
   }
-  return true;
-}
+  const std::string& path() const override { return path_; }
+
+ private:
+  Status Refused() const {
+    return Status::InvalidArgument(fmt::format("{}: opened read-only", path_));
+  }
+
+  const std::string path_;
+  const std::unique_ptr<RandomAccessFile> file_;
+  const uint64_t bytes_;
+};
 
 }  // namespace
 
@@ -40,89 +52,72 @@ ExtentPlace::~ExtentPlace() {
   space_->Free(address_, pages_);
 }
 
-Status ExtentSpace::Open(Env* env, const std::vector<std::string>& dirs,
+Status ExtentSpace::Open(Env* env, const std::vector<Dir>& dirs,
                          std::unique_ptr<ExtentSpace>* space) {
   space->reset(new ExtentSpace(env));
-  for (const std::string& dir : dirs) {
-    SLUICE_RETURN_IF_ERROR((*space)->OpenFile(dir));
-  }
-  // Files without a number yet get numbers that no other has.
-  uint32_t next = 1;
-  for (const File& file : (*space)->files_) {
-    next = std::max(next, file.number + 1);
-  }
-  for (File& file : (*space)->files_) {
-    if (file.number == 0) {
-      file.number = next++;
-      const std::string path = fmt::format("{}/{:06}{}", file.dir, file.number, kSuffix);
-      SLUICE_RETURN_IF_ERROR(env->NewDataFile(path, &file.file));
-      file.name_synced = false;
-    }
+  for (const Dir& dir : dirs) {
+    SLUICE_RETURN_IF_ERROR((*space)->OpenFile(dir, /*read_only=*/false));
   }
   return {};
 }
 
-Status ExtentSpace::OpenFile(const std::string& dir) {
-  SLUICE_RETURN_IF_ERROR(env_->CreateDir(dir));
+Status ExtentSpace::OpenReadOnly(Env* env, const std::vector<Dir>& dirs,
+                                 std::unique_ptr<ExtentSpace>* space) {
+  space->reset(new ExtentSpace(env));
+  for (const Dir& dir : dirs) {
+    SLUICE_RETURN_IF_ERROR((*space)->OpenFile(dir, /*read_only=*/true));
+  }
+  (*space)->frozen_ = true;
+  return {};
+}
+
+Status ExtentSpace::OpenFile(const Dir& dir, bool read_only) {
   File& file = files_.emplace_back();
   file.dir = dir;
-  std::vector<std::string> names;
-  SLUICE_RETURN_IF_ERROR(env_->GetChildren(dir, &names));
-  for (const std::string& name : names) {
-    uint32_t number;
-    if (!ParseName(name, &number)) {
-      continue;
-    }
-    if (file.number != 0) {
-      return Status::Corruption(
-          fmt::format("{}: two data files, {} and {}", dir, file.file->path(), name));
-    }
-    for (const File& other : files_) {
-      if (other.number == number) {
-        return Status::InvalidArgument(
-            fmt::format("{}/{}: its number is taken by {}; is a directory given for two tiers?",
-                        dir, name, other.file->path()));
-      }
-    }
-    file.number = number;
-    const std::string path = fmt::format("{}/{}", dir, name);
-    SLUICE_RETURN_IF_ERROR(env_->NewDataFile(path, &file.file));
-    SLUICE_RETURN_IF_ERROR(env_->GetFileSize(path, &file.bytes));
+  file.sync_mutex = std::make_unique<std::mutex>();
+  const std::string path = DataFilePath(dir.path, dir.number);
+  const Status exists = env_->GetFileSize(path, &file.bytes);
+  if (!exists.ok() && !exists.IsNotFound()) {
+    return exists;
   }
+  file.length = PagesOf(file.bytes);
+  if (!read_only) {
+    return env_->NewDataFile(path, &file.file);
+  }
+  std::unique_ptr<RandomAccessFile> readable;
+  if (exists.ok()) {
+    SLUICE_RETURN_IF_ERROR(env_->NewRandomAccessFile(path, &readable));
+  }
+  file.file = std::make_unique<ReadOnlyFile>(path, std::move(readable), file.bytes);
   return {};
 }
 
-std::shared_ptr<ExtentPlace> ExtentSpace::Allocate(size_t tier, uint32_t bytes) {
-  const uint32_t pages = PagesOf(bytes);
+std::shared_ptr<ExtentPlace> ExtentSpace::Allocate(size_t tier, uint64_t bytes) {
+  const uint64_t pages = PagesOf(bytes);
   const std::lock_guard lock(mutex_);
   File& file = files_[std::min(tier, files_.size() - 1)];
-  uint32_t page = file.end;
   // First fit: what is taken stays at the front of the file.
-  for (const auto& [first, count] : file.free) {
-    if (count >= pages) {
-      page = first;
-      break;
-    }
-  }
+  const auto fit = file.free.FindFirst(pages);
+  const uint64_t page = fit ? fit->first : file.end;
   Take(&file, page, pages);
-  return std::make_shared<ExtentPlace>(this, file.file.get(), ExtentAddress{file.number, page},
+  return std::make_shared<ExtentPlace>(this, file.file.get(), ExtentAddress{file.dir.number, page},
                                        pages);
 }
 
 Status ExtentSpace::Adopt(const Extent& extent, std::shared_ptr<ExtentPlace>* place) {
   const std::lock_guard lock(mutex_);
   const auto file = std::find_if(files_.begin(), files_.end(), [&](const File& candidate) {
-    return candidate.number == extent.address.file;
+    return candidate.dir.number == extent.address.file;
   });
   if (file == files_.end()) {
     return Status::Corruption(
-        fmt::format("extent {} is in data file {:06}{}, which is not there; is a level's path "
+        fmt::format("extent {} is in data file {:06}.data, which is not there; is a level's path "
                     "missing?",
-                    extent.number, extent.address.file, kSuffix));
+                    extent.number, extent.address.file));
   }
-  const uint32_t pages = PagesOf(extent.bytes);
-  const uint64_t offset = uint64_t{extent.address.page} * kPageBytes;
-  if (offset + extent.bytes > file->bytes) {
+  const uint64_t pages = PagesOf(extent.bytes);
+  const uint64_t offset = extent.address.page * kPageBytes;
+  if (extent.address.page > file->bytes / kPageBytes || offset + extent.bytes > file->bytes) {
     return Status::Corruption(fmt::format("{}: {} bytes, but extent {} ends at {}",
                                           file->file->path(), file->bytes, extent.number,
                                           offset + extent.bytes));
@@ -135,98 +130,179 @@ Status ExtentSpace::Adopt(const Extent& extent, std::shared_ptr<ExtentPlace>* pl
   return {};
 }
 
-bool ExtentSpace::Take(File* file, uint32_t page, uint32_t pages) {
-  const uint32_t end = page + pages;
+bool ExtentSpace::Take(File* file, uint64_t page, uint64_t pages) {
   if (page >= file->end) {
     if (page > file->end) {
-      file->free[file->end] = page - file->end;
+      file->free.Add(file->end, page - file->end);
     }
-    file->end = end;
-    return true;
-  }
-  auto at = file->free.upper_bound(page);
-  if (at == file->free.begin()) {
+    file->end = page + pages;
+    file->length = std::max(file->length, file->end);
+  } else if (file->free.Contains(page, pages)) {
+    file->free.Remove(page, pages);
+  } else {
     return false;
   }
-  --at;
-  const uint32_t first = at->first;
-  const uint32_t last = first + at->second;
-  if (last < end) {
-    return false;
-  }
-  file->free.erase(at);
-  if (first < page) {
-    file->free[first] = page - first;
-  }
-  if (end < last) {
-    file->free[end] = last - end;
-  }
+  file->kept.Remove(page, pages);
   return true;
 }
 
-void ExtentSpace::Free(ExtentAddress address, uint32_t pages) {
-  const std::lock_guard lock(mutex_);
-  File& file = *std::find_if(files_.begin(), files_.end(), [&](const File& candidate) {
-    return candidate.number == address.file;
-  });
-  auto at = file.free.emplace(address.page, pages).first;
-  if (const auto next = std::next(at);
-      next != file.free.end() && next->first == at->first + at->second) {
-    at->second += next->second;
-    file.free.erase(next);
-  }
-  if (at != file.free.begin()) {
-    if (const auto before = std::prev(at); before->first + before->second == at->first) {
-      before->second += at->second;
-      file.free.erase(at);
-      at = before;
-    }
-  }
-  if (at->first + at->second == file.end) {
-    file.end = at->first;
-    file.free.erase(at);
+void ExtentSpace::PutBack(File* file, uint64_t page, uint64_t pages) {
+  file->free.Add(page, pages);
+  if (const auto last = file->free.Last(); last->end() == file->end) {
+    file->end = last->first;
+    file->free.Remove(last->first, last->pages);
   }
 }
 
-Status ExtentSpace::Sync(DataFile* file) {
-  SLUICE_RETURN_IF_ERROR(file->Sync());
-  std::string dir;
+void ExtentSpace::Free(ExtentAddress address, uint64_t pages) {
+  const std::lock_guard lock(mutex_);
+  if (frozen_) {
+    return;
+  }
+  File& file = *std::find_if(files_.begin(), files_.end(), [&](const File& candidate) {
+    return candidate.dir.number == address.file;
+  });
+  PutBack(&file, address.page, pages);
+  file.kept.Add(address.page, pages);
+  if (FileToShrink() != nullptr) {
+    changed_.notify_one();
+  }
+}
+
+ExtentSpace::~ExtentSpace() {
   {
     const std::lock_guard lock(mutex_);
-    for (const File& candidate : files_) {
-      if (candidate.file.get() == file && !candidate.name_synced) {
-        dir = candidate.dir;
-      }
-    }
+    stopping_ = true;
+    changed_.notify_one();
   }
-  if (!dir.empty()) {
-    SLUICE_RETURN_IF_ERROR(env_->SyncDir(dir));
-    const std::lock_guard lock(mutex_);
-    for (File& candidate : files_) {
-      if (candidate.file.get() == file) {
-        candidate.name_synced = true;
-      }
-    }
+  if (giver_.joinable()) {
+    giver_.join();
   }
-  return {};
 }
 
-uint64_t ExtentSpace::file_bytes() const {
+void ExtentSpace::StartGivingBack(uint64_t slack_bytes) {
   const std::lock_guard lock(mutex_);
-  uint64_t bytes = 0;
-  for (const File& file : files_) {
-    bytes += uint64_t{file.end} * kPageBytes;
+  slack_bytes_ = slack_bytes;
+  for (File& file : files_) {
+    file.kept = file.free;
+    if (file.length > file.end) {
+      file.kept.Add(file.end, file.length - file.end);
+    }
   }
-  return bytes;
+  giver_ = std::thread([this] { GiveBackLoop(); });
+}
+
+void ExtentSpace::Freeze() {
+  const std::lock_guard lock(mutex_);
+  frozen_ = true;
+}
+
+void ExtentSpace::GiveAllBack() {
+  const std::lock_guard lock(mutex_);
+  give_all_ = true;
+  changed_.notify_one();
+}
+
+ExtentSpace::File* ExtentSpace::FileToShrink() {
+  if (frozen_) {
+    return nullptr;
+  }
+  for (File& file : files_) {
+    const uint64_t stay =
+        give_all_ ? 0 : slack_bytes_ / kPageBytes + (file.end - file.free.pages()) / kUsedShare;
+    if (file.kept.pages() > stay && (file.makes_holes || file.length > file.end)) {
+      return &file;
+    }
+  }
+  return nullptr;
+}
+
+void ExtentSpace::GiveBackLoop() {
+  ::pthread_setname_np(::pthread_self(), "slc-space");
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (File* const file = FileToShrink(); file != nullptr) {
+      GiveBackSome(file, &lock);
+      continue;
+    }
+    give_all_ = false;
+    changed_.wait(lock);
+  }
+}
+
+void ExtentSpace::GiveBackSome(File* file, std::unique_lock<std::mutex>* lock) {
+  if (file->makes_holes) {
+    PageRuns::Run run = *file->kept.Last();
+    if (run.pages > kBatchPages) {
+      run = {run.end() - kBatchPages, kBatchPages};
+    }
+    // Nobody is given them meanwhile.
+    Take(file, run.first, run.pages);
+    lock->unlock();
+    const Status status = file->file->Discard(run.first * kPageBytes, run.pages * kPageBytes);
+    lock->lock();
+    PutBack(file, run.first, run.pages);
+    if (status.IsNotSupported()) {
+      file->makes_holes = false;
+      file->kept.Add(run.first, run.pages);
+    }
+    // After any other error the pages keep their space until they are used, or found free again.
+  }
+  if (file->length > file->end) {
+    // Not without the lock: who took pages there would lose what is written to them. There are no
+    // blocks any more to free, unless the file system makes no holes.
+    if (file->file->Truncate(file->end * kPageBytes).ok()) {
+      file->kept.Remove(file->end, file->length - file->end);
+    }
+    file->length = file->end;
+  }
+}
+
+ExtentSpace::File& ExtentSpace::Of(const DataFile* file) {
+  return *std::find_if(files_.begin(), files_.end(),
+                       [&](const File& candidate) { return candidate.file.get() == file; });
+}
+
+uint64_t ExtentSpace::FailedSyncs(const DataFile* file) {
+  const std::lock_guard lock(mutex_);
+  return Of(file).failed_syncs;
+}
+
+Status ExtentSpace::Sync(DataFile* file, uint64_t failed_syncs) {
+  File& of = Of(file);  // files_ does not change once it is open
+  // Of two at once, one might be told of the error and the other not.
+  const std::lock_guard one_at_a_time(*of.sync_mutex);
+  if (of.failed_syncs != failed_syncs) {
+    return Status::IoError(fmt::format(
+        "{}: another sync failed, and may have dropped what was written", file->path()));
+  }
+  Status status = file->Sync();
+  if (status.ok() && !of.name_synced) {
+    status = env_->SyncDir(of.dir.path);
+    of.name_synced = status.ok();
+  }
+  if (!status.ok()) {
+    const std::lock_guard lock(mutex_);
+    ++of.failed_syncs;
+  }
+  return status;
 }
 
 uint64_t ExtentSpace::used_bytes() const {
   const std::lock_guard lock(mutex_);
+  uint64_t pages = 0;
+  for (const File& file : files_) {
+    pages += file.end - file.free.pages();
+  }
+  return pages * kPageBytes;
+}
+
+uint64_t ExtentSpace::disk_bytes() const {
   uint64_t bytes = 0;
   for (const File& file : files_) {
-    bytes += uint64_t{file.end} * kPageBytes;
-    for (const auto& [first, count] : file.free) {
-      bytes -= uint64_t{count} * kPageBytes;
+    uint64_t one = 0;
+    if (file.file->GetDiskBytes(&one).ok()) {
+      bytes += one;
     }
   }
   return bytes;

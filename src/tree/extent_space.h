@@ -1,4 +1,4 @@
-// The space that extents lie in: data files, one for each directory (tier), in pages.
+// The space that extents lie in: data files, one for each directory (data_dir.h), in pages.
 //
 // Which pages are taken is not stored: the metadata names every extent that lives, and recovery
 // takes their pages again (Adopt); all others are free. So there are no orphans, whatever the
@@ -6,19 +6,24 @@
 // checkpoint (reference counting): a page is never written while somebody may read it, nor, as the
 // metadata is changed durably before it is forgotten, while a restart may find it named.
 //
+// Free pages go back to the file system: a thread of the space punches holes in the files, from
+// their ends on, and cuts off what is free at the end. Some stay, to be written again soon.
+//
 // Thread-safe. The space outlives all places.
 
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tree/extent.h"
+#include "tree/page_runs.h"
 #include "util/env.h"
 #include "util/status.h"
 
@@ -30,7 +35,7 @@ class TableHead;
 // Pages that are taken, and what the process knows of the extent on them.
 class ExtentPlace {
  public:
-  ExtentPlace(ExtentSpace* space, DataFile* file, ExtentAddress address, uint32_t pages)
+  ExtentPlace(ExtentSpace* space, DataFile* file, ExtentAddress address, uint64_t pages)
       : space_(space), file_(file), address_(address), pages_(pages) {}
   ExtentPlace(const ExtentPlace&) = delete;
   ExtentPlace& operator=(const ExtentPlace&) = delete;
@@ -38,8 +43,8 @@ class ExtentPlace {
 
   ExtentAddress address() const { return address_; }
   DataFile* file() const { return file_; }
-  uint64_t offset() const { return uint64_t{address_.page} * kPageBytes; }
-  uint64_t bytes() const { return uint64_t{pages_} * kPageBytes; }
+  uint64_t offset() const { return address_.page * kPageBytes; }
+  uint64_t bytes() const { return pages_ * kPageBytes; }
 
   // Its temperature: reads that came to the extent, halved from time to time (CoolDown in
   // db/compaction_picker.h). Some are lost when threads count at once.
@@ -53,53 +58,96 @@ class ExtentPlace {
   ExtentSpace* const space_;
   DataFile* const file_;
   const ExtentAddress address_;
-  const uint32_t pages_;
+  const uint64_t pages_;
   std::atomic<uint32_t> accesses_{0};
   std::atomic<TableHead*> head_{nullptr};  // the table cache's
 };
 
 class ExtentSpace {
  public:
-  // `dirs`: of the tiers, the database's own first; they are made if missing.
-  static Status Open(Env* env, const std::vector<std::string>& dirs,
-                     std::unique_ptr<ExtentSpace>* space);
+  struct Dir {
+    std::string path;
+    uint64_t number = 0;  // no other has it
+  };
+
+  // `dirs`: of the tiers, the database's own first.
+  static Status Open(Env* env, const std::vector<Dir>& dirs, std::unique_ptr<ExtentSpace>* space);
+  // To read what is there: no file is made, nothing is allocated.
+  static Status OpenReadOnly(Env* env, const std::vector<Dir>& dirs,
+                             std::unique_ptr<ExtentSpace>* space);
+  ~ExtentSpace();
 
   // Takes pages for `bytes` bytes in the file of tier `tier`.
-  std::shared_ptr<ExtentPlace> Allocate(size_t tier, uint32_t bytes);
+  std::shared_ptr<ExtentPlace> Allocate(size_t tier, uint64_t bytes);
   // Takes the pages of an extent that the metadata names. Corruption if there is no such file, if
   // the file ends before it, or if another extent has one of them.
   Status Adopt(const Extent& extent, std::shared_ptr<ExtentPlace>* place);
 
-  // Makes durable what was written to `file` of a place, and its name.
-  Status Sync(DataFile* file);
+  // To be called once, when all extents are adopted: from now on free pages are given back to the
+  // file system, those found free first, but for `slack_bytes` and a share of what is in use.
+  void StartGivingBack(uint64_t slack_bytes);
+  // From now on nothing comes free: to be called before extents are forgotten that the metadata on
+  // disk names, or may name, because a change of it failed or the database is closed.
+  void Freeze();
+  // The device is full: gives all back that is free just now, soon.
+  void GiveAllBack();
+
+  // How many syncs of `file` have failed: what whoever writes to it asks before.
+  uint64_t FailedSyncs(const DataFile* file);
+  // Makes durable what was written to `file` since FailedSyncs was `failed_syncs`, and the file's
+  // name. A sync that has failed since, whoever's, may have dropped these pages too and left them
+  // clean: then this one fails, though the system would say ok.
+  Status Sync(DataFile* file, uint64_t failed_syncs);
   // Of a tier.
   const DataFile* FileOf(size_t tier) const { return files_[tier].file.get(); }
 
-  uint64_t file_bytes() const;  // up to the last page taken, of all files
   uint64_t used_bytes() const;
+  uint64_t disk_bytes() const;  // of the device, for all files
 
  private:
   friend class ExtentPlace;
 
   struct File {
-    std::string dir;
-    uint32_t number = 0;
+    Dir dir;
     std::unique_ptr<DataFile> file;
-    bool name_synced = true;
-    uint64_t bytes = 0;                 // as it was found
-    uint32_t end = 0;                   // pages from here on were never taken
-    std::map<uint32_t, uint32_t> free;  // first page -> pages, below `end`, none adjacent
+    std::unique_ptr<std::mutex> sync_mutex;  // one sync of it at a time; taken before mutex_
+    uint64_t failed_syncs = 0;
+    bool name_synced = false;  // by this process: one before may have failed to
+    uint64_t bytes = 0;        // as it was found
+    uint64_t end = 0;          // no page from here on is taken
+    uint64_t length = 0;       // the file has no page from here on
+    PageRuns free;             // below `end`
+    PageRuns kept;             // free, or behind `end`, and perhaps taking space of the device
+    bool makes_holes = true;
   };
 
   explicit ExtentSpace(Env* env) : env_(env) {}
-  Status OpenFile(const std::string& dir);
-  void Free(ExtentAddress address, uint32_t pages);
+  Status OpenFile(const Dir& dir, bool read_only);
+  // The one that has `file`.
+  File& Of(const DataFile* file);
+  void Free(ExtentAddress address, uint64_t pages);
   // With mutex_ held; takes the pages out of the free ones. False if one is taken.
-  static bool Take(File* file, uint32_t page, uint32_t pages);
+  static bool Take(File* file, uint64_t page, uint64_t pages);
+  // The pages are not taken any more.
+  static void PutBack(File* file, uint64_t page, uint64_t pages);
+  void GiveBackLoop();
+  // With mutex_ held: a file with more free pages than are to stay; null if there is none.
+  File* FileToShrink();
+  // Gives some pages of it back, from its end on; lets go of mutex_ meanwhile.
+  void GiveBackSome(File* file, std::unique_lock<std::mutex>* lock);
+
+  static constexpr uint64_t kUsedShare = 16;                        // of what is in use, to stay
+  static constexpr uint64_t kBatchPages = (64 << 20) / kPageBytes;  // given back at once
 
   Env* const env_;
   mutable std::mutex mutex_;
   std::vector<File> files_;  // by tier
+  uint64_t slack_bytes_ = 0;
+  bool give_all_ = false;
+  bool frozen_ = false;
+  bool stopping_ = false;
+  std::condition_variable changed_;
+  std::thread giver_;
 };
 
 }  // namespace sluice

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
 #include <map>
 #include <thread>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "table/testing.h"
 #include "tree/extent_reader.h"
 #include "tree/extent_writer.h"
+#include "tree/metadata_edit.h"
 #include "tree/run_index.h"
 #include "util/epoch.h"
 #include "util/fault_env.h"
@@ -18,17 +20,41 @@
 namespace sluice {
 namespace {
 
+const FileImage kDirs = {{"a/x", ""}, {"b/x", ""}};
+
+TEST(ExtentSpace, GoesBeyond16TiB) {
+  FaultEnv env(kDirs);
+  std::unique_ptr<ExtentSpace> space;
+  ASSERT_TRUE(ExtentSpace::Open(&env, {{"a", 1}}, &space).ok());
+  constexpr uint64_t kFar = uint64_t{17} << 40;
+  const auto low = space->Allocate(0, kFar);
+  EXPECT_EQ(low->bytes(), kFar);
+  const auto high = space->Allocate(0, 1);
+  EXPECT_EQ(high->offset(), kFar);
+  EXPECT_EQ(space->used_bytes(), kFar + kPageBytes);
+  std::string edit;
+  const MetadataEdit written = {.added = {{.extent = {.address = high->address(),
+                                                      .smallest = InternalKey("a", 1),
+                                                      .largest = InternalKey("a", 1)}}}};
+  written.AppendTo(&edit);
+  MetadataEdit read;
+  ASSERT_TRUE(read.ReadFrom(edit).ok());
+  EXPECT_EQ(read, written);
+  std::shared_ptr<ExtentPlace> place;
+  EXPECT_TRUE(space->Adopt(read.added[0].extent, &place).IsCorruption()) << "the file is short";
+}
+
 // Against a map of pages: nothing is given twice, all that is given back comes again, and a restart
 // that adopts what lives agrees on what is free.
 TEST(ExtentSpace, GivesNoPageTwice) {
   TestRandom random(TestSeed());
-  FaultEnv env;
+  FaultEnv env(kDirs);
   std::unique_ptr<ExtentSpace> space;
-  ASSERT_TRUE(ExtentSpace::Open(&env, {"a", "b"}, &space).ok());
-  std::map<std::pair<uint32_t, uint32_t>, int> taken;
+  ASSERT_TRUE(ExtentSpace::Open(&env, {{"a", 1}, {"b", 2}}, &space).ok());
+  std::map<std::pair<uint64_t, uint64_t>, int> taken;
   std::vector<std::shared_ptr<ExtentPlace>> held;
   const auto count = [&](const ExtentPlace& place, int change) {
-    for (uint32_t i = 0; i < place.bytes() / kPageBytes; ++i) {
+    for (uint64_t i = 0; i < place.bytes() / kPageBytes; ++i) {
       int& users = taken[{place.address().file, place.address().page + i}];
       users += change;
       ASSERT_GE(users, 0);
@@ -57,18 +83,15 @@ TEST(ExtentSpace, GivesNoPageTwice) {
                        .bytes = static_cast<uint32_t>(place->bytes())});
   }
   EXPECT_EQ(space->used_bytes(), used);
-  const uint64_t file_bytes = space->file_bytes();
   held.clear();
   EXPECT_EQ(space->used_bytes(), 0u);
-  EXPECT_EQ(space->file_bytes(), 0u);
 
   space.reset();
-  ASSERT_TRUE(ExtentSpace::Open(&env, {"a", "b"}, &space).ok());
+  ASSERT_TRUE(ExtentSpace::Open(&env, {{"a", 1}, {"b", 2}}, &space).ok());
   for (const Extent& extent : extents) {
     ASSERT_TRUE(space->Adopt(extent, &held.emplace_back()).ok());
   }
   EXPECT_EQ(space->used_bytes(), used);
-  EXPECT_EQ(space->file_bytes(), file_bytes);
   std::shared_ptr<ExtentPlace> place;
   EXPECT_TRUE(space->Adopt(extents[0], &place).IsCorruption());
   extents[0].address.page = 1 << 20;
@@ -77,21 +100,129 @@ TEST(ExtentSpace, GivesNoPageTwice) {
   EXPECT_TRUE(space->Adopt(extents[0], &place).IsCorruption());
 }
 
-TEST(ExtentSpace, RefusesTwoFilesOfOneNumber) {
-  FaultEnv env;
+// While pages come and go, and are given back in between: what is taken keeps its bytes, and in the
+// end nothing is left of the files but what is taken.
+void GiveAndTake(Env* env, const std::string& dir, bool reopened) {
+  TestRandom random(TestSeed());
   std::unique_ptr<ExtentSpace> space;
-  ASSERT_TRUE(ExtentSpace::Open(&env, {"a"}, &space).ok());
-  space.reset();
-  ASSERT_TRUE(ExtentSpace::Open(&env, {"b"}, &space).ok());
-  space.reset();
-  EXPECT_EQ(ExtentSpace::Open(&env, {"a", "b"}, &space).code(), Status::Code::kInvalidArgument);
+  const auto open = [&] { return ExtentSpace::Open(env, {{dir, 1}}, &space); };
+  ASSERT_TRUE(open().ok());
+  if (!reopened) {
+    space->StartGivingBack(100 * kPageBytes);
+  }
+  struct Held {
+    std::shared_ptr<ExtentPlace> place;
+    std::string bytes;
+  };
+  std::vector<Held> held;
+  const auto check = [&](const Held& one) {
+    std::string found(one.bytes.size(), '\0');
+    ASSERT_TRUE(one.place->file()->Read(one.place->offset(), found.size(), found.data()).ok());
+    ASSERT_TRUE(found == one.bytes) << one.place->offset();
+  };
+  for (int step = 0; step < 3000; ++step) {
+    // Grows and shrinks in turn.
+    if (held.empty() || Uniform(&random, 0, 9) < (step / 500 % 2 == 0 ? 7 : 3)) {
+      Held& one = held.emplace_back();
+      one.place = space->Allocate(0, Uniform(&random, 1, 20 * kPageBytes));
+      one.bytes.assign(one.place->bytes(), static_cast<char>('a' + step % 26));
+      ASSERT_TRUE(one.place->file()->Write(one.place->offset(), one.bytes).ok());
+    } else {
+      std::swap(held[Uniform(&random, 0, held.size() - 1)], held.back());
+      ASSERT_NO_FATAL_FAILURE(check(held.back()));
+      held.pop_back();
+    }
+    if (step % 700 == 699) {
+      space->GiveAllBack();
+    }
+  }
+  if (reopened) {
+    std::vector<Extent> extents;
+    for (const Held& one : held) {
+      extents.push_back(
+          {.address = one.place->address(), .bytes = static_cast<uint32_t>(one.place->bytes())});
+    }
+    std::vector<Held> before = std::move(held);
+    held.clear();
+    for (Held& one : before) {
+      one.place.reset();
+    }
+    ASSERT_TRUE(open().ok());
+    for (size_t i = 0; i < extents.size(); ++i) {
+      held.push_back({nullptr, before[i].bytes});
+      ASSERT_TRUE(space->Adopt(extents[i], &held.back().place).ok());
+    }
+    space->StartGivingBack(100 * kPageBytes);
+  }
+  space->GiveAllBack();
+  for (int i = 0; i < 10'000 && space->disk_bytes() > space->used_bytes() + (64 << 10); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_LE(space->disk_bytes(), space->used_bytes() + (64 << 10));
+  for (const Held& one : held) {
+    ASSERT_NO_FATAL_FAILURE(check(one));
+  }
+  held.clear();
+  space->GiveAllBack();
+  for (int i = 0; i < 10'000 && space->disk_bytes() > 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(space->disk_bytes(), 0u);
+}
+
+TEST(ExtentSpace, GivesFreePagesBack) {
+  TempDir dir;
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
+  ASSERT_TRUE(file->Write(0, std::string(8192, 'x')).ok());
+  if (file->Discard(0, 4096).IsNotSupported()) {
+    GTEST_SKIP() << dir.path() << ": the file system makes no holes";
+  }
+  GiveAndTake(Env::Posix(), dir.path(), false);
+}
+
+TEST(ExtentSpace, GivesBackWhatItFindsFree) {
+  TempDir dir;
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
+  ASSERT_TRUE(file->Write(0, std::string(8192, 'x')).ok());
+  if (file->Discard(0, 4096).IsNotSupported()) {
+    GTEST_SKIP() << dir.path() << ": the file system makes no holes";
+  }
+  GiveAndTake(Env::Posix(), dir.path(), true);
+}
+
+// One that makes no holes still gets the tail.
+TEST(ExtentSpace, CutsOffWhatIsFreeAtTheEnd) {
+  FaultEnv env(kDirs);
+  env.SetMakesHoles(false);
+  std::unique_ptr<ExtentSpace> space;
+  ASSERT_TRUE(ExtentSpace::Open(&env, {{"a", 1}}, &space).ok());
+  space->StartGivingBack(0);
+  const auto first = space->Allocate(0, 10 * kPageBytes);
+  auto middle = space->Allocate(0, 50 * kPageBytes);
+  auto last = space->Allocate(0, 50 * kPageBytes);
+  ASSERT_TRUE(last->file()->Write(0, std::string(110 * kPageBytes, 'x')).ok());
+  const auto expect = [&](uint64_t pages) {
+    for (int i = 0; i < 10'000 && space->disk_bytes() > pages * kPageBytes; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(space->disk_bytes(), pages * kPageBytes);
+  };
+  middle.reset();
+  expect(110);
+  last.reset();
+  expect(10);
+  std::string found(10 * kPageBytes, '\0');
+  ASSERT_TRUE(first->file()->Read(0, found.size(), found.data()).ok());
+  EXPECT_EQ(found, std::string(10 * kPageBytes, 'x'));
 }
 
 // Readers with a small table cache, which gives heads up all the time, while extents come and go.
 TEST(TableCache, HeadsStayWhileTheyAreRead) {
-  FaultEnv env;
+  FaultEnv env(kDirs);
   std::unique_ptr<ExtentSpace> space;
-  ASSERT_TRUE(ExtentSpace::Open(&env, {"a"}, &space).ok());
+  ASSERT_TRUE(ExtentSpace::Open(&env, {{"a", 1}}, &space).ok());
   TableCache tables(2000);
   Cache blocks(1 << 16, 1000);
   ExtentReader reader(&tables, &blocks);
@@ -153,9 +284,9 @@ TEST(TableCache, HeadsStayWhileTheyAreRead) {
 }
 
 TEST(TableHead, NamesWhatIsDamaged) {
-  FaultEnv env;
+  FaultEnv env(kDirs);
   std::unique_ptr<ExtentSpace> space;
-  ASSERT_TRUE(ExtentSpace::Open(&env, {"a"}, &space).ok());
+  ASSERT_TRUE(ExtentSpace::Open(&env, {{"a", 1}}, &space).ok());
   std::atomic<uint64_t> next{1};
   ExtentWriter writer(space.get(), 0, &next);
   ExtentBuilder builder(
@@ -203,7 +334,7 @@ TEST(TableHead, NamesWhatIsDamaged) {
 TEST(ExtentWriter, WritesInPieces) {
   const auto write = [](FaultEnv* env, std::unique_ptr<ExtentSpace>* space,
                         std::vector<Extent>* extents) -> Status {
-    SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(env, {"a"}, space));
+    SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(env, {{"a", 1}}, space));
     std::atomic<uint64_t> next{1};
     ExtentWriter writer(space->get(), 0, &next);
     for (int i = 0; i < 6; ++i) {
@@ -214,7 +345,7 @@ TEST(ExtentWriter, WritesInPieces) {
     }
     return writer.Finish(extents);
   };
-  FaultEnv whole;
+  FaultEnv whole(kDirs);
   std::unique_ptr<ExtentSpace> space;
   std::vector<Extent> extents;
   ASSERT_TRUE(write(&whole, &space, &extents).ok());
@@ -227,12 +358,52 @@ TEST(ExtentWriter, WritesInPieces) {
   }
   extents.clear();
   for (uint64_t k = 0; k < whole.operations(); ++k) {
-    FaultEnv env;
+    FaultEnv env(kDirs);
     env.FailAt(k, EIO, k);
     std::unique_ptr<ExtentSpace> another;
     const Status status = write(&env, &another, &extents);
     EXPECT_NE(status.message(), "") << k;
     EXPECT_EQ(status.message(), env.failure());
+    extents.clear();
+  }
+}
+
+// The system tells one of two writers of a file that a sync failed, and the other that its own went
+// well; what it dropped may be either's.
+TEST(ExtentWriter, AFailedSyncFailsAllThatHadWritten) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    FaultEnv env(kDirs);
+    std::unique_ptr<ExtentSpace> space;
+    ASSERT_TRUE(ExtentSpace::Open(&env, {{"a", 1}}, &space).ok());
+    std::atomic<uint64_t> next{1};
+    const auto write = [](ExtentWriter* writer) {
+      BuiltExtent built{.table = std::string(10'000, 'x'), .extent = {}};
+      built.extent.bytes = 10'000;
+      ASSERT_TRUE(writer->Write(&built, writer->TakeNumber()).ok());
+    };
+    std::vector<Extent> extents;
+    {
+      ExtentWriter flush(space.get(), 0, &next);
+      ExtentWriter compaction(space.get(), 0, &next);
+      write(&compaction);
+      write(&flush);
+      env.FailAt(env.operations(), EIO, seed);
+      EXPECT_FALSE(flush.Finish(&extents).ok());
+      EXPECT_EQ(env.failure(), "a/000001.data: cannot sync: Input/output error");
+      const Status status = compaction.Finish(&extents);
+      EXPECT_FALSE(status.ok());
+      EXPECT_NE(status.message().find("a/000001.data"), std::string::npos) << status.ToString();
+    }
+    // What is written from now on can be made durable.
+    ExtentWriter later(space.get(), 0, &next);
+    write(&later);
+    ASSERT_TRUE(later.Finish(&extents).ok());
+    FaultEnv after(env.Survivors(CrashKind::kPower, seed));
+    std::unique_ptr<DataFile> file;
+    ASSERT_TRUE(after.NewDataFile("a/000001.data", &file).ok());
+    std::string table(10'000, '\0');
+    ASSERT_TRUE(file->Read(extents.at(0).place->offset(), table.size(), table.data()).ok());
+    EXPECT_EQ(table, std::string(10'000, 'x'));
     extents.clear();
   }
 }

@@ -23,7 +23,9 @@ Status ExtentWriter::Write(BuiltExtent* built, uint64_t number) {
   extent.place = space_.Allocate(tier_, extent.bytes);
   extent.address = extent.place->address();
   extents_.push_back(extent);
-  files_.insert(extent.place->file());
+  if (DataFile* const file = extent.place->file(); !files_.contains(file)) {
+    files_[file] = space_.FailedSyncs(file);
+  }
   bytes_ += extent.bytes;
   // Whole pages, so that no page is half that of an extent before.
   std::string& table = pending->built.table;
@@ -74,8 +76,8 @@ Status ExtentWriter::WaitForAll() {
 
 Status ExtentWriter::Finish(std::vector<Extent>* extents) {
   SLUICE_RETURN_IF_ERROR(WaitForAll());
-  for (DataFile* const file : files_) {
-    SLUICE_RETURN_IF_ERROR(space_.Sync(file));
+  for (const auto& [file, failed_syncs] : files_) {
+    SLUICE_RETURN_IF_ERROR(space_.Sync(file, failed_syncs));
   }
   *extents = std::move(extents_);
   return {};

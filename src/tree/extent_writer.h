@@ -8,8 +8,8 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -63,7 +63,7 @@ class ExtentWriter {
   std::vector<std::string> spare_tables_;  // written, their memory of use
   std::unique_ptr<IoQueue> queue_;         // destroyed before what it works on
   std::vector<Extent> extents_;
-  std::set<DataFile*> files_;
+  std::map<DataFile*, uint64_t> files_;  // with their FailedSyncs before the first write
   uint64_t bytes_ = 0;
 };
 

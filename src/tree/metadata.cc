@@ -68,6 +68,8 @@ Status Metadata::Apply(const MetadataEdit& edit) {
   }
   log_start = edit.log_start.value_or(log_start);
   next_number = edit.next_number.value_or(next_number);
+  next_subtable = edit.next_subtable.value_or(next_subtable);
+  database = edit.database.value_or(database);
   return {};
 }
 
@@ -86,6 +88,8 @@ MetadataEdit Metadata::ToEdit() const {
   }
   edit.log_start = log_start;
   edit.next_number = next_number;
+  edit.next_subtable = next_subtable;
+  edit.database = database;
   return edit;
 }
 

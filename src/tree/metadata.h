@@ -22,6 +22,8 @@ struct Metadata {
   std::map<uint32_t, Subtable> subtables;  // by id
   uint64_t log_start = 0;
   uint64_t next_number = 1;
+  uint32_t next_subtable = 1;
+  std::string database;
 
   // Corruption, and an unspecified state, if the edit speaks of what is not there or adds what is.
   Status Apply(const MetadataEdit& edit);

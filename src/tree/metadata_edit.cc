@@ -18,6 +18,8 @@ enum Tag : uint32_t {
   kLogStart = 6,
   kNextNumber = 7,
   kWhole = 8,
+  kNextSubtable = 9,
+  kDatabase = 10,
 };
 
 template <typename... Numbers>
@@ -54,7 +56,8 @@ bool GetAdded(std::string_view* in, MetadataEdit::Added* added) {
   Extent& extent = added->extent;
   return Get(in, &added->subtable, &added->run.level, &added->run.run, &extent.number,
              &extent.address.file, &extent.address.page, &extent.bytes, &extent.entries,
-             &extent.tombstones, &extent.shadowed) &&
+             &extent.tombstones, &extent.shadowed, &extent.newest, &extent.oldest_tombstone,
+             &extent.newest_tombstone) &&
          GetKey(in, &extent.smallest) && GetKey(in, &extent.largest);
 }
 
@@ -81,6 +84,10 @@ bool GetField(uint32_t tag, std::string_view* in, MetadataEdit* edit) {
       return Get(in, &edit->log_start.emplace());
     case kNextNumber:
       return Get(in, &edit->next_number.emplace());
+    case kNextSubtable:
+      return Get(in, &edit->next_subtable.emplace());
+    case kDatabase:
+      return GetString(in, &edit->database.emplace());
     case kWhole:
       edit->whole = true;
       return true;
@@ -112,7 +119,7 @@ void MetadataEdit::AppendTo(std::string* out) const {
   for (const Added& a : added) {
     Put(out, kAdded, a.subtable, a.run.level, a.run.run, a.extent.number, a.extent.address.file,
         a.extent.address.page, a.extent.bytes, a.extent.entries, a.extent.tombstones,
-        a.extent.shadowed);
+        a.extent.shadowed, a.extent.newest, a.extent.oldest_tombstone, a.extent.newest_tombstone);
     PutLengthPrefixed(out, a.extent.smallest);
     PutLengthPrefixed(out, a.extent.largest);
   }
@@ -121,6 +128,13 @@ void MetadataEdit::AppendTo(std::string* out) const {
   }
   if (next_number) {
     Put(out, kNextNumber, *next_number);
+  }
+  if (next_subtable) {
+    Put(out, kNextSubtable, *next_subtable);
+  }
+  if (database) {
+    Put(out, kDatabase);
+    PutLengthPrefixed(out, *database);
   }
 }
 

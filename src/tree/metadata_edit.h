@@ -57,8 +57,11 @@ struct MetadataEdit {
   std::vector<Flushed> flushed{};
   std::vector<Removed> removed{};
   std::vector<Added> added{};
-  std::optional<uint64_t> log_start{};    // where a recovery starts to read the redo log
-  std::optional<uint64_t> next_number{};  // above all numbers of extents given so far
+  std::optional<uint64_t> log_start{};  // where a recovery starts to read the redo log
+  // Above all numbers of extents, runs and directories given so far.
+  std::optional<uint64_t> next_number{};
+  std::optional<uint32_t> next_subtable{};  // above all ids of sub-tables given so far
+  std::optional<std::string> database{};    // whose metadata this is (data_dir.h)
 
   void AppendTo(std::string* out) const;
   // Corruption if `in` is not what AppendTo wrote.

@@ -12,8 +12,9 @@ namespace sluice {
 
 namespace {
 
-constexpr std::string_view kMagic = "sluice 2 ";
-constexpr RedoLogOptions kLogOptions = {.segment_bytes = 1 << 20, .spare_segments = 1};
+constexpr std::string_view kMagic = "sluice 3 ";
+constexpr std::string_view kAnyMagic = "sluice ";
+constexpr RedoLogOptions kLogOptions = {.segment_bytes = 1 << 20};
 
 std::string EncodeCurrent(LogPosition position) {
   std::string text = fmt::format("{}{} ", kMagic, position);
@@ -29,6 +30,14 @@ Status DecodeCurrent(const std::string& path, std::string_view text, LogPosition
       return {};
     }
   }
+  // One of another version, undamaged.
+  if (text.starts_with(kAnyMagic) && text.size() > 9 && !text.starts_with(kMagic) &&
+      text.substr(text.size() - 9) ==
+          fmt::format("{:08x}\n", Crc32c(text.substr(0, text.size() - 9)))) {
+    return Status::NotSupported(fmt::format(
+        "{}: a database of format version {}; this library reads version 3", path,
+        text.substr(kAnyMagic.size(), text.find(' ', kAnyMagic.size()) - kAnyMagic.size())));
+  }
   return Status::Corruption(fmt::format("{}: expected \"{}POSITION CRC\", found \"{}\"", path,
                                         kMagic, text.substr(0, 60)));
 }
@@ -38,34 +47,54 @@ Status DecodeCurrent(const std::string& path, std::string_view text, LogPosition
 Status MetadataLog::Open(Env* env, const std::string& dir, const MetadataEdit* first,
                          std::unique_ptr<MetadataLog>* log) {
   std::unique_ptr<MetadataLog> opened(new MetadataLog(env, dir));
-  const Status exists = env->FileExists(dir + "/CURRENT");
-  if (exists.IsNotFound() && first != nullptr) {
+  if (first != nullptr) {
     SLUICE_RETURN_IF_ERROR(env->CreateDir(dir + "/meta"));
     // What an attempt that did not come to a CURRENT left there is worth nothing.
     std::vector<std::string> names;
     SLUICE_RETURN_IF_ERROR(env->GetChildren(dir + "/meta", &names));
     for (const std::string& name : names) {
-      SLUICE_RETURN_IF_ERROR(env->RemoveFile(fmt::format("{}/meta/{}", dir, name)));
+      if (IsLogFileName(name)) {
+        SLUICE_RETURN_IF_ERROR(env->RemoveFile(fmt::format("{}/meta/{}", dir, name)));
+      }
     }
     SLUICE_RETURN_IF_ERROR(env->SyncDir(dir + "/meta"));
     SLUICE_RETURN_IF_ERROR(RedoLog::Open(env, dir + "/meta", kLogOptions, {}, &opened->log_));
     SLUICE_RETURN_IF_ERROR(opened->state_.Apply(*first));
   } else {
-    SLUICE_RETURN_IF_ERROR(exists);
-    SLUICE_RETURN_IF_ERROR(opened->Recover());
+    LogContents contents;
+    SLUICE_RETURN_IF_ERROR(opened->Read(&contents));
+    SLUICE_RETURN_IF_ERROR(RedoLog::Open(env, dir + "/meta", kLogOptions, contents, &opened->log_));
   }
-  SLUICE_RETURN_IF_ERROR(opened->WriteState());
+  // Of one that there is, the edits stand behind the state of before as well.
+  const Status status = opened->WriteState();
+  if (!status.ok() && (first != nullptr || !status.IsNoSpace())) {
+    return status;
+  }
   *log = std::move(opened);
   return {};
 }
 
-Status MetadataLog::Recover() {
-  const std::string path = dir_ + "/CURRENT";
+Status MetadataLog::ReadCurrent(Env* env, const std::string& dir, LogPosition* position) {
+  const std::string path = dir + "/CURRENT";
   std::string text;
-  SLUICE_RETURN_IF_ERROR(env_->ReadFile(path, &text));
-  LogPosition start = 0;
-  SLUICE_RETURN_IF_ERROR(DecodeCurrent(path, text, &start));
+  SLUICE_RETURN_IF_ERROR(env->ReadFile(path, &text));
+  return DecodeCurrent(path, text, position);
+}
+
+Status MetadataLog::OpenReadOnly(Env* env, const std::string& dir,
+                                 std::unique_ptr<MetadataLog>* log) {
+  std::unique_ptr<MetadataLog> opened(new MetadataLog(env, dir));
   LogContents contents;
+  SLUICE_RETURN_IF_ERROR(opened->Read(&contents));
+  opened->status_ = Status::InvalidArgument(fmt::format("{}: opened read-only", dir));
+  *log = std::move(opened);
+  return {};
+}
+
+Status MetadataLog::Read(LogContents* contents) {
+  const std::string path = dir_ + "/CURRENT";
+  LogPosition start = 0;
+  SLUICE_RETURN_IF_ERROR(ReadCurrent(env_, dir_, &start));
   const auto apply = [&](LogPosition end, std::string_view payload) {
     MetadataEdit edit;
     Status status = edit.ReadFrom(payload);
@@ -76,34 +105,58 @@ Status MetadataLog::Recover() {
                                           LogSegmentPath(dir_ + "/meta", LogSegment(end)),
                                           LogOffset(end)));
   };
-  SLUICE_RETURN_IF_ERROR(ReadLog(env_, dir_ + "/meta", start, apply, &contents));
-  if (contents.records == 0) {
+  SLUICE_RETURN_IF_ERROR(ReadLog(env_, dir_ + "/meta", start, apply, contents));
+  if (contents->records == 0) {
     return Status::Corruption(
         fmt::format("{}: it points to offset {} of {}, where no whole state stands", path,
                     LogOffset(start), LogSegmentPath(dir_ + "/meta", LogSegment(start))));
   }
-  return RedoLog::Open(env_, dir_ + "/meta", kLogOptions, contents, &log_);
+  return {};
 }
 
 Status MetadataLog::Apply(const MetadataEdit& edit) {
   SLUICE_RETURN_IF_ERROR(status_);
   std::string payload;
   edit.AppendTo(&payload);
-  if (!payload.empty()) {
-    status_ = state_.Apply(edit);
-    if (status_.ok()) {
-      status_ = Write(payload);
+  if (payload.empty()) {
+    return {};
+  }
+  // A full device shows here, or not at all.
+  if (Status room = log_->ReserveFor(payload.size()); !room.ok()) {
+    if (!room.IsNoSpace()) {
+      status_ = room;
     }
+    return room;
+  }
+  status_ = state_.Apply(edit);
+  if (status_.ok()) {
+    status_ = Write(payload);
   }
   return status_;
 }
 
 Status MetadataLog::Write(const std::string& payload) {
   LogPosition end;
-  SLUICE_RETURN_IF_ERROR(log_->Append(payload, &end));
+  if (const Status status = log_->Append(payload, &end); !status.ok()) {
+    // With the state changed already, it is too late to go on as before.
+    return status.IsNoSpace() ? Status::IoError(status.message()) : status;
+  }
   SLUICE_RETURN_IF_ERROR(log_->Sync());
   edit_bytes_ += payload.size();
-  return edit_bytes_ > state_bytes_ + kSlackBytes ? WriteState() : Status();
+  // So that a full device takes what gives space back.
+  if (const Status status = log_->ReserveFor(kAheadBytes); !status.ok() && !status.IsNoSpace()) {
+    return status;
+  }
+  if (edit_bytes_ <= most_edit_bytes_) {
+    return {};
+  }
+  const Status status = WriteState();
+  if (status.IsNoSpace()) {
+    // Nothing depends on it: the edits stand behind the state of before.
+    most_edit_bytes_ = edit_bytes_ + kSlackBytes;
+    return {};
+  }
+  return status;
 }
 
 Status MetadataLog::WriteState() {
@@ -120,6 +173,7 @@ Status MetadataLog::WriteState() {
   SLUICE_RETURN_IF_ERROR(env_->SyncDir(dir_));
   state_bytes_ = payload.size();
   edit_bytes_ = 0;
+  most_edit_bytes_ = state_bytes_ + kSlackBytes;
   return log_->Release(start);
 }
 

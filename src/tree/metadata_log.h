@@ -2,7 +2,7 @@
 // stands.
 //
 //   DIR/meta/NNNNNN.log   in the redo log's format; each payload is one edit
-//   DIR/CURRENT           "sluice 2 POSITION CRC": the edit from there on makes the state out of
+//   DIR/CURRENT           "sluice 3 POSITION CRC": the edit from there on makes the state out of
 //                         nothing, the later ones change it or make it anew
 //
 // Thread-compatible.
@@ -22,26 +22,35 @@ namespace sluice {
 
 class MetadataLog {
  public:
-  // Reads the state of the database in `dir`, a directory that must exist. If there is no database,
-  // `first` makes one, at once with the state that it says; null: NotFound. Corruption naming the
-  // file if what is there is damaged.
+  // Reads the state of the database in `dir`; or, if `first` is given, makes one there, at once
+  // with the state that it says. The directory must exist. NotFound if it has no CURRENT,
+  // Corruption naming the file if what is there is damaged.
   static Status Open(Env* env, const std::string& dir, const MetadataEdit* first,
                      std::unique_ptr<MetadataLog>* log);
 
+  // Where CURRENT says that a whole state stands.
+  static Status ReadCurrent(Env* env, const std::string& dir, LogPosition* position);
+  // Reads it, and writes nothing; Apply fails.
+  static Status OpenReadOnly(Env* env, const std::string& dir, std::unique_ptr<MetadataLog>* log);
+
   const Metadata& state() const { return state_; }
 
-  // Makes the edit part of the state, durably. After an error, of the file system or because the
-  // edit does not fit the state (which is not written then), the next Open may or may not find the
-  // edit; no more are taken, and `state` is not to be used.
+  // Makes the edit part of the state, durably. NoSpace: nothing has changed, and it may be tried
+  // again. After any other error, of the file system or because the edit does not fit the state
+  // (which is not written then), the next Open may or may not find the edit; no more are taken, and
+  // `state` is not to be used.
   Status Apply(const MetadataEdit& edit);
 
  private:
   // The log holds at most this much beyond twice the state.
   static constexpr uint64_t kSlackBytes = uint64_t{256} << 10;
 
+  // Of the log, that has its space before it is needed.
+  static constexpr uint64_t kAheadBytes = uint64_t{64} << 10;
+
   MetadataLog(Env* env, std::string dir) : env_(env), dir_(std::move(dir)) {}
 
-  Status Recover();
+  Status Read(LogContents* contents);
   Status Write(const std::string& payload);
   // Writes the whole state as one edit and lets CURRENT point to it.
   Status WriteState();
@@ -50,9 +59,10 @@ class MetadataLog {
   const std::string dir_;
   std::unique_ptr<RedoLog> log_;
   Metadata state_;
-  Status status_;             // the first error
-  uint64_t state_bytes_ = 0;  // of the last whole state
-  uint64_t edit_bytes_ = 0;   // since then
+  Status status_;                 // the first error
+  uint64_t state_bytes_ = 0;      // of the last whole state
+  uint64_t edit_bytes_ = 0;       // since then
+  uint64_t most_edit_bytes_ = 0;  // from where on a whole state is written
 };
 
 }  // namespace sluice

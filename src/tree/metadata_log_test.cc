@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <random>
 #include <vector>
 
+#include "util/crc32c.h"
 #include "util/fault_env.h"
 #include "util/testing.h"
 
@@ -102,6 +104,52 @@ TEST(MetadataLog, KeepsWhatWasApplied) {
   }
 }
 
+// After NoSpace the state is known, and the same edit can be made: whichever call meets it.
+TEST(MetadataLog, GoesOnAfterAFullDevice) {
+  const auto live = [](FaultEnv* env, std::string* state, uint64_t* refused) -> Status {
+    std::unique_ptr<MetadataLog> log;
+    const MetadataEdit empty;
+    SLUICE_RETURN_IF_ERROR(MetadataLog::Open(env, "d", &empty, &log));
+    // States are written anew, and segments follow each other.
+    for (uint32_t i = 0; i < 60; ++i) {
+      MetadataEdit edit;
+      edit.created.push_back({i, std::string(100'000, 'x')});
+      if (i > 0) {
+        edit.dropped.push_back(i - 1);
+      }
+      *state = Encoded(log->state());
+      Status status = log->Apply(edit);
+      if (status.IsNoSpace()) {
+        EXPECT_EQ(Encoded(log->state()), *state);
+        ++*refused;
+        status = log->Apply(edit);
+      }
+      SLUICE_RETURN_IF_ERROR(status);
+      *state = Encoded(log->state());
+    }
+    return {};
+  };
+  FaultEnv whole(FileImage{{"d/x", ""}});
+  std::string state;
+  uint64_t refused = 0;
+  ASSERT_TRUE(live(&whole, &state, &refused).ok());
+  uint64_t went_on = 0;
+  for (uint64_t k = 0; k < whole.operations() && !HasFailure(); ++k) {
+    SCOPED_TRACE(k);
+    FaultEnv env(FileImage{{"d/x", ""}});
+    env.FailAt(k, ENOSPC, k);
+    const Status status = live(&env, &state, &refused);
+    if (status.ok()) {
+      ++went_on;
+      std::unique_ptr<MetadataLog> log;
+      FaultEnv after(env.Survivors(CrashKind::kPower, k));
+      ASSERT_TRUE(MetadataLog::Open(&after, "d", nullptr, &log).ok());
+      EXPECT_EQ(Encoded(log->state()), state);
+    }
+  }
+  EXPECT_GT(went_on, 5u);
+}
+
 TEST(MetadataLog, SaysWhatIsMissingOrDamaged) {
   FaultEnv env(FileImage{{"d/x", ""}});
   std::unique_ptr<MetadataLog> log;
@@ -127,6 +175,12 @@ TEST(MetadataLog, SaysWhatIsMissingOrDamaged) {
     const Status status = open(files);
     EXPECT_TRUE(status.IsCorruption()) << status.ToString();
     EXPECT_NE(status.message().find("d/CURRENT"), std::string::npos);
+  }
+  for (const char* const other : {"sluice 2 4294967296 ", "sluice 11 0 "}) {
+    FileImage files = whole;
+    files["d/CURRENT"] = fmt::format("{}{:08x}\n", other, Crc32c(other));
+    const Status status = open(files);
+    EXPECT_EQ(status.code(), Status::Code::kNotSupported) << status.ToString();
   }
   FileImage files = whole;
   files["d/meta/000001.log"][32] ^= 1;  // in the first state

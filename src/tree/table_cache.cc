@@ -8,7 +8,8 @@ namespace {
 
 // The cache's reference, given up once no guard is held that saw the head.
 void Retire(TableHead* head) {
-  EpochRetire(head, [](void* retired) { static_cast<TableHead*>(retired)->Unref(); });
+  EpochRetire(
+      head, [](void* retired) { static_cast<TableHead*>(retired)->Unref(); }, head->memory_bytes());
 }
 
 }  // namespace

@@ -3,16 +3,18 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <mutex>
-#include <set>
 #include <utility>
 
 namespace sluice {
@@ -23,6 +25,13 @@ namespace {
 Status PathError(std::string_view path, std::string_view doing) {
   const int error = errno;
   return Status::FromErrno(fmt::format("{}: {}", path, doing), error);
+}
+
+// After it nobody knows what is on disk, and the next sync may say ok. NoSpace would promise that
+// the same may be tried again.
+Status SyncError(std::string_view path, std::string_view doing) {
+  const Status status = PathError(path, doing);
+  return status.IsNoSpace() ? Status::IoError(status.message()) : status;
 }
 
 class FileDescriptor {
@@ -85,7 +94,7 @@ class PosixWritableFile final : public WritableFile {
 
   Status Sync() override {
     SLUICE_RETURN_IF_ERROR(Flush());
-    return ::fdatasync(fd_.get()) == 0 ? Status() : PathError(path_, "cannot sync");
+    return ::fdatasync(fd_.get()) == 0 ? Status() : SyncError(path_, "cannot sync");
   }
 
   Status Close() override {
@@ -116,27 +125,93 @@ class PosixWritableFile final : public WritableFile {
   std::string buffer_;
 };
 
-// Written through a shared map: the pages belong to the system from the moment of the copy.
-class PosixFixedFile final : public FixedFile {
+// Writes all of it; `doing` reads "cannot write".
+Status WriteAt(const std::string& path, int fd, uint64_t offset, std::string_view bytes,
+               std::string_view doing) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n >= 0) {
+      bytes.remove_prefix(n);
+      offset += n;
+    } else if (errno != EINTR) {
+      return PathError(path, fmt::format("{} at offset {}", doing, offset));
+    }
+  }
+  return {};
+}
+
+// Whether a page of a file there that was written once can be written again without new space. Only
+// then may it be written through a map: a store to a map that finds the disk full is a SIGBUS.
+bool WritesInPlace(int fd) {
+  struct statfs info;
+  return ::fstatfs(fd, &info) == 0 &&
+         (info.f_type == EXT4_SUPER_MAGIC || info.f_type == XFS_SUPER_MAGIC ||
+          info.f_type == TMPFS_MAGIC);
+}
+
+// Written through a shared map where that is safe: the pages belong to the system from the moment
+// of the copy.
+class PosixReservedFile final : public ReservedFile {
  public:
-  PosixFixedFile(std::string path, FileDescriptor fd, char* map, size_t size)
-      : path_(std::move(path)), fd_(std::move(fd)), map_(map), size_(size) {}
-  ~PosixFixedFile() override { ::munmap(map_, size_); }
+  // `map`: of the file and what will be reserved of it; null if it is not to be mapped.
+  PosixReservedFile(std::string path, FileDescriptor fd, char* map, size_t map_bytes)
+      : path_(std::move(path)), fd_(std::move(fd)), map_(map), map_bytes_(map_bytes) {}
+  ~PosixReservedFile() override {
+    if (map_ != nullptr) {
+      ::munmap(map_, map_bytes_);
+    }
+  }
+
+  Status Reserve(uint64_t bytes) override {
+    static const std::string zeros(size_t{64} << 10, '\0');
+    for (uint64_t at = reserved_; at < bytes;) {
+      const std::string_view piece(zeros.data(), std::min<uint64_t>(bytes - at, zeros.size()));
+      Status status = WriteAt(path_, fd_.get(), at, piece, "cannot reserve");
+      if (!status.ok()) {
+        (void)!::ftruncate(fd_.get(), static_cast<off_t>(reserved_));  // it may help others
+        return status;
+      }
+      at += piece.size();
+    }
+    if (bytes > reserved_ && map_ != nullptr) {
+      SLUICE_RETURN_IF_ERROR(Populate(bytes));
+    }
+    reserved_ = std::max(reserved_, bytes);
+    return {};
+  }
 
   Status Write(uint64_t offset, std::string_view bytes) override {
-    std::memcpy(map_ + offset, bytes.data(), bytes.size());
+    if (map_ == nullptr) {
+      return WriteAt(path_, fd_.get(), offset, bytes, "cannot write");
+    }
+    if (!bytes.empty()) {  // an empty view's data may be null, which memcpy does not take
+      std::memcpy(map_ + offset, bytes.data(), bytes.size());
+    }
     return {};
   }
 
   Status Sync() override {
-    return ::fdatasync(fd_.get()) == 0 ? Status() : PathError(path_, "cannot sync");
+    return ::fdatasync(fd_.get()) == 0 ? Status() : SyncError(path_, "cannot sync");
   }
 
  private:
+  // One call instead of a fault for each page; and where a fault would be a SIGBUS, it is an error.
+  Status Populate(uint64_t end) {
+#ifdef MADV_POPULATE_WRITE
+    static const auto kPage = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+    const uint64_t begin = reserved_ / kPage * kPage;
+    if (::madvise(map_ + begin, end - begin, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
+      return PathError(path_, "cannot reserve");
+    }
+#endif
+    return {};
+  }
+
   const std::string path_;
   const FileDescriptor fd_;
   char* const map_;
-  const size_t size_;
+  const size_t map_bytes_;
+  uint64_t reserved_ = 0;
 };
 
 Status ReadAt(const std::string& path, int fd, uint64_t offset, size_t n, char* out) {
@@ -163,20 +238,37 @@ class PosixDataFile final : public DataFile {
   }
 
   Status Write(uint64_t offset, std::string_view bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t n = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-      if (n >= 0) {
-        bytes.remove_prefix(n);
-        offset += n;
-      } else if (errno != EINTR) {
-        return PathError(path_, fmt::format("cannot write at offset {}", offset));
-      }
-    }
-    return {};
+    return WriteAt(path_, fd_.get(), offset, bytes, "cannot write");
   }
 
   Status Sync() override {
-    return ::fdatasync(fd_.get()) == 0 ? Status() : PathError(path_, "cannot sync");
+    return ::fdatasync(fd_.get()) == 0 ? Status() : SyncError(path_, "cannot sync");
+  }
+
+  Status Discard(uint64_t offset, uint64_t bytes) override {
+    if (::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) {
+      return {};
+    }
+    if (errno == EOPNOTSUPP || errno == ENOSYS) {
+      return Status::NotSupported(fmt::format("{}: its file system makes no holes", path_));
+    }
+    return PathError(path_, fmt::format("cannot give back space at offset {}", offset));
+  }
+
+  Status Truncate(uint64_t bytes) override {
+    return ::ftruncate(fd_.get(), static_cast<off_t>(bytes)) == 0
+               ? Status()
+               : PathError(path_, "cannot truncate");
+  }
+
+  Status GetDiskBytes(uint64_t* bytes) const override {
+    struct stat info;
+    if (::fstat(fd_.get(), &info) != 0) {
+      return PathError(path_, "cannot ask for its size");
+    }
+    *bytes = static_cast<uint64_t>(info.st_blocks) * 512;
+    return {};
   }
 
   const std::string& path() const override { return path_; }
@@ -202,55 +294,70 @@ class PosixRandomAccessFile final : public RandomAccessFile {
 };
 
 // Record locks belong to a process, and closing any descriptor of a file drops them all. So a
-// second lock of a file this process holds must be refused before the file is even opened.
+// second lock of a file this process holds must be refused, or share the first one's descriptor,
+// before the file is even opened.
 class LockTable {
  public:
   using FileId = std::pair<dev_t, ino_t>;
 
-  Status Lock(const std::string& path, FileDescriptor* fd, FileId* id) {
+  Status Lock(const std::string& path, bool shared, FileId* id) {
     const std::lock_guard guard(mutex_);
     struct stat info;
-    if (::stat(path.c_str(), &info) == 0 && held_.contains({info.st_dev, info.st_ino})) {
-      return Status::Busy(fmt::format("{}: this process holds the lock already", path));
+    if (::stat(path.c_str(), &info) == 0) {
+      *id = {info.st_dev, info.st_ino};
+      if (const auto held = held_.find(*id); held != held_.end()) {
+        if (!shared || held->second.sharers == 0) {
+          return Status::Busy(fmt::format("{}: this process holds the lock already", path));
+        }
+        ++held->second.sharers;
+        return {};
+      }
     }
-    *fd = Open(path, O_RDWR | O_CREAT);
-    if (!fd->valid() || ::fstat(fd->get(), &info) != 0) {
+    FileDescriptor fd = Open(path, shared ? O_RDONLY : O_RDWR | O_CREAT);
+    if (!fd.valid() || ::fstat(fd.get(), &info) != 0) {
       return PathError(path, "cannot open lock file");
     }
     struct flock request = {};
-    request.l_type = F_WRLCK;
+    request.l_type = static_cast<short>(shared ? F_RDLCK : F_WRLCK);
     request.l_whence = SEEK_SET;  // from 0 to the end, however long
-    if (::fcntl(fd->get(), F_SETLK, &request) != 0) {
+    if (::fcntl(fd.get(), F_SETLK, &request) != 0) {
       if (errno == EACCES || errno == EAGAIN) {
         return Status::Busy(fmt::format("{}: another process holds the lock", path));
       }
       return PathError(path, "cannot lock");
     }
     *id = {info.st_dev, info.st_ino};
-    held_.insert(*id);
+    held_.emplace(*id, Held{std::move(fd), shared ? size_t{1} : size_t{0}});
     return {};
   }
 
-  void Unlock(FileDescriptor* fd, const FileId& id) {
+  void Unlock(const FileId& id) {
     const std::lock_guard guard(mutex_);
-    fd->Close();
-    held_.erase(id);
+    const auto held = held_.find(id);
+    if (held->second.sharers > 1) {
+      --held->second.sharers;
+    } else {
+      held_.erase(held);
+    }
   }
 
  private:
+  struct Held {
+    FileDescriptor fd;
+    size_t sharers;  // 0: one that excludes others
+  };
+
   std::mutex mutex_;
-  std::set<FileId> held_;
+  std::map<FileId, Held> held_;
 };
 
 class PosixFileLock final : public FileLock {
  public:
-  PosixFileLock(LockTable* table, FileDescriptor fd, LockTable::FileId id)
-      : table_(table), fd_(std::move(fd)), id_(id) {}
-  ~PosixFileLock() override { table_->Unlock(&fd_, id_); }
+  PosixFileLock(LockTable* table, LockTable::FileId id) : table_(table), id_(id) {}
+  ~PosixFileLock() override { table_->Unlock(id_); }
 
  private:
   LockTable* const table_;
-  FileDescriptor fd_;
   const LockTable::FileId id_;
 };
 
@@ -265,26 +372,21 @@ class PosixEnv final : public Env {
     return {};
   }
 
-  Status NewFixedFile(const std::string& path, uint64_t bytes,
-                      std::unique_ptr<FixedFile>* file) override {
-    FileDescriptor fd = Open(path, O_RDWR | O_CREAT);
-    struct stat info;
-    if (!fd.valid() || ::fstat(fd.get(), &info) != 0) {
-      return PathError(path, "cannot open");
+  Status NewReservedFile(const std::string& path, uint64_t most_bytes,
+                         std::unique_ptr<ReservedFile>* file) override {
+    FileDescriptor fd = Open(path, O_RDWR | O_CREAT | O_TRUNC);
+    if (!fd.valid()) {
+      return PathError(path, "cannot create");
     }
-    const auto size = static_cast<off_t>(bytes);
-    if (info.st_size > size && ::ftruncate(fd.get(), size) != 0) {
-      return PathError(path, "cannot truncate");
+    void* map = nullptr;
+    if (WritesInPlace(fd.get())) {
+      map = ::mmap(nullptr, most_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+      if (map == MAP_FAILED) {
+        return PathError(path, "cannot map");
+      }
     }
-    // A full disk must show here: a store to a map has no way to say so.
-    if (const int error = ::posix_fallocate(fd.get(), 0, size); error != 0) {
-      return Status::FromErrno(fmt::format("{}: cannot reserve {} bytes", path, bytes), error);
-    }
-    void* const map = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-    if (map == MAP_FAILED) {
-      return PathError(path, "cannot map");
-    }
-    *file = std::make_unique<PosixFixedFile>(path, std::move(fd), static_cast<char*>(map), bytes);
+    *file = std::make_unique<PosixReservedFile>(path, std::move(fd), static_cast<char*>(map),
+                                                most_bytes);
     return {};
   }
 
@@ -384,6 +486,15 @@ class PosixEnv final : public Env {
     return {};
   }
 
+  Status GetFileId(const std::string& path, std::string* id) override {
+    struct stat info;
+    if (::stat(path.c_str(), &info) != 0) {
+      return PathError(path, "cannot find");
+    }
+    *id = fmt::format("{}:{}", info.st_dev, info.st_ino);
+    return {};
+  }
+
   Status RemoveFile(const std::string& path) override {
     return ::unlink(path.c_str()) == 0 ? Status() : PathError(path, "cannot remove");
   }
@@ -407,23 +518,33 @@ class PosixEnv final : public Env {
     return PathError(dir, "cannot create directory");
   }
 
+  Status RemoveDir(const std::string& dir) override {
+    return ::rmdir(dir.c_str()) == 0 ? Status() : PathError(dir, "cannot remove directory");
+  }
+
   Status SyncDir(const std::string& dir) override {
     const FileDescriptor fd = Open(dir, O_RDONLY | O_DIRECTORY);
     if (!fd.valid()) {
       return PathError(dir, "cannot open directory");
     }
-    return ::fsync(fd.get()) == 0 ? Status() : PathError(dir, "cannot sync directory");
+    return ::fsync(fd.get()) == 0 ? Status() : SyncError(dir, "cannot sync directory");
   }
 
   Status LockFile(const std::string& path, std::unique_ptr<FileLock>* lock) override {
-    FileDescriptor fd;
-    LockTable::FileId id;
-    SLUICE_RETURN_IF_ERROR(locks_.Lock(path, &fd, &id));
-    *lock = std::make_unique<PosixFileLock>(&locks_, std::move(fd), id);
-    return {};
+    return Lock(path, /*shared=*/false, lock);
+  }
+  Status LockFileShared(const std::string& path, std::unique_ptr<FileLock>* lock) override {
+    return Lock(path, /*shared=*/true, lock);
   }
 
  private:
+  Status Lock(const std::string& path, bool shared, std::unique_ptr<FileLock>* lock) {
+    LockTable::FileId id;
+    SLUICE_RETURN_IF_ERROR(locks_.Lock(path, shared, &id));
+    *lock = std::make_unique<PosixFileLock>(&locks_, id);
+    return {};
+  }
+
   LockTable locks_;
 };
 

@@ -2,7 +2,8 @@
 //
 // Env::Posix() is the real one; FaultEnv (fault_env.h) is one that crashes on demand. Every error
 // names the path and what the system answered. An Env is thread-safe; the files it opens are
-// thread-compatible, except that RandomAccessFile::Read is thread-safe.
+// thread-compatible, except that RandomAccessFile::Read is thread-safe. After NoSpace a call may be
+// made again, but for Append; of a failed sync it is never the error.
 
 #pragma once
 
@@ -35,20 +36,25 @@ class WritableFile {
   virtual Status Close() = 0;
 };
 
-// A file of a fixed size, its space reserved, written in place. Sync and Write may run at once; of
-// Writes, one at a time.
-class FixedFile {
+// A file written in place, in space that was reserved before. Sync may run beside the others; of
+// those, one at a time.
+class ReservedFile {
  public:
-  FixedFile() = default;
-  FixedFile(const FixedFile&) = delete;
-  FixedFile& operator=(const FixedFile&) = delete;
-  virtual ~FixedFile() = default;
+  ReservedFile() = default;
+  ReservedFile(const ReservedFile&) = delete;
+  ReservedFile& operator=(const ReservedFile&) = delete;
+  virtual ~ReservedFile() = default;
 
-  // At once survives this process, not a loss of power. Costs a copy, no system call. REQUIRES:
-  // offset + bytes.size() <= the file's size.
+  // Makes the file at least `bytes` long, by zeros that are written, not only promised. NoSpace and
+  // other errors leave what was reserved as it was; the call may be repeated.
+  virtual Status Reserve(uint64_t bytes) = 0;
+  // At once survives this process, not a loss of power. Where the file system writes in place
+  // (ext4, XFS, tmpfs) it costs a copy, no system call, and cannot fail; elsewhere, as where every
+  // write takes new space (btrfs, ZFS), a system call, which may say NoSpace with a part written.
+  // REQUIRES: offset + bytes.size() <= what is reserved.
   virtual Status Write(uint64_t offset, std::string_view bytes) = 0;
-  // Makes durable what was written before, and that the file has its size. Its name is durable
-  // only after SyncDir.
+  // Makes durable what was written and reserved before. The file's name is durable only after
+  // SyncDir.
   virtual Status Sync() = 0;
 };
 
@@ -67,6 +73,14 @@ class DataFile {
   virtual Status Write(uint64_t offset, std::string_view bytes) = 0;
   // Makes durable what was written before. The file's name is durable only after SyncDir.
   virtual Status Sync() = 0;
+  // Says that nobody needs these bytes: their space goes back to the file system. They read as they
+  // did, or as zeros. NotSupported, and no effect, where the file system cannot do that.
+  virtual Status Discard(uint64_t offset, uint64_t bytes) = 0;
+  // Cuts the file to `bytes`, which it has. Whatever is beyond must not be read or written
+  // meanwhile.
+  virtual Status Truncate(uint64_t bytes) = 0;
+  // What it takes of the device.
+  virtual Status GetDiskBytes(uint64_t* bytes) const = 0;
 
   virtual const std::string& path() const = 0;
   // Of the system, for those who queue operations in it (io_queue.h); -1 if there is none.
@@ -120,9 +134,9 @@ class Env {
 
   // Creates the file, or empties it if it exists.
   virtual Status NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) = 0;
-  // Opens the file with its contents, or creates it; brings it to `bytes`, adding zeros.
-  virtual Status NewFixedFile(const std::string& path, uint64_t bytes,
-                              std::unique_ptr<FixedFile>* file) = 0;
+  // Creates the file, or empties it if it exists. `most_bytes`: that will ever be reserved in it.
+  virtual Status NewReservedFile(const std::string& path, uint64_t most_bytes,
+                                 std::unique_ptr<ReservedFile>* file) = 0;
   // Opens the file, or creates it.
   virtual Status NewDataFile(const std::string& path, std::unique_ptr<DataFile>* file) = 0;
   virtual Status NewRandomAccessFile(const std::string& path,
@@ -135,12 +149,16 @@ class Env {
   // Ok if there is a file or directory at `path`, NotFound if not.
   virtual Status FileExists(const std::string& path) = 0;
   virtual Status GetFileSize(const std::string& path, uint64_t* bytes) = 0;
+  // What tells the file or directory at `path` from all others, however the path is spelt.
+  virtual Status GetFileId(const std::string& path, std::string* id) = 0;
 
   virtual Status RemoveFile(const std::string& path) = 0;
   // Replaces a file at `to` atomically.
   virtual Status RenameFile(const std::string& from, const std::string& to) = 0;
   // Ok if the directory exists already; if not, it is there durably.
   virtual Status CreateDir(const std::string& dir) = 0;
+  // An error if the directory is not empty.
+  virtual Status RemoveDir(const std::string& dir) = 0;
   // Makes durable which names `dir` holds: files made, renamed and removed in it.
   virtual Status SyncDir(const std::string& dir) = 0;
 
@@ -148,6 +166,9 @@ class Env {
   // protocol (POSIX record lock on the whole file), so that a real LevelDB is kept out too. Busy if
   // somebody holds it. Opening and closing the file by other means in this process loses the lock.
   virtual Status LockFile(const std::string& path, std::unique_ptr<FileLock>* lock) = 0;
+  // The same for those who only read, any number of them at once; writes nothing. Needs a file, and
+  // works on a file system that is mounted read-only.
+  virtual Status LockFileShared(const std::string& path, std::unique_ptr<FileLock>* lock) = 0;
 };
 
 // Writes `contents` to the file at `path` and makes them durable; the name becomes durable with

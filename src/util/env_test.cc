@@ -1,8 +1,13 @@
 #include "util/env.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
 
 #include "util/testing.h"
 
@@ -28,27 +33,66 @@ class EnvTest : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(EnvTest, FixedFilesKeepTheirContents) {
+TEST_F(EnvTest, ReservedFilesAreWrittenWithinWhatIsReserved) {
   const std::string path = dir_.File("f");
-  std::unique_ptr<FixedFile> file;
+  std::unique_ptr<ReservedFile> file;
   std::string contents;
-  ASSERT_TRUE(env_->NewFixedFile(path, 10'000, &file).ok());
+  ASSERT_TRUE(env_->NewReservedFile(path, 1 << 20, &file).ok());
+  ASSERT_TRUE(file->Reserve(10'000).ok());
   ASSERT_TRUE(env_->ReadFile(path, &contents).ok());
   EXPECT_EQ(contents, std::string(10'000, '\0'));
   ASSERT_TRUE(file->Write(9'990, "0123456789").ok());
   ASSERT_TRUE(file->Write(0, "start").ok());
+  ASSERT_TRUE(file->Write(5, {}).ok());
+  ASSERT_TRUE(file->Reserve(5'000).ok());
+  ASSERT_TRUE(file->Reserve(600'000).ok());
+  ASSERT_TRUE(file->Write(599'999, "!").ok());
   ASSERT_TRUE(env_->ReadFile(path, &contents).ok());
-  EXPECT_EQ(contents, "start" + std::string(9'985, '\0') + "0123456789");
+  EXPECT_EQ(contents,
+            "start" + std::string(9'985, '\0') + "0123456789" + std::string(589'999, '\0') + "!");
   ASSERT_TRUE(file->Sync().ok());
-  file.reset();
-  ASSERT_TRUE(env_->NewFixedFile(path, 5'000, &file).ok());
-  ASSERT_TRUE(file->Write(5, "ed").ok());
+  ASSERT_TRUE(env_->NewReservedFile(path, 1 << 20, &file).ok());
   ASSERT_TRUE(env_->ReadFile(path, &contents).ok());
-  EXPECT_EQ(contents, "started" + std::string(4'993, '\0'));
-  EXPECT_FALSE(env_->NewFixedFile(dir_.File("none/f"), 10, &file).ok());
-  // More than any file system has.
-  EXPECT_EQ(env_->NewFixedFile(dir_.File("big"), uint64_t{1} << 62, &file).code(),
-            Status::Code::kIoError);
+  EXPECT_EQ(contents, "");
+  EXPECT_TRUE(env_->NewReservedFile(dir_.File("none/f"), 10, &file).IsNotFound());
+}
+
+// A full disk is an error of Reserve, which leaves what was reserved and may be repeated. The limit
+// on the size of files stands for the disk; a child has it for itself.
+TEST_F(EnvTest, WhatCannotBeReservedIsAnError) {
+  const std::string path = dir_.File("f");
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{1 << 20, 2 << 20};
+    std::unique_ptr<ReservedFile> file;
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0 ||
+        !env_->NewReservedFile(path, 4 << 20, &file).ok() || !file->Reserve(300'000).ok() ||
+        !file->Write(299'995, "start").ok()) {
+      ::_exit(1);
+    }
+    const Status status = file->Reserve(2 << 20);
+    uint64_t bytes = 0;
+    if (status.ok() || status.message().find(path + ": cannot reserve") != 0 ||
+        !env_->GetFileSize(path, &bytes).ok() || bytes != 300'000) {
+      ::_exit(2);
+    }
+    const rlimit more{2 << 20, 2 << 20};
+    if (::setrlimit(RLIMIT_FSIZE, &more) != 0 || !file->Reserve(2 << 20).ok() ||
+        !file->Write((2 << 20) - 3, "end").ok()) {
+      ::_exit(3);
+    }
+    ::_exit(0);
+  }
+  int status;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  std::string contents;
+  ASSERT_TRUE(env_->ReadFile(path, &contents).ok());
+  EXPECT_EQ(contents,
+            std::string(299'995, '\0') + "start" + std::string((2 << 20) - 300'003, '\0') + "end");
 }
 
 TEST_F(EnvTest, DataFilesAreReadAndWrittenAnywhere) {
@@ -101,6 +145,16 @@ TEST_F(EnvTest, WritesAndReadsBack) {
   MappedFile moved = std::move(map);
   ASSERT_TRUE(env_->RemoveFile(path).ok());
   EXPECT_EQ(moved.bytes(), expected);
+}
+
+TEST_F(EnvTest, AFullDeviceIsNoOtherError) {
+  EXPECT_TRUE(Status::FromErrno("x", ENOSPC).IsNoSpace());
+  EXPECT_TRUE(Status::FromErrno("x", EDQUOT).IsNoSpace());
+  EXPECT_FALSE(Status::FromErrno("x", EIO).IsNoSpace());
+  const Status status = WriteFileSynced(env_, "/dev/full", "a");
+  EXPECT_TRUE(status.IsNoSpace());
+  EXPECT_TRUE(status.ToString().starts_with("no space: /dev/full: cannot write: "))
+      << status.ToString();
 }
 
 TEST_F(EnvTest, RandomAccessReadsExactlyOrFails) {
@@ -184,6 +238,70 @@ TEST_F(EnvTest, LocksKeepOutThisProcessAndOthers) {
   lock.reset();
   EXPECT_EQ(LockInChild(path), Status::Code::kOk);
   EXPECT_TRUE(env_->LockFile(path, &second).ok());
+}
+
+TEST_F(EnvTest, ReadersShareALock) {
+  const std::string path = dir_.File("LOCK");
+  std::unique_ptr<FileLock> one;
+  EXPECT_TRUE(env_->LockFileShared(path, &one).IsNotFound()) << "it makes no file";
+  ASSERT_TRUE(WriteFileSynced(env_, path, "").ok());
+  ASSERT_TRUE(env_->LockFileShared(path, &one).ok());
+  std::unique_ptr<FileLock> two;
+  ASSERT_TRUE(env_->LockFileShared(path, &two).ok());
+  std::unique_ptr<FileLock> whole;
+  EXPECT_EQ(env_->LockFile(path, &whole).code(), Status::Code::kBusy);
+  EXPECT_EQ(LockInChild(path), Status::Code::kBusy);
+  one.reset();
+  EXPECT_EQ(LockInChild(path), Status::Code::kBusy);
+  two.reset();
+  EXPECT_EQ(LockInChild(path), Status::Code::kOk);
+  ASSERT_TRUE(env_->LockFile(path, &whole).ok());
+  EXPECT_EQ(env_->LockFileShared(path, &one).code(), Status::Code::kBusy);
+}
+
+TEST_F(EnvTest, GivesSpaceBack) {
+  const std::string path = dir_.File("f");
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(env_->NewDataFile(path, &file).ok());
+  constexpr uint64_t kPart = 1 << 20;
+  ASSERT_TRUE(file->Write(0, std::string(3 * kPart, 'x')).ok());
+  ASSERT_TRUE(file->Sync().ok());
+  uint64_t whole;
+  ASSERT_TRUE(file->GetDiskBytes(&whole).ok());
+  EXPECT_GE(whole, 3 * kPart);
+  const Status status = file->Discard(kPart, kPart);
+  ASSERT_TRUE(status.ok() || status.IsNotSupported()) << status.ToString();
+  uint64_t left;
+  ASSERT_TRUE(file->GetDiskBytes(&left).ok());
+  EXPECT_TRUE(left <= whole - kPart || !status.ok()) << left << " of " << whole;
+  std::string read(kPart, '\0');
+  for (const uint64_t at : {uint64_t{0}, 2 * kPart}) {
+    ASSERT_TRUE(file->Read(at, kPart, read.data()).ok());
+    EXPECT_EQ(read, std::string(kPart, 'x'));
+  }
+  ASSERT_TRUE(file->Truncate(kPart).ok());
+  uint64_t size;
+  ASSERT_TRUE(env_->GetFileSize(path, &size).ok());
+  EXPECT_EQ(size, kPart);
+  ASSERT_TRUE(file->GetDiskBytes(&left).ok());
+  EXPECT_LE(left, kPart + (64 << 10));
+}
+
+TEST_F(EnvTest, TellsFilesApartHoweverTheyAreSpelt) {
+  ASSERT_TRUE(WriteFileSynced(env_, dir_.File("f"), "").ok());
+  std::filesystem::create_symlink(dir_.File("f"), dir_.File("link"));
+  ASSERT_TRUE(env_->CreateDir(dir_.File("d")).ok());
+  const auto id = [&](const std::string& path) {
+    std::string id;
+    EXPECT_TRUE(env_->GetFileId(path, &id).ok());
+    return id;
+  };
+  EXPECT_EQ(id(dir_.File("f")), id(dir_.File("d/../link")));
+  EXPECT_EQ(id(dir_.File("d")), id(dir_.File("d/.")));
+  EXPECT_NE(id(dir_.File("d")), id(dir_.File("f")));
+  EXPECT_FALSE(env_->RemoveDir(dir_.path()).ok()) << "it is not empty";
+  EXPECT_TRUE(env_->RemoveDir(dir_.File("d")).ok());
+  EXPECT_TRUE(env_->FileExists(dir_.File("d")).IsNotFound());
 }
 
 }  // namespace

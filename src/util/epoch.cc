@@ -52,6 +52,7 @@ struct Batch {
 struct Waiting {
   std::mutex mutex;
   std::vector<Retired> open;
+  size_t open_bytes = 0;     // of those that said so
   std::deque<Batch> sealed;  // by epoch
   bool deleting = false;     // a thread runs deleters of what it took out of here
 };
@@ -111,7 +112,8 @@ void Reclaim(Waiting& waiting) {
     return;  // called by a deleter, or another thread is at it
   }
   do {
-    if (waiting.open.size() >= kRetireBatch) {
+    if (waiting.open.size() >= kRetireBatch || waiting.open_bytes >= kRetireBytes) {
+      waiting.open_bytes = 0;
       Seal(waiting, std::exchange(waiting.open, {}));
       waiting.open.reserve(kRetireBatch);
     }
@@ -130,12 +132,14 @@ void Reclaim(Waiting& waiting) {
     }
     lock.lock();
     waiting.deleting = false;
-  } while (waiting.open.size() >= kRetireBatch);  // the deleters retired so much
+    // The deleters may have retired as much.
+  } while (waiting.open.size() >= kRetireBatch || waiting.open_bytes >= kRetireBytes);
 }
 
 // REQUIRES: lock holds waiting.mutex.
 std::vector<Retired> TakeAll(Waiting& waiting) {
   std::vector<Retired> all = std::exchange(waiting.open, {});
+  waiting.open_bytes = 0;
   for (const Batch& batch : std::exchange(waiting.sealed, {})) {
     all.insert(all.end(), batch.objects.begin(), batch.objects.end());
   }
@@ -203,9 +207,26 @@ ThreadSlot* TakeThreadSlot() {
   return owner.slot;
 }
 
+// What other guards still keep is left to whichever thread comes to retire something next: this one
+// may do nothing more for long.
+void ReclaimOfThread() {
+  thread_slot->reclaim = false;
+  Waiting& waiting = static_cast<Slot*>(thread_slot)->waiting;
+  Reclaim(waiting);
+  std::vector<Retired> left;
+  {
+    const std::lock_guard lock(waiting.mutex);
+    if (!waiting.sealed.empty() && !waiting.deleting) {
+      left = TakeAll(waiting);
+    }
+  }
+  Orphan(std::move(left));
+  ReclaimOrphans();
+}
+
 }  // namespace epoch_internal
 
-void EpochRetire(void* object, void (*deleter)(void*)) {
+void EpochRetire(void* object, void (*deleter)(void*), size_t bytes) {
   if (thread_slot == nullptr) {
     epoch_internal::TakeThreadSlot();
   }
@@ -213,7 +234,12 @@ void EpochRetire(void* object, void (*deleter)(void*)) {
   {
     const std::lock_guard lock(waiting.mutex);
     waiting.open.push_back({object, deleter});
-    if (waiting.open.size() % kRetireBatch != 0) {
+    waiting.open_bytes += bytes;
+    if (waiting.open_bytes >= kRetireBytes && thread_slot->guards > 0) {
+      thread_slot->reclaim = true;  // this thread's own guard keeps it
+    }
+    if (waiting.open.size() % kRetireBatch != 0 &&
+        (waiting.open_bytes < kRetireBytes || thread_slot->guards > 0)) {
       return;
     }
   }
@@ -228,6 +254,7 @@ void EpochReclaim() {
     {
       const std::lock_guard lock(waiting.mutex);
       if (!waiting.open.empty()) {
+        waiting.open_bytes = 0;
         Seal(waiting, std::exchange(waiting.open, {}));
       }
     }

@@ -12,7 +12,8 @@
 //
 // Thread-safe; one domain for the process. A guard costs about 2 ns and shares no cache line that
 // is written often; a retirement costs some 20 ns and now and then the deletions that have become
-// due, which the retiring thread runs: up to kRetireBatch objects of each thread wait for that.
+// due, which the retiring thread runs: up to kRetireBatch objects, or kRetireBytes, of each thread
+// wait for that.
 // What a thread leaves behind when it exits, others delete.
 
 #pragma once
@@ -24,13 +25,15 @@
 namespace sluice {
 
 inline constexpr size_t kRetireBatch = 64;
+inline constexpr size_t kRetireBytes = size_t{256} << 10;
 
 namespace epoch_internal {
 
 // One for each live thread that ever held a guard; a later thread uses it again.
 struct alignas(64) ThreadSlot {
   std::atomic<uint64_t> entered{0};  // the epoch in which its outermost guard began; 0: none held
-  unsigned guards = 0;               // held, nested; only its thread uses this
+  unsigned guards = 0;               // held, nested; only its thread uses this and the next
+  bool reclaim = false;              // much was retired under the guard
   unsigned number = 0;
 };
 
@@ -43,6 +46,7 @@ struct alignas(64) Domain {
 extern constinit Domain domain;
 extern constinit thread_local ThreadSlot* thread_slot;
 ThreadSlot* TakeThreadSlot();  // sets thread_slot
+void ReclaimOfThread();
 
 }  // namespace epoch_internal
 
@@ -71,6 +75,9 @@ class EpochGuard {
   ~EpochGuard() {
     if (--slot_->guards == 0) {
       slot_->entered.store(0, std::memory_order_release);
+      if (slot_->reclaim) [[unlikely]] {
+        epoch_internal::ReclaimOfThread();
+      }
     }
   }
 
@@ -85,8 +92,8 @@ inline unsigned EpochThreadNumber() { return epoch_internal::thread_slot->number
 // REQUIRES: no thread can come to `object` any more but through a pointer that it took under a
 // guard that it still holds. `deleter` runs on any thread that retires something, with whatever
 // locks and guards that one holds: it must take none that a caller of EpochRetire may hold. It may
-// retire.
-void EpochRetire(void* object, void (*deleter)(void*));
+// retire. `bytes`: of memory that it gives back, where that may be much.
+void EpochRetire(void* object, void (*deleter)(void*), size_t bytes = 0);
 
 template <typename T>
 void EpochRetire(T* object) {

@@ -267,5 +267,23 @@ TEST(Epoch, NoGuardIsOverlooked) {
   EpochDrain();
 }
 
+// However few the objects, much memory does not wait for more of them, nor for the thread that
+// retired it to do anything else.
+TEST(Epoch, GivesMuchMemoryBackAtOnce) {
+  static std::atomic<int> left;
+  left = 3;
+  const auto deleter = [](void*) { --left; };
+  int object = 0;
+  {
+    const EpochGuard guard;
+    EpochRetire(&object, deleter, kRetireBytes);
+    EpochRetire(&object, deleter, 1);
+    EXPECT_EQ(left, 3);
+  }
+  EXPECT_EQ(left, 1);
+  EpochRetire(&object, deleter, kRetireBytes);
+  EXPECT_EQ(left, 0);
+}
+
 }  // namespace
 }  // namespace sluice

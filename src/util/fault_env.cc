@@ -15,6 +15,7 @@ namespace {
 using Random = std::mt19937_64;
 
 constexpr size_t kSectorBytes = 512;
+constexpr size_t kPageBytes = 4096;  // of the page cache
 
 uint64_t Uniform(Random* random, uint64_t low, uint64_t high) {
   return std::uniform_int_distribution<uint64_t>(low, high)(*random);
@@ -32,6 +33,19 @@ size_t TornLength(Random* random, size_t low, size_t high) {
   }
 }
 
+// Puts `before` back where it stood in `*contents`, as far as they go.
+void Restore(size_t offset, const std::string& before, std::string* contents) {
+  if (offset < contents->size()) {
+    const size_t bytes = std::min(before.size(), contents->size() - offset);
+    contents->replace(offset, bytes, before, 0, bytes);
+  }
+}
+
+// As env.h has it.
+Status OfSync(const Status& status) {
+  return status.IsNoSpace() ? Status::IoError(status.message()) : status;
+}
+
 }  // namespace
 
 struct FaultEnv::Inode {
@@ -42,11 +56,22 @@ struct FaultEnv::Inode {
   std::optional<std::string> before_truncation;
   // Of a file written in place, by offset: what stood in the sectors written since the last sync.
   std::map<size_t, std::string> sectors_before;
+  // By offset: what the disk has of the sectors that a failed sync dropped.
+  std::map<size_t, std::string> dropped;
 
   std::string Surviving(CrashKind kind, Random* random) const;
+  void Append(std::string_view bytes);
   // Beyond the end too.
   void Overwrite(size_t offset, std::string_view bytes);
+  void Resize(size_t bytes);
+  void Truncate();
   void MarkSynced();
+  // Marks all as clean, and lets some of it be lost.
+  void FailSync(Random* random);
+
+ private:
+  // A page that is written to is written back whole, with what was dropped of it.
+  void MakeDirty(size_t begin, size_t end);
 };
 
 std::string FaultEnv::Inode::Surviving(CrashKind kind, Random* random) const {
@@ -68,13 +93,29 @@ std::string FaultEnv::Inode::Surviving(CrashKind kind, Random* random) const {
   const uint64_t mode = Uniform(random, 0, 3);
   for (const auto& [offset, before] : sectors_before) {
     if (offset < left.size() && (mode == 0 || (mode >= 2 && Uniform(random, 0, 1) == 0))) {
-      left.replace(offset, std::min(before.size(), left.size() - offset), before);
+      Restore(offset, before, &left);
     }
+  }
+  for (const auto& [offset, before] : dropped) {
+    Restore(offset, before, &left);
   }
   return left;
 }
 
+void FaultEnv::Inode::MakeDirty(size_t begin, size_t end) {
+  auto at = dropped.lower_bound(begin / kPageBytes * kPageBytes);
+  while (at != dropped.end() && at->first < (end + kPageBytes - 1) / kPageBytes * kPageBytes) {
+    sectors_before.insert(dropped.extract(at++));
+  }
+}
+
+void FaultEnv::Inode::Append(std::string_view bytes) {
+  MakeDirty(data.size(), data.size() + bytes.size());
+  data.append(bytes);
+}
+
 void FaultEnv::Inode::Overwrite(size_t offset, std::string_view bytes) {
+  MakeDirty(offset, offset + bytes.size());
   if (offset + bytes.size() > data.size()) {
     data.resize(offset + bytes.size());
     flushed = data.size();
@@ -88,9 +129,53 @@ void FaultEnv::Inode::Overwrite(size_t offset, std::string_view bytes) {
   data.replace(offset, bytes.size(), bytes);
 }
 
+void FaultEnv::Inode::Resize(size_t bytes) {
+  data.resize(bytes);
+  flushed = bytes;
+  synced = std::min(synced, bytes);
+  sectors_before.erase(sectors_before.lower_bound(bytes), sectors_before.end());
+  dropped.erase(dropped.lower_bound(bytes), dropped.end());
+}
+
+void FaultEnv::Inode::Truncate() {
+  if (!before_truncation) {
+    before_truncation = data.substr(0, synced);
+    for (const auto* const sectors : {&sectors_before, &dropped}) {
+      for (const auto& [offset, before] : *sectors) {
+        Restore(offset, before, &*before_truncation);
+      }
+    }
+  }
+  Resize(0);
+}
+
 void FaultEnv::Inode::MarkSynced() {
   flushed = synced = data.size();
   before_truncation.reset();
+  sectors_before.clear();
+}
+
+void FaultEnv::Inode::FailSync(Random* random) {
+  flushed = data.size();
+  for (size_t sector = synced / kSectorBytes * kSectorBytes; sector < data.size();
+       sector += kSectorBytes) {
+    std::string before = data.substr(sector, sector < synced ? synced - sector : 0);
+    before.resize(kSectorBytes);
+    sectors_before.emplace(sector, std::move(before));
+  }
+  // All pages are dropped, or each by the toss of a coin.
+  const bool all = Uniform(random, 0, 1) == 0;
+  size_t page = 0;
+  bool drop = all || Uniform(random, 0, 1) == 0;
+  for (auto& [sector, before] : sectors_before) {
+    if (sector / kPageBytes != page) {
+      page = sector / kPageBytes;
+      drop = all || Uniform(random, 0, 1) == 0;
+    }
+    if (drop) {
+      dropped.emplace(sector, std::move(before));
+    }
+  }
   sectors_before.clear();
 }
 
@@ -125,10 +210,9 @@ class FaultEnv::Writable : public WritableFile {
     const bool was_alive = !env_->crashed_;
     Status status = env_->CountOperation(path_, "cannot write");
     if (status.ok()) {
-      inode_->data.append(bytes);
+      inode_->Append(bytes);
     } else if (was_alive) {
-      Random random(env_->tear_seed_);
-      inode_->data.append(bytes.substr(0, TornLength(&random, 0, bytes.size())));
+      inode_->Append(env_->Torn(bytes));
     }
     return status;
   }
@@ -150,11 +234,17 @@ class FaultEnv::Writable : public WritableFile {
   const std::shared_ptr<Inode> inode_;
 };
 
-class FaultEnv::Fixed : public FixedFile {
+class FaultEnv::Reserved : public ReservedFile {
  public:
-  Fixed(FaultEnv* env, std::string path, std::shared_ptr<Inode> inode)
+  Reserved(FaultEnv* env, std::string path, std::shared_ptr<Inode> inode)
       : env_(env), path_(std::move(path)), inode_(std::move(inode)) {}
 
+  Status Reserve(uint64_t bytes) override {
+    const std::lock_guard guard(env_->mutex_);
+    SLUICE_RETURN_IF_ERROR(env_->CountOperation(path_, "cannot reserve"));
+    inode_->Resize(std::max<size_t>(bytes, inode_->data.size()));
+    return {};
+  }
   Status Write(uint64_t offset, std::string_view bytes) override {
     return env_->Overwrite(path_, inode_.get(), offset, bytes);
   }
@@ -178,6 +268,11 @@ class FaultEnv::Data : public DataFile {
     return env_->Overwrite(path_, inode_.get(), offset, bytes);
   }
   Status Sync() override { return env_->Sync(path_, inode_.get()); }
+  Status Discard(uint64_t offset, uint64_t bytes) override {
+    return env_->Discard(path_, inode_.get(), offset, bytes);
+  }
+  Status Truncate(uint64_t bytes) override { return env_->Truncate(path_, inode_.get(), bytes); }
+  Status GetDiskBytes(uint64_t* bytes) const override { return env_->GetFileSize(path_, bytes); }
   const std::string& path() const override { return path_; }
 
  private:
@@ -263,6 +358,18 @@ bool FaultEnv::crashed() const {
   return crashed_;
 }
 
+void FaultEnv::Restart(uint64_t seed) {
+  const std::lock_guard guard(mutex_);
+  Random random(seed);
+  for (const auto& [name, inode] : names_) {
+    inode->data.resize(TornLength(&random, inode->flushed, inode->data.size()));
+    inode->flushed = inode->data.size();
+  }
+  locked_.clear();
+  crashed_ = false;
+  crash_at_ = ~uint64_t{0};
+}
+
 FileImage FaultEnv::Survivors(CrashKind kind, uint64_t seed) const {
   const std::lock_guard guard(mutex_);
   Random random(seed);
@@ -304,6 +411,13 @@ Status FaultEnv::Fail(const std::string& path, std::string_view doing, const Fau
   return status;
 }
 
+std::string_view FaultEnv::Torn(std::string_view bytes) const {
+  Random random(tear_seed_);
+  // A call that fails has not done everything; one that a crash cuts off may have.
+  const size_t most = crashed_ || bytes.empty() ? bytes.size() : bytes.size() - 1;
+  return bytes.substr(0, TornLength(&random, 0, most));
+}
+
 Status FaultEnv::Overwrite(const std::string& path, Inode* inode, uint64_t offset,
                            std::string_view bytes) {
   const std::lock_guard guard(mutex_);
@@ -312,17 +426,21 @@ Status FaultEnv::Overwrite(const std::string& path, Inode* inode, uint64_t offse
   if (status.ok()) {
     inode->Overwrite(offset, bytes);
   } else if (was_alive) {
-    Random random(tear_seed_);
-    inode->Overwrite(offset, bytes.substr(0, TornLength(&random, 0, bytes.size())));
+    inode->Overwrite(offset, Torn(bytes));
   }
   return status;
 }
 
 Status FaultEnv::Sync(const std::string& path, Inode* inode) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot sync"));
-  inode->MarkSynced();
-  return {};
+  Status status = CountOperation(path, "cannot sync");
+  if (status.ok()) {
+    inode->MarkSynced();
+  } else if (!crashed_) {
+    Random random(tear_seed_);
+    inode->FailSync(&random);
+  }
+  return OfSync(status);
 }
 
 Status FaultEnv::Read(const std::string& path, const Inode& inode, uint64_t offset, size_t n,
@@ -366,21 +484,20 @@ void FaultEnv::Bind(Change change) {
   pending_.push_back(std::move(change));
 }
 
+void FaultEnv::CreateOrEmpty(const std::string& path, std::shared_ptr<Inode>* inode) {
+  if (Find(path, inode).ok()) {
+    (*inode)->Truncate();
+  } else {
+    FindOrCreate(path, inode);
+  }
+}
+
 Status FaultEnv::NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) {
   const std::lock_guard guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot create"));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
   std::shared_ptr<Inode> inode;
-  if (Find(path, &inode).ok()) {
-    if (!inode->before_truncation) {
-      inode->before_truncation = inode->data.substr(0, inode->synced);
-    }
-    inode->data.clear();
-    inode->flushed = inode->synced = 0;
-  } else {
-    inode = std::make_shared<Inode>();
-    Bind({{{path, inode}}});
-  }
+  CreateOrEmpty(path, &inode);
   *file = std::make_unique<Writable>(this, path, std::move(inode));
   return {};
 }
@@ -392,17 +509,14 @@ void FaultEnv::FindOrCreate(const std::string& path, std::shared_ptr<Inode>* ino
   }
 }
 
-Status FaultEnv::NewFixedFile(const std::string& path, uint64_t bytes,
-                              std::unique_ptr<FixedFile>* file) {
+Status FaultEnv::NewReservedFile(const std::string& path, uint64_t /*most_bytes*/,
+                                 std::unique_ptr<ReservedFile>* file) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot reserve"));
+  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot create"));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
   std::shared_ptr<Inode> inode;
-  FindOrCreate(path, &inode);
-  inode->data.resize(bytes);
-  inode->flushed = bytes;
-  inode->synced = std::min<size_t>(inode->synced, bytes);
-  *file = std::make_unique<Fixed>(this, path, std::move(inode));
+  CreateOrEmpty(path, &inode);
+  *file = std::make_unique<Reserved>(this, path, std::move(inode));
   return {};
 }
 
@@ -506,7 +620,7 @@ Status FaultEnv::CreateDir(const std::string& dir) {
 
 Status FaultEnv::SyncDir(const std::string& dir) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(dir, "cannot sync directory"));
+  SLUICE_RETURN_IF_ERROR(OfSync(CountOperation(dir, "cannot sync directory")));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(dir + "/x"));
   std::vector<Change> left;
   for (Change& change : pending_) {
@@ -532,6 +646,52 @@ Status FaultEnv::LockFile(const std::string& path, std::unique_ptr<FileLock>* lo
   }
   *lock = std::make_unique<Lock>(this, path);
   return {};
+}
+
+// What is given up is gone at once, for a restart too: the harshest that a file system may do.
+Status FaultEnv::Discard(const std::string& path, Inode* inode, uint64_t offset, uint64_t bytes) {
+  const std::lock_guard guard(mutex_);
+  if (!makes_holes_) {
+    return Status::NotSupported(fmt::format("{}: its file system makes no holes", path));
+  }
+  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot give back space"));
+  const size_t begin = std::min<uint64_t>(offset, inode->data.size());
+  const size_t end = std::min<uint64_t>(offset + bytes, inode->data.size());
+  std::fill(inode->data.data() + begin, inode->data.data() + end, '\0');
+  for (auto* const sectors : {&inode->sectors_before, &inode->dropped}) {
+    sectors->erase(sectors->lower_bound(begin), sectors->lower_bound(end));
+  }
+  return {};
+}
+
+Status FaultEnv::Truncate(const std::string& path, Inode* inode, uint64_t bytes) {
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot truncate"));
+  inode->Resize(bytes);
+  return {};
+}
+
+Status FaultEnv::GetFileId(const std::string& path, std::string* id) {
+  SLUICE_RETURN_IF_ERROR(FileExists(path));
+  *id = path;
+  return {};
+}
+
+Status FaultEnv::RemoveDir(const std::string& dir) {
+  std::vector<std::string> names;
+  SLUICE_RETURN_IF_ERROR(GetChildren(dir, &names));
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CountOperation(dir, "cannot remove directory"));
+  if (!names.empty()) {
+    return Status::FromErrno(fmt::format("{}: cannot remove directory", dir), ENOTEMPTY);
+  }
+  dirs_.erase(dir);
+  return {};
+}
+
+Status FaultEnv::LockFileShared(const std::string& path, std::unique_ptr<FileLock>* lock) {
+  SLUICE_RETURN_IF_ERROR(FileExists(path));
+  return LockFile(path, lock);
 }
 
 Status LoadFiles(Env* env, const std::string& dir, FileImage* files) {

@@ -21,10 +21,19 @@
 // A kill of the process leaves everything handed to the system, and of what only stood in the
 // process' buffers any prefix.
 //
+// A sync that fails (FailAt) does as on Linux (Rebello et al., "Can applications recover from fsync
+// failures?", ATC'20): each dirty page reaches the disk or not, and all are marked clean. Reads go
+// on to see what was written; a later sync says ok and writes none of it; a loss of power forgets
+// it, unless the page was written to again, and synced, in between. All that outlives the process,
+// so a test of it opens again in the same FaultEnv (Restart), and takes the power away afterwards.
+// Of a directory whose sync fails, the names are as durable as before: with a journal, which is
+// where names go, no later sync says ok unless it has them.
+//
 // Thread-safe. Paths are compared as they are spelt. Directories are durable once made.
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -53,27 +62,36 @@ class FaultEnv : public Env {
   // Operation number `operation`, counted from 0, and all that come after it fail, reads too. It
   // has no effect itself, except that an Append or Write may get some bytes through.
   void CrashAt(uint64_t operation, uint64_t seed);
-  // Calls so far that may change something: NewWritableFile, NewFixedFile, NewDataFile, Append,
-  // Write, Flush, Sync, Close, RemoveFile, RenameFile, CreateDir, SyncDir, LockFile.
+  // Calls so far that may change something: NewWritableFile, NewReservedFile, NewDataFile, Append,
+  // Reserve, Write, Flush, Sync, Discard, Truncate, Close, RemoveFile, RenameFile, CreateDir,
+  // RemoveDir, SyncDir, LockFile.
   uint64_t operations() const;
   bool crashed() const;
 
   // Operation number `operation` alone fails, as if the system had answered `error` (EIO, ENOSPC).
-  // It has no effect itself, with the exception above.
+  // It has no effect itself, except that an Append or Write gets a part of its bytes through, and a
+  // sync does as above.
   void FailAt(uint64_t operation, int error, uint64_t seed);
   // The same of calls that only read: NewRandomAccessFile, Read, ReadFile, MapFile, GetChildren,
   // FileExists, GetFileSize, counted apart. A Read may fill a part of its buffer.
   void FailReadAt(uint64_t read, int error, uint64_t seed);
   uint64_t reads() const;
+  // Whether a DataFile can Discard.
+  void SetMakesHoles(bool makes_holes) { makes_holes_ = makes_holes; }
   // What the call said that failed alone, "path: cannot sync: ..."; empty before.
   std::string failure() const;
+
+  // The process is gone, killed where it crashed or now, and another comes up on the same system:
+  // what that reads is what was handed to the system, on disk or not. REQUIRES: what was opened
+  // before is not used any more, but to be destroyed.
+  void Restart(uint64_t seed);
 
   // What a restart after a crash right now would find. May be asked for often, before a crash too.
   FileImage Survivors(CrashKind kind, uint64_t seed) const;
 
   Status NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) override;
-  Status NewFixedFile(const std::string& path, uint64_t bytes,
-                      std::unique_ptr<FixedFile>* file) override;
+  Status NewReservedFile(const std::string& path, uint64_t most_bytes,
+                         std::unique_ptr<ReservedFile>* file) override;
   Status NewDataFile(const std::string& path, std::unique_ptr<DataFile>* file) override;
   Status NewRandomAccessFile(const std::string& path,
                              std::unique_ptr<RandomAccessFile>* file) override;
@@ -82,16 +100,20 @@ class FaultEnv : public Env {
   Status GetChildren(const std::string& dir, std::vector<std::string>* names) override;
   Status FileExists(const std::string& path) override;
   Status GetFileSize(const std::string& path, uint64_t* bytes) override;
+  Status GetFileId(const std::string& path, std::string* id) override;
   Status RemoveFile(const std::string& path) override;
   Status RenameFile(const std::string& from, const std::string& to) override;
   Status CreateDir(const std::string& dir) override;
+  Status RemoveDir(const std::string& dir) override;
   Status SyncDir(const std::string& dir) override;
   Status LockFile(const std::string& path, std::unique_ptr<FileLock>* lock) override;
+  // As LockFile, for one at a time, too.
+  Status LockFileShared(const std::string& path, std::unique_ptr<FileLock>* lock) override;
 
  private:
   struct Inode;
   class Writable;
-  class Fixed;
+  class Reserved;
   class Data;
   class Readable;
   class Lock;
@@ -117,16 +139,21 @@ class FaultEnv : public Env {
   Status CountRead(const std::string& path, std::string_view doing);
   Status CheckAlive(const std::string& path) const;
   Status Fail(const std::string& path, std::string_view doing, const FaultPoint& fault);
+  // What the last operation, an Append or Write of `bytes` that crashes or fails, gets through.
+  std::string_view Torn(std::string_view bytes) const;
   // As the two above find a file; NotFound in the words of the real thing.
   Status Find(const std::string& path, std::shared_ptr<Inode>* inode) const;
   Status CheckDirOf(const std::string& path) const;
   void Bind(Change change);
+  void CreateOrEmpty(const std::string& path, std::shared_ptr<Inode>* inode);
   void FindOrCreate(const std::string& path, std::shared_ptr<Inode>* inode);
 
   // Of the files of several kinds; they take mutex_.
   Status Read(const std::string& path, const Inode& inode, uint64_t offset, size_t n, char* out);
   Status Overwrite(const std::string& path, Inode* inode, uint64_t offset, std::string_view bytes);
   Status Sync(const std::string& path, Inode* inode);
+  Status Discard(const std::string& path, Inode* inode, uint64_t offset, uint64_t bytes);
+  Status Truncate(const std::string& path, Inode* inode, uint64_t bytes);
 
   mutable std::mutex mutex_;
   Names names_;    // as the process sees them
@@ -141,6 +168,7 @@ class FaultEnv : public Env {
   FaultPoint failing_operation_;
   FaultPoint failing_read_;
   std::string failure_;
+  std::atomic<bool> makes_holes_{true};
   uint64_t tear_seed_ = 0;  // of what the last operation gets through that crashes or fails
 };
 

@@ -54,10 +54,14 @@ TEST(FaultEnv, UnsyncedDataIsTorn) {
                                    "12" + zeros.substr(0, 2), "12" + zeros}));
 }
 
-TEST(FaultEnv, SectorsOfAFixedFileSurviveEachByItself) {
-  FaultEnv env(FileImage{{"d/a", std::string(1024, 'o')}});
-  std::unique_ptr<FixedFile> file;
-  ASSERT_TRUE(env.NewFixedFile("d/a", 1024, &file).ok());
+TEST(FaultEnv, SectorsOfAReservedFileSurviveEachByItself) {
+  FaultEnv env(FileImage{{"d/x", ""}});
+  std::unique_ptr<ReservedFile> file;
+  ASSERT_TRUE(env.NewReservedFile("d/a", 1024, &file).ok());
+  ASSERT_TRUE(env.SyncDir("d").ok());
+  ASSERT_TRUE(file->Reserve(1024).ok());
+  ASSERT_TRUE(file->Write(0, std::string(1024, 'o')).ok());
+  ASSERT_TRUE(file->Sync().ok());
   ASSERT_TRUE(file->Write(500, std::string(24, 'n')).ok());
   const auto contents = [](size_t begin, size_t end, std::string base) {
     return base.replace(begin, end - begin, end - begin, 'n');
@@ -205,6 +209,118 @@ TEST(FaultEnv, FailsOneReadAndGoesOn) {
   EXPECT_TRUE(file->Read(0, 3, out).ok());
   EXPECT_EQ(env.reads(), 3u);
   EXPECT_EQ(env.failure(), "d/a: cannot read: Input/output error");
+}
+
+// What a loss of power may leave of `path`.
+std::set<std::string> Contents(const FaultEnv& env, const std::string& path) {
+  std::set<std::string> contents;
+  for (const FileImage& files : Outcomes(env, CrashKind::kPower)) {
+    contents.insert(files.at(path));
+  }
+  return contents;
+}
+
+constexpr size_t kPage = 4096;
+
+// Writes the second of four pages, lets the sync fail, and gives what is on disk of the file after
+// a second sync, for every outcome of the first.
+std::set<std::string> AfterFailedSync(const std::function<void(FaultEnv*, bool*)>& write) {
+  std::set<std::string> outcomes;
+  for (uint64_t seed = 0; seed < kTries; ++seed) {
+    FaultEnv env(FileImage{{"d/a", std::string(4 * kPage, 'o')}});
+    bool synced = true;
+    env.FailAt(2, EIO, seed);  // open, write, sync
+    write(&env, &synced);
+    EXPECT_FALSE(synced);
+    EXPECT_EQ(env.failure(), "d/a: cannot sync: Input/output error");
+    std::string seen;
+    EXPECT_TRUE(env.ReadFile("d/a", &seen).ok());
+    EXPECT_EQ(seen.substr(kPage, kPage), std::string(kPage, 'n')) << "in the page cache";
+    const std::set<std::string> left = Contents(env, "d/a");
+    EXPECT_EQ(left.size(), 1u) << "a sync said ok";
+    outcomes.insert(left.begin(), left.end());
+  }
+  return outcomes;
+}
+
+TEST(FaultEnv, WhatAFailedSyncDropsALaterOneDoesNotWrite) {
+  const std::string before(4 * kPage, 'o');
+  const std::string after =
+      std::string(kPage, 'o') + std::string(kPage, 'n') + std::string(2 * kPage, 'o');
+  EXPECT_EQ(AfterFailedSync([&](FaultEnv* env, bool* synced) {
+              std::unique_ptr<DataFile> file;
+              EXPECT_TRUE(env->NewDataFile("d/a", &file).ok());
+              EXPECT_TRUE(file->Write(kPage, std::string(kPage, 'n')).ok());
+              *synced = file->Sync().ok();
+              EXPECT_TRUE(file->Sync().ok());
+            }),
+            (std::set<std::string>{before, after}));
+  // Of a file written anew its length is there, what was dropped reads as zeros.
+  const std::string two_pages(2 * kPage, 'n');
+  const std::string zeros(kPage, '\0');
+  const std::string page(kPage, 'n');
+  EXPECT_EQ(AfterFailedSync([&](FaultEnv* env, bool* synced) {
+              std::unique_ptr<WritableFile> file;
+              EXPECT_TRUE(env->NewWritableFile("d/a", &file).ok());
+              EXPECT_TRUE(file->Append(two_pages).ok());
+              *synced = file->Sync().ok();
+              EXPECT_TRUE(file->Sync().ok());
+            }),
+            (std::set<std::string>{two_pages, zeros + page, page + zeros, zeros + zeros}));
+}
+
+TEST(FaultEnv, WritingToADroppedPageBringsItBack) {
+  std::set<std::string> unsynced;
+  for (uint64_t seed = 0; seed < kTries; ++seed) {
+    FaultEnv env(FileImage{{"d/a", std::string(kPage, 'o')}});
+    env.FailAt(2, EIO, seed);
+    std::unique_ptr<DataFile> file;
+    ASSERT_TRUE(env.NewDataFile("d/a", &file).ok());
+    ASSERT_TRUE(file->Write(0, std::string(512, 'n')).ok());
+    ASSERT_FALSE(file->Sync().ok());
+    ASSERT_TRUE(file->Write(2048, "x").ok());
+    unsynced.merge(Contents(env, "d/a"));
+    ASSERT_TRUE(file->Sync().ok());
+    const std::string whole =
+        std::string(512, 'n') + std::string(1536, 'o') + "x" + std::string(kPage - 2049, 'o');
+    EXPECT_EQ(Contents(env, "d/a"), std::set<std::string>{whole});
+  }
+  EXPECT_EQ(unsynced.size(), 4u) << "each of two sectors as it was or as it is";
+}
+
+TEST(FaultEnv, NamesAreNotDurableAfterAFailedSyncUntilOneSucceeds) {
+  FaultEnv env(FileImage{{"d/x", ""}});
+  ASSERT_TRUE(WriteFileSynced(&env, "d/a", "1").ok());
+  env.FailAt(env.operations(), EIO, 0);
+  ASSERT_FALSE(env.SyncDir("d").ok());
+  EXPECT_TRUE(env.FileExists("d/a").ok());
+  EXPECT_EQ(Outcomes(env, CrashKind::kPower).size(), 2u);
+  ASSERT_TRUE(env.SyncDir("d").ok());
+  EXPECT_EQ(Outcomes(env, CrashKind::kPower),
+            std::set<FileImage>{(FileImage{{"d/a", "1"}, {"d/x", ""}})});
+}
+
+TEST(FaultEnv, ARestartKeepsThePageCache) {
+  FaultEnv env(FileImage{{"d/x", ""}});
+  std::unique_ptr<FileLock> lock;
+  ASSERT_TRUE(env.LockFile("d/LOCK", &lock).ok());
+  std::unique_ptr<WritableFile> file;
+  ASSERT_TRUE(env.NewWritableFile("d/a", &file).ok());
+  ASSERT_TRUE(env.SyncDir("d").ok());
+  ASSERT_TRUE(file->Append("12").ok());
+  ASSERT_TRUE(file->Flush().ok());
+  ASSERT_TRUE(file->Append("3").ok());
+  env.CrashAt(env.operations(), 0);
+  ASSERT_FALSE(file->Append("4").ok());
+  ASSERT_TRUE(env.crashed());
+  env.Restart(0);
+  EXPECT_FALSE(env.crashed());
+  std::string contents;
+  ASSERT_TRUE(env.ReadFile("d/a", &contents).ok());
+  EXPECT_TRUE(contents.starts_with("12")) << contents;
+  EXPECT_TRUE(Contents(env, "d/a").contains("")) << "not on disk";
+  std::unique_ptr<FileLock> again;
+  EXPECT_TRUE(env.LockFile("d/LOCK", &again).ok());
 }
 
 TEST(FaultEnv, ReadsWhatWasWrittenAndLocks) {

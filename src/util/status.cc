@@ -23,6 +23,8 @@ std::string_view CodeName(Status::Code code) {
       return "busy";
     case Status::Code::kIoError:
       return "I/O error";
+    case Status::Code::kNoSpace:
+      return "no space";
     case Status::Code::kDeadlock:
       return "deadlock";
     case Status::Code::kConflict:
@@ -41,7 +43,15 @@ Status Status::FromErrno(std::string_view context, int error) {
   std::string message(context);
   message += ": ";
   message += std::generic_category().message(error);
-  return error == ENOENT ? NotFound(std::move(message)) : IoError(std::move(message));
+  switch (error) {
+    case ENOENT:
+      return NotFound(std::move(message));
+    case ENOSPC:
+    case EDQUOT:
+      return NoSpace(std::move(message));
+    default:
+      return IoError(std::move(message));
+  }
 }
 
 std::string Status::ToString() const {

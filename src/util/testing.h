@@ -20,6 +20,12 @@ inline uint64_t TestSeed() {
   return seed;
 }
 
+// So many rounds of a random test, times the environment's SLUICE_ROUNDS.
+inline int TestRounds(int rounds) {
+  const char* const times = std::getenv("SLUICE_ROUNDS");
+  return times != nullptr ? rounds * std::stoi(times) : rounds;
+}
+
 // A new directory, removed with all that is in it when this is destroyed.
 class TempDir {
  public:

@@ -46,7 +46,7 @@ RUN_FIELDS = (
 def sluice(*arguments, cwd=None, stdin=None):
     command = [SLUICE, *map(str, arguments)]
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=240, cwd=cwd, input=stdin
+        command, capture_output=True, text=True, timeout=1500, cwd=cwd, input=stdin
     )
 
 
@@ -79,8 +79,8 @@ def varints(data, count):
 def task_file(table, note):
     """A kept task (src/merge/task_file.h) of one run of one table."""
     _, _, index_offset, index_size = varints(table[-48:], 4)
-    task = b"sluicetk" + struct.pack("<IB", 1, len(note)) + note
-    task += struct.pack("<IIIQQBB", 0, 4096, 16, 1 << 21, (1 << 56) - 1, 0, 0)
+    task = b"sluicetk" + struct.pack("<IB", 2, len(note)) + note
+    task += struct.pack("<IIIQIQBB", 0, 4096, 16, 1 << 21, 1, (1 << 56) - 1, 0, 0)
     task += struct.pack("<IIQQQ", 1, 1, index_offset, index_size, len(table)) + table
     crc = crc32c(task)
     return task + struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)

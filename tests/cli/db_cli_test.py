@@ -179,6 +179,13 @@ class Import(Files):
         self.assertEqual(json.loads(stdout)["status"], "corruption")
         self.assertIn(data.name, stderr)
         self.assertRegex(stderr, r"offset \d+")
+        to = self.db.parent / "repaired"
+        report = json.loads(self.ok("db", "repair", self.engine, to, "--json"))
+        self.assertEqual(report["extents_damaged"], 1)
+        self.assertEqual(len(report["losses"]), 1)
+        self.ok("db", "verify", to)
+        _, stderr = self.fails(1, "db", "repair", self.engine, to)
+        self.assertIn("exists", stderr)
 
 
 if __name__ == "__main__":

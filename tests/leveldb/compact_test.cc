@@ -183,6 +183,7 @@ TEST_F(CompactTest, ManyTasksAndPasses) {
    public:
     std::string_view name() const override { return "two ways"; }
     size_t max_runs() const override { return 2; }
+    size_t max_snapshots() const override { return 1; }
     MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
       EXPECT_LE(task.runs.size(), 2u);
       return cpu_.Run(task, sink);
@@ -226,6 +227,7 @@ class ShortValues : public Executor {
 
   std::string_view name() const override { return "short values"; }
   size_t max_runs() const override { return 16; }
+  size_t max_snapshots() const override { return 1; }
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
     return cpu_.Run(task, sink);
   }

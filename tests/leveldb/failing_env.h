@@ -27,9 +27,9 @@ class FailingEnv : public Env {
     *file = std::make_unique<File>(this, path, std::move(target));
     return {};
   }
-  Status NewFixedFile(const std::string& path, uint64_t bytes,
-                      std::unique_ptr<FixedFile>* file) override {
-    return target_->NewFixedFile(path, bytes, file);
+  Status NewReservedFile(const std::string& path, uint64_t most_bytes,
+                         std::unique_ptr<ReservedFile>* file) override {
+    return target_->NewReservedFile(path, most_bytes, file);
   }
   Status NewDataFile(const std::string& path, std::unique_ptr<DataFile>* file) override {
     return target_->NewDataFile(path, file);
@@ -51,6 +51,9 @@ class FailingEnv : public Env {
   Status GetFileSize(const std::string& path, uint64_t* bytes) override {
     return target_->GetFileSize(path, bytes);
   }
+  Status GetFileId(const std::string& path, std::string* id) override {
+    return target_->GetFileId(path, id);
+  }
   Status RemoveFile(const std::string& path) override {
     SLUICE_RETURN_IF_ERROR(hook_("remove", path));
     return target_->RemoveFile(path);
@@ -60,12 +63,16 @@ class FailingEnv : public Env {
     return target_->RenameFile(from, to);
   }
   Status CreateDir(const std::string& dir) override { return target_->CreateDir(dir); }
+  Status RemoveDir(const std::string& dir) override { return target_->RemoveDir(dir); }
   Status SyncDir(const std::string& dir) override {
     SLUICE_RETURN_IF_ERROR(hook_("sync directory", dir));
     return target_->SyncDir(dir);
   }
   Status LockFile(const std::string& path, std::unique_ptr<FileLock>* lock) override {
     return target_->LockFile(path, lock);
+  }
+  Status LockFileShared(const std::string& path, std::unique_ptr<FileLock>* lock) override {
+    return target_->LockFileShared(path, lock);
   }
 
  private:

@@ -1,5 +1,6 @@
 // Sluice itself, through its public interface.
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -160,6 +161,8 @@ Status OpenSluice(const EngineSettings& settings, const std::string& directory, 
   options.create_if_missing = create;
   options.memtable_bytes = settings.write_buffer_bytes;
   options.max_waiting_memtables = 3;
+  options.write_buffer_bytes = std::max<size_t>(
+      options.write_buffer_bytes, (options.max_waiting_memtables + 1) * options.memtable_bytes);
   // In the proportion of their defaults.
   const double row_share = static_cast<double>(options.row_cache_bytes) /
                            static_cast<double>(options.row_cache_bytes + options.block_cache_bytes);

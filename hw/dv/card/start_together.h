@@ -60,7 +60,7 @@ class StartTogether : public Device {
     }
     return gate_->Enter(unit_, [&] { return device_->Start(descriptor); });
   }
-  Status Wait(uint8_t* status) override { return device_->Wait(status); }
+  Status Wait(uint64_t cycles, uint8_t* status) override { return device_->Wait(cycles, status); }
   Status Reset() override { return device_->Reset(); }
 
  private:

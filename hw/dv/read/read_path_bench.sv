@@ -144,7 +144,7 @@ module read_path_bench #(
       .req_valid_o(d_req_valid[w]), .req_ready_i(d_req_ready[w]), .req_addr_o(d_req_addr[w]),
       .req_bytes_o(d_req_bytes[w]), .beat_valid_i(d_beat_valid[w]),
       .beat_ready_o(d_beat_ready[w]), .beat_data_i(d_beat_data[w]),
-      .beat_parity_i(d_beat_parity[w]), .flipped_o(flipped_o[w]), .key_parity_o(),
+      .beat_parity_i(d_beat_parity[w]), .flipped_o(flipped_o[w]), .key_parity_o(), .settled_o(),
       .done_valid_i(d_done_valid[w]), .done_ready_o(d_done_ready[w]),
       .done_crc_i(d_done_crc[w]), .done_error_i(d_done_error[w]),
       .key_valid_o(key_valid_o[w]), .key_ready_i(key_ready_i[w]), .key_data_o(key_data_o[w]),

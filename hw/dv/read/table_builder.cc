@@ -138,15 +138,18 @@ struct RunDecoder {
     if (sealed[bytes] != 0) {
       return MergeStatus::kIndexCorrupt;
     }
+    uint64_t end = 0;
     return Walk(std::string_view(sealed).substr(0, bytes), MergeStatus::kIndexCorrupt,
                 [&](const EntryHeader&, std::string_view, std::string_view value) {
                   BlockHandle handle;
                   if (!GetVarint64(&value, &handle.offset) || !GetVarint64(&value, &handle.size)) {
                     return MergeStatus::kIndexCorrupt;
                   }
-                  if (handle.size >= 0xffff'fff0 || !HandleFits(handle, table.data_bytes)) {
+                  if (handle.size >= 0xffff'fff0 || !HandleFits(handle, table.data_bytes) ||
+                      handle.offset < end) {
                     return MergeStatus::kBadHandle;
                   }
+                  end = handle.offset + handle.size + kBlockTrailerBytes;
                   handles->push_back(handle);
                   return MergeStatus::kOk;
                 });

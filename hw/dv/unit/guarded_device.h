@@ -48,8 +48,8 @@ class GuardedDevice : public Device {
     written_.erase(descriptor);
     return device_->Start(descriptor);
   }
-  Status Wait(uint8_t* status) override {
-    SLUICE_RETURN_IF_ERROR(device_->Wait(status));
+  Status Wait(uint64_t cycles, uint8_t* status) override {
+    SLUICE_RETURN_IF_ERROR(device_->Wait(cycles, status));
     for (const auto& [address, bytes] : guards_) {
       SLUICE_RETURN_IF_ERROR(Compare(address, std::string(bytes, kPattern)));
     }

@@ -45,6 +45,7 @@ class JobControl : public ::testing::Test {
       Set(job::kRun + 8 * w, (0x3000 + 0x100 * w) | uint64_t(5 + w) << job::kRunCountShift);
     }
     tb_->ports_idle_i = 1;
+    tb_->ports_move_i = 1;
     tb_->data_done_i = 0;
     tb_->index_done_i = 0;
     tb_.Reset();
@@ -66,7 +67,7 @@ class JobControl : public ::testing::Test {
       tb_->done_error_i = fail_read_of_ == asked_address_;
     }
     tb_->record_ready_i = Chance(rng_, 70);
-    tb_->job_addr_i = kJobAddr;
+    tb_->job_addr_i = job_addr_;
     tb_.Settle();
     const bool taken = tb_->job_ready_o && tb_->job_valid_i;
     Observe();
@@ -137,6 +138,7 @@ class JobControl : public ::testing::Test {
 
   const uint64_t seed_;
   std::mt19937_64 rng_;
+  uint64_t job_addr_ = kJobAddr;
   Testbench<Vcu_job_control_model> tb_;
   std::map<uint64_t, uint64_t> memory_;
   std::deque<uint64_t> beats_;
@@ -218,6 +220,7 @@ TEST_F(JobControl, RefusesWhatTheUnitIsNotBuiltFor) {
       {job::kDataAddr, 0x10008},
       {job::kIndexBytes, 0x2001},
       {job::kBeginAddr, 0x5001},
+      {job::kBlock, (abi::kBlockBytesLimit + 1) | 16ull << job::kBlockRestartIntervalShift},
   };
   for (const auto& [offset, word] : bad) {
     SCOPED_TRACE(offset);
@@ -232,6 +235,28 @@ TEST_F(JobControl, RefusesWhatTheUnitIsNotBuiltFor) {
     EXPECT_EQ(Record(completion::kStatus) & 0xff, uint64_t(MergeStatus::kBadDescriptor));
     EXPECT_TRUE(starts_.empty());
   }
+}
+
+TEST_F(JobControl, RefusesTablesThatAreNotAligned) {
+  for (const uint64_t shift : {1, 4}) {
+    SCOPED_TRACE(shift);
+    Set(job::kRun + 8, 0x3100 + shift + (6ull << job::kRunCountShift));
+    starts_.clear();
+    status_.reset();
+    record_.clear();
+    record_over_ = false;
+    record_addr_.reset();
+    EXPECT_EQ(Run([] {}), MergeStatus::kBadDescriptor);
+    EXPECT_EQ(Record(completion::kStatus) & 0xff, uint64_t(MergeStatus::kBadDescriptor));
+    EXPECT_EQ(starts_.count(1), 0u);
+  }
+}
+
+TEST_F(JobControl, RefusesADescriptorThatIsNotAligned) {
+  job_addr_ = kJobAddr + 8;
+  EXPECT_EQ(Run([] {}), MergeStatus::kBadDescriptor);
+  EXPECT_EQ(asked_address_, 0u) << "nothing may be read";
+  EXPECT_FALSE(record_addr_.has_value());
 }
 
 TEST_F(JobControl, WritesNothingForWhatIsNoDescriptor) {
@@ -280,6 +305,39 @@ TEST_F(JobControl, NoticesRecordsThatGotLost) {
               FinishMerge();
             }),
             MergeStatus::kEndToEnd);
+}
+
+// A pipeline that stands still although its ports are free: the job ends, and can say so in memory.
+TEST_F(JobControl, EndsAJobThatStandsStill) {
+  tb_->ports_move_i = 0;
+  EXPECT_EQ(Run([] {}), MergeStatus::kDevice);
+  EXPECT_EQ(Record(completion::kStatus) & 0xff, uint64_t(MergeStatus::kDevice));
+}
+
+// Ports that stay busy: the job ends all the same, but nothing can be written, and no job be taken,
+// before they are idle.
+TEST_F(JobControl, DoesNotWaitForPortsWithoutEnd) {
+  const auto busy = [&] {
+    tb_->ports_idle_i = 0;
+    tb_->data_full_i = 1;
+  };
+  tb_->ports_move_i = 0;
+  EXPECT_EQ(Run(busy), MergeStatus::kDevice);
+  EXPECT_FALSE(record_addr_.has_value());
+  for (int i = 0; i < 300; ++i) {
+    Cycle();
+    EXPECT_TRUE(tb_->halt_o);
+    EXPECT_TRUE(tb_->pipe_rst_no) << "what is on the bus must not be forgotten";
+  }
+  starts_.clear();
+  status_.reset();
+  EXPECT_EQ(Run([] {}), MergeStatus::kDevice) << "refused";
+  EXPECT_TRUE(starts_.empty());
+  tb_->ports_idle_i = 1;
+  tb_->data_full_i = 0;
+  Cycle();
+  status_.reset();
+  EXPECT_EQ(Run([&] { FinishMerge(); }), MergeStatus::kOk);
 }
 
 TEST_F(JobControl, WaitsForThePortsBeforeItEnds) {

@@ -42,7 +42,7 @@ inline GeneratorOptions RandomShape(std::mt19937_64& rng, uint32_t ways, uint32_
   options.table.share_trailers = Chance(rng, 70);
   options.table.short_separators = Chance(rng, 70);
   options.table_bytes = pick({1, 2000, 20000, 2 << 20});
-  options.snapshot = Chance(rng, 60) ? kMaxSequence : 1 + rng() % (options.records + 1);
+  options.snapshots = {Chance(rng, 60) ? kMaxSequence : 1 + rng() % (options.records + 1)};
   options.bottommost = Chance(rng, 50);
   return options;
 }

@@ -245,18 +245,20 @@ class PatchedDevice : public dv::GuardedDevice {
 
   Status Start(uint64_t descriptor) override {
     address_ = descriptor + offset;
+    const uint64_t job = descriptor + std::exchange(shift, 0);
     original_.resize(bytes.size());
     SLUICE_RETURN_IF_ERROR(device().Read(address_, original_.size(), original_.data()));
     SLUICE_RETURN_IF_ERROR(device().Write(address_, std::exchange(bytes, "")));
-    return GuardedDevice::Start(descriptor);
+    return GuardedDevice::Start(job);
   }
-  Status Wait(uint8_t* status) override {
-    SLUICE_RETURN_IF_ERROR(GuardedDevice::Wait(status));
+  Status Wait(uint64_t cycles, uint8_t* status) override {
+    SLUICE_RETURN_IF_ERROR(GuardedDevice::Wait(cycles, status));
     return device().Write(address_, std::exchange(original_, ""));
   }
 
   uint64_t offset = 0;
-  std::string bytes;  // to stand at `offset`
+  std::string bytes;   // to stand at `offset`
+  uint64_t shift = 0;  // of the address that the unit is told
 
  private:
   uint64_t address_ = 0;
@@ -285,6 +287,39 @@ TEST(Unit, RefusesDescriptorsAndAsksForRoomInTheIndex) {
   // 64 bytes: less than an index block and its record. The executor then asks for more.
   EXPECT_EQ(run(job::kIndexBytes, std::string("\x40\0\0\0\0\0\0\0", 8)), MergeStatus::kOk);
   EXPECT_EQ(run(0, ""), MergeStatus::kOk);
+  const auto word = [](uint64_t value) {
+    std::string text(8, '\0');
+    EncodeFixed64(text.data(), value);
+    return text;
+  };
+  EXPECT_EQ(run(job::kBlock, word(uint64_t{kBlockBytesLimit} + 1).substr(0, 4)),
+            MergeStatus::kBadDescriptor);
+  for (const char low : {'\1', '\4'}) {
+    EXPECT_EQ(run(job::kRun, std::string(1, low)), MergeStatus::kBadDescriptor) << "tables";
+  }
+  for (const uint64_t shift : {1, 4, 8, 32}) {
+    device.shift = shift;
+    EXPECT_EQ(run(0, ""), MergeStatus::kBadDescriptor) << "JOB_ADDR";
+  }
+  EXPECT_EQ(run(0, ""), MergeStatus::kOk);
+}
+
+// Ports that no longer answer: the unit says so on its own, and is as good as new after a reset.
+TEST(Unit, EndsAJobWhoseMemoryIsGone) {
+  RtlDeviceOptions options;
+  options.hang_cycles = 20'000'000;
+  options.memory.mute_begin = 3000;
+  options.memory.mute_end = UINT64_MAX;
+  DeviceExecutor unit(MakeDevice(options));
+  if (unit.device().info().in_bytes > 8) {
+    GTEST_SKIP() << "takes millions of cycles";
+  }
+  GeneratorOptions shape;
+  shape.records = 1000;
+  const GeneratedTask generated = GenerateTask(shape);
+  const MergeResult result = unit.Run(generated.task, Discard());
+  EXPECT_EQ(result.status, MergeStatus::kDevice);
+  EXPECT_EQ(result.error.message(), MergeStatusText(MergeStatus::kDevice));
 }
 
 // What the unit has no room for is refused by name, so that the CPU can do it instead.
@@ -370,6 +405,63 @@ TEST(Unit, RefusesHandlesThatLeaveTheirTable) {
   task.runs = {{{image.file, image.index}}};
   EXPECT_EQ(MergeStatusText(unit.Run(task, Discard()).status),
             MergeStatusText(MergeStatus::kBadHandle));
+}
+
+// A block of nothing but restarts holds no record, so that any number of index entries could name
+// it, and none would be out of order.
+TEST(Unit, ReadsNoBlockTwice) {
+  std::mt19937_64 rng(1);
+  RtlDeviceOptions options;
+  options.memory.seed = rng();
+  DeviceExecutor unit(MakeDevice(options));
+  const auto reference = MakeReference(unit.device().info());
+  std::string empty(60'000, '\0');
+  PutFixed32(&empty, static_cast<uint32_t>(empty.size() / 4));
+  TableImageBuilder table;
+  table.AddRawBlock(empty, MakeInternalKey("a", 1, RecordType::kValue));
+  TableImage image = table.Finish();
+  for (const uint64_t step : {uint64_t{0}, kBlockTrailerBytes - 1}) {
+    BlockImageBuilder index(1);
+    for (uint64_t i = 0; i < 1000; ++i) {
+      std::string value;
+      const BlockHandle& block = image.blocks[0];
+      (i == 0 ? block : BlockHandle{block.size * (step != 0) + step, 8}).AppendTo(&value);
+      index.Add(MakeInternalKey(fmt::format("{:04}", i), 1, RecordType::kValue), value);
+    }
+    const std::string block = index.Finish();
+    image.index = {image.file.size(), block.size()};
+    image.file += block;
+    AppendBlockTrailer(block, Compression::kNone, &image.file);
+    MergeTask task;
+    task.runs = {{{image.file, image.index}}};
+    const MergeResult found = unit.Run(task, Discard());
+    EXPECT_EQ(MergeStatusText(found.status), MergeStatusText(MergeStatus::kBadHandle));
+    EXPECT_EQ(found.fault, (MergeFault{0, 0, image.index.offset}));
+    EXPECT_LT(found.stats.cycles, 30'000 + image.file.size());
+    const MergeResult expected = reference->Run(task, Discard());
+    EXPECT_TRUE(SameFault(found, expected)) << expected.error.ToString();
+    EXPECT_EQ(found.fault, expected.fault);
+  }
+}
+
+// Nor does the unit ever hear of an index outside its table, for it would read one anywhere.
+TEST(Unit, IndexesOutsideTheirTablesAreRefused) {
+  std::mt19937_64 rng(1);
+  DeviceExecutor unit(MakeDevice(RandomMemory(rng)));
+  TableImageBuilder table;
+  table.Add(MakeInternalKey("key", 1, RecordType::kValue), "value");
+  const TableImage image = table.Finish();
+  for (const BlockHandle& index :
+       {BlockHandle{image.file.size(), 30}, BlockHandle{image.index.offset, 1ull << 32 | 30},
+        BlockHandle{UINT64_MAX, UINT64_MAX}}) {
+    MergeTask task;
+    task.runs = {{{image.file, image.index}}, {{image.file, index}}};
+    const MergeResult found = unit.Run(task, Discard());
+    const MergeResult expected = CpuExecutor().Run(task, Discard());
+    EXPECT_TRUE(SameFault(found, expected));
+    EXPECT_EQ(found.fault, expected.fault);
+    EXPECT_TRUE(found.error.IsCorruption()) << found.error.ToString();
+  }
 }
 
 // Blocks and tables of one record each make more index than data: the index side is what everything

@@ -24,7 +24,7 @@ module cu_entry_decoder
   parameter int unsigned ValueBytes     = 8,    // V: 8, 16, 32 or 64
   parameter int unsigned BusBytes       = 64,   // W >= V
   parameter int unsigned MaxKeyBytes    = 1024, // user key
-  parameter int unsigned MaxValueBytes  = (1 << 28) - 1,
+  parameter int unsigned MaxValueBytes  = ValueBytesLimit,
   parameter int unsigned InFlight       = 8,    // blocks requested ahead
   parameter int unsigned ValueFifoBeats = 64,   // a power of two
   parameter int unsigned RecFifo        = 32,
@@ -82,7 +82,8 @@ module cu_entry_decoder
   output logic [63:0]                   fault_offset_o,
 
   output logic [63:0]                   input_bytes_o,   // of the blocks that have passed
-  output logic                          flipped_o        // a bit has strayed; level
+  output logic                          flipped_o,       // a bit has strayed; level
+  output logic                          settled_o        // all that was announced has left; level
 );
   localparam int unsigned V = ValueBytes;
   localparam int unsigned PosBits = $clog2(V);
@@ -268,7 +269,9 @@ module cu_entry_decoder
 
   // ------------------------------------------------------------------ out
 
-  logic unused_all_keys, unused_all_values, unused_all_records, unused_all_hashes;
+  // A record that got lost on its way never gives its places back.
+  logic all_keys, all_values, all_records, all_hashes;
+  assign settled_o = all_keys & all_values & all_records & all_hashes;
   logic [$clog2(KeyFifo+1)-1:0] unused_keys;
   logic [$clog2(ValueFifoBeats+1)-1:0] unused_values;
   logic [$clog2(RecFifo+1)-1:0] unused_records, unused_hashes;
@@ -276,7 +279,7 @@ module cu_entry_decoder
 
   cu_credit #(.Depth(KeyFifo)) u_key_credit (
     .clk_i, .rst_ni, .take_i(key_take), .give_i(key_valid_o & key_ready_i),
-    .avail_o(key_room), .all_o(unused_all_keys)
+    .avail_o(key_room), .all_o(all_keys)
   );
   cu_fifo #(.Width(V * 8 + SpanBits + 67), .Depth(KeyFifo)) u_keys (
     .clk_i, .rst_ni, .wvalid_i(f_key_valid), .wready_o(key_wready),
@@ -289,7 +292,7 @@ module cu_entry_decoder
 
   cu_credit #(.Depth(ValueFifoBeats)) u_value_credit (
     .clk_i, .rst_ni, .take_i(value_take), .give_i(value_valid_o & value_ready_i),
-    .avail_o(value_room), .all_o(unused_all_values)
+    .avail_o(value_room), .all_o(all_values)
   );
   cu_ram_fifo #(.Width(V * 8), .Depth(ValueFifoBeats)) u_values (
     .clk_i, .rst_ni, .wvalid_i(f_value_valid), .wready_o(value_wready), .wdata_i(f_value_data),
@@ -299,7 +302,7 @@ module cu_entry_decoder
 
   cu_credit #(.Depth(RecFifo)) u_rec_credit (
     .clk_i, .rst_ni, .take_i(record_take), .give_i(rec_valid_o & rec_ready_i),
-    .avail_o(rec_room), .all_o(unused_all_records)
+    .avail_o(rec_room), .all_o(all_records)
   );
   cu_fifo #(.Width(32), .Depth(RecFifo)) u_records (
     .clk_i, .rst_ni, .wvalid_i(f_rec_valid), .wready_o(rec_wready), .wdata_i(f_rec_value_bytes),
@@ -309,7 +312,7 @@ module cu_entry_decoder
 
   cu_credit #(.Depth(RecFifo)) u_hash_credit (
     .clk_i, .rst_ni, .take_i(record_take), .give_i(hash_valid_o & hash_ready_i),
-    .avail_o(hash_room), .all_o(unused_all_hashes)
+    .avail_o(hash_room), .all_o(all_hashes)
   );
   cu_fifo #(.Width(64), .Depth(RecFifo)) u_hashes (
     .clk_i, .rst_ni, .wvalid_i(f_hash_valid), .wready_o(hash_wready), .wdata_i(f_hash),

@@ -90,6 +90,7 @@ module cu_entry_finish
     logic [15:0]          user_bytes;
     logic [31:0]          value_bytes;
     logic                 parity;   // of the two
+    logic                 bytes_parity;
   } event_t;
 
   function automatic logic [V*8-1:0] lanes_below(logic [SpanBits-1:0] n);
@@ -135,7 +136,8 @@ module cu_entry_finish
               span: ev_span_i, user: ev_user_i, user_last: ev_user_last_i,
               ordered: any_before_q, longer: ev_user_bytes_i > user_before_q,
               as_long: ev_user_bytes_i == user_before_q, user_bytes: ev_user_bytes_i,
-              value_bytes: ev_value_bytes_i, parity: ^{ev_user_bytes_i, ev_value_bytes_i}};
+              value_bytes: ev_value_bytes_i, parity: ^{ev_user_bytes_i, ev_value_bytes_i},
+              bytes_parity: ^ev_bytes_i};
     s1_data_q         <= ev_data_i;
     s1_parity_q       <= ev_parity_i;
     s1_head_parity_q  <= ev_head_parity_i;
@@ -249,6 +251,7 @@ module cu_entry_finish
   logic [63:0] hash, hash_q;
   logic [V*8-1:0] held_q;
   logic [SpanBits-1:0] held_bytes_q;
+  logic held_bytes_parity_q;
   logic key_parity, key_parity_q;  // of the internal key, in the beats so far
   logic key_end;
 
@@ -282,6 +285,7 @@ module cu_entry_finish
   logic s4_key_q, s4_eos_q, s4_end_q, s4_value_q, s4_hash_q, s4_block_end_q;
   logic [V*8-1:0] s4_data_q;
   logic [SpanBits-1:0] s4_bytes_q;
+  logic s4_bytes_parity_q;
   logic [31:0] s4_value_bytes_q;
   merge_status_e s4_status_q, status_q;
   logic fault_q, silent, bad_event;
@@ -296,11 +300,13 @@ module cu_entry_finish
       if (s3_q.user_last) begin
         held_q       <= s3_data_q;
         held_bytes_q <= s3_q.bytes;
+        held_bytes_parity_q <= s3_q.bytes_parity;
       end
     end
     if (key_end) trailer_before_q <= s3_trailer_q;
     s4_data_q        <= s3_q.eos ? '0 : held ? held_q : s3_data_q;
     s4_bytes_q       <= s3_q.eos ? '0 : held ? held_bytes_q : s3_q.bytes;
+    s4_bytes_parity_q <= ~s3_q.eos & (held ? held_bytes_parity_q : s3_q.bytes_parity);
     s4_value_bytes_q <= s3_q.value_bytes;
     s4_status_q      <= status;
     if (!rst_ni) begin
@@ -331,7 +337,7 @@ module cu_entry_finish
   assign key_last_o    = s4_eos_q | s4_end_q;
   assign key_eos_o     = s4_eos_q;
   assign key_trailer_o = trailer_before_q;  // of this key, by now
-  assign key_parity_o  = key_parity_q ^ (^s4_bytes_q);
+  assign key_parity_o  = key_parity_q ^ s4_bytes_parity_q;
   assign value_valid_o = s4_value_q & ~silent;
   assign value_data_o  = s4_data_q;
   assign record_valid_o       = s4_end_q & ~silent;

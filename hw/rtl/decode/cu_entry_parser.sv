@@ -19,7 +19,7 @@ module cu_entry_parser
 #(
   parameter int unsigned ValueBytes    = 8,
   parameter int unsigned MaxKeyBytes   = 1024,  // user key
-  parameter int unsigned MaxValueBytes = (1 << 28) - 1,
+  parameter int unsigned MaxValueBytes = ValueBytesLimit,
   localparam int unsigned PosBits  = $clog2(ValueBytes),
   localparam int unsigned SpanBits = PosBits + 1  // 0..V
 ) (
@@ -356,6 +356,9 @@ module cu_entry_parser
     if (block_valid_i && block_ready_o) begin
       size_d       = block_bytes_i;
       key_before_d = '0;
+      // No array has been seen: a stray state must not flush the block as if it were all there.
+      rest_d       = '0;
+      rest_zero_d  = 1'b0;
     end
     if (header_done) begin
       state_d         = Key;

@@ -19,6 +19,9 @@
 // says is checked beside Skip, a handle beside the next entry, each in the cycle after it is whole.
 // A fault takes effect in the cycle after it was found.
 //
+// A block starts where the one before it ends or behind, so that no job reads more than its tables
+// hold.
+//
 // Handles leave before their block's CRC is known; the next table's, and the end, only afterwards.
 // A table_count_i of 0 is an empty run.
 
@@ -203,15 +206,18 @@ module cu_index_reader
   wire [33:0] need = {2'b0, unshared_q} + {2'b0, value_q} + {2'b0, RestartBytes};
   wire header_bad = need > {2'b0, left_q} || {1'b0, shared_q} > key_before_q || key_bytes < 33'd8;
 
-  // A handle: its block and trailer must lie in the table. Checked, then handed on.
+  // A handle: its block and trailer must lie in the table, behind those before. Checked, then handed
+  // on.
   typedef enum logic [1:0] {None, Whole, Checked} handle_e;
   handle_e handle_q, handle_d;
   logic handle_bad_q;
+  logic [63:0] passed_q;  // of the table: the end of the block that was named last
   wire skipping = (state_q == Skip) | (state_q == Rest);
   wire by_byte = (state_q == Header) | (state_q == Zeros) |
                  ((state_q == Handle) & (handle_q == None));
   wire [64:0] handle_end = {1'b0, offset_q} + {1'b0, size_q} + 65'd5;
-  wire handle_bad = size_q > {32'h0, MaxBlockBytes} || handle_end > {1'b0, desc_word};
+  wire handle_bad = size_q > {32'h0, MaxBlockBytes} || handle_end > {1'b0, desc_word} ||
+                    offset_q < passed_q;
   wire send = (handle_q == Checked) & ~handle_bad_q & out_free;
   wire refuse = (handle_q == Checked) & handle_bad_q;
 
@@ -435,7 +441,11 @@ module cu_index_reader
     end
     if (state_q == Begin) key_before_q <= '0;
     else if (header_q) key_before_q <= key_bytes;
-    if (handle_q == Whole) handle_bad_q <= handle_bad;
+    if (state_q == Begin) passed_q <= '0;
+    if (handle_q == Whole) begin
+      handle_bad_q <= handle_bad;
+      passed_q     <= handle_end[63:0];
+    end
     ended_q      <= table_q == {1'b0, count_q};
     desc_next_q  <= descs_q != {1'b0, count_q} && descs_q <= table_q + 17'd1;
     crc_bad_q    <= cu_crc_pkg::mask_crc(done_crc_i) != tail_crc;
@@ -446,7 +456,7 @@ module cu_index_reader
       desc[{descs_q[0], word_q}] <= beat_data_i;
       if (word_q == IndexAddr) lane_q[descs_q[0]] <= beat_data_i[2:0];
       if (word_q == IndexBytes) begin
-        bad_q[descs_q[0]] <= beat_data_i[31:0] < RestartBytes || beat_data_i[31:0] > MaxBlockBytes;
+        bad_q[descs_q[0]] <= beat_data_i < 64'(RestartBytes) || beat_data_i > 64'(MaxBlockBytes);
       end
     end
     if (!rst_ni) begin

@@ -51,7 +51,9 @@ module cu_card_control #(
   output logic [Units-1:0]       unit_rst_no,
   output logic [Units-1:0]       isolate_o,
   input  logic [Units-1:0]       idle_i,      // nothing of the unit is on the bus
-  input  logic [Units-1:0][2:0]  beats_i      // that it moves in this cycle
+  input  logic [Units-1:0][2:0]  beats_i,     // that it moves in this cycle
+  output logic [Units-1:0][31:0] window_base_o,
+  output logic [Units-1:0][31:0] window_limit_o
 );
   import sluice_abi_pkg::*;
 
@@ -97,6 +99,28 @@ module cu_card_control #(
                      s_axi_wstrb_i[0];
   assign reset_set = write_reset ? s_axi_wdata_i[Units-1:0] : '0;
 
+  logic [Units-1:0][31:0] window_base_q, window_limit_q;
+  assign window_base_o  = window_base_q;
+  assign window_limit_o = window_limit_q;
+  always_ff @(posedge clk_i) begin
+    for (int u = 0; u < int'(Units); u++) begin
+      for (int b = 0; b < 4; b++) begin
+        if (write_here && s_axi_wstrb_i[b]) begin
+          if (s_axi_awaddr_i[15:2] == 14'(CardWindowBase / 4 + u)) begin
+            window_base_q[u][8*b+:8] <= s_axi_wdata_i[8*b+:8];
+          end
+          if (s_axi_awaddr_i[15:2] == 14'(CardWindowLimit / 4 + u)) begin
+            window_limit_q[u][8*b+:8] <= s_axi_wdata_i[8*b+:8];
+          end
+        end
+      end
+    end
+    if (!rst_ni) begin
+      window_base_q  <= '0;
+      window_limit_q <= '1;
+    end
+  end
+
   // ------------------------------------------------------------------ reads
   logic read_busy_q;
   logic [Units-1:0] read_unit_q;
@@ -124,6 +148,8 @@ module cu_card_control #(
     if (s_axi_araddr_i[15:2] == 14'(CardReset / 4)) rdata_d = 32'(isolate_o);
     for (int u = 0; u < int'(Units); u++) begin
       if (s_axi_araddr_i[15:2] == 14'(CardBeats / 4 + u)) rdata_d = beats_q[u];
+      if (s_axi_araddr_i[15:2] == 14'(CardWindowBase / 4 + u)) rdata_d = window_base_q[u];
+      if (s_axi_araddr_i[15:2] == 14'(CardWindowLimit / 4 + u)) rdata_d = window_limit_q[u];
     end
   end
 
@@ -171,8 +197,7 @@ module cu_card_control #(
   end
 
   logic unused;
-  assign unused = ^{s_axi_awaddr_i[1:0], s_axi_araddr_i[1:0], s_axi_wstrb_i[3:1],
-                    s_axi_wdata_i[31:Units]};
+  assign unused = ^{s_axi_awaddr_i[1:0], s_axi_araddr_i[1:0]};
 
 `ifndef SYNTHESIS
   a_bstable : assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -10,7 +10,6 @@ module cu_csr #(
   parameter int unsigned InBytes = 64,
   parameter int unsigned OutBytes = 64,
   parameter int unsigned MaxKeyBytes = 1024,
-  parameter int unsigned MaxValueBytes = 32'h0fff_ffff,
   parameter int unsigned MaxRestarts = 8192,
   parameter int unsigned MaxBlocks = 8192
 ) (
@@ -136,7 +135,7 @@ module cu_csr #(
       12'(CapabilityInBytes): rdata_d = InBytes;
       12'(CapabilityOutBytes): rdata_d = OutBytes;
       12'(CapabilityMaxKeyBytes): rdata_d = MaxKeyBytes;
-      12'(CapabilityMaxValueBytes): rdata_d = MaxValueBytes;
+      12'(CapabilityMaxValueBytes): rdata_d = ValueBytesLimit;
       12'(CapabilityMaxRestarts): rdata_d = MaxRestarts;
       12'(CapabilityMaxBlocks): rdata_d = MaxBlocks;
       default: ;

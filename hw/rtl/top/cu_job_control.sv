@@ -9,17 +9,26 @@
 // | Begin, End | the range keys are read into cu_verdict                     | last word, or no key |
 // | Runs       | table lists are handed to the ways                          | one per way          |
 // | Merge      | the pipeline runs                                           | all written, or fault|
-// | Halt       | ports finish what is on the bus                             | all four idle        |
+// | Halt       | ports finish what is on the bus                             | all four idle: Save  |
 // | Save       | what the pipeline has counted goes into the record          | last word            |
 // | Clear      | pipeline reset                                              | after 4 cycles       |
 // | Complete   | completion record is written                                | written              |
+// | Finish     | the status register has the outcome                         | at once: Idle, Stuck |
+// | Stuck      | jobs are refused as DEVICE; the pipeline is not reset       | all ports idle       |
 //
 // Whatever goes wrong becomes the job's status; the pipeline is reset after every job, so the next
 // one starts from the same state as the first.
+//
+// Nothing is waited for without end. A job in which no port moves a beat for QuietCycles, longer than
+// any input can make it compute, halts as DEVICE; one whose ports then, or while the completion record
+// is written, stand still for HaltCycles, longer than any memory takes, ends so without a record. The
+// bus may still answer it, so the unit can take no other before it has, or before it is reset.
 
 module cu_job_control #(
   parameter int unsigned Ways = 2,
   parameter int unsigned MaxKeyBytes = 1024,
+  parameter int unsigned QuietCycles = 1 << 24,
+  parameter int unsigned HaltCycles = 1 << 16,
   localparam int unsigned RangeAddrBits = $clog2((MaxKeyBytes + 7) / 8)
 ) (
   input  logic        clk_i,
@@ -79,6 +88,9 @@ module cu_job_control #(
   input  logic [Ways-1:0][63:0] fault_offset_i,
   output logic        halt_o,
   input  logic        ports_idle_i,
+  input  logic        ports_move_i,   // a beat, an address or an answer
+
+  output logic        flipped_o,      // a bit of the descriptor has strayed; level
 
   // What it has counted, read in Save
   input  logic [63:0] input_records_i,
@@ -107,8 +119,12 @@ module cu_job_control #(
   localparam int unsigned RecordWords = CompletionBytes / 8;
   localparam int unsigned StallWord = CompletionStalls / 8;
 
+  if (QuietCycles < HaltCycles) begin : g_check_cycles
+    $fatal(1, "cu_job_control: QuietCycles must be HaltCycles or more");
+  end
+
   typedef enum logic [3:0] {
-    Idle, Wake, Head, Check, Begin, End, Runs, Merge, Halt, Save, Clear, Complete, Finish
+    Idle, Wake, Head, Check, Begin, End, Runs, Merge, Halt, Save, Clear, Complete, Finish, Stuck
   } state_e;
 
   state_e state_q, state_d;
@@ -120,8 +136,11 @@ module cu_job_control #(
   logic [15:0] fault_table_q, fault_table_d;
   logic [63:0] fault_offset_q, fault_offset_d;
   logic [63:0] head_q[HeadWords];
+  logic [HeadWords-1:0] head_parity_q;
   logic [63:0] record_mem[RecordWords];
   logic trusted_q, trusted_d;    // the descriptor is one: its completion address can be written
+  logic misplaced_q;             // a run's tables are not aligned
+  logic stuck_q, stuck_d;        // a port may still owe an answer
 
   // ---- descriptor fields
   wire [63:0] head_word = head_q[JobHead/8];
@@ -146,6 +165,7 @@ module cu_job_control #(
                 head_word[JobHeadVersionLsb+:JobHeadVersionWidth] == Version &&
                 record_addr_o[5:0] == '0;
   wire can_do = runs >= 8'd1 && 32'(runs) <= Ways && block_bytes_o != '0 &&
+                block_bytes_o <= BlockBytesLimit &&
                 restart_interval_o != '0 && table_bytes_o != '0 &&
                 32'(begin_bytes_o) <= MaxKeyBytes && 32'(end_bytes_o) <= MaxKeyBytes &&
                 data_addr_o[5:0] == '0 && data_limit_o[5:0] == '0 &&
@@ -176,6 +196,16 @@ module cu_job_control #(
 
   wire intact = (input_checksum_i == output_checksum_i + dropped_checksum_i) &&
                 (input_records_i == output_records_i + dropped_records_i);
+
+  // ---- stray bits: parameters are used as long as the job lasts
+  logic [HeadWords-1:0] head_parity;
+  logic flipped_q;
+  always_comb for (int w = 0; w < int'(HeadWords); w++) head_parity[w] = ^head_q[w];
+  always_ff @(posedge clk_i) begin
+    if (state_q == Head || !rst_ni) flipped_q <= 1'b0;
+    else if (head_parity != head_parity_q) flipped_q <= 1'b1;
+  end
+  assign flipped_o = flipped_q;
 
   // ---- state machine
   wire reading = state_q inside {Head, Begin, End, Runs};
@@ -210,7 +240,7 @@ module cu_job_control #(
   always_comb begin
     way_start_o = '0;
     for (int w = 0; w < int'(Ways); w++) begin
-      way_start_o[w] = beat & (state_q == Runs) & (word_q == 16'(w));
+      way_start_o[w] = beat & (state_q == Runs) & (word_q == 16'(w)) & (way_tables_o[2:0] == '0);
     end
   end
 
@@ -233,11 +263,17 @@ module cu_job_control #(
   assign record_data_o  = record_mem[word_q[4:0]];
   assign record_last_o  = word_q == 16'(RecordWords);
 
-  assign job_ready_o  = state_q == Idle;
+  assign job_ready_o  = (state_q == Idle) | (state_q == Stuck);
   assign job_done_o   = state_q == Finish;
   assign job_status_o = status_q;
   // Until the reset, a cycle into Clear, takes hold.
-  assign halt_o       = (state_q inside {Halt, Save}) | resetting_q;
+  assign halt_o       = (state_q inside {Halt, Save}) | resetting_q | stuck_q;
+
+  // ---- standstill
+  localparam int unsigned QuietBits = $clog2(QuietCycles + 1);
+  logic [QuietBits-1:0] quiet_q;  // cycles of this state in which no port has moved
+  wire halted_long = quiet_q >= QuietBits'(HaltCycles);
+  wire quiet_long  = quiet_q == QuietBits'(QuietCycles);
 
   always_comb begin
     state_d        = state_q;
@@ -248,6 +284,7 @@ module cu_job_control #(
     fault_table_d  = fault_table_q;
     fault_offset_d = fault_offset_q;
     trusted_d      = trusted_q;
+    stuck_d        = stuck_q;
 
     unique case (state_q)
       Idle: begin
@@ -260,7 +297,13 @@ module cu_job_control #(
       end
       Wake: begin
         word_d = word_q + 16'd1;
-        if (word_q == 16'd3) state_d = Head;
+        if (word_q == 16'd3) begin
+          state_d = Head;
+          if (addr_q[5:0] != '0) begin
+            status_d = MergeStatusBadDescriptor;
+            state_d  = Halt;
+          end
+        end
       end
       Head: if (read_over) state_d = Check;
       Check: begin
@@ -273,7 +316,13 @@ module cu_job_control #(
       end
       Begin: if (read_over) state_d = End;
       End: if (read_over) state_d = Runs;
-      Runs: if (read_over) state_d = Merge;
+      Runs: if (read_over) begin
+        state_d = Merge;
+        if (misplaced_q) begin
+          status_d = MergeStatusBadDescriptor;
+          state_d  = Halt;
+        end
+      end
       Merge: begin
         if (way_fault) begin
           fault_run_d    = way_fault_run;
@@ -299,7 +348,10 @@ module cu_job_control #(
           state_d = Halt;
         end
       end
-      Halt: if (ports_idle_i) state_d = Save;
+      Halt: begin
+        if (ports_idle_i) state_d = Save;
+        else if (halted_long) stuck_d = 1'b1;
+      end
       Save: begin
         word_d = word_q + 16'd1;
         if (word_q == 16'(RecordWords - 1)) state_d = Clear;
@@ -315,14 +367,31 @@ module cu_job_control #(
           if (write_error_i) status_d = MergeStatusWriteError;
           state_d = Finish;
         end
+        if (halted_long) stuck_d = 1'b1;
       end
-      Finish: state_d = Idle;
+      Finish: state_d = stuck_q ? Stuck : Idle;
+      Stuck: begin
+        if (ports_idle_i) begin
+          stuck_d = 1'b0;
+          state_d = Idle;
+        end else if (job_valid_i) begin
+          state_d = Finish;
+        end
+      end
       default: state_d = Idle;
     endcase
 
     if (reading && done_valid_i && done_error_i) begin
       status_d = MergeStatusReadError;
       state_d  = Halt;
+    end
+    if (quiet_long && (state_q inside {Head, Begin, End, Runs, Merge})) begin
+      status_d = MergeStatusDevice;
+      state_d  = Halt;
+    end
+    if (stuck_d && !stuck_q) begin
+      status_d = MergeStatusDevice;
+      state_d  = Finish;
     end
     if (state_d != state_q) begin
       word_d  = '0;
@@ -364,7 +433,10 @@ module cu_job_control #(
 
   always_ff @(posedge clk_i) begin
     if (state_q == Idle) addr_q <= job_addr_i;
-    if (beat && state_q == Head) head_q[word_q[3:0]] <= beat_data_i;
+    if (beat && state_q == Head) begin
+      head_q[word_q[3:0]]        <= beat_data_i;
+      head_parity_q[word_q[3:0]] <= ^beat_data_i;
+    end
 
     if (state_q == Idle) cycles_q <= '0;
     else if (state_d != Save) cycles_q <= cycles_q + 64'd1;
@@ -374,6 +446,8 @@ module cu_job_control #(
     end
 
     if (state_q == Save) record_mem[word_q[4:0]] <= record_word;
+    if (state_q != Runs) misplaced_q <= 1'b0;
+    else if (beat && way_tables_o[2:0] != '0) misplaced_q <= 1'b1;
 
     if (!rst_ni) begin
       state_q     <= Idle;
@@ -385,6 +459,8 @@ module cu_job_control #(
       write_start_q  <= 1'b0;
       record_start_q <= 1'b0;
       resetting_q    <= 1'b0;
+      stuck_q        <= 1'b0;
+      quiet_q        <= '0;
     end else begin
       state_q     <= state_d;
       asked_q     <= asked_d;
@@ -394,6 +470,8 @@ module cu_job_control #(
       write_start_q  <= (state_q == Check) && (state_d == Begin);
       record_start_q <= (state_q == Clear) && (state_d == Complete);
       resetting_q    <= (state_q == Save) && (state_d == Clear);
+      stuck_q        <= stuck_d;
+      quiet_q        <= (ports_move_i || state_d != state_q) ? '0 : quiet_q + 1'b1;
       pipe_rst_nq <= !((state_d == Idle) || (state_q == Clear && word_q < 16'd2));
     end
     status_q       <= status_d;
@@ -404,6 +482,6 @@ module cu_job_control #(
 
 `ifndef SYNTHESIS
   a_beat_wanted : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      beat_valid_i |-> reading && word_q < read_words);
+      beat_valid_i && reading |-> word_q < read_words);
 `endif
 endmodule

@@ -1,7 +1,7 @@
 // Several Compaction Units on one card: they share one data read port, one data write port and one
 // index port, burst by burst in turn, and one AXI4-Lite port, where each has a window of registers
 // (abi/sluice.rdl, "card"). Every unit has its own interrupt line. Whatever becomes of one unit,
-// a fault, a bus error or a reset, the others go on.
+// a fault, a bus error or a reset, the others go on; and no unit reaches memory outside its window.
 
 module sluice_card #(
   parameter int unsigned Units = 2,          // 1 to 8
@@ -97,6 +97,7 @@ module sluice_card #(
   logic [Units-1:0][1:0] bresp, rresp;
   logic [Units-1:0][31:0] rdata;
   logic [Units-1:0][2:0] beats;
+  logic [Units-1:0][31:0] window_base, window_limit;
 
   cu_card_control #(.Units(Units)) u_control (
     .clk_i(ap_clk), .rst_ni(ap_rst_n),
@@ -112,7 +113,8 @@ module sluice_card #(
     .write_valid_o(write_valid), .write_ready_i(write_ready), .bresp_i(bresp),
     .bvalid_i(bvalid), .bready_o(bready), .arvalid_o(arvalid), .arready_i(arready),
     .rdata_i(rdata), .rresp_i(rresp), .rvalid_i(rvalid), .rready_o(rready),
-    .unit_rst_no(unit_rst_n), .isolate_o(isolate), .idle_i(idle), .beats_i(beats)
+    .unit_rst_no(unit_rst_n), .isolate_o(isolate), .idle_i(idle), .beats_i(beats),
+    .window_base_o(window_base), .window_limit_o(window_limit)
   );
 
   // ----------------------------------------------------------- shared ports
@@ -224,6 +226,59 @@ module sluice_card #(
     assign beats[u] = 3'(index_rbeat[u]) + 3'(index_wbeat[u]) + 3'(in_rbeat[u]) +
                       3'(out_wbeat[u]);
 
+    // What a unit asks outside its window ends here: unit_* are its side, the others the arbiters'.
+    logic unit_index_arvalid, unit_index_arready, unit_index_rlast, unit_index_rvalid;
+    logic unit_in_arvalid, unit_in_arready, unit_in_rlast, unit_in_rvalid;
+    logic unit_index_awvalid, unit_index_awready, unit_index_wvalid, unit_index_wready;
+    logic unit_index_bvalid, unit_out_awvalid, unit_out_awready, unit_out_wvalid, unit_out_wready;
+    logic unit_out_bvalid;
+    logic [1:0] unit_index_rresp, unit_index_bresp, unit_in_rresp, unit_out_bresp;
+
+    cu_axi_read_window u_index_read_window (
+      .clk_i(ap_clk), .rst_ni(unit_rst_n[u]),
+      .base_i(window_base[u]), .limit_i(window_limit[u]),
+      .s_axi_arpage_i(index_araddr[u][63:12]), .s_axi_arlen_i(index_arlen[u]),
+      .s_axi_arvalid_i(unit_index_arvalid), .s_axi_arready_o(unit_index_arready),
+      .s_axi_rresp_o(unit_index_rresp), .s_axi_rlast_o(unit_index_rlast),
+      .s_axi_rvalid_o(unit_index_rvalid), .s_axi_rready_i(index_rready[u]),
+      .m_axi_arvalid_o(index_arvalid[u]), .m_axi_arready_i(index_arready[u]),
+      .m_axi_rresp_i(index_rresp), .m_axi_rlast_i(index_rlast), .m_axi_rvalid_i(index_rvalid[u])
+    );
+    cu_axi_read_window u_in_read_window (
+      .clk_i(ap_clk), .rst_ni(unit_rst_n[u]),
+      .base_i(window_base[u]), .limit_i(window_limit[u]),
+      .s_axi_arpage_i(in_araddr[u][63:12]), .s_axi_arlen_i(in_arlen[u]),
+      .s_axi_arvalid_i(unit_in_arvalid), .s_axi_arready_o(unit_in_arready),
+      .s_axi_rresp_o(unit_in_rresp), .s_axi_rlast_o(unit_in_rlast),
+      .s_axi_rvalid_o(unit_in_rvalid), .s_axi_rready_i(in_rready[u]),
+      .m_axi_arvalid_o(in_arvalid[u]), .m_axi_arready_i(in_arready[u]),
+      .m_axi_rresp_i(in_rresp), .m_axi_rlast_i(in_rlast), .m_axi_rvalid_i(in_rvalid[u])
+    );
+    cu_axi_write_window u_index_write_window (
+      .clk_i(ap_clk), .rst_ni(unit_rst_n[u]),
+      .base_i(window_base[u]), .limit_i(window_limit[u]),
+      .s_axi_awpage_i(index_awaddr[u][63:12]), .s_axi_awvalid_i(unit_index_awvalid),
+      .s_axi_awready_o(unit_index_awready), .s_axi_wlast_i(index_wlast[u]),
+      .s_axi_wvalid_i(unit_index_wvalid), .s_axi_wready_o(unit_index_wready),
+      .s_axi_bresp_o(unit_index_bresp), .s_axi_bvalid_o(unit_index_bvalid),
+      .s_axi_bready_i(index_bready[u]),
+      .m_axi_awvalid_o(index_awvalid[u]), .m_axi_awready_i(index_awready[u]),
+      .m_axi_wvalid_o(index_wvalid[u]), .m_axi_wready_i(index_wready[u]),
+      .m_axi_bresp_i(index_bresp), .m_axi_bvalid_i(index_bvalid[u])
+    );
+    cu_axi_write_window u_out_write_window (
+      .clk_i(ap_clk), .rst_ni(unit_rst_n[u]),
+      .base_i(window_base[u]), .limit_i(window_limit[u]),
+      .s_axi_awpage_i(out_awaddr[u][63:12]), .s_axi_awvalid_i(unit_out_awvalid),
+      .s_axi_awready_o(unit_out_awready), .s_axi_wlast_i(out_wlast[u]),
+      .s_axi_wvalid_i(unit_out_wvalid), .s_axi_wready_o(unit_out_wready),
+      .s_axi_bresp_o(unit_out_bresp), .s_axi_bvalid_o(unit_out_bvalid),
+      .s_axi_bready_i(out_bready[u]),
+      .m_axi_awvalid_o(out_awvalid[u]), .m_axi_awready_i(out_awready[u]),
+      .m_axi_wvalid_o(out_wvalid[u]), .m_axi_wready_i(out_wready[u]),
+      .m_axi_bresp_i(out_bresp), .m_axi_bvalid_i(out_bvalid[u])
+    );
+
     sluice_unit #(
       .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes),
       .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts), .MaxBlocks(MaxBlocks),
@@ -240,28 +295,28 @@ module sluice_card #(
       .s_axi_control_rresp(rresp[u]), .s_axi_control_rvalid(rvalid[u]),
       .s_axi_control_rready(rready[u]),
       .m_axi_index_araddr(index_araddr[u]), .m_axi_index_arlen(index_arlen[u]),
-      .m_axi_index_arsize(), .m_axi_index_arburst(), .m_axi_index_arvalid(index_arvalid[u]),
-      .m_axi_index_arready(index_arready[u]), .m_axi_index_rdata(index_rdata),
-      .m_axi_index_rresp(index_rresp), .m_axi_index_rlast(index_rlast),
-      .m_axi_index_rvalid(index_rvalid[u]), .m_axi_index_rready(index_rready[u]),
+      .m_axi_index_arsize(), .m_axi_index_arburst(), .m_axi_index_arvalid(unit_index_arvalid),
+      .m_axi_index_arready(unit_index_arready), .m_axi_index_rdata(index_rdata),
+      .m_axi_index_rresp(unit_index_rresp), .m_axi_index_rlast(unit_index_rlast),
+      .m_axi_index_rvalid(unit_index_rvalid), .m_axi_index_rready(index_rready[u]),
       .m_axi_index_awaddr(index_awaddr[u]), .m_axi_index_awlen(index_awlen[u]),
-      .m_axi_index_awsize(), .m_axi_index_awburst(), .m_axi_index_awvalid(index_awvalid[u]),
-      .m_axi_index_awready(index_awready[u]), .m_axi_index_wdata(index_wdata[u]),
+      .m_axi_index_awsize(), .m_axi_index_awburst(), .m_axi_index_awvalid(unit_index_awvalid),
+      .m_axi_index_awready(unit_index_awready), .m_axi_index_wdata(index_wdata[u]),
       .m_axi_index_wstrb(index_wstrb[u]), .m_axi_index_wlast(index_wlast[u]),
-      .m_axi_index_wvalid(index_wvalid[u]), .m_axi_index_wready(index_wready[u]),
-      .m_axi_index_bresp(index_bresp), .m_axi_index_bvalid(index_bvalid[u]),
+      .m_axi_index_wvalid(unit_index_wvalid), .m_axi_index_wready(unit_index_wready),
+      .m_axi_index_bresp(unit_index_bresp), .m_axi_index_bvalid(unit_index_bvalid),
       .m_axi_index_bready(index_bready[u]),
       .m_axi_in_araddr(in_araddr[u]), .m_axi_in_arlen(in_arlen[u]), .m_axi_in_arsize(),
-      .m_axi_in_arburst(), .m_axi_in_arvalid(in_arvalid[u]),
-      .m_axi_in_arready(in_arready[u]), .m_axi_in_rdata(in_rdata),
-      .m_axi_in_rresp(in_rresp), .m_axi_in_rlast(in_rlast),
-      .m_axi_in_rvalid(in_rvalid[u]), .m_axi_in_rready(in_rready[u]),
+      .m_axi_in_arburst(), .m_axi_in_arvalid(unit_in_arvalid),
+      .m_axi_in_arready(unit_in_arready), .m_axi_in_rdata(in_rdata),
+      .m_axi_in_rresp(unit_in_rresp), .m_axi_in_rlast(unit_in_rlast),
+      .m_axi_in_rvalid(unit_in_rvalid), .m_axi_in_rready(in_rready[u]),
       .m_axi_out_awaddr(out_awaddr[u]), .m_axi_out_awlen(out_awlen[u]),
-      .m_axi_out_awsize(), .m_axi_out_awburst(), .m_axi_out_awvalid(out_awvalid[u]),
-      .m_axi_out_awready(out_awready[u]), .m_axi_out_wdata(out_wdata[u]),
+      .m_axi_out_awsize(), .m_axi_out_awburst(), .m_axi_out_awvalid(unit_out_awvalid),
+      .m_axi_out_awready(unit_out_awready), .m_axi_out_wdata(out_wdata[u]),
       .m_axi_out_wstrb(out_wstrb[u]), .m_axi_out_wlast(out_wlast[u]),
-      .m_axi_out_wvalid(out_wvalid[u]), .m_axi_out_wready(out_wready[u]),
-      .m_axi_out_bresp(out_bresp), .m_axi_out_bvalid(out_bvalid[u]),
+      .m_axi_out_wvalid(unit_out_wvalid), .m_axi_out_wready(unit_out_wready),
+      .m_axi_out_bresp(unit_out_bresp), .m_axi_out_bvalid(unit_out_bvalid),
       .m_axi_out_bready(out_bready[u])
     );
   end

@@ -98,6 +98,10 @@ module sluice_unit #(
   // Handles at the decoders' pace, a block in 4 KiB / V cycles, with keys of 256 bytes and 200 cycles
   // of latency. No more: what a way reads ahead at the start, the others wait for.
   localparam int unsigned IndexFifoBeats = (ValueBytes > 16) ? 4 * ValueBytes : 64;
+  // No port need move while all ways' read-ahead is used up: of each, entries of 4 bytes, which can
+  // stand for a longest key each, and be dropped.
+  localparam int unsigned QuietCycles =
+      2 * Ways * (InFifoBeats * InBytes / 4) * (MaxKeyBytes / ValueBytes + 8);
 
   if (Ways < 2 || Ways > 16) begin : g_bad_ways
     $fatal(1, "sluice_unit: Ways must be 2 to 16");
@@ -153,7 +157,7 @@ module sluice_unit #(
   logic [47:0] way_tables;
   logic [15:0] way_count;
   logic data_done, index_done, data_full, index_full, data_werror, index_werror;
-  logic entry_limit, index_limit_hit;
+  logic entry_limit, index_limit_hit, job_flipped;
   logic halt, in_idle, index_ridle, out_idle, index_widle;
   logic [63:0] input_records, output_records, dropped_records, data_used, index_used, tables;
   logic [63:0] input_checksum, output_checksum, dropped_checksum;
@@ -180,7 +184,19 @@ module sluice_unit #(
   logic unused_crc;  // job control's: structures in memory have none
   assign unused_crc = ^idone_crc[N];
 
-  cu_job_control #(.Ways(Ways), .MaxKeyBytes(MaxKeyBytes)) u_job_control (
+  // Timed by a register: how long a standstill has lasted is not a matter of a cycle.
+  logic ports_move_q;
+  always_ff @(posedge ap_clk) begin
+    ports_move_q <= m_axi_index_rvalid | m_axi_in_rvalid | m_axi_index_bvalid | m_axi_out_bvalid |
+                    (m_axi_index_arvalid & m_axi_index_arready) |
+                    (m_axi_in_arvalid & m_axi_in_arready) |
+                    (m_axi_index_wvalid & m_axi_index_wready) |
+                    (m_axi_out_wvalid & m_axi_out_wready);
+  end
+
+  cu_job_control #(
+    .Ways(Ways), .MaxKeyBytes(MaxKeyBytes), .QuietCycles(QuietCycles)
+  ) u_job_control (
     .clk_i(ap_clk), .rst_ni(ap_rst_n), .pipe_rst_no(rst_n),
     .job_valid_i(job_valid), .job_ready_o(job_ready), .job_addr_i(job_addr),
     .job_done_o(job_done), .job_status_o(job_status),
@@ -200,7 +216,8 @@ module sluice_unit #(
     .limit_i(entry_limit | index_limit_hit),
     .fault_valid_i(fault_valid), .fault_status_i(fault_status), .fault_table_i(fault_table),
     .fault_offset_i(fault_offset), .halt_o(halt),
-    .ports_idle_i(in_idle & index_ridle & out_idle & index_widle),
+    .ports_idle_i(in_idle & index_ridle & out_idle & index_widle), .ports_move_i(ports_move_q),
+    .flipped_o(job_flipped),
     .input_records_i(input_records), .output_records_i(output_records),
     .dropped_records_i(dropped_records), .input_bytes_i(input_bytes), .data_used_i(data_used),
     .index_used_i(index_used), .tables_i(tables), .input_checksum_i(input_checksum),
@@ -265,7 +282,7 @@ module sluice_unit #(
   logic [N-1:0][V*8-1:0] key_data;
   logic [N-1:0][CountBits-1:0] key_bytes;
   logic [N-1:0][63:0] key_trailer;
-  logic [N-1:0] key_parity, flipped;
+  logic [N-1:0] key_parity, flipped, settled;
   logic [N-1:0] info_valid, info_ready, value_valid, value_ready;
   logic [N-1:0][31:0] info_value_bytes;
   logic [N-1:0] hash_valid, hash_ready;
@@ -321,7 +338,7 @@ module sluice_unit #(
       .value_data_o(value_data[w]),
       .fault_valid_o(dfault_valid), .fault_status_o(dfault_status),
       .fault_table_o(dfault_table), .fault_offset_o(dfault_offset),
-      .input_bytes_o(input_bytes[w]), .flipped_o(flipped[w])
+      .input_bytes_o(input_bytes[w]), .flipped_o(flipped[w]), .settled_o(settled[w])
     );
 
     // The decoder's fault is in an earlier block than anything its index reader can find.
@@ -450,11 +467,15 @@ module sluice_unit #(
   );
 
   // From the encoder's checksum to the CRC, bytes are only moved together. If they do not arrive as
-  // they left, or beats have changed between their CRC and the decoders, or records are left over at
-  // the end, the checksum is made wrong, and the job ends as END_TO_END.
+  // they left, or beats have changed between their CRC and the decoders, or parts of records are left
+  // over or missing at the end, the checksum is made wrong, and the job ends as END_TO_END.
   logic [63:0] sealed_content_q;
   logic [7:0] sealed_fold;
-  wire strayed = index_flipped_q | (flipped != '0) | verdict_flipped | (info_valid != '0);
+  logic strayed_q;
+  always_ff @(posedge ap_clk) begin
+    strayed_q <= index_flipped_q | job_flipped | (flipped != '0) | verdict_flipped |
+                 (settled != '1) | kk_valid | ov_valid;
+  end
   cu_byte_fold #(.Bytes(V)) u_sealed_fold (
     .clk_i(ap_clk), .rst_ni(rst_n), .valid_i(word_valid & word_ready), .data_i(word_data),
     .fold_o(sealed_fold)
@@ -464,7 +485,7 @@ module sluice_unit #(
     else if (word_valid && word_ready) sealed_content_q <= sealed_content_q + 64'(word_bytes);
   end
   assign output_checksum = encoded_checksum + (content_bytes - sealed_content_q) +
-                           64'(content_fold ^ sealed_fold) + 64'(strayed);
+                           64'(content_fold ^ sealed_fold) + 64'(strayed_q);
 
   cu_block_sealer #(.Bytes(V)) u_block_sealer (
     .clk_i(ap_clk), .rst_ni(rst_n),

@@ -72,7 +72,7 @@ class ModelDevice final : public Device {
     return {};
   }
 
-  Status Wait(uint8_t* status) override {
+  Status Wait(uint64_t cycles, uint8_t* status) override {
     if (!job_.has_value()) {
       return Status::IoError(fmt::format("device {}: no job was started", info_.name));
     }
@@ -80,8 +80,11 @@ class ModelDevice final : public Device {
     const model::JobOutcome outcome = model::RunJob(info_, shape_, memory, *job_);
     job_.reset();
     *status = static_cast<uint8_t>(outcome.status);
-    std::this_thread::sleep_until(
-        started_ + Seconds(static_cast<double>(outcome.cycles) / (options_.clock_mhz * 1e6)));
+    const auto waited = static_cast<double>(std::min(outcome.cycles, cycles));
+    std::this_thread::sleep_until(started_ + Seconds(waited / (options_.clock_mhz * 1e6)));
+    if (outcome.cycles > cycles) {
+      return Status::IoError(fmt::format("device {}: no answer in {} cycles", info_.name, cycles));
+    }
     return {};
   }
 

@@ -10,7 +10,9 @@
 
 #include "merge/cpu_executor.h"
 #include "merge/outputs.h"
+#include "offload/contract.h"
 #include "offload/device_executor.h"
+#include "offload/fault_device.h"
 #include "offload/rtlsim/rtl_device.h"
 #include "offload/testing.h"
 #include "util/testing.h"
@@ -44,6 +46,34 @@ TEST(ModelDeviceTest, WritesWhatTheCpuWrites) {
     EXPECT_EQ(result.stats.output_checksum, cpu.stats.output_checksum);
     EXPECT_GT(result.stats.cycles, 0u);
   }
+}
+
+TEST(ModelDeviceTest, RefusesHandlesThatGoBack) {
+  TableImageBuilder table;
+  table.Add(MakeInternalKey("a", 1, RecordType::kValue), "v");
+  table.EndBlock();
+  table.Add(MakeInternalKey("b", 1, RecordType::kValue), "v");
+  TableImage image = table.Finish();
+  BlockImageBuilder index(1);
+  for (const size_t block : {1, 0}) {
+    std::string value;
+    image.blocks[block].AppendTo(&value);
+    index.Add(MakeInternalKey(block == 1 ? "a" : "b", 1, RecordType::kValue), value);
+  }
+  const std::string block = index.Finish();
+  image.index = {image.file.size(), block.size()};
+  image.file += block;
+  AppendBlockTrailer(block, Compression::kNone, &image.file);
+  MergeTask task;
+  task.runs = {{{image.file, image.index}}};
+  const auto discard = [](const MergeOutput&) { return Status(); };
+  const MergeResult result = DeviceExecutor(Model(Instant())).Run(task, discard);
+  EXPECT_EQ(result.status, abi::MergeStatus::kBadHandle);
+  EXPECT_EQ(result.fault, (MergeFault{0, 0, image.index.offset}));
+  task.runs[0][0].index.offset += 1;
+  const MergeResult outside = DeviceExecutor(Model(Instant())).Run(task, discard);
+  EXPECT_EQ(outside.status, abi::MergeStatus::kBadHandle);
+  EXPECT_TRUE(outside.error.IsCorruption()) << outside.error.ToString();
 }
 
 TEST(ModelDeviceTest, TellsOfFaultsAsTheRtl) {
@@ -129,7 +159,7 @@ TEST(ModelDeviceTest, RefusesDescriptorsAsTheRtl) {
       ASSERT_TRUE(device->Write(4096, words).ok());
       ASSERT_TRUE(device->Start(4096).ok());
       uint8_t status = 0xff;
-      ASSERT_TRUE(device->Wait(&status).ok()) << flaw.what;
+      ASSERT_TRUE(device->Wait(1'000'000, &status).ok()) << flaw.what;
       char head[8];
       ASSERT_TRUE(device->Read(8192 + c::kStatus, sizeof head, head).ok());
       said.emplace_back(status, DecodeFixed64(head));
@@ -155,6 +185,34 @@ TEST(ModelDeviceTest, IsNotDoneBeforeItsTime) {
   ASSERT_TRUE(result.ok()) << result.error.ToString();
   EXPECT_GE(seconds, static_cast<double>(result.stats.cycles) / 1e5 +
                          static_cast<double>(result.stats.output_bytes) / 222.3e6);
+}
+
+// In modelled cycles, whatever the CPU that stands in takes.
+TEST(ModelDeviceTest, GivesUpAtTheLimit) {
+  // Ends the wait for its first job a cycle before it is done, and for its second just then.
+  class Exact : public FaultDevice {
+   public:
+    explicit Exact(uint64_t cycles) : FaultDevice(Model(Instant()), {}), cycles_(cycles) {}
+    Status Wait(uint64_t, uint8_t* status) override {
+      return FaultDevice::Wait(waits_++ == 0 ? cycles_ - 1 : cycles_, status);
+    }
+
+   private:
+    const uint64_t cycles_;
+    int waits_ = 0;
+  };
+  const GeneratedTask input = GenerateTask({});
+  const auto run = [&](DeviceExecutor* unit) {
+    return unit->Run(input.task, [](const MergeOutput&) { return Status(); });
+  };
+  DeviceExecutor patient(Model(Instant()));
+  const MergeResult result = run(&patient);
+  ASSERT_TRUE(result.ok());
+  EXPECT_LT(4 * result.stats.cycles,
+            JobCycleLimit(patient.device().info(), input.images[0][0].file.size()));
+  DeviceExecutor exact(std::make_unique<Exact>(result.stats.cycles));
+  EXPECT_EQ(run(&exact).status, abi::MergeStatus::kDevice);
+  EXPECT_TRUE(run(&exact).ok());
 }
 
 TEST(ModelDeviceTest, LinkRates) {

@@ -40,8 +40,9 @@ class Job {
   MergeStatus ReadRangeKey(bool has, uint64_t address, uint64_t bytes, std::string* key) const;
   MergeStatus ReadRuns(uint64_t descriptor);
   MergeStatus ReadTable(uint64_t address, MergeTable* table);
-  // A unit takes raw blocks only; the CPU executor would take others.
-  bool AllRaw(MergeResult* result) const;
+  // A unit takes raw blocks only, and reads all of them; the CPU executor would take others, and
+  // pass over those outside the range. Counts block_bytes_.
+  bool AllRaw(MergeResult* result);
   Status Store(const MergeOutput& output);
   MergeStatus CheckBlocks(const RawTable& table) const;
   void WriteCompletion(const MergeResult& result, uint64_t cycles) const;
@@ -61,6 +62,7 @@ class Job {
   std::deque<std::string> apart_;                   // tables whose index is not within their image
   std::vector<std::vector<uint64_t>> index_addrs_;  // by run and table
 
+  uint64_t block_bytes_ = 0;  // of all data blocks, trailers counted
   uint64_t data_used_ = 0;
   uint64_t index_used_ = 0;
   std::vector<RawTable> outputs_;
@@ -69,6 +71,9 @@ class Job {
 
 MergeStatus Job::ReadDescriptor(uint64_t descriptor) {
   namespace job = abi::job;
+  if (descriptor % 64 != 0) {
+    return MergeStatus::kBadDescriptor;
+  }
   if (!memory_.Contains(descriptor, job::kBytes)) {
     return MergeStatus::kReadError;
   }
@@ -91,7 +96,7 @@ MergeStatus Job::ReadDescriptor(uint64_t descriptor) {
   task_.restart_interval = static_cast<uint32_t>(
       Field(block, job::kBlockRestartIntervalShift, job::kBlockRestartIntervalMask));
   task_.table_bytes = word(job::kTableBytes);
-  task_.smallest_snapshot = word(job::kSnapshot) & kMaxSequence;
+  task_.snapshots = {word(job::kSnapshot) & kMaxSequence};
   const uint64_t range = word(job::kRange);
   const uint64_t begin = Field(range, job::kRangeBeginBytesShift, job::kRangeBeginBytesMask);
   const uint64_t end = Field(range, job::kRangeEndBytesShift, job::kRangeEndBytesMask);
@@ -101,7 +106,8 @@ MergeStatus Job::ReadDescriptor(uint64_t descriptor) {
   data_bytes_ = word(job::kDataBytes);
   index_addr_ = word(job::kIndexAddr);
   index_bytes_ = word(job::kIndexBytes);
-  if (runs_ < 1 || runs_ > info_.ways || task_.block_bytes == 0 || task_.restart_interval == 0 ||
+  if (runs_ < 1 || runs_ > info_.ways || task_.block_bytes == 0 ||
+      task_.block_bytes > abi::kBlockBytesLimit || task_.restart_interval == 0 ||
       task_.table_bytes == 0 || std::max(begin, end) > info_.max_key_bytes ||
       (data_addr_ | data_bytes_ | index_addr_ | index_bytes_) % 64 != 0 ||
       (begin_addr | end_addr) % 8 != 0) {
@@ -130,6 +136,9 @@ MergeStatus Job::ReadRuns(uint64_t descriptor) {
     const uint64_t word = Word(descriptor + job::kRun + 8 * r);
     const uint64_t tables = Field(word, job::kRunAddrShift, job::kRunAddrMask);
     const uint64_t count = Field(word, job::kRunCountShift, job::kRunCountMask);
+    if (tables % 8 != 0) {
+      return MergeStatus::kBadDescriptor;
+    }
     MergeRun& run = task_.runs.emplace_back();
     index_addrs_.emplace_back();
     for (uint64_t t = 0; t < count; ++t) {
@@ -149,11 +158,14 @@ MergeStatus Job::ReadTable(uint64_t address, MergeTable* table) {
     return MergeStatus::kReadError;
   }
   const uint64_t index_addr = Word(address + td::kIndexAddr);
-  const uint64_t index_bytes = Word(address + td::kIndexBytes) & UINT32_MAX;
+  const uint64_t index_bytes = Word(address + td::kIndexBytes);
   const uint64_t data_addr = Word(address + td::kDataAddr);
   const uint64_t data_bytes = Word(address + td::kDataBytes);
   const uint64_t stored = index_bytes + kBlockTrailerBytes;
   index_addrs_.back().push_back(index_addr);
+  if (index_bytes > UINT32_MAX) {
+    return MergeStatus::kIndexCorrupt;
+  }
   if (!memory_.Contains(data_addr, data_bytes) || !memory_.Contains(index_addr, stored)) {
     return MergeStatus::kReadError;
   }
@@ -168,11 +180,12 @@ MergeStatus Job::ReadTable(uint64_t address, MergeTable* table) {
   return MergeStatus::kOk;
 }
 
-bool Job::AllRaw(MergeResult* result) const {
+bool Job::AllRaw(MergeResult* result) {
   std::string buffer;
   std::string_view contents;
   Compression stored_as;
   for (uint32_t r = 0; r < task_.runs.size(); ++r) {
+    bool sound = true;  // so far: of several faults in a run the first one counts
     for (uint32_t t = 0; t < task_.runs[r].size(); ++t) {
       const MergeTable& table = task_.runs[r][t];
       const auto refuse = [&](MergeStatus status, uint64_t offset) {
@@ -192,17 +205,21 @@ bool Job::AllRaw(MergeResult* result) const {
         continue;
       }
       BlockIterator entry(index);
+      uint64_t end = 0;
       for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
         BlockHandle handle;
         std::string_view value = entry.value();
-        if (!handle.ReadFrom(&value) ||
-            !ReadStoredBlock(table.image, handle, &buffer, &contents, &stored_as).ok()) {
-          t = static_cast<uint32_t>(task_.runs[r].size()) - 1;  // so is what comes first in a run
+        if (!handle.ReadFrom(&value) || handle.offset < end ||
+            !HandleFits(handle, table.image.size())) {
+          sound = false;
           break;
         }
-        if (stored_as != Compression::kNone) {
+        sound = sound && ReadStoredBlock(table.image, handle, &buffer, &contents, &stored_as).ok();
+        if (sound && stored_as != Compression::kNone) {
           return refuse(MergeStatus::kBlockType, handle.offset);
         }
+        end = handle.offset + handle.size + kBlockTrailerBytes;
+        block_bytes_ += handle.size + kBlockTrailerBytes;
       }
     }
   }
@@ -280,7 +297,7 @@ void Job::WriteCompletion(const MergeResult& result, uint64_t cycles) const {
   put(c::kInputRecords, result.stats.input_records);
   put(c::kOutputRecords, result.stats.output_records);
   put(c::kDroppedRecords, result.stats.dropped_records);
-  put(c::kInputBytes, result.stats.input_bytes);
+  put(c::kInputBytes, block_bytes_);
   put(c::kDataBytes, data_used_);
   put(c::kIndexBytes, index_used_);
   put(c::kTables, result.stats.output_tables);

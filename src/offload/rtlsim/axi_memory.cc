@@ -29,8 +29,11 @@ void AxiPort::Fault(const std::string& what) {
   }
 }
 
-void AxiPort::CheckBurst(uint64_t address, uint8_t len, uint8_t size, uint8_t burst) {
+void AxiPort::CheckBurst(bool write, uint64_t address, uint8_t len, uint8_t size, uint8_t burst) {
   const uint64_t bytes = (len + 1ull) * beat_bytes_;
+  if (options_.watch) {
+    options_.watch({name_, write, address, bytes, beat_bytes_});
+  }
   const uint64_t first = address & ~(beat_bytes_ - 1ull);
   if (first / 4096 != (first + bytes - 1) / 4096) {
     Fault(fmt::format("burst of {} beats at {:#x} crosses a 4 KiB border", len + 1, address));
@@ -53,20 +56,21 @@ void AxiReadPort::Reset() {
 }
 
 void AxiReadPort::Drive(uint64_t cycle) {
-  *s_.arready = bursts_.size() < kMaxOutstanding && !Stalls();
+  *s_.arready = bursts_.size() < kMaxOutstanding && !Stalls(cycle);
   if (!holding_) {
-    const bool ready = !bursts_.empty() && bursts_.front().ready_cycle <= cycle && !Stalls();
+    const bool ready = !bursts_.empty() && bursts_.front().ready_cycle <= cycle && !Stalls(cycle);
     *s_.rvalid = ready;
     if (ready) {
       const Burst& burst = bursts_.front();
       const uint64_t address = burst.address & ~(beat_bytes_ - 1ull);
       *s_.rlast = burst.beats_left == 1;
-      if (!dram_->Contains(address, beat_bytes_)) {
-        *s_.rresp = kDecodeError;
-        std::memset(s_.rdata, 0xdb, beat_bytes_);
-      } else {
-        *s_.rresp = Answers(address) ? kOkay : kSlaveError;
+      const bool there = dram_->Contains(address, beat_bytes_);
+      if (there && Answers(address)) {
+        *s_.rresp = kOkay;
         std::memcpy(s_.rdata, dram_->data() + address, beat_bytes_);
+      } else {
+        *s_.rresp = there ? kSlaveError : kDecodeError;
+        std::memset(s_.rdata, 0xdb, beat_bytes_);
       }
     }
   }
@@ -80,7 +84,7 @@ void AxiReadPort::Sample(uint64_t cycle) {
   asked_ = *s_.arvalid && !*s_.arready;
   asked_address_ = *s_.araddr;
   if (*s_.arvalid && *s_.arready) {
-    CheckBurst(*s_.araddr, *s_.arlen, *s_.arsize, *s_.arburst);
+    CheckBurst(false, *s_.araddr, *s_.arlen, *s_.arsize, *s_.arburst);
     bursts_.push_back({*s_.araddr, *s_.arlen + 1u, cycle + options_.latency});
   }
   holding_ = *s_.rvalid && !*s_.rready;
@@ -104,11 +108,12 @@ void AxiWritePort::Reset() {
 }
 
 void AxiWritePort::Drive(uint64_t cycle) {
-  *s_.awready = bursts_.size() + responses_.size() < kMaxOutstanding && !Stalls();
+  *s_.awready = bursts_.size() + responses_.size() < kMaxOutstanding && !Stalls(cycle);
   // Data is taken once its address is known: the unit sends addresses first.
-  *s_.wready = !bursts_.empty() && !Stalls();
+  *s_.wready = !bursts_.empty() && !Stalls(cycle);
   if (!holding_) {
-    const bool ready = !responses_.empty() && responses_.front().ready_cycle <= cycle && !Stalls();
+    const bool ready =
+        !responses_.empty() && responses_.front().ready_cycle <= cycle && !Stalls(cycle);
     *s_.bvalid = ready;
     if (ready) {
       *s_.bresp = responses_.front().response;
@@ -158,7 +163,7 @@ void AxiWritePort::Sample(uint64_t cycle) {
     TakeBeat(cycle);
   }
   if (*s_.awvalid && *s_.awready) {
-    CheckBurst(*s_.awaddr, *s_.awlen, *s_.awsize, *s_.awburst);
+    CheckBurst(true, *s_.awaddr, *s_.awlen, *s_.awsize, *s_.awburst);
     if (*s_.awaddr % beat_bytes_ != 0) {
       Fault(fmt::format("write burst at {:#x} is not aligned to beats", *s_.awaddr));
     }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -17,14 +18,28 @@
 
 namespace sluice::rtlsim {
 
+// A burst.
+struct Access {
+  std::string_view port;
+  bool write = false;
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+  uint32_t beat_bytes = 0;
+};
+
 struct MemoryOptions {
   uint64_t bytes = 1ull << 30;
   uint32_t latency = 30;       // cycles from an accepted address to its first beat or response
   uint32_t stall_percent = 0;  // of cycles in which a port takes or gives nothing
   uint64_t seed = 1;
-  // Accesses that touch [poison_begin, poison_end) are answered with SLVERR and change nothing.
+  // Accesses that touch [poison_begin, poison_end) are answered with SLVERR, and no data.
   uint64_t poison_begin = 0;
   uint64_t poison_end = 0;
+  // Cycles of the card's in which no port takes or gives anything.
+  uint64_t mute_begin = 0;
+  uint64_t mute_end = 0;
+  // Sees every burst as it is accepted; may be empty.
+  std::function<void(const Access&)> watch;
 };
 
 // Zero-filled bytes that cost nothing until written.
@@ -59,9 +74,12 @@ class AxiPort {
         beat_bytes_(beat_bytes),
         rng_(options.seed ^ std::hash<std::string>{}(name_)) {}
 
-  bool Stalls() { return options_.stall_percent != 0 && rng_() % 100 < options_.stall_percent; }
+  bool Stalls(uint64_t cycle) {
+    return (cycle >= options_.mute_begin && cycle < options_.mute_end) ||
+           (options_.stall_percent != 0 && rng_() % 100 < options_.stall_percent);
+  }
   void Fault(const std::string& what);
-  void CheckBurst(uint64_t address, uint8_t len, uint8_t size, uint8_t burst);
+  void CheckBurst(bool write, uint64_t address, uint8_t len, uint8_t size, uint8_t burst);
   bool Answers(uint64_t address) const;
 
   static constexpr uint8_t kOkay = 0;

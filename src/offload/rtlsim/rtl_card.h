@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <verilated.h>
 
+#include <algorithm>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -44,6 +45,9 @@ class RtlCard {
   // The card does not keep two threads from the same bytes: units have memory of their own.
   Dram& dram() { return dram_; }
 
+  // How memory behaves; may be changed between jobs.
+  MemoryOptions& memory() { return options_.memory; }
+
   // Where the model's variables can be found by name.
   VerilatedContext& context() { return context_; }
 
@@ -57,17 +61,31 @@ class RtlCard {
     WriteRegister(Window(unit) + offset, value);
   }
 
-  // Until the unit's interrupt line is up. IoError if it moves nothing for too long.
-  // `progress(beats)`: of the data read port, by all units, since the call.
-  Status Wait(unsigned unit, const std::function<void(uint64_t)>& progress) {
+  // The memory that a unit of several may use: whole pages. One alone has the card for itself.
+  void SetWindow(unsigned unit, uint64_t begin, uint64_t end) {
+    if constexpr (kUnits > 1) {
+      const std::lock_guard turn(mutex_);
+      WriteRegister(abi::card::kWindowBase + unit * sizeof(uint32_t),
+                    static_cast<uint32_t>(begin / kPageBytes));
+      WriteRegister(abi::card::kWindowLimit + unit * sizeof(uint32_t),
+                    static_cast<uint32_t>(end / kPageBytes));
+    }
+  }
+
+  // Until the unit's interrupt line is up. IoError if that takes more than `cycles` since the one
+  // in which the job was started, or if the unit moves nothing for too long. `progress(beats)`: of
+  // the data read port, by all units, since the call.
+  Status Wait(unsigned unit, uint64_t started, uint64_t cycles,
+              const std::function<void(uint64_t)>& progress) {
+    const uint64_t most = std::min(cycles, options_.job_cycles);
     std::unique_lock turn(mutex_);
     const uint64_t read0 = data_read_.beats();
     uint32_t moved = Moved(unit);
     uint64_t checked = cycle_;
     for (uint64_t n = 1; (model_->irq >> unit & 1) == 0; ++n) {
       Cycle();
-      if (n > options_.job_cycles) {
-        return Status::IoError(fmt::format("no answer in {} cycles", options_.job_cycles));
+      if (cycle_ - started > most) {
+        return Status::IoError(fmt::format("no answer in {} cycles", most));
       }
       if (cycle_ - checked > options_.hang_cycles) {
         const uint32_t before = moved;
@@ -124,6 +142,7 @@ class RtlCard {
 
  private:
   static constexpr uint64_t kTurnCycles = 256;
+  static constexpr uint64_t kPageBytes = 4096;
 
   static constexpr size_t Window(unsigned unit) {
     return abi::card::kUnit + unit * abi::card::kUnitStride;

@@ -16,7 +16,7 @@
 namespace sluice::rtlsim {
 
 template <typename Model, unsigned kUnits = 1>
-class RtlDevice final : public Device {
+class RtlDevice : public Device {
  public:
   using Card = RtlCard<Model, kUnits>;
 
@@ -41,6 +41,7 @@ class RtlDevice final : public Device {
     info_.clock_mhz = 200;
     base_ = unit * info_.memory_bytes;
     allocated_ = kFirstOffset;
+    card_->SetWindow(unit, base_, base_ + info_.memory_bytes);
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -82,15 +83,16 @@ class RtlDevice final : public Device {
     card_->Write(unit_, abi::control::kJobAddrLo, static_cast<uint32_t>(descriptor));
     card_->Write(unit_, abi::control::kJobAddrHi, static_cast<uint32_t>(descriptor >> 32));
     card_->Write(unit_, abi::control::kCtrl, 1u << abi::control::kCtrlStartShift);
+    started_ = card_->cycle();
     return card_->PortFault();
   }
 
-  Status Wait(uint8_t* status) override {
+  Status Wait(uint64_t cycles, uint8_t* status) override {
     std::function<void(uint64_t)> progress;
     if (options_.progress) {
       progress = [this](uint64_t beats) { options_.progress(beats * info_.in_bytes, loaded_); };
     }
-    if (Status waited = card_->Wait(unit_, progress); !waited.ok()) {
+    if (Status waited = card_->Wait(unit_, started_, cycles, progress); !waited.ok()) {
       return waited.WithContext(fmt::format("device {}", info_.name));
     }
     card_->Write(unit_, abi::control::kIsr, 1);
@@ -117,6 +119,7 @@ class RtlDevice final : public Device {
   uint64_t base_ = 0;       // of this unit's part of the card's memory
   uint64_t allocated_ = 0;  // from there
   uint64_t loaded_ = 0;
+  uint64_t started_ = 0;  // the card's cycle in which the job was
 };
 
 // All units of one card.

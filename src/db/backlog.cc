@@ -1,0 +1,199 @@
+#include "db/backlog.h"
+
+#include <algorithm>
+
+namespace sluice {
+
+namespace {
+
+constexpr uint64_t kLeastLogSegments = 4;
+constexpr uint64_t kLogShare = 4;  // of write_buffer_bytes, where no limit is given
+
+// Eighths of a limit.
+constexpr uint64_t kSwitchFrom = 4;
+constexpr uint64_t kSwitchDownTo = 3;
+constexpr uint64_t kSlowFrom = 6;
+
+uint64_t Eighths(uint64_t limit, uint64_t eighths) {
+  return limit / 8 * eighths + limit % 8 * eighths / 8;
+}
+
+// 0 up to kSlowFrom, 1 at the limit.
+double PressureOfUse(uint64_t used, uint64_t limit) {
+  const uint64_t slow = Eighths(limit, kSlowFrom);
+  return used <= slow ? 0 : static_cast<double>(used - slow) / static_cast<double>(limit - slow);
+}
+
+}  // namespace
+
+Backlog::Backlog(const Options& options)
+    : options_(options),
+      memory_limit_(options.write_buffer_bytes),
+      log_limit_(std::max<uint64_t>(
+          options.max_log_bytes != 0 ? options.max_log_bytes : kLogShare * memory_limit_,
+          kLeastLogSegments * options.log_segment_bytes)) {}
+
+void Backlog::Move(ByLog* set, SubtableImpl* subtable, LogPosition* from, LogPosition to) {
+  if (*from == to) {
+    return;
+  }
+  if (*from != kNoLog) {
+    set->erase({*from, subtable});
+  }
+  if (to != kNoLog) {
+    set->insert({to, subtable});
+  }
+  *from = to;
+}
+
+void Backlog::HoldLog(const StateLock& lock, SubtableImpl* subtable, MemtableInfo* active,
+                      LogPosition begin) {
+  if (begin < active->log_begin.load(std::memory_order_relaxed)) {
+    active->log_begin.store(begin, std::memory_order_relaxed);
+    Update(lock, subtable);
+  }
+}
+
+void Backlog::Update(const StateLock& lock, SubtableImpl* subtable) {
+  const Version& version = subtable->version(lock);
+  BacklogEntry& entry = subtable->backlog;
+  Move(&filling_, subtable, &entry.filling, version.active->log_begin);
+  Move(&waiting_, subtable, &entry.waiting,
+       version.waiting.empty() ? kNoLog : version.waiting.back()->log_begin.load());
+  size_t bytes = 0;
+  for (const MemtablePtr& memtable : version.waiting) {
+    bytes += memtable->table.memory_bytes();
+  }
+  waiting_bytes_.fetch_add(bytes - std::exchange(entry.waiting_bytes, bytes),
+                           std::memory_order_relaxed);
+  const bool behind =
+      !subtable->dropped &&
+      (version.waiting.size() + 1 >= options_.max_waiting_memtables ||
+       (options_.automatic_compactions && version.l0.size() >= options_.l0_slowdown_runs));
+  if (std::exchange(entry.behind, behind) != behind) {
+    if (behind) {
+      behind_.insert(subtable);
+    } else {
+      behind_.erase(subtable);
+    }
+    behind_count_.store(behind_.size(), std::memory_order_relaxed);
+  }
+  oldest_filling_.store(filling_.empty() ? kNoLog : filling_.begin()->first,
+                        std::memory_order_relaxed);
+  oldest_.store(OldestLog(lock), std::memory_order_relaxed);
+}
+
+void Backlog::Look(StateMutex* mutex, SubtableImpl* subtable, MemtableInfo* active) {
+  if (active->table.memory_bytes() >= options_.memtable_bytes &&
+      !active->full.exchange(true, std::memory_order_relaxed)) {
+    const StateLock lock(*mutex);
+    full_.push_back(subtable);
+    full_count_.store(full_.size(), std::memory_order_relaxed);
+  }
+}
+
+uint64_t Backlog::LogBytesFrom(LogPosition begin) const {
+  const LogPosition end = log_end_.load(std::memory_order_relaxed);
+  return begin >= end
+             ? 0
+             : (LogSegment(end) - LogSegment(begin)) * options_.log_segment_bytes + LogOffset(end);
+}
+
+bool Backlog::MustSwitch() const {
+  return full_count_.load(std::memory_order_relaxed) > 0 ||
+         FillingBytes() > Eighths(memory_limit_, kSwitchFrom) ||
+         LogBytesFrom(oldest_filling_.load(std::memory_order_relaxed)) >
+             Eighths(log_limit_, kSwitchFrom);
+}
+
+std::vector<SubtableImpl*> Backlog::ToSwitch(const StateLock& lock) {
+  std::set<SubtableImpl*> chosen;
+  for (SubtableImpl* const subtable : std::exchange(full_, {})) {
+    // It may have been switched since, for another reason, or dropped.
+    if (subtable->version(lock).active->full) {
+      chosen.insert(subtable);
+    }
+  }
+  full_count_.store(0, std::memory_order_relaxed);
+  size_t filling = FillingBytes();
+  if (filling > Eighths(memory_limit_, kSwitchFrom)) {
+    std::vector<std::pair<size_t, SubtableImpl*>> by_size;
+    for (const auto& [begin, subtable] : filling_) {
+      by_size.emplace_back(subtable->version(lock).active->table.memory_bytes(), subtable);
+    }
+    std::sort(by_size.rbegin(), by_size.rend());
+    for (const auto& [bytes, subtable] : by_size) {
+      if (filling <= Eighths(memory_limit_, kSwitchDownTo)) {
+        break;
+      }
+      chosen.insert(subtable);
+      filling -= std::min(filling, bytes);
+    }
+  }
+  if (!filling_.empty() &&
+      LogBytesFrom(filling_.begin()->first) > Eighths(log_limit_, kSwitchFrom)) {
+    for (const auto& [begin, subtable] : filling_) {
+      if (LogBytesFrom(begin) <= Eighths(log_limit_, kSwitchDownTo)) {
+        break;
+      }
+      chosen.insert(subtable);
+    }
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+SubtableImpl* Backlog::NextFlush(const StateLock&) const {
+  return waiting_.empty() ? nullptr : waiting_.begin()->second;
+}
+
+LogPosition Backlog::OldestLog(const StateLock&) const {
+  LogPosition oldest = kNoLog;
+  for (const ByLog* const set : {&filling_, &waiting_}) {
+    oldest = set->empty() ? oldest : std::min(oldest, set->begin()->first);
+  }
+  return oldest;
+}
+
+bool Backlog::MayBeBehind() const {
+  return behind_count_.load(std::memory_order_relaxed) > 0 ||
+         memory_.unflushed.load(std::memory_order_relaxed) > Eighths(memory_limit_, kSlowFrom) ||
+         LogBytesFrom(oldest_.load(std::memory_order_relaxed)) > Eighths(log_limit_, kSlowFrom);
+}
+
+double Backlog::PressureOf(const StateLock& lock, const SubtableImpl& subtable) const {
+  const Version& version = subtable.version(lock);
+  const double memtables = static_cast<double>(version.waiting.size()) /
+                           static_cast<double>(options_.max_waiting_memtables);
+  const double filled = static_cast<double>(version.active->table.memory_bytes()) /
+                        static_cast<double>(options_.memtable_bytes);
+  // Grows smoothly as the last memtable that may wait fills.
+  const double flush = version.waiting.size() + 1 < options_.max_waiting_memtables ? 0
+                       : memtables < 1 ? std::min(filled, 0.99)
+                                       : 1;
+  // Runs that nobody merges but at the user's command are the user's affair.
+  const double runs =
+      !options_.automatic_compactions || version.l0.size() < options_.l0_slowdown_runs
+          ? 0
+          : static_cast<double>(version.l0.size() - options_.l0_slowdown_runs + 1) /
+                static_cast<double>(options_.l0_stop_runs - options_.l0_slowdown_runs + 1);
+  return std::max(flush, runs);
+}
+
+Pressure Backlog::Measure(const StateLock& lock) const {
+  Pressure worst;
+  const auto consider = [&](double value, const std::string& subtable, std::string_view reason) {
+    if (value > worst.value) {
+      worst = {value, subtable, reason};
+    }
+  };
+  for (const SubtableImpl* const subtable : behind_) {
+    consider(PressureOf(lock, *subtable), subtable->name(), "flush or compaction is behind");
+  }
+  consider(PressureOfUse(memory_.unflushed.load(std::memory_order_relaxed), memory_limit_), {},
+           "write_buffer_bytes are in use");
+  consider(PressureOfUse(LogBytesFrom(oldest_.load(std::memory_order_relaxed)), log_limit_), {},
+           "max_log_bytes are in use");
+  return worst;
+}
+
+}  // namespace sluice

@@ -1,0 +1,148 @@
+// What the redo log costs a database: disk, and memory when it is opened again.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/db.h"
+#include "sluice/listener.h"
+#include "util/fault_env.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+uint64_t DiskBytes(const std::string& dir) {
+  uint64_t bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir)) {
+    struct stat info;
+    EXPECT_EQ(::stat(entry.path().c_str(), &info), 0) << entry.path();
+    bytes += info.st_blocks * 512;
+  }
+  return bytes;
+}
+
+TEST(DbLog, ADatabaseOfOneKeyIsSmall) {
+  constexpr uint64_t kMost = uint64_t{2} << 20;
+  const TempDir dir;
+  Options options;
+  options.create_if_missing = true;
+  std::unique_ptr<DB> db;
+  for (int life = 0; life < 3; ++life) {
+    ASSERT_TRUE(DB::Open(options, dir.File("db"), &db).ok());
+    ASSERT_TRUE(db->Put({.sync = true}, "key", "value").ok());
+    EXPECT_LT(DiskBytes(dir.path()), kMost);
+    if (life == 1) {
+      ASSERT_TRUE(db->CompactRange(nullptr, "", "").ok());
+      EXPECT_LT(DiskBytes(dir.path()), kMost);
+    }
+    ASSERT_TRUE(db->Close().ok());
+    db.reset();
+    EXPECT_LT(DiskBytes(dir.path()), kMost);
+  }
+}
+
+// Each call that takes space for the log fails once: the write that needed it fails, nothing of it
+// is there, and the next one is taken.
+TEST(DbLog, AWriteThatFindsNoSpaceFailsAlone) {
+  int failed = 0;
+  for (uint64_t k = 0; k < 12; ++k) {
+    SCOPED_TRACE(k);
+    FaultEnv env;
+    Options options;
+    options.create_if_missing = true;
+    options.env = &env;
+    options.log_segment_bytes = 4096;
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+    env.FailAt(env.operations() + k, ENOSPC, k);
+    std::string refused;
+    for (int i = 0; i < 20; ++i) {
+      const std::string key = fmt::format("k{}", i);
+      const Status status = db->Put({}, key, std::string(1000, 'v'));
+      if (!status.ok()) {
+        EXPECT_TRUE(status.IsNoSpace()) << status.ToString();
+        EXPECT_EQ(refused, "");
+        refused = key;
+      }
+    }
+    ASSERT_FALSE(refused.empty());
+    ++failed;
+    ASSERT_TRUE(db->Close().ok());
+    ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+    for (int i = 0; i < 20; ++i) {
+      const std::string key = fmt::format("k{}", i);
+      std::string value;
+      EXPECT_EQ(db->Get({}, key, &value).IsNotFound(), key == refused) << key;
+    }
+  }
+  EXPECT_EQ(failed, 12);
+}
+
+class FlushCounter : public EventListener {
+ public:
+  void OnFlush(const FlushEvent& event) override {
+    records += event.input_records;
+    ++flushes;
+  }
+
+  std::atomic<uint64_t> records{0};
+  std::atomic<uint64_t> flushes{0};
+};
+
+// A log of 300 MB, of memtables that were never flushed, is opened with far less memory. What that
+// does not hold is in extents by then.
+TEST(DbLog, RecoveryStaysWithinTheMemoryOfMemtables) {
+  constexpr int kSubtables = 50;
+  constexpr int kRecords = 30'000;
+  FaultEnv env;  // which costs no time to sync
+  Options options;
+  options.create_if_missing = true;
+  options.env = &env;
+  options.memtable_bytes = options.write_buffer_bytes = size_t{1} << 30;
+  options.max_log_bytes = uint64_t{4} << 30;
+  options.automatic_compactions = false;
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+  std::vector<Subtable*> subtables(kSubtables);
+  for (int i = 0; i < kSubtables; ++i) {
+    ASSERT_TRUE(db->CreateSubtable(fmt::format("t{}", i), &subtables[i]).ok());
+  }
+  for (int i = 0; i < kRecords; ++i) {
+    const std::string value(10'000, static_cast<char>('a' + i % 26));
+    ASSERT_TRUE(
+        db->Put({}, subtables[i % 7 * i % kSubtables], fmt::format("{:08}", i), value).ok());
+  }
+  EXPECT_EQ(db->GetStatistics().flushes, 0u);
+  EXPECT_GT(db->GetStatistics().log_file_bytes, 300'000'000u);
+  ASSERT_TRUE(db->Close().ok());
+
+  options.write_buffer_bytes = size_t{32} << 20;
+  const auto flushed = std::make_shared<FlushCounter>();
+  options.listeners.push_back(flushed);
+  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+  const uint64_t records = flushed->records;
+  EXPECT_GE(records * 10'000 + options.write_buffer_bytes, uint64_t{kRecords} * 10'000);
+  EXPECT_GT(flushed->flushes, 50u);
+  uint64_t memtable_bytes = 0;
+  for (const SubtableStatistics& subtable : db->GetStatistics().subtables) {
+    memtable_bytes += subtable.memtable_bytes;
+  }
+  EXPECT_LE(memtable_bytes, options.write_buffer_bytes);
+  for (int i = 0; i < kRecords; i += 97) {
+    std::string value;
+    Subtable* const subtable = db->FindSubtable(fmt::format("t{}", i % 7 * i % kSubtables));
+    ASSERT_TRUE(db->Get({}, subtable, fmt::format("{:08}", i), &value).ok());
+    EXPECT_EQ(value, std::string(10'000, static_cast<char>('a' + i % 26)));
+  }
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,321 @@
+#include "db/directories.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "log/log_format.h"
+#include "sluice/db.h"
+
+namespace sluice {
+
+namespace {
+
+enum class Found { kNothing, kRemains, kDatabase };
+
+Status Foreign(const std::string& dir, const std::string& name) {
+  return Status::InvalidArgument(
+      fmt::format("{}: holds '{}' and is no directory of a Sluice database; nothing in it is "
+                  "touched",
+                  dir, name));
+}
+
+Status NoHome(const std::string& dir, const DirIdentity& identity) {
+  return Status::InvalidArgument(fmt::format(
+      "{}: holds extents of database {}, and is no database itself", dir, identity.database));
+}
+
+// Of a directory without an identity that has a CURRENT.
+Status DescribeCurrent(Env* env, const std::string& dir) {
+  std::string current;
+  SLUICE_RETURN_IF_ERROR(env->ReadFile(dir + "/CURRENT", &current));
+  if (current.starts_with("sluice 2 ")) {
+    return Status::NotSupported(fmt::format(
+        "{}/CURRENT: a database of format version 2; this library reads version 3", dir));
+  }
+  if (current.starts_with("sluice ")) {
+    return Status::Corruption(
+        fmt::format("{}: missing, but there is a CURRENT; nothing in the "
+                    "directory is touched",
+                    IdentityPath(dir)));
+  }
+  return Foreign(dir, "CURRENT");
+}
+
+// What there is in the database's own directory. An error if it is something else's.
+Status Look(Env* env, const std::string& dir, Found* found, DirIdentity* identity) {
+  const Status current = env->FileExists(dir + "/CURRENT");
+  if (!current.ok() && !current.IsNotFound()) {
+    return current;
+  }
+  *found = Found::kNothing;
+  if (const Status status = ReadIdentity(env, dir, identity); !status.ok()) {
+    if (!status.IsNotFound()) {
+      return status;
+    }
+    return current.ok() ? DescribeCurrent(env, dir) : Status();
+  }
+  if (identity->number != kHomeDir) {
+    return NoHome(dir, *identity);
+  }
+  if (identity->state == DirIdentity::State::kDestroying ||
+      (identity->state == DirIdentity::State::kCreating && current.IsNotFound())) {
+    *found = Found::kRemains;
+    return {};
+  }
+  *found = Found::kDatabase;
+  return current.ok() ? Status()
+                      : Status::Corruption(fmt::format(
+                            "{}/CURRENT: missing, but the directory is that of database {}; "
+                            "nothing in it is touched",
+                            dir, identity->database));
+}
+
+// Removes what is there.
+Status Remove(Env* env, const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    if (const Status status = env->RemoveFile(file); !status.ok() && !status.IsNotFound()) {
+      return status;
+    }
+  }
+  return {};
+}
+
+// Removes the directory's log files, and then the directory unless it has something else.
+Status RemoveLog(Env* env, const std::string& dir) {
+  std::vector<std::string> names;
+  if (const Status status = env->GetChildren(dir, &names); !status.ok()) {
+    return status.IsNotFound() ? Status() : status;
+  }
+  bool empty = true;
+  for (const std::string& name : names) {
+    if (IsLogFileName(name)) {
+      SLUICE_RETURN_IF_ERROR(Remove(env, {fmt::format("{}/{}", dir, name)}));
+    } else {
+      empty = false;
+    }
+  }
+  SLUICE_RETURN_IF_ERROR(env->SyncDir(dir));
+  return empty ? env->RemoveDir(dir) : Status();
+}
+
+// A directory of the destroyed database. Its identity goes last: with it, whatever is left is known
+// to be worth nothing.
+Status RemoveTier(Env* env, const ExtentSpace::Dir& dir) {
+  SLUICE_RETURN_IF_ERROR(Remove(env, {DataFilePath(dir.path, dir.number)}));
+  SLUICE_RETURN_IF_ERROR(env->SyncDir(dir.path));
+  SLUICE_RETURN_IF_ERROR(
+      Remove(env, {IdentityPath(dir.path), IdentityPath(dir.path) + ".new", LockPath(dir.path)}));
+  return env->SyncDir(dir.path);
+}
+
+// All of the database but its own directory's identity and lock, which is held. An error before
+// anything is removed if a tier is another database's.
+Status RemoveContents(const Options& options, Env* env, const std::string& path,
+                      DirIdentity identity) {
+  std::vector<ExtentSpace::Dir> tiers;
+  std::vector<std::unique_ptr<FileLock>> locks;
+  for (const std::string& dir : options.level_paths) {
+    DirIdentity tier;
+    const Status status = dir.empty() ? Status::NotFound({}) : ReadIdentity(env, dir, &tier);
+    if (status.IsNotFound()) {
+      continue;
+    }
+    SLUICE_RETURN_IF_ERROR(status);
+    if (tier.database != identity.database) {
+      return Status::InvalidArgument(
+          fmt::format("{}: belongs to database {}, not to {}, which is "
+                      "{}; nothing is removed",
+                      dir, tier.database, path, identity.database));
+    }
+    const bool known = tier.number == kHomeDir ||
+                       std::any_of(tiers.begin(), tiers.end(), [&](const ExtentSpace::Dir& other) {
+                         return other.number == tier.number;
+                       });
+    if (!known) {
+      SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(dir), &locks.emplace_back()));
+      tiers.push_back({dir, tier.number});
+    }
+  }
+  if (identity.state != DirIdentity::State::kDestroying) {
+    identity.state = DirIdentity::State::kDestroying;
+    SLUICE_RETURN_IF_ERROR(WriteIdentity(env, path, identity));
+  }
+  for (const ExtentSpace::Dir& tier : tiers) {
+    SLUICE_RETURN_IF_ERROR(RemoveTier(env, tier));
+  }
+  SLUICE_RETURN_IF_ERROR(Remove(env, {path + "/CURRENT", path + "/CURRENT.new", path + "/RESERVE",
+                                      DataFilePath(path, kHomeDir)}));
+  SLUICE_RETURN_IF_ERROR(RemoveLog(env, path + "/meta"));
+  SLUICE_RETURN_IF_ERROR(RemoveLog(env, path + "/log"));
+  return env->SyncDir(path);
+}
+
+// A database without a lock file, a copy perhaps, is nobody's to write to.
+Status LockToRead(Env* env, const std::string& dir, std::unique_ptr<FileLock>* lock) {
+  const Status status = env->LockFileShared(LockPath(dir), lock);
+  return status.IsNotFound() ? Status() : status;
+}
+
+Status BeginCreation(Env* env, const std::string& path, HomeDir* home) {
+  home->is_new = true;
+  home->identity = {NewDatabaseId(), kHomeDir, DirIdentity::State::kCreating};
+  return WriteIdentity(env, path, home->identity);
+}
+
+// Whether the directory can be one of the tiers of database `id`; an error if not. `*number`: 0 if
+// it is nobody's yet.
+Status LookAtTier(Env* env, const std::string& dir, const std::string& id, uint64_t* number) {
+  DirIdentity identity;
+  const Status status = ReadIdentity(env, dir, &identity);
+  if (status.IsNotFound()) {
+    *number = 0;
+    std::string name;
+    SLUICE_RETURN_IF_ERROR(FindForeign(env, dir, &name));
+    return name.empty() ? Status() : Foreign(dir, name);
+  }
+  SLUICE_RETURN_IF_ERROR(status);
+  *number = identity.number;
+  if (identity.database != id) {
+    return Status::InvalidArgument(fmt::format(
+        "{}: belongs to another database, {}; this one is {}", dir, identity.database, id));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status OpenHome(const Options& options, Env* env, const std::string& path, HomeDir* home) {
+  Found found = Found::kNothing;
+  const auto look = [&]() -> Status {
+    SLUICE_RETURN_IF_ERROR(Look(env, path, &found, &home->identity));
+    if (found == Found::kDatabase) {
+      return options.error_if_exists
+                 ? Status::InvalidArgument(fmt::format("{}: the database exists", path))
+                 : Status();
+    }
+    if (!options.create_if_missing || options.read_only) {
+      return Status::NotFound(
+          fmt::format("{}: no Sluice database; set create_if_missing to make one", path));
+    }
+    std::string name;
+    if (found == Found::kNothing) {
+      SLUICE_RETURN_IF_ERROR(FindForeign(env, path, &name));
+    }
+    return name.empty() ? Status() : Foreign(path, name);
+  };
+  // Before the lock, for it makes a file; and again with it, for another may have been here.
+  SLUICE_RETURN_IF_ERROR(look());
+  if (options.read_only) {
+    SLUICE_RETURN_IF_ERROR(LockToRead(env, path, &home->lock));
+    return look();
+  }
+  if (found == Found::kNothing) {
+    SLUICE_RETURN_IF_ERROR(env->CreateDir(path));
+  }
+  SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(path), &home->lock));
+  SLUICE_RETURN_IF_ERROR(look());
+  if (found == Found::kRemains) {
+    SLUICE_RETURN_IF_ERROR(RemoveContents(options, env, path, home->identity));
+  }
+  return found == Found::kDatabase ? Status() : BeginCreation(env, path, home);
+}
+
+Status CreateHome(Env* env, const std::string& path, HomeDir* home) {
+  SLUICE_RETURN_IF_ERROR(env->CreateDir(path));
+  SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(path), &home->lock));
+  return BeginCreation(env, path, home);
+}
+
+Status FinishCreation(Env* env, const std::string& path, HomeDir* home) {
+  home->identity.state = DirIdentity::State::kWhole;
+  return WriteIdentity(env, path, home->identity);
+}
+
+Status OpenTiers(const Options& options, Env* env, const std::string& path, const DirIdentity& home,
+                 const std::function<Status(uint64_t* number)>& new_number, TierDirs* tiers) {
+  tiers->dirs = {{path, kHomeDir}};
+  std::vector<std::string> ids(1);
+  SLUICE_RETURN_IF_ERROR(env->GetFileId(path, ids.data()));
+  for (const std::string& dir : options.level_paths) {
+    if (dir.empty()) {
+      tiers->of_level.push_back(0);
+      continue;
+    }
+    std::string id;
+    if (options.read_only && env->FileExists(dir).IsNotFound()) {
+      tiers->of_level.push_back(0);  // nothing was ever there
+      continue;
+    }
+    SLUICE_RETURN_IF_ERROR(env->CreateDir(dir));
+    SLUICE_RETURN_IF_ERROR(env->GetFileId(dir, &id));
+    const size_t tier = std::find(ids.begin(), ids.end(), id) - ids.begin();
+    tiers->of_level.push_back(tier);
+    if (tier < ids.size()) {
+      continue;
+    }
+    uint64_t number;
+    SLUICE_RETURN_IF_ERROR(LookAtTier(env, dir, home.database, &number));
+    if (options.read_only) {
+      SLUICE_RETURN_IF_ERROR(LockToRead(env, dir, &tiers->locks.emplace_back()));
+      ids.push_back(std::move(id));
+      tiers->dirs.push_back({dir, number});
+      continue;
+    }
+    SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(dir), &tiers->locks.emplace_back()));
+    SLUICE_RETURN_IF_ERROR(LookAtTier(env, dir, home.database, &number));
+    if (number == 0) {
+      SLUICE_RETURN_IF_ERROR(new_number(&number));
+      SLUICE_RETURN_IF_ERROR(WriteIdentity(env, dir, {home.database, number}));
+    }
+    for (const ExtentSpace::Dir& other : tiers->dirs) {
+      if (other.number == number) {
+        return Status::InvalidArgument(
+            fmt::format("{}: is a copy of {}, of the same database", dir, other.path));
+      }
+    }
+    ids.push_back(std::move(id));
+    tiers->dirs.push_back({dir, number});
+  }
+  return {};
+}
+
+Status DB::Destroy(const Options& options, const std::string& path) {
+  Env* const env = options.env != nullptr ? options.env : Env::Posix();
+  std::unique_ptr<FileLock> lock;
+  DirIdentity identity;
+  // Damage, of CURRENT or anything else, is no reason to keep it.
+  const auto look = [&](bool* found) -> Status {
+    const Status status = ReadIdentity(env, path, &identity);
+    *found = status.ok();
+    if (status.IsNotFound()) {
+      Found ignored;
+      std::string name;
+      SLUICE_RETURN_IF_ERROR(Look(env, path, &ignored, &identity));
+      SLUICE_RETURN_IF_ERROR(FindForeign(env, path, &name));
+      return name.empty() ? Status() : Foreign(path, name);
+    }
+    SLUICE_RETURN_IF_ERROR(status);
+    return identity.number == kHomeDir ? Status() : NoHome(path, identity);
+  };
+  bool found;
+  SLUICE_RETURN_IF_ERROR(look(&found));
+  if (!found) {
+    return {};
+  }
+  SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(path), &lock));
+  SLUICE_RETURN_IF_ERROR(look(&found));
+  if (found) {
+    SLUICE_RETURN_IF_ERROR(RemoveContents(options, env, path, identity));
+  }
+  SLUICE_RETURN_IF_ERROR(
+      Remove(env, {IdentityPath(path), IdentityPath(path) + ".new", LockPath(path)}));
+  SLUICE_RETURN_IF_ERROR(env->SyncDir(path));
+  lock.reset();
+  std::vector<std::string> left;
+  SLUICE_RETURN_IF_ERROR(env->GetChildren(path, &left));
+  return left.empty() ? env->RemoveDir(path) : Status();
+}
+
+}  // namespace sluice

@@ -1,0 +1,55 @@
+// The directories that a database is made of: its own and those of tiers (Options::level_paths).
+// How they are found, taken, checked and given up; tree/data_dir.h says what identifies them.
+//
+// Creation:                                    Destruction:
+//  1. the directory is empty; IDENTITY says     1. IDENTITY says "destroying"
+//     "creating"                                2. extents and identities of tiers are removed
+//  2. remains of a database before are removed  3. the metadata, the log, the extents are removed
+//  3. metadata, CURRENT                         4. IDENTITY is removed
+//  4. IDENTITY says "whole"
+// Each step is durable before the next begins. What is neither the database's by its name nor in a
+// directory of its identity is never touched.
+
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/options.h"
+#include "tree/data_dir.h"
+#include "tree/extent_space.h"
+#include "util/env.h"
+#include "util/status.h"
+
+namespace sluice {
+
+struct HomeDir {
+  std::unique_ptr<FileLock> lock;
+  DirIdentity identity;
+  // No database yet: its metadata is to be made, with this identity, and FinishCreation called.
+  bool is_new = false;
+};
+
+// Locks the database's own directory, made ready for creation if there is no database and the
+// options want one.
+Status OpenHome(const Options& options, Env* env, const std::string& path, HomeDir* home);
+// An empty directory at `path`, which must not exist, ready for creation.
+Status CreateHome(Env* env, const std::string& path, HomeDir* home);
+// CURRENT is there.
+Status FinishCreation(Env* env, const std::string& path, HomeDir* home);
+
+struct TierDirs {
+  std::vector<ExtentSpace::Dir> dirs;  // the database's own first
+  std::vector<std::unique_ptr<FileLock>> locks;
+  std::vector<size_t> of_level;  // in `dirs`
+};
+
+// Locks the directories of tiers; those that are new get numbers from `new_number`, which must be
+// given for good when it returns.
+Status OpenTiers(const Options& options, Env* env, const std::string& path, const DirIdentity& home,
+                 const std::function<Status(uint64_t* number)>& new_number, TierDirs* tiers);
+
+}  // namespace sluice

@@ -1,0 +1,350 @@
+// Whose a directory is: nobody's data is taken for another's, whatever paths are given and wherever
+// a creation or a destruction ends.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "db/testing.h"
+#include "sluice/db.h"
+#include "util/fault_env.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+using Records = std::map<std::string, std::string>;
+
+// Not inline: GCC 12 takes parts of inlined defaults for uninitialized.
+[[gnu::noinline]] Options Small(Env* env, std::vector<std::string> level_paths) {
+  Options options;
+  options.create_if_missing = true;
+  options.env = env;
+  options.memtable_bytes = 16384;
+  options.extent_bytes = 8192;
+  options.block_bytes = 1024;
+  options.log_segment_bytes = 16384;
+  options.level_paths = std::move(level_paths);
+  return options;
+}
+
+Status ReadAll(DB* db, Records* records) {
+  const auto at = db->NewIterator({});
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    records->emplace(at->key(), at->value());
+  }
+  return at->status();
+}
+
+// Records in the extents of all levels, and in the log.
+Status Fill(DB* db, const std::string& prefix) {
+  for (int i = 0; i < 40; ++i) {
+    SLUICE_RETURN_IF_ERROR(db->Put({}, fmt::format("{}{}", prefix, i), std::string(300, 'x')));
+    if (i == 20) {
+      SLUICE_RETURN_IF_ERROR(db->CompactRange(nullptr, "", ""));
+    }
+  }
+  return {};
+}
+
+class DirectoriesTest : public testing::Test {
+ protected:
+  // Of all files below the test's directory, but for locks.
+  std::map<std::string, std::string> Files() {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_.path())) {
+      if (entry.is_regular_file() && entry.path().filename() != "LOCK") {
+        EXPECT_TRUE(Env::Posix()->ReadFile(entry.path(), &files[entry.path()]).ok());
+      }
+    }
+    return files;
+  }
+  void Write(const std::string& name, const std::string& contents) {
+    std::filesystem::create_directories(std::filesystem::path(dir_.File(name)).parent_path());
+    ASSERT_TRUE(WriteFileSynced(Env::Posix(), dir_.File(name), contents).ok());
+  }
+  Status Open(const std::string& name, std::vector<std::string> level_paths = {}) {
+    db_.reset();
+    return DB::Open(Small(nullptr, std::move(level_paths)), dir_.File(name), &db_);
+  }
+  void ExpectRecords(size_t count) {
+    Records records;
+    ASSERT_TRUE(ReadAll(db_.get(), &records).ok());
+    EXPECT_EQ(records.size(), count);
+    EXPECT_TRUE(db_->Verify(nullptr).ok());
+  }
+
+  TempDir dir_;
+  std::unique_ptr<DB> db_;
+};
+
+TEST_F(DirectoriesTest, TheTierOfAnotherDatabaseIsRefused) {
+  const std::vector<std::string> paths = {"", "", dir_.File("cold")};
+  ASSERT_TRUE(Open("a", paths).ok());
+  ASSERT_TRUE(Fill(db_.get(), "a").ok());
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());  // it writes files as well
+  std::unique_ptr<DB> other;
+  for (int round = 0; round < 2; ++round) {  // while it is open, and when it is closed
+    const auto before = Files();
+    const Status status = DB::Open(Small(nullptr, paths), dir_.File("b"), &other);
+    EXPECT_EQ(status.code(), Status::Code::kInvalidArgument) << status.ToString();
+    EXPECT_NE(status.message().find(paths[2]), std::string::npos) << status.ToString();
+    for (const auto& [name, contents] : before) {
+      EXPECT_TRUE(name.starts_with(dir_.File("b/")) || Files().at(name) == contents) << name;
+    }
+    if (round == 0) {
+      EXPECT_FALSE(DB::Destroy(Small(nullptr, paths), dir_.File("a")).ok()) << "it is open";
+      ExpectRecords(40);
+      ASSERT_TRUE(db_->Close().ok());
+      db_.reset();
+    }
+  }
+  // What there is of the other may be destroyed, but not with a tier that is not its own.
+  const auto before = Files();
+  EXPECT_EQ(DB::Destroy(Small(nullptr, paths), dir_.File("b")).code(),
+            Status::Code::kInvalidArgument);
+  EXPECT_TRUE(Files() == before);
+  EXPECT_EQ(DB::Destroy({}, paths[2]).code(), Status::Code::kInvalidArgument) << "no database";
+  EXPECT_TRUE(Files() == before);
+  EXPECT_EQ(DB::Open(Small(nullptr, {}), paths[2], &other).code(), Status::Code::kInvalidArgument);
+  ASSERT_TRUE(DB::Destroy({}, dir_.File("b")).ok());
+  ASSERT_TRUE(Open("a", paths).ok());
+  ExpectRecords(40);
+}
+
+TEST_F(DirectoriesTest, ATierThatIsNotEmptyIsRefused) {
+  ASSERT_TRUE(Open("a").ok());
+  ASSERT_TRUE(Fill(db_.get(), "a").ok());
+  Write("full/000002.data", "somebody's");
+  const auto refused = [&] {
+    const Status status = Open("a", {"", dir_.File("full")});
+    EXPECT_EQ(status.code(), Status::Code::kInvalidArgument) << status.ToString();
+    EXPECT_EQ(Files().at(dir_.File("full/000002.data")), "somebody's");
+  };
+  refused();
+  std::filesystem::create_directory(dir_.File("full/lost+found"));
+  refused();
+  std::filesystem::remove(dir_.File("full/000002.data"));
+  ASSERT_TRUE(Open("a", {"", dir_.File("full")}).ok());
+  ASSERT_TRUE(Fill(db_.get(), "b").ok());
+  db_.reset();
+  Write("full/000002.data", "somebody's");
+  ASSERT_TRUE(Open("a", {"", dir_.File("full")}).ok()) << "it is ours, whatever else is in it";
+  ExpectRecords(80);
+}
+
+TEST_F(DirectoriesTest, TiersAreLocked) {
+  ASSERT_TRUE(Open("a", {"", dir_.File("warm")}).ok());
+  db_.reset();
+  std::unique_ptr<FileLock> lock;
+  ASSERT_TRUE(Env::Posix()->LockFile(dir_.File("warm/LOCK"), &lock).ok());
+  EXPECT_EQ(Open("a", {"", dir_.File("warm")}).code(), Status::Code::kBusy);
+}
+
+TEST_F(DirectoriesTest, OneDirectoryMayBeSpeltInManyWays) {
+  std::filesystem::create_directory(dir_.File("x"));
+  std::filesystem::create_directory(dir_.File("tier"));
+  std::filesystem::create_directory_symlink(dir_.File("tier"), dir_.File("link"));
+  const std::map<std::string, std::vector<std::vector<std::string>>> spellings = {
+      {"a", {{"", "", dir_.File("a/")}, {dir_.File("x/../a"), "", ""}, {}}},
+      {"b",
+       {{"", dir_.File("tier"), dir_.File("x/../tier")},
+        {"", dir_.File("link"), dir_.File("tier//")}}},
+  };
+  for (const auto& [name, all] : spellings) {
+    size_t records = 0;
+    for (int round = 0; round < 2; ++round) {
+      for (const std::vector<std::string>& paths : all) {
+        const Status status = Open(name, paths);
+        ASSERT_TRUE(status.ok()) << status.ToString();
+        ASSERT_TRUE(Fill(db_.get(), fmt::format("{}/", records)).ok());
+        records += 40;
+        ExpectRecords(records);
+      }
+    }
+  }
+}
+
+TEST_F(DirectoriesTest, DestroyRemovesOnlyItsOwn) {
+  const std::vector<std::string> paths = {"", dir_.File("warm"), dir_.File("cold")};
+  ASSERT_TRUE(Open("a", paths).ok());
+  ASSERT_TRUE(Fill(db_.get(), "a").ok());
+  db_.reset();
+  const std::vector<std::string> foreign = {"a/notes.txt", "a/000009.data",  "a/meta/notes",
+                                            "a/log/notes", "warm/notes.txt", "warm/000001.data",
+                                            "cold/0.data"};
+  for (const std::string& name : foreign) {
+    Write(name, name);
+  }
+  ASSERT_TRUE(DB::Destroy(Small(nullptr, paths), dir_.File("a")).ok());
+  const auto files = Files();
+  EXPECT_EQ(files.size(), foreign.size());
+  for (const std::string& name : foreign) {
+    EXPECT_TRUE(files.contains(dir_.File(name))) << name;
+  }
+}
+
+TEST_F(DirectoriesTest, ADirectoryThatIsInUseBecomesNoDatabase) {
+  Write("1/notes.txt", "mine");
+  Write("2/meta/000001.log", "mine");
+  Write("3/CURRENT", "MANIFEST-000001\n");
+  Write("4/000001.data", "mine");
+  Write("5/LOCK", "mine");
+  Write("6/log/x", "mine");
+  const auto before = Files();
+  for (const char* const name : {"1", "2", "3", "4", "5", "6"}) {
+    SCOPED_TRACE(name);
+    const Status status = Open(name);
+    EXPECT_EQ(status.code(), Status::Code::kInvalidArgument) << status.ToString();
+    EXPECT_NE(status.message().find("nothing in it is touched"), std::string::npos)
+        << status.ToString();
+    EXPECT_FALSE(DB::Destroy({}, dir_.File(name)).ok());
+  }
+  EXPECT_TRUE(Files() == before);
+  std::filesystem::create_directories(dir_.File("7/lost+found"));
+  EXPECT_TRUE(Open("7").ok());
+}
+
+TEST_F(DirectoriesTest, ALostCurrentCostsNothingElse) {
+  ASSERT_TRUE(Open("a").ok());
+  ASSERT_TRUE(Fill(db_.get(), "a").ok());
+  db_.reset();
+  std::filesystem::rename(dir_.File("a/CURRENT"), dir_.File("kept"));
+  const auto before = Files();
+  const Status status = Open("a");
+  EXPECT_TRUE(status.IsCorruption()) << status.ToString();
+  EXPECT_NE(status.message().find("CURRENT"), std::string::npos);
+  EXPECT_TRUE(Files() == before);
+  std::filesystem::rename(dir_.File("kept"), dir_.File("a/CURRENT"));
+  ASSERT_TRUE(Open("a").ok());
+  ExpectRecords(40);
+}
+
+TEST_F(DirectoriesTest, AnIdentityThatDoesNotFitIsToldFrom) {
+  ASSERT_TRUE(Open("a").ok());
+  ASSERT_TRUE(Open("b").ok());
+  db_.reset();
+  std::string identity;
+  ASSERT_TRUE(Env::Posix()->ReadFile(dir_.File("a/IDENTITY"), &identity).ok());
+  Write("b/IDENTITY", identity);
+  EXPECT_TRUE(Open("b").IsCorruption());
+  identity[20] ^= 1;
+  Write("a/IDENTITY", identity);
+  EXPECT_TRUE(Open("a").IsCorruption());
+  EXPECT_TRUE(DB::Destroy({}, dir_.File("a")).IsCorruption());
+  std::filesystem::remove(dir_.File("a/IDENTITY"));
+  const auto before = Files();
+  EXPECT_TRUE(Open("a").IsCorruption());
+  EXPECT_TRUE(DB::Destroy({}, dir_.File("a")).IsCorruption());
+  EXPECT_TRUE(Files() == before);
+}
+
+// Creation and destruction with each operation the last.
+class DirectoriesCrash : public testing::Test {
+ protected:
+  Status Create(FaultEnv* env) {
+    std::unique_ptr<DB> db;
+    SLUICE_RETURN_IF_ERROR(DB::Open(options(env), "db", &db));
+    SLUICE_RETURN_IF_ERROR(Fill(db.get(), "old"));
+    return db->Close();
+  }
+  Status Destroy(FaultEnv* env) { return DB::Destroy(options(env), "db"); }
+  static Options options(FaultEnv* env) { return Small(env, {"", "warm", "cold"}); }
+
+  // Opens what is left, which has all the records of before or none; then lives on.
+  void ExpectAllOrNothing(const FileImage& left, size_t all, bool may_be_there) {
+    FaultEnv env(left);
+    std::unique_ptr<DB> db;
+    const Status status = DB::Open(options(&env), "db", &db);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    Records records;
+    ASSERT_TRUE(ReadAll(db.get(), &records).ok());
+    EXPECT_TRUE(records.empty() || (may_be_there && records.size() == all)) << records.size();
+    const size_t before = records.size();
+    ASSERT_TRUE(Fill(db.get(), "new").ok());
+    ASSERT_TRUE(db->Close().ok());
+    ASSERT_TRUE(DB::Open(options(&env), "db", &db).ok());
+    records.clear();
+    ASSERT_TRUE(ReadAll(db.get(), &records).ok());
+    EXPECT_EQ(records.size(), before + 40);
+    ASSERT_TRUE(db->Verify(nullptr).ok());
+    db.reset();
+    ExpectDestroyable(&env);
+  }
+  void ExpectDestroyable(FaultEnv* env) {
+    const Status status = Destroy(env);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    const FileImage left = env->Survivors(CrashKind::kPower, seed_);
+    for (const auto& [name, contents] : left) {
+      // Of a directory that became nobody's before it was given to anybody.
+      EXPECT_TRUE(name.ends_with("/LOCK") || name.ends_with("/IDENTITY.new")) << name;
+    }
+  }
+
+  const uint64_t seed_ = TestSeed();
+};
+
+TEST_F(DirectoriesCrash, HalfADestructionLeavesNothingForTheNext) {
+  FaultEnv first;
+  ASSERT_TRUE(Create(&first).ok());
+  const FileImage whole = first.Survivors(CrashKind::kProcess, seed_);
+  FaultEnv counted(whole);
+  ASSERT_TRUE(Destroy(&counted).ok());
+  for (uint64_t k = 0; k <= counted.operations() && !HasFailure(); ++k) {
+    for (const CrashKind kind : {CrashKind::kPower, CrashKind::kProcess}) {
+      for (uint64_t way = 0; way < (kind == CrashKind::kPower ? 4 : 1) && !HasFailure(); ++way) {
+        SCOPED_TRACE(testing::Message() << "operation " << k << ", way " << way);
+        FaultEnv env(whole);
+        env.CrashAt(k, seed_ + k);
+        const bool destroyed = Destroy(&env).ok();
+        const FileImage left = env.Survivors(kind, seed_ + k + way);
+        ExpectAllOrNothing(left, 40, !destroyed);
+        FaultEnv again(left);
+        ExpectDestroyable(&again);
+        // A creation on top of it that ends somewhere, too.
+        FaultEnv creating(left);
+        creating.CrashAt((seed_ + k * 7 + way) % 60, seed_);
+        (void)Create(&creating);
+        const FileImage remains = creating.Survivors(kind, seed_ + k + way);
+        FaultEnv third(remains);
+        ExpectDestroyable(&third);
+      }
+    }
+  }
+}
+
+TEST_F(DirectoriesCrash, HalfACreationIsNoDatabaseOrAnEmptyOne) {
+  FaultEnv counted;
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(options(&counted), "db", &db).ok());
+  const uint64_t operations = counted.operations();
+  ASSERT_TRUE(db->Close().ok());
+  for (uint64_t k = 0; k < operations && !HasFailure(); ++k) {
+    for (const CrashKind kind : {CrashKind::kPower, CrashKind::kProcess}) {
+      SCOPED_TRACE(testing::Message() << "operation " << k);
+      FaultEnv env;
+      env.CrashAt(k, seed_ + k);
+      (void)DB::Open(options(&env), "db", &db);
+      db.reset();
+      const FileImage left = env.Survivors(kind, seed_ + k);
+      ExpectAllOrNothing(left, 0, false);
+      FaultEnv again(left);
+      ExpectDestroyable(&again);
+      // Without create_if_missing there is one, or there is none, and nothing is damaged.
+      FaultEnv reading(left);
+      Options must_exist = options(&reading);
+      must_exist.create_if_missing = false;
+      const Status status = DB::Open(must_exist, "db", &db);
+      EXPECT_TRUE(status.ok() || status.IsNotFound()) << status.ToString();
+      db.reset();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,224 @@
+// A full device: writes fail with NoSpace, reads go on, and writing goes on when there is space.
+
+#include "db/full_device.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "db/testing.h"
+#include "sluice/db.h"
+#include "util/fault_env.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::chrono::seconds kWatchdog{120};
+
+// A file system of 16 MiB in a mount namespace of this process.
+class FullDeviceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("none", dir_.path().c_str(), "tmpfs", 0, "size=16m") != 0) {
+      GTEST_SKIP() << "cannot mount a small file system: " << std::strerror(errno);
+    }
+    mounted_ = true;
+    random_.seed(TestSeed());
+    Reopen();
+  }
+  void TearDown() override {
+    db_.reset();
+    if (mounted_) {
+      EXPECT_EQ(::umount2(dir_.path().c_str(), MNT_DETACH), 0);
+    }
+  }
+
+  Status TryOpen() {
+    db_.reset();
+    Options options;
+    options.create_if_missing = true;
+    options.memtable_bytes = 256 << 10;
+    options.extent_bytes = 64 << 10;
+    options.block_bytes = 4096;
+    options.log_segment_bytes = 256 << 10;
+    options.l1_bytes = 2 << 20;
+    return DB::Open(options, dir_.File("db"), &db_);
+  }
+  void Reopen() {
+    const Status status = TryOpen();
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+
+  // One write with a value that does not compress; known if it is acknowledged.
+  Status Put(Subtable* subtable, uint64_t number) {
+    const std::string key = fmt::format("{:06}", number);
+    std::string value(4000, '\0');
+    for (char& c : value) {
+      c = static_cast<char>(random_());
+    }
+    const Status status = db_->Put({}, subtable, key, value);
+    if (status.ok()) {
+      expected_[key] = value;
+    }
+    return status;
+  }
+  // Until no more goes in.
+  void FillUp(Subtable* subtable = nullptr) {
+    Status status;
+    for (uint64_t i = 0; status.ok(); ++i) {
+      ASSERT_LT(i, 10000u) << "more than the device holds";
+      status = Put(subtable, i);
+    }
+    ASSERT_TRUE(status.IsNoSpace()) << status.ToString();
+  }
+  void ExpectRecords(Subtable* subtable = nullptr) {
+    std::map<std::string, std::string> found;
+    const auto at = db_->NewIterator({}, subtable);
+    for (at->SeekToFirst(); at->Valid(); at->Next()) {
+      found.emplace(at->key(), at->value());
+    }
+    ASSERT_TRUE(at->status().ok()) << at->status().ToString();
+    EXPECT_TRUE(found == expected_) << found.size() << " records, not " << expected_.size();
+    std::string value;
+    for (const auto& [key, wanted] : expected_) {
+      ASSERT_TRUE(db_->Get({}, subtable, key, &value).ok()) << key;
+      ASSERT_EQ(value, wanted);
+    }
+  }
+  void ExpectWritingGoesOn() {
+    const auto begin = std::chrono::steady_clock::now();
+    Status status = Put(nullptr, 0);
+    while (status.IsNoSpace() && std::chrono::steady_clock::now() - begin < kWatchdog) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      status = Put(nullptr, 0);
+    }
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    for (uint64_t i = 0; i < 300; ++i) {
+      status = Put(nullptr, i);
+      ASSERT_TRUE(status.ok()) << i << ": " << status.ToString();
+    }
+    ASSERT_TRUE(db_->Flush(nullptr).ok());
+    ASSERT_TRUE(db_->Verify(nullptr).ok());
+  }
+  // Takes all space that is left.
+  void WriteBallast() {
+    std::unique_ptr<WritableFile> file;
+    ASSERT_TRUE(Env::Posix()->NewWritableFile(dir_.File("ballast"), &file).ok());
+    while (file->Append(std::string(4096, 'x')).ok() && file->Flush().ok()) {
+    }
+  }
+  void RemoveBallast() { ASSERT_TRUE(Env::Posix()->RemoveFile(dir_.File("ballast")).ok()); }
+
+  TempDir dir_;
+  bool mounted_ = false;
+  TestRandom random_;
+  std::unique_ptr<DB> db_;
+  std::map<std::string, std::string> expected_;
+};
+
+TEST_F(FullDeviceTest, WritingGoesOnWhenThereIsSpace) {
+  WriteBallast();
+  const auto size = std::filesystem::file_size(dir_.File("ballast"));
+  std::filesystem::resize_file(dir_.File("ballast"), size - (3 << 20));
+  FillUp();
+  ExpectRecords();
+  for (uint64_t i = 5000; i < 5010; ++i) {
+    const Status status = Put(nullptr, i);
+    EXPECT_TRUE(status.ok() || status.IsNoSpace()) << status.ToString();
+  }
+  ExpectRecords();
+  RemoveBallast();
+  ExpectWritingGoesOn();
+  ExpectRecords();
+  Reopen();
+  ExpectRecords();
+}
+
+TEST_F(FullDeviceTest, DeletingMakesSpace) {
+  FillUp();
+  ExpectRecords();
+  // Deletions are taken, and their compaction finds space.
+  Status status = db_->DeleteRange({}, nullptr, "000000", "999999");
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  expected_.clear();
+  ExpectRecords();
+  status = db_->CompactRange(nullptr, "", "");
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ExpectWritingGoesOn();
+  ExpectRecords();
+}
+
+TEST_F(FullDeviceTest, DroppingMakesSpace) {
+  Subtable* other;
+  ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());
+  FillUp(other);
+  ExpectRecords(other);
+  const Status status = db_->DropSubtable(other);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  expected_.clear();
+  ExpectWritingGoesOn();
+  ExpectRecords();
+}
+
+TEST_F(FullDeviceTest, CanBeOpenedReadAndDeletedFrom) {
+  Subtable* other;
+  ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());
+  FillUp(other);
+  for (int round = 0; round < 3; ++round) {
+    SCOPED_TRACE(round);
+    (void)db_->Close();
+    Reopen();
+    other = db_->FindSubtable("other");
+    ExpectRecords(other);
+  }
+  Status status = db_->Delete({}, other, "000000");
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  expected_.erase("000000");
+  ExpectRecords(other);
+  status = db_->DropSubtable(other);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  expected_.clear();
+  ExpectWritingGoesOn();
+  ExpectRecords();
+}
+
+TEST_F(FullDeviceTest, CanBeOpenedWhenOthersFilledIt) {
+  for (uint64_t i = 0; i < 500; ++i) {
+    ASSERT_TRUE(Put(nullptr, i).ok());
+  }
+  ASSERT_TRUE(db_->Close().ok());
+  WriteBallast();
+  for (int round = 0; round < 2; ++round) {
+    Reopen();
+    ExpectRecords();
+    EXPECT_TRUE(Put(nullptr, 1000).IsNoSpace());
+    const std::string key = fmt::format("{:06}", round);
+    const Status status = db_->Delete({}, key);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    expected_.erase(key);
+    ExpectRecords();
+    if (round == 0) {
+      ASSERT_TRUE(db_->Close().ok());
+    }
+  }
+  RemoveBallast();
+  ExpectWritingGoesOn();
+  ExpectRecords();
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,381 @@
+#include "db/repair.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "db/directories.h"
+#include "db/order_check.h"
+#include "log/log_reader.h"
+#include "tree/metadata_log.h"
+#include "util/epoch.h"
+
+namespace sluice {
+
+namespace {
+
+constexpr size_t kBatchBytes = size_t{1} << 20;
+
+// Walks the records of one extent that can be read.
+class ExtentSalvage {
+ public:
+  ExtentSalvage(ExtentPtr extent, ExtentReader* reader, RepairReport* report)
+      : extent_(std::move(extent)), reader_(*reader), report_(*report) {
+    if (extent_->place == nullptr) {
+      Lose(Status::Corruption("its pages are not in the data file"), {}, {});
+    } else if (const Status status = reader_.OpenHead(*extent_, &head_); !status.ok()) {
+      Lose(status, {}, {});
+    }
+    Find();
+  }
+
+  bool Valid() const { return record_.Valid(); }
+  std::string_view user_key() const { return UserKey(record_.key()); }
+  uint64_t trailer() const { return Trailer(record_.key()); }
+  std::string_view value() const { return record_.value(); }
+  void Next() {
+    ++read_;
+    record_.Next();
+    Find();
+  }
+  // To be called when it is not valid any more.
+  uint64_t lost() const { return extent_->entries - std::min(extent_->entries, read_); }
+
+ private:
+  // If the block is at its end, goes on to the next one that can be read.
+  void Find() {
+    while (!record_.Valid() && head_.get() != nullptr) {
+      const auto bounds = [&](size_t block) {
+        return std::pair<std::string_view, std::string_view>(
+            UserKey(block == 0 ? std::string_view(extent_->smallest) : head_->last_key(block - 1)),
+            UserKey(head_->last_key(block)));
+      };
+      if (const Status status = record_.status(); !status.ok()) {
+        const auto [low, high] = bounds(next_ - 1);
+        Lose(status, low, high);
+      }
+      if (next_ == head_->blocks()) {
+        return;
+      }
+      const size_t at = next_++;
+      Block block;
+      const Status status =
+          reader_.ReadBlock(*extent_, head_->block(at), /*fill_cache=*/false, &contents_, &block);
+      record_ = status.ok() ? BlockIterator(block) : BlockIterator();
+      if (status.ok()) {
+        record_.SeekToFirst();
+      } else {
+        const auto [low, high] = bounds(at);
+        Lose(status, low, high);
+      }
+    }
+  }
+
+  void Lose(const Status& why, std::string_view low, std::string_view high) {
+    if (low.empty() && high.empty()) {
+      low = UserKey(extent_->smallest);
+      high = UserKey(extent_->largest);
+    }
+    report_.losses.push_back(fmt::format("extent {}, keys {} to {}: {}", extent_->number,
+                                         ShowKey(low), ShowKey(high), why.ToString()));
+  }
+
+  const ExtentPtr extent_;
+  ExtentReader& reader_;
+  RepairReport& report_;
+  TableHeadRef head_;
+  size_t next_ = 0;  // block
+  BlockRef contents_;
+  BlockIterator record_;
+  uint64_t read_ = 0;
+};
+
+// The same of a run, extent by extent.
+class RunSalvage {
+ public:
+  RunSalvage(const RunIndex& run, ExtentReader* reader, RepairReport* report)
+      : reader_(reader), report_(*report), extent_(run) {
+    extent_.SeekToFirst();
+    Find();
+  }
+
+  bool Valid() const { return at_ != nullptr; }
+  const ExtentSalvage& at() const { return *at_; }
+  void Next() {
+    at_->Next();
+    Find();
+  }
+
+ private:
+  void Find() {
+    while (at_ == nullptr || !at_->Valid()) {
+      if (at_ != nullptr) {
+        report_.records_lost += at_->lost();
+        report_.extents_damaged += at_->lost() > 0;
+        at_.reset();
+        extent_.Next();
+      }
+      if (!extent_.Valid()) {
+        return;
+      }
+      ++report_.extents;
+      at_ = std::make_unique<ExtentSalvage>(extent_.extent(), reader_, &report_);
+    }
+  }
+
+  ExtentReader* const reader_;
+  RepairReport& report_;
+  RunIndex::Iterator extent_;
+  std::unique_ptr<ExtentSalvage> at_;
+};
+
+}  // namespace
+
+Repairer::Repairer(const Options& options, std::string path, std::string to, RepairReport* report)
+    : options_(options),
+      env_(options.env != nullptr ? options.env : Env::Posix()),
+      path_(std::move(path)),
+      to_(std::move(to)),
+      report_(*report) {}
+
+Repairer::~Repairer() {
+  metadata_ = {};
+  EpochDrain();  // heads and blocks that were read
+}
+
+Status Repairer::Run() {
+  report_ = {};
+  SLUICE_RETURN_IF_ERROR(env_->FileExists(path_));
+  if (const Status exists = env_->FileExists(to_); !exists.IsNotFound()) {
+    return exists.ok() ? Status::InvalidArgument(fmt::format("{}: exists", to_)) : exists;
+  }
+  SLUICE_RETURN_IF_ERROR(env_->LockFile(LockPath(path_), &lock_));
+  SLUICE_RETURN_IF_ERROR(ReadMetadata());
+  SLUICE_RETURN_IF_ERROR(OpenExtents());
+  SLUICE_RETURN_IF_ERROR(CreateTarget());
+  for (const auto& [id, subtable] : metadata_.subtables) {
+    SLUICE_RETURN_IF_ERROR(SaveSubtable(id, subtable));
+  }
+  SLUICE_RETURN_IF_ERROR(SaveLog());
+  for (Subtable* const subtable : target_->ListSubtables()) {
+    SLUICE_RETURN_IF_ERROR(target_->Flush(subtable));
+  }
+  return target_->Close();
+}
+
+Status Repairer::ReadMetadata() {
+  LogPosition start = 0;
+  if (const Status status = MetadataLog::ReadCurrent(env_, path_, &start); !status.ok()) {
+    Lost(fmt::format("where the metadata begins: {}", status.ToString()));
+  }
+  bool whole = false;
+  const auto apply = [&](LogPosition, std::string_view payload) -> Status {
+    MetadataEdit edit;
+    SLUICE_RETURN_IF_ERROR(edit.ReadFrom(payload));
+    if (!whole && !edit.whole) {
+      return {};  // changes what is not known
+    }
+    Metadata changed = metadata_;
+    SLUICE_RETURN_IF_ERROR(changed.Apply(edit));
+    metadata_ = std::move(changed);
+    whole = true;
+    return {};
+  };
+  for (const LogPosition from : {start, LogPosition{0}}) {
+    LogContents contents;
+    if (const Status status = ReadLog(env_, path_ + "/meta", from, apply, &contents);
+        !status.ok()) {
+      Lost(fmt::format("changes of the metadata: {}", status.ToString()));
+    }
+    if (whole) {
+      return {};
+    }
+  }
+  return Status::Corruption(fmt::format(
+      "{}/meta: no whole state of the metadata is left, so nothing says which extents there are",
+      path_));
+}
+
+Status Repairer::OpenExtents() {
+  DirIdentity home;
+  if (const Status status = ReadIdentity(env_, path_, &home); !status.ok()) {
+    Lost(fmt::format("the directory's identity: {}", status.ToString()));
+  }
+  std::vector<ExtentSpace::Dir> dirs;
+  const auto add = [&](const std::string& dir, uint64_t number) {
+    const bool known = std::any_of(dirs.begin(), dirs.end(),
+                                   [&](const auto& other) { return other.number == number; });
+    if (!known && env_->FileExists(DataFilePath(dir, number)).ok()) {
+      dirs.push_back({dir, number});
+    }
+  };
+  add(path_, kHomeDir);
+  for (const std::string& dir : options_.level_paths) {
+    if (DirIdentity tier; !dir.empty() && ReadIdentity(env_, dir, &tier).ok()) {
+      add(dir, tier.number);
+    }
+  }
+  SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(env_, dirs, &space_));
+  for (const auto& [id, subtable] : metadata_.subtables) {
+    for (const auto& [run_id, run] : subtable.runs) {
+      RunIndex::Iterator at(run);
+      for (at.SeekToFirst(); at.Valid(); at.Next()) {
+        if (!space_->Adopt(*at.extent(), &at.extent()->place).ok()) {
+          at.extent()->place.reset();
+        }
+      }
+    }
+  }
+  return {};
+}
+
+Status Repairer::CreateTarget() {
+  Options options = options_;
+  options.create_if_missing = true;
+  options.error_if_exists = true;
+  options.level_paths.clear();
+  options.transaction_memory_bytes = SIZE_MAX;  // what was prepared is so again
+  SLUICE_RETURN_IF_ERROR(DB::Open(options, to_, &target_));
+  for (const auto& [id, subtable] : metadata_.subtables) {
+    subtables_[id] = target_->FindSubtable(subtable.name);
+    if (subtables_[id] == nullptr) {
+      SLUICE_RETURN_IF_ERROR(target_->CreateSubtable(subtable.name, &subtables_[id]));
+    }
+  }
+  return {};
+}
+
+Status Repairer::SaveSubtable(uint32_t id, const Metadata::Subtable& subtable) {
+  std::deque<RunSalvage> runs;
+  for (const auto& [run_id, run] : subtable.runs) {
+    runs.emplace_back(run, &reader_, &report_);
+  }
+  std::string key;
+  std::string value;
+  for (;;) {
+    const RunSalvage* first = nullptr;
+    for (const RunSalvage& run : runs) {
+      if (run.Valid() && (first == nullptr || run.at().user_key() < first->at().user_key())) {
+        first = &run;
+      }
+    }
+    if (first == nullptr) {
+      return WriteBatchOut();
+    }
+    key.assign(first->at().user_key());
+    uint64_t newest = 0;
+    bool found = false;
+    for (RunSalvage& run : runs) {
+      for (; run.Valid() && run.at().user_key() == key; run.Next()) {
+        if (!found || run.at().trailer() > newest) {
+          found = true;
+          newest = run.at().trailer();
+          value.assign(run.at().value());
+        }
+      }
+    }
+    if (TrailerType(newest) == static_cast<uint8_t>(RecordType::kValue)) {
+      ++report_.records_saved;
+      SLUICE_RETURN_IF_ERROR(Add({RecordType::kValue, id, key, value}));
+    }
+  }
+}
+
+Status Repairer::SaveLog() {
+  std::map<std::string, std::string> prepared;
+  LogContents contents;
+  Status failed;  // of the new database
+  const Status status = ReadLog(
+      env_, path_ + "/log", metadata_.log_start,
+      [&](LogPosition, std::string_view payload) {
+        failed = SaveRecord(payload, &prepared);
+        return failed;
+      },
+      &contents);
+  if (!failed.ok() && !failed.IsCorruption()) {
+    return failed;
+  }
+  if (!status.ok()) {
+    Lost(fmt::format("what was written last, from here on: {}", status.ToString()));
+  }
+  SLUICE_RETURN_IF_ERROR(WriteBatchOut());
+  for (const auto& [name, entries] : prepared) {
+    SLUICE_RETURN_IF_ERROR(Prepare(name, entries));
+  }
+  return {};
+}
+
+Status Repairer::SaveRecord(std::string_view payload,
+                            std::map<std::string, std::string>* prepared) {
+  SequenceNumber sequence;
+  if (!GetVarint64(&payload, &sequence)) {
+    return Status::Corruption("no sequence number");
+  }
+  for (BatchEntry entry; !payload.empty();) {
+    if (!ReadEntry(&payload, &entry)) {
+      return Status::Corruption("malformed write");
+    }
+    if (entry.type == EntryType::kPrepared) {
+      (*prepared)[std::string(entry.key)] = std::string(entry.value);
+    } else if (entry.type == EntryType::kResolved) {
+      prepared->erase(std::string(entry.key));
+    } else if (entry.type != EntryType::kLock) {
+      const auto subtable = metadata_.subtables.find(entry.subtable);
+      if (subtable != metadata_.subtables.end() && sequence > subtable->second.flushed) {
+        ++report_.log_writes_saved;
+        SLUICE_RETURN_IF_ERROR(Add({RecordType{static_cast<uint8_t>(entry.type)}, entry.subtable,
+                                    entry.key, entry.value}));
+      }
+      ++sequence;
+    }
+  }
+  return {};
+}
+
+Status Repairer::Prepare(const std::string& name, std::string_view entries) {
+  const auto transaction = target_->BeginTransaction({.max_bytes = SIZE_MAX}, {});
+  for (BatchEntry entry; ReadEntry(&entries, &entry);) {
+    const auto subtable = subtables_.find(entry.subtable);
+    if (subtable == subtables_.end()) {
+      continue;  // it is dropped
+    }
+    if (entry.type == EntryType::kValue) {
+      SLUICE_RETURN_IF_ERROR(transaction->Put(subtable->second, entry.key, entry.value));
+    } else if (entry.type == EntryType::kDeletion) {
+      SLUICE_RETURN_IF_ERROR(transaction->Delete(subtable->second, entry.key));
+    } else if (std::string value; entry.type == EntryType::kLock) {
+      const Status status = transaction->GetForUpdate({}, subtable->second, entry.key, &value);
+      if (!status.ok() && !status.IsNotFound()) {
+        return status;
+      }
+    }
+  }
+  ++report_.prepared_saved;
+  return transaction->Prepare(name);
+}
+
+Status Repairer::Add(const BatchWrite& write) {
+  Subtable* const subtable = subtables_.at(write.subtable);
+  if (write.type == RecordType::kValue) {
+    batch_.Put(subtable, write.key, write.value);
+  } else {
+    batch_.Delete(subtable, write.key);
+  }
+  return batch_.rep().size() >= kBatchBytes ? WriteBatchOut() : Status();
+}
+
+Status Repairer::WriteBatchOut() {
+  const Status status = target_->Write({}, batch_);
+  batch_.Clear();
+  return status;
+}
+
+Status DB::Repair(const Options& options, const std::string& path, const std::string& to,
+                  RepairReport* report) {
+  return Repairer(options, path, to, report).Run();
+}
+
+}  // namespace sluice

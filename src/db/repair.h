@@ -1,0 +1,63 @@
+// DB::Repair: saves what can be read of a database into a new one.
+//
+//  1. The metadata log is read as far as it makes sense. Should CURRENT not say where it begins,
+//     the last whole state in it is taken.
+//  2. Of each sub-table, the newest version of each key among all blocks that can be read goes to
+//     the new database, unless it is a deletion. Levels do not matter: sequence numbers say what is
+//     newest.
+//  3. What the redo log has beyond the extents follows, up to the first damage in it, and then the
+//     transactions that were prepared.
+//
+// The damaged database is only read. Thread-compatible.
+
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "db/batch_format.h"
+#include "sluice/db.h"
+#include "tree/extent_reader.h"
+#include "tree/extent_space.h"
+#include "tree/metadata.h"
+
+namespace sluice {
+
+class Repairer {
+ public:
+  Repairer(const Options& options, std::string path, std::string to, RepairReport* report);
+  ~Repairer();
+
+  Status Run();
+
+ private:
+  Status ReadMetadata();
+  Status OpenExtents();
+  Status CreateTarget();
+  Status SaveSubtable(uint32_t id, const Metadata::Subtable& subtable);
+  Status SaveLog();
+  Status SaveRecord(std::string_view payload, std::map<std::string, std::string>* prepared);
+  Status Prepare(const std::string& name, std::string_view entries);
+  Status Add(const BatchWrite& write);
+  Status WriteBatchOut();
+  void Lost(std::string what) { report_.losses.push_back(std::move(what)); }
+
+  const Options options_;
+  Env* const env_;
+  const std::string path_;
+  const std::string to_;
+  RepairReport& report_;
+
+  std::unique_ptr<FileLock> lock_;
+  TableCache tables_{size_t{64} << 20};
+  Cache blocks_{size_t{1} << 20, 16 << 10};
+  ExtentReader reader_{&tables_, &blocks_};
+  std::unique_ptr<ExtentSpace> space_;
+  Metadata metadata_;  // its extents lie in space_
+  std::unique_ptr<DB> target_;
+  std::map<uint32_t, Subtable*> subtables_;  // of the new database, by the old ones' ids
+  WriteBatch batch_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,192 @@
+// What DB::Repair saves of databases that are damaged in one way or another.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "sluice/db.h"
+#include "table/testing.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+using Contents = std::map<std::string, std::string>;  // "subtable/key" -> value
+
+class RepairTest : public testing::Test {
+ protected:
+  RepairTest() : random_(TestSeed()) {
+    options_.create_if_missing = true;
+    options_.memtable_bytes = 64 << 10;
+    options_.extent_bytes = 32 << 10;
+    options_.block_bytes = 1024;
+    options_.l1_bytes = 256 << 10;
+    options_.log_segment_bytes = 64 << 10;
+    options_.row_cache_bytes = options_.block_cache_bytes = 1 << 16;
+  }
+
+  // Records in all levels, in the log only, and a prepared transaction.
+  void Make() {
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(options_, Path(), &db).ok());
+    Subtable* other;
+    ASSERT_TRUE(db->CreateSubtable("other", &other).ok());
+    for (int i = 0; i < 12000; ++i) {
+      Subtable* const subtable = Uniform(&random_, 0, 3) == 0 ? other : nullptr;
+      const std::string key = fmt::format("key{:04}", Uniform(&random_, 0, 3000));
+      const std::string name = (subtable != nullptr ? "other/" : "default/") + key;
+      if (Uniform(&random_, 0, 4) == 0) {
+        ASSERT_TRUE(db->Delete({}, subtable, key).ok());
+        contents_.erase(name);
+      } else {
+        contents_[name] = fmt::format("{}:{}", i, std::string(Uniform(&random_, 0, 200), 'v'));
+        ASSERT_TRUE(db->Put({}, subtable, key, contents_[name]).ok());
+      }
+      if (i == 4000) {
+        ASSERT_TRUE(db->CompactRange(nullptr, {}, {}).ok());
+      }
+    }
+    ASSERT_TRUE(db->WaitForBackgroundWork().ok());
+    ASSERT_TRUE(db->Put({.sync = true}, "in the log", "only").ok());
+    contents_["default/in the log"] = "only";
+    const auto transaction = db->BeginTransaction({}, {});
+    ASSERT_TRUE(transaction->Put(other, "promised", "value").ok());
+    ASSERT_TRUE(transaction->Prepare("two-phase").ok());
+  }
+
+  std::string Path() const { return dir_.File("db"); }
+  static Contents Read(DB* db) {
+    Contents contents;
+    for (Subtable* const subtable : db->ListSubtables()) {
+      const auto at = db->NewIterator({}, subtable);
+      for (at->SeekToFirst(); at->Valid(); at->Next()) {
+        contents[subtable->name() + "/" + std::string(at->key())] = at->value();
+      }
+      EXPECT_TRUE(at->status().ok()) << at->status().ToString();
+    }
+    return contents;
+  }
+  static Contents Files(const std::string& dir) {
+    Contents files;
+    for (const auto& entry : fs::recursive_directory_iterator(dir)) {
+      if (entry.is_regular_file()) {
+        std::ifstream in(entry.path(), std::ios::binary);
+        files[entry.path()] = std::string(std::istreambuf_iterator<char>(in), {});
+      }
+    }
+    return files;
+  }
+  // Repairs, and expects that nothing of the damaged database was touched.
+  Contents Repair() {
+    const Contents before = Files(Path());
+    fs::remove_all(dir_.File("to"));
+    const Status status = DB::Repair(options_, Path(), dir_.File("to"), &report_);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    EXPECT_TRUE(before == Files(Path()));
+    std::unique_ptr<DB> db;
+    EXPECT_TRUE(DB::Open(options_, dir_.File("to"), &db).ok());
+    EXPECT_TRUE(db->Verify(nullptr).ok());
+    EXPECT_EQ(db->ListPrepared().size(), report_.prepared_saved);
+    return Read(db.get());
+  }
+  // Overwrites bytes with others.
+  static void Damage(const std::string& path, uint64_t offset, size_t bytes) {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(offset));
+    file << std::string(bytes, '\x5a');
+    ASSERT_TRUE(file.good());
+  }
+
+  TestRandom random_;
+  TempDir dir_;
+  Options options_;
+  Contents contents_;
+  RepairReport report_;
+};
+
+TEST_F(RepairTest, AnUndamagedDatabaseIsSavedWhole) {
+  Make();
+  EXPECT_TRUE(Repair() == contents_);
+  EXPECT_TRUE(report_.losses.empty());
+  EXPECT_EQ(report_.records_lost, 0u);
+  EXPECT_EQ(report_.prepared_saved, 1u);
+  EXPECT_GT(report_.log_writes_saved, 0u);
+}
+
+TEST_F(RepairTest, WithoutCurrentTheMetadataAreFound) {
+  Make();
+  fs::remove(Path() + "/CURRENT");
+  std::unique_ptr<DB> db;
+  EXPECT_FALSE(DB::Open(options_, Path(), &db).ok());
+  EXPECT_TRUE(Repair() == contents_);
+  EXPECT_EQ(report_.losses.size(), 1u);
+}
+
+TEST_F(RepairTest, DamagedExtentsCostWhatIsInThem) {
+  Make();
+  const std::string data = Path() + "/000001.data";
+  Contents saved;
+  do {
+    Damage(data, Uniform(&random_, 0, fs::file_size(data) - 8192), 8192);
+    saved = Repair();
+  } while (report_.losses.empty());  // that was free space
+  EXPECT_GT(report_.records_lost, 0u);
+  EXPECT_GT(saved.size(), contents_.size() / 2);
+  EXPECT_EQ(saved.at("default/in the log"), "only");
+  size_t same = 0;
+  for (const auto& [key, value] : saved) {
+    const auto at = contents_.find(key);
+    same += at != contents_.end() && at->second == value;
+  }
+  EXPECT_GT(same, contents_.size() / 2);
+}
+
+TEST_F(RepairTest, ADataFileThatIsCutOrGoneCostsWhatIsInIt) {
+  Make();
+  const std::string data = Path() + "/000001.data";
+  fs::resize_file(data, fs::file_size(data) / 2);
+  EXPECT_GT(Repair().size(), 100u);
+  EXPECT_GT(report_.records_lost, 0u);
+  fs::remove(data);
+  EXPECT_EQ(Repair().at("default/in the log"), "only");
+  EXPECT_EQ(report_.records_saved, 0u);
+  EXPECT_EQ(report_.extents, report_.extents_damaged);
+}
+
+TEST_F(RepairTest, ADamagedLogIsReadUpToTheDamage) {
+  Make();
+  for (const auto& [file, bytes] : Files(Path() + "/log")) {
+    if (const size_t at = bytes.find("in the log"); at != std::string::npos) {
+      Damage(file, at, 10);
+    }
+  }
+  EXPECT_GT(Repair().size(), contents_.size() / 2);
+  EXPECT_FALSE(report_.losses.empty());
+  EXPECT_EQ(report_.records_lost, 0u);
+}
+
+TEST_F(RepairTest, RefusesWhatItCannotRepair) {
+  EXPECT_TRUE(DB::Repair(options_, Path(), dir_.File("to"), &report_).IsNotFound());
+  Make();
+  fs::create_directory(dir_.File("there"));
+  EXPECT_EQ(DB::Repair(options_, Path(), dir_.File("there"), &report_).code(),
+            Status::Code::kInvalidArgument);
+  {
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(options_, Path(), &db).ok());
+    EXPECT_EQ(DB::Repair(options_, Path(), dir_.File("to"), &report_).code(), Status::Code::kBusy);
+  }
+  fs::remove_all(Path() + "/meta");
+  EXPECT_TRUE(DB::Repair(options_, Path(), dir_.File("to"), &report_).IsCorruption());
+  EXPECT_FALSE(fs::exists(dir_.File("to")));
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,65 @@
+// Puts what the log has into memtables, by several threads, each for some of the sub-tables.
+
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "db/transactions.h"
+#include "log/log_format.h"
+#include "mem/memtable.h"
+#include "table/internal_key.h"
+#include "util/status.h"
+
+namespace sluice {
+
+// Ok if the payload, whose record begins at `begin`, is a log record that makes sense. What it says
+// of prepared transactions is done to `*prepared`.
+Status CheckRecord(std::string_view payload, LogPosition begin, LoggedTransactions* prepared);
+
+// Add and Drain are called by one thread.
+class Replayer {
+ public:
+  struct Target {
+    SequenceNumber flushed;  // up to here the extents have it
+    Memtable* memtable;
+  };
+
+  // `targets`, by sub-table, may be changed after a Drain and before the next Add.
+  Replayer(const std::map<uint32_t, Target>* targets, size_t threads);
+  Replayer(const Replayer&) = delete;
+  Replayer& operator=(const Replayer&) = delete;
+  ~Replayer();
+
+  // Takes a payload that CheckRecord said ok to. Waits while kMostQueuedBytes wait.
+  void Add(std::string_view payload);
+  // Returns when all is in the memtables: the sequence number of the last write, 0 without any.
+  SequenceNumber Drain();
+
+ private:
+  static constexpr size_t kMostQueuedBytes = size_t{4} << 20;
+
+  void Work(size_t self, size_t threads);
+  void Replay(std::string_view payload, size_t self, size_t threads, SequenceNumber* last) const;
+
+  const std::map<uint32_t, Target>& targets_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<const std::string>> records_;
+  size_t queued_bytes_ = 0;
+  uint64_t first_ = 0;          // number of the first of records_
+  std::vector<uint64_t> done_;  // by each thread: records before this one
+  bool ended_ = false;
+  SequenceNumber last_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,232 @@
+// What flushes and compactions keep for snapshots: what each of them sees, and little else.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "db/snapshots.h"
+#include "sluice/db.h"
+#include "table/testing.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+using Model = std::map<std::string, std::string>;
+
+class SnapshotVersionsTest : public testing::Test {
+ protected:
+  SnapshotVersionsTest() {
+    options_.create_if_missing = true;
+    options_.memtable_bytes = 64 << 10;
+    options_.extent_bytes = 32 << 10;
+    options_.block_bytes = 2048;
+    options_.row_cache_bytes = 0;
+    options_.l1_bytes = 256 << 10;
+    options_.log_segment_bytes = 256 << 10;
+  }
+  void Open() {
+    const Status status = DB::Open(options_, dir_.File("db"), &db_);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  void CompactAll() {
+    ASSERT_TRUE(db_->Flush(nullptr).ok());
+    const Status status = db_->CompactRange(nullptr, "", "");
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  uint64_t Records() {
+    uint64_t records = 0;
+    for (const LevelStatistics& level : db_->GetStatistics().subtables[0].levels) {
+      records += level.records;
+    }
+    return records;
+  }
+  void ExpectReads(const Snapshot* snapshot, const Model& model) {
+    Model found;
+    const auto at = db_->NewIterator({.snapshot = snapshot}, nullptr);
+    for (at->SeekToFirst(); at->Valid(); at->Next()) {
+      found[std::string(at->key())] = at->value();
+    }
+    ASSERT_TRUE(at->status().ok()) << at->status().ToString();
+    ASSERT_EQ(found, model);
+  }
+
+  TempDir dir_;
+  Options options_;
+  std::unique_ptr<DB> db_;
+};
+
+// With units, too, though these take one snapshot each.
+class OneSnapshotTest : public SnapshotVersionsTest,
+                        public testing::WithParamInterface<const char*> {};
+
+TEST_P(OneSnapshotTest, TwoVersionsUnderOneSnapshot) {
+  constexpr int kKeys = 500;
+  constexpr int kRounds = 100;
+  options_.offload.executor = GetParam();
+  options_.offload.configuration = "tiny";
+  Open();
+  const auto write_all = [&](int round) {
+    for (int key = 0; key < kKeys; ++key) {
+      ASSERT_TRUE(db_->Put({}, fmt::format("{:08}", key),
+                           fmt::format("{:04}", round) + std::string(500, 'v'))
+                      .ok());
+    }
+  };
+  write_all(0);
+  const Snapshot* const snapshot = db_->GetSnapshot();
+  for (int round = 1; round <= kRounds; ++round) {
+    write_all(round);
+  }
+  CompactAll();
+  EXPECT_LE(Records(), 2u * kKeys);
+  std::string value;
+  ASSERT_TRUE(db_->Get({.snapshot = snapshot}, nullptr, "00000007", &value).ok());
+  EXPECT_EQ(value.substr(0, 4), "0000");
+  ASSERT_TRUE(db_->Get({}, nullptr, "00000007", &value).ok());
+  EXPECT_EQ(value.substr(0, 4), fmt::format("{:04}", kRounds));
+  db_->ReleaseSnapshot(snapshot);
+}
+
+INSTANTIATE_TEST_SUITE_P(, OneSnapshotTest, testing::Values("cpu", "model"));
+
+TEST(SnapshotsForMerges, LeavesOutWhatKeepsLittle) {
+  using List = std::vector<SequenceNumber>;
+  const List all = {100, 150, 200};
+  EXPECT_EQ(SnapshotsForMerges(all, 0, 3), all);
+  EXPECT_EQ(SnapshotsForMerges(all, 800, SIZE_MAX), all);
+  EXPECT_EQ(SnapshotsForMerges(all, 800, 1), (List{100}));
+  EXPECT_EQ(SnapshotsForMerges(all, 799, 1), all);
+  EXPECT_EQ(SnapshotsForMerges(all, 400, 2), (List{100, 150}));
+  EXPECT_EQ(SnapshotsForMerges(all, 399, 2), all);
+}
+
+// A snapshot that is young, as a transaction's, keeps no merge from the units.
+TEST_F(SnapshotVersionsTest, UnitsMergeUnderYoungSnapshots) {
+  options_.offload.executor = "model";
+  options_.offload.configuration = "tiny";
+  options_.automatic_compactions = false;
+  Open();
+  const auto write = [&](int records) {
+    for (int i = 0; i < records; ++i) {
+      ASSERT_TRUE(db_->Put({}, fmt::format("{:08}", i * 7919 % 10000), "v").ok());
+    }
+    ASSERT_TRUE(db_->Flush(nullptr).ok());
+  };
+  write(2000);
+  write(2000);
+  const Snapshot* const snapshot = db_->GetSnapshot();
+  write(100);
+  ASSERT_TRUE(db_->CompactRange(nullptr, "", "").ok());
+  EXPECT_GT(db_->GetStatistics().offload.device_tasks, 0u);
+  EXPECT_EQ(db_->GetStatistics().offload.cpu_tasks, 0u);
+  EXPECT_EQ(Records(), 2100u);
+  db_->ReleaseSnapshot(snapshot);
+}
+
+// Within one memtable, too.
+TEST_F(SnapshotVersionsTest, AFlushKeepsOneVersionForEachSnapshot) {
+  options_.memtable_bytes = 4 << 20;
+  Open();
+  std::vector<const Snapshot*> snapshots;
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_TRUE(db_->Put({}, "key", std::to_string(i)).ok());
+    if (i % 100 == 50) {
+      snapshots.push_back(db_->GetSnapshot());
+    }
+  }
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  EXPECT_EQ(Records(), 4u);
+  std::string value;
+  for (size_t i = 0; i < snapshots.size(); ++i) {
+    ASSERT_TRUE(db_->Get({.snapshot = snapshots[i]}, nullptr, "key", &value).ok());
+    EXPECT_EQ(value, std::to_string(100 * i + 50));
+    db_->ReleaseSnapshot(snapshots[i]);
+  }
+}
+
+// Random writes, snapshots that come and go, flushes and compactions, against a map for each.
+TEST_F(SnapshotVersionsTest, ManySnapshotsReadWhatTheySaw) {
+  TestRandom random(TestSeed());
+  options_.memtable_bytes = 16384;
+  options_.extent_bytes = 8192;
+  options_.block_bytes = 512;
+  options_.l1_bytes = 65536;
+  options_.l0_compaction_runs = 2;
+  options_.row_cache_bytes = Uniform(&random, 0, 1) * 16384;
+  if (Uniform(&random, 0, 1) != 0) {
+    options_.offload.executor = "model";
+    options_.offload.configuration = "tiny";
+  }
+  Open();
+  Model model;
+  std::vector<std::pair<const Snapshot*, Model>> held;
+  for (int i = 0; i < 20000; ++i) {
+    const std::string key = fmt::format("{:03}", Uniform(&random, 0, 150));
+    if (Uniform(&random, 0, 3) == 0) {
+      ASSERT_TRUE(db_->Delete({}, key).ok());
+      model.erase(key);
+    } else {
+      const std::string value = fmt::format("{}", i) + std::string(Uniform(&random, 0, 60), 'v');
+      ASSERT_TRUE(db_->Put({}, key, value).ok());
+      model[key] = value;
+    }
+    if (held.size() < 40 && Uniform(&random, 0, 99) == 0) {
+      held.emplace_back(db_->GetSnapshot(), model);
+    }
+    if (!held.empty() && Uniform(&random, 0, 149) == 0) {
+      const size_t at = Uniform(&random, 0, held.size() - 1);
+      ExpectReads(held[at].first, held[at].second);
+      db_->ReleaseSnapshot(held[at].first);
+      held.erase(held.begin() + static_cast<ptrdiff_t>(at));
+    }
+    if (Uniform(&random, 0, 999) == 0) {
+      CompactAll();
+      for (const auto& [snapshot, seen] : held) {
+        ExpectReads(snapshot, seen);
+      }
+      ExpectReads(nullptr, model);
+    }
+  }
+  for (const auto& [snapshot, seen] : held) {
+    ExpectReads(snapshot, seen);
+    db_->ReleaseSnapshot(snapshot);
+  }
+  CompactAll();
+  ExpectReads(nullptr, model);
+}
+
+// That a row was written since a transaction's snapshot is known whatever was collapsed meanwhile,
+// deletions included.
+TEST_F(SnapshotVersionsTest, TransactionsFindConflictsAfterCompactions) {
+  Open();
+  for (const char* key : {"deleted", "deleted twice", "overwritten", "untouched"}) {
+    ASSERT_TRUE(db_->Put({}, key, "0").ok());
+  }
+  CompactAll();
+  const auto transaction = db_->BeginTransaction({}, {});
+  std::string value;
+  ASSERT_TRUE(transaction->Get({}, nullptr, "untouched", &value).ok());
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(db_->Put({}, "overwritten", std::to_string(i)).ok());
+    ASSERT_TRUE(db_->Delete({}, "deleted twice").ok());
+    CompactAll();
+  }
+  ASSERT_TRUE(db_->Delete({}, "deleted").ok());
+  CompactAll();
+  CompactAll();
+  for (const char* key : {"deleted", "deleted twice", "overwritten"}) {
+    ASSERT_TRUE(transaction->Get({}, nullptr, key, &value).ok());
+    EXPECT_EQ(value, "0");
+    EXPECT_EQ(transaction->Put(nullptr, key, "1").code(), Status::Code::kConflict) << key;
+  }
+  EXPECT_TRUE(transaction->Put(nullptr, "untouched", "1").ok());
+  EXPECT_TRUE(transaction->Commit().ok());
+}
+
+}  // namespace
+}  // namespace sluice

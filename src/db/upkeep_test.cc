@@ -1,0 +1,182 @@
+// Compactions that must come to an end, must wait for a snapshot, or meet what they cannot read.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "sluice/db.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+class Listener final : public EventListener {
+ public:
+  void OnSetAside(const SetAsideEvent& event) override {
+    const std::lock_guard lock(mutex_);
+    set_aside_.push_back(event);
+  }
+  void OnBackgroundError(const Status& status) override { ADD_FAILURE() << status.ToString(); }
+  std::vector<SetAsideEvent> set_aside() {
+    const std::lock_guard lock(mutex_);
+    return set_aside_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<SetAsideEvent> set_aside_;
+};
+
+class UpkeepTest : public testing::Test {
+ protected:
+  UpkeepTest() {
+    options_.create_if_missing = true;
+    options_.memtable_bytes = 256 << 10;
+    options_.extent_bytes = 64 << 10;
+    options_.block_bytes = 4096;
+    options_.l1_bytes = 1 << 20;
+    options_.row_cache_bytes = options_.block_cache_bytes = 1 << 16;
+    options_.listeners.push_back(listener_);
+  }
+  void Open() {
+    db_.reset();
+    const Status status = DB::Open(options_, dir_.File("db"), &db_);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  static std::string Key(int i) { return fmt::format("key{:06}", i); }
+  void Fill(int keys, const std::string& value) {
+    for (int i = 0; i < keys; ++i) {
+      ASSERT_TRUE(db_->Put({}, Key(i), value).ok());
+    }
+  }
+  // Inverts a byte of the data file.
+  void Damage(uint64_t offset) {
+    const int fd = ::open(dir_.File("db/000001.data").c_str(), O_RDWR);
+    ASSERT_GE(fd, 0);
+    char byte;
+    ASSERT_EQ(::pread(fd, &byte, 1, static_cast<off_t>(offset)), 1);
+    byte = static_cast<char>(~byte);
+    ASSERT_EQ(::pwrite(fd, &byte, 1, static_cast<off_t>(offset)), 1);
+    ::close(fd);
+  }
+
+  TempDir dir_;
+  std::shared_ptr<Listener> listener_ = std::make_shared<Listener>();
+  Options options_;
+  std::unique_ptr<DB> db_;
+};
+
+TEST_F(UpkeepTest, TombstonesThatASnapshotNeedsAreLeftAloneAndGoWithIt) {
+  constexpr int kKeys = 20000;
+  options_.extent_bytes = 256 << 10;
+  Open();
+  Fill(kKeys, std::string(100, 'v'));
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  const Snapshot* const dump = db_->GetSnapshot();
+  for (int i = 0; i < kKeys; ++i) {
+    ASSERT_TRUE(db_->Delete({}, Key(i)).ok());
+  }
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  const Statistics before = db_->GetStatistics();
+  EXPECT_GE(before.subtables[0].levels[2].tombstones, uint64_t{kKeys});
+  // Another flush calls for another look, which finds nothing to do.
+  ASSERT_TRUE(db_->Put({}, "z", "").ok());
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  EXPECT_EQ(db_->GetStatistics().compaction_bytes_written, before.compaction_bytes_written);
+  ReadOptions at_dump;
+  at_dump.snapshot = dump;
+  std::string value;
+  EXPECT_TRUE(db_->Get(at_dump, Key(77), &value).ok());
+  db_->ReleaseSnapshot(dump);
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  EXPECT_EQ(db_->GetStatistics().subtables[0].levels[2].tombstones, 0u);
+  EXPECT_EQ(db_->GetStatistics().subtables[0].levels[2].records, 0u);
+}
+
+// Extents are judged by the size that they have on disk, so they are cut by it, too.
+TEST_F(UpkeepTest, WhatCompressesWellIsCompactedOnce) {
+  options_.compression = Compression::kSnappy;
+  options_.memtable_bytes = 16 << 20;
+  Open();
+  Fill(300, std::string(64 << 10, 'v'));
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  const Statistics s = db_->GetStatistics();
+  EXPECT_LT(s.subtables[0].levels[2].extents, 60u);
+  EXPECT_EQ(s.compactions[static_cast<size_t>(CompactionKind::kSelfMajor)], 0u);
+}
+
+TEST_F(UpkeepTest, ADamagedBlockIsSetAsideAndTheRestGoesOn) {
+  constexpr int kKeys = 5000;
+  const std::string old_value(200, 'o');
+  const std::string new_value(200, 'n');
+  Open();
+  Fill(kKeys, old_value);
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  for (uint64_t offset = 200 << 10; db_->Verify(nullptr).ok(); offset += 8192) {
+    db_.reset();
+    Damage(offset);  // unless that is free space
+    Open();
+  }
+  // Writers and other compactions do not notice, but those who compact the damage do.
+  for (int i = 0; i < kKeys; i += 2) {
+    ASSERT_TRUE(db_->Put({}, Key(i), new_value).ok());
+  }
+  const Status damage = db_->CompactRange(nullptr, {}, {});
+  EXPECT_TRUE(damage.IsCorruption()) << damage.ToString();
+  ASSERT_EQ(listener_->set_aside().size(), 1u);
+  EXPECT_TRUE(listener_->set_aside()[0].reason.IsCorruption());
+  EXPECT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  for (int round = 0; round < 2; ++round) {
+    size_t failed = 0;
+    for (int i = 0; i < kKeys; ++i) {
+      std::string value;
+      const Status status = db_->Get({}, Key(i), &value);
+      if (i % 2 == 0) {
+        ASSERT_TRUE(status.ok()) << Key(i) << ": " << status.ToString();
+        EXPECT_EQ(value, new_value);
+      } else if (status.ok()) {
+        EXPECT_EQ(value, old_value);
+      } else {
+        ASSERT_TRUE(status.IsCorruption()) << status.ToString();
+        ++failed;
+      }
+    }
+    EXPECT_GT(failed, 0u);
+    EXPECT_LE(failed, 40u);  // those of a block
+    EXPECT_EQ(db_->GetStatistics().subtables[0].set_aside.extents, 1u);
+    EXPECT_TRUE(db_->Verify(nullptr).IsCorruption());
+    EXPECT_TRUE(db_->CreateCheckpoint(dir_.File("copy" + std::to_string(round))).IsCorruption());
+    auto at = db_->NewIterator({});
+    for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    }
+    EXPECT_TRUE(at->status().IsCorruption());
+    at.reset();
+    Open();
+  }
+  // A deletion that only hides what cannot be read stays; what is written again can be read again.
+  for (int i = 1; i < kKeys; i += 4) {
+    ASSERT_TRUE(db_->Delete({}, Key(i)).ok());
+  }
+  for (int i = 3; i < kKeys; i += 4) {
+    ASSERT_TRUE(db_->Put({}, Key(i), new_value).ok());
+  }
+  EXPECT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  for (int i = 0; i < kKeys; ++i) {
+    std::string value;
+    const Status status = db_->Get({}, Key(i), &value);
+    EXPECT_TRUE(i % 4 == 1 ? status.IsNotFound() : status.ok()) << Key(i) << status.ToString();
+  }
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,333 @@
+// Writers and what they may use: memory, log, and the patience of others.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sluice/db.h"
+#include "sluice/listener.h"
+#include "table/testing.h"
+#include "util/fault_env.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::chrono::minutes kWatchdog{2};
+
+// Holds flushes, and tells of stalls.
+class Gatekeeper final : public EventListener {
+ public:
+  void OnFlush(const FlushEvent&) override {
+    std::unique_lock lock(mutex_);
+    holds_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return open_; });
+  }
+  void OnStall(const StallEvent& event) override {
+    const std::lock_guard lock(mutex_);
+    stopped_ = stopped_ || event.stopped;
+    changed_.notify_all();
+  }
+  void Open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  // Until a flush is held and writers are.
+  bool WaitForStop() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kWatchdog, [&] { return holds_ && stopped_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+  bool holds_ = false;
+  bool stopped_ = false;
+};
+
+class WriteBudget : public testing::Test {
+ protected:
+  WriteBudget() {
+    options_.create_if_missing = true;
+    options_.memtable_bytes = 64 << 10;
+    options_.extent_bytes = 64 << 10;
+    options_.log_segment_bytes = 64 << 10;
+  }
+  void Open() {
+    const Status status = DB::Open(options_, dir_.File("db"), &db_);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  uint64_t MemtableBytes() {
+    uint64_t bytes = 0;
+    for (const SubtableStatistics& subtable : db_->GetStatistics().subtables) {
+      bytes += subtable.memtable_bytes;
+    }
+    return bytes;
+  }
+
+  TempDir dir_;
+  Options options_;
+  std::unique_ptr<DB> db_;
+};
+
+TEST_F(WriteBudget, NobodyWaitsForCompactionsThatNobodyMakes) {
+  options_.automatic_compactions = false;
+  options_.l0_slowdown_runs = 2;
+  options_.l0_stop_runs = 4;
+  Open();
+  auto writes = std::async(std::launch::async, [&] {
+    for (int i = 0; i < 12; ++i) {
+      ASSERT_TRUE(db_->Put({}, std::to_string(i), "value").ok());
+      ASSERT_TRUE(db_->Flush(nullptr).ok());
+    }
+  });
+  if (writes.wait_for(kWatchdog) != std::future_status::ready) {
+    FAIL() << "held for ever";
+  }
+  EXPECT_EQ(db_->GetStatistics().subtables.front().levels[0].runs, 12u);
+  ASSERT_TRUE(db_->CompactRange(nullptr, "", "").ok());
+  EXPECT_EQ(db_->GetStatistics().subtables.front().levels[0].runs, 0u);
+}
+
+// Writers that wait hold nothing that others need.
+TEST_F(WriteBudget, OthersGetThroughWhileWritersWait) {
+  const auto gate = std::make_shared<Gatekeeper>();
+  options_.listeners.push_back(gate);
+  Open();
+  Subtable* other;
+  ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> writers;
+  for (int t = 0; t < 3; ++t) {
+    writers.emplace_back([&, t] {
+      for (int i = 0; !stop; ++i) {
+        ASSERT_TRUE(db_->Put({}, fmt::format("{}/{}", t, i), std::string(1000, 'v')).ok());
+      }
+    });
+  }
+  EXPECT_TRUE(gate->WaitForStop());
+  auto others = std::async(std::launch::async, [&] {
+    Subtable* made;
+    EXPECT_TRUE(db_->CreateSubtable("made", &made).ok());
+    EXPECT_TRUE(db_->Flush(other).ok());  // nothing to flush
+    EXPECT_TRUE(db_->CompactRange(other, "", "").ok());
+    EXPECT_TRUE(db_->DropSubtable(made).ok());
+  });
+  EXPECT_EQ(others.wait_for(kWatchdog), std::future_status::ready);
+  gate->Open();
+  others.wait();
+  EXPECT_TRUE(db_->Flush(nullptr).ok());
+  EXPECT_TRUE(db_->CompactRange(nullptr, "", "").ok());
+  stop = true;
+  for (std::thread& writer : writers) {
+    writer.join();
+  }
+}
+
+// Much more than the limits goes to sub-tables none of which is ever full.
+TEST_F(WriteBudget, ManySubtablesStayWithinTheLimits) {
+  const uint64_t seed = TestSeed();
+  constexpr int kSubtables = 100;
+  constexpr uint64_t kBytes = uint64_t{24} << 20;
+  struct Case {
+    uint64_t memory;
+    uint64_t log;
+  };
+  for (const Case& limits : {Case{1 << 20, 64 << 20}, Case{64 << 20, 1 << 20}, Case{2 << 20, 0}}) {
+    options_.memtable_bytes = 64 << 20;
+    options_.write_buffer_bytes = limits.memory;
+    options_.max_log_bytes = limits.log;
+    FaultEnv memory;  // which costs no time to sync
+    options_.env = &memory;
+    const uint64_t log_limit = limits.log != 0 ? limits.log : 4 * limits.memory;
+    Open();
+    std::vector<Subtable*> subtables(kSubtables);
+    for (int i = 0; i < kSubtables; ++i) {
+      ASSERT_TRUE(db_->CreateSubtable(fmt::format("t{}", i), &subtables[i]).ok());
+    }
+    TestRandom random(seed);
+    uint64_t most_memory = 0;
+    uint64_t most_log = 0;
+    uint64_t written = 0;
+    for (int i = 0; written < kBytes; ++i) {
+      const std::string value(Uniform(&random, 0, 1000), 'v');
+      Subtable* const subtable = subtables[Uniform(&random, 0, kSubtables - 1)];
+      ASSERT_TRUE(db_->Put({}, subtable, fmt::format("{:08}", i), value).ok());
+      written += value.size();
+      if (i % 50 == 0) {
+        most_memory = std::max(most_memory, MemtableBytes());
+        most_log = std::max(most_log, db_->GetStatistics().log_file_bytes);
+      }
+    }
+    EXPECT_GT(db_->GetStatistics().flushes, 0u);
+    // One block of an arena may come on top, and spare segments, and the one that is begun.
+    EXPECT_LE(most_memory, limits.memory + (256 << 10));
+    EXPECT_LE(most_log, log_limit + 3 * options_.log_segment_bytes);
+    ASSERT_TRUE(db_->Close().ok());
+    db_.reset();
+  }
+}
+
+// 0 where a sanitizer's own memory would count, too.
+uint64_t ResidentBytes() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return 0;
+#endif
+  std::ifstream statm("/proc/self/statm");
+  uint64_t pages = 0;
+  statm >> pages >> pages;
+  return pages * 4096;
+}
+
+TEST_F(WriteBudget, SubtablesOfFewRowsAreSmall) {
+  constexpr int kSubtables = 1000;
+  constexpr uint64_t kMostBytes = 64 << 10;
+  options_.memtable_bytes = 64 << 20;
+  options_.log_segment_bytes = 16 << 20;
+  Open();
+  const uint64_t before = ResidentBytes();
+  for (int i = 0; i < kSubtables; ++i) {
+    Subtable* subtable;
+    ASSERT_TRUE(db_->CreateSubtable(fmt::format("t{}", i), &subtable).ok());
+    for (int row = 0; row < 10; ++row) {
+      ASSERT_TRUE(db_->Put({}, subtable, fmt::format("row{}", row), "value").ok());
+    }
+  }
+  EXPECT_GT(MemtableBytes(), 0u);
+  EXPECT_LE(MemtableBytes(), kSubtables * kMostBytes / 8);
+  EXPECT_LE(ResidentBytes(), before + kSubtables * kMostBytes);
+}
+
+// Reads of more than the caches hold give back what these evict, while they run, and what their
+// threads used.
+TEST_F(WriteBudget, ReadsKeepNoMemory) {
+  constexpr int kKeys = 4000;
+  constexpr uint64_t kValueBytes = 16'000;
+  constexpr uint64_t kMost = uint64_t{32} << 20;  // of what the caches hold, and the rest of it all
+  options_.memtable_bytes = 4 << 20;
+  options_.extent_bytes = 1 << 20;
+  options_.block_cache_bytes = options_.row_cache_bytes = options_.table_cache_bytes = 1 << 20;
+  Open();
+  std::vector<std::string> keys;
+  for (int i = 0; i < kKeys; ++i) {
+    keys.push_back(fmt::format("{:08}", i));
+    ASSERT_TRUE(db_->Put({}, keys.back(), std::string(kValueBytes, 'v')).ok());
+  }
+  const std::string large(size_t{24} << 20, 'l');
+  ASSERT_TRUE(db_->Put({}, "large", large).ok());
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  ::malloc_trim(0);
+  const uint64_t before = ResidentBytes();
+  {
+    std::vector<std::string> values;
+    const std::vector<std::string_view> views(keys.begin(), keys.end());
+    for (const Status& status : db_->MultiGet({}, nullptr, views, &values)) {
+      ASSERT_TRUE(status.ok());
+    }
+    EXPECT_LE(ResidentBytes(), before + kKeys * kValueBytes + kMost);
+  }
+  std::atomic<int> reading{4};
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> readers;
+  for (int t = 0; t < 4; ++t) {
+    readers.emplace_back([&] {
+      {
+        std::string value;
+        EXPECT_TRUE(db_->Get({}, "large", &value).ok());
+        EXPECT_EQ(value, large);
+      }
+      --reading;
+      stop.wait(false);  // and is idle
+    });
+  }
+  while (reading > 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ::malloc_trim(0);
+  EXPECT_LE(ResidentBytes(), before + kMost);
+  stop = true;
+  stop.notify_all();
+  for (std::thread& reader : readers) {
+    reader.join();
+  }
+}
+
+// Batches and transactions that come too late for a sub-table find out, and harm nobody.
+TEST_F(WriteBudget, DroppedSubtablesAreGone) {
+  Open();
+  Subtable* dropped;
+  ASSERT_TRUE(db_->CreateSubtable("t", &dropped).ok());
+  ASSERT_TRUE(db_->Put({}, dropped, "key", "value").ok());
+  const auto transaction = db_->BeginTransaction({}, {});
+  ASSERT_TRUE(transaction->Put(dropped, "key", "other").ok());
+  ASSERT_TRUE(db_->DropSubtable(dropped).ok());
+  EXPECT_EQ(dropped->name(), "t");
+  EXPECT_EQ(db_->FindSubtable("t"), nullptr);
+  WriteBatch batch;
+  batch.Put(dropped, "key", "value");
+  EXPECT_EQ(db_->Write({}, batch).code(), Status::Code::kInvalidArgument);
+  EXPECT_EQ(db_->Put({}, dropped, "key", "value").code(), Status::Code::kInvalidArgument);
+  EXPECT_EQ(transaction->Commit().code(), Status::Code::kInvalidArgument);
+  EXPECT_EQ(db_->Flush(dropped).code(), Status::Code::kInvalidArgument);
+  std::string value;
+  EXPECT_TRUE(db_->Get({}, dropped, "key", &value).IsNotFound());
+  EXPECT_FALSE(db_->NewIterator({}, dropped)->Valid());
+  Subtable* again;
+  ASSERT_TRUE(db_->CreateSubtable("t", &again).ok());
+  EXPECT_EQ(db_->FindSubtable("t"), again);
+  EXPECT_TRUE(db_->Get({}, again, "key", &value).IsNotFound());
+}
+
+// Drops come between the check of a batch and its place in the memtables.
+TEST_F(WriteBudget, DropsWhileOthersWrite) {
+  Open();
+  std::atomic<Subtable*> current{nullptr};
+  std::atomic<bool> stop{false};
+  Subtable* first;
+  ASSERT_TRUE(db_->CreateSubtable("t", &first).ok());
+  current = first;
+  std::vector<std::thread> writers;
+  for (int t = 0; t < 3; ++t) {
+    writers.emplace_back([&] {
+      while (!stop) {
+        WriteBatch batch;
+        batch.Put(current.load(), "key", "value");
+        batch.Put("key", "value");
+        const Status status = db_->Write({}, batch);
+        EXPECT_TRUE(status.ok() || status.code() == Status::Code::kInvalidArgument);
+      }
+    });
+  }
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(db_->DropSubtable(current).ok());
+    Subtable* made;
+    ASSERT_TRUE(db_->CreateSubtable("t", &made).ok());
+    current = made;
+  }
+  stop = true;
+  for (std::thread& writer : writers) {
+    writer.join();
+  }
+  ASSERT_TRUE(db_->Close().ok());
+  db_.reset();
+  Open();
+  EXPECT_EQ(db_->ListSubtables().size(), 2u);
+}
+
+}  // namespace
+}  // namespace sluice

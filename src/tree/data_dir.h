@@ -1,0 +1,52 @@
+// A directory that holds a database, or a part of its extents, and whose it is.
+//
+//   DIR/LOCK          held while the database is open
+//   DIR/IDENTITY      "sluice 3 DATABASE NUMBER STATE CRC"
+//   DIR/NUMBER.data   extents (extent_space.h)
+//
+// Nothing in a directory is read, written or removed before its identity says that it belongs to
+// the database at hand; and a database takes only an empty directory for its own. So a wrong path
+// costs an error, and no data.
+//
+// A database is created between the states kCreating and kWhole of its own directory, and is
+// destroyed from kDestroying on: in both cases a crash leaves remains, of which the identity says
+// that they may be removed.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "util/env.h"
+#include "util/status.h"
+
+namespace sluice {
+
+// The number of a database's own directory; those of tiers are above, and never given twice.
+inline constexpr uint64_t kHomeDir = 1;
+
+struct DirIdentity {
+  enum class State { kCreating, kWhole, kDestroying };
+
+  std::string database;  // 128 random bits, as hexadecimal digits
+  uint64_t number = kHomeDir;
+  State state = State::kWhole;
+};
+
+std::string NewDatabaseId();
+
+// NotFound if the directory has none.
+Status ReadIdentity(Env* env, const std::string& dir, DirIdentity* identity);
+// Replaces the one before, durably.
+Status WriteIdentity(Env* env, const std::string& dir, const DirIdentity& identity);
+
+std::string LockPath(const std::string& dir);
+std::string IdentityPath(const std::string& dir);
+std::string DataFilePath(const std::string& dir, uint64_t number);
+
+// Finds something in `dir`, a directory without an identity, for which the directory cannot become
+// a database's: `*name` is empty if there is nothing, or no such directory. What a creation leaves
+// that got no further than to the lock does not count, nor does the "lost+found" of a file system.
+Status FindForeign(Env* env, const std::string& dir, std::string* name);
+
+}  // namespace sluice
