@@ -9,6 +9,7 @@
 
 #include "db/directories.h"
 #include "db/order_check.h"
+#include "db/replayer.h"
 #include "log/log_reader.h"
 #include "tree/metadata_log.h"
 #include "util/epoch.h"
@@ -285,51 +286,35 @@ Status Repairer::SaveSubtable(uint32_t id, const Metadata::Subtable& subtable) {
 }
 
 Status Repairer::SaveLog() {
-  std::map<std::string, std::string> prepared;
+  LoggedTransactions prepared;
   LogContents contents;
   Status failed;  // of the new database
   const Status status = ReadLog(
       env_, path_ + "/log", metadata_.log_start,
-      [&](LogPosition, std::string_view payload) {
-        failed = SaveRecord(payload, &prepared);
-        return failed;
+      [&](LogPosition begin, std::string_view payload) -> Status {
+        SLUICE_RETURN_IF_ERROR(CheckRecord(payload, begin, &prepared));
+        return failed = SaveWrites(payload);
       },
       &contents);
-  if (!failed.ok() && !failed.IsCorruption()) {
-    return failed;
-  }
+  SLUICE_RETURN_IF_ERROR(failed);
   if (!status.ok()) {
     Lost(fmt::format("what was written last, from here on: {}", status.ToString()));
   }
   SLUICE_RETURN_IF_ERROR(WriteBatchOut());
-  for (const auto& [name, entries] : prepared) {
-    SLUICE_RETURN_IF_ERROR(Prepare(name, entries));
+  for (const auto& [name, transaction] : prepared) {
+    SLUICE_RETURN_IF_ERROR(Prepare(name, transaction.entries));
   }
   return {};
 }
 
-Status Repairer::SaveRecord(std::string_view payload,
-                            std::map<std::string, std::string>* prepared) {
-  SequenceNumber sequence;
-  if (!GetVarint64(&payload, &sequence)) {
-    return Status::Corruption("no sequence number");
-  }
-  for (BatchEntry entry; !payload.empty();) {
-    if (!ReadEntry(&payload, &entry)) {
-      return Status::Corruption("malformed write");
-    }
-    if (entry.type == EntryType::kPrepared) {
-      (*prepared)[std::string(entry.key)] = std::string(entry.value);
-    } else if (entry.type == EntryType::kResolved) {
-      prepared->erase(std::string(entry.key));
-    } else if (entry.type != EntryType::kLock) {
-      const auto subtable = metadata_.subtables.find(entry.subtable);
-      if (subtable != metadata_.subtables.end() && sequence > subtable->second.flushed) {
-        ++report_.log_writes_saved;
-        SLUICE_RETURN_IF_ERROR(Add({RecordType{static_cast<uint8_t>(entry.type)}, entry.subtable,
-                                    entry.key, entry.value}));
-      }
-      ++sequence;
+Status Repairer::SaveWrites(std::string_view payload) {
+  SequenceNumber sequence = 0;
+  GetVarint64(&payload, &sequence);
+  for (BatchWrite write; ReadWrite(&payload, &write); ++sequence) {
+    const auto subtable = metadata_.subtables.find(write.subtable);
+    if (subtable != metadata_.subtables.end() && sequence > subtable->second.flushed) {
+      ++report_.log_writes_saved;
+      SLUICE_RETURN_IF_ERROR(Add(write));
     }
   }
   return {};

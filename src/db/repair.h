@@ -37,7 +37,7 @@ class Repairer {
   Status CreateTarget();
   Status SaveSubtable(uint32_t id, const Metadata::Subtable& subtable);
   Status SaveLog();
-  Status SaveRecord(std::string_view payload, std::map<std::string, std::string>* prepared);
+  Status SaveWrites(std::string_view payload);  // of a log record that makes sense
   Status Prepare(const std::string& name, std::string_view entries);
   Status Add(const BatchWrite& write);
   Status WriteBatchOut();
