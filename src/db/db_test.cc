@@ -338,7 +338,7 @@ TEST_F(DbTest, GivesTheSpaceOfDroppedDataBack) {
   options_.memtable_bytes = 1 << 20;
   options_.extent_bytes = 64 << 10;
   const auto shrinks_to = [&](uint64_t bytes) {
-    for (int i = 0; i < 10'000 && db_->GetStatistics().data_file_bytes > bytes; ++i) {
+    for (int i = 0; i < 600'000 && db_->GetStatistics().data_file_bytes > bytes; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     return db_->GetStatistics().data_file_bytes <= bytes;

@@ -25,7 +25,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::chrono::seconds kWatchdog{120};
+constexpr std::chrono::seconds kWatchdog{600};
 
 // A file system of 16 MiB in a mount namespace of this process.
 class FullDeviceTest : public testing::Test {

@@ -24,7 +24,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::chrono::minutes kWatchdog{2};
+constexpr std::chrono::minutes kWatchdog{10};
 
 // Holds flushes, and tells of stalls.
 class Gatekeeper final : public EventListener {

@@ -155,7 +155,7 @@ void GiveAndTake(Env* env, const std::string& dir, bool reopened) {
     space->StartGivingBack(100 * kPageBytes);
   }
   space->GiveAllBack();
-  for (int i = 0; i < 10'000 && space->disk_bytes() > space->used_bytes() + (64 << 10); ++i) {
+  for (int i = 0; i < 600'000 && space->disk_bytes() > space->used_bytes() + (64 << 10); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_LE(space->disk_bytes(), space->used_bytes() + (64 << 10));
@@ -164,7 +164,7 @@ void GiveAndTake(Env* env, const std::string& dir, bool reopened) {
   }
   held.clear();
   space->GiveAllBack();
-  for (int i = 0; i < 10'000 && space->disk_bytes() > 0; ++i) {
+  for (int i = 0; i < 600'000 && space->disk_bytes() > 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_EQ(space->disk_bytes(), 0u);
@@ -204,7 +204,7 @@ TEST(ExtentSpace, CutsOffWhatIsFreeAtTheEnd) {
   auto last = space->Allocate(0, 50 * kPageBytes);
   ASSERT_TRUE(last->file()->Write(0, std::string(110 * kPageBytes, 'x')).ok());
   const auto expect = [&](uint64_t pages) {
-    for (int i = 0; i < 10'000 && space->disk_bytes() > pages * kPageBytes; ++i) {
+    for (int i = 0; i < 600'000 && space->disk_bytes() > pages * kPageBytes; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     EXPECT_EQ(space->disk_bytes(), pages * kPageBytes);
