@@ -55,7 +55,7 @@ struct Options {
   size_t transaction_memory_bytes = size_t{512} << 20;
 
   // Format of new extents: tables of LevelDB's format (docs/formats.md).
-  uint32_t extent_bytes = uint32_t{2} << 20;
+  uint32_t extent_bytes = uint32_t{2} << 20;  // 1 GiB at most; a longer record gets a longer one
   uint32_t block_bytes = 16 << 10;
   uint32_t restart_interval = 16;
   Compression compression = Compression::kNone;

@@ -31,6 +31,7 @@ namespace {
 
 // Free space that stays in a data file, in extents.
 constexpr uint64_t kSlackExtents = 8;
+constexpr uint32_t kMaxExtentBytes = uint32_t{1} << 30;
 // Ids of sub-tables are never given twice.
 constexpr uint32_t kMaxSubtables = ~uint32_t{0};
 
@@ -40,11 +41,11 @@ constexpr uint64_t kReserveBytes = uint64_t{512} << 10;
 
 Status CheckOptions(const Options& options) {
   if (options.block_bytes < 64 || options.restart_interval == 0 ||
-      options.extent_bytes < options.block_bytes || options.memtable_bytes == 0 ||
-      options.max_waiting_memtables == 0 || options.write_buffer_bytes == 0 ||
-      options.transaction_memory_bytes == 0 || options.l0_compaction_runs < 2 ||
-      options.l0_stop_runs < options.l0_slowdown_runs || options.task_bytes == 0 ||
-      options.compaction_threads == 0 || options.write_queues == 0 ||
+      options.extent_bytes < options.block_bytes || options.extent_bytes > kMaxExtentBytes ||
+      options.memtable_bytes == 0 || options.max_waiting_memtables == 0 ||
+      options.write_buffer_bytes == 0 || options.transaction_memory_bytes == 0 ||
+      options.l0_compaction_runs < 2 || options.l0_stop_runs < options.l0_slowdown_runs ||
+      options.task_bytes == 0 || options.compaction_threads == 0 || options.write_queues == 0 ||
       options.level_paths.size() > kLevels || options.log_segment_bytes < 4096 ||
       options.log_segment_bytes >= uint64_t{1} << 32) {
     return Status::InvalidArgument("an option is out of its range (sluice/options.h)");

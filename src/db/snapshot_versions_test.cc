@@ -171,7 +171,8 @@ TEST_F(SnapshotVersionsTest, ManySnapshotsReadWhatTheySaw) {
       ASSERT_TRUE(db_->Delete({}, key).ok());
       model.erase(key);
     } else {
-      const std::string value = fmt::format("{}", i) + std::string(Uniform(&random, 0, 60), 'v');
+      const size_t bytes = Uniform(&random, 0, Uniform(&random, 0, 99) != 0 ? 60 : 3000);
+      const std::string value = fmt::format("{}", i) + std::string(bytes, 'v');
       ASSERT_TRUE(db_->Put({}, key, value).ok());
       model[key] = value;
     }
@@ -197,6 +198,83 @@ TEST_F(SnapshotVersionsTest, ManySnapshotsReadWhatTheySaw) {
     db_->ReleaseSnapshot(snapshot);
   }
   CompactAll();
+  ExpectReads(nullptr, model);
+}
+
+// What a run has of one key is as long as it takes.
+TEST_P(OneSnapshotTest, VersionsOfOneKeyInManyExtents) {
+  TestRandom random(TestSeed());
+  options_.memtable_bytes = 1 << 20;
+  options_.extent_bytes = 8192;
+  options_.row_cache_bytes = 4096;
+  options_.offload.executor = GetParam();
+  options_.offload.configuration = "tiny";
+  Open();
+  Model model{{"a", "first"}, {"z", "last"}};
+  for (const auto& [key, value] : model) {
+    ASSERT_TRUE(db_->Put({}, key, value).ok());
+  }
+  std::vector<std::pair<const Snapshot*, Model>> held;
+  for (int i = 0; i < 400; ++i) {
+    // Keys next to it share its extents at both ends.
+    const std::string key = Uniform(&random, 0, 9) != 0 ? "hot" : fmt::format("hot{}", i % 2);
+    model[key] = std::to_string(i) + std::string(1000, 'v');
+    ASSERT_TRUE(db_->Put({}, key, model[key]).ok());
+    if (i % 50 == 17) {
+      model.erase("hot");
+      ASSERT_TRUE(db_->Delete({}, "hot").ok());
+    }
+    held.emplace_back(db_->GetSnapshot(), model);
+    if (i % 100 == 99) {
+      ASSERT_TRUE(db_->Flush(nullptr).ok());
+    }
+  }
+  const auto extents = [&] {
+    uint64_t sum = 0;
+    for (const LevelStatistics& level : db_->GetStatistics().subtables[0].levels) {
+      sum += level.extents;
+    }
+    return sum;
+  };
+  const auto check = [&] {
+    ASSERT_TRUE(db_->Verify({}).ok());
+    for (const auto& [snapshot, seen] : held) {
+      ExpectReads(snapshot, seen);
+      const auto at = db_->NewIterator({.snapshot = snapshot}, nullptr);
+      at->SeekForPrev("hot");
+      auto expected = seen.upper_bound("hot");
+      for (; expected != seen.begin() && at->Valid(); at->Prev()) {
+        --expected;
+        ASSERT_EQ(at->key(), expected->first);
+        ASSERT_EQ(at->value(), expected->second);
+      }
+      ASSERT_TRUE(at->status().ok());
+      ASSERT_EQ(expected, seen.begin());
+      ASSERT_FALSE(at->Valid());
+      std::string value;
+      const Status status = db_->Get({.snapshot = snapshot}, nullptr, "hot", &value);
+      const auto hot = seen.find("hot");
+      ASSERT_EQ(status.ok(), hot != seen.end()) << status.ToString();
+      ASSERT_TRUE(hot == seen.end() || value == hot->second);
+    }
+  };
+  check();
+  while (!held.empty()) {
+    ASSERT_TRUE(db_->CompactRange(nullptr, "hot", "hot0").ok());
+    EXPECT_GE(extents(), held.size() / 10);
+    check();
+    // Nothing that a compaction could make smaller is left, so another one ends, too.
+    ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+    for (size_t keep = held.size() / 2; held.size() > keep;) {
+      const size_t at = Uniform(&random, 0, held.size() - 1);
+      db_->ReleaseSnapshot(held[at].first);
+      held.erase(held.begin() + static_cast<ptrdiff_t>(at));
+    }
+  }
+  CompactAll();
+  EXPECT_EQ(Records(), model.size());
+  db_.reset();
+  Open();
   ExpectReads(nullptr, model);
 }
 

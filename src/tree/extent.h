@@ -1,7 +1,7 @@
 // Extents (X-Engine 3.1.1): LevelDB tables of about 2 MiB, each in one piece of a data file.
 //
 // The paper gives each a slot of 2 MiB. Here an extent takes as many pages of 4 KiB as it needs:
-// small ones waste no space, and one that holds too many versions of a key to be cut is longer.
+// small ones waste no space, and one with a record that is longer is as long as that.
 
 #pragma once
 

@@ -1,8 +1,7 @@
 #include "tree/extent_builder.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <cassert>
 #include <limits>
 #include <utility>
 
@@ -40,8 +39,7 @@ Status ExtentBuilder::AddBlock(std::string_view contents) {
   if (!last_key.empty() && CompareInternalKeys(last_key, first_key) >= 0) {
     return Status::Corruption("blocks out of order");
   }
-  if (tail_ != nullptr && built_.table.size() + stored_bytes + TailBytes() > format_.extent_bytes &&
-      UserKey(last_key) != UserKey(first_key)) {
+  if (tail_ != nullptr && built_.table.size() + stored_bytes + TailBytes() > format_.extent_bytes) {
     SLUICE_RETURN_IF_ERROR(EndExtent());
   }
   if (tail_ == nullptr) {
@@ -90,10 +88,8 @@ Status ExtentBuilder::EndExtent() {
   tail_.reset();
   index_.Reset();
   built_.extent.largest = keys_.last_key();
-  if (built_.table.size() > std::numeric_limits<uint32_t>::max()) {
-    return Status::TooLarge(
-        fmt::format("{} bytes of versions of one key: an extent holds 4 GiB", built_.table.size()));
-  }
+  // Of 1 GiB, or of one block that ends with a record of 1 GiB at most.
+  assert(built_.table.size() <= std::numeric_limits<uint32_t>::max());
   built_.extent.bytes = static_cast<uint32_t>(built_.table.size());
   const Status status = sink_(&built_);
   built_.extent = {};

@@ -2,8 +2,8 @@
 //
 // Blocks come whole and in key order, whoever made them: the memtable's flush, an executor, or
 // another extent of which they are reused (X-Engine 3.3.2). An extent ends before a block that
-// would take it beyond its size, unless the block goes on with the versions of the key before:
-// those of one key never lie in two extents of a run.
+// would take it beyond its size, even between two versions of one key: what a run has of a key may
+// lie in several extents, which compactions take together.
 //
 // Thread-compatible. Costs a look at every key, for filter and counts.
 
