@@ -28,7 +28,7 @@ uint64_t GetField(uint64_t word, unsigned shift, uint64_t mask) { return word >>
 // device finds the fault.
 struct Blocks {
   bool compressed = false;  // one of them is, or the index: a device needs another copy
-  uint64_t bytes = 0;       // if not: of all, trailers counted
+  uint64_t bytes = 0;       // of all, trailers counted
 };
 
 Blocks ScanIndex(const MergeTable& table) {
@@ -43,14 +43,14 @@ Blocks ScanIndex(const MergeTable& table) {
   }
   blocks.compressed = stored_as != Compression::kNone;
   BlockIterator entry(index);
-  for (entry.SeekToFirst(); entry.Valid() && !blocks.compressed; entry.Next()) {
+  for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
     BlockHandle handle;
     std::string_view value = entry.value();
     if (!handle.ReadFrom(&value) || !HandleFits(handle, table.image.size())) {
       break;
     }
-    blocks.compressed =
-        table.image[handle.offset + handle.size] != static_cast<char>(Compression::kNone);
+    blocks.compressed = blocks.compressed || table.image[handle.offset + handle.size] !=
+                                                 static_cast<char>(Compression::kNone);
     blocks.bytes += handle.size + kBlockTrailerBytes;
   }
   return blocks;
@@ -169,7 +169,7 @@ void DeviceRun::Decompress() {
       if (blocks.compressed) {
         RecodedTable& recoded = recoded_.emplace_back();
         // What cannot be decompressed goes to the device as it is, which then says where the fault
-        // is.
+        // is, or passes it over if it is not in the range.
         if (RecodeTable(table.image, table.index, Compression::kNone, &recoded).ok()) {
           table = {recoded.image, recoded.index};
           bytes = recoded.data().size();
@@ -310,11 +310,18 @@ Status DeviceRun::ReadCompletion(uint8_t unit_status) {
   }
   data_used_ = word(c::kDataBytes);
   index_used_ = word(c::kIndexBytes);
-  if (data_used_ > layout_.data_bytes || index_used_ > layout_.index_bytes ||
-      (result_.status == MergeStatus::kOk &&
-       // A run that ended too early, or a block that was passed over, shows here alone.
-       (stats.input_bytes != block_bytes_ || !CheckBalance(stats).ok()))) {
-    return Status::IoError("completion record that cannot be true");
+  if (data_used_ > layout_.data_bytes || index_used_ > layout_.index_bytes) {
+    return Status::IoError(fmt::format(
+        "completion record of {} and {} bytes of output, where there is room for {} and {}",
+        data_used_, index_used_, layout_.data_bytes, layout_.index_bytes));
+  }
+  if (result_.status == MergeStatus::kOk) {
+    // A run that ended too early, or a block that was passed over, shows here alone.
+    if (stats.input_bytes != block_bytes_) {
+      return Status::IoError(fmt::format("completion record of {} bytes of input, which has {}",
+                                         stats.input_bytes, block_bytes_));
+    }
+    SLUICE_RETURN_IF_ERROR(CheckBalance(stats));
   }
   // Index faults are told by address.
   if (result_.status == MergeStatus::kIndexChecksum ||

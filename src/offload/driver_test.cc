@@ -61,15 +61,6 @@ struct Case {
   MergeResult result;
 };
 
-// The last internal key of a run.
-std::string LargestKey(const MergeRun& run) {
-  MergeTask task;
-  task.runs = {run};
-  std::vector<OwnedOutput> outputs;
-  EXPECT_TRUE(CpuExecutor().Run(task, CollectInto(&outputs)).ok());
-  return outputs.back().largest;
-}
-
 class DriverTest : public testing::Test {
  protected:
   void Open(Units units, OffloadOptions options = {}) {
@@ -92,6 +83,16 @@ class DriverTest : public testing::Test {
     for (int i = 0; i < tasks; ++i) {
       RunOne(Case(RandomTask(rng_)));
     }
+  }
+  std::string Reasons(size_t unit) {
+    const std::lock_guard lock(mutex_);
+    std::string reasons;
+    for (const OffloadEvent& event : events_) {
+      if (event.unit == unit) {
+        reasons += event.what + "\n";
+      }
+    }
+    return reasons;
   }
   int Events(Kind kind) {
     const std::lock_guard lock(mutex_);
@@ -247,12 +248,15 @@ TEST_F(DriverTest, CorruptInput) {
       return result.ok() ? CpuExecutor().Run(task, sink) : result;
     }
   };
-  GeneratedTask partly = GenerateTask({});
-  partly.images[1][0].file[100] ^= 1;
-  partly.Refer();
-  partly.task.has_begin = true;
-  partly.task.begin = UserKey(LargestKey(partly.task.runs[0]));
-  const Case range(std::move(partly));
+  const auto damaged_outside = [](Compression compression) {
+    GeneratedTask partly = GenerateTask({.table = {.compression = compression}});
+    partly.task.has_begin = true;
+    partly.task.begin = "~";  // no key is behind it
+    partly.images[1][0].file[100] ^= 1;
+    partly.Refer();
+    return Case(std::move(partly));
+  };
+  const Case range = damaged_outside(Compression::kNone);
   ASSERT_TRUE(range.result.ok());
   Units reading;
   reading.push_back(std::make_unique<ReadsAll>());
@@ -263,6 +267,15 @@ TEST_F(DriverTest, CorruptInput) {
   EXPECT_EQ(driver_->stats().retried, 5u);
   EXPECT_EQ(driver_->stats().units[0].failures, 0u);
   EXPECT_TRUE(events_.empty());
+
+  // What cannot be decompressed there is no unit's failure, either.
+  const Case compressed = damaged_outside(Compression::kSnappy);
+  ASSERT_TRUE(compressed.result.ok());
+  Open(SomeUnits(1));
+  for (int i = 0; i < 5; ++i) {
+    RunOne(compressed);
+  }
+  EXPECT_EQ(driver_->stats().units[0].failures, 0u) << Reasons(0);
 
   // Reads of the unit go wrong.
   class BadMemory : public FaultDevice {
@@ -454,7 +467,7 @@ TEST_F(DriverTest, ManyCallersAtOnce) {
   EXPECT_EQ(stats.on_units + stats.declined + stats.refused + stats.retried + stats.no_unit,
             static_cast<uint64_t>(kCallers * kTasks));
   EXPECT_GT(stats.on_units, 0u);
-  EXPECT_EQ(stats.units[2].failures, 0u);
+  EXPECT_EQ(stats.units[2].failures, 0u) << Reasons(2);
   EXPECT_EQ(stats.units[3].tasks, 0u);
 }
 
