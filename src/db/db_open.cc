@@ -74,7 +74,7 @@ DBImpl::~DBImpl() {
   EpochDrain();
 }
 
-Status DB::Open(const Options& options, const std::string& path, std::unique_ptr<DB>* db) {
+Status DB::Open(const Options& options, const std::string& path, std::unique_ptr<DB>* db) try {
   SLUICE_RETURN_IF_ERROR(CheckOptions(options));
   auto opened = std::make_unique<DBImpl>(options, path);
   Status status = opened->Recover();
@@ -85,6 +85,8 @@ Status DB::Open(const Options& options, const std::string& path, std::unique_ptr
   SLUICE_RETURN_IF_ERROR(status);
   *db = std::move(opened);
   return {};
+} catch (const std::exception& e) {  // no memory, or no thread
+  return Status::IoError(fmt::format("{}: cannot be opened: {}", path, e.what()));
 }
 
 Status DBImpl::OpenDriver() {

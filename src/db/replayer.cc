@@ -32,8 +32,10 @@ Status CheckRecord(std::string_view payload, LogPosition begin, LoggedTransactio
   return {};
 }
 
-Replayer::Replayer(const std::map<uint32_t, Target>* targets, size_t threads)
-    : targets_(*targets), done_(threads) {
+Replayer::Replayer(const std::map<uint32_t, Target>* targets) : targets_(*targets) {}
+
+Replayer::Replayer(const std::map<uint32_t, Target>* targets, size_t threads) : Replayer(targets) {
+  done_.resize(threads);
   for (size_t i = 0; i < threads; ++i) {
     threads_.emplace_back([this, i, threads] { Work(i, threads); });
   }

@@ -45,6 +45,9 @@ class Replayer {
   SequenceNumber Drain();
 
  private:
+  // Without threads: if one cannot be started, the destructor ends the others.
+  explicit Replayer(const std::map<uint32_t, Target>* targets);
+
   static constexpr size_t kMostQueuedBytes = size_t{4} << 20;
 
   void Work(size_t self, size_t threads);

@@ -40,7 +40,8 @@ class SnapshotVersionsTest : public testing::Test {
   }
   uint64_t Records() {
     uint64_t records = 0;
-    for (const LevelStatistics& level : db_->GetStatistics().subtables[0].levels) {
+    const Statistics statistics = db_->GetStatistics();
+    for (const LevelStatistics& level : statistics.subtables[0].levels) {
       records += level.records;
     }
     return records;
@@ -231,7 +232,8 @@ TEST_P(OneSnapshotTest, VersionsOfOneKeyInManyExtents) {
   }
   const auto extents = [&] {
     uint64_t sum = 0;
-    for (const LevelStatistics& level : db_->GetStatistics().subtables[0].levels) {
+    const Statistics statistics = db_->GetStatistics();
+    for (const LevelStatistics& level : statistics.subtables[0].levels) {
       sum += level.extents;
     }
     return sum;

@@ -87,7 +87,9 @@ class alignas(64) WritePipeline::Queue {
   WriteTask led_;
 };
 
-WritePipeline::WritePipeline(size_t queues, WriteStages* stages) : stages_(*stages) {
+WritePipeline::WritePipeline(WriteStages* stages) : stages_(*stages) {}
+
+WritePipeline::WritePipeline(size_t queues, WriteStages* stages) : WritePipeline(stages) {
   for (size_t i = 0; i < queues; ++i) {
     queues_.push_back(std::make_unique<Queue>());
   }
@@ -114,7 +116,9 @@ WritePipeline::~WritePipeline() {
     stopping_ = true;
   }
   flush_due_.notify_one();
-  flusher_.join();
+  if (flusher_.joinable()) {
+    flusher_.join();
+  }
 }
 
 WritePipeline::Queue* WritePipeline::QueueOfThread() {

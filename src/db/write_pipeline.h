@@ -116,6 +116,9 @@ class WritePipeline {
  private:
   friend class ExclusiveWrites;
 
+  // Without threads: if one cannot be started, the destructor ends the others.
+  explicit WritePipeline(WriteStages* stages);
+
   static constexpr size_t kMostInFlightBytes = size_t{64} << 20;
   static constexpr size_t kMostQueuedBytes = size_t{32} << 10;  // of each queue
   static constexpr size_t kGroupBytes = size_t{1} << 20;

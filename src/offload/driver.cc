@@ -32,13 +32,17 @@ class OffloadDriver::Pass : public Executor {
   UnitPool::Answer last_;
 };
 
-OffloadDriver::OffloadDriver(std::vector<std::unique_ptr<Executor>> units, OffloadOptions options)
+OffloadDriver::OffloadDriver(NoThreads, std::vector<std::unique_ptr<Executor>> units,
+                             OffloadOptions options)
     : options_(std::move(options)),
       pool_(std::move(units), options_.pool,
             [this](size_t unit) {
               Tell({.kind = OffloadEvent::Kind::kBackInService, .unit = unit});
             }),
-      name_(pool_.size() == 0 ? cpu_.name() : pool_.unit(0).name()) {
+      name_(pool_.size() == 0 ? cpu_.name() : pool_.unit(0).name()) {}
+
+OffloadDriver::OffloadDriver(std::vector<std::unique_ptr<Executor>> units, OffloadOptions options)
+    : OffloadDriver(NoThreads{}, std::move(units), std::move(options)) {
   const size_t threads = options_.threads != 0 ? options_.threads : pool_.size() + 1;
   for (size_t i = 0; i < threads; ++i) {
     threads_.emplace_back([this] { Work(); });

@@ -99,6 +99,10 @@ class OffloadDriver : public Executor {
     Done done;
   };
   class Pass;
+  struct NoThreads {};
+
+  // If a thread cannot be started, the destructor ends the others.
+  OffloadDriver(NoThreads, std::vector<std::unique_ptr<Executor>> units, OffloadOptions options);
 
   void Tell(const OffloadEvent& event);
   void TellFailure(const MergeTask& task, const UnitPool::Answer& answer, bool taken_out);
