@@ -48,7 +48,8 @@ CacheStatistics Convert(const Cache::Stats& stats, size_t capacity_bytes) {
 
 // What the copy holds is the state at one instant: the metadata, and behind it the log up to that
 // instant. Nothing writes then, but only for a moment; extents are kept by the references of the
-// copied metadata, the log because nothing is released while checkpoints_ says so.
+// copied metadata, the log, which is copied first, because nothing is released while checkpoints_
+// says so.
 Status DBImpl::CreateCheckpoint(const std::string& path) {
   SLUICE_RETURN_IF_ERROR(CheckWritable());
   if (const Status exists = env_->FileExists(path); !exists.IsNotFound()) {
@@ -64,28 +65,13 @@ Status DBImpl::CreateCheckpoint(const std::string& path) {
     end = log_end_;
     ++checkpoints_;
   }
-  const auto copy = [&]() -> Status {
-    HomeDir home;
+  HomeDir home;
+  std::unique_ptr<ExtentSpace> space;
+  MetadataEdit edit = state.ToEdit();  // its extents will lie in `space`
+  std::unique_ptr<RedoLog> log;
+  const auto copy_log = [&]() -> Status {
     SLUICE_RETURN_IF_ERROR(CreateHome(env_, path, &home));
     SLUICE_RETURN_IF_ERROR(env_->CreateDir(path + "/log"));
-    std::unique_ptr<ExtentSpace> space;
-    SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(env_, {{path, kHomeDir}}, &space));
-    MetadataEdit edit = state.ToEdit();
-    edit.database = home.identity.database;
-    std::string table;
-    DataFile* file = nullptr;
-    for (MetadataEdit::Added& added : edit.added) {
-      Extent& extent = added.extent;
-      SLUICE_RETURN_IF_ERROR(ReadVerified(extent, &table));
-      extent.place = space->Allocate(0, extent.bytes);
-      extent.address = extent.place->address();
-      file = extent.place->file();
-      SLUICE_RETURN_IF_ERROR(file->Write(extent.place->offset(), table));
-    }
-    if (file != nullptr) {
-      SLUICE_RETURN_IF_ERROR(space->Sync(file, 0));
-    }
-    std::unique_ptr<RedoLog> log;
     SLUICE_RETURN_IF_ERROR(RedoLog::Open(env_, path + "/log",
                                          {.segment_bytes = options_.log_segment_bytes}, {}, &log));
     edit.log_start = log->end();
@@ -100,16 +86,34 @@ Status DBImpl::CreateCheckpoint(const std::string& path) {
     if (contents.end < end) {
       return Status::Corruption("the log ends before its end");
     }
-    SLUICE_RETURN_IF_ERROR(log->Sync());
-    // Last, because it makes a database of the files.
-    std::unique_ptr<MetadataLog> metadata;
-    SLUICE_RETURN_IF_ERROR(MetadataLog::Open(env_, path, &edit, &metadata));
-    return FinishCreation(env_, path, &home);
+    return log->Sync();
   };
-  const Status status = copy();
-  const std::lock_guard metadata_lock(metadata_mutex_);
-  --checkpoints_;
-  return status;
+  const Status copied = copy_log();
+  {
+    const std::lock_guard metadata_lock(metadata_mutex_);
+    --checkpoints_;
+  }
+  SLUICE_RETURN_IF_ERROR(copied);
+  SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(env_, {{path, kHomeDir}}, &space));
+  edit.database = home.identity.database;
+  std::string table;
+  DataFile* file = nullptr;
+  for (MetadataEdit::Added& added : edit.added) {
+    Extent& extent = added.extent;
+    SLUICE_RETURN_IF_ERROR(ReadVerified(extent, &table));
+    extent.place = space->Allocate(0, extent.bytes);
+    extent.address = extent.place->address();
+    file = extent.place->file();
+    SLUICE_RETURN_IF_ERROR(file->Write(extent.place->offset(), table));
+    file->StartWriteback(extent.place->offset(), extent.bytes);
+  }
+  if (file != nullptr) {
+    SLUICE_RETURN_IF_ERROR(space->Sync(file, 0));
+  }
+  // Last, because it makes a database of the files.
+  std::unique_ptr<MetadataLog> metadata;
+  SLUICE_RETURN_IF_ERROR(MetadataLog::Open(env_, path, &edit, &metadata));
+  return FinishCreation(env_, path, &home);
 }
 
 Statistics DBImpl::GetStatistics() {

@@ -59,6 +59,9 @@ Status ExtentWriter::Done(const IoRequest* done) {
     return {};
   }
   const Status status = std::move(pending.status);
+  // All of a compaction's output at once would hold up the sync of a flush.
+  const ExtentPlace& place = *pending.built.extent.place;
+  place.file()->StartWriteback(place.offset(), pending.built.table.size());
   spare_tables_.push_back(std::move(pending.built.table));
   pending_.erase(at);
   return status;

@@ -245,6 +245,11 @@ class PosixDataFile final : public DataFile {
     return ::fdatasync(fd_.get()) == 0 ? Status() : SyncError(path_, "cannot sync");
   }
 
+  void StartWriteback(uint64_t offset, uint64_t bytes) override {
+    (void)::sync_file_range(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                            SYNC_FILE_RANGE_WRITE);
+  }
+
   Status Discard(uint64_t offset, uint64_t bytes) override {
     if (::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) {

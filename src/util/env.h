@@ -73,6 +73,9 @@ class DataFile {
   virtual Status Write(uint64_t offset, std::string_view bytes) = 0;
   // Makes durable what was written before. The file's name is durable only after SyncDir.
   virtual Status Sync() = 0;
+  // Lets the system begin to write these bytes to the device, so that a Sync, of whoever else,
+  // finds less to do. Only a hint.
+  virtual void StartWriteback(uint64_t /*offset*/, uint64_t /*bytes*/) {}
   // Says that nobody needs these bytes: their space goes back to the file system. They read as they
   // did, or as zeros. NotSupported, and no effect, where the file system cannot do that.
   virtual Status Discard(uint64_t offset, uint64_t bytes) = 0;
