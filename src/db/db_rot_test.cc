@@ -53,6 +53,31 @@ Status ReadAll(Env* env, Records* records) {
   return verified;
 }
 
+TEST(DbRot, AMissingDataFileIsNamedAndNotMadeAnew) {
+  FaultEnv env;
+  {
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(TestOptions(&env), "db", &db).ok());
+    ASSERT_TRUE(db->Put({}, "key", "value").ok());
+    ASSERT_TRUE(db->Flush(nullptr).ok());
+    ASSERT_TRUE(db->Close().ok());
+  }
+  const std::string file = "db/000001.data";
+  ASSERT_TRUE(env.RenameFile(file, "db/elsewhere").ok());
+  for (int i = 0; i < 2; ++i) {
+    Records ignored;
+    const Status status = ReadAll(&env, &ignored);
+    EXPECT_TRUE(status.IsCorruption()) << status.ToString();
+    EXPECT_TRUE(status.message().starts_with(file + ": missing")) << status.ToString();
+    EXPECT_TRUE(env.FileExists(file).IsNotFound());
+  }
+  ASSERT_TRUE(env.RenameFile("db/elsewhere", file).ok());
+  Records records;
+  const Status status = ReadAll(&env, &records);
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(records, (Records{{"default/key", "value"}}));
+}
+
 TEST(DbRot, IsFoundAndNamed) {
   TestRandom random(TestSeed());
   FaultEnv env;

@@ -80,6 +80,7 @@ Status ExtentSpace::OpenFile(const Dir& dir, bool read_only) {
   if (!exists.ok() && !exists.IsNotFound()) {
     return exists;
   }
+  file.is_new = exists.IsNotFound();
   file.length = PagesOf(file.bytes);
   if (!read_only) {
     return env_->NewDataFile(path, &file.file);
@@ -114,6 +115,12 @@ Status ExtentSpace::Adopt(const Extent& extent, std::shared_ptr<ExtentPlace>* pl
         fmt::format("extent {} is in data file {:06}.data, which is not there; is a level's path "
                     "missing?",
                     extent.number, extent.address.file));
+  }
+  if (file->is_new) {
+    // The one that was made in its place would only hide what happened.
+    (void)env_->RemoveFile(file->file->path());
+    return Status::Corruption(
+        fmt::format("{}: missing, but extent {} is in it", file->file->path(), extent.number));
   }
   const uint64_t pages = PagesOf(extent.bytes);
   const uint64_t offset = extent.address.page * kPageBytes;

@@ -113,6 +113,7 @@ class ExtentSpace {
     std::unique_ptr<std::mutex> sync_mutex;  // one sync of it at a time; taken before mutex_
     uint64_t failed_syncs = 0;
     bool name_synced = false;  // by this process: one before may have failed to
+    bool is_new = false;       // there was none when it was opened
     uint64_t bytes = 0;        // as it was found
     uint64_t end = 0;          // no page from here on is taken
     uint64_t length = 0;       // the file has no page from here on
