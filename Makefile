@@ -1,11 +1,11 @@
 # Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-dev build demo test bench grid lint format formal flips soak coverage synth clean
+.PHONY: help deps deps-dev build demo test bench grid lint format formal flips soak leveldb-suite coverage synth clean
 JOBS ?= $(shell nproc)
 PRESET ?= release
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 deps: ## install what building and testing need
 	@scripts/deps
@@ -49,6 +49,17 @@ MINUTES ?= 60
 soak: build ## run the random tests for MINUTES or SOAK_ROUNDS, with fresh seeds
 	@scripts/soak $(MINUTES)
 
+# With compactions on the CPU, then on the simulated unit and the CPU, compared.
+leveldb-suite: deps ## run LevelDB's own tests over the engine
+	@scripts/deps leveldb-suite
+	@tests/leveldb_suite/fetch
+	@cmake --preset $(PRESET) --log-level=WARNING
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target leveldb_suite_programs
+	@for executor in cpu check; do \
+	  tests/leveldb_suite/run.py build/$(PRESET)/tests/leveldb_suite build/leveldb/src \
+	    -j $(JOBS) --executor $$executor || exit 1; \
+	done
+
 flips: build ## invert bits of the unit's registers, and see what becomes of it
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target flips
 
@@ -69,4 +80,4 @@ synth: deps-dev ## synthesise the named configurations and write docs/synthesis.
 	@nice build/venv/bin/python hw/syn/synth.py -j $(JOBS) --report docs/synthesis.md
 
 clean: ## remove what was built; what was fetched stays
-	@find build -mindepth 1 -maxdepth 1 ! -name venv ! -name rocksdb -exec rm -rf {} +
+	@find build -mindepth 1 -maxdepth 1 ! -name venv ! -name rocksdb ! -name leveldb -exec rm -rf {} +
