@@ -144,5 +144,38 @@ TEST(DbLog, RecoveryStaysWithinTheMemoryOfMemtables) {
   }
 }
 
+// What a recovery flushes half-way through the log is no more than the log so far, whatever the
+// extents of another sub-table have: the rest of the log is still needed.
+TEST(DbLog, RecoveryThatFlushesHalfWayKeepsTheRest) {
+  constexpr int kRecords = 2000;
+  FaultEnv env;
+  Options options;
+  options.create_if_missing = true;
+  options.env = &env;
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+  Subtable* other;
+  ASSERT_TRUE(db->CreateSubtable("other", &other).ok());
+  for (int i = 0; i < kRecords; ++i) {
+    ASSERT_TRUE(db->Put({}, std::to_string(i), std::string(10'000, 'v')).ok());
+  }
+  ASSERT_TRUE(db->Put({}, other, "newest", "value").ok());
+  ASSERT_TRUE(db->Flush(other).ok());
+  ASSERT_TRUE(db->Close().ok());
+
+  const auto flushed = std::make_shared<FlushCounter>();
+  Options small = options;
+  small.write_buffer_bytes = size_t{8} << 20;
+  small.listeners.push_back(flushed);
+  ASSERT_TRUE(DB::Open(small, "db", &db).ok());
+  ASSERT_TRUE(db->Close().ok());
+  EXPECT_GT(flushed->flushes, 0u);
+  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+  for (int i = 0; i < kRecords; ++i) {
+    std::string value;
+    ASSERT_TRUE(db->Get({}, std::to_string(i), &value).ok()) << i;
+  }
+}
+
 }  // namespace
 }  // namespace sluice

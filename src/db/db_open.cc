@@ -196,11 +196,12 @@ void DBImpl::AddSubtable(const StateLock& lock, uint32_t id, const Metadata::Sub
 
 Status DBImpl::ReplayLog(LoggedTransactions* prepared) {
   std::map<uint32_t, Replayer::Target> targets;
+  SequenceNumber flushed = 0;  // by any sub-table
   for (const auto& [id, subtable] : subtables_) {
     const EpochGuard guard;
     const Version& version = subtable->version(guard);
     targets[id] = {version.flushed, &version.active->table};
-    last_sequence_ = std::max(last_sequence_, version.flushed);
+    flushed = std::max(flushed, version.flushed);
   }
   const size_t threads =
       std::min<size_t>(targets.size(), std::max(1u, std::thread::hardware_concurrency()));
@@ -209,7 +210,9 @@ Status DBImpl::ReplayLog(LoggedTransactions* prepared) {
   LogPosition held_from = begin;  // what memtables have from before is held already
   Replayer replayer(&targets, threads);
   const auto drain = [&](LogPosition now) {
-    last_sequence_ = std::max(last_sequence_, replayer.Drain());
+    // Not what another sub-table has flushed: a flush now has of this one what is replayed so far,
+    // and says that it has all up to here.
+    last_sequence_ = replayer.Drain();
     visible_.store(last_sequence_);
     const StateLock lock(mutex_);
     for (const auto& [id, subtable] : subtables_) {
@@ -243,6 +246,8 @@ Status DBImpl::ReplayLog(LoggedTransactions* prepared) {
       },
       &contents, log_end_));
   drain(log_end_);
+  last_sequence_ = std::max(last_sequence_, flushed);
+  visible_.store(last_sequence_);
   return {};
 }
 
