@@ -267,11 +267,11 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
   RunIndex::Iterator at(version.levels[2]);
   for (at.SeekToFirst(); at.Valid(); at.Next()) {
     const SequenceNumber due = WorthRewritingAt(*at.extent(), options);
-    if (due <= oldest_snapshot && !TouchesAside(version, {at.extent()})) {
-      picked.push_back(at.extent());
-    } else {
+    if (due > oldest_snapshot) {
       *held_back = std::min(*held_back, due);
-    }
+    } else if (!TouchesAside(version, {at.extent()})) {
+      picked.push_back(at.extent());
+    }  // else it is no snapshot that holds it back
     if (at.extent()->bytes < options.extent_bytes / kSmallShare) {
       stretch.push_back(at.extent());
     } else {

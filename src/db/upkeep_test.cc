@@ -178,5 +178,29 @@ TEST_F(UpkeepTest, ADamagedBlockIsSetAsideAndTheRestGoesOn) {
   }
 }
 
+// They stay as long as that does, whatever share of their extents they are, and nobody looks for
+// something to do about it for ever.
+TEST_F(UpkeepTest, TombstonesOverWhatIsSetAsideCallForNothing) {
+  constexpr int kKeys = 5000;
+  Open();
+  Fill(kKeys, std::string(200, 'v'));
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  for (uint64_t offset = 200 << 10; db_->Verify(nullptr).ok(); offset += 8192) {
+    db_.reset();
+    Damage(offset);
+    Open();
+  }
+  for (int i = 0; i < kKeys; ++i) {
+    ASSERT_TRUE(db_->Delete({}, Key(i)).ok());
+  }
+  (void)db_->CompactRange(nullptr, {}, {});  // unless another compaction has met the damage
+  EXPECT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  EXPECT_TRUE(db_->WaitForBackgroundWork().ok());
+  EXPECT_EQ(listener_->set_aside().size(), 1u);
+  EXPECT_GT(db_->GetStatistics().subtables[0].levels[2].tombstones, 0u);
+  EXPECT_TRUE(db_->Put({}, Key(0), "value").ok());
+  EXPECT_TRUE(db_->Flush(nullptr).ok());
+}
+
 }  // namespace
 }  // namespace sluice
