@@ -217,9 +217,10 @@ std::optional<CompactionPick> PickIntraL0(const Version& version, const Options&
 }
 
 std::optional<CompactionPick> PickMinor(const Version& version, const Options& options) {
-  const bool many = version.l0.size() >= options.l0_compaction_runs;
-  if (!many || (version.L0Bytes() < options.l1_bytes / 2 &&
-                version.l0.size() < 2 * options.l0_compaction_runs)) {
+  // Where writers are stopped by the runs, something must be due that makes them fewer.
+  const size_t most = std::min(2 * options.l0_compaction_runs, options.l0_stop_runs);
+  const bool many = version.l0.size() >= std::min(options.l0_compaction_runs, most);
+  if (!many || (version.L0Bytes() < options.l1_bytes / 2 && version.l0.size() < most)) {
     return std::nullopt;
   }
   return IntoLevel1(CompactionKind::kMinor, version);

@@ -103,6 +103,25 @@ TEST_F(WriteBudget, NobodyWaitsForCompactionsThatNobodyMakes) {
   EXPECT_EQ(db_->GetStatistics().subtables.front().levels[0].runs, 0u);
 }
 
+// However few runs may be: where they stop writers, a compaction is due.
+TEST_F(WriteBudget, RunsThatStopWritersAreMerged) {
+  options_.l0_compaction_runs = 8;
+  options_.l0_slowdown_runs = 1;
+  for (const size_t stop : {1, 3, 12}) {
+    options_.l0_stop_runs = stop;
+    Open();
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_TRUE(db_->Put({}, std::to_string(i), "value").ok());
+      ASSERT_TRUE(db_->Flush(nullptr).ok());
+      ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+      ASSERT_LT(db_->GetStatistics().subtables.front().levels[0].runs, stop);
+    }
+    db_.reset();
+  }
+  options_.l0_slowdown_runs = options_.l0_stop_runs = 0;
+  EXPECT_FALSE(DB::Open(options_, dir_.File("db"), &db_).ok());
+}
+
 // Writers that wait hold nothing that others need.
 TEST_F(WriteBudget, OthersGetThroughWhileWritersWait) {
   const auto gate = std::make_shared<Gatekeeper>();
