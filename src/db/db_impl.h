@@ -163,6 +163,8 @@ class DBImpl final : public DB, private WriteStages {
   void Failed(const Status& status) override { SetBackgroundError(status); }
   // Slows writers down, or holds them, while background work is behind.
   void Admit(size_t bytes) override;
+  bool SlowDown(size_t bytes, double pressure);  // false: not yet
+  void WaitForRoom();
   MemtablePtr NewMemtable() {
     return std::make_shared<MemtableInfo>(options_.memtable_bytes, backlog_.memory());
   }
@@ -269,8 +271,8 @@ class DBImpl final : public DB, private WriteStages {
   LogPosition log_end_ = 0;  // behind the last record
   std::string record_;
 
-  std::mutex pace_mutex_;  // taken before all others: writers that are slowed down come in turn
-  double delay_owed_ = 0;  // seconds; under pace_mutex_
+  std::mutex room_mutex_;  // taken before all others: writers that are held come in turn
+  std::atomic<size_t> slowed_down_{0};  // writers, asleep
 
   std::mutex metadata_mutex_;
   size_t checkpoints_ = 0;  // under way: they need the log as it is; under metadata_mutex_

@@ -258,40 +258,66 @@ void DBImpl::Admit(size_t bytes) {
   if (!backlog_.MayBeBehind() || options_.read_only) [[likely]] {
     return;
   }
-  const std::lock_guard in_turn(pace_mutex_);
-  stuck_.store(false, std::memory_order_relaxed);
   const Clock::time_point begin = Clock::now();
-  StateLock lock(mutex_);
-  Pressure now = backlog_.Measure(lock);
-  if (now.value < 1) {
-    lock.unlock();
-    // Between the two rates the delay grows by the same factor for the same step of pressure.
-    const double rate = kFastestBytesPerSecond *
-                        std::pow(kSlowestBytesPerSecond / kFastestBytesPerSecond, now.value);
-    delay_owed_ += static_cast<double>(bytes) / rate;
-    if (delay_owed_ < kLeastSleepSeconds) {
+  Pressure now;
+  {
+    const StateLock lock(mutex_);
+    now = backlog_.Measure(lock);
+  }
+  if (now.value >= 1) {
+    WaitForRoom();
+  } else {
+    stuck_.store(false, std::memory_order_relaxed);
+    if (!SlowDown(bytes, now.value)) {
       return;
     }
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(delay_owed_, 0)));
-  } else {
-    lock.unlock();
-    Tell([&](EventListener& listener) {
-      listener.OnStall(
-          {.subtable = now.subtable, .reason = std::string(now.reason), .stopped = true});
-    });
-    lock.lock();
-    const uint64_t failures = full_.failures();
-    while (now.value >= 1 && background_error_.ok() && !stopping_ && !closing_ &&
-           compactions_full_.ok() && full_.failures() == failures) {
-      changed_.wait_for(lock, kStallPoll);
-      now = backlog_.Measure(lock);
-    }
-    // Flushes that find no space say so by full_.
-    stuck_.store(now.value >= 1 && !compactions_full_.ok(), std::memory_order_relaxed);
   }
   counters_.stall_microseconds.fetch_add(
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count(),
       std::memory_order_relaxed);
+}
+
+// Each thread sleeps for its own bytes, so who writes little waits little, however many others
+// flood the database.
+bool DBImpl::SlowDown(size_t bytes, double pressure) {
+  thread_local double owed = 0;  // seconds
+  // Between the two rates the delay grows by the same factor for the same step of pressure.
+  const double rate =
+      kFastestBytesPerSecond * std::pow(kSlowestBytesPerSecond / kFastestBytesPerSecond, pressure);
+  // Those who sleep at the same time share the rate.
+  owed += static_cast<double>(bytes) / rate *
+          static_cast<double>(1 + slowed_down_.load(std::memory_order_relaxed));
+  if (owed < kLeastSleepSeconds) {
+    return false;
+  }
+  slowed_down_.fetch_add(1, std::memory_order_relaxed);
+  std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(owed, 0)));
+  slowed_down_.fetch_sub(1, std::memory_order_relaxed);
+  return true;
+}
+
+void DBImpl::WaitForRoom() {
+  const std::lock_guard in_turn(room_mutex_);
+  stuck_.store(false, std::memory_order_relaxed);
+  StateLock lock(mutex_);
+  Pressure now = backlog_.Measure(lock);
+  if (now.value < 1) {
+    return;
+  }
+  lock.unlock();
+  Tell([&](EventListener& listener) {
+    listener.OnStall(
+        {.subtable = now.subtable, .reason = std::string(now.reason), .stopped = true});
+  });
+  lock.lock();
+  const uint64_t failures = full_.failures();
+  while (now.value >= 1 && background_error_.ok() && !stopping_ && !closing_ &&
+         compactions_full_.ok() && full_.failures() == failures) {
+    changed_.wait_for(lock, kStallPoll);
+    now = backlog_.Measure(lock);
+  }
+  // Flushes that find no space say so by full_.
+  stuck_.store(now.value >= 1 && !compactions_full_.ok(), std::memory_order_relaxed);
 }
 
 }  // namespace sluice
