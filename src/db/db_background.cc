@@ -125,6 +125,9 @@ Status DBImpl::FlushSubtable(SubtableImpl* subtable) {
     const StateLock lock(mutex_);
     memtables = subtable->version(lock).waiting;
   }
+  if (memtables.empty()) {
+    return {};  // it was dropped just now
+  }
   ExtentWriter writer(space_.get(), TierOf(0), &next_number_);
   FlushResult result;
   SLUICE_RETURN_IF_ERROR(FlushMemtables(
