@@ -107,7 +107,7 @@ bool Backlog::MustSwitch() const {
 }
 
 std::vector<SubtableImpl*> Backlog::ToSwitch(const StateLock& lock) {
-  std::set<SubtableImpl*> chosen;
+  std::set<SubtableImpl*, ById> chosen;
   for (SubtableImpl* const subtable : std::exchange(full_, {})) {
     // It may have been switched since, for another reason, or dropped.
     if (subtable->version(lock).active->full) {
@@ -121,7 +121,7 @@ std::vector<SubtableImpl*> Backlog::ToSwitch(const StateLock& lock) {
     for (const auto& [begin, subtable] : filling_) {
       by_size.emplace_back(subtable->version(lock).active->table.memory_bytes(), subtable);
     }
-    std::sort(by_size.rbegin(), by_size.rend());
+    std::sort(by_size.rbegin(), by_size.rend(), ById());
     for (const auto& [bytes, subtable] : by_size) {
       if (filling <= Eighths(memory_limit_, kSwitchDownTo)) {
         break;

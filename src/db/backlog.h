@@ -76,7 +76,18 @@ class Backlog {
   Pressure Measure(const StateLock& lock) const;
 
  private:
-  using ByLog = std::set<std::pair<LogPosition, SubtableImpl*>>;
+  // Sub-tables go by their ids, not by where they happen to lie in memory.
+  struct ById {
+    bool operator()(const SubtableImpl* a, const SubtableImpl* b) const {
+      return a->id() < b->id();
+    }
+    template <typename T>
+    bool operator()(const std::pair<T, SubtableImpl*>& a,
+                    const std::pair<T, SubtableImpl*>& b) const {
+      return a.first != b.first ? a.first < b.first : a.second->id() < b.second->id();
+    }
+  };
+  using ByLog = std::set<std::pair<LogPosition, SubtableImpl*>, ById>;
 
   static void Move(ByLog* set, SubtableImpl* subtable, LogPosition* from, LogPosition to);
   size_t FillingBytes() const {
@@ -94,7 +105,7 @@ class Backlog {
   MemtableMemory memory_;
   ByLog filling_;  // active memtables with records
   ByLog waiting_;  // by the oldest memtable that waits for its flush
-  std::set<SubtableImpl*> behind_;
+  std::set<SubtableImpl*, ById> behind_;
   std::vector<SubtableImpl*> full_;
   // What the mutex guards, for those who look without it.
   std::atomic<size_t> waiting_bytes_{0};
