@@ -366,6 +366,7 @@ void FaultEnv::Restart(uint64_t seed) {
     inode->flushed = inode->data.size();
   }
   locked_.clear();
+  failure_.clear();
   crashed_ = false;
   crash_at_ = ~uint64_t{0};
 }

@@ -78,7 +78,8 @@ class FaultEnv : public Env {
   uint64_t reads() const;
   // Whether a DataFile can Discard.
   void SetMakesHoles(bool makes_holes) { makes_holes_ = makes_holes; }
-  // What the call said that failed alone, "path: cannot sync: ..."; empty before.
+  // What the call said that failed alone, "path: cannot sync: ..."; empty before, and after a
+  // Restart.
   std::string failure() const;
 
   // The process is gone, killed where it crashed or now, and another comes up on the same system:

@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <utility>
+
+#include "client.h"
+
+namespace sluice::sim {
+
+std::string Client::DrawTable() {
+  if (!own_tables_.empty() && Draw(0, 5) == 0) {
+    return own_tables_[Draw(0, own_tables_.size() - 1)];
+  }
+  return std::vector<std::string>{"default", "a", "b"}[Draw(0, 2)];
+}
+
+Change Client::DrawChange(const std::string& table) {
+  if (Draw(0, 3) == 0) {
+    return {{table, Model::KeyOf(number_, table, keys_.Any(&random_))}, nullptr};
+  }
+  return {{table, Model::KeyOf(number_, table, keys_.Next(&random_))},
+          std::make_shared<const std::string>(values_.Next(&random_))};
+}
+
+std::vector<Change> Client::DrawChanges() {
+  std::vector<Change> changes;
+  for (uint64_t n = Draw(1, 8); n > 0; --n) {
+    changes.push_back(DrawChange(DrawTable()));
+  }
+  return changes;
+}
+
+namespace {
+
+WriteBatch MakeBatch(DB* db, const std::vector<Change>& changes) {
+  WriteBatch batch;
+  for (const auto& [key, value] : changes) {
+    Subtable* const subtable = db->FindSubtable(key.first);
+    if (value != nullptr) {
+      batch.Put(subtable, key.second, *value);
+    } else {
+      batch.Delete(subtable, key.second);
+    }
+  }
+  return batch;
+}
+
+}  // namespace
+
+void Client::Outcome(size_t number, const Status& status) {
+  if (Fine(status, "write")) {
+    model().Acknowledge(number_, number);
+  } else if (status.IsNoSpace()) {
+    model().Void(number_, number);
+  } else {
+    failed_ = true;
+  }
+}
+
+void Client::AwaitWrites(size_t most_left) {
+  while (under_way_.size() > most_left) {
+    const auto [number, write] = under_way_.front();
+    while (!write->done) {
+      Scheduler::Get()->Block("asynchronous write", write.get());
+    }
+    Outcome(number, write->status);
+    under_way_.erase(under_way_.begin());
+  }
+}
+
+void Client::ProbeFailure() {
+  AwaitWrites(0);
+  if (Draw(0, 3) == 0) {
+    const Status status = db().Put({.sync = DrawSync()}, "probe|0", "written after a failure");
+    Expect(!status.ok(), "a write succeeded after one had failed for good");
+  }
+}
+
+void Client::WriteOne() {
+  if (failed_) {
+    return ProbeFailure();
+  }
+  AwaitWrites(world_.trouble == Trouble::kNoSpace ? 0 : SIZE_MAX);
+  const Change change = DrawChange(DrawTable());
+  const auto& [key, value] = change;
+  const WriteOptions options{.sync = DrawSync()};
+  const size_t number = model().Begin(number_, {change}, options.sync);
+  Subtable* const subtable = Find(key.first);
+  Outcome(number, value != nullptr ? db().Put(options, subtable, key.second, *value)
+                                   : db().Delete(options, subtable, key.second));
+}
+
+void Client::WriteSome() {
+  if (failed_) {
+    return ProbeFailure();
+  }
+  AwaitWrites(world_.trouble == Trouble::kNoSpace ? 0 : SIZE_MAX);
+  std::vector<Change> changes = DrawChanges();
+  const WriteBatch batch = MakeBatch(&db(), changes);
+  const WriteOptions options{.sync = DrawSync()};
+  const size_t number = model().Begin(number_, std::move(changes), options.sync);
+  Outcome(number, db().Write(options, batch));
+}
+
+void Client::WriteAsynchronously() {
+  if (failed_) {
+    return ProbeFailure();
+  }
+  AwaitWrites(world_.trouble == Trouble::kNoSpace ? 0 : Draw(0, 20));
+  std::vector<Change> changes = DrawChanges();
+  WriteBatch batch = MakeBatch(&db(), changes);
+  const WriteOptions options{.sync = DrawSync()};
+  const size_t number = model().Begin(number_, std::move(changes), options.sync);
+  auto write = std::make_shared<UnderWay>();
+  under_way_.emplace_back(number, write);
+  // What is acknowledged is so from here on, whenever this client comes to look.
+  db().WriteAsync(options, std::move(batch),
+                  [write, number, client = number_, model = world_.model](const Status& status) {
+                    Expect(!write->done, "a callback is called twice");
+                    if (status.ok()) {
+                      model->Acknowledge(client, number);
+                    }
+                    write->status = status;
+                    write->done = true;
+                    Scheduler::Get()->Wake(write.get(), SIZE_MAX);
+                  });
+}
+
+void Client::DeleteSome() {
+  // Of a failed read, its error would not say whether it was one.
+  if (failed_ || world_.trouble == Trouble::kFailedRead) {
+    return;
+  }
+  AwaitWrites(0);
+  const std::string table = "b";
+  std::string begin = Model::RangeBegin(number_);
+  std::string end = Model::RangeEnd(number_);
+  if (Draw(0, 3) != 0) {
+    begin = Model::KeyOf(number_, table, keys_.Any(&random_));
+    end = Model::KeyOf(number_, table, keys_.Any(&random_));
+    if (end < begin) {
+      std::swap(begin, end);
+    }
+  }
+  std::vector<Change> changes;
+  for (const TableKey& key : model().OwnKeys(number_, table)) {
+    if (key.second >= begin && key.second < end && changes.size() < 1000) {
+      changes.emplace_back(key, nullptr);
+    }
+  }
+  const WriteOptions options{.sync = DrawSync()};
+  const size_t number = model().Begin(number_, std::move(changes), options.sync);
+  Outcome(number, db().DeleteRange(options, Find(table), begin, end));
+}
+
+}  // namespace sluice::sim
