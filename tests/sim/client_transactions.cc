@@ -8,6 +8,9 @@ namespace sluice::sim {
 
 namespace {
 
+// Longer than anything may take (scheduler.cc).
+constexpr std::chrono::milliseconds kPatience = std::chrono::hours(2);
+
 // After these the transaction is rolled back, and nothing is wrong.
 bool MayBeRefused(const Status& status) {
   return status.IsRetryable() || status.code() == Status::Code::kTimedOut;
@@ -39,7 +42,7 @@ void Client::Transact() {
   const bool sync = DrawSync();
   auto transaction = db().BeginTransaction(
       {.isolation = Draw(0, 1) != 0 ? Isolation::kSnapshot : Isolation::kReadCommitted,
-       .lock_timeout = std::chrono::milliseconds(Draw(0, 30))},
+       .lock_timeout = world_.patient ? kPatience : std::chrono::milliseconds(Draw(0, 30))},
       {.sync = sync});
   const auto refused = [&](const Status& status) {
     return !status.ok() && (MayBeRefused(status) || !Fine(status, "transaction"));
@@ -84,7 +87,7 @@ void Client::TransactInTwoPhases(std::unique_ptr<Transaction> transaction,
     return;
   }
   model().Prepared(name);
-  if (Draw(0, 7) == 0) {
+  if (!world_.patient && Draw(0, 7) == 0) {
     return;  // whoever comes next resolves it
   }
   Resolve(name, transaction.get(), Draw(0, 3) != 0, sync);

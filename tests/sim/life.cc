@@ -57,6 +57,8 @@ class Database {
     world.options = DrawOptions(&random_, env_.get());
     world.synced_percent = std::array{0, 3, 25, 90}[Uniform(&random_, 0, 3)];
     DrawTrouble(&world);
+    // What is in trouble may leave rows locked.
+    world.patient = world.trouble == Trouble::kNone && Uniform(&random_, 0, 2) != 0;
     std::printf("life %lu, %zu clients\n", life_++, model_.clients());
     if (Open(&world)) {
       Use(&world);
@@ -128,7 +130,7 @@ class Database {
         Expect(subtable == nullptr || !other->Put(subtable, row.second, "").ok(),
                "a prepared transaction has lost its locks");
       }
-      if (Uniform(&random_, 0, 3) != 0) {
+      if (world->patient || Uniform(&random_, 0, 3) != 0) {
         ResolvePrepared(world, name, Uniform(&random_, 0, 1) != 0, Uniform(&random_, 0, 1) != 0);
       }
     }

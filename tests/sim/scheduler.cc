@@ -216,6 +216,9 @@ Thread* Scheduler::Choose() {
       Fail("deadlock: nobody can run, and nobody waits for a time");
     }
     now_ = first;
+    if (now_ - progress_time_ > kMostIdleTime) {
+      Fail("nothing gets done but by the end of a wait");
+    }
   }
   if (priorities_) {
     return *std::max_element(runnable_.begin(), runnable_.end(),

@@ -29,6 +29,8 @@ struct World {
   Options options;
   Trouble trouble = Trouble::kNone;
   uint64_t synced_percent = 0;  // of the writes
+  // Whoever waits for a row does so until it has it: a wake-up that is lost shows.
+  bool patient = false;
   FaultEnv* env = nullptr;
   DB* db = nullptr;
   Model* model = nullptr;
