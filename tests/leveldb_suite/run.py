@@ -8,6 +8,8 @@ import fnmatch
 import os
 import pathlib
 import random
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -59,9 +61,10 @@ def run(programs, name, needs_env, seed):
     program, test = name.split("/")
     arguments = [programs / program]
     if test != "all":
-        # LevelDB draws from GoogleTest's seed, which there is only with the other flag.
+        # LevelDB draws from GoogleTest's seed, which there is only with the flag before it. A test ends
+        # where it fails: what comes behind may need what is not there.
         arguments += [f"--gtest_filter={test}", "--gtest_shuffle",
-                      f"--gtest_random_seed={seed % 99999 + 1}"]
+                      f"--gtest_random_seed={seed % 99999 + 1}", "--gtest_break_on_failure"]
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="leveldb_suite_", ignore_cleanup_errors=True) as scratch:
         environment = dict(os.environ, TEST_TMPDIR=scratch + "/")
@@ -71,11 +74,12 @@ def run(programs, name, needs_env, seed):
         try:
             done = subprocess.run(arguments, env=environment, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, timeout=TIMEOUT)
-            output, outcome = done.stdout, "passes" if done.returncode == 0 else "fails"
+            output = done.stdout
+            outcome = {0: "passes", -signal.SIGTRAP: "fails"}.get(done.returncode, "crashes")
         except subprocess.TimeoutExpired as late:
             output, outcome = late.stdout or b"", "hangs"
     output = output.decode(errors="replace")
-    if outcome == "fails" and "\ndeclined: " in "\n" + output:
+    if outcome != "passes" and "\ndeclined: " in "\n" + output:
         outcome = "declined"
     return outcome, output, time.monotonic() - start
 
@@ -113,7 +117,8 @@ def main():
               sorted(expectations.unused)]
     chosen = [name for name in names
               if listed[name][0] != "out" and fnmatch.fnmatchcase(name, options.only)]
-    counts = dict.fromkeys(("passes", "fails", "declined", "hangs"), 0)
+    counts = dict.fromkeys(("passes", "fails", "declined", "crashes", "hangs"), 0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     start = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         def run_one(name):
