@@ -130,6 +130,7 @@ class DB {
   // Null if there is none.
   virtual Subtable* FindSubtable(std::string_view name) = 0;
 
+  // An empty batch writes nothing; with `sync` it makes durable what was written before.
   virtual Status Write(const WriteOptions& options, const WriteBatch& batch) = 0;
   // Returns as soon as the write is in line, and calls `callback` when Write would return: once,
   // from a thread of the database or of another writer, so it must neither block nor write. What

@@ -177,5 +177,34 @@ TEST(DbLog, RecoveryThatFlushesHalfWayKeepsTheRest) {
   }
 }
 
+TEST(DbLog, AnEmptySyncedWriteMakesDurableWhatCameBefore) {
+  for (const bool asynchronous : {false, true}) {
+    FaultEnv env;
+    Options options;
+    options.create_if_missing = true;
+    options.env = &env;
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+    ASSERT_TRUE(db->Put({}, "key", "value").ok());
+    ASSERT_TRUE(db->Write({}, WriteBatch()).ok());
+    const Status status = asynchronous ? db->WriteAsync({.sync = true}, WriteBatch()).get()
+                                       : db->Write({.sync = true}, WriteBatch());
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    FaultEnv after(env.Survivors(CrashKind::kPower, 1));
+    ASSERT_TRUE(db->Close().ok());
+    options.env = &after;
+    ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+    std::string value;
+    ASSERT_TRUE(db->Get({}, "key", &value).ok());
+    EXPECT_EQ(value, "value");
+    ASSERT_TRUE(db->Put({}, "key", "another").ok());
+    ASSERT_TRUE(db->Close().ok());
+    ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+    ASSERT_TRUE(db->Get({}, "key", &value).ok());
+    EXPECT_EQ(value, "another");
+    db.reset();  // before its file system
+  }
+}
+
 }  // namespace
 }  // namespace sluice

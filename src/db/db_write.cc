@@ -110,7 +110,7 @@ Status DBImpl::CheckBatch(const WriteBatch& batch) {
 }
 
 Status DBImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
-  if (batch.count() == 0) {
+  if (batch.count() == 0 && !options.sync) {
     return {};
   }
   SLUICE_RETURN_IF_ERROR(CheckBatch(batch));
@@ -118,7 +118,8 @@ Status DBImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
 }
 
 void DBImpl::WriteAsync(const WriteOptions& options, WriteBatch batch, WriteCallback callback) {
-  if (const Status status = CheckBatch(batch); !status.ok() || batch.count() == 0) {
+  if (const Status status = CheckBatch(batch);
+      !status.ok() || (batch.count() == 0 && !options.sync)) {
     return callback(status);
   }
   writes_->WriteAsync(std::move(batch), options.sync, std::move(callback));
