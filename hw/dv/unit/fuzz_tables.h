@@ -101,6 +101,9 @@ class OddTableWriter {
         code.push_back('\0');
       }
     }
+    if (most == 5 && code.size() == most) {
+      code.back() = static_cast<char>(code.back() | (rng_() & 0x70));  // above bit 31: dropped
+    }
     *out += code;
   }
 

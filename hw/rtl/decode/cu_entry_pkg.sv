@@ -27,15 +27,15 @@ package cu_entry_pkg;
     return v;
   endfunction
 
-  // Whether that is 2^bits or more; bits up to 6.
+  // Whether the low 32 bits of that are 2^bits or more; bits up to 6.
   function automatic logic varint_big(logic [39:0] b, int unsigned bits);
     logic more = b[7];
     logic big = (b[6:0] >> bits) != '0;
-    for (int i = 1; i < 5; i++) begin
+    for (int i = 1; i < 4; i++) begin
       big |= more & (b[8*i+:7] != '0);
       more &= b[8*i+7];
     end
-    return big;
+    return big | (more & (b[35:32] != '0));
   endfunction
 
   function automatic header_t parse_header(logic [63:0] b, int unsigned big_bits);
