@@ -4,17 +4,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "table/internal_key.h"
 #include "table/table_writer.h"
+#include "util/testing.h"
 
 namespace sluice {
-
-using TestRandom = std::mt19937_64;
 
 struct TestEntry {
   std::string key;  // internal
@@ -32,11 +30,6 @@ inline std::string InternalKey(std::string_view user_key, SequenceNumber sequenc
 
 inline bool InternalKeyLess(std::string_view a, std::string_view b) {
   return CompareInternalKeys(a, b) < 0;
-}
-
-// Uniform in [low, high].
-inline uint64_t Uniform(TestRandom* random, uint64_t low, uint64_t high) {
-  return std::uniform_int_distribution<uint64_t>(low, high)(*random);
 }
 
 // Any size up to `most`, small ones as likely as large ones.

@@ -4,42 +4,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
-#include <random>
 #include <utility>
+
+#include "util/fault_inode.h"
 
 namespace sluice {
 
 namespace {
-
-using Random = std::mt19937_64;
-
-constexpr size_t kSectorBytes = 512;
-constexpr size_t kPageBytes = 4096;  // of the page cache
-
-uint64_t Uniform(Random* random, uint64_t low, uint64_t high) {
-  return std::uniform_int_distribution<uint64_t>(low, high)(*random);
-}
-
-// A length in [low, high], the ends as likely as all between.
-size_t TornLength(Random* random, size_t low, size_t high) {
-  switch (Uniform(random, 0, 2)) {
-    case 0:
-      return low;
-    case 1:
-      return high;
-    default:
-      return Uniform(random, low, high);
-  }
-}
-
-// Puts `before` back where it stood in `*contents`, as far as they go.
-void Restore(size_t offset, const std::string& before, std::string* contents) {
-  if (offset < contents->size()) {
-    const size_t bytes = std::min(before.size(), contents->size() - offset);
-    contents->replace(offset, bytes, before, 0, bytes);
-  }
-}
 
 // As env.h has it.
 Status OfSync(const Status& status) {
@@ -47,137 +18,6 @@ Status OfSync(const Status& status) {
 }
 
 }  // namespace
-
-struct FaultEnv::Inode {
-  std::string data;
-  size_t flushed = 0;  // bytes of data that a kill of the process leaves
-  size_t synced = 0;   // and that a loss of power leaves
-  // What the file held at its last sync, if it was truncated since.
-  std::optional<std::string> before_truncation;
-  // Of a file written in place, by offset: what stood in the sectors written since the last sync.
-  std::map<size_t, std::string> sectors_before;
-  // By offset: what the disk has of the sectors that a failed sync dropped.
-  std::map<size_t, std::string> dropped;
-
-  std::string Surviving(CrashKind kind, Random* random) const;
-  void Append(std::string_view bytes);
-  // Beyond the end too.
-  void Overwrite(size_t offset, std::string_view bytes);
-  void Resize(size_t bytes);
-  void Truncate();
-  void MarkSynced();
-  // Marks all as clean, and lets some of it be lost.
-  void FailSync(Random* random);
-
- private:
-  // A page that is written to is written back whole, with what was dropped of it.
-  void MakeDirty(size_t begin, size_t end);
-};
-
-std::string FaultEnv::Inode::Surviving(CrashKind kind, Random* random) const {
-  if (kind == CrashKind::kProcess) {
-    return data.substr(0, TornLength(random, flushed, data.size()));
-  }
-  if (before_truncation && Uniform(random, 0, 1) == 0) {
-    return *before_truncation;
-  }
-  std::string left = data.substr(0, TornLength(random, synced, data.size()));
-  if (left.size() > synced && Uniform(random, 0, 1) == 0) {
-    const size_t at = Uniform(random, synced, left.size() - 1);
-    const size_t sector = at / kSectorBytes * kSectorBytes;
-    const size_t begin = std::max(sector, synced);
-    const size_t end = std::min(sector + kSectorBytes, left.size());
-    std::fill(left.data() + begin, left.data() + end, '\0');
-  }
-  // None, all, or some of the sectors got through.
-  const uint64_t mode = Uniform(random, 0, 3);
-  for (const auto& [offset, before] : sectors_before) {
-    if (offset < left.size() && (mode == 0 || (mode >= 2 && Uniform(random, 0, 1) == 0))) {
-      Restore(offset, before, &left);
-    }
-  }
-  for (const auto& [offset, before] : dropped) {
-    Restore(offset, before, &left);
-  }
-  return left;
-}
-
-void FaultEnv::Inode::MakeDirty(size_t begin, size_t end) {
-  auto at = dropped.lower_bound(begin / kPageBytes * kPageBytes);
-  while (at != dropped.end() && at->first < (end + kPageBytes - 1) / kPageBytes * kPageBytes) {
-    sectors_before.insert(dropped.extract(at++));
-  }
-}
-
-void FaultEnv::Inode::Append(std::string_view bytes) {
-  MakeDirty(data.size(), data.size() + bytes.size());
-  data.append(bytes);
-}
-
-void FaultEnv::Inode::Overwrite(size_t offset, std::string_view bytes) {
-  MakeDirty(offset, offset + bytes.size());
-  if (offset + bytes.size() > data.size()) {
-    data.resize(offset + bytes.size());
-    flushed = data.size();
-  }
-  for (size_t sector = offset / kSectorBytes * kSectorBytes; sector < offset + bytes.size();
-       sector += kSectorBytes) {
-    if (!sectors_before.contains(sector)) {
-      sectors_before[sector] = data.substr(sector, kSectorBytes);
-    }
-  }
-  data.replace(offset, bytes.size(), bytes);
-}
-
-void FaultEnv::Inode::Resize(size_t bytes) {
-  data.resize(bytes);
-  flushed = bytes;
-  synced = std::min(synced, bytes);
-  sectors_before.erase(sectors_before.lower_bound(bytes), sectors_before.end());
-  dropped.erase(dropped.lower_bound(bytes), dropped.end());
-}
-
-void FaultEnv::Inode::Truncate() {
-  if (!before_truncation) {
-    before_truncation = data.substr(0, synced);
-    for (const auto* const sectors : {&sectors_before, &dropped}) {
-      for (const auto& [offset, before] : *sectors) {
-        Restore(offset, before, &*before_truncation);
-      }
-    }
-  }
-  Resize(0);
-}
-
-void FaultEnv::Inode::MarkSynced() {
-  flushed = synced = data.size();
-  before_truncation.reset();
-  sectors_before.clear();
-}
-
-void FaultEnv::Inode::FailSync(Random* random) {
-  flushed = data.size();
-  for (size_t sector = synced / kSectorBytes * kSectorBytes; sector < data.size();
-       sector += kSectorBytes) {
-    std::string before = data.substr(sector, sector < synced ? synced - sector : 0);
-    before.resize(kSectorBytes);
-    sectors_before.emplace(sector, std::move(before));
-  }
-  // All pages are dropped, or each by the toss of a coin.
-  const bool all = Uniform(random, 0, 1) == 0;
-  size_t page = 0;
-  bool drop = all || Uniform(random, 0, 1) == 0;
-  for (auto& [sector, before] : sectors_before) {
-    if (sector / kPageBytes != page) {
-      page = sector / kPageBytes;
-      drop = all || Uniform(random, 0, 1) == 0;
-    }
-    if (drop) {
-      dropped.emplace(sector, std::move(before));
-    }
-  }
-  sectors_before.clear();
-}
 
 bool FaultEnv::Change::Touches(const std::string& dir) const {
   return std::any_of(bindings.begin(), bindings.end(),
@@ -360,9 +200,9 @@ bool FaultEnv::crashed() const {
 
 void FaultEnv::Restart(uint64_t seed) {
   const std::lock_guard guard(mutex_);
-  Random random(seed);
+  TestRandom random(seed);
   for (const auto& [name, inode] : names_) {
-    inode->data.resize(TornLength(&random, inode->flushed, inode->data.size()));
+    inode->data = inode->AfterKill(&random);
     inode->flushed = inode->data.size();
   }
   locked_.clear();
@@ -373,7 +213,7 @@ void FaultEnv::Restart(uint64_t seed) {
 
 FileImage FaultEnv::Survivors(CrashKind kind, uint64_t seed) const {
   const std::lock_guard guard(mutex_);
-  Random random(seed);
+  TestRandom random(seed);
   Names names = names_;
   if (kind == CrashKind::kPower) {
     names = durable_;
@@ -387,7 +227,8 @@ FileImage FaultEnv::Survivors(CrashKind kind, uint64_t seed) const {
   }
   FileImage files;
   for (const auto& [name, inode] : names) {
-    files[name] = inode->Surviving(kind, &random);
+    files[name] =
+        kind == CrashKind::kPower ? inode->AfterPowerLoss(&random) : inode->AfterKill(&random);
   }
   return files;
 }
@@ -413,7 +254,7 @@ Status FaultEnv::Fail(const std::string& path, std::string_view doing, const Fau
 }
 
 std::string_view FaultEnv::Torn(std::string_view bytes) const {
-  Random random(tear_seed_);
+  TestRandom random(tear_seed_);
   // A call that fails has not done everything; one that a crash cuts off may have.
   const size_t most = crashed_ || bytes.empty() ? bytes.size() : bytes.size() - 1;
   return bytes.substr(0, TornLength(&random, 0, most));
@@ -438,7 +279,7 @@ Status FaultEnv::Sync(const std::string& path, Inode* inode) {
   if (status.ok()) {
     inode->MarkSynced();
   } else if (!crashed_) {
-    Random random(tear_seed_);
+    TestRandom random(tear_seed_);
     inode->FailSync(&random);
   }
   return OfSync(status);
@@ -453,7 +294,7 @@ Status FaultEnv::Read(const std::string& path, const Inode& inode, uint64_t offs
   }
   Status status = CountRead(path, "cannot read");
   if (!status.ok()) {
-    Random random(tear_seed_);
+    TestRandom random(tear_seed_);
     n = TornLength(&random, 0, n);
   }
   std::copy_n(inode.data.data() + offset, n, out);

@@ -48,6 +48,8 @@
 
 namespace sluice {
 
+struct FaultInode;
+
 // Paths and contents.
 using FileImage = std::map<std::string, std::string>;
 
@@ -112,7 +114,7 @@ class FaultEnv : public Env {
   Status LockFileShared(const std::string& path, std::unique_ptr<FileLock>* lock) override;
 
  private:
-  struct Inode;
+  using Inode = FaultInode;
   class Writable;
   class Reserved;
   class Data;

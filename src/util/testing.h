@@ -1,4 +1,4 @@
-// What tests share: seeds that replay, directories that vanish.
+// What tests share: seeds that replay, random numbers, directories that vanish.
 
 #pragma once
 
@@ -18,6 +18,13 @@ inline uint64_t TestSeed() {
   const uint64_t seed = given != nullptr ? std::stoull(given) : std::random_device{}();
   std::cout << "SLUICE_SEED=" << seed << std::endl;
   return seed;
+}
+
+using TestRandom = std::mt19937_64;
+
+// Uniform in [low, high].
+inline uint64_t Uniform(TestRandom* random, uint64_t low, uint64_t high) {
+  return std::uniform_int_distribution<uint64_t>(low, high)(*random);
 }
 
 // So many rounds of a random test, times the environment's SLUICE_ROUNDS.
