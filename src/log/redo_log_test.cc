@@ -7,15 +7,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <iostream>
-#include <iterator>
-#include <map>
 #include <memory>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "log/testing.h"
 #include "util/fault_env.h"
 #include "util/testing.h"
 
@@ -24,41 +22,19 @@ namespace {
 
 constexpr LogPosition kUnknown = ~uint64_t{0};
 
-struct Record {
-  LogPosition end;
-  std::string payload;
-};
-
-LogVisitor CollectInto(std::vector<Record>* records) {
-  return [records](LogPosition end, std::string_view payload) {
-    records->push_back({end, std::string(payload)});
-    return Status();
-  };
-}
-
-constexpr RedoLogOptions kSmall = {.segment_bytes = 2000, .step_bytes = 600};
-
-std::string RandomPayload(std::mt19937_64& rng, uint64_t id) {
-  const size_t bytes = rng() % 20 == 0 ? 3000 : rng() % 300;  // 3000: more than a segment
-  std::string payload = std::to_string(id) + "/";
-  while (payload.size() < bytes) {
-    payload.push_back(static_cast<char>(rng() % 3 == 0 ? 0 : rng()));
-  }
-  return payload;
-}
-
 // What a user of the log knows, over all lives.
 struct Model {
-  std::vector<Record> records;
+  std::vector<LogRecord> records;
   LogPosition from = 0;  // where reading starts: kept elsewhere, durably
   size_t appended = 0;   // records that Append said ok to
   size_t synced = 0;     // and Sync
   uint64_t next_id = 0;
 };
 
-void CheckAndTruncate(const std::vector<Record>& found, CrashKind kind, Model* model) {
-  const auto needed = std::find_if(model->records.begin(), model->records.end(),
-                                   [&](const Record& record) { return record.end > model->from; });
+void CheckAndTruncate(const std::vector<LogRecord>& found, CrashKind kind, Model* model) {
+  const auto needed =
+      std::find_if(model->records.begin(), model->records.end(),
+                   [&](const LogRecord& record) { return record.end > model->from; });
   const size_t first = needed - model->records.begin();
   const size_t must = std::max(kind == CrashKind::kPower ? model->synced : model->appended, first);
   ASSERT_GE(first + found.size(), must);
@@ -73,7 +49,7 @@ void CheckAndTruncate(const std::vector<Record>& found, CrashKind kind, Model* m
 
 // One life: recovers, checks, works until the crash, or a fault.
 void Live(FaultEnv* env, CrashKind last_crash, std::mt19937_64& rng, Model* model) {
-  std::vector<Record> found;
+  std::vector<LogRecord> found;
   LogContents contents;
   const Status read = ReadLog(env, "d", model->from, CollectInto(&found), &contents);
   if (env->crashed()) {
@@ -86,7 +62,7 @@ void Live(FaultEnv* env, CrashKind last_crash, std::mt19937_64& rng, Model* mode
   }
   // Until the log is open again, another crash may take what this one left.
   std::unique_ptr<RedoLog> log;
-  if (!RedoLog::Open(env, "d", kSmall, contents, &log).ok()) {
+  if (!RedoLog::Open(env, "d", kSmallLog, contents, &log).ok()) {
     ASSERT_TRUE(env->crashed() || !env->failure().empty());
     return;
   }
@@ -98,7 +74,7 @@ void Live(FaultEnv* env, CrashKind last_crash, std::mt19937_64& rng, Model* mode
     return;
   }
   for (size_t i = 0; i < found.size(); ++i) {
-    Record& record = model->records[model->records.size() - found.size() + i];
+    LogRecord& record = model->records[model->records.size() - found.size() + i];
     ASSERT_EQ(found[i].payload, record.payload);
     record.end = found[i].end;
   }
@@ -157,239 +133,10 @@ TEST(RedoLog, LosesNothingThatWasSynced) {
   EXPECT_GT(survived_unsynced, 100u);
 }
 
-// What is cut off, changed in a bit or at another position is neither a record nor a mark.
-TEST(LogFormat, TakesNothingElseForAnEntry) {
-  const LogPosition kAt = MakeLogPosition(3, 1000);
-  for (const size_t payload_bytes : {0, 1, 127, 128, 300}) {
-    const std::string payload(payload_bytes, 'p');
-    char head[kLogMarkBytes];
-    size_t head_bytes = kLogMarkBytes;
-    if (payload.empty()) {
-      EncodeLogMark(kAt, MakeLogPosition(2, 77), head);
-    } else {
-      head_bytes = EncodeLogHeader(kAt, payload, head);
-      ASSERT_LE(head_bytes, kMostLogHeaderBytes);
-    }
-    const std::string bytes = std::string(head, head_bytes) + payload;
-    const std::string followed = bytes + "what follows";
-    LogEntry entry;
-    ASSERT_TRUE(DecodeLogEntry(kAt, followed, &entry));
-    EXPECT_EQ(entry.bytes, bytes.size());
-    EXPECT_EQ(entry.payload, payload);
-    EXPECT_EQ(entry.is_mark(), payload.empty());
-    EXPECT_EQ(entry.durable, payload.empty() ? MakeLogPosition(2, 77) : 0);
-    EXPECT_FALSE(DecodeLogEntry(kAt + 1, bytes, &entry));
-    EXPECT_FALSE(DecodeLogEntry(kAt + (uint64_t{1} << 32), bytes, &entry));
-    for (size_t cut = 0; cut < bytes.size(); ++cut) {
-      EXPECT_FALSE(DecodeLogEntry(kAt, std::string_view(bytes).substr(0, cut), &entry)) << cut;
-    }
-    for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
-      std::string changed = bytes + std::string(400, '\0');
-      changed[bit / 8] ^= static_cast<char>(1 << bit % 8);
-      EXPECT_FALSE(DecodeLogEntry(kAt, changed, &entry)) << bit;
-    }
-  }
-}
-
-class RedoLogDamage : public testing::Test {
- protected:
-  // Appends `n` records, synced one by one.
-  void Write(int n) {
-    LogContents contents;
-    ASSERT_TRUE(ReadLog(&env_, "d", 0, CollectInto(&records_), &contents).ok());
-    std::unique_ptr<RedoLog> log;
-    ASSERT_TRUE(RedoLog::Open(&env_, "d", kSmall, contents, &log).ok());
-    for (int i = 0; i < n; ++i) {
-      Record record{0, std::to_string(i) + std::string(rng_() % 300, 'r')};
-      ASSERT_TRUE(log->Append(record.payload, &record.end).ok());
-      ASSERT_TRUE(log->Sync().ok());
-      records_.push_back(record);
-    }
-    files_ = env_.Survivors(CrashKind::kPower, 0);
-  }
-
-  Status Read(std::vector<Record>* found) {
-    FaultEnv env(files_);
-    LogContents contents;
-    return ReadLog(&env, "d", 0, CollectInto(found), &contents);
-  }
-
-  uint64_t seed_ = TestSeed();
-  std::mt19937_64 rng_{seed_};
-  FaultEnv env_{FileImage{{"d/x", ""}}};
-  std::vector<Record> records_;
-  FileImage files_;
-};
-
-TEST_F(RedoLogDamage, InTheMiddleIsAnError) {
-  Write(40);
-  for (size_t i = 0; i + 1 < records_.size(); ++i) {
-    SCOPED_TRACE(i);
-    const FileImage whole = files_;
-    const LogPosition end = records_[i].end;
-    const uint64_t begin =
-        LogOffset(end) - records_[i].payload.size() - (records_[i].payload.size() < 128 ? 5 : 6);
-    const std::string path = LogSegmentPath("d", LogSegment(end));
-    files_[path][begin + rng_() % (LogOffset(end) - begin)] ^= static_cast<char>(1 << rng_() % 8);
-    std::vector<Record> found;
-    const Status status = Read(&found);
-    EXPECT_TRUE(status.IsCorruption()) << status.ToString();
-    EXPECT_NE(status.message().find(path + ", offset " + std::to_string(begin) + ":"),
-              std::string::npos)
-        << status.ToString();
-    EXPECT_EQ(found.size(), i);
-    files_ = whole;
-  }
-}
-
-TEST_F(RedoLogDamage, AMissingSegmentIsAnError) {
-  Write(40);
-  ASSERT_GE(LogSegment(records_.back().end), 3u);
-  const FileImage whole = files_;
-  for (uint64_t segment = 1; segment < LogSegment(records_.back().end); ++segment) {
-    files_.erase(LogSegmentPath("d", segment));
-    std::vector<Record> found;
-    const Status status = Read(&found);
-    EXPECT_TRUE(status.IsCorruption()) << segment << ": " << status.ToString();
-    files_ = whole;
-  }
-}
-
-TEST_F(RedoLogDamage, AtTheVeryEndIsATornTailUnlessTheMarkBesideTheLogSaysNo) {
-  Write(10);
-  files_ = env_.Survivors(CrashKind::kProcess, 0);
-  files_[LogSegmentPath("d", LogSegment(records_.back().end))]
-        [LogOffset(records_.back().end) - 1] ^= 1;
-  std::vector<Record> found;
-  EXPECT_TRUE(Read(&found).IsCorruption());
-  found.clear();
-  files_.erase("d/durable");
-  EXPECT_TRUE(Read(&found).ok());
-  EXPECT_EQ(found.size(), 9u);
-}
-
-// Damages one file of a log, each in the ways that there are, and says which way.
-std::string Damage(const FileImage& earlier, std::mt19937_64& rng, FileImage* files) {
-  auto file = files->begin();
-  do {
-    file = std::next(files->begin(), static_cast<ptrdiff_t>(rng() % files->size()));
-  } while (file->first == "d/x");
-  const std::string path = file->first;
-  std::string& contents = file->second;
-  switch (contents.empty() ? 4 : rng() % 5) {
-    case 0: {
-      const size_t at = rng() % contents.size();
-      contents[at] = static_cast<char>(contents[at] ^ 1 << rng() % 8);
-      return "a bit at " + std::to_string(at) + " of " + path;
-    }
-    case 1: {
-      const size_t at = rng() % contents.size();
-      const size_t end = std::min(contents.size(), at + rng() % 600);
-      for (size_t i = at; i < end; ++i) {
-        contents[i] = static_cast<char>(rng());
-      }
-      return std::to_string(end - at) + " bytes from " + std::to_string(at) + " of " + path;
-    }
-    case 2:
-      contents.resize(rng() % contents.size());
-      return path + " truncated to " + std::to_string(contents.size());
-    case 3:
-      if (earlier.contains(path)) {
-        contents = earlier.at(path);
-        return path + " as it was";
-      }
-      [[fallthrough]];
-    default:
-      files->erase(path);
-      return path + " removed";
-  }
-}
-
-// Every end but a clean one, every damage but to two files at once. What log_format.h says is not
-// detected, and nothing else, is not detected.
-TEST(RedoLog, DamageToWhatWasSyncedIsAnErrorUnlessNothingOnDiskContradictsIt) {
-  const uint64_t seed = TestSeed();
-  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
-  std::mt19937_64 rng(seed);
-  std::map<std::string, int> outcomes;
-  for (int round = 0; round < 3000 && !testing::Test::HasFailure(); ++round) {
-    SCOPED_TRACE("round " + std::to_string(round));
-    FaultEnv env(FileImage{{"d/x", ""}});
-    std::vector<Record> records;
-    size_t synced = 0;
-    FileImage earlier;
-    const uint64_t n = rng() % 40;
-    const uint64_t early = n == 0 ? 0 : rng() % n;
-    std::unique_ptr<RedoLog> log;
-    for (uint64_t i = 0; i < n; ++i) {
-      if (log == nullptr || rng() % 15 == 0) {
-        LogContents contents;
-        log.reset();
-        records.clear();
-        ASSERT_TRUE(ReadLog(&env, "d", 0, CollectInto(&records), &contents).ok());
-        ASSERT_TRUE(RedoLog::Open(&env, "d", kSmall, contents, &log).ok());
-        synced = records.size();
-      }
-      Record record{0, RandomPayload(rng, i)};
-      ASSERT_TRUE(log->Append(record.payload, &record.end).ok());
-      records.push_back(record);
-      if (rng() % 3 == 0) {
-        ASSERT_TRUE(log->Sync().ok());
-        synced = records.size();
-      }
-      if (i == early) {
-        earlier = env.Survivors(CrashKind::kProcess, 0);
-      }
-    }
-    const CrashKind kind = rng() % 2 == 0 ? CrashKind::kProcess : CrashKind::kPower;
-    FileImage files = env.Survivors(kind, rng());
-    LogPosition beside = 0;
-    LogContents whole;
-    std::vector<Record> found;
-    {
-      FaultEnv undamaged(files);
-      ASSERT_TRUE(DurableMark::Read(&undamaged, "d", &beside).ok());
-      ASSERT_TRUE(ReadLog(&undamaged, "d", 0, CollectInto(&found), &whole).ok());
-      ASSERT_GE(found.size(), synced);
-      found.clear();
-    }
-    if (files.size() == 1) {
-      continue;
-    }
-    const std::string damage = Damage(earlier, rng, &files);
-    SCOPED_TRACE(damage);
-    FaultEnv damaged(files);
-    LogContents contents;
-    const Status status = ReadLog(&damaged, "d", 0, CollectInto(&found), &contents);
-    ASSERT_LE(found.size(), records.size());
-    for (size_t i = 0; i < found.size(); ++i) {
-      ASSERT_EQ(found[i].payload, records[i].payload);
-    }
-    if (!status.ok()) {
-      ASSERT_TRUE(status.IsCorruption()) << status.ToString();
-      ++outcomes["error"];
-    } else if (found.size() >= synced) {
-      ++outcomes["harmless"];
-    } else {
-      ASSERT_EQ(kind, CrashKind::kPower);
-      // Of many bytes, one may be that of a mark behind the record that they damage.
-      const bool bit = damage.starts_with("a bit");
-      ASSERT_GE(contents.end, bit ? whole.durable : beside);
-      ++outcomes[bit ? "undetected bit" : "undetected end"];
-    }
-  }
-  for (const auto& [outcome, count] : outcomes) {
-    RecordProperty(outcome, count);
-    std::cout << outcome << ": " << count << "\n";
-  }
-  EXPECT_GT(outcomes["error"], 100);
-  EXPECT_GT(outcomes["harmless"], 100);
-}
-
 class RedoLogTest : public testing::Test {
  protected:
   // Reads into records_, and opens.
-  Status Open(const RedoLogOptions& options = kSmall) {
+  Status Open(const RedoLogOptions& options = kSmallLog) {
     log_.reset();
     records_.clear();
     SLUICE_RETURN_IF_ERROR(ReadLog(&env_, "d", from_, CollectInto(&records_), &contents_));
@@ -398,7 +145,7 @@ class RedoLogTest : public testing::Test {
 
   FaultEnv env_{FileImage{{"d/x", ""}}};
   LogPosition from_ = 0;
-  std::vector<Record> records_;
+  std::vector<LogRecord> records_;
   LogContents contents_;
   std::unique_ptr<RedoLog> log_;
   LogPosition end_ = 0;
@@ -428,21 +175,21 @@ TEST_F(RedoLogTest, SegmentsGrowInStepsAndGoWhenNobodyNeedsThem) {
       EXPECT_EQ(log_->live_bytes(), 0u);
     }
   }
-  EXPECT_LE(log_->file_bytes(), 2 * kSmall.segment_bytes);
+  EXPECT_LE(log_->file_bytes(), 2 * kSmallLog.segment_bytes);
   EXPECT_GT(LogSegment(end_), 40u);
 }
 
 TEST_F(RedoLogTest, ReopeningWritesAnewWhatAFailedSyncMayHaveDropped) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     FaultEnv env(FileImage{{"d/x", ""}});
-    const auto open = [&](std::vector<Record>* found) {
+    const auto open = [&](std::vector<LogRecord>* found) {
       LogContents contents;
       EXPECT_TRUE(ReadLog(&env, "d", 0, CollectInto(found), &contents).ok());
       std::unique_ptr<RedoLog> log;
-      EXPECT_TRUE(RedoLog::Open(&env, "d", kSmall, contents, &log).ok());
+      EXPECT_TRUE(RedoLog::Open(&env, "d", kSmallLog, contents, &log).ok());
       return log;
     };
-    std::vector<Record> found;
+    std::vector<LogRecord> found;
     std::unique_ptr<RedoLog> log = open(&found);
     LogPosition end;
     for (int i = 0; i < 20; ++i) {
@@ -480,14 +227,14 @@ TEST_F(RedoLogTest, AFullDiskFailsAnAppendAndNoMore) {
   for (uint64_t k = 0; k < 60; ++k) {
     FaultEnv env(FileImage{{"d/x", ""}});
     LogContents contents;
-    std::vector<Record> expected;
-    std::vector<Record> found;
+    std::vector<LogRecord> expected;
+    std::vector<LogRecord> found;
     ASSERT_TRUE(ReadLog(&env, "d", 0, CollectInto(&found), &contents).ok());
     std::unique_ptr<RedoLog> log;
-    ASSERT_TRUE(RedoLog::Open(&env, "d", kSmall, contents, &log).ok());
+    ASSERT_TRUE(RedoLog::Open(&env, "d", kSmallLog, contents, &log).ok());
     env.FailAt(env.operations() + k, ENOSPC, k);
     for (uint64_t i = 0; i < 40; ++i) {
-      Record record{0, RandomPayload(random, i)};
+      LogRecord record{0, RandomPayload(random, i)};
       const Status status = log->Append(record.payload, &record.end);
       if (status.ok()) {
         expected.push_back(record);
@@ -545,7 +292,7 @@ class ReadSizeEnv : public FaultEnv {
 TEST(RedoLog, IsReadThroughASmallWindow) {
   ReadSizeEnv env(FileImage{{"d/x", ""}});
   LogContents contents;
-  std::vector<Record> found;
+  std::vector<LogRecord> found;
   ASSERT_TRUE(ReadLog(&env, "d", 0, CollectInto(&found), &contents).ok());
   std::unique_ptr<RedoLog> log;
   ASSERT_TRUE(RedoLog::Open(&env, "d", {}, contents, &log).ok());
@@ -564,10 +311,10 @@ TEST_F(RedoLogTest, AFailedRollIsDoneBeforeAnythingElse) {
   for (const uint64_t step : {0, 1, 2}) {  // the file, its space, its first record
     FaultEnv env(FileImage{{"d/x", ""}});
     LogContents contents;
-    std::vector<Record> found;
+    std::vector<LogRecord> found;
     ASSERT_TRUE(ReadLog(&env, "d", 0, CollectInto(&found), &contents).ok());
     std::unique_ptr<RedoLog> log;
-    ASSERT_TRUE(RedoLog::Open(&env, "d", kSmall, contents, &log).ok());
+    ASSERT_TRUE(RedoLog::Open(&env, "d", kSmallLog, contents, &log).ok());
     ASSERT_TRUE(log->Append("first", &end_).ok());
     env.FailAt(env.operations() + step, ENOSPC, 1);
     EXPECT_TRUE(log->Append(std::string(3000, 'x'), &end_).IsNoSpace());
@@ -582,7 +329,7 @@ TEST_F(RedoLogTest, AFailedRollIsDoneBeforeAnythingElse) {
 TEST(RedoLog, SyncsAndReleasesWhileAppending) {
   TempDir dir;
   LogContents contents;
-  std::vector<Record> records;
+  std::vector<LogRecord> records;
   ASSERT_TRUE(ReadLog(Env::Posix(), dir.path(), 0, CollectInto(&records), &contents).ok());
   std::unique_ptr<RedoLog> log;
   ASSERT_TRUE(
@@ -602,7 +349,7 @@ TEST(RedoLog, SyncsAndReleasesWhileAppending) {
     }
   });
   for (int i = 0; i < 5000; ++i) {
-    Record record{0, std::to_string(i) + std::string(i % 200, 'x')};
+    LogRecord record{0, std::to_string(i) + std::string(i % 200, 'x')};
     EXPECT_TRUE(log->Append(record.payload, &record.end).ok());
     records.push_back(record);
     if (i % 100 == 99) {
@@ -614,7 +361,7 @@ TEST(RedoLog, SyncsAndReleasesWhileAppending) {
   syncer.join();
   releaser.join();
   log.reset();
-  std::vector<Record> found;
+  std::vector<LogRecord> found;
   ASSERT_TRUE(ReadLog(Env::Posix(), dir.path(), released, CollectInto(&found), &contents).ok());
   ASSERT_EQ(found.size(), 50u);
   for (size_t i = 0; i < found.size(); ++i) {
