@@ -102,10 +102,17 @@ TEST(ExtentSpace, GivesNoPageTwice) {
 
 // While pages come and go, and are given back in between: what is taken keeps its bytes, and in the
 // end nothing is left of the files but what is taken.
-void GiveAndTake(Env* env, const std::string& dir, bool reopened) {
+void GiveAndTake(bool reopened) {
+  TempDir dir;
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
+  ASSERT_TRUE(file->Write(0, std::string(8192, 'x')).ok());
+  if (file->Discard(0, 4096).IsNotSupported()) {
+    GTEST_SKIP() << dir.path() << ": the file system makes no holes";
+  }
   TestRandom random(TestSeed());
   std::unique_ptr<ExtentSpace> space;
-  const auto open = [&] { return ExtentSpace::Open(env, {{dir, 1}}, &space); };
+  const auto open = [&] { return ExtentSpace::Open(Env::Posix(), {{dir.path(), 1}}, &space); };
   ASSERT_TRUE(open().ok());
   if (!reopened) {
     space->StartGivingBack(100 * kPageBytes);
@@ -170,27 +177,9 @@ void GiveAndTake(Env* env, const std::string& dir, bool reopened) {
   EXPECT_EQ(space->disk_bytes(), 0u);
 }
 
-TEST(ExtentSpace, GivesFreePagesBack) {
-  TempDir dir;
-  std::unique_ptr<DataFile> file;
-  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
-  ASSERT_TRUE(file->Write(0, std::string(8192, 'x')).ok());
-  if (file->Discard(0, 4096).IsNotSupported()) {
-    GTEST_SKIP() << dir.path() << ": the file system makes no holes";
-  }
-  GiveAndTake(Env::Posix(), dir.path(), false);
-}
+TEST(ExtentSpace, GivesFreePagesBack) { GiveAndTake(false); }
 
-TEST(ExtentSpace, GivesBackWhatItFindsFree) {
-  TempDir dir;
-  std::unique_ptr<DataFile> file;
-  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
-  ASSERT_TRUE(file->Write(0, std::string(8192, 'x')).ok());
-  if (file->Discard(0, 4096).IsNotSupported()) {
-    GTEST_SKIP() << dir.path() << ": the file system makes no holes";
-  }
-  GiveAndTake(Env::Posix(), dir.path(), true);
-}
+TEST(ExtentSpace, GivesBackWhatItFindsFree) { GiveAndTake(true); }
 
 // One that makes no holes still gets the tail.
 TEST(ExtentSpace, CutsOffWhatIsFreeAtTheEnd) {
