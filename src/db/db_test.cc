@@ -11,27 +11,13 @@
 #include <thread>
 #include <vector>
 
-#include "util/testing.h"
+#include "db/fixture.h"
 
 namespace sluice {
 namespace {
 
-class DbTest : public testing::Test {
+class DbTest : public DbFixture {
  protected:
-  DbTest() {
-    options_.create_if_missing = true;
-    options_.memtable_bytes = 64 << 10;
-    options_.extent_bytes = 64 << 10;
-    options_.log_segment_bytes = 64 << 10;
-  }
-  void Open() {
-    const Status status = DB::Open(options_, dir_.File("db"), &db_);
-    ASSERT_TRUE(status.ok()) << status.ToString();
-  }
-  void Reopen() {
-    db_.reset();
-    Open();
-  }
   std::string Get(std::string_view key, const Snapshot* snapshot = nullptr,
                   Subtable* subtable = nullptr) {
     std::string value;
@@ -53,10 +39,6 @@ class DbTest : public testing::Test {
     EXPECT_TRUE(at->status().ok()) << at->status().ToString();
     return all;
   }
-
-  TempDir dir_;
-  Options options_;
-  std::unique_ptr<DB> db_;
 };
 
 TEST_F(DbTest, ReadsWhatWasWritten) {
@@ -88,11 +70,11 @@ TEST_F(DbTest, SurvivesReopening) {
   Put("a", "1");
   ASSERT_TRUE(db_->Flush(nullptr).ok());
   Put("b", "2");
-  Reopen();
+  Open();
   EXPECT_EQ(Scan(), "a=1 b=2 ");
   Put("c", "3");
-  Reopen();
-  Reopen();
+  Open();
+  Open();
   EXPECT_EQ(Scan(), "a=1 b=2 c=3 ");
 }
 
@@ -155,7 +137,7 @@ TEST_F(DbTest, SubtablesAreApartAndBatchesAcrossThemAtomic) {
   ASSERT_TRUE(db_->Write({}, batch).ok());
   EXPECT_EQ(Get("a"), "default");
   EXPECT_EQ(Get("a", nullptr, orders), "orders");
-  Reopen();
+  Open();
   orders = db_->FindSubtable("orders");
   ASSERT_NE(orders, nullptr);
   EXPECT_EQ(db_->ListSubtables().size(), 2u);
@@ -168,7 +150,7 @@ TEST_F(DbTest, SubtablesAreApartAndBatchesAcrossThemAtomic) {
   Subtable* again;
   ASSERT_TRUE(db_->CreateSubtable("orders", &again).ok());
   EXPECT_EQ(Get("a", nullptr, again), "-");
-  Reopen();
+  Open();
   EXPECT_EQ(Get("a", nullptr, db_->FindSubtable("orders")), "-");
   EXPECT_EQ(Get("a"), "default");
   EXPECT_EQ(db_->DropSubtable(nullptr).code(), Status::Code::kInvalidArgument);

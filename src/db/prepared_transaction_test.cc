@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "db/fixture.h"
 #include "sluice/db.h"
-#include "util/testing.h"
 
 namespace sluice {
 namespace {
@@ -16,20 +16,9 @@ namespace {
 using Code = Status::Code;
 using Names = std::vector<std::string>;
 
-class PreparedTransactionTest : public testing::Test {
+class PreparedTransactionTest : public DbFixture {
  protected:
-  PreparedTransactionTest() {
-    options_.create_if_missing = true;
-    options_.memtable_bytes = 64 << 10;
-    options_.extent_bytes = 64 << 10;
-    options_.log_segment_bytes = 64 << 10;
-    Open("db");
-  }
-  void Open(const std::string& name) {
-    db_.reset();
-    const Status status = DB::Open(options_, dir_.File(name), &db_);
-    ASSERT_TRUE(status.ok()) << status.ToString();
-  }
+  PreparedTransactionTest() { Open(); }
   std::unique_ptr<Transaction> Begin() { return db_->BeginTransaction({.lock_timeout = {}}, {}); }
   std::unique_ptr<Transaction> Resume(std::string_view name) {
     std::unique_ptr<Transaction> transaction;
@@ -59,10 +48,6 @@ class PreparedTransactionTest : public testing::Test {
     }
     ASSERT_TRUE(db_->Flush(nullptr).ok());
   }
-
-  TempDir dir_;
-  Options options_;
-  std::unique_ptr<DB> db_;
 };
 
 TEST_F(PreparedTransactionTest, AllowsNothingButItsEnd) {
@@ -109,7 +94,7 @@ TEST_F(PreparedTransactionTest, IsTakenUpAgain) {
   EXPECT_EQ(TryPut("b"), Code::kOk);
   // Names may be used again.
   Prepare("commits", "a", "2");
-  Open("db");
+  Open();
   EXPECT_EQ(db_->ListPrepared(), Names{"commits"});
   EXPECT_EQ(Get("a") + Get("b") + Get("c"), "1-1");
 }
@@ -127,7 +112,7 @@ TEST_F(PreparedTransactionTest, SurvivesWithAllItsLocks) {
     ASSERT_TRUE(t->Prepare(std::string("n\0me", 4)).ok());
   }
   for (int i = 0; i < 3; ++i) {
-    Open("db");
+    Open();
     other = db_->FindSubtable("other");
     ASSERT_EQ(db_->ListPrepared(), Names{std::string("n\0me", 4)});
     EXPECT_EQ(TryPut("read"), Code::kTimedOut);
@@ -142,7 +127,7 @@ TEST_F(PreparedTransactionTest, SurvivesWithAllItsLocks) {
     EXPECT_EQ(db_->ListPrepared(), Names{});
     EXPECT_EQ(Get("gone") + Get("a", other), "-1");
     EXPECT_EQ(TryPut("read"), Code::kOk);
-    Open("db");
+    Open();
     other = db_->FindSubtable("other");
   }
 }
@@ -157,7 +142,7 @@ TEST_F(PreparedTransactionTest, CountsInTheMemoryOfAll) {
   EXPECT_GT(prepared, 100'000u);
   EXPECT_LT(prepared, 105'000u);
   options_.transaction_memory_bytes = 75'000;
-  Open("db");
+  Open();
   EXPECT_EQ(used(), prepared);
   EXPECT_EQ(TryPut("c"), Code::kTooLarge);
   ASSERT_TRUE(Resume("t")->Rollback().ok());
@@ -181,7 +166,7 @@ TEST_F(PreparedTransactionTest, KeepsTheLogUntilItIsResolved) {
   WriteMuch();
   EXPECT_LT(db_->GetStatistics().log_file_bytes, kept);
   EXPECT_EQ(db_->GetStatistics().transactions.prepared_log_bytes, 0u);
-  Open("db");
+  Open();
   EXPECT_EQ(db_->ListPrepared(), Names{});
   EXPECT_EQ(Get("a"), "-");
 }
@@ -210,7 +195,7 @@ TEST_F(PreparedTransactionTest, OutlivesASubtableItWritesTo) {
   ASSERT_TRUE(Resume("t")->Commit().ok());
   EXPECT_EQ(Get("t"), "1");
   for (int i = 0; i < 2; ++i) {
-    Open("db");
+    Open();
     EXPECT_EQ(Get("t"), "1");
   }
   ASSERT_TRUE(Resume("u")->Commit().ok());

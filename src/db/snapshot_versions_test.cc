@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "db/fixture.h"
 #include "db/snapshots.h"
 #include "sluice/db.h"
 #include "table/testing.h"
@@ -18,20 +19,14 @@ namespace {
 
 using Model = std::map<std::string, std::string>;
 
-class SnapshotVersionsTest : public testing::Test {
+class SnapshotVersionsTest : public DbFixture {
  protected:
   SnapshotVersionsTest() {
-    options_.create_if_missing = true;
-    options_.memtable_bytes = 64 << 10;
     options_.extent_bytes = 32 << 10;
     options_.block_bytes = 2048;
     options_.row_cache_bytes = 0;
     options_.l1_bytes = 256 << 10;
     options_.log_segment_bytes = 256 << 10;
-  }
-  void Open() {
-    const Status status = DB::Open(options_, dir_.File("db"), &db_);
-    ASSERT_TRUE(status.ok()) << status.ToString();
   }
   void CompactAll() {
     ASSERT_TRUE(db_->Flush(nullptr).ok());
@@ -55,10 +50,6 @@ class SnapshotVersionsTest : public testing::Test {
     ASSERT_TRUE(at->status().ok()) << at->status().ToString();
     ASSERT_EQ(found, model);
   }
-
-  TempDir dir_;
-  Options options_;
-  std::unique_ptr<DB> db_;
 };
 
 // With units, too, though these take one snapshot each.

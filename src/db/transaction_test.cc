@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "db/fixture.h"
 #include "sluice/db.h"
 #include "table/testing.h"
 #include "util/testing.h"
@@ -22,20 +23,11 @@ namespace {
 
 using Code = Status::Code;
 
-class TransactionTest : public testing::Test {
+class TransactionTest : public DbFixture {
  protected:
   TransactionTest() {
-    options_.create_if_missing = true;
-    options_.memtable_bytes = 64 << 10;
-    options_.extent_bytes = 64 << 10;
-    options_.log_segment_bytes = 64 << 10;
     options_.l0_compaction_runs = 2;
     Open();
-  }
-  void Open() {
-    db_.reset();
-    const Status status = DB::Open(options_, dir_.File("db"), &db_);
-    ASSERT_TRUE(status.ok()) << status.ToString();
   }
   std::unique_ptr<Transaction> Begin(Isolation isolation = Isolation::kSnapshot,
                                      std::chrono::milliseconds lock_timeout = {}) {
@@ -61,10 +53,6 @@ class TransactionTest : public testing::Test {
   void Put(std::string_view key, std::string_view value) {
     ASSERT_TRUE(db_->Put({}, key, value).ok());
   }
-
-  TempDir dir_;
-  Options options_;
-  std::unique_ptr<DB> db_;
 };
 
 TEST_F(TransactionTest, ShowsItsWritesToItselfUntilItCommits) {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "db/fixture.h"
 #include "sluice/db.h"
-#include "util/testing.h"
 
 namespace sluice {
 namespace {
@@ -34,21 +34,15 @@ class Listener final : public EventListener {
   std::vector<SetAsideEvent> set_aside_;
 };
 
-class UpkeepTest : public testing::Test {
+class UpkeepTest : public DbFixture {
  protected:
   UpkeepTest() {
-    options_.create_if_missing = true;
     options_.memtable_bytes = 256 << 10;
-    options_.extent_bytes = 64 << 10;
+    options_.log_segment_bytes = 64 << 20;
     options_.block_bytes = 4096;
     options_.l1_bytes = 1 << 20;
     options_.row_cache_bytes = options_.block_cache_bytes = 1 << 16;
     options_.listeners.push_back(listener_);
-  }
-  void Open() {
-    db_.reset();
-    const Status status = DB::Open(options_, dir_.File("db"), &db_);
-    ASSERT_TRUE(status.ok()) << status.ToString();
   }
   static std::string Key(int i) { return fmt::format("key{:06}", i); }
   void Fill(int keys, const std::string& value) {
@@ -67,10 +61,7 @@ class UpkeepTest : public testing::Test {
     ::close(fd);
   }
 
-  TempDir dir_;
   std::shared_ptr<Listener> listener_ = std::make_shared<Listener>();
-  Options options_;
-  std::unique_ptr<DB> db_;
 };
 
 TEST_F(UpkeepTest, TombstonesThatASnapshotNeedsAreLeftAloneAndGoWithIt) {

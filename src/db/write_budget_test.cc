@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "db/fixture.h"
 #include "sluice/db.h"
 #include "sluice/listener.h"
 #include "table/testing.h"
@@ -59,18 +60,8 @@ class Gatekeeper final : public EventListener {
   bool stopped_ = false;
 };
 
-class WriteBudget : public testing::Test {
+class WriteBudget : public DbFixture {
  protected:
-  WriteBudget() {
-    options_.create_if_missing = true;
-    options_.memtable_bytes = 64 << 10;
-    options_.extent_bytes = 64 << 10;
-    options_.log_segment_bytes = 64 << 10;
-  }
-  void Open() {
-    const Status status = DB::Open(options_, dir_.File("db"), &db_);
-    ASSERT_TRUE(status.ok()) << status.ToString();
-  }
   uint64_t MemtableBytes() {
     uint64_t bytes = 0;
     for (const SubtableStatistics& subtable : db_->GetStatistics().subtables) {
@@ -78,10 +69,6 @@ class WriteBudget : public testing::Test {
     }
     return bytes;
   }
-
-  TempDir dir_;
-  Options options_;
-  std::unique_ptr<DB> db_;
 };
 
 TEST_F(WriteBudget, NobodyWaitsForCompactionsThatNobodyMakes) {
