@@ -61,9 +61,10 @@ class FaultyTask {
     generated_.Refer();
   }
 
-  std::string& file() { return generated_.images[1][1].file; }
-  BlockHandle block() const { return generated_.images[1][1].blocks[1]; }
-  BlockHandle& index() { return generated_.images[1][1].index; }
+  TableImage& table() { return generated_.images[1][1]; }
+  std::string& file() { return table().file; }
+  BlockHandle block() { return table().blocks[1]; }
+  BlockHandle& index() { return table().index; }
 
   void Seal(const BlockHandle& handle) {
     char* const end = file().data() + handle.offset + handle.size;
@@ -72,12 +73,6 @@ class FaultyTask {
   void SetType(const BlockHandle& handle, uint8_t type) {
     file()[handle.offset + handle.size] = static_cast<char>(type);
     Seal(handle);
-  }
-  // Puts a block at the end of the table, as its index.
-  void ReplaceIndex(std::string_view block, Compression type = Compression::kNone) {
-    index() = {file().size(), block.size()};
-    file().append(block);
-    AppendBlockTrailer(block, type, &file());
   }
 
   MergeResult Run(const RecordLimits& limits = {}) {
@@ -304,7 +299,7 @@ TEST(CpuExecutorFaults, IndexEntries) {
   for (const auto& [what, block] : blocks) {
     SCOPED_TRACE(what);
     FaultyTask task(kGood);
-    task.ReplaceIndex(block);
+    task.table().ReplaceIndex(block);
     ExpectFault(task.Run(), MergeStatus::kIndexCorrupt, task.index().offset);
   }
 }
@@ -322,7 +317,7 @@ TEST(CpuExecutorFaults, CompressedIndexIsGood) {
   const std::string index = task.file().substr(task.index().offset, task.index().size);
   std::string compressed;
   snappy::Compress(index.data(), index.size(), &compressed);
-  task.ReplaceIndex(compressed, Compression::kSnappy);
+  task.table().ReplaceIndex(compressed, Compression::kSnappy);
   const MergeResult result = task.Run();
   EXPECT_TRUE(result.ok()) << result.error.ToString();
   EXPECT_EQ(result.stats.output_records, 8u);
@@ -335,7 +330,7 @@ TEST(CpuExecutorFaults, HandlesOutsideTheTable) {
     change(task, &handle);
     std::string value;
     handle.AppendTo(&value);
-    task.ReplaceIndex(Block(Entry(0, Key("o"), value)));
+    task.table().ReplaceIndex(Block(Entry(0, Key("o"), value)));
     // The image ends with its index; the trailer of a block there would not fit.
     ExpectFault(task.Run(), MergeStatus::kBadHandle, task.index().offset);
   };
@@ -355,7 +350,7 @@ TEST(CpuExecutorFaults, HandlesOutOfOrder) {
     BlockHandle next{task.block().offset + task.block().size + kBlockTrailerBytes - back, 8};
     std::string second;
     next.AppendTo(&second);
-    task.ReplaceIndex(Block(Entry(0, Key("o"), first) + Entry(0, Key("p"), second)));
+    task.table().ReplaceIndex(Block(Entry(0, Key("o"), first) + Entry(0, Key("p"), second)));
     ExpectFault(task.Run(), MergeStatus::kBadHandle, task.index().offset);
   }
 }
@@ -364,7 +359,7 @@ TEST(CpuExecutorFaults, BytesAfterAHandleArePassedOver) {
   FaultyTask task(kGood);
   std::string value;
   task.block().AppendTo(&value);
-  task.ReplaceIndex(Block(Entry(0, Key("o"), value + "more")));
+  task.table().ReplaceIndex(Block(Entry(0, Key("o"), value + "more")));
   const MergeResult result = task.Run();
   EXPECT_TRUE(result.ok()) << result.error.ToString();
 }
@@ -382,7 +377,7 @@ TEST(CpuExecutorFaults, HandleWhoseTrailerDoesNotFit) {
     }
     value.clear();
     handle.AppendTo(&value);
-    task.ReplaceIndex(Block(Entry(0, Key("o"), value)));
+    task.table().ReplaceIndex(Block(Entry(0, Key("o"), value)));
     ASSERT_EQ(task.file().size(), handle.size + kBlockTrailerBytes - missing);
     ExpectFault(task.Run(), missing == 0 ? MergeStatus::kBlockChecksum : MergeStatus::kBadHandle,
                 missing == 0 ? 0 : task.index().offset);

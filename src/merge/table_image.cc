@@ -71,6 +71,12 @@ std::string BlockImageBuilder::Finish() {
   return block;
 }
 
+void TableImage::ReplaceIndex(std::string_view block, Compression type) {
+  index = {file.size(), block.size()};
+  file += block;
+  AppendBlockTrailer(block, type, &file);
+}
+
 TableImageBuilder::TableImageBuilder(const TableImageOptions& options)
     : options_(options),
       block_(options.restart_interval, options.share_trailers),

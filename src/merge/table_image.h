@@ -50,6 +50,9 @@ struct TableImage {
   std::string file;  // a whole table, footer included
   BlockHandle index;
   std::vector<BlockHandle> blocks;
+
+  // Appends a block, right or wrong, as the index; the one before stays where it is.
+  void ReplaceIndex(std::string_view block, Compression type = Compression::kNone);
 };
 
 class TableImageBuilder {

@@ -34,21 +34,7 @@ using Executors = std::vector<std::unique_ptr<DeviceExecutor>>;
 
 constexpr unsigned kUnits = CARD_UNITS;
 constexpr uint64_t kUnitMemory = 64 << 20;
-
-RtlDeviceOptions RandomMemory(std::mt19937_64& rng) {
-  RtlDeviceOptions options;
-  options.memory.bytes = kUnits * kUnitMemory;
-  options.memory.latency = static_cast<uint32_t>(std::array{1, 7, 30, 200}[rng() % 4]);
-  options.memory.stall_percent = static_cast<uint32_t>(std::array{0, 0, 20, 70}[rng() % 4]);
-  options.memory.seed = rng();
-  options.hang_cycles = 1'000'000;
-  return options;
-}
-
-std::unique_ptr<CpuExecutor> MakeReference(const DeviceInfo& info) {
-  return std::make_unique<CpuExecutor>(
-      RecordLimits{.max_key_bytes = info.max_key_bytes, .max_value_bytes = info.max_value_bytes});
-}
+constexpr uint64_t kCardMemory = kUnits * kUnitMemory;
 
 Status Discard(const MergeOutput&) { return {}; }
 
@@ -100,12 +86,12 @@ TEST(Card, EveryUnitMergesLikeTheReference) {
   std::mt19937_64 rng(seed);
   std::atomic<int> faults = 0;
   for (int round = 0; round < 12; ++round) {
-    const RtlDeviceOptions options = RandomMemory(rng);
+    const RtlDeviceOptions options = dv::RandomMemory(rng, kCardMemory);
     const uint64_t tasks = rng();
     Executors crew = Crew(options, std::make_shared<Card>(options));
     ForEachUnit([&](unsigned unit) {
       const DeviceInfo info = crew[unit]->device().info();
-      CheckExecutor check(std::move(crew[unit]), MakeReference(info));
+      CheckExecutor check(std::move(crew[unit]), dv::MakeReference(info));
       for (int job = 0; job < 4; ++job) {
         GeneratedTask generated = RandomTask(tasks, unit, job, info);
         const MergeResult result = check.Run(generated.task, Discard);
@@ -151,7 +137,7 @@ TEST_F(CardTroubles, BusErrorsOfOneUnitAreNoOthers) {
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed_));
   std::atomic<int> errors = 0;
   for (int round = 0; round < 12; ++round) {
-    RtlDeviceOptions options = RandomMemory(rng_);
+    RtlDeviceOptions options = dv::RandomMemory(rng_, kCardMemory);
     options.memory.poison_begin = kUnitMemory + 4096 * (1 + rng_() % 60);
     options.memory.poison_end = options.memory.poison_begin + 4096;
     Executors crew = Crew(options, std::make_shared<Card>(options));
@@ -207,7 +193,7 @@ TEST_F(CardTroubles, AResetOfOneUnitIsNoOthers) {
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed_));
   int within = 0;
   for (int round = 0; round < 15; ++round) {
-    const RtlDeviceOptions options = RandomMemory(rng_);
+    const RtlDeviceOptions options = dv::RandomMemory(rng_, kCardMemory);
     auto card = std::make_shared<Card>(options);
     auto gate = std::make_shared<dv::StartGate>(kUnits);
     const uint64_t cycles = rng_() % 4000;
@@ -238,7 +224,7 @@ TEST_F(CardTroubles, AResetOfOneUnitIsNoOthers) {
 
 TEST(CardRegisters, WindowsWithoutAUnitReadAsZero) {
   std::mt19937_64 rng(1);
-  Card card(RandomMemory(rng));
+  Card card(dv::RandomMemory(rng, kCardMemory));
   for (unsigned unit = 0; unit < abi::card::kUnitCount; ++unit) {
     EXPECT_EQ(card.Read(unit, abi::capability::kId),
               unit < kUnits ? abi::kMagic << 16 | abi::kVersion : 0u);
@@ -299,7 +285,7 @@ class MisledDevice : public Unit {
 // A stray address bit leads to an error, not to the next unit's memory, on every port.
 TEST(Card, NoUnitReachesBeyondItsWindow) {
   std::mt19937_64 rng(dv::TestSeed());
-  RtlDeviceOptions options = RandomMemory(rng);
+  RtlDeviceOptions options = dv::RandomMemory(rng, kCardMemory);
   uint64_t strays = 0;
   options.memory.watch = [&](const rtlsim::Access& access) {
     strays += access.address < kUnitMemory || access.address + access.bytes > 2 * kUnitMemory;

@@ -48,9 +48,7 @@ class OddTableWriter {
       index += key + value;
     }
     AppendRestarts(restarts, &index);
-    table.index = {table.file.size(), index.size()};
-    table.file += index;
-    AppendBlockTrailer(index, Compression::kNone, &table.file);
+    table.ReplaceIndex(index);
     return table;
   }
 
@@ -126,21 +124,14 @@ struct Mutation {
 
 // Changes some bytes of one block, its type or its CRC. False: there is none.
 inline bool Mutate(std::mt19937_64& rng, GeneratedTask* generated, Mutation* mutation) {
-  std::vector<std::pair<size_t, size_t>> tables;
-  for (size_t r = 0; r < generated->images.size(); ++r) {
-    for (size_t t = 0; t < generated->images[r].size(); ++t) {
-      tables.emplace_back(r, t);
-    }
-  }
-  if (tables.empty()) {
+  const auto [table, run] = RandomTable(rng, generated);
+  if (table == nullptr) {
     return false;
   }
-  const auto [run, number] = tables[rng() % tables.size()];
-  TableImage& table = generated->images[run][number];
   *mutation = {run, Chance(rng, 40), Chance(rng, 85)};
   const BlockHandle at =
-      mutation->in_index ? table.index : table.blocks[rng() % table.blocks.size()];
-  char* const block = table.file.data() + at.offset;
+      mutation->in_index ? table->index : table->blocks[rng() % table->blocks.size()];
+  char* const block = table->file.data() + at.offset;
   const size_t bytes = at.size + (mutation->mended ? Chance(rng, 10) : kBlockTrailerBytes);
   for (uint64_t changes = 1 + rng() % 4; changes > 0; --changes) {
     // Headers at the front and the restart array at the end are met more often than the rest.
@@ -189,10 +180,7 @@ inline bool RepeatAHandle(std::mt19937_64& rng, GeneratedTask* generated, Mutati
         }
         builder.Add(key, value);
       }
-      const std::string block = builder.Finish();
-      table.index = {table.file.size(), block.size()};
-      table.file += block;
-      AppendBlockTrailer(block, Compression::kNone, &table.file);
+      table.ReplaceIndex(builder.Finish());
       *mutation = {r, true, true};
       return true;
     }

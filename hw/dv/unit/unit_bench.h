@@ -1,18 +1,45 @@
-// Random tasks for the unit's tests.
+// Random tasks and memory for the tests of units and cards, and what judges them.
 
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "hw/dv/common/testbench.h"
+#include "merge/cpu_executor.h"
 #include "merge/task_generator.h"
+#include "offload/device.h"
+#include "offload/rtlsim/rtl_device.h"
 
 namespace sluice::dv {
+
+// Quick and slow memory, with and without back-pressure.
+inline RtlDeviceOptions RandomMemory(std::mt19937_64& rng, uint64_t bytes = 256 << 20) {
+  RtlDeviceOptions options;
+  options.memory.bytes = bytes;
+  options.memory.latency = static_cast<uint32_t>(std::array{1, 7, 30, 200}[rng() % 4]);
+  options.memory.stall_percent = static_cast<uint32_t>(std::array{0, 0, 20, 70}[rng() % 4]);
+  options.memory.seed = rng();
+  options.hang_cycles = 1'000'000;
+  return options;
+}
+
+// The reference, with the limits of the device.
+inline std::unique_ptr<CpuExecutor> MakeReference(const DeviceInfo& info) {
+  return std::make_unique<CpuExecutor>(
+      RecordLimits{.max_key_bytes = info.max_key_bytes, .max_value_bytes = info.max_value_bytes});
+}
+
+inline bool IsIndexFault(abi::MergeStatus status) {
+  using abi::MergeStatus;
+  return status == MergeStatus::kIndexChecksum || status == MergeStatus::kIndexCorrupt ||
+         status == MergeStatus::kBadHandle;
+}
 
 // Small tasks of every shape the unit must take: runs empty, single and many; keys from nothing to
 // the limit; values from nothing to 64 KiB; all duplicates, all deleted; every restart interval and
@@ -45,6 +72,17 @@ inline GeneratorOptions RandomShape(std::mt19937_64& rng, uint32_t ways, uint32_
   options.snapshots = {Chance(rng, 60) ? kMaxSequence : 1 + rng() % (options.records + 1)};
   options.bottommost = Chance(rng, 50);
   return options;
+}
+
+// A table and the number of its run; null if there is none.
+inline std::pair<TableImage*, size_t> RandomTable(std::mt19937_64& rng, GeneratedTask* generated) {
+  std::vector<std::pair<TableImage*, size_t>> tables;
+  for (size_t r = 0; r < generated->images.size(); ++r) {
+    for (TableImage& table : generated->images[r]) {
+      tables.emplace_back(&table, r);
+    }
+  }
+  return tables.empty() ? std::pair<TableImage*, size_t>() : tables[rng() % tables.size()];
 }
 
 // The user key of the first record of a random block; empty if there is none.

@@ -54,14 +54,9 @@ struct Expectation {
   OutputAreas areas;  // of good
 };
 
-bool IsIndexFault(MergeStatus status) {
-  return status == MergeStatus::kIndexChecksum || status == MergeStatus::kIndexCorrupt ||
-         status == MergeStatus::kBadHandle;
-}
-
 class Group {
  public:
-  explicit Group(uint64_t seed) : rng_(seed), options_(RandomMemory()) {
+  explicit Group(uint64_t seed) : rng_(seed), options_(RandomMemory(rng_, 64 << 20)) {
     options_.memory.watch = [this](const rtlsim::Access& access) {
       if (stray_.empty()) {
         stray_ = areas_.Check(access);
@@ -75,16 +70,6 @@ class Group {
   std::string Run(std::map<std::string, uint64_t>* endings);
 
  private:
-  RtlDeviceOptions RandomMemory() {
-    RtlDeviceOptions options;
-    options.memory.bytes = 64 << 20;
-    options.memory.latency = static_cast<uint32_t>(std::array{1, 7, 30, 200}[rng_() % 4]);
-    options.memory.stall_percent = static_cast<uint32_t>(std::array{0, 0, 20, 70}[rng_() % 4]);
-    options.memory.seed = rng_();
-    options.hang_cycles = 1'000'000;
-    return options;
-  }
-
   void MakeTask();
   Expectation Expect() const;
   void AddTheReference(Expectation* expected) const;

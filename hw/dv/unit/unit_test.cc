@@ -22,25 +22,9 @@ namespace {
 
 using abi::MergeStatus;
 
-RtlDeviceOptions RandomMemory(std::mt19937_64& rng) {
-  RtlDeviceOptions options;
-  options.memory.bytes = 256 << 20;
-  options.memory.latency = static_cast<uint32_t>(std::array{1, 7, 30, 200}[rng() % 4]);
-  options.memory.stall_percent = static_cast<uint32_t>(std::array{0, 0, 20, 70}[rng() % 4]);
-  options.memory.seed = rng();
-  options.hang_cycles = 1'000'000;
-  return options;
-}
-
 std::unique_ptr<Device> MakeDevice(const RtlDeviceOptions& options) {
   return std::make_unique<dv::GuardedDevice>(
       std::make_unique<rtlsim::RtlDevice<CHECKED_MODEL>>("checked", options));
-}
-
-// The reference, with the limits of the device.
-std::unique_ptr<CpuExecutor> MakeReference(const DeviceInfo& info) {
-  return std::make_unique<CpuExecutor>(
-      RecordLimits{.max_key_bytes = info.max_key_bytes, .max_value_bytes = info.max_value_bytes});
 }
 
 MergeSink Discard() {
@@ -57,9 +41,10 @@ TEST(Unit, MergesLikeTheReference) {
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
   std::mt19937_64 rng(seed);
   for (unsigned round = 0; round < Rounds(40); ++round) {
-    auto device = MakeDevice(RandomMemory(rng));
+    auto device = MakeDevice(dv::RandomMemory(rng));
     const DeviceInfo info = device->info();
-    CheckExecutor check(std::make_unique<DeviceExecutor>(std::move(device)), MakeReference(info));
+    CheckExecutor check(std::make_unique<DeviceExecutor>(std::move(device)),
+                        dv::MakeReference(info));
     for (int job = 0; job < 15; ++job) {
       SCOPED_TRACE("round " + std::to_string(round) + ", job " + std::to_string(job));
       GeneratedTask generated = GenerateTask(dv::RandomShape(rng, info.ways, info.max_key_bytes));
@@ -74,39 +59,26 @@ TEST(Unit, MergesLikeTheReference) {
 // One bit of one table flipped, with or without mending the block's CRC afterwards, so that the
 // fault is met by the CRC or by what reads the content.
 struct Damage {
-  size_t run;
-  size_t table;
   bool in_index;
   bool mended;
 };
 
 bool DamageOne(std::mt19937_64& rng, GeneratedTask* generated, Damage* damage) {
-  std::vector<std::pair<size_t, size_t>> tables;
-  for (size_t r = 0; r < generated->images.size(); ++r) {
-    for (size_t t = 0; t < generated->images[r].size(); ++t) {
-      tables.emplace_back(r, t);
-    }
-  }
-  if (tables.empty()) {
+  TableImage* const table = dv::RandomTable(rng, generated).first;
+  if (table == nullptr) {
     return false;
   }
-  const auto [run, number] = tables[rng() % tables.size()];
-  TableImage& table = generated->images[run][number];
-  *damage = {run, number, dv::Chance(rng, 30), dv::Chance(rng, 70)};
-  const BlockHandle at = damage->in_index ? table.index : table.blocks[rng() % table.blocks.size()];
+  *damage = {dv::Chance(rng, 30), dv::Chance(rng, 70)};
+  const BlockHandle at =
+      damage->in_index ? table->index : table->blocks[rng() % table->blocks.size()];
   const size_t bytes = at.size + (damage->mended ? 1 : kBlockTrailerBytes);
-  table.file[at.offset + rng() % bytes] ^= static_cast<char>(1 << rng() % 8);
+  table->file[at.offset + rng() % bytes] ^= static_cast<char>(1 << rng() % 8);
   if (damage->mended) {
-    const uint32_t crc = Crc32c(std::string_view(table.file).substr(at.offset, at.size + 1));
-    EncodeFixed32(table.file.data() + at.offset + at.size + 1, MaskCrc(crc));
+    const uint32_t crc = Crc32c(std::string_view(table->file).substr(at.offset, at.size + 1));
+    EncodeFixed32(table->file.data() + at.offset + at.size + 1, MaskCrc(crc));
   }
   generated->Refer();
   return true;
-}
-
-bool IsIndexFault(MergeStatus status) {
-  return status == MergeStatus::kIndexChecksum || status == MergeStatus::kIndexCorrupt ||
-         status == MergeStatus::kBadHandle;
 }
 
 TEST(Unit, NamesEveryFaultAndGoesOn) {
@@ -116,10 +88,10 @@ TEST(Unit, NamesEveryFaultAndGoesOn) {
   unsigned mended = 0;
   unsigned named_alike = 0;
   for (unsigned round = 0; round < Rounds(40); ++round) {
-    const RtlDeviceOptions memory = RandomMemory(rng);
+    const RtlDeviceOptions memory = dv::RandomMemory(rng);
     DeviceExecutor unit(MakeDevice(memory));
     const DeviceInfo& info = unit.device().info();
-    const auto reference = MakeReference(info);
+    const auto reference = dv::MakeReference(info);
     for (int job = 0; job < 15; ++job) {
       SCOPED_TRACE("round " + std::to_string(round) + ", job " + std::to_string(job));
       GeneratedTask generated = GenerateTask(dv::RandomShape(rng, info.ways, info.max_key_bytes));
@@ -141,8 +113,8 @@ TEST(Unit, NamesEveryFaultAndGoesOn) {
         // One flipped bit of an index can lead to several faults, and which of them is met first
         // depends on how far the blocks before have come.
         EXPECT_FALSE(found.ok());
-        EXPECT_TRUE(found.status == expected.status || IsIndexFault(found.status) ||
-                    IsIndexFault(expected.status));
+        EXPECT_TRUE(found.status == expected.status || dv::IsIndexFault(found.status) ||
+                    dv::IsIndexFault(expected.status));
       } else if (damage.mended) {
         ASSERT_TRUE(SameFault(found, expected));
         EXPECT_EQ(found.fault.offset, expected.fault.offset);
@@ -192,7 +164,7 @@ TEST(Unit, BusErrorsEndTheJobAndNotTheUnit) {
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
   std::mt19937_64 rng(seed);
   constexpr uint64_t kPoison = 64 << 20;
-  RtlDeviceOptions options = RandomMemory(rng);
+  RtlDeviceOptions options = dv::RandomMemory(rng);
   options.memory.poison_begin = kPoison;
   options.memory.poison_end = kPoison + 4096;
   auto owned = std::make_unique<ShiftedDevice>(
@@ -268,7 +240,7 @@ class PatchedDevice : public dv::GuardedDevice {
 TEST(Unit, RefusesDescriptorsAndAsksForRoomInTheIndex) {
   std::mt19937_64 rng(1);
   auto owned = std::make_unique<PatchedDevice>(
-      std::make_unique<rtlsim::RtlDevice<CHECKED_MODEL>>("checked", RandomMemory(rng)));
+      std::make_unique<rtlsim::RtlDevice<CHECKED_MODEL>>("checked", dv::RandomMemory(rng)));
   PatchedDevice& device = *owned;
   DeviceExecutor unit(std::move(owned));
   GeneratorOptions shape;
@@ -325,7 +297,7 @@ TEST(Unit, EndsAJobWhoseMemoryIsGone) {
 // What the unit has no room for is refused by name, so that the CPU can do it instead.
 TEST(Unit, NamesItsLimits) {
   std::mt19937_64 rng(1);
-  DeviceExecutor unit(MakeDevice(RandomMemory(rng)));
+  DeviceExecutor unit(MakeDevice(dv::RandomMemory(rng)));
   const DeviceInfo& info = unit.device().info();
   const auto make = [](const std::string& suffix, int records) {
     TableImageBuilder table;
@@ -359,7 +331,7 @@ TEST(Unit, NamesItsLimits) {
 // LevelDB's reader leaves room in index values for later formats.
 TEST(Unit, PassesOverBytesAfterAHandle) {
   std::mt19937_64 rng(1);
-  CheckExecutor check(std::make_unique<DeviceExecutor>(MakeDevice(RandomMemory(rng))),
+  CheckExecutor check(std::make_unique<DeviceExecutor>(MakeDevice(dv::RandomMemory(rng))),
                       std::make_unique<CpuExecutor>());
   for (size_t extra = 0; extra < 20; ++extra) {
     TableImageBuilder table;
@@ -375,10 +347,7 @@ TEST(Unit, PassesOverBytesAfterAHandle) {
       index.Add(MakeInternalKey(std::to_string(i), 1, RecordType::kValue),
                 value + std::string(extra, 'x'));
     }
-    const std::string block = index.Finish();
-    image.index = {image.file.size(), block.size()};
-    image.file += block;
-    AppendBlockTrailer(block, Compression::kNone, &image.file);
+    image.ReplaceIndex(index.Finish());
     MergeTask task;
     task.runs = {{{image.file, image.index}}};
     const MergeResult result = check.Run(task, Discard());
@@ -389,7 +358,7 @@ TEST(Unit, PassesOverBytesAfterAHandle) {
 
 TEST(Unit, RefusesHandlesThatLeaveTheirTable) {
   std::mt19937_64 rng(1);
-  DeviceExecutor unit(MakeDevice(RandomMemory(rng)));
+  DeviceExecutor unit(MakeDevice(dv::RandomMemory(rng)));
   TableImageBuilder table;
   table.Add(MakeInternalKey("key", 1, RecordType::kValue), "value");
   TableImage image = table.Finish();
@@ -397,10 +366,7 @@ TEST(Unit, RefusesHandlesThatLeaveTheirTable) {
   BlockHandle{1 << 30, 9}.AppendTo(&handle);
   BlockImageBuilder index(1);
   index.Add(MakeInternalKey("key", 1, RecordType::kValue), handle);
-  const std::string block = index.Finish();
-  image.index = {image.file.size(), block.size()};
-  image.file += block;
-  AppendBlockTrailer(block, Compression::kNone, &image.file);
+  image.ReplaceIndex(index.Finish());
   MergeTask task;
   task.runs = {{{image.file, image.index}}};
   EXPECT_EQ(MergeStatusText(unit.Run(task, Discard()).status),
@@ -414,7 +380,7 @@ TEST(Unit, ReadsNoBlockTwice) {
   RtlDeviceOptions options;
   options.memory.seed = rng();
   DeviceExecutor unit(MakeDevice(options));
-  const auto reference = MakeReference(unit.device().info());
+  const auto reference = dv::MakeReference(unit.device().info());
   std::string empty(60'000, '\0');
   PutFixed32(&empty, static_cast<uint32_t>(empty.size() / 4));
   TableImageBuilder table;
@@ -428,10 +394,7 @@ TEST(Unit, ReadsNoBlockTwice) {
       (i == 0 ? block : BlockHandle{block.size * (step != 0) + step, 8}).AppendTo(&value);
       index.Add(MakeInternalKey(fmt::format("{:04}", i), 1, RecordType::kValue), value);
     }
-    const std::string block = index.Finish();
-    image.index = {image.file.size(), block.size()};
-    image.file += block;
-    AppendBlockTrailer(block, Compression::kNone, &image.file);
+    image.ReplaceIndex(index.Finish());
     MergeTask task;
     task.runs = {{{image.file, image.index}}};
     const MergeResult found = unit.Run(task, Discard());
@@ -447,7 +410,7 @@ TEST(Unit, ReadsNoBlockTwice) {
 // Nor does the unit ever hear of an index outside its table, for it would read one anywhere.
 TEST(Unit, IndexesOutsideTheirTablesAreRefused) {
   std::mt19937_64 rng(1);
-  DeviceExecutor unit(MakeDevice(RandomMemory(rng)));
+  DeviceExecutor unit(MakeDevice(dv::RandomMemory(rng)));
   TableImageBuilder table;
   table.Add(MakeInternalKey("key", 1, RecordType::kValue), "value");
   const TableImage image = table.Finish();
@@ -500,7 +463,7 @@ TEST(Unit, WaitsForItsIndex) {
 TEST(Unit, AsksForMoreRoomWhenTheOutputOutgrowsTheInput) {
   // Long keys that share all but a few bytes, and an output that must not share any.
   std::mt19937_64 rng(1);
-  RtlDeviceOptions options = RandomMemory(rng);
+  RtlDeviceOptions options = dv::RandomMemory(rng);
   auto device = MakeDevice(options);
   const DeviceInfo info = device->info();
   TableImageBuilder table({.restart_interval = 1000});
@@ -511,7 +474,7 @@ TEST(Unit, AsksForMoreRoomWhenTheOutputOutgrowsTheInput) {
   MergeTask task;
   task.runs = {{{image.file, image.index}}};
   task.restart_interval = 1;
-  CheckExecutor check(std::make_unique<DeviceExecutor>(std::move(device)), MakeReference(info));
+  CheckExecutor check(std::make_unique<DeviceExecutor>(std::move(device)), dv::MakeReference(info));
   const MergeResult result = check.Run(task, Discard());
   EXPECT_TRUE(result.ok()) << result.error.ToString();
   EXPECT_GT(result.stats.output_bytes, 2 * image.file.size() + (1 << 20));

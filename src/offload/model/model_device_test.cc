@@ -60,10 +60,7 @@ TEST(ModelDeviceTest, RefusesHandlesThatGoBack) {
     image.blocks[block].AppendTo(&value);
     index.Add(MakeInternalKey(block == 1 ? "a" : "b", 1, RecordType::kValue), value);
   }
-  const std::string block = index.Finish();
-  image.index = {image.file.size(), block.size()};
-  image.file += block;
-  AppendBlockTrailer(block, Compression::kNone, &image.file);
+  image.ReplaceIndex(index.Finish());
   MergeTask task;
   task.runs = {{{image.file, image.index}}};
   const auto discard = [](const MergeOutput&) { return Status(); };
