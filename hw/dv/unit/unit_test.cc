@@ -283,9 +283,6 @@ TEST(Unit, EndsAJobWhoseMemoryIsGone) {
   options.memory.mute_begin = 3000;
   options.memory.mute_end = UINT64_MAX;
   DeviceExecutor unit(MakeDevice(options));
-  if (unit.device().info().in_bytes > 8) {
-    GTEST_SKIP() << "takes millions of cycles";
-  }
   GeneratorOptions shape;
   shape.records = 1000;
   const GeneratedTask generated = GenerateTask(shape);
