@@ -42,13 +42,8 @@ class DriverRtlFaultTest : public testing::Test {
 
 TEST_F(DriverRtlFaultTest, Faults) {
   for (const double rate : {0.0, 0.2, 1.0}) {
-    const FaultRates rates{.hang = rate / 5,
-                           .lost_interrupt = rate / 5,
-                           .late = rate / 5,
-                           .bus_error = rate / 5,
-                           .wrong_result = rate / 5};
     ExecutorOptions options;
-    options.fault = {.rates = rates, .stuck_reset = rate / 4, .seed = seed_};
+    options.fault = {.rates = AllFaults(rate), .stuck_reset = rate / 4, .seed = seed_};
     std::unique_ptr<OffloadDriver> driver;
     ASSERT_TRUE(MakeDriver("rtl", kConfig, options,
                            {.pool = {.probe_after = {}, .probe_after_most = {}}}, &driver)

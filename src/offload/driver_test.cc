@@ -137,12 +137,7 @@ TEST_F(DriverTest, ManyRunsTakeSeveralPasses) {
 
 TEST_F(DriverTest, EveryFaultEndsWell) {
   for (const double rate : {0.0, 0.2, 1.0}) {
-    const FaultRates rates{.hang = rate / 5,
-                           .lost_interrupt = rate / 5,
-                           .late = rate / 5,
-                           .bus_error = rate / 5,
-                           .wrong_result = rate / 5};
-    Open(SomeUnits(2, {.rates = rates, .stuck_reset = rate / 4, .seed = seed_}),
+    Open(SomeUnits(2, {.rates = AllFaults(rate), .stuck_reset = rate / 4, .seed = seed_}),
          {.pool = {.probe_after = {}, .probe_after_most = {}}});
     for (int i = 0; i < 100; ++i) {
       RunOne(Case(RandomTask(rng_, i % 4 == 0 ? 9 : 4)));
@@ -420,9 +415,7 @@ TEST_F(DriverTest, AnErrorOfTheSinkIsTheCallersOwn) {
 // inputs, tasks of many snapshots and many runs. Each task ends once, with what the CPU makes of
 // it.
 TEST_F(DriverTest, ManyCallersAtOnce) {
-  const FaultRates some{
-      .hang = 0.05, .lost_interrupt = 0.05, .late = 0.05, .bus_error = 0.05, .wrong_result = 0.05};
-  Units units = SomeUnits(2, {.rates = some, .stuck_reset = 0.3, .seed = seed_});
+  Units units = SomeUnits(2, {.rates = AllFaults(0.25), .stuck_reset = 0.3, .seed = seed_});
   units.push_back(Unit());  // one is sound,
   units.push_back(Unit({.rates = {.hang = 1}, .stuck_reset = 0.9, .seed = seed_ + 9}));  // one dead
   Open(std::move(units),

@@ -1,4 +1,4 @@
-// What tests of devices share: random tasks, and a device that takes no time.
+// What tests of devices share: random tasks, faults, and a device that takes no time.
 
 #pragma once
 
@@ -6,6 +6,7 @@
 #include <random>
 
 #include "merge/task_generator.h"
+#include "offload/fault_device.h"
 #include "offload/model/model_device.h"
 
 namespace sluice {
@@ -34,6 +35,13 @@ inline GeneratedTask RandomTask(std::mt19937_64& rng, uint32_t max_runs = 2) {
     task.task.end = std::string(1, static_cast<char>('a' + rng() % 20));
   }
   return task;
+}
+
+// Faults of every kind alike, `share` of all jobs together.
+inline FaultRates AllFaults(double share) {
+  const double each = share / 5;
+  return {
+      .hang = each, .lost_interrupt = each, .late = each, .bus_error = each, .wrong_result = each};
 }
 
 // Takes no time.
