@@ -9,11 +9,8 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -22,10 +19,10 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "db/workload.h"
+#include "process.h"
 #include "sluice/db.h"
 #include "table/testing.h"
 #include "util/testing.h"
@@ -42,7 +39,6 @@ constexpr char kCounter[] = "\xff counter";
 constexpr int kBatches = 230;   // of each half of a life
 constexpr int kSyncEvery = 40;  // batches
 constexpr size_t kPage = 4096;
-constexpr std::chrono::minutes kHangs{5};
 
 // How a database ended, before its corruption.
 struct Life {
@@ -112,34 +108,6 @@ Records StateAfter(uint64_t seed, uint64_t batches) {
     (void)writer.Next(nullptr, &records);
   }
   return records;
-}
-
-// Runs `work` in a process of its own, its result the exit status; for a signal, or a process that
-// hangs, the signal's number, negative.
-template <typename Work>
-int InProcess(const Work& work) {
-  std::cout << std::flush;
-  const pid_t child = ::fork();
-  if (child == 0) {
-#ifndef __SANITIZE_ADDRESS__
-    const rlimit space{uint64_t{4} << 30, uint64_t{4} << 30};
-    ::setrlimit(RLIMIT_AS, &space);
-#endif
-    const rlimit none{0, 0};
-    ::setrlimit(RLIMIT_CORE, &none);
-    ::_exit(work());
-  }
-  int status = 0;
-  const auto start = std::chrono::steady_clock::now();
-  while (::waitpid(child, &status, WNOHANG) == 0) {
-    if (std::chrono::steady_clock::now() - start > kHangs) {
-      ::kill(child, SIGKILL);
-      ::waitpid(child, &status, 0);
-      return -SIGALRM;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 Files ReadFiles(const std::string& dir) {
@@ -360,7 +328,13 @@ TEST(Corruption, IsAnErrorOrHarmless) {
     fs::create_directories(image.dir);
     WriteFiles(files, image.dir);
     *message = '\0';
-    const int outcome = InProcess([&] { return ReadAll(image, message); });
+    const int outcome = InProcess([&] {
+#ifndef __SANITIZE_ADDRESS__
+      const rlimit space{uint64_t{4} << 30, uint64_t{4} << 30};
+      ::setrlimit(RLIMIT_AS, &space);
+#endif
+      return ReadAll(image, message);
+    });
     const std::string what =
         fmt::format("{} (corruption {}, {}{})", how, i, image.life.killed ? "killed" : "closed",
                     image.life.tiers ? ", tiers" : "");

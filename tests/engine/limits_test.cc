@@ -6,24 +6,19 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <memory>
 #include <string>
-#include <thread>
 
+#include "process.h"
 #include "sluice/db.h"
 #include "table/testing.h"
 #include "util/testing.h"
 
 namespace sluice {
 namespace {
-
-constexpr std::chrono::minutes kHangs{10};
 
 // What outlives a process.
 struct Shared {
@@ -73,28 +68,15 @@ enum Exit { kDone, kError, kWrong };
 template <typename Limit>
 testing::AssertionResult WriteWithin(const std::string& dir, Shared* shared, uint64_t most,
                                      const Limit& limit, bool* done) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const rlimit none{0, 0};
-    ::setrlimit(RLIMIT_CORE, &none);
+  const int outcome = InProcess([&] {
     limit();
     const Status status = Write(dir, shared, most);
-    ::_exit(status.ok() ? kDone : status.IsCorruption() ? kWrong : kError);
-  }
-  int status = 0;
-  const auto start = std::chrono::steady_clock::now();
-  while (::waitpid(child, &status, WNOHANG) == 0) {
-    if (std::chrono::steady_clock::now() - start > kHangs) {
-      ::kill(child, SIGKILL);
-      ::waitpid(child, &status, 0);
-      return testing::AssertionFailure() << "hangs";
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  *done = WIFEXITED(status) && WEXITSTATUS(status) == kDone;
+    return status.ok() ? kDone : status.IsCorruption() ? kWrong : kError;
+  });
+  *done = outcome == kDone;
   // Without memory a process may abort.
-  if (WIFSIGNALED(status) ? WTERMSIG(status) != SIGABRT : WEXITSTATUS(status) == kWrong) {
-    return testing::AssertionFailure() << "wait status " << status;
+  if (outcome == kWrong || (outcome < 0 && outcome != -SIGABRT)) {
+    return testing::AssertionFailure() << "exit status or signal " << outcome;
   }
   return testing::AssertionSuccess();
 }
