@@ -17,7 +17,10 @@
 // Who leads does so for a bounded number of groups, then hands the rest to the first blocking
 // writer in line, or to a thread of the pipeline: no caller does others' work for ever.
 // Asynchronous writes that wait in the queues are kept few, so that a blocking one behind them,
-// which may not overtake those of its own thread, soon has its turn. Thread-safe.
+// which may not overtake those of its own thread, soon has its turn. And while a blocking writer
+// waits, threads that write asynchronously let others have their CPUs: with more threads than CPUs,
+// the one whose group comes before the writer's would else be out for as long as theirs are in.
+// Thread-safe.
 
 #pragma once
 
@@ -127,6 +130,7 @@ class WritePipeline {
 
   struct AsyncTask;
   class Queue;
+  class Urgency;
 
   // Bytes of which there may be so many; who finds it full waits until half of them are gone.
   class Gate {
@@ -144,6 +148,7 @@ class WritePipeline {
   };
 
   Queue* QueueOfThread();
+  void GiveWay();
   // Takes the tasks in `list`, and what comes behind them, through the stages, until there are
   // none, or until `groups` groups are through behind the one that has `own` (null: from the start
   // on); then somebody else leads.
@@ -163,6 +168,7 @@ class WritePipeline {
 
   WriteStages& stages_;
   std::vector<std::unique_ptr<Queue>> queues_;
+  std::atomic<size_t> urgent_{0};       // blocking writers that wait
   Gate in_flight_{kMostInFlightBytes};  // asynchronous tasks and their batches
 
   // Queues whose leader has left, with the tasks to begin with.

@@ -33,7 +33,7 @@ namespace sluice {
 
 struct RedoLogOptions {
   uint64_t segment_bytes = uint64_t{64} << 20;  // < 4 GiB
-  uint64_t step_bytes = uint64_t{256} << 10;    // that a segment takes of the disk at once
+  uint64_t step_bytes = uint64_t{64} << 10;    // that a segment takes of the disk at once
 };
 
 class RedoLog {

@@ -6,11 +6,10 @@
 // miss, or two where the key is there. Thread-safe; finding and inserting take no lock, growing
 // does.
 //
-// Growing, while others find and insert:
+// Growing, a few slots with each insertion, while others find and insert:
 //   1. A table has a link to the one that follows it, set before anything moves.
 //   2. The slots are gone through in order: an empty one becomes kMoved, and takes nothing any
-//   more;
-//      what is in a full one is inserted in the next table, and stays here, too.
+//      more; what is in a full one is inserted in the next table, and stays here, too.
 //   3. Who meets kMoved, or finds no place or key within kProbes slots, goes on in the next table:
 //      an insertion comes to where a later search comes, for neither passes an empty slot.
 //   4. The next table becomes the first, and the old one is retired.
@@ -28,6 +27,7 @@
 #include <mutex>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "mem/memory_account.h"
 #include "util/epoch.h"
@@ -46,8 +46,8 @@ class KeyIndex {
   KeyIndex(const KeyIndex&) = delete;
   KeyIndex& operator=(const KeyIndex&) = delete;
   ~KeyIndex() {
-    if (Table* const table = table_.load(std::memory_order_relaxed)) {
-      Table::Delete(table);
+    for (Table* table = table_.load(std::memory_order_relaxed); table != nullptr;) {
+      Table::Delete(std::exchange(table, table->next.load(std::memory_order_relaxed)));
     }
   }
 
@@ -79,13 +79,13 @@ class KeyIndex {
   void Insert(Node* node, uint64_t hash) {
     Table* table = table_.load(std::memory_order_acquire);
     if (table == nullptr) {
-      table = Grow(nullptr, std::unique_lock(growing_));
+      table = First();
     }
     const uint64_t slot = reinterpret_cast<uint64_t>(node) | hash >> kTagShift << kTagShift;
     while (!InsertIn(table, slot, hash)) {
       Table* next = table->next.load(std::memory_order_acquire);
       if (next == nullptr) {
-        next = table->slots < most_slots_ ? Grow(table, std::unique_lock(growing_)) : nullptr;
+        next = table->slots < most_slots_ ? Next(table) : nullptr;
       }
       if (next == nullptr) {
         complete_.store(false, std::memory_order_release);
@@ -93,11 +93,15 @@ class KeyIndex {
       }
       table = next;
     }
-    // Up to two thirds full; one thread moves what there is, and the others need not wait for it.
+    // Up to two thirds full. Who finds the lock taken leaves the rest to others.
     const size_t used = table->used.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (used > table->slots / 3 * 2 && table->slots < most_slots_) {
-      if (std::unique_lock lock(growing_, std::try_to_lock); lock.owns_lock()) {
-        Grow(table, std::move(lock));
+    const bool full = used > table->slots / 3 * 2 && table->slots < most_slots_;
+    if (full || table_.load(std::memory_order_acquire)->next.load(std::memory_order_relaxed)) {
+      if (const std::unique_lock lock(growing_, std::try_to_lock); lock.owns_lock()) {
+        if (full && table == table_.load(std::memory_order_relaxed) && table->next == nullptr) {
+          AddNext(table);
+        }
+        Move(kMovedAtOnce);
       }
     }
   }
@@ -109,6 +113,8 @@ class KeyIndex {
   static constexpr size_t kProbes = 64;
   static constexpr size_t kFirstSlots = 2 * kProbes;
   static constexpr size_t kGrowth = 4;
+  // Slots: all have moved long before so many insertions that the next table is full, too.
+  static constexpr size_t kMovedAtOnce = 16;
   static constexpr unsigned kTagShift = 48;  // addresses have fewer bits
   static constexpr uint64_t kMoved = 1;      // no node's, which are aligned
   static constexpr size_t kHugePage = size_t{2} << 20;
@@ -118,6 +124,7 @@ class KeyIndex {
     MemoryAccount* account;
     std::atomic<Table*> next{nullptr};
     std::atomic<size_t> used{0};
+    size_t moved = 0;  // slots, to the next one; guarded by growing_
     std::atomic<uint64_t>* slot;
 
     static Table* New(size_t slots, MemoryAccount* account) {
@@ -171,46 +178,66 @@ class KeyIndex {
     return false;
   }
 
-  // The table behind `table` (null: the first of all), which is made if there is none.
-  Table* Grow(Table* table, std::unique_lock<std::mutex>) {
-    if (table == nullptr) {
-      if (Table* const first = table_.load(std::memory_order_acquire)) {
-        return first;
-      }
-      Table* const first = Table::New(kFirstSlots, &account_);
+  Table* First() {
+    const std::lock_guard lock(growing_);
+    Table* first = table_.load(std::memory_order_relaxed);
+    if (first == nullptr) {
+      first = Table::New(kFirstSlots, &account_);
       table_.store(first, std::memory_order_release);
-      return first;
     }
-    if (Table* const next = table->next.load(std::memory_order_acquire)) {
-      return next;
+    return first;
+  }
+
+  // The table behind `table`, which is made if there is none.
+  Table* Next(Table* table) {
+    const std::lock_guard lock(growing_);
+    if (table->next.load(std::memory_order_relaxed) == nullptr) {
+      // Never more than two at once.
+      Move(~size_t{0});
+      AddNext(table);
     }
+    return table->next.load(std::memory_order_relaxed);
+  }
+
+  // REQUIRES: growing_ is held, `table` is the first and has none behind it.
+  void AddNext(Table* table) {
     Table* const next = Table::New(std::min(table->slots * kGrowth, most_slots_), &account_);
     table->next.store(next, std::memory_order_release);
-    size_t moved = 0;
-    for (size_t i = 0; i < table->slots; ++i) {
+  }
+
+  // The next `slots` of the first table, if one is behind it. REQUIRES: growing_ is held.
+  void Move(size_t slots) {
+    Table* const table = table_.load(std::memory_order_relaxed);
+    Table* const next = table->next.load(std::memory_order_relaxed);
+    if (next == nullptr) {
+      return;
+    }
+    size_t inserted = 0;
+    for (; table->moved < table->slots && slots > 0; ++table->moved, --slots) {
       uint64_t slot = 0;
-      if (table->slot[i].compare_exchange_strong(slot, kMoved, std::memory_order_acq_rel,
-                                                 std::memory_order_acquire)) {
+      if (table->slot[table->moved].compare_exchange_strong(slot, kMoved, std::memory_order_acq_rel,
+                                                            std::memory_order_acquire)) {
         continue;
       }
       if (InsertIn(next, slot, Hash64(NodeOf(slot)->key()))) {
-        ++moved;
+        ++inserted;
       } else {
         complete_.store(false, std::memory_order_release);
       }
     }
-    next->used.fetch_add(moved, std::memory_order_relaxed);
-    table_.store(next, std::memory_order_release);
-    account_.Subtract(table->slots * sizeof(std::atomic<uint64_t>));
-    EpochRetire(table, [](void* old) { Table::Delete(static_cast<Table*>(old)); });
-    return next;
+    next->used.fetch_add(inserted, std::memory_order_relaxed);
+    if (table->moved == table->slots) {
+      table_.store(next, std::memory_order_release);
+      account_.Subtract(table->slots * sizeof(std::atomic<uint64_t>));
+      EpochRetire(table, [](void* old) { Table::Delete(static_cast<Table*>(old)); });
+    }
   }
 
   const size_t most_slots_;
   MemoryAccount& account_;
   std::atomic<Table*> table_{nullptr};
   std::atomic<bool> complete_{true};
-  std::mutex growing_;  // held by who grows the newest table, until it is the first
+  std::mutex growing_;  // held by who adds a table, or moves slots to it
 };
 
 }  // namespace sluice
