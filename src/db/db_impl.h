@@ -155,6 +155,8 @@ class DBImpl final : public DB, private WriteStages {
   Status CheckWrite(const SubtableImpl& subtable, std::string_view key, std::string_view value);
   Status CheckBatch(const WriteBatch& batch);
   Status WriteOne(const WriteOptions& options, const BatchWrite& write);
+  // Why the group must not be written now, if it must not.
+  Status CheckTaken(const WriteGroup& group);
   Status BufferLog(WriteGroup* group) override;
   Status FlushLog(LogPosition* durable) override;
   bool Insert(const WriteGroup& group) override;

@@ -145,18 +145,25 @@ Status DBImpl::DeleteRange(const WriteOptions& options, Subtable* subtable, std:
   return Write(options, batch);
 }
 
-Status DBImpl::BufferLog(WriteGroup* group) {
+// Apart from BufferLog, for it may change from one line to the next whether the device is full, and
+// who is not refused must be logged.
+Status DBImpl::CheckTaken(const WriteGroup& group) {
   SLUICE_RETURN_IF_ERROR(CheckWritable());
   if (failed_.load(std::memory_order_acquire)) {
     return BackgroundError();
   }
-  if (full_.full() && !HasOnlyDeletions(*group)) {
+  if (full_.full() && !HasOnlyDeletions(group)) {
     return full_.status();
   }
   if (stuck_.load(std::memory_order_relaxed)) {
     const StateLock lock(mutex_);
-    SLUICE_RETURN_IF_ERROR(compactions_full_);
+    return compactions_full_;
   }
+  return {};
+}
+
+Status DBImpl::BufferLog(WriteGroup* group) {
+  SLUICE_RETURN_IF_ERROR(CheckTaken(*group));
   group->log_begin = log_end_;
   KeptBuffer record(&record_, kMostRecordKept);
   group->first_sequence = last_sequence_ + 1;

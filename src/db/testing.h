@@ -85,7 +85,7 @@ class Life {
     EXPECT_LE(count, history_.states.size() - 1);
     EXPECT_GE(count, history_.acknowledged);
     if (count < history_.states.size()) {
-      EXPECT_TRUE(Same(found, history_.states[count]))
+      EXPECT_EQ(Difference(found, history_.states[count]), "")
           << "not the state after " << count << " batches";
     }
     // What was lost is lost for good.
@@ -151,7 +151,8 @@ class Life {
     size_t count;
     SLUICE_RETURN_IF_ERROR(Read(&found, &count));
     EXPECT_EQ(count, history_.acknowledged);
-    EXPECT_TRUE(Same(found, history_.states[history_.acknowledged])) << "not what was acknowledged";
+    EXPECT_EQ(Difference(found, history_.states[history_.acknowledged]), "")
+        << "not what was acknowledged";
     return {};
   }
 
@@ -171,10 +172,23 @@ class Life {
   static constexpr char kCounter[] = "\xff counter";  // no other key is like it
   static constexpr size_t kMostValueBytes = 8000;
 
-  static bool Same(const State& a, const State& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-      return x.first == y.first && *x.second == *y.second;
-    });
+  // Empty if there is none.
+  static std::string Difference(const State& found, const State& expected) {
+    std::string difference;
+    for (const auto& [key, value] : expected) {
+      const auto at = found.find(key);
+      if (at == found.end()) {
+        difference += "missing: " + testing::PrintToString(key) + "\n";
+      } else if (*at->second != *value) {
+        difference += "another value: " + testing::PrintToString(key) + "\n";
+      }
+    }
+    for (const auto& [key, value] : found) {
+      if (!expected.contains(key)) {
+        difference += "too much: " + testing::PrintToString(key) + "\n";
+      }
+    }
+    return difference;
   }
 
   // All records, by scans and by point reads.

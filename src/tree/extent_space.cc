@@ -280,8 +280,9 @@ Status ExtentSpace::Sync(DataFile* file, uint64_t failed_syncs) {
   // Of two at once, one might be told of the error and the other not.
   const std::lock_guard one_at_a_time(*of.sync_mutex);
   if (of.failed_syncs != failed_syncs) {
-    return Status::IoError(fmt::format(
-        "{}: another sync failed, and may have dropped what was written", file->path()));
+    return Status::IoError(
+        fmt::format("{}: another sync failed, and may have dropped what was written: {}",
+                    file->path(), of.failed_sync));
   }
   Status status = file->Sync();
   if (status.ok() && !of.name_synced) {
@@ -289,6 +290,7 @@ Status ExtentSpace::Sync(DataFile* file, uint64_t failed_syncs) {
     of.name_synced = status.ok();
   }
   if (!status.ok()) {
+    of.failed_sync = status.message();
     const std::lock_guard lock(mutex_);
     ++of.failed_syncs;
   }

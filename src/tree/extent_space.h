@@ -112,6 +112,7 @@ class ExtentSpace {
     std::unique_ptr<DataFile> file;
     std::unique_ptr<std::mutex> sync_mutex;  // one sync of it at a time; taken before mutex_
     uint64_t failed_syncs = 0;
+    std::string failed_sync;   // how the last one did; guarded by sync_mutex
     bool name_synced = false;  // by this process: one before may have failed to
     bool is_new = false;       // there was none when it was opened
     uint64_t bytes = 0;        // as it was found
