@@ -44,10 +44,9 @@ formal: deps-dev ## prove properties of the RTL
 	@cmake --build --preset release --target generated_files
 	@build/venv/bin/python hw/formal/run.py
 
-# Minutes of `make soak`; or, if given, SOAK_ROUNDS of all tests.
 MINUTES ?= 60
-soak: build ## run the random tests for MINUTES or SOAK_ROUNDS, with fresh seeds
-	@scripts/soak $(MINUTES)
+soak: build ## run the random tests and campaigns for MINUTES or ROUNDS, with fresh seeds
+	@scripts/soak $(MINUTES) $(if $(ROUNDS),--rounds $(ROUNDS)) -j $(JOBS)
 
 # With compactions on the CPU, then on the simulated unit and the CPU, compared.
 leveldb-suite: deps ## run LevelDB's own tests over the engine
