@@ -12,6 +12,9 @@ namespace sluice {
 
 namespace {
 
+// That a new name takes of a full device.
+constexpr uint64_t kNameBytes = 1;
+
 // As env.h has it.
 Status OfSync(const Status& status) {
   return status.IsNoSpace() ? Status::IoError(status.message()) : status;
@@ -48,7 +51,7 @@ class FaultEnv::Writable : public WritableFile {
   Status Append(std::string_view bytes) override {
     const std::lock_guard guard(env_->mutex_);
     const bool was_alive = !env_->crashed_;
-    Status status = env_->CountOperation(path_, "cannot write");
+    Status status = env_->CountOperation(path_, "cannot write", bytes.size());
     if (status.ok()) {
       inode_->Append(bytes);
     } else if (was_alive) {
@@ -81,12 +84,14 @@ class FaultEnv::Reserved : public ReservedFile {
 
   Status Reserve(uint64_t bytes) override {
     const std::lock_guard guard(env_->mutex_);
-    SLUICE_RETURN_IF_ERROR(env_->CountOperation(path_, "cannot reserve"));
-    inode_->Resize(std::max<size_t>(bytes, inode_->data.size()));
+    const uint64_t has = inode_->data.size();
+    SLUICE_RETURN_IF_ERROR(
+        env_->CountOperation(path_, "cannot reserve", std::max(bytes, has) - has));
+    inode_->Resize(std::max(bytes, has));
     return {};
   }
   Status Write(uint64_t offset, std::string_view bytes) override {
-    return env_->Overwrite(path_, inode_.get(), offset, bytes);
+    return env_->Overwrite(path_, inode_.get(), offset, bytes, 0);
   }
   Status Sync() override { return env_->Sync(path_, inode_.get()); }
 
@@ -105,7 +110,7 @@ class FaultEnv::Data : public DataFile {
     return env_->Read(path_, *inode_, offset, n, out);
   }
   Status Write(uint64_t offset, std::string_view bytes) override {
-    return env_->Overwrite(path_, inode_.get(), offset, bytes);
+    return env_->Overwrite(path_, inode_.get(), offset, bytes, bytes.size());
   }
   Status Sync() override { return env_->Sync(path_, inode_.get()); }
   Status Discard(uint64_t offset, uint64_t bytes) override {
@@ -171,6 +176,14 @@ void FaultEnv::CrashAt(uint64_t operation, uint64_t seed) {
 void FaultEnv::FailAt(uint64_t operation, int error, uint64_t seed) {
   const std::lock_guard guard(mutex_);
   failing_operation_ = {operation, error, seed};
+}
+
+void FaultEnv::FillUp(uint64_t from, uint64_t to, uint64_t seed) {
+  const std::lock_guard guard(mutex_);
+  full_from_ = from;
+  full_to_ = to;
+  full_seed_ = seed;
+  given_back_ = 0;
 }
 
 void FaultEnv::FailReadAt(uint64_t read, int error, uint64_t seed) {
@@ -241,6 +254,25 @@ Status FaultEnv::CountOperation(const std::string& path, std::string_view doing)
   return operations_++ == failing_operation_.at ? Fail(path, doing, failing_operation_) : Status();
 }
 
+Status FaultEnv::CountOperation(const std::string& path, std::string_view doing, uint64_t bytes) {
+  SLUICE_RETURN_IF_ERROR(CountOperation(path, doing));
+  if (!Full()) {
+    return {};
+  }
+  if (bytes > given_back_) {
+    return Fail(path, doing, {operations_, ENOSPC, full_seed_ + operations_});
+  }
+  given_back_ -= bytes;
+  return {};
+}
+
+bool FaultEnv::Full() const {
+  const uint64_t operation = operations_ - 1;
+  return operation >= full_from_ && operation < full_to_;
+}
+
+void FaultEnv::GiveBack(uint64_t bytes) { given_back_ += Full() ? bytes : 0; }
+
 Status FaultEnv::CountRead(const std::string& path, std::string_view doing) {
   SLUICE_RETURN_IF_ERROR(CheckAlive(path));
   return reads_++ == failing_read_.at ? Fail(path, doing, failing_read_) : Status();
@@ -261,10 +293,10 @@ std::string_view FaultEnv::Torn(std::string_view bytes) const {
 }
 
 Status FaultEnv::Overwrite(const std::string& path, Inode* inode, uint64_t offset,
-                           std::string_view bytes) {
+                           std::string_view bytes, uint64_t space) {
   const std::lock_guard guard(mutex_);
   const bool was_alive = !crashed_;
-  Status status = CountOperation(path, "cannot write");
+  Status status = CountOperation(path, "cannot write", space);
   if (status.ok()) {
     inode->Overwrite(offset, bytes);
   } else if (was_alive) {
@@ -336,7 +368,7 @@ void FaultEnv::CreateOrEmpty(const std::string& path, std::shared_ptr<Inode>* in
 
 Status FaultEnv::NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot create"));
+  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot create", kNameBytes));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
   std::shared_ptr<Inode> inode;
   CreateOrEmpty(path, &inode);
@@ -354,7 +386,7 @@ void FaultEnv::FindOrCreate(const std::string& path, std::shared_ptr<Inode>* ino
 Status FaultEnv::NewReservedFile(const std::string& path, uint64_t /*most_bytes*/,
                                  std::unique_ptr<ReservedFile>* file) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot create"));
+  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot create", kNameBytes));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
   std::shared_ptr<Inode> inode;
   CreateOrEmpty(path, &inode);
@@ -439,6 +471,7 @@ Status FaultEnv::RemoveFile(const std::string& path) {
   SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot remove"));
   std::shared_ptr<Inode> inode;
   SLUICE_RETURN_IF_ERROR(Find(path, &inode));
+  GiveBack(kNameBytes + inode->data.size());
   Bind({{{path, nullptr}}});
   return {};
 }
@@ -455,7 +488,7 @@ Status FaultEnv::RenameFile(const std::string& from, const std::string& to) {
 
 Status FaultEnv::CreateDir(const std::string& dir) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(dir, "cannot create directory"));
+  SLUICE_RETURN_IF_ERROR(CountOperation(dir, "cannot create directory", kNameBytes));
   dirs_.insert(dir);
   return {};
 }
@@ -499,6 +532,7 @@ Status FaultEnv::Discard(const std::string& path, Inode* inode, uint64_t offset,
   SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot give back space"));
   const size_t begin = std::min<uint64_t>(offset, inode->data.size());
   const size_t end = std::min<uint64_t>(offset + bytes, inode->data.size());
+  GiveBack(end - begin);
   std::fill(inode->data.data() + begin, inode->data.data() + end, '\0');
   for (auto* const sectors : {&inode->sectors_before, &inode->dropped}) {
     sectors->erase(sectors->lower_bound(begin), sectors->lower_bound(end));
@@ -509,6 +543,7 @@ Status FaultEnv::Discard(const std::string& path, Inode* inode, uint64_t offset,
 Status FaultEnv::Truncate(const std::string& path, Inode* inode, uint64_t bytes) {
   const std::lock_guard guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot truncate"));
+  GiveBack(inode->data.size() - std::min<uint64_t>(bytes, inode->data.size()));
   inode->Resize(bytes);
   return {};
 }

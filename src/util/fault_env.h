@@ -74,14 +74,17 @@ class FaultEnv : public Env {
   // It has no effect itself, except that an Append or Write gets a part of its bytes through, and a
   // sync does as above.
   void FailAt(uint64_t operation, int error, uint64_t seed);
-  // The same of calls that only read: NewRandomAccessFile, Read, ReadFile, MapFile, GetChildren,
+  // From operation `from` on and before `to`, others have taken all space of the device: what needs
+  // more than was given back since fails with ENOSPC, an Append or Write with a part of its bytes.
+  void FillUp(uint64_t from, uint64_t to, uint64_t seed);
+  // As FailAt, of calls that only read: NewRandomAccessFile, Read, ReadFile, MapFile, GetChildren,
   // FileExists, GetFileSize, counted apart. A Read may fill a part of its buffer.
   void FailReadAt(uint64_t read, int error, uint64_t seed);
   uint64_t reads() const;
   // Whether a DataFile can Discard.
   void SetMakesHoles(bool makes_holes) { makes_holes_ = makes_holes; }
-  // What the call said that failed alone, "path: cannot sync: ..."; empty before, and after a
-  // Restart.
+  // What the last call said that failed by any of these, "path: cannot sync: ..."; empty before,
+  // and after a Restart.
   std::string failure() const;
 
   // The process is gone, killed where it crashed or now, and another comes up on the same system:
@@ -139,7 +142,12 @@ class FaultEnv : public Env {
   // To be called, mutex_ held, before an operation that changes something, or one that reads; an
   // error is the crash, or the failure. `doing` reads "cannot open".
   Status CountOperation(const std::string& path, std::string_view doing);
+  // The same of an operation that takes so much space.
+  Status CountOperation(const std::string& path, std::string_view doing, uint64_t bytes);
   Status CountRead(const std::string& path, std::string_view doing);
+  // The last operation gave so much space back.
+  void GiveBack(uint64_t bytes);
+  bool Full() const;  // at the last operation
   Status CheckAlive(const std::string& path) const;
   Status Fail(const std::string& path, std::string_view doing, const FaultPoint& fault);
   // What the last operation, an Append or Write of `bytes` that crashes or fails, gets through.
@@ -153,7 +161,9 @@ class FaultEnv : public Env {
 
   // Of the files of several kinds; they take mutex_.
   Status Read(const std::string& path, const Inode& inode, uint64_t offset, size_t n, char* out);
-  Status Overwrite(const std::string& path, Inode* inode, uint64_t offset, std::string_view bytes);
+  // `space`: what it takes of the device.
+  Status Overwrite(const std::string& path, Inode* inode, uint64_t offset, std::string_view bytes,
+                   uint64_t space);
   Status Sync(const std::string& path, Inode* inode);
   Status Discard(const std::string& path, Inode* inode, uint64_t offset, uint64_t bytes);
   Status Truncate(const std::string& path, Inode* inode, uint64_t bytes);
@@ -170,6 +180,10 @@ class FaultEnv : public Env {
   bool crashed_ = false;
   FaultPoint failing_operation_;
   FaultPoint failing_read_;
+  uint64_t full_from_ = ~uint64_t{0};
+  uint64_t full_to_ = ~uint64_t{0};
+  uint64_t full_seed_ = 0;
+  uint64_t given_back_ = 0;
   std::string failure_;
   std::atomic<bool> makes_holes_{true};
   uint64_t tear_seed_ = 0;  // of what the last operation gets through that crashes or fails

@@ -365,5 +365,27 @@ TEST(FaultEnv, GoesToRealFilesAndBack) {
   EXPECT_EQ(loaded, (FileImage{{dir.File("d2/a"), "1"}, {dir.File("d2/b"), ""}}));
 }
 
+TEST(FaultEnv, AFullDeviceTakesWhatWasGivenBack) {
+  FaultEnv env(FileImage{{"d/reserve", std::string(1000, 'r')}, {"d/a", std::string(600, 'a')}});
+  std::unique_ptr<DataFile> data;
+  ASSERT_TRUE(env.NewDataFile("d/a", &data).ok());
+  const uint64_t from = env.operations();
+  env.FillUp(from, from + 7, 1);
+  Status status = data->Write(600, std::string(10, 'b'));
+  EXPECT_TRUE(status.IsNoSpace()) << status.ToString();
+  EXPECT_EQ(env.failure(), "d/a: cannot write: No space left on device");
+  EXPECT_TRUE(data->Sync().ok());
+  ASSERT_TRUE(data->Discard(0, 100).ok());
+  EXPECT_TRUE(data->Write(600, std::string(100, 'b')).ok());
+  EXPECT_TRUE(data->Write(700, "b").IsNoSpace());
+  ASSERT_TRUE(env.RemoveFile("d/reserve").ok());
+  EXPECT_TRUE(data->Write(700, std::string(1001, 'b')).ok());
+  // Others have given back what they had.
+  EXPECT_TRUE(data->Write(1701, std::string(5000, 'b')).ok());
+  std::string contents;
+  ASSERT_TRUE(env.ReadFile("d/a", &contents).ok());
+  EXPECT_EQ(contents, std::string(100, '\0') + std::string(500, 'a') + std::string(6101, 'b'));
+}
+
 }  // namespace
 }  // namespace sluice

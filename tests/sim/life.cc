@@ -85,9 +85,11 @@ class Database {
     const uint64_t soon = env_->operations() + after;
     world->trouble = static_cast<Trouble>(Uniform(&random_, 0, 6) % 5);
     env_->CrashAt(world->trouble == Trouble::kCrash ? soon : UINT64_MAX, seed);
-    const bool fails = world->trouble == Trouble::kFailure || world->trouble == Trouble::kNoSpace;
-    env_->FailAt(fails ? soon : UINT64_MAX, world->trouble == Trouble::kNoSpace ? ENOSPC : EIO,
-                 seed);
+    const bool no_space = world->trouble == Trouble::kNoSpace;
+    const bool for_a_while = no_space && Uniform(&random_, 0, 3) != 0;
+    const bool fails = world->trouble == Trouble::kFailure || (no_space && !for_a_while);
+    env_->FailAt(fails ? soon : UINT64_MAX, no_space ? ENOSPC : EIO, seed);
+    env_->FillUp(for_a_while ? soon : UINT64_MAX, soon + Uniform(&random_, 1, 500), seed);
     env_->FailReadAt(world->trouble == Trouble::kFailedRead ? env_->reads() + after : UINT64_MAX,
                      EIO, seed);
   }
