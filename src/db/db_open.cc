@@ -12,6 +12,7 @@
 //  3. It is read again. Of each sub-table, records that are not in its extents yet go to its
 //     memtable; several threads do that, each for some of the sub-tables. When the memtables hold
 //     as much as Backlog lets them before they stop being written, they are flushed, on the spot.
+//     Where there is no space for that, all stays in memory: a full device can be opened.
 //  4. Transactions that the log has as prepared and not as resolved are so again, with their locks.
 
 #include <fmt/format.h>
@@ -224,6 +225,7 @@ Status DBImpl::ReplayLog(LoggedTransactions* prepared) {
     }
     held_from = now;
   };
+  bool flush = !options_.read_only;
   LogContents contents;
   SLUICE_RETURN_IF_ERROR(ReadLog(
       env_, dir, begin,
@@ -233,9 +235,13 @@ Status DBImpl::ReplayLog(LoggedTransactions* prepared) {
                                                 LogSegmentPath(dir, LogSegment(end)),
                                                 LogOffset(end)));
         }
-        if (backlog_.MustSwitch() && !options_.read_only) {
+        if (flush && backlog_.MustSwitch()) {
           drain(begin);
-          SLUICE_RETURN_IF_ERROR(FlushRecovered());
+          const Status flushed = FlushRecovered();
+          if (!flushed.ok() && !flushed.IsNoSpace()) {
+            return flushed;
+          }
+          flush = flushed.ok();  // without space the flush thread tries again, once there is one
           for (auto& [id, target] : targets) {
             const StateLock lock(mutex_);
             target.memtable = &subtables_.at(id)->version(lock).active->table;

@@ -47,16 +47,17 @@ class FullDeviceTest : public testing::Test {
     }
   }
 
+  FullDeviceTest() {
+    options_.create_if_missing = true;
+    options_.memtable_bytes = 256 << 10;
+    options_.extent_bytes = 64 << 10;
+    options_.block_bytes = 4096;
+    options_.log_segment_bytes = 256 << 10;
+    options_.l1_bytes = 2 << 20;
+  }
   Status TryOpen() {
     db_.reset();
-    Options options;
-    options.create_if_missing = true;
-    options.memtable_bytes = 256 << 10;
-    options.extent_bytes = 64 << 10;
-    options.block_bytes = 4096;
-    options.log_segment_bytes = 256 << 10;
-    options.l1_bytes = 2 << 20;
-    return DB::Open(options, dir_.File("db"), &db_);
+    return DB::Open(options_, dir_.File("db"), &db_);
   }
   void Reopen() {
     const Status status = TryOpen();
@@ -117,15 +118,18 @@ class FullDeviceTest : public testing::Test {
     ASSERT_TRUE(db_->Flush(nullptr).ok());
     ASSERT_TRUE(db_->Verify(nullptr).ok());
   }
-  // Takes all space that is left.
-  void WriteBallast() {
+  // Takes all space that is left but for so much.
+  void WriteBallast(uint64_t bytes_left = 0) {
     std::unique_ptr<WritableFile> file;
     ASSERT_TRUE(Env::Posix()->NewWritableFile(dir_.File("ballast"), &file).ok());
     while (file->Append(std::string(4096, 'x')).ok() && file->Flush().ok()) {
     }
+    std::filesystem::resize_file(dir_.File("ballast"),
+                                 std::filesystem::file_size(dir_.File("ballast")) - bytes_left);
   }
   void RemoveBallast() { ASSERT_TRUE(Env::Posix()->RemoveFile(dir_.File("ballast")).ok()); }
 
+  Options options_;
   TempDir dir_;
   bool mounted_ = false;
   TestRandom random_;
@@ -134,9 +138,7 @@ class FullDeviceTest : public testing::Test {
 };
 
 TEST_F(FullDeviceTest, WritingGoesOnWhenThereIsSpace) {
-  WriteBallast();
-  const auto size = std::filesystem::file_size(dir_.File("ballast"));
-  std::filesystem::resize_file(dir_.File("ballast"), size - (3 << 20));
+  WriteBallast(3 << 20);
   FillUp();
   ExpectRecords();
   for (uint64_t i = 5000; i < 5010; ++i) {
@@ -235,6 +237,25 @@ TEST_F(FullDeviceTest, CanBeOpenedWhenOthersFilledIt) {
   }
   RemoveBallast();
   ExpectWritingGoesOn();
+  ExpectRecords();
+}
+
+// The log has more than can be in memtables and the reserve has room for.
+TEST_F(FullDeviceTest, CanBeOpenedWithMoreToRecoverThanCanBeFlushed) {
+  options_.memtable_bytes = 64 << 20;
+  options_.write_buffer_bytes = 64 << 20;
+  Reopen();
+  WriteBallast(6 << 20);
+  FillUp();
+  options_.write_buffer_bytes = 4 << 20;
+  for (int round = 0; round < 2; ++round) {
+    Reopen();
+    ExpectRecords();
+  }
+  RemoveBallast();
+  ExpectWritingGoesOn();
+  ExpectRecords();
+  Reopen();
   ExpectRecords();
 }
 
