@@ -394,9 +394,11 @@ void DBImpl::CompactionLoop() {
     SubtableImpl* next = nullptr;
     std::optional<CompactionPick> pick;
     bool retry = false;
+    bool some_under_way = false;
     for (auto at = unchecked_.begin(); at != unchecked_.end() && options_.automatic_compactions;) {
       SubtableImpl* const subtable = at->second;
       if (subtable->compacting) {
+        some_under_way = true;
         ++at;
         continue;
       }
@@ -431,6 +433,9 @@ void DBImpl::CompactionLoop() {
       continue;
     }
     if (next == nullptr) {
+      if (!some_under_way) {
+        compactions_full_ = {};  // what failed is not due any more, or its sub-table was dropped
+      }
       changed_.notify_all();
       work_.wait(lock);
       continue;

@@ -157,7 +157,8 @@ Status DBImpl::CheckTaken(const WriteGroup& group) {
   }
   if (stuck_.load(std::memory_order_relaxed)) {
     const StateLock lock(mutex_);
-    return compactions_full_;
+    // Nobody looks again for writers of other sub-tables, once the one that was behind is dropped.
+    return backlog_.Measure(lock).value >= 1 ? compactions_full_ : Status();
   }
   return {};
 }

@@ -259,5 +259,33 @@ TEST_F(FullDeviceTest, CanBeOpenedWithMoreToRecoverThanCanBeFlushed) {
   ExpectRecords();
 }
 
+// While compactions of one sub-table fail and writers are held for it, it goes: nothing is left to
+// be compacted, and nobody may be held.
+TEST_F(FullDeviceTest, DroppingWhatCannotBeCompactedLetsWritersGoOn) {
+  options_.l0_compaction_runs = 4;
+  options_.l0_slowdown_runs = 5;
+  options_.l0_stop_runs = 8;
+  options_.automatic_compactions = false;
+  Reopen();
+  Subtable* other;
+  ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());
+  for (uint64_t i = 0; i < 2000; ++i) {
+    ASSERT_TRUE(Put(other, i * 7919 % 100000).ok());
+    if (i % 200 == 199) {
+      ASSERT_TRUE(db_->Flush(other).ok());
+    }
+  }
+  WriteBallast(3 << 20);
+  options_.automatic_compactions = true;
+  Reopen();
+  other = db_->FindSubtable("other");
+  FillUp(other);
+  RemoveBallast();
+  ASSERT_TRUE(db_->DropSubtable(other).ok());
+  expected_.clear();
+  ExpectWritingGoesOn();
+  ExpectRecords();
+}
+
 }  // namespace
 }  // namespace sluice
