@@ -348,6 +348,9 @@ Status DBImpl::Close() {
   if (status.ok() && log_ != nullptr) {
     status = log_->Seal();
   }
+  if (status.ok() && log_ != nullptr) {
+    status = metadata_->Seal();
+  }
   driver_.reset();
   tier_locks_.clear();
   home_.lock.reset();

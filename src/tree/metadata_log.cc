@@ -135,6 +135,8 @@ Status MetadataLog::Apply(const MetadataEdit& edit) {
   return status_;
 }
 
+Status MetadataLog::Seal() { return status_.ok() && log_ != nullptr ? log_->Seal() : status_; }
+
 Status MetadataLog::Write(const std::string& payload) {
   LogPosition end;
   if (const Status status = log_->Append(payload, &end); !status.ok()) {

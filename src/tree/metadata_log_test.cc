@@ -150,6 +150,30 @@ TEST(MetadataLog, GoesOnAfterAFullDevice) {
   EXPECT_GT(went_on, 5u);
 }
 
+TEST(MetadataLog, NoDamageBeforeASealIsTakenForAnUnfinishedWrite) {
+  FaultEnv env(FileImage{{"d/x", ""}});
+  {
+    std::unique_ptr<MetadataLog> log;
+    const MetadataEdit empty;
+    ASSERT_TRUE(MetadataLog::Open(&env, "d", &empty, &log).ok());
+    MetadataEdit edit;
+    edit.created.push_back({7, "the last edit"});
+    ASSERT_TRUE(log->Apply(edit).ok());
+    ASSERT_TRUE(log->Seal().ok());
+  }
+  const FileImage files = env.Survivors(CrashKind::kPower, 1);
+  const std::string path = "d/meta/000001.log";
+  const size_t at = files.at(path).find("the last edit");
+  ASSERT_NE(at, std::string::npos);
+  FileImage damaged = files;
+  damaged[path][at] ^= 1;
+  FaultEnv rotten(damaged);
+  std::unique_ptr<MetadataLog> log;
+  const Status status = MetadataLog::Open(&rotten, "d", nullptr, &log);
+  EXPECT_TRUE(status.IsCorruption()) << status.ToString();
+  EXPECT_NE(status.message().find(path), std::string::npos) << status.ToString();
+}
+
 TEST(MetadataLog, SaysWhatIsMissingOrDamaged) {
   FaultEnv env(FileImage{{"d/x", ""}});
   std::unique_ptr<MetadataLog> log;
