@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -257,6 +258,37 @@ TEST_F(FullDeviceTest, CanBeOpenedWithMoreToRecoverThanCanBeFlushed) {
   ExpectRecords();
   Reopen();
   ExpectRecords();
+}
+
+// What was not synced is more than the reserve, and must be written anew before it counts.
+TEST_F(FullDeviceTest, CanBeOpenedAfterAKill) {
+  options_.memtable_bytes = 64 << 20;
+  ASSERT_TRUE(db_->Close().ok());
+  db_.reset();
+  WriteBallast(6 << 20);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    Reopen();
+    FillUp();
+    ::_exit(HasFailure() ? 1 : 0);  // nothing is closed
+  }
+  int how = 0;
+  ASSERT_EQ(::waitpid(child, &how, 0), child);
+  ASSERT_EQ(how, 0);
+  for (int round = 0; round < 2; ++round) {
+    Reopen();
+    const auto at = db_->NewIterator({}, nullptr);
+    size_t records = 0;
+    for (at->SeekToFirst(); at->Valid(); at->Next()) {
+      ++records;
+    }
+    EXPECT_TRUE(at->status().ok());
+    EXPECT_GT(records, 1000u);
+    EXPECT_TRUE(db_->Delete({}, "000000").ok());
+  }
+  RemoveBallast();
+  ExpectWritingGoesOn();
 }
 
 // While compactions of one sub-table fail and writers are held for it, it goes: nothing is left to

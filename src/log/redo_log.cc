@@ -15,13 +15,52 @@ constexpr size_t kMostSegmentHeadBytes =
 // Longer payloads are written by themselves, not by way of the buffer.
 constexpr size_t kMostBuffered = size_t{16} << 10;
 
+// Writes what is not known to be on disk over itself, so that its pages are dirty again, and syncs
+// it. A loss of power in between leaves of it what one before would have, or more.
+Status WriteTailAnew(Env* env, const std::string& dir, const LogContents& found) {
+  constexpr uint64_t kPieceBytes = uint64_t{256} << 10;
+  std::string piece;
+  for (const LogContents::Segment& live : found.live) {
+    if (live.number < LogSegment(found.durable)) {
+      continue;
+    }
+    const std::string path = LogSegmentPath(dir, live.number);
+    std::unique_ptr<DataFile> file;
+    SLUICE_RETURN_IF_ERROR(env->NewDataFile(path, &file));
+    uint64_t at = live.number == LogSegment(found.durable) ? LogOffset(found.durable) : 0;
+    for (; at < live.bytes; at += piece.size()) {
+      piece.resize(std::min(kPieceBytes, live.bytes - at));
+      SLUICE_RETURN_IF_ERROR(file->Read(at, piece.size(), piece.data()));
+      SLUICE_RETURN_IF_ERROR(file->Write(at, piece));
+    }
+    SLUICE_RETURN_IF_ERROR(file->Sync());
+  }
+  return env->SyncDir(dir);
+}
+
 }  // namespace
 
 Status RedoLog::Open(Env* env, const std::string& dir, const RedoLogOptions& options,
                      const LogContents& found, std::unique_ptr<RedoLog>* log) {
+  bool published;
+  Status status = OpenBehind(env, dir, options, found, log, &published);
+  if (!status.IsNoSpace() || published || found.durable >= found.end) {
+    return status;
+  }
+  SLUICE_RETURN_IF_ERROR(WriteTailAnew(env, dir, found));
+  LogContents durable = found;
+  durable.durable = found.end;
+  return OpenBehind(env, dir, options, durable, log, &published);
+}
+
+Status RedoLog::OpenBehind(Env* env, const std::string& dir, const RedoLogOptions& options,
+                           const LogContents& found, std::unique_ptr<RedoLog>* log,
+                           bool* published) {
+  *published = false;
   std::unique_ptr<RedoLog> opened(new RedoLog(env, dir, options));
   SLUICE_RETURN_IF_ERROR(DurableMark::Open(env, dir, &opened->mark_));
   if (Status status = opened->GoOn(found); !status.ok()) {
+    *published = !opened->drafts_;
     opened->segments_.clear();
     (void)opened->RemoveOthers();  // drafts, that is, for the space they take
     return status;

@@ -8,7 +8,8 @@
 //
 // A sync that failed leaves pages that are clean, can be read, and are not on disk (Rebello et al.,
 // ATC'20), in this process or one before. So after a failed one the log takes no more, and Open
-// believes nothing that it read but is not known to be on disk: it writes that anew.
+// believes nothing that it read but is not known to be on disk: it writes that anew, in another
+// place, or, on a full device, where it stands.
 //
 // Append is called by one thread at a time; the others may be called by any thread meanwhile. After
 // an error the log takes no more: open the database again. The exception is space that cannot be
@@ -33,15 +34,15 @@ namespace sluice {
 
 struct RedoLogOptions {
   uint64_t segment_bytes = uint64_t{64} << 20;  // < 4 GiB
-  uint64_t step_bytes = uint64_t{64} << 10;    // that a segment takes of the disk at once
+  uint64_t step_bytes = uint64_t{64} << 10;     // that a segment takes of the disk at once
 };
 
 class RedoLog {
  public:
   // Goes on behind what ReadLog found in `dir`, in a new segment. That begins with a copy of what
   // is not known to be on disk, synced when this returns: the cost is that of the tail since the
-  // last sync. Only then are files removed that nothing needs. An error leaves in `dir` what
-  // ReadLog found.
+  // last sync. If there is no space for it, the tail is overwritten with itself instead. Only then
+  // are files removed that nothing needs. An error leaves in `dir` what ReadLog found.
   static Status Open(Env* env, const std::string& dir, const RedoLogOptions& options,
                      const LogContents& found, std::unique_ptr<RedoLog>* log);
 
@@ -77,6 +78,10 @@ class RedoLog {
   RedoLog(Env* env, std::string dir, const RedoLogOptions& options)
       : env_(env), dir_(std::move(dir)), options_(options) {}
 
+  // `*published`: whether what it made has names by which a reader finds it.
+  static Status OpenBehind(Env* env, const std::string& dir, const RedoLogOptions& options,
+                           const LogContents& found, std::unique_ptr<RedoLog>* log,
+                           bool* published);
   Status GoOn(const LogContents& found);
   // Gives the drafts their names, synced.
   Status Publish();

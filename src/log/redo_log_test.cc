@@ -220,6 +220,62 @@ TEST_F(RedoLogTest, ReopeningWritesAnewWhatAFailedSyncMayHaveDropped) {
   }
 }
 
+// Each call of an Open finds no space, once. Where that is for the copy of what a failed sync may
+// have dropped, it is written anew where it stands.
+TEST_F(RedoLogTest, OpensOnAFullDisk) {
+  int happened = 0;
+  int opened = 0;
+  bool failed = true;
+  for (uint64_t k = 0; failed && !HasFailure(); ++k) {
+    SCOPED_TRACE(k);
+    FaultEnv env(FileImage{{"d/x", ""}});
+    std::unique_ptr<RedoLog> log;
+    LogContents contents;
+    std::vector<LogRecord> found;
+    const auto open = [&] {
+      log.reset();
+      found.clear();
+      contents = {};
+      const Status read = ReadLog(&env, "d", 0, CollectInto(&found), &contents);
+      return read.ok() ? RedoLog::Open(&env, "d", kSmallLog, contents, &log) : read;
+    };
+    ASSERT_TRUE(open().ok());
+    LogPosition end;
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_TRUE(log->Append(std::to_string(i) + std::string(200, 'x'), &end).ok());
+      if (i == 10) {
+        ASSERT_TRUE(log->Sync().ok());
+      }
+    }
+    env.FailAt(env.operations(), EIO, k);
+    ASSERT_FALSE(log->Sync().ok());
+    env.FailAt(env.operations() + k, ENOSPC, k);
+    const std::string before = env.failure();
+    Status status = open();
+    failed = env.failure() != before;
+    env.FailAt(UINT64_MAX, 0, 0);
+    happened += failed ? 1 : 0;
+    opened += failed && status.ok() ? 1 : 0;
+    if (!status.ok()) {
+      status = open();
+    }
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    ASSERT_EQ(found.size(), 20u);
+    ASSERT_TRUE(log->Append("20", &end).ok());
+    ASSERT_TRUE(log->Sync().ok());
+    FaultEnv after(env.Survivors(CrashKind::kPower, k));
+    found.clear();
+    status = ReadLog(&after, "d", 0, CollectInto(&found), &contents);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    ASSERT_EQ(found.size(), 21u);
+    for (int i = 0; i <= 20; ++i) {
+      EXPECT_TRUE(found[i].payload.starts_with(std::to_string(i)));
+    }
+  }
+  EXPECT_GT(happened, 10);
+  EXPECT_GT(opened, 5);
+}
+
 // Each call that takes space fails once. That Append alone fails, and the log goes on.
 TEST_F(RedoLogTest, AFullDiskFailsAnAppendAndNoMore) {
   std::mt19937_64 random(TestSeed());
