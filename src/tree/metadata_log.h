@@ -40,7 +40,8 @@ class MetadataLog {
   // (which is not written then), the next Open may or may not find the edit; no more are taken, and
   // `state` is not to be used.
   Status Apply(const MetadataEdit& edit);
-  // From here on no damage to the edits so far is taken for the end of a write that a crash cut off.
+  // From here on no damage to the edits so far is taken for the end of a write that a crash cut
+  // off.
   Status Seal();
 
  private:
