@@ -307,6 +307,35 @@ class LockTable {
 
   Status Lock(const std::string& path, bool shared, FileId* id) {
     const std::lock_guard guard(mutex_);
+    for (;;) {
+      bool stale;
+      SLUICE_RETURN_IF_ERROR(TryLock(path, shared, id, &stale));
+      if (!stale) {
+        return {};
+      }
+    }
+  }
+
+  void Unlock(const FileId& id) {
+    const std::lock_guard guard(mutex_);
+    const auto held = held_.find(id);
+    if (held->second.sharers > 1) {
+      --held->second.sharers;
+    } else {
+      held_.erase(held);
+    }
+  }
+
+ private:
+  struct Held {
+    FileDescriptor fd;
+    size_t sharers;  // 0: one that excludes others
+  };
+
+  // `*stale`: the file was removed, by who held it before, when it was open here already. To lock
+  // that keeps nobody out, for others make a new one.
+  Status TryLock(const std::string& path, bool shared, FileId* id, bool* stale) {
+    *stale = false;
     struct stat info;
     if (::stat(path.c_str(), &info) == 0) {
       *id = {info.st_dev, info.st_ino};
@@ -332,25 +361,18 @@ class LockTable {
       return PathError(path, "cannot lock");
     }
     *id = {info.st_dev, info.st_ino};
-    held_.emplace(*id, Held{std::move(fd), shared ? size_t{1} : size_t{0}});
+    if (::stat(path.c_str(), &info) == 0) {
+      *stale = FileId(info.st_dev, info.st_ino) != *id;
+    } else if (errno == ENOENT) {
+      *stale = true;
+    } else {
+      return PathError(path, "cannot find lock file");
+    }
+    if (!*stale) {
+      held_.emplace(*id, Held{std::move(fd), shared ? size_t{1} : size_t{0}});
+    }
     return {};
   }
-
-  void Unlock(const FileId& id) {
-    const std::lock_guard guard(mutex_);
-    const auto held = held_.find(id);
-    if (held->second.sharers > 1) {
-      --held->second.sharers;
-    } else {
-      held_.erase(held);
-    }
-  }
-
- private:
-  struct Held {
-    FileDescriptor fd;
-    size_t sharers;  // 0: one that excludes others
-  };
 
   std::mutex mutex_;
   std::map<FileId, Held> held_;

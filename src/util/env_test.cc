@@ -1,5 +1,6 @@
 #include "util/env.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -8,6 +9,9 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "util/testing.h"
 
@@ -238,6 +242,39 @@ TEST_F(EnvTest, LocksKeepOutThisProcessAndOthers) {
   lock.reset();
   EXPECT_EQ(LockInChild(path), Status::Code::kOk);
   EXPECT_TRUE(env_->LockFile(path, &second).ok());
+}
+
+// Who destroys a database removes the file whose lock it holds.
+TEST_F(EnvTest, TheLockOfARemovedFileKeepsOthersOut) {
+  const std::string path = dir_.File("LOCK");
+  const std::string alone = dir_.File("alone");
+  const auto contend = [&]() -> bool {
+    for (int i = 0; i < 10000; ++i) {
+      std::unique_ptr<FileLock> lock;
+      if (!env_->LockFile(path, &lock).ok()) {
+        continue;
+      }
+      const int fd = ::open(alone.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
+      if (fd < 0 || ::close(fd) != 0 || ::unlink(alone.c_str()) != 0 ||
+          ::unlink(path.c_str()) != 0) {
+        return false;
+      }
+    }
+    return true;
+  };
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    children.push_back(::fork());
+    ASSERT_GE(children.back(), 0);
+    if (children.back() == 0) {
+      ::_exit(contend() ? 0 : 1);
+    }
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
 }
 
 TEST_F(EnvTest, ReadersShareALock) {
