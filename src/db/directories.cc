@@ -118,7 +118,10 @@ Status RemoveContents(const Options& options, Env* env, const std::string& path,
   std::vector<std::unique_ptr<FileLock>> locks;
   for (const std::string& dir : options.level_paths) {
     DirIdentity tier;
-    const Status status = dir.empty() ? Status::NotFound({}) : ReadIdentity(env, dir, &tier);
+    Status status = dir.empty() ? Status::NotFound({}) : env->SyncDir(dir);
+    if (status.ok()) {
+      status = ReadIdentity(env, dir, &tier);
+    }
     if (status.IsNotFound()) {
       continue;
     }
@@ -215,6 +218,7 @@ Status OpenHome(const Options& options, Env* env, const std::string& path, HomeD
     SLUICE_RETURN_IF_ERROR(env->CreateDir(path));
   }
   SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(path), &home->lock));
+  SLUICE_RETURN_IF_ERROR(env->SyncDir(path));
   SLUICE_RETURN_IF_ERROR(look());
   if (found == Found::kRemains) {
     SLUICE_RETURN_IF_ERROR(RemoveContents(options, env, path, home->identity));
@@ -264,6 +268,7 @@ Status OpenTiers(const Options& options, Env* env, const std::string& path, cons
       continue;
     }
     SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(dir), &tiers->locks.emplace_back()));
+    SLUICE_RETURN_IF_ERROR(env->SyncDir(dir));
     SLUICE_RETURN_IF_ERROR(LookAtTier(env, dir, home.database, &number));
     if (number == 0) {
       SLUICE_RETURN_IF_ERROR(new_number(&number));
@@ -305,6 +310,7 @@ Status DB::Destroy(const Options& options, const std::string& path) {
     return {};
   }
   SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(path), &lock));
+  SLUICE_RETURN_IF_ERROR(env->SyncDir(path));
   SLUICE_RETURN_IF_ERROR(look(&found));
   if (found) {
     SLUICE_RETURN_IF_ERROR(RemoveContents(options, env, path, identity));

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "db/testing.h"
@@ -343,6 +346,64 @@ TEST_F(DirectoriesCrash, HalfACreationIsNoDatabaseOrAnEmptyOne) {
       EXPECT_TRUE(status.ok() || status.IsNotFound()) << status.ToString();
       db.reset();
     }
+  }
+}
+
+// A process that ends before it has synced a directory leaves names that the next one finds there,
+// and that a loss of power takes away all the same.
+TEST_F(DirectoriesCrash, NamesThatNobodySyncedAreNotReliedOn) {
+  FaultEnv first;
+  ASSERT_TRUE(Create(&first).ok());
+  const FileImage whole = first.Survivors(CrashKind::kProcess, seed_);
+  const auto open = [&](FaultEnv* env) {
+    std::unique_ptr<DB> db;
+    SLUICE_RETURN_IF_ERROR(DB::Open(options(env), "db", &db));
+    return db->Close();
+  };
+  const auto destroy = [&](FaultEnv* env) { return Destroy(env); };
+  using Work = std::function<Status(FaultEnv*)>;
+  const std::vector<std::tuple<std::string, FileImage, Work, Work>> lives = {
+      {"create, open", {}, open, open},
+      {"open, open", whole, open, open},
+      {"destroy, open", whole, destroy, open},
+      {"destroy, destroy", whole, destroy, destroy}};
+  TestRandom random(seed_);
+  for (const auto& [name, files, one, other] : lives) {
+    FaultEnv counted(files);
+    ASSERT_TRUE(one(&counted).ok());
+    uint64_t syncs = 0;
+    for (uint64_t k = 0; k < counted.operations() && !HasFailure(); ++k) {
+      {
+        FaultEnv probe(files);
+        probe.FailAt(k, EIO, seed_);
+        (void)one(&probe);
+        if (probe.failure().find("cannot sync directory") == std::string::npos) {
+          continue;
+        }
+      }
+      ++syncs;
+      for (int round = 0; round < TestRounds(60) && !HasFailure(); ++round) {
+        SCOPED_TRACE(testing::Message() << name << ", operation " << k << ", round " << round);
+        FaultEnv env(files);
+        env.CrashAt(k, random());
+        EXPECT_FALSE(one(&env).ok());
+        env.Restart(random());
+        env.CrashAt(env.operations() + Uniform(&random, 0, 50), random());
+        (void)other(&env);
+        FaultEnv after(env.Survivors(CrashKind::kPower, random()));
+        std::unique_ptr<DB> db;
+        const Status status = DB::Open(options(&after), "db", &db);
+        ASSERT_TRUE(status.ok()) << status.ToString();
+        Records records;
+        ASSERT_TRUE(ReadAll(db.get(), &records).ok());
+        if (name == "open, open") {
+          EXPECT_EQ(records.size(), 40u);
+        } else {
+          EXPECT_TRUE(records.empty() || records.size() == 40) << records.size();
+        }
+      }
+    }
+    EXPECT_GT(syncs, 2u) << name;
   }
 }
 
