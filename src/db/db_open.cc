@@ -281,7 +281,8 @@ Status DBImpl::OpenLog() {
     SLUICE_RETURN_IF_ERROR(env_->CreateDir(dir));
   }
   LogContents contents;
-  if (options_.read_only && env_->FileExists(dir).IsNotFound()) {
+  if (options_.read_only && metadata_->state().log_start == 0 &&
+      env_->FileExists(dir).IsNotFound()) {
     return {};  // the database was created, and no more
   }
   SLUICE_RETURN_IF_ERROR(ReadLog(

@@ -151,6 +151,15 @@ TEST_F(ReadOnlyTest, MakesNoDatabase) {
   EXPECT_TRUE(std::filesystem::is_empty(dir_.path()));
 }
 
+TEST_F(ReadOnlyTest, AMissingLogIsToldOf) {
+  Fill();
+  std::filesystem::remove_all(dir_.File("db/log"));
+  std::unique_ptr<DB> db;
+  Status status = Open(true, &db);
+  EXPECT_TRUE(status.IsCorruption() || status.IsNotFound()) << status.ToString();
+  EXPECT_NE(status.message().find("db/log"), std::string::npos) << status.ToString();
+}
+
 TEST_F(ReadOnlyTest, WorksOnAReadOnlyMount) {
   if (::unshare(CLONE_NEWNS) != 0 ||
       ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
