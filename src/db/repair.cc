@@ -168,10 +168,7 @@ Status Repairer::Run() {
 }
 
 Status Repairer::ReadMetadata() {
-  LogPosition start = 0;
-  if (const Status status = MetadataLog::ReadCurrent(env_, path_, &start); !status.ok()) {
-    Lost(fmt::format("where the metadata begins: {}", status.ToString()));
-  }
+  const std::string dir = path_ + "/meta";
   bool whole = false;
   const auto apply = [&](LogPosition, std::string_view payload) -> Status {
     MetadataEdit edit;
@@ -185,10 +182,31 @@ Status Repairer::ReadMetadata() {
     whole = true;
     return {};
   };
-  for (const LogPosition from : {start, LogPosition{0}}) {
+  LogPosition start = 0;
+  const Status current = MetadataLog::ReadCurrent(env_, path_, &start);
+  if (!current.ok()) {
+    Lost(fmt::format("where the metadata begins: {}", current.ToString()));
+  }
+  std::vector<LogPosition> from;
+  std::vector<std::string> names;
+  if (const Status status = env_->GetChildren(dir, &names); !status.ok()) {
+    Lost(fmt::format("changes of the metadata: {}", status.ToString()));
+  }
+  for (const std::string& name : names) {
+    if (uint64_t segment; ParseLogSegmentName(name, &segment)) {
+      from.push_back(MakeLogPosition(segment, 0));
+    }
+  }
+  // What is left of the log need not go back to its beginning, and may have gaps: the last whole
+  // state is found from the end.
+  std::sort(from.rbegin(), from.rend());
+  if (current.ok()) {
+    from.insert(from.begin(), start);
+  }
+  for (const LogPosition begin : from) {
     LogContents contents;
-    if (const Status status = ReadLog(env_, path_ + "/meta", from, apply, &contents);
-        !status.ok()) {
+    const Status status = ReadLog(env_, dir, begin, apply, &contents);
+    if (!status.ok() && (whole || begin == start)) {
       Lost(fmt::format("changes of the metadata: {}", status.ToString()));
     }
     if (whole) {
@@ -204,6 +222,11 @@ Status Repairer::OpenExtents() {
   DirIdentity home;
   if (const Status status = ReadIdentity(env_, path_, &home); !status.ok()) {
     Lost(fmt::format("the directory's identity: {}", status.ToString()));
+  } else if (home.database != metadata_.database) {
+    Lost(
+        fmt::format("the directory's identity: it is that of database {}, but the metadata is "
+                    "that of {}",
+                    home.database, metadata_.database));
   }
   std::vector<ExtentSpace::Dir> dirs;
   const auto add = [&](const std::string& dir, uint64_t number) {
@@ -215,8 +238,22 @@ Status Repairer::OpenExtents() {
   };
   add(path_, kHomeDir);
   for (const std::string& dir : options_.level_paths) {
-    if (DirIdentity tier; !dir.empty() && ReadIdentity(env_, dir, &tier).ok()) {
+    if (dir.empty()) {
+      continue;
+    }
+    DirIdentity tier;
+    Status status = ReadIdentity(env_, dir, &tier);
+    if (status.ok() && tier.database != metadata_.database) {
+      // Where the extents of one lie those of the other may, just as long.
+      status =
+          Status::InvalidArgument(fmt::format("{}: belongs to another database, {}; this one "
+                                              "is {}",
+                                              dir, tier.database, metadata_.database));
+    }
+    if (status.ok()) {
       add(dir, tier.number);
+    } else if (!status.IsNotFound()) {
+      Lost(fmt::format("a level's directory: {}", status.ToString()));
     }
   }
   SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(env_, dirs, &space_));

@@ -1,7 +1,8 @@
 // DB::Repair: saves what can be read of a database into a new one.
 //
 //  1. The metadata log is read as far as it makes sense. Should CURRENT not say where it begins,
-//     the last whole state in it is taken.
+//     the last whole state in it is taken. Directories of levels that are another database's are
+//     left alone.
 //  2. Of each sub-table, the newest version of each key among all blocks that can be read goes to
 //     the new database, unless it is a deletion. Levels do not matter: sequence numbers say what is
 //     newest.

@@ -129,6 +129,44 @@ TEST_F(RepairTest, WithoutCurrentTheMetadataAreFound) {
   EXPECT_EQ(report_.losses.size(), 1u);
 }
 
+// Its log begins later each time that the database is opened.
+TEST_F(RepairTest, WithoutCurrentTheMetadataOfLaterLivesAreFound) {
+  Make();
+  for (int life = 0; life < 3; ++life) {
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(options_, Path(), &db).ok());
+    ASSERT_TRUE(db->Put({}, fmt::format("life {}", life), "lived").ok());
+    contents_[fmt::format("default/life {}", life)] = "lived";
+    ASSERT_TRUE(db->Flush(nullptr).ok());
+  }
+  ASSERT_FALSE(fs::exists(Path() + "/meta/000001.log"));
+  fs::remove(Path() + "/CURRENT");
+  EXPECT_TRUE(Repair() == contents_);
+  EXPECT_EQ(report_.losses.size(), 1u);
+}
+
+// Of two databases with the same history, extents lie at the same places of files of the same
+// names.
+TEST_F(RepairTest, ATierOfAnotherDatabaseIsNotTakenForItsOwn) {
+  for (const std::string name : {"db", "other"}) {
+    options_.level_paths = {"", dir_.File(name + "-warm"), dir_.File(name + "-cold")};
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(options_, dir_.File(name), &db).ok());
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_TRUE(db->Put({}, fmt::format("key{:04}", i), name.substr(0, 2)).ok());
+    }
+    ASSERT_TRUE(db->CompactRange(nullptr, {}, {}).ok());
+    ASSERT_TRUE(db->Put({}, "in the log", "only").ok());
+  }
+  ASSERT_TRUE(DB::Repair(options_, Path(), dir_.File("to"), &report_).ok());
+  options_.level_paths.clear();
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(options_, dir_.File("to"), &db).ok());
+  EXPECT_EQ(Read(db.get()), (Contents{{"default/in the log", "only"}}));
+  EXPECT_EQ(report_.records_lost, 20u);
+  EXPECT_GE(report_.losses.size(), 3u) << "both tiers, and the extents";
+}
+
 TEST_F(RepairTest, DamagedExtentsCostWhatIsInThem) {
   Make();
   const std::string data = Path() + "/000001.data";
