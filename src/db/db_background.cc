@@ -67,7 +67,11 @@ bool DBImpl::MakeSpace(const Status& status) {
   space_->GiveAllBack();
   bool news;
   const bool again = full_.Failed(status, &news);
-  work_.notify_all();  // the flush thread looks after it
+  {
+    // The flush thread, who looks after it, has either not asked yet whether it is full, or waits.
+    const StateLock lock(mutex_);
+    work_.notify_all();
+  }
   if (news) {
     Tell([&](EventListener& listener) { listener.OnBackgroundError(status); });
   }
