@@ -1,6 +1,6 @@
 # Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-dev build demo test bench grid lint format formal flips soak leveldb-suite coverage synth clean
+.PHONY: help deps deps-dev build install demo test bench grid lint format formal flips soak sanitize leveldb-suite coverage synth clean
 JOBS ?= $(shell nproc)
 PRESET ?= release
 
@@ -16,6 +16,16 @@ deps-dev: ## and what linting and synthesis need
 build: deps ## build everything into build/release
 	@cmake --preset $(PRESET) --log-level=WARNING
 	@cmake --build --preset $(PRESET) -j $(JOBS)
+
+PREFIX ?= /usr/local
+DEVICE ?= OFF
+install: ## install the library into PREFIX; with DEVICE=ON also the units and the command
+	@scripts/deps $(if $(filter ON,$(DEVICE)),,engine)
+	@cmake -S . -B build/install -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) -DSLUICE_BUILD_DEVICE=$(DEVICE) \
+	  -DSLUICE_BUILD_TOOLS=$(DEVICE) -DSLUICE_BUILD_TESTS=OFF -DSLUICE_BUILD_BENCH=OFF
+	@cmake --build build/install -j $(JOBS)
+	@cmake --install build/install
 
 demo: deps ## run the engine on real input, its compactions on the unit in simulation
 	@scripts/demo
@@ -47,6 +57,9 @@ formal: deps-dev ## prove properties of the RTL
 MINUTES ?= 60
 soak: build ## run the random tests and campaigns for MINUTES or ROUNDS, with fresh seeds
 	@scripts/soak $(MINUTES) $(if $(ROUNDS),--rounds $(ROUNDS)) -j $(JOBS)
+
+sanitize: deps ## run the engine's tests with sanitizers, ROUNDS times, with fresh seeds
+	@scripts/sanitize $(or $(ROUNDS),1) $(JOBS)
 
 # With compactions on the CPU, then on the simulated unit and the CPU, compared.
 leveldb-suite: deps ## run LevelDB's own tests over the engine

@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include "device/device_executor.h"
+#include "device/rtlsim/rtl_device.h"
 #include "hw/dv/card/start_together.h"
 #include "merge/task_generator.h"
-#include "offload/device_executor.h"
-#include "offload/rtlsim/rtl_device.h"
 
 namespace sluice {
 namespace {

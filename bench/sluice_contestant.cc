@@ -7,8 +7,8 @@
 
 #include "bench/contestant.h"
 #include "merge/cpu_executor.h"
+#include "sluice/env.h"
 #include "table/recode.h"
-#include "util/env.h"
 
 namespace sluice::bench {
 

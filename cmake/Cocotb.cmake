@@ -26,10 +26,10 @@ function(sluice_cocotb_test name)
     COMMAND ${CMAKE_COMMAND} -E rm -rf ${dir}
     COMMAND ${VERILATOR} --cc --vpi -O3 --assert -Wno-fatal --replication-limit 16384
             --timescale 1ns/1ps --top-module ${ARG_TOP} --prefix Vtop --Mdir ${dir} ${ARG_PARAMS}
-            ${dir}.vlt ${ARG_SOURCES}
+            -I${RTL_INCLUDE} ${dir}.vlt ${ARG_SOURCES}
     COMMAND ${CMAKE_COMMAND} -DDIR=${dir} -DOUT=${all}
             -P ${PROJECT_SOURCE_DIR}/cmake/gather.cmake
-    DEPENDS ${ARG_SOURCES} VERBATIM COMMENT "Verilating ${name}")
+    DEPENDS ${ARG_SOURCES} ${RTL_HEADERS} VERBATIM COMMENT "Verilating ${name}")
   add_executable(${name} ${all} ${_cocotb}/share/lib/verilator/verilator.cpp)
   target_include_directories(${name} SYSTEM PRIVATE ${dir})
   target_compile_options(${name} PRIVATE -w -O1)

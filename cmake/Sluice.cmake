@@ -1,38 +1,76 @@
 # How every part of Sluice is built and tested.
 
 add_library(sluice_flags INTERFACE)
-target_compile_options(sluice_flags INTERFACE -Wall -Wextra -Werror -msse4.2)
+target_compile_options(sluice_flags INTERFACE -Wall -Wextra $<$<BOOL:${SLUICE_WERROR}>:-Werror>
+                                              -msse4.2)
 target_include_directories(sluice_flags INTERFACE ${PROJECT_SOURCE_DIR}/include
                                                   ${PROJECT_SOURCE_DIR}/src
                                                   ${PROJECT_BINARY_DIR}/generated)
 
 # What static checks need of a build.
-add_custom_target(generated_files)
+if(SLUICE_BUILD_DEVICE)
+  add_custom_target(generated_files)
+endif()
 
 # sluice_library(NAME SOURCES a.cc ... DEPS targets ...)
+#
+# A part of the libraries that cmake/Library.cmake puts together from the objects of parts. They are
+# for a shared library, too: nothing in it can be replaced from outside, so that exported functions
+# cost what others do.
 function(sluice_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_options(${name} PRIVATE -fno-semantic-interposition)
+  if(NOT PROJECT_IS_TOP_LEVEL)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE sluice_flags)
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 endfunction()
 
+# The engine's tests: those of src, tests/engine and tests/isolation, but for what simulates large configurations of
+# the unit. For builds with sanitizers (scripts/sanitize), which take too long for everything.
+if(SLUICE_BUILD_TESTS)
+  add_custom_target(engine_tests)
+endif()
+function(sluice_engine_test name)
+  add_dependencies(engine_tests ${name})
+  set_property(TEST ${name} APPEND PROPERTY LABELS engine)
+endfunction()
+
 # sluice_test(NAME SOURCES a_test.cc ... DEPS targets ... [ARGS ...] [TIMEOUT seconds]):
-# one GoogleTest program, one CTest test.
+# one GoogleTest program, one CTest test. Without units there are no tests that use some.
 function(sluice_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;ARGS" ${ARGN})
+  if(NOT SLUICE_BUILD_TESTS
+     OR (NOT SLUICE_BUILD_DEVICE AND "${ARG_DEPS}" MATCHES "sluice_(tiny_)?executors"))
+    return()
+  endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} sluice_flags GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE sluice_fault_env ${ARG_DEPS} sluice_flags GTest::gtest_main)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 1800)  # for what hangs: a loaded machine is slow
+    if(SLUICE_SANITIZE)
+      set(ARG_TIMEOUT 7200)
+    endif()
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}
+             OUTPUT_VARIABLE dir)
+  if(dir MATCHES "^(src|tests/engine|tests/isolation)(/|$)" AND NOT sluice_executors IN_LIST ARG_DEPS)
+    sluice_engine_test(${name})
+  endif()
 endfunction()
 
 # sluice_bench(NAME SOURCES a_bench.cc ... DEPS targets ... [ARGS ...]): a program that `make bench`
 # builds and runs, one after the other in the order of their definition.
-add_custom_target(bench)
+if(SLUICE_BUILD_BENCH)
+  add_custom_target(bench)
+endif()
 function(sluice_bench name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;ARGS" ${ARGN})
   add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SOURCES})

@@ -14,6 +14,10 @@ set(VERILATOR ${CMAKE_COMMAND} -E env VERILATOR_ROOT=${VERILATOR_ROOT}
 option(SLUICE_COVERAGE "Count the cover properties of hw/dv/coverage in models that are not FAST" OFF)
 set(COVERAGE_DIR ${PROJECT_SOURCE_DIR}/hw/dv/coverage)
 
+# What RTL includes: files of macros.
+set(RTL_INCLUDE ${PROJECT_SOURCE_DIR}/hw/rtl/include)
+file(GLOB RTL_HEADERS CONFIGURE_DEPENDS ${RTL_INCLUDE}/*.svh)
+
 add_library(verilated_runtime STATIC
   ${VERILATOR_ROOT}/include/verilated.cpp ${VERILATOR_ROOT}/include/verilated_threads.cpp
   ${VERILATOR_ROOT}/include/verilated_cov.cpp)
@@ -55,10 +59,11 @@ function(sluice_verilate name)
     COMMAND ${CMAKE_COMMAND} -E rm -rf ${dir}
     COMMAND ${VERILATOR} --cc -O3 --noassert-case
             --replication-limit 16384 -Wall -Wno-fatal -Wno-PINCONNECTEMPTY ${checks}
-            --top-module ${ARG_TOP} --prefix V${name} --Mdir ${dir} ${ARG_PARAMS} ${ARG_SOURCES}
+            --top-module ${ARG_TOP} --prefix V${name} --Mdir ${dir} -I${RTL_INCLUDE}
+            ${ARG_PARAMS} ${ARG_SOURCES}
     COMMAND ${CMAKE_COMMAND} -DDIR=${dir} -DOUT=${all}
             -P ${PROJECT_SOURCE_DIR}/cmake/gather.cmake
-    DEPENDS ${ARG_SOURCES} VERBATIM COMMENT "Verilating ${name}")
+    DEPENDS ${ARG_SOURCES} ${RTL_HEADERS} VERBATIM COMMENT "Verilating ${name}")
   if(ARG_FAST AND NOT ARG_ON_DEMAND)  # the others no linted source includes
     add_custom_target(${name}_files DEPENDS ${all})
     add_dependencies(generated_files ${name}_files)

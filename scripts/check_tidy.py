@@ -7,12 +7,12 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CODE = (".h", ".cc", ".sv", ".py", ".rdl")
+CODE = (".h", ".cc", ".sv", ".svh", ".py", ".rdl")
 WARN_LINES = 600
 MAX_LINES = 900
 # (suffixes or None for every text file, pattern that no line may match, why)
 RULES = [
-    ((".h", ".cc", ".sv", ".py", ".rdl", ".cmake"), re.compile(r"\t"), "tab"),
+    ((*CODE, ".cmake"), re.compile(r"\t"), "tab"),
     (None, re.compile(r"[ \t]+$"), "white space at the end of the line"),
     (None, re.compile(r"(?<![\w.}])/(?:home|root|work|tmp/w)/\w"), "path of some machine"),
     (CODE, re.compile(r"\b(?:TO[D]O|FIX[M]E|X[X]X)\b"), "unfinished: finish it, or open an issue"),

@@ -2,7 +2,9 @@
 """Checks hw/rtl with Verilator, Verible and slang: each finds what the others miss.
 
 Every module is elaborated alone with its default parameters, the unit or the card with those of
-each of hw/configs.json too, and some with those of EXTRA. Warnings are errors; an exception is stated where it is made, in the source.
+each of hw/configs.json too, and some with those of EXTRA. Warnings are errors; an exception is stated
+where it is made, in the source. scripts/parameters_lint.py tests that wrong parameters are refused,
+and hw/syn/catalogue.py that docs/hardware.md lists every module.
 
 usage: lint_rtl.py GENERATED_DIR   (which holds sluice_abi_pkg.sv)
 """
@@ -16,6 +18,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VENV = ROOT / "build/venv"
+INCLUDE = ROOT / "hw/rtl/include"
 TOP = "sluice_unit"
 CARD = "sluice_card"
 # Further elaborations: (module, {parameter: value}).
@@ -35,7 +38,7 @@ def sources(generated):
 def verilator(packages, modules, top, parameters):
     (root,) = VENV.glob("lib/python3*/site-packages/verilator")
     command = [root / "bin/verilator", "--lint-only", "-Wall", "--replication-limit", "16384"]
-    command += ["--top-module", top]
+    command += ["--top-module", top, f"-I{INCLUDE}"]
     command += [f"-G{name}={value}" for name, value in parameters.items()]
     # All of them, not by -y: Verilator then takes a module for nested in the one that asks for it.
     command += [ROOT / "hw/lint/verilator.vlt", *packages, *modules]
@@ -44,15 +47,27 @@ def verilator(packages, modules, top, parameters):
 
 def slang(packages, modules):
     program = ROOT / "scripts/slang_lint.py"
-    return run("slang", [VENV / "bin/python", program, *packages, *modules])
+    cover = sorted((ROOT / "hw/dv/coverage").glob("*.sv"))
+    command = [VENV / "bin/python", program, "-I", INCLUDE, *packages, *modules, *cover]
+    return run("slang", command)
 
 
 def verible(packages, modules):
     (program,) = VENV.glob("lib/python3*/site-packages/verible/bin/verible-verilog-lint")
     rules = ROOT / "hw/lint/verible.rules"
     own = [p for p in packages if p.is_relative_to(ROOT / "hw")]
-    command = [program, f"--rules_config={rules}", "--lint_fatal", "--parse_fatal", *own, *modules]
+    command = [program, f"--rules_config={rules}", "--lint_fatal", "--parse_fatal"]
+    command += [*own, *modules, *sorted(INCLUDE.glob("*.svh"))]
     return run("verible", command)
+
+
+def parameters(generated):
+    program = ROOT / "scripts/parameters_lint.py"
+    return run("parameters", [VENV / "bin/python", program, generated])
+
+
+def catalogue():
+    return run("catalogue", [VENV / "bin/python", ROOT / "hw/syn/catalogue.py", "--check"])
 
 
 def run(name, command, environment=None):
@@ -67,7 +82,8 @@ def run(name, command, environment=None):
 
 
 def main():
-    packages, modules = sources(pathlib.Path(sys.argv[1]).resolve())
+    generated = pathlib.Path(sys.argv[1]).resolve()
+    packages, modules = sources(generated)
     jobs = [(m.stem, {}) for m in modules] + EXTRA
     if any(m.stem == TOP for m in modules):
         configs = json.loads((ROOT / "hw/configs.json").read_text(encoding="utf-8"))
@@ -77,6 +93,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = [pool.submit(verilator, packages, modules, *job) for job in jobs]
         results += [pool.submit(tool, packages, modules) for tool in (slang, verible)]
+        results += [pool.submit(parameters, generated), pool.submit(catalogue)]
     bad = 0
     for name, failed, output in (r.result() for r in results):
         if failed:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles SystemVerilog files with slang and fails on any error or warning.
 
-usage: slang_lint.py FILE ...
+usage: slang_lint.py [-I DIR] FILE ...
 """
 
 import sys

@@ -12,8 +12,8 @@
 #include "bench/plot.h"
 #include "bench/report.h"
 #include "command.h"
+#include "device/executors.h"
 #include "gnuplot.h"
-#include "offload/executors.h"
 #include "progress.h"
 
 namespace sluice::tools {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string_view>
 
-#include "offload/executors.h"
+#include "device/executors.h"
 
 namespace sluice::tools {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "offload/model/model_device.h"
+#include "device/model/model_device.h"
 #include "util/status.h"
 
 namespace sluice::tools {

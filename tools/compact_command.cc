@@ -6,11 +6,11 @@
 #include <memory>
 
 #include "command.h"
-#include "leveldb/compact.h"
+#include "device/executors.h"
+#include "leveldb_dir/compact.h"
 #include "merge_report.h"
-#include "offload/executors.h"
 #include "progress.h"
-#include "util/env.h"
+#include "sluice/env.h"
 
 namespace sluice::tools {
 
@@ -28,7 +28,7 @@ Json RetriesJson(const CompactReport& report) {
   Json retries = Json::array();
   for (const CompactRetry& retry : report.retries) {
     Json entry;
-    entry["status"] = abi::kMergeStatusNames[static_cast<size_t>(retry.status)];
+    entry["status"] = MergeStatusName(retry.status);
     entry["reason"] = retry.reason;
     retries.push_back(std::move(entry));
   }
@@ -114,7 +114,7 @@ int Compact(const Options& options) {
                                  static_cast<double>(std::min(read, loaded)) /
                                  static_cast<double>(std::max<uint64_t>(1, loaded))));
     };
-    std::unique_ptr<Executor> executor;
+    std::shared_ptr<Executor> executor;
     status = MakeExecutor(options.executor, options.config, simulation, &executor);
     if (status.ok()) {
       status = CompactDatabase(

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "bytes_text.h"
-#include "util/env.h"
+#include "device/executors.h"
+#include "sluice/env.h"
 
 namespace sluice::tools {
 
@@ -82,8 +83,7 @@ Status Open(const DbArguments& arguments, Background background, OpenDb* open) {
   options.create_if_missing = arguments.create;
   options.read_only = arguments.read_only;
   options.automatic_compactions = background == Background::kCompactions;
-  options.offload.executor = arguments.executor;
-  options.offload.configuration = arguments.config;
+  SLUICE_RETURN_IF_ERROR(MakeUnits(arguments.executor, arguments.config, {}, &options.executors));
   options.listeners.push_back(std::make_shared<FailurePrinter>());
   if (arguments.executor != "cpu") {
     options.task_bytes = kSimulatedTaskBytes;

@@ -7,9 +7,9 @@
 
 #include "db/import_leveldb.h"
 #include "db_command.h"
-#include "leveldb/database.h"
+#include "leveldb_dir/database.h"
 #include "progress.h"
-#include "util/env.h"
+#include "sluice/env.h"
 
 namespace sluice::tools {
 

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "sluice_abi.h"
+
 namespace sluice::tools {
 
 namespace {

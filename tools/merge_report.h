@@ -3,7 +3,7 @@
 #pragma once
 
 #include "command.h"
-#include "merge/merge.h"
+#include "sluice/executor.h"
 
 namespace sluice::tools {
 

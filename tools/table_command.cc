@@ -9,10 +9,10 @@
 
 #include "bytes_text.h"
 #include "command.h"
+#include "sluice/env.h"
 #include "table/dump.h"
 #include "table/internal_key.h"
 #include "table/verify.h"
-#include "util/env.h"
 
 namespace sluice::tools {
 

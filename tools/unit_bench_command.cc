@@ -10,11 +10,11 @@
 #include <thread>
 
 #include "command.h"
+#include "device/rtlsim/rtl_device.h"
 #include "grid/baseline.h"
 #include "grid/grids.h"
 #include "grid/plot.h"
 #include "grid/report.h"
-#include "offload/rtlsim/rtl_device.h"
 #include "progress.h"
 
 namespace sluice::tools {

@@ -9,10 +9,10 @@
 #include <optional>
 
 #include "command.h"
+#include "device/contract.h"
+#include "device/executors.h"
 #include "merge/task_generator.h"
 #include "merge_report.h"
-#include "offload/contract.h"
-#include "offload/executors.h"
 #include "progress.h"
 
 namespace sluice::tools {
@@ -95,7 +95,7 @@ int Run(const RunOptions& options) {
   device.model = options.model;
   device.model.latency = device.rtl.memory.latency = options.latency;
   device.rtl.progress = [&](uint64_t read, uint64_t loaded) { progress.Update(read, loaded); };
-  std::unique_ptr<Executor> executor;
+  std::shared_ptr<Executor> executor;
   Status status = MakeExecutor(options.executor, options.config, device, &executor);
   if (!status.ok()) {
     return Fail(status, options.json, std::move(json));
@@ -108,8 +108,7 @@ int Run(const RunOptions& options) {
   if (!result.ok()) {
     json["fault"] = {
         {"run", result.fault.run}, {"table", result.fault.table}, {"offset", result.fault.offset}};
-    const auto code = static_cast<size_t>(result.status);
-    return Fail(abi::kMergeStatusNames[code], result.error.ToString(), options.json,
+    return Fail(std::string(MergeStatusName(result.status)), result.error.ToString(), options.json,
                 std::move(json));
   }
   json["status"] = "ok";

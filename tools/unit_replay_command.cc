@@ -6,11 +6,11 @@
 #include <memory>
 
 #include "command.h"
+#include "device/executors.h"
 #include "merge/multi_pass.h"
 #include "merge/task_file.h"
 #include "merge_report.h"
-#include "offload/executors.h"
-#include "util/env.h"
+#include "sluice/env.h"
 
 namespace sluice::tools {
 
@@ -32,7 +32,7 @@ int Replay(const Options& options) {
   json["status"] = "";  // set at the end; stands here in the output
   TaskFile input;
   Status status = ReadTaskFile(Env::Posix(), options.path, &input);
-  std::unique_ptr<Executor> executor;
+  std::shared_ptr<Executor> executor;
   if (status.ok()) {
     status = MakeExecutor(options.executor, options.config, {.model = options.model}, &executor);
   }
@@ -50,8 +50,8 @@ int Replay(const Options& options) {
   json["passes"] = passes.passes;
   AddStats(result.stats, options.model.clock_mhz, seconds, &json);
   if (!result.ok()) {
-    return Fail(abi::kMergeStatusNames[static_cast<size_t>(result.status)], result.error.ToString(),
-                options.json, std::move(json));
+    return Fail(std::string(MergeStatusName(result.status)), result.error.ToString(), options.json,
+                std::move(json));
   }
   json["status"] = "ok";
   if (options.json) {

@@ -27,9 +27,9 @@ module f_byte_packer #(
   logic [CountBits-1:0] out_bytes;
   logic [1:0] out_token;
   cu_byte_packer #(.Bytes(Bytes)) u_dut (
-    .clk_i, .rst_ni(rst_n_q), .in_valid_i, .in_ready_o(in_ready), .in_data_i, .in_bytes_i,
-    .in_last_i, .in_token_i, .out_valid_o(out_valid), .out_ready_i, .out_data_o(out_data),
-    .out_bytes_o(out_bytes), .out_last_o(out_last), .out_token_o(out_token)
+    .clk_i, .rst_ni(rst_n_q), .in_valid_i, .in_ready_o(in_ready),
+    .in_i({in_data_i, in_bytes_i, in_last_i, in_token_i}), .out_valid_o(out_valid), .out_ready_i,
+    .out_o({out_data, out_bytes, out_last, out_token})
   );
 
   wire push = rst_n_q && in_valid_i && in_ready;

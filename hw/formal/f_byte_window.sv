@@ -30,7 +30,7 @@ module f_byte_window #(
   endfunction
 
   logic between_q = 1'b1;  // the next chunk to come is a block's first
-  logic chunk_ready, ready, parity, flushed, flipped;
+  logic chunk_ready, ready, parity, flushed, parity_error;
   logic [V*8-1:0] ring;
   logic [63:0] head;
   logic [PosBits-1:0] pos_q, pos, ahead_pos;
@@ -43,7 +43,7 @@ module f_byte_window #(
     .ready_o(ready), .head_o(head), .pos_o(pos), .ring_o(ring), .parity_o(parity),
     .move_i(move_i && rst_n_q), .bytes_i, .cross_i(sum[PosBits]), .flush_i(flush_i && rst_n_q),
     .ahead_move_i, .ahead_bytes_i(ahead_bytes_i[PosBits-1:0]), .ahead_cross_i(ahead_sum[PosBits]),
-    .ahead_flush_i, .ahead_pos_o(ahead_pos), .flushed_o(flushed), .flipped_o(flipped)
+    .ahead_flush_i, .ahead_pos_o(ahead_pos), .flushed_o(flushed), .parity_error_o(parity_error)
   );
 
   wire take = rst_n_q && chunk_valid_i && chunk_ready;
@@ -136,7 +136,7 @@ module f_byte_window #(
     if (rst_n_q) begin
       p_count   : assert (count_q <= 3'(Chunks));
       p_room    : assert (chunk_ready || count_q > 3'd3);
-      p_flipped : assert (!flipped);
+      p_parity_error : assert (!parity_error);
       p_soon    : assert (waits_q < 2'd2 && drops_q < 2'd2);
       // A flush drops what there is, the block's last at the latest, and says so.
       p_dropped : assert (!flush || (gone <= count_q && (gone != 3'd2 || !queue_q[0].last)));

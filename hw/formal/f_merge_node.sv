@@ -30,19 +30,17 @@ module f_merge_node #(
   always_ff @(posedge clk_i) rst_n_q <= 1'b1;
 
   logic [1:0] ready;
-  logic out_valid, out_bytes, out_last, out_eos, out_way;
+  logic out_valid, out_bytes, out_last, out_eos, unused_parity, out_way;
   logic [7:0] out_data;
   logic [63:0] out_trailer;
-  cu_merge_node #(.V(V), .WayBits(1), .MaxKeyBytes(MaxKeyBytes)) u_dut (
+  cu_merge_node #(.ValueBytes(V), .Ways(2), .MaxKeyBytes(MaxKeyBytes)) u_dut (
     .clk_i, .rst_ni(rst_n_q),
-    .a_valid_i(valid_i[0]), .a_ready_o(ready[0]), .a_data_i({7'b0, data_i[0]}),
-    .a_bytes_i(bytes_i[0]), .a_last_i(last_i[0]), .a_eos_i(eos_i[0]),
-    .a_trailer_i({63'b0, trailer_i[0]}), .a_way_i(1'b0),
-    .b_valid_i(valid_i[1]), .b_ready_o(ready[1]), .b_data_i({7'b0, data_i[1]}),
-    .b_bytes_i(bytes_i[1]), .b_last_i(last_i[1]), .b_eos_i(eos_i[1]),
-    .b_trailer_i({63'b0, trailer_i[1]}), .b_way_i(1'b1),
-    .out_valid_o(out_valid), .out_ready_i, .out_data_o(out_data), .out_bytes_o(out_bytes),
-    .out_last_o(out_last), .out_eos_o(out_eos), .out_trailer_o(out_trailer), .out_way_o(out_way)
+    .a_valid_i(valid_i[0]), .a_ready_o(ready[0]),
+    .a_i({7'b0, data_i[0], bytes_i[0], last_i[0], eos_i[0], 63'b0, trailer_i[0], 1'b0, 1'b0}),
+    .b_valid_i(valid_i[1]), .b_ready_o(ready[1]),
+    .b_i({7'b0, data_i[1], bytes_i[1], last_i[1], eos_i[1], 63'b0, trailer_i[1], 1'b0, 1'b1}),
+    .out_valid_o(out_valid), .out_ready_i,
+    .out_o({out_data, out_bytes, out_last, out_eos, out_trailer, unused_parity, out_way})
   );
 
   // What the order is checked around, in any proof another one.

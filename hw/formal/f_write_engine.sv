@@ -3,14 +3,14 @@
 // after a job; an arbitrary burst and an arbitrary word are followed.
 
 module f_write_engine #(
-  parameter int unsigned InBytes = 2,
+  parameter int unsigned Bytes = 2,
   parameter int unsigned BusBytes = 2,
   parameter int unsigned AlignBytes = 4,
   parameter int unsigned MaxBurstBeats = 2,
   parameter int unsigned FifoBeats = 4,
   parameter int unsigned MaxOutstanding = 2,
   parameter int unsigned Check = 0,  // 0: AXI4; 1: place and area; 2: words
-  localparam int unsigned CountBits = $clog2(InBytes + 1),
+  localparam int unsigned CountBits = $clog2(Bytes + 1),
   localparam int unsigned BusBits = $clog2(BusBytes)
 ) (
   input logic                 clk_i,
@@ -19,7 +19,7 @@ module f_write_engine #(
   input logic [2:0]           limit_i,  // units of AlignBytes
   input logic                 halt_i,
   input logic                 in_valid_i,
-  input logic [InBytes*8-1:0] in_data_i,
+  input logic [Bytes*8-1:0] in_data_i,
   input logic [CountBits-1:0] in_bytes_i,
   input logic                 in_last_i,
   input logic [1:0]           in_token_i,
@@ -30,8 +30,8 @@ module f_write_engine #(
 );
   localparam int unsigned Cnt = 5;  // bits of a count of beats; an area has fewer than 2^Cnt
   localparam int unsigned Few = 3;  // bits of a count of bursts, modulo: few are in flight
-  localparam int unsigned Slots = BusBytes / InBytes;
-  localparam int unsigned AlignWords = AlignBytes / InBytes;
+  localparam int unsigned Slots = BusBytes / Bytes;
+  localparam int unsigned AlignWords = AlignBytes / Bytes;
 
   logic rst_n_q = 1'b0;
   always_ff @(posedge clk_i) rst_n_q <= 1'b1;
@@ -44,12 +44,13 @@ module f_write_engine #(
   logic [BusBytes*8-1:0] wdata;
   logic [BusBytes-1:0] wstrb;
   cu_write_engine #(
-    .InBytes(InBytes), .BusBytes(BusBytes), .MaxBurstBeats(MaxBurstBeats), .FifoBeats(FifoBeats),
+    .Bytes(Bytes), .BusBytes(BusBytes), .MaxBurstBeats(MaxBurstBeats), .FifoBeats(FifoBeats),
     .AlignBytes(AlignBytes), .MaxOutstanding(MaxOutstanding)
   ) u_dut (
     .clk_i, .rst_ni(rst_n_q), .start_i, .addr_i, .limit_i(64'(limit_i) * AlignBytes), .halt_i,
     .done_o(done), .idle_o(idle), .full_o(full), .error_o(error), .used_o(used), .stall_o(stall),
-    .in_valid_i, .in_ready_o(in_ready), .in_data_i, .in_bytes_i, .in_last_i, .in_token_i,
+    .in_valid_i, .in_ready_o(in_ready),
+    .in_i({in_data_i, in_bytes_i, in_last_i, in_token_i}),
     .m_axi_awaddr_o(awaddr), .m_axi_awlen_o(awlen), .m_axi_awsize_o(awsize),
     .m_axi_awburst_o(awburst), .m_axi_awvalid_o(awvalid), .m_axi_awready_i(awready_i),
     .m_axi_wdata_o(wdata), .m_axi_wstrb_o(wstrb), .m_axi_wlast_o(wlast), .m_axi_wvalid_o(wvalid),
@@ -80,7 +81,7 @@ module f_write_engine #(
   logic [7:0] aw_len_q, w_len_q;
   logic [Cnt-1:0] words_q = '0;     // of the input, padding counted
   logic word_known_q = 1'b0;
-  logic [InBytes*8-1:0] word_data_q;
+  logic [Bytes*8-1:0] word_data_q;
   logic aw_held_q = 1'b0, w_held_q = 1'b0;
   logic [71:0] aw_was_q;
   logic [BusBytes*8:0] w_was_q;
@@ -155,8 +156,8 @@ module f_write_engine #(
                                      (!running_q || done || (halted_q && aws_q == bs_q))));
       m_space : assume (!start_i || addr_i <= 64'hffff_ffff_0000_0000);
       m_b     : assume (!bvalid_i || (bs_q != aws_q && bs_q != ws_q));
-      m_bytes : assume (in_bytes_i <= CountBits'(InBytes));
-      m_whole : assume (table_end || (in_bytes_i == CountBits'(InBytes) && !in_last_i));
+      m_bytes : assume (in_bytes_i <= CountBits'(Bytes));
+      m_whole : assume (table_end || (in_bytes_i == CountBits'(Bytes) && !in_last_i));
       m_token : assume (in_token_i != 2'd3);
       m_ended : assume (!in_valid_i || !ended_q);
 
@@ -198,7 +199,7 @@ module f_write_engine #(
           p_used : assert (used == (64'(words_q) / Slots) << BusBits);
         end
         if (w && word_known_q && beats_q == word_q / Slots) begin
-          p_word : assert (wdata[(word_q % Slots)*InBytes*8+:InBytes*8] == word_data_q);
+          p_word : assert (wdata[(word_q % Slots)*Bytes*8+:Bytes*8] == word_data_q);
         end
       end
     end

@@ -76,10 +76,10 @@ PROOFS = {
         parameters={"Bytes": 2},
         mutations=[
             ("cu_byte_packer", "full && spill != '0", "full"),
-            ("cu_byte_packer", "accept ? in_bytes_i[PosBits-1:0] : '0", "'0"),
+            ("cu_byte_packer", "accept ? in_i.bytes[PosBits-1:0] : '0", "'0"),
             ("cu_byte_packer", "hold_rotated  = full", "hold_rotated  = 1'b0"),
-            ("cu_byte_packer", "room && (!flush_q || (!full_chunk(in_bytes_i) && !in_last_i))",
-             "room && (!flush_q || !in_last_i)"),
+            ("cu_byte_packer", "room && (!flush_q || (!full_chunk(in_i.bytes) && !in_i.last))",
+             "room && (!flush_q || !in_i.last)"),
         ],
     ),
     "block_chunks": Proof(

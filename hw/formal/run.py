@@ -28,6 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 OUT = ROOT / "build/formal"
 VENV = ROOT / "build/venv/bin"
 ABC = next(ROOT.glob("build/venv/lib/python3*/site-packages/pyosys/yosys-abc"))
+INCLUDE = ROOT / "hw/rtl/include"
 GENERATED = ROOT / "build/release/generated/sluice_abi_pkg.sv"
 ENGINES = {
     "pdr": ("prove", "abc pdr"),
@@ -47,7 +48,7 @@ aigsmt none
 {engine}
 
 [script]
-read_slang -j 1 -DSYNTHESIS --top {top} {generics} {names}
+read_slang -j 1 -DSYNTHESIS -I {include} --top {top} {generics} {names}
 prep -flatten -top {top}
 opt_clean -purge
 
@@ -71,7 +72,8 @@ def sby(name, proof, files, method, depth):
     config.write_text(
         SBY.format(
             mode=mode, depth=depth, engine=engine, top=proof.top, generics=generics,
-            names=" ".join(f.name for f in files), files="\n".join(map(str, files)),
+            include=INCLUDE, names=" ".join(f.name for f in files),
+            files="\n".join(map(str, files)),
         ),
         encoding="utf-8",
     )

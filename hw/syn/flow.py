@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 OUT = ROOT / "build/synth"
 STAGES = {
     "cu_csr", "cu_job_control", "cu_read_engine", "cu_index_reader", "cu_entry_decoder",
-    "cu_merge_node", "cu_verdict", "cu_transfer", "cu_entry_encoder", "cu_byte_packer",
+    "cu_merge_node", "cu_visibility_filter", "cu_transfer", "cu_entry_encoder", "cu_byte_packer",
     "cu_block_sealer", "cu_index_encoder", "cu_write_engine", "cu_axi_read_arbiter",
     "cu_axi_write_arbiter", "cu_card_control",
 }  # fmt: skip
@@ -72,7 +72,7 @@ def sources():
 def read_design(top, parameters, options="", extra=()):
     generics = " ".join(f"-G {name}={value}" for name, value in parameters.items())
     files = " ".join([*sources(), *extra])
-    return f"read_slang -j 1 {options} -DSYNTHESIS --top {top} {generics} {files}"
+    return f"read_slang -j 1 {options} -DSYNTHESIS -I hw/rtl/include --top {top} {generics} {files}"
 
 
 def natural(text):

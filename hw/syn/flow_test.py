@@ -23,7 +23,7 @@ class Flow(unittest.TestCase):
         self.assertEqual(len(engines), 2, "the engines of both read ports differ")
 
     def test_parts_join_to_the_whole(self):
-        parameters = {"N": 3, "V": 8, "MaxKeyBytes": 64}
+        parameters = {"Ways": 3, "ValueBytes": 8, "MaxKeyBytes": 64}
         netlist, places = flow.synthesise(flow.XCUP, "test_tree", "cu_merge_tree", parameters)
         self.assertEqual([module for _, module, _ in places],
                          ["cu_merge_node", "cu_merge_node", "cu_merge_tree"])  # fmt: skip

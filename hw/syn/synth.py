@@ -83,18 +83,18 @@ class Result:
 
 PAGE = """# Synthesis
 
-Written by `make synth`. UltraScale+ figures are of cells mapped by Yosys, before placement: there is
-no open place-and-route for these devices, so they say nothing about a clock. What stands for it is
-the depth of the logic: the longest path from a register or RAM to the next, in LUT levels. LUTs and
-reads of LUT RAM are a level each, a carry chain is one however long; multiplexers within a slice
-(MUXF7 to MUXF9) are none. The goal is {goal} levels.
+`make synth` writes this page. UltraScale+ figures count cells that Yosys mapped, before placement:
+there is no open place-and-route for these devices, so they say nothing about a clock. The depth of the
+logic stands in for it: the longest path from one register or RAM to the next, in LUT levels. A LUT and
+a read of LUT RAM count as one level each, a carry chain of any length as one, and multiplexers within a
+slice (MUXF7 to MUXF9) as none. The goal is {goal} levels.
 
 {configurations}
 
-Stages are synthesised one by one, and equal ones once (hw/syn/flow.py); the netlist is joined and
-counted whole.
+Stages are synthesised one by one, and equal ones only once (hw/syn/flow.py); the netlist is then joined
+and counted as a whole.
 
-## Beside what is published
+## Beside published figures
 
 | | LUT | FF | RAM | device |
 |---|---|---|---|---|
@@ -111,20 +111,20 @@ KCU1500 has 663,360 LUT, 1,326,720 FF and 2,160 BRAM36.
 
 ## Where the LUTs go
 
-`fast20`, each stage alone; `sluice_unit` is what lies between them.
+The stages of `fast20`, each on its own; `sluice_unit` is the logic between them.
 
 {breakdown}
 
 ## The deepest paths
 
-Of `fast20`, the deepest from each stage to each.
+For `fast20`, the deepest path from each stage to each stage.
 
 {paths}
 
 ## ECP5
 
-`tiny` in hw/syn/scan_shell.sv, which puts its ports behind five pins, placed and routed by nextpnr for
-an LFE5U-85F, speed grade 8.
+`tiny` in hw/syn/scan_shell.sv, which puts its ports behind five pins. nextpnr placed and routed it for an
+LFE5U-85F, speed grade 8.
 
 {ecp5}
 """

@@ -1,4 +1,4 @@
-// How blocks are stored; the numbers are those of LevelDB's table format.
+// How blocks are compressed; the numbers are those of LevelDB's table format.
 
 #pragma once
 

@@ -1,18 +1,19 @@
-// Walks the keys of a sub-table both ways, as they were when it was made.
+// Walks the keys of a sub-table in both directions, as they were when the iterator was created.
 //
-// Thread-compatible. Holds what it reads in place: memory and disk space of extents and memtables
-// that are replaced meanwhile are given back only when it is destroyed. Must be destroyed before
-// its database is closed.
+// Thread-compatible. An iterator pins what it reads: the memory and the disk space of extents and
+// memtables that are replaced meanwhile are freed only when it is destroyed. Destroy it before its
+// database is closed.
 
 #pragma once
 
 #include <string_view>
 
+#include "sluice/export.h"
 #include "sluice/status.h"
 
 namespace sluice {
 
-class Iterator {
+class SLUICE_EXPORT Iterator {
  public:
   Iterator() = default;
   Iterator(const Iterator&) = delete;
@@ -24,14 +25,14 @@ class Iterator {
   virtual void SeekToLast() = 0;
   virtual void Seek(std::string_view key) = 0;         // to the first key at or after it
   virtual void SeekForPrev(std::string_view key) = 0;  // to the last key at or before it
-  // REQUIRES of the following: Valid().
+  // The following calls REQUIRE Valid().
   virtual void Next() = 0;
   virtual void Prev() = 0;
-  // Both live until the iterator moves.
+  // Both views are valid until the iterator moves.
   virtual std::string_view key() const = 0;
   virtual std::string_view value() const = 0;
 
-  // Not ok if the iterator stopped because of an error; an end of the keys is none.
+  // Not ok if an error stopped the iterator; reaching the end of the keys is no error.
   virtual Status status() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// What a database is made of and has done since it was opened.
+// What a database consists of, and what it has done since it was opened.
 
 #pragma once
 
@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "sluice/export.h"
 
 namespace sluice {
 
@@ -28,17 +30,17 @@ struct LevelStatistics {
 
 struct SubtableStatistics {
   std::string name;
-  uint64_t memtable_bytes = 0;  // active and waiting ones
+  uint64_t memtable_bytes = 0;  // of active and waiting memtables
   size_t waiting_memtables = 0;
   std::array<LevelStatistics, 3> levels{};
-  // Extents that compactions could not read, each a run: in none of the levels.
+  // Extents that compactions could not read; each counts as a run, and belongs to no level.
   LevelStatistics set_aside{};
 };
 
 struct OffloadStatistics {
   std::string executor;
   uint64_t device_tasks = 0;  // done by a unit
-  uint64_t cpu_tasks = 0;     // done by the CPU, retries counted
+  uint64_t cpu_tasks = 0;     // done by the CPU, including retries
   uint64_t retries = 0;       // failed on a unit
   size_t units = 0;
   size_t units_in_service = 0;
@@ -46,7 +48,7 @@ struct OffloadStatistics {
 
 struct TransactionStatistics {
   uint64_t active = 0;    // begun, and neither ended nor prepared
-  uint64_t prepared = 0;  // and not resolved
+  uint64_t prepared = 0;  // prepared, and not resolved
   uint64_t locks = 0;     // rows locked
   uint64_t committed = 0;
   uint64_t lock_waits = 0;
@@ -55,10 +57,10 @@ struct TransactionStatistics {
   uint64_t conflicts = 0;
   uint64_t memory_bytes = 0;  // of writes and locks
   uint64_t memory_limit_bytes = 0;
-  uint64_t prepared_log_bytes = 0;  // of the log, from where the oldest prepared one keeps it
+  uint64_t prepared_log_bytes = 0;  // log kept from the oldest prepared transaction on
 };
 
-struct Statistics {
+struct SLUICE_EXPORT Statistics {
   std::vector<SubtableStatistics> subtables;
   CacheStatistics row_cache;
   CacheStatistics block_cache;
@@ -67,8 +69,8 @@ struct Statistics {
   TransactionStatistics transactions;
 
   uint64_t last_sequence = 0;
-  uint64_t data_file_bytes = 0;  // what all data files take of the device, free space counted
-  uint64_t log_file_bytes = 0;   // that the log takes of the disk
+  uint64_t data_file_bytes = 0;  // of the device, taken by all data files, with their free space
+  uint64_t log_file_bytes = 0;   // of the device, taken by the log
 
   uint64_t user_bytes_written = 0;  // keys and values
   uint64_t log_bytes_written = 0;
@@ -78,9 +80,9 @@ struct Statistics {
   uint64_t extents_reused = 0;
   uint64_t blocks_copied = 0;
   uint64_t flushes = 0;
-  uint64_t compactions_abandoned = 0;     // because plan or records were not as they must be
+  uint64_t compactions_abandoned = 0;     // for an unsound plan, or records that did not balance
   std::array<uint64_t, 6> compactions{};  // by CompactionKind
-  uint64_t stall_microseconds = 0;        // writers' time, summed
+  uint64_t stall_microseconds = 0;        // time that writers lost, summed over all writers
 
   double WriteAmplification() const {
     return user_bytes_written == 0
@@ -88,7 +90,7 @@ struct Statistics {
                : static_cast<double>(flush_bytes_written + compaction_bytes_written) /
                      static_cast<double>(user_bytes_written);
   }
-  // For people: several lines.
+  // Several lines for human readers.
   std::string ToString() const;
 };
 

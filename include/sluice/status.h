@@ -1,31 +1,33 @@
-// Status: the outcome of an operation, an error code with a message for people.
+// Status: the outcome of an operation, an error code with a message for human readers.
 //
-// Codes exist only where a caller acts differently on them. A Status is cheap when ok, and must be
-// looked at: it is [[nodiscard]]. Thread-compatible, as a value.
+// A code exists only where callers act on it differently. A Status is cheap when ok, and must not
+// be ignored: it is [[nodiscard]]. Thread-compatible, as values are.
 
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "sluice/export.h"
+
 namespace sluice {
 
-class [[nodiscard]] Status {
+class [[nodiscard]] SLUICE_EXPORT Status {
  public:
   enum class Code {
     kOk,
-    kNotFound,      // the thing asked for does not exist
+    kNotFound,      // what was asked for does not exist
     kCorruption,    // stored bytes are not what they must be
-    kNotSupported,  // valid, but nothing that Sluice understands or that this device can do
+    kNotSupported,  // valid, but Sluice does not understand it, or this device cannot do it
     kInvalidArgument,
-    kBusy,  // somebody else holds it
+    kBusy,  // held by another process or object
     kIoError,
-    kNoSpace,  // the device is full: free some and go on
-    // Of transactions (sluice/transaction.h).
+    kNoSpace,  // the device is full: free some space and go on
+    // For transactions (sluice/transaction.h):
     kDeadlock,  // begin the transaction again
-    kConflict,  // begin the transaction again, to see what has come meanwhile
-    kTimedOut,  // somebody else holds it, longer than the caller would wait
-    kTooLarge,  // do it in parts
+    kConflict,  // begin the transaction again, to see what was committed meanwhile
+    kTimedOut,  // another transaction held the lock for longer than the caller would wait
+    kTooLarge,  // split the transaction
   };
 
   Status() = default;  // ok
@@ -45,8 +47,8 @@ class [[nodiscard]] Status {
   static Status Conflict(std::string message) { return {Code::kConflict, std::move(message)}; }
   static Status TimedOut(std::string message) { return {Code::kTimedOut, std::move(message)}; }
   static Status TooLarge(std::string message) { return {Code::kTooLarge, std::move(message)}; }
-  // An I/O error that says what was tried and what the system answered; ENOENT is kNotFound, ENOSPC
-  // and EDQUOT are kNoSpace.
+  // An I/O error that says what was tried and what the system answered. ENOENT becomes kNotFound,
+  // ENOSPC and EDQUOT become kNoSpace.
   static Status FromErrno(std::string_view context, int error);
 
   bool ok() const { return code_ == Code::kOk; }
@@ -55,7 +57,7 @@ class [[nodiscard]] Status {
   bool IsCorruption() const { return code_ == Code::kCorruption; }
   bool IsNotSupported() const { return code_ == Code::kNotSupported; }
   bool IsNoSpace() const { return code_ == Code::kNoSpace; }
-  // Whether a transaction that met it may do better when it is begun again.
+  // Whether a transaction that failed with it may succeed when it is begun again.
   bool IsRetryable() const {
     return code_ == Code::kDeadlock || code_ == Code::kConflict || code_ == Code::kTimedOut;
   }
@@ -63,7 +65,7 @@ class [[nodiscard]] Status {
   const std::string& message() const { return message_; }
   // "corruption: 000012.ldb, offset 4096: ..."; "ok" when ok.
   std::string ToString() const;
-  // The same error, its message led by `context` and ": ".
+  // The same error, with `context` and ": " in front of its message.
   Status WithContext(std::string_view context) const;
 
  private:
@@ -73,7 +75,7 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
-// Leaves the function with the status of `expr` unless it is ok.
+// Returns the status of `expr` from the enclosing function unless it is ok.
 #define SLUICE_RETURN_IF_ERROR(expr)                                      \
   do {                                                                    \
     if (::sluice::Status sluice_outcome = (expr); !sluice_outcome.ok()) { \

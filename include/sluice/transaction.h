@@ -1,4 +1,5 @@
-// Transactions: reads of one state, writes of one instant, over all sub-tables of a database.
+// Transactions: reads that see one state and writes that take effect at one instant, across all
+// sub-tables of a database.
 //
 //   auto transaction = db->BeginTransaction({}, {.sync = true});
 //   std::string stock;
@@ -8,26 +9,27 @@
 //   if (status.ok()) status = transaction->Commit();
 //   // Not ok: the destructor rolls back. If status.IsRetryable(), begin again.
 //
-// Writes are buffered, and seen by nobody but the transaction until it commits. A write locks its
-// row until the transaction ends; others who want to write it wait (two-phase locking, X-Engine 3).
-// Reads lock nothing and never wait, but for GetForUpdate. Row locks keep transactions apart from
-// each other only: DB::Put, Delete and Write take and heed none.
+// Writes are buffered, and only the transaction itself sees them until it commits. A write locks
+// its row until the transaction ends; other transactions that want to write the row wait (two-phase
+// locking, X-Engine 3). Reads lock nothing and never wait, except GetForUpdate. Row locks separate
+// transactions only from each other: DB::Put, Delete and Write neither take nor respect them.
 //
-// A transaction is used by one thread at a time; different ones by any threads. It is destroyed
-// before its database is closed; destroying it rolls it back, unless it is committed or prepared.
+// A transaction is used by one thread at a time; different transactions may be used by different
+// threads. Destroy it before its database is closed. Destroying it rolls it back, unless it is
+// committed or prepared.
 //
-// Errors, beside those of sluice/db.h:
+// Errors, in addition to those of sluice/db.h:
 //   Deadlock   the transaction would have waited for itself. It is rolled back, so that the others
 //              can go on; the message names the cycle. Every later call but Rollback fails. Retry.
-//   Conflict   (kSnapshot) the row was written since the transaction's snapshot: first committer
-//              wins. Roll back, and retry.
-//   TimedOut   somebody else held the row's lock for longer than lock_timeout.
-//   TooLarge   it would need more than max_bytes, or all transactions together more than
-//              Options::transaction_memory_bytes; the message says which. Commit what there is, and
-//              go on in another one; or roll back and, in the second case, retry when others have
-//              ended.
-// After Conflict, TimedOut and TooLarge, what the call would have done is not done, and the
-// transaction stands as before: it may do something else, roll back to a savepoint, or commit.
+//   Conflict   (kSnapshot) the row was written since the transaction's snapshot: the first
+//              committer wins. Roll back and retry.
+//   TimedOut   another transaction held the row's lock for longer than lock_timeout.
+//   TooLarge   the transaction would need more than max_bytes, or all transactions together more
+//              than Options::transaction_memory_bytes; the message says which. Commit what there is
+//              and go on in another one; or roll back and, in the second case, retry when others
+//              have ended.
+// After Conflict, TimedOut and TooLarge the call has had no effect, and the transaction is as
+// before: it may do something else, roll back to a savepoint, or commit.
 
 #pragma once
 
@@ -40,6 +42,7 @@
 #include <string>
 #include <string_view>
 
+#include "sluice/export.h"
 #include "sluice/iterator.h"
 #include "sluice/options.h"
 #include "sluice/status.h"
@@ -51,79 +54,81 @@ class Subtable;
 using CommitCallback = std::function<void(const Status&)>;
 
 enum class Isolation : uint8_t {
-  // All reads see the state as of the first of them, or of the first write, then once its row is
-  // locked. Write skew is possible; what must not be skewed is read with GetForUpdate.
+  // All reads see one state: that of the first read, or, if a write comes first, of the moment when
+  // its row is locked. Write skew is possible; use GetForUpdate for rows where it must not happen.
   kSnapshot,
-  // Each read sees the newest committed state, as it begins. Writes are never refused for what came
-  // before them: what is read in order to be written is read with GetForUpdate.
+  // Each read sees the newest committed state when it begins. Writes are never refused because of
+  // earlier commits: use GetForUpdate to read what is then written.
   kReadCommitted,
 };
 
 struct TransactionOptions {
   Isolation isolation = Isolation::kSnapshot;
-  // Of each wait for a row; 0: do not wait.
+  // Limit on each wait for a row; 0: do not wait.
   std::chrono::milliseconds lock_timeout{1000};
-  // Of its writes and locks, in memory; 1 GiB at most, larger ones are taken for that.
+  // Limit on the memory of its writes and locks; values above 1 GiB mean 1 GiB.
   size_t max_bytes = size_t{64} << 20;
 };
 
-class Transaction {
+class SLUICE_EXPORT Transaction {
  public:
   Transaction() = default;
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
   virtual ~Transaction() = default;
 
-  // Never given twice while the database is open; messages name transactions by it.
+  // Never reused while the database is open; messages name transactions by it.
   virtual uint64_t id() const = 0;
 
-  // As in DB, with the transaction's own writes over what is committed. A snapshot in the options
-  // takes the place of the transaction's for this call: of a statement, say, that reads several
-  // rows in kReadCommitted.
+  // As in DB, but the transaction's own writes hide what is committed. A snapshot in the options
+  // replaces the transaction's for this call; a statement that reads several rows in kReadCommitted
+  // needs one, for example.
   virtual Status Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
                      std::string* value) = 0;
   // Locks the row first, whether it exists or not, as a write would.
   virtual Status GetForUpdate(const ReadOptions& options, Subtable* subtable, std::string_view key,
                               std::string* value) = 0;
-  // Never null. Shows of the transaction's writes those that came before this call. Destroyed
-  // before the transaction is. After a RollbackToSavepoint, one from before may miss what was
+  // Never null. Shows those of the transaction's writes that came before this call. Destroy it
+  // before the transaction. After a RollbackToSavepoint, an older iterator may miss what was
   // undone.
   virtual std::unique_ptr<Iterator> NewIterator(const ReadOptions& options, Subtable* subtable) = 0;
 
   virtual Status Put(Subtable* subtable, std::string_view key, std::string_view value) = 0;
   virtual Status Delete(Subtable* subtable, std::string_view key) = 0;
 
-  // Savepoints are a stack. Locks taken since one are kept when it is rolled back to.
+  // Savepoints form a stack. Rolling back to one keeps the locks taken since.
   virtual void SetSavepoint() = 0;
-  // Undoes the writes since the newest savepoint, and takes it off. NotFound if there is none.
+  // Undoes the writes since the newest savepoint and removes it. NotFound if there is none.
   virtual Status RollbackToSavepoint() = 0;
-  // Takes the newest savepoint off, and keeps the writes. NotFound if there is none.
+  // Removes the newest savepoint and keeps the writes. NotFound if there is none.
   virtual Status ReleaseSavepoint() = 0;
 
-  // All writes take effect, at once, and the locks are given back once every later snapshot sees
-  // them. Ends the transaction, whatever it returns: with an error nothing is written, but that
-  // after an IoError only opening the database again tells. A prepared one stays prepared then.
+  // All writes take effect at once, and the locks are released when every later snapshot sees them.
+  // Ends the transaction, whatever it returns. After an error nothing is written, except that after
+  // an IoError only reopening the database tells whether the writes are there. A prepared
+  // transaction stays prepared after an error.
   virtual Status Commit() = 0;
-  // Returns as soon as the commit is in line, and calls `callback` with what Commit would return,
-  // once that is so and the locks are given back: from whichever thread, so it must neither block
-  // nor write (DB::WriteAsync). The transaction has ended for its thread, and may be destroyed.
+  // Returns as soon as the commit is queued, and calls `callback` with what Commit would return
+  // when that is known and the locks are released. The call may come from any thread, so it must
+  // neither block nor write (DB::WriteAsync). For its own thread the transaction has ended, and may
+  // be destroyed.
   virtual void CommitAsync(CommitCallback callback) = 0;
   std::future<Status> CommitAsync() {
     const auto promise = std::make_shared<std::promise<Status>>();
     CommitAsync([promise](const Status& status) { promise->set_value(status); });
     return promise->get_future();
   }
-  // The first of two phases: once this has returned, the transaction can be committed whatever
-  // happens, even to the process; with WriteOptions::sync, even to the power. Its locks and writes
-  // are kept under `name` (1 byte to 64 KiB - 1, unique among those that are prepared) until it is
-  // committed or rolled back: by this Transaction, or, once that is destroyed, by one that
-  // DB::ResumeTransaction makes, also after the database was opened again. Everything else fails
-  // from now on. Until it is resolved, the redo log is kept from here on, however long it gets
-  // (TransactionStatistics::prepared_log_bytes).
-  // InvalidArgument if the name is taken; the transaction stands as before.
+  // The first of two phases. Once this has returned, the transaction can still be committed after
+  // the process has died and, with WriteOptions::sync, after a loss of power. Its locks and writes
+  // are kept under `name` (1 byte to 64 KiB - 1, unique among prepared transactions) until it is
+  // committed or rolled back: by this object or, once that is destroyed, by one that
+  // DB::ResumeTransaction returns, even after the database was reopened. All other calls fail from
+  // now on. Until the transaction is resolved, the redo log is kept from here on, however long it
+  // gets (TransactionStatistics::prepared_log_bytes).
+  // InvalidArgument if the name is taken; the transaction is then as before.
   virtual Status Prepare(std::string_view name) = 0;
 
-  // Ends the transaction. Ok if it has ended by a rollback before.
+  // Ends the transaction. Ok if it was rolled back before.
   virtual Status Rollback() = 0;
 };
 

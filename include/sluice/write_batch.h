@@ -1,4 +1,4 @@
-// Writes that take effect together, across sub-tables, or not at all.
+// Writes, possibly to several sub-tables, that take effect together or not at all.
 //
 // Thread-compatible.
 
@@ -8,17 +8,19 @@
 #include <string>
 #include <string_view>
 
+#include "sluice/export.h"
+
 namespace sluice {
 
 class Subtable;
 
-class WriteBatch {
+class SLUICE_EXPORT WriteBatch {
  public:
-  // `subtable` belongs to the database that the batch is written to, or is null for the default
-  // one. Costs a copy.
+  // `subtable` belongs to the database that the batch is written to; null means the default one.
+  // Cost: a copy of key and value.
   void Put(const Subtable* subtable, std::string_view key, std::string_view value);
   void Put(std::string_view key, std::string_view value) { Put(nullptr, key, value); }
-  // Deleting what is not there is no error.
+  // Deleting an absent key is no error.
   void Delete(const Subtable* subtable, std::string_view key);
   void Delete(std::string_view key) { Delete(nullptr, key); }
 

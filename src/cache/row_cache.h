@@ -16,8 +16,7 @@
 //      finds what is newer in a memtable, or may not see it: entries newer than the snapshot are no
 //      hits.
 //   3. A reader fills in what it read from the extents. It may have pinned its tree version long
-//   ago,
-//      so it reads the counter before it pins, and Fill checks, with the shard locked, that it
+//      ago, so it reads the counter before it pins, and Fill checks, with the shard locked, that it
 //      still stands there. If it does, (b) of the next flush is still to come and finds the entry:
 //      after (a) has locked each shard once, fills either are done or see the new counter. And
 //      every flush that began before the counter was read either was published before the reader

@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "db/db_impl.h"
-#include "db/memtable_iterator.h"
-#include "db/merged_iterator.h"
+#include "mem/memtable_iterator.h"
 #include "table/filter.h"
+#include "tree/merged_iterator.h"
 #include "tree/run_iterator.h"
 #include "util/epoch.h"
 #include "util/hash.h"
@@ -42,7 +42,7 @@ Status DBImpl::FindInRuns(const Version& version, std::string_view key, Sequence
     if (extent == nullptr || UserKey(extent->smallest) > key) {
       return {};
     }
-    return reader_.Get(*extent, internal_key, hash, fill_cache, match);
+    return db_.reader.Get(*extent, internal_key, hash, fill_cache, match);
   };
   for (const Version::Run& run : version.l0) {
     SLUICE_RETURN_IF_ERROR(search(run.index));
@@ -65,7 +65,8 @@ Status DBImpl::FindAside(const Version& version, std::string_view internal_key, 
       continue;
     }
     BlockMatch other;
-    SLUICE_RETURN_IF_ERROR(reader_.Get(*extent, internal_key, hash, /*fill_cache=*/false, &other));
+    SLUICE_RETURN_IF_ERROR(
+        db_.reader.Get(*extent, internal_key, hash, /*fill_cache=*/false, &other));
     if (other.found && (!match->found || other.trailer > match->trailer)) {
       *match = other;
     }
@@ -73,12 +74,12 @@ Status DBImpl::FindAside(const Version& version, std::string_view internal_key, 
   return {};
 }
 
-Status DBImpl::ChangedSince(SubtableImpl* subtable, std::string_view key, SequenceNumber since,
+Status DBImpl::ChangedSince(Subtable* subtable, std::string_view key, SequenceNumber since,
                             bool* changed) {
   *changed = false;
   const uint64_t key_hash = Hash64(key);
   const EpochGuard guard;
-  const Version& version = subtable->version(guard);
+  const Version& version = static_cast<SubtableImpl*>(subtable)->version(guard);
   const Memtable::Version* newest = version.active->table.Get(key, key_hash, kMaxSequence);
   for (const MemtablePtr& memtable : version.waiting) {
     if (newest == nullptr) {
@@ -92,7 +93,7 @@ Status DBImpl::ChangedSince(SubtableImpl* subtable, std::string_view key, Sequen
   if (version.flushed <= since) {
     return {};
   }
-  if (const Cache::Entry* const row = rows_.Get(subtable->id(), key, key_hash, kMaxSequence)) {
+  if (const Cache::Entry* const row = db_.rows.Get(subtable->id(), key, key_hash, kMaxSequence)) {
     *changed = TrailerSequence(row->tag()) > since;
     return {};
   }
@@ -120,7 +121,7 @@ Status DBImpl::GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl
       return ValueOf(found->trailer(), found->value(), value);
     }
   }
-  if (const Cache::Entry* const row = rows_.Get(subtable->id(), key, key_hash, snapshot)) {
+  if (const Cache::Entry* const row = db_.rows.Get(subtable->id(), key, key_hash, snapshot)) {
     value->assign(row->value());
     return {};
   }
@@ -132,7 +133,7 @@ Status DBImpl::GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl
   SLUICE_RETURN_IF_ERROR(ValueOf(match.trailer, match.value, value));
   // The newest version that the extents hold, unless an old snapshot looked past newer ones.
   if (fill_cache && !in_memtables && snapshot >= version.flushed) {
-    rows_.Fill(subtable->id(), key, match.trailer, match.value, subtable->flushes, flushes_seen);
+    db_.rows.Fill(subtable->id(), key, match.trailer, match.value, subtable->flushes, flushes_seen);
   }
   return {};
 }
@@ -145,7 +146,7 @@ Status DBImpl::Get(const ReadOptions& options, Subtable* subtable, std::string_v
   const Version& version = target->version(guard);
   const SequenceNumber snapshot = options.snapshot != nullptr
                                       ? options.snapshot->sequence()
-                                      : visible_.load(std::memory_order_acquire);
+                                      : db_.visible.load(std::memory_order_acquire);
   return GetAt(version, flushes_seen, target, snapshot, options.fill_cache, key, value);
 }
 
@@ -157,7 +158,7 @@ std::vector<Status> DBImpl::MultiGet(const ReadOptions& options, Subtable* subta
   std::vector<Status> statuses;
   statuses.reserve(keys.size());
   // The row cache can be ahead of a version, so only a snapshot taken first is one state.
-  const Snapshot* const held = options.snapshot == nullptr ? snapshots_.Take() : nullptr;
+  const Snapshot* const held = options.snapshot == nullptr ? db_.snapshots.Take() : nullptr;
   const SequenceNumber snapshot = (held != nullptr ? held : options.snapshot)->sequence();
   const uint64_t flushes_seen = target->flushes.load(std::memory_order_acquire);
   const std::shared_ptr<const Version> version = target->PinVersion();
@@ -172,13 +173,22 @@ std::vector<Status> DBImpl::MultiGet(const ReadOptions& options, Subtable* subta
   return statuses;
 }
 
+void DBImpl::ReleaseSnapshot(const Snapshot* snapshot) {
+  db_.snapshots.Release(snapshot);
+  if (db_.schedule.MayBeFreed()) {
+    const StateLock lock(db_.mutex);
+    db_.schedule.RecheckHeldBack(lock);
+    db_.work.notify_all();
+  }
+}
+
 std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> newest,
                                                const ReadOptions& options, Subtable* subtable) {
   SubtableImpl* const target = Resolve(subtable);
   std::shared_ptr<const Version> version = target->PinVersion();
   const SequenceNumber snapshot = options.snapshot != nullptr
                                       ? options.snapshot->sequence()
-                                      : visible_.load(std::memory_order_acquire);
+                                      : db_.visible.load(std::memory_order_acquire);
   std::vector<std::unique_ptr<RecordIterator>> parts;
   if (newest != nullptr) {
     parts.push_back(std::move(newest));
@@ -190,7 +200,8 @@ std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> n
   };
   const auto add_run = [&](const RunIndex& run) {
     if (!run.empty()) {
-      parts.push_back(std::make_unique<RunIterator>(&reader_, run, snapshot, options.fill_cache));
+      parts.push_back(
+          std::make_unique<RunIterator>(&db_.reader, run, snapshot, options.fill_cache));
     }
   };
   add_memtable(version->active);

@@ -92,7 +92,7 @@ TEST_F(DbTest, RefusesWhatItCannotOpen) {
   options_.extent_bytes = 0;
   EXPECT_EQ(DB::Open(options_, dir_.File("db"), &db_).code(), Status::Code::kInvalidArgument);
   options_.extent_bytes = 1 << 20;
-  options_.offload.executor = "gpu";
+  options_.executors = {nullptr};
   EXPECT_EQ(DB::Open(options_, dir_.File("db"), &db_).code(), Status::Code::kInvalidArgument);
 }
 

@@ -100,6 +100,18 @@ Status RemoveLog(Env* env, const std::string& dir) {
   return empty ? env->RemoveDir(dir) : Status();
 }
 
+// Of a tier, which has the home's id.
+bool Fits(const DirIdentity& tier, const DirIdentity& home) {
+  return tier.last_open == home.last_open || tier.last_open == home.open_before;
+}
+
+Status OfAnotherCopy(const std::string& dir, const std::string& path) {
+  return Status::InvalidArgument(fmt::format(
+      "{}: was last used by another copy of the database in {}; open that copy, or save what can "
+      "still be read with `sluice db repair`",
+      dir, path));
+}
+
 // A directory of the destroyed database. Its identity goes last: with it, whatever is left is known
 // to be worth nothing.
 Status RemoveTier(Env* env, const ExtentSpace::Dir& dir) {
@@ -132,6 +144,9 @@ Status RemoveContents(const Options& options, Env* env, const std::string& path,
                       "{}; nothing is removed",
                       dir, tier.database, path, identity.database));
     }
+    if (tier.number != kHomeDir && !Fits(tier, identity)) {
+      return OfAnotherCopy(dir, path);
+    }
     const bool known = tier.number == kHomeDir ||
                        std::any_of(tiers.begin(), tiers.end(), [&](const ExtentSpace::Dir& other) {
                          return other.number == tier.number;
@@ -149,7 +164,7 @@ Status RemoveContents(const Options& options, Env* env, const std::string& path,
     SLUICE_RETURN_IF_ERROR(RemoveTier(env, tier));
   }
   SLUICE_RETURN_IF_ERROR(Remove(env, {path + "/CURRENT", path + "/CURRENT.new", path + "/RESERVE",
-                                      DataFilePath(path, kHomeDir)}));
+                                      path + "/RESERVE.open", DataFilePath(path, kHomeDir)}));
   SLUICE_RETURN_IF_ERROR(RemoveLog(env, path + "/meta"));
   SLUICE_RETURN_IF_ERROR(RemoveLog(env, path + "/log"));
   return env->SyncDir(path);
@@ -167,24 +182,45 @@ Status BeginCreation(Env* env, const std::string& path, HomeDir* home) {
   return WriteIdentity(env, path, home->identity);
 }
 
-// Whether the directory can be one of the tiers of database `id`; an error if not. `*number`: 0 if
-// it is nobody's yet.
-Status LookAtTier(Env* env, const std::string& dir, const std::string& id, uint64_t* number) {
-  DirIdentity identity;
-  const Status status = ReadIdentity(env, dir, &identity);
+// Whether the directory can be one of the tiers of the database; an error if not. Its number is 0
+// if it is nobody's yet.
+Status LookAtTier(Env* env, const std::string& dir, const std::string& path,
+                  const DirIdentity& home, DirIdentity* tier) {
+  const Status status = ReadIdentity(env, dir, tier);
   if (status.IsNotFound()) {
-    *number = 0;
+    *tier = {.database = home.database, .number = 0, .last_open = home.last_open};
     std::string name;
     SLUICE_RETURN_IF_ERROR(FindForeign(env, dir, &name));
     return name.empty() ? Status() : Foreign(dir, name);
   }
   SLUICE_RETURN_IF_ERROR(status);
-  *number = identity.number;
-  if (identity.database != id) {
+  if (tier->database != home.database) {
     return Status::InvalidArgument(fmt::format(
-        "{}: belongs to another database, {}; this one is {}", dir, identity.database, id));
+        "{}: belongs to another database, {}; this one is {}", dir, tier->database, home.database));
+  }
+  return Fits(*tier, home) ? Status() : OfAnotherCopy(dir, path);
+}
+
+Status SetLastOpen(Env* env, const TierDirs& tiers, uint64_t number,
+                   std::vector<DirIdentity>* identities) {
+  for (size_t i = 0; i < identities->size(); ++i) {
+    DirIdentity& tier = (*identities)[i];
+    if (tier.last_open != number) {
+      tier.last_open = number;
+      SLUICE_RETURN_IF_ERROR(WriteIdentity(env, tiers.dirs[i + 1].path, tier));
+    }
   }
   return {};
+}
+
+// Gives the home and its tiers the number of this open. Where a crash left a tier with the number
+// before, it gets the home's first, because the home forgets the one before.
+Status NumberOpen(Env* env, const std::string& path, const TierDirs& tiers, DirIdentity* home,
+                  std::vector<DirIdentity> identities) {
+  SLUICE_RETURN_IF_ERROR(SetLastOpen(env, tiers, home->last_open, &identities));
+  home->open_before = std::exchange(home->last_open, NewOpenNumber());
+  SLUICE_RETURN_IF_ERROR(WriteIdentity(env, path, *home));
+  return SetLastOpen(env, tiers, home->last_open, &identities);
 }
 
 }  // namespace
@@ -237,10 +273,11 @@ Status FinishCreation(Env* env, const std::string& path, HomeDir* home) {
   return WriteIdentity(env, path, home->identity);
 }
 
-Status OpenTiers(const Options& options, Env* env, const std::string& path, const DirIdentity& home,
+Status OpenTiers(const Options& options, Env* env, const std::string& path, DirIdentity* home,
                  const std::function<Status(uint64_t* number)>& new_number, TierDirs* tiers) {
   tiers->dirs = {{path, kHomeDir}};
   std::vector<std::string> ids(1);
+  std::vector<DirIdentity> identities;  // of tiers
   SLUICE_RETURN_IF_ERROR(env->GetFileId(path, ids.data()));
   for (const std::string& dir : options.level_paths) {
     if (dir.empty()) {
@@ -254,36 +291,40 @@ Status OpenTiers(const Options& options, Env* env, const std::string& path, cons
     }
     SLUICE_RETURN_IF_ERROR(env->CreateDir(dir));
     SLUICE_RETURN_IF_ERROR(env->GetFileId(dir, &id));
-    const size_t tier = std::find(ids.begin(), ids.end(), id) - ids.begin();
-    tiers->of_level.push_back(tier);
-    if (tier < ids.size()) {
+    const size_t known = std::find(ids.begin(), ids.end(), id) - ids.begin();
+    tiers->of_level.push_back(known);
+    if (known < ids.size()) {
       continue;
     }
-    uint64_t number;
-    SLUICE_RETURN_IF_ERROR(LookAtTier(env, dir, home.database, &number));
+    DirIdentity tier;
+    SLUICE_RETURN_IF_ERROR(LookAtTier(env, dir, path, *home, &tier));
     if (options.read_only) {
       SLUICE_RETURN_IF_ERROR(LockToRead(env, dir, &tiers->locks.emplace_back()));
-      ids.push_back(std::move(id));
-      tiers->dirs.push_back({dir, number});
-      continue;
-    }
-    SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(dir), &tiers->locks.emplace_back()));
-    SLUICE_RETURN_IF_ERROR(env->SyncDir(dir));
-    SLUICE_RETURN_IF_ERROR(LookAtTier(env, dir, home.database, &number));
-    if (number == 0) {
-      SLUICE_RETURN_IF_ERROR(new_number(&number));
-      SLUICE_RETURN_IF_ERROR(WriteIdentity(env, dir, {home.database, number}));
-    }
-    for (const ExtentSpace::Dir& other : tiers->dirs) {
-      if (other.number == number) {
-        return Status::InvalidArgument(
-            fmt::format("{}: is a copy of {}, of the same database", dir, other.path));
+    } else {
+      SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(dir), &tiers->locks.emplace_back()));
+      SLUICE_RETURN_IF_ERROR(env->SyncDir(dir));
+      SLUICE_RETURN_IF_ERROR(LookAtTier(env, dir, path, *home, &tier));
+      if (tier.number == 0) {
+        SLUICE_RETURN_IF_ERROR(new_number(&tier.number));
+        SLUICE_RETURN_IF_ERROR(WriteIdentity(env, dir, tier));
+      }
+      for (const ExtentSpace::Dir& other : tiers->dirs) {
+        if (other.number == tier.number) {
+          return Status::InvalidArgument(
+              fmt::format("{}: is a copy of {}, of the same database", dir, other.path));
+        }
       }
     }
     ids.push_back(std::move(id));
-    tiers->dirs.push_back({dir, number});
+    tiers->dirs.push_back({dir, tier.number});
+    identities.push_back(std::move(tier));
   }
-  return {};
+  if (options.read_only || identities.empty()) {
+    return {};
+  }
+  // A full device can be opened: the numbers stay as they are, and fit.
+  const Status status = NumberOpen(env, path, *tiers, home, std::move(identities));
+  return status.IsNoSpace() ? Status() : status;
 }
 
 Status DB::Destroy(const Options& options, const std::string& path) {

@@ -20,10 +20,10 @@
 #include <string>
 #include <vector>
 
+#include "sluice/env.h"
 #include "sluice/options.h"
 #include "tree/data_dir.h"
 #include "tree/extent_space.h"
-#include "util/env.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -51,7 +51,7 @@ struct TierDirs {
 
 // Locks the directories of tiers; those that are new get numbers from `new_number`, which must be
 // given for good when it returns.
-Status OpenTiers(const Options& options, Env* env, const std::string& path, const DirIdentity& home,
+Status OpenTiers(const Options& options, Env* env, const std::string& path, DirIdentity* home,
                  const std::function<Status(uint64_t* number)>& new_number, TierDirs* tiers);
 
 }  // namespace sluice

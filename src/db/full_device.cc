@@ -6,27 +6,27 @@
 namespace sluice {
 
 Status FullDevice::status() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return status_;
 }
 
 uint64_t FullDevice::failures() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return failures_;
 }
 
 Status FullDevice::last_failure() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return last_failure_;
 }
 
 FullDevice::Clock::time_point FullDevice::next_attempt() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return next_attempt_;
 }
 
 bool FullDevice::Failed(const Status& status, bool* news) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   *news = status_.ok();
   status_ = status;
   full_.store(true, std::memory_order_release);
@@ -42,13 +42,36 @@ bool FullDevice::Failed(const Status& status, bool* news) {
 }
 
 void FullDevice::RetryNow() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   delay_ = kFirstDelay;
   next_attempt_ = {};
 }
 
-Status FullDevice::Fill() {
-  const std::lock_guard lock(mutex_);
+bool FullDevice::GiveUpABit() {
+  std::unique_ptr<DataFile> file;
+  uint64_t bytes = 0;
+  return env_->GetFileSize(opening_reserve_, &bytes).ok() && bytes > 0 &&
+         env_->NewDataFile(opening_reserve_, &file).ok() &&
+         file->Truncate(bytes - std::min(bytes, kBitBytes)).ok();
+}
+
+// Keeps what there is of it if there cannot be more.
+Status FullDevice::FillOpeningReserve() {
+  std::unique_ptr<DataFile> file;
+  uint64_t bytes = 0;
+  Status status = env_->GetFileSize(opening_reserve_, &bytes);
+  if (status.ok() && bytes >= kOpeningBytes) {
+    return status;
+  }
+  SLUICE_RETURN_IF_ERROR(env_->NewDataFile(opening_reserve_, &file));
+  status = file->Write(bytes, std::string(kOpeningBytes - bytes, '\0'));
+  if (!status.ok()) {
+    (void)file->Truncate(bytes);
+  }
+  return status;
+}
+
+Status FullDevice::FillReserve() {
   uint64_t bytes = 0;
   Status status = env_->GetFileSize(reserve_, &bytes);
   if (status.IsNotFound() || bytes < reserve_bytes_) {
@@ -57,6 +80,18 @@ Status FullDevice::Fill() {
     if (status.ok()) {
       status = file->Reserve(reserve_bytes_);
     }
+    if (status.IsNoSpace()) {
+      (void)env_->RemoveFile(reserve_);  // a part of it may have been had
+    }
+  }
+  return status;
+}
+
+Status FullDevice::Fill() {
+  const MutexLock lock(mutex_);
+  Status status = FillOpeningReserve();
+  if (status.ok()) {
+    status = FillReserve();
   }
   if (status.ok()) {
     status_ = {};
@@ -67,8 +102,6 @@ Status FullDevice::Fill() {
   if (!status.IsNoSpace()) {
     return status;
   }
-  // A part of it may have been had.
-  (void)env_->RemoveFile(reserve_);
   if (status_.ok()) {
     status_ = status;
   }

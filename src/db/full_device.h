@@ -2,9 +2,12 @@
 //
 // Nothing is lost and nothing is stuck: writes fail with NoSpace, reads go on, and what failed is
 // tried again until there is space. To get out of it by its own means, a database keeps a reserve,
-// a file of about a MiB that it never writes to. The first flush, merge or deletion that finds the
-// device full gives it up; from then on only deletions, and what makes space, are taken, until the
-// reserve can be had again. So a full device can always be opened, read and deleted from.
+// two files of about a MiB that it never writes to. The first flush, merge or deletion that finds
+// the device full gives the larger one up; from then on only deletions, and what makes space, are
+// taken, until the reserve can be had again. The smaller one is for opening alone, which takes
+// some pages for new logs: whatever the last process used up, the next one can begin. It is given
+// up bit by bit, so that a full device can be opened again and again. So a full device can always
+// be opened, read and deleted from.
 //
 // Thread-safe.
 
@@ -13,10 +16,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <string>
 
-#include "util/env.h"
+#include "sluice/env.h"
+#include "util/mutex.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -25,8 +28,12 @@ class FullDevice {
  public:
   using Clock = std::chrono::steady_clock;
 
-  FullDevice(Env* env, std::string reserve, uint64_t reserve_bytes)
-      : env_(env), reserve_(std::move(reserve)), reserve_bytes_(reserve_bytes) {}
+  // `reserve_bytes`: of both, more than 256 KiB.
+  FullDevice(Env* env, const std::string& dir, uint64_t reserve_bytes)
+      : env_(env),
+        reserve_(dir + "/RESERVE"),
+        opening_reserve_(dir + "/RESERVE.open"),
+        reserve_bytes_(reserve_bytes - kOpeningBytes) {}
 
   // Whether only deletions are taken; cheap.
   bool full() const { return full_.load(std::memory_order_acquire); }
@@ -44,27 +51,35 @@ class FullDevice {
   Clock::time_point next_attempt() const;
   // Something may have come free: the next attempt is due.
   void RetryNow();
-  // Gives the reserve up; false if it is gone already.
-  bool GiveUp() { return env_->RemoveFile(reserve_).ok(); }
+  // Gives up a bit of what is for opening, and if that is gone already, the rest; false if all is.
+  bool GiveUpForOpening() { return GiveUpABit() || GiveUp(); }
   // Sees to it that there is the reserve; the device is not full any more if that is so. Errors
   // other than NoSpace are the result.
   Status Fill();
 
  private:
+  static constexpr uint64_t kOpeningBytes = uint64_t{256} << 10;
+  static constexpr uint64_t kBitBytes = uint64_t{32} << 10;  // enough to open with, as a rule
   static constexpr std::chrono::milliseconds kFirstDelay{20};
   static constexpr std::chrono::milliseconds kLongestDelay{2000};
 
+  bool GiveUp() { return env_->RemoveFile(reserve_).ok(); }
+  bool GiveUpABit();
+  Status FillReserve();
+  Status FillOpeningReserve();
+
   Env* const env_;
   const std::string reserve_;
+  const std::string opening_reserve_;
   const uint64_t reserve_bytes_;
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::atomic<bool> full_{false};
-  Status status_;
-  uint64_t failures_ = 0;
-  Status last_failure_;
-  std::chrono::milliseconds delay_ = kFirstDelay;
-  Clock::time_point next_attempt_{};
+  Status status_ SLUICE_GUARDED_BY(mutex_);
+  uint64_t failures_ SLUICE_GUARDED_BY(mutex_) = 0;
+  Status last_failure_ SLUICE_GUARDED_BY(mutex_);
+  std::chrono::milliseconds delay_ SLUICE_GUARDED_BY(mutex_) = kFirstDelay;
+  Clock::time_point next_attempt_ SLUICE_GUARDED_BY(mutex_){};
 };
 
 }  // namespace sluice

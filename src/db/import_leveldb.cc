@@ -4,16 +4,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "db/db_impl.h"
-#include "leveldb/merge_inputs.h"
+#include "leveldb_dir/merge_inputs.h"
 #include "merge/outputs.h"
 #include "util/epoch.h"
+#include "util/mutex.h"
 
 namespace sluice {
 
@@ -98,8 +97,8 @@ class Import {
   ExtentBuilder builder_;
 
   std::deque<std::unique_ptr<Part>> parts_;  // in key order
-  std::mutex mutex_;
-  std::condition_variable finished_;
+  Mutex mutex_;
+  CondVar finished_;
 };
 
 Status Import::Begin(const KeyRange& range) {
@@ -116,7 +115,7 @@ Status Import::Begin(const KeyRange& range) {
   parts_.push_back(std::move(part));
   Part* const begun = parts_.back().get();
   driver_.Submit(task, CollectInto(&begun->outputs), [this, begun](const MergeResult& result) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     begun->result = result;
     begun->done = true;
     finished_.notify_all();
@@ -125,8 +124,10 @@ Status Import::Begin(const KeyRange& range) {
 }
 
 void Import::Wait(const Part* part) {
-  std::unique_lock lock(mutex_);
-  finished_.wait(lock, [part] { return part->done; });
+  MutexLock lock(mutex_);
+  while (!part->done) {
+    finished_.wait(lock);
+  }
 }
 
 Status Import::Complete() {
@@ -186,20 +187,22 @@ Status DBImpl::ImportLevelDb(Subtable* subtable, const std::string& source,
                              const ImportCallback& callback, ImportReport* report) {
   const Clock::time_point begin = Clock::now();
   *report = {};
-  SLUICE_RETURN_IF_ERROR(CheckWritable());
+  SLUICE_RETURN_IF_ERROR(db_.CheckWritable());
   SubtableImpl* const target = Resolve(subtable);
   {
-    const ExclusiveWrites exclusive(writes_.get());
+    const ExclusiveWrites exclusive(writes_.pipeline());
     SLUICE_RETURN_IF_ERROR(CheckUntouched(*target));
   }
   MergeInputs inputs;
   // Tables in memory, of what the logs hold: as large as extents.
-  SLUICE_RETURN_IF_ERROR(inputs.Open(env_, source, options_.extent_bytes, options_.task_bytes));
-  constexpr uint32_t kLevel = 2;
-  ExtentWriter writer(space_.get(), TierOf(kLevel), &next_number_);
-  std::vector<Extent> extents;
   SLUICE_RETURN_IF_ERROR(
-      Import(inputs, options_, MakeExtentFormat(), driver_.get(), &writer, callback, report).Run());
+      inputs.Open(db_.env, source, db_.options.extent_bytes, db_.options.task_bytes));
+  constexpr uint32_t kLevel = 2;
+  ExtentWriter writer(db_.space.get(), db_.TierOf(kLevel), &db_.next_number);
+  std::vector<Extent> extents;
+  SLUICE_RETURN_IF_ERROR(Import(inputs, db_.options, db_.MakeExtentFormat(), db_.driver.get(),
+                                &writer, callback, report)
+                             .Run());
   SLUICE_RETURN_IF_ERROR(writer.Finish(&extents));
 
   report->input_tables = inputs.database().table_names.size();
@@ -222,28 +225,28 @@ Status DBImpl::ImportLevelDb(Subtable* subtable, const std::string& source,
 // nothing.
 Status DBImpl::Adopt(SubtableImpl* subtable, const RunId& run, const std::vector<Extent>& extents,
                      SequenceNumber last_sequence) {
-  const ExclusiveWrites exclusive(writes_.get());
-  const std::lock_guard metadata_lock(metadata_mutex_);
-  SLUICE_RETURN_IF_ERROR(BackgroundError());
+  const ExclusiveWrites exclusive(writes_.pipeline());
+  const MutexLock metadata_lock(db_.metadata_mutex);
+  SLUICE_RETURN_IF_ERROR(db_.BackgroundError());
   SLUICE_RETURN_IF_ERROR(CheckUntouched(*subtable));
-  const SequenceNumber last = std::max(last_sequence, last_sequence_);
+  const SequenceNumber last = std::max(last_sequence, db_.last_sequence);
   MetadataEdit edit;
   edit.flushed.push_back({subtable->id(), last});
   for (const Extent& extent : extents) {
     edit.added.push_back({subtable->id(), run, extent});
   }
   // Later writes go to a new memtable: who reads the version of before sees neither them nor this.
-  const Status status = ApplyEdit(subtable, &edit, [&](Version* version) {
+  const Status status = db_.ApplyEdit(subtable, &edit, [&](Version* version) {
     version->flushed = last;
-    version->active = NewMemtable();
+    version->active = db_.NewMemtable();
   });
   if (!status.ok()) {
     // Whether the next Open finds the import is not known.
-    SetBackgroundError(status);
+    db_.SetBackgroundError(status);
     return status;
   }
-  last_sequence_ = last;
-  visible_.store(last, std::memory_order_release);
+  db_.last_sequence = last;
+  db_.visible.store(last, std::memory_order_release);
   return {};
 }
 

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "sluice/db.h"
-#include "util/env.h"
+#include "sluice/env.h"
 #include "util/testing.h"
 
 namespace sluice {

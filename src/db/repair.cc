@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "db/directories.h"
-#include "db/order_check.h"
 #include "db/replayer.h"
 #include "log/log_reader.h"
 #include "tree/metadata_log.h"
+#include "tree/order_check.h"
 #include "util/epoch.h"
 
 namespace sluice {

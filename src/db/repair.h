@@ -17,11 +17,11 @@
 #include <memory>
 #include <string>
 
-#include "db/batch_format.h"
 #include "sluice/db.h"
 #include "tree/extent_reader.h"
 #include "tree/extent_space.h"
 #include "tree/metadata.h"
+#include "write/batch_format.h"
 
 namespace sluice {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "db/batch_format.h"
 #include "util/coding.h"
+#include "write/batch_format.h"
 
 namespace sluice {
 
@@ -43,7 +43,7 @@ Replayer::Replayer(const std::map<uint32_t, Target>* targets, size_t threads) : 
 
 Replayer::~Replayer() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ended_ = true;
     changed_.notify_all();
   }
@@ -53,23 +53,29 @@ Replayer::~Replayer() {
 }
 
 void Replayer::Add(std::string_view payload) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return queued_bytes_ < kMostQueuedBytes; });
+  MutexLock lock(mutex_);
+  while (queued_bytes_ >= kMostQueuedBytes) {
+    changed_.wait(lock);
+  }
   records_.push_back(std::make_shared<const std::string>(payload));
   queued_bytes_ += payload.size();
   changed_.notify_all();
 }
 
 SequenceNumber Replayer::Drain() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return records_.empty(); });
+  MutexLock lock(mutex_);
+  while (!records_.empty()) {
+    changed_.wait(lock);
+  }
   return last_;
 }
 
 void Replayer::Work(size_t self, size_t threads) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return ended_ || done_[self] < first_ + records_.size(); });
+    while (!ended_ && done_[self] >= first_ + records_.size()) {
+      changed_.wait(lock);
+    }
     if (done_[self] == first_ + records_.size()) {
       return;
     }

@@ -2,21 +2,20 @@
 
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
-#include "db/transactions.h"
 #include "log/log_format.h"
 #include "mem/memtable.h"
 #include "table/internal_key.h"
+#include "txn/transactions.h"
+#include "util/mutex.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -54,14 +53,14 @@ class Replayer {
   void Replay(std::string_view payload, size_t self, size_t threads, SequenceNumber* last) const;
 
   const std::map<uint32_t, Target>& targets_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::shared_ptr<const std::string>> records_;
-  size_t queued_bytes_ = 0;
-  uint64_t first_ = 0;          // number of the first of records_
-  std::vector<uint64_t> done_;  // by each thread: records before this one
-  bool ended_ = false;
-  SequenceNumber last_ = 0;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::shared_ptr<const std::string>> records_ SLUICE_GUARDED_BY(mutex_);
+  size_t queued_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;
+  uint64_t first_ SLUICE_GUARDED_BY(mutex_) = 0;          // number of the first of records_
+  std::vector<uint64_t> done_ SLUICE_GUARDED_BY(mutex_);  // by each thread: records before this one
+  bool ended_ SLUICE_GUARDED_BY(mutex_) = false;
+  SequenceNumber last_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::vector<std::thread> threads_;
 };
 

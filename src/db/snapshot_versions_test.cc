@@ -10,6 +10,7 @@
 
 #include "db/fixture.h"
 #include "db/snapshots.h"
+#include "device/test_units.h"
 #include "sluice/db.h"
 #include "table/testing.h"
 #include "util/testing.h"
@@ -59,8 +60,7 @@ class OneSnapshotTest : public SnapshotVersionsTest,
 TEST_P(OneSnapshotTest, TwoVersionsUnderOneSnapshot) {
   constexpr int kKeys = 500;
   constexpr int kRounds = 100;
-  options_.offload.executor = GetParam();
-  options_.offload.configuration = "tiny";
+  options_.executors = TestUnits(GetParam());
   Open();
   const auto write_all = [&](int round) {
     for (int key = 0; key < kKeys; ++key) {
@@ -99,8 +99,7 @@ TEST(SnapshotsForMerges, LeavesOutWhatKeepsLittle) {
 
 // A snapshot that is young, as a transaction's, keeps no merge from the units.
 TEST_F(SnapshotVersionsTest, UnitsMergeUnderYoungSnapshots) {
-  options_.offload.executor = "model";
-  options_.offload.configuration = "tiny";
+  options_.executors = TestUnits("model");
   options_.automatic_compactions = false;
   Open();
   const auto write = [&](int records) {
@@ -151,8 +150,7 @@ TEST_F(SnapshotVersionsTest, ManySnapshotsReadWhatTheySaw) {
   options_.l0_compaction_runs = 2;
   options_.row_cache_bytes = Uniform(&random, 0, 1) * 16384;
   if (Uniform(&random, 0, 1) != 0) {
-    options_.offload.executor = "model";
-    options_.offload.configuration = "tiny";
+    options_.executors = TestUnits("model");
   }
   Open();
   Model model;
@@ -199,8 +197,7 @@ TEST_P(OneSnapshotTest, VersionsOfOneKeyInManyExtents) {
   options_.memtable_bytes = 1 << 20;
   options_.extent_bytes = 8192;
   options_.row_cache_bytes = 4096;
-  options_.offload.executor = GetParam();
-  options_.offload.configuration = "tiny";
+  options_.executors = TestUnits(GetParam());
   Open();
   Model model{{"a", "first"}, {"z", "last"}};
   for (const auto& [key, value] : model) {

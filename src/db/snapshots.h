@@ -6,12 +6,12 @@
 #include <atomic>
 #include <cstdint>
 #include <iterator>
-#include <mutex>
 #include <set>
 #include <vector>
 
 #include "sluice/db.h"
 #include "table/internal_key.h"
+#include "util/mutex.h"
 
 namespace sluice {
 
@@ -30,24 +30,24 @@ class Snapshots {
   explicit Snapshots(const std::atomic<SequenceNumber>* visible) : visible_(*visible) {}
 
   const Snapshot* Take() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const SequenceNumber sequence = visible_.load(std::memory_order_acquire);
     held_.insert(sequence);
     return new SnapshotImpl(sequence);
   }
   void Release(const Snapshot* snapshot) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     held_.erase(held_.find(snapshot->sequence()));
     delete snapshot;
   }
   // What readers may see from now on, ascending and distinct: the sequence numbers of snapshots
   // held and, last, the newest one visible. Of versions at or below that one, those that none of
-  // these numbers sees can go (merge.h): a snapshot taken later has at least the last of them; so
+  // these numbers sees can go (sluice/executor.h): a snapshot taken later has at least the last of them; so
   // has a read without one, which asks what is visible only after it has pinned the version of the
   // tree that lacks them. Whether a row was written since a snapshot that is held stays known, too:
   // the newest version always stays, as a tombstone if it is one and the oldest snapshot is older.
   std::vector<SequenceNumber> All() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<SequenceNumber> all;
     std::unique_copy(held_.begin(), held_.end(), std::back_inserter(all));
     const SequenceNumber visible = visible_.load(std::memory_order_acquire);
@@ -58,14 +58,14 @@ class Snapshots {
   }
   // The first of All().
   SequenceNumber Oldest() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return held_.empty() ? visible_.load(std::memory_order_acquire) : *held_.begin();
   }
 
  private:
   const std::atomic<SequenceNumber>& visible_;
-  mutable std::mutex mutex_;
-  std::multiset<SequenceNumber> held_;
+  mutable Mutex mutex_;
+  std::multiset<SequenceNumber> held_ SLUICE_GUARDED_BY(mutex_);
 };
 
 // What a compaction of `records` records passes to its merges if units take `most` snapshots and

@@ -1,30 +1,20 @@
 // The mutex over a database's state, and the proof that it is held.
 //
 // What may only be read or changed with the mutex held takes the lock as a parameter, so that code
-// without it does not compile.
+// without it does not compile; members beside the mutex are annotated besides (util/mutex.h).
 
 #pragma once
 
-#include <cassert>
-#include <mutex>
+#include "util/mutex.h"
 
 namespace sluice {
 
-class StateMutex {
- public:
-  void lock() { mutex_.lock(); }
-  void unlock() { mutex_.unlock(); }
+using StateMutex = Mutex;
 
- private:
-  friend class StateLock;
-  std::mutex mutex_;
-};
-
-// Can be waited with at a std::condition_variable.
-class StateLock : public std::unique_lock<std::mutex> {
+class SLUICE_SCOPED_CAPABILITY StateLock : public MutexLock {
  public:
-  explicit StateLock(StateMutex& mutex) : std::unique_lock<std::mutex>(mutex.mutex_) {}
-  void AssertHeld() const { assert(owns_lock()); }
+  explicit StateLock(StateMutex& mutex) SLUICE_ACQUIRE(mutex) : MutexLock(mutex) {}
+  ~StateLock() SLUICE_RELEASE() = default;
 };
 
 }  // namespace sluice

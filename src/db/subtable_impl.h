@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "db/state_mutex.h"
-#include "db/version.h"
 #include "sluice/db.h"
+#include "tree/version.h"
 #include "util/epoch.h"
 
 namespace sluice {

@@ -106,6 +106,31 @@ TEST_F(UpkeepTest, WhatCompressesWellIsCompactedOnce) {
   EXPECT_EQ(s.compactions[static_cast<size_t>(CompactionKind::kSelfMajor)], 0u);
 }
 
+// The index of an extent is compressed once the extent is cut. Long keys that share much make it
+// most of what counts before and little of what counts then.
+TEST_F(UpkeepTest, WhatHasAnIndexThatCompressesWellIsCompactedOnce) {
+  options_.compression = Compression::kSnappy;
+  options_.extent_bytes = 8192;
+  options_.block_bytes = 256;
+  Open();
+  const std::string prefix(1000, 'k');
+  for (int i = 0; i < 2000; ++i) {
+    ASSERT_TRUE(db_->Put({}, prefix + Key(i), "").ok());
+  }
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  Statistics s = db_->GetStatistics();
+  EXPECT_GT(s.subtables[0].levels[2].extents, 200u);
+  EXPECT_EQ(s.compactions[static_cast<size_t>(CompactionKind::kSelfMajor)], 0u);
+  // Who opens it anew cannot know, and tries once.
+  Open();
+  ASSERT_TRUE(db_->Put({}, "z", "").ok());
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  s = db_->GetStatistics();
+  EXPECT_LE(s.compactions[static_cast<size_t>(CompactionKind::kSelfMajor)], 1u);
+}
+
 TEST_F(UpkeepTest, ADamagedBlockIsSetAsideAndTheRestGoesOn) {
   constexpr int kKeys = 5000;
   const std::string old_value(200, 'o');

@@ -157,7 +157,7 @@ TEST_F(WriteBudget, ManySubtablesStayWithinTheLimits) {
     options_.memtable_bytes = 64 << 20;
     options_.write_buffer_bytes = limits.memory;
     options_.max_log_bytes = limits.log;
-    FaultEnv memory;  // which costs no time to sync
+    FaultEnv memory(FileImage{{dir_.File("x"), ""}});  // which costs no time to sync
     options_.env = &memory;
     const uint64_t log_limit = limits.log != 0 ? limits.log : 4 * limits.memory;
     Open();

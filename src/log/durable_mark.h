@@ -15,7 +15,7 @@
 #include <string>
 
 #include "log/log_format.h"
-#include "util/env.h"
+#include "sluice/env.h"
 #include "util/status.h"
 
 namespace sluice {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "log/log_format.h"
-#include "util/env.h"
+#include "sluice/env.h"
 #include "util/status.h"
 
 namespace sluice {

@@ -14,6 +14,7 @@ constexpr size_t kMostSegmentHeadBytes =
 
 // Longer payloads are written by themselves, not by way of the buffer.
 constexpr size_t kMostBuffered = size_t{16} << 10;
+constexpr uint64_t kPageBytes = 4096;
 
 // Writes what is not known to be on disk over itself, so that its pages are dirty again, and syncs
 // it. A loss of power in between leaves of it what one before would have, or more.
@@ -89,7 +90,7 @@ Status RedoLog::GoOn(const LogContents& found) {
   end_ = durable_ = copied_from;
   drafts_ = true;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     SLUICE_RETURN_IF_ERROR(Roll(0));
   }
   if (copied_from < found.end) {
@@ -157,7 +158,7 @@ std::string RedoLog::PathOf(uint64_t number) const {
 }
 
 Status RedoLog::ReserveFor(uint64_t payload_bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SLUICE_RETURN_IF_ERROR(status_);
   return MakeRoom(payload_bytes);
 }
@@ -171,7 +172,7 @@ Status RedoLog::MakeRoom(uint64_t payload_bytes) {
 }
 
 Status RedoLog::Append(std::string_view payload, LogPosition* end) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SLUICE_RETURN_IF_ERROR(status_);
   SLUICE_RETURN_IF_ERROR(MakeRoom(payload.size()));
   Segment& segment = segments_.back();
@@ -240,8 +241,16 @@ Status RedoLog::Reserve(Segment* segment, uint64_t bytes) const {
     return {};
   }
   const uint64_t step = options_.step_bytes;
-  const uint64_t wanted = std::min((bytes + step - 1) / step * step, segment->limit);
-  SLUICE_RETURN_IF_ERROR(segment->file->Reserve(wanted));
+  uint64_t wanted = std::min((bytes + step - 1) / step * step, segment->limit);
+  Status status = segment->file->Reserve(wanted);
+  // What a full device has left is to last.
+  const uint64_t least =
+      std::min((bytes + kPageBytes - 1) / kPageBytes * kPageBytes, segment->limit);
+  if (status.IsNoSpace() && least < wanted) {
+    wanted = least;
+    status = segment->file->Reserve(wanted);
+  }
+  SLUICE_RETURN_IF_ERROR(status);
   segment->reserved = wanted;
   return {};
 }
@@ -258,12 +267,12 @@ void RedoLog::BufferMark(LogPosition position) {
 }
 
 Status RedoLog::Sync() {
-  const std::lock_guard one_at_a_time(sync_mutex_);
+  const MutexLock one_at_a_time(sync_mutex_);
   std::vector<std::shared_ptr<ReservedFile>> files;
   LogPosition end;
   bool names_changed;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     SLUICE_RETURN_IF_ERROR(status_);
     if (durable_ == end_) {
       return {};
@@ -287,7 +296,7 @@ Status RedoLog::Sync() {
     // It may stay behind: it says what is known at least.
     (void)mark_->Set(end);
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!status.ok()) {
     // A second sync would say ok (PostgreSQL's fsync lesson): nothing may be promised from here on.
     // NoSpace would say that one may go on once there is some.
@@ -305,14 +314,14 @@ Status RedoLog::Sync() {
 
 Status RedoLog::Seal() {
   SLUICE_RETURN_IF_ERROR(Sync());
-  const std::lock_guard one_at_a_time(sync_mutex_);
+  const MutexLock one_at_a_time(sync_mutex_);
   return mark_->Sync();
 }
 
 Status RedoLog::Release(LogPosition position) {
   std::vector<uint64_t> unneeded;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     SLUICE_RETURN_IF_ERROR(status_);
     released_ = std::max(released_, position);
     while (segments_.size() > 1 && segments_.front().number < LogSegment(position)) {
@@ -324,7 +333,7 @@ Status RedoLog::Release(LogPosition position) {
     return {};
   }
   {
-    const std::lock_guard one_at_a_time(sync_mutex_);
+    const MutexLock one_at_a_time(sync_mutex_);
     SLUICE_RETURN_IF_ERROR(mark_->Sync());
   }
   for (const uint64_t number : unneeded) {
@@ -334,17 +343,17 @@ Status RedoLog::Release(LogPosition position) {
 }
 
 LogPosition RedoLog::end() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return end_;
 }
 
 LogPosition RedoLog::durable() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return durable_;
 }
 
 uint64_t RedoLog::live_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   uint64_t bytes = LogOffset(end_);
   for (size_t i = 0; i + 1 < segments_.size(); ++i) {
     bytes += segments_[i].bytes;
@@ -358,12 +367,12 @@ uint64_t RedoLog::live_bytes() const {
 }
 
 uint64_t RedoLog::written_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return written_bytes_;
 }
 
 uint64_t RedoLog::file_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   uint64_t bytes = 0;
   for (const Segment& segment : segments_) {
     bytes += segment.reserved;

@@ -20,14 +20,14 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "log/durable_mark.h"
 #include "log/log_format.h"
 #include "log/log_reader.h"
-#include "util/env.h"
+#include "sluice/env.h"
+#include "util/mutex.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -81,41 +81,42 @@ class RedoLog {
   // `*published`: whether what it made has names by which a reader finds it.
   static Status OpenBehind(Env* env, const std::string& dir, const RedoLogOptions& options,
                            const LogContents& found, std::unique_ptr<RedoLog>* log,
-                           bool* published);
-  Status GoOn(const LogContents& found);
+                           bool* published) SLUICE_NO_THREAD_SAFETY_ANALYSIS;
+  // While nobody else has it.
+  Status GoOn(const LogContents& found) SLUICE_NO_THREAD_SAFETY_ANALYSIS;
   // Gives the drafts their names, synced.
-  Status Publish();
+  Status Publish() SLUICE_NO_THREAD_SAFETY_ANALYSIS;
   // Files that are neither segments of this log nor its mark.
-  Status RemoveOthers();
+  Status RemoveOthers() SLUICE_NO_THREAD_SAFETY_ANALYSIS;
 
-  // All with mutex_ held.
-  std::string PathOf(uint64_t number) const;
-  Status MakeRoom(uint64_t payload_bytes);
-  Status Roll(uint64_t payload_bytes);
-  Status Reserve(Segment* segment, uint64_t bytes) const;
+  std::string PathOf(uint64_t number) const SLUICE_REQUIRES(mutex_);
+  Status MakeRoom(uint64_t payload_bytes) SLUICE_REQUIRES(mutex_);
+  Status Roll(uint64_t payload_bytes) SLUICE_REQUIRES(mutex_);
+  Status Reserve(Segment* segment, uint64_t bytes) const SLUICE_REQUIRES(mutex_);
   // Append to buffer_ what is to stand at `position`.
-  void BufferHeader(LogPosition position, std::string_view payload);
-  void BufferMark(LogPosition position);
+  void BufferHeader(LogPosition position, std::string_view payload) SLUICE_REQUIRES(mutex_);
+  void BufferMark(LogPosition position) SLUICE_REQUIRES(mutex_);
 
   Env* const env_;
   const std::string dir_;
   const RedoLogOptions options_;
   std::unique_ptr<DurableMark> mark_;
 
-  std::mutex sync_mutex_;  // one Sync at a time; taken before mutex_
-  mutable std::mutex mutex_;
-  Status status_;                 // the first error
-  std::deque<Segment> segments_;  // live ones; the last is written
-  uint64_t next_number_ = 1;
-  LogPosition released_ = 0;
-  LogPosition end_ = 0;
-  LogPosition durable_ = 0;
-  LogPosition marked_ = 0;  // what the last mark in the log says
-  uint64_t written_bytes_ = 0;
-  std::string buffer_;
-  bool drafts_ = false;         // segments are made under other names
-  bool rolling_ = false;        // a segment that follows end_ may be there, without its record
-  bool names_changed_ = false;  // since the directory was synced
+  Mutex sync_mutex_;  // one Sync at a time; taken before mutex_
+  mutable Mutex mutex_;
+  Status status_ SLUICE_GUARDED_BY(mutex_);                 // the first error
+  std::deque<Segment> segments_ SLUICE_GUARDED_BY(mutex_);  // live ones; the last is written
+  uint64_t next_number_ SLUICE_GUARDED_BY(mutex_) = 1;
+  LogPosition released_ SLUICE_GUARDED_BY(mutex_) = 0;
+  LogPosition end_ SLUICE_GUARDED_BY(mutex_) = 0;
+  LogPosition durable_ SLUICE_GUARDED_BY(mutex_) = 0;
+  LogPosition marked_ SLUICE_GUARDED_BY(mutex_) = 0;  // what the last mark in the log says
+  uint64_t written_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::string buffer_ SLUICE_GUARDED_BY(mutex_);
+  bool drafts_ SLUICE_GUARDED_BY(mutex_) = false;  // segments are made under other names
+  bool rolling_ SLUICE_GUARDED_BY(mutex_) =
+      false;  // a segment that follows end_ may be there, without its record
+  bool names_changed_ SLUICE_GUARDED_BY(mutex_) = false;  // since the directory was synced
 };
 
 }  // namespace sluice

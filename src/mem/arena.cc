@@ -46,7 +46,7 @@ char* Arena::Allocate(size_t bytes) {
         return block->data + at;
       }
     }
-    const std::lock_guard lock(shard.refill);
+    const MutexLock lock(shard.refill);
     if (shard.open.load(std::memory_order_relaxed) == block) {
       const size_t size = block == nullptr ? kFirstBlock : std::min(2 * block->size, kHugePage);
       // What is left of the block before, less than was wanted, is lost.
@@ -67,7 +67,7 @@ Arena::Block* Arena::AddBlock(size_t bytes) {
     ::madvise(block->data, bytes, MADV_HUGEPAGE);  // a hint: nothing depends on it
   }
   block->size = bytes;
-  const std::lock_guard lock(blocks_mutex_);
+  const MutexLock lock(blocks_mutex_);
   blocks_.push_back(block.get());
   if (account_ != nullptr) {
     account_->Add(bytes);

@@ -9,10 +9,10 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <mutex>
 #include <vector>
 
 #include "mem/memory_account.h"
+#include "util/mutex.h"
 
 namespace sluice {
 
@@ -36,15 +36,15 @@ class Arena {
   };
   struct alignas(64) Shard {
     std::atomic<Block*> open{nullptr};
-    std::mutex refill;
+    Mutex refill;
   };
 
   Block* AddBlock(size_t bytes);
 
   MemoryAccount* const account_;  // of what is taken from the system; an open block counts whole
   std::array<Shard, 8> shards_;
-  std::mutex blocks_mutex_;
-  std::vector<Block*> blocks_;
+  Mutex blocks_mutex_;
+  std::vector<Block*> blocks_ SLUICE_GUARDED_BY(blocks_mutex_);
 };
 
 }  // namespace sluice

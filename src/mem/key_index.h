@@ -13,6 +13,9 @@
 //   3. Who meets kMoved, or finds no place or key within kProbes slots, goes on in the next table:
 //      an insertion comes to where a later search comes, for neither passes an empty slot.
 //   4. The next table becomes the first, and the old one is retired.
+// Mostly there are two tables. But while who moves slots waits for a processor, others may fill the
+// next one: what has no place there goes to one behind it, for whose slots all this is done in
+// turn.
 
 #pragma once
 
@@ -192,17 +195,30 @@ class KeyIndex {
   Table* Next(Table* table) {
     const std::lock_guard lock(growing_);
     if (table->next.load(std::memory_order_relaxed) == nullptr) {
-      // Never more than two at once.
-      Move(~size_t{0});
       AddNext(table);
     }
     return table->next.load(std::memory_order_relaxed);
   }
 
-  // REQUIRES: growing_ is held, `table` is the first and has none behind it.
+  // REQUIRES: growing_ is held, `table` has none behind it.
   void AddNext(Table* table) {
     Table* const next = Table::New(std::min(table->slots * kGrowth, most_slots_), &account_);
     table->next.store(next, std::memory_order_release);
+  }
+
+  // In `table`, or behind it. False if there is no place for it. REQUIRES: growing_ is held.
+  bool InsertMoved(Table* table, uint64_t slot, uint64_t hash) {
+    while (!InsertIn(table, slot, hash)) {
+      if (table->slots == most_slots_) {
+        return false;
+      }
+      if (table->next.load(std::memory_order_relaxed) == nullptr) {
+        AddNext(table);
+      }
+      table = table->next.load(std::memory_order_relaxed);
+    }
+    table->used.fetch_add(1, std::memory_order_relaxed);
+    return true;
   }
 
   // The next `slots` of the first table, if one is behind it. REQUIRES: growing_ is held.
@@ -212,20 +228,16 @@ class KeyIndex {
     if (next == nullptr) {
       return;
     }
-    size_t inserted = 0;
     for (; table->moved < table->slots && slots > 0; ++table->moved, --slots) {
       uint64_t slot = 0;
       if (table->slot[table->moved].compare_exchange_strong(slot, kMoved, std::memory_order_acq_rel,
                                                             std::memory_order_acquire)) {
         continue;
       }
-      if (InsertIn(next, slot, Hash64(NodeOf(slot)->key()))) {
-        ++inserted;
-      } else {
+      if (!InsertMoved(next, slot, Hash64(NodeOf(slot)->key()))) {
         complete_.store(false, std::memory_order_release);
       }
     }
-    next->used.fetch_add(inserted, std::memory_order_relaxed);
     if (table->moved == table->slots) {
       table_.store(next, std::memory_order_release);
       account_.Subtract(table->slots * sizeof(std::atomic<uint64_t>));

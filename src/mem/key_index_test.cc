@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <string>
 #include <thread>
@@ -91,6 +92,64 @@ TEST(KeyIndexTest, ThreadsInsertAndFindWhileItGrows) {
       ASSERT_EQ(index.Find(node.name, Hash64(node.name)), &node);
     }
   }
+}
+
+// Its key can be asked for by a thread that then waits.
+struct WaitingNode {
+  std::string_view key() const {
+    if (waits) {
+      waits = false;
+      asked = true;
+      asked.notify_one();
+      go_on.wait(false);
+    }
+    return name;
+  }
+
+  std::string name;
+  static thread_local bool waits;
+  static std::atomic<bool> asked;
+  static std::atomic<bool> go_on;
+};
+thread_local bool WaitingNode::waits = false;
+std::atomic<bool> WaitingNode::asked{false};
+std::atomic<bool> WaitingNode::go_on{false};
+
+// A table of 128 slots is to be moved to one of 512, which others fill before that goes on.
+TEST(KeyIndexTest, GrowsThoughWhoMovesItsSlotsIsSlow) {
+  constexpr size_t kBefore = 84;  // two thirds of 128
+  std::deque<WaitingNode> nodes;
+  for (size_t i = 0; i < 530; ++i) {
+    nodes.push_back({"key" + std::to_string(i)});
+  }
+  MemoryAccount account(nullptr);
+  KeyIndex<const WaitingNode> index(10 * nodes.size(), &account);
+  const EpochGuard guard;
+  const auto insert = [&](size_t i) { index.Insert(&nodes[i], Hash64(nodes[i].name)); };
+  for (size_t i = 0; i < kBefore; ++i) {
+    insert(i);
+  }
+  std::thread slow([&] {
+    const EpochGuard slow_guard;
+    WaitingNode::waits = true;
+    insert(kBefore);
+  });
+  WaitingNode::asked.wait(false);
+  for (size_t i = kBefore + 1; i < nodes.size(); ++i) {
+    insert(i);
+  }
+  WaitingNode::go_on = true;
+  WaitingNode::go_on.notify_one();
+  slow.join();
+  for (const size_t more : {60, 0}) {  // insertions, which move all there is to move
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      ASSERT_EQ(index.Find(nodes[i].name, Hash64(nodes[i].name)), &nodes[i]);
+    }
+    for (size_t i = 0; i < more; ++i) {
+      insert(i);
+    }
+  }
+  EXPECT_TRUE(index.complete());
 }
 
 // With a table being moved.

@@ -20,8 +20,6 @@
 
 namespace sluice {
 
-using abi::MergeStatus;
-
 namespace {
 
 // Whole comparisons due to equal words before a longer `skip` is looked for.
@@ -394,5 +392,7 @@ MergeResult CpuExecutor::Run(const MergeTask& task, const MergeSink& sink) {
   }
   return Merge(task, sink, limits_).Run();
 }
+
+std::unique_ptr<Executor> MakeCpuExecutor() { return std::make_unique<CpuExecutor>(); }
 
 }  // namespace sluice

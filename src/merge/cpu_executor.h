@@ -6,8 +6,8 @@
 
 #pragma once
 
-#include "merge/merge.h"
 #include "merge/run_reader.h"
+#include "sluice/executor.h"
 
 namespace sluice {
 

@@ -16,8 +16,6 @@
 namespace sluice {
 namespace {
 
-using abi::MergeStatus;
-
 std::string Key(std::string_view user, SequenceNumber sequence = 5,
                 RecordType type = RecordType::kValue) {
   return MakeInternalKey(user, sequence, type);

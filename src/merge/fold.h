@@ -1,4 +1,4 @@
-// The fold of RecordChecksum (merge.h) at the speed of the caches.
+// The fold of RecordChecksum (sluice/executor.h) at the speed of the caches.
 
 #pragma once
 

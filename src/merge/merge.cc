@@ -1,9 +1,11 @@
-#include "merge/merge.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+
+#include "sluice/executor.h"
+#include "table/internal_key.h"
+#include "util/coding.h"
 
 namespace sluice {
 
@@ -31,7 +33,44 @@ uint64_t Fold(std::string_view bytes) {
   return fold;
 }
 
+constexpr std::array<std::string_view, kMergeStatuses> kNames = {
+    "ok",          "bad_descriptor", "index_checksum", "index_corrupt",
+    "bad_handle",  "block_checksum", "block_type",     "block_corrupt",
+    "record_type", "key_too_long",   "value_too_long", "unsorted",
+    "data_full",   "index_full",     "limit",          "read_error",
+    "write_error", "end_to_end",     "sink",           "device",
+};
+constexpr std::array<std::string_view, kMergeStatuses> kTexts = {
+    "merged",
+    "the job descriptor is misaligned, or asks for what the unit is not built for",
+    "index block checksum mismatch",
+    "malformed index block",
+    "index entry that points outside its table, or back into what the one before names",
+    "data block checksum mismatch",
+    "data block compressed in a way that is not understood here",
+    "malformed data block",
+    "record that is neither a value nor a deletion",
+    "key longer than the limit",
+    "value longer than the limit",
+    "keys out of order within a run",
+    "output area for data blocks is full",
+    "output area for index blocks is full",
+    "more restarts in a block or blocks in a table than the unit has room for",
+    "memory answered a read with an error",
+    "memory answered a write with an error",
+    "records that left are not the records that entered",
+    "the finished tables could not be handed over",
+    "the device did not answer as it must",
+};
+
 }  // namespace
+
+std::string_view MergeStatusName(MergeStatus status) {
+  return kNames.at(static_cast<size_t>(status));
+}
+std::string_view MergeStatusText(MergeStatus status) {
+  return kTexts.at(static_cast<size_t>(status));
+}
 
 Status CheckTask(const MergeTask& task) {
   if (task.restart_interval == 0) {
@@ -66,10 +105,10 @@ Status CheckBalance(const MergeStats& s) {
 }
 
 bool SameFault(const MergeResult& a, const MergeResult& b) {
-  using enum abi::MergeStatus;
+  using enum MergeStatus;
   constexpr std::array kWithinABlock = {kBlockType,  kBlockCorrupt, kRecordType,
                                         kKeyTooLong, kValueTooLong, kUnsorted};
-  const auto within = [&](abi::MergeStatus status) {
+  const auto within = [&](MergeStatus status) {
     return std::find(kWithinABlock.begin(), kWithinABlock.end(), status) != kWithinABlock.end();
   };
   return a.status == b.status || (within(a.status) && within(b.status) && a.fault == b.fault);

@@ -1,5 +1,5 @@
 // The output side of the CPU executor: kept records in, finished tables to the sink, by the rules
-// of merge.h.
+// of sluice/executor.h.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "merge/fold.h"
-#include "merge/merge.h"
 #include "merge/record.h"
+#include "sluice/executor.h"
 
 namespace sluice {
 

@@ -65,7 +65,7 @@ class MultiPass {
   MultiPassResult Run() {
     const size_t most = executor_.max_runs();
     if (sources_.size() > most && most < 2) {
-      result_.merge.status = abi::MergeStatus::kBadDescriptor;
+      result_.merge.status = MergeStatus::kBadDescriptor;
       result_.merge.error = Status::NotSupported(fmt::format(
           "executor {} takes {} runs at once: it cannot merge", executor_.name(), most));
       return result_;
@@ -131,7 +131,7 @@ class MultiPass {
     total.output_tables = result.stats.output_tables;
     total.output_checksum = result.stats.output_checksum;
     if (Status balance = CheckBalance(total); result.ok() && !balance.ok()) {
-      result_.merge.status = abi::MergeStatus::kEndToEnd;
+      result_.merge.status = MergeStatus::kEndToEnd;
       result_.merge.error = balance.WithContext("over all passes");
     }
   }

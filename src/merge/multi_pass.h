@@ -8,7 +8,7 @@
 
 #pragma once
 
-#include "merge/merge.h"
+#include "sluice/executor.h"
 
 namespace sluice {
 

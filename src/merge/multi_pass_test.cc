@@ -144,7 +144,7 @@ TEST(MultiPass, FaultNamesTheTasksRun) {
     NarrowExecutor executor(2);
     std::vector<OwnedOutput> outputs;
     const MergeResult result = MergeAll(executor, generated.task, CollectInto(&outputs)).merge;
-    EXPECT_EQ(result.status, abi::MergeStatus::kBlockChecksum);
+    EXPECT_EQ(result.status, MergeStatus::kBlockChecksum);
     EXPECT_EQ(result.fault.run, bad);
     EXPECT_EQ(result.fault.offset, 0u);
     const std::string want = "run " + std::to_string(bad);
@@ -159,10 +159,10 @@ TEST(MultiPass, SinkErrorAndTooNarrowAnExecutor) {
   NarrowExecutor two(2);
   const MultiPassResult result =
       MergeAll(two, generated.task, [](const MergeOutput&) { return Status::IoError("full"); });
-  EXPECT_EQ(result.merge.status, abi::MergeStatus::kSink);
+  EXPECT_EQ(result.merge.status, MergeStatus::kSink);
   EXPECT_EQ(result.merge.error.code(), Status::Code::kIoError);
   NarrowExecutor one(1);
-  EXPECT_EQ(MergeAll(one, generated.task, nullptr).merge.status, abi::MergeStatus::kBadDescriptor);
+  EXPECT_EQ(MergeAll(one, generated.task, nullptr).merge.status, MergeStatus::kBadDescriptor);
 }
 
 }  // namespace

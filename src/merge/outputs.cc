@@ -51,7 +51,7 @@ MergeOutput OwnedOutput::AsOutput() const {
 void HandOver(std::vector<OwnedOutput> outputs, const MergeSink& sink, MergeResult* result) {
   for (OwnedOutput& owned : outputs) {
     if (Status status = sink(owned.AsOutput()); !status.ok()) {
-      result->status = abi::MergeStatus::kSink;
+      result->status = MergeStatus::kSink;
       result->error = std::move(status);
       return;
     }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "merge/merge.h"
+#include "sluice/executor.h"
 
 namespace sluice {
 

@@ -6,6 +6,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "table/internal_key.h"
+#include "util/coding.h"
 #include "util/crc32c.h"
 
 namespace sluice {
@@ -160,7 +162,7 @@ std::vector<PlainRecord> DecodePlainBlock(std::string_view block_and_trailer) {
   std::string key;
   while (!in.empty()) {
     const size_t offset = in.data() - block.data();
-    uint32_t shared, unshared, value_bytes;
+    uint32_t shared = 0, unshared = 0, value_bytes = 0;
     Require(
         GetVarint32(&in, &shared) && GetVarint32(&in, &unshared) && GetVarint32(&in, &value_bytes),
         "header");

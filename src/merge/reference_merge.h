@@ -1,13 +1,13 @@
-// The merge rules of merge.h once more, as plainly as they can be put: everything decoded, sorted
-// and encoded record by record. For tests only; shares no code with the executors but varints and
-// the CRC.
+// The merge rules of sluice/executor.h once more, as plainly as they can be put: everything
+// decoded, sorted and encoded record by record. For tests only; shares no code with the executors
+// but varints and the CRC.
 
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "merge/merge.h"
+#include "sluice/executor.h"
 
 namespace sluice {
 

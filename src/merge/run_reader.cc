@@ -11,8 +11,6 @@
 
 namespace sluice {
 
-using abi::MergeStatus;
-
 namespace {
 
 constexpr size_t kBatchRecords = 128;

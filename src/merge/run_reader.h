@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "merge/merge.h"
 #include "merge/record.h"
+#include "sluice/executor.h"
 
 namespace sluice {
 
@@ -22,9 +22,9 @@ struct RecordLimits {
   uint64_t max_value_bytes = UINT64_MAX;
 };
 
-// A malformed input: what merge.h's status, fault and error say of it.
+// A malformed input: what sluice/executor.h's status, fault and error say of it.
 struct ReadFault {
-  abi::MergeStatus status = abi::MergeStatus::kOk;
+  MergeStatus status = MergeStatus::kOk;
   uint32_t table = 0;
   uint64_t offset = 0;
   std::string detail;  // more than the status says; may be empty
@@ -69,7 +69,7 @@ class RunReader {
     size_t capacity = 0;
   };
 
-  bool Fail(abi::MergeStatus status, uint64_t offset, std::string detail = {});
+  bool Fail(MergeStatus status, uint64_t offset, std::string detail = {});
   // The next three return false at a fault; *found = false at the end of the run.
   bool NextBlock(bool* found);
   bool OpenTable();

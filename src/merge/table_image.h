@@ -1,7 +1,7 @@
 // Builds LevelDB tables in memory, as LevelDB itself writes them: prefix compression of whole
 // internal keys (trailers too), index blocks with shortest separators, restart interval 1 in the
 // index, empty metaindex, footer. For inputs of tests, benches and synthetic tasks; what
-// executors write is another, simpler dialect (merge.h).
+// executors write is another, simpler dialect (sluice/executor.h).
 
 #pragma once
 

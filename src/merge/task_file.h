@@ -17,8 +17,8 @@
 #include <string>
 #include <string_view>
 
-#include "merge/merge.h"
-#include "util/env.h"
+#include "sluice/env.h"
+#include "sluice/executor.h"
 #include "util/status.h"
 
 namespace sluice {

@@ -8,6 +8,7 @@
 #include "util/coding.h"
 #include "util/crc32c.h"
 #include "util/fault_env.h"
+#include "util/files.h"
 #include "util/testing.h"
 
 namespace sluice {

@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "merge/merge.h"
 #include "merge/table_image.h"
+#include "sluice/executor.h"
 
 namespace sluice {
 

@@ -8,7 +8,7 @@
 #include "merge/multi_pass.h"
 #include "merge/outputs.h"
 #include "merge/task_file.h"
-#include "util/env.h"
+#include "sluice/env.h"
 
 namespace sluice {
 
@@ -32,7 +32,7 @@ class OffloadDriver::Pass : public Executor {
   UnitPool::Answer last_;
 };
 
-OffloadDriver::OffloadDriver(NoThreads, std::vector<std::unique_ptr<Executor>> units,
+OffloadDriver::OffloadDriver(NoThreads, std::vector<std::shared_ptr<Executor>> units,
                              OffloadOptions options)
     : options_(std::move(options)),
       pool_(std::move(units), options_.pool,
@@ -41,7 +41,7 @@ OffloadDriver::OffloadDriver(NoThreads, std::vector<std::unique_ptr<Executor>> u
             }),
       name_(pool_.size() == 0 ? cpu_.name() : pool_.unit(0).name()) {}
 
-OffloadDriver::OffloadDriver(std::vector<std::unique_ptr<Executor>> units, OffloadOptions options)
+OffloadDriver::OffloadDriver(std::vector<std::shared_ptr<Executor>> units, OffloadOptions options)
     : OffloadDriver(NoThreads{}, std::move(units), std::move(options)) {
   const size_t threads = options_.threads != 0 ? options_.threads : pool_.size() + 1;
   for (size_t i = 0; i < threads; ++i) {
@@ -51,7 +51,7 @@ OffloadDriver::OffloadDriver(std::vector<std::unique_ptr<Executor>> units, Offlo
 
 OffloadDriver::~OffloadDriver() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -71,7 +71,7 @@ std::string OffloadDriver::Dump(const MergeTask& task, std::string_view note) {
     return {};
   }
   Env* const env = Env::Posix();
-  const std::lock_guard lock(dump_mutex_);
+  const MutexLock lock(dump_mutex_);
   for (uint32_t i = 0; i < options_.max_dumps; ++i) {
     std::string path = fmt::format("{}/failed-{}.task", options_.dump_dir, i);
     if (env->FileExists(path).IsNotFound()) {
@@ -140,7 +140,7 @@ MergeResult OffloadDriver::Run(const MergeTask& task, const MergeSink& sink) {
       TellFailure(task, pass.last(), pool_.Blame(pass.last().unit));
     }
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++(stats_.*counter);
   stats_.errors += !result.ok();
   return result;
@@ -148,8 +148,10 @@ MergeResult OffloadDriver::Run(const MergeTask& task, const MergeSink& sink) {
 
 void OffloadDriver::Submit(MergeTask task, MergeSink sink, Done done) {
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return queue_.size() < options_.queued_tasks; });
+    MutexLock lock(mutex_);
+    while (queue_.size() >= options_.queued_tasks) {
+      changed_.wait(lock);
+    }
     queue_.push_back({std::move(task), std::move(sink), std::move(done)});
   }
   changed_.notify_all();
@@ -157,9 +159,11 @@ void OffloadDriver::Submit(MergeTask task, MergeSink sink, Done done) {
 
 void OffloadDriver::Work() {
   ::pthread_setname_np(::pthread_self(), "slc-driver");
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+    while (!stopping_ && queue_.empty()) {
+      changed_.wait(lock);
+    }
     if (queue_.empty()) {
       return;
     }
@@ -175,7 +179,7 @@ void OffloadDriver::Work() {
 OffloadStats OffloadDriver::stats() const {
   OffloadStats stats;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stats = stats_;
   }
   stats.units = pool_.stats();

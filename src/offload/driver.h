@@ -19,20 +19,19 @@
 
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "merge/cpu_executor.h"
-#include "merge/merge.h"
 #include "offload/unit_pool.h"
+#include "sluice/executor.h"
+#include "util/mutex.h"
 
 namespace sluice {
 
@@ -70,7 +69,7 @@ struct OffloadStats {
 class OffloadDriver : public Executor {
  public:
   // Units as UnitPool takes them; without any, all is done on the CPU.
-  OffloadDriver(std::vector<std::unique_ptr<Executor>> units, OffloadOptions options);
+  OffloadDriver(std::vector<std::shared_ptr<Executor>> units, OffloadOptions options);
   // Returns when all that was submitted is done. No thread may be in Run or Submit.
   ~OffloadDriver() override;
 
@@ -102,7 +101,7 @@ class OffloadDriver : public Executor {
   struct NoThreads {};
 
   // If a thread cannot be started, the destructor ends the others.
-  OffloadDriver(NoThreads, std::vector<std::unique_ptr<Executor>> units, OffloadOptions options);
+  OffloadDriver(NoThreads, std::vector<std::shared_ptr<Executor>> units, OffloadOptions options);
 
   void Tell(const OffloadEvent& event);
   void TellFailure(const MergeTask& task, const UnitPool::Answer& answer, bool taken_out);
@@ -113,16 +112,16 @@ class OffloadDriver : public Executor {
   void Work();
 
   const OffloadOptions options_;
-  std::mutex dump_mutex_;  // one at a time
+  Mutex dump_mutex_;  // one at a time
   UnitPool pool_;
   CpuExecutor cpu_;
   std::string name_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Submitted> queue_;
-  bool stopping_ = false;
-  OffloadStats stats_;  // but for units
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<Submitted> queue_ SLUICE_GUARDED_BY(mutex_);
+  bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
+  OffloadStats stats_ SLUICE_GUARDED_BY(mutex_);  // but for units
   std::vector<std::thread> threads_;
 };
 

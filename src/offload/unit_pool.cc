@@ -31,7 +31,7 @@ UnitPool::Outcome OutcomeOf(const MergeResult& result) {
   if (result.ok()) {
     return UnitPool::Outcome::kDone;
   }
-  if (result.error.IsNotSupported() && result.status != abi::MergeStatus::kDevice) {
+  if (result.error.IsNotSupported() && result.status != MergeStatus::kDevice) {
     return UnitPool::Outcome::kRefused;
   }
   return IsInputFault(result.status) ? UnitPool::Outcome::kCorrupt : UnitPool::Outcome::kFailed;
@@ -39,10 +39,10 @@ UnitPool::Outcome OutcomeOf(const MergeResult& result) {
 
 }  // namespace
 
-UnitPool::UnitPool(std::vector<std::unique_ptr<Executor>> units, UnitPoolOptions options,
+UnitPool::UnitPool(std::vector<std::shared_ptr<Executor>> units, UnitPoolOptions options,
                    BackListener back)
     : options_(std::move(options)), back_(std::move(back)) {
-  for (std::unique_ptr<Executor>& executor : units) {
+  for (std::shared_ptr<Executor>& executor : units) {
     Unit& unit = units_.emplace_back();
     unit.executor = std::move(executor);
     unit.probe_after = options_.probe_after;
@@ -101,9 +101,9 @@ bool UnitPool::CountFailure(Unit* unit) {
   return true;
 }
 
-void UnitPool::Probe(size_t i, std::unique_lock<std::mutex>* lock) {
+void UnitPool::Probe(size_t i) {
   Unit& unit = units_[i];
-  lock->unlock();
+  mutex_.unlock();
   const Clock::time_point start = Clock::now();
   std::vector<OwnedOutput> outputs;
   const bool passed = unit.executor->Run(probe_.task, CollectInto(&outputs)).ok() &&
@@ -112,7 +112,7 @@ void UnitPool::Probe(size_t i, std::unique_lock<std::mutex>* lock) {
   if (passed) {
     back_(i);
   }
-  lock->lock();
+  mutex_.lock();
   ++unit.stats.probes;
   unit.stats.busy_seconds += seconds;
   if (passed) {
@@ -126,19 +126,19 @@ void UnitPool::Probe(size_t i, std::unique_lock<std::mutex>* lock) {
 }
 
 std::optional<size_t> UnitPool::Acquire() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (size_t i = 0; i < units_.size(); ++i) {
     Unit& due = units_[i];
     if (!due.stats.in_service && !due.busy && options_.clock() >= due.probe_at) {
       due.busy = true;
-      Probe(i, &lock);
+      Probe(i);
     }
   }
   const uint64_t ticket = tickets_++;
   std::optional<size_t> unit;
-  changed_.wait(lock, [&] {
-    return serving_ == ticket && ((unit = NextIdle()).has_value() || !AnyInService());
-  });
+  while (serving_ != ticket || (!(unit = NextIdle()).has_value() && AnyInService())) {
+    changed_.wait(lock);
+  }
   ++serving_;
   changed_.notify_all();
   if (unit.has_value()) {
@@ -151,7 +151,7 @@ UnitPool::Answer UnitPool::Run(const MergeTask& task, const MergeSink& sink) {
   const std::optional<size_t> i = Acquire();
   if (!i.has_value()) {
     Answer none;
-    none.result.status = abi::MergeStatus::kDevice;
+    none.result.status = MergeStatus::kDevice;
     none.result.error = Status::IoError("no unit is in service");
     return none;
   }
@@ -160,12 +160,12 @@ UnitPool::Answer UnitPool::Run(const MergeTask& task, const MergeSink& sink) {
   Answer answer{.unit = *i, .result = unit.executor->Run(task, sink)};
   const double seconds = SecondsSince(start);
   if (Status balance = CheckBalance(answer.result.stats); answer.result.ok() && !balance.ok()) {
-    answer.result.status = abi::MergeStatus::kEndToEnd;
+    answer.result.status = MergeStatus::kEndToEnd;
     answer.result.error = std::move(balance);
   }
   answer.outcome = OutcomeOf(answer.result);
 
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   unit.busy = false;
   unit.stats.busy_seconds += seconds;
   switch (answer.outcome) {
@@ -191,14 +191,14 @@ UnitPool::Answer UnitPool::Run(const MergeTask& task, const MergeSink& sink) {
 }
 
 bool UnitPool::Blame(size_t unit) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool taken_out = CountFailure(&units_[unit]);
   changed_.notify_all();
   return taken_out;
 }
 
 std::vector<UnitStats> UnitPool::stats() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<UnitStats> stats;
   for (const Unit& unit : units_) {
     stats.push_back(unit.stats);

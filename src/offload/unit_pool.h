@@ -14,17 +14,16 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
-#include "merge/merge.h"
 #include "merge/outputs.h"
 #include "merge/task_generator.h"
+#include "sluice/executor.h"
+#include "util/mutex.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -67,7 +66,7 @@ class UnitPool {
   using BackListener = std::function<void(size_t unit)>;
 
   // Each unit takes one task at a time: a DeviceExecutor, or a CheckExecutor over one.
-  UnitPool(std::vector<std::unique_ptr<Executor>> units, UnitPoolOptions options,
+  UnitPool(std::vector<std::shared_ptr<Executor>> units, UnitPoolOptions options,
            BackListener back);
 
   size_t size() const { return units_.size(); }
@@ -88,7 +87,7 @@ class UnitPool {
   using Time = std::chrono::steady_clock::time_point;
 
   struct Unit {
-    std::unique_ptr<Executor> executor;
+    std::shared_ptr<Executor> executor;
     bool busy = false;
     uint32_t failures_in_a_row = 0;
     Time probe_at;
@@ -98,25 +97,25 @@ class UnitPool {
 
   // Takes a unit for a task; none if no unit is in service.
   std::optional<size_t> Acquire();
-  std::optional<size_t> NextIdle();
-  bool AnyInService() const;
-  // With mutex_ held. Whether that took the unit out of service.
-  bool CountFailure(Unit* unit);
-  void TakeOut(Unit* unit);
+  std::optional<size_t> NextIdle() SLUICE_REQUIRES(mutex_);
+  bool AnyInService() const SLUICE_REQUIRES(mutex_);
+  // Whether that took the unit out of service.
+  bool CountFailure(Unit* unit) SLUICE_REQUIRES(mutex_);
+  void TakeOut(Unit* unit) SLUICE_REQUIRES(mutex_);
   // Probes a unit that this thread holds and gives it back.
-  void Probe(size_t i, std::unique_lock<std::mutex>* lock);
+  void Probe(size_t i) SLUICE_REQUIRES(mutex_);
 
   const UnitPoolOptions options_;
   const BackListener back_;
   GeneratedTask probe_;
   std::vector<OwnedOutput> probe_expected_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  mutable Mutex mutex_;
+  CondVar changed_;
   std::vector<Unit> units_;
-  size_t next_ = 0;  // whose turn it is
-  uint64_t tickets_ = 0;
-  uint64_t serving_ = 0;
+  size_t next_ SLUICE_GUARDED_BY(mutex_) = 0;  // whose turn it is
+  uint64_t tickets_ SLUICE_GUARDED_BY(mutex_) = 0;
+  uint64_t serving_ SLUICE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace sluice

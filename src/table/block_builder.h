@@ -1,6 +1,6 @@
 // Builds a block: entries with shared prefixes, restart array, count (format.h draws it).
 //
-// Shares as merge.h says: bytes of user keys only, never of their trailers, so that hardware and
+// Shares as sluice/executor.h says: bytes of user keys only, never of their trailers, so that hardware and
 // software agree on every byte. A restart interval of 1 shares nothing and takes any keys, which is
 // what index and metaindex blocks are made of.
 

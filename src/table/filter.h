@@ -1,8 +1,7 @@
 // LevelDB's filter block with its built-in Bloom filter, byte for byte.
 //
-//   filter block := filter* | offset of each filter (fixed32)* | where these offsets start
-//   (fixed32)
-//                   | base_lg (1 byte, 11)
+//   filter block := filter* | offset of each filter (fixed32)*
+//                   | where these offsets start (fixed32) | base_lg (1 byte, 11)
 //   filter       := Bloom bits | number of probes (1 byte); or nothing, if no key falls to it
 //
 // Filter i is for the user keys of the data blocks that start in [i << base_lg, (i + 1) << base_lg)

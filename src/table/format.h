@@ -20,27 +20,15 @@
 #include <string_view>
 
 #include "sluice/compression.h"
+#include "sluice/table_format.h"
 #include "util/coding.h"
 #include "util/crc32c.h"
 #include "util/status.h"
 
 namespace sluice {
 
-inline constexpr size_t kBlockTrailerBytes = 5;
 inline constexpr size_t kFooterBytes = 48;
 inline constexpr uint64_t kTableMagic = 0xdb4775248b80fb57ull;
-
-// Where a block stands in its file. `size` does not count the trailer.
-struct BlockHandle {
-  uint64_t offset = 0;
-  uint64_t size = 0;
-
-  void AppendTo(std::string* out) const;
-  // Reads a handle from the front of `*in`; false if malformed.
-  bool ReadFrom(std::string_view* in);
-
-  bool operator==(const BlockHandle&) const = default;
-};
 
 struct Footer {
   BlockHandle metaindex;

@@ -1,24 +1,14 @@
-// Internal keys: what a table stores as its keys.
-//
-//   internal key := user key | trailer (8 bytes, little-endian: sequence number << 8 | type)
-//
-// Order: user key ascending (bytewise), then trailer descending, so the newest version of a user
-// key comes first.
+// Internal keys, what a table stores as its keys (sluice/table_format.h): taken apart and compared.
 
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
+#include "sluice/table_format.h"
 #include "util/coding.h"
 
 namespace sluice {
-
-enum class RecordType : uint8_t { kDeletion = 0, kValue = 1 };
-
-using SequenceNumber = uint64_t;  // 56 bits
-inline constexpr SequenceNumber kMaxSequence = (1ull << 56) - 1;
-inline constexpr size_t kTrailerBytes = 8;
 
 inline uint64_t MakeTrailer(SequenceNumber sequence, RecordType type) {
   return sequence << 8 | static_cast<uint8_t>(type);

@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "sluice/env.h"
 #include "table/format.h"
-#include "util/env.h"
 #include "util/status.h"
 
 namespace sluice {

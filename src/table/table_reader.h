@@ -9,10 +9,10 @@
 #include <string>
 #include <string_view>
 
+#include "sluice/env.h"
 #include "table/block.h"
 #include "table/filter.h"
 #include "table/format.h"
-#include "util/env.h"
 #include "util/status.h"
 
 namespace sluice {

@@ -5,6 +5,7 @@
 #include "table/table_reader.h"
 #include "table/table_writer.h"
 #include "table/testing.h"
+#include "util/files.h"
 #include "util/testing.h"
 
 namespace sluice {

@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "sluice/env.h"
 #include "table/block_builder.h"
 #include "table/filter.h"
 #include "table/format.h"
-#include "util/env.h"
 #include "util/status.h"
 
 namespace sluice {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "util/env.h"
+#include "sluice/env.h"
 #include "util/status.h"
 
 namespace sluice {

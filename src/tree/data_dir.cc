@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <random>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "util/crc32c.h"
+#include "util/files.h"
 
 namespace sluice {
 
@@ -21,25 +23,43 @@ constexpr size_t kIdDigits = 32;
 std::string Encode(const DirIdentity& identity) {
   std::string text = fmt::format("{}{} {} {} ", kMagic, identity.database, identity.number,
                                  kStates.at(static_cast<size_t>(identity.state)));
+  if (identity.last_open != 0) {
+    text += fmt::format("{:016x} {:016x} ", identity.last_open, identity.open_before);
+  }
   text += fmt::format("{:08x}\n", Crc32c(text));
   return text;
 }
 
+// Takes the text up to the next space away from it.
+std::string_view NextWord(std::string_view* text) {
+  const std::string_view word = text->substr(0, text->find(' '));
+  text->remove_prefix(std::min(text->size(), word.size() + 1));
+  return word;
+}
+
+void ParseNumber(std::string_view word, int base, uint64_t* number) {
+  std::from_chars(word.data(), word.data() + word.size(), *number, base);
+}
+
 // Accepts what Encode makes, and nothing else.
 bool Decode(std::string_view text, DirIdentity* identity) {
-  if (!text.starts_with(kMagic) || text.size() < kMagic.size() + kIdDigits + 1) {
+  if (!text.starts_with(kMagic)) {
     return false;
   }
-  identity->database = text.substr(kMagic.size(), kIdDigits);
-  const char* const number = text.data() + kMagic.size() + kIdDigits + 1;
-  std::from_chars(number, text.data() + text.size(), identity->number);
-  for (size_t state = 0; state < kStates.size(); ++state) {
-    identity->state = DirIdentity::State{static_cast<int>(state)};
-    if (text == Encode(*identity)) {
-      return true;
-    }
+  std::string_view rest = text.substr(kMagic.size());
+  *identity = {};
+  identity->database = NextWord(&rest);
+  ParseNumber(NextWord(&rest), 10, &identity->number);
+  const auto* const state = std::find(kStates.begin(), kStates.end(), NextWord(&rest));
+  if (identity->database.size() != kIdDigits || state == kStates.end()) {
+    return false;
   }
-  return false;
+  identity->state = static_cast<DirIdentity::State>(state - kStates.begin());
+  if (rest.find(' ') != std::string_view::npos) {
+    ParseNumber(NextWord(&rest), 16, &identity->last_open);
+    ParseNumber(NextWord(&rest), 16, &identity->open_before);
+  }
+  return text == Encode(*identity);
 }
 
 }  // namespace
@@ -51,6 +71,11 @@ std::string NewDatabaseId() {
     id += fmt::format("{:08x}", static_cast<uint32_t>(random()));
   }
   return id;
+}
+
+uint64_t NewOpenNumber() {
+  std::random_device random;
+  return uint64_t{random()} << 32 | random() | 1;
 }
 
 std::string LockPath(const std::string& dir) { return dir + "/LOCK"; }

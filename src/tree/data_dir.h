@@ -1,7 +1,7 @@
 // A directory that holds a database, or a part of its extents, and whose it is.
 //
 //   DIR/LOCK          held while the database is open
-//   DIR/IDENTITY      "sluice 3 DATABASE NUMBER STATE CRC"
+//   DIR/IDENTITY      "sluice 3 DATABASE NUMBER STATE CRC", with tiers "... STATE OPEN BEFORE CRC"
 //   DIR/NUMBER.data   extents (extent_space.h)
 //
 // Nothing in a directory is read, written or removed before its identity says that it belongs to
@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <string>
 
-#include "util/env.h"
+#include "sluice/env.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -31,9 +31,15 @@ struct DirIdentity {
   std::string database;  // 128 random bits, as hexadecimal digits
   uint64_t number = kHomeDir;
   State state = State::kWhole;
+  // Random numbers of the last time that the database was opened for writing with a tier, and of
+  // the time before; 0 if there was none. They tell a database from a copy of its own directory
+  // that shares its tiers (directories.h).
+  uint64_t last_open = 0;
+  uint64_t open_before = 0;
 };
 
 std::string NewDatabaseId();
+uint64_t NewOpenNumber();  // never 0
 
 // NotFound if the directory has none.
 Status ReadIdentity(Env* env, const std::string& dir, DirIdentity* identity);

@@ -43,6 +43,9 @@ struct Extent {
   // What the process holds of it (extent_space.h): not part of the value, and set once, by whoever
   // makes the extent or reads it from the metadata.
   mutable std::shared_ptr<ExtentPlace> place{};
+  // It ended because the next block did not fit, as far as this process knows: not part of the value
+  // either, since options may change from one process to the next.
+  bool full = false;
 
   friend bool operator==(const Extent& a, const Extent& b) {
     return a.number == b.number && a.address == b.address && a.bytes == b.bytes &&

@@ -40,6 +40,7 @@ Status ExtentBuilder::AddBlock(std::string_view contents) {
     return Status::Corruption("blocks out of order");
   }
   if (tail_ != nullptr && built_.table.size() + stored_bytes + TailBytes() > format_.extent_bytes) {
+    built_.extent.full = true;
     SLUICE_RETURN_IF_ERROR(EndExtent());
   }
   if (tail_ == nullptr) {

@@ -67,14 +67,14 @@ Status ExtentSpace::OpenReadOnly(Env* env, const std::vector<Dir>& dirs,
   for (const Dir& dir : dirs) {
     SLUICE_RETURN_IF_ERROR((*space)->OpenFile(dir, /*read_only=*/true));
   }
-  (*space)->frozen_ = true;
+  (*space)->Freeze();
   return {};
 }
 
 Status ExtentSpace::OpenFile(const Dir& dir, bool read_only) {
   File& file = files_.emplace_back();
   file.dir = dir;
-  file.sync_mutex = std::make_unique<std::mutex>();
+  file.sync_mutex = std::make_unique<Mutex>();
   const std::string path = DataFilePath(dir.path, dir.number);
   const Status exists = env_->GetFileSize(path, &file.bytes);
   if (!exists.ok() && !exists.IsNotFound()) {
@@ -95,7 +95,7 @@ Status ExtentSpace::OpenFile(const Dir& dir, bool read_only) {
 
 std::shared_ptr<ExtentPlace> ExtentSpace::Allocate(size_t tier, uint64_t bytes) {
   const uint64_t pages = PagesOf(bytes);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   File& file = files_[std::min(tier, files_.size() - 1)];
   // First fit: what is taken stays at the front of the file.
   const auto fit = file.free.FindFirst(pages);
@@ -106,7 +106,7 @@ std::shared_ptr<ExtentPlace> ExtentSpace::Allocate(size_t tier, uint64_t bytes) 
 }
 
 Status ExtentSpace::Adopt(const Extent& extent, std::shared_ptr<ExtentPlace>* place) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto file = std::find_if(files_.begin(), files_.end(), [&](const File& candidate) {
     return candidate.dir.number == extent.address.file;
   });
@@ -162,7 +162,7 @@ void ExtentSpace::PutBack(File* file, uint64_t page, uint64_t pages) {
 }
 
 void ExtentSpace::Free(ExtentAddress address, uint64_t pages) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (frozen_) {
     return;
   }
@@ -178,7 +178,7 @@ void ExtentSpace::Free(ExtentAddress address, uint64_t pages) {
 
 ExtentSpace::~ExtentSpace() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     changed_.notify_one();
   }
@@ -188,7 +188,7 @@ ExtentSpace::~ExtentSpace() {
 }
 
 void ExtentSpace::StartGivingBack(uint64_t slack_bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   slack_bytes_ = slack_bytes;
   for (File& file : files_) {
     file.kept = file.free;
@@ -200,12 +200,12 @@ void ExtentSpace::StartGivingBack(uint64_t slack_bytes) {
 }
 
 void ExtentSpace::Freeze() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   frozen_ = true;
 }
 
 void ExtentSpace::GiveAllBack() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   give_all_ = true;
   changed_.notify_one();
 }
@@ -226,10 +226,10 @@ ExtentSpace::File* ExtentSpace::FileToShrink() {
 
 void ExtentSpace::GiveBackLoop() {
   ::pthread_setname_np(::pthread_self(), "slc-space");
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stopping_) {
     if (File* const file = FileToShrink(); file != nullptr) {
-      GiveBackSome(file, &lock);
+      GiveBackSome(file);
       continue;
     }
     give_all_ = false;
@@ -237,7 +237,7 @@ void ExtentSpace::GiveBackLoop() {
   }
 }
 
-void ExtentSpace::GiveBackSome(File* file, std::unique_lock<std::mutex>* lock) {
+void ExtentSpace::GiveBackSome(File* file) {
   if (file->makes_holes) {
     PageRuns::Run run = *file->kept.Last();
     if (run.pages > kBatchPages) {
@@ -245,9 +245,9 @@ void ExtentSpace::GiveBackSome(File* file, std::unique_lock<std::mutex>* lock) {
     }
     // Nobody is given them meanwhile.
     Take(file, run.first, run.pages);
-    lock->unlock();
+    mutex_.unlock();
     const Status status = file->file->Discard(run.first * kPageBytes, run.pages * kPageBytes);
-    lock->lock();
+    mutex_.lock();
     PutBack(file, run.first, run.pages);
     if (status.IsNotSupported()) {
       file->makes_holes = false;
@@ -271,14 +271,14 @@ ExtentSpace::File& ExtentSpace::Of(const DataFile* file) {
 }
 
 uint64_t ExtentSpace::FailedSyncs(const DataFile* file) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return Of(file).failed_syncs;
 }
 
 Status ExtentSpace::Sync(DataFile* file, uint64_t failed_syncs) {
   File& of = Of(file);  // files_ does not change once it is open
   // Of two at once, one might be told of the error and the other not.
-  const std::lock_guard one_at_a_time(*of.sync_mutex);
+  const MutexLock one_at_a_time(*of.sync_mutex);
   if (of.failed_syncs != failed_syncs) {
     return Status::IoError(
         fmt::format("{}: another sync failed, and may have dropped what was written: {}",
@@ -291,14 +291,14 @@ Status ExtentSpace::Sync(DataFile* file, uint64_t failed_syncs) {
   }
   if (!status.ok()) {
     of.failed_sync = status.message();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++of.failed_syncs;
   }
   return status;
 }
 
 uint64_t ExtentSpace::used_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   uint64_t pages = 0;
   for (const File& file : files_) {
     pages += file.end - file.free.pages();

@@ -14,17 +14,16 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "sluice/env.h"
 #include "tree/extent.h"
 #include "tree/page_runs.h"
-#include "util/env.h"
+#include "util/mutex.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -47,7 +46,7 @@ class ExtentPlace {
   uint64_t bytes() const { return pages_ * kPageBytes; }
 
   // Its temperature: reads that came to the extent, halved from time to time (CoolDown in
-  // db/compaction_picker.h). Some are lost when threads count at once.
+  // compaction/compaction_picker.h). Some are lost when threads count at once.
   uint32_t accesses() const { return accesses_.load(std::memory_order_relaxed); }
   void Touch() { accesses_.store(accesses() + 1, std::memory_order_relaxed); }
   void Halve() { accesses_.store(accesses() / 2, std::memory_order_relaxed); }
@@ -110,7 +109,7 @@ class ExtentSpace {
   struct File {
     Dir dir;
     std::unique_ptr<DataFile> file;
-    std::unique_ptr<std::mutex> sync_mutex;  // one sync of it at a time; taken before mutex_
+    std::unique_ptr<Mutex> sync_mutex;  // one sync of it at a time; taken before mutex_
     uint64_t failed_syncs = 0;
     std::string failed_sync;   // how the last one did; guarded by sync_mutex
     bool name_synced = false;  // by this process: one before may have failed to
@@ -133,22 +132,22 @@ class ExtentSpace {
   // The pages are not taken any more.
   static void PutBack(File* file, uint64_t page, uint64_t pages);
   void GiveBackLoop();
-  // With mutex_ held: a file with more free pages than are to stay; null if there is none.
-  File* FileToShrink();
+  // A file with more free pages than are to stay; null if there is none.
+  File* FileToShrink() SLUICE_REQUIRES(mutex_);
   // Gives some pages of it back, from its end on; lets go of mutex_ meanwhile.
-  void GiveBackSome(File* file, std::unique_lock<std::mutex>* lock);
+  void GiveBackSome(File* file) SLUICE_REQUIRES(mutex_);
 
   static constexpr uint64_t kUsedShare = 16;                        // of what is in use, to stay
   static constexpr uint64_t kBatchPages = (64 << 20) / kPageBytes;  // given back at once
 
   Env* const env_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<File> files_;  // by tier
-  uint64_t slack_bytes_ = 0;
-  bool give_all_ = false;
-  bool frozen_ = false;
-  bool stopping_ = false;
-  std::condition_variable changed_;
+  uint64_t slack_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;
+  bool give_all_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool frozen_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
+  CondVar changed_;
   std::thread giver_;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "util/crc32c.h"
+#include "util/files.h"
 
 namespace sluice {
 

@@ -14,8 +14,8 @@
 #include <string>
 
 #include "log/redo_log.h"
+#include "sluice/env.h"
 #include "tree/metadata.h"
-#include "util/env.h"
 #include "util/status.h"
 
 namespace sluice {

@@ -19,7 +19,7 @@ Status TableCache::ReadIn(const Extent& extent, TableHead** head) {
   SLUICE_RETURN_IF_ERROR(TableHead::Read(extent, &read));
   std::vector<TableHead*> evicted;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++reads_;
     if (TableHead* const other = extent.place->head_.load(std::memory_order_acquire)) {
       read->Unref();
@@ -71,7 +71,7 @@ void TableCache::Forget(TableHead* head) {
     return;
   }
   {
-    const std::lock_guard lock(head->cache_->mutex_);
+    const MutexLock lock(head->cache_->mutex_);
     if (head->place_ == nullptr) {
       return;  // evicted meanwhile
     }
@@ -81,7 +81,7 @@ void TableCache::Forget(TableHead* head) {
 }
 
 CacheStatistics TableCache::statistics() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return {.misses = reads_,
           .evictions = evictions_,
           .entries = heads_.size(),

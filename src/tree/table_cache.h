@@ -8,12 +8,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "sluice/statistics.h"
 #include "tree/extent.h"
 #include "tree/table_head.h"
+#include "util/mutex.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -48,18 +48,18 @@ class TableCache {
   static void Forget(TableHead* head);
 
   Status ReadIn(const Extent& extent, TableHead** head);
-  // With mutex_ held; the heads given up are to be retired without it, because what else is due for
-  // deletion then may come here.
-  void Unlink(TableHead* head);
-  std::vector<TableHead*> Evict();
+  void Unlink(TableHead* head) SLUICE_REQUIRES(mutex_);
+  // The heads given up are to be retired without the mutex, because what else is due for deletion
+  // then may come here.
+  std::vector<TableHead*> Evict() SLUICE_REQUIRES(mutex_);
 
   const size_t capacity_bytes_;
-  mutable std::mutex mutex_;
-  std::vector<TableHead*> heads_;
-  size_t hand_ = 0;
-  size_t used_bytes_ = 0;
-  uint64_t reads_ = 0;
-  uint64_t evictions_ = 0;
+  mutable Mutex mutex_;
+  std::vector<TableHead*> heads_ SLUICE_GUARDED_BY(mutex_);
+  size_t hand_ SLUICE_GUARDED_BY(mutex_) = 0;
+  size_t used_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;
+  uint64_t reads_ SLUICE_GUARDED_BY(mutex_) = 0;
+  uint64_t evictions_ SLUICE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace sluice

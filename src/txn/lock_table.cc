@@ -43,7 +43,7 @@ std::string LockTable::DescribeCycle(const Owner& victim, const Entry& wanted) {
 }
 
 Status LockTable::BeginWait(Owner* owner, Entry* entry) {
-  const std::lock_guard lock(waits_mutex_);
+  const MutexLock lock(waits_mutex_);
   for (const Owner* holder = entry->second.owner; holder->awaited_ != nullptr;) {
     holder = holder->awaited_->second.owner;
     if (holder == owner) {
@@ -61,7 +61,7 @@ Status LockTable::Acquire(Owner* owner, uint32_t subtable, std::string_view key,
                           std::chrono::milliseconds timeout, bool* taken) {
   *taken = false;
   Shard& shard = ShardOf(subtable, key);
-  std::unique_lock lock(shard.mutex);
+  MutexLock lock(shard.mutex);
   Entry* entry;  // stays where it is, as long as anybody holds it
   if (const auto found = shard.locks.find(RowView{subtable, key}); found == shard.locks.end()) {
     SLUICE_RETURN_IF_ERROR(budget_.Take(BytesOf(key)));
@@ -83,9 +83,12 @@ Status LockTable::Acquire(Owner* owner, uint32_t subtable, std::string_view key,
       budget_.GiveBack(BytesOf(key));
       return status;
     }
-    if (!owner->turn_.wait_for(lock, std::min(timeout, kLongestWait),
-                               [&] { return entry->second.owner == owner; })) {
-      const std::lock_guard waits_lock(waits_mutex_);
+    const auto until = std::chrono::steady_clock::now() + std::min(timeout, kLongestWait);
+    while (entry->second.owner != owner &&
+           owner->turn_.wait_until(lock, until) != std::cv_status::timeout) {
+    }
+    if (entry->second.owner != owner) {
+      const MutexLock waits_lock(waits_mutex_);
       std::vector<Owner*>& waiters = entry->second.waiters;
       waiters.erase(std::find(waiters.begin(), waiters.end(), owner));
       owner->awaited_ = nullptr;
@@ -102,12 +105,12 @@ Status LockTable::Acquire(Owner* owner, uint32_t subtable, std::string_view key,
 size_t LockTable::Release(Entry* entry) {
   const size_t bytes = BytesOf(entry->first.key);
   Shard& shard = ShardOf(entry->first.subtable, entry->first.key);
-  const std::lock_guard lock(shard.mutex);
+  const MutexLock lock(shard.mutex);
   std::vector<Owner*>& waiters = entry->second.waiters;
   if (waiters.empty()) {
     shard.locks.erase(shard.locks.find(entry->first));
   } else {
-    const std::lock_guard waits_lock(waits_mutex_);
+    const MutexLock waits_lock(waits_mutex_);
     Owner* const next = waiters.front();
     waiters.erase(waiters.begin());
     entry->second.owner = next;

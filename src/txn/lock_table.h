@@ -17,9 +17,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -27,6 +25,7 @@
 
 #include "txn/memory_budget.h"
 #include "util/hash.h"
+#include "util/mutex.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -94,7 +93,7 @@ class LockTable {
     const uint64_t id_;
     std::vector<Entry*> held_;
     Entry* awaited_ = nullptr;  // under waits_mutex_
-    std::condition_variable turn_;
+    CondVar turn_;
   };
 
   struct Stats {
@@ -125,8 +124,8 @@ class LockTable {
   static constexpr size_t kShards = 64;
 
   struct alignas(64) Shard {
-    std::mutex mutex;
-    Locks locks;
+    Mutex mutex;
+    Locks locks SLUICE_GUARDED_BY(mutex);
   };
 
   Shard& ShardOf(uint32_t subtable, std::string_view key) {
@@ -144,7 +143,7 @@ class LockTable {
   MemoryBudget& budget_;
   // Of the waits-for graph: who waits, and the owners of locks that somebody waits for. Taken after
   // a shard's.
-  std::mutex waits_mutex_;
+  Mutex waits_mutex_;
   std::atomic<uint64_t> held_{0};
   std::atomic<uint64_t> waits_{0};
   std::atomic<uint64_t> deadlocks_{0};

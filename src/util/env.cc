@@ -1,4 +1,4 @@
-#include "util/env.h"
+#include "sluice/env.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,8 +14,10 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <utility>
+
+#include "util/files.h"
+#include "util/mutex.h"
 
 namespace sluice {
 
@@ -301,12 +303,12 @@ class PosixRandomAccessFile final : public RandomAccessFile {
 // Record locks belong to a process, and closing any descriptor of a file drops them all. So a
 // second lock of a file this process holds must be refused, or share the first one's descriptor,
 // before the file is even opened.
-class LockTable {
+class FileLockTable {
  public:
   using FileId = std::pair<dev_t, ino_t>;
 
   Status Lock(const std::string& path, bool shared, FileId* id) {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     for (;;) {
       bool stale;
       SLUICE_RETURN_IF_ERROR(TryLock(path, shared, id, &stale));
@@ -317,7 +319,7 @@ class LockTable {
   }
 
   void Unlock(const FileId& id) {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     const auto held = held_.find(id);
     if (held->second.sharers > 1) {
       --held->second.sharers;
@@ -374,18 +376,18 @@ class LockTable {
     return {};
   }
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::map<FileId, Held> held_;
 };
 
 class PosixFileLock final : public FileLock {
  public:
-  PosixFileLock(LockTable* table, LockTable::FileId id) : table_(table), id_(id) {}
+  PosixFileLock(FileLockTable* table, FileLockTable::FileId id) : table_(table), id_(id) {}
   ~PosixFileLock() override { table_->Unlock(id_); }
 
  private:
-  LockTable* const table_;
-  const LockTable::FileId id_;
+  FileLockTable* const table_;
+  const FileLockTable::FileId id_;
 };
 
 class PosixEnv final : public Env {
@@ -566,13 +568,13 @@ class PosixEnv final : public Env {
 
  private:
   Status Lock(const std::string& path, bool shared, std::unique_ptr<FileLock>* lock) {
-    LockTable::FileId id;
+    FileLockTable::FileId id;
     SLUICE_RETURN_IF_ERROR(locks_.Lock(path, shared, &id));
     *lock = std::make_unique<PosixFileLock>(&locks_, id);
     return {};
   }
 
-  LockTable locks_;
+  FileLockTable locks_;
 };
 
 }  // namespace
@@ -581,22 +583,6 @@ Env* Env::Posix() {
   // Leaked, so that it outlives every static that holds a file.
   static Env* const env = std::make_unique<PosixEnv>().release();
   return env;
-}
-
-Status WriteFileSynced(Env* env, const std::string& path, std::string_view contents) {
-  std::unique_ptr<WritableFile> file;
-  SLUICE_RETURN_IF_ERROR(env->NewWritableFile(path, &file));
-  SLUICE_RETURN_IF_ERROR(file->Append(contents));
-  SLUICE_RETURN_IF_ERROR(file->Sync());
-  return file->Close();
-}
-
-std::string DirName(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) {
-    return ".";
-  }
-  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 }  // namespace sluice

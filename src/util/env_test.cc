@@ -1,4 +1,4 @@
-#include "util/env.h"
+#include "sluice/env.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,11 +13,13 @@
 #include <string>
 #include <vector>
 
+#include "util/files.h"
 #include "util/testing.h"
 
 namespace sluice {
 namespace {
 
+// What an Env of the real file system does beyond what CheckEnv (sluice/conformance.h) asks for.
 class EnvTest : public testing::Test {
  protected:
   // Locks `path` in a child process and returns the code.
@@ -36,30 +38,6 @@ class EnvTest : public testing::Test {
   Env* const env_ = Env::Posix();
   TempDir dir_;
 };
-
-TEST_F(EnvTest, ReservedFilesAreWrittenWithinWhatIsReserved) {
-  const std::string path = dir_.File("f");
-  std::unique_ptr<ReservedFile> file;
-  std::string contents;
-  ASSERT_TRUE(env_->NewReservedFile(path, 1 << 20, &file).ok());
-  ASSERT_TRUE(file->Reserve(10'000).ok());
-  ASSERT_TRUE(env_->ReadFile(path, &contents).ok());
-  EXPECT_EQ(contents, std::string(10'000, '\0'));
-  ASSERT_TRUE(file->Write(9'990, "0123456789").ok());
-  ASSERT_TRUE(file->Write(0, "start").ok());
-  ASSERT_TRUE(file->Write(5, {}).ok());
-  ASSERT_TRUE(file->Reserve(5'000).ok());
-  ASSERT_TRUE(file->Reserve(600'000).ok());
-  ASSERT_TRUE(file->Write(599'999, "!").ok());
-  ASSERT_TRUE(env_->ReadFile(path, &contents).ok());
-  EXPECT_EQ(contents,
-            "start" + std::string(9'985, '\0') + "0123456789" + std::string(589'999, '\0') + "!");
-  ASSERT_TRUE(file->Sync().ok());
-  ASSERT_TRUE(env_->NewReservedFile(path, 1 << 20, &file).ok());
-  ASSERT_TRUE(env_->ReadFile(path, &contents).ok());
-  EXPECT_EQ(contents, "");
-  EXPECT_TRUE(env_->NewReservedFile(dir_.File("none/f"), 10, &file).IsNotFound());
-}
 
 // A full disk is an error of Reserve, which leaves what was reserved and may be repeated. The limit
 // on the size of files stands for the disk; a child has it for itself.
@@ -99,58 +77,6 @@ TEST_F(EnvTest, WhatCannotBeReservedIsAnError) {
             std::string(299'995, '\0') + "start" + std::string((2 << 20) - 300'003, '\0') + "end");
 }
 
-TEST_F(EnvTest, DataFilesAreReadAndWrittenAnywhere) {
-  const std::string path = dir_.File("f");
-  std::unique_ptr<DataFile> file;
-  ASSERT_TRUE(env_->NewDataFile(path, &file).ok());
-  ASSERT_TRUE(file->Write(5000, "end").ok());
-  ASSERT_TRUE(file->Write(0, "start").ok());
-  ASSERT_TRUE(file->Sync().ok());
-  file.reset();
-  ASSERT_TRUE(env_->NewDataFile(path, &file).ok());
-  std::string contents(5003, 'x');
-  ASSERT_TRUE(file->Read(0, 5003, contents.data()).ok());
-  EXPECT_EQ(contents, "start" + std::string(4995, '\0') + "end");
-  const Status beyond = file->Read(5000, 4, contents.data());
-  EXPECT_EQ(beyond.code(), Status::Code::kIoError);
-  EXPECT_NE(beyond.message().find(path), std::string::npos);
-  EXPECT_FALSE(env_->NewDataFile(dir_.File("none/f"), &file).ok());
-}
-
-TEST_F(EnvTest, WritesAndReadsBack) {
-  const std::string path = dir_.File("f");
-  std::mt19937_64 random(TestSeed());
-  std::string expected;
-  std::unique_ptr<WritableFile> file;
-  ASSERT_TRUE(env_->NewWritableFile(path, &file).ok());
-  for (const size_t n : {0, 1, 100, 65535, 1, 65536, 65537, 200000, 3}) {
-    std::string piece(n, '\0');
-    for (char& c : piece) {
-      c = static_cast<char>(random());
-    }
-    ASSERT_TRUE(file->Append(piece).ok());
-    expected += piece;
-  }
-  ASSERT_TRUE(file->Flush().ok());
-  std::string contents;
-  ASSERT_TRUE(env_->ReadFile(path, &contents).ok());
-  EXPECT_EQ(contents, expected);
-  ASSERT_TRUE(file->Append("end").ok());
-  ASSERT_TRUE(file->Sync().ok());
-  ASSERT_TRUE(file->Close().ok());
-  expected += "end";
-
-  uint64_t size;
-  ASSERT_TRUE(env_->GetFileSize(path, &size).ok());
-  EXPECT_EQ(size, expected.size());
-  MappedFile map;
-  ASSERT_TRUE(env_->MapFile(path, &map).ok());
-  EXPECT_EQ(map.bytes(), expected);
-  MappedFile moved = std::move(map);
-  ASSERT_TRUE(env_->RemoveFile(path).ok());
-  EXPECT_EQ(moved.bytes(), expected);
-}
-
 TEST_F(EnvTest, AFullDeviceIsNoOtherError) {
   EXPECT_TRUE(Status::FromErrno("x", ENOSPC).IsNoSpace());
   EXPECT_TRUE(Status::FromErrno("x", EDQUOT).IsNoSpace());
@@ -161,48 +87,7 @@ TEST_F(EnvTest, AFullDeviceIsNoOtherError) {
       << status.ToString();
 }
 
-TEST_F(EnvTest, RandomAccessReadsExactlyOrFails) {
-  const std::string path = dir_.File("f");
-  ASSERT_TRUE(WriteFileSynced(env_, path, "0123456789").ok());
-  std::unique_ptr<RandomAccessFile> file;
-  ASSERT_TRUE(env_->NewRandomAccessFile(path, &file).ok());
-  char out[10];
-  ASSERT_TRUE(file->Read(3, 7, out).ok());
-  EXPECT_EQ(std::string_view(out, 7), "3456789");
-  const Status status = file->Read(4, 7, out);
-  EXPECT_EQ(status.code(), Status::Code::kIoError);
-  EXPECT_NE(status.message().find(path), std::string::npos);
-}
-
-TEST_F(EnvTest, EmptyFilesMapAndRead) {
-  ASSERT_TRUE(WriteFileSynced(env_, dir_.File("f"), "").ok());
-  MappedFile map;
-  ASSERT_TRUE(env_->MapFile(dir_.File("f"), &map).ok());
-  EXPECT_TRUE(map.bytes().empty());
-  std::string contents = "old";
-  ASSERT_TRUE(env_->ReadFile(dir_.File("f"), &contents).ok());
-  EXPECT_TRUE(contents.empty());
-}
-
-TEST_F(EnvTest, DirectoriesAndNames) {
-  const std::string sub = dir_.File("sub");
-  ASSERT_TRUE(env_->CreateDir(sub).ok());
-  ASSERT_TRUE(env_->CreateDir(sub).ok());
-  ASSERT_TRUE(WriteFileSynced(env_, sub + "/b", "b").ok());
-  ASSERT_TRUE(WriteFileSynced(env_, sub + "/a", "a").ok());
-  EXPECT_FALSE(env_->CreateDir(sub + "/a").ok());
-  ASSERT_TRUE(env_->RenameFile(sub + "/b", sub + "/a").ok());
-  ASSERT_TRUE(WriteFileSynced(env_, sub + "/0", "").ok());
-  ASSERT_TRUE(env_->SyncDir(sub).ok());
-  std::vector<std::string> names;
-  ASSERT_TRUE(env_->GetChildren(sub, &names).ok());
-  EXPECT_EQ(names, (std::vector<std::string>{"0", "a"}));
-  std::string contents;
-  ASSERT_TRUE(env_->ReadFile(sub + "/a", &contents).ok());
-  EXPECT_EQ(contents, "b");
-  EXPECT_TRUE(env_->FileExists(sub).ok());
-  EXPECT_TRUE(env_->FileExists(sub + "/a").ok());
-  EXPECT_TRUE(env_->FileExists(sub + "/b").IsNotFound());
+TEST_F(EnvTest, NamesOfDirectories) {
   EXPECT_EQ(DirName("a/b/c"), "a/b");
   EXPECT_EQ(DirName("/c"), "/");
   EXPECT_EQ(DirName("c"), ".");

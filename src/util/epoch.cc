@@ -1,8 +1,7 @@
 // How it works:
 //
 //   1. Retired objects gather in their thread's list. A full batch of them is sealed with the
-//   number
-//      e of the current epoch, and the epoch advances to e + 1: a guard that enters in e + 1 or
+//      number e of the current epoch, and the epoch advances to e + 1: a guard that enters in e + 1 or
 //      later has seen that the objects are unlinked.
 //   2. So a batch may go once every guard held entered after e. To ask, a reclaimer first has the
 //      kernel run a memory barrier in every thread of the process: a guard whose store of `entered`
@@ -55,6 +54,7 @@ struct Waiting {
   size_t open_bytes = 0;     // of those that said so
   std::deque<Batch> sealed;  // by epoch
   bool deleting = false;     // a thread runs deleters of what it took out of here
+  bool again = false;        // and is to look once more when it has
 };
 
 struct Slot : ThreadSlot {
@@ -108,10 +108,12 @@ uint64_t OldestGuard() {
 // Deletes what can be; leaves alone an open batch that is not full.
 void Reclaim(Waiting& waiting) {
   std::unique_lock lock(waiting.mutex);
-  if (waiting.deleting) {
-    return;  // called by a deleter, or another thread is at it
+  if (waiting.deleting) {  // called by a deleter, or another thread is at it
+    waiting.again = true;
+    return;
   }
   do {
+    waiting.again = false;
     if (waiting.open.size() >= kRetireBatch || waiting.open_bytes >= kRetireBytes) {
       waiting.open_bytes = 0;
       Seal(waiting, std::exchange(waiting.open, {}));
@@ -132,8 +134,9 @@ void Reclaim(Waiting& waiting) {
     }
     lock.lock();
     waiting.deleting = false;
-    // The deleters may have retired as much.
-  } while (waiting.open.size() >= kRetireBatch || waiting.open_bytes >= kRetireBytes);
+    // The deleters may have retired as much, and a guard may have ended.
+  } while (waiting.again || waiting.open.size() >= kRetireBatch ||
+           waiting.open_bytes >= kRetireBytes);
 }
 
 // REQUIRES: lock holds waiting.mutex.
@@ -207,10 +210,9 @@ ThreadSlot* TakeThreadSlot() {
   return owner.slot;
 }
 
-// What other guards still keep is left to whichever thread comes to retire something next: this one
-// may do nothing more for long.
+// What other guards still keep is left to their threads: this one may do nothing more for long.
 void ReclaimOfThread() {
-  thread_slot->reclaim = false;
+  thread_slot->reclaim.exchange(false, std::memory_order_acquire);
   Waiting& waiting = static_cast<Slot*>(thread_slot)->waiting;
   Reclaim(waiting);
   std::vector<Retired> left;
@@ -220,8 +222,16 @@ void ReclaimOfThread() {
       left = TakeAll(waiting);
     }
   }
-  Orphan(std::move(left));
-  ReclaimOrphans();
+  if (!left.empty()) {
+    Orphan(std::move(left));
+    for (Slot* slot = TheRegistry().slots.load(std::memory_order_acquire); slot != nullptr;
+         slot = slot->next) {
+      if (slot->entered.load(std::memory_order_relaxed) != 0) {
+        slot->reclaim.store(true, std::memory_order_release);
+      }
+    }
+  }
+  ReclaimOrphans();  // those guards, too, that have ended meanwhile may have kept it
 }
 
 }  // namespace epoch_internal
@@ -231,17 +241,22 @@ void EpochRetire(void* object, void (*deleter)(void*), size_t bytes) {
     epoch_internal::TakeThreadSlot();
   }
   Waiting& waiting = static_cast<Slot*>(thread_slot)->waiting;
+  bool much;
   {
     const std::lock_guard lock(waiting.mutex);
     waiting.open.push_back({object, deleter});
     waiting.open_bytes += bytes;
-    if (waiting.open_bytes >= kRetireBytes && thread_slot->guards > 0) {
-      thread_slot->reclaim = true;  // this thread's own guard keeps it
+    much = waiting.open_bytes >= kRetireBytes;
+    if (much && thread_slot->guards > 0) {  // which keeps it
+      thread_slot->reclaim.store(true, std::memory_order_relaxed);
+      much = false;
     }
-    if (waiting.open.size() % kRetireBatch != 0 &&
-        (waiting.open_bytes < kRetireBytes || thread_slot->guards > 0)) {
+    if (!much && waiting.open.size() % kRetireBatch != 0) {
       return;
     }
+  }
+  if (much) {
+    return epoch_internal::ReclaimOfThread();
   }
   Reclaim(waiting);
   ReclaimOrphans();

@@ -13,7 +13,8 @@
 // Thread-safe; one domain for the process. A guard costs about 2 ns and shares no cache line that
 // is written often; a retirement costs some 20 ns and now and then the deletions that have become
 // due, which the retiring thread runs: up to kRetireBatch objects, or kRetireBytes, of each thread
-// wait for that.
+// wait for that. More bytes than those are deleted when the last guard ends that may see them, by
+// that guard's thread.
 // What a thread leaves behind when it exits, others delete.
 
 #pragma once
@@ -32,8 +33,9 @@ namespace epoch_internal {
 // One for each live thread that ever held a guard; a later thread uses it again.
 struct alignas(64) ThreadSlot {
   std::atomic<uint64_t> entered{0};  // the epoch in which its outermost guard began; 0: none held
-  unsigned guards = 0;               // held, nested; only its thread uses this and the next
-  bool reclaim = false;              // much was retired under the guard
+  unsigned guards = 0;               // held, nested; only its thread uses this
+  // Its thread is to reclaim when its guard ends: that guard keeps much from deletion.
+  std::atomic<bool> reclaim{false};
   unsigned number = 0;
 };
 
@@ -74,8 +76,15 @@ class EpochGuard {
   EpochGuard& operator=(const EpochGuard&) = delete;
   ~EpochGuard() {
     if (--slot_->guards == 0) {
-      slot_->entered.store(0, std::memory_order_release);
-      if (slot_->reclaim) [[unlikely]] {
+      // The store must be visible before `reclaim` is read: whoever sets that looks at `entered`
+      // afterwards, behind the same barrier.
+      if (epoch_internal::domain.guards_fence.load(std::memory_order_relaxed)) {
+        slot_->entered.exchange(0);
+      } else {
+        slot_->entered.store(0, std::memory_order_release);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+      }
+      if (slot_->reclaim.load(std::memory_order_relaxed)) [[unlikely]] {
         epoch_internal::ReclaimOfThread();
       }
     }

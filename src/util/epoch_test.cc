@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <optional>
 #include <random>
 #include <thread>
 #include <vector>
@@ -283,6 +284,111 @@ TEST(Epoch, GivesMuchMemoryBackAtOnce) {
   EXPECT_EQ(left, 1);
   EpochRetire(&object, deleter, kRetireBytes);
   EXPECT_EQ(left, 0);
+}
+
+// Neither the thread that retired it nor those whose guards keep it do anything later on.
+TEST(Epoch, GivesMuchMemoryBackWhenTheLastGuardEnds) {
+  for (const bool under_guard : {false, true}) {
+    static std::atomic<bool> deleted;
+    deleted = false;
+    int object = 0;
+    constexpr int kHolders = 3;
+    std::atomic<int> held{0};
+    std::atomic<int> ended{0};
+    std::atomic<int> may_end{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kHolders; ++t) {
+      threads.emplace_back([&, t] {
+        {
+          const EpochGuard guard;
+          ++held;
+          while (may_end <= t) {
+            may_end.wait(t);
+          }
+        }
+        ++ended;
+        while (may_end <= kHolders) {
+          std::this_thread::yield();  // idle
+        }
+      });
+    }
+    threads.emplace_back([&] {
+      while (held < kHolders) {
+        std::this_thread::yield();
+      }
+      {
+        std::optional<EpochGuard> guard;
+        if (under_guard) {
+          guard.emplace();
+        }
+        EpochRetire(
+            &object, [](void*) { deleted = true; }, kRetireBytes);
+      }
+      ++held;
+      while (may_end <= kHolders) {
+        std::this_thread::yield();
+      }
+    });
+    while (held <= kHolders) {
+      std::this_thread::yield();
+    }
+    for (int t = 0; t < kHolders; ++t) {
+      EXPECT_FALSE(deleted);
+      may_end = t + 1;
+      may_end.notify_all();
+      while (ended <= t) {
+        std::this_thread::yield();
+      }
+    }
+    EXPECT_TRUE(deleted);
+    may_end = kHolders + 1;
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    EpochDrain();
+  }
+}
+
+// The same, where guards begin and end all the time: at the end nothing is left.
+TEST(Epoch, MuchMemoryIsNeverLeftBehind) {
+  std::mt19937_64 random(TestSeed());
+  for (int round = 0; round < 200; ++round) {
+    static std::atomic<int> left;
+    left = 0;
+    int object = 0;
+    std::atomic<int> working{4};
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&, seed = random()] {
+        std::mt19937_64 own(seed);
+        for (int i = 0; i < 50; ++i) {
+          const EpochGuard guard;
+          if (own() % 4 == 0) {
+            std::this_thread::yield();
+          }
+          if (own() % 2 == 0) {
+            ++left;
+            EpochRetire(
+                &object, [](void*) { --left; }, kRetireBytes);
+          }
+        }
+        --working;
+        while (!stop) {
+          std::this_thread::yield();  // idle
+        }
+      });
+    }
+    while (working > 0) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(left, 0);
+    stop = true;
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    EpochDrain();
+  }
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <utility>
 
 #include "util/fault_inode.h"
+#include "util/files.h"
 
 namespace sluice {
 
@@ -117,7 +119,18 @@ class FaultEnv::Data : public DataFile {
     return env_->Discard(path_, inode_.get(), offset, bytes);
   }
   Status Truncate(uint64_t bytes) override { return env_->Truncate(path_, inode_.get(), bytes); }
-  Status GetDiskBytes(uint64_t* bytes) const override { return env_->GetFileSize(path_, bytes); }
+  // Pages of zeros count as holes, whether they were written or discarded.
+  Status GetDiskBytes(uint64_t* bytes) const override {
+    constexpr size_t kPage = 4096;
+    const std::lock_guard guard(env_->mutex_);
+    const std::string_view data = inode_->data;
+    *bytes = 0;
+    for (size_t at = 0; at < data.size(); at += kPage) {
+      const std::string_view page = data.substr(at, kPage);
+      *bytes += page.find_first_not_of('\0') != std::string_view::npos ? page.size() : 0;
+    }
+    return {};
+  }
   const std::string& path() const override { return path_; }
 
  private:
@@ -141,12 +154,26 @@ class FaultEnv::Readable : public RandomAccessFile {
   const std::shared_ptr<Inode> inode_;
 };
 
+constexpr int kWriter = -1;  // holds a lock; else so many readers do
+
+// "a/b" of "a/./b/" and "a//b".
+std::string OneSpelling(const std::string& path) {
+  std::string spelling = std::filesystem::path(path).lexically_normal();
+  if (spelling.size() > 1 && spelling.back() == '/') {
+    spelling.pop_back();
+  }
+  return spelling;
+}
+
 class FaultEnv::Lock : public FileLock {
  public:
   Lock(FaultEnv* env, std::string path) : env_(env), path_(std::move(path)) {}
   ~Lock() override {
     const std::lock_guard guard(env_->mutex_);
-    env_->locked_.erase(path_);
+    const auto held = env_->locked_.find(path_);
+    if (held != env_->locked_.end() && --held->second <= 0) {
+      env_->locked_.erase(held);
+    }
   }
 
  private:
@@ -348,7 +375,8 @@ Status FaultEnv::Find(const std::string& path, std::shared_ptr<Inode>* inode) co
 }
 
 Status FaultEnv::CheckDirOf(const std::string& path) const {
-  return dirs_.contains(DirName(path))
+  const std::string dir = DirName(path);
+  return dirs_.contains(dir) || dir == "." || dir == "/"
              ? Status()
              : Status::FromErrno(fmt::format("{}: no directory to make it in", path), ENOENT);
 }
@@ -489,6 +517,10 @@ Status FaultEnv::RenameFile(const std::string& from, const std::string& to) {
 Status FaultEnv::CreateDir(const std::string& dir) {
   const std::lock_guard guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountOperation(dir, "cannot create directory", kNameBytes));
+  SLUICE_RETURN_IF_ERROR(CheckDirOf(dir));
+  if (names_.contains(dir)) {
+    return Status::FromErrno(fmt::format("{}: cannot create directory", dir), EEXIST);
+  }
   dirs_.insert(dir);
   return {};
 }
@@ -512,14 +544,29 @@ Status FaultEnv::SyncDir(const std::string& dir) {
 Status FaultEnv::LockFile(const std::string& path, std::unique_ptr<FileLock>* lock) {
   const std::lock_guard guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot lock"));
-  SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
-  if (!locked_.insert(path).second) {
+  const std::string name = OneSpelling(path);
+  SLUICE_RETURN_IF_ERROR(CheckDirOf(name));
+  if (!locked_.emplace(name, kWriter).second) {
     return Status::Busy(fmt::format("{}: this process holds the lock already", path));
   }
-  if (!names_.contains(path)) {
-    Bind({{{path, std::make_shared<Inode>()}}});
+  if (!names_.contains(name)) {
+    Bind({{{name, std::make_shared<Inode>()}}});
   }
-  *lock = std::make_unique<Lock>(this, path);
+  *lock = std::make_unique<Lock>(this, name);
+  return {};
+}
+
+Status FaultEnv::LockFileShared(const std::string& path, std::unique_ptr<FileLock>* lock) {
+  SLUICE_RETURN_IF_ERROR(FileExists(path));
+  const std::lock_guard guard(mutex_);
+  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot lock"));
+  const std::string name = OneSpelling(path);
+  int& held = locked_[name];
+  if (held == kWriter) {
+    return Status::Busy(fmt::format("{}: this process holds the lock already", path));
+  }
+  ++held;
+  *lock = std::make_unique<Lock>(this, name);
   return {};
 }
 
@@ -549,9 +596,9 @@ Status FaultEnv::Truncate(const std::string& path, Inode* inode, uint64_t bytes)
 }
 
 Status FaultEnv::GetFileId(const std::string& path, std::string* id) {
-  SLUICE_RETURN_IF_ERROR(FileExists(path));
-  *id = path;
-  return {};
+  *id = OneSpelling(path);
+  const Status status = FileExists(*id);
+  return status.ok() ? status : status.WithContext(path);
 }
 
 Status FaultEnv::RemoveDir(const std::string& dir) {
@@ -564,11 +611,6 @@ Status FaultEnv::RemoveDir(const std::string& dir) {
   }
   dirs_.erase(dir);
   return {};
-}
-
-Status FaultEnv::LockFileShared(const std::string& path, std::unique_ptr<FileLock>* lock) {
-  SLUICE_RETURN_IF_ERROR(FileExists(path));
-  return LockFile(path, lock);
 }
 
 Status LoadFiles(Env* env, const std::string& dir, FileImage* files) {

@@ -43,7 +43,7 @@
 #include <string_view>
 #include <vector>
 
-#include "util/env.h"
+#include "sluice/env.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -173,7 +173,7 @@ class FaultEnv : public Env {
   Names durable_;  // as the disk has them, without:
   std::vector<Change> pending_;
   std::set<std::string> dirs_;
-  std::set<std::string> locked_;
+  std::map<std::string, int> locked_;  // readers, or kWriter
   uint64_t operations_ = 0;
   uint64_t reads_ = 0;
   uint64_t crash_at_ = ~uint64_t{0};

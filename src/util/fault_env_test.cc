@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <functional>
 
+#include "util/files.h"
 #include "util/testing.h"
 
 namespace sluice {

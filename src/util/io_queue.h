@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "util/env.h"
+#include "sluice/env.h"
 #include "util/status.h"
 
 namespace sluice {

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "db/workload.h"
+#include "engine/workload.h"
 #include "process.h"
 #include "sluice/db.h"
 #include "table/testing.h"
@@ -329,7 +329,7 @@ TEST(Corruption, IsAnErrorOrHarmless) {
     WriteFiles(files, image.dir);
     *message = '\0';
     const int outcome = InProcess([&] {
-#ifndef __SANITIZE_ADDRESS__
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
       const rlimit space{uint64_t{4} << 30, uint64_t{4} << 30};
       ::setrlimit(RLIMIT_AS, &space);
 #endif

@@ -1,7 +1,7 @@
 // ParseWriteBatch: any bytes.
 
 #include "fuzz/fuzz.h"
-#include "leveldb/logged_batch.h"
+#include "leveldb_dir/logged_batch.h"
 #include "table/testing.h"
 
 namespace sluice::fuzz {

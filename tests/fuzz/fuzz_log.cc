@@ -1,9 +1,9 @@
 // LogReader: any bytes.
 
 #include "fuzz/fuzz.h"
-#include "leveldb/log_format.h"
-#include "leveldb/log_reader.h"
-#include "leveldb/log_writer.h"
+#include "leveldb_dir/log_format.h"
+#include "leveldb_dir/log_reader.h"
+#include "leveldb_dir/log_writer.h"
 #include "table/testing.h"
 
 namespace sluice::fuzz {

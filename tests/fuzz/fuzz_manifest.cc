@@ -1,8 +1,8 @@
 // VersionEdit and ReadManifest: any bytes as an edit, behind a checksum that fits.
 
 #include "fuzz/fuzz.h"
-#include "leveldb/log_writer.h"
-#include "leveldb/manifest.h"
+#include "leveldb_dir/log_writer.h"
+#include "leveldb_dir/manifest.h"
 #include "table/testing.h"
 
 namespace sluice::fuzz {

@@ -18,8 +18,9 @@
 #endif
 
 #include "fuzz/fuzz.h"
+#include "sluice/env.h"
 #include "util/coding.h"
-#include "util/env.h"
+#include "util/files.h"
 
 namespace sluice::fuzz {
 namespace {

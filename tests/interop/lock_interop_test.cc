@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 
-#include "util/env.h"
+#include "sluice/env.h"
 #include "util/testing.h"
 
 namespace sluice::interop {

@@ -1,17 +1,18 @@
 // Databases that the real LevelDB made, compacted by Sluice, judged by the real LevelDB.
 
-#include "leveldb/compact.h"
+#include "leveldb_dir/compact.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "leveldb/database.h"
+#include "leveldb_dir/database.h"
 #include "merge/cpu_executor.h"
 #include "real_leveldb.h"
+#include "sluice/env.h"
 #include "table/table_reader.h"
-#include "util/env.h"
+#include "util/files.h"
 #include "util/testing.h"
 
 namespace sluice {
@@ -246,7 +247,7 @@ TEST_F(CompactTest, WhatADeviceCannotDoGoesToTheCpu) {
   const CompactOptions options{.table_bytes = 20000, .task_bytes = 100000};
   CompactAndCheck(dir(), {}, contents, &report_, options, &executor);
   ASSERT_EQ(report_.retries.size(), 1u);
-  EXPECT_EQ(report_.retries[0].status, abi::MergeStatus::kValueTooLong);
+  EXPECT_EQ(report_.retries[0].status, MergeStatus::kValueTooLong);
   EXPECT_GT(report_.tasks, 1u);
 }
 

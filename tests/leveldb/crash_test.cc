@@ -8,10 +8,10 @@
 #include <chrono>
 #include <thread>
 
-#include "leveldb/compact.h"
+#include "leveldb_dir/compact.h"
 #include "merge/cpu_executor.h"
 #include "real_leveldb.h"
-#include "util/env.h"
+#include "sluice/env.h"
 #include "util/fault_env.h"
 #include "util/testing.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "util/env.h"
+#include "sluice/env.h"
 
 namespace sluice {
 

@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "failing_env.h"
-#include "leveldb/compact.h"
-#include "leveldb/database.h"
+#include "leveldb_dir/compact.h"
+#include "leveldb_dir/database.h"
 #include "merge/cpu_executor.h"
 #include "real_leveldb.h"
 #include "table/table_reader.h"

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "db/import_leveldb.h"
+#include "device/test_units.h"
 #include "real_leveldb.h"
 #include "table/testing.h"
 #include "util/fault_env.h"
@@ -118,8 +119,7 @@ TEST_F(ImportTest, EveryOption) {
 TEST_F(ImportTest, ThroughTheUnit) {
   const Contents contents = MakeRealDatabase(source_, {.seed = seed_, .deep_writes = 2000});
   Options options = SmallOptions();
-  options.offload.executor = "check";
-  options.offload.configuration = "tiny";
+  options.executors = TestUnits("check");
   ImportAndCheck(options, contents);
 }
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "leveldb/database.h"
+#include "leveldb_dir/database.h"
 #include "real_leveldb.h"
 #include "util/testing.h"
 

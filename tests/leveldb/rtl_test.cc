@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "leveldb/compact.h"
-#include "offload/executors.h"
+#include "device/executors.h"
+#include "leveldb_dir/compact.h"
 #include "real_leveldb.h"
-#include "util/env.h"
+#include "sluice/env.h"
 #include "util/testing.h"
 
 namespace sluice {
@@ -14,7 +14,7 @@ namespace {
 class RtlCompactTest : public testing::Test {
  protected:
   void Compact(std::string_view kind, const CompactOptions& options) {
-    std::unique_ptr<Executor> executor;
+    std::shared_ptr<Executor> executor;
     ASSERT_TRUE(MakeExecutor(kind, kDefaultConfiguration, {}, &executor).ok());
     const Status status =
         CompactDatabase(Env::Posix(), dir_.path(), executor.get(), options, nullptr, &report_);
@@ -49,8 +49,8 @@ TEST_F(RtlCompactTest, KeysOverTheLimitGoToTheCpu) {
   ASSERT_GE(report_.retries.size(), 1u);
   EXPECT_LT(report_.retries.size(), report_.tasks);
   // It can be the border between two tasks, too.
-  const abi::MergeStatus status = report_.retries[0].status;
-  EXPECT_TRUE(status == abi::MergeStatus::kKeyTooLong || status == abi::MergeStatus::kBadDescriptor)
+  const MergeStatus status = report_.retries[0].status;
+  EXPECT_TRUE(status == MergeStatus::kKeyTooLong || status == MergeStatus::kBadDescriptor)
       << report_.retries[0].reason;
 }
 

@@ -17,6 +17,7 @@
 #include "db/db_impl.h"
 #include "env_bridge.h"
 #include "sluice/db.h"
+#include "sluice/device.h"
 #include "status_bridge.h"
 
 namespace leveldb {
@@ -64,8 +65,11 @@ Status Convert(const Options& from, std::unique_ptr<sluice::Env>* bridge, sluice
     return Decline("an Env of the caller's, where files are Sluice's own");
   }
   if (const char* const executor = std::getenv("LEVELDB_SUITE_EXECUTOR"); executor != nullptr) {
-    to->offload.executor = executor;
-    to->offload.configuration = "tiny";
+    const sluice::Status status =
+        sluice::OpenUnits(std::string(executor) + ":tiny", &to->executors);
+    if (!status.ok()) {
+      return Decline(status.ToString());
+    }
   }
   to->create_if_missing = from.create_if_missing;
   to->error_if_exists = from.error_if_exists;

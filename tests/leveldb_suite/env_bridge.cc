@@ -41,7 +41,7 @@ Place Locate(const std::string& path) {
       name.replace(name.size() - 5, 5, ".ldb");
       place.is_journal = true;
     }
-    place.is_journal |= name == "RESERVE";
+    place.is_journal |= name.starts_with("RESERVE");
     place.path = dir + "/" + name;
     return place;
   }

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "util/env.h"
+#include "sluice/env.h"
 
 namespace sluice {
 

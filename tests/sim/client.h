@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "db/workload.h"
+#include "engine/workload.h"
 #include "world.h"
 
 namespace sluice::sim {

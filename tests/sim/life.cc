@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "client.h"
-#include "db/workload.h"
+#include "engine/workload.h"
 #include "world.h"
 
 namespace sluice::sim {

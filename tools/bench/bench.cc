@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "util/env.h"
+#include "sluice/env.h"
+#include "util/files.h"
 
 namespace sluice::bench {
 

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "bench/engine.h"
+#include "device/executors.h"
 #include "sluice/db.h"
 
 namespace sluice::bench {
@@ -178,10 +179,10 @@ Status OpenSluice(const EngineSettings& settings, const std::string& directory, 
   if (settings.write_queues > 0) {
     options.write_queues = settings.write_queues;
   }
-  options.offload.executor = settings.executor;
-  if (!settings.config.empty()) {
-    options.offload.configuration = settings.config;
-  }
+  SLUICE_RETURN_IF_ERROR(
+      MakeUnits(settings.executor,
+                settings.config.empty() ? kDefaultConfiguration : std::string_view(settings.config),
+                {}, &options.executors));
   std::unique_ptr<DB> db;
   SLUICE_RETURN_IF_ERROR(DB::Open(options, directory, &db));
   *engine = std::make_unique<SluiceEngine>(std::move(db), settings.sync, settings.async);

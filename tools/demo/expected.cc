@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "sluice/env.h"
 #include "util/coding.h"
-#include "util/env.h"
+#include "util/files.h"
 
 namespace sluice::demo {
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "db/describe.h"
+#include "device/executors.h"
 #include "expected.h"
 #include "progress.h"
 #include "sluice/db.h"
@@ -35,14 +36,12 @@ struct Arguments {
 };
 
 // Small, so that tens of megabytes have the shape of a big database.
-Options DatabaseOptions(const Arguments& arguments) {
+Options DatabaseOptions() {
   Options options;
   options.memtable_bytes = 1 << 20;
   options.l1_bytes = 2 << 20;
   options.task_bytes = 4 << 20;
   options.compression = Compression::kSnappy;
-  options.offload.executor = arguments.executor;
-  options.offload.configuration = arguments.config;
   return options;
 }
 
@@ -191,8 +190,10 @@ Status Compare(DB* db, const Expected& expected) {
 Status Run(const Arguments& arguments) {
   Expected expected;
   SLUICE_RETURN_IF_ERROR(ReadExpected(arguments.expected, &expected));
+  Options options = DatabaseOptions();
+  SLUICE_RETURN_IF_ERROR(MakeUnits(arguments.executor, arguments.config, {}, &options.executors));
   std::unique_ptr<DB> db;
-  SLUICE_RETURN_IF_ERROR(DB::Open(DatabaseOptions(arguments), arguments.dir, &db));
+  SLUICE_RETURN_IF_ERROR(DB::Open(options, arguments.dir, &db));
   SLUICE_RETURN_IF_ERROR(Compare(db.get(), expected).WithContext("before the workload"));
 
   const auto begin = std::chrono::steady_clock::now();
@@ -212,7 +213,7 @@ Status Run(const Arguments& arguments) {
   SLUICE_RETURN_IF_ERROR(db->Close());
 
   db.reset();
-  SLUICE_RETURN_IF_ERROR(DB::Open(DatabaseOptions(arguments), arguments.dir, &db));
+  SLUICE_RETURN_IF_ERROR(DB::Open(options, arguments.dir, &db));
   SLUICE_RETURN_IF_ERROR(Compare(db.get(), expected).WithContext("after the workload"));
   SLUICE_RETURN_IF_ERROR(db->Close());
   uint64_t live = 0;

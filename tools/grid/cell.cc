@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "device/contract.h"
+#include "device/device_executor.h"
+#include "device/rtlsim/rtl_device.h"
 #include "grid/thesis.h"
-#include "offload/contract.h"
-#include "offload/device_executor.h"
-#include "offload/rtlsim/rtl_device.h"
 #include "table/table_reader.h"
 
 namespace sluice::grid {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "device/device.h"
 #include "merge/task_generator.h"
-#include "offload/device.h"
 #include "util/status.h"
 
 namespace sluice::grid {

@@ -4,9 +4,9 @@
 
 #include <set>
 
+#include "device/contract.h"
 #include "grid/thesis.h"
 #include "merge/cpu_executor.h"
-#include "offload/contract.h"
 #include "table/table_reader.h"
 
 namespace sluice::grid {

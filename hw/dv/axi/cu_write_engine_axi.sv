@@ -1,11 +1,11 @@
 // cu_write_engine with port names as cocotbext-axi expects them: no direction suffixes, and AXI IDs.
 
 module cu_write_engine_axi #(
-  parameter int unsigned InBytes       = 16,
+  parameter int unsigned Bytes       = 16,
   parameter int unsigned BusBytes      = 64,
   parameter int unsigned MaxBurstBeats = 16,
   parameter int unsigned FifoBeats     = 32,
-  localparam int unsigned CountBits    = $clog2(InBytes + 1)
+  localparam int unsigned CountBits    = $clog2(Bytes + 1)
 ) (
   input  logic                  clk,
   input  logic                  rst_n,
@@ -22,7 +22,7 @@ module cu_write_engine_axi #(
 
   input  logic                  in_valid,
   output logic                  in_ready,
-  input  logic [InBytes*8-1:0]  in_data,
+  input  logic [Bytes*8-1:0]  in_data,
   input  logic [CountBits-1:0]  in_bytes,
   input  logic                  in_last,
   input  logic [1:0]            in_token,
@@ -48,13 +48,13 @@ module cu_write_engine_axi #(
   wire unused = m_axi_bid;
 
   cu_write_engine #(
-    .InBytes(InBytes), .BusBytes(BusBytes), .MaxBurstBeats(MaxBurstBeats), .FifoBeats(FifoBeats)
+    .Bytes(Bytes), .BusBytes(BusBytes), .MaxBurstBeats(MaxBurstBeats), .FifoBeats(FifoBeats)
   ) u_engine (
     .clk_i(clk), .rst_ni(rst_n),
     .start_i(start), .addr_i(addr), .limit_i(limit), .halt_i(halt), .done_o(done), .idle_o(idle),
     .full_o(full), .error_o(error), .used_o(used), .stall_o(),
-    .in_valid_i(in_valid), .in_ready_o(in_ready), .in_data_i(in_data), .in_bytes_i(in_bytes),
-    .in_last_i(in_last), .in_token_i(in_token),
+    .in_valid_i(in_valid), .in_ready_o(in_ready),
+    .in_i({in_data, in_bytes, in_last, in_token}),
     .m_axi_awaddr_o(m_axi_awaddr), .m_axi_awlen_o(m_axi_awlen), .m_axi_awsize_o(m_axi_awsize),
     .m_axi_awburst_o(m_axi_awburst), .m_axi_awvalid_o(m_axi_awvalid),
     .m_axi_awready_i(m_axi_awready), .m_axi_wdata_o(m_axi_wdata), .m_axi_wstrb_o(m_axi_wstrb),

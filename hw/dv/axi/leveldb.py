@@ -1,6 +1,6 @@
 """LevelDB tables and merges in plain Python: a third opinion beside the C++ executor and the RTL.
 
-Follows the rules in src/merge/merge.h. A record is (user key, trailer, value); the trailer is
+Follows the rules in include/sluice/executor.h. A record is (user key, trailer, value); the trailer is
 sequence number << 8 | type.
 """
 
@@ -105,7 +105,7 @@ def merge(runs, snapshot, bottommost):
 
 
 def tables(records, block_bytes, restart_interval, table_bytes):
-    """TableBuilders that hold `records`, finished, cut as merge.h says."""
+    """TableBuilders that hold `records`, finished, cut as sluice/executor.h says."""
     out, key = [], None
     for record in records:
         new_key, key = record[0] != key, record[0]

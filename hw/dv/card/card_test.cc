@@ -12,13 +12,14 @@
 #include <functional>
 #include <thread>
 
+#include "device/check_executor.h"
+#include "device/device_executor.h"
+#include "device/rtlsim/rtl_device_impl.h"
 #include "hw/dv/card/start_together.h"
 #include "hw/dv/unit/guarded_device.h"
 #include "hw/dv/unit/unit_bench.h"
 #include "merge/cpu_executor.h"
-#include "offload/check_executor.h"
-#include "offload/device_executor.h"
-#include "offload/rtlsim/rtl_device_impl.h"
+#include "sluice_abi.h"
 
 #define STRING_OF(x) #x
 #define HEADER_OF(model) STRING_OF(model.h)
@@ -27,7 +28,6 @@
 namespace sluice {
 namespace {
 
-using abi::MergeStatus;
 using Card = rtlsim::RtlCard<CARD_MODEL, CARD_UNITS>;
 using Unit = rtlsim::RtlDevice<CARD_MODEL, CARD_UNITS>;
 using Executors = std::vector<std::unique_ptr<DeviceExecutor>>;

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "offload/device.h"
+#include "device/device.h"
 
 namespace sluice::dv {
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "offload/rtlsim/coverage.h"
+#include "device/rtlsim/coverage.h"
 #include "util/testing.h"
 
 namespace sluice::dv {

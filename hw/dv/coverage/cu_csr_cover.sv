@@ -1,5 +1,7 @@
 // Every status that the unit itself can end a job with.
 
+`include "cu_assert.svh"
+
 module cu_csr_cover
   import sluice_abi_pkg::*;
 (
@@ -9,8 +11,7 @@ module cu_csr_cover
   input logic [7:0] job_status_i
 );
   for (genvar s = 32'(MergeStatusOk); s <= 32'(MergeStatusWriteError); s++) begin : g_status
-    c_status : cover property (@(posedge clk_i) disable iff (!rst_ni)
-        job_done_i && job_status_i == 8'(s));
+    `COVER(c_status, job_done_i && job_status_i == 8'(s))
   end
 endmodule
 

@@ -1,6 +1,8 @@
 // The crossings of a FIFO. That its writer or its reader waits is a point of their streams: most ask it
 // before they offer or take a word.
 
+`include "cu_assert.svh"
+
 module cu_fifo_cover #(
   parameter int unsigned Depth = 4,
   parameter int unsigned CountBits = 3
@@ -13,11 +15,9 @@ module cu_fifo_cover #(
   input logic                 rready_i,
   input logic [CountBits-1:0] count_o
 );
-  c_full : cover property (@(posedge clk_i) disable iff (!rst_ni) count_o == CountBits'(Depth));
-  c_drained : cover property (@(posedge clk_i) disable iff (!rst_ni)
-      rvalid_o && rready_i && count_o == CountBits'(1) && !(wvalid_i && wready_o));
-  c_push_and_pop : cover property (@(posedge clk_i) disable iff (!rst_ni)
-      wvalid_i && wready_o && rvalid_o && rready_i);
+  `COVER(c_full, count_o == CountBits'(Depth))
+  `COVER(c_drained, rvalid_o && rready_i && count_o == CountBits'(1) && !(wvalid_i && wready_o))
+  `COVER(c_push_and_pop, wvalid_i && wready_o && rvalid_o && rready_i)
 endmodule
 
 bind cu_fifo cu_fifo_cover #(.Depth(Depth), .CountBits(CountBits)) u_cover (.*);

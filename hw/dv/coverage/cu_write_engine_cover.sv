@@ -1,5 +1,7 @@
 // Back-pressure on the channels, and the ends of an area and of a job.
 
+`include "cu_assert.svh"
+
 module cu_write_engine_cover (
   input logic clk_i,
   input logic rst_ni,
@@ -9,10 +11,10 @@ module cu_write_engine_cover (
   input logic full_o,
   input logic error_o
 );
-  c_done : cover property (@(posedge clk_i) disable iff (!rst_ni) done_o);
-  c_full : cover property (@(posedge clk_i) disable iff (!rst_ni) full_o);
-  c_error : cover property (@(posedge clk_i) disable iff (!rst_ni) error_o);
-  c_halted_in_flight : cover property (@(posedge clk_i) disable iff (!rst_ni) halt_i && !idle_o);
+  `COVER(c_done, done_o)
+  `COVER(c_full, full_o)
+  `COVER(c_error, error_o)
+  `COVER(c_halted_in_flight, halt_i && !idle_o)
 endmodule
 
 bind cu_write_engine cu_write_engine_cover u_cover (.*);

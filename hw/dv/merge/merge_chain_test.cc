@@ -47,7 +47,7 @@ ChainRun RunChain(Testbench<Model>& tb, const std::vector<KeyRun>& runs,
     sink.Drive(m, rng);
     kept.Drive(m, rng, sink.records());
     tb.Settle();
-    if (m.kk_valid_o && m.kk_ready_i) idle = 0;
+    if (m.kept_key_valid_o && m.kept_key_ready_i) idle = 0;
     const bool ended = sink.ended();
     if (sink.Edge(m)) idle = 0;
     if (sink.ended() && !ended) run.cycles = tb.cycle() - start + 1;
@@ -59,7 +59,7 @@ ChainRun RunChain(Testbench<Model>& tb, const std::vector<KeyRun>& runs,
   sink.Expect();
   kept.Expect(verdicts);
   EXPECT_TRUE(values.empty());
-  EXPECT_FALSE(m.flipped_o);
+  EXPECT_FALSE(m.parity_error_o);
   return run;
 }
 

@@ -21,20 +21,20 @@ struct VerdictItem {
 
 template <typename Model>
 void DriveVerdict(Model& m, Source<VerdictItem>& source, std::mt19937_64& rng) {
-  m.vd_valid_i = source.Valid(rng);
-  if (!m.vd_valid_i) {
-    m.vd_keep_i = m.vd_in_range_i = m.vd_end_i = Chance(rng, 50);
+  m.verdict_valid_i = source.Valid(rng);
+  if (!m.verdict_valid_i) {
+    m.verdict_keep_i = m.verdict_in_range_i = m.verdict_eos_i = Chance(rng, 50);
     return;
   }
   const auto& [verdict, end] = source.front();
-  m.vd_end_i = end;
-  m.vd_way_i = static_cast<uint8_t>(verdict.record.way);
-  m.vd_in_range_i = verdict.in_range;
-  m.vd_keep_i = verdict.keep;
-  m.vd_tombstone_i = verdict.tombstone;
-  m.vd_user_bytes_i = static_cast<uint16_t>(verdict.record.key.user.size());
-  m.vd_shared_i = static_cast<uint16_t>(verdict.shared);
-  m.vd_trailer_i = verdict.record.key.trailer;
+  m.verdict_eos_i = end;
+  m.verdict_way_i = static_cast<uint8_t>(verdict.record.way);
+  m.verdict_in_range_i = verdict.in_range;
+  m.verdict_keep_i = verdict.keep;
+  m.verdict_tombstone_i = verdict.tombstone;
+  m.verdict_user_bytes_i = static_cast<uint16_t>(verdict.record.key.user.size());
+  m.verdict_shared_i = static_cast<uint16_t>(verdict.shared);
+  m.verdict_trailer_i = verdict.record.key.trailer;
 }
 
 template <typename Model>
@@ -62,9 +62,9 @@ TransferRun Transfer(Testbench<Model>& tb, const std::vector<Verdict>& verdicts,
     run.stall_merge += m.stall_merge_o;
     run.stall_value += m.stall_value_o;
     EXPECT_FALSE(m.stall_merge_o && m.stall_value_o);
-    if (m.vd_valid_i && m.vd_ready_o) run.cycles = tb.cycle() - start + 1;
+    if (m.verdict_valid_i && m.verdict_ready_o) run.cycles = tb.cycle() - start + 1;
     if (sink.Edge(m)) idle = 0;
-    source.Edge(m.vd_ready_o);
+    source.Edge(m.verdict_ready_o);
     if (inputs.Edge(m)) idle = 0;
     tb.Tick();
   }

@@ -104,8 +104,8 @@ class ValueInputs {
   void Drive(Model& m, std::mt19937_64& rng) {
     for (size_t way = 0; way < infos_.size(); ++way) {
       const bool info = infos_[way].Valid(rng);
-      SetBits(m.rec_valid_i, way, 1, info);
-      SetBits(m.rec_value_bytes_i, 32 * way, 32, info ? infos_[way].front().value.size() : rng());
+      SetBits(m.info_valid_i, way, 1, info);
+      SetBits(m.info_value_bytes_i, 32 * way, 32, info ? infos_[way].front().value.size() : rng());
       const bool value = values_[way].Valid(rng);
       SetBits(m.value_valid_i, way, 1, value);
       SetElement(m.value_data_i, way, value ? values_[way].front() : std::string(v_, '\x77'));
@@ -121,7 +121,7 @@ class ValueInputs {
   bool Edge(const Model& m) {
     bool moved = false;
     for (size_t way = 0; way < infos_.size(); ++way) {
-      moved |= infos_[way].Edge(GetBits(m.rec_ready_o, way, 1) != 0);
+      moved |= infos_[way].Edge(GetBits(m.info_ready_o, way, 1) != 0);
       const bool value = values_[way].Edge(GetBits(m.value_ready_o, way, 1) != 0);
       taken_[way] += value;
       moved |= value;
@@ -158,16 +158,16 @@ class TransferSink {
       : want_(want), v_(v), percent_(percent) {}
 
   void Drive(Model& m, std::mt19937_64& rng) {
-    m.out_ready_i = Chance(rng, percent_);
-    m.ov_ready_i = Chance(rng, percent_);
+    m.record_ready_i = Chance(rng, percent_);
+    m.kept_value_ready_i = Chance(rng, percent_);
   }
 
   // True if anything came.
   bool Edge(const Model& m) {
-    const bool record = m.out_valid_o && m.out_ready_i;
-    const bool value = m.ov_valid_o && m.ov_ready_i;
+    const bool record = m.record_valid_o && m.record_ready_i;
+    const bool value = m.kept_value_valid_o && m.kept_value_ready_i;
     if (record) TakeRecord(m);
-    if (value) values_ += GetBytes(m.ov_data_o, v_);
+    if (value) values_ += GetBytes(m.kept_value_data_o, v_);
     return record || value;
   }
 
@@ -184,7 +184,7 @@ class TransferSink {
  private:
   void TakeRecord(const Model& m) {
     EXPECT_FALSE(ended_) << "a record after the end";
-    if (m.out_end_o) {
+    if (m.record_eos_o) {
       ended_ = true;
       EXPECT_EQ(m.input_records_o, want_.input_records);
       EXPECT_EQ(m.dropped_records_o, want_.dropped_records);
@@ -195,11 +195,11 @@ class TransferSink {
     ASSERT_LT(records_, want_.records.size());
     SCOPED_TRACE("kept record " + std::to_string(records_));
     const auto& want = want_.records[records_++];
-    EXPECT_EQ(m.out_tombstone_o, want.tombstone);
-    EXPECT_EQ(m.out_user_bytes_o, want.user_bytes);
-    EXPECT_EQ(m.out_shared_o, want.shared);
-    EXPECT_EQ(m.out_trailer_o, want.trailer);
-    EXPECT_EQ(m.out_value_bytes_o, want.value_bytes);
+    EXPECT_EQ(m.record_tombstone_o, want.tombstone);
+    EXPECT_EQ(m.record_user_bytes_o, want.user_bytes);
+    EXPECT_EQ(m.record_shared_o, want.shared);
+    EXPECT_EQ(m.record_trailer_o, want.trailer);
+    EXPECT_EQ(m.record_value_bytes_o, want.value_bytes);
   }
 
   const TransferExpectation& want_;

@@ -1,4 +1,4 @@
-// The rules of src/merge/merge.h over a merged sequence, as plainly as they can be put, and a
+// The rules of include/sluice/executor.h over a merged sequence, as plainly as they can be put, and a
 // model's key range and kept-key ports.
 
 #pragma once
@@ -118,13 +118,13 @@ class KeptSink {
   KeptSink(unsigned v, unsigned percent) : v_(v), percent_(percent) {}
 
   void Drive(Model& m, std::mt19937_64& rng, size_t limit) {
-    m.kk_ready_i = keys_ < limit && Chance(rng, percent_);
+    m.kept_key_ready_i = keys_ < limit && Chance(rng, percent_);
   }
 
   void Edge(const Model& m) {
-    if (!m.kk_valid_o || !m.kk_ready_i) return;
-    data_ += GetBytes(m.kk_data_o, v_);
-    if (m.kk_last_o) ++keys_;
+    if (!m.kept_key_valid_o || !m.kept_key_ready_i) return;
+    data_ += GetBytes(m.kept_key_data_o, v_);
+    if (m.kept_key_last_o) ++keys_;
   }
 
   // The beats so far are those of the kept keys, and no more.

@@ -1,6 +1,8 @@
 // The whole read side as the unit has it: index readers and entry decoders of all ways behind their
 // two read engines. All outputs are brought out for the bench.
 
+`include "cu_streams.svh"
+
 module read_path_bench #(
   parameter int unsigned Ways          = 2,
   parameter int unsigned ValueBytes    = 8,
@@ -22,9 +24,9 @@ module read_path_bench #(
   output logic [Ways-1:0]                      key_last_o,
   output logic [Ways-1:0]                      key_eos_o,
   output logic [Ways-1:0][63:0]                key_trailer_o,
-  output logic [Ways-1:0]                      rec_valid_o,
-  input  logic [Ways-1:0]                      rec_ready_i,
-  output logic [Ways-1:0][31:0]                rec_value_bytes_o,
+  output logic [Ways-1:0]                      info_valid_o,
+  input  logic [Ways-1:0]                      info_ready_i,
+  output logic [Ways-1:0][31:0]                info_value_bytes_o,
   output logic [Ways-1:0]                      hash_valid_o,
   input  logic [Ways-1:0]                      hash_ready_i,
   output logic [Ways-1:0][63:0]                hash_o,
@@ -41,7 +43,7 @@ module read_path_bench #(
   output logic [Ways-1:0][15:0]                data_table_o,
   output logic [Ways-1:0][63:0]                data_offset_o,
   output logic [Ways-1:0][63:0]                input_bytes_o,
-  output logic [Ways-1:0]                      flipped_o,
+  output logic [Ways-1:0]                      parity_error_o,
 
   input  logic                                 halt_i,
   output logic                                 idle_o,
@@ -66,7 +68,7 @@ module read_path_bench #(
   input  logic                                 d_rvalid_i,
   output logic                                 d_rready_o
 );
-  localparam int unsigned CountBits = $clog2(ValueBytes + 1);
+  typedef `CU_KEY_T(ValueBytes) key_t;
 
   logic [Ways-1:0] x_req_valid, x_req_ready, x_beat_valid, x_beat_ready;
   logic [Ways-1:0] x_done_valid, x_done_ready, x_done_error;
@@ -115,8 +117,11 @@ module read_path_bench #(
     logic [63:0] h_addr, h_offset;
     logic [31:0] h_bytes;
     logic [15:0] h_table;
-    logic [CountBits-1:0] key_bytes;
-    assign key_bytes_o[w] = 8'(key_bytes);
+    key_t key;
+    logic unused_parity;
+    assign {key_data_o[w], key_last_o[w], key_eos_o[w], key_trailer_o[w], unused_parity} =
+        {key.data, key.last, key.eos, key.trailer, key.parity};
+    assign key_bytes_o[w] = 8'(key.bytes);
 
     cu_index_reader u_index_reader (
       .clk_i, .rst_ni, .start_i(start_i[w]), .tables_addr_i(tables_addr_i[w]),
@@ -144,14 +149,12 @@ module read_path_bench #(
       .req_valid_o(d_req_valid[w]), .req_ready_i(d_req_ready[w]), .req_addr_o(d_req_addr[w]),
       .req_bytes_o(d_req_bytes[w]), .beat_valid_i(d_beat_valid[w]),
       .beat_ready_o(d_beat_ready[w]), .beat_data_i(d_beat_data[w]),
-      .beat_parity_i(d_beat_parity[w]), .flipped_o(flipped_o[w]), .key_parity_o(), .settled_o(),
+      .beat_parity_i(d_beat_parity[w]), .parity_error_o(parity_error_o[w]), .settled_o(),
       .done_valid_i(d_done_valid[w]), .done_ready_o(d_done_ready[w]),
       .done_crc_i(d_done_crc[w]), .done_error_i(d_done_error[w]),
-      .key_valid_o(key_valid_o[w]), .key_ready_i(key_ready_i[w]), .key_data_o(key_data_o[w]),
-      .key_bytes_o(key_bytes), .key_last_o(key_last_o[w]), .key_eos_o(key_eos_o[w]),
-      .key_trailer_o(key_trailer_o[w]),
-      .rec_valid_o(rec_valid_o[w]), .rec_ready_i(rec_ready_i[w]),
-      .rec_value_bytes_o(rec_value_bytes_o[w]),
+      .key_valid_o(key_valid_o[w]), .key_ready_i(key_ready_i[w]), .key_o(key),
+      .info_valid_o(info_valid_o[w]), .info_ready_i(info_ready_i[w]),
+      .info_value_bytes_o(info_value_bytes_o[w]),
       .hash_valid_o(hash_valid_o[w]), .hash_ready_i(hash_ready_i[w]), .hash_o(hash_o[w]),
       .value_valid_o(value_valid_o[w]), .value_ready_i(value_ready_i[w]),
       .value_data_o(value_data_o[w]),

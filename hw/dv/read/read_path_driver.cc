@@ -54,7 +54,7 @@ void ReadPath::Reset() {
   index_.Clear();
   data_.Clear();
   tb_->start_i = 0;
-  tb_->key_ready_i = tb_->rec_ready_i = tb_->hash_ready_i = tb_->value_ready_i = 0;
+  tb_->key_ready_i = tb_->info_ready_i = tb_->hash_ready_i = tb_->value_ready_i = 0;
   tb_->halt_i = 0;
   tb_->x_rvalid_i = tb_->d_rvalid_i = tb_->x_arready_i = tb_->d_arready_i = 0;
   tb_.Reset();
@@ -70,7 +70,7 @@ void ReadPath::Drive(const std::vector<RunImage>& runs, const Rates& rates, bool
     std::memcpy(reinterpret_cast<char*>(&tb_->tables_addr_i) + 6 * w, &addresses[w], 6);
     std::memcpy(reinterpret_cast<char*>(&tb_->table_count_i) + 2 * w, &count, 2);
     SetBit(&tb_->key_ready_i, w, Chance(rng, rates.key_percent));
-    SetBit(&tb_->rec_ready_i, w, Chance(rng, rates.record_percent));
+    SetBit(&tb_->info_ready_i, w, Chance(rng, rates.record_percent));
     SetBit(&tb_->hash_ready_i, w, Chance(rng, rates.record_percent));
     SetBit(&tb_->value_ready_i, w, ways_[w].beats_owed > 0 && Chance(rng, rates.value_percent));
   }
@@ -105,7 +105,7 @@ void ReadPath::ObserveKey(size_t w) {
 
 void ReadPath::ObserveFaults(size_t w) {
   WayResult& r = ways_[w].result;
-  EXPECT_EQ(tb_->flipped_o, 0);
+  EXPECT_EQ(tb_->parity_error_o, 0);
   if (tb_->index_fault_o >> w & 1) {
     r.index_fault = Fault{static_cast<uint8_t>(Field(tb_->index_status_o, w, 1)),
                           static_cast<uint16_t>(Field(tb_->index_table_o, w, 2)),
@@ -128,8 +128,8 @@ void ReadPath::Observe(size_t w) {
     way.values += GetBytes(tb_->value_data_o, kV, w * kV);
     --way.beats_owed;
   }
-  if (fires(tb_->rec_valid_o, tb_->rec_ready_i)) {
-    way.value_bytes.push_back(static_cast<uint32_t>(Field(tb_->rec_value_bytes_o, w, 4)));
+  if (fires(tb_->info_valid_o, tb_->info_ready_i)) {
+    way.value_bytes.push_back(static_cast<uint32_t>(Field(tb_->info_value_bytes_o, w, 4)));
     way.beats_owed += (way.value_bytes.back() + kV - 1) / kV;
   }
   if (fires(tb_->hash_valid_o, tb_->hash_ready_i)) {

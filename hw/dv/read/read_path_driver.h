@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "axi_memory.h"
-#include "merge/merge.h"
 #include "read_path_model.h"
+#include "sluice/executor.h"
 #include "table_builder.h"
 
 namespace sluice::dv {

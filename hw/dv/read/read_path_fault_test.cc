@@ -10,8 +10,6 @@
 namespace sluice::dv {
 namespace {
 
-using abi::MergeStatus;
-
 // Runs `tables` on one way beside a good run on the other, whose result must not suffer.
 Expectation RunBeside(ReadPath& path, const std::vector<TableImage>& tables,
                       const std::function<void(const RunImage&)>& before_run = {}) {

@@ -4,8 +4,6 @@
 
 namespace sluice::dv {
 
-using abi::MergeStatus;
-
 std::string RandomBytes(std::mt19937_64& rng, size_t n, unsigned alphabet) {
   std::string out(n, '\0');
   for (char& c : out) {

@@ -10,8 +10,6 @@
 namespace sluice::dv {
 namespace {
 
-using abi::MergeStatus;
-
 Shape RandomShape(std::mt19937_64& rng) {
   static constexpr size_t kBlocks[] = {1, 64, 512, 4096, 16384};
   static constexpr unsigned kIntervals[] = {1, 2, 3, 16, 128};

@@ -9,8 +9,6 @@ namespace sluice::dv {
 
 namespace {
 
-using abi::MergeStatus;
-
 // `padding` bytes longer than need be, five at most.
 void PutPadded(std::string* out, uint32_t v, unsigned padding) {
   const size_t begin = out->size();

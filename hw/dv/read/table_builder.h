@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "axi_memory.h"
+#include "sluice/executor.h"
 #include "sluice_abi.h"
 #include "table/format.h"
 #include "table/internal_key.h"
@@ -85,7 +86,7 @@ struct Limits {
 // What must come out: the records before the first fault, and the fault.
 struct Expectation {
   std::vector<Record> records;
-  abi::MergeStatus status = abi::MergeStatus::kOk;
+  MergeStatus status = MergeStatus::kOk;
   bool in_index = false;
   bool in_content = false;  // of a data block whose CRC is good
   uint16_t table = 0;

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "device/device.h"
+#include "device/rtlsim/axi_memory.h"
 #include "hw/dv/common/testbench.h"
 #include "merge/outputs.h"
-#include "offload/device.h"
-#include "offload/rtlsim/axi_memory.h"
 #include "sluice_abi.h"
 #include "table/block.h"
 
@@ -105,7 +105,7 @@ struct OutputAreas {
 };
 
 struct JobResult {
-  abi::MergeStatus status = abi::MergeStatus::kOk;
+  MergeStatus status = MergeStatus::kOk;
   MergeFault fault;  // offsets in the table
   MergeStats stats;
   uint64_t data_used = 0;
@@ -124,13 +124,13 @@ class PlacedJob {
             const OutputAreas* expected);
 
   // The statuses that areas below what is needed can lead to.
-  std::set<abi::MergeStatus> TooSmall(const OutputAreas& expected) const {
-    std::set<abi::MergeStatus> statuses;
+  std::set<MergeStatus> TooSmall(const OutputAreas& expected) const {
+    std::set<MergeStatus> statuses;
     if (data_bytes_ < expected.data.size()) {
-      statuses.insert(abi::MergeStatus::kDataFull);
+      statuses.insert(MergeStatus::kDataFull);
     }
     if (index_bytes_ < expected.index.size()) {
-      statuses.insert(abi::MergeStatus::kIndexFull);
+      statuses.insert(MergeStatus::kIndexFull);
     }
     return statuses;
   }
@@ -328,7 +328,7 @@ inline Status PlacedJob::Run(Device* device, JobResult* result) {
   const auto part = [&](uint64_t address, uint64_t bytes) {
     return after.substr(address - kBase, bytes);
   };
-  result->status = static_cast<abi::MergeStatus>(status);
+  result->status = static_cast<MergeStatus>(status);
   TakeCompletion(part(completion_, abi::completion::kBytes), result);
   result->data = part(data_, data_bytes_);
   result->index = part(index_, index_bytes_);

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "offload/device.h"
+#include "device/device.h"
 
 namespace sluice::dv {
 

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "device/device.h"
+#include "device/rtlsim/rtl_device.h"
 #include "hw/dv/common/testbench.h"
 #include "merge/cpu_executor.h"
 #include "merge/task_generator.h"
-#include "offload/device.h"
-#include "offload/rtlsim/rtl_device.h"
 
 namespace sluice::dv {
 
@@ -35,8 +35,7 @@ inline std::unique_ptr<CpuExecutor> MakeReference(const DeviceInfo& info) {
       RecordLimits{.max_key_bytes = info.max_key_bytes, .max_value_bytes = info.max_value_bytes});
 }
 
-inline bool IsIndexFault(abi::MergeStatus status) {
-  using abi::MergeStatus;
+inline bool IsIndexFault(MergeStatus status) {
   return status == MergeStatus::kIndexChecksum || status == MergeStatus::kIndexCorrupt ||
          status == MergeStatus::kBadHandle;
 }

@@ -25,11 +25,11 @@
 #include <utility>
 #include <vector>
 
+#include "device/rtlsim/rtl_device_impl.h"
 #include "hw/dv/unit/fuzz_job.h"
 #include "hw/dv/unit/fuzz_tables.h"
 #include "merge/cpu_executor.h"
 #include "merge/outputs.h"
-#include "offload/rtlsim/rtl_device_impl.h"
 
 #define STRING_OF(x) #x
 #define HEADER_OF(model) STRING_OF(model.h)
@@ -38,7 +38,6 @@
 namespace sluice::dv {
 namespace {
 
-using abi::MergeStatus;
 using Card = rtlsim::RtlCard<CHECKED_MODEL, 1>;
 using Unit = rtlsim::RtlDevice<CHECKED_MODEL, 1>;
 

@@ -5,12 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include "device/check_executor.h"
+#include "device/device_executor.h"
+#include "device/rtlsim/rtl_device_impl.h"
 #include "hw/dv/unit/guarded_device.h"
 #include "hw/dv/unit/unit_bench.h"
 #include "merge/cpu_executor.h"
-#include "offload/check_executor.h"
-#include "offload/device_executor.h"
-#include "offload/rtlsim/rtl_device_impl.h"
+#include "sluice_abi.h"
 #include "util/crc32c.h"
 
 #define STRING_OF(x) #x
@@ -19,8 +20,6 @@
 
 namespace sluice {
 namespace {
-
-using abi::MergeStatus;
 
 std::unique_ptr<Device> MakeDevice(const RtlDeviceOptions& options) {
   return std::make_unique<dv::GuardedDevice>(
@@ -252,7 +251,7 @@ TEST(Unit, RefusesDescriptorsAndAsksForRoomInTheIndex) {
     device.bytes = bytes;
     return unit.Run(generated.task, Discard()).status;
   };
-  using namespace abi;
+  namespace job = abi::job;
   EXPECT_EQ(run(job::kHead, "X"), MergeStatus::kBadDescriptor) << "magic";
   EXPECT_EQ(run(job::kHead + job::kHeadVersionShift / 8, "\x7f"), MergeStatus::kBadDescriptor);
   EXPECT_EQ(run(job::kHead + job::kHeadRunsShift / 8, "\x7f"), MergeStatus::kBadDescriptor);
@@ -264,7 +263,7 @@ TEST(Unit, RefusesDescriptorsAndAsksForRoomInTheIndex) {
     EncodeFixed64(text.data(), value);
     return text;
   };
-  EXPECT_EQ(run(job::kBlock, word(uint64_t{kBlockBytesLimit} + 1).substr(0, 4)),
+  EXPECT_EQ(run(job::kBlock, word(uint64_t{abi::kBlockBytesLimit} + 1).substr(0, 4)),
             MergeStatus::kBadDescriptor);
   for (const char low : {'\1', '\4'}) {
     EXPECT_EQ(run(job::kRun, std::string(1, low)), MergeStatus::kBadDescriptor) << "tables";

@@ -54,8 +54,8 @@ class EntryEncoder : public testing::Test, protected Randomised {
     dut_ = std::make_unique<Testbench<typename S::Model>>();
     auto& dut = *dut_;
     Configure(dut, params);
-    dut->rec_valid_i = dut->key_valid_i = dut->value_valid_i = 0;
-    dut->out_ready_i = dut->lk_ready_i = dut->tr_ready_i = 0;
+    dut->record_valid_i = dut->key_valid_i = dut->value_valid_i = 0;
+    dut->out_ready_i = dut->last_key_ready_i = dut->table_record_ready_i = 0;
     dut.Reset();
     RecordSource<S::kV> source(records);
     Sink<Beat> chunks;
@@ -74,16 +74,19 @@ class EntryEncoder : public testing::Test, protected Randomised {
     for (uint64_t n = 0; n < limit && !ended(); ++n) {
       source.Drive(dut, rng_, percent.in);
       dut->out_ready_i = chunks.Drive(rng_, percent.out);
-      dut->lk_ready_i = keys.Drive(rng_, percent.index);
-      dut->tr_ready_i = tables.Drive(rng_, percent.index);
+      dut->last_key_ready_i = keys.Drive(rng_, percent.index);
+      dut->table_record_ready_i = tables.Drive(rng_, percent.index);
       dut.Settle();
-      if (first_cycle_ == 0 && dut->rec_valid_i && dut->rec_ready_o) first_cycle_ = dut.cycle();
+      if (first_cycle_ == 0 && dut->record_valid_i && dut->record_ready_o)
+        first_cycle_ = dut.cycle();
       source.Sample(dut);
       chunks.Sample(dut->out_valid_o, OutBeat<S::kV>(dut));
-      keys.Sample(dut->lk_valid_o, {GetBytes(dut->lk_data_o, S::kV), dut->lk_last_o != 0,
-                                    dut->lk_user_bytes_o, dut->lk_trailer_o});
-      tables.Sample(dut->tr_valid_o, {"", 0, true, dut->tr_task_end_o != 0, dut->tr_entries_o,
-                                      dut->tr_tombstones_o});
+      keys.Sample(dut->last_key_valid_o,
+                  {GetBytes(dut->last_key_data_o, S::kV), dut->last_key_last_o != 0,
+                   dut->last_key_user_bytes_o, dut->last_key_trailer_o});
+      tables.Sample(dut->table_record_valid_o,
+                    {"", 0, true, dut->table_record_task_end_o != 0, dut->table_record_entries_o,
+                     dut->table_record_tombstones_o});
       if (dut->out_valid_o && dut->out_ready_i) last_cycle_ = dut.cycle();
       starved_ += dut->stall_encode_o;
       stalled_ += dut->stall_pack_o;

@@ -66,7 +66,7 @@ class IndexEncoder : public testing::Test, protected Randomised {
   bool Run(const std::vector<EncodedTable>& tables, Percent percent, uint64_t limit) {
     dut_ = std::make_unique<Testbench<typename S::Model>>();
     auto& dut = *dut_;
-    dut->lk_valid_i = dut->tr_valid_i = dut->handle_valid_i = dut->out_ready_i = 0;
+    dut->last_key_valid_i = dut->table_record_valid_i = dut->handle_valid_i = dut->out_ready_i = 0;
     dut.Reset();
     Source<Item> items;
     Source<std::pair<uint64_t, uint32_t>> handles;
@@ -89,17 +89,17 @@ class IndexEncoder : public testing::Test, protected Randomised {
     const auto ended = [&] { return !words.items().empty() && words.items().back().last; };
     while (!ended() && dut.cycle() - start < limit) {
       const bool offer = items.Offer(rng_, percent.in);
-      dut->lk_valid_i = offer && !items.front().table;
-      dut->tr_valid_i = offer && items.front().table;
+      dut->last_key_valid_i = offer && !items.front().table;
+      dut->table_record_valid_i = offer && items.front().table;
       if (offer) {
         const Item& item = items.front();
-        SetBytes(dut->lk_data_i, item.data);
-        dut->lk_last_i = item.last;
-        dut->lk_user_bytes_i = item.user_bytes;
-        dut->lk_trailer_i = item.trailer;
-        dut->tr_task_end_i = item.task_end;
-        dut->tr_entries_i = item.entries;
-        dut->tr_tombstones_i = item.tombstones;
+        SetBytes(dut->last_key_data_i, item.data);
+        dut->last_key_last_i = item.last;
+        dut->last_key_user_bytes_i = item.user_bytes;
+        dut->last_key_trailer_i = item.trailer;
+        dut->table_record_task_end_i = item.task_end;
+        dut->table_record_entries_i = item.entries;
+        dut->table_record_tombstones_i = item.tombstones;
       }
       dut->handle_valid_i = handles.Offer(rng_, percent.handles);
       if (dut->handle_valid_i) {
@@ -110,7 +110,8 @@ class IndexEncoder : public testing::Test, protected Randomised {
       dut.Settle();
       words.Sample(dut->out_valid_o, {dut->out_empty_o ? "" : GetBytes(dut->out_data_o, 8),
                                       dut->out_last_o != 0, dut->out_empty_o != 0});
-      if ((dut->lk_valid_i && dut->lk_ready_o) || (dut->tr_valid_i && dut->tr_ready_o)) {
+      if ((dut->last_key_valid_i && dut->last_key_ready_o) ||
+          (dut->table_record_valid_i && dut->table_record_ready_o)) {
         items.Taken();
       }
       if (dut->handle_valid_i && dut->handle_ready_o) handles.Taken();

@@ -34,18 +34,18 @@ class RecordSource {
 
   template <typename Dut>
   void Drive(Dut& dut, std::mt19937_64& rng, unsigned percent) {
-    dut->rec_valid_i = records_.Offer(rng, percent);
-    if (dut->rec_valid_i) {
+    dut->record_valid_i = records_.Offer(rng, percent);
+    if (dut->record_valid_i) {
       const Info& info = records_.front();
-      dut->rec_end_i = info.end;
-      dut->rec_tombstone_i = info.tombstone;
-      dut->rec_user_bytes_i = info.user_bytes;
-      dut->rec_shared_i = info.shared;
-      dut->rec_trailer_i = info.trailer;
-      dut->rec_value_bytes_i = info.value_bytes;
+      dut->record_eos_i = info.end;
+      dut->record_tombstone_i = info.tombstone;
+      dut->record_user_bytes_i = info.user_bytes;
+      dut->record_shared_i = info.shared;
+      dut->record_trailer_i = info.trailer;
+      dut->record_value_bytes_i = info.value_bytes;
     } else {
-      dut->rec_user_bytes_i = static_cast<uint16_t>(rng());  // means nothing
-      dut->rec_shared_i = static_cast<uint16_t>(rng());
+      dut->record_user_bytes_i = static_cast<uint16_t>(rng());  // means nothing
+      dut->record_shared_i = static_cast<uint16_t>(rng());
     }
     dut->key_valid_i = keys_.Offer(rng, percent);
     if (dut->key_valid_i) {
@@ -60,7 +60,7 @@ class RecordSource {
 
   template <typename Dut>
   void Sample(Dut& dut) {
-    if (dut->rec_valid_i && dut->rec_ready_o) records_.Taken();
+    if (dut->record_valid_i && dut->record_ready_o) records_.Taken();
     if (dut->key_valid_i && dut->key_ready_o) keys_.Taken();
     if (dut->value_valid_i && dut->value_ready_o) values_.Taken();
   }

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "merge/merge.h"
+#include "sluice/executor.h"
 #include "table/format.h"
+#include "table/internal_key.h"
 #include "util/coding.h"
 
 namespace sluice::dv {

@@ -1,4 +1,4 @@
-// The encoder's rules (src/merge/merge.h) written down plainly, to compare the write side with.
+// The encoder's rules (sluice/executor.h) written down plainly, to compare the write side with.
 
 #pragma once
 

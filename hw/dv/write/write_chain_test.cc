@@ -40,7 +40,7 @@ class Chain {
     dut->start_i = 0;
     dut->halt_i = 0;
     Configure(dut, params);
-    dut->rec_valid_i = dut->key_valid_i = dut->value_valid_i = 0;
+    dut->record_valid_i = dut->key_valid_i = dut->value_valid_i = 0;
     SLUICE_AXI_DRIVE(dut, data_, data);
     SLUICE_AXI_DRIVE(dut, index_, index);
     SetWords(dut->addr_i, kDataBase, kIndexBase);

@@ -1,6 +1,8 @@
-// Unsigned comparison of wide words. Combinational. Short words by a carry chain each, which are joined
-// three neighbours at a time, as a six-input LUT can; one chain over all would be too long, a tree of
-// LUTs from single bits upwards two levels deeper.
+// Compares two wide unsigned words combinationally. Each short word uses a carry chain; results of
+// three neighbours at a time are combined, which fits a six-input LUT. A single chain over all bits
+// would be too slow, and a LUT tree from single bits upwards would be two levels deeper.
+
+`include "cu_assert.svh"
 
 module cu_compare #(
   parameter int unsigned Width = 64  // up to 729
@@ -10,10 +12,12 @@ module cu_compare #(
   output logic             less_o,  // a < b
   output logic             equal_o
 );
-  // So that equality of a word takes two levels of LUTs, if it can be.
+  // Words short enough for their equality to take two LUT levels, if possible.
   localparam int unsigned WordBits = (Width <= 9 * 18) ? 18 : 27;
   localparam int unsigned Words = (Width + WordBits - 1) / WordBits;
   localparam int unsigned Leaves = (Words <= 1) ? 1 : (Words <= 3) ? 3 : (Words <= 9) ? 9 : 27;
+
+  `ASSERT_PARAM(width, Width >= 1 && Words <= 27, "Width must be 1 to 729")
 
   logic [Leaves*WordBits-1:0] a, b;
   logic [Leaves-1:0] less, equal;
@@ -21,7 +25,7 @@ module cu_compare #(
   assign a = (Leaves * WordBits)'(a_i);
   assign b = (Leaves * WordBits)'(b_i);
 
-  // The more significant neighbour rules. Merging is in place.
+  // The more significant neighbour decides. Results are combined in place.
   always_comb begin
     less  = '0;
     equal = '1;
@@ -40,10 +44,4 @@ module cu_compare #(
 
   assign less_o  = less[0];
   assign equal_o = equal[0];
-
-`ifndef SYNTHESIS
-  initial begin
-    if (Width < 1 || Words > 27) $fatal(1, "Width must be 1 to 729");
-  end
-`endif
 endmodule

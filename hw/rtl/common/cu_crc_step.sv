@@ -1,7 +1,7 @@
-// The CRC32C state after one whole word of Bytes bytes. Combinational. Bytes before the first or
-// after the last byte of a message must be zero: leading ones do not matter while the state is
-// zero, trailing ones are taken back by cu_crc_unwind. A message therefore starts from state zero,
-// with its first four bytes inverted in place of the all-ones state.
+// Advances a CRC32C state by one word of Bytes bytes, combinationally. Bytes before the first or
+// after the last byte of a message must be zero: leading zeros do not change a zero state, and
+// cu_crc_unwind takes trailing ones back. A message therefore starts from state zero with its first
+// four bytes inverted, which replaces the all-ones initial state.
 
 module cu_crc_step #(
   parameter int unsigned Bytes = 8  // 4 to 64

@@ -1,6 +1,6 @@
-// The CRC32C state before `zeros_i` zero bytes were taken in. A stage takes two bits of zeros_i: the
-// state and three constant matrices of it, a multiplexer, a register. A result per cycle,
-// cu_crc_pkg::unwind_cycles(MaxBytes) cycles late.
+// Takes `zeros_i` zero bytes back out of a CRC32C state. Each stage handles two bits of zeros_i:
+// three constant matrices applied to the state, a multiplexer and a register. One result per cycle,
+// after cu_crc_pkg::unwind_cycles(MaxBytes) cycles.
 
 module cu_crc_unwind #(
   parameter int unsigned MaxBytes = 8,  // zeros_i < MaxBytes; a power of two, 2 or more
@@ -16,7 +16,7 @@ module cu_crc_unwind #(
   localparam int unsigned Stages = unwind_cycles(MaxBytes);
 
   logic [Stages:0][31:0] state;
-  logic [Stages:0][2*Stages-1:0] zeros;  // those still to be taken back, the next two lowest
+  logic [Stages:0][2*Stages-1:0] zeros;  // zeros still to be taken back, next two bits lowest
   assign state[0] = state_i;
   assign zeros[0] = (2 * Stages)'(zeros_i);
   assign state_o  = state[Stages];

@@ -1,5 +1,7 @@
-// Counts the free places of a FIFO that is filled through a pipeline: a place is taken when the
-// pipeline is entered and given back when the FIFO is read, so that it never overflows.
+// Counts the free places of a FIFO that is filled through a pipeline. A place is taken when a word
+// enters the pipeline and given back when it leaves the FIFO, so that the FIFO cannot overflow.
+
+`include "cu_assert.svh"
 
 module cu_credit #(
   parameter int unsigned Depth = 8  // of the FIFO
@@ -17,7 +19,7 @@ module cu_credit #(
   logic [CountBits-1:0] free_q, free_d;
   logic avail_q, all_q;
 
-  // By what free_q is: give_i and take_i come late.
+  // Precomputed from free_q: give_i and take_i are on the critical path.
   wire none = free_q == '0;
   wire one = free_q == CountBits'(1);
   wire but_one = free_q == CountBits'(Depth - 1);
@@ -41,8 +43,6 @@ module cu_credit #(
     end
   end
 
-`ifndef SYNTHESIS
-  a_take : assert property (@(posedge clk_i) disable iff (!rst_ni) take_i |-> avail_q);
-  a_give : assert property (@(posedge clk_i) disable iff (!rst_ni) give_i |-> !all_q);
-`endif
+  `ASSERT(a_take, take_i |-> avail_q)
+  `ASSERT(a_give, give_i |-> !all_q)
 endmodule

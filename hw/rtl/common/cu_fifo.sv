@@ -1,5 +1,7 @@
-// First-word-fall-through FIFO in registers or LUT RAM, for small depths. A word written in one
-// cycle can be read in the next. Full throughput; no combinational path from read to write side.
+// First-word-fall-through FIFO in registers or LUT RAM, for small depths. A word can be read in the
+// cycle after it was written. Full throughput; no combinational path between the two sides.
+
+`include "cu_assert.svh"
 
 module cu_fifo #(
   parameter int unsigned Width = 8,
@@ -21,6 +23,8 @@ module cu_fifo #(
 );
   localparam int unsigned PtrBits = (Depth > 1) ? $clog2(Depth) : 1;
   localparam logic [PtrBits-1:0] LastSlot = PtrBits'(Depth - 1);
+
+  `ASSERT_PARAM(depth, Depth >= 2, "Depth must be 2 or more")
 
   logic [Width-1:0] mem[Depth];
   logic [PtrBits-1:0] wptr_q, rptr_q;
@@ -47,7 +51,5 @@ module cu_fifo #(
     end
   end
 
-`ifndef SYNTHESIS
-  a_depth : assert property (@(posedge clk_i) disable iff (!rst_ni) count_q <= CountBits'(Depth));
-`endif
+  `ASSERT(a_depth, count_q <= CountBits'(Depth))
 endmodule

@@ -1,6 +1,8 @@
-// First-word-fall-through FIFO on block RAM, for larger depths. The RAM's synchronous read
-// register is the output, so a word written in one cycle can be read two cycles later. Full
-// throughput; Depth counts the word in the output register.
+// First-word-fall-through FIFO in block RAM, for larger depths. The RAM's output register is the
+// output of the FIFO, so a word can be read two cycles after it was written. Full throughput; Depth
+// includes the word in the output register.
+
+`include "cu_assert.svh"
 
 module cu_ram_fifo #(
   parameter int unsigned Width = 64,
@@ -20,9 +22,7 @@ module cu_ram_fifo #(
 
   output logic [CountBits-1:0] count_o
 );
-  if (Depth < 4) begin : g_check
-    $fatal(1, "cu_ram_fifo: Depth must be 4 or more");
-  end
+  `ASSERT_PARAM(depth, Depth >= 4, "Depth must be 4 or more")
 
   localparam int unsigned PtrBits = $clog2(Depth);
   localparam logic [PtrBits-1:0] LastSlot = PtrBits'(Depth - 1);
@@ -69,9 +69,6 @@ module cu_ram_fifo #(
     end
   end
 
-`ifndef SYNTHESIS
-  a_depth : assert property (@(posedge clk_i) disable iff (!rst_ni) count_q <= CountBits'(Depth));
-  a_stored : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      count_q == stored_q + CountBits'(rvalid_q));
-`endif
+  `ASSERT(a_depth, count_q <= CountBits'(Depth))
+  `ASSERT(a_stored, count_q == stored_q + CountBits'(rvalid_q))
 endmodule

@@ -1,4 +1,5 @@
-// Picks one of those who ask, in turn: whoever was served last comes last.
+// Round-robin arbiter: picks one of the requesting clients; the client served last has the lowest
+// priority.
 
 module cu_round_robin #(
   parameter int unsigned Clients = 2
@@ -10,7 +11,7 @@ module cu_round_robin #(
   output logic [Clients-1:0] pick_o,   // one of ask_i, if any
   input  logic               serve_i   // the pick is served in this cycle
 );
-  logic [Clients-1:0] after_q;  // clients behind the one served last: first in turn
+  logic [Clients-1:0] after_q;  // clients after the one served last: they have priority
   wire [Clients-1:0] first = ask_i & after_q;
 
   assign pick_o = (first != '0) ? first & (~first + 1'b1) : ask_i & (~ask_i + 1'b1);

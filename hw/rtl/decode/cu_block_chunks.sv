@@ -1,7 +1,9 @@
-// Cuts the bus beats of consecutive blocks into chunks of V bytes, leaves out those before a
-// block's first byte and after its last, and picks the block's last nine bytes on the way: number
-// of restarts, compression type and stored CRC. They are known by the time that the block's last
-// chunk is.
+// Cuts the bus beats of consecutive blocks into chunks of ValueBytes, drops the bytes before a
+// block's first byte and after its last, and extracts the block's last nine bytes: number of
+// restarts, compression type and stored CRC. These are available together with the block's last
+// chunk.
+
+`include "cu_assert.svh"
 
 module cu_block_chunks #(
   parameter int unsigned ValueBytes = 8,   // V
@@ -41,20 +43,20 @@ module cu_block_chunks #(
   localparam int unsigned IndexBits = (Chunks > 1) ? $clog2(Chunks) : 1;
   localparam int unsigned LeftBits = 33 - PosBits;
 
-  if (V < 8 || BusBytes < V || BusBytes % V != 0) begin : g_check
-    $fatal(1, "cu_block_chunks: BusBytes must be a multiple of ValueBytes");
-  end
+  `ASSERT_PARAM(value_bytes, ValueBytes >= 8, "ValueBytes must be 8 or more")
+  `ASSERT_PARAM(bus_bytes, BusBytes >= ValueBytes && BusBytes % ValueBytes == 0,
+                "BusBytes must be a multiple of ValueBytes")
 
   logic busy_q, first_q;
   logic [IndexBits-1:0] index_q, first_index;
-  logic [LeftBits-1:0] left_q;  // chunks, less one
-  logic last_q;                 // that is none
+  logic [LeftBits-1:0] left_q;  // chunks after this one
+  logic last_q;                 // left_q is 0
   logic [PosBits-1:0] lane_q, end_q;  // of the block's first and last byte
   logic chunk_valid_q, chunk_first_q, chunk_last_q;
   logic [V*8-1:0] chunk_q, picked;
   logic chunk_parity_q, picked_parity;
   logic [PosBits-1:0] chunk_lane_q, chunk_end_q;
-  logic [63:0] before_q;  // the last eight bytes of the chunk before
+  logic [63:0] before_q;  // the last eight bytes of the previous chunk
   logic tail_ready;
 
   wire taken = chunk_valid_o & chunk_ready_i;
@@ -129,8 +131,5 @@ module cu_block_chunks #(
     .count_o(unused_tails)
   );
 
-`ifndef SYNTHESIS
-  a_bytes : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      block_valid_i |-> block_bytes_i != 0);
-`endif
+  `ASSERT(a_bytes, block_valid_i |-> block_bytes_i != 0)
 endmodule

@@ -1,22 +1,24 @@
-// A window of two chunks on a stream of blocks, with a read position: shows V bytes from the
-// position on, moves it by up to V bytes per cycle, and never leaves a block unless told to: moving
-// past a block's last chunk only wraps the position.
+// A window of two chunks on a stream of blocks, with a read position. It shows V bytes from the
+// position on and moves by up to V bytes per cycle. It does not leave a block by itself: moving
+// past a block's last chunk only wraps the position, until the block is flushed.
 //
-// While ready_o, the window holds V bytes from the position on, or all that are left of the block.
-// head_o, the next eight bytes, is a register: what parses it starts from a clock edge. So that it
-// need not wait for what is done, either, it follows ahead_*: what is done if nothing holds it up.
-// Where something does, head_o and ahead_pos_o mean nothing, until ahead_* has come true again.
+// While ready_o is high, the window holds V bytes from the position on, or all that remain of the
+// block. head_o, the next eight bytes, is a register, so that a parser starts from a clock edge. To
+// take the decision about a move off its critical path, head_o follows ahead_*: the move that
+// happens unless something stalls it. After a stall, head_o and ahead_pos_o are invalid until
+// ahead_* has been right again.
 //
-// Chunks go to two banks in turn, each a window register and two more behind it. So a flush can
-// drop both chunks of the window and find the next two in their places: the end of a block mostly
-// stands in two chunks, and costs one cycle. The third ones keep what comes in apart from what is
-// done.
+// Chunks alternate between two banks, each a window register with two more registers queued for it.
+// A flush can therefore drop both chunks of the window and find the next two in place: a block's
+// end usually spans two chunks and costs one cycle. The third register decouples input from moves.
 //
-// Chunks come with a parity bit, which is checked when they leave.
+// Each chunk has a parity bit, which is checked when the chunk leaves.
+
+`include "cu_assert.svh"
 
 module cu_byte_window #(
   parameter int unsigned ValueBytes = 8,  // V: 8, 16, 32 or 64
-  localparam int unsigned PosBits   = $clog2(ValueBytes)
+  localparam int unsigned PosBits = $clog2(ValueBytes)
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
@@ -36,17 +38,17 @@ module cu_byte_window #(
   output logic [ValueBytes*8-1:0] ring_o,
   output logic                    parity_o,  // of ring_o
 
-  input  logic                    move_i,   // only while ready_o
-  input  logic [PosBits:0]        bytes_i,  // 0..V
-  input  logic                    cross_i,  // pos_o + bytes_i is V or more
-  input  logic                    flush_i,  // drop the chunks from the position on, up to two
+  input  logic                    move_i,    // only while ready_o
+  input  logic [PosBits:0]        bytes_i,   // 0..V
+  input  logic                    cross_i,   // pos_o + bytes_i is V or more
+  input  logic                    flush_i,   // drop the chunks from the position on, up to two
   input  logic                    ahead_move_i,
   input  logic [PosBits-1:0]      ahead_bytes_i,  // mod V
   input  logic                    ahead_cross_i,
   input  logic                    ahead_flush_i,
-  output logic [PosBits-1:0]      ahead_pos_o,  // position in the next cycle
-  output logic                    flushed_o, // and with them the last of the block
-  output logic                    flipped_o  // a bit has strayed; level
+  output logic [PosBits-1:0]      ahead_pos_o,    // position in the next cycle
+  output logic                    flushed_o,      // and with them the last of the block
+  output logic                    parity_error_o  // level
 );
   localparam int unsigned V = ValueBytes;
 
@@ -57,7 +59,7 @@ module cu_byte_window #(
     logic [PosBits-1:0] lane;
   } tag_t;
 
-  // By bank: in the window, behind it, and behind that.
+  // Per bank: in the window, queued for it, and queued after that.
   logic [1:0][V*8-1:0] data_q, next_q, more_q;
   logic [1:0] data_parity_q, next_parity_q, more_parity_q;
   tag_t [1:0] tag_q, tag_d, next_tag_q, more_tag_q;
@@ -74,7 +76,7 @@ module cu_byte_window #(
   wire hi_valid = tag_q[~low_q].valid;
 
   typedef struct packed {
-    logic [1:0]         load;  // by bank: the chunk behind the window moves in
+    logic [1:0]         load;  // per bank: the queued chunk moves into the window
     logic               low;
     logic [PosBits-1:0] pos;
   } step_t;
@@ -82,7 +84,7 @@ module cu_byte_window #(
   // Lanes below the position: those of the window's second chunk.
   function automatic logic [V-1:0] lanes_below(logic [PosBits-1:0] pos);
     logic [V-1:0] lanes;
-    logic below = 1'b0;  // from above: equalities, which need no carry chain
+    logic below = 1'b0;  // from the top by equality, which needs no carry chain
     for (int i = int'(V) - 1; i >= 0; i--) begin
       lanes[i] = below;
       below |= pos == PosBits'(i);
@@ -90,8 +92,8 @@ module cu_byte_window #(
     return lanes;
   endfunction
 
-  // What becomes of the window if it is left alone, flushed, or moved: each by registers, and chosen
-  // from late. A block's first chunk follows a flush, or finds the window empty.
+  // The next state of the window if it stays, is flushed, or moves: each is computed from registers,
+  // and selected late. A block's first chunk follows a flush, or finds the window empty.
   function automatic step_t arrive(logic [1:0] load, logic low);
     step_t next = '{load: load, low: low, pos: pos_q};
     if (load[low] ? next_tag_q[low].first : tag_q[low].first) begin
@@ -117,7 +119,7 @@ module cu_byte_window #(
   always_comb now = step(move_i, bytes_i[PosBits-1:0], cross_i, flush_i);
   always_comb ahead = step(ahead_move_i, ahead_bytes_i, ahead_cross_i, ahead_flush_i);
 
-  // A flush drops the last of the block.
+  // A flush would drop the last chunk of the block.
   wire ends = lo_valid & (lo_last | (hi_valid & tag_q[~low_q].last));
   assign flushed_o = flush_i & ends;
   for (genvar b = 0; b < 2; b++) begin : g_in
@@ -191,26 +193,23 @@ module cu_byte_window #(
   end
   assign parity_o = ^ring_o;
 
-  logic flipped_q;
-  logic [1:0] left_q, odd_q;  // a chunk has left; its parity was not its data's
-  assign flipped_o = flipped_q;
+  logic parity_error_q;
+  logic [1:0] left_q, odd_q;  // a chunk has left; its parity does not match
+  assign parity_error_o = parity_error_q;
   always_ff @(posedge clk_i) begin
     for (int b = 0; b < 2; b++) begin
       left_q[b] <= rst_ni && now.load[b] && tag_q[b].valid;
       odd_q[b]  <= ^{data_parity_q[b], data_q[b]};
     end
-    if ((left_q & odd_q) != '0) flipped_q <= 1'b1;
-    if (move_i && !(lo_valid && (lo_last || hi_valid))) flipped_q <= 1'b1;  // ready_q is wrong
-    if (!rst_ni) flipped_q <= 1'b0;
+    if ((left_q & odd_q) != '0) parity_error_q <= 1'b1;
+    if (move_i && !(lo_valid && (lo_last || hi_valid))) parity_error_q <= 1'b1;  // ready_q is wrong
+    if (!rst_ni) parity_error_q <= 1'b0;
   end
 
-`ifndef SYNTHESIS
-  a_move : assert property (@(posedge clk_i) disable iff (!rst_ni) move_i |-> ready_q && !flush_i);
-  a_bytes : assert property (@(posedge clk_i) disable iff (!rst_ni)
+  `ASSERT(a_move, move_i |-> ready_q && !flush_i)
+  `ASSERT(a_bytes,
       move_i |-> bytes_i <= (PosBits + 1)'(V) &&
-                 cross_i == ((PosBits + 2)'(pos_q) + (PosBits + 2)'(bytes_i) >= (PosBits + 2)'(V)));
-  a_order : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      hi_valid |-> lo_valid);
-  c_both : cover property (@(posedge clk_i) flushed_o && !lo_last);
-`endif
+                 cross_i == ((PosBits + 2)'(pos_q) + (PosBits + 2)'(bytes_i) >= (PosBits + 2)'(V)))
+  `ASSERT(a_order, hi_valid |-> lo_valid)
+  `COVER(c_both, flushed_o && !lo_last)
 endmodule

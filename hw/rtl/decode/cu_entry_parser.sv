@@ -1,18 +1,21 @@
-// Walks the entries of a way's blocks: one cycle for a header of up to eight bytes, one per V bytes
-// of key (shared bytes counted) and of value. Emits what each cycle yields as an event, without
-// back-pressure: it takes a place in each FIFO downstream before it emits for it.
+// Walks the entries of a way's blocks: one cycle for a header of up to eight bytes, then one per V
+// bytes of key (including shared bytes) and of value. Each cycle yields an event; there is no
+// back-pressure, because the parser reserves a place in each downstream FIFO first.
 //
-//   Idle   take the next block (or the end of the run)
-//   Head   header; two zeros (shared, unshared) are the restart array: flush what follows
-//   Long   header that Head cannot take whole: how long its next varint is
-//   Varint takes that
-//   Key    a beat of the key: shared bytes come from the key before, the rest from the window
+//   Idle   take the next block, or the end of the run
+//   Head   parse the header; two zeros (shared, unshared) mean the restart array: flush the rest
+//   Long   a header that Head cannot take whole: find the length of its next varint
+//   Varint take that varint
+//   Key    a beat of the key: shared bytes come from the previous key, the rest from the window
 //   Value  a beat of the value
-//   Flush  what Head's flush has left of the block; the End event comes with the last of it
+//   Flush  drop what remains of the block after Head's flush; emit block_end with the last of it
 //
-// Bytes of a header are taken before it is checked; the check runs beside the first key beat, and its
-// result comes a cycle after that beat's event. Of a bad one, an event of nonsense may follow.
-// From a fault on, all that is left is to flush blocks.
+// The bytes of a header are consumed before the header is checked. The check runs in parallel with
+// the first key beat, and its result follows one cycle after that beat's event, so one meaningless
+// event may follow a bad header. After a fault, the parser only flushes blocks.
+
+`include "cu_assert.svh"
+`include "cu_streams.svh"
 
 module cu_entry_parser
   import sluice_abi_pkg::*;
@@ -20,8 +23,10 @@ module cu_entry_parser
   parameter int unsigned ValueBytes    = 8,
   parameter int unsigned MaxKeyBytes   = 1024,  // user key
   parameter int unsigned MaxValueBytes = ValueBytesLimit,
-  localparam int unsigned PosBits  = $clog2(ValueBytes),
-  localparam int unsigned SpanBits = PosBits + 1  // 0..V
+  localparam int unsigned PosBits   = $clog2(ValueBytes),
+  localparam int unsigned CountBits = PosBits + 1,  // 0..V
+  localparam type event_t           = `CU_EVENT_T(ValueBytes),
+  localparam type block_end_t       = `CU_BLOCK_END_T
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
@@ -37,7 +42,7 @@ module cu_entry_parser
   input  logic [ValueBytes*8-1:0] window_ring_i,
   input  logic                    window_parity_i,
   output logic                    window_move_o,
-  output logic [SpanBits-1:0]     window_bytes_o,
+  output logic [CountBits-1:0]    window_bytes_o,
   output logic                    window_cross_o,  // with them the position leaves its chunk
   output logic                    window_flush_o,
   // The same if nothing holds the state up: decided early. See cu_byte_window.
@@ -60,36 +65,11 @@ module cu_entry_parser
   output logic                    record_take_o,
   output logic                    check_take_o,
 
-  // At most one a cycle.
-  output logic                    ev_head_o,    // window_head_i is taken, in full or in part
-  output logic                    ev_key_o,
-  output logic                    ev_value_o,
-  output logic                    ev_fault_o,   // ev_status_o
-  output logic                    ev_end_o,     // of a block
-  output logic                    ev_eos_o,
+  output event_t                  event_o,
+  output merge_status_e           header_status_o,  // a cycle after the event of a key's first beat
+  output block_end_t              block_end_o,      // with the event of a block's end
 
-  output logic                    ev_head_parity_o,  // of window_head_i
-
-  // Key and value beats; what window_head_i shows, if ev_head_o.
-  output logic [ValueBytes*8-1:0] ev_data_o,    // lanes below ev_shared_o are not valid
-  output logic                    ev_parity_o,  // of all of ev_data_o
-  output logic [SpanBits-1:0]     ev_bytes_o,   // of the user key, or of the value: 0..V
-  output logic                    ev_first_o,   // beat of the key, or of the value
-  output logic                    ev_last_o,    // beat of the internal key, or of the value
-  // Key beats.
-  output logic [SpanBits-1:0]     ev_shared_o,  // lanes that the key before provides
-  output logic [SpanBits-1:0]     ev_span_o,    // bytes of the internal key
-  output logic                    ev_user_o,    // has a beat of the user key
-  output logic                    ev_user_last_o,
-  output logic [15:0]             ev_user_bytes_o,   // of the whole key
-  output logic [31:0]             ev_value_bytes_o,  // of the whole value
-  output merge_status_e           ev_status_o,  // of the header; a cycle after the key's first beat
-  // End.
-  output logic [31:0]             ev_block_bytes_o,    // without trailer
-  output logic [31:0]             ev_restart_bytes_o,  // from the restart array to the block's end
-  output logic                    ev_restart_zero_o,   // the first restart is
-
-  output logic                    flipped_o            // a bit has strayed; level
+  output logic                    parity_error_o  // level
 );
   import cu_entry_pkg::*;
 
@@ -116,37 +96,37 @@ module cu_entry_parser
   logic [KeyBits-1:0] unshared_left_q, unshared_left_d;
   logic [KeyBits-1:0] key_left_q, key_left_d;  // internal
   logic [31:0] value_left_q, value_left_d;
-  logic [SpanBits-1:0] take_q, take_d;  // bytes that the beat takes from the window
+  logic [CountBits-1:0] take_q, take_d;  // bytes that the beat takes from the window
   logic [PosBits-1:0] rotate_q, rotate_d;
 
   header_t head;
   assign head = parse_header(window_head_i, PosBits);
 
-  // Longer keys end in a fault after their first beat; until then any length will do.
+  // Longer keys end in a fault after their first beat; until then, any length will do.
   function automatic logic [KeyBits-1:0] clip(logic [31:0] n);
     return (n[31:KeyBits] != '0) ? '1 : n[KeyBits-1:0];
   endfunction
 
-  function automatic logic [SpanBits-1:0] at_most_v(logic [31:0] n);
-    return (n[31:PosBits] != '0) ? SpanBits'(V) : {1'b0, n[PosBits-1:0]};
+  function automatic logic [CountBits-1:0] at_most_v(logic [31:0] n);
+    return (n[31:PosBits] != '0) ? CountBits'(V) : {1'b0, n[PosBits-1:0]};
   endfunction
 
-  // Bytes that a key beat takes: what the shared bytes leave of it, if there are as many. Of V bytes
-  // or more it is enough to know that, and that comes late.
-  function automatic logic [SpanBits-1:0] key_bytes_now(logic shared_big, logic unshared_big,
+  // Unshared bytes in a key beat: what the shared bytes leave free, if there are as many. For counts
+  // of V or more, the late signals *_big suffice.
+  function automatic logic [CountBits-1:0] key_bytes_now(logic shared_big, logic unshared_big,
                                                         logic [PosBits-1:0] shared,
                                                         logic [PosBits-1:0] unshared);
-    logic [SpanBits-1:0] sum = {1'b0, shared} + {1'b0, unshared};
-    logic [SpanBits-1:0] some = sum[PosBits] ? SpanBits'(V) - {1'b0, shared} : {1'b0, unshared};
+    logic [CountBits-1:0] sum = {1'b0, shared} + {1'b0, unshared};
+    logic [CountBits-1:0] some = sum[PosBits] ? CountBits'(V) - {1'b0, shared} : {1'b0, unshared};
     if (shared_big) return '0;
-    return unshared_big ? SpanBits'(V) - {1'b0, shared} : some;
+    return unshared_big ? CountBits'(V) - {1'b0, shared} : some;
   endfunction
 
   // ------------------------------------------------------------------ header check
 
   logic [32:0] key_bytes;  // internal
   logic [33:0] need;
-  // As the key's first beat finds it; the header is known in the cycle after.
+  // Registered beside the key's first beat, and used in the next cycle.
   logic checked_q, beyond_q, unshared_bad_q, short_q, key_long_q, value_long_q;
   wire header_bad = checked_q & (beyond_q | unshared_bad_q | short_q | key_long_q | value_long_q);
 
@@ -162,11 +142,11 @@ module cu_entry_parser
   end
 
   always_comb begin
-    ev_status_o = MergeStatusOk;
+    header_status_o = MergeStatusOk;
     if (checked_q) begin
-      if (beyond_q || unshared_bad_q || short_q) ev_status_o = MergeStatusBlockCorrupt;
-      else if (key_long_q) ev_status_o = MergeStatusKeyTooLong;
-      else if (value_long_q) ev_status_o = MergeStatusValueTooLong;
+      if (beyond_q || unshared_bad_q || short_q) header_status_o = MergeStatusBlockCorrupt;
+      else if (key_long_q) header_status_o = MergeStatusKeyTooLong;
+      else if (value_long_q) header_status_o = MergeStatusValueTooLong;
     end
   end
 
@@ -174,9 +154,9 @@ module cu_entry_parser
 
   logic shared_beat;  // all of it comes from the key before
   logic key_last, user_beat, user_last, value_last;
-  logic [SpanBits-1:0] user_now;  // bytes of the user key
+  logic [CountBits-1:0] user_now;  // bytes of the user key
 
-  // In terms of the few low bits that matter.
+  // In terms of the low bits, where they suffice.
   localparam logic [LowBits-1:0] WholeUser = LowBits'(V + 8);
   wire key_big = key_left_q[KeyBits-1:LowBits] != '0;
   wire [LowBits-1:0] key_low = key_left_q[LowBits-1:0];
@@ -189,26 +169,27 @@ module cu_entry_parser
   assign value_last  = ~value_big & (~value_left_q[PosBits] || value_left_q[PosBits-1:0] == '0);
 
   always_comb begin
-    user_now = SpanBits'(key_low - LowBits'(8));
+    user_now = CountBits'(key_low - LowBits'(8));
     if (key_low[LowBits-1:3] == '0) user_now = '0;
-    if (key_big || key_low >= WholeUser) user_now = SpanBits'(V);
+    if (key_big || key_low >= WholeUser) user_now = CountBits'(V);
   end
 
-  // ------------------------------------------------------------------ what happens
+  // ------------------------------------------------------------------ state machine
 
   wire too_short = left_q[31:3] == '0;  // below RestartBytes
-  // Zeros in longer varints go the way of all headers, and end there: no key is that short.
+  // Zeros in longer varints are treated as a header, and rejected: no key is that short.
   wire restarts = (state_q == Head) & ~stop_q & window_ready_i & ~too_short &
                   (window_head_i[15:0] == '0);
   wire key_go = (state_q == Key) & ~stop_q & window_ready_i & (~user_beat | key_room_i) &
                 (~first_q | record_room_i);
   wire value_go = (state_q == Value) & ~stop_q & window_ready_i & value_room_i;
-  // What the next beat of the key does not take from the window.
+  // Shared bytes of the next beat, which do not come from the window.
   wire [PosBits-1:0] shared_next = ((state_q == Key) & shared_beat & ~key_last)
                                    ? shared_left_q[PosBits-1:0] : PosBits'(0);
   logic header_done;  // this cycle takes the last byte of a header
+  logic fault, block_end, eos;
   logic [31:0] header_shared, header_unshared, header_value;
-  logic [SpanBits-1:0] header_take;  // of the first key beat
+  logic [CountBits-1:0] header_take;  // of the first key beat
   logic [32:0] header_key;
 
   assign header_shared   = (state_q == Head) ? head.shared : shared_q;
@@ -244,9 +225,9 @@ module cu_entry_parser
     block_ready_o  = 1'b0;
     window_move_o  = 1'b0;
     window_bytes_o = take_q;
-    ev_fault_o     = 1'b0;
-    ev_end_o       = 1'b0;
-    ev_eos_o       = 1'b0;
+    fault     = 1'b0;
+    block_end       = 1'b0;
+    eos       = 1'b0;
 
     case (state_q)
       Idle: begin
@@ -255,7 +236,7 @@ module cu_entry_parser
           if (!block_end_i) begin
             state_d = Head;
           end else if (all_checked_i && key_room_i && !fault_i) begin
-            ev_eos_o      = 1'b1;
+            eos      = 1'b1;
             block_ready_o = 1'b1;
             state_d       = Done;
           end
@@ -263,7 +244,7 @@ module cu_entry_parser
       end
 
       Head: begin
-        window_bytes_o = SpanBits'({4'h0, head.bytes});
+        window_bytes_o = CountBits'({4'h0, head.bytes});
         if (stop_q) begin
           state_d = Flush;
         end else if (window_ready_i) begin
@@ -271,7 +252,7 @@ module cu_entry_parser
           rest_zero_d = window_head_i[31:0] == '0;
           varint_d    = 2'd0;
           if (too_short) begin
-            ev_fault_o = 1'b1;
+            fault = 1'b1;
             state_d    = Flush;
           end else if (restarts) begin
             state_d = Flush;
@@ -287,12 +268,12 @@ module cu_entry_parser
       end
 
       Long: begin
-        take_d = SpanBits'(head.first_bytes);
+        take_d = CountBits'(head.first_bytes);
         if (stop_q) begin
           state_d = Flush;
         end else if (window_ready_i) begin
           if (too_short || !head.first_ok) begin
-            ev_fault_o = 1'b1;
+            fault = 1'b1;
             state_d    = Flush;
           end else begin
             state_d = Varint;
@@ -337,7 +318,7 @@ module cu_entry_parser
         end else if (value_go) begin
           first_d      = 1'b0;
           value_left_d = value_left_q - V;
-          take_d       = value_big ? SpanBits'(V) : {1'b0, value_left_q[PosBits-1:0]};
+          take_d       = value_big ? CountBits'(V) : {1'b0, value_left_q[PosBits-1:0]};
           if (value_last) state_d = Head;
         end
       end
@@ -346,7 +327,7 @@ module cu_entry_parser
     endcase
 
     if (window_flushed_i) begin
-      ev_end_o = 1'b1;
+      block_end = 1'b1;
       state_d  = Idle;
       if (block_valid_i && !block_end_i) begin
         block_ready_o = 1'b1;
@@ -356,7 +337,7 @@ module cu_entry_parser
     if (block_valid_i && block_ready_o) begin
       size_d       = block_bytes_i;
       key_before_d = '0;
-      // No array has been seen: a stray state must not flush the block as if it were all there.
+      // No array has been seen: a flipped state bit must not flush the block as if complete.
       rest_d       = '0;
       rest_zero_d  = 1'b0;
     end
@@ -371,7 +352,7 @@ module cu_entry_parser
       take_d          = header_take;
     end
 
-    // A header shows twice: in the window's head, and as data to compare it with.
+    // A header is visible twice: in the window's head, and as data to compare with.
     rotate_d = window_ahead_pos_i;
     if (state_q == Key || state_q == Value) begin
       rotate_d = rotate_q;
@@ -415,17 +396,18 @@ module cu_entry_parser
 
   // ------------------------------------------------------------------ events
 
+  logic [V*8-1:0] data;
   always_comb begin
     for (int i = 0; i < int'(V); i++) begin
       logic [PosBits-1:0] lane;
       lane = PosBits'(i) + rotate_q;
-      ev_data_o[8*i+:8] = window_ring_i[lane*8+:8];
+      data[8*i+:8] = window_ring_i[lane*8+:8];
     end
   end
 
-  // Of a header that Head takes: by where it ends.
-  wire take_cross = (SpanBits + 1)'(window_pos_i) + (SpanBits + 1)'(take_q) >= (SpanBits + 1)'(V);
-  logic [7:0] pos_ends;  // byte i from the position on is a chunk's last, or behind it
+  // For a header that Head takes: from the position of its end.
+  wire take_cross = (PosBits + 2)'(window_pos_i) + (PosBits + 2)'(take_q) >= (PosBits + 2)'(V);
+  logic [7:0] pos_ends;  // byte i from the position on is the last of a chunk, or later
   always_comb begin
     logic behind;
     behind = 1'b0;
@@ -448,62 +430,55 @@ module cu_entry_parser
   assign window_ahead_flush_o = (state_q == Flush) | ((state_q == Head) & window_ready_i & zeros);
 
   assign window_flush_o   = ((state_q == Flush) | restarts) & check_room_i;
-  assign ev_head_o        = window_move_o & ((state_q == Head) | (state_q == Varint));
-  assign ev_head_parity_o = ^window_head_i;
-  assign ev_parity_o      = window_parity_i;
-  assign ev_key_o         = key_go;
-  assign ev_value_o       = value_go;
-  assign ev_bytes_o       = (state_q == Key) ? user_now : take_q;
-  assign ev_first_o       = first_q;
-  assign ev_last_o        = (state_q == Key) ? key_last : value_last;
-  assign ev_shared_o      = (state_q != Key) ? '0
-                            : shared_beat ? SpanBits'(V) : {1'b0, shared_left_q[PosBits-1:0]};
-  assign ev_span_o        = key_last ? key_left_q[SpanBits-1:0] : SpanBits'(V);
-  assign ev_user_o        = user_beat;
-  assign ev_user_last_o   = user_last;
-  assign ev_user_bytes_o  = 16'(key_bytes) - 16'd8;
-  assign ev_value_bytes_o = value_q;
-  assign ev_block_bytes_o   = size_q;
-  assign ev_restart_bytes_o = (state_q == Flush) ? rest_q : left_q;
-  assign ev_restart_zero_o  = (state_q == Flush) ? rest_zero_q : (window_head_i[31:0] == '0);
+  assign event_o = '{
+    head: window_move_o & ((state_q == Head) | (state_q == Varint)), key: key_go, value: value_go,
+    fault: fault, block_end: block_end, eos: eos, head_parity: ^window_head_i, data: data,
+    parity: window_parity_i, bytes: (state_q == Key) ? user_now : take_q, first: first_q,
+    last: (state_q == Key) ? key_last : value_last,
+    shared: (state_q != Key) ? '0
+            : shared_beat ? CountBits'(V) : {1'b0, shared_left_q[PosBits-1:0]},
+    span: key_last ? key_left_q[CountBits-1:0] : CountBits'(V), user: user_beat,
+    user_last: user_last, user_bytes: 16'(key_bytes) - 16'd8, value_bytes: value_q
+  };
+  assign block_end_o = '{
+    bytes: size_q, restart_bytes: (state_q == Flush) ? rest_q : left_q,
+    restart_zero: (state_q == Flush) ? rest_zero_q : (window_head_i[31:0] == '0)
+  };
 
-  // ------------------------------------------------------------------ stray bits
+  // ------------------------------------------------------------------ bit flips
 
-  // What tells where an entry's bytes lie is known twice, and must agree: or a key or value would be
-  // cut wrongly, and be whole to the checksum.
-  logic flipped_q;
+  // The positions of an entry's bytes are computed twice and must agree. Otherwise a key or value
+  // could be cut at the wrong place, and the checksum would cover the wrong bytes.
+  logic parity_error_q;
   wire [PosBits-1:0] rotate = window_pos_i -
                               ((state_q == Key) ? shared_left_q[PosBits-1:0] : PosBits'(0));
-  wire rotate_flipped = window_move_o & (rotate_q != rotate);
-  logic key_flipped_q;  // unless the header is bad
-  wire key_flipped = key_go & (rotate_flipped | (value_left_q != value_q) |
+  wire rotate_mismatch = window_move_o & (rotate_q != rotate);
+  logic key_mismatch_q;  // unless the header is bad
+  wire key_mismatch = key_go & (rotate_mismatch | (value_left_q != value_q) |
                                (key_left_q != shared_left_q + unshared_left_q) |
                                (key_last & (KeyBits'(take_q) != unshared_left_q)));
-  wire value_flipped = value_go & (take_q != at_most_v(value_left_q));
+  wire value_mismatch = value_go & (take_q != at_most_v(value_left_q));
 
-  assign flipped_o = flipped_q;
+  assign parity_error_o = parity_error_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      key_flipped_q <= 1'b0;
-      flipped_q     <= 1'b0;
+      key_mismatch_q <= 1'b0;
+      parity_error_q     <= 1'b0;
     end else begin
-      key_flipped_q <= key_flipped;
-      if ((rotate_flipped && !key_go) || value_flipped ||
-          (key_flipped_q && !header_bad && !stop_q)) begin
-        flipped_q <= 1'b1;
+      key_mismatch_q <= key_mismatch;
+      if ((rotate_mismatch && !key_go) || value_mismatch ||
+          (key_mismatch_q && !header_bad && !stop_q)) begin
+        parity_error_q <= 1'b1;
       end
     end
   end
 
-  assign key_take_o    = (key_go & user_beat) | ev_eos_o;
+  assign key_take_o    = (key_go & user_beat) | eos;
   assign value_take_o  = value_go;
   assign record_take_o = key_go & first_q;
-  assign check_take_o  = ev_end_o;
+  assign check_take_o  = block_end;
 
-`ifndef SYNTHESIS
-  c_long : cover property (@(posedge clk_i) state_q == Varint && header_done);
-  c_header8 : cover property (@(posedge clk_i)
-      state_q == Head && header_done && head.bytes == 4'd8);
-  c_all_shared : cover property (@(posedge clk_i) key_go && shared_beat);
-`endif
+  `COVER(c_long, state_q == Varint && header_done)
+  `COVER(c_header8, state_q == Head && header_done && head.bytes == 4'd8)
+  `COVER(c_all_shared, key_go && shared_beat)
 endmodule

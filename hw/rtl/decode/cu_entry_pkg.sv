@@ -3,12 +3,12 @@
 package cu_entry_pkg;
 
   typedef struct packed {
-    logic        fast;         // all three varints are well-formed and end within eight bytes
-    logic [3:0]  bytes;        // of all three, if fast
-    logic [7:0]  ends;         // the byte that is the last of them
+    logic        fast;   // all three varints are well-formed and end within eight bytes
+    logic [3:0]  bytes;  // of all three, if fast
+    logic [7:0]  ends;   // the byte that is the last of them
     logic [31:0] shared;
     logic [31:0] unshared;
-    logic        shared_big;    // 2^big_bits or more
+    logic        shared_big;  // 2^big_bits or more
     logic        unshared_big;
     logic [31:0] value_bytes;
     logic        first_ok;     // the first varint ends within five bytes

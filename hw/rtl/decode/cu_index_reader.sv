@@ -1,29 +1,32 @@
 // Reads the index blocks of one way's tables, in order, and emits the handles of their data blocks.
 //
-// Two machines share the read port. The fetcher requests, for tables 0, 1, 2, ..., the sequence
+// Two state machines share the read port. The fetcher requests, for tables 0, 1, 2, ..., the
+// sequence
 //
 //   descriptor 0, descriptor 1, index 0, descriptor 2, index 1, ..., descriptor n-1, index n-2,
 //   index n-1
 //
-// so that the next index block is under way while handles of this one wait downstream. The walker
-// takes the beats in the same order: descriptors into one of two slots, index blocks word by word,
-// entry by entry:
+// so that the next index block is being fetched while handles of the current one wait downstream.
+// The walker takes the beats in the same order: descriptors into one of two slots, index blocks
+// word by word, entry by entry:
 //
-//   Header  three varints, a byte per cycle; two zeros (shared, unshared) are the restart array
-//   Zeros   the other half of the first restart           Skip   the key: not needed
-//   Handle  offset, then size, a byte per cycle           Rest   what the value holds beyond it
-//   Flush   to the block's end                            Check  the block's CRC is known
-//   Judge   go on, or report                              Next, Begin  a descriptor or block
+//   Header  three varints, one byte per cycle; two zeros (shared, unshared) mean the restart array
+//   Zeros   the rest of the first restart                 Skip   skip the key
+//   Handle  offset, then size, one byte per cycle         Rest   skip the rest of the value
+//   Flush   drop the rest of the block                    Check  wait for the block's CRC
+//   Judge   continue, or report a fault                   Next, Begin  next descriptor or block
 //
-// An entry takes a cycle per byte of header and handle, and one per word of its key. What a header
-// says is checked beside Skip, a handle beside the next entry, each in the cycle after it is whole.
-// A fault takes effect in the cycle after it was found.
+// An entry takes one cycle per byte of header and handle and one per word of its key. Headers are
+// checked in parallel with Skip, and handles in parallel with the next entry, each in the cycle
+// after it is complete. A fault takes effect one cycle after it is found.
 //
-// A block starts where the one before it ends or behind, so that no job reads more than its tables
-// hold.
+// A block must start at or after the end of the previous one, so that no job reads more than its
+// tables hold.
 //
-// Handles leave before their block's CRC is known; the next table's, and the end, only afterwards.
-// A table_count_i of 0 is an empty run.
+// Handles are emitted before the CRC of their index block is known; handles of the next table, and
+// the end, only afterwards. A table_count_i of 0 is an empty run.
+
+`include "cu_assert.svh"
 
 module cu_index_reader
   import sluice_abi_pkg::*;
@@ -31,7 +34,7 @@ module cu_index_reader
   input  logic        clk_i,
   input  logic        rst_ni,
 
-  input  logic        start_i,  // once after reset
+  input  logic        start_i,        // once after reset
   input  logic [47:0] tables_addr_i,  // 8-byte aligned
   input  logic [15:0] table_count_i,
 
@@ -68,7 +71,7 @@ module cu_index_reader
 
   // Of two tables, by the lowest bit of their number.
   (* ram_style = "distributed" *) logic [63:0] desc[8];
-  logic [1:0] bad_q;          // no size for an index block: it is not fetched
+  logic [1:0] bad_q;          // impossible size of an index block: not fetched
   logic [1:0][2:0] lane_q;    // of the index block's first byte
   logic [16:0] descs_q;       // descriptors read
   logic        running_q;     // between start and the end or a fault
@@ -129,7 +132,7 @@ module cu_index_reader
   logic chunk_valid, chunk_ready, chunk_last, unused_first;
   logic [63:0] chunk_data, words;
   logic [2:0] unused_lane;
-  logic unused_parity;  // what strays here leads to blocks that are none
+  logic unused_parity;  // a flipped bit here leads to blocks that do not exist
   logic tail_valid, tail_pop;
   logic [31:0] tail_restarts, tail_crc;
   logic [7:0] tail_type;
@@ -149,7 +152,7 @@ module cu_index_reader
     .tail_o({tail_crc, tail_type, tail_restarts})
   );
 
-  // Parts what the walker decides from what the read port does.
+  // Decouples the walker from the read port.
   cu_fifo #(.Width(65), .Depth(2)) u_words (
     .clk_i, .rst_ni,
     .wvalid_i(chunk_valid), .wready_o(chunk_ready), .wdata_i({chunk_last, chunk_data}),
@@ -194,20 +197,20 @@ module cu_index_reader
   wire none_left = left_q == '0;
   logic take_byte;  // of a varint
 
-  // Key and value are skipped up to the end of the word, or their own.
+  // Key and value are skipped up to the end of the word, or to their own end.
   wire [3:0] in_word = 4'd8 - {1'b0, pos_q};
   wire skip_rest = skip_q > 32'(in_word);  // there is more in the next word
   wire word_ends = skip_q >= 32'(in_word);
   wire [3:0] skip_now = word_ends ? in_word : skip_q[3:0];
   logic [3:0] move;
 
-  // A header: what it says of the entry must fit into the block.
+  // A header: the entry that it describes must fit into the block.
   wire [32:0] key_bytes = {1'b0, shared_q} + {1'b0, unshared_q};
   wire [33:0] need = {2'b0, unshared_q} + {2'b0, value_q} + {2'b0, RestartBytes};
   wire header_bad = need > {2'b0, left_q} || {1'b0, shared_q} > key_before_q || key_bytes < 33'd8;
 
-  // A handle: its block and trailer must lie in the table, behind those before. Checked, then handed
-  // on.
+  // A handle: its block and trailer must lie in the table, after the previous block. Checked, then
+  // emitted.
   typedef enum logic [1:0] {None, Whole, Checked} handle_e;
   handle_e handle_q, handle_d;
   logic handle_bad_q;
@@ -401,7 +404,7 @@ module cu_index_reader
       content_d = MergeStatusIndexCorrupt;
       state_d   = Flush;
     end
-    // Content faults stand in the order of the block: a handle's comes before what follows it.
+    // Content faults are reported in the order of the block: a bad handle before what follows it.
     if (refuse) begin
       content_d = MergeStatusBadHandle;
       if (state_q != Flush && state_q != Check) state_d = Flush;
@@ -450,7 +453,7 @@ module cu_index_reader
     desc_next_q  <= descs_q != {1'b0, count_q} && descs_q <= table_q + 17'd1;
     crc_bad_q    <= cu_crc_pkg::mask_crc(done_crc_i) != tail_crc;
     type_bad_q   <= tail_type != '0;
-    // Of the restart array, Zeros has taken four bytes.
+    // Zeros has consumed four bytes of the restart array.
     array_bad_q  <= ~zeros_q || left_q[1:0] != '0 || tail_restarts != {2'b00, left_q[31:2]};
     if (state_q == Desc && beat_valid_i) begin
       desc[{descs_q[0], word_q}] <= beat_data_i;
@@ -526,11 +529,8 @@ module cu_index_reader
   assign fault_table_o   = fault_table_q;
   assign fault_offset_o  = fault_offset_q;
 
-`ifndef SYNTHESIS
-  a_tables_aligned : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      start_i |-> tables_addr_i[2:0] == '0 && !running_q);
-  c_long : cover property (@(posedge clk_i) state_q == Header && group_q == 4'd4);
-  c_varint64 : cover property (@(posedge clk_i) state_q == Handle && group_q == 4'd5);
-  c_prefetched : cover property (@(posedge clk_i) state_q == Begin && fetch_index_q > table_q);
-`endif
+  `ASSERT(a_tables_aligned, start_i |-> tables_addr_i[2:0] == '0 && !running_q)
+  `COVER(c_long, state_q == Header && group_q == 4'd4)
+  `COVER(c_varint64, state_q == Handle && group_q == 4'd5)
+  `COVER(c_prefetched, state_q == Begin && fetch_index_q > table_q)
 endmodule

@@ -1,52 +1,48 @@
-// Puts the trailer after every block: type 0 and the masked CRC32C of content and type. Tells the
-// size and place of each block in its table.
+// Appends the trailer to each block: type 0 and the masked CRC32C of content and type. Reports the
+// size of each block and its place in the table.
 //
-// In: words of block content, `last` at a block's end, and tokens. Out: the same words, a chunk of
-// 5 bytes after each block, and the tokens; `last` only with tokens, since blocks stand side by
-// side. A handle leaves for each block; offsets count from the table's start.
+// In: words of block content, with `last` at a block's end, and tokens. Out: the same words, a
+// chunk of 5 bytes after each block, and the tokens; `last` only with tokens, because blocks are
+// adjacent. One handle per block; offsets count from the start of the table.
 //
-// The CRC is linear: each word's share is worked out ahead, so that its loop holds only what becomes
-// of the state. Its end (the type byte, taking back the zeros of the last word, the mask) is a
-// pipeline aside of that, while the next block's words already flow; the words wait in a FIFO, so that
-// a trailer costs one cycle once the FIFO has filled.
+// The CRC is linear: each word's contribution is computed ahead, so that the loop contains only the
+// update of the state. The end of the calculation (the type byte, taking back the zeros of the last
+// word, the mask) is a separate pipeline, beside which words of the next block already flow. Words
+// wait in a FIFO, so that a trailer costs one cycle once the FIFO has filled.
+
+`include "cu_assert.svh"
+`include "cu_streams.svh"
 
 module cu_block_sealer #(
   parameter int unsigned Bytes = 8,  // a power of two, 8 to 64
-  localparam int unsigned CountBits = $clog2(Bytes + 1)
+  localparam type chunk_t = `CU_CHUNK_T(Bytes)
 ) (
-  input  logic                 clk_i,
-  input  logic                 rst_ni,  // synchronous
+  input  logic        clk_i,
+  input  logic        rst_ni,  // synchronous
 
-  input  logic                 in_valid_i,
-  output logic                 in_ready_o,
-  input  logic [Bytes*8-1:0]   in_data_i,
-  input  logic [CountBits-1:0] in_bytes_i,
-  input  logic                 in_last_i,
-  input  logic [1:0]           in_token_i,
+  input  logic        in_valid_i,
+  output logic        in_ready_o,
+  input  chunk_t      in_i,
 
-  output logic                 out_valid_o,
-  input  logic                 out_ready_i,
-  output logic [Bytes*8-1:0]   out_data_o,
-  output logic [CountBits-1:0] out_bytes_o,
-  output logic                 out_last_o,
-  output logic [1:0]           out_token_o,
+  output logic        out_valid_o,
+  input  logic        out_ready_i,
+  output chunk_t      out_o,
 
-  output logic                 handle_valid_o,
-  input  logic                 handle_ready_i,
-  output logic [63:0]          handle_offset_o,
-  output logic [31:0]          handle_size_o   // content bytes
+  output logic        handle_valid_o,
+  input  logic        handle_ready_i,
+  output logic [63:0] handle_offset_o,
+  output logic [31:0] handle_size_o  // content bytes
 );
   import cu_crc_pkg::*;
 
+  localparam int unsigned CountBits = $clog2(Bytes + 1);
   localparam int unsigned WordDepth = 8;
   localparam int unsigned CrcDepth = WordDepth + 2;
   localparam int unsigned HandleDepth = 4;
   localparam int unsigned ZeroBits = $clog2(Bytes);
   localparam int unsigned TrailerBytes = 5;
 
-  if (Bytes != 2 ** ZeroBits || Bytes < 8 || Bytes > 64) begin : g_check
-    $fatal(1, "cu_block_sealer: Bytes must be 8, 16, 32 or 64");
-  end
+  `ASSERT_PARAM(bytes, Bytes inside {8, 16, 32, 64}, "Bytes must be 8, 16, 32 or 64")
 
   typedef struct packed {
     logic [Bytes*8-1:0]   data;
@@ -56,14 +52,14 @@ module cu_block_sealer #(
   } word_t;
 
   wire accept = in_valid_i && in_ready_o;
-  wire token = in_token_i != '0;
-  wire block_end = in_last_i && !token;
+  wire token = in_i.token != '0;
+  wire block_end = in_i.last && !token;
 
   // Words on their way to the output.
   word_t in_word, head;
   logic words_ready, head_valid, head_ready;
   logic [$clog2(WordDepth + 1)-1:0] unused_words;
-  assign in_word = '{data: in_data_i, bytes: in_bytes_i, block_end: block_end, token: in_token_i};
+  assign in_word = '{data: in_i.data, bytes: in_i.bytes, block_end: block_end, token: in_i.token};
   cu_fifo #(.Width($bits(word_t)), .Depth(WordDepth)) u_words (
     .clk_i, .rst_ni,
     .wvalid_i(accept), .wready_o(words_ready), .wdata_i(in_word),
@@ -76,7 +72,7 @@ module cu_block_sealer #(
   logic [$clog2(HandleDepth + 1)-1:0] unused_handles;
   logic [63:0] offset_q;
   logic [31:0] size_q;
-  wire [31:0] size = size_q + 32'(in_bytes_i);
+  wire [31:0] size = size_q + 32'(in_i.bytes);
   cu_fifo #(.Width(96), .Depth(HandleDepth)) u_handles (
     .clk_i, .rst_ni,
     .wvalid_i(accept && block_end), .wready_o(handles_ready), .wdata_i({offset_q, size}),
@@ -118,7 +114,7 @@ module cu_block_sealer #(
   logic [31:0] share, share_q, stepped, state_q, typed_q, unwound;
   logic [UnwindCycles-1:0] unwind_end_q;
 
-  cu_crc_step #(.Bytes(Bytes)) u_share (.state_i('0), .word_i(in_data_i), .state_o(share));
+  cu_crc_step #(.Bytes(Bytes)) u_share (.state_i('0), .word_i(in_i.data), .state_o(share));
   cu_crc_step #(.Bytes(Bytes)) u_step (.state_i(state_q), .word_i('0), .state_o(stepped));
   cu_crc_unwind #(.MaxBytes(Bytes)) u_unwind (
     .clk_i, .state_i(typed_q), .zeros_i(zeros_q), .state_o(unwound)
@@ -128,7 +124,7 @@ module cu_block_sealer #(
   always_ff @(posedge clk_i) begin
     share_q       <= share;
     share_first_q <= first_q;
-    share_bytes_q <= in_bytes_i;
+    share_bytes_q <= in_i.bytes;
     if (share_valid_q) state_q <= share_q ^ (share_first_q ? Initial : stepped);
     state_bytes_q <= share_bytes_q;
     typed_q       <= add_zero_bytes(state_q, 1);
@@ -141,7 +137,7 @@ module cu_block_sealer #(
       typed_end_q   <= 1'b0;
       unwind_end_q  <= '0;
     end else begin
-      if (accept && !token) first_q <= in_last_i;
+      if (accept && !token) first_q <= in_i.last;
       share_valid_q <= accept && !token;
       share_end_q   <= accept && block_end;
       state_end_q   <= share_end_q;
@@ -150,7 +146,7 @@ module cu_block_sealer #(
     end
   end
 
-  // A CRC is there for at most every word in the FIFO and the one before: never full.
+  // At most one CRC per word in the FIFO and one for the word before them: never full.
   logic crc_valid, crc_ready, crcs_ready;
   logic [31:0] crc;
   logic [$clog2(CrcDepth + 1)-1:0] unused_crcs;
@@ -165,10 +161,10 @@ module cu_block_sealer #(
   logic trailer_q;
   always_comb begin
     out_valid_o = trailer_q ? crc_valid : head_valid;
-    out_data_o  = trailer_q ? (Bytes*8)'({crc, 8'h0}) : head.data;
-    out_bytes_o = trailer_q ? CountBits'(TrailerBytes) : head.bytes;
-    out_token_o = trailer_q ? 2'd0 : head.token;
-    out_last_o  = out_token_o != '0;
+    out_o.data  = trailer_q ? (Bytes*8)'({crc, 8'h0}) : head.data;
+    out_o.bytes = trailer_q ? CountBits'(TrailerBytes) : head.bytes;
+    out_o.token = trailer_q ? 2'd0 : head.token;
+    out_o.last  = !trailer_q && head.token != '0;
     head_ready  = !trailer_q && out_ready_i;
     crc_ready   = trailer_q && out_ready_i;
   end
@@ -180,16 +176,9 @@ module cu_block_sealer #(
     end
   end
 
-`ifndef SYNTHESIS
-  a_crc_room : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    unwound_valid |-> crcs_ready);
-  a_full_words : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    in_valid_i && !in_last_i |-> in_bytes_i == CountBits'(Bytes));
-  a_first_word : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    in_valid_i && !token && first_q |-> in_bytes_i >= CountBits'(4));
-  a_last_word : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    in_valid_i && !token |-> in_bytes_i != '0);
-  a_token_empty : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    in_valid_i && token |-> in_last_i && in_bytes_i == '0 && first_q);
-`endif
+  `ASSERT(a_crc_room, unwound_valid |-> crcs_ready)
+  `ASSERT(a_full_words, in_valid_i && !in_i.last |-> in_i.bytes == CountBits'(Bytes))
+  `ASSERT(a_first_word, in_valid_i && !token && first_q |-> in_i.bytes >= CountBits'(4))
+  `ASSERT(a_last_word, in_valid_i && !token |-> in_i.bytes != '0)
+  `ASSERT(a_token_empty, in_valid_i && token |-> in_i.last && in_i.bytes == '0 && first_q)
 endmodule

@@ -1,39 +1,35 @@
-// Concatenates chunks of 0 to Bytes left-justified bytes into full words.
+// Packs chunks of 0 to Bytes left-justified bytes into full words.
 //
-// A partial word leaves only with `last`. A chunk of 0 bytes with last (a token) sends what is
-// held, and passes as a word of 0 bytes if nothing is. One chunk per cycle; a last chunk that
-// spills over into a second word takes another cycle, in which the next chunk is taken all the
-// same unless it is a full word or a last one.
+// A partial word is emitted only with `last`. A chunk of 0 bytes with last (a token) flushes the
+// bytes held, and passes as a word of 0 bytes if there are none. One chunk per cycle; a last chunk
+// that spills into a second word takes another cycle, in which the next chunk is accepted unless it
+// is a full word or a last chunk.
 //
-// The chunk is rotated, not shifted: the bytes that wrap around are those of the next word, and
-// where they are not valid yet, the position says so.
+// The chunk is rotated rather than shifted: the bytes that wrap around belong to the next word, and
+// the position says how many of them are valid.
+
+`include "cu_assert.svh"
+`include "cu_streams.svh"
 
 module cu_byte_packer #(
   parameter int unsigned Bytes = 8,  // a power of two, 2 or more
-  localparam int unsigned CountBits = $clog2(Bytes + 1)
+  localparam type chunk_t = `CU_CHUNK_T(Bytes)
 ) (
-  input  logic                 clk_i,
-  input  logic                 rst_ni,  // synchronous
+  input  logic   clk_i,
+  input  logic   rst_ni,  // synchronous
 
-  input  logic                 in_valid_i,
-  output logic                 in_ready_o,
-  input  logic [Bytes*8-1:0]   in_data_i,
-  input  logic [CountBits-1:0] in_bytes_i,
-  input  logic                 in_last_i,
-  input  logic [1:0]           in_token_i,
+  input  logic   in_valid_i,
+  output logic   in_ready_o,
+  input  chunk_t in_i,
 
-  output logic                 out_valid_o,
-  input  logic                 out_ready_i,
-  output logic [Bytes*8-1:0]   out_data_o,
-  output logic [CountBits-1:0] out_bytes_o,
-  output logic                 out_last_o,
-  output logic [1:0]           out_token_o
+  output logic   out_valid_o,
+  input  logic   out_ready_i,
+  output chunk_t out_o
 );
   localparam int unsigned PosBits = $clog2(Bytes);
+  localparam int unsigned CountBits = $clog2(Bytes + 1);
 
-  if (Bytes != 2 ** PosBits || Bytes < 2) begin : g_check
-    $fatal(1, "cu_byte_packer: Bytes must be a power of two");
-  end
+  `ASSERT_PARAM(bytes, $onehot(Bytes) && Bytes >= 2, "Bytes must be a power of two, 2 or more")
 
   typedef logic [Bytes-1:0][7:0] word_t;
 
@@ -47,11 +43,11 @@ module cu_byte_packer #(
 
   wire room = !out_valid_q || out_ready_i;
   wire accept = in_valid_i && in_ready_o;
-  wire [CountBits-1:0] total = CountBits'(pos_q) + in_bytes_i;
+  wire [CountBits-1:0] total = CountBits'(pos_q) + in_i.bytes;
   wire full = total[PosBits];
   wire [PosBits-1:0] spill = total[PosBits-1:0];
 
-  assign in_ready_o = room && (!flush_q || (!full_chunk(in_bytes_i) && !in_last_i));
+  assign in_ready_o = room && (!flush_q || (!full_chunk(in_i.bytes) && !in_i.last));
 
   function automatic logic full_chunk(logic [CountBits-1:0] bytes);
     return bytes[PosBits];
@@ -59,7 +55,7 @@ module cu_byte_packer #(
 
   always_comb begin
     // Rotation by the position, in steps of powers of two.
-    rotated = in_data_i;
+    rotated = in_i.data;
     for (int b = 0; b < int'(PosBits); b++) begin
       if (pos_q[b]) begin
         rotated = (rotated << (8 << b)) | (rotated >> (8 * Bytes - (8 << b)));
@@ -86,26 +82,26 @@ module cu_byte_packer #(
         emit_last  = 1'b1;
         emit_token = flush_token_q;
         flush_d    = 1'b0;
-        pos_d      = accept ? in_bytes_i[PosBits-1:0] : '0;
+        pos_d      = accept ? in_i.bytes[PosBits-1:0] : '0;
       end
     end else if (accept) begin
-      emit  = full || in_last_i;
-      pos_d = (in_last_i && !full) ? '0 : spill;
-      if (in_last_i) begin
+      emit  = full || in_i.last;
+      pos_d = (in_i.last && !full) ? '0 : spill;
+      if (in_i.last) begin
         emit_bytes = full ? CountBits'(Bytes) : total;
         if (full && spill != '0) begin
           flush_d       = 1'b1;
-          flush_token_d = in_token_i;
+          flush_token_d = in_i.token;
         end else begin
           emit_last  = 1'b1;
-          emit_token = in_token_i;
+          emit_token = in_i.token;
         end
       end
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (accept) hold_q <= flush_q ? in_data_i : hold_rotated ? rotated : merged;
+    if (accept) hold_q <= flush_q ? in_i.data : hold_rotated ? rotated : merged;
     if (room && emit) begin
       out_data_q  <= merged;
       out_bytes_q <= emit_bytes;
@@ -125,21 +121,13 @@ module cu_byte_packer #(
   end
 
   assign out_valid_o = out_valid_q;
-  assign out_data_o  = out_data_q;
-  assign out_bytes_o = out_bytes_q;
-  assign out_last_o  = out_last_q;
-  assign out_token_o = out_token_q;
+  assign out_o       = '{
+    data: out_data_q, bytes: out_bytes_q, last: out_last_q, token: out_token_q
+  };
 
-`ifndef SYNTHESIS
-  a_in_bytes : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    in_valid_i |-> in_bytes_i <= CountBits'(Bytes));
-  a_in_zero_padded : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    in_valid_i |-> (in_data_i >> (8 * in_bytes_i)) == '0);
-  a_in_token_last : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    in_valid_i && in_token_i != '0 |-> in_last_i);
-  a_out_zero_padded : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    out_valid_o |-> (out_data_o >> (8 * out_bytes_o)) == '0);
-  a_out_partial_last : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    out_valid_o && out_bytes_o != CountBits'(Bytes) |-> out_last_o);
-`endif
+  `ASSERT(a_in_bytes, in_valid_i |-> in_i.bytes <= CountBits'(Bytes))
+  `ASSERT(a_in_zero_padded, in_valid_i |-> (in_i.data >> (8 * in_i.bytes)) == '0)
+  `ASSERT(a_in_token_last, in_valid_i && in_i.token != '0 |-> in_i.last)
+  `ASSERT(a_out_zero_padded, out_valid_o |-> (out_o.data >> (8 * out_o.bytes)) == '0)
+  `ASSERT(a_out_partial_last, out_valid_o && out_o.bytes != CountBits'(Bytes) |-> out_o.last)
 endmodule

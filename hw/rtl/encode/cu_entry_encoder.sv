@@ -1,120 +1,107 @@
-// Kept records in, block contents out: entries with shared prefixes, restart arrays, and where
-// blocks and tables end, by the rules of src/merge/merge.h.
+// Encodes kept records as block contents: entries with shared prefixes, restart arrays, and the
+// ends of blocks and tables, by the rules of include/sluice/executor.h.
 //
 //   state      chunk                                            next
 //   StRecord   header (1 cycle)                                 StKey
 //              at a table's or the task's end: none             StClose, if a block is open
 //              then: token                                      StRecord, StDone
-//   StKey      a key beat less what is shared; the trailer      StKey, StTrailer,
-//              too, in the last if it fits                      StValue or the entry's end
+//   StKey      a key beat without the shared prefix; also the   StKey, StTrailer,
+//              trailer, if it fits into the last beat           StValue or the entry's end
 //   StTrailer  the trailer                                      StValue or the entry's end
 //   StValue    a value beat                                     StValue or the entry's end
 //   StClose    restart array and count                          StClose, StRecord
-//   StDone, StLimit: none, for good
+//   StDone, StLimit: none, until reset
 //
-// The entry's end leads to StRecord, or to StClose if the block is full. A record that ends a table
-// is not taken before block and table are closed.
+// After an entry, the next state is StRecord, or StClose if the block is full. A record that starts
+// a new table is accepted only after block and table have been closed.
 //
-// The room left in block and table is counted down, so that being full is a sign bit. An entry is
-// taken off in the cycle after its header, when its size has been added up: an entry has two
-// cycles at least.
+// The room left in block and table is counted down, so that "full" is a sign bit. An entry is
+// subtracted in the cycle after its header, when its size has been added up; every entry takes at
+// least two cycles.
 //
-// What is decided in a cycle depends on registers alone. A record waits in one register while its
-// header is worked out into the next, anew if the block is closed in front of it; a cycle each, which
-// the record before takes at least. Each key and value beat finds its bounds worked out likewise.
+// The decisions of a cycle depend on registers only. A record waits in one register while its
+// header is computed into the next; if the block is closed meanwhile, the header is computed again.
+// Each step takes one cycle, which the previous record takes at least. The bounds of key and value
+// beats are precomputed in the same way.
+
+`include "cu_assert.svh"
+`include "cu_streams.svh"
 
 module cu_entry_encoder #(
-  parameter int unsigned V = 16,              // 8, 16, 32 or 64
+  parameter int unsigned ValueBytes = 16,     // 8, 16, 32 or 64
   parameter int unsigned MaxRestarts = 8192,  // of a block
   parameter int unsigned MaxKeyBytes = 1024,  // of a user key; below 2^14 - 8
-  localparam int unsigned CountBits = $clog2(V + 1)
+  localparam type record_t = `CU_RECORD_T,
+  localparam type chunk_t = `CU_CHUNK_T(ValueBytes),
+  localparam type last_key_t = `CU_LAST_KEY_T(ValueBytes),
+  localparam type table_record_t = `CU_TABLE_RECORD_T
 ) (
-  input  logic                 clk_i,
-  input  logic                 rst_ni,  // synchronous
+  input  logic                    clk_i,
+  input  logic                    rst_ni,  // synchronous
 
   // Stable while records flow.
-  input  logic [31:0]          block_bytes_i,
-  input  logic [63:0]          table_bytes_i,
-  input  logic [15:0]          restart_interval_i,
+  input  logic [31:0]             block_bytes_i,
+  input  logic [63:0]             table_bytes_i,
+  input  logic [15:0]             restart_interval_i,
 
-  input  logic                 rec_valid_i,
-  output logic                 rec_ready_o,
-  input  logic                 rec_end_i,  // no record: the task ends
-  input  logic                 rec_tombstone_i,
-  input  logic [15:0]          rec_user_bytes_i,
-  input  logic [15:0]          rec_shared_i,
-  input  logic [63:0]          rec_trailer_i,
-  input  logic [31:0]          rec_value_bytes_i,  // below 2^28
+  input  logic                    record_valid_i,
+  output logic                    record_ready_o,
+  input  record_t                 record_i,  // values have less than 2^28 bytes
 
-  input  logic                 key_valid_i,
-  output logic                 key_ready_o,
-  input  logic [V*8-1:0]       key_data_i,
-  input  logic                 key_last_i,
+  input  logic                    key_valid_i,
+  output logic                    key_ready_o,
+  input  logic [ValueBytes*8-1:0] key_data_i,
+  input  logic                    key_last_i,
 
-  input  logic                 value_valid_i,
-  output logic                 value_ready_o,
-  input  logic [V*8-1:0]       value_data_i,
+  input  logic                    value_valid_i,
+  output logic                    value_ready_o,
+  input  logic [ValueBytes*8-1:0] value_data_i,
 
-  output logic                 out_valid_o,
-  input  logic                 out_ready_i,
-  output logic [V*8-1:0]       out_data_o,
-  output logic [CountBits-1:0] out_bytes_o,
-  output logic                 out_last_o,
-  output logic [1:0]           out_token_o,
+  output logic                    chunk_valid_o,
+  input  logic                    chunk_ready_i,
+  output chunk_t                  chunk_o,
 
   // To the index: the last user key of each block, and a record after each table's last block.
-  output logic                 lk_valid_o,
-  input  logic                 lk_ready_i,
-  output logic [V*8-1:0]       lk_data_o,
-  output logic                 lk_last_o,
-  output logic [15:0]          lk_user_bytes_o,
-  output logic [63:0]          lk_trailer_o,
+  output logic                    last_key_valid_o,
+  input  logic                    last_key_ready_i,
+  output last_key_t               last_key_o,
 
-  output logic                 tr_valid_o,
-  input  logic                 tr_ready_i,
-  output logic                 tr_task_end_o,  // no table: the task has ended
-  output logic [63:0]          tr_entries_o,
-  output logic [63:0]          tr_tombstones_o,
+  output logic                    table_record_valid_o,
+  input  logic                    table_record_ready_i,
+  output table_record_t           table_record_o,
 
-  output logic                 limit_o,  // more restarts than there is room for; nothing follows
-  output logic [63:0]          output_records_o,
-  output logic [63:0]          output_checksum_o,  // lags by three cycles
-  // Of the blocks ended so far: how long they must be by the headers of their entries, and the XOR
-  // of the bytes written, if restart arrays are as they should be.
-  output logic [63:0]          content_bytes_o,
-  output logic [7:0]           content_fold_o,
-  output logic                 stall_encode_o,
-  output logic                 stall_pack_o
+  output logic                    limit_o,  // more restarts than there is room for; nothing follows
+  output logic [63:0]             output_records_o,
+  output logic [63:0]             output_checksum_o,  // lags by three cycles
+  // Of the blocks ended so far: their length according to the headers of their entries, and the XOR
+  // of the bytes written, provided that restart arrays are intact.
+  output logic [63:0]             content_bytes_o,
+  output logic [7:0]              content_checksum_o,
+  output logic                    stall_encode_o,
+  output logic                    stall_pack_o
 );
   import cu_varint_pkg::*;
 
+  localparam int unsigned V = ValueBytes;
+  localparam int unsigned CountBits = $clog2(V + 1);
   localparam int unsigned BeatBits = $clog2(V);
   localparam int unsigned RestartBits = $clog2(MaxRestarts + 1);
   localparam int unsigned TrailerBytes = 8;
   localparam int unsigned SealBytes = 5;
 
-  if (V != 2 ** BeatBits || V < 8 || V > 64) begin : g_check_width
-    $fatal(1, "cu_entry_encoder: V must be 8, 16, 32 or 64");
-  end
-  if (MaxKeyBytes >= 2 ** 14 - 8) begin : g_check_key
-    $fatal(1, "cu_entry_encoder: MaxKeyBytes must leave the header 8 bytes");
-  end
+  `ASSERT_PARAM(value_bytes, ValueBytes inside {8, 16, 32, 64},
+                "ValueBytes must be 8, 16, 32 or 64")
+  `ASSERT_PARAM(max_key_bytes, MaxKeyBytes < 2 ** 14 - 8,
+                "MaxKeyBytes must leave the header 8 bytes")
 
   typedef enum logic [2:0] {
     StRecord, StKey, StTrailer, StValue, StClose, StDone, StLimit
   } state_e;
 
-  typedef struct packed {
-    logic [V*8-1:0]       data;
-    logic [CountBits-1:0] bytes;
-    logic                 last;
-    logic [1:0]           token;
-  } chunk_t;
-
   state_e state_q, state_d;
   chunk_t chunk;
   logic emit, room;
-  logic tr_full_q;  // a table record waits
+  logic table_record_full_q;  // a table record waits
 
   // Events of this cycle.
   logic take_record, take_key, take_trailer, take_value, entry_end, close_block;
@@ -134,23 +121,23 @@ module cu_entry_encoder #(
   logic signed [64:0] table_room_q;
   logic [63:0] entries_q, tombstones_q, records_q, content_bytes_q;
 
-  // An entry's size, taken into account in the cycle after its header.
+  // An entry's size, accounted for in the cycle after its header.
   logic account_q;
   logic [31:0] entry_bytes_q;
   logic [31:0] entry_room_q;  // and of its restart
 
   // -------------------------------------------------------------- header
 
-  // A beat of the key: what of it goes out.
+  // A beat of the key: which of its bytes are written.
   typedef struct packed {
     logic                 last;
     logic                 skip_all;
-    logic [BeatBits-1:0]  skip;      // if not all
-    logic [CountBits-1:0] bytes;     // after those
+    logic [BeatBits-1:0]  skip;   // if not all
+    logic [CountBits-1:0] bytes;  // after those
     logic                 trailer_fits;
   } beat_t;
 
-  // `bytes` are in the beat. A shared prefix is never beyond the key.
+  // `bytes` are in the beat. A shared prefix never exceeds the key.
   function automatic beat_t plan(logic last, logic [CountBits-1:0] bytes, logic skip_all,
                                  logic [BeatBits-1:0] skip);
     beat_t beat = '{last: last, skip_all: skip_all, skip: skip, bytes: '0, trailer_fits: 1'b0};
@@ -166,12 +153,12 @@ module cu_entry_encoder #(
     logic [15:0] user_bytes;
     logic [15:0] shared;
     logic [15:0] unshared;
-    logic [15:0] whole;     // unshared at a restart
+    logic [15:0] whole;  // unshared at a restart
     logic [63:0] trailer;
     logic [31:0] value_bytes;
-  } record_t;
+  } entry_t;
 
-  // Of the record, as the block is.
+  // The record's header in the current block.
   typedef struct packed {
     logic        restart;
     logic [63:0] data;
@@ -183,55 +170,58 @@ module cu_entry_encoder #(
     beat_t       beat;  // the first one
   } header_t;
 
-  record_t rec_q;
+  entry_t record_q;
   header_t head_d, head_q;
   beat_t beat_q;
-  logic rec_valid_q, head_valid_q;
+  logic record_valid_q, head_valid_q;
 
   always_comb begin
     varint_t shared_code, unshared_code, value_code;
     logic [3:0] value_at;
     head_d.restart    = state_q == StClose || !block_open_q || restart_left_q[16];
-    head_d.shared     = head_d.restart ? 16'd0 : rec_q.shared;
-    head_d.unshared   = head_d.restart ? rec_q.whole : rec_q.unshared;
-    head_d.value_none = rec_q.value_bytes == '0;
-    head_d.value_last = rec_q.value_bytes <= V;
+    head_d.shared     = head_d.restart ? 16'd0 : record_q.shared;
+    head_d.unshared   = head_d.restart ? record_q.whole : record_q.unshared;
+    head_d.value_none = record_q.value_bytes == '0;
+    head_d.value_last = record_q.value_bytes <= V;
     shared_code   = varint(56'(head_d.shared[13:0]));
     unshared_code = varint(56'(head_d.unshared[13:0]));
-    value_code    = varint(56'(rec_q.value_bytes[27:0]));
+    value_code    = varint(56'(record_q.value_bytes[27:0]));
     value_at      = shared_code.bytes + unshared_code.bytes;
     head_d.bytes  = value_at + value_code.bytes;
     head_d.data   = shared_code.data | (unshared_code.data << {shared_code.bytes[1:0], 3'b0})
                     | (value_code.data << {value_at[2:0], 3'b0});
-    head_d.beat   = plan(rec_q.user_bytes <= 16'(V),
-                         (rec_q.user_bytes <= 16'(V)) ? rec_q.user_bytes[CountBits-1:0]
+    head_d.beat   = plan(record_q.user_bytes <= 16'(V),
+                         (record_q.user_bytes <= 16'(V)) ? record_q.user_bytes[CountBits-1:0]
                                                       : CountBits'(V),
                          head_d.shared[15:BeatBits] != '0, head_d.shared[BeatBits-1:0]);
   end
 
   wire take = take_record || end_task;
-  assign rec_ready_o = !rec_valid_q || take;
+  assign record_ready_o = !record_valid_q || take;
 
   always_ff @(posedge clk_i) begin
-    if (rec_ready_o && rec_valid_i) begin
-      rec_q <= '{task_end: rec_end_i,
-                 same_key: rec_shared_i == rec_user_bytes_i && rec_user_bytes_i == rec_q.user_bytes,
-                 tombstone: rec_tombstone_i, user_bytes: rec_user_bytes_i, shared: rec_shared_i,
-                 unshared: rec_user_bytes_i - rec_shared_i + 16'(TrailerBytes),
-                 whole: rec_user_bytes_i + 16'(TrailerBytes), trailer: rec_trailer_i,
-                 value_bytes: rec_value_bytes_i};
+    if (record_ready_o && record_valid_i) begin
+      record_q <= '{
+        task_end: record_i.eos,
+        same_key: record_i.shared == record_i.user_bytes &&
+                  record_i.user_bytes == record_q.user_bytes,
+        tombstone: record_i.tombstone, user_bytes: record_i.user_bytes, shared: record_i.shared,
+        unshared: record_i.user_bytes - record_i.shared + 16'(TrailerBytes),
+        whole: record_i.user_bytes + 16'(TrailerBytes), trailer: record_i.trailer,
+        value_bytes: record_i.value_bytes
+      };
     end
     head_q <= head_d;
     if (!rst_ni) begin
-      rec_valid_q  <= 1'b0;
+      record_valid_q  <= 1'b0;
       head_valid_q <= 1'b0;
     end else begin
-      if (rec_ready_o) rec_valid_q <= rec_valid_i;
-      head_valid_q <= rec_valid_q && !take;
+      if (record_ready_o) record_valid_q <= record_valid_i;
+      head_valid_q <= record_valid_q && !take;
     end
   end
 
-  wire table_ends = rec_q.task_end || (table_open_q && table_room_q < 0 && !rec_q.same_key);
+  wire table_ends = record_q.task_end || (table_open_q && table_room_q < 0 && !record_q.same_key);
 
   // -------------------------------------------------------------- key
 
@@ -251,11 +241,11 @@ module cu_entry_encoder #(
   // -------------------------------------------------------------- restarts, index side, checksum
 
   logic restarts_full, array_last;
-  // A table record that still waits for the index is of an earlier table than this block.
-  wire close = state_q == StClose && room && !tr_full_q;
+  // A table record still waiting for the index encoder belongs to an earlier table.
+  wire close = state_q == StClose && room && !table_record_full_q;
   logic [RestartBits-1:0] restarts;
   logic [V*8-1:0] array_data;
-  logic [7:0] array_fold, chunk_fold;
+  logic [7:0] array_checksum, chunk_checksum;
   logic [CountBits-1:0] array_bytes;
   cu_restart_array #(.Bytes(V), .MaxRestarts(MaxRestarts)) u_restarts (
     .clk_i, .rst_ni,
@@ -263,41 +253,42 @@ module cu_entry_encoder #(
     .full_o(restarts_full), .count_o(restarts),
     .next_i(close),
     .data_o(array_data), .bytes_o(array_bytes), .last_o(array_last),
-    .fold_o(array_fold)
+    .checksum_o(array_checksum)
   );
 
-  logic lk_ready, lk_busy;
-  cu_last_key #(.V(V), .MaxKeyBytes(MaxKeyBytes)) u_last_key (
+  logic last_key_room, last_key_busy;
+  cu_last_key #(.ValueBytes(V), .MaxKeyBytes(MaxKeyBytes)) u_last_key (
     .clk_i, .rst_ni,
-    .ready_o(lk_ready), .busy_o(lk_busy),
-    .start_i(take_record), .user_bytes_i(rec_q.user_bytes), .trailer_i(rec_q.trailer),
+    .ready_o(last_key_room), .busy_o(last_key_busy),
+    .start_i(take_record), .user_bytes_i(record_q.user_bytes), .trailer_i(record_q.trailer),
     .beat_i(take_key), .data_i(key_data_i), .close_i(close_block),
-    .lk_valid_o, .lk_ready_i, .lk_data_o, .lk_last_o, .lk_user_bytes_o, .lk_trailer_o
+    .last_key_valid_o, .last_key_ready_i, .last_key_o
   );
 
-  cu_record_sum #(.V(V)) u_sum (
+  cu_record_sum #(.ValueBytes(V)) u_sum (
     .clk_i, .rst_ni,
-    .start_i(take_record), .user_bytes_i(32'(rec_q.user_bytes)),
-    .value_bytes_i(rec_q.value_bytes), .trailer_valid_i(take_trailer), .trailer_i(trailer_q),
+    .start_i(take_record), .user_bytes_i(32'(record_q.user_bytes)),
+    .value_bytes_i(record_q.value_bytes), .trailer_valid_i(take_trailer), .trailer_i(trailer_q),
     .beat_i(take_key || take_value), .value_i(take_value),
     .data_i(take_value ? value_data_i : key_data_i), .end_i(entry_end),
     .sum_o(output_checksum_o)
   );
 
-  logic fold_valid_q;
-  logic [V*8-1:0] fold_data_q;
+  logic checksum_valid_q;
+  logic [V*8-1:0] checksum_data_q;
   always_ff @(posedge clk_i) begin
-    fold_valid_q <= rst_ni && emit;
-    fold_data_q  <= chunk.data;
+    checksum_valid_q <= rst_ni && emit;
+    checksum_data_q  <= chunk.data;
   end
-  cu_byte_fold #(.Bytes(V)) u_fold (
-    .clk_i, .rst_ni, .valid_i(fold_valid_q), .data_i(fold_data_q), .fold_o(chunk_fold)
+  cu_xor_checksum #(.Bytes(V)) u_checksum (
+    .clk_i, .rst_ni, .valid_i(checksum_valid_q), .data_i(checksum_data_q),
+    .checksum_o(chunk_checksum)
   );
 
-  // Of the block that is being closed, its seal counted.
+  // Bytes of the block being closed, including its trailer.
   wire [31:0] block_total = content_q + (32'(restarts) << 2) + 4 + SealBytes;
 
-  // -------------------------------------------------------------- what to do
+  // -------------------------------------------------------------- state machine
 
   assign block_room = block_room_q - (account_q ? 34'(entry_room_q) : 34'd0);
 
@@ -319,7 +310,7 @@ module cu_entry_encoder #(
         if (head_valid_q && room) begin
           if (!table_ends) begin
             over        = head_q.restart && block_open_q && restarts_full;
-            take_record = lk_ready && !over;
+            take_record = last_key_room && !over;
             emit        = take_record;
             chunk.data  = (V*8)'(head_q.data);
             chunk.bytes = CountBits'(head_q.bytes);
@@ -327,7 +318,7 @@ module cu_entry_encoder #(
             if (over) state_d = StLimit;
           end else if (block_open_q) begin
             state_d = StClose;
-          end else if (!tr_full_q) begin
+          end else if (!table_record_full_q) begin
             end_table   = table_open_q;
             end_task    = !table_open_q;
             emit        = 1'b1;
@@ -399,17 +390,17 @@ module cu_entry_encoder #(
   // -------------------------------------------------------------- registers
 
   always_ff @(posedge clk_i) begin
-    entry_bytes_q <= rec_q.value_bytes + 32'(head_q.unshared + 16'(head_q.bytes));
-    entry_room_q  <= rec_q.value_bytes
+    entry_bytes_q <= record_q.value_bytes + 32'(head_q.unshared + 16'(head_q.bytes));
+    entry_room_q  <= record_q.value_bytes
                      + 32'(head_q.unshared + 16'(head_q.bytes + {1'b0, head_q.restart, 2'b0}));
     if (take_record) begin
-      key_left_q   <= rec_q.user_bytes;
+      key_left_q   <= record_q.user_bytes;
       skip_q       <= head_q.shared;
       beat_q       <= head_q.beat;
-      value_left_q <= rec_q.value_bytes;
+      value_left_q <= record_q.value_bytes;
       value_none_q <= head_q.value_none;
       value_last_q <= head_q.value_last;
-      trailer_q    <= rec_q.trailer;
+      trailer_q    <= record_q.trailer;
       restart_left_q <= head_q.restart ? {1'b0, restart_interval_i} - 17'd2
                                        : restart_left_q - 17'd1;
     end
@@ -428,16 +419,14 @@ module cu_entry_encoder #(
     if (take_record && !table_open_q) table_room_q <= signed'({1'b0, table_bytes_i}) - 65'sd1;
     if (close_block) table_room_q <= table_room_q - 65'(block_total);
     if (end_table || end_task) begin
-      tr_task_end_o   <= end_task;
-      tr_entries_o    <= entries_q;
-      tr_tombstones_o <= tombstones_q;
+      table_record_o <= '{task_end: end_task, entries: entries_q, tombstones: tombstones_q};
     end
     if (!rst_ni) begin
       state_q      <= StRecord;
       block_open_q <= 1'b0;
       table_open_q <= 1'b0;
       account_q    <= 1'b0;
-      tr_full_q    <= 1'b0;
+      table_record_full_q    <= 1'b0;
       content_q    <= '0;
       entries_q    <= '0;
       tombstones_q <= '0;
@@ -451,7 +440,7 @@ module cu_entry_encoder #(
         block_open_q <= 1'b1;
         table_open_q <= 1'b1;
         entries_q    <= entries_q + 64'd1;
-        tombstones_q <= tombstones_q + 64'(rec_q.tombstone);
+        tombstones_q <= tombstones_q + 64'(record_q.tombstone);
       end
       if (entry_end) records_q <= records_q + 64'd1;
       if (close_block) begin
@@ -464,42 +453,36 @@ module cu_entry_encoder #(
         entries_q    <= '0;
         tombstones_q <= '0;
       end
-      if (end_table || end_task) tr_full_q <= 1'b1;
-      else if (tr_valid_o && tr_ready_i) tr_full_q <= 1'b0;
+      if (end_table || end_task) table_record_full_q <= 1'b1;
+      else if (table_record_valid_o && table_record_ready_i) table_record_full_q <= 1'b0;
     end
   end
 
-  // Two places: whether there is room does not depend on what is taken at the same time.
+  // Two places, so that room does not depend on a simultaneous read.
   logic [1:0] unused_out;
   cu_fifo #(.Width($bits(chunk_t)), .Depth(2)) u_out (
     .clk_i, .rst_ni, .wvalid_i(emit), .wready_o(room), .wdata_i(chunk),
-    .rvalid_o(out_valid_o), .rready_i(out_ready_i),
-    .rdata_o({out_data_o, out_bytes_o, out_last_o, out_token_o}), .count_o(unused_out)
+    .rvalid_o(chunk_valid_o), .rready_i(chunk_ready_i), .rdata_o(chunk_o), .count_o(unused_out)
   );
 
-  // After the keys of its blocks; those of the next table wait for it.
-  assign tr_valid_o  = tr_full_q && !lk_busy;
+  // After the keys of the table's blocks; those of the next table wait for it.
+  assign table_record_valid_o  = table_record_full_q && !last_key_busy;
 
-  assign content_fold_o = chunk_fold ^ array_fold;
+  assign content_checksum_o = chunk_checksum ^ array_checksum;
   assign limit_o          = state_q == StLimit;
   assign output_records_o = records_q;
   assign content_bytes_o  = content_bytes_q;
   assign stall_encode_o   = room && ((state_q == StRecord && !head_valid_q)
                                      || (state_q == StKey && !key_valid_i)
                                      || (state_q == StValue && !value_valid_i));
-  assign stall_pack_o     = !room || (state_q == StRecord && head_valid_q
-                                      && (table_ends ? !block_open_q && tr_full_q : !lk_ready))
-                            || (state_q == StClose && tr_full_q);
+  assign stall_pack_o     = !room || (state_q == StClose && table_record_full_q)
+                            || (state_q == StRecord && head_valid_q
+                                && (table_ends ? !block_open_q && table_record_full_q
+                                               : !last_key_room));
 
-`ifndef SYNTHESIS
-  a_key_last : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    key_valid_i && state_q == StKey |-> key_last_i == beat_q.last);
-  a_shared : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    rec_valid_i && !rec_end_i |-> rec_shared_i <= rec_user_bytes_i);
-  a_value_limit : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    rec_valid_i && !rec_end_i |-> rec_value_bytes_i[31:28] == '0);
-  a_out_stable : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    out_valid_o && !out_ready_i |=>
-    out_valid_o && $stable({out_data_o, out_bytes_o, out_last_o, out_token_o}));
-`endif
+  `ASSERT(a_key_last, key_valid_i && state_q == StKey |-> key_last_i == beat_q.last)
+  `ASSERT(a_shared, record_valid_i && !record_i.eos |-> record_i.shared <= record_i.user_bytes)
+  `ASSERT(a_value_limit, record_valid_i && !record_i.eos |-> record_i.value_bytes[31:28] == '0)
+  `ASSERT(a_out_stable,
+      chunk_valid_o && !chunk_ready_i |=> chunk_valid_o && $stable(chunk_o))
 endmodule

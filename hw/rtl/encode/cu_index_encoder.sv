@@ -1,62 +1,61 @@
-// The index area: for each table its index block with trailer, padded to 8 bytes, then its table
-// record (abi/sluice.rdl), as 8-byte words.
+// Writes the index area as 8-byte words: for each table its index block with trailer, padded to 8
+// bytes, then its table record (abi/sluice.rdl).
 //
 //   last keys, table records -> items, key beats --\
 //   handles of data blocks ----------------------> cu_index_entries -> packer -> sealer -> packer
-//                                                       | where the data is      | size     | words
+//                                                       | place of the data      | size     | words
 //                                                       v                        v          v
 //                                                       table records, one after each token
 //
-// A table record's last word waits until it is known whether another table follows.
+// The last word of a table record waits until it is known whether another table follows.
+
+`include "cu_assert.svh"
+`include "cu_streams.svh"
 
 module cu_index_encoder #(
-  parameter int unsigned V = 16,            // 8, 16, 32 or 64
+  parameter int unsigned ValueBytes = 16,   // 8, 16, 32 or 64
   parameter int unsigned MaxBlocks = 8192,  // of a table
-  parameter int unsigned DataAlign = 64,    // of the tables in the data area; a power of two
-  parameter int unsigned KeyFifoBytes = 1024
+  parameter int unsigned AlignBytes = 64,   // of the tables in the data area; a power of two
+  parameter int unsigned KeyFifoBytes = 1024,
+  localparam type last_key_t = `CU_LAST_KEY_T(ValueBytes),
+  localparam type table_record_t = `CU_TABLE_RECORD_T
 ) (
-  input  logic           clk_i,
-  input  logic           rst_ni,  // synchronous
+  input  logic          clk_i,
+  input  logic          rst_ni,  // synchronous
 
   // Last keys and table records come in order, never both at once.
-  input  logic           lk_valid_i,
-  output logic           lk_ready_o,
-  input  logic [V*8-1:0] lk_data_i,
-  input  logic           lk_last_i,
-  input  logic [15:0]    lk_user_bytes_i,
-  input  logic [63:0]    lk_trailer_i,
+  input  logic          last_key_valid_i,
+  output logic          last_key_ready_o,
+  input  last_key_t     last_key_i,
 
-  input  logic           tr_valid_i,
-  output logic           tr_ready_o,
-  input  logic           tr_task_end_i,
-  input  logic [63:0]    tr_entries_i,
-  input  logic [63:0]    tr_tombstones_i,
+  input  logic          table_record_valid_i,
+  output logic          table_record_ready_o,
+  input  table_record_t table_record_i,
 
-  input  logic           handle_valid_i,
-  output logic           handle_ready_o,
-  input  logic [63:0]    handle_offset_i,
-  input  logic [31:0]    handle_size_i,
+  input  logic          handle_valid_i,
+  output logic          handle_ready_o,
+  input  logic [63:0]   handle_offset_i,
+  input  logic [31:0]   handle_size_i,
 
-  output logic           out_valid_o,
-  input  logic           out_ready_i,
-  output logic [63:0]    out_data_o,
-  output logic           out_last_o,   // the task ends with this word
-  output logic           out_empty_o,  // there were no tables: not a word, only the end
+  output logic          out_valid_o,
+  input  logic          out_ready_i,
+  output logic [63:0]   out_data_o,
+  output logic          out_last_o,   // the task ends with this word
+  output logic          out_empty_o,  // there were no tables: not a word, only the end
 
-  output logic           limit_o,      // more blocks in a table than there is room for
-  output logic [63:0]    tables_o
+  output logic          limit_o,  // more blocks in a table than there is room for
+  output logic [63:0]   tables_o
 );
   import sluice_abi_pkg::*;
 
+  localparam int unsigned V = ValueBytes;
   localparam int unsigned ItemDepth = 8;
   localparam int unsigned KeyDepth = KeyFifoBytes / V;
   localparam int unsigned TableDepth = 2;
   localparam int unsigned SealBytes = 5;
   localparam int unsigned RecordWords = TableRecordBytes / 8;
 
-  if (DataAlign == 0 || (DataAlign & (DataAlign - 1)) != 0) begin : g_check_align
-    $fatal(1, "cu_index_encoder: DataAlign must be a power of two");
-  end
+  `ASSERT_PARAM(align_bytes, $onehot(AlignBytes), "AlignBytes must be a power of two")
 
   // -------------------------------------------------------------- in
 
@@ -69,18 +68,24 @@ module cu_index_encoder #(
   } item_t;
 
   item_t item_in, item;
-  logic lk_first_q, item_push, items_ready, item_valid, item_pop;
+  logic key_first_q, item_push, items_ready, item_valid, item_pop;
   logic keys_ready, key_valid, key_pop;
   logic [V*8-1:0] key_data;
   logic [$clog2(ItemDepth + 1)-1:0] unused_items, unused_handles;
   logic [$clog2(KeyDepth + 1)-1:0] unused_keys;
 
-  assign item_in = lk_valid_i
-      ? '{is_table: 1'b0, task_end: 1'b0, a: lk_trailer_i, b: 64'(lk_user_bytes_i)}
-      : '{is_table: 1'b1, task_end: tr_task_end_i, a: tr_entries_i, b: tr_tombstones_i};
-  assign lk_ready_o = items_ready && keys_ready;
-  assign tr_ready_o = items_ready && !lk_valid_i;
-  assign item_push  = (lk_valid_i && lk_ready_o && lk_first_q) || (tr_valid_i && tr_ready_o);
+  always_comb begin
+    item_in = '{is_table: 1'b0, task_end: 1'b0, a: last_key_i.trailer,
+                b: 64'(last_key_i.user_bytes)};
+    if (!last_key_valid_i) begin
+      item_in = '{is_table: 1'b1, task_end: table_record_i.task_end, a: table_record_i.entries,
+                  b: table_record_i.tombstones};
+    end
+  end
+  assign last_key_ready_o     = items_ready && keys_ready;
+  assign table_record_ready_o = items_ready && !last_key_valid_i;
+  assign item_push = (last_key_valid_i && last_key_ready_o && key_first_q) ||
+                     (table_record_valid_i && table_record_ready_o);
 
   cu_fifo #(.Width($bits(item_t)), .Depth(ItemDepth)) u_items (
     .clk_i, .rst_ni,
@@ -90,7 +95,8 @@ module cu_index_encoder #(
   );
   cu_fifo #(.Width(V*8), .Depth(KeyDepth)) u_keys (
     .clk_i, .rst_ni,
-    .wvalid_i(lk_valid_i && lk_ready_o), .wready_o(keys_ready), .wdata_i(lk_data_i),
+    .wvalid_i(last_key_valid_i && last_key_ready_o), .wready_o(keys_ready),
+    .wdata_i(last_key_i.data),
     .rvalid_o(key_valid), .rready_i(key_pop), .rdata_o(key_data),
     .count_o(unused_keys)
   );
@@ -108,38 +114,30 @@ module cu_index_encoder #(
 
   // -------------------------------------------------------------- index blocks
 
-  typedef struct packed {
-    logic        valid;
-    logic [63:0] data;
-    logic [3:0]  bytes;
-    logic        last;
-    logic [1:0]  token;
-  } stream_t;
+  typedef `CU_CHUNK_T(8) chunk_t;
 
-  stream_t entry, word, sealed, image;
+  chunk_t entry, word, sealed, image;
+  logic entry_valid, word_valid, sealed_valid, image_valid;
   logic entry_ready, word_ready, sealed_ready, image_ready;
   logic table_push, tables_ready, table_valid, table_pop;
   logic [63:0] table_offset, table_bytes;
 
-  cu_index_entries #(.V(V), .MaxBlocks(MaxBlocks), .DataAlign(DataAlign)) u_entries (
+  cu_index_entries #(.ValueBytes(V), .MaxBlocks(MaxBlocks), .AlignBytes(AlignBytes)) u_entries (
     .clk_i, .rst_ni,
     .item_valid_i(item_valid), .item_ready_o(item_pop), .item_table_i(item.is_table),
     .item_task_end_i(item.task_end), .item_user_bytes_i(item.b[15:0]), .item_trailer_i(item.a),
     .key_valid_i(key_valid), .key_ready_o(key_pop), .key_data_i(key_data),
     .handle_valid_i(handle_valid), .handle_ready_o(handle_pop),
     .handle_offset_i(handle_offset), .handle_size_i(handle_size),
-    .out_valid_o(entry.valid), .out_ready_i(entry_ready), .out_data_o(entry.data),
-    .out_bytes_o(entry.bytes), .out_last_o(entry.last), .out_token_o(entry.token),
+    .out_valid_o(entry_valid), .out_ready_i(entry_ready), .out_o(entry),
     .table_valid_o(table_push), .table_ready_i(tables_ready),
     .table_offset_o(table_offset), .table_bytes_o(table_bytes),
     .limit_o
   );
   cu_byte_packer #(.Bytes(8)) u_content (
     .clk_i, .rst_ni,
-    .in_valid_i(entry.valid), .in_ready_o(entry_ready), .in_data_i(entry.data),
-    .in_bytes_i(entry.bytes), .in_last_i(entry.last), .in_token_i(entry.token),
-    .out_valid_o(word.valid), .out_ready_i(word_ready), .out_data_o(word.data),
-    .out_bytes_o(word.bytes), .out_last_o(word.last), .out_token_o(word.token)
+    .in_valid_i(entry_valid), .in_ready_o(entry_ready), .in_i(entry),
+    .out_valid_o(word_valid), .out_ready_i(word_ready), .out_o(word)
   );
 
   logic block_valid, block_pop;
@@ -147,19 +145,15 @@ module cu_index_encoder #(
   logic [63:0] unused_offset;
   cu_block_sealer #(.Bytes(8)) u_sealer (
     .clk_i, .rst_ni,
-    .in_valid_i(word.valid), .in_ready_o(word_ready), .in_data_i(word.data),
-    .in_bytes_i(word.bytes), .in_last_i(word.last), .in_token_i(word.token),
-    .out_valid_o(sealed.valid), .out_ready_i(sealed_ready), .out_data_o(sealed.data),
-    .out_bytes_o(sealed.bytes), .out_last_o(sealed.last), .out_token_o(sealed.token),
+    .in_valid_i(word_valid), .in_ready_o(word_ready), .in_i(word),
+    .out_valid_o(sealed_valid), .out_ready_i(sealed_ready), .out_o(sealed),
     .handle_valid_o(block_valid), .handle_ready_i(block_pop),
     .handle_offset_o(unused_offset), .handle_size_o(block_size)
   );
   cu_byte_packer #(.Bytes(8)) u_image (
     .clk_i, .rst_ni,
-    .in_valid_i(sealed.valid), .in_ready_o(sealed_ready), .in_data_i(sealed.data),
-    .in_bytes_i(sealed.bytes), .in_last_i(sealed.last), .in_token_i(sealed.token),
-    .out_valid_o(image.valid), .out_ready_i(image_ready), .out_data_o(image.data),
-    .out_bytes_o(image.bytes), .out_last_o(image.last), .out_token_o(image.token)
+    .in_valid_i(sealed_valid), .in_ready_o(sealed_ready), .in_i(sealed),
+    .out_valid_o(image_valid), .out_ready_i(image_ready), .out_o(image)
   );
 
   // -------------------------------------------------------------- table records
@@ -202,7 +196,7 @@ module cu_index_encoder #(
     table_pop   = 1'b0;
     if (record_q) begin
       out_data_o  = record[index_q];
-      out_valid_o = table_valid && block_valid && (!final_word || image.valid);
+      out_valid_o = table_valid && block_valid && (!final_word || image_valid);
       out_last_o  = final_word && image.token == 2'd2;
       if (final_word && out_valid_o && out_ready_i) begin
         image_ready = out_last_o;
@@ -210,7 +204,7 @@ module cu_index_encoder #(
         table_pop   = 1'b1;
         record_d    = 1'b0;
       end
-    end else if (image.valid) begin
+    end else if (image_valid) begin
       out_last_o  = image.token == 2'd2;
       out_empty_o = out_last_o;
       out_valid_o = image.bytes != '0 || out_last_o;
@@ -221,14 +215,14 @@ module cu_index_encoder #(
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      lk_first_q <= 1'b1;
+      key_first_q <= 1'b1;
       record_q   <= 1'b0;
       index_q    <= '0;
       used_q     <= '0;
       start_q    <= '0;
       tables_o   <= '0;
     end else begin
-      if (lk_valid_i && lk_ready_o) lk_first_q <= lk_last_i;
+      if (last_key_valid_i && last_key_ready_o) key_first_q <= last_key_i.last;
       record_q <= record_d;
       if (out_valid_o && out_ready_i && !out_empty_o) begin
         used_q <= used_q + 64'd8;
@@ -241,12 +235,7 @@ module cu_index_encoder #(
     end
   end
 
-`ifndef SYNTHESIS
-  a_in_order : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    !(lk_valid_i && tr_valid_i));
-  a_token_last : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    image.valid && image.token != '0 |-> image.last);
-  a_task_end : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    image.valid && image.token == 2'd2 |-> image.bytes == '0);
-`endif
+  `ASSERT(a_in_order, !(last_key_valid_i && table_record_valid_i))
+  `ASSERT(a_token_last, image_valid && image.token != '0 |-> image.last)
+  `ASSERT(a_task_end, image_valid && image.token == 2'd2 |-> image.bytes == '0)
 endmodule

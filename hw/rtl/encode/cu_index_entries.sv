@@ -1,6 +1,6 @@
-// The chunks of index blocks, 8 bytes wide: for each data block an entry `0, key bytes, value
-// bytes, key, offset, size` (offset and size as varints), then the array of restarts, one per
-// entry, and its length; a token after each table, another at the task's end.
+// Encodes index blocks as chunks of up to 8 bytes: for each data block an entry `0, key bytes,
+// value bytes, key, offset, size` (offset and size as varints), then the restart array, with one
+// restart per entry, and its length; a token after each table and another at the end of the task.
 //
 //   state     chunk                                   next
 //   StNext    entry header                            StKey
@@ -13,48 +13,50 @@
 //   StClose   restart array                           StClose, StToken
 //   StToken   table end token                         StNext
 
+`include "cu_assert.svh"
+`include "cu_streams.svh"
+
 module cu_index_entries #(
-  parameter int unsigned V = 16,            // of the key beats
+  parameter int unsigned ValueBytes = 16,   // of the key beats
   parameter int unsigned MaxBlocks = 8192,  // of a table
-  parameter int unsigned DataAlign = 64     // of the tables in the data area
+  parameter int unsigned AlignBytes = 64,   // of the tables in the data area
+  localparam type chunk_t = `CU_CHUNK_T(8)
 ) (
-  input  logic           clk_i,
-  input  logic           rst_ni,  // synchronous
+  input  logic                    clk_i,
+  input  logic                    rst_ni,  // synchronous
 
   // What is next: a block's last key (its beats come apart), a table's end, or the task's.
-  input  logic           item_valid_i,
-  output logic           item_ready_o,
-  input  logic           item_table_i,
-  input  logic           item_task_end_i,
-  input  logic [15:0]    item_user_bytes_i,
-  input  logic [63:0]    item_trailer_i,
+  input  logic                    item_valid_i,
+  output logic                    item_ready_o,
+  input  logic                    item_table_i,
+  input  logic                    item_task_end_i,
+  input  logic [15:0]             item_user_bytes_i,
+  input  logic [63:0]             item_trailer_i,
 
-  input  logic           key_valid_i,
-  output logic           key_ready_o,
-  input  logic [V*8-1:0] key_data_i,
+  input  logic                    key_valid_i,
+  output logic                    key_ready_o,
+  input  logic [ValueBytes*8-1:0] key_data_i,
 
-  input  logic           handle_valid_i,
-  output logic           handle_ready_o,
-  input  logic [63:0]    handle_offset_i,  // below 2^56
-  input  logic [31:0]    handle_size_i,
+  input  logic                    handle_valid_i,
+  output logic                    handle_ready_o,
+  input  logic [63:0]             handle_offset_i,  // below 2^56
+  input  logic [31:0]             handle_size_i,
 
-  output logic           out_valid_o,
-  input  logic           out_ready_i,
-  output logic [63:0]    out_data_o,
-  output logic [3:0]     out_bytes_o,
-  output logic           out_last_o,
-  output logic [1:0]     out_token_o,
+  output logic                    out_valid_o,
+  input  logic                    out_ready_i,
+  output chunk_t                  out_o,
 
   // With a table's token: where its data blocks stand in the data area. Taken at once.
-  output logic           table_valid_o,
-  input  logic           table_ready_i,
-  output logic [63:0]    table_offset_o,
-  output logic [63:0]    table_bytes_o,
+  output logic                    table_valid_o,
+  input  logic                    table_ready_i,
+  output logic [63:0]             table_offset_o,
+  output logic [63:0]             table_bytes_o,
 
-  output logic           limit_o  // more blocks than there is room for; nothing follows
+  output logic                    limit_o  // more blocks than there is room for; nothing follows
 );
   import cu_varint_pkg::*;
 
+  localparam int unsigned V = ValueBytes;
   localparam int unsigned Words = V / 8;
   localparam int unsigned WordBits = (Words > 1) ? $clog2(Words) : 1;
   localparam int unsigned SealBytes = 5;
@@ -62,13 +64,6 @@ module cu_index_entries #(
   typedef enum logic [3:0] {
     StNext, StKey, StTrailer, StHandle, StSize, StClose, StToken, StDone, StLimit
   } state_e;
-
-  typedef struct packed {
-    logic [63:0] data;
-    logic [3:0]  bytes;
-    logic        last;
-    logic [1:0]  token;
-  } chunk_t;
 
   state_e state_q, state_d;
   chunk_t chunk, out_q;
@@ -101,7 +96,7 @@ module cu_index_entries #(
 
   logic restarts_full, array_last;
   logic [$clog2(MaxBlocks + 1)-1:0] unused_count;
-  logic [7:0] unused_fold;  // the host checks all of an index
+  logic [7:0] unused_checksum;  // the host checks all of an index
   logic [63:0] array_data;
   logic [3:0] array_bytes;
   cu_restart_array #(.Bytes(8), .MaxRestarts(MaxBlocks)) u_restarts (
@@ -110,7 +105,7 @@ module cu_index_entries #(
     .count_o(unused_count),
     .next_i(emit && state_q == StClose),
     .data_o(array_data), .bytes_o(array_bytes), .last_o(array_last),
-    .fold_o(unused_fold)
+    .checksum_o(unused_checksum)
   );
 
   always_comb begin
@@ -211,7 +206,7 @@ module cu_index_entries #(
 
   assign table_offset_o = data_offset_q;
   assign table_bytes_o  = data_bytes_q;
-  wire [63:0] table_end = data_offset_q + data_bytes_q + 64'(DataAlign - 1);
+  wire [63:0] table_end = data_offset_q + data_bytes_q + 64'(AlignBytes - 1);
 
   always_ff @(posedge clk_i) begin
     if (room && emit) out_q <= chunk;
@@ -240,20 +235,14 @@ module cu_index_entries #(
       if (table_valid_o) begin
         content_q     <= '0;
         data_bytes_q  <= '0;
-        data_offset_q <= table_end & ~64'(DataAlign - 1);
+        data_offset_q <= table_end & ~64'(AlignBytes - 1);
       end
     end
   end
 
   assign out_valid_o = out_valid_q;
-  assign out_data_o  = out_q.data;
-  assign out_bytes_o = out_q.bytes;
-  assign out_last_o  = out_q.last;
-  assign out_token_o = out_q.token;
+  assign out_o       = out_q;
   assign limit_o     = state_q == StLimit;
 
-`ifndef SYNTHESIS
-  a_offset : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    handle_valid_i |-> handle_offset_i[63:56] == '0);
-`endif
+  `ASSERT(a_offset, handle_valid_i |-> handle_offset_i[63:56] == '0)
 endmodule

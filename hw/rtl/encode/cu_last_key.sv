@@ -1,37 +1,38 @@
-// Keeps the user key of the record being written, and sends it to the index when its block ends.
+// Stores the user key of the record being written and sends it to the index encoder when its block
+// ends.
 //
-// Two banks: while one is being sent, records go to the other, so the index side may lag by a
-// block before it costs anything.
+// There are two banks: while one is sent, records go to the other, so that the index side may lag
+// behind by one block without stalling the data side.
+
+`include "cu_assert.svh"
+`include "cu_streams.svh"
 
 module cu_last_key #(
-  parameter int unsigned V = 16,
-  parameter int unsigned MaxKeyBytes = 1024
+  parameter int unsigned ValueBytes = 16,
+  parameter int unsigned MaxKeyBytes = 1024,
+  localparam type last_key_t = `CU_LAST_KEY_T(ValueBytes)
 ) (
-  input  logic           clk_i,
-  input  logic           rst_ni,  // synchronous
+  input  logic                    clk_i,
+  input  logic                    rst_ni,  // synchronous
 
-  output logic           ready_o,       // a record may start
-  output logic           busy_o,        // a key is being sent
-  input  logic           start_i,       // a record starts; only when ready
-  input  logic [15:0]    user_bytes_i,  // with start_i, as is the next
-  input  logic [63:0]    trailer_i,
-  input  logic           beat_i,        // one of its key beats
-  input  logic [V*8-1:0] data_i,
-  input  logic           close_i,       // it was the last of its block
+  output logic                    ready_o,       // a record may start
+  output logic                    busy_o,        // a key is being sent
+  input  logic                    start_i,       // a record starts; only when ready
+  input  logic [15:0]             user_bytes_i,  // with start_i, as is the next
+  input  logic [63:0]             trailer_i,
+  input  logic                    beat_i,        // one of its key beats
+  input  logic [ValueBytes*8-1:0] data_i,
+  input  logic                    close_i,       // it was the last of its block
 
-  output logic           lk_valid_o,
-  input  logic           lk_ready_i,
-  output logic [V*8-1:0] lk_data_o,
-  output logic           lk_last_o,
-  output logic [15:0]    lk_user_bytes_o,
-  output logic [63:0]    lk_trailer_o
+  output logic                    last_key_valid_o,
+  input  logic                    last_key_ready_i,
+  output last_key_t               last_key_o
 );
+  localparam int unsigned V = ValueBytes;
   localparam int unsigned Rows = (MaxKeyBytes + V - 1) / V;
   localparam int unsigned RowBits = $clog2(Rows);
 
-  if (Rows < 2) begin : g_check
-    $fatal(1, "cu_last_key: MaxKeyBytes must be more than V");
-  end
+  `ASSERT_PARAM(max_key_bytes, Rows >= 2, "MaxKeyBytes must be more than ValueBytes")
 
   logic [V*8-1:0] mem[2 * 2 ** RowBits];
   logic [1:0][15:0] user_bytes_q;
@@ -44,11 +45,11 @@ module cu_last_key #(
   assign ready_o = !full_q[wbank_q];
   assign busy_o  = |full_q;
 
-  assign lk_valid_o      = full_q[rbank_q];
-  assign lk_data_o       = mem[{rbank_q, rrow_q}];
-  assign lk_user_bytes_o = user_bytes_q[rbank_q];
-  assign lk_trailer_o    = trailer_q[rbank_q];
-  assign lk_last_o       = rrow_q == last_row_q[rbank_q];
+  assign last_key_valid_o = full_q[rbank_q];
+  assign last_key_o       = '{
+    data: mem[{rbank_q, rrow_q}], last: rrow_q == last_row_q[rbank_q],
+    user_bytes: user_bytes_q[rbank_q], trailer: trailer_q[rbank_q]
+  };
 
   always_ff @(posedge clk_i) begin
     if (beat_i) mem[{wbank_q, wrow_q}] <= data_i;
@@ -71,9 +72,9 @@ module cu_last_key #(
         full_q[wbank_q] <= 1'b1;
         wbank_q         <= !wbank_q;
       end
-      if (lk_valid_o && lk_ready_i) begin
+      if (last_key_valid_o && last_key_ready_i) begin
         rrow_q <= rrow_q + 1'b1;
-        if (lk_last_o) begin
+        if (last_key_o.last) begin
           rrow_q          <= '0;
           full_q[rbank_q] <= 1'b0;
           rbank_q         <= !rbank_q;
@@ -82,10 +83,6 @@ module cu_last_key #(
     end
   end
 
-`ifndef SYNTHESIS
-  a_ready : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    start_i || beat_i || close_i |-> ready_o);
-  a_fits : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    start_i |-> 32'(user_bytes_i) <= MaxKeyBytes);
-`endif
+  `ASSERT(a_ready, start_i || beat_i || close_i |-> ready_o)
+  `ASSERT(a_fits, start_i |-> 32'(user_bytes_i) <= MaxKeyBytes)
 endmodule

@@ -1,27 +1,31 @@
-// Sums RecordChecksum (src/merge/merge.h) over records, from their beats as they pass.
+// Sums RecordChecksum (include/sluice/executor.h) over records, from their beats as they pass.
 //
-// fold() rotates the 64-bit word i by 11 * (i mod 8). A beat folds its own words first; its place
-// among the 64/V beats of a round then says how far the whole is to be rotated. Three stages: fold
-// the beat, rotate it into the record, add the record to the sum.
+// The checksum XORs 64-bit words, word i rotated by 11 * (i mod 8). The words of a beat are
+// combined first; the position of the beat within its round of 64/V beats then determines the
+// rotation of the result. Three stages: hash the beat, rotate it into the record, add the record to
+// the sum.
+
+`include "cu_assert.svh"
 
 module cu_record_sum #(
-  parameter int unsigned V = 16  // 8, 16, 32 or 64
+  parameter int unsigned ValueBytes = 16  // 8, 16, 32 or 64
 ) (
-  input  logic           clk_i,
-  input  logic           rst_ni,  // synchronous
+  input  logic                    clk_i,
+  input  logic                    rst_ni,  // synchronous
 
-  input  logic           start_i,       // a record starts; no beat in this cycle
-  input  logic [31:0]    user_bytes_i,  // with start_i, as is the next
-  input  logic [31:0]    value_bytes_i,
-  input  logic           trailer_valid_i,  // once in a record, after its start
-  input  logic [63:0]    trailer_i,
-  input  logic           beat_i,
-  input  logic           value_i,       // the beat is of the value, not of the key
-  input  logic [V*8-1:0] data_i,        // zero-padded
-  input  logic           end_i,         // the record ends, with this beat or without one
+  input  logic                    start_i,       // a record starts; no beat in this cycle
+  input  logic [31:0]             user_bytes_i,  // with start_i, as is the next
+  input  logic [31:0]             value_bytes_i,
+  input  logic                    trailer_valid_i,  // once in a record, after its start
+  input  logic [63:0]             trailer_i,
+  input  logic                    beat_i,
+  input  logic                    value_i,  // the beat is of the value, not of the key
+  input  logic [ValueBytes*8-1:0] data_i,   // zero-padded
+  input  logic                    end_i,    // the record ends, with this beat or without one
 
-  output logic [63:0]    sum_o          // three cycles late
+  output logic [63:0]             sum_o     // three cycles late
 );
+  localparam int unsigned V = ValueBytes;
   localparam int unsigned Words = V / 8;
   localparam int unsigned Places = 64 / V;
   localparam int unsigned PlaceBits = (Places > 1) ? $clog2(Places) : 1;
@@ -35,24 +39,24 @@ module cu_record_sum #(
 
   logic value_q, s1_start_q, s1_beat_q, s1_value_q, s1_end_q, s2_end_q;
   logic [PlaceBits-1:0] place_q, place, s1_place_q;
-  logic [63:0] fold, s1_fold_q, s1_trailer_q, record_q, record_d, sum_q;
+  logic [63:0] xor_hash, s1_xor_hash_q, s1_trailer_q, record_q, record_d, sum_q;
 
   assign place = (value_i == value_q) ? place_q : '0;
 
   always_comb begin
-    fold = '0;
-    for (int i = 0; i < int'(Words); i++) fold ^= rotl(data_i[64*i+:64], 11 * i);
+    xor_hash = '0;
+    for (int i = 0; i < int'(Words); i++) xor_hash ^= rotl(data_i[64*i+:64], 11 * i);
   end
 
   always_comb begin
     logic [63:0] turned;
-    turned = s1_fold_q;
+    turned = s1_xor_hash_q;
     for (int p = 1; p < int'(Places); p++) begin
-      if (s1_place_q == PlaceBits'(p)) turned = rotl(s1_fold_q, 11 * int'(Words) * p);
+      if (s1_place_q == PlaceBits'(p)) turned = rotl(s1_xor_hash_q, 11 * int'(Words) * p);
     end
     record_d = record_q;
     if (s1_start_q) begin
-      record_d = s1_fold_q;
+      record_d = s1_xor_hash_q;
     end else if (s1_beat_q) begin
       record_d = record_q ^ (s1_value_q ? rotl(turned, 5) : turned);
     end
@@ -60,7 +64,7 @@ module cu_record_sum #(
   end
 
   always_ff @(posedge clk_i) begin
-    s1_fold_q  <= start_i ? lengths : fold;
+    s1_xor_hash_q  <= start_i ? lengths : xor_hash;
     s1_trailer_q <= trailer_valid_i ? rotl(trailer_i, 3) : '0;
     s1_place_q <= place;
     s1_value_q <= value_i;
@@ -88,8 +92,5 @@ module cu_record_sum #(
   end
   assign sum_o = sum_q;
 
-`ifndef SYNTHESIS
-  a_apart : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    !(start_i && (beat_i || end_i || trailer_valid_i)));
-`endif
+  `ASSERT(a_apart, !(start_i && (beat_i || end_i || trailer_valid_i)))
 endmodule

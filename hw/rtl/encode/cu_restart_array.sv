@@ -1,10 +1,14 @@
-// The restart offsets of the open block; at its end the array and its length as chunks.
+// Collects the restart offsets of the open block; when it ends, emits the array and its length as
+// chunks.
 //
-// Bytes/4 offsets stand in one row, one memory per column, so that a row leaves per cycle. The
-// length rides on the last row where a column is free. Chunks are right from the second cycle
-// after the last push on; taking the last one (next_i with last_o) empties the array.
+// A row holds Bytes/4 offsets, with one memory per column, so that one row leaves per cycle. The
+// length uses a free column of the last row if there is one. Chunks are valid from the second cycle
+// after the last push; taking the last one (next_i with last_o) empties the array.
 //
-// Guarded against stray bits: what has left must be, as XOR of its bytes, what came, and as many.
+// Protection against bit flips: the XOR of the bytes and the number of the offsets that leave must
+// equal those of the offsets that came.
+
+`include "cu_assert.svh"
 
 module cu_restart_array #(
   parameter int unsigned Bytes = 8,           // of a chunk: a power of two, 8 or more
@@ -20,21 +24,20 @@ module cu_restart_array #(
   output logic                   full_o,
   output logic [RestartBits-1:0] count_o,
 
-  input  logic                   next_i,  // the chunk is taken
+  input  logic                   next_i,     // the chunk is taken
   output logic [Bytes*8-1:0]     data_o,
   output logic [CountBits-1:0]   bytes_o,
   output logic                   last_o,
-  output logic [7:0]             fold_o  // of all that came and all that left: zero between arrays
+  output logic [7:0]             checksum_o  // of all that came and left: zero between arrays
 );
   localparam int unsigned Lanes = Bytes / 4;
   localparam int unsigned LaneBits = $clog2(Lanes);
   localparam int unsigned Rows = MaxRestarts / Lanes;
   localparam int unsigned RowBits = $clog2(Rows);
 
-  if (Bytes < 8 || Bytes != 4 * 2 ** LaneBits || MaxRestarts % Lanes != 0 || Rows < 2)
-  begin : g_check
-    $fatal(1, "cu_restart_array: MaxRestarts must fill two or more rows of Bytes/4");
-  end
+  `ASSERT_PARAM(bytes, $onehot(Bytes) && Bytes >= 8, "Bytes must be a power of two, 8 or more")
+  `ASSERT_PARAM(max_restarts, MaxRestarts % Lanes == 0 && Rows >= 2,
+                "MaxRestarts must fill two or more rows of Bytes/4")
 
   logic [RestartBits-1:0] count_q;
   logic [RestartBits-1:0] left_q, left_d;  // restarts from the shown row on; while closing
@@ -85,24 +88,21 @@ module cu_restart_array #(
   end
 
   logic [RestartBits-1:0] pushed_q;  // as count_q
-  logic [7:0] in_fold, out_fold;
+  logic [7:0] in_checksum, out_checksum;
   wire taken = next_i && last_o;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || taken) pushed_q <= '0;
     else if (push_i) pushed_q <= pushed_q + 1'b1;
   end
-  cu_byte_fold #(.Bytes(4)) u_in_fold (
+  cu_xor_checksum #(.Bytes(4)) u_in_checksum (
     .clk_i, .rst_ni, .valid_i(push_i || taken), .data_i(push_i ? push_offset_i : 32'(pushed_q)),
-    .fold_o(in_fold)
+    .checksum_o(in_checksum)
   );
-  cu_byte_fold #(.Bytes(Bytes)) u_out_fold (
-    .clk_i, .rst_ni, .valid_i(next_i), .data_i(data_o), .fold_o(out_fold)
+  cu_xor_checksum #(.Bytes(Bytes)) u_out_checksum (
+    .clk_i, .rst_ni, .valid_i(next_i), .data_i(data_o), .checksum_o(out_checksum)
   );
-  assign fold_o = in_fold ^ out_fold;
+  assign checksum_o = in_checksum ^ out_checksum;
 
-`ifndef SYNTHESIS
-  a_room : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> !full_o);
-  a_apart : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    push_i |-> !next_i && !closing_q);
-`endif
+  `ASSERT(a_room, push_i |-> !full_o)
+  `ASSERT(a_apart, push_i |-> !next_i && !closing_q)
 endmodule

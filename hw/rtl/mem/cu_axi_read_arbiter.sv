@@ -1,15 +1,17 @@
-// Several AXI4 read masters share one port, burst by burst in turn.
+// Shares one AXI4 read port between several masters, burst by burst, round-robin.
 //
 //   AR of each unit -> round robin -> AR register
-//   R -> to the unit whose burst it answers: routed by a FIFO of units, data to all of them
+//   R -> the unit whose burst it answers: a FIFO of units selects valid, data goes to all of them
 //
-// There is one ID; answers come in order, and a burst is at full bus width, incrementing. A unit
-// may have Budget bursts outstanding, and the FIFO holds every unit's budget, so that no unit can
-// take another's place in it. A unit that does not take its beats holds up the others: units whose
+// There is one ID; responses arrive in order; bursts are incrementing and of full bus width. A unit
+// may have Budget bursts outstanding, and the FIFO holds the budgets of all units, so that no unit
+// can use up another's place. A unit that does not accept its beats blocks the others; units whose
 // rready is always high never do.
 //
-// A unit in isolate_i gets nothing more: its addresses are not taken, and answers still due are
-// swallowed. Once its idle_o is high, the bus owes it nothing and it can be reset.
+// A unit in isolate_i is cut off: its addresses are not accepted and outstanding responses are
+// discarded. Once its idle_o is high, no response is outstanding and the unit can be reset.
+
+`include "cu_assert.svh"
 
 module cu_axi_read_arbiter #(
   parameter int unsigned Units    = 2,
@@ -48,9 +50,7 @@ module cu_axi_read_arbiter #(
   localparam int unsigned Depth = Units * Budget;
   localparam int unsigned BudgetBits = $clog2(Budget + 1);
 
-  if (Budget < 2) begin : g_check_budget
-    $fatal(1, "cu_axi_read_arbiter: Budget must be 2 or more");
-  end
+  `ASSERT_PARAM(budget, Budget >= 2, "Budget must be 2 or more")
 
   // ------------------------------------------------------------------ addresses
   logic arvalid_q;
@@ -125,13 +125,10 @@ module cu_axi_read_arbiter #(
     assign idle_o[u] = count_q == '0;
   end
 
-`ifndef SYNTHESIS
-  a_route : assert property (@(posedge clk_i) disable iff (!rst_ni) grant != '0 |-> route_ready);
-  a_one : assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(grant));
-  a_answer : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      m_axi_rvalid_i |-> route_valid);
-  a_ar_stable : assert property (@(posedge clk_i) disable iff (!rst_ni)
+  `ASSERT(a_route, grant != '0 |-> route_ready)
+  `ASSERT(a_one, $onehot0(grant))
+  `ASSERT(a_answer, m_axi_rvalid_i |-> route_valid)
+  `ASSERT(a_ar_stable,
       m_axi_arvalid_o && !m_axi_arready_i |=>
-      m_axi_arvalid_o && $stable({m_axi_araddr_o, m_axi_arlen_o}));
-`endif
+      m_axi_arvalid_o && $stable({m_axi_araddr_o, m_axi_arlen_o}))
 endmodule

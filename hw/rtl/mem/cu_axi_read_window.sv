@@ -1,17 +1,19 @@
-// Keeps an AXI4 read master within a window of pages: a burst outside it never goes on, and is
-// answered with DECERR once all bursts before it have been answered. Bursts must not cross a page, as
-// AXI4 demands. Adds no cycle to what goes through.
+// Restricts an AXI4 read master to a window of pages: a burst outside it is not forwarded, and is
+// answered with DECERR once all earlier bursts have been answered. Bursts must not cross a page, as
+// AXI4 demands. Adds no latency to forwarded bursts.
+
+`include "cu_assert.svh"
 
 module cu_axi_read_window #(
-  parameter int unsigned Bursts = 64  // that the master may have outstanding
+  parameter int unsigned MaxOutstanding = 64  // bursts that the master may have outstanding
 ) (
   input  logic        clk_i,
   input  logic        rst_ni,  // synchronous; with the master's
 
   input  logic [31:0] base_i,   // first page of 4 KiB
-  input  logic [31:0] limit_i,  // behind the last
+  input  logic [31:0] limit_i,  // after the last
 
-  // The master; data goes past.
+  // The master; data bypasses this module.
   input  logic [51:0] s_axi_arpage_i,  // the address, in pages
   input  logic [7:0]  s_axi_arlen_i,
   input  logic        s_axi_arvalid_i,
@@ -27,11 +29,11 @@ module cu_axi_read_window #(
   input  logic        m_axi_rlast_i,
   input  logic        m_axi_rvalid_i
 );
-  localparam int unsigned CountBits = $clog2(Bursts + 1);
+  localparam int unsigned CountBits = $clog2(MaxOutstanding + 1);
   localparam logic [1:0] DecodeError = 2'b11;
 
-  logic [CountBits-1:0] count_q;  // bursts that went on and are not answered
-  logic refuse_q;                 // one that did not is being answered
+  logic [CountBits-1:0] count_q;  // bursts forwarded and not answered
+  logic refuse_q;                 // a refused burst is being answered
   logic [7:0] left_q;             // beats after this one
 
   wire in_window = s_axi_arpage_i >= 52'(base_i) && s_axi_arpage_i < 52'(limit_i);
@@ -58,9 +60,7 @@ module cu_axi_read_window #(
     end
   end
 
-`ifndef SYNTHESIS
-  a_apart : assert property (@(posedge clk_i) disable iff (!rst_ni) refuse_q |-> !m_axi_rvalid_i);
-  a_count : assert property (@(posedge clk_i) disable iff (!rst_ni) answered |-> count_q != '0);
-  c_refused : cover property (@(posedge clk_i) refuse);
-`endif
+  `ASSERT(a_apart, refuse_q |-> !m_axi_rvalid_i)
+  `ASSERT(a_count, answered |-> count_q != '0)
+  `COVER(c_refused, refuse)
 endmodule

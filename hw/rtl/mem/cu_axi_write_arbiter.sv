@@ -1,17 +1,19 @@
-// Several AXI4 write masters share one port, burst by burst in turn.
+// Shares one AXI4 write port between several masters, burst by burst, round-robin.
 //
 //   AW of each unit -> round robin -> AW register
-//   W of the unit whose burst is next, by a FIFO of bursts -> two beats of buffer
-//   B -> to the unit whose burst it answers, by a FIFO of units
+//   W of the unit whose burst is next, selected by a FIFO of bursts -> buffer of two beats
+//   B -> the unit whose burst it answers, selected by a FIFO of units
 //
-// There is one ID; answers come in order, and a burst is at full bus width, incrementing. A unit
-// may have Budget bursts outstanding, and the FIFOs hold every unit's budget, so that no unit can
-// take another's place in them. A unit that keeps its data back holds up the others: it should have
-// a burst's data before it asks.
+// There is one ID; responses arrive in order; bursts are incrementing and of full bus width. A unit
+// may have Budget bursts outstanding, and the FIFOs hold the budgets of all units, so that no unit
+// can use up another's place. A unit that delays its data blocks the others: it should have a
+// burst's data before it requests the burst.
 //
-// A unit in isolate_i gets nothing more: its addresses are not taken, the beats it owes the bus are
-// made up without strobes, and answers still due are swallowed. Once its idle_o is high, neither
-// owes the other anything and the unit can be reset.
+// A unit in isolate_i is cut off: its addresses are not accepted, the beats it still owes are
+// replaced by beats without strobes, and outstanding responses are discarded. Once its idle_o is
+// high, nothing is outstanding in either direction and the unit can be reset.
+
+`include "cu_assert.svh"
 
 module cu_axi_write_arbiter #(
   parameter int unsigned Units    = 2,
@@ -57,9 +59,7 @@ module cu_axi_write_arbiter #(
   localparam int unsigned BudgetBits = $clog2(Budget + 1);
   localparam int unsigned CountBits = $clog2(Depth + 1);
 
-  if (Budget < 2) begin : g_check_budget
-    $fatal(1, "cu_axi_write_arbiter: Budget must be 2 or more");
-  end
+  `ASSERT_PARAM(budget, Budget >= 2, "Budget must be 2 or more")
 
   // ------------------------------------------------------------------ addresses
   logic awvalid_q;
@@ -178,19 +178,14 @@ module cu_axi_write_arbiter #(
   logic unused_ready;  // the budgets leave room
   assign unused_ready = bursts_ready & route_ready & |(owner & s_axi_wlast_i);
 
-`ifndef SYNTHESIS
-  a_room : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      grant != '0 |-> bursts_ready && route_ready);
-  a_one : assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(grant));
-  a_answer : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      m_axi_bvalid_i |-> route_valid);
-  a_last : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      w_push && !w_gone |-> w_last == |(owner & s_axi_wlast_i));
-  a_aw_stable : assert property (@(posedge clk_i) disable iff (!rst_ni)
+  `ASSERT(a_room, grant != '0 |-> bursts_ready && route_ready)
+  `ASSERT(a_one, $onehot0(grant))
+  `ASSERT(a_answer, m_axi_bvalid_i |-> route_valid)
+  `ASSERT(a_last, w_push && !w_gone |-> w_last == |(owner & s_axi_wlast_i))
+  `ASSERT(a_aw_stable,
       m_axi_awvalid_o && !m_axi_awready_i |=>
-      m_axi_awvalid_o && $stable({m_axi_awaddr_o, m_axi_awlen_o}));
-  a_w_stable : assert property (@(posedge clk_i) disable iff (!rst_ni)
+      m_axi_awvalid_o && $stable({m_axi_awaddr_o, m_axi_awlen_o}))
+  `ASSERT(a_w_stable,
       m_axi_wvalid_o && !m_axi_wready_i |=>
-      m_axi_wvalid_o && $stable({m_axi_wdata_o, m_axi_wstrb_o, m_axi_wlast_o}));
-`endif
+      m_axi_wvalid_o && $stable({m_axi_wdata_o, m_axi_wstrb_o, m_axi_wlast_o}))
 endmodule

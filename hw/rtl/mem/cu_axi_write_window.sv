@@ -1,17 +1,19 @@
-// Keeps an AXI4 write master within a window of pages: a burst outside it never goes on; once all
-// bursts before it have been answered, its beats are swallowed and it is answered with DECERR. Bursts
-// must not cross a page, as AXI4 demands. Adds no cycle to what goes through.
+// Restricts an AXI4 write master to a window of pages: a burst outside it is not forwarded; once
+// all earlier bursts have been answered, its beats are discarded and it is answered with DECERR.
+// Bursts must not cross a page, as AXI4 demands. Adds no latency to forwarded bursts.
+
+`include "cu_assert.svh"
 
 module cu_axi_write_window #(
-  parameter int unsigned Bursts = 16  // that the master may have outstanding
+  parameter int unsigned MaxOutstanding = 16  // bursts that the master may have outstanding
 ) (
   input  logic        clk_i,
   input  logic        rst_ni,  // synchronous; with the master's
 
   input  logic [31:0] base_i,   // first page of 4 KiB
-  input  logic [31:0] limit_i,  // behind the last
+  input  logic [31:0] limit_i,  // after the last
 
-  // The master; addresses and data go past.
+  // The master; addresses and data bypass this module.
   input  logic [51:0] s_axi_awpage_i,  // the address, in pages
   input  logic        s_axi_awvalid_i,
   output logic        s_axi_awready_o,
@@ -29,12 +31,12 @@ module cu_axi_write_window #(
   input  logic [1:0]  m_axi_bresp_i,
   input  logic        m_axi_bvalid_i
 );
-  localparam int unsigned CountBits = $clog2(Bursts + 1);
+  localparam int unsigned CountBits = $clog2(MaxOutstanding + 1);
   localparam logic [1:0] DecodeError = 2'b11;
 
   typedef enum logic [1:0] {Pass, Swallow, Answer} state_e;
   state_e state_q, state_d;
-  logic [CountBits-1:0] count_q;  // bursts that went on and are not answered
+  logic [CountBits-1:0] count_q;  // bursts forwarded and not answered
 
   wire in_window = s_axi_awpage_i >= 52'(base_i) && s_axi_awpage_i < 52'(limit_i);
   wire refuse = (state_q == Pass) & s_axi_awvalid_i & ~in_window & (count_q == '0);
@@ -43,7 +45,7 @@ module cu_axi_write_window #(
 
   assign m_axi_awvalid_o = (state_q == Pass) & s_axi_awvalid_i & in_window;
   assign s_axi_awready_o = gone | refuse;
-  // The port behind takes beats of bursts only that it has been told of.
+  // The slave accepts only beats of bursts whose address it has accepted.
   assign m_axi_wvalid_o  = (state_q == Pass) & s_axi_wvalid_i;
   assign s_axi_wready_o  = (state_q == Pass) ? m_axi_wready_i : state_q == Swallow;
   assign s_axi_bvalid_o  = (state_q == Answer) | m_axi_bvalid_i;
@@ -68,10 +70,7 @@ module cu_axi_write_window #(
     end
   end
 
-`ifndef SYNTHESIS
-  a_apart : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      state_q != Pass |-> !m_axi_bvalid_i);
-  a_count : assert property (@(posedge clk_i) disable iff (!rst_ni) answered |-> count_q != '0);
-  c_refused : cover property (@(posedge clk_i) refuse);
-`endif
+  `ASSERT(a_apart, state_q != Pass |-> !m_axi_bvalid_i)
+  `ASSERT(a_count, answered |-> count_q != '0)
+  `COVER(c_refused, refuse)
 endmodule

@@ -1,19 +1,21 @@
-// Shared AXI4 read master: cuts the requests of its clients into bursts, hands every client its
-// beats through a FIFO of its own, and computes the CRC32C of each request on the way.
+// Shared AXI4 read master: splits its clients' requests into bursts, delivers each client's beats
+// through a FIFO of its own, and computes the CRC32C of each request on the way.
 //
-// Bursts are aligned to MaxBurstBeats beats, so that none crosses 4 KiB, and are issued only if
-// the client's FIFO has room for a whole one: rready is always high, and a client that stands still
-// holds up nobody. There is one ID; answers come in order.
+// Bursts are aligned to MaxBurstBeats beats, so that none crosses 4 KiB, and are issued only if the
+// client's FIFO has room for a whole burst: rready is always high, and a client that stalls does
+// not block the others. There is one ID; responses arrive in order.
 //
 //   request -> queue -> cutter -> candidate burst -> round robin -> AR register      (per client,
 //                                                                      from round robin shared)
 //   R -> s0: beat -> client FIFO
 //           -> s1: message bytes masked -> CRC of the word's parts -> s2: of the word
-//           -> s3: client's state -> s4: unwound, in some cycles -> client's done FIFO
+//           -> s3: client's state -> s4: unwound after some cycles -> client's done FIFO
 //
-// A client may have Requests requests in flight, counted from the first burst to the taking of
-// its done. After halt_i nothing new is issued; once idle_o is high, nothing is outstanding and the
-// engine can be reset.
+// A client may have Requests requests in flight, from the first burst until its done is taken.
+// After halt_i no burst is issued; once idle_o is high, none is outstanding and the engine can be
+// reset.
+
+`include "cu_assert.svh"
 
 module cu_read_engine #(
   parameter int unsigned Clients       = 2,
@@ -68,16 +70,13 @@ module cu_read_engine #(
   localparam int unsigned CreditBits = $clog2(Requests + 1);
   localparam int unsigned MaxBursts = 64;  // outstanding
 
-  if (W < 8 || W > 64 || (W & (W - 1)) != 0) begin : g_check_bus
-    $fatal(1, "cu_read_engine: BusBytes must be 8, 16, 32 or 64");
-  end
-  if (MaxBurstBeats < 2 || (MaxBurstBeats & (MaxBurstBeats - 1)) != 0 ||
-      MaxBurstBeats * W > 4096) begin : g_check_burst
-    $fatal(1, "cu_read_engine: MaxBurstBeats must be a power of two within 4 KiB");
-  end
-  if (FifoBeats < 2 * MaxBurstBeats || Requests < 2 || Clients < 1) begin : g_check_fifo
-    $fatal(1, "cu_read_engine: FifoBeats, Requests or Clients too small");
-  end
+  `ASSERT_PARAM(bus_bytes, BusBytes inside {8, 16, 32, 64}, "BusBytes must be 8, 16, 32 or 64")
+  `ASSERT_PARAM(max_burst_beats, MaxBurstBeats >= 2 && $onehot(MaxBurstBeats) &&
+                                 MaxBurstBeats * BusBytes <= 4096,
+                "MaxBurstBeats must be a power of two within 4 KiB")
+  `ASSERT_PARAM(fifo_beats, FifoBeats >= 2 * MaxBurstBeats, "FifoBeats must hold two bursts")
+  `ASSERT_PARAM(requests, Requests >= 2, "Requests must be 2 or more")
+  `ASSERT_PARAM(clients, Clients >= 1, "Clients must be 1 or more")
 
   // A burst as the answer side needs it. `end_pos` is where the request's CRC message ends,
   // counted from lane 0 of the burst's first beat; 0 if it ended before.
@@ -129,8 +128,8 @@ module cu_read_engine #(
     // The next burst to be issued.
     logic                cand_valid_q, cand_valid_d;
     cand_t               cand_q, cand_d;
-    // Beats not spoken for, as they were before the last cycle: what was granted and popped then
-    // is taken into account in this one.
+    // Unreserved beats of the FIFO, one cycle late: grants and pops of the last cycle are accounted
+    // for in this one.
     logic [RoomBits-1:0]   room_q, room_d;
     logic                  granted_q, popped_q;
     logic [BeatBits-1:0]   granted_beats_q;
@@ -222,17 +221,13 @@ module cu_read_engine #(
     assign cand[c]     = cand_q;
     assign eligible[c] = cand_valid_q & (granted_q ? roomy_two_q : roomy_q);
 
-`ifndef SYNTHESIS
-    a_request : assert property (@(posedge clk_i) disable iff (!rst_ni)
-        req_valid_i[c] |-> req_bytes_i[c] != 0);
-    a_room : assert property (@(posedge clk_i) disable iff (!rst_ni)
-        grant[c] |-> room_d >= RoomBits'(cand_q.beats));
-`endif
+    `ASSERT(a_request, req_valid_i[c] |-> req_bytes_i[c] != 0)
+    `ASSERT(a_room, grant[c] |-> room_d >= RoomBits'(cand_q.beats))
   end
 
   // ------------------------------------------------------------------ shared: issue
 
-  logic [Clients-1:0] after_q;  // clients behind the one served last: first in turn
+  logic [Clients-1:0] after_q;  // clients after the one served last: they have priority
   logic [Clients-1:0] eligible_after, pick;
   logic burst_ready, ar_free;
   logic arvalid_q;
@@ -337,7 +332,7 @@ module cu_read_engine #(
     end
   end
 
-  // The CRC is of the beats as they come: what becomes of them behind it, their parity must tell.
+  // The CRC covers the beats as they arrive; parity covers them from here on.
   logic [Clients-1:0] s0_client;
   logic [Parities-1:0] parity;
   always_comb begin
@@ -356,12 +351,10 @@ module cu_read_engine #(
       .rvalid_o(beat_valid_o[c]), .rready_i(beat_ready_i[c]),
       .rdata_o({beat_parity_o[c], beat_data_o[c]}), .count_o(unused_beats)
     );
-`ifndef SYNTHESIS
-    a_reserved : assert property (@(posedge clk_i) disable iff (!rst_ni) s0_client[c] |-> wready);
-`endif
+    `ASSERT(a_reserved, s0_client[c] |-> wready)
   end
 
-  // ------------------------------------------------------------------ s1: message bytes alone
+  // ------------------------------------------------------------------ s1: mask message bytes
 
   // Message bytes of the client's current request still to be inverted (the first four are).
   logic [Clients-1:0][2:0] invert_q;
@@ -484,7 +477,7 @@ module cu_read_engine #(
   );
 
   assign s4 = ends_q[UnwindCycles];
-  // What a message of fewer than four bytes leaves of the all-ones initial state.
+  // The part of the all-ones initial state that a message of fewer than four bytes leaves.
   assign correction = ~(32'hffff_ffff << {s4.missing, 3'b000});
 
   always_ff @(posedge clk_i) begin
@@ -511,18 +504,15 @@ module cu_read_engine #(
       .rdata_o({done_error_o[c], done_crc_o[c]}),
       .count_o(unused_done)
     );
-`ifndef SYNTHESIS
-    a_credit : assert property (@(posedge clk_i) disable iff (!rst_ni) push |-> wready);
-`endif
+    `ASSERT(a_credit, push |-> wready)
   end
 
-`ifndef SYNTHESIS
-  a_4k : assert property (@(posedge clk_i) disable iff (!rst_ni) m_axi_arvalid_o |->
-      13'(m_axi_araddr_o[11:0]) + ((13'(m_axi_arlen_o) + 13'd1) << LaneBits) <= 13'd4096);
-  a_ar_stable : assert property (@(posedge clk_i) disable iff (!rst_ni)
+  `ASSERT(a_4k,
+      m_axi_arvalid_o |->
+      13'(m_axi_araddr_o[11:0]) + ((13'(m_axi_arlen_o) + 13'd1) << LaneBits) <= 13'd4096)
+  `ASSERT(a_ar_stable,
       m_axi_arvalid_o && !m_axi_arready_i |=>
-      m_axi_arvalid_o && $stable({m_axi_araddr_o, m_axi_arlen_o}));
-  c_straddle : cover property (@(posedge clk_i) s0_q.valid && !s0_q.first && invert != 0);
-  c_stored_crc_alone : cover property (@(posedge clk_i) s0_q.valid && s0_q.last && !s0_q.message);
-`endif
+      m_axi_arvalid_o && $stable({m_axi_araddr_o, m_axi_arlen_o}))
+  `COVER(c_straddle, s0_q.valid && !s0_q.first && invert != 0)
+  `COVER(c_stored_crc_alone, s0_q.valid && s0_q.last && !s0_q.message)
 endmodule

@@ -1,22 +1,25 @@
-// Writes a stream of words to one memory area, in AXI4 bursts.
+// Writes a stream of words to one memory area in AXI4 bursts.
 //
-// Words of InBytes are gathered in beats of BusBytes; a table's end is filled up with zeros to a
-// multiple of AlignBytes, so that all strobes are full and the next table starts aligned. A burst
-// goes as far as the next multiple of its greatest size (so none crosses 4 KiB) and is issued only
-// once all of its beats are here: a burst once issued always completes, whatever else happens.
+// Words of Bytes bytes are gathered into beats of BusBytes. At a table's end, zeros are added up to
+// a multiple of AlignBytes, so that all strobes are set and the next table starts aligned. A burst
+// extends to the next multiple of the largest burst (so that none crosses 4 KiB) and is issued only
+// once all of its beats are available: an issued burst always completes.
 //
-// Nothing past `limit_i` is written: the beat that would not fit raises full_o, and it and all that
-// follow are swallowed up to the task's end. After halt_i, issued bursts complete, no more are
-// issued, input is swallowed and done_o does not come, until the next start. Start only when idle.
+// Nothing is written beyond `limit_i`: the beat that does not fit raises full_o, and the engine
+// discards it and the rest of the task. After halt_i, issued bursts complete, no further bursts are
+// issued, input is discarded, and done_o stays low until the next start. Start only when idle.
+
+`include "cu_assert.svh"
+`include "cu_streams.svh"
 
 module cu_write_engine #(
-  parameter int unsigned InBytes = 16,        // a power of two
-  parameter int unsigned BusBytes = 64,       // a power of two, InBytes or more
-  parameter int unsigned MaxBurstBeats = 16,  // a power of two, 256 at most
-  parameter int unsigned FifoBeats = 64,      // 2 * MaxBurstBeats or more
-  parameter int unsigned AlignBytes = 64,     // a power of two, BusBytes or more
-  parameter int unsigned MaxOutstanding = 16, // bursts
-  localparam int unsigned CountBits = $clog2(InBytes + 1)
+  parameter int unsigned Bytes = 16,           // a power of two
+  parameter int unsigned BusBytes = 64,        // a power of two, Bytes or more
+  parameter int unsigned MaxBurstBeats = 16,   // a power of two, 256 at most
+  parameter int unsigned FifoBeats = 64,       // 2 * MaxBurstBeats or more
+  parameter int unsigned AlignBytes = 64,      // a power of two, BusBytes or more
+  parameter int unsigned MaxOutstanding = 16,  // bursts
+  localparam type chunk_t = `CU_CHUNK_T(Bytes)
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,  // synchronous
@@ -34,10 +37,7 @@ module cu_write_engine #(
 
   input  logic                  in_valid_i,
   output logic                  in_ready_o,
-  input  logic [InBytes*8-1:0]  in_data_i,
-  input  logic [CountBits-1:0]  in_bytes_i,
-  input  logic                  in_last_i,
-  input  logic [1:0]            in_token_i,
+  input  chunk_t                in_i,
 
   output logic [63:0]           m_axi_awaddr_o,
   output logic [7:0]            m_axi_awlen_o,
@@ -54,8 +54,9 @@ module cu_write_engine #(
   input  logic                  m_axi_bvalid_i,
   output logic                  m_axi_bready_o
 );
+  localparam int unsigned CountBits = $clog2(Bytes + 1);
   localparam int unsigned BusBits = $clog2(BusBytes);
-  localparam int unsigned Slots = BusBytes / InBytes;
+  localparam int unsigned Slots = BusBytes / Bytes;
   localparam int unsigned SlotBits = (Slots > 1) ? $clog2(Slots) : 1;
   localparam int unsigned BurstBeats =
       (MaxBurstBeats * BusBytes > 4096) ? 4096 / BusBytes : MaxBurstBeats;
@@ -65,17 +66,13 @@ module cu_write_engine #(
   localparam int unsigned LengthDepth = 8;
   localparam int unsigned FlightBits = $clog2(MaxOutstanding + 1);
 
-  if (BusBytes < InBytes || BusBytes != 2 ** BusBits || BusBytes % InBytes != 0) begin : g_check_bus
-    $fatal(1, "cu_write_engine: BusBytes must be a power of two and InBytes or more");
-  end
-  if (BurstBeats != 2 ** BurstBits || BurstBeats < 2 || BurstBeats > 256 ||
-      FifoBeats < 2 * BurstBeats) begin : g_check_burst
-    $fatal(1, "cu_write_engine: MaxBurstBeats must be a power of two, half of FifoBeats at most");
-  end
-  if (AlignBytes < BusBytes || AlignBytes > 64 || AlignBytes != BusBytes * 2 ** AlignBeatBits)
-  begin : g_check_align
-    $fatal(1, "cu_write_engine: AlignBytes must be a power of two, BusBytes to 64");
-  end
+  `ASSERT_PARAM(bus_bytes, $onehot(BusBytes) && BusBytes >= Bytes && BusBytes % Bytes == 0,
+                "BusBytes must be a power of two and Bytes or more")
+  `ASSERT_PARAM(max_burst_beats, $onehot(BurstBeats) && BurstBeats inside {[2:256]},
+                "MaxBurstBeats must be a power of two up to 256")
+  `ASSERT_PARAM(fifo_beats, FifoBeats >= 2 * BurstBeats, "FifoBeats must hold two bursts")
+  `ASSERT_PARAM(align_bytes, $onehot(AlignBytes) && AlignBytes >= BusBytes && AlignBytes <= 64,
+                "AlignBytes must be a power of two, BusBytes to 64")
 
   typedef enum logic [2:0] {StIdle, StRun, StPad, StDrain, StDone} state_e;
 
@@ -87,14 +84,14 @@ module cu_write_engine #(
   logic [AvailBits-1:0] avail_q;    // beats in the FIFO that no burst has claimed yet
   logic [FlightBits-1:0] flight_q;  // bursts issued and not answered
   logic [63-BusBits:0] used_q, left_q;  // beats
-  logic [Slots-1:0][InBytes*8-1:0] gather_q, gathered;
+  logic [Slots-1:0][Bytes*8-1:0] gather_q, gathered;
   logic [SlotBits-1:0] slot_q;
 
   wire swallow = full_q || halted_q;
   wire accept = in_valid_i && in_ready_o;
-  wire some_bytes = in_bytes_i != '0;
-  wire task_end = in_token_i == 2'd2;
-  wire table_end = in_token_i != '0;
+  wire some_bytes = in_i.bytes != '0;
+  wire task_end = in_i.token == 2'd2;
+  wire table_end = in_i.token != '0;
   logic fifo_ready, push;
   wire beat_done = some_bytes && slot_q == SlotBits'(Slots - 1);
   wire beat_open = some_bytes || slot_q != '0;
@@ -115,7 +112,7 @@ module cu_write_engine #(
 
   always_comb begin
     gathered = (slot_q == '0) ? '0 : gather_q;
-    if (some_bytes) gathered[slot_q] = in_data_i;
+    if (some_bytes) gathered[slot_q] = in_i.data;
     if (state_q == StPad) gathered = '0;
   end
 
@@ -250,24 +247,18 @@ module cu_write_engine #(
     end
   end
 
-`ifndef SYNTHESIS
-  a_start_idle : assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> idle_o);
-  a_addr : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    start_i |-> addr_i[5:0] == '0 && limit_i[5:0] == '0);
-  a_claimed : assert property (@(posedge clk_i) disable iff (!rst_ni || start_i)
-    m_axi_wvalid_o |-> beat_valid);
-  a_answer : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    m_axi_bvalid_i |-> flight_q != '0);
-  a_partial_ends : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    accept && !table_end |-> in_bytes_i == CountBits'(InBytes) && !in_last_i);
-  a_aw_stable : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    m_axi_awvalid_o && !m_axi_awready_i |=>
-    m_axi_awvalid_o && $stable({m_axi_awaddr_o, m_axi_awlen_o}));
-  a_w_stable : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    m_axi_wvalid_o && !m_axi_wready_i |=>
-    m_axi_wvalid_o && $stable({m_axi_wdata_o, m_axi_wlast_o}));
-  a_4k : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    m_axi_awvalid_o |->
-    {1'b0, m_axi_awaddr_o[11:0]} + 13'((32'(m_axi_awlen_o) + 1) * BusBytes) <= 13'd4096);
-`endif
+  `ASSERT(a_start_idle, start_i |-> idle_o)
+  `ASSERT(a_addr, start_i |-> addr_i[5:0] == '0 && limit_i[5:0] == '0)
+  `ASSERT(a_claimed, m_axi_wvalid_o |-> beat_valid, clk_i, !rst_ni || start_i)
+  `ASSERT(a_answer, m_axi_bvalid_i |-> flight_q != '0)
+  `ASSERT(a_partial_ends, accept && !table_end |-> in_i.bytes == CountBits'(Bytes) && !in_i.last)
+  `ASSERT(a_aw_stable,
+      m_axi_awvalid_o && !m_axi_awready_i |=>
+      m_axi_awvalid_o && $stable({m_axi_awaddr_o, m_axi_awlen_o}))
+  `ASSERT(a_w_stable,
+      m_axi_wvalid_o && !m_axi_wready_i |=>
+      m_axi_wvalid_o && $stable({m_axi_wdata_o, m_axi_wlast_o}))
+  `ASSERT(a_4k,
+      m_axi_awvalid_o |->
+      {1'b0, m_axi_awaddr_o[11:0]} + 13'((32'(m_axi_awlen_o) + 1) * BusBytes) <= 13'd4096)
 endmodule

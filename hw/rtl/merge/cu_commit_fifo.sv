@@ -1,5 +1,7 @@
-// FIFO whose writer decides later: words stay invisible to the reader until they are committed, and
-// can be dropped up to then. One of the two may come with the last word written.
+// FIFO with deferred commit: words stay invisible to the reader until they are committed, and can
+// be dropped until then. Commit or drop may accompany the last word written.
+
+`include "cu_assert.svh"
 
 module cu_commit_fifo #(
   parameter int unsigned Width = 8,
@@ -19,6 +21,8 @@ module cu_commit_fifo #(
   output logic [Width-1:0] rdata_o
 );
   localparam int unsigned PtrBits = $clog2(Depth);
+
+  `ASSERT_PARAM(depth, $onehot(Depth), "Depth must be a power of two")
 
   logic [Width-1:0] mem[Depth];
   logic [PtrBits:0] write_q, commit_q, read_q;
@@ -42,14 +46,7 @@ module cu_commit_fifo #(
     end
   end
 
-`ifndef SYNTHESIS
-  initial begin
-    if ((1 << PtrBits) != Depth) $fatal(1, "Depth must be a power of two");
-  end
-
-  a_one_fate : assert property (@(posedge clk_i) disable iff (!rst_ni) !(commit_i && drop_i));
-  // Uncommitted words alone must never fill it: nobody could make room.
-  a_room : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      !wready_o |-> commit_q != read_q);
-`endif
+  `ASSERT(a_one_fate, !(commit_i && drop_i))
+  // Uncommitted words alone must never fill it, because no reader could make room.
+  `ASSERT(a_room, !wready_o |-> commit_q != read_q)
 endmodule

@@ -1,76 +1,65 @@
-// Keys of one side of a merge node: a FIFO of beats whose reader can go back to the first beat of
-// the key at its head. A key that lost a comparison is thereby read again for the next one.
+// Keys of one side of a merge node: a FIFO of beats whose reader can rewind to the first beat of
+// the key at its head, so that a key that lost a comparison is read again for the next one.
 //
-// The queue holds a key of full length, so that a comparison that runs to the last beat always has
-// room. (One buffer for the common prefix, shared by both sides, would do too: the beats that were
-// equal are those of the last output. But it takes a third memory beside two small FIFOs, and LUT
-// RAM has 32 or 64 words at least; it is smaller at 8 bytes per beat only, and a level deeper.)
+// The queue holds a key of maximum length, so that a comparison that runs to the last beat always
+// has room. (A single buffer for the common prefix, shared by both sides, would also do: the equal
+// beats are those of the last output. But it needs a third memory beside two small FIFOs, and LUT
+// RAM comes with at least 32 or 64 words; it is smaller only at 8 bytes per beat, and one level
+// deeper.)
 //
-// The head is a register, valid if next_valid_o was high the cycle before. What it will hold after
-// the coming edge is an output as well: a comparison of the two sides' next heads is ready,
-// registered, when they become the heads.
+// The head is a register, valid if next_valid_o was high in the previous cycle. Its next value is
+// an output as well, so that the comparison of the two sides' next heads is registered by the time
+// they become the heads.
+
+`include "cu_assert.svh"
+`include "cu_streams.svh"
 
 module cu_key_queue #(
-  parameter int unsigned V       = 8,
-  parameter int unsigned Beats   = 128,  // power of two, room for the longest key
-  parameter int unsigned WayBits = 1,
-  localparam int unsigned KB = $clog2(V + 1)
+  parameter int unsigned ValueBytes = 8,
+  parameter int unsigned Beats      = 128,  // power of two, room for the longest key
+  parameter int unsigned Ways       = 2,
+  localparam type key_t = `CU_MERGED_KEY_T(ValueBytes, Ways),
+  localparam type beat_t = `CU_KEY_BEAT_T(ValueBytes)
 ) (
-  input  logic               clk_i,
-  input  logic               rst_ni,
+  input  logic        clk_i,
+  input  logic        rst_ni,
 
-  input  logic               in_valid_i,
-  output logic               in_ready_o,
-  input  logic [V*8-1:0]     in_data_i,
-  input  logic [KB-1:0]      in_bytes_i,
-  input  logic               in_last_i,
-  input  logic               in_eos_i,
-  input  logic [63:0]        in_trailer_i,  // with last, as the way
-  input  logic [WayBits-1:0] in_way_i,
+  input  logic        in_valid_i,
+  output logic        in_ready_o,
+  input  key_t        in_i,
 
-  output logic [V*8-1:0]     head_data_o,
-  output logic [KB-1:0]      head_bytes_o,
-  output logic               head_last_o,
-  output logic               head_eos_o,
-  output logic [63:0]        head_trailer_o,
-  output logic [WayBits-1:0] head_way_o,
+  output key_t        head_o,
 
-  output logic               next_valid_o,
-  output logic [V*8-1:0]     next_data_o,
-  output logic [KB-1:0]      next_bytes_o,
-  output logic               next_last_o,
-  output logic               next_eos_o,
-  output logic [63:0]        next_trailer_o,
+  output logic        next_valid_o,
+  output beat_t       next_o,
+  output logic [63:0] next_trailer_o,
 
-  input  logic               pop_i,    // on to the next beat
-  input  logic               free_i,   // with pop only: the key has won, no way back
-  input  logic               rewind_i  // back to the first beat; not with pop
+  input  logic        pop_i,    // on to the next beat
+  input  logic        free_i,   // with pop only: the key has won, no way back
+  input  logic        rewind_i  // back to the first beat; not with pop
 );
+  localparam int unsigned WayBits = (Ways > 1) ? $clog2(Ways) : 1;
   localparam int unsigned PtrBits = $clog2(Beats);
   // Trailers and ways, one per key.
   localparam int unsigned Keys = 4;
   localparam int unsigned KeyPtrBits = $clog2(Keys);
 
-  typedef struct packed {
-    logic [V*8-1:0] data;
-    logic [KB-1:0]  bytes;
-    logic           last;
-    logic           eos;
-  } beat_t;
+  `ASSERT_PARAM(beats, $onehot(Beats), "Beats must be a power of two")
 
   typedef struct packed {
     logic [63:0]        trailer;
+    logic               parity;
     logic [WayBits-1:0] way;
-  } key_t;
+  } tail_t;
 
   beat_t mem[Beats];
-  key_t key_mem[Keys];
+  tail_t key_mem[Keys];
 
   // One more bit than an index needs tells full from empty.
   logic [PtrBits:0] write_q, read_q, read_d, read_next_q, base_q;
   logic [KeyPtrBits:0] key_write_q, key_read_q, key_read_d, key_read_next_q;
   beat_t head_q, next;
-  key_t key_q, key_next;
+  tail_t key_q, key_next;
 
   wire full = (write_q ^ base_q) == {1'b1, {PtrBits{1'b0}}};
   wire key_full = (key_write_q ^ key_read_q) == {1'b1, {KeyPtrBits{1'b0}}};
@@ -89,8 +78,8 @@ module cu_key_queue #(
   assign next_valid_o = read_d != write_q;
 
   always_ff @(posedge clk_i) begin
-    if (push) mem[write_q[PtrBits-1:0]] <= {in_data_i, in_bytes_i, in_last_i, in_eos_i};
-    if (push) key_mem[key_write_q[KeyPtrBits-1:0]] <= {in_trailer_i, in_way_i};
+    if (push) mem[write_q[PtrBits-1:0]] <= {in_i.data, in_i.bytes, in_i.last, in_i.eos};
+    if (push) key_mem[key_write_q[KeyPtrBits-1:0]] <= {in_i.trailer, in_i.parity, in_i.way};
     head_q <= next;
     key_q  <= key_next;
     if (!rst_ni) begin
@@ -103,7 +92,7 @@ module cu_key_queue #(
       key_read_next_q <= (KeyPtrBits + 1)'(1);
     end else begin
       if (push) write_q <= write_q + 1'b1;
-      if (push && in_last_i) key_write_q <= key_write_q + 1'b1;
+      if (push && in_i.last) key_write_q <= key_write_q + 1'b1;
       read_q          <= read_d;
       read_next_q     <= read_d + 1'b1;
       key_read_q      <= key_read_d;
@@ -112,29 +101,18 @@ module cu_key_queue #(
     end
   end
 
-  assign head_data_o    = head_q.data;
-  assign head_bytes_o   = head_q.bytes;
-  assign head_last_o    = head_q.last;
-  assign head_eos_o     = head_q.eos;
-  assign head_trailer_o = key_q.trailer;
-  assign head_way_o     = key_q.way;
-  assign next_data_o    = next.data;
-  assign next_bytes_o   = next.bytes;
-  assign next_last_o    = next.last;
-  assign next_eos_o     = next.eos;
+  assign head_o         = {head_q, key_q};
+  assign next_o         = next;
   assign next_trailer_o = key_next.trailer;
 
 `ifndef SYNTHESIS
   logic valid_q;
   always_ff @(posedge clk_i) valid_q <= rst_ni && next_valid_o;
 
-  a_pop_valid : assert property (@(posedge clk_i) disable iff (!rst_ni) pop_i |-> valid_q);
-  a_free : assert property (@(posedge clk_i) disable iff (!rst_ni) free_i |-> pop_i);
-  a_pop_or_rewind : assert property (@(posedge clk_i) disable iff (!rst_ni) !(pop_i && rewind_i));
+  `ASSERT(a_pop_valid, pop_i |-> valid_q)
+  `ASSERT(a_free, free_i |-> pop_i)
+  `ASSERT(a_pop_or_rewind, !(pop_i && rewind_i))
   // A key longer than the queue could never be compared to its end.
-  a_key_fits : assert property (@(posedge clk_i) disable iff (!rst_ni) full |-> read_q != write_q);
-  initial begin
-    if ((1 << PtrBits) != Beats) $fatal(1, "Beats must be a power of two");
-  end
+  `ASSERT(a_key_fits, full |-> read_q != write_q)
 `endif
 endmodule

@@ -1,28 +1,30 @@
-// One bound of the key range: compares the beats of a user key with a key held here. Combinational
-// per beat; whoever asks chains the beats and, if all are equal, compares lengths.
+// One bound of the key range: compares the beats of a user key with a stored key, combinationally
+// per beat. The caller combines the results of the beats and, if all are equal, compares the
+// lengths.
 //
 // The memory is loaded in words of 8 bytes, the last one zero-padded. Words beyond the bound's
-// length count as zero, whatever an earlier job left there.
+// length count as zero, whatever an earlier job has left there.
 
 module cu_key_range #(
-  parameter int unsigned V           = 8,
+  parameter int unsigned ValueBytes  = 8,
   parameter int unsigned MaxKeyBytes = 1024,
-  localparam int unsigned Beats    = (MaxKeyBytes + V - 1) / V,
+  localparam int unsigned Beats    = (MaxKeyBytes + ValueBytes - 1) / ValueBytes,
   localparam int unsigned IdxBits  = (Beats > 1) ? $clog2(Beats) : 1,
   localparam int unsigned AddrBits = (MaxKeyBytes > 8) ? $clog2((MaxKeyBytes + 7) / 8) : 1
 ) (
-  input  logic                clk_i,
+  input  logic                    clk_i,
 
-  input  logic                we_i,
-  input  logic [AddrBits-1:0] addr_i,
-  input  logic [63:0]         data_i,
+  input  logic                    we_i,
+  input  logic [AddrBits-1:0]     addr_i,
+  input  logic [63:0]             data_i,
 
-  input  logic [15:0]         bytes_i,      // the bound's length, stable before the first beat
-  input  logic [IdxBits-1:0]  next_beat_i,  // index of the beat that comes after this edge
-  input  logic [V*8-1:0]      beat_i,
-  output logic                less_o,       // the beat is below the bound's
-  output logic                equal_o
+  input  logic [15:0]             bytes_i,      // the bound's length, stable before the first beat
+  input  logic [IdxBits-1:0]      next_beat_i,  // index of the beat that comes after this edge
+  input  logic [ValueBytes*8-1:0] beat_i,
+  output logic                    less_o,       // the beat is below the bound's
+  output logic                    equal_o
 );
+  localparam int unsigned V = ValueBytes;
   localparam int unsigned Words = V / 8;
 
   logic [IdxBits-1:0] beat_q;

@@ -1,107 +1,105 @@
-// Joins verdicts with the records' values: those of kept records go on, the others' are discarded.
-// max(1, ceil(value/V)) cycles per record, with none in between:
+// Joins verdicts with the records' values: passes on those of kept records and discards the others.
+// max(1, ceil(value/V)) cycles per record, without gaps:
 //
-//   issue  takes a verdict and the winner's record info as soon as the record before it moves its
-//          last beat; passes kept records on
-//   move   the value's beats, one per cycle
-//   count  takes the record's hash, which comes after its value, behind the others' backs
+//   issue  takes a verdict and the winner's record info as soon as the previous record moves its
+//          last beat; emits kept records
+//   move   moves the value's beats, one per cycle
+//   count  takes the record's hash, which follows its value, independently of the other two
+
+`include "cu_assert.svh"
+`include "cu_streams.svh"
 
 module cu_transfer #(
-  parameter int unsigned V = 8,
-  parameter int unsigned N = 4,
-  localparam int unsigned WB = (N > 1) ? $clog2(N) : 1
+  parameter int unsigned ValueBytes = 8,
+  parameter int unsigned Ways = 4,
+  localparam type verdict_t = `CU_VERDICT_T(Ways),
+  localparam type record_t = `CU_RECORD_T
 ) (
-  input  logic                  clk_i,
-  input  logic                  rst_ni,
+  input  logic                              clk_i,
+  input  logic                              rst_ni,
 
-  input  logic                  vd_valid_i,
-  output logic                  vd_ready_o,
-  input  logic                  vd_end_i,
-  input  logic [WB-1:0]         vd_way_i,
-  input  logic                  vd_in_range_i,
-  input  logic                  vd_keep_i,
-  input  logic                  vd_tombstone_i,
-  input  logic [15:0]           vd_user_bytes_i,
-  input  logic [15:0]           vd_shared_i,
-  input  logic [63:0]           vd_trailer_i,
+  input  logic                              verdict_valid_i,
+  output logic                              verdict_ready_o,
+  input  verdict_t                          verdict_i,
 
-  input  logic [N-1:0]          rec_valid_i,
-  output logic [N-1:0]          rec_ready_o,
-  input  logic [N-1:0][31:0]    rec_value_bytes_i,
+  input  logic [Ways-1:0]                   info_valid_i,
+  output logic [Ways-1:0]                   info_ready_o,
+  input  logic [Ways-1:0][31:0]             info_value_bytes_i,
 
-  input  logic [N-1:0]          hash_valid_i,
-  output logic [N-1:0]          hash_ready_o,
-  input  logic [N-1:0][63:0]    hash_i,
+  input  logic [Ways-1:0]                   hash_valid_i,
+  output logic [Ways-1:0]                   hash_ready_o,
+  input  logic [Ways-1:0][63:0]             hash_i,
 
-  input  logic [N-1:0]          value_valid_i,
-  output logic [N-1:0]          value_ready_o,
-  input  logic [N-1:0][V*8-1:0] value_data_i,
+  input  logic [Ways-1:0]                   value_valid_i,
+  output logic [Ways-1:0]                   value_ready_o,
+  input  logic [Ways-1:0][ValueBytes*8-1:0] value_data_i,
 
-  output logic                  out_valid_o,
-  input  logic                  out_ready_i,
-  output logic                  out_end_o,
-  output logic                  out_tombstone_o,
-  output logic [15:0]           out_user_bytes_o,
-  output logic [15:0]           out_shared_o,
-  output logic [63:0]           out_trailer_o,
-  output logic [31:0]           out_value_bytes_o,
+  output logic                              record_valid_o,
+  input  logic                              record_ready_i,
+  output record_t                           record_o,
 
-  output logic                  ov_valid_o,
-  input  logic                  ov_ready_i,
-  output logic [V*8-1:0]        ov_data_o,
+  // Values of kept records.
+  output logic                              kept_value_valid_o,
+  input  logic                              kept_value_ready_i,
+  output logic [ValueBytes*8-1:0]           kept_value_data_o,
 
   // Over records in range; final when the end has come out.
-  output logic [63:0]           input_records_o,
-  output logic [63:0]           dropped_records_o,
-  output logic [63:0]           input_checksum_o,
-  output logic [63:0]           dropped_checksum_o,
-  output logic                  stall_merge_o,  // level: idle for want of a verdict
-  output logic                  stall_value_o   // level: ... of the winner's info, value or hash
+  output logic [63:0]                       input_records_o,
+  output logic [63:0]                       dropped_records_o,
+  output logic [63:0]                       input_checksum_o,
+  output logic [63:0]                       dropped_checksum_o,
+  output logic                              stall_merge_o,  // level: idle for want of a verdict
+  output logic                              stall_value_o   // level: ... of info, value or hash
 );
+  localparam int unsigned V = ValueBytes;
+  localparam int unsigned WayBits = (Ways > 1) ? $clog2(Ways) : 1;
   localparam int unsigned VBits = $clog2(V);
   localparam int unsigned OutDepth = 16;
-  localparam int unsigned RecordBits = 1 + 1 + 16 + 16 + 64 + 32;
+
+  `ASSERT_PARAM(value_bytes, ValueBytes inside {8, 16, 32, 64},
+                "ValueBytes must be 8, 16, 32 or 64")
+  `ASSERT_PARAM(ways, Ways inside {[1:16]}, "Ways must be 1 to 16")
 
   // ------------------------------------------------------------ move
   logic busy_q;  // a record with beats left
-  logic [WB-1:0] way_q;
+  logic [WayBits-1:0] way_q;
   logic keep_q, final_q;
   logic [31:0] left_q;  // beats after this one
-  logic value_there, ov_ready;
+  logic value_there, kept_value_ready;
 
   assign value_there = value_valid_i[way_q];
-  wire move = busy_q && value_there && (!keep_q || ov_ready);
+  wire move = busy_q && value_there && (!keep_q || kept_value_ready);
   wire free = !busy_q || (move && final_q);
 
   always_comb begin
-    for (int unsigned w = 0; w < N; w++) begin
-      value_ready_o[w] = busy_q && (!keep_q || ov_ready) && way_q == WB'(w);
+    for (int unsigned w = 0; w < Ways; w++) begin
+      value_ready_o[w] = busy_q && (!keep_q || kept_value_ready) && way_q == WayBits'(w);
     end
   end
 
   // ------------------------------------------------------------ issue
-  logic ended_q, rec_there, record_ready;
+  logic ended_q, info_there, record_ready;
   logic [31:0] value_bytes;
   logic counting, count_ready;  // hashes are due; there is room for one more to be due
 
-  assign rec_there   = rec_valid_i[vd_way_i];
-  assign value_bytes = rec_value_bytes_i[vd_way_i];
+  assign info_there   = info_valid_i[verdict_i.way];
+  assign value_bytes = info_value_bytes_i[verdict_i.way];
 
   // The end waits for the counters.
-  assign vd_ready_o = free && !ended_q && record_ready
-                      && (vd_end_i ? !counting : count_ready && rec_there);
-  wire issue = vd_valid_i && vd_ready_o;
+  assign verdict_ready_o = free && !ended_q && record_ready
+                      && (verdict_i.eos ? !counting : count_ready && info_there);
+  wire issue = verdict_valid_i && verdict_ready_o;
   always_comb begin
-    for (int unsigned w = 0; w < N; w++) begin
-      rec_ready_o[w] = vd_valid_i && !vd_end_i && free && !ended_q && record_ready && count_ready
-                       && vd_way_i == WB'(w);
+    for (int unsigned w = 0; w < Ways; w++) begin
+      info_ready_o[w] = verdict_valid_i && !verdict_i.eos && free && !ended_q && record_ready
+                        && count_ready && verdict_i.way == WayBits'(w);
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (issue) begin
-      way_q   <= vd_way_i;
-      keep_q  <= vd_keep_i;
+      way_q   <= verdict_i.way;
+      keep_q  <= verdict_i.keep;
       left_q  <= (value_bytes - 1'b1) >> VBits;
       final_q <= value_bytes <= V;
     end else if (move) begin
@@ -112,29 +110,29 @@ module cu_transfer #(
       busy_q  <= 1'b0;
       ended_q <= 1'b0;
     end else begin
-      if (issue) busy_q <= !vd_end_i && value_bytes != '0;
+      if (issue) busy_q <= !verdict_i.eos && value_bytes != '0;
       else if (free) busy_q <= 1'b0;
-      if (issue && vd_end_i) ended_q <= 1'b1;
+      if (issue && verdict_i.eos) ended_q <= 1'b1;
     end
   end
 
   // ------------------------------------------------------------ count
-  logic [WB-1:0] count_way;
+  logic [WayBits-1:0] count_way;
   logic count_in_range, count_drop, counted;
   logic count_q, drop_q;
   logic [63:0] hash_q;
   logic [3:0] unused_counting;
 
-  cu_fifo #(.Width(WB + 2), .Depth(8)) u_counting (
-    .clk_i, .rst_ni, .wvalid_i(issue && !vd_end_i), .wready_o(count_ready),
-    .wdata_i({vd_way_i, vd_in_range_i, vd_in_range_i && !vd_keep_i}),
+  cu_fifo #(.Width(WayBits + 2), .Depth(8)) u_counting (
+    .clk_i, .rst_ni, .wvalid_i(issue && !verdict_i.eos), .wready_o(count_ready),
+    .wdata_i({verdict_i.way, verdict_i.in_range, verdict_i.in_range && !verdict_i.keep}),
     .rvalid_o(counting), .rready_i(counted), .rdata_o({count_way, count_in_range, count_drop}),
     .count_o(unused_counting)
   );
 
   assign counted = hash_valid_i[count_way];
   always_comb begin
-    for (int unsigned w = 0; w < N; w++) hash_ready_o[w] = counting && count_way == WB'(w);
+    for (int unsigned w = 0; w < Ways; w++) hash_ready_o[w] = counting && count_way == WayBits'(w);
   end
 
   always_ff @(posedge clk_i) begin
@@ -143,7 +141,7 @@ module cu_transfer #(
     drop_q  <= rst_ni && counting && counted && count_drop;
   end
 
-  // A cycle behind the hash, as the end in its FIFO is.
+  // One cycle after the hash, like the end in its FIFO.
   logic [63:0] input_records_q, dropped_records_q, input_checksum_q, dropped_checksum_q;
 
   always_ff @(posedge clk_i) begin
@@ -169,39 +167,35 @@ module cu_transfer #(
   assign input_checksum_o   = input_checksum_q;
   assign dropped_checksum_o = dropped_checksum_q;
 
-  assign stall_merge_o = !busy_q && !vd_valid_i && !ended_q;
+  assign stall_merge_o = !busy_q && !verdict_valid_i && !ended_q;
   assign stall_value_o = busy_q ? !value_there
-                                : vd_valid_i && !ended_q && !vd_end_i
-                                  && !(rec_there && count_ready);
+                                : verdict_valid_i && !ended_q && !verdict_i.eos
+                                  && !(info_there && count_ready);
 
   // ------------------------------------------------------------ out
   logic [4:0] unused_records, unused_values;
 
-  cu_fifo #(.Width(RecordBits), .Depth(OutDepth)) u_records (
-    .clk_i, .rst_ni, .wvalid_i(issue && (vd_end_i || vd_keep_i)), .wready_o(record_ready),
-    .wdata_i({vd_end_i, vd_tombstone_i, vd_user_bytes_i, vd_shared_i, vd_trailer_i, value_bytes}),
-    .rvalid_o(out_valid_o), .rready_i(out_ready_i),
-    .rdata_o({out_end_o, out_tombstone_o, out_user_bytes_o, out_shared_o, out_trailer_o,
-              out_value_bytes_o}),
+  record_t record;
+  assign record = '{
+    eos: verdict_i.eos, tombstone: verdict_i.tombstone, user_bytes: verdict_i.user_bytes,
+    shared: verdict_i.shared, trailer: verdict_i.trailer, value_bytes: value_bytes
+  };
+  cu_fifo #(.Width($bits(record_t)), .Depth(OutDepth)) u_records (
+    .clk_i, .rst_ni,
+    .wvalid_i(issue && (verdict_i.eos || verdict_i.keep)), .wready_o(record_ready),
+    .wdata_i(record),
+    .rvalid_o(record_valid_o), .rready_i(record_ready_i), .rdata_o(record_o),
     .count_o(unused_records)
   );
 
   cu_fifo #(.Width(V * 8), .Depth(OutDepth)) u_values (
-    .clk_i, .rst_ni, .wvalid_i(busy_q && value_there && keep_q), .wready_o(ov_ready),
+    .clk_i, .rst_ni, .wvalid_i(busy_q && value_there && keep_q), .wready_o(kept_value_ready),
     .wdata_i(value_data_i[way_q]),
-    .rvalid_o(ov_valid_o), .rready_i(ov_ready_i), .rdata_o(ov_data_o), .count_o(unused_values)
+    .rvalid_o(kept_value_valid_o), .rready_i(kept_value_ready_i),
+    .rdata_o(kept_value_data_o), .count_o(unused_values)
   );
 
-`ifndef SYNTHESIS
-  initial begin
-    if (V != 8 && V != 16 && V != 32 && V != 64) $fatal(1, "V must be 8, 16, 32 or 64");
-    if (N < 1 || N > 16) $fatal(1, "N must be 1 to 16");
-  end
-
-  a_keep_in_range : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      vd_valid_i && vd_keep_i |-> vd_in_range_i);
-  a_way : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      vd_valid_i |-> 32'(vd_way_i) < N);
-  c_back_to_back : cover property (@(posedge clk_i) move && final_q && issue);
-`endif
+  `ASSERT(a_keep_in_range, verdict_valid_i && verdict_i.keep |-> verdict_i.in_range)
+  `ASSERT(a_way, verdict_valid_i |-> 32'(verdict_i.way) < Ways)
+  `COVER(c_back_to_back, move && final_q && issue)
 endmodule

@@ -1,14 +1,16 @@
-// The card's side of AXI4-Lite: hands each access to the unit in whose window it falls, keeps the
-// registers that concern all of them, and resets units one by one (abi/sluice.rdl, "card").
+// The card's AXI4-Lite slave: forwards each access to the unit whose window it falls into, holds
+// the registers shared by all units, and resets units individually (abi/sluice.rdl, "card").
 //
-// | a unit's state | what happens                                               | leaves when       |
-// |----------------|------------------------------------------------------------|-------------------|
-// | Run            |                                                            | RESET is written  |
-// | Drain          | its ports are isolated, no access to its registers starts  | nothing is due    |
-// | Hold           | it is in reset                                             | after 8 cycles    |
+// | a unit's state | action                                                   | leaves when       |
+// |----------------|----------------------------------------------------------|-------------------|
+// | Run            |                                                          | RESET is written  |
+// | Drain          | isolate its ports, start no access to its registers      | nothing is due    |
+// | Hold           | hold it in reset                                         | after 8 cycles    |
 //
-// One read and one write are under way at a time. An access to a unit that is being reset waits;
-// one to a window without a unit reads as 0 and ignores writes.
+// One read and one write at a time. An access to a unit that is being reset waits; one to a window
+// without a unit reads as 0 and ignores writes.
+
+`include "cu_assert.svh"
 
 module cu_card_control #(
   parameter int unsigned Units = 2
@@ -61,9 +63,7 @@ module cu_card_control #(
   localparam int unsigned HoldCycles = 8;
   localparam int unsigned HoldBits = $clog2(HoldCycles + 1);
 
-  if (Units < 1 || Units > CardUnitCount) begin : g_check_units
-    $fatal(1, "cu_card_control: Units must be 1 to 8");
-  end
+  `ASSERT_PARAM(units, Units >= 1 && Units <= CardUnitCount, "Units must be 1 to 8")
 
   // The unit of a window, one-hot; 0 if there is none.
   function automatic logic [Units-1:0] unit_of(logic [15:WindowBits] window);
@@ -199,10 +199,6 @@ module cu_card_control #(
   logic unused;
   assign unused = ^{s_axi_awaddr_i[1:0], s_axi_araddr_i[1:0]};
 
-`ifndef SYNTHESIS
-  a_bstable : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      s_axi_bvalid_o && !s_axi_bready_i |=> s_axi_bvalid_o);
-  a_rstable : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      s_axi_rvalid_o && !s_axi_rready_i |=> s_axi_rvalid_o && $stable(s_axi_rdata_o));
-`endif
+  `ASSERT(a_bstable, s_axi_bvalid_o && !s_axi_bready_i |=> s_axi_bvalid_o)
+  `ASSERT(a_rstable, s_axi_rvalid_o && !s_axi_rready_i |=> s_axi_rvalid_o && $stable(s_axi_rdata_o))
 endmodule

@@ -1,8 +1,10 @@
-// Control and capability registers on AXI4-Lite (abi/sluice.rdl), with the ap_ctrl_chain protocol of
-// Vitis RTL kernels.
+// Control and capability registers on AXI4-Lite (abi/sluice.rdl), with the ap_ctrl_chain protocol
+// of Vitis RTL kernels.
 //
-// Reads and writes are taken one at a time each; an address without a register reads as 0 and
-// ignores writes. A byte that wstrb leaves out keeps its value.
+// One read and one write at a time. An address without a register reads as 0 and ignores writes.
+// Bytes that wstrb does not select keep their value.
+
+`include "cu_assert.svh"
 
 module cu_csr #(
   parameter int unsigned Ways = 2,
@@ -156,10 +158,6 @@ module cu_csr #(
   logic unused_addr;
   assign unused_addr = ^{s_axi_awaddr_i[1:0], s_axi_araddr_i[1:0]};
 
-`ifndef SYNTHESIS
-  a_bstable : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      s_axi_bvalid_o && !s_axi_bready_i |=> s_axi_bvalid_o);
-  a_rstable : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      s_axi_rvalid_o && !s_axi_rready_i |=> s_axi_rvalid_o && $stable(s_axi_rdata_o));
-`endif
+  `ASSERT(a_bstable, s_axi_bvalid_o && !s_axi_bready_i |=> s_axi_bvalid_o)
+  `ASSERT(a_rstable, s_axi_rvalid_o && !s_axi_rready_i |=> s_axi_rvalid_o && $stable(s_axi_rdata_o))
 endmodule

@@ -1,28 +1,31 @@
-// One job from descriptor to completion record.
+// Runs one job, from descriptor to completion record.
 //
-// | state      | what happens                                                | leaves when          |
-// |------------|-------------------------------------------------------------|----------------------|
-// | Idle       | pipeline held in reset                                      | a job is started     |
-// | Wake       | pipeline reset released                                     | after 4 cycles       |
-// | Head       | descriptor words up to COMPLETION_ADDR are read             | last word            |
-// | Check      | the descriptor is compared with what the unit is built for  | at once              |
-// | Begin, End | the range keys are read into cu_verdict                     | last word, or no key |
-// | Runs       | table lists are handed to the ways                          | one per way          |
-// | Merge      | the pipeline runs                                           | all written, or fault|
-// | Halt       | ports finish what is on the bus                             | all four idle: Save  |
-// | Save       | what the pipeline has counted goes into the record          | last word            |
-// | Clear      | pipeline reset                                              | after 4 cycles       |
-// | Complete   | completion record is written                                | written              |
-// | Finish     | the status register has the outcome                         | at once: Idle, Stuck |
-// | Stuck      | jobs are refused as DEVICE; the pipeline is not reset       | all ports idle       |
+// | state      | action                                                   | leaves when           |
+// |------------|----------------------------------------------------------|-----------------------|
+// | Idle       | pipeline held in reset                                   | a job is started      |
+// | Wake       | pipeline reset released                                  | after 4 cycles        |
+// | Head       | read descriptor words up to COMPLETION_ADDR              | last word             |
+// | Check      | compare the descriptor with the unit's capabilities      | at once               |
+// | Begin, End | read the range keys into cu_visibility_filter            | last word, or no key  |
+// | Runs       | hand the table lists to the ways                         | one per way           |
+// | Merge      | the pipeline runs                                        | all written, or fault |
+// | Halt       | ports complete outstanding transfers                     | all idle: Save        |
+// | Save       | copy the pipeline's counters to the record               | last word             |
+// | Clear      | pipeline reset                                           | after 4 cycles        |
+// | Complete   | write the completion record                              | written               |
+// | Finish     | set the status register                                  | at once: Idle, Stuck  |
+// | Stuck      | refuse jobs as DEVICE; the pipeline is not reset         | all ports idle        |
 //
-// Whatever goes wrong becomes the job's status; the pipeline is reset after every job, so the next
-// one starts from the same state as the first.
+// Every failure becomes the job's status. The pipeline is reset after every job, so that each
+// starts from the same state.
 //
-// Nothing is waited for without end. A job in which no port moves a beat for QuietCycles, longer than
-// any input can make it compute, halts as DEVICE; one whose ports then, or while the completion record
-// is written, stand still for HaltCycles, longer than any memory takes, ends so without a record. The
-// bus may still answer it, so the unit can take no other before it has, or before it is reset.
+// No wait is unbounded. A job in which no port moves a beat for QuietCycles, longer than any input
+// can keep the unit computing, halts as DEVICE. If its ports then, or while the completion record
+// is written, stand still for HaltCycles, longer than any memory takes, it ends without a record.
+// The bus may still respond, so the unit accepts no other job before it has, or before the unit is
+// reset.
+
+`include "cu_assert.svh"
 
 module cu_job_control #(
   parameter int unsigned Ways = 2,
@@ -90,7 +93,7 @@ module cu_job_control #(
   input  logic        ports_idle_i,
   input  logic        ports_move_i,   // a beat, an address or an answer
 
-  output logic        flipped_o,      // a bit of the descriptor has strayed; level
+  output logic        parity_error_o,      // of the descriptor; level
 
   // What it has counted, read in Save
   input  logic [63:0] input_records_i,
@@ -119,9 +122,7 @@ module cu_job_control #(
   localparam int unsigned RecordWords = CompletionBytes / 8;
   localparam int unsigned StallWord = CompletionStalls / 8;
 
-  if (QuietCycles < HaltCycles) begin : g_check_cycles
-    $fatal(1, "cu_job_control: QuietCycles must be HaltCycles or more");
-  end
+  `ASSERT_PARAM(quiet_cycles, QuietCycles >= HaltCycles, "QuietCycles must be HaltCycles or more")
 
   typedef enum logic [3:0] {
     Idle, Wake, Head, Check, Begin, End, Runs, Merge, Halt, Save, Clear, Complete, Finish, Stuck
@@ -197,15 +198,15 @@ module cu_job_control #(
   wire intact = (input_checksum_i == output_checksum_i + dropped_checksum_i) &&
                 (input_records_i == output_records_i + dropped_records_i);
 
-  // ---- stray bits: parameters are used as long as the job lasts
+  // ---- bit flips: parameters are used as long as the job lasts
   logic [HeadWords-1:0] head_parity;
-  logic flipped_q;
+  logic parity_error_q;
   always_comb for (int w = 0; w < int'(HeadWords); w++) head_parity[w] = ^head_q[w];
   always_ff @(posedge clk_i) begin
-    if (state_q == Head || !rst_ni) flipped_q <= 1'b0;
-    else if (head_parity != head_parity_q) flipped_q <= 1'b1;
+    if (state_q == Head || !rst_ni) parity_error_q <= 1'b0;
+    else if (head_parity != head_parity_q) parity_error_q <= 1'b1;
   end
-  assign flipped_o = flipped_q;
+  assign parity_error_o = parity_error_q;
 
   // ---- state machine
   wire reading = state_q inside {Head, Begin, End, Runs};
@@ -254,7 +255,7 @@ module cu_job_control #(
     end
   end
 
-  // In a state's first cycle: a path from the descriptor's check into the engines would be long.
+  // Registered, in a state's first cycle, to cut the path from the descriptor's check.
   logic write_start_q, record_start_q, resetting_q;
   assign write_start_o  = write_start_q;
   assign record_start_o = record_start_q;
@@ -480,8 +481,5 @@ module cu_job_control #(
     fault_offset_q <= fault_offset_d;
   end
 
-`ifndef SYNTHESIS
-  a_beat_wanted : assert property (@(posedge clk_i) disable iff (!rst_ni)
-      beat_valid_i && reading |-> word_q < read_words);
-`endif
+  `ASSERT(a_beat_wanted, beat_valid_i && reading |-> word_q < read_words)
 endmodule

@@ -1,7 +1,7 @@
-// Several Compaction Units on one card: they share one data read port, one data write port and one
-// index port, burst by burst in turn, and one AXI4-Lite port, where each has a window of registers
-// (abi/sluice.rdl, "card"). Every unit has its own interrupt line. Whatever becomes of one unit,
-// a fault, a bus error or a reset, the others go on; and no unit reaches memory outside its window.
+// Several Compaction Units on one card. They share one data read port, one data write port and one
+// index port, burst by burst, and one AXI4-Lite port, in which each has a window of registers
+// (abi/sluice.rdl, "card"). Every unit has its own interrupt line. A fault, a bus error or a reset
+// of one unit does not affect the others, and no unit reaches memory outside its window.
 
 module sluice_card #(
   parameter int unsigned Units = 2,          // 1 to 8

@@ -2,6 +2,9 @@
 // (descriptors, index blocks, table and completion records; 8 bytes), the data read port and the
 // data write port. Port names follow Vitis RTL kernels. docs/hardware.md draws the pipeline.
 
+`include "cu_assert.svh"
+`include "cu_streams.svh"
+
 module sluice_unit #(
   parameter int unsigned Ways = 2,           // runs that one job can merge: 2 to 16
   parameter int unsigned ValueBytes = 16,    // datapath (V): 8, 16, 32 or 64
@@ -91,33 +94,34 @@ module sluice_unit #(
   import sluice_abi_pkg::*;
 
   localparam int unsigned V = ValueBytes;
-  localparam int unsigned N = Ways;
-  localparam int unsigned WayBits = $clog2(N);
-  localparam int unsigned CountBits = $clog2(V + 1);
+
+  typedef `CU_KEY_T(V) key_t;
+  typedef `CU_MERGED_KEY_T(V, Ways) merged_key_t;
+  typedef `CU_VERDICT_T(Ways) verdict_t;
+  typedef `CU_RECORD_T record_t;
+  typedef `CU_CHUNK_T(V) chunk_t;
+  typedef `CU_LAST_KEY_T(V) last_key_t;
+  typedef `CU_TABLE_RECORD_T table_record_t;
+  typedef `CU_CHUNK_T(8) index_chunk_t;
+
   localparam int unsigned RangeAddrBits = $clog2((MaxKeyBytes + 7) / 8);
-  // Handles at the decoders' pace, a block in 4 KiB / V cycles, with keys of 256 bytes and 200 cycles
-  // of latency. No more: what a way reads ahead at the start, the others wait for.
+  // Enough for handles at the decoders' pace, a block in 4 KiB / V cycles, with keys of 256 bytes and
+  // a latency of 200 cycles; not more, because the ways' first read-ahead delays one another.
   localparam int unsigned IndexFifoBeats = (ValueBytes > 16) ? 4 * ValueBytes : 64;
-  // No port need move while all ways' read-ahead is used up: of each, entries of 4 bytes, which can
-  // stand for a longest key each, and be dropped.
+  // No port need move while all ways consume their read-ahead: in the worst case entries of 4 bytes,
+  // each of which expands to a longest key that is dropped.
   localparam int unsigned QuietCycles =
       2 * Ways * (InFifoBeats * InBytes / 4) * (MaxKeyBytes / ValueBytes + 8);
 
-  if (Ways < 2 || Ways > 16) begin : g_bad_ways
-    $fatal(1, "sluice_unit: Ways must be 2 to 16");
-  end
-  if (!(ValueBytes inside {8, 16, 32, 64})) begin : g_bad_value
-    $fatal(1, "sluice_unit: ValueBytes must be 8, 16, 32 or 64");
-  end
-  if (!(InBytes inside {8, 16, 32, 64}) || InBytes < ValueBytes) begin : g_bad_in
-    $fatal(1, "sluice_unit: InBytes must be a power of two, ValueBytes to 64");
-  end
-  if (!(OutBytes inside {8, 16, 32, 64}) || OutBytes < ValueBytes) begin : g_bad_out
-    $fatal(1, "sluice_unit: OutBytes must be a power of two, ValueBytes to 64");
-  end
-  if (MaxKeyBytes % 64 != 0 || MaxKeyBytes > 16320) begin : g_bad_key
-    $fatal(1, "sluice_unit: MaxKeyBytes must be a multiple of 64 up to 16320");
-  end
+  `ASSERT_PARAM(ways, Ways inside {[2:16]}, "Ways must be 2 to 16")
+  `ASSERT_PARAM(value_bytes, ValueBytes inside {8, 16, 32, 64},
+                "ValueBytes must be 8, 16, 32 or 64")
+  `ASSERT_PARAM(in_bytes, InBytes inside {8, 16, 32, 64} && InBytes >= ValueBytes,
+                "InBytes must be a power of two, ValueBytes to 64")
+  `ASSERT_PARAM(out_bytes, OutBytes inside {8, 16, 32, 64} && OutBytes >= ValueBytes,
+                "OutBytes must be a power of two, ValueBytes to 64")
+  `ASSERT_PARAM(max_key_bytes, MaxKeyBytes % 64 == 0 && MaxKeyBytes <= 16320,
+                "MaxKeyBytes must be a multiple of 64 up to 16320")
 
   // ------------------------------------------------------------------ control
   logic job_valid, job_ready, job_done;
@@ -153,38 +157,38 @@ module sluice_unit #(
   logic [63:0] range_data;
   logic write_start;
   logic [63:0] data_addr, data_limit, index_addr, index_limit;
-  logic [N-1:0] way_start;
+  logic [Ways-1:0] way_start;
   logic [47:0] way_tables;
   logic [15:0] way_count;
   logic data_done, index_done, data_full, index_full, data_werror, index_werror;
-  logic entry_limit, index_limit_hit, job_flipped;
+  logic entry_limit, index_limit_hit, job_parity_error;
   logic halt, in_idle, index_ridle, out_idle, index_widle;
   logic [63:0] input_records, output_records, dropped_records, data_used, index_used, tables;
   logic [63:0] input_checksum, output_checksum, dropped_checksum;
-  logic [N-1:0][63:0] input_bytes;
+  logic [Ways-1:0][63:0] input_bytes;
   logic [StallCount-1:0] stall;
   logic record_start, record_valid, record_ready, record_last;
   logic [63:0] record_addr, record_data;
 
-  logic [N-1:0] fault_valid;
-  logic [N-1:0][7:0] fault_status;
-  logic [N-1:0][15:0] fault_table;
-  logic [N-1:0][63:0] fault_offset;
+  logic [Ways-1:0] fault_valid;
+  logic [Ways-1:0][7:0] fault_status;
+  logic [Ways-1:0][15:0] fault_table;
+  logic [Ways-1:0][63:0] fault_offset;
 
   // ------------------------------------------------------------------ reading
   // Clients of the index port: the ways' index readers, then job control.
-  logic [N:0] ireq_valid, ireq_ready, ibeat_valid, ibeat_ready, idone_valid, idone_ready;
-  logic [N:0] idone_error;
-  logic [N:0][63:0] ireq_addr, ibeat_data;
-  logic [N:0] ibeat_parity;
-  logic [N:0][31:0] ireq_bytes, idone_crc;
+  logic [Ways:0] ireq_valid, ireq_ready, ibeat_valid, ibeat_ready, idone_valid, idone_ready;
+  logic [Ways:0] idone_error;
+  logic [Ways:0][63:0] ireq_addr, ibeat_data;
+  logic [Ways:0] ibeat_parity;
+  logic [Ways:0][31:0] ireq_bytes, idone_crc;
 
-  assign ibeat_ready[N] = 1'b1;
-  assign idone_ready[N] = 1'b1;
+  assign ibeat_ready[Ways] = 1'b1;
+  assign idone_ready[Ways] = 1'b1;
   logic unused_crc;  // job control's: structures in memory have none
-  assign unused_crc = ^idone_crc[N];
+  assign unused_crc = ^idone_crc[Ways];
 
-  // Timed by a register: how long a standstill has lasted is not a matter of a cycle.
+  // Registered: a cycle more or less does not matter for the length of a standstill.
   logic ports_move_q;
   always_ff @(posedge ap_clk) begin
     ports_move_q <= m_axi_index_rvalid | m_axi_in_rvalid | m_axi_index_bvalid | m_axi_out_bvalid |
@@ -200,9 +204,10 @@ module sluice_unit #(
     .clk_i(ap_clk), .rst_ni(ap_rst_n), .pipe_rst_no(rst_n),
     .job_valid_i(job_valid), .job_ready_o(job_ready), .job_addr_i(job_addr),
     .job_done_o(job_done), .job_status_o(job_status),
-    .req_valid_o(ireq_valid[N]), .req_ready_i(ireq_ready[N]), .req_addr_o(ireq_addr[N]),
-    .req_bytes_o(ireq_bytes[N]), .beat_valid_i(ibeat_valid[N]), .beat_data_i(ibeat_data[N]),
-    .done_valid_i(idone_valid[N]), .done_error_i(idone_error[N]),
+    .req_valid_o(ireq_valid[Ways]), .req_ready_i(ireq_ready[Ways]), .req_addr_o(ireq_addr[Ways]),
+    .req_bytes_o(ireq_bytes[Ways]), .beat_valid_i(ibeat_valid[Ways]),
+    .beat_data_i(ibeat_data[Ways]),
+    .done_valid_i(idone_valid[Ways]), .done_error_i(idone_error[Ways]),
     .bottommost_o(bottommost), .has_begin_o(has_begin), .has_end_o(has_end),
     .block_bytes_o(block_bytes), .restart_interval_o(restart_interval),
     .table_bytes_o(table_bytes), .snapshot_o(snapshot), .begin_bytes_o(begin_bytes),
@@ -217,7 +222,7 @@ module sluice_unit #(
     .fault_valid_i(fault_valid), .fault_status_i(fault_status), .fault_table_i(fault_table),
     .fault_offset_i(fault_offset), .halt_o(halt),
     .ports_idle_i(in_idle & index_ridle & out_idle & index_widle), .ports_move_i(ports_move_q),
-    .flipped_o(job_flipped),
+    .parity_error_o(job_parity_error),
     .input_records_i(input_records), .output_records_i(output_records),
     .dropped_records_i(dropped_records), .input_bytes_i(input_bytes), .data_used_i(data_used),
     .index_used_i(index_used), .tables_i(tables), .input_checksum_i(input_checksum),
@@ -227,7 +232,7 @@ module sluice_unit #(
   );
 
   logic unused_index_stall;
-  cu_read_engine #(.Clients(N + 1), .BusBytes(8), .FifoBeats(IndexFifoBeats)) u_index_read (
+  cu_read_engine #(.Clients(Ways + 1), .BusBytes(8), .FifoBeats(IndexFifoBeats)) u_index_read (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .req_valid_i(ireq_valid), .req_ready_o(ireq_ready), .req_addr_i(ireq_addr),
     .req_bytes_i(ireq_bytes), .beat_valid_o(ibeat_valid), .beat_ready_i(ibeat_ready),
@@ -242,26 +247,26 @@ module sluice_unit #(
     .m_axi_rready_o(m_axi_index_rready)
   );
 
-  // Behind its read-ahead FIFO, the index is checked by what it points to.
-  logic index_flipped_q;
+  // After the read-ahead FIFO, the index is protected by the checks of what it points to.
+  logic index_parity_error_q;
   always_ff @(posedge ap_clk) begin
-    for (int w = 0; w <= int'(N); w++) begin
+    for (int w = 0; w <= int'(Ways); w++) begin
       if (ibeat_valid[w] && ibeat_ready[w] && ^{ibeat_parity[w], ibeat_data[w]}) begin
-        index_flipped_q <= 1'b1;
+        index_parity_error_q <= 1'b1;
       end
     end
-    if (!rst_n) index_flipped_q <= 1'b0;
+    if (!rst_n) index_parity_error_q <= 1'b0;
   end
 
-  logic [N-1:0] dreq_valid, dreq_ready, dbeat_valid, dbeat_ready, ddone_valid, ddone_ready;
-  logic [N-1:0] ddone_error;
-  logic [N-1:0][63:0] dreq_addr;
-  logic [N-1:0][31:0] dreq_bytes, ddone_crc;
-  logic [N-1:0][InBytes*8-1:0] dbeat_data;
-  logic [N-1:0][InBytes/V-1:0] dbeat_parity;
+  logic [Ways-1:0] dreq_valid, dreq_ready, dbeat_valid, dbeat_ready, ddone_valid, ddone_ready;
+  logic [Ways-1:0] ddone_error;
+  logic [Ways-1:0][63:0] dreq_addr;
+  logic [Ways-1:0][31:0] dreq_bytes, ddone_crc;
+  logic [Ways-1:0][InBytes*8-1:0] dbeat_data;
+  logic [Ways-1:0][InBytes/V-1:0] dbeat_parity;
 
   cu_read_engine #(
-    .Clients(N), .BusBytes(InBytes), .FifoBeats(InFifoBeats), .ParityBytes(V)
+    .Clients(Ways), .BusBytes(InBytes), .FifoBeats(InFifoBeats), .ParityBytes(V)
   ) u_data_read (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .req_valid_i(dreq_valid), .req_ready_o(dreq_ready), .req_addr_i(dreq_addr),
@@ -278,18 +283,15 @@ module sluice_unit #(
   );
 
   // --------------------------------------------------------------- the ways
-  logic [N-1:0] key_valid, key_ready, key_last, key_eos;
-  logic [N-1:0][V*8-1:0] key_data;
-  logic [N-1:0][CountBits-1:0] key_bytes;
-  logic [N-1:0][63:0] key_trailer;
-  logic [N-1:0] key_parity, flipped, settled;
-  logic [N-1:0] info_valid, info_ready, value_valid, value_ready;
-  logic [N-1:0][31:0] info_value_bytes;
-  logic [N-1:0] hash_valid, hash_ready;
-  logic [N-1:0][63:0] hash;
-  logic [N-1:0][V*8-1:0] value_data;
+  logic [Ways-1:0] key_valid, key_ready, parity_error, settled;
+  key_t [Ways-1:0] key;
+  logic [Ways-1:0] info_valid, info_ready, value_valid, value_ready;
+  logic [Ways-1:0][31:0] info_value_bytes;
+  logic [Ways-1:0] hash_valid, hash_ready;
+  logic [Ways-1:0][63:0] hash;
+  logic [Ways-1:0][V*8-1:0] value_data;
 
-  for (genvar w = 0; w < N; w++) begin : g_way
+  for (genvar w = 0; w < Ways; w++) begin : g_way
     logic handle_valid, handle_ready, handle_end;
     logic [63:0] handle_addr, handle_offset;
     logic [31:0] handle_bytes;
@@ -328,17 +330,15 @@ module sluice_unit #(
       .beat_parity_i(dbeat_parity[w]),
       .done_valid_i(ddone_valid[w]), .done_ready_o(ddone_ready[w]), .done_crc_i(ddone_crc[w]),
       .done_error_i(ddone_error[w]),
-      .key_valid_o(key_valid[w]), .key_ready_i(key_ready[w]), .key_data_o(key_data[w]),
-      .key_bytes_o(key_bytes[w]), .key_last_o(key_last[w]), .key_eos_o(key_eos[w]),
-      .key_trailer_o(key_trailer[w]), .key_parity_o(key_parity[w]),
-      .rec_valid_o(info_valid[w]), .rec_ready_i(info_ready[w]),
-      .rec_value_bytes_o(info_value_bytes[w]),
+      .key_valid_o(key_valid[w]), .key_ready_i(key_ready[w]), .key_o(key[w]),
+      .info_valid_o(info_valid[w]), .info_ready_i(info_ready[w]),
+      .info_value_bytes_o(info_value_bytes[w]),
       .hash_valid_o(hash_valid[w]), .hash_ready_i(hash_ready[w]), .hash_o(hash[w]),
       .value_valid_o(value_valid[w]), .value_ready_i(value_ready[w]),
       .value_data_o(value_data[w]),
       .fault_valid_o(dfault_valid), .fault_status_o(dfault_status),
       .fault_table_o(dfault_table), .fault_offset_o(dfault_offset),
-      .input_bytes_o(input_bytes[w]), .flipped_o(flipped[w]), .settled_o(settled[w])
+      .input_bytes_o(input_bytes[w]), .parity_error_o(parity_error[w]), .settled_o(settled[w])
     );
 
     // The decoder's fault is in an earlier block than anything its index reader can find.
@@ -349,167 +349,135 @@ module sluice_unit #(
   end
 
   // ---------------------------------------------------------------- merging
-  logic tree_valid, tree_ready, tree_last, tree_eos;
-  logic [V*8-1:0] tree_data;
-  logic [CountBits-1:0] tree_bytes;
-  logic [63:0] tree_trailer;
-  logic [WayBits-1:0] tree_way;
-  logic tree_parity, verdict_flipped;
+  merged_key_t merged_key;
+  logic merged_key_valid, merged_key_ready, verdict_parity_error;
 
-  cu_merge_tree #(.N(N), .V(V), .MaxKeyBytes(MaxKeyBytes)) u_merge_tree (
+  cu_merge_tree #(.Ways(Ways), .ValueBytes(V), .MaxKeyBytes(MaxKeyBytes)) u_merge_tree (
     .clk_i(ap_clk), .rst_ni(rst_n),
-    .in_valid_i(key_valid), .in_ready_o(key_ready), .in_data_i(key_data),
-    .in_bytes_i(key_bytes), .in_last_i(key_last), .in_eos_i(key_eos),
-    .in_trailer_i(key_trailer), .in_parity_i(key_parity),
-    .out_valid_o(tree_valid), .out_ready_i(tree_ready), .out_data_o(tree_data),
-    .out_bytes_o(tree_bytes), .out_last_o(tree_last), .out_eos_o(tree_eos),
-    .out_trailer_o(tree_trailer), .out_way_o(tree_way), .out_parity_o(tree_parity)
+    .in_valid_i(key_valid), .in_ready_o(key_ready), .in_i(key),
+    .out_valid_o(merged_key_valid), .out_ready_i(merged_key_ready), .out_o(merged_key)
   );
 
-  logic vd_valid, vd_ready, vd_end, vd_in_range, vd_keep, vd_tombstone;
-  logic [WayBits-1:0] vd_way;
-  logic [15:0] vd_user_bytes, vd_shared;
-  logic [63:0] vd_trailer;
-  logic kk_valid, kk_ready, kk_last;
-  logic [V*8-1:0] kk_data;
+  verdict_t verdict;
+  logic verdict_valid, verdict_ready, kept_key_valid, kept_key_ready, kept_key_last;
+  logic [V*8-1:0] kept_key_data;
 
-  cu_verdict #(.V(V), .N(N), .MaxKeyBytes(MaxKeyBytes)) u_verdict (
+  cu_visibility_filter #(
+    .ValueBytes(V), .Ways(Ways), .MaxKeyBytes(MaxKeyBytes)
+  ) u_visibility_filter (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .snapshot_i(snapshot), .bottommost_i(bottommost), .has_begin_i(has_begin),
     .has_end_i(has_end), .begin_bytes_i(begin_bytes), .end_bytes_i(end_bytes),
     .range_we_i(range_we), .range_sel_i(range_sel), .range_addr_i(range_addr),
     .range_data_i(range_data),
-    .in_valid_i(tree_valid), .in_ready_o(tree_ready), .in_data_i(tree_data),
-    .in_bytes_i(tree_bytes), .in_last_i(tree_last), .in_eos_i(tree_eos),
-    .in_trailer_i(tree_trailer), .in_way_i(tree_way), .in_parity_i(tree_parity),
-    .vd_valid_o(vd_valid), .vd_ready_i(vd_ready), .vd_end_o(vd_end), .vd_way_o(vd_way),
-    .vd_in_range_o(vd_in_range), .vd_keep_o(vd_keep), .vd_tombstone_o(vd_tombstone),
-    .vd_user_bytes_o(vd_user_bytes), .vd_shared_o(vd_shared), .vd_trailer_o(vd_trailer),
-    .kk_valid_o(kk_valid), .kk_ready_i(kk_ready), .kk_data_o(kk_data), .kk_last_o(kk_last),
-    .flipped_o(verdict_flipped)
+    .key_valid_i(merged_key_valid), .key_ready_o(merged_key_ready), .key_i(merged_key),
+    .verdict_valid_o(verdict_valid), .verdict_ready_i(verdict_ready), .verdict_o(verdict),
+    .kept_key_valid_o(kept_key_valid), .kept_key_ready_i(kept_key_ready),
+    .kept_key_data_o(kept_key_data), .kept_key_last_o(kept_key_last),
+    .parity_error_o(verdict_parity_error)
   );
 
-  logic rec_valid, rec_ready, rec_end, rec_tombstone;
-  logic [15:0] rec_user_bytes, rec_shared;
-  logic [63:0] rec_trailer;
-  logic [31:0] rec_value_bytes;
-  logic ov_valid, ov_ready;
-  logic [V*8-1:0] ov_data;
+  record_t kept_record;
+  logic kept_record_valid, kept_record_ready;
+  logic kept_value_valid, kept_value_ready;
+  logic [V*8-1:0] kept_value_data;
 
-  cu_transfer #(.V(V), .N(N)) u_transfer (
+  cu_transfer #(.ValueBytes(V), .Ways(Ways)) u_transfer (
     .clk_i(ap_clk), .rst_ni(rst_n),
-    .vd_valid_i(vd_valid), .vd_ready_o(vd_ready), .vd_end_i(vd_end), .vd_way_i(vd_way),
-    .vd_in_range_i(vd_in_range), .vd_keep_i(vd_keep), .vd_tombstone_i(vd_tombstone),
-    .vd_user_bytes_i(vd_user_bytes), .vd_shared_i(vd_shared), .vd_trailer_i(vd_trailer),
-    .rec_valid_i(info_valid), .rec_ready_o(info_ready), .rec_value_bytes_i(info_value_bytes),
+    .verdict_valid_i(verdict_valid), .verdict_ready_o(verdict_ready), .verdict_i(verdict),
+    .info_valid_i(info_valid), .info_ready_o(info_ready), .info_value_bytes_i(info_value_bytes),
     .hash_valid_i(hash_valid), .hash_ready_o(hash_ready), .hash_i(hash),
     .value_valid_i(value_valid), .value_ready_o(value_ready), .value_data_i(value_data),
-    .out_valid_o(rec_valid), .out_ready_i(rec_ready), .out_end_o(rec_end),
-    .out_tombstone_o(rec_tombstone), .out_user_bytes_o(rec_user_bytes),
-    .out_shared_o(rec_shared), .out_trailer_o(rec_trailer),
-    .out_value_bytes_o(rec_value_bytes), .ov_valid_o(ov_valid), .ov_ready_i(ov_ready),
-    .ov_data_o(ov_data), .input_records_o(input_records), .dropped_records_o(dropped_records),
+    .record_valid_o(kept_record_valid), .record_ready_i(kept_record_ready), .record_o(kept_record),
+    .kept_value_valid_o(kept_value_valid), .kept_value_ready_i(kept_value_ready),
+    .kept_value_data_o(kept_value_data),
+    .input_records_o(input_records), .dropped_records_o(dropped_records),
     .input_checksum_o(input_checksum), .dropped_checksum_o(dropped_checksum),
     .stall_merge_o(stall[StallMerge]), .stall_value_o(stall[StallValue])
   );
 
   // --------------------------------------------------------------- encoding
-  logic chunk_valid, chunk_ready, chunk_last;
-  logic [V*8-1:0] chunk_data;
-  logic [CountBits-1:0] chunk_bytes;
-  logic [1:0] chunk_token;
-  logic lk_valid, lk_ready, lk_last, tr_valid, tr_ready, tr_task_end;
-  logic [V*8-1:0] lk_data;
-  logic [15:0] lk_user_bytes;
-  logic [63:0] lk_trailer, tr_entries, tr_tombstones;
+  // Chunks of blocks; words of blocks; with their trailers; words of tables.
+  chunk_t chunk, block_word, sealed, image;
+  logic chunk_valid, chunk_ready, block_word_valid, block_word_ready, sealed_valid, sealed_ready;
+  logic image_valid, image_ready, made_valid, made_ready;
+  logic [63:0] made_offset;  // handles of output blocks
+  logic [31:0] made_size;
+  last_key_t last_key;
+  table_record_t table_record;
+  logic last_key_valid, last_key_ready, table_record_valid, table_record_ready;
 
   logic [63:0] content_bytes, encoded_checksum;
-  logic [7:0] content_fold;
+  logic [7:0] content_checksum;
 
   cu_entry_encoder #(
-    .V(V), .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts)
+    .ValueBytes(V), .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts)
   ) u_entry_encoder (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .block_bytes_i(block_bytes), .table_bytes_i(table_bytes),
     .restart_interval_i(restart_interval),
-    .rec_valid_i(rec_valid), .rec_ready_o(rec_ready), .rec_end_i(rec_end),
-    .rec_tombstone_i(rec_tombstone), .rec_user_bytes_i(rec_user_bytes),
-    .rec_shared_i(rec_shared), .rec_trailer_i(rec_trailer),
-    .rec_value_bytes_i(rec_value_bytes),
-    .key_valid_i(kk_valid), .key_ready_o(kk_ready), .key_data_i(kk_data), .key_last_i(kk_last),
-    .value_valid_i(ov_valid), .value_ready_o(ov_ready), .value_data_i(ov_data),
-    .out_valid_o(chunk_valid), .out_ready_i(chunk_ready), .out_data_o(chunk_data),
-    .out_bytes_o(chunk_bytes), .out_last_o(chunk_last), .out_token_o(chunk_token),
-    .lk_valid_o(lk_valid), .lk_ready_i(lk_ready), .lk_data_o(lk_data), .lk_last_o(lk_last),
-    .lk_user_bytes_o(lk_user_bytes), .lk_trailer_o(lk_trailer),
-    .tr_valid_o(tr_valid), .tr_ready_i(tr_ready), .tr_task_end_o(tr_task_end),
-    .tr_entries_o(tr_entries), .tr_tombstones_o(tr_tombstones),
+    .record_valid_i(kept_record_valid), .record_ready_o(kept_record_ready), .record_i(kept_record),
+    .key_valid_i(kept_key_valid), .key_ready_o(kept_key_ready), .key_data_i(kept_key_data),
+    .key_last_i(kept_key_last),
+    .value_valid_i(kept_value_valid), .value_ready_o(kept_value_ready),
+    .value_data_i(kept_value_data),
+    .chunk_valid_o(chunk_valid), .chunk_ready_i(chunk_ready), .chunk_o(chunk),
+    .last_key_valid_o(last_key_valid), .last_key_ready_i(last_key_ready), .last_key_o(last_key),
+    .table_record_valid_o(table_record_valid), .table_record_ready_i(table_record_ready),
+    .table_record_o(table_record),
     .limit_o(entry_limit), .output_records_o(output_records),
     .output_checksum_o(encoded_checksum), .content_bytes_o(content_bytes),
-    .content_fold_o(content_fold), .stall_encode_o(stall[StallEncode]),
+    .content_checksum_o(content_checksum), .stall_encode_o(stall[StallEncode]),
     .stall_pack_o(stall[StallPack])
   );
 
-  logic word_valid, word_ready, word_last, sealed_valid, sealed_ready, sealed_last;
-  logic out_valid, out_ready, out_last, made_valid, made_ready;
-  logic [V*8-1:0] word_data, sealed_data, out_data;
-  logic [CountBits-1:0] word_bytes, sealed_bytes, out_bytes;
-  logic [1:0] word_token, sealed_token, out_token;
-  logic [63:0] made_offset;  // handles of output blocks
-  logic [31:0] made_size;
-
   cu_byte_packer #(.Bytes(V)) u_block_packer (
     .clk_i(ap_clk), .rst_ni(rst_n),
-    .in_valid_i(chunk_valid), .in_ready_o(chunk_ready), .in_data_i(chunk_data),
-    .in_bytes_i(chunk_bytes), .in_last_i(chunk_last), .in_token_i(chunk_token),
-    .out_valid_o(word_valid), .out_ready_i(word_ready), .out_data_o(word_data),
-    .out_bytes_o(word_bytes), .out_last_o(word_last), .out_token_o(word_token)
+    .in_valid_i(chunk_valid), .in_ready_o(chunk_ready), .in_i(chunk),
+    .out_valid_o(block_word_valid), .out_ready_i(block_word_ready), .out_o(block_word)
   );
 
-  // From the encoder's checksum to the CRC, bytes are only moved together. If they do not arrive as
-  // they left, or beats have changed between their CRC and the decoders, or parts of records are left
-  // over or missing at the end, the checksum is made wrong, and the job ends as END_TO_END.
+  // Between the encoder's checksum and the CRC, bytes are only moved together. If they change there,
+  // if beats change between their CRC and the decoders, or if parts of records are left over or
+  // missing at the end, the checksum is falsified, and the job ends as END_TO_END.
   logic [63:0] sealed_content_q;
-  logic [7:0] sealed_fold;
-  logic strayed_q;
+  logic [7:0] sealed_checksum;
+  logic integrity_error_q;
+  wire block_word_moves = block_word_valid & block_word_ready;
   always_ff @(posedge ap_clk) begin
-    strayed_q <= index_flipped_q | job_flipped | (flipped != '0) | verdict_flipped |
-                 (settled != '1) | kk_valid | ov_valid;
+    integrity_error_q <= index_parity_error_q | job_parity_error | (parity_error != '0) |
+                         verdict_parity_error | (settled != '1) | kept_key_valid |
+                         kept_value_valid;
   end
-  cu_byte_fold #(.Bytes(V)) u_sealed_fold (
-    .clk_i(ap_clk), .rst_ni(rst_n), .valid_i(word_valid & word_ready), .data_i(word_data),
-    .fold_o(sealed_fold)
+  cu_xor_checksum #(.Bytes(V)) u_sealed_checksum (
+    .clk_i(ap_clk), .rst_ni(rst_n), .valid_i(block_word_moves), .data_i(block_word.data),
+    .checksum_o(sealed_checksum)
   );
   always_ff @(posedge ap_clk) begin
     if (!rst_n) sealed_content_q <= '0;
-    else if (word_valid && word_ready) sealed_content_q <= sealed_content_q + 64'(word_bytes);
+    else if (block_word_moves) sealed_content_q <= sealed_content_q + 64'(block_word.bytes);
   end
   assign output_checksum = encoded_checksum + (content_bytes - sealed_content_q) +
-                           64'(content_fold ^ sealed_fold) + 64'(strayed_q);
+                           64'(content_checksum ^ sealed_checksum) + 64'(integrity_error_q);
 
   cu_block_sealer #(.Bytes(V)) u_block_sealer (
     .clk_i(ap_clk), .rst_ni(rst_n),
-    .in_valid_i(word_valid), .in_ready_o(word_ready), .in_data_i(word_data),
-    .in_bytes_i(word_bytes), .in_last_i(word_last), .in_token_i(word_token),
-    .out_valid_o(sealed_valid), .out_ready_i(sealed_ready), .out_data_o(sealed_data),
-    .out_bytes_o(sealed_bytes), .out_last_o(sealed_last), .out_token_o(sealed_token),
+    .in_valid_i(block_word_valid), .in_ready_o(block_word_ready), .in_i(block_word),
+    .out_valid_o(sealed_valid), .out_ready_i(sealed_ready), .out_o(sealed),
     .handle_valid_o(made_valid), .handle_ready_i(made_ready),
     .handle_offset_o(made_offset), .handle_size_o(made_size)
   );
 
   cu_byte_packer #(.Bytes(V)) u_table_packer (
     .clk_i(ap_clk), .rst_ni(rst_n),
-    .in_valid_i(sealed_valid), .in_ready_o(sealed_ready), .in_data_i(sealed_data),
-    .in_bytes_i(sealed_bytes), .in_last_i(sealed_last), .in_token_i(sealed_token),
-    .out_valid_o(out_valid), .out_ready_i(out_ready), .out_data_o(out_data),
-    .out_bytes_o(out_bytes), .out_last_o(out_last), .out_token_o(out_token)
+    .in_valid_i(sealed_valid), .in_ready_o(sealed_ready), .in_i(sealed),
+    .out_valid_o(image_valid), .out_ready_i(image_ready), .out_o(image)
   );
 
-  cu_write_engine #(.InBytes(V), .BusBytes(OutBytes)) u_data_write (
+  cu_write_engine #(.Bytes(V), .BusBytes(OutBytes)) u_data_write (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .start_i(write_start), .addr_i(data_addr), .limit_i(data_limit),
-    .in_valid_i(out_valid), .in_ready_o(out_ready), .in_data_i(out_data),
-    .in_bytes_i(out_bytes), .in_last_i(out_last), .in_token_i(out_token),
+    .in_valid_i(image_valid), .in_ready_o(image_ready), .in_i(image),
     .used_o(data_used), .done_o(data_done), .full_o(data_full), .error_o(data_werror),
     .halt_i(halt), .idle_o(out_idle), .stall_o(stall[StallWrite]),
     .m_axi_awaddr_o(m_axi_out_awaddr), .m_axi_awlen_o(m_axi_out_awlen),
@@ -521,43 +489,44 @@ module sluice_unit #(
     .m_axi_bvalid_i(m_axi_out_bvalid), .m_axi_bready_o(m_axi_out_bready)
   );
 
-  logic ix_valid, ix_ready, ix_last, ix_empty;
-  logic [63:0] ix_data;
+  logic index_out_valid, index_out_ready, index_out_last, index_out_empty;
+  logic [63:0] index_out_data;
 
-  cu_index_encoder #(.V(V), .MaxBlocks(MaxBlocks)) u_index_encoder (
+  cu_index_encoder #(.ValueBytes(V), .MaxBlocks(MaxBlocks)) u_index_encoder (
     .clk_i(ap_clk), .rst_ni(rst_n),
-    .lk_valid_i(lk_valid), .lk_ready_o(lk_ready), .lk_data_i(lk_data), .lk_last_i(lk_last),
-    .lk_user_bytes_i(lk_user_bytes), .lk_trailer_i(lk_trailer),
+    .last_key_valid_i(last_key_valid), .last_key_ready_o(last_key_ready), .last_key_i(last_key),
     .handle_valid_i(made_valid), .handle_ready_o(made_ready),
     .handle_offset_i(made_offset), .handle_size_i(made_size),
-    .tr_valid_i(tr_valid), .tr_ready_o(tr_ready), .tr_task_end_i(tr_task_end),
-    .tr_entries_i(tr_entries), .tr_tombstones_i(tr_tombstones),
-    .out_valid_o(ix_valid), .out_ready_i(ix_ready), .out_data_o(ix_data), .out_last_o(ix_last),
-    .out_empty_o(ix_empty), .limit_o(index_limit_hit), .tables_o(tables)
+    .table_record_valid_i(table_record_valid), .table_record_ready_o(table_record_ready),
+    .table_record_i(table_record),
+    .out_valid_o(index_out_valid), .out_ready_i(index_out_ready), .out_data_o(index_out_data),
+    .out_last_o(index_out_last), .out_empty_o(index_out_empty), .limit_o(index_limit_hit),
+    .tables_o(tables)
   );
 
   // The index port's writer takes the index area during a merge, then the completion record.
-  logic recording_q, iw_valid, iw_ready, iw_last;
-  logic [63:0] iw_data;
-  logic [3:0] iw_bytes;
+  logic recording_q, index_write_valid, index_write_ready;
+  index_chunk_t index_write;
   always_ff @(posedge ap_clk) begin
     if (!ap_rst_n || write_start) recording_q <= 1'b0;
     else if (record_start) recording_q <= 1'b1;
   end
-  assign iw_valid     = recording_q ? record_valid : ix_valid;
-  assign iw_data      = recording_q ? record_data : ix_data;
-  assign iw_last      = recording_q ? record_last : ix_last;
-  assign iw_bytes     = (recording_q ? record_last : ix_empty) ? 4'd0 : 4'd8;
-  assign record_ready = recording_q & iw_ready;
-  assign ix_ready     = ~recording_q & iw_ready;
+  assign index_write_valid = recording_q ? record_valid : index_out_valid;
+  always_comb begin
+    index_write.data  = recording_q ? record_data : index_out_data;
+    index_write.last  = recording_q ? record_last : index_out_last;
+    index_write.bytes = (recording_q ? record_last : index_out_empty) ? 4'd0 : 4'd8;
+    index_write.token = index_write.last ? 2'd2 : 2'd0;
+  end
+  assign record_ready    = recording_q & index_write_ready;
+  assign index_out_ready = ~recording_q & index_write_ready;
 
   logic unused_index_wstall;
-  cu_write_engine #(.InBytes(8), .BusBytes(8), .AlignBytes(8)) u_index_write (
+  cu_write_engine #(.Bytes(8), .BusBytes(8), .AlignBytes(8)) u_index_write (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .start_i(write_start | record_start), .addr_i(record_start ? record_addr : index_addr),
     .limit_i(record_start ? 64'(CompletionBytes + 63) & ~64'd63 : index_limit),
-    .in_valid_i(iw_valid), .in_ready_o(iw_ready), .in_data_i(iw_data), .in_bytes_i(iw_bytes),
-    .in_last_i(iw_last), .in_token_i(iw_last ? 2'd2 : 2'd0),
+    .in_valid_i(index_write_valid), .in_ready_o(index_write_ready), .in_i(index_write),
     .used_o(index_used), .done_o(index_done), .full_o(index_full), .error_o(index_werror),
     .halt_i(halt), .idle_o(index_widle), .stall_o(unused_index_wstall),
     .m_axi_awaddr_o(m_axi_index_awaddr), .m_axi_awlen_o(m_axi_index_awlen),

@@ -1,0 +1,361 @@
+// Turns the parser's events into records: expands each key with the bytes it shares with the
+// previous key, checks order and type, and emits user keys, values, record info and hashes. A
+// pipeline of four stages without back-pressure, because the parser has reserved a place for
+// everything it emits.
+//
+//   s1: shared lanes from the previous key (stored as beats of V bytes of the internal key)
+//   s2: compare with the previous key, beat by beat; extract the trailer; XOR the hash's words
+//   s3: accept or reject the key
+//   s4: outputs
+//
+// The last beat of a user key waits for the trailer, which may be in the next beat; a key is
+// complete, and emitted, only with its trailer. The first fault suppresses all later outputs.
+//
+// Protection against bit flips: bytes from the window carry a parity bit, as does each stored row
+// of the previous key. After expansion, the parity of a value's beats must match that of their XOR
+// hash; a key carries its own parity, and the lengths that enter the record's checksum have a
+// parity bit.
+
+`include "cu_assert.svh"
+`include "cu_streams.svh"
+
+module cu_key_expander
+  import sluice_abi_pkg::*;
+#(
+  parameter int unsigned ValueBytes  = 8,
+  parameter int unsigned MaxKeyBytes = 1024,
+  localparam int unsigned CountBits = $clog2(ValueBytes + 1),
+  localparam type event_t = `CU_EVENT_T(ValueBytes),
+  localparam type key_t = `CU_KEY_T(ValueBytes)
+) (
+  input  logic                    clk_i,
+  input  logic                    rst_ni,
+  input  logic                    silent_i,  // a fault was found elsewhere; level
+
+  input  event_t                  event_i,
+  input  merge_status_e           header_status_i,  // a cycle after the event
+
+  output logic                    key_valid_o,
+  output key_t                    key_o,
+  output logic                    value_valid_o,
+  output logic [ValueBytes*8-1:0] value_data_o,
+  output logic                    info_valid_o,
+  output logic [31:0]             info_value_bytes_o,
+  output logic                    hash_valid_o,
+  output logic [63:0]             hash_o,
+  output logic                    end_valid_o,   // of a block, or of what is left of a faulty one
+  output merge_status_e           end_status_o,  // first fault so far
+
+  output logic                    fault_o,        // level
+  output logic                    parity_error_o  // level
+);
+  localparam int unsigned V = ValueBytes;
+  localparam int unsigned Beats = (MaxKeyBytes + 8 + V - 1) / V;
+  localparam int unsigned BeatBits = $clog2(Beats);
+  localparam int unsigned Words = V / 8;
+  localparam int unsigned Phases = 8 / Words;  // beats after which word rotations repeat
+  localparam int unsigned PhaseBits = (Phases > 1) ? $clog2(Phases) : 1;
+
+  typedef struct packed {
+    logic                 key;
+    logic                 value;
+    logic                 fault;
+    logic                 block_end;
+    logic                 eos;
+    logic [CountBits-1:0] bytes;
+    logic                 first;
+    logic                 last;
+    logic [CountBits-1:0] span;
+    logic                 user;
+    logic                 user_last;
+    logic                 ordered;  // there is a previous key
+    logic                 longer;   // user key than the previous one
+    logic                 as_long;
+    logic [15:0]          user_bytes;
+    logic [31:0]          value_bytes;
+    logic                 parity;  // of the two
+    logic                 bytes_parity;
+  } stage_t;
+
+  function automatic logic [V*8-1:0] lanes_below(logic [CountBits-1:0] n);
+    logic [V*8-1:0] mask;
+    logic covered = 1'b0;  // from the top by equality, which needs no carry chain
+    for (int i = int'(V) - 1; i >= 0; i--) begin
+      covered |= n == CountBits'(i + 1);
+      mask[8*i+:8] = {8{covered}};
+    end
+    return mask;
+  endfunction
+
+  function automatic logic [63:0] rotl(logic [63:0] x, int unsigned n);
+    return (x << (n % 64)) | (x >> ((64 - n % 64) % 64));
+  endfunction
+
+  // ------------------------------------------------------------------ into s1
+
+  // The previous internal key: zero-padded rows with their parity.
+  (* ram_style = "distributed" *) logic [V*8:0] old_key[Beats];
+  logic [BeatBits-1:0] beat, beat_q;  // of the key at hand
+  logic [PhaseBits-1:0] phase, phase_q;
+  logic [15:0] left_before, left_before_q;  // user bytes of the previous key, from this beat on
+  logic [15:0] user_before_q;
+  logic any_before_q;
+
+  stage_t s1_q;
+  logic [V*8-1:0] s1_data_q, s1_before_q;
+  logic [CountBits-1:0] s1_shared_q, s1_bytes_before_q, s1_filled_q;
+  logic s1_head_q, s1_head_parity_q, s1_parity_q, s1_before_parity_q;
+  logic s1_counts_parity_q;  // of bytes, s1_shared_q and s1_filled_q
+  wire [CountBits-1:0] filled = event_i.value ? event_i.bytes : event_i.span;
+  logic [BeatBits-1:0] s1_beat_q;
+  logic [PhaseBits-1:0] s1_phase_q, s2_phase_q;
+
+  assign beat        = event_i.first ? '0 : beat_q;
+  assign phase       = event_i.first ? '0 : phase_q;
+  assign left_before = event_i.first ? user_before_q : left_before_q;
+
+  always_ff @(posedge clk_i) begin
+    s1_q <= '{key: event_i.key, value: event_i.value, fault: event_i.fault,
+              block_end: event_i.block_end, eos: event_i.eos, bytes: event_i.bytes,
+              first: event_i.first, last: event_i.last,
+              span: event_i.span, user: event_i.user, user_last: event_i.user_last,
+              ordered: any_before_q, longer: event_i.user_bytes > user_before_q,
+              as_long: event_i.user_bytes == user_before_q, user_bytes: event_i.user_bytes,
+              value_bytes: event_i.value_bytes, parity: ^{event_i.user_bytes, event_i.value_bytes},
+              bytes_parity: ^event_i.bytes};
+    s1_data_q         <= event_i.data;
+    s1_parity_q       <= event_i.parity;
+    s1_head_parity_q  <= event_i.head_parity;
+    {s1_before_parity_q, s1_before_q} <= old_key[beat];
+    s1_shared_q       <= event_i.shared;
+    s1_filled_q       <= filled;
+    s1_counts_parity_q <= ~event_i.value & ^{event_i.bytes, event_i.shared, event_i.span};
+    s1_bytes_before_q <= (left_before > 16'(V)) ? CountBits'(V) : CountBits'(left_before);
+    s1_beat_q         <= beat;
+    s1_phase_q        <= phase;
+    if (event_i.key || event_i.value) begin
+      beat_q        <= beat + 1'b1;
+      phase_q       <= phase + 1'b1;
+      left_before_q <= (left_before > 16'(V)) ? left_before - 16'(V) : '0;
+    end
+    if (event_i.key && event_i.last) user_before_q <= event_i.user_bytes;
+    if (!rst_ni) begin
+      {s1_q.key, s1_q.value, s1_q.fault, s1_q.block_end, s1_q.eos} <= '0;
+      s1_head_q     <= 1'b0;
+      any_before_q  <= 1'b0;
+      user_before_q <= '0;
+    end else begin
+      s1_head_q <= event_i.head;
+      if (event_i.key && event_i.last) any_before_q <= 1'b1;
+    end
+  end
+
+  // ------------------------------------------------------------------ s1: expand
+
+  logic [V*8-1:0] merged, shared_mask;
+  stage_t s2_q;
+  merge_status_e s2_status_q, s3_status_q;  // of the header
+  logic [V*8-1:0] s2_key_q, s2_data_q, s2_before_q;  // internal key; user key or value; before
+  logic parity, s2_parity_q;  // of the internal key, or of the value
+
+  assign shared_mask = lanes_below(s1_shared_q);
+  assign merged      = (s1_before_q & shared_mask) |
+                       (s1_data_q & lanes_below(s1_filled_q) & ~shared_mask);
+  assign parity      = ^merged;
+
+  always_ff @(posedge clk_i) begin
+    if (s1_q.key) old_key[s1_beat_q] <= {parity, merged};
+    s2_parity_q <= parity;
+    s2_q        <= s1_q;
+    s2_status_q <= s1_q.fault ? MergeStatusBlockCorrupt : header_status_i;
+    s2_phase_q  <= s1_phase_q;
+    s2_key_q    <= merged;
+    s2_data_q   <= merged & lanes_below(s1_q.bytes);
+    s2_before_q <= s1_before_q & lanes_below(s1_bytes_before_q);
+    if (!rst_ni) {s2_q.key, s2_q.value, s2_q.fault, s2_q.block_end, s2_q.eos} <= '0;
+  end
+
+  // ------------------------------------------------------------------ s2: compare, xor_hash
+
+  logic below, above;  // the previous key, in this beat
+  logic [63:0] tail_q;  // the last eight bytes of the previous beat
+  logic [V*8+63:0] around;
+  logic [63:0] xor_hash;
+
+  logic [V*8-1:0] data_word, before_word;  // the first byte is the most significant
+  logic equal;
+  always_comb begin
+    for (int i = 0; i < int'(V); i++) begin
+      data_word[8*(V-1-i)+:8]   = s2_data_q[8*i+:8];
+      before_word[8*(V-1-i)+:8] = s2_before_q[8*i+:8];
+    end
+  end
+  cu_compare #(.Width(V * 8)) u_compare (
+    .a_i(data_word), .b_i(before_word), .less_o(below), .equal_o(equal)
+  );
+  assign above = ~below & ~equal;
+
+  assign around = {s2_key_q, tail_q};
+
+  // Rotations add up: those within a beat are fixed, that of the beat depends on its phase.
+  always_comb begin
+    logic [63:0] words;
+    words = '0;
+    for (int unsigned i = 0; i < Words; i++) words ^= rotl(s2_data_q[64*i+:64], 11 * i);
+    xor_hash = '0;
+    for (int unsigned p = 0; p < Phases; p++) begin
+      if (Phases == 1 || s2_phase_q == PhaseBits'(p)) xor_hash |= rotl(words, 11 * Words * p);
+    end
+  end
+
+  stage_t s3_q;
+  logic [V*8-1:0] s3_data_q;
+  logic s3_below_q, s3_above_q;
+  logic [63:0] s3_trailer_q, s3_xor_hash_q;
+  logic s3_parity_q;
+
+  always_ff @(posedge clk_i) begin
+    if (s2_q.key) tail_q <= s2_key_q[V*8-1-:64];
+    s3_q         <= s2_q;
+    s3_status_q  <= s2_status_q;
+    s3_data_q    <= s2_data_q;
+    s3_below_q   <= below;
+    s3_above_q   <= above;
+    s3_trailer_q <= around[s2_q.span*8+:64];
+    s3_xor_hash_q    <= xor_hash;
+    s3_parity_q  <= s2_parity_q;
+    if (!rst_ni) {s3_q.key, s3_q.value, s3_q.fault, s3_q.block_end, s3_q.eos} <= '0;
+  end
+
+  // ------------------------------------------------------------------ s3: check
+
+  logic below_q, above_q, key_below, key_above;  // the previous key, in the beats so far
+  logic [63:0] trailer_before_q;
+  logic sorted;
+  merge_status_e status;
+  logic [63:0] hash, hash_q;
+  logic [V*8-1:0] held_q;
+  logic [CountBits-1:0] held_bytes_q;
+  logic held_bytes_parity_q;
+  logic key_parity, key_parity_q;  // of the internal key, in the beats so far
+  logic key_end;
+
+  assign key_below = (~s3_q.first & (below_q | above_q)) ? below_q : s3_below_q;
+  assign key_above = (~s3_q.first & (below_q | above_q)) ? above_q : s3_above_q;
+  assign sorted    = ~s3_q.ordered | key_above |
+                     (~key_below & (s3_q.longer |
+                                    (s3_q.as_long & (s3_trailer_q < trailer_before_q))));
+  assign key_end   = s3_q.key & s3_q.last;
+  assign key_parity = s3_parity_q ^ (~s3_q.first & key_parity_q);
+
+  always_comb begin
+    status = MergeStatusOk;
+    if (s3_q.fault || s3_q.key) status = s3_status_q;
+    if (status == MergeStatusOk) begin
+      if (key_end && s3_trailer_q[7:0] > 8'd1) status = MergeStatusRecordType;
+      else if (key_end && !sorted) status = MergeStatusUnsorted;
+    end
+  end
+
+  always_comb begin
+    hash = s3_q.key ? s3_xor_hash_q : rotl(s3_xor_hash_q, 5);
+    if (s3_q.value || !s3_q.first) hash ^= hash_q;
+    if (key_end) begin
+      hash ^= rotl(s3_trailer_q, 3) ^ {32'(s3_q.user_bytes) + 32'd8, s3_q.value_bytes};
+    end
+  end
+
+  // ------------------------------------------------------------------ s4: out
+
+  logic s4_key_q, s4_eos_q, s4_end_q, s4_value_q, s4_hash_q, s4_block_end_q;
+  logic [V*8-1:0] s4_data_q;
+  logic [CountBits-1:0] s4_bytes_q;
+  logic s4_bytes_parity_q;
+  logic [31:0] s4_value_bytes_q;
+  merge_status_e s4_status_q, status_q;
+  logic fault_q, silent, bad_event;
+  wire held = s3_q.key & ~s3_q.user;
+
+  always_ff @(posedge clk_i) begin
+    if (s3_q.key || s3_q.value) hash_q <= hash;
+    if (s3_q.key) begin
+      key_parity_q <= key_parity;
+      below_q <= key_below;
+      above_q <= key_above;
+      if (s3_q.user_last) begin
+        held_q       <= s3_data_q;
+        held_bytes_q <= s3_q.bytes;
+        held_bytes_parity_q <= s3_q.bytes_parity;
+      end
+    end
+    if (key_end) trailer_before_q <= s3_trailer_q;
+    s4_data_q        <= s3_q.eos ? '0 : held ? held_q : s3_data_q;
+    s4_bytes_q       <= s3_q.eos ? '0 : held ? held_bytes_q : s3_q.bytes;
+    s4_bytes_parity_q <= ~s3_q.eos & (held ? held_bytes_parity_q : s3_q.bytes_parity);
+    s4_value_bytes_q <= s3_q.value_bytes;
+    s4_status_q      <= status;
+    if (!rst_ni) begin
+      {s4_key_q, s4_eos_q, s4_end_q, s4_value_q, s4_hash_q, s4_block_end_q} <= '0;
+      s4_status_q <= MergeStatusOk;
+      fault_q     <= 1'b0;
+      status_q    <= MergeStatusOk;
+    end else begin
+      s4_key_q       <= s3_q.eos | key_end | (s3_q.key & s3_q.user & ~s3_q.user_last);
+      s4_eos_q       <= s3_q.eos;
+      s4_end_q       <= key_end;
+      s4_value_q     <= s3_q.value;
+      s4_hash_q      <= (key_end & s3_q.value_bytes == '0) | (s3_q.value & s3_q.last);
+      s4_block_end_q <= s3_q.block_end;
+      if (bad_event && !fault_q) begin
+        fault_q  <= 1'b1;
+        status_q <= s4_status_q;
+      end
+    end
+  end
+
+  assign bad_event = s4_status_q != MergeStatusOk;
+  assign silent    = fault_q | silent_i | bad_event;
+
+  assign key_valid_o   = s4_key_q & ~silent;
+  assign key_o         = '{
+    data: s4_data_q, bytes: s4_bytes_q, last: s4_eos_q | s4_end_q, eos: s4_eos_q,
+    trailer: trailer_before_q,  // of this key, by now
+    parity: key_parity_q ^ s4_bytes_parity_q
+  };
+  assign value_valid_o = s4_value_q & ~silent;
+  assign value_data_o  = s4_data_q;
+  assign info_valid_o       = s4_end_q & ~silent;
+  assign info_value_bytes_o = s4_value_bytes_q;
+  assign hash_valid_o  = s4_hash_q & ~silent;
+  assign hash_o        = hash_q;
+  assign end_valid_o   = s4_block_end_q;
+  assign end_status_o  = status_q;
+  assign fault_o       = fault_q;
+
+  // ------------------------------------------------------------------ bit flips
+
+  logic parity_error_q;
+  wire s1_parity_error = (s1_head_q | s1_q.key | s1_q.value) & (^s1_data_q != s1_parity_q);
+  wire counts_parity_error = (s1_q.key | s1_q.value) &
+                        (^{s1_q.bytes, s1_shared_q, s1_filled_q} != s1_counts_parity_q);
+  wire head_parity_error = s1_head_q & (^s1_data_q[63:0] != s1_head_parity_q);
+  logic header_bad_q;  // what follows is meaningless
+  wire header_bad = header_bad_q | (header_status_i != MergeStatusOk);
+  wire before_parity_error = s1_q.key & ~header_bad & (s1_shared_q != '0) &
+                        (^s1_before_q != s1_before_parity_q);
+  wire value_parity_error = s3_q.value & (^s3_xor_hash_q != s3_parity_q);
+  wire lengths_parity_error = key_end & ^{s3_q.user_bytes, s3_q.value_bytes, s3_q.parity};
+  assign parity_error_o = parity_error_q;
+  always_ff @(posedge clk_i) begin
+    header_bad_q <= rst_ni & header_bad;
+    if (!rst_ni) parity_error_q <= 1'b0;
+    else if (s1_parity_error || counts_parity_error || head_parity_error ||
+             before_parity_error || value_parity_error || lengths_parity_error) begin
+      parity_error_q <= 1'b1;
+    end
+  end
+
+  `ASSERT(a_one, $onehot0({event_i.head, event_i.key, event_i.value, event_i.fault,
+                           event_i.block_end, event_i.eos}))
+  `COVER(c_trailer_straddles, key_end && !s3_q.user && s3_q.span < 8)
+endmodule

@@ -1,0 +1,319 @@
+// Decides the fate of each record of the merged stream: whether it is in the key range, whether it
+// is kept, and how many bytes its user key shares with the previous kept one. The rules are those
+// of include/sluice/executor.h (and of LevelDB's DoCompactionWork). A record is
+//
+//  * ignored outside [begin, end);
+//  * dropped if a newer record of the same user key is visible to the snapshot;
+//  * dropped if it is a tombstone visible to the snapshot and the job is bottommost.
+//
+// Beats of user keys pass through three stages, one beat per cycle:
+//
+//   0  compare the beat with that of the previous key, which it then replaces, and with the bounds'
+//   1  per key: count the common prefix, decide the range
+//   2  per key: shadowing, prefix shared with the last kept key; push the verdict. Beats enter the
+//      FIFO of kept keys immediately; the last one commits or drops them.
+//
+// The prefix shared with the last kept key is the minimum over all neighbours since then: in a
+// sorted sequence lcp(a, c) = min(lcp(a, b), lcp(b, c)). Bytes beyond the length of the previous
+// key, and zero padding, may compare equal as well, so the result is limited to the length of both
+// keys.
+//
+// Keys carry a parity bit, and so does each beat from stage to stage, because a flipped bit could
+// drop a record.
+
+`include "cu_assert.svh"
+`include "cu_streams.svh"
+
+module cu_visibility_filter #(
+  parameter int unsigned ValueBytes  = 8,
+  parameter int unsigned Ways        = 4,
+  parameter int unsigned MaxKeyBytes = 1024,
+  localparam int unsigned RangeBits = (MaxKeyBytes > 8) ? $clog2((MaxKeyBytes + 7) / 8) : 1,
+  localparam type key_t = `CU_MERGED_KEY_T(ValueBytes, Ways),
+  localparam type verdict_t = `CU_VERDICT_T(Ways)
+) (
+  input  logic                    clk_i,
+  input  logic                    rst_ni,
+
+  // Stable from reset's end, at least one cycle ahead of the first beat; bounds likewise.
+  input  logic [55:0]             snapshot_i,
+  input  logic                    bottommost_i,
+  input  logic                    has_begin_i,
+  input  logic                    has_end_i,
+  input  logic [15:0]             begin_bytes_i,
+  input  logic [15:0]             end_bytes_i,
+  input  logic                    range_we_i,
+  input  logic                    range_sel_i,   // 0 begin, 1 end
+  input  logic [RangeBits-1:0]    range_addr_i,  // 8-byte words
+  input  logic [63:0]             range_data_i,  // the last word zero-padded
+
+  input  logic                    key_valid_i,
+  output logic                    key_ready_o,
+  input  key_t                    key_i,
+
+  output logic                    verdict_valid_o,
+  input  logic                    verdict_ready_i,
+  output verdict_t                verdict_o,
+
+  // User keys of kept records.
+  output logic                    kept_key_valid_o,
+  input  logic                    kept_key_ready_i,
+  output logic [ValueBytes*8-1:0] kept_key_data_o,
+  output logic                    kept_key_last_o,
+
+  output logic                    parity_error_o  // level
+);
+  localparam int unsigned V = ValueBytes;
+  localparam int unsigned WayBits = (Ways > 1) ? $clog2(Ways) : 1;
+  localparam int unsigned KeyBeats = (MaxKeyBytes + V - 1) / V;
+  localparam int unsigned IdxBits  = (KeyBeats > 1) ? $clog2(KeyBeats) : 1;
+  localparam int unsigned KeptBeats = 1 << $clog2(2 * KeyBeats);
+
+  `ASSERT_PARAM(value_bytes, ValueBytes inside {8, 16, 32, 64},
+                "ValueBytes must be 8, 16, 32 or 64")
+  `ASSERT_PARAM(max_key_bytes, MaxKeyBytes <= 32768, "MaxKeyBytes must be at most 32768")
+
+  // What a stage passes on with each beat; trailer to user_bytes are valid with a key's last.
+  typedef struct packed {
+    logic [V*8-1:0]     data;
+    logic               first;
+    logic               last;
+    logic               eos;
+    logic [WayBits-1:0] way;
+    logic [63:0]        trailer;
+    logic               visible;  // to the snapshot
+    logic [15:0]        user_bytes;
+    logic               parity;  // even, with all of the above
+  } beat_t;
+
+  logic kept_ready, verdict_ready;
+  // The pipeline moves as a whole.
+  wire go = kept_ready && verdict_ready;
+  assign key_ready_o = go;
+  wire accept = key_valid_i && go;
+
+  // ------------------------------------------------------------ stage 0
+  logic [IdxBits-1:0] idx_q, idx_d;
+  logic [V*8-1:0] previous_mem[KeyBeats];
+  logic [V*8-1:0] previous;
+  logic [V-1:0] equal_bytes;
+  logic begin_less, begin_equal, end_less, end_equal;
+
+  always_comb begin
+    idx_d = idx_q;
+    if (accept) idx_d = key_i.last ? '0 : idx_q + 1'b1;
+    if (!rst_ni) idx_d = '0;
+  end
+
+  assign previous = previous_mem[idx_q];
+  always_comb begin
+    for (int unsigned i = 0; i < V; i++) begin
+      equal_bytes[i] = key_i.data[i*8+:8] == previous[i*8+:8];
+    end
+  end
+
+  cu_key_range #(.ValueBytes(V), .MaxKeyBytes(MaxKeyBytes)) u_begin (
+    .clk_i, .we_i(range_we_i && !range_sel_i), .addr_i(range_addr_i), .data_i(range_data_i),
+    .bytes_i(begin_bytes_i), .next_beat_i(idx_d), .beat_i(key_i.data),
+    .less_o(begin_less), .equal_o(begin_equal)
+  );
+
+  cu_key_range #(.ValueBytes(V), .MaxKeyBytes(MaxKeyBytes)) u_end (
+    .clk_i, .we_i(range_we_i && range_sel_i), .addr_i(range_addr_i), .data_i(range_data_i),
+    .bytes_i(end_bytes_i), .next_beat_i(idx_d), .beat_i(key_i.data),
+    .less_o(end_less), .equal_o(end_equal)
+  );
+
+  logic valid1_q;
+  beat_t beat0, beat1_q;
+  logic data_parity, trailer_parity, key_parity, key_parity_q;  // of the key so far
+  wire first = idx_q == '0;
+  wire visible = key_i.trailer[63:8] <= snapshot_i;
+  wire [15:0] user_bytes = 16'(32'(idx_q) * V) + 16'(key_i.bytes);
+  assign data_parity = ^key_i.data;
+  assign trailer_parity = ^key_i.trailer;
+  assign key_parity = key_parity_q ^ data_parity;
+  assign beat0 = '{
+    data: key_i.data, first: first, last: key_i.last, eos: key_i.eos, way: key_i.way,
+    trailer: key_i.trailer, visible: visible, user_bytes: user_bytes,
+    parity: data_parity ^ trailer_parity ^
+            (^{first, key_i.last, key_i.eos, key_i.way, visible, user_bytes})
+  };
+  logic [V-1:0] equal_bytes_q;
+  logic begin_less_q, begin_equal_q, end_less_q, end_equal_q;
+  logic parity1_q;  // of this and the line before
+
+  always_ff @(posedge clk_i) begin
+    idx_q <= idx_d;
+    if (accept) previous_mem[idx_q] <= key_i.data;
+    if (go) begin
+      beat1_q       <= beat0;
+      equal_bytes_q <= equal_bytes;
+      begin_less_q  <= begin_less;
+      begin_equal_q <= begin_equal;
+      end_less_q    <= end_less;
+      end_equal_q   <= end_equal;
+      parity1_q     <= ^{equal_bytes, begin_less, begin_equal, end_less, end_equal};
+    end
+    if (!rst_ni) valid1_q <= 1'b0;
+    else if (go) valid1_q <= key_valid_i;
+    if (!rst_ni) key_parity_q <= 1'b0;
+    else if (accept) key_parity_q <= key_parity & ~key_i.last;
+  end
+
+  // ------------------------------------------------------------ stage 1
+  // Of the key so far: all bytes equal to the previous key's; how many up to the first difference;
+  // not above, and not below, the bounds.
+  logic same_q, same_d;
+  logic [15:0] prefix_q, prefix_d, limit;
+  logic below_begin_q, below_begin_d, at_begin_q, at_begin_d;
+  logic below_end_q, below_end_d, at_end_q, at_end_d;
+  logic in_range;
+  logic key_so_far_parity_q;
+  logic [15:0] previous_bytes_q;
+  logic previous_valid_q, previous_parity_q;
+
+  function automatic logic [15:0] leading_ones(logic [V-1:0] bits);
+    logic [15:0] count;
+    count = 16'(V);
+    for (int i = int'(V) - 1; i >= 0; i--) if (!bits[i]) count = 16'(unsigned'(i));
+    return count;
+  endfunction
+
+  always_comb begin
+    same_d   = (beat1_q.first || same_q) && (&equal_bytes_q);
+    prefix_d = beat1_q.first ? '0 : prefix_q;
+    if (beat1_q.first || same_q) prefix_d = prefix_d + leading_ones(equal_bytes_q);
+
+    at_begin_d    = (beat1_q.first || at_begin_q) && begin_equal_q;
+    below_begin_d = (beat1_q.first || at_begin_q) ? begin_less_q : below_begin_q;
+    at_end_d      = (beat1_q.first || at_end_q) && end_equal_q;
+    below_end_d   = (beat1_q.first || at_end_q) ? end_less_q : below_end_q;
+
+    in_range = !(has_begin_i
+                 && (at_begin_d ? beat1_q.user_bytes < begin_bytes_i : below_begin_d))
+               && (!has_end_i || (at_end_d ? beat1_q.user_bytes < end_bytes_i : below_end_d));
+
+    limit = (previous_bytes_q < beat1_q.user_bytes) ? previous_bytes_q : beat1_q.user_bytes;
+  end
+
+  wire in_range1 = in_range && !beat1_q.eos;
+  wire same_bytes1 = previous_valid_q && previous_bytes_q == beat1_q.user_bytes;
+  logic valid2_q, in_range2_q, same_bytes2_q, parity2_q;  // of this and the next line
+  beat_t beat2_q;
+  logic [15:0] prefix2_q, limit2_q;
+
+  always_ff @(posedge clk_i) begin
+    if (go) begin
+      if (valid1_q) begin
+        same_q        <= same_d;
+        prefix_q      <= prefix_d;
+        at_begin_q    <= at_begin_d;
+        below_begin_q <= below_begin_d;
+        at_end_q      <= at_end_d;
+        below_end_q   <= below_end_d;
+        key_so_far_parity_q <= ^{same_d, prefix_d, at_begin_d, below_begin_d, at_end_d,
+                                 below_end_d};
+        if (beat1_q.last) previous_bytes_q <= beat1_q.user_bytes;
+        if (beat1_q.last) previous_parity_q <= ^beat1_q.user_bytes;
+      end
+      beat2_q       <= beat1_q;
+      in_range2_q   <= in_range1;
+      prefix2_q     <= prefix_d;
+      limit2_q      <= limit;
+      same_bytes2_q <= same_bytes1;
+      parity2_q     <= ^{in_range1, same_bytes1, prefix_d, limit};
+    end
+    if (!rst_ni) begin
+      valid2_q         <= 1'b0;
+      previous_valid_q <= 1'b0;
+    end else if (go) begin
+      valid2_q <= valid1_q;
+      if (valid1_q && beat1_q.last) previous_valid_q <= 1'b1;
+    end
+  end
+
+  // ------------------------------------------------------------ stage 2
+  // A visible record of this user key was seen; the least common prefix since the last kept record,
+  // and 0 until there is one.
+  logic seen_q, seen, kept_parity_q;
+  logic [15:0] least_q, least, shared, common;
+  logic same_key, shadowed, tombstone, keep;
+
+  always_comb begin
+    common    = (prefix2_q < limit2_q) ? prefix2_q : limit2_q;
+    shared    = (common < least_q) ? common : least_q;
+    same_key  = same_bytes2_q && prefix2_q >= limit2_q;
+    shadowed  = same_key && seen_q;
+    tombstone = beat2_q.trailer[7:0] == 8'd0;
+    keep      = in_range2_q && !shadowed && !(tombstone && beat2_q.visible && bottommost_i);
+    seen      = shadowed || beat2_q.visible;
+    least     = keep ? '1 : shared;
+  end
+
+  wire done2 = valid2_q && beat2_q.last && go;
+
+  // A wrong way would pair a verdict with another record's value.
+  logic parity_error_q, past_q;  // past_q: as previous_valid_q
+  wire key_parity_error = accept && key_i.last && !key_i.eos
+                     && (key_parity ^ trailer_parity ^ (^key_i.bytes) ^ key_i.parity);
+  wire beat_parity_error = valid2_q && (
+      ^beat2_q || ^{in_range2_q, same_bytes2_q, prefix2_q, limit2_q, parity2_q});
+  // Stage 1's part of the next beat's verdict, and the state left by the previous key.
+  wire state_parity_error = valid1_q && (
+      ^{equal_bytes_q, begin_less_q, begin_equal_q, end_less_q, end_equal_q, parity1_q}
+      || (!beat1_q.first && ^{same_q, prefix_q, at_begin_q, below_begin_q, at_end_q, below_end_q,
+                              key_so_far_parity_q})
+      || (previous_valid_q != past_q) || (past_q && ^{previous_bytes_q, previous_parity_q}));
+  wire kept_parity_error = ^{seen_q, least_q, kept_parity_q};
+  assign parity_error_o = parity_error_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) past_q <= 1'b0;
+    else if (go && valid1_q && beat1_q.last) past_q <= 1'b1;
+    if (!rst_ni) parity_error_q <= 1'b0;
+    else if (key_parity_error || beat_parity_error || state_parity_error || kept_parity_error) begin
+      parity_error_q <= 1'b1;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      seen_q  <= 1'b0;
+      least_q <= '0;
+      kept_parity_q <= 1'b0;
+    end else if (done2) begin
+      seen_q  <= seen;
+      least_q <= least;
+      kept_parity_q <= ^{seen, least};
+    end
+  end
+
+  verdict_t verdict;
+  assign verdict = '{
+    eos: beat2_q.eos, way: beat2_q.way, in_range: in_range2_q, keep: keep, tombstone: tombstone,
+    user_bytes: beat2_q.user_bytes, shared: shared, trailer: beat2_q.trailer
+  };
+
+  logic [3:0] unused_count;
+  cu_fifo #(.Width($bits(verdict_t)), .Depth(8)) u_verdicts (
+    .clk_i, .rst_ni, .wvalid_i(done2), .wready_o(verdict_ready), .wdata_i(verdict),
+    .rvalid_o(verdict_valid_o), .rready_i(verdict_ready_i), .rdata_o(verdict_o),
+    .count_o(unused_count)
+  );
+
+  cu_commit_fifo #(.Width(V * 8 + 1), .Depth(KeptBeats)) u_kept (
+    .clk_i, .rst_ni, .wvalid_i(valid2_q && go), .wready_o(kept_ready),
+    .wdata_i({beat2_q.last, beat2_q.data}), .commit_i(beat2_q.last && keep),
+    .drop_i(beat2_q.last && !keep),
+    .rvalid_o(kept_key_valid_o), .rready_i(kept_key_ready_i),
+    .rdata_o({kept_key_last_o, kept_key_data_o})
+  );
+
+  `ASSERT(a_key_fits, accept && !key_i.last |-> 32'(idx_q) + 1 < KeyBeats)
+  `ASSERT(a_eos_is_last, key_valid_i && key_i.eos |-> key_i.last)
+  `ASSERT(a_shared_fits,
+      verdict_valid_o |-> verdict_o.shared <= verdict_o.user_bytes || verdict_o.eos)
+  `COVER(c_shadowed, done2 && in_range2_q && shadowed)
+  `COVER(c_out_of_range, done2 && !in_range2_q)
+  `COVER(c_zero_extension, done2 && prefix2_q > limit2_q)
+endmodule

@@ -1,0 +1,478 @@
+#include "compaction/compaction_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "compaction/block_cache_handover.h"
+#include "compaction/plan_checker.h"
+#include "merge/outputs.h"
+#include "table/block_builder.h"
+#include "table/key_scan.h"
+#include "table/stored_block.h"
+#include "util/io_queue.h"
+#include "util/mutex.h"
+
+namespace sluice {
+
+namespace {
+
+// Some neighbouring blocks of an extent, read whole, as a table of their own: blocks, then an index
+// that names just them.
+struct Piece {
+  ExtentPtr extent;
+  uint64_t begin = 0;  // of the first block, in the extent
+  uint64_t blocks_bytes = 0;
+  std::string index;       // with its trailer
+  std::string_view image;  // in the task's memory
+  IoRequest request;
+
+  uint64_t bytes() const { return blocks_bytes + index.size(); }
+  BlockHandle index_handle() const { return {blocks_bytes, index.size() - kBlockTrailerBytes}; }
+};
+
+// A step on its way.
+struct Task {
+  CompactionStep step;
+  std::deque<Piece> pieces;
+  std::string memory;                     // of their images
+  std::vector<std::vector<Piece*>> runs;  // none empty
+  size_t reads = 0;                       // not back yet
+  MergeTask merge;
+  // Of a task on a unit.
+  std::vector<OwnedOutput> outputs;
+  MergeResult result;
+  bool done = false;
+
+  bool reads_blocks() const {
+    return step.kind == CompactionStep::Kind::kCopy || step.kind == CompactionStep::Kind::kMerge;
+  }
+  bool is_merge() const { return step.kind == CompactionStep::Kind::kMerge; }
+};
+
+class Job {
+ public:
+  Job(const CompactionPick& pick, const RunIndex& output_run, const PlanOptions& plan,
+      const CompactionJobOptions& options, OffloadDriver* driver, ExtentReader* reader,
+      ExtentWriter* writer, const std::atomic<bool>* stop, CompactionResult* result)
+      : pick_(pick),
+        options_(options),
+        driver_(*driver),
+        reader_(*reader),
+        writer_(*writer),
+        stop_(*stop),
+        result_(*result),
+        planner_(pick, output_run, plan, reader, stop),
+        checker_(pick, reader),
+        heirs_(&reader->blocks()),
+        builder_(options.extent, [this](BuiltExtent* built) { return WriteExtent(built); }) {}
+  ~Job() { WaitForTasks(); }
+
+  Status Run();
+
+ private:
+  static constexpr unsigned kReadDepth = 16;
+  static constexpr size_t kMostAhead = 64;  // steps planned beyond the window
+  // Merged tables' blocks go into extents as they come, whatever the tables' size: those that the
+  // CPU makes are to be in its cache still.
+  static constexpr uint64_t kCpuTableBytes = 256 << 10;
+
+  // Plans as many steps as may be under way, and begins to read what they need.
+  Status Fill();
+  Status Prepare(CompactionStep step);
+  Status AddPiece(const BlockRange& blocks, Task* task);
+  void BeginReads(Task* task);
+  // Waits until the task's inputs are there, and gives a merge to a unit if there are any.
+  Status Launch(Task* task);
+  // The first step takes effect on the output.
+  Status Complete();
+  Status Copy(const Task& task);
+  Status CopyBlock(const Task& task, const BlockHandle& handle, bool first);
+  Status Merge(Task* task);
+  Status AddTable(const MergeOutput& output);
+  Status WriteExtent(BuiltExtent* built);
+  Status CheckBalance() const;
+  // `status`, an error, noted as that of this input.
+  Status Damaged(const ExtentPtr& extent, Status status) {
+    result_.damaged = extent;
+    return status;
+  }
+  Status Unsound(Status status) {
+    result_.unsound = !status.ok();
+    return status;
+  }
+  void WaitForTasks();
+
+  const CompactionPick& pick_;
+  const CompactionJobOptions& options_;
+  OffloadDriver& driver_;
+  ExtentReader& reader_;
+  ExtentWriter& writer_;
+  const std::atomic<bool>& stop_;
+  CompactionResult& result_;
+  CompactionPlanner planner_;
+  PlanChecker checker_;
+  bool planned_ = false;  // all
+  BlockCacheHandover heirs_;
+  ExtentBuilder builder_;
+
+  std::deque<std::unique_ptr<Task>> tasks_;  // planned, in order; the first `launched_` launched
+  size_t launched_ = 0;
+  size_t reading_ = 0;  // of them, those that read blocks
+  // Of tasks that are done. Fresh pages cost the kernel more than merging what they hold.
+  std::vector<std::string> spare_memory_;
+  std::unique_ptr<IoQueue> reads_ = IoQueue::New(kReadDepth);
+  Mutex mutex_;
+  CondVar finished_;
+  std::string scratch_;
+};
+
+Status Job::AddPiece(const BlockRange& blocks, Task* task) {
+  TableHeadRef head;
+  if (Status status = reader_.OpenHead(*blocks.extent, &head); !status.ok()) {
+    return Damaged(blocks.extent, std::move(status));
+  }
+  Piece& piece = task->pieces.emplace_back();
+  piece.extent = blocks.extent;
+  piece.begin = head->block(blocks.first).offset;
+  BlockBuilder index(1);
+  uint64_t bytes = 0;
+  for (size_t i = blocks.first; i < blocks.end; ++i) {
+    const BlockHandle& handle = head->block(i);
+    if (handle.offset != piece.begin + bytes || !HandleFits(handle, blocks.extent->bytes)) {
+      return Damaged(blocks.extent,
+                     Status::Corruption(ExtentReader::Describe(*blocks.extent, handle.offset) +
+                                        ": the index names blocks that do not follow each other"));
+    }
+    std::string value;
+    BlockHandle{bytes, handle.size}.AppendTo(&value);
+    index.Add(head->last_key(i), value);
+    bytes += handle.size + kBlockTrailerBytes;
+    heirs_.AddInput(
+        {blocks.extent->number, static_cast<uint32_t>(handle.offset)},
+        UserKey(i == 0 ? std::string_view(blocks.extent->smallest) : head->last_key(i - 1)),
+        UserKey(head->last_key(i)));
+  }
+  piece.blocks_bytes = bytes;
+  const std::string_view contents = index.Finish();
+  piece.index.assign(contents);
+  AppendBlockTrailer(contents, Compression::kNone, &piece.index);
+  result_.bytes_read += bytes;
+  return {};
+}
+
+Status Job::Fill() {
+  // One more than the window is being read.
+  while (!planned_ && reading_ <= options_.window && tasks_.size() < options_.window + kMostAhead) {
+    std::optional<CompactionStep> step;
+    if (Status status = planner_.Next(&step, &result_.damaged); !status.ok()) {
+      return status;
+    }
+    planned_ = !step;
+    SLUICE_RETURN_IF_ERROR(Unsound(planned_ ? checker_.Finish() : checker_.Check(*step)));
+    if (step) {
+      SLUICE_RETURN_IF_ERROR(Prepare(std::move(*step)));
+    }
+  }
+  for (; launched_ < tasks_.size() && launched_ < options_.window; ++launched_) {
+    SLUICE_RETURN_IF_ERROR(Launch(tasks_[launched_].get()));
+  }
+  return {};
+}
+
+Status Job::Prepare(CompactionStep step) {
+  Task& task = *tasks_.emplace_back(std::make_unique<Task>());
+  task.step = std::move(step);
+  reading_ += task.reads_blocks();
+  if (task.step.kind == CompactionStep::Kind::kCopy) {
+    SLUICE_RETURN_IF_ERROR(AddPiece(task.step.blocks, &task));
+  }
+  for (const std::vector<BlockRange>& run : task.step.runs) {
+    if (run.empty()) {
+      continue;
+    }
+    std::vector<Piece*>& pieces = task.runs.emplace_back();
+    for (const BlockRange& blocks : run) {
+      SLUICE_RETURN_IF_ERROR(AddPiece(blocks, &task));
+      pieces.push_back(&task.pieces.back());
+    }
+  }
+  BeginReads(&task);
+  return {};
+}
+
+void Job::BeginReads(Task* task) {
+  if (!spare_memory_.empty()) {
+    task->memory = std::move(spare_memory_.back());
+    spare_memory_.pop_back();
+  }
+  uint64_t bytes = 0;
+  for (const Piece& piece : task->pieces) {
+    bytes += piece.bytes();
+  }
+  if (task->memory.size() < bytes) {
+    task->memory = std::string(bytes + bytes / 8, '\0');  // the next may need a little more
+  }
+  char* image = task->memory.data();
+  for (Piece& piece : task->pieces) {
+    piece.image = {image, piece.bytes()};
+    std::copy(piece.index.begin(), piece.index.end(), image + piece.blocks_bytes);
+    piece.request = {.kind = IoRequest::Kind::kRead,
+                     .file = piece.extent->place->file(),
+                     .offset = piece.extent->place->offset() + piece.begin,
+                     .data = image,
+                     .bytes = piece.blocks_bytes,
+                     .status = {}};
+    ++task->reads;
+    reads_->Submit(&piece.request);
+    image += piece.bytes();
+  }
+}
+
+Status Job::Launch(Task* task) {
+  while (task->reads > 0) {
+    const IoRequest* const back = reads_->Wait();
+    for (const auto& other : tasks_) {
+      for (const Piece& piece : other->pieces) {
+        if (&piece.request == back) {
+          --other->reads;
+          if (!back->status.ok()) {
+            return Damaged(piece.extent, back->status);
+          }
+        }
+      }
+    }
+  }
+  if (!task->is_merge()) {
+    return {};
+  }
+  const KeyRange& range = task->step.range;
+  task->merge = {.runs = {},
+                 .snapshots = options_.snapshots,
+                 .bottommost = pick_.bottommost,
+                 .has_begin = range.has_begin,
+                 .has_end = range.has_end,
+                 .begin = range.begin,
+                 .end = range.end,
+                 .block_bytes = options_.block_bytes,
+                 .table_bytes = options_.window > 1 ? options_.extent.extent_bytes : kCpuTableBytes,
+                 .restart_interval = options_.restart_interval};
+  for (const std::vector<Piece*>& run : task->runs) {
+    MergeRun& tables = task->merge.runs.emplace_back();
+    for (const Piece* piece : run) {
+      tables.push_back({piece->image, piece->index_handle()});
+    }
+  }
+  if (options_.window > 1) {
+    driver_.Submit(task->merge, CollectInto(&task->outputs), [this, task](const MergeResult& r) {
+      const MutexLock lock(mutex_);
+      task->result = r;
+      task->done = true;
+      finished_.notify_all();
+    });
+  }
+  return {};
+}
+
+Status Job::Copy(const Task& task) {
+  const Piece& piece = task.pieces.front();
+  Block index;
+  SLUICE_RETURN_IF_ERROR(Block::Parse(
+      std::string_view(piece.index).substr(0, piece.index.size() - kBlockTrailerBytes), &index));
+  BlockIterator at(index);
+  bool first = true;
+  for (at.SeekToFirst(); at.Valid(); at.Next(), first = false) {
+    BlockHandle handle;
+    std::string_view value = at.value();
+    if (!handle.ReadFrom(&value)) {
+      return Status::Corruption("malformed handle");
+    }
+    SLUICE_RETURN_IF_ERROR(CopyBlock(task, handle, first));
+  }
+  return at.status();
+}
+
+Status Job::CopyBlock(const Task& task, const BlockHandle& handle, bool first) {
+  const Piece& piece = task.pieces.front();
+  std::string_view contents;
+  Block block;
+  std::string_view key;
+  Status status = ReadStoredBlock(piece.image, handle, &scratch_, &contents);
+  if (status.ok()) {
+    status = Block::Parse(contents, &block);
+  }
+  if (status.ok()) {
+    status = KeyScanner::FirstKey(block, &key);
+  }
+  if (!status.ok()) {
+    return Damaged(piece.extent, status.WithContext(ExtentReader::Describe(
+                                     *piece.extent, piece.begin + handle.offset)));
+  }
+  if (first && UserKey(key) != task.step.low) {
+    return Unsound(Status::Corruption(
+        fmt::format("compaction plan: extent {}, block {} does not begin with the key it should",
+                    piece.extent->number, task.step.blocks.first)));
+  }
+  const uint64_t before = builder_.entries();
+  SLUICE_RETURN_IF_ERROR(builder_.AddBlock(contents));
+  result_.records.copied += builder_.entries() - before;
+  ++result_.copied_blocks;
+  return {};
+}
+
+Status Job::AddTable(const MergeOutput& output) {
+  Block index;
+  SLUICE_RETURN_IF_ERROR(
+      Block::Parse(output.index.substr(0, output.index.size() - kBlockTrailerBytes), &index));
+  BlockIterator at(index);
+  for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    BlockHandle handle;
+    std::string_view value = at.value();
+    if (!handle.ReadFrom(&value) || !HandleFits(handle, output.data.size())) {
+      return Status::Corruption("an executor made a malformed index");
+    }
+    SLUICE_RETURN_IF_ERROR(builder_.AddBlock(output.data.substr(handle.offset, handle.size)));
+  }
+  return at.status();
+}
+
+Status Job::WriteExtent(BuiltExtent* built) {
+  const uint64_t number = writer_.TakeNumber();
+  SLUICE_RETURN_IF_ERROR(heirs_.AddOutput(*built, number));
+  return writer_.Write(built, number);
+}
+
+Status Job::Merge(Task* task) {
+  const uint64_t before = builder_.entries();
+  if (options_.window > 1) {
+    MutexLock lock(mutex_);
+    while (!task->done) {
+      finished_.wait(lock);
+    }
+    lock.unlock();
+    for (const OwnedOutput& output : task->outputs) {
+      SLUICE_RETURN_IF_ERROR(AddTable(output.AsOutput()));
+    }
+  } else {
+    task->result =
+        driver_.Run(task->merge, [this](const MergeOutput& output) { return AddTable(output); });
+  }
+  const MergeResult& result = task->result;
+  if (!result.ok()) {
+    const std::vector<Piece*>& run = task->runs[result.fault.run];
+    if (IsInputFault(result.status) && result.fault.table < run.size()) {
+      const Piece& piece = *run[result.fault.table];
+      return Damaged(piece.extent, result.error.WithContext(ExtentReader::Describe(
+                                       *piece.extent, piece.begin + result.fault.offset)));
+    }
+    return result.error;
+  }
+  const MergeStats& stats = result.stats;
+  if (stats.input_records != stats.output_records + stats.dropped_records ||
+      builder_.entries() - before != stats.output_records) {
+    return Unsound(Status::Corruption(fmt::format(
+        "a merge took {} records, dropped {} and says it kept {}, but its output has {}",
+        stats.input_records, stats.dropped_records, stats.output_records,
+        builder_.entries() - before)));
+  }
+  result_.records.merged += stats.input_records;
+  result_.records.merged_out += stats.output_records;
+  result_.records.dropped += stats.dropped_records;
+  return {};
+}
+
+Status Job::Complete() {
+  Task& task = *tasks_.front();
+  switch (task.step.kind) {
+    case CompactionStep::Kind::kReuse:
+      result_.reused.push_back(task.step.extent);
+      result_.records.reused += task.step.extent->entries;
+      SLUICE_RETURN_IF_ERROR(builder_.EndExtent());
+      break;
+    case CompactionStep::Kind::kStay:
+      SLUICE_RETURN_IF_ERROR(builder_.EndExtent());
+      break;
+    case CompactionStep::Kind::kCopy:
+      SLUICE_RETURN_IF_ERROR(Copy(task));
+      break;
+    case CompactionStep::Kind::kMerge:
+      SLUICE_RETURN_IF_ERROR(Merge(&task));
+      break;
+  }
+  if (task.reads_blocks()) {
+    --reading_;
+    spare_memory_.push_back(std::move(task.memory));
+  }
+  tasks_.pop_front();
+  --launched_;
+  return {};
+}
+
+Status Job::Run() {
+  for (;;) {
+    SLUICE_RETURN_IF_ERROR(Fill());
+    if (tasks_.empty()) {
+      break;
+    }
+    if (stop_.load(std::memory_order_relaxed)) {
+      return Status::Busy("closing");
+    }
+    SLUICE_RETURN_IF_ERROR(Complete());
+  }
+  SLUICE_RETURN_IF_ERROR(builder_.EndExtent());
+  SLUICE_RETURN_IF_ERROR(writer_.Finish(&result_.added));
+  result_.bytes_written = writer_.bytes();
+  return Unsound(CheckBalance());
+}
+
+Status Job::CheckBalance() const {
+  const RecordBalance& records = result_.records;
+  uint64_t in = 0;
+  for (const CompactionInput& input : pick_.inputs) {
+    for (const ExtentPtr& extent : input.extents) {
+      in += extent->entries;
+    }
+  }
+  uint64_t added = 0;
+  for (const Extent& extent : result_.added) {
+    added += extent.entries;
+  }
+  if (in != records.reused + records.copied + records.merged ||
+      records.merged != records.merged_out + records.dropped ||
+      added != records.copied + records.merged_out) {
+    return Status::Corruption(fmt::format(
+        "a compaction's records do not balance: {} in its inputs; {} reused, {} copied, {} merged; "
+        "of these {} kept, {} dropped; {} written",
+        in, records.reused, records.copied, records.merged, records.merged_out, records.dropped,
+        added));
+  }
+  return {};
+}
+
+void Job::WaitForTasks() {
+  while (reads_->Wait() != nullptr) {
+  }
+  if (options_.window > 1) {
+    MutexLock lock(mutex_);
+    for (size_t i = 0; i < launched_; ++i) {
+      while (!tasks_[i]->done && tasks_[i]->is_merge()) {
+        finished_.wait(lock);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Status RunCompaction(const CompactionPick& pick, const RunIndex& output_run,
+                     const PlanOptions& plan, const CompactionJobOptions& options,
+                     OffloadDriver* driver, ExtentReader* reader, ExtentWriter* writer,
+                     const std::atomic<bool>* stop, CompactionResult* result) {
+  return Job(pick, output_run, plan, options, driver, reader, writer, stop, result).Run();
+}
+
+}  // namespace sluice

@@ -1,0 +1,62 @@
+// Does what a plan says: reads, merges, copies, writes (X-Engine 3.3.2). The tree changes only when
+// the caller applies the edit.
+//
+// A window of merge steps is under way at once: while some are merged, perhaps on several units,
+// the inputs of later ones are planned and read and the outputs of earlier ones written.
+//
+// No compaction may lose or invent a record, whatever mistake planner, executor or device makes.
+// Each step is checked before it is carried out (plan_checker.h), and at the end the records must
+// balance: those of the inputs, as the metadata counts them, are those reused, copied and merged,
+// and those merged are written or were dropped for a reason.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "compaction/compaction_planner.h"
+#include "offload/driver.h"
+#include "tree/extent_reader.h"
+#include "tree/extent_writer.h"
+#include "util/status.h"
+
+namespace sluice {
+
+struct CompactionJobOptions {
+  ExtentFormat extent;
+  uint32_t block_bytes = 16 << 10;
+  uint32_t restart_interval = 16;
+  std::vector<SequenceNumber> snapshots{};  // as MergeTask has them
+  size_t window = 2;                        // merge steps under way at once
+};
+
+// Of records, each in exactly one of the first three.
+struct RecordBalance {
+  uint64_t reused = 0;
+  uint64_t copied = 0;
+  uint64_t merged = 0;
+  uint64_t merged_out = 0;  // of the merged ones, kept
+  uint64_t dropped = 0;
+};
+
+struct CompactionResult {
+  std::vector<Extent> added;      // new ones
+  std::vector<ExtentPtr> reused;  // inputs that are part of the output
+  uint64_t copied_blocks = 0;
+  uint64_t bytes_read = 0;
+  uint64_t bytes_written = 0;
+  RecordBalance records;
+  // After an error: the input that cannot be read, if it is that.
+  ExtentPtr damaged;
+  // After an error: plan or records were not as they must be, which no input explains.
+  bool unsound = false;
+};
+
+// Blocks until done; gives up soon after `*stop` is set, with Busy.
+Status RunCompaction(const CompactionPick& pick, const RunIndex& output_run,
+                     const PlanOptions& plan, const CompactionJobOptions& options,
+                     OffloadDriver* driver, ExtentReader* reader, ExtentWriter* writer,
+                     const std::atomic<bool>* stop, CompactionResult* result);
+
+}  // namespace sluice

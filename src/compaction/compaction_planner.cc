@@ -1,0 +1,355 @@
+#include "compaction/compaction_planner.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice {
+
+namespace {
+
+std::string_view Low(const Extent& extent) { return UserKey(extent.smallest); }
+std::string_view High(const Extent& extent) { return UserKey(extent.largest); }
+
+}  // namespace
+
+std::string KeyAfter(std::string_view user_key) { return std::string(user_key) + '\0'; }
+
+CompactionPlanner::CompactionPlanner(const CompactionPick& pick, const RunIndex& output_run,
+                                     const PlanOptions& options, ExtentReader* reader,
+                                     const std::atomic<bool>* stop)
+    : pick_(pick), options_(options), reader_(*reader), stop_(*stop), stays_(output_run) {
+  std::string_view smallest;
+  for (const CompactionInput& input : pick.inputs) {
+    runs_.emplace_back().extents = &input.extents;
+    if (smallest.empty() || CompareInternalKeys(input.extents.front()->smallest, smallest) < 0) {
+      smallest = input.extents.front()->smallest;
+    }
+    if (input.run == pick.output) {
+      for (const ExtentPtr& extent : input.extents) {
+        in_output_run_.push_back(extent->number);
+      }
+    }
+  }
+  std::sort(in_output_run_.begin(), in_output_run_.end());
+  stays_.Seek(smallest);
+}
+
+Status CompactionPlanner::Next(std::optional<CompactionStep>* step, ExtentPtr* damaged) {
+  step->reset();
+  while (ready_.empty() && !done_) {
+    if (stop_.load(std::memory_order_relaxed)) {
+      return Status::Busy("closing");
+    }
+    if (Status status = Advance(); !status.ok()) {
+      *damaged = damaged_;
+      return status;
+    }
+  }
+  if (!ready_.empty()) {
+    *step = std::move(ready_.front());
+    ready_.pop_front();
+  }
+  return {};
+}
+
+Status CompactionPlanner::Advance() {
+  const size_t self = Smallest();
+  if (self == runs_.size()) {
+    EmitMerge(nullptr);
+    done_ = true;
+    return {};
+  }
+  Run& run = runs_[self];
+  const Extent* const stay = Stay();
+  if (stay != nullptr && UserKey(stay->smallest) <= run.Low()) {
+    EmitStay();
+    return {};
+  }
+  bool placed = false;
+  if (!std::exchange(run.tried, true)) {
+    SLUICE_RETURN_IF_ERROR(TryReuse(self, &placed));
+  }
+  if (!placed) {
+    SLUICE_RETURN_IF_ERROR(OpenHead(&run));
+    SLUICE_RETURN_IF_ERROR(TryCopy(self, &placed));
+  }
+  if (!placed) {
+    if (passed_bytes_ >= options_.task_bytes && !(rest_.has_begin && run.Low() <= rest_.begin)) {
+      const std::string border(run.Low());
+      EmitMerge(&border);
+    }
+    PassBlock(&run);
+  }
+  return {};
+}
+
+size_t CompactionPlanner::Smallest() const {
+  size_t smallest = runs_.size();
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    if (!runs_[i].AtEnd() && (smallest == runs_.size() || runs_[i].Low() < runs_[smallest].Low())) {
+      smallest = i;
+    }
+  }
+  return smallest;
+}
+
+const Extent* CompactionPlanner::Stay() {
+  while (stays_.Valid() && std::binary_search(in_output_run_.begin(), in_output_run_.end(),
+                                              stays_.extent()->number)) {
+    stays_.Next();
+  }
+  return stays_.Valid() ? stays_.extent().get() : nullptr;
+}
+
+bool CompactionPlanner::MayReuse(const Extent& extent) const {
+  return options_.reuse &&
+         !(pick_.bottommost && extent.tombstones > 0 &&
+           extent.oldest_tombstone <= options_.oldest_snapshot) &&
+         !(pick_.rewrite && (extent.shadowed > 0 || extent.bytes < options_.least_bytes_rewritten));
+}
+
+Status CompactionPlanner::HasForeignRecord(size_t self, std::string_view low, std::string_view high,
+                                           bool* has) {
+  const Extent* const stay = Stay();
+  *has = stay != nullptr && Low(*stay) <= high;
+  for (size_t i = 0; i < runs_.size() && !*has; ++i) {
+    Run& run = runs_[i];
+    if (i == self) {
+      continue;
+    }
+    // The block that has the run's first record at or after `low`, if that may be in the range.
+    const auto waiting = std::find_if(run.waiting.begin(), run.waiting.end(),
+                                      [&](const BlockSpan& span) { return span.high >= low; });
+    std::string found;
+    if (waiting != run.waiting.end()) {
+      if (waiting->low <= high) {
+        TableHeadRef head;
+        damaged_ = waiting->extent;
+        SLUICE_RETURN_IF_ERROR(reader_.OpenHead(*waiting->extent, &head));
+        SLUICE_RETURN_IF_ERROR(FindKey(waiting->extent, head->block(waiting->block), low, &found));
+        *has = found <= high;
+      }
+    } else if (!run.AtEnd() && run.Low() <= high) {
+      *has = run.block == 0;
+      if (!*has) {
+        SLUICE_RETURN_IF_ERROR(FindKey(run.extent(), run.head->block(run.block), low, &found));
+        *has = found <= high;
+      }
+    }
+  }
+  return {};
+}
+
+Status CompactionPlanner::TryReuse(size_t self, bool* reused) {
+  Run& run = runs_[self];
+  if (run.at > 0 && run.GoesOn(run.at - 1)) {
+    return {};
+  }
+  size_t end = run.at;
+  do {
+    const Extent& extent = *(*run.extents)[end];
+    if (!MayReuse(extent) || (options_.file != nullptr && extent.place->file() != options_.file)) {
+      return {};
+    }
+  } while (run.GoesOn(end++));
+  const std::string low(Low(*run.extent()));
+  const std::string high(High(*(*run.extents)[end - 1]));
+  bool has = false;
+  SLUICE_RETURN_IF_ERROR(HasForeignRecord(self, low, high, &has));
+  if (has) {
+    return {};
+  }
+  EmitMerge(&low);
+  for (; run.at < end; ++run.at) {
+    ready_.push_back({.kind = CompactionStep::Kind::kReuse, .run = self, .extent = run.extent()});
+  }
+  run.tried = false;
+  MoveBehind(high);
+  *reused = true;
+  return {};
+}
+
+size_t CompactionPlanner::CopyEnd(size_t self) {
+  const Run& run = runs_[self];
+  const Extent* const stay = Stay();
+  bool has_limit = stay != nullptr;
+  std::string_view limit = has_limit ? Low(*stay) : std::string_view();
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    if (i != self && !runs_[i].AtEnd() && (!has_limit || runs_[i].Low() < limit)) {
+      has_limit = true;
+      limit = runs_[i].Low();
+    }
+  }
+  size_t end = run.block;
+  while (end < run.head->blocks() && (!has_limit || UserKey(run.head->last_key(end)) < limit)) {
+    ++end;
+  }
+  return end;
+}
+
+bool CompactionPlanner::OthersWaitBelow(size_t self, std::string_view user_key) const {
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    if (i != self && !runs_[i].waiting.empty() && runs_[i].waiting.back().high >= user_key) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Status CompactionPlanner::TryCopy(size_t self, bool* copied) {
+  Run& run = runs_[self];
+  const size_t first = run.block;
+  size_t end = CopyEnd(self);
+  const auto enough = [&] { return end >= first + options_.least_blocks_copied && end > first; };
+  // The block is read only if its first key decides.
+  if (!MayReuse(*run.extent()) || !enough() ||
+      !OthersWaitBelow(self, UserKey(run.head->last_key(first)))) {
+    return {};
+  }
+  std::string low(Low(*run.extent()));
+  if (first > 0) {
+    SLUICE_RETURN_IF_ERROR(FindKey(run.extent(), run.head->block(first), {}, &low));
+  }
+  // No key's versions may reach over the ends.
+  if (!OthersWaitBelow(self, low) ||
+      (first > 0 ? low == run.Low() : run.at > 0 && run.GoesOn(run.at - 1))) {
+    return {};
+  }
+  const auto goes_on = [&](bool* does) -> Status {
+    if (end == run.head->blocks()) {
+      *does = run.GoesOn(run.at);
+      return {};
+    }
+    std::string next;
+    SLUICE_RETURN_IF_ERROR(FindKey(run.extent(), run.head->block(end), {}, &next));
+    *does = next == UserKey(run.head->last_key(end - 1));
+    return {};
+  };
+  for (bool does = true; enough(); --end) {
+    SLUICE_RETURN_IF_ERROR(goes_on(&does));
+    if (!does) {
+      break;
+    }
+  }
+  if (!enough()) {
+    return {};
+  }
+  EmitMerge(&low);
+  const std::string high(UserKey(run.head->last_key(end - 1)));
+  ready_.push_back({.kind = CompactionStep::Kind::kCopy,
+                    .run = self,
+                    .blocks = {run.extent(), first, end},
+                    .low = std::move(low)});
+  MoveTo(&run, end);
+  MoveBehind(high);
+  *copied = true;
+  return {};
+}
+
+Status CompactionPlanner::FindKey(const ExtentPtr& extent, const BlockHandle& handle,
+                                  std::string_view from, std::string* user_key) {
+  damaged_ = extent;
+  BlockRef contents;
+  Block block;
+  SLUICE_RETURN_IF_ERROR(
+      reader_.ReadBlock(*extent, handle, /*fill_cache=*/false, &contents, &block));
+  BlockIterator at(block);
+  if (from.empty()) {
+    at.SeekToFirst();
+  } else {
+    std::string target(from);
+    PutFixed64(&target, MakeTrailer(kMaxSequence, RecordType{0xff}));
+    at.Seek(target);
+  }
+  if (!at.Valid()) {
+    const Status status = at.status();
+    return (status.ok() ? Status::Corruption("the block ends before its last key") : status)
+        .WithContext(ExtentReader::Describe(*extent, handle.offset));
+  }
+  user_key->assign(UserKey(at.key()));
+  damaged_.reset();
+  return {};
+}
+
+Status CompactionPlanner::OpenHead(Run* run) {
+  if (run->head.get() != nullptr) {
+    return {};
+  }
+  damaged_ = run->extent();
+  SLUICE_RETURN_IF_ERROR(reader_.OpenHead(*run->extent(), &run->head));
+  if (run->head->blocks() == 0) {
+    return Status::Corruption(ExtentReader::Describe(*run->extent(), 0) + ": no blocks");
+  }
+  damaged_.reset();
+  return {};
+}
+
+void CompactionPlanner::PassBlock(Run* run) {
+  const uint64_t bytes = run->head->block(run->block).size + kBlockTrailerBytes;
+  run->waiting.push_back({run->extent(), run->block, std::string(run->Low()),
+                          std::string(UserKey(run->head->last_key(run->block))), bytes});
+  passed_bytes_ += bytes;
+  MoveTo(run, run->block + 1);
+}
+
+void CompactionPlanner::MoveTo(Run* run, size_t block) {
+  run->block = block;
+  if (block == run->head->blocks()) {
+    ++run->at;
+    run->block = 0;
+    run->tried = false;
+    run->head.Reset(nullptr);
+  }
+}
+
+void CompactionPlanner::EmitStay() {
+  const std::string low(Low(*stays_.extent()));
+  EmitMerge(&low);
+  ready_.push_back({.kind = CompactionStep::Kind::kStay, .extent = stays_.extent()});
+  MoveBehind(High(*stays_.extent()));
+  stays_.Next();
+}
+
+void CompactionPlanner::EmitMerge(const std::string* end) {
+  rest_.has_end = end != nullptr;
+  rest_.end = end != nullptr ? *end : std::string();
+  CompactionStep step{.kind = CompactionStep::Kind::kMerge, .range = rest_};
+  bool any = false;
+  for (Run& run : runs_) {
+    std::vector<BlockRange>& pieces = step.runs.emplace_back();
+    for (const BlockSpan& span : run.waiting) {
+      if (end != nullptr && span.low >= *end) {
+        break;
+      }
+      if (!pieces.empty() && pieces.back().extent == span.extent &&
+          pieces.back().end == span.block) {
+        ++pieces.back().end;
+      } else {
+        pieces.push_back({span.extent, span.block, span.block + 1});
+      }
+    }
+    any = any || !pieces.empty();
+    while (!run.waiting.empty() && (end == nullptr || run.waiting.front().high < *end)) {
+      run.waiting.pop_front();
+    }
+  }
+  if (any) {
+    ready_.push_back(std::move(step));
+  }
+  passed_bytes_ = 0;
+  rest_.has_begin = true;
+  rest_.begin = std::exchange(rest_.end, {});
+  rest_.has_end = false;
+}
+
+void CompactionPlanner::MoveBehind(std::string_view user_key) {
+  rest_.has_begin = true;
+  rest_.begin = KeyAfter(user_key);
+  for (Run& run : runs_) {
+    while (!run.waiting.empty() && run.waiting.front().high < rest_.begin) {
+      run.waiting.pop_front();
+    }
+  }
+}
+
+}  // namespace sluice

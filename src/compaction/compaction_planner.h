@@ -1,0 +1,163 @@
+// What of a compaction has to be merged at all (X-Engine 3.3.2, data reuse; its Figure 8 is in
+// testdata/planner.txt).
+//
+//  1. An extent is reused, by a change of metadata alone, if no other run has a record between its
+//     first and last key. That looks at records, not at key ranges: a block or extent of another
+//     run that only spans it, because its keys are sparse, is split there.
+//  2. Blocks that overlap no other run's, and between which no other run has anything, are copied
+//     as bytes.
+//  3. What is left is merged, in tasks of similar size.
+//
+// The plan is made in one sweep over the blocks of all runs in key order, a step at a time, while
+// steps before are being carried out: its time is linear in the blocks, and it holds the block
+// spans of one merge step. Invariant of the sweep: everything below the position that it has
+// reached is in a step, and nothing at or above it is, but for blocks that reach over it.
+//
+// Versions of one user key may lie in several extents of a run (tree/extent_builder.h). Such
+// extents are reused together or not at all.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compaction/compaction_picker.h"
+#include "merge/input_map.h"
+#include "tree/extent_reader.h"
+#include "tree/run_index.h"
+#include "util/status.h"
+
+namespace sluice {
+
+// Some blocks of an extent that stand together.
+struct BlockRange {
+  ExtentPtr extent;
+  size_t first = 0;
+  size_t end = 0;
+
+  friend bool operator==(const BlockRange&, const BlockRange&) = default;
+};
+
+struct CompactionStep {
+  enum class Kind {
+    kReuse,  // `extent` as it is
+    kStay,   // `extent`, of the output run and no input: an output extent must not span it
+    kCopy,   // `blocks`
+    kMerge,  // `runs`' records in `range`
+  };
+
+  Kind kind = Kind::kMerge;
+  size_t run = 0;       // of kReuse and kCopy: the input's index
+  ExtentPtr extent{};   // of kReuse and kStay
+  BlockRange blocks{};  // of kCopy
+  std::string low{};    // of kCopy: the first user key in `blocks`; the job checks it
+  KeyRange range{};     // of kMerge
+  // Of kMerge, by input: all blocks that may have a record in `range`.
+  std::vector<std::vector<BlockRange>> runs{};
+};
+
+struct PlanOptions {
+  uint64_t task_bytes = uint64_t{64} << 20;  // of input, of one merge step
+  bool reuse = true;                         // else all is merged
+  // Tombstones that are newer stay, whatever is done; extents that have only such can be reused.
+  SequenceNumber oldest_snapshot = kMaxSequence;
+  // Fewer blocks in a row are merged: a seam costs part of a block, and a task more.
+  size_t least_blocks_copied = 4;
+  // Smaller extents are not reused by a pick that rewrites.
+  uint64_t least_bytes_rewritten = 0;
+  // Extents elsewhere are not reused but copied: the output's level lies in another directory.
+  const DataFile* file = nullptr;
+};
+
+// The least user key after `user_key`.
+std::string KeyAfter(std::string_view user_key);
+
+// Thread-compatible.
+class CompactionPlanner {
+ public:
+  // `output_run`: all of the output's run as it is. `pick`, `reader` and `stop` outlive this.
+  CompactionPlanner(const CompactionPick& pick, const RunIndex& output_run,
+                    const PlanOptions& options, ExtentReader* reader,
+                    const std::atomic<bool>* stop);
+
+  // The next step in key order; none when there are no more. Reads blocks where ranges alone do
+  // not tell. An error is that of a read, and `*damaged` the extent, or Busy soon after `*stop` was
+  // set.
+  Status Next(std::optional<CompactionStep>* step, ExtentPtr* damaged);
+
+ private:
+  // A block that is to be merged, with user keys that bound those in it.
+  struct BlockSpan {
+    ExtentPtr extent;
+    size_t block;
+    std::string low;
+    std::string high;
+    uint64_t bytes;
+  };
+  struct Run {
+    const std::vector<ExtentPtr>* extents = nullptr;
+    size_t at = 0;  // extent
+    size_t block = 0;
+    bool tried = false;             // whether extent `at` can be reused
+    TableHeadRef head;              // of extent `at`, once it is looked into
+    std::deque<BlockSpan> waiting;  // passed, and not all of it in a step
+
+    bool AtEnd() const { return at == extents->size(); }
+    const ExtentPtr& extent() const { return (*extents)[at]; }
+    // No record from here on has a smaller user key.
+    std::string_view Low() const {
+      return UserKey(block == 0 ? std::string_view(extent()->smallest) : head->last_key(block - 1));
+    }
+    // Whether the versions of extent `i`'s last user key go on in the next one.
+    bool GoesOn(size_t i) const {
+      return i + 1 < extents->size() &&
+             UserKey((*extents)[i]->largest) == UserKey((*extents)[i + 1]->smallest);
+    }
+  };
+
+  // Takes the sweep a bit further: adds steps to ready_ or passes a block.
+  Status Advance();
+  // The run that goes on at the smallest key; runs_.size() if none does.
+  size_t Smallest() const;
+  bool MayReuse(const Extent& extent) const;
+  // Whether a run other than `self`, or what stays, has a record in [low, high].
+  Status HasForeignRecord(size_t self, std::string_view low, std::string_view high, bool* has);
+  // Where the blocks, from the one that the run is at, meet the next one of another run.
+  size_t CopyEnd(size_t self);
+  // Whether what other runs have passed, and is in no step yet, ends below `user_key`.
+  bool OthersWaitBelow(size_t self, std::string_view user_key) const;
+  Status TryReuse(size_t self, bool* reused);
+  Status TryCopy(size_t self, bool* copied);
+  // The first user key in the block that is at or after `from`.
+  Status FindKey(const ExtentPtr& extent, const BlockHandle& handle, std::string_view from,
+                 std::string* user_key);
+  Status OpenHead(Run* run);
+  void PassBlock(Run* run);
+  static void MoveTo(Run* run, size_t block);
+  void EmitStay();
+  // A step for what waits below `end` (null: for all); the position becomes `end`.
+  void EmitMerge(const std::string* end);
+  // The position becomes the key behind `user_key`.
+  void MoveBehind(std::string_view user_key);
+  const Extent* Stay();  // the next one; null if there is none
+
+  const CompactionPick& pick_;
+  const PlanOptions options_;
+  ExtentReader& reader_;
+  const std::atomic<bool>& stop_;
+  std::deque<Run> runs_;
+  RunIndex::Iterator stays_;             // in the output run; those that are inputs are skipped
+  std::vector<uint64_t> in_output_run_;  // numbers of inputs that are, sorted
+  KeyRange rest_;                        // what no step covers; its begin is the position
+  uint64_t passed_bytes_ = 0;            // since the last merge step
+  bool done_ = false;
+  ExtentPtr damaged_;
+  std::deque<CompactionStep> ready_;
+};
+
+}  // namespace sluice

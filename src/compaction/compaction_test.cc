@@ -1,0 +1,396 @@
+// What a compaction reuses, copies and merges, and that its output is what a plain merge makes.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compaction/compaction_job.h"
+#include "compaction/compaction_planner.h"
+#include "compaction/plan_checker.h"
+#include "table/filter.h"
+#include "table/testing.h"
+#include "tree/order_check.h"
+#include "tree/run_iterator.h"
+#include "util/epoch.h"
+#include "util/fault_env.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+using Blocks = std::vector<std::vector<TestEntry>>;
+
+class CompactionTest : public testing::Test {
+ protected:
+  CompactionTest() {
+    EXPECT_TRUE(env_.CreateDir("db").ok());
+    EXPECT_TRUE(ExtentSpace::Open(&env_, {{"db", 1}}, &space_).ok());
+  }
+
+  // An extent of these blocks.
+  ExtentPtr Make(const Blocks& blocks) {
+    ExtentWriter writer(space_.get(), 0, &next_);
+    ExtentBuilder builder(
+        {}, [&](BuiltExtent* built) { return writer.Write(built, writer.TakeNumber()); });
+    for (const std::vector<TestEntry>& entries : blocks) {
+      BlockBuilder block(4);
+      for (const TestEntry& entry : entries) {
+        block.Add(entry.key, entry.value);
+      }
+      EXPECT_TRUE(builder.AddBlock(block.Finish()).ok());
+    }
+    EXPECT_TRUE(builder.EndExtent().ok());
+    std::vector<Extent> extents;
+    EXPECT_TRUE(writer.Finish(&extents).ok());
+    return std::make_shared<const Extent>(extents.at(0));
+  }
+  // One whose blocks hold these keys, of three digits.
+  ExtentPtr Numbers(const std::vector<std::vector<int>>& blocks, SequenceNumber sequence) {
+    Blocks entries;
+    for (const std::vector<int>& block : blocks) {
+      std::vector<TestEntry>& list = entries.emplace_back();
+      for (const int key : block) {
+        list.push_back({InternalKey(fmt::format("{:03}", key), sequence), "v"});
+      }
+    }
+    return Make(entries);
+  }
+  std::vector<CompactionStep> Plan(const CompactionPick& pick, const RunIndex& output_run,
+                                   const PlanOptions& options) {
+    std::vector<CompactionStep> steps;
+    const std::atomic<bool> stop{false};
+    CompactionPlanner planner(pick, output_run, options, &reader_, &stop);
+    PlanChecker checker(pick, &reader_);
+    Status status;
+    for (std::optional<CompactionStep> step;;) {
+      ExtentPtr damaged;
+      status = planner.Next(&step, &damaged);
+      if (!status.ok() || !step) {
+        break;
+      }
+      status = checker.Check(*step);
+      EXPECT_TRUE(status.ok()) << status.ToString();
+      steps.push_back(std::move(*step));
+    }
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    status = checker.Finish();
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return steps;
+  }
+  Status Run(const CompactionPick& pick, const PlanOptions& plan,
+             const CompactionJobOptions& options, CompactionResult* result) {
+    ExtentWriter writer(space_.get(), 0, &next_);
+    const std::atomic<bool> stop{false};
+    return RunCompaction(pick, {}, plan, options, &driver_, &reader_, &writer, &stop, result);
+  }
+  // "reuse 210-280", "copy 032-035", "merge -032 3 blocks"
+  static std::string Show(const std::vector<CompactionStep>& steps) {
+    std::string text;
+    for (const CompactionStep& step : steps) {
+      switch (step.kind) {
+        case CompactionStep::Kind::kReuse:
+        case CompactionStep::Kind::kStay:
+          text += fmt::format("{} {}-{}\n",
+                              step.kind == CompactionStep::Kind::kReuse ? "reuse" : "stay",
+                              UserKey(step.extent->smallest), UserKey(step.extent->largest));
+          break;
+        case CompactionStep::Kind::kCopy:
+          text += fmt::format("copy {} blocks {}-{}\n", UserKey(step.blocks.extent->smallest),
+                              step.blocks.first, step.blocks.end - 1);
+          break;
+        case CompactionStep::Kind::kMerge: {
+          text += "merge";
+          for (const auto& run : step.runs) {
+            for (const BlockRange& blocks : run) {
+              text += fmt::format(" {}[{}-{}]", UserKey(blocks.extent->smallest), blocks.first,
+                                  blocks.end - 1);
+            }
+          }
+          text += "\n";
+        }
+      }
+    }
+    return text;
+  }
+
+  void Read(const Extent& extent, std::string_view key, bool fill_cache = true) {
+    BlockMatch match;
+    const EpochGuard guard;
+    ASSERT_TRUE(
+        reader_.Get(extent, InternalKey(key, kMaxSequence), BloomHash(key), fill_cache, &match)
+            .ok());
+    EXPECT_TRUE(match.found);
+  }
+
+  FaultEnv env_;
+  TableCache tables_{1 << 20};
+  Cache blocks_{1 << 20, 4096};
+  std::unique_ptr<ExtentSpace> space_;
+  ExtentReader reader_{&tables_, &blocks_};
+  std::atomic<uint64_t> next_{1};
+  OffloadDriver driver_{{}, {}};
+};
+
+// Steps that leave something out, take it twice or out of order; each is refused.
+TEST_F(CompactionTest, TheCheckerRefusesUnsoundPlans) {
+  TestRandom random(TestSeed());
+  size_t refused = 0;
+  for (int round = 0; round < 400; ++round) {
+    CompactionPick pick;
+    pick.output = {2, 0};
+    for (uint32_t run = 0; run < 3; ++run) {
+      CompactionInput input{{run, 0}, {}};
+      int key = static_cast<int>(Uniform(&random, 0, 30));
+      for (int extent = 0; extent < 3; ++extent) {
+        std::vector<std::vector<int>> blocks(Uniform(&random, 1, 6));
+        for (std::vector<int>& block : blocks) {
+          for (uint64_t n = Uniform(&random, 1, 3); n > 0; --n) {
+            block.push_back(key += static_cast<int>(SkewedSize(&random, 40)) + 1);
+          }
+        }
+        input.extents.push_back(Numbers(blocks, 9 - run));
+      }
+      pick.inputs.push_back(std::move(input));
+    }
+    const std::vector<CompactionStep> steps =
+        Plan(pick, {}, {.task_bytes = 100, .least_blocks_copied = Uniform(&random, 1, 3)});
+    std::vector<CompactionStep> broken = steps;
+    const size_t at = Uniform(&random, 0, steps.size() - 1);
+    CompactionStep& step = broken[at];
+    switch (Uniform(&random, 0, 3)) {
+      case 0:
+        broken.erase(broken.begin() + static_cast<ptrdiff_t>(at));
+        break;
+      case 1:
+        broken.insert(broken.begin() + static_cast<ptrdiff_t>(at), steps[at]);
+        break;
+      case 2:
+        if (at + 1 == steps.size()) {
+          continue;
+        }
+        std::swap(broken[at], broken[at + 1]);
+        break;
+      default:
+        if (step.kind == CompactionStep::Kind::kCopy) {
+          ++(Uniform(&random, 0, 1) != 0 ? step.blocks.first : step.blocks.end);
+        } else if (step.kind == CompactionStep::Kind::kMerge) {
+          std::vector<BlockRange>& pieces = step.runs[Uniform(&random, 0, 2)];
+          if (pieces.empty()) {
+            continue;
+          }
+          --pieces.back().end;
+          if (pieces.back().end == pieces.back().first) {
+            pieces.pop_back();
+          }
+        } else {
+          step.run = (step.run + 1) % 3;
+        }
+    }
+    PlanChecker checker(pick, &reader_);
+    Status status;
+    for (size_t i = 0; i < broken.size() && status.ok(); ++i) {
+      status = checker.Check(broken[i]);
+    }
+    if (status.ok()) {
+      status = checker.Finish();
+    }
+    EXPECT_FALSE(status.ok()) << "of\n" << Show(steps) << "became\n" << Show(broken);
+    ++refused;
+  }
+  EXPECT_GT(refused, 100u);
+}
+
+// The inputs' metadata says what must come out.
+TEST_F(CompactionTest, RecordsThatDoNotBalanceAreNotInstalled) {
+  for (const int surplus : {-1, 1}) {
+    auto extent = std::make_shared<Extent>(*Numbers({{1, 3}, {5, 7}}, 9));
+    extent->entries += surplus;
+    CompactionPick pick;
+    pick.inputs = {{{1, 0}, {extent}}, {{2, 0}, {Numbers({{2, 4}}, 1)}}};
+    pick.output = {2, 0};
+    CompactionResult result;
+    const Status status = Run(pick, {}, {.extent = {}, .snapshots = {kMaxSequence}}, &result);
+    EXPECT_TRUE(status.IsCorruption()) << status.ToString();
+    EXPECT_TRUE(result.unsound);
+    EXPECT_EQ(result.damaged, nullptr);
+  }
+}
+
+TEST_F(CompactionTest, OfEachKeyNewerRunsMustHoldNewerVersions) {
+  const auto check = [&](SequenceNumber upper, SequenceNumber lower) {
+    const std::shared_ptr<Version> version(new Version, [](Version* held) { held->Unref(); });
+    version->l0.resize(1);
+    EXPECT_TRUE(
+        RunIndex().Edit({}, {Numbers({{1, 2}, {5, 9}}, upper)}, &version->l0[0].index).ok());
+    EXPECT_TRUE(RunIndex()
+                    .Edit({}, {Numbers({{3}}, 4), Numbers({{5}, {7}}, lower)}, &version->levels[2])
+                    .ok());
+    return CheckRunOrder(*version, &reader_, nullptr);
+  };
+  EXPECT_TRUE(check(9, 8).ok());
+  EXPECT_TRUE(check(9, 9).IsCorruption());
+  const Status status = check(9, 10);
+  EXPECT_TRUE(status.IsCorruption());
+  EXPECT_NE(status.message().find("key 005"), std::string::npos) << status.ToString();
+}
+
+// X-Engine 3.1.4: what was cached is cached afterwards, under its new name, and nothing else is.
+TEST_F(CompactionTest, MergedBlocksInheritPlacesInTheCache) {
+  CompactionPick pick;
+  pick.inputs = {{{1, 0}, {Numbers({{1, 3}, {5, 7}, {9, 11}, {13, 15}}, 9)}},
+                 {{2, 0}, {Numbers({{2, 4}, {6, 8}, {10, 12}, {14, 16}}, 1)}}};
+  pick.output = {2, 0};
+  Read(*pick.inputs[0].extents[0], "005");  // the blocks of 5 and 7, and of 14 and 16
+  Read(*pick.inputs[1].extents[0], "014");
+  CompactionResult result;
+  ASSERT_TRUE(
+      Run(pick, {}, {.extent = {}, .block_bytes = 40, .snapshots = {kMaxSequence}}, &result).ok());
+  ASSERT_EQ(result.added.size(), 1u);
+  const uint64_t misses = blocks_.stats().misses;
+  EXPECT_EQ(blocks_.stats().entries, 2u);
+  TableHeadRef head;
+  ASSERT_TRUE(reader_.OpenHead(result.added[0], &head).ok());
+  ASSERT_GE(head->blocks(), 6u);
+  size_t cached = 0;
+  for (size_t i = 0; i < head->blocks(); ++i) {
+    const BlockKey key(result.added[0].number, static_cast<uint32_t>(head->block(i).offset));
+    const EpochGuard guard;
+    if (blocks_.Find(key.bytes(), key.hash()) != nullptr) {
+      ++cached;
+      const std::string_view last = UserKey(head->last_key(i));
+      EXPECT_TRUE((last >= "003" && last <= "009") || last >= "012") << last;
+    }
+  }
+  EXPECT_EQ(cached, 2u);
+  EXPECT_EQ(blocks_.stats().misses, misses);
+}
+
+TEST_F(CompactionTest, AnAccessIsCountedOnceAndThoseOfCompactionsNever) {
+  CompactionPick pick;
+  pick.inputs = {{{1, 0}, {Numbers({{1, 3}, {5, 7}}, 9)}}, {{2, 0}, {Numbers({{2, 4}}, 1)}}};
+  pick.output = {2, 0};
+  const Extent& extent = *pick.inputs[0].extents[0];
+  Read(extent, "001");  // not cached
+  EXPECT_EQ(extent.place->accesses(), 1u);
+  Read(extent, "001");  // cached
+  EXPECT_EQ(extent.place->accesses(), 2u);
+  Read(extent, "005", /*fill_cache=*/false);
+  EXPECT_EQ(extent.place->accesses(), 2u);
+  CompactionResult result;
+  ASSERT_TRUE(
+      Run(pick, {}, {.extent = {}, .block_bytes = 40, .snapshots = {kMaxSequence}}, &result).ok());
+  EXPECT_EQ(extent.place->accesses(), 2u);
+}
+
+// Any cut into runs, extents and blocks, with any data reuse, makes the records that a plain merge
+// by the rules of sluice/executor.h keeps; but reused and copied parts may keep what is shadowed.
+TEST_F(CompactionTest, OutputReadsAsItsInputs) {
+  TestRandom random(TestSeed());
+  for (int round = 0; round < 60; ++round) {
+    // One set of records, each in one of the runs: clusters, so that some overlap and some do not.
+    const size_t runs = Uniform(&random, 1, 4);
+    const std::vector<TestEntry> all =
+        RandomEntries(&random, {.count = Uniform(&random, 1, 1500), .alphabet = 8});
+    std::vector<std::vector<TestEntry>> by_run(runs);
+    std::map<std::string, std::map<uint64_t, size_t>> versions;  // key -> trailer -> run
+    size_t run = 0;
+    for (const TestEntry& entry : all) {
+      if (Uniform(&random, 0, 20) == 0) {
+        run = Uniform(&random, 0, runs - 1);
+      }
+      by_run[run].push_back(entry);
+    }
+    // Newer runs hold newer versions.
+    for (size_t i = 0; i < runs; ++i) {
+      for (TestEntry& entry : by_run[i]) {
+        const uint64_t trailer = Trailer(entry.key);
+        const SequenceNumber sequence = TrailerSequence(trailer) % 1000000 + 1000000 * (runs - i);
+        entry.key = InternalKey(UserKey(entry.key), sequence, RecordType{TrailerType(trailer)});
+      }
+      std::sort(by_run[i].begin(), by_run[i].end(), [](const TestEntry& a, const TestEntry& b) {
+        return InternalKeyLess(a.key, b.key);
+      });
+      by_run[i].erase(
+          std::unique(by_run[i].begin(), by_run[i].end(),
+                      [](const TestEntry& a, const TestEntry& b) { return a.key == b.key; }),
+          by_run[i].end());
+    }
+    CompactionPick pick;
+    pick.output = {2, 0};
+    pick.bottommost = Uniform(&random, 0, 1) != 0;
+    std::map<std::string, std::pair<uint64_t, std::string>> newest;
+    for (size_t i = 0; i < runs; ++i) {
+      CompactionInput input{{static_cast<uint32_t>(i), 0}, {}};
+      Blocks blocks(1);
+      const auto cut = [&] {
+        if (!blocks.back().empty()) {
+          input.extents.push_back(Make(blocks));
+        }
+        blocks.assign(1, {});
+      };
+      for (const TestEntry& entry : by_run[i]) {
+        const bool new_key =
+            blocks.back().empty() || UserKey(blocks.back().back().key) != UserKey(entry.key);
+        if (new_key && Uniform(&random, 0, 60) == 0) {
+          cut();
+        } else if (!blocks.back().empty() && Uniform(&random, 0, 6) == 0) {
+          blocks.emplace_back();
+        }
+        blocks.back().push_back(entry);
+        auto& [trailer, value] = newest[std::string(UserKey(entry.key))];
+        if (Trailer(entry.key) >= trailer) {
+          trailer = Trailer(entry.key);
+          value = entry.value;
+        }
+      }
+      cut();
+      if (!input.extents.empty()) {
+        pick.inputs.push_back(std::move(input));
+      }
+    }
+    const PlanOptions plan{.task_bytes = uint64_t{200} << Uniform(&random, 0, 10),
+                           .least_blocks_copied = Uniform(&random, 1, 3)};
+    CompactionResult result;
+    const Status status =
+        Run(pick, plan,
+            {.extent = {.extent_bytes = static_cast<uint32_t>(1024 << Uniform(&random, 0, 8))},
+             .block_bytes = static_cast<uint32_t>(64 << Uniform(&random, 0, 6)),
+             .restart_interval = 4,
+             .snapshots = {kMaxSequence},
+             .window = Uniform(&random, 1, 3)},
+            &result);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    std::vector<ExtentPtr> output = result.reused;
+    for (const Extent& extent : result.added) {
+      output.push_back(std::make_shared<const Extent>(extent));
+    }
+    RunIndex index;
+    const Status edit = RunIndex().Edit({}, output, &index);
+    ASSERT_TRUE(edit.ok()) << edit.ToString();
+    RunIterator at(&reader_, index, kMaxSequence, false);
+    at.SeekToFirst();
+    for (const auto& [key, version] : newest) {
+      const bool tombstone = TrailerType(version.first) == 0;
+      if (tombstone && pick.bottommost && (!at.Valid() || at.user_key() != key)) {
+        continue;
+      }
+      ASSERT_TRUE(at.Valid()) << at.status().ToString();
+      ASSERT_EQ(at.user_key(), key);
+      ASSERT_EQ(at.trailer(), version.first);
+      ASSERT_EQ(at.value(), version.second);
+      ASSERT_FALSE(tombstone && pick.bottommost);
+      at.Next();
+    }
+    ASSERT_FALSE(at.Valid());
+    ASSERT_TRUE(at.status().ok());
+  }
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,32 @@
+// Memtables to extents of level 0 (X-Engine 3.3.1): written as they are, merged with nothing.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tree/extent_writer.h"
+#include "tree/version.h"
+#include "util/status.h"
+
+namespace sluice {
+
+struct FlushFormat {
+  ExtentFormat extent;
+  uint32_t block_bytes = 16 << 10;
+  uint32_t restart_interval = 16;
+};
+
+struct FlushResult {
+  uint64_t input_records = 0;
+  uint64_t output_records = 0;
+  std::vector<Extent> extents;  // one run
+};
+
+// Writes `memtables`, newest first, as one run. `snapshots` as MergeTask has them, and of each key
+// the same versions are kept; tombstones, too.
+Status FlushMemtables(const std::vector<MemtablePtr>& memtables,
+                      const std::vector<SequenceNumber>& snapshots, const FlushFormat& format,
+                      ExtentWriter* writer, FlushResult* result);
+
+}  // namespace sluice

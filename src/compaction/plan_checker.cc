@@ -1,0 +1,239 @@
+#include "compaction/plan_checker.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace sluice {
+
+namespace {
+
+Status Unsound(std::string_view what) {
+  return Status::Corruption(fmt::format("compaction plan: {}", what));
+}
+
+}  // namespace
+
+PlanChecker::PlanChecker(const CompactionPick& pick, ExtentReader* reader) : reader_(*reader) {
+  for (const CompactionInput& input : pick.inputs) {
+    runs_.emplace_back().extents = &input.extents;
+  }
+}
+
+Status PlanChecker::Open(Run* run) {
+  return run->head.get() != nullptr ? Status() : reader_.OpenHead(*run->extent(), &run->head);
+}
+
+Status PlanChecker::Step(Run* run) {
+  SLUICE_RETURN_IF_ERROR(Open(run));
+  if (++run->block == run->head->blocks()) {
+    ++run->at;
+    run->block = 0;
+    run->head.Reset(nullptr);
+  }
+  return {};
+}
+
+Status PlanChecker::Check(const CompactionStep& step) {
+  if (const BlockRange owed = std::exchange(owed_, {});
+      owed.extent != nullptr &&
+      (step.kind != CompactionStep::Kind::kCopy || step.blocks.extent != owed.extent ||
+       step.blocks.first != owed.first || step.low != position_)) {
+    return Unsound(
+        fmt::format("extent {}, block {} is left out of a merge", owed.extent->number, owed.first));
+  }
+  Status status;
+  switch (step.kind) {
+    case CompactionStep::Kind::kMerge:
+      status = CheckMerge(step);
+      break;
+    case CompactionStep::Kind::kCopy:
+      status = CheckCopy(step);
+      break;
+    case CompactionStep::Kind::kReuse:
+      status = CheckReuse(step);
+      break;
+    case CompactionStep::Kind::kStay:
+      if (status = CheckAlone(runs_.size(), UserKey(step.extent->smallest),
+                              UserKey(step.extent->largest));
+          status.ok()) {
+        status = CoverTo(UserKey(step.extent->largest));
+      }
+      break;
+  }
+  unmerged_run_ = step.kind == CompactionStep::Kind::kReuse  ? step.run
+                  : step.kind == CompactionStep::Kind::kStay ? runs_.size()
+                                                             : ~size_t{0};
+  return status;
+}
+
+Status PlanChecker::MoveTo(std::string_view key) {
+  if (has_position_ && key == position_) {
+    return {};
+  }
+  if (has_position_ && key < position_) {
+    return Unsound("a step begins within what is covered");
+  }
+  for (const Run& run : runs_) {
+    if (!run.AtEnd() && run.Low() < key) {
+      return Unsound(
+          fmt::format("extent {}, block {} is in no step", run.extent()->number, run.block));
+    }
+  }
+  has_position_ = true;
+  position_.assign(key);
+  return {};
+}
+
+Status PlanChecker::CheckMerge(const CompactionStep& step) {
+  const KeyRange& range = step.range;
+  if (range.has_begin) {
+    SLUICE_RETURN_IF_ERROR(MoveTo(range.begin));
+  } else if (has_position_) {
+    return Unsound("a merge without a beginning is not the first step");
+  }
+  if ((range.has_begin && range.has_end && range.begin >= range.end) ||
+      step.runs.size() != runs_.size()) {
+    return Unsound("a malformed merge");
+  }
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    Run& run = runs_[i];
+    const std::vector<BlockRange>& pieces = step.runs[i];
+    std::vector<BlockRange> expected;
+    size_t at = run.at;
+    TableHeadRef head;  // of extent `at`
+    head.Reset(run.head.get());
+    for (size_t block = run.block; at < run.extents->size(); block = 0, ++at) {
+      const ExtentPtr& extent = (*run.extents)[at];
+      if (head.get() == nullptr) {
+        if (range.has_end && UserKey(extent->smallest) >= range.end) {
+          break;
+        }
+        SLUICE_RETURN_IF_ERROR(reader_.OpenHead(*extent, &head));
+      }
+      size_t end = block;
+      while (end < head->blocks() &&
+             !(range.has_end && UserKey(end == 0 ? std::string_view(extent->smallest)
+                                                 : head->last_key(end - 1)) >= range.end)) {
+        ++end;
+      }
+      if (end > block) {
+        expected.push_back({extent, block, end});
+      }
+      // What is covered whole is done with.
+      while (run.at == at && run.block < end &&
+             !(range.has_end && UserKey(head->last_key(run.block)) >= range.end)) {
+        run.head.Reset(head.get());
+        SLUICE_RETURN_IF_ERROR(Step(&run));
+      }
+      if (end < head->blocks()) {
+        break;
+      }
+      head.Reset(nullptr);
+    }
+    if (!run.AtEnd() && run.block > 0) {
+      SLUICE_RETURN_IF_ERROR(Open(&run));
+    }
+    if (pieces != expected) {
+      // The range may end where the last block begins, if a copy of it follows: that its first key
+      // is not smaller shows as it is copied.
+      if (owed_.extent != nullptr || expected.empty()) {
+        return Unsound(fmt::format("a merge does not take what run {} has in its range", i));
+      }
+      BlockRange& last = expected.back();
+      owed_ = {last.extent, last.end - 1, last.end};
+      if (--last.end == last.first) {
+        expected.pop_back();
+      }
+      if (pieces != expected || owed_.first == 0 || !range.has_end) {
+        return Unsound(fmt::format("a merge does not take what run {} has in its range", i));
+      }
+    }
+  }
+  has_position_ = range.has_end;
+  position_ = range.end;
+  return range.has_end ? Status() : Finish();
+}
+
+Status PlanChecker::CheckAlone(size_t self, std::string_view low, std::string_view high) {
+  SLUICE_RETURN_IF_ERROR(self == unmerged_run_ && has_position_ && position_ == KeyAfter(low)
+                             ? Status()
+                             : MoveTo(low));
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    Run& run = runs_[i];
+    if (i == self || run.AtEnd() || run.Low() > high) {
+      continue;
+    }
+    SLUICE_RETURN_IF_ERROR(Open(&run));
+    if (run.Low() >= low || run.High() <= high) {
+      return Unsound(
+          fmt::format("extent {} is among the keys of what is not merged", run.extent()->number));
+    }
+  }
+  return {};
+}
+
+Status PlanChecker::CheckCopy(const CompactionStep& step) {
+  const BlockRange& blocks = step.blocks;
+  if (step.run >= runs_.size() || runs_[step.run].AtEnd()) {
+    return Unsound("a copy of what is covered");
+  }
+  Run& run = runs_[step.run];
+  SLUICE_RETURN_IF_ERROR(Open(&run));
+  if (run.extent() != blocks.extent || run.block != blocks.first || blocks.first >= blocks.end ||
+      blocks.end > run.head->blocks() || step.low < run.Low() ||
+      (run.block > 0 && step.low == run.Low())) {
+    return Unsound(fmt::format("a copy out of order: extent {}, blocks {} to {}",
+                               blocks.extent->number, blocks.first, blocks.end));
+  }
+  const std::string high(UserKey(run.head->last_key(blocks.end - 1)));
+  // Strictly: other runs' blocks may not even reach over what is copied. Their own bounds say where
+  // they begin, and the position where they end.
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    if (i != step.run && !runs_[i].AtEnd() && runs_[i].Low() <= high) {
+      return Unsound(
+          fmt::format("extent {} overlaps blocks that are copied", runs_[i].extent()->number));
+    }
+  }
+  // The keys between the block before and `low` are none of this run's.
+  if (has_position_ && step.low < position_) {
+    return Unsound("a copy begins within what is covered");
+  }
+  for (size_t block = blocks.first; block < blocks.end; ++block) {
+    SLUICE_RETURN_IF_ERROR(Step(&run));
+  }
+  has_position_ = true;
+  position_ = KeyAfter(high);
+  return {};
+}
+
+Status PlanChecker::CheckReuse(const CompactionStep& step) {
+  if (step.run >= runs_.size() || runs_[step.run].AtEnd() ||
+      runs_[step.run].extent() != step.extent || runs_[step.run].block != 0) {
+    return Unsound(fmt::format("extent {} is reused out of order", step.extent->number));
+  }
+  SLUICE_RETURN_IF_ERROR(
+      CheckAlone(step.run, UserKey(step.extent->smallest), UserKey(step.extent->largest)));
+  Run& run = runs_[step.run];
+  ++run.at;
+  run.head.Reset(nullptr);
+  return CoverTo(UserKey(step.extent->largest));
+}
+
+Status PlanChecker::CoverTo(std::string_view high) {
+  has_position_ = true;
+  position_ = KeyAfter(high);
+  return {};
+}
+
+Status PlanChecker::Finish() const {
+  for (const Run& run : runs_) {
+    if (!run.AtEnd()) {
+      return Unsound(
+          fmt::format("extent {}, block {} is in no step", run.extent()->number, run.block));
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice

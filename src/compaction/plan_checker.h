@@ -1,0 +1,71 @@
+// Checks a compaction's plan, step by step, before each step is carried out: every block of every
+// input is covered exactly once, in key order, by a reuse, a copy or merges, and no gap between
+// steps holds a block. Always on, and apart from the planner, whose mistakes it must not share: it
+// knows the inputs and the steps, no more.
+//
+// What ranges cannot show, that a block which reaches over a reused extent has no record inside it,
+// the balance of records shows (compaction_job.h).
+//
+// Thread-compatible. Costs a comparison or two per block; holds one extent's head per run.
+
+#pragma once
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compaction/compaction_planner.h"
+#include "tree/extent_reader.h"
+#include "util/status.h"
+
+namespace sluice {
+
+class PlanChecker {
+ public:
+  // Both outlive this.
+  PlanChecker(const CompactionPick& pick, ExtentReader* reader);
+
+  // Corruption if the step must not follow those before; other errors are of reading heads.
+  Status Check(const CompactionStep& step);
+  // After the last step: Corruption if something is left.
+  Status Finish() const;
+
+ private:
+  struct Run {
+    const std::vector<ExtentPtr>* extents = nullptr;
+    size_t at = 0;     // the first block that is not covered whole
+    size_t block = 0;  // of extent `at`
+    TableHeadRef head;
+
+    bool AtEnd() const { return at == extents->size(); }
+    const ExtentPtr& extent() const { return (*extents)[at]; }
+    std::string_view Low() const {
+      return UserKey(block == 0 ? std::string_view(extent()->smallest) : head->last_key(block - 1));
+    }
+    std::string_view High() const { return UserKey(head->last_key(block)); }
+  };
+
+  Status Open(Run* run);
+  Status Step(Run* run);  // over a block
+  Status CheckMerge(const CompactionStep& step);
+  Status CheckCopy(const CompactionStep& step);
+  Status CheckReuse(const CompactionStep& step);
+  // Everything before `key` must be covered; the position becomes `key`.
+  Status MoveTo(std::string_view key);
+  // No run but `self` (runs_.size(): what stays) may begin a block within [low, high], nor end one
+  // there.
+  Status CheckAlone(size_t self, std::string_view low, std::string_view high);
+  Status CoverTo(std::string_view high);
+
+  ExtentReader& reader_;
+  std::deque<Run> runs_;
+  bool has_position_ = false;
+  std::string position_;  // everything below it is covered
+  BlockRange owed_;       // a block that the next step must begin to copy, at the position
+  // The last step was an extent of this input, or of what stays (runs_.size()), whole: the next
+  // extent there may go on with the same user key.
+  size_t unmerged_run_ = ~size_t{0};
+};
+
+}  // namespace sluice

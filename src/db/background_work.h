@@ -1,0 +1,63 @@
+// The threads that flush and compact, and what is asked of them.
+
+#pragma once
+
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "compaction/compaction_job.h"
+#include "compaction/compaction_picker.h"
+#include "db/db_state.h"
+
+namespace sluice {
+
+// Thread-safe, but for Start and Stop.
+class BackgroundWork {
+ public:
+  // The state outlives it.
+  explicit BackgroundWork(DbState* db) : db_(*db) {}
+  BackgroundWork(const BackgroundWork&) = delete;
+  BackgroundWork& operator=(const BackgroundWork&) = delete;
+  ~BackgroundWork() { Stop(); }
+
+  void Start();
+  // Returns when no thread is left; what is under way is abandoned.
+  void Stop();
+
+  // Flushes the sub-table's waiting memtables on this thread. No thread may be at that.
+  Status FlushSubtable(SubtableImpl* subtable);
+  // Returns when `memtable`, which waits for its flush, is flushed.
+  Status WaitForFlush(SubtableImpl* subtable, const MemtablePtr& memtable);
+  // Compacts on this thread what the range [begin, end) of the sub-table has (DB::CompactRange).
+  Status CompactRange(SubtableImpl* subtable, std::string_view begin, std::string_view end);
+  // Returns when nothing is due and nothing is under way.
+  Status WaitUntilIdle();
+
+ private:
+  void FlushLoop();
+  void CompactionLoop();
+  // Gives up the log that neither a memtable nor a prepared transaction needs; `prepared` is where
+  // the oldest of these began before the log was last synced.
+  Status ReleaseLog(LogPosition prepared);
+  // Ok, too, when an input could not be read: it is set aside, `*set_aside` says why, and what is
+  // left is to be picked again.
+  Status Compact(SubtableImpl* subtable, const CompactionPick& pick, Status* set_aside);
+  Status RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool reuse,
+                 CompactionResult* result);
+  Status InstallOutput(SubtableImpl* subtable, const CompactionPick& pick,
+                       const CompactionResult& result);
+  // Takes the extent, an input of `pick`, out of its level: reads still look into it, compactions
+  // go on without it.
+  Status SetAside(SubtableImpl* subtable, const CompactionPick& pick, const ExtentPtr& extent,
+                  const Status& why);
+
+  DbState& db_;
+  // Flushes and compactions under way.
+  size_t working_ SLUICE_GUARDED_BY(db_.mutex) = 0;
+  // When to try again, once a compaction has found no space.
+  FullDevice::Clock::time_point next_compaction_ SLUICE_GUARDED_BY(db_.mutex){};
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace sluice

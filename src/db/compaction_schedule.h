@@ -1,0 +1,69 @@
+// Which sub-tables a compaction may be due in, and which compaction comes next.
+//
+// A sub-table is looked at only when something has changed in it since it last had nothing due, so
+// that idle ones cost nothing however many there are. What is due but for a snapshot is looked at
+// again once that is released.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "compaction/compaction_picker.h"
+#include "db/snapshots.h"
+#include "db/state_mutex.h"
+#include "db/subtable_impl.h"
+#include "sluice/options.h"
+
+namespace sluice {
+
+// The database's mutex guards it where a lock is asked for.
+class CompactionSchedule {
+ public:
+  CompactionSchedule(const Options& options, const Snapshots& snapshots)
+      : options_(options), snapshots_(snapshots) {}
+
+  // Something has changed in the sub-table.
+  void Recheck(const StateLock&, SubtableImpl* subtable) {
+    if (!subtable->dropped) {
+      unchecked_[subtable->id()] = subtable;
+    }
+  }
+  void Forget(const StateLock&, const SubtableImpl& subtable) {
+    unchecked_.erase(subtable.id());
+    held_back_subtables_.erase(subtable.id());
+  }
+  // A snapshot was released: whether something may be due that was not before. Costs two loads.
+  bool MayBeFreed() const {
+    const SequenceNumber held_back = held_back_.load();
+    return held_back != kMaxSequence && snapshots_.Oldest() >= held_back;
+  }
+  // And looks at it again.
+  void RecheckHeldBack(const StateLock&) {
+    held_back_ = kMaxSequence;  // whoever looks at the sub-tables again knows
+    unchecked_.merge(held_back_subtables_);
+    held_back_subtables_.clear();
+  }
+
+  struct Choice {
+    SubtableImpl* subtable;
+    CompactionPick pick;
+  };
+  // What comes next by Options::compaction_order. `*under_way`: some sub-tables that a compaction is
+  // under way in were not looked at.
+  std::optional<Choice> Next(const StateLock& lock, bool* under_way);
+  bool AllChecked(const StateLock&) const { return unchecked_.empty(); }
+
+ private:
+  const Options& options_;
+  const Snapshots& snapshots_;
+  // By id.
+  std::map<uint32_t, SubtableImpl*> unchecked_;
+  std::map<uint32_t, SubtableImpl*> held_back_subtables_;
+  // Once the oldest snapshot is at least this, one of the latter has a compaction due.
+  std::atomic<SequenceNumber> held_back_{kMaxSequence};
+};
+
+}  // namespace sluice

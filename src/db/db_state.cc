@@ -1,0 +1,147 @@
+#include "db/db_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "util/epoch.h"
+
+namespace sluice {
+
+namespace {
+
+// For both logs, when the database is opened and when deletions and their flush need space; a part
+// of it is for the redo log and less where that has small segments.
+constexpr uint64_t kReserveBytes = uint64_t{512} << 10;
+
+}  // namespace
+
+DbState::DbState(const Options& with, std::string where)
+    : options(with),
+      path(std::move(where)),
+      env(options.env != nullptr ? options.env : Env::Posix()),
+      full(env, path, kReserveBytes + std::min(kReserveBytes, 2 * options.log_segment_bytes)),
+      tables(options.table_cache_bytes),
+      blocks(options.block_cache_bytes, options.block_bytes),
+      rows(options.row_cache_bytes),
+      reader(&tables, &blocks) {}
+
+Status DbState::CheckWritable() const {
+  return options.read_only ? Status::InvalidArgument(fmt::format("{}: opened read-only", path))
+                           : Status();
+}
+
+void DbState::SetBackgroundError(const Status& status) {
+  if (status.IsNoSpace()) {
+    (void)MakeSpace(status);
+    return;
+  }
+  {
+    const MutexLock lock(mutex);
+    if (!background_error.ok()) {
+      return;
+    }
+    background_error = status;
+    failed.store(true, std::memory_order_release);
+    work.notify_all();
+    changed.notify_all();
+  }
+  Tell([&](EventListener& listener) { listener.OnBackgroundError(status); });
+}
+
+Status DbState::BackgroundError() {
+  const MutexLock lock(mutex);
+  return background_error;
+}
+
+bool DbState::MakeSpace(const Status& status) {
+  space->GiveAllBack();
+  bool news;
+  const bool again = full.Failed(status, &news);
+  {
+    // The flush thread, who looks after it, has either not asked yet whether it is full, or waits.
+    const StateLock lock(mutex);
+    work.notify_all();
+  }
+  if (news) {
+    Tell([&](EventListener& listener) { listener.OnBackgroundError(status); });
+  }
+  return again;
+}
+
+// NOLINTNEXTLINE(readability-make-member-function-const): what it changes is behind a pointer.
+Status DbState::ApplyMetadata(const MetadataEdit& edit) {
+  const Status status = metadata->Apply(edit);
+  if (!status.ok() && !status.IsNoSpace()) {
+    // Nobody knows whether the next Open finds the extents of before or those of after.
+    space->Freeze();
+  }
+  return status;
+}
+
+Status DbState::ApplyOrMakeSpace(const MetadataEdit& edit) {
+  Status status = ApplyMetadata(edit);
+  while (status.IsNoSpace() && MakeSpace(status)) {
+    status = ApplyMetadata(edit);
+  }
+  if (!status.ok() && !status.IsNoSpace()) {
+    SetBackgroundError(status);
+  }
+  return status;
+}
+
+Status DbState::ApplyEdit(SubtableImpl* subtable, MetadataEdit* edit,
+                          const std::function<void(Version*)>& change) {
+  edit->next_number = next_number.load();
+  SLUICE_RETURN_IF_ERROR(ApplyMetadata(*edit));
+  const StateLock lock(mutex);
+  auto* const version = new Version(subtable->version(lock));
+  version->SetRuns(metadata->state().subtables.at(subtable->id()));
+  change(version);
+  InstallVersion(lock, subtable, version);
+  return {};
+}
+
+void DbState::InstallVersion(const StateLock& lock, SubtableImpl* subtable,
+                             const Version* version) {
+  const EpochGuard guard;  // what is replaced is looked at once more
+  const Version& before = subtable->version(guard);
+  subtable->Install(lock, version);
+  const auto stays = [&](const MemtablePtr& memtable) {
+    return memtable == version->active ||
+           std::find(version->waiting.begin(), version->waiting.end(), memtable) !=
+               version->waiting.end();
+  };
+  const auto leave = [&](const MemtablePtr& memtable) {
+    if (!stays(memtable)) {
+      memtable->table.SetFlushed();
+    }
+  };
+  leave(before.active);
+  std::for_each(before.waiting.begin(), before.waiting.end(), leave);
+  backlog.Update(lock, subtable);
+  Recheck(lock, subtable);
+}
+
+void DbState::SwitchMemtable(const StateLock& lock, SubtableImpl* subtable) {
+  settled = log->end();
+  auto* const version = new Version(subtable->version(lock));
+  version->active->last_sequence = last_sequence;
+  version->waiting.insert(version->waiting.begin(), version->active);
+  version->active = NewMemtable();
+  InstallVersion(lock, subtable, version);
+}
+
+void DbState::Recheck(const StateLock& lock, SubtableImpl* subtable) {
+  schedule.Recheck(lock, subtable);
+  work.notify_all();
+  changed.notify_all();
+}
+
+LogPosition DbState::LogStart() {
+  const StateLock lock(mutex);
+  return std::min({settled, transactions.prepared.OldestInLog(), backlog.OldestLog(lock)});
+}
+
+}  // namespace sluice

@@ -1,0 +1,150 @@
+// What the parts of an open database share: its files and caches, its tree and how that changes,
+// and its errors.
+//
+// Locks, in the order they are taken: ExclusiveWrites, metadata_mutex (changes of the tree: durable
+// first, then visible), mutex (what is due and under way). Readers take none. What changes the
+// active memtable of a sub-table, or the set of sub-tables, holds ExclusiveWrites; the write
+// pipeline's log buffering stage has what is its own to itself.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache/cache.h"
+#include "cache/row_cache.h"
+#include "db/backlog.h"
+#include "db/compaction_schedule.h"
+#include "db/directories.h"
+#include "db/full_device.h"
+#include "db/snapshots.h"
+#include "db/state_mutex.h"
+#include "db/subtable_registry.h"
+#include "log/redo_log.h"
+#include "offload/driver.h"
+#include "sluice/db.h"
+#include "tree/extent_builder.h"
+#include "tree/extent_reader.h"
+#include "tree/extent_space.h"
+#include "tree/metadata_log.h"
+#include "tree/table_cache.h"
+#include "txn/transactions.h"
+#include "util/mutex.h"
+
+namespace sluice {
+
+// There is one for each database: its members are in the order in which they are read, not packed.
+struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
+  struct Counters {
+    std::atomic<uint64_t> user_bytes{0};
+    std::atomic<uint64_t> flush_bytes{0};
+    std::atomic<uint64_t> compaction_bytes_read{0};
+    std::atomic<uint64_t> compaction_bytes_written{0};
+    std::atomic<uint64_t> extents_reused{0};
+    std::atomic<uint64_t> blocks_copied{0};
+    std::atomic<uint64_t> flushes{0};
+    std::atomic<uint64_t> compactions_abandoned{0};
+    std::array<std::atomic<uint64_t>, 6> compactions{};
+    std::atomic<uint64_t> stall_microseconds{0};
+  };
+
+  DbState(const Options& options, std::string path);
+  DbState(const DbState&) = delete;
+  DbState& operator=(const DbState&) = delete;
+
+  size_t TierOf(uint32_t level) const { return tier_of_level[level]; }
+  ExtentFormat MakeExtentFormat() const {
+    return {options.extent_bytes, options.compression, options.bloom_bits_per_key};
+  }
+  MemtablePtr NewMemtable() {
+    return std::make_shared<MemtableInfo>(options.memtable_bytes, backlog.memory());
+  }
+  // InvalidArgument if the database is opened read-only.
+  Status CheckWritable() const;
+  template <typename F>
+  void Tell(const F& call) {
+    for (const auto& listener : options.listeners) {
+      call(*listener);
+    }
+  }
+
+  // Stops all writes, until the database is opened again; unless it is NoSpace (MakeSpace).
+  void SetBackgroundError(const Status& status);
+  Status BackgroundError();
+  // `status` is NoSpace: gives up what can be spared. True if there was something, so that the same
+  // may be tried again at once; else the flush thread tries until there is space.
+  bool MakeSpace(const Status& status);
+
+  // The only way to change the metadata once the database is open.
+  Status ApplyMetadata(const MetadataEdit& edit);
+  // An edit of sub-tables; NoSpace is no background error.
+  Status ApplyOrMakeSpace(const MetadataEdit& edit);
+  // Makes the edit durable, then visible in the sub-table's version; `change` adjusts that.
+  Status ApplyEdit(SubtableImpl* subtable, MetadataEdit* edit,
+                   const std::function<void(Version*)>& change);
+  void InstallVersion(const StateLock& lock, SubtableImpl* subtable, const Version* version);
+  // A new active memtable for the sub-table. Called with ExclusiveWrites.
+  void SwitchMemtable(const StateLock& lock, SubtableImpl* subtable) SLUICE_REQUIRES(mutex);
+  // Whether a compaction of it is due is to be asked, and who waits for something is to look.
+  void Recheck(const StateLock& lock, SubtableImpl* subtable);
+  // From now on, or no longer: one more needs the log as it is, so that nothing of it is released.
+  void HoldLog(int more) {
+    const MutexLock lock(metadata_mutex);
+    log_holders += more;
+  }
+  // From where on the log is needed.
+  LogPosition LogStart();
+
+  const Options options;
+  const std::string path;
+  Env* const env;
+  std::array<size_t, kLevels> tier_of_level{};
+
+  // In the order in which they need each other.
+  HomeDir home;
+  FullDevice full;
+  std::vector<std::unique_ptr<FileLock>> tier_locks;
+  TableCache tables;
+  Cache blocks;
+  RowCache rows;
+  std::unique_ptr<ExtentSpace> space;
+  std::unique_ptr<MetadataLog> metadata;
+  std::unique_ptr<RedoLog> log;  // null if the database is opened read-only
+  std::unique_ptr<OffloadDriver> driver;
+  ExtentReader reader;
+
+  std::atomic<uint64_t> next_number{1};
+  std::atomic<SequenceNumber> visible{0};
+  Snapshots snapshots{&visible};
+  Counters counters;
+  Transactions transactions;
+
+  // Of log buffering and of who holds ExclusiveWrites.
+  SequenceNumber last_sequence = 0;
+  LogPosition log_end = 0;  // after the last record
+
+  Mutex metadata_mutex;
+  // Checkpoints under way, and recovery: the log is needed as it is.
+  int log_holders SLUICE_GUARDED_BY(metadata_mutex) = 0;
+
+  StateMutex mutex;
+  CondVar work;     // there may be some
+  CondVar changed;  // some is done
+  SubtableRegistry subtables;
+  Backlog backlog{options};
+  CompactionSchedule schedule{options, snapshots};
+  // What the log has before is in memtables.
+  LogPosition settled SLUICE_GUARDED_BY(mutex) = 0;
+  Status background_error SLUICE_GUARDED_BY(mutex);
+  // NoSpace while automatic compactions fail for it.
+  Status compactions_full SLUICE_GUARDED_BY(mutex);
+  std::atomic<bool> failed{false};  // background_error is set
+  std::atomic<bool> stopping{false};
+  bool closing SLUICE_GUARDED_BY(mutex) = false;  // writers are held no longer
+};
+
+}  // namespace sluice

@@ -1,0 +1,85 @@
+// Creating and dropping sub-tables.
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "db/db_impl.h"
+#include "util/epoch.h"
+#include "util/mutex.h"
+
+namespace sluice {
+
+namespace {
+
+// Ids of sub-tables are never given twice.
+constexpr uint32_t kMaxSubtables = ~uint32_t{0};
+
+}  // namespace
+
+void DBImpl::AddSubtable(const StateLock& lock, uint32_t id, const Metadata::Subtable& metadata) {
+  auto subtable = std::make_unique<SubtableImpl>(id, metadata.name);
+  auto* const version = new Version;
+  version->active = db_.NewMemtable();
+  version->flushed = metadata.flushed;
+  version->SetRuns(metadata);
+  subtable->Install(lock, version);
+  db_.schedule.Recheck(lock, subtable.get());
+  db_.subtables.Add(lock, std::move(subtable));
+}
+
+Status DBImpl::CreateSubtable(std::string_view name, Subtable** subtable) {
+  SLUICE_RETURN_IF_ERROR(db_.CheckWritable());
+  if (name.empty()) {
+    return Status::InvalidArgument("a sub-table needs a name");
+  }
+  const ExclusiveWrites exclusive(writes_.pipeline());
+  const MutexLock metadata_lock(db_.metadata_mutex);
+  if (db_.subtables.Find(name) != nullptr) {
+    return Status::InvalidArgument(fmt::format("there is a sub-table '{}'", name));
+  }
+  MetadataEdit edit;
+  const uint32_t id = db_.metadata->state().next_subtable;
+  if (id == kMaxSubtables) {
+    return Status::TooLarge(
+        fmt::format("{} sub-tables were created, and there are no more ids", kMaxSubtables));
+  }
+  edit.created.push_back({id, std::string(name)});
+  edit.next_subtable = id + 1;
+  SLUICE_RETURN_IF_ERROR(db_.ApplyOrMakeSpace(edit));
+  const StateLock lock(db_.mutex);
+  AddSubtable(lock, id, db_.metadata->state().subtables.at(id));
+  *subtable = db_.subtables.all().at(id).get();
+  db_.work.notify_all();  // it counts as work until somebody has looked at it
+  return {};
+}
+
+Status DBImpl::DropSubtable(Subtable* subtable) {
+  SLUICE_RETURN_IF_ERROR(db_.CheckWritable());
+  SubtableImpl* const target = Resolve(subtable);
+  if (target == db_.subtables.default_subtable()) {
+    return Status::InvalidArgument("the default sub-table cannot be dropped");
+  }
+  const ExclusiveWrites exclusive(writes_.pipeline());
+  const MutexLock metadata_lock(db_.metadata_mutex);
+  if (target->dropped) {
+    return Status::InvalidArgument(fmt::format("sub-table '{}' is dropped", target->name()));
+  }
+  MetadataEdit edit;
+  edit.dropped.push_back(target->id());
+  SLUICE_RETURN_IF_ERROR(db_.ApplyOrMakeSpace(edit));
+  {
+    const StateLock lock(db_.mutex);
+    target->dropped = true;
+    auto* const empty = new Version;
+    empty->active = db_.NewMemtable();
+    db_.InstallVersion(lock, target, empty);
+    db_.schedule.Forget(lock, *target);
+    db_.subtables.Drop(lock, *target);
+  }
+  EpochReclaim();
+  db_.full.RetryNow();
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,165 @@
+// Statistics: gathering them, and what people read of them.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "db/db_impl.h"
+
+namespace sluice {
+
+namespace {
+
+CacheStatistics Convert(const Cache::Stats& stats, size_t capacity_bytes) {
+  return {.hits = stats.hits,
+          .misses = stats.misses,
+          .evictions = stats.evictions,
+          .entries = stats.entries,
+          .used_bytes = stats.bytes,
+          .capacity_bytes = capacity_bytes};
+}
+
+}  // namespace
+
+Statistics DBImpl::GetStatistics() {
+  Statistics s;
+  {
+    const StateLock lock(db_.mutex);
+    for (const auto& [id, subtable] : db_.subtables.all()) {
+      if (subtable->dropped) {
+        continue;
+      }
+      const Version& version = subtable->version(lock);
+      SubtableStatistics& t = s.subtables.emplace_back();
+      t.name = subtable->name();
+      t.memtable_bytes = version.active->table.memory_bytes();
+      t.waiting_memtables = version.waiting.size();
+      for (const MemtablePtr& memtable : version.waiting) {
+        t.memtable_bytes += memtable->table.memory_bytes();
+      }
+      const auto add = [&](LevelStatistics* of, const RunIndex& run) {
+        LevelStatistics& l = *of;
+        if (run.empty()) {
+          return;
+        }
+        ++l.runs;
+        l.extents += run.extents();
+        l.bytes += run.bytes();
+        RunIndex::Iterator at(run);
+        for (at.SeekToFirst(); at.Valid(); at.Next()) {
+          l.records += at.extent()->entries;
+          l.tombstones += at.extent()->tombstones;
+        }
+      };
+      for (const Version::Run& run : version.l0) {
+        add(&t.levels[0], run.index);
+      }
+      for (size_t level = 1; level < kLevels; ++level) {
+        add(&t.levels[level], version.levels[level]);
+      }
+      for (const RunIndex& aside : version.aside) {
+        add(&t.set_aside, aside);
+      }
+    }
+  }
+  s.row_cache = Convert(db_.rows.stats(), db_.options.row_cache_bytes);
+  s.block_cache = Convert(db_.blocks.stats(), db_.options.block_cache_bytes);
+  s.table_cache = db_.tables.statistics();
+  s.transactions = db_.transactions.GetStatistics();
+  const LogPosition oldest = db_.transactions.prepared.OldestInLog();
+  if (const LogPosition end = db_.log != nullptr ? db_.log->end() : 0; oldest < end) {
+    s.transactions.prepared_log_bytes =
+        (LogSegment(end) - LogSegment(oldest)) * db_.options.log_segment_bytes + LogOffset(end) -
+        LogOffset(oldest);
+  }
+  const OffloadStats offload = db_.driver->stats();
+  s.offload.executor = db_.driver->name();
+  s.offload.device_tasks = offload.on_units;
+  s.offload.cpu_tasks = offload.declined + offload.refused + offload.retried + offload.no_unit;
+  s.offload.retries = offload.retried;
+  s.offload.units = offload.units.size();
+  s.offload.units_in_service = std::count_if(offload.units.begin(), offload.units.end(),
+                                             [](const UnitStats& unit) { return unit.in_service; });
+  s.last_sequence = db_.visible.load();
+  s.data_file_bytes = db_.space->disk_bytes();
+  if (db_.log != nullptr) {
+    s.log_file_bytes = db_.log->file_bytes();
+    s.log_bytes_written = db_.log->written_bytes();
+  }
+  s.user_bytes_written = db_.counters.user_bytes.load();
+  s.flush_bytes_written = db_.counters.flush_bytes.load();
+  s.compaction_bytes_read = db_.counters.compaction_bytes_read.load();
+  s.compaction_bytes_written = db_.counters.compaction_bytes_written.load();
+  s.extents_reused = db_.counters.extents_reused.load();
+  s.blocks_copied = db_.counters.blocks_copied.load();
+  s.flushes = db_.counters.flushes.load();
+  s.compactions_abandoned = db_.counters.compactions_abandoned.load();
+  for (size_t i = 0; i < s.compactions.size(); ++i) {
+    s.compactions[i] = db_.counters.compactions[i].load();
+  }
+  s.stall_microseconds = db_.counters.stall_microseconds.load();
+  return s;
+}
+
+std::string Statistics::ToString() const {
+  std::string out;
+  for (const SubtableStatistics& subtable : subtables) {
+    out += fmt::format("sub-table '{}': memtables {:.1f} MiB ({} waiting)\n", subtable.name,
+                       static_cast<double>(subtable.memtable_bytes) / (1 << 20),
+                       subtable.waiting_memtables);
+    for (size_t i = 0; i < subtable.levels.size(); ++i) {
+      const LevelStatistics& l = subtable.levels[i];
+      out += fmt::format("  level {}: {} runs, {} extents, {:.1f} MiB, {} records, {} tombstones\n",
+                         i, l.runs, l.extents, static_cast<double>(l.bytes) / (1 << 20), l.records,
+                         l.tombstones);
+    }
+    if (const LevelStatistics& l = subtable.set_aside; l.extents > 0) {
+      out += fmt::format("  set aside, damaged: {} extents, {:.1f} MiB, {} records\n", l.extents,
+                         static_cast<double>(l.bytes) / (1 << 20), l.records);
+    }
+  }
+  const auto cache = [&](std::string_view name, const CacheStatistics& c) {
+    out +=
+        fmt::format("{} cache: {:.1f} of {:.1f} MiB, {} entries, {} hits, {} misses\n", name,
+                    static_cast<double>(c.used_bytes) / (1 << 20),
+                    static_cast<double>(c.capacity_bytes) / (1 << 20), c.entries, c.hits, c.misses);
+  };
+  cache("row", row_cache);
+  cache("block", block_cache);
+  cache("table", table_cache);
+  out += fmt::format("on the device: data files {:.1f} MiB, log {:.1f} MiB\n",
+                     static_cast<double>(data_file_bytes) / (1 << 20),
+                     static_cast<double>(log_file_bytes) / (1 << 20));
+  out += fmt::format(
+      "written: user {:.1f}, log {:.1f}, flush {:.1f}, compaction {:.1f} MiB; write amplification "
+      "{:.2f}\n",
+      static_cast<double>(user_bytes_written) / (1 << 20),
+      static_cast<double>(log_bytes_written) / (1 << 20),
+      static_cast<double>(flush_bytes_written) / (1 << 20),
+      static_cast<double>(compaction_bytes_written) / (1 << 20), WriteAmplification());
+  out += fmt::format(
+      "{} flushes; compactions: {} deletion, {} intra-L0, {} minor, {} major, "
+      "{} self-major, {} manual; {} extents reused, {} blocks copied\n",
+      flushes, compactions[0], compactions[1], compactions[2], compactions[3], compactions[4],
+      compactions[5], extents_reused, blocks_copied);
+  const TransactionStatistics& t = transactions;
+  out += fmt::format(
+      "transactions: {} active, {} prepared (which keep {:.1f} MiB of log), {} locks, {:.1f} of "
+      "{:.1f} MiB; {} committed, {} "
+      "waits "
+      "for locks, {} timed out, {} deadlocks, {} conflicts\n",
+      t.active, t.prepared, static_cast<double>(t.prepared_log_bytes) / (1 << 20), t.locks,
+      static_cast<double>(t.memory_bytes) / (1 << 20),
+      static_cast<double>(t.memory_limit_bytes) / (1 << 20), t.committed, t.lock_waits,
+      t.lock_timeouts, t.deadlocks, t.conflicts);
+  if (compactions_abandoned > 0) {
+    out += fmt::format("{} compactions abandoned as unsound\n", compactions_abandoned);
+  }
+  out += fmt::format("executor {}: {} tasks on {} units, {} on the CPU, {} of them retries\n",
+                     offload.executor, offload.device_tasks, offload.units, offload.cpu_tasks,
+                     offload.retries);
+  return out;
+}
+
+}  // namespace sluice

@@ -1,0 +1,230 @@
+#include "db/write_path.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "util/epoch.h"
+#include "util/kept_buffer.h"
+#include "write/batch_format.h"
+
+namespace sluice {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What a writer waits at most before it looks again whether it may go on.
+constexpr std::chrono::milliseconds kStallPoll{100};
+// The slowest that slowed-down writers are made, just before they are stopped.
+constexpr double kSlowestBytesPerSecond = 4 << 20;
+constexpr double kFastestBytesPerSecond = 512 << 20;
+// Shorter delays are saved up: a sleep costs some 0.1 ms by itself.
+constexpr double kLeastSleepSeconds = 0.001;
+// Of the buffer for a group's record: groups of small batches never need more.
+constexpr size_t kMostRecordKept = size_t{2} << 20;
+// What a write takes beside key and value, at most (batch_format.h).
+constexpr size_t kMostWriteHead = kMaxVarint64Bytes + 2 * kMaxVarint32Bytes;
+
+// Those are taken when the device is full, for they make space in the end.
+bool HasOnlyDeletions(const WriteGroup& group) {
+  for (const WriteTask* task = group.tasks; task != nullptr; task = task->next) {
+    std::string_view entries = task->batch;
+    for (BatchEntry entry; ReadEntry(&entries, &entry);) {
+      if (entry.type != EntryType::kDeletion && entry.type != EntryType::kResolved) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+void WritePath::Start() {
+  WriteStages* const stages = this;
+  pipeline_ = std::make_unique<WritePipeline>(db_.options.write_queues, stages);
+}
+
+// Apart from BufferLog, for it may change from one line to the next whether the device is full, and
+// who is not refused must be logged.
+Status WritePath::CheckTaken(const WriteGroup& group) {
+  SLUICE_RETURN_IF_ERROR(db_.CheckWritable());
+  if (db_.failed.load(std::memory_order_acquire)) {
+    return db_.BackgroundError();
+  }
+  const bool stuck = stuck_.load(std::memory_order_relaxed);
+  if ((!stuck && !db_.full.full()) || HasOnlyDeletions(group)) {
+    return {};
+  }
+  if (db_.full.full()) {
+    return db_.full.status();
+  }
+  // Nobody looks again for writers of other sub-tables, once the one that was behind is dropped.
+  const StateLock lock(db_.mutex);
+  return db_.backlog.Measure(lock).value >= 1 ? db_.compactions_full : Status();
+}
+
+Status WritePath::BufferLog(WriteGroup* group) {
+  SLUICE_RETURN_IF_ERROR(CheckTaken(*group));
+  group->log_begin = db_.log_end;
+  KeptBuffer record(&record_, kMostRecordKept);
+  group->first_sequence = db_.last_sequence + 1;
+  group->last_sequence = db_.last_sequence + group->tasks->count;
+  std::string_view payload;
+  if (const WriteTask& task = *group->tasks; task.next == nullptr && task.headroom != nullptr) {
+    // The sequence number goes in front of the batch: there is no copy of what may be large.
+    char number[kMaxVarint64Bytes];
+    const size_t bytes = EncodeVarint(number, db_.last_sequence + 1) - number;
+    char* const begin = task.headroom + WriteTask::kHeadroom - bytes;
+    std::memcpy(begin, number, bytes);
+    payload = {begin, bytes + task.batch.size()};
+  } else {
+    PutVarint(&*record, db_.last_sequence + 1);
+    record->append(task.batch);
+    for (const WriteTask* more = task.next; more != nullptr; more = more->next) {
+      record->append(more->batch);
+      group->last_sequence += more->count;
+    }
+    payload = *record;
+  }
+  Status status = db_.log->Append(payload, &db_.log_end);
+  while (status.IsNoSpace() && HasOnlyDeletions(*group) && db_.MakeSpace(status)) {
+    status = db_.log->Append(payload, &db_.log_end);
+  }
+  if (!status.ok()) {
+    // Without space nothing of it is in the log, and the next write may do better. Otherwise nobody
+    // knows: nothing may be written behind it.
+    if (!status.IsNoSpace()) {
+      db_.SetBackgroundError(status);
+    }
+    return status;
+  }
+  db_.last_sequence = group->last_sequence;
+  group->log_end = db_.log_end;
+  db_.backlog.SetLogEnd(db_.log_end);
+  return {};
+}
+
+Status WritePath::FlushLog(LogPosition* durable) {
+  const Status status = db_.log->Sync();
+  *durable = db_.log->durable();
+  return status;
+}
+
+bool WritePath::Insert(const WriteGroup& group) {
+  const EpochGuard guard;
+  SequenceNumber sequence = group.first_sequence;
+  uint64_t user_bytes = 0;
+  uint32_t id = 0;
+  SubtableImpl* subtable =
+      nullptr;  // of this id; null if it was dropped since the batch was checked
+  MemtableInfo* memtable = nullptr;
+  const auto look = [&] {
+    if (subtable != nullptr) {
+      db_.backlog.Look(&db_.mutex, subtable, memtable);
+    }
+  };
+  for (const WriteTask* task = group.tasks; task != nullptr; task = task->next) {
+    std::string_view writes = task->batch;
+    for (BatchWrite write; ReadWrite(&writes, &write); ++sequence) {
+      if (memtable == nullptr || id != write.subtable) {
+        look();
+        id = write.subtable;
+        const auto found = db_.subtables.all().find(id);
+        subtable = found != db_.subtables.all().end() ? found->second.get() : nullptr;
+        if (subtable != nullptr) {
+          memtable = subtable->version(guard).active.get();
+          db_.backlog.HoldLog(&db_.mutex, subtable, memtable, group.log_begin);
+        }
+      }
+      if (subtable != nullptr) {
+        memtable->table.Add(sequence, write.type, write.key, write.value);
+      }
+      user_bytes += write.key.size() + write.value.size();
+    }
+  }
+  db_.counters.user_bytes.fetch_add(user_bytes, std::memory_order_relaxed);
+  look();
+  return db_.backlog.MustSwitch();
+}
+
+void WritePath::SwitchFullMemtables() {
+  const StateLock lock(db_.mutex);
+  for (SubtableImpl* const subtable : db_.backlog.ToSwitch(lock)) {
+    db_.SwitchMemtable(lock, subtable);
+  }
+}
+
+void WritePath::Admit(size_t bytes) {
+  if (!db_.backlog.MayBeBehind() || db_.options.read_only) [[likely]] {
+    return;
+  }
+  const Clock::time_point begin = Clock::now();
+  Pressure now;
+  {
+    const StateLock lock(db_.mutex);
+    now = db_.backlog.Measure(lock);
+  }
+  if (now.value >= 1) {
+    WaitForRoom();
+  } else {
+    stuck_.store(false, std::memory_order_relaxed);
+    if (!SlowDown(bytes, now.value)) {
+      return;
+    }
+  }
+  db_.counters.stall_microseconds.fetch_add(
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count(),
+      std::memory_order_relaxed);
+}
+
+// Each thread sleeps for its own bytes, so who writes little waits little, however many others
+// flood the database.
+bool WritePath::SlowDown(size_t bytes, double pressure) {
+  thread_local double owed = 0;  // seconds
+  // Between the two rates the delay grows by the same factor for the same step of pressure.
+  const double rate =
+      kFastestBytesPerSecond * std::pow(kSlowestBytesPerSecond / kFastestBytesPerSecond, pressure);
+  // Those who sleep at the same time share the rate.
+  owed += static_cast<double>(bytes) / rate *
+          static_cast<double>(1 + slowed_down_.load(std::memory_order_relaxed));
+  if (owed < kLeastSleepSeconds) {
+    return false;
+  }
+  slowed_down_.fetch_add(1, std::memory_order_relaxed);
+  std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(owed, 0)));
+  slowed_down_.fetch_sub(1, std::memory_order_relaxed);
+  return true;
+}
+
+void WritePath::WaitForRoom() {
+  const MutexLock in_turn(room_mutex_);
+  StateLock lock(db_.mutex);
+  Pressure now = db_.backlog.Measure(lock);
+  if (now.value < 1) {
+    stuck_.store(false, std::memory_order_relaxed);
+    return;
+  }
+  lock.unlock();
+  db_.Tell([&](EventListener& listener) {
+    listener.OnStall(
+        {.subtable = now.subtable, .reason = std::string(now.reason), .stopped = true});
+  });
+  lock.lock();
+  const uint64_t failures = db_.full.failures();
+  while (now.value >= 1 && db_.background_error.ok() && !db_.stopping && !db_.closing &&
+         db_.compactions_full.ok() && db_.full.failures() == failures) {
+    db_.changed.wait_for(lock, kStallPoll);
+    now = db_.backlog.Measure(lock);
+  }
+  // Flushes that find no space say so by db_.full.
+  stuck_.store(now.value >= 1 && !db_.compactions_full.ok(), std::memory_order_relaxed);
+}
+
+}  // namespace sluice

@@ -1,0 +1,60 @@
+// The way of a write: admission, the log, the memtables, and visibility (write_pipeline.h).
+
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "db/db_state.h"
+#include "util/mutex.h"
+#include "write/write_pipeline.h"
+
+namespace sluice {
+
+// Thread-safe, but for Start and Stop.
+class WritePath final : private WriteStages {
+ public:
+  // The state outlives it.
+  explicit WritePath(DbState* db) : db_(*db) {}
+
+  // Once the log is recovered.
+  void Start();
+  // Completes what is under way.
+  void Stop() { pipeline_.reset(); }
+
+  // The writes of `batch` (batch_format.h) are within limits, `count` of them.
+  Status Write(std::string_view batch, uint32_t count, bool sync, char* headroom = nullptr) {
+    return pipeline_->Write(batch, count, sync, headroom);
+  }
+  void WriteAsync(WriteBatch batch, bool sync, WriteCallback callback) {
+    pipeline_->WriteAsync(std::move(batch), sync, std::move(callback));
+  }
+  // For ExclusiveWrites.
+  WritePipeline* pipeline() { return pipeline_.get(); }
+
+ private:
+  // Why the group must not be written now, if it must not.
+  Status CheckTaken(const WriteGroup& group);
+  Status BufferLog(WriteGroup* group) override;
+  Status FlushLog(LogPosition* durable) override;
+  bool Insert(const WriteGroup& group) override;
+  void Publish(SequenceNumber last) override { db_.visible.store(last, std::memory_order_release); }
+  void SwitchFullMemtables() override;
+  void Failed(const Status& status) override { db_.SetBackgroundError(status); }
+  // Slows writers down, or holds them, while background work is behind.
+  void Admit(size_t bytes) override;
+  bool SlowDown(size_t bytes, double pressure);  // false: not yet
+  void WaitForRoom();
+
+  DbState& db_;
+  std::string record_;  // of log buffering
+  Mutex room_mutex_;    // taken before all others: writers that are held come in turn
+  std::atomic<size_t> slowed_down_{0};       // writers, asleep
+  std::atomic<bool> stuck_{false};           // compactions find no space, and so many are due that
+                                             // nothing may be written
+  std::unique_ptr<WritePipeline> pipeline_;  // the last: its end needs all the rest
+};
+
+}  // namespace sluice

@@ -1,0 +1,497 @@
+#include "device/device_executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "device/contract.h"
+#include "device/output_checker.h"
+#include "sluice_abi.h"
+#include "table/block.h"
+#include "table/recode.h"
+#include "table/stored_block.h"
+
+namespace sluice {
+
+namespace {
+
+void PutWord(std::string* structure, size_t offset, uint64_t value) {
+  EncodeFixed64(structure->data() + offset, value);
+}
+
+uint64_t Field(uint64_t value, unsigned shift, uint64_t mask) { return (value & mask) << shift; }
+uint64_t GetField(uint64_t word, unsigned shift, uint64_t mask) { return word >> shift & mask; }
+
+// What the index of a table says of its data blocks. Of a malformed one it does not matter: the
+// device finds the fault.
+struct Blocks {
+  bool compressed = false;  // one of them is, or the index: a device needs another copy
+  uint64_t bytes = 0;       // of all, trailers counted
+};
+
+Blocks ScanIndex(const MergeTable& table) {
+  Blocks blocks;
+  std::string buffer;
+  std::string_view contents;
+  Block index;
+  Compression stored_as;
+  if (!ReadStoredBlock(table.image, table.index, &buffer, &contents, &stored_as).ok() ||
+      !Block::Parse(contents, &index).ok()) {
+    return blocks;
+  }
+  blocks.compressed = stored_as != Compression::kNone;
+  BlockIterator entry(index);
+  for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
+    BlockHandle handle;
+    std::string_view value = entry.value();
+    if (!handle.ReadFrom(&value) || !HandleFits(handle, table.image.size())) {
+      break;
+    }
+    blocks.compressed = blocks.compressed || table.image[handle.offset + handle.size] !=
+                                                 static_cast<char>(Compression::kNone);
+    blocks.bytes += handle.size + kBlockTrailerBytes;
+  }
+  return blocks;
+}
+
+// Where things stand in device memory, for one attempt at a task.
+struct Layout {
+  std::vector<std::vector<uint64_t>> images;  // by run and table
+  uint64_t data_addr = 0;
+  uint64_t data_bytes = 0;
+  uint64_t index_addr = 0;
+  uint64_t index_bytes = 0;
+  uint64_t control_addr = 0;  // of what follows:
+  // descriptor | completion record | begin key | end key | table descriptors
+  std::string control;
+
+  static constexpr uint64_t kCompletion = (abi::job::kBytes + 63) & ~63ull;
+  static constexpr uint64_t kKeys = (kCompletion + abi::completion::kBytes + 63) & ~63ull;
+};
+
+// One Run.
+class DeviceRun {
+ public:
+  DeviceRun(Device* device, const MergeTask& task)
+      : device_(*device), task_(task), checker_(task.snapshots) {}
+
+  MergeResult Run(const MergeSink& sink);
+
+ private:
+  MergeResult Fail(MergeStatus status, Status error) {
+    result_.status = status;
+    result_.error = std::move(error);
+    return std::move(result_);
+  }
+
+  // NotSupported if the unit is not built for the task.
+  Status CheckLimits() const;
+  // Every index must stand in its table: the unit itself has no bounds for where it is told to read
+  // one. False: result_ says which does not, as the CPU executor would.
+  bool CheckIndexes();
+  // Makes raw_ of the task's tables, and counts.
+  void Decompress();
+  // Sets aside output areas for `data_bytes` of data blocks and uploads everything.
+  Status Upload(uint64_t data_bytes);
+  Status UploadInputs();
+  std::string Descriptor(uint64_t tables_addr) const;
+  // Takes the completion record and, as no CRC covers it, what the unit was told to do.
+  Status ReadCompletion(uint8_t unit_status);
+  Status DescribeFault() const;
+  Status Deliver(const MergeSink& sink);
+  Status DeliverTable(std::string_view record, const MergeSink& sink);
+
+  Device& device_;
+  const MergeTask& task_;
+  std::vector<MergeRun> raw_;  // the task's runs with all blocks raw
+  std::deque<RecodedTable> recoded_;
+  uint64_t input_bytes_ = 0;  // of raw_
+  uint64_t block_bytes_ = 0;  // of which data blocks that an index names, trailers counted
+  Layout layout_;
+  MergeResult result_;
+  uint64_t data_used_ = 0;
+  uint64_t index_used_ = 0;
+  OutputChecker checker_;
+};
+
+Status DeviceRun::CheckLimits() const {
+  const DeviceInfo& info = device_.info();
+  if (task_.runs.size() > info.ways) {
+    return Status::NotSupported(
+        fmt::format("{} runs, but {} merges {}", task_.runs.size(), info.name, info.ways));
+  }
+  if (task_.snapshots.size() != 1) {
+    return Status::NotSupported(fmt::format("{} snapshots", task_.snapshots.size()));
+  }
+  if (std::max(task_.begin.size(), task_.end.size()) > info.max_key_bytes) {
+    return Status::NotSupported(fmt::format("range key longer than {} bytes", info.max_key_bytes));
+  }
+  if (task_.block_bytes == 0 || task_.block_bytes > kMaxMergeBlockBytes || task_.table_bytes == 0 ||
+      task_.restart_interval == 0 || task_.restart_interval > abi::job::kBlockRestartIntervalMask) {
+    return Status::NotSupported(fmt::format("block size {}, table size {}, restart interval {}",
+                                            task_.block_bytes, task_.table_bytes,
+                                            task_.restart_interval));
+  }
+  for (const MergeRun& run : task_.runs) {
+    if (run.size() > abi::job::kRunCountMask) {
+      return Status::NotSupported(fmt::format("{} tables in a run", run.size()));
+    }
+  }
+  return {};
+}
+
+bool DeviceRun::CheckIndexes() {
+  for (uint32_t r = 0; r < task_.runs.size(); ++r) {
+    for (uint32_t t = 0; t < task_.runs[r].size(); ++t) {
+      const MergeTable& table = task_.runs[r][t];
+      if (!HandleFits(table.index, table.image.size())) {
+        result_.status = MergeStatus::kBadHandle;
+        result_.fault = {r, t, table.index.offset};
+        result_.error = Status::Corruption(fmt::format(
+            "run {}, table {}, offset {}: an index block of {} bytes does not fit in a table of {}",
+            r, t, table.index.offset, table.index.size, table.image.size()));
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+void DeviceRun::Decompress() {
+  raw_ = task_.runs;
+  for (MergeRun& run : raw_) {
+    for (MergeTable& table : run) {
+      const Blocks blocks = ScanIndex(table);
+      uint64_t bytes = blocks.bytes;
+      if (blocks.compressed) {
+        RecodedTable& recoded = recoded_.emplace_back();
+        // What cannot be decompressed goes to the device as it is, which then says where the fault
+        // is, or passes it over if it is not in the range.
+        if (RecodeTable(table.image, table.index, Compression::kNone, &recoded).ok()) {
+          table = {recoded.image, recoded.index};
+          bytes = recoded.data().size();
+        }
+      }
+      input_bytes_ += table.image.size();
+      block_bytes_ += bytes;
+    }
+  }
+}
+
+Status DeviceRun::UploadInputs() {
+  layout_.images.clear();
+  for (const MergeRun& run : raw_) {
+    std::vector<uint64_t>& addresses = layout_.images.emplace_back();
+    for (const MergeTable& table : run) {
+      SLUICE_RETURN_IF_ERROR(device_.Allocate(table.image.size(), &addresses.emplace_back()));
+      SLUICE_RETURN_IF_ERROR(device_.Write(addresses.back(), table.image));
+    }
+  }
+  return {};
+}
+
+std::string DeviceRun::Descriptor(uint64_t tables_addr) const {
+  namespace job = abi::job;
+  std::string words(job::kBytes, '\0');
+  PutWord(
+      &words, job::kHead,
+      Field(abi::kMagic, job::kHeadMagicShift, job::kHeadMagicMask) |
+          Field(abi::kVersion, job::kHeadVersionShift, job::kHeadVersionMask) |
+          Field(std::max<size_t>(1, task_.runs.size()), job::kHeadRunsShift, job::kHeadRunsMask) |
+          Field(task_.bottommost, job::kHeadBottommostShift, job::kHeadBottommostMask) |
+          Field(task_.has_begin, job::kHeadHasBeginShift, job::kHeadHasBeginMask) |
+          Field(task_.has_end, job::kHeadHasEndShift, job::kHeadHasEndMask));
+  PutWord(&words, job::kBlock,
+          Field(task_.block_bytes, job::kBlockBlockBytesShift, job::kBlockBlockBytesMask) |
+              Field(task_.restart_interval, job::kBlockRestartIntervalShift,
+                    job::kBlockRestartIntervalMask));
+  PutWord(&words, job::kTableBytes, task_.table_bytes);
+  PutWord(&words, job::kSnapshot, task_.snapshots.front());
+  PutWord(&words, job::kRange,
+          Field(task_.begin.size(), job::kRangeBeginBytesShift, job::kRangeBeginBytesMask) |
+              Field(task_.end.size(), job::kRangeEndBytesShift, job::kRangeEndBytesMask));
+  const uint64_t begin_addr = tables_addr - 2 * uint64_t{device_.info().max_key_bytes};
+  PutWord(&words, job::kBeginAddr, begin_addr);
+  PutWord(&words, job::kEndAddr, begin_addr + device_.info().max_key_bytes);
+  PutWord(&words, job::kDataAddr, layout_.data_addr);
+  PutWord(&words, job::kDataBytes, layout_.data_bytes);
+  PutWord(&words, job::kIndexAddr, layout_.index_addr);
+  PutWord(&words, job::kIndexBytes, layout_.index_bytes);
+  PutWord(&words, job::kCompletionAddr, layout_.control_addr + Layout::kCompletion);
+  uint64_t tables = tables_addr;
+  for (size_t r = 0; r < task_.runs.size(); ++r) {
+    PutWord(&words, job::kRun + 8 * r,
+            Field(tables, job::kRunAddrShift, job::kRunAddrMask) |
+                Field(task_.runs[r].size(), job::kRunCountShift, job::kRunCountMask));
+    tables += task_.runs[r].size() * abi::table_descriptor::kBytes;
+  }
+  return words;
+}
+
+Status DeviceRun::Upload(uint64_t data_bytes) {
+  device_.FreeAll();
+  SLUICE_RETURN_IF_ERROR(UploadInputs());
+  layout_.data_bytes = (data_bytes + 255) & ~255ull;
+  layout_.index_bytes = layout_.data_bytes / 4 + 65536;
+  SLUICE_RETURN_IF_ERROR(device_.Allocate(layout_.data_bytes, &layout_.data_addr));
+  SLUICE_RETURN_IF_ERROR(device_.Allocate(layout_.index_bytes, &layout_.index_addr));
+
+  std::string tables;
+  for (size_t r = 0; r < task_.runs.size(); ++r) {
+    for (size_t t = 0; t < task_.runs[r].size(); ++t) {
+      namespace td = abi::table_descriptor;
+      const MergeTable& table = raw_[r][t];
+      const uint64_t image = layout_.images[r][t];
+      std::string words(td::kBytes, '\0');
+      PutWord(&words, td::kIndexAddr, image + table.index.offset);
+      PutWord(&words, td::kIndexBytes, table.index.size);
+      PutWord(&words, td::kDataAddr, image);
+      PutWord(&words, td::kDataBytes, table.image.size());
+      tables += words;
+    }
+  }
+  const uint64_t key_room = device_.info().max_key_bytes;
+  std::string& control = layout_.control;
+  control.assign(Layout::kKeys + 2 * key_room, '\0');
+  SLUICE_RETURN_IF_ERROR(device_.Allocate(control.size() + tables.size(), &layout_.control_addr));
+  const std::string job = Descriptor(layout_.control_addr + control.size());
+  std::copy(job.begin(), job.end(), control.begin());
+  std::copy(task_.begin.begin(), task_.begin.end(), control.begin() + Layout::kKeys);
+  std::copy(task_.end.begin(), task_.end.end(), control.begin() + Layout::kKeys + key_room);
+  control += tables;
+  return device_.Write(layout_.control_addr, control);
+}
+
+Status DeviceRun::ReadCompletion(uint8_t unit_status) {
+  namespace c = abi::completion;
+  std::string control(layout_.control.size(), '\0');
+  SLUICE_RETURN_IF_ERROR(device_.Read(layout_.control_addr, control.size(), control.data()));
+  const std::string words = control.substr(Layout::kCompletion, c::kBytes);
+  control.replace(Layout::kCompletion, c::kBytes, c::kBytes, '\0');
+  if (control != layout_.control) {
+    return Status::IoError("job descriptor that is not what was written");
+  }
+  const auto word = [&](size_t offset) { return DecodeFixed64(words.data() + offset); };
+
+  const uint64_t head = word(c::kStatus);
+  const uint64_t status = GetField(head, c::kStatusStatusShift, c::kStatusStatusMask);
+  if (GetField(head, c::kStatusMagicShift, c::kStatusMagicMask) != abi::kMagic) {
+    if (unit_status == 0 || unit_status >= kMergeStatuses) {
+      return Status::IoError("no completion record, and no status that says why");
+    }
+    result_.status = static_cast<MergeStatus>(unit_status);
+    return {};
+  }
+  if (status != unit_status || status >= kMergeStatuses) {
+    return Status::IoError(
+        fmt::format("completion record says status {}, the unit {}", status, unit_status));
+  }
+  result_.status = static_cast<MergeStatus>(status);
+  result_.fault.run = static_cast<uint32_t>(GetField(head, c::kStatusRunShift, c::kStatusRunMask));
+  result_.fault.table =
+      static_cast<uint32_t>(GetField(head, c::kStatusTableShift, c::kStatusTableMask));
+  result_.fault.offset = word(c::kFaultOffset);
+  MergeStats& stats = result_.stats;
+  stats.cycles = word(c::kCycles);
+  stats.input_records = word(c::kInputRecords);
+  stats.output_records = word(c::kOutputRecords);
+  stats.dropped_records = word(c::kDroppedRecords);
+  stats.dropped_shadowed = task_.bottommost ? 0 : stats.dropped_records;
+  stats.input_bytes = word(c::kInputBytes);
+  stats.output_tables = word(c::kTables);
+  stats.input_checksum = word(c::kInputChecksum);
+  stats.output_checksum = word(c::kOutputChecksum);
+  stats.dropped_checksum = word(c::kDroppedChecksum);
+  for (size_t i = 0; i < stats.stalls.size(); ++i) {
+    stats.stalls[i] = word(c::kStalls + 8 * i);
+  }
+  data_used_ = word(c::kDataBytes);
+  index_used_ = word(c::kIndexBytes);
+  if (data_used_ > layout_.data_bytes || index_used_ > layout_.index_bytes) {
+    return Status::IoError(fmt::format(
+        "completion record of {} and {} bytes of output, where there is room for {} and {}",
+        data_used_, index_used_, layout_.data_bytes, layout_.index_bytes));
+  }
+  if (result_.status == MergeStatus::kOk) {
+    // A run that ended too early, or a block that was passed over, shows here alone.
+    if (stats.input_bytes != block_bytes_) {
+      return Status::IoError(fmt::format("completion record of {} bytes of input, which has {}",
+                                         stats.input_bytes, block_bytes_));
+    }
+    SLUICE_RETURN_IF_ERROR(CheckBalance(stats));
+  }
+  // Index faults are told by address.
+  if (result_.status == MergeStatus::kIndexChecksum ||
+      result_.status == MergeStatus::kIndexCorrupt || result_.status == MergeStatus::kBadHandle ||
+      result_.status == MergeStatus::kReadError) {
+    const MergeFault& at = result_.fault;
+    if (at.run < layout_.images.size() && at.table < layout_.images[at.run].size() &&
+        at.offset >= layout_.images[at.run][at.table]) {
+      result_.fault.offset -= layout_.images[at.run][at.table];
+    }
+  }
+  return {};
+}
+
+Status DeviceRun::DescribeFault() const {
+  const std::string_view text = MergeStatusText(result_.status);
+  const MergeFault& at = result_.fault;
+  switch (result_.status) {
+    case MergeStatus::kIndexChecksum:
+    case MergeStatus::kIndexCorrupt:
+    case MergeStatus::kBadHandle:
+    case MergeStatus::kBlockChecksum:
+    case MergeStatus::kBlockCorrupt:
+    case MergeStatus::kRecordType:
+    case MergeStatus::kUnsorted:
+      return Status::Corruption(
+          fmt::format("run {}, table {}, offset {}: {}", at.run, at.table, at.offset, text));
+    case MergeStatus::kBlockType:
+    case MergeStatus::kKeyTooLong:
+    case MergeStatus::kValueTooLong:
+      return Status::NotSupported(
+          fmt::format("run {}, table {}, offset {}: {}", at.run, at.table, at.offset, text));
+    case MergeStatus::kBadDescriptor:
+    case MergeStatus::kDataFull:
+    case MergeStatus::kIndexFull:
+    case MergeStatus::kLimit:
+      return Status::NotSupported(std::string(text));
+    case MergeStatus::kEndToEnd: {
+      const MergeStats& s = result_.stats;
+      return Status::IoError(
+          fmt::format("{}: {} in, {} out, {} dropped; checksums {:016x}, {:016x}, {:016x}", text,
+                      s.input_records, s.output_records, s.dropped_records, s.input_checksum,
+                      s.output_checksum, s.dropped_checksum));
+    }
+    default:
+      return Status::IoError(std::string(text));
+  }
+}
+
+Status DeviceRun::DeliverTable(std::string_view record, const MergeSink& sink) {
+  namespace tr = abi::table_record;
+  const auto word = [&](size_t offset) { return DecodeFixed64(record.data() + offset); };
+  const BlockHandle data_at{word(tr::kDataOffset), word(tr::kDataBytes)};
+  const BlockHandle index_at{word(tr::kIndexOffset), word(tr::kIndexBytes)};
+  const auto within = [](const BlockHandle& at, uint64_t used) {
+    return at.offset <= used && at.size <= used - at.offset;
+  };
+  if (!within(data_at, data_used_) || !within(index_at, index_used_)) {
+    return Status::IoError("table record that points outside the output areas");
+  }
+  std::string data(data_at.size + OutputChecker::kSlack, '\0');
+  std::string index(index_at.size, '\0');
+  SLUICE_RETURN_IF_ERROR(
+      device_.Read(layout_.data_addr + data_at.offset, data_at.size, data.data()));
+  SLUICE_RETURN_IF_ERROR(
+      device_.Read(layout_.index_addr + index_at.offset, index.size(), index.data()));
+  MergeOutput output;
+  SLUICE_RETURN_IF_ERROR(
+      checker_.Check(std::string_view(data).substr(0, data_at.size), index, &output)
+          .WithContext("table from the device"));
+  if (output.entries != word(tr::kEntries) || output.tombstones != word(tr::kTombstones)) {
+    return Status::IoError("table record with other counts than its table");
+  }
+  result_.stats.output_bytes += data_at.size + index_at.size;
+  if (Status status = sink(output); !status.ok()) {
+    result_.status = MergeStatus::kSink;
+    return status;
+  }
+  return {};
+}
+
+Status DeviceRun::Deliver(const MergeSink& sink) {
+  // Each record says where its index block starts, which is where the record before ends.
+  std::string records;
+  uint64_t end = index_used_;
+  for (uint64_t t = 0; t < result_.stats.output_tables; ++t) {
+    std::string record(abi::table_record::kBytes, '\0');
+    if (end < record.size()) {
+      return Status::IoError("fewer table records than tables");
+    }
+    SLUICE_RETURN_IF_ERROR(
+        device_.Read(layout_.index_addr + end - record.size(), record.size(), record.data()));
+    const uint64_t index_offset = DecodeFixed64(record.data() + abi::table_record::kIndexOffset);
+    if (index_offset >= end) {
+      return Status::IoError("table record that points behind itself");
+    }
+    end = index_offset;
+    records.insert(0, record);
+  }
+  if (end != 0) {
+    return Status::IoError("more table records than tables");
+  }
+  for (size_t at = 0; at < records.size(); at += abi::table_record::kBytes) {
+    SLUICE_RETURN_IF_ERROR(
+        DeliverTable(std::string_view(records).substr(at, abi::table_record::kBytes), sink));
+  }
+  if (checker_.records() != result_.stats.output_records ||
+      checker_.checksum() != result_.stats.output_checksum) {
+    return Status::IoError(fmt::format(
+        "tables of {} records, checksum {:016x}, but {} written, {:016x}", checker_.records(),
+        checker_.checksum(), result_.stats.output_records, result_.stats.output_checksum));
+  }
+  return {};
+}
+
+MergeResult DeviceRun::Run(const MergeSink& sink) {
+  if (Status status = CheckLimits(); !status.ok()) {
+    return Fail(MergeStatus::kBadDescriptor, std::move(status));
+  }
+  if (!CheckIndexes()) {
+    return std::move(result_);
+  }
+  Decompress();
+  // Output is as large as input unless restarts or blocks are much smaller than the inputs', which
+  // only the unit finds out: then it is asked again with more room.
+  for (uint64_t room = input_bytes_ + input_bytes_ / 4 + (1 << 20);; room *= 4) {
+    result_ = {};
+    if (Status status = Upload(room); !status.ok()) {
+      return Fail(status.IsNotSupported() ? MergeStatus::kDataFull : MergeStatus::kDevice,
+                  std::move(status));
+    }
+    uint8_t unit_status = 0;
+    Status status = device_.Start(layout_.control_addr);
+    if (status.ok()) {
+      status = device_.Wait(JobCycleLimit(device_.info(), input_bytes_), &unit_status);
+    }
+    if (status.ok()) {
+      status = ReadCompletion(unit_status);
+    }
+    if (!status.ok()) {
+      return Fail(MergeStatus::kDevice, std::move(status));
+    }
+    if (result_.status != MergeStatus::kDataFull && result_.status != MergeStatus::kIndexFull) {
+      break;
+    }
+  }
+  if (result_.status != MergeStatus::kOk) {
+    result_.error = DescribeFault();
+    return std::move(result_);
+  }
+  if (Status status = Deliver(sink); !status.ok()) {
+    return Fail(result_.status == MergeStatus::kSink ? MergeStatus::kSink : MergeStatus::kDevice,
+                std::move(status));
+  }
+  return std::move(result_);
+}
+
+}  // namespace
+
+MergeResult DeviceExecutor::Run(const MergeTask& task, const MergeSink& sink) {
+  const MutexLock lock(mutex_);
+  if (needs_reset_) {
+    if (Status status = device_->Reset(); !status.ok()) {
+      MergeResult result;
+      result.status = MergeStatus::kDevice;
+      result.error = status.WithContext("reset");
+      return result;
+    }
+  }
+  MergeResult result = DeviceRun(device_.get(), task).Run(sink);
+  needs_reset_ = result.status == MergeStatus::kDevice && !device_->Reset().ok();
+  return result;
+}
+
+}  // namespace sluice

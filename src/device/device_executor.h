@@ -1,0 +1,41 @@
+// Runs merge tasks on a Device: puts tables and job descriptor into its memory, starts it, and
+// takes the finished tables out. Blocks compressed with Snappy are decompressed on the way in.
+//
+// What the device says is not believed blindly. The task ends as kDevice if the device gives an
+// error, or no answer within the cycles that its input can take (JobCycleLimit in contract.h); if
+// the job that stands in its memory afterwards is not the one written; if the completion record
+// cannot be true; or if the tables are not sound, or not of the records that the unit says it wrote
+// (output_checker.h). The device is then reset; if that fails it takes no task until a reset
+// succeeds.
+//
+// Thread-safe; one task at a time, the others wait.
+
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/device.h"
+#include "sluice/executor.h"
+#include "util/mutex.h"
+
+namespace sluice {
+
+class DeviceExecutor : public Executor {
+ public:
+  explicit DeviceExecutor(std::unique_ptr<Device> device) : device_(std::move(device)) {}
+
+  std::string_view name() const override { return device_->info().name; }
+  size_t max_runs() const override { return device_->info().ways; }
+  size_t max_snapshots() const override { return 1; }
+  MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
+
+  Device& device() { return *device_; }
+
+ private:
+  std::unique_ptr<Device> device_;
+  Mutex mutex_;  // held while a task runs
+  bool needs_reset_ = false;
+};
+
+}  // namespace sluice

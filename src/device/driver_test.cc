@@ -1,0 +1,493 @@
+// The driver, with modelled units and what can go wrong with them: every task's result is the
+// CPU's, and units come and go as they should.
+
+#include "offload/driver.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <latch>
+#include <random>
+
+#include "device/check_executor.h"
+#include "device/device_executor.h"
+#include "device/fault_device.h"
+#include "device/testing.h"
+#include "merge/outputs.h"
+#include "merge/task_file.h"
+#include "sluice/env.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+using Units = std::vector<std::shared_ptr<Executor>>;
+using Kind = OffloadEvent::Kind;
+
+std::unique_ptr<Executor> Unit(const FaultOptions& fault = {}) {
+  return std::make_unique<DeviceExecutor>(std::make_unique<FaultDevice>(InstantUnit(), fault));
+}
+
+Units SomeUnits(size_t count, FaultOptions fault = {}) {
+  Units units;
+  for (; count > 0; --count, ++fault.seed) {
+    units.push_back(Unit(fault));
+  }
+  return units;
+}
+
+// A task, and what must come of it.
+struct Case {
+  explicit Case(GeneratedTask task) : input(std::move(task)) {
+    result = CpuExecutor().Run(input.task, CollectInto(&outputs));
+  }
+
+  void Expect(const MergeResult& actual, const std::vector<OwnedOutput>& tables) const {
+    ASSERT_EQ(actual.status, result.status) << actual.error.ToString();
+    if (actual.ok()) {
+      const Status same = CompareOutputs(tables, outputs);
+      EXPECT_TRUE(same.ok()) << same.ToString();
+      EXPECT_EQ(actual.stats.output_checksum, result.stats.output_checksum);
+      EXPECT_EQ(actual.stats.input_records, result.stats.input_records);
+    } else {
+      EXPECT_EQ(actual.fault, result.fault);
+    }
+  }
+
+  GeneratedTask input;
+  std::vector<OwnedOutput> outputs;
+  MergeResult result;
+};
+
+class DriverTest : public testing::Test {
+ protected:
+  void Open(Units units, OffloadOptions options = {}) {
+    options.listener = [this](const OffloadEvent& event) {
+      const std::lock_guard lock(mutex_);
+      events_.push_back(event);
+    };
+    options.pool.clock = [this] {
+      return std::chrono::steady_clock::time_point(std::chrono::milliseconds(now_));
+    };
+    driver_ = std::make_unique<OffloadDriver>(std::move(units), std::move(options));
+  }
+
+  void RunOne(const Case& task) {
+    std::vector<OwnedOutput> tables;
+    const MergeResult result = driver_->Run(task.input.task, CollectInto(&tables));
+    task.Expect(result, tables);
+  }
+  void RunSome(int tasks) {
+    for (int i = 0; i < tasks; ++i) {
+      RunOne(Case(RandomTask(rng_)));
+    }
+  }
+  std::string Reasons(size_t unit) {
+    const std::lock_guard lock(mutex_);
+    std::string reasons;
+    for (const OffloadEvent& event : events_) {
+      if (event.unit == unit) {
+        reasons += event.what + "\n";
+      }
+    }
+    return reasons;
+  }
+  int Events(Kind kind) {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int>(
+        std::count_if(events_.begin(), events_.end(),
+                      [&](const OffloadEvent& event) { return event.kind == kind; }));
+  }
+
+  const uint64_t seed_ = TestSeed();
+  std::mt19937_64 rng_{seed_};
+  std::atomic<int64_t> now_ = 0;  // milliseconds
+  std::mutex mutex_;
+  std::vector<OffloadEvent> events_;
+  std::unique_ptr<OffloadDriver> driver_;
+};
+
+TEST_F(DriverTest, RoundRobin) {
+  Open(SomeUnits(3));
+  RunSome(9);
+  const OffloadStats stats = driver_->stats();
+  EXPECT_EQ(stats.on_units, 9u);
+  for (const UnitStats& unit : stats.units) {
+    EXPECT_EQ(unit.tasks, 3u);
+    EXPECT_EQ(unit.failures, 0u);
+  }
+}
+
+TEST_F(DriverTest, WithoutUnitsTheCpuDoesAll) {
+  Open({});
+  EXPECT_EQ(driver_->name(), "cpu");
+  RunSome(5);
+  EXPECT_EQ(driver_->stats().no_unit, 5u);
+}
+
+TEST_F(DriverTest, ManyRunsTakeSeveralPasses) {
+  Open(SomeUnits(2));
+  for (int i = 0; i < 10; ++i) {
+    RunOne(Case(RandomTask(rng_, 12)));
+  }
+  EXPECT_EQ(driver_->stats().on_units, 10u);
+}
+
+TEST_F(DriverTest, EveryFaultEndsWell) {
+  for (const double rate : {0.0, 0.2, 1.0}) {
+    Open(SomeUnits(2, {.rates = AllFaults(rate), .stuck_reset = rate / 4, .seed = seed_}),
+         {.pool = {.probe_after = {}, .probe_after_most = {}}});
+    for (int i = 0; i < 100; ++i) {
+      RunOne(Case(RandomTask(rng_, i % 4 == 0 ? 9 : 4)));
+    }
+    const OffloadStats stats = driver_->stats();
+    EXPECT_EQ(stats.on_units + stats.retried + stats.no_unit, 100u);
+    EXPECT_EQ(stats.errors, 0u);
+    EXPECT_EQ(stats.retried == 0, rate == 0);
+    EXPECT_EQ(Events(Kind::kTaskFailed) == 0, rate == 0);
+    events_.clear();
+  }
+}
+
+TEST_F(DriverTest, LimitsAreNoFailures) {
+  Units units;
+  units.push_back(std::make_unique<DeviceExecutor>(InstantUnit(8)));
+  Open(std::move(units));
+  GeneratorOptions options;
+  options.user_key_bytes = {20, 20};
+  const Case task(GenerateTask(options));
+  for (int i = 0; i < 10; ++i) {
+    RunOne(task);
+  }
+  const OffloadStats stats = driver_->stats();
+  EXPECT_EQ(stats.refused, 10u);
+  EXPECT_EQ(stats.units[0].refused, 10u);
+  EXPECT_EQ(stats.units[0].failures, 0u);
+  EXPECT_TRUE(stats.units[0].in_service);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(DriverTest, TasksOfManySnapshotsAreTheCpus) {
+  Open(SomeUnits(2));
+  for (int i = 0; i < 10; ++i) {
+    GeneratedTask input = RandomTask(rng_, 6);
+    input.task.snapshots = {100, 200};
+    RunOne(Case(std::move(input)));
+  }
+  const OffloadStats stats = driver_->stats();
+  EXPECT_EQ(stats.declined, 10u);
+  EXPECT_EQ(stats.on_units, 0u);
+  for (const UnitStats& unit : stats.units) {
+    EXPECT_EQ(unit.tasks + unit.refused + unit.failures, 0u);
+  }
+  EXPECT_TRUE(events_.empty());
+}
+
+// What a unit says of a task must balance, whatever its tables are.
+TEST_F(DriverTest, CountsThatDoNotBalanceAreAFailure) {
+  class Miscounts : public Executor {
+   public:
+    explicit Miscounts(uint64_t MergeStats::*what) : what_(what) {}
+    std::string_view name() const override { return "miscounts"; }
+    size_t max_runs() const override { return 4; }
+    size_t max_snapshots() const override { return 1; }
+    MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+      MergeResult result = CpuExecutor().Run(task, sink);
+      result.stats.*what_ += 1;
+      return result;
+    }
+
+   private:
+    uint64_t MergeStats::*const what_;
+  };
+  for (const auto what :
+       {&MergeStats::input_records, &MergeStats::output_records, &MergeStats::dropped_records,
+        &MergeStats::input_checksum, &MergeStats::output_checksum, &MergeStats::dropped_checksum,
+        &MergeStats::dropped_shadowed, &MergeStats::dropped_tombstones}) {
+    Units units;
+    units.push_back(std::make_unique<Miscounts>(what));
+    Open(std::move(units));
+    RunOne(Case(GenerateTask({})));
+    EXPECT_EQ(driver_->stats().units[0].failures, 1u);
+    EXPECT_EQ(driver_->stats().retried, 1u);
+  }
+}
+
+// Damage that is there is nobody's failure; damage that only the unit sees is the unit's.
+TEST_F(DriverTest, CorruptInput) {
+  GeneratedTask damaged = GenerateTask({});
+  damaged.images[1][0].file[100] ^= 1;
+  damaged.Refer();
+  const Case task(std::move(damaged));
+  ASSERT_EQ(task.result.status, MergeStatus::kBlockChecksum);
+  Open(SomeUnits(1));
+  for (int i = 0; i < 10; ++i) {
+    RunOne(task);
+  }
+  EXPECT_EQ(driver_->stats().errors, 10u);
+  EXPECT_EQ(driver_->stats().units[0].failures, 0u);
+  EXPECT_TRUE(events_.empty());
+
+  // Outside the range, where only units look.
+  class ReadsAll : public Executor {
+   public:
+    std::string_view name() const override { return "reads all"; }
+    size_t max_runs() const override { return 4; }
+    size_t max_snapshots() const override { return 1; }
+    MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+      MergeTask all = task;
+      all.has_begin = all.has_end = false;
+      MergeResult result = CpuExecutor().Run(all, [](const MergeOutput&) { return Status(); });
+      return result.ok() ? CpuExecutor().Run(task, sink) : result;
+    }
+  };
+  const auto damaged_outside = [](Compression compression) {
+    GeneratedTask partly = GenerateTask({.table = {.compression = compression}});
+    partly.task.has_begin = true;
+    partly.task.begin = "~";  // no key is behind it
+    partly.images[1][0].file[100] ^= 1;
+    partly.Refer();
+    return Case(std::move(partly));
+  };
+  const Case range = damaged_outside(Compression::kNone);
+  ASSERT_TRUE(range.result.ok());
+  Units reading;
+  reading.push_back(std::make_unique<ReadsAll>());
+  Open(std::move(reading));
+  for (int i = 0; i < 5; ++i) {
+    RunOne(range);
+  }
+  EXPECT_EQ(driver_->stats().retried, 5u);
+  EXPECT_EQ(driver_->stats().units[0].failures, 0u);
+  EXPECT_TRUE(events_.empty());
+
+  // What cannot be decompressed there is no unit's failure, either.
+  const Case compressed = damaged_outside(Compression::kSnappy);
+  ASSERT_TRUE(compressed.result.ok());
+  Open(SomeUnits(1));
+  for (int i = 0; i < 5; ++i) {
+    RunOne(compressed);
+  }
+  EXPECT_EQ(driver_->stats().units[0].failures, 0u) << Reasons(0);
+
+  // Reads of the unit go wrong.
+  class BadMemory : public FaultDevice {
+   public:
+    BadMemory() : FaultDevice(InstantUnit(), {}) {}
+    Status Write(uint64_t address, std::string_view bytes) override {
+      std::string changed(bytes);
+      changed[changed.size() > 5000 ? 100 : 0] ^= changed.size() > 5000 ? 1 : 0;
+      return FaultDevice::Write(address, changed);
+    }
+  };
+  Units units;
+  units.push_back(std::make_unique<DeviceExecutor>(std::make_unique<BadMemory>()));
+  Open(std::move(units));
+  const Case good(GenerateTask({}));
+  for (int i = 0; i < 3; ++i) {
+    RunOne(good);
+  }
+  EXPECT_EQ(driver_->stats().units[0].failures, 3u);
+  EXPECT_EQ(Events(Kind::kTaskFailed), 3);
+  EXPECT_EQ(Events(Kind::kOutOfService), 1);
+}
+
+TEST_F(DriverTest, OutOfServiceAndBack) {
+  const std::chrono::milliseconds second(1000);
+  Units units = SomeUnits(1, {.rates = {.hang = 1}, .jobs = 5, .seed = seed_});
+  Open(std::move(units), {.pool = {.failures_in_a_row = 3, .probe_after = second}});
+  const auto in_service = [&] { return driver_->stats().units[0].in_service; };
+  RunSome(2);
+  EXPECT_TRUE(in_service());
+  RunSome(1);
+  EXPECT_FALSE(in_service());
+  now_ += 999;
+  RunSome(5);
+  EXPECT_EQ(driver_->stats().no_unit, 5u);
+  EXPECT_EQ(driver_->stats().units[0].probes, 0u);
+  now_ += 1;
+  RunSome(5);  // the fourth job, a probe, fails
+  EXPECT_EQ(driver_->stats().units[0].probes, 1u);
+  EXPECT_FALSE(in_service());
+  now_ += 1999;
+  RunSome(1);
+  EXPECT_EQ(driver_->stats().units[0].probes, 1u);
+  now_ += 1;
+  RunSome(1);  // the fifth
+  EXPECT_EQ(driver_->stats().units[0].probes, 2u);
+  now_ += 4000;
+  RunSome(1);
+  EXPECT_TRUE(in_service());
+  EXPECT_EQ(driver_->stats().on_units, 1u);
+  EXPECT_EQ(Events(Kind::kTaskFailed), 3);
+  EXPECT_EQ(Events(Kind::kOutOfService), 1);
+  EXPECT_EQ(Events(Kind::kBackInService), 1);
+}
+
+// A unit that passes a probe and fails at once is out again.
+TEST_F(DriverTest, OnProbation) {
+  class FailsTasks : public Executor {
+   public:
+    std::string_view name() const override { return "fails"; }
+    size_t max_runs() const override { return 4; }
+    size_t max_snapshots() const override { return 1; }
+    MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+      const bool probe = ++runs_ == 4;
+      MergeResult result = cpu_.Run(task, sink);
+      if (!probe) {
+        result.status = MergeStatus::kDevice;
+        result.error = Status::NotSupported("a block that it wrote");  // but not the task
+      }
+      return result;
+    }
+
+   private:
+    CpuExecutor cpu_;
+    int runs_ = 0;
+  };
+  Units units;
+  units.push_back(std::make_unique<FailsTasks>());
+  Open(std::move(units));
+  RunSome(3);
+  EXPECT_FALSE(driver_->stats().units[0].in_service);
+  now_ += 10000;
+  RunSome(1);
+  EXPECT_EQ(Events(Kind::kBackInService), 1);
+  EXPECT_EQ(Events(Kind::kOutOfService), 2);
+  EXPECT_FALSE(driver_->stats().units[0].in_service);
+}
+
+// With a CheckExecutor a unit that errs consistently is found out, and the CPU's tables are taken.
+TEST_F(DriverTest, BurnIn) {
+  class LosesTables : public Executor {
+   public:
+    std::string_view name() const override { return "loses"; }
+    size_t max_runs() const override { return 4; }
+    size_t max_snapshots() const override { return 1; }
+    MergeResult Run(const MergeTask& task, const MergeSink&) override {
+      return CpuExecutor().Run(task, [](const MergeOutput&) { return Status(); });
+    }
+  };
+  Units units;
+  units.push_back(std::make_unique<CheckExecutor>(std::make_unique<LosesTables>(),
+                                                  std::make_unique<CpuExecutor>()));
+  Open(std::move(units));
+  RunOne(Case(GenerateTask({})));
+  EXPECT_EQ(driver_->stats().units[0].failures, 1u);
+}
+
+// What a unit failed is kept, as often as there is room.
+TEST_F(DriverTest, KeepsWhatFailed) {
+  const TempDir dir;
+  OffloadOptions options;
+  options.pool.failures_in_a_row = 100;
+  options.dump_dir = dir.path();
+  options.max_dumps = 3;
+  Open(SomeUnits(1, {.rates = {.bus_error = 1}, .seed = seed_}), options);
+  const Case task(RandomTask(rng_, 9));
+  for (int i = 0; i < 5; ++i) {
+    RunOne(task);
+  }
+  ASSERT_EQ(events_.size(), 5u);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(events_[i].dump, i < 3 ? dir.File(fmt::format("failed-{}.task", i)) : "");
+  }
+  TaskFile kept;
+  ASSERT_TRUE(ReadTaskFile(Env::Posix(), events_[2].dump, &kept).ok());
+  EXPECT_EQ(kept.note, "unit 0 of instant: " + events_[2].what);
+  std::vector<OwnedOutput> tables;
+  task.Expect(CpuExecutor().Run(kept.task, CollectInto(&tables)), tables);
+}
+
+TEST_F(DriverTest, AnErrorOfTheSinkIsTheCallersOwn) {
+  Open(SomeUnits(1));
+  const GeneratedTask input = GenerateTask({});
+  const MergeResult result =
+      driver_->Run(input.task, [](const MergeOutput&) { return Status::IoError("disk full"); });
+  EXPECT_EQ(result.status, MergeStatus::kSink);
+  EXPECT_EQ(driver_->stats().on_units, 1u);
+  EXPECT_EQ(driver_->stats().units[0].failures, 0u);
+}
+
+// Everything at once: callers and submitters on many threads, units of every temper, damaged
+// inputs, tasks of many snapshots and many runs. Each task ends once, with what the CPU makes of
+// it.
+TEST_F(DriverTest, ManyCallersAtOnce) {
+  Units units = SomeUnits(2, {.rates = AllFaults(0.25), .stuck_reset = 0.3, .seed = seed_});
+  units.push_back(Unit());  // one is sound,
+  units.push_back(Unit({.rates = {.hang = 1}, .stuck_reset = 0.9, .seed = seed_ + 9}));  // one dead
+  Open(std::move(units),
+       {.pool = {.probe_after = {}, .probe_after_most = {}}, .threads = 3, .queued_tasks = 4});
+  constexpr int kCallers = 8;
+  constexpr int kTasks = 30;
+  std::latch ended(kCallers * kTasks);
+  std::vector<std::thread> callers;
+  for (int t = 0; t < kCallers; ++t) {
+    callers.emplace_back([this, t, &ended, seed = rng_()] {
+      std::mt19937_64 rng(seed);
+      for (int i = 0; i < kTasks; ++i) {
+        GeneratedTask input = RandomTask(rng, 6);
+        if (i % 5 == 0) {
+          input.task.snapshots = DrawSnapshots(rng, 4, 400);
+        }
+        if (i % 7 == 0 && !input.images[0].empty()) {
+          std::string& file = input.images[0][0].file;
+          file[rng() % file.size()] ^= 1;
+        }
+        input.Refer();
+        const auto task = std::make_shared<Case>(std::move(input));
+        if (t % 2 == 0) {
+          RunOne(*task);
+          ended.count_down();
+        } else {
+          const auto tables = std::make_shared<std::vector<OwnedOutput>>();
+          driver_->Submit(task->input.task, CollectInto(tables.get()),
+                          [task, tables, &ended](const MergeResult& result) {
+                            task->Expect(result, *tables);
+                            ended.count_down();
+                          });
+        }
+      }
+    });
+  }
+  for (std::thread& caller : callers) {
+    caller.join();
+  }
+  ended.wait();
+  const OffloadStats stats = driver_->stats();
+  EXPECT_EQ(stats.on_units + stats.declined + stats.refused + stats.retried + stats.no_unit,
+            static_cast<uint64_t>(kCallers * kTasks));
+  EXPECT_GT(stats.on_units, 0u);
+  EXPECT_EQ(stats.units[2].failures, 0u) << Reasons(2);
+  EXPECT_EQ(stats.units[3].tasks, 0u);
+}
+
+// All that was submitted is done when the driver is gone, each task once.
+TEST_F(DriverTest, ShutdownWithTasksInFlight) {
+  for (const size_t units : {0u, 2u}) {
+    Open(SomeUnits(units, {.rates = {.hang = 0.2, .wrong_result = 0.2}, .seed = seed_}),
+         {.threads = units + 1, .queued_tasks = 4});
+    std::vector<std::unique_ptr<Case>> cases;
+    for (int i = 0; i < 40; ++i) {
+      cases.push_back(std::make_unique<Case>(RandomTask(rng_)));
+    }
+    std::vector<std::vector<OwnedOutput>> tables(cases.size());
+    std::vector<std::atomic<int>> done(cases.size());
+    for (size_t i = 0; i < cases.size(); ++i) {
+      driver_->Submit(cases[i]->input.task, CollectInto(&tables[i]),
+                      [&, i](const MergeResult& result) {
+                        cases[i]->Expect(result, tables[i]);
+                        ++done[i];
+                      });
+    }
+    driver_.reset();
+    for (const std::atomic<int>& count : done) {
+      EXPECT_EQ(count, 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,240 @@
+// The model device beside the CPU executor and the RTL: the same tables, faults and answers.
+
+#include "device/model/model_device.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+
+#include "device/contract.h"
+#include "device/device_executor.h"
+#include "device/fault_device.h"
+#include "device/rtlsim/rtl_device.h"
+#include "device/testing.h"
+#include "merge/cpu_executor.h"
+#include "merge/outputs.h"
+#include "sluice_abi.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kConfig = "tiny";
+
+std::unique_ptr<Device> Rtl() {
+  std::unique_ptr<Device> device;
+  EXPECT_TRUE(MakeRtlDevice(kConfig, {}, &device).ok());
+  return device;
+}
+std::unique_ptr<Device> Model(const ModelDeviceOptions& options) {
+  return MakeModelDevice(Rtl()->info(), options);
+}
+
+TEST(ModelDeviceTest, WritesWhatTheCpuWrites) {
+  std::mt19937_64 rng(TestSeed());
+  DeviceExecutor model(Model(Instant()));
+  for (int i = 0; i < 200; ++i) {
+    const GeneratedTask input = RandomTask(rng);
+    std::vector<OwnedOutput> expected;
+    std::vector<OwnedOutput> actual;
+    const MergeResult cpu = CpuExecutor().Run(input.task, CollectInto(&expected));
+    const MergeResult result = model.Run(input.task, CollectInto(&actual));
+    ASSERT_TRUE(result.ok()) << result.error.ToString();
+    ASSERT_TRUE(CompareOutputs(expected, actual).ok());
+    EXPECT_EQ(result.stats.input_records, cpu.stats.input_records);
+    EXPECT_EQ(result.stats.output_checksum, cpu.stats.output_checksum);
+    EXPECT_GT(result.stats.cycles, 0u);
+  }
+}
+
+TEST(ModelDeviceTest, RefusesHandlesThatGoBack) {
+  TableImageBuilder table;
+  table.Add(MakeInternalKey("a", 1, RecordType::kValue), "v");
+  table.EndBlock();
+  table.Add(MakeInternalKey("b", 1, RecordType::kValue), "v");
+  TableImage image = table.Finish();
+  BlockImageBuilder index(1);
+  for (const size_t block : {1, 0}) {
+    std::string value;
+    image.blocks[block].AppendTo(&value);
+    index.Add(MakeInternalKey(block == 1 ? "a" : "b", 1, RecordType::kValue), value);
+  }
+  image.ReplaceIndex(index.Finish());
+  MergeTask task;
+  task.runs = {{{image.file, image.index}}};
+  const auto discard = [](const MergeOutput&) { return Status(); };
+  const MergeResult result = DeviceExecutor(Model(Instant())).Run(task, discard);
+  EXPECT_EQ(result.status, MergeStatus::kBadHandle);
+  EXPECT_EQ(result.fault, (MergeFault{0, 0, image.index.offset}));
+  task.runs[0][0].index.offset += 1;
+  const MergeResult outside = DeviceExecutor(Model(Instant())).Run(task, discard);
+  EXPECT_EQ(outside.status, MergeStatus::kBadHandle);
+  EXPECT_TRUE(outside.error.IsCorruption()) << outside.error.ToString();
+}
+
+TEST(ModelDeviceTest, TellsOfFaultsAsTheRtl) {
+  std::mt19937_64 rng(TestSeed());
+  DeviceExecutor model(Model(Instant()));
+  DeviceExecutor rtl(Rtl());
+  int failures = 0;
+  for (int i = 0; i < 40; ++i) {
+    GeneratedTask input = RandomTask(rng);
+    std::vector<TableImage*> tables;
+    for (auto& run : input.images) {
+      for (TableImage& table : run) {
+        tables.push_back(&table);
+      }
+    }
+    if (tables.empty()) {
+      continue;
+    }
+    // The unit reads what lies outside the range as well, the CPU may stop before.
+    input.task.has_begin = input.task.has_end = false;
+    // Within blocks and their index: what lies behind, nobody reads.
+    TableImage& table = *tables[rng() % tables.size()];
+    const size_t end = table.index.offset + table.index.size + kBlockTrailerBytes;
+    const size_t at = rng() % 2 == 0 ? rng() % end : table.index.offset + rng() % table.index.size;
+    table.file[at] = static_cast<char>(table.file[at] ^ (1 << rng() % 8));
+    input.Refer();
+    std::vector<OwnedOutput> expected;
+    std::vector<OwnedOutput> actual;
+    const MergeResult a = rtl.Run(input.task, CollectInto(&expected));
+    const MergeResult b = model.Run(input.task, CollectInto(&actual));
+    ASSERT_EQ(a.ok(), b.ok()) << a.error.ToString() << " / " << b.error.ToString();
+    if (!a.ok()) {
+      ++failures;
+      EXPECT_TRUE(SameFault(a, b)) << a.error.ToString() << " / " << b.error.ToString();
+    } else {
+      EXPECT_TRUE(CompareOutputs(expected, actual).ok());
+    }
+  }
+  EXPECT_GT(failures, 10);
+}
+
+// A descriptor of no runs, and what is wrong with it; both devices must say the same.
+struct Flaw {
+  std::string_view what;
+  size_t offset = 0;
+  uint64_t value = 0;
+};
+
+TEST(ModelDeviceTest, RefusesDescriptorsAsTheRtl) {
+  namespace job = abi::job;
+  namespace c = abi::completion;
+  constexpr uint64_t kHead = uint64_t{abi::kMagic} | uint64_t{abi::kVersion} << 16;
+  const std::vector<Flaw> flaws = {
+      {"none", job::kHead, kHead | 1 << 24},
+      {"magic", job::kHead, 0x1234 | 1 << 24},
+      {"version", job::kHead, uint64_t{abi::kMagic} | 0x77 << 16 | 1 << 24},
+      {"no runs", job::kHead, kHead},
+      {"three runs", job::kHead, kHead | 3 << 24},
+      {"blocks", job::kBlock, uint64_t{16} << 32},
+      {"restarts", job::kBlock, 4096},
+      {"tables", job::kTableBytes, 0},
+      {"range", job::kRange, 60000},
+      {"begin key", job::kBeginAddr, 4},
+      {"data area", job::kDataAddr, 65536 + 8},
+      {"data room", job::kDataBytes, 100},
+      {"index area", job::kIndexAddr, 131072 + 8},
+      {"completion", job::kCompletionAddr, 8192 + 8},
+  };
+  for (const Flaw& flaw : flaws) {
+    std::vector<std::pair<uint8_t, uint64_t>> said;  // status, completion record's head
+    for (const auto& device : {Rtl(), Model(Instant())}) {
+      std::string words(job::kBytes, '\0');
+      const auto put = [&](size_t offset, uint64_t v) { EncodeFixed64(words.data() + offset, v); };
+      put(job::kHead, kHead | 1 << 24);
+      put(job::kBlock, 4096 | uint64_t{16} << 32);
+      put(job::kTableBytes, 1 << 20);
+      put(job::kDataAddr, 65536);
+      put(job::kDataBytes, 65536);
+      put(job::kIndexAddr, 131072);
+      put(job::kIndexBytes, 65536);
+      put(job::kCompletionAddr, 8192);
+      put(flaw.offset, flaw.value);
+      ASSERT_TRUE(device->Write(4096, words).ok());
+      ASSERT_TRUE(device->Start(4096).ok());
+      uint8_t status = 0xff;
+      ASSERT_TRUE(device->Wait(1'000'000, &status).ok()) << flaw.what;
+      char head[8];
+      ASSERT_TRUE(device->Read(8192 + c::kStatus, sizeof head, head).ok());
+      said.emplace_back(status, DecodeFixed64(head));
+    }
+    EXPECT_EQ(said[0], said[1]) << flaw.what;
+    EXPECT_EQ(said[0].first == 0, flaw.what == "none") << flaw.what;
+  }
+}
+
+TEST(ModelDeviceTest, IsNotDoneBeforeItsTime) {
+  std::mt19937_64 rng(TestSeed());
+  GeneratorOptions options;
+  options.seed = rng();
+  options.records = 200;
+  const GeneratedTask input = GenerateTask(options);
+  // 0.1 MHz: thousands of cycles are tens of milliseconds. A lane of generation 1: 222 MB/s.
+  const ModelDeviceOptions slow{.clock_mhz = 0.1, .link = {.generation = 1, .lanes = 1}};
+  DeviceExecutor model(Model(slow));
+  const auto begin = std::chrono::steady_clock::now();
+  const MergeResult result = model.Run(input.task, [](const MergeOutput&) { return Status(); });
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  ASSERT_TRUE(result.ok()) << result.error.ToString();
+  EXPECT_GE(seconds, static_cast<double>(result.stats.cycles) / 1e5 +
+                         static_cast<double>(result.stats.output_bytes) / 222.3e6);
+}
+
+// In modelled cycles, whatever the CPU that stands in takes.
+TEST(ModelDeviceTest, GivesUpAtTheLimit) {
+  // Ends the wait for its first job a cycle before it is done, and for its second just then.
+  class Exact : public FaultDevice {
+   public:
+    explicit Exact(uint64_t cycles) : FaultDevice(Model(Instant()), {}), cycles_(cycles) {}
+    Status Wait(uint64_t, uint8_t* status) override {
+      return FaultDevice::Wait(waits_++ == 0 ? cycles_ - 1 : cycles_, status);
+    }
+
+   private:
+    const uint64_t cycles_;
+    int waits_ = 0;
+  };
+  const GeneratedTask input = GenerateTask({});
+  const auto run = [&](DeviceExecutor* unit) {
+    return unit->Run(input.task, [](const MergeOutput&) { return Status(); });
+  };
+  DeviceExecutor patient(Model(Instant()));
+  const MergeResult result = run(&patient);
+  ASSERT_TRUE(result.ok());
+  EXPECT_LT(4 * result.stats.cycles,
+            JobCycleLimit(patient.device().info(), input.images[0][0].file.size()));
+  DeviceExecutor exact(std::make_unique<Exact>(result.stats.cycles));
+  EXPECT_EQ(run(&exact).status, MergeStatus::kDevice);
+  EXPECT_TRUE(run(&exact).ok());
+}
+
+TEST(ModelDeviceTest, LinkRates) {
+  EXPECT_NEAR(EffectiveBytesPerSecond({1, 1}), 222.2e6, 0.1e6);
+  EXPECT_NEAR(EffectiveBytesPerSecond({3, 16}), 14.00e9, 0.01e9);
+  EXPECT_NEAR(EffectiveBytesPerSecond({4, 8}), 14.00e9, 0.01e9);
+}
+
+// Four units at a memory that one alone would fill are a quarter as fast.
+TEST(ModelDeviceTest, UnitsShareTheMemory) {
+  GeneratorOptions options;
+  options.records = 2000;
+  const GeneratedTask input = GenerateTask(options);
+  uint64_t cycles[2];
+  for (const unsigned units : {1u, 4u}) {
+    ModelDeviceOptions shared = Instant();
+    shared.memory_gb_per_s = shared.clock_mhz / 1000;  // a byte per cycle
+    shared.units = units;
+    DeviceExecutor model(Model(shared));
+    cycles[units / 4] =
+        model.Run(input.task, [](const MergeOutput&) { return Status(); }).stats.cycles;
+  }
+  EXPECT_NEAR(static_cast<double>(cycles[1]) / static_cast<double>(cycles[0]), 4, 0.2);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,74 @@
+#include "device/model/table_walk.h"
+
+namespace sluice::model {
+
+namespace {
+
+// The content of the raw block at `handle`; empty if it reaches past the end.
+std::string_view Content(std::string_view image, const BlockHandle& handle) {
+  return HandleFits(handle, image.size()) ? image.substr(handle.offset, handle.size)
+                                          : std::string_view();
+}
+
+}  // namespace
+
+RawTable InputTable(const MergeTable& table) {
+  return {table.image, Content(table.image, table.index), table.index.offset};
+}
+
+RawTable OutputTable(std::string_view data, std::string_view index) {
+  return {data, index.substr(0, index.size() - std::min(index.size(), kBlockTrailerBytes))};
+}
+
+void TableWalk::Next() {
+  entry_.Next();
+  if (!entry_.Valid()) {
+    NextBlock();
+  }
+}
+
+uint64_t TableWalk::shared() const {
+  const char* const entries = block_.entries().data();
+  EntryHeader header{};
+  DecodeEntryHeader(entries + entry_.offset(), entries + entry_.end_offset(), &header);
+  return header.shared;
+}
+
+void TableWalk::NextBlock() {
+  entry_ = {};
+  while (!entry_.Valid()) {
+    first_block_ = false;
+    while (!index_.Valid()) {
+      if (table_ == tables_.size()) {
+        return;
+      }
+      const RawTable& table = tables_[table_++];
+      Block index;
+      if (!Block::Parse(table.index, &index).ok()) {
+        table_ = tables_.size();
+        return;
+      }
+      index_restarts_ = index.restarts();
+      index_entries_bytes_ = index.entries().size();
+      index_end_offset_ = table.index_offset + index.entries().size();
+      index_ = BlockIterator(index);
+      index_.SeekToFirst();
+      first_block_ = true;
+    }
+    std::string_view value = index_.value();
+    index_key_bytes_ = index_.key().size();
+    handle_bytes_ = value.size();
+    index_entry_bytes_ = index_.end_offset() - index_.offset();
+    if (!handle_.ReadFrom(&value) ||
+        !Block::Parse(Content(tables_[table_ - 1].image, handle_), &block_).ok()) {
+      table_ = tables_.size();
+      index_ = {};
+      return;
+    }
+    index_.Next();
+    entry_ = BlockIterator(block_);
+    entry_.SeekToFirst();
+  }
+}
+
+}  // namespace sluice::model

@@ -1,0 +1,55 @@
+// What a device hands back, checked as far as the host can without merging again: CRCs, every
+// entry, the order of keys over all tables, that no version was kept which another one kept
+// shadows, entries and tombstones counted, records summed up.
+//
+// A CRC tells that a block is as the unit sealed it; the sum of RecordChecksum, compared with the
+// one that the unit took, that it sealed the records which it merged.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/executor.h"
+#include "util/status.h"
+
+namespace sluice {
+
+// For the output tables of one task, in their order. Costs 25 ns for a record of 150 bytes, half of
+// what merging it costs the CPU.
+class OutputChecker {
+ public:
+  // `snapshots`, as MergeTask has them, must outlive the checker.
+  explicit OutputChecker(const std::vector<SequenceNumber>& snapshots) : snapshots_(snapshots) {}
+
+  // Bytes that must be readable behind `data`.
+  static constexpr size_t kSlack = 64;
+
+  // Makes *output of a table's data blocks and index block, with trailers.
+  Status Check(std::string_view data, std::string_view index, MergeOutput* output);
+
+  // Of all tables so far.
+  uint64_t records() const { return records_; }
+  uint64_t checksum() const { return checksum_; }
+
+ private:
+  // `contents` must hold records, the last of them `last_key`, behind all those before.
+  Status CheckBlock(std::string_view contents, std::string_view last_key, MergeOutput* output);
+
+  // The last record's internal key.
+  std::string_view key() const { return {key_.data(), user_bytes_ + kTrailerBytes}; }
+
+  const std::vector<SequenceNumber>& snapshots_;
+  std::vector<char> key_ = std::vector<char>(kSlack);  // with slack behind
+  size_t user_bytes_ = 0;
+  // Before the first record, which may have any.
+  static constexpr uint64_t kNoTrailer = UINT64_MAX;
+  uint64_t trailer_ = kNoTrailer;
+  uint64_t records_ = 0;
+  uint64_t checksum_ = 0;
+  std::string buffer_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,376 @@
+#include "txn/transaction_impl.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "write/batch_format.h"
+
+namespace sluice {
+
+namespace {
+
+TransactionOptions Clamp(TransactionOptions options) {
+  // What it commits must fit in one batch.
+  options.max_bytes = std::min(options.max_bytes, kMaxValueBytes);
+  return options;
+}
+
+Status IsPrepared() {
+  return Status::InvalidArgument("the transaction is prepared: commit it, or roll it back");
+}
+Status HasEnded() { return Status::InvalidArgument("the transaction has ended"); }
+
+class FailedIterator final : public Iterator {
+ public:
+  explicit FailedIterator(Status status) : status_(std::move(status)) {}
+
+  bool Valid() const override { return false; }
+  void SeekToFirst() override {}
+  void SeekToLast() override {}
+  void Seek(std::string_view) override {}
+  void SeekForPrev(std::string_view) override {}
+  void Next() override {}
+  void Prev() override {}
+  std::string_view key() const override { return {}; }
+  std::string_view value() const override { return {}; }
+  Status status() const override { return status_; }
+
+ private:
+  const Status status_;
+};
+
+}  // namespace
+
+TransactionImpl::TransactionImpl(TransactionStore* store, Transactions* all,
+                                 const TransactionOptions& options,
+                                 const WriteOptions& write_options)
+    : store_(*store),
+      all_(*all),
+      options_(Clamp(options)),
+      write_options_(write_options),
+      id_(all->next_id.fetch_add(1, std::memory_order_relaxed)),
+      locks_(std::make_shared<LockTable::Owner>(&all->locks, id_)),
+      memory_(&all->memory) {
+  FitMemory();
+  all_.active.fetch_add(1, std::memory_order_relaxed);
+}
+
+TransactionImpl::TransactionImpl(TransactionStore* store, Transactions* all, PreparedPtr prepared,
+                                 const WriteOptions& write_options)
+    : store_(*store),
+      all_(*all),
+      options_({}),
+      write_options_(write_options),
+      id_(prepared->locks->id()),
+      locks_(prepared->locks),
+      memory_(&all->memory),
+      prepared_(std::move(prepared)),
+      ended_(true),
+      why_(IsPrepared()) {
+  FitMemory();
+}
+
+TransactionImpl::~TransactionImpl() {
+  if (prepared_ != nullptr) {
+    all_.prepared.GiveBack(prepared_.get());
+  } else {
+    (void)Rollback();
+  }
+}
+
+void TransactionImpl::End(const Status& why) {
+  ended_ = true;
+  why_ = why;
+  if (snapshot_ != nullptr) {
+    store_.ReleaseSnapshot(std::exchange(snapshot_, nullptr));
+  }
+  writes_.Clear();
+  FitMemory();
+  all_.active.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Status TransactionImpl::CheckActive() const { return ended_ ? why_ : Status(); }
+
+ReadOptions TransactionImpl::WithSnapshot(const ReadOptions& options) {
+  ReadOptions with = options;
+  if (with.snapshot == nullptr && options_.isolation == Isolation::kSnapshot) {
+    if (snapshot_ == nullptr) {
+      snapshot_ = store_.GetSnapshot();
+    }
+    with.snapshot = snapshot_;
+  }
+  return with;
+}
+
+Status TransactionImpl::Read(const ReadOptions& options, Subtable* subtable, std::string_view key,
+                             std::string* value) {
+  if (const WriteBuffer::Write* const own = writes_.Find(subtable->id(), key)) {
+    if (own->type == RecordType::kDeletion) {
+      return Status::NotFound({});
+    }
+    value->assign(own->value);
+    return {};
+  }
+  return store_.Get(WithSnapshot(options), subtable, key, value);
+}
+
+Status TransactionImpl::Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
+                            std::string* value) {
+  SLUICE_RETURN_IF_ERROR(CheckActive());
+  return Read(options, store_.Resolve(subtable), key, value);
+}
+
+Status TransactionImpl::GetForUpdate(const ReadOptions& options, Subtable* subtable,
+                                     std::string_view key, std::string* value) {
+  SLUICE_RETURN_IF_ERROR(CheckActive());
+  Subtable* const target = store_.Resolve(subtable);
+  SLUICE_RETURN_IF_ERROR(store_.CheckWrite(*target, key, {}));
+  SLUICE_RETURN_IF_ERROR(CheckRoom(key, 0));
+  SLUICE_RETURN_IF_ERROR(Lock(target, key));
+  return Read(options, target, key, value);
+}
+
+std::unique_ptr<Iterator> TransactionImpl::NewIterator(const ReadOptions& options,
+                                                       Subtable* subtable) {
+  if (Status status = CheckActive(); !status.ok()) {
+    return std::make_unique<FailedIterator>(std::move(status));
+  }
+  std::unique_ptr<RecordIterator> own;
+  if (!writes_.empty()) {
+    own = writes_.NewIterator(store_.Resolve(subtable)->id());
+  }
+  return store_.IteratorOver(std::move(own), WithSnapshot(options), subtable);
+}
+
+Status TransactionImpl::CheckRoom(std::string_view key, size_t more) const {
+  const size_t used = writes_.bytes() + lock_bytes_;
+  if (used + LockTable::kLockBytes + key.size() + more <= options_.max_bytes) {
+    return {};
+  }
+  return Status::TooLarge(
+      fmt::format("transaction {} has {} bytes of writes and locks, and may have {} "
+                  "(TransactionOptions::max_bytes): commit it, and go on in another one",
+                  id_, used, options_.max_bytes));
+}
+
+Status TransactionImpl::Lock(Subtable* subtable, std::string_view key) {
+  bool taken;
+  const Status status =
+      all_.locks.Acquire(locks_.get(), subtable->id(), key, options_.lock_timeout, &taken);
+  if (status.code() == Status::Code::kDeadlock) {
+    // The others of the cycle wait for its locks.
+    (void)Rollback();
+    why_ = status.WithContext("rolled back");
+    return status;
+  }
+  SLUICE_RETURN_IF_ERROR(status);
+  if (!taken) {
+    return {};
+  }
+  lock_bytes_ += LockTable::kLockBytes + key.size();
+  if (options_.isolation != Isolation::kSnapshot) {
+    return {};
+  }
+  bool changed = false;
+  Status outcome =
+      store_.ChangedSince(subtable, key, WithSnapshot({}).snapshot->sequence(), &changed);
+  if (outcome.ok() && changed) {
+    all_.conflicts.fetch_add(1, std::memory_order_relaxed);
+    outcome = Status::Conflict(
+        fmt::format("transaction {}: the row was written since the transaction's snapshot", id_));
+  }
+  if (!outcome.ok()) {
+    all_.locks.ReleaseLast(locks_.get());
+    lock_bytes_ -= LockTable::kLockBytes + key.size();
+  }
+  return outcome;
+}
+
+Status TransactionImpl::Write(Subtable* subtable, std::string_view key, RecordType type,
+                              std::string_view value) {
+  SLUICE_RETURN_IF_ERROR(CheckActive());
+  SLUICE_RETURN_IF_ERROR(store_.CheckWrite(*subtable, key, value));
+  const size_t cost = WriteBuffer::Cost(key, value);
+  SLUICE_RETURN_IF_ERROR(CheckRoom(key, cost));
+  SLUICE_RETURN_IF_ERROR(GrowMemory(cost));
+  if (Status status = Lock(subtable, key); !status.ok()) {
+    FitMemory();
+    return status;
+  }
+  writes_.Add(subtable->id(), key, type, value);
+  return {};
+}
+
+Status TransactionImpl::Put(Subtable* subtable, std::string_view key, std::string_view value) {
+  return Write(store_.Resolve(subtable), key, RecordType::kValue, value);
+}
+
+Status TransactionImpl::Delete(Subtable* subtable, std::string_view key) {
+  return Write(store_.Resolve(subtable), key, RecordType::kDeletion, {});
+}
+
+void TransactionImpl::SetSavepoint() {
+  if (!ended_) {
+    writes_.SetSavepoint();
+  }
+}
+
+Status TransactionImpl::RollbackToSavepoint() {
+  SLUICE_RETURN_IF_ERROR(CheckActive());
+  if (!writes_.RollbackToSavepoint()) {
+    return Status::NotFound("no savepoint is set");
+  }
+  FitMemory();
+  return {};
+}
+
+Status TransactionImpl::ReleaseSavepoint() {
+  SLUICE_RETURN_IF_ERROR(CheckActive());
+  return writes_.ReleaseSavepoint() ? Status() : Status::NotFound("no savepoint is set");
+}
+
+Status TransactionImpl::MakeBatch(WriteBatch* batch) const {
+  const Subtable* subtable = nullptr;
+  Status status;
+  writes_.ForEach([&](uint32_t id, std::string_view key, const WriteBuffer::Write& write) {
+    if (subtable == nullptr || subtable->id() != id) {
+      subtable = store_.FindSubtable(id);
+      if (subtable == nullptr) {
+        status = Status::InvalidArgument(
+            fmt::format("sub-table {}, which transaction {} writes to, was dropped", id, id_));
+        return;
+      }
+    }
+    if (write.type == RecordType::kValue) {
+      batch->Put(subtable, key, write.value);
+    } else {
+      batch->Delete(subtable, key);
+    }
+  });
+  return status;
+}
+
+Status TransactionImpl::Prepare(std::string_view name) {
+  SLUICE_RETURN_IF_ERROR(CheckActive());
+  if (name.empty() || name.size() > kMaxKeyBytes) {
+    return Status::InvalidArgument(
+        fmt::format("a prepared transaction needs a name of 1 to {} bytes", kMaxKeyBytes));
+  }
+  WriteBatch batch;
+  SLUICE_RETURN_IF_ERROR(store_.CheckWritable());
+  SLUICE_RETURN_IF_ERROR(MakeBatch(&batch));
+  auto prepared = std::make_shared<PreparedTransaction>(&all_.memory);
+  prepared->name = name;
+  prepared->writes = batch.rep();
+  prepared->count = batch.count();
+  prepared->locks = locks_;
+  prepared->in_use = true;
+  prepared->CountMemory();
+  std::string entries = prepared->writes;
+  locks_->ForEachHeld([&](uint32_t subtable, std::string_view key) {
+    if (writes_.Find(subtable, key) == nullptr) {
+      AppendLock(subtable, key, &entries);
+    }
+  });
+  std::string record;
+  AppendPrepared(name, entries, &record);
+  SLUICE_RETURN_IF_ERROR(all_.prepared.Add(prepared, [this] { return store_.LogEnd(); }));
+  if (const Status status = store_.WriteRecord(record, 0, write_options_.sync); !status.ok()) {
+    all_.prepared.Remove(*prepared);
+    return status;
+  }
+  prepared_ = std::move(prepared);
+  End(IsPrepared());
+  return {};
+}
+
+std::string TransactionImpl::ResolvingRecord(bool commit) const {
+  std::string record = commit ? prepared_->writes : std::string();
+  AppendResolved(prepared_->name, &record);
+  return record;
+}
+
+void TransactionImpl::Finish(Transactions* transactions, const PreparedPtr& prepared,
+                             LockTable::Owner* locks, bool commit, const Status& outcome) {
+  if (prepared != nullptr && !outcome.ok()) {
+    transactions->prepared.GiveBack(prepared.get());
+    return;
+  }
+  if (prepared != nullptr) {
+    transactions->prepared.Remove(*prepared);
+  }
+  transactions->locks.ReleaseAll(locks);
+  if (commit && outcome.ok()) {
+    transactions->committed.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+Status TransactionImpl::Commit() {
+  std::string record;
+  uint32_t count;
+  Status status;
+  if (prepared_ != nullptr) {
+    record = ResolvingRecord(/*commit=*/true);
+    count = prepared_->count;
+    why_ = HasEnded();
+  } else {
+    SLUICE_RETURN_IF_ERROR(CheckActive());
+    WriteBatch batch;
+    status = MakeBatch(&batch);
+    record = std::move(batch.rep_);
+    count = batch.count_;
+    End(HasEnded());
+  }
+  if (status.ok() && !record.empty()) {
+    status = store_.WriteRecord(record, count, write_options_.sync);
+  }
+  Finish(&all_, std::exchange(prepared_, nullptr), locks_.get(), /*commit=*/true, status);
+  return status;
+}
+
+void TransactionImpl::CommitAsync(CommitCallback callback) {
+  WriteBatch batch;
+  Status status;
+  if (prepared_ != nullptr) {
+    batch.rep_ = ResolvingRecord(/*commit=*/true);
+    batch.count_ = prepared_->count;
+    why_ = HasEnded();
+  } else {
+    if (status = CheckActive(); !status.ok()) {
+      return callback(status);
+    }
+    status = MakeBatch(&batch);
+    End(HasEnded());
+  }
+  auto finish = [transactions = &all_, prepared = std::exchange(prepared_, nullptr), locks = locks_,
+                 callback = std::move(callback)](const Status& outcome) {
+    Finish(transactions, prepared, locks.get(), /*commit=*/true, outcome);
+    callback(outcome);
+  };
+  if (!status.ok() || batch.bytes() == 0) {
+    return finish(status);
+  }
+  store_.WriteRecordAsync(std::move(batch), write_options_.sync, std::move(finish));
+}
+
+Status TransactionImpl::Rollback() {
+  if (prepared_ != nullptr) {
+    const Status status =
+        store_.WriteRecord(ResolvingRecord(/*commit=*/false), 0, write_options_.sync);
+    Finish(&all_, std::exchange(prepared_, nullptr), locks_.get(), /*commit=*/false, status);
+    rolled_back_ = status.ok();
+    why_ = HasEnded();
+    return status;
+  }
+  if (ended_) {
+    return rolled_back_ ? Status() : why_;
+  }
+  rolled_back_ = true;
+  End(Status::InvalidArgument("the transaction is rolled back"));
+  all_.locks.ReleaseAll(locks_.get());
+  return {};
+}
+
+}  // namespace sluice

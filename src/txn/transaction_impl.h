@@ -1,0 +1,96 @@
+// A transaction: its row locks and write buffer, over the read and write path of a database.
+//
+// A write or GetForUpdate
+//   1. locks the row, and waits for that if need be;
+//   2. takes the snapshot, if there is none yet: what the lock's last holder has written is in it;
+//   3. in kSnapshot, checks that nobody has written the row since the snapshot. Whoever does later
+//      must have the lock, so that the check holds until the end: first committer wins.
+// The locks are given back after the commit's writes are visible: who gets one next reads, or
+// checks against, a state that has them.
+
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sluice/transaction.h"
+#include "txn/lock_table.h"
+#include "txn/memory_budget.h"
+#include "txn/transaction_store.h"
+#include "txn/transactions.h"
+#include "txn/write_buffer.h"
+
+namespace sluice {
+
+class TransactionImpl final : public Transaction {
+ public:
+  using Transaction::CommitAsync;
+
+  // Both outlive it.
+  TransactionImpl(TransactionStore* store, Transactions* all, const TransactionOptions& options,
+                  const WriteOptions& write_options);
+  // Of one that is prepared, and was taken for this.
+  TransactionImpl(TransactionStore* store, Transactions* all, PreparedPtr prepared,
+                  const WriteOptions& write_options);
+  ~TransactionImpl() override;
+
+  uint64_t id() const override { return id_; }
+  Status Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
+             std::string* value) override;
+  Status GetForUpdate(const ReadOptions& options, Subtable* subtable, std::string_view key,
+                      std::string* value) override;
+  std::unique_ptr<Iterator> NewIterator(const ReadOptions& options, Subtable* subtable) override;
+  Status Put(Subtable* subtable, std::string_view key, std::string_view value) override;
+  Status Delete(Subtable* subtable, std::string_view key) override;
+  void SetSavepoint() override;
+  Status RollbackToSavepoint() override;
+  Status ReleaseSavepoint() override;
+  Status Prepare(std::string_view name) override;
+  Status Commit() override;
+  void CommitAsync(CommitCallback callback) override;
+  Status Rollback() override;
+
+ private:
+  // Ok if it has not ended.
+  Status CheckActive() const;
+  // With the transaction's snapshot, if it reads at one and the options have none.
+  ReadOptions WithSnapshot(const ReadOptions& options);
+  Status Read(const ReadOptions& options, Subtable* subtable, std::string_view key,
+              std::string* value);
+  Status Write(Subtable* subtable, std::string_view key, RecordType type, std::string_view value);
+  // Steps 1 to 3.
+  Status Lock(Subtable* subtable, std::string_view key);
+  // TooLarge if max_bytes has no room for a lock of the key, and `more` bytes.
+  Status CheckRoom(std::string_view key, size_t more) const;
+  // Takes what the buffer will need from the memory of all, or gives back what it does not need.
+  Status GrowMemory(size_t more) { return memory_.Grow(sizeof(*this) + writes_.bytes() + more); }
+  void FitMemory() { memory_.Set(sizeof(*this) + writes_.bytes()); }
+  Status MakeBatch(WriteBatch* batch) const;
+  // What in the log ends a prepared transaction.
+  std::string ResolvingRecord(bool commit) const;
+  // Once that is visible, or the commit of one that is not prepared; or it failed. One that is
+  // prepared stays so then.
+  static void Finish(Transactions* transactions, const PreparedPtr& prepared,
+                     LockTable::Owner* locks, bool commit, const Status& outcome);
+  // Nothing but `why` can be got from it from now on. Keeps the locks; the writes are gone.
+  void End(const Status& why);
+
+  TransactionStore& store_;
+  Transactions& all_;
+  const TransactionOptions options_;
+  const WriteOptions write_options_;
+  const uint64_t id_;
+  // Lives on until the commit is visible, when that comes later.
+  std::shared_ptr<LockTable::Owner> locks_;
+  WriteBuffer writes_;
+  MemoryShare memory_;    // this, and writes_
+  PreparedPtr prepared_;  // null unless it is prepared, and not resolved
+  const Snapshot* snapshot_ = nullptr;
+  size_t lock_bytes_ = 0;
+  // Once it has ended, or is prepared:
+  bool ended_ = false;
+  bool rolled_back_ = false;
+  Status why_;  // every call fails with this
+};
+
+}  // namespace sluice

@@ -1,0 +1,435 @@
+#include "write/write_pipeline.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace sluice {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A flush waits for writers that are about to come back, at most so long: the writers that the last
+// one woke come one after the other, and those who miss it wait for a whole one.
+constexpr std::chrono::nanoseconds kMostGathering = std::chrono::milliseconds(2);
+constexpr int kGatheringShare = 4;  // of the time that the last flush took
+
+// A thread's asynchronous writes look only so often whether they should give way: many writes from
+// few threads go on beside a thread that never stops to write and wait.
+constexpr unsigned kGiveWayEvery = 4;
+
+// Lets a thread that computes little at a time, and that others wait for, run soon after it is
+// woken: a hint to Linux, from 6.12 on.
+void AskForShortSlices() {
+  // As Linux has it; its header and glibc's exclude each other.
+  struct {
+    uint32_t size;
+    uint32_t policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime;  // nanoseconds
+    uint64_t deadline;
+    uint64_t period;
+  } attributes = {};
+  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) == 0) {
+    attributes.runtime = 100'000;  // the least
+    (void)::syscall(SYS_sched_setattr, 0, &attributes, 0);
+  }
+}
+
+}  // namespace
+
+// While it lives, a blocking writer waits.
+class WritePipeline::Urgency {
+ public:
+  explicit Urgency(WritePipeline* pipeline) : urgent_(pipeline->urgent_) {
+    urgent_.fetch_add(1, std::memory_order_relaxed);
+  }
+  Urgency(const Urgency&) = delete;
+  Urgency& operator=(const Urgency&) = delete;
+  ~Urgency() { urgent_.fetch_sub(1, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<size_t>& urgent_;
+};
+
+void WritePipeline::Gate::Enter(size_t bytes) {
+  while (closed_.load() != 0) {
+    closed_.wait(1);
+  }
+  if (bytes_.fetch_add(bytes) + bytes > most_) {
+    closed_.store(1);
+    // Those who leave may not have seen it.
+    if (bytes_.load() <= most_ / 2) {
+      Open();
+    }
+  }
+}
+
+void WritePipeline::Gate::Leave(size_t bytes) {
+  if (bytes_.fetch_sub(bytes) - bytes <= most_ / 2 && closed_.load() != 0) {
+    Open();
+  }
+}
+
+void WritePipeline::Gate::Open() {
+  closed_.store(0);
+  closed_.notify_all();
+}
+
+struct WritePipeline::AsyncTask : WriteTask {
+  WriteBatch owned;
+  WriteCallback callback;
+
+  size_t bytes() const { return sizeof(*this) + batch.size(); }
+};
+
+// A stack that writers push on, and its leader takes whole.
+class alignas(64) WritePipeline::Queue {
+ public:
+  // Whether the caller is to lead.
+  bool Push(WriteTask* task) {
+    WriteTask* head = head_.load(std::memory_order_relaxed);
+    do {
+      task->next = head;
+    } while (!head_.compare_exchange_weak(head, task, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed));
+    return head == nullptr;
+  }
+  // By the leader: what was pushed, oldest first.
+  WriteTask* TakeAll() {
+    WriteTask* newest = head_.exchange(&led_, std::memory_order_acq_rel);
+    WriteTask* oldest = nullptr;
+    while (newest != nullptr && newest != &led_) {
+      WriteTask* const next = std::exchange(newest->next, oldest);
+      oldest = std::exchange(newest, next);
+    }
+    return oldest;
+  }
+  // By the leader, who leads no longer if it is true: nothing was pushed since.
+  bool Leave() {
+    WriteTask* expected = &led_;
+    return head_.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
+  }
+
+  Gate queued{kMostQueuedBytes};  // asynchronous tasks that nobody has led yet
+
+ private:
+  // Null: empty, and nobody leads; &led_: empty, and somebody does.
+  std::atomic<WriteTask*> head_{nullptr};
+  WriteTask led_;
+};
+
+WritePipeline::WritePipeline(WriteStages* stages) : stages_(*stages) {}
+
+WritePipeline::WritePipeline(size_t queues, WriteStages* stages) : WritePipeline(stages) {
+  for (size_t i = 0; i < queues; ++i) {
+    queues_.push_back(std::make_unique<Queue>());
+  }
+  flusher_ = std::thread([this] { FlushLoop(); });
+  const size_t leaders =
+      std::min<size_t>(queues, std::max(1u, std::thread::hardware_concurrency()));
+  for (size_t i = 0; i < leaders; ++i) {
+    leaders_.emplace_back([this] { LeadLoop(); });
+  }
+}
+
+WritePipeline::~WritePipeline() {
+  {
+    const MutexLock lock(left_mutex_);
+    no_more_left_ = true;
+  }
+  left_due_.notify_all();
+  for (std::thread& leader : leaders_) {
+    leader.join();
+  }
+  { const ExclusiveWrites drained(this); }
+  {
+    const MutexLock lock(flush_mutex_);
+    stopping_ = true;
+  }
+  flush_due_.notify_one();
+  if (flusher_.joinable()) {
+    flusher_.join();
+  }
+}
+
+WritePipeline::Queue* WritePipeline::QueueOfThread() {
+  static std::atomic<size_t> threads{0};
+  thread_local const size_t number = threads.fetch_add(1, std::memory_order_relaxed);
+  return queues_[number % queues_.size()].get();
+}
+
+Status WritePipeline::Write(std::string_view batch, uint32_t count, bool sync, char* headroom) {
+  WriteTask task;
+  task.batch = batch;
+  task.count = count;
+  task.sync = sync;
+  task.headroom = headroom;
+  Queue* const queue = QueueOfThread();
+  if (queue->Push(&task)) {
+    Lead(queue, queue->TakeAll(), &task, kMaxGroupsPerLeader);
+  }
+  uint32_t state;
+  while ((state = task.state.load(std::memory_order_acquire)) != WriteTask::kDone) {
+    if (state == WriteTask::kLead) {
+      task.state.store(WriteTask::kWaiting, std::memory_order_relaxed);
+      Lead(queue, task.to_lead, &task, kMaxGroupsPerLeader);
+    } else {
+      const Urgency urgency(this);
+      task.state.wait(WriteTask::kWaiting, std::memory_order_acquire);
+    }
+  }
+  return task.status;
+}
+
+void WritePipeline::WriteAsync(WriteBatch batch, bool sync, WriteCallback callback) {
+  auto* const task = new AsyncTask;
+  task->owned = std::move(batch);
+  task->callback = std::move(callback);
+  task->batch = task->owned.rep();
+  task->count = task->owned.count();
+  task->sync = sync;
+  task->asynchronous = true;
+  GiveWay();
+  Queue* const queue = QueueOfThread();
+  queue->queued.Enter(task->bytes());
+  in_flight_.Enter(task->bytes());
+  if (queue->Push(task)) {
+    Lead(queue, queue->TakeAll(), nullptr, 1);  // its own
+  }
+}
+
+void WritePipeline::GiveWay() {
+  thread_local unsigned writes = 0;
+  if (urgent_.load(std::memory_order_relaxed) > 0 && ++writes % kGiveWayEvery == 0) {
+    ::sched_yield();
+  }
+}
+
+void WritePipeline::Lead(Queue* queue, WriteTask* list, const WriteTask* own, int groups) {
+  for (;;) {
+    if (list == nullptr) {
+      if (queue->Leave()) {
+        return;
+      }
+      list = queue->TakeAll();
+    }
+    if (own == nullptr && groups-- == 0) {
+      HandOver(queue, list);
+      return;
+    }
+    WriteGroup* group;
+    size_t queued_bytes = 0;
+    WriteTask* const rest = MakeGroup(list, &group, &queued_bytes);
+    for (const WriteTask* task = list; own != nullptr && task != nullptr; task = task->next) {
+      own = task == own ? nullptr : own;
+    }
+    list = rest;
+    Process(group);
+    if (queued_bytes > 0) {
+      queue->queued.Leave(queued_bytes);
+    }
+  }
+}
+
+void WritePipeline::HandOver(Queue* queue, WriteTask* list) {
+  WriteTask* successor = list;
+  while (successor != nullptr && successor->asynchronous) {
+    successor = successor->next;
+  }
+  if (successor != nullptr) {
+    successor->to_lead = list;
+    successor->state.store(WriteTask::kLead, std::memory_order_release);
+    successor->state.notify_one();
+    return;
+  }
+  const MutexLock lock(left_mutex_);
+  left_.emplace_back(queue, list);
+  left_due_.notify_one();
+}
+
+void WritePipeline::LeadLoop() {
+  ::pthread_setname_np(::pthread_self(), "slc-write");
+  MutexLock lock(left_mutex_);
+  for (;;) {
+    while (left_.empty() && !no_more_left_) {
+      left_due_.wait(lock);
+    }
+    if (left_.empty()) {
+      return;
+    }
+    const auto [queue, list] = left_.front();
+    left_.pop_front();
+    lock.unlock();
+    Lead(queue, list, nullptr, kMaxGroupsPerLeader);
+    lock.lock();
+  }
+}
+
+WriteTask* WritePipeline::MakeGroup(WriteTask* list, WriteGroup** group, size_t* queued_bytes) {
+  const auto queued = [](const WriteTask* task) {
+    return task->asynchronous ? static_cast<const AsyncTask*>(task)->bytes() : 0;
+  };
+  WriteTask* last = list;
+  size_t bytes = list->batch.size();
+  *queued_bytes = queued(list);
+  for (WriteTask* next = list->next;
+       next != nullptr && next->sync == list->sync && bytes + next->batch.size() <= kGroupBytes;
+       next = next->next) {
+    bytes += next->batch.size();
+    *queued_bytes += queued(next);
+    last = next;
+  }
+  *group = &list->group;
+  (*group)->tasks = list;
+  (*group)->bytes = bytes;
+  (*group)->sync = list->sync;
+  return std::exchange(last->next, nullptr);
+}
+
+void WritePipeline::Process(WriteGroup* group) {
+  // Once its last stage is behind it, the group is gone.
+  const bool sync = group->sync;
+  size_t blocked = 0;
+  if (sync) {
+    for (const WriteTask* task = group->tasks; task != nullptr; task = task->next) {
+      blocked += task->asynchronous ? 0 : 1;
+    }
+  }
+  stages_.Admit(group->bytes);
+  {
+    if (!order_mutex_.try_lock()) {
+      std::optional<Urgency> urgency;
+      if (!group->tasks->asynchronous) {
+        urgency.emplace(this);
+      }
+      order_mutex_.lock();
+    }
+    const MutexLock order(order_mutex_, std::adopt_lock);
+    if (const Status status = stages_.BufferLog(group); !status.ok()) {
+      for (WriteTask* task = group->tasks; task != nullptr;) {
+        Complete(std::exchange(task, task->next), status);
+      }
+      return;
+    }
+    const MutexLock lock(commit_mutex_);
+    (last_ != nullptr ? last_->next : first_) = group;
+    last_ = group;
+  }
+  if (sync) {
+    const MutexLock lock(flush_mutex_);
+    flush_wanted_ = true;
+    blocked_ += blocked;
+    flush_due_.notify_one();
+  }
+  const bool full = stages_.Insert(*group);
+  Commit(group);
+  if (full) {
+    const ExclusiveWrites exclusive(this);
+    stages_.SwitchFullMemtables();
+  }
+}
+
+size_t WritePipeline::Commit(WriteGroup* inserted) {
+  WriteGroup* done = nullptr;
+  Status status;
+  {
+    const MutexLock lock(commit_mutex_);
+    if (inserted != nullptr) {
+      inserted->inserted = true;
+    }
+    status = failed_;
+    WriteGroup* last = nullptr;
+    for (WriteGroup* group = first_; group != nullptr && group->inserted; group = group->next) {
+      if (status.ok() && group->sync && durable_ < group->log_end) {
+        break;
+      }
+      last = group;
+    }
+    if (last == nullptr) {
+      return 0;
+    }
+    done = std::exchange(first_, std::exchange(last->next, nullptr));
+    if (status.ok()) {
+      stages_.Publish(last->last_sequence);
+    }
+    if (first_ == nullptr) {
+      last_ = nullptr;
+      drained_.notify_all();
+    }
+  }
+  size_t blocked = 0;
+  while (done != nullptr) {
+    WriteTask* task = done->tasks;
+    done = done->next;
+    while (task != nullptr) {
+      blocked += task->sync && !task->asynchronous ? 1 : 0;
+      Complete(std::exchange(task, task->next), status);
+    }
+  }
+  return blocked;
+}
+
+void WritePipeline::Complete(WriteTask* task, const Status& status) {
+  if (task->asynchronous) {
+    const std::unique_ptr<AsyncTask> owned(static_cast<AsyncTask*>(task));
+    owned->callback(status);
+    in_flight_.Leave(owned->bytes());
+    return;
+  }
+  task->status = status;
+  // From here on the task may be gone: what it is notified at is no more than an address.
+  std::atomic<uint32_t>& state = task->state;
+  state.store(WriteTask::kDone, std::memory_order_release);
+  state.notify_one();
+}
+
+void WritePipeline::FlushLoop() {
+  ::pthread_setname_np(::pthread_self(), "slc-log");
+  AskForShortSlices();
+  std::chrono::nanoseconds gathering{0};
+  MutexLock lock(flush_mutex_);
+  for (;;) {
+    while (!flush_wanted_ && !stopping_) {
+      flush_due_.wait(lock);
+    }
+    if (!flush_wanted_) {
+      return;
+    }
+    const Clock::time_point latest = Clock::now() + gathering;
+    while (blocked_ < expected_ && flush_due_.wait_until(lock, latest) != std::cv_status::timeout) {
+    }
+    flush_wanted_ = false;
+    blocked_ = 0;
+    lock.unlock();
+    const Clock::time_point begin = Clock::now();
+    LogPosition durable = 0;
+    const Status status = stages_.FlushLog(&durable);
+    gathering = std::min(kMostGathering, (Clock::now() - begin) / kGatheringShare);
+    {
+      const MutexLock commit(commit_mutex_);
+      durable_ = std::max(durable_, durable);
+      if (!status.ok()) {
+        failed_ = status;
+      }
+    }
+    if (!status.ok()) {
+      stages_.Failed(status);
+    }
+    const size_t completed = Commit(nullptr);
+    lock.lock();
+    expected_ = blocked_ + completed;
+  }
+}
+
+}  // namespace sluice

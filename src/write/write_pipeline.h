@@ -1,0 +1,214 @@
+// The way of a write (X-Engine 3.2.2, 3.2.3): task queues and a pipeline of four stages.
+//
+//   task queue    writers push their tasks without a lock; whoever finds its queue empty leads it,
+//                 and takes what else comes in as groups through the stages.
+//   log buffering groups in turn get their sequence numbers and their place in the log.
+//   log flush     one thread syncs the log for all groups that wait for it.
+//   memtable      the leaders of all queues at once.
+//   commit        groups become visible in the order of their sequence numbers, only over a prefix
+//                 without gaps; then their tasks are completed, by whoever found them ready.
+//
+// Two things differ from the paper. A group goes to the memtable while the log is flushed and not
+// after it: nobody sees it there before it is visible, and a crash forgets both. And log buffering
+// is not parallel: copying a record and its CRC cost less than handing it on would.
+//
+// A blocking write waits for the same machinery that an asynchronous one leaves alone.
+//
+// Who leads does so for a bounded number of groups, then hands the rest to the first blocking
+// writer in line, or to a thread of the pipeline: no caller does others' work for ever.
+// Asynchronous writes that wait in the queues are kept few, so that a blocking one behind them,
+// which may not overtake those of its own thread, soon has its turn. And while a blocking writer
+// waits, threads that write asynchronously let others have their CPUs: with more threads than CPUs,
+// the one whose group comes before the writer's would else be out for as long as theirs are in.
+// Thread-safe.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "log/log_format.h"
+#include "sluice/db.h"
+#include "table/internal_key.h"
+#include "util/mutex.h"
+#include "util/status.h"
+
+namespace sluice {
+
+struct WriteTask;
+
+// Tasks that share a record of the log. All ask for a sync, or none does: one that does not is not
+// made to wait for another's.
+struct WriteGroup {
+  WriteTask* tasks = nullptr;
+  size_t bytes = 0;
+  bool sync = false;
+  // Set by log buffering.
+  LogPosition log_begin = 0;  // its record is not before
+  SequenceNumber first_sequence = 0;
+  SequenceNumber last_sequence = 0;
+  LogPosition log_end = 0;
+
+  // The pipeline's.
+  bool inserted = false;
+  WriteGroup* next = nullptr;
+};
+
+struct WriteTask {
+  std::string_view batch;  // batch_format.h
+  uint32_t count = 0;      // of its writes
+  bool sync = false;
+  // If not null, kHeadroom bytes right before the batch, for log buffering to write to.
+  static constexpr size_t kHeadroom = 10;
+  char* headroom = nullptr;
+
+  // The pipeline's.
+  enum State : uint32_t { kWaiting, kLead, kDone };
+  std::atomic<uint32_t> state{kWaiting};
+  WriteTask* next = nullptr;     // in its queue or group
+  WriteTask* to_lead = nullptr;  // with kLead: the tasks to begin with
+  bool asynchronous = false;     // an AsyncTask
+  Status status;
+  WriteGroup group;  // that this is the first task of
+};
+
+// What the pipeline is for; it decides who calls which of these when.
+class WriteStages {
+ public:
+  // Before log buffering, by any number of calls at once. May wait until there is room.
+  virtual void Admit(size_t bytes) = 0;
+  // Log buffering. One call at a time, and none while an ExclusiveWrites lives.
+  virtual Status BufferLog(WriteGroup* group) = 0;
+  // Log flush. One call at a time; `*durable`: everything before it is on disk.
+  virtual Status FlushLog(LogPosition* durable) = 0;
+  // Memtable. Any number of calls at once. Returns whether a memtable is full.
+  virtual bool Insert(const WriteGroup& group) = 0;
+  // Commit. One call at a time, ascending.
+  virtual void Publish(SequenceNumber last) = 0;
+  // After an Insert returned true, with nothing in the pipeline; perhaps another call has done it.
+  virtual void SwitchFullMemtables() = 0;
+  // The log or its flush failed: no write will be taken any more.
+  virtual void Failed(const Status& status) = 0;
+
+ protected:
+  ~WriteStages() = default;
+};
+
+class WritePipeline {
+ public:
+  // `queues` >= 1.
+  WritePipeline(size_t queues, WriteStages* stages);
+  WritePipeline(const WritePipeline&) = delete;
+  WritePipeline& operator=(const WritePipeline&) = delete;
+  // REQUIRES: no call is under way. Completes what is in it.
+  ~WritePipeline();
+
+  // Returns when the batch is visible, and durable if `sync`. `headroom`: as in WriteTask.
+  Status Write(std::string_view batch, uint32_t count, bool sync, char* headroom = nullptr);
+  // Calls `callback` then, from whichever thread; it must neither block nor write. Waits only while
+  // more than kMostQueuedBytes are in the queue, or kMostInFlightBytes are in the pipeline.
+  void WriteAsync(WriteBatch batch, bool sync, WriteCallback callback);
+
+ private:
+  friend class ExclusiveWrites;
+
+  // Without threads: if one cannot be started, the destructor ends the others.
+  explicit WritePipeline(WriteStages* stages);
+
+  static constexpr size_t kMostInFlightBytes = size_t{64} << 20;
+  static constexpr size_t kMostQueuedBytes = size_t{32} << 10;  // of each queue
+  static constexpr size_t kGroupBytes = size_t{1} << 20;
+  // The most groups that a leader processes for others once its own write is complete.
+  static constexpr int kMaxGroupsPerLeader = 8;
+
+  struct AsyncTask;
+  class Queue;
+  class Urgency;
+
+  // Bytes of which there may be so many; who finds it full waits until half of them are gone.
+  class Gate {
+   public:
+    explicit Gate(size_t most) : most_(most) {}
+    void Enter(size_t bytes);
+    void Leave(size_t bytes);
+
+   private:
+    void Open();
+
+    const size_t most_;
+    std::atomic<size_t> bytes_{0};
+    std::atomic<uint32_t> closed_{0};
+  };
+
+  Queue* QueueOfThread();
+  void GiveWay();
+  // Takes the tasks in `list`, and what comes behind them, through the stages, until there are
+  // none, or until `groups` groups are through behind the one that has `own` (null: from the start
+  // on); then somebody else leads.
+  void Lead(Queue* queue, WriteTask* list, const WriteTask* own, int groups);
+  // Another one is to lead, from `list` on.
+  void HandOver(Queue* queue, WriteTask* list);
+  void LeadLoop();
+  // Makes a group of the first tasks of `list`, and returns the others.
+  // `*queued_bytes`: of its asynchronous ones.
+  static WriteTask* MakeGroup(WriteTask* list, WriteGroup** group, size_t* queued_bytes);
+  void Process(WriteGroup* group);
+  // Commits what is ready; `inserted` (may be null) has become so. Returns how many blocked writers
+  // that waited for a sync it completed.
+  size_t Commit(WriteGroup* inserted);
+  void Complete(WriteTask* task, const Status& status);
+  void FlushLoop();
+
+  WriteStages& stages_;
+  std::vector<std::unique_ptr<Queue>> queues_;
+  std::atomic<size_t> urgent_{0};       // blocking writers that wait
+  Gate in_flight_{kMostInFlightBytes};  // asynchronous tasks and their batches
+
+  // Queues whose leader has left, with the tasks to begin with.
+  Mutex left_mutex_;
+  CondVar left_due_;
+  std::deque<std::pair<Queue*, WriteTask*>> left_ SLUICE_GUARDED_BY(left_mutex_);
+  bool no_more_left_ SLUICE_GUARDED_BY(left_mutex_) = false;
+  std::vector<std::thread> leaders_;
+
+  Mutex order_mutex_;  // log buffering
+
+  // Taken after order_mutex_. Groups between log buffering and commit, in order.
+  Mutex commit_mutex_;
+  CondVar drained_;
+  WriteGroup* first_ SLUICE_GUARDED_BY(commit_mutex_) = nullptr;
+  WriteGroup* last_ SLUICE_GUARDED_BY(commit_mutex_) = nullptr;
+  LogPosition durable_ SLUICE_GUARDED_BY(commit_mutex_) = 0;
+  Status failed_ SLUICE_GUARDED_BY(commit_mutex_);
+
+  // Taken after both.
+  Mutex flush_mutex_;
+  CondVar flush_due_;
+  bool flush_wanted_ SLUICE_GUARDED_BY(flush_mutex_) = false;
+  size_t blocked_ SLUICE_GUARDED_BY(flush_mutex_) = 0;   // writers that wait for the next flush
+  size_t expected_ SLUICE_GUARDED_BY(flush_mutex_) = 0;  // that it should wait a moment for
+  bool stopping_ SLUICE_GUARDED_BY(flush_mutex_) = false;
+  std::thread flusher_;
+};
+
+// While it lives, nothing is in the pipeline, and nothing enters.
+class ExclusiveWrites {
+ public:
+  explicit ExclusiveWrites(WritePipeline* pipeline) : lock_(pipeline->order_mutex_) {
+    MutexLock lock(pipeline->commit_mutex_);
+    while (pipeline->first_ != nullptr) {
+      pipeline->drained_.wait(lock);
+    }
+  }
+
+ private:
+  const MutexLock lock_;
+};
+
+}  // namespace sluice

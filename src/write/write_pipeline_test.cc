@@ -1,0 +1,293 @@
+// The pipeline between stages that only take notes: what they are called with, and when a write
+// returns, is checked against what write_pipeline.h promises.
+
+#include "write/write_pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "util/testing.h"
+#include "write/batch_format.h"
+
+namespace sluice {
+namespace {
+
+// What the calling thread has done of late.
+thread_local uint64_t groups_led = 0;
+thread_local uint64_t groups_led_since_own = 0;
+thread_local const char* own_batch = nullptr;
+
+class Notes : public WriteStages {
+ public:
+  void Admit(size_t) override {}
+  Status BufferLog(WriteGroup* group) override {
+    EXPECT_FALSE(buffering_.exchange(true));
+    EXPECT_FALSE(exclusive_);
+    group->first_sequence = sequence_ + 1;
+    ++groups_led;
+    ++groups_led_since_own;
+    for (const WriteTask* task = group->tasks; task != nullptr; task = task->next) {
+      EXPECT_EQ(task->sync, group->sync);
+      sequence_ += task->count;
+      log_ += task->batch.size();
+      groups_led_since_own = task->batch.data() == own_batch ? 0 : groups_led_since_own;
+    }
+    group->last_sequence = sequence_;
+    group->log_end = log_;
+    appended_.store(log_);
+    buffering_ = false;
+    return {};
+  }
+  Status FlushLog(LogPosition* durable) override {
+    EXPECT_FALSE(flushing_.exchange(true));
+    const LogPosition end = appended_.load();
+    Dawdle(200);
+    flushing_ = false;
+    if (flushes_++ == fail_at_) {
+      return Status::IoError("planned");
+    }
+    durable_ = *durable = end;
+    return {};
+  }
+  bool Insert(const WriteGroup& group) override {
+    EXPECT_FALSE(exclusive_);
+    EXPECT_LT(published_, group.first_sequence);
+    Dawdle(20);
+    inserted_ += group.last_sequence - group.first_sequence + 1;
+    return group.last_sequence / 50 != (group.first_sequence - 1) / 50;
+  }
+  void Publish(SequenceNumber last) override {
+    EXPECT_FALSE(exclusive_);
+    EXPECT_GT(last, published_);
+    EXPECT_GE(inserted_.load(), last);  // without gaps
+    published_ = last;
+  }
+  void SwitchFullMemtables() override {
+    exclusive_ = true;
+    EXPECT_TRUE(published_ == sequence_ || failed_);
+    Dawdle(20);
+    ++switches_;
+    exclusive_ = false;
+  }
+  void Failed(const Status&) override { failed_ = true; }
+
+  SequenceNumber published() const { return published_; }
+  uint64_t switches() const { return switches_; }
+  LogPosition durable() const { return durable_; }
+  bool failed() const { return failed_; }
+  // The flush of this number fails.
+  void FailAt(uint64_t flush) { fail_at_ = flush; }
+
+ private:
+  static void Dawdle(int most_microseconds) {
+    thread_local std::mt19937 random(std::random_device{}());
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % most_microseconds));
+  }
+
+  std::atomic<bool> buffering_{false};
+  std::atomic<bool> flushing_{false};
+  std::atomic<bool> exclusive_{false};
+  std::atomic<bool> failed_{false};
+  SequenceNumber sequence_ = 0;
+  LogPosition log_ = 0;
+  std::atomic<LogPosition> appended_{0};
+  std::atomic<LogPosition> durable_{0};
+  std::atomic<uint64_t> inserted_{0};
+  std::atomic<SequenceNumber> published_{0};
+  uint64_t switches_ = 0;
+  uint64_t flushes_ = 0;
+  uint64_t fail_at_ = UINT64_MAX;
+};
+
+struct Outcome {
+  std::atomic<uint64_t> ok{0};
+  std::atomic<uint64_t> failed{0};
+};
+
+// `threads` threads write `each` batches each, some asynchronously.
+void WriteFromThreads(WritePipeline* pipeline, const Notes& notes, int threads, int each,
+                      Outcome* outcome) {
+  const uint64_t seed = TestSeed();
+  std::vector<std::thread> writers;
+  for (int i = 0; i < threads; ++i) {
+    writers.emplace_back([&, i] {
+      std::mt19937_64 random(seed + i);
+      std::atomic<int> under_way{0};
+      for (int n = 0; n < each; ++n) {
+        WriteBatch batch;
+        for (uint64_t left = 1 + random() % 3; left > 0; --left) {
+          batch.Put("key", std::string(random() % 100, 'v'));
+        }
+        const bool sync = random() % 4 == 0;
+        if (random() % 2 == 0) {
+          const SequenceNumber before = notes.published();
+          const Status status = pipeline->Write(batch.rep(), batch.count(), sync);
+          EXPECT_TRUE(!status.ok() || notes.published() >= before + batch.count());
+          ++(status.ok() ? outcome->ok : outcome->failed);
+        } else {
+          ++under_way;
+          pipeline->WriteAsync(batch, sync, [&](const Status& status) {
+            ++(status.ok() ? outcome->ok : outcome->failed);
+            --under_way;
+          });
+        }
+      }
+      while (under_way > 0) {
+        std::this_thread::yield();
+      }
+    });
+  }
+  for (std::thread& writer : writers) {
+    writer.join();
+  }
+}
+
+TEST(WritePipeline, GroupsComeThroughInOrder) {
+  for (const size_t queues : {1, 2, 8}) {
+    for (const int threads : {1, 3, 12}) {
+      Notes notes;
+      Outcome outcome;
+      {
+        WritePipeline pipeline(queues, &notes);
+        WriteFromThreads(&pipeline, notes, threads, 600 / threads, &outcome);
+      }
+      EXPECT_EQ(outcome.ok, 600 / threads * threads);
+      EXPECT_EQ(outcome.failed, 0);
+      EXPECT_GT(notes.switches(), 0);
+    }
+  }
+}
+
+TEST(WritePipeline, SyncedWritesWaitForTheDisk) {
+  Notes notes;
+  WritePipeline pipeline(2, &notes);
+  std::vector<std::thread> writers;
+  std::atomic<uint64_t> bytes{0};
+  for (int i = 0; i < 5; ++i) {
+    writers.emplace_back([&] {
+      for (int n = 0; n < 50; ++n) {
+        const std::string batch(10, 'x');
+        ASSERT_TRUE(pipeline.Write(batch, 1, true).ok());
+        EXPECT_GE(notes.durable(), bytes += batch.size());
+      }
+    });
+  }
+  for (std::thread& writer : writers) {
+    writer.join();
+  }
+}
+
+TEST(WritePipeline, NothingBecomesVisibleBehindAFailedFlush) {
+  for (uint64_t flush = 0; flush < 4; ++flush) {
+    Notes notes;
+    notes.FailAt(flush);
+    Outcome outcome;
+    SequenceNumber published = 0;
+    {
+      WritePipeline pipeline(2, &notes);
+      WriteFromThreads(&pipeline, notes, 4, 100, &outcome);
+      EXPECT_TRUE(notes.failed());
+      published = notes.published();
+      EXPECT_FALSE(pipeline.Write("x", 1, false).ok());
+    }
+    EXPECT_EQ(notes.published(), published);
+    EXPECT_GT(outcome.failed, 0);
+    EXPECT_EQ(outcome.ok + outcome.failed, 400);
+  }
+}
+
+// Threads flood the pipeline, which cannot keep up: nobody leads for long after its own task.
+TEST(WritePipeline, LeadersAreRelieved) {
+  for (const bool blocking_too : {false, true}) {
+    Notes notes;
+    WritePipeline pipeline(2, &notes);
+    std::atomic<uint64_t> most_asynchronous{0};
+    std::atomic<uint64_t> most_blocking{0};
+    const auto raise = [](std::atomic<uint64_t>* most, uint64_t value) {
+      for (uint64_t seen = *most; seen < value && !most->compare_exchange_weak(seen, value);) {
+      }
+    };
+    std::vector<std::thread> writers;
+    for (int i = 0; i < 16; ++i) {
+      writers.emplace_back([&, i] {
+        std::atomic<int> under_way{0};
+        for (int n = 0; n < 150; ++n) {
+          WriteBatch batch;
+          batch.Put("key", std::string(10, 'v'));
+          if (blocking_too && i < 4) {
+            own_batch = batch.rep().data();
+            groups_led_since_own = 0;
+            EXPECT_TRUE(pipeline.Write(batch.rep(), batch.count(), n % 8 == 0).ok());
+            raise(&most_blocking, groups_led_since_own);
+          } else {
+            ++under_way;
+            groups_led = 0;
+            pipeline.WriteAsync(batch, false, [&](const Status&) { --under_way; });
+            raise(&most_asynchronous, groups_led);
+          }
+        }
+        while (under_way > 0) {
+          std::this_thread::yield();
+        }
+      });
+    }
+    for (std::thread& writer : writers) {
+      writer.join();
+    }
+    EXPECT_LE(most_asynchronous, 1u);
+    EXPECT_LE(most_blocking, 8u);
+  }
+}
+
+// What one thread writes takes effect in the order of its calls, blocking or not.
+TEST(WritePipeline, KeepsTheOrderOfEachThread) {
+  struct Order : Notes {
+    Status BufferLog(WriteGroup* group) override {
+      for (const WriteTask* task = group->tasks; task != nullptr; task = task->next) {
+        std::string_view rep = task->batch;
+        BatchWrite write;
+        EXPECT_TRUE(ReadWrite(&rep, &write));
+        const int thread = std::stoi(std::string(write.key));
+        const int number = std::stoi(std::string(write.value));
+        EXPECT_EQ(number, last[thread] + 1);
+        last[thread] = number;
+      }
+      return Notes::BufferLog(group);
+    }
+    std::array<int, 8> last{};
+  };
+  Order order;
+  {
+    WritePipeline pipeline(2, &order);
+    std::vector<std::thread> writers;
+    for (size_t i = 0; i < order.last.size(); ++i) {
+      writers.emplace_back([&, i] {
+        for (int n = 1; n <= 300; ++n) {
+          WriteBatch batch;
+          batch.Put(std::to_string(i), std::to_string(n));
+          if (n % 10 == 0) {
+            EXPECT_TRUE(pipeline.Write(batch.rep(), batch.count(), false).ok());
+          } else {
+            pipeline.WriteAsync(batch, n % 7 == 0, [](const Status&) {});
+          }
+        }
+      });
+    }
+    for (std::thread& writer : writers) {
+      writer.join();
+    }
+  }
+  for (const int last : order.last) {
+    EXPECT_EQ(last, 300);  // the pipeline's end completes what is in it
+  }
+}
+
+}  // namespace
+}  // namespace sluice
