@@ -1,6 +1,6 @@
 # Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-dev build install demo test bench grid lint format formal flips soak sanitize leveldb-suite coverage synth clean
+.PHONY: help deps deps-dev build install demo test docs bench grid lint format formal flips soak sanitize leveldb-suite coverage synth clean
 JOBS ?= $(shell nproc)
 PRESET ?= release
 
@@ -34,6 +34,11 @@ test: build ## build and run every test
 	@SLUICE_SEED=$$(scripts/seed) && export SLUICE_SEED && echo "SLUICE_SEED=$$SLUICE_SEED" && \
 	  ctest --test-dir build/$(PRESET) -j $(JOBS) --output-on-failure --no-tests=error \
 	  --output-junit ctest.xml
+
+docs: ## the public headers as pages, in build/docs/html; a gap in them is an error
+	@scripts/deps docs
+	@mkdir -p build/docs
+	@doxygen docs/Doxyfile
 
 bench: ## build and run the benchmarks
 	@bench/fetch_rocksdb || echo "No RocksDB to compare with"

@@ -1,4 +1,5 @@
-/* The Compaction Unit for users of the C interface (sluice/device.h). In the library
+/** @file
+ * The Compaction Unit for users of the C interface (sluice/device.h). In the library
  * sluice_device. */
 
 #pragma once
@@ -10,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Merges with the units that `name` stands for, "rtl:fast20" for example, instead of those that
+/** Merges with the units that `name` stands for, "rtl:fast20" for example, instead of those that
  * were set before. `name` and errors are those of sluice::OpenUnits. */
 SLUICE_EXPORT void sluice_options_set_executor(sluice_options_t* options, const char* name,
                                                char** error);

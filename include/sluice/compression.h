@@ -1,4 +1,5 @@
-// How blocks are compressed; the numbers are those of LevelDB's table format.
+/// @file
+/// How blocks are compressed; the numbers are those of LevelDB's table format.
 
 #pragma once
 
@@ -6,6 +7,10 @@
 
 namespace sluice {
 
-enum class Compression : uint8_t { kNone = 0, kSnappy = 1 };
+/// Kinds of compression.
+enum class Compression : uint8_t {
+  kNone = 0,    ///< blocks are stored as they are
+  kSnappy = 1,  ///< Snappy
+};
 
 }  // namespace sluice

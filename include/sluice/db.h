@@ -1,32 +1,33 @@
-// The Sluice storage engine: sorted sub-tables of keys and values, kept in LSM trees.
-//
-//   sluice::Options options;
-//   options.create_if_missing = true;
-//   std::unique_ptr<sluice::DB> db;
-//   sluice::Status status = sluice::DB::Open(options, "/data/db", &db);
-//   if (status.ok()) status = db->Put({}, "key", "value");
-//   std::string value;
-//   if (status.ok()) status = db->Get({}, "key", &value);
-//
-// Keys and values are arbitrary bytes: keys up to 64 KiB - 1, values up to 1 GiB. Keys are ordered
-// bytewise.
-//
-// Thread-safe, except Close and the destructor, which must come last: destroy all iterators,
-// release all snapshots and end all transactions first. Reads take no lock. Once a write has
-// returned, every read that begins later sees it, and it survives the process; with
-// WriteOptions::sync it also survives a loss of power.
-//
-// Wherever a call takes a `Subtable*`, null means the default sub-table, which every database has.
-//
-// Any call may return InvalidArgument (misuse, described in the message), Corruption (stored bytes
-// are not what they must be; the message names file and offset), IoError or Busy. After an error of
-// the background work or of the log, every write fails with that error until the database is opened
-// again; reads go on.
-//
-// NoSpace is different: it passes. While the device is full, writes fail with NoSpace and have no
-// effect. Reads still work, and so do deletions and the calls that make space, DropSubtable and
-// CompactRange: for those the database keeps a reserve of 1 MiB (less with small log segments),
-// which it takes again when there is space. From then on writes succeed again.
+/// @file
+/// The Sluice storage engine: sorted sub-tables of keys and values, kept in LSM trees.
+///
+///     sluice::Options options;
+///     options.create_if_missing = true;
+///     std::unique_ptr<sluice::DB> db;
+///     sluice::Status status = sluice::DB::Open(options, "/data/db", &db);
+///     if (status.ok()) status = db->Put({}, "key", "value");
+///     std::string value;
+///     if (status.ok()) status = db->Get({}, "key", &value);
+///
+/// Keys and values are arbitrary bytes: keys up to 64 KiB - 1, values up to 1 GiB. Keys are ordered
+/// bytewise.
+///
+/// Thread-safe, except Close and the destructor, which must come last: destroy all iterators,
+/// release all snapshots and end all transactions first. Reads take no lock. Once a write has
+/// returned, every read that begins later sees it, and it survives the process; with
+/// WriteOptions::sync it also survives a loss of power.
+///
+/// Wherever a call takes a `Subtable*`, null means the default sub-table, which every database has.
+///
+/// Any call may return InvalidArgument (misuse, described in the message), Corruption (stored bytes
+/// are not what they must be; the message names file and offset), IoError or Busy. After an error
+/// of the background work or of the log, every write fails with that error until the database is
+/// opened again; reads go on.
+///
+/// NoSpace is different: it passes. While the device is full, writes fail with NoSpace and have no
+/// effect. Reads still work, and so do deletions and the calls that make space, DropSubtable and
+/// CompactRange: for those the database keeps a reserve of 1 MiB (less with small log segments),
+/// which it takes again when there is space. From then on writes succeed again.
 
 #pragma once
 
@@ -50,8 +51,8 @@
 
 namespace sluice {
 
-// A sub-table: an LSM tree of its own within the database (X-Engine 2). Handles belong to the
-// database and live until it is closed, even those of dropped sub-tables.
+/// A sub-table: an LSM tree of its own within the database (X-Engine 2). Handles belong to the
+/// database and live until it is closed, even those of dropped sub-tables.
 class SLUICE_EXPORT Subtable {
  public:
   Subtable() = default;
@@ -59,11 +60,13 @@ class SLUICE_EXPORT Subtable {
   Subtable& operator=(const Subtable&) = delete;
   virtual ~Subtable() = default;
 
+  /// As given to DB::CreateSubtable.
   virtual const std::string& name() const = 0;
-  virtual uint32_t id() const = 0;  // never reused within a database
+  virtual uint32_t id() const = 0;  ///< never reused within a database
 };
 
-// A state of the whole database that reads can return to. It keeps old versions from being dropped.
+/// A state of the whole database that reads can return to. It keeps old versions from being
+/// dropped.
 class SLUICE_EXPORT Snapshot {
  public:
   Snapshot() = default;
@@ -71,141 +74,156 @@ class SLUICE_EXPORT Snapshot {
   Snapshot& operator=(const Snapshot&) = delete;
   virtual ~Snapshot() = default;
 
-  virtual uint64_t sequence() const = 0;
+  virtual uint64_t sequence() const = 0;  ///< of the newest write that it sees
 };
 
-inline constexpr std::string_view kDefaultSubtable = "default";
-inline constexpr size_t kMaxKeyBytes = (64 << 10) - 1;
-inline constexpr size_t kMaxValueBytes = size_t{1} << 30;
+inline constexpr std::string_view kDefaultSubtable = "default";  ///< every database has it
+inline constexpr size_t kMaxKeyBytes = (64 << 10) - 1;           ///< longer keys are refused
+inline constexpr size_t kMaxValueBytes = size_t{1} << 30;        ///< longer values are refused
 
-// What DB::Repair saved, and what it could not.
+/// What DB::Repair saved, and what it could not.
 struct RepairReport {
-  uint64_t extents = 0;             // extents that the metadata names
-  uint64_t extents_damaged = 0;     // those among them that lost records
-  uint64_t records_saved = 0;       // newest versions in extents
-  uint64_t records_lost = 0;        // in extents; some may be older than others that were saved
-  uint64_t log_writes_saved = 0;    // writes that only the log had
-  uint64_t prepared_saved = 0;      // prepared transactions
-  std::vector<std::string> losses;  // one line per loss: what, which keys, why
+  uint64_t extents = 0;             ///< extents that the metadata names
+  uint64_t extents_damaged = 0;     ///< those among them that lost records
+  uint64_t records_saved = 0;       ///< newest versions in extents
+  uint64_t records_lost = 0;        ///< in extents; some may be older than others that were saved
+  uint64_t log_writes_saved = 0;    ///< writes that only the log had
+  uint64_t prepared_saved = 0;      ///< prepared transactions
+  std::vector<std::string> losses;  ///< one line per loss: what, which keys, why
 };
 
+/// Is told how a write ended.
 using WriteCallback = std::function<void(const Status&)>;
 
+/// An open database; see the top of sluice/db.h.
 class SLUICE_EXPORT DB {
  public:
-  // Opens the database in directory `path` and recovers what its log holds. NotFound if there is
-  // none and create_if_missing is false; Busy if it is open elsewhere; InvalidArgument if a
-  // database would have to be created in a directory that is not empty, or if a directory of
-  // level_paths is not empty and does not belong to this database: nothing in it is touched then.
-  // Cost: reads the log's tail, and of the extents only what the metadata log says about them.
+  /// Opens the database in directory `path` and recovers what its log holds. NotFound if there is
+  /// none and create_if_missing is false; Busy if it is open elsewhere; InvalidArgument if a
+  /// database would have to be created in a directory that is not empty, or if a directory of
+  /// level_paths is not empty and does not belong to this database: nothing in it is touched then.
+  /// Cost: reads the log's tail, and of the extents only what the metadata log says about them.
   static Status Open(const Options& options, const std::string& path, std::unique_ptr<DB>* db);
-  // Removes the database in `path` and all its files, including those in level_paths; ok if there
-  // is none. Files that are not the database's stay. InvalidArgument, and nothing is removed, if
-  // `path` holds something else, or one of level_paths holds another database's extents. After a
-  // crash, the remains can be passed to Destroy again, or to Open with create_if_missing.
+  /// Removes the database in `path` and all its files, including those in level_paths; ok if there
+  /// is none. Files that are not the database's stay. InvalidArgument, and nothing is removed, if
+  /// `path` holds something else, or one of level_paths holds another database's extents. After a
+  /// crash, the remains can be passed to Destroy again, or to Open with create_if_missing.
   static Status Destroy(const Options& options, const std::string& path);
-  // Saves what can be read of the database in `path`, whether it can be opened or not, as a new
-  // database in `to`, which must not exist. The database in `path` is only read, and must not be
-  // open anywhere. For each key, the newest readable version is saved: where a newer one is lost,
-  // an older one may reappear, among the keys that `report->losses` names. Ok if the new database
-  // is whole, however little it holds; Corruption if not even the metadata says what there is.
-  // `options` are those of the new database, but for level_paths: those of the one in `path`.
+  /// Saves what can be read of the database in `path`, whether it can be opened or not, as a new
+  /// database in `to`, which must not exist. The database in `path` is only read, and must not be
+  /// open anywhere. For each key, the newest readable version is saved: where a newer one is lost,
+  /// an older one may reappear, among the keys that `report->losses` names. Ok if the new database
+  /// is whole, however little it holds; Corruption if not even the metadata says what there is.
+  /// `options` are those of the new database, but for level_paths: those of the one in `path`.
   static Status Repair(const Options& options, const std::string& path, const std::string& to,
                        RepairReport* report);
 
   DB() = default;
   DB(const DB&) = delete;
   DB& operator=(const DB&) = delete;
-  // Closes, and ignores any error.
+  /// Closes, and ignores any error.
   virtual ~DB() = default;
 
-  // Ends background work and syncs the log. Memtables are not flushed: the next Open recovers them
-  // from the log. Returns the first error.
+  /// Ends background work and syncs the log. Memtables are not flushed: the next Open recovers them
+  /// from the log. Returns the first error.
   virtual Status Close() = 0;
 
-  // InvalidArgument if the name is taken or empty.
+  /// Makes an empty sub-table. InvalidArgument if the name is taken or empty.
   virtual Status CreateSubtable(std::string_view name, Subtable** subtable) = 0;
-  // The sub-table's keys are gone at once; its space is freed when nobody reads it any more. The
-  // default sub-table cannot be dropped.
+  /// The sub-table's keys are gone at once; its space is freed when nobody reads it any more. The
+  /// default sub-table cannot be dropped.
   virtual Status DropSubtable(Subtable* subtable) = 0;
+  /// All that are not dropped, in order of their creation.
   virtual std::vector<Subtable*> ListSubtables() = 0;
-  // Null if there is none.
+  /// The sub-table of this name; null if there is none.
   virtual Subtable* FindSubtable(std::string_view name) = 0;
 
-  // An empty batch writes nothing; with `sync` it makes everything written before it durable.
+  /// Does all of the batch, or nothing. An empty batch writes nothing; with `sync` it makes
+  /// everything written before it durable.
   virtual Status Write(const WriteOptions& options, const WriteBatch& batch) = 0;
-  // Returns as soon as the write is queued, and calls `callback` once, when Write would return. The
-  // call comes from a thread of the database or of another writer, so it must neither block nor
-  // write. The writes of one thread take effect in the order of its calls, though callbacks may
-  // overtake each other. A thread can have any number of writes under way; the call waits only
-  // while 64 MiB are under way, or while 32 KiB of a write queue have no place in the log yet. It
-  // writes its own batch, with those that arrive at the same moment, and leaves the others to a
-  // thread of the database.
+  /// Returns as soon as the write is queued, and calls `callback` once, when Write would return.
+  /// The call comes from a thread of the database or of another writer, so it must neither block
+  /// nor write. The writes of one thread take effect in the order of its calls, though callbacks
+  /// may overtake each other. A thread can have any number of writes under way; the call waits only
+  /// while 64 MiB are under way, or while 32 KiB of a write queue have no place in the log yet. It
+  /// writes its own batch, with those that arrive at the same moment, and leaves the others to a
+  /// thread of the database.
   virtual void WriteAsync(const WriteOptions& options, WriteBatch batch,
                           WriteCallback callback) = 0;
+  /// Sets the value of a key, whether it had one or not.
   virtual Status Put(const WriteOptions& options, Subtable* subtable, std::string_view key,
                      std::string_view value) = 0;
+  /// Deletes a key; no error if it is absent.
   virtual Status Delete(const WriteOptions& options, Subtable* subtable, std::string_view key) = 0;
-  // Deletes the keys in [begin, end) that exist when the call begins, one by one, in batches: not
-  // atomic. Cost: a scan, and one delete per key.
+  /// Deletes the keys in [begin, end) that exist when the call begins, one by one, in batches: not
+  /// atomic. Cost: a scan, and one delete per key.
   virtual Status DeleteRange(const WriteOptions& options, Subtable* subtable,
                              std::string_view begin, std::string_view end) = 0;
 
-  // NotFound if there is no such key.
+  /// Reads the value of a key. NotFound if there is none.
   virtual Status Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
                      std::string* value) = 0;
-  // Reads all keys from one state. values[i] is set only where the status is ok.
+  /// Reads all keys from one state. values[i] is set only where the status is ok.
   virtual std::vector<Status> MultiGet(const ReadOptions& options, Subtable* subtable,
                                        const std::vector<std::string_view>& keys,
                                        std::vector<std::string>* values) = 0;
-  // Never null; errors are reported by the iterator's status().
+  /// Never null; errors are reported by the iterator's status().
   virtual std::unique_ptr<Iterator> NewIterator(const ReadOptions& options, Subtable* subtable) = 0;
 
-  // Never null. Destroy it before the database is closed.
+  /// Never null. Destroy it before the database is closed.
   virtual std::unique_ptr<Transaction> BeginTransaction(const TransactionOptions& options,
                                                         const WriteOptions& write_options) = 0;
-  // Names of the transactions that are prepared and not resolved.
+  /// Names of the transactions that are prepared and not resolved.
   virtual std::vector<std::string> ListPrepared() = 0;
-  // Returns a prepared transaction, to commit it or to roll it back. NotFound if there is none of
-  // this name; Busy if another Transaction object already stands for it.
+  /// Returns a prepared transaction, to commit it or to roll it back. NotFound if there is none of
+  /// this name; Busy if another Transaction object already stands for it.
   virtual Status ResumeTransaction(std::string_view name, const WriteOptions& write_options,
                                    std::unique_ptr<Transaction>* transaction) = 0;
 
+  /// Holds the present state. Never null; for ReleaseSnapshot.
   virtual const Snapshot* GetSnapshot() = 0;
+  /// Ends the use of a snapshot.
   virtual void ReleaseSnapshot(const Snapshot* snapshot) = 0;
 
-  // Writes the memtables of a sub-table to level 0, and waits until that is done.
+  /// Writes the memtables of a sub-table to level 0, and waits until that is done.
   virtual Status Flush(Subtable* subtable) = 0;
-  // Merges everything that any level holds of the keys in [begin, end) into the last level, and
-  // waits until that is done. An empty bound means no bound.
+  /// Merges everything that any level holds of the keys in [begin, end) into the last level, and
+  /// waits until that is done. An empty bound means no bound.
   virtual Status CompactRange(Subtable* subtable, std::string_view begin, std::string_view end) = 0;
-  // Waits until no flush or compaction is due or running.
+  /// Waits until no flush or compaction is due or running.
   virtual Status WaitForBackgroundWork() = 0;
 
-  // Makes a consistent copy, a database of its own, in the directory `path`, which must not exist.
-  // Writes go on meanwhile. Cost: checks and copies all live extents. Corruption if one is damaged.
+  /// Makes a consistent copy, a database of its own, in the directory `path`, which must not exist.
+  /// Writes go on meanwhile. Cost: checks and copies all live extents. Corruption if one is
+  /// damaged.
   virtual Status CreateCheckpoint(const std::string& path) = 0;
 
+  /// The state now, and the work since the database was opened.
   virtual Statistics GetStatistics() = 0;
-  // A statistic by name, as a number or a text, in the manner of RocksDB. N is 0, 1 or 2.
-  // Properties of a sub-table:
-  //   sluice.num-files-at-levelN, sluice.num-runs-at-levelN, sluice.bytes-at-levelN
-  //   sluice.levelstats                     these three for all levels, one line per level
-  //   sluice.estimate-num-keys              records of all levels, minus two per tombstone
-  //   sluice.live-data-size                 bytes of all levels
-  //   sluice.cur-size-all-mem-tables, sluice.num-immutable-mem-table
-  // Properties of the database:
-  //   sluice.stats                          Statistics::ToString
-  //   sluice.block-cache-usage, sluice.row-cache-usage, sluice.table-cache-usage, and -capacity
-  //   sluice.transaction-memory-usage, and -capacity: writes and locks of all transactions
-  //   sluice.prepared-log-bytes             log bytes kept from the oldest prepared transaction on
-  //   sluice.latest-sequence-number, sluice.stall-micros, sluice.write-amplification
-  // InvalidArgument for any other name. Cost: a GetStatistics.
+  /// Finds a statistic by its name, as a number or a text, in the manner of RocksDB.
+  /// InvalidArgument for any other name. Cost: a GetStatistics.
+  ///
+  /// Properties of a sub-table, where N is 0, 1 or 2:
+  ///
+  ///     sluice.num-files-at-levelN, sluice.num-runs-at-levelN, sluice.bytes-at-levelN
+  ///     sluice.levelstats                     these three for all levels, one line per level
+  ///     sluice.estimate-num-keys              records of all levels, minus two per tombstone
+  ///     sluice.live-data-size                 bytes of all levels
+  ///     sluice.cur-size-all-mem-tables, sluice.num-immutable-mem-table
+  ///
+  /// Properties of the database:
+  ///
+  ///     sluice.stats                          Statistics::ToString
+  ///     sluice.block-cache-usage, sluice.row-cache-usage, sluice.table-cache-usage, and -capacity
+  ///     sluice.transaction-memory-usage, and -capacity: writes and locks of all transactions
+  ///     sluice.prepared-log-bytes    log bytes kept from the oldest prepared transaction on
+  ///     sluice.latest-sequence-number, sluice.stall-micros, sluice.write-amplification
   virtual Status GetProperty(Subtable* subtable, std::string_view name, std::string* value) = 0;
-  // Reads all extents and checks everything that can be checked. Returns the first fault found,
-  // with its file and offset. `progress` may be null.
+  /// Reads all extents and checks everything that can be checked. Returns the first fault found,
+  /// with its file and offset. `progress` may be null.
   virtual Status Verify(const std::function<void(uint64_t done, uint64_t total)>& progress) = 0;
 
+  /// The same, with the outcome as a future.
   std::future<Status> WriteAsync(const WriteOptions& options, WriteBatch batch) {
     const auto promise = std::make_shared<std::promise<Status>>();
     WriteAsync(options, std::move(batch),
@@ -213,7 +231,8 @@ class SLUICE_EXPORT DB {
     return promise->get_future();
   }
 
-  // The same on the default sub-table.
+  /// @{
+  /// The same on the default sub-table.
   Status Put(const WriteOptions& options, std::string_view key, std::string_view value) {
     return Put(options, nullptr, key, value);
   }
@@ -229,6 +248,7 @@ class SLUICE_EXPORT DB {
   Status GetProperty(std::string_view name, std::string* value) {
     return GetProperty(nullptr, name, value);
   }
+  /// @}
 };
 
 }  // namespace sluice

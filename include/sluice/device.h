@@ -1,8 +1,9 @@
-// The Compaction Unit as an executor: simulated from its RTL, or modelled. In the library
-// sluice_device.
-//
-//   sluice::Options options;
-//   sluice::Status status = sluice::OpenUnits("rtl:fast20", &options.executors);
+/// @file
+/// The Compaction Unit as an executor: simulated from its RTL, or modelled. In the library
+/// sluice_device.
+///
+///     sluice::Options options;
+///     sluice::Status status = sluice::OpenUnits("rtl:fast20", &options.executors);
 
 #pragma once
 
@@ -16,15 +17,18 @@
 
 namespace sluice {
 
-// Adds the units that `name` stands for to `units`:
-//   cpu            none: the CPU merges
-//   rtl:CONFIG     all units of the card CONFIG (`sluice unit list` shows them), simulated from the
-//                  RTL: slow, some 10^5 cycles per second
-//   model:CONFIG   one unit of that kind, with the CPU's results and the time that the cycle model
-//                  and a PCIe link give it
-//   check:CONFIG   as rtl, each result compared with the CPU's, which counts
-// Without ":CONFIG" it is fast20. The units are thread-safe and may be shared by databases; one runs
-// one task at a time. Errors: InvalidArgument for another kind, NotFound for an unknown CONFIG.
+/// Adds the units that `name` stands for to `units`:
+///
+///     cpu            none: the CPU merges
+///     rtl:CONFIG     all units of the card CONFIG (`sluice unit list` shows them), simulated from
+///                    the RTL: slow, some 10^5 cycles per second
+///     model:CONFIG   one unit of that kind, with the CPU's results and the time that the cycle
+///                    model and a PCIe link give it
+///     check:CONFIG   as rtl, each result compared with the CPU's, which counts
+///
+/// Without ":CONFIG" it is fast20. The units are thread-safe and may be shared by databases; one
+/// runs one task at a time. Errors: InvalidArgument for another kind, NotFound for an unknown
+/// CONFIG.
 SLUICE_EXPORT Status OpenUnits(std::string_view name,
                                std::vector<std::shared_ptr<Executor>>* units);
 

@@ -1,14 +1,15 @@
-// The file system, behind an interface: everything that Sluice does to files goes through an Env.
-//
-// Env::Posix() is the real one. Another, given to a database by Options::env, may count operations,
-// inject faults, encrypt, or keep everything in memory; CheckEnv (sluice/conformance.h) tells
-// whether it keeps the contract below, on which durability rests.
-//
-// Errors name the path and what the system answered. An Env is thread-safe. The files that it opens
-// are thread-compatible; RandomAccessFile::Read and the operations of a DataFile are thread-safe.
-// After NoSpace the same call may be made again, except for Append. A Sync never answers NoSpace:
-// when it has failed, nobody knows which of the bytes written since the last one are durable.
-//
+/// @file
+/// The file system, behind an interface: everything that Sluice does to files goes through an Env.
+///
+/// Env::Posix() is the real one. Another, given to a database by Options::env, may count
+/// operations, inject faults, encrypt, or keep everything in memory; CheckEnv
+/// (sluice/conformance.h) tells whether it keeps the contract below, on which durability rests.
+///
+/// Errors name the path and what the system answered. An Env is thread-safe. The files that it
+/// opens are thread-compatible; RandomAccessFile::Read and the operations of a DataFile are
+/// thread-safe. After NoSpace the same call may be made again, except for Append. A Sync never
+/// answers NoSpace: when it has failed, nobody knows which of the bytes written since the last one
+/// are durable.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@
 
 namespace sluice {
 
-// A file being written from its start to its end. Destroying one that is not closed closes it and
-// forgets how that went: for error paths only.
+/// A file being written from its start to its end. Destroying one that is not closed closes it and
+/// forgets how that went: for error paths only.
 class SLUICE_EXPORT WritableFile {
  public:
   WritableFile() = default;
@@ -31,18 +32,18 @@ class SLUICE_EXPORT WritableFile {
   WritableFile& operator=(const WritableFile&) = delete;
   virtual ~WritableFile() = default;
 
-  // May keep the bytes in a buffer.
+  /// May keep the bytes in a buffer.
   virtual Status Append(std::string_view bytes) = 0;
-  // Hands what is buffered to the system: it survives this process, not a loss of power.
+  /// Hands what is buffered to the system: it survives this process, not a loss of power.
   virtual Status Flush() = 0;
-  // Flushes and makes the contents durable. The file's name is durable only after SyncDir.
+  /// Flushes and makes the contents durable. The file's name is durable only after SyncDir.
   virtual Status Sync() = 0;
-  // Flushes and closes; does not make anything durable. The file takes no calls after it.
+  /// Flushes and closes; does not make anything durable. The file takes no calls after it.
   virtual Status Close() = 0;
 };
 
-// A file written in place, in space that was reserved before. Sync may run beside the others; of
-// those, one at a time.
+/// A file written in place, in space that was reserved before. Sync may run beside the others; of
+/// those, one at a time.
 class SLUICE_EXPORT ReservedFile {
  public:
   ReservedFile() = default;
@@ -50,21 +51,21 @@ class SLUICE_EXPORT ReservedFile {
   ReservedFile& operator=(const ReservedFile&) = delete;
   virtual ~ReservedFile() = default;
 
-  // Makes the file at least `bytes` long, by zeros that are written, not only promised. NoSpace and
-  // other errors leave what was reserved as it was; the call may be repeated.
+  /// Makes the file at least `bytes` long, by zeros that are written, not only promised. NoSpace
+  /// and other errors leave what was reserved as it was; the call may be repeated.
   virtual Status Reserve(uint64_t bytes) = 0;
-  // At once survives this process, not a loss of power. Where the file system writes in place
-  // (ext4, XFS, tmpfs) it costs a copy, no system call, and cannot fail; elsewhere, as where every
-  // write takes new space (btrfs, ZFS), a system call, which may say NoSpace with a part written.
-  // REQUIRES: offset + bytes.size() <= what is reserved.
+  /// At once survives this process, not a loss of power. Where the file system writes in place
+  /// (ext4, XFS, tmpfs) it costs a copy, no system call, and cannot fail; elsewhere, as where every
+  /// write takes new space (btrfs, ZFS), a system call, which may say NoSpace with a part written.
+  /// REQUIRES: offset + bytes.size() <= what is reserved.
   virtual Status Write(uint64_t offset, std::string_view bytes) = 0;
-  // Makes durable what was written and reserved before. The file's name is durable only after
-  // SyncDir.
+  /// Makes durable what was written and reserved before. The file's name is durable only after
+  /// SyncDir.
   virtual Status Sync() = 0;
 };
 
-// A file read and written anywhere, by any number of threads; what is being written must not be
-// read. Longer than it was after a write beyond its end, with zeros in between.
+/// A file read and written anywhere, by any number of threads; what is being written must not be
+/// read. Longer than it was after a write beyond its end, with zeros in between.
 class SLUICE_EXPORT DataFile {
  public:
   DataFile() = default;
@@ -72,29 +73,31 @@ class SLUICE_EXPORT DataFile {
   DataFile& operator=(const DataFile&) = delete;
   virtual ~DataFile() = default;
 
-  // Reads exactly `n` bytes; fewer is an error.
+  /// Reads exactly `n` bytes; fewer is an error.
   virtual Status Read(uint64_t offset, size_t n, char* out) const = 0;
-  // At once survives this process, not a loss of power.
+  /// At once survives this process, not a loss of power.
   virtual Status Write(uint64_t offset, std::string_view bytes) = 0;
-  // Makes durable what was written before. The file's name is durable only after SyncDir.
+  /// Makes durable what was written before. The file's name is durable only after SyncDir.
   virtual Status Sync() = 0;
-  // Lets the system begin to write these bytes to the device, so that a Sync, of whoever else,
-  // finds less to do. Only a hint.
+  /// Lets the system begin to write these bytes to the device, so that a Sync, of whoever else,
+  /// finds less to do. Only a hint.
   virtual void StartWriteback(uint64_t /*offset*/, uint64_t /*bytes*/) {}
-  // Says that nobody needs these bytes: their space goes back to the file system. They read as they
-  // did, or as zeros. NotSupported, and no effect, where the file system cannot do that.
+  /// Says that nobody needs these bytes: their space goes back to the file system. They read as
+  /// they did, or as zeros. NotSupported, and no effect, where the file system cannot do that.
   virtual Status Discard(uint64_t offset, uint64_t bytes) = 0;
-  // Cuts the file to `bytes`, which it has. Whatever is beyond must not be read or written
-  // meanwhile.
+  /// Cuts the file to `bytes`, which it has. Whatever is beyond must not be read or written
+  /// meanwhile.
   virtual Status Truncate(uint64_t bytes) = 0;
-  // What it takes of the device.
+  /// What it takes of the device.
   virtual Status GetDiskBytes(uint64_t* bytes) const = 0;
 
+  /// As it was given to NewDataFile.
   virtual const std::string& path() const = 0;
-  // Of the system, for those who queue operations in it (io_queue.h); -1 if there is none.
+  /// Of the system, for those who queue operations in it (io_queue.h); -1 if there is none.
   virtual int descriptor() const { return -1; }
 };
 
+/// A file that is read only.
 class SLUICE_EXPORT RandomAccessFile {
  public:
   RandomAccessFile() = default;
@@ -102,21 +105,22 @@ class SLUICE_EXPORT RandomAccessFile {
   RandomAccessFile& operator=(const RandomAccessFile&) = delete;
   virtual ~RandomAccessFile() = default;
 
-  // Reads exactly `n` bytes at `offset` to `out`; fewer is an error.
+  /// Reads exactly `n` bytes at `offset` to `out`; fewer is an error.
   virtual Status Read(uint64_t offset, size_t n, char* out) const = 0;
 };
 
-// The bytes of a whole file, as long as it lives. The view of one from Env::Posix() is a memory
-// map: whoever shortens the file under it brings the process down.
+/// The bytes of a whole file, as long as it lives. The view of one from Env::Posix() is a memory
+/// map: whoever shortens the file under it brings the process down.
 class SLUICE_EXPORT MappedFile {
  public:
   MappedFile() = default;
-  // `owner` keeps `bytes` valid.
+  /// `owner` keeps `bytes` valid.
   MappedFile(std::string_view bytes, std::shared_ptr<const void> owner)
       : bytes_(bytes), owner_(std::move(owner)) {}
   MappedFile(MappedFile&&) = default;
   MappedFile& operator=(MappedFile&&) = default;
 
+  /// The file's contents.
   std::string_view bytes() const { return bytes_; }
 
  private:
@@ -124,7 +128,7 @@ class SLUICE_EXPORT MappedFile {
   std::shared_ptr<const void> owner_;
 };
 
-// A held lock; gives it back when destroyed.
+/// A held lock; gives it back when destroyed.
 class SLUICE_EXPORT FileLock {
  public:
   FileLock() = default;
@@ -133,49 +137,56 @@ class SLUICE_EXPORT FileLock {
   virtual ~FileLock() = default;
 };
 
+/// A file system.
 class SLUICE_EXPORT Env {
  public:
-  // The real file system. Never destroyed.
+  /// The real file system. Never destroyed.
   static Env* Posix();
 
   virtual ~Env() = default;
 
-  // Creates the file, or empties it if it exists.
+  /// Creates the file, or empties it if it exists.
   virtual Status NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) = 0;
-  // Creates the file, or empties it if it exists. `most_bytes`: that will ever be reserved in it.
+  /// Creates the file, or empties it if it exists. `most_bytes`: that will ever be reserved in it.
   virtual Status NewReservedFile(const std::string& path, uint64_t most_bytes,
                                  std::unique_ptr<ReservedFile>* file) = 0;
-  // Opens the file, or creates it.
+  /// Opens the file, or creates it.
   virtual Status NewDataFile(const std::string& path, std::unique_ptr<DataFile>* file) = 0;
+  /// Opens an existing file; NotFound if there is none.
   virtual Status NewRandomAccessFile(const std::string& path,
                                      std::unique_ptr<RandomAccessFile>* file) = 0;
+  /// Reads the whole file; NotFound if there is none.
   virtual Status ReadFile(const std::string& path, std::string* contents) = 0;
+  /// Makes the whole file readable as memory; NotFound if there is none.
   virtual Status MapFile(const std::string& path, MappedFile* file) = 0;
 
-  // Names in `dir`, sorted, without "." and "..".
+  /// Names in `dir`, sorted, without "." and "..".
   virtual Status GetChildren(const std::string& dir, std::vector<std::string>* names) = 0;
-  // Ok if there is a file or directory at `path`, NotFound if not.
+  /// Ok if there is a file or directory at `path`, NotFound if not.
   virtual Status FileExists(const std::string& path) = 0;
+  /// Its length in bytes; NotFound if there is none.
   virtual Status GetFileSize(const std::string& path, uint64_t* bytes) = 0;
-  // What tells the file or directory at `path` from all others, however the path is spelt.
+  /// What tells the file or directory at `path` from all others, however the path is spelt.
   virtual Status GetFileId(const std::string& path, std::string* id) = 0;
 
+  /// NotFound if there is none. Durable only after SyncDir.
   virtual Status RemoveFile(const std::string& path) = 0;
-  // Replaces a file at `to` atomically.
+  /// Replaces a file at `to` atomically.
   virtual Status RenameFile(const std::string& from, const std::string& to) = 0;
-  // Ok if the directory exists already; if not, it is there durably.
+  /// Ok if the directory exists already; if not, it is there durably.
   virtual Status CreateDir(const std::string& dir) = 0;
-  // An error if the directory is not empty.
+  /// An error if the directory is not empty.
   virtual Status RemoveDir(const std::string& dir) = 0;
-  // Makes durable which names `dir` holds: files made, renamed and removed in it.
+  /// Makes durable which names `dir` holds: files made, renamed and removed in it.
   virtual Status SyncDir(const std::string& dir) = 0;
 
-  // Locks the file at `path`, created if missing, against this process and others, with LevelDB's
-  // protocol (POSIX record lock on the whole file), so that a real LevelDB is kept out too. Busy if
-  // somebody holds it. Opening and closing the file by other means in this process loses the lock.
+  /// Locks the file at `path`, created if missing, against this process and others, with LevelDB's
+  /// protocol (POSIX record lock on the whole file), so that a real LevelDB is kept out too. Busy
+  /// if somebody holds it. Opening and closing the file by other means in this process loses the
+  /// lock.
   virtual Status LockFile(const std::string& path, std::unique_ptr<FileLock>* lock) = 0;
-  // The same for those who only read, any number of them at once; writes nothing. Needs a file, and
-  // works on a file system that is mounted read-only.
+  /// The same for those who only read, any number of them at once; writes nothing. Needs a file,
+  /// and works on a file system that is mounted read-only.
   virtual Status LockFileShared(const std::string& path, std::unique_ptr<FileLock>* lock) = 0;
 };
 

@@ -1,8 +1,9 @@
-// Walks the keys of a sub-table in both directions, as they were when the iterator was created.
-//
-// Thread-compatible. An iterator pins what it reads: the memory and the disk space of extents and
-// memtables that are replaced meanwhile are freed only when it is destroyed. Destroy it before its
-// database is closed.
+/// @file
+/// Walks the keys of a sub-table in both directions, as they were when the iterator was created.
+///
+/// Thread-compatible. An iterator pins what it reads: the memory and the disk space of extents and
+/// memtables that are replaced meanwhile are freed only when it is destroyed. Destroy it before its
+/// database is closed.
 
 #pragma once
 
@@ -13,6 +14,7 @@
 
 namespace sluice {
 
+/// A position among the keys of a sub-table: on a record, or on none.
 class SLUICE_EXPORT Iterator {
  public:
   Iterator() = default;
@@ -20,19 +22,20 @@ class SLUICE_EXPORT Iterator {
   Iterator& operator=(const Iterator&) = delete;
   virtual ~Iterator() = default;
 
+  /// Whether it is on a record.
   virtual bool Valid() const = 0;
-  virtual void SeekToFirst() = 0;
-  virtual void SeekToLast() = 0;
-  virtual void Seek(std::string_view key) = 0;         // to the first key at or after it
-  virtual void SeekForPrev(std::string_view key) = 0;  // to the last key at or before it
-  // The following calls REQUIRE Valid().
-  virtual void Next() = 0;
-  virtual void Prev() = 0;
-  // Both views are valid until the iterator moves.
+  virtual void SeekToFirst() = 0;                      ///< to the first key
+  virtual void SeekToLast() = 0;                       ///< to the last key
+  virtual void Seek(std::string_view key) = 0;         ///< to the first key at or after it
+  virtual void SeekForPrev(std::string_view key) = 0;  ///< to the last key at or before it
+  virtual void Next() = 0;                             ///< to the next key. REQUIRES: Valid()
+  virtual void Prev() = 0;                             ///< to the previous key. REQUIRES: Valid()
+  /// The record's key, valid until the iterator moves. REQUIRES: Valid()
   virtual std::string_view key() const = 0;
+  /// The record's value, valid until the iterator moves. REQUIRES: Valid()
   virtual std::string_view value() const = 0;
 
-  // Not ok if an error stopped the iterator; reaching the end of the keys is no error.
+  /// Not ok if an error stopped the iterator; reaching the end of the keys is no error.
   virtual Status status() const = 0;
 };
 

@@ -1,5 +1,6 @@
-// How a database is opened, written and read. Every field has a sensible default; sizes are in
-// bytes.
+/// @file
+/// How a database is opened, written and read. Every field has a sensible default; sizes are in
+/// bytes.
 
 #pragma once
 
@@ -20,103 +21,109 @@ class EventListener;
 class Executor;
 class Snapshot;
 
-// Kinds of compaction (X-Engine 3.3.3). Options::compaction_order decides which comes first when
-// several are due.
+/// Kinds of compaction (X-Engine 3.3.3). Options::compaction_order decides which comes first when
+/// several are due.
 enum class CompactionKind : uint8_t {
-  kDeletion,   // an extent with many tombstones and everything it overlaps in the next level
-  kIntraL0,    // runs of level 0 into one, which stays there
-  kMinor,      // level 0 into level 1
-  kMajor,      // the coldest extents of level 1 into level 2
-  kSelfMajor,  // rewrites extents of level 2 that are small or hold tombstones that nobody needs
-  kManual,     // CompactRange
+  kDeletion,   ///< an extent with many tombstones and everything it overlaps in the next level
+  kIntraL0,    ///< runs of level 0 into one, which stays there
+  kMinor,      ///< level 0 into level 1
+  kMajor,      ///< the coldest extents of level 1 into level 2
+  kSelfMajor,  ///< rewrites extents of level 2 that are small or hold tombstones that nobody needs
+  kManual,     ///< CompactRange
 };
 
+/// How a database is opened.
 struct Options {
-  bool create_if_missing = false;
-  bool error_if_exists = false;
-  // Opens an existing database without writing anything: the whole log is read into memory, however
-  // long it is, and every call that would change something fails with InvalidArgument. Works on a
-  // full device and on a file system that is mounted read-only. Any number of readers may have the
-  // database open at once, but no writer at the same time.
+  bool create_if_missing = false;  ///< create the database if there is none
+  bool error_if_exists = false;    ///< fail if there is one
+  /// Opens an existing database without writing anything: the whole log is read into memory,
+  /// however long it is, and every call that would change something fails with InvalidArgument.
+  /// Works on a full device and on a file system that is mounted read-only. Any number of readers
+  /// may have the database open at once, but no writer at the same time.
   bool read_only = false;
 
   // Memory. Statistics tells how much is in use.
-  size_t memtable_bytes = size_t{64} << 20;  // a sub-table's memtable is flushed at this size
-  // Limit on a sub-table's memtables that wait for their flush. Writers are slowed down as their
-  // number grows, and finally stopped.
+  size_t memtable_bytes = size_t{64} << 20;  ///< a sub-table's memtable is flushed at this size
+  /// Limit on a sub-table's memtables that wait for their flush. Writers are slowed down as their
+  /// number grows, and finally stopped.
   size_t max_waiting_memtables = 3;
-  // Limit on all memtables of all sub-tables together. When the active ones hold half of it, the
-  // largest are flushed; while flushes cannot keep up, writers are slowed down and finally stopped.
-  // Only batches under way may exceed it.
+  /// Limit on all memtables of all sub-tables together. When the active ones hold half of it, the
+  /// largest are flushed; while flushes cannot keep up, writers are slowed down and finally
+  /// stopped. Only batches under way may exceed it.
   size_t write_buffer_bytes = size_t{256} << 20;
-  size_t row_cache_bytes = size_t{32} << 20;    // newest versions of records, by key
-  size_t block_cache_bytes = size_t{64} << 20;  // uncompressed blocks
-  size_t table_cache_bytes = size_t{64} << 20;  // indexes and filters of extents
-  // Limit on the writes and locks of all open and prepared transactions together. Calls that would
-  // exceed it are refused (sluice/transaction.h).
+  size_t row_cache_bytes = size_t{32} << 20;    ///< newest versions of records, by key
+  size_t block_cache_bytes = size_t{64} << 20;  ///< uncompressed blocks
+  size_t table_cache_bytes = size_t{64} << 20;  ///< indexes and filters of extents
+  /// Limit on the writes and locks of all open and prepared transactions together. Calls that would
+  /// exceed it are refused (sluice/transaction.h).
   size_t transaction_memory_bytes = size_t{512} << 20;
 
   // Format of new extents: tables of LevelDB's format (docs/formats.md).
-  uint32_t extent_bytes = uint32_t{2} << 20;  // 1 GiB at most; a longer record gets a longer extent
-  uint32_t block_bytes = 16 << 10;
-  uint32_t restart_interval = 16;
-  Compression compression = Compression::kNone;
-  int bloom_bits_per_key = 10;  // 0: no filters
+  uint32_t extent_bytes = uint32_t{2} << 20;  ///< 1 GiB at most; a longer record gets a longer one
+  uint32_t block_bytes = 16 << 10;            ///< of a block before compression, about
+  uint32_t restart_interval = 16;             ///< entries from one whole key of a block to the next
+  Compression compression = Compression::kNone;  ///< of blocks
+  int bloom_bits_per_key = 10;                   ///< 0: no filters
 
   // Shape of the trees.
-  size_t l0_compaction_runs = 4;  // runs in level 0 that trigger a compaction
-  size_t l0_slowdown_runs = 16;   // from here on writes are slowed down, more with each run
-  size_t l0_stop_runs = 32;       // from here on writes wait
-  uint64_t l1_bytes = uint64_t{512} << 20;  // size of level 1 that moves a part of it to level 2
-  size_t major_extents = 500;   // extents moved there at once, at most: the coldest (X-Engine C)
-  double deletion_share = 0.5;  // share of tombstones in an extent that triggers a compaction
+  size_t l0_compaction_runs = 4;  ///< runs in level 0 that trigger a compaction
+  size_t l0_slowdown_runs = 16;   ///< from here on writes are slowed down, more with each run
+  size_t l0_stop_runs = 32;       ///< from here on writes wait
+  uint64_t l1_bytes = uint64_t{512} << 20;  ///< size of level 1 that moves a part of it to level 2
+  size_t major_extents = 500;   ///< extents moved there at once, at most: the coldest (X-Engine C)
+  double deletion_share = 0.5;  ///< share of tombstones in an extent that triggers a compaction
+  /// Which compaction goes first if several are due; kinds left out are never due.
   std::vector<CompactionKind> compaction_order = {
       CompactionKind::kDeletion, CompactionKind::kIntraL0, CompactionKind::kMinor,
       CompactionKind::kMajor, CompactionKind::kSelfMajor};
-  bool automatic_compactions = true;
+  bool automatic_compactions = true;  ///< otherwise only CompactRange compacts
 
-  // Directories for the extents of levels 0, 1 and 2 (tiers). A level without one, or with an empty
-  // name, uses the database's own. A directory must be empty or missing when it is first given, and
-  // belongs to this database from then on.
+  /// Directories for the extents of levels 0, 1 and 2 (tiers). A level without one, or with an
+  /// empty name, uses the database's own. A directory must be empty or missing when it is first
+  /// given, and belongs to this database from then on.
   std::vector<std::string> level_paths;
 
-  // Task queues of writers, each led by one writer at a time (X-Engine 3.2.2): as many threads can
-  // add to memtables at once. Threads are assigned to queues in turn.
+  /// Task queues of writers, each led by one writer at a time (X-Engine 3.2.2): as many threads can
+  /// add to memtables at once. Threads are assigned to queues in turn.
   size_t write_queues = 8;
-  size_t compaction_threads = 1;  // sub-tables compacted at once; one compaction each at most
-  uint64_t log_segment_bytes = uint64_t{64} << 20;  // size up to which a file of the log grows
-  // Limit on the log that memtables need; at least four segments. When half of it is in use, the
-  // memtables that need its oldest part are flushed; while flushes cannot keep up, writers are
-  // slowed down and finally stopped. Prepared transactions and checkpoints may keep more. 0: four
-  // times write_buffer_bytes.
+  size_t compaction_threads = 1;  ///< sub-tables compacted at once; one compaction each at most
+  uint64_t log_segment_bytes = uint64_t{64} << 20;  ///< size up to which a file of the log grows
+  /// Limit on the log that memtables need; at least four segments. When half of it is in use, the
+  /// memtables that need its oldest part are flushed; while flushes cannot keep up, writers are
+  /// slowed down and finally stopped. Prepared transactions and checkpoints may keep more. 0: four
+  /// times write_buffer_bytes.
   uint64_t max_log_bytes = uint64_t{1} << 30;
-  // A large compaction is cut into key ranges of about this much input, which units share; into
-  // smaller ones where the CPU merges.
+  /// A large compaction is cut into key ranges of about this much input, which units share; into
+  /// smaller ones where the CPU merges.
   uint64_t task_bytes = uint64_t{32} << 20;
-  // Units that merge for compactions (sluice/executor.h), each given one task at a time; without
-  // any, the CPU merges. What a unit refuses, fails or answers wrongly the CPU merges anew, and a
-  // unit that fails again and again is taken out of service for a while. Units that several
-  // databases share must be thread-safe.
+  /// Units that merge for compactions (sluice/executor.h), each given one task at a time; without
+  /// any, the CPU merges. What a unit refuses, fails or answers wrongly the CPU merges anew, and a
+  /// unit that fails again and again is taken out of service for a while. Units that several
+  /// databases share must be thread-safe.
   std::vector<std::shared_ptr<Executor>> executors;
-  // Directory where tasks that a unit failed are kept, to be run again with `sluice unit replay`;
-  // empty: nowhere.
+  /// Directory where tasks that a unit failed are kept, to be run again with `sluice unit replay`;
+  /// empty: nowhere.
   std::string failed_task_dir;
 
+  /// Told of what happens in the background.
   std::vector<std::shared_ptr<EventListener>> listeners;
-  Env* env = nullptr;  // the file system; null: the real one. Must outlive the database.
+  Env* env = nullptr;  ///< the file system; null: the real one. Must outlive the database.
 };
 
+/// How a write is done.
 struct WriteOptions {
-  // Return only when the write would survive a loss of power. Without it, the write survives this
-  // process.
+  /// Return only when the write would survive a loss of power. Without it, the write survives this
+  /// process.
   bool sync = false;
 };
 
+/// How a read is done.
 struct ReadOptions {
-  const Snapshot* snapshot = nullptr;  // null: the state when the call begins
-  bool fill_cache = true;              // keep what was read; switch it off for large scans
-  // For iterators: keys in [lower_bound, upper_bound). Both must outlive the iterator.
+  const Snapshot* snapshot = nullptr;  ///< null: the state when the call begins
+  bool fill_cache = true;              ///< keep what was read; switch it off for large scans
+  /// An iterator begins at this key, which must outlive it; null: no bound.
   const std::string* lower_bound = nullptr;
+  /// An iterator ends before this key, which must outlive it; null: no bound.
   const std::string* upper_bound = nullptr;
 };
 

@@ -1,9 +1,10 @@
-// What tables are made of, as far as an Executor sees it (docs/formats.md has all of it).
-//
-//   internal key := user key | trailer (8 bytes, little-endian: sequence number << 8 | type)
-//
-// Internal keys are ordered by user key, ascending bytewise, then by trailer, descending: the newest
-// version of a user key comes first.
+/// @file
+/// What tables are made of, as far as an Executor sees it (docs/formats.md has all of it).
+///
+///     internal key := user key | trailer (8 bytes, little-endian: sequence number << 8 | type)
+///
+/// Internal keys are ordered by user key, ascending bytewise, then by trailer, descending: the
+/// newest version of a user key comes first.
 
 #pragma once
 
@@ -16,22 +17,27 @@
 
 namespace sluice {
 
-enum class RecordType : uint8_t { kDeletion = 0, kValue = 1 };
+/// What a record says about its key.
+enum class RecordType : uint8_t {
+  kDeletion = 0,  ///< a tombstone: the key is gone
+  kValue = 1,     ///< a value
+};
 
-using SequenceNumber = uint64_t;  // 56 bits
-inline constexpr SequenceNumber kMaxSequence = (1ull << 56) - 1;
-inline constexpr size_t kTrailerBytes = 8;  // of an internal key
+using SequenceNumber = uint64_t;                                  ///< 56 bits
+inline constexpr SequenceNumber kMaxSequence = (1ull << 56) - 1;  ///< sees every version
+inline constexpr size_t kTrailerBytes = 8;                        ///< of an internal key
 
-// After every block: compression type (1 byte) and masked CRC32C of block and type (fixed32).
+/// After every block: compression type (1 byte) and masked CRC32C of block and type (fixed32).
 inline constexpr size_t kBlockTrailerBytes = 5;
 
-// Where a block stands in its file: two varint64. `size` does not count the trailer.
+/// Where a block stands in its file: two varint64. `size` does not count the trailer.
 struct SLUICE_EXPORT BlockHandle {
-  uint64_t offset = 0;
-  uint64_t size = 0;
+  uint64_t offset = 0;  ///< of the first byte
+  uint64_t size = 0;    ///< in bytes
 
+  /// Encodes the handle at the end of `*out`.
   void AppendTo(std::string* out) const;
-  // Reads a handle from the front of `*in`; false if malformed.
+  /// Reads a handle from the front of `*in`; false if malformed.
   bool ReadFrom(std::string_view* in);
 
   bool operator==(const BlockHandle&) const = default;

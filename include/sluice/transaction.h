@@ -1,35 +1,39 @@
-// Transactions: reads that see one state and writes that take effect at one instant, across all
-// sub-tables of a database.
-//
-//   auto transaction = db->BeginTransaction({}, {.sync = true});
-//   std::string stock;
-//   sluice::Status status = transaction->GetForUpdate({}, nullptr, "stock/42", &stock);
-//   if (status.ok()) status = transaction->Put(nullptr, "stock/42", OneLess(stock));
-//   if (status.ok()) status = transaction->Put(orders, order_id, order);
-//   if (status.ok()) status = transaction->Commit();
-//   // Not ok: the destructor rolls back. If status.IsRetryable(), begin again.
-//
-// Writes are buffered, and only the transaction itself sees them until it commits. A write locks
-// its row until the transaction ends; other transactions that want to write the row wait (two-phase
-// locking, X-Engine 3). Reads lock nothing and never wait, except GetForUpdate. Row locks separate
-// transactions only from each other: DB::Put, Delete and Write neither take nor respect them.
-//
-// A transaction is used by one thread at a time; different transactions may be used by different
-// threads. Destroy it before its database is closed. Destroying it rolls it back, unless it is
-// committed or prepared.
-//
-// Errors, in addition to those of sluice/db.h:
-//   Deadlock   the transaction would have waited for itself. It is rolled back, so that the others
-//              can go on; the message names the cycle. Every later call but Rollback fails. Retry.
-//   Conflict   (kSnapshot) the row was written since the transaction's snapshot: the first
-//              committer wins. Roll back and retry.
-//   TimedOut   another transaction held the row's lock for longer than lock_timeout.
-//   TooLarge   the transaction would need more than max_bytes, or all transactions together more
-//              than Options::transaction_memory_bytes; the message says which. Commit what there is
-//              and go on in another one; or roll back and, in the second case, retry when others
-//              have ended.
-// After Conflict, TimedOut and TooLarge the call has had no effect, and the transaction is as
-// before: it may do something else, roll back to a savepoint, or commit.
+/// @file
+/// Transactions: reads that see one state and writes that take effect at one instant, across all
+/// sub-tables of a database.
+///
+///     auto transaction = db->BeginTransaction({}, {.sync = true});
+///     std::string stock;
+///     sluice::Status status = transaction->GetForUpdate({}, nullptr, "stock/42", &stock);
+///     if (status.ok()) status = transaction->Put(nullptr, "stock/42", OneLess(stock));
+///     if (status.ok()) status = transaction->Put(orders, order_id, order);
+///     if (status.ok()) status = transaction->Commit();
+///     // Not ok: the destructor rolls back. If status.IsRetryable(), begin again.
+///
+/// Writes are buffered, and only the transaction itself sees them until it commits. A write locks
+/// its row until the transaction ends; other transactions that want to write the row wait
+/// (two-phase locking, X-Engine 3). Reads lock nothing and never wait, except GetForUpdate. Row
+/// locks separate transactions only from each other: DB::Put, Delete and Write neither take nor
+/// respect them.
+///
+/// A transaction is used by one thread at a time; different transactions may be used by different
+/// threads. Destroy it before its database is closed. Destroying it rolls it back, unless it is
+/// committed or prepared.
+///
+/// Errors, in addition to those of sluice/db.h:
+///
+///     Deadlock the transaction would have waited for itself. It is rolled back, so that the others
+///              can go on; the message names the cycle. Every later call but Rollback fails. Retry.
+///     Conflict (kSnapshot) the row was written since the transaction's snapshot: the first
+///              committer wins. Roll back and retry.
+///     TimedOut another transaction held the row's lock for longer than lock_timeout.
+///     TooLarge the transaction would need more than max_bytes, or all transactions together more
+///              than Options::transaction_memory_bytes; the message says which. Commit what
+///              there is and go on in another one; or roll back and, in the second case, retry when
+///              others have ended.
+///
+/// After Conflict, TimedOut and TooLarge the call has had no effect, and the transaction is as
+/// before: it may do something else, roll back to a savepoint, or commit.
 
 #pragma once
 
@@ -51,25 +55,30 @@ namespace sluice {
 
 class Subtable;
 
+/// Is told how a commit ended.
 using CommitCallback = std::function<void(const Status&)>;
 
+/// What a transaction's reads see, and what its writes may overwrite.
 enum class Isolation : uint8_t {
-  // All reads see one state: that of the first read, or, if a write comes first, of the moment when
-  // its row is locked. Write skew is possible; use GetForUpdate for rows where it must not happen.
+  /// All reads see one state: that of the first read, or, if a write comes first, of the moment
+  /// when its row is locked. Write skew is possible; use GetForUpdate for rows where it must not
+  /// happen.
   kSnapshot,
-  // Each read sees the newest committed state when it begins. Writes are never refused because of
-  // earlier commits: use GetForUpdate to read what is then written.
+  /// Each read sees the newest committed state when it begins. Writes are never refused because of
+  /// earlier commits: use GetForUpdate to read what is then written.
   kReadCommitted,
 };
 
+/// How a transaction is begun.
 struct TransactionOptions {
-  Isolation isolation = Isolation::kSnapshot;
-  // Limit on each wait for a row; 0: do not wait.
+  Isolation isolation = Isolation::kSnapshot;  ///< see there
+  /// Limit on each wait for a row; 0: do not wait.
   std::chrono::milliseconds lock_timeout{1000};
-  // Limit on the memory of its writes and locks; values above 1 GiB mean 1 GiB.
+  /// Limit on the memory of its writes and locks; values above 1 GiB mean 1 GiB.
   size_t max_bytes = size_t{64} << 20;
 };
 
+/// A transaction that has begun; see the top of sluice/transaction.h.
 class SLUICE_EXPORT Transaction {
  public:
   Transaction() = default;
@@ -77,58 +86,61 @@ class SLUICE_EXPORT Transaction {
   Transaction& operator=(const Transaction&) = delete;
   virtual ~Transaction() = default;
 
-  // Never reused while the database is open; messages name transactions by it.
+  /// Never reused while the database is open; messages name transactions by it.
   virtual uint64_t id() const = 0;
 
-  // As in DB, but the transaction's own writes hide what is committed. A snapshot in the options
-  // replaces the transaction's for this call; a statement that reads several rows in kReadCommitted
-  // needs one, for example.
+  /// As in DB, but the transaction's own writes hide what is committed. A snapshot in the options
+  /// replaces the transaction's for this call; a statement that reads several rows in
+  /// kReadCommitted needs one, for example.
   virtual Status Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
                      std::string* value) = 0;
-  // Locks the row first, whether it exists or not, as a write would.
+  /// Locks the row first, whether it exists or not, as a write would.
   virtual Status GetForUpdate(const ReadOptions& options, Subtable* subtable, std::string_view key,
                               std::string* value) = 0;
-  // Never null. Shows those of the transaction's writes that came before this call. Destroy it
-  // before the transaction. After a RollbackToSavepoint, an older iterator may miss what was
-  // undone.
+  /// Never null. Shows those of the transaction's writes that came before this call. Destroy it
+  /// before the transaction. After a RollbackToSavepoint, an older iterator may miss what was
+  /// undone.
   virtual std::unique_ptr<Iterator> NewIterator(const ReadOptions& options, Subtable* subtable) = 0;
 
+  /// Locks the row, and writes it when the transaction commits.
   virtual Status Put(Subtable* subtable, std::string_view key, std::string_view value) = 0;
+  /// Locks the row, and deletes it when the transaction commits; no error if it is absent.
   virtual Status Delete(Subtable* subtable, std::string_view key) = 0;
 
-  // Savepoints form a stack. Rolling back to one keeps the locks taken since.
+  /// Sets a savepoint on top of those there are. Rolling back to one keeps the locks taken since.
   virtual void SetSavepoint() = 0;
-  // Undoes the writes since the newest savepoint and removes it. NotFound if there is none.
+  /// Undoes the writes since the newest savepoint and removes it. NotFound if there is none.
   virtual Status RollbackToSavepoint() = 0;
-  // Removes the newest savepoint and keeps the writes. NotFound if there is none.
+  /// Removes the newest savepoint and keeps the writes. NotFound if there is none.
   virtual Status ReleaseSavepoint() = 0;
 
-  // All writes take effect at once, and the locks are released when every later snapshot sees them.
-  // Ends the transaction, whatever it returns. After an error nothing is written, except that after
-  // an IoError only reopening the database tells whether the writes are there. A prepared
-  // transaction stays prepared after an error.
+  /// All writes take effect at once, and the locks are released when every later snapshot sees
+  /// them. Ends the transaction, whatever it returns. After an error nothing is written, except
+  /// that after an IoError only reopening the database tells whether the writes are there. A
+  /// prepared transaction stays prepared after an error.
   virtual Status Commit() = 0;
-  // Returns as soon as the commit is queued, and calls `callback` with what Commit would return
-  // when that is known and the locks are released. The call may come from any thread, so it must
-  // neither block nor write (DB::WriteAsync). For its own thread the transaction has ended, and may
-  // be destroyed.
+  /// Returns as soon as the commit is queued, and calls `callback` with what Commit would return
+  /// when that is known and the locks are released. The call may come from any thread, so it must
+  /// neither block nor write (DB::WriteAsync). For its own thread the transaction has ended, and
+  /// may be destroyed.
   virtual void CommitAsync(CommitCallback callback) = 0;
+  /// The same, with the outcome as a future.
   std::future<Status> CommitAsync() {
     const auto promise = std::make_shared<std::promise<Status>>();
     CommitAsync([promise](const Status& status) { promise->set_value(status); });
     return promise->get_future();
   }
-  // The first of two phases. Once this has returned, the transaction can still be committed after
-  // the process has died and, with WriteOptions::sync, after a loss of power. Its locks and writes
-  // are kept under `name` (1 byte to 64 KiB - 1, unique among prepared transactions) until it is
-  // committed or rolled back: by this object or, once that is destroyed, by one that
-  // DB::ResumeTransaction returns, even after the database was reopened. All other calls fail from
-  // now on. Until the transaction is resolved, the redo log is kept from here on, however long it
-  // gets (TransactionStatistics::prepared_log_bytes).
-  // InvalidArgument if the name is taken; the transaction is then as before.
+  /// The first of two phases. Once this has returned, the transaction can still be committed after
+  /// the process has died and, with WriteOptions::sync, after a loss of power. Its locks and writes
+  /// are kept under `name` (1 byte to 64 KiB - 1, unique among prepared transactions) until it is
+  /// committed or rolled back: by this object or, once that is destroyed, by one that
+  /// DB::ResumeTransaction returns, even after the database was reopened. All other calls fail from
+  /// now on. Until the transaction is resolved, the redo log is kept from here on, however long it
+  /// gets (TransactionStatistics::prepared_log_bytes).
+  /// InvalidArgument if the name is taken; the transaction is then as before.
   virtual Status Prepare(std::string_view name) = 0;
 
-  // Ends the transaction. Ok if it was rolled back before.
+  /// Ends the transaction. Ok if it was rolled back before.
   virtual Status Rollback() = 0;
 };
 

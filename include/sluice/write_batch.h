@@ -1,6 +1,7 @@
-// Writes, possibly to several sub-tables, that take effect together or not at all.
-//
-// Thread-compatible.
+/// @file
+/// Writes, possibly to several sub-tables, that take effect together or not at all.
+///
+/// Thread-compatible.
 
 #pragma once
 
@@ -14,20 +15,26 @@ namespace sluice {
 
 class Subtable;
 
+/// Writes to be done together, in the order in which they were added.
 class SLUICE_EXPORT WriteBatch {
  public:
-  // `subtable` belongs to the database that the batch is written to; null means the default one.
-  // Cost: a copy of key and value.
+  /// Adds a put. `subtable` belongs to the database that the batch is written to; null means the
+  /// default one. Cost: a copy of key and value.
   void Put(const Subtable* subtable, std::string_view key, std::string_view value);
+  /// Adds a put to the default sub-table.
   void Put(std::string_view key, std::string_view value) { Put(nullptr, key, value); }
-  // Deleting an absent key is no error.
+  /// Adds a deletion; deleting an absent key is no error.
   void Delete(const Subtable* subtable, std::string_view key);
+  /// Adds a deletion from the default sub-table.
   void Delete(std::string_view key) { Delete(nullptr, key); }
 
+  /// Removes all writes.
   void Clear();
+  /// How many writes it holds.
   uint32_t count() const { return count_; }
+  /// What they take of the log, and about what they take of memory.
   size_t bytes() const { return rep_.size(); }
-  // The writes, in the format of the redo log (docs/formats.md).
+  /// The writes, in the format of the redo log (docs/formats.md).
   std::string_view rep() const { return rep_; }
 
  private:
