@@ -1,8 +1,10 @@
 # How every part of Sluice is built and tested.
 
 add_library(sluice_flags INTERFACE)
-target_compile_options(sluice_flags INTERFACE -Wall -Wextra $<$<BOOL:${SLUICE_WERROR}>:-Werror>
-                                              -msse4.2)
+target_compile_options(sluice_flags INTERFACE -Wall -Wextra $<$<BOOL:${SLUICE_WERROR}>:-Werror>)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(sluice_flags INTERFACE -msse4.2)
+endif()
 target_include_directories(sluice_flags INTERFACE ${PROJECT_SOURCE_DIR}/include
                                                   ${PROJECT_SOURCE_DIR}/src
                                                   ${PROJECT_BINARY_DIR}/generated)

@@ -1,11 +1,15 @@
 #include "merge/fold.h"
 
+#ifdef __x86_64__
 #pragma GCC diagnostic push
+#ifndef __clang__
 // GCC 12 warns about its own _mm512_undefined_epi32.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 #pragma GCC diagnostic pop
+#endif
 
 #include <array>
 
@@ -14,21 +18,19 @@ namespace sluice {
 namespace {
 
 template <bool kCopy>
-uint64_t FoldSse(const char* in, size_t n, char* out, size_t ahead) {
-  __m128i lanes[4] = {_mm_setzero_si128(), _mm_setzero_si128(), _mm_setzero_si128(),
-                      _mm_setzero_si128()};
-  const auto step = [&](size_t i, __m128i mask) {
-    const __m128i v = LoadVector(in + 16 * i);
+uint64_t FoldVectors(const char* in, size_t n, char* out, size_t ahead) {
+  Vector lanes[4] = {};
+  const auto step = [&](size_t i, Vector mask) {
+    const Vector v = LoadVector(in + 16 * i);
     if (kCopy) {
       StoreVector(out + 16 * i, v);
     }
-    lanes[i] = _mm_xor_si128(lanes[i], _mm_and_si128(v, mask));
+    lanes[i] ^= v & mask;
   };
-  const __m128i all = _mm_set1_epi8(-1);
   while (n >= 64) {
-    _mm_prefetch(in + ahead, _MM_HINT_T0);
+    __builtin_prefetch(in + ahead);
     for (size_t i = 0; i < 4; ++i) {
-      step(i, all);
+      step(i, ~Vector{});
     }
     in += 64;
     out += kCopy ? 64 : 0;
@@ -46,6 +48,7 @@ uint64_t FoldSse(const char* in, size_t n, char* out, size_t ahead) {
   return fold;
 }
 
+#ifdef __x86_64__
 template <bool kCopy>
 __attribute__((target("avx512f,avx512bw"))) uint64_t FoldAvx512(const char* in, size_t n, char* out,
                                                                 size_t ahead) {
@@ -76,19 +79,26 @@ __attribute__((target("avx512f,avx512bw"))) uint64_t FoldAvx512(const char* in, 
       _mm256_xor_si256(_mm512_castsi512_si256(rotated), _mm512_extracti64x4_epi64(rotated, 1));
   const __m128i quarter =
       _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
-  return internal::LaneAt(quarter, 0) ^ internal::LaneAt(quarter, 1);
+  const auto folded = reinterpret_cast<Vector>(quarter);
+  return internal::LaneAt(folded, 0) ^ internal::LaneAt(folded, 1);
 }
 
 using FoldFunction = uint64_t (*)(const char*, size_t, char*, size_t);
 
 const std::array<FoldFunction, 2> kFold = __builtin_cpu_supports("avx512bw")
                                               ? std::array{FoldAvx512<false>, FoldAvx512<true>}
-                                              : std::array{FoldSse<false>, FoldSse<true>};
+                                              : std::array{FoldVectors<false>, FoldVectors<true>};
+#endif
 
 }  // namespace
 
 uint64_t FoldLong(const char* in, size_t n, char* out, size_t ahead) {
+#ifdef __x86_64__
   return kFold[out != nullptr](in, n, out, ahead);
+#else
+  return out != nullptr ? FoldVectors<true>(in, n, out, ahead)
+                        : FoldVectors<false>(in, n, out, ahead);
+#endif
 }
 
 }  // namespace sluice

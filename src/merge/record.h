@@ -2,8 +2,6 @@
 
 #pragma once
 
-#include <tmmintrin.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -44,9 +42,9 @@ struct Record {
 // REQUIRES: skip <= user_bytes.
 inline KeyWord LoadKeyWord(const char* key, size_t user_bytes, size_t skip) {
   const size_t n = std::min(user_bytes - skip, kKeyWordBytes);
-  const __m128i bytes = _mm_and_si128(LoadVector(key + skip), LeadingMask(n));
-  const __m128i reversed =
-      _mm_shuffle_epi8(bytes, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  const Vector bytes = LoadVector(key + skip) & LeadingMask(n);
+  const Vector reversed =
+      __builtin_shufflevector(bytes, bytes, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
   KeyWord word;
   std::memcpy(&word, &reversed, sizeof(word));
   return word;

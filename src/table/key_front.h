@@ -2,8 +2,6 @@
 
 #pragma once
 
-#include <emmintrin.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -21,13 +19,18 @@ alignas(64) inline constexpr struct MaskBytes {
   }
 } kMaskBytes;
 
-inline __m128i LoadVector(const char* p) {
-  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+// Sixteen bytes in a register, of any processor: an extension of GCC and Clang.
+typedef uint8_t Vector __attribute__((vector_size(16)));
+
+inline Vector LoadVector(const char* p) {
+  Vector v;
+  std::memcpy(&v, p, sizeof(v));
+  return v;
 }
-inline void StoreVector(char* p, __m128i v) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v); }
+inline void StoreVector(char* p, Vector v) { std::memcpy(p, &v, sizeof(v)); }
 
 // Bytes [first, first + 16) of a mask of n leading bytes; n <= 32, first 0 or 16.
-inline __m128i LeadingMask(size_t n, size_t first = 0) {
+inline Vector LeadingMask(size_t n, size_t first = 0) {
   return LoadVector(reinterpret_cast<const char*>(kMaskBytes.bytes) + 32 - n + first);
 }
 
@@ -36,8 +39,8 @@ inline __m128i LeadingMask(size_t n, size_t first = 0) {
 struct KeyFront {
   static constexpr size_t kBytes = 32;
 
-  __m128i low = _mm_setzero_si128();
-  __m128i high = _mm_setzero_si128();
+  Vector low = {};
+  Vector high = {};
 
   void Load(const char* key) {
     low = LoadVector(key);
@@ -52,12 +55,10 @@ struct KeyFront {
     // longer than the entries of its block up to it.
     const char* const aligned = suffix - shared;
     const size_t kept = std::min(shared, kBytes);
-    const __m128i low_mask = LeadingMask(kept);
-    const __m128i high_mask = LeadingMask(kept, 16);
-    low =
-        _mm_or_si128(_mm_and_si128(low_mask, low), _mm_andnot_si128(low_mask, LoadVector(aligned)));
-    high = _mm_or_si128(_mm_and_si128(high_mask, high),
-                        _mm_andnot_si128(high_mask, LoadVector(aligned + 16)));
+    const Vector low_mask = LeadingMask(kept);
+    const Vector high_mask = LeadingMask(kept, 16);
+    low = (low_mask & low) | (~low_mask & LoadVector(aligned));
+    high = (high_mask & high) | (~high_mask & LoadVector(aligned + 16));
     StoreVector(key, low);
     StoreVector(key + 16, high);
     if (bytes > kBytes) {

@@ -49,6 +49,18 @@ extern constinit Domain domain;
 extern constinit thread_local ThreadSlot* thread_slot;
 ThreadSlot* TakeThreadSlot();  // sets thread_slot
 void ReclaimOfThread();
+void Fence();
+
+// Between a guard's store and the loads that must not happen before it is visible. Reclaimers see to
+// that with a barrier in all threads before they look at `entered`; else a guard needs a fence, and
+// a read-modify-write is none: on ARM, later loads pass its store.
+inline void OrderStoreBeforeLoads() {
+  if (domain.guards_fence.load(std::memory_order_relaxed)) [[unlikely]] {
+    Fence();
+  } else {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+}
 
 }  // namespace epoch_internal
 
@@ -62,28 +74,17 @@ class EpochGuard {
     if (slot_->guards++ > 0) {
       return;
     }
-    // The store must be visible before the guard's loads happen. Reclaimers see to that with a
-    // barrier in all threads before they look at `entered`.
-    const uint64_t epoch = epoch_internal::domain.epoch.load(std::memory_order_acquire);
-    if (epoch_internal::domain.guards_fence.load(std::memory_order_relaxed)) {
-      slot_->entered.exchange(epoch);
-    } else {
-      slot_->entered.store(epoch, std::memory_order_release);
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-    }
+    slot_->entered.store(epoch_internal::domain.epoch.load(std::memory_order_acquire),
+                         std::memory_order_release);
+    epoch_internal::OrderStoreBeforeLoads();
   }
   EpochGuard(const EpochGuard&) = delete;
   EpochGuard& operator=(const EpochGuard&) = delete;
   ~EpochGuard() {
     if (--slot_->guards == 0) {
-      // The store must be visible before `reclaim` is read: whoever sets that looks at `entered`
-      // afterwards, behind the same barrier.
-      if (epoch_internal::domain.guards_fence.load(std::memory_order_relaxed)) {
-        slot_->entered.exchange(0);
-      } else {
-        slot_->entered.store(0, std::memory_order_release);
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-      }
+      // Whoever sets `reclaim` looks at `entered` afterwards, behind the same barrier.
+      slot_->entered.store(0, std::memory_order_release);
+      epoch_internal::OrderStoreBeforeLoads();
       if (slot_->reclaim.load(std::memory_order_relaxed)) [[unlikely]] {
         epoch_internal::ReclaimOfThread();
       }

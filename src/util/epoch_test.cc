@@ -177,8 +177,25 @@ TEST(Epoch, DeletersRetire) {
   EXPECT_EQ(alive, 0);
 }
 
+// With the kernel's barrier, if there is one, and with fences of the guards' own.
+class EpochBarrier : public testing::TestWithParam<bool> {
+ protected:
+  EpochBarrier() {
+    EpochDrain();  // looks for the kernel's
+    kernel_lacks_it_ = epoch_internal::domain.guards_fence;
+    epoch_internal::domain.guards_fence = kernel_lacks_it_ || GetParam();
+  }
+  ~EpochBarrier() override { epoch_internal::domain.guards_fence = kernel_lacks_it_; }
+
+ private:
+  bool kernel_lacks_it_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Barriers, EpochBarrier, testing::Bool(),
+                         [](const auto& info) { return info.param ? "OfGuards" : "OfTheKernel"; });
+
 // Threads swap the objects of a few places and look at each other's; some come and go; one drains.
-TEST(Epoch, NobodySeesADeletedObject) {
+TEST_P(EpochBarrier, NobodySeesADeletedObject) {
   const uint64_t seed = TestSeed();
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
   constexpr int kGenerations = 20;
@@ -231,7 +248,7 @@ TEST(Epoch, NobodySeesADeletedObject) {
 // A guard's store may linger in its core's store buffer while the guard's first load goes ahead:
 // here the unlinking, the sealing and the look at the guards follow each other as closely as they
 // can.
-TEST(Epoch, NoGuardIsOverlooked) {
+TEST_P(EpochBarrier, NoGuardIsOverlooked) {
   constexpr int kRounds = 100'000;
   struct Marked {
     std::atomic<bool> deleted{false};
