@@ -6,10 +6,10 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Lowest first; a layer uses those before it. `tools` is the top-level directory, the others lie in
-# src/. What stands outside of these (tests, bench, hw/dv) may use all of them.
+# Lowest first; a layer uses those before it. `bench` and `tools` are top-level directories, the
+# others lie in src/. What stands outside of these (tests, hw/dv) may use all of them.
 LAYERS = ["util", "table", "log", "write", "txn", "mem", "cache", "merge", "conformance", "tree",
-          "offload", "compaction", "leveldb_dir", "db", "c", "device", "tools"]
+          "offload", "compaction", "leveldb_dir", "db", "c", "device", "bench", "tools"]
 # The public headers, and the lowest layer that may know them.
 PUBLIC = {"export.h": "util", "status.h": "util", "env.h": "util", "compression.h": "table",
           "table_format.h": "table", "iterator.h": "table", "executor.h": "merge",
@@ -44,12 +44,12 @@ def complaint(layer, header):
 def main():
     bad = 0
     files = 0
-    for path in sorted([*ROOT.glob("src/**/*"), *ROOT.glob("tools/**/*")]):
+    for path in sorted((p for top in ("src", "bench", "tools") for p in ROOT.glob(f"{top}/**/*"))):
         if path.suffix not in (".h", ".cc"):
             continue
         files += 1
         parts = path.relative_to(ROOT).parts
-        layer = parts[1] if parts[0] == "src" else "tools"
+        layer = parts[1] if parts[0] == "src" else parts[0]
         if TEST.search(path.name):
             continue
         if layer not in LAYERS:

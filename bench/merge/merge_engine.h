@@ -18,9 +18,9 @@ inline double CpuSeconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-class Contestant {
+class MergeEngine {
  public:
-  virtual ~Contestant() = default;
+  virtual ~MergeEngine() = default;
 
   virtual std::string name() const = 0;
   // Stores `input`, which outlives this, below `directory`, which is empty.
@@ -38,12 +38,12 @@ enum class Storage {
   kMemory,  // of the process: what is measured is compaction alone, not the kernel's file system
 };
 
-// Every contestant gets the same input tables, but RocksDB, which writes its own of the same
+// Every engine gets the same input tables, but RocksDB, which writes its own of the same
 // records. All write tables of 2 MiB with blocks of 4 KiB, uncompressed.
-std::unique_ptr<Contestant> NewSluiceContestant(Storage storage);
-std::unique_ptr<Contestant> NewLevelDbContestant(Storage storage);
-// In files. Null if built without RocksDB.
-std::unique_ptr<Contestant> NewRocksDbContestant();
+std::unique_ptr<MergeEngine> NewSluiceMergeEngine(Storage storage);
+std::unique_ptr<MergeEngine> NewLevelDbMergeEngine(Storage storage);
+// In files. Null if RocksDB is not there (bench/fetch_rocksdb).
+std::unique_ptr<MergeEngine> NewRocksDbMergeEngine();
 
 inline constexpr uint64_t kOutputTableBytes = 2 << 20;
 

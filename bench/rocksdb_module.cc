@@ -38,6 +38,7 @@ class Counter : public rocksdb::EventListener {
 
 struct Database {
   std::shared_ptr<Counter> counter = std::make_shared<Counter>();
+  bool log = true;
   std::unique_ptr<rocksdb::DB> db;
 };
 
@@ -82,6 +83,16 @@ rocksdb::Options MakeOptions(const RocksDbSettings& settings) {
   options.write_buffer_size = settings.write_buffer_bytes;
   options.max_write_buffer_number = 3;
   options.max_background_jobs = 2;
+  if (settings.table_bytes > 0) {
+    options.target_file_size_base = settings.table_bytes;
+  }
+  if (settings.compactions_alone) {
+    options.disable_auto_compactions = true;
+    options.level0_slowdown_writes_trigger = 1000;
+    options.level0_stop_writes_trigger = 1000;
+    options.max_subcompactions = 1;
+    options.avoid_flush_during_shutdown = true;
+  }
   options.compression = settings.snappy ? rocksdb::kSnappyCompression : rocksdb::kNoCompression;
   options.enable_pipelined_write = settings.pipelined_write;
   options.unordered_write = settings.unordered_write;
@@ -94,6 +105,7 @@ const char* Open(const RocksDbSettings* settings, const char* directory, void** 
   auto opened = std::make_unique<Database>();
   rocksdb::Options options = MakeOptions(*settings);
   options.listeners.push_back(opened->counter);
+  opened->log = !settings->compactions_alone;
   rocksdb::DB* raw = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(options, directory, &raw);
   opened->db.reset(raw);
@@ -117,6 +129,7 @@ void* NewSession(void* db, bool sync) {
   auto session = std::make_unique<Session>();
   session->db = Db(db).db.get();
   session->write.sync = sync;
+  session->write.disableWAL = !Db(db).log;
   return session.release();
 }
 

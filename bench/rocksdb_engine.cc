@@ -1,43 +1,13 @@
-// The real RocksDB, in a module that is loaded when it is asked for.
-
-#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "bench/engine.h"
-#include "bench/rocksdb_module.h"
+#include "bench/rocksdb_library.h"
 
 namespace sluice::bench {
 
 namespace {
 
 RocksDbBytes ToBytes(std::string_view text) { return {text.data(), text.size()}; }
-
-Status ToStatus(const char* error) {
-  return error == nullptr ? Status() : Status::IoError(fmt::format("RocksDB: {}", error));
-}
-
-// Null and an error if it is not there.
-Status LoadModule(const RocksDbCalls** calls) {
-  std::error_code failed;
-  const auto command = std::filesystem::read_symlink("/proc/self/exe", failed);
-  const std::string path = command.parent_path() / kRocksDbModule;
-  if (!std::filesystem::exists(path, failed)) {
-    return Status::NotSupported(
-        fmt::format("{} is not there: RocksDB is fetched with bench/fetch_rocksdb, and the module "
-                    "built by make build after that",
-                    path));
-  }
-  // Its symbols stay its own: it brings a Snappy, and more, of other versions than ours.
-  void* const module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-  void* const entry = module == nullptr ? nullptr : ::dlsym(module, kRocksDbEntry);
-  if (entry == nullptr) {
-    return Status::NotSupported(fmt::format("cannot load RocksDB: {}", ::dlerror()));
-  }
-  *calls = reinterpret_cast<RocksDbEntry>(entry)();
-  return {};
-}
 
 class RocksDbIterator : public EngineIterator {
  public:
@@ -53,7 +23,7 @@ class RocksDbIterator : public EngineIterator {
   bool Next() override { return calls_.Next(it_); }
   bool Prev() override { return calls_.Prev(it_); }
   size_t record_bytes() const override { return calls_.RecordBytes(it_); }
-  Status status() const override { return ToStatus(calls_.IteratorError(it_)); }
+  Status status() const override { return RocksDbStatus(calls_.IteratorError(it_)); }
 
  private:
   const RocksDbCalls& calls_;
@@ -73,11 +43,11 @@ class RocksDbSession : public EngineSession {
     for (const Record& record : records) {
       records_.push_back({ToBytes(record.key), ToBytes(record.value)});
     }
-    return ToStatus(calls_.Put(session_, records_.data(), records_.size()));
+    return RocksDbStatus(calls_.Put(session_, records_.data(), records_.size()));
   }
 
   Status Delete(std::string_view key) override {
-    return ToStatus(calls_.Delete(session_, ToBytes(key)));
+    return RocksDbStatus(calls_.Delete(session_, ToBytes(key)));
   }
 
   Status Get(std::string_view key, std::string_view* value, bool* found) override {
@@ -85,7 +55,7 @@ class RocksDbSession : public EngineSession {
     const char* const error = calls_.Get(session_, ToBytes(key), &bytes);
     *value = std::string_view(bytes.data, bytes.size);
     *found = bytes.data != nullptr;
-    return ToStatus(error);
+    return RocksDbStatus(error);
   }
 
   std::unique_ptr<EngineIterator> NewIterator() override {
@@ -110,9 +80,9 @@ class RocksDbEngine : public Engine {
   std::unique_ptr<EngineSession> NewSession() override {
     return std::make_unique<RocksDbSession>(calls_, db_, sync_);
   }
-  Status Flush() override { return ToStatus(calls_.Flush(db_)); }
-  Status Compact() override { return ToStatus(calls_.Compact(db_)); }
-  Status WaitForBackgroundWork() override { return ToStatus(calls_.Wait(db_)); }
+  Status Flush() override { return RocksDbStatus(calls_.Flush(db_)); }
+  Status Compact() override { return RocksDbStatus(calls_.Compact(db_)); }
+  Status WaitForBackgroundWork() override { return RocksDbStatus(calls_.Wait(db_)); }
 
   EngineCounts Counts() override {
     const RocksDbCounts counts = calls_.Counts(db_);
@@ -133,17 +103,19 @@ class RocksDbEngine : public Engine {
 Status OpenRocksDb(const EngineSettings& settings, const std::string& directory, bool create,
                    std::unique_ptr<Engine>* engine) {
   const RocksDbCalls* calls = nullptr;
-  SLUICE_RETURN_IF_ERROR(LoadModule(&calls));
+  SLUICE_RETURN_IF_ERROR(LoadRocksDb(&calls));
   const RocksDbSettings given = {.cache_bytes = settings.cache_bytes,
                                  .write_buffer_bytes = settings.write_buffer_bytes,
                                  .block_bytes = settings.block_bytes,
                                  .bloom_bits = settings.bloom_bits,
                                  .snappy = settings.snappy,
+                                 .table_bytes = 0,
+                                 .compactions_alone = false,
                                  .create = create,
                                  .pipelined_write = settings.pipelined_write,
                                  .unordered_write = settings.unordered_write};
   void* db = nullptr;
-  SLUICE_RETURN_IF_ERROR(ToStatus(calls->Open(&given, directory.c_str(), &db)));
+  SLUICE_RETURN_IF_ERROR(RocksDbStatus(calls->Open(&given, directory.c_str(), &db)));
   *engine = std::make_unique<RocksDbEngine>(*calls, db, settings.sync);
   return {};
 }

@@ -17,6 +17,10 @@ struct RocksDbSettings {
   uint32_t block_bytes;  // 0: RocksDB's default
   int bloom_bits;        // 0: no filters
   bool snappy;
+  uint64_t table_bytes;  // 0: RocksDB's default
+  // For a measure of compactions by themselves: puts are not logged, nothing is compacted unasked,
+  // and Compact takes one thread.
+  bool compactions_alone;
   bool create;
   bool pipelined_write;
   bool unordered_write;

@@ -1,4 +1,4 @@
-#include "bench/memory_env.h"
+#include "bench/merge/memory_env.h"
 
 #include <algorithm>
 #include <cstdarg>

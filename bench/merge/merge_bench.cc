@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "bench/contestant.h"
+#include "bench/merge/merge_engine.h"
 
 namespace sluice::bench {
 
@@ -51,17 +51,17 @@ struct Settings {
   std::string scratch = ".";
 };
 
-std::vector<std::unique_ptr<Contestant>> Contestants(const Settings& settings, Storage storage) {
-  std::vector<std::unique_ptr<Contestant>> contestants;
-  contestants.push_back(NewSluiceContestant(storage));
+std::vector<std::unique_ptr<MergeEngine>> MergeEngines(const Settings& settings, Storage storage) {
+  std::vector<std::unique_ptr<MergeEngine>> engines;
+  engines.push_back(NewSluiceMergeEngine(storage));
   if (settings.only_sluice) {
-    return contestants;
+    return engines;
   }
-  contestants.push_back(NewLevelDbContestant(storage));
-  if (auto rocksdb = NewRocksDbContestant(); rocksdb != nullptr && storage == Storage::kFiles) {
-    contestants.push_back(std::move(rocksdb));
+  engines.push_back(NewLevelDbMergeEngine(storage));
+  if (auto rocksdb = NewRocksDbMergeEngine(); rocksdb != nullptr && storage == Storage::kFiles) {
+    engines.push_back(std::move(rocksdb));
   }
-  return contestants;
+  return engines;
 }
 
 void RunCase(const Settings& settings, Storage storage, uint32_t runs, uint32_t value_bytes) {
@@ -75,29 +75,29 @@ void RunCase(const Settings& settings, Storage storage, uint32_t runs, uint32_t 
   const double raw = static_cast<double>(options.records) * (settings.key_bytes + value_bytes);
 
   const ScratchDirectory scratch(settings.scratch);
-  const auto contestants = Contestants(settings, storage);
-  for (const auto& contestant : contestants) {
-    fs::create_directory(scratch.path() / contestant->name());
-    contestant->Prepare(input, scratch.path() / contestant->name());
+  const auto engines = MergeEngines(settings, storage);
+  for (const auto& engine : engines) {
+    fs::create_directory(scratch.path() / engine->name());
+    engine->Prepare(input, scratch.path() / engine->name());
   }
-  std::vector<double> best(contestants.size(), 1e9);
+  std::vector<double> best(engines.size(), 1e9);
   for (int turn = 0; turn < settings.turns; ++turn) {
-    for (size_t i = 0; i < contestants.size(); ++i) {
-      best[i] = std::min(best[i], contestants[i]->Run());
+    for (size_t i = 0; i < engines.size(); ++i) {
+      best[i] = std::min(best[i], engines[i]->Run());
     }
   }
   std::string line = fmt::format("{:4} {:6}", runs, value_bytes);
-  for (size_t i = 0; i < contestants.size(); ++i) {
+  for (size_t i = 0; i < engines.size(); ++i) {
     // All kept all records, so they wrote about as much.
-    const auto mine = static_cast<double>(contestants[0]->output_bytes());
-    const auto written = static_cast<double>(contestants[i]->output_bytes());
+    const auto mine = static_cast<double>(engines[0]->output_bytes());
+    const auto written = static_cast<double>(engines[i]->output_bytes());
     if (mine < 0.8 * raw || std::abs(written - mine) > 0.1 * mine) {
-      Die(fmt::format("{} wrote {} bytes, Sluice {}, of {}", contestants[i]->name(), written, mine,
+      Die(fmt::format("{} wrote {} bytes, Sluice {}, of {}", engines[i]->name(), written, mine,
                       raw));
     }
     line += fmt::format(" {:8.0f}", raw / best[i] / 1e6);
   }
-  for (size_t i = 1; i < contestants.size(); ++i) {
+  for (size_t i = 1; i < engines.size(); ++i) {
     line += fmt::format(" {:11.2f}", best[i] / best[0]);
   }
   line += fmt::format(" {:10.1f}", best[0] / static_cast<double>(options.records) * 1e9);
@@ -110,10 +110,10 @@ void RunTable(const Settings& settings, Storage storage) {
              storage == Storage::kFiles ? "files" : "memory", settings.key_bytes, settings.turns);
   std::string head = "runs values";
   std::string ratios;
-  for (const auto& contestant : Contestants(settings, storage)) {
-    head += fmt::format(" {:>8}", contestant->name());
-    if (contestant->name() != "Sluice") {
-      ratios += fmt::format(" {:>11}", "x " + contestant->name());
+  for (const auto& engine : MergeEngines(settings, storage)) {
+    head += fmt::format(" {:>8}", engine->name());
+    if (engine->name() != "Sluice") {
+      ratios += fmt::format(" {:>11}", "x " + engine->name());
     }
   }
   fmt::print("{}{}  ns/record\n", head, ratios);
@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
   Settings settings;
   CLI::App app("Compaction speed beside LevelDB and RocksDB", "merge_bench");
   app.add_option("--megabytes", settings.megabytes, "keys and values per case");
-  app.add_option("--turns", settings.turns, "per contestant and case");
+  app.add_option("--turns", settings.turns, "per engine and case");
   app.add_flag("--only-sluice", settings.only_sluice, "for profiling");
   app.add_option("--values", settings.values, "value bytes")->delimiter(',');
   app.add_option("--runs", settings.runs, "sorted runs")->delimiter(',');
@@ -149,7 +149,9 @@ int main(int argc, char** argv) {
       RunTable(settings, storage);
     }
   }
-  if (!settings.only_sluice && NewRocksDbContestant() == nullptr) {
-    fmt::print("Built without RocksDB: bench/fetch_rocksdb gets a release build of it.\n");
+  if (!settings.only_sluice && NewRocksDbMergeEngine() == nullptr) {
+    fmt::print(
+        "RocksDB is not there: bench/fetch_rocksdb gets a release build of it, make build its "
+        "module.\n");
   }
 }

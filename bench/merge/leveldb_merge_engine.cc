@@ -5,8 +5,8 @@
 
 #include <fstream>
 
-#include "bench/contestant.h"
-#include "bench/memory_env.h"
+#include "bench/merge/memory_env.h"
+#include "bench/merge/merge_engine.h"
 
 namespace sluice::bench {
 
@@ -26,9 +26,9 @@ std::string TableName(int number) {
   return name;
 }
 
-class LevelDbContestant : public Contestant {
+class LevelDbMergeEngine : public MergeEngine {
  public:
-  explicit LevelDbContestant(Storage storage) : storage_(storage) {
+  explicit LevelDbMergeEngine(Storage storage) : storage_(storage) {
     options_.compression = leveldb::kNoCompression;
     options_.max_file_size = kOutputTableBytes;
     if (storage == Storage::kMemory) {
@@ -104,8 +104,8 @@ class LevelDbContestant : public Contestant {
 
 }  // namespace
 
-std::unique_ptr<Contestant> NewLevelDbContestant(Storage storage) {
-  return std::make_unique<LevelDbContestant>(storage);
+std::unique_ptr<MergeEngine> NewLevelDbMergeEngine(Storage storage) {
+  return std::make_unique<LevelDbMergeEngine>(storage);
 }
 
 }  // namespace sluice::bench

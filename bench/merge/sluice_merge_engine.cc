@@ -5,7 +5,7 @@
 #include <deque>
 #include <fstream>
 
-#include "bench/contestant.h"
+#include "bench/merge/merge_engine.h"
 #include "merge/cpu_executor.h"
 #include "sluice/env.h"
 #include "table/recode.h"
@@ -50,7 +50,7 @@ void Check(const MergeResult& result) {
   }
 }
 
-class SluiceInFiles : public Contestant {
+class SluiceInFiles : public MergeEngine {
  public:
   std::string name() const override { return "Sluice"; }
 
@@ -111,7 +111,7 @@ class SluiceInFiles : public Contestant {
   uint64_t output_bytes_ = 0;
 };
 
-class SluiceInMemory : public Contestant {
+class SluiceInMemory : public MergeEngine {
  public:
   std::string name() const override { return "Sluice"; }
 
@@ -166,7 +166,7 @@ class SluiceInMemory : public Contestant {
 
 }  // namespace
 
-std::unique_ptr<Contestant> NewSluiceContestant(Storage storage) {
+std::unique_ptr<MergeEngine> NewSluiceMergeEngine(Storage storage) {
   if (storage == Storage::kMemory) {
     return std::make_unique<SluiceInMemory>();
   }
