@@ -1,5 +1,7 @@
 #include "compaction/flush_job.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -75,11 +77,12 @@ Status FlushMemtables(const std::vector<MemtablePtr>& memtables,
       if (!way.Valid() || way.user_key() != user_key) {
         continue;
       }
-      for (const Memtable::Version* version = way.VersionAt(kMaxSequence);
-           version != nullptr && unserved > 0; version = version->older()) {
+      for (const Memtable::Version* version = way.VersionAt(kMaxSequence); version != nullptr;
+           version = version->older()) {
         const auto end = snapshots.begin() + static_cast<ptrdiff_t>(unserved);
         const auto sees = std::lower_bound(snapshots.begin(), end, version->sequence());
-        if (sees == end && version->sequence() <= snapshots.back()) {
+        if (unserved == 0 || (sees == end && version->sequence() <= snapshots.back())) {
+          ++result->shadowed;
           continue;
         }
         unserved = static_cast<size_t>(sees - snapshots.begin());
@@ -88,6 +91,11 @@ Status FlushMemtables(const std::vector<MemtablePtr>& memtables,
       }
       way.Next();
     }
+  }
+  if (result->input_records != result->output_records + result->shadowed) {
+    return Status::Corruption(fmt::format("memtables of {} records gave {} and {} shadowed ones",
+                                          result->input_records, result->output_records,
+                                          result->shadowed));
   }
   SLUICE_RETURN_IF_ERROR(out.Finish());
   return writer->Finish(&result->extents);

@@ -20,11 +20,13 @@ struct FlushFormat {
 struct FlushResult {
   uint64_t input_records = 0;
   uint64_t output_records = 0;
+  uint64_t shadowed = 0;        // of the input, versions that no snapshot sees
   std::vector<Extent> extents;  // one run
 };
 
 // Writes `memtables`, newest first, as one run. `snapshots` as MergeTask has them, and of each key
-// the same versions are kept; tombstones, too.
+// the same versions are kept; tombstones, too. Corruption if what was met in the memtables is not
+// what was added to them.
 Status FlushMemtables(const std::vector<MemtablePtr>& memtables,
                       const std::vector<SequenceNumber>& snapshots, const FlushFormat& format,
                       ExtentWriter* writer, FlushResult* result);

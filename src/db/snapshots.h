@@ -11,6 +11,7 @@
 
 #include "sluice/db.h"
 #include "table/internal_key.h"
+#include "util/check.h"
 #include "util/mutex.h"
 
 namespace sluice {
@@ -37,7 +38,9 @@ class Snapshots {
   }
   void Release(const Snapshot* snapshot) {
     const MutexLock lock(mutex_);
-    held_.erase(held_.find(snapshot->sequence()));
+    const auto held = held_.find(snapshot->sequence());
+    SLUICE_CHECK(held != held_.end());
+    held_.erase(held);
     delete snapshot;
   }
   // What readers may see from now on, ascending and distinct: the sequence numbers of snapshots

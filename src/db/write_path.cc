@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "util/check.h"
 #include "util/epoch.h"
 #include "util/kept_buffer.h"
 #include "write/batch_format.h"
@@ -149,6 +150,8 @@ bool WritePath::Insert(const WriteGroup& group) {
       user_bytes += write.key.size() + write.value.size();
     }
   }
+  // Otherwise the next group would write versions with sequence numbers that these have.
+  SLUICE_CHECK(sequence == group.last_sequence + 1);
   db_.counters.user_bytes.fetch_add(user_bytes, std::memory_order_relaxed);
   look();
   return db_.backlog.MustSwitch();

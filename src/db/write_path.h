@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "db/db_state.h"
+#include "util/check.h"
 #include "util/mutex.h"
 #include "write/write_pipeline.h"
 
@@ -40,7 +41,10 @@ class WritePath final : private WriteStages {
   Status BufferLog(WriteGroup* group) override;
   Status FlushLog(LogPosition* durable) override;
   bool Insert(const WriteGroup& group) override;
-  void Publish(SequenceNumber last) override { db_.visible.store(last, std::memory_order_release); }
+  void Publish(SequenceNumber last) override {
+    SLUICE_CHECK(db_.visible.load(std::memory_order_relaxed) <= last);
+    db_.visible.store(last, std::memory_order_release);
+  }
   void SwitchFullMemtables() override;
   void Failed(const Status& status) override { db_.SetBackgroundError(status); }
   // Slows writers down, or holds them, while background work is behind.

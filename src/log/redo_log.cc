@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "util/check.h"
+
 namespace sluice {
 
 namespace {
@@ -196,6 +198,7 @@ Status RedoLog::Append(std::string_view payload, LogPosition* end) {
     return status;
   }
   const uint64_t bytes = buffer_.size() + apart.size();
+  SLUICE_CHECK(LogOffset(end_) + bytes <= segment.reserved);
   end_ += bytes;
   written_bytes_ += bytes;
   marked_ = durable_;
@@ -303,6 +306,7 @@ Status RedoLog::Sync() {
     status_ = status.IsNoSpace() ? Status::IoError(status.message()) : status;
     return status_;
   }
+  SLUICE_CHECK(durable_ <= end);
   durable_ = end;
   for (Segment& segment : segments_) {
     if (segment.number < LogSegment(end)) {
@@ -323,6 +327,8 @@ Status RedoLog::Release(LogPosition position) {
   {
     const MutexLock lock(mutex_);
     SLUICE_RETURN_IF_ERROR(status_);
+    // Of the rest, what was not flushed is nowhere else.
+    SLUICE_CHECK(position <= durable_);
     released_ = std::max(released_, position);
     while (segments_.size() > 1 && segments_.front().number < LogSegment(position)) {
       unneeded.push_back(segments_.front().number);

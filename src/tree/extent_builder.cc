@@ -1,12 +1,12 @@
 #include "tree/extent_builder.h"
 
 #include <algorithm>
-#include <cassert>
 #include <limits>
 #include <utility>
 
 #include "table/block.h"
 #include "table/stored_block.h"
+#include "util/check.h"
 
 namespace sluice {
 
@@ -90,7 +90,7 @@ Status ExtentBuilder::EndExtent() {
   index_.Reset();
   built_.extent.largest = keys_.last_key();
   // Of 1 GiB, or of one block that ends with a record of 1 GiB at most.
-  assert(built_.table.size() <= std::numeric_limits<uint32_t>::max());
+  SLUICE_CHECK(built_.table.size() <= std::numeric_limits<uint32_t>::max());
   built_.extent.bytes = static_cast<uint32_t>(built_.table.size());
   const Status status = sink_(&built_);
   built_.extent = {};

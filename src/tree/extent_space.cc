@@ -7,6 +7,7 @@
 
 #include "tree/data_dir.h"
 #include "tree/table_cache.h"
+#include "util/check.h"
 #include "util/epoch.h"
 
 namespace sluice {
@@ -100,7 +101,7 @@ std::shared_ptr<ExtentPlace> ExtentSpace::Allocate(size_t tier, uint64_t bytes) 
   // First fit: what is taken stays at the front of the file.
   const auto fit = file.free.FindFirst(pages);
   const uint64_t page = fit ? fit->first : file.end;
-  Take(&file, page, pages);
+  SLUICE_CHECK(Take(&file, page, pages));
   return std::make_shared<ExtentPlace>(this, file.file.get(), ExtentAddress{file.dir.number, page},
                                        pages);
 }
@@ -166,11 +167,12 @@ void ExtentSpace::Free(ExtentAddress address, uint64_t pages) {
   if (frozen_) {
     return;
   }
-  File& file = *std::find_if(files_.begin(), files_.end(), [&](const File& candidate) {
+  const auto file = std::find_if(files_.begin(), files_.end(), [&](const File& candidate) {
     return candidate.dir.number == address.file;
   });
-  PutBack(&file, address.page, pages);
-  file.kept.Add(address.page, pages);
+  SLUICE_CHECK(file != files_.end() && address.page + pages <= file->end);
+  PutBack(&*file, address.page, pages);
+  file->kept.Add(address.page, pages);
   if (FileToShrink() != nullptr) {
     changed_.notify_one();
   }
@@ -244,7 +246,7 @@ void ExtentSpace::GiveBackSome(File* file) {
       run = {run.end() - kBatchPages, kBatchPages};
     }
     // Nobody is given them meanwhile.
-    Take(file, run.first, run.pages);
+    SLUICE_CHECK(Take(file, run.first, run.pages));
     mutex_.unlock();
     const Status status = file->file->Discard(run.first * kPageBytes, run.pages * kPageBytes);
     mutex_.lock();

@@ -12,6 +12,7 @@
 #include "tree/extent_reader.h"
 #include "tree/extent_writer.h"
 #include "tree/metadata_edit.h"
+#include "tree/page_runs.h"
 #include "tree/run_index.h"
 #include "util/epoch.h"
 #include "util/fault_env.h"
@@ -21,6 +22,18 @@ namespace sluice {
 namespace {
 
 const FileImage kDirs = {{"a/x", ""}, {"b/x", ""}};
+
+TEST(PageRunsDeathTest, PagesComeFreeOnce) {
+  PageRuns free;
+  free.Add(4, 4);
+  EXPECT_DEATH(free.Add(4, 1), "page_runs.h:.*this must hold");
+  EXPECT_DEATH(free.Add(7, 2), "page_runs.h:.*this must hold");
+  EXPECT_DEATH(free.Add(2, 3), "page_runs.h:.*this must hold");
+  free.Add(8, 2);
+  free.Add(2, 2);
+  EXPECT_EQ(free.Last()->first, 2u);
+  EXPECT_EQ(free.pages(), 8u);
+}
 
 TEST(ExtentSpace, GoesBeyond16TiB) {
   FaultEnv env(kDirs);

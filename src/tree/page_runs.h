@@ -10,6 +10,8 @@
 #include <map>
 #include <optional>
 
+#include "util/check.h"
+
 namespace sluice {
 
 class PageRuns {
@@ -22,14 +24,21 @@ class PageRuns {
 
   // REQUIRES: none of them is in the set.
   void Add(uint64_t first, uint64_t pages) {
+    // Pages that come free twice would be two extents' next.
+    auto [at, added] = runs_.emplace(first, pages);
+    SLUICE_CHECK(added);
     pages_ += pages;
-    auto at = runs_.emplace(first, pages).first;
-    if (const auto next = std::next(at); next != runs_.end() && next->first == first + pages) {
-      at->second += next->second;
-      runs_.erase(next);
+    if (const auto next = std::next(at); next != runs_.end()) {
+      SLUICE_CHECK(first + pages <= next->first);
+      if (first + pages == next->first) {
+        at->second += next->second;
+        runs_.erase(next);
+      }
     }
     if (at != runs_.begin()) {
-      if (const auto before = std::prev(at); before->first + before->second == first) {
+      const auto before = std::prev(at);
+      SLUICE_CHECK(before->first + before->second <= first);
+      if (before->first + before->second == first) {
         before->second += at->second;
         runs_.erase(at);
       }

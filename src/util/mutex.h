@@ -17,10 +17,11 @@
 
 #pragma once
 
-#include <cassert>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+
+#include "util/check.h"
 
 #if defined(__clang__)
 #define SLUICE_THREAD_ANNOTATION(x) __attribute__((x))
@@ -67,7 +68,7 @@ class SLUICE_SCOPED_CAPABILITY MutexLock {
 
   void lock() SLUICE_ACQUIRE() { lock_.lock(); }
   void unlock() SLUICE_RELEASE() { lock_.unlock(); }
-  void AssertHeld() const { assert(lock_.owns_lock()); }
+  void AssertHeld() const { SLUICE_CHECK(lock_.owns_lock()); }
 
  private:
   friend class CondVar;
