@@ -307,6 +307,7 @@ void WritePipeline::Process(WriteGroup* group) {
     }
   }
   stages_.Admit(group->bytes);
+  Status refused;
   {
     if (!order_mutex_.try_lock()) {
       std::optional<Urgency> urgency;
@@ -316,15 +317,15 @@ void WritePipeline::Process(WriteGroup* group) {
       order_mutex_.lock();
     }
     const MutexLock order(order_mutex_, std::adopt_lock);
-    if (const Status status = stages_.BufferLog(group); !status.ok()) {
-      for (WriteTask* task = group->tasks; task != nullptr;) {
-        Complete(std::exchange(task, task->next), status);
-      }
-      return;
+    refused = stages_.BufferLog(group);
+    if (refused.ok()) {
+      const MutexLock lock(commit_mutex_);
+      (last_ != nullptr ? last_->next : first_) = group;
+      last_ = group;
     }
-    const MutexLock lock(commit_mutex_);
-    (last_ != nullptr ? last_->next : first_) = group;
-    last_ = group;
+  }
+  if (!refused.ok()) {
+    return Refuse(group->tasks, refused);
   }
   if (sync) {
     const MutexLock lock(flush_mutex_);
@@ -337,6 +338,23 @@ void WritePipeline::Process(WriteGroup* group) {
   if (full) {
     const ExclusiveWrites exclusive(this);
     stages_.SwitchFullMemtables();
+  }
+}
+
+// A full device takes deletions: they are not refused for what shares their group.
+void WritePipeline::Refuse(WriteTask* tasks, const Status& status) {
+  const bool apart = status.IsNoSpace() && tasks->next != nullptr;
+  while (tasks != nullptr) {
+    WriteTask* const task = std::exchange(tasks, tasks->next);
+    if (apart) {
+      WriteGroup* group;
+      size_t queued_bytes;
+      task->next = nullptr;
+      MakeGroup(task, &group, &queued_bytes);
+      Process(group);
+    } else {
+      Complete(task, status);
+    }
   }
 }
 

@@ -84,6 +84,7 @@ class WriteStages {
   // Before log buffering, by any number of calls at once. May wait until there is room.
   virtual void Admit(size_t bytes) = 0;
   // Log buffering. One call at a time, and none while an ExclusiveWrites lives.
+  // After NoSpace the tasks of the group come again, each in a group of its own.
   virtual Status BufferLog(WriteGroup* group) = 0;
   // Log flush. One call at a time; `*durable`: everything before it is on disk.
   virtual Status FlushLog(LogPosition* durable) = 0;
@@ -159,6 +160,7 @@ class WritePipeline {
   // `*queued_bytes`: of its asynchronous ones.
   static WriteTask* MakeGroup(WriteTask* list, WriteGroup** group, size_t* queued_bytes);
   void Process(WriteGroup* group);
+  void Refuse(WriteTask* tasks, const Status& status);
   // Commits what is ready; `inserted` (may be null) has become so. Returns how many blocked writers
   // that waited for a sync it completed.
   size_t Commit(WriteGroup* inserted);

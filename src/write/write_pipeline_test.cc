@@ -9,9 +9,11 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "util/testing.h"
 #include "write/batch_format.h"
@@ -201,6 +203,53 @@ TEST(WritePipeline, NothingBecomesVisibleBehindAFailedFlush) {
     EXPECT_GT(outcome.failed, 0);
     EXPECT_EQ(outcome.ok + outcome.failed, 400);
   }
+}
+
+// Takes no batch with a 'p' in it, and lets `beside` run while it takes the first group.
+class FullNotes final : public Notes {
+ public:
+  Status BufferLog(WriteGroup* group) override {
+    if (beside) {
+      std::thread(std::exchange(beside, nullptr)).join();
+    }
+    size_t tasks = 0;
+    bool taken = true;
+    for (const WriteTask* task = group->tasks; task != nullptr; task = task->next) {
+      taken = taken && task->batch.find('p') == std::string_view::npos;
+      ++tasks;
+    }
+    most_tasks = std::max(most_tasks, tasks);
+    return taken ? Notes::BufferLog(group) : Status::NoSpace("planned");
+  }
+
+  std::function<void()> beside;
+  size_t most_tasks = 0;
+};
+
+TEST(WritePipeline, WhatIsRefusedTakesNoOthersWithIt) {
+  FullNotes notes;
+  WritePipeline pipeline(1, &notes);
+  std::string outcome;
+  std::atomic<int> left{6};
+  notes.beside = [&] {
+    // Together in the next group.
+    for (const char* const kind : {"d", "p", "d", "d", "p"}) {
+      WriteBatch batch;
+      batch.Put(kind, "");
+      pipeline.WriteAsync(batch, false, [&, kind](const Status& status) {
+        outcome += std::string(kind) + (status.IsNoSpace() ? "- " : status.ok() ? "+ " : "? ");
+        --left;
+      });
+    }
+  };
+  EXPECT_TRUE(pipeline.Write("d", 1, false).ok());
+  --left;
+  while (left > 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(notes.most_tasks, 5u);
+  EXPECT_EQ(outcome, "d+ p- d+ d+ p- ");
+  EXPECT_EQ(notes.published(), 4u);
 }
 
 // Threads flood the pipeline, which cannot keep up: nobody leads for long after its own task.
