@@ -115,6 +115,14 @@ std::vector<std::string> EngineNames() {
   return names;
 }
 
+std::vector<std::string> WorkloadNames() {
+  std::vector<std::string> names;
+  for (const bench::Workload& workload : bench::Workloads()) {
+    names.emplace_back(workload.name);
+  }
+  return names;
+}
+
 std::string FooterHelp() {
   std::string text = "Engines:";
   for (const bench::EngineKind& kind : bench::EngineKinds()) {
@@ -225,6 +233,7 @@ void AddBenchCommand(CLI::App* app, Action* action) {
   settings.directory = std::filesystem::temp_directory_path() / "sluice_bench";
   command->add_option("--benchmarks", settings.workloads, "What to do, in this order; see below")
       ->delimiter(',')
+      ->check(CLI::IsMember(WorkloadNames()))
       ->type_name("NAMES")
       ->capture_default_str();
   command->add_option("--engine", settings.engines, "One or several of them; see below")

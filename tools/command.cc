@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "colour.h"
 #include "device/executors.h"
 
 namespace sluice::tools {
@@ -131,7 +132,7 @@ int Fail(const Status& error, bool json, Json object) {
 }
 
 int Fail(const std::string& status, const std::string& message, bool json, Json object) {
-  fmt::print(stderr, "sluice: {}: {}\n", status, message);
+  fmt::print(stderr, "{}: {}\n", Coloured(stderr, Colour::kRed, "sluice: " + status), message);
   if (json) {
     object["status"] = status;
     object["error"] = message;

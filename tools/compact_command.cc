@@ -97,7 +97,7 @@ int Compact(const Options& options) {
     CompactOptions compact;
     // A difference between unit and CPU is what a check is for: it must not be mended silently.
     compact.retry_on_cpu = options.executor != "check";
-    ProgressBar progress("compacting");
+    ProgressBar progress("compacting", kBytesUnit);
     CompactProgress at;
     uint64_t shown = 0;
     const auto show = [&](uint64_t done) {

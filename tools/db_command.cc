@@ -7,6 +7,7 @@
 
 #include "bytes_text.h"
 #include "device/executors.h"
+#include "progress.h"
 #include "sluice/env.h"
 
 namespace sluice::tools {
@@ -88,7 +89,11 @@ Status Open(const DbArguments& arguments, Background background, OpenDb* open) {
   if (arguments.executor != "cpu") {
     options.task_bytes = kSimulatedTaskBytes;
   }
-  SLUICE_RETURN_IF_ERROR(DB::Open(options, arguments.dir, &open->db));
+  options.env = open->env.get();
+  {
+    const PolledProgress progress("opening");  // the log may be long
+    SLUICE_RETURN_IF_ERROR(DB::Open(options, arguments.dir, &open->db));
+  }
   open->subtable = open->db->FindSubtable(arguments.subtable);
   if (open->subtable == nullptr && arguments.create) {
     return open->db->CreateSubtable(arguments.subtable, &open->subtable);

@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "sluice/db.h"
+#include "watched_env.h"
 
 namespace sluice::tools {
 
@@ -40,6 +41,7 @@ Status RangeBytes(const RangeArguments& range, bool hex, std::string* from, std:
 
 // An open database and the sub-table that is asked for.
 struct OpenDb {
+  std::unique_ptr<WatchedEnv> env = std::make_unique<WatchedEnv>();
   std::unique_ptr<DB> db;
   Subtable* subtable = nullptr;
 };

@@ -48,7 +48,7 @@ int Import(const Arguments& arguments) {
   }
   OffloadStatistics offload;
   if (status.ok()) {
-    ProgressBar progress("importing");
+    ProgressBar progress("importing", kBytesUnit);
     status = ImportLevelDb(
         open.db.get(), open.subtable, arguments.source,
         [&](uint64_t done, uint64_t total) { progress.Update(done, total); }, &report);
@@ -89,7 +89,9 @@ void AddDbImportCommand(CLI::App* db, Action* action) {
       "changed.",
       "sluice db import-leveldb /data/leveldb /data/db --create\n"
       "sluice db import-leveldb /data/leveldb /data/db --subtable old --create --executor rtl");
-  app->add_option("LEVELDB", arguments->source, "The LevelDB database's directory")->required();
+  app->add_option("LEVELDB", arguments->source, "The LevelDB database's directory")
+      ->type_name("DIR")
+      ->required();
   AddDbArguments(app, &arguments->db);
   AddCreateOption(app, &arguments->db);
   app->callback([arguments, action] { *action = [arguments] { return Import(*arguments); }; });

@@ -1,13 +1,18 @@
 // sluice db get | put | delete | scan | dump
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "bytes_text.h"
+#include "colour.h"
 #include "db_command.h"
+#include "progress.h"
 
 namespace sluice::tools {
 
@@ -54,8 +59,19 @@ struct PutArguments {
 // Writes go in batches of about so many bytes.
 constexpr size_t kBatchBytes = size_t{1} << 20;
 
+// What there is on stdin; 0 if nobody knows.
+uint64_t InputBytes() {
+  struct stat input {};
+  return fstat(STDIN_FILENO, &input) == 0 && S_ISREG(input.st_mode)
+             ? static_cast<uint64_t>(input.st_size)
+             : 0;
+}
+
 // Lines of a key, a tab and a value, as scan and dump print them.
 Status PutLines(const DbArguments& arguments, const OpenDb& open, uint64_t* records) {
+  ProgressBar progress("writing", kBytesUnit);
+  const uint64_t total = InputBytes();
+  uint64_t done = 0;
   WriteBatch batch;
   std::string line;
   std::string key;
@@ -67,6 +83,7 @@ Status PutLines(const DbArguments& arguments, const OpenDb& open, uint64_t* reco
     return status;
   };
   for (uint64_t number = 1; std::getline(std::cin, line); ++number) {
+    progress.Update(done += line.size() + 1, total);
     const size_t tab = line.find('\t');
     Status status = tab == std::string::npos
                         ? Status::InvalidArgument("not a key, a tab and a value")
@@ -158,12 +175,20 @@ Status ScanRecords(const ScanArguments& arguments, OpenDb* open) {
   read.lower_bound = from.empty() ? nullptr : &from;
   read.upper_bound = to.empty() ? nullptr : &to;
   const std::unique_ptr<Iterator> at = open->db->NewIterator(read, open->subtable);
+  // On a terminal the records themselves tell enough.
+  std::optional<ProgressBar> progress;
+  if (!IsTerminal(stdout)) {
+    progress.emplace("printing", "records");
+  }
   uint64_t left = arguments.limit;
   for (arguments.reverse ? at->SeekToLast() : at->SeekToFirst();
        left > 0 && at->Valid() && std::ferror(stdout) == 0;
        arguments.reverse ? at->Prev() : at->Next()) {
     PrintRecord(arguments, *at);
     --left;
+    if (progress) {
+      progress->Update(arguments.limit - left, 0);
+    }
   }
   return at->status();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bytes_text.h"
+#include "colour.h"
 #include "db/describe.h"
 #include "db_command.h"
 #include "db_report.h"
@@ -38,7 +39,7 @@ int Verify(const DbArguments& arguments) {
   Status status = Open(arguments, Background::kNone, &open);
   uint64_t bytes = 0;
   if (status.ok()) {
-    ProgressBar progress("verifying");
+    ProgressBar progress("verifying", kBytesUnit);
     status = open.db->Verify([&](uint64_t done, uint64_t total) {
       bytes = done;
       progress.Update(done, total);
@@ -48,9 +49,21 @@ int Verify(const DbArguments& arguments) {
   json["bytes"] = bytes;
   const int code = Finish(status, arguments, &open, std::move(json));
   if (code == kExitOk && !arguments.json) {
-    fmt::print("{}: sound; {} bytes of extents read\n", arguments.dir, bytes);
+    fmt::print("{}: {}; {} bytes of extents read\n", arguments.dir,
+               Coloured(stdout, Colour::kGreen, "sound"), bytes);
   }
   return code;
+}
+
+uint64_t ExtentBytes(const Statistics& statistics) {
+  uint64_t bytes = 0;
+  for (const SubtableStatistics& subtable : statistics.subtables) {
+    bytes += subtable.set_aside.bytes;
+    for (const LevelStatistics& level : subtable.levels) {
+      bytes += level.bytes;
+    }
+  }
+  return bytes;
 }
 
 struct CheckpointArguments {
@@ -62,6 +75,10 @@ int Checkpoint(const CheckpointArguments& arguments) {
   OpenDb open;
   Status status = Open(arguments.db, Background::kNone, &open);
   if (status.ok()) {
+    const PolledProgress progress(
+        "copying", kBytesUnit, [&env = *open.env, total = ExtentBytes(open.db->GetStatistics())] {
+          return ProgressCount{env.written(), total};
+        });
     status = open.db->CreateCheckpoint(arguments.copy);
   }
   Json json = DbJson(arguments.db);
@@ -80,7 +97,15 @@ int Repair(const RepairArguments& arguments) {
   Options options;
   options.level_paths = arguments.level_paths;
   RepairReport report;
-  const Status status = DB::Repair(options, arguments.dir, arguments.to, &report);
+  Status status;
+  WatchedEnv env;
+  options.env = &env;
+  {
+    const PolledProgress progress("reading", kBytesUnit, [&] {
+      return ProgressCount{env.read(), 0};
+    });
+    status = DB::Repair(options, arguments.dir, arguments.to, &report);
+  }
   Json json;
   json["database"] = arguments.dir;
   json["to"] = arguments.to;
@@ -127,6 +152,9 @@ int Compact(const CompactArguments& arguments) {
   const auto begin = std::chrono::steady_clock::now();
   Statistics done;
   if (status.ok()) {
+    const PolledProgress progress("writing", kBytesUnit, [&env = *open.env] {
+      return ProgressCount{env.written(), 0};
+    });
     status = open.db->CompactRange(open.subtable, from, to);
     done = open.db->GetStatistics();
   }
@@ -179,7 +207,7 @@ void AddDbUpkeepCommands(CLI::App* db, Action* action) {
   app = AddSubcommand(db, "checkpoint", "Copy the database, consistently, to a new directory",
                       "sluice db checkpoint /data/db /backup/db");
   AddDbArguments(app, &checkpoint->db);
-  app->add_option("COPY", checkpoint->copy, "The new directory")->required();
+  app->add_option("COPY", checkpoint->copy, "The new directory")->type_name("DIR")->required();
   app->callback(
       [checkpoint, action] { *action = [checkpoint] { return Checkpoint(*checkpoint); }; });
 
@@ -189,9 +217,10 @@ void AddDbUpkeepCommands(CLI::App* db, Action* action) {
                       "new one, and say what is lost; the damaged one is only read",
                       "sluice db repair /data/db /data/repaired");
   app->add_option("DIR", repair->dir, "The damaged database")->required();
-  app->add_option("TO", repair->to, "The new directory")->required();
+  app->add_option("TO", repair->to, "The new directory")->type_name("DIR")->required();
   app->add_option("--level-path", repair->level_paths,
-                  "A directory that held extents of it; once for each");
+                  "A directory that held extents of it; once for each")
+      ->type_name("DIR");
   AddJsonOption(app, &repair->json);
   app->callback([repair, action] { *action = [repair] { return Repair(*repair); }; });
 

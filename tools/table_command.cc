@@ -4,11 +4,14 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "bytes_text.h"
+#include "colour.h"
 #include "command.h"
+#include "progress.h"
 #include "sluice/env.h"
 #include "table/dump.h"
 #include "table/internal_key.h"
@@ -30,7 +33,12 @@ std::string UserKeyText(const std::string& internal_key) {
 
 int Verify(const Options& options) {
   TableReport report;
-  const Status status = VerifyTable(Env::Posix(), options.file, &report);
+  Status status;
+  {
+    ProgressBar progress("verifying", kBytesUnit);
+    status = VerifyTable(Env::Posix(), options.file, &report,
+                         [&](uint64_t done, uint64_t total) { progress.Update(done, total); });
+  }
   Json json;
   json["file"] = options.file;
   json["status"] = "ok";
@@ -52,7 +60,8 @@ int Verify(const Options& options) {
     return kExitOk;
   }
   Lines lines;
-  lines.emplace_back("table", fmt::format("{}: sound", options.file));
+  lines.emplace_back(
+      "table", fmt::format("{}: {}", options.file, Coloured(stdout, Colour::kGreen, "sound")));
   lines.emplace_back("bytes", fmt::format("{}", report.file_bytes));
   lines.emplace_back("data blocks", fmt::format("{}, {} of them compressed", report.data_blocks,
                                                 report.compressed_blocks));
@@ -70,8 +79,21 @@ int Verify(const Options& options) {
 }
 
 int Dump(const Options& options) {
-  const Status status = DumpTable(Env::Posix(), options.file,
-                                  [](std::string_view line) { fmt::print("{}\n", line); });
+  Status status;
+  {
+    // On a terminal what is printed tells enough.
+    std::optional<ProgressBar> progress;
+    if (!IsTerminal(stdout)) {
+      progress.emplace("printing", "lines");
+    }
+    uint64_t lines = 0;
+    status = DumpTable(Env::Posix(), options.file, [&](std::string_view line) {
+      fmt::print("{}\n", line);
+      if (progress) {
+        progress->Update(++lines, 0);
+      }
+    });
+  }
   return status.ok() ? kExitOk : Fail(status, /*json=*/false);
 }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "command.h"
@@ -56,7 +57,7 @@ std::vector<grid::Cell> ChooseCells(const BenchOptions& options, grid::Measured*
 
 // On as many threads as there are cores; a model runs on one.
 Status MeasureAll(const std::vector<grid::Cell>& cells, std::vector<grid::Measurement>* results) {
-  ProgressBar progress("measuring");
+  ProgressBar progress("measuring", "cells");
   std::atomic<size_t> next = 0;
   std::mutex mutex;  // guards what follows, and the progress bar
   size_t done = 0;
@@ -154,8 +155,12 @@ void AddUnitBench(CLI::App* unit, Action* action) {
       "sluice unit bench --grid quick --check hw/grid_baseline.json");
   auto options = std::make_shared<BenchOptions>();
   std::vector<std::string> names;
+  std::set<std::string> configs;
   for (const grid::Grid& grid : grid::Grids()) {
     names.emplace_back(grid.name);
+    for (const grid::Cell& cell : grid.cells) {
+      configs.insert(cell.config);
+    }
   }
   bench->add_option("--grid", options->grid, fmt::format("One of: {}", fmt::join(names, ", ")))
       ->check(CLI::IsMember(names))
@@ -163,6 +168,7 @@ void AddUnitBench(CLI::App* unit, Action* action) {
       ->capture_default_str();
   bench->add_option("--config", options->configs, "Only these configurations of the grid")
       ->delimiter(',')
+      ->check(CLI::IsMember(configs))
       ->type_name("NAMES");
   bench->add_option("--check", options->check, "Fail where cells differ from this baseline")
       ->type_name("FILE");

@@ -88,22 +88,35 @@ int Run(const RunOptions& options) {
          options.json, std::move(json));
     return kExitUsage;
   }
-  const GeneratedTask input = GenerateTask(options.generator);
+  GeneratedTask input;
+  {
+    const PolledProgress progress("making the input");
+    input = GenerateTask(options.generator);
+  }
   json["raw_bytes"] = input.raw_bytes;
-  ProgressBar progress("merging");
+  std::optional<ProgressBar> progress;
+  progress.emplace("merging", kBytesUnit);
   ExecutorOptions device;
   device.model = options.model;
   device.model.latency = device.rtl.memory.latency = options.latency;
-  device.rtl.progress = [&](uint64_t read, uint64_t loaded) { progress.Update(read, loaded); };
+  device.rtl.progress = [&](uint64_t read, uint64_t loaded) { progress->Update(read, loaded); };
   std::shared_ptr<Executor> executor;
   Status status = MakeExecutor(options.executor, options.config, device, &executor);
   if (!status.ok()) {
     return Fail(status, options.json, std::move(json));
   }
   const auto start = std::chrono::steady_clock::now();
-  const MergeResult result = executor->Run(input.task, [](const MergeOutput&) { return Status(); });
+  // A unit tells how far it is, and the CPU by its tables.
+  uint64_t written = 0;
+  const MergeResult result = executor->Run(input.task, [&](const MergeOutput& table) {
+    if (options.executor == "cpu" || options.executor == "model") {
+      progress->Update(written += table.data.size(), input.raw_bytes);
+    }
+    return Status();
+  });
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  progress.reset();
   AddStats(result.stats, info.clock_mhz, seconds, &json);
   if (!result.ok()) {
     json["fault"] = {

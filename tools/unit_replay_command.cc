@@ -4,12 +4,14 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include "command.h"
 #include "device/executors.h"
 #include "merge/multi_pass.h"
 #include "merge/task_file.h"
 #include "merge_report.h"
+#include "progress.h"
 #include "sluice/env.h"
 
 namespace sluice::tools {
@@ -32,9 +34,14 @@ int Replay(const Options& options) {
   json["status"] = "";  // set at the end; stands here in the output
   TaskFile input;
   Status status = ReadTaskFile(Env::Posix(), options.path, &input);
+  std::optional<ProgressBar> progress;
+  progress.emplace("merging", kBytesUnit);
   std::shared_ptr<Executor> executor;
   if (status.ok()) {
-    status = MakeExecutor(options.executor, options.config, {.model = options.model}, &executor);
+    ExecutorOptions device;
+    device.model = options.model;
+    device.rtl.progress = [&](uint64_t read, uint64_t loaded) { progress->Update(read, loaded); };
+    status = MakeExecutor(options.executor, options.config, device, &executor);
   }
   if (!status.ok()) {
     return Fail(status, options.json, std::move(json));
@@ -42,10 +49,16 @@ int Replay(const Options& options) {
   json["note"] = input.note;
   json["runs"] = input.task.runs.size();
   const auto start = std::chrono::steady_clock::now();
-  const MultiPassResult passes =
-      MergeAll(*executor, input.task, [](const MergeOutput&) { return Status(); });
+  uint64_t written = 0;
+  const MultiPassResult passes = MergeAll(*executor, input.task, [&](const MergeOutput& table) {
+    if (options.executor == "cpu" || options.executor == "model") {
+      progress->Update(written += table.data.size(), 0);
+    }
+    return Status();
+  });
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  progress.reset();
   const MergeResult& result = passes.merge;
   json["passes"] = passes.passes;
   AddStats(result.stats, options.model.clock_mhz, seconds, &json);

@@ -17,7 +17,8 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const TableReader& table, TableReport* report) : table_(table), report_(report) {}
+  Verifier(const TableReader& table, TableReport* report, const VerifyProgress& progress)
+      : table_(table), report_(report), progress_(progress) {}
 
   Status Run();
 
@@ -41,6 +42,7 @@ class Verifier {
 
   const TableReader& table_;
   TableReport* const report_;
+  const VerifyProgress& progress_;
   std::vector<Extent> extents_;
   std::string last_key_;        // of all data blocks so far
   std::string last_index_key_;  // of the block before
@@ -167,6 +169,9 @@ Status Verifier::CheckDataBlock(const BlockHandle& handle) {
   SLUICE_RETURN_IF_ERROR(WalkBlock(block, KeyKind::kInternal, visit)
                              .WithContext(fmt::format("offset {}", handle.offset)));
   report_->largest = last_key_;
+  if (progress_) {
+    progress_(handle.offset + handle.size, table_.image().size());
+  }
   return {};
 }
 
@@ -209,28 +214,29 @@ Status Verifier::CheckOverlap() {
   return {};
 }
 
-Status Verify(const TableReader& table, TableReport* report) {
+Status Verify(const TableReader& table, TableReport* report, const VerifyProgress& progress) {
   TableReport ignored;
   if (report == nullptr) {
     report = &ignored;
   }
   *report = {};
   report->file_bytes = table.image().size();
-  return Verifier(table, report).Run().WithContext(table.name());
+  return Verifier(table, report, progress).Run().WithContext(table.name());
 }
 
 }  // namespace
 
-Status VerifyTable(Env* env, const std::string& path, TableReport* report) {
+Status VerifyTable(Env* env, const std::string& path, TableReport* report,
+                   const VerifyProgress& progress) {
   std::unique_ptr<TableReader> table;
   SLUICE_RETURN_IF_ERROR(TableReader::Open(env, path, &table));
-  return Verify(*table, report);
+  return Verify(*table, report, progress);
 }
 
 Status VerifyTableImage(std::string_view image, const std::string& name, TableReport* report) {
   std::unique_ptr<TableReader> table;
   SLUICE_RETURN_IF_ERROR(TableReader::OpenImage(image, name, &table));
-  return Verify(*table, report);
+  return Verify(*table, report, nullptr);
 }
 
 }  // namespace sluice

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,9 @@ struct TableReport {
   std::string filter_name;  // as the metaindex has it; empty if there is none
 };
 
+// Bytes checked, of how many.
+using VerifyProgress = std::function<void(uint64_t done, uint64_t total)>;
+
 // Ok if all of this holds; otherwise an error that names the file, the offset and the fault:
 //  * footer: magic; both handles lie in the file; nothing but their plain encoding and zeros;
 //  * every block, those that the metaindex names too: its CRC; its compression is known and its
@@ -34,8 +38,10 @@ struct TableReport {
 //  * index: one well-formed handle per block; its key is not before the block's last key and
 //    before the next block's first;
 //  * metaindex: names strictly ascending; Bloom filter: well-formed, matches every key.
-// `report` may be null, and is filled in as far as the check came.
-Status VerifyTable(Env* env, const std::string& path, TableReport* report);
+// `report` may be null, and is filled in as far as the check came. `progress`, which may be null,
+// is told of each data block.
+Status VerifyTable(Env* env, const std::string& path, TableReport* report,
+                   const VerifyProgress& progress = nullptr);
 
 // The same for a file's bytes in memory.
 Status VerifyTableImage(std::string_view image, const std::string& name, TableReport* report);

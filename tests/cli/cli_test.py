@@ -7,7 +7,6 @@ usage: cli_test.py SLUICE LEVELDB_TOOL [unittest arguments]
 import json
 import os
 import pathlib
-import pty
 import random
 import struct
 import subprocess
@@ -533,26 +532,6 @@ class Compact(Files):
         with tempfile.TemporaryDirectory() as empty:
             self.fails(1, "compact", empty)
             self.assertEqual(os.listdir(empty), [])
-
-    def test_progress_on_a_terminal(self):
-        """A bar on stderr, which is a terminal here; stdout stays one JSON object."""
-        leader, follower = pty.openpty()
-        process = subprocess.Popen(
-            [SLUICE, "compact", self.db, "--json"], stdout=subprocess.PIPE, stderr=follower
-        )
-        os.close(follower)
-        stdout, _ = process.communicate()
-        shown = b""
-        try:
-            while chunk := os.read(leader, 65536):
-                shown += chunk
-        except OSError:  # how Linux says that the other end is closed
-            pass
-        os.close(leader)
-        self.assertEqual(process.returncode, 0)
-        self.assertEqual(json.loads(stdout)["status"], "ok")
-        self.assertIn(b"compacting [", shown)
-        self.assertTrue(shown.endswith(b"\r\x1b[K"), shown[-40:])
 
 
 if __name__ == "__main__":

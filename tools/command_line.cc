@@ -1,0 +1,67 @@
+#include "command_line.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string_view>
+
+#include "colour.h"
+
+namespace sluice::tools {
+
+namespace {
+
+int Run(AddFunction add, int argc, char** argv) {
+  Action action;
+  const std::unique_ptr<CLI::App> app = MakeCommandLine(add, &action);
+  try {
+    app->parse(argc, argv);
+    if (action == nullptr) {
+      throw CLI::RequiredError("A command");
+    }
+  } catch (const CLI::ParseError& error) {
+    // --help and --version arrive here too, with code 0.
+    if (app->exit(error) == 0) {
+      return kExitOk;
+    }
+    if (std::find(argv, argv + argc, std::string_view("--json")) != argv + argc) {
+      PrintJson({{"status", "usage"}, {"error", error.what()}});
+    }
+    return kExitUsage;
+  }
+  const int code = action();
+  if (std::fflush(stdout) != 0) {
+    std::perror("sluice: stdout");
+    return kExitFailed;
+  }
+  return code;
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> MakeCommandLine(AddFunction add, Action* action) {
+  auto app = std::make_unique<CLI::App>(
+      "A storage engine, and compactions of LevelDB tables, on the CPU and on the Compaction Unit.",
+      "sluice");
+  app->set_version_flag("--version", "sluice " SLUICE_VERSION);
+  app->footer("`sluice COMMAND --help` tells more, with examples.");
+  add(app.get(), action);
+  app->failure_message([](const CLI::App* parser, const CLI::Error& error) {
+    const std::string text = CLI::FailureMessage::simple(parser, error);
+    const size_t end = std::min(text.find('\n'), text.size());
+    return Coloured(stderr, Colour::kRed, text.substr(0, end)) + text.substr(end);
+  });
+  return app;
+}
+
+int RunCommandLine(AddFunction add, int argc, char** argv) {
+  try {
+    return Run(add, argc, argv);
+  } catch (const std::exception& error) {
+    // Out of memory, for one; nothing of ours throws.
+    std::fprintf(stderr, "sluice: %s\n", error.what());
+    return kExitFailed;
+  }
+}
+
+}  // namespace sluice::tools
