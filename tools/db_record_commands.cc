@@ -259,6 +259,7 @@ void AddDbRecordCommands(CLI::App* db, Action* action) {
                       "sluice db dump /data/db > records\n"
                       "sluice db dump /data/db --json | jq .key");
   AddDbArguments(app, &dump->db);
+  AddReadOnlyOption(app, &dump->db);
   app->callback([dump, action] { *action = [dump] { return Scan(*dump); }; });
 }
 

@@ -39,6 +39,28 @@ class Db(Case):
             self.assertEqual(status, "not_found")
         self.assertEqual(os.listdir(self.directory), [])
 
+    def test_reading_only(self):
+        self.ok("db", "put", self.db, "a", "one", "--create")
+        self.ok("db", "compact", self.db)
+        self.ok("db", "put", self.db, "b", "two")  # in the log
+
+        def found():
+            return {path: (path.stat().st_mtime_ns, path.read_bytes())
+                    for path in self.db.rglob("*") if path.is_file()}
+
+        before = found()
+        reading = (self.db, "--read-only")
+        self.assertEqual(self.ok("db", "get", *reading, "b"), "two\n")
+        self.assertEqual(self.ok("db", "dump", *reading), "a\tone\nb\ttwo\n")
+        self.assertEqual(self.ok("db", "scan", *reading, "--reverse"), "b\ttwo\na\tone\n")
+        self.assertIn("sound", self.ok("db", "verify", *reading))
+        self.ok("db", "stats", *reading)
+        self.assertEqual(found(), before)
+        # Others would write.
+        for command in (("put", "k", "v"), ("delete", "a"), ("compact",)):
+            self.fails(2, "db", command[0], *reading, *command[1:])
+        self.assertEqual(found(), before)
+
     def test_records(self):
         self.ok("db", "put", self.db, "b", "two", "--create")
         self.ok("db", "put", self.db, "a\\x09\\x5c", "one\\xff")
