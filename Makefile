@@ -1,11 +1,12 @@
 # Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-dev build install demo test docs bench grid lint format formal flips soak sanitize leveldb-suite coverage synth clean
+.PHONY: help deps deps-dev build install demo test clang aarch64 docs bench grid lint format formal \
+  flips soak sanitize leveldb-suite coverage synth clean
 JOBS ?= $(shell nproc)
 PRESET ?= release
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 deps: ## install what building and testing need
 	@scripts/deps
@@ -39,6 +40,15 @@ docs: ## the public headers as pages, in build/docs/html; a gap in them is an er
 	@scripts/deps docs
 	@mkdir -p build/docs
 	@doxygen docs/Doxyfile
+
+clang: ## build the engine with Clang, and run its tests
+	@scripts/deps clang
+	@scripts/engine_tests clang $(JOBS) util table log write txn mem cache merge tree compaction db
+
+aarch64: ## build the engine for 64-bit ARM, and run some of its tests in QEMU
+	@scripts/deps aarch64
+	@scripts/arm64_root
+	@scripts/engine_tests aarch64 $(JOBS) util table log merge db
 
 bench: ## build and run the benchmarks
 	@bench/fetch_rocksdb || echo "No RocksDB to compare with"

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <fstream>
 #include <future>
+#include <iostream>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -188,9 +189,10 @@ TEST_F(WriteBudget, ManySubtablesStayWithinTheLimits) {
   }
 }
 
-// 0 where a sanitizer's own memory would count, too.
+// 0 where a sanitizer's own memory would count, too, or an emulator's.
 uint64_t ResidentBytes() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SLUICE_EMULATED)
+  std::cout << "The process's memory is not only this program's: not checked\n";
   return 0;
 #endif
   std::ifstream statm("/proc/self/statm");

@@ -29,8 +29,6 @@ constexpr double kFastestBytesPerSecond = 512 << 20;
 constexpr double kLeastSleepSeconds = 0.001;
 // Of the buffer for a group's record: groups of small batches never need more.
 constexpr size_t kMostRecordKept = size_t{2} << 20;
-// What a write takes beside key and value, at most (batch_format.h).
-constexpr size_t kMostWriteHead = kMaxVarint64Bytes + 2 * kMaxVarint32Bytes;
 
 // Those are taken when the device is full, for they make space in the end.
 bool HasOnlyDeletions(const WriteGroup& group) {
