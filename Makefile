@@ -1,6 +1,6 @@
 # Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-dev build install demo test clang aarch64 docs bench grid lint format formal \
+.PHONY: help deps deps-dev build install packages packages-test demo test clang aarch64 docs bench grid lint format formal \
   flips soak sanitize leveldb-suite coverage synth clean
 JOBS ?= $(shell nproc)
 PRESET ?= release
@@ -27,6 +27,17 @@ install: ## install the library into PREFIX; with DEVICE=ON also the units and t
 	  -DSLUICE_BUILD_TOOLS=$(DEVICE) -DSLUICE_BUILD_TESTS=OFF -DSLUICE_BUILD_BENCH=OFF
 	@cmake --build build/install -j $(JOBS)
 	@cmake --install build/install
+
+packages: ## build the Debian packages, into build/packages
+	@scripts/deps packages
+	@rm -f build/packages/*.deb
+	@cmake --preset packages --log-level=WARNING >/dev/null
+	@cmake --build --preset packages -j $(JOBS)
+	@cd build/packages && cpack >cpack.log || { cat cpack.log >&2; exit 1; }
+	@ls build/packages/*.deb
+
+packages-test: packages ## check the packages, and use them on a Debian where nothing else is (as root)
+	@tests/packages/clean_system.sh build/packages
 
 demo: deps ## run the engine on real input, its compactions on the unit in simulation
 	@scripts/demo

@@ -10,6 +10,8 @@ function(sluice_objects variable)
 endfunction()
 
 # sluice_public_library(NAME TYPE EXPORT name COMPONENT name OBJECTS ...)
+#
+# Of a shared library, what only serves development is not in its component.
 function(sluice_public_library name type)
   cmake_parse_arguments(ARG "" "EXPORT;COMPONENT" "OBJECTS" ${ARGN})
   add_library(${name} ${type} ${ARG_OBJECTS})
@@ -22,9 +24,14 @@ function(sluice_public_library name type)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
   if(SLUICE_INSTALL)
-    install(TARGETS ${name} EXPORT Sluice_${ARG_COMPONENT} COMPONENT ${ARG_COMPONENT})
+    set(development ${ARG_COMPONENT})
+    if(type STREQUAL SHARED)
+      set(development development)
+    endif()
+    install(TARGETS ${name} EXPORT Sluice_${ARG_COMPONENT} COMPONENT ${ARG_COMPONENT}
+            LIBRARY NAMELINK_COMPONENT ${development})
     install(EXPORT Sluice_${ARG_COMPONENT} NAMESPACE Sluice:: FILE Sluice_${ARG_COMPONENT}.cmake
-            DESTINATION ${SLUICE_CMAKE_DIR} COMPONENT ${ARG_COMPONENT})
+            DESTINATION ${SLUICE_CMAKE_DIR} COMPONENT ${development})
   endif()
 endfunction()
 

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Checks the packages with lintian, and installs them on a Debian 12 made for this, where each must bring all
+# that it needs. Uses what is in them, and purges them: nothing may be left.
+#
+#   clean_system.sh DIRECTORY_OF_PACKAGES
+#
+# As root, because it works in a chroot. The system comes from the mirrors that apt uses here.
+set -euo pipefail
+source=$(cd "$(dirname "$0")/../.." && pwd)
+packages=$(cd "$1" && pwd)
+root=$packages/clean_system
+log=$packages/clean_system.log
+
+say() { echo "== $*"; }
+fail() { echo "$*" >&2; exit 1; }
+inside() {
+  chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+    DEBIAN_FRONTEND=noninteractive "$@"
+}
+quietly() { "$@" >"$log" 2>&1 || { cat "$log" >&2; fail "Failed: $*"; }; }
+install() { quietly inside apt-get install -y --no-install-recommends "$@"; }
+package() { (cd "$root" && printf '/%s\n' packages/"$1"_*.deb); }
+purge() {
+  local left
+  quietly inside apt-get purge -y "$@"
+  left=$(inside find / -xdev '(' -path /proc -o -path /packages -o -path /source -o -path /tmp -o -path /var/log ')' \
+    -prune -o -name '*sluice*' -print)
+  [[ -z $left ]] || fail "Left behind by $*: $left"
+}
+# expect TEXT COMMAND...: the command succeeds, and TEXT is part of what it prints.
+expect() {
+  local text=$1 output
+  shift
+  output=$("$@" 2>&1) || fail "Failed: $*: $output"
+  grep -qF -- "$text" <<<"$output" || fail "$* printed: $output"
+}
+
+version=$(sed -n 's/^project(sluice VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")
+all=(libsluice0 libsluice-dev sluice-tools python3-sluice)
+for name in "${all[@]}"; do
+  compgen -G "$packages/${name}_$version-*.deb" >/dev/null || fail "There is no package $name"
+done
+
+say "lintian"
+# Packages for Debian's own archive would have to close a bug there.
+lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs --allow-root "$packages"/*.deb ||
+  fail "lintian complains"
+
+say "A clean system"
+"$source/scripts/debian_root" "$root" --variant=apt
+mkdir -p "$root/packages" "$root/source/tests/embed"
+cp "$packages"/*.deb "$root/packages"
+cp -r "$source/examples" "$root/source"
+cp -r "$source/tests/embed/device" "$root/source/tests/embed"
+if [[ -e /etc/resolv.conf ]]; then
+  cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+fi
+mount -t proc proc "$root/proc"
+trap 'umount "$root/proc"' EXIT
+quietly inside apt-get update
+
+say "libsluice0 by itself"
+install "$(package libsluice0)"
+expect libsluice.so.0.2 inside ldconfig -p
+purge libsluice0
+
+say "sluice-tools by itself"
+install "$(package sluice-tools)"
+expect "$version" inside sluice --version
+quietly inside sluice db put --create /tmp/command key value
+expect value inside sluice db get /tmp/command key
+quietly inside sluice db verify /tmp/command
+quietly inside sluice bench --db /tmp/bench --benchmarks fillrandom,readrandom --num 10000
+quietly inside sluice unit run --executor check
+purge sluice-tools
+
+say "python3-sluice by itself"
+install "$(package python3-sluice)"
+expect $'runs/2 8.0 km\nruns/1 5.2 km\nruns: 2' inside python3 /source/examples/python/main.py /tmp/module
+expect "$version" inside python3 -c 'import importlib.metadata as m; print(m.version("sluice"))'
+[[ -n $(inside find /usr/lib/python3/dist-packages/sluice -name '*.pyc') ]] || fail "Python's files are not compiled"
+purge python3-sluice
+
+say "libsluice-dev, with a compiler"
+install "$(package libsluice0)" "$(package libsluice-dev)"
+install cmake make g++
+declare -A expected=([cpp]="runs: 1" [c]="alice: -10, bob: 10" [custom_executor]="merged "
+  [device]="merged by 1 unit")
+# example DIRECTORY BUILD_SHARED_LIBS
+example() {
+  local name=${1##*/} build=/tmp/${1##*/}-$2
+  echo "   $name, BUILD_SHARED_LIBS=$2"
+  quietly inside cmake -S "/source/$1" -B "$build" -DBUILD_SHARED_LIBS="$2"
+  quietly inside cmake --build "$build"
+  expect "${expected[$name]}" inside "$build/example" "$build/db"
+}
+example examples/cpp OFF
+example examples/cpp ON
+example examples/c ON
+example examples/custom_executor OFF
+example tests/embed/device OFF
+expect "libsluice.so.0.2 => /lib/" inside ldd /tmp/cpp-ON/example
+# shellcheck disable=SC2016
+quietly inside sh -c 'c++ -std=c++20 /source/examples/cpp/main.cc $(pkg-config --cflags --libs sluice) -o /tmp/linked'
+expect "${expected[cpp]}" inside /tmp/linked /tmp/linked-db
+
+say "All of them at once"
+install "$(package sluice-tools)" "$(package python3-sluice)"
+expect "$version" inside sluice --version
+purge "${all[@]}"
+
+umount "$root/proc"
+trap - EXIT
+rm -rf "$root" "$log"
+echo "The packages passed"
