@@ -13,9 +13,13 @@ import pytest
 import sluice
 
 
-def pytest_configure() -> None:
-    if os.access("/dev/shm", os.W_OK):  # else syncing takes most of the time
-        tempfile.tempdir = "/dev/shm"
+def pytest_configure(config: pytest.Config) -> None:
+    # Where there is shared memory, because syncing takes most of the time elsewhere. A directory for
+    # this run alone: pytest's own is shared by all runs of a user, each of which tidies it.
+    shared_memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    scratch = tempfile.TemporaryDirectory(prefix="sluice-pytest-", dir=shared_memory)
+    config.add_cleanup(scratch.cleanup)
+    tempfile.tempdir = scratch.name
     seed = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(1 << 32))
     print(f"SLUICE_SEED={seed}")
     hypothesis.core.global_force_seed = seed  # type: ignore[assignment]
