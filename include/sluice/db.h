@@ -83,10 +83,10 @@ inline constexpr size_t kMaxValueBytes = size_t{1} << 30;        ///< longer val
 
 /// What DB::Repair saved, and what it could not.
 struct RepairReport {
-  uint64_t extents = 0;             ///< extents that the metadata names
+  uint64_t extents = 0;             ///< extents that the metadata names, or found without it
   uint64_t extents_damaged = 0;     ///< those among them that lost records
   uint64_t records_saved = 0;       ///< newest versions in extents
-  uint64_t records_lost = 0;        ///< in extents; some may be older than others that were saved
+  uint64_t records_lost = 0;        ///< in extents, as far as the metadata counts them
   uint64_t log_writes_saved = 0;    ///< writes that only the log had
   uint64_t prepared_saved = 0;      ///< prepared transactions
   std::vector<std::string> losses;  ///< one line per loss: what, which keys, why
@@ -112,9 +112,11 @@ class SLUICE_EXPORT DB {
   /// Saves what can be read of the database in `path`, whether it can be opened or not, as a new
   /// database in `to`, which must not exist. The database in `path` is only read, and must not be
   /// open anywhere. For each key, the newest readable version is saved: where a newer one is lost,
-  /// an older one may reappear, among the keys that `report->losses` names. Ok if the new database
-  /// is whole, however little it holds; Corruption if not even the metadata says what there is.
-  /// `options` are those of the new database, but for level_paths: those of the one in `path`.
+  /// an older one may reappear, among the keys that `report->losses` names. If all metadata is
+  /// lost, extents are looked for in the data files: deleted keys may reappear, and sub-tables but
+  /// the default one are named `subtable-N`. Ok if the new database is whole, however little it
+  /// holds; Corruption if there are neither metadata nor extents nor a log. `options` are those of
+  /// the new database, but for level_paths: those of the one in `path`.
   static Status Repair(const Options& options, const std::string& path, const std::string& to,
                        RepairReport* report);
 

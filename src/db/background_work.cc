@@ -63,8 +63,8 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable) {
   FlushResult result;
   SLUICE_RETURN_IF_ERROR(FlushMemtables(
       memtables, db_.snapshots.All(),
-      {db_.MakeExtentFormat(), db_.options.block_bytes, db_.options.restart_interval}, &writer,
-      &result));
+      {db_.MakeExtentFormat(subtable->id()), db_.options.block_bytes, db_.options.restart_interval},
+      &writer, &result));
   // Before anybody can miss these records in the memtables.
   if (db_.rows.BeginFlush(&subtable->flushes)) {
     for (auto memtable = memtables.rbegin(); memtable != memtables.rend(); ++memtable) {
@@ -161,7 +161,7 @@ Status BackgroundWork::RunPick(SubtableImpl* subtable, const CompactionPick& pic
                         .oldest_snapshot = snapshots.front(),
                         .least_bytes_rewritten = db_.options.extent_bytes / 2,
                         .file = db_.space->FileOf(tier)},
-                       {.extent = db_.MakeExtentFormat(),
+                       {.extent = db_.MakeExtentFormat(subtable->id()),
                         .block_bytes = db_.options.block_bytes,
                         .restart_interval = db_.options.restart_interval,
                         .snapshots = snapshots,

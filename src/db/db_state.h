@@ -57,8 +57,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   DbState& operator=(const DbState&) = delete;
 
   size_t TierOf(uint32_t level) const { return tier_of_level[level]; }
-  ExtentFormat MakeExtentFormat() const {
-    return {options.extent_bytes, options.compression, options.bloom_bits_per_key};
+  ExtentFormat MakeExtentFormat(uint32_t subtable) const {
+    return {options.extent_bytes, options.compression, options.bloom_bits_per_key, subtable};
   }
   MemtablePtr NewMemtable() {
     return std::make_shared<MemtableInfo>(options.memtable_bytes, backlog.memory());

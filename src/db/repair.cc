@@ -12,6 +12,8 @@
 #include "log/log_reader.h"
 #include "tree/metadata_log.h"
 #include "tree/order_check.h"
+#include "tree/table_scan.h"
+#include "tree/version.h"
 #include "util/epoch.h"
 
 namespace sluice {
@@ -19,6 +21,11 @@ namespace sluice {
 namespace {
 
 constexpr size_t kBatchBytes = size_t{1} << 20;
+
+// Of one whose name only the metadata had.
+std::string SubtableName(uint32_t id) {
+  return id == kDefaultSubtableId ? std::string(kDefaultSubtable) : fmt::format("subtable-{}", id);
+}
 
 // Walks the records of one extent that can be read.
 class ExtentSalvage {
@@ -154,11 +161,24 @@ Status Repairer::Run() {
     return exists.ok() ? Status::InvalidArgument(fmt::format("{}: exists", to_)) : exists;
   }
   SLUICE_RETURN_IF_ERROR(env_->LockFile(LockPath(path_), &lock_));
-  SLUICE_RETURN_IF_ERROR(ReadMetadata());
-  SLUICE_RETURN_IF_ERROR(OpenExtents());
+  const Status metadata = ReadMetadata();
+  without_metadata_ = metadata.IsCorruption();
+  if (!metadata.ok() && !without_metadata_) {
+    return metadata;
+  }
+  SLUICE_RETURN_IF_ERROR(OpenSpace());
+  if (without_metadata_) {
+    SLUICE_RETURN_IF_ERROR(FindExtents());
+    const bool has_log = FindLog().ok();
+    if (metadata_.subtables.empty() && !has_log) {
+      return metadata;
+    }
+  } else {
+    AdoptExtents();
+  }
   SLUICE_RETURN_IF_ERROR(CreateTarget());
-  for (const auto& [id, subtable] : metadata_.subtables) {
-    SLUICE_RETURN_IF_ERROR(SaveSubtable(id, subtable));
+  for (auto& [id, subtable] : metadata_.subtables) {
+    SLUICE_RETURN_IF_ERROR(SaveSubtable(id, &subtable));
   }
   SLUICE_RETURN_IF_ERROR(SaveLog());
   for (Subtable* const subtable : target_->ListSubtables()) {
@@ -218,22 +238,23 @@ Status Repairer::ReadMetadata() {
       path_));
 }
 
-Status Repairer::OpenExtents() {
+Status Repairer::OpenSpace() {
   DirIdentity home;
   if (const Status status = ReadIdentity(env_, path_, &home); !status.ok()) {
     Lost(fmt::format("the directory's identity: {}", status.ToString()));
+  } else if (without_metadata_) {
+    metadata_.database = home.database;
   } else if (home.database != metadata_.database) {
     Lost(
         fmt::format("the directory's identity: it is that of database {}, but the metadata is "
                     "that of {}",
                     home.database, metadata_.database));
   }
-  std::vector<ExtentSpace::Dir> dirs;
   const auto add = [&](const std::string& dir, uint64_t number) {
-    const bool known = std::any_of(dirs.begin(), dirs.end(),
+    const bool known = std::any_of(dirs_.begin(), dirs_.end(),
                                    [&](const auto& other) { return other.number == number; });
     if (!known && env_->FileExists(DataFilePath(dir, number)).ok()) {
-      dirs.push_back({dir, number});
+      dirs_.push_back({dir, number});
     }
   };
   add(path_, kHomeDir);
@@ -256,7 +277,12 @@ Status Repairer::OpenExtents() {
       Lost(fmt::format("a level's directory: {}", status.ToString()));
     }
   }
-  SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(env_, dirs, &space_));
+  SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(env_, dirs_, &space_));
+  space_->Freeze();
+  return {};
+}
+
+void Repairer::AdoptExtents() {
   for (const auto& [id, subtable] : metadata_.subtables) {
     for (const auto& [run_id, run] : subtable.runs) {
       RunIndex::Iterator at(run);
@@ -267,7 +293,58 @@ Status Repairer::OpenExtents() {
       }
     }
   }
+}
+
+Status Repairer::FindExtents() {
+  std::map<uint32_t, std::vector<ExtentPtr>> found;
+  uint64_t count = 0;
+  for (size_t tier = 0; tier < dirs_.size(); ++tier) {
+    const ExtentSpace::Dir& dir = dirs_[tier];
+    SLUICE_RETURN_IF_ERROR(ScanForExtents(
+        env_, DataFilePath(dir.path, dir.number), dir.number, [&](FoundExtent table) {
+          table.extent.number = ++count;
+          table.extent.place = space_->At(tier, table.extent);
+          found[table.subtable].push_back(std::make_shared<const Extent>(std::move(table.extent)));
+        }));
+  }
+  Lost(fmt::format(
+      "the metadata: no whole state of it is left. {} extents were found without it; what was "
+      "deleted before may be back, and sub-tables are named by their numbers",
+      count));
+  for (auto& [id, extents] : found) {
+    std::sort(extents.begin(), extents.end(), [](const ExtentPtr& a, const ExtentPtr& b) {
+      return CompareInternalKeys(a->smallest, b->smallest) < 0;
+    });
+    // Extents that follow each other make a run, so that there are few.
+    std::vector<std::vector<ExtentPtr>> runs;
+    for (const ExtentPtr& extent : extents) {
+      const auto run = std::find_if(runs.begin(), runs.end(), [&](const auto& before) {
+        return CompareInternalKeys(before.back()->largest, extent->smallest) < 0;
+      });
+      (run != runs.end() ? *run : runs.emplace_back()).push_back(extent);
+    }
+    Metadata::Subtable& subtable = metadata_.subtables[id];
+    subtable.name = SubtableName(id);
+    for (const std::vector<ExtentPtr>& run : runs) {
+      RunIndex& index = subtable.runs[{kAsideLevel, run.front()->number}];
+      SLUICE_RETURN_IF_ERROR(index.Edit({}, run, &index));
+    }
+  }
   return {};
+}
+
+// NotFound if there is none.
+Status Repairer::FindLog() {
+  std::vector<std::string> names;
+  SLUICE_RETURN_IF_ERROR(env_->GetChildren(path_ + "/log", &names));
+  uint64_t first = 0;
+  for (const std::string& name : names) {
+    if (uint64_t segment; ParseLogSegmentName(name, &segment)) {
+      first = first == 0 ? segment : std::min(first, segment);
+    }
+  }
+  metadata_.log_start = MakeLogPosition(first, 0);
+  return first == 0 ? Status::NotFound("no log") : Status();
 }
 
 Status Repairer::CreateTarget() {
@@ -278,17 +355,35 @@ Status Repairer::CreateTarget() {
   options.transaction_memory_bytes = SIZE_MAX;  // what was prepared is so again
   SLUICE_RETURN_IF_ERROR(DB::Open(options, to_, &target_));
   for (const auto& [id, subtable] : metadata_.subtables) {
-    subtables_[id] = target_->FindSubtable(subtable.name);
-    if (subtables_[id] == nullptr) {
-      SLUICE_RETURN_IF_ERROR(target_->CreateSubtable(subtable.name, &subtables_[id]));
-    }
+    Subtable* made = nullptr;
+    SLUICE_RETURN_IF_ERROR(FindSubtable(id, &made));
   }
   return {};
 }
 
-Status Repairer::SaveSubtable(uint32_t id, const Metadata::Subtable& subtable) {
+Status Repairer::FindSubtable(uint32_t id, Subtable** subtable) {
+  auto known = metadata_.subtables.find(id);
+  if (known == metadata_.subtables.end() && without_metadata_) {
+    known = metadata_.subtables.emplace(id, Metadata::Subtable{SubtableName(id), 0, {}}).first;
+  }
+  if (known == metadata_.subtables.end()) {
+    *subtable = nullptr;
+    return {};
+  }
+  Subtable*& found = subtables_[id];
+  if (found == nullptr) {
+    found = target_->FindSubtable(known->second.name);
+  }
+  if (found == nullptr) {
+    SLUICE_RETURN_IF_ERROR(target_->CreateSubtable(known->second.name, &found));
+  }
+  *subtable = found;
+  return {};
+}
+
+Status Repairer::SaveSubtable(uint32_t id, Metadata::Subtable* subtable) {
   std::deque<RunSalvage> runs;
-  for (const auto& [run_id, run] : subtable.runs) {
+  for (const auto& [run_id, run] : subtable->runs) {
     runs.emplace_back(run, &reader_, &report_);
   }
   std::string key;
@@ -301,7 +396,7 @@ Status Repairer::SaveSubtable(uint32_t id, const Metadata::Subtable& subtable) {
       }
     }
     if (first == nullptr) {
-      return WriteBatchOut();
+      break;
     }
     key.assign(first->at().user_key());
     uint64_t newest = 0;
@@ -315,11 +410,14 @@ Status Repairer::SaveSubtable(uint32_t id, const Metadata::Subtable& subtable) {
         }
       }
     }
+    // Without metadata: extents that were flushed have all up to their newest.
+    subtable->flushed = std::max(subtable->flushed, TrailerSequence(newest));
     if (TrailerType(newest) == static_cast<uint8_t>(RecordType::kValue)) {
       ++report_.records_saved;
       SLUICE_RETURN_IF_ERROR(Add({RecordType::kValue, id, key, value}));
     }
   }
+  return WriteBatchOut();
 }
 
 Status Repairer::SaveLog() {
@@ -348,8 +446,9 @@ Status Repairer::SaveWrites(std::string_view payload) {
   SequenceNumber sequence = 0;
   GetVarint64(&payload, &sequence);
   for (BatchWrite write; ReadWrite(&payload, &write); ++sequence) {
-    const auto subtable = metadata_.subtables.find(write.subtable);
-    if (subtable != metadata_.subtables.end() && sequence > subtable->second.flushed) {
+    Subtable* subtable = nullptr;
+    SLUICE_RETURN_IF_ERROR(FindSubtable(write.subtable, &subtable));
+    if (subtable != nullptr && sequence > metadata_.subtables.at(write.subtable).flushed) {
       ++report_.log_writes_saved;
       SLUICE_RETURN_IF_ERROR(Add(write));
     }
@@ -360,16 +459,17 @@ Status Repairer::SaveWrites(std::string_view payload) {
 Status Repairer::Prepare(const std::string& name, std::string_view entries) {
   const auto transaction = target_->BeginTransaction({.max_bytes = SIZE_MAX}, {});
   for (BatchEntry entry; ReadEntry(&entries, &entry);) {
-    const auto subtable = subtables_.find(entry.subtable);
-    if (subtable == subtables_.end()) {
+    Subtable* subtable = nullptr;
+    SLUICE_RETURN_IF_ERROR(FindSubtable(entry.subtable, &subtable));
+    if (subtable == nullptr) {
       continue;  // it is dropped
     }
     if (entry.type == EntryType::kValue) {
-      SLUICE_RETURN_IF_ERROR(transaction->Put(subtable->second, entry.key, entry.value));
+      SLUICE_RETURN_IF_ERROR(transaction->Put(subtable, entry.key, entry.value));
     } else if (entry.type == EntryType::kDeletion) {
-      SLUICE_RETURN_IF_ERROR(transaction->Delete(subtable->second, entry.key));
+      SLUICE_RETURN_IF_ERROR(transaction->Delete(subtable, entry.key));
     } else if (std::string value; entry.type == EntryType::kLock) {
-      const Status status = transaction->GetForUpdate({}, subtable->second, entry.key, &value);
+      const Status status = transaction->GetForUpdate({}, subtable, entry.key, &value);
       if (!status.ok() && !status.IsNotFound()) {
         return status;
       }

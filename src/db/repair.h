@@ -2,7 +2,9 @@
 //
 //  1. The metadata log is read as far as it makes sense. Should CURRENT not say where it begins,
 //     the last whole state in it is taken. Directories of levels that are another database's are
-//     left alone.
+//     left alone. If no state is left, extents are looked for in the data files (table_scan.h).
+//     Among them may be some that a compaction had replaced, and what was deleted since then may
+//     come back; sub-tables have lost their names.
 //  2. Of each sub-table, the newest version of each key among all blocks that can be read goes to
 //     the new database, unless it is a deletion. Levels do not matter: sequence numbers say what is
 //     newest.
@@ -16,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sluice/db.h"
 #include "tree/extent_reader.h"
@@ -34,11 +37,16 @@ class Repairer {
 
  private:
   Status ReadMetadata();
-  Status OpenExtents();
+  Status OpenSpace();
+  void AdoptExtents();
+  Status FindExtents();
+  Status FindLog();
   Status CreateTarget();
-  Status SaveSubtable(uint32_t id, const Metadata::Subtable& subtable);
+  Status SaveSubtable(uint32_t id, Metadata::Subtable* subtable);
   Status SaveLog();
   Status SaveWrites(std::string_view payload);  // of a log record that makes sense
+  // Of the new database, by the id in the old one; null if it was dropped there.
+  Status FindSubtable(uint32_t id, Subtable** subtable);
   Status Prepare(const std::string& name, std::string_view entries);
   Status Add(const BatchWrite& write);
   Status WriteBatchOut();
@@ -55,7 +63,9 @@ class Repairer {
   Cache blocks_{size_t{1} << 20, 16 << 10};
   ExtentReader reader_{&tables_, &blocks_};
   std::unique_ptr<ExtentSpace> space_;
+  std::vector<ExtentSpace::Dir> dirs_;
   Metadata metadata_;  // its extents lie in space_
+  bool without_metadata_ = false;
   std::unique_ptr<DB> target_;
   std::map<uint32_t, Subtable*> subtables_;  // of the new database, by the old ones' ids
   WriteBatch batch_;

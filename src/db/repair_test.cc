@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -145,6 +146,72 @@ TEST_F(RepairTest, WithoutCurrentTheMetadataOfLaterLivesAreFound) {
   EXPECT_EQ(report_.losses.size(), 1u);
 }
 
+// All that was there is there; what was deleted may be back.
+TEST_F(RepairTest, WithoutMetadataTheExtentsAreFound) {
+  for (const Compression compression : {Compression::kNone, Compression::kSnappy}) {
+    options_.compression = compression;
+    fs::remove_all(Path());
+    contents_.clear();
+    Make();
+    fs::remove(Path() + "/CURRENT");
+    fs::remove_all(Path() + "/meta");
+    const Contents saved = Repair();
+    for (const auto& [key, value] : contents_) {
+      const std::string id = key.starts_with("other/") ? "subtable-1" + key.substr(5) : key;
+      const auto at = saved.find(id);
+      EXPECT_TRUE(at != saved.end() && at->second == value) << id;
+    }
+    EXPECT_LT(saved.size(), 2 * contents_.size());
+    EXPECT_EQ(report_.prepared_saved, 1u);
+    EXPECT_TRUE(std::any_of(report_.losses.begin(), report_.losses.end(), [](const auto& loss) {
+      return loss.find("extents were found without it") != std::string::npos;
+    }));
+  }
+}
+
+TEST_F(RepairTest, WithoutMetadataTiersAreSearchedToo) {
+  options_.level_paths = {"", dir_.File("one"), dir_.File("two")};
+  Make();
+  fs::remove_all(Path() + "/meta");
+  ASSERT_TRUE(DB::Repair(options_, Path(), dir_.File("to"), &report_).ok());
+  options_.level_paths.clear();
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(options_, dir_.File("to"), &db).ok());
+  const Contents saved = Read(db.get());
+  for (const auto& [key, value] : contents_) {
+    const std::string id = key.starts_with("other/") ? "subtable-1" + key.substr(5) : key;
+    EXPECT_TRUE(saved.contains(id) && saved.at(id) == value) << id;
+  }
+  EXPECT_GT(report_.extents, 10u);
+}
+
+TEST_F(RepairTest, WithoutMetadataTheLogIsSaved) {
+  {
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(options_, Path(), &db).ok());
+    Subtable* other;
+    ASSERT_TRUE(db->CreateSubtable("other", &other).ok());
+    ASSERT_TRUE(db->Put({}, "a", "1").ok());
+    ASSERT_TRUE(db->Put({}, "a", "2").ok());
+    ASSERT_TRUE(db->Put({}, other, "b", "3").ok());
+    ASSERT_TRUE(db->Delete({}, other, "b").ok());
+    ASSERT_TRUE(db->Put({.sync = true}, other, "c", "4").ok());
+  }
+  fs::remove_all(Path() + "/meta");
+  EXPECT_EQ(Repair(), (Contents{{"default/a", "2"}, {"subtable-1/c", "4"}}));
+}
+
+TEST_F(RepairTest, WithoutMetadataDamagedBlocksCostWhatIsInThem) {
+  Make();
+  fs::remove_all(Path() + "/meta");
+  const std::string data = Path() + "/000001.data";
+  const Contents whole = Repair();
+  Damage(data, 100, 20);
+  const Contents saved = Repair();
+  EXPECT_GT(saved.size(), whole.size() * 9 / 10);
+  EXPECT_GT(report_.losses.size(), 1u);
+}
+
 // Of two databases with the same history, extents lie at the same places of files of the same
 // names.
 TEST_F(RepairTest, ATierOfAnotherDatabaseIsNotTakenForItsOwn) {
@@ -221,8 +288,8 @@ TEST_F(RepairTest, RefusesWhatItCannotRepair) {
     ASSERT_TRUE(DB::Open(options_, Path(), &db).ok());
     EXPECT_EQ(DB::Repair(options_, Path(), dir_.File("to"), &report_).code(), Status::Code::kBusy);
   }
-  fs::remove_all(Path() + "/meta");
-  EXPECT_TRUE(DB::Repair(options_, Path(), dir_.File("to"), &report_).IsCorruption());
+  fs::create_directories(dir_.File("empty"));
+  EXPECT_TRUE(DB::Repair(options_, dir_.File("empty"), dir_.File("to"), &report_).IsCorruption());
   EXPECT_FALSE(fs::exists(dir_.File("to")));
 }
 

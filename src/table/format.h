@@ -29,6 +29,8 @@ namespace sluice {
 
 inline constexpr size_t kFooterBytes = 48;
 inline constexpr uint64_t kTableMagic = 0xdb4775248b80fb57ull;
+// What the metaindex calls a block of what a writer says about its table, keys and values.
+inline constexpr std::string_view kPropertiesName = "sluice.properties";
 
 struct Footer {
   BlockHandle metaindex;

@@ -20,7 +20,7 @@ TableTail::TableTail(int bloom_bits_per_key) {
 }
 
 void TableTail::Finish(uint64_t offset, std::string_view index_contents, Compression compression,
-                       std::string* out) {
+                       std::string* out, std::string_view properties) {
   std::string buffer;
   uint64_t position = offset;
   const auto append = [&](std::string_view contents, Compression wanted) {
@@ -36,6 +36,11 @@ void TableTail::Finish(uint64_t offset, std::string_view index_contents, Compres
     std::string handle;
     append(filter_->Finish(), Compression::kNone).AppendTo(&handle);
     metaindex.Add(kBloomFilterName, handle);
+  }
+  if (!properties.empty()) {
+    std::string handle;
+    append(properties, Compression::kNone).AppendTo(&handle);
+    metaindex.Add(kPropertiesName, handle);
   }
   Footer footer;
   footer.metaindex = append(metaindex.Finish(), compression);

@@ -39,9 +39,10 @@ class TableTail {
       filter_->AddKey(user_key);
     }
   }
-  // Appends the tail to `out`, for a file whose data blocks end at `offset`.
+  // Appends the tail to `out`, for a file whose data blocks end at `offset`. `properties`: contents
+  // of a block that the metaindex names kPropertiesName, if they are not empty; LevelDB ignores it.
   void Finish(uint64_t offset, std::string_view index_contents, Compression compression,
-              std::string* out);
+              std::string* out, std::string_view properties = {});
 
  private:
   std::optional<FilterBlockBuilder> filter_;

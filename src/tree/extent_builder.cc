@@ -12,8 +12,8 @@ namespace sluice {
 
 namespace {
 
-// Of metaindex, footer and trailers.
-constexpr uint64_t kFixedTailBytes = 160;
+// Of properties, metaindex, footer and trailers.
+constexpr uint64_t kFixedTailBytes = 224;
 
 }  // namespace
 
@@ -85,7 +85,8 @@ Status ExtentBuilder::EndExtent() {
   if (tail_ == nullptr) {
     return {};
   }
-  tail_->Finish(built_.table.size(), index_.Finish(), format_.compression, &built_.table);
+  tail_->Finish(built_.table.size(), index_.Finish(), format_.compression, &built_.table,
+                properties_);
   tail_.reset();
   index_.Reset();
   built_.extent.largest = keys_.last_key();

@@ -20,6 +20,7 @@
 #include "table/key_scan.h"
 #include "table/table_writer.h"
 #include "tree/extent.h"
+#include "tree/table_scan.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -28,6 +29,7 @@ struct ExtentFormat {
   uint32_t extent_bytes = 2 << 20;
   Compression compression = Compression::kNone;
   int bloom_bits_per_key = 10;  // 0: no filter
+  uint32_t subtable = 0;        // whose it is: written into it, for repairs without metadata
 };
 
 // A whole table, and what is known of it but number and place.
@@ -43,7 +45,7 @@ using ExtentSink = std::function<Status(BuiltExtent*)>;
 class ExtentBuilder {
  public:
   ExtentBuilder(const ExtentFormat& format, ExtentSink sink)
-      : format_(format), sink_(std::move(sink)) {}
+      : format_(format), properties_(ExtentProperties(format.subtable)), sink_(std::move(sink)) {}
 
   // `contents`: of a data block, uncompressed, not empty, without trailer. Corruption if it is
   // malformed or not behind what was added; other errors are the sink's. No call after an error.
@@ -56,6 +58,7 @@ class ExtentBuilder {
   uint64_t TailBytes() const;
 
   const ExtentFormat format_;
+  const std::string properties_;
   const ExtentSink sink_;
 
   BuiltExtent built_;

@@ -138,6 +138,11 @@ Status ExtentSpace::Adopt(const Extent& extent, std::shared_ptr<ExtentPlace>* pl
   return {};
 }
 
+std::shared_ptr<ExtentPlace> ExtentSpace::At(size_t tier, const Extent& extent) {
+  return std::make_shared<ExtentPlace>(this, files_[tier].file.get(), extent.address,
+                                       PagesOf(extent.bytes));
+}
+
 bool ExtentSpace::Take(File* file, uint64_t page, uint64_t pages) {
   if (page >= file->end) {
     if (page > file->end) {

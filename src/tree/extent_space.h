@@ -82,6 +82,10 @@ class ExtentSpace {
   // the file ends before it, or if another extent has one of them.
   Status Adopt(const Extent& extent, std::shared_ptr<ExtentPlace>* place);
 
+  // The pages of an extent that may be there, in the file of tier `tier`. To read only: they are not
+  // taken, and may be another's. REQUIRES: the space is frozen.
+  std::shared_ptr<ExtentPlace> At(size_t tier, const Extent& extent);
+
   // To be called once, when all extents are adopted: from now on free pages are given back to the
   // file system, those found free first, but for `slack_bytes` and a share of what is in use.
   void StartGivingBack(uint64_t slack_bytes);
