@@ -20,9 +20,10 @@ std::optional<uint64_t> EngineSession::ThreadBytesRead() {
 const std::vector<EngineKind>& EngineKinds() {
   static const std::vector<EngineKind> kinds = {
       {"sluice", "", OpenSluice, [](EngineSettings*) {}},
-      {"sluice:async", "puts go on before they are done, 1000 of a thread at once", OpenSluice,
+      {"sluice:async", "asynchronous puts, up to 1000 per thread under way", OpenSluice,
        [](EngineSettings* settings) { settings->async = true; }},
-      {"sluice:1queue", "one write queue instead of eight: nothing to overlap in the pipeline",
+      {"sluice:1queue",
+       "one write queue instead of eight, so that the stages of the pipeline do not overlap",
        OpenSluice, [](EngineSettings* settings) { settings->write_queues = 1; }},
       {"sluice:async1queue", "both", OpenSluice,
        [](EngineSettings* settings) {
@@ -33,8 +34,8 @@ const std::vector<EngineKind>& EngineKinds() {
       {"rocksdb", "", OpenRocksDb, [](EngineSettings*) {}},
       {"rocksdb:pipelined", "with enable_pipelined_write", OpenRocksDb,
        [](EngineSettings* settings) { settings->pipelined_write = true; }},
-      {"rocksdb:unordered", "with unordered_write, whose snapshots are not of one state",
-       OpenRocksDb, [](EngineSettings* settings) { settings->unordered_write = true; }},
+      {"rocksdb:unordered", "with unordered_write, whose snapshots are not consistent", OpenRocksDb,
+       [](EngineSettings* settings) { settings->unordered_write = true; }},
   };
   return kinds;
 }

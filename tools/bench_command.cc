@@ -133,50 +133,62 @@ std::string FooterHelp() {
     text += fmt::format("\n  {:<23} {}", workload.name, workload.what);
   }
   return text +
-         "\n\nKeys and values are made as db_bench makes them. Where flush or compaction is due "
-         "after a benchmark,\nthe next one waits for it (settle s); CPU time and bytes count that "
-         "in. W-amp: bytes written to log and\ntables per byte of the user's; R-amp: bytes read "
-         "from files by those who read, per byte they asked for;\nS-amp: bytes on disk, logs too, "
-         "per byte of a database with each key once.\nOverload: when writes come "
-         "faster than "
-         "flush and compaction follow, Sluice slows them down by a rate that\nfalls smoothly from "
-         "512 to 4 MiB/s as the last memtable that may wait fills, or level 0 grows from\n16 to 32 "
-         "runs; that rate bounds p99.9: a write sleeps once for some KiB, 1 ms or its own bytes' "
-         "time.\nOnly past that does one wait, for a flush or compaction to end: that is the "
-         "max.\nThe ycsb and xbench workloads "
-         "need a database by load.";
+         "\n\nKeys and values are generated as in db_bench. If a flush or compaction is still due "
+         "after "
+         "a benchmark, the next\none waits for it (settle s); CPU time and bytes include it.\n"
+         "W-amp: bytes written to log and tables per byte that the user wrote. R-amp: bytes read "
+         "from "
+         "files per byte that\nreaders asked for. S-amp: bytes on disk, logs included, per byte of "
+         "a "
+         "database that holds each key once.\n"
+         "Overload: if writes come faster than flushes and compactions can follow, Sluice slows "
+         "them "
+         "down, at a rate\nthat falls smoothly from 512 to 4 MiB/s while the last memtable allowed "
+         "to "
+         "wait fills, or level 0 grows from\n16 to 32 runs. This rate determines p99.9: a write "
+         "sleeps once per few KiB, for 1 ms or as long as its bytes\ntake. Beyond that, writes "
+         "wait "
+         "until a flush or compaction ends, which determines the maximum.\n"
+         "The ycsb and xbench workloads need a database made by load.";
 }
 
 void AddSizes(CLI::App* app, BenchCommand* command) {
   BenchSettings& s = command->settings;
-  app->add_option("--num", s.num, "Keys; what a fill writes")->capture_default_str();
-  app->add_option("--reads", s.reads,
-                  "Operations of each other benchmark, by all threads together; 0: as --num")
+  app->add_option("--num", s.num, "Number of keys, which is also what a fill writes")
       ->capture_default_str();
-  app->add_option("--duration", s.duration, "Seconds of each of them instead")
+  app->add_option("--reads", s.reads,
+                  "Operations of each other benchmark, all threads together; 0: as many as --num")
+      ->capture_default_str();
+  app->add_option("--duration", s.duration, "Run each of these for so many seconds instead")
       ->type_name("SECONDS");
-  app->add_option("--threads", s.thread_counts,
-                  "Threads that share the operations; of several numbers, all is done with each")
+  app->add_option(
+         "--threads", s.thread_counts,
+         "Threads that share the operations; with several numbers, run everything with each")
       ->delimiter(',')
       ->capture_default_str();
-  app->add_option("--turns", s.turns, "How often all is done; medians are compared")
+  app->add_option("--turns", s.turns, "Run everything so many times, and compare medians")
       ->capture_default_str();
-  app->add_option("--key-size", s.key_bytes, "Bytes of a key")->capture_default_str();
+  app->add_option("--key-size", s.key_bytes, "Key size in bytes")->capture_default_str();
   app->add_option("--value-size", command->value_bytes,
-                  "Bytes of a value, or LEAST-MOST, drawn uniformly")
+                  "Value size in bytes, or a range LEAST-MOST to draw from uniformly")
       ->type_name("BYTES")
       ->capture_default_str();
-  app->add_option("--batch-size", s.batch, "Puts written together")->capture_default_str();
-  app->add_option("--seek-nexts", s.seek_nexts, "Records read after a seek")->capture_default_str();
-  app->add_option("--max-scan-length", s.max_scan, "Of a scan of ycsb and xbench; drawn from 1 on")
+  app->add_option("--batch-size", s.batch, "Puts per batch")->capture_default_str();
+  app->add_option("--seek-nexts", s.seek_nexts, "Records to read after each seek")
+      ->capture_default_str();
+  app->add_option(
+         "--max-scan-length", s.max_scan,
+         "Longest scan of ycsb and xbench, in records; lengths are drawn from 1 up to this")
       ->capture_default_str();
   app->add_option("--write-rate", s.write_rate,
-                  "Puts per second of the writer beside readers; 0: as many as it can")
+                  "Puts per second of the thread that writes beside readers; 0: unlimited")
       ->capture_default_str();
-  app->add_option("--distribution", command->distribution,
-                  "Of keys: uniform, zipf[:THETA] or latest; else uniform, and ycsb's own")
+  app->add_option(
+         "--distribution", command->distribution,
+         "Distribution of keys: uniform, zipf[:THETA] or latest. By default uniform, and ycsb's "
+         "own for ycsb")
       ->type_name("NAME");
-  app->add_option("--seed", s.seed, "Of keys, values and operations")->capture_default_str();
+  app->add_option("--seed", s.seed, "Seed for keys, values and operations")->capture_default_str();
 }
 
 void AddEngineOptions(CLI::App* app, BenchCommand* command) {
@@ -184,26 +196,27 @@ void AddEngineOptions(CLI::App* app, BenchCommand* command) {
   const auto add = [&](const char* name, auto* value, const char* what) {
     return app->add_option(name, *value, what)->capture_default_str()->group("All engines alike");
   };
-  add("--cache-size", &e.cache_bytes, "Bytes for records and blocks in all")
+  add("--cache-size", &e.cache_bytes, "Cache for records and blocks together, in bytes")
       ->transform(CLI::AsSizeValue(false));
-  add("--write-buffer-size", &e.write_buffer_bytes, "Bytes of a memtable")
+  add("--write-buffer-size", &e.write_buffer_bytes, "Memtable size in bytes")
       ->transform(CLI::AsSizeValue(false));
-  app->add_option("--block-size", e.block_bytes,
-                  "Bytes; else each engine's own: sluice 16 KiB, the others 4 KiB")
+  app->add_option(
+         "--block-size", e.block_bytes,
+         "Block size in bytes; by default each engine's own: 16 KiB for sluice, else 4 KiB")
       ->transform(CLI::AsSizeValue(false))
       ->group("All engines alike");
-  add("--bloom-bits", &e.bloom_bits, "Of filters, per key; 0: none")->check(CLI::Range(0, 32, ""));
-  add("--compression", &command->compression, "Of blocks: none or snappy")
+  add("--bloom-bits", &e.bloom_bits, "Filter bits per key; 0: no filters")
+      ->check(CLI::Range(0, 32, ""));
+  add("--compression", &command->compression, "Compression of blocks: none or snappy")
       ->check(CLI::IsMember({"none", "snappy"}))
       ->type_name("NAME");
-  app->add_flag("--sync", e.sync, "Every write is on the disk before the next")
-      ->group("All engines alike");
+  app->add_flag("--sync", e.sync, "Sync every write before it returns")->group("All engines alike");
   std::vector<std::string> configs;
   for (const std::string_view name : RtlConfigurations()) {
     configs.emplace_back(name);
   }
   e.config = kDefaultConfiguration;
-  app->add_option("--executor", e.executor, "What merges: cpu, rtl, check or model")
+  app->add_option("--executor", e.executor, "Executor of merges: cpu, rtl, check or model")
       ->check(CLI::IsMember({"cpu", "rtl", "check", "model"}))
       ->type_name("NAME")
       ->capture_default_str()
@@ -231,17 +244,19 @@ void AddBenchCommand(CLI::App* app, Action* action) {
   auto options = std::make_shared<BenchCommand>();
   BenchSettings& settings = options->settings;
   settings.directory = std::filesystem::temp_directory_path() / "sluice_bench";
-  command->add_option("--benchmarks", settings.workloads, "What to do, in this order; see below")
+  command
+      ->add_option("--benchmarks", settings.workloads,
+                   "Benchmarks to run, in this order; see below")
       ->delimiter(',')
       ->check(CLI::IsMember(WorkloadNames()))
       ->type_name("NAMES")
       ->capture_default_str();
-  command->add_option("--engine", settings.engines, "One or several of them; see below")
+  command->add_option("--engine", settings.engines, "Engines to measure; see below")
       ->delimiter(',')
       ->check(CLI::IsMember(EngineNames()))
       ->type_name("NAMES")
       ->capture_default_str();
-  command->add_option("--db", settings.directory, "Directory of the databases; they stay there")
+  command->add_option("--db", settings.directory, "Directory for the databases, which are kept")
       ->type_name("DIR")
       ->capture_default_str();
   AddSizes(command, options.get());

@@ -78,8 +78,8 @@ void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* confi
   }
   app->add_option(
          "--executor", *executor,
-         "What merges: cpu, rtl (the unit in simulation), check (both, compared), model (the "
-         "CPU, and a card's time for it)")
+         "Executor of merges: cpu, rtl (the simulated unit), check (both, compared) or model "
+         "(the CPU, with the timing of a card)")
       ->check(CLI::IsMember({"cpu", "rtl", "check", "model"}))
       ->type_name("NAME")
       ->capture_default_str();
@@ -99,10 +99,10 @@ void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* confi
         ->capture_default_str()
         ->group("With --executor model");
   };
-  modelled("--clock", &model->clock_mhz, 0.001, 1e6, "MHZ", "Of the unit");
+  modelled("--clock", &model->clock_mhz, 0.001, 1e6, "MHZ", "Clock of the unit");
   modelled("--dram", &model->memory_gb_per_s, 0, 1e6, "GB/S",
-           "Bandwidth of the card's memory; 0: as much as the ports take");
-  modelled("--units", &model->units, 1, 64, "N", "Busy units that share memory and link");
+           "Memory bandwidth of the card; 0: as much as the ports can take");
+  modelled("--units", &model->units, 1, 64, "N", "Number of busy units that share memory and link");
   app->add_option_function<std::string>(
          "--pcie",
          [model](const std::string& text) {
@@ -111,7 +111,7 @@ void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* confi
              model->link.lanes = 0;
            }
          },
-         "Generation and lanes of the link; none: transfers take no time")
+         "PCIe generation and lanes; none: transfers take no time")
       ->check(CLI::IsMember(PcieLinks()))
       ->type_name("GENxLANES")
       ->default_str("3x16")

@@ -41,7 +41,9 @@ int Run(AddFunction add, int argc, char** argv) {
 
 std::unique_ptr<CLI::App> MakeCommandLine(AddFunction add, Action* action) {
   auto app = std::make_unique<CLI::App>(
-      "A storage engine, and compactions of LevelDB tables, on the CPU and on the Compaction Unit.",
+      "An LSM storage engine that offloads its compactions, and tools for LevelDB databases and "
+      "for "
+      "the simulated Compaction Unit.",
       "sluice");
   app->set_version_flag("--version", "sluice " SLUICE_VERSION);
   app->footer("`sluice COMMAND --help` tells more, with examples.");

@@ -149,8 +149,8 @@ int Compact(const Options& options) {
 void AddCompactCommand(CLI::App* app, Action* action) {
   CLI::App* compact = AddSubcommand(
       app, "compact",
-      "Compact a closed LevelDB database in place: all levels, and what its log holds, into one. "
-      "Killed at any moment, LevelDB opens the old state or the new one.",
+      "Compact a closed LevelDB database in place: all levels, and the contents of its log, into "
+      "one level. If killed at any moment, it leaves a database in its old state or its new one.",
       "sluice compact /data/db\n"
       "sluice compact /data/db --executor rtl --config fcae9\n"
       "sluice compact /data/db --executor check --json\n"

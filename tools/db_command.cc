@@ -49,28 +49,30 @@ Status CheckDirectory(const DbArguments& arguments) {
 
 void AddDbArguments(CLI::App* app, DbArguments* arguments) {
   app->add_option("DIR", arguments->dir, "The database's directory")->required();
-  app->add_option("--subtable", arguments->subtable, "Which sub-table")
+  app->add_option("--subtable", arguments->subtable, "Name of the sub-table")
       ->type_name("NAME")
       ->capture_default_str();
   app->add_flag("--hex", arguments->hex,
-                "Keys and values in hex; else bytes that are not printable stand as \\xNN");
+                "Keys and values in hex; otherwise, bytes that are not printable appear as \\xNN");
   AddExecutorOptions(app, &arguments->executor, &arguments->config, nullptr);
   AddJsonOption(app, &arguments->json);
 }
 
 void AddCreateOption(CLI::App* app, DbArguments* arguments) {
-  app->add_flag("--create", arguments->create, "Make database and sub-table if there are none");
+  app->add_flag("--create", arguments->create,
+                "Create the database and the sub-table if they do not exist");
 }
 
 void AddReadOnlyOption(CLI::App* app, DbArguments* arguments) {
-  app->add_flag("--read-only", arguments->read_only,
-                "Write nothing at all, not even what opening recovers; works on a full device and "
-                "on a file system mounted read-only");
+  app->add_flag(
+      "--read-only", arguments->read_only,
+      "Write nothing at all, not even what recovery would; works on a full device and on a "
+      "file system mounted read-only");
 }
 
 void AddRangeOptions(CLI::App* app, RangeArguments* range) {
-  app->add_option("--from", range->from, "The first key")->type_name("KEY");
-  app->add_option("--to", range->to, "End before this key")->type_name("KEY");
+  app->add_option("--from", range->from, "First key")->type_name("KEY");
+  app->add_option("--to", range->to, "Stop before this key")->type_name("KEY");
 }
 
 Status RangeBytes(const RangeArguments& range, bool hex, std::string* from, std::string* to) {
@@ -129,7 +131,7 @@ int Finish(const Status& status, const DbArguments& arguments, OpenDb* open, Jso
 }
 
 void AddDbCommand(CLI::App* app, Action* action) {
-  CLI::App* db = AddSubcommand(app, "db", "A database of the storage engine",
+  CLI::App* db = AddSubcommand(app, "db", "Use a database of the storage engine",
                                "sluice db import-leveldb /data/leveldb /data/db --create\n"
                                "sluice db stats /data/db\n"
                                "sluice db put /data/db key value\n"

@@ -85,8 +85,8 @@ void AddDbImportCommand(CLI::App* db, Action* action) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* app = AddSubcommand(
       db, "import-leveldb",
-      "Adopt a closed LevelDB database: all of it, or, whatever happens, nothing. It is not "
-      "changed.",
+      "Import a closed LevelDB database, which is not changed: all of it or, whatever happens, "
+      "nothing",
       "sluice db import-leveldb /data/leveldb /data/db --create\n"
       "sluice db import-leveldb /data/leveldb /data/db --subtable old --create --executor rtl");
   app->add_option("LEVELDB", arguments->source, "The LevelDB database's directory")

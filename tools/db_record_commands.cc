@@ -215,7 +215,7 @@ void AddDbRecordCommands(CLI::App* db, Action* action) {
   app->callback([get, action] { *action = [get] { return Get(*get); }; });
 
   auto put = std::make_shared<PutArguments>();
-  app = AddSubcommand(db, "put", "Write a record, or the records of a dump",
+  app = AddSubcommand(db, "put", "Write a record, or all records of a dump",
                       "sluice db put /data/db key value\n"
                       "sluice db put /data/db 'tab\\x09key' value --create\n"
                       "sluice db dump /data/old | sluice db put /data/db --stdin");
@@ -224,7 +224,7 @@ void AddDbRecordCommands(CLI::App* db, Action* action) {
   CLI::Option* const key = app->add_option("KEY", put->key, "The key");
   CLI::Option* const value = app->add_option("VALUE", put->value, "The value");
   CLI::Option* const standard_input =
-      app->add_flag("--stdin", put->standard_input, "Read lines of a key, a tab and a value");
+      app->add_flag("--stdin", put->standard_input, "Read lines from stdin: key, tab, value");
   standard_input->excludes(key);
   app->callback([put, action, value] {
     if (!put->standard_input && value->count() == 0) {
@@ -234,7 +234,7 @@ void AddDbRecordCommands(CLI::App* db, Action* action) {
   });
 
   auto remove = std::make_shared<GetArguments>();
-  app = AddSubcommand(db, "delete", "Delete a key; it is no error if there is none",
+  app = AddSubcommand(db, "delete", "Delete a key; deleting a missing key is not an error",
                       "sluice db delete /data/db key");
   AddDbArguments(app, &remove->db);
   app->add_option("KEY", remove->key, "The key")->required();
@@ -242,20 +242,21 @@ void AddDbRecordCommands(CLI::App* db, Action* action) {
 
   auto scan = std::make_shared<ScanArguments>();
   app = AddSubcommand(db, "scan",
-                      "Print records in order of their keys: a line each, key, tab, value; with "
-                      "--json an object per line",
+                      "Print records in key order, one per line: key, tab, value; with --json one "
+                      "object per line",
                       "sluice db scan /data/db --from a --to b\n"
                       "sluice db scan /data/db --reverse --limit 10 --keys-only");
   AddDbArguments(app, &scan->db);
   AddReadOnlyOption(app, &scan->db);
   AddRangeOptions(app, &scan->range);
-  app->add_option("--limit", scan->limit, "At most so many records")->type_name("N");
-  app->add_flag("--reverse", scan->reverse, "From the last to the first");
-  app->add_flag("--keys-only", scan->keys_only, "Without values");
+  app->add_option("--limit", scan->limit, "Print at most so many records")->type_name("N");
+  app->add_flag("--reverse", scan->reverse, "Print in descending key order");
+  app->add_flag("--keys-only", scan->keys_only, "Print keys without values");
   app->callback([scan, action] { *action = [scan] { return Scan(*scan); }; });
 
   auto dump = std::make_shared<ScanArguments>();
-  app = AddSubcommand(db, "dump", "Print all records of a sub-table, as `put --stdin` takes them",
+  app = AddSubcommand(db, "dump",
+                      "Print all records of a sub-table, in the form that `put --stdin` reads",
                       "sluice db dump /data/db > records\n"
                       "sluice db dump /data/db --json | jq .key");
   AddDbArguments(app, &dump->db);

@@ -187,7 +187,7 @@ int Compact(const CompactArguments& arguments) {
 
 void AddDbUpkeepCommands(CLI::App* db, Action* action) {
   auto stats = std::make_shared<DbArguments>();
-  CLI::App* app = AddSubcommand(db, "stats", "Show the shape of the trees, and what they take",
+  CLI::App* app = AddSubcommand(db, "stats", "Show the shape of the trees and the space they take",
                                 "sluice db stats /data/db\n"
                                 "sluice db stats /data/db --json");
   AddDbArguments(app, stats.get());
@@ -196,15 +196,15 @@ void AddDbUpkeepCommands(CLI::App* db, Action* action) {
 
   auto verify = std::make_shared<DbArguments>();
   app = AddSubcommand(db, "verify",
-                      "Read all that is stored and check all there is to check; name the first "
-                      "fault, file and offset",
+                      "Read and check everything that is stored; print the first fault, with file "
+                      "and offset",
                       "sluice db verify /data/db");
   AddDbArguments(app, verify.get());
   AddReadOnlyOption(app, verify.get());
   app->callback([verify, action] { *action = [verify] { return Verify(*verify); }; });
 
   auto checkpoint = std::make_shared<CheckpointArguments>();
-  app = AddSubcommand(db, "checkpoint", "Copy the database, consistently, to a new directory",
+  app = AddSubcommand(db, "checkpoint", "Copy the database consistently to a new directory",
                       "sluice db checkpoint /data/db /backup/db");
   AddDbArguments(app, &checkpoint->db);
   app->add_option("COPY", checkpoint->copy, "The new directory")->type_name("DIR")->required();
@@ -214,12 +214,12 @@ void AddDbUpkeepCommands(CLI::App* db, Action* action) {
   auto repair = std::make_shared<RepairArguments>();
   app = AddSubcommand(db, "repair",
                       "Save what can be read of a damaged database, whether it opens or not, as a "
-                      "new one, and say what is lost; the damaged one is only read",
+                      "new one, and report what is lost; the damaged one is only read",
                       "sluice db repair /data/db /data/repaired");
   app->add_option("DIR", repair->dir, "The damaged database")->required();
   app->add_option("TO", repair->to, "The new directory")->type_name("DIR")->required();
   app->add_option("--level-path", repair->level_paths,
-                  "A directory that held extents of it; once for each")
+                  "Directory with extents of the damaged database; repeat for each")
       ->type_name("DIR");
   AddJsonOption(app, &repair->json);
   app->callback([repair, action] { *action = [repair] { return Repair(*repair); }; });

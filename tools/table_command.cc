@@ -100,7 +100,7 @@ int Dump(const Options& options) {
 }  // namespace
 
 void AddTableCommand(CLI::App* app, Action* action) {
-  CLI::App* table = AddSubcommand(app, "table", "One LevelDB table file (.ldb, .sst)",
+  CLI::App* table = AddSubcommand(app, "table", "Examine a LevelDB table file (.ldb, .sst)",
                                   "sluice table verify /data/db/000005.ldb\n"
                                   "sluice table dump /data/db/000005.ldb");
   auto options = std::make_shared<Options>();

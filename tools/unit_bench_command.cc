@@ -170,7 +170,7 @@ void AddUnitBench(CLI::App* unit, Action* action) {
       ->delimiter(',')
       ->check(CLI::IsMember(configs))
       ->type_name("NAMES");
-  bench->add_option("--check", options->check, "Fail where cells differ from this baseline")
+  bench->add_option("--check", options->check, "Fail if cells differ from this baseline")
       ->type_name("FILE");
   bench->add_option("--accept", options->accept, "Write the baseline to this file")
       ->type_name("FILE");

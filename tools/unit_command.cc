@@ -192,13 +192,15 @@ void AddRun(CLI::App* unit, Action* action) {
         ->capture_default_str();
   };
   generator.records = 100'000;
-  number("--runs", &generator.runs, 1, 255, "Sorted runs; a unit merges as many as it has ways");
-  number("--records", &generator.records, 0, 1'000'000'000, "Records over all runs");
-  number("--key-bytes", &options->key_bytes, 0, 65'535, "Length of a user key");
-  number("--value-bytes", &options->value_bytes, 0, 1 << 30, "Length of a value");
+  number("--runs", &generator.runs, 1, 255,
+         "Sorted runs; a unit merges as many at once as it has ways");
+  number("--records", &generator.records, 0, 1'000'000'000, "Records in all runs together");
+  number("--key-bytes", &options->key_bytes, 0, 65'535, "Length of user keys");
+  number("--value-bytes", &options->value_bytes, 0, 1 << 30, "Length of values");
   number("--duplicates", &generator.duplicate_percent, 0, 100,
-         "Percent of the records that are one more version of another's key");
-  number("--deletes", &generator.delete_percent, 0, 100, "Percent that are deletions");
+         "Percentage of records that are another version of an existing key");
+  number("--deletes", &generator.delete_percent, 0, 100,
+         "Percentage of records that are deletions");
   const std::map<std::string, Interleave> interleaves = {
       {"random", Interleave::kRandom}, {"one-run-first", Interleave::kOneRunFirst}};
   run->add_option_function<std::string>(
@@ -206,12 +208,12 @@ void AddRun(CLI::App* unit, Action* action) {
          [options, interleaves](const std::string& name) {
            options->generator.interleave = interleaves.at(name);
          },
-         "How keys are spread: random, or one-run-first (runs that do not overlap)")
+         "How keys are spread over the runs: random, or one-run-first (no overlap)")
       ->check(CLI::IsMember({"random", "one-run-first"}))
       ->type_name("NAME")
       ->default_str("random");
-  number("--latency", &options->latency, 0, 100'000, "Of the card's memory, in cycles");
-  run->add_option("--seed", generator.seed, "The same seed makes the same input everywhere")
+  number("--latency", &options->latency, 0, 100'000, "Latency of the card's memory, in cycles");
+  run->add_option("--seed", generator.seed, "The same seed generates the same input everywhere")
       ->type_name("N")
       ->capture_default_str();
   AddJsonOption(run, &options->json);
@@ -229,7 +231,7 @@ void AddRun(CLI::App* unit, Action* action) {
 }  // namespace
 
 void AddUnitCommand(CLI::App* app, Action* action) {
-  CLI::App* unit = AddSubcommand(app, "unit", "The Compaction Unit, in simulation",
+  CLI::App* unit = AddSubcommand(app, "unit", "Run and measure the simulated Compaction Unit",
                                  "sluice unit list\nsluice unit run --help");
   AddRun(unit, action);
   AddUnitBench(unit, action);

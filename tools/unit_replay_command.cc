@@ -84,11 +84,12 @@ int Replay(const Options& options) {
 }  // namespace
 
 void AddUnitReplay(CLI::App* unit, Action* action) {
-  CLI::App* replay = AddSubcommand(unit, "replay",
-                                   "Run a task again that a unit failed, from the file that the "
-                                   "driver kept of it",
-                                   "sluice unit replay failed-0.task\n"
-                                   "sluice unit replay failed-0.task --executor check --json");
+  CLI::App* replay =
+      AddSubcommand(unit, "replay",
+                    "Repeat a task that a unit failed, from the file in which the driver "
+                    "kept it",
+                    "sluice unit replay failed-0.task\n"
+                    "sluice unit replay failed-0.task --executor check --json");
   auto options = std::make_shared<Options>();
   replay->add_option("FILE", options->path, "The kept task")->required();
   AddExecutorOptions(replay, &options->executor, &options->config, &options->model);
