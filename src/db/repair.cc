@@ -70,9 +70,17 @@ class ExtentSalvage {
       }
       const size_t at = next_++;
       Block block;
-      const Status status =
+      Status status =
           reader_.ReadBlock(*extent_, head_->block(at), /*fill_cache=*/false, &contents_, &block);
       record_ = status.ok() ? BlockIterator(block) : BlockIterator();
+      if (status.ok()) {
+        // Where pages were given to another extent, a sound block of it may be as long as this one.
+        record_.SeekToLast();
+        if (record_.Valid() && record_.key() != head_->last_key(at)) {
+          status = Status::Corruption("the block of another extent");
+          record_ = BlockIterator();
+        }
+      }
       if (status.ok()) {
         record_.SeekToFirst();
       } else {

@@ -54,8 +54,10 @@ bool FindKeys(const TableReader& table, Extent* extent) {
       Block block;
       if (table.ReadDataBlock(handle, &buffer, &block).ok()) {
         BlockIterator record(block);
+        record.SeekToLast();
+        // Else it is one of an extent that has taken these pages since.
+        first_found = record.Valid() && record.key() == index.key();
         record.SeekToFirst();
-        first_found = record.Valid();
         if (first_found && extent->smallest.empty()) {
           extent->smallest.assign(record.key());
         }
