@@ -418,7 +418,7 @@ Status Repairer::SaveSubtable(uint32_t id, Metadata::Subtable* subtable) {
         }
       }
     }
-    // Without metadata: extents that were flushed have all up to their newest.
+    // Without metadata it is not known: at most so far (FindFlushed).
     subtable->flushed = std::max(subtable->flushed, TrailerSequence(newest));
     if (TrailerType(newest) == static_cast<uint8_t>(RecordType::kValue)) {
       ++report_.records_saved;
@@ -428,7 +428,36 @@ Status Repairer::SaveSubtable(uint32_t id, Metadata::Subtable* subtable) {
   return WriteBatchOut();
 }
 
+// An extent may be of a flush that was not completed, whose other records only the log has. A log
+// that goes further than the extents of a sub-table has the newest version of all that it names:
+// all of it can be applied. One that ends before them, for damage, would bring back older versions.
+void Repairer::FindFlushed() {
+  SequenceNumber last = 0;
+  LoggedTransactions ignored;
+  LogContents contents;
+  (void)ReadLog(
+      env_, path_ + "/log", metadata_.log_start,
+      [&](LogPosition begin, std::string_view payload) -> Status {
+        SLUICE_RETURN_IF_ERROR(CheckRecord(payload, begin, &ignored));
+        SequenceNumber sequence = 0;
+        GetVarint64(&payload, &sequence);
+        for (BatchWrite write; ReadWrite(&payload, &write); ++sequence) {
+          last = std::max(last, sequence);
+        }
+        return {};
+      },
+      &contents);
+  for (auto& [id, subtable] : metadata_.subtables) {
+    if (subtable.flushed <= last) {
+      subtable.flushed = 0;
+    }
+  }
+}
+
 Status Repairer::SaveLog() {
+  if (without_metadata_) {
+    FindFlushed();
+  }
   LoggedTransactions prepared;
   LogContents contents;
   Status failed;  // of the new database

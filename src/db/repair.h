@@ -41,6 +41,7 @@ class Repairer {
   void AdoptExtents();
   Status FindExtents();
   Status FindLog();
+  void FindFlushed();
   Status CreateTarget();
   Status SaveSubtable(uint32_t id, Metadata::Subtable* subtable);
   Status SaveLog();

@@ -54,6 +54,8 @@ class RepairTest : public testing::Test {
         ASSERT_TRUE(db->CompactRange(nullptr, {}, {}).ok());
       }
     }
+    // An empty memtable does not fill up, nor is it flushed, with what follows.
+    ASSERT_TRUE(db->Flush(nullptr).ok());
     ASSERT_TRUE(db->WaitForBackgroundWork().ok());
     ASSERT_TRUE(db->Put({.sync = true}, "in the log", "only").ok());
     contents_["default/in the log"] = "only";
@@ -199,6 +201,32 @@ TEST_F(RepairTest, WithoutMetadataTheLogIsSaved) {
   }
   fs::remove_all(Path() + "/meta");
   EXPECT_EQ(Repair(), (Contents{{"default/a", "2"}, {"subtable-1/c", "4"}}));
+}
+
+// What a crash leaves in the middle of a flush: its first extents, and the log of all.
+TEST_F(RepairTest, WithoutMetadataAnUnfinishedFlushHidesNothingInTheLog) {
+  options_.memtable_bytes = 4 << 20;
+  const std::string crashed = dir_.File("crashed");
+  {
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(options_, Path(), &db).ok());
+    for (int i = 0; i < 2000; ++i) {
+      const std::string key = fmt::format("key{:04}", Uniform(&random_, 0, 3000));
+      contents_["default/" + key] = fmt::format("{}:{}", i, std::string(100, 'v'));
+      ASSERT_TRUE(db->Put({.sync = i == 1999}, nullptr, key, contents_["default/" + key]).ok());
+    }
+    fs::copy(Path(), crashed, fs::copy_options::recursive);
+    ASSERT_TRUE(db->Flush(nullptr).ok());
+  }
+  fs::copy_file(Path() + "/000001.data", crashed + "/000001.data",
+                fs::copy_options::overwrite_existing);
+  fs::resize_file(crashed + "/000001.data", fs::file_size(crashed + "/000001.data") / 2);
+  fs::remove_all(crashed + "/meta");
+  ASSERT_TRUE(DB::Repair(options_, crashed, dir_.File("to"), &report_).ok());
+  EXPECT_GT(report_.extents, 0u);
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(options_, dir_.File("to"), &db).ok());
+  EXPECT_TRUE(Read(db.get()) == contents_);
 }
 
 TEST_F(RepairTest, WithoutMetadataDamagedBlocksCostWhatIsInThem) {
