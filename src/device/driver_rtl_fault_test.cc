@@ -136,7 +136,7 @@ TEST_F(DriverRtlFaultTest, TheLimitIsTheDevices) {
 TEST_F(DriverRtlFaultTest, NoHealthyJobComesNearItsLimit) {
   RtlDeviceOptions slow;
   slow.memory.latency = 200;
-  slow.memory.stall_percent = 30;
+  slow.memory.take_stall_percent = slow.memory.give_stall_percent = 30;
   slow.memory.seed = seed_;
   DeviceExecutor unit(Rtl(slow));
   const auto run = [&](std::string_view what, const TableImageOptions& table, size_t key_bytes,

@@ -138,8 +138,8 @@ TEST_F(CardTroubles, BusErrorsOfOneUnitAreNoOthers) {
   std::atomic<int> errors = 0;
   for (int round = 0; round < 12; ++round) {
     RtlDeviceOptions options = dv::RandomMemory(rng_, kCardMemory);
-    options.memory.poison_begin = kUnitMemory + 4096 * (1 + rng_() % 60);
-    options.memory.poison_end = options.memory.poison_begin + 4096;
+    const uint64_t page = kUnitMemory + 4096 * (1 + rng_() % 60);
+    options.memory.poison = {{page, page + 4096}};
     Executors crew = Crew(options, std::make_shared<Card>(options));
     ForEachUnit([&](unsigned unit) {
       if (unit != 1) {

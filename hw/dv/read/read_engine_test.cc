@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <vector>
 
-#include "axi_memory.h"
+#include "../common/testbench.h"
+#include "device/rtlsim/axi_memory.h"
 #include "read_engine_model.h"
 #include "util/crc32c.h"
 
@@ -23,23 +25,14 @@ struct Request {
 
 class Bench {
  public:
-  using RData = std::remove_reference_t<decltype(std::declval<Model>().m_axi_rdata_i)>;
-
-  explicit Bench(uint64_t seed) : rng(seed), axi(MakePort(), kW, &memory) {
-    memory.base = (rng() & 0xff'ffff) << 12;
-    memory.bytes.resize(256 << 10);
-    for (char& c : memory.bytes) {
-      c = static_cast<char>(rng());
-    }
+  explicit Bench(uint64_t seed)
+      : rng(seed),
+        memory(256 << 10, (rng() & 0xff'ffff) << 12),
+        options{.seed = seed},
+        axi("read", &memory, options, kW, SLUICE_AXI_READ(tb, m_axi_, _i, _o)) {
+    std::generate_n(memory.data(), memory.size(), [&] { return static_cast<char>(rng()); });
     Idle();
     tb.Reset();
-  }
-
-  typename AxiReadMemory<RData>::Port MakePort() {
-    Model* m = tb.operator->();
-    return {m->m_axi_araddr_o,  m->m_axi_arlen_o,  m->m_axi_arvalid_o,
-            m->m_axi_arready_i, m->m_axi_rdata_i,  m->m_axi_rresp_i,
-            m->m_axi_rlast_i,   m->m_axi_rvalid_i, m->m_axi_rready_o};
   }
 
   void Idle() {
@@ -47,27 +40,34 @@ class Bench {
     tb->beat_ready_i = 0;
     tb->done_ready_i = 0;
     tb->halt_i = 0;
-    tb->m_axi_arready_i = 0;
     tb->m_axi_rvalid_i = 0;
   }
 
   Request RandomRequest() {
     static constexpr uint32_t kLimits[] = {12, 80, 600, 5000, 40000};
     const uint32_t bytes = 5 + rng() % kLimits[rng() % 5];
-    return {memory.base + rng() % (memory.bytes.size() - bytes), bytes};
+    return {memory.base() + rng() % (memory.size() - bytes), bytes};
+  }
+
+  std::string_view Read(uint64_t address, uint64_t bytes) { return {memory.At(address), bytes}; }
+  // Some beat of these bytes is answered with an error.
+  bool Broken(uint64_t address, uint64_t bytes) const {
+    return std::ranges::any_of(options.poison, [&](const auto& bad) {
+      return bad.first / kW >= address / kW && bad.first / kW <= (address + bytes - 1) / kW;
+    });
   }
 
   std::mt19937_64 rng;
   Testbench<Model> tb;
-  Memory memory;
-  AxiReadMemory<RData> axi;
+  rtlsim::Dram memory;
+  rtlsim::MemoryOptions options;
+  rtlsim::AxiReadPort axi;
 };
 
 // What a client does with its requests, in order; checks all that comes back.
 struct Client {
   std::deque<Request> to_send, expect_beats, expect_done;
   uint64_t next_beat = 0;  // address; 0: at the start of a request
-  std::vector<uint64_t> errors;
 };
 
 void Serve(Bench& b, std::vector<Client>& clients, unsigned percent, uint64_t max_cycles) {
@@ -100,7 +100,7 @@ void Serve(Bench& b, std::vector<Client>& clients, unsigned percent, uint64_t ma
     b.tb->req_valid_i = valid;
     b.tb->beat_ready_i = beat_ready;
     b.tb->done_ready_i = done_ready;
-    b.axi.Drive(b.tb.cycle(), b.rng);
+    b.axi.Drive(b.tb.cycle());
     b.tb.Settle();
     ASSERT_TRUE(b.tb->m_axi_rready_o);
     for (size_t i = 0; i < kClients; ++i) {
@@ -117,7 +117,9 @@ void Serve(Bench& b, std::vector<Client>& clients, unsigned percent, uint64_t ma
         if (c.next_beat == 0) {
           c.next_beat = r.address / kW * kW;
         }
-        ASSERT_EQ(GetBytes(b.tb->beat_data_o, kW, i * kW), b.memory.Read(c.next_beat, kW));
+        if (!b.Broken(c.next_beat, kW)) {
+          ASSERT_EQ(GetBytes(b.tb->beat_data_o, kW, i * kW), b.Read(c.next_beat, kW));
+        }
         c.next_beat += kW;
         if (c.next_beat >= r.address + r.bytes) {
           c.expect_beats.pop_front();
@@ -128,20 +130,18 @@ void Serve(Bench& b, std::vector<Client>& clients, unsigned percent, uint64_t ma
         ASSERT_FALSE(c.expect_done.empty());
         const Request r = c.expect_done.front();
         c.expect_done.pop_front();
+        const bool error = b.Broken(r.address, r.bytes);
+        ASSERT_EQ((b.tb->done_error_o >> i & 1) != 0, error);
         uint32_t crc = 0;
         std::memcpy(&crc, GetBytes(b.tb->done_crc_o, 4, 4 * i).data(), 4);
-        ASSERT_EQ(crc, Crc32c(b.memory.Read(r.address, r.bytes - 4)))
+        ASSERT_TRUE(error || crc == Crc32c(b.Read(r.address, r.bytes - 4)))
             << "bytes " << r.bytes << " lane " << r.address % kW;
-        bool error = false;
-        for (const uint64_t e : c.errors) {
-          error |= e / kW >= r.address / kW && e / kW <= (r.address + r.bytes - 1) / kW;
-        }
-        ASSERT_EQ((b.tb->done_error_o >> i & 1) != 0, error);
       }
     }
-    b.axi.Observe(b.tb.cycle(), b.rng);
+    b.axi.Sample(b.tb.cycle());
     b.tb.Tick();
   }
+  EXPECT_EQ(b.axi.fault(), "");
   b.Idle();
 }
 
@@ -150,9 +150,10 @@ TEST(ReadEngine, RandomRequestsAndTiming) {
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
   for (int round = 0; round < 12; ++round) {
     Bench b(seed + round);
-    b.axi.set_timing({static_cast<unsigned>(b.rng() % 60), static_cast<unsigned>(b.rng() % 40),
-                      30 + static_cast<unsigned>(b.rng() % 71),
-                      30 + static_cast<unsigned>(b.rng() % 71)});
+    b.options.latency = b.rng() % 60;
+    b.options.jitter = b.rng() % 40;
+    b.options.take_stall_percent = b.rng() % 71;
+    b.options.give_stall_percent = b.rng() % 71;
     std::vector<Client> clients(kClients);
     for (Client& c : clients) {
       for (int i = 0; i < 30; ++i) {
@@ -161,11 +162,8 @@ TEST(ReadEngine, RandomRequestsAndTiming) {
     }
     if (round % 3 == 0) {
       for (int i = 0; i < 4; ++i) {
-        const uint64_t address = b.memory.base + b.rng() % b.memory.bytes.size();
-        b.axi.AddError(address);
-        for (Client& c : clients) {
-          c.errors.push_back(address);
-        }
+        const uint64_t address = b.memory.base() + b.rng() % b.memory.size();
+        b.options.poison.emplace_back(address, address + 1);
       }
     }
     Serve(b, clients, 20 + b.rng() % 81, 3'000'000);
@@ -184,7 +182,7 @@ TEST(ReadEngine, CrcAtEveryAlignment) {
   std::vector<Client> clients(kClients);
   for (size_t lane = 0; lane < kW; ++lane) {
     for (uint32_t bytes = 5; bytes <= 2 * kW + 6; bytes += 1 + (kW > 16 ? b.rng() % 5 : 0)) {
-      clients[b.rng() % kClients].to_send.push_back({b.memory.base + 4096 - kW + lane, bytes});
+      clients[b.rng() % kClients].to_send.push_back({b.memory.base() + 4096 - kW + lane, bytes});
     }
   }
   Serve(b, clients, 100, 3'000'000);
@@ -193,10 +191,10 @@ TEST(ReadEngine, CrcAtEveryAlignment) {
 // One client alone keeps the bus busy through 200 cycles of latency, block after block.
 TEST(ReadEngine, OneClientSaturatesTheBus) {
   Bench b(1);
-  b.axi.set_timing({200, 0, 100, 100});
+  b.options.latency = 200;
   std::vector<Client> clients(kClients);
   for (int i = 0; i < 60; ++i) {
-    clients[0].to_send.push_back({b.memory.base + 4101ull * i, 4101});
+    clients[0].to_send.push_back({b.memory.base() + 4101ull * i, 4101});
   }
   const uint64_t start = b.tb.cycle();
   Serve(b, clients, 100, 1'000'000);
@@ -209,7 +207,9 @@ TEST(ReadEngine, HaltDrainsAndResetRestarts) {
   const uint64_t seed = TestSeed();
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
   Bench b(seed);
-  b.axi.set_timing({50, 20, 60, 60});
+  b.options.latency = 50;
+  b.options.jitter = 20;
+  b.options.take_stall_percent = b.options.give_stall_percent = 40;
   for (int round = 0; round < 20; ++round) {
     // Requests that nobody reads the beats of, until the engine stands or the halt comes.
     const uint64_t cycles = b.rng() % 400;
@@ -220,13 +220,13 @@ TEST(ReadEngine, HaltDrainsAndResetRestarts) {
       SetBytes(b.tb->req_addr_i, std::string(reinterpret_cast<const char*>(&r.address), 8));
       SetBytes(b.tb->req_bytes_i, std::string(reinterpret_cast<const char*>(&r.bytes), 4));
       b.tb->halt_i = halt;
-      b.axi.Drive(b.tb.cycle(), b.rng);
+      b.axi.Drive(b.tb.cycle());
       b.tb.Settle();
       if (halt && b.tb->idle_o) {
         break;
       }
       ASSERT_LT(i, cycles + 1999) << "never idle";
-      b.axi.Observe(b.tb.cycle(), b.rng);
+      b.axi.Sample(b.tb.cycle());
       b.tb.Tick();
     }
     EXPECT_EQ(b.axi.outstanding(), 0u);

@@ -50,6 +50,8 @@ module read_path_bench #(
 
   output logic [63:0]                          x_araddr_o,
   output logic [7:0]                           x_arlen_o,
+  output logic [2:0]                           x_arsize_o,
+  output logic [1:0]                           x_arburst_o,
   output logic                                 x_arvalid_o,
   input  logic                                 x_arready_i,
   input  logic [63:0]                          x_rdata_i,
@@ -60,6 +62,8 @@ module read_path_bench #(
 
   output logic [63:0]                          d_araddr_o,
   output logic [7:0]                           d_arlen_o,
+  output logic [2:0]                           d_arsize_o,
+  output logic [1:0]                           d_arburst_o,
   output logic                                 d_arvalid_o,
   input  logic                                 d_arready_i,
   input  logic [BusBytes*8-1:0]                d_rdata_i,
@@ -91,8 +95,8 @@ module read_path_bench #(
     .beat_data_o(x_beat_data), .done_valid_o(x_done_valid), .done_ready_i(x_done_ready),
     .done_crc_o(x_done_crc), .done_error_o(x_done_error), .halt_i, .idle_o(x_idle), .stall_o(),
     .beat_parity_o(),
-    .m_axi_araddr_o(x_araddr_o), .m_axi_arlen_o(x_arlen_o), .m_axi_arsize_o(),
-    .m_axi_arburst_o(), .m_axi_arvalid_o(x_arvalid_o), .m_axi_arready_i(x_arready_i),
+    .m_axi_araddr_o(x_araddr_o), .m_axi_arlen_o(x_arlen_o), .m_axi_arsize_o(x_arsize_o),
+    .m_axi_arburst_o(x_arburst_o), .m_axi_arvalid_o(x_arvalid_o), .m_axi_arready_i(x_arready_i),
     .m_axi_rdata_i(x_rdata_i), .m_axi_rresp_i(x_rresp_i), .m_axi_rlast_i(x_rlast_i),
     .m_axi_rvalid_i(x_rvalid_i), .m_axi_rready_o(x_rready_o)
   );
@@ -106,8 +110,8 @@ module read_path_bench #(
     .beat_data_o(d_beat_data), .done_valid_o(d_done_valid), .done_ready_i(d_done_ready),
     .done_crc_o(d_done_crc), .done_error_o(d_done_error), .halt_i, .idle_o(d_idle), .stall_o(),
     .beat_parity_o(d_beat_parity),
-    .m_axi_araddr_o(d_araddr_o), .m_axi_arlen_o(d_arlen_o), .m_axi_arsize_o(),
-    .m_axi_arburst_o(), .m_axi_arvalid_o(d_arvalid_o), .m_axi_arready_i(d_arready_i),
+    .m_axi_araddr_o(d_araddr_o), .m_axi_arlen_o(d_arlen_o), .m_axi_arsize_o(d_arsize_o),
+    .m_axi_arburst_o(d_arburst_o), .m_axi_arvalid_o(d_arvalid_o), .m_axi_arready_i(d_arready_i),
     .m_axi_rdata_i(d_rdata_i), .m_axi_rresp_i(d_rresp_i), .m_axi_rlast_i(d_rlast_i),
     .m_axi_rvalid_i(d_rvalid_i), .m_axi_rready_o(d_rready_o)
   );

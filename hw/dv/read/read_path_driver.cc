@@ -18,45 +18,30 @@ void SetBit(Port* port, size_t way, bool on) {
 
 }  // namespace
 
+// Memory is also so low that offsets in a table exceed its address.
 ReadPath::ReadPath(uint64_t seed)
     : rng(seed),
-      index_({tb_->x_araddr_o, tb_->x_arlen_o, tb_->x_arvalid_o, tb_->x_arready_i, tb_->x_rdata_i,
-              tb_->x_rresp_i, tb_->x_rlast_i, tb_->x_rvalid_i, tb_->x_rready_o},
-             8, &memory),
-      data_({tb_->d_araddr_o, tb_->d_arlen_o, tb_->d_arvalid_o, tb_->d_arready_i, tb_->d_rdata_i,
-             tb_->d_rresp_i, tb_->d_rlast_i, tb_->d_rvalid_i, tb_->d_rready_o},
-            kW, &memory) {
-  // Also so low that offsets in a table exceed its address.
-  memory.base = rng() % 2 == 0 ? 0 : (rng() & 0xff'ffff) << 12;
+      memory(rng() % 2 == 0 ? 0 : (rng() & 0xff'ffff) << 12),
+      options{.seed = seed},
+      index_("index", &memory.dram, options, 8, SLUICE_AXI_READ(tb_, x_, _i, _o)),
+      data_("data", &memory.dram, options, kW, SLUICE_AXI_READ(tb_, d_, _i, _o)) {
   Reset();
 }
 
-void ReadPath::AddError(uint64_t address) {
-  errors_.insert(address);
-  index_.AddError(address);
-  data_.AddError(address);
-}
-
 bool ReadPath::Broken(uint64_t address, uint64_t bytes, size_t beat_bytes) const {
-  return std::any_of(errors_.begin(), errors_.end(), [&](uint64_t e) {
-    return e / beat_bytes >= address / beat_bytes &&
-           e / beat_bytes <= (address + bytes - 1) / beat_bytes;
+  return std::ranges::any_of(options.poison, [&](const auto& bad) {
+    return bad.first / beat_bytes >= address / beat_bytes &&
+           bad.first / beat_bytes <= (address + bytes - 1) / beat_bytes;
   });
 }
 
-void ReadPath::set_timing(const MemoryTiming& timing) {
-  index_.set_timing(timing);
-  data_.set_timing(timing);
-}
-
 void ReadPath::Reset() {
-  errors_.clear();
-  index_.Clear();
-  data_.Clear();
+  index_.Reset();
+  data_.Reset();
   tb_->start_i = 0;
   tb_->key_ready_i = tb_->info_ready_i = tb_->hash_ready_i = tb_->value_ready_i = 0;
   tb_->halt_i = 0;
-  tb_->x_rvalid_i = tb_->d_rvalid_i = tb_->x_arready_i = tb_->d_arready_i = 0;
+  tb_->x_rvalid_i = tb_->d_rvalid_i = 0;
   tb_.Reset();
 }
 
@@ -75,8 +60,8 @@ void ReadPath::Drive(const std::vector<RunImage>& runs, const Rates& rates, bool
     SetBit(&tb_->value_ready_i, w, ways_[w].beats_owed > 0 && Chance(rng, rates.value_percent));
   }
   tb_->start_i = static_cast<decltype(+tb_->start_i)>(starts);
-  index_.Drive(tb_.cycle(), rng);
-  data_.Drive(tb_.cycle(), rng);
+  index_.Drive(tb_.cycle());
+  data_.Drive(tb_.cycle());
   tb_.Settle();
 }
 
@@ -162,7 +147,7 @@ void ReadPath::Assemble(Way* way) {
 
 std::vector<WayResult> ReadPath::Run(const std::vector<RunImage>& runs, const Rates& rates) {
   ways_.assign(kWays, {});
-  const uint64_t limit = tb_.cycle() + 50'000 + 200 * memory.bytes.size();
+  const uint64_t limit = tb_.cycle() + 50'000 + 200 * memory.bytes;
   const auto finished = [](const Way& way) {
     const WayResult& r = way.result;
     return r.index_fault.has_value() || r.data_fault.has_value() ||
@@ -180,8 +165,8 @@ std::vector<WayResult> ReadPath::Run(const std::vector<RunImage>& runs, const Ra
     for (size_t w = 0; w < kWays; ++w) {
       Observe(w);
     }
-    index_.Observe(tb_.cycle(), rng);
-    data_.Observe(tb_.cycle(), rng);
+    index_.Sample(tb_.cycle());
+    data_.Sample(tb_.cycle());
     tb_.Tick();
     if (::testing::Test::HasFatalFailure()) {
       break;
@@ -193,11 +178,12 @@ std::vector<WayResult> ReadPath::Run(const std::vector<RunImage>& runs, const Ra
   for (int i = 0; i < 20'000 && !idle; ++i) {
     Drive(runs, rates, false);
     idle = tb_->idle_o;
-    index_.Observe(tb_.cycle(), rng);
-    data_.Observe(tb_.cycle(), rng);
+    index_.Sample(tb_.cycle());
+    data_.Sample(tb_.cycle());
     tb_.Tick();
   }
   EXPECT_TRUE(idle) << "the bus does not come to rest";
+  EXPECT_EQ(index_.fault() + data_.fault(), "");
   std::vector<WayResult> results;
   for (size_t w = 0; w < kWays; ++w) {
     ways_[w].result.input_bytes = Field(tb_->input_bytes_o, w, 8);

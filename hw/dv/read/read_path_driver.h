@@ -7,10 +7,9 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
-#include <set>
 #include <vector>
 
-#include "axi_memory.h"
+#include "../common/testbench.h"
 #include "read_path_model.h"
 #include "sluice/executor.h"
 #include "table_builder.h"
@@ -52,19 +51,16 @@ class ReadPath {
   // Runs one run per way until each has ended or failed. Values are taken only once their record
   // info was, as the unit's transfer does.
   std::vector<WayResult> Run(const std::vector<RunImage>& runs, const Rates& rates);
-  // An address whose beat either port answers with an error.
-  void AddError(uint64_t address);
+  // The byte at `address` cannot be read: by either port, with all of its beat.
+  void AddError(uint64_t address) { options.poison.emplace_back(address, address + 1); }
   bool Broken(uint64_t address, uint64_t bytes, size_t beat_bytes) const;
-  void set_timing(const MemoryTiming& timing);
   void Reset();
 
   std::mt19937_64 rng;
   Memory memory;
+  rtlsim::MemoryOptions options;
 
  private:
-  using DataPort = std::remove_reference_t<decltype(std::declval<Model>().d_rdata_i)>;
-  using IndexPort = std::remove_reference_t<decltype(std::declval<Model>().x_rdata_i)>;
-
   struct Way {
     std::string key;
     std::vector<Record> keys;
@@ -82,9 +78,8 @@ class ReadPath {
   void Assemble(Way* way);
 
   Testbench<Model> tb_;
-  AxiReadMemory<IndexPort> index_;
-  AxiReadMemory<DataPort> data_;
-  std::set<uint64_t> errors_;
+  rtlsim::AxiReadPort index_;
+  rtlsim::AxiReadPort data_;
   std::vector<Way> ways_;
 };
 

@@ -13,7 +13,8 @@ namespace {
 // Runs `tables` on one way beside a good run on the other, whose result must not suffer.
 Expectation RunBeside(ReadPath& path, const std::vector<TableImage>& tables,
                       const std::function<void(const RunImage&)>& before_run = {}) {
-  path.memory.bytes.clear();
+  path.memory.bytes = 0;
+  path.options = RandomTiming(path.rng);
   std::vector<RunImage> runs(kWays);
   const size_t way = path.rng() % kWays;
   Shape other;
@@ -29,7 +30,6 @@ Expectation RunBeside(ReadPath& path, const std::vector<TableImage>& tables,
   for (const RunImage& run : runs) {
     want.push_back(Expect(path, run));
   }
-  path.set_timing(RandomTiming(path.rng));
   const std::vector<WayResult> got = path.Run(runs, RandomRates(path.rng));
   for (size_t w = 0; w < kWays; ++w) {
     SCOPED_TRACE("way " + std::to_string(w));

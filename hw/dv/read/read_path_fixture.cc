@@ -69,12 +69,14 @@ std::vector<TableImage> MakeTables(std::mt19937_64& rng, const std::vector<Recor
   return tables;
 }
 
-MemoryTiming RandomTiming(std::mt19937_64& rng) {
+rtlsim::MemoryOptions RandomTiming(std::mt19937_64& rng) {
   if (rng() % 3 == 0) {
     return {};
   }
-  return {static_cast<unsigned>(rng() % 200), static_cast<unsigned>(rng() % 60),
-          20 + static_cast<unsigned>(rng() % 81), 20 + static_cast<unsigned>(rng() % 81)};
+  return {.latency = static_cast<uint32_t>(rng() % 200),
+          .jitter = static_cast<uint32_t>(rng() % 60),
+          .take_stall_percent = static_cast<uint32_t>(rng() % 81),
+          .give_stall_percent = static_cast<uint32_t>(rng() % 81)};
 }
 
 Rates RandomRates(std::mt19937_64& rng) {

@@ -30,7 +30,7 @@ std::vector<Record> RandomRecords(std::mt19937_64& rng, const Shape& shape);
 std::vector<TableImage> MakeTables(std::mt19937_64& rng, const std::vector<Record>& records,
                                    const Shape& shape);
 
-MemoryTiming RandomTiming(std::mt19937_64& rng);
+rtlsim::MemoryOptions RandomTiming(std::mt19937_64& rng);
 Rates RandomRates(std::mt19937_64& rng);
 
 // What the reference decoder makes of it.

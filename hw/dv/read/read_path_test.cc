@@ -27,7 +27,7 @@ Shape RandomShape(std::mt19937_64& rng) {
 TEST_F(ReadPathTest, RandomRuns) {
   SCOPED_TRACE(Seed());
   for (int round = 0; round < READ_PATH_ROUNDS; ++round) {
-    path_.memory.bytes.clear();
+    path_.memory.bytes = 0;
     std::vector<RunImage> runs(kWays);
     std::vector<Expectation> want;
     for (RunImage& run : runs) {
@@ -42,7 +42,7 @@ TEST_F(ReadPathTest, RandomRuns) {
         ASSERT_EQ(want.back().records, records);
       }
     }
-    path_.set_timing(RandomTiming(path_.rng));
+    path_.options = RandomTiming(path_.rng);
     const std::vector<WayResult> got = path_.Run(runs, RandomRates(path_.rng));
     for (size_t w = 0; w < kWays; ++w) {
       SCOPED_TRACE("round " + std::to_string(round) + " way " + std::to_string(w));
@@ -91,10 +91,10 @@ TEST_F(ReadPathTest, CyclesPerRecord) {
       }
     }
     tables[0].BuildIndex();
-    path_.memory.bytes.clear();
+    path_.memory.bytes = 0;
     std::vector<RunImage> runs(kWays);
     runs[0] = Place(tables, &path_.memory, path_.rng);
-    path_.set_timing({100, 0, 100, 100});
+    path_.options.latency = 100;
     const std::vector<WayResult> got = path_.Run(runs, {});
     Check(got[0], Expect(path_, runs[0]));
     const double n = static_cast<double>(records.size());
@@ -126,10 +126,10 @@ TEST_F(ReadPathTest, CyclesPerBlock) {
     tables[0].last_keys.push_back(r.InternalKey());
   }
   tables[0].BuildIndex();
-  path_.memory.bytes.clear();
+  path_.memory.bytes = 0;
   std::vector<RunImage> runs(kWays);
   runs[0] = Place(tables, &path_.memory, path_.rng);
-  path_.set_timing({10, 0, 100, 100});
+  path_.options.latency = 10;
   const std::vector<WayResult> got = path_.Run(runs, {});
   Check(got[0], Expect(path_, runs[0]));
   const double cycles = double(got[0].last_hash_cycle - got[0].first_hash_cycle) / 999;
@@ -144,12 +144,12 @@ TEST_F(ReadPathTest, CyclesPerBlock) {
 TEST_F(ReadPathTest, TablesArePrefetched) {
   SCOPED_TRACE(Seed());
   std::vector<TableImage> tables = Small(4000, 4096, 8);
-  path_.memory.bytes.clear();
+  path_.memory.bytes = 0;
   std::vector<RunImage> runs(kWays);
   runs[0] = Place(tables, &path_.memory, path_.rng);
   uint64_t cycles[2];
   for (const unsigned latency : {0, 200}) {
-    path_.set_timing({latency, 0, 100, 100});
+    path_.options.latency = latency;
     // Values leave slowly, as they do when other ways win.
     const std::vector<WayResult> got = path_.Run(runs, {100, 50, 100});
     Check(got[0], Expect(path_, runs[0]));

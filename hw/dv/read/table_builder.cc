@@ -219,11 +219,11 @@ RunImage Place(const std::vector<TableImage>& tables, Memory* memory, std::mt199
   for (const TableImage& table : tables) {
     RunImage::Table t;
     gap();
-    t.data_address = memory->base + memory->bytes.size();
+    t.data_address = memory->end();
     for (const std::string& block : table.blocks) {
       memory->Append(block);
     }
-    t.data_bytes = memory->base + memory->bytes.size() - t.data_address;
+    t.data_bytes = memory->end() - t.data_address;
     gap();
     t.index_address = memory->Append(table.index);
     t.index_bytes = static_cast<uint32_t>(table.index.size() - kBlockTrailerBytes);
@@ -234,7 +234,7 @@ RunImage Place(const std::vector<TableImage>& tables, Memory* memory, std::mt199
     PutFixed64(&descriptors, t.data_bytes);
   }
   gap();
-  memory->Align(8);
+  memory->bytes = (memory->bytes + 7) & ~7ull;
   run.tables_address = memory->Append(descriptors);
   return run;
 }

@@ -7,15 +7,32 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "axi_memory.h"
+#include "device/rtlsim/axi_memory.h"
 #include "sluice/executor.h"
 #include "sluice_abi.h"
 #include "table/format.h"
 #include "table/internal_key.h"
 
 namespace sluice::dv {
+
+// Device memory from `base` on, which fills up from there.
+struct Memory {
+  explicit Memory(uint64_t base) : dram(64 << 20, base) {}
+
+  uint64_t end() const { return dram.base() + bytes; }
+  uint64_t Append(std::string_view data) {
+    data.copy(dram.At(end()), data.size());
+    bytes += data.size();
+    return end() - data.size();
+  }
+  std::string Read(uint64_t address, size_t n) const { return {dram.At(address), n}; }
+
+  rtlsim::Dram dram;
+  uint64_t bytes = 0;  // in use
+};
 
 struct Record {
   std::string user_key;

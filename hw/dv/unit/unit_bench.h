@@ -23,7 +23,9 @@ inline RtlDeviceOptions RandomMemory(std::mt19937_64& rng, uint64_t bytes = 256 
   RtlDeviceOptions options;
   options.memory.bytes = bytes;
   options.memory.latency = static_cast<uint32_t>(std::array{1, 7, 30, 200}[rng() % 4]);
-  options.memory.stall_percent = static_cast<uint32_t>(std::array{0, 0, 20, 70}[rng() % 4]);
+  const auto stalls = [&] { return static_cast<uint32_t>(std::array{0, 0, 20, 70}[rng() % 4]); };
+  options.memory.take_stall_percent = stalls();
+  options.memory.give_stall_percent = stalls();
   options.memory.seed = rng();
   options.hang_cycles = 1'000'000;
   return options;

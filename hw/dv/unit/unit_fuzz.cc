@@ -195,13 +195,13 @@ void Group::AddTheReference(Expectation* expected) const {
 
 void Group::PoisonSome(Expectation* expected) {
   rtlsim::MemoryOptions& memory = card_->memory();
-  memory.poison_begin = memory.poison_end = 0;
+  memory.poison.clear();
   if (!Chance(rng_, 6)) {
     return;
   }
   const Area area = areas_.Random(rng_);
-  memory.poison_begin = (area.begin + rng_() % (area.end - area.begin)) & ~63ull;
-  memory.poison_end = memory.poison_begin + 64 * (1 + rng_() % 4);
+  const uint64_t begin = (area.begin + rng_() % (area.end - area.begin)) & ~63ull;
+  memory.poison = {{begin, begin + 64 * (1 + rng_() % 4)}};
   // Memory that is never used may fail, too; and what is read in error may run through the unit,
   // and be too much for it, before the error is known.
   expected->statuses.insert({MergeStatus::kReadError, MergeStatus::kWriteError,
@@ -247,7 +247,9 @@ std::string Group::Judge(const Expectation& expected, const JobResult& found) co
     return stray_;
   }
   // Stalls and latency multiply what a byte costs; nothing else may.
-  const uint64_t cycles = found.stats.cycles * (100 - options_.memory.stall_percent) / 100;
+  const uint32_t stalls =
+      std::max(options_.memory.take_stall_percent, options_.memory.give_stall_percent);
+  const uint64_t cycles = found.stats.cycles * (100 - stalls) / 100;
   if (cycles > 50'000 + 60 * job_.input_bytes) {
     return fmt::format("{} cycles for {} bytes", found.stats.cycles, job_.input_bytes);
   }

@@ -164,8 +164,7 @@ TEST(Unit, BusErrorsEndTheJobAndNotTheUnit) {
   std::mt19937_64 rng(seed);
   constexpr uint64_t kPoison = 64 << 20;
   RtlDeviceOptions options = dv::RandomMemory(rng);
-  options.memory.poison_begin = kPoison;
-  options.memory.poison_end = kPoison + 4096;
+  options.memory.poison = {{kPoison, kPoison + 4096}};
   auto owned = std::make_unique<ShiftedDevice>(
       std::make_unique<rtlsim::RtlDevice<CHECKED_MODEL>>("checked", options));
   ShiftedDevice& device = *owned;
@@ -431,7 +430,7 @@ TEST(Unit, WaitsForItsIndex) {
   std::mt19937_64 rng(seed);
   for (const uint32_t stall_percent : {0, 20, 50}) {
     RtlDeviceOptions options;
-    options.memory.stall_percent = stall_percent;
+    options.memory.take_stall_percent = options.memory.give_stall_percent = stall_percent;
     options.memory.seed = rng();
     CheckExecutor check(std::make_unique<DeviceExecutor>(MakeDevice(options)),
                         std::make_unique<CpuExecutor>());

@@ -1,4 +1,5 @@
-// The two ends of a valid/ready stream, and an AXI4 write memory, for benches of the write side.
+// The two ends of a valid/ready stream, and the memory behind a write port, for benches of the write
+// side.
 
 #pragma once
 
@@ -7,10 +8,12 @@
 #include <deque>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "../common/testbench.h"
+#include "device/rtlsim/axi_memory.h"
 
 namespace sluice::dv {
 
@@ -105,104 +108,21 @@ inline std::vector<std::string> Beats(const std::string& bytes, size_t width) {
   return beats;
 }
 
-// One AXI4 write port's memory. Checks what a master must keep to; Problem() says what it did not.
-// Address and data are taken independently, answers come late.
-class AxiMemory {
- public:
-  AxiMemory(uint64_t base, uint64_t bytes, size_t bus_bytes)
-      : base_(base), bytes_(bytes, '\xee'), bus_bytes_(bus_bytes) {}
-
-  unsigned ready_percent = 100;
-  unsigned delay = 0;            // of answers, cycles at most
-  uint64_t error_burst = ~0ull;  // this one is answered with an error
-
-  const std::string& bytes() const { return bytes_; }
-  const std::string& problem() const { return problem_; }
-  uint64_t bursts() const { return answered_ + Pending(); }
-  uint64_t Pending() const { return addresses_.size() + answers_.size(); }
-
-  // What the memory does in this cycle.
-  bool awready = false;
-  bool wready = false;
-  bool bvalid = false;
-  uint8_t bresp = 0;
-
-  void Drive(std::mt19937_64& rng) {
-    awready = Chance(rng, ready_percent);
-    wready = Chance(rng, ready_percent);
-    if (!bvalid && !answers_.empty() && answers_.front() <= cycle_) {
-      bvalid = true;
-      bresp = answered_ == error_burst ? 2 : 0;
-    }
-    rng_delay_ = delay == 0 ? 0 : rng() % delay;
+// All that a write port may write to, filled with 0xee. Address and data are taken independently, and
+// answered at once, unless `options` are changed.
+struct WriteArea {
+  WriteArea(uint64_t base, uint64_t bytes, uint32_t beat_bytes,
+            const rtlsim::AxiWriteSignals& signals, uint64_t seed)
+      : options{.latency = 0, .data_first = true, .seed = seed},
+        dram(bytes, base),
+        port("write", &dram, options, beat_bytes, signals) {
+    std::fill_n(dram.data(), dram.size(), '\xee');
   }
+  std::string_view bytes() { return {dram.data(), dram.size()}; }
 
-  struct Address {
-    uint64_t address;
-    unsigned length, size, burst;
-  };
-
-  void Sample(bool awvalid, Address address, bool wvalid, std::string wdata, bool full_strobe,
-              bool wlast, bool bready) {
-    ++cycle_;
-    if (awvalid && awready) {
-      TakeAddress(address);
-    }
-    if (wvalid && wready) {
-      Check(full_strobe, "partial strobe");
-      data_.emplace_back(std::move(wdata), wlast);
-    }
-    if (bvalid && bready) {
-      bvalid = false;
-      answers_.pop_front();
-      ++answered_;
-    }
-    Complete();
-  }
-
- private:
-  void Check(bool good, const char* what) {
-    if (!good && problem_.empty()) {
-      problem_ = what;
-    }
-  }
-
-  void TakeAddress(const Address& a) {
-    const uint64_t size = (a.length + 1) * bus_bytes_;
-    Check(a.burst == 1 && (1u << a.size) == bus_bytes_, "not a full-width incrementing burst");
-    Check(a.address % bus_bytes_ == 0, "unaligned");
-    Check(a.address / 4096 == (a.address + size - 1) / 4096, "burst crosses 4 KiB");
-    Check(a.address >= base_ && a.address + size <= base_ + bytes_.size(), "outside the area");
-    addresses_.push_back(a);
-  }
-
-  void Complete() {
-    while (!addresses_.empty() && data_.size() > addresses_.front().length) {
-      const Address a = addresses_.front();
-      for (unsigned i = 0; i <= a.length; ++i) {
-        const auto& [beat, last] = data_.front();
-        Check(last == (i == a.length), "last beat not marked, or another");
-        const uint64_t at = a.address - base_ + i * bus_bytes_;
-        if (at + bus_bytes_ <= bytes_.size()) {
-          bytes_.replace(at, bus_bytes_, beat);
-        }
-        data_.pop_front();
-      }
-      addresses_.pop_front();
-      answers_.push_back(std::max(cycle_ + rng_delay_, answers_.empty() ? 0 : answers_.back()));
-    }
-  }
-
-  uint64_t base_;
-  std::string bytes_;
-  size_t bus_bytes_;
-  uint64_t cycle_ = 0;
-  uint64_t rng_delay_ = 0;
-  uint64_t answered_ = 0;
-  std::deque<Address> addresses_;
-  std::deque<std::pair<std::string, bool>> data_;
-  std::deque<uint64_t> answers_;  // cycles from which they may be given
-  std::string problem_;
+  rtlsim::MemoryOptions options;
+  rtlsim::Dram dram;
+  rtlsim::AxiWritePort port;
 };
 
 // A module's stream input and output, of width `kBytes`.
@@ -224,21 +144,5 @@ Beat OutBeat(Dut& dut) {
   return {GetBytes(dut->out_data_o, std::min<size_t>(dut->out_bytes_o, kBytes)),
           dut->out_last_o != 0, dut->out_token_o};
 }
-
-// The ports of one AXI write master of `dut` that start with `p`, connected to `memory`.
-#define SLUICE_AXI_DRIVE(dut, p, memory)    \
-  do {                                      \
-    (dut)->p##awready_i = (memory).awready; \
-    (dut)->p##wready_i = (memory).wready;   \
-    (dut)->p##bvalid_i = (memory).bvalid;   \
-    (dut)->p##bresp_i = (memory).bresp;     \
-  } while (false)
-#define SLUICE_AXI_SAMPLE(dut, p, memory, bus)                                          \
-  (memory).Sample(                                                                      \
-      (dut)->p##awvalid_o,                                                              \
-      {(dut)->p##awaddr_o, (dut)->p##awlen_o, (dut)->p##awsize_o, (dut)->p##awburst_o}, \
-      (dut)->p##wvalid_o, GetBytes((dut)->p##wdata_o, (bus)),                           \
-      GetBytes((dut)->p##wstrb_o, ((bus) + 7) / 8) == std::string((bus) / 8, '\xff'),   \
-      (dut)->p##wlast_o, (dut)->p##bready_o)
 
 }  // namespace sluice::dv

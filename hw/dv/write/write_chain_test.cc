@@ -33,16 +33,17 @@ uint64_t RoundUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 template <typename S>
 class Chain {
  public:
-  Chain(const std::vector<Record>& records, const EncodeParams& params, uint64_t data_bytes,
-        uint64_t index_bytes)
-      : data(kDataBase, data_bytes, S::kW), index(kIndexBase, index_bytes, 8), source_(records) {
+  Chain(std::mt19937_64& rng, const std::vector<Record>& records, const EncodeParams& params,
+        uint64_t data_bytes, uint64_t index_bytes)
+      : data(kDataBase, data_bytes, S::kW, SLUICE_AXI_WRITE(dut, data_, _i, _o), rng()),
+        index(kIndexBase, index_bytes, 8, SLUICE_AXI_WRITE(dut, index_, _i, _o), rng()),
+        rng_(rng),
+        source_(records) {
     dut->rst_ni = 0;
     dut->start_i = 0;
     dut->halt_i = 0;
     Configure(dut, params);
     dut->record_valid_i = dut->key_valid_i = dut->value_valid_i = 0;
-    SLUICE_AXI_DRIVE(dut, data_, data);
-    SLUICE_AXI_DRIVE(dut, index_, index);
     SetWords(dut->addr_i, kDataBase, kIndexBase);
     SetWords(dut->limit_i, data_bytes, index_bytes);
     dut.Reset();
@@ -54,34 +55,32 @@ class Chain {
 
   void Apply(const Pressure& pressure) {
     pressure_ = pressure;
-    for (AxiMemory* memory : {&data, &index}) {
-      memory->ready_percent = pressure.memory;
-      memory->delay = pressure.delay;
+    for (WriteArea* area : {&data, &index}) {
+      area->options.take_stall_percent = 100 - pressure.memory;
+      area->options.jitter = pressure.delay;
     }
   }
 
-  void Cycle(std::mt19937_64& rng) {
-    source_.Drive(dut, rng, pressure_.input);
-    data.Drive(rng);
-    index.Drive(rng);
-    SLUICE_AXI_DRIVE(dut, data_, data);
-    SLUICE_AXI_DRIVE(dut, index_, index);
+  void Cycle() {
+    source_.Drive(dut, rng_, pressure_.input);
+    data.port.Drive(dut.cycle());
+    index.port.Drive(dut.cycle());
     dut.Settle();
     source_.Sample(dut);
-    SLUICE_AXI_SAMPLE(dut, data_, data, S::kW);
-    SLUICE_AXI_SAMPLE(dut, index_, index, 8);
+    data.port.Sample(dut.cycle());
+    index.port.Sample(dut.cycle());
     dut.Tick();
     dut.Settle();
   }
 
   // Runs until both engines are done; the cycles that took, 0 if they never are.
-  uint64_t Run(std::mt19937_64& rng, uint64_t limit) {
+  uint64_t Run(uint64_t limit) {
     const uint64_t start = dut.cycle();
     while (dut->done_o != 3) {
       if (dut.cycle() - start > limit) {
         return 0;
       }
-      Cycle(rng);
+      Cycle();
     }
     return dut.cycle() - start;
   }
@@ -93,8 +92,8 @@ class Chain {
   }
 
   Testbench<typename S::Model> dut;
-  AxiMemory data;
-  AxiMemory index;
+  WriteArea data;
+  WriteArea index;
 
  private:
   template <typename Port>
@@ -103,6 +102,7 @@ class Chain {
     std::memcpy(&port, words, sizeof(words));
   }
 
+  std::mt19937_64& rng_;
   RecordSource<S::kV> source_;
   Pressure pressure_;
 };
@@ -141,8 +141,7 @@ void ExpectSame(Chain<S>& chain, const std::vector<Record>& records,
                 const std::vector<EncodedTable>& tables) {
   const std::string data = DataArea(tables);
   const std::string index = IndexArea(tables);
-  EXPECT_EQ(chain.data.problem(), "");
-  EXPECT_EQ(chain.index.problem(), "");
+  EXPECT_EQ(chain.data.port.fault() + chain.index.port.fault(), "");
   EXPECT_EQ(chain.used(0), data.size());
   EXPECT_EQ(chain.used(1), index.size());
   EXPECT_TRUE(chain.data.bytes().compare(0, data.size(), data) == 0);
@@ -162,10 +161,10 @@ TYPED_TEST(WriteChain, RandomTasks) {
     const auto records = RandomRecords(rng, rng() % (2000 * TypeParam::kV + 60000));
     const EncodeParams params = RandomParams(rng);
     const auto tables = Encode(records, params);
-    Chain<TypeParam> chain(records, params, RoundUp(DataArea(tables).size(), 64),
+    Chain<TypeParam> chain(this->rng_, records, params, RoundUp(DataArea(tables).size(), 64),
                            RoundUp(IndexArea(tables).size(), 64));
     chain.Apply(RandomPressure(rng));
-    ASSERT_NE(chain.Run(rng, CycleLimit(records, TypeParam::kV)), 0u);
+    ASSERT_NE(chain.Run(CycleLimit(records, TypeParam::kV)), 0u);
     ExpectSame(chain, records, tables);
     if (this->HasFailure()) return;
   }
@@ -182,17 +181,17 @@ TYPED_TEST(WriteChain, FullSizeTables) {
     records = RandomRecords(rng, 3 << 20);
     tables = Encode(records, params);
   }
-  Chain<TypeParam> chain(records, params, RoundUp(DataArea(tables).size(), 64),
+  Chain<TypeParam> chain(this->rng_, records, params, RoundUp(DataArea(tables).size(), 64),
                          RoundUp(IndexArea(tables).size(), 64));
-  ASSERT_NE(chain.Run(rng, CycleLimit(records, TypeParam::kV)), 0u);
+  ASSERT_NE(chain.Run(CycleLimit(records, TypeParam::kV)), 0u);
   ExpectSame(chain, records, tables);
 }
 
 TYPED_TEST(WriteChain, NoRecords) {
-  Chain<TypeParam> chain({}, {}, 64, 64);
-  ASSERT_NE(chain.Run(this->rng_, 1000), 0u);
+  Chain<TypeParam> chain(this->rng_, {}, {}, 64, 64);
+  ASSERT_NE(chain.Run(1000), 0u);
   ExpectSame(chain, {}, {});
-  EXPECT_EQ(chain.data.bursts() + chain.index.bursts(), 0u);
+  EXPECT_EQ(chain.data.port.bursts() + chain.index.port.bursts(), 0u);
 }
 
 // One user key on both sides of where a table would end stays in one table.
@@ -213,9 +212,9 @@ TYPED_TEST(WriteChain, SameKeyOverTheTableBoundary) {
     const auto tables = Encode(records, params);
     EXPECT_EQ(tables.size(), repeats == 1 ? 1u : repeats == 20 ? 3u : 6u);
     for (const EncodedTable& table : tables) EXPECT_EQ(table.entries % repeats, 0u);
-    Chain<TypeParam> chain(records, params, 1 << 20, 1 << 16);
+    Chain<TypeParam> chain(this->rng_, records, params, 1 << 20, 1 << 16);
     chain.Apply(RandomPressure(this->rng_));
-    ASSERT_NE(chain.Run(this->rng_, CycleLimit(records, TypeParam::kV)), 0u);
+    ASSERT_NE(chain.Run(CycleLimit(records, TypeParam::kV)), 0u);
     ExpectSame(chain, records, tables);
   }
 }
@@ -235,11 +234,12 @@ TYPED_TEST(WriteChain, FullAreas) {
         small_data ? rng() % (data.size() / 64) * 64 : RoundUp(data.size(), 64);
     const uint64_t index_bytes =
         small_data ? RoundUp(index.size(), 64) : rng() % ((index.size() + 63) / 64) * 64;
-    Chain<TypeParam> chain(records, params, data_bytes, index_bytes);
+    Chain<TypeParam> chain(this->rng_, records, params, data_bytes, index_bytes);
     chain.Apply(RandomPressure(rng));
-    ASSERT_NE(chain.Run(rng, CycleLimit(records, TypeParam::kV)), 0u);
+    ASSERT_NE(chain.Run(CycleLimit(records, TypeParam::kV)), 0u);
     EXPECT_EQ(chain.dut->full_o, small_data ? 1 : 2);
-    EXPECT_EQ(chain.data.problem() + chain.index.problem(), "");
+    EXPECT_EQ(chain.dut->error_o, 0);
+    EXPECT_EQ(chain.data.port.fault() + chain.index.port.fault(), "");
     EXPECT_TRUE(data.compare(0, chain.used(0), chain.data.bytes(), 0, chain.used(0)) == 0);
     EXPECT_TRUE(index.compare(0, chain.used(1), chain.index.bytes(), 0, chain.used(1)) == 0);
     EXPECT_EQ(chain.used(small_data ? 0 : 1), small_data ? data_bytes : index_bytes);
@@ -254,13 +254,14 @@ TYPED_TEST(WriteChain, BusErrors) {
     const auto records = RandomRecords(rng, 20000);
     const EncodeParams params = RandomParams(rng);
     const auto tables = Encode(records, params);
-    Chain<TypeParam> chain(records, params, RoundUp(DataArea(tables).size(), 64),
+    Chain<TypeParam> chain(this->rng_, records, params, RoundUp(DataArea(tables).size(), 64),
                            RoundUp(IndexArea(tables).size(), 64));
     chain.Apply(RandomPressure(rng));
-    (round % 2 == 0 ? chain.data : chain.index).error_burst = 0;
-    ASSERT_NE(chain.Run(rng, CycleLimit(records, TypeParam::kV)), 0u);
+    const uint64_t bad = round % 2 == 0 ? kDataBase : kIndexBase;
+    (round % 2 == 0 ? chain.data : chain.index).options.poison = {{bad, bad + 1}};
+    ASSERT_NE(chain.Run(CycleLimit(records, TypeParam::kV)), 0u);
     EXPECT_EQ(chain.dut->error_o, round % 2 == 0 ? 1 : 2);
-    EXPECT_EQ(chain.data.problem() + chain.index.problem(), "");
+    EXPECT_EQ(chain.data.port.fault() + chain.index.port.fault(), "");
     if (this->HasFailure()) return;
   }
 }
@@ -274,22 +275,23 @@ TYPED_TEST(WriteChain, Halts) {
     const EncodeParams params = RandomParams(rng);
     const auto tables = Encode(records, params);
     const std::string data = DataArea(tables);
-    Chain<TypeParam> chain(records, params, RoundUp(data.size(), 64),
+    Chain<TypeParam> chain(this->rng_, records, params, RoundUp(data.size(), 64),
                            RoundUp(IndexArea(tables).size(), 64));
     chain.Apply(RandomPressure(rng));
-    for (uint64_t n = rng() % (100 + data.size() / TypeParam::kV); n > 0; --n) chain.Cycle(rng);
+    for (uint64_t n = rng() % (100 + data.size() / TypeParam::kV); n > 0; --n) chain.Cycle();
     chain.dut->halt_i = 1;
-    chain.Cycle(rng);
+    chain.Cycle();
     chain.dut->halt_i = rng() % 2;  // it stays halted all the same
-    const uint64_t bursts[] = {chain.data.bursts(), chain.index.bursts()};
-    for (int n = 0; n < 3000 && chain.dut->idle_o != 3; ++n) chain.Cycle(rng);
+    const uint64_t bursts[] = {chain.data.port.bursts(), chain.index.port.bursts()};
+    for (int n = 0; n < 3000 && chain.dut->idle_o != 3; ++n) chain.Cycle();
     ASSERT_EQ(chain.dut->idle_o, 3);
-    for (int n = 0; n < 500; ++n) chain.Cycle(rng);
+    for (int n = 0; n < 500; ++n) chain.Cycle();
     EXPECT_EQ(chain.dut->idle_o, 3);
-    EXPECT_EQ(chain.data.Pending() + chain.index.Pending(), 0u);
-    EXPECT_LE(chain.data.bursts(), bursts[0] + 4);  // those on their way when it came
-    EXPECT_LE(chain.index.bursts(), bursts[1] + 8);
-    EXPECT_EQ(chain.data.problem() + chain.index.problem(), "");
+    EXPECT_EQ(chain.data.port.outstanding() + chain.index.port.outstanding(), 0u);
+    EXPECT_LE(chain.data.port.bursts(), bursts[0] + 4);  // those on their way when it came
+    EXPECT_LE(chain.index.port.bursts(), bursts[1] + 8);
+    EXPECT_EQ(chain.dut->error_o, 0);
+    EXPECT_EQ(chain.data.port.fault() + chain.index.port.fault(), "");
     if (this->HasFailure()) return;
   }
 }
@@ -311,8 +313,8 @@ TYPED_TEST(WriteChain, CycleBudget) {
     }
     EncodeParams params;
     const auto tables = Encode(records, params);
-    Chain<TypeParam> chain(records, params, 8 << 20, 1 << 20);
-    const uint64_t cycles = chain.Run(this->rng_, 20'000'000);
+    Chain<TypeParam> chain(this->rng_, records, params, 8 << 20, 1 << 20);
+    const uint64_t cycles = chain.Run(20'000'000);
     ExpectSame(chain, records, tables);
     const auto beats = [](size_t bytes) { return (bytes + kV - 1) / kV; };
     uint64_t budget = 300;  // filling and draining

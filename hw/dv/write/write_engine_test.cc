@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "Vwrite_engine_16_64_64.h"
 #include "Vwrite_engine_64_64_64.h"
 #include "Vwrite_engine_8_64_64.h"
@@ -26,7 +28,6 @@ class WriteEngine : public testing::Test, protected Randomised {
  protected:
   WriteEngine() {
     dut_->start_i = dut_->halt_i = dut_->in_valid_i = 0;
-    dut_->m_axi_awready_i = dut_->m_axi_wready_i = dut_->m_axi_bvalid_i = 0;
     dut_.Reset();
   }
 
@@ -58,12 +59,13 @@ class WriteEngine : public testing::Test, protected Randomised {
     return job;
   }
 
-  void Start(const Job& job, AxiMemory* memory, uint64_t base, uint64_t limit) {
-    memory_ = memory;
+  // Into an area of `limit` bytes.
+  void Start(const Job& job, uint64_t base, uint64_t limit) {
+    memory_.emplace(base, limit, S::kBus, SLUICE_AXI_WRITE(dut_, m_axi_, _i, _o), rng_());
+    memory_->port.Drive(dut_.cycle());
     source_ = {};
     for (const Beat& word : job.words) source_.Push(word);
     dut_->in_valid_i = 0;
-    dut_->m_axi_awready_i = dut_->m_axi_wready_i = dut_->m_axi_bvalid_i = 0;
     dut_->start_i = 1;
     dut_->addr_i = base;
     dut_->limit_i = limit;
@@ -75,10 +77,9 @@ class WriteEngine : public testing::Test, protected Randomised {
 
   void Cycle(unsigned percent) {
     DriveBeat(dut_, source_, rng_, percent);
-    memory_->Drive(rng_);
-    SLUICE_AXI_DRIVE(dut_, m_axi_, *memory_);
+    memory_->port.Drive(dut_.cycle());
     dut_.Settle();
-    SLUICE_AXI_SAMPLE(dut_, m_axi_, *memory_, S::kBus);
+    memory_->port.Sample(dut_.cycle());
     if (dut_->in_valid_i && dut_->in_ready_o) source_.Taken();
     EXPECT_EQ(dut_->stall_o, (dut_->m_axi_wvalid_o && !dut_->m_axi_wready_i) ||
                                  (dut_->m_axi_awvalid_o && !dut_->m_axi_awready_i));
@@ -95,15 +96,15 @@ class WriteEngine : public testing::Test, protected Randomised {
     return 0;
   }
 
-  void Randomise(AxiMemory* memory) {
-    memory->ready_percent = Pressure();
-    memory->delay = rng_() % 3 * 50;
+  void RandomiseMemory() {
+    memory_->options.take_stall_percent = 100 - Pressure();
+    memory_->options.jitter = rng_() % 3 * 50;
   }
 
   uint64_t Base() { return 0x1234'0000 + rng_() % 256 * 64; }
 
   Testbench<typename S::Model> dut_;
-  AxiMemory* memory_ = nullptr;
+  std::optional<WriteArea> memory_;
   Source<Beat> source_;
 };
 
@@ -120,15 +121,15 @@ TYPED_TEST(WriteEngine, JobsOneAfterAnother) {
     auto& rng = this->rng_;
     const auto job = this->Tables(rng() % 6, 64 << rng() % 8, rng() % 2 == 0);
     const uint64_t base = this->Base();
-    AxiMemory memory(base, (job.area.size() + 63) / 64 * 64, TypeParam::kBus);
-    this->Randomise(&memory);
-    this->Start(job, &memory, base, memory.bytes().size());
+    this->Start(job, base, (job.area.size() + 63) / 64 * 64);
+    this->RandomiseMemory();
+    WriteArea& memory = *this->memory_;
     ASSERT_NE(this->Run(this->Pressure(), 1'000'000), 0u);
-    EXPECT_EQ(memory.problem(), "");
+    EXPECT_EQ(memory.port.fault(), "");
     EXPECT_EQ(this->dut_->used_o, job.area.size());
     EXPECT_TRUE(memory.bytes().compare(0, job.area.size(), job.area) == 0);
     EXPECT_TRUE(this->dut_->idle_o && !this->dut_->full_o && !this->dut_->error_o);
-    EXPECT_EQ(memory.Pending(), 0u);
+    EXPECT_EQ(memory.port.outstanding(), 0u);
     for (int n = 0; n < 20; ++n) this->Cycle(100);
     EXPECT_TRUE(this->dut_->done_o);
     if (this->HasFailure()) return;
@@ -142,12 +143,13 @@ TYPED_TEST(WriteEngine, NeverPastTheLimit) {
     const auto job = this->Tables(1 + rng() % 6, 3000, rng() % 2 == 0);
     const uint64_t limit = rng() % (job.area.size() / 64 + 1) * 64;
     const uint64_t base = this->Base();
-    AxiMemory memory(base, limit, TypeParam::kBus);
-    this->Randomise(&memory);
-    this->Start(job, &memory, base, limit);
+    this->Start(job, base, limit);
+    this->RandomiseMemory();
+    WriteArea& memory = *this->memory_;
     ASSERT_NE(this->Run(this->Pressure(), 1'000'000), 0u);
-    EXPECT_EQ(memory.problem(), "");
+    EXPECT_EQ(memory.port.fault(), "");
     EXPECT_EQ(this->dut_->full_o, job.area.size() > limit);
+    EXPECT_FALSE(this->dut_->error_o);
     EXPECT_EQ(this->dut_->used_o, std::min<uint64_t>(limit, job.area.size()));
     EXPECT_TRUE(memory.bytes().compare(0, this->dut_->used_o, job.area, 0, this->dut_->used_o) ==
                 0);
@@ -156,18 +158,18 @@ TYPED_TEST(WriteEngine, NeverPastTheLimit) {
   }
 }
 
-// Each burst's error is seen, whichever it is, and the job still ends.
+// Each beat's error is seen, whichever it is, and the job still ends.
 TYPED_TEST(WriteEngine, BusErrors) {
   for (int round = 0; round < 40; ++round) {
     SCOPED_TRACE(this->Trace(round));
     const auto job = this->Tables(3, 3000, false);
     const uint64_t base = this->Base();
-    AxiMemory memory(base, 16384, TypeParam::kBus);
-    this->Randomise(&memory);
-    memory.error_burst = this->rng_() % 8;
-    this->Start(job, &memory, base, 16384);
+    this->Start(job, base, 16384);
+    this->RandomiseMemory();
+    const uint64_t bad = this->rng_() % (job.area.size() + 200);
+    this->memory_->options.poison = {{base + bad, base + bad + 1}};
     ASSERT_NE(this->Run(this->Pressure(), 1'000'000), 0u);
-    EXPECT_EQ(this->dut_->error_o, memory.bursts() > memory.error_burst);
+    EXPECT_EQ(this->dut_->error_o, bad < job.area.size());
     if (this->HasFailure()) return;
   }
 }
@@ -181,9 +183,9 @@ TYPED_TEST(WriteEngine, HaltAndStartAgain) {
     auto& rng = this->rng_;
     const uint64_t base = this->Base();
     const auto job = this->Tables(4, 6000, false);
-    AxiMemory memory(base, 32768, TypeParam::kBus);
-    this->Randomise(&memory);
-    this->Start(job, &memory, base, 32768);
+    this->Start(job, base, 32768);
+    this->RandomiseMemory();
+    WriteArea& memory = *this->memory_;
     const unsigned percent = this->Pressure();
     const uint64_t reach = round % 2 == 0 ? 500 : 20;
     for (uint64_t n = rng() % reach; n > 0 && !this->dut_->done_o; --n) this->Cycle(percent);
@@ -193,21 +195,21 @@ TYPED_TEST(WriteEngine, HaltAndStartAgain) {
     const bool done = this->dut_->done_o;  // it came before the halt did
     for (int n = 0; n < 5000 && !this->dut_->idle_o; ++n) this->Cycle(percent);
     ASSERT_TRUE(this->dut_->idle_o);
-    const uint64_t bursts = memory.bursts();
+    const uint64_t bursts = memory.port.bursts();
     for (int n = 0; n < 10000 && !this->source_.empty(); ++n) this->Cycle(100);
     EXPECT_TRUE(this->source_.empty());
     for (int n = 0; n < 20; ++n) this->Cycle(100);
-    EXPECT_EQ(memory.bursts(), bursts);
-    EXPECT_EQ(memory.Pending(), 0u);
-    EXPECT_EQ(memory.problem(), "");
+    EXPECT_EQ(memory.port.bursts(), bursts);
+    EXPECT_EQ(memory.port.outstanding(), 0u);
+    EXPECT_EQ(memory.port.fault(), "");
     EXPECT_EQ(this->dut_->done_o, done);
+    EXPECT_FALSE(this->dut_->error_o);
 
     const auto next = this->Tables(3, 2000, true);
-    AxiMemory fresh(base, 8192, TypeParam::kBus);
-    this->Start(next, &fresh, base, 8192);
+    this->Start(next, base, 8192);
     ASSERT_NE(this->Run(100, 100'000), 0u);
-    EXPECT_EQ(fresh.problem(), "");
-    EXPECT_TRUE(fresh.bytes().compare(0, next.area.size(), next.area) == 0);
+    EXPECT_EQ(this->memory_->port.fault(), "");
+    EXPECT_TRUE(this->memory_->bytes().compare(0, next.area.size(), next.area) == 0);
     if (this->HasFailure()) return;
   }
 }
@@ -218,15 +220,14 @@ TYPED_TEST(WriteEngine, FullBandwidth) {
   job.area = this->Bytes(1 << 18);
   for (auto& beat : Beats(job.area, TypeParam::kIn)) job.words.push_back({beat, false, 0});
   job.words.push_back({"", true, kTaskEnd});
-  AxiMemory memory(0x4000'0000, job.area.size(), TypeParam::kBus);
-  memory.delay = 40;
-  this->Start(job, &memory, 0x4000'0000, job.area.size());
+  this->Start(job, 0x4000'0000, job.area.size());
+  this->memory_->options.latency = 40;
   const uint64_t cycles = this->Run(100, 1'000'000);
-  EXPECT_TRUE(memory.bytes() == job.area);
+  EXPECT_TRUE(this->memory_->bytes() == job.area);
   EXPECT_LE(cycles, job.words.size() + 120);
   EXPECT_GE(cycles, job.words.size());
   // In whole bursts: from an aligned address none is shorter.
-  EXPECT_EQ(memory.bursts(), job.area.size() / (16 * TypeParam::kBus));
+  EXPECT_EQ(this->memory_->port.bursts(), job.area.size() / (16 * TypeParam::kBus));
 }
 
 }  // namespace

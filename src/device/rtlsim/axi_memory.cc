@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
-#include <bit>
+#include <algorithm>
 #include <cstring>
 
 namespace sluice::rtlsim {
 
-Dram::Dram(uint64_t bytes) : size_(bytes) {
+Dram::Dram(uint64_t bytes, uint64_t base) : size_(bytes), base_(base) {
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   data_ = p == MAP_FAILED ? nullptr : static_cast<char*>(p);
@@ -29,71 +29,96 @@ void AxiPort::Fault(const std::string& what) {
   }
 }
 
-void AxiPort::CheckBurst(bool write, uint64_t address, uint8_t len, uint8_t size, uint8_t burst) {
-  const uint64_t bytes = (len + 1ull) * beat_bytes_;
+void AxiPort::DriveAddress(uint64_t cycle) {
+  *address_.ready = outstanding_ < kMaxOutstanding && Takes(cycle);
+}
+
+bool AxiPort::SampleAddress(bool write) {
+  const uint64_t address = *address_.addr;
+  if (asked_ && (!*address_.valid || address != asked_address_)) {
+    Fault(fmt::format("{} address withdrawn or changed before it was accepted at {:#x}",
+                      write ? "write" : "read", asked_address_));
+  }
+  asked_ = *address_.valid && !*address_.ready;
+  asked_address_ = address;
+  if (!*address_.valid || !*address_.ready) {
+    return false;
+  }
+  const uint64_t bytes = (*address_.len + 1ull) * beat_bytes_;
   if (options_.watch) {
     options_.watch({name_, write, address, bytes, beat_bytes_});
   }
-  const uint64_t first = address & ~(beat_bytes_ - 1ull);
-  if (first / 4096 != (first + bytes - 1) / 4096) {
-    Fault(fmt::format("burst of {} beats at {:#x} crosses a 4 KiB border", len + 1, address));
+  if (address % beat_bytes_ != 0) {
+    Fault(fmt::format("burst at {:#x} is not aligned to beats", address));
   }
-  if ((1u << size) != beat_bytes_ || burst != 1) {
-    Fault(fmt::format("burst at {:#x} has size {} and type {}", address, size, burst));
+  if (address / 4096 != (address + bytes - 1) / 4096) {
+    Fault(fmt::format("burst of {} bytes at {:#x} crosses a 4 KiB border", bytes, address));
   }
+  if ((1u << *address_.size) != beat_bytes_ || *address_.burst != 1) {
+    Fault(fmt::format("burst at {:#x} has size {} and type {}", address, *address_.size,
+                      *address_.burst));
+  }
+  ++accepted_;
+  ++outstanding_;
+  return true;
 }
 
-bool AxiPort::Answers(uint64_t address) const {
-  return address + beat_bytes_ <= options_.poison_begin || address >= options_.poison_end;
+uint8_t AxiPort::Response(uint64_t address) const {
+  if (!dram_->Contains(address, beat_bytes_)) {
+    return kDecodeError;
+  }
+  const bool poisoned = std::ranges::any_of(options_.poison, [&](const auto& range) {
+    return address + beat_bytes_ > range.first && address < range.second;
+  });
+  return poisoned ? kSlaveError : kOkay;
+}
+
+void AxiPort::ResetAddress() {
+  asked_ = false;
+  outstanding_ = 0;
 }
 
 // ------------------------------------------------------------------------------------ reading
 
 void AxiReadPort::Reset() {
+  ResetAddress();
   bursts_.clear();
   holding_ = false;
-  asked_ = false;
 }
 
 void AxiReadPort::Drive(uint64_t cycle) {
-  *s_.arready = bursts_.size() < kMaxOutstanding && !Stalls(cycle);
-  if (!holding_) {
-    const bool ready = !bursts_.empty() && bursts_.front().ready_cycle <= cycle && !Stalls(cycle);
-    *s_.rvalid = ready;
-    if (ready) {
-      const Burst& burst = bursts_.front();
-      const uint64_t address = burst.address & ~(beat_bytes_ - 1ull);
-      *s_.rlast = burst.beats_left == 1;
-      const bool there = dram_->Contains(address, beat_bytes_);
-      if (there && Answers(address)) {
-        *s_.rresp = kOkay;
-        std::memcpy(s_.rdata, dram_->data() + address, beat_bytes_);
-      } else {
-        *s_.rresp = there ? kSlaveError : kDecodeError;
-        std::memset(s_.rdata, 0xdb, beat_bytes_);
-      }
-    }
+  DriveAddress(cycle);
+  if (holding_) {
+    return;
+  }
+  *s_.rvalid = !bursts_.empty() && bursts_.front().ready_cycle <= cycle && Gives(cycle);
+  const uint64_t noise = Noise(cycle);
+  uint8_t response = noise >> 62;
+  *s_.rlast = noise >> 61 & 1;
+  if (*s_.rvalid) {
+    response = Response(bursts_.front().address);
+    *s_.rlast = bursts_.front().beats_left == 1;
+  }
+  *s_.rresp = response;
+  if (*s_.rvalid && response == kOkay) {
+    std::memcpy(s_.rdata, dram_->At(bursts_.front().address), beat_bytes_);
+  } else {
+    std::memset(s_.rdata, static_cast<uint8_t>(noise >> 48), beat_bytes_);
   }
 }
 
 void AxiReadPort::Sample(uint64_t cycle) {
-  if (asked_ && (!*s_.arvalid || *s_.araddr != asked_address_)) {
-    Fault(
-        fmt::format("arvalid withdrawn or araddr changed before arready at {:#x}", asked_address_));
-  }
-  asked_ = *s_.arvalid && !*s_.arready;
-  asked_address_ = *s_.araddr;
-  if (*s_.arvalid && *s_.arready) {
-    CheckBurst(false, *s_.araddr, *s_.arlen, *s_.arsize, *s_.arburst);
-    bursts_.push_back({*s_.araddr, *s_.arlen + 1u, cycle + options_.latency});
+  if (SampleAddress(false)) {
+    bursts_.push_back({*s_.ar.addr, *s_.ar.len + 1u, Due(cycle)});
   }
   holding_ = *s_.rvalid && !*s_.rready;
   if (*s_.rvalid && *s_.rready) {
     Burst& burst = bursts_.front();
-    burst.address = (burst.address & ~(beat_bytes_ - 1ull)) + beat_bytes_;
+    burst.address += beat_bytes_;
     ++beats_;
     if (--burst.beats_left == 0) {
       bursts_.pop_front();
+      --outstanding_;
     }
   }
 }
@@ -101,73 +126,67 @@ void AxiReadPort::Sample(uint64_t cycle) {
 // ------------------------------------------------------------------------------------ writing
 
 void AxiWritePort::Reset() {
+  ResetAddress();
   bursts_.clear();
-  responses_.clear();
+  data_.clear();
+  answers_.clear();
   holding_ = false;
-  asked_ = false;
 }
 
 void AxiWritePort::Drive(uint64_t cycle) {
-  *s_.awready = bursts_.size() + responses_.size() < kMaxOutstanding && !Stalls(cycle);
-  // Data is taken once its address is known: the unit sends addresses first.
-  *s_.wready = !bursts_.empty() && !Stalls(cycle);
+  DriveAddress(cycle);
+  *s_.wready = (options_.data_first || !bursts_.empty()) && Takes(cycle);
   if (!holding_) {
-    const bool ready =
-        !responses_.empty() && responses_.front().ready_cycle <= cycle && !Stalls(cycle);
-    *s_.bvalid = ready;
-    if (ready) {
-      *s_.bresp = responses_.front().response;
-    }
+    *s_.bvalid = !answers_.empty() && answers_.front().ready_cycle <= cycle && Gives(cycle);
+    *s_.bresp = *s_.bvalid ? answers_.front().response : Noise(cycle) >> 62;
   }
 }
 
-void AxiWritePort::TakeBeat(uint64_t cycle) {
-  Burst& burst = bursts_.front();
+void AxiWritePort::TakeBeat() {
   uint64_t strobes = 0;
   std::memcpy(&strobes, s_.wstrb, (beat_bytes_ + 7) / 8);
-  if (!dram_->Contains(burst.address, beat_bytes_)) {
-    burst.response = kDecodeError;
-  } else if (!Answers(burst.address)) {
-    burst.response = kSlaveError;
-  } else {
-    const char* bytes = static_cast<const char*>(s_.wdata);
-    for (uint64_t left = strobes; left != 0; left &= left - 1) {
-      const int i = std::countr_zero(left);
-      dram_->data()[burst.address + i] = bytes[i];
-    }
+  if (strobes != 0 && strobes != ~0ull >> (64 - beat_bytes_)) {
+    Fault(fmt::format("strobes are {:#x}", strobes));
+  }
+  data_.push_back(
+      {{static_cast<const char*>(s_.wdata), beat_bytes_}, strobes != 0, *s_.wlast != 0});
+  ++beats_;
+}
+
+void AxiWritePort::Store(uint64_t cycle) {
+  Burst& burst = bursts_.front();
+  const Beat& beat = data_.front();
+  if (const uint8_t response = Response(burst.address); response != kOkay) {
+    burst.response = response;
+  } else if (beat.strobed) {
+    std::memcpy(dram_->At(burst.address), beat.data.data(), beat_bytes_);
   }
   burst.address += beat_bytes_;
-  ++beats_;
   --burst.beats_left;
-  if (*s_.wlast != (burst.beats_left == 0)) {
+  if (beat.last != (burst.beats_left == 0)) {
     Fault("wlast does not end the burst");
   }
+  data_.pop_front();
   if (burst.beats_left == 0) {
-    responses_.push_back({cycle + options_.latency, burst.response});
+    answers_.push_back({Due(cycle), burst.response});
     bursts_.pop_front();
   }
 }
 
 void AxiWritePort::Sample(uint64_t cycle) {
-  if (asked_ && (!*s_.awvalid || *s_.awaddr != asked_address_)) {
-    Fault(
-        fmt::format("awvalid withdrawn or awaddr changed before awready at {:#x}", asked_address_));
-  }
-  asked_ = *s_.awvalid && !*s_.awready;
-  asked_address_ = *s_.awaddr;
   holding_ = *s_.bvalid && !*s_.bready;
   if (*s_.bvalid && *s_.bready) {
-    responses_.pop_front();
+    answers_.pop_front();
+    --outstanding_;
+  }
+  if (SampleAddress(true)) {
+    bursts_.push_back({*s_.aw.addr, *s_.aw.len + 1u, kOkay});
   }
   if (*s_.wvalid && *s_.wready) {
-    TakeBeat(cycle);
+    TakeBeat();
   }
-  if (*s_.awvalid && *s_.awready) {
-    CheckBurst(true, *s_.awaddr, *s_.awlen, *s_.awsize, *s_.awburst);
-    if (*s_.awaddr % beat_bytes_ != 0) {
-      Fault(fmt::format("write burst at {:#x} is not aligned to beats", *s_.awaddr));
-    }
-    bursts_.push_back({*s_.awaddr, *s_.awlen + 1u, kOkay});
+  while (!bursts_.empty() && !data_.empty()) {
+    Store(cycle);
   }
 }
 

@@ -1,9 +1,12 @@
-// The memory of a simulated card: DRAM contents, and AXI4 ports with latency and back-pressure.
+// The memory of a simulated card: DRAM contents, and AXI4 ports with latency and back-pressure. The
+// benches of single modules use it, too.
 //
 // A port works on pointers to the model's signals, whatever their width. In every cycle: Drive()
 // sets what the memory says, from its own state alone; the model settles; Sample() looks at the
-// handshakes that the coming clock edge completes. Protocol faults of the unit (a burst over a 4
-// KiB border, a misplaced wlast, a withdrawn valid) are kept in fault() as a sentence.
+// handshakes that the coming clock edge completes. While a beat or a response is not valid, its
+// signals are noise. Protocol faults of the unit (a burst over a 4 KiB border, a misplaced wlast, a
+// withdrawn valid) are kept in fault() as a sentence. The strobes of a beat must all be set, or none,
+// as in the rest of a burst whose unit is reset.
 
 #pragma once
 
@@ -13,6 +16,8 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "util/status.h"
 
@@ -29,58 +34,87 @@ struct Access {
 
 struct MemoryOptions {
   uint64_t bytes = 1ull << 30;
-  uint32_t latency = 30;       // cycles from an accepted address to its first beat or response
-  uint32_t stall_percent = 0;  // of cycles in which a port takes or gives nothing
+  uint32_t latency = 30;            // cycles from an accepted address to its first beat or response
+  uint32_t jitter = 0;              // up to this many cycles more, at random
+  uint32_t take_stall_percent = 0;  // of cycles in which a port takes no address, or no data
+  uint32_t give_stall_percent = 0;  // of cycles in which it gives nothing
+  bool data_first = false;          // data to write is taken whether its address was or not
   uint64_t seed = 1;
-  // Accesses that touch [poison_begin, poison_end) are answered with SLVERR, and no data.
-  uint64_t poison_begin = 0;
-  uint64_t poison_end = 0;
+  // Accesses that touch one of these [begin, end) are answered with SLVERR, and no data.
+  std::vector<std::pair<uint64_t, uint64_t>> poison = {};
   // Cycles of the card's in which no port takes or gives anything.
   uint64_t mute_begin = 0;
   uint64_t mute_end = 0;
   // Sees every burst as it is accepted; may be empty.
-  std::function<void(const Access&)> watch;
+  std::function<void(const Access&)> watch = {};
 };
 
-// Zero-filled bytes that cost nothing until written.
+// Bytes from address `base` on, zero, that cost nothing until written.
 class Dram {
  public:
-  explicit Dram(uint64_t bytes);
+  explicit Dram(uint64_t bytes, uint64_t base = 0);
   ~Dram();
   Dram(const Dram&) = delete;
   Dram& operator=(const Dram&) = delete;
 
   char* data() { return data_; }
+  char* At(uint64_t address) const { return data_ + (address - base_); }
+  uint64_t base() const { return base_; }
   uint64_t size() const { return size_; }
   bool Contains(uint64_t address, uint64_t bytes) const {
-    return address <= size_ && bytes <= size_ - address;
+    return address >= base_ && address - base_ <= size_ && bytes <= size_ - (address - base_);
   }
 
  private:
   char* data_;
   uint64_t size_;
+  uint64_t base_;
+};
+
+// The address channel of a port.
+struct AxiAddressSignals {
+  const uint64_t* addr;
+  const uint8_t* len;
+  const uint8_t* size;
+  const uint8_t* burst;
+  const uint8_t* valid;
+  uint8_t* ready;
 };
 
 // What read and write ports have in common.
 class AxiPort {
  public:
   const std::string& fault() const { return fault_; }
+  uint64_t bursts() const { return accepted_; }
+  uint64_t outstanding() const { return outstanding_; }  // bursts not answered yet
+  uint64_t beats() const { return beats_; }
 
  protected:
-  AxiPort(std::string name, Dram* dram, const MemoryOptions& options, uint32_t beat_bytes)
+  AxiPort(std::string name, Dram* dram, const MemoryOptions& options, uint32_t beat_bytes,
+          const AxiAddressSignals& address)
       : name_(std::move(name)),
         dram_(dram),
         options_(options),
         beat_bytes_(beat_bytes),
-        rng_(options.seed ^ std::hash<std::string>{}(name_)) {}
+        rng_(options.seed ^ std::hash<std::string>{}(name_)),
+        address_(address) {}
 
-  bool Stalls(uint64_t cycle) {
-    return (cycle >= options_.mute_begin && cycle < options_.mute_end) ||
-           (options_.stall_percent != 0 && rng_() % 100 < options_.stall_percent);
-  }
   void Fault(const std::string& what);
-  void CheckBurst(bool write, uint64_t address, uint8_t len, uint8_t size, uint8_t burst);
-  bool Answers(uint64_t address) const;
+  bool Stalls(uint64_t cycle, uint32_t percent) {
+    return (cycle >= options_.mute_begin && cycle < options_.mute_end) ||
+           (percent != 0 && rng_() % 100 < percent);
+  }
+  bool Takes(uint64_t cycle) { return !Stalls(cycle, options_.take_stall_percent); }
+  bool Gives(uint64_t cycle) { return !Stalls(cycle, options_.give_stall_percent); }
+  // The first cycle in which a burst is answered.
+  uint64_t Due(uint64_t cycle) { return cycle + options_.latency + rng_() % (options_.jitter + 1); }
+  static uint64_t Noise(uint64_t cycle) { return cycle * 0x9e37'79b9'7f4a'7c15; }
+  void DriveAddress(uint64_t cycle);
+  // True if the coming clock edge takes a burst.
+  bool SampleAddress(bool write);
+  // To an access to the beat at `address`.
+  uint8_t Response(uint64_t address) const;
+  void ResetAddress();
 
   static constexpr uint8_t kOkay = 0;
   static constexpr uint8_t kSlaveError = 2;
@@ -90,17 +124,22 @@ class AxiPort {
   Dram* dram_;
   const MemoryOptions& options_;
   uint32_t beat_bytes_;
+  uint64_t outstanding_ = 0;
+  uint64_t beats_ = 0;
+
+ private:
+  static constexpr uint64_t kMaxOutstanding = 64;
+
   std::mt19937_64 rng_;
+  AxiAddressSignals address_;
   std::string fault_;
+  bool asked_ = false;  // valid was up without ready
+  uint64_t asked_address_ = 0;
+  uint64_t accepted_ = 0;
 };
 
 struct AxiReadSignals {
-  const uint64_t* araddr;
-  const uint8_t* arlen;
-  const uint8_t* arsize;
-  const uint8_t* arburst;
-  const uint8_t* arvalid;
-  uint8_t* arready;
+  AxiAddressSignals ar;
   void* rdata;
   uint8_t* rresp;
   uint8_t* rlast;
@@ -112,12 +151,11 @@ class AxiReadPort : public AxiPort {
  public:
   AxiReadPort(std::string name, Dram* dram, const MemoryOptions& options, uint32_t beat_bytes,
               const AxiReadSignals& signals)
-      : AxiPort(std::move(name), dram, options, beat_bytes), s_(signals) {}
+      : AxiPort(std::move(name), dram, options, beat_bytes, signals.ar), s_(signals) {}
 
   void Drive(uint64_t cycle);
   void Sample(uint64_t cycle);
   void Reset();
-  uint64_t beats() const { return beats_; }
 
  private:
   struct Burst {
@@ -125,23 +163,14 @@ class AxiReadPort : public AxiPort {
     uint32_t beats_left;
     uint64_t ready_cycle;
   };
-  static constexpr size_t kMaxOutstanding = 64;
 
   AxiReadSignals s_;
   std::deque<Burst> bursts_;
   bool holding_ = false;  // rvalid is up and must stay up until taken
-  bool asked_ = false;    // arvalid was up without arready
-  uint64_t asked_address_ = 0;
-  uint64_t beats_ = 0;
 };
 
 struct AxiWriteSignals {
-  const uint64_t* awaddr;
-  const uint8_t* awlen;
-  const uint8_t* awsize;
-  const uint8_t* awburst;
-  const uint8_t* awvalid;
-  uint8_t* awready;
+  AxiAddressSignals aw;
   const void* wdata;
   const void* wstrb;
   const uint8_t* wlast;
@@ -156,12 +185,11 @@ class AxiWritePort : public AxiPort {
  public:
   AxiWritePort(std::string name, Dram* dram, const MemoryOptions& options, uint32_t beat_bytes,
                const AxiWriteSignals& signals)
-      : AxiPort(std::move(name), dram, options, beat_bytes), s_(signals) {}
+      : AxiPort(std::move(name), dram, options, beat_bytes, signals.aw), s_(signals) {}
 
   void Drive(uint64_t cycle);
   void Sample(uint64_t cycle);
   void Reset();
-  uint64_t beats() const { return beats_; }
 
  private:
   struct Burst {
@@ -169,21 +197,45 @@ class AxiWritePort : public AxiPort {
     uint32_t beats_left;
     uint8_t response;
   };
-  struct Response {
+  struct Beat {
+    std::string data;
+    bool strobed;
+    bool last;
+  };
+  struct Answer {
     uint64_t ready_cycle;
     uint8_t response;
   };
-  static constexpr size_t kMaxOutstanding = 64;
 
-  void TakeBeat(uint64_t cycle);
+  void TakeBeat();
+  // Into memory: the first beat of the first burst.
+  void Store(uint64_t cycle);
 
   AxiWriteSignals s_;
   std::deque<Burst> bursts_;  // addresses taken, data not complete
-  std::deque<Response> responses_;
+  std::deque<Beat> data_;     // taken, address not
+  std::deque<Answer> answers_;
   bool holding_ = false;
-  bool asked_ = false;
-  uint64_t asked_address_ = 0;
-  uint64_t beats_ = 0;
 };
 
 }  // namespace sluice::rtlsim
+
+// The signals of a port of `dut`, called PREFIXaddrSUFFIX and so on. Suffixes may be empty.
+#define SLUICE_AXI_ADDRESS(dut, prefix, in, out)                                          \
+  {                                                                                       \
+    &(dut)->prefix##addr##out, &(dut)->prefix##len##out, &(dut)->prefix##size##out,       \
+        &(dut)->prefix##burst##out, &(dut)->prefix##valid##out, &(dut)->prefix##ready##in \
+  }
+#define SLUICE_AXI_READ(dut, prefix, in, out)                                             \
+  sluice::rtlsim::AxiReadSignals {                                                        \
+    SLUICE_AXI_ADDRESS(dut, prefix##ar, in, out), &(dut)->prefix##rdata##in,              \
+        &(dut)->prefix##rresp##in, &(dut)->prefix##rlast##in, &(dut)->prefix##rvalid##in, \
+        &(dut)->prefix##rready##out                                                       \
+  }
+#define SLUICE_AXI_WRITE(dut, prefix, in, out)                                               \
+  sluice::rtlsim::AxiWriteSignals {                                                          \
+    SLUICE_AXI_ADDRESS(dut, prefix##aw, in, out), &(dut)->prefix##wdata##out,                \
+        &(dut)->prefix##wstrb##out, &(dut)->prefix##wlast##out, &(dut)->prefix##wvalid##out, \
+        &(dut)->prefix##wready##in, &(dut)->prefix##bresp##in, &(dut)->prefix##bvalid##in,   \
+        &(dut)->prefix##bready##out                                                          \
+  }

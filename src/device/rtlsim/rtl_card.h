@@ -29,12 +29,13 @@ class RtlCard {
       : options_(options),
         dram_(options.memory.bytes),
         model_(MakeModel(options, &context_)),
-        index_read_("index", &dram_, options_.memory, 8, IndexReadSignals()),
-        index_write_("index", &dram_, options_.memory, 8, IndexWriteSignals()),
+        index_read_("index", &dram_, options_.memory, 8, SLUICE_AXI_READ(model_, m_axi_index_, , )),
+        index_write_("index", &dram_, options_.memory, 8,
+                     SLUICE_AXI_WRITE(model_, m_axi_index_, , )),
         data_read_("in", &dram_, options_.memory, sizeof(model_->m_axi_in_rdata),
-                   DataReadSignals()),
+                   SLUICE_AXI_READ(model_, m_axi_in_, , )),
         data_write_("out", &dram_, options_.memory, sizeof(model_->m_axi_out_wdata),
-                    DataWriteSignals()) {
+                    SLUICE_AXI_WRITE(model_, m_axi_out_, , )) {
     PowerUp();
   }
   ~RtlCard() {
@@ -156,35 +157,6 @@ class RtlCard {
     context->randReset(2);
     context->randSeed(static_cast<int>(options.memory.seed % 0x7fff'ffff) + 1);
     return std::make_unique<Model>(context);
-  }
-
-  AxiReadSignals IndexReadSignals() {
-    Model& m = *model_;
-    return {&m.m_axi_index_araddr,  &m.m_axi_index_arlen,   &m.m_axi_index_arsize,
-            &m.m_axi_index_arburst, &m.m_axi_index_arvalid, &m.m_axi_index_arready,
-            &m.m_axi_index_rdata,   &m.m_axi_index_rresp,   &m.m_axi_index_rlast,
-            &m.m_axi_index_rvalid,  &m.m_axi_index_rready};
-  }
-  AxiWriteSignals IndexWriteSignals() {
-    Model& m = *model_;
-    return {&m.m_axi_index_awaddr,  &m.m_axi_index_awlen,   &m.m_axi_index_awsize,
-            &m.m_axi_index_awburst, &m.m_axi_index_awvalid, &m.m_axi_index_awready,
-            &m.m_axi_index_wdata,   &m.m_axi_index_wstrb,   &m.m_axi_index_wlast,
-            &m.m_axi_index_wvalid,  &m.m_axi_index_wready,  &m.m_axi_index_bresp,
-            &m.m_axi_index_bvalid,  &m.m_axi_index_bready};
-  }
-  AxiReadSignals DataReadSignals() {
-    Model& m = *model_;
-    return {&m.m_axi_in_araddr,  &m.m_axi_in_arlen,   &m.m_axi_in_arsize, &m.m_axi_in_arburst,
-            &m.m_axi_in_arvalid, &m.m_axi_in_arready, &m.m_axi_in_rdata,  &m.m_axi_in_rresp,
-            &m.m_axi_in_rlast,   &m.m_axi_in_rvalid,  &m.m_axi_in_rready};
-  }
-  AxiWriteSignals DataWriteSignals() {
-    Model& m = *model_;
-    return {&m.m_axi_out_awaddr,  &m.m_axi_out_awlen,   &m.m_axi_out_awsize, &m.m_axi_out_awburst,
-            &m.m_axi_out_awvalid, &m.m_axi_out_awready, &m.m_axi_out_wdata,  &m.m_axi_out_wstrb,
-            &m.m_axi_out_wlast,   &m.m_axi_out_wvalid,  &m.m_axi_out_wready, &m.m_axi_out_bresp,
-            &m.m_axi_out_bvalid,  &m.m_axi_out_bready};
   }
 
   void Cycle() {
