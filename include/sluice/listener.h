@@ -75,7 +75,7 @@ class SLUICE_EXPORT EventListener {
 
   /// After a flush.
   virtual void OnFlush(const FlushEvent&) {}
-  /// After a compaction.
+  /// After a compaction, or a part of one (Options::compaction_bytes).
   virtual void OnCompaction(const CompactionEvent&) {}
   /// When an extent is set aside.
   virtual void OnSetAside(const SetAsideEvent&) {}

@@ -21,13 +21,12 @@ class EventListener;
 class Executor;
 class Snapshot;
 
-/// Kinds of compaction (X-Engine 3.3.3). Options::compaction_order decides which comes first when
-/// several are due.
+/// Kinds of compaction. Options::compaction_order decides which comes first when several are due.
 enum class CompactionKind : uint8_t {
-  kDeletion,   ///< an extent with many tombstones and everything it overlaps in the next level
-  kIntraL0,    ///< runs of level 0 into one, which stays there
-  kMinor,      ///< level 0 into level 1
-  kMajor,      ///< the coldest extents of level 1 into level 2
+  kDeletion,   ///< moves an extent with many tombstones down
+  kIntraL1,    ///< small runs of level 1 into a larger one, which stays there
+  kMinor,      ///< level 0 into a run of level 1
+  kMajor,      ///< all that levels 0 and 1 have of a range of keys into level 2
   kSelfMajor,  ///< rewrites extents of level 2 that are small or hold tombstones that nobody needs
   kManual,     ///< CompactRange
 };
@@ -66,16 +65,17 @@ struct Options {
   int bloom_bits_per_key = 10;                   ///< 0: no filters
 
   // Shape of the trees.
-  size_t l0_compaction_runs = 4;  ///< runs in level 0 that trigger a compaction
+  size_t l0_compaction_runs = 6;  ///< runs in level 0 that trigger a compaction
   size_t l0_slowdown_runs = 16;   ///< from here on writes are slowed down, more with each run
   size_t l0_stop_runs = 32;       ///< from here on writes wait
-  uint64_t l1_bytes = uint64_t{512} << 20;  ///< size of level 1 that moves a part of it to level 2
-  size_t major_extents = 500;   ///< extents moved there at once, at most: the coldest (X-Engine C)
+  /// Levels 0 and 1 together may have this size, or an eighth of level 2's if that is more; the rest
+  /// moves to level 2.
+  uint64_t l1_bytes = uint64_t{256} << 20;
   double deletion_share = 0.5;  ///< share of tombstones in an extent that triggers a compaction
   /// Which compaction goes first if several are due; kinds left out are never due.
-  std::vector<CompactionKind> compaction_order = {
-      CompactionKind::kDeletion, CompactionKind::kIntraL0, CompactionKind::kMinor,
-      CompactionKind::kMajor, CompactionKind::kSelfMajor};
+  std::vector<CompactionKind> compaction_order = {CompactionKind::kDeletion, CompactionKind::kMinor,
+                                                  CompactionKind::kIntraL1, CompactionKind::kMajor,
+                                                  CompactionKind::kSelfMajor};
   bool automatic_compactions = true;  ///< otherwise only CompactRange compacts
 
   /// Directories for the extents of levels 0, 1 and 2 (tiers). A level without one, or with an
@@ -96,6 +96,10 @@ struct Options {
   /// A large compaction is cut into key ranges of about this much input, which units share; into
   /// smaller ones where the CPU merges.
   uint64_t task_bytes = uint64_t{32} << 20;
+  /// A compaction that has more input than this is carried out in parts of about this much, each of
+  /// which takes effect by itself: an interruption loses one part at most, and no more space is
+  /// needed than a part takes.
+  uint64_t compaction_bytes = uint64_t{128} << 20;
   /// Units that merge for compactions (sluice/executor.h), each given one task at a time; without
   /// any, the CPU merges. What a unit refuses, fails or answers wrongly the CPU merges anew, and a
   /// unit that fails again and again is taken out of service for a while. Units that several

@@ -24,7 +24,7 @@ struct CacheStatistics {
 
 /// The shape of one level.
 struct LevelStatistics {
-  size_t runs = 0;          ///< sorted runs; levels 1 and 2 are one each
+  size_t runs = 0;          ///< sorted runs; level 2 has one at most
   size_t extents = 0;       ///< in all runs
   uint64_t bytes = 0;       ///< of all extents
   uint64_t records = 0;     ///< versions of records, tombstones too

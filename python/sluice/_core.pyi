@@ -39,7 +39,6 @@ class Options:
     l0_slowdown_runs: int
     l0_stop_runs: int
     l1_bytes: int
-    major_extents: int
     deletion_share: float
     automatic_compactions: bool
     write_queues: int
@@ -47,6 +46,7 @@ class Options:
     log_segment_bytes: int
     max_log_bytes: int
     task_bytes: int
+    compaction_bytes: int
     def set_level_paths(self, paths: list[bytes]) -> None: ...
 
 class Value: ...

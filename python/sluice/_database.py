@@ -294,7 +294,6 @@ def open(
     l0_slowdown_runs: int | None = None,
     l0_stop_runs: int | None = None,
     l1_bytes: int | None = None,
-    major_extents: int | None = None,
     deletion_share: float | None = None,
     automatic_compactions: bool | None = None,
     level_paths: Iterable[Path] = (),
@@ -303,6 +302,7 @@ def open(
     log_segment_bytes: int | None = None,
     max_log_bytes: int | None = None,
     task_bytes: int | None = None,
+    compaction_bytes: int | None = None,
 ) -> DB:
     """Opens the database in the directory `path`.
 

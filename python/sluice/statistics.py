@@ -67,7 +67,7 @@ class Compactions:
     """How many compactions there were of each kind."""
 
     deletion: int
-    intra_l0: int
+    intra_l1: int
     minor: int
     major: int
     self_major: int

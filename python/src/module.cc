@@ -62,7 +62,6 @@ void BindOptions(nb::module_& m) {
       .def_rw("l0_slowdown_runs", &Options::l0_slowdown_runs)
       .def_rw("l0_stop_runs", &Options::l0_stop_runs)
       .def_rw("l1_bytes", &Options::l1_bytes)
-      .def_rw("major_extents", &Options::major_extents)
       .def_rw("deletion_share", &Options::deletion_share)
       .def_rw("automatic_compactions", &Options::automatic_compactions)
       .def_rw("write_queues", &Options::write_queues)
@@ -70,6 +69,7 @@ void BindOptions(nb::module_& m) {
       .def_rw("log_segment_bytes", &Options::log_segment_bytes)
       .def_rw("max_log_bytes", &Options::max_log_bytes)
       .def_rw("task_bytes", &Options::task_bytes)
+      .def_rw("compaction_bytes", &Options::compaction_bytes)
       .def(
           "set_level_paths",
           [](Options& options, nb::list paths) {

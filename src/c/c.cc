@@ -120,7 +120,6 @@ const std::map<std::string_view, Setter>& Setters() {
       NUMBER(l0_slowdown_runs),
       NUMBER(l0_stop_runs),
       NUMBER(l1_bytes),
-      NUMBER(major_extents),
       NUMBER(deletion_share),
       TRUTH(automatic_compactions),
       NUMBER(compaction_threads),
@@ -128,6 +127,7 @@ const std::map<std::string_view, Setter>& Setters() {
       NUMBER(log_segment_bytes),
       NUMBER(max_log_bytes),
       NUMBER(task_bytes),
+      NUMBER(compaction_bytes),
       {"failed_task_dir",
        [](sluice::Options* o, std::string_view text) {
          o->failed_task_dir = text;

@@ -14,6 +14,7 @@
 #include "table/block_builder.h"
 #include "table/key_scan.h"
 #include "table/stored_block.h"
+#include "tree/slice.h"
 #include "util/io_queue.h"
 #include "util/mutex.h"
 
@@ -95,6 +96,8 @@ class Job {
   Status Merge(Task* task);
   Status AddTable(const MergeOutput& output);
   Status WriteExtent(BuiltExtent* built);
+  // What of the inputs the plan has dealt with.
+  Status DivideInputs();
   Status CheckBalance() const;
   // `status`, an error, noted as that of this input.
   Status Damaged(const ExtentPtr& extent, Status status) {
@@ -173,7 +176,9 @@ Status Job::Fill() {
       return status;
     }
     planned_ = !step;
-    SLUICE_RETURN_IF_ERROR(Unsound(planned_ ? checker_.Finish() : checker_.Check(*step)));
+    SLUICE_RETURN_IF_ERROR(
+        Unsound(planned_ ? checker_.Finish(planner_.end() ? &*planner_.end() : nullptr)
+                         : checker_.Check(*step)));
     if (step) {
       SLUICE_RETURN_IF_ERROR(Prepare(std::move(*step)));
     }
@@ -387,6 +392,9 @@ Status Job::Merge(Task* task) {
 
 Status Job::Complete() {
   Task& task = *tasks_.front();
+  if (task.step.begins_extent) {
+    SLUICE_RETURN_IF_ERROR(builder_.EndExtent());
+  }
   switch (task.step.kind) {
     case CompactionStep::Kind::kReuse:
       result_.reused.push_back(task.step.extent);
@@ -426,16 +434,39 @@ Status Job::Run() {
   SLUICE_RETURN_IF_ERROR(builder_.EndExtent());
   SLUICE_RETURN_IF_ERROR(writer_.Finish(&result_.added));
   result_.bytes_written = writer_.bytes();
+  SLUICE_RETURN_IF_ERROR(DivideInputs());
   return Unsound(CheckBalance());
+}
+
+Status Job::DivideInputs() {
+  const std::optional<std::string>& end = planner_.end();
+  result_.whole = !end;
+  for (const CompactionInput& input : pick_.inputs) {
+    CompactionResult::Input& done = result_.inputs.emplace_back();
+    for (const ExtentPtr& extent : input.extents) {
+      if (end && UserKey(extent->smallest) >= *end) {
+        break;
+      }
+      done.extents.push_back(extent);
+      if (end && UserKey(extent->largest) >= *end) {
+        if (Status status = MakeSlice(*extent, *end, {}, &reader_, &done.rest.emplace());
+            !status.ok()) {
+          return Damaged(extent, std::move(status));
+        }
+      }
+    }
+  }
+  return {};
 }
 
 Status Job::CheckBalance() const {
   const RecordBalance& records = result_.records;
   uint64_t in = 0;
-  for (const CompactionInput& input : pick_.inputs) {
+  for (const CompactionResult::Input& input : result_.inputs) {
     for (const ExtentPtr& extent : input.extents) {
       in += extent->entries;
     }
+    in -= input.rest ? input.rest->entries : 0;
   }
   uint64_t added = 0;
   for (const Extent& extent : result_.added) {
@@ -473,6 +504,19 @@ Status RunCompaction(const CompactionPick& pick, const RunIndex& output_run,
                      OffloadDriver* driver, ExtentReader* reader, ExtentWriter* writer,
                      const std::atomic<bool>* stop, CompactionResult* result) {
   return Job(pick, output_run, plan, options, driver, reader, writer, stop, result).Run();
+}
+
+void TakeOut(const CompactionResult& done, CompactionPick* pick) {
+  for (size_t i = 0; i < pick->inputs.size(); ++i) {
+    const CompactionResult::Input& input = done.inputs[i];
+    std::vector<ExtentPtr>& extents = pick->inputs[i].extents;
+    const size_t rest = input.rest ? 1 : 0;
+    extents.erase(extents.begin(), extents.begin() + input.extents.size() - rest);
+    if (input.rest) {
+      extents.front() = std::make_shared<const Extent>(*input.rest);
+    }
+  }
+  std::erase_if(pick->inputs, [](const CompactionInput& input) { return input.extents.empty(); });
 }
 
 }  // namespace sluice

@@ -1,5 +1,6 @@
 // Does what a plan says: reads, merges, copies, writes (X-Engine 3.3.2). The tree changes only when
-// the caller applies the edit.
+// the caller applies the edit. A plan for a part of its pick ends before some key: the inputs before
+// it are dealt with, and those that reach over it are left as slices.
 //
 // A window of merge steps is under way at once: while some are merged, perhaps on several units,
 // the inputs of later ones are planned and read and the outputs of earlier ones written.
@@ -13,6 +14,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "compaction/compaction_planner.h"
@@ -41,6 +43,14 @@ struct RecordBalance {
 };
 
 struct CompactionResult {
+  // One for each of the pick's, newest first: the extents that were dealt with, and what is left of
+  // the last one, if that is more than nothing.
+  struct Input {
+    std::vector<ExtentPtr> extents;
+    std::optional<Extent> rest;
+  };
+  std::vector<Input> inputs;
+  bool whole = true;              // else only a part of the pick, from its first key on, was done
   std::vector<Extent> added;      // new ones
   std::vector<ExtentPtr> reused;  // inputs that are part of the output
   uint64_t copied_blocks = 0;
@@ -58,5 +68,8 @@ Status RunCompaction(const CompactionPick& pick, const RunIndex& output_run,
                      const PlanOptions& plan, const CompactionJobOptions& options,
                      OffloadDriver* driver, ExtentReader* reader, ExtentWriter* writer,
                      const std::atomic<bool>* stop, CompactionResult* result);
+
+// Leaves of the pick what its next part has to deal with: no inputs if there is nothing.
+void TakeOut(const CompactionResult& done, CompactionPick* pick);
 
 }  // namespace sluice

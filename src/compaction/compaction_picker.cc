@@ -9,8 +9,7 @@ namespace sluice {
 
 namespace {
 
-constexpr RunId kLevel1{1, 0};
-constexpr RunId kLevel2{2, 0};
+constexpr RunId kLast{kLastLevel, 0};
 
 // Extents below this share of their full size are small; so many of them are worth a compaction.
 constexpr uint32_t kSmallShare = 4;
@@ -18,10 +17,38 @@ constexpr size_t kManySmall = 64;
 // Fewer records are not worth a compaction for their tombstones.
 constexpr uint64_t kFewRecords = 1000;
 
+// Levels 0 and 1 may have so many hundredths of the last level's size. The more, the less often is
+// the last level written, and the more space is taken by what is there twice.
+constexpr uint64_t kUpperHundredths = 13;
+// A run that has this part of what they may have is large enough for major compactions.
+constexpr uint64_t kRipeShare = 12;
+// Runs of level 1 that are not become one when they are so many.
+constexpr size_t kTierRuns = 4;
+// A run whose extents reach over more windows than these takes no part in a major compaction of one:
+// they would be cut into pieces that small.
+constexpr size_t kMostWindows = 4;
+
 std::vector<ExtentPtr> All(const RunIndex& run) {
   std::vector<ExtentPtr> extents;
   RunIndex::Iterator at(run);
   for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    extents.push_back(at.extent());
+  }
+  return extents;
+}
+
+// Those with a key in the range, as far as their bounds tell.
+std::vector<ExtentPtr> InRange(const RunIndex& run, const KeyRange& range) {
+  std::vector<ExtentPtr> extents;
+  RunIndex::Iterator at(run);
+  if (range.has_begin) {
+    std::string begin = range.begin;
+    PutFixed64(&begin, MakeTrailer(kMaxSequence, RecordType{0xff}));
+    at.Seek(begin);
+  } else {
+    at.SeekToFirst();
+  }
+  for (; at.Valid() && !(range.has_end && UserKey(at.extent()->smallest) >= range.end); at.Next()) {
     extents.push_back(at.extent());
   }
   return extents;
@@ -119,137 +146,294 @@ SequenceNumber WorthRewritingAt(const Extent& extent, const Options& options) {
       extent.oldest_tombstone + static_cast<SequenceNumber>(share * static_cast<double>(spread)));
 }
 
-std::vector<ExtentPtr> WithManyTombstones(const RunIndex& run, const Options& options) {
-  std::vector<ExtentPtr> extents;
+bool AnyManyTombstones(const RunIndex& run, const Options& options) {
   RunIndex::Iterator at(run);
   for (at.SeekToFirst(); at.Valid(); at.Next()) {
     if (ManyTombstones(*at.extent(), options)) {
-      extents.push_back(at.extent());
+      return true;
     }
   }
-  return extents;
+  return false;
 }
 
-std::vector<CompactionInput> Level0(const Version& version) {
-  std::vector<CompactionInput> inputs;
-  for (const Version::Run& run : version.l0) {
-    inputs.push_back({{0, run.number}, All(run.index)});
+RunId IdOf(uint32_t level, const Version::Run& run) { return {level, run.number}; }
+
+// Where a run of so many bytes is best cut into extents: where windows begin, but for those between
+// which it would have less than half an extent.
+std::vector<std::string> CutsFor(const Version& version, const Options& options, uint64_t bytes) {
+  std::vector<std::string> begins;
+  version.Last().VisitLeaves(
+      [&](const Extent& first, uint64_t) { begins.emplace_back(UserKey(first.smallest)); });
+  size_t step = 1;
+  while (begins.size() * uint64_t{options.extent_bytes} / 2 > step * bytes) {
+    step *= 2;
   }
-  return inputs;
+  std::vector<std::string> cuts;
+  for (size_t i = step; i < begins.size(); i += step) {
+    cuts.push_back(std::move(begins[i]));
+  }
+  return cuts;
 }
 
-CompactionPick IntoLevel1(CompactionKind kind, const Version& version) {
-  CompactionPick pick{.kind = kind, .inputs = Level0(version), .output = kLevel1};
-  std::vector<ExtentPtr> above;
-  for (const CompactionInput& input : pick.inputs) {
-    above.insert(above.end(), input.extents.begin(), input.extents.end());
-  }
-  above = SortedByKey(std::move(above));
-  // Overlapping wants extents that do not overlap each other: one range for all is coarse, and
-  // costs nothing where data is reused.
-  std::vector<ExtentPtr> below;
-  for (const CompactionInput& input : pick.inputs) {
-    for (ExtentPtr& extent : Overlapping(version.levels[1], input.extents)) {
-      below.push_back(std::move(extent));
+// The newest runs of level `level`, up to the `end`th, into one run of level 1.
+CompactionPick IntoRun(CompactionKind kind, const Version& version, const Options& options,
+                       uint32_t level, size_t end) {
+  const std::vector<Version::Run>& runs = version.levels[level];
+  // The newest one's number is above those of all runs that are older.
+  CompactionPick pick{.kind = kind, .inputs = {}, .output = {1, runs.front().number}};
+  std::vector<const RunIndex*> older;
+  for (uint32_t below = level; below < kLevels; ++below) {
+    for (size_t i = below == level ? end : 0; i < version.levels[below].size(); ++i) {
+      older.push_back(&version.levels[below][i].index);
     }
   }
-  below = SortedByKey(std::move(below));
-  below.erase(std::unique(below.begin(), below.end()), below.end());
   pick.bottommost = true;
-  if (!below.empty()) {
-    pick.inputs.push_back({kLevel1, std::move(below)});
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < end; ++i) {
+    bytes += runs[i].index.bytes();
+    pick.inputs.push_back({IdOf(level, runs[i]), All(runs[i].index)});
+    const CompactionInput& input = pick.inputs.back();
+    pick.bottommost = pick.bottommost && !TouchesAside(version, input.extents) &&
+                      std::none_of(older.begin(), older.end(), [&](const RunIndex* run) {
+                        return Touches(*run, input.extents);
+                      });
   }
-  for (const CompactionInput& input : pick.inputs) {
-    pick.bottommost = pick.bottommost && !Touches(version.levels[2], input.extents) &&
-                      !TouchesAside(version, input.extents);
+  pick.cuts = CutsFor(version, options, bytes);
+  return pick;
+}
+
+// All that these upper runs, newest first, have in the range, into the last level.
+CompactionPick IntoLast(CompactionKind kind, const Version& version, KeyRange range,
+                        const std::vector<std::pair<uint32_t, size_t>>& upper) {
+  CompactionPick pick{
+      .kind = kind, .inputs = {}, .output = kLast, .range = std::move(range), .bottommost = true};
+  const auto add = [&](uint32_t level, const Version::Run& run) {
+    std::vector<ExtentPtr> extents = InRange(run.index, pick.range);
+    if (!extents.empty()) {
+      pick.bottommost = pick.bottommost && !TouchesAside(version, extents);
+      pick.inputs.push_back({IdOf(level, run), std::move(extents)});
+    }
+  };
+  for (const auto& [level, i] : upper) {
+    add(level, version.levels[level][i]);
+  }
+  for (const Version::Run& run : version.levels[kLastLevel]) {
+    add(kLastLevel, run);
   }
   return pick;
 }
 
-CompactionPick IntoLevel2(CompactionKind kind, const Version& version,
-                          std::vector<ExtentPtr> from_level1) {
-  CompactionPick pick{.kind = kind, .inputs = {}, .output = kLevel2};
-  pick.bottommost = !TouchesAside(version, from_level1);
-  std::vector<ExtentPtr> below = Overlapping(version.levels[2], from_level1);
-  pick.bottommost = pick.bottommost && !TouchesAside(version, below);
-  pick.inputs.push_back({kLevel1, std::move(from_level1)});
-  if (!below.empty()) {
-    pick.inputs.push_back({kLevel2, std::move(below)});
+// The runs of levels 0 and 1, newest first: level, and index within it.
+std::vector<std::pair<uint32_t, size_t>> UpperRuns(const Version& version) {
+  std::vector<std::pair<uint32_t, size_t>> runs;
+  for (uint32_t level = 0; level < kLastLevel; ++level) {
+    for (size_t i = 0; i < version.levels[level].size(); ++i) {
+      runs.emplace_back(level, i);
+    }
   }
-  return pick;
+  return runs;
+}
+
+// What a major compaction of a window of keys would have to do: those between two leaves' first
+// keys of the last level's index, which edits leave in place.
+struct Window {
+  std::string begin;         // user key; of the first window without meaning
+  uint64_t last_bytes = 0;   // of the last level
+  uint64_t upper_bytes = 0;  // of the runs that take part
+  uint64_t accesses = 0;     // of these
+  size_t oldest_runs = 0;    // so many of the upper runs take part, from the oldest on
+  bool closed = false;       // and no newer ones may
+};
+
+std::vector<Window> MakeWindows(const Version& version, bool take_thin) {
+  std::vector<Window> windows;
+  version.Last().VisitLeaves([&](const Extent& first, uint64_t bytes) {
+    if (windows.empty() || windows.back().begin != UserKey(first.smallest)) {
+      windows.push_back({.begin = std::string(UserKey(first.smallest))});
+    }
+    windows.back().last_bytes += bytes;
+  });
+  if (windows.empty()) {
+    windows.emplace_back();
+  }
+  const auto window_of = [&](std::string_view user_key) -> size_t {
+    const auto after = std::partition_point(windows.begin() + 1, windows.end(),
+                                            [&](const Window& w) { return w.begin <= user_key; });
+    return after - windows.begin() - 1;
+  };
+  const std::vector<std::pair<uint32_t, size_t>> runs = UpperRuns(version);
+  struct Part {
+    uint64_t bytes = 0;
+    uint64_t accesses = 0;
+    bool thin = false;
+  };
+  std::vector<Part> parts;
+  size_t taken = 0;
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    parts.assign(windows.size(), {});
+    RunIndex::Iterator at(version.levels[run->first][run->second].index);
+    for (at.SeekToFirst(); at.Valid(); at.Next()) {
+      const Extent& extent = *at.extent();
+      const size_t first = window_of(UserKey(extent.smallest));
+      const size_t last = window_of(UserKey(extent.largest));
+      for (size_t i = first; i <= last; ++i) {
+        parts[i].bytes += extent.live_bytes() / (last - first + 1) + 1;
+        parts[i].accesses += extent.place->accesses() / (last - first + 1);
+        parts[i].thin = parts[i].thin || last - first >= kMostWindows;
+      }
+    }
+    ++taken;
+    for (size_t i = 0; i < windows.size(); ++i) {
+      Window& window = windows[i];
+      window.closed = window.closed || (!take_thin && parts[i].thin);
+      if (!window.closed) {
+        window.upper_bytes += parts[i].bytes;
+        window.accesses += parts[i].accesses;
+        window.oldest_runs = taken;
+      }
+    }
+  }
+  return windows;
+}
+
+// Windows `first` to `end`, with the runs that take part in all of them.
+CompactionPick IntoLast(CompactionKind kind, const Version& version,
+                        const std::vector<Window>& windows, size_t first, size_t end) {
+  size_t oldest_runs = ~size_t{0};
+  for (size_t i = first; i < end; ++i) {
+    oldest_runs = std::min(oldest_runs, windows[i].oldest_runs);
+  }
+  std::vector<std::pair<uint32_t, size_t>> runs = UpperRuns(version);
+  runs.erase(runs.begin(), runs.end() - static_cast<ptrdiff_t>(std::min(oldest_runs, runs.size())));
+  KeyRange range;
+  if (range.has_begin = first > 0; range.has_begin) {
+    range.begin = windows[first].begin;
+  }
+  if (range.has_end = end < windows.size(); range.has_end) {
+    range.end = windows[end].begin;
+  }
+  return IntoLast(kind, version, std::move(range), runs);
 }
 
 std::optional<CompactionPick> PickDeletion(const Version& version, const Options& options) {
-  for (const Version::Run& run : version.l0) {
-    if (version.l0.size() > 1 && !WithManyTombstones(run.index, options).empty()) {
-      return IntoLevel1(CompactionKind::kDeletion, version);
-    }
+  const std::vector<Version::Run>& level0 = version.levels[0];
+  if (level0.size() > 1 && std::any_of(level0.begin(), level0.end(), [&](const auto& run) {
+        return AnyManyTombstones(run.index, options);
+      })) {
+    return IntoRun(CompactionKind::kDeletion, version, options, 0, level0.size());
   }
-  if (std::vector<ExtentPtr> extents =
-          WithWholeKeys(version.levels[1], WithManyTombstones(version.levels[1], options));
-      !extents.empty()) {
-    return IntoLevel2(CompactionKind::kDeletion, version, std::move(extents));
+  const std::vector<Version::Run>& level1 = version.levels[1];
+  for (size_t i = level1.size(); i-- > 0;) {
+    RunIndex::Iterator at(level1[i].index);
+    for (at.SeekToFirst(); at.Valid(); at.Next()) {
+      if (!ManyTombstones(*at.extent(), options)) {
+        continue;
+      }
+      // With whole extents of the last level.
+      std::string_view begin = UserKey(at.extent()->smallest);
+      std::string_view last = UserKey(at.extent()->largest);
+      const std::vector<ExtentPtr> below = Overlapping(version.Last(), {at.extent()});
+      if (!below.empty()) {
+        begin = std::min(begin, UserKey(below.front()->smallest));
+        last = std::max(last, UserKey(below.back()->largest));
+      }
+      std::vector<std::pair<uint32_t, size_t>> runs;
+      for (size_t run = i; run < level1.size(); ++run) {
+        runs.emplace_back(1, run);
+      }
+      return IntoLast(CompactionKind::kDeletion, version,
+                      {.has_begin = true,
+                       .has_end = true,
+                       .begin = std::string(begin),
+                       .end = std::string(last) + '\0'},
+                      runs);
+    }
   }
   return std::nullopt;
 }
 
-std::optional<CompactionPick> PickIntraL0(const Version& version, const Options& options) {
-  if (version.l0.size() < options.l0_compaction_runs || version.L0Bytes() >= options.l1_bytes / 2) {
-    return std::nullopt;
-  }
-  // The newest runs that are of a size: what was merged before is not merged again with every few
-  // that come after it.
-  CompactionPick pick{.kind = CompactionKind::kIntraL0, .inputs = {}, .output = {}};
-  uint64_t bytes = 0;
-  for (const Version::Run& run : version.l0) {
-    if (pick.inputs.size() >= 2 && run.index.bytes() > 2 * bytes / pick.inputs.size()) {
-      break;
-    }
-    bytes += run.index.bytes();
-    pick.inputs.push_back({{0, run.number}, All(run.index)});
-  }
-  if (pick.inputs.size() < options.l0_compaction_runs) {
-    return std::nullopt;
-  }
-  // Newer runs come above it, older ones stay below it.
-  pick.output = pick.inputs.front().run;
-  return pick;
-}
-
 std::optional<CompactionPick> PickMinor(const Version& version, const Options& options) {
+  const std::vector<Version::Run>& level0 = version.levels[0];
   // Where writers are stopped by the runs, something must be due that makes them fewer.
   const size_t most = std::min(2 * options.l0_compaction_runs, options.l0_stop_runs);
-  const bool many = version.l0.size() >= std::min(options.l0_compaction_runs, most);
-  if (!many || (version.L0Bytes() < options.l1_bytes / 2 && version.l0.size() < most)) {
+  if (level0.size() < std::min(options.l0_compaction_runs, most)) {
     return std::nullopt;
   }
-  return IntoLevel1(CompactionKind::kMinor, version);
+  const uint64_t upper = UpperBytes(version, options);
+  const uint64_t bytes = version.LevelBytes(0);
+  if (level0.size() < most &&
+      (bytes / level0.size() >= upper / kRipeShare || bytes + version.LevelBytes(1) > upper)) {
+    return std::nullopt;
+  }
+  return IntoRun(CompactionKind::kMinor, version, options, 0, level0.size());
+}
+
+std::optional<CompactionPick> PickIntraL1(const Version& version, const Options& options) {
+  const std::vector<Version::Run>& level1 = version.levels[1];
+  const uint64_t ripe = UpperBytes(version, options) / kRipeShare;
+  size_t end = 0;
+  while (end < level1.size() && level1[end].index.bytes() < ripe) {
+    ++end;
+  }
+  return end < kTierRuns
+             ? std::nullopt
+             : std::optional(IntoRun(CompactionKind::kIntraL1, version, options, 1, end));
 }
 
 std::optional<CompactionPick> PickMajor(const Version& version, const Options& options) {
-  const RunIndex& level1 = version.levels[1];
-  if (level1.bytes() < options.l1_bytes) {
+  const uint64_t bytes = version.LevelBytes(0) + version.LevelBytes(1);
+  if (bytes == 0 || bytes <= UpperBytes(version, options)) {
     return std::nullopt;
   }
-  // The coldest, until half of the level is free again (X-Engine C).
-  std::vector<std::pair<uint32_t, ExtentPtr>> by_accesses;  // which readers count on meanwhile
-  for (ExtentPtr& extent : All(level1)) {
-    const uint32_t accesses = extent->place->accesses();
-    by_accesses.emplace_back(accesses, std::move(extent));
+  std::vector<Window> windows = MakeWindows(version, /*take_thin=*/false);
+  const auto has_upper = [](const Window& window) { return window.upper_bytes > 0; };
+  if (std::none_of(windows.begin(), windows.end(), has_upper)) {
+    windows = MakeWindows(version, /*take_thin=*/true);
   }
-  std::stable_sort(by_accesses.begin(), by_accesses.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<ExtentPtr> extents;
-  uint64_t bytes = 0;
-  for (auto& [accesses, extent] : by_accesses) {
-    if (extents.size() == options.major_extents || bytes >= level1.bytes() - options.l1_bytes / 2) {
-      break;
+  uint64_t upper = 0;
+  uint64_t accesses = 0;
+  for (const Window& window : windows) {
+    upper += window.upper_bytes;
+    accesses += window.accesses;
+  }
+  // What is written per byte that leaves the upper levels, the less the better; and of ranges that
+  // cost the same, the coldest (X-Engine 3.3.3): reads find in level 1 what they find often.
+  const auto worth = [&](const Window& window) {
+    const double share = static_cast<double>(window.upper_bytes) /
+                         static_cast<double>(window.upper_bytes + window.last_bytes + 1);
+    const double heat = accesses == 0 || window.upper_bytes == 0
+                            ? 0
+                            : static_cast<double>(window.accesses) / static_cast<double>(accesses) *
+                                  static_cast<double>(upper) /
+                                  static_cast<double>(window.upper_bytes);
+    return share / (1 + std::min(heat, 1.0));
+  };
+  size_t best = 0;
+  for (size_t i = 1; i < windows.size(); ++i) {
+    if (worth(windows[i]) > worth(windows[best])) {
+      best = i;
     }
-    bytes += extent->bytes;
-    extents.push_back(std::move(extent));
   }
-  return IntoLevel2(CompactionKind::kMajor, version,
-                    WithWholeKeys(level1, SortedByKey(std::move(extents))));
+  // Neighbours that are worth nearly as much: fewer extents are cut.
+  const double enough = 0.9 * worth(windows[best]);
+  uint64_t size = windows[best].upper_bytes + windows[best].last_bytes;
+  size_t first = best;
+  size_t end = best + 1;
+  const auto grow = [&](size_t at) {
+    const uint64_t more = windows[at].upper_bytes + windows[at].last_bytes;
+    if (worth(windows[at]) < enough || size + more > 2 * options.compaction_bytes) {
+      return false;
+    }
+    size += more;
+    return true;
+  };
+  while (end < windows.size() && grow(end)) {
+    ++end;
+  }
+  while (first > 0 && grow(first - 1)) {
+    --first;
+  }
+  return IntoLast(CompactionKind::kMajor, version, windows, first, end);
 }
 
 std::optional<CompactionPick> PickSelfMajor(const Version& version, const Options& options,
@@ -267,12 +451,13 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
     }
     stretch.clear();
   };
-  RunIndex::Iterator at(version.levels[2]);
+  const RunIndex last = version.Last();
+  RunIndex::Iterator at(last);
   for (at.SeekToFirst(); at.Valid(); at.Next()) {
     const SequenceNumber due = WorthRewritingAt(*at.extent(), options);
     if (due > oldest_snapshot) {
       *held_back = std::min(*held_back, due);
-    } else if (!TouchesAside(version, WithWholeKeys(version.levels[2], {at.extent()}))) {
+    } else if (!TouchesAside(version, WithWholeKeys(last, {at.extent()}))) {
       picked.push_back(at.extent());
     }  // else it is no snapshot that holds it back
     if (at.extent()->bytes < options.extent_bytes / kSmallShare && !at.extent()->full) {
@@ -290,15 +475,19 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
   if (picked.empty()) {
     return std::nullopt;
   }
-  picked = WithWholeKeys(version.levels[2], std::move(picked));
+  picked = WithWholeKeys(last, std::move(picked));
   CompactionPick pick{
-      .kind = CompactionKind::kSelfMajor, .inputs = {}, .output = kLevel2, .rewrite = true};
+      .kind = CompactionKind::kSelfMajor, .inputs = {}, .output = kLast, .rewrite = true};
   pick.bottommost = !TouchesAside(version, picked);
-  pick.inputs.push_back({kLevel2, std::move(picked)});
+  pick.inputs.push_back({kLast, std::move(picked)});
   return pick;
 }
 
 }  // namespace
+
+uint64_t UpperBytes(const Version& version, const Options& options) {
+  return std::max(options.l1_bytes, version.LevelBytes(kLastLevel) / 100 * kUpperHundredths);
+}
 
 std::optional<CompactionPick> PickCompaction(const Version& version, const Options& options,
                                              SequenceNumber oldest_snapshot,
@@ -310,11 +499,11 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
       case CompactionKind::kDeletion:
         pick = PickDeletion(version, options);
         break;
-      case CompactionKind::kIntraL0:
-        pick = PickIntraL0(version, options);
-        break;
       case CompactionKind::kMinor:
         pick = PickMinor(version, options);
+        break;
+      case CompactionKind::kIntraL1:
+        pick = PickIntraL1(version, options);
         break;
       case CompactionKind::kMajor:
         pick = PickMajor(version, options);
@@ -333,67 +522,27 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
 }
 
 void CoolDown(const Version& version) {
-  const auto cool = [](const RunIndex& run) {
-    RunIndex::Iterator at(run);
+  for (const auto& [level, i] : UpperRuns(version)) {
+    RunIndex::Iterator at(version.levels[level][i].index);
     for (at.SeekToFirst(); at.Valid(); at.Next()) {
       at.extent()->place->Halve();
     }
-  };
-  for (const Version::Run& run : version.l0) {
-    cool(run.index);  // a minor compaction may reuse its extents
   }
-  cool(version.levels[1]);
 }
 
 std::optional<CompactionPick> PickRange(const Version& version, std::string_view begin,
                                         std::string_view end) {
-  // What has a key in the range, and then what overlaps that in a level below: a newer version must
-  // never sink under an older one that stays.
-  const auto in_range = [&](const RunIndex& run) {
-    std::vector<ExtentPtr> extents;
-    for (ExtentPtr& extent : All(run)) {
-      if (UserKey(extent->largest) >= begin && (end.empty() || UserKey(extent->smallest) < end)) {
-        extents.push_back(std::move(extent));
-      }
-    }
-    return WithWholeKeys(run, std::move(extents));
-  };
-  CompactionPick pick{.kind = CompactionKind::kManual,
-                      .inputs = {},
-                      .output = kLevel2,
-                      .bottommost = true,
-                      .rewrite = true};
-  bool any_l0 = false;
-  for (const Version::Run& run : version.l0) {
-    any_l0 = any_l0 || !in_range(run.index).empty();
-  }
-  std::vector<ExtentPtr> above;  // not in key order, may overlap
-  if (any_l0) {
-    pick.inputs = Level0(version);  // whole: its runs overlap each other
-    for (const CompactionInput& input : pick.inputs) {
-      above.insert(above.end(), input.extents.begin(), input.extents.end());
-    }
-  }
-  for (int level = 1; level < kLevels; ++level) {
-    std::vector<ExtentPtr> extents = in_range(version.levels[level]);
-    for (const CompactionInput& input : pick.inputs) {
-      for (ExtentPtr& extent : Overlapping(version.levels[level], input.extents)) {
-        extents.push_back(std::move(extent));
-      }
-    }
-    extents = SortedByKey(std::move(extents));
-    extents.erase(std::unique(extents.begin(), extents.end()), extents.end());
-    if (!extents.empty()) {
-      pick.inputs.push_back({level == 1 ? kLevel1 : kLevel2, std::move(extents)});
-    }
-  }
-  if (pick.inputs.empty()) {
+  if (!end.empty() && begin >= end) {
     return std::nullopt;
   }
-  for (const CompactionInput& input : pick.inputs) {
-    pick.bottommost = pick.bottommost && !TouchesAside(version, input.extents);
-  }
-  return pick;
+  CompactionPick pick = IntoLast(CompactionKind::kManual, version,
+                                 {.has_begin = !begin.empty(),
+                                  .has_end = !end.empty(),
+                                  .begin = std::string(begin),
+                                  .end = std::string(end)},
+                                 UpperRuns(version));
+  pick.rewrite = true;
+  return pick.inputs.empty() ? std::nullopt : std::optional(std::move(pick));
 }
 
 }  // namespace sluice

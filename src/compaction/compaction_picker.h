@@ -1,7 +1,15 @@
-// Which compaction is due next (X-Engine 3.3.3): policy, apart from how it is done.
+// Which compaction is due next: policy, apart from how it is done.
 //
-// Three levels. Level 0 has runs, newest first; levels 1 and 2 are one run each. Every decision is
-// a value; nothing here reads a file or changes a tree.
+// The tree is levelled lazily (Dostoevsky, SIGMOD'18): only the last level is one run, and what
+// reaches it is merged into it range by range. The levels above it have any number of runs. A minor
+// compaction makes one run of level 1 out of all of level 0, and small runs of level 1 become larger
+// ones. Once both levels together exceed their share of the last one's size (UpperBytes), a major
+// compaction merges all that they have of one range of keys into it: the range where they have most
+// in proportion to what the last level has there, because all of that is rewritten. So a record is
+// written once for each size of run, and about 1 / (2 * share) times for the last level, however
+// large the tree is. docs/engine.md says what differs from X-Engine 3.3.3, and why.
+//
+// Every decision is a value; nothing here reads a file or changes a tree.
 
 #pragma once
 
@@ -11,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "merge/input_map.h"
 #include "sluice/options.h"
 #include "tree/metadata_edit.h"
 #include "tree/version.h"
@@ -26,27 +35,34 @@ struct CompactionPick {
   CompactionKind kind = CompactionKind::kManual;
   std::vector<CompactionInput> inputs;  // newest first
   RunId output;
+  // What the inputs have beyond these user keys stays where it is.
+  KeyRange range{};
+  // User keys, sorted: an output extent ends before each, where that is possible. Later compactions
+  // of the ranges between them then need not cut extents.
+  std::vector<std::string> cuts{};
   bool bottommost = false;  // nothing older than the inputs holds any of their keys
   // Merge even where nothing overlaps what is small, or may hold what nobody needs any more.
   bool rewrite = false;
 };
 
-// The first in `order` that is due. Level 0 is picked whole, and none of the inputs is ever older
-// than an extent that stays in its level or above and shares a key with it.
+// What levels 0 and 1 may have together before a major compaction is due.
+uint64_t UpperBytes(const Version& version, const Options& options);
+
+// The first in `order` that is due. None of the inputs is ever older than what stays, of a key in
+// the range, in its level or above.
 //
-// Each moves extents to a lower level or makes runs, extents or records fewer, so picking comes to
+// Each moves records to a lower level or makes runs, extents or records fewer, so picking comes to
 // an end. `oldest_snapshot`: what older versions there are, it and later ones do not need.
 // `*held_back`: from which oldest snapshot on more would be due; kMaxSequence: from none.
 std::optional<CompactionPick> PickCompaction(const Version& version, const Options& options,
                                              SequenceNumber oldest_snapshot,
                                              SequenceNumber* held_back);
 
-// Halves the access counts that decide which extents are the coldest. To be called after each
+// Halves the access counts that decide which ranges are the coldest. To be called after each
 // flush: a window of access is so measured in bytes written, which are what makes compactions due.
 void CoolDown(const Version& version);
 
-// Everything that overlaps [begin, end) (empty: no bound), into the last level. Nothing if there is
-// nothing above it and nothing to drop in it.
+// Everything in [begin, end) (empty: no bound), into the last level. Nothing if there is nothing.
 std::optional<CompactionPick> PickRange(const Version& version, std::string_view begin,
                                         std::string_view end);
 

@@ -26,11 +26,13 @@ CompactionPlanner::CompactionPlanner(const CompactionPick& pick, const RunIndex&
     }
     if (input.run == pick.output) {
       for (const ExtentPtr& extent : input.extents) {
-        in_output_run_.push_back(extent->number);
+        in_output_run_.push_back(extent->smallest);
       }
     }
   }
   std::sort(in_output_run_.begin(), in_output_run_.end());
+  first_key_ = UserKey(smallest);
+  borders_.insert(pick.cuts.begin(), pick.cuts.end());
   stays_.Seek(smallest);
 }
 
@@ -60,6 +62,12 @@ Status CompactionPlanner::Advance() {
     return {};
   }
   Run& run = runs_[self];
+  if (bytes_ >= options_.part_bytes && run.Low() > first_key_ && run.Low() > rest_.begin) {
+    end_ = run.Low();
+    EmitMerge(&*end_);
+    done_ = true;
+    return {};
+  }
   const Extent* const stay = Stay();
   if (stay != nullptr && UserKey(stay->smallest) <= run.Low()) {
     EmitStay();
@@ -95,7 +103,7 @@ size_t CompactionPlanner::Smallest() const {
 
 const Extent* CompactionPlanner::Stay() {
   while (stays_.Valid() && std::binary_search(in_output_run_.begin(), in_output_run_.end(),
-                                              stays_.extent()->number)) {
+                                              std::string_view(stays_.extent()->smallest))) {
     stays_.Next();
   }
   return stays_.Valid() ? stays_.extent().get() : nullptr;
@@ -130,7 +138,7 @@ Status CompactionPlanner::HasForeignRecord(size_t self, std::string_view low, st
         *has = found <= high;
       }
     } else if (!run.AtEnd() && run.Low() <= high) {
-      *has = run.block == 0;
+      *has = run.AtExtent();
       if (!*has) {
         SLUICE_RETURN_IF_ERROR(FindKey(run.extent(), run.head->block(run.block), low, &found));
         *has = found <= high;
@@ -181,7 +189,9 @@ size_t CompactionPlanner::CopyEnd(size_t self) {
     }
   }
   size_t end = run.block;
-  while (end < run.head->blocks() && (!has_limit || UserKey(run.head->last_key(end)) < limit)) {
+  // The last block of a slice may have more records than the slice.
+  const size_t blocks = run.blocks.end - run.extent()->sliced;
+  while (end < blocks && (!has_limit || UserKey(run.head->last_key(end)) < limit)) {
     ++end;
   }
   return end;
@@ -201,8 +211,9 @@ Status CompactionPlanner::TryCopy(size_t self, bool* copied) {
   const size_t first = run.block;
   size_t end = CopyEnd(self);
   const auto enough = [&] { return end >= first + options_.least_blocks_copied && end > first; };
-  // The block is read only if its first key decides.
-  if (!MayReuse(*run.extent()) || !enough() ||
+  // The block is read only if its first key decides. The first one of a slice may have more records
+  // than the slice.
+  if (!MayReuse(*run.extent()) || !enough() || (run.extent()->sliced && run.AtExtent()) ||
       !OthersWaitBelow(self, UserKey(run.head->last_key(first)))) {
     return {};
   }
@@ -216,7 +227,7 @@ Status CompactionPlanner::TryCopy(size_t self, bool* copied) {
     return {};
   }
   const auto goes_on = [&](bool* does) -> Status {
-    if (end == run.head->blocks()) {
+    if (end == run.blocks.end) {
       *does = run.GoesOn(run.at);
       return {};
     }
@@ -236,10 +247,14 @@ Status CompactionPlanner::TryCopy(size_t self, bool* copied) {
   }
   EmitMerge(&low);
   const std::string high(UserKey(run.head->last_key(end - 1)));
+  for (size_t block = first; block < end; ++block) {
+    bytes_ += run.head->block(block).size + kBlockTrailerBytes;
+  }
   ready_.push_back({.kind = CompactionStep::Kind::kCopy,
                     .run = self,
                     .blocks = {run.extent(), first, end},
-                    .low = std::move(low)});
+                    .low = std::move(low),
+                    .begins_extent = std::exchange(at_cut_, false)});
   MoveTo(&run, end);
   MoveBehind(high);
   *copied = true;
@@ -277,7 +292,9 @@ Status CompactionPlanner::OpenHead(Run* run) {
   }
   damaged_ = run->extent();
   SLUICE_RETURN_IF_ERROR(reader_.OpenHead(*run->extent(), &run->head));
-  if (run->head->blocks() == 0) {
+  run->blocks = LiveBlocks(*run->extent(), *run->head.get());
+  run->block = run->blocks.first;
+  if (run->blocks.first >= run->blocks.end) {
     return Status::Corruption(ExtentReader::Describe(*run->extent(), 0) + ": no blocks");
   }
   damaged_.reset();
@@ -287,16 +304,24 @@ Status CompactionPlanner::OpenHead(Run* run) {
 void CompactionPlanner::PassBlock(Run* run) {
   const uint64_t bytes = run->head->block(run->block).size + kBlockTrailerBytes;
   run->waiting.push_back({run->extent(), run->block, std::string(run->Low()),
-                          std::string(UserKey(run->head->last_key(run->block))), bytes});
+                          std::string(run->High(run->block)), bytes});
+  if (run->extent()->sliced && run->AtExtent()) {
+    borders_.emplace(run->Low());
+  }
+  if (run->extent()->sliced && run->block + 1 == run->blocks.end) {
+    borders_.insert(KeyAfter(run->High(run->block)));
+  }
   passed_bytes_ += bytes;
+  bytes_ += bytes;
   MoveTo(run, run->block + 1);
 }
 
 void CompactionPlanner::MoveTo(Run* run, size_t block) {
   run->block = block;
-  if (block == run->head->blocks()) {
+  if (block == run->blocks.end) {
     ++run->at;
     run->block = 0;
+    run->blocks = {};
     run->tried = false;
     run->head.Reset(nullptr);
   }
@@ -311,6 +336,16 @@ void CompactionPlanner::EmitStay() {
 }
 
 void CompactionPlanner::EmitMerge(const std::string* end) {
+  while (!borders_.empty() && (end == nullptr || *borders_.begin() < *end)) {
+    const std::string border = std::move(borders_.extract(borders_.begin()).value());
+    if (!rest_.has_begin || border > rest_.begin) {
+      EmitMergeStep(&border);
+    }
+  }
+  EmitMergeStep(end);
+}
+
+void CompactionPlanner::EmitMergeStep(const std::string* end) {
   rest_.has_end = end != nullptr;
   rest_.end = end != nullptr ? *end : std::string();
   CompactionStep step{.kind = CompactionStep::Kind::kMerge, .range = rest_};
@@ -334,8 +369,11 @@ void CompactionPlanner::EmitMerge(const std::string* end) {
     }
   }
   if (any) {
+    step.begins_extent = std::exchange(at_cut_, false);
     ready_.push_back(std::move(step));
   }
+  at_cut_ =
+      at_cut_ || (end != nullptr && std::binary_search(pick_.cuts.begin(), pick_.cuts.end(), *end));
   passed_bytes_ = 0;
   rest_.has_begin = true;
   rest_.begin = std::exchange(rest_.end, {});

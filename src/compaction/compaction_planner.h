@@ -15,6 +15,11 @@
 //
 // Versions of one user key may lie in several extents of a run (tree/extent_builder.h). Such
 // extents are reused together or not at all.
+//
+// A plan may cover a part of the pick only, the records before some user key: a large compaction is
+// carried out in parts, each installed by itself. Extents that reach over the end of a part lose
+// the records before it (tree/slice.h). A merge never takes both a record of a slice's and one
+// that its table has beyond it: ranges end where slices begin and end.
 
 #pragma once
 
@@ -22,6 +27,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,11 +58,12 @@ struct CompactionStep {
   };
 
   Kind kind = Kind::kMerge;
-  size_t run = 0;       // of kReuse and kCopy: the input's index
-  ExtentPtr extent{};   // of kReuse and kStay
-  BlockRange blocks{};  // of kCopy
-  std::string low{};    // of kCopy: the first user key in `blocks`; the job checks it
-  KeyRange range{};     // of kMerge
+  size_t run = 0;              // of kReuse and kCopy: the input's index
+  ExtentPtr extent{};          // of kReuse and kStay
+  BlockRange blocks{};         // of kCopy
+  std::string low{};           // of kCopy: the first user key in `blocks`; the job checks it
+  KeyRange range{};            // of kMerge
+  bool begins_extent = false;  // of kCopy and kMerge: the output extent before ends here
   // Of kMerge, by input: all blocks that may have a record in `range`.
   std::vector<std::vector<BlockRange>> runs{};
 };
@@ -64,6 +71,8 @@ struct CompactionStep {
 struct PlanOptions {
   uint64_t task_bytes = uint64_t{64} << 20;  // of input, of one merge step
   bool reuse = true;                         // else all is merged
+  // The plan ends once it takes so many bytes of blocks, where it can.
+  uint64_t part_bytes = ~uint64_t{0};
   // Tombstones that are newer stay, whatever is done; extents that have only such can be reused.
   SequenceNumber oldest_snapshot = kMaxSequence;
   // Fewer blocks in a row are merged: a seam costs part of a block, and a task more.
@@ -89,6 +98,8 @@ class CompactionPlanner {
   // not tell. An error is that of a read, and `*damaged` the extent, or Busy soon after `*stop` was
   // set.
   Status Next(std::optional<CompactionStep>* step, ExtentPtr* damaged);
+  // After the last step: the user key that the plan ends before; none if it covers the whole pick.
+  const std::optional<std::string>& end() const { return end_; }
 
  private:
   // A block that is to be merged, with user keys that bound those in it.
@@ -103,15 +114,21 @@ class CompactionPlanner {
     const std::vector<ExtentPtr>* extents = nullptr;
     size_t at = 0;  // extent
     size_t block = 0;
+    LiveBlocks blocks;              // of extent `at`, once it is looked into
     bool tried = false;             // whether extent `at` can be reused
     TableHeadRef head;              // of extent `at`, once it is looked into
     std::deque<BlockSpan> waiting;  // passed, and not all of it in a step
 
     bool AtEnd() const { return at == extents->size(); }
     const ExtentPtr& extent() const { return (*extents)[at]; }
+    bool AtExtent() const { return block == blocks.first; }  // at its first record
     // No record from here on has a smaller user key.
     std::string_view Low() const {
-      return UserKey(block == 0 ? std::string_view(extent()->smallest) : head->last_key(block - 1));
+      return UserKey(AtExtent() ? std::string_view(extent()->smallest) : head->last_key(block - 1));
+    }
+    // No record of extent `at`'s block `i` has a larger one.
+    std::string_view High(size_t i) const {
+      return UserKey(i + 1 == blocks.end ? std::string_view(extent()->largest) : head->last_key(i));
     }
     // Whether the versions of extent `i`'s last user key go on in the next one.
     bool GoesOn(size_t i) const {
@@ -140,8 +157,9 @@ class CompactionPlanner {
   void PassBlock(Run* run);
   static void MoveTo(Run* run, size_t block);
   void EmitStay();
-  // A step for what waits below `end` (null: for all); the position becomes `end`.
+  // Steps for what waits below `end` (null: for all); the position becomes `end`.
   void EmitMerge(const std::string* end);
+  void EmitMergeStep(const std::string* end);
   // The position becomes the key behind `user_key`.
   void MoveBehind(std::string_view user_key);
   const Extent* Stay();  // the next one; null if there is none
@@ -151,10 +169,17 @@ class CompactionPlanner {
   ExtentReader& reader_;
   const std::atomic<bool>& stop_;
   std::deque<Run> runs_;
-  RunIndex::Iterator stays_;             // in the output run; those that are inputs are skipped
-  std::vector<uint64_t> in_output_run_;  // numbers of inputs that are, sorted
-  KeyRange rest_;                        // what no step covers; its begin is the position
-  uint64_t passed_bytes_ = 0;            // since the last merge step
+  RunIndex::Iterator stays_;  // in the output run; those that are inputs are skipped
+  // Smallest keys of the inputs that are, sorted.
+  std::vector<std::string_view> in_output_run_;
+  KeyRange rest_;  // what no step covers; its begin is the position
+  // Where slices that are passed begin and end, and the pick's cuts.
+  std::set<std::string> borders_;
+  bool at_cut_ = false;        // since the last step a cut was reached
+  uint64_t passed_bytes_ = 0;  // since the last merge step
+  uint64_t bytes_ = 0;         // of the blocks in all steps
+  std::string first_key_;      // of the inputs
+  std::optional<std::string> end_;
   bool done_ = false;
   ExtentPtr damaged_;
   std::deque<CompactionStep> ready_;

@@ -17,6 +17,7 @@
 #include "table/testing.h"
 #include "tree/order_check.h"
 #include "tree/run_iterator.h"
+#include "tree/slice.h"
 #include "util/epoch.h"
 #include "util/fault_env.h"
 #include "util/testing.h"
@@ -79,9 +80,38 @@ class CompactionTest : public testing::Test {
       steps.push_back(std::move(*step));
     }
     EXPECT_TRUE(status.ok()) << status.ToString();
-    status = checker.Finish();
+    end_ = planner.end();
+    status = checker.Finish(End());
     EXPECT_TRUE(status.ok()) << status.ToString();
     return steps;
+  }
+  const std::string* End() const { return end_ ? &*end_ : nullptr; }
+  // A slice with all records of `blocks`, of a table that also has records before and behind them,
+  // which are newer than any.
+  ExtentPtr MakeSliced(TestRandom* random, Blocks blocks) {
+    const std::string first(UserKey(blocks.front().front().key));
+    const std::string last(UserKey(blocks.back().back().key));
+    const auto is_alone = [&] { return Uniform(random, 0, 1) != 0; };
+    if (!first.empty() && Uniform(random, 0, 1) != 0) {
+      const TestEntry before{InternalKey(first.substr(0, first.size() - 1), kMaxSequence - 1), "x"};
+      if (is_alone()) {
+        blocks.insert(blocks.begin(), {before});
+      } else {
+        blocks.front().insert(blocks.front().begin(), before);
+      }
+    }
+    if (Uniform(random, 0, 1) != 0) {
+      const TestEntry behind{InternalKey(last + "x", kMaxSequence - 1), "x"};
+      if (is_alone()) {
+        blocks.push_back({behind});
+      } else {
+        blocks.back().push_back(behind);
+      }
+    }
+    auto slice = std::make_shared<Extent>();
+    const Status status = MakeSlice(*Make(blocks), first, KeyAfter(last), &reader_, slice.get());
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return slice;
   }
   Status Run(const CompactionPick& pick, const PlanOptions& plan,
              const CompactionJobOptions& options, CompactionResult* result) {
@@ -134,6 +164,7 @@ class CompactionTest : public testing::Test {
   std::unique_ptr<ExtentSpace> space_;
   ExtentReader reader_{&tables_, &blocks_};
   std::atomic<uint64_t> next_{1};
+  std::optional<std::string> end_;  // of the last plan
   OffloadDriver driver_{{}, {}};
 };
 
@@ -155,11 +186,26 @@ TEST_F(CompactionTest, TheCheckerRefusesUnsoundPlans) {
           }
         }
         input.extents.push_back(Numbers(blocks, 9 - run));
+        const Extent& whole = *input.extents.back();
+        if (whole.entries > 2 && Uniform(&random, 0, 2) == 0) {
+          const int first = std::stoi(std::string(UserKey(whole.smallest)));
+          auto slice = std::make_shared<Extent>();
+          if (MakeSlice(whole, fmt::format("{:03}", first + Uniform(&random, 0, 3)),
+                        fmt::format("{:03}", key - static_cast<int>(Uniform(&random, 0, 3))),
+                        &reader_, slice.get())
+                  .ok() &&
+              slice->entries > 0) {
+            input.extents.back() = std::move(slice);
+          }
+        }
       }
       pick.inputs.push_back(std::move(input));
     }
     const std::vector<CompactionStep> steps =
-        Plan(pick, {}, {.task_bytes = 100, .least_blocks_copied = Uniform(&random, 1, 3)});
+        Plan(pick, {},
+             {.task_bytes = 100,
+              .part_bytes = uint64_t{50} << Uniform(&random, 0, 6),
+              .least_blocks_copied = Uniform(&random, 1, 3)});
     std::vector<CompactionStep> broken = steps;
     const size_t at = Uniform(&random, 0, steps.size() - 1);
     CompactionStep& step = broken[at];
@@ -198,7 +244,7 @@ TEST_F(CompactionTest, TheCheckerRefusesUnsoundPlans) {
       status = checker.Check(broken[i]);
     }
     if (status.ok()) {
-      status = checker.Finish();
+      status = checker.Finish(End());
     }
     EXPECT_FALSE(status.ok()) << "of\n" << Show(steps) << "became\n" << Show(broken);
     ++refused;
@@ -225,12 +271,14 @@ TEST_F(CompactionTest, RecordsThatDoNotBalanceAreNotInstalled) {
 TEST_F(CompactionTest, OfEachKeyNewerRunsMustHoldNewerVersions) {
   const auto check = [&](SequenceNumber upper, SequenceNumber lower) {
     const std::shared_ptr<Version> version(new Version, [](Version* held) { held->Unref(); });
-    version->l0.resize(1);
+    version->levels[0].resize(1);
+    version->levels[2].resize(1);
     EXPECT_TRUE(
-        RunIndex().Edit({}, {Numbers({{1, 2}, {5, 9}}, upper)}, &version->l0[0].index).ok());
-    EXPECT_TRUE(RunIndex()
-                    .Edit({}, {Numbers({{3}}, 4), Numbers({{5}, {7}}, lower)}, &version->levels[2])
-                    .ok());
+        RunIndex().Edit({}, {Numbers({{1, 2}, {5, 9}}, upper)}, &version->levels[0][0].index).ok());
+    EXPECT_TRUE(
+        RunIndex()
+            .Edit({}, {Numbers({{3}}, 4), Numbers({{5}, {7}}, lower)}, &version->levels[2][0].index)
+            .ok());
     return CheckRunOrder(*version, &reader_, nullptr);
   };
   EXPECT_TRUE(check(9, 8).ok());
@@ -330,7 +378,8 @@ TEST_F(CompactionTest, OutputReadsAsItsInputs) {
       Blocks blocks(1);
       const auto cut = [&] {
         if (!blocks.back().empty()) {
-          input.extents.push_back(Make(blocks));
+          input.extents.push_back(Uniform(&random, 0, 2) == 0 ? MakeSliced(&random, blocks)
+                                                              : Make(blocks));
         }
         blocks.assign(1, {});
       };
@@ -355,20 +404,25 @@ TEST_F(CompactionTest, OutputReadsAsItsInputs) {
       }
     }
     const PlanOptions plan{.task_bytes = uint64_t{200} << Uniform(&random, 0, 10),
+                           .part_bytes = uint64_t{100} << Uniform(&random, 0, 12),
                            .least_blocks_copied = Uniform(&random, 1, 3)};
-    CompactionResult result;
-    const Status status =
-        Run(pick, plan,
-            {.extent = {.extent_bytes = static_cast<uint32_t>(1024 << Uniform(&random, 0, 8))},
-             .block_bytes = static_cast<uint32_t>(64 << Uniform(&random, 0, 6)),
-             .restart_interval = 4,
-             .snapshots = {kMaxSequence},
-             .window = Uniform(&random, 1, 3)},
-            &result);
-    ASSERT_TRUE(status.ok()) << status.ToString();
-    std::vector<ExtentPtr> output = result.reused;
-    for (const Extent& extent : result.added) {
-      output.push_back(std::make_shared<const Extent>(extent));
+    std::vector<ExtentPtr> output;
+    while (!pick.inputs.empty()) {
+      CompactionResult result;
+      const Status status =
+          Run(pick, plan,
+              {.extent = {.extent_bytes = static_cast<uint32_t>(1024 << Uniform(&random, 0, 8))},
+               .block_bytes = static_cast<uint32_t>(64 << Uniform(&random, 0, 6)),
+               .restart_interval = 4,
+               .snapshots = {kMaxSequence},
+               .window = Uniform(&random, 1, 3)},
+              &result);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      output.insert(output.end(), result.reused.begin(), result.reused.end());
+      for (const Extent& extent : result.added) {
+        output.push_back(std::make_shared<const Extent>(extent));
+      }
+      TakeOut(result, &pick);
     }
     RunIndex index;
     const Status edit = RunIndex().Edit({}, output, &index);

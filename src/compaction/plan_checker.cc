@@ -21,27 +21,34 @@ PlanChecker::PlanChecker(const CompactionPick& pick, ExtentReader* reader) : rea
 }
 
 Status PlanChecker::Open(Run* run) {
-  return run->head.get() != nullptr ? Status() : reader_.OpenHead(*run->extent(), &run->head);
+  if (run->head.get() != nullptr) {
+    return {};
+  }
+  SLUICE_RETURN_IF_ERROR(reader_.OpenHead(*run->extent(), &run->head));
+  run->blocks = LiveBlocks(*run->extent(), *run->head.get());
+  run->block = run->blocks.first;
+  return {};
 }
 
 Status PlanChecker::Step(Run* run) {
   SLUICE_RETURN_IF_ERROR(Open(run));
-  if (++run->block == run->head->blocks()) {
-    ++run->at;
-    run->block = 0;
-    run->head.Reset(nullptr);
+  if (++run->block >= run->blocks.end) {
+    NextExtent(run);
   }
   return {};
 }
 
+void PlanChecker::NextExtent(Run* run) {
+  ++run->at;
+  run->block = 0;
+  run->blocks = {};
+  run->head.Reset(nullptr);
+}
+
 Status PlanChecker::Check(const CompactionStep& step) {
-  if (const BlockRange owed = std::exchange(owed_, {});
-      owed.extent != nullptr &&
-      (step.kind != CompactionStep::Kind::kCopy || step.blocks.extent != owed.extent ||
-       step.blocks.first != owed.first || step.low != position_)) {
-    return Unsound(
-        fmt::format("extent {}, block {} is left out of a merge", owed.extent->number, owed.first));
-  }
+  const BlockRange owed = std::exchange(owed_, {});
+  const bool copies_owed = step.kind == CompactionStep::Kind::kCopy &&
+                           step.blocks.extent == owed.extent && step.blocks.first == owed.first;
   Status status;
   switch (step.kind) {
     case CompactionStep::Kind::kMerge:
@@ -60,6 +67,10 @@ Status PlanChecker::Check(const CompactionStep& step) {
         status = CoverTo(UserKey(step.extent->largest));
       }
       break;
+  }
+  if (status.ok() && owed.extent != nullptr && owed != owed_ && !copies_owed) {
+    status = Unsound(
+        fmt::format("extent {}, block {} is left out of a merge", owed.extent->number, owed.first));
   }
   unmerged_run_ = step.kind == CompactionStep::Kind::kReuse  ? step.run
                   : step.kind == CompactionStep::Kind::kStay ? runs_.size()
@@ -101,38 +112,39 @@ Status PlanChecker::CheckMerge(const CompactionStep& step) {
     const std::vector<BlockRange>& pieces = step.runs[i];
     std::vector<BlockRange> expected;
     size_t at = run.at;
+    size_t block = run.block;
     TableHeadRef head;  // of extent `at`
     head.Reset(run.head.get());
-    for (size_t block = run.block; at < run.extents->size(); block = 0, ++at) {
+    LiveBlocks blocks = run.blocks;
+    for (; at < run.extents->size(); ++at) {
       const ExtentPtr& extent = (*run.extents)[at];
       if (head.get() == nullptr) {
         if (range.has_end && UserKey(extent->smallest) >= range.end) {
           break;
         }
         SLUICE_RETURN_IF_ERROR(reader_.OpenHead(*extent, &head));
+        blocks = LiveBlocks(*extent, *head.get());
+        block = blocks.first;
       }
       size_t end = block;
-      while (end < head->blocks() &&
-             !(range.has_end && UserKey(end == 0 ? std::string_view(extent->smallest)
-                                                 : head->last_key(end - 1)) >= range.end)) {
+      while (end < blocks.end &&
+             !(range.has_end && LowOf(*extent, head.get(), blocks, end) >= range.end)) {
         ++end;
       }
       if (end > block) {
         expected.push_back({extent, block, end});
+        SLUICE_RETURN_IF_ERROR(CheckSlice(expected.back(), blocks, range));
       }
       // What is covered whole is done with.
-      while (run.at == at && run.block < end &&
-             !(range.has_end && UserKey(head->last_key(run.block)) >= range.end)) {
-        run.head.Reset(head.get());
+      while (run.at == at && block < end &&
+             !(range.has_end && HighOf(*extent, *head.get(), blocks, block) >= range.end)) {
         SLUICE_RETURN_IF_ERROR(Step(&run));
+        ++block;
       }
-      if (end < head->blocks()) {
+      if (end < blocks.end) {
         break;
       }
       head.Reset(nullptr);
-    }
-    if (!run.AtEnd() && run.block > 0) {
-      SLUICE_RETURN_IF_ERROR(Open(&run));
     }
     if (pieces != expected) {
       // The range may end where the last block begins, if a copy of it follows: that its first key
@@ -152,7 +164,20 @@ Status PlanChecker::CheckMerge(const CompactionStep& step) {
   }
   has_position_ = range.has_end;
   position_ = range.end;
-  return range.has_end ? Status() : Finish();
+  return range.has_end ? Status() : Finish(nullptr);
+}
+
+Status PlanChecker::CheckSlice(const BlockRange& blocks, const LiveBlocks& live,
+                               const KeyRange& range) {
+  const Extent& extent = *blocks.extent;
+  if (extent.sliced && ((blocks.first == live.first &&
+                         !(range.has_begin && range.begin >= UserKey(extent.smallest))) ||
+                        (blocks.end == live.end &&
+                         !(range.has_end && range.end <= KeyAfter(UserKey(extent.largest)))))) {
+    return Unsound(
+        fmt::format("a merge takes records beyond the slice of extent {}", extent.number));
+  }
+  return {};
 }
 
 Status PlanChecker::CheckAlone(size_t self, std::string_view low, std::string_view high) {
@@ -181,8 +206,10 @@ Status PlanChecker::CheckCopy(const CompactionStep& step) {
   Run& run = runs_[step.run];
   SLUICE_RETURN_IF_ERROR(Open(&run));
   if (run.extent() != blocks.extent || run.block != blocks.first || blocks.first >= blocks.end ||
-      blocks.end > run.head->blocks() || step.low < run.Low() ||
-      (run.block > 0 && step.low == run.Low())) {
+      blocks.end > run.blocks.end || step.low < run.Low() ||
+      (run.block > 0 && step.low == run.Low()) ||
+      (run.extent()->sliced &&
+       (blocks.first == run.blocks.first || blocks.end == run.blocks.end))) {
     return Unsound(fmt::format("a copy out of order: extent {}, blocks {} to {}",
                                blocks.extent->number, blocks.first, blocks.end));
   }
@@ -209,14 +236,13 @@ Status PlanChecker::CheckCopy(const CompactionStep& step) {
 
 Status PlanChecker::CheckReuse(const CompactionStep& step) {
   if (step.run >= runs_.size() || runs_[step.run].AtEnd() ||
-      runs_[step.run].extent() != step.extent || runs_[step.run].block != 0) {
+      runs_[step.run].extent() != step.extent ||
+      runs_[step.run].block != runs_[step.run].blocks.first) {
     return Unsound(fmt::format("extent {} is reused out of order", step.extent->number));
   }
   SLUICE_RETURN_IF_ERROR(
       CheckAlone(step.run, UserKey(step.extent->smallest), UserKey(step.extent->largest)));
-  Run& run = runs_[step.run];
-  ++run.at;
-  run.head.Reset(nullptr);
+  NextExtent(&runs_[step.run]);
   return CoverTo(UserKey(step.extent->largest));
 }
 
@@ -226,7 +252,13 @@ Status PlanChecker::CoverTo(std::string_view high) {
   return {};
 }
 
-Status PlanChecker::Finish() const {
+Status PlanChecker::Finish(const std::string* end) {
+  if (owed_.extent != nullptr) {
+    return Unsound("a block is left out of the last merge");
+  }
+  if (end != nullptr) {
+    return MoveTo(*end);
+  }
   for (const Run& run : runs_) {
     if (!run.AtEnd()) {
       return Unsound(

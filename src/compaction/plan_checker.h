@@ -28,8 +28,8 @@ class PlanChecker {
 
   // Corruption if the step must not follow those before; other errors are of reading heads.
   Status Check(const CompactionStep& step);
-  // After the last step: Corruption if something is left.
-  Status Finish() const;
+  // After the last step: Corruption if something before `end` is left, or anything if it is null.
+  Status Finish(const std::string* end);
 
  private:
   struct Run {
@@ -37,20 +37,34 @@ class PlanChecker {
     size_t at = 0;     // the first block that is not covered whole
     size_t block = 0;  // of extent `at`
     TableHeadRef head;
+    LiveBlocks blocks;  // once the head is there
 
     bool AtEnd() const { return at == extents->size(); }
     const ExtentPtr& extent() const { return (*extents)[at]; }
-    std::string_view Low() const {
-      return UserKey(block == 0 ? std::string_view(extent()->smallest) : head->last_key(block - 1));
-    }
-    std::string_view High() const { return UserKey(head->last_key(block)); }
+    std::string_view Low() const { return LowOf(*extent(), head.get(), blocks, block); }
+    std::string_view High() const { return HighOf(*extent(), *head.get(), blocks, block); }
   };
+
+  // User keys that bound those in a block.
+  static std::string_view LowOf(const Extent& extent, const TableHead* head,
+                                const LiveBlocks& blocks, size_t block) {
+    return UserKey(block == blocks.first ? std::string_view(extent.smallest)
+                                         : head->last_key(block - 1));
+  }
+  static std::string_view HighOf(const Extent& extent, const TableHead& head,
+                                 const LiveBlocks& blocks, size_t block) {
+    return UserKey(block + 1 == blocks.end ? std::string_view(extent.largest)
+                                           : head.last_key(block));
+  }
 
   Status Open(Run* run);
   Status Step(Run* run);  // over a block
+  static void NextExtent(Run* run);
   Status CheckMerge(const CompactionStep& step);
   Status CheckCopy(const CompactionStep& step);
   Status CheckReuse(const CompactionStep& step);
+  // A merge's range must not have what the extent's table has, and the extent not, in these blocks.
+  static Status CheckSlice(const BlockRange& blocks, const LiveBlocks& live, const KeyRange& range);
   // Everything before `key` must be covered; the position becomes `key`.
   Status MoveTo(std::string_view key);
   // No run but `self` (runs_.size(): what stays) may begin a block within [low, high], nor end one
@@ -62,7 +76,7 @@ class PlanChecker {
   std::deque<Run> runs_;
   bool has_position_ = false;
   std::string position_;  // everything below it is covered
-  BlockRange owed_;       // a block that the next step must begin to copy, at the position
+  BlockRange owed_;       // a block that the next copy, before any merge in it, must begin with
   // The last step was an extent of this input, or of what stays (runs_.size()), whole: the next
   // extent there may go on with the same user key.
   size_t unmerged_run_ = ~size_t{0};

@@ -25,6 +25,7 @@
 #include "tree/extent_builder.h"
 #include "tree/extent_space.h"
 #include "tree/extent_writer.h"
+#include "tree/slice.h"
 #include "util/epoch.h"
 #include "util/fault_env.h"
 
@@ -73,7 +74,7 @@ std::map<std::string, std::string> Settings(const std::vector<std::string>& word
 }
 
 std::string RunName(const RunId& run) {
-  return run.level == 0 ? fmt::format("L0.{}", run.run) : fmt::format("L{}", run.level);
+  return run.run == 0 ? fmt::format("L{}", run.level) : fmt::format("L{}.{}", run.level, run.run);
 }
 RunId ParseRun(const std::string& name) {
   RunId run;
@@ -143,8 +144,8 @@ class Cases {
         options_.l1_bytes = Number(value);
       } else if (key == "extent_bytes") {
         options_.extent_bytes = static_cast<uint32_t>(Number(value));
-      } else if (key == "major_extents") {
-        options_.major_extents = Number(value);
+      } else if (key == "compaction_bytes") {
+        options_.compaction_bytes = Number(value);
       } else {
         Malformed(key);
       }
@@ -208,15 +209,20 @@ class Cases {
       EXPECT_TRUE(RunIndex().Edit({}, extents, &index).ok()) << name;
       if (name == "aside") {
         version->aside.push_back(index);
-      } else if (const RunId run = ParseRun(name); run.level == 0) {
-        version->l0.push_back({run.run, index});
       } else {
-        version->levels[run.level] = index;
+        const RunId run = ParseRun(name);
+        version->levels[run.level].push_back({run.run, index});
       }
     }
     return version;
   }
 
+  static std::string Show(const KeyRange& range) {
+    std::string text =
+        fmt::format("[{}, {})", range.has_begin ? range.begin : "", range.has_end ? range.end : "");
+    std::replace(text.begin(), text.end(), '\0', '+');  // the key behind another one
+    return text;
+  }
   static std::string Show(const std::optional<CompactionPick>& pick, SequenceNumber held_back) {
     const std::string until = held_back == kMaxSequence
                                   ? ""
@@ -224,11 +230,12 @@ class Cases {
     if (!pick) {
       return "nothing" + until + "\n";
     }
-    static constexpr std::string_view kKinds[] = {"deletion", "intra-L0",   "minor",
+    static constexpr std::string_view kKinds[] = {"deletion", "intra-L1",   "minor",
                                                   "major",    "self-major", "manual"};
-    std::string text =
-        fmt::format("{} into {}{}{}\n", kKinds[static_cast<size_t>(pick->kind)],
-                    RunName(pick->output), pick->bottommost ? ", bottommost" : "", until);
+    std::string text = fmt::format(
+        "{} into {}{}{}{}\n", kKinds[static_cast<size_t>(pick->kind)], RunName(pick->output),
+        pick->range.has_begin || pick->range.has_end ? ", " + Show(pick->range) : "",
+        pick->bottommost ? ", bottommost" : "", until);
     for (const CompactionInput& input : pick->inputs) {
       text += "  " + RunName(input.run) + ":";
       if (input.extents.size() > 8) {
@@ -240,6 +247,9 @@ class Cases {
         }
       }
       text += "\n";
+    }
+    for (const std::string& cut : pick->cuts) {
+      text += "  cut at " + cut + "\n";
     }
     return text;
   }
@@ -267,18 +277,25 @@ class Cases {
     return text;
   }
 
-  // "a b c | k l / p q": two extents, the first of two blocks; "-d" is a tombstone.
-  // Of one user key, what comes first is newer.
+  // "a b c | k l / p q": two extents, the first of two blocks; "-d" is a tombstone. "from=b to=l a b c
+  // | k l" is the slice of the keys from b on and before l. Of one user key, what comes first is
+  // newer.
   std::vector<ExtentPtr> MakeRun(const std::string& text, SequenceNumber sequence) {
     std::vector<ExtentPtr> extents;
     for (const std::string& contents : Split(text, '/')) {
       ExtentWriter writer(space_.get(), 0, &next_);
       ExtentBuilder builder(
           {}, [&](BuiltExtent* built) { return writer.Write(built, writer.TakeNumber()); });
+      std::string from;
+      std::string to;
       for (const std::string& block_text : Split(contents, '|')) {
         BlockBuilder block(4);
         for (const std::string& key : Split(block_text, ' ')) {
-          if (key[0] == '-') {
+          if (key.starts_with("from=")) {
+            from = key.substr(5);
+          } else if (key.starts_with("to=")) {
+            to = key.substr(3);
+          } else if (key[0] == '-') {
             block.Add(InternalKey(key.substr(1), sequence--, RecordType::kDeletion), "");
           } else {
             block.Add(InternalKey(key, sequence--), "v");
@@ -289,7 +306,11 @@ class Cases {
       EXPECT_TRUE(builder.EndExtent().ok());
       std::vector<Extent> written;
       EXPECT_TRUE(writer.Finish(&written).ok());
-      extents.push_back(std::make_shared<const Extent>(written.at(0)));
+      Extent extent = written.at(0);
+      if (!from.empty() || !to.empty()) {
+        EXPECT_TRUE(MakeSlice(written.at(0), from, to, &reader_, &extent).ok());
+      }
+      extents.push_back(std::make_shared<const Extent>(extent));
     }
     return extents;
   }
@@ -314,6 +335,10 @@ class Cases {
         options.least_blocks_copied = Number(value);
       } else if (key == "task") {
         options.task_bytes = Number(value);
+      } else if (key == "cut") {
+        pick.cuts.push_back(value);
+      } else if (key == "part") {
+        options.part_bytes = Number(value);
       } else {
         Malformed(key);
       }
@@ -348,9 +373,10 @@ class Cases {
       EXPECT_TRUE(sound.ok()) << sound.ToString();
       text += Show(pick, *step);
     }
-    const Status sound = checker.Finish();
+    const std::string* const end = planner.end() ? &*planner.end() : nullptr;
+    const Status sound = checker.Finish(end);
     EXPECT_TRUE(sound.ok()) << sound.ToString();
-    return text;
+    return end == nullptr ? text : text + fmt::format("ends before {}\n", *end);
   }
 
   static std::string Show(const CompactionPick& pick, const CompactionStep& step) {
@@ -365,16 +391,12 @@ class Cases {
       case CompactionStep::Kind::kStay:
         return fmt::format("stays {}\n", Keys(*step.extent));
       case CompactionStep::Kind::kCopy:
-        return fmt::format("copy  {} {}\n", RunName(pick.inputs[step.run].run),
-                           blocks(step.blocks));
+        return fmt::format("copy  {} {}{}\n", RunName(pick.inputs[step.run].run),
+                           blocks(step.blocks), step.begins_extent ? ", an extent" : "");
       case CompactionStep::Kind::kMerge:
         break;
     }
-    std::string text = fmt::format("merge [{}, {})\n", step.range.has_begin ? step.range.begin : "",
-                                   step.range.has_end ? step.range.end : "");
-    for (char& c : text) {
-      c = c == '\0' ? '+' : c;  // the key behind another one
-    }
+    std::string text = "merge " + Show(step.range) + (step.begins_extent ? ", an extent\n" : "\n");
     for (size_t i = 0; i < step.runs.size(); ++i) {
       for (const BlockRange& range : step.runs[i]) {
         text += fmt::format("  {} {}\n", RunName(pick.inputs[i].run), blocks(range));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "compaction/flush_job.h"
+#include "tree/slice.h"
 #include "util/epoch.h"
 
 namespace sluice {
@@ -135,8 +136,10 @@ Status BackgroundWork::RunPick(SubtableImpl* subtable, const CompactionPick& pic
   {
     const StateLock lock(db_.mutex);
     const Version& version = subtable->version(lock);
-    if (pick.output.level > 0) {
-      output_run = version.levels[pick.output.level];
+    for (const Version::Run& run : version.levels[pick.output.level]) {
+      if (run.number == pick.output.run) {
+        output_run = run.index;
+      }
     }
   }
   const size_t tier = db_.TierOf(pick.output.level);
@@ -158,6 +161,7 @@ Status BackgroundWork::RunPick(SubtableImpl* subtable, const CompactionPick& pic
   return RunCompaction(pick, output_run,
                        {.task_bytes = task_bytes,
                         .reuse = reuse,
+                        .part_bytes = db_.options.compaction_bytes,
                         .oldest_snapshot = snapshots.front(),
                         .least_bytes_rewritten = db_.options.extent_bytes / 2,
                         .file = db_.space->FileOf(tier)},
@@ -169,14 +173,84 @@ Status BackgroundWork::RunPick(SubtableImpl* subtable, const CompactionPick& pic
                        db_.driver.get(), &db_.reader, &writer, &db_.stopping, result);
 }
 
-Status BackgroundWork::Compact(SubtableImpl* subtable, const CompactionPick& pick,
-                               Status* set_aside) {
+Status BackgroundWork::Compact(SubtableImpl* subtable, CompactionPick* pick, Status* set_aside) {
+  SLUICE_RETURN_IF_ERROR(Clip(subtable, pick, set_aside));
+  while (!pick->inputs.empty() && set_aside->ok() && !subtable->dropped) {
+    SLUICE_RETURN_IF_ERROR(CompactPart(subtable, pick, set_aside));
+    EpochReclaim();
+  }
+  return {};
+}
+
+Status BackgroundWork::Clip(SubtableImpl* subtable, CompactionPick* pick, Status* set_aside) {
+  const KeyRange& range = pick->range;
+  const std::string_view begin = range.has_begin ? std::string_view(range.begin) : "";
+  const std::string_view end = range.has_end ? std::string_view(range.end) : "";
+  MetadataEdit edit;
+  std::vector<CompactionInput> clipped;  // the pick's, once the edit has taken effect
+  for (const CompactionInput& input : pick->inputs) {
+    std::vector<ExtentPtr> within;
+    for (const ExtentPtr& extent : input.extents) {
+      const bool before = range.has_begin && UserKey(extent->smallest) < range.begin;
+      const bool behind = range.has_end && UserKey(extent->largest) >= range.end;
+      if (!before && !behind) {
+        within.push_back(extent);
+        continue;
+      }
+      // All bounds are keys that the extent has, or it would be looked at for nothing again.
+      std::vector<Extent> slices;
+      Status status;
+      const auto add = [&](std::string_view from, std::string_view to) {
+        Extent slice;
+        if (status.ok()) {
+          status = MakeSlice(*extent, from, to, &db_.reader, &slice);
+        }
+        if (slice.entries > 0) {
+          slices.push_back(slice);
+        }
+        return slice.entries > 0;
+      };
+      if (before) {
+        add({}, begin);
+      }
+      if (add(before ? begin : "", behind ? end : "")) {
+        within.push_back(std::make_shared<const Extent>(slices.back()));
+      }
+      if (behind) {
+        add(end, {});
+      }
+      if (status.IsCorruption() || status.code() == Status::Code::kIoError) {
+        *set_aside = status;
+        return SetAside(subtable, *pick, extent, status);
+      }
+      SLUICE_RETURN_IF_ERROR(status);
+      edit.removed.push_back({subtable->id(), input.run, extent->number, extent->smallest});
+      for (const Extent& slice : slices) {
+        edit.added.push_back({subtable->id(), input.run, slice});
+      }
+    }
+    if (!within.empty()) {
+      clipped.push_back({input.run, std::move(within)});
+    }
+  }
+  if (!edit.removed.empty()) {
+    const MutexLock metadata_lock(db_.metadata_mutex);
+    if (!subtable->dropped) {
+      SLUICE_RETURN_IF_ERROR(db_.ApplyEdit(subtable, &edit, [](Version*) {}));
+    }
+  }
+  pick->inputs = std::move(clipped);
+  return {};
+}
+
+Status BackgroundWork::CompactPart(SubtableImpl* subtable, CompactionPick* pick,
+                                   Status* set_aside) {
   const Clock::time_point begin = Clock::now();
   CompactionResult result;
   Status status;
   for (const bool reuse : {true, false}) {
     result = {};
-    status = RunPick(subtable, pick, reuse, &result);
+    status = RunPick(subtable, *pick, reuse, &result);
     if (!result.unsound) {
       break;
     }
@@ -187,19 +261,19 @@ Status BackgroundWork::Compact(SubtableImpl* subtable, const CompactionPick& pic
   if (result.damaged != nullptr &&
       (status.IsCorruption() || status.code() == Status::Code::kIoError)) {
     *set_aside = status;
-    return SetAside(subtable, pick, result.damaged, status);
+    return SetAside(subtable, *pick, result.damaged, status);
   }
   SLUICE_RETURN_IF_ERROR(status);
-  SLUICE_RETURN_IF_ERROR(InstallOutput(subtable, pick, result));
-  db_.counters.compactions[static_cast<size_t>(pick.kind)].fetch_add(1);
+  SLUICE_RETURN_IF_ERROR(InstallOutput(subtable, *pick, result));
+  db_.counters.compactions[static_cast<size_t>(pick->kind)].fetch_add(1);
   db_.counters.compaction_bytes_read.fetch_add(result.bytes_read);
   db_.counters.compaction_bytes_written.fetch_add(result.bytes_written);
   db_.counters.extents_reused.fetch_add(result.reused.size());
   db_.counters.blocks_copied.fetch_add(result.copied_blocks);
   CompactionEvent event{.subtable = subtable->name(),
-                        .kind = pick.kind,
-                        .output_level = static_cast<int>(pick.output.level)};
-  for (const CompactionInput& input : pick.inputs) {
+                        .kind = pick->kind,
+                        .output_level = static_cast<int>(pick->output.level)};
+  for (const CompactionResult::Input& input : result.inputs) {
     event.input_extents += input.extents.size();
   }
   event.reused_extents = result.reused.size();
@@ -211,15 +285,20 @@ Status BackgroundWork::Compact(SubtableImpl* subtable, const CompactionPick& pic
   event.output_records = result.records.merged_out;
   event.seconds = SecondsSince(begin);
   db_.Tell([&](EventListener& listener) { listener.OnCompaction(event); });
+  TakeOut(result, pick);
   return {};
 }
 
 Status BackgroundWork::InstallOutput(SubtableImpl* subtable, const CompactionPick& pick,
                                      const CompactionResult& result) {
   MetadataEdit edit;
-  for (const CompactionInput& input : pick.inputs) {
-    for (const ExtentPtr& extent : input.extents) {
-      edit.removed.push_back({subtable->id(), input.run, extent->number, extent->smallest});
+  for (size_t i = 0; i < pick.inputs.size(); ++i) {
+    const RunId run = pick.inputs[i].run;
+    for (const ExtentPtr& extent : result.inputs[i].extents) {
+      edit.removed.push_back({subtable->id(), run, extent->number, extent->smallest});
+    }
+    if (result.inputs[i].rest) {
+      edit.added.push_back({subtable->id(), run, *result.inputs[i].rest});
     }
   }
   for (const ExtentPtr& extent : result.reused) {
@@ -331,7 +410,7 @@ void BackgroundWork::CompactionLoop() {
     ++working_;
     lock.unlock();
     Status set_aside;
-    const Status status = Compact(subtable, next->pick, &set_aside);
+    const Status status = Compact(subtable, &next->pick, &set_aside);
     next.reset();
     EpochReclaim();
     if (!status.ok() && !status.IsNoSpace() && !db_.stopping) {
@@ -387,9 +466,9 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
       ++working_;
     }
     Status set_aside;
-    Status status = Compact(target, *pick, &set_aside);
+    Status status = Compact(target, &*pick, &set_aside);
     while (status.IsNoSpace() && db_.MakeSpace(status)) {
-      status = Compact(target, *pick, &set_aside);
+      status = Compact(target, &*pick, &set_aside);
     }
     pick.reset();
     EpochReclaim();

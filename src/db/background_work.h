@@ -40,9 +40,14 @@ class BackgroundWork {
   // Gives up the log that neither a memtable nor a prepared transaction needs; `prepared` is where
   // the oldest of these began before the log was last synced.
   Status ReleaseLog(LogPosition prepared);
-  // Ok, too, when an input could not be read: it is set aside, `*set_aside` says why, and what is
-  // left is to be picked again.
-  Status Compact(SubtableImpl* subtable, const CompactionPick& pick, Status* set_aside);
+  // Part by part; takes out of the pick what it has dealt with. Ok, too, when an input could not be
+  // read: it is set aside, `*set_aside` says why, and what is left is to be picked again.
+  Status Compact(SubtableImpl* subtable, CompactionPick* pick, Status* set_aside);
+  // Cuts the inputs at the ends of the pick's range, by an edit of its own: what is beyond them
+  // stays, and takes no part.
+  Status Clip(SubtableImpl* subtable, CompactionPick* pick, Status* set_aside);
+  // The first part of what is left of the pick.
+  Status CompactPart(SubtableImpl* subtable, CompactionPick* pick, Status* set_aside);
   Status RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool reuse,
                  CompactionResult* result);
   Status InstallOutput(SubtableImpl* subtable, const CompactionPick& pick,

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 
+#include "compaction/compaction_picker.h"
+
 namespace sluice {
 
 namespace {
 
 constexpr uint64_t kLeastLogSegments = 4;
 constexpr uint64_t kLogShare = 4;  // of write_buffer_bytes, where no limit is given
+
+// Times what the upper levels may have: from here on writes are slowed down, and there they stop.
+constexpr double kSlowDebt = 1.5;
+constexpr double kMostDebt = 3;
 
 // Eighths of a limit.
 constexpr uint64_t kSwitchFrom = 4;
@@ -22,6 +28,18 @@ uint64_t Eighths(uint64_t limit, uint64_t eighths) {
 double PressureOfUse(uint64_t used, uint64_t limit) {
   const uint64_t slow = Eighths(limit, kSlowFrom);
   return used <= slow ? 0 : static_cast<double>(used - slow) / static_cast<double>(limit - slow);
+}
+
+// What waits for a major compaction: 0 up to kSlowDebt, 1 at kMostDebt.
+double PressureOfDebt(const Version& version, const Options& options) {
+  const std::vector<CompactionKind>& kinds = options.compaction_order;
+  if (!options.automatic_compactions ||
+      std::find(kinds.begin(), kinds.end(), CompactionKind::kMajor) == kinds.end()) {
+    return 0;  // it is the user's affair
+  }
+  const double debt = static_cast<double>(version.LevelBytes(0) + version.LevelBytes(1)) /
+                      static_cast<double>(UpperBytes(version, options));
+  return std::max(0.0, (debt - kSlowDebt) / (kMostDebt - kSlowDebt));
 }
 
 }  // namespace
@@ -69,7 +87,8 @@ void Backlog::Update(const StateLock& lock, SubtableImpl* subtable) {
   const bool behind =
       !subtable->dropped &&
       (version.waiting.size() + 1 >= options_.max_waiting_memtables ||
-       (options_.automatic_compactions && version.l0.size() >= options_.l0_slowdown_runs));
+       (options_.automatic_compactions && version.levels[0].size() >= options_.l0_slowdown_runs) ||
+       PressureOfDebt(version, options_) > 0);
   if (std::exchange(entry.behind, behind) != behind) {
     if (behind) {
       behind_.insert(subtable);
@@ -172,11 +191,11 @@ double Backlog::PressureOf(const StateLock& lock, const SubtableImpl& subtable) 
                                        : 1;
   // Runs that nobody merges but at the user's command are the user's affair.
   const double runs =
-      !options_.automatic_compactions || version.l0.size() < options_.l0_slowdown_runs
+      !options_.automatic_compactions || version.levels[0].size() < options_.l0_slowdown_runs
           ? 0
-          : static_cast<double>(version.l0.size() - options_.l0_slowdown_runs + 1) /
+          : static_cast<double>(version.levels[0].size() - options_.l0_slowdown_runs + 1) /
                 static_cast<double>(options_.l0_stop_runs - options_.l0_slowdown_runs + 1);
-  return std::max(flush, runs);
+  return std::max({flush, runs, PressureOfDebt(version, options_)});
 }
 
 Pressure Backlog::Measure(const StateLock& lock) const {

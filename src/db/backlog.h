@@ -9,7 +9,7 @@
 //            the rest holds three eighths: no others would free any of it.
 //   writers  From three quarters of either limit on they are slowed down, and held at the limit;
 //            so, too, when a sub-table's memtables that wait, or its runs in level 0, become too
-//            many.
+//            many, or what its levels 0 and 1 have is more than level 2 can take in soon.
 //
 // Costs nothing for sub-tables without records, and O(log n) for each change of one that has some.
 

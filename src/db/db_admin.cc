@@ -7,6 +7,7 @@
 #include "db/db_impl.h"
 #include "table/verify.h"
 #include "tree/order_check.h"
+#include "tree/slice.h"
 #include "util/epoch.h"
 #include "util/mutex.h"
 
@@ -20,12 +21,20 @@ Status ReadTable(const Extent& extent, std::string* table) {
 }
 
 // Reads all of it, and checks all there is to check.
-Status ReadVerified(const Extent& extent, std::string* contents) {
+Status ReadVerified(const Extent& extent, ExtentReader* reader, std::string* contents) {
   SLUICE_RETURN_IF_ERROR(ReadTable(extent, contents));
   const std::string_view table = *contents;
   TableReport report;
   const std::string name = ExtentReader::Describe(extent, 0);
   SLUICE_RETURN_IF_ERROR(VerifyTableImage(table, name, &report));
+  if (extent.sliced) {
+    Extent slice;
+    SLUICE_RETURN_IF_ERROR(MakeSlice(extent, {}, {}, reader, &slice));
+    report.entries = slice.entries;
+    report.tombstones = slice.tombstones;
+    report.smallest = slice.smallest;
+    report.largest = slice.largest;
+  }
   if (report.entries != extent.entries || report.tombstones != extent.tombstones ||
       report.smallest != extent.smallest || report.largest != extent.largest) {
     return Status::Corruption(fmt::format(
@@ -119,7 +128,7 @@ Status DBImpl::CreateCheckpoint(const std::string& path) {
   DataFile* file = nullptr;
   for (MetadataEdit::Added& added : edit.added) {
     Extent& extent = added.extent;
-    SLUICE_RETURN_IF_ERROR(ReadVerified(extent, &table));
+    SLUICE_RETURN_IF_ERROR(ReadVerified(extent, &db_.reader, &table));
     extent.place = space->Allocate(0, extent.bytes);
     extent.address = extent.place->address();
     file = extent.place->file();
@@ -159,11 +168,10 @@ Status DBImpl::Verify(const std::function<void(uint64_t, uint64_t)>& progress) {
     }
   }
   for (const Pinned& subtable : subtables) {
-    for (const Version::Run& run : subtable.version->l0) {
-      add(run.index);
-    }
-    for (int level = 1; level < kLevels; ++level) {
-      add(subtable.version->levels[level]);
+    for (const std::vector<Version::Run>& level : subtable.version->levels) {
+      for (const Version::Run& run : level) {
+        add(run.index);
+      }
     }
     for (const RunIndex& aside : subtable.version->aside) {
       add(aside);
@@ -178,7 +186,7 @@ Status DBImpl::Verify(const std::function<void(uint64_t, uint64_t)>& progress) {
     }
   };
   for (const ExtentPtr& extent : extents) {
-    SLUICE_RETURN_IF_ERROR(ReadVerified(*extent, &table));
+    SLUICE_RETURN_IF_ERROR(ReadVerified(*extent, &db_.reader, &table));
     advance(extent->bytes);
   }
   for (const Pinned& subtable : subtables) {

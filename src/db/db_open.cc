@@ -42,9 +42,9 @@ Status CheckOptions(const Options& options) {
       options.write_buffer_bytes == 0 || options.transaction_memory_bytes == 0 ||
       options.l0_compaction_runs < 2 || options.l0_stop_runs == 0 ||
       options.l0_stop_runs < options.l0_slowdown_runs || options.task_bytes == 0 ||
-      options.compaction_threads == 0 || options.write_queues == 0 ||
-      options.level_paths.size() > kLevels || options.log_segment_bytes < 4096 ||
-      options.log_segment_bytes >= uint64_t{1} << 32 ||
+      options.compaction_bytes == 0 || options.compaction_threads == 0 ||
+      options.write_queues == 0 || options.level_paths.size() > kLevels ||
+      options.log_segment_bytes < 4096 || options.log_segment_bytes >= uint64_t{1} << 32 ||
       std::any_of(options.executors.begin(), options.executors.end(), none)) {
     return Status::InvalidArgument("an option is out of its range (sluice/options.h)");
   }

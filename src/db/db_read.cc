@@ -44,14 +44,12 @@ Status DBImpl::FindInRuns(const Version& version, std::string_view key, Sequence
     }
     return db_.reader.Get(*extent, internal_key, hash, fill_cache, match);
   };
-  for (const Version::Run& run : version.l0) {
-    SLUICE_RETURN_IF_ERROR(search(run.index));
-    if (match->found) {
-      break;
+  for (const std::vector<Version::Run>& level : version.levels) {
+    for (const Version::Run& run : level) {
+      if (!match->found) {
+        SLUICE_RETURN_IF_ERROR(search(run.index));
+      }
     }
-  }
-  for (int level = 1; level < kLevels && !match->found; ++level) {
-    SLUICE_RETURN_IF_ERROR(search(version.levels[level]));
   }
   return version.aside.empty() ? Status() : FindAside(version, internal_key, hash, match);
 }
@@ -208,11 +206,10 @@ std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> n
   for (const MemtablePtr& memtable : version->waiting) {
     add_memtable(memtable);
   }
-  for (const Version::Run& run : version->l0) {
-    add_run(run.index);
-  }
-  for (int level = 1; level < kLevels; ++level) {
-    add_run(version->levels[level]);
+  for (const std::vector<Version::Run>& level : version->levels) {
+    for (const Version::Run& run : level) {
+      add_run(run.index);
+    }
   }
   for (const RunIndex& aside : version->aside) {
     add_run(aside);

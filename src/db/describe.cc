@@ -15,7 +15,7 @@ nlohmann::json ToJson(const CacheStatistics& c) {
 }  // namespace
 
 std::string_view KindName(CompactionKind kind) {
-  constexpr std::array<std::string_view, 6> names = {"deletion", "intra-L0",   "minor",
+  constexpr std::array<std::string_view, 6> names = {"deletion", "intra-L1",   "minor",
                                                      "major",    "self-major", "manual"};
   return names[static_cast<size_t>(kind)];
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace sluice {
 
@@ -30,7 +31,7 @@ bool FullDevice::Failed(const Status& status, bool* news) {
   *news = status_.ok();
   status_ = status;
   full_.store(true, std::memory_order_release);
-  if (GiveUp()) {
+  if (GiveUp() || std::exchange(filled_in_vain_, false)) {
     next_attempt_ = {};
     return true;
   }
@@ -102,6 +103,7 @@ Status FullDevice::Fill() {
   if (!status.IsNoSpace()) {
     return status;
   }
+  filled_in_vain_ = true;
   if (status_.ok()) {
     status_ = status;
   }

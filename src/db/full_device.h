@@ -44,8 +44,9 @@ class FullDevice {
   Status last_failure() const;
 
   // `status`, NoSpace, was the answer to something that must be done. True if the reserve was given
-  // up for it: the same may be tried again at once; else from next_attempt() on, later with each
-  // failure. `*news`: it was not full before.
+  // up for it, or an attempt to Fill it held space that it had to let go of: the same may be tried
+  // again at once; else from next_attempt() on, later with each failure. `*news`: it was not full
+  // before.
   bool Failed(const Status& status, bool* news);
   // When to try again what failed last, and to Fill the reserve.
   Clock::time_point next_attempt() const;
@@ -76,6 +77,7 @@ class FullDevice {
   mutable Mutex mutex_;
   std::atomic<bool> full_{false};
   Status status_ SLUICE_GUARDED_BY(mutex_);
+  bool filled_in_vain_ SLUICE_GUARDED_BY(mutex_) = false;  // since the last failure
   uint64_t failures_ SLUICE_GUARDED_BY(mutex_) = 0;
   Status last_failure_ SLUICE_GUARDED_BY(mutex_);
   std::chrono::milliseconds delay_ SLUICE_GUARDED_BY(mutex_) = kFirstDelay;

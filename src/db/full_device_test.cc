@@ -154,6 +154,25 @@ TEST_F(FullDeviceTest, WritingGoesOnWhenThereIsSpace) {
   ExpectRecords();
 }
 
+// While the reserve is filled again, in vain, it takes what a deletion needs.
+TEST(FullDevice, WhatFailsWhileTheReserveIsFilledIsTriedAgain) {
+  FaultEnv env;
+  ASSERT_TRUE(env.CreateDir("db").ok());
+  FullDevice full(&env, "db", 1 << 20);
+  ASSERT_TRUE(full.Fill().ok());
+  env.FillUp(env.operations(), ~uint64_t{0}, 1);
+  const Status status = Status::NoSpace("planned");
+  bool news;
+  EXPECT_TRUE(full.Failed(status, &news));  // the reserve is given up
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(env.NewDataFile("db/file", &file).ok());
+  ASSERT_TRUE(file->Write(0, std::string(100 << 10, 'x')).ok());
+  ASSERT_TRUE(full.Fill().ok());
+  EXPECT_TRUE(full.full());
+  EXPECT_TRUE(full.Failed(status, &news));
+  EXPECT_FALSE(full.Failed(status, &news));
+}
+
 TEST_F(FullDeviceTest, DeletingMakesSpace) {
   FillUp();
   ExpectRecords();

@@ -36,6 +36,10 @@ class ExtentSalvage {
       Lose(Status::Corruption("its pages are not in the data file"), {}, {});
     } else if (const Status status = reader_.OpenHead(*extent_, &head_); !status.ok()) {
       Lose(status, {}, {});
+    } else {
+      const LiveBlocks blocks(*extent_, *head_.get());
+      next_ = blocks.first;
+      end_ = blocks.end;
     }
     Find();
   }
@@ -55,6 +59,10 @@ class ExtentSalvage {
  private:
   // If the block is at its end, goes on to the next one that can be read.
   void Find() {
+    if (record_.Valid() && extent_->sliced &&
+        CompareInternalKeys(record_.key(), extent_->largest) > 0) {
+      record_ = BlockIterator();
+    }
     while (!record_.Valid() && head_.get() != nullptr) {
       const auto bounds = [&](size_t block) {
         return std::pair<std::string_view, std::string_view>(
@@ -65,7 +73,7 @@ class ExtentSalvage {
         const auto [low, high] = bounds(next_ - 1);
         Lose(status, low, high);
       }
-      if (next_ == head_->blocks()) {
+      if (next_ >= end_) {
         return;
       }
       const size_t at = next_++;
@@ -81,7 +89,9 @@ class ExtentSalvage {
           record_ = BlockIterator();
         }
       }
-      if (status.ok()) {
+      if (status.ok() && extent_->sliced) {
+        record_.Seek(extent_->smallest);
+      } else if (status.ok()) {
         record_.SeekToFirst();
       } else {
         const auto [low, high] = bounds(at);
@@ -104,6 +114,7 @@ class ExtentSalvage {
   RepairReport& report_;
   TableHeadRef head_;
   size_t next_ = 0;  // block
+  size_t end_ = 0;
   BlockRef contents_;
   BlockIterator record_;
   uint64_t read_ = 0;

@@ -52,11 +52,10 @@ Statistics DBImpl::GetStatistics() {
           l.tombstones += at.extent()->tombstones;
         }
       };
-      for (const Version::Run& run : version.l0) {
-        add(&t.levels[0], run.index);
-      }
-      for (size_t level = 1; level < kLevels; ++level) {
-        add(&t.levels[level], version.levels[level]);
+      for (size_t level = 0; level < kLevels; ++level) {
+        for (const Version::Run& run : version.levels[level]) {
+          add(&t.levels[level], run.index);
+        }
       }
       for (const RunIndex& aside : version.aside) {
         add(&t.set_aside, aside);
@@ -139,7 +138,7 @@ std::string Statistics::ToString() const {
       static_cast<double>(flush_bytes_written) / (1 << 20),
       static_cast<double>(compaction_bytes_written) / (1 << 20), WriteAmplification());
   out += fmt::format(
-      "{} flushes; compactions: {} deletion, {} intra-L0, {} minor, {} major, "
+      "{} flushes; compactions: {} deletion, {} intra-L1, {} minor, {} major, "
       "{} self-major, {} manual; {} extents reused, {} blocks copied\n",
       flushes, compactions[0], compactions[1], compactions[2], compactions[3], compactions[4],
       compactions[5], extents_reused, blocks_copied);

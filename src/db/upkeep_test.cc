@@ -8,11 +8,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <semaphore>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "db/fixture.h"
 #include "sluice/db.h"
+#include "util/testing.h"
 
 namespace sluice {
 namespace {
@@ -23,14 +26,23 @@ class Listener final : public EventListener {
     const std::lock_guard lock(mutex_);
     set_aside_.push_back(event);
   }
+  void OnCompaction(const CompactionEvent& event) override {
+    const std::lock_guard lock(mutex_);
+    compactions_.push_back(event);
+  }
   void OnBackgroundError(const Status& status) override { ADD_FAILURE() << status.ToString(); }
   std::vector<SetAsideEvent> set_aside() {
     const std::lock_guard lock(mutex_);
     return set_aside_;
   }
+  std::vector<CompactionEvent> compactions() {
+    const std::lock_guard lock(mutex_);
+    return compactions_;
+  }
 
  private:
   std::mutex mutex_;
+  std::vector<CompactionEvent> compactions_;
   std::vector<SetAsideEvent> set_aside_;
 };
 
@@ -91,6 +103,105 @@ TEST_F(UpkeepTest, TombstonesThatASnapshotNeedsAreLeftAloneAndGoWithIt) {
   ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
   EXPECT_EQ(db_->GetStatistics().subtables[0].levels[2].tombstones, 0u);
   EXPECT_EQ(db_->GetStatistics().subtables[0].levels[2].records, 0u);
+}
+
+// A large compaction takes effect in parts, and needs room for no more than one.
+TEST_F(UpkeepTest, ALargeCompactionIsCarriedOutInParts) {
+  constexpr int kKeys = 80000;
+  options_.automatic_compactions = false;
+  options_.extent_bytes = 128 << 10;
+  options_.compaction_bytes = 512 << 10;
+  Open();
+  TestRandom random(TestSeed());
+  std::map<std::string, std::string> model;
+  for (int i = 0; i < kKeys; ++i) {
+    const std::string key = Key(static_cast<int>(Uniform(&random, 0, kKeys)));
+    const std::string value = fmt::format("{:0100}", i);
+    ASSERT_TRUE(db_->Put({}, key, value).ok());
+    model[key] = value;
+  }
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  const size_t runs = db_->GetStatistics().subtables[0].levels[0].runs;
+  ASSERT_GT(runs, 10u);
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  uint64_t extents = 0;
+  for (const CompactionEvent& part : listener_->compactions()) {
+    // An extent of each run more, at most, and one that ends with the part.
+    EXPECT_LE(part.output_bytes, options_.compaction_bytes + (runs + 1) * options_.extent_bytes);
+    extents += part.output_extents + part.reused_extents;
+  }
+  EXPECT_GT(listener_->compactions().size(), 10u);
+  const Statistics s = db_->GetStatistics();
+  EXPECT_EQ(s.subtables[0].levels[0].runs, 0u);
+  EXPECT_EQ(s.subtables[0].levels[2].records, model.size());
+  EXPECT_EQ(s.subtables[0].levels[2].extents, extents);
+  EXPECT_LT(s.data_file_bytes, 4 * s.subtables[0].levels[2].bytes);
+  ASSERT_TRUE(db_->Verify({}).ok());
+  const std::unique_ptr<Iterator> at = db_->NewIterator({});
+  at->SeekToFirst();
+  for (const auto& [key, value] : model) {
+    ASSERT_TRUE(at->Valid());
+    ASSERT_EQ(at->key(), key);
+    ASSERT_EQ(at->value(), value);
+    at->Next();
+  }
+  EXPECT_FALSE(at->Valid());
+}
+
+// What an interruption leaves, slices among it, is the same database.
+TEST_F(UpkeepTest, AnInterruptedCompactionKeepsItsParts) {
+  constexpr int kKeys = 60000;
+  options_.automatic_compactions = false;
+  options_.extent_bytes = 128 << 10;
+  options_.compaction_bytes = 256 << 10;
+  class Gate final : public EventListener {
+   public:
+    void OnCompaction(const CompactionEvent&) override {
+      if (++parts_ == 3) {
+        reached.release();
+        go_on.acquire();
+      }
+    }
+    std::binary_semaphore reached{0};
+    std::binary_semaphore go_on{0};
+
+   private:
+    int parts_ = 0;
+  };
+  const auto gate = std::make_shared<Gate>();
+  options_.listeners.push_back(gate);
+  Open();
+  for (int i = 0; i < kKeys; ++i) {
+    ASSERT_TRUE(db_->Put({}, Key(i * 7919 % kKeys), fmt::format("{:0100}", i)).ok());
+  }
+  std::thread compaction([&] { (void)db_->CompactRange(nullptr, {}, {}); });
+  gate->reached.acquire();
+  const std::string copy = dir_.File("copy");
+  const Status copied = db_->CreateCheckpoint(copy);
+  gate->go_on.release();
+  compaction.join();
+  ASSERT_TRUE(copied.ok()) << copied.ToString();
+  options_.listeners.pop_back();
+  std::unique_ptr<DB> opened;
+  ASSERT_TRUE(DB::Open(options_, copy, &opened).ok());
+  ASSERT_TRUE(opened->Verify({}).ok());
+  const auto check = [&] {
+    const std::unique_ptr<Iterator> at = opened->NewIterator({});
+    int keys = 0;
+    for (at->SeekToLast(); at->Valid(); at->Prev()) {
+      ++keys;
+      ASSERT_EQ(at->key(), Key(kKeys - keys));
+    }
+    EXPECT_EQ(keys, kKeys);
+    std::string value;
+    for (int i = 0; i < kKeys; i += 101) {
+      ASSERT_TRUE(opened->Get({}, Key(i * 7919 % kKeys), &value).ok());
+      ASSERT_EQ(value, fmt::format("{:0100}", i));
+    }
+  };
+  check();
+  ASSERT_TRUE(opened->CompactRange(nullptr, {}, {}).ok());
+  check();
 }
 
 // Extents are judged by the size that they have on disk, so they are cut by it, too.

@@ -5,9 +5,11 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "table/internal_key.h"
 
@@ -40,6 +42,11 @@ struct Extent {
   SequenceNumber newest = 0;
   SequenceNumber oldest_tombstone = 0;
   SequenceNumber newest_tombstone = 0;
+  // Only the table's records from `smallest` to `largest` are its own, all versions of their keys:
+  // the others were merged elsewhere (slice.h). `bytes` is that of the whole table all the same.
+  bool sliced = false;
+  uint32_t slice_bytes = 0;     // then, of the blocks that have its records
+  std::string table_largest{};  // and the table's last key
   // What the process holds of it (extent_space.h): not part of the value, and set once, by whoever
   // makes the extent or reads it from the metadata.
   mutable std::shared_ptr<ExtentPlace> place{};
@@ -47,11 +54,29 @@ struct Extent {
   // either, since options may change from one process to the next.
   bool full = false;
 
+  const std::string& last_of_table() const { return sliced ? table_largest : largest; }
+  uint32_t live_bytes() const { return sliced ? slice_bytes : bytes; }
+
+  // Counts one of its records in; shadowed: it has the user key of the one before.
+  void Count(std::string_view internal_key, bool is_shadowed) {
+    const SequenceNumber sequence = TrailerSequence(Trailer(internal_key));
+    shadowed += is_shadowed;
+    ++entries;
+    newest = std::max(newest, sequence);
+    if (TrailerType(Trailer(internal_key)) == static_cast<uint8_t>(RecordType::kDeletion)) {
+      oldest_tombstone = tombstones == 0 ? sequence : std::min(oldest_tombstone, sequence);
+      newest_tombstone = std::max(newest_tombstone, sequence);
+      ++tombstones;
+    }
+  }
+
   friend bool operator==(const Extent& a, const Extent& b) {
     return a.number == b.number && a.address == b.address && a.bytes == b.bytes &&
            a.smallest == b.smallest && a.largest == b.largest && a.entries == b.entries &&
            a.tombstones == b.tombstones && a.shadowed == b.shadowed && a.newest == b.newest &&
-           a.oldest_tombstone == b.oldest_tombstone && a.newest_tombstone == b.newest_tombstone;
+           a.oldest_tombstone == b.oldest_tombstone && a.newest_tombstone == b.newest_tombstone &&
+           a.sliced == b.sliced && a.slice_bytes == b.slice_bytes &&
+           a.table_largest == b.table_largest;
   }
 };
 

@@ -57,17 +57,8 @@ Status ExtentBuilder::AddBlock(std::string_view contents) {
       tail_->AddKey(UserKey(key));  // each block has a filter of its own
     }
     first = false;
-    extent.shadowed += shadowed;
-    ++extent.entries;
+    extent.Count(key, shadowed);
     ++entries_;
-    const SequenceNumber sequence = TrailerSequence(Trailer(key));
-    extent.newest = std::max(extent.newest, sequence);
-    if (TrailerType(Trailer(key)) == static_cast<uint8_t>(RecordType::kDeletion)) {
-      extent.oldest_tombstone =
-          extent.tombstones == 0 ? sequence : std::min(extent.oldest_tombstone, sequence);
-      extent.newest_tombstone = std::max(extent.newest_tombstone, sequence);
-      ++extent.tombstones;
-    }
   }));
   if (format_.compression != Compression::kNone) {
     handle.size = stored_.size() - kBlockTrailerBytes;

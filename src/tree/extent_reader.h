@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -46,6 +47,18 @@ class CountedRef {
 
 using TableHeadRef = CountedRef<TableHead>;
 using BlockRef = CountedRef<const Cache::Entry>;
+
+// The blocks of an extent's table that have its records.
+struct LiveBlocks {
+  LiveBlocks() = default;
+  LiveBlocks(const Extent& extent, const TableHead& head)
+      : first(extent.sliced ? head.Find(extent.smallest) : 0),
+        end(extent.sliced ? std::min(head.Find(extent.largest) + 1, head.blocks())
+                          : head.blocks()) {}
+
+  size_t first = 0;
+  size_t end = 0;  // not above `first`: the index is not that of this extent
+};
 
 // A block read with `fill_cache` counts as an access to its extent; others, such as compactions',
 // leave no trace.

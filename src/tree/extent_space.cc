@@ -125,6 +125,12 @@ Status ExtentSpace::Adopt(const Extent& extent, std::shared_ptr<ExtentPlace>* pl
   }
   const uint64_t pages = PagesOf(extent.bytes);
   const uint64_t offset = extent.address.page * kPageBytes;
+  if (const auto shared = sliced_.find(extent.address); extent.sliced && shared != sliced_.end()) {
+    if (*place = shared->second.lock();
+        *place != nullptr && (*place)->bytes() == pages * kPageBytes) {
+      return {};
+    }
+  }
   if (extent.address.page > file->bytes / kPageBytes || offset + extent.bytes > file->bytes) {
     return Status::Corruption(fmt::format("{}: {} bytes, but extent {} ends at {}",
                                           file->file->path(), file->bytes, extent.number,
@@ -135,6 +141,9 @@ Status ExtentSpace::Adopt(const Extent& extent, std::shared_ptr<ExtentPlace>* pl
                                           file->file->path(), offset, extent.number));
   }
   *place = std::make_shared<ExtentPlace>(this, file->file.get(), extent.address, pages);
+  if (extent.sliced) {
+    sliced_[extent.address] = *place;
+  }
   return {};
 }
 

@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -78,8 +79,9 @@ class ExtentSpace {
 
   // Takes pages for `bytes` bytes in the file of tier `tier`.
   std::shared_ptr<ExtentPlace> Allocate(size_t tier, uint64_t bytes);
-  // Takes the pages of an extent that the metadata names. Corruption if there is no such file, if
-  // the file ends before it, or if another extent has one of them.
+  // Takes the pages of an extent that the metadata names; slices of one table share a place.
+  // Corruption if there is no such file, if the file ends before it, or if another extent has one of
+  // them.
   Status Adopt(const Extent& extent, std::shared_ptr<ExtentPlace>* place);
 
   // The pages of an extent that may be there, in the file of tier `tier`. To read only: they are not
@@ -148,6 +150,7 @@ class ExtentSpace {
   mutable Mutex mutex_;
   std::vector<File> files_;  // by tier
   uint64_t slack_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::map<ExtentAddress, std::weak_ptr<ExtentPlace>> sliced_ SLUICE_GUARDED_BY(mutex_);  // adopted
   bool give_all_ SLUICE_GUARDED_BY(mutex_) = false;
   bool frozen_ SLUICE_GUARDED_BY(mutex_) = false;
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;

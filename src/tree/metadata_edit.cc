@@ -20,6 +20,7 @@ enum Tag : uint32_t {
   kWhole = 8,
   kNextSubtable = 9,
   kDatabase = 10,
+  kAddedSlice = 11,  // as kAdded, then what only slices have
 };
 
 template <typename... Numbers>
@@ -79,7 +80,13 @@ bool GetField(uint32_t tag, std::string_view* in, MetadataEdit* edit) {
              GetKey(in, &removed.smallest);
     }
     case kAdded:
-      return GetAdded(in, &edit->added.emplace_back());
+    case kAddedSlice: {
+      MetadataEdit::Added& added = edit->added.emplace_back();
+      added.extent.sliced = tag == kAddedSlice;
+      return GetAdded(in, &added) &&
+             (!added.extent.sliced ||
+              (Get(in, &added.extent.slice_bytes) && GetKey(in, &added.extent.table_largest)));
+    }
     case kLogStart:
       return Get(in, &edit->log_start.emplace());
     case kNextNumber:
@@ -117,11 +124,16 @@ void MetadataEdit::AppendTo(std::string* out) const {
     PutLengthPrefixed(out, r.smallest);
   }
   for (const Added& a : added) {
-    Put(out, kAdded, a.subtable, a.run.level, a.run.run, a.extent.number, a.extent.address.file,
-        a.extent.address.page, a.extent.bytes, a.extent.entries, a.extent.tombstones,
-        a.extent.shadowed, a.extent.newest, a.extent.oldest_tombstone, a.extent.newest_tombstone);
+    Put(out, a.extent.sliced ? kAddedSlice : kAdded, a.subtable, a.run.level, a.run.run,
+        a.extent.number, a.extent.address.file, a.extent.address.page, a.extent.bytes,
+        a.extent.entries, a.extent.tombstones, a.extent.shadowed, a.extent.newest,
+        a.extent.oldest_tombstone, a.extent.newest_tombstone);
     PutLengthPrefixed(out, a.extent.smallest);
     PutLengthPrefixed(out, a.extent.largest);
+    if (a.extent.sliced) {
+      Put(out, a.extent.slice_bytes);
+      PutLengthPrefixed(out, a.extent.table_largest);
+    }
   }
   if (log_start) {
     Put(out, kLogStart, *log_start);

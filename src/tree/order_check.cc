@@ -43,18 +43,26 @@ class KeyWalker {
  private:
   // If the block is at its end, goes on to the next that is not.
   Status FindRecord() {
-    while (!record_.Valid()) {
+    while (!record_.Valid() || BehindSlice()) {
       SLUICE_RETURN_IF_ERROR(record_.status());
-      if (head_.get() != nullptr && ++block_ == head_->blocks()) {
+      if (head_.get() != nullptr && ++block_ >= end_) {
         head_.Reset(nullptr);
+        record_ = BlockIterator();
         extent_.Next();
       }
-      if (head_.get() == nullptr) {
+      const bool enters = head_.get() == nullptr;
+      if (enters) {
         if (!extent_.Valid()) {
           return {};
         }
         SLUICE_RETURN_IF_ERROR(reader_.OpenHead(*extent_.extent(), &head_));
-        block_ = 0;
+        const LiveBlocks blocks(*extent_.extent(), *head_.get());
+        block_ = blocks.first;
+        end_ = blocks.end;
+        if (block_ >= end_) {
+          return Status::Corruption(ExtentReader::Describe(*extent_.extent(), 0) +
+                                    ": the index has no block of the extent's");
+        }
       }
       Block block;
       SLUICE_RETURN_IF_ERROR(reader_.ReadBlock(*extent_.extent(), head_->block(block_),
@@ -63,9 +71,17 @@ class KeyWalker {
         progress_(head_->block(block_).size);
       }
       record_ = BlockIterator(block);
-      record_.SeekToFirst();
+      if (enters && extent_.extent()->sliced) {
+        record_.Seek(extent_.extent()->smallest);
+      } else {
+        record_.SeekToFirst();
+      }
     }
     return {};
+  }
+  bool BehindSlice() const {
+    return extent_.extent()->sliced &&
+           CompareInternalKeys(record_.key(), extent_.extent()->largest) > 0;
   }
 
   const std::string name_;
@@ -74,6 +90,7 @@ class KeyWalker {
   RunIndex::Iterator extent_;
   TableHeadRef head_;
   size_t block_ = 0;
+  size_t end_ = 0;  // of the extent's blocks
   BlockRef contents_;
   BlockIterator record_;
   bool valid_ = false;
@@ -97,11 +114,11 @@ std::string ShowKey(std::string_view key) {
 Status CheckRunOrder(const Version& version, ExtentReader* reader,
                      const std::function<void(uint64_t)>& progress) {
   std::deque<KeyWalker> runs;  // newest first
-  for (const Version::Run& run : version.l0) {
-    runs.emplace_back(fmt::format("level 0, run {}", run.number), run.index, reader, &progress);
-  }
-  for (int level = 1; level < kLevels; ++level) {
-    runs.emplace_back(fmt::format("level {}", level), version.levels[level], reader, &progress);
+  for (uint32_t level = 0; level < kLevels; ++level) {
+    for (const Version::Run& run : version.levels[level]) {
+      runs.emplace_back(fmt::format("level {}, run {}", level, run.number), run.index, reader,
+                        &progress);
+    }
   }
   for (KeyWalker& run : runs) {
     SLUICE_RETURN_IF_ERROR(run.Next());

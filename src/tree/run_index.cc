@@ -43,14 +43,14 @@ Status RunIndex::Edit(const std::vector<ExtentPtr>& removed, const std::vector<E
           fmt::format("extent {} is not where it is removed", extent->number));
     }
     --edited.extents_;
-    edited.bytes_ -= (*at)->bytes;
+    edited.bytes_ -= (*at)->live_bytes();
     extents.erase(at);
   }
   for (const ExtentPtr& extent : added) {
     std::vector<ExtentPtr>& extents = touch(extent);
     extents.insert(std::upper_bound(extents.begin(), extents.end(), extent, Before), extent);
     ++edited.extents_;
-    edited.bytes_ += extent->bytes;
+    edited.bytes_ += extent->live_bytes();
   }
 
   auto leaves = std::make_shared<Leaves>();

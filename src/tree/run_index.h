@@ -28,7 +28,7 @@ class RunIndex {
   RunIndex() : leaves_(std::make_shared<const Leaves>()) {}
 
   size_t extents() const { return extents_; }
-  uint64_t bytes() const { return bytes_; }  // of their tables
+  uint64_t bytes() const { return bytes_; }  // live ones
   bool empty() const { return extents_ == 0; }
 
   // The index without `removed`, of which number and smallest key are looked at, and with `added`.
@@ -40,6 +40,19 @@ class RunIndex {
   // The first extent whose largest key is at or after `internal_key`; null if there is none. Valid
   // as long as the index.
   const Extent* Find(std::string_view internal_key) const;
+
+  // Calls visit(first extent, bytes) for some hundred MiB after another. Edits leave most of these
+  // borders where they are.
+  template <typename Visit>
+  void VisitLeaves(const Visit& visit) const {
+    for (const auto& leaf : *leaves_) {
+      uint64_t bytes = 0;
+      for (const ExtentPtr& extent : leaf->extents) {
+        bytes += extent->live_bytes();
+      }
+      visit(*leaf->extents.front(), bytes);
+    }
+  }
 
   // Walks the extents in order; keeps its index alive.
   class Iterator {
@@ -63,7 +76,7 @@ class RunIndex {
   };
 
  private:
-  static constexpr size_t kLeafExtents = 128;
+  static constexpr size_t kLeafExtents = 64;
 
   // As Find; *at only if there is a leaf.
   static void SeekIn(const Leaves& leaves, std::string_view internal_key, size_t* leaf, size_t* at);

@@ -8,10 +8,37 @@ namespace sluice {
 
 bool RunIterator::OpenExtent() {
   if (!extent_.Valid()) {
+    data_ = BlockIterator();  // it may be at a record that is not a slice's
     return false;
   }
-  status_ = reader_.OpenHead(*extent_.extent(), &head_);
+  const Extent& extent = *extent_.extent();
+  status_ = reader_.OpenHead(extent, &head_);
+  if (!status_.ok()) {
+    return false;
+  }
+  sliced_ = extent.sliced;
+  blocks_ = LiveBlocks(extent, *head_.get());
+  if (blocks_.first >= blocks_.end) {
+    status_ = Status::Corruption(
+        fmt::format("{}: the index has no block of the extent's", reader_.Describe(extent, 0)));
+  }
   return status_.ok();
+}
+
+bool RunIterator::EnterFront() {
+  if (!OpenExtent() || !OpenBlock(blocks_.first)) {
+    return false;
+  }
+  sliced_ ? data_.Seek(extent_.extent()->smallest) : data_.SeekToFirst();
+  return true;
+}
+
+bool RunIterator::EnterBack() {
+  if (!OpenExtent() || !OpenBlock(blocks_.end - 1)) {
+    return false;
+  }
+  sliced_ ? data_.Seek(extent_.extent()->largest) : data_.SeekToLast();
+  return true;
 }
 
 bool RunIterator::OpenBlock(size_t block) {
@@ -36,42 +63,42 @@ bool RunIterator::Check() {
 
 bool RunIterator::StepForward() {
   data_.Next();
-  while (!data_.Valid()) {
-    if (!Check()) {
+  while (!data_.Valid() || BehindSlice()) {
+    if (!data_.Valid() && !Check()) {
       return false;
     }
-    if (block_ + 1 < head_->blocks()) {
+    if (block_ + 1 < blocks_.end) {
       if (!OpenBlock(block_ + 1)) {
         return false;
       }
+      data_.SeekToFirst();
     } else {
       extent_.Next();
-      if (!OpenExtent() || !OpenBlock(0)) {
+      if (!EnterFront()) {
         return false;
       }
     }
-    data_.SeekToFirst();
   }
   return true;
 }
 
 bool RunIterator::StepBackward() {
   data_.Prev();
-  while (!data_.Valid()) {
-    if (!Check()) {
+  while (!data_.Valid() || BeforeSlice()) {
+    if (!data_.Valid() && !Check()) {
       return false;
     }
-    if (block_ > 0) {
+    if (block_ > blocks_.first) {
       if (!OpenBlock(block_ - 1)) {
         return false;
       }
+      data_.SeekToLast();
     } else {
       extent_.Prev();
-      if (!OpenExtent() || !OpenBlock(head_->blocks() - 1)) {
+      if (!EnterBack()) {
         return false;
       }
     }
-    data_.SeekToLast();
   }
   return true;
 }
@@ -81,8 +108,11 @@ bool RunIterator::SeekRaw(std::string_view internal_key) {
   if (!OpenExtent()) {
     return false;
   }
+  if (sliced_ && CompareInternalKeys(internal_key, extent_.extent()->smallest) < 0) {
+    internal_key = extent_.extent()->smallest;
+  }
   const size_t block = head_->Find(internal_key);
-  if (block == head_->blocks()) {
+  if (block >= blocks_.end) {
     status_ = Status::Corruption(fmt::format("{}: the index ends before the extent's last key",
                                              reader_.Describe(*extent_.extent(), 0)));
     return false;
@@ -96,11 +126,7 @@ bool RunIterator::SeekRaw(std::string_view internal_key) {
 
 bool RunIterator::SeekRawLast() {
   extent_.SeekToLast();
-  if (!OpenExtent() || !OpenBlock(head_->blocks() - 1)) {
-    return false;
-  }
-  data_.SeekToLast();
-  return data_.Valid() || Check();
+  return EnterBack() && (data_.Valid() || Check());
 }
 
 void RunIterator::FindForward() {
@@ -134,8 +160,7 @@ void RunIterator::FindBackward() {
 void RunIterator::SeekToFirst() {
   valid_ = false;
   extent_.SeekToFirst();
-  if (OpenExtent() && OpenBlock(0)) {
-    data_.SeekToFirst();
+  if (EnterFront()) {
     if (data_.Valid()) {
       FindForward();
     } else {

@@ -36,7 +36,17 @@ class RunIterator final : public RecordIterator {
   // Each returns false, with valid_ false, at an end or an error.
   bool OpenExtent();             // at extent_
   bool OpenBlock(size_t block);  // of the open extent
-  bool StepForward();            // data_ to the next record, wherever it is
+  // data_ to the first or the last record of the extent at extent_; valid, but for damage.
+  bool EnterFront();
+  bool EnterBack();
+  // Whether data_, valid, is at a record of the table that is not the slice's.
+  bool BeforeSlice() const {
+    return sliced_ && CompareInternalKeys(data_.key(), extent_.extent()->smallest) < 0;
+  }
+  bool BehindSlice() const {
+    return sliced_ && CompareInternalKeys(data_.key(), extent_.extent()->largest) > 0;
+  }
+  bool StepForward();  // data_ to the next record, wherever it is
   bool StepBackward();
   bool SeekRaw(std::string_view internal_key);  // data_ to the first record at or after it
   bool SeekRawLast();
@@ -53,6 +63,8 @@ class RunIterator final : public RecordIterator {
 
   RunIndex::Iterator extent_;
   TableHeadRef head_;
+  LiveBlocks blocks_;
+  bool sliced_ = false;
   size_t block_ = 0;
   BlockRef contents_;
   BlockIterator data_;

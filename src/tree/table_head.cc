@@ -87,7 +87,7 @@ Status ReadHead(const Extent& extent, TableHead** head) {
   SLUICE_RETURN_IF_ERROR(TableHead::Make(contents, std::move(filter), &made));
   // Pages that were given to another extent, by a copy of the database for example, hold a sound
   // table, too.
-  if (made->blocks() == 0 || made->last_key(made->blocks() - 1) != extent.largest) {
+  if (made->blocks() == 0 || made->last_key(made->blocks() - 1) != extent.last_of_table()) {
     made->Unref();
     return Status::Corruption("the pages hold the table of another extent");
   }

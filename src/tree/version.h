@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -17,7 +18,8 @@
 
 namespace sluice {
 
-inline constexpr int kLevels = 3;
+inline constexpr uint32_t kLevels = 3;
+inline constexpr uint32_t kLastLevel = kLevels - 1;
 // Not a level: extents that a compaction could not read, each a run of its own. What they hold is
 // found by its sequence numbers, not by its place among the levels.
 inline constexpr uint32_t kAsideLevel = 3;
@@ -47,9 +49,10 @@ struct Version {
   SequenceNumber flushed = 0;  // nothing in the runs is newer
   MemtablePtr active;
   std::vector<MemtablePtr> waiting;  // for their flush, newest first
-  std::vector<Run> l0;               // newest first
-  RunIndex levels[kLevels];          // [0] is not used
-  std::vector<RunIndex> aside;       // set aside (kAsideLevel)
+  // Each newest first; what a level has of a key is newer than what those below have. The last level
+  // has one run, or none.
+  std::array<std::vector<Run>, kLevels> levels;
+  std::vector<RunIndex> aside;  // set aside (kAsideLevel)
 
   void Ref() const { references_.fetch_add(1, std::memory_order_relaxed); }
   void Unref() const {
@@ -60,27 +63,26 @@ struct Version {
 
   // Takes over the runs of `subtable`.
   void SetRuns(const Metadata::Subtable& subtable) {
-    l0.clear();
+    levels = {};
     aside.clear();
-    for (int level = 1; level < kLevels; ++level) {
-      levels[level] = {};
-    }
     for (const auto& [id, run] : subtable.runs) {
-      if (id.level == 0) {
-        l0.insert(l0.begin(), {id.run, run});
-      } else if (id.level == kAsideLevel) {
+      if (id.level == kAsideLevel) {
         aside.push_back(run);
       } else {
-        levels[id.level] = run;
+        levels[id.level].insert(levels[id.level].begin(), {id.run, run});
       }
     }
   }
-  uint64_t L0Bytes() const {
+  uint64_t LevelBytes(size_t level) const {
     uint64_t bytes = 0;
-    for (const Run& run : l0) {
+    for (const Run& run : levels[level]) {
       bytes += run.index.bytes();
     }
     return bytes;
+  }
+  // The run of the last level.
+  RunIndex Last() const {
+    return levels[kLastLevel].empty() ? RunIndex() : levels[kLastLevel][0].index;
   }
 
   Version() = default;
@@ -89,12 +91,8 @@ struct Version {
       : flushed(other.flushed),
         active(other.active),
         waiting(other.waiting),
-        l0(other.l0),
-        aside(other.aside) {
-    for (int level = 1; level < kLevels; ++level) {
-      levels[level] = other.levels[level];
-    }
-  }
+        levels(other.levels),
+        aside(other.aside) {}
   Version& operator=(const Version&) = delete;
 
  private:

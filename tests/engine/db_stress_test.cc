@@ -46,6 +46,7 @@ class DbStress : public testing::Test {
     options_.l1_bytes = 128 << 10;
     options_.log_segment_bytes = 128 << 10;
     options_.task_bytes = 64 << 10;
+    options_.compaction_bytes = 128 << 10;
     options_.compaction_threads = 2;
     options_.executors = TestUnits("model", 0.1, seed);
     const Status opened = DB::Open(options_, dir_.File("db"), &db_);

@@ -37,6 +37,7 @@ inline Options SmallOptions(TestRandom* random, Env* env) {
   options.l1_bytes = 65536;
   options.log_segment_bytes = 16384;
   options.task_bytes = 32768;
+  options.compaction_bytes = 131072;
   return options;
 }
 

@@ -42,6 +42,7 @@ constexpr int kThreads = 3;
   options.l1_bytes = 65536;
   options.log_segment_bytes = 16384;
   options.task_bytes = 32768;
+  options.compaction_bytes = 65536;
   return options;
 }
 

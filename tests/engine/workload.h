@@ -191,9 +191,9 @@ inline Options RandomOptions(TestRandom* random) {
   options.l0_slowdown_runs = 8;
   options.l0_stop_runs = 12;
   options.l1_bytes = 32768 << Uniform(random, 0, 6);
-  options.major_extents = Uniform(random, 1, 50);
   options.deletion_share = Uniform(random, 0, 1) != 0 ? 0.5 : 0.1;
   options.task_bytes = 16384 << Uniform(random, 0, 6);
+  options.compaction_bytes = 16384 << Uniform(random, 0, 10);
   options.compaction_threads = Uniform(random, 1, 2);
   options.log_segment_bytes = 65536 << Uniform(random, 0, 4);
   if (Uniform(random, 0, 7) == 0) {

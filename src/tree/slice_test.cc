@@ -1,0 +1,213 @@
+// Runs of extents and slices of extents read like the records that the slices have, whatever their
+// tables have beyond them.
+
+#include "tree/slice.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "table/block_builder.h"
+#include "table/testing.h"
+#include "tree/extent_builder.h"
+#include "tree/extent_space.h"
+#include "tree/extent_writer.h"
+#include "tree/order_check.h"
+#include "tree/run_iterator.h"
+#include "util/epoch.h"
+#include "util/fault_env.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+class SliceTest : public testing::Test {
+ protected:
+  using Entries = std::vector<TestEntry>;
+
+  SliceTest() {
+    EXPECT_TRUE(env_.CreateDir("db").ok());
+    EXPECT_TRUE(ExtentSpace::Open(&env_, {{"db", 1}}, &space_).ok());
+  }
+  ~SliceTest() override { EpochDrain(); }
+
+  Extent Make(const Entries& entries) {
+    ExtentWriter writer(space_.get(), 0, &next_);
+    ExtentBuilder builder(
+        {}, [&](BuiltExtent* built) { return writer.Write(built, writer.TakeNumber()); });
+    BlockBuilder block(4);
+    const auto end_block = [&] {
+      EXPECT_TRUE(builder.AddBlock(block.Finish()).ok());
+      block.Reset();
+    };
+    for (const TestEntry& entry : entries) {
+      if (!block.empty() && Uniform(&random_, 0, 4) == 0) {
+        end_block();
+      }
+      block.Add(entry.key, entry.value);
+    }
+    end_block();
+    EXPECT_TRUE(builder.EndExtent().ok());
+    std::vector<Extent> extents;
+    EXPECT_TRUE(writer.Finish(&extents).ok());
+    return extents.at(0);
+  }
+
+  // The range of `entries`, which begin and end with whole keys, as a slice of a table with more.
+  Extent MakeSliced(const Entries& entries) {
+    const std::string begin(UserKey(entries.front().key));
+    const std::string end = std::string(UserKey(entries.back().key)) + '\0';
+    Entries more;
+    for (uint64_t n = Uniform(&random_, 0, 9); n > 0 && !begin.empty(); --n) {
+      more.push_back({InternalKey(begin.substr(0, begin.size() - 1), kMaxSequence - 10 + n), "x"});
+    }
+    more.insert(more.end(), entries.begin(), entries.end());
+    for (uint64_t n = Uniform(&random_, 0, 9); n > 0; --n) {
+      more.push_back({InternalKey(end + "x", kMaxSequence - 10 + n), "x"});
+    }
+    Extent slice;
+    const Status status = MakeSlice(Make(more), begin, end, &reader_, &slice);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return slice;
+  }
+
+  TestRandom random_{TestSeed()};
+  FaultEnv env_;
+  TableCache tables_{1 << 20};
+  Cache blocks_{1 << 20, 4096};
+  std::unique_ptr<ExtentSpace> space_;
+  ExtentReader reader_{&tables_, &blocks_};
+  std::atomic<uint64_t> next_{1};
+};
+
+// As an extent of its own would: but for what names it.
+TEST_F(SliceTest, CountsWhatItHas) {
+  for (int round = 0; round < 100; ++round) {
+    const Entries entries =
+        RandomEntries(&random_, {.count = Uniform(&random_, 1, 60), .alphabet = 3});
+    const Extent slice = MakeSliced(entries);
+    Extent whole = Make(entries);
+    whole.number = slice.number;
+    whole.address = slice.address;
+    whole.bytes = slice.bytes;
+    whole.sliced = true;
+    whole.slice_bytes = slice.slice_bytes;
+    whole.table_largest = slice.table_largest;
+    EXPECT_LE(slice.slice_bytes, slice.bytes);
+    EXPECT_EQ(slice, whole);
+    Extent again;
+    ASSERT_TRUE(MakeSlice(slice, {}, {}, &reader_, &again).ok());
+    EXPECT_EQ(again, slice);
+    ASSERT_TRUE(
+        MakeSlice(slice, std::string(UserKey(slice.largest)) + '\0', {}, &reader_, &again).ok());
+    EXPECT_EQ(again.entries, 0u);
+  }
+}
+
+TEST_F(SliceTest, IteratorsSeeNothingBeyond) {
+  for (int round = 0; round < 60; ++round) {
+    const Entries all =
+        RandomEntries(&random_, {.count = Uniform(&random_, 1, 400), .alphabet = 3});
+    const SequenceNumber snapshot =
+        Uniform(&random_, 0, 1) != 0 ? kMaxSequence : Uniform(&random_, 0, kMaxSequence);
+    std::vector<ExtentPtr> extents;
+    Entries entries;
+    std::map<std::string, const TestEntry*> visible;
+    for (size_t i = 0; i < all.size(); ++i) {
+      entries.push_back(all[i]);
+      const std::string key(UserKey(all[i].key));
+      if (TrailerSequence(Trailer(all[i].key)) <= snapshot) {
+        visible.emplace(key, &all[i]);  // the newest comes first
+      }
+      if (i + 1 == all.size() ||
+          (UserKey(all[i + 1].key) != key && Uniform(&random_, 0, 30) == 0)) {
+        extents.push_back(std::make_shared<const Extent>(
+            Uniform(&random_, 0, 2) != 0 ? MakeSliced(entries) : Make(entries)));
+        entries.clear();
+      }
+    }
+    RunIndex run;
+    ASSERT_TRUE(RunIndex().Edit({}, extents, &run).ok());
+
+    RunIterator at(&reader_, run, snapshot, true);
+    auto expected = visible.end();
+    for (int step = 0; step < 400; ++step) {
+      std::string key = std::string(UserKey(all[Uniform(&random_, 0, all.size() - 1)].key));
+      if (Uniform(&random_, 0, 2) == 0) {
+        key += "x";  // beyond some slices
+      }
+      switch (Uniform(&random_, 0, 9)) {
+        case 0:
+          at.SeekToFirst();
+          expected = visible.begin();
+          break;
+        case 1:
+          at.SeekToLast();
+          expected = visible.empty() ? visible.end() : std::prev(visible.end());
+          break;
+        case 2:
+          at.Seek(key);
+          expected = visible.lower_bound(key);
+          break;
+        case 3:
+          at.SeekForPrev(key);
+          expected = visible.upper_bound(key);
+          expected = expected == visible.begin() ? visible.end() : std::prev(expected);
+          break;
+        case 4:
+        case 5:
+        case 6:
+          if (at.Valid()) {
+            at.Next();
+            ++expected;
+          }
+          break;
+        default:
+          if (at.Valid()) {
+            at.Prev();
+            expected = expected == visible.begin() ? visible.end() : std::prev(expected);
+          }
+      }
+      ASSERT_TRUE(at.status().ok()) << at.status().ToString();
+      ASSERT_EQ(at.Valid(), expected != visible.end());
+      if (at.Valid()) {
+        ASSERT_EQ(at.user_key(), expected->first);
+        ASSERT_EQ(at.trailer(), Trailer(expected->second->key));
+        ASSERT_EQ(at.value(), expected->second->value);
+      }
+    }
+  }
+}
+
+// `db verify` does not take what lies beyond a slice for newer versions below older ones.
+TEST_F(SliceTest, OrderIsCheckedWithin) {
+  const Entries upper{{InternalKey("b", 10), "v"}, {InternalKey("f", 9), "v"}};
+  const Entries lower{{InternalKey("a", 20), "v"},
+                      {InternalKey("b", 5), "v"},
+                      {InternalKey("d", 5), "v"},
+                      {InternalKey("f", 30), "v"}};
+  const auto check = [&](std::string_view begin, std::string_view end) {
+    const std::shared_ptr<Version> version(new Version, [](Version* held) { held->Unref(); });
+    version->levels[0].resize(1);
+    version->levels[2].resize(1);
+    Extent slice;
+    EXPECT_TRUE(MakeSlice(Make(lower), begin, end, &reader_, &slice).ok());
+    EXPECT_TRUE(
+        RunIndex()
+            .Edit({}, {std::make_shared<const Extent>(Make(upper))}, &version->levels[0][0].index)
+            .ok());
+    EXPECT_TRUE(RunIndex()
+                    .Edit({}, {std::make_shared<const Extent>(slice)}, &version->levels[2][0].index)
+                    .ok());
+    return CheckRunOrder(*version, &reader_, nullptr);
+  };
+  EXPECT_TRUE(check("b", "f").ok());
+  EXPECT_TRUE(check("b", "").IsCorruption());
+}
+
+}  // namespace
+}  // namespace sluice
