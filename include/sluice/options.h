@@ -98,7 +98,7 @@ struct Options {
   uint64_t task_bytes = uint64_t{32} << 20;
   /// A compaction that has more input than this is carried out in parts of about this much, each of
   /// which takes effect by itself: an interruption loses one part at most, and no more space is
-  /// needed than a part takes.
+  /// needed than a part takes. Not below the size of four extents.
   uint64_t compaction_bytes = uint64_t{128} << 20;
   /// Units that merge for compactions (sluice/executor.h), each given one task at a time; without
   /// any, the CPU merges. What a unit refuses, fails or answers wrongly the CPU merges anew, and a

@@ -21,6 +21,10 @@ using Clock = std::chrono::steady_clock;
 // between.
 constexpr uint64_t kCpuTaskBytesOfARun = uint64_t{1} << 20;
 
+// A part of a compaction has at least the size of so many extents: in place of small extents each
+// must leave fewer, or what makes them fewer would never end.
+constexpr uint64_t kLeastExtentsOfAPart = 4;
+
 // Between attempts of automatic compactions while the device is full.
 constexpr std::chrono::seconds kCompactionRetry{1};
 
@@ -161,7 +165,8 @@ Status BackgroundWork::RunPick(SubtableImpl* subtable, const CompactionPick& pic
   return RunCompaction(pick, output_run,
                        {.task_bytes = task_bytes,
                         .reuse = reuse,
-                        .part_bytes = db_.options.compaction_bytes,
+                        .part_bytes = std::max(db_.options.compaction_bytes,
+                                               kLeastExtentsOfAPart * db_.options.extent_bytes),
                         .oldest_snapshot = snapshots.front(),
                         .least_bytes_rewritten = db_.options.extent_bytes / 2,
                         .file = db_.space->FileOf(tier)},

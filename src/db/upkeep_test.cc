@@ -148,12 +148,28 @@ TEST_F(UpkeepTest, ALargeCompactionIsCarriedOutInParts) {
   EXPECT_FALSE(at->Valid());
 }
 
+// Parts so small that each would leave as many small extents as it took would never end.
+TEST_F(UpkeepTest, CompactionsInTheSmallestPartsComeToAnEnd) {
+  constexpr int kKeys = 20000;
+  options_.extent_bytes = 256 << 10;
+  options_.compaction_bytes = 1;
+  Open();
+  for (int i = 0; i < kKeys; ++i) {
+    ASSERT_TRUE(db_->Put({}, Key(i * 7919 % kKeys), std::string(400, 'v')).ok());
+  }
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  const LevelStatistics last = db_->GetStatistics().subtables[0].levels[2];
+  EXPECT_EQ(last.records, uint64_t{kKeys});
+  EXPECT_LE(last.extents, 2 * last.bytes / options_.extent_bytes);
+}
+
 // What an interruption leaves, slices among it, is the same database.
 TEST_F(UpkeepTest, AnInterruptedCompactionKeepsItsParts) {
   constexpr int kKeys = 60000;
   options_.automatic_compactions = false;
   options_.extent_bytes = 128 << 10;
-  options_.compaction_bytes = 256 << 10;
+  options_.compaction_bytes = 512 << 10;
   class Gate final : public EventListener {
    public:
     void OnCompaction(const CompactionEvent&) override {
