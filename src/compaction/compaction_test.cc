@@ -14,18 +14,16 @@
 #include "compaction/compaction_planner.h"
 #include "compaction/plan_checker.h"
 #include "table/filter.h"
-#include "table/testing.h"
 #include "tree/order_check.h"
 #include "tree/run_iterator.h"
 #include "tree/slice.h"
+#include "tree/testing.h"
 #include "util/epoch.h"
 #include "util/fault_env.h"
 #include "util/testing.h"
 
 namespace sluice {
 namespace {
-
-using Blocks = std::vector<std::vector<TestEntry>>;
 
 class CompactionTest : public testing::Test {
  protected:
@@ -35,25 +33,12 @@ class CompactionTest : public testing::Test {
   }
 
   // An extent of these blocks.
-  ExtentPtr Make(const Blocks& blocks) {
-    ExtentWriter writer(space_.get(), 0, &next_);
-    ExtentBuilder builder(
-        {}, [&](BuiltExtent* built) { return writer.Write(built, writer.TakeNumber()); });
-    for (const std::vector<TestEntry>& entries : blocks) {
-      BlockBuilder block(4);
-      for (const TestEntry& entry : entries) {
-        block.Add(entry.key, entry.value);
-      }
-      EXPECT_TRUE(builder.AddBlock(block.Finish()).ok());
-    }
-    EXPECT_TRUE(builder.EndExtent().ok());
-    std::vector<Extent> extents;
-    EXPECT_TRUE(writer.Finish(&extents).ok());
-    return std::make_shared<const Extent>(extents.at(0));
+  ExtentPtr Make(const TestBlocks& blocks) {
+    return std::make_shared<const Extent>(WriteTestExtent(blocks, space_.get(), &next_));
   }
   // One whose blocks hold these keys, of three digits.
   ExtentPtr Numbers(const std::vector<std::vector<int>>& blocks, SequenceNumber sequence) {
-    Blocks entries;
+    TestBlocks entries;
     for (const std::vector<int>& block : blocks) {
       std::vector<TestEntry>& list = entries.emplace_back();
       for (const int key : block) {
@@ -88,7 +73,7 @@ class CompactionTest : public testing::Test {
   const std::string* End() const { return end_ ? &*end_ : nullptr; }
   // A slice with all records of `blocks`, of a table that also has records before and behind them,
   // which are newer than any.
-  ExtentPtr MakeSliced(TestRandom* random, Blocks blocks) {
+  ExtentPtr MakeSliced(TestRandom* random, TestBlocks blocks) {
     const std::string first(UserKey(blocks.front().front().key));
     const std::string last(UserKey(blocks.back().back().key));
     const auto is_alone = [&] { return Uniform(random, 0, 1) != 0; };
@@ -375,7 +360,7 @@ TEST_F(CompactionTest, OutputReadsAsItsInputs) {
     std::map<std::string, std::pair<uint64_t, std::string>> newest;
     for (size_t i = 0; i < runs; ++i) {
       CompactionInput input{{static_cast<uint32_t>(i), 0}, {}};
-      Blocks blocks(1);
+      TestBlocks blocks(1);
       const auto cut = [&] {
         if (!blocks.back().empty()) {
           input.extents.push_back(Uniform(&random, 0, 2) == 0 ? MakeSliced(&random, blocks)

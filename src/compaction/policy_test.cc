@@ -21,11 +21,8 @@
 #include "compaction/compaction_picker.h"
 #include "compaction/compaction_planner.h"
 #include "compaction/plan_checker.h"
-#include "table/testing.h"
-#include "tree/extent_builder.h"
-#include "tree/extent_space.h"
-#include "tree/extent_writer.h"
 #include "tree/slice.h"
+#include "tree/testing.h"
 #include "util/epoch.h"
 #include "util/fault_env.h"
 
@@ -283,32 +280,27 @@ class Cases {
   std::vector<ExtentPtr> MakeRun(const std::string& text, SequenceNumber sequence) {
     std::vector<ExtentPtr> extents;
     for (const std::string& contents : Split(text, '/')) {
-      ExtentWriter writer(space_.get(), 0, &next_);
-      ExtentBuilder builder(
-          {}, [&](BuiltExtent* built) { return writer.Write(built, writer.TakeNumber()); });
+      TestBlocks blocks;
       std::string from;
       std::string to;
       for (const std::string& block_text : Split(contents, '|')) {
-        BlockBuilder block(4);
+        std::vector<TestEntry>& block = blocks.emplace_back();
         for (const std::string& key : Split(block_text, ' ')) {
           if (key.starts_with("from=")) {
             from = key.substr(5);
           } else if (key.starts_with("to=")) {
             to = key.substr(3);
           } else if (key[0] == '-') {
-            block.Add(InternalKey(key.substr(1), sequence--, RecordType::kDeletion), "");
+            block.push_back({InternalKey(key.substr(1), sequence--, RecordType::kDeletion), ""});
           } else {
-            block.Add(InternalKey(key, sequence--), "v");
+            block.push_back({InternalKey(key, sequence--), "v"});
           }
         }
-        EXPECT_TRUE(builder.AddBlock(block.Finish()).ok());
       }
-      EXPECT_TRUE(builder.EndExtent().ok());
-      std::vector<Extent> written;
-      EXPECT_TRUE(writer.Finish(&written).ok());
-      Extent extent = written.at(0);
+      const Extent whole = WriteTestExtent(blocks, space_.get(), &next_);
+      Extent extent = whole;
       if (!from.empty() || !to.empty()) {
-        EXPECT_TRUE(MakeSlice(written.at(0), from, to, &reader_, &extent).ok());
+        EXPECT_TRUE(MakeSlice(whole, from, to, &reader_, &extent).ok());
       }
       extents.push_back(std::make_shared<const Extent>(extent));
     }

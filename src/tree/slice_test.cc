@@ -11,13 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "table/block_builder.h"
-#include "table/testing.h"
-#include "tree/extent_builder.h"
-#include "tree/extent_space.h"
-#include "tree/extent_writer.h"
 #include "tree/order_check.h"
 #include "tree/run_iterator.h"
+#include "tree/testing.h"
 #include "util/epoch.h"
 #include "util/fault_env.h"
 #include "util/testing.h"
@@ -36,25 +32,14 @@ class SliceTest : public testing::Test {
   ~SliceTest() override { EpochDrain(); }
 
   Extent Make(const Entries& entries) {
-    ExtentWriter writer(space_.get(), 0, &next_);
-    ExtentBuilder builder(
-        {}, [&](BuiltExtent* built) { return writer.Write(built, writer.TakeNumber()); });
-    BlockBuilder block(4);
-    const auto end_block = [&] {
-      EXPECT_TRUE(builder.AddBlock(block.Finish()).ok());
-      block.Reset();
-    };
+    TestBlocks blocks;
     for (const TestEntry& entry : entries) {
-      if (!block.empty() && Uniform(&random_, 0, 4) == 0) {
-        end_block();
+      if (blocks.empty() || Uniform(&random_, 0, 4) == 0) {
+        blocks.emplace_back();
       }
-      block.Add(entry.key, entry.value);
+      blocks.back().push_back(entry);
     }
-    end_block();
-    EXPECT_TRUE(builder.EndExtent().ok());
-    std::vector<Extent> extents;
-    EXPECT_TRUE(writer.Finish(&extents).ok());
-    return extents.at(0);
+    return WriteTestExtent(blocks, space_.get(), &next_);
   }
 
   // The range of `entries`, which begin and end with whole keys, as a slice of a table with more.
