@@ -57,6 +57,10 @@ Status Metadata::Apply(const MetadataEdit& edit) {
     if (subtable == subtables.end()) {
       return Unknown(id);
     }
+    if (run_id.level > kAsideLevel) {
+      return Status::Corruption(fmt::format(
+          "metadata edit of sub-table {}, level {}, of which there is none", id, run_id.level));
+    }
     RunIndex& run = subtable->second.runs[run_id];
     SLUICE_RETURN_IF_ERROR(
         run.Edit(change.removed, change.added, &run)

@@ -14,8 +14,14 @@
 
 namespace sluice {
 
-// A sorted sequence of extents: one of the sub-levels of level 0, newer ones with higher numbers,
-// or all of a level below, as run 0.
+inline constexpr uint32_t kLevels = 3;
+inline constexpr uint32_t kLastLevel = kLevels - 1;
+// Not a level: extents that a compaction could not read, each a run of its own. What they hold is
+// found by its sequence numbers, not by its place among the levels.
+inline constexpr uint32_t kAsideLevel = 3;
+
+// A sorted sequence of extents: one of those of level 0 or 1, newer ones with higher numbers, or all
+// of the last level, as run 0.
 struct RunId {
   uint32_t level = 0;
   uint64_t run = 0;

@@ -68,6 +68,8 @@ TEST(Metadata, RefusesEditsThatDoNotFit) {
   EXPECT_FALSE(apply({.removed = {{3, {2, 0}, 5, extent.smallest}}}).ok());
   EXPECT_FALSE(apply({.added = {{3, {1, 0}, extent}}}).ok());
   EXPECT_FALSE(apply({.added = {{4, {1, 0}, extent}}}).ok());
+  EXPECT_TRUE(apply({.added = {{3, {kAsideLevel, 0}, extent}}}).ok());
+  EXPECT_TRUE(apply({.added = {{3, {kAsideLevel + 1, 0}, extent}}}).IsCorruption());
 }
 
 }  // namespace

@@ -18,12 +18,6 @@
 
 namespace sluice {
 
-inline constexpr uint32_t kLevels = 3;
-inline constexpr uint32_t kLastLevel = kLevels - 1;
-// Not a level: extents that a compaction could not read, each a run of its own. What they hold is
-// found by its sequence numbers, not by its place among the levels.
-inline constexpr uint32_t kAsideLevel = 3;
-
 inline constexpr LogPosition kNoLog = ~LogPosition{0};
 
 // A memtable and what of the log it stands for.
