@@ -173,6 +173,53 @@ TEST(FullDevice, WhatFailsWhileTheReserveIsFilledIsTriedAgain) {
   EXPECT_FALSE(full.Failed(status, &news));
 }
 
+// The edit that cuts extents at the ends of the range finds no space, and is made again from the
+// reserve.
+TEST(FullDevice, ACompactionThatFindsNoSpaceForItsCutsCutsOnce) {
+  constexpr int kRuns = 16;
+  const std::string prefix(6000, 'k');  // which makes the edit larger than what the log has ahead
+  const auto key = [&](int i) { return fmt::format("{}{}", prefix, i); };
+  bool cut_failed = false;
+  uint64_t operations = 1;  // of the compaction
+  for (uint64_t k = 0; k < operations; ++k) {
+    FaultEnv env;
+    Options options;
+    options.env = &env;
+    options.create_if_missing = true;
+    options.automatic_compactions = false;
+    options.bloom_bits_per_key = 0;
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+    for (int run = 0; run < kRuns; ++run) {
+      for (int i = 0; i < 8; ++i) {
+        ASSERT_TRUE(db->Put({}, key(i), fmt::format("{}", run)).ok());
+      }
+      ASSERT_TRUE(db->Flush(nullptr).ok());
+    }
+    const uint64_t before = env.operations();
+    env.FillUp(before + k, before + k + 1, k);
+    Status status = db->CompactRange(nullptr, key(3), key(5));
+    operations = env.operations() - before;
+    const std::string failure = env.failure();
+    SCOPED_TRACE(failure);
+    cut_failed = cut_failed || failure.find("/meta/") != std::string::npos;  // the first edit
+    EXPECT_TRUE(status.ok() || status.IsNoSpace()) << status.ToString();
+    status = db->CompactRange(nullptr, key(3), key(5));
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(db->GetStatistics().subtables[0].levels[2].records, 2u);
+    status = db->Verify({});
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    const std::unique_ptr<Iterator> at = db->NewIterator({});
+    int keys = 0;
+    for (at->SeekToFirst(); at->Valid(); at->Next()) {
+      EXPECT_EQ(at->key(), key(keys++));
+      EXPECT_EQ(at->value(), fmt::format("{}", kRuns - 1));
+    }
+    EXPECT_EQ(keys, 8);
+  }
+  EXPECT_TRUE(cut_failed);
+}
+
 TEST_F(FullDeviceTest, DeletingMakesSpace) {
   FillUp();
   ExpectRecords();
