@@ -72,7 +72,8 @@ struct Options {
   /// moves to level 2.
   uint64_t l1_bytes = uint64_t{256} << 20;
   double deletion_share = 0.5;  ///< share of tombstones in an extent that triggers a compaction
-  /// Which compaction goes first if several are due; kinds left out are never due.
+  /// Which compaction goes first if several are due; kinds left out are never due, and no write
+  /// waits for them.
   std::vector<CompactionKind> compaction_order = {CompactionKind::kDeletion, CompactionKind::kMinor,
                                                   CompactionKind::kIntraL1, CompactionKind::kMajor,
                                                   CompactionKind::kSelfMajor};

@@ -30,12 +30,26 @@ double PressureOfUse(uint64_t used, uint64_t limit) {
   return used <= slow ? 0 : static_cast<double>(used - slow) / static_cast<double>(limit - slow);
 }
 
+// Writers do not wait for what only happens at the user's command.
+bool IsAutomatic(CompactionKind kind, const Options& options) {
+  const std::vector<CompactionKind>& kinds = options.compaction_order;
+  return options.automatic_compactions &&
+         std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+}
+
+// What waits for a minor compaction: 0 below the slowdown, 1 where writes stop.
+double PressureOfRuns(const Version& version, const Options& options) {
+  const size_t runs = version.levels[0].size();
+  return !IsAutomatic(CompactionKind::kMinor, options) || runs < options.l0_slowdown_runs
+             ? 0
+             : static_cast<double>(runs - options.l0_slowdown_runs + 1) /
+                   static_cast<double>(options.l0_stop_runs - options.l0_slowdown_runs + 1);
+}
+
 // What waits for a major compaction: 0 up to kSlowDebt, 1 at kMostDebt.
 double PressureOfDebt(const Version& version, const Options& options) {
-  const std::vector<CompactionKind>& kinds = options.compaction_order;
-  if (!options.automatic_compactions ||
-      std::find(kinds.begin(), kinds.end(), CompactionKind::kMajor) == kinds.end()) {
-    return 0;  // it is the user's affair
+  if (!IsAutomatic(CompactionKind::kMajor, options)) {
+    return 0;
   }
   const double debt = static_cast<double>(version.LevelBytes(0) + version.LevelBytes(1)) /
                       static_cast<double>(UpperBytes(version, options));
@@ -87,8 +101,7 @@ void Backlog::Update(const StateLock& lock, SubtableImpl* subtable) {
   const bool behind =
       !subtable->dropped &&
       (version.waiting.size() + 1 >= options_.max_waiting_memtables ||
-       (options_.automatic_compactions && version.levels[0].size() >= options_.l0_slowdown_runs) ||
-       PressureOfDebt(version, options_) > 0);
+       PressureOfRuns(version, options_) > 0 || PressureOfDebt(version, options_) > 0);
   if (std::exchange(entry.behind, behind) != behind) {
     if (behind) {
       behind_.insert(subtable);
@@ -189,13 +202,7 @@ double Backlog::PressureOf(const StateLock& lock, const SubtableImpl& subtable) 
   const double flush = version.waiting.size() + 1 < options_.max_waiting_memtables ? 0
                        : memtables < 1 ? std::min(filled, 0.99)
                                        : 1;
-  // Runs that nobody merges but at the user's command are the user's affair.
-  const double runs =
-      !options_.automatic_compactions || version.levels[0].size() < options_.l0_slowdown_runs
-          ? 0
-          : static_cast<double>(version.levels[0].size() - options_.l0_slowdown_runs + 1) /
-                static_cast<double>(options_.l0_stop_runs - options_.l0_slowdown_runs + 1);
-  return std::max({flush, runs, PressureOfDebt(version, options_)});
+  return std::max({flush, PressureOfRuns(version, options_), PressureOfDebt(version, options_)});
 }
 
 Pressure Backlog::Measure(const StateLock& lock) const {

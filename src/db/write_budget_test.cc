@@ -73,22 +73,25 @@ class WriteBudget : public DbFixture {
 };
 
 TEST_F(WriteBudget, NobodyWaitsForCompactionsThatNobodyMakes) {
-  options_.automatic_compactions = false;
   options_.l0_slowdown_runs = 2;
   options_.l0_stop_runs = 4;
-  Open();
-  auto writes = std::async(std::launch::async, [&] {
-    for (int i = 0; i < 12; ++i) {
-      ASSERT_TRUE(db_->Put({}, std::to_string(i), "value").ok());
-      ASSERT_TRUE(db_->Flush(nullptr).ok());
+  for (const bool automatic : {false, true}) {
+    options_.automatic_compactions = automatic;
+    options_.compaction_order = {CompactionKind::kMajor};  // and that is not due
+    Open(automatic ? "automatic" : "manual");
+    auto writes = std::async(std::launch::async, [&] {
+      for (int i = 0; i < 12; ++i) {
+        ASSERT_TRUE(db_->Put({}, std::to_string(i), "value").ok());
+        ASSERT_TRUE(db_->Flush(nullptr).ok());
+      }
+    });
+    if (writes.wait_for(kWatchdog) != std::future_status::ready) {
+      FAIL() << "held for ever";
     }
-  });
-  if (writes.wait_for(kWatchdog) != std::future_status::ready) {
-    FAIL() << "held for ever";
+    EXPECT_EQ(db_->GetStatistics().subtables.front().levels[0].runs, 12u);
+    ASSERT_TRUE(db_->CompactRange(nullptr, "", "").ok());
+    EXPECT_EQ(db_->GetStatistics().subtables.front().levels[0].runs, 0u);
   }
-  EXPECT_EQ(db_->GetStatistics().subtables.front().levels[0].runs, 12u);
-  ASSERT_TRUE(db_->CompactRange(nullptr, "", "").ok());
-  EXPECT_EQ(db_->GetStatistics().subtables.front().levels[0].runs, 0u);
 }
 
 // However few runs may be: where they stop writers, a compaction is due.
