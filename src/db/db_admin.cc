@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 
 #include "db/db_impl.h"
 #include "table/verify.h"
@@ -126,14 +128,19 @@ Status DBImpl::CreateCheckpoint(const std::string& path) {
   edit.database = home.identity.database;
   std::string table;
   DataFile* file = nullptr;
+  std::map<const ExtentPlace*, std::shared_ptr<ExtentPlace>> copies;  // slices share one
   for (MetadataEdit::Added& added : edit.added) {
     Extent& extent = added.extent;
     SLUICE_RETURN_IF_ERROR(ReadVerified(extent, &db_.reader, &table));
-    extent.place = space->Allocate(0, extent.bytes);
-    extent.address = extent.place->address();
-    file = extent.place->file();
-    SLUICE_RETURN_IF_ERROR(file->Write(extent.place->offset(), table));
-    file->StartWriteback(extent.place->offset(), extent.bytes);
+    std::shared_ptr<ExtentPlace>& copy = copies[extent.place.get()];
+    if (copy == nullptr) {
+      copy = space->Allocate(0, extent.bytes);
+      file = copy->file();
+      SLUICE_RETURN_IF_ERROR(file->Write(copy->offset(), table));
+      file->StartWriteback(copy->offset(), extent.bytes);
+    }
+    extent.place = copy;
+    extent.address = copy->address();
   }
   if (file != nullptr) {
     SLUICE_RETURN_IF_ERROR(space->Sync(file, 0));
