@@ -71,7 +71,7 @@ std::vector<ExtentPtr> WithWholeKeys(const RunIndex& run, std::vector<ExtentPtr>
     at.Seek(extent->smallest);
     const Extent* first = extent.get();
     for (at.Prev(); at.Valid() && SharesKey(*at.extent(), *first); at.Prev()) {
-      if (!whole.empty() && whole.back()->number == at.extent()->number) {
+      if (!whole.empty() && whole.back() == at.extent()) {
         break;
       }
       before.push_back(at.extent());
@@ -126,7 +126,7 @@ std::vector<ExtentPtr> SortedByKey(std::vector<ExtentPtr> extents) {
 }
 
 bool ManyTombstones(const Extent& extent, const Options& options) {
-  return extent.entries >= kFewRecords &&
+  return extent.entries >= kFewRecords && extent.tombstones > 0 &&
          static_cast<double>(extent.tombstones) >=
              options.deletion_share * static_cast<double>(extent.entries);
 }
@@ -138,8 +138,9 @@ SequenceNumber WorthRewritingAt(const Extent& extent, const Options& options) {
   if (!ManyTombstones(extent, options)) {
     return kMaxSequence;
   }
-  const double share = std::min(1.0, options.deletion_share * static_cast<double>(extent.entries) /
-                                         static_cast<double>(extent.tombstones));
+  const double share = std::clamp(options.deletion_share * static_cast<double>(extent.entries) /
+                                      static_cast<double>(extent.tombstones),
+                                  0.0, 1.0);
   const SequenceNumber spread = extent.newest_tombstone - extent.oldest_tombstone;
   return std::min(
       extent.newest_tombstone,
@@ -341,12 +342,10 @@ std::optional<CompactionPick> PickDeletion(const Version& version, const Options
       for (size_t run = i; run < level1.size(); ++run) {
         runs.emplace_back(1, run);
       }
-      return IntoLast(CompactionKind::kDeletion, version,
-                      {.has_begin = true,
-                       .has_end = true,
-                       .begin = std::string(begin),
-                       .end = std::string(last) + '\0'},
-                      runs);
+      return IntoLast(
+          CompactionKind::kDeletion, version,
+          {.has_begin = true, .has_end = true, .begin = std::string(begin), .end = KeyAfter(last)},
+          runs);
     }
   }
   return std::nullopt;
@@ -355,13 +354,14 @@ std::optional<CompactionPick> PickDeletion(const Version& version, const Options
 std::optional<CompactionPick> PickMinor(const Version& version, const Options& options) {
   const std::vector<Version::Run>& level0 = version.levels[0];
   // Where writers are stopped by the runs, something must be due that makes them fewer.
-  const size_t most = std::min(2 * options.l0_compaction_runs, options.l0_stop_runs);
-  if (level0.size() < std::min(options.l0_compaction_runs, most)) {
+  const bool too_many =
+      level0.size() >= options.l0_stop_runs || level0.size() / 2 >= options.l0_compaction_runs;
+  if (level0.size() < options.l0_compaction_runs && !too_many) {
     return std::nullopt;
   }
   const uint64_t upper = UpperBytes(version, options);
   const uint64_t bytes = version.LevelBytes(0);
-  if (level0.size() < most &&
+  if (!too_many &&
       (bytes / level0.size() >= upper / kRipeShare || bytes + version.LevelBytes(1) > upper)) {
     return std::nullopt;
   }
@@ -460,6 +460,9 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
     } else if (!TouchesAside(version, WithWholeKeys(last, {at.extent()}))) {
       picked.push_back(at.extent());
     }  // else it is no snapshot that holds it back
+    if (at.extent()->sliced && at.extent()->live_bytes() < at.extent()->bytes / 2) {
+      small.push_back(at.extent());  // it keeps a table that is much larger
+    }
     if (at.extent()->bytes < options.extent_bytes / kSmallShare && !at.extent()->full) {
       stretch.push_back(at.extent());
     } else {
@@ -484,6 +487,8 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
 }
 
 }  // namespace
+
+std::string KeyAfter(std::string_view user_key) { return std::string(user_key) + '\0'; }
 
 uint64_t UpperBytes(const Version& version, const Options& options) {
   return std::max(options.l1_bytes, version.LevelBytes(kLastLevel) / 100 * kUpperHundredths);
@@ -535,12 +540,21 @@ std::optional<CompactionPick> PickRange(const Version& version, std::string_view
   if (!end.empty() && begin >= end) {
     return std::nullopt;
   }
-  CompactionPick pick = IntoLast(CompactionKind::kManual, version,
-                                 {.has_begin = !begin.empty(),
-                                  .has_end = !end.empty(),
-                                  .begin = std::string(begin),
-                                  .end = std::string(end)},
-                                 UpperRuns(version));
+  KeyRange range{.has_begin = !begin.empty(),
+                 .has_end = !end.empty(),
+                 .begin = std::string(begin),
+                 .end = std::string(end)};
+  // With whole extents of the last level: slices of them would stay, and keep their tables.
+  const RunIndex last = version.Last();
+  const std::vector<ExtentPtr> below = WithWholeKeys(last, InRange(last, range));
+  if (!below.empty() && range.has_begin) {
+    range.begin = std::min(begin, UserKey(below.front()->smallest));
+  }
+  if (!below.empty() && range.has_end) {
+    range.end = std::max(range.end, KeyAfter(UserKey(below.back()->largest)));
+  }
+  CompactionPick pick =
+      IntoLast(CompactionKind::kManual, version, std::move(range), UpperRuns(version));
   pick.rewrite = true;
   return pick.inputs.empty() ? std::nullopt : std::optional(std::move(pick));
 }

@@ -45,6 +45,9 @@ struct CompactionPick {
   bool rewrite = false;
 };
 
+// The least user key after `user_key`.
+std::string KeyAfter(std::string_view user_key);
+
 // What levels 0 and 1 may have together before a major compaction is due.
 uint64_t UpperBytes(const Version& version, const Options& options);
 
@@ -62,7 +65,8 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
 // flush: a window of access is so measured in bytes written, which are what makes compactions due.
 void CoolDown(const Version& version);
 
-// Everything in [begin, end) (empty: no bound), into the last level. Nothing if there is nothing.
+// Everything in [begin, end) (empty: no bound), or as much more as the last level's extents there
+// span, into the last level. Nothing if there is nothing.
 std::optional<CompactionPick> PickRange(const Version& version, std::string_view begin,
                                         std::string_view end);
 

@@ -12,8 +12,6 @@ std::string_view High(const Extent& extent) { return UserKey(extent.largest); }
 
 }  // namespace
 
-std::string KeyAfter(std::string_view user_key) { return std::string(user_key) + '\0'; }
-
 CompactionPlanner::CompactionPlanner(const CompactionPick& pick, const RunIndex& output_run,
                                      const PlanOptions& options, ExtentReader* reader,
                                      const std::atomic<bool>* stop)
@@ -156,7 +154,8 @@ Status CompactionPlanner::TryReuse(size_t self, bool* reused) {
   size_t end = run.at;
   do {
     const Extent& extent = *(*run.extents)[end];
-    if (!MayReuse(extent) || (options_.file != nullptr && extent.place->file() != options_.file)) {
+    if (extent.sliced || !MayReuse(extent) ||
+        (options_.file != nullptr && extent.place->file() != options_.file)) {
       return {};
     }
   } while (run.GoesOn(end++));

@@ -3,7 +3,8 @@
 //
 //  1. An extent is reused, by a change of metadata alone, if no other run has a record between its
 //     first and last key. That looks at records, not at key ranges: a block or extent of another
-//     run that only spans it, because its keys are sparse, is split there.
+//     run that only spans it, because its keys are sparse, is split there. Slices are not reused:
+//     they would keep their whole tables (tree/slice.h).
 //  2. Blocks that overlap no other run's, and between which no other run has anything, are copied
 //     as bytes.
 //  3. What is left is merged, in tasks of similar size.
@@ -82,9 +83,6 @@ struct PlanOptions {
   // Extents elsewhere are not reused but copied: the output's level lies in another directory.
   const DataFile* file = nullptr;
 };
-
-// The least user key after `user_key`.
-std::string KeyAfter(std::string_view user_key);
 
 // Thread-compatible.
 class CompactionPlanner {

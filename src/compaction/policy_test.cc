@@ -143,6 +143,8 @@ class Cases {
         options_.extent_bytes = static_cast<uint32_t>(Number(value));
       } else if (key == "compaction_bytes") {
         options_.compaction_bytes = Number(value);
+      } else if (key == "deletion_share") {
+        options_.deletion_share = std::stod(value);
       } else {
         Malformed(key);
       }
@@ -166,6 +168,9 @@ class Cases {
         hot = Number(value);
       } else if (key == "full") {
         extent.full = true;
+      } else if (key == "slice") {
+        extent.sliced = true;
+        extent.slice_bytes = static_cast<uint32_t>(Number(value));
       } else if (key[0] == 'x') {
         copies = Number(key.substr(1));
       } else if (key == "tombstones") {
@@ -185,6 +190,7 @@ class Cases {
       // Of one user key, what comes first is newer.
       extent.smallest = InternalKey(prefix + words[0].substr(0, dash), --sequence_);
       extent.largest = InternalKey(prefix + words[0].substr(dash + 1), --sequence_);
+      extent.table_largest = extent.sliced ? extent.largest : "";
       extent.number = next_++;
       extent.place = space_->Allocate(0, extent.bytes);
       extent.address = extent.place->address();

@@ -220,6 +220,66 @@ TEST_F(UpkeepTest, AnInterruptedCompactionKeepsItsParts) {
   check();
 }
 
+// What compactions of ranges leave of extents does not keep much more space than it needs.
+TEST_F(UpkeepTest, CompactionsOfRangesGiveSpaceBack) {
+  constexpr int kKeys = 20000;
+  constexpr int kStep = 500;
+  options_.automatic_compactions = false;
+  options_.extent_bytes = 256 << 10;
+  Open();
+  TestRandom random(TestSeed());
+  const auto put = [&](int i) {
+    std::string value(400, '\0');
+    for (char& c : value) {
+      c = static_cast<char>(random());
+    }
+    ASSERT_TRUE(db_->Put({}, Key(i), value).ok());
+  };
+  for (int i = 0; i < kKeys; ++i) {
+    put(i);
+  }
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  const uint64_t bytes = db_->GetStatistics().subtables[0].levels[2].bytes;
+  for (int left = 0; left < kStep; left += 50) {
+    for (int i = 0; i < kKeys; i += kStep) {
+      put(i + left / 2);
+      put(i + (left + kStep) / 2);
+      ASSERT_TRUE(db_->CompactRange(nullptr, Key(i), Key(i + left)).ok());
+      ASSERT_TRUE(db_->CompactRange(nullptr, Key(i + left + 1), Key(i + kStep)).ok());
+    }
+  }
+  const Statistics s = db_->GetStatistics();
+  EXPECT_EQ(s.subtables[0].levels[2].records, uint64_t{kKeys});
+  EXPECT_LT(s.subtables[0].levels[2].bytes, bytes + bytes / 10);
+  EXPECT_LT(s.data_file_bytes, 2 * bytes);
+  ASSERT_TRUE(db_->Verify({}).ok());
+}
+
+// A table is copied once, however many slices it has.
+TEST_F(UpkeepTest, ACheckpointOfSlicesIsNoLargerThanTheirTables) {
+  constexpr int kKeys = 2000;
+  options_.automatic_compactions = false;
+  options_.memtable_bytes = 16 << 20;
+  options_.extent_bytes = 1 << 20;
+  Open();
+  Fill(kKeys, std::string(400, 'v'));
+  for (int i = 0; i < kKeys; i += 50) {
+    ASSERT_TRUE(db_->CompactRange(nullptr, Key(i), Key(i + 10)).ok());
+  }
+  ASSERT_GT(db_->GetStatistics().subtables[0].levels[0].extents, 10u);
+  ASSERT_TRUE(db_->CreateCheckpoint(dir_.File("copy")).ok());
+  const uint64_t bytes = db_->GetStatistics().data_file_bytes;
+  Open("copy");
+  EXPECT_LE(db_->GetStatistics().data_file_bytes, bytes);
+  ASSERT_TRUE(db_->Verify({}).ok());
+  const std::unique_ptr<Iterator> at = db_->NewIterator({});
+  int keys = 0;
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    ASSERT_EQ(at->key(), Key(keys++));
+  }
+  EXPECT_EQ(keys, kKeys);
+}
+
 // Extents are judged by the size that they have on disk, so they are cut by it, too.
 TEST_F(UpkeepTest, WhatCompressesWellIsCompactedOnce) {
   options_.compression = Compression::kSnappy;
