@@ -67,7 +67,8 @@ class Job {
         writer_(*writer),
         stop_(*stop),
         result_(*result),
-        planner_(pick, output_run, plan, reader, stop),
+        source_(reader),
+        planner_(pick, output_run, plan, &source_, stop),
         checker_(pick, reader),
         heirs_(&reader->blocks()),
         builder_(options.extent, [this](BuiltExtent* built) { return WriteExtent(built); }) {}
@@ -117,6 +118,7 @@ class Job {
   ExtentWriter& writer_;
   const std::atomic<bool>& stop_;
   CompactionResult& result_;
+  ExtentPlanSource source_;
   CompactionPlanner planner_;
   PlanChecker checker_;
   bool planned_ = false;  // all

@@ -12,10 +12,33 @@ std::string_view High(const Extent& extent) { return UserKey(extent.largest); }
 
 }  // namespace
 
+Status ExtentPlanSource::FindKey(const Extent& extent, const BlockHandle& handle,
+                                 std::string_view from, std::string* user_key) {
+  BlockRef contents;
+  Block block;
+  SLUICE_RETURN_IF_ERROR(
+      reader_.ReadBlock(extent, handle, /*fill_cache=*/false, &contents, &block));
+  BlockIterator at(block);
+  if (from.empty()) {
+    at.SeekToFirst();
+  } else {
+    std::string target(from);
+    PutFixed64(&target, MakeTrailer(kMaxSequence, RecordType{0xff}));
+    at.Seek(target);
+  }
+  if (!at.Valid()) {
+    const Status status = at.status();
+    return (status.ok() ? Status::Corruption("the block ends before its last key") : status)
+        .WithContext(ExtentReader::Describe(extent, handle.offset));
+  }
+  user_key->assign(UserKey(at.key()));
+  return {};
+}
+
 CompactionPlanner::CompactionPlanner(const CompactionPick& pick, const RunIndex& output_run,
-                                     const PlanOptions& options, ExtentReader* reader,
+                                     const PlanOptions& options, PlanSource* source,
                                      const std::atomic<bool>* stop)
-    : pick_(pick), options_(options), reader_(*reader), stop_(*stop), stays_(output_run) {
+    : pick_(pick), options_(options), source_(*source), stop_(*stop), stays_(output_run) {
   std::string_view smallest;
   for (const CompactionInput& input : pick.inputs) {
     runs_.emplace_back().extents = &input.extents;
@@ -131,7 +154,7 @@ Status CompactionPlanner::HasForeignRecord(size_t self, std::string_view low, st
       if (waiting->low <= high) {
         TableHeadRef head;
         damaged_ = waiting->extent;
-        SLUICE_RETURN_IF_ERROR(reader_.OpenHead(*waiting->extent, &head));
+        SLUICE_RETURN_IF_ERROR(source_.OpenHead(*waiting->extent, &head));
         SLUICE_RETURN_IF_ERROR(FindKey(waiting->extent, head->block(waiting->block), low, &found));
         *has = found <= high;
       }
@@ -263,24 +286,7 @@ Status CompactionPlanner::TryCopy(size_t self, bool* copied) {
 Status CompactionPlanner::FindKey(const ExtentPtr& extent, const BlockHandle& handle,
                                   std::string_view from, std::string* user_key) {
   damaged_ = extent;
-  BlockRef contents;
-  Block block;
-  SLUICE_RETURN_IF_ERROR(
-      reader_.ReadBlock(*extent, handle, /*fill_cache=*/false, &contents, &block));
-  BlockIterator at(block);
-  if (from.empty()) {
-    at.SeekToFirst();
-  } else {
-    std::string target(from);
-    PutFixed64(&target, MakeTrailer(kMaxSequence, RecordType{0xff}));
-    at.Seek(target);
-  }
-  if (!at.Valid()) {
-    const Status status = at.status();
-    return (status.ok() ? Status::Corruption("the block ends before its last key") : status)
-        .WithContext(ExtentReader::Describe(*extent, handle.offset));
-  }
-  user_key->assign(UserKey(at.key()));
+  SLUICE_RETURN_IF_ERROR(source_.FindKey(*extent, handle, from, user_key));
   damaged_.reset();
   return {};
 }
@@ -290,7 +296,7 @@ Status CompactionPlanner::OpenHead(Run* run) {
     return {};
   }
   damaged_ = run->extent();
-  SLUICE_RETURN_IF_ERROR(reader_.OpenHead(*run->extent(), &run->head));
+  SLUICE_RETURN_IF_ERROR(source_.OpenHead(*run->extent(), &run->head));
   run->blocks = LiveBlocks(*run->extent(), *run->head.get());
   run->block = run->blocks.first;
   if (run->blocks.first >= run->blocks.end) {

@@ -84,13 +84,38 @@ struct PlanOptions {
   const DataFile* file = nullptr;
 };
 
+// What a plan has to know of the inputs' tables.
+class PlanSource {
+ public:
+  virtual ~PlanSource() = default;
+
+  virtual Status OpenHead(const Extent& extent, TableHeadRef* head) = 0;
+  // The first user key in the block that is at or after `from`. Corruption if there is none.
+  virtual Status FindKey(const Extent& extent, const BlockHandle& handle, std::string_view from,
+                         std::string* user_key) = 0;
+};
+
+// Reads them. Thread-safe.
+class ExtentPlanSource final : public PlanSource {
+ public:
+  explicit ExtentPlanSource(ExtentReader* reader) : reader_(*reader) {}
+
+  Status OpenHead(const Extent& extent, TableHeadRef* head) override {
+    return reader_.OpenHead(extent, head);
+  }
+  Status FindKey(const Extent& extent, const BlockHandle& handle, std::string_view from,
+                 std::string* user_key) override;
+
+ private:
+  ExtentReader& reader_;
+};
+
 // Thread-compatible.
 class CompactionPlanner {
  public:
-  // `output_run`: all of the output's run as it is. `pick`, `reader` and `stop` outlive this.
+  // `output_run`: all of the output's run as it is. `pick`, `source` and `stop` outlive this.
   CompactionPlanner(const CompactionPick& pick, const RunIndex& output_run,
-                    const PlanOptions& options, ExtentReader* reader,
-                    const std::atomic<bool>* stop);
+                    const PlanOptions& options, PlanSource* source, const std::atomic<bool>* stop);
 
   // The next step in key order; none when there are no more. Reads blocks where ranges alone do
   // not tell. An error is that of a read, and `*damaged` the extent, or Busy soon after `*stop` was
@@ -148,7 +173,7 @@ class CompactionPlanner {
   bool OthersWaitBelow(size_t self, std::string_view user_key) const;
   Status TryReuse(size_t self, bool* reused);
   Status TryCopy(size_t self, bool* copied);
-  // The first user key in the block that is at or after `from`.
+  // As the source's.
   Status FindKey(const ExtentPtr& extent, const BlockHandle& handle, std::string_view from,
                  std::string* user_key);
   Status OpenHead(Run* run);
@@ -164,7 +189,7 @@ class CompactionPlanner {
 
   const CompactionPick& pick_;
   const PlanOptions options_;
-  ExtentReader& reader_;
+  PlanSource& source_;
   const std::atomic<bool>& stop_;
   std::deque<Run> runs_;
   RunIndex::Iterator stays_;  // in the output run; those that are inputs are skipped

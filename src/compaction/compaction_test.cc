@@ -51,7 +51,8 @@ class CompactionTest : public testing::Test {
                                    const PlanOptions& options) {
     std::vector<CompactionStep> steps;
     const std::atomic<bool> stop{false};
-    CompactionPlanner planner(pick, output_run, options, &reader_, &stop);
+    ExtentPlanSource source(&reader_);
+    CompactionPlanner planner(pick, output_run, options, &source, &stop);
     PlanChecker checker(pick, &reader_);
     Status status;
     for (std::optional<CompactionStep> step;;) {

@@ -357,7 +357,8 @@ class Cases {
     RunIndex index;
     EXPECT_TRUE(RunIndex().Edit({}, output_run, &index).ok());
     const std::atomic<bool> stop{false};
-    CompactionPlanner planner(pick, index, options, &reader_, &stop);
+    ExtentPlanSource source(&reader_);
+    CompactionPlanner planner(pick, index, options, &source, &stop);
     PlanChecker checker(pick, &reader_);
     std::string text;
     for (std::optional<CompactionStep> step;;) {
