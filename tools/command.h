@@ -30,6 +30,7 @@ void AddTableCommand(CLI::App* app, Action* action);
 void AddCompactCommand(CLI::App* app, Action* action);
 void AddBenchCommand(CLI::App* app, Action* action);
 void AddDbCommand(CLI::App* app, Action* action);
+void AddSimulateCommand(CLI::App* app, Action* action);
 void AddUnitCommand(CLI::App* app, Action* action);
 void AddUnitBench(CLI::App* unit, Action* action);
 void AddUnitReplay(CLI::App* unit, Action* action);

@@ -7,6 +7,7 @@ void AddCommands(CLI::App* app, Action* action) {
   AddCompactCommand(app, action);
   AddBenchCommand(app, action);
   AddDbCommand(app, action);
+  AddSimulateCommand(app, action);
   AddUnitCommand(app, action);
 }
 

@@ -24,6 +24,7 @@ COMMANDS = (
     ("table", "dump"),
     ("compact",),
     ("bench",),
+    ("simulate",),
     ("db",),
     *(
         ("db", name)
@@ -143,6 +144,10 @@ class Usage(Case):
             ("bench", "--key-size", "7"),
             ("bench", "--threads", "0"),
             ("bench", "--plot", "file.pdf"),
+            ("simulate", "--data", "0"),
+            ("simulate", "--distribution", "zipf:"),
+            ("simulate", "--extent-size", "2g"),
+            ("simulate", "--plot", "file.pdf"),
             ("db",),
             ("db", "stats"),
             ("db", "put", "dir", "key"),
@@ -392,6 +397,30 @@ class EngineBench(Case):
         stdout, error = self.fails(1, *self.arguments("fillseq"), "--json")
         self.assertIn("--db", error)
         self.assertEqual(json.loads(stdout)["status"], "invalid_argument")
+
+
+class Simulate(Case):
+    def test_report(self):
+        report = self.object(
+            *("simulate", "--data", "4g", "--overwrites", 0.5, "--distribution", "zipf:0.8"),
+            *("--write-buffer-size", "8m"),
+        )
+        self.assertEqual(report["status"], "ok")
+        self.assertEqual(report["keys"], 2**32 // 116)
+        self.assertAlmostEqual(report["user_bytes"], 1.5 * 2**32, delta=1000)
+        self.assertGreater(report["compactions"]["major"]["bytes"], 0)
+        self.assertGreater(report["write_amplification"], 3)
+        self.assertGreater(report["disk_bytes"], report["live_bytes"])
+        samples = report["samples"]
+        self.assertGreater(len(samples), 50)
+        self.assertAlmostEqual(samples[-1]["write_amplification"], report["write_amplification"])
+
+    def test_report_for_people(self):
+        with tempfile.TemporaryDirectory() as directory:
+            plot = pathlib.Path(directory) / "plot.svg"
+            text = self.ok("simulate", "--data", "2g", "--plot", plot)
+            self.assertRegex(text, r"(?m)^write amplification +\d")
+            self.assertIn("<svg", plot.read_text(encoding="utf-8"))
 
 
 class Files(Case):

@@ -1,0 +1,288 @@
+#include "simulate/engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace sluice::simulate {
+
+namespace {
+
+constexpr uint32_t kSubtable = 0;
+// As in db/background_work.cc.
+constexpr uint64_t kLeastExtentsOfAPart = 4;
+
+// Later than every record.
+constexpr SequenceNumber kNoSnapshot = kMaxSequence - 1;
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+Engine::Engine(const Options& options, const KeyModel* model, const TableShape* shape)
+    : options_(options), model_(*model), shape_(*shape), tables_(model, shape) {
+  metadata_.subtables[kSubtable];
+}
+
+Status Engine::Apply(const MetadataEdit& edit) {
+  tables_.AddedBy(edit);
+  counters_.most_disk_bytes = std::max(counters_.most_disk_bytes, tables_.disk_bytes());
+  SLUICE_RETURN_IF_ERROR(metadata_.Apply(edit));
+  version_->SetRuns(metadata_.subtables.at(kSubtable));
+  tables_.RemovedBy(edit);
+  return {};
+}
+
+Status Engine::Flush(Key begin, Key end, const Written& written) {
+  Output output = NewOutput();
+  output.Add(begin, end, model_.Simplified(written));
+  output.EndExtent();
+  MetadataEdit edit;
+  const RunId run{0, next_number_++};
+  for (const Extent& extent : output.extents()) {
+    edit.added.push_back({kSubtable, run, extent});
+  }
+  ++counters_.flushes;
+  counters_.flush_bytes += output.bytes();
+  return Apply(edit);
+}
+
+Status Engine::Compact(bool* was_due) {
+  SequenceNumber held_back;
+  const Clock::time_point begin = Clock::now();
+  std::optional<CompactionPick> pick = PickCompaction(*version_, options_, kNoSnapshot, &held_back);
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  ++counters_.picks;
+  counters_.pick_seconds += seconds;
+  counters_.longest_pick_seconds = std::max(counters_.longest_pick_seconds, seconds);
+  *was_due = pick.has_value();
+  if (!pick) {
+    return {};
+  }
+  SLUICE_RETURN_IF_ERROR(Clip(&*pick));
+  while (!pick->inputs.empty()) {
+    SLUICE_RETURN_IF_ERROR(CompactPart(&*pick));
+  }
+  return {};
+}
+
+Status Engine::Clip(CompactionPick* pick) {
+  const Key begin = pick->range.has_begin ? KeyOf(pick->range.begin) : 0;
+  const Key end = pick->range.has_end ? KeyOf(pick->range.end) : kKeySpace;
+  MetadataEdit edit;
+  std::vector<CompactionInput> clipped;
+  for (const CompactionInput& input : pick->inputs) {
+    std::vector<ExtentPtr> within;
+    for (const ExtentPtr& extent : input.extents) {
+      if (BeginOf(*extent) >= begin && EndOf(*extent) <= end) {
+        within.push_back(extent);
+        continue;
+      }
+      const auto add = [&](Key from, Key to) {
+        Extent slice = tables_.Slice(*extent, from, to);
+        if (slice.entries > 0) {
+          edit.added.push_back({kSubtable, input.run, slice});
+        }
+        return slice.entries > 0;
+      };
+      if (BeginOf(*extent) < begin) {
+        add(0, begin);
+      }
+      if (add(begin, end)) {
+        within.push_back(std::make_shared<const Extent>(edit.added.back().extent));
+      }
+      if (EndOf(*extent) > end) {
+        add(end, kKeySpace);
+      }
+      edit.removed.push_back({kSubtable, input.run, extent->number, extent->smallest});
+    }
+    if (!within.empty()) {
+      clipped.push_back({input.run, std::move(within)});
+    }
+  }
+  if (!edit.removed.empty()) {
+    SLUICE_RETURN_IF_ERROR(Apply(edit));
+  }
+  pick->inputs = std::move(clipped);
+  return {};
+}
+
+Status Engine::CompactPart(CompactionPick* pick) {
+  CompactionResult result;
+  SLUICE_RETURN_IF_ERROR(Plan(*pick, &result));
+  MetadataEdit edit;
+  for (size_t i = 0; i < pick->inputs.size(); ++i) {
+    const RunId run = pick->inputs[i].run;
+    for (const ExtentPtr& extent : result.inputs[i].extents) {
+      edit.removed.push_back({kSubtable, run, extent->number, extent->smallest});
+    }
+    if (result.inputs[i].rest) {
+      edit.added.push_back({kSubtable, run, *result.inputs[i].rest});
+    }
+  }
+  for (const ExtentPtr& extent : result.reused) {
+    edit.added.push_back({kSubtable, pick->output, *extent});
+  }
+  for (const Extent& extent : result.added) {
+    edit.added.push_back({kSubtable, pick->output, extent});
+  }
+  SLUICE_RETURN_IF_ERROR(Apply(edit));
+  const auto kind = static_cast<size_t>(pick->kind);
+  ++counters_.compactions[kind];
+  counters_.bytes_of_kind[kind] += result.bytes_written;
+  counters_.compaction_bytes += result.bytes_written;
+  counters_.extents_reused += result.reused.size();
+  counters_.longest_part_bytes = std::max(counters_.longest_part_bytes, result.bytes_written);
+  TakeOut(result, pick);
+  return {};
+}
+
+Status Engine::Plan(const CompactionPick& pick, CompactionResult* result) {
+  RunIndex output_run;
+  for (const Version::Run& run : version_->levels[pick.output.level]) {
+    if (run.number == pick.output.run) {
+      output_run = run.index;
+    }
+  }
+  CompactionPlanner planner(pick, output_run,
+                            {.task_bytes = options_.task_bytes,
+                             .part_bytes = std::max(options_.compaction_bytes,
+                                                    kLeastExtentsOfAPart * options_.extent_bytes),
+                             .least_bytes_rewritten = options_.extent_bytes / 2},
+                            &tables_, &stop_);
+  Output output = NewOutput();
+  for (std::optional<CompactionStep> step;;) {
+    ExtentPtr damaged;
+    SLUICE_RETURN_IF_ERROR(planner.Next(&step, &damaged));
+    if (!step) {
+      break;
+    }
+    if (step->begins_extent) {
+      output.EndExtent();
+    }
+    switch (step->kind) {
+      case CompactionStep::Kind::kReuse:
+        result->reused.push_back(step->extent);
+        output.EndExtent();
+        break;
+      case CompactionStep::Kind::kStay:
+        output.EndExtent();
+        break;
+      case CompactionStep::Kind::kCopy: {
+        TableHeadRef head;
+        SLUICE_RETURN_IF_ERROR(tables_.OpenHead(*step->blocks.extent, &head));
+        tables_.VisitSpans(
+            *step->blocks.extent, KeyOf(step->low),
+            KeyOf(UserKey(head->last_key(step->blocks.end - 1))) + 1,
+            [&](Key from, Key to, const Written& written) { output.Add(from, to, written); });
+        break;
+      }
+      case CompactionStep::Kind::kMerge:
+        Merge(*step, &output);
+        break;
+    }
+  }
+  output.EndExtent();
+  result->added = std::move(output.extents());
+  result->bytes_written = output.bytes();
+  DivideInputs(pick, planner.end(), result);
+  return {};
+}
+
+void Engine::Merge(const CompactionStep& step, Output* output) const {
+  const Key begin = step.range.has_begin ? KeyOf(step.range.begin) : 0;
+  const Key end = step.range.has_end ? KeyOf(step.range.end) : kKeySpace;
+  // Where what the runs have changes, and by how much, modulo 2^64.
+  struct Change {
+    Key at;
+    int parts;
+    Written written;
+  };
+  std::vector<Change> changes;
+  for (const std::vector<BlockRange>& run : step.runs) {
+    const Extent* last = nullptr;
+    for (const BlockRange& blocks : run) {
+      if (last == blocks.extent.get()) {
+        continue;
+      }
+      last = blocks.extent.get();
+      tables_.VisitSpans(*last, begin, end, [&](Key from, Key to, const Written& written) {
+        changes.push_back({from, 1, written});
+        changes.push_back({to, -1, {-written.once, -written.draws}});
+      });
+    }
+  }
+  std::sort(changes.begin(), changes.end(),
+            [](const Change& a, const Change& b) { return a.at < b.at; });
+  Change now{};
+  for (const Change& change : changes) {
+    if (change.at > now.at && now.parts > 0) {
+      output->Add(now.at, change.at, model_.Simplified(now.written));
+    }
+    now.at = change.at;
+    now.parts += change.parts;
+    now.written.once += change.written.once;
+    now.written.draws += change.written.draws;
+  }
+}
+
+void Engine::DivideInputs(const CompactionPick& pick, const std::optional<std::string>& end,
+                          CompactionResult* result) const {
+  for (const CompactionInput& input : pick.inputs) {
+    CompactionResult::Input& done = result->inputs.emplace_back();
+    for (const ExtentPtr& extent : input.extents) {
+      if (end && BeginOf(*extent) >= KeyOf(*end)) {
+        break;
+      }
+      done.extents.push_back(extent);
+      if (end && EndOf(*extent) > KeyOf(*end)) {
+        if (Extent rest = tables_.Slice(*extent, KeyOf(*end), kKeySpace); rest.entries > 0) {
+          done.rest = std::move(rest);
+        }
+      }
+    }
+  }
+}
+
+double Engine::Debt() const {
+  return static_cast<double>(version_->LevelBytes(0) + version_->LevelBytes(1)) /
+         static_cast<double>(UpperBytes(*version_, options_));
+}
+
+size_t Engine::RunsAt(Key key) const {
+  std::string internal = KeyText(key);
+  PutFixed64(&internal, MakeTrailer(kMaxSequence, RecordType{0xff}));
+  size_t runs = 0;
+  for (const std::vector<Version::Run>& level : version_->levels) {
+    for (const Version::Run& run : level) {
+      const Extent* const extent = run.index.Find(internal);
+      runs += extent != nullptr && BeginOf(*extent) <= key ? 1 : 0;
+    }
+  }
+  return runs;
+}
+
+uint64_t Engine::Extents() const {
+  uint64_t extents = 0;
+  for (const std::vector<Version::Run>& level : version_->levels) {
+    for (const Version::Run& run : level) {
+      extents += run.index.extents();
+    }
+  }
+  return extents;
+}
+
+uint64_t Engine::MetadataBytes() const {
+  uint64_t bytes = 0;
+  for (const std::vector<Version::Run>& level : version_->levels) {
+    for (const Version::Run& run : level) {
+      RunIndex::Iterator at(run.index);
+      for (at.SeekToFirst(); at.Valid(); at.Next()) {
+        bytes += shape_.MetadataBytes(at.extent()->sliced);
+      }
+    }
+  }
+  return bytes;
+}
+
+}  // namespace sluice::simulate
