@@ -59,7 +59,7 @@ struct Options {
 
   // Format of new extents: tables of LevelDB's format (docs/formats.md).
   uint32_t extent_bytes = uint32_t{2} << 20;  ///< 1 GiB at most; a longer record gets a longer one
-  uint32_t block_bytes = 16 << 10;            ///< of a block before compression, about
+  uint32_t block_bytes = 4 << 10;             ///< of a block before compression, about
   uint32_t restart_interval = 16;             ///< entries from one whole key of a block to the next
   Compression compression = Compression::kNone;  ///< of blocks
   int bloom_bits_per_key = 10;                   ///< 0: no filters

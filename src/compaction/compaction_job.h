@@ -27,7 +27,7 @@ namespace sluice {
 
 struct CompactionJobOptions {
   ExtentFormat extent;
-  uint32_t block_bytes = 16 << 10;
+  uint32_t block_bytes = 4 << 10;
   uint32_t restart_interval = 16;
   std::vector<SequenceNumber> snapshots{};  // as MergeTask has them
   size_t window = 2;                        // merge steps under way at once

@@ -13,7 +13,7 @@ namespace sluice {
 
 struct FlushFormat {
   ExtentFormat extent;
-  uint32_t block_bytes = 16 << 10;
+  uint32_t block_bytes = 4 << 10;
   uint32_t restart_interval = 16;
 };
 

@@ -5,6 +5,7 @@
 // between could drop what only that sequence number sees.
 
 #include <algorithm>
+#include <array>
 
 #include "db/db_impl.h"
 #include "mem/memtable_iterator.h"
@@ -17,6 +18,9 @@
 namespace sluice {
 
 namespace {
+
+// More would ask older runs for what is found in a newer one.
+constexpr size_t kRunsAtOnce = 8;
 
 Status NotThere() { return Status::NotFound({}); }
 
@@ -37,20 +41,32 @@ Status DBImpl::FindInRuns(const Version& version, std::string_view key, Sequence
   internal_key.assign(key);
   PutFixed64(&internal_key, MakeTrailer(snapshot, RecordType{0xff}));
   const uint32_t hash = BloomHash(key);
-  const auto search = [&](const RunIndex& run) -> Status {
-    const Extent* const extent = run.Find(internal_key);
-    if (extent == nullptr || UserKey(extent->smallest) > key) {
-      return {};
+  // Most runs do not have the key, as memory knows: they are asked together.
+  std::array<ExtentReader::Lookup, kRunsAtOnce> lookups;
+  size_t count = 0;
+  const auto search = [&]() -> Status {
+    db_.reader.Prepare({lookups.data(), count}, internal_key, hash);
+    for (size_t i = 0; i < count && !match->found; ++i) {
+      SLUICE_RETURN_IF_ERROR(db_.reader.Get(lookups[i], internal_key, hash, fill_cache, match));
     }
-    return db_.reader.Get(*extent, internal_key, hash, fill_cache, match);
+    count = 0;
+    return {};
   };
   for (const std::vector<Version::Run>& level : version.levels) {
     for (const Version::Run& run : level) {
-      if (!match->found) {
-        SLUICE_RETURN_IF_ERROR(search(run.index));
+      if (match->found) {
+        break;
+      }
+      const Extent* const extent = run.index.Find(internal_key);
+      if (extent != nullptr && UserKey(extent->smallest) <= key) {
+        lookups[count++] = {.extent = extent};
+        if (count == lookups.size()) {
+          SLUICE_RETURN_IF_ERROR(search());
+        }
       }
     }
   }
+  SLUICE_RETURN_IF_ERROR(search());
   return version.aside.empty() ? Status() : FindAside(version, internal_key, hash, match);
 }
 

@@ -61,7 +61,7 @@ class Repairer {
 
   std::unique_ptr<FileLock> lock_;
   TableCache tables_{size_t{64} << 20};
-  Cache blocks_{size_t{1} << 20, 16 << 10};
+  Cache blocks_{size_t{1} << 20, 4 << 10};
   ExtentReader reader_{&tables_, &blocks_};
   std::unique_ptr<ExtentSpace> space_;
   std::vector<ExtentSpace::Dir> dirs_;

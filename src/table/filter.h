@@ -48,6 +48,14 @@ void AppendBloomFilter(const std::vector<uint32_t>& hashes, int bits_per_key, st
 // False only if no key with this hash is in `filter`.
 bool BloomMayMatch(std::string_view filter, uint32_t hash);
 
+// Has memory send what BloomMayMatch reads first of `filter`.
+inline void PrefetchBloom(std::string_view filter, uint32_t hash) {
+  if (filter.size() >= 2) {
+    __builtin_prefetch(filter.data() + filter.size() - 1);
+    __builtin_prefetch(filter.data() + hash % static_cast<uint32_t>(8 * (filter.size() - 1)) / 8);
+  }
+}
+
 // Builds a table's filter block. Call order: (StartBlock AddKey*)* Finish.
 class FilterBlockBuilder {
  public:

@@ -82,12 +82,34 @@ Status ExtentReader::ReadBlock(const Extent& extent, const BlockHandle& handle, 
   return status.ok() ? status : status.WithContext(Describe(extent, handle.offset));
 }
 
-Status ExtentReader::Get(const Extent& extent, std::string_view internal_key, uint32_t hash,
+void ExtentReader::Prepare(std::span<Lookup> lookups, std::string_view internal_key,
+                           uint32_t hash) const {
+  for (Lookup& lookup : lookups) {
+    lookup.head = TableCache::FindInMemory(*lookup.extent);
+  }
+  for (Lookup& lookup : lookups) {
+    if (lookup.head != nullptr) {
+      lookup.block = lookup.head->Find(internal_key);
+      lookup.head->PrefetchPlace(lookup.block);
+    }
+  }
+  for (const Lookup& lookup : lookups) {
+    if (lookup.head != nullptr && lookup.block < lookup.head->blocks()) {
+      lookup.head->PrefetchFilter(lookup.block, hash);
+    }
+  }
+}
+
+Status ExtentReader::Get(const Lookup& lookup, std::string_view internal_key, uint32_t hash,
                          bool fill_cache, BlockMatch* match) {
   *match = {};
-  TableHead* head = nullptr;
-  SLUICE_RETURN_IF_ERROR(tables_.Find(extent, &head));
-  const size_t i = head->Find(internal_key);
+  const Extent& extent = *lookup.extent;
+  TableHead* head = lookup.head;
+  size_t i = lookup.block;
+  if (head == nullptr) {
+    SLUICE_RETURN_IF_ERROR(tables_.Find(extent, &head));
+    i = head->Find(internal_key);
+  }
   if (i == head->blocks() || !head->MayHold(i, hash)) {
     return {};
   }

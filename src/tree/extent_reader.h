@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -69,6 +70,20 @@ class ExtentReader {
   // The newest version of the key in `internal_key` at or before it. `hash`: BloomHash of the user
   // key. The match's value is valid as long as the EpochGuard that the caller holds.
   Status Get(const Extent& extent, std::string_view internal_key, uint32_t hash, bool fill_cache,
+             BlockMatch* match) {
+    return Get(Lookup{.extent = &extent}, internal_key, hash, fill_cache, match);
+  }
+
+  // A key in an extent: `head` and `block` are known once Prepare has found the head in memory.
+  struct Lookup {
+    const Extent* extent = nullptr;
+    TableHead* head = nullptr;
+    size_t block = 0;
+  };
+  // Takes lookups of one key as far as memory has what they need, and has memory send the filters:
+  // one after the other they would wait for memory each. Get then goes on with each.
+  void Prepare(std::span<Lookup> lookups, std::string_view internal_key, uint32_t hash) const;
+  Status Get(const Lookup& lookup, std::string_view internal_key, uint32_t hash, bool fill_cache,
              BlockMatch* match);
 
   Status OpenHead(const Extent& extent, TableHeadRef* head);

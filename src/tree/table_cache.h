@@ -28,15 +28,16 @@ class TableCache {
   // `*head` is valid as long as an EpochGuard that the caller holds, or as a reference taken under
   // it. Errors name file and offset.
   Status Find(const Extent& extent, TableHead** head) {
+    *head = FindInMemory(extent);
+    return *head != nullptr ? Status() : ReadIn(extent, head);
+  }
+  // Null if it would have to be read in.
+  static TableHead* FindInMemory(const Extent& extent) {
     TableHead* const found = extent.place->head_.load(std::memory_order_acquire);
-    if (found == nullptr) [[unlikely]] {
-      return ReadIn(extent, head);
-    }
-    if (!found->used_.load(std::memory_order_relaxed)) {
+    if (found != nullptr && !found->used_.load(std::memory_order_relaxed)) {
       found->used_.store(true, std::memory_order_relaxed);
     }
-    *head = found;
-    return {};
+    return found;
   }
 
   CacheStatistics statistics() const;

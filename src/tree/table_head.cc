@@ -11,7 +11,7 @@ namespace sluice {
 
 namespace {
 
-// An index of a block for 16 KiB and filters with 10 bits per key fit as a rule.
+// An index of a block for 4 KiB and filters with 10 bits per key fit as a rule.
 constexpr uint32_t kFirstReadBytes = 64 << 10;
 
 // Up to 8 bytes as a number that orders as they do.
@@ -115,7 +115,11 @@ Status TableHead::Make(std::string_view index, std::string filter, TableHead** h
     if (!handle.ReadFrom(&value)) {
       return Status::Corruption("malformed handle in the index");
     }
-    made->blocks_.push_back(handle);
+    if (handle.offset > UINT32_MAX || handle.size > UINT32_MAX) {
+      return Status::Corruption("the index names a block where no extent reaches");
+    }
+    made->blocks_.push_back({.offset = static_cast<uint32_t>(handle.offset),
+                             .bytes = static_cast<uint32_t>(handle.size)});
     made->keys_.append(at.key());
     made->key_ends_.push_back(static_cast<uint32_t>(made->keys_.size()));
   }
@@ -132,11 +136,18 @@ Status TableHead::Make(std::string_view index, std::string filter, TableHead** h
   }
   made->filter_bytes_ = std::move(filter);
   if (!made->filter_bytes_.empty()) {
-    SLUICE_RETURN_IF_ERROR(FilterBlock::Parse(made->filter_bytes_, &made->filter_));
-    made->has_filter_ = true;
+    FilterBlock filters;
+    SLUICE_RETURN_IF_ERROR(FilterBlock::Parse(made->filter_bytes_, &filters));
+    for (BlockPlace& place : made->blocks_) {
+      if (filters.IndexOf(place.offset) < filters.count()) {
+        const std::string_view bits = filters.FilterOf(place.offset);
+        place.filter = static_cast<uint32_t>(bits.data() - made->filter_bytes_.data());
+        place.filter_bytes = static_cast<uint32_t>(bits.size());
+      }
+    }
   }
   made->memory_bytes_ = sizeof(TableHead) + made->words_.capacity() * sizeof(uint64_t) +
-                        made->blocks_.capacity() * sizeof(BlockHandle) + made->keys_.capacity() +
+                        made->blocks_.capacity() * sizeof(BlockPlace) + made->keys_.capacity() +
                         made->key_ends_.capacity() * sizeof(uint32_t) +
                         made->filter_bytes_.capacity();
   made->Ref();
@@ -154,17 +165,17 @@ size_t TableHead::Find(std::string_view internal_key) const {
     return order < 0 ? 0 : blocks_.size();
   }
   const uint64_t word = WordOf(user_key.substr(skip_));
-  size_t i = std::lower_bound(words_.begin(), words_.end(), word) - words_.begin();
+  // Without branches: searches in several heads overlap.
+  const uint64_t* at = words_.data();
+  for (size_t left = words_.size(); left > 1; left -= left / 2) {
+    at += at[left / 2 - 1] < word ? left / 2 : 0;
+  }
+  size_t i = at - words_.data() + (*at < word ? 1 : 0);
   while (i < words_.size() && words_[i] == word &&
          CompareInternalKeys(last_key(i), internal_key) < 0) {
     ++i;
   }
   return i;
-}
-
-bool TableHead::FilterMatches(uint64_t offset, uint32_t hash) const {
-  return filter_.IndexOf(offset) >= filter_.count() ||
-         BloomMayMatch(filter_.FilterOf(offset), hash);
 }
 
 }  // namespace sluice

@@ -30,7 +30,7 @@ class TableHead {
   static Status Make(std::string_view index, std::string filter, TableHead** head);
 
   size_t blocks() const { return blocks_.size(); }
-  const BlockHandle& block(size_t i) const { return blocks_[i]; }
+  BlockHandle block(size_t i) const { return {blocks_[i].offset, blocks_[i].bytes}; }
   std::string_view last_key(size_t i) const {
     return std::string_view(keys_).substr(key_ends_[i], key_ends_[i + 1] - key_ends_[i]);
   }
@@ -38,7 +38,18 @@ class TableHead {
   size_t Find(std::string_view internal_key) const;
   // False only if block `i` holds no version of the user key with this BloomHash.
   bool MayHold(size_t i, uint32_t hash) const {
-    return !has_filter_ || FilterMatches(blocks_[i].offset, hash);
+    const BlockPlace& place = blocks_[i];
+    return place.filter_bytes == kAllMatch ||
+           BloomMayMatch({filter_bytes_.data() + place.filter, place.filter_bytes}, hash);
+  }
+  // Have memory send what MayHold is going to read: first where the block's filter is, then, once
+  // that has come, the filter.
+  void PrefetchPlace(size_t i) const { __builtin_prefetch(blocks_.data() + i); }
+  void PrefetchFilter(size_t i, uint32_t hash) const {
+    const BlockPlace& place = blocks_[i];
+    if (place.filter_bytes != kAllMatch) {
+      PrefetchBloom({filter_bytes_.data() + place.filter, place.filter_bytes}, hash);
+    }
   }
 
   size_t memory_bytes() const { return memory_bytes_; }
@@ -52,18 +63,25 @@ class TableHead {
  private:
   friend class TableCache;
 
+  static constexpr uint32_t kAllMatch = ~uint32_t{0};
+
+  // A block, without its trailer, and its filter in filter_bytes_.
+  struct BlockPlace {
+    uint32_t offset;
+    uint32_t bytes;
+    uint32_t filter = 0;
+    uint32_t filter_bytes = kAllMatch;  // or: it has none
+  };
+
   TableHead() = default;
   ~TableHead() = default;
-  bool FilterMatches(uint64_t offset, uint32_t hash) const;
 
   std::vector<uint64_t> words_;  // of the last keys, from their byte skip_ on, big-endian
   size_t skip_ = 0;              // bytes that all last user keys begin with
-  std::vector<BlockHandle> blocks_;
+  std::vector<BlockPlace> blocks_;
   std::string keys_;  // last keys, one behind the other
   std::vector<uint32_t> key_ends_{0};
   std::string filter_bytes_;
-  bool has_filter_ = false;
-  FilterBlock filter_;
   size_t memory_bytes_ = 0;
   std::atomic<uint32_t> references_{1};
 
