@@ -427,6 +427,7 @@ void BackgroundWork::CompactionLoop() {
     db_.compactions_full = status.IsNoSpace() ? status : Status();
     next_compaction_ = FullDevice::Clock::now() + kCompactionRetry;
     subtable->compacting = false;
+    subtable->range_next = subtable->ranges_waiting > 0;  // or it might wait for ever
     --working_;
     db_.Recheck(lock, subtable);
   }
@@ -457,9 +458,13 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
     std::optional<CompactionPick> pick;
     {
       StateLock lock(db_.mutex);
+      ++target->ranges_waiting;
       while (target->compacting && db_.background_error.ok() && !db_.stopping) {
         db_.changed.wait(lock);
       }
+      --target->ranges_waiting;
+      target->range_next = false;
+      db_.work.notify_all();
       if (!db_.background_error.ok()) {
         return db_.background_error;
       }

@@ -17,7 +17,7 @@ std::optional<CompactionSchedule::Choice> CompactionSchedule::Next(const StateLo
     *under_way = false;
     for (auto at = unchecked_.begin(); at != unchecked_.end();) {
       SubtableImpl* const subtable = at->second;
-      if (subtable->compacting) {
+      if (subtable->compacting || subtable->range_next) {
         *under_way = true;
         ++at;
         continue;

@@ -52,7 +52,7 @@ class CompactionSchedule {
     CompactionPick pick;
   };
   // What comes next by Options::compaction_order. `*under_way`: some sub-tables that a compaction is
-  // under way in were not looked at.
+  // under way in, or a CompactRange about to begin, were not looked at.
   std::optional<Choice> Next(const StateLock& lock, bool* under_way);
   bool AllChecked(const StateLock&) const { return unchecked_.empty(); }
 

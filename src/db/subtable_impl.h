@@ -68,6 +68,8 @@ class SubtableImpl final : public Subtable {
   BacklogEntry backlog;
   bool flushing = false;
   bool compacting = false;
+  size_t ranges_waiting = 0;  // calls of CompactRange that wait for the compaction under way
+  bool range_next = false;    // and one of them goes before another that is due
 
  private:
   const uint32_t id_;

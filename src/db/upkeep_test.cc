@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -218,6 +219,48 @@ TEST_F(UpkeepTest, AnInterruptedCompactionKeepsItsParts) {
   check();
   ASSERT_TRUE(opened->CompactRange(nullptr, {}, {}).ok());
   check();
+}
+
+// However many compactions are due: a CompactRange waits for one of them at most.
+TEST_F(UpkeepTest, ACompactRangeHasItsTurn) {
+  class Gate final : public EventListener {
+   public:
+    void OnCompaction(const CompactionEvent& event) override {
+      const bool manual = event.kind == CompactionKind::kManual;
+      had_turn = had_turn || manual;
+      reached.release();
+      if (!manual && !open) {
+        go_on.acquire();
+      }
+    }
+    std::atomic<bool> had_turn{false};
+    std::atomic<bool> open{false};
+    std::counting_semaphore<> reached{0};
+    std::counting_semaphore<> go_on{0};
+  };
+  const auto gate = std::make_shared<Gate>();
+  options_.listeners.push_back(gate);
+  options_.compaction_order = {CompactionKind::kMinor};
+  options_.l0_compaction_runs = 2;
+  Open();
+  const auto make_due = [&] {
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_TRUE(db_->Put({}, "key", "value").ok());
+      ASSERT_TRUE(db_->Flush(nullptr).ok());
+    }
+  };
+  make_due();
+  gate->reached.acquire();
+  std::thread range([&] { EXPECT_TRUE(db_->CompactRange(nullptr, {}, {}).ok()); });
+  for (int i = 0; i < 1000 && !gate->had_turn; ++i) {
+    make_due();
+    gate->go_on.release();
+    gate->reached.acquire();
+  }
+  EXPECT_TRUE(gate->had_turn);
+  gate->open = true;
+  gate->go_on.release();
+  range.join();
 }
 
 // What compactions of ranges leave of extents does not keep much more space than it needs.
