@@ -28,15 +28,6 @@ constexpr size_t kTierRuns = 4;
 // they would be cut into pieces that small.
 constexpr size_t kMostWindows = 4;
 
-std::vector<ExtentPtr> All(const RunIndex& run) {
-  std::vector<ExtentPtr> extents;
-  RunIndex::Iterator at(run);
-  for (at.SeekToFirst(); at.Valid(); at.Next()) {
-    extents.push_back(at.extent());
-  }
-  return extents;
-}
-
 // Those with a key in the range, as far as their bounds tell.
 std::vector<ExtentPtr> InRange(const RunIndex& run, const KeyRange& range) {
   std::vector<ExtentPtr> extents;
@@ -159,12 +150,17 @@ bool AnyManyTombstones(const RunIndex& run, const Options& options) {
 
 RunId IdOf(uint32_t level, const Version::Run& run) { return {level, run.number}; }
 
-// Where a run of so many bytes is best cut into extents: where windows begin, but for those between
-// which it would have less than half an extent.
-std::vector<std::string> CutsFor(const Version& version, const Options& options, uint64_t bytes) {
+// Where a run of so many bytes in the range is best cut into extents: where windows begin, but for
+// those between which it would have less than half an extent.
+std::vector<std::string> CutsFor(const Version& version, const Options& options,
+                                 const KeyRange& range, uint64_t bytes) {
   std::vector<std::string> begins;
-  version.Last().VisitLeaves(
-      [&](const Extent& first, uint64_t) { begins.emplace_back(UserKey(first.smallest)); });
+  version.Last().VisitLeaves([&](const Extent& first, uint64_t) {
+    const std::string_view key = UserKey(first.smallest);
+    if (!(range.has_begin && key < range.begin) && !(range.has_end && key >= range.end)) {
+      begins.emplace_back(key);
+    }
+  });
   size_t step = 1;
   while (begins.size() * uint64_t{options.extent_bytes} / 2 > step * bytes) {
     step *= 2;
@@ -176,12 +172,14 @@ std::vector<std::string> CutsFor(const Version& version, const Options& options,
   return cuts;
 }
 
-// The newest runs of level `level`, up to the `end`th, into one run of level 1.
+// What the runs of level `level` from the `first`th newest to before the `end`th have in the range,
+// into one run of level 1.
 CompactionPick IntoRun(CompactionKind kind, const Version& version, const Options& options,
-                       uint32_t level, size_t end) {
+                       uint32_t level, size_t first, size_t end, KeyRange range = {}) {
   const std::vector<Version::Run>& runs = version.levels[level];
   // The newest one's number is above those of all runs that are older.
-  CompactionPick pick{.kind = kind, .inputs = {}, .output = {1, runs.front().number}};
+  CompactionPick pick{
+      .kind = kind, .inputs = {}, .output = {1, runs[first].number}, .range = std::move(range)};
   std::vector<const RunIndex*> older;
   for (uint32_t below = level; below < kLevels; ++below) {
     for (size_t i = below == level ? end : 0; i < version.levels[below].size(); ++i) {
@@ -190,16 +188,20 @@ CompactionPick IntoRun(CompactionKind kind, const Version& version, const Option
   }
   pick.bottommost = true;
   uint64_t bytes = 0;
-  for (size_t i = 0; i < end; ++i) {
-    bytes += runs[i].index.bytes();
-    pick.inputs.push_back({IdOf(level, runs[i]), All(runs[i].index)});
-    const CompactionInput& input = pick.inputs.back();
-    pick.bottommost = pick.bottommost && !TouchesAside(version, input.extents) &&
-                      std::none_of(older.begin(), older.end(), [&](const RunIndex* run) {
-                        return Touches(*run, input.extents);
-                      });
+  for (size_t i = first; i < end; ++i) {
+    std::vector<ExtentPtr> extents = InRange(runs[i].index, pick.range);
+    if (extents.empty()) {
+      continue;
+    }
+    for (const ExtentPtr& extent : extents) {
+      bytes += extent->live_bytes();
+    }
+    pick.bottommost = pick.bottommost && !TouchesAside(version, extents) &&
+                      std::none_of(older.begin(), older.end(),
+                                   [&](const RunIndex* run) { return Touches(*run, extents); });
+    pick.inputs.push_back({IdOf(level, runs[i]), std::move(extents)});
   }
-  pick.cuts = CutsFor(version, options, bytes);
+  pick.cuts = CutsFor(version, options, pick.range, bytes);
   return pick;
 }
 
@@ -235,18 +237,22 @@ std::vector<std::pair<uint32_t, size_t>> UpperRuns(const Version& version) {
   return runs;
 }
 
-// What a major compaction of a window of keys would have to do: those between two leaves' first
-// keys of the last level's index, which edits leave in place.
+// What a compaction of a window of keys would have to do: those between two leaves' first keys of
+// the last level's index, which edits leave in place.
 struct Window {
   std::string begin;         // user key; of the first window without meaning
   uint64_t last_bytes = 0;   // of the last level
   uint64_t upper_bytes = 0;  // of the runs that take part
   uint64_t accesses = 0;     // of these
   size_t oldest_runs = 0;    // so many of the upper runs take part, from the oldest on
+  size_t used_runs = 0;      // and so many of these have something here
   bool closed = false;       // and no newer ones may
 };
 
-std::vector<Window> MakeWindows(const Version& version, bool take_thin) {
+// `runs` of the upper levels, as UpperRuns has them.
+std::vector<Window> MakeWindows(const Version& version,
+                                const std::vector<std::pair<uint32_t, size_t>>& runs,
+                                bool take_thin) {
   std::vector<Window> windows;
   version.Last().VisitLeaves([&](const Extent& first, uint64_t bytes) {
     if (windows.empty() || windows.back().begin != UserKey(first.smallest)) {
@@ -262,7 +268,6 @@ std::vector<Window> MakeWindows(const Version& version, bool take_thin) {
                                             [&](const Window& w) { return w.begin <= user_key; });
     return after - windows.begin() - 1;
   };
-  const std::vector<std::pair<uint32_t, size_t>> runs = UpperRuns(version);
   struct Part {
     uint64_t bytes = 0;
     uint64_t accesses = 0;
@@ -291,10 +296,23 @@ std::vector<Window> MakeWindows(const Version& version, bool take_thin) {
         window.upper_bytes += parts[i].bytes;
         window.accesses += parts[i].accesses;
         window.oldest_runs = taken;
+        window.used_runs += parts[i].bytes > 0 ? 1 : 0;
       }
     }
   }
   return windows;
+}
+
+// Of the windows from `first` to before `end`.
+KeyRange RangeOf(const std::vector<Window>& windows, size_t first, size_t end) {
+  KeyRange range;
+  if (range.has_begin = first > 0; range.has_begin) {
+    range.begin = windows[first].begin;
+  }
+  if (range.has_end = end < windows.size(); range.has_end) {
+    range.end = windows[end].begin;
+  }
+  return range;
 }
 
 // Windows `first` to `end`, with the runs that take part in all of them.
@@ -306,14 +324,7 @@ CompactionPick IntoLast(CompactionKind kind, const Version& version,
   }
   std::vector<std::pair<uint32_t, size_t>> runs = UpperRuns(version);
   runs.erase(runs.begin(), runs.end() - static_cast<ptrdiff_t>(std::min(oldest_runs, runs.size())));
-  KeyRange range;
-  if (range.has_begin = first > 0; range.has_begin) {
-    range.begin = windows[first].begin;
-  }
-  if (range.has_end = end < windows.size(); range.has_end) {
-    range.end = windows[end].begin;
-  }
-  return IntoLast(kind, version, std::move(range), runs);
+  return IntoLast(kind, version, RangeOf(windows, first, end), runs);
 }
 
 std::optional<CompactionPick> PickDeletion(const Version& version, const Options& options) {
@@ -321,7 +332,7 @@ std::optional<CompactionPick> PickDeletion(const Version& version, const Options
   if (level0.size() > 1 && std::any_of(level0.begin(), level0.end(), [&](const auto& run) {
         return AnyManyTombstones(run.index, options);
       })) {
-    return IntoRun(CompactionKind::kDeletion, version, options, 0, level0.size());
+    return IntoRun(CompactionKind::kDeletion, version, options, 0, 0, level0.size());
   }
   const std::vector<Version::Run>& level1 = version.levels[1];
   for (size_t i = level1.size(); i-- > 0;) {
@@ -365,7 +376,7 @@ std::optional<CompactionPick> PickMinor(const Version& version, const Options& o
       (bytes / level0.size() >= upper / kRipeShare || bytes + version.LevelBytes(1) > upper)) {
     return std::nullopt;
   }
-  return IntoRun(CompactionKind::kMinor, version, options, 0, level0.size());
+  return IntoRun(CompactionKind::kMinor, version, options, 0, 0, level0.size());
 }
 
 std::optional<CompactionPick> PickIntraL1(const Version& version, const Options& options) {
@@ -377,7 +388,7 @@ std::optional<CompactionPick> PickIntraL1(const Version& version, const Options&
   }
   return end < kTierRuns
              ? std::nullopt
-             : std::optional(IntoRun(CompactionKind::kIntraL1, version, options, 1, end));
+             : std::optional(IntoRun(CompactionKind::kIntraL1, version, options, 1, 0, end));
 }
 
 std::optional<CompactionPick> PickMajor(const Version& version, const Options& options) {
@@ -385,10 +396,11 @@ std::optional<CompactionPick> PickMajor(const Version& version, const Options& o
   if (bytes == 0 || bytes <= UpperBytes(version, options)) {
     return std::nullopt;
   }
-  std::vector<Window> windows = MakeWindows(version, /*take_thin=*/false);
+  const std::vector<std::pair<uint32_t, size_t>> runs = UpperRuns(version);
+  std::vector<Window> windows = MakeWindows(version, runs, /*take_thin=*/false);
   const auto has_upper = [](const Window& window) { return window.upper_bytes > 0; };
   if (std::none_of(windows.begin(), windows.end(), has_upper)) {
-    windows = MakeWindows(version, /*take_thin=*/true);
+    windows = MakeWindows(version, runs, /*take_thin=*/true);
   }
   uint64_t upper = 0;
   uint64_t accesses = 0;
@@ -486,6 +498,79 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
   return pick;
 }
 
+// The stretch of windows where most reads look into several runs of level 1, in proportion to what
+// these have there: up to compaction_bytes. Those runs as one.
+std::optional<CompactionPick> PickWindowsForReads(const Version& version, const Options& options) {
+  const std::vector<Version::Run>& level1 = version.levels[1];
+  std::vector<std::pair<uint32_t, size_t>> runs;
+  for (size_t i = 0; i < level1.size(); ++i) {
+    runs.emplace_back(1, i);
+  }
+  const std::vector<Window> windows = MakeWindows(version, runs, /*take_thin=*/false);
+  const auto worth = [](const Window& window) {
+    return window.used_runs < 2 ? 0
+                                : static_cast<double>(window.used_runs - 1) *
+                                      static_cast<double>(window.accesses + 1) /
+                                      static_cast<double>(window.upper_bytes);
+  };
+  size_t first = 0;
+  for (size_t i = 1; i < windows.size(); ++i) {
+    if (worth(windows[i]) > worth(windows[first])) {
+      first = i;
+    }
+  }
+  const Window best = windows[first];
+  if (best.used_runs < 2) {
+    return std::nullopt;
+  }
+  uint64_t bytes = best.upper_bytes;
+  const auto grow = [&](const Window& window) {
+    if (window.used_runs < 2 || window.oldest_runs < best.oldest_runs ||
+        bytes + window.upper_bytes > options.compaction_bytes) {
+      return false;
+    }
+    bytes += window.upper_bytes;
+    return true;
+  };
+  size_t end = first + 1;
+  while (end < windows.size() && grow(windows[end])) {
+    ++end;
+  }
+  while (first > 0 && grow(windows[first - 1])) {
+    --first;
+  }
+  return IntoRun(CompactionKind::kIntraL1, version, options, 1, level1.size() - best.oldest_runs,
+                 level1.size(), RangeOf(windows, first, end));
+}
+
+// Fewer runs to look into, if reads have paid for it.
+std::optional<CompactionPick> PickForReads(const Version& version, const Options& options,
+                                           uint64_t credit, uint64_t* later) {
+  const size_t level0_runs = version.levels[0].size();
+  const size_t level1_runs = version.levels[1].size();
+  const auto pays = [&](uint64_t bytes) {
+    *later = bytes;
+    return bytes <= credit;
+  };
+  std::optional<CompactionPick> pick;
+  if (level0_runs > 1) {
+    if (pays(version.LevelBytes(0))) {
+      pick = IntoRun(CompactionKind::kMinor, version, options, 0, 0, level0_runs);
+    }
+  } else if (level1_runs > 1 && version.LevelBytes(1) <= options.compaction_bytes) {
+    if (pays(version.LevelBytes(1))) {
+      pick = IntoRun(CompactionKind::kIntraL1, version, options, 1, 0, level1_runs);
+    }
+  } else if (level1_runs > 1 && pays(options.compaction_bytes)) {
+    pick = PickWindowsForReads(version, options);
+    *later = pick ? *later : kNoCredit;
+  }
+  if (pick) {
+    pick->read_credit = *later;
+  }
+  return pick;
+}
+
 }  // namespace
 
 std::string KeyAfter(std::string_view user_key) { return std::string(user_key) + '\0'; }
@@ -495,9 +580,8 @@ uint64_t UpperBytes(const Version& version, const Options& options) {
 }
 
 std::optional<CompactionPick> PickCompaction(const Version& version, const Options& options,
-                                             SequenceNumber oldest_snapshot,
-                                             SequenceNumber* held_back) {
-  *held_back = kMaxSequence;
+                                             const PickInputs& inputs, LaterPick* later) {
+  *later = {};
   for (const CompactionKind kind : options.compaction_order) {
     std::optional<CompactionPick> pick;
     switch (kind) {
@@ -514,7 +598,7 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
         pick = PickMajor(version, options);
         break;
       case CompactionKind::kSelfMajor:
-        pick = PickSelfMajor(version, options, oldest_snapshot, held_back);
+        pick = PickSelfMajor(version, options, inputs.oldest_snapshot, &later->oldest_snapshot);
         break;
       case CompactionKind::kManual:
         break;
@@ -523,7 +607,13 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
       return pick;
     }
   }
-  return std::nullopt;
+  const auto allowed = [&](CompactionKind kind) {
+    return std::find(options.compaction_order.begin(), options.compaction_order.end(), kind) !=
+           options.compaction_order.end();
+  };
+  return allowed(CompactionKind::kMinor) && allowed(CompactionKind::kIntraL1)
+             ? PickForReads(version, options, inputs.read_credit, &later->read_credit)
+             : std::nullopt;
 }
 
 void CoolDown(const Version& version) {

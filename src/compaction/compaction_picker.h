@@ -41,6 +41,8 @@ struct CompactionPick {
   // of the ranges between them then need not cut extents.
   std::vector<std::string> cuts{};
   bool bottommost = false;  // nothing older than the inputs holds any of their keys
+  // Of what reads have paid for having to look into several runs, so much is spent.
+  uint64_t read_credit = 0;
   // Merge even where nothing overlaps what is small, or may hold what nobody needs any more.
   bool rewrite = false;
 };
@@ -51,15 +53,29 @@ std::string KeyAfter(std::string_view user_key);
 // What levels 0 and 1 may have together before a major compaction is due.
 uint64_t UpperBytes(const Version& version, const Options& options);
 
+inline constexpr uint64_t kNoCredit = ~uint64_t{0};
+
+// What decides beside the tree.
+struct PickInputs {
+  // What older versions there are, it and later ones do not need.
+  SequenceNumber oldest_snapshot = kMaxSequence;
+  // Reads have paid so many bytes for having to look into several runs (db/read_credit.h).
+  uint64_t read_credit = 0;
+};
+
+// What would make something due, if nothing is.
+struct LaterPick {
+  SequenceNumber oldest_snapshot = kMaxSequence;  // an oldest snapshot from this on
+  uint64_t read_credit = kNoCredit;               // so much of it
+};
+
 // The first in `order` that is due. None of the inputs is ever older than what stays, of a key in
 // the range, in its level or above.
 //
-// Each moves records to a lower level or makes runs, extents or records fewer, so picking comes to
-// an end. `oldest_snapshot`: what older versions there are, it and later ones do not need.
-// `*held_back`: from which oldest snapshot on more would be due; kMaxSequence: from none.
+// Each moves records to a lower level, makes runs, extents or records fewer, or is paid for, so
+// picking comes to an end.
 std::optional<CompactionPick> PickCompaction(const Version& version, const Options& options,
-                                             SequenceNumber oldest_snapshot,
-                                             SequenceNumber* held_back);
+                                             const PickInputs& inputs, LaterPick* later);
 
 // Halves the access counts that decide which ranges are the coldest. To be called after each
 // flush: a window of access is so measured in bytes written, which are what makes compactions due.

@@ -226,10 +226,14 @@ class Cases {
     std::replace(text.begin(), text.end(), '\0', '+');  // the key behind another one
     return text;
   }
-  static std::string Show(const std::optional<CompactionPick>& pick, SequenceNumber held_back) {
-    const std::string until = held_back == kMaxSequence
-                                  ? ""
-                                  : fmt::format("; more is due from snapshot {} on", held_back);
+  static std::string Show(const std::optional<CompactionPick>& pick, const LaterPick& later) {
+    std::string until =
+        later.oldest_snapshot == kMaxSequence
+            ? ""
+            : fmt::format("; more is due from snapshot {} on", later.oldest_snapshot);
+    if (!pick && later.read_credit != kNoCredit) {
+      until += fmt::format("; more is due once reads have paid {}", later.read_credit);
+    }
     if (!pick) {
       return "nothing" + until + "\n";
     }
@@ -259,14 +263,21 @@ class Cases {
 
   std::string Pick(const std::map<std::string, std::string>& settings) {
     SequenceNumber snapshot = kNewest;
+    uint64_t credit = 0;
     for (const auto& [key, value] : settings) {
-      key == "snapshot" ? snapshot = Number(value) : (Malformed(key), 0);
+      if (key == "snapshot") {
+        snapshot = Number(value);
+      } else if (key == "read_credit") {
+        credit = Number(value);
+      } else {
+        Malformed(key);
+      }
     }
     const Version* const version = MakeTree();
-    SequenceNumber held_back;
+    LaterPick later;
     const std::optional<CompactionPick> pick =
-        PickCompaction(*version, options_, snapshot, &held_back);
-    const std::string text = Show(pick, held_back);
+        PickCompaction(*version, options_, {snapshot, credit}, &later);
+    const std::string text = Show(pick, later);
     version->Unref();
     return text;
   }
@@ -275,7 +286,7 @@ class Cases {
     const Version* const version = MakeTree();
     const std::string text = Show(
         PickRange(*version, words.size() > 1 ? words[1] : "", words.size() > 2 ? words[2] : ""),
-        kMaxSequence);
+        {});
     version->Unref();
     return text;
   }

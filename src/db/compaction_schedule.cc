@@ -22,9 +22,10 @@ std::optional<CompactionSchedule::Choice> CompactionSchedule::Next(const StateLo
         ++at;
         continue;
       }
-      SequenceNumber held_back;
+      LaterPick later;
       std::optional<CompactionPick> pick =
-          PickCompaction(subtable->version(lock), options_, snapshots_.Oldest(), &held_back);
+          PickCompaction(subtable->version(lock), options_,
+                         {snapshots_.Oldest(), subtable->read_credit.value()}, &later);
       if (pick) {
         ++at;
         if (!best || rank(*pick) < rank(best->pick)) {
@@ -32,6 +33,8 @@ std::optional<CompactionSchedule::Choice> CompactionSchedule::Next(const StateLo
         }
         continue;
       }
+      subtable->read_credit.Await(later.read_credit);
+      const SequenceNumber held_back = later.oldest_snapshot;
       held_back_ = std::min(held_back_.load(), held_back);
       // A snapshot that was released before it could see that has not called for another look.
       if (held_back != kMaxSequence && snapshots_.Oldest() >= held_back) {
@@ -44,6 +47,9 @@ std::optional<CompactionSchedule::Choice> CompactionSchedule::Next(const StateLo
       }
       at = unchecked_.erase(at);
     }
+  }
+  if (best) {
+    best->subtable->read_credit.Spend(best->pick.read_credit);
   }
   return best;
 }

@@ -134,8 +134,10 @@ class DBImpl final : public DB, private TransactionStore {
   // `flushes_seen`: of the sub-table, from before the version was pinned.
   Status GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl* subtable,
                SequenceNumber snapshot, bool fill_cache, std::string_view key, std::string* value);
-  Status FindInRuns(const Version& version, std::string_view key, SequenceNumber snapshot,
-                    bool fill_cache, BlockMatch* match);
+  Status FindInRuns(SubtableImpl* subtable, const Version& version, std::string_view key,
+                    SequenceNumber snapshot, bool fill_cache, BlockMatch* match);
+  // A read has looked into several runs, which is worth `bytes` of compaction.
+  void Pay(SubtableImpl* subtable, uint64_t bytes);
   // The same for what was set aside, which may have a newer version than `*match`.
   Status FindAside(const Version& version, std::string_view internal_key, uint32_t hash,
                    BlockMatch* match);

@@ -35,8 +35,15 @@ Status ValueOf(uint64_t trailer, std::string_view found, std::string* value) {
 
 }  // namespace
 
-Status DBImpl::FindInRuns(const Version& version, std::string_view key, SequenceNumber snapshot,
-                          bool fill_cache, BlockMatch* match) {
+void DBImpl::Pay(SubtableImpl* subtable, uint64_t bytes) {
+  if (subtable->read_credit.Earn(bytes)) {
+    const StateLock lock(db_.mutex);
+    db_.Recheck(lock, subtable);
+  }
+}
+
+Status DBImpl::FindInRuns(SubtableImpl* subtable, const Version& version, std::string_view key,
+                          SequenceNumber snapshot, bool fill_cache, BlockMatch* match) {
   thread_local std::string internal_key;
   internal_key.assign(key);
   PutFixed64(&internal_key, MakeTrailer(snapshot, RecordType{0xff}));
@@ -44,6 +51,7 @@ Status DBImpl::FindInRuns(const Version& version, std::string_view key, Sequence
   // Most runs do not have the key, as memory knows: they are asked together.
   std::array<ExtentReader::Lookup, kRunsAtOnce> lookups;
   size_t count = 0;
+  size_t asked = 0;
   const auto search = [&]() -> Status {
     db_.reader.Prepare({lookups.data(), count}, internal_key, hash);
     for (size_t i = 0; i < count && !match->found; ++i) {
@@ -60,6 +68,7 @@ Status DBImpl::FindInRuns(const Version& version, std::string_view key, Sequence
       const Extent* const extent = run.index.Find(internal_key);
       if (extent != nullptr && UserKey(extent->smallest) <= key) {
         lookups[count++] = {.extent = extent};
+        ++asked;
         if (count == lookups.size()) {
           SLUICE_RETURN_IF_ERROR(search());
         }
@@ -67,6 +76,9 @@ Status DBImpl::FindInRuns(const Version& version, std::string_view key, Sequence
     }
   }
   SLUICE_RETURN_IF_ERROR(search());
+  if (asked > 1) {
+    Pay(subtable, (asked - 1) * ReadCredit::kGet);
+  }
   return version.aside.empty() ? Status() : FindAside(version, internal_key, hash, match);
 }
 
@@ -112,7 +124,8 @@ Status DBImpl::ChangedSince(Subtable* subtable, std::string_view key, SequenceNu
     return {};
   }
   BlockMatch match;
-  SLUICE_RETURN_IF_ERROR(FindInRuns(version, key, kMaxSequence, /*fill_cache=*/true, &match));
+  SLUICE_RETURN_IF_ERROR(FindInRuns(static_cast<SubtableImpl*>(subtable), version, key,
+                                    kMaxSequence, /*fill_cache=*/true, &match));
   *changed = match.found && TrailerSequence(match.trailer) > since;
   return {};
 }
@@ -140,7 +153,7 @@ Status DBImpl::GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl
     return {};
   }
   BlockMatch match;
-  SLUICE_RETURN_IF_ERROR(FindInRuns(version, key, snapshot, fill_cache, &match));
+  SLUICE_RETURN_IF_ERROR(FindInRuns(subtable, version, key, snapshot, fill_cache, &match));
   if (!match.found) {
     return NotThere();
   }
@@ -222,10 +235,15 @@ std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> n
   for (const MemtablePtr& memtable : version->waiting) {
     add_memtable(memtable);
   }
+  size_t runs = 0;
   for (const std::vector<Version::Run>& level : version->levels) {
+    runs += level.size();
     for (const Version::Run& run : level) {
       add_run(run.index);
     }
+  }
+  if (runs > 1) {
+    Pay(target, (runs - 1) * ReadCredit::kIterator);
   }
   for (const RunIndex& aside : version->aside) {
     add_run(aside);

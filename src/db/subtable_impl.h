@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "db/read_credit.h"
 #include "db/state_mutex.h"
 #include "sluice/db.h"
 #include "tree/version.h"
@@ -63,6 +64,7 @@ class SubtableImpl final : public Subtable {
   // As row_cache.h wants it.
   std::atomic<uint64_t> flushes{0};
   std::atomic<bool> dropped{false};
+  ReadCredit read_credit;
 
   // Of the database, under its mutex.
   BacklogEntry backlog;

@@ -323,6 +323,42 @@ TEST_F(UpkeepTest, ACheckpointOfSlicesIsNoLargerThanTheirTables) {
   EXPECT_EQ(keys, kKeys);
 }
 
+// Reads that look into many runs make the compaction due that leaves one, and no further ones.
+TEST_F(UpkeepTest, ReadsPayForFewerRuns) {
+  constexpr int kRuns = 5;
+  constexpr int kKeys = 1000;
+  for (const bool by_iterators : {false, true}) {
+    SCOPED_TRACE(by_iterators);
+    Open();
+    for (int run = 0; run < kRuns; ++run) {
+      Fill(kKeys, std::string(100, 'v'));
+      ASSERT_TRUE(db_->Flush(nullptr).ok());
+    }
+    ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+    const auto level = [&](int i) { return db_->GetStatistics().subtables[0].levels[i]; };
+    const auto read = [&] {
+      std::string value;
+      for (int i = 0; i < (by_iterators ? 5000 : 100000); ++i) {
+        if (by_iterators) {
+          db_->NewIterator({})->Seek(Key(i % kKeys));
+        } else {
+          ASSERT_TRUE(db_->Get({}, Key(i % kKeys) + "x", &value).IsNotFound());
+        }
+      }
+      ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+    };
+    ASSERT_EQ(level(0).runs + level(1).runs, size_t{kRuns});
+    read();
+    EXPECT_EQ(level(0).runs, 0u);
+    EXPECT_EQ(level(1).runs, 1u);
+    const uint64_t written = db_->GetStatistics().compaction_bytes_written;
+    read();
+    EXPECT_EQ(db_->GetStatistics().compaction_bytes_written, written);
+    db_.reset();
+    ASSERT_TRUE(DB::Destroy(options_, dir_.File("db")).ok());
+  }
+}
+
 // Extents are judged by the size that they have on disk, so they are cut by it, too.
 TEST_F(UpkeepTest, WhatCompressesWellIsCompactedOnce) {
   options_.compression = Compression::kSnappy;

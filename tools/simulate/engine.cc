@@ -48,9 +48,10 @@ Status Engine::Flush(Key begin, Key end, const Written& written) {
 }
 
 Status Engine::Compact(bool* was_due) {
-  SequenceNumber held_back;
+  LaterPick later;
   const Clock::time_point begin = Clock::now();
-  std::optional<CompactionPick> pick = PickCompaction(*version_, options_, kNoSnapshot, &held_back);
+  std::optional<CompactionPick> pick =
+      PickCompaction(*version_, options_, {.oldest_snapshot = kNoSnapshot}, &later);
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   ++counters_.picks;
   counters_.pick_seconds += seconds;
