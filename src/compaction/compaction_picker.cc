@@ -97,9 +97,14 @@ std::vector<ExtentPtr> Overlapping(const RunIndex& run, const std::vector<Extent
   return WithWholeKeys(run, std::move(extents));
 }
 
-// Whether `run` has anything between the keys of `extents`; coarse.
+// Whether `run` has anything between the keys of `extents`; coarse. Mostly the first one tells.
 bool Touches(const RunIndex& run, const std::vector<ExtentPtr>& extents) {
-  return !Overlapping(run, extents).empty();
+  return std::any_of(extents.begin(), extents.end(), [&](const ExtentPtr& extent) {
+    std::string first(UserKey(extent->smallest));
+    PutFixed64(&first, MakeTrailer(kMaxSequence, RecordType{0xff}));
+    const Extent* const found = run.Find(first);
+    return found != nullptr && UserKey(found->smallest) <= UserKey(extent->largest);
+  });
 }
 
 // Whether something that was set aside has a key among those of `extents`; then a tombstone of
@@ -140,9 +145,13 @@ SequenceNumber WorthRewritingAt(const Extent& extent, const Options& options) {
 
 bool AnyManyTombstones(const RunIndex& run, const Options& options) {
   RunIndex::Iterator at(run);
-  for (at.SeekToFirst(); at.Valid(); at.Next()) {
-    if (ManyTombstones(*at.extent(), options)) {
+  for (at.SeekToFirst(); at.Valid();) {
+    if (at.summary() != nullptr && at.summary()->tombstones == 0) {
+      at.NextSummary();
+    } else if (ManyTombstones(*at.extent(), options)) {
       return true;
+    } else {
+      at.Next();
     }
   }
   return false;
@@ -155,7 +164,7 @@ RunId IdOf(uint32_t level, const Version::Run& run) { return {level, run.number}
 std::vector<std::string> CutsFor(const Version& version, const Options& options,
                                  const KeyRange& range, uint64_t bytes) {
   std::vector<std::string> begins;
-  version.Last().VisitLeaves([&](const Extent& first, uint64_t) {
+  version.Last().VisitLeaves([&](const Extent& first, const RunIndex::Summary&) {
     const std::string_view key = UserKey(first.smallest);
     if (!(range.has_begin && key < range.begin) && !(range.has_end && key >= range.end)) {
       begins.emplace_back(key);
@@ -254,19 +263,21 @@ std::vector<Window> MakeWindows(const Version& version,
                                 const std::vector<std::pair<uint32_t, size_t>>& runs,
                                 bool take_thin) {
   std::vector<Window> windows;
-  version.Last().VisitLeaves([&](const Extent& first, uint64_t bytes) {
+  version.Last().VisitLeaves([&](const Extent& first, const RunIndex::Summary& summary) {
     if (windows.empty() || windows.back().begin != UserKey(first.smallest)) {
       windows.push_back({.begin = std::string(UserKey(first.smallest))});
     }
-    windows.back().last_bytes += bytes;
+    windows.back().last_bytes += summary.bytes;
   });
   if (windows.empty()) {
     windows.emplace_back();
   }
-  const auto window_of = [&](std::string_view user_key) -> size_t {
-    const auto after = std::partition_point(windows.begin() + 1, windows.end(),
-                                            [&](const Window& w) { return w.begin <= user_key; });
-    return after - windows.begin() - 1;
+  // The window of a key, which is in this one or in a later one.
+  const auto window_of = [&](std::string_view user_key, size_t from) -> size_t {
+    while (from + 1 < windows.size() && windows[from + 1].begin <= user_key) {
+      ++from;
+    }
+    return from;
   };
   struct Part {
     uint64_t bytes = 0;
@@ -278,10 +289,11 @@ std::vector<Window> MakeWindows(const Version& version,
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
     parts.assign(windows.size(), {});
     RunIndex::Iterator at(version.levels[run->first][run->second].index);
+    size_t last = 0;
     for (at.SeekToFirst(); at.Valid(); at.Next()) {
       const Extent& extent = *at.extent();
-      const size_t first = window_of(UserKey(extent.smallest));
-      const size_t last = window_of(UserKey(extent.largest));
+      const size_t first = window_of(UserKey(extent.smallest), last);
+      last = window_of(UserKey(extent.largest), first);
       for (size_t i = first; i <= last; ++i) {
         parts[i].bytes += extent.live_bytes() / (last - first + 1) + 1;
         parts[i].accesses += extent.place->accesses() / (last - first + 1);
@@ -337,8 +349,13 @@ std::optional<CompactionPick> PickDeletion(const Version& version, const Options
   const std::vector<Version::Run>& level1 = version.levels[1];
   for (size_t i = level1.size(); i-- > 0;) {
     RunIndex::Iterator at(level1[i].index);
-    for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    for (at.SeekToFirst(); at.Valid();) {
+      if (at.summary() != nullptr && at.summary()->tombstones == 0) {
+        at.NextSummary();
+        continue;
+      }
       if (!ManyTombstones(*at.extent(), options)) {
+        at.Next();
         continue;
       }
       // With whole extents of the last level.
@@ -465,7 +482,16 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
   };
   const RunIndex last = version.Last();
   RunIndex::Iterator at(last);
+  const uint32_t least_bytes = options.extent_bytes / kSmallShare;
   for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    while (at.Valid() && at.summary() != nullptr && at.summary()->tombstones == 0 &&
+           !at.summary()->sliced && at.summary()->least_bytes >= least_bytes) {
+      take();
+      at.NextSummary();
+    }
+    if (!at.Valid()) {
+      break;
+    }
     const SequenceNumber due = WorthRewritingAt(*at.extent(), options);
     if (due > oldest_snapshot) {
       *held_back = std::min(*held_back, due);
@@ -475,7 +501,7 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
     if (at.extent()->sliced && at.extent()->live_bytes() < at.extent()->bytes / 2) {
       small.push_back(at.extent());  // it keeps a table that is much larger
     }
-    if (at.extent()->bytes < options.extent_bytes / kSmallShare && !at.extent()->full) {
+    if (at.extent()->bytes < least_bytes && !at.extent()->full) {
       stretch.push_back(at.extent());
     } else {
       take();

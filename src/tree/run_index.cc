@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <utility>
 
 namespace sluice {
 
@@ -21,6 +22,21 @@ size_t RunIndex::LeafOf(const Leaves& leaves, std::string_view smallest) {
     return CompareInternalKeys(leaf->extents.front()->smallest, smallest) <= 0;
   });
   return behind == leaves.begin() ? 0 : behind - leaves.begin() - 1;
+}
+
+std::shared_ptr<const RunIndex::Leaf> RunIndex::MakeLeaf(std::vector<ExtentPtr> extents) {
+  auto leaf = std::make_shared<Leaf>();
+  Summary& summary = leaf->summary;
+  for (const ExtentPtr& extent : extents) {
+    summary.bytes += extent->live_bytes();
+    summary.tombstones += extent->tombstones;
+    summary.sliced = summary.sliced || extent->sliced;
+    if (!extent->full) {
+      summary.least_bytes = std::min(summary.least_bytes, extent->bytes);
+    }
+  }
+  leaf->extents = std::move(extents);
+  return leaf;
 }
 
 Status RunIndex::Edit(const std::vector<ExtentPtr>& removed, const std::vector<ExtentPtr>& added,
@@ -55,40 +71,43 @@ Status RunIndex::Edit(const std::vector<ExtentPtr>& removed, const std::vector<E
 
   auto leaves = std::make_shared<Leaves>();
   leaves->reserve(leaves_->size() + touched.size());
-  const Extent* last = nullptr;  // for the check of what is new against what comes before it
+  // What is new is checked against what comes before it and, where a leaf that stays comes next,
+  // behind it.
+  const Extent* last = nullptr;
+  bool last_is_new = false;
+  const auto check = [&](const Extent& extent) {
+    return last == nullptr || CompareInternalKeys(last->largest, extent.smallest) < 0
+               ? Status()
+               : Status::Corruption(
+                     fmt::format("extents {} and {} overlap", last->number, extent.number));
+  };
+  auto at = touched.begin();
   for (size_t i = 0; i < std::max<size_t>(leaves_->size(), 1); ++i) {
-    const auto at = touched.find(i);
-    if (at == touched.end()) {
+    if (at == touched.end() || at->first != i) {
       if (i < leaves_->size()) {
         const std::shared_ptr<const Leaf>& leaf = (*leaves_)[i];
-        if (last != nullptr &&
-            CompareInternalKeys(last->largest, leaf->extents.front()->smallest) >= 0) {
-          return Status::Corruption(fmt::format("extents {} and {} overlap", last->number,
-                                                leaf->extents.front()->number));
+        if (std::exchange(last_is_new, false)) {
+          SLUICE_RETURN_IF_ERROR(check(*leaf->extents.front()));
         }
         leaves->push_back(leaf);
-        last = leaf->extents.back().get();
       }
       continue;
     }
-    std::vector<ExtentPtr>& extents = at->second;
+    std::vector<ExtentPtr>& extents = (at++)->second;
+    last = leaves->empty() ? nullptr : leaves->back()->extents.back().get();
     for (const ExtentPtr& extent : extents) {
-      if (last != nullptr && CompareInternalKeys(last->largest, extent->smallest) >= 0) {
-        return Status::Corruption(
-            fmt::format("extents {} and {} overlap", last->number, extent->number));
-      }
+      SLUICE_RETURN_IF_ERROR(check(*extent));
       last = extent.get();
     }
     // Halves, quarters and so on rather than full ones and a rest: the next edit may come here too.
     const size_t pieces = (extents.size() + kLeafExtents - 1) / kLeafExtents;
     for (size_t piece = 0; piece < pieces; ++piece) {
-      auto leaf = std::make_shared<Leaf>();
-      leaf->extents.assign(
-          std::make_move_iterator(extents.begin() + extents.size() * piece / pieces),
-          std::make_move_iterator(extents.begin() + extents.size() * (piece + 1) / pieces));
-      leaves->push_back(std::move(leaf));
+      leaves->push_back(MakeLeaf(
+          {std::make_move_iterator(extents.begin() + extents.size() * piece / pieces),
+           std::make_move_iterator(extents.begin() + extents.size() * (piece + 1) / pieces)}));
     }
     last = leaves->empty() ? nullptr : leaves->back()->extents.back().get();
+    last_is_new = last != nullptr;
   }
   edited.leaves_ = std::move(leaves);
   *result = std::move(edited);

@@ -19,8 +19,21 @@ namespace sluice {
 using ExtentPtr = std::shared_ptr<const Extent>;
 
 class RunIndex {
+ public:
+  // What is known of neighbouring extents, some hundred MiB of them, without looking at each.
+  struct Summary {
+    uint64_t bytes = 0;  // live ones
+    uint64_t tombstones = 0;
+    bool sliced = false;                  // one is
+    uint32_t least_bytes = ~uint32_t{0};  // of those that are not full
+
+    friend bool operator==(const Summary&, const Summary&) = default;
+  };
+
+ private:
   struct Leaf {
     std::vector<ExtentPtr> extents;
+    Summary summary;
   };
   using Leaves = std::vector<std::shared_ptr<const Leaf>>;
 
@@ -41,16 +54,12 @@ class RunIndex {
   // as long as the index.
   const Extent* Find(std::string_view internal_key) const;
 
-  // Calls visit(first extent, bytes) for some hundred MiB after another. Edits leave most of these
+  // Calls visit(first extent, summary) for some hundred MiB after another. Edits leave most of these
   // borders where they are.
   template <typename Visit>
   void VisitLeaves(const Visit& visit) const {
     for (const auto& leaf : *leaves_) {
-      uint64_t bytes = 0;
-      for (const ExtentPtr& extent : leaf->extents) {
-        bytes += extent->live_bytes();
-      }
-      visit(*leaf->extents.front(), bytes);
+      visit(*leaf->extents.front(), leaf->summary);
     }
   }
 
@@ -68,6 +77,13 @@ class RunIndex {
     void Next();
     void Prev();
     const ExtentPtr& extent() const { return (*leaves_)[leaf_]->extents[at_]; }
+    // Of the extents from here on, if it is at the first one of a summary; else null.
+    const Summary* summary() const { return at_ == 0 ? &(*leaves_)[leaf_]->summary : nullptr; }
+    // Over all extents of the summary that it is in.
+    void NextSummary() {
+      ++leaf_;
+      at_ = 0;
+    }
 
    private:
     std::shared_ptr<const Leaves> leaves_;
@@ -80,6 +96,7 @@ class RunIndex {
 
   // As Find; *at only if there is a leaf.
   static void SeekIn(const Leaves& leaves, std::string_view internal_key, size_t* leaf, size_t* at);
+  static std::shared_ptr<const Leaf> MakeLeaf(std::vector<ExtentPtr> extents);
   // Of the leaf that has, or would have, an extent with this smallest key.
   static size_t LeafOf(const Leaves& leaves, std::string_view smallest);
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -23,8 +24,12 @@ std::string Key(uint64_t number) {
 }
 
 ExtentPtr MakeExtent(uint64_t number, uint64_t begin, uint64_t end) {
-  return std::make_shared<const Extent>(
-      Extent{.number = number, .bytes = 10, .smallest = Key(begin), .largest = Key(end)});
+  return std::make_shared<const Extent>(Extent{.number = number,
+                                               .bytes = 10,
+                                               .smallest = Key(begin),
+                                               .largest = Key(end),
+                                               .tombstones = number % 3,
+                                               .full = number % 5 > 0});
 }
 
 using Model = std::map<uint64_t, ExtentPtr>;  // by the number in the smallest key
@@ -48,6 +53,25 @@ void ExpectSame(const RunIndex& index, const Model& model) {
     at.Prev();
   }
   EXPECT_FALSE(at.Valid());
+  // Each summary is that of the extents up to the next one.
+  auto it = model.begin();
+  for (at.SeekToFirst(); at.Valid(); at.NextSummary()) {
+    RunIndex::Summary expected;
+    const RunIndex::Summary* const summary = at.summary();
+    ASSERT_NE(summary, nullptr);
+    RunIndex::Iterator in = at;
+    do {
+      const Extent& extent = *(it++)->second;
+      ASSERT_EQ(in.extent()->number, extent.number);
+      expected.bytes += extent.bytes;
+      expected.tombstones += extent.tombstones;
+      expected.least_bytes =
+          extent.full ? expected.least_bytes : std::min(expected.least_bytes, extent.bytes);
+      in.Next();
+    } while (in.Valid() && in.summary() == nullptr);
+    EXPECT_EQ(*summary, expected);
+  }
+  EXPECT_EQ(it, model.end());
 }
 
 TEST(RunIndex, LikeTheModel) {
@@ -122,6 +146,23 @@ TEST(RunIndex, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(index.Edit({first}, {MakeExtent(3, 15, 29)}, &unused).ok());
   EXPECT_TRUE(index.Edit({first, second}, {}, &unused).ok());
   EXPECT_TRUE(unused.empty());
+}
+
+TEST(RunIndex, RefusesWhatReachesIntoTheNextLeaf) {
+  constexpr uint64_t kExtents = 300;
+  std::vector<ExtentPtr> extents;
+  for (uint64_t i = 0; i < kExtents; ++i) {
+    extents.push_back(MakeExtent(i, 10 * i, 10 * i + 5));
+  }
+  RunIndex index;
+  ASSERT_TRUE(index.Edit({}, extents, &index).ok());
+  RunIndex unused;
+  for (uint64_t i = 0; i + 1 < kExtents; ++i) {
+    const uint64_t begin = 10 * i + 6;
+    EXPECT_TRUE(index.Edit({}, {MakeExtent(kExtents, begin, begin + 3)}, &unused).ok()) << i;
+    EXPECT_FALSE(index.Edit({}, {MakeExtent(kExtents, begin, begin + 4)}, &unused).ok()) << i;
+    EXPECT_FALSE(index.Edit({}, {MakeExtent(kExtents, begin - 1, begin)}, &unused).ok()) << i;
+  }
 }
 
 }  // namespace
