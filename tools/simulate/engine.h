@@ -32,7 +32,7 @@ struct EngineCounters {
   uint64_t extents_reused = 0;
   uint64_t longest_part_bytes = 0;  // written
   uint64_t most_disk_bytes = 0;
-  // Of PickCompaction, for which the engine holds a mutex.
+  // Of PickCompaction, which the engine calls under a mutex; on the CPU.
   uint64_t picks = 0;
   double pick_seconds = 0;
   double longest_pick_seconds = 0;

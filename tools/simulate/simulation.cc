@@ -13,7 +13,7 @@ namespace sluice::simulate {
 namespace {
 
 constexpr size_t kSamples = 400;
-constexpr size_t kKeysPerSample = 1000;
+constexpr size_t kKeysPerSample = 250;
 // Of a batch of one record in the log: its own header, and the record's type and lengths.
 constexpr uint64_t kLogRecordBytes = 16;
 
