@@ -400,8 +400,14 @@ std::optional<CompactionPick> PickIntraL1(const Version& version, const Options&
   const std::vector<Version::Run>& level1 = version.levels[1];
   const uint64_t ripe = UpperBytes(version, options) / kRipeShare;
   size_t end = 0;
-  while (end < level1.size() && level1[end].index.bytes() < ripe) {
-    ++end;
+  // Not one that is larger than those before it by more than a factor of 2: it would be written anew
+  // for each few of them, the more often the larger the tree is.
+  for (uint64_t bytes = 0; end < level1.size(); ++end) {
+    const uint64_t more = level1[end].index.bytes();
+    if (more >= ripe || (end > 0 && more / 2 > bytes / end)) {
+      break;
+    }
+    bytes += more;
   }
   return end < kTierRuns
              ? std::nullopt
