@@ -200,9 +200,8 @@ void AddEngineOptions(CLI::App* app, BenchCommand* command) {
       ->transform(CLI::AsSizeValue(false));
   add("--write-buffer-size", &e.write_buffer_bytes, "Memtable size in bytes")
       ->transform(CLI::AsSizeValue(false));
-  app->add_option(
-         "--block-size", e.block_bytes,
-         "Block size in bytes; by default each engine's own, 4 KiB for all of them")
+  app->add_option("--block-size", e.block_bytes,
+                  "Block size in bytes; by default each engine's own, 4 KiB for all of them")
       ->transform(CLI::AsSizeValue(false))
       ->group("All engines alike");
   add("--bloom-bits", &e.bloom_bits, "Filter bits per key; 0: no filters")

@@ -551,7 +551,7 @@ std::optional<CompactionPick> PickWindowsForReads(const Version& version, const 
       first = i;
     }
   }
-  const Window best = windows[first];
+  const Window& best = windows[first];
   if (best.used_runs < 2) {
     return std::nullopt;
   }

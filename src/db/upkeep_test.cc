@@ -327,6 +327,7 @@ TEST_F(UpkeepTest, ACheckpointOfSlicesIsNoLargerThanTheirTables) {
 TEST_F(UpkeepTest, ReadsPayForFewerRuns) {
   constexpr int kRuns = 5;
   constexpr int kKeys = 1000;
+  options_.memtable_bytes = 4 << 20;
   for (const bool by_iterators : {false, true}) {
     SCOPED_TRACE(by_iterators);
     Open();
