@@ -229,6 +229,8 @@ TEST_F(WriteBudget, ReadsKeepNoMemory) {
   constexpr int kKeys = 4000;
   constexpr uint64_t kValueBytes = 16'000;
   constexpr uint64_t kMost = uint64_t{32} << 20;  // of what the caches hold, and the rest of it all
+  // Else malloc itself would keep a large value or two, at the ends of its threads' arenas.
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
   options_.memtable_bytes = 4 << 20;
   options_.extent_bytes = 1 << 20;
   options_.block_cache_bytes = options_.row_cache_bytes = options_.table_cache_bytes = 1 << 20;
