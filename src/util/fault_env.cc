@@ -14,12 +14,15 @@ namespace sluice {
 
 namespace {
 
-// That a new name takes of a full device.
-constexpr uint64_t kNameBytes = 1;
+constexpr int kWriter = -1;  // holds a lock; else so many readers do
 
-// As env.h has it.
-Status OfSync(const Status& status) {
-  return status.IsNoSpace() ? Status::IoError(status.message()) : status;
+// "a/b" of "a/./b/" and "a//b".
+std::string OneSpelling(const std::string& path) {
+  std::string spelling = std::filesystem::path(path).lexically_normal();
+  if (spelling.size() > 1 && spelling.back() == '/') {
+    spelling.pop_back();
+  }
+  return spelling;
 }
 
 }  // namespace
@@ -37,132 +40,6 @@ void FaultEnv::Change::ApplyTo(Names* names) const {
       names->erase(name);
     }
   }
-}
-
-class FaultEnv::Writable : public WritableFile {
- public:
-  Writable(FaultEnv* env, std::string path, std::shared_ptr<Inode> inode)
-      : env_(env), path_(std::move(path)), inode_(std::move(inode)) {}
-  ~Writable() override {
-    const std::lock_guard guard(env_->mutex_);
-    if (!env_->crashed_) {
-      inode_->flushed = inode_->data.size();
-    }
-  }
-
-  Status Append(std::string_view bytes) override {
-    const std::lock_guard guard(env_->mutex_);
-    const bool was_alive = !env_->crashed_;
-    Status status = env_->CountOperation(path_, "cannot write", bytes.size());
-    if (status.ok()) {
-      inode_->Append(bytes);
-    } else if (was_alive) {
-      inode_->Append(env_->Torn(bytes));
-    }
-    return status;
-  }
-
-  Status Flush() override {
-    const std::lock_guard guard(env_->mutex_);
-    SLUICE_RETURN_IF_ERROR(env_->CountOperation(path_, "cannot write"));
-    inode_->flushed = inode_->data.size();
-    return {};
-  }
-
-  Status Sync() override { return env_->Sync(path_, inode_.get()); }
-
-  Status Close() override { return Flush(); }
-
- private:
-  FaultEnv* const env_;
-  const std::string path_;
-  const std::shared_ptr<Inode> inode_;
-};
-
-class FaultEnv::Reserved : public ReservedFile {
- public:
-  Reserved(FaultEnv* env, std::string path, std::shared_ptr<Inode> inode)
-      : env_(env), path_(std::move(path)), inode_(std::move(inode)) {}
-
-  Status Reserve(uint64_t bytes) override {
-    const std::lock_guard guard(env_->mutex_);
-    const uint64_t has = inode_->data.size();
-    SLUICE_RETURN_IF_ERROR(
-        env_->CountOperation(path_, "cannot reserve", std::max(bytes, has) - has));
-    inode_->Resize(std::max(bytes, has));
-    return {};
-  }
-  Status Write(uint64_t offset, std::string_view bytes) override {
-    return env_->Overwrite(path_, inode_.get(), offset, bytes, 0);
-  }
-  Status Sync() override { return env_->Sync(path_, inode_.get()); }
-
- private:
-  FaultEnv* const env_;
-  const std::string path_;
-  const std::shared_ptr<Inode> inode_;
-};
-
-class FaultEnv::Data : public DataFile {
- public:
-  Data(FaultEnv* env, std::string path, std::shared_ptr<Inode> inode)
-      : env_(env), path_(std::move(path)), inode_(std::move(inode)) {}
-
-  Status Read(uint64_t offset, size_t n, char* out) const override {
-    return env_->Read(path_, *inode_, offset, n, out);
-  }
-  Status Write(uint64_t offset, std::string_view bytes) override {
-    return env_->Overwrite(path_, inode_.get(), offset, bytes, bytes.size());
-  }
-  Status Sync() override { return env_->Sync(path_, inode_.get()); }
-  Status Discard(uint64_t offset, uint64_t bytes) override {
-    return env_->Discard(path_, inode_.get(), offset, bytes);
-  }
-  Status Truncate(uint64_t bytes) override { return env_->Truncate(path_, inode_.get(), bytes); }
-  // Pages of zeros count as holes, whether they were written or discarded.
-  Status GetDiskBytes(uint64_t* bytes) const override {
-    constexpr size_t kPage = 4096;
-    const std::lock_guard guard(env_->mutex_);
-    const std::string_view data = inode_->data;
-    *bytes = 0;
-    for (size_t at = 0; at < data.size(); at += kPage) {
-      const std::string_view page = data.substr(at, kPage);
-      *bytes += page.find_first_not_of('\0') != std::string_view::npos ? page.size() : 0;
-    }
-    return {};
-  }
-  const std::string& path() const override { return path_; }
-
- private:
-  FaultEnv* const env_;
-  const std::string path_;
-  const std::shared_ptr<Inode> inode_;
-};
-
-class FaultEnv::Readable : public RandomAccessFile {
- public:
-  Readable(FaultEnv* env, std::string path, std::shared_ptr<Inode> inode)
-      : env_(env), path_(std::move(path)), inode_(std::move(inode)) {}
-
-  Status Read(uint64_t offset, size_t n, char* out) const override {
-    return env_->Read(path_, *inode_, offset, n, out);
-  }
-
- private:
-  FaultEnv* const env_;
-  const std::string path_;
-  const std::shared_ptr<Inode> inode_;
-};
-
-constexpr int kWriter = -1;  // holds a lock; else so many readers do
-
-// "a/b" of "a/./b/" and "a//b".
-std::string OneSpelling(const std::string& path) {
-  std::string spelling = std::filesystem::path(path).lexically_normal();
-  if (spelling.size() > 1 && spelling.back() == '/') {
-    spelling.pop_back();
-  }
-  return spelling;
 }
 
 class FaultEnv::Lock : public FileLock {
@@ -293,6 +170,12 @@ Status FaultEnv::CountOperation(const std::string& path, std::string_view doing,
   return {};
 }
 
+// As env.h has it: nobody knows what a sync that failed has done, even for lack of space.
+Status FaultEnv::CountSync(const std::string& path, std::string_view doing) {
+  Status status = CountOperation(path, doing);
+  return status.IsNoSpace() ? Status::IoError(status.message()) : status;
+}
+
 bool FaultEnv::Full() const {
   const uint64_t operation = operations_ - 1;
   return operation >= full_from_ && operation < full_to_;
@@ -319,47 +202,6 @@ std::string_view FaultEnv::Torn(std::string_view bytes) const {
   return bytes.substr(0, TornLength(&random, 0, most));
 }
 
-Status FaultEnv::Overwrite(const std::string& path, Inode* inode, uint64_t offset,
-                           std::string_view bytes, uint64_t space) {
-  const std::lock_guard guard(mutex_);
-  const bool was_alive = !crashed_;
-  Status status = CountOperation(path, "cannot write", space);
-  if (status.ok()) {
-    inode->Overwrite(offset, bytes);
-  } else if (was_alive) {
-    inode->Overwrite(offset, Torn(bytes));
-  }
-  return status;
-}
-
-Status FaultEnv::Sync(const std::string& path, Inode* inode) {
-  const std::lock_guard guard(mutex_);
-  Status status = CountOperation(path, "cannot sync");
-  if (status.ok()) {
-    inode->MarkSynced();
-  } else if (!crashed_) {
-    TestRandom random(tear_seed_);
-    inode->FailSync(&random);
-  }
-  return OfSync(status);
-}
-
-Status FaultEnv::Read(const std::string& path, const Inode& inode, uint64_t offset, size_t n,
-                      char* out) {
-  const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CheckAlive(path));
-  if (offset > inode.data.size() || n > inode.data.size() - offset) {
-    return Status::IoError(fmt::format("{}: ends before offset {}", path, offset + n));
-  }
-  Status status = CountRead(path, "cannot read");
-  if (!status.ok()) {
-    TestRandom random(tear_seed_);
-    n = TornLength(&random, 0, n);
-  }
-  std::copy_n(inode.data.data() + offset, n, out);
-  return status;
-}
-
 Status FaultEnv::CheckAlive(const std::string& path) const {
   return crashed_ ? Status::IoError(fmt::format("{}: crashed at operation {}", path, crash_at_))
                   : Status();
@@ -384,79 +226,6 @@ Status FaultEnv::CheckDirOf(const std::string& path) const {
 void FaultEnv::Bind(Change change) {
   change.ApplyTo(&names_);
   pending_.push_back(std::move(change));
-}
-
-void FaultEnv::CreateOrEmpty(const std::string& path, std::shared_ptr<Inode>* inode) {
-  if (Find(path, inode).ok()) {
-    (*inode)->Truncate();
-  } else {
-    FindOrCreate(path, inode);
-  }
-}
-
-Status FaultEnv::NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) {
-  const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot create", kNameBytes));
-  SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
-  std::shared_ptr<Inode> inode;
-  CreateOrEmpty(path, &inode);
-  *file = std::make_unique<Writable>(this, path, std::move(inode));
-  return {};
-}
-
-void FaultEnv::FindOrCreate(const std::string& path, std::shared_ptr<Inode>* inode) {
-  if (!Find(path, inode).ok()) {
-    *inode = std::make_shared<Inode>();
-    Bind({{{path, *inode}}});
-  }
-}
-
-Status FaultEnv::NewReservedFile(const std::string& path, uint64_t /*most_bytes*/,
-                                 std::unique_ptr<ReservedFile>* file) {
-  const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot create", kNameBytes));
-  SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
-  std::shared_ptr<Inode> inode;
-  CreateOrEmpty(path, &inode);
-  *file = std::make_unique<Reserved>(this, path, std::move(inode));
-  return {};
-}
-
-Status FaultEnv::NewDataFile(const std::string& path, std::unique_ptr<DataFile>* file) {
-  const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot open"));
-  SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
-  std::shared_ptr<Inode> inode;
-  FindOrCreate(path, &inode);
-  *file = std::make_unique<Data>(this, path, std::move(inode));
-  return {};
-}
-
-Status FaultEnv::NewRandomAccessFile(const std::string& path,
-                                     std::unique_ptr<RandomAccessFile>* file) {
-  const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountRead(path, "cannot open"));
-  std::shared_ptr<Inode> inode;
-  SLUICE_RETURN_IF_ERROR(Find(path, &inode));
-  *file = std::make_unique<Readable>(this, path, std::move(inode));
-  return {};
-}
-
-Status FaultEnv::ReadFile(const std::string& path, std::string* contents) {
-  const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountRead(path, "cannot read"));
-  std::shared_ptr<Inode> inode;
-  SLUICE_RETURN_IF_ERROR(Find(path, &inode));
-  *contents = inode->data;
-  return {};
-}
-
-Status FaultEnv::MapFile(const std::string& path, MappedFile* file) {
-  auto contents = std::make_shared<std::string>();
-  SLUICE_RETURN_IF_ERROR(ReadFile(path, contents.get()));
-  const std::string_view bytes = *contents;
-  *file = {bytes, std::move(contents)};
-  return {};
 }
 
 Status FaultEnv::GetChildren(const std::string& dir, std::vector<std::string>* names) {
@@ -527,7 +296,7 @@ Status FaultEnv::CreateDir(const std::string& dir) {
 
 Status FaultEnv::SyncDir(const std::string& dir) {
   const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(OfSync(CountOperation(dir, "cannot sync directory")));
+  SLUICE_RETURN_IF_ERROR(CountSync(dir, "cannot sync directory"));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(dir + "/x"));
   std::vector<Change> left;
   for (Change& change : pending_) {
@@ -567,31 +336,6 @@ Status FaultEnv::LockFileShared(const std::string& path, std::unique_ptr<FileLoc
   }
   ++held;
   *lock = std::make_unique<Lock>(this, name);
-  return {};
-}
-
-// What is given up is gone at once, for a restart too: the harshest that a file system may do.
-Status FaultEnv::Discard(const std::string& path, Inode* inode, uint64_t offset, uint64_t bytes) {
-  const std::lock_guard guard(mutex_);
-  if (!makes_holes_) {
-    return Status::NotSupported(fmt::format("{}: its file system makes no holes", path));
-  }
-  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot give back space"));
-  const size_t begin = std::min<uint64_t>(offset, inode->data.size());
-  const size_t end = std::min<uint64_t>(offset + bytes, inode->data.size());
-  GiveBack(end - begin);
-  std::fill(inode->data.data() + begin, inode->data.data() + end, '\0');
-  for (auto* const sectors : {&inode->sectors_before, &inode->dropped}) {
-    sectors->erase(sectors->lower_bound(begin), sectors->lower_bound(end));
-  }
-  return {};
-}
-
-Status FaultEnv::Truncate(const std::string& path, Inode* inode, uint64_t bytes) {
-  const std::lock_guard guard(mutex_);
-  SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot truncate"));
-  GiveBack(inode->data.size() - std::min<uint64_t>(bytes, inode->data.size()));
-  inode->Resize(bytes);
   return {};
 }
 

@@ -118,12 +118,15 @@ class FaultEnv : public Env {
 
  private:
   using Inode = FaultInode;
+  struct Opened;  // what the files of all kinds have
   class Writable;
   class Reserved;
   class Data;
   class Readable;
   class Lock;
   using Names = std::map<std::string, std::shared_ptr<Inode>>;
+
+  static constexpr uint64_t kNameBytes = 1;  // that a new name takes of a full device
 
   // New bindings of names that become durable together; null unbinds.
   struct Change {
@@ -144,6 +147,8 @@ class FaultEnv : public Env {
   Status CountOperation(const std::string& path, std::string_view doing);
   // The same of an operation that takes so much space.
   Status CountOperation(const std::string& path, std::string_view doing, uint64_t bytes);
+  // The same of a sync.
+  Status CountSync(const std::string& path, std::string_view doing);
   Status CountRead(const std::string& path, std::string_view doing);
   // The last operation gave so much space back.
   void GiveBack(uint64_t bytes);
