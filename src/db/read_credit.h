@@ -1,8 +1,9 @@
 // What reads pay for having to look into several runs, in bytes of compaction.
 //
 // Once reads have paid as much as a compaction costs that makes the runs fewer, that compaction is
-// due: neither reads nor compactions then cost more than twice what they would have cost had
-// the reads to come been known (ski rental). LevelDB's compactions by seeks follow the same rule.
+// due. As far as the prices below are right, reads and compactions then cost no more than twice
+// what they would have cost had the reads to come been known (ski rental). LevelDB's compactions by
+// seeks follow the same rule.
 //
 // Thread-safe.
 
