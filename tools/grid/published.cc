@@ -118,47 +118,37 @@ std::string Accelerations(const std::vector<Measurement>& measurements) {
 
 std::string FcaeNotes(const std::vector<Measurement>& measurements) {
   return fmt::format(
-      "- Theirs are kernel times on a KCU1500 card at 200 MHz; ours cycle counts of the RTL at an\n"
-      "  assumed 200 MHz. Theirs has ports of 64 bytes at every V.\n"
-      "- Figure 9, times the CPU column of Table V (LevelDB on an i7-8700K): {}.\n"
-      "- Figure 12, nine ways against two, has no printed numbers. The text: \"degradation in\n"
-      "  comparison with 2-input for small value length (about 70%)\", less as they grow. Here at\n"
-      "  V = 8: {}.\n"
-      "- Figure 13, nine ways against the CPU, is a plot without printed numbers.\n"
-      "- Table VII, of a KCU1500, as N/W_in/V, BRAM, FF, LUT: 2/64/16 18% 10% 72%, 2/64/8 17% 9%\n"
-      "  63%, 9/64/8 35% 27% 206%, 9/16/16 30% 18% 125%, 9/16/8 26% 16% 103%, 9/8/8 25% 14% 84%.\n"
-      "  `make synth` counts ours.\n",
+      R"notes(- Theirs are kernel times on a KCU1500 card at 200 MHz; ours cycle counts of the RTL at an
+  assumed 200 MHz. Theirs has ports of 64 bytes at every V.
+- Figure 9, times the CPU column of Table V (LevelDB on an i7-8700K): {}.
+- Figure 12, nine ways against two, has no printed numbers. The text: "degradation in
+  comparison with 2-input for small value length (about 70%)", less as they grow. Here at
+  V = 8: {}.
+- Figure 13, nine ways against the CPU, is a plot without printed numbers.
+- Table VII, of a KCU1500, as N/W_in/V, BRAM, FF, LUT: 2/64/16 18% 10% 72%, 2/64/8 17% 9%
+  63%, 9/64/8 35% 27% 206%, 9/16/16 30% 18% 125%, 9/16/8 26% 16% 103%, 9/8/8 25% 14% 84%.
+  `make synth` counts ours.
+)notes",
       Accelerations(measurements), WaysCost(measurements));
 }
 
 constexpr std::string_view kFast20Notes =
-    "- Figure 11 plots their unit, and their model of it, which is printed: 50 + 5 K/8 cycles of "
-    "the\n"
-    "  Merger and, after it, 18 + (K + L)/8 of KV Transfer for a key of K and a value of L bytes "
-    "at\n"
-    "  200 MHz. Measured, it is within 5% up to values of 256 bytes and 13% at 1024. It has four\n"
-    "  inputs and a bus of 8 bytes.\n"
-    "- Figure 10 sets whole offloaded compactions, transfers included, against one CPU thread: "
-    "203% to\n"
-    "  507% higher. The numbers are not printed, and this grid has no host; `make bench` has the "
-    "CPU.\n"
-    "- Table 2, one unit on a VU9P: 38635 LUT (3.2%), 30783 FF (1.3%), 46 of 960 RAM (4.8%), of it "
-    "four\n"
-    "  decoders with 5783 LUT and 4570 FF each. `make synth` counts ours.\n";
-
-constexpr std::string_view kQuickNotes =
-    "- `fast20/random/k256/v4096`: which runs the records come from decides on one pause, of up "
-    "to\n"
-    "  224 cycles, in a job. It is the same pause in 24 and in 1536 records, and at any latency; "
-    "where\n"
-    "  only the longer job has it, the difference of both takes it for a rate.\n";
+    R"(- Figure 11 plots their unit, and their model of it, which is printed: 50 + 5 K/8 cycles of the
+  Merger and, after it, 18 + (K + L)/8 of KV Transfer for a key of K and a value of L bytes at
+  200 MHz. Measured, it is within 5% up to values of 256 bytes and 13% at 1024. It has four
+  inputs and a bus of 8 bytes.
+- Figure 10 sets whole offloaded compactions, transfers included, against one CPU thread: 203% to
+  507% higher. The numbers are not printed, and this grid has no host; `make bench` has the CPU.
+- Table 2, one unit on a VU9P: 38635 LUT (3.2%), 30783 FF (1.3%), 46 of 960 RAM (4.8%), of it four
+  decoders with 5783 LUT and 4570 FF each. `make synth` counts ours.
+)";
 
 constexpr std::string_view kThesisNotes =
-    "- Table 4.1 counts cycles of the ARM core that waits, at 650 MHz; the unit's are these times\n"
-    "  100/650, DMA and control included. Ours includes start-up and descriptors from memory.\n"
-    "- Similarity 0.6 is read as: 18 keys of the second table are in the first. Their bus is 4 "
-    "bytes\n"
-    "  wide, their format their own.\n";
+    R"(- Table 4.1 counts cycles of the ARM core that waits, at 650 MHz; the unit's are these times
+  100/650, DMA and control included. Ours includes start-up and descriptors from memory.
+- Similarity 0.6 is read as: 18 keys of the second table are in the first. Their bus is 4 bytes
+  wide, and their format is their own.
+)";
 
 }  // namespace
 
@@ -179,10 +169,7 @@ std::string PublishedNotes(std::string_view grid, const std::vector<Measurement>
   if (grid == "fcae") {
     return FcaeNotes(measurements);
   }
-  return std::string(grid == "quick"    ? kQuickNotes
-                     : grid == "fast20" ? kFast20Notes
-                     : grid == "thesis" ? kThesisNotes
-                                        : "");
+  return std::string(grid == "fast20" ? kFast20Notes : grid == "thesis" ? kThesisNotes : "");
 }
 
 }  // namespace sluice::grid

@@ -184,7 +184,11 @@ std::string Markdown(const Measured& measured) {
   text += CyclesTable(measured);
   text += BelowTable(measured);
   text += PublishedTable(measured);
-  text += PublishedNotes(measured.grid->name, measured.cells);
+  const std::string notes = PublishedNotes(measured.grid->name, measured.cells);
+  if (notes.empty()) {
+    text.pop_back();  // the empty line after the last table
+  }
+  text += notes;
   if (!measured.not_built_in.empty()) {
     text += fmt::format("\nNot built into this program, see `make grid`: {}\n",
                         fmt::join(measured.not_built_in, ", "));
