@@ -29,7 +29,7 @@ struct Shape {
   uint32_t value_bytes;
 };
 
-// Of all units together.
+// What all units reach together.
 struct Rates {
   double records_per_cycle = 0;
   double in_per_cycle = 0;  // bytes of data blocks

@@ -19,11 +19,11 @@ struct CpuSeconds {
   double Total() const { return foreground + flush + compaction + driver + other; }
 };
 
-// Of the background threads that live now, since each began; `other` is what the process has used
+// The background threads that live now, since each began; `other` is what the process has used
 // beyond that: its own foreground threads, and what the kernel does in threads of its own for
 // io_uring.
 CpuSeconds BackgroundCpu();
-// Of the calling thread.
+// The calling thread's.
 double ThreadCpuSeconds();
 
 }  // namespace sluice::bench

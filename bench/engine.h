@@ -46,7 +46,7 @@ struct EngineCounts {
   uint64_t log_bytes_written = 0;
   uint64_t table_bytes_written = 0;    // by flush and compaction
   uint64_t background_bytes_read = 0;  // of tables, by compaction
-  // Writers' time spent waiting because flush or compaction is behind; none where nobody counts.
+  // Time that writers waited because flush or compaction lagged; none where it is not counted.
   std::optional<uint64_t> stall_microseconds = {};
 };
 
@@ -104,7 +104,7 @@ class Engine {
   virtual std::unique_ptr<EngineSession> NewSession() = 0;
   virtual Status Flush() = 0;
   virtual Status Compact() = 0;
-  // Until no flush or compaction is due or under way. REQUIRES: nobody writes.
+  // Until no flush or compaction is due or under way. REQUIRES: there is no writer.
   virtual Status WaitForBackgroundWork() = 0;
   virtual EngineCounts Counts() = 0;
 };

@@ -108,7 +108,7 @@ std::string LatencyPanel(const Comparison& comparison) {
       GnuplotQuote(Title(comparison)), curves.Script());
 }
 
-// Of one workload, over its numbers of threads.
+// One workload, over its numbers of threads.
 std::string ThreadsPanel(const BenchSettings& settings, const std::vector<Comparison>& comparisons,
                          const std::string& workload) {
   Curves curves;

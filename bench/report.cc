@@ -34,7 +34,7 @@ std::string OrDash(const std::optional<Number>& number) {
   return number ? fmt::format("{:.2f}", *number) : "-";
 }
 
-// Of the workload's own operations; the writer beside them is not among them.
+// The workload's own operations, without those of the writer beside them.
 std::unique_ptr<Histogram> OwnLatency(const Run& run) {
   auto all = std::make_unique<Histogram>();
   const Workload& workload = *FindWorkload(run.workload);
@@ -81,7 +81,7 @@ Steadiness SteadinessOf(const Throughput& series) {
           static_cast<double>(sorted[sorted.size() / 2]) / series.interval_seconds};
 }
 
-// Of the writers' time; none where the engine does not count.
+// The share of the writers' time; none where the engine does not count it.
 std::optional<double> StalledShare(const BenchSettings& settings, const RunResult& result) {
   if (!result.engine.stall_microseconds || result.seconds <= 0) {
     return {};

@@ -11,7 +11,7 @@
 
 namespace sluice::bench {
 
-// Of one workload with so many threads: the runs of each engine, in the order of settings.engines.
+// One workload with so many threads: the runs of each engine, in the order of settings.engines.
 struct Comparison {
   std::string workload;
   int threads;
@@ -24,7 +24,7 @@ std::vector<Comparison> Compare(const BenchSettings& settings, const std::vector
 std::string TableHead();
 std::string TableLines(const Run& run);
 
-// Of the median runs: CPU seconds by kind of thread, bytes written and read; and, of several
+// For the median runs: CPU seconds by kind of thread, bytes written and read; and, of several
 // engines, operations per second with the first engine's share of each other's.
 std::string Summary(const BenchSettings& settings, const std::vector<Run>& runs);
 

@@ -10,7 +10,7 @@ namespace sluice::bench {
 // NotSupported if it is not there: the message says how to get it.
 Status LoadRocksDb(const RocksDbCalls** calls);
 
-// Of what one of the calls has returned.
+// The status of what one of the calls has returned.
 Status RocksDbStatus(const char* error);
 
 }  // namespace sluice::bench

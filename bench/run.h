@@ -34,7 +34,7 @@ struct RunResult {
   Throughput throughput;
   Responses responses;  // of a wave
 
-  // Of the run and the settling after it; user bytes are those of keys and values.
+  // Counted over the run and the settling after it; user bytes are those of keys and values.
   uint64_t user_bytes_written = 0;
   uint64_t user_bytes_read = 0;
   EngineCounts engine;

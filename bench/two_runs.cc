@@ -20,7 +20,7 @@ constexpr uint64_t kBatch = 100;
 // What a record takes of a memtable beside key and value, at most.
 constexpr uint64_t kMemtableOverhead = 128;
 
-// The big run's key number `i`, with room for as many new ones behind it.
+// The big run's key number `i`, with room for as many new ones after it.
 uint64_t BigKey(uint64_t i) { return i << 32; }
 
 uint64_t SmallRecords(const BenchSettings& settings) {

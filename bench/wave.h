@@ -2,7 +2,7 @@
 // hundred times as much from one moment to the next, then calm again; a third of the time each.
 //
 // Operations are due at set times whether or not the engine keeps up, and their response time
-// counts from then: what waits behind a stall has waited as well.
+// counts from then: what waits during a stall counts as waiting, too.
 
 #pragma once
 

@@ -11,7 +11,7 @@ namespace {
 
 // Operations that a thread takes at a time, so that threads seldom meet at the counter.
 constexpr uint64_t kBlock = 64;
-// Of a wave, unless the user says.
+// A wave's defaults.
 constexpr double kCalm = 1000;  // puts per second
 constexpr double kWaveSeconds = 30;
 // Seconds that a writer with a rate sleeps at most before it looks whether the others are done.

@@ -41,7 +41,7 @@ struct Workload {
   std::array<int, kOps> percent{};
   Keys keys = Keys::kDrawn;
   KeyOrder order = KeyOrder::kOrdered;
-  // Of kDrawn; none: the user's choice, uniform unless he made one.
+  // For kDrawn; none: the user's choice, or else uniform.
   std::optional<DistributionSpec> distribution = {};
   bool own_distribution = false;  // the user's choice does not change it
   bool fresh = false;             // begins with a new, empty database

@@ -59,7 +59,7 @@ struct PutArguments {
 // Writes go in batches of about so many bytes.
 constexpr size_t kBatchBytes = size_t{1} << 20;
 
-// What there is on stdin; 0 if nobody knows.
+// What there is on stdin; 0 if that is unknown.
 uint64_t InputBytes() {
   struct stat input {};
   return fstat(STDIN_FILENO, &input) == 0 && S_ISREG(input.st_mode)

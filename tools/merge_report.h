@@ -7,7 +7,7 @@
 
 namespace sluice::tools {
 
-// Of a unit in simulation the cycles are counted; the clock is the one that its rates assume.
+// The cycles of a simulated unit are counted; the clock is the one that its rates assume.
 inline double UnitSeconds(const MergeStats& stats, double clock_mhz) {
   return static_cast<double>(stats.cycles) / (clock_mhz * 1e6);
 }

@@ -18,7 +18,7 @@ namespace sluice::tools {
 inline constexpr std::string_view kBytesUnit = "B";
 inline constexpr std::string_view kNoUnit;
 
-// How far a piece of work is, in its unit; total 0: nobody knows.
+// How far a piece of work is, in its unit; total 0: unknown.
 struct ProgressCount {
   uint64_t done = 0;
   uint64_t total = 0;

@@ -114,7 +114,7 @@ void AddTableCommand(CLI::App* app, Action* action) {
   verify->callback([options, action] { *action = [options] { return Verify(*options); }; });
 
   CLI::App* dump = AddSubcommand(
-      table, "dump", "Print footer, blocks and entries; goes on behind a block that is corrupt",
+      table, "dump", "Print footer, blocks and entries; continues after a block that is corrupt",
       "sluice table dump /data/db/000005.ldb | less");
   dump->add_option("FILE", options->file, "The table")->required();
   dump->callback([options, action] { *action = [options] { return Dump(*options); }; });

@@ -28,7 +28,7 @@ class MergeEngine {
   // Merges what Prepare stored, from files to files, and leaves things as Prepare did. Returns the
   // CPU seconds of the merge alone. Any number of times.
   virtual double Run() = 0;
-  // Of the tables that Run wrote last.
+  // The size of the tables that Run wrote last.
   virtual uint64_t output_bytes() const = 0;
 };
 

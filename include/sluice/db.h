@@ -132,7 +132,7 @@ class SLUICE_EXPORT DB {
 
   /// Makes an empty sub-table. InvalidArgument if the name is taken or empty.
   virtual Status CreateSubtable(std::string_view name, Subtable** subtable) = 0;
-  /// The sub-table's keys are gone at once; its space is freed when nobody reads it any more. The
+  /// The sub-table's keys are gone at once; its space is freed when it is no longer being read. The
   /// default sub-table cannot be dropped.
   virtual Status DropSubtable(Subtable* subtable) = 0;
   /// All that are not dropped, in order of their creation.
@@ -196,8 +196,8 @@ class SLUICE_EXPORT DB {
   virtual Status WaitForBackgroundWork() = 0;
 
   /// Makes a consistent copy, a database of its own, in the directory `path`, which must not exist.
-  /// Writes go on meanwhile. Cost: checks and copies all live extents. Corruption if one is
-  /// damaged.
+  /// Writes continue in the meantime. Cost: checks and copies all live extents. Corruption if one
+  /// is damaged.
   virtual Status CreateCheckpoint(const std::string& path) = 0;
 
   /// The state now, and the work since the database was opened.

@@ -8,7 +8,7 @@
 /// Errors name the path and what the system answered. An Env is thread-safe. The files that it
 /// opens are thread-compatible; RandomAccessFile::Read and the operations of a DataFile are
 /// thread-safe. After NoSpace the same call may be made again, except for Append. A Sync never
-/// answers NoSpace: when it has failed, nobody knows which of the bytes written since the last one
+/// answers NoSpace: when it has failed, it is unknown which of the bytes written since the last one
 /// are durable.
 #pragma once
 
@@ -24,7 +24,7 @@
 namespace sluice {
 
 /// A file being written from its start to its end. Destroying one that is not closed closes it and
-/// forgets how that went: for error paths only.
+/// ignores errors: for error paths only.
 class SLUICE_EXPORT WritableFile {
  public:
   WritableFile() = default;
@@ -34,7 +34,7 @@ class SLUICE_EXPORT WritableFile {
 
   /// May keep the bytes in a buffer.
   virtual Status Append(std::string_view bytes) = 0;
-  /// Hands what is buffered to the system: it survives this process, not a loss of power.
+  /// Hands what is buffered to the system: it survives this process, but not a loss of power.
   virtual Status Flush() = 0;
   /// Flushes and makes the contents durable. The file's name is durable only after SyncDir.
   virtual Status Sync() = 0;
@@ -54,7 +54,7 @@ class SLUICE_EXPORT ReservedFile {
   /// Makes the file at least `bytes` long, by zeros that are written, not only promised. NoSpace
   /// and other errors leave what was reserved as it was; the call may be repeated.
   virtual Status Reserve(uint64_t bytes) = 0;
-  /// At once survives this process, not a loss of power. Where the file system writes in place
+  /// Survives this process at once, but not a loss of power. Where the file system writes in place
   /// (ext4, XFS, tmpfs) it costs a copy, no system call, and cannot fail; elsewhere, as where every
   /// write takes new space (btrfs, ZFS), a system call, which may say NoSpace with a part written.
   /// REQUIRES: offset + bytes.size() <= what is reserved.
@@ -75,25 +75,25 @@ class SLUICE_EXPORT DataFile {
 
   /// Reads exactly `n` bytes; fewer is an error.
   virtual Status Read(uint64_t offset, size_t n, char* out) const = 0;
-  /// At once survives this process, not a loss of power.
+  /// Survives this process at once, but not a loss of power.
   virtual Status Write(uint64_t offset, std::string_view bytes) = 0;
   /// Makes durable what was written before. The file's name is durable only after SyncDir.
   virtual Status Sync() = 0;
-  /// Lets the system begin to write these bytes to the device, so that a Sync, of whoever else,
-  /// finds less to do. Only a hint.
+  /// Lets the system begin to write these bytes to the device, so that the next Sync, by any
+  /// thread, finds less to do. Only a hint.
   virtual void StartWriteback(uint64_t /*offset*/, uint64_t /*bytes*/) {}
-  /// Says that nobody needs these bytes: their space goes back to the file system. They read as
-  /// they did, or as zeros. NotSupported, and no effect, where the file system cannot do that.
+  /// These bytes are no longer needed: their space goes back to the file system. They read as they
+  /// did before, or as zeros. NotSupported, and no effect, where the file system cannot do that.
   virtual Status Discard(uint64_t offset, uint64_t bytes) = 0;
-  /// Cuts the file to `bytes`, which it has. Whatever is beyond must not be read or written
-  /// meanwhile.
+  /// Cuts the file to `bytes`; it has at least as many. What is beyond must not be read or written
+  /// at the same time.
   virtual Status Truncate(uint64_t bytes) = 0;
-  /// What it takes of the device.
+  /// Space that the file occupies on the device.
   virtual Status GetDiskBytes(uint64_t* bytes) const = 0;
 
-  /// As it was given to NewDataFile.
+  /// The path that was given to NewDataFile.
   virtual const std::string& path() const = 0;
-  /// Of the system, for those who queue operations in it (io_queue.h); -1 if there is none.
+  /// The file descriptor, for queueing operations in the kernel (io_queue.h); -1: there is none.
   virtual int descriptor() const { return -1; }
 };
 
@@ -109,8 +109,8 @@ class SLUICE_EXPORT RandomAccessFile {
   virtual Status Read(uint64_t offset, size_t n, char* out) const = 0;
 };
 
-/// The bytes of a whole file, as long as it lives. The view of one from Env::Posix() is a memory
-/// map: whoever shortens the file under it brings the process down.
+/// The bytes of a whole file, for as long as this object lives. From Env::Posix() it is a memory
+/// map: if anything shortens the file in the meantime, the process dies.
 class SLUICE_EXPORT MappedFile {
  public:
   MappedFile() = default;
@@ -128,7 +128,7 @@ class SLUICE_EXPORT MappedFile {
   std::shared_ptr<const void> owner_;
 };
 
-/// A held lock; gives it back when destroyed.
+/// A lock that is held; released when this is destroyed.
 class SLUICE_EXPORT FileLock {
  public:
   FileLock() = default;
@@ -147,7 +147,7 @@ class SLUICE_EXPORT Env {
 
   /// Creates the file, or empties it if it exists.
   virtual Status NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) = 0;
-  /// Creates the file, or empties it if it exists. `most_bytes`: that will ever be reserved in it.
+  /// Creates the file, or empties it if it exists. At most `most_bytes` will be reserved in it.
   virtual Status NewReservedFile(const std::string& path, uint64_t most_bytes,
                                  std::unique_ptr<ReservedFile>* file) = 0;
   /// Opens the file, or creates it.
@@ -166,7 +166,7 @@ class SLUICE_EXPORT Env {
   virtual Status FileExists(const std::string& path) = 0;
   /// Its length in bytes; NotFound if there is none.
   virtual Status GetFileSize(const std::string& path, uint64_t* bytes) = 0;
-  /// What tells the file or directory at `path` from all others, however the path is spelt.
+  /// Tells the file or directory at `path` from all others, however the path is spelt.
   virtual Status GetFileId(const std::string& path, std::string* id) = 0;
 
   /// NotFound if there is none. Durable only after SyncDir.
@@ -177,16 +177,16 @@ class SLUICE_EXPORT Env {
   virtual Status CreateDir(const std::string& dir) = 0;
   /// An error if the directory is not empty.
   virtual Status RemoveDir(const std::string& dir) = 0;
-  /// Makes durable which names `dir` holds: files made, renamed and removed in it.
+  /// Makes the names in `dir` durable: files created, renamed and removed there.
   virtual Status SyncDir(const std::string& dir) = 0;
 
   /// Locks the file at `path`, created if missing, against this process and others, with LevelDB's
   /// protocol (POSIX record lock on the whole file), so that a real LevelDB is kept out too. Busy
-  /// if somebody holds it. Opening and closing the file by other means in this process loses the
+  /// if it is held already. Opening and closing the file by other means in this process loses the
   /// lock.
   virtual Status LockFile(const std::string& path, std::unique_ptr<FileLock>* lock) = 0;
-  /// The same for those who only read, any number of them at once; writes nothing. Needs a file,
-  /// and works on a file system that is mounted read-only.
+  /// The same for readers, of which any number may hold the lock at once; writes nothing. The file
+  /// must exist, and may be on a file system that is mounted read-only.
   virtual Status LockFileShared(const std::string& path, std::unique_ptr<FileLock>* lock) = 0;
 };
 

@@ -1,9 +1,9 @@
 /// @file
 /// A compaction as a pure function: sorted runs in, sorted tables and statistics out.
 ///
-/// This is the seam between policy (what to merge, and when) and mechanism (how): whoever builds a
-/// MergeTask knows no device, and an Executor knows no level. All executors write byte-identical
-/// tables, so any can stand in for any other, and the CPU executor is the reference for the rest.
+/// This is the seam between policy (what to merge, and when) and mechanism (how): policy knows no
+/// device, and an Executor knows no level. All executors write byte-identical tables, so any can
+/// stand in for any other, and the CPU executor is the reference for the rest.
 ///
 /// Rules, for every executor:
 ///  * Order: user key ascending bytewise, then sequence number descending; among equal internal
@@ -55,8 +55,8 @@ using MergeRun = std::vector<MergeTable>;
 /// What is to be merged, and how.
 struct MergeTask {
   std::vector<MergeRun> runs;  ///< the first has priority among equal internal keys
-  /// Ascending, distinct, at least one. Whoever reads at one of these sequence numbers, or at any
-  /// above the last of them, finds in the outputs what the inputs had for him.
+  /// Ascending, distinct, at least one. A read at one of these sequence numbers, or at any above
+  /// the last of them, finds in the outputs what it would have found in the inputs.
   std::vector<SequenceNumber> snapshots{kMaxSequence};
   bool bottommost = false;         ///< nothing older than these runs holds any of their keys
   bool has_begin = false;          ///< user keys below `begin` are ignored
@@ -153,7 +153,7 @@ struct MergeResult {
   MergeStatus status = MergeStatus::kOk;  ///< how it ended
   MergeFault fault;                       ///< unless ok
   MergeStats stats;                       ///< what was done until then
-  Status error;                           ///< what a person needs to know; ok if status is
+  Status error;                           ///< the error for people; ok if status is
 
   /// Whether the outputs are right and complete.
   bool ok() const { return status == MergeStatus::kOk && error.ok(); }

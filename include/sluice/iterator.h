@@ -2,8 +2,8 @@
 /// Walks the keys of a sub-table in both directions, as they were when the iterator was created.
 ///
 /// Thread-compatible. An iterator pins what it reads: the memory and the disk space of extents and
-/// memtables that are replaced meanwhile are freed only when it is destroyed. Destroy it before its
-/// database is closed.
+/// memtables that are replaced in the meantime are freed only when it is destroyed. Destroy it
+/// before its database is closed.
 
 #pragma once
 

@@ -20,7 +20,7 @@ namespace sluice {
 struct FlushEvent {
   std::string subtable;         ///< its name
   uint64_t input_records = 0;   ///< versions in the memtable
-  uint64_t output_records = 0;  ///< versions in the run: those that somebody may still see
+  uint64_t output_records = 0;  ///< versions in the run: those that can still be read
   uint64_t output_bytes = 0;    ///< of extents written
   size_t extents = 0;           ///< how many were written
   double seconds = 0;           ///< from its begin to its end

@@ -27,7 +27,7 @@ enum class CompactionKind : uint8_t {
   kIntraL1,    ///< small runs of level 1 into a larger one, which stays there
   kMinor,      ///< level 0 into a run of level 1
   kMajor,      ///< all that levels 0 and 1 have of a range of keys into level 2
-  kSelfMajor,  ///< rewrites extents of level 2 that are small or hold tombstones that nobody needs
+  kSelfMajor,  ///< rewrites extents of level 2 that are small or hold obsolete tombstones
   kManual,     ///< CompactRange
 };
 
@@ -68,8 +68,8 @@ struct Options {
   size_t l0_compaction_runs = 6;  ///< runs in level 0 that trigger a compaction
   size_t l0_slowdown_runs = 16;   ///< from here on writes are slowed down, more with each run
   size_t l0_stop_runs = 32;       ///< from here on writes wait
-  /// Levels 0 and 1 together may have this size, or an eighth of level 2's if that is more; the rest
-  /// moves to level 2.
+  /// Levels 0 and 1 together may have this size, or an eighth of level 2's if that is more; the
+  /// rest moves to level 2.
   uint64_t l1_bytes = uint64_t{256} << 20;
   double deletion_share = 0.5;  ///< share of tombstones in an extent that triggers a compaction
   /// Which compaction goes first if several are due; kinds left out are never due, and no write

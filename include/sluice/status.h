@@ -28,7 +28,7 @@ class [[nodiscard]] SLUICE_EXPORT Status {
     kNoSpace,          ///< the device is full: free some space and go on
     // For transactions (sluice/transaction.h):
     kDeadlock,  ///< begin the transaction again
-    kConflict,  ///< begin the transaction again, to see what was committed meanwhile
+    kConflict,  ///< begin the transaction again, to see what was committed in the meantime
     kTimedOut,  ///< another transaction held the lock for longer than the caller would wait
     kTooLarge,  ///< split the transaction
   };

@@ -15,8 +15,8 @@
 // over. An entry never changes once it is in the cache: one is replaced by another.
 //
 // Memory: entries are counted with their key, value, header, malloc's rounding, and their share of
-// bucket and clock. What is evicted is freed when nobody looks at it any more (util/epoch.h), and
-// is not counted meanwhile; nor is what holders of references keep.
+// bucket and clock. What is evicted is freed once no reader looks at it any more (util/epoch.h),
+// and is not counted until then; nor is what holders of references keep.
 //
 // Thread-safe. `hash` is Hash64 of the key, or another hash of it whose bits are all good, always
 // the same one.

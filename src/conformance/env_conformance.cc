@@ -24,12 +24,12 @@ Status Broken(std::string_view rule) {
 
 Status Rule(bool kept, std::string_view rule) { return kept ? Status() : Broken(rule); }
 
-// Of an operation that must work.
+// For an operation that must work.
 Status Works(const Status& status, std::string_view what) {
   return status.ok() ? status : Broken(fmt::format("{} ({})", what, status.ToString()));
 }
 
-// Of one that must fail with NotFound and name the path.
+// For one that must fail with NotFound and name the path.
 Status FindsNothing(const Status& status, const std::string& path, std::string_view operation) {
   if (!status.IsNotFound()) {
     return Broken(fmt::format("{} of what is not there says NotFound (\"{}\")", operation,

@@ -414,7 +414,7 @@ Status DeviceRun::Deliver(const MergeSink& sink) {
         device_.Read(layout_.index_addr + end - record.size(), record.size(), record.data()));
     const uint64_t index_offset = DecodeFixed64(record.data() + abi::table_record::kIndexOffset);
     if (index_offset >= end) {
-      return Status::IoError("table record that points behind itself");
+      return Status::IoError("table record that points past itself");
     }
     end = index_offset;
     records.insert(0, record);

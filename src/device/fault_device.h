@@ -1,8 +1,8 @@
-// A device that fails at a chosen rate, for tests of whoever must cope with it.
+// A device that fails at a chosen rate, for tests of what must cope with that.
 //
 // A job, which begins with FreeAll, has one fault at most:
 //  * hang: the start is not answered, or the job is started and never ends;
-//  * lost interrupt: the job ends, and nobody hears of it;
+//  * lost interrupt: the job ends, and the host does not hear of it;
 //  * late: the host gives the job up, and what it makes reaches memory before the reset has ended;
 //  * bus error: the job ends with READ_ERROR or WRITE_ERROR and no completion record;
 //  * wrong result: one bit is flipped in what is written to the device, in what is read from it or
@@ -98,7 +98,7 @@ class FaultDevice : public Device {
   std::mt19937_64 rng_;
   std::vector<Region> regions_;  // allocated
   Fault fault_ = Fault::kNone;   // of this job, still to come
-  bool silent_ = false;          // nobody will hear of the job that was started
+  bool silent_ = false;          // the host will not hear of the job that was started
   uint64_t late_cycles_ = 0;     // that it may still take; 0: there is none
   uint64_t jobs_ = 0;
   uint64_t injected_ = 0;

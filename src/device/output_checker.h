@@ -24,25 +24,25 @@ class OutputChecker {
   // `snapshots`, as MergeTask has them, must outlive the checker.
   explicit OutputChecker(const std::vector<SequenceNumber>& snapshots) : snapshots_(snapshots) {}
 
-  // Bytes that must be readable behind `data`.
+  // Bytes that must be readable after `data`.
   static constexpr size_t kSlack = 64;
 
   // Makes *output of a table's data blocks and index block, with trailers.
   Status Check(std::string_view data, std::string_view index, MergeOutput* output);
 
-  // Of all tables so far.
+  // Totals over all tables so far.
   uint64_t records() const { return records_; }
   uint64_t checksum() const { return checksum_; }
 
  private:
-  // `contents` must hold records, the last of them `last_key`, behind all those before.
+  // `contents` must hold records, the last of them `last_key`, and all after those before.
   Status CheckBlock(std::string_view contents, std::string_view last_key, MergeOutput* output);
 
   // The last record's internal key.
   std::string_view key() const { return {key_.data(), user_bytes_ + kTrailerBytes}; }
 
   const std::vector<SequenceNumber>& snapshots_;
-  std::vector<char> key_ = std::vector<char>(kSlack);  // with slack behind
+  std::vector<char> key_ = std::vector<char>(kSlack);  // with slack after it
   size_t user_bytes_ = 0;
   // Before the first record, which may have any.
   static constexpr uint64_t kNoTrailer = UINT64_MAX;

@@ -32,7 +32,7 @@ namespace sluice {
 class Env;
 
 struct CompactOptions {
-  // Of the new tables. LevelDB's own defaults; a database does not record what it was made with.
+  // For the new tables. LevelDB's own defaults; a database does not record what it was made with.
   uint32_t block_bytes = 4096;
   uint64_t table_bytes = 2 << 20;  // of uncompressed data blocks
   uint32_t restart_interval = 16;

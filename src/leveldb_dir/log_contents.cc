@@ -44,7 +44,7 @@ void SortRecords(std::vector<LoggedRecord>* records) {
   records->erase(records->begin(), kept.base());
 }
 
-// Builds a table of the records from `*next` on, and moves that behind them.
+// Builds a table of the records from `*next` on, and moves that past them.
 Status BuildTable(const std::vector<LoggedRecord>& records, uint64_t table_bytes, size_t* next,
                   LogTable* table) {
   StringFile file;

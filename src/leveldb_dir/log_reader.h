@@ -3,7 +3,7 @@
 // A log ends where its writer stopped, which can be anywhere: like LevelDB (without its paranoid
 // checks), the reader takes a record that the end of the file cuts off, and zeros up to the end of
 // the file, as never written. Unlike LevelDB, which skips what is damaged elsewhere and goes on,
-// it reports that as corruption: whoever rewrites a database must not lose records silently.
+// it reports that as corruption: rewriting a database must not lose records silently.
 
 #pragma once
 

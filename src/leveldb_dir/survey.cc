@@ -12,8 +12,8 @@ namespace sluice {
 
 namespace {
 
-// Of so many of the newest tables the contents tell what options the database has now: one alone
-// may be small, or of values that do not compress.
+// The contents of so many of the newest tables tell what options the database has now: one alone
+// may be small, or have values that do not compress.
 constexpr size_t kNewestTables = 4;
 
 // Refuses tables that carry what the new ones would silently lack.

@@ -11,25 +11,25 @@
 // ever taken for another: not one of another file, not one at another offset.
 //
 // The position before a segment need not be where the file before it ends: a recovery begins its
-// segments with copies of what it found behind that position (redo_log.h). While it makes them they
+// segments with copies of what it found after that position (redo_log.h). While it makes them they
 // are named NNNNNN.log.tmp, so a segment that can be found by its name has all of its copies.
 //
-// A loss of power may tear the end of a log, in any way; that is no damage, and nobody was promised
-// what is lost. To be told from it, damage must have something to contradict it that is on disk:
+// A loss of power may tear the end of a log, in any way; that is no damage, and what is lost was
+// not promised to anyone. Damage can be told from it only if something on disk contradicts it:
 //  * a mark in the log says that everything before its durable position was. It stands in front of
 //    a record when there is more of that than the last mark said, and after the first record of a
-//    segment. So it is on disk with the next sync, and can be found behind what cannot be read, for
+//    segment. So it is on disk with the next sync, and can be found after what cannot be read, for
 //    its length and its fifth byte are known;
 //  * the file beside the log (durable_mark.h) says so too, and survives where the end of the log
 //    was cut off. It is written after each sync, so it is exact when only the process ended; on
 //    disk it is when the system wrote it back, and at the latest when the log is opened, closed, or
 //    released up to a later segment;
-//  * who reads the log from a position on knows that it was there.
+//  * the caller that reads the log from a position on knows that it was there.
 //
 // What is not detected: of a log that was not closed, damage to what was synced since what these
 // say, namely
 //  * after a loss of power, bits of the last sync's records, when nothing was appended and synced
-//    behind them, and the file beside the log did not reach the disk either;
+//    after them, and the file beside the log did not reach the disk either;
 //  * after a loss of power, that the end of the log is missing (truncated, removed, an older copy),
 //    from what that file last said on disk;
 //  * both at once, the log and every witness that contradicts it.

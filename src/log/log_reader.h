@@ -24,21 +24,21 @@ struct LogContents {
   std::vector<uint64_t> segments;  // all whose files there are, ascending
   std::vector<Segment> live;       // of them, those that hold the log
   LogPosition begin = 0;           // where reading began
-  LogPosition end = 0;             // behind the last record
+  LogPosition end = 0;             // after the last record
   // Everything before it is on disk; what stands from there to the end was read, from a page cache
   // perhaps, and may not be. Not above `end`; not below `begin`.
   LogPosition durable = 0;
   uint64_t records = 0;
 };
 
-// Gets each payload in order, with the position behind its record; an error ends the reading.
+// Gets each payload in order, with the position after its record; an error ends the reading.
 using LogVisitor = std::function<Status(LogPosition end, std::string_view payload)>;
 
 inline constexpr LogPosition kLogEnd = ~LogPosition{0};
 
 // Visits the records of the log in `dir` that begin at or after `from`, a position that some record
 // began at or that the log ended at (0: all there is), when that was durable. Those from `until`
-// on, a position behind a record, are left alone: for reading a log that is being written. Errors:
+// on, a position after a record, are left alone: for reading a log that is being written. Errors:
 // Corruption, naming file and offset, if something that was synced is damaged or missing (but see
 // log_format.h); whatever the visitor returned. What was not synced may be lost, from some record
 // on to the end.

@@ -10,7 +10,7 @@ namespace sluice {
 
 namespace {
 
-// The record that begins a segment, the mark behind it, and a mark in front of the next record.
+// The record that begins a segment, the mark after it, and a mark before the next record.
 constexpr size_t kMostSegmentHeadBytes =
     kMostLogHeaderBytes + sizeof(LogPosition) + 2 * kLogMarkBytes;
 
@@ -296,7 +296,7 @@ Status RedoLog::Sync() {
     status = env_->SyncDir(dir_);
   }
   if (status.ok()) {
-    // It may stay behind: it says what is known at least.
+    // The mark may lag: it states a lower bound.
     (void)mark_->Set(end);
   }
   const MutexLock lock(mutex_);

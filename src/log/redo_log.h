@@ -1,7 +1,7 @@
 // The redo log: one per database, for all sub-tables (X-Engine 2, "Storage layout").
 //
 // Appending copies into a segment: that survives this process at once, and a loss of power after
-// Sync. Segments take space in steps, as they are filled, and are removed when nobody needs them.
+// Sync. Segments take space in steps, as they are filled, and are removed once they are not needed.
 // Each file is written once, from its start: using old ones again would save a fresh page's cost,
 // under a tenth of a microsecond for a small record, and would have to read back from disk under
 // the log's lock what the page cache gave up, and keep space that others need.
@@ -39,17 +39,17 @@ struct RedoLogOptions {
 
 class RedoLog {
  public:
-  // Goes on behind what ReadLog found in `dir`, in a new segment. That begins with a copy of what
+  // Continues after what ReadLog found in `dir`, in a new segment. That begins with a copy of what
   // is not known to be on disk, synced when this returns: the cost is that of the tail since the
   // last sync. If there is no space for it, the tail is overwritten with itself instead. Only then
   // are files removed that nothing needs. An error leaves in `dir` what ReadLog found.
   static Status Open(Env* env, const std::string& dir, const RedoLogOptions& options,
                      const LogContents& found, std::unique_ptr<RedoLog>* log);
 
-  // Sees to it that an Append of so many bytes finds its space; NoSpace if there is none. Called by
-  // whom Append is called.
+  // Makes sure that an Append of so many bytes finds its space; NoSpace if there is none. Called by
+  // the thread that calls Append.
   Status ReserveFor(uint64_t payload_bytes);
-  // `*end`: the position behind the record. REQUIRES: 1 byte <= payload < 2 GiB.
+  // `*end`: the position after the record. REQUIRES: 1 byte <= payload < 2 GiB.
   Status Append(std::string_view payload, LogPosition* end);
   // Makes durable what was appended before the call. No error of it is NoSpace.
   Status Sync();

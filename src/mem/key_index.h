@@ -14,8 +14,8 @@
 //      an insertion comes to where a later search comes, for neither passes an empty slot.
 //   4. The next table becomes the first, and the old one is retired.
 // Mostly there are two tables. But while who moves slots waits for a processor, others may fill the
-// next one: what has no place there goes to one behind it, for whose slots all this is done in
-// turn.
+// next one: what has no place there goes to one after it, and for the slots of that one all this is
+// done in turn.
 
 #pragma once
 
@@ -77,8 +77,8 @@ class KeyIndex {
     return nullptr;
   }
 
-  // Of one key only one node is ever inserted; twice does no harm. REQUIRES: the caller holds an
-  // EpochGuard. Throws std::bad_alloc.
+  // Only one node per key is ever inserted; inserting it twice does no harm. REQUIRES: the caller
+  // holds an EpochGuard. Throws std::bad_alloc.
   void Insert(Node* node, uint64_t hash) {
     Table* table = table_.load(std::memory_order_acquire);
     if (table == nullptr) {
@@ -191,7 +191,7 @@ class KeyIndex {
     return first;
   }
 
-  // The table behind `table`, which is made if there is none.
+  // The table after `table`, which is made if there is none.
   Table* Next(Table* table) {
     const std::lock_guard lock(growing_);
     if (table->next.load(std::memory_order_relaxed) == nullptr) {
@@ -200,13 +200,13 @@ class KeyIndex {
     return table->next.load(std::memory_order_relaxed);
   }
 
-  // REQUIRES: growing_ is held, `table` has none behind it.
+  // REQUIRES: growing_ is held, `table` has none after it.
   void AddNext(Table* table) {
     Table* const next = Table::New(std::min(table->slots * kGrowth, most_slots_), &account_);
     table->next.store(next, std::memory_order_release);
   }
 
-  // In `table`, or behind it. False if there is no place for it. REQUIRES: growing_ is held.
+  // In `table`, or in one after it. False if there is no place for it. REQUIRES: growing_ is held.
   bool InsertMoved(Table* table, uint64_t slot, uint64_t hash) {
     while (!InsertIn(table, slot, hash)) {
       if (table->slots == most_slots_) {
@@ -221,7 +221,7 @@ class KeyIndex {
     return true;
   }
 
-  // The next `slots` of the first table, if one is behind it. REQUIRES: growing_ is held.
+  // The next `slots` of the first table, if another follows it. REQUIRES: growing_ is held.
   void Move(size_t slots) {
     Table* const table = table_.load(std::memory_order_relaxed);
     Table* const next = table->next.load(std::memory_order_relaxed);

@@ -7,13 +7,13 @@
 
 namespace sluice {
 
-// Of many memtables together. Thread-safe.
+// The memory of many memtables together. Thread-safe.
 struct MemtableMemory {
   std::atomic<size_t> held{0};       // by all that readers or the tree still refer to
   std::atomic<size_t> unflushed{0};  // by those that hold what is in no extent yet
 };
 
-// Of one memtable. Thread-safe, except that SetFlushed is called once, after the last Add.
+// That of one memtable. Thread-safe, except that SetFlushed is called once, after the last Add.
 class MemoryAccount {
  public:
   // `all` (may be null) outlives this.

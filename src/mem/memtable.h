@@ -28,7 +28,7 @@ namespace sluice {
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): members in the order of their lives
 class Memtable {
  public:
-  // One version of one key. Values lie behind it in the arena.
+  // One version of one key. Its value follows it in the arena.
   class Version {
    public:
     SequenceNumber sequence() const { return TrailerSequence(trailer_); }
@@ -133,10 +133,10 @@ class Memtable {
   static Node* MakeNode(char* memory, std::string_view user_key, uint64_t prefix, int height);
   Version* NewVersion(uint64_t trailer, std::string_view value, bool with_jump);
   void AddVersion(Node* node, Version* version);
-  // Of a node that the index did not know a moment ago.
+  // For a node that the index did not know a moment ago.
   void AddVersionOfNew(Node* node, uint64_t hash, Version* version);
-  // The first node at `level` behind `before` whose key is not less; `before` becomes the one in
-  // front of it. `bound` is known not to be less.
+  // The first node at `level` after `before` whose key is not less; `before` becomes the one before
+  // it. `bound` is known not to be less.
   static Node* Advance(std::string_view user_key, uint64_t prefix, int level, const Node* bound,
                        Node** before);
   // The last node whose key is less, or equal if `or_equal`; the head if there is none.

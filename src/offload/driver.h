@@ -1,5 +1,5 @@
 // Merges on the units of a card, whatever these do: a task that a unit refuses or fails is run
-// again on the CPU, and what a unit hands back reaches nobody before the whole task has succeeded.
+// again on the CPU, and callers get nothing that a unit made before the whole task has succeeded.
 //
 //   std::unique_ptr<OffloadDriver> driver;
 //   Status status = MakeDriver("rtl", "fast20x4", {}, {}, &driver);   // executors.h
@@ -76,7 +76,7 @@ class OffloadDriver : public Executor {
   std::string_view name() const override { return name_; }
   size_t max_runs() const override { return SIZE_MAX; }
   size_t max_snapshots() const override { return SIZE_MAX; }
-  // Of a task that a unit may do; SIZE_MAX without units.
+  // The most snapshots of a task that a unit may do; SIZE_MAX without units.
   size_t max_unit_snapshots() const { return pool_.max_snapshots(); }
 
   // `sink` is called on this thread, which also does the CPU's part. No table comes twice: those of
@@ -105,7 +105,7 @@ class OffloadDriver : public Executor {
 
   void Tell(const OffloadEvent& event);
   void TellFailure(const MergeTask& task, const UnitPool::Answer& answer, bool taken_out);
-  // Of a task whose range the CPU has found sound: whether all of its input is.
+  // Whether all of the input is sound, given a task whose range the CPU has found to be so.
   bool IsSound(const MergeTask& task);
   // Where `task` was kept; empty if it was not.
   std::string Dump(const MergeTask& task, std::string_view note);

@@ -71,7 +71,7 @@ class UnitPool {
 
   size_t size() const { return units_.size(); }
   const Executor& unit(size_t i) const { return *units_[i].executor; }
-  // Of the unit that takes fewest; SIZE_MAX without any.
+  // Those of the unit that takes fewest; SIZE_MAX without any.
   size_t max_runs() const;
   size_t max_snapshots() const;
 

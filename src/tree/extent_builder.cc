@@ -12,7 +12,7 @@ namespace sluice {
 
 namespace {
 
-// Of properties, metaindex, footer and trailers.
+// The size of properties, metaindex, footer and trailers.
 constexpr uint64_t kFixedTailBytes = 224;
 
 }  // namespace

@@ -48,7 +48,7 @@ class ExtentBuilder {
       : format_(format), properties_(ExtentProperties(format.subtable)), sink_(std::move(sink)) {}
 
   // `contents`: of a data block, uncompressed, not empty, without trailer. Corruption if it is
-  // malformed or not behind what was added; other errors are the sink's. No call after an error.
+  // malformed or out of order; other errors are the sink's. No call after an error.
   Status AddBlock(std::string_view contents);
   // Hands the open extent to the sink, if there is one.
   Status EndExtent();

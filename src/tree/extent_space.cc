@@ -293,7 +293,7 @@ uint64_t ExtentSpace::FailedSyncs(const DataFile* file) {
 
 Status ExtentSpace::Sync(DataFile* file, uint64_t failed_syncs) {
   File& of = Of(file);  // files_ does not change once it is open
-  // Of two at once, one might be told of the error and the other not.
+  // If two ran at once, one might be told of the error and the other not.
   const MutexLock one_at_a_time(*of.sync_mutex);
   if (of.failed_syncs != failed_syncs) {
     return Status::IoError(

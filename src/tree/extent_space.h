@@ -3,7 +3,7 @@
 // Which pages are taken is not stored: the metadata names every extent that lives, and recovery
 // takes their pages again (Adopt); all others are free. So there are no orphans, whatever the
 // moment of a crash. Pages come free when the last one forgets their extent, reader, metadata or
-// checkpoint (reference counting): a page is never written while somebody may read it, nor, as the
+// checkpoint (reference counting): a page is never written while it may be read, nor, as the
 // metadata is changed durably before it is forgotten, while a restart may find it named.
 //
 // Free pages go back to the file system: a thread of the space punches holes in the files, from
@@ -80,12 +80,12 @@ class ExtentSpace {
   // Takes pages for `bytes` bytes in the file of tier `tier`.
   std::shared_ptr<ExtentPlace> Allocate(size_t tier, uint64_t bytes);
   // Takes the pages of an extent that the metadata names; slices of one table share a place.
-  // Corruption if there is no such file, if the file ends before it, or if another extent has one of
-  // them.
+  // Corruption if there is no such file, if the file ends before it, or if another extent has one
+  // of them.
   Status Adopt(const Extent& extent, std::shared_ptr<ExtentPlace>* place);
 
-  // The pages of an extent that may be there, in the file of tier `tier`. To read only: they are not
-  // taken, and may be another's. REQUIRES: the space is frozen.
+  // The pages of an extent that may be there, in the file of tier `tier`. To read only: they are
+  // not taken, and may be another's. REQUIRES: the space is frozen.
   std::shared_ptr<ExtentPlace> At(size_t tier, const Extent& extent);
 
   // To be called once, when all extents are adopted: from now on free pages are given back to the
@@ -97,13 +97,13 @@ class ExtentSpace {
   // The device is full: gives all back that is free just now, soon.
   void GiveAllBack();
 
-  // How many syncs of `file` have failed: what whoever writes to it asks before.
+  // How many syncs of `file` have failed. A writer asks before it writes.
   uint64_t FailedSyncs(const DataFile* file);
   // Makes durable what was written to `file` since FailedSyncs was `failed_syncs`, and the file's
-  // name. A sync that has failed since, whoever's, may have dropped these pages too and left them
-  // clean: then this one fails, though the system would say ok.
+  // name. If any sync has failed since, it may have dropped these pages, too, and left them clean:
+  // then this one fails, though the system would say ok.
   Status Sync(DataFile* file, uint64_t failed_syncs);
-  // Of a tier.
+  // The file of a tier.
   const DataFile* FileOf(size_t tier) const { return files_[tier].file.get(); }
 
   uint64_t used_bytes() const;
@@ -124,7 +124,7 @@ class ExtentSpace {
     uint64_t end = 0;          // no page from here on is taken
     uint64_t length = 0;       // the file has no page from here on
     PageRuns free;             // below `end`
-    PageRuns kept;             // free, or behind `end`, and perhaps taking space of the device
+    PageRuns kept;             // free, or from `end` on, and perhaps taking space of the device
     bool makes_holes = true;
   };
 

@@ -8,7 +8,7 @@ namespace sluice {
 
 namespace {
 
-// Of the fields on disk: never change one, add others.
+// Tags of fields on disk: never change one, add others.
 enum Tag : uint32_t {
   kDropped = 1,
   kCreated = 2,

@@ -66,7 +66,7 @@ Status MetadataLog::Open(Env* env, const std::string& dir, const MetadataEdit* f
     SLUICE_RETURN_IF_ERROR(opened->Read(&contents));
     SLUICE_RETURN_IF_ERROR(RedoLog::Open(env, dir + "/meta", kLogOptions, contents, &opened->log_));
   }
-  // Of one that there is, the edits stand behind the state of before as well.
+  // If there was a log, its edits follow the previous state, too, so a full device is no error.
   const Status status = opened->WriteState();
   if (!status.ok() && (first != nullptr || !status.IsNoSpace())) {
     return status;
@@ -155,7 +155,7 @@ Status MetadataLog::Write(const std::string& payload) {
   }
   const Status status = WriteState();
   if (status.IsNoSpace()) {
-    // Nothing depends on it: the edits stand behind the state of before.
+    // Nothing depends on it: the edits follow the previous state.
     most_edit_bytes_ = edit_bytes_ + kSlackBytes;
     return {};
   }

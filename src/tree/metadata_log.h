@@ -48,7 +48,7 @@ class MetadataLog {
   // The log holds at most this much beyond twice the state.
   static constexpr uint64_t kSlackBytes = uint64_t{256} << 10;
 
-  // Of the log, that has its space before it is needed.
+  // Space of the log that is reserved before it is needed.
   static constexpr uint64_t kAheadBytes = uint64_t{64} << 10;
 
   MetadataLog(Env* env, std::string dir) : env_(env), dir_(std::move(dir)) {}

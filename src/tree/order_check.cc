@@ -18,7 +18,7 @@ class KeyWalker {
     extent_.SeekToFirst();
   }
 
-  // The next key; Valid() is false behind the last one.
+  // The next key; Valid() is false after the last one.
   Status Next() {
     SLUICE_RETURN_IF_ERROR(FindRecord());
     if (valid_ = record_.Valid(); !valid_) {

@@ -72,7 +72,7 @@ Status RunIndex::Edit(const std::vector<ExtentPtr>& removed, const std::vector<E
   auto leaves = std::make_shared<Leaves>();
   leaves->reserve(leaves_->size() + touched.size());
   // What is new is checked against what comes before it and, where a leaf that stays comes next,
-  // behind it.
+  // after it.
   const Extent* last = nullptr;
   bool last_is_new = false;
   const auto check = [&](const Extent& extent) {

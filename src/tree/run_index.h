@@ -54,8 +54,8 @@ class RunIndex {
   // as long as the index.
   const Extent* Find(std::string_view internal_key) const;
 
-  // Calls visit(first extent, summary) for some hundred MiB after another. Edits leave most of these
-  // borders where they are.
+  // Calls visit(first extent, summary) for some hundred MiB after another. Edits leave most of
+  // these borders where they are.
   template <typename Visit>
   void VisitLeaves(const Visit& visit) const {
     for (const auto& leaf : *leaves_) {
@@ -77,7 +77,7 @@ class RunIndex {
     void Next();
     void Prev();
     const ExtentPtr& extent() const { return (*leaves_)[leaf_]->extents[at_]; }
-    // Of the extents from here on, if it is at the first one of a summary; else null.
+    // The summary that begins with this extent; null if none does.
     const Summary* summary() const { return at_ == 0 ? &(*leaves_)[leaf_]->summary : nullptr; }
     // Over all extents of the summary that it is in.
     void NextSummary() {
@@ -97,7 +97,7 @@ class RunIndex {
   // As Find; *at only if there is a leaf.
   static void SeekIn(const Leaves& leaves, std::string_view internal_key, size_t* leaf, size_t* at);
   static std::shared_ptr<const Leaf> MakeLeaf(std::vector<ExtentPtr> extents);
-  // Of the leaf that has, or would have, an extent with this smallest key.
+  // The number of the leaf that has, or would have, an extent with this smallest key.
   static size_t LeafOf(const Leaves& leaves, std::string_view smallest);
 
   std::shared_ptr<const Leaves> leaves_;  // none is empty

@@ -79,7 +79,7 @@ class TableHead {
   std::vector<uint64_t> words_;  // of the last keys, from their byte skip_ on, big-endian
   size_t skip_ = 0;              // bytes that all last user keys begin with
   std::vector<BlockPlace> blocks_;
-  std::string keys_;  // last keys, one behind the other
+  std::string keys_;  // last keys, one after the other
   std::vector<uint32_t> key_ends_{0};
   std::string filter_bytes_;
   size_t memory_bytes_ = 0;

@@ -23,7 +23,7 @@ std::string ExtentProperties(uint32_t subtable);
 
 struct FoundExtent {
   uint32_t subtable = 0;
-  // Of its keys, `smallest` may be less than the first, if that cannot be read. No counts.
+  // `smallest` may be less than the first key, if that cannot be read. No counts.
   Extent extent;
 };
 

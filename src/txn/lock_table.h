@@ -141,7 +141,7 @@ class LockTable {
 
   std::array<Shard, kShards> shards_;
   MemoryBudget& budget_;
-  // Of the waits-for graph: who waits, and the owners of locks that somebody waits for. Taken after
+  // Guards the waits-for graph: who waits, and the owners of locks that are waited for. Taken after
   // a shard's.
   Mutex waits_mutex_;
   std::atomic<uint64_t> held_{0};

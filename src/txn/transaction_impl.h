@@ -3,7 +3,7 @@
 // A write or GetForUpdate
 //   1. locks the row, and waits for that if need be;
 //   2. takes the snapshot, if there is none yet: what the lock's last holder has written is in it;
-//   3. in kSnapshot, checks that nobody has written the row since the snapshot. Whoever does later
+//   3. in kSnapshot, checks that the row has not been written since the snapshot. A later writer
 //      must have the lock, so that the check holds until the end: first committer wins.
 // The locks are given back after the commit's writes are visible: who gets one next reads, or
 // checks against, a state that has them.
@@ -29,7 +29,7 @@ class TransactionImpl final : public Transaction {
   // Both outlive it.
   TransactionImpl(TransactionStore* store, Transactions* all, const TransactionOptions& options,
                   const WriteOptions& write_options);
-  // Of one that is prepared, and was taken for this.
+  // For a prepared transaction, which was taken (PreparedTransactions::Take) for this.
   TransactionImpl(TransactionStore* store, Transactions* all, PreparedPtr prepared,
                   const WriteOptions& write_options);
   ~TransactionImpl() override;

@@ -23,7 +23,7 @@
 namespace sluice {
 
 // A transaction in the second phase of two: the log holds all that its commit needs, and it has its
-// locks, with or without somebody who holds a Transaction for it.
+// locks, whether or not a Transaction is held for it.
 struct PreparedTransaction {
   explicit PreparedTransaction(MemoryBudget* budget) : memory(budget) {}
 
@@ -65,7 +65,7 @@ class PreparedTransactions {
     const MutexLock lock(mutex_);
     by_name_.erase(transaction.name);
   }
-  // NotFound, or Busy if somebody else uses it.
+  // NotFound, or Busy if it is in use.
   Status Take(std::string_view name, PreparedPtr* transaction) {
     const MutexLock lock(mutex_);
     const auto found = by_name_.find(name);

@@ -148,7 +148,7 @@ class WriteBuffer::Iterator final : public RecordIterator {
     write_ = write;
     return true;
   }
-  // The first key at or behind `at` that was written before this was made.
+  // The first key at or after `at` that was written before this was made.
   void FindForward(Keys::iterator at) {
     for (write_ = nullptr; at != keys_.end() && !LookAt(at);) {
       ++at;

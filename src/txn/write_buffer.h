@@ -80,7 +80,7 @@ class WriteBuffer {
     uint64_t count = 1;
   };
 
-  // Of nodes, savepoints and all that; generous.
+  // A generous estimate of what nodes, savepoints and the like take per write.
   static constexpr size_t kWriteBytes = 224;
 
   // Writes up to here are seen by a savepoint or an iterator.

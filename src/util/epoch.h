@@ -1,21 +1,21 @@
 // Epoch-based reclamation: memory that readers may still look at is deleted once none of them does.
 //
-// A reader holds a guard while it follows pointers that others may unlink; whoever unlinks an
-// object retires it:
+// A reader holds a guard while it follows pointers that others may unlink; the thread that unlinks
+// an object retires it:
 //
 //   reader:  const EpochGuard guard;  use(*shared.load(std::memory_order_acquire));
 //   writer:  EpochRetire(shared.exchange(replacement));
 //
 // An object is deleted once no guard that was held when it was retired is held any more. Guards do
-// not wait and are not waited for, so a guard held for long keeps from deletion whatever is retired
-// meanwhile, by anyone: hold it for a lookup, not for a scan.
+// not wait and are not waited for, so a guard that is held for long prevents the deletion of
+// everything that is retired in the meantime, by any thread: hold it for a lookup, not for a scan.
 //
 // Thread-safe; one domain for the process. A guard costs about 2 ns and shares no cache line that
 // is written often; a retirement costs some 20 ns and now and then the deletions that have become
 // due, which the retiring thread runs: up to kRetireBatch objects, or kRetireBytes, of each thread
 // wait for that. More bytes than those are deleted when the last guard ends that may see them, by
 // that guard's thread.
-// What a thread leaves behind when it exits, others delete.
+// What a thread has not deleted when it exits, other threads delete.
 
 #pragma once
 
@@ -51,9 +51,9 @@ ThreadSlot* TakeThreadSlot();  // sets thread_slot
 void ReclaimOfThread();
 void Fence();
 
-// Between a guard's store and the loads that must not happen before it is visible. Reclaimers see to
-// that with a barrier in all threads before they look at `entered`; else a guard needs a fence, and
-// a read-modify-write is none: on ARM, later loads pass its store.
+// Between a guard's store and the loads that must not happen before it is visible. Reclaimers see
+// to that with a barrier in all threads before they look at `entered`; else a guard needs a fence,
+// and a read-modify-write is none: on ARM, later loads pass its store.
 inline void OrderStoreBeforeLoads() {
   if (domain.guards_fence.load(std::memory_order_relaxed)) [[unlikely]] {
     Fence();
@@ -82,7 +82,7 @@ class EpochGuard {
   EpochGuard& operator=(const EpochGuard&) = delete;
   ~EpochGuard() {
     if (--slot_->guards == 0) {
-      // Whoever sets `reclaim` looks at `entered` afterwards, behind the same barrier.
+      // The thread that sets `reclaim` looks at `entered` afterwards, after the same barrier.
       slot_->entered.store(0, std::memory_order_release);
       epoch_internal::OrderStoreBeforeLoads();
       if (slot_->reclaim.load(std::memory_order_relaxed)) [[unlikely]] {

@@ -21,9 +21,9 @@ struct FaultInode {
   size_t synced = 0;   // and that a loss of power leaves
   // What the file held at its last sync, if it was truncated since.
   std::optional<std::string> before_truncation;
-  // Of a file written in place, by offset: what stood in the sectors written since the last sync.
+  // If the file is written in place: what the sectors written since the last sync held, by offset.
   std::map<size_t, std::string> sectors_before;
-  // By offset: what the disk has of the sectors that a failed sync dropped.
+  // What the disk has of the sectors that a failed sync dropped, by offset.
   std::map<size_t, std::string> dropped;
 
   std::string AfterKill(TestRandom* random) const;

@@ -121,10 +121,10 @@ class alignas(64) WritePipeline::Queue {
     return head_.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
   }
 
-  Gate queued{kMostQueuedBytes};  // asynchronous tasks that nobody has led yet
+  Gate queued{kMostQueuedBytes};  // asynchronous tasks that no leader has taken yet
 
  private:
-  // Null: empty, and nobody leads; &led_: empty, and somebody does.
+  // Null: empty, and without a leader; &led_: empty, and being led.
   std::atomic<WriteTask*> head_{nullptr};
   WriteTask led_;
 };
@@ -298,7 +298,7 @@ WriteTask* WritePipeline::MakeGroup(WriteTask* list, WriteGroup** group, size_t*
 }
 
 void WritePipeline::Process(WriteGroup* group) {
-  // Once its last stage is behind it, the group is gone.
+  // The group is gone after its last stage.
   const bool sync = group->sync;
   size_t blocked = 0;
   if (sync) {

@@ -1,22 +1,22 @@
 // The way of a write (X-Engine 3.2.2, 3.2.3): task queues and a pipeline of four stages.
 //
-//   task queue    writers push their tasks without a lock; whoever finds its queue empty leads it,
-//                 and takes what else comes in as groups through the stages.
+//   task queue    writers push their tasks without a lock; one that finds its queue empty leads it,
+//                 and takes what else comes in through the stages, in groups.
 //   log buffering groups in turn get their sequence numbers and their place in the log.
 //   log flush     one thread syncs the log for all groups that wait for it.
 //   memtable      the leaders of all queues at once.
 //   commit        groups become visible in the order of their sequence numbers, only over a prefix
-//                 without gaps; then their tasks are completed, by whoever found them ready.
+//                 without gaps; then the thread that found them ready completes their tasks.
 //
 // Two things differ from the paper. A group goes to the memtable while the log is flushed and not
-// after it: nobody sees it there before it is visible, and a crash forgets both. And log buffering
-// is not parallel: copying a record and its CRC cost less than handing it on would.
+// after it: no reader sees it there before it is visible, and a crash forgets both. And log
+// buffering is not parallel: copying a record and its CRC cost less than handing it on would.
 //
 // A blocking write waits for the same machinery that an asynchronous one leaves alone.
 //
 // Who leads does so for a bounded number of groups, then hands the rest to the first blocking
 // writer in line, or to a thread of the pipeline: no caller does others' work for ever.
-// Asynchronous writes that wait in the queues are kept few, so that a blocking one behind them,
+// Asynchronous writes that wait in the queues are kept few, so that a blocking one after them,
 // which may not overtake those of its own thread, soon has its turn. And while a blocking writer
 // waits, threads that write asynchronously let others have their CPUs: with more threads than CPUs,
 // the one whose group comes before the writer's would else be out for as long as theirs are in.
@@ -149,9 +149,9 @@ class WritePipeline {
 
   Queue* QueueOfThread();
   void GiveWay();
-  // Takes the tasks in `list`, and what comes behind them, through the stages, until there are
-  // none, or until `groups` groups are through behind the one that has `own` (null: from the start
-  // on); then somebody else leads.
+  // Takes the tasks in `list`, and those that follow, through the stages, until there are none, or
+  // until `groups` groups are through after the one that has `own` (null: from the start on); then
+  // another thread leads.
   void Lead(Queue* queue, WriteTask* list, const WriteTask* own, int groups);
   // Another one is to lead, from `list` on.
   void HandOver(Queue* queue, WriteTask* list);

@@ -22,8 +22,8 @@ constexpr uint64_t kMinRecords = 64;  // in all
 constexpr uint64_t kMinRecordsOfRun = 4;
 constexpr uint64_t kMaxRecordsOfRun = 512;
 constexpr uint64_t kLongJob = 3;  // times as long
-// Of records that fill a block each: both jobs then end with a full table, so that the end of the
-// last index block, which nothing overlaps, is the same in both.
+// Records per table, where each fills a block: both jobs then end with a full table, so that the
+// end of the last index block, which nothing overlaps, is the same in both.
 constexpr uint64_t kRecordsOfTable = 128;
 
 uint64_t ShorterJob(const Cell& cell, const DeviceInfo& info) {

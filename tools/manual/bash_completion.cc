@@ -35,7 +35,7 @@ _sluice() {
   local commands= options= arguments=() values= list=0
   COMPREPLY=()
 
-  # Bash has split words at = and at colons; but it replaces only what is behind the last of them.
+  # Bash has split words at = and at colons; but it replaces only what follows the last of them.
   for ((i = 1; i <= COMP_CWORD; ++i)); do
     word=${COMP_WORDS[i]}
     if ((i > 1)) && [[ $word == [=:] || ${COMP_WORDS[i - 1]} == [=:] ]]; then

@@ -96,7 +96,7 @@ bool IsHelp(const Argument& argument) {
   return std::find(argument.names.begin(), argument.names.end(), "--help") != argument.names.end();
 }
 
-// ".TP" and what stands behind it.
+// ".TP" and what follows it.
 std::string Item(const Argument& argument) {
   std::string out = ".TP\n" + Form(argument) + "\n" + Filled(argument.what + ".");
   if (argument.kind == Argument::Kind::kWords) {

@@ -15,7 +15,7 @@ constexpr uint64_t kLeastExtentsOfAPart = 4;
 // Later than every record.
 constexpr SequenceNumber kNoSnapshot = kMaxSequence - 1;
 
-// Of this thread on the CPU.
+// The CPU time of this thread.
 double CpuSeconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

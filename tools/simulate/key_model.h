@@ -21,7 +21,7 @@ namespace sluice::simulate {
 using Key = uint64_t;
 inline constexpr Key kKeySpace = Key{1} << 56;
 std::string KeyText(Key key);
-// Of such a key, or of the one right behind it (KeyAfter).
+// The position of such a key, or of the one right after it (KeyAfter).
 Key KeyOf(std::string_view text);
 
 struct Distribution {

@@ -34,7 +34,7 @@ class Output {
   const TableShape& shape_;
   std::mt19937_64& random_;
   uint64_t& next_number_;
-  // Of the open extent.
+  // The open extent's.
   std::vector<Span> spans_;
   Key end_ = 0;
   double records_ = 0;

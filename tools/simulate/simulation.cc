@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kSamples = 400;
 constexpr size_t kKeysPerSample = 250;
-// Of a batch of one record in the log: its own header, and the record's type and lengths.
+// What a batch of one record takes in the log: its own header, and the record's type and lengths.
 constexpr uint64_t kLogRecordBytes = 16;
 
 // What records take of a memtable.

@@ -25,7 +25,7 @@ class TableShape {
   }
   uint64_t block_bytes() const { return block_bytes_; }
   uint64_t BytesOf(uint64_t records) const;
-  // Of an extent that no further block fits into.
+  // The records of an extent that no further block fits into.
   uint64_t extent_records() const { return extent_records_; }
   // What the process holds of each extent of the metadata.
   uint64_t MetadataBytes(bool sliced) const;

@@ -65,7 +65,7 @@ class Tables final : public PlanSource {
   // it.
   void AddedBy(const MetadataEdit& edit);
   void RemovedBy(const MetadataEdit& edit);
-  // Of the pages of all tables that are kept, dead parts of slices included.
+  // The size of the pages of all tables that are kept, dead parts of slices included.
   uint64_t disk_bytes() const { return disk_bytes_; }
 
   Status OpenHead(const Extent& extent, TableHeadRef* head) override;

@@ -1,4 +1,4 @@
-// Of a valid/ready stream: it has flowed, and its writer has waited.
+// A valid/ready stream: it has flowed, and its writer has waited.
 
 `include "cu_assert.svh"
 

@@ -37,7 +37,7 @@ inline uint64_t DecodeCycles(const UnitShape& unit, uint64_t user_bytes, uint64_
   return 1 + Beats(user_bytes + 8, unit.value_bytes) + Beats(value_bytes, unit.value_bytes);
 }
 
-// Of the tree's root, which sees every record, and of the verdict behind it.
+// The tree's root, which sees every record, and the verdict after it.
 inline uint64_t MergeCycles(const UnitShape& unit, uint64_t user_bytes) {
   return std::max<uint64_t>(1, Beats(user_bytes, unit.value_bytes));
 }
@@ -59,31 +59,31 @@ inline uint64_t EncodeCycles(const UnitShape& unit, uint64_t user_bytes, uint64_
 
 // ------------------------------------------------------------------ a block
 
-// Of the decoder, past the block's records: to see the restart array, which stands at `offset` in
-// memory, and drop two chunks a cycle of the `bytes` from there to the trailer's end.
+// The decoder, after the block's records: it sees the restart array, which stands at `offset` in
+// memory, and drops two chunks a cycle of the `bytes` from there to the trailer's end.
 inline uint64_t DecodeEndCycles(const UnitShape& unit, uint64_t offset, uint64_t bytes) {
   return Beats(BeatsFrom(offset, bytes, unit.value_bytes), 2);
 }
 
-// Of the encoder: the restart array and its length, V / 4 words a cycle.
+// The encoder: the restart array and its length, V / 4 words a cycle.
 inline uint64_t EncodeEndCycles(const UnitShape& unit, uint64_t restarts) {
   return Beats(restarts + 1, unit.value_bytes / 4);
 }
 
-// Of the encoder at a table's end: to see that it ends, and the token.
+// The encoder at a table's end: one to see that it ends, one for the token.
 inline constexpr uint64_t kTableEndCycles = 2;
 
-// Of the index reader with one entry: a byte of header and handle a cycle, a word of the key.
+// The index reader, for one entry: a byte of header and handle a cycle, a word of the key.
 inline uint64_t IndexReadCycles(uint64_t entry_bytes, uint64_t key_bytes) {
   return entry_bytes - key_bytes + std::max<uint64_t>(1, Beats(key_bytes, 8));
 }
 
-// Of the index encoder with one entry: header, user key, trailer, and one or two for the handle.
+// The index encoder, for one entry: header, user key, trailer, and one or two for the handle.
 inline uint64_t IndexEncodeCycles(uint64_t user_bytes, uint64_t handle_bytes) {
   return 2 + std::max<uint64_t>(1, Beats(user_bytes, 8)) + (handle_bytes > 8 ? 2 : 1);
 }
 
-// Of the index encoder at a table's end: restart array, two words a cycle, token, table record.
+// The index encoder at a table's end: restart array, two words a cycle, token, table record.
 inline uint64_t IndexEndCycles(uint64_t blocks) { return Beats(blocks + 1, 2) + 9; }
 
 // ------------------------------------------------------------------ the unit's constants

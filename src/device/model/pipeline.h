@@ -1,6 +1,6 @@
 // How long a Compaction Unit takes for a task: the closed forms of cycle_model.h for every record
 // and block, composed as the pipeline composes them. A stage takes up a record when it is done with
-// the one before, the stage before has handed it on, and the FIFO behind has room (docs/model.md).
+// the one before, the stage before has handed it on, and the next FIFO has room (docs/model.md).
 //
 // Reads keys and entry headers, no values: some hundred nanoseconds per record.
 

@@ -1,5 +1,5 @@
 // A simulated card: one Verilated model of sluice_unit, or of sluice_card with several units, its
-// memory and its clock. Nothing moves unless somebody waits for it: time passes in the calls below.
+// memory and its clock. Nothing moves unless a caller waits for it: time passes in the calls below.
 //
 // Thread-safe: threads that wait for different units take turns at the clock.
 
