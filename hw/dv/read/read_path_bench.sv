@@ -13,7 +13,7 @@ module read_path_bench #(
   input  logic                                 clk_i,
   input  logic                                 rst_ni,
 
-  input  logic [Ways-1:0]                      start_i,
+  input  logic [Ways-1:0]                      start_i,  // loads; starts a cycle later
   input  logic [Ways-1:0][47:0]                tables_addr_i,
   input  logic [Ways-1:0][15:0]                table_count_i,
 
@@ -127,9 +127,12 @@ module read_path_bench #(
         {key.data, key.last, key.eos, key.trailer, key.parity};
     assign key_bytes_o[w] = 8'(key.bytes);
 
+    logic start_q;
+    always_ff @(posedge clk_i) start_q <= start_i[w] & rst_ni;
+
     cu_index_reader u_index_reader (
-      .clk_i, .rst_ni, .start_i(start_i[w]), .tables_addr_i(tables_addr_i[w]),
-      .table_count_i(table_count_i[w]),
+      .clk_i, .rst_ni, .load_i(start_i[w]), .tables_addr_i(tables_addr_i[w]),
+      .table_count_i(table_count_i[w]), .start_i(start_q),
       .req_valid_o(x_req_valid[w]), .req_ready_i(x_req_ready[w]), .req_addr_o(x_req_addr[w]),
       .req_bytes_o(x_req_bytes[w]), .beat_valid_i(x_beat_valid[w]),
       .beat_ready_o(x_beat_ready[w]), .beat_data_i(x_beat_data[w]),

@@ -34,9 +34,10 @@ module cu_index_reader
   input  logic        clk_i,
   input  logic        rst_ni,
 
-  input  logic        start_i,        // once after reset
-  input  logic [47:0] tables_addr_i,  // 8-byte aligned
+  input  logic        load_i,         // once after reset
+  input  logic [47:0] tables_addr_i,  // 8-byte aligned, at start
   input  logic [15:0] table_count_i,
+  input  logic        start_i,        // after load, for a cycle at least
 
   output logic        req_valid_o,
   input  logic        req_ready_i,
@@ -422,7 +423,7 @@ module cu_index_reader
   endfunction
 
   always_ff @(posedge clk_i) begin
-    if (start_i) begin
+    if (load_i) begin
       tables_q <= tables_addr_i;
       count_q  <= table_count_i;
     end
@@ -529,7 +530,8 @@ module cu_index_reader
   assign fault_table_o   = fault_table_q;
   assign fault_offset_o  = fault_offset_q;
 
-  `ASSERT(a_tables_aligned, start_i |-> tables_addr_i[2:0] == '0 && !running_q)
+  `ASSERT(a_load_before_start, load_i |-> !start_i && !running_q)
+  `ASSERT(a_tables_aligned, start_i |-> tables_q[2:0] == '0)
   `COVER(c_long, state_q == Header && group_q == 4'd4)
   `COVER(c_varint64, state_q == Handle && group_q == 4'd5)
   `COVER(c_prefetched, state_q == Begin && fetch_index_q > table_q)

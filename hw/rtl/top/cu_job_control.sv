@@ -7,8 +7,8 @@
 // | Head       | read descriptor words up to COMPLETION_ADDR              | last word             |
 // | Check      | compare the descriptor with the unit's capabilities      | at once               |
 // | Begin, End | read the range keys into cu_visibility_filter            | last word, or no key  |
-// | Runs       | hand the table lists to the ways                         | one per way           |
-// | Merge      | the pipeline runs                                        | all written, or fault |
+// | Runs       | hand the table lists to the ways, which do not go yet     | one per way           |
+// | Merge      | the ways go, and the pipeline runs                       | all written, or fault |
 // | Halt       | ports complete outstanding transfers                     | all idle: Save        |
 // | Save       | copy the pipeline's counters to the record               | last word             |
 // | Clear      | pipeline reset                                           | after 4 cycles        |
@@ -74,9 +74,10 @@ module cu_job_control #(
   output logic [63:0] data_limit_o,
   output logic [63:0] index_addr_o,
   output logic [63:0] index_limit_o,
-  output logic [Ways-1:0] way_start_o,  // pulse per way, with its tables
+  output logic [Ways-1:0] way_load_o,  // pulse per way, with its tables
   output logic [47:0] way_tables_o,
   output logic [15:0] way_count_o,
+  output logic        way_start_o,     // level: all ways have their tables, read without an error
 
   // What the pipeline says
   input  logic        data_done_i,
@@ -239,11 +240,11 @@ module cu_job_control #(
   assign way_tables_o = (word_q[7:0] < runs) ? beat_data_i[JobRunAddrLsb+:JobRunAddrWidth] : '0;
   assign way_count_o  = (word_q[7:0] < runs) ? beat_data_i[JobRunCountLsb+:JobRunCountWidth] : '0;
   always_comb begin
-    way_start_o = '0;
     for (int w = 0; w < int'(Ways); w++) begin
-      way_start_o[w] = beat & (state_q == Runs) & (word_q == 16'(w)) & (way_tables_o[2:0] == '0);
+      way_load_o[w] = beat & (state_q == Runs) & (word_q == 16'(w));
     end
   end
+  assign way_start_o = state_q == Merge;
 
   // Key bytes past the key's end are whatever stands in memory: they must be zero for comparisons.
   logic [3:0] key_left;

@@ -157,7 +157,8 @@ module sluice_unit #(
   logic [63:0] range_data;
   logic write_start;
   logic [63:0] data_addr, data_limit, index_addr, index_limit;
-  logic [Ways-1:0] way_start;
+  logic [Ways-1:0] way_load;
+  logic way_start;
   logic [47:0] way_tables;
   logic [15:0] way_count;
   logic data_done, index_done, data_full, index_full, data_werror, index_werror;
@@ -214,8 +215,8 @@ module sluice_unit #(
     .end_bytes_o(end_bytes), .range_we_o(range_we), .range_sel_o(range_sel),
     .range_addr_o(range_addr), .range_data_o(range_data), .write_start_o(write_start),
     .data_addr_o(data_addr), .data_limit_o(data_limit), .index_addr_o(index_addr),
-    .index_limit_o(index_limit), .way_start_o(way_start), .way_tables_o(way_tables),
-    .way_count_o(way_count),
+    .index_limit_o(index_limit), .way_load_o(way_load), .way_tables_o(way_tables),
+    .way_count_o(way_count), .way_start_o(way_start),
     .data_done_i(data_done), .index_done_i(index_done), .data_full_i(data_full),
     .index_full_i(index_full), .write_error_i(data_werror | index_werror),
     .limit_i(entry_limit | index_limit_hit),
@@ -303,7 +304,8 @@ module sluice_unit #(
 
     cu_index_reader u_index_reader (
       .clk_i(ap_clk), .rst_ni(rst_n),
-      .start_i(way_start[w]), .tables_addr_i(way_tables), .table_count_i(way_count),
+      .load_i(way_load[w]), .tables_addr_i(way_tables), .table_count_i(way_count),
+      .start_i(way_start),
       .req_valid_o(ireq_valid[w]), .req_ready_i(ireq_ready[w]), .req_addr_o(ireq_addr[w]),
       .req_bytes_o(ireq_bytes[w]), .beat_valid_i(ibeat_valid[w]),
       .beat_ready_o(ibeat_ready[w]), .beat_data_i(ibeat_data[w]),
