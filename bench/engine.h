@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "bench/histogram.h"
+#include "sluice/compression.h"
 #include "util/status.h"
 
 namespace sluice::bench {
@@ -29,7 +30,7 @@ struct EngineSettings {
   uint64_t write_buffer_bytes = uint64_t{64} << 20;
   uint32_t block_bytes = 0;  // 0: the engine's own default
   int bloom_bits = 10;       // per key; 0: no filters
-  bool snappy = false;
+  Compression compression = Compression::kNone;
   bool sync = false;  // every write, to the disk
   // Sluice's alone.
   std::string executor = "cpu";

@@ -85,6 +85,11 @@ class LevelDbEngine : public Engine {
     if (settings.bloom_bits > 0) {
       filter_.reset(leveldb::NewBloomFilterPolicy(settings.bloom_bits));
     }
+    if (settings.compression != Compression::kNone &&
+        settings.compression != Compression::kSnappy) {
+      return Status::NotSupported(
+          fmt::format("LevelDB does not know {}", CompressionName(settings.compression)));
+    }
     leveldb::Options options;
     options.create_if_missing = create;
     options.env = &env_;
@@ -92,7 +97,8 @@ class LevelDbEngine : public Engine {
     options.filter_policy = filter_.get();
     options.write_buffer_size = settings.write_buffer_bytes;
     options.max_open_files = 50'000;
-    options.compression = settings.snappy ? leveldb::kSnappyCompression : leveldb::kNoCompression;
+    options.compression = settings.compression == Compression::kSnappy ? leveldb::kSnappyCompression
+                                                                       : leveldb::kNoCompression;
     if (settings.block_bytes > 0) {
       options.block_size = settings.block_bytes;
     }

@@ -169,7 +169,7 @@ Json SettingsJson(const BenchSettings& s) {
           {"write_buffer_size", s.engine.write_buffer_bytes},
           {"block_size", s.engine.block_bytes == 0 ? Json() : Json(s.engine.block_bytes)},
           {"bloom_bits", s.engine.bloom_bits},
-          {"compression", s.engine.snappy ? "snappy" : "none"},
+          {"compression", CompressionName(s.engine.compression)},
           {"sync", s.engine.sync},
           {"executor", s.engine.executor},
           {"config", s.engine.config}};

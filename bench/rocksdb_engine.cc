@@ -98,6 +98,10 @@ class RocksDbEngine : public Engine {
   const bool sync_;
 };
 
+int RocksDbNumber(Compression compression) {
+  return compression == Compression::kZstd ? 7 : static_cast<int>(compression);
+}
+
 }  // namespace
 
 Status OpenRocksDb(const EngineSettings& settings, const std::string& directory, bool create,
@@ -108,7 +112,7 @@ Status OpenRocksDb(const EngineSettings& settings, const std::string& directory,
                                  .write_buffer_bytes = settings.write_buffer_bytes,
                                  .block_bytes = settings.block_bytes,
                                  .bloom_bits = settings.bloom_bits,
-                                 .snappy = settings.snappy,
+                                 .compression = RocksDbNumber(settings.compression),
                                  .table_bytes = 0,
                                  .compactions_alone = false,
                                  .create = create,

@@ -93,7 +93,7 @@ rocksdb::Options MakeOptions(const RocksDbSettings& settings) {
     options.max_subcompactions = 1;
     options.avoid_flush_during_shutdown = true;
   }
-  options.compression = settings.snappy ? rocksdb::kSnappyCompression : rocksdb::kNoCompression;
+  options.compression = static_cast<rocksdb::CompressionType>(settings.compression);
   options.enable_pipelined_write = settings.pipelined_write;
   options.unordered_write = settings.unordered_write;
   options.stats_dump_period_sec = 0;

@@ -174,7 +174,7 @@ Status OpenSluice(const EngineSettings& settings, const std::string& directory, 
   if (settings.block_bytes > 0) {
     options.block_bytes = settings.block_bytes;
   }
-  options.compression = settings.snappy ? Compression::kSnappy : Compression::kNone;
+  options.compression = settings.compression;
   options.bloom_bits_per_key = settings.bloom_bits;
   if (settings.write_queues > 0) {
     options.write_queues = settings.write_queues;

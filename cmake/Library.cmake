@@ -44,7 +44,7 @@ foreach(kind static shared)
   sluice_public_library(sluice_${kind} ${type} EXPORT sluice_${kind} COMPONENT ${kind}
                         OBJECTS ${objects})
   target_link_libraries(sluice_${kind} PRIVATE
-    fmt::fmt PkgConfig::ISAL PkgConfig::URING Snappy::snappy Threads::Threads)
+    fmt::fmt PkgConfig::ISAL PkgConfig::LZ4 PkgConfig::URING PkgConfig::ZSTD Snappy::snappy Threads::Threads)
   # A program with both would have two engines in it: CMake refuses to link it.
   set_target_properties(sluice_${kind} PROPERTIES
     OUTPUT_NAME sluice INTERFACE_SLUICE_KIND ${kind} COMPATIBLE_INTERFACE_STRING SLUICE_KIND)

@@ -87,7 +87,8 @@ sluice_package(libsluice-dev SECTION libdevel COMPONENTS development static conf
   DESCRIPTION "${about}This package has what building programs with Sluice takes: headers for C++
 and C, static libraries of the engine, of simulated units and of conformance
 tests, and files for CMake and pkg-config."
-  DEPENDS "libsluice0 (= ${PROJECT_VERSION}-1)" libfmt-dev libisal-dev libsnappy-dev liburing-dev pkg-config)
+  DEPENDS "libsluice0 (= ${PROJECT_VERSION}-1)" libfmt-dev libisal-dev
+    liblz4-dev libsnappy-dev liburing-dev libzstd-dev pkg-config)
 sluice_package(sluice-tools SECTION database COMPONENTS tools
   LICENSES ${engine_licenses} /usr/share/doc/libcli11-dev/copyright ${templates}/verilator
   SYNOPSIS "LSM storage engine that offloads its compactions (command)"

@@ -59,7 +59,7 @@ Status Complete(BenchCommand* command) {
   if (!command->plot.empty()) {
     SLUICE_RETURN_IF_ERROR(CheckPlotName(command->plot));
   }
-  command->settings.engine.snappy = command->compression == "snappy";
+  (void)ParseCompression(command->compression, &command->settings.engine.compression);
   return bench::Check(command->settings);
 }
 
@@ -206,8 +206,8 @@ void AddEngineOptions(CLI::App* app, BenchCommand* command) {
       ->group("All engines alike");
   add("--bloom-bits", &e.bloom_bits, "Filter bits per key; 0: no filters")
       ->check(CLI::Range(0, 32, ""));
-  add("--compression", &command->compression, "Compression of blocks: none or snappy")
-      ->check(CLI::IsMember({"none", "snappy"}))
+  add("--compression", &command->compression, "Compression of blocks: none, snappy, lz4 or zstd")
+      ->check(CLI::IsMember({"none", "snappy", "lz4", "zstd"}))
       ->type_name("NAME");
   app->add_flag("--sync", e.sync, "Sync every write before it returns")->group("All engines alike");
   std::vector<std::string> configs;

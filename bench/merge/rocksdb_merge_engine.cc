@@ -60,7 +60,7 @@ class RocksDbMergeEngine : public MergeEngine {
                                       .write_buffer_bytes = uint64_t{1} << 30,
                                       .block_bytes = 4096,
                                       .bloom_bits = 0,
-                                      .snappy = false,
+                                      .compression = 0,
                                       .table_bytes = kOutputTableBytes,
                                       .compactions_alone = true,
                                       .create = true,

@@ -61,8 +61,13 @@ struct Options {
   uint32_t extent_bytes = uint32_t{2} << 20;  ///< 1 GiB at most; a longer record gets a longer one
   uint32_t block_bytes = 4 << 10;             ///< of a block before compression, about
   uint32_t restart_interval = 16;             ///< entries from one whole key of a block to the next
-  Compression compression = Compression::kNone;  ///< of blocks
-  int bloom_bits_per_key = 10;                   ///< 0: no filters
+  Compression compression =
+      Compression::kNone;  ///< of blocks, on levels that have none of their own
+  /// Of blocks on levels 0, 1 and 2; levels beyond the end of it have `compression`. What moves to
+  /// another level without being rewritten keeps the compression it has.
+  std::vector<Compression> compression_per_level;
+  int zstd_level = 3;           ///< effort of Zstandard, 1 to 22: slower and smaller
+  int bloom_bits_per_key = 10;  ///< 0: no filters
 
   // Shape of the trees.
   size_t l0_compaction_runs = 6;  ///< runs in level 0 that trigger a compaction

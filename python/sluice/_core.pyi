@@ -13,6 +13,8 @@ _T_co = TypeVar("_T_co", covariant=True)
 class Compression(enum.Enum):
     NONE = 0
     SNAPPY = 1
+    ZSTD = 2
+    LZ4 = 4
 
 class Isolation(enum.Enum):
     SNAPSHOT = 0
@@ -34,6 +36,8 @@ class Options:
     block_bytes: int
     restart_interval: int
     compression: Compression
+    compression_per_level: list[Compression]
+    zstd_level: int
     bloom_bits_per_key: int
     l0_compaction_runs: int
     l0_slowdown_runs: int

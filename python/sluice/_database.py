@@ -279,6 +279,8 @@ def open(
     error_if_exists: bool = False,
     read_only: bool = False,
     compression: _core.Compression | None = None,
+    compression_per_level: list[_core.Compression] | None = None,
+    zstd_level: int | None = None,
     memtable_bytes: int | None = None,
     max_waiting_memtables: int | None = None,
     write_buffer_bytes: int | None = None,

@@ -37,7 +37,9 @@ PyType_Slot value_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&GetBuffe
 void BindOptions(nb::module_& m) {
   nb::enum_<Compression>(m, "Compression")
       .value("NONE", Compression::kNone)
-      .value("SNAPPY", Compression::kSnappy);
+      .value("SNAPPY", Compression::kSnappy)
+      .value("ZSTD", Compression::kZstd)
+      .value("LZ4", Compression::kLz4);
   nb::enum_<Isolation>(m, "Isolation")
       .value("SNAPSHOT", Isolation::kSnapshot)
       .value("READ_COMMITTED", Isolation::kReadCommitted);
@@ -57,6 +59,8 @@ void BindOptions(nb::module_& m) {
       .def_rw("block_bytes", &Options::block_bytes)
       .def_rw("restart_interval", &Options::restart_interval)
       .def_rw("compression", &Options::compression)
+      .def_rw("compression_per_level", &Options::compression_per_level)
+      .def_rw("zstd_level", &Options::zstd_level)
       .def_rw("bloom_bits_per_key", &Options::bloom_bits_per_key)
       .def_rw("l0_compaction_runs", &Options::l0_compaction_runs)
       .def_rw("l0_slowdown_runs", &Options::l0_slowdown_runs)

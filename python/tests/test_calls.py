@@ -211,6 +211,10 @@ def test_options(path: Path) -> None:
         sluice.open(path, error_if_exists=True)
     with sluice.open(path, read_only=True) as db, pytest.raises(sluice.InvalidArgumentError):
         db[b"k"] = b"v"
+    with sluice.open(path, compression_per_level=[sluice.Compression.NONE], zstd_level=9) as db:
+        db[b"k"] = b"v"
+    with pytest.raises(sluice.InvalidArgumentError):
+        sluice.open(path, zstd_level=23)
     with pytest.raises(TypeError):
         sluice.open(path, memtable_bytes=-1)
     with pytest.raises(TypeError):

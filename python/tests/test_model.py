@@ -99,6 +99,7 @@ class Model(RuleBasedStateMachine):
             block_bytes=256,
             extent_bytes=4096,
             compression=sluice.Compression.SNAPPY if self.life % 2 else None,
+            compression_per_level=[sluice.Compression.LZ4, sluice.Compression.ZSTD][: self.life % 3],
         )
 
     def table(self, name: str) -> sluice.DB | sluice.Subtable:

@@ -88,6 +88,19 @@ bool ParseBool(std::string_view text, bool* value) {
   return text == "0" || text == "1";
 }
 
+// Calls visit(part) for each part of `text` between commas, until it is false; whether it never was.
+template <typename Visit>
+bool ForEachPart(std::string_view text, const Visit& visit) {
+  for (size_t end = 0; end != std::string_view::npos;) {
+    end = text.find(',');
+    if (!visit(text.substr(0, end))) {
+      return false;
+    }
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return true;
+}
+
 // Sets an option from its text; false if the text is none for it.
 using Setter = bool (*)(sluice::Options*, std::string_view);
 
@@ -115,6 +128,7 @@ const std::map<std::string_view, Setter>& Setters() {
       NUMBER(extent_bytes),
       NUMBER(block_bytes),
       NUMBER(restart_interval),
+      NUMBER(zstd_level),
       NUMBER(bloom_bits_per_key),
       NUMBER(l0_compaction_runs),
       NUMBER(l0_slowdown_runs),
@@ -135,19 +149,22 @@ const std::map<std::string_view, Setter>& Setters() {
        }},
       {"compression",
        [](sluice::Options* o, std::string_view text) {
-         o->compression =
-             text == "snappy" ? sluice::Compression::kSnappy : sluice::Compression::kNone;
-         return text == "snappy" || text == "none";
+         return sluice::ParseCompression(text, &o->compression);
+       }},
+      {"compression_per_level",
+       [](sluice::Options* o, std::string_view text) {
+         o->compression_per_level.clear();
+         return ForEachPart(text, [o](std::string_view name) {
+           return sluice::ParseCompression(name, &o->compression_per_level.emplace_back());
+         });
        }},
       {"level_paths",
        [](sluice::Options* o, std::string_view text) {
          o->level_paths.clear();
-         for (size_t end = 0; end != std::string_view::npos;) {
-           end = text.find(',');
-           o->level_paths.emplace_back(text.substr(0, end));
-           text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-         }
-         return true;
+         return ForEachPart(text, [o](std::string_view path) {
+           o->level_paths.emplace_back(path);
+           return true;
+         });
        }},
   };
 #undef NUMBER

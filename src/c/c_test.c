@@ -157,6 +157,11 @@ int main(int argc, char** argv) {
   sluice_options_set(options, "create_if_missing", "1", &error);
   sluice_options_set(options, "memtable_bytes", "1048576", &error);
   sluice_options_set(options, "compression", "snappy", &error);
+  sluice_options_set(options, "compression_per_level", "none,lz4,zstd", &error);
+  CHECK_OK();
+  sluice_options_set(options, "compression_per_level", "none,lz5", &error);
+  EXPECT_ERROR("invalid argument: 'none,lz5' is no value");
+  sluice_options_set(options, "compression_per_level", "none,lz4,zstd", &error);
   sluice_options_set(options, "transaction_memory_bytes", "1000000", &error);
   sluice_options_set(options, "deletion_share", "0.25", &error);
   sluice_options_set_executor(options, "gpu", &error);

@@ -13,6 +13,7 @@
 #include "merge/outputs.h"
 #include "table/block_builder.h"
 #include "table/key_scan.h"
+#include "table/recode.h"
 #include "table/stored_block.h"
 #include "tree/slice.h"
 #include "util/io_queue.h"
@@ -31,9 +32,13 @@ struct Piece {
   std::string index;       // with its trailer
   std::string_view image;  // in the task's memory
   IoRequest request;
+  RecodedTable raw;  // if executors could not read it, what they are given
 
   uint64_t bytes() const { return blocks_bytes + index.size(); }
-  BlockHandle index_handle() const { return {blocks_bytes, index.size() - kBlockTrailerBytes}; }
+  std::string_view index_contents() const {
+    return std::string_view(index).substr(0, index.size() - kBlockTrailerBytes);
+  }
+  MergeTable table() const { return {image, {blocks_bytes, index_contents().size()}}; }
 };
 
 // A step on its way.
@@ -90,6 +95,8 @@ class Job {
   void BeginReads(Task* task);
   // Waits until the task's inputs are there, and gives a merge to a unit if there are any.
   Status Launch(Task* task);
+  // The piece as executors can read it.
+  Status ForExecutors(Piece* piece, MergeTable* table);
   // The first step takes effect on the output.
   Status Complete();
   Status Copy(const Task& task);
@@ -130,6 +137,7 @@ class Job {
   size_t reading_ = 0;  // of them, those that read blocks
   // Of tasks that are done. Fresh pages cost the kernel more than merging what they hold.
   std::vector<std::string> spare_memory_;
+  std::vector<RecodedTable> spare_raw_;
   std::unique_ptr<IoQueue> reads_ = IoQueue::New(kReadDepth);
   Mutex mutex_;
   CondVar finished_;
@@ -270,8 +278,8 @@ Status Job::Launch(Task* task) {
                  .restart_interval = options_.restart_interval};
   for (const std::vector<Piece*>& run : task->runs) {
     MergeRun& tables = task->merge.runs.emplace_back();
-    for (const Piece* piece : run) {
-      tables.push_back({piece->image, piece->index_handle()});
+    for (Piece* piece : run) {
+      SLUICE_RETURN_IF_ERROR(ForExecutors(piece, &tables.emplace_back()));
     }
   }
   if (options_.window > 1) {
@@ -285,11 +293,41 @@ Status Job::Launch(Task* task) {
   return {};
 }
 
+Status Job::ForExecutors(Piece* piece, MergeTable* table) {
+  *table = piece->table();
+  bool readable = true;
+  Block index;
+  SLUICE_RETURN_IF_ERROR(Block::Parse(piece->index_contents(), &index));
+  BlockIterator at(index);
+  for (at.SeekToFirst(); at.Valid() && readable; at.Next()) {
+    BlockHandle handle;
+    std::string_view value = at.value();
+    if (!handle.ReadFrom(&value)) {
+      return Status::Corruption("malformed handle");
+    }
+    const Compression type{static_cast<uint8_t>(piece->image[handle.offset + handle.size])};
+    readable = type == Compression::kNone || type == Compression::kSnappy;
+  }
+  if (readable) {
+    return {};
+  }
+  if (!spare_raw_.empty()) {
+    piece->raw = std::move(spare_raw_.back());
+    spare_raw_.pop_back();
+  }
+  if (Status status = RecodeTable(table->image, table->index, Compression::kNone, &piece->raw);
+      !status.ok()) {
+    return Damaged(piece->extent,
+                   status.WithContext(ExtentReader::Describe(*piece->extent, piece->begin)));
+  }
+  *table = {piece->raw.image, piece->raw.index};
+  return {};
+}
+
 Status Job::Copy(const Task& task) {
   const Piece& piece = task.pieces.front();
   Block index;
-  SLUICE_RETURN_IF_ERROR(Block::Parse(
-      std::string_view(piece.index).substr(0, piece.index.size() - kBlockTrailerBytes), &index));
+  SLUICE_RETURN_IF_ERROR(Block::Parse(piece.index_contents(), &index));
   BlockIterator at(index);
   bool first = true;
   for (at.SeekToFirst(); at.Valid(); at.Next(), first = false) {
@@ -308,7 +346,8 @@ Status Job::CopyBlock(const Task& task, const BlockHandle& handle, bool first) {
   std::string_view contents;
   Block block;
   std::string_view key;
-  Status status = ReadStoredBlock(piece.image, handle, &scratch_, &contents);
+  Compression stored_as = Compression::kNone;
+  Status status = ReadStoredBlock(piece.image, handle, &scratch_, &contents, &stored_as);
   if (status.ok()) {
     status = Block::Parse(contents, &block);
   }
@@ -325,7 +364,11 @@ Status Job::CopyBlock(const Task& task, const BlockHandle& handle, bool first) {
                     piece.extent->number, task.step.blocks.first)));
   }
   const uint64_t before = builder_.entries();
-  SLUICE_RETURN_IF_ERROR(builder_.AddBlock(contents));
+  std::string_view stored;  // as it is to be stored again
+  if (stored_as != Compression::kNone && stored_as == options_.extent.codec.type) {
+    stored = piece.image.substr(handle.offset, handle.size + kBlockTrailerBytes);
+  }
+  SLUICE_RETURN_IF_ERROR(builder_.AddBlock(contents, stored));
   result_.records.copied += builder_.entries() - before;
   ++result_.copied_blocks;
   return {};
@@ -373,8 +416,10 @@ Status Job::Merge(Task* task) {
     const std::vector<Piece*>& run = task->runs[result.fault.run];
     if (IsInputFault(result.status) && result.fault.table < run.size()) {
       const Piece& piece = *run[result.fault.table];
+      // Where its blocks stand once they are recoded is of no use to anybody.
+      const uint64_t offset = piece.raw.image.empty() ? result.fault.offset : 0;
       return Damaged(piece.extent, result.error.WithContext(ExtentReader::Describe(
-                                       *piece.extent, piece.begin + result.fault.offset)));
+                                       *piece.extent, piece.begin + offset)));
     }
     return result.error;
   }
@@ -416,6 +461,11 @@ Status Job::Complete() {
   if (task.reads_blocks()) {
     --reading_;
     spare_memory_.push_back(std::move(task.memory));
+    for (Piece& piece : task.pieces) {
+      if (!piece.raw.image.empty()) {
+        spare_raw_.push_back(std::move(piece.raw));
+      }
+    }
   }
   tasks_.pop_front();
   --launched_;

@@ -178,6 +178,7 @@ Status CompactionPlanner::TryReuse(size_t self, bool* reused) {
   do {
     const Extent& extent = *(*run.extents)[end];
     if (extent.sliced || !MayReuse(extent) ||
+        options_.recoded_levels.contains(pick_.inputs[self].run.level) ||
         (options_.file != nullptr && extent.place->file() != options_.file)) {
       return {};
     }

@@ -4,9 +4,9 @@
 //  1. An extent is reused, by a change of metadata alone, if no other run has a record between its
 //     first and last key. That looks at records, not at key ranges: a block or extent of another
 //     run that only spans it, because its keys are sparse, is split there. Slices are not reused:
-//     they would keep their whole tables (tree/slice.h).
-//  2. Blocks that overlap no other run's, and between which no other run has anything, are copied
-//     as bytes.
+//     they would keep their whole tables (tree/slice.h); nor is what is to have another compression.
+//  2. Blocks that overlap no other run's, and between which no other run has anything, are copied,
+//     as bytes if their compression is the output's.
 //  3. What is left is merged, in tasks of similar size.
 //
 // The plan is made in one sweep over the blocks of all runs in key order, a step at a time, while
@@ -82,6 +82,8 @@ struct PlanOptions {
   uint64_t least_bytes_rewritten = 0;
   // Extents elsewhere are not reused but copied: the output's level lies in another directory.
   const DataFile* file = nullptr;
+  // Nor are extents of these levels: the output's has another compression.
+  std::set<uint32_t> recoded_levels{};
 };
 
 // What a plan has to know of the inputs' tables.

@@ -14,6 +14,7 @@
 #include "compaction/compaction_planner.h"
 #include "compaction/plan_checker.h"
 #include "table/filter.h"
+#include "table/verify.h"
 #include "tree/order_check.h"
 #include "tree/run_iterator.h"
 #include "tree/slice.h"
@@ -34,7 +35,7 @@ class CompactionTest : public testing::Test {
 
   // An extent of these blocks.
   ExtentPtr Make(const TestBlocks& blocks) {
-    return std::make_shared<const Extent>(WriteTestExtent(blocks, space_.get(), &next_));
+    return std::make_shared<const Extent>(WriteTestExtent(blocks, space_.get(), &next_, format_));
   }
   // One whose blocks hold these keys, of three digits.
   ExtentPtr Numbers(const std::vector<std::vector<int>>& blocks, SequenceNumber sequence) {
@@ -151,6 +152,7 @@ class CompactionTest : public testing::Test {
   ExtentReader reader_{&tables_, &blocks_};
   std::atomic<uint64_t> next_{1};
   std::optional<std::string> end_;  // of the last plan
+  ExtentFormat format_;             // of the inputs
   OffloadDriver driver_{{}, {}};
 };
 
@@ -322,6 +324,46 @@ TEST_F(CompactionTest, AnAccessIsCountedOnceAndThoseOfCompactionsNever) {
   EXPECT_EQ(extent.place->accesses(), 2u);
 }
 
+// Whatever the inputs have, all blocks of a new extent have the compression of its level.
+TEST_F(CompactionTest, CopiedBlocksAreCompressedAsTheOutputIs) {
+  const std::vector<Compression> all = {Compression::kNone, Compression::kSnappy,
+                                        Compression::kZstd, Compression::kLz4};
+  for (const Compression from : all) {
+    for (const Compression to : all) {
+      const auto blocks = [](int first) {
+        TestBlocks made;
+        for (int block = first; block < 40; block += block % 10 == 9 ? 11 : 1) {
+          made.push_back({{InternalKey(fmt::format("{:03}", block), 1), std::string(1000, 'v')}});
+        }
+        return made;
+      };
+      format_.codec = {.type = from, .zstd_level = 1};
+      CompactionPick pick;
+      pick.output = {2, 0};
+      pick.inputs = {{{1, 0}, {Make(blocks(0))}}, {{2, 0}, {Make(blocks(10))}}};
+      CompactionResult result;
+      const Status status =
+          Run(pick, {}, {.extent = {.codec = {.type = to}}, .snapshots = {kMaxSequence}}, &result);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      EXPECT_GT(result.copied_blocks, 10u);
+      ASSERT_EQ(result.added.size(), 1u);
+      const Extent& extent = result.added[0];
+      std::string image(extent.bytes, '\0');
+      ASSERT_TRUE(
+          extent.place->file()->Read(extent.place->offset(), image.size(), image.data()).ok());
+      TableReport report;
+      ASSERT_TRUE(VerifyTableImage(image, "t", &report).ok());
+      EXPECT_EQ(report.entries, 40u);
+      TableHeadRef head;
+      ASSERT_TRUE(reader_.OpenHead(extent, &head).ok());
+      for (size_t i = 0; i < head->blocks(); ++i) {
+        const BlockHandle handle = head->block(i);
+        EXPECT_EQ(Compression{static_cast<uint8_t>(image[handle.offset + handle.size])}, to);
+      }
+    }
+  }
+}
+
 // Any cut into runs, extents and blocks, with any data reuse, makes the records that a plain merge
 // by the rules of sluice/executor.h keeps; but reused and copied parts may keep what is shadowed.
 TEST_F(CompactionTest, OutputReadsAsItsInputs) {
@@ -364,6 +406,7 @@ TEST_F(CompactionTest, OutputReadsAsItsInputs) {
       TestBlocks blocks(1);
       const auto cut = [&] {
         if (!blocks.back().empty()) {
+          format_.codec.type = RandomCompression(&random);
           input.extents.push_back(Uniform(&random, 0, 2) == 0 ? MakeSliced(&random, blocks)
                                                               : Make(blocks));
         }
@@ -391,13 +434,16 @@ TEST_F(CompactionTest, OutputReadsAsItsInputs) {
     }
     const PlanOptions plan{.task_bytes = uint64_t{200} << Uniform(&random, 0, 10),
                            .part_bytes = uint64_t{100} << Uniform(&random, 0, 12),
-                           .least_blocks_copied = Uniform(&random, 1, 3)};
+                           .least_blocks_copied = Uniform(&random, 1, 3),
+                           .recoded_levels = {static_cast<uint32_t>(Uniform(&random, 0, 6))}};
+    const Codec codec{.type = RandomCompression(&random)};
     std::vector<ExtentPtr> output;
     while (!pick.inputs.empty()) {
       CompactionResult result;
       const Status status =
           Run(pick, plan,
-              {.extent = {.extent_bytes = static_cast<uint32_t>(1024 << Uniform(&random, 0, 8))},
+              {.extent = {.extent_bytes = static_cast<uint32_t>(1024 << Uniform(&random, 0, 8)),
+                          .codec = codec},
                .block_bytes = static_cast<uint32_t>(64 << Uniform(&random, 0, 6)),
                .restart_interval = 4,
                .snapshots = {kMaxSequence},

@@ -66,10 +66,10 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable) {
   }
   ExtentWriter writer(db_.space.get(), db_.TierOf(0), &db_.next_number);
   FlushResult result;
-  SLUICE_RETURN_IF_ERROR(FlushMemtables(
-      memtables, db_.snapshots.All(),
-      {db_.MakeExtentFormat(subtable->id()), db_.options.block_bytes, db_.options.restart_interval},
-      &writer, &result));
+  SLUICE_RETURN_IF_ERROR(FlushMemtables(memtables, db_.snapshots.All(),
+                                        {db_.MakeExtentFormat(subtable->id(), 0),
+                                         db_.options.block_bytes, db_.options.restart_interval},
+                                        &writer, &result));
   // Before anybody can miss these records in the memtables.
   if (db_.rows.BeginFlush(&subtable->flushes)) {
     for (auto memtable = memtables.rbegin(); memtable != memtables.rend(); ++memtable) {
@@ -159,6 +159,12 @@ Status BackgroundWork::RunPick(SubtableImpl* subtable, const CompactionPick& pic
       records += extent->entries;
     }
   }
+  std::set<uint32_t> recoded_levels;
+  for (const CompactionInput& input : pick.inputs) {
+    if (db_.CodecOf(input.run.level) != db_.CodecOf(pick.output.level)) {
+      recoded_levels.insert(input.run.level);
+    }
+  }
   const std::vector<SequenceNumber> snapshots =
       SnapshotsForMerges(db_.snapshots.All(), records, db_.driver->max_unit_snapshots());
   ExtentWriter writer(db_.space.get(), tier, &db_.next_number);
@@ -169,8 +175,9 @@ Status BackgroundWork::RunPick(SubtableImpl* subtable, const CompactionPick& pic
                                                kLeastExtentsOfAPart * db_.options.extent_bytes),
                         .oldest_snapshot = snapshots.front(),
                         .least_bytes_rewritten = db_.options.extent_bytes / 2,
-                        .file = db_.space->FileOf(tier)},
-                       {.extent = db_.MakeExtentFormat(subtable->id()),
+                        .file = db_.space->FileOf(tier),
+                        .recoded_levels = std::move(recoded_levels)},
+                       {.extent = db_.MakeExtentFormat(subtable->id(), pick.output.level),
                         .block_bytes = db_.options.block_bytes,
                         .restart_interval = db_.options.restart_interval,
                         .snapshots = snapshots,

@@ -36,6 +36,9 @@ constexpr uint32_t kMaxExtentBytes = uint32_t{1} << 30;
 
 Status CheckOptions(const Options& options) {
   const auto none = [](const std::shared_ptr<Executor>& unit) { return unit == nullptr; };
+  const auto unknown = [](Compression compression) {
+    return CompressionName(compression) == "unknown";
+  };
   if (options.block_bytes < 64 || options.restart_interval == 0 ||
       options.extent_bytes < options.block_bytes || options.extent_bytes > kMaxExtentBytes ||
       options.memtable_bytes == 0 || options.max_waiting_memtables == 0 ||
@@ -44,7 +47,11 @@ Status CheckOptions(const Options& options) {
       options.l0_stop_runs < options.l0_slowdown_runs || options.task_bytes == 0 ||
       options.compaction_bytes == 0 || options.compaction_threads == 0 ||
       options.write_queues == 0 || options.level_paths.size() > kLevels ||
-      options.log_segment_bytes < 4096 || options.log_segment_bytes >= uint64_t{1} << 32 ||
+      unknown(options.compression) || options.compression_per_level.size() > kLevels ||
+      std::any_of(options.compression_per_level.begin(), options.compression_per_level.end(),
+                  unknown) ||
+      options.zstd_level < 1 || options.zstd_level > 22 || options.log_segment_bytes < 4096 ||
+      options.log_segment_bytes >= uint64_t{1} << 32 ||
       std::any_of(options.executors.begin(), options.executors.end(), none)) {
     return Status::InvalidArgument("an option is out of its range (sluice/options.h)");
   }

@@ -57,8 +57,13 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   DbState& operator=(const DbState&) = delete;
 
   size_t TierOf(uint32_t level) const { return tier_of_level[level]; }
-  ExtentFormat MakeExtentFormat(uint32_t subtable) const {
-    return {options.extent_bytes, options.compression, options.bloom_bits_per_key, subtable};
+  Codec CodecOf(uint32_t level) const {
+    const std::vector<Compression>& by_level = options.compression_per_level;
+    return {.type = level < by_level.size() ? by_level[level] : options.compression,
+            .zstd_level = options.zstd_level};
+  }
+  ExtentFormat MakeExtentFormat(uint32_t subtable, uint32_t level) const {
+    return {options.extent_bytes, CodecOf(level), options.bloom_bits_per_key, subtable};
   }
   MemtablePtr NewMemtable() {
     return std::make_shared<MemtableInfo>(options.memtable_bytes, backlog.memory());

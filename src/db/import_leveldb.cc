@@ -200,7 +200,7 @@ Status DBImpl::ImportLevelDb(Subtable* subtable, const std::string& source,
   constexpr uint32_t kLevel = 2;
   ExtentWriter writer(db_.space.get(), db_.TierOf(kLevel), &db_.next_number);
   std::vector<Extent> extents;
-  SLUICE_RETURN_IF_ERROR(Import(inputs, db_.options, db_.MakeExtentFormat(target->id()),
+  SLUICE_RETURN_IF_ERROR(Import(inputs, db_.options, db_.MakeExtentFormat(target->id(), kLevel),
                                 db_.driver.get(), &writer, callback, report)
                              .Run());
   SLUICE_RETURN_IF_ERROR(writer.Finish(&extents));

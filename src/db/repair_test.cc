@@ -150,7 +150,8 @@ TEST_F(RepairTest, WithoutCurrentTheMetadataOfLaterLivesAreFound) {
 
 // All that was there is there; what was deleted may be back.
 TEST_F(RepairTest, WithoutMetadataTheExtentsAreFound) {
-  for (const Compression compression : {Compression::kNone, Compression::kSnappy}) {
+  for (const Compression compression :
+       {Compression::kNone, Compression::kSnappy, Compression::kZstd, Compression::kLz4}) {
     options_.compression = compression;
     fs::remove_all(Path());
     contents_.clear();

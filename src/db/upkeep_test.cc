@@ -360,6 +360,63 @@ TEST_F(UpkeepTest, ReadsPayForFewerRuns) {
   }
 }
 
+// Each level has its own, even if nothing has to be merged on the way to it; a level beyond the end
+// of the list has `compression`.
+TEST_F(UpkeepTest, LevelsAreCompressedAsTheOptionsSay) {
+  options_.automatic_compactions = false;
+  options_.extent_bytes = 64 << 10;
+  options_.compression = Compression::kZstd;
+  uint64_t reused = 0;
+  const auto sizes = [&](const std::vector<Compression>& by_level) {
+    options_.compression_per_level = by_level;
+    Open();
+    std::vector<uint64_t> bytes;
+    std::string value;
+    for (int i = 0; i < 1000; ++i) {
+      EXPECT_TRUE(db_->Put({}, Key(i), std::string(1000, static_cast<char>('a' + i % 26))).ok());
+    }
+    EXPECT_TRUE(db_->Flush(nullptr).ok());
+    bytes.push_back(db_->GetStatistics().subtables[0].levels[0].bytes);
+    EXPECT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+    bytes.push_back(db_->GetStatistics().subtables[0].levels[2].bytes);
+    EXPECT_TRUE(db_->Get({}, Key(27), &value).ok());
+    EXPECT_EQ(value, std::string(1000, 'b'));
+    EXPECT_TRUE(db_->Verify(nullptr).ok());
+    reused = db_->GetStatistics().extents_reused;
+    db_.reset();
+    EXPECT_TRUE(DB::Destroy(options_, dir_.File("db")).ok());
+    return bytes;
+  };
+  const std::vector<uint64_t> zstd = sizes({});
+  const std::vector<uint64_t> raw =
+      sizes({Compression::kNone, Compression::kNone, Compression::kNone});
+  EXPECT_GT(reused, 0u);
+  const std::vector<uint64_t> upper_raw = sizes({Compression::kNone, Compression::kNone});
+  EXPECT_EQ(reused, 0u);
+  EXPECT_LT(10 * zstd[0], raw[0]);
+  EXPECT_LT(10 * zstd[1], raw[1]);
+  EXPECT_LT(10 * zstd[0], upper_raw[0]);
+  EXPECT_LT(10 * upper_raw[1], raw[1]);
+}
+
+TEST_F(UpkeepTest, UnknownCompressionsAreRefused) {
+  const auto refused = [&] {
+    return DB::Open(options_, dir_.File("db"), &db_).code() == Status::Code::kInvalidArgument;
+  };
+  options_.compression = Compression{3};
+  EXPECT_TRUE(refused());
+  options_.compression = Compression::kLz4;
+  options_.compression_per_level = {Compression::kLz4, Compression{7}};
+  EXPECT_TRUE(refused());
+  options_.compression_per_level.assign(4, Compression::kLz4);
+  EXPECT_TRUE(refused());
+  options_.compression_per_level.clear();
+  for (const int level : {0, 23}) {
+    options_.zstd_level = level;
+    EXPECT_TRUE(refused());
+  }
+}
+
 // Extents are judged by the size that they have on disk, so they are cut by it, too.
 TEST_F(UpkeepTest, WhatCompressesWellIsCompactedOnce) {
   options_.compression = Compression::kSnappy;

@@ -27,6 +27,7 @@ uint64_t GetField(uint64_t word, unsigned shift, uint64_t mask) { return word >>
 // device finds the fault.
 struct Blocks {
   bool compressed = false;  // one of them is, or the index: a device needs another copy
+  bool foreign = false;     // one of them is in a way that executors do not read
   uint64_t bytes = 0;       // of all, trailers counted
 };
 
@@ -40,7 +41,11 @@ Blocks ScanIndex(const MergeTable& table) {
       !Block::Parse(contents, &index).ok()) {
     return blocks;
   }
-  blocks.compressed = stored_as != Compression::kNone;
+  const auto note = [&blocks](Compression type) {
+    blocks.compressed = blocks.compressed || type != Compression::kNone;
+    blocks.foreign = blocks.foreign || type > Compression::kSnappy;
+  };
+  note(stored_as);
   BlockIterator entry(index);
   for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
     BlockHandle handle;
@@ -48,8 +53,7 @@ Blocks ScanIndex(const MergeTable& table) {
     if (!handle.ReadFrom(&value) || !HandleFits(handle, table.image.size())) {
       break;
     }
-    blocks.compressed = blocks.compressed || table.image[handle.offset + handle.size] !=
-                                                 static_cast<char>(Compression::kNone);
+    note(Compression{static_cast<uint8_t>(table.image[handle.offset + handle.size])});
     blocks.bytes += handle.size + kBlockTrailerBytes;
   }
   return blocks;
@@ -164,7 +168,7 @@ void DeviceRun::Decompress() {
     for (MergeTable& table : run) {
       const Blocks blocks = ScanIndex(table);
       uint64_t bytes = blocks.bytes;
-      if (blocks.compressed) {
+      if (blocks.compressed && !blocks.foreign) {
         RecodedTable& recoded = recoded_.emplace_back();
         // What cannot be decompressed goes to the device as it is, which then says where the fault
         // is, or passes it over if it is not in the range.

@@ -131,7 +131,7 @@ TableImage TableImageBuilder::Finish() {
 BlockHandle TableImageBuilder::Append(std::string_view block) {
   std::string buffer;
   BlockHandle handle{image_.file.size(), 0};
-  handle.size = AppendStoredBlock(block, options_.compression, &buffer, &image_.file);
+  handle.size = AppendStoredBlock(block, {options_.compression}, &buffer, &image_.file);
   return handle;
 }
 

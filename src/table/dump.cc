@@ -110,9 +110,11 @@ class Dumper {
                         KeyText(index.key())));
       return read;
     }
-    const bool raw = table_.image()[handle.offset + handle.size] == 0;
+    const Compression stored_as{static_cast<uint8_t>(table_.image()[handle.offset + handle.size])};
     line_(fmt::format("data block at {}: {} bytes, {}, {} restarts, index key {}", handle.offset,
-                      handle.size, raw ? "raw" : "snappy", block.restarts(), KeyText(index.key())));
+                      handle.size,
+                      stored_as == Compression::kNone ? "raw" : CompressionName(stored_as),
+                      block.restarts(), KeyText(index.key())));
     BlockIterator entry(block);
     for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
       const bool deletion = TrailerType(Trailer(entry.key())) == 0 && entry.value().empty();

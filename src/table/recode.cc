@@ -83,7 +83,7 @@ Status Recode(std::string_view data, const Index& index, Compression to, Recoded
     if (stored_as == to) {
       out->image.append(data.substr(handle.offset, bytes));
     } else {
-      recoded.size = AppendStoredBlock(contents, to, &compressed, &out->image);
+      recoded.size = AppendStoredBlock(contents, {to}, &compressed, &out->image);
     }
     encoded.clear();
     recoded.AppendTo(&encoded);
@@ -92,7 +92,7 @@ Status Recode(std::string_view data, const Index& index, Compression to, Recoded
   }));
   const std::string_view contents = new_index.Finish();
   out->index = {out->image.size(), contents.size()};
-  AppendStoredBlock(contents, Compression::kNone, &compressed, &out->image);
+  AppendStoredBlock(contents, {}, &compressed, &out->image);
   return {};
 }
 
@@ -141,7 +141,7 @@ Status FinishTable(std::string_view data, std::string_view index_block,
   }
   SLUICE_RETURN_IF_ERROR(file->Append(data));
   std::string bytes;
-  tail.Finish(data.size(), index.contents, options.compression, &bytes);
+  tail.Finish(data.size(), index.contents, {options.compression}, &bytes);
   return file->Append(bytes);
 }
 

@@ -2,7 +2,7 @@
 // of a table around blocks that an executor made.
 //
 // Devices that take raw blocks only are fed through RecodeTable(..., kNone); what any executor
-// writes (MergeOutput) goes to disk through RecodeBlocks(..., kSnappy), if wanted, and FinishTable.
+// writes (MergeOutput) goes to disk through RecodeBlocks, compressed if wanted, and FinishTable.
 // All check each block's CRC on the way. Errors say the offset in what was given; the caller adds
 // which table it was. Thread-safe.
 
@@ -27,8 +27,8 @@ struct RecodedTable {
 };
 
 // Copies the table whose index stands at `index` of `image`, block by block in index order. Blocks
-// become raw (kNone), or compressed where that saves an eighth (kSnappy; one compressed already is
-// left as it is). Index keys stay the same.
+// become raw (kNone), or compressed where that saves an eighth (one compressed so already is left as
+// it is). Index keys stay the same.
 Status RecodeTable(std::string_view image, const BlockHandle& index, Compression to,
                    RecodedTable* out);
 

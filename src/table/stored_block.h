@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "table/codec.h"
 #include "table/format.h"
 #include "util/status.h"
 
@@ -20,10 +21,9 @@ Status ReadStoredBlock(std::string_view image, const BlockHandle& handle, std::s
 Status ReadStoredBlock(std::string_view image, const BlockHandle& handle, std::string* buffer,
                        std::string_view* contents, Compression* stored_as);
 
-// Appends `contents` to `out` as a stored block with trailer, compressed if `wanted` and if that
-// saves an eighth, as in LevelDB. `buffer` is scratch space.
-// Returns the size without trailer.
-size_t AppendStoredBlock(std::string_view contents, Compression wanted, std::string* buffer,
+// Appends `contents` to `out` as a stored block with trailer, compressed as `wanted` if that saves an
+// eighth, as in LevelDB. `buffer` is scratch space. Returns the size without trailer.
+size_t AppendStoredBlock(std::string_view contents, const Codec& wanted, std::string* buffer,
                          std::string* out);
 
 }  // namespace sluice

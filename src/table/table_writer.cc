@@ -19,11 +19,11 @@ TableTail::TableTail(int bloom_bits_per_key) {
   }
 }
 
-void TableTail::Finish(uint64_t offset, std::string_view index_contents, Compression compression,
+void TableTail::Finish(uint64_t offset, std::string_view index_contents, const Codec& codec,
                        std::string* out, std::string_view properties) {
   std::string buffer;
   uint64_t position = offset;
-  const auto append = [&](std::string_view contents, Compression wanted) {
+  const auto append = [&](std::string_view contents, const Codec& wanted) {
     const size_t size = AppendStoredBlock(contents, wanted, &buffer, out);
     const BlockHandle handle{position, size};
     position += size + kBlockTrailerBytes;
@@ -34,17 +34,17 @@ void TableTail::Finish(uint64_t offset, std::string_view index_contents, Compres
     filter_->StartBlock(offset);
     // Bloom bits do not compress, and LevelDB maps the filter where it stands.
     std::string handle;
-    append(filter_->Finish(), Compression::kNone).AppendTo(&handle);
+    append(filter_->Finish(), {}).AppendTo(&handle);
     metaindex.Add(kBloomFilterName, handle);
   }
   if (!properties.empty()) {
     std::string handle;
-    append(properties, Compression::kNone).AppendTo(&handle);
+    append(properties, {}).AppendTo(&handle);
     metaindex.Add(kPropertiesName, handle);
   }
   Footer footer;
-  footer.metaindex = append(metaindex.Finish(), compression);
-  footer.index = append(index_contents, compression);
+  footer.metaindex = append(metaindex.Finish(), codec);
+  footer.index = append(index_contents, codec);
   footer.AppendTo(out);
 }
 
@@ -85,7 +85,7 @@ Status TableWriter::Add(std::string_view internal_key, std::string_view value) {
 
 Status TableWriter::EndBlock() {
   BlockHandle handle{file_bytes_, 0};
-  handle.size = AppendStoredBlock(data_.Finish(), options_.compression, &compressed_, &out_);
+  handle.size = AppendStoredBlock(data_.Finish(), {options_.compression}, &compressed_, &out_);
   std::string encoded;
   handle.AppendTo(&encoded);
   index_.Add(last_key_, encoded);
@@ -107,7 +107,7 @@ Status TableWriter::Finish() {
   if (!data_.empty()) {
     SLUICE_RETURN_IF_ERROR(EndBlock());
   }
-  tail_.Finish(file_bytes_, index_.Finish(), options_.compression, &out_);
+  tail_.Finish(file_bytes_, index_.Finish(), {options_.compression}, &out_);
   return WriteOut();
 }
 

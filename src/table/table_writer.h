@@ -10,6 +10,7 @@
 
 #include "sluice/env.h"
 #include "table/block_builder.h"
+#include "table/codec.h"
 #include "table/filter.h"
 #include "table/format.h"
 #include "util/status.h"
@@ -41,7 +42,7 @@ class TableTail {
   }
   // Appends the tail to `out`, for a file whose data blocks end at `offset`. `properties`: contents
   // of a block that the metaindex names kPropertiesName, if they are not empty; LevelDB ignores it.
-  void Finish(uint64_t offset, std::string_view index_contents, Compression compression,
+  void Finish(uint64_t offset, std::string_view index_contents, const Codec& codec,
               std::string* out, std::string_view properties = {});
 
  private:

@@ -79,10 +79,16 @@ inline std::vector<TestEntry> RandomEntries(TestRandom* random, const TestEntrie
   return entries;
 }
 
+inline Compression RandomCompression(TestRandom* random) {
+  constexpr Compression kAll[] = {Compression::kNone, Compression::kSnappy, Compression::kZstd,
+                                  Compression::kLz4};
+  return kAll[Uniform(random, 0, std::size(kAll) - 1)];
+}
+
 inline TableOptions RandomTableOptions(TestRandom* random) {
   return {.block_bytes = static_cast<uint32_t>(512 << Uniform(random, 0, 7)),
           .restart_interval = static_cast<uint32_t>(1 << Uniform(random, 0, 7)),
-          .compression = Uniform(random, 0, 1) != 0 ? Compression::kSnappy : Compression::kNone,
+          .compression = RandomCompression(random),
           .bloom_bits_per_key =
               Uniform(random, 0, 1) != 0 ? static_cast<int>(Uniform(random, 1, 30)) : 0};
 }

@@ -43,7 +43,8 @@ TEST(Verify, SoundTablesPassAndAreDescribed) {
 // There is not one bit in a table that may change unseen.
 TEST(Verify, EveryFlippedBitIsFound) {
   TestRandom random(TestSeed());
-  for (const Compression compression : {Compression::kNone, Compression::kSnappy}) {
+  for (const Compression compression :
+       {Compression::kNone, Compression::kSnappy, Compression::kZstd, Compression::kLz4}) {
     const auto entries = RandomEntries(&random, {.count = 40, .most_value_bytes = 100});
     std::string image = WriteTable(entries, {.block_bytes = 512,
                                              .restart_interval = 4,
@@ -220,6 +221,13 @@ TEST(Verify, CompressionThatLiesIsFound) {
   bomb.AddToIndex(InternalKey("a", 2),
                   bomb.AppendBlock("\xff\xff\xff\xff\x0f....", Compression::kSnappy));
   ExpectFault(bomb.Finish(), "t: offset 0: compressed block claims an impossible length");
+  TableForger lz4;
+  lz4.AddToIndex(InternalKey("a", 2), lz4.AppendBlock("\x10garbage", Compression::kLz4));
+  ExpectFault(lz4.Finish(), "t: offset 0: malformed LZ4 data");
+  TableForger zstd;
+  zstd.AddToIndex(InternalKey("a", 2),
+                  zstd.AppendBlock("\x28\xb5\x2f\xfd\x20\x10garbage", Compression::kZstd));
+  ExpectFault(zstd.Finish(), "t: offset 0: malformed Zstandard data: Data corruption detected");
 }
 
 TEST(Verify, AFilterThatMissesAKeyIsFound) {

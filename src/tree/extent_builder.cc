@@ -22,7 +22,7 @@ uint64_t ExtentBuilder::TailBytes() const {
          built_.table.size() / 512;  // filter offsets
 }
 
-Status ExtentBuilder::AddBlock(std::string_view contents) {
+Status ExtentBuilder::AddBlock(std::string_view contents, std::string_view stored) {
   Block block;
   std::string_view first_key;
   SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
@@ -30,9 +30,11 @@ Status ExtentBuilder::AddBlock(std::string_view contents) {
   // What is stored decides how full an extent is: cut by what it was before its compression, all
   // extents of a database that compresses well would count as small.
   uint64_t stored_bytes = contents.size() + kBlockTrailerBytes;
-  if (format_.compression != Compression::kNone) {
-    stored_.clear();
-    AppendStoredBlock(contents, format_.compression, &scratch_, &stored_);
+  if (format_.codec.type != Compression::kNone) {
+    stored_.assign(stored);
+    if (stored.empty()) {
+      AppendStoredBlock(contents, format_.codec, &scratch_, &stored_);
+    }
     stored_bytes = stored_.size();
   }
   const std::string_view last_key = keys_.last_key();
@@ -60,11 +62,11 @@ Status ExtentBuilder::AddBlock(std::string_view contents) {
     extent.Count(key, shadowed);
     ++entries_;
   }));
-  if (format_.compression != Compression::kNone) {
+  if (format_.codec.type != Compression::kNone) {
     handle.size = stored_.size() - kBlockTrailerBytes;
     built_.table += stored_;
   } else {
-    handle.size = AppendStoredBlock(contents, Compression::kNone, &scratch_, &built_.table);
+    handle.size = AppendStoredBlock(contents, {}, &scratch_, &built_.table);
   }
   std::string value;
   handle.AppendTo(&value);
@@ -76,8 +78,7 @@ Status ExtentBuilder::EndExtent() {
   if (tail_ == nullptr) {
     return {};
   }
-  tail_->Finish(built_.table.size(), index_.Finish(), format_.compression, &built_.table,
-                properties_);
+  tail_->Finish(built_.table.size(), index_.Finish(), format_.codec, &built_.table, properties_);
   tail_.reset();
   index_.Reset();
   built_.extent.largest = keys_.last_key();

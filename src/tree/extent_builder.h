@@ -15,7 +15,6 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/compression.h"
 #include "table/block_builder.h"
 #include "table/key_scan.h"
 #include "table/table_writer.h"
@@ -27,7 +26,7 @@ namespace sluice {
 
 struct ExtentFormat {
   uint32_t extent_bytes = 2 << 20;
-  Compression compression = Compression::kNone;
+  Codec codec{};
   int bloom_bits_per_key = 10;  // 0: no filter
   uint32_t subtable = 0;        // whose it is: written into it, for repairs without metadata
 };
@@ -47,9 +46,11 @@ class ExtentBuilder {
   ExtentBuilder(const ExtentFormat& format, ExtentSink sink)
       : format_(format), properties_(ExtentProperties(format.subtable)), sink_(std::move(sink)) {}
 
-  // `contents`: of a data block, uncompressed, not empty, without trailer. Corruption if it is
-  // malformed or out of order; other errors are the sink's. No call after an error.
-  Status AddBlock(std::string_view contents);
+  // `contents`: of a data block, uncompressed, not empty, without trailer. `stored`: the same as it
+  // stands in another table, with its trailer, if that is compressed as this one is to be; or empty.
+  // Corruption if it is malformed or out of order; other errors are the sink's. No call after an
+  // error.
+  Status AddBlock(std::string_view contents, std::string_view stored = {});
   // Hands the open extent to the sink, if there is one.
   Status EndExtent();
   uint64_t entries() const { return entries_; }  // of all blocks added

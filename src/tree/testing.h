@@ -21,10 +21,10 @@ using TestBlocks = std::vector<std::vector<TestEntry>>;
 
 // An extent of these blocks; its number is taken from `*next_number`.
 inline Extent WriteTestExtent(const TestBlocks& blocks, ExtentSpace* space,
-                              std::atomic<uint64_t>* next_number) {
+                              std::atomic<uint64_t>* next_number, const ExtentFormat& format = {}) {
   ExtentWriter writer(space, 0, next_number);
   ExtentBuilder builder(
-      {}, [&](BuiltExtent* built) { return writer.Write(built, writer.TakeNumber()); });
+      format, [&](BuiltExtent* built) { return writer.Write(built, writer.TakeNumber()); });
   for (const std::vector<TestEntry>& entries : blocks) {
     BlockBuilder block(4);
     for (const TestEntry& entry : entries) {

@@ -58,7 +58,7 @@ Options OptionsOf(const Life& life, const std::string& dir) {
   options.log_segment_bytes = 64 << 10;
   options.row_cache_bytes = options.block_cache_bytes = options.table_cache_bytes = 256 << 10;
   if (life.tiers) {
-    options.compression = Compression::kSnappy;
+    options.compression_per_level = {Compression::kSnappy, Compression::kLz4, Compression::kZstd};
     options.level_paths = {"", dir + "/warm", dir + "/cold"};
   }
   return options;

@@ -185,7 +185,11 @@ inline Options RandomOptions(TestRandom* random) {
   options.extent_bytes = 8192 << Uniform(random, 0, 6);
   options.block_bytes = std::min<uint32_t>(256 << Uniform(random, 0, 6), options.extent_bytes);
   options.restart_interval = static_cast<uint32_t>(1 << Uniform(random, 0, 5));
-  options.compression = Uniform(random, 0, 1) != 0 ? Compression::kSnappy : Compression::kNone;
+  options.compression = RandomCompression(random);
+  for (uint64_t level = Uniform(random, 0, 3); level > 0; --level) {
+    options.compression_per_level.push_back(RandomCompression(random));
+  }
+  options.zstd_level = static_cast<int>(Uniform(random, 1, 4));
   options.bloom_bits_per_key = Uniform(random, 0, 1) != 0 ? 10 : 0;
   options.l0_compaction_runs = Uniform(random, 2, 5);
   options.l0_slowdown_runs = 8;

@@ -45,7 +45,8 @@ void RunRecode(std::string_view input) {
   }
   TableReport report;
   const bool sound = VerifyTableImage(image.view(), "t", &report).ok();
-  for (const Compression to : {Compression::kNone, Compression::kSnappy}) {
+  for (const Compression to :
+       {Compression::kNone, Compression::kSnappy, Compression::kZstd, Compression::kLz4}) {
     RecodedTable table;
     const Status recoded = RecodeTable(image.view(), footer.index, to, &table);
     Check(recoded.ok() || !sound, "a sound table is recoded");

@@ -22,6 +22,13 @@ std::vector<TestEntry> ManyEntries(TestRandom* random) {
                .alphabet = Uniform(random, 0, 1) != 0 ? 256u : 3u});
 }
 
+// Of what LevelDB 1.23 reads, all.
+TableOptions LevelDbOptions(TestRandom* random) {
+  TableOptions options = RandomTableOptions(random);
+  options.compression = Uniform(random, 0, 1) != 0 ? Compression::kSnappy : Compression::kNone;
+  return options;
+}
+
 // User keys that may or may not be in a table of `entries`.
 std::vector<TestEntry> Probes(TestRandom* random, const std::vector<TestEntry>& entries) {
   std::vector<TestEntry> probes = RandomEntries(random, {.count = 50, .alphabet = 256});
@@ -197,7 +204,7 @@ void ExpectSameFilterBlock(const std::string& image, int bits_per_key) {
 TEST(TableInterop, WeReadWhatLevelDbWrites) {
   TestRandom random(TestSeed());
   for (int round = 0; round < 80; ++round) {
-    const TableOptions options = RandomTableOptions(&random);
+    const TableOptions options = LevelDbOptions(&random);
     const RealOptions real(options);
     const auto entries = ManyEntries(&random);
     const std::string image = WriteWithLevelDb(entries, real);
@@ -211,11 +218,29 @@ TEST(TableInterop, WeReadWhatLevelDbWrites) {
 TEST(TableInterop, LevelDbReadsWhatWeWrite) {
   TestRandom random(TestSeed());
   for (int round = 0; round < 80; ++round) {
-    const TableOptions options = RandomTableOptions(&random);
+    const TableOptions options = LevelDbOptions(&random);
     const RealOptions real(options);
     const auto entries = ManyEntries(&random);
     const std::string image = WriteTable(entries, options);
     ASSERT_NO_FATAL_FAILURE(ExpectLevelDbReads(image, entries, real, &random));
+  }
+}
+
+// Not as what they are not: a user who turns to LevelDB with such a table must learn it.
+TEST(TableInterop, LevelDbRefusesOtherCompressions) {
+  std::vector<TestEntry> entries;
+  for (int i = 0; i < 1000; ++i) {
+    entries.push_back({InternalKey(std::to_string(10000 + i), i), "value"});
+  }
+  for (const Compression compression : {Compression::kZstd, Compression::kLz4}) {
+    const TableOptions options = {.compression = compression};
+    const std::string image = WriteTable(entries, options);
+    MemoryReadable file(image);
+    leveldb::Table* opened = nullptr;
+    const leveldb::Status status =
+        leveldb::Table::Open(RealOptions(options).options(), &file, image.size(), &opened);
+    EXPECT_TRUE(status.IsCorruption()) << status.ToString();
+    EXPECT_EQ(opened, nullptr);
   }
 }
 
@@ -248,7 +273,7 @@ TEST(TableInterop, LevelDbTurnsAwayAbsentKeysByOurFilters) {
 TEST(TableInterop, LevelDbReadsRecodedAndFinishedTables) {
   TestRandom random(TestSeed());
   for (int round = 0; round < 40; ++round) {
-    const TableOptions written = RandomTableOptions(&random);
+    const TableOptions written = LevelDbOptions(&random);
     const auto entries = ManyEntries(&random);
     const std::string image = WriteWithLevelDb(entries, RealOptions(written));
     std::unique_ptr<TableReader> table;

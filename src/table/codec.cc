@@ -1,0 +1,183 @@
+#include "table/codec.h"
+
+#include <fmt/format.h>
+#include <lz4.h>
+#include <snappy.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "util/coding.h"
+
+namespace sluice {
+
+namespace {
+
+struct Name {
+  Compression type;
+  std::string_view text;
+};
+
+constexpr Name kNames[] = {{Compression::kNone, "none"},
+                           {Compression::kSnappy, "snappy"},
+                           {Compression::kZstd, "zstd"},
+                           {Compression::kLz4, "lz4"}};
+
+// What is longer stays as it is: LZ4 counts with int.
+constexpr size_t kMostBytes = LZ4_MAX_INPUT_SIZE;
+
+// How many bytes one byte can stand for, at the most. Snappy's densest element copies 64 bytes and
+// takes 3; another byte of an LZ4 length adds 255; a block of Zstandard's repeats a byte 128 Ki
+// times, and takes 4.
+constexpr size_t kSnappyRatio = 22;
+constexpr size_t kLz4Ratio = 255;
+constexpr size_t kZstdRatio = 32768;
+
+// A length above that is a lie, better found before memory is set aside for it.
+bool PossibleLength(uint64_t length, size_t stored, size_t ratio) {
+  return length <= kMostBytes && length / ratio <= stored;
+}
+
+Status ImpossibleLength() {
+  return Status::Corruption("compressed block claims an impossible length");
+}
+
+struct FreeZstd {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+// Making one costs more than compressing a block.
+ZSTD_CCtx* CompressionContext() {
+  thread_local const std::unique_ptr<ZSTD_CCtx, FreeZstd> context(ZSTD_createCCtx());
+  return context.get();
+}
+
+ZSTD_DCtx* DecompressionContext() {
+  thread_local const std::unique_ptr<ZSTD_DCtx, FreeZstd> context(ZSTD_createDCtx());
+  return context.get();
+}
+
+Status Unsnap(std::string_view stored, std::string* out) {
+  size_t length;
+  if (!snappy::GetUncompressedLength(stored.data(), stored.size(), &length) ||
+      !PossibleLength(length, stored.size(), kSnappyRatio)) {
+    return ImpossibleLength();
+  }
+  out->resize(length);
+  return snappy::RawUncompress(stored.data(), stored.size(), out->data())
+             ? Status()
+             : Status::Corruption("malformed Snappy data");
+}
+
+Status UncompressLz4(std::string_view stored, std::string* out) {
+  uint32_t length;
+  if (!GetVarint32(&stored, &length) || stored.size() > kMostBytes ||
+      !PossibleLength(length, stored.size(), kLz4Ratio)) {
+    return ImpossibleLength();
+  }
+  out->resize(length);
+  const int made = LZ4_decompress_safe(stored.data(), out->data(), static_cast<int>(stored.size()),
+                                       static_cast<int>(length));
+  return made == static_cast<int>(length) ? Status() : Status::Corruption("malformed LZ4 data");
+}
+
+Status UncompressZstd(std::string_view stored, std::string* out) {
+  // Unknown lengths and malformed headers have numbers of their own, above all others.
+  const uint64_t length = ZSTD_getFrameContentSize(stored.data(), stored.size());
+  if (!PossibleLength(length, stored.size(), kZstdRatio)) {
+    return ImpossibleLength();
+  }
+  out->resize(length);
+  const size_t made = ZSTD_decompressDCtx(DecompressionContext(), out->data(), out->size(),
+                                          stored.data(), stored.size());
+  if (ZSTD_isError(made) != 0) {
+    return Status::Corruption(fmt::format("malformed Zstandard data: {}", ZSTD_getErrorName(made)));
+  }
+  return made == length ? Status() : Status::Corruption("malformed Zstandard data: too short");
+}
+
+bool CompressZstd(const Codec& codec, std::string_view contents, std::string* out) {
+  out->resize(ZSTD_compressBound(contents.size()));
+  const size_t made = ZSTD_compressCCtx(CompressionContext(), out->data(), out->size(),
+                                        contents.data(), contents.size(), codec.zstd_level);
+  if (ZSTD_isError(made) != 0) {
+    return false;
+  }
+  out->resize(made);
+  return true;
+}
+
+bool CompressLz4(std::string_view contents, std::string* out) {
+  const auto length = static_cast<int>(contents.size());
+  out->clear();
+  PutVarint(out, contents.size());
+  const size_t head = out->size();
+  out->resize(head + LZ4_compressBound(length));
+  const int made = LZ4_compress_default(contents.data(), out->data() + head, length,
+                                        static_cast<int>(out->size() - head));
+  out->resize(head + std::max(made, 0));
+  return made > 0;
+}
+
+}  // namespace
+
+std::string_view CompressionName(Compression compression) {
+  for (const Name& name : kNames) {
+    if (name.type == compression) {
+      return name.text;
+    }
+  }
+  return "unknown";
+}
+
+bool ParseCompression(std::string_view name, Compression* compression) {
+  for (const Name& known : kNames) {
+    if (known.text == name) {
+      *compression = known.type;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Compress(const Codec& codec, std::string_view contents, std::string* out) {
+  if (contents.size() > kMostBytes) {
+    return false;
+  }
+  switch (codec.type) {
+    case Compression::kNone:
+      return false;
+    case Compression::kSnappy: {
+      size_t length;
+      out->resize(snappy::MaxCompressedLength(contents.size()));
+      snappy::RawCompress(contents.data(), contents.size(), out->data(), &length);
+      out->resize(length);
+      return true;
+    }
+    case Compression::kZstd:
+      return CompressZstd(codec, contents, out);
+    case Compression::kLz4:
+      return CompressLz4(contents, out);
+  }
+  return false;
+}
+
+Status Uncompress(Compression type, std::string_view stored, std::string* out) {
+  switch (type) {
+    case Compression::kNone:
+      out->assign(stored);
+      return {};
+    case Compression::kSnappy:
+      return Unsnap(stored, out);
+    case Compression::kZstd:
+      return UncompressZstd(stored, out);
+    case Compression::kLz4:
+      return UncompressLz4(stored, out);
+  }
+  return Status::NotSupported(
+      fmt::format("block has unknown compression type {}", static_cast<uint8_t>(type)));
+}
+
+}  // namespace sluice
