@@ -92,7 +92,9 @@ struct Options {
   /// Task queues of writers, each led by one writer at a time (X-Engine 3.2.2): as many threads can
   /// add to memtables at once. Threads are assigned to queues in turn.
   size_t write_queues = 8;
-  size_t compaction_threads = 1;  ///< sub-tables compacted at once; one compaction each at most
+  /// Threads that compact, besides those in CompactRange. Each sub-table has one compaction at a
+  /// time; threads that have nothing else to do take a share of a large one.
+  size_t compaction_threads = 1;
   uint64_t log_segment_bytes = uint64_t{64} << 20;  ///< size up to which a file of the log grows
   /// Limit on the log that memtables need; at least four segments. When half of it is in use, the
   /// memtables that need its oldest part are flushed; while flushes cannot keep up, writers are

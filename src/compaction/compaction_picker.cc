@@ -339,6 +339,43 @@ CompactionPick IntoLast(CompactionKind kind, const Version& version,
   return IntoLast(kind, version, RangeOf(windows, first, end), runs);
 }
 
+// A user key in the range at which some extent begins and none of the last level is cut, once the
+// extents before it have so many bytes; none if they never have.
+std::optional<std::string> EndOfBytes(const Version& version, const KeyRange& range,
+                                      uint64_t bytes) {
+  struct Cursor {
+    RunIndex::Iterator at;
+    bool last_level;
+  };
+  std::string begin = range.begin;
+  PutFixed64(&begin, MakeTrailer(kMaxSequence, RecordType{0xff}));
+  std::vector<Cursor> runs;
+  for (size_t level = 0; level < kLevels; ++level) {
+    for (const Version::Run& run : version.levels[level]) {
+      runs.push_back({RunIndex::Iterator(run.index), level == kLastLevel});
+      runs.back().at.Seek(begin);
+    }
+  }
+  const auto key = [](const Cursor& cursor) { return UserKey(cursor.at.extent()->smallest); };
+  std::string_view uncut;  // the last level has an extent up to this key
+  for (uint64_t before = 0;;) {
+    const auto next = std::min_element(runs.begin(), runs.end(), [&](auto& a, auto& b) {
+      return a.at.Valid() && (!b.at.Valid() || key(a) < key(b));
+    });
+    if (next == runs.end() || !next->at.Valid() || (range.has_end && key(*next) >= range.end)) {
+      return std::nullopt;
+    }
+    if (before >= bytes && before > 0 && key(*next) > range.begin && key(*next) > uncut) {
+      return std::string(key(*next));
+    }
+    before += next->at.extent()->live_bytes();
+    if (next->last_level) {
+      uncut = UserKey(next->at.extent()->largest);
+    }
+    next->at.Next();
+  }
+}
+
 std::optional<CompactionPick> PickDeletion(const Version& version, const Options& options) {
   const std::vector<Version::Run>& level0 = version.levels[0];
   if (level0.size() > 1 && std::any_of(level0.begin(), level0.end(), [&](const auto& run) {
@@ -658,7 +695,7 @@ void CoolDown(const Version& version) {
 }
 
 std::optional<CompactionPick> PickRange(const Version& version, std::string_view begin,
-                                        std::string_view end) {
+                                        std::string_view end, uint64_t most_bytes) {
   if (!end.empty() && begin >= end) {
     return std::nullopt;
   }
@@ -666,6 +703,10 @@ std::optional<CompactionPick> PickRange(const Version& version, std::string_view
                  .has_end = !end.empty(),
                  .begin = std::string(begin),
                  .end = std::string(end)};
+  if (std::optional<std::string> stop = EndOfBytes(version, range, most_bytes)) {
+    range.has_end = true;
+    range.end = std::move(*stop);
+  }
   // With whole extents of the last level: slices of them would stay, and keep their tables.
   const RunIndex last = version.Last();
   const std::vector<ExtentPtr> below = WithWholeKeys(last, InRange(last, range));

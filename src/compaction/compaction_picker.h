@@ -82,8 +82,9 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
 void CoolDown(const Version& version);
 
 // Everything in [begin, end) (empty: no bound), or as much more as the last level's extents there
-// span, into the last level. Nothing if there is nothing.
+// span, into the last level; but not much more than `most_bytes`: the pick's range ends before `end`
+// then, where the next one is to begin. Nothing if there is nothing.
 std::optional<CompactionPick> PickRange(const Version& version, std::string_view begin,
-                                        std::string_view end);
+                                        std::string_view end, uint64_t most_bytes);
 
 }  // namespace sluice

@@ -284,9 +284,10 @@ class Cases {
 
   std::string Range(const std::vector<std::string>& words) {
     const Version* const version = MakeTree();
-    const std::string text = Show(
-        PickRange(*version, words.size() > 1 ? words[1] : "", words.size() > 2 ? words[2] : ""),
-        {});
+    const std::string text =
+        Show(PickRange(*version, words.size() > 1 ? words[1] : "", words.size() > 2 ? words[2] : "",
+                       words.size() > 3 ? Number(words[3]) : ~uint64_t{0}),
+             {});
     version->Unref();
     return text;
   }

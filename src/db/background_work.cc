@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "compaction/flush_job.h"
+#include "compaction/pick_division.h"
 #include "tree/slice.h"
 #include "util/epoch.h"
 
@@ -24,6 +25,10 @@ constexpr uint64_t kCpuTaskBytesOfARun = uint64_t{1} << 20;
 // A part of a compaction has at least the size of so many extents: in place of small extents each
 // must leave fewer, or what makes them fewer would never end.
 constexpr uint64_t kLeastExtentsOfAPart = 4;
+
+// CompactRange picks so many parts for each thread at once. Between two picks other compactions get
+// their turn, if writers wait for them.
+constexpr uint64_t kPartsOfARange = 2;
 
 // Between attempts of automatic compactions while the device is full.
 constexpr std::chrono::seconds kCompactionRetry{1};
@@ -101,9 +106,9 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable) {
     SLUICE_RETURN_IF_ERROR(db_.ApplyEdit(subtable, &edit, [&](Version* version) {
       version->waiting.resize(version->waiting.size() - flushed);
       version->flushed = memtables.front()->last_sequence;
-      CoolDown(*version);
     }));
   }
+  CoolDown(*subtable->PinVersion());  // without locks: that takes time in proportion to the extents
   db_.counters.flushes.fetch_add(1);
   db_.counters.flush_bytes.fetch_add(writer.bytes());
   db_.Tell([&](EventListener& listener) {
@@ -132,6 +137,10 @@ Status BackgroundWork::ReleaseLog(LogPosition prepared) {
     SLUICE_RETURN_IF_ERROR(db_.log->Release(start));
   }
   return {};
+}
+
+uint64_t BackgroundWork::PartBytes() const {
+  return std::max(db_.options.compaction_bytes, kLeastExtentsOfAPart * db_.options.extent_bytes);
 }
 
 Status BackgroundWork::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool reuse,
@@ -171,8 +180,7 @@ Status BackgroundWork::RunPick(SubtableImpl* subtable, const CompactionPick& pic
   return RunCompaction(pick, output_run,
                        {.task_bytes = task_bytes,
                         .reuse = reuse,
-                        .part_bytes = std::max(db_.options.compaction_bytes,
-                                               kLeastExtentsOfAPart * db_.options.extent_bytes),
+                        .part_bytes = PartBytes(),
                         .oldest_snapshot = snapshots.front(),
                         .least_bytes_rewritten = db_.options.extent_bytes / 2,
                         .file = db_.space->FileOf(tier),
@@ -186,63 +194,126 @@ Status BackgroundWork::RunPick(SubtableImpl* subtable, const CompactionPick& pic
 }
 
 Status BackgroundWork::Compact(SubtableImpl* subtable, CompactionPick* pick, Status* set_aside) {
-  SLUICE_RETURN_IF_ERROR(Clip(subtable, pick, set_aside));
-  while (!pick->inputs.empty() && set_aside->ok() && !subtable->dropped) {
-    SLUICE_RETURN_IF_ERROR(CompactPart(subtable, pick, set_aside));
-    EpochReclaim();
+  size_t threads = 1;
+  {
+    const StateLock lock(db_.mutex);
+    threads += idle_;
   }
-  return {};
+  // To cut an extent, all of it is read: the shares are to be larger than what is cut for them.
+  const std::vector<std::string> borders = BordersOf(
+      *pick, threads, kLeastExtentsOfAPart * db_.options.extent_bytes * pick->inputs.size());
+  std::vector<std::string> cuts = borders;
+  if (pick->range.has_begin) {
+    cuts.insert(cuts.begin(), pick->range.begin);
+  }
+  if (pick->range.has_end) {
+    cuts.push_back(pick->range.end);
+  }
+  if (Status status = Cut(subtable, cuts, pick, set_aside); !status.ok() || !set_aside->ok()) {
+    return status;
+  }
+  SharedCompaction compaction{.subtable = subtable, .shares = Divide(*pick, borders)};
+  for (CompactionPick& share : compaction.shares) {
+    compaction.waiting.push_back(&share);
+  }
+  {
+    const StateLock lock(db_.mutex);
+    shared_.push_back(&compaction);
+    db_.work.notify_all();
+  }
+  for (;;) {
+    CompactionPick* share = nullptr;
+    {
+      StateLock lock(db_.mutex);
+      while (compaction.waiting.empty() && compaction.taken > 0) {
+        db_.changed.wait(lock);
+      }
+      share = TakeShare(lock, &compaction);
+      if (share == nullptr) {
+        std::erase(shared_, &compaction);
+        break;
+      }
+    }
+    CompactShare(&compaction, share);
+  }
+  Join(std::move(compaction.shares), pick);
+  *set_aside = compaction.set_aside;
+  return compaction.status;
 }
 
-Status BackgroundWork::Clip(SubtableImpl* subtable, CompactionPick* pick, Status* set_aside) {
+CompactionPick* BackgroundWork::TakeShare(const StateLock&, SharedCompaction* compaction) {
+  if (compaction->waiting.empty()) {
+    return nullptr;
+  }
+  CompactionPick* const share = compaction->waiting.front();
+  compaction->waiting.pop_front();
+  ++compaction->taken;
+  return share;
+}
+
+void BackgroundWork::CompactShare(SharedCompaction* compaction, CompactionPick* share) {
+  Status set_aside;
+  const Status status = CompactPart(compaction->subtable, share, &set_aside);
+  EpochReclaim();
+  const StateLock lock(db_.mutex);
+  --compaction->taken;
+  if (compaction->status.ok()) {
+    compaction->status = status;
+  }
+  if (compaction->set_aside.ok()) {
+    compaction->set_aside = set_aside;
+  }
+  if (!compaction->status.ok() || !compaction->set_aside.ok() || compaction->subtable->dropped) {
+    compaction->waiting.clear();
+  } else if (!share->inputs.empty()) {
+    compaction->waiting.push_front(share);
+    db_.work.notify_all();
+  }
+  db_.changed.notify_all();
+}
+
+Status BackgroundWork::Cut(SubtableImpl* subtable, const std::vector<std::string>& keys,
+                           CompactionPick* pick, Status* set_aside) {
   const KeyRange& range = pick->range;
-  const std::string_view begin = range.has_begin ? std::string_view(range.begin) : "";
-  const std::string_view end = range.has_end ? std::string_view(range.end) : "";
   MetadataEdit edit;
-  std::vector<CompactionInput> clipped;  // the pick's, once the edit has taken effect
+  std::vector<CompactionInput> cut;  // the pick's, once the edit has taken effect
   for (const CompactionInput& input : pick->inputs) {
     std::vector<ExtentPtr> within;
     for (const ExtentPtr& extent : input.extents) {
-      const bool before = range.has_begin && UserKey(extent->smallest) < range.begin;
-      const bool behind = range.has_end && UserKey(extent->largest) >= range.end;
-      if (!before && !behind) {
+      const std::string_view largest = UserKey(extent->largest);
+      auto key = std::upper_bound(keys.begin(), keys.end(), UserKey(extent->smallest));
+      const auto is_last = [&] { return key == keys.end() || *key > largest; };
+      if (is_last()) {
         within.push_back(extent);
         continue;
       }
-      // All bounds are keys that the extent has, or it would be looked at for nothing again.
-      std::vector<Extent> slices;
-      Status status;
-      const auto add = [&](std::string_view from, std::string_view to) {
-        Extent slice;
-        if (status.ok()) {
-          status = MakeSlice(*extent, from, to, &db_.reader, &slice);
-        }
-        if (slice.entries > 0) {
-          slices.push_back(slice);
-        }
-        return slice.entries > 0;
-      };
-      if (before) {
-        add({}, begin);
-      }
-      if (add(before ? begin : "", behind ? end : "")) {
-        within.push_back(std::make_shared<const Extent>(slices.back()));
-      }
-      if (behind) {
-        add(end, {});
-      }
-      if (status.IsCorruption() || status.code() == Status::Code::kIoError) {
-        *set_aside = status;
-        return SetAside(subtable, *pick, extent, status);
-      }
-      SLUICE_RETURN_IF_ERROR(status);
       edit.removed.push_back({subtable->id(), input.run, extent->number, extent->smallest});
-      for (const Extent& slice : slices) {
-        edit.added.push_back({subtable->id(), input.run, slice});
+      for (std::string_view from;; ++key) {
+        const std::string_view to = is_last() ? std::string_view() : *key;
+        Extent slice;
+        if (Status status = MakeSlice(*extent, from, to, &db_.reader, &slice); !status.ok()) {
+          if (!status.IsCorruption() && status.code() != Status::Code::kIoError) {
+            return status;
+          }
+          *set_aside = status;
+          return SetAside(subtable, *pick, extent, status);
+        }
+        // All bounds are keys that the extent has, or it would be looked at for nothing again.
+        if (slice.entries > 0) {
+          edit.added.push_back({subtable->id(), input.run, slice});
+          if (!(range.has_begin && UserKey(slice.smallest) < range.begin) &&
+              !(range.has_end && UserKey(slice.smallest) >= range.end)) {
+            within.push_back(std::make_shared<const Extent>(slice));
+          }
+        }
+        if (is_last()) {
+          break;
+        }
+        from = to;
       }
     }
     if (!within.empty()) {
-      clipped.push_back({input.run, std::move(within)});
+      cut.push_back({input.run, std::move(within)});
     }
   }
   if (!edit.removed.empty()) {
@@ -251,7 +322,7 @@ Status BackgroundWork::Clip(SubtableImpl* subtable, CompactionPick* pick, Status
       SLUICE_RETURN_IF_ERROR(db_.ApplyEdit(subtable, &edit, [](Version*) {}));
     }
   }
-  pick->inputs = std::move(clipped);
+  pick->inputs = std::move(cut);
   return {};
 }
 
@@ -404,25 +475,51 @@ void BackgroundWork::CompactionLoop() {
       continue;
     }
     bool under_way = false;
-    std::optional<CompactionSchedule::Choice> next;
+    std::optional<CompactionSchedule::Candidate> next;
     if (db_.options.automatic_compactions) {
-      next = db_.schedule.Next(lock, &under_way);
+      std::vector<CompactionSchedule::Candidate> candidates = db_.schedule.Take(lock, &under_way);
+      if (!candidates.empty()) {
+        lock.unlock();
+        db_.schedule.Pick(&candidates);
+        lock.lock();
+        next = db_.schedule.Choose(lock, &candidates);
+        db_.work.notify_all();
+        db_.changed.notify_all();
+        if (!next || db_.stopping || !db_.background_error.ok()) {
+          if (next) {
+            next->subtable->compacting = false;
+          }
+          continue;
+        }
+      }
     }
     if (!next) {
+      const auto shared =
+          std::find_if(shared_.begin(), shared_.end(),
+                       [](const SharedCompaction* at) { return !at->waiting.empty(); });
+      if (shared != shared_.end()) {
+        SharedCompaction* const compaction = *shared;
+        CompactionPick* const share = TakeShare(lock, compaction);
+        lock.unlock();
+        CompactShare(compaction, share);
+        lock.lock();
+        continue;
+      }
       if (!under_way) {
         // What failed is not due any more, or its sub-table was dropped.
         db_.compactions_full = {};
       }
       db_.changed.notify_all();
+      ++idle_;
       db_.work.wait(lock);
+      --idle_;
       continue;
     }
     SubtableImpl* const subtable = next->subtable;
-    subtable->compacting = true;
     ++working_;
     lock.unlock();
     Status set_aside;
-    const Status status = Compact(subtable, &next->pick, &set_aside);
+    const Status status = Compact(subtable, &*next->pick, &set_aside);
     next.reset();
     EpochReclaim();
     if (!status.ok() && !status.IsNoSpace() && !db_.stopping) {
@@ -460,9 +557,11 @@ Status BackgroundWork::WaitForFlush(SubtableImpl* subtable, const MemtablePtr& m
 
 Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin,
                                     std::string_view end) {
+  std::string from(begin);
   // What cannot be read is set aside; the rest is compacted all the same.
-  for (Status damage;;) {
-    std::optional<CompactionPick> pick;
+  Status damage;
+  for (bool done = false; !done;) {
+    bool behind = false;
     {
       StateLock lock(db_.mutex);
       ++target->ranges_waiting;
@@ -472,36 +571,56 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
       --target->ranges_waiting;
       target->range_next = false;
       db_.work.notify_all();
-      if (!db_.background_error.ok()) {
-        return db_.background_error;
-      }
-      pick = PickRange(target->version(lock), begin, end);
-      if (!pick) {
-        return damage;
+      if (!db_.background_error.ok() || db_.stopping) {
+        return db_.stopping ? Status::Busy("closing") : db_.background_error;
       }
       target->compacting = true;
       ++working_;
+      behind = target->backlog.behind;
+    }
+    std::optional<CompactionPick> pick;
+    if (behind) {
+      // Writers wait for something else: this thread does that first.
+      LaterPick later;
+      pick = PickCompaction(*target->PinVersion(), db_.options, {db_.snapshots.Oldest()}, &later);
+    }
+    const bool for_writers = pick.has_value();
+    std::string next;
+    if (!pick) {
+      const uint64_t bytes = kPartsOfARange * PartBytes() * (1 + db_.options.compaction_threads);
+      pick = PickRange(*target->PinVersion(), from, end, bytes);
+      done = !pick || !pick->range.has_end || (!end.empty() && pick->range.end >= end);
+      next = done ? std::string() : pick->range.end;
     }
     Status set_aside;
-    Status status = Compact(target, &*pick, &set_aside);
-    while (status.IsNoSpace() && db_.MakeSpace(status)) {
+    Status status;
+    if (pick) {
       status = Compact(target, &*pick, &set_aside);
+      while (status.IsNoSpace() && db_.MakeSpace(status)) {
+        status = Compact(target, &*pick, &set_aside);
+      }
+      pick.reset();
+      EpochReclaim();
     }
-    pick.reset();
-    EpochReclaim();
     if (!status.ok() && !status.IsNoSpace()) {
       db_.SetBackgroundError(status.WithContext(fmt::format("compaction of '{}'", target->name())));
     }
     db_.full.RetryNow();
-    const StateLock lock(db_.mutex);
-    target->compacting = false;
-    --working_;
-    db_.Recheck(lock, target);
-    if (!status.ok() || set_aside.ok()) {
-      return status.ok() ? damage : status;
+    {
+      const StateLock lock(db_.mutex);
+      target->compacting = false;
+      --working_;
+      db_.Recheck(lock, target);
     }
-    damage = set_aside;
+    SLUICE_RETURN_IF_ERROR(status);
+    if (!set_aside.ok() && !for_writers) {
+      damage = set_aside;
+      done = false;  // what is left is picked again
+    } else if (!next.empty()) {
+      from = std::move(next);
+    }
   }
+  return damage;
 }
 
 Status BackgroundWork::WaitUntilIdle() {

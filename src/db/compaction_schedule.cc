@@ -5,53 +5,77 @@
 
 namespace sluice {
 
-std::optional<CompactionSchedule::Choice> CompactionSchedule::Next(const StateLock& lock,
-                                                                   bool* under_way) {
-  const auto rank = [&](const CompactionPick& pick) {
-    return std::find(options_.compaction_order.begin(), options_.compaction_order.end(), pick.kind);
+std::vector<CompactionSchedule::Candidate> CompactionSchedule::Take(const StateLock&,
+                                                                    bool* under_way) {
+  std::vector<Candidate> candidates;
+  *under_way = false;
+  for (auto at = unchecked_.begin(); at != unchecked_.end();) {
+    SubtableImpl* const subtable = at->second;
+    if (subtable->compacting || subtable->range_next) {
+      *under_way = true;
+      ++at;
+      continue;
+    }
+    subtable->compacting = true;
+    candidates.push_back({.subtable = subtable, .version = subtable->PinVersion()});
+    at = unchecked_.erase(at);
+  }
+  taken_ += candidates.size();
+  return candidates;
+}
+
+void CompactionSchedule::Pick(std::vector<Candidate>* candidates) const {
+  for (Candidate& candidate : *candidates) {
+    candidate.pick = PickCompaction(*candidate.version, options_,
+                                    {snapshots_.Oldest(), candidate.subtable->read_credit.value()},
+                                    &candidate.later);
+    candidate.version.reset();
+  }
+}
+
+std::optional<CompactionSchedule::Candidate> CompactionSchedule::Choose(
+    const StateLock& lock, std::vector<Candidate>* candidates) {
+  const auto rank = [&](const Candidate& candidate) {
+    const std::vector<CompactionKind>& order = options_.compaction_order;
+    return candidate.pick
+               ? std::find(order.begin(), order.end(), candidate.pick->kind) - order.begin()
+               : PTRDIFF_MAX;
   };
-  std::optional<Choice> best;
-  bool retry = true;
-  while (retry && !best) {
-    retry = false;
-    *under_way = false;
-    for (auto at = unchecked_.begin(); at != unchecked_.end();) {
-      SubtableImpl* const subtable = at->second;
-      if (subtable->compacting || subtable->range_next) {
-        *under_way = true;
-        ++at;
-        continue;
-      }
-      LaterPick later;
-      std::optional<CompactionPick> pick =
-          PickCompaction(subtable->version(lock), options_,
-                         {snapshots_.Oldest(), subtable->read_credit.value()}, &later);
-      if (pick) {
-        ++at;
-        if (!best || rank(*pick) < rank(best->pick)) {
-          best = {subtable, std::move(*pick)};
-        }
-        continue;
-      }
-      subtable->read_credit.Await(later.read_credit);
-      const SequenceNumber held_back = later.oldest_snapshot;
-      held_back_ = std::min(held_back_.load(), held_back);
-      // A snapshot that was released before it could see that has not called for another look.
-      if (held_back != kMaxSequence && snapshots_.Oldest() >= held_back) {
-        retry = true;
-        ++at;
-        continue;
-      }
-      if (held_back != kMaxSequence) {
-        held_back_subtables_[at->first] = subtable;
-      }
-      at = unchecked_.erase(at);
+  const auto best =
+      std::min_element(candidates->begin(), candidates->end(),
+                       [&](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
+  std::optional<Candidate> choice;
+  for (auto at = candidates->begin(); at != candidates->end(); ++at) {
+    SubtableImpl* const subtable = at->subtable;
+    subtable->compacting = false;
+    if (subtable->dropped) {
+      continue;
+    }
+    if (at->pick && at == best) {
+      subtable->compacting = true;
+      subtable->read_credit.Spend(at->pick->read_credit);
+      choice = std::move(*at);
+      continue;
+    }
+    if (at->pick) {
+      Recheck(lock, subtable);
+      continue;
+    }
+    subtable->read_credit.Await(at->later.read_credit);
+    const SequenceNumber held_back = at->later.oldest_snapshot;
+    held_back_ = std::min(held_back_.load(), held_back);
+    if (held_back == kMaxSequence) {
+      continue;
+    }
+    // A snapshot that was released before it could see that has not called for another look.
+    if (snapshots_.Oldest() >= held_back) {
+      Recheck(lock, subtable);
+    } else {
+      held_back_subtables_[subtable->id()] = subtable;
     }
   }
-  if (best) {
-    best->subtable->read_credit.Spend(best->pick.read_credit);
-  }
-  return best;
+  taken_ -= candidates->size();
+  return choice;
 }
 
 }  // namespace sluice

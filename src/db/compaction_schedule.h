@@ -3,13 +3,19 @@
 // A sub-table is looked at only when something has changed in it since it last had nothing due, so
 // that idle ones cost nothing however many there are. What is due but for a snapshot is looked at
 // again once that is released.
+//
+//   std::vector<CompactionSchedule::Candidate> candidates = schedule.Take(lock, &under_way);
+//   CompactionSchedule::Pick(...);  // takes time in proportion to the tree: without the mutex
+//   ... schedule.Choose(lock, &candidates);
 
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "compaction/compaction_picker.h"
 #include "db/snapshots.h"
@@ -47,14 +53,24 @@ class CompactionSchedule {
     held_back_subtables_.clear();
   }
 
-  struct Choice {
+  struct Candidate {
     SubtableImpl* subtable;
-    CompactionPick pick;
+    std::shared_ptr<const Version> version;  // until Pick
+    std::optional<CompactionPick> pick{};
+    LaterPick later{};
   };
-  // What comes next by Options::compaction_order. `*under_way`: some sub-tables that a compaction is
-  // under way in, or a CompactRange about to begin, were not looked at.
-  std::optional<Choice> Next(const StateLock& lock, bool* under_way);
-  bool AllChecked(const StateLock&) const { return unchecked_.empty(); }
+  // Those to be looked at: until Choose nobody else compacts them. `*under_way`: some were left out
+  // that a compaction is under way in, or a CompactRange about to begin.
+  std::vector<Candidate> Take(const StateLock& lock, bool* under_way);
+  // What is due in each. Takes no lock. What changes meanwhile is flushes: what they add is newer
+  // than all that was picked.
+  void Pick(std::vector<Candidate>* candidates) const;
+  // The one whose pick comes first by Options::compaction_order, if there is any: its sub-table
+  // counts as compacting. The others are put back, and those with nothing due are not looked at
+  // again before something changes.
+  std::optional<Candidate> Choose(const StateLock& lock, std::vector<Candidate>* candidates);
+  // Nothing is due, as far as is known.
+  bool AllChecked(const StateLock&) const { return unchecked_.empty() && taken_ == 0; }
 
  private:
   const Options& options_;
@@ -62,6 +78,7 @@ class CompactionSchedule {
   // By id.
   std::map<uint32_t, SubtableImpl*> unchecked_;
   std::map<uint32_t, SubtableImpl*> held_back_subtables_;
+  size_t taken_ = 0;  // candidates between Take and Choose
   // Once the oldest snapshot is at least this, one of the latter has a compaction due.
   std::atomic<SequenceNumber> held_back_{kMaxSequence};
 };

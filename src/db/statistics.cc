@@ -20,47 +20,55 @@ CacheStatistics Convert(const Cache::Stats& stats, size_t capacity_bytes) {
           .capacity_bytes = capacity_bytes};
 }
 
+void Add(const RunIndex& run, LevelStatistics* level) {
+  if (run.empty()) {
+    return;
+  }
+  ++level->runs;
+  level->extents += run.extents();
+  level->bytes += run.bytes();
+  RunIndex::Iterator at(run);
+  for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    level->records += at.extent()->entries;
+    level->tombstones += at.extent()->tombstones;
+  }
+}
+
+SubtableStatistics Describe(const std::string& name, const Version& version) {
+  SubtableStatistics s;
+  s.name = name;
+  s.memtable_bytes = version.active->table.memory_bytes();
+  s.waiting_memtables = version.waiting.size();
+  for (const MemtablePtr& memtable : version.waiting) {
+    s.memtable_bytes += memtable->table.memory_bytes();
+  }
+  for (size_t level = 0; level < kLevels; ++level) {
+    for (const Version::Run& run : version.levels[level]) {
+      Add(run.index, &s.levels[level]);
+    }
+  }
+  for (const RunIndex& aside : version.aside) {
+    Add(aside, &s.set_aside);
+  }
+  return s;
+}
+
 }  // namespace
 
 Statistics DBImpl::GetStatistics() {
   Statistics s;
+  // Looked at without the mutex: that takes time in proportion to the extents.
+  std::vector<std::pair<const SubtableImpl*, std::shared_ptr<const Version>>> trees;
   {
     const StateLock lock(db_.mutex);
     for (const auto& [id, subtable] : db_.subtables.all()) {
-      if (subtable->dropped) {
-        continue;
-      }
-      const Version& version = subtable->version(lock);
-      SubtableStatistics& t = s.subtables.emplace_back();
-      t.name = subtable->name();
-      t.memtable_bytes = version.active->table.memory_bytes();
-      t.waiting_memtables = version.waiting.size();
-      for (const MemtablePtr& memtable : version.waiting) {
-        t.memtable_bytes += memtable->table.memory_bytes();
-      }
-      const auto add = [&](LevelStatistics* of, const RunIndex& run) {
-        LevelStatistics& l = *of;
-        if (run.empty()) {
-          return;
-        }
-        ++l.runs;
-        l.extents += run.extents();
-        l.bytes += run.bytes();
-        RunIndex::Iterator at(run);
-        for (at.SeekToFirst(); at.Valid(); at.Next()) {
-          l.records += at.extent()->entries;
-          l.tombstones += at.extent()->tombstones;
-        }
-      };
-      for (size_t level = 0; level < kLevels; ++level) {
-        for (const Version::Run& run : version.levels[level]) {
-          add(&t.levels[level], run.index);
-        }
-      }
-      for (const RunIndex& aside : version.aside) {
-        add(&t.set_aside, aside);
+      if (!subtable->dropped) {
+        trees.emplace_back(subtable.get(), subtable->PinVersion());
       }
     }
+  }
+  for (const auto& [subtable, version] : trees) {
+    s.subtables.push_back(Describe(subtable->name(), *version));
   }
   s.row_cache = Convert(db_.rows.stats(), db_.options.row_cache_bytes);
   s.block_cache = Convert(db_.blocks.stats(), db_.options.block_cache_bytes);

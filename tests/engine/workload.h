@@ -198,7 +198,7 @@ inline Options RandomOptions(TestRandom* random) {
   options.deletion_share = Uniform(random, 0, 1) != 0 ? 0.5 : 0.1;
   options.task_bytes = 16384 << Uniform(random, 0, 6);
   options.compaction_bytes = 16384 << Uniform(random, 0, 10);
-  options.compaction_threads = Uniform(random, 1, 2);
+  options.compaction_threads = Uniform(random, 1, 4);
   options.log_segment_bytes = 65536 << Uniform(random, 0, 4);
   if (Uniform(random, 0, 7) == 0) {
     const double faults = Uniform(random, 0, 1) != 0 ? 0.3 : 0;
