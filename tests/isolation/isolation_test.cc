@@ -9,9 +9,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "isolation/clients.h"
 #include "isolation/history_checker.h"
 #include "sluice/db.h"
 #include "table/testing.h"
@@ -189,32 +189,11 @@ class IsolationTest : public testing::TestWithParam<Isolation> {
 TEST_P(IsolationTest, ExcludesWhatItMust) {
   const uint64_t seed = TestSeed();
   Open();
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      TestRandom random(seed + i);
-      for (int n = 0; n < kTransactions; ++n) {
-        Run(this, &random).Do();
-      }
-    });
-  }
-  // What moves records while they are read.
-  std::atomic<bool> stop{false};
-  std::thread mover([&] {
-    TestRandom random(seed + kThreads);
-    while (!stop) {
-      Subtable* const subtable = Uniform(&random, 0, 1) != 0 ? other_ : nullptr;
-      EXPECT_TRUE(db_->Flush(subtable).ok());
-      if (Uniform(&random, 0, 3) == 0) {
-        EXPECT_TRUE(db_->CompactRange(subtable, "", "").ok());
-      }
+  RunClients(kThreads, seed, db_.get(), other_, [&](TestRandom* random) {
+    for (int n = 0; n < kTransactions; ++n) {
+      Run(this, random).Do();
     }
   });
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  stop = true;
-  mover.join();
   size_t committed = 0;
   for (const RecordedTransaction& t : history_) {
     committed += t.end == RecordedTransaction::End::kCommitted ? 1 : 0;

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "isolation/clients.h"
 #include "isolation/register_checker.h"
 #include "log/log_reader.h"
 #include "sluice/db.h"
@@ -33,7 +34,7 @@ constexpr int kThreads = 6;
 constexpr int kTransactions = 200;  // of each thread
 constexpr uint64_t kRows = 10;      // of transactions, and as many of batches beside them
 
-class BlindIsolationTest : public testing::TestWithParam<Isolation> {
+class RegisterIsolationTest : public testing::TestWithParam<Isolation> {
  protected:
   struct Row {
     bool in_other;
@@ -41,7 +42,7 @@ class BlindIsolationTest : public testing::TestWithParam<Isolation> {
   };
   // A transaction under way. What it has recorded is kept when it ends.
   struct Recorder {
-    explicit Recorder(BlindIsolationTest* of) : test(*of), id(of->next_number_++) {
+    explicit Recorder(RegisterIsolationTest* of) : test(*of), id(of->next_number_++) {
       record.begin_before = test.Tick();
     }
     std::string Mark() const { return fmt::format("!{}", id); }
@@ -67,7 +68,7 @@ class BlindIsolationTest : public testing::TestWithParam<Isolation> {
       --test.under_way_;
     }
 
-    BlindIsolationTest& test;
+    RegisterIsolationTest& test;
     const uint64_t id;
     bool wrote = false;
     RegisterTransaction record;
@@ -268,39 +269,18 @@ class BlindIsolationTest : public testing::TestWithParam<Isolation> {
   std::map<uint64_t, size_t> committed_;  // by id, those that wrote
 };
 
-TEST_P(BlindIsolationTest, ExcludesWhatItMust) {
+TEST_P(RegisterIsolationTest, ExcludesWhatItMust) {
   const uint64_t seed = TestSeed();
   Open();
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      TestRandom random(seed + i);
-      for (int n = 0; n < kTransactions; ++n) {
-        if (Uniform(&random, 0, 5) == 0) {
-          WriteBeside(&random);
-        } else {
-          Transact(&random);
-        }
-      }
-    });
-  }
-  // What moves records while they are read.
-  std::atomic<bool> stop{false};
-  std::thread mover([&] {
-    TestRandom random(seed + kThreads);
-    while (!stop) {
-      Subtable* const subtable = Uniform(&random, 0, 1) != 0 ? other_ : nullptr;
-      EXPECT_TRUE(db_->Flush(subtable).ok());
-      if (Uniform(&random, 0, 3) == 0) {
-        EXPECT_TRUE(db_->CompactRange(subtable, "", "").ok());
+  RunClients(kThreads, seed, db_.get(), other_, [&](TestRandom* random) {
+    for (int n = 0; n < kTransactions; ++n) {
+      if (Uniform(random, 0, 5) == 0) {
+        WriteBeside(random);
+      } else {
+        Transact(random);
       }
     }
   });
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  stop = true;
-  mover.join();
   while (under_way_ > 0) {
     std::this_thread::yield();
   }
@@ -324,8 +304,7 @@ TEST_P(BlindIsolationTest, ExcludesWhatItMust) {
                                                         : CheckedIsolation::kReadCommitted);
   std::cout << fmt::format(
       "{} transactions, {} that wrote committed, {} waits, {} deadlocks, {} conflicts; {} reads, "
-      "{} "
-      "of them ambiguous\n",
+      "{} of them ambiguous\n",
       history_.size(), versions.commits.size(), stats.lock_waits, stats.deadlocks, stats.conflicts,
       report.reads, report.left_out);
   for (const std::string& anomaly : report.anomalies) {
@@ -336,7 +315,7 @@ TEST_P(BlindIsolationTest, ExcludesWhatItMust) {
   EXPECT_LT(report.left_out, report.reads / 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, BlindIsolationTest,
+INSTANTIATE_TEST_SUITE_P(Levels, RegisterIsolationTest,
                          testing::Values(Isolation::kSnapshot, Isolation::kReadCommitted),
                          [](const auto& info) {
                            return info.param == Isolation::kSnapshot ? "Snapshot" : "ReadCommitted";
