@@ -13,7 +13,6 @@
 #include "bench/report.h"
 #include "command.h"
 #include "device/executors.h"
-#include "gnuplot.h"
 #include "progress.h"
 
 namespace sluice::tools {
@@ -55,9 +54,6 @@ Status Complete(BenchCommand* command) {
   if (!command->distribution.empty()) {
     SLUICE_RETURN_IF_ERROR(
         bench::ParseDistribution(command->distribution, &command->settings.distribution.emplace()));
-  }
-  if (!command->plot.empty()) {
-    SLUICE_RETURN_IF_ERROR(CheckPlotName(command->plot));
   }
   (void)ParseCompression(command->compression, &command->settings.engine.compression);
   return bench::Check(command->settings);
@@ -260,10 +256,7 @@ void AddBenchCommand(CLI::App* app, Action* action) {
       ->capture_default_str();
   AddSizes(command, options.get());
   AddEngineOptions(command, options.get());
-  command
-      ->add_option("--plot", options->plot,
-                   "Draw throughput over time and latencies, as .svg or .png")
-      ->type_name("FILE");
+  AddPlotOption(command, &options->plot, "throughput over time and latencies");
   AddJsonOption(command, &options->json);
   command->callback(
       [options, action] { *action = [options] { return RunBenchCommand(options.get()); }; });

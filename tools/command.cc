@@ -8,6 +8,7 @@
 
 #include "colour.h"
 #include "device/executors.h"
+#include "gnuplot.h"
 
 namespace sluice::tools {
 
@@ -116,6 +117,12 @@ void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* confi
       ->type_name("GENxLANES")
       ->default_str("3x16")
       ->group("With --executor model");
+}
+
+void AddPlotOption(CLI::App* app, std::string* path, const std::string& what) {
+  app->add_option("--plot", *path, fmt::format("Draw {}, as .svg or .png", what))
+      ->check([](const std::string& name) { return CheckPlotName(name).message(); }, "")
+      ->type_name("FILE");
 }
 
 void AddJsonOption(CLI::App* app, bool* json) {

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "command.h"
-#include "gnuplot.h"
 #include "progress.h"
 #include "simulate/plot.h"
 #include "simulate/simulation.h"
@@ -133,14 +132,10 @@ Lines ToLines(const Report& report) {
   return lines;
 }
 
-Status Complete(SimulateCommand* command) {
-  SLUICE_RETURN_IF_ERROR(
-      simulate::ParseDistribution(command->distribution, &command->settings.distribution));
-  return command->plot.empty() ? Status() : CheckPlotName(command->plot);
-}
-
 int RunSimulateCommand(SimulateCommand* command) {
-  if (const Status status = Complete(command); !status.ok()) {
+  if (const Status status =
+          simulate::ParseDistribution(command->distribution, &command->settings.distribution);
+      !status.ok()) {
     Fail("usage", status.message(), command->json);
     return kExitUsage;
   }
@@ -214,10 +209,8 @@ void AddSimulateCommand(CLI::App* app, Action* action) {
        "Least size that levels 0 and 1 may have, in bytes");
   size("--compaction-size", &settings.options.compaction_bytes, 1, kMost,
        "Size of a compaction's parts in bytes");
-  command
-      ->add_option("--plot", options->plot,
-                   "Draw debt, runs and write amplification over what was written, as .svg or .png")
-      ->type_name("FILE");
+  AddPlotOption(command, &options->plot,
+                "debt, runs and write amplification over what was written");
   AddJsonOption(command, &options->json);
   command->callback(
       [options, action] { *action = [options] { return RunSimulateCommand(options.get()); }; });

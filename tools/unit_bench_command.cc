@@ -174,8 +174,7 @@ void AddUnitBench(CLI::App* unit, Action* action) {
       ->type_name("FILE");
   bench->add_option("--accept", options->accept, "Write the baseline to this file")
       ->type_name("FILE");
-  bench->add_option("--plot", options->plot, "Draw cycles over value length, as .svg or .png")
-      ->type_name("FILE");
+  AddPlotOption(bench, &options->plot, "cycles over value length");
   AddJsonOption(bench, &options->json);
   bench->callback([options, action] { *action = [options] { return Bench(*options); }; });
 }

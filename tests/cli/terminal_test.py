@@ -137,6 +137,12 @@ class Progress(Files):
         for executor in ("cpu", "rtl"):
             self.shows("merging [", *run, "--executor", executor)
         self.shows("making the input: ", *run, "--executor", "cpu")
+        self.shows("measuring [", "unit", "bench", "--grid", "fcae", "--config", "tiny", "--json")
+
+    def test_engine(self):
+        self.shows("simulating [", "simulate", "--data", "1g", "--json")
+        bench = ("bench", "--db", self.directory / "new", "--num", 20000, "--json")
+        self.shows("sluice fillrandom, turn 1", *bench, "--benchmarks", "fillrandom")
 
 
 if __name__ == "__main__":

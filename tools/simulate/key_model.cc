@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+
+#include "bench/distribution.h"
 
 namespace sluice::simulate {
 
@@ -54,28 +55,22 @@ Key KeyOf(std::string_view text) {
 }
 
 Status ParseDistribution(std::string_view text, Distribution* distribution) {
-  constexpr std::string_view kZipf = "zipf:";
+  using Kind = Distribution::Kind;
   *distribution = {};
-  if (text == "uniform") {
-    return {};
-  }
   if (text == "sequential") {
-    distribution->kind = Distribution::Kind::kSequential;
+    distribution->kind = Kind::kSequential;
     return {};
   }
-  distribution->kind = Distribution::Kind::kZipf;
-  if (text == "zipf") {
-    return {};
+  bench::DistributionSpec spec;
+  const Status status = bench::ParseDistribution(text, &spec);
+  if (!status.ok() || spec.kind == bench::DistributionSpec::Kind::kLatest) {
+    return Status::InvalidArgument(fmt::format(
+        "distribution '{}': uniform, sequential, zipf or zipf:THETA, theta from 0 to 100", text));
   }
-  const char* const end = text.data() + text.size();
-  if (text.starts_with(kZipf)) {
-    const auto [at, error] = std::from_chars(text.data() + kZipf.size(), end, distribution->theta);
-    if (error == std::errc() && at == end && distribution->theta >= 0) {
-      return {};
-    }
+  if (spec.kind == bench::DistributionSpec::Kind::kZipf) {
+    *distribution = {.kind = Kind::kZipf, .theta = spec.theta};
   }
-  return Status::InvalidArgument(
-      fmt::format("distribution {}: uniform, zipf[:THETA] or sequential", text));
+  return {};
 }
 
 KeyModel::KeyModel(const Distribution& distribution, uint64_t keys)
