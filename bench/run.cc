@@ -181,6 +181,7 @@ Status RunWorkload(const BenchSettings& settings, const Workload& workload, uint
     RunState run(settings, workload, engine, stream, inserted);
     SLUICE_RETURN_IF_ERROR(Crew(&run).Run(progress, result));
   }
+  progress(0, 0);
   // After reads too: LevelDB's set off compactions.
   const Clock::time_point begin = Clock::now();
   SLUICE_RETURN_IF_ERROR(engine->WaitForBackgroundWork());

@@ -55,6 +55,7 @@ struct RunResult {
   std::optional<double> SpaceAmplification() const;
 };
 
+// `total` 0: unknown.
 using Progress = std::function<void(uint64_t done, uint64_t total)>;
 
 // `stream` tells runs of one seed apart: a reader must not draw just the keys that a fill drew.

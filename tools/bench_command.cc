@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -66,14 +67,25 @@ int RunBenchCommand(BenchCommand* command) {
     return kExitUsage;
   }
   const BenchSettings& settings = command->settings;
-  std::optional<ProgressBar> bar;
+  // Polled, because what is left to do after a benchmark does not tell how far it is.
+  std::atomic<uint64_t> done = 0;
+  std::atomic<uint64_t> total = 0;
+  std::optional<PolledProgress> bar;
   bool headed = false;
   const bench::BenchEvents events = {
       .begin =
           [&](const Run& next) {
-            bar.emplace(fmt::format("{} {}, turn {}", next.engine, next.workload, next.turn));
+            done = total = 0;
+            bar.emplace(fmt::format("{} {}, turn {}", next.engine, next.workload, next.turn),
+                        kNoUnit, [&] {
+                          return ProgressCount{done, total};
+                        });
           },
-      .progress = [&](uint64_t done, uint64_t total) { bar->Update(done, total); },
+      .progress =
+          [&](uint64_t now, uint64_t of) {
+            done = now;
+            total = of;
+          },
       .end =
           [&](const Run& run) {
             bar.reset();

@@ -141,8 +141,9 @@ class Progress(Files):
 
     def test_engine(self):
         self.shows("simulating [", "simulate", "--data", "1g", "--json")
-        bench = ("bench", "--db", self.directory / "new", "--num", 20000, "--json")
-        self.shows("sluice fillrandom, turn 1", *bench, "--benchmarks", "fillrandom")
+        bench = ("bench", "--db", self.directory / "new", "--num", 20000, "--duration", 1, "--json")
+        self.shows("sluice readrandom, turn 1 [", *bench, "--benchmarks", "fillseq,readrandom")
+        self.shows("sluice compact, turn 1: ", *bench, "--benchmarks", "fillrandom,compact")
 
 
 if __name__ == "__main__":
