@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compaction/key_windows.h"
 #include "tree/extent_space.h"
 
 namespace sluice {
@@ -24,10 +25,6 @@ constexpr uint64_t kUpperHundredths = 13;
 constexpr uint64_t kRipeShare = 12;
 // Runs of level 1 that are not become one when they are so many.
 constexpr size_t kTierRuns = 4;
-// A run whose extents reach over more windows than these takes no part in a major compaction of one:
-// they would be cut into pieces that small.
-constexpr size_t kMostWindows = 4;
-
 // Those with a key in the range, as far as their bounds tell.
 std::vector<ExtentPtr> InRange(const RunIndex& run, const KeyRange& range) {
   std::vector<ExtentPtr> extents;
@@ -159,28 +156,6 @@ bool AnyManyTombstones(const RunIndex& run, const Options& options) {
 
 RunId IdOf(uint32_t level, const Version::Run& run) { return {level, run.number}; }
 
-// Where a run of so many bytes in the range is best cut into extents: where windows begin, but for
-// those between which it would have less than half an extent.
-std::vector<std::string> CutsFor(const Version& version, const Options& options,
-                                 const KeyRange& range, uint64_t bytes) {
-  std::vector<std::string> begins;
-  version.Last().VisitLeaves([&](const Extent& first, const RunIndex::Summary&) {
-    const std::string_view key = UserKey(first.smallest);
-    if (!(range.has_begin && key < range.begin) && !(range.has_end && key >= range.end)) {
-      begins.emplace_back(key);
-    }
-  });
-  size_t step = 1;
-  while (begins.size() * uint64_t{options.extent_bytes} / 2 > step * bytes) {
-    step *= 2;
-  }
-  std::vector<std::string> cuts;
-  for (size_t i = step; i < begins.size(); i += step) {
-    cuts.push_back(std::move(begins[i]));
-  }
-  return cuts;
-}
-
 // What the runs of level `level` from the `first`th newest to before the `end`th have in the range,
 // into one run of level 1.
 CompactionPick IntoRun(CompactionKind kind, const Version& version, const Options& options,
@@ -216,7 +191,7 @@ CompactionPick IntoRun(CompactionKind kind, const Version& version, const Option
 
 // All that these upper runs, newest first, have in the range, into the last level.
 CompactionPick IntoLast(CompactionKind kind, const Version& version, KeyRange range,
-                        const std::vector<std::pair<uint32_t, size_t>>& upper) {
+                        const UpperRunList& upper) {
   CompactionPick pick{
       .kind = kind, .inputs = {}, .output = kLast, .range = std::move(range), .bottommost = true};
   const auto add = [&](uint32_t level, const Version::Run& run) {
@@ -235,98 +210,6 @@ CompactionPick IntoLast(CompactionKind kind, const Version& version, KeyRange ra
   return pick;
 }
 
-// The runs of levels 0 and 1, newest first: level, and index within it.
-std::vector<std::pair<uint32_t, size_t>> UpperRuns(const Version& version) {
-  std::vector<std::pair<uint32_t, size_t>> runs;
-  for (uint32_t level = 0; level < kLastLevel; ++level) {
-    for (size_t i = 0; i < version.levels[level].size(); ++i) {
-      runs.emplace_back(level, i);
-    }
-  }
-  return runs;
-}
-
-// What a compaction of a window of keys would have to do: those between two leaves' first keys of
-// the last level's index, which edits leave in place.
-struct Window {
-  std::string begin;         // user key; of the first window without meaning
-  uint64_t last_bytes = 0;   // of the last level
-  uint64_t upper_bytes = 0;  // of the runs that take part
-  uint64_t accesses = 0;     // of these
-  size_t oldest_runs = 0;    // so many of the upper runs take part, from the oldest on
-  size_t used_runs = 0;      // and so many of these have something here
-  bool closed = false;       // and no newer ones may
-};
-
-// `runs` of the upper levels, as UpperRuns has them.
-std::vector<Window> MakeWindows(const Version& version,
-                                const std::vector<std::pair<uint32_t, size_t>>& runs,
-                                bool take_thin) {
-  std::vector<Window> windows;
-  version.Last().VisitLeaves([&](const Extent& first, const RunIndex::Summary& summary) {
-    if (windows.empty() || windows.back().begin != UserKey(first.smallest)) {
-      windows.push_back({.begin = std::string(UserKey(first.smallest))});
-    }
-    windows.back().last_bytes += summary.bytes;
-  });
-  if (windows.empty()) {
-    windows.emplace_back();
-  }
-  // The window of a key, which is in this one or in a later one.
-  const auto window_of = [&](std::string_view user_key, size_t from) -> size_t {
-    while (from + 1 < windows.size() && windows[from + 1].begin <= user_key) {
-      ++from;
-    }
-    return from;
-  };
-  struct Part {
-    uint64_t bytes = 0;
-    uint64_t accesses = 0;
-    bool thin = false;
-  };
-  std::vector<Part> parts;
-  size_t taken = 0;
-  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-    parts.assign(windows.size(), {});
-    RunIndex::Iterator at(version.levels[run->first][run->second].index);
-    size_t last = 0;
-    for (at.SeekToFirst(); at.Valid(); at.Next()) {
-      const Extent& extent = *at.extent();
-      const size_t first = window_of(UserKey(extent.smallest), last);
-      last = window_of(UserKey(extent.largest), first);
-      for (size_t i = first; i <= last; ++i) {
-        parts[i].bytes += extent.live_bytes() / (last - first + 1) + 1;
-        parts[i].accesses += extent.place->accesses() / (last - first + 1);
-        parts[i].thin = parts[i].thin || last - first >= kMostWindows;
-      }
-    }
-    ++taken;
-    for (size_t i = 0; i < windows.size(); ++i) {
-      Window& window = windows[i];
-      window.closed = window.closed || (!take_thin && parts[i].thin);
-      if (!window.closed) {
-        window.upper_bytes += parts[i].bytes;
-        window.accesses += parts[i].accesses;
-        window.oldest_runs = taken;
-        window.used_runs += parts[i].bytes > 0 ? 1 : 0;
-      }
-    }
-  }
-  return windows;
-}
-
-// Of the windows from `first` to before `end`.
-KeyRange RangeOf(const std::vector<Window>& windows, size_t first, size_t end) {
-  KeyRange range;
-  if (range.has_begin = first > 0; range.has_begin) {
-    range.begin = windows[first].begin;
-  }
-  if (range.has_end = end < windows.size(); range.has_end) {
-    range.end = windows[end].begin;
-  }
-  return range;
-}
-
 // Windows `first` to `end`, with the runs that take part in all of them.
 CompactionPick IntoLast(CompactionKind kind, const Version& version,
                         const std::vector<Window>& windows, size_t first, size_t end) {
@@ -334,7 +217,7 @@ CompactionPick IntoLast(CompactionKind kind, const Version& version,
   for (size_t i = first; i < end; ++i) {
     oldest_runs = std::min(oldest_runs, windows[i].oldest_runs);
   }
-  std::vector<std::pair<uint32_t, size_t>> runs = UpperRuns(version);
+  UpperRunList runs = UpperRuns(version);
   runs.erase(runs.begin(), runs.end() - static_cast<ptrdiff_t>(std::min(oldest_runs, runs.size())));
   return IntoLast(kind, version, RangeOf(windows, first, end), runs);
 }
@@ -403,7 +286,7 @@ std::optional<CompactionPick> PickDeletion(const Version& version, const Options
         begin = std::min(begin, UserKey(below.front()->smallest));
         last = std::max(last, UserKey(below.back()->largest));
       }
-      std::vector<std::pair<uint32_t, size_t>> runs;
+      UpperRunList runs;
       for (size_t run = i; run < level1.size(); ++run) {
         runs.emplace_back(1, run);
       }
@@ -456,7 +339,7 @@ std::optional<CompactionPick> PickMajor(const Version& version, const Options& o
   if (bytes == 0 || bytes <= UpperBytes(version, options)) {
     return std::nullopt;
   }
-  const std::vector<std::pair<uint32_t, size_t>> runs = UpperRuns(version);
+  const UpperRunList runs = UpperRuns(version);
   std::vector<Window> windows = MakeWindows(version, runs, /*take_thin=*/false);
   const auto has_upper = [](const Window& window) { return window.upper_bytes > 0; };
   if (std::none_of(windows.begin(), windows.end(), has_upper)) {
@@ -571,7 +454,7 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
 // these have there: up to compaction_bytes. Those runs as one.
 std::optional<CompactionPick> PickWindowsForReads(const Version& version, const Options& options) {
   const std::vector<Version::Run>& level1 = version.levels[1];
-  std::vector<std::pair<uint32_t, size_t>> runs;
+  UpperRunList runs;
   for (size_t i = 0; i < level1.size(); ++i) {
     runs.emplace_back(1, i);
   }

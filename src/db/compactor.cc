@@ -1,0 +1,309 @@
+#include "db/compactor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "compaction/pick_division.h"
+#include "tree/slice.h"
+#include "util/epoch.h"
+
+namespace sluice {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The borders of a task cut two blocks of each run, which are read twice: so many are to lie
+// between.
+constexpr uint64_t kCpuTaskBytesOfARun = uint64_t{1} << 20;
+
+// A part of a compaction has at least the size of so many extents: in place of small extents each
+// must leave fewer, or what makes them fewer would never end.
+constexpr uint64_t kLeastExtentsOfAPart = 4;
+
+double SecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+uint64_t Compactor::PartBytes() const {
+  return std::max(db_.options.compaction_bytes, kLeastExtentsOfAPart * db_.options.extent_bytes);
+}
+
+Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool reuse,
+                          CompactionResult* result) {
+  RunIndex output_run;
+  {
+    const StateLock lock(db_.mutex);
+    const Version& version = subtable->version(lock);
+    for (const Version::Run& run : version.levels[pick.output.level]) {
+      if (run.number == pick.output.run) {
+        output_run = run.index;
+      }
+    }
+  }
+  const size_t tier = db_.TierOf(pick.output.level);
+  const size_t units = db_.driver->stats().units.size();
+  // With no units to share them tasks are as small as costs nothing: what one reads is in a cache
+  // still when it is merged, and its memory serves the next.
+  const uint64_t task_bytes =
+      units > 0 ? db_.options.task_bytes
+                : std::min(db_.options.task_bytes, kCpuTaskBytesOfARun * pick.inputs.size());
+  uint64_t records = 0;
+  for (const CompactionInput& input : pick.inputs) {
+    for (const ExtentPtr& extent : input.extents) {
+      records += extent->entries;
+    }
+  }
+  std::set<uint32_t> recoded_levels;
+  for (const CompactionInput& input : pick.inputs) {
+    if (db_.CodecOf(input.run.level) != db_.CodecOf(pick.output.level)) {
+      recoded_levels.insert(input.run.level);
+    }
+  }
+  const std::vector<SequenceNumber> snapshots =
+      SnapshotsForMerges(db_.snapshots.All(), records, db_.driver->max_unit_snapshots());
+  ExtentWriter writer(db_.space.get(), tier, &db_.next_number);
+  return RunCompaction(pick, output_run,
+                       {.task_bytes = task_bytes,
+                        .reuse = reuse,
+                        .part_bytes = PartBytes(),
+                        .oldest_snapshot = snapshots.front(),
+                        .least_bytes_rewritten = db_.options.extent_bytes / 2,
+                        .file = db_.space->FileOf(tier),
+                        .recoded_levels = std::move(recoded_levels)},
+                       {.extent = db_.MakeExtentFormat(subtable->id(), pick.output.level),
+                        .block_bytes = db_.options.block_bytes,
+                        .restart_interval = db_.options.restart_interval,
+                        .snapshots = snapshots,
+                        .window = units + 1},
+                       db_.driver.get(), &db_.reader, &writer, &db_.stopping, result);
+}
+
+Status Compactor::Compact(SubtableImpl* subtable, CompactionPick* pick, size_t threads,
+                          Status* set_aside) {
+  // To cut an extent, all of it is read: the shares are to be larger than what is cut for them.
+  const std::vector<std::string> borders = BordersOf(
+      *pick, threads, kLeastExtentsOfAPart * db_.options.extent_bytes * pick->inputs.size());
+  std::vector<std::string> cuts = borders;
+  if (pick->range.has_begin) {
+    cuts.insert(cuts.begin(), pick->range.begin);
+  }
+  if (pick->range.has_end) {
+    cuts.push_back(pick->range.end);
+  }
+  if (Status status = Cut(subtable, cuts, pick, set_aside); !status.ok() || !set_aside->ok()) {
+    return status;
+  }
+  Compaction compaction{.subtable = subtable, .shares = Divide(*pick, borders)};
+  for (CompactionPick& share : compaction.shares) {
+    compaction.waiting.push_back(&share);
+  }
+  {
+    const StateLock lock(db_.mutex);
+    under_way_.push_back(&compaction);
+    db_.work.notify_all();
+  }
+  for (;;) {
+    CompactionPick* share = nullptr;
+    {
+      StateLock lock(db_.mutex);
+      while (compaction.waiting.empty() && compaction.taken > 0) {
+        db_.changed.wait(lock);
+      }
+      share = compaction.Take();
+      if (share == nullptr) {
+        std::erase(under_way_, &compaction);
+        break;
+      }
+    }
+    CompactFirstPart({&compaction, share});
+  }
+  Join(std::move(compaction.shares), pick);
+  *set_aside = compaction.set_aside;
+  return compaction.status;
+}
+
+std::optional<Compactor::Share> Compactor::TakeShare(const StateLock& lock) {
+  lock.AssertHeld();
+  for (Compaction* const compaction : under_way_) {
+    if (CompactionPick* const pick = compaction->Take()) {
+      return Share{compaction, pick};
+    }
+  }
+  return std::nullopt;
+}
+
+void Compactor::CompactFirstPart(const Share& share) {
+  Compaction* const compaction = share.compaction;
+  Status set_aside;
+  const Status status = CompactPart(compaction->subtable, share.pick, &set_aside);
+  EpochReclaim();
+  const StateLock lock(db_.mutex);
+  --compaction->taken;
+  if (compaction->status.ok()) {
+    compaction->status = status;
+  }
+  if (compaction->set_aside.ok()) {
+    compaction->set_aside = set_aside;
+  }
+  if (!compaction->status.ok() || !compaction->set_aside.ok() || compaction->subtable->dropped) {
+    compaction->waiting.clear();
+  } else if (!share.pick->inputs.empty()) {
+    compaction->waiting.push_front(share.pick);
+    db_.work.notify_all();
+  }
+  db_.changed.notify_all();
+}
+
+Status Compactor::Cut(SubtableImpl* subtable, const std::vector<std::string>& keys,
+                      CompactionPick* pick, Status* set_aside) {
+  const KeyRange& range = pick->range;
+  MetadataEdit edit;
+  std::vector<CompactionInput> cut;  // the pick's, once the edit has taken effect
+  for (const CompactionInput& input : pick->inputs) {
+    std::vector<ExtentPtr> within;
+    for (const ExtentPtr& extent : input.extents) {
+      const std::string_view largest = UserKey(extent->largest);
+      auto key = std::upper_bound(keys.begin(), keys.end(), UserKey(extent->smallest));
+      const auto is_last = [&] { return key == keys.end() || *key > largest; };
+      if (is_last()) {
+        within.push_back(extent);
+        continue;
+      }
+      edit.removed.push_back({subtable->id(), input.run, extent->number, extent->smallest});
+      for (std::string_view from;; ++key) {
+        const std::string_view to = is_last() ? std::string_view() : *key;
+        Extent slice;
+        if (Status status = MakeSlice(*extent, from, to, &db_.reader, &slice); !status.ok()) {
+          if (!status.IsCorruption() && status.code() != Status::Code::kIoError) {
+            return status;
+          }
+          *set_aside = status;
+          return SetAside(subtable, *pick, extent, status);
+        }
+        // All bounds are keys that the extent has, or it would be looked at for nothing again.
+        if (slice.entries > 0) {
+          edit.added.push_back({subtable->id(), input.run, slice});
+          if (!(range.has_begin && UserKey(slice.smallest) < range.begin) &&
+              !(range.has_end && UserKey(slice.smallest) >= range.end)) {
+            within.push_back(std::make_shared<const Extent>(slice));
+          }
+        }
+        if (is_last()) {
+          break;
+        }
+        from = to;
+      }
+    }
+    if (!within.empty()) {
+      cut.push_back({input.run, std::move(within)});
+    }
+  }
+  if (!edit.removed.empty()) {
+    const MutexLock metadata_lock(db_.metadata_mutex);
+    if (!subtable->dropped) {
+      SLUICE_RETURN_IF_ERROR(db_.ApplyEdit(subtable, &edit, [](Version*) {}));
+    }
+  }
+  pick->inputs = std::move(cut);
+  return {};
+}
+
+Status Compactor::CompactPart(SubtableImpl* subtable, CompactionPick* pick, Status* set_aside) {
+  const Clock::time_point begin = Clock::now();
+  CompactionResult result;
+  Status status;
+  for (const bool reuse : {true, false}) {
+    result = {};
+    status = RunPick(subtable, *pick, reuse, &result);
+    if (!result.unsound) {
+      break;
+    }
+    db_.counters.compactions_abandoned.fetch_add(1);
+    db_.Tell(
+        [&](EventListener& listener) { listener.OnCompactionAbandoned(subtable->name(), status); });
+  }
+  if (result.damaged != nullptr &&
+      (status.IsCorruption() || status.code() == Status::Code::kIoError)) {
+    *set_aside = status;
+    return SetAside(subtable, *pick, result.damaged, status);
+  }
+  SLUICE_RETURN_IF_ERROR(status);
+  SLUICE_RETURN_IF_ERROR(InstallOutput(subtable, *pick, result));
+  db_.counters.compactions[static_cast<size_t>(pick->kind)].fetch_add(1);
+  db_.counters.compaction_bytes_read.fetch_add(result.bytes_read);
+  db_.counters.compaction_bytes_written.fetch_add(result.bytes_written);
+  db_.counters.extents_reused.fetch_add(result.reused.size());
+  db_.counters.blocks_copied.fetch_add(result.copied_blocks);
+  CompactionEvent event{.subtable = subtable->name(),
+                        .kind = pick->kind,
+                        .output_level = static_cast<int>(pick->output.level)};
+  for (const CompactionResult::Input& input : result.inputs) {
+    event.input_extents += input.extents.size();
+  }
+  event.reused_extents = result.reused.size();
+  event.output_extents = result.added.size();
+  event.copied_blocks = result.copied_blocks;
+  event.input_bytes = result.bytes_read;
+  event.output_bytes = result.bytes_written;
+  event.input_records = result.records.merged;
+  event.output_records = result.records.merged_out;
+  event.seconds = SecondsSince(begin);
+  db_.Tell([&](EventListener& listener) { listener.OnCompaction(event); });
+  TakeOut(result, pick);
+  return {};
+}
+
+Status Compactor::InstallOutput(SubtableImpl* subtable, const CompactionPick& pick,
+                                const CompactionResult& result) {
+  MetadataEdit edit;
+  for (size_t i = 0; i < pick.inputs.size(); ++i) {
+    const RunId run = pick.inputs[i].run;
+    for (const ExtentPtr& extent : result.inputs[i].extents) {
+      edit.removed.push_back({subtable->id(), run, extent->number, extent->smallest});
+    }
+    if (result.inputs[i].rest) {
+      edit.added.push_back({subtable->id(), run, *result.inputs[i].rest});
+    }
+  }
+  for (const ExtentPtr& extent : result.reused) {
+    edit.added.push_back({subtable->id(), pick.output, *extent});
+  }
+  for (const Extent& extent : result.added) {
+    edit.added.push_back({subtable->id(), pick.output, extent});
+  }
+  const MutexLock metadata_lock(db_.metadata_mutex);
+  return subtable->dropped ? Status() : db_.ApplyEdit(subtable, &edit, [](Version*) {});
+}
+
+Status Compactor::SetAside(SubtableImpl* subtable, const CompactionPick& pick,
+                           const ExtentPtr& extent, const Status& why) {
+  const auto from = std::find_if(pick.inputs.begin(), pick.inputs.end(), [&](const auto& input) {
+    return std::find(input.extents.begin(), input.extents.end(), extent) != input.extents.end();
+  });
+  MetadataEdit edit;
+  edit.removed.push_back({subtable->id(), from->run, extent->number, extent->smallest});
+  edit.added.push_back({subtable->id(), {kAsideLevel, extent->number}, *extent});
+  {
+    const MutexLock metadata_lock(db_.metadata_mutex);
+    if (subtable->dropped) {
+      return {};
+    }
+    SLUICE_RETURN_IF_ERROR(db_.ApplyEdit(subtable, &edit, [](Version*) {}));
+  }
+  db_.Tell([&](EventListener& listener) {
+    listener.OnSetAside({.subtable = subtable->name(),
+                         .extent = extent->number,
+                         .level = static_cast<int>(from->run.level),
+                         .bytes = extent->bytes,
+                         .records = extent->entries,
+                         .reason = why});
+  });
+  return {};
+}
+
+}  // namespace sluice

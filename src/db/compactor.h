@@ -1,0 +1,89 @@
+// Carries out compactions that were picked: cuts them into shares and parts, runs these, and installs
+// what they made.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compaction/compaction_job.h"
+#include "compaction/compaction_picker.h"
+#include "db/db_state.h"
+
+namespace sluice {
+
+// Thread-safe.
+class Compactor {
+ private:
+  // One under way, in shares: ranges of keys, each carried out part by part, by the thread that
+  // began the compaction and by those that have nothing else to do. The mutex guards what changes,
+  // but for a share that a thread has taken.
+  struct Compaction {
+    SubtableImpl* subtable;
+    std::vector<CompactionPick> shares;
+    std::deque<CompactionPick*> waiting{};  // shares that are not done, nor taken
+    size_t taken = 0;
+    Status status{};     // the first error
+    Status set_aside{};  // as Compact's
+
+    // Null if none waits.
+    CompactionPick* Take() {
+      if (waiting.empty()) {
+        return nullptr;
+      }
+      CompactionPick* const share = waiting.front();
+      waiting.pop_front();
+      ++taken;
+      return share;
+    }
+  };
+
+ public:
+  // The state outlives it.
+  explicit Compactor(DbState* db) : db_(*db) {}
+  Compactor(const Compactor&) = delete;
+  Compactor& operator=(const Compactor&) = delete;
+
+  // The size that a part of a compaction has.
+  uint64_t PartBytes() const;
+
+  // On this thread, in as many shares as there are `threads` that may take one. Takes out of the
+  // pick what it has dealt with. Ok, too, when an input could not be read: it is set aside,
+  // `*set_aside` says why, and what is left is to be picked again. The sub-table has no other
+  // compaction meanwhile.
+  Status Compact(SubtableImpl* subtable, CompactionPick* pick, size_t threads, Status* set_aside);
+
+  struct Share {
+    Compaction* compaction;
+    CompactionPick* pick;
+  };
+  // Of any compaction under way; none if all are taken. CompactFirstPart must follow.
+  std::optional<Share> TakeShare(const StateLock& lock);
+  // The first part of what is left of the share, which waits again then or is done.
+  void CompactFirstPart(const Share& share);
+
+ private:
+  // Cuts the inputs at these user keys, by an edit of its own; what is beyond the ends of the pick's
+  // range stays, and takes no part.
+  Status Cut(SubtableImpl* subtable, const std::vector<std::string>& keys, CompactionPick* pick,
+             Status* set_aside);
+  // The first part of what is left of the pick.
+  Status CompactPart(SubtableImpl* subtable, CompactionPick* pick, Status* set_aside);
+  Status RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool reuse,
+                 CompactionResult* result);
+  Status InstallOutput(SubtableImpl* subtable, const CompactionPick& pick,
+                       const CompactionResult& result);
+  // Takes the extent, an input of `pick`, out of its level: reads still look into it, compactions
+  // go on without it.
+  Status SetAside(SubtableImpl* subtable, const CompactionPick& pick, const ExtentPtr& extent,
+                  const Status& why);
+
+  DbState& db_;
+  std::vector<Compaction*> under_way_;  // under the mutex of the state
+};
+
+}  // namespace sluice
