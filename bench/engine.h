@@ -31,7 +31,8 @@ struct EngineSettings {
   uint32_t block_bytes = 0;  // 0: the engine's own default
   int bloom_bits = 10;       // per key; 0: no filters
   Compression compression = Compression::kNone;
-  bool sync = false;  // every write, to the disk
+  uint32_t dictionary_bytes = 0;  // for Zstandard, on the last level; 0: none
+  bool sync = false;              // every write, to the disk
   // Sluice's alone.
   std::string executor = "cpu";
   std::string config;

@@ -170,6 +170,7 @@ Json SettingsJson(const BenchSettings& s) {
           {"block_size", s.engine.block_bytes == 0 ? Json() : Json(s.engine.block_bytes)},
           {"bloom_bits", s.engine.bloom_bits},
           {"compression", CompressionName(s.engine.compression)},
+          {"dictionary_size", s.engine.dictionary_bytes},
           {"sync", s.engine.sync},
           {"executor", s.engine.executor},
           {"config", s.engine.config}};

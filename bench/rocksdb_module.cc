@@ -94,6 +94,12 @@ rocksdb::Options MakeOptions(const RocksDbSettings& settings) {
     options.avoid_flush_during_shutdown = true;
   }
   options.compression = static_cast<rocksdb::CompressionType>(settings.compression);
+  if (settings.dictionary_bytes > 0) {
+    options.bottommost_compression = options.compression;
+    options.bottommost_compression_opts.enabled = true;
+    options.bottommost_compression_opts.max_dict_bytes = settings.dictionary_bytes;
+    options.bottommost_compression_opts.zstd_max_train_bytes = 64 * settings.dictionary_bytes;
+  }
   options.enable_pipelined_write = settings.pipelined_write;
   options.unordered_write = settings.unordered_write;
   options.stats_dump_period_sec = 0;

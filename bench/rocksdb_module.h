@@ -17,6 +17,7 @@ struct RocksDbSettings {
   uint32_t block_bytes;  // 0: RocksDB's default
   int bloom_bits;        // 0: no filters
   int compression;       // the number that RocksDB has for it
+  uint32_t dictionary_bytes;
   uint64_t table_bytes;  // 0: RocksDB's default
   // For a measure of compactions by themselves: puts are not logged, nothing is compacted unasked,
   // and Compact takes one thread.

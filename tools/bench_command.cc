@@ -217,6 +217,9 @@ void AddEngineOptions(CLI::App* app, BenchCommand* command) {
   add("--compression", &command->compression, "Compression of blocks: none, snappy, lz4 or zstd")
       ->check(CLI::IsMember({"none", "snappy", "lz4", "zstd"}))
       ->type_name("NAME");
+  add("--dictionary-size", &e.dictionary_bytes,
+      "Size of dictionaries for zstd on the last level, in bytes; 0: none")
+      ->transform(CLI::AsSizeValue(false));
   app->add_flag("--sync", e.sync, "Sync every write before it returns")->group("All engines alike");
   std::vector<std::string> configs;
   for (const std::string_view name : RtlConfigurations()) {

@@ -61,6 +61,7 @@ class RocksDbMergeEngine : public MergeEngine {
                                       .block_bytes = 4096,
                                       .bloom_bits = 0,
                                       .compression = 0,
+                                      .dictionary_bytes = 0,
                                       .table_bytes = kOutputTableBytes,
                                       .compactions_alone = true,
                                       .create = true,

@@ -66,7 +66,11 @@ struct Options {
   /// Of blocks on levels 0, 1 and 2; levels beyond the end of it have `compression`. What moves to
   /// another level without being rewritten keeps the compression it has.
   std::vector<Compression> compression_per_level;
-  int zstd_level = 3;           ///< effort of Zstandard, 1 to 22: slower and smaller
+  int zstd_level = 3;  ///< effort of Zstandard, 1 to 22: slower and smaller
+  /// Size of the dictionaries for Zstandard in level 2, 256 bytes to 1 MiB; 0: none. 16 KiB are
+  /// usual. Each extent has one, trained from blocks like its own: what small blocks have in common
+  /// is stored once. It takes this and some 30 KiB of the table cache, too.
+  uint32_t zstd_dictionary_bytes = 0;
   int bloom_bits_per_key = 10;  ///< 0: no filters
 
   // Shape of the trees.

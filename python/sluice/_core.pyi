@@ -38,6 +38,7 @@ class Options:
     compression: Compression
     compression_per_level: list[Compression]
     zstd_level: int
+    zstd_dictionary_bytes: int
     bloom_bits_per_key: int
     l0_compaction_runs: int
     l0_slowdown_runs: int

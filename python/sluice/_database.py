@@ -281,6 +281,7 @@ def open(
     compression: _core.Compression | None = None,
     compression_per_level: list[_core.Compression] | None = None,
     zstd_level: int | None = None,
+    zstd_dictionary_bytes: int | None = None,
     memtable_bytes: int | None = None,
     max_waiting_memtables: int | None = None,
     write_buffer_bytes: int | None = None,

@@ -129,6 +129,7 @@ const std::map<std::string_view, Setter>& Setters() {
       NUMBER(block_bytes),
       NUMBER(restart_interval),
       NUMBER(zstd_level),
+      NUMBER(zstd_dictionary_bytes),
       NUMBER(bloom_bits_per_key),
       NUMBER(l0_compaction_runs),
       NUMBER(l0_slowdown_runs),

@@ -45,7 +45,8 @@ Status BlockCacheHandover::AddOutput(const BuiltExtent& built, uint64_t number) 
       if (!handle.ReadFrom(&value)) {
         return Status::Corruption("malformed handle");
       }
-      SLUICE_RETURN_IF_ERROR(ReadStoredBlock(table, handle, &buffer, &contents));
+      SLUICE_RETURN_IF_ERROR(
+          ReadStoredBlock(table, handle, &buffer, &contents, built.dictionary.get()));
       const BlockKey key(number, static_cast<uint32_t>(handle.offset));
       Cache::Entry* const entry = Cache::NewEntry(key.bytes(), contents.size());
       std::memcpy(entry->data(), contents.data(), contents.size());

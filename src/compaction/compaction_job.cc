@@ -33,6 +33,7 @@ struct Piece {
   std::string_view image;  // in the task's memory
   IoRequest request;
   RecodedTable raw;  // if executors could not read it, what they are given
+  TableHeadRef head;
 
   uint64_t bytes() const { return blocks_bytes + index.size(); }
   std::string_view index_contents() const {
@@ -151,6 +152,7 @@ Status Job::AddPiece(const BlockRange& blocks, Task* task) {
   }
   Piece& piece = task->pieces.emplace_back();
   piece.extent = blocks.extent;
+  piece.head.Reset(head.get());
   piece.begin = head->block(blocks.first).offset;
   BlockBuilder index(1);
   uint64_t bytes = 0;
@@ -315,7 +317,8 @@ Status Job::ForExecutors(Piece* piece, MergeTable* table) {
     piece->raw = std::move(spare_raw_.back());
     spare_raw_.pop_back();
   }
-  if (Status status = RecodeTable(table->image, table->index, Compression::kNone, &piece->raw);
+  if (Status status = RecodeTable(table->image, table->index, Compression::kNone, &piece->raw,
+                                  piece->head->dictionary());
       !status.ok()) {
     return Damaged(piece->extent,
                    status.WithContext(ExtentReader::Describe(*piece->extent, piece->begin)));
@@ -347,7 +350,8 @@ Status Job::CopyBlock(const Task& task, const BlockHandle& handle, bool first) {
   Block block;
   std::string_view key;
   Compression stored_as = Compression::kNone;
-  Status status = ReadStoredBlock(piece.image, handle, &scratch_, &contents, &stored_as);
+  Status status = ReadStoredBlock(piece.image, handle, &scratch_, &contents, &stored_as,
+                                  piece.head->dictionary());
   if (status.ok()) {
     status = Block::Parse(contents, &block);
   }
@@ -364,8 +368,10 @@ Status Job::CopyBlock(const Task& task, const BlockHandle& handle, bool first) {
                     piece.extent->number, task.step.blocks.first)));
   }
   const uint64_t before = builder_.entries();
-  std::string_view stored;  // as it is to be stored again
-  if (stored_as != Compression::kNone && stored_as == options_.extent.codec.type) {
+  // As it is to be stored again. With a dictionary it can be read in one table only.
+  std::string_view stored;
+  if (stored_as != Compression::kNone && stored_as == options_.extent.codec.type &&
+      options_.extent.codec.dictionary_bytes == 0 && piece.head->dictionary() == nullptr) {
     stored = piece.image.substr(handle.offset, handle.size + kBlockTrailerBytes);
   }
   SLUICE_RETURN_IF_ERROR(builder_.AddBlock(contents, stored));

@@ -326,24 +326,30 @@ TEST_F(CompactionTest, AnAccessIsCountedOnceAndThoseOfCompactionsNever) {
 
 // Whatever the inputs have, all blocks of a new extent have the compression of its level.
 TEST_F(CompactionTest, CopiedBlocksAreCompressedAsTheOutputIs) {
-  const std::vector<Compression> all = {Compression::kNone, Compression::kSnappy,
-                                        Compression::kZstd, Compression::kLz4};
-  for (const Compression from : all) {
-    for (const Compression to : all) {
-      const auto blocks = [](int first) {
+  const std::vector<Codec> all = {{Compression::kNone},
+                                  {Compression::kSnappy},
+                                  {Compression::kZstd, 1},
+                                  {Compression::kZstd, 3, 1024},
+                                  {Compression::kLz4}};
+  TestRandom random(TestSeed());
+  for (const Codec& from : all) {
+    for (const Codec& to : all) {
+      const auto blocks = [&](int first) {
         TestBlocks made;
         for (int block = first; block < 40; block += block % 10 == 9 ? 11 : 1) {
-          made.push_back({{InternalKey(fmt::format("{:03}", block), 1), std::string(1000, 'v')}});
+          std::string value = std::to_string(random());
+          value.resize(1000, 'v');
+          made.push_back({{InternalKey(fmt::format("{:03}", block), 1), value}});
         }
         return made;
       };
-      format_.codec = {.type = from, .zstd_level = 1};
+      format_.codec = from;
       CompactionPick pick;
       pick.output = {2, 0};
       pick.inputs = {{{1, 0}, {Make(blocks(0))}}, {{2, 0}, {Make(blocks(10))}}};
       CompactionResult result;
       const Status status =
-          Run(pick, {}, {.extent = {.codec = {.type = to}}, .snapshots = {kMaxSequence}}, &result);
+          Run(pick, {}, {.extent = {.codec = to}, .snapshots = {kMaxSequence}}, &result);
       ASSERT_TRUE(status.ok()) << status.ToString();
       EXPECT_GT(result.copied_blocks, 10u);
       ASSERT_EQ(result.added.size(), 1u);
@@ -352,13 +358,15 @@ TEST_F(CompactionTest, CopiedBlocksAreCompressedAsTheOutputIs) {
       ASSERT_TRUE(
           extent.place->file()->Read(extent.place->offset(), image.size(), image.data()).ok());
       TableReport report;
-      ASSERT_TRUE(VerifyTableImage(image, "t", &report).ok());
+      const Status sound = VerifyTableImage(image, "t", &report);
+      ASSERT_TRUE(sound.ok()) << sound.ToString();
       EXPECT_EQ(report.entries, 40u);
       TableHeadRef head;
       ASSERT_TRUE(reader_.OpenHead(extent, &head).ok());
+      EXPECT_EQ(head->dictionary() != nullptr, to.dictionary_bytes > 0);
       for (size_t i = 0; i < head->blocks(); ++i) {
         const BlockHandle handle = head->block(i);
-        EXPECT_EQ(Compression{static_cast<uint8_t>(image[handle.offset + handle.size])}, to);
+        EXPECT_EQ(Compression{static_cast<uint8_t>(image[handle.offset + handle.size])}, to.type);
       }
     }
   }
@@ -368,6 +376,7 @@ TEST_F(CompactionTest, CopiedBlocksAreCompressedAsTheOutputIs) {
 // by the rules of sluice/executor.h keeps; but reused and copied parts may keep what is shadowed.
 TEST_F(CompactionTest, OutputReadsAsItsInputs) {
   TestRandom random(TestSeed());
+  const auto dictionary = [&]() -> uint32_t { return Uniform(&random, 0, 1) != 0 ? 256 : 0; };
   for (int round = 0; round < 60; ++round) {
     // One set of records, each in one of the runs: clusters, so that some overlap and some do not.
     const size_t runs = Uniform(&random, 1, 4);
@@ -406,7 +415,7 @@ TEST_F(CompactionTest, OutputReadsAsItsInputs) {
       TestBlocks blocks(1);
       const auto cut = [&] {
         if (!blocks.back().empty()) {
-          format_.codec.type = RandomCompression(&random);
+          format_.codec = {.type = RandomCompression(&random), .dictionary_bytes = dictionary()};
           input.extents.push_back(Uniform(&random, 0, 2) == 0 ? MakeSliced(&random, blocks)
                                                               : Make(blocks));
         }
@@ -436,7 +445,7 @@ TEST_F(CompactionTest, OutputReadsAsItsInputs) {
                            .part_bytes = uint64_t{100} << Uniform(&random, 0, 12),
                            .least_blocks_copied = Uniform(&random, 1, 3),
                            .recoded_levels = {static_cast<uint32_t>(Uniform(&random, 0, 6))}};
-    const Codec codec{.type = RandomCompression(&random)};
+    const Codec codec{.type = RandomCompression(&random), .dictionary_bytes = dictionary()};
     std::vector<ExtentPtr> output;
     while (!pick.inputs.empty()) {
       CompactionResult result;

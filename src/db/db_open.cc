@@ -50,8 +50,11 @@ Status CheckOptions(const Options& options) {
       unknown(options.compression) || options.compression_per_level.size() > kLevels ||
       std::any_of(options.compression_per_level.begin(), options.compression_per_level.end(),
                   unknown) ||
-      options.zstd_level < 1 || options.zstd_level > 22 || options.log_segment_bytes < 4096 ||
-      options.log_segment_bytes >= uint64_t{1} << 32 ||
+      options.zstd_level < 1 || options.zstd_level > 22 ||
+      (options.zstd_dictionary_bytes != 0 &&
+       (options.zstd_dictionary_bytes < 256 ||
+        options.zstd_dictionary_bytes > kMostDictionaryBytes)) ||
+      options.log_segment_bytes < 4096 || options.log_segment_bytes >= uint64_t{1} << 32 ||
       std::any_of(options.executors.begin(), options.executors.end(), none)) {
     return Status::InvalidArgument("an option is out of its range (sluice/options.h)");
   }

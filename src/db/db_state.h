@@ -60,7 +60,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Codec CodecOf(uint32_t level) const {
     const std::vector<Compression>& by_level = options.compression_per_level;
     return {.type = level < by_level.size() ? by_level[level] : options.compression,
-            .zstd_level = options.zstd_level};
+            .zstd_level = options.zstd_level,
+            .dictionary_bytes = level == kLastLevel ? options.zstd_dictionary_bytes : 0};
   }
   ExtentFormat MakeExtentFormat(uint32_t subtable, uint32_t level) const {
     return {options.extent_bytes, CodecOf(level), options.bloom_bits_per_key, subtable};

@@ -153,6 +153,7 @@ TEST_F(RepairTest, WithoutMetadataTheExtentsAreFound) {
   for (const Compression compression :
        {Compression::kNone, Compression::kSnappy, Compression::kZstd, Compression::kLz4}) {
     options_.compression = compression;
+    options_.zstd_dictionary_bytes = 512;
     fs::remove_all(Path());
     contents_.clear();
     Make();

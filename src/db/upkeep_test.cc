@@ -399,6 +399,47 @@ TEST_F(UpkeepTest, LevelsAreCompressedAsTheOptionsSay) {
   EXPECT_LT(10 * upper_raw[1], raw[1]);
 }
 
+// Small blocks that have much in common.
+TEST_F(UpkeepTest, ADictionaryMakesTheLastLevelSmaller) {
+  options_.automatic_compactions = false;
+  options_.compression = Compression::kZstd;
+  options_.block_bytes = 512;
+  uint64_t bytes[2];
+  uint64_t heads[2];
+  for (const bool dictionary : {false, true}) {
+    options_.zstd_dictionary_bytes = dictionary ? 4096 : 0;
+    Open();
+    const auto value = [](int i) {
+      return fmt::format(R"({{"name":"user {}","city":"somewhere","active":{}}})", i * 7919 % 10007,
+                         i % 3 == 0);
+    };
+    for (int i = 0; i < 20000; ++i) {
+      ASSERT_TRUE(db_->Put({}, Key(i), value(i)).ok());
+    }
+    ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+    Open();
+    std::string read;
+    for (int i = 0; i < 20000; i += 7) {
+      ASSERT_TRUE(db_->Get({}, Key(i), &read).ok());
+      ASSERT_EQ(read, value(i));
+    }
+    ASSERT_TRUE(db_->Verify(nullptr).ok());
+    ASSERT_TRUE(db_->CreateCheckpoint(dir_.File("copy")).ok());
+    const Statistics s = db_->GetStatistics();
+    bytes[dictionary] = s.subtables[0].levels[2].bytes;
+    heads[dictionary] = s.table_cache.used_bytes;
+    ASSERT_EQ(s.subtables[0].levels[0].bytes, 0u);
+    ASSERT_TRUE(DB::Open(options_, dir_.File("copy"), &db_).ok());
+    ASSERT_TRUE(db_->Get({}, Key(7), &read).ok());
+    EXPECT_EQ(read, value(7));
+    db_.reset();
+    ASSERT_TRUE(DB::Destroy(options_, dir_.File("copy")).ok());
+    ASSERT_TRUE(DB::Destroy(options_, dir_.File("db")).ok());
+  }
+  EXPECT_LT(bytes[1], bytes[0] * 3 / 4);
+  EXPECT_GT(heads[1], heads[0] + 4096);
+}
+
 TEST_F(UpkeepTest, UnknownCompressionsAreRefused) {
   const auto refused = [&] {
     return DB::Open(options_, dir_.File("db"), &db_).code() == Status::Code::kInvalidArgument;
@@ -413,6 +454,11 @@ TEST_F(UpkeepTest, UnknownCompressionsAreRefused) {
   options_.compression_per_level.clear();
   for (const int level : {0, 23}) {
     options_.zstd_level = level;
+    EXPECT_TRUE(refused());
+  }
+  options_.zstd_level = 22;
+  for (const uint32_t bytes : {255u, (1u << 20) + 1}) {
+    options_.zstd_dictionary_bytes = bytes;
     EXPECT_TRUE(refused());
   }
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <lz4.h>
 #include <snappy.h>
+#include <zdict.h>
 #include <zstd.h>
 
 #include <algorithm>
@@ -46,6 +47,8 @@ Status ImpossibleLength() {
 struct FreeZstd {
   void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+  void operator()(ZSTD_CDict* dictionary) const { ZSTD_freeCDict(dictionary); }
+  void operator()(ZSTD_DDict* dictionary) const { ZSTD_freeDDict(dictionary); }
 };
 
 // Making one costs more than compressing a block.
@@ -83,25 +86,30 @@ Status UncompressLz4(std::string_view stored, std::string* out) {
   return made == static_cast<int>(length) ? Status() : Status::Corruption("malformed LZ4 data");
 }
 
-Status UncompressZstd(std::string_view stored, std::string* out) {
+Status UncompressZstd(std::string_view stored, std::string* out, const ZSTD_DDict* dictionary) {
   // Unknown lengths and malformed headers have numbers of their own, above all others.
   const uint64_t length = ZSTD_getFrameContentSize(stored.data(), stored.size());
   if (!PossibleLength(length, stored.size(), kZstdRatio)) {
     return ImpossibleLength();
   }
   out->resize(length);
-  const size_t made = ZSTD_decompressDCtx(DecompressionContext(), out->data(), out->size(),
-                                          stored.data(), stored.size());
+  const size_t made = ZSTD_decompress_usingDDict(DecompressionContext(), out->data(), out->size(),
+                                                 stored.data(), stored.size(), dictionary);
   if (ZSTD_isError(made) != 0) {
     return Status::Corruption(fmt::format("malformed Zstandard data: {}", ZSTD_getErrorName(made)));
   }
   return made == length ? Status() : Status::Corruption("malformed Zstandard data: too short");
 }
 
-bool CompressZstd(const Codec& codec, std::string_view contents, std::string* out) {
+bool CompressZstd(const Codec& codec, std::string_view contents, std::string* out,
+                  const ZSTD_CDict* dictionary) {
+  ZSTD_CCtx* const context = CompressionContext();
   out->resize(ZSTD_compressBound(contents.size()));
-  const size_t made = ZSTD_compressCCtx(CompressionContext(), out->data(), out->size(),
-                                        contents.data(), contents.size(), codec.zstd_level);
+  const size_t made = dictionary != nullptr
+                          ? ZSTD_compress_usingCDict(context, out->data(), out->size(),
+                                                     contents.data(), contents.size(), dictionary)
+                          : ZSTD_compressCCtx(context, out->data(), out->size(), contents.data(),
+                                              contents.size(), codec.zstd_level);
   if (ZSTD_isError(made) != 0) {
     return false;
   }
@@ -123,6 +131,51 @@ bool CompressLz4(std::string_view contents, std::string* out) {
 
 }  // namespace
 
+struct ZstdDictionary::Ready {
+  std::unique_ptr<ZSTD_DDict, FreeZstd> to_read;
+  std::unique_ptr<ZSTD_CDict, FreeZstd> to_write;  // null: it comes from a table
+};
+
+ZstdDictionary::ZstdDictionary() : ready_(std::make_unique<Ready>()) {}
+ZstdDictionary::~ZstdDictionary() = default;
+
+Status ZstdDictionary::Parse(std::string_view bytes,
+                             std::unique_ptr<const ZstdDictionary>* dictionary) {
+  std::unique_ptr<ZstdDictionary> made(new ZstdDictionary);
+  // Without a number it would be one of another kind, which fits all frames, right or wrong.
+  if (bytes.size() <= kMostDictionaryBytes && ZDICT_getDictID(bytes.data(), bytes.size()) != 0) {
+    made->ready_->to_read.reset(ZSTD_createDDict(bytes.data(), bytes.size()));
+  }
+  if (made->ready_->to_read == nullptr) {
+    return Status::Corruption("malformed dictionary");
+  }
+  *dictionary = std::move(made);
+  return {};
+}
+
+std::unique_ptr<const ZstdDictionary> ZstdDictionary::Train(std::string_view samples,
+                                                            const std::vector<size_t>& sizes,
+                                                            const Codec& codec) {
+  std::string bytes(codec.dictionary_bytes, '\0');
+  const size_t made = ZDICT_trainFromBuffer(bytes.data(), bytes.size(), samples.data(),
+                                            sizes.data(), static_cast<unsigned>(sizes.size()));
+  if (ZDICT_isError(made) != 0) {
+    return nullptr;
+  }
+  bytes.resize(made);
+  std::unique_ptr<ZstdDictionary> dictionary(new ZstdDictionary);
+  Ready& ready = *dictionary->ready_;
+  ready.to_read.reset(ZSTD_createDDict(bytes.data(), bytes.size()));
+  ready.to_write.reset(ZSTD_createCDict(bytes.data(), bytes.size(), codec.zstd_level));
+  dictionary->bytes_ = std::move(bytes);
+  return ready.to_read != nullptr && ready.to_write != nullptr ? std::move(dictionary) : nullptr;
+}
+
+size_t ZstdDictionary::memory_bytes() const {
+  return sizeof(ZstdDictionary) + sizeof(Ready) + bytes_.capacity() +
+         ZSTD_sizeof_DDict(ready_->to_read.get()) + ZSTD_sizeof_CDict(ready_->to_write.get());
+}
+
 std::string_view CompressionName(Compression compression) {
   for (const Name& name : kNames) {
     if (name.type == compression) {
@@ -142,7 +195,8 @@ bool ParseCompression(std::string_view name, Compression* compression) {
   return false;
 }
 
-bool Compress(const Codec& codec, std::string_view contents, std::string* out) {
+bool Compress(const Codec& codec, std::string_view contents, std::string* out,
+              const ZstdDictionary* dictionary) {
   if (contents.size() > kMostBytes) {
     return false;
   }
@@ -157,14 +211,16 @@ bool Compress(const Codec& codec, std::string_view contents, std::string* out) {
       return true;
     }
     case Compression::kZstd:
-      return CompressZstd(codec, contents, out);
+      return CompressZstd(codec, contents, out,
+                          dictionary != nullptr ? dictionary->ready_->to_write.get() : nullptr);
     case Compression::kLz4:
       return CompressLz4(contents, out);
   }
   return false;
 }
 
-Status Uncompress(Compression type, std::string_view stored, std::string* out) {
+Status Uncompress(Compression type, std::string_view stored, std::string* out,
+                  const ZstdDictionary* dictionary) {
   switch (type) {
     case Compression::kNone:
       out->assign(stored);
@@ -172,7 +228,8 @@ Status Uncompress(Compression type, std::string_view stored, std::string* out) {
     case Compression::kSnappy:
       return Unsnap(stored, out);
     case Compression::kZstd:
-      return UncompressZstd(stored, out);
+      return UncompressZstd(stored, out,
+                            dictionary != nullptr ? dictionary->ready_->to_read.get() : nullptr);
     case Compression::kLz4:
       return UncompressLz4(stored, out);
   }

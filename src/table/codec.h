@@ -2,36 +2,74 @@
 //
 //   snappy := as Snappy has it, which begins with the length of the contents
 //   lz4    := length of the contents (varint32) | LZ4 block
-//   zstd   := Zstandard frame that says the length of the contents
+//   zstd   := Zstandard frame that says the length of the contents, and the number of its dictionary
+//             if it has one
 //
 // Thread-safe: what a library wants to keep from call to call, a thread has of its own.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/compression.h"
 #include "util/status.h"
 
 namespace sluice {
 
+inline constexpr size_t kMostDictionaryBytes = size_t{1} << 20;
+
 // How blocks are to be compressed.
 struct Codec {
   Compression type = Compression::kNone;
   int zstd_level = 3;
+  // Of a dictionary for Zstandard, which is trained by whoever writes tables (tree/extent_builder.h);
+  // 0: none.
+  uint32_t dictionary_bytes = 0;
 
   bool operator==(const Codec&) const = default;
 };
 
-// Compresses `contents` into `*out`, replacing what it holds; false if it is too long for that, or
-// not to be compressed at all.
-bool Compress(const Codec& codec, std::string_view contents, std::string* out);
+// What blocks of a table have in common, for Zstandard: a small block alone has little to repeat.
+// Immutable, and made ready for use once.
+class ZstdDictionary {
+ public:
+  // As it stands in a table. Corruption if it is no dictionary.
+  static Status Parse(std::string_view bytes, std::unique_ptr<const ZstdDictionary>* dictionary);
+  // From blocks, one behind the other in `samples`. Null if they are too few for one.
+  static std::unique_ptr<const ZstdDictionary> Train(std::string_view samples,
+                                                     const std::vector<size_t>& sizes,
+                                                     const Codec& codec);
+  ~ZstdDictionary();
 
-// Uncompresses into `*out`, replacing what it holds. Corruption if `stored` is malformed, or claims
-// a length that no `stored.size()` bytes can have: then no memory is set aside for it. NotSupported
-// if the type is unknown; kNone is.
-Status Uncompress(Compression type, std::string_view stored, std::string* out);
+  // Of a trained one: what is to stand in the table.
+  std::string_view bytes() const { return bytes_; }
+  size_t memory_bytes() const;
+
+ private:
+  friend bool Compress(const Codec&, std::string_view, std::string*, const ZstdDictionary*);
+  friend Status Uncompress(Compression, std::string_view, std::string*, const ZstdDictionary*);
+  struct Ready;
+
+  ZstdDictionary();
+
+  std::string bytes_;
+  std::unique_ptr<Ready> ready_;
+};
+
+// Compresses `contents` into `*out`, replacing what it holds; false if it is too long for that, or
+// not to be compressed at all. `dictionary`: a trained one, or null.
+bool Compress(const Codec& codec, std::string_view contents, std::string* out,
+              const ZstdDictionary* dictionary = nullptr);
+
+// Uncompresses into `*out`, replacing what it holds. Corruption if `stored` is malformed, has
+// another dictionary, or claims a length that no `stored.size()` bytes can have: then no memory is
+// set aside for it. NotSupported if the type is unknown; kNone is.
+Status Uncompress(Compression type, std::string_view stored, std::string* out,
+                  const ZstdDictionary* dictionary = nullptr);
 
 }  // namespace sluice

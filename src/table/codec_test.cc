@@ -134,6 +134,51 @@ TEST(Codec, StoredBlocksAreCompressedWhereThatSavesAnEighth) {
   }
 }
 
+TEST(Codec, DictionariesServeThoseWhoHaveThem) {
+  const Codec codec{.type = Compression::kZstd};
+  const std::string contents = "what all samples have in common, 42, by and large";
+  std::unique_ptr<const ZstdDictionary> read;
+  ASSERT_TRUE(ZstdDictionary::Parse(TestDictionary().bytes(), &read).ok());
+  EXPECT_GT(read->memory_bytes(), TestDictionary().bytes().size());
+  std::string plain;
+  std::string compressed;
+  std::string back;
+  ASSERT_TRUE(Compress(codec, contents, &plain));
+  ASSERT_TRUE(Compress(codec, contents, &compressed, &TestDictionary()));
+  EXPECT_LT(compressed.size(), plain.size());
+  EXPECT_TRUE(Uncompress(codec.type, compressed, &back, read.get()).ok());
+  EXPECT_EQ(back, contents);
+  // What was compressed without one can be read with one, not the reverse.
+  EXPECT_TRUE(Uncompress(codec.type, plain, &back, read.get()).ok());
+  EXPECT_EQ(back, contents);
+  EXPECT_TRUE(Uncompress(codec.type, compressed, &back).IsCorruption());
+}
+
+TEST(Codec, WhatIsNoDictionaryIsFound) {
+  TestRandom random(TestSeed());
+  std::unique_ptr<const ZstdDictionary> read;
+  EXPECT_TRUE(ZstdDictionary::Parse("", &read).IsCorruption());
+  EXPECT_TRUE(ZstdDictionary::Parse("a text, and no dictionary", &read).IsCorruption());
+  std::string large(TestDictionary().bytes());
+  large.resize(kMostDictionaryBytes + 1);
+  EXPECT_TRUE(ZstdDictionary::Parse(large, &read).IsCorruption());
+  std::string compressed;
+  std::string back;
+  ASSERT_TRUE(Compress({.type = Compression::kZstd}, std::string(500, 'v'), &compressed,
+                       &TestDictionary()));
+  for (int round = 0; round < 5000; ++round) {
+    std::string bad(TestDictionary().bytes());
+    bad[Uniform(&random, 0, std::min<size_t>(bad.size(), 200) - 1)] = static_cast<char>(random());
+    bad.resize(Uniform(&random, 0, 3) == 0 ? Uniform(&random, 0, bad.size()) : bad.size());
+    const Status status = ZstdDictionary::Parse(bad, &read);
+    EXPECT_TRUE(status.ok() || status.IsCorruption());
+    if (status.ok()) {
+      const Status read_with = Uncompress(Compression::kZstd, compressed, &back, read.get());
+      EXPECT_TRUE(read_with.ok() || read_with.IsCorruption());
+    }
+  }
+}
+
 TEST(Codec, NamesAreReadBack) {
   for (const Compression type :
        {Compression::kNone, Compression::kSnappy, Compression::kZstd, Compression::kLz4}) {

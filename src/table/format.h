@@ -31,6 +31,8 @@ inline constexpr size_t kFooterBytes = 48;
 inline constexpr uint64_t kTableMagic = 0xdb4775248b80fb57ull;
 // What the metaindex calls a block of what a writer says about its table, keys and values.
 inline constexpr std::string_view kPropertiesName = "sluice.properties";
+// And the dictionary that its data blocks are compressed with.
+inline constexpr std::string_view kDictionaryName = "sluice.dictionary";
 
 struct Footer {
   BlockHandle metaindex;

@@ -64,7 +64,8 @@ Status CheckFollows(const BlockHandle& handle, uint64_t* end) {
   return {};
 }
 
-Status Recode(std::string_view data, const Index& index, Compression to, RecodedTable* out) {
+Status Recode(std::string_view data, const Index& index, Compression to,
+              const ZstdDictionary* dictionary, RecodedTable* out) {
   out->image.clear();
   out->image.reserve(to == Compression::kNone ? 2 * data.size() : data.size());
   BlockBuilder new_index(1);
@@ -75,12 +76,12 @@ Status Recode(std::string_view data, const Index& index, Compression to, Recoded
   SLUICE_RETURN_IF_ERROR(ForEachBlock(index, [&](std::string_view key, const BlockHandle& handle) {
     std::string_view contents;
     Compression stored_as;
-    SLUICE_RETURN_IF_ERROR(ReadStoredBlock(data, handle, &raw, &contents, &stored_as));
+    SLUICE_RETURN_IF_ERROR(ReadStoredBlock(data, handle, &raw, &contents, &stored_as, dictionary));
     // An index that names one block over and over must not make an image without end.
     SLUICE_RETURN_IF_ERROR(CheckFollows(handle, &end));
     const uint64_t bytes = handle.size + kBlockTrailerBytes;
     BlockHandle recoded{out->image.size(), handle.size};
-    if (stored_as == to) {
+    if (stored_as == to && (dictionary == nullptr || to != Compression::kZstd)) {
       out->image.append(data.substr(handle.offset, bytes));
     } else {
       recoded.size = AppendStoredBlock(contents, {to}, &compressed, &out->image);
@@ -112,17 +113,17 @@ Status AddKeys(std::string_view data, const BlockHandle& handle, std::string* bu
 }  // namespace
 
 Status RecodeTable(std::string_view image, const BlockHandle& index_handle, Compression to,
-                   RecodedTable* out) {
+                   RecodedTable* out, const ZstdDictionary* dictionary) {
   Index index;
   SLUICE_RETURN_IF_ERROR(OpenIndex(image, index_handle, &index));
-  return Recode(image, index, to, out);
+  return Recode(image, index, to, dictionary, out);
 }
 
 Status RecodeBlocks(std::string_view data, std::string_view index_block, Compression to,
                     RecodedTable* out) {
   Index index;
   SLUICE_RETURN_IF_ERROR(OpenIndex(index_block, &index));
-  return Recode(data, index, to, out);
+  return Recode(data, index, to, nullptr, out);
 }
 
 Status FinishTable(std::string_view data, std::string_view index_block,

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "sluice/env.h"
+#include "table/codec.h"
 #include "table/format.h"
 #include "util/status.h"
 
@@ -28,9 +29,9 @@ struct RecodedTable {
 
 // Copies the table whose index stands at `index` of `image`, block by block in index order. Blocks
 // become raw (kNone), or compressed where that saves an eighth (one compressed so already is left as
-// it is). Index keys stay the same.
+// it is). Index keys stay the same. `dictionary`: that of the table; the new one has none.
 Status RecodeTable(std::string_view image, const BlockHandle& index, Compression to,
-                   RecodedTable* out);
+                   RecodedTable* out, const ZstdDictionary* dictionary = nullptr);
 
 // The same for a table whose index block, with trailer, stands apart from its data.
 Status RecodeBlocks(std::string_view data, std::string_view index_block, Compression to,

@@ -5,7 +5,8 @@
 namespace sluice {
 
 Status ReadStoredBlock(std::string_view image, const BlockHandle& handle, std::string* buffer,
-                       std::string_view* contents, Compression* stored_as) {
+                       std::string_view* contents, Compression* stored_as,
+                       const ZstdDictionary* dictionary) {
   if (!HandleFits(handle, image.size())) {
     return Status::Corruption(fmt::format("offset {}: block of {} bytes reaches past the end at {}",
                                           handle.offset, handle.size, image.size()));
@@ -24,7 +25,7 @@ Status ReadStoredBlock(std::string_view image, const BlockHandle& handle, std::s
     *contents = stored;
     return {};
   }
-  if (Status status = Uncompress(*stored_as, stored, buffer); !status.ok()) {
+  if (Status status = Uncompress(*stored_as, stored, buffer, dictionary); !status.ok()) {
     return status.WithContext(fmt::format("offset {}", handle.offset));
   }
   *contents = *buffer;
@@ -32,15 +33,15 @@ Status ReadStoredBlock(std::string_view image, const BlockHandle& handle, std::s
 }
 
 Status ReadStoredBlock(std::string_view image, const BlockHandle& handle, std::string* buffer,
-                       std::string_view* contents) {
+                       std::string_view* contents, const ZstdDictionary* dictionary) {
   Compression ignored;
-  return ReadStoredBlock(image, handle, buffer, contents, &ignored);
+  return ReadStoredBlock(image, handle, buffer, contents, &ignored, dictionary);
 }
 
 size_t AppendStoredBlock(std::string_view contents, const Codec& wanted, std::string* buffer,
-                         std::string* out) {
+                         std::string* out, const ZstdDictionary* dictionary) {
   Compression type = Compression::kNone;
-  if (Compress(wanted, contents, buffer) &&
+  if (Compress(wanted, contents, buffer, dictionary) &&
       buffer->size() < contents.size() - contents.size() / 8) {
     type = wanted.type;
     contents = *buffer;

@@ -13,17 +13,19 @@ namespace sluice {
 
 // Reads the block at `handle` of `image`: checks that it lies within, then its CRC, then its
 // compression type, and decompresses it. `*contents` views `image`, or `*buffer` if the block was
-// compressed. Errors say which offset.
+// compressed. `dictionary`: of the table, for data blocks; null if it has none. Errors say which
+// offset.
 Status ReadStoredBlock(std::string_view image, const BlockHandle& handle, std::string* buffer,
-                       std::string_view* contents);
+                       std::string_view* contents, const ZstdDictionary* dictionary = nullptr);
 
 // As above, and says how the block was stored.
 Status ReadStoredBlock(std::string_view image, const BlockHandle& handle, std::string* buffer,
-                       std::string_view* contents, Compression* stored_as);
+                       std::string_view* contents, Compression* stored_as,
+                       const ZstdDictionary* dictionary = nullptr);
 
 // Appends `contents` to `out` as a stored block with trailer, compressed as `wanted` if that saves an
 // eighth, as in LevelDB. `buffer` is scratch space. Returns the size without trailer.
 size_t AppendStoredBlock(std::string_view contents, const Codec& wanted, std::string* buffer,
-                         std::string* out);
+                         std::string* out, const ZstdDictionary* dictionary = nullptr);
 
 }  // namespace sluice

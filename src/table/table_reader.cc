@@ -14,9 +14,9 @@ Status AtOffset(const Status& status, uint64_t offset) {
 
 // Reads and parses a block whose bytes stay in `image` or `buffer`.
 Status ReadBlock(std::string_view image, const BlockHandle& handle, std::string* buffer,
-                 Block* block) {
+                 Block* block, const ZstdDictionary* dictionary = nullptr) {
   std::string_view contents;
-  SLUICE_RETURN_IF_ERROR(ReadStoredBlock(image, handle, buffer, &contents));
+  SLUICE_RETURN_IF_ERROR(ReadStoredBlock(image, handle, buffer, &contents, dictionary));
   return AtOffset(Block::Parse(contents, block), handle.offset);
 }
 
@@ -51,34 +51,46 @@ Status TableReader::Init() {
       ReadBlock(blocks_, footer_.index, &index_buffer_, &index_).WithContext("index block"));
   SLUICE_RETURN_IF_ERROR(ReadBlock(blocks_, footer_.metaindex, &metaindex_buffer_, &metaindex_)
                              .WithContext("metaindex block"));
-  return InitFilter();
+  return InitMetaindex();
 }
 
-Status TableReader::InitFilter() {
+Status TableReader::InitMetaindex() {
   BlockIterator entry(metaindex_, KeyKind::kPlain);
   for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
-    if (!entry.key().starts_with(kFilterPrefix)) {
-      continue;
+    if (entry.key().starts_with(kFilterPrefix) && !has_filter_) {
+      filter_name_ = entry.key();
     }
-    filter_name_ = entry.key();
-    if (filter_name_ != kBloomFilterName) {
+    const bool is_dictionary = entry.key() == kDictionaryName;
+    if (!is_dictionary && entry.key() != kBloomFilterName) {
       continue;
     }
     BlockHandle handle;
     std::string_view encoded = entry.value();
     if (!handle.ReadFrom(&encoded)) {
       return Status::Corruption(
-          fmt::format("offset {}: metaindex block: malformed handle of the filter block",
-                      footer_.metaindex.offset));
+          fmt::format("offset {}: metaindex block: malformed handle of the {} block",
+                      footer_.metaindex.offset, is_dictionary ? "dictionary" : "filter"));
     }
-    std::string_view contents;
-    SLUICE_RETURN_IF_ERROR(
-        ReadStoredBlock(blocks_, handle, &filter_buffer_, &contents).WithContext("filter block"));
-    SLUICE_RETURN_IF_ERROR(AtOffset(FilterBlock::Parse(contents, &filter_), handle.offset));
-    has_filter_ = true;
-    return {};
+    SLUICE_RETURN_IF_ERROR(is_dictionary ? InitDictionary(handle) : InitFilter(handle));
   }
   return AtOffset(entry.status().WithContext("metaindex block"), footer_.metaindex.offset);
+}
+
+Status TableReader::InitFilter(const BlockHandle& handle) {
+  std::string_view contents;
+  SLUICE_RETURN_IF_ERROR(
+      ReadStoredBlock(blocks_, handle, &filter_buffer_, &contents).WithContext("filter block"));
+  SLUICE_RETURN_IF_ERROR(AtOffset(FilterBlock::Parse(contents, &filter_), handle.offset));
+  has_filter_ = true;
+  return {};
+}
+
+Status TableReader::InitDictionary(const BlockHandle& handle) {
+  std::string buffer;
+  std::string_view contents;
+  SLUICE_RETURN_IF_ERROR(
+      ReadStoredBlock(blocks_, handle, &buffer, &contents).WithContext("dictionary block"));
+  return AtOffset(ZstdDictionary::Parse(contents, &dictionary_), handle.offset);
 }
 
 Status TableReader::ReadHandle(const BlockIterator& index, BlockHandle* handle) const {
@@ -93,7 +105,7 @@ Status TableReader::ReadHandle(const BlockIterator& index, BlockHandle* handle) 
 
 Status TableReader::ReadDataBlock(const BlockHandle& handle, std::string* buffer,
                                   Block* block) const {
-  return ReadBlock(blocks_, handle, buffer, block);
+  return ReadBlock(blocks_, handle, buffer, block, dictionary_.get());
 }
 
 Status TableReader::Get(std::string_view user_key, SequenceNumber snapshot, uint64_t* trailer,

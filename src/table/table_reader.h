@@ -11,6 +11,7 @@
 
 #include "sluice/env.h"
 #include "table/block.h"
+#include "table/codec.h"
 #include "table/filter.h"
 #include "table/format.h"
 #include "util/status.h"
@@ -79,6 +80,9 @@ class TableReader {
   // Null if there is none that is understood.
   const FilterBlock* filter() const { return has_filter_ ? &filter_ : nullptr; }
 
+  // What data blocks are compressed with; null if there is none.
+  const ZstdDictionary* dictionary() const { return dictionary_.get(); }
+
   // Reads the data block that an index entry's value names. `buffer` holds its contents if it was
   // compressed, and outlives `block`. Errors say the offset, not the file.
   Status ReadDataBlock(const BlockHandle& handle, std::string* buffer, Block* block) const;
@@ -90,7 +94,10 @@ class TableReader {
 
   TableReader() = default;
   Status Init();
-  Status InitFilter();
+  // The filter and the dictionary.
+  Status InitMetaindex();
+  Status InitFilter(const BlockHandle& handle);
+  Status InitDictionary(const BlockHandle& handle);
 
   MappedFile file_;
   std::string_view image_;   // the whole file
@@ -103,6 +110,7 @@ class TableReader {
   Block metaindex_;
   std::string filter_name_;
   std::string filter_buffer_;
+  std::unique_ptr<const ZstdDictionary> dictionary_;
   bool has_filter_ = false;
   FilterBlock filter_;
 };

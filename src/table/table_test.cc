@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "table/recode.h"
 #include "table/table_reader.h"
 #include "table/table_writer.h"
 #include "table/testing.h"
+#include "table/verify.h"
 #include "util/files.h"
 #include "util/testing.h"
 
@@ -163,6 +165,36 @@ TEST(Table, OpensFilesAndNamesThemInErrors) {
     const Status status = TableReader::OpenImage(image.substr(0, n), "cut", &table);
     EXPECT_TRUE(status.IsCorruption()) << n;
     EXPECT_TRUE(status.message().starts_with("cut: ")) << status.ToString();
+  }
+}
+
+TEST(Table, DictionariesAreReadWithTheTable) {
+  TestRandom random(TestSeed());
+  const auto entries = RandomEntries(&random, {.count = 500});
+  const std::string image = WriteTableWithDictionary(entries, 1000);
+  TableReport report;
+  const Status verified = VerifyTableImage(image, "t", &report);
+  ASSERT_TRUE(verified.ok()) << verified.ToString();
+  EXPECT_EQ(report.entries, entries.size());
+  EXPECT_GT(report.compressed_blocks, 0u);
+  std::unique_ptr<TableReader> table;
+  ASSERT_TRUE(TableReader::OpenImage(image, "t", &table).ok());
+  TableIterator at(table.get());
+  at.SeekToFirst();
+  for (const TestEntry& entry : entries) {
+    ASSERT_TRUE(at.Valid()) << at.status().ToString();
+    EXPECT_EQ(at.key(), entry.key);
+    EXPECT_EQ(at.value(), entry.value);
+    at.Next();
+  }
+  // Recoded, it needs none.
+  for (const Compression to : {Compression::kNone, Compression::kZstd}) {
+    RecodedTable recoded;
+    ASSERT_TRUE(RecodeTable(image, table->footer().index, to, &recoded, table->dictionary()).ok());
+    StringFile file;
+    ASSERT_TRUE(FinishTable(recoded.data(), recoded.index_block(), {}, &file).ok());
+    EXPECT_TRUE(VerifyTableImage(file.contents(), "t", &report).ok());
+    EXPECT_EQ(report.entries, entries.size());
   }
 }
 

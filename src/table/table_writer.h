@@ -42,8 +42,9 @@ class TableTail {
   }
   // Appends the tail to `out`, for a file whose data blocks end at `offset`. `properties`: contents
   // of a block that the metaindex names kPropertiesName, if they are not empty; LevelDB ignores it.
+  // `dictionary`: likewise, kDictionaryName.
   void Finish(uint64_t offset, std::string_view index_contents, const Codec& codec,
-              std::string* out, std::string_view properties = {});
+              std::string* out, std::string_view properties = {}, std::string_view dictionary = {});
 
  private:
   std::optional<FilterBlockBuilder> filter_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "table/internal_key.h"
+#include "table/stored_block.h"
 #include "table/table_writer.h"
 #include "util/testing.h"
 
@@ -85,6 +86,24 @@ inline Compression RandomCompression(TestRandom* random) {
   return kAll[Uniform(random, 0, std::size(kAll) - 1)];
 }
 
+// For blocks of RandomEntries.
+inline const ZstdDictionary& TestDictionary() {
+  static const std::unique_ptr<const ZstdDictionary> dictionary = [] {
+    TestRandom random(1);
+    std::string samples;
+    std::vector<size_t> sizes;
+    for (int i = 0; i < 200; ++i) {
+      const std::string shared = "what all samples have in common, by and large";
+      const std::string sample = shared.substr(Uniform(&random, 0, shared.size())) +
+                                 std::to_string(random()) + std::string(100, 'v') + shared;
+      samples += sample;
+      sizes.push_back(sample.size());
+    }
+    return ZstdDictionary::Train(samples, sizes, {.dictionary_bytes = 1024});
+  }();
+  return *dictionary;
+}
+
 inline TableOptions RandomTableOptions(TestRandom* random) {
   return {.block_bytes = static_cast<uint32_t>(512 << Uniform(random, 0, 7)),
           .restart_interval = static_cast<uint32_t>(1 << Uniform(random, 0, 7)),
@@ -103,6 +122,30 @@ inline std::string WriteTable(const std::vector<TestEntry>& entries, const Table
     }
   }
   return writer.Finish().ok() ? file.contents() : "";
+}
+
+// The same, compressed with TestDictionary, and without a filter.
+inline std::string WriteTableWithDictionary(const std::vector<TestEntry>& entries,
+                                            uint32_t block_bytes) {
+  const Codec codec{.type = Compression::kZstd};
+  std::string image;
+  std::string buffer;
+  std::string encoded;
+  BlockBuilder index(1);
+  BlockBuilder block(4);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    block.Add(entries[i].key, entries[i].value);
+    if (block.bytes() >= block_bytes || i + 1 == entries.size()) {
+      BlockHandle handle{image.size(), 0};
+      handle.size = AppendStoredBlock(block.Finish(), codec, &buffer, &image, &TestDictionary());
+      encoded.clear();
+      handle.AppendTo(&encoded);
+      index.Add(entries[i].key, encoded);
+      block.Reset();
+    }
+  }
+  TableTail(0).Finish(image.size(), index.Finish(), codec, &image, {}, TestDictionary().bytes());
+  return image;
 }
 
 }  // namespace sluice

@@ -19,10 +19,48 @@ constexpr uint64_t kFixedTailBytes = 224;
 
 uint64_t ExtentBuilder::TailBytes() const {
   return index_.bytes() + built_.extent.entries * format_.bloom_bits_per_key / 8 + kFixedTailBytes +
-         built_.table.size() / 512;  // filter offsets
+         built_.table.size() / 512 +  // filter offsets
+         (dictionary_ != nullptr ? dictionary_->bytes().size() + kBlockTrailerBytes : 0);
 }
 
 Status ExtentBuilder::AddBlock(std::string_view contents, std::string_view stored) {
+  if (WantsDictionary() && tail_ == nullptr && extents_until_sampling_ == 0) {
+    dictionary_.reset();
+    return HoldBack(contents);
+  }
+  return StoreBlock(contents, stored);
+}
+
+Status ExtentBuilder::HoldBack(std::string_view contents) {
+  Block block;
+  SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
+  // What else may be wrong with it is found when it is stored.
+  SLUICE_RETURN_IF_ERROR(
+      sample_keys_.Scan(block, [&](std::string_view, bool) { ++held_back_entries_; }));
+  samples_.append(contents);
+  sample_sizes_.push_back(contents.size());
+  const bool enough = samples_.size() >= kSampleRatio * format_.codec.dictionary_bytes;
+  return enough ? EndSampling() : Status();
+}
+
+Status ExtentBuilder::EndSampling() {
+  // For an extent or so that is too small it would not pay.
+  extents_until_sampling_ = 1;
+  if (samples_.size() >= kLeastSampleRatio * format_.codec.dictionary_bytes) {
+    dictionary_ = ZstdDictionary::Train(samples_, sample_sizes_, format_.codec);
+    extents_until_sampling_ = kExtentsOfADictionary;
+  }
+  const std::string samples = std::exchange(samples_, {});
+  held_back_entries_ = 0;
+  size_t at = 0;
+  for (const size_t size : std::exchange(sample_sizes_, {})) {
+    SLUICE_RETURN_IF_ERROR(AddBlock(std::string_view(samples).substr(at, size)));
+    at += size;
+  }
+  return {};
+}
+
+Status ExtentBuilder::StoreBlock(std::string_view contents, std::string_view stored) {
   Block block;
   std::string_view first_key;
   SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
@@ -33,7 +71,7 @@ Status ExtentBuilder::AddBlock(std::string_view contents, std::string_view store
   if (format_.codec.type != Compression::kNone) {
     stored_.assign(stored);
     if (stored.empty()) {
-      AppendStoredBlock(contents, format_.codec, &scratch_, &stored_);
+      AppendStoredBlock(contents, format_.codec, &scratch_, &stored_, dictionary_.get());
     }
     stored_bytes = stored_.size();
   }
@@ -43,7 +81,10 @@ Status ExtentBuilder::AddBlock(std::string_view contents, std::string_view store
   }
   if (tail_ != nullptr && built_.table.size() + stored_bytes + TailBytes() > format_.extent_bytes) {
     built_.extent.full = true;
-    SLUICE_RETURN_IF_ERROR(EndExtent());
+    SLUICE_RETURN_IF_ERROR(FinishExtent());
+    if (WantsDictionary()) {
+      return AddBlock(contents, stored);  // the next extent may have another
+    }
   }
   if (tail_ == nullptr) {
     tail_ = std::make_unique<TableTail>(format_.bloom_bits_per_key);
@@ -75,10 +116,16 @@ Status ExtentBuilder::AddBlock(std::string_view contents, std::string_view store
 }
 
 Status ExtentBuilder::EndExtent() {
-  if (tail_ == nullptr) {
-    return {};
+  while (!sample_sizes_.empty()) {
+    SLUICE_RETURN_IF_ERROR(EndSampling());
   }
-  tail_->Finish(built_.table.size(), index_.Finish(), format_.codec, &built_.table, properties_);
+  return tail_ != nullptr ? FinishExtent() : Status();
+}
+
+Status ExtentBuilder::FinishExtent() {
+  tail_->Finish(built_.table.size(), index_.Finish(), format_.codec, &built_.table, properties_,
+                dictionary_ != nullptr ? dictionary_->bytes() : std::string_view());
+  built_.dictionary = dictionary_;
   tail_.reset();
   index_.Reset();
   built_.extent.largest = keys_.last_key();
@@ -88,6 +135,7 @@ Status ExtentBuilder::EndExtent() {
   const Status status = sink_(&built_);
   built_.extent = {};
   built_.table.clear();
+  extents_until_sampling_ -= extents_until_sampling_ > 0 ? 1 : 0;
   return status;
 }
 

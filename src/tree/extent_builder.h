@@ -5,6 +5,10 @@
 // would take it beyond its size, even between two versions of one key: what a run has of a key may
 // lie in several extents, which compactions take together.
 //
+// Where blocks are to be compressed with a dictionary, the first ones are held back until there are
+// enough to train it. It serves the extents that follow, each of which has it, until it is due to be
+// trained anew.
+//
 // Thread-compatible. Costs a look at every key, for filter and counts.
 
 #pragma once
@@ -14,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "table/block_builder.h"
 #include "table/key_scan.h"
@@ -35,6 +40,7 @@ struct ExtentFormat {
 struct BuiltExtent {
   std::string table;
   Extent extent;
+  std::shared_ptr<const ZstdDictionary> dictionary{};  // of its blocks; null: none
 };
 
 // Takes the extent out of what is given, and may leave a string in `table` whose memory can be used
@@ -53,9 +59,21 @@ class ExtentBuilder {
   Status AddBlock(std::string_view contents, std::string_view stored = {});
   // Hands the open extent to the sink, if there is one.
   Status EndExtent();
-  uint64_t entries() const { return entries_; }  // of all blocks added
+  uint64_t entries() const { return entries_ + held_back_entries_; }  // of all blocks added
 
  private:
+  static constexpr size_t kSampleRatio = 64;  // bytes of blocks for one of their dictionary
+  static constexpr size_t kLeastSampleRatio = 8;
+  static constexpr uint32_t kExtentsOfADictionary = 64;
+
+  bool WantsDictionary() const {
+    return format_.codec.type == Compression::kZstd && format_.codec.dictionary_bytes > 0;
+  }
+  Status StoreBlock(std::string_view contents, std::string_view stored);
+  Status HoldBack(std::string_view contents);
+  // Trains a dictionary, if there is enough to do so, and stores what was held back.
+  Status EndSampling();
+  Status FinishExtent();
   uint64_t TailBytes() const;
 
   const ExtentFormat format_;
@@ -69,6 +87,13 @@ class ExtentBuilder {
   uint64_t entries_ = 0;
   std::string scratch_;
   std::string stored_;  // the block, compressed
+
+  std::string samples_;               // blocks held back, one behind the other
+  std::vector<size_t> sample_sizes_;  // and their sizes
+  KeyScanner sample_keys_;            // of all blocks so far
+  uint64_t held_back_entries_ = 0;
+  std::shared_ptr<const ZstdDictionary> dictionary_;
+  uint32_t extents_until_sampling_ = 0;
 };
 
 }  // namespace sluice

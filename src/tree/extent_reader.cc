@@ -16,7 +16,7 @@ std::string ExtentReader::Describe(const Extent& extent, uint64_t offset) {
 }
 
 Status ExtentReader::ReadStored(const Extent& extent, const BlockHandle& handle,
-                                std::string* contents) {
+                                const ZstdDictionary* dictionary, std::string* contents) {
   if (!HandleFits(handle, extent.bytes)) {
     return Status::Corruption(
         fmt::format("{}: the index names a block of {} bytes, which reaches "
@@ -29,7 +29,8 @@ Status ExtentReader::ReadStored(const Extent& extent, const BlockHandle& handle,
   SLUICE_RETURN_IF_ERROR(extent.place->file()->Read(extent.place->offset() + handle.offset,
                                                     stored->size(), stored->data()));
   std::string_view view;
-  if (Status status = ReadStoredBlock(*stored, {0, handle.size}, contents, &view); !status.ok()) {
+  if (Status status = ReadStoredBlock(*stored, {0, handle.size}, contents, &view, dictionary);
+      !status.ok()) {
     return status.WithContext(Describe(extent, handle.offset));
   }
   if (view.data() != contents->data()) {
@@ -45,9 +46,12 @@ Status ExtentReader::FindBlock(const Extent& extent, const BlockHandle& handle, 
     *entry = found;
     return {};
   }
+  TableHead* head = nullptr;
+  SLUICE_RETURN_IF_ERROR(tables_.Find(extent, &head));
   thread_local std::string kept;
   KeptBuffer contents(&kept);
-  SLUICE_RETURN_IF_ERROR(ReadStored(extent, handle, &*contents));
+  // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): found, since the status is ok
+  SLUICE_RETURN_IF_ERROR(ReadStored(extent, handle, head->dictionary(), &*contents));
   Cache::Entry* const made = Cache::NewEntry(key.bytes(), contents->size());
   std::memcpy(made->data(), contents->data(), contents->size());
   *entry = made;

@@ -90,8 +90,10 @@ class ExtentReader {
   // `contents` keeps what `block` views.
   Status ReadBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
                    BlockRef* contents, Block* block);
-  // Reads and checks a block past the cache. Uncompressed, without trailer.
-  static Status ReadStored(const Extent& extent, const BlockHandle& handle, std::string* contents);
+  // Reads and checks a block past the cache. Uncompressed, without trailer. `dictionary`: as in the
+  // extent's head.
+  static Status ReadStored(const Extent& extent, const BlockHandle& handle,
+                           const ZstdDictionary* dictionary, std::string* contents);
 
   Cache& blocks() { return blocks_; }
   // "path, offset 123", for errors in the block at `offset` of the extent.

@@ -319,7 +319,7 @@ TEST(TableHead, NamesWhatIsDamaged) {
     Status status = TableHead::Read(fresh, &head);
     if (status.ok()) {
       std::string contents;
-      status = ExtentReader::ReadStored(fresh, head->block(0), &contents);
+      status = ExtentReader::ReadStored(fresh, head->block(0), nullptr, &contents);
       head->Unref();
     }
     if (status.ok()) {

@@ -29,7 +29,8 @@ Status MakeSlice(const Extent& extent, std::string_view begin, std::string_view 
   for (size_t i = head->Find(from); i < blocks; ++i) {
     Block block;
     const uint64_t before = slice->entries;
-    SLUICE_RETURN_IF_ERROR(ExtentReader::ReadStored(extent, head->block(i), &contents));
+    SLUICE_RETURN_IF_ERROR(
+        ExtentReader::ReadStored(extent, head->block(i), head->dictionary(), &contents));
     Status status = Block::Parse(contents, &block);
     if (status.ok()) {
       status = keys.Scan(block, [&](std::string_view key, bool shadowed) {

@@ -60,31 +60,37 @@ Status ReadHead(const Extent& extent, TableHead** head) {
   std::string_view contents;
   Block metaindex;
   SLUICE_RETURN_IF_ERROR(tail.ReadBlock(footer.metaindex, &buffer, &contents));
-  SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &metaindex));
+  const std::string metaindex_contents(contents);  // the tail may be read again
+  SLUICE_RETURN_IF_ERROR(Block::Parse(metaindex_contents, &metaindex));
   std::string filter;
+  std::unique_ptr<const ZstdDictionary> dictionary;
   BlockIterator at(metaindex, KeyKind::kPlain);
   for (at.SeekToFirst(); at.Valid(); at.Next()) {
-    if (at.key() != kBloomFilterName) {
+    const bool is_dictionary = at.key() == kDictionaryName;
+    if (!is_dictionary && at.key() != kBloomFilterName) {
       continue;
     }
     BlockHandle handle;
     std::string_view value = at.value();
     if (!handle.ReadFrom(&value) || !HandleFits(handle, extent.bytes)) {
-      return Status::Corruption("malformed handle of the filter block");
+      return Status::Corruption(
+          fmt::format("malformed handle of the {} block", is_dictionary ? "dictionary" : "filter"));
     }
     if (handle.offset < tail.begin) {
       SLUICE_RETURN_IF_ERROR(ReadTail(extent, handle.offset, &tail));
     }
-    std::string filter_buffer;
-    std::string_view filter_contents;
-    SLUICE_RETURN_IF_ERROR(tail.ReadBlock(handle, &filter_buffer, &filter_contents));
-    filter.assign(filter_contents);
-    break;
+    SLUICE_RETURN_IF_ERROR(tail.ReadBlock(handle, &buffer, &contents));
+    if (is_dictionary) {
+      SLUICE_RETURN_IF_ERROR(ZstdDictionary::Parse(contents, &dictionary));
+    } else {
+      filter.assign(contents);
+    }
   }
   SLUICE_RETURN_IF_ERROR(at.status());
   SLUICE_RETURN_IF_ERROR(tail.ReadBlock(footer.index, &buffer, &contents));
   TableHead* made;
-  SLUICE_RETURN_IF_ERROR(TableHead::Make(contents, std::move(filter), &made));
+  SLUICE_RETURN_IF_ERROR(
+      TableHead::Make(contents, std::move(filter), &made, std::move(dictionary)));
   // Pages that were given to another extent, by a copy of the database for example, hold a sound
   // table, too.
   if (made->blocks() == 0 || made->last_key(made->blocks() - 1) != extent.last_of_table()) {
@@ -103,7 +109,8 @@ Status TableHead::Read(const Extent& extent, TableHead** head) {
                                extent.number, extent.place->offset()));
 }
 
-Status TableHead::Make(std::string_view index, std::string filter, TableHead** head) {
+Status TableHead::Make(std::string_view index, std::string filter, TableHead** head,
+                       std::unique_ptr<const ZstdDictionary> dictionary) {
   const auto made = std::unique_ptr<TableHead, void (*)(TableHead*)>(
       new TableHead, [](TableHead* h) { h->Unref(); });
   Block block;
@@ -149,7 +156,9 @@ Status TableHead::Make(std::string_view index, std::string filter, TableHead** h
   made->memory_bytes_ = sizeof(TableHead) + made->words_.capacity() * sizeof(uint64_t) +
                         made->blocks_.capacity() * sizeof(BlockPlace) + made->keys_.capacity() +
                         made->key_ends_.capacity() * sizeof(uint32_t) +
-                        made->filter_bytes_.capacity();
+                        made->filter_bytes_.capacity() +
+                        (dictionary != nullptr ? dictionary->memory_bytes() : 0);
+  made->dictionary_ = std::move(dictionary);
   made->Ref();
   *head = made.get();
   return {};

@@ -1,4 +1,5 @@
-// What reading an extent takes beside its data blocks: index and filters, laid out for search.
+// What reading an extent takes beside its data blocks: index and filters, laid out for search, and
+// its dictionary.
 //
 // Immutable; counted references, because readers keep one beyond an epoch while the table cache
 // lets go of it.
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "table/codec.h"
 #include "table/filter.h"
 #include "table/format.h"
 #include "tree/extent.h"
@@ -27,7 +29,8 @@ class TableHead {
   // Reads the head of an extent; errors name file and offset.
   static Status Read(const Extent& extent, TableHead** head);
   // From an index block's contents and a filter block's, which may be empty.
-  static Status Make(std::string_view index, std::string filter, TableHead** head);
+  static Status Make(std::string_view index, std::string filter, TableHead** head,
+                     std::unique_ptr<const ZstdDictionary> dictionary = nullptr);
 
   size_t blocks() const { return blocks_.size(); }
   BlockHandle block(size_t i) const { return {blocks_[i].offset, blocks_[i].bytes}; }
@@ -51,6 +54,9 @@ class TableHead {
       PrefetchBloom({filter_bytes_.data() + place.filter, place.filter_bytes}, hash);
     }
   }
+
+  // What data blocks are compressed with; null if there is none.
+  const ZstdDictionary* dictionary() const { return dictionary_.get(); }
 
   size_t memory_bytes() const { return memory_bytes_; }
   void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -82,6 +88,7 @@ class TableHead {
   std::string keys_;  // last keys, one after the other
   std::vector<uint32_t> key_ends_{0};
   std::string filter_bytes_;
+  std::unique_ptr<const ZstdDictionary> dictionary_;
   size_t memory_bytes_ = 0;
   std::atomic<uint32_t> references_{1};
 

@@ -59,6 +59,7 @@ Options OptionsOf(const Life& life, const std::string& dir) {
   options.row_cache_bytes = options.block_cache_bytes = options.table_cache_bytes = 256 << 10;
   if (life.tiers) {
     options.compression_per_level = {Compression::kSnappy, Compression::kLz4, Compression::kZstd};
+    options.zstd_dictionary_bytes = 1024;
     options.level_paths = {"", dir + "/warm", dir + "/cold"};
   }
   return options;

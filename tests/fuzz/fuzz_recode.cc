@@ -45,10 +45,15 @@ void RunRecode(std::string_view input) {
   }
   TableReport report;
   const bool sound = VerifyTableImage(image.view(), "t", &report).ok();
+  std::unique_ptr<TableReader> opened;
+  const ZstdDictionary* dictionary = nullptr;
+  if (TableReader::OpenImage(image.view(), "t", &opened).ok()) {
+    dictionary = opened->dictionary();
+  }
   for (const Compression to :
        {Compression::kNone, Compression::kSnappy, Compression::kZstd, Compression::kLz4}) {
     RecodedTable table;
-    const Status recoded = RecodeTable(image.view(), footer.index, to, &table);
+    const Status recoded = RecodeTable(image.view(), footer.index, to, &table, dictionary);
     Check(recoded.ok() || !sound, "a sound table is recoded");
     if (!recoded.ok()) {
       continue;

@@ -70,7 +70,9 @@ std::string MakeTableInput(Random* random) {
   const auto entries = RandomEntries(
       random, {.count = Uniform(random, 0, 100), .most_key_bytes = 20, .most_value_bytes = 60});
   const char flags = Uniform(random, 0, 3) != 0 ? kMendChecksums : 0;
-  return flags + WriteTable(entries, options);
+  return flags + (Uniform(random, 0, 3) == 0
+                      ? WriteTableWithDictionary(entries, options.block_bytes)
+                      : WriteTable(entries, options));
 }
 
 }  // namespace sluice::fuzz
