@@ -23,6 +23,10 @@ constexpr uint64_t kCpuTaskBytesOfARun = uint64_t{1} << 20;
 // must leave fewer, or what makes them fewer would never end.
 constexpr uint64_t kLeastExtentsOfAPart = 4;
 
+// A share has the size of so many extents of each run at least: one of each is cut for it, and all of
+// that is read.
+constexpr uint64_t kLeastExtentsOfAShare = 2;
+
 double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -85,9 +89,8 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
 
 Status Compactor::Compact(SubtableImpl* subtable, CompactionPick* pick, size_t threads,
                           Status* set_aside) {
-  // To cut an extent, all of it is read: the shares are to be larger than what is cut for them.
   const std::vector<std::string> borders = BordersOf(
-      *pick, threads, kLeastExtentsOfAPart * db_.options.extent_bytes * pick->inputs.size());
+      *pick, threads, kLeastExtentsOfAShare * db_.options.extent_bytes * pick->inputs.size());
   std::vector<std::string> cuts = borders;
   if (pick->range.has_begin) {
     cuts.insert(cuts.begin(), pick->range.begin);
@@ -167,36 +170,28 @@ Status Compactor::Cut(SubtableImpl* subtable, const std::vector<std::string>& ke
   for (const CompactionInput& input : pick->inputs) {
     std::vector<ExtentPtr> within;
     for (const ExtentPtr& extent : input.extents) {
-      const std::string_view largest = UserKey(extent->largest);
-      auto key = std::upper_bound(keys.begin(), keys.end(), UserKey(extent->smallest));
-      const auto is_last = [&] { return key == keys.end() || *key > largest; };
-      if (is_last()) {
+      const auto first = std::upper_bound(keys.begin(), keys.end(), UserKey(extent->smallest));
+      const auto end = std::upper_bound(first, keys.end(), UserKey(extent->largest));
+      if (first == end) {
         within.push_back(extent);
         continue;
       }
+      // All bounds are keys that the extent has, or it would be looked at for nothing again.
+      std::vector<Extent> slices;
+      if (Status status = CutExtent(*extent, {first, end}, &db_.reader, &slices); !status.ok()) {
+        if (!status.IsCorruption() && status.code() != Status::Code::kIoError) {
+          return status;
+        }
+        *set_aside = status;
+        return SetAside(subtable, *pick, extent, status);
+      }
       edit.removed.push_back({subtable->id(), input.run, extent->number, extent->smallest});
-      for (std::string_view from;; ++key) {
-        const std::string_view to = is_last() ? std::string_view() : *key;
-        Extent slice;
-        if (Status status = MakeSlice(*extent, from, to, &db_.reader, &slice); !status.ok()) {
-          if (!status.IsCorruption() && status.code() != Status::Code::kIoError) {
-            return status;
-          }
-          *set_aside = status;
-          return SetAside(subtable, *pick, extent, status);
+      for (const Extent& slice : slices) {
+        edit.added.push_back({subtable->id(), input.run, slice});
+        if (!(range.has_begin && UserKey(slice.smallest) < range.begin) &&
+            !(range.has_end && UserKey(slice.smallest) >= range.end)) {
+          within.push_back(std::make_shared<const Extent>(slice));
         }
-        // All bounds are keys that the extent has, or it would be looked at for nothing again.
-        if (slice.entries > 0) {
-          edit.added.push_back({subtable->id(), input.run, slice});
-          if (!(range.has_begin && UserKey(slice.smallest) < range.begin) &&
-              !(range.has_end && UserKey(slice.smallest) >= range.end)) {
-            within.push_back(std::make_shared<const Extent>(slice));
-          }
-        }
-        if (is_last()) {
-          break;
-        }
-        from = to;
       }
     }
     if (!within.empty()) {

@@ -8,7 +8,9 @@
 
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "tree/extent.h"
 #include "tree/extent_reader.h"
@@ -20,5 +22,10 @@ namespace sluice {
 // it. That may be nothing: no entries.
 Status MakeSlice(const Extent& extent, std::string_view begin, std::string_view end,
                  ExtentReader* reader, Extent* slice);
+
+// The slices of `extent` between these user keys, ascending, in order; those without records are left
+// out. Reads all of it, once.
+Status CutExtent(const Extent& extent, const std::vector<std::string>& keys, ExtentReader* reader,
+                 std::vector<Extent>* slices);
 
 }  // namespace sluice

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,27 @@ TEST_F(SliceTest, CountsWhatItHas) {
     ASSERT_TRUE(
         MakeSlice(slice, std::string(UserKey(slice.largest)) + '\0', {}, &reader_, &again).ok());
     EXPECT_EQ(again.entries, 0u);
+
+    std::set<std::string> keys;
+    for (uint64_t n = Uniform(&random_, 1, 3); n > 0; --n) {
+      keys.emplace(UserKey(entries[Uniform(&random_, 0, entries.size() - 1)].key));
+    }
+    keys.erase("");
+    std::vector<Extent> slices;
+    ASSERT_TRUE(CutExtent(slice, {keys.begin(), keys.end()}, &reader_, &slices).ok());
+    size_t cut = 0;
+    std::string begin;
+    for (auto key = keys.begin(); cut < slices.size(); begin = *key++) {
+      const std::string end = key == keys.end() ? "" : *key;
+      ASSERT_TRUE(MakeSlice(slice, begin, end, &reader_, &again).ok());
+      if (again.entries > 0) {
+        EXPECT_EQ(slices[cut++], again);
+      }
+      if (key == keys.end()) {
+        break;
+      }
+    }
+    EXPECT_EQ(cut, slices.size());
   }
 }
 
