@@ -204,9 +204,11 @@ void BackgroundWork::CompactionLoop() {
     }
     if (!next) {
       if (const std::optional<Compactor::Share> share = compactor_.TakeShare(lock)) {
+        ++busy_;
         lock.unlock();
         compactor_.CompactFirstPart(*share);
         lock.lock();
+        --busy_;
         continue;
       }
       if (!under_way) {
@@ -214,14 +216,13 @@ void BackgroundWork::CompactionLoop() {
         db_.compactions_full = {};
       }
       db_.changed.notify_all();
-      ++idle_;
       db_.work.wait(lock);
-      --idle_;
       continue;
     }
     SubtableImpl* const subtable = next->subtable;
     ++working_;
-    const size_t threads = 1 + idle_;
+    ++busy_;
+    const size_t threads = 1 + db_.options.compaction_threads - busy_;
     lock.unlock();
     Status set_aside;
     const Status status = compactor_.Compact(subtable, &*next->pick, threads, &set_aside);
@@ -238,6 +239,7 @@ void BackgroundWork::CompactionLoop() {
     subtable->compacting = false;
     subtable->range_next = subtable->ranges_waiting > 0;  // or it might wait for ever
     --working_;
+    --busy_;
     db_.Recheck(lock, subtable);
   }
 }
@@ -265,6 +267,7 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
   std::string from(begin);
   // What cannot be read is set aside; the rest is compacted all the same.
   Status damage;
+  bool for_writers = false;
   for (bool done = false; !done;) {
     bool behind = false;
     size_t threads = 1;
@@ -283,15 +286,15 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
       target->compacting = true;
       ++working_;
       behind = target->backlog.behind;
-      threads += idle_;
+      threads += db_.options.compaction_threads - busy_;
     }
     std::optional<CompactionPick> pick;
-    if (behind) {
-      // Writers wait for something else: this thread does that first.
+    if (behind && !for_writers) {
+      // Writers wait for something else: this thread does that first, by turns.
       LaterPick later;
       pick = PickCompaction(*target->PinVersion(), db_.options, {db_.snapshots.Oldest()}, &later);
     }
-    const bool for_writers = pick.has_value();
+    for_writers = pick.has_value();
     std::string next;
     if (!pick) {
       const uint64_t bytes =

@@ -45,7 +45,7 @@ class BackgroundWork {
   Compactor compactor_;
   // Flushes and compactions under way.
   size_t working_ SLUICE_GUARDED_BY(db_.mutex) = 0;
-  size_t idle_ SLUICE_GUARDED_BY(db_.mutex) = 0;  // threads of CompactionLoop
+  size_t busy_ SLUICE_GUARDED_BY(db_.mutex) = 0;  // threads of CompactionLoop that compact
   // When to try again, once a compaction has found no space.
   FullDevice::Clock::time_point next_compaction_ SLUICE_GUARDED_BY(db_.mutex){};
   std::vector<std::thread> threads_;
