@@ -63,8 +63,9 @@ struct Options {
   uint32_t restart_interval = 16;             ///< entries from one whole key of a block to the next
   Compression compression =
       Compression::kNone;  ///< of blocks, on levels that have none of their own
-  /// Of blocks on levels 0, 1 and 2; levels beyond the end of it have `compression`. What moves to
-  /// another level without being rewritten keeps the compression it has.
+  /// Of blocks on levels 0, 1 and 2; levels beyond the end of it have `compression`. What moves to a
+  /// level of another compression is rewritten; what was written under other options keeps its
+  /// compression until a compaction rewrites it.
   std::vector<Compression> compression_per_level;
   int zstd_level = 3;  ///< effort of Zstandard, 1 to 22: slower and smaller
   /// Size of the dictionaries for Zstandard in level 2, 256 bytes to 1 MiB; 0: none. 16 KiB are
