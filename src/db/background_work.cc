@@ -285,7 +285,7 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
       }
       target->compacting = true;
       ++working_;
-      behind = target->backlog.behind;
+      behind = db_.options.automatic_compactions && target->backlog.behind;
       threads += db_.options.compaction_threads - busy_;
     }
     std::optional<CompactionPick> pick;

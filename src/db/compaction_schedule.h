@@ -5,8 +5,8 @@
 // again once that is released.
 //
 //   std::vector<CompactionSchedule::Candidate> candidates = schedule.Take(lock, &under_way);
-//   CompactionSchedule::Pick(...);  // takes time in proportion to the tree: without the mutex
-//   ... schedule.Choose(lock, &candidates);
+//   schedule.Pick(&candidates);  // without the mutex: it takes time in proportion to the tree
+//   std::optional<CompactionSchedule::Candidate> next = schedule.Choose(lock, &candidates);
 
 #pragma once
 

@@ -192,5 +192,23 @@ TEST_F(SharedCompactionTest, ACompactRangeGivesWayToWhatWritersWaitFor) {
   Compare(model);
 }
 
+// However far behind flushes are: nothing is compacted that nobody has asked for.
+TEST_F(SharedCompactionTest, ACompactRangeDoesNoMoreThanItIsToldWithoutAutomaticCompactions) {
+  options_.automatic_compactions = false;
+  options_.max_waiting_memtables = 1;  // the one that is written is the last there may be
+  options_.l0_compaction_runs = 2;
+  Open();
+  for (int run = 0; run < 3; ++run) {
+    ASSERT_TRUE(db_->Put({}, "a", "value").ok());
+    ASSERT_TRUE(db_->Put({}, "x", "value").ok());
+    ASSERT_TRUE(db_->Flush(nullptr).ok());
+  }
+  ASSERT_TRUE(db_->CompactRange(nullptr, "w", "y").ok());
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_EQ(statistics.compactions[static_cast<size_t>(CompactionKind::kMinor)], 0u);
+  EXPECT_EQ(statistics.compactions[static_cast<size_t>(CompactionKind::kManual)], 1u);
+  EXPECT_EQ(statistics.subtables[0].levels[0].runs, 3u);
+}
+
 }  // namespace
 }  // namespace sluice
