@@ -15,24 +15,17 @@
 #include "compaction/plan_checker.h"
 #include "table/filter.h"
 #include "table/verify.h"
-#include "tree/order_check.h"
 #include "tree/run_iterator.h"
 #include "tree/slice.h"
 #include "tree/testing.h"
 #include "util/epoch.h"
-#include "util/fault_env.h"
 #include "util/testing.h"
 
 namespace sluice {
 namespace {
 
-class CompactionTest : public testing::Test {
+class CompactionTest : public testing::Test, protected ExtentFixture<> {
  protected:
-  CompactionTest() {
-    EXPECT_TRUE(env_.CreateDir("db").ok());
-    EXPECT_TRUE(ExtentSpace::Open(&env_, {{"db", 1}}, &space_).ok());
-  }
-
   // An extent of these blocks.
   ExtentPtr Make(const TestBlocks& blocks) {
     return std::make_shared<const Extent>(WriteTestExtent(blocks, space_.get(), &next_, format_));
@@ -145,12 +138,6 @@ class CompactionTest : public testing::Test {
     EXPECT_TRUE(match.found);
   }
 
-  FaultEnv env_;
-  TableCache tables_{1 << 20};
-  Cache blocks_{1 << 20, 4096};
-  std::unique_ptr<ExtentSpace> space_;
-  ExtentReader reader_{&tables_, &blocks_};
-  std::atomic<uint64_t> next_{1};
   std::optional<std::string> end_;  // of the last plan
   ExtentFormat format_;             // of the inputs
   OffloadDriver driver_{{}, {}};
@@ -258,16 +245,8 @@ TEST_F(CompactionTest, RecordsThatDoNotBalanceAreNotInstalled) {
 
 TEST_F(CompactionTest, OfEachKeyNewerRunsMustHoldNewerVersions) {
   const auto check = [&](SequenceNumber upper, SequenceNumber lower) {
-    const std::shared_ptr<Version> version(new Version, [](Version* held) { held->Unref(); });
-    version->levels[0].resize(1);
-    version->levels[2].resize(1);
-    EXPECT_TRUE(
-        RunIndex().Edit({}, {Numbers({{1, 2}, {5, 9}}, upper)}, &version->levels[0][0].index).ok());
-    EXPECT_TRUE(
-        RunIndex()
-            .Edit({}, {Numbers({{3}}, 4), Numbers({{5}, {7}}, lower)}, &version->levels[2][0].index)
-            .ok());
-    return CheckRunOrder(*version, &reader_, nullptr);
+    return CheckOrder({Numbers({{1, 2}, {5, 9}}, upper)},
+                      {Numbers({{3}}, 4), Numbers({{5}, {7}}, lower)});
   };
   EXPECT_TRUE(check(9, 8).ok());
   EXPECT_TRUE(check(9, 9).IsCorruption());

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tree/testing.h"
 #include "util/fault_env.h"
 
 namespace sluice {
@@ -55,13 +56,8 @@ class WatchedEnv final : public FaultEnv {
   };
 };
 
-class FlushJobTest : public testing::Test {
+class FlushJobTest : public testing::Test, protected ExtentFixture<WatchedEnv> {
  protected:
-  FlushJobTest() {
-    EXPECT_TRUE(env_.CreateDir("db").ok());
-    EXPECT_TRUE(ExtentSpace::Open(&env_, {{"db", 1}}, &space_).ok());
-  }
-
   MemtablePtr NewMemtable() { return std::make_shared<MemtableInfo>(1 << 20, nullptr); }
   Status Flush(const std::vector<MemtablePtr>& memtables,
                const std::vector<SequenceNumber>& snapshots) {
@@ -71,9 +67,6 @@ class FlushJobTest : public testing::Test {
                           &result_);
   }
 
-  WatchedEnv env_;
-  std::unique_ptr<ExtentSpace> space_;
-  std::atomic<uint64_t> next_{1};
   FlushResult result_;
 };
 

@@ -23,8 +23,6 @@
 #include "compaction/plan_checker.h"
 #include "tree/slice.h"
 #include "tree/testing.h"
-#include "util/epoch.h"
-#include "util/fault_env.h"
 
 namespace sluice {
 namespace {
@@ -88,14 +86,8 @@ std::string Keys(const Extent& extent) {
 }
 
 // Asks what one case asks.
-class Cases {
+class Cases : ExtentFixture<> {
  public:
-  Cases() {
-    EXPECT_TRUE(env_.CreateDir("db").ok());
-    EXPECT_TRUE(ExtentSpace::Open(&env_, {{"db", 1}}, &space_).ok());
-  }
-  ~Cases() { EpochDrain(); }
-
   std::string Run(const std::vector<std::string>& lines) {
     std::string answer;
     const std::string* heading = nullptr;
@@ -416,12 +408,6 @@ class Cases {
     return text;
   }
 
-  FaultEnv env_;
-  TableCache tables_{1 << 20};
-  Cache blocks_{1 << 20, 4096};
-  std::unique_ptr<ExtentSpace> space_;
-  ExtentReader reader_{&tables_, &blocks_};
-  std::atomic<uint64_t> next_{1};
   SequenceNumber sequence_ = kNewest;
 
   Options options_;

@@ -8,12 +8,12 @@
 #include <thread>
 #include <vector>
 
-#include "table/testing.h"
 #include "tree/extent_reader.h"
 #include "tree/extent_writer.h"
 #include "tree/metadata_edit.h"
 #include "tree/page_runs.h"
 #include "tree/run_index.h"
+#include "tree/testing.h"
 #include "util/epoch.h"
 #include "util/fault_env.h"
 #include "util/testing.h"
@@ -230,18 +230,11 @@ TEST(TableCache, HeadsStayWhileTheyAreRead) {
   ExtentReader reader(&tables, &blocks);
   std::atomic<uint64_t> next{1};
   const auto make = [&](int number) {
-    ExtentWriter writer(space.get(), 0, &next);
-    ExtentBuilder builder(
-        {}, [&](BuiltExtent* built) { return writer.Write(built, writer.TakeNumber()); });
+    TestBlocks blocks;
     for (int i = 0; i < 10; ++i) {
-      BlockBuilder block(16);
-      block.Add(InternalKey("key" + std::to_string(i), 5), std::to_string(number));
-      EXPECT_TRUE(builder.AddBlock(block.Finish()).ok());
+      blocks.push_back({{InternalKey("key" + std::to_string(i), 5), std::to_string(number)}});
     }
-    EXPECT_TRUE(builder.EndExtent().ok());
-    std::vector<Extent> extents;
-    EXPECT_TRUE(writer.Finish(&extents).ok());
-    return std::make_shared<const Extent>(extents.at(0));
+    return std::make_shared<const Extent>(WriteTestExtent(blocks, space.get(), &next));
   };
   constexpr int kExtents = 8;
   std::mutex mutex;
@@ -290,16 +283,7 @@ TEST(TableHead, NamesWhatIsDamaged) {
   std::unique_ptr<ExtentSpace> space;
   ASSERT_TRUE(ExtentSpace::Open(&env, {{"a", 1}}, &space).ok());
   std::atomic<uint64_t> next{1};
-  ExtentWriter writer(space.get(), 0, &next);
-  ExtentBuilder builder(
-      {}, [&](BuiltExtent* built) { return writer.Write(built, writer.TakeNumber()); });
-  BlockBuilder block(16);
-  block.Add(InternalKey("key", 5), "value");
-  ASSERT_TRUE(builder.AddBlock(block.Finish()).ok());
-  ASSERT_TRUE(builder.EndExtent().ok());
-  std::vector<Extent> extents;
-  ASSERT_TRUE(writer.Finish(&extents).ok());
-  const Extent& extent = extents.at(0);
+  const Extent extent = WriteTestExtent({{{InternalKey("key", 5), "value"}}}, space.get(), &next);
   std::string table(extent.bytes, '\0');
   ASSERT_TRUE(extent.place->file()->Read(0, table.size(), table.data()).ok());
   // Every byte of it: the block is found damaged by a Get, all else by the head; but for the
@@ -309,17 +293,11 @@ TEST(TableHead, NamesWhatIsDamaged) {
     std::string damaged = table;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x40);
     ASSERT_TRUE(extent.place->file()->Write(0, damaged).ok());
-    TableCache tables(1 << 20);
-    Cache blocks(1 << 16, 1000);
-    ExtentReader reader(&tables, &blocks);
-    Extent fresh = extent;
-    fresh.place = extent.place;
-    const EpochGuard guard;
     TableHead* head;
-    Status status = TableHead::Read(fresh, &head);
+    Status status = TableHead::Read(extent, &head);
     if (status.ok()) {
       std::string contents;
-      status = ExtentReader::ReadStored(fresh, head->block(0), nullptr, &contents);
+      status = ExtentReader::ReadStored(extent, head->block(0), nullptr, &contents);
       head->Unref();
     }
     if (status.ok()) {
@@ -329,7 +307,6 @@ TEST(TableHead, NamesWhatIsDamaged) {
     }
   }
   EXPECT_LE(unnoticed, ExtentProperties(0).size() + kBlockTrailerBytes + 40);
-  extents.clear();
 }
 
 // Extents of several pieces, some of a part of a page: all of it comes back, and no piece's error

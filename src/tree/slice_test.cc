@@ -5,32 +5,22 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "tree/order_check.h"
 #include "tree/run_iterator.h"
 #include "tree/testing.h"
-#include "util/epoch.h"
-#include "util/fault_env.h"
 #include "util/testing.h"
 
 namespace sluice {
 namespace {
 
-class SliceTest : public testing::Test {
+class SliceTest : public testing::Test, protected ExtentFixture<> {
  protected:
   using Entries = std::vector<TestEntry>;
-
-  SliceTest() {
-    EXPECT_TRUE(env_.CreateDir("db").ok());
-    EXPECT_TRUE(ExtentSpace::Open(&env_, {{"db", 1}}, &space_).ok());
-  }
-  ~SliceTest() override { EpochDrain(); }
 
   Extent Make(const Entries& entries) {
     TestBlocks blocks;
@@ -62,12 +52,6 @@ class SliceTest : public testing::Test {
   }
 
   TestRandom random_{TestSeed()};
-  FaultEnv env_;
-  TableCache tables_{1 << 20};
-  Cache blocks_{1 << 20, 4096};
-  std::unique_ptr<ExtentSpace> space_;
-  ExtentReader reader_{&tables_, &blocks_};
-  std::atomic<uint64_t> next_{1};
 };
 
 // As an extent of its own would: but for what names it.
@@ -199,19 +183,10 @@ TEST_F(SliceTest, OrderIsCheckedWithin) {
                       {InternalKey("d", 5), "v"},
                       {InternalKey("f", 30), "v"}};
   const auto check = [&](std::string_view begin, std::string_view end) {
-    const std::shared_ptr<Version> version(new Version, [](Version* held) { held->Unref(); });
-    version->levels[0].resize(1);
-    version->levels[2].resize(1);
     Extent slice;
     EXPECT_TRUE(MakeSlice(Make(lower), begin, end, &reader_, &slice).ok());
-    EXPECT_TRUE(
-        RunIndex()
-            .Edit({}, {std::make_shared<const Extent>(Make(upper))}, &version->levels[0][0].index)
-            .ok());
-    EXPECT_TRUE(RunIndex()
-                    .Edit({}, {std::make_shared<const Extent>(slice)}, &version->levels[2][0].index)
-                    .ok());
-    return CheckRunOrder(*version, &reader_, nullptr);
+    return CheckOrder({std::make_shared<const Extent>(Make(upper))},
+                      {std::make_shared<const Extent>(slice)});
   };
   EXPECT_TRUE(check("b", "f").ok());
   EXPECT_TRUE(check("b", "").IsCorruption());

@@ -1,4 +1,4 @@
-// Extents of given records, for tests.
+// Extents of given records, and a fixture to make and read them in.
 
 #pragma once
 
@@ -6,13 +6,20 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "table/block_builder.h"
 #include "table/testing.h"
 #include "tree/extent_builder.h"
+#include "tree/extent_reader.h"
 #include "tree/extent_space.h"
 #include "tree/extent_writer.h"
+#include "tree/order_check.h"
+#include "tree/run_index.h"
+#include "tree/version.h"
+#include "util/epoch.h"
+#include "util/fault_env.h"
 
 namespace sluice {
 
@@ -37,5 +44,33 @@ inline Extent WriteTestExtent(const TestBlocks& blocks, ExtentSpace* space,
   EXPECT_TRUE(writer.Finish(&extents).ok());
   return extents.at(0);
 }
+
+// An extent space in memory, and a reader of its extents.
+template <typename TestEnv = FaultEnv>
+class ExtentFixture {
+ protected:
+  ExtentFixture() {
+    EXPECT_TRUE(env_.CreateDir("db").ok());
+    EXPECT_TRUE(ExtentSpace::Open(&env_, {{"db", 1}}, &space_).ok());
+  }
+  ~ExtentFixture() { EpochDrain(); }
+
+  // Checks a tree with one run on level 0 and one on level 2.
+  Status CheckOrder(const std::vector<ExtentPtr>& upper, const std::vector<ExtentPtr>& lower) {
+    const std::shared_ptr<Version> version(new Version, [](Version* held) { held->Unref(); });
+    version->levels[0].resize(1);
+    version->levels[2].resize(1);
+    EXPECT_TRUE(RunIndex().Edit({}, upper, &version->levels[0][0].index).ok());
+    EXPECT_TRUE(RunIndex().Edit({}, lower, &version->levels[2][0].index).ok());
+    return CheckRunOrder(*version, &reader_, nullptr);
+  }
+
+  TestEnv env_;
+  TableCache tables_{1 << 20};
+  Cache blocks_{1 << 20, 4096};
+  std::unique_ptr<ExtentSpace> space_;
+  ExtentReader reader_{&tables_, &blocks_};
+  std::atomic<uint64_t> next_{1};  // extent number
+};
 
 }  // namespace sluice
