@@ -9,6 +9,7 @@
 
 #include "compaction/flush_job.h"
 #include "util/epoch.h"
+#include "util/no_throw.h"
 
 namespace sluice {
 
@@ -159,7 +160,7 @@ void BackgroundWork::FlushLoop() {
     next->flushing = true;
     ++working_;
     lock.unlock();
-    const Status status = FlushSubtable(next);
+    const Status status = NoThrow([&] { return FlushSubtable(next); });
     if (!status.ok()) {
       db_.SetBackgroundError(status.WithContext(fmt::format("flush of '{}'", next->name())));
     }
@@ -225,7 +226,8 @@ void BackgroundWork::CompactionLoop() {
     const size_t threads = 1 + db_.options.compaction_threads - busy_;
     lock.unlock();
     Status set_aside;
-    const Status status = compactor_.Compact(subtable, &*next->pick, threads, &set_aside);
+    const Status status =
+        NoThrow([&] { return compactor_.Compact(subtable, &*next->pick, threads, &set_aside); });
     next.reset();
     EpochReclaim();
     if (!status.ok() && !status.IsNoSpace() && !db_.stopping) {
@@ -262,6 +264,24 @@ Status BackgroundWork::WaitForFlush(SubtableImpl* subtable, const MemtablePtr& m
                                                                   : db_.background_error;
 }
 
+// Ends a compaction that a caller's thread began, whatever that throws.
+class BackgroundWork::Turn {
+ public:
+  Turn(BackgroundWork* work, SubtableImpl* subtable) : work_(*work), subtable_(*subtable) {}
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    const StateLock lock(work_.db_.mutex);
+    subtable_.compacting = false;
+    --work_.working_;
+    work_.db_.Recheck(lock, &subtable_);
+  }
+
+ private:
+  BackgroundWork& work_;
+  SubtableImpl& subtable_;
+};
+
 Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin,
                                     std::string_view end) {
   std::string from(begin);
@@ -288,40 +308,42 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
       behind = db_.options.automatic_compactions && target->backlog.behind;
       threads += db_.options.compaction_threads - busy_;
     }
-    std::optional<CompactionPick> pick;
-    if (behind && !for_writers) {
-      // Writers wait for something else: this thread does that first, by turns.
-      LaterPick later;
-      pick = PickCompaction(*target->PinVersion(), db_.options, {db_.snapshots.Oldest()}, &later);
-    }
-    for_writers = pick.has_value();
     std::string next;
-    if (!pick) {
-      const uint64_t bytes =
-          kPartsOfARange * compactor_.PartBytes() * (1 + db_.options.compaction_threads);
-      pick = PickRange(*target->PinVersion(), from, end, bytes);
-      done = !pick || !pick->range.has_end || (!end.empty() && pick->range.end >= end);
-      next = done ? std::string() : pick->range.end;
-    }
-    Status set_aside;
     Status status;
-    if (pick) {
-      status = compactor_.Compact(target, &*pick, threads, &set_aside);
-      while (status.IsNoSpace() && db_.MakeSpace(status)) {
-        status = compactor_.Compact(target, &*pick, threads, &set_aside);
-      }
-      pick.reset();
-      EpochReclaim();
-    }
-    if (!status.ok() && !status.IsNoSpace()) {
-      db_.SetBackgroundError(status.WithContext(fmt::format("compaction of '{}'", target->name())));
-    }
-    db_.full.RetryNow();
+    Status set_aside;
     {
-      const StateLock lock(db_.mutex);
-      target->compacting = false;
-      --working_;
-      db_.Recheck(lock, target);
+      const Turn turn(this, target);
+      status = NoThrow([&] {
+        std::optional<CompactionPick> pick;
+        if (behind && !for_writers) {
+          // Writers wait for something else: this thread does that first, by turns.
+          LaterPick later;
+          pick =
+              PickCompaction(*target->PinVersion(), db_.options, {db_.snapshots.Oldest()}, &later);
+        }
+        for_writers = pick.has_value();
+        if (!pick) {
+          const uint64_t bytes =
+              kPartsOfARange * compactor_.PartBytes() * (1 + db_.options.compaction_threads);
+          pick = PickRange(*target->PinVersion(), from, end, bytes);
+          done = !pick || !pick->range.has_end || (!end.empty() && pick->range.end >= end);
+          next = done ? std::string() : pick->range.end;
+        }
+        if (!pick) {
+          return Status();
+        }
+        Status compacted = compactor_.Compact(target, &*pick, threads, &set_aside);
+        while (compacted.IsNoSpace() && db_.MakeSpace(compacted)) {
+          compacted = compactor_.Compact(target, &*pick, threads, &set_aside);
+        }
+        return compacted;
+      });
+      EpochReclaim();
+      if (!status.ok() && !status.IsNoSpace()) {
+        db_.SetBackgroundError(
+            status.WithContext(fmt::format("compaction of '{}'", target->name())));
+      }
+      db_.full.RetryNow();
     }
     SLUICE_RETURN_IF_ERROR(status);
     if (!set_aside.ok() && !for_writers) {

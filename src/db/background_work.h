@@ -35,6 +35,8 @@ class BackgroundWork {
   Status WaitUntilIdle();
 
  private:
+  class Turn;
+
   void FlushLoop();
   void CompactionLoop();
   // Gives up the log that neither a memtable nor a prepared transaction needs; `prepared` is where

@@ -8,6 +8,7 @@
 #include "compaction/pick_division.h"
 #include "tree/slice.h"
 #include "util/epoch.h"
+#include "util/no_throw.h"
 
 namespace sluice {
 
@@ -102,9 +103,9 @@ Status Compactor::Compact(SubtableImpl* subtable, CompactionPick* pick, size_t t
     return status;
   }
   Compaction compaction{.subtable = subtable, .shares = Divide(*pick, borders)};
-  for (CompactionPick& share : compaction.shares) {
-    compaction.waiting.push_back(&share);
-  }
+  compaction.waiting.reserve(compaction.shares.size());
+  std::for_each(compaction.shares.rbegin(), compaction.shares.rend(),
+                [&](CompactionPick& share) { compaction.waiting.push_back(&share); });
   {
     const StateLock lock(db_.mutex);
     under_way_.push_back(&compaction);
@@ -143,20 +144,21 @@ std::optional<Compactor::Share> Compactor::TakeShare(const StateLock& lock) {
 void Compactor::CompactFirstPart(const Share& share) {
   Compaction* const compaction = share.compaction;
   Status set_aside;
-  const Status status = CompactPart(compaction->subtable, share.pick, &set_aside);
+  Status status =
+      NoThrow([&] { return CompactPart(compaction->subtable, share.pick, &set_aside); });
   EpochReclaim();
   const StateLock lock(db_.mutex);
   --compaction->taken;
   if (compaction->status.ok()) {
-    compaction->status = status;
+    compaction->status = std::move(status);
   }
   if (compaction->set_aside.ok()) {
-    compaction->set_aside = set_aside;
+    compaction->set_aside = std::move(set_aside);
   }
   if (!compaction->status.ok() || !compaction->set_aside.ok() || compaction->subtable->dropped) {
     compaction->waiting.clear();
   } else if (!share.pick->inputs.empty()) {
-    compaction->waiting.push_front(share.pick);
+    compaction->waiting.push_back(share.pick);
     db_.work.notify_all();
   }
   db_.changed.notify_all();

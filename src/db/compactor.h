@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +24,7 @@ class Compactor {
   struct Compaction {
     SubtableImpl* subtable;
     std::vector<CompactionPick> shares;
-    std::deque<CompactionPick*> waiting{};  // shares that are not done, nor taken
+    std::vector<CompactionPick*> waiting{};  // shares that are not done, nor taken; the next last
     size_t taken = 0;
     Status status{};     // the first error
     Status set_aside{};  // as Compact's
@@ -35,8 +34,8 @@ class Compactor {
       if (waiting.empty()) {
         return nullptr;
       }
-      CompactionPick* const share = waiting.front();
-      waiting.pop_front();
+      CompactionPick* const share = waiting.back();
+      waiting.pop_back();
       ++taken;
       return share;
     }
@@ -63,7 +62,8 @@ class Compactor {
   };
   // Of any compaction under way; none if all are taken. CompactFirstPart must follow.
   std::optional<Share> TakeShare(const StateLock& lock);
-  // The first part of what is left of the share, which waits again then or is done.
+  // The first part of what is left of the share, which waits again then or is done. Throws nothing:
+  // the thread that began the compaction waits for this one's end.
   void CompactFirstPart(const Share& share);
 
  private:

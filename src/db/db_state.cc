@@ -104,7 +104,7 @@ Status DbState::ApplyEdit(SubtableImpl* subtable, MetadataEdit* edit,
 }
 
 void DbState::InstallVersion(const StateLock& lock, SubtableImpl* subtable,
-                             const Version* version) {
+                             const Version* version) noexcept {
   const EpochGuard guard;  // what is replaced is looked at once more
   const Version& before = subtable->version(guard);
   subtable->Install(lock, version);

@@ -92,7 +92,9 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Makes the edit durable, then visible in the sub-table's version; `change` adjusts that.
   Status ApplyEdit(SubtableImpl* subtable, MetadataEdit* edit,
                    const std::function<void(Version*)>& change);
-  void InstallVersion(const StateLock& lock, SubtableImpl* subtable, const Version* version);
+  // Without memory the process ends: by half, flushes would be waited for that never come.
+  void InstallVersion(const StateLock& lock, SubtableImpl* subtable,
+                      const Version* version) noexcept;
   // A new active memtable for the sub-table. Called with ExclusiveWrites.
   void SwitchMemtable(const StateLock& lock, SubtableImpl* subtable) SLUICE_REQUIRES(mutex);
   // Whether a compaction of it is due is to be asked, and who waits for something is to look.

@@ -47,10 +47,13 @@ Status DBImpl::CreateSubtable(std::string_view name, Subtable** subtable) {
   edit.created.push_back({id, std::string(name)});
   edit.next_subtable = id + 1;
   SLUICE_RETURN_IF_ERROR(db_.ApplyOrMakeSpace(edit));
-  const StateLock lock(db_.mutex);
-  AddSubtable(lock, id, db_.metadata->state().subtables.at(id));
-  *subtable = db_.subtables.all().at(id).get();
-  db_.work.notify_all();  // it counts as work until somebody has looked at it
+  // The metadata has it. Without the memory to follow, the process ends.
+  [&]() noexcept {
+    const StateLock lock(db_.mutex);
+    AddSubtable(lock, id, db_.metadata->state().subtables.at(id));
+    *subtable = db_.subtables.all().at(id).get();
+    db_.work.notify_all();  // it counts as work until somebody has looked at it
+  }();
   return {};
 }
 
@@ -68,15 +71,17 @@ Status DBImpl::DropSubtable(Subtable* subtable) {
   MetadataEdit edit;
   edit.dropped.push_back(target->id());
   SLUICE_RETURN_IF_ERROR(db_.ApplyOrMakeSpace(edit));
-  {
+  // As in CreateSubtable.
+  [&]() noexcept {
     const StateLock lock(db_.mutex);
     target->dropped = true;
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): as is said above
     auto* const empty = new Version;
     empty->active = db_.NewMemtable();
     db_.InstallVersion(lock, target, empty);
     db_.schedule.Forget(lock, *target);
     db_.subtables.Drop(lock, *target);
-  }
+  }();
   EpochReclaim();
   db_.full.RetryNow();
   return {};

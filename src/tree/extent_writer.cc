@@ -5,6 +5,12 @@
 
 namespace sluice {
 
+ExtentWriter::ExtentWriter(ExtentSpace* space, size_t tier, std::atomic<uint64_t>* next_number)
+    : space_(*space), tier_(tier), next_number_(*next_number), queue_(IoQueue::New(kPieces)) {
+  // Memory must not run out in Done: the kernel may write from what unwinding would free.
+  spare_tables_.reserve(kExtents);
+}
+
 Status ExtentWriter::Write(BuiltExtent* built, uint64_t number) {
   while (IoRequest* const done = queue_->Poll()) {
     SLUICE_RETURN_IF_ERROR(Done(done));
@@ -46,14 +52,14 @@ Status ExtentWriter::Write(BuiltExtent* built, uint64_t number) {
   return {};
 }
 
-Status ExtentWriter::Done(const IoRequest* done) {
+Status ExtentWriter::Done(IoRequest* done) {
   const auto at = std::find_if(pending_.begin(), pending_.end(), [&](const auto& pending) {
     return std::any_of(pending->pieces.begin(), pending->pieces.end(),
                        [&](const IoRequest& piece) { return &piece == done; });
   });
   Pending& pending = **at;
   if (pending.status.ok()) {
-    pending.status = done->status;
+    pending.status = std::move(done->status);
   }
   if (--pending.under_way > 0) {
     return {};

@@ -23,8 +23,7 @@ namespace sluice {
 class ExtentWriter {
  public:
   // Extents go to tier `tier` and get numbers from `next_number` on.
-  ExtentWriter(ExtentSpace* space, size_t tier, std::atomic<uint64_t>* next_number)
-      : space_(*space), tier_(tier), next_number_(*next_number), queue_(IoQueue::New(kPieces)) {}
+  ExtentWriter(ExtentSpace* space, size_t tier, std::atomic<uint64_t>* next_number);
   // Waits for what is under way; what was written is free space again unless Finish returned it.
   ~ExtentWriter() { (void)WaitForAll(); }
 
@@ -52,8 +51,8 @@ class ExtentWriter {
     Status status;  // the first error
   };
 
-  // A piece is written; the result is that of its extent, if that was the last one.
-  Status Done(const IoRequest* done);
+  // A piece is written; the result is that of its extent, if that was the last one. Does not throw.
+  Status Done(IoRequest* done);
   Status WaitForAll();
 
   ExtentSpace& space_;

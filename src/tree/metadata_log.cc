@@ -8,6 +8,7 @@
 
 #include "util/crc32c.h"
 #include "util/files.h"
+#include "util/no_throw.h"
 
 namespace sluice {
 
@@ -129,10 +130,11 @@ Status MetadataLog::Apply(const MetadataEdit& edit) {
     }
     return room;
   }
-  status_ = state_.Apply(edit);
-  if (status_.ok()) {
-    status_ = Write(payload);
-  }
+  // An edit that took effect by half is as bad as one that was written by half.
+  status_ = NoThrow([&] {
+    SLUICE_RETURN_IF_ERROR(state_.Apply(edit));
+    return Write(payload);
+  });
   return status_;
 }
 

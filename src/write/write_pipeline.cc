@@ -216,7 +216,7 @@ void WritePipeline::GiveWay() {
   }
 }
 
-void WritePipeline::Lead(Queue* queue, WriteTask* list, const WriteTask* own, int groups) {
+void WritePipeline::Lead(Queue* queue, WriteTask* list, const WriteTask* own, int groups) noexcept {
   for (;;) {
     if (list == nullptr) {
       if (queue->Leave()) {

@@ -151,8 +151,9 @@ class WritePipeline {
   void GiveWay();
   // Takes the tasks in `list`, and those that follow, through the stages, until there are none, or
   // until `groups` groups are through after the one that has `own` (null: from the start on); then
-  // another thread leads.
-  void Lead(Queue* queue, WriteTask* list, const WriteTask* own, int groups);
+  // another thread leads. Without the memory for that the process ends: other writers' tasks would
+  // neither be done nor fail.
+  void Lead(Queue* queue, WriteTask* list, const WriteTask* own, int groups) noexcept;
   // Another one is to lead, from `list` on.
   void HandOver(Queue* queue, WriteTask* list);
   void LeadLoop();
