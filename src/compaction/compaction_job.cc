@@ -48,9 +48,9 @@ struct Task {
   std::deque<Piece> pieces;
   std::string memory;                     // of their images
   std::vector<std::vector<Piece*>> runs;  // none empty
-  size_t reads = 0;                       // not back yet
+  size_t reads = 0;                       // not completed yet
   MergeTask merge;
-  // Of a task on a unit.
+  // Only for a task on a unit.
   std::vector<OwnedOutput> outputs;
   MergeResult result;
   bool done = false;
@@ -96,7 +96,7 @@ class Job {
   void BeginReads(Task* task);
   // Waits until the task's inputs are there, and gives a merge to a unit if there are any.
   Status Launch(Task* task);
-  // The piece as executors can read it.
+  // Makes the piece a table that executors can read.
   Status ForExecutors(Piece* piece, MergeTable* table);
   // The first step takes effect on the output.
   Status Complete();
@@ -105,10 +105,10 @@ class Job {
   Status Merge(Task* task);
   Status AddTable(const MergeOutput& output);
   Status WriteExtent(BuiltExtent* built);
-  // What of the inputs the plan has dealt with.
+  // Notes which part of the inputs the plan has covered.
   Status DivideInputs();
   Status CheckBalance() const;
-  // `status`, an error, noted as that of this input.
+  // Notes that `status`, an error, is due to this input.
   Status Damaged(const ExtentPtr& extent, Status status) {
     result_.damaged = extent;
     return status;
@@ -129,14 +129,15 @@ class Job {
   ExtentPlanSource source_;
   CompactionPlanner planner_;
   PlanChecker checker_;
-  bool planned_ = false;  // all
+  bool planned_ = false;  // all steps
   BlockCacheHandover heirs_;
   ExtentBuilder builder_;
 
   std::deque<std::unique_ptr<Task>> tasks_;  // planned, in order; the first `launched_` launched
   size_t launched_ = 0;
-  size_t reading_ = 0;  // of them, those that read blocks
-  // Of tasks that are done. Fresh pages cost the kernel more than merging what they hold.
+  size_t reading_ = 0;  // those of tasks_ that read blocks
+  // Memory of tasks that are done, for reuse: fresh pages cost the kernel more time than it takes
+  // to merge what they hold.
   std::vector<std::string> spare_memory_;
   std::vector<RecodedTable> spare_raw_;
   std::unique_ptr<IoQueue> reads_ = IoQueue::New(kReadDepth);
@@ -368,7 +369,8 @@ Status Job::CopyBlock(const Task& task, const BlockHandle& handle, bool first) {
                     piece.extent->number, task.step.blocks.first)));
   }
   const uint64_t before = builder_.entries();
-  // As it is to be stored again. With a dictionary it can be read in one table only.
+  // The stored block, if it can be stored again as it is: with a dictionary, only its own table can
+  // be read.
   std::string_view stored;
   if (stored_as != Compression::kNone && stored_as == options_.extent.codec.type &&
       options_.extent.codec.dictionary_bytes == 0 && piece.head->dictionary() == nullptr) {
@@ -422,7 +424,7 @@ Status Job::Merge(Task* task) {
     const std::vector<Piece*>& run = task->runs[result.fault.run];
     if (IsInputFault(result.status) && result.fault.table < run.size()) {
       const Piece& piece = *run[result.fault.table];
-      // Where its blocks stand once they are recoded is of no use to anybody.
+      // Offsets in the recoded copy say nothing about the extent.
       const uint64_t offset = piece.raw.image.empty() ? result.fault.offset : 0;
       return Damaged(piece.extent, result.error.WithContext(ExtentReader::Describe(
                                        *piece.extent, piece.begin + offset)));

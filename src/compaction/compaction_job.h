@@ -33,7 +33,7 @@ struct CompactionJobOptions {
   size_t window = 2;                        // merge steps under way at once
 };
 
-// Of records, each in exactly one of the first three.
+// Numbers of records; each record is in exactly one of the first three.
 struct RecordBalance {
   uint64_t reused = 0;
   uint64_t copied = 0;
@@ -43,8 +43,8 @@ struct RecordBalance {
 };
 
 struct CompactionResult {
-  // One for each of the pick's, newest first: the extents that were dealt with, and what is left of
-  // the last one, if that is more than nothing.
+  // One for each input of the pick, newest first: the extents that were compacted, and what is left
+  // of the last one, if anything is.
   struct Input {
     std::vector<ExtentPtr> extents;
     std::optional<Extent> rest;
@@ -57,9 +57,9 @@ struct CompactionResult {
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
   RecordBalance records;
-  // After an error: the input that cannot be read, if it is that.
+  // After an error: the input that could not be read, if that was the cause.
   ExtentPtr damaged;
-  // After an error: plan or records were not as they must be, which no input explains.
+  // After an error: the plan or the records were wrong, and no input explains it.
   bool unsound = false;
 };
 
@@ -69,7 +69,7 @@ Status RunCompaction(const CompactionPick& pick, const RunIndex& output_run,
                      OffloadDriver* driver, ExtentReader* reader, ExtentWriter* writer,
                      const std::atomic<bool>* stop, CompactionResult* result);
 
-// Leaves of the pick what its next part has to deal with: no inputs if there is nothing.
+// Reduces the pick to what its next part has to compact: no inputs if nothing is left.
 void TakeOut(const CompactionResult& done, CompactionPick* pick);
 
 }  // namespace sluice

@@ -18,14 +18,14 @@ constexpr size_t kManySmall = 64;
 // Fewer records are not worth a compaction for their tombstones.
 constexpr uint64_t kFewRecords = 1000;
 
-// Levels 0 and 1 may have so many hundredths of the last level's size. The more, the less often is
-// the last level written, and the more space is taken by what is there twice.
+// Levels 0 and 1 may have so many hundredths of the last level's size. With more, the last level is
+// written less often, but more space is taken by records that are there twice.
 constexpr uint64_t kUpperHundredths = 13;
-// A run that has this part of what they may have is large enough for major compactions.
+// A run of 1/kRipeShare of that is large enough for major compactions.
 constexpr uint64_t kRipeShare = 12;
-// Runs of level 1 that are not become one when they are so many.
+// So many smaller runs of level 1 are merged into one.
 constexpr size_t kTierRuns = 4;
-// Those with a key in the range, as far as their bounds tell.
+// The extents with a key in the range, as far as their bounds tell.
 std::vector<ExtentPtr> InRange(const RunIndex& run, const KeyRange& range) {
   std::vector<ExtentPtr> extents;
   RunIndex::Iterator at(run);
@@ -46,8 +46,8 @@ bool SharesKey(const Extent& before, const Extent& after) {
   return UserKey(before.largest) == UserKey(after.smallest);
 }
 
-// `extents`, some of `run` in key order, and those that hold further versions of their first and
-// last keys (tree/extent_builder.h): versions of one key sink together.
+// `extents`, some of `run` in key order, and those with further versions of their first and last
+// keys (tree/extent_builder.h): versions of one key sink together.
 std::vector<ExtentPtr> WithWholeKeys(const RunIndex& run, std::vector<ExtentPtr> extents) {
   std::vector<ExtentPtr> whole;
   for (ExtentPtr& extent : extents) {
@@ -75,7 +75,7 @@ std::vector<ExtentPtr> WithWholeKeys(const RunIndex& run, std::vector<ExtentPtr>
   return whole;
 }
 
-// The extents of `run` that share a user key's range with one of `with`, both in key order.
+// The extents of `run` whose range of user keys overlaps that of one of `with`, both in key order.
 std::vector<ExtentPtr> Overlapping(const RunIndex& run, const std::vector<ExtentPtr>& with) {
   std::vector<ExtentPtr> extents;
   auto other = with.begin();
@@ -94,7 +94,8 @@ std::vector<ExtentPtr> Overlapping(const RunIndex& run, const std::vector<Extent
   return WithWholeKeys(run, std::move(extents));
 }
 
-// Whether `run` has anything between the keys of `extents`; coarse. Mostly the first one tells.
+// Whether an extent of `run` may overlap one of `extents`, by their bounds. The first one usually
+// tells.
 bool Touches(const RunIndex& run, const std::vector<ExtentPtr>& extents) {
   return std::any_of(extents.begin(), extents.end(), [&](const ExtentPtr& extent) {
     std::string first(UserKey(extent->smallest));
@@ -104,8 +105,8 @@ bool Touches(const RunIndex& run, const std::vector<ExtentPtr>& extents) {
   });
 }
 
-// Whether something that was set aside has a key among those of `extents`; then a tombstone of
-// theirs may hide what it holds.
+// Whether an extent that was set aside may overlap `extents`, whose tombstones may then hide its
+// records.
 bool TouchesAside(const Version& version, const std::vector<ExtentPtr>& extents) {
   return std::any_of(version.aside.begin(), version.aside.end(),
                      [&](const RunIndex& aside) { return Touches(aside, extents); });
@@ -124,9 +125,9 @@ bool ManyTombstones(const Extent& extent, const Options& options) {
              options.deletion_share * static_cast<double>(extent.entries);
 }
 
-// The sequence number that the oldest snapshot must have reached for so many of the extent's
-// tombstones to go, those of the last level, that rewriting it is worth it; kMaxSequence: never.
-// Their sequence numbers are taken to be spread evenly.
+// The sequence number that the oldest snapshot must reach before it is worth rewriting the extent,
+// of the last level, to drop tombstones; kMaxSequence: never. Takes their sequence numbers to be
+// spread evenly.
 SequenceNumber WorthRewritingAt(const Extent& extent, const Options& options) {
   if (!ManyTombstones(extent, options)) {
     return kMaxSequence;
@@ -156,8 +157,8 @@ bool AnyManyTombstones(const RunIndex& run, const Options& options) {
 
 RunId IdOf(uint32_t level, const Version::Run& run) { return {level, run.number}; }
 
-// What the runs of level `level` from the `first`th newest to before the `end`th have in the range,
-// into one run of level 1.
+// Compacts what the runs [first, end) of level `level`, newest first, have in the range into one
+// run of level 1.
 CompactionPick IntoRun(CompactionKind kind, const Version& version, const Options& options,
                        uint32_t level, size_t first, size_t end, KeyRange range = {}) {
   const std::vector<Version::Run>& runs = version.levels[level];
@@ -189,7 +190,7 @@ CompactionPick IntoRun(CompactionKind kind, const Version& version, const Option
   return pick;
 }
 
-// All that these upper runs, newest first, have in the range, into the last level.
+// Compacts all that these upper runs, newest first, have in the range into the last level.
 CompactionPick IntoLast(CompactionKind kind, const Version& version, KeyRange range,
                         const UpperRunList& upper) {
   CompactionPick pick{
@@ -210,7 +211,7 @@ CompactionPick IntoLast(CompactionKind kind, const Version& version, KeyRange ra
   return pick;
 }
 
-// Windows `first` to `end`, with the runs that take part in all of them.
+// As above, for windows [first, end) and the runs that take part in all of them.
 CompactionPick IntoLast(CompactionKind kind, const Version& version,
                         const std::vector<Window>& windows, size_t first, size_t end) {
   size_t oldest_runs = ~size_t{0};
@@ -222,8 +223,8 @@ CompactionPick IntoLast(CompactionKind kind, const Version& version,
   return IntoLast(kind, version, RangeOf(windows, first, end), runs);
 }
 
-// A user key in the range at which some extent begins and none of the last level is cut, once the
-// extents before it have so many bytes; none if they never have.
+// The first user key in the range at which some extent begins, none of the last level is cut, and
+// the extents before have at least `bytes`; none if there is no such key.
 std::optional<std::string> EndOfBytes(const Version& version, const KeyRange& range,
                                       uint64_t bytes) {
   struct Cursor {
@@ -278,7 +279,7 @@ std::optional<CompactionPick> PickDeletion(const Version& version, const Options
         at.Next();
         continue;
       }
-      // With whole extents of the last level.
+      // Takes whole extents of the last level.
       std::string_view begin = UserKey(at.extent()->smallest);
       std::string_view last = UserKey(at.extent()->largest);
       const std::vector<ExtentPtr> below = Overlapping(version.Last(), {at.extent()});
@@ -301,7 +302,7 @@ std::optional<CompactionPick> PickDeletion(const Version& version, const Options
 
 std::optional<CompactionPick> PickMinor(const Version& version, const Options& options) {
   const std::vector<Version::Run>& level0 = version.levels[0];
-  // Where writers are stopped by the runs, something must be due that makes them fewer.
+  // If their number stops writers, a compaction that makes the runs fewer must be due.
   const bool too_many =
       level0.size() >= options.l0_stop_runs || level0.size() / 2 >= options.l0_compaction_runs;
   if (level0.size() < options.l0_compaction_runs && !too_many) {
@@ -320,8 +321,8 @@ std::optional<CompactionPick> PickIntraL1(const Version& version, const Options&
   const std::vector<Version::Run>& level1 = version.levels[1];
   const uint64_t ripe = UpperBytes(version, options) / kRipeShare;
   size_t end = 0;
-  // Not one that is larger than those before it by more than a factor of 2: it would be written anew
-  // for each few of them, the more often the larger the tree is.
+  // Leaves out a run of more than twice the average size of the newer ones: it would be rewritten
+  // for every few of them, the more often the larger the tree is.
   for (uint64_t bytes = 0; end < level1.size(); ++end) {
     const uint64_t more = level1[end].index.bytes();
     if (more >= ripe || (end > 0 && more / 2 > bytes / end)) {
@@ -351,8 +352,9 @@ std::optional<CompactionPick> PickMajor(const Version& version, const Options& o
     upper += window.upper_bytes;
     accesses += window.accesses;
   }
-  // What is written per byte that leaves the upper levels, the less the better; and of ranges that
-  // cost the same, the coldest (X-Engine 3.3.3): reads find in level 1 what they find often.
+  // The best window has the fewest bytes to write per byte that leaves the upper levels and, among
+  // windows of equal cost, the fewest reads (X-Engine 3.3.3): what is read often is best kept in
+  // level 1.
   const auto worth = [&](const Window& window) {
     const double share = static_cast<double>(window.upper_bytes) /
                          static_cast<double>(window.upper_bytes + window.last_bytes + 1);
@@ -369,7 +371,7 @@ std::optional<CompactionPick> PickMajor(const Version& version, const Options& o
       best = i;
     }
   }
-  // Neighbours that are worth nearly as much: fewer extents are cut.
+  // Takes in neighbours that are worth nearly as much, so that fewer extents are cut.
   const double enough = 0.9 * worth(windows[best]);
   uint64_t size = windows[best].upper_bytes + windows[best].last_bytes;
   size_t first = best;
@@ -394,12 +396,11 @@ std::optional<CompactionPick> PickMajor(const Version& version, const Options& o
 std::optional<CompactionPick> PickSelfMajor(const Version& version, const Options& options,
                                             SequenceNumber oldest_snapshot,
                                             SequenceNumber* held_back) {
-  // Neighbours that are small: of those that none is full, so they become fewer. What is stored of
-  // an extent may be a small part of the size by which it was cut: its index is compressed at its
-  // end.
+  // Small neighbours become fewer if merged, unless they are `full`: an extent may be stored in far
+  // fewer bytes than those by which it was cut, because its index is compressed at its end.
   std::vector<ExtentPtr> small;
   std::vector<ExtentPtr> stretch;
-  std::vector<ExtentPtr> picked;  // those with tombstones that nobody needs
+  std::vector<ExtentPtr> picked;  // extents with tombstones that no snapshot needs
   const auto take = [&] {
     if (stretch.size() >= 2) {
       small.insert(small.end(), stretch.begin(), stretch.end());
@@ -423,9 +424,9 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
       *held_back = std::min(*held_back, due);
     } else if (!TouchesAside(version, WithWholeKeys(last, {at.extent()}))) {
       picked.push_back(at.extent());
-    }  // else it is no snapshot that holds it back
+    }  // else it is not a snapshot that holds it back
     if (at.extent()->sliced && at.extent()->live_bytes() < at.extent()->bytes / 2) {
-      small.push_back(at.extent());  // it keeps a table that is much larger
+      small.push_back(at.extent());  // it keeps the pages of a much larger table
     }
     if (at.extent()->bytes < least_bytes && !at.extent()->full) {
       stretch.push_back(at.extent());
@@ -450,8 +451,8 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
   return pick;
 }
 
-// The stretch of windows where most reads look into several runs of level 1, in proportion to what
-// these have there: up to compaction_bytes. Those runs as one.
+// Merges runs of level 1 into one in a stretch of windows of up to compaction_bytes: where most
+// reads look into several runs, in proportion to the bytes that these have there.
 std::optional<CompactionPick> PickWindowsForReads(const Version& version, const Options& options) {
   const std::vector<Version::Run>& level1 = version.levels[1];
   UpperRunList runs;
@@ -495,7 +496,7 @@ std::optional<CompactionPick> PickWindowsForReads(const Version& version, const 
                  level1.size(), RangeOf(windows, first, end));
 }
 
-// Fewer runs to look into, if reads have paid for it.
+// Leaves fewer runs for reads to look into, if they have paid for it.
 std::optional<CompactionPick> PickForReads(const Version& version, const Options& options,
                                            uint64_t credit, uint64_t* later) {
   const size_t level0_runs = version.levels[0].size();
@@ -590,7 +591,7 @@ std::optional<CompactionPick> PickRange(const Version& version, std::string_view
     range.has_end = true;
     range.end = std::move(*stop);
   }
-  // With whole extents of the last level: slices of them would stay, and keep their tables.
+  // Takes whole extents of the last level: slices of them would stay, and keep their tables.
   const RunIndex last = version.Last();
   const std::vector<ExtentPtr> below = WithWholeKeys(last, InRange(last, range));
   if (!below.empty() && range.has_begin) {

@@ -41,9 +41,9 @@ struct CompactionPick {
   // of the ranges between them then need not cut extents.
   std::vector<std::string> cuts{};
   bool bottommost = false;  // nothing older than the inputs holds any of their keys
-  // Of what reads have paid for having to look into several runs, so much is spent.
+  // How much this spends of what reads have paid for looking into several runs.
   uint64_t read_credit = 0;
-  // Merge even where nothing overlaps what is small, or may hold what nobody needs any more.
+  // Merge extents that overlap no others, too, if they are small or may hold superfluous records.
   bool rewrite = false;
 };
 
@@ -55,35 +55,35 @@ uint64_t UpperBytes(const Version& version, const Options& options);
 
 inline constexpr uint64_t kNoCredit = ~uint64_t{0};
 
-// What decides beside the tree.
+// What decides besides the tree and the options.
 struct PickInputs {
-  // What older versions there are, it and later ones do not need.
+  // No snapshot is older: records that are visible neither to it nor to later ones can be dropped.
   SequenceNumber oldest_snapshot = kMaxSequence;
   // Reads have paid so many bytes for having to look into several runs (db/read_credit.h).
   uint64_t read_credit = 0;
 };
 
-// What would make something due, if nothing is.
+// If nothing is due: what would make something due.
 struct LaterPick {
-  SequenceNumber oldest_snapshot = kMaxSequence;  // an oldest snapshot from this on
-  uint64_t read_credit = kNoCredit;               // so much of it
+  SequenceNumber oldest_snapshot = kMaxSequence;  // the oldest snapshot reaches this
+  uint64_t read_credit = kNoCredit;               // or reads have paid this much
 };
 
-// The first in `order` that is due. None of the inputs is ever older than what stays, of a key in
-// the range, in its level or above.
+// The first compaction in Options::compaction_order that is due. For every key in the range, each
+// version that stays is newer than all inputs or older than all of them.
 //
-// Each moves records to a lower level, makes runs, extents or records fewer, or is paid for, so
-// picking comes to an end.
+// Each compaction moves records to a lower level, makes runs, extents or records fewer, or is paid
+// for by reads, so picking comes to an end.
 std::optional<CompactionPick> PickCompaction(const Version& version, const Options& options,
                                              const PickInputs& inputs, LaterPick* later);
 
-// Halves the access counts that decide which ranges are the coldest. To be called after each
-// flush: a window of access is so measured in bytes written, which are what makes compactions due.
+// Halves the access counts that decide which ranges are the coldest. To be called after each flush:
+// accesses are thus counted over a number of bytes written, which is what makes compactions due.
 void CoolDown(const Version& version);
 
-// Everything in [begin, end) (empty: no bound), or as much more as the last level's extents there
-// span, into the last level; but not much more than `most_bytes`: the pick's range ends before `end`
-// then, where the next one is to begin. Nothing if there is nothing.
+// Compacts everything in [begin, end) (empty: no bound), and whatever else the last level's extents
+// there span, into the last level. To take not much more than `most_bytes`, the pick's range may
+// end before `end`, where the next one is to begin. None if the range is empty.
 std::optional<CompactionPick> PickRange(const Version& version, std::string_view begin,
                                         std::string_view end, uint64_t most_bytes);
 

@@ -1,26 +1,27 @@
-// What of a compaction has to be merged at all (X-Engine 3.3.2, data reuse; its Figure 8 is in
-// testdata/planner.txt).
+// Plans which parts of a compaction have to be merged at all (X-Engine 3.3.2, data reuse; its
+// Figure 8 is in testdata/planner.txt).
 //
 //  1. An extent is reused, by a change of metadata alone, if no other run has a record between its
 //     first and last key. That looks at records, not at key ranges: a block or extent of another
 //     run that only spans it, because its keys are sparse, is split there. Slices are not reused:
-//     they would keep their whole tables (tree/slice.h); nor is what is to have another compression.
+//     they would keep their whole tables (tree/slice.h); nor are extents whose compression is to
+//     change.
 //  2. Blocks that overlap no other run's, and between which no other run has anything, are copied,
 //     as bytes if their compression is the output's.
 //  3. What is left is merged, in tasks of similar size.
 //
 // The plan is made in one sweep over the blocks of all runs in key order, a step at a time, while
-// steps before are being carried out: its time is linear in the blocks, and it holds the block
+// earlier steps are being carried out: its time is linear in the blocks, and it holds the block
 // spans of one merge step. Invariant of the sweep: everything below the position that it has
-// reached is in a step, and nothing at or above it is, but for blocks that reach over it.
+// reached is in a step, and nothing at or above it is, except in blocks that span the position.
 //
 // Versions of one user key may lie in several extents of a run (tree/extent_builder.h). Such
 // extents are reused together or not at all.
 //
 // A plan may cover a part of the pick only, the records before some user key: a large compaction is
 // carried out in parts, each installed by itself. Extents that reach over the end of a part lose
-// the records before it (tree/slice.h). A merge never takes both a record of a slice's and one
-// that its table has beyond it: ranges end where slices begin and end.
+// the records before it (tree/slice.h). A merge never covers both records of a slice and records
+// that its table has beyond the slice: ranges end where slices begin and end.
 
 #pragma once
 
@@ -41,7 +42,7 @@
 
 namespace sluice {
 
-// Some blocks of an extent that stand together.
+// Adjacent blocks of an extent.
 struct BlockRange {
   ExtentPtr extent;
   size_t first = 0;
@@ -65,7 +66,7 @@ struct CompactionStep {
   std::string low{};           // of kCopy: the first user key in `blocks`; the job checks it
   KeyRange range{};            // of kMerge
   bool begins_extent = false;  // of kCopy and kMerge: the output extent before ends here
-  // Of kMerge, by input: all blocks that may have a record in `range`.
+  // For kMerge, by input: all blocks that may have a record in `range`.
   std::vector<std::vector<BlockRange>> runs{};
 };
 
@@ -74,19 +75,19 @@ struct PlanOptions {
   bool reuse = true;                         // else all is merged
   // The plan ends once it takes so many bytes of blocks, where it can.
   uint64_t part_bytes = ~uint64_t{0};
-  // Tombstones that are newer stay, whatever is done; extents that have only such can be reused.
+  // Newer tombstones stay in any case, so extents that have no older ones can be reused.
   SequenceNumber oldest_snapshot = kMaxSequence;
-  // Fewer blocks in a row are merged: a seam costs part of a block, and a task more.
+  // Fewer blocks in a row are merged, not copied: a seam costs part of a block, and a task more.
   size_t least_blocks_copied = 4;
   // Smaller extents are not reused by a pick that rewrites.
   uint64_t least_bytes_rewritten = 0;
-  // Extents elsewhere are not reused but copied: the output's level lies in another directory.
+  // The file that the output's level lies in; extents in others are copied, not reused. Null: any.
   const DataFile* file = nullptr;
-  // Nor are extents of these levels: the output's has another compression.
+  // Levels of another compression than the output's, whose extents are not reused either.
   std::set<uint32_t> recoded_levels{};
 };
 
-// What a plan has to know of the inputs' tables.
+// Tells a planner what it has to know of the inputs' tables.
 class PlanSource {
  public:
   virtual ~PlanSource() = default;
@@ -97,7 +98,7 @@ class PlanSource {
                          std::string* user_key) = 0;
 };
 
-// Reads them. Thread-safe.
+// Reads the tables. Thread-safe.
 class ExtentPlanSource final : public PlanSource {
  public:
   explicit ExtentPlanSource(ExtentReader* reader) : reader_(*reader) {}
@@ -119,9 +120,8 @@ class CompactionPlanner {
   CompactionPlanner(const CompactionPick& pick, const RunIndex& output_run,
                     const PlanOptions& options, PlanSource* source, const std::atomic<bool>* stop);
 
-  // The next step in key order; none when there are no more. Reads blocks where ranges alone do
-  // not tell. An error is that of a read, and `*damaged` the extent, or Busy soon after `*stop` was
-  // set.
+  // The next step in key order; none when there are no more. Reads blocks where ranges alone do not
+  // tell. Errors are those of a read, of the extent `*damaged`, or Busy soon after `*stop` was set.
   Status Next(std::optional<CompactionStep>* step, ExtentPtr* damaged);
   // After the last step: the user key that the plan ends before; none if it covers the whole pick.
   const std::optional<std::string>& end() const { return end_; }
@@ -164,14 +164,14 @@ class CompactionPlanner {
 
   // Takes the sweep a bit further: adds steps to ready_ or passes a block.
   Status Advance();
-  // The run that goes on at the smallest key; runs_.size() if none does.
+  // The run whose next record has the smallest key; runs_.size() if all are at their ends.
   size_t Smallest() const;
   bool MayReuse(const Extent& extent) const;
   // Whether a run other than `self`, or what stays, has a record in [low, high].
   Status HasForeignRecord(size_t self, std::string_view low, std::string_view high, bool* has);
   // Where the blocks, from the one that the run is at, meet the next one of another run.
   size_t CopyEnd(size_t self);
-  // Whether what other runs have passed, and is in no step yet, ends below `user_key`.
+  // Whether all blocks that other runs have passed, and no step has yet, end below `user_key`.
   bool OthersWaitBelow(size_t self, std::string_view user_key) const;
   Status TryReuse(size_t self, bool* reused);
   Status TryCopy(size_t self, bool* copied);
@@ -195,12 +195,12 @@ class CompactionPlanner {
   const std::atomic<bool>& stop_;
   std::deque<Run> runs_;
   RunIndex::Iterator stays_;  // in the output run; those that are inputs are skipped
-  // Smallest keys of the inputs that are, sorted.
+  // Smallest keys of the inputs that are in the output run, sorted.
   std::vector<std::string_view> in_output_run_;
   KeyRange rest_;  // what no step covers; its begin is the position
   // Where slices that are passed begin and end, and the pick's cuts.
   std::set<std::string> borders_;
-  bool at_cut_ = false;        // since the last step a cut was reached
+  bool at_cut_ = false;        // a cut was reached since the last step
   uint64_t passed_bytes_ = 0;  // since the last merge step
   uint64_t bytes_ = 0;         // of the blocks in all steps
   std::string first_key_;      // of the inputs

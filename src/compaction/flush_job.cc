@@ -70,8 +70,8 @@ Status FlushMemtables(const std::vector<MemtablePtr>& memtables,
       break;
     }
     const std::string_view user_key = first->user_key();
-    // All versions in a newer memtable are newer than all in an older one.
-    // Of `snapshots`, how many have met no version of this key yet: those that see only older ones.
+    // All versions in a newer memtable are newer than all in an older one. How many of `snapshots`
+    // have met no version of this key yet: those that see only older ones.
     size_t unserved = snapshots.size();
     for (Memtable::Iterator& way : ways) {
       if (!way.Valid() || way.user_key() != user_key) {

@@ -24,9 +24,9 @@ struct FlushResult {
   std::vector<Extent> extents;  // one run
 };
 
-// Writes `memtables`, newest first, as one run. `snapshots` as MergeTask has them, and of each key
-// the same versions are kept; tombstones, too. Corruption if what was met in the memtables is not
-// what was added to them.
+// Writes `memtables`, newest first, as one run. `snapshots` are as in MergeTask, and the same
+// versions of each key are kept, tombstones too. Corruption if the records met in the memtables are
+// not those that were added.
 Status FlushMemtables(const std::vector<MemtablePtr>& memtables,
                       const std::vector<SequenceNumber>& snapshots, const FlushFormat& format,
                       ExtentWriter* writer, FlushResult* result);

@@ -9,8 +9,8 @@ namespace sluice {
 
 namespace {
 
-// A run whose extents reach over more windows than these takes no part in a major compaction of one:
-// they would be cut into pieces that small.
+// A run whose extents span more windows than this takes no part in a major compaction of one
+// window: its extents would be cut into pieces as small as a window.
 constexpr size_t kMostWindows = 4;
 
 }  // namespace
@@ -36,7 +36,7 @@ std::vector<Window> MakeWindows(const Version& version, const UpperRunList& runs
   if (windows.empty()) {
     windows.emplace_back();
   }
-  // The window of a key, which is in this one or in a later one.
+  // The window of a key that is in window `from` or a later one.
   const auto window_of = [&](std::string_view user_key, size_t from) -> size_t {
     while (from + 1 < windows.size() && windows[from + 1].begin <= user_key) {
       ++from;

@@ -23,25 +23,25 @@ UpperRunList UpperRuns(const Version& version);
 
 // What a compaction of a window would have to do.
 struct Window {
-  std::string begin;         // user key; of the first window without meaning
+  std::string begin;         // user key; has no meaning in the first window
   uint64_t last_bytes = 0;   // of the last level
   uint64_t upper_bytes = 0;  // of the runs that take part
   uint64_t accesses = 0;     // of these
-  size_t oldest_runs = 0;    // so many of the upper runs take part, from the oldest on
-  size_t used_runs = 0;      // and so many of these have something here
-  bool closed = false;       // and no newer ones may
+  size_t oldest_runs = 0;    // so many upper runs take part, the oldest ones
+  size_t used_runs = 0;      // so many of these have records here
+  bool closed = false;       // no newer runs may take part
 };
 
-// A window takes part with its runs from the oldest one on, up to one whose extents reach over many
-// windows: these would be cut into pieces that small. All do with `take_thin`. Costs O(extents of
-// `runs`).
+// In each window the runs from the oldest one on take part, up to one whose extents span many
+// windows, because these would be cut into pieces as small as a window; with `take_thin`, all do.
+// Costs O(extents of `runs`).
 std::vector<Window> MakeWindows(const Version& version, const UpperRunList& runs, bool take_thin);
 
-// Of the windows from `first` to before `end`.
+// The keys of windows [first, end).
 KeyRange RangeOf(const std::vector<Window>& windows, size_t first, size_t end);
 
-// Where a run of so many bytes in the range is best cut into extents: where windows begin, but for
-// those between which it would have less than half an extent.
+// Where a run of `bytes` in the range is best cut into extents: where windows begin, as long as no
+// two cuts have less than half an extent between them.
 std::vector<std::string> CutsFor(const Version& version, const Options& options,
                                  const KeyRange& range, uint64_t bytes);
 

@@ -1,4 +1,5 @@
-// A pick as several, each of a range of keys of its own, for threads to carry out side by side.
+// Divides a pick into several, each with a range of keys of its own, for threads to carry out side
+// by side.
 //
 // They are compactions by themselves: what one takes and makes lies in its range, and all of them
 // are in the same runs, so that it does not matter which of them takes effect first.
@@ -24,7 +25,7 @@ std::vector<std::string> BordersOf(const CompactionPick& pick, size_t shares, ui
 std::vector<CompactionPick> Divide(const CompactionPick& pick,
                                    const std::vector<std::string>& borders);
 
-// The inputs that are left of the parts, in key order, as those of `pick`.
+// Makes what is left of the inputs of the parts, which are in key order, the inputs of `pick`.
 void Join(std::vector<CompactionPick> parts, CompactionPick* pick);
 
 }  // namespace sluice

@@ -135,7 +135,7 @@ Status PlanChecker::CheckMerge(const CompactionStep& step) {
         expected.push_back({extent, block, end});
         SLUICE_RETURN_IF_ERROR(CheckSlice(expected.back(), blocks, range));
       }
-      // What is covered whole is done with.
+      // Passes the blocks that are covered whole.
       while (run.at == at && block < end &&
              !(range.has_end && HighOf(*extent, *head.get(), blocks, block) >= range.end)) {
         SLUICE_RETURN_IF_ERROR(Step(&run));
@@ -147,8 +147,8 @@ Status PlanChecker::CheckMerge(const CompactionStep& step) {
       head.Reset(nullptr);
     }
     if (pieces != expected) {
-      // The range may end where the last block begins, if a copy of it follows: that its first key
-      // is not smaller shows as it is copied.
+      // The range may end where the last block begins if a copy of that follows, because the copy
+      // checks that its first key is not smaller.
       if (owed_.extent != nullptr || expected.empty()) {
         return Unsound(fmt::format("a merge does not take what run {} has in its range", i));
       }
@@ -214,7 +214,7 @@ Status PlanChecker::CheckCopy(const CompactionStep& step) {
                                blocks.extent->number, blocks.first, blocks.end));
   }
   const std::string high(UserKey(run.head->last_key(blocks.end - 1)));
-  // Strictly: other runs' blocks may not even reach over what is copied. Their own bounds say where
+  // This is strict: other runs' blocks may not even span what is copied. Their bounds say where
   // they begin, and the position where they end.
   for (size_t i = 0; i < runs_.size(); ++i) {
     if (i != step.run && !runs_[i].AtEnd() && runs_[i].Low() <= high) {
@@ -222,7 +222,7 @@ Status PlanChecker::CheckCopy(const CompactionStep& step) {
           fmt::format("extent {} overlaps blocks that are copied", runs_[i].extent()->number));
     }
   }
-  // The keys between the block before and `low` are none of this run's.
+  // This run has no keys between the block before and `low`.
   if (has_position_ && step.low < position_) {
     return Unsound("a copy begins within what is covered");
   }

@@ -3,8 +3,8 @@
 // steps holds a block. Always on, and apart from the planner, whose mistakes it must not share: it
 // knows the inputs and the steps, no more.
 //
-// What ranges cannot show, that a block which reaches over a reused extent has no record inside it,
-// the balance of records shows (compaction_job.h).
+// Ranges cannot show that a block which spans a reused extent has no record inside it; the balance
+// of records does (compaction_job.h).
 //
 // Thread-compatible. Costs a comparison or two per block; holds one extent's head per run.
 
@@ -63,7 +63,7 @@ class PlanChecker {
   Status CheckMerge(const CompactionStep& step);
   Status CheckCopy(const CompactionStep& step);
   Status CheckReuse(const CompactionStep& step);
-  // A merge's range must not have what the extent's table has, and the extent not, in these blocks.
+  // A merge's range must not cover records in these blocks that only the extent's table has.
   static Status CheckSlice(const BlockRange& blocks, const LiveBlocks& live, const KeyRange& range);
   // Everything before `key` must be covered; the position becomes `key`.
   Status MoveTo(std::string_view key);

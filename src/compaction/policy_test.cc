@@ -179,7 +179,7 @@ class Cases : ExtentFixture<> {
     }
     for (uint64_t i = 0; i < copies; ++i) {
       const std::string prefix = copies > 1 ? fmt::format("{:03}", i) : "";
-      // Of one user key, what comes first is newer.
+      // Versions of one user key go from new to old.
       extent.smallest = InternalKey(prefix + words[0].substr(0, dash), --sequence_);
       extent.largest = InternalKey(prefix + words[0].substr(dash + 1), --sequence_);
       extent.table_largest = extent.sliced ? extent.largest : "";
@@ -284,9 +284,9 @@ class Cases : ExtentFixture<> {
     return text;
   }
 
-  // "a b c | k l / p q": two extents, the first of two blocks; "-d" is a tombstone. "from=b to=l a b c
-  // | k l" is the slice of the keys from b on and before l. Of one user key, what comes first is
-  // newer.
+  // "a b c | k l / p q": two extents, the first of two blocks; "-d" is a tombstone. "from=b to=l a
+  // b c | k l" is the slice of the keys from b on and before l. Versions of one user key go from
+  // new to old.
   std::vector<ExtentPtr> MakeRun(const std::string& text, SequenceNumber sequence) {
     std::vector<ExtentPtr> extents;
     for (const std::string& contents : Split(text, '/')) {

@@ -11,7 +11,8 @@ namespace {
 constexpr uint64_t kLeastLogSegments = 4;
 constexpr uint64_t kLogShare = 4;  // of write_buffer_bytes, where no limit is given
 
-// Times what the upper levels may have: from here on writes are slowed down, and there they stop.
+// Writes are slowed down once levels 0 and 1 have kSlowDebt times what they may (UpperBytes), and
+// stopped at kMostDebt times.
 constexpr double kSlowDebt = 1.5;
 constexpr double kMostDebt = 3;
 
@@ -24,20 +25,21 @@ uint64_t Eighths(uint64_t limit, uint64_t eighths) {
   return limit / 8 * eighths + limit % 8 * eighths / 8;
 }
 
-// 0 up to kSlowFrom, 1 at the limit.
+// 0 up to kSlowFrom eighths of the limit, 1 at the limit.
 double PressureOfUse(uint64_t used, uint64_t limit) {
   const uint64_t slow = Eighths(limit, kSlowFrom);
   return used <= slow ? 0 : static_cast<double>(used - slow) / static_cast<double>(limit - slow);
 }
 
-// Writers do not wait for what only happens at the user's command.
+// Writers do not wait for compactions that only the user starts.
 bool IsAutomatic(CompactionKind kind, const Options& options) {
   const std::vector<CompactionKind>& kinds = options.compaction_order;
   return options.automatic_compactions &&
          std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
-// What waits for a minor compaction: 0 below the slowdown, 1 where writes stop.
+// The pressure of runs that wait for a minor compaction: 0 below l0_slowdown_runs, 1 at
+// l0_stop_runs.
 double PressureOfRuns(const Version& version, const Options& options) {
   const size_t runs = version.levels[0].size();
   return !IsAutomatic(CompactionKind::kMinor, options) || runs < options.l0_slowdown_runs
@@ -46,7 +48,7 @@ double PressureOfRuns(const Version& version, const Options& options) {
                    static_cast<double>(options.l0_stop_runs - options.l0_slowdown_runs + 1);
 }
 
-// What waits for a major compaction: 0 up to kSlowDebt, 1 at kMostDebt.
+// The pressure of data that waits for a major compaction: 0 up to kSlowDebt, 1 at kMostDebt.
 double PressureOfDebt(const Version& version, const Options& options) {
   if (!IsAutomatic(CompactionKind::kMajor, options)) {
     return 0;

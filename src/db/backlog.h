@@ -1,15 +1,15 @@
-// What is due and how far behind: which memtables hold what of memory and of the log, which of them
-// are to be flushed for it, and how hard writers are to be slowed down meanwhile.
+// How far background work is behind: how much memory and log the memtables hold, which of them are
+// to be flushed to free some, and how much writers are slowed down meanwhile.
 //
-//   memory   When the memtables that are written hold half of write_buffer_bytes, the largest stop
-//            being written, until the rest holds three eighths: so the fewest flushes, and the
-//            largest extents, free the most. The other half is for those that wait for their flush.
-//   log      It is needed from the oldest record on that only a memtable has. When half of
-//            max_log_bytes is, the memtables stop being written that hold its oldest part, until
-//            the rest holds three eighths: no others would free any of it.
-//   writers  From three quarters of either limit on they are slowed down, and held at the limit;
-//            so, too, when a sub-table's memtables that wait, or its runs in level 0, become too
-//            many, or what its levels 0 and 1 have is more than level 2 can take in soon.
+//   memory   When the active memtables hold half of write_buffer_bytes, the largest are switched
+//            until the rest hold three eighths: few flushes, of large extents, then free the most
+//            memory. The other half is for memtables that wait for their flush.
+//   log      The log is needed from the oldest record that only a memtable has. When that is half
+//            of max_log_bytes, the memtables with the oldest records are switched until three
+//            eighths are needed: flushing any others would free none of the log.
+//   writers  Writers are slowed down from three quarters of either limit on, and stopped at the
+//            limit; likewise when a sub-table has too many waiting memtables or level-0 runs, or
+//            more in levels 0 and 1 than level 2 can take in soon.
 //
 // Costs nothing for sub-tables without records, and O(log n) for each change of one that has some.
 
@@ -38,15 +38,15 @@ struct Pressure {
   std::string_view reason;
 };
 
-// Thread-safe: the database's mutex guards it where a lock is asked for.
+// Thread-safe; functions that take a lock require the database's mutex.
 class Backlog {
  public:
   explicit Backlog(const Options& options);
 
   MemtableMemory* memory() { return &memory_; }
 
-  // The active memtable has, or is about to have, a record of the log that is not before `begin`.
-  // Takes the mutex only if it has none from there on yet.
+  // The active memtable has, or is about to have, a record that the log has at or after `begin`.
+  // Takes the mutex only if the memtable does not hold the log from there on yet.
   void HoldLog(StateMutex* mutex, SubtableImpl* subtable, MemtableInfo* active, LogPosition begin) {
     if (begin < active->log_begin.load(std::memory_order_relaxed)) {
       const StateLock lock(*mutex);
@@ -55,28 +55,28 @@ class Backlog {
   }
   void HoldLog(const StateLock& lock, SubtableImpl* subtable, MemtableInfo* active,
                LogPosition begin);
-  // To be called when the sub-table's version has changed, or it was dropped.
+  // To be called when the sub-table's version has changed, or the sub-table was dropped.
   void Update(const StateLock& lock, SubtableImpl* subtable);
   // To be called after records went to the memtable: it may be full.
   void Look(StateMutex* mutex, SubtableImpl* subtable, MemtableInfo* active);
-  // The log ends there.
+  // To be called as the log grows.
   void SetLogEnd(LogPosition end) { log_end_.store(end, std::memory_order_relaxed); }
 
-  // Whether ToSwitch has anything.
+  // Whether ToSwitch may return any sub-tables.
   bool MustSwitch() const;
-  // Sub-tables whose active memtables are to be written no longer. With nothing in the pipeline.
+  // Sub-tables whose active memtables are to be switched. REQUIRES: no write is in the pipeline.
   std::vector<SubtableImpl*> ToSwitch(const StateLock& lock);
-  // The one with a memtable to flush whose log goes back furthest; null if there is none.
+  // The sub-table whose memtable to flush holds the oldest part of the log; null if none waits.
   SubtableImpl* NextFlush(const StateLock& lock) const;
-  // The log is needed from here on by memtables; ~0: not at all.
+  // The first log position that a memtable needs; ~0 if none needs any.
   LogPosition OldestLog(const StateLock& lock) const;
 
-  // Whether Measure may be above 0. Costs some loads.
+  // Whether Measure may return more than 0. Costs a few loads.
   bool MayBeBehind() const;
   Pressure Measure(const StateLock& lock) const;
 
  private:
-  // Sub-tables go by their ids, not by where they happen to lie in memory.
+  // Orders sub-tables by id, not by address.
   struct ById {
     bool operator()(const SubtableImpl* a, const SubtableImpl* b) const {
       return a->id() < b->id();
@@ -95,7 +95,7 @@ class Backlog {
     const size_t waiting = waiting_bytes_.load(std::memory_order_relaxed);
     return unflushed - std::min(unflushed, waiting);
   }
-  // Of the log from `begin`'s segment on.
+  // The size of the log from `begin`'s segment on.
   uint64_t LogBytesFrom(LogPosition begin) const;
   double PressureOf(const StateLock& lock, const SubtableImpl& subtable) const;
 
@@ -107,7 +107,7 @@ class Backlog {
   ByLog waiting_;  // by the oldest memtable that waits for its flush
   std::set<SubtableImpl*, ById> behind_;
   std::vector<SubtableImpl*> full_;
-  // What the mutex guards, for those who look without it.
+  // Copies of what the mutex guards, for readers without it.
   std::atomic<size_t> waiting_bytes_{0};
   std::atomic<size_t> behind_count_{0};
   std::atomic<size_t> full_count_{0};

@@ -67,7 +67,7 @@ std::optional<CompactionSchedule::Candidate> CompactionSchedule::Choose(
     if (held_back == kMaxSequence) {
       continue;
     }
-    // A snapshot that was released before it could see that has not called for another look.
+    // If that snapshot was released before held_back_ was set, its release asked for no recheck.
     if (snapshots_.Oldest() >= held_back) {
       Recheck(lock, subtable);
     } else {

@@ -1,8 +1,8 @@
 // Which sub-tables a compaction may be due in, and which compaction comes next.
 //
-// A sub-table is looked at only when something has changed in it since it last had nothing due, so
-// that idle ones cost nothing however many there are. What is due but for a snapshot is looked at
-// again once that is released.
+// A sub-table with nothing due is looked at again only after it has changed, so any number of idle
+// ones costs nothing. One whose compaction only a snapshot holds back is looked at again once that
+// snapshot is released.
 //
 //   std::vector<CompactionSchedule::Candidate> candidates = schedule.Take(lock, &under_way);
 //   schedule.Pick(&candidates);  // without the mutex: it takes time in proportion to the tree
@@ -25,7 +25,7 @@
 
 namespace sluice {
 
-// The database's mutex guards it where a lock is asked for.
+// Functions that take a lock require the database's mutex.
 class CompactionSchedule {
  public:
   CompactionSchedule(const Options& options, const Snapshots& snapshots)
@@ -41,14 +41,14 @@ class CompactionSchedule {
     unchecked_.erase(subtable.id());
     held_back_subtables_.erase(subtable.id());
   }
-  // A snapshot was released: whether something may be due that was not before. Costs two loads.
+  // Whether the release of a snapshot may have made a compaction due. Costs two loads.
   bool MayBeFreed() const {
     const SequenceNumber held_back = held_back_.load();
     return held_back != kMaxSequence && snapshots_.Oldest() >= held_back;
   }
-  // And looks at it again.
+  // To be called if so: the sub-tables that were held back are looked at again.
   void RecheckHeldBack(const StateLock&) {
-    held_back_ = kMaxSequence;  // whoever looks at the sub-tables again knows
+    held_back_ = kMaxSequence;  // set anew when they are looked at
     unchecked_.merge(held_back_subtables_);
     held_back_subtables_.clear();
   }
@@ -59,14 +59,14 @@ class CompactionSchedule {
     std::optional<CompactionPick> pick{};
     LaterPick later{};
   };
-  // Those to be looked at: until Choose nobody else compacts them. `*under_way`: some were left out
-  // that a compaction is under way in, or a CompactRange about to begin.
+  // The sub-tables to look at, which nobody else compacts until Choose. `*under_way`: some were
+  // left out because a compaction is under way in them, or a CompactRange is about to begin.
   std::vector<Candidate> Take(const StateLock& lock, bool* under_way);
-  // What is due in each. Takes no lock. What changes meanwhile is flushes: what they add is newer
-  // than all that was picked.
+  // Picks what is due in each. Takes no lock: only flushes change the sub-tables meanwhile, and
+  // what they add is newer than all that is picked.
   void Pick(std::vector<Candidate>* candidates) const;
-  // The one whose pick comes first by Options::compaction_order, if there is any: its sub-table
-  // counts as compacting. The others are put back, and those with nothing due are not looked at
+  // The candidate whose pick comes first by Options::compaction_order, if there is any; its
+  // sub-table counts as compacting. Puts the others back; those with nothing due are not looked at
   // again before something changes.
   std::optional<Candidate> Choose(const StateLock& lock, std::vector<Candidate>* candidates);
   // Nothing is due, as far as is known.
@@ -79,7 +79,7 @@ class CompactionSchedule {
   std::map<uint32_t, SubtableImpl*> unchecked_;
   std::map<uint32_t, SubtableImpl*> held_back_subtables_;
   size_t taken_ = 0;  // candidates between Take and Choose
-  // Once the oldest snapshot is at least this, one of the latter has a compaction due.
+  // Once the oldest snapshot is at least this, one of held_back_subtables_ has a compaction due.
   std::atomic<SequenceNumber> held_back_{kMaxSequence};
 };
 

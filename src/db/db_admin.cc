@@ -80,9 +80,9 @@ Status DBImpl::WaitForBackgroundWork() {
   return db_.options.read_only ? Status() : background_.WaitUntilIdle();
 }
 
-// The copy holds the state of one instant: the metadata, and the log from there up to that instant.
-// Nothing writes then, but only for a moment. The references of the copied metadata keep the
-// extents; the log, which is copied first, is held.
+// The copy holds the state of one instant, at which writes stop for a moment: the metadata, and the
+// log that goes with it up to then. References in the copied metadata keep the extents; the log is
+// held until it is copied, which comes first.
 Status DBImpl::CreateCheckpoint(const std::string& path) {
   SLUICE_RETURN_IF_ERROR(db_.CheckWritable());
   if (const Status exists = db_.env->FileExists(path); !exists.IsNotFound()) {

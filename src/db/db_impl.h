@@ -34,7 +34,8 @@ class DBImpl final : public DB, private TransactionStore {
 
   // db_open.cc
   Status Recover();
-  // For a Recover that failed for want of space: true if another DBImpl may do better.
+  // Gives up a part of the reserve for a Recover that failed with NoSpace: true if another DBImpl
+  // may succeed.
   bool GiveUpReserve() {
     return db_.home.lock != nullptr && !db_.home.is_new && db_.full.GiveUpForOpening();
   }
@@ -120,7 +121,7 @@ class DBImpl final : public DB, private TransactionStore {
   Status ReplayLog(LoggedTransactions* prepared);
   // Flushes what Backlog chooses, while nothing else is under way.
   Status FlushRecovered();
-  // Makes those transactions that the log has as prepared, and not as resolved, prepared again.
+  // Prepares again the transactions that the log has as prepared, and not as resolved.
   Status RecoverPrepared(const LoggedTransactions& logged);
 
   // db_subtables.cc
@@ -131,14 +132,14 @@ class DBImpl final : public DB, private TransactionStore {
   Status WriteOne(const WriteOptions& options, const BatchWrite& write);
 
   // db_read.cc
-  // `flushes_seen`: of the sub-table, from before the version was pinned.
+  // `flushes_seen`: the sub-table's flushes, read before the version was pinned.
   Status GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl* subtable,
                SequenceNumber snapshot, bool fill_cache, std::string_view key, std::string* value);
   Status FindInRuns(SubtableImpl* subtable, const Version& version, std::string_view key,
                     SequenceNumber snapshot, bool fill_cache, BlockMatch* match);
-  // A read has looked into several runs, which is worth `bytes` of compaction.
+  // Credits a read that looked into several runs with `bytes` of compaction.
   void Pay(SubtableImpl* subtable, uint64_t bytes);
-  // The same for what was set aside, which may have a newer version than `*match`.
+  // As FindInRuns, in extents that were set aside; they may have a newer version than `*match`.
   Status FindAside(const Version& version, std::string_view internal_key, uint32_t hash,
                    BlockMatch* match);
 
@@ -151,7 +152,7 @@ class DBImpl final : public DB, private TransactionStore {
 
   DbState db_;
   BackgroundWork background_{&db_};
-  WritePath writes_{&db_};  // the last: its end needs all the rest
+  WritePath writes_{&db_};  // last: its destructor needs all the rest
   bool closed_ = false;
 };
 

@@ -19,7 +19,7 @@ namespace sluice {
 
 namespace {
 
-// More would ask older runs for what is found in a newer one.
+// With more, older runs would be searched in vain for keys that a newer run has.
 constexpr size_t kRunsAtOnce = 8;
 
 Status NotThere() { return Status::NotFound({}); }
@@ -48,7 +48,7 @@ Status DBImpl::FindInRuns(SubtableImpl* subtable, const Version& version, std::s
   internal_key.assign(key);
   PutFixed64(&internal_key, MakeTrailer(snapshot, RecordType{0xff}));
   const uint32_t hash = BloomHash(key);
-  // Most runs do not have the key, as memory knows: they are asked together.
+  // Most runs do not have the key, which filters in memory tell: they are asked together.
   std::array<ExtentReader::Lookup, kRunsAtOnce> lookups;
   size_t count = 0;
   size_t asked = 0;
@@ -158,7 +158,7 @@ Status DBImpl::GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl
     return NotThere();
   }
   SLUICE_RETURN_IF_ERROR(ValueOf(match.trailer, match.value, value));
-  // The newest version that the extents hold, unless an old snapshot looked past newer ones.
+  // What was found is the newest version in the extents, unless an old snapshot hid newer ones.
   if (fill_cache && !in_memtables && snapshot >= version.flushed) {
     db_.rows.Fill(subtable->id(), key, match.trailer, match.value, subtable->flushes, flushes_seen);
   }

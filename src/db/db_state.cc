@@ -11,8 +11,8 @@ namespace sluice {
 
 namespace {
 
-// For both logs, when the database is opened and when deletions and their flush need space; a part
-// of it is for the redo log and less where that has small segments.
+// The reserve is for both logs, when the database is opened and when deletions and their flush need
+// space. The redo log's own part is this large at most, and smaller if its segments are small.
 constexpr uint64_t kReserveBytes = uint64_t{512} << 10;
 
 }  // namespace
@@ -60,7 +60,8 @@ bool DbState::MakeSpace(const Status& status) {
   bool news;
   const bool again = full.Failed(status, &news);
   {
-    // The flush thread, who looks after it, has either not asked yet whether it is full, or waits.
+    // The flush thread, which retries, has either not checked yet whether the device is full, or
+    // waits.
     const StateLock lock(mutex);
     work.notify_all();
   }
@@ -74,7 +75,7 @@ bool DbState::MakeSpace(const Status& status) {
 Status DbState::ApplyMetadata(const MetadataEdit& edit) {
   const Status status = metadata->Apply(edit);
   if (!status.ok() && !status.IsNoSpace()) {
-    // Nobody knows whether the next Open finds the extents of before or those of after.
+    // It is unknown whether the next Open finds the extents from before the edit or those after it.
     space->Freeze();
   }
   return status;
@@ -105,7 +106,7 @@ Status DbState::ApplyEdit(SubtableImpl* subtable, MetadataEdit* edit,
 
 void DbState::InstallVersion(const StateLock& lock, SubtableImpl* subtable,
                              const Version* version) noexcept {
-  const EpochGuard guard;  // what is replaced is looked at once more
+  const EpochGuard guard;  // the replaced version is still read below
   const Version& before = subtable->version(guard);
   subtable->Install(lock, version);
   const auto stays = [&](const MemtablePtr& memtable) {

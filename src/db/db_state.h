@@ -2,9 +2,9 @@
 // and its errors.
 //
 // Locks, in the order they are taken: ExclusiveWrites, metadata_mutex (changes of the tree: durable
-// first, then visible), mutex (what is due and under way). Readers take none. What changes the
-// active memtable of a sub-table, or the set of sub-tables, holds ExclusiveWrites; the write
-// pipeline's log buffering stage has what is its own to itself.
+// first, then visible), mutex (what is due and under way). Readers take none. ExclusiveWrites is
+// held to change a sub-table's active memtable or the set of sub-tables. The write pipeline's log
+// buffering stage needs no lock for what only it uses.
 
 #pragma once
 
@@ -78,18 +78,18 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
     }
   }
 
-  // Stops all writes, until the database is opened again; unless it is NoSpace (MakeSpace).
+  // Stops all writes until the database is opened again. NoSpace does not: it calls MakeSpace.
   void SetBackgroundError(const Status& status);
   Status BackgroundError();
-  // `status` is NoSpace: gives up what can be spared. True if there was something, so that the same
-  // may be tried again at once; else the flush thread tries until there is space.
+  // Something failed with `status`, NoSpace: gives up what space can be spared. True if there was
+  // some, so that it may be tried again at once; else the flush thread tries until there is space.
   bool MakeSpace(const Status& status);
 
   // The only way to change the metadata once the database is open.
   Status ApplyMetadata(const MetadataEdit& edit);
-  // An edit of sub-tables; NoSpace is no background error.
+  // As ApplyMetadata, for edits of sub-tables; any error but NoSpace is a background error.
   Status ApplyOrMakeSpace(const MetadataEdit& edit);
-  // Makes the edit durable, then visible in the sub-table's version; `change` adjusts that.
+  // Makes the edit durable, then visible in the sub-table's version, which `change` adjusts.
   Status ApplyEdit(SubtableImpl* subtable, MetadataEdit* edit,
                    const std::function<void(Version*)>& change);
   // Without memory the process ends: by half, flushes would be waited for that never come.
@@ -97,14 +97,14 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
                       const Version* version) noexcept;
   // A new active memtable for the sub-table. Called with ExclusiveWrites.
   void SwitchMemtable(const StateLock& lock, SubtableImpl* subtable) SLUICE_REQUIRES(mutex);
-  // Whether a compaction of it is due is to be asked, and who waits for something is to look.
+  // Has the sub-table checked for a due compaction, and wakes all who wait for a change.
   void Recheck(const StateLock& lock, SubtableImpl* subtable);
-  // From now on, or no longer: one more needs the log as it is, so that nothing of it is released.
+  // Adds `more` (1 or -1) to those who need the log as it is: none of it is released meanwhile.
   void HoldLog(int more) {
     const MutexLock lock(metadata_mutex);
     log_holders += more;
   }
-  // From where on the log is needed.
+  // The position from which on the log is needed.
   LogPosition LogStart();
 
   const Options options;
@@ -112,7 +112,7 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Env* const env;
   std::array<size_t, kLevels> tier_of_level{};
 
-  // In the order in which they need each other.
+  // In order of dependence: later ones use earlier ones.
   HomeDir home;
   FullDevice full;
   std::vector<std::unique_ptr<FileLock>> tier_locks;
@@ -131,28 +131,28 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Counters counters;
   Transactions transactions;
 
-  // Of log buffering and of who holds ExclusiveWrites.
+  // Used by log buffering, or with ExclusiveWrites held.
   SequenceNumber last_sequence = 0;
   LogPosition log_end = 0;  // after the last record
 
   Mutex metadata_mutex;
-  // Checkpoints under way, and recovery: the log is needed as it is.
+  // Checkpoints under way, and recovery, which need the log as it is.
   int log_holders SLUICE_GUARDED_BY(metadata_mutex) = 0;
 
   StateMutex mutex;
-  CondVar work;     // there may be some
-  CondVar changed;  // some is done
+  CondVar work;     // there may be work
+  CondVar changed;  // some work is done
   SubtableRegistry subtables;
   Backlog backlog{options};
   CompactionSchedule schedule{options, snapshots};
-  // What the log has before is in memtables.
+  // Records before this position of the log have reached their memtables.
   LogPosition settled SLUICE_GUARDED_BY(mutex) = 0;
   Status background_error SLUICE_GUARDED_BY(mutex);
-  // NoSpace while automatic compactions fail for it.
+  // NoSpace while automatic compactions fail for want of space.
   Status compactions_full SLUICE_GUARDED_BY(mutex);
   std::atomic<bool> failed{false};  // background_error is set
   std::atomic<bool> stopping{false};
-  bool closing SLUICE_GUARDED_BY(mutex) = false;  // writers are held no longer
+  bool closing SLUICE_GUARDED_BY(mutex) = false;  // writers are no longer stopped
 };
 
 }  // namespace sluice

@@ -52,7 +52,7 @@ Status DBImpl::CreateSubtable(std::string_view name, Subtable** subtable) {
     const StateLock lock(db_.mutex);
     AddSubtable(lock, id, db_.metadata->state().subtables.at(id));
     *subtable = db_.subtables.all().at(id).get();
-    db_.work.notify_all();  // it counts as work until somebody has looked at it
+    db_.work.notify_all();  // it counts as work until it is looked at
   }();
   return {};
 }

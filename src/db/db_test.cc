@@ -351,7 +351,7 @@ TEST_F(DbTest, GivesTheSpaceOfDroppedDataBack) {
   }
 }
 
-// Of sub-tables there are 2^32 in a database's life, so extents must not use up their ids.
+// A database can create only 2^32 sub-tables in its life, so extents must not use up their ids.
 TEST_F(DbTest, SubtablesAreNumberedApartFromExtents) {
   Open();
   Subtable* first;

@@ -26,7 +26,7 @@ Status NoHome(const std::string& dir, const DirIdentity& identity) {
       "{}: holds extents of database {}, and is no database itself", dir, identity.database));
 }
 
-// Of a directory without an identity that has a CURRENT.
+// The error for a directory that has a CURRENT but no identity.
 Status DescribeCurrent(Env* env, const std::string& dir) {
   std::string current;
   SLUICE_RETURN_IF_ERROR(env->ReadFile(dir + "/CURRENT", &current));
@@ -43,7 +43,7 @@ Status DescribeCurrent(Env* env, const std::string& dir) {
   return Foreign(dir, "CURRENT");
 }
 
-// What there is in the database's own directory. An error if it is something else's.
+// Finds out what is in the database's own directory. An error if that is not a database's.
 Status Look(Env* env, const std::string& dir, Found* found, DirIdentity* identity) {
   const Status current = env->FileExists(dir + "/CURRENT");
   if (!current.ok() && !current.IsNotFound()) {
@@ -72,7 +72,7 @@ Status Look(Env* env, const std::string& dir, Found* found, DirIdentity* identit
                             dir, identity->database));
 }
 
-// Removes what is there.
+// Removes those of the files that exist.
 Status Remove(Env* env, const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     if (const Status status = env->RemoveFile(file); !status.ok() && !status.IsNotFound()) {
@@ -100,7 +100,7 @@ Status RemoveLog(Env* env, const std::string& dir) {
   return empty ? env->RemoveDir(dir) : Status();
 }
 
-// Of a tier, which has the home's id.
+// Whether a tier with the home's database id was last used with this copy of the database.
 bool Fits(const DirIdentity& tier, const DirIdentity& home) {
   return tier.last_open == home.last_open || tier.last_open == home.open_before;
 }
@@ -122,8 +122,8 @@ Status RemoveTier(Env* env, const ExtentSpace::Dir& dir) {
   return env->SyncDir(dir.path);
 }
 
-// All of the database but its own directory's identity and lock, which is held. An error before
-// anything is removed if a tier is another database's.
+// Removes all of the database but its own directory's identity and lock, which is held. Fails
+// before anything is removed if a tier is another database's.
 Status RemoveContents(const Options& options, Env* env, const std::string& path,
                       DirIdentity identity) {
   std::vector<ExtentSpace::Dir> tiers;
@@ -213,8 +213,9 @@ Status SetLastOpen(Env* env, const TierDirs& tiers, uint64_t number,
   return {};
 }
 
-// Gives the home and its tiers the number of this open. Where a crash left a tier with the number
-// before, it gets the home's first, because the home forgets the one before.
+// Gives the home and its tiers a new number for this open. A tier that a crash left with the open
+// number before the home's last one first gets the last one, because the home is about to forget
+// the older number.
 Status NumberOpen(Env* env, const std::string& path, const TierDirs& tiers, DirIdentity* home,
                   std::vector<DirIdentity> identities) {
   SLUICE_RETURN_IF_ERROR(SetLastOpen(env, tiers, home->last_open, &identities));
@@ -244,7 +245,8 @@ Status OpenHome(const Options& options, Env* env, const std::string& path, HomeD
     }
     return name.empty() ? Status() : Foreign(path, name);
   };
-  // Before the lock, for it makes a file; and again with it, for another may have been here.
+  // Looks before locking, because the lock makes a file, and again with the lock held, because
+  // another process may have been here in between.
   SLUICE_RETURN_IF_ERROR(look());
   if (options.read_only) {
     SLUICE_RETURN_IF_ERROR(LockToRead(env, path, &home->lock));
@@ -322,7 +324,7 @@ Status OpenTiers(const Options& options, Env* env, const std::string& path, DirI
   if (options.read_only || identities.empty()) {
     return {};
   }
-  // A full device can be opened: the numbers stay as they are, and fit.
+  // A full device can be opened all the same: the old numbers stay, and still fit.
   const Status status = NumberOpen(env, path, *tiers, home, std::move(identities));
   return status.IsNoSpace() ? Status() : status;
 }
@@ -331,7 +333,7 @@ Status DB::Destroy(const Options& options, const std::string& path) {
   Env* const env = options.env != nullptr ? options.env : Env::Posix();
   std::unique_ptr<FileLock> lock;
   DirIdentity identity;
-  // Damage, of CURRENT or anything else, is no reason to keep it.
+  // Unlike Open, this goes by the identity alone: a damaged database can be destroyed, too.
   const auto look = [&](bool* found) -> Status {
     const Status status = ReadIdentity(env, path, &identity);
     *found = status.ok();

@@ -7,10 +7,10 @@
 //  2. remains of a database before are removed  3. the metadata, the log, the extents are removed
 //  3. metadata, CURRENT                         4. IDENTITY is removed
 //  4. IDENTITY says "whole"
-// Each step is durable before the next begins; and before names are believed that a process before
-// may have left without a sync, when it was killed or its sync failed, they are synced: what is
-// done next must not be on disk without them. What is neither the database's by its name nor in a
-// directory of its identity is never touched.
+// Each step is durable before the next begins. Names that an earlier process may have left
+// unsynced, because it was killed or its sync failed, are synced before they are relied on: later
+// steps must not reach the disk without them. Only files that are the database's by name, in a
+// directory with its identity, are ever touched.
 
 #pragma once
 

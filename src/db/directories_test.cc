@@ -58,7 +58,7 @@ Status Fill(DB* db, const std::string& prefix) {
 
 class DirectoriesTest : public testing::Test {
  protected:
-  // Of all files below the test's directory, but for locks.
+  // The contents of all files below the test's directory, except locks.
   std::map<std::string, std::string> Files() {
     std::map<std::string, std::string> files;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_.path())) {
@@ -143,7 +143,7 @@ TEST_F(DirectoriesTest, OnlyTheLastUserOfATierMayUseIt) {
       EXPECT_TRUE(file.starts_with(dir_.File(name)) || Files().at(file) == contents) << file;
     }
   };
-  // The first to be opened has them, whichever it is; reading takes nothing.
+  // Whichever copy is opened first takes them; opening it read-only takes nothing.
   Options reading = Small(nullptr, paths);
   reading.read_only = true;
   for (const char* const name : {"a", "b"}) {
@@ -330,7 +330,7 @@ class DirectoriesCrash : public testing::Test {
     ASSERT_TRUE(status.ok()) << status.ToString();
     const FileImage left = env->Survivors(CrashKind::kPower, seed_);
     for (const auto& [name, contents] : left) {
-      // Of a directory that became nobody's before it was given to anybody.
+      // A directory that did not get as far as an identity may keep these.
       EXPECT_TRUE(name.ends_with("/LOCK") || name.ends_with("/IDENTITY.new")) << name;
     }
   }

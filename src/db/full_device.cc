@@ -56,7 +56,7 @@ bool FullDevice::GiveUpABit() {
          file->Truncate(bytes - std::min(bytes, kBitBytes)).ok();
 }
 
-// Keeps what there is of it if there cannot be more.
+// Keeps what there is of the file if it cannot grow.
 Status FullDevice::FillOpeningReserve() {
   std::unique_ptr<DataFile> file;
   uint64_t bytes = 0;
@@ -82,7 +82,7 @@ Status FullDevice::FillReserve() {
       status = file->Reserve(reserve_bytes_);
     }
     if (status.IsNoSpace()) {
-      (void)env_->RemoveFile(reserve_);  // a part of it may have been had
+      (void)env_->RemoveFile(reserve_);  // a part of it may have been allocated
     }
   }
   return status;

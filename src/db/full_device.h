@@ -4,10 +4,9 @@
 // tried again until there is space. To get out of it by its own means, a database keeps a reserve,
 // two files of about a MiB that it never writes to. The first flush, merge or deletion that finds
 // the device full gives the larger one up; from then on only deletions, and what makes space, are
-// taken, until the reserve can be had again. The smaller one is for opening alone, which takes
-// some pages for new logs: whatever the last process used up, the next one can begin. It is given
-// up bit by bit, so that a full device can be opened again and again. So a full device can always
-// be opened, read and deleted from.
+// taken, until the reserve can be had again. The smaller one is for opening alone, which takes some
+// pages for new logs: whatever the last process used up, the next one can begin. It is given up bit
+// by bit, so that a full device can be opened again and again, read and deleted from.
 //
 // Thread-safe.
 
@@ -28,7 +27,7 @@ class FullDevice {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `reserve_bytes`: of both, more than 256 KiB.
+  // `reserve_bytes`: the size of both files together, more than 256 KiB.
   FullDevice(Env* env, const std::string& dir, uint64_t reserve_bytes)
       : env_(env),
         reserve_(dir + "/RESERVE"),
@@ -39,23 +38,24 @@ class FullDevice {
   bool full() const { return full_.load(std::memory_order_acquire); }
   // NoSpace while it is full, ok else.
   Status status() const;
-  // Attempts that failed so far, and how the last one did.
+  // The number of attempts that failed so far, and the error of the last one.
   uint64_t failures() const;
   Status last_failure() const;
 
-  // `status`, NoSpace, was the answer to something that must be done. True if the reserve was given
-  // up for it, or an attempt to Fill it held space that it had to let go of: the same may be tried
-  // again at once; else from next_attempt() on, later with each failure. `*news`: it was not full
-  // before.
+  // Something that must be done failed with `status`, NoSpace. True if it may be tried again at
+  // once, because the reserve was given up for it, or because a vain attempt to Fill the reserve
+  // held space meanwhile; else it may be tried from next_attempt() on, later with each failure.
+  // `*news`: the device was not full before.
   bool Failed(const Status& status, bool* news);
   // When to try again what failed last, and to Fill the reserve.
   Clock::time_point next_attempt() const;
   // Something may have come free: the next attempt is due.
   void RetryNow();
-  // Gives up a bit of what is for opening, and if that is gone already, the rest; false if all is.
+  // Gives up a bit of the reserve for opening or, if that is gone, the other; false if both are
+  // gone.
   bool GiveUpForOpening() { return GiveUpABit() || GiveUp(); }
-  // Sees to it that there is the reserve; the device is not full any more if that is so. Errors
-  // other than NoSpace are the result.
+  // Fills the reserve; the device no longer counts as full if that succeeds. Returns errors other
+  // than NoSpace.
   Status Fill();
 
  private:

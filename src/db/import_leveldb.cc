@@ -220,9 +220,8 @@ Status DBImpl::ImportLevelDb(Subtable* subtable, const std::string& source,
   return {};
 }
 
-// With writes held, so that no write takes a sequence number of the imported records. The row cache
-// has nothing of the sub-table and takes nothing from readers of an earlier version: they find
-// nothing.
+// Writes are held, so that none takes a sequence number of the imported records. The row cache has
+// no rows of the sub-table, and gets none from readers of an earlier version, who find nothing.
 Status DBImpl::Adopt(SubtableImpl* subtable, const RunId& run, const std::vector<Extent>& extents,
                      SequenceNumber last_sequence) {
   const ExclusiveWrites exclusive(writes_.pipeline());
@@ -235,13 +234,13 @@ Status DBImpl::Adopt(SubtableImpl* subtable, const RunId& run, const std::vector
   for (const Extent& extent : extents) {
     edit.added.push_back({subtable->id(), run, extent});
   }
-  // Later writes go to a new memtable: who reads the version of before sees neither them nor this.
+  // Later writes go to a new memtable: readers of the old version see neither them nor the import.
   const Status status = db_.ApplyEdit(subtable, &edit, [&](Version* version) {
     version->flushed = last;
     version->active = db_.NewMemtable();
   });
   if (!status.ok()) {
-    // Whether the next Open finds the import is not known.
+    // It is unknown whether the next Open finds the import.
     db_.SetBackgroundError(status);
     return status;
   }

@@ -35,7 +35,7 @@ struct ImportReport {
   double seconds = 0;
 };
 
-// Bytes of input, of all there are.
+// Told how many bytes of the input are done.
 using ImportCallback = std::function<void(uint64_t done, uint64_t total)>;
 
 // Imports the closed LevelDB database in `source` into `subtable` (null: the default one), which

@@ -18,13 +18,13 @@ namespace sluice {
 
 class ReadCredit {
  public:
-  // What looking into one run more costs: a Get reads a filter, an iterator reads a block as a rule.
-  // A byte of compaction takes less time than these suggest, but wears the device out.
+  // What it costs to look into one more run: a Get reads a filter, an iterator usually reads a
+  // block. A byte of compaction takes less time than these suggest, but wears the device out.
   static constexpr uint64_t kGet = 32;
   static constexpr uint64_t kIterator = 1024;
 
-  // True now and then: reads have paid for what is awaited. Costs next to nothing as long as
-  // nothing is.
+  // Counts what a read pays; true once when the awaited compaction is paid for. Costs next to
+  // nothing while none is awaited.
   bool Earn(uint64_t bytes) {
     const uint64_t awaited = awaited_.load(std::memory_order_relaxed);
     if (awaited == kNoCredit) {

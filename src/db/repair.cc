@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kBatchBytes = size_t{1} << 20;
 
-// Of one whose name only the metadata had.
+// The name given to a sub-table whose own name was lost with the metadata.
 std::string SubtableName(uint32_t id) {
   return id == kDefaultSubtableId ? std::string(kDefaultSubtable) : fmt::format("subtable-{}", id);
 }
@@ -53,7 +53,7 @@ class ExtentSalvage {
     record_.Next();
     Find();
   }
-  // To be called when it is not valid any more.
+  // Records that could not be read. To be called at the end, when Valid() is false.
   uint64_t lost() const { return extent_->entries - std::min(extent_->entries, read_); }
 
  private:
@@ -82,7 +82,8 @@ class ExtentSalvage {
           reader_.ReadBlock(*extent_, head_->block(at), /*fill_cache=*/false, &contents_, &block);
       record_ = status.ok() ? BlockIterator(block) : BlockIterator();
       if (status.ok()) {
-        // Where pages were given to another extent, a sound block of it may be as long as this one.
+        // If the pages were given to another extent, a sound block of that may be as long as this
+        // one.
         record_.SeekToLast();
         if (record_.Valid() && record_.key() != head_->last_key(at)) {
           status = Status::Corruption("the block of another extent");
@@ -120,7 +121,7 @@ class ExtentSalvage {
   uint64_t read_ = 0;
 };
 
-// The same of a run, extent by extent.
+// Walks the records of a run that can be read, extent by extent.
 class RunSalvage {
  public:
   RunSalvage(const RunIndex& run, ExtentReader* reader, RepairReport* report)
@@ -236,8 +237,8 @@ Status Repairer::ReadMetadata() {
       from.push_back(MakeLogPosition(segment, 0));
     }
   }
-  // What is left of the log need not go back to its beginning, and may have gaps: the last whole
-  // state is found from the end.
+  // What is left of the log may lack its beginning and have gaps, so the last whole state is
+  // searched from the end.
   std::sort(from.rbegin(), from.rend());
   if (current.ok()) {
     from.insert(from.begin(), start);
@@ -284,7 +285,7 @@ Status Repairer::OpenSpace() {
     DirIdentity tier;
     Status status = ReadIdentity(env_, dir, &tier);
     if (status.ok() && tier.database != metadata_.database) {
-      // Where the extents of one lie those of the other may, just as long.
+      // The two databases' extents may lie at the same places and have the same lengths.
       status =
           Status::InvalidArgument(fmt::format("{}: belongs to another database, {}; this one "
                                               "is {}",
@@ -352,7 +353,7 @@ Status Repairer::FindExtents() {
   return {};
 }
 
-// NotFound if there is none.
+// Finds where the redo log begins; NotFound if there is none.
 Status Repairer::FindLog() {
   std::vector<std::string> names;
   SLUICE_RETURN_IF_ERROR(env_->GetChildren(path_ + "/log", &names));
@@ -371,7 +372,7 @@ Status Repairer::CreateTarget() {
   options.create_if_missing = true;
   options.error_if_exists = true;
   options.level_paths.clear();
-  options.transaction_memory_bytes = SIZE_MAX;  // what was prepared is so again
+  options.transaction_memory_bytes = SIZE_MAX;  // all prepared transactions must fit
   SLUICE_RETURN_IF_ERROR(DB::Open(options, to_, &target_));
   for (const auto& [id, subtable] : metadata_.subtables) {
     Subtable* made = nullptr;
@@ -429,7 +430,8 @@ Status Repairer::SaveSubtable(uint32_t id, Metadata::Subtable* subtable) {
         }
       }
     }
-    // Without metadata it is not known: at most so far (FindFlushed).
+    // Without metadata, what was flushed is taken to end with the newest record found
+    // (FindFlushed).
     subtable->flushed = std::max(subtable->flushed, TrailerSequence(newest));
     if (TrailerType(newest) == static_cast<uint8_t>(RecordType::kValue)) {
       ++report_.records_saved;
@@ -439,9 +441,9 @@ Status Repairer::SaveSubtable(uint32_t id, Metadata::Subtable* subtable) {
   return WriteBatchOut();
 }
 
-// An extent may be of a flush that was not completed, whose other records only the log has. A log
-// that goes further than the extents of a sub-table has the newest version of all that it names:
-// all of it can be applied. One that ends before them, for damage, would bring back older versions.
+// An extent may come from an unfinished flush, whose other records only the log has. A log that
+// reaches beyond a sub-table's extents has the newest version of every key that it names, so all of
+// it can be applied. One that damage has cut off before them would bring back older versions.
 void Repairer::FindFlushed() {
   SequenceNumber last = 0;
   LoggedTransactions ignored;

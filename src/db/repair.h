@@ -46,7 +46,7 @@ class Repairer {
   Status SaveSubtable(uint32_t id, Metadata::Subtable* subtable);
   Status SaveLog();
   Status SaveWrites(std::string_view payload);  // of a log record that makes sense
-  // Of the new database, by the id in the old one; null if it was dropped there.
+  // The sub-table of the new database for an id of the old one; null if it was dropped there.
   Status FindSubtable(uint32_t id, Subtable** subtable);
   Status Prepare(const std::string& name, std::string_view entries);
   Status Add(const BatchWrite& write);
@@ -68,7 +68,7 @@ class Repairer {
   Metadata metadata_;  // its extents lie in space_
   bool without_metadata_ = false;
   std::unique_ptr<DB> target_;
-  std::map<uint32_t, Subtable*> subtables_;  // of the new database, by the old ones' ids
+  std::map<uint32_t, Subtable*> subtables_;  // of the new database, by their ids in the old one
   WriteBatch batch_;
 };
 

@@ -242,7 +242,7 @@ TEST_F(RepairTest, WithoutMetadataDamagedBlocksCostWhatIsInThem) {
   EXPECT_GT(report_.losses.size(), 1u);
 }
 
-// Of two databases with the same history, extents lie at the same places of files of the same
+// In two databases with the same history, extents lie at the same places of files of the same
 // names.
 TEST_F(RepairTest, ATierOfAnotherDatabaseIsNotTakenForItsOwn) {
   for (const std::string name : {"db", "other"}) {

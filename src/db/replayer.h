@@ -1,4 +1,4 @@
-// Puts what the log has into memtables, by several threads, each for some of the sub-tables.
+// Replays the log into memtables with several threads, each for some of the sub-tables.
 
 #pragma once
 
@@ -20,15 +20,15 @@
 
 namespace sluice {
 
-// Ok if the payload, whose record begins at `begin`, is a log record that makes sense. What it says
-// of prepared transactions is done to `*prepared`.
+// Ok if `payload`, of the log record that begins at `begin`, is well-formed. Applies what it says
+// of prepared transactions to `*prepared`.
 Status CheckRecord(std::string_view payload, LogPosition begin, LoggedTransactions* prepared);
 
 // Add and Drain are called by one thread.
 class Replayer {
  public:
   struct Target {
-    SequenceNumber flushed;  // up to here the extents have it
+    SequenceNumber flushed;  // the extents have all records up to this
     Memtable* memtable;
   };
 
@@ -38,13 +38,14 @@ class Replayer {
   Replayer& operator=(const Replayer&) = delete;
   ~Replayer();
 
-  // Takes a payload that CheckRecord said ok to. Waits while kMostQueuedBytes wait.
+  // Queues a payload that CheckRecord found ok. Waits while kMostQueuedBytes are queued.
   void Add(std::string_view payload);
-  // Returns when all is in the memtables: the sequence number of the last write, 0 without any.
+  // Waits until all is in the memtables. Returns the sequence number of the last write, 0 if none.
   SequenceNumber Drain();
 
  private:
-  // Without threads: if one cannot be started, the destructor ends the others.
+  // Starts no threads. The public constructor delegates to it, so that the destructor ends those
+  // already started if one cannot be.
   explicit Replayer(const std::map<uint32_t, Target>* targets);
 
   static constexpr size_t kMostQueuedBytes = size_t{4} << 20;

@@ -43,12 +43,13 @@ class Snapshots {
     held_.erase(held);
     delete snapshot;
   }
-  // What readers may see from now on, ascending and distinct: the sequence numbers of snapshots
-  // held and, last, the newest one visible. Of versions at or below that one, those that none of
-  // these numbers sees can go (sluice/executor.h): a snapshot taken later has at least the last of them; so
-  // has a read without one, which asks what is visible only after it has pinned the version of the
-  // tree that lacks them. Whether a row was written since a snapshot that is held stays known, too:
-  // the newest version always stays, as a tombstone if it is one and the oldest snapshot is older.
+  // The sequence numbers that readers may read at from now on, ascending and distinct: those of
+  // held snapshots and, last, the newest visible one. Versions up to the last number can be dropped
+  // if they are visible at none of these numbers (sluice/executor.h): a later snapshot has at least
+  // the last number, and so has a read without a snapshot, which asks what is visible only after it
+  // has pinned the version of the tree that lacks them. It also stays known whether a row was
+  // written since a held snapshot: its newest version always stays, even a tombstone if the oldest
+  // snapshot is older.
   std::vector<SequenceNumber> All() const {
     const MutexLock lock(mutex_);
     std::vector<SequenceNumber> all;
@@ -71,14 +72,14 @@ class Snapshots {
   std::multiset<SequenceNumber> held_ SLUICE_GUARDED_BY(mutex_);
 };
 
-// What a compaction of `records` records passes to its merges if units take `most` snapshots and
-// more are the CPU's. Of `all` the lowest `most` alone are as good for every reader, and keep no
-// more versions too many than there were writes since the last of them (MergeTask::snapshots).
-// Where those are few against the records, units merge: the snapshots of short transactions leave
-// none idle, and one that is held for long keeps no more than it sees.
+// The snapshots that a compaction of `records` records passes to its merges, if units take up to
+// `most` and merges with more run on the CPU. The lowest `most` of `all` alone serve every reader
+// as well; the superfluous versions that they keep are at most the writes since the last of them
+// (MergeTask::snapshots). If these are few compared with the records, units merge: snapshots of
+// short transactions leave no unit idle, and one that is held for long keeps only what it sees.
 inline std::vector<SequenceNumber> SnapshotsForMerges(std::vector<SequenceNumber> all,
                                                       uint64_t records, size_t most) {
-  constexpr uint64_t kFew = 8;  // of so many one
+  constexpr uint64_t kFew = 8;  // few: at most one in so many records
   if (all.size() > most && all.back() - all[most - 1] <= records / kFew) {
     all.resize(most);
   }

@@ -61,17 +61,17 @@ class SubtableImpl final : public Subtable {
     }
   }
 
-  // As row_cache.h wants it.
+  // The count of flushes that row_cache.h asks for.
   std::atomic<uint64_t> flushes{0};
   std::atomic<bool> dropped{false};
   ReadCredit read_credit;
 
-  // Of the database, under its mutex.
+  // Used by the database, under its mutex.
   BacklogEntry backlog;
   bool flushing = false;
   bool compacting = false;
   size_t ranges_waiting = 0;  // calls of CompactRange that wait for the compaction under way
-  bool range_next = false;    // and one of them goes before another that is due
+  bool range_next = false;    // one of them goes next, even if others are due
 
  private:
   const uint32_t id_;

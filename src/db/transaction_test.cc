@@ -33,7 +33,7 @@ class TransactionTest : public DbFixture {
                                      std::chrono::milliseconds lock_timeout = {}) {
     return db_->BeginTransaction({.isolation = isolation, .lock_timeout = lock_timeout}, {});
   }
-  // Of a transaction or database: the value, "-" or the error.
+  // What a transaction or database reads: the value, "-" or the error.
   template <typename From>
   static std::string Get(From& from, std::string_view key, Subtable* subtable = nullptr) {
     std::string value;
@@ -247,7 +247,8 @@ TEST_F(TransactionTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(Get(*db_, "0"), value);
 }
 
-// All together have a bound, of buffers and locks alike; who is refused goes on with what it has.
+// All transactions together have a bound on buffers and locks; one that is refused more goes on
+// with what it has.
 TEST_F(TransactionTest, HaveABoundTogether) {
   options_.transaction_memory_bytes = 100'000;
   Open();

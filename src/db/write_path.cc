@@ -20,17 +20,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a writer waits at most before it looks again whether it may go on.
+// How long a stopped writer waits at most before it checks again.
 constexpr std::chrono::milliseconds kStallPoll{100};
-// The slowest that slowed-down writers are made, just before they are stopped.
+// The rate of slowed-down writers falls from the fastest to the slowest, just before they are
+// stopped.
 constexpr double kSlowestBytesPerSecond = 4 << 20;
 constexpr double kFastestBytesPerSecond = 512 << 20;
 // Shorter delays are saved up: a sleep costs some 0.1 ms by itself.
 constexpr double kLeastSleepSeconds = 0.001;
-// Of the buffer for a group's record: groups of small batches never need more.
+// How much of the buffer for a group's record is kept: groups of small batches never need more.
 constexpr size_t kMostRecordKept = size_t{2} << 20;
 
-// Those are taken when the device is full, for they make space in the end.
+// Groups of deletions alone are taken on a full device, because they make space in the end.
 bool HasOnlyDeletions(const WriteGroup& group) {
   for (const WriteTask* task = group.tasks; task != nullptr; task = task->next) {
     std::string_view entries = task->batch;
@@ -50,8 +51,8 @@ void WritePath::Start() {
   pipeline_ = std::make_unique<WritePipeline>(db_.options.write_queues, stages);
 }
 
-// Apart from BufferLog, for it may change from one line to the next whether the device is full, and
-// who is not refused must be logged.
+// Called once by BufferLog, because the device may become full at any moment, and a group that is
+// not refused must be logged.
 Status WritePath::CheckTaken(const WriteGroup& group) {
   SLUICE_RETURN_IF_ERROR(db_.CheckWritable());
   if (db_.failed.load(std::memory_order_acquire)) {
@@ -64,7 +65,8 @@ Status WritePath::CheckTaken(const WriteGroup& group) {
   if (db_.full.full()) {
     return db_.full.status();
   }
-  // Nobody looks again for writers of other sub-tables, once the one that was behind is dropped.
+  // Measures again, because stuck_ may be out of date: the sub-table that was behind may be
+  // dropped.
   const StateLock lock(db_.mutex);
   return db_.backlog.Measure(lock).value >= 1 ? db_.compactions_full : Status();
 }
@@ -77,7 +79,7 @@ Status WritePath::BufferLog(WriteGroup* group) {
   group->last_sequence = db_.last_sequence + group->tasks->count;
   std::string_view payload;
   if (const WriteTask& task = *group->tasks; task.next == nullptr && task.headroom != nullptr) {
-    // The sequence number goes in front of the batch: there is no copy of what may be large.
+    // The sequence number goes in front of the batch, which may be large and so is not copied.
     char number[kMaxVarint64Bytes];
     const size_t bytes = EncodeVarint(number, db_.last_sequence + 1) - number;
     char* const begin = task.headroom + WriteTask::kHeadroom - bytes;
@@ -97,8 +99,8 @@ Status WritePath::BufferLog(WriteGroup* group) {
     status = db_.log->Append(payload, &db_.log_end);
   }
   if (!status.ok()) {
-    // Without space nothing of it is in the log, and the next write may do better. Otherwise nobody
-    // knows: nothing may be written behind it.
+    // After NoSpace none of the record is in the log, and the next write may succeed. After other
+    // errors that is unknown, so nothing may be written behind it.
     if (!status.IsNoSpace()) {
       db_.SetBackgroundError(status);
     }
@@ -148,7 +150,7 @@ bool WritePath::Insert(const WriteGroup& group) {
       user_bytes += write.key.size() + write.value.size();
     }
   }
-  // Otherwise the next group would write versions with sequence numbers that these have.
+  // Otherwise the next group would reuse sequence numbers of this one.
   SLUICE_CHECK(sequence == group.last_sequence + 1);
   db_.counters.user_bytes.fetch_add(user_bytes, std::memory_order_relaxed);
   look();
@@ -185,14 +187,14 @@ void WritePath::Admit(size_t bytes) {
       std::memory_order_relaxed);
 }
 
-// Each thread sleeps for its own bytes, so who writes little waits little, however many others
-// flood the database.
+// Each thread sleeps for its own bytes, so one that writes little waits little, however much others
+// write.
 bool WritePath::SlowDown(size_t bytes, double pressure) {
   thread_local double owed = 0;  // seconds
   // Between the two rates the delay grows by the same factor for the same step of pressure.
   const double rate =
       kFastestBytesPerSecond * std::pow(kSlowestBytesPerSecond / kFastestBytesPerSecond, pressure);
-  // Those who sleep at the same time share the rate.
+  // Threads that sleep at the same time share the rate.
   owed += static_cast<double>(bytes) / rate *
           static_cast<double>(1 + slowed_down_.load(std::memory_order_relaxed));
   if (owed < kLeastSleepSeconds) {
@@ -224,7 +226,7 @@ void WritePath::WaitForRoom() {
     db_.changed.wait_for(lock, kStallPoll);
     now = db_.backlog.Measure(lock);
   }
-  // Flushes that find no space say so by db_.full.
+  // For compactions alone: flushes that find no space report that to db_.full.
   stuck_.store(now.value >= 1 && !db_.compactions_full.ok(), std::memory_order_relaxed);
 }
 

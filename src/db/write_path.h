@@ -20,12 +20,12 @@ class WritePath final : private WriteStages {
   // The state outlives it.
   explicit WritePath(DbState* db) : db_(*db) {}
 
-  // Once the log is recovered.
+  // To be called once the log is recovered.
   void Start();
   // Completes what is under way.
   void Stop() { pipeline_.reset(); }
 
-  // The writes of `batch` (batch_format.h) are within limits, `count` of them.
+  // REQUIRES: `batch` (batch_format.h) has `count` writes, all within limits.
   Status Write(std::string_view batch, uint32_t count, bool sync, char* headroom = nullptr) {
     return pipeline_->Write(batch, count, sync, headroom);
   }
@@ -36,7 +36,7 @@ class WritePath final : private WriteStages {
   WritePipeline* pipeline() { return pipeline_.get(); }
 
  private:
-  // Why the group must not be written now, if it must not.
+  // Ok if the group may be written now, else why not.
   Status CheckTaken(const WriteGroup& group);
   Status BufferLog(WriteGroup* group) override;
   Status FlushLog(LogPosition* durable) override;
@@ -47,18 +47,18 @@ class WritePath final : private WriteStages {
   }
   void SwitchFullMemtables() override;
   void Failed(const Status& status) override { db_.SetBackgroundError(status); }
-  // Slows writers down, or holds them, while background work is behind.
+  // Slows writers down, or stops them, while background work is behind.
   void Admit(size_t bytes) override;
-  bool SlowDown(size_t bytes, double pressure);  // false: not yet
+  bool SlowDown(size_t bytes, double pressure);  // false if the delay is saved up
   void WaitForRoom();
 
   DbState& db_;
-  std::string record_;  // of log buffering
-  Mutex room_mutex_;    // taken before all others: writers that are held come in turn
+  std::string record_;                       // used by log buffering
+  Mutex room_mutex_;                         // taken before all others: stopped writers take turns
   std::atomic<size_t> slowed_down_{0};       // writers, asleep
   std::atomic<bool> stuck_{false};           // compactions find no space, and so many are due that
                                              // nothing may be written
-  std::unique_ptr<WritePipeline> pipeline_;  // the last: its end needs all the rest
+  std::unique_ptr<WritePipeline> pipeline_;  // last: its destructor needs all the rest
 };
 
 }  // namespace sluice

@@ -89,7 +89,7 @@ class Merge {
  private:
   // ------------------------------------------------------------------ order
 
-  // Of two records with equal words. Ties go to the lower way.
+  // Less for two records whose words are equal. Ties go to the lower way.
   bool LessSlow(size_t a, size_t b) {
     ++ties_;
     const int order =
@@ -163,7 +163,7 @@ class Merge {
     return player;
   }
 
-  // Swaps so that *winner comes first. Without a branch on who that is: nobody can predict it.
+  // Swaps so that *winner comes first. Without a branch on the outcome, which cannot be predicted.
   void Play(Player* loser, Player* winner) {
     const KeyWord x = loser->word();
     const KeyWord y = winner->word();
@@ -248,8 +248,8 @@ class Merge {
 
   // The next batch of `way`, whose records are all taken; removes the way at its end.
   bool Refill(size_t way) {
-    // The reader is about to give up its keys of the batch before the last. The key seen last, if
-    // from this way, is from the last; the key kept last may be older.
+    // The reader is about to reuse the memory of the keys of its batch before the last. The key
+    // seen last, if from this way, is in the last batch; the key kept last may be in an older one.
     if (kept_.internal_key.data() != kept_copy_.data()) {
       kept_copy_.assign(kept_.internal_key);
       kept_copy_.append(kSlackBytes, '\0');
@@ -281,7 +281,7 @@ class Merge {
     return true;
   }
 
-  // Finds the longest prefix that all current keys and the two seen have in common.
+  // Finds the longest prefix that all current keys, seen_ and kept_ have in common.
   void RaiseSkip() {
     ties_ = 0;
     if (ways_.empty()) {

@@ -20,10 +20,9 @@ class CpuExecutor : public Executor {
   std::string_view name() const override { return "cpu"; }
   size_t max_runs() const override { return SIZE_MAX; }
   size_t max_snapshots() const override { return SIZE_MAX; }
-  // The input checksum is of the records as they were taken up for writing or dropping: key and
-  // trailer as decoded, the value on its way out. What was decoded is compared with what was taken
-  // by records and by sums of their keys' checksums, and what was taken with what was written by
-  // records.
+  // The input checksum covers the records as they were taken up for writing or dropping: key and
+  // trailer as decoded, the value on its way out. The numbers of records decoded, taken and written
+  // must agree, and so must the sums of the keys' checksums when decoded and when taken.
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
 
  private:

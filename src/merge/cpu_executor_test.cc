@@ -106,7 +106,7 @@ TEST(CpuExecutor, FaultInTheFirstBlockOfTheFirstRun) {
   EXPECT_EQ(result.fault.run, 0u);
 }
 
-// Of a key with versions 1 to 9, each snapshot keeps what it sees, and 9 is newer than all.
+// Each snapshot keeps the version that it sees of a key with versions 1 to 9; 9 is newer than all.
 TEST(CpuExecutor, OneVersionPerSnapshot) {
   TableImageBuilder builder;
   for (SequenceNumber sequence = 9; sequence > 0; --sequence) {

@@ -36,7 +36,7 @@ std::vector<KeyRange> InputMap::Split(uint64_t bytes) const {
     while (i < pieces_.size() && pieces_[i].first == key) {
       ++i;
     }
-    // Whatever border is nearer to this key's start than to its end falls before it.
+    // A border that is nearer to this key's start than to its end falls before it.
     const auto falls_here = [&] {
       return next < count && 2 * border(next) < before + sums_[i - 1];
     };

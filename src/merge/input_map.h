@@ -1,5 +1,5 @@
-// How the bytes of a merge's inputs lie over their keys: what big merges are split by into tasks of
-// similar size (FAST'20 3.2.1, builder threads), and progress is measured with.
+// How the bytes of a merge's inputs are spread over its keys: for splitting big merges into tasks
+// of similar size (FAST'20 3.2.1, builder threads), and for measuring progress.
 
 #pragma once
 
@@ -31,15 +31,15 @@ class InputMap {
     pieces_.emplace_back(user_key, bytes);
     total_bytes_ += bytes;
   }
-  // To be called after the last Add and before what follows.
+  // To be called after the last Add and before the calls below.
   void Sort();
 
   uint64_t total_bytes() const { return total_bytes_; }
   // Bytes of the pieces that start at or below `user_key`.
   uint64_t BytesUpTo(std::string_view user_key) const;
-  // Ranges that cover all keys, in order, and are as equal in bytes as borders between pieces can
-  // make them: as many as need to have `bytes` (> 0) of input each, fewer where one user key has
-  // more. One range if there is no input.
+  // Ranges that cover all keys, in order, and are as equal in bytes as borders between pieces
+  // allow: one for every `bytes` (> 0) of input, or fewer where one user key has more. One range if
+  // there is no input.
   std::vector<KeyRange> Split(uint64_t bytes) const;
 
  private:

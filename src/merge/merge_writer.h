@@ -51,7 +51,7 @@ class MergeWriter {
   // last.
   Status EndTable(std::string_view last_key);
 
-  // Of tables ended.
+  // Sums over the tables ended.
   uint64_t output_records() const { return output_records_; }
   uint64_t output_bytes() const { return output_bytes_; }
   uint64_t output_tables() const { return output_tables_; }

@@ -37,7 +37,7 @@ Sources SourcesOf(const MergeTask& task, bool skip_empty) {
   return sources;
 }
 
-// The first of the `n` neighbours that have the fewest bytes.
+// The first of those `n` neighbours that have the fewest bytes together.
 size_t SmallestGroup(const Sources& sources, size_t n) {
   size_t best = 0;
   uint64_t best_bytes = UINT64_MAX;
@@ -71,7 +71,7 @@ class MultiPass {
       return result_;
     }
     while (sources_.size() > most) {
-      // The first group is as small as lets all later ones be full.
+      // The first group has just as many runs as it takes for all later ones to be full.
       const size_t n = result_.passes == 0 ? (sources_.size() - 2) % (most - 1) + 2 : most;
       if (!MergeGroup(SmallestGroup(sources_, n), n)) {
         return result_;

@@ -13,12 +13,13 @@
 namespace sluice {
 
 struct MultiPassResult {
-  // Of the whole: input is what was read of the task's own runs, output what the last pass wrote.
-  // What was dropped, cycles and stalls are sums over the passes. A fault's run is the
-  // task's; of a fault in the output of an earlier pass, the lowest run that went into it.
+  // Of all passes together: input is what was read of the task's own runs, output what the last
+  // pass wrote; dropped records, cycles and stalls are sums over the passes. The run of a fault is
+  // one of the task's: if the output of an earlier pass was at fault, the lowest that went into it.
   MergeResult merge;
   uint32_t passes = 0;
-  // Read in all passes: what the passes before the last have cost beyond merge.stats.input_bytes.
+  // Bytes read in all passes; what exceeds merge.stats.input_bytes is the cost of the passes before
+  // the last.
   uint64_t bytes_read = 0;
 };
 

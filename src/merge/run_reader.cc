@@ -163,7 +163,7 @@ bool RunReader::NextHandle(BlockHandle* handle, bool* found) {
                 fmt::format("a block of {} bytes at {} does not fit in a table of {}", handle->size,
                             handle->offset, table_bytes));
   }
-  // Or a small table could name one block over and over, and a merge of it take any time.
+  // Otherwise a small table could name one block over and over, and its merge take any time.
   if (handle->offset < handle_end_) {
     return Fail(MergeStatus::kBadHandle, index_.offset,
                 fmt::format("a block at {} starts before the one before it ends, at {}",
@@ -231,7 +231,7 @@ bool RunReader::DecodeBatch(size_t* skip) {
   Arena* const arena = &arenas_[arena_ ^ 1];
   size_t count = 0;
   const bool entries_ok = DecodeEntries(arena, skip, &count);
-  // Records before a malformed entry come first: of several faults the first one counts.
+  // Records before a malformed entry come first: the first of several faults counts.
   if (!FinishRecords(count, *skip)) {
     return false;
   }

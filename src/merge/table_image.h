@@ -32,7 +32,7 @@ class BlockImageBuilder {
 
   void Add(std::string_view internal_key, std::string_view value);
   bool empty() const { return entries_.empty(); }
-  // Of the block as it stands.
+  // The size of the block so far.
   size_t bytes() const { return entries_.size() + 4 * restarts_.size() + 4; }
   // The block; the builder is empty again.
   std::string Finish();

@@ -137,7 +137,7 @@ class Generator {
     }
   }
 
-  // By internal key, then run; of clones that meet in one run only one can stay.
+  // Sorts by internal key, then run. Only one of the clones that meet in a run can stay.
   void Sort() {
     std::stable_sort(drafts_.begin(), drafts_.end(), [this](const Draft& a, const Draft& b) {
       if (const int order = Key(a).compare(Key(b)); order != 0) {

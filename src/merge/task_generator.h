@@ -45,8 +45,8 @@ struct GeneratorOptions {
   uint32_t delete_percent = 0;  // records that are tombstones; their values are empty
   TableImageOptions table;
   uint64_t table_bytes = 2 << 20;  // >= 1: an input table ends at so many in finished data blocks
-  // Of the task. Sequence numbers are a permutation of 1..records, so a snapshot in that range
-  // lets old versions live.
+  // Those of the task. Sequence numbers are a permutation of 1..records, so a snapshot in that
+  // range keeps old versions alive.
   std::vector<SequenceNumber> snapshots{kMaxSequence};
   bool bottommost = false;
 };

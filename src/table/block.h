@@ -25,7 +25,7 @@ class Block {
 
   std::string_view entries() const { return entries_; }
   uint32_t restarts() const { return restarts_; }
-  // Where entry runs start that share nothing with what stands before. Unchecked bytes.
+  // The offset of an entry that shares no bytes with the one before it. Not checked.
   uint32_t restart(uint32_t i) const {
     assert(i < restarts_);
     return DecodeFixed32(entries_.data() + entries_.size() + 4 * size_t{i});
@@ -36,7 +36,7 @@ class Block {
   uint32_t restarts_ = 0;
 };
 
-// What a block's keys are: internal keys, each of at least kTrailerBytes, or any bytes in bytewise
+// The keys of a block: internal keys, each of at least kTrailerBytes, or any bytes in bytewise
 // order (metaindex).
 enum class KeyKind { kInternal, kPlain };
 

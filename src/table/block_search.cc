@@ -79,7 +79,7 @@ Status SearchBlock(const Block& block, std::string_view internal_key, BlockMatch
   }
   for (EntryView entry; p < limit; p = entry.end) {
     if (!ReadEntry(p, limit, &entry)) {
-      // Perhaps one that shares bytes of its trailer.
+      // The entry may share bytes of its trailer.
       return SearchSlowly(block, internal_key, match);
     }
     const size_t shared = entry.header.shared;

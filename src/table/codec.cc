@@ -25,7 +25,7 @@ constexpr Name kNames[] = {{Compression::kNone, "none"},
                            {Compression::kZstd, "zstd"},
                            {Compression::kLz4, "lz4"}};
 
-// What is longer stays as it is: LZ4 counts with int.
+// Longer contents are not compressed: LZ4 counts with int.
 constexpr size_t kMostBytes = LZ4_MAX_INPUT_SIZE;
 
 // How many bytes one byte can stand for, at the most. Snappy's densest element copies 64 bytes and
@@ -35,7 +35,7 @@ constexpr size_t kSnappyRatio = 22;
 constexpr size_t kLz4Ratio = 255;
 constexpr size_t kZstdRatio = 32768;
 
-// A length above that is a lie, better found before memory is set aside for it.
+// A longer length is a lie, better found before memory is allocated for it.
 bool PossibleLength(uint64_t length, size_t stored, size_t ratio) {
   return length <= kMostBytes && length / ratio <= stored;
 }
@@ -142,7 +142,7 @@ ZstdDictionary::~ZstdDictionary() = default;
 Status ZstdDictionary::Parse(std::string_view bytes,
                              std::unique_ptr<const ZstdDictionary>* dictionary) {
   std::unique_ptr<ZstdDictionary> made(new ZstdDictionary);
-  // Without a number it would be one of another kind, which fits all frames, right or wrong.
+  // One without a number is raw contents to Zstandard, which fit any frame, right or wrong.
   if (bytes.size() <= kMostDictionaryBytes && ZDICT_getDictID(bytes.data(), bytes.size()) != 0) {
     made->ready_->to_read.reset(ZSTD_createDDict(bytes.data(), bytes.size()));
   }

@@ -5,7 +5,7 @@
 //   zstd   := Zstandard frame that says the length of the contents, and the number of its dictionary
 //             if it has one
 //
-// Thread-safe: what a library wants to keep from call to call, a thread has of its own.
+// Thread-safe: each thread has its own of what a library keeps from call to call.
 
 #pragma once
 
@@ -27,26 +27,26 @@ inline constexpr size_t kMostDictionaryBytes = size_t{1} << 20;
 struct Codec {
   Compression type = Compression::kNone;
   int zstd_level = 3;
-  // Of a dictionary for Zstandard, which is trained by whoever writes tables (tree/extent_builder.h);
-  // 0: none.
+  // The size of a dictionary for Zstandard, which the writer of tables trains
+  // (tree/extent_builder.h); 0: none.
   uint32_t dictionary_bytes = 0;
 
   bool operator==(const Codec&) const = default;
 };
 
-// What blocks of a table have in common, for Zstandard: a small block alone has little to repeat.
-// Immutable, and made ready for use once.
+// A dictionary for Zstandard, with what blocks of a table have in common: a small block alone has
+// little to repeat. Immutable, and prepared for use once.
 class ZstdDictionary {
  public:
-  // As it stands in a table. Corruption if it is no dictionary.
+  // Reads one as it stands in a table. Corruption if it is no dictionary.
   static Status Parse(std::string_view bytes, std::unique_ptr<const ZstdDictionary>* dictionary);
-  // From blocks, one behind the other in `samples`. Null if they are too few for one.
+  // Trains one from blocks, one behind the other in `samples`. Null if these are too few.
   static std::unique_ptr<const ZstdDictionary> Train(std::string_view samples,
                                                      const std::vector<size_t>& sizes,
                                                      const Codec& codec);
   ~ZstdDictionary();
 
-  // Of a trained one: what is to stand in the table.
+  // The bytes of a trained one, to be stored in the table.
   std::string_view bytes() const { return bytes_; }
   size_t memory_bytes() const;
 
@@ -68,7 +68,7 @@ bool Compress(const Codec& codec, std::string_view contents, std::string* out,
 
 // Uncompresses into `*out`, replacing what it holds. Corruption if `stored` is malformed, has
 // another dictionary, or claims a length that no `stored.size()` bytes can have: then no memory is
-// set aside for it. NotSupported if the type is unknown; kNone is.
+// allocated for it. NotSupported if the type is unknown, or kNone.
 Status Uncompress(Compression type, std::string_view stored, std::string* out,
                   const ZstdDictionary* dictionary = nullptr);
 

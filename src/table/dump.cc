@@ -93,7 +93,7 @@ class Dumper {
       return;
     }
     int bits = 0;
-    // A table too broken to find out is told so at its data blocks.
+    // If the table is too broken to find out, the dump of its data blocks says why.
     const bool known = FindBloomBitsPerKey(table_, &bits).ok() && bits > 0;
     line_(fmt::format("filter: {} filters, {} bits per key", table_.filter()->count(),
                       known ? fmt::format("{}", bits) : "unknown"));

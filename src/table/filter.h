@@ -48,7 +48,7 @@ void AppendBloomFilter(const std::vector<uint32_t>& hashes, int bits_per_key, st
 // False only if no key with this hash is in `filter`.
 bool BloomMayMatch(std::string_view filter, uint32_t hash);
 
-// Has memory send what BloomMayMatch reads first of `filter`.
+// Prefetches what BloomMayMatch reads first of `filter`.
 inline void PrefetchBloom(std::string_view filter, uint32_t hash) {
   if (filter.size() >= 2) {
     __builtin_prefetch(filter.data() + filter.size() - 1);

@@ -29,9 +29,9 @@ namespace sluice {
 
 inline constexpr size_t kFooterBytes = 48;
 inline constexpr uint64_t kTableMagic = 0xdb4775248b80fb57ull;
-// What the metaindex calls a block of what a writer says about its table, keys and values.
+// The metaindex's name for the block of properties, keys and values that describe the table.
 inline constexpr std::string_view kPropertiesName = "sluice.properties";
-// And the dictionary that its data blocks are compressed with.
+// The metaindex's name for the dictionary that the data blocks are compressed with.
 inline constexpr std::string_view kDictionaryName = "sluice.dictionary";
 
 struct Footer {

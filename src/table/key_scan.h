@@ -1,6 +1,5 @@
-// The keys of blocks, front to back, and nothing else of them: what filters and counts are made of.
-// A few nanoseconds per key, where BlockIterator, which also seeks and knows values, takes five
-// times as long.
+// Reads only the keys of blocks, front to back, for filters and counts. Takes a few nanoseconds per
+// key; BlockIterator, which also seeks and reads values, takes five times as long.
 
 #pragma once
 
@@ -33,8 +32,8 @@ class KeyScanner {
   }
 
   // Calls visit(internal key, same) for each entry; same: it has the user key of the one before,
-  // be that of the block scanned before. The keys die with the next one. Corruption, behind the
-  // last good entry, where BlockIterator would say so.
+  // perhaps in the block scanned before. A key is valid until the next. Corruption, behind the last
+  // good entry, where BlockIterator would say so.
   template <typename Visit>
   Status Scan(const Block& block, const Visit& visit) {
     const std::string_view entries = block.entries();

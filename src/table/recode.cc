@@ -53,8 +53,8 @@ Status ForEachBlock(const Index& index, const Visit& visit) {
   return entry.status().WithContext(fmt::format("offset {}: index block", index.offset));
 }
 
-// Blocks stand in their order. `*end`: of the one before, then of this one, which lies in the
-// table.
+// Checks that blocks stand in the order of the index. `*end`: the end of the block before, and then
+// of this one, which lies in the table.
 Status CheckFollows(const BlockHandle& handle, uint64_t* end) {
   if (handle.offset < *end) {
     return Status::Corruption(

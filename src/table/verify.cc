@@ -177,7 +177,7 @@ Status Verifier::CheckDataBlock(const BlockHandle& handle) {
 
 Status Verifier::CheckIndex() {
   const uint64_t offset = table_.footer().index.offset;
-  Status inner;  // a fault in a data block, which must not be told as one of the index
+  Status inner;  // a fault in a data block, which must not be reported as the index's
   const auto visit = [&](const BlockIterator& entry) {
     BlockHandle handle;
     std::string_view encoded = entry.value();

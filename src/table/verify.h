@@ -25,7 +25,7 @@ struct TableReport {
   std::string filter_name;  // as the metaindex has it; empty if there is none
 };
 
-// Bytes checked, of how many.
+// Told how many bytes of the total are checked.
 using VerifyProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 // Ok if all of this holds; otherwise an error that names the file, the offset and the fault:

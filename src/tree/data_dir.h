@@ -1,4 +1,4 @@
-// A directory that holds a database, or a part of its extents, and whose it is.
+// A directory that holds a database or a part of its extents, and how it is told whose it is.
 //
 //   DIR/LOCK          held while the database is open
 //   DIR/IDENTITY      "sluice 3 DATABASE NUMBER STATE CRC", with tiers "... STATE OPEN BEFORE CRC"
@@ -50,9 +50,9 @@ std::string LockPath(const std::string& dir);
 std::string IdentityPath(const std::string& dir);
 std::string DataFilePath(const std::string& dir, uint64_t number);
 
-// Finds something in `dir`, a directory without an identity, for which the directory cannot become
-// a database's: `*name` is empty if there is nothing, or no such directory. What a creation leaves
-// that got no further than to the lock does not count, nor does the "lost+found" of a file system.
+// Finds a file that keeps `dir`, a directory without an identity, from becoming a database's:
+// `*name` is empty if there is none, or no such directory. What is left of a creation that got no
+// further than the lock does not count, nor does the "lost+found" of a file system.
 Status FindForeign(Env* env, const std::string& dir, std::string* name);
 
 }  // namespace sluice

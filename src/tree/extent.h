@@ -1,7 +1,7 @@
 // Extents (X-Engine 3.1.1): LevelDB tables of about 2 MiB, each in one piece of a data file.
 //
 // The paper gives each a slot of 2 MiB. Here an extent takes as many pages of 4 KiB as it needs:
-// small ones waste no space, and one with a record that is longer is as long as that.
+// small ones waste no space, and one with a longer record is as long as that needs.
 
 #pragma once
 
@@ -42,22 +42,22 @@ struct Extent {
   SequenceNumber newest = 0;
   SequenceNumber oldest_tombstone = 0;
   SequenceNumber newest_tombstone = 0;
-  // Only the table's records from `smallest` to `largest` are its own, all versions of their keys:
-  // the others were merged elsewhere (slice.h). `bytes` is that of the whole table all the same.
+  // A slice (slice.h): only the table's records from `smallest` to `largest` belong to it, all
+  // versions of their keys; the others were merged elsewhere. `bytes` still counts the whole table.
   bool sliced = false;
-  uint32_t slice_bytes = 0;     // then, of the blocks that have its records
-  std::string table_largest{};  // and the table's last key
-  // What the process holds of it (extent_space.h): not part of the value, and set once, by whoever
-  // makes the extent or reads it from the metadata.
+  uint32_t slice_bytes = 0;     // of a slice: bytes of the blocks that have its records
+  std::string table_largest{};  // of a slice: the table's last key
+  // Its pages (extent_space.h), as long as the process knows the extent: not part of the value, and
+  // set once, as the extent is made or read from the metadata.
   mutable std::shared_ptr<ExtentPlace> place{};
-  // It ended because the next block did not fit, as far as this process knows: not part of the value
-  // either, since options may change from one process to the next.
+  // It ended because the next block did not fit, as far as this process knows. Not part of the
+  // value either, since options may change from one process to the next.
   bool full = false;
 
   const std::string& last_of_table() const { return sliced ? table_largest : largest; }
   uint32_t live_bytes() const { return sliced ? slice_bytes : bytes; }
 
-  // Counts one of its records in; shadowed: it has the user key of the one before.
+  // Counts one of its records; `shadowed`: that has the user key of the record before.
   void Count(std::string_view internal_key, bool is_shadowed) {
     const SequenceNumber sequence = TrailerSequence(Trailer(internal_key));
     shadowed += is_shadowed;

@@ -44,7 +44,7 @@ Status ExtentBuilder::HoldBack(std::string_view contents) {
 }
 
 Status ExtentBuilder::EndSampling() {
-  // For an extent or so that is too small it would not pay.
+  // With fewer samples, those of about one small extent, a dictionary would not pay.
   extents_until_sampling_ = 1;
   if (samples_.size() >= kLeastSampleRatio * format_.codec.dictionary_bytes) {
     dictionary_ = ZstdDictionary::Train(samples_, sample_sizes_, format_.codec);
@@ -65,8 +65,8 @@ Status ExtentBuilder::StoreBlock(std::string_view contents, std::string_view sto
   std::string_view first_key;
   SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
   SLUICE_RETURN_IF_ERROR(KeyScanner::FirstKey(block, &first_key));
-  // What is stored decides how full an extent is: cut by what it was before its compression, all
-  // extents of a database that compresses well would count as small.
+  // Stored bytes decide how full an extent is: if extents were cut by their bytes before
+  // compression, all of a database that compresses well would count as small.
   uint64_t stored_bytes = contents.size() + kBlockTrailerBytes;
   if (format_.codec.type != Compression::kNone) {
     stored_.assign(stored);
@@ -129,7 +129,7 @@ Status ExtentBuilder::FinishExtent() {
   tail_.reset();
   index_.Reset();
   built_.extent.largest = keys_.last_key();
-  // Of 1 GiB, or of one block that ends with a record of 1 GiB at most.
+  // A table has 1 GiB at most, or a single block that ends with a record of 1 GiB at most.
   SLUICE_CHECK(built_.table.size() <= std::numeric_limits<uint32_t>::max());
   built_.extent.bytes = static_cast<uint32_t>(built_.table.size());
   const Status status = sink_(&built_);

@@ -1,13 +1,13 @@
 // Packs blocks into extents: what flushes, merges and copies all end in.
 //
-// Blocks come whole and in key order, whoever made them: the memtable's flush, an executor, or
-// another extent of which they are reused (X-Engine 3.3.2). An extent ends before a block that
-// would take it beyond its size, even between two versions of one key: what a run has of a key may
-// lie in several extents, which compactions take together.
+// Blocks come whole and in key order, from the flush of a memtable, from an executor, or from
+// another extent whose blocks are reused (X-Engine 3.3.2). An extent ends before a block that would
+// take it beyond its size, even between two versions of one key: a run may have versions of a key
+// in several extents, which compactions take together.
 //
 // Where blocks are to be compressed with a dictionary, the first ones are held back until there are
-// enough to train it. It serves the extents that follow, each of which has it, until it is due to be
-// trained anew.
+// enough to train it. The dictionary is stored in, and serves, each of the extents that follow,
+// until a new one is due to be trained.
 //
 // Thread-compatible. Costs a look at every key, for filter and counts.
 
@@ -43,8 +43,8 @@ struct BuiltExtent {
   std::shared_ptr<const ZstdDictionary> dictionary{};  // of its blocks; null: none
 };
 
-// Takes the extent out of what is given, and may leave a string in `table` whose memory can be used
-// again.
+// Takes the extent from its argument, and may leave a string in `table` there, whose memory is
+// reused.
 using ExtentSink = std::function<Status(BuiltExtent*)>;
 
 class ExtentBuilder {

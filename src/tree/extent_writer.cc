@@ -33,7 +33,7 @@ Status ExtentWriter::Write(BuiltExtent* built, uint64_t number) {
     files_[file] = space_.FailedSyncs(file);
   }
   bytes_ += extent.bytes;
-  // Whole pages, so that no page is half that of an extent before.
+  // Writes whole pages, so that none keeps bytes of an extent that was there before.
   std::string& table = pending->built.table;
   table.resize((table.size() + kPageBytes - 1) / kPageBytes * kPageBytes);
   for (size_t at = 0; at < table.size(); at += kPieceBytes) {
@@ -65,7 +65,8 @@ Status ExtentWriter::Done(IoRequest* done) {
     return {};
   }
   const Status status = std::move(pending.status);
-  // All of a compaction's output at once would hold up the sync of a flush.
+  // If all of a compaction's output were written back at once, it would hold up the sync of a
+  // flush.
   const ExtentPlace& place = *pending.built.extent.place;
   place.file()->StartWriteback(place.offset(), pending.built.table.size());
   spare_tables_.push_back(std::move(pending.built.table));

@@ -51,7 +51,8 @@ class ExtentWriter {
     Status status;  // the first error
   };
 
-  // A piece is written; the result is that of its extent, if that was the last one. Does not throw.
+  // A piece is written: returns the status of its extent if that was its last piece, else ok. Does
+  // not throw.
   Status Done(IoRequest* done);
   Status WaitForAll();
 
@@ -59,7 +60,7 @@ class ExtentWriter {
   const size_t tier_;
   std::atomic<uint64_t>& next_number_;
   std::deque<std::unique_ptr<Pending>> pending_;
-  std::vector<std::string> spare_tables_;  // written, their memory of use
+  std::vector<std::string> spare_tables_;  // tables that are written, kept for their memory
   std::unique_ptr<IoQueue> queue_;         // destroyed before what it works on
   std::vector<Extent> extents_;
   std::map<DataFile*, uint64_t> files_;  // with their FailedSyncs before the first write

@@ -51,8 +51,8 @@ class MergedIterator final : public Iterator {
   // From where the parts stand, the next key in this direction that is not deleted.
   void FindForward();
   void FindBackward();
-  // Moves every part at the current key on. True: the current one alone was there, and is still in
-  // front.
+  // Moves all parts that are at the current key on. True if only current_ was there, and is still
+  // in front.
   bool StepForward();
   void StepBackward();
   // False, with nothing valid, if one of the parts failed.

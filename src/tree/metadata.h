@@ -25,7 +25,7 @@ struct Metadata {
   uint32_t next_subtable = 1;
   std::string database;
 
-  // Corruption, and an unspecified state, if the edit speaks of what is not there or adds what is.
+  // Corruption, and an unspecified state, if the edit names what is not there or adds what is.
   Status Apply(const MetadataEdit& edit);
   // The edit that makes this out of whatever was before.
   MetadataEdit ToEdit() const;

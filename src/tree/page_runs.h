@@ -24,7 +24,7 @@ class PageRuns {
 
   // REQUIRES: none of them is in the set.
   void Add(uint64_t first, uint64_t pages) {
-    // Pages that come free twice would be two extents' next.
+    // Pages that came free twice would be given to two extents.
     auto [at, added] = runs_.emplace(first, pages);
     SLUICE_CHECK(added);
     pages_ += pages;

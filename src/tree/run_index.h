@@ -44,9 +44,9 @@ class RunIndex {
   uint64_t bytes() const { return bytes_; }  // live ones
   bool empty() const { return extents_ == 0; }
 
-  // The index without `removed`, of which number and smallest key are looked at, and with `added`.
-  // Corruption if one of `removed` is not here, or if
-  // extents of the result overlap. Costs O(extents touched * leaf + leaves).
+  // The index without `removed`, which are found by number and smallest key, and with `added`.
+  // Corruption if one of `removed` is not here, or if extents of the result overlap. Costs
+  // O(extents touched * leaf + leaves).
   Status Edit(const std::vector<ExtentPtr>& removed, const std::vector<ExtentPtr>& added,
               RunIndex* result) const;
 

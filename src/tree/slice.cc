@@ -10,8 +10,8 @@ namespace sluice {
 
 namespace {
 
-// The first slices of those into which `borders`, ascending user keys, cut what the extent has from
-// the user key `begin` on: as many as `slices` takes.
+// Cuts the extent's records from the user key `begin` on into slices at `borders`, ascending user
+// keys; makes the first slices.size() of them.
 Status MakeSlices(const Extent& extent, std::string_view begin,
                   std::span<const std::string> borders, ExtentReader* reader,
                   std::span<Extent> slices) {

@@ -54,7 +54,7 @@ class SliceTest : public testing::Test, protected ExtentFixture<> {
   TestRandom random_{TestSeed()};
 };
 
-// As an extent of its own would: but for what names it.
+// A slice has the counts that an extent of its records alone would have.
 TEST_F(SliceTest, CountsWhatItHas) {
   for (int round = 0; round < 100; ++round) {
     const Entries entries =

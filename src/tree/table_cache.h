@@ -45,13 +45,13 @@ class TableCache {
  private:
   friend class ExtentPlace;
 
-  // The place is going; null if it has no head.
+  // To be called as a place is destroyed; `head` is null if it has none.
   static void Forget(TableHead* head);
 
   Status ReadIn(const Extent& extent, TableHead** head);
   void Unlink(TableHead* head) SLUICE_REQUIRES(mutex_);
-  // The heads given up are to be retired without the mutex, because what else is due for deletion
-  // then may come here.
+  // The caller retires the heads given up without the mutex: retiring may delete other objects,
+  // which may call the cache.
   std::vector<TableHead*> Evict() SLUICE_REQUIRES(mutex_);
 
   const size_t capacity_bytes_;

@@ -11,7 +11,7 @@ namespace sluice {
 
 namespace {
 
-// An index of a block for 4 KiB and filters with 10 bits per key fit as a rule.
+// As a rule, an index with one block per 4 KiB and filters with 10 bits per key fit.
 constexpr uint32_t kFirstReadBytes = 64 << 10;
 
 // Up to 8 bytes as a number that orders as they do.
@@ -91,8 +91,8 @@ Status ReadHead(const Extent& extent, TableHead** head) {
   TableHead* made;
   SLUICE_RETURN_IF_ERROR(
       TableHead::Make(contents, std::move(filter), &made, std::move(dictionary)));
-  // Pages that were given to another extent, by a copy of the database for example, hold a sound
-  // table, too.
+  // If the pages were given to another extent, for example by a copy of the database, they hold a
+  // sound table, too.
   if (made->blocks() == 0 || made->last_key(made->blocks() - 1) != extent.last_of_table()) {
     made->Unref();
     return Status::Corruption("the pages hold the table of another extent");
@@ -133,7 +133,7 @@ Status TableHead::Make(std::string_view index, std::string filter, TableHead** h
   SLUICE_RETURN_IF_ERROR(at.status());
   const size_t blocks = made->blocks_.size();
   if (blocks > 0) {
-    // In order, so what the first and the last share, all share.
+    // The keys are in order, so all share what the first and the last share.
     made->skip_ = CommonPrefix(UserKey(made->last_key(0)), UserKey(made->last_key(blocks - 1)));
   }
   made->words_.reserve(blocks);

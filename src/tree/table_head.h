@@ -1,5 +1,5 @@
-// What reading an extent takes beside its data blocks: index and filters, laid out for search, and
-// its dictionary.
+// What is needed to read an extent besides its data blocks: index and filters, laid out for search,
+// and its dictionary.
 //
 // Immutable; counted references, because readers keep one beyond an epoch while the table cache
 // lets go of it.
@@ -45,8 +45,8 @@ class TableHead {
     return place.filter_bytes == kAllMatch ||
            BloomMayMatch({filter_bytes_.data() + place.filter, place.filter_bytes}, hash);
   }
-  // Have memory send what MayHold is going to read: first where the block's filter is, then, once
-  // that has come, the filter.
+  // Prefetch what MayHold is going to read: first where the block's filter is, then, once that is
+  // there, the filter.
   void PrefetchPlace(size_t i) const { __builtin_prefetch(blocks_.data() + i); }
   void PrefetchFilter(size_t i, uint32_t hash) const {
     const BlockPlace& place = blocks_[i];
@@ -92,7 +92,7 @@ class TableHead {
   size_t memory_bytes_ = 0;
   std::atomic<uint32_t> references_{1};
 
-  // The table cache's.
+  // For the table cache.
   std::atomic<bool> used_{true};
   TableCache* cache_ = nullptr;
   ExtentPlace* place_ = nullptr;

@@ -55,7 +55,7 @@ bool FindKeys(const TableReader& table, Extent* extent) {
       if (table.ReadDataBlock(handle, &buffer, &block).ok()) {
         BlockIterator record(block);
         record.SeekToLast();
-        // Else it is one of an extent that has taken these pages since.
+        // Otherwise the block is of an extent that has taken these pages since.
         first_found = record.Valid() && record.key() == index.key();
         record.SeekToFirst();
         if (first_found && extent->smallest.empty()) {

@@ -20,14 +20,15 @@ namespace sluice {
 
 inline constexpr LogPosition kNoLog = ~LogPosition{0};
 
-// A memtable and what of the log it stands for.
+// A memtable and the part of the log that it needs.
 struct MemtableInfo {
   MemtableInfo(size_t expected_bytes, MemtableMemory* all) : table(expected_bytes, all) {}
 
   Memtable table;
-  // No record of it in the log is before; kNoLog: it has none. Changed under the database's mutex.
+  // The log has none of its records before this; kNoLog: it has no records. Changed under the
+  // database's mutex.
   std::atomic<LogPosition> log_begin{kNoLog};
-  std::atomic<bool> full{false};  // and is known to be
+  std::atomic<bool> full{false};  // the backlog has noted that it is
   // No later memtable has a sequence number up to this one. Set when the memtable stops being the
   // active one.
   SequenceNumber last_sequence = 0;
@@ -43,8 +44,8 @@ struct Version {
   SequenceNumber flushed = 0;  // nothing in the runs is newer
   MemtablePtr active;
   std::vector<MemtablePtr> waiting;  // for their flush, newest first
-  // Each newest first; what a level has of a key is newer than what those below have. The last level
-  // has one run, or none.
+  // Runs of each level, newest first; a level's versions of a key are newer than those of the
+  // levels below. The last level has one run, or none.
   std::array<std::vector<Run>, kLevels> levels;
   std::vector<RunIndex> aside;  // set aside (kAsideLevel)
 

@@ -70,7 +70,7 @@ module cu_index_reader
   // Words of a descriptor.
   localparam logic [1:0] IndexAddr = 2'd0, IndexBytes = 2'd1, DataAddr = 2'd2, DataBytes = 2'd3;
 
-  // Of two tables, by the lowest bit of their number.
+  // For two tables, indexed by the lowest bit of their number.
   (* ram_style = "distributed" *) logic [63:0] desc[8];
   logic [1:0] bad_q;          // impossible size of an index block: not fetched
   logic [1:0][2:0] lane_q;    // of the index block's first byte

@@ -73,8 +73,8 @@ module cu_entry_encoder #(
   output logic                    limit_o,  // more restarts than there is room for; nothing follows
   output logic [63:0]             output_records_o,
   output logic [63:0]             output_checksum_o,  // lags by three cycles
-  // Of the blocks ended so far: their length according to the headers of their entries, and the XOR
-  // of the bytes written, provided that restart arrays are intact.
+  // Over the blocks ended so far: their length according to the headers of their entries, and the
+  // XOR of the bytes written, provided that restart arrays are intact.
   output logic [63:0]             content_bytes_o,
   output logic [7:0]              content_checksum_o,
   output logic                    stall_encode_o,

@@ -53,8 +53,8 @@ module cu_merge_node #(
 
   typedef enum logic [1:0] {Compare, DrainA, DrainB} state_e;
 
-  // A beat as a number that sorts as the beat does. The end of the stream comes after every key.
-  // Of two keys with the same padded bytes the one that ends here, or ends earlier here, is the
+  // A beat as a number that sorts as the beat does. The end of the stream comes after every key. If
+  // two keys have the same padded bytes, the one that ends in this beat, or earlier in it, is the
   // shorter one.
   function automatic logic [OrderBits-1:0] order(beat_t beat);
     logic [V*8-1:0] data;

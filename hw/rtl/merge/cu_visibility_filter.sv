@@ -162,8 +162,8 @@ module cu_visibility_filter #(
   end
 
   // ------------------------------------------------------------ stage 1
-  // Of the key so far: all bytes equal to the previous key's; how many up to the first difference;
-  // not above, and not below, the bounds.
+  // For the key so far: all bytes equal the previous key's; how many do up to the first difference;
+  // it is not above, and not below, the bounds.
   logic same_q, same_d;
   logic [15:0] prefix_q, prefix_d, limit;
   logic below_begin_q, below_begin_d, at_begin_q, at_begin_d;
