@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 // their turn, if writers wait for them.
 constexpr uint64_t kPartsOfARange = 2;
 
-// Between attempts of automatic compactions while the device is full.
+// The time between attempts of automatic compactions while the device is full.
 constexpr std::chrono::seconds kCompactionRetry{1};
 
 double SecondsSince(Clock::time_point begin) {
@@ -58,7 +58,7 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable) {
     memtables = subtable->version(lock).waiting;
   }
   if (memtables.empty()) {
-    return {};  // it was dropped just now
+    return {};  // the sub-table was dropped just now
   }
   ExtentWriter writer(db_.space.get(), db_.TierOf(0), &db_.next_number);
   FlushResult result;
@@ -66,7 +66,7 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable) {
                                         {db_.MakeExtentFormat(subtable->id(), 0),
                                          db_.options.block_bytes, db_.options.restart_interval},
                                         &writer, &result));
-  // Before anybody can miss these records in the memtables.
+  // The row cache learns of these records before they leave the memtables.
   if (db_.rows.BeginFlush(&subtable->flushes)) {
     for (auto memtable = memtables.rbegin(); memtable != memtables.rend(); ++memtable) {
       Memtable::Iterator at(&(*memtable)->table);
@@ -76,8 +76,8 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable) {
       }
     }
   }
-  // Of a transaction that is resolved by now, what resolved it becomes durable with this sync: only
-  // then may the log be given up from which it would be prepared again.
+  // If a transaction is resolved by now, its resolution becomes durable with this sync: only then
+  // may the log be given up from which it would be prepared again.
   const LogPosition prepared = db_.transactions.prepared.OldestInLog();
   // A batch across sub-tables must not be durable in the extents of one and lost in the log of
   // another.
@@ -115,12 +115,12 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable) {
 
 Status BackgroundWork::ReleaseLog(LogPosition prepared) {
   const MutexLock metadata_lock(db_.metadata_mutex);
-  // Where recovery begins to read must be on disk.
+  // The position where recovery begins to read must be on disk.
   const LogPosition start = std::min({db_.LogStart(), prepared, db_.log->durable()});
   if (start > db_.metadata->state().log_start && db_.log_holders == 0) {
     MetadataEdit release;
     release.log_start = start;
-    // Where there is no space to say so, the next flush will.
+    // If there is no space for this edit, the next flush makes it.
     const Status status = db_.ApplyMetadata(release);
     if (!status.ok()) {
       return status.IsNoSpace() ? Status() : status;
@@ -213,7 +213,7 @@ void BackgroundWork::CompactionLoop() {
         continue;
       }
       if (!under_way) {
-        // What failed is not due any more, or its sub-table was dropped.
+        // The compaction that failed is not due any more, or its sub-table was dropped.
         db_.compactions_full = {};
       }
       db_.changed.notify_all();
@@ -235,11 +235,11 @@ void BackgroundWork::CompactionLoop() {
           status.WithContext(fmt::format("compaction of '{}'", subtable->name())));
     }
     lock.lock();
-    // Writes go on: it is flushes that need what is left.
+    // Writes go on: only flushes need the space that is left.
     db_.compactions_full = status.IsNoSpace() ? status : Status();
     next_compaction_ = FullDevice::Clock::now() + kCompactionRetry;
     subtable->compacting = false;
-    subtable->range_next = subtable->ranges_waiting > 0;  // or it might wait for ever
+    subtable->range_next = subtable->ranges_waiting > 0;  // or CompactRange might wait for ever
     --working_;
     --busy_;
     db_.Recheck(lock, subtable);
@@ -316,7 +316,8 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
       status = NoThrow([&] {
         std::optional<CompactionPick> pick;
         if (behind && !for_writers) {
-          // Writers wait for something else: this thread does that first, by turns.
+          // Writers wait for another compaction: this thread carries out both by turns, that one
+          // first.
           LaterPick later;
           pick =
               PickCompaction(*target->PinVersion(), db_.options, {db_.snapshots.Oldest()}, &later);
@@ -358,7 +359,7 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
 
 Status BackgroundWork::WaitUntilIdle() {
   StateLock lock(db_.mutex);
-  // What fails from here on tells; what failed before is tried again.
+  // Only failures from here on count; what failed before is tried again.
   const uint64_t failures = db_.full.failures();
   db_.full.RetryNow();
   db_.compactions_full = {};

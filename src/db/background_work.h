@@ -22,10 +22,10 @@ class BackgroundWork {
   ~BackgroundWork() { Stop(); }
 
   void Start();
-  // Returns when no thread is left; what is under way is abandoned.
+  // Returns when all threads have ended; what is under way is abandoned.
   void Stop();
 
-  // Flushes the sub-table's waiting memtables on this thread. No thread may be at that.
+  // Flushes the sub-table's waiting memtables on this thread. REQUIRES: no other thread does.
   Status FlushSubtable(SubtableImpl* subtable);
   // Returns when `memtable`, which waits for its flush, is flushed.
   Status WaitForFlush(SubtableImpl* subtable, const MemtablePtr& memtable);
@@ -40,7 +40,7 @@ class BackgroundWork {
   void FlushLoop();
   void CompactionLoop();
   // Gives up the log that neither a memtable nor a prepared transaction needs; `prepared` is where
-  // the oldest of these began before the log was last synced.
+  // the oldest such transaction began, as of before the last sync of the log.
   Status ReleaseLog(LogPosition prepared);
 
   DbState& db_;

@@ -16,16 +16,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The borders of a task cut two blocks of each run, which are read twice: so many are to lie
-// between.
+// A task's borders cut two blocks of each run, which are read twice: so many bytes of the run are
+// to lie between them.
 constexpr uint64_t kCpuTaskBytesOfARun = uint64_t{1} << 20;
 
 // A part of a compaction has at least the size of so many extents: in place of small extents each
 // must leave fewer, or what makes them fewer would never end.
 constexpr uint64_t kLeastExtentsOfAPart = 4;
 
-// A share has the size of so many extents of each run at least: one of each is cut for it, and all of
-// that is read.
+// A share has at least the size of so many extents of each run: one extent of each is cut for it,
+// and read whole.
 constexpr uint64_t kLeastExtentsOfAShare = 2;
 
 double SecondsSince(Clock::time_point begin) {
@@ -52,8 +52,8 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
   }
   const size_t tier = db_.TierOf(pick.output.level);
   const size_t units = db_.driver->stats().units.size();
-  // With no units to share them tasks are as small as costs nothing: what one reads is in a cache
-  // still when it is merged, and its memory serves the next.
+  // If no units share them, tasks are as small as they can be at no cost: what one reads is still
+  // in a cache when it is merged, and its memory serves the next.
   const uint64_t task_bytes =
       units > 0 ? db_.options.task_bytes
                 : std::min(db_.options.task_bytes, kCpuTaskBytesOfARun * pick.inputs.size());
@@ -178,7 +178,7 @@ Status Compactor::Cut(SubtableImpl* subtable, const std::vector<std::string>& ke
         within.push_back(extent);
         continue;
       }
-      // All bounds are keys that the extent has, or it would be looked at for nothing again.
+      // It has records on both sides of a cut, because its bounds are keys that it has.
       std::vector<Extent> slices;
       if (Status status = CutExtent(*extent, {first, end}, &db_.reader, &slices); !status.ok()) {
         if (!status.IsCorruption() && status.code() != Status::Code::kIoError) {

@@ -18,9 +18,9 @@ namespace sluice {
 // Thread-safe.
 class Compactor {
  private:
-  // One under way, in shares: ranges of keys, each carried out part by part, by the thread that
-  // began the compaction and by those that have nothing else to do. The mutex guards what changes,
-  // but for a share that a thread has taken.
+  // A compaction under way, in shares: ranges of keys that are carried out part by part, by the
+  // thread that began the compaction and by idle ones. The mutex guards what changes, except in a
+  // share that a thread has taken.
   struct Compaction {
     SubtableImpl* subtable;
     std::vector<CompactionPick> shares;
@@ -50,28 +50,28 @@ class Compactor {
   // The size that a part of a compaction has.
   uint64_t PartBytes() const;
 
-  // On this thread, in as many shares as there are `threads` that may take one. Takes out of the
-  // pick what it has dealt with. Ok, too, when an input could not be read: it is set aside,
-  // `*set_aside` says why, and what is left is to be picked again. The sub-table has no other
-  // compaction meanwhile.
+  // Carries out the pick on this thread, in as many shares as there are `threads` that may take
+  // one, and takes out of the pick what is done. Also ok if an input could not be read: it is set
+  // aside, `*set_aside` says why, and what is left is to be picked again. REQUIRES: the sub-table
+  // has no other compaction meanwhile.
   Status Compact(SubtableImpl* subtable, CompactionPick* pick, size_t threads, Status* set_aside);
 
   struct Share {
     Compaction* compaction;
     CompactionPick* pick;
   };
-  // Of any compaction under way; none if all are taken. CompactFirstPart must follow.
+  // A share of any compaction under way; none if all are taken. CompactFirstPart must follow.
   std::optional<Share> TakeShare(const StateLock& lock);
-  // The first part of what is left of the share, which waits again then or is done. Throws nothing:
-  // the thread that began the compaction waits for this one's end.
+  // Compacts the first part of what is left of the share, which then waits again or is done. Throws
+  // nothing: the thread that began the compaction waits for this one's end.
   void CompactFirstPart(const Share& share);
 
  private:
-  // Cuts the inputs at these user keys, by an edit of its own; what is beyond the ends of the pick's
-  // range stays, and takes no part.
+  // Cuts the inputs at these user keys by an edit of its own; slices beyond the pick's range stay
+  // where they are, and leave the pick.
   Status Cut(SubtableImpl* subtable, const std::vector<std::string>& keys, CompactionPick* pick,
              Status* set_aside);
-  // The first part of what is left of the pick.
+  // Compacts the first part of what is left of the pick.
   Status CompactPart(SubtableImpl* subtable, CompactionPick* pick, Status* set_aside);
   Status RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool reuse,
                  CompactionResult* result);

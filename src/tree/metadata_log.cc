@@ -32,7 +32,7 @@ Status DecodeCurrent(const std::string& path, std::string_view text, LogPosition
       return {};
     }
   }
-  // One of another version, undamaged.
+  // This is an undamaged file of another version.
   if (text.starts_with(kAnyMagic) && text.size() > 9 && !text.starts_with(kMagic) &&
       text.substr(text.size() - 9) ==
           fmt::format("{:08x}\n", Crc32c(text.substr(0, text.size() - 9)))) {
@@ -51,7 +51,7 @@ Status MetadataLog::Open(Env* env, const std::string& dir, const MetadataEdit* f
   std::unique_ptr<MetadataLog> opened(new MetadataLog(env, dir));
   if (first != nullptr) {
     SLUICE_RETURN_IF_ERROR(env->CreateDir(dir + "/meta"));
-    // What an attempt that did not come to a CURRENT left there is worth nothing.
+    // Files left by an attempt that did not get as far as a CURRENT are worth nothing.
     std::vector<std::string> names;
     SLUICE_RETURN_IF_ERROR(env->GetChildren(dir + "/meta", &names));
     for (const std::string& name : names) {
@@ -67,7 +67,7 @@ Status MetadataLog::Open(Env* env, const std::string& dir, const MetadataEdit* f
     SLUICE_RETURN_IF_ERROR(opened->Read(&contents));
     SLUICE_RETURN_IF_ERROR(RedoLog::Open(env, dir + "/meta", kLogOptions, contents, &opened->log_));
   }
-  // If there was a log, its edits follow the previous state, too, so a full device is no error.
+  // If there was a log, new edits can follow its previous state, so a full device is no error.
   const Status status = opened->WriteState();
   if (!status.ok() && (first != nullptr || !status.IsNoSpace())) {
     return status;
@@ -123,7 +123,7 @@ Status MetadataLog::Apply(const MetadataEdit& edit) {
   if (payload.empty()) {
     return {};
   }
-  // A full device shows here, or not at all.
+  // A full device shows here, before anything has changed, or not at all.
   if (Status room = log_->ReserveFor(payload.size()); !room.ok()) {
     if (!room.IsNoSpace()) {
       status_ = room;
@@ -143,12 +143,12 @@ Status MetadataLog::Seal() { return status_.ok() && log_ != nullptr ? log_->Seal
 Status MetadataLog::Write(const std::string& payload) {
   LogPosition end;
   if (const Status status = log_->Append(payload, &end); !status.ok()) {
-    // With the state changed already, it is too late to go on as before.
+    // The state is changed already, so that it is too late to go on as before.
     return status.IsNoSpace() ? Status::IoError(status.message()) : status;
   }
   SLUICE_RETURN_IF_ERROR(log_->Sync());
   edit_bytes_ += payload.size();
-  // So that a full device takes what gives space back.
+  // Reserves ahead, so that a full device still takes edits that give space back.
   if (const Status status = log_->ReserveFor(kAheadBytes); !status.ok() && !status.IsNoSpace()) {
     return status;
   }
@@ -157,7 +157,7 @@ Status MetadataLog::Write(const std::string& payload) {
   }
   const Status status = WriteState();
   if (status.IsNoSpace()) {
-    // Nothing depends on it: the edits follow the previous state.
+    // Nothing depends on the new state: the edits still follow the previous one.
     most_edit_bytes_ = edit_bytes_ + kSlackBytes;
     return {};
   }

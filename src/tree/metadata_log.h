@@ -22,13 +22,13 @@ namespace sluice {
 
 class MetadataLog {
  public:
-  // Reads the state of the database in `dir`; or, if `first` is given, makes one there, at once
-  // with the state that it says. The directory must exist. NotFound if it has no CURRENT,
-  // Corruption naming the file if what is there is damaged.
+  // Reads the state of the database in `dir`; or, if `first` is given, creates it there with the
+  // state that `first` makes. The directory must exist. NotFound if it has no CURRENT, Corruption
+  // naming the file if what is there is damaged.
   static Status Open(Env* env, const std::string& dir, const MetadataEdit* first,
                      std::unique_ptr<MetadataLog>* log);
 
-  // Where CURRENT says that a whole state stands.
+  // The position of a whole state, which CURRENT gives.
   static Status ReadCurrent(Env* env, const std::string& dir, LogPosition* position);
   // Reads it, and writes nothing; Apply fails.
   static Status OpenReadOnly(Env* env, const std::string& dir, std::unique_ptr<MetadataLog>* log);
@@ -40,7 +40,7 @@ class MetadataLog {
   // (which is not written then), the next Open may or may not find the edit; no more are taken, and
   // `state` is not to be used.
   Status Apply(const MetadataEdit& edit);
-  // From here on no damage to the edits so far is taken for the end of a write that a crash cut
+  // From now on, no damage to the edits so far is taken for the end of a write that a crash cut
   // off.
   Status Seal();
 
@@ -65,7 +65,7 @@ class MetadataLog {
   Status status_;                 // the first error
   uint64_t state_bytes_ = 0;      // of the last whole state
   uint64_t edit_bytes_ = 0;       // since then
-  uint64_t most_edit_bytes_ = 0;  // from where on a whole state is written
+  uint64_t most_edit_bytes_ = 0;  // beyond which a whole state is written
 };
 
 }  // namespace sluice
