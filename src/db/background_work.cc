@@ -325,7 +325,7 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
         for_writers = pick.has_value();
         if (!pick) {
           const uint64_t bytes =
-              kPartsOfARange * compactor_.PartBytes() * (1 + db_.options.compaction_threads);
+              kPartsOfARange * PartBytes(db_.options) * (1 + db_.options.compaction_threads);
           pick = PickRange(*target->PinVersion(), from, end, bytes);
           done = !pick || !pick->range.has_end || (!end.empty() && pick->range.end >= end);
           next = done ? std::string() : pick->range.end;

@@ -20,10 +20,6 @@ using Clock = std::chrono::steady_clock;
 // to lie between them.
 constexpr uint64_t kCpuTaskBytesOfARun = uint64_t{1} << 20;
 
-// A part of a compaction has at least the size of so many extents: in place of small extents each
-// must leave fewer, or what makes them fewer would never end.
-constexpr uint64_t kLeastExtentsOfAPart = 4;
-
 // A share has at least the size of so many extents of each run: one extent of each is cut for it,
 // and read whole.
 constexpr uint64_t kLeastExtentsOfAShare = 2;
@@ -33,10 +29,6 @@ double SecondsSince(Clock::time_point begin) {
 }
 
 }  // namespace
-
-uint64_t Compactor::PartBytes() const {
-  return std::max(db_.options.compaction_bytes, kLeastExtentsOfAPart * db_.options.extent_bytes);
-}
 
 Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool reuse,
                           CompactionResult* result) {
@@ -75,7 +67,7 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
   return RunCompaction(pick, output_run,
                        {.task_bytes = task_bytes,
                         .reuse = reuse,
-                        .part_bytes = PartBytes(),
+                        .part_bytes = PartBytes(db_.options),
                         .oldest_snapshot = snapshots.front(),
                         .least_bytes_rewritten = db_.options.extent_bytes / 2,
                         .file = db_.space->FileOf(tier),

@@ -47,9 +47,6 @@ class Compactor {
   Compactor(const Compactor&) = delete;
   Compactor& operator=(const Compactor&) = delete;
 
-  // The size that a part of a compaction has.
-  uint64_t PartBytes() const;
-
   // Carries out the pick on this thread, in as many shares as there are `threads` that may take
   // one, and takes out of the pick what is done. Also ok if an input could not be read: it is set
   // aside, `*set_aside` says why, and what is left is to be picked again. REQUIRES: the sub-table

@@ -9,8 +9,6 @@ namespace sluice::simulate {
 namespace {
 
 constexpr uint32_t kSubtable = 0;
-// As in db/background_work.cc.
-constexpr uint64_t kLeastExtentsOfAPart = 4;
 
 // Later than every record.
 constexpr SequenceNumber kNoSnapshot = kMaxSequence - 1;
@@ -152,8 +150,7 @@ Status Engine::Plan(const CompactionPick& pick, CompactionResult* result) {
   }
   CompactionPlanner planner(pick, output_run,
                             {.task_bytes = options_.task_bytes,
-                             .part_bytes = std::max(options_.compaction_bytes,
-                                                    kLeastExtentsOfAPart * options_.extent_bytes),
+                             .part_bytes = PartBytes(options_),
                              .least_bytes_rewritten = options_.extent_bytes / 2},
                             &tables_, &stop_);
   Output output = NewOutput();
