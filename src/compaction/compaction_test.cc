@@ -30,7 +30,7 @@ class CompactionTest : public testing::Test, protected ExtentFixture<> {
   ExtentPtr Make(const TestBlocks& blocks) {
     return std::make_shared<const Extent>(WriteTestExtent(blocks, space_.get(), &next_, format_));
   }
-  // One whose blocks hold these keys, of three digits.
+  // An extent whose blocks hold these keys, of three digits.
   ExtentPtr Numbers(const std::vector<std::vector<int>>& blocks, SequenceNumber sequence) {
     TestBlocks entries;
     for (const std::vector<int>& block : blocks) {
@@ -143,7 +143,7 @@ class CompactionTest : public testing::Test, protected ExtentFixture<> {
   OffloadDriver driver_{{}, {}};
 };
 
-// Steps that leave something out, take it twice or out of order; each is refused.
+// Plans that leave something out, or take it twice or out of order, are refused.
 TEST_F(CompactionTest, TheCheckerRefusesUnsoundPlans) {
   TestRandom random(TestSeed());
   size_t refused = 0;
@@ -227,7 +227,7 @@ TEST_F(CompactionTest, TheCheckerRefusesUnsoundPlans) {
   EXPECT_GT(refused, 100u);
 }
 
-// The inputs' metadata says what must come out.
+// The inputs' metadata says how many records must come out.
 TEST_F(CompactionTest, RecordsThatDoNotBalanceAreNotInstalled) {
   for (const int surplus : {-1, 1}) {
     auto extent = std::make_shared<Extent>(*Numbers({{1, 3}, {5, 7}}, 9));

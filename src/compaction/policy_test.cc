@@ -85,7 +85,7 @@ std::string Keys(const Extent& extent) {
   return fmt::format("{}-{}", UserKey(extent.smallest), UserKey(extent.largest));
 }
 
-// Asks what one case asks.
+// Answers the questions of the cases.
 class Cases : ExtentFixture<> {
  public:
   std::string Run(const std::vector<std::string>& lines) {

@@ -97,8 +97,8 @@ class FlushCounter : public EventListener {
   std::atomic<uint64_t> flushes{0};
 };
 
-// A log of 300 MB, of memtables that were never flushed, is opened with far less memory. What that
-// does not hold is in extents by then.
+// A log of 300 MB, of memtables that were never flushed, is opened with far less memory. What does
+// not fit is then in extents.
 TEST(DbLog, RecoveryStaysWithinTheMemoryOfMemtables) {
   constexpr int kSubtables = 50;
   constexpr int kRecords = 30'000;
@@ -144,8 +144,8 @@ TEST(DbLog, RecoveryStaysWithinTheMemoryOfMemtables) {
   }
 }
 
-// What a recovery flushes half-way through the log is no more than the log so far, whatever the
-// extents of another sub-table have: the rest of the log is still needed.
+// A flush half-way through a recovery covers only the log so far, whatever another sub-table's
+// extents have: the rest of the log is still needed.
 TEST(DbLog, RecoveryThatFlushesHalfWayKeepsTheRest) {
   constexpr int kRecords = 2000;
   FaultEnv env;

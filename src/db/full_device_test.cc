@@ -65,7 +65,7 @@ class FullDeviceTest : public testing::Test {
     ASSERT_TRUE(status.ok()) << status.ToString();
   }
 
-  // One write with a value that does not compress; known if it is acknowledged.
+  // Makes one write, of a value that does not compress, and notes it if it is acknowledged.
   Status Put(Subtable* subtable, uint64_t number) {
     const std::string key = fmt::format("{:06}", number);
     std::string value(4000, '\0');
@@ -78,7 +78,7 @@ class FullDeviceTest : public testing::Test {
     }
     return status;
   }
-  // Until no more goes in.
+  // Writes until there is no space.
   void FillUp(Subtable* subtable = nullptr) {
     Status status;
     for (uint64_t i = 0; status.ok(); ++i) {
@@ -119,7 +119,7 @@ class FullDeviceTest : public testing::Test {
     ASSERT_TRUE(db_->Flush(nullptr).ok());
     ASSERT_TRUE(db_->Verify(nullptr).ok());
   }
-  // Takes all space that is left but for so much.
+  // Takes all space that is left, except for this much.
   void WriteBallast(uint64_t bytes_left = 0) {
     std::unique_ptr<WritableFile> file;
     ASSERT_TRUE(Env::Posix()->NewWritableFile(dir_.File("ballast"), &file).ok());

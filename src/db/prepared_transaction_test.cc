@@ -1,4 +1,4 @@
-// Two-phase commit: what is prepared stays so until it is resolved, and not longer.
+// Two-phase commit: a transaction stays prepared until it is resolved, and no longer.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -132,7 +132,8 @@ TEST_F(PreparedTransactionTest, SurvivesWithAllItsLocks) {
   }
 }
 
-// They count, and come back however many they are; who has no room then is told so.
+// Prepared transactions count against the bound, but all come back after an Open; others that find
+// no room then are refused.
 TEST_F(PreparedTransactionTest, CountsInTheMemoryOfAll) {
   const auto used = [&] { return db_->GetStatistics().transactions.memory_bytes; };
   const std::string value(50'000, 'v');

@@ -132,7 +132,7 @@ TEST_F(RepairTest, WithoutCurrentTheMetadataAreFound) {
   EXPECT_EQ(report_.losses.size(), 1u);
 }
 
-// Its log begins later each time that the database is opened.
+// The log of a database begins later each time that it is opened.
 TEST_F(RepairTest, WithoutCurrentTheMetadataOfLaterLivesAreFound) {
   Make();
   for (int life = 0; life < 3; ++life) {
@@ -205,7 +205,7 @@ TEST_F(RepairTest, WithoutMetadataTheLogIsSaved) {
   EXPECT_EQ(Repair(), (Contents{{"default/a", "2"}, {"subtable-1/c", "4"}}));
 }
 
-// What a crash leaves in the middle of a flush: its first extents, and the log of all.
+// A crash in the middle of a flush leaves its first extents, and the log of all.
 TEST_F(RepairTest, WithoutMetadataAnUnfinishedFlushHidesNothingInTheLog) {
   options_.memtable_bytes = 4 << 20;
   const std::string crashed = dir_.File("crashed");

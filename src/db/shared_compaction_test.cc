@@ -21,7 +21,7 @@
 namespace sluice {
 namespace {
 
-// Long enough for any machine: who waits so long waits in vain.
+// Long enough for any machine: a wait that takes longer is in vain.
 constexpr std::chrono::seconds kInVain{60};
 
 class SharedCompactionTest : public DbFixture {
@@ -53,8 +53,8 @@ class SharedCompactionTest : public DbFixture {
   }
 };
 
-// The thread that begins it, and those that have nothing else to do: three parts are under way at
-// the same time, each in another thread.
+// The thread that begins a compaction shares it with idle ones: three parts are under way at the
+// same time, each in another thread.
 TEST_F(SharedCompactionTest, ThreadsShareACompaction) {
   class Meeting final : public EventListener {
    public:
@@ -192,7 +192,7 @@ TEST_F(SharedCompactionTest, ACompactRangeGivesWayToWhatWritersWaitFor) {
   Compare(model);
 }
 
-// However far behind flushes are: nothing is compacted that nobody has asked for.
+// However far behind flushes are, nothing is compacted unasked.
 TEST_F(SharedCompactionTest, ACompactRangeDoesNoMoreThanItIsToldWithoutAutomaticCompactions) {
   options_.automatic_compactions = false;
   options_.max_waiting_memtables = 1;  // the one that is written is the last there may be

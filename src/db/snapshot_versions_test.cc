@@ -97,7 +97,7 @@ TEST(SnapshotsForMerges, LeavesOutWhatKeepsLittle) {
   EXPECT_EQ(SnapshotsForMerges(all, 399, 2), all);
 }
 
-// A snapshot that is young, as a transaction's, keeps no merge from the units.
+// A young snapshot, such as a transaction's, keeps no merge from the units.
 TEST_F(SnapshotVersionsTest, UnitsMergeUnderYoungSnapshots) {
   options_.executors = TestUnits("model");
   options_.automatic_compactions = false;
@@ -191,7 +191,7 @@ TEST_F(SnapshotVersionsTest, ManySnapshotsReadWhatTheySaw) {
   ExpectReads(nullptr, model);
 }
 
-// What a run has of one key is as long as it takes.
+// A run's versions of one key take as many extents as they need.
 TEST_P(OneSnapshotTest, VersionsOfOneKeyInManyExtents) {
   TestRandom random(TestSeed());
   options_.memtable_bytes = 1 << 20;
@@ -268,8 +268,8 @@ TEST_P(OneSnapshotTest, VersionsOfOneKeyInManyExtents) {
   ExpectReads(nullptr, model);
 }
 
-// That a row was written since a transaction's snapshot is known whatever was collapsed meanwhile,
-// deletions included.
+// It stays known that a row was written since a transaction's snapshot, whatever versions were
+// dropped meanwhile, deletions included.
 TEST_F(SnapshotVersionsTest, TransactionsFindConflictsAfterCompactions) {
   Open();
   for (const char* key : {"deleted", "deleted twice", "overwritten", "untouched"}) {

@@ -120,15 +120,15 @@ TEST_F(TransactionTest, FirstCommitterWins) {
   EXPECT_EQ(second->GetForUpdate({}, nullptr, "a", &value).code(), Code::kConflict);
   EXPECT_EQ(db_->GetStatistics().transactions.conflicts, 2u);
   EXPECT_EQ(db_->GetStatistics().transactions.locks, 0u);
-  // What failed was not done; it goes on at its own state.
+  // The write that failed was not done; the transaction goes on at its own state.
   EXPECT_EQ(Get(*second, "a"), "1");
   ASSERT_TRUE(second->Put(nullptr, "b", "second").ok());
   ASSERT_TRUE(second->Commit().ok());
   EXPECT_EQ(Scan(*db_), "a=first b=second ");
 }
 
-// However deep the version lies that makes the conflict: in the active memtable, in runs, in the
-// row cache, or dropped but for its tombstone.
+// A conflict is found wherever the conflicting version lies: in the active memtable, in runs, in
+// the row cache, or dropped except for its tombstone.
 TEST_F(TransactionTest, FindsConflictsWhereverTheyLie) {
   enum Place { kMemtable, kRun, kRowCache, kCompacted };
   for (const Place place : {kMemtable, kRun, kRowCache, kCompacted}) {
@@ -157,7 +157,7 @@ TEST_F(TransactionTest, FindsConflictsWhereverTheyLie) {
   }
 }
 
-// The snapshot of a transaction that begins with a write is of when it has the lock: an update of a
+// A transaction that begins with a write takes its snapshot when it has the lock: an update of a
 // hot row waits, and does not fail.
 TEST_F(TransactionTest, TakesItsSnapshotWhenItHasItsFirstLock) {
   Put("hot", "0");
@@ -276,7 +276,7 @@ TEST_F(TransactionTest, HaveABoundTogether) {
         << status.ToString();
     EXPECT_GT(open.size(), 10u);
     EXPECT_GT(used(), 90'000u);
-    // The transaction itself may go beyond, not what it holds.
+    // The transaction object itself may go beyond the bound, but not what it holds.
     EXPECT_LE(used(), 101'500u);
     std::string text;
     ASSERT_TRUE(db_->GetProperty("sluice.transaction-memory-capacity", &text).ok());
@@ -323,7 +323,7 @@ TEST_F(TransactionTest, GiveMemoryBackAsTheyShrinkAndEnd) {
     ASSERT_TRUE(t->Put(nullptr, "k", std::string(i, 'v')).ok());
   }
   EXPECT_LT(used(), small + 3000);
-  // What waits in vain, or loses, holds nothing more than before.
+  // A transaction that waits in vain, or loses, holds nothing more than before.
   auto other = Begin();
   const uint64_t before = used();
   EXPECT_EQ(other->Put(nullptr, "k", std::string(10'000, 'v')).code(), Code::kTimedOut);
@@ -337,8 +337,8 @@ TEST_F(TransactionTest, GiveMemoryBackAsTheyShrinkAndEnd) {
   EXPECT_EQ(used(), 0u);
 }
 
-// However many threads take memory at once, there is never more than the bound, and at the end
-// none.
+// However many threads take memory at once, it never exceeds the bound, and in the end none is
+// taken.
 TEST_F(TransactionTest, KeepTheirBoundAmongThreads) {
   constexpr int kThreads = 6;
   constexpr uint64_t kBound = 200'000;
@@ -391,7 +391,7 @@ TEST_F(TransactionTest, ADroppedSubtableFailsTheCommit) {
   EXPECT_EQ(db_->GetStatistics().transactions.locks, 0u);
 }
 
-// Few threads keep many commits under way, whose transactions are gone already.
+// A few threads keep many commits under way, of transactions that are destroyed already.
 TEST_F(TransactionTest, CommitsAsynchronously) {
   std::atomic<int> done{0};
   std::atomic<int> failed{0};

@@ -127,7 +127,7 @@ TEST_F(UpkeepTest, ALargeCompactionIsCarriedOutInParts) {
   ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
   uint64_t extents = 0;
   for (const CompactionEvent& part : listener_->compactions()) {
-    // An extent of each run more, at most, and one that ends with the part.
+    // At most one more extent of each run, and one that ends with the part.
     EXPECT_LE(part.output_bytes, options_.compaction_bytes + (runs + 1) * options_.extent_bytes);
     extents += part.output_extents + part.reused_extents;
   }
@@ -149,7 +149,7 @@ TEST_F(UpkeepTest, ALargeCompactionIsCarriedOutInParts) {
   EXPECT_FALSE(at->Valid());
 }
 
-// Parts so small that each would leave as many small extents as it took would never end.
+// Parts that left as many small extents as they took would never end.
 TEST_F(UpkeepTest, CompactionsInTheSmallestPartsComeToAnEnd) {
   constexpr int kKeys = 20000;
   options_.extent_bytes = 256 << 10;
@@ -165,7 +165,7 @@ TEST_F(UpkeepTest, CompactionsInTheSmallestPartsComeToAnEnd) {
   EXPECT_LE(last.extents, 2 * last.bytes / options_.extent_bytes);
 }
 
-// What an interruption leaves, slices among it, is the same database.
+// An interruption leaves the same database, perhaps with slices.
 TEST_F(UpkeepTest, AnInterruptedCompactionKeepsItsParts) {
   constexpr int kKeys = 60000;
   options_.automatic_compactions = false;
@@ -221,7 +221,7 @@ TEST_F(UpkeepTest, AnInterruptedCompactionKeepsItsParts) {
   check();
 }
 
-// However many compactions are due: a CompactRange waits for one of them at most.
+// However many compactions are due, a CompactRange waits for at most one of them.
 TEST_F(UpkeepTest, ACompactRangeHasItsTurn) {
   class Gate final : public EventListener {
    public:
@@ -263,7 +263,7 @@ TEST_F(UpkeepTest, ACompactRangeHasItsTurn) {
   range.join();
 }
 
-// What compactions of ranges leave of extents does not keep much more space than it needs.
+// Extents cut by compactions of ranges do not keep much more space than they need.
 TEST_F(UpkeepTest, CompactionsOfRangesGiveSpaceBack) {
   constexpr int kKeys = 20000;
   constexpr int kStep = 500;
@@ -323,7 +323,7 @@ TEST_F(UpkeepTest, ACheckpointOfSlicesIsNoLargerThanTheirTables) {
   EXPECT_EQ(keys, kKeys);
 }
 
-// Reads that look into many runs make the compaction due that leaves one, and no further ones.
+// Reads that look into many runs make a compaction due that leaves one run, and no further ones.
 TEST_F(UpkeepTest, ReadsPayForFewerRuns) {
   constexpr int kRuns = 5;
   constexpr int kKeys = 1000;
@@ -360,8 +360,8 @@ TEST_F(UpkeepTest, ReadsPayForFewerRuns) {
   }
 }
 
-// Each level has its own, even if nothing has to be merged on the way to it; a level beyond the end
-// of the list has `compression`.
+// Each level has its own compression, even if nothing has to be merged on the way to it; a level
+// beyond the end of the list has `compression`.
 TEST_F(UpkeepTest, LevelsAreCompressedAsTheOptionsSay) {
   options_.automatic_compactions = false;
   options_.extent_bytes = 64 << 10;
@@ -476,8 +476,8 @@ TEST_F(UpkeepTest, WhatCompressesWellIsCompactedOnce) {
   EXPECT_EQ(s.compactions[static_cast<size_t>(CompactionKind::kSelfMajor)], 0u);
 }
 
-// The index of an extent is compressed once the extent is cut. Long keys that share much make it
-// most of what counts before and little of what counts then.
+// The index of an extent is compressed once the extent is cut. With long keys that share much, it
+// is most of the size before that, and little of it afterwards.
 TEST_F(UpkeepTest, WhatHasAnIndexThatCompressesWellIsCompactedOnce) {
   options_.compression = Compression::kSnappy;
   options_.extent_bytes = 8192;
@@ -492,7 +492,7 @@ TEST_F(UpkeepTest, WhatHasAnIndexThatCompressesWellIsCompactedOnce) {
   Statistics s = db_->GetStatistics();
   EXPECT_GT(s.subtables[0].levels[2].extents, 200u);
   EXPECT_EQ(s.compactions[static_cast<size_t>(CompactionKind::kSelfMajor)], 0u);
-  // Who opens it anew cannot know, and tries once.
+  // A process that opens the database anew cannot know, and tries once.
   Open();
   ASSERT_TRUE(db_->Put({}, "z", "").ok());
   ASSERT_TRUE(db_->Flush(nullptr).ok());
@@ -564,8 +564,8 @@ TEST_F(UpkeepTest, ADamagedBlockIsSetAsideAndTheRestGoesOn) {
   }
 }
 
-// They stay as long as that does, whatever share of their extents they are, and nobody looks for
-// something to do about it for ever.
+// The tombstones stay as long as what was set aside, whatever their share of the extents, and no
+// thread looks in vain for ever.
 TEST_F(UpkeepTest, TombstonesOverWhatIsSetAsideCallForNothing) {
   constexpr int kKeys = 5000;
   Open();

@@ -1,4 +1,4 @@
-// Writers and what they may use: memory, log, and the patience of others.
+// What writers may use: memory, log, and the patience of others.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ class Gatekeeper final : public EventListener {
     open_ = true;
     changed_.notify_all();
   }
-  // Until a flush is held and writers are.
+  // Waits until a flush is held and writers are stopped.
   bool WaitForStop() {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kWatchdog, [&] { return holds_ && stopped_; });
@@ -94,7 +94,7 @@ TEST_F(WriteBudget, NobodyWaitsForCompactionsThatNobodyMakes) {
   }
 }
 
-// However few runs may be: where they stop writers, a compaction is due.
+// However few runs are allowed, a compaction is due where they stop writers.
 TEST_F(WriteBudget, RunsThatStopWritersAreMerged) {
   options_.l0_compaction_runs = 8;
   options_.l0_slowdown_runs = 1;
@@ -184,7 +184,7 @@ TEST_F(WriteBudget, ManySubtablesStayWithinTheLimits) {
       }
     }
     EXPECT_GT(db_->GetStatistics().flushes, 0u);
-    // One block of an arena may come on top, and spare segments, and the one that is begun.
+    // One block of an arena may come on top, and spare segments of the log, and the one just begun.
     EXPECT_LE(most_memory, limits.memory + (256 << 10));
     EXPECT_LE(most_log, log_limit + 3 * options_.log_segment_bytes);
     ASSERT_TRUE(db_->Close().ok());
@@ -223,13 +223,13 @@ TEST_F(WriteBudget, SubtablesOfFewRowsAreSmall) {
   EXPECT_LE(ResidentBytes(), before + kSubtables * kMostBytes);
 }
 
-// Reads of more than the caches hold give back what these evict, while they run, and what their
-// threads used.
+// Reads of more than the caches hold free what these evict while they run, and in the end what
+// their threads used.
 TEST_F(WriteBudget, ReadsKeepNoMemory) {
   constexpr int kKeys = 4000;
   constexpr uint64_t kValueBytes = 16'000;
   constexpr uint64_t kMost = uint64_t{32} << 20;  // of what the caches hold, and the rest of it all
-  // Else malloc itself would keep a large value or two, at the ends of its threads' arenas.
+  // Otherwise malloc itself would keep a large value or two, at the ends of its threads' arenas.
   ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
   options_.memtable_bytes = 4 << 20;
   options_.extent_bytes = 1 << 20;
@@ -280,7 +280,7 @@ TEST_F(WriteBudget, ReadsKeepNoMemory) {
   }
 }
 
-// Batches and transactions that come too late for a sub-table find out, and harm nobody.
+// Batches and transactions that come too late for a sub-table are refused, and do no harm.
 TEST_F(WriteBudget, DroppedSubtablesAreGone) {
   Open();
   Subtable* dropped;

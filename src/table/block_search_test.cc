@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-// As the block's iterator finds it.
+// Finds an entry with the block's iterator.
 BlockMatch Expected(const Block& block, std::string_view target) {
   BlockIterator at(block);
   at.Seek(target);

@@ -44,7 +44,7 @@ TEST(Codec, WhatIsCompressedComesBack) {
   }
 }
 
-// The densest there is: what is told from a lie by its length alone must not be it.
+// The densest contents there are: their length must not be taken for a lie.
 TEST(Codec, ContentsOfOneByteComeBack) {
   const std::string contents(size_t{64} << 20, 'v');
   std::string compressed;
@@ -148,7 +148,7 @@ TEST(Codec, DictionariesServeThoseWhoHaveThem) {
   EXPECT_LT(compressed.size(), plain.size());
   EXPECT_TRUE(Uncompress(codec.type, compressed, &back, read.get()).ok());
   EXPECT_EQ(back, contents);
-  // What was compressed without one can be read with one, not the reverse.
+  // A block compressed without a dictionary can be read with one, but not the reverse.
   EXPECT_TRUE(Uncompress(codec.type, plain, &back, read.get()).ok());
   EXPECT_EQ(back, contents);
   EXPECT_TRUE(Uncompress(codec.type, compressed, &back).IsCorruption());

@@ -113,8 +113,8 @@ TEST(ExtentSpace, GivesNoPageTwice) {
   EXPECT_TRUE(space->Adopt(extents[0], &place).IsCorruption());
 }
 
-// While pages come and go, and are given back in between: what is taken keeps its bytes, and in the
-// end nothing is left of the files but what is taken.
+// While pages come and go, and are given back in between, those that are taken keep their bytes; in
+// the end the files hold nothing else.
 void GiveAndTake(bool reopened) {
   TempDir dir;
   std::unique_ptr<DataFile> file;
@@ -194,7 +194,7 @@ TEST(ExtentSpace, GivesFreePagesBack) { GiveAndTake(false); }
 
 TEST(ExtentSpace, GivesBackWhatItFindsFree) { GiveAndTake(true); }
 
-// One that makes no holes still gets the tail.
+// A file system that makes no holes still gets back the tail of a file.
 TEST(ExtentSpace, CutsOffWhatIsFreeAtTheEnd) {
   FaultEnv env(kDirs);
   env.SetMakesHoles(false);
@@ -309,8 +309,8 @@ TEST(TableHead, NamesWhatIsDamaged) {
   EXPECT_LE(unnoticed, ExtentProperties(0).size() + kBlockTrailerBytes + 40);
 }
 
-// Extents of several pieces, some of a part of a page: all of it comes back, and no piece's error
-// is lost, whichever it is.
+// Extents of several pieces, some of a part of a page: all of it can be read again, and no piece's
+// error is lost.
 TEST(ExtentWriter, WritesInPieces) {
   const auto write = [](FaultEnv* env, std::unique_ptr<ExtentSpace>* space,
                         std::vector<Extent>* extents) -> Status {

@@ -22,7 +22,7 @@ std::string Encoded(const Metadata& metadata) {
   return bytes;
 }
 
-// One that fits.
+// A random edit that fits the state.
 MetadataEdit RandomEdit(const Metadata& state, std::mt19937_64& rng) {
   MetadataEdit edit;
   const uint64_t number = state.next_number;
@@ -104,7 +104,7 @@ TEST(MetadataLog, KeepsWhatWasApplied) {
   }
 }
 
-// After NoSpace the state is known, and the same edit can be made: whichever call meets it.
+// After NoSpace the state is known and the same edit can be made, whichever call failed.
 TEST(MetadataLog, GoesOnAfterAFullDevice) {
   const auto live = [](FaultEnv* env, std::string* state, uint64_t* refused) -> Status {
     std::unique_ptr<MetadataLog> log;
