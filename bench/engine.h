@@ -33,6 +33,7 @@ struct EngineSettings {
   Compression compression = Compression::kNone;
   uint32_t dictionary_bytes = 0;  // for Zstandard, on the last level; 0: none
   bool sync = false;              // every write, to the disk
+  bool direct_io = false;         // past the page cache
   // Sluice's alone.
   std::string executor = "cpu";
   std::string config;

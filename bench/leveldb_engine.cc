@@ -85,6 +85,9 @@ class LevelDbEngine : public Engine {
     if (settings.bloom_bits > 0) {
       filter_.reset(leveldb::NewBloomFilterPolicy(settings.bloom_bits));
     }
+    if (settings.direct_io) {
+      return Status::NotSupported("LevelDB has no direct I/O");
+    }
     if (settings.compression != Compression::kNone &&
         settings.compression != Compression::kSnappy) {
       return Status::NotSupported(

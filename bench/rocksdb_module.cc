@@ -100,6 +100,8 @@ rocksdb::Options MakeOptions(const RocksDbSettings& settings) {
     options.bottommost_compression_opts.max_dict_bytes = settings.dictionary_bytes;
     options.bottommost_compression_opts.zstd_max_train_bytes = 64 * settings.dictionary_bytes;
   }
+  options.use_direct_reads = settings.direct_io;
+  options.use_direct_io_for_flush_and_compaction = settings.direct_io;
   options.enable_pipelined_write = settings.pipelined_write;
   options.unordered_write = settings.unordered_write;
   options.stats_dump_period_sec = 0;

@@ -221,6 +221,8 @@ void AddEngineOptions(CLI::App* app, BenchCommand* command) {
       "Size of dictionaries for zstd on the last level, in bytes; 0: none")
       ->transform(CLI::AsSizeValue(false));
   app->add_flag("--sync", e.sync, "Sync every write before it returns")->group("All engines alike");
+  app->add_flag("--direct", e.direct_io, "Direct I/O: nothing stays in the page cache but the log")
+      ->group("All engines alike");
   std::vector<std::string> configs;
   for (const std::string_view name : RtlConfigurations()) {
     configs.emplace_back(name);

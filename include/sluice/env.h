@@ -90,6 +90,12 @@ class SLUICE_EXPORT DataFile {
   virtual Status Truncate(uint64_t bytes) = 0;
   /// Space that the file occupies on the device.
   virtual Status GetDiskBytes(uint64_t* bytes) const = 0;
+  /// From now on Read goes past the system's page cache, and what is durable leaves that with each
+  /// Sync. Called before any other operation. NotSupported, and no effect, where the file system
+  /// cannot do that.
+  virtual Status BypassPageCache() {
+    return Status::NotSupported("its file system reads nothing past a page cache");
+  }
 
   /// The path that was given to NewDataFile.
   virtual const std::string& path() const = 0;
@@ -107,6 +113,10 @@ class SLUICE_EXPORT RandomAccessFile {
 
   /// Reads exactly `n` bytes at `offset` to `out`; fewer is an error.
   virtual Status Read(uint64_t offset, size_t n, char* out) const = 0;
+  /// As DataFile's.
+  virtual Status BypassPageCache() {
+    return Status::NotSupported("its file system reads nothing past a page cache");
+  }
 };
 
 /// The bytes of a whole file, for as long as this object lives. From Env::Posix() it is a memory

@@ -31,6 +31,7 @@ class Options:
     row_cache_bytes: int
     block_cache_bytes: int
     table_cache_bytes: int
+    direct_io: bool
     transaction_memory_bytes: int
     extent_bytes: int
     block_bytes: int

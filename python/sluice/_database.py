@@ -288,6 +288,7 @@ def open(
     row_cache_bytes: int | None = None,
     block_cache_bytes: int | None = None,
     table_cache_bytes: int | None = None,
+    direct_io: bool | None = None,
     transaction_memory_bytes: int | None = None,
     extent_bytes: int | None = None,
     block_bytes: int | None = None,

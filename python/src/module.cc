@@ -54,6 +54,7 @@ void BindOptions(nb::module_& m) {
       .def_rw("row_cache_bytes", &Options::row_cache_bytes)
       .def_rw("block_cache_bytes", &Options::block_cache_bytes)
       .def_rw("table_cache_bytes", &Options::table_cache_bytes)
+      .def_rw("direct_io", &Options::direct_io)
       .def_rw("transaction_memory_bytes", &Options::transaction_memory_bytes)
       .def_rw("extent_bytes", &Options::extent_bytes)
       .def_rw("block_bytes", &Options::block_bytes)

@@ -124,6 +124,7 @@ const std::map<std::string_view, Setter>& Setters() {
       NUMBER(row_cache_bytes),
       NUMBER(block_cache_bytes),
       NUMBER(table_cache_bytes),
+      TRUTH(direct_io),
       NUMBER(transaction_memory_bytes),
       NUMBER(extent_bytes),
       NUMBER(block_bytes),

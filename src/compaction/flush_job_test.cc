@@ -5,56 +5,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tree/testing.h"
-#include "util/fault_env.h"
 
 namespace sluice {
 namespace {
-
-// Calls `on_write` before each write to a data file.
-class WatchedEnv final : public FaultEnv {
- public:
-  std::function<void()> on_write = [] {};
-
-  Status NewDataFile(const std::string& path, std::unique_ptr<DataFile>* file) override {
-    std::unique_ptr<DataFile> base;
-    SLUICE_RETURN_IF_ERROR(FaultEnv::NewDataFile(path, &base));
-    *file = std::make_unique<WatchedFile>(&on_write, std::move(base));
-    return {};
-  }
-
- private:
-  class WatchedFile final : public DataFile {
-   public:
-    WatchedFile(const std::function<void()>* on_write, std::unique_ptr<DataFile> base)
-        : on_write_(*on_write), base_(std::move(base)) {}
-
-    Status Read(uint64_t offset, size_t n, char* out) const override {
-      return base_->Read(offset, n, out);
-    }
-    Status Write(uint64_t offset, std::string_view bytes) override {
-      on_write_();
-      return base_->Write(offset, bytes);
-    }
-    Status Sync() override { return base_->Sync(); }
-    Status Discard(uint64_t offset, uint64_t bytes) override {
-      return base_->Discard(offset, bytes);
-    }
-    Status Truncate(uint64_t bytes) override { return base_->Truncate(bytes); }
-    Status GetDiskBytes(uint64_t* bytes) const override { return base_->GetDiskBytes(bytes); }
-    const std::string& path() const override { return base_->path(); }
-
-   private:
-    const std::function<void()>& on_write_;
-    const std::unique_ptr<DataFile> base_;
-  };
-};
 
 class FlushJobTest : public testing::Test, protected ExtentFixture<WatchedEnv> {
  protected:

@@ -63,8 +63,9 @@ class EnvChecker {
     }
     for (const auto check :
          {&EnvChecker::WritableFiles, &EnvChecker::ReservedFiles, &EnvChecker::DataFiles,
-          &EnvChecker::Discarding, &EnvChecker::Threads, &EnvChecker::Reading, &EnvChecker::Names,
-          &EnvChecker::Ids, &EnvChecker::Missing, &EnvChecker::Locks}) {
+          &EnvChecker::Discarding, &EnvChecker::Bypassing, &EnvChecker::Threads,
+          &EnvChecker::Reading, &EnvChecker::Names, &EnvChecker::Ids, &EnvChecker::Missing,
+          &EnvChecker::Locks}) {
       SLUICE_RETURN_IF_ERROR((this->*check)());
     }
     return Works(env_.RemoveDir(dir_), "RemoveDir removes an empty directory");
@@ -196,6 +197,45 @@ class EnvChecker {
     SLUICE_RETURN_IF_ERROR(Works(file->Write(kPart + 5, "x"), "a cut file grows again"));
     SLUICE_RETURN_IF_ERROR(Holds("f", contents.substr(0, kPart) + std::string(5, '\0') + "x",
                                  "a cut file that grows again has zeros where it was cut"));
+    return Remove("f");
+  }
+
+  Status Bypassing() {
+    const std::string contents = Pattern(100'000, 3);
+    SLUICE_RETURN_IF_ERROR(Make("f", contents));
+    std::unique_ptr<DataFile> data;
+    std::unique_ptr<RandomAccessFile> read;
+    SLUICE_RETURN_IF_ERROR(Works(env_.NewDataFile(File("f"), &data), "NewDataFile works"));
+    SLUICE_RETURN_IF_ERROR(
+        Works(env_.NewRandomAccessFile(File("f"), &read), "NewRandomAccessFile works"));
+    for (const Status& status : {data->BypassPageCache(), read->BypassPageCache()}) {
+      SLUICE_RETURN_IF_ERROR(Rule(status.ok() || status.IsNotSupported(),
+                                  "BypassPageCache works, or says NotSupported"));
+    }
+    const auto holds = [&](const std::string& bytes) -> Status {
+      for (const uint64_t offset : {0, 1, 511, 4095, 4096, 50'000, 99'999}) {
+        for (const size_t n : {1, 100, 4096, 20'000}) {
+          std::string found(n, '\0');
+          const bool whole = offset + n <= bytes.size();
+          for (const Status& status :
+               {data->Read(offset, n, found.data()), read->Read(offset, n, found.data())}) {
+            SLUICE_RETURN_IF_ERROR(
+                Rule(status.ok() == whole, "a read past the page cache is whole, or an error"));
+          }
+          SLUICE_RETURN_IF_ERROR(Rule(!whole || found == bytes.substr(offset, n),
+                                      "what is read past the page cache is what was written"));
+        }
+      }
+      return {};
+    };
+    SLUICE_RETURN_IF_ERROR(holds(contents));
+    const std::string more = contents.substr(0, 60'000) + Pattern(60'000, 4);
+    SLUICE_RETURN_IF_ERROR(Works(data->Write(60'000, more.substr(60'000)),
+                                 "a file written past the page cache works"));
+    SLUICE_RETURN_IF_ERROR(Works(data->Sync(), "Sync works"));
+    SLUICE_RETURN_IF_ERROR(holds(more));
+    data.reset();
+    read.reset();
     return Remove("f");
   }
 

@@ -119,6 +119,9 @@ Status DBImpl::OpenSpace() {
   SLUICE_RETURN_IF_ERROR(db_.options.read_only
                              ? ExtentSpace::OpenReadOnly(db_.env, tiers.dirs, &db_.space)
                              : ExtentSpace::Open(db_.env, tiers.dirs, &db_.space));
+  if (db_.options.direct_io) {
+    SLUICE_RETURN_IF_ERROR(db_.space->BypassPageCache());
+  }
   for (const auto& [id, subtable] : db_.metadata->state().subtables) {
     for (const auto& [run_id, run] : subtable.runs) {
       RunIndex::Iterator at(run);

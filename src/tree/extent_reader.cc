@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "table/stored_block.h"
@@ -15,24 +16,66 @@ std::string ExtentReader::Describe(const Extent& extent, uint64_t offset) {
                      extent.place->offset() + offset, extent.number);
 }
 
+namespace {
+
+Status CheckHandle(const Extent& extent, const BlockHandle& handle) {
+  return HandleFits(handle, extent.bytes)
+             ? Status()
+             : Status::Corruption(
+                   fmt::format("{}: the index names a block of {} bytes, which reaches "
+                               "past the extent's end",
+                               ExtentReader::Describe(extent, handle.offset), handle.size));
+}
+
+Status ReadBytes(const Extent& extent, uint64_t offset, uint64_t bytes, std::string* out) {
+  out->resize(bytes);
+  return extent.place->file()->Read(extent.place->offset() + offset, bytes, out->data());
+}
+
+// `*contents` views `stored` or `*buffer`.
+Status Decode(const Extent& extent, const BlockHandle& handle, std::string_view stored,
+              const ZstdDictionary* dictionary, std::string* buffer, std::string_view* contents) {
+  const Status status = ReadStoredBlock(stored, {0, handle.size}, buffer, contents, dictionary);
+  return status.ok() ? status : status.WithContext(ExtentReader::Describe(extent, handle.offset));
+}
+
+}  // namespace
+
+Status ReadAhead::Read(const Extent& extent, const BlockHandle& handle, uint64_t end,
+                       std::string_view* stored) {
+  SLUICE_RETURN_IF_ERROR(CheckHandle(extent, handle));
+  const uint64_t bytes = handle.size + kBlockTrailerBytes;
+  if (extent.number != extent_ || handle.offset < offset_ ||
+      handle.offset + bytes > offset_ + bytes_.size()) {
+    const bool in_order = extent.number == extent_ ? handle.offset == next_ : handle.offset == 0;
+    piece_ = !in_order                  ? 0
+             : extent.number == extent_ ? std::clamp(2 * piece_, kLeastBytes, kMostBytes)
+                                        : piece_;
+    extent_ = 0;  // until it is read
+    const uint64_t most = std::max(std::min<uint64_t>(end, extent.bytes), handle.offset + bytes);
+    const uint64_t piece = std::clamp(piece_, bytes, most - handle.offset);
+    Status status = ReadBytes(extent, handle.offset, piece, &bytes_);
+    if (!status.ok() && piece > bytes) {
+      status = ReadBytes(extent, handle.offset, bytes, &bytes_);  // it may be another block's error
+    }
+    SLUICE_RETURN_IF_ERROR(status);
+    extent_ = extent.number;
+    offset_ = handle.offset;
+  }
+  next_ = handle.offset + bytes;
+  *stored = std::string_view(bytes_).substr(handle.offset - offset_, bytes);
+  return {};
+}
+
 Status ExtentReader::ReadStored(const Extent& extent, const BlockHandle& handle,
                                 const ZstdDictionary* dictionary, std::string* contents) {
-  if (!HandleFits(handle, extent.bytes)) {
-    return Status::Corruption(
-        fmt::format("{}: the index names a block of {} bytes, which reaches "
-                    "past the extent's end",
-                    Describe(extent, handle.offset), handle.size));
-  }
+  SLUICE_RETURN_IF_ERROR(CheckHandle(extent, handle));
   thread_local std::string kept;
   KeptBuffer stored(&kept);
-  stored->resize(handle.size + kBlockTrailerBytes);
-  SLUICE_RETURN_IF_ERROR(extent.place->file()->Read(extent.place->offset() + handle.offset,
-                                                    stored->size(), stored->data()));
+  SLUICE_RETURN_IF_ERROR(
+      ReadBytes(extent, handle.offset, handle.size + kBlockTrailerBytes, &*stored));
   std::string_view view;
-  if (Status status = ReadStoredBlock(*stored, {0, handle.size}, contents, &view, dictionary);
-      !status.ok()) {
-    return status.WithContext(Describe(extent, handle.offset));
-  }
+  SLUICE_RETURN_IF_ERROR(Decode(extent, handle, *stored, dictionary, contents, &view));
   if (view.data() != contents->data()) {
     contents->assign(view);
   }
@@ -40,7 +83,7 @@ Status ExtentReader::ReadStored(const Extent& extent, const BlockHandle& handle,
 }
 
 Status ExtentReader::FindBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
-                               const Cache::Entry** entry) {
+                               ReadAhead* ahead, uint64_t end, const Cache::Entry** entry) {
   const BlockKey key(extent.number, static_cast<uint32_t>(handle.offset));
   if (const Cache::Entry* const found = blocks_.Lookup(key.bytes(), key.hash())) {
     *entry = found;
@@ -48,18 +91,30 @@ Status ExtentReader::FindBlock(const Extent& extent, const BlockHandle& handle, 
   }
   TableHead* head = nullptr;
   SLUICE_RETURN_IF_ERROR(tables_.Find(extent, &head));
+  thread_local std::string kept_stored;
+  KeptBuffer stored_here(&kept_stored);
+  std::string_view stored;
+  if (ahead != nullptr) {
+    SLUICE_RETURN_IF_ERROR(ahead->Read(extent, handle, end, &stored));
+  } else {
+    SLUICE_RETURN_IF_ERROR(CheckHandle(extent, handle));
+    SLUICE_RETURN_IF_ERROR(
+        ReadBytes(extent, handle.offset, handle.size + kBlockTrailerBytes, &*stored_here));
+    stored = *stored_here;
+  }
   thread_local std::string kept;
-  KeptBuffer contents(&kept);
+  KeptBuffer buffer(&kept);
+  std::string_view contents;
   // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): found, since the status is ok
-  SLUICE_RETURN_IF_ERROR(ReadStored(extent, handle, head->dictionary(), &*contents));
-  Cache::Entry* const made = Cache::NewEntry(key.bytes(), contents->size());
-  std::memcpy(made->data(), contents->data(), contents->size());
+  SLUICE_RETURN_IF_ERROR(Decode(extent, handle, stored, head->dictionary(), &*buffer, &contents));
+  Cache::Entry* const made = Cache::NewEntry(key.bytes(), contents.size());
+  std::memcpy(made->data(), contents.data(), contents.size());
   *entry = made;
   if (fill_cache) {
     *entry = blocks_.Insert(made, key.hash());
   } else {
     EpochRetire(
-        made, [](void* unused) { static_cast<Cache::Entry*>(unused)->Unref(); }, contents->size());
+        made, [](void* unused) { static_cast<Cache::Entry*>(unused)->Unref(); }, contents.size());
   }
   return {};
 }
@@ -73,13 +128,13 @@ Status ExtentReader::OpenHead(const Extent& extent, TableHeadRef* head) {
 }
 
 Status ExtentReader::ReadBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
-                               BlockRef* contents, Block* block) {
+                               BlockRef* contents, Block* block, ReadAhead* ahead, uint64_t end) {
   if (fill_cache) {
     extent.place->Touch();
   }
   const EpochGuard guard;
   const Cache::Entry* entry = nullptr;
-  SLUICE_RETURN_IF_ERROR(FindBlock(extent, handle, fill_cache, &entry));
+  SLUICE_RETURN_IF_ERROR(FindBlock(extent, handle, fill_cache, ahead, end, &entry));
   contents->Reset(entry);
   // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): found, since the status is ok
   const Status status = Block::Parse(entry->value(), block);
@@ -121,7 +176,8 @@ Status ExtentReader::Get(const Lookup& lookup, std::string_view internal_key, ui
     extent.place->Touch();
   }
   const Cache::Entry* entry = nullptr;
-  SLUICE_RETURN_IF_ERROR(FindBlock(extent, head->block(i), fill_cache, &entry));
+  SLUICE_RETURN_IF_ERROR(
+      FindBlock(extent, head->block(i), fill_cache, /*ahead=*/nullptr, /*end=*/0, &entry));
   Block block;
   // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): found, since the status is ok
   Status status = Block::Parse(entry->value(), &block);

@@ -61,6 +61,25 @@ struct LiveBlocks {
   size_t end = 0;  // not above `first`: the index is not that of this extent
 };
 
+// Reads stored blocks for an iterator: those that it reads in order in ever larger pieces, so that
+// few of them wait for the device.
+class ReadAhead {
+ public:
+  // The block with its trailer; valid until the next call. `end`: of the extent's blocks.
+  Status Read(const Extent& extent, const BlockHandle& handle, uint64_t end,
+              std::string_view* stored);
+
+ private:
+  static constexpr uint64_t kLeastBytes = uint64_t{16} << 10;
+  static constexpr uint64_t kMostBytes = uint64_t{128} << 10;
+
+  uint64_t extent_ = 0;
+  uint64_t next_ = 0;    // the offset after the block read last
+  uint64_t piece_ = 0;   // size of the pieces by now; 0: nothing was read in order yet
+  uint64_t offset_ = 0;  // of bytes_, within the extent
+  std::string bytes_;
+};
+
 // A block read with `fill_cache` counts as an access to its extent; others, such as compactions',
 // leave no trace.
 class ExtentReader {
@@ -87,9 +106,10 @@ class ExtentReader {
              BlockMatch* match);
 
   Status OpenHead(const Extent& extent, TableHeadRef* head);
-  // `contents` keeps what `block` views.
+  // `contents` keeps what `block` views. `ahead`, if any: of an iterator that may go on to the next
+  // blocks, up to the offset `end`.
   Status ReadBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
-                   BlockRef* contents, Block* block);
+                   BlockRef* contents, Block* block, ReadAhead* ahead = nullptr, uint64_t end = 0);
   // Reads and checks a block past the cache. Uncompressed, without trailer. `dictionary`: as in the
   // extent's head.
   static Status ReadStored(const Extent& extent, const BlockHandle& handle,
@@ -102,7 +122,7 @@ class ExtentReader {
  private:
   // Valid as long as the caller's guard.
   Status FindBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
-                   const Cache::Entry** entry);
+                   ReadAhead* ahead, uint64_t end, const Cache::Entry** entry);
 
   TableCache& tables_;
   Cache& blocks_;

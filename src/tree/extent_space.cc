@@ -33,6 +33,9 @@ class ReadOnlyFile final : public DataFile {
     *bytes = bytes_;
     return {};
   }
+  Status BypassPageCache() override {
+    return file_ != nullptr ? file_->BypassPageCache() : Status();
+  }
   const std::string& path() const override { return path_; }
 
  private:
@@ -69,6 +72,15 @@ Status ExtentSpace::OpenReadOnly(Env* env, const std::vector<Dir>& dirs,
     SLUICE_RETURN_IF_ERROR((*space)->OpenFile(dir, /*read_only=*/true));
   }
   (*space)->Freeze();
+  return {};
+}
+
+Status ExtentSpace::BypassPageCache() {
+  for (const File& file : files_) {
+    if (Status status = file.file->BypassPageCache(); !status.ok()) {
+      return status.WithContext(file.file->path());
+    }
+  }
   return {};
 }
 

@@ -88,6 +88,10 @@ class ExtentSpace {
   // not taken, and may be another's. REQUIRES: the space is frozen.
   std::shared_ptr<ExtentPlace> At(size_t tier, const Extent& extent);
 
+  // From now on blocks and heads are read past the system's page cache. To be called before the
+  // first is; NotSupported, naming the file, where the file system cannot do that.
+  Status BypassPageCache();
+
   // To be called once, when all extents are adopted: from now on free pages are given back to the
   // file system, those found free first, but for `slack_bytes` and a share of what is in use.
   void StartGivingBack(uint64_t slack_bytes);

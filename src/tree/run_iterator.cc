@@ -44,8 +44,9 @@ bool RunIterator::EnterBack() {
 bool RunIterator::OpenBlock(size_t block) {
   block_ = block;
   Block parsed;
-  status_ =
-      reader_.ReadBlock(*extent_.extent(), head_->block(block), fill_cache_, &contents_, &parsed);
+  const BlockHandle last = head_->block(blocks_.end - 1);
+  status_ = reader_.ReadBlock(*extent_.extent(), head_->block(block), fill_cache_, &contents_,
+                              &parsed, &ahead_, last.offset + last.size + kBlockTrailerBytes);
   if (!status_.ok()) {
     return false;
   }

@@ -1,4 +1,5 @@
-// Walks the records of one run, block by block through the caches.
+// Walks the records of one run, block by block through the caches. What it reads forward from a
+// device it reads ahead.
 
 #pragma once
 
@@ -66,6 +67,7 @@ class RunIterator final : public RecordIterator {
   LiveBlocks blocks_;
   bool sliced_ = false;
   size_t block_ = 0;
+  ReadAhead ahead_;
   BlockRef contents_;
   BlockIterator data_;
   bool valid_ = false;

@@ -6,7 +6,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "table/block_builder.h"
@@ -44,6 +48,50 @@ inline Extent WriteTestExtent(const TestBlocks& blocks, ExtentSpace* space,
   EXPECT_TRUE(writer.Finish(&extents).ok());
   return extents.at(0);
 }
+
+// Calls `on_read` and `on_write` before each read and write of a data file; a read fails as `on_read`
+// does.
+class WatchedEnv final : public FaultEnv {
+ public:
+  std::function<Status(uint64_t offset, size_t bytes)> on_read = [](uint64_t, size_t) {
+    return Status();
+  };
+  std::function<void()> on_write = [] {};
+
+  Status NewDataFile(const std::string& path, std::unique_ptr<DataFile>* file) override {
+    std::unique_ptr<DataFile> base;
+    SLUICE_RETURN_IF_ERROR(FaultEnv::NewDataFile(path, &base));
+    *file = std::make_unique<WatchedFile>(this, std::move(base));
+    return {};
+  }
+
+ private:
+  class WatchedFile final : public DataFile {
+   public:
+    WatchedFile(const WatchedEnv* env, std::unique_ptr<DataFile> base)
+        : env_(*env), base_(std::move(base)) {}
+
+    Status Read(uint64_t offset, size_t n, char* out) const override {
+      SLUICE_RETURN_IF_ERROR(env_.on_read(offset, n));
+      return base_->Read(offset, n, out);
+    }
+    Status Write(uint64_t offset, std::string_view bytes) override {
+      env_.on_write();
+      return base_->Write(offset, bytes);
+    }
+    Status Sync() override { return base_->Sync(); }
+    Status Discard(uint64_t offset, uint64_t bytes) override {
+      return base_->Discard(offset, bytes);
+    }
+    Status Truncate(uint64_t bytes) override { return base_->Truncate(bytes); }
+    Status GetDiskBytes(uint64_t* bytes) const override { return base_->GetDiskBytes(bytes); }
+    const std::string& path() const override { return base_->path(); }
+
+   private:
+    const WatchedEnv& env_;
+    const std::unique_ptr<DataFile> base_;
+  };
+};
 
 // An extent space in memory, and a reader of its extents.
 template <typename TestEnv = FaultEnv>

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "util/files.h"
+#include "util/kept_buffer.h"
 #include "util/mutex.h"
 
 namespace sluice {
@@ -231,12 +232,57 @@ Status ReadAt(const std::string& path, int fd, uint64_t offset, size_t n, char* 
   return {};
 }
 
+// What O_DIRECT asks of places in files and in memory on every usual file system.
+constexpr uint64_t kDirectAlignment = 4096;
+
+Status ReadDirect(const std::string& path, int fd, uint64_t offset, size_t n, char* out) {
+  const uint64_t begin = offset / kDirectAlignment * kDirectAlignment;
+  const size_t skipped = offset - begin;
+  thread_local std::string kept;
+  KeptBuffer buffer(&kept);
+  buffer->resize(kDirectAlignment +
+                 (skipped + n + kDirectAlignment - 1) / kDirectAlignment * kDirectAlignment);
+  char* const aligned =
+      buffer->data() + (-reinterpret_cast<uintptr_t>(buffer->data())) % kDirectAlignment;
+  const size_t whole = buffer->size() - kDirectAlignment;
+  size_t done = 0;
+  while (done < skipped + n) {
+    const ssize_t got = ::pread(fd, aligned + done, whole - done, static_cast<off_t>(begin + done));
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got < 0) {
+      return PathError(path, fmt::format("cannot read at offset {}", offset));
+    }
+    done += got;
+    if (got % kDirectAlignment != 0 || got == 0) {
+      break;  // the end of the file
+    }
+  }
+  if (done < skipped + n) {
+    return Status::IoError(fmt::format("{}: ends before offset {}", path, offset + n));
+  }
+  std::memcpy(out, aligned + skipped, n);
+  return {};
+}
+
+Status OpenDirect(const std::string& path, FileDescriptor* fd) {
+  *fd = Open(path, O_RDONLY | O_DIRECT);
+  if (fd->valid()) {
+    return {};
+  }
+  return errno == EINVAL
+             ? Status::NotSupported("its file system reads nothing past the page cache (O_DIRECT)")
+             : PathError(path, "cannot open");
+}
+
 class PosixDataFile final : public DataFile {
  public:
   PosixDataFile(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
   Status Read(uint64_t offset, size_t n, char* out) const override {
-    return ReadAt(path_, fd_.get(), offset, n, out);
+    return direct_.valid() ? ReadDirect(path_, direct_.get(), offset, n, out)
+                           : ReadAt(path_, fd_.get(), offset, n, out);
   }
 
   Status Write(uint64_t offset, std::string_view bytes) override {
@@ -244,8 +290,16 @@ class PosixDataFile final : public DataFile {
   }
 
   Status Sync() override {
-    return ::fdatasync(fd_.get()) == 0 ? Status() : SyncError(path_, "cannot sync");
+    if (::fdatasync(fd_.get()) != 0) {
+      return SyncError(path_, "cannot sync");
+    }
+    if (direct_.valid()) {
+      (void)::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);
+    }
+    return {};
   }
+
+  Status BypassPageCache() override { return OpenDirect(path_, &direct_); }
 
   void StartWriteback(uint64_t offset, uint64_t bytes) override {
     (void)::sync_file_range(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes),
@@ -284,6 +338,7 @@ class PosixDataFile final : public DataFile {
  private:
   const std::string path_;
   const FileDescriptor fd_;
+  FileDescriptor direct_;  // with O_DIRECT, to read; or none
 };
 
 class PosixRandomAccessFile final : public RandomAccessFile {
@@ -292,12 +347,16 @@ class PosixRandomAccessFile final : public RandomAccessFile {
       : path_(std::move(path)), fd_(std::move(fd)) {}
 
   Status Read(uint64_t offset, size_t n, char* out) const override {
-    return ReadAt(path_, fd_.get(), offset, n, out);
+    return direct_.valid() ? ReadDirect(path_, direct_.get(), offset, n, out)
+                           : ReadAt(path_, fd_.get(), offset, n, out);
   }
+
+  Status BypassPageCache() override { return OpenDirect(path_, &direct_); }
 
  private:
   const std::string path_;
   const FileDescriptor fd_;
+  FileDescriptor direct_;  // as PosixDataFile's
 };
 
 // Record locks belong to a process, and closing any descriptor of a file drops them all. So a

@@ -1,0 +1,110 @@
+// What an iterator reads of its run, and when.
+
+#include "tree/run_iterator.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tree/testing.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kBlocks = 256;
+constexpr int kExtents = 3;
+
+// A run of extents with blocks of one record each, of about 4 KiB.
+class RunIteratorTest : public testing::Test, protected ExtentFixture<WatchedEnv> {
+ protected:
+  RunIteratorTest() {
+    std::vector<ExtentPtr> extents;
+    for (int extent = 0; extent < kExtents; ++extent) {
+      TestBlocks blocks;
+      for (int block = 0; block < kBlocks; ++block) {
+        const std::string key = KeyOf(extent * kBlocks + block);
+        blocks.push_back({{InternalKey(key, 1), key + std::string(4000, 'v')}});
+      }
+      extents.push_back(std::make_shared<const Extent>(
+          WriteTestExtent(blocks, space_.get(), &next_, {.extent_bytes = 2 << 20})));
+      TableHeadRef head;
+      EXPECT_TRUE(reader_.OpenHead(*extents.back(), &head).ok());
+    }
+    EXPECT_TRUE(RunIndex().Edit({}, extents, &run_).ok());
+    env_.on_read = [&](uint64_t offset, size_t bytes) {
+      ++reads_;
+      most_bytes_ = std::max(most_bytes_, bytes);
+      return offset <= damaged_ && damaged_ < offset + bytes ? Status::IoError("damaged")
+                                                             : Status();
+    };
+  }
+
+  static std::string KeyOf(int i) { return fmt::format("{:06}", i); }
+  std::unique_ptr<RunIterator> Iterate() {
+    return std::make_unique<RunIterator>(&reader_, run_, kMaxSequence, /*fill_cache=*/false);
+  }
+
+  RunIndex run_;
+  int reads_ = 0;
+  size_t most_bytes_ = 0;
+  uint64_t damaged_ = ~uint64_t{0};  // the offset of what cannot be read
+};
+
+TEST_F(RunIteratorTest, ReadsOneBlockForASeek) {
+  const auto at = Iterate();
+  for (const int i : {500, 3, 77, 700}) {
+    reads_ = 0;
+    at->Seek(KeyOf(i));
+    ASSERT_TRUE(at->Valid());
+    EXPECT_EQ(at->user_key(), KeyOf(i));
+    EXPECT_EQ(reads_, 1);
+  }
+  EXPECT_LT(most_bytes_, 5000u);
+}
+
+TEST_F(RunIteratorTest, ReadsAheadGoingForward) {
+  const auto at = Iterate();
+  int i = 0;
+  for (at->SeekToFirst(); at->Valid(); at->Next(), ++i) {
+    ASSERT_EQ(at->user_key(), KeyOf(i));
+    ASSERT_EQ(at->value(), KeyOf(i) + std::string(4000, 'v'));
+  }
+  ASSERT_TRUE(at->status().ok());
+  EXPECT_EQ(i, kExtents * kBlocks);
+  EXPECT_LT(reads_, i / 20);
+  EXPECT_LE(most_bytes_, size_t{128} << 10);
+}
+
+TEST_F(RunIteratorTest, ReadsWhatItNeedsGoingBackward) {
+  const auto at = Iterate();
+  int i = kExtents * kBlocks;
+  for (at->SeekToLast(); at->Valid(); at->Prev()) {
+    ASSERT_EQ(at->user_key(), KeyOf(--i));
+  }
+  EXPECT_EQ(i, 0);
+  EXPECT_LT(most_bytes_, 5000u);
+}
+
+// What cannot be read is an error when the iterator comes to it, not before.
+TEST_F(RunIteratorTest, MeetsDamageWhereItIs) {
+  constexpr int kDamaged = 400;
+  RunIndex::Iterator extent(run_);
+  extent.Seek(InternalKey(KeyOf(kDamaged), 1));
+  TableHeadRef head;
+  ASSERT_TRUE(reader_.OpenHead(*extent.extent(), &head).ok());
+  damaged_ = extent.extent()->place->offset() + head->block(kDamaged % kBlocks).offset + 100;
+  const auto at = Iterate();
+  int i = 0;
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    ASSERT_EQ(at->user_key(), KeyOf(i++));
+  }
+  EXPECT_EQ(i, kDamaged);
+  EXPECT_FALSE(at->status().ok());
+}
+
+}  // namespace
+}  // namespace sluice
