@@ -9,11 +9,11 @@
 //  1. The metadata log says which extents live; their pages are taken, all others are free.
 //  2. The redo log is read from where the metadata says, to its end, and begun anew behind it: all
 //     that was found is durable then (redo_log.h).
-//  3. It is read again. Of each sub-table, records that are not in its extents yet go to its
-//     memtable; several threads do that, each for some of the sub-tables. When the memtables hold
-//     as much as Backlog lets them before they stop being written, they are flushed, on the spot.
-//     Where there is no space for that, all stays in memory: a full device can be opened.
-//  4. Transactions that the log has as prepared and not as resolved are so again, with their locks.
+//  3. The log is read again. Records that are not in their sub-table's extents yet go to its
+//     memtable; several threads do that, each for some of the sub-tables. Memtables that Backlog
+//     would switch are flushed at once. If there is no space for that, all stays in memory, so that
+//     a full device can be opened.
+//  4. Transactions that were prepared and not resolved are prepared again, with their locks.
 
 #include <fmt/format.h>
 
@@ -30,7 +30,7 @@ namespace sluice {
 
 namespace {
 
-// Free space that stays in a data file, in extents.
+// How much free space a data file keeps, in extents.
 constexpr uint64_t kSlackExtents = 8;
 constexpr uint32_t kMaxExtentBytes = uint32_t{1} << 30;
 
@@ -186,11 +186,11 @@ Status DBImpl::ReplayLog(LoggedTransactions* prepared) {
       std::min<size_t>(targets.size(), std::max(1u, std::thread::hardware_concurrency()));
   const std::string dir = db_.path + "/log";
   LogPosition begin = db_.metadata->state().log_start;
-  LogPosition held_from = begin;  // what memtables have from before is held already
+  LogPosition held_from = begin;  // earlier log that memtables need is held already
   Replayer replayer(&targets, threads);
   const auto drain = [&](LogPosition now) {
-    // Not what another sub-table has flushed: a flush now has of this one what is replayed so far,
-    // and says that it has all up to here.
+    // The last record replayed, not the last one that some sub-table has flushed: a flush now
+    // declares that it has all records up to this number.
     db_.last_sequence = replayer.Drain();
     db_.visible.store(db_.last_sequence);
     const StateLock lock(db_.mutex);
@@ -218,7 +218,7 @@ Status DBImpl::ReplayLog(LoggedTransactions* prepared) {
           if (!flushed.ok() && !flushed.IsNoSpace()) {
             return flushed;
           }
-          flush = flushed.ok();  // without space the flush thread tries again, once there is one
+          flush = flushed.ok();  // without space, the flush thread tries again later
           for (auto& [id, target] : targets) {
             const StateLock lock(db_.mutex);
             target.memtable = &db_.subtables.all().at(id)->version(lock).active->table;
@@ -268,17 +268,17 @@ Status DBImpl::OpenLog() {
   LoggedTransactions prepared;
   if (db_.options.read_only) {
     db_.log_end = contents.end;
-    return ReplayLog(&prepared);  // what is prepared stays so, and is not to be seen
+    return ReplayLog(&prepared);  // prepared transactions stay prepared, and invisible
   }
   SLUICE_RETURN_IF_ERROR(RedoLog::Open(
       db_.env, dir, {.segment_bytes = db_.options.log_segment_bytes}, contents, &db_.log));
   db_.log_end = db_.log->end();
-  // Until all is replayed, flushes do not know what of the log is needed.
+  // Until all is replayed, flushes do not know which part of the log is needed.
   db_.HoldLog(+1);
   SLUICE_RETURN_IF_ERROR(ReplayLog(&prepared));
   db_.HoldLog(-1);
   SLUICE_RETURN_IF_ERROR(RecoverPrepared(prepared));
-  // From now on; what was prepared is there again, however much it is.
+  // Only now, because recovered transactions may exceed the limit.
   db_.transactions.memory.SetLimit(db_.options.transaction_memory_bytes);
   const StateLock lock(db_.mutex);
   db_.settled = db_.log->end();
@@ -303,7 +303,7 @@ Status DBImpl::RecoverPrepared(const LoggedTransactions& logged) {
         std::make_shared<LockTable::Owner>(&db_.transactions.locks, db_.transactions.next_id++);
     std::string_view entries = found.entries;
     for (BatchEntry entry; ReadEntry(&entries, &entry);) {
-      // What it wrote to a sub-table that was dropped is gone.
+      // Its writes to a sub-table that was dropped are gone.
       if (db_.subtables.all().count(entry.subtable) == 0) {
         continue;
       }

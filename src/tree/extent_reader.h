@@ -99,8 +99,8 @@ class ExtentReader {
     TableHead* head = nullptr;
     size_t block = 0;
   };
-  // Takes lookups of one key as far as memory has what they need, and has memory send the filters:
-  // one after the other they would wait for memory each. Get then goes on with each.
+  // Takes lookups of one key as far as heads in memory allow, and prefetches the filters of all,
+  // because one after the other they would each wait for memory. Get then completes each lookup.
   void Prepare(std::span<Lookup> lookups, std::string_view internal_key, uint32_t hash) const;
   Status Get(const Lookup& lookup, std::string_view internal_key, uint32_t hash, bool fill_cache,
              BlockMatch* match);

@@ -130,7 +130,7 @@ Status ExtentSpace::Adopt(const Extent& extent, std::shared_ptr<ExtentPlace>* pl
                     extent.number, extent.address.file));
   }
   if (file->is_new) {
-    // The one that was made in its place would only hide what happened.
+    // The empty file that was made in its place would only hide what happened.
     (void)env_->RemoveFile(file->file->path());
     return Status::Corruption(
         fmt::format("{}: missing, but extent {} is in it", file->file->path(), extent.number));
@@ -271,7 +271,7 @@ void ExtentSpace::GiveBackSome(File* file) {
     if (run.pages > kBatchPages) {
       run = {run.end() - kBatchPages, kBatchPages};
     }
-    // Nobody is given them meanwhile.
+    // Nobody can allocate them meanwhile.
     SLUICE_CHECK(Take(file, run.first, run.pages));
     mutex_.unlock();
     const Status status = file->file->Discard(run.first * kPageBytes, run.pages * kPageBytes);
@@ -284,8 +284,8 @@ void ExtentSpace::GiveBackSome(File* file) {
     // After any other error the pages keep their space until they are used, or found free again.
   }
   if (file->length > file->end) {
-    // Not without the lock: who took pages there would lose what is written to them. There are no
-    // blocks any more to free, unless the file system makes no holes.
+    // The lock is held, because an extent that got pages there would lose what is written to it.
+    // This is quick: no blocks are left to free, unless the file system makes no holes.
     if (file->file->Truncate(file->end * kPageBytes).ok()) {
       file->kept.Remove(file->end, file->length - file->end);
     }

@@ -2,9 +2,10 @@
 //
 // Which pages are taken is not stored: the metadata names every extent that lives, and recovery
 // takes their pages again (Adopt); all others are free. So there are no orphans, whatever the
-// moment of a crash. Pages come free when the last one forgets their extent, reader, metadata or
-// checkpoint (reference counting): a page is never written while it may be read, nor, as the
-// metadata is changed durably before it is forgotten, while a restart may find it named.
+// moment of a crash. Pages come free when the last reference to their extent is gone, be it of a
+// reader, the metadata or a checkpoint. So a page is never written again while it may be read nor,
+// because the metadata is changed durably before its reference goes, while a restart may find it
+// named.
 //
 // Free pages go back to the file system: a thread of the space punches holes in the files, from
 // their ends on, and cuts off what is free at the end. Some stay, to be written again soon.
@@ -72,7 +73,7 @@ class ExtentSpace {
 
   // `dirs`: of the tiers, the database's own first.
   static Status Open(Env* env, const std::vector<Dir>& dirs, std::unique_ptr<ExtentSpace>* space);
-  // To read what is there: no file is made, nothing is allocated.
+  // As Open, for reading only: no file is made, nothing is allocated.
   static Status OpenReadOnly(Env* env, const std::vector<Dir>& dirs,
                              std::unique_ptr<ExtentSpace>* space);
   ~ExtentSpace();
@@ -84,8 +85,8 @@ class ExtentSpace {
   // of them.
   Status Adopt(const Extent& extent, std::shared_ptr<ExtentPlace>* place);
 
-  // The pages of an extent that may be there, in the file of tier `tier`. To read only: they are
-  // not taken, and may be another's. REQUIRES: the space is frozen.
+  // The pages of an extent that may be in the file of tier `tier`, for reading only: they are not
+  // taken, and may be another extent's. REQUIRES: the space is frozen.
   std::shared_ptr<ExtentPlace> At(size_t tier, const Extent& extent);
 
   // From now on blocks and heads are read past the system's page cache. To be called before the
@@ -95,10 +96,10 @@ class ExtentSpace {
   // To be called once, when all extents are adopted: from now on free pages are given back to the
   // file system, those found free first, but for `slack_bytes` and a share of what is in use.
   void StartGivingBack(uint64_t slack_bytes);
-  // From now on nothing comes free: to be called before extents are forgotten that the metadata on
-  // disk names, or may name, because a change of it failed or the database is closed.
+  // From now on no pages come free. To be called before the process forgets extents that the
+  // metadata on disk may still name, because a change of it failed or the database is closed.
   void Freeze();
-  // The device is full: gives all back that is free just now, soon.
+  // To be called if the device is full: soon gives back all that is free now.
   void GiveAllBack();
 
   // How many syncs of `file` have failed. A writer asks before it writes.
@@ -134,7 +135,7 @@ class ExtentSpace {
 
   explicit ExtentSpace(Env* env) : env_(env) {}
   Status OpenFile(const Dir& dir, bool read_only);
-  // The one that has `file`.
+  // The entry of `file`.
   File& Of(const DataFile* file);
   void Free(ExtentAddress address, uint64_t pages);
   // With mutex_ held; takes the pages out of the free ones. False if one is taken.
