@@ -72,9 +72,9 @@ struct Options {
   /// compression until a compaction rewrites it.
   std::vector<Compression> compression_per_level;
   int zstd_level = 3;  ///< effort of Zstandard, 1 to 22: slower and smaller
-  /// Size of the dictionaries for Zstandard in level 2, 256 bytes to 1 MiB; 0: none. 16 KiB are
-  /// usual. Each extent has one, trained from blocks like its own: what small blocks have in common
-  /// is stored once. It takes this and some 30 KiB of the table cache, too.
+  /// Size of dictionaries for Zstandard in level 2, 256 bytes to 1 MiB, and an eighth of extent_bytes
+  /// at most; 0: none. 16 KiB are usual. Each extent has one, trained from blocks like its own: what
+  /// small blocks have in common is stored once. It takes this and some 30 KiB of the table cache.
   uint32_t zstd_dictionary_bytes = 0;
   int bloom_bits_per_key = 10;  ///< 0: no filters
 

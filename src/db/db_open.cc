@@ -20,6 +20,8 @@
 #include <algorithm>
 #include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "db/db_impl.h"
 #include "db/replayer.h"
@@ -33,30 +35,50 @@ namespace {
 // How much free space a data file keeps, in extents.
 constexpr uint64_t kSlackExtents = 8;
 constexpr uint32_t kMaxExtentBytes = uint32_t{1} << 30;
+// An extent has the size of so many dictionaries at least, or it would hold little else.
+constexpr uint32_t kLeastDictionariesOfAnExtent = 8;
 
 Status CheckOptions(const Options& options) {
   const auto none = [](const std::shared_ptr<Executor>& unit) { return unit == nullptr; };
-  const auto unknown = [](Compression compression) {
-    return CompressionName(compression) == "unknown";
+  const auto known = [](Compression compression) {
+    return CompressionName(compression) != "unknown";
   };
-  if (options.block_bytes < 64 || options.restart_interval == 0 ||
-      options.extent_bytes < options.block_bytes || options.extent_bytes > kMaxExtentBytes ||
-      options.memtable_bytes == 0 || options.max_waiting_memtables == 0 ||
-      options.write_buffer_bytes == 0 || options.transaction_memory_bytes == 0 ||
-      options.l0_compaction_runs < 2 || options.l0_stop_runs == 0 ||
-      options.l0_stop_runs < options.l0_slowdown_runs || options.task_bytes == 0 ||
-      options.compaction_bytes == 0 || options.compaction_threads == 0 ||
-      options.write_queues == 0 || options.level_paths.size() > kLevels ||
-      unknown(options.compression) || options.compression_per_level.size() > kLevels ||
-      std::any_of(options.compression_per_level.begin(), options.compression_per_level.end(),
-                  unknown) ||
-      options.zstd_level < 1 || options.zstd_level > 22 ||
-      (options.zstd_dictionary_bytes != 0 &&
-       (options.zstd_dictionary_bytes < 256 ||
-        options.zstd_dictionary_bytes > kMostDictionaryBytes)) ||
-      options.log_segment_bytes < 4096 || options.log_segment_bytes >= uint64_t{1} << 32 ||
-      std::any_of(options.executors.begin(), options.executors.end(), none)) {
-    return Status::InvalidArgument("an option is out of its range (sluice/options.h)");
+  const std::vector<Compression>& of_levels = options.compression_per_level;
+  const std::pair<const char*, bool> in_range[] = {
+      {"block_bytes", options.block_bytes >= 64},
+      {"restart_interval", options.restart_interval > 0},
+      {"extent_bytes",
+       options.extent_bytes >= options.block_bytes && options.extent_bytes <= kMaxExtentBytes},
+      {"memtable_bytes", options.memtable_bytes > 0},
+      {"max_waiting_memtables", options.max_waiting_memtables > 0},
+      {"write_buffer_bytes", options.write_buffer_bytes > 0},
+      {"transaction_memory_bytes", options.transaction_memory_bytes > 0},
+      {"l0_compaction_runs", options.l0_compaction_runs >= 2},
+      {"l0_stop_runs",
+       options.l0_stop_runs > 0 && options.l0_stop_runs >= options.l0_slowdown_runs},
+      {"task_bytes", options.task_bytes > 0},
+      {"compaction_bytes", options.compaction_bytes > 0},
+      {"compaction_threads", options.compaction_threads > 0},
+      {"write_queues", options.write_queues > 0},
+      {"level_paths", options.level_paths.size() <= kLevels},
+      {"compression", known(options.compression)},
+      {"compression_per_level",
+       of_levels.size() <= kLevels && std::all_of(of_levels.begin(), of_levels.end(), known)},
+      {"zstd_level", options.zstd_level >= 1 && options.zstd_level <= 22},
+      {"zstd_dictionary_bytes",
+       options.zstd_dictionary_bytes == 0 ||
+           (options.zstd_dictionary_bytes >= 256 &&
+            options.zstd_dictionary_bytes <= kMostDictionaryBytes &&
+            options.zstd_dictionary_bytes <= options.extent_bytes / kLeastDictionariesOfAnExtent)},
+      {"log_segment_bytes",
+       options.log_segment_bytes >= 4096 && options.log_segment_bytes < uint64_t{1} << 32},
+      {"executors", std::none_of(options.executors.begin(), options.executors.end(), none)},
+  };
+  for (const auto& [name, fits] : in_range) {
+    if (!fits) {
+      return Status::InvalidArgument(
+          fmt::format("Options::{} is out of its range (sluice/options.h)", name));
+    }
   }
   return {};
 }

@@ -440,27 +440,40 @@ TEST_F(UpkeepTest, ADictionaryMakesTheLastLevelSmaller) {
   EXPECT_GT(heads[1], heads[0] + 4096);
 }
 
-TEST_F(UpkeepTest, UnknownCompressionsAreRefused) {
-  const auto refused = [&] {
-    return DB::Open(options_, dir_.File("db"), &db_).code() == Status::Code::kInvalidArgument;
+TEST_F(UpkeepTest, UnknownCompressionsAreRefusedByName) {
+  const auto refused = [&](const std::string& option) {
+    const Status status = DB::Open(options_, dir_.File("db"), &db_);
+    EXPECT_EQ(status.code(), Status::Code::kInvalidArgument) << status.ToString();
+    EXPECT_NE(status.message().find("Options::" + option + " "), std::string::npos)
+        << status.ToString();
   };
   options_.compression = Compression{3};
-  EXPECT_TRUE(refused());
+  refused("compression");
   options_.compression = Compression::kLz4;
   options_.compression_per_level = {Compression::kLz4, Compression{7}};
-  EXPECT_TRUE(refused());
+  refused("compression_per_level");
   options_.compression_per_level.assign(4, Compression::kLz4);
-  EXPECT_TRUE(refused());
+  refused("compression_per_level");
   options_.compression_per_level.clear();
-  for (const int level : {0, 23}) {
+  for (const int level : {-1, 0, 23}) {
     options_.zstd_level = level;
-    EXPECT_TRUE(refused());
+    refused("zstd_level");
   }
   options_.zstd_level = 22;
+  options_.extent_bytes = 64 << 20;
   for (const uint32_t bytes : {255u, (1u << 20) + 1}) {
     options_.zstd_dictionary_bytes = bytes;
-    EXPECT_TRUE(refused());
+    refused("zstd_dictionary_bytes");
   }
+}
+
+// Each extent has one: many times as much as the data, if extents are small.
+TEST_F(UpkeepTest, DictionariesTakeAnEighthOfAnExtentAtMost) {
+  options_.zstd_dictionary_bytes = options_.extent_bytes / 8;
+  Open();
+  db_.reset();
+  ++options_.zstd_dictionary_bytes;
+  EXPECT_EQ(DB::Open(options_, dir_.File("db"), &db_).code(), Status::Code::kInvalidArgument);
 }
 
 // Extents are judged by the size that they have on disk, so they are cut by it, too.

@@ -190,7 +190,10 @@ inline Options RandomOptions(TestRandom* random) {
     options.compression_per_level.push_back(RandomCompression(random));
   }
   options.zstd_level = static_cast<int>(Uniform(random, 1, 4));
-  options.zstd_dictionary_bytes = Uniform(random, 0, 1) != 0 ? 256 << Uniform(random, 0, 4) : 0;
+  options.zstd_dictionary_bytes =
+      Uniform(random, 0, 1) != 0
+          ? std::min<uint32_t>(256 << Uniform(random, 0, 4), options.extent_bytes / 8)
+          : 0;
   options.bloom_bits_per_key = Uniform(random, 0, 1) != 0 ? 10 : 0;
   options.l0_compaction_runs = Uniform(random, 2, 5);
   options.l0_slowdown_runs = 8;
