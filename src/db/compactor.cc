@@ -24,6 +24,13 @@ constexpr uint64_t kCpuTaskBytesOfARun = uint64_t{1} << 20;
 // and read whole.
 constexpr uint64_t kLeastExtentsOfAShare = 2;
 
+// Whether an extent that was read with this error is what stands in the way: it is damaged, or has
+// blocks of a kind that only another version knows.
+bool IsOfTheInput(const Status& status) {
+  return status.IsCorruption() || status.IsNotSupported() ||
+         status.code() == Status::Code::kIoError;
+}
+
 double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -173,7 +180,7 @@ Status Compactor::Cut(SubtableImpl* subtable, const std::vector<std::string>& ke
       // It has records on both sides of a cut, because its bounds are keys that it has.
       std::vector<Extent> slices;
       if (Status status = CutExtent(*extent, {first, end}, &db_.reader, &slices); !status.ok()) {
-        if (!status.IsCorruption() && status.code() != Status::Code::kIoError) {
+        if (!IsOfTheInput(status)) {
           return status;
         }
         *set_aside = status;
@@ -216,8 +223,7 @@ Status Compactor::CompactPart(SubtableImpl* subtable, CompactionPick* pick, Stat
     db_.Tell(
         [&](EventListener& listener) { listener.OnCompactionAbandoned(subtable->name(), status); });
   }
-  if (result.damaged != nullptr &&
-      (status.IsCorruption() || status.code() == Status::Code::kIoError)) {
+  if (result.damaged != nullptr && IsOfTheInput(status)) {
     *set_aside = status;
     return SetAside(subtable, *pick, result.damaged, status);
   }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,10 @@
 
 #include "db/fixture.h"
 #include "sluice/db.h"
+#include "sluice/env.h"
+#include "table/format.h"
+#include "util/coding.h"
+#include "util/crc32c.h"
 #include "util/testing.h"
 
 namespace sluice {
@@ -575,6 +580,38 @@ TEST_F(UpkeepTest, ADamagedBlockIsSetAsideAndTheRestGoesOn) {
     const Status status = db_->Get({}, Key(i), &value);
     EXPECT_TRUE(i % 4 == 1 ? status.IsNotFound() : status.ok()) << Key(i) << status.ToString();
   }
+}
+
+// A block that another version of Sluice may have written: it is whole, but says that it has a
+// compression that this one does not know.
+TEST_F(UpkeepTest, ABlockThatIsNotUnderstoodIsSetAsideAndTheRestGoesOn) {
+  options_.automatic_compactions = false;
+  Open();
+  Fill(1000, std::string(200, 'v'));
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  db_.reset();
+  std::string file;
+  ASSERT_TRUE(Env::Posix()->ReadFile(dir_.File("db/000001.data"), &file).ok());
+  size_t bytes = 1;  // of the first block
+  const auto checksum = [&] { return MaskCrc(Crc32c({file.data(), bytes + 1})); };
+  while (DecodeFixed32(file.data() + bytes + 1) != checksum()) {
+    ++bytes;
+    ASSERT_LT(bytes + kBlockTrailerBytes, file.size());
+  }
+  file[bytes] = 3;
+  EncodeFixed32(file.data() + bytes + 1, checksum());
+  std::ofstream(dir_.File("db/000001.data"), std::ios::binary) << file;
+  Open();
+  ASSERT_TRUE(db_->Put({}, Key(0), "new").ok());
+  const Status status = db_->CompactRange(nullptr, {}, {});
+  EXPECT_TRUE(status.IsNotSupported()) << status.ToString();
+  EXPECT_EQ(listener_->set_aside().size(), 1u);
+  EXPECT_TRUE(db_->Put({}, Key(1), "new").ok());
+  EXPECT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  std::string value;
+  EXPECT_TRUE(db_->Get({}, Key(1), &value).ok());
+  EXPECT_TRUE(db_->Get({}, Key(2), &value).IsNotSupported());
+  EXPECT_TRUE(db_->Get({}, Key(999), &value).ok());
 }
 
 // The tombstones stay as long as what was set aside, whatever their share of the extents, and no
