@@ -48,12 +48,12 @@ Status ReadAhead::Read(const Extent& extent, const BlockHandle& handle, uint64_t
   if (extent.number != extent_ || handle.offset < offset_ ||
       handle.offset + bytes > offset_ + bytes_.size()) {
     const bool in_order = extent.number == extent_ ? handle.offset == next_ : handle.offset == 0;
-    piece_ = !in_order                  ? 0
-             : extent.number == extent_ ? std::clamp(2 * piece_, kLeastBytes, kMostBytes)
-                                        : piece_;
+    in_order_ = in_order ? in_order_ + 1 : 0;
+    const uint64_t wanted =
+        in_order_ < kFirstPiece ? 0 : kLeastBytes << std::min(in_order_ - kFirstPiece, kDoublings);
     extent_ = 0;  // until it is read
     const uint64_t most = std::max(std::min<uint64_t>(end, extent.bytes), handle.offset + bytes);
-    const uint64_t piece = std::clamp(piece_, bytes, most - handle.offset);
+    const uint64_t piece = std::clamp(wanted, bytes, most - handle.offset);
     Status status = ReadBytes(extent, handle.offset, piece, &bytes_);
     if (!status.ok() && piece > bytes) {
       status = ReadBytes(extent, handle.offset, bytes, &bytes_);  // it may be another block's error

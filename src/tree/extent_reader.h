@@ -70,13 +70,15 @@ class ReadAhead {
               std::string_view* stored);
 
  private:
+  // Seeks that are followed by a few steps should not pay for what they do not need.
+  static constexpr uint64_t kFirstPiece = 2;  // reads in order before it
   static constexpr uint64_t kLeastBytes = uint64_t{16} << 10;
-  static constexpr uint64_t kMostBytes = uint64_t{128} << 10;
+  static constexpr uint64_t kDoublings = 3;
 
   uint64_t extent_ = 0;
-  uint64_t next_ = 0;    // the offset after the block read last
-  uint64_t piece_ = 0;   // size of the pieces by now; 0: nothing was read in order yet
-  uint64_t offset_ = 0;  // of bytes_, within the extent
+  uint64_t next_ = 0;      // the offset after the block read last
+  uint64_t in_order_ = 0;  // reads of the file so far that followed each other
+  uint64_t offset_ = 0;    // of bytes_, within the extent
   std::string bytes_;
 };
 
