@@ -76,7 +76,7 @@ struct Options {
   /// at most; 0: none. 16 KiB are usual. Each extent has one, trained from blocks like its own: what
   /// small blocks have in common is stored once. It takes this and some 30 KiB of the table cache.
   uint32_t zstd_dictionary_bytes = 0;
-  int bloom_bits_per_key = 10;  ///< 0: no filters
+  int bloom_bits_per_key = 10;  ///< 64 at most; 0: no filters
 
   // Shape of the trees.
   size_t l0_compaction_runs = 6;  ///< runs in level 0 that trigger a compaction
@@ -99,10 +99,10 @@ struct Options {
   std::vector<std::string> level_paths;
 
   /// Task queues of writers, each led by one writer at a time (X-Engine 3.2.2): as many threads can
-  /// add to memtables at once. Threads are assigned to queues in turn.
+  /// add to memtables at once. Threads are assigned to queues in turn. 1024 at most.
   size_t write_queues = 8;
   /// Threads that compact, besides those in CompactRange. Each sub-table has one compaction at a
-  /// time; threads that have nothing else to do take a share of a large one.
+  /// time; threads that have nothing else to do take a share of a large one. 1024 at most.
   size_t compaction_threads = 1;
   uint64_t log_segment_bytes = uint64_t{64} << 20;  ///< size up to which a file of the log grows
   /// Limit on the log that memtables need; at least four segments. When half of it is in use, the

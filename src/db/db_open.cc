@@ -35,6 +35,8 @@ namespace {
 // How much free space a data file keeps, in extents.
 constexpr uint64_t kSlackExtents = 8;
 constexpr uint32_t kMaxExtentBytes = uint32_t{1} << 30;
+constexpr size_t kMostThreads = 1024;
+constexpr int kMostBloomBits = 64;
 // An extent has the size of so many dictionaries at least, or it would hold little else.
 constexpr uint32_t kLeastDictionariesOfAnExtent = 8;
 
@@ -58,12 +60,15 @@ Status CheckOptions(const Options& options) {
        options.l0_stop_runs > 0 && options.l0_stop_runs >= options.l0_slowdown_runs},
       {"task_bytes", options.task_bytes > 0},
       {"compaction_bytes", options.compaction_bytes > 0},
-      {"compaction_threads", options.compaction_threads > 0},
-      {"write_queues", options.write_queues > 0},
+      {"compaction_threads",
+       options.compaction_threads > 0 && options.compaction_threads <= kMostThreads},
+      {"write_queues", options.write_queues > 0 && options.write_queues <= kMostThreads},
       {"level_paths", options.level_paths.size() <= kLevels},
       {"compression", known(options.compression)},
       {"compression_per_level",
        of_levels.size() <= kLevels && std::all_of(of_levels.begin(), of_levels.end(), known)},
+      {"bloom_bits_per_key",
+       options.bloom_bits_per_key >= 0 && options.bloom_bits_per_key <= kMostBloomBits},
       {"zstd_level", options.zstd_level >= 1 && options.zstd_level <= 22},
       {"zstd_dictionary_bytes",
        options.zstd_dictionary_bytes == 0 ||

@@ -445,7 +445,7 @@ TEST_F(UpkeepTest, ADictionaryMakesTheLastLevelSmaller) {
   EXPECT_GT(heads[1], heads[0] + 4096);
 }
 
-TEST_F(UpkeepTest, UnknownCompressionsAreRefusedByName) {
+TEST_F(UpkeepTest, OptionsOutOfTheirRangeAreRefusedByName) {
   const auto refused = [&](const std::string& option) {
     const Status status = DB::Open(options_, dir_.File("db"), &db_);
     EXPECT_EQ(status.code(), Status::Code::kInvalidArgument) << status.ToString();
@@ -469,6 +469,20 @@ TEST_F(UpkeepTest, UnknownCompressionsAreRefusedByName) {
   for (const uint32_t bytes : {255u, (1u << 20) + 1}) {
     options_.zstd_dictionary_bytes = bytes;
     refused("zstd_dictionary_bytes");
+  }
+  options_.zstd_dictionary_bytes = 0;
+  for (const int bits : {-1, 65}) {
+    options_.bloom_bits_per_key = bits;
+    refused("bloom_bits_per_key");
+  }
+  options_.bloom_bits_per_key = 10;
+  for (const size_t threads : {size_t{0}, size_t{1025}}) {
+    options_.compaction_threads = threads;
+    refused("compaction_threads");
+    options_.compaction_threads = 1;
+    options_.write_queues = threads;
+    refused("write_queues");
+    options_.write_queues = 8;
   }
 }
 
