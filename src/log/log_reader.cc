@@ -102,8 +102,7 @@ class Reader {
     // Before the segments, for they may be growing.
     SLUICE_RETURN_IF_ERROR(DurableMark::Read(env_, dir_, &marked_));
     SLUICE_RETURN_IF_ERROR(FindSegments());
-    contents_->begin = contents_->end = from_;
-    contents_->durable = std::max(from_, marked_);
+    contents_->begin = contents_->end = contents_->durable = from_;
     const std::vector<uint64_t> chain = Chain();
     if (chain.empty() && from_ != 0) {
       return Lost(from_, "the log is needed from there on");
@@ -112,6 +111,11 @@ class Reader {
       const LogPosition limit =
           std::min(until_, i + 1 < chain.size() ? previous_end_.at(chain[i + 1]) : kLogEnd);
       SLUICE_RETURN_IF_ERROR(ReadSegment(chain[i], limit, visit));
+      // The mark may be older than the chain, and be in a segment that was given up: of what copies
+      // that one it says nothing.
+      if (chain[i] <= LogSegment(marked_)) {
+        contents_->durable = std::max(contents_->durable, std::min(marked_, contents_->end));
+      }
       if (contents_->end < limit) {
         break;
       }

@@ -222,6 +222,29 @@ TEST_F(RedoLogTest, ReopeningWritesAnewWhatAFailedSyncMayHaveDropped) {
 
 // Each call of an Open finds no space, once. Where that is for the copy of what a failed sync may
 // have dropped, it is written anew where it stands.
+// The file beside the log may be older than the log: it names a segment that was copied and removed.
+TEST_F(RedoLogTest, AnOldMarkSaysNothingOfWhatWasCopiedSince) {
+  ASSERT_TRUE(Open().ok());
+  ASSERT_TRUE(log_->Append("one", &end_).ok());
+  ASSERT_TRUE(log_->Sync().ok());
+  std::string mark;
+  ASSERT_TRUE(env_.ReadFile("d/durable", &mark).ok());
+  log_.reset();
+  ASSERT_TRUE(env_.RemoveFile("d/durable").ok());
+  ASSERT_TRUE(Open().ok());
+  log_.reset();
+  std::unique_ptr<WritableFile> file;
+  ASSERT_TRUE(env_.NewWritableFile("d/durable", &file).ok());
+  ASSERT_TRUE(file->Append(mark).ok());
+  ASSERT_TRUE(file->Close().ok());
+  for (int i = 0; i < 2; ++i) {
+    const Status opened = Open();
+    ASSERT_TRUE(opened.ok()) << opened.ToString();
+    ASSERT_EQ(records_.size(), 1u);
+    EXPECT_EQ(records_[0].payload, "one");
+  }
+}
+
 TEST_F(RedoLogTest, OpensOnAFullDisk) {
   int happened = 0;
   int opened = 0;
