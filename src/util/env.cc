@@ -232,22 +232,28 @@ Status ReadAt(const std::string& path, int fd, uint64_t offset, size_t n, char* 
   return {};
 }
 
-// What O_DIRECT asks of places in files and in memory on every usual file system.
-constexpr uint64_t kDirectAlignment = 4096;
+// A descriptor with O_DIRECT, or none, and what the system asks of reads through it.
+struct DirectDescriptor {
+  FileDescriptor fd;
+  // Of places in the file and in memory, and of lengths. A sector of the device, as a rule: a page
+  // would make most blocks one page longer.
+  uint64_t alignment = 0;
+};
 
-Status ReadDirect(const std::string& path, int fd, uint64_t offset, size_t n, char* out) {
-  const uint64_t begin = offset / kDirectAlignment * kDirectAlignment;
+Status ReadDirect(const std::string& path, const DirectDescriptor& direct, uint64_t offset,
+                  size_t n, char* out) {
+  const uint64_t alignment = direct.alignment;
+  const uint64_t begin = offset / alignment * alignment;
   const size_t skipped = offset - begin;
   thread_local std::string kept;
   KeptBuffer buffer(&kept);
-  buffer->resize(kDirectAlignment +
-                 (skipped + n + kDirectAlignment - 1) / kDirectAlignment * kDirectAlignment);
-  char* const aligned =
-      buffer->data() + (-reinterpret_cast<uintptr_t>(buffer->data())) % kDirectAlignment;
-  const size_t whole = buffer->size() - kDirectAlignment;
+  buffer->resize(alignment + (skipped + n + alignment - 1) / alignment * alignment);
+  char* const aligned = buffer->data() + (-reinterpret_cast<uintptr_t>(buffer->data())) % alignment;
+  const size_t whole = buffer->size() - alignment;
   size_t done = 0;
   while (done < skipped + n) {
-    const ssize_t got = ::pread(fd, aligned + done, whole - done, static_cast<off_t>(begin + done));
+    const ssize_t got =
+        ::pread(direct.fd.get(), aligned + done, whole - done, static_cast<off_t>(begin + done));
     if (got < 0 && errno == EINTR) {
       continue;
     }
@@ -255,7 +261,7 @@ Status ReadDirect(const std::string& path, int fd, uint64_t offset, size_t n, ch
       return PathError(path, fmt::format("cannot read at offset {}", offset));
     }
     done += got;
-    if (got % kDirectAlignment != 0 || got == 0) {
+    if (got % alignment != 0 || got == 0) {
       break;  // the end of the file
     }
   }
@@ -266,14 +272,22 @@ Status ReadDirect(const std::string& path, int fd, uint64_t offset, size_t n, ch
   return {};
 }
 
-Status OpenDirect(const std::string& path, FileDescriptor* fd) {
-  *fd = Open(path, O_RDONLY | O_DIRECT);
-  if (fd->valid()) {
-    return {};
+Status OpenDirect(const std::string& path, DirectDescriptor* direct) {
+  direct->fd = Open(path, O_RDONLY | O_DIRECT);
+  if (!direct->fd.valid()) {
+    return errno == EINVAL ? Status::NotSupported(
+                                 "its file system reads nothing past the page cache (O_DIRECT)")
+                           : PathError(path, "cannot open");
   }
-  return errno == EINVAL
-             ? Status::NotSupported("its file system reads nothing past the page cache (O_DIRECT)")
-             : PathError(path, "cannot open");
+  direct->alignment = 4096;  // enough everywhere
+#ifdef STATX_DIOALIGN
+  struct statx info;
+  if (::statx(direct->fd.get(), "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) == 0 &&
+      (info.stx_mask & STATX_DIOALIGN) != 0 && info.stx_dio_offset_align != 0) {
+    direct->alignment = std::max(info.stx_dio_offset_align, info.stx_dio_mem_align);
+  }
+#endif
+  return {};
 }
 
 class PosixDataFile final : public DataFile {
@@ -281,8 +295,8 @@ class PosixDataFile final : public DataFile {
   PosixDataFile(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
   Status Read(uint64_t offset, size_t n, char* out) const override {
-    return direct_.valid() ? ReadDirect(path_, direct_.get(), offset, n, out)
-                           : ReadAt(path_, fd_.get(), offset, n, out);
+    return direct_.fd.valid() ? ReadDirect(path_, direct_, offset, n, out)
+                              : ReadAt(path_, fd_.get(), offset, n, out);
   }
 
   Status Write(uint64_t offset, std::string_view bytes) override {
@@ -293,7 +307,7 @@ class PosixDataFile final : public DataFile {
     if (::fdatasync(fd_.get()) != 0) {
       return SyncError(path_, "cannot sync");
     }
-    if (direct_.valid()) {
+    if (direct_.fd.valid()) {
       (void)::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);
     }
     return {};
@@ -338,7 +352,7 @@ class PosixDataFile final : public DataFile {
  private:
   const std::string path_;
   const FileDescriptor fd_;
-  FileDescriptor direct_;  // with O_DIRECT, to read; or none
+  DirectDescriptor direct_;  // to read
 };
 
 class PosixRandomAccessFile final : public RandomAccessFile {
@@ -347,8 +361,8 @@ class PosixRandomAccessFile final : public RandomAccessFile {
       : path_(std::move(path)), fd_(std::move(fd)) {}
 
   Status Read(uint64_t offset, size_t n, char* out) const override {
-    return direct_.valid() ? ReadDirect(path_, direct_.get(), offset, n, out)
-                           : ReadAt(path_, fd_.get(), offset, n, out);
+    return direct_.fd.valid() ? ReadDirect(path_, direct_, offset, n, out)
+                              : ReadAt(path_, fd_.get(), offset, n, out);
   }
 
   Status BypassPageCache() override { return OpenDirect(path_, &direct_); }
@@ -356,7 +370,7 @@ class PosixRandomAccessFile final : public RandomAccessFile {
  private:
   const std::string path_;
   const FileDescriptor fd_;
-  FileDescriptor direct_;  // as PosixDataFile's
+  DirectDescriptor direct_;
 };
 
 // Record locks belong to a process, and closing any descriptor of a file drops them all. So a

@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -207,6 +210,47 @@ TEST_F(EnvTest, GivesSpaceBack) {
   EXPECT_EQ(size, kPart);
   ASSERT_TRUE(file->GetDiskBytes(&left).ok());
   EXPECT_LE(left, kPart + (64 << 10));
+}
+
+// What this thread has read by system calls.
+uint64_t BytesRead() {
+  std::ifstream io("/proc/thread-self/io");
+  std::string word;
+  uint64_t bytes = 0;
+  io >> word >> bytes;
+  EXPECT_EQ(word, "rchar:");
+  return bytes;
+}
+
+TEST_F(EnvTest, ReadsNoMoreThanTheDeviceAsksFor) {
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(env_->NewDataFile(dir_.File("f"), &file).ok());
+  if (file->BypassPageCache().IsNotSupported()) {
+    GTEST_SKIP() << "no O_DIRECT";
+  }
+  uint64_t alignment = 4096;
+#ifdef STATX_DIOALIGN
+  struct statx info;
+  ASSERT_EQ(::statx(AT_FDCWD, dir_.File("f").c_str(), 0, STATX_DIOALIGN, &info), 0);
+  if (info.stx_dio_offset_align != 0) {
+    alignment = std::max(info.stx_dio_offset_align, info.stx_dio_mem_align);
+  }
+#endif
+  std::string bytes(100'000, '\0');
+  TestRandom random(TestSeed());
+  std::generate(bytes.begin(), bytes.end(), [&] { return Uniform(&random, 0, 255); });
+  ASSERT_TRUE(file->Write(0, bytes).ok());
+  for (int i = 0; i < 200; ++i) {
+    const size_t offset = Uniform(&random, 0, bytes.size() - 1);
+    const size_t n = Uniform(&random, 1, std::min<size_t>(bytes.size() - offset, 9000));
+    std::string found(n, '\0');
+    const uint64_t nothing = BytesRead();  // but what asking takes
+    const uint64_t before = BytesRead();
+    ASSERT_TRUE(file->Read(offset, n, found.data()).ok());
+    const uint64_t read = BytesRead() - before - (before - nothing);
+    EXPECT_EQ(found, bytes.substr(offset, n));
+    EXPECT_LT(read, n + 2 * alignment + 100) << n << " bytes at " << offset;
+  }
 }
 
 TEST_F(EnvTest, TellsFilesApartHoweverTheyAreSpelt) {
