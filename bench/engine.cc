@@ -17,6 +17,20 @@ std::optional<uint64_t> EngineSession::ThreadBytesRead() {
   return read ? std::optional<uint64_t>(bytes) : std::nullopt;
 }
 
+Status EngineSession::MultiGet(std::span<const std::string> keys, uint64_t* found,
+                               uint64_t* bytes) {
+  for (const std::string& key : keys) {
+    std::string_view value;
+    bool is_there = false;
+    SLUICE_RETURN_IF_ERROR(Get(key, &value, &is_there));
+    if (is_there) {
+      ++*found;
+      *bytes += key.size() + value.size();
+    }
+  }
+  return {};
+}
+
 const std::vector<EngineKind>& EngineKinds() {
   static const std::vector<EngineKind> kinds = {
       {"sluice", "", OpenSluice, [](EngineSettings*) {}},

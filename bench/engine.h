@@ -87,6 +87,8 @@ class EngineSession {
   virtual Status Delete(std::string_view key) = 0;
   // *value, if *found, lives until the session's next call.
   virtual Status Get(std::string_view key, std::string_view* value, bool* found) = 0;
+  // Gets of all keys in one call. Those found are counted, and the bytes of their records.
+  virtual Status MultiGet(std::span<const std::string> keys, uint64_t* found, uint64_t* bytes);
   virtual std::unique_ptr<EngineIterator> NewIterator() = 0;
   // As Put, but if the engine can, it goes on before that is done, and the time that it takes goes
   // to `latency`, which the session has to itself until Drain. False: it cannot, nothing was done.

@@ -58,6 +58,23 @@ class RocksDbSession : public EngineSession {
     return RocksDbStatus(error);
   }
 
+  Status MultiGet(std::span<const std::string> keys, uint64_t* found, uint64_t* bytes) override {
+    keys_.clear();
+    for (const std::string& key : keys) {
+      keys_.push_back(ToBytes(key));
+    }
+    values_.resize(keys.size());
+    SLUICE_RETURN_IF_ERROR(
+        RocksDbStatus(calls_.MultiGet(session_, keys_.data(), keys.size(), values_.data())));
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (values_[i].data != nullptr) {
+        ++*found;
+        *bytes += keys_[i].size + values_[i].size;
+      }
+    }
+    return {};
+  }
+
   std::unique_ptr<EngineIterator> NewIterator() override {
     return std::make_unique<RocksDbIterator>(calls_, session_);
   }
@@ -66,6 +83,8 @@ class RocksDbSession : public EngineSession {
   const RocksDbCalls& calls_;
   void* const session_;
   std::vector<RocksDbRecord> records_;
+  std::vector<RocksDbBytes> keys_;
+  std::vector<RocksDbBytes> values_;
 };
 
 class RocksDbEngine : public Engine {

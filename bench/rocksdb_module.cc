@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -48,6 +49,9 @@ struct Session {
   rocksdb::WriteOptions write;
   rocksdb::WriteBatch batch;
   rocksdb::PinnableSlice value;
+  std::vector<rocksdb::Slice> keys;
+  std::vector<rocksdb::PinnableSlice> values;
+  std::vector<rocksdb::Status> statuses;
 };
 
 Database& Db(void* db) { return *static_cast<Database*>(db); }
@@ -169,6 +173,29 @@ const char* Get(void* session, RocksDbBytes key, RocksDbBytes* value) {
   return Outcome(status);
 }
 
+const char* MultiGet(void* session, const RocksDbBytes* keys, size_t count, RocksDbBytes* values) {
+  Session& in = In(session);
+  in.keys.clear();
+  for (size_t i = 0; i < count; ++i) {
+    in.keys.push_back(ToSlice(keys[i]));
+  }
+  in.values.clear();  // a value must be empty
+  in.values.resize(count);
+  in.statuses.assign(count, {});
+  in.db->MultiGet(in.read, in.db->DefaultColumnFamily(), count, in.keys.data(), in.values.data(),
+                  in.statuses.data());
+  for (size_t i = 0; i < count; ++i) {
+    if (!in.statuses[i].ok() && !in.statuses[i].IsNotFound()) {
+      return Outcome(in.statuses[i]);
+    }
+    values[i] = {nullptr, 0};
+    if (in.statuses[i].ok()) {
+      values[i] = {in.values[i].data(), in.values[i].size()};
+    }
+  }
+  return nullptr;
+}
+
 void* NewIterator(void* session) { return In(session).db->NewIterator(In(session).read); }
 
 const RocksDbCalls kCalls = {
@@ -192,6 +219,7 @@ const RocksDbCalls kCalls = {
       return Outcome(In(session).db->Delete(In(session).write, ToSlice(key)));
     },
     Get,
+    MultiGet,
     NewIterator,
     /*DeleteIterator=*/[](void* iterator) { delete &At(iterator); },
     /*SeekToFirst=*/[](void* it) { return At(it).SeekToFirst(), At(it).Valid(); },

@@ -61,6 +61,9 @@ struct RocksDbCalls {
   const char* (*Delete)(void* session, RocksDbBytes key);
   // A null `value->data`: there is no such key. It lives until the session's next call.
   const char* (*Get)(void* session, RocksDbBytes key, RocksDbBytes* value);
+  // As many values as keys.
+  const char* (*MultiGet)(void* session, const RocksDbBytes* keys, size_t count,
+                          RocksDbBytes* values);
 
   // Moves return whether there is a record then.
   void* (*NewIterator)(void* session);

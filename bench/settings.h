@@ -26,7 +26,7 @@ struct BenchSettings {
   size_t key_bytes = 16;
   size_t min_value_bytes = 100;
   size_t max_value_bytes = 100;
-  size_t batch = 1;       // puts that are written together
+  size_t batch = 1;       // puts that are written together, or keys of a MultiGet
   size_t seek_nexts = 0;  // records read after a seek
   size_t max_scan = 100;  // records of YCSB's and X-Bench's scans, at most
   double write_rate = 0;  // puts per second of the writer beside readers; 0: as many as it can

@@ -59,6 +59,20 @@ class SluiceSession : public EngineSession {
     return status.IsNotFound() ? Status() : status;
   }
 
+  Status MultiGet(std::span<const std::string> keys, uint64_t* found, uint64_t* bytes) override {
+    keys_.assign(keys.begin(), keys.end());
+    const std::vector<Status> statuses = db_->MultiGet({}, nullptr, keys_, &values_);
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      if (statuses[i].ok()) {
+        ++*found;
+        *bytes += keys_[i].size() + values_[i].size();
+      } else if (!statuses[i].IsNotFound()) {
+        return statuses[i];
+      }
+    }
+    return {};
+  }
+
   std::unique_ptr<EngineIterator> NewIterator() override {
     return std::make_unique<SluiceIterator>(db_);
   }
@@ -70,6 +84,8 @@ class SluiceSession : public EngineSession {
 
  private:
   std::string value_;
+  std::vector<std::string_view> keys_;
+  std::vector<std::string> values_;
 };
 
 class AsyncSluiceSession : public SluiceSession {

@@ -148,7 +148,8 @@ Status Worker::DoBlock(uint64_t first, uint64_t count) {
   const uint64_t end = first + count;
   for (uint64_t number = first; number < end && !walk_ended_;) {
     const Op op = Choose();
-    const uint64_t n = op == Op::kPut ? std::min<uint64_t>(run_.settings.batch, end - number) : 1;
+    const bool batched = op == Op::kPut || op == Op::kMultiGet;
+    const uint64_t n = batched ? std::min<uint64_t>(run_.settings.batch, end - number) : 1;
     SLUICE_RETURN_IF_ERROR(Do(op, number, n));
     number += n;
     if (!walk_ended_) {
@@ -162,6 +163,8 @@ Status Worker::Do(Op op, uint64_t number, uint64_t count) {
   switch (op) {
     case Op::kGet:
       return Get(number);
+    case Op::kMultiGet:
+      return MultiGet(number, count);
     case Op::kPut:
       return Put(number, count);
     case Op::kInsert:
@@ -243,6 +246,16 @@ Status Worker::Get(uint64_t number) {
     bytes_read_ += key_.size() + value.size();
   }
   return status;
+}
+
+Status Worker::MultiGet(uint64_t number, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) {
+    SetKey(PickKey(number + i), &keys_[i]);
+  }
+  gets_ += count;
+  return Timed(Op::kMultiGet, [&] {
+    return session_->MultiGet({keys_.data(), count}, &found_, &bytes_read_);
+  });
 }
 
 Status Worker::Put(uint64_t number, uint64_t count) {

@@ -57,6 +57,7 @@ class Worker {
   Status DoBlock(uint64_t first, uint64_t count);
   Status Do(Op op, uint64_t number, uint64_t count);
   Status Get(uint64_t number);
+  Status MultiGet(uint64_t number, uint64_t count);
   Status Put(uint64_t number, uint64_t count);
   Status Insert();
   Status ReadModifyWrite(uint64_t number);

@@ -74,6 +74,9 @@ std::vector<Workload> MakeWorkloads() {
       {.name = "overwrite", .what = "puts", .percent = All(Op::kPut)},
       {.name = "updaterandom", .what = "read-modify-writes", .percent = All(Op::kReadModifyWrite)},
       {.name = "readrandom", .what = "gets", .percent = All(Op::kGet)},
+      {.name = "multireadrandom",
+       .what = "gets, --batch-size of them in a call",
+       .percent = All(Op::kMultiGet)},
       {.name = "readmissing",
        .what = "gets of missing keys",
        .percent = All(Op::kGet),
@@ -137,7 +140,7 @@ std::vector<Workload> MakeWorkloads() {
 
 std::string_view Name(Op op) {
   constexpr std::array<std::string_view, kOps> kNames = {
-      "get", "put", "insert", "read_modify_write", "scan", "delete", "next", "prev"};
+      "get", "multi_get", "put", "insert", "read_modify_write", "scan", "delete", "next", "prev"};
   return kNames[static_cast<size_t>(op)];
 }
 

@@ -16,6 +16,7 @@ namespace sluice::bench {
 
 enum class Op {
   kGet,
+  kMultiGet,         // of --batch-size keys
   kPut,              // of a key that is chosen
   kInsert,           // of the next new key
   kReadModifyWrite,  // of a key that is chosen
@@ -24,7 +25,7 @@ enum class Op {
   kNext,  // of one iterator, from the first record on
   kPrev,  // from the last one back
 };
-inline constexpr size_t kOps = 8;
+inline constexpr size_t kOps = 9;
 std::string_view Name(Op op);
 
 struct Workload {
