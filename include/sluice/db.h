@@ -165,7 +165,8 @@ class SLUICE_EXPORT DB {
   /// Reads the value of a key. NotFound if there is none.
   virtual Status Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
                      std::string* value) = 0;
-  /// Reads all keys from one state. values[i] is set only where the status is ok.
+  /// Reads all keys from one state. values[i] is set only where the status is ok. Faster than as
+  /// many Gets where keys are not cached: the blocks of up to 32 of them are read at once.
   virtual std::vector<Status> MultiGet(const ReadOptions& options, Subtable* subtable,
                                        const std::vector<std::string_view>& keys,
                                        std::vector<std::string>* values) = 0;

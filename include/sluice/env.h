@@ -64,6 +64,13 @@ class SLUICE_EXPORT ReservedFile {
   virtual Status Sync() = 0;
 };
 
+/// How reads of a file are queued in the kernel.
+struct ReadDescriptor {
+  int fd = -1;  ///< the file descriptor; -1: reads cannot be queued
+  /// Offsets, lengths and memory of reads must be multiples of it: a power of two, 64 KiB at most.
+  uint32_t alignment = 1;
+};
+
 /// A file read and written anywhere, by any number of threads; what is being written must not be
 /// read. Longer than it was after a write beyond its end, with zeros in between.
 class SLUICE_EXPORT DataFile {
@@ -101,6 +108,9 @@ class SLUICE_EXPORT DataFile {
   virtual const std::string& path() const = 0;
   /// The file descriptor, for queueing operations in the kernel (io_queue.h); -1: there is none.
   virtual int descriptor() const { return -1; }
+  /// What Read reads from, so that several such reads can be queued in the kernel and wait for the
+  /// device together. Without it they are calls of Read, one after the other.
+  virtual ReadDescriptor read_descriptor() const { return {}; }
 };
 
 /// A file that is read only.

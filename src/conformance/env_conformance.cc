@@ -1,9 +1,11 @@
 // CheckEnv: a function per kind of file or name, each rule of sluice/env.h a Rule.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <functional>
 #include <memory>
 #include <string>
@@ -200,6 +202,26 @@ class EnvChecker {
     return Remove("f");
   }
 
+  // What is read from the descriptor for queued reads must be what Read reads.
+  Status Queued(const DataFile& file, const std::string& bytes) {
+    const auto [fd, alignment] = file.read_descriptor();
+    if (fd < 0) {
+      return {};
+    }
+    SLUICE_RETURN_IF_ERROR(Rule(std::has_single_bit(alignment) && alignment <= 1 << 16,
+                                "the alignment of queued reads is a power of two, 64 KiB at most"));
+    std::string memory(3 * size_t{alignment}, '\0');
+    char* const at = memory.data() + (-reinterpret_cast<uintptr_t>(memory.data())) % alignment;
+    for (const uint64_t offset : {uint64_t{0}, uint64_t{alignment}}) {
+      const size_t whole = std::min<size_t>(2 * size_t{alignment}, bytes.size() - offset);
+      const ssize_t got = ::pread(fd, at, 2 * size_t{alignment}, static_cast<off_t>(offset));
+      SLUICE_RETURN_IF_ERROR(
+          Rule(got == static_cast<ssize_t>(whole) && bytes.compare(offset, whole, at, whole) == 0,
+               "the descriptor for queued reads reads what Read does"));
+    }
+    return {};
+  }
+
   Status Bypassing() {
     const std::string contents = Pattern(100'000, 3);
     SLUICE_RETURN_IF_ERROR(Make("f", contents));
@@ -208,11 +230,13 @@ class EnvChecker {
     SLUICE_RETURN_IF_ERROR(Works(env_.NewDataFile(File("f"), &data), "NewDataFile works"));
     SLUICE_RETURN_IF_ERROR(
         Works(env_.NewRandomAccessFile(File("f"), &read), "NewRandomAccessFile works"));
+    SLUICE_RETURN_IF_ERROR(Queued(*data, contents));
     for (const Status& status : {data->BypassPageCache(), read->BypassPageCache()}) {
       SLUICE_RETURN_IF_ERROR(Rule(status.ok() || status.IsNotSupported(),
                                   "BypassPageCache works, or says NotSupported"));
     }
     const auto holds = [&](const std::string& bytes) -> Status {
+      SLUICE_RETURN_IF_ERROR(Queued(*data, bytes));
       for (const uint64_t offset : {0, 1, 511, 4095, 4096, 50'000, 99'999}) {
         for (const size_t n : {1, 100, 4096, 20'000}) {
           std::string found(n, '\0');

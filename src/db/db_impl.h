@@ -132,11 +132,25 @@ class DBImpl final : public DB, private TransactionStore {
   Status WriteOne(const WriteOptions& options, const BatchWrite& write);
 
   // db_read.cc
-  // `flushes_seen`: the sub-table's flushes, read before the version was pinned.
-  Status GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl* subtable,
-               SequenceNumber snapshot, bool fill_cache, std::string_view key, std::string* value);
-  Status FindInRuns(SubtableImpl* subtable, const Version& version, std::string_view key,
-                    SequenceNumber snapshot, bool fill_cache, BlockMatch* match);
+  // Where a Get looks, and what it may see.
+  struct View {
+    SubtableImpl* subtable;
+    uint64_t flushes_seen;  // the sub-table's, read before the version was pinned
+    const Version& version;
+    SequenceNumber snapshot;
+    bool fill_cache;
+  };
+  struct Lookup {
+    std::string_view key;
+    std::string* value;
+    size_t number = 0;          // of MultiGet's keys
+    bool in_memtables = false;  // they have a version of it
+  };
+  // A Get is the first, and if that returns false, the second.
+  static bool GetFromMemory(const View& view, const RowCache& rows, Lookup* lookup, Status* status);
+  // `reads`, if not null, puts the Get off if it wants a block.
+  Status GetFromRuns(const View& view, const Lookup& lookup, BlockReads* reads);
+  Status FindInRuns(const View& view, std::string_view key, BlockReads* reads, BlockMatch* match);
   // Credits a read that looked into several runs with `bytes` of compaction.
   void Pay(SubtableImpl* subtable, uint64_t bytes);
   // As FindInRuns, in extents that were set aside; they may have a newer version than `*match`.

@@ -21,6 +21,8 @@ namespace {
 
 // With more, older runs would be searched in vain for keys that a newer run has.
 constexpr size_t kRunsAtOnce = 8;
+// Keys of a MultiGet whose blocks are read at once.
+constexpr size_t kReadsAtOnce = 32;
 
 Status NotThere() { return Status::NotFound({}); }
 
@@ -42,27 +44,29 @@ void DBImpl::Pay(SubtableImpl* subtable, uint64_t bytes) {
   }
 }
 
-Status DBImpl::FindInRuns(SubtableImpl* subtable, const Version& version, std::string_view key,
-                          SequenceNumber snapshot, bool fill_cache, BlockMatch* match) {
+Status DBImpl::FindInRuns(const View& view, std::string_view key, BlockReads* reads,
+                          BlockMatch* match) {
   thread_local std::string internal_key;
   internal_key.assign(key);
-  PutFixed64(&internal_key, MakeTrailer(snapshot, RecordType{0xff}));
+  PutFixed64(&internal_key, MakeTrailer(view.snapshot, RecordType{0xff}));
   const uint32_t hash = BloomHash(key);
   // Most runs do not have the key, which filters in memory tell: they are asked together.
   std::array<ExtentReader::Lookup, kRunsAtOnce> lookups;
   size_t count = 0;
   size_t asked = 0;
+  const auto put_off = [reads] { return reads != nullptr && reads->wanted(); };
   const auto search = [&]() -> Status {
     db_.reader.Prepare({lookups.data(), count}, internal_key, hash);
-    for (size_t i = 0; i < count && !match->found; ++i) {
-      SLUICE_RETURN_IF_ERROR(db_.reader.Get(lookups[i], internal_key, hash, fill_cache, match));
+    for (size_t i = 0; i < count && !match->found && !put_off(); ++i) {
+      SLUICE_RETURN_IF_ERROR(
+          db_.reader.Get(lookups[i], internal_key, hash, view.fill_cache, reads, match));
     }
     count = 0;
     return {};
   };
-  for (const std::vector<Version::Run>& level : version.levels) {
+  for (const std::vector<Version::Run>& level : view.version.levels) {
     for (const Version::Run& run : level) {
-      if (match->found) {
+      if (match->found || put_off()) {
         break;
       }
       const Extent* const extent = run.index.Find(internal_key);
@@ -76,10 +80,13 @@ Status DBImpl::FindInRuns(SubtableImpl* subtable, const Version& version, std::s
     }
   }
   SLUICE_RETURN_IF_ERROR(search());
-  if (asked > 1) {
-    Pay(subtable, (asked - 1) * ReadCredit::kGet);
+  if (put_off()) {
+    return {};
   }
-  return version.aside.empty() ? Status() : FindAside(version, internal_key, hash, match);
+  if (asked > 1) {
+    Pay(view.subtable, (asked - 1) * ReadCredit::kGet);
+  }
+  return view.version.aside.empty() ? Status() : FindAside(view.version, internal_key, hash, match);
 }
 
 Status DBImpl::FindAside(const Version& version, std::string_view internal_key, uint32_t hash,
@@ -124,43 +131,52 @@ Status DBImpl::ChangedSince(Subtable* subtable, std::string_view key, SequenceNu
     return {};
   }
   BlockMatch match;
-  SLUICE_RETURN_IF_ERROR(FindInRuns(static_cast<SubtableImpl*>(subtable), version, key,
-                                    kMaxSequence, /*fill_cache=*/true, &match));
+  const View view = {.subtable = static_cast<SubtableImpl*>(subtable),
+                     .flushes_seen = 0,
+                     .version = version,
+                     .snapshot = kMaxSequence,
+                     .fill_cache = true};
+  SLUICE_RETURN_IF_ERROR(FindInRuns(view, key, /*reads=*/nullptr, &match));
   *changed = match.found && TrailerSequence(match.trailer) > since;
   return {};
 }
 
-Status DBImpl::GetAt(const Version& version, uint64_t flushes_seen, SubtableImpl* subtable,
-                     SequenceNumber snapshot, bool fill_cache, std::string_view key,
-                     std::string* value) {
-  const uint64_t key_hash = Hash64(key);
-  bool in_memtables = false;
+bool DBImpl::GetFromMemory(const View& view, const RowCache& rows, Lookup* lookup, Status* status) {
+  const uint64_t key_hash = Hash64(lookup->key);
   const auto look = [&](const MemtableInfo& memtable) -> const Memtable::Version* {
-    const Memtable::Version* const newest = memtable.table.Get(key, key_hash, kMaxSequence);
-    in_memtables = in_memtables || newest != nullptr;
-    return newest == nullptr ? nullptr : newest->At(snapshot);
+    const Memtable::Version* const newest = memtable.table.Get(lookup->key, key_hash, kMaxSequence);
+    lookup->in_memtables = lookup->in_memtables || newest != nullptr;
+    return newest == nullptr ? nullptr : newest->At(view.snapshot);
   };
-  if (const Memtable::Version* const found = look(*version.active)) {
-    return ValueOf(found->trailer(), found->value(), value);
+  if (const Memtable::Version* const found = look(*view.version.active)) {
+    *status = ValueOf(found->trailer(), found->value(), lookup->value);
+    return true;
   }
-  for (const MemtablePtr& memtable : version.waiting) {
+  for (const MemtablePtr& memtable : view.version.waiting) {
     if (const Memtable::Version* const found = look(*memtable)) {
-      return ValueOf(found->trailer(), found->value(), value);
+      *status = ValueOf(found->trailer(), found->value(), lookup->value);
+      return true;
     }
   }
-  if (const Cache::Entry* const row = db_.rows.Get(subtable->id(), key, key_hash, snapshot)) {
-    value->assign(row->value());
-    return {};
+  if (const Cache::Entry* const row =
+          rows.Get(view.subtable->id(), lookup->key, key_hash, view.snapshot)) {
+    lookup->value->assign(row->value());
+    return true;
   }
+  return false;
+}
+
+Status DBImpl::GetFromRuns(const View& view, const Lookup& lookup, BlockReads* reads) {
   BlockMatch match;
-  SLUICE_RETURN_IF_ERROR(FindInRuns(subtable, version, key, snapshot, fill_cache, &match));
+  SLUICE_RETURN_IF_ERROR(FindInRuns(view, lookup.key, reads, &match));
   if (!match.found) {
     return NotThere();
   }
-  SLUICE_RETURN_IF_ERROR(ValueOf(match.trailer, match.value, value));
+  SLUICE_RETURN_IF_ERROR(ValueOf(match.trailer, match.value, lookup.value));
   // What was found is the newest version in the extents, unless an old snapshot hid newer ones.
-  if (fill_cache && !in_memtables && snapshot >= version.flushed) {
-    db_.rows.Fill(subtable->id(), key, match.trailer, match.value, subtable->flushes, flushes_seen);
+  if (view.fill_cache && !lookup.in_memtables && view.snapshot >= view.version.flushed) {
+    db_.rows.Fill(view.subtable->id(), lookup.key, match.trailer, match.value,
+                  view.subtable->flushes, view.flushes_seen);
   }
   return {};
 }
@@ -171,10 +187,17 @@ Status DBImpl::Get(const ReadOptions& options, Subtable* subtable, std::string_v
   const EpochGuard guard;
   const uint64_t flushes_seen = target->flushes.load(std::memory_order_acquire);
   const Version& version = target->version(guard);
-  const SequenceNumber snapshot = options.snapshot != nullptr
-                                      ? options.snapshot->sequence()
-                                      : db_.visible.load(std::memory_order_acquire);
-  return GetAt(version, flushes_seen, target, snapshot, options.fill_cache, key, value);
+  const View view = {.subtable = target,
+                     .flushes_seen = flushes_seen,
+                     .version = version,
+                     .snapshot = options.snapshot != nullptr
+                                     ? options.snapshot->sequence()
+                                     : db_.visible.load(std::memory_order_acquire),
+                     .fill_cache = options.fill_cache};
+  Lookup lookup = {.key = key, .value = value};
+  Status status;
+  return GetFromMemory(view, db_.rows, &lookup, &status) ? status
+                                                         : GetFromRuns(view, lookup, nullptr);
 }
 
 std::vector<Status> DBImpl::MultiGet(const ReadOptions& options, Subtable* subtable,
@@ -182,17 +205,41 @@ std::vector<Status> DBImpl::MultiGet(const ReadOptions& options, Subtable* subta
                                      std::vector<std::string>* values) {
   SubtableImpl* const target = Resolve(subtable);
   values->resize(keys.size());
-  std::vector<Status> statuses;
-  statuses.reserve(keys.size());
+  std::vector<Status> statuses(keys.size());
   // The row cache can be ahead of a version, so only a snapshot taken first is one state.
   const Snapshot* const held = options.snapshot == nullptr ? db_.snapshots.Take() : nullptr;
-  const SequenceNumber snapshot = (held != nullptr ? held : options.snapshot)->sequence();
   const uint64_t flushes_seen = target->flushes.load(std::memory_order_acquire);
   const std::shared_ptr<const Version> version = target->PinVersion();
+  const View view = {.subtable = target,
+                     .flushes_seen = flushes_seen,
+                     .version = *version,
+                     .snapshot = (held != nullptr ? held : options.snapshot)->sequence(),
+                     .fill_cache = options.fill_cache};
+  BlockReads reads;
+  std::vector<Lookup> waiting;  // for blocks that are not in memory
+  const auto finish = [&](const Lookup& lookup) {
+    statuses[lookup.number] = GetFromRuns(view, lookup, &reads);
+    return !reads.TakeWanted();
+  };
   for (size_t i = 0; i < keys.size(); ++i) {
-    const EpochGuard guard;  // of one lookup: caches must be able to give back what they evict
-    statuses.push_back(GetAt(*version, flushes_seen, target, snapshot, options.fill_cache, keys[i],
-                             &(*values)[i]));
+    Lookup lookup = {.key = keys[i], .value = &(*values)[i], .number = i};
+    {
+      const EpochGuard guard;  // of one lookup: caches must be able to give back what they evict
+      if (!GetFromMemory(view, db_.rows, &lookup, &statuses[i]) && !finish(lookup)) {
+        waiting.push_back(lookup);
+      }
+    }
+    if (waiting.size() < kReadsAtOnce && i + 1 < keys.size()) {
+      continue;
+    }
+    while (!waiting.empty()) {
+      reads.Read();
+      std::erase_if(waiting, [&](const Lookup& put_off) {
+        const EpochGuard guard;
+        return finish(put_off);
+      });
+    }
+    reads.Clear();
   }
   if (held != nullptr) {
     ReleaseSnapshot(held);

@@ -43,7 +43,6 @@ Status Decode(const Extent& extent, const BlockHandle& handle, std::string_view 
 
 Status ReadAhead::Read(const Extent& extent, const BlockHandle& handle, uint64_t end,
                        std::string_view* stored) {
-  SLUICE_RETURN_IF_ERROR(CheckHandle(extent, handle));
   const uint64_t bytes = handle.size + kBlockTrailerBytes;
   if (extent.number != extent_ || handle.offset < offset_ ||
       handle.offset + bytes > offset_ + bytes_.size()) {
@@ -83,23 +82,30 @@ Status ExtentReader::ReadStored(const Extent& extent, const BlockHandle& handle,
 }
 
 Status ExtentReader::FindBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
-                               ReadAhead* ahead, uint64_t end, const Cache::Entry** entry) {
+                               ReadAhead* ahead, uint64_t end, BlockReads* reads,
+                               const Cache::Entry** entry) {
   const BlockKey key(extent.number, static_cast<uint32_t>(handle.offset));
-  if (const Cache::Entry* const found = blocks_.Lookup(key.bytes(), key.hash())) {
-    *entry = found;
+  const uint64_t stored_bytes = handle.size + kBlockTrailerBytes;
+  std::string_view stored =
+      reads == nullptr ? std::string_view() : reads->Find(extent, handle.offset);
+  // The lookup that wanted to have it read was the one that counts.
+  *entry = stored.empty() ? blocks_.Lookup(key.bytes(), key.hash())
+                          : blocks_.Find(key.bytes(), key.hash());
+  if (*entry != nullptr) {
     return {};
   }
   TableHead* head = nullptr;
   SLUICE_RETURN_IF_ERROR(tables_.Find(extent, &head));
+  SLUICE_RETURN_IF_ERROR(CheckHandle(extent, handle));
   thread_local std::string kept_stored;
   KeptBuffer stored_here(&kept_stored);
-  std::string_view stored;
   if (ahead != nullptr) {
     SLUICE_RETURN_IF_ERROR(ahead->Read(extent, handle, end, &stored));
-  } else {
-    SLUICE_RETURN_IF_ERROR(CheckHandle(extent, handle));
-    SLUICE_RETURN_IF_ERROR(
-        ReadBytes(extent, handle.offset, handle.size + kBlockTrailerBytes, &*stored_here));
+  } else if (stored.empty()) {
+    if (reads != nullptr && reads->Want(extent, handle.offset, stored_bytes)) {
+      return {};
+    }
+    SLUICE_RETURN_IF_ERROR(ReadBytes(extent, handle.offset, stored_bytes, &*stored_here));
     stored = *stored_here;
   }
   thread_local std::string kept;
@@ -134,7 +140,8 @@ Status ExtentReader::ReadBlock(const Extent& extent, const BlockHandle& handle, 
   }
   const EpochGuard guard;
   const Cache::Entry* entry = nullptr;
-  SLUICE_RETURN_IF_ERROR(FindBlock(extent, handle, fill_cache, ahead, end, &entry));
+  SLUICE_RETURN_IF_ERROR(
+      FindBlock(extent, handle, fill_cache, ahead, end, /*reads=*/nullptr, &entry));
   contents->Reset(entry);
   // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): found, since the status is ok
   const Status status = Block::Parse(entry->value(), block);
@@ -160,7 +167,7 @@ void ExtentReader::Prepare(std::span<Lookup> lookups, std::string_view internal_
 }
 
 Status ExtentReader::Get(const Lookup& lookup, std::string_view internal_key, uint32_t hash,
-                         bool fill_cache, BlockMatch* match) {
+                         bool fill_cache, BlockReads* reads, BlockMatch* match) {
   *match = {};
   const Extent& extent = *lookup.extent;
   TableHead* head = lookup.head;
@@ -172,12 +179,15 @@ Status ExtentReader::Get(const Lookup& lookup, std::string_view internal_key, ui
   if (i == head->blocks() || !head->MayHold(i, hash)) {
     return {};
   }
+  const Cache::Entry* entry = nullptr;
+  SLUICE_RETURN_IF_ERROR(
+      FindBlock(extent, head->block(i), fill_cache, /*ahead=*/nullptr, /*end=*/0, reads, &entry));
+  if (entry == nullptr) {
+    return {};
+  }
   if (fill_cache) {
     extent.place->Touch();
   }
-  const Cache::Entry* entry = nullptr;
-  SLUICE_RETURN_IF_ERROR(
-      FindBlock(extent, head->block(i), fill_cache, /*ahead=*/nullptr, /*end=*/0, &entry));
   Block block;
   // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): found, since the status is ok
   Status status = Block::Parse(entry->value(), &block);

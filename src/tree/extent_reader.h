@@ -15,6 +15,7 @@
 #include "cache/cache.h"
 #include "table/block.h"
 #include "table/block_search.h"
+#include "tree/block_reads.h"
 #include "tree/extent.h"
 #include "tree/table_cache.h"
 #include "util/status.h"
@@ -92,7 +93,7 @@ class ExtentReader {
   // key. The match's value is valid as long as the EpochGuard that the caller holds.
   Status Get(const Extent& extent, std::string_view internal_key, uint32_t hash, bool fill_cache,
              BlockMatch* match) {
-    return Get(Lookup{.extent = &extent}, internal_key, hash, fill_cache, match);
+    return Get(Lookup{.extent = &extent}, internal_key, hash, fill_cache, nullptr, match);
   }
 
   // A key in an extent: `head` and `block` are known once Prepare has found the head in memory.
@@ -103,9 +104,11 @@ class ExtentReader {
   };
   // Takes lookups of one key as far as heads in memory allow, and prefetches the filters of all,
   // because one after the other they would each wait for memory. Get then completes each lookup.
+  // If that needs a block that is not in memory, and `reads` is not null, it may be put off: then
+  // `reads` wants the block, and nothing is found.
   void Prepare(std::span<Lookup> lookups, std::string_view internal_key, uint32_t hash) const;
   Status Get(const Lookup& lookup, std::string_view internal_key, uint32_t hash, bool fill_cache,
-             BlockMatch* match);
+             BlockReads* reads, BlockMatch* match);
 
   Status OpenHead(const Extent& extent, TableHeadRef* head);
   // `contents` keeps what `block` views. `ahead`, if any: of an iterator that may go on to the next
@@ -122,9 +125,9 @@ class ExtentReader {
   static std::string Describe(const Extent& extent, uint64_t offset);
 
  private:
-  // Valid as long as the caller's guard.
+  // Valid as long as the caller's guard; null if it was put off.
   Status FindBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
-                   ReadAhead* ahead, uint64_t end, const Cache::Entry** entry);
+                   ReadAhead* ahead, uint64_t end, BlockReads* reads, const Cache::Entry** entry);
 
   TableCache& tables_;
   Cache& blocks_;

@@ -348,6 +348,12 @@ class PosixDataFile final : public DataFile {
 
   const std::string& path() const override { return path_; }
   int descriptor() const override { return fd_.get(); }
+  ReadDescriptor read_descriptor() const override {
+    return direct_.fd.valid()
+               ? ReadDescriptor{.fd = direct_.fd.get(),
+                                .alignment = static_cast<uint32_t>(direct_.alignment)}
+               : ReadDescriptor{.fd = fd_.get()};
+  }
 
  private:
   const std::string path_;

@@ -16,6 +16,7 @@ namespace {
 void DoNow(IoRequest* request) {
   switch (request->kind) {
     case IoRequest::Kind::kRead:
+    case IoRequest::Kind::kReadBlocks:
       request->status = request->file->Read(request->offset, request->bytes, request->data);
       break;
     case IoRequest::Kind::kWrite:
@@ -25,6 +26,12 @@ void DoNow(IoRequest* request) {
       request->status = request->file->Sync();
       break;
   }
+}
+
+// The descriptor that the request is for; -1: there is none.
+int DescriptorOf(const IoRequest& request) {
+  return request.kind == IoRequest::Kind::kReadBlocks ? request.file->read_descriptor().fd
+                                                      : request.file->descriptor();
 }
 
 class PlainQueue final : public IoQueue {
@@ -42,6 +49,11 @@ class PlainQueue final : public IoQueue {
     return request;
   }
   IoRequest* Poll() override { return Wait(); }
+  void Do(std::span<IoRequest> requests) override {
+    for (IoRequest& request : requests) {
+      DoNow(&request);
+    }
+  }
   bool asynchronous() const override { return false; }
 
  private:
@@ -70,7 +82,8 @@ class UringQueue final : public IoQueue {
   }
 
   void Submit(IoRequest* request) override {
-    if (request->file->descriptor() < 0) {
+    const int fd = DescriptorOf(*request);
+    if (fd < 0) {
       DoNow(request);
       done_.push_back(request);
       return;
@@ -78,7 +91,29 @@ class UringQueue final : public IoQueue {
     while (under_way_ == depth_) {
       Reap(true);
     }
-    Push(request);
+    Push(request, fd);
+    Enter(0);
+  }
+
+  void Do(std::span<IoRequest> requests) override {
+    if (requests.size() == 1) {
+      DoNow(requests.data());  // there is nothing to wait for together
+      return;
+    }
+    while (!requests.empty()) {
+      for (; !requests.empty() && under_way_ < depth_; requests = requests.subspan(1)) {
+        if (const int fd = DescriptorOf(requests[0]); fd >= 0) {
+          Push(&requests[0], fd);
+        } else {
+          DoNow(&requests[0]);
+        }
+      }
+      Enter(under_way_);
+      while (under_way_ > 0) {
+        Reap(true);
+      }
+      done_.clear();
+    }
   }
 
   IoRequest* Wait() override {
@@ -97,12 +132,12 @@ class UringQueue final : public IoQueue {
   bool asynchronous() const override { return true; }
 
  private:
-  void Push(IoRequest* request) {
+  void Push(IoRequest* request, int fd) {
     io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);  // there is one: under_way_ < depth_
-    const int fd = request->file->descriptor();
     const auto bytes = static_cast<unsigned>(request->bytes);
     switch (request->kind) {
       case IoRequest::Kind::kRead:
+      case IoRequest::Kind::kReadBlocks:
         ::io_uring_prep_read(entry, fd, request->data, bytes, request->offset);
         break;
       case IoRequest::Kind::kWrite:
@@ -113,11 +148,15 @@ class UringQueue final : public IoQueue {
         break;
     }
     ::io_uring_sqe_set_data(entry, request);
+    ++under_way_;
+  }
+
+  // Hands what was pushed to the kernel, and may wait until so many are done.
+  void Enter(unsigned wait) {
     int submitted;
     do {
-      submitted = ::io_uring_submit(&ring_);
+      submitted = ::io_uring_submit_and_wait(&ring_, wait);
     } while (submitted == -EINTR || submitted == -EAGAIN || submitted == -EBUSY);
-    ++under_way_;
   }
 
   // Takes one completion, if there is one or `wait`.

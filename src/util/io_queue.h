@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "sluice/env.h"
 #include "util/status.h"
@@ -15,7 +16,9 @@
 namespace sluice {
 
 struct IoRequest {
-  enum class Kind { kRead, kWrite, kSync };
+  // kReadBlocks: from the file's read_descriptor(), whose alignment it must have; the others from
+  // and to its descriptor(). Without a descriptor they are the file's Read, Write and Sync.
+  enum class Kind { kRead, kReadBlocks, kWrite, kSync };
 
   Kind kind = Kind::kRead;
   DataFile* file = nullptr;
@@ -40,6 +43,8 @@ class IoQueue {
   virtual IoRequest* Wait() = 0;
   // As Wait, but nullptr if none is done yet.
   virtual IoRequest* Poll() = 0;
+  // Does all of these at once, and waits for them. REQUIRES: nothing else is under way or done.
+  virtual void Do(std::span<IoRequest> requests) = 0;
 
   // Whether the kernel does the work.
   virtual bool asynchronous() const = 0;

@@ -9,6 +9,7 @@
 #include <deque>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "util/fault_env.h"
 #include "util/testing.h"
@@ -101,6 +102,49 @@ TEST_P(IoQueueTest, RealFiles) {
   const std::unique_ptr<IoQueue> queue = IoQueue::New(4, GetParam());
   std::cout << "asynchronous: " << queue->asynchronous() << std::endl;
   RandomTraffic(queue.get(), file.get());
+}
+
+// Pieces of a file read at once, more than the queue's depth, past the page cache and not.
+TEST_P(IoQueueTest, ReadsTogether) {
+  TempDir dir;
+  TestRandom random(TestSeed());
+  std::string bytes(300'000, '\0');
+  std::generate(bytes.begin(), bytes.end(), [&] { return Uniform(&random, 0, 255); });
+  const std::unique_ptr<IoQueue> queue = IoQueue::New(4, GetParam());
+  for (const bool bypass : {false, true}) {
+    std::unique_ptr<DataFile> file;
+    ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
+    ASSERT_TRUE(file->Write(0, bytes).ok());
+    if (bypass && file->BypassPageCache().IsNotSupported()) {
+      GTEST_SKIP() << "no O_DIRECT";
+    }
+    for (const size_t count : {0, 1, 2, 4, 5, 50}) {
+      const size_t alignment = file->read_descriptor().alignment;
+      const size_t piece = (5000 + alignment - 1) / alignment * alignment;
+      std::string memory(count * piece + alignment, '\0');
+      char* const at = memory.data() + (-reinterpret_cast<uintptr_t>(memory.data())) % alignment;
+      std::vector<IoRequest> requests(count);
+      for (size_t i = 0; i < count; ++i) {
+        requests[i] = {.kind = IoRequest::Kind::kReadBlocks,
+                       .file = file.get(),
+                       .offset = Uniform(&random, 0, 320'000) / alignment * alignment,
+                       .data = at + i * piece,
+                       .bytes = piece,
+                       .status = {}};
+      }
+      queue->Do(requests);
+      EXPECT_EQ(queue->Wait(), nullptr);
+      for (const IoRequest& request : requests) {
+        // Some reach past the end.
+        ASSERT_EQ(request.status.ok(), request.offset + piece <= bytes.size());
+        if (request.status.ok()) {
+          ASSERT_EQ(std::string(request.data, piece), bytes.substr(request.offset, piece));
+        } else {
+          EXPECT_NE(request.status.message().find(dir.File("f")), std::string::npos);
+        }
+      }
+    }
+  }
 }
 
 TEST_P(IoQueueTest, FilesOfAnotherEnv) {

@@ -1,0 +1,108 @@
+#include "tree/block_reads.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <span>
+
+#include "sluice/env.h"
+#include "tree/extent_space.h"
+#include "util/io_queue.h"
+
+namespace sluice {
+
+namespace {
+
+constexpr unsigned kDepth = 32;
+
+// The thread's own. A child after fork makes a new one: the ring that it has a copy of is its
+// parent's.
+IoQueue& ThreadQueue() {
+  thread_local std::unique_ptr<IoQueue> queue;
+  thread_local pid_t owner = -1;
+  if (const pid_t process = ::getpid(); process != owner) {
+    queue = IoQueue::New(kDepth);
+    owner = process;
+  }
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete): what was deleted is not what is there now
+  return *queue;
+}
+
+uint64_t RoundDown(uint64_t n, uint64_t alignment) { return n / alignment * alignment; }
+uint64_t RoundUp(uint64_t n, uint64_t alignment) { return RoundDown(n + alignment - 1, alignment); }
+
+}  // namespace
+
+bool BlockReads::Want(const Extent& extent, uint64_t offset, uint64_t bytes) {
+  const auto same = std::find_if(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
+    return piece.number == extent.number && piece.offset == offset;
+  });
+  if (same != pieces_.end()) {
+    if (static_cast<size_t>(same - pieces_.begin()) < tried_) {
+      return false;
+    }
+    same->bytes = std::max(same->bytes, bytes);
+  } else {
+    if (bytes > kMostBytes - bytes_) {
+      return false;
+    }
+    bytes_ += bytes;
+    pieces_.push_back({&extent, extent.number, offset, bytes, nullptr});
+  }
+  wanted_ = true;
+  return true;
+}
+
+void BlockReads::Read() {
+  // Each piece at a multiple of the largest alignment, with what its own makes it longer.
+  uint64_t alignment = 1;
+  for (size_t i = tried_; i < pieces_.size(); ++i) {
+    const DataFile& file = *pieces_[i].extent->place->file();
+    alignment = std::max<uint64_t>(alignment, file.read_descriptor().alignment);
+  }
+  std::vector<IoRequest> requests;
+  uint64_t bytes = 0;
+  for (size_t i = tried_; i < pieces_.size(); ++i) {
+    const Piece& piece = pieces_[i];
+    const uint64_t begin = piece.extent->place->offset() + piece.offset;
+    IoRequest& request = requests.emplace_back();
+    request.kind = IoRequest::Kind::kReadBlocks;
+    request.file = piece.extent->place->file();
+    request.offset = RoundDown(begin, alignment);
+    request.bytes = RoundUp(begin + piece.bytes, alignment) - request.offset;
+    bytes += request.bytes;
+  }
+  char* const memory =
+      memory_.emplace_back(std::make_unique_for_overwrite<char[]>(bytes + alignment)).get();
+  char* at = memory + (-reinterpret_cast<uintptr_t>(memory)) % alignment;
+  for (IoRequest& request : requests) {
+    request.data = at;
+    at += request.bytes;
+  }
+  ThreadQueue().Do(requests);
+  for (const IoRequest& request : requests) {
+    Piece& piece = pieces_[tried_++];
+    if (request.status.ok()) {
+      piece.data = request.data + piece.extent->place->offset() + piece.offset - request.offset;
+    }
+  }
+}
+
+std::string_view BlockReads::Find(const Extent& extent, uint64_t offset) const {
+  for (const Piece& piece : pieces_) {
+    if (piece.number == extent.number && piece.offset == offset && piece.data != nullptr) {
+      return {piece.data, piece.bytes};
+    }
+  }
+  return {};
+}
+
+void BlockReads::Clear() {
+  pieces_.clear();
+  memory_.clear();
+  tried_ = 0;
+  bytes_ = 0;
+  wanted_ = false;
+}
+
+}  // namespace sluice
