@@ -108,6 +108,9 @@ class Job {
   // Notes which part of the inputs the plan has covered.
   Status DivideInputs();
   Status CheckBalance() const;
+  // Why records do not balance, as `status` says: an input has not as many as the metadata counts,
+  // or the compaction went wrong.
+  Status Explain(Status status);
   // Notes that `status`, an error, is due to this input.
   Status Damaged(const ExtentPtr& extent, Status status) {
     result_.damaged = extent;
@@ -495,7 +498,8 @@ Status Job::Run() {
   SLUICE_RETURN_IF_ERROR(writer_.Finish(&result_.added));
   result_.bytes_written = writer_.bytes();
   SLUICE_RETURN_IF_ERROR(DivideInputs());
-  return Unsound(CheckBalance());
+  Status balance = CheckBalance();
+  return balance.ok() ? balance : Explain(std::move(balance));
 }
 
 Status Job::DivideInputs() {
@@ -542,6 +546,24 @@ Status Job::CheckBalance() const {
         added));
   }
   return {};
+}
+
+Status Job::Explain(Status status) {
+  for (const CompactionResult::Input& input : result_.inputs) {
+    for (const ExtentPtr& extent : input.extents) {
+      Extent counted;
+      if (Status read = MakeSlice(*extent, {}, {}, &reader_, &counted); !read.ok()) {
+        return Damaged(extent, std::move(read));
+      }
+      if (counted.entries != extent->entries) {
+        return Damaged(extent,
+                       Status::Corruption(fmt::format(
+                           "{}: it has {} records, but the metadata counts {}",
+                           ExtentReader::Describe(*extent, 0), counted.entries, extent->entries)));
+      }
+    }
+  }
+  return Unsound(std::move(status));
 }
 
 void Job::WaitForTasks() {

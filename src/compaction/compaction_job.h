@@ -8,7 +8,8 @@
 // No compaction may lose or invent a record, whatever mistake planner, executor or device makes.
 // Each step is checked before it is carried out (plan_checker.h), and at the end the records must
 // balance: those of the inputs, as the metadata counts them, are those reused, copied and merged,
-// and those merged are written or were dropped for a reason.
+// and those merged are written or were dropped for a reason. If they do not, the inputs are counted
+// again, so that an extent which has lost or gained records by damage is told from a mistake.
 
 #pragma once
 

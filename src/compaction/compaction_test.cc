@@ -13,6 +13,8 @@
 #include "compaction/compaction_job.h"
 #include "compaction/compaction_planner.h"
 #include "compaction/plan_checker.h"
+#include "merge/cpu_executor.h"
+#include "offload/driver.h"
 #include "table/filter.h"
 #include "table/verify.h"
 #include "tree/run_iterator.h"
@@ -94,10 +96,12 @@ class CompactionTest : public testing::Test, protected ExtentFixture<> {
     return slice;
   }
   Status Run(const CompactionPick& pick, const PlanOptions& plan,
-             const CompactionJobOptions& options, CompactionResult* result) {
+             const CompactionJobOptions& options, CompactionResult* result,
+             OffloadDriver* driver = nullptr) {
     ExtentWriter writer(space_.get(), 0, &next_);
     const std::atomic<bool> stop{false};
-    return RunCompaction(pick, {}, plan, options, &driver_, &reader_, &writer, &stop, result);
+    return RunCompaction(pick, {}, plan, options, driver != nullptr ? driver : &driver_, &reader_,
+                         &writer, &stop, result);
   }
   // "reuse 210-280", "copy 032-035", "merge -032 3 blocks"
   static std::string Show(const std::vector<CompactionStep>& steps) {
@@ -227,8 +231,9 @@ TEST_F(CompactionTest, TheCheckerRefusesUnsoundPlans) {
   EXPECT_GT(refused, 100u);
 }
 
-// The inputs' metadata says how many records must come out.
-TEST_F(CompactionTest, RecordsThatDoNotBalanceAreNotInstalled) {
+// The inputs' metadata says how many records must come out. An input that has another number is to
+// be set aside.
+TEST_F(CompactionTest, AnInputWithTooManyOrTooFewRecordsIsNamed) {
   for (const int surplus : {-1, 1}) {
     auto extent = std::make_shared<Extent>(*Numbers({{1, 3}, {5, 7}}, 9));
     extent->entries += surplus;
@@ -238,9 +243,38 @@ TEST_F(CompactionTest, RecordsThatDoNotBalanceAreNotInstalled) {
     CompactionResult result;
     const Status status = Run(pick, {}, {.extent = {}, .snapshots = {kMaxSequence}}, &result);
     EXPECT_TRUE(status.IsCorruption()) << status.ToString();
-    EXPECT_TRUE(result.unsound);
-    EXPECT_EQ(result.damaged, nullptr);
+    EXPECT_EQ(result.damaged, extent);
+    EXPECT_FALSE(result.unsound);
   }
+}
+
+// Leaves out the oldest run; what it says of the others is right.
+class ForgetfulExecutor final : public Executor {
+ public:
+  std::string_view name() const override { return "forgetful"; }
+  size_t max_runs() const override { return SIZE_MAX; }
+  size_t max_snapshots() const override { return SIZE_MAX; }
+  MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+    MergeTask less = task;
+    less.runs.pop_back();
+    return cpu_.Run(less, sink);
+  }
+
+ private:
+  CpuExecutor cpu_;
+};
+
+TEST_F(CompactionTest, RecordsThatDoNotBalanceAreNotInstalled) {
+  CompactionPick pick;
+  pick.inputs = {{{1, 0}, {Numbers({{1, 3}, {5, 7}}, 9)}}, {{2, 0}, {Numbers({{2, 4}}, 1)}}};
+  pick.output = {2, 0};
+  OffloadDriver driver({std::make_shared<ForgetfulExecutor>()}, {});
+  CompactionResult result;
+  const Status status =
+      Run(pick, {}, {.extent = {}, .snapshots = {kMaxSequence}}, &result, &driver);
+  EXPECT_TRUE(status.IsCorruption()) << status.ToString();
+  EXPECT_TRUE(result.unsound);
+  EXPECT_EQ(result.damaged, nullptr);
 }
 
 TEST_F(CompactionTest, OfEachKeyNewerRunsMustHoldNewerVersions) {

@@ -1,4 +1,4 @@
-// Work of which something else depends on that it ends with a status: exceptions become one.
+// Turns exceptions into a status, for work whose caller must be told how it ended.
 
 #pragma once
 
