@@ -22,6 +22,7 @@ using simulate::Settings;
 
 struct SimulateCommand {
   Settings settings;
+  std::string policy = "sluice";
   std::string distribution = "uniform";
   std::string plot;
   bool json = false;
@@ -41,9 +42,10 @@ double UserAmplification(const Report& report) {
 
 Json ToJson(const SimulateCommand& command, const Report& report) {
   const Settings& settings = command.settings;
-  const simulate::EngineCounters& all = report.all;
+  const simulate::TreeCounters& all = report.all;
   Json json;
   json["status"] = "ok";
+  json["policy"] = command.policy;
   json["data_bytes"] = settings.data_bytes;
   json["keys"] = report.keys;
   json["distribution"] = command.distribution;
@@ -99,7 +101,7 @@ std::string Size(uint64_t bytes) {
 }
 
 Lines ToLines(const Report& report) {
-  const simulate::EngineCounters& all = report.all;
+  const simulate::TreeCounters& all = report.all;
   Lines lines = {
       {"data", fmt::format("{} keys, {} of tables", report.keys, Size(report.live_bytes))},
       {"written",
@@ -116,13 +118,15 @@ Lines ToLines(const Report& report) {
                             Size(report.disk_bytes), Share(report.disk_bytes, report.live_bytes),
                             Share(all.most_disk_bytes, report.live_bytes),
                             100 * Share(report.dead_bytes, report.disk_bytes))},
-      {"levels 0 and 1", fmt::format("at most {:.2f} of what they may have", report.most_debt)},
+      {"debt", fmt::format("at most {:.2f} of what may wait for compactions", report.most_debt)},
       {"longest part", Size(all.longest_part_bytes)},
-      {"metadata", fmt::format("{} of {} extents", Size(report.metadata_bytes), report.extents)},
-      {"picking",
-       fmt::format("{:.3f} ms on average, {:.1f} ms at most, {} times",
-                   all.picks == 0 ? 0 : 1e3 * all.pick_seconds / static_cast<double>(all.picks),
-                   1e3 * all.longest_pick_seconds, all.picks)}};
+      {"metadata", fmt::format("{} of {} extents", Size(report.metadata_bytes), report.extents)}};
+  if (all.picks > 0) {
+    lines.emplace_back("picking",
+                       fmt::format("{:.3f} ms on average, {:.1f} ms at most, {} times",
+                                   1e3 * all.pick_seconds / static_cast<double>(all.picks),
+                                   1e3 * all.longest_pick_seconds, all.picks));
+  }
   for (size_t kind = 0; kind < kKinds.size(); ++kind) {
     if (all.compactions[kind] > 0) {
       lines.emplace_back(kKinds[kind], fmt::format("{} parts, {} written", all.compactions[kind],
@@ -133,10 +137,13 @@ Lines ToLines(const Report& report) {
 }
 
 int RunSimulateCommand(SimulateCommand* command) {
-  if (const Status status =
-          simulate::ParseDistribution(command->distribution, &command->settings.distribution);
-      !status.ok()) {
-    Fail("usage", status.message(), command->json);
+  Status usage =
+      simulate::ParseDistribution(command->distribution, &command->settings.distribution);
+  if (usage.ok()) {
+    usage = simulate::ParsePolicy(command->policy, &command->settings.policy);
+  }
+  if (!usage.ok()) {
+    Fail("usage", usage.message(), command->json);
     return kExitUsage;
   }
   Report report;
@@ -186,6 +193,12 @@ void AddSimulateCommand(CLI::App* app, Action* action) {
         ->capture_default_str();
   };
   constexpr uint64_t kMost = uint64_t{1} << 50;
+  command
+      ->add_option("--policy", options->policy,
+                   "Whose compactions: sluice, or leveled (as RocksDB), lazy-leveling (Dostoevsky) "
+                   "or spooky, to compare with")
+      ->type_name("NAME")
+      ->capture_default_str();
   size("--data", &settings.data_bytes, 1000, kMost,
        "Size of all keys with their values in bytes, or 500g for example");
   command

@@ -8,8 +8,6 @@ namespace sluice::simulate {
 
 namespace {
 
-constexpr uint32_t kSubtable = 0;
-
 // Later than every record.
 constexpr SequenceNumber kNoSnapshot = kMaxSequence - 1;
 
@@ -23,7 +21,7 @@ double CpuSeconds() {
 }  // namespace
 
 Engine::Engine(const Options& options, const KeyModel* model, const TableShape* shape)
-    : options_(options), model_(*model), shape_(*shape), tables_(model, shape) {
+    : Tree(options, model, shape) {
   metadata_.subtables[kSubtable];
 }
 
@@ -36,17 +34,12 @@ Status Engine::Apply(const MetadataEdit& edit) {
   return {};
 }
 
-Status Engine::Flush(Key begin, Key end, const Written& written) {
-  Output output = NewOutput();
-  output.Add(begin, end, model_.Simplified(written));
-  output.EndExtent();
+Status Engine::AddFlushed(const std::vector<Extent>& extents) {
   MetadataEdit edit;
   const RunId run{0, next_number_++};
-  for (const Extent& extent : output.extents()) {
+  for (const Extent& extent : extents) {
     edit.added.push_back({kSubtable, run, extent});
   }
-  ++counters_.flushes;
-  counters_.flush_bytes += output.bytes();
   return Apply(edit);
 }
 
@@ -153,7 +146,7 @@ Status Engine::Plan(const CompactionPick& pick, CompactionResult* result) {
                              .part_bytes = PartBytes(options_),
                              .least_bytes_rewritten = options_.extent_bytes / 2},
                             &tables_, &stop_);
-  Output output = NewOutput();
+  Output output = NewOutput(shape_);
   for (std::optional<CompactionStep> step;;) {
     ExtentPtr damaged;
     SLUICE_RETURN_IF_ERROR(planner.Next(&step, &damaged));
@@ -181,7 +174,7 @@ Status Engine::Plan(const CompactionPick& pick, CompactionResult* result) {
         break;
       }
       case CompactionStep::Kind::kMerge:
-        Merge(*step, &output);
+        MergeStep(*step, &output);
         break;
     }
   }
@@ -192,41 +185,19 @@ Status Engine::Plan(const CompactionPick& pick, CompactionResult* result) {
   return {};
 }
 
-void Engine::Merge(const CompactionStep& step, Output* output) const {
-  const Key begin = step.range.has_begin ? KeyOf(step.range.begin) : 0;
-  const Key end = step.range.has_end ? KeyOf(step.range.end) : kKeySpace;
-  // Where what the runs have changes, and by how much, modulo 2^64.
-  struct Change {
-    Key at;
-    int parts;
-    Written written;
-  };
-  std::vector<Change> changes;
+void Engine::MergeStep(const CompactionStep& step, Output* output) const {
+  std::vector<const Extent*> extents;
   for (const std::vector<BlockRange>& run : step.runs) {
     const Extent* last = nullptr;
     for (const BlockRange& blocks : run) {
-      if (last == blocks.extent.get()) {
-        continue;
+      if (last != blocks.extent.get()) {
+        extents.push_back(last = blocks.extent.get());
       }
-      last = blocks.extent.get();
-      tables_.VisitSpans(*last, begin, end, [&](Key from, Key to, const Written& written) {
-        changes.push_back({from, 1, written});
-        changes.push_back({to, -1, {-written.once, -written.draws}});
-      });
     }
   }
-  std::sort(changes.begin(), changes.end(),
-            [](const Change& a, const Change& b) { return a.at < b.at; });
-  Change now{};
-  for (const Change& change : changes) {
-    if (change.at > now.at && now.parts > 0) {
-      output->Add(now.at, change.at, model_.Simplified(now.written));
-    }
-    now.at = change.at;
-    now.parts += change.parts;
-    now.written.once += change.written.once;
-    now.written.draws += change.written.draws;
-  }
+  Merge(extents, step.range.has_begin ? KeyOf(step.range.begin) : 0,
+        step.range.has_end ? KeyOf(step.range.end) : kKeySpace,
+        [&](Key from, Key to, const Written& written) { output->Add(from, to, written); });
 }
 
 void Engine::DivideInputs(const CompactionPick& pick, const std::optional<std::string>& end,
@@ -263,6 +234,14 @@ size_t Engine::RunsAt(Key key) const {
     }
   }
   return runs;
+}
+
+uint64_t Engine::Bytes() const {
+  uint64_t bytes = 0;
+  for (size_t level = 0; level < kLevels; ++level) {
+    bytes += version_->LevelBytes(level);
+  }
+  return bytes;
 }
 
 uint64_t Engine::Extents() const {

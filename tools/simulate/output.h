@@ -25,6 +25,8 @@ class Output {
   // All that have ended.
   std::vector<Extent>& extents() { return extents_; }
   uint64_t bytes() const { return bytes_; }  // of these
+  // The size of the extent that has not ended.
+  uint64_t open_bytes() const { return shape_.BytesOf(static_cast<uint64_t>(records_)); }
 
  private:
   void BeginExtent();

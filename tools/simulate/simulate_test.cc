@@ -135,6 +135,30 @@ TEST(Simulate, InOrderAsTheEngine) {
   Compare(settings);
 }
 
+// RocksDB 10.4.2 with these sizes of memtable, file and level base, dynamic level bytes and a
+// WaitForCompact after every 64 writes, by its own statistics.
+TEST(Simulate, LeveledAsRocksDb) {
+  Settings settings = SmallSettings(128);
+  settings.policy = Policy::kLeveled;
+  EXPECT_NEAR(Simulated(settings).overwrite_amplification, 9.13, 0.5);
+  settings.data_bytes = 400 * settings.options.memtable_bytes;
+  EXPECT_NEAR(Simulated(settings).overwrite_amplification, 12.69, 0.6);
+}
+
+TEST(Simulate, PeersKeepAllData) {
+  for (const Policy policy : {Policy::kLeveled, Policy::kLazyLeveling, Policy::kSpooky}) {
+    for (const Distribution::Kind kind : {Distribution::Kind::kUniform, Distribution::Kind::kZipf,
+                                          Distribution::Kind::kSequential}) {
+      Settings settings = SmallSettings(64);
+      settings.policy = policy;
+      settings.distribution.kind = kind;
+      const Report report = Simulated(settings);
+      EXPECT_GE(report.disk_bytes, report.live_bytes * 99 / 100) << static_cast<int>(kind);
+      EXPECT_LE(report.disk_bytes, report.live_bytes * 3 / 2) << static_cast<int>(kind);
+    }
+  }
+}
+
 TEST(KeyModel, CountsDistinctKeys) {
   constexpr uint64_t kKeys = 20000;
   std::mt19937_64 random(TestSeed());

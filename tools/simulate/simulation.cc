@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <memory>
 #include <random>
 #include <string>
 
@@ -45,6 +45,16 @@ double FillMemtable(const Settings& settings, uint64_t keys) {
   return static_cast<double>(bytes) / static_cast<double>(memtable.records());
 }
 
+MemtableCost CostOf(const Settings& settings) {
+  if (settings.policy == Policy::kSluice) {
+    return {FillMemtable(settings, ~uint64_t{0}), FillMemtable(settings, 100)};
+  }
+  // A node of RocksDB's skiplist for each version: measured with 16 and 100 bytes.
+  constexpr uint64_t kNodeBytes = 33;
+  const auto bytes = static_cast<double>(settings.record.bytes() + kNodeBytes);
+  return {bytes, bytes};
+}
+
 class Simulation {
  public:
   Simulation(const Settings& settings, Report* report)
@@ -54,8 +64,8 @@ class Simulation {
         writes_(keys_ + static_cast<uint64_t>(static_cast<double>(keys_) * settings.overwrites)),
         model_(settings.distribution, keys_),
         shape_(settings.options, settings.record),
-        cost_{FillMemtable(settings, ~uint64_t{0}), FillMemtable(settings, 100)},
-        engine_(settings.options, &model_, &shape_) {}
+        cost_(CostOf(settings)),
+        tree_(MakeTree(settings.policy, settings.options, settings.record, &model_, &shape_)) {}
 
   Status Run(const std::function<void(uint64_t done, uint64_t total)>& progress);
 
@@ -73,10 +83,10 @@ class Simulation {
   const KeyModel model_;
   const TableShape shape_;
   const MemtableCost cost_;
-  Engine engine_;
+  const std::unique_ptr<Tree> tree_;
   uint64_t written_ = 0;  // records
   double debt_ = 0;       // the most since the last sample
-  EngineCounters at_sample_;
+  TreeCounters at_sample_;
   std::mt19937_64 random_{2};
 };
 
@@ -118,15 +128,15 @@ Status Simulation::Flush() {
       return static_cast<Key>(static_cast<unsigned __int128>(kKeySpace) * key / keys_);
     };
     const uint64_t first = written_ % keys_;
-    SLUICE_RETURN_IF_ERROR(engine_.Flush(position(first), position(first + next.once), {keys_, 0}));
+    SLUICE_RETURN_IF_ERROR(tree_->Flush(position(first), position(first + next.once), {keys_, 0}));
   } else {
-    SLUICE_RETURN_IF_ERROR(engine_.Flush(0, kKeySpace, next));
+    SLUICE_RETURN_IF_ERROR(tree_->Flush(0, kKeySpace, next));
   }
   written_ += next.once + next.draws;
-  debt_ = std::max(debt_, engine_.Debt());
+  debt_ = std::max(debt_, tree_->Debt());
   bool was_due = true;
   while (was_due) {
-    SLUICE_RETURN_IF_ERROR(engine_.Compact(&was_due));
+    SLUICE_RETURN_IF_ERROR(tree_->Compact(&was_due));
   }
   return {};
 }
@@ -135,11 +145,11 @@ void Simulation::TakeSample(uint64_t user_bytes) {
   Sample sample{.user_bytes = user_bytes, .debt = std::exchange(debt_, 0)};
   std::uniform_int_distribution<Key> keys(0, kKeySpace - 1);
   for (size_t i = 0; i < kKeysPerSample; ++i) {
-    const size_t runs = engine_.RunsAt(keys(random_));
+    const size_t runs = tree_->RunsAt(keys(random_));
     sample.mean_runs += static_cast<double>(runs) / kKeysPerSample;
     sample.most_runs = std::max<uint64_t>(sample.most_runs, runs);
   }
-  const EngineCounters& now = engine_.counters();
+  const TreeCounters& now = tree_->counters();
   sample.write_amplification = now.WriteAmplification();
   sample.recent_write_amplification =
       1 + static_cast<double>(now.compaction_bytes - at_sample_.compaction_bytes) /
@@ -148,7 +158,7 @@ void Simulation::TakeSample(uint64_t user_bytes) {
   const auto live = static_cast<double>(std::min(keys_, written_)) /
                     static_cast<double>(shape_.extent_records()) *
                     static_cast<double>(shape_.BytesOf(shape_.extent_records()));
-  sample.space = static_cast<double>(engine_.tables().disk_bytes()) / live;
+  sample.space = static_cast<double>(tree_->tables().disk_bytes()) / live;
   report_.samples.push_back(sample);
 }
 
@@ -164,7 +174,7 @@ Status Simulation::Run(const std::function<void(uint64_t done, uint64_t total)>&
     }
     if (loading && written_ >= keys_) {
       loading = false;
-      report_.load = engine_.counters();
+      report_.load = tree_->counters();
       first_of_overwrites = report_.samples.size();
     }
   }
@@ -173,7 +183,7 @@ Status Simulation::Run(const std::function<void(uint64_t done, uint64_t total)>&
       static_cast<uint64_t>(static_cast<double>(settings_.options.memtable_bytes) / cost_.of_new);
   report_.user_bytes = written_ * record;
   report_.log_bytes = written_ * (record + kLogRecordBytes);
-  report_.all = engine_.counters();
+  report_.all = tree_->counters();
   const uint64_t flushed = report_.all.flush_bytes - report_.load.flush_bytes;
   report_.overwrite_amplification =
       flushed == 0
@@ -197,16 +207,13 @@ Status Simulation::Run(const std::function<void(uint64_t done, uint64_t total)>&
 }
 
 void Simulation::Finish() {
-  report_.disk_bytes = engine_.tables().disk_bytes();
-  report_.extents = engine_.Extents();
-  report_.metadata_bytes = engine_.MetadataBytes();
+  report_.disk_bytes = tree_->tables().disk_bytes();
+  report_.extents = tree_->Extents();
+  report_.metadata_bytes = tree_->MetadataBytes();
   report_.live_bytes = static_cast<uint64_t>(
       static_cast<double>(keys_) / static_cast<double>(shape_.extent_records()) *
       static_cast<double>(shape_.BytesOf(shape_.extent_records())));
-  uint64_t bytes = 0;
-  for (size_t level = 0; level < kLevels; ++level) {
-    bytes += engine_.version().LevelBytes(level);
-  }
+  const uint64_t bytes = tree_->Bytes();
   report_.dead_bytes = report_.disk_bytes > bytes ? report_.disk_bytes - bytes : 0;
 }
 

@@ -8,15 +8,17 @@
 #include <functional>
 #include <vector>
 
-#include "simulate/engine.h"
 #include "simulate/key_model.h"
+#include "simulate/peers.h"
 #include "simulate/table_shape.h"
+#include "simulate/tree.h"
 #include "sluice/options.h"
 #include "util/status.h"
 
 namespace sluice::simulate {
 
 struct Settings {
+  Policy policy = Policy::kSluice;
   Options options;
   RecordSize record;
   uint64_t data_bytes = uint64_t{100} << 30;  // of all keys, each with its value, once
@@ -27,7 +29,7 @@ struct Settings {
 // After some flushes.
 struct Sample {
   uint64_t user_bytes = 0;  // written so far
-  double debt = 0;          // the most since the sample before, of what levels 0 and 1 may have
+  double debt = 0;          // the most since the sample before, of what may wait (Tree::Debt)
   double mean_runs = 0;     // at a key
   uint64_t most_runs = 0;
   double write_amplification = 0;         // so far
@@ -40,8 +42,8 @@ struct Report {
   uint64_t flush_records = 0;  // that a memtable holds, if they are of different keys
   uint64_t user_bytes = 0;
   uint64_t log_bytes = 0;
-  EngineCounters all;
-  EngineCounters load;                 // of it
+  TreeCounters all;
+  TreeCounters load;                   // of it
   double overwrite_amplification = 0;  // of the overwrites alone
   double mean_runs = 0;                // over the samples of the overwrites, or else of the load
   uint64_t most_runs = 0;              // in any sample

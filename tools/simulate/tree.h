@@ -1,0 +1,90 @@
+// A simulated database: levels of tables, flushed into and compacted by some policy.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "simulate/key_model.h"
+#include "simulate/output.h"
+#include "simulate/table_shape.h"
+#include "simulate/tables.h"
+#include "sluice/options.h"
+#include "tree/metadata_edit.h"
+#include "util/status.h"
+
+namespace sluice::simulate {
+
+struct TreeCounters {
+  uint64_t flushes = 0;
+  uint64_t flush_bytes = 0;
+  uint64_t compaction_bytes = 0;          // written
+  uint64_t longest_part_bytes = 0;        // written by the largest compaction that installs at once
+  uint64_t most_disk_bytes = 0;           // while a compaction has its inputs and its outputs
+  uint64_t extents_reused = 0;            // or moved
+  std::array<uint64_t, 6> compactions{};  // the engine's: parts, by CompactionKind
+  std::array<uint64_t, 6> bytes_of_kind{};  // written
+  // Of PickCompaction, which the engine calls under a mutex; on the CPU.
+  uint64_t picks = 0;
+  double pick_seconds = 0;
+  double longest_pick_seconds = 0;
+
+  // Bytes written per byte flushed.
+  double WriteAmplification() const {
+    return flush_bytes == 0 ? 0
+                            : static_cast<double>(flush_bytes + compaction_bytes) /
+                                  static_cast<double>(flush_bytes);
+  }
+};
+
+// Thread-compatible.
+class Tree {
+ public:
+  virtual ~Tree() = default;
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+
+  // A run of what a memtable has of [begin, end).
+  Status Flush(Key begin, Key end, const Written& written);
+  // Carries out the compaction that is due, if one is.
+  virtual Status Compact(bool* was_due) = 0;
+
+  const TreeCounters& counters() const { return counters_; }
+  const Tables& tables() const { return tables_; }
+  // Of all extents, dead parts of slices left out.
+  virtual uint64_t Bytes() const = 0;
+  virtual uint64_t Extents() const = 0;
+  // What the process holds of them.
+  virtual uint64_t MetadataBytes() const = 0;
+  // What waits to be compacted, of what may.
+  virtual double Debt() const = 0;
+  // How many runs there are at a key.
+  virtual size_t RunsAt(Key key) const = 0;
+
+ protected:
+  static constexpr uint32_t kSubtable = 0;
+
+  // Model and shape outlive this.
+  Tree(const Options& options, const KeyModel* model, const TableShape* shape)
+      : options_(options), model_(*model), shape_(*shape), tables_(model, shape) {}
+
+  virtual Status AddFlushed(const std::vector<Extent>& extents) = 0;
+  // Calls visit(begin, end, written) for what the extents have of [begin, end), in order.
+  void Merge(const std::vector<const Extent*>& extents, Key begin, Key end,
+             const std::function<void(Key, Key, const Written&)>& visit) const;
+  Output NewOutput(const TableShape& shape) { return {&tables_, &shape, &random_, &next_number_}; }
+
+  const Options options_;
+  const KeyModel& model_;
+  const TableShape& shape_;
+  Tables tables_;
+  std::mt19937_64 random_{1};
+  uint64_t next_number_ = 1;
+  TreeCounters counters_;
+};
+
+}  // namespace sluice::simulate
