@@ -309,7 +309,7 @@ int Report(const std::map<std::string, Tally>& tallies,
   return result;
 }
 
-int Main(uint64_t flips, bool verbose) {
+int Main(uint64_t flips, const std::string& only, bool verbose) {
   Campaign campaign;
   if (!campaign.ok()) {
     fmt::print(stderr, "the job fails without any flip\n");
@@ -321,12 +321,21 @@ int Main(uint64_t flips, bool verbose) {
   }
   std::map<std::string, Tally> tallies;  // by path
   std::vector<size_t> targets[kSegmentCount];
+  std::vector<size_t> chosen;
+  const std::regex wanted(only);
   for (size_t i = 0; i < campaign.registers().size(); ++i) {
     const Register& reg = campaign.registers()[i];
     Tally& tally = tallies[reg.path];
     tally.segment = segments[i];
     tally.bits += reg.bits();
     targets[tally.segment].push_back(i);
+    if (!only.empty() && std::regex_match(reg.path, wanted)) {
+      chosen.push_back(i);
+    }
+  }
+  if (!only.empty() && chosen.empty()) {
+    fmt::print(stderr, "no register is {}\n", only);
+    return 1;
   }
   const uint64_t seed = TestSeed();
   fmt::print("SLUICE_SEED={}: {} flips over {} registers, in a job of {} cycles\n", seed, flips,
@@ -336,7 +345,8 @@ int Main(uint64_t flips, bool verbose) {
   for (uint64_t n = 0; n < flips; ++n) {
     Flip flip;
     const size_t parts = kSegmentCount - 1;  // of the data path
-    const std::vector<size_t>& part = targets[n % 2 != 0 ? parts : n / 2 % parts];
+    const std::vector<size_t>& part =
+        !only.empty() ? chosen : targets[n % 2 != 0 ? parts : n / 2 % parts];
     flip.reg = part[rng() % part.size()];
     const Register reg = campaign.registers()[flip.reg];
     flip.bit = rng() % reg.bits();
@@ -361,10 +371,13 @@ int Main(uint64_t flips, bool verbose) {
 
 int main(int argc, char** argv) {
   uint64_t flips = 300;
+  std::string only;
   bool verbose = false;
   CLI::App app("Single bit flips in the unit, and what becomes of them");
   app.add_option("--flips", flips, "How many")->capture_default_str();
+  app.add_option("--only", only, "Of registers whose path matches this regular expression")
+      ->type_name("REGEX");
   app.add_flag("--verbose", verbose, "Every flip, and every register");
   CLI11_PARSE(app, argc, argv);
-  return sluice::dv::Main(flips, verbose);
+  return sluice::dv::Main(flips, only, verbose);
 }
