@@ -76,8 +76,8 @@ struct Record {
 // One thread's use of a database: made and used by it alone.
 class EngineSession {
  public:
-  // What this thread has read through system calls since it began; none where the kernel does not
-  // count.
+  // What this thread has read through system calls since it began, or from devices if that is more;
+  // none where the kernel does not count.
   static std::optional<uint64_t> ThreadBytesRead();
 
   virtual ~EngineSession() = default;

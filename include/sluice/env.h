@@ -127,6 +127,8 @@ class SLUICE_EXPORT RandomAccessFile {
   virtual Status BypassPageCache() {
     return Status::NotSupported("its file system reads nothing past a page cache");
   }
+  /// As DataFile's.
+  virtual ReadDescriptor read_descriptor() const { return {}; }
 };
 
 /// The bytes of a whole file, for as long as this object lives. From Env::Posix() it is a memory

@@ -203,8 +203,8 @@ class EnvChecker {
   }
 
   // What is read from the descriptor for queued reads must be what Read reads.
-  Status Queued(const DataFile& file, const std::string& bytes) {
-    const auto [fd, alignment] = file.read_descriptor();
+  Status Queued(const ReadDescriptor& descriptor, const std::string& bytes) {
+    const auto [fd, alignment] = descriptor;
     if (fd < 0) {
       return {};
     }
@@ -230,13 +230,15 @@ class EnvChecker {
     SLUICE_RETURN_IF_ERROR(Works(env_.NewDataFile(File("f"), &data), "NewDataFile works"));
     SLUICE_RETURN_IF_ERROR(
         Works(env_.NewRandomAccessFile(File("f"), &read), "NewRandomAccessFile works"));
-    SLUICE_RETURN_IF_ERROR(Queued(*data, contents));
+    SLUICE_RETURN_IF_ERROR(Queued(data->read_descriptor(), contents));
+    SLUICE_RETURN_IF_ERROR(Queued(read->read_descriptor(), contents));
     for (const Status& status : {data->BypassPageCache(), read->BypassPageCache()}) {
       SLUICE_RETURN_IF_ERROR(Rule(status.ok() || status.IsNotSupported(),
                                   "BypassPageCache works, or says NotSupported"));
     }
     const auto holds = [&](const std::string& bytes) -> Status {
-      SLUICE_RETURN_IF_ERROR(Queued(*data, bytes));
+      SLUICE_RETURN_IF_ERROR(Queued(data->read_descriptor(), bytes));
+      SLUICE_RETURN_IF_ERROR(Queued(read->read_descriptor(), bytes));
       for (const uint64_t offset : {0, 1, 511, 4095, 4096, 50'000, 99'999}) {
         for (const size_t n : {1, 100, 4096, 20'000}) {
           std::string found(n, '\0');

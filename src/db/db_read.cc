@@ -263,40 +263,40 @@ std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> n
   const SequenceNumber snapshot = options.snapshot != nullptr
                                       ? options.snapshot->sequence()
                                       : db_.visible.load(std::memory_order_acquire);
-  std::vector<std::unique_ptr<RecordIterator>> parts;
+  std::vector<std::unique_ptr<RecordIterator>> memtables;
+  std::vector<std::unique_ptr<RunIterator>> runs;
   if (newest != nullptr) {
-    parts.push_back(std::move(newest));
+    memtables.push_back(std::move(newest));
   }
   const auto add_memtable = [&](const MemtablePtr& memtable) {
     if (memtable->table.records() > 0) {
-      parts.push_back(std::make_unique<MemtableIterator>(&memtable->table, snapshot));
+      memtables.push_back(std::make_unique<MemtableIterator>(&memtable->table, snapshot));
     }
   };
-  const auto add_run = [&](const RunIndex& run) {
+  const auto add_run = [&](const RunIndex& run, SeekReach* reach) {
     if (!run.empty()) {
-      parts.push_back(
-          std::make_unique<RunIterator>(&db_.reader, run, snapshot, options.fill_cache));
+      runs.push_back(
+          std::make_unique<RunIterator>(&db_.reader, run, snapshot, options.fill_cache, reach));
     }
   };
   add_memtable(version->active);
   for (const MemtablePtr& memtable : version->waiting) {
     add_memtable(memtable);
   }
-  size_t runs = 0;
-  for (const std::vector<Version::Run>& level : version->levels) {
-    runs += level.size();
-    for (const Version::Run& run : level) {
-      add_run(run.index);
+  for (size_t level = 0; level < version->levels.size(); ++level) {
+    for (const Version::Run& run : version->levels[level]) {
+      add_run(run.index, &target->seek_reach[level]);
     }
   }
-  if (runs > 1) {
-    Pay(target, (runs - 1) * ReadCredit::kIterator);
+  if (runs.size() > 1) {
+    Pay(target, (runs.size() - 1) * ReadCredit::kIterator);
   }
   for (const RunIndex& aside : version->aside) {
-    add_run(aside);
+    add_run(aside, nullptr);
   }
-  return std::make_unique<MergedIterator>(std::move(parts), options.lower_bound,
-                                          options.upper_bound, std::move(version));
+  return std::make_unique<MergedIterator>(std::move(memtables), std::move(runs),
+                                          options.lower_bound, options.upper_bound,
+                                          std::move(version));
 }
 
 }  // namespace sluice

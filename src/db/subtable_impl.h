@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "db/read_credit.h"
 #include "db/state_mutex.h"
 #include "sluice/db.h"
+#include "tree/extent_reader.h"
 #include "tree/version.h"
 #include "util/epoch.h"
 
@@ -65,6 +67,7 @@ class SubtableImpl final : public Subtable {
   std::atomic<uint64_t> flushes{0};
   std::atomic<bool> dropped{false};
   ReadCredit read_credit;
+  std::array<SeekReach, kLevels> seek_reach;  // in runs of each level
 
   // Used by the database, under its mutex.
   BacklogEntry backlog;

@@ -41,25 +41,72 @@ Status Decode(const Extent& extent, const BlockHandle& handle, std::string_view 
 
 }  // namespace
 
-Status ReadAhead::Read(const Extent& extent, const BlockHandle& handle, uint64_t end,
-                       std::string_view* stored) {
+void ReadAhead::Seek() {
+  if (has_read_ && reach_ != nullptr) {
+    reach_->Note(walked_);
+  }
+  walked_ = 0;
+  first_ = true;
+  has_read_ = false;
+}
+
+void ReadAhead::Aim(const TableHead* head, size_t block, size_t end) {
+  const bool backward = head == head_ && block < block_;
+  walked_ += first_ || backward ? 0 : head->block(block).size;
+  head_ = head;
+  block_ = block;
+  end_ = end;
+  first_ = false;
+}
+
+uint64_t ReadAhead::PieceBytes(const Extent& extent, uint64_t wanted) const {
+  const uint64_t offset = head_->block(block_).offset;
+  uint64_t piece = head_->block(block_).size + kBlockTrailerBytes;
+  for (size_t i = block_ + 1; i < end_; ++i) {
+    const BlockHandle next = head_->block(i);
+    const uint64_t longer = piece + next.size + kBlockTrailerBytes;
+    if (longer > wanted || next.offset != offset + piece || !HandleFits(next, extent.bytes)) {
+      break;
+    }
+    piece = longer;
+  }
+  return piece;
+}
+
+Status ReadAhead::Read(const Extent& extent, BlockReads* reads, std::string_view* stored) {
+  const BlockHandle handle = head_->block(block_);
   const uint64_t bytes = handle.size + kBlockTrailerBytes;
   if (extent.number != extent_ || handle.offset < offset_ ||
       handle.offset + bytes > offset_ + bytes_.size()) {
-    const bool in_order = extent.number == extent_ ? handle.offset == next_ : handle.offset == 0;
-    in_order_ = in_order ? in_order_ + 1 : 0;
-    const uint64_t wanted =
-        in_order_ < kFirstPiece ? 0 : kLeastBytes << std::min(in_order_ - kFirstPiece, kDoublings);
-    extent_ = 0;  // until it is read
-    const uint64_t most = std::max(std::min<uint64_t>(end, extent.bytes), handle.offset + bytes);
-    const uint64_t piece = std::clamp(wanted, bytes, most - handle.offset);
-    Status status = ReadBytes(extent, handle.offset, piece, &bytes_);
-    if (!status.ok() && piece > bytes) {
-      status = ReadBytes(extent, handle.offset, bytes, &bytes_);  // it may be another block's error
+    const bool follows = extent.number == extent_ ? handle.offset == next_ : handle.offset == 0;
+    const uint64_t in_order = follows ? in_order_ + 1 : 0;
+    uint64_t wanted =
+        in_order < kFirstPiece ? 0 : kLeastBytes << std::min(in_order - kFirstPiece, kDoublings);
+    if (const uint64_t reach = reach_ == nullptr || has_read_ ? 0 : reach_->bytes();
+        reach > bytes / 8) {
+      // With some to spare, and to the end of a block: a longer read costs less than one more.
+      wanted = std::max(wanted, bytes + reach + reach / 4 + bytes);
     }
-    SLUICE_RETURN_IF_ERROR(status);
+    const uint64_t piece = PieceBytes(extent, wanted);
+    if (const std::string_view read =
+            reads == nullptr ? std::string_view() : reads->Find(extent, handle.offset);
+        !read.empty()) {
+      bytes_.assign(read);
+    } else if (reads != nullptr && reads->Want(extent, handle.offset, piece)) {
+      *stored = {};
+      return {};
+    } else {
+      extent_ = 0;  // until it is read
+      Status status = ReadBytes(extent, handle.offset, piece, &bytes_);
+      if (!status.ok() && piece > bytes) {
+        status = ReadBytes(extent, handle.offset, bytes, &bytes_);  // it may be another's error
+      }
+      SLUICE_RETURN_IF_ERROR(status);
+    }
+    in_order_ = in_order;
     extent_ = extent.number;
     offset_ = handle.offset;
+    has_read_ = true;
   }
   next_ = handle.offset + bytes;
   *stored = std::string_view(bytes_).substr(handle.offset - offset_, bytes);
@@ -82,8 +129,7 @@ Status ExtentReader::ReadStored(const Extent& extent, const BlockHandle& handle,
 }
 
 Status ExtentReader::FindBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
-                               ReadAhead* ahead, uint64_t end, BlockReads* reads,
-                               const Cache::Entry** entry) {
+                               ReadAhead* ahead, BlockReads* reads, const Cache::Entry** entry) {
   const BlockKey key(extent.number, static_cast<uint32_t>(handle.offset));
   const uint64_t stored_bytes = handle.size + kBlockTrailerBytes;
   std::string_view stored =
@@ -100,7 +146,10 @@ Status ExtentReader::FindBlock(const Extent& extent, const BlockHandle& handle, 
   thread_local std::string kept_stored;
   KeptBuffer stored_here(&kept_stored);
   if (ahead != nullptr) {
-    SLUICE_RETURN_IF_ERROR(ahead->Read(extent, handle, end, &stored));
+    SLUICE_RETURN_IF_ERROR(ahead->Read(extent, reads, &stored));
+    if (stored.empty()) {
+      return {};
+    }
   } else if (stored.empty()) {
     if (reads != nullptr && reads->Want(extent, handle.offset, stored_bytes)) {
       return {};
@@ -134,15 +183,18 @@ Status ExtentReader::OpenHead(const Extent& extent, TableHeadRef* head) {
 }
 
 Status ExtentReader::ReadBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
-                               BlockRef* contents, Block* block, ReadAhead* ahead, uint64_t end) {
+                               BlockRef* contents, Block* block, ReadAhead* ahead,
+                               BlockReads* reads) {
+  const EpochGuard guard;
+  const Cache::Entry* entry = nullptr;
+  SLUICE_RETURN_IF_ERROR(FindBlock(extent, handle, fill_cache, ahead, reads, &entry));
+  contents->Reset(entry);
+  if (entry == nullptr) {
+    return {};
+  }
   if (fill_cache) {
     extent.place->Touch();
   }
-  const EpochGuard guard;
-  const Cache::Entry* entry = nullptr;
-  SLUICE_RETURN_IF_ERROR(
-      FindBlock(extent, handle, fill_cache, ahead, end, /*reads=*/nullptr, &entry));
-  contents->Reset(entry);
   // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): found, since the status is ok
   const Status status = Block::Parse(entry->value(), block);
   return status.ok() ? status : status.WithContext(Describe(extent, handle.offset));
@@ -181,7 +233,7 @@ Status ExtentReader::Get(const Lookup& lookup, std::string_view internal_key, ui
   }
   const Cache::Entry* entry = nullptr;
   SLUICE_RETURN_IF_ERROR(
-      FindBlock(extent, head->block(i), fill_cache, /*ahead=*/nullptr, /*end=*/0, reads, &entry));
+      FindBlock(extent, head->block(i), fill_cache, /*ahead=*/nullptr, reads, &entry));
   if (entry == nullptr) {
     return {};
   }

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -62,20 +64,58 @@ struct LiveBlocks {
   size_t end = 0;  // not above `first`: the index is not that of this extent
 };
 
-// Reads stored blocks for an iterator: those that it reads in order in ever larger pieces, so that
-// few of them wait for the device.
-class ReadAhead {
+// How far iterators go on after a seek, in bytes of blocks beyond the first one: a mean of late, of
+// those that had to read. Thread-safe.
+class SeekReach {
  public:
-  // The block with its trailer; valid until the next call. `end`: of the extent's blocks.
-  Status Read(const Extent& extent, const BlockHandle& handle, uint64_t end,
-              std::string_view* stored);
+  uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  // What threads note at once may be lost.
+  void Note(uint64_t bytes) {
+    const uint64_t before = this->bytes();
+    bytes_.store(before - before / kWeight + std::min(bytes, kMostBytes) / kWeight,
+                 std::memory_order_relaxed);
+  }
 
  private:
-  // Seeks that are followed by a few steps should not pay for what they do not need.
+  static constexpr uint64_t kWeight = 16;
+  static constexpr uint64_t kMostBytes = uint64_t{64} << 10;
+
+  std::atomic<uint64_t> bytes_{0};
+};
+
+// Reads stored blocks for an iterator, so that few of them wait for the device: at a seek as much as
+// seeks have made use of lately, and later what is read in order in ever larger pieces.
+class ReadAhead {
+ public:
+  // `reach`, which may be null, outlives it.
+  explicit ReadAhead(SeekReach* reach) : reach_(reach) {}
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+  ~ReadAhead() { Seek(); }
+
+  // What is read from now on is a new walk's.
+  void Seek();
+  // Of the extent's blocks below `end`, this one may be read next.
+  void Aim(const TableHead* head, size_t block, size_t end);
+  // That block with its trailer, valid until the next call. Empty if it was put off: then `reads`,
+  // which may be null, wants it.
+  Status Read(const Extent& extent, BlockReads* reads, std::string_view* stored);
+
+ private:
   static constexpr uint64_t kFirstPiece = 2;  // reads in order before it
   static constexpr uint64_t kLeastBytes = uint64_t{16} << 10;
   static constexpr uint64_t kDoublings = 3;
 
+  // From the block that was aimed at on, as many as make up to `wanted` bytes.
+  uint64_t PieceBytes(const Extent& extent, uint64_t wanted) const;
+
+  SeekReach* const reach_;
+  const TableHead* head_ = nullptr;
+  size_t block_ = 0;
+  size_t end_ = 0;
+  uint64_t walked_ = 0;    // bytes of blocks that were aimed at since the seek, but for the first
+  bool first_ = true;      // none was yet
+  bool has_read_ = false;  // since the seek
   uint64_t extent_ = 0;
   uint64_t next_ = 0;      // the offset after the block read last
   uint64_t in_order_ = 0;  // reads of the file so far that followed each other
@@ -111,10 +151,11 @@ class ExtentReader {
              BlockReads* reads, BlockMatch* match);
 
   Status OpenHead(const Extent& extent, TableHeadRef* head);
-  // `contents` keeps what `block` views. `ahead`, if any: of an iterator that may go on to the next
-  // blocks, up to the offset `end`.
+  // `contents` keeps what `block` views. `ahead`, if any: of an iterator, aimed at this block.
+  // `reads`, if not null, may put it off: then `contents` is null.
   Status ReadBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
-                   BlockRef* contents, Block* block, ReadAhead* ahead = nullptr, uint64_t end = 0);
+                   BlockRef* contents, Block* block, ReadAhead* ahead = nullptr,
+                   BlockReads* reads = nullptr);
   // Reads and checks a block past the cache. Uncompressed, without trailer. `dictionary`: as in the
   // extent's head.
   static Status ReadStored(const Extent& extent, const BlockHandle& handle,
@@ -127,7 +168,7 @@ class ExtentReader {
  private:
   // Valid as long as the caller's guard; null if it was put off.
   Status FindBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
-                   ReadAhead* ahead, uint64_t end, BlockReads* reads, const Cache::Entry** entry);
+                   ReadAhead* ahead, BlockReads* reads, const Cache::Entry** entry);
 
   TableCache& tables_;
   Cache& blocks_;

@@ -1,6 +1,9 @@
 #include "tree/merged_iterator.h"
 
+#include <utility>
+
 #include "table/internal_key.h"
+#include "tree/block_reads.h"
 
 namespace sluice {
 
@@ -146,11 +149,34 @@ void MergedIterator::Seek(std::string_view key) {
   if (lower_ != nullptr && key < *lower_) {
     key = *lower_;
   }
-  for (Part& part : parts_) {
-    part.at->Seek(key);
-    part.Update();
-  }
+  SeekParts(key);
   FindForward();
+}
+
+void MergedIterator::SeekParts(std::string_view key) {
+  BlockReads reads;
+  bool waiting = false;
+  const auto seek = [&](Part& part) {
+    part.waits = !part.run->TrySeek(key, &reads);
+    waiting = waiting || part.waits;
+    part.Update();
+  };
+  for (Part& part : parts_) {
+    if (several_runs_ && part.run != nullptr) {
+      seek(part);
+    } else {
+      part.at->Seek(key);
+      part.Update();
+    }
+  }
+  while (std::exchange(waiting, false)) {
+    reads.Read();
+    for (Part& part : parts_) {
+      if (part.waits) {
+        seek(part);
+      }
+    }
+  }
 }
 
 void MergedIterator::SeekForPrev(std::string_view key) {

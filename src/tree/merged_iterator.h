@@ -9,6 +9,7 @@
 
 #include "sluice/iterator.h"
 #include "table/record_iterator.h"
+#include "tree/run_iterator.h"
 
 namespace sluice {
 
@@ -16,11 +17,16 @@ class MergedIterator final : public Iterator {
  public:
   // Walks the keys from `*lower` to below `*upper`, where they are not null; both outlive it.
   // `owner` keeps what the parts read.
-  MergedIterator(std::vector<std::unique_ptr<RecordIterator>> parts, const std::string* lower,
+  MergedIterator(std::vector<std::unique_ptr<RecordIterator>> memtables,
+                 std::vector<std::unique_ptr<RunIterator>> runs, const std::string* lower,
                  const std::string* upper, std::shared_ptr<const void> owner)
-      : owner_(std::move(owner)), lower_(lower), upper_(upper) {
-    for (auto& part : parts) {
-      parts_.push_back({std::move(part), {}, false});
+      : owner_(std::move(owner)), lower_(lower), upper_(upper), several_runs_(runs.size() > 1) {
+    for (auto& memtable : memtables) {
+      parts_.push_back({.at = std::move(memtable)});
+    }
+    for (auto& run : runs) {
+      RunIterator* const raw = run.get();
+      parts_.push_back({.at = std::move(run), .run = raw});
     }
   }
 
@@ -39,8 +45,10 @@ class MergedIterator final : public Iterator {
   // Keeps its key at hand: it is compared with those of all others.
   struct Part {
     std::unique_ptr<RecordIterator> at;
-    std::string_view key;
-    bool valid;
+    RunIterator* run = nullptr;  // the same, if it is a run's
+    std::string_view key{};
+    bool valid = false;
+    bool waits = false;  // for a block, to seek
 
     void Update() {
       valid = at->Valid();
@@ -48,6 +56,8 @@ class MergedIterator final : public Iterator {
     }
   };
 
+  // Where several runs have to read a block, they are read at once.
+  void SeekParts(std::string_view key);
   // From where the parts stand, the next key in this direction that is not deleted.
   void FindForward();
   void FindBackward();
@@ -61,6 +71,7 @@ class MergedIterator final : public Iterator {
   const std::shared_ptr<const void> owner_;
   const std::string* const lower_;
   const std::string* const upper_;
+  const bool several_runs_;
   std::vector<Part> parts_;
   Part* current_ = nullptr;
   Part* runner_up_ = nullptr;  // of the others, the one that comes next in this direction

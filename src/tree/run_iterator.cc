@@ -44,10 +44,10 @@ bool RunIterator::EnterBack() {
 bool RunIterator::OpenBlock(size_t block) {
   block_ = block;
   Block parsed;
-  const BlockHandle last = head_->block(blocks_.end - 1);
+  ahead_.Aim(head_.get(), block, blocks_.end);
   status_ = reader_.ReadBlock(*extent_.extent(), head_->block(block), fill_cache_, &contents_,
-                              &parsed, &ahead_, last.offset + last.size + kBlockTrailerBytes);
-  if (!status_.ok()) {
+                              &parsed, &ahead_, reads_);
+  if (!status_.ok() || contents_.get() == nullptr) {
     return false;
   }
   data_ = BlockIterator(parsed);
@@ -105,6 +105,7 @@ bool RunIterator::StepBackward() {
 }
 
 bool RunIterator::SeekRaw(std::string_view internal_key) {
+  ahead_.Seek();
   extent_.Seek(internal_key);
   if (!OpenExtent()) {
     return false;
@@ -126,6 +127,7 @@ bool RunIterator::SeekRaw(std::string_view internal_key) {
 }
 
 bool RunIterator::SeekRawLast() {
+  ahead_.Seek();
   extent_.SeekToLast();
   return EnterBack() && (data_.Valid() || Check());
 }
@@ -160,6 +162,7 @@ void RunIterator::FindBackward() {
 
 void RunIterator::SeekToFirst() {
   valid_ = false;
+  ahead_.Seek();
   extent_.SeekToFirst();
   if (EnterFront()) {
     if (data_.Valid()) {
@@ -184,6 +187,13 @@ void RunIterator::Seek(std::string_view user_key) {
   if (SeekRaw(key_)) {
     FindForward();
   }
+}
+
+bool RunIterator::TrySeek(std::string_view user_key, BlockReads* reads) {
+  reads_ = reads;
+  Seek(user_key);
+  reads_ = nullptr;
+  return !reads->TakeWanted();
 }
 
 void RunIterator::SeekForPrev(std::string_view user_key) {

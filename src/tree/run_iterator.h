@@ -18,8 +18,18 @@ namespace sluice {
 class RunIterator final : public RecordIterator {
  public:
   // Sees versions up to `snapshot`. The reader outlives it; the run's extents are kept by it.
-  RunIterator(ExtentReader* reader, const RunIndex& run, SequenceNumber snapshot, bool fill_cache)
-      : reader_(*reader), snapshot_(snapshot), fill_cache_(fill_cache), extent_(run) {}
+  // `reach`: what is known of seeks in such runs; may be null, or else outlives it.
+  RunIterator(ExtentReader* reader, const RunIndex& run, SequenceNumber snapshot, bool fill_cache,
+              SeekReach* reach = nullptr)
+      : reader_(*reader),
+        snapshot_(snapshot),
+        fill_cache_(fill_cache),
+        extent_(run),
+        ahead_(reach) {}
+
+  // As Seek. False if it was put off, because it needs a block, which `reads` wants then: it is to
+  // be called again when that has been read.
+  bool TrySeek(std::string_view user_key, BlockReads* reads);
 
   bool Valid() const override { return valid_; }
   void SeekToFirst() override;
@@ -34,7 +44,7 @@ class RunIterator final : public RecordIterator {
   Status status() const override { return status_; }
 
  private:
-  // Each returns false, with valid_ false, at an end or an error.
+  // Each returns false, with valid_ false, at an end or an error, or where it is put off.
   bool OpenExtent();             // at extent_
   bool OpenBlock(size_t block);  // of the open extent
   // data_ to the first or the last record of the extent at extent_; valid, but for damage.
@@ -68,6 +78,7 @@ class RunIterator final : public RecordIterator {
   bool sliced_ = false;
   size_t block_ = 0;
   ReadAhead ahead_;
+  BlockReads* reads_ = nullptr;  // during TrySeek
   BlockRef contents_;
   BlockIterator data_;
   bool valid_ = false;

@@ -89,6 +89,63 @@ TEST_F(RunIteratorTest, ReadsWhatItNeedsGoingBackward) {
   EXPECT_LT(most_bytes_, 5000u);
 }
 
+// A seek reads as much as seeks have made use of lately.
+TEST_F(RunIteratorTest, ReadsAtASeekWhatSeeksMakeUseOf) {
+  SeekReach reach;
+  TestRandom random(TestSeed());
+  // Reads of each of the last ten of so many scans, at most.
+  const auto most_reads = [&](int scans, int records) {
+    int most = 0;
+    for (int scan = 0; scan < scans; ++scan) {
+      RunIterator at(&reader_, run_, kMaxSequence, /*fill_cache=*/false, &reach);
+      reads_ = 0;
+      most_bytes_ = 0;
+      // Within an extent.
+      const int first = static_cast<int>(Uniform(&random, 0, kBlocks - 10));
+      at.Seek(KeyOf(first));
+      for (int i = 0; i < records; ++i) {
+        EXPECT_EQ(at.user_key(), KeyOf(first + i));
+        at.Next();
+      }
+      most = scan < scans - 10 ? 0 : std::max(most, reads_);
+    }
+    return most;
+  };
+  EXPECT_EQ(most_reads(100, 6), 1);
+  EXPECT_LT(most_bytes_, 11u * 4100);
+  EXPECT_EQ(most_reads(200, 0), 1);
+  EXPECT_LT(most_bytes_, 5000u);
+}
+
+TEST_F(RunIteratorTest, PutsASeekOffUntilItsBlockIsThere) {
+  const auto at = Iterate();
+  BlockReads reads;
+  for (const int i : {500, 3, 700}) {
+    reads_ = 0;
+    ASSERT_FALSE(at->TrySeek(KeyOf(i), &reads));
+    EXPECT_FALSE(at->Valid());
+    EXPECT_TRUE(at->status().ok());
+    EXPECT_EQ(reads_, 0);
+    reads.Read();
+    ASSERT_TRUE(at->TrySeek(KeyOf(i), &reads));
+    EXPECT_EQ(reads_, 1);
+    ASSERT_TRUE(at->Valid());
+    EXPECT_EQ(at->user_key(), KeyOf(i));
+    EXPECT_EQ(at->value(), KeyOf(i) + std::string(4000, 'v'));
+  }
+  reads.Clear();
+  ASSERT_FALSE(at->TrySeek(KeyOf(100), &reads));
+  RunIndex::Iterator extent(run_);
+  extent.Seek(InternalKey(KeyOf(100), 1));
+  TableHeadRef head;
+  ASSERT_TRUE(reader_.OpenHead(*extent.extent(), &head).ok());
+  damaged_ = extent.extent()->place->offset() + head->block(100).offset + 100;
+  reads.Read();
+  ASSERT_TRUE(at->TrySeek(KeyOf(100), &reads));
+  EXPECT_FALSE(at->Valid());
+  EXPECT_NE(at->status().message().find("damaged"), std::string::npos);
+}
+
 // What cannot be read is an error when the iterator comes to it, not before.
 TEST_F(RunIteratorTest, MeetsDamageWhereItIs) {
   constexpr int kDamaged = 400;

@@ -238,6 +238,10 @@ struct DirectDescriptor {
   // Of places in the file and in memory, and of lengths. A sector of the device, as a rule: a page
   // would make most blocks one page longer.
   uint64_t alignment = 0;
+
+  ReadDescriptor AsReadDescriptor() const {
+    return {.fd = fd.get(), .alignment = static_cast<uint32_t>(alignment)};
+  }
 };
 
 Status ReadDirect(const std::string& path, const DirectDescriptor& direct, uint64_t offset,
@@ -349,10 +353,7 @@ class PosixDataFile final : public DataFile {
   const std::string& path() const override { return path_; }
   int descriptor() const override { return fd_.get(); }
   ReadDescriptor read_descriptor() const override {
-    return direct_.fd.valid()
-               ? ReadDescriptor{.fd = direct_.fd.get(),
-                                .alignment = static_cast<uint32_t>(direct_.alignment)}
-               : ReadDescriptor{.fd = fd_.get()};
+    return direct_.fd.valid() ? direct_.AsReadDescriptor() : ReadDescriptor{.fd = fd_.get()};
   }
 
  private:
@@ -372,6 +373,9 @@ class PosixRandomAccessFile final : public RandomAccessFile {
   }
 
   Status BypassPageCache() override { return OpenDirect(path_, &direct_); }
+  ReadDescriptor read_descriptor() const override {
+    return direct_.fd.valid() ? direct_.AsReadDescriptor() : ReadDescriptor{.fd = fd_.get()};
+  }
 
  private:
   const std::string path_;
