@@ -84,8 +84,8 @@ Status ReadAhead::Read(const Extent& extent, BlockReads* reads, std::string_view
         in_order < kFirstPiece ? 0 : kLeastBytes << std::min(in_order - kFirstPiece, kDoublings);
     if (const uint64_t reach = reach_ == nullptr || has_read_ ? 0 : reach_->bytes();
         reach > bytes / 8) {
-      // With some to spare, and to the end of a block: a longer read costs less than one more.
-      wanted = std::max(wanted, bytes + reach + reach / 4 + bytes);
+      // To the end of the block that the mean lies in: a longer read costs less than one more.
+      wanted = std::max(wanted, bytes + reach + bytes);
     }
     const uint64_t piece = PieceBytes(extent, wanted);
     if (const std::string_view read =
