@@ -74,8 +74,9 @@ TEST(ExtentSpace, GivesNoPageTwice) {
       ASSERT_LE(users, 1);
     }
   };
-  for (int step = 0; step < 3000; ++step) {
-    if (held.empty() || Uniform(&random, 0, 9) < 5) {
+  constexpr int kSteps = 3000;
+  for (int step = 1; step <= kSteps; ++step) {
+    if (held.empty() || step == kSteps || Uniform(&random, 0, 9) < 5) {
       const auto bytes = static_cast<uint32_t>(Uniform(&random, 1, 20 * kPageBytes));
       held.push_back(space->Allocate(Uniform(&random, 0, 1), bytes));
       ASSERT_GE(held.back()->bytes(), bytes);
