@@ -181,7 +181,8 @@ void AddSizes(CLI::App* app, BenchCommand* command) {
                   "Value size in bytes, or a range LEAST-MOST to draw from uniformly")
       ->type_name("BYTES")
       ->capture_default_str();
-  app->add_option("--batch-size", s.batch, "Puts per batch, or keys per call of multireadrandom")->capture_default_str();
+  app->add_option("--batch-size", s.batch, "Puts per batch, or keys per call of multireadrandom")
+      ->capture_default_str();
   app->add_option("--seek-nexts", s.seek_nexts, "Records to read after each seek")
       ->capture_default_str();
   app->add_option(
