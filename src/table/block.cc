@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "table/block_search.h"
+
 namespace sluice {
 
 Status Block::Parse(std::string_view contents, Block* block) {
@@ -122,6 +124,27 @@ void BlockIterator::Seek(std::string_view target) {
   if (block_.entries().empty()) {
     return;
   }
+  BlockEntry entry;
+  switch (FindInBlock(block_, target, &entry)) {
+    case BlockPlace::kAtKey:
+    case BlockPlace::kBehind:
+      key_.assign(target, 0, entry.header.shared);
+      key_.append(entry.key, entry.header.unshared);
+      value_ = entry.value();
+      offset_ = entry.start - block_.entries().data();
+      next_ = entry.end - block_.entries().data();
+      valid_ = true;
+      return;
+    case BlockPlace::kEnd:
+      next_ = block_.entries().size();
+      return;
+    case BlockPlace::kUnclear:
+      SeekSlowly(target);
+      return;
+  }
+}
+
+void BlockIterator::SeekSlowly(std::string_view target) {
   // The last restart whose key comes before target, or the first one.
   uint32_t left = 0;
   uint32_t right = block_.restarts() - 1;

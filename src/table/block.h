@@ -48,6 +48,13 @@ class BlockIterator {
   explicit BlockIterator(const Block& block, KeyKind kind = KeyKind::kInternal)
       : block_(block), min_key_bytes_(kind == KeyKind::kInternal ? kTrailerBytes : 0) {}
 
+  // Over another block. Keeps the memory that it has.
+  void Reset(const Block& block) {
+    block_ = block;
+    valid_ = false;
+    fault_ = nullptr;
+  }
+
   bool Valid() const { return valid_; }
   // Ok at an entry and past either end; Corruption where the block made no sense.
   Status status() const;
@@ -68,6 +75,8 @@ class BlockIterator {
   size_t end_offset() const { return next_; }
 
  private:
+  // As Seek, through whole keys. REQUIRES: there are entries.
+  void SeekSlowly(std::string_view target);
   // Stands before restart `i`; false, with the fault recorded, if there cannot be an entry.
   bool JumpToRestart(uint32_t i);
   // Moves to the entry at next_, if there is one.

@@ -1,26 +1,14 @@
 #include "table/block_search.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
+#include "table/internal_key.h"
 
 namespace sluice {
 
 namespace {
 
-Status Malformed(const Block& block, const char* p) {
-  return Status::Corruption(
-      fmt::format("malformed entry at byte {} of the block", p - block.entries().data()));
-}
-
-struct EntryView {
-  EntryHeader header;
-  const char* key;  // the unshared part
-  const char* end;
-};
-
-// Decodes the entry at `p`; false if it is malformed.
-bool ReadEntry(const char* p, const char* limit, EntryView* entry) {
+// Decodes the entry at `p`; false if it is malformed, or shares bytes of its trailer.
+bool ReadEntry(const char* p, const char* limit, BlockEntry* entry) {
+  entry->start = p;
   entry->key = DecodeEntryHeader(p, limit, &entry->header);
   if (entry->key == nullptr ||
       uint64_t{entry->header.unshared} + entry->header.value_bytes >
@@ -32,20 +20,9 @@ bool ReadEntry(const char* p, const char* limit, EntryView* entry) {
   return true;
 }
 
-// A block that shares bytes of trailers, which LevelDB writes and Sluice does not.
-Status SearchSlowly(const Block& block, std::string_view internal_key, BlockMatch* match) {
-  BlockIterator at(block);
-  at.Seek(internal_key);
-  if (at.Valid() && UserKey(at.key()) == UserKey(internal_key)) {
-    *match = {true, Trailer(at.key()), at.value()};
-  }
-  return at.status();
-}
-
 }  // namespace
 
-Status SearchBlock(const Block& block, std::string_view internal_key, BlockMatch* match) {
-  *match = {};
+BlockPlace FindInBlock(const Block& block, std::string_view internal_key, BlockEntry* entry) {
   const std::string_view user_key = UserKey(internal_key);
   const uint64_t newest = Trailer(internal_key);
   const char* const begin = block.entries().data();
@@ -57,12 +34,11 @@ Status SearchBlock(const Block& block, std::string_view internal_key, BlockMatch
   while (low < high) {
     const uint32_t middle = (low + high + 1) / 2;
     const uint64_t offset = block.restart(middle);
-    EntryView entry;
-    if (offset >= block.entries().size() || !ReadEntry(begin + offset, limit, &entry) ||
-        entry.header.shared != 0) {
-      return SearchSlowly(block, internal_key, match);
+    if (offset >= block.entries().size() || !ReadEntry(begin + offset, limit, entry) ||
+        entry->header.shared != 0) {
+      return BlockPlace::kUnclear;
     }
-    if (CompareInternalKeys({entry.key, entry.header.unshared}, internal_key) < 0) {
+    if (CompareInternalKeys({entry->key, entry->header.unshared}, internal_key) < 0) {
       low = middle;
     } else {
       high = middle - 1;
@@ -73,16 +49,19 @@ Status SearchBlock(const Block& block, std::string_view internal_key, BlockMatch
   // that shares more with its predecessor is before the target too, and one that shares less is
   // behind it.
   size_t matched = 0;
-  const char* p = begin + block.restart(low);
+  size_t user_key_bytes = 0;  // of the entry before
   if (block.restart(low) > block.entries().size()) {
-    return SearchSlowly(block, internal_key, match);
+    return BlockPlace::kUnclear;
   }
-  for (EntryView entry; p < limit; p = entry.end) {
-    if (!ReadEntry(p, limit, &entry)) {
-      // The entry may share bytes of its trailer.
-      return SearchSlowly(block, internal_key, match);
+  for (const char* p = begin + block.restart(low); p < limit; p = entry->end) {
+    if (!ReadEntry(p, limit, entry)) {
+      return BlockPlace::kUnclear;
     }
-    const size_t shared = entry.header.shared;
+    const size_t shared = entry->header.shared;
+    if (shared > user_key_bytes) {
+      return BlockPlace::kUnclear;
+    }
+    user_key_bytes = shared + entry->header.unshared - kTrailerBytes;
     if (shared == 0) {
       matched = 0;  // at a restart that says nothing
     }
@@ -90,27 +69,47 @@ Status SearchBlock(const Block& block, std::string_view internal_key, BlockMatch
       continue;
     }
     if (shared < matched) {
-      return {};
+      return BlockPlace::kBehind;
     }
-    const std::string_view rest(entry.key, entry.header.unshared - kTrailerBytes);
+    const std::string_view rest(entry->key, entry->header.unshared - kTrailerBytes);
     const std::string_view wanted = user_key.substr(matched);
     const size_t common = CommonPrefix(rest, wanted);
     if (common == wanted.size()) {
       if (common < rest.size()) {
-        return {};  // longer than the target
+        return BlockPlace::kBehind;  // longer than the target
       }
-      const uint64_t trailer = DecodeFixed64(rest.data() + rest.size());
-      if (trailer <= newest) {
-        *match = {true, trailer, {entry.end - entry.header.value_bytes, entry.header.value_bytes}};
-        return {};
+      if (DecodeFixed64(rest.data() + rest.size()) <= newest) {
+        return BlockPlace::kAtKey;
       }
     } else if (common < rest.size() &&
                static_cast<uint8_t>(rest[common]) > static_cast<uint8_t>(wanted[common])) {
-      return {};
+      return BlockPlace::kBehind;
     }
     matched += common;
   }
-  return p == limit ? Status() : Malformed(block, p);
+  return BlockPlace::kEnd;
+}
+
+Status SearchBlock(const Block& block, std::string_view internal_key, BlockMatch* match) {
+  *match = {};
+  BlockEntry entry;
+  switch (FindInBlock(block, internal_key, &entry)) {
+    case BlockPlace::kAtKey:
+      *match = {true, DecodeFixed64(entry.end - entry.header.value_bytes - kTrailerBytes),
+                entry.value()};
+      return {};
+    case BlockPlace::kBehind:
+    case BlockPlace::kEnd:
+      return {};
+    case BlockPlace::kUnclear:
+      break;
+  }
+  BlockIterator at(block);
+  at.Seek(internal_key);
+  if (at.Valid() && UserKey(at.key()) == UserKey(internal_key)) {
+    *match = {true, Trailer(at.key()), at.value()};
+  }
+  return at.status();
 }
 
 }  // namespace sluice
