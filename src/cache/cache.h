@@ -114,6 +114,11 @@ class Cache {
   template <typename Is>
   const Entry* FindIf(uint64_t hash, const Is& is) const;
 
+  // Prefetch what a lookup is going to read: first where the entry would stand, then, once that is
+  // there, the entry, but for the middle of its value, which is taken to have so many bytes.
+  void PrefetchPlace(uint64_t hash) const { __builtin_prefetch(&BucketOf(hash)); }
+  void PrefetchEntry(uint64_t hash, size_t value_bytes) const;
+
   // An entry outside of the cache, its value uninitialised. The caller hands it to a cache or drops
   // it with Unref. REQUIRES: key and value are shorter than 4 GiB. Throws std::bad_alloc.
   static Entry* NewEntry(std::string_view key, size_t value_bytes, uint64_t tag = 0);
@@ -214,6 +219,15 @@ const Cache::Entry* Cache::FindIf(uint64_t hash, const Is& is) const {
     }
   }
   return nullptr;
+}
+
+inline void Cache::PrefetchEntry(uint64_t hash, size_t value_bytes) const {
+  const uint64_t head = BucketOf(hash).load(std::memory_order_relaxed);
+  if ((head >> FilterBit(hash) & 1) != 0) {
+    const char* const entry = reinterpret_cast<const char*>(First(head));
+    __builtin_prefetch(entry);
+    __builtin_prefetch(entry + sizeof(Entry) + value_bytes);
+  }
 }
 
 inline void Cache::Count(bool hit) const {

@@ -124,6 +124,8 @@ Memtable::Node* Memtable::Advance(std::string_view user_key, uint64_t prefix, in
       return next;
     }
     if (level > 0) {
+      // Where the search goes if `next` is beyond the key, and if it is not.
+      __builtin_prefetch((*before)->Next(level - 1));
       __builtin_prefetch(next->Next(level - 1));
     }
     if (next->Compare(user_key, prefix) >= 0) {

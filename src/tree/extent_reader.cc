@@ -130,7 +130,7 @@ Status ExtentReader::ReadStored(const Extent& extent, const BlockHandle& handle,
 
 Status ExtentReader::FindBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
                                ReadAhead* ahead, BlockReads* reads, const Cache::Entry** entry) {
-  const BlockKey key(extent.number, static_cast<uint32_t>(handle.offset));
+  const BlockKey key = KeyOf(extent, handle);
   const uint64_t stored_bytes = handle.size + kBlockTrailerBytes;
   std::string_view stored =
       reads == nullptr ? std::string_view() : reads->Find(extent, handle.offset);

@@ -156,6 +156,14 @@ class ExtentReader {
   Status ReadBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
                    BlockRef* contents, Block* block, ReadAhead* ahead = nullptr,
                    BlockReads* reads = nullptr);
+  // Prefetch what ReadBlock reads of a block in memory: first where the cache has it, then, once
+  // that is there, its beginning and its end.
+  void PrefetchPlace(const Extent& extent, const BlockHandle& handle) const {
+    blocks_.PrefetchPlace(KeyOf(extent, handle).hash());
+  }
+  void PrefetchBlock(const Extent& extent, const BlockHandle& handle) const {
+    blocks_.PrefetchEntry(KeyOf(extent, handle).hash(), handle.size);
+  }
   // Reads and checks a block past the cache. Uncompressed, without trailer. `dictionary`: as in the
   // extent's head.
   static Status ReadStored(const Extent& extent, const BlockHandle& handle,
@@ -166,6 +174,9 @@ class ExtentReader {
   static std::string Describe(const Extent& extent, uint64_t offset);
 
  private:
+  static BlockKey KeyOf(const Extent& extent, const BlockHandle& handle) {
+    return BlockKey(extent.number, static_cast<uint32_t>(handle.offset));
+  }
   // Valid as long as the caller's guard; null if it was put off.
   Status FindBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
                    ReadAhead* ahead, BlockReads* reads, const Cache::Entry** entry);

@@ -154,16 +154,26 @@ void MergedIterator::Seek(std::string_view key) {
 }
 
 void MergedIterator::SeekParts(std::string_view key) {
+  for (const Part& part : parts_) {
+    if (part.run != nullptr) {
+      part.run->Aim(key);
+    }
+  }
+  for (const Part& part : parts_) {
+    if (part.run != nullptr) {
+      part.run->Fetch();
+    }
+  }
   BlockReads reads;
   bool waiting = false;
-  const auto seek = [&](Part& part) {
-    part.waits = !part.run->TrySeek(key, &reads);
+  const auto land = [&](Part& part) {
+    part.waits = !part.run->Land(several_runs_ ? &reads : nullptr);
     waiting = waiting || part.waits;
     part.Update();
   };
   for (Part& part : parts_) {
-    if (several_runs_ && part.run != nullptr) {
-      seek(part);
+    if (part.run != nullptr) {
+      land(part);
     } else {
       part.at->Seek(key);
       part.Update();
@@ -173,7 +183,8 @@ void MergedIterator::SeekParts(std::string_view key) {
     reads.Read();
     for (Part& part : parts_) {
       if (part.waits) {
-        seek(part);
+        part.run->Aim(key);
+        land(part);
       }
     }
   }

@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "util/epoch.h"
 
 namespace sluice {
 
 bool RunIterator::OpenExtent() {
   if (!extent_.Valid()) {
-    data_ = BlockIterator();  // it may be at a record that is not a slice's
+    data_.Reset({});  // it may be at a record that is not a slice's
     return false;
   }
   const Extent& extent = *extent_.extent();
@@ -50,7 +52,7 @@ bool RunIterator::OpenBlock(size_t block) {
   if (!status_.ok() || contents_.get() == nullptr) {
     return false;
   }
-  data_ = BlockIterator(parsed);
+  data_.Reset(parsed);
   return true;
 }
 
@@ -104,7 +106,7 @@ bool RunIterator::StepBackward() {
   return true;
 }
 
-bool RunIterator::SeekRaw(std::string_view internal_key) {
+bool RunIterator::AimRaw(std::string_view internal_key) {
   ahead_.Seek();
   extent_.Seek(internal_key);
   if (!OpenExtent()) {
@@ -113,16 +115,21 @@ bool RunIterator::SeekRaw(std::string_view internal_key) {
   if (sliced_ && CompareInternalKeys(internal_key, extent_.extent()->smallest) < 0) {
     internal_key = extent_.extent()->smallest;
   }
-  const size_t block = head_->Find(internal_key);
-  if (block >= blocks_.end) {
+  target_ = internal_key;
+  target_block_ = head_->Find(internal_key);
+  if (target_block_ >= blocks_.end) {
     status_ = Status::Corruption(fmt::format("{}: the index ends before the extent's last key",
                                              reader_.Describe(*extent_.extent(), 0)));
     return false;
   }
-  if (!OpenBlock(block)) {
+  return true;
+}
+
+bool RunIterator::LandRaw() {
+  if (!OpenBlock(target_block_)) {
     return false;
   }
-  data_.Seek(internal_key);
+  data_.Seek(target_);
   return data_.Valid() || (Check() && StepForward());
 }
 
@@ -180,20 +187,28 @@ void RunIterator::SeekToLast() {
   }
 }
 
-void RunIterator::Seek(std::string_view user_key) {
+void RunIterator::Aim(std::string_view user_key) {
   valid_ = false;
   key_.assign(user_key);
   PutFixed64(&key_, MakeTrailer(snapshot_, RecordType{0xff}));
-  if (SeekRaw(key_)) {
-    FindForward();
+  aimed_ = AimRaw(key_);
+  if (aimed_) {
+    reader_.PrefetchPlace(*extent_.extent(), head_->block(target_block_));
   }
 }
 
-bool RunIterator::TrySeek(std::string_view user_key, BlockReads* reads) {
+bool RunIterator::Land(BlockReads* reads) {
   reads_ = reads;
-  Seek(user_key);
+  if (std::exchange(aimed_, false) && LandRaw()) {
+    FindForward();
+  }
   reads_ = nullptr;
-  return !reads->TakeWanted();
+  return reads == nullptr || !reads->TakeWanted();
+}
+
+void RunIterator::Seek(std::string_view user_key) {
+  Aim(user_key);
+  Land(nullptr);
 }
 
 void RunIterator::SeekForPrev(std::string_view user_key) {
@@ -202,7 +217,7 @@ void RunIterator::SeekForPrev(std::string_view user_key) {
   std::string end(user_key);
   end.push_back('\0');
   PutFixed64(&end, MakeTrailer(kMaxSequence, RecordType{0xff}));
-  if (SeekRaw(end)) {
+  if (AimRaw(end) && LandRaw()) {
     if (StepBackward()) {
       FindBackward();
     }

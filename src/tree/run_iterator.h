@@ -27,9 +27,17 @@ class RunIterator final : public RecordIterator {
         extent_(run),
         ahead_(reach) {}
 
-  // As Seek. False if it was put off, because it needs a block, which `reads` wants then: it is to
-  // be called again when that has been read.
-  bool TrySeek(std::string_view user_key, BlockReads* reads);
+  // Seek in three steps, so that several runs wait for memory, or for the device, at once: after Aim
+  // it is known which block it needs, Fetch prefetches that, Land does the rest.
+  void Aim(std::string_view user_key);
+  void Fetch() const {
+    if (aimed_) {
+      reader_.PrefetchBlock(*extent_.extent(), head_->block(target_block_));
+    }
+  }
+  // False if it was put off, because it needs a block, which `reads` (may be null) wants then: the
+  // seek is to be done again when that has been read.
+  bool Land(BlockReads* reads);
 
   bool Valid() const override { return valid_; }
   void SeekToFirst() override;
@@ -59,7 +67,9 @@ class RunIterator final : public RecordIterator {
   }
   bool StepForward();  // data_ to the next record, wherever it is
   bool StepBackward();
-  bool SeekRaw(std::string_view internal_key);  // data_ to the first record at or after it
+  // The block with the first record at or after `internal_key`, which lives until LandRaw.
+  bool AimRaw(std::string_view internal_key);
+  bool LandRaw();  // data_ to that record
   bool SeekRawLast();
   bool Check();  // data_'s status, where it is not valid
 
@@ -78,7 +88,11 @@ class RunIterator final : public RecordIterator {
   bool sliced_ = false;
   size_t block_ = 0;
   ReadAhead ahead_;
-  BlockReads* reads_ = nullptr;  // during TrySeek
+  // From Aim to Land.
+  bool aimed_ = false;
+  size_t target_block_ = 0;
+  std::string_view target_;
+  BlockReads* reads_ = nullptr;  // during Land
   BlockRef contents_;
   BlockIterator data_;
   bool valid_ = false;

@@ -122,26 +122,30 @@ TEST_F(RunIteratorTest, PutsASeekOffUntilItsBlockIsThere) {
   BlockReads reads;
   for (const int i : {500, 3, 700}) {
     reads_ = 0;
-    ASSERT_FALSE(at->TrySeek(KeyOf(i), &reads));
+    at->Aim(KeyOf(i));
+    ASSERT_FALSE(at->Land(&reads));
     EXPECT_FALSE(at->Valid());
     EXPECT_TRUE(at->status().ok());
     EXPECT_EQ(reads_, 0);
     reads.Read();
-    ASSERT_TRUE(at->TrySeek(KeyOf(i), &reads));
+    at->Aim(KeyOf(i));
+    ASSERT_TRUE(at->Land(&reads));
     EXPECT_EQ(reads_, 1);
     ASSERT_TRUE(at->Valid());
     EXPECT_EQ(at->user_key(), KeyOf(i));
     EXPECT_EQ(at->value(), KeyOf(i) + std::string(4000, 'v'));
   }
   reads.Clear();
-  ASSERT_FALSE(at->TrySeek(KeyOf(100), &reads));
+  at->Aim(KeyOf(100));
+  ASSERT_FALSE(at->Land(&reads));
   RunIndex::Iterator extent(run_);
   extent.Seek(InternalKey(KeyOf(100), 1));
   TableHeadRef head;
   ASSERT_TRUE(reader_.OpenHead(*extent.extent(), &head).ok());
   damaged_ = extent.extent()->place->offset() + head->block(100).offset + 100;
   reads.Read();
-  ASSERT_TRUE(at->TrySeek(KeyOf(100), &reads));
+  at->Aim(KeyOf(100));
+  ASSERT_TRUE(at->Land(&reads));
   EXPECT_FALSE(at->Valid());
   EXPECT_NE(at->status().message().find("damaged"), std::string::npos);
 }
