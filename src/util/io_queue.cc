@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 #include <liburing.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <deque>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace sluice {
 
@@ -82,7 +84,7 @@ class UringQueue final : public IoQueue {
   }
 
   void Submit(IoRequest* request) override {
-    const int fd = DescriptorOf(*request);
+    const int fd = broken_ ? -1 : DescriptorOf(*request);
     if (fd < 0) {
       DoNow(request);
       done_.push_back(request);
@@ -102,13 +104,15 @@ class UringQueue final : public IoQueue {
     }
     while (!requests.empty()) {
       for (; !requests.empty() && under_way_ < depth_; requests = requests.subspan(1)) {
-        if (const int fd = DescriptorOf(requests[0]); fd >= 0) {
+        if (const int fd = broken_ ? -1 : DescriptorOf(requests[0]); fd >= 0) {
           Push(&requests[0], fd);
         } else {
           DoNow(&requests[0]);
         }
       }
-      Enter(under_way_);
+      if (under_way_ > 0) {
+        Enter(under_way_);
+      }
       while (under_way_ > 0) {
         Reap(true);
       }
@@ -148,15 +152,27 @@ class UringQueue final : public IoQueue {
         break;
     }
     ::io_uring_sqe_set_data(entry, request);
+    pushed_.push_back(request);
     ++under_way_;
   }
 
-  // Hands what was pushed to the kernel, and may wait until so many are done.
+  // Hands what was pushed to the kernel, and may wait until so many are done. If the kernel takes
+  // nothing any more (somebody closed all descriptors, or forbade the call), it is done here.
   void Enter(unsigned wait) {
     int submitted;
     do {
       submitted = ::io_uring_submit_and_wait(&ring_, wait);
     } while (submitted == -EINTR || submitted == -EAGAIN || submitted == -EBUSY);
+    if (submitted >= 0) {
+      pushed_.erase(pushed_.begin(), pushed_.begin() + submitted);
+      return;
+    }
+    broken_ = true;
+    for (IoRequest* const request : std::exchange(pushed_, {})) {
+      DoNow(request);
+      done_.push_back(request);
+      --under_way_;
+    }
   }
 
   // Takes one completion, if there is one or `wait`.
@@ -168,6 +184,9 @@ class UringQueue final : public IoQueue {
                      : ::io_uring_peek_cqe(&ring_, &completion);
     } while (outcome == -EINTR);
     if (outcome != 0) {
+      if (wait) {
+        ::sched_yield();  // what the kernel has taken is done nevertheless
+      }
       return false;
     }
     auto* const request = static_cast<IoRequest*>(::io_uring_cqe_get_data(completion));
@@ -210,6 +229,8 @@ class UringQueue final : public IoQueue {
   io_uring ring_{};
   bool open_ = false;
   unsigned under_way_ = 0;
+  std::vector<IoRequest*> pushed_;  // of these, what the kernel has not taken yet
+  bool broken_ = false;             // it takes nothing any more
   std::deque<IoRequest*> done_;
 };
 

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <deque>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
@@ -145,6 +147,42 @@ TEST_P(IoQueueTest, ReadsTogether) {
       }
     }
   }
+}
+
+// As daemons do that close all descriptors which they do not know.
+TEST_P(IoQueueTest, OutlivesItsDescriptor) {
+  TempDir dir;
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
+  const std::unique_ptr<IoQueue> queue = IoQueue::New(4, GetParam());
+  ASSERT_TRUE(file->Write(0, std::string(100, 'x')).ok());
+  std::string before(100, '\0');
+  IoRequest request{
+      .file = file.get(), .data = before.data(), .bytes = before.size(), .status = {}};
+  queue->Submit(&request);
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    if (std::filesystem::read_symlink(entry.path(), error) == "anon_inode:[io_uring]") {
+      ::close(std::stoi(entry.path().filename()));
+    }
+  }
+  ASSERT_EQ(queue->Wait(), &request);
+  EXPECT_TRUE(request.status.ok());
+  EXPECT_EQ(before, std::string(100, 'x'));
+  RandomTraffic(queue.get(), file.get());
+  std::string after(300, '\0');
+  ASSERT_TRUE(file->Write(0, std::string(300, 'y')).ok());
+  std::vector<IoRequest> requests(3);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i] = {.kind = IoRequest::Kind::kReadBlocks,
+                   .file = file.get(),
+                   .offset = 100 * i,
+                   .data = after.data() + 100 * i,
+                   .bytes = 100,
+                   .status = {}};
+  }
+  queue->Do(requests);
+  EXPECT_EQ(after, std::string(300, 'y'));
 }
 
 TEST_P(IoQueueTest, FilesOfAnotherEnv) {
