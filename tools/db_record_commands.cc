@@ -127,16 +127,29 @@ int Put(const PutArguments& arguments) {
   return Finish(status, common, &open, std::move(json));
 }
 
-int Delete(const GetArguments& arguments) {
+struct DeleteArguments {
+  DbArguments db;
+  RangeArguments range;
+  std::string key;
+  bool one = false;  // or else the range
+};
+
+int Delete(const DeleteArguments& arguments) {
   const DbArguments& common = arguments.db;
   OpenDb open;
   std::string key;
+  std::string from;
+  std::string to;
   Status status = TextToBytes(arguments.key, common.hex, &key);
+  if (status.ok()) {
+    status = RangeBytes(arguments.range, common.hex, &from, &to);
+  }
   if (status.ok()) {
     status = Open(common, Background::kCompactions, &open);
   }
   if (status.ok()) {
-    status = open.db->Delete({.sync = true}, open.subtable, key);
+    status = arguments.one ? open.db->Delete({.sync = true}, open.subtable, key)
+                           : open.db->DeleteRange({.sync = true}, open.subtable, from, to);
   }
   return Finish(status, common, &open, DbJson(common));
 }
@@ -233,12 +246,23 @@ void AddDbRecordCommands(CLI::App* db, Action* action) {
     *action = [put] { return Put(*put); };
   });
 
-  auto remove = std::make_shared<GetArguments>();
-  app = AddSubcommand(db, "delete", "Delete a key; deleting a missing key is not an error",
-                      "sluice db delete /data/db key");
+  auto remove = std::make_shared<DeleteArguments>();
+  app = AddSubcommand(
+      db, "delete", "Delete a key, or all keys of a range; deleting a missing key is not an error",
+      "sluice db delete /data/db key\n"
+      "sluice db delete /data/db --from a --to b");
   AddDbArguments(app, &remove->db);
-  app->add_option("KEY", remove->key, "The key")->required();
-  app->callback([remove, action] { *action = [remove] { return Delete(*remove); }; });
+  CLI::Option* const one = app->add_option("KEY", remove->key, "The key");
+  AddRangeOptions(app, &remove->range);
+  CLI::Option* const from = app->get_option("--from")->excludes(one);
+  CLI::Option* const to = app->get_option("--to")->excludes(one);
+  app->callback([remove, action, one, from, to] {
+    if (one->count() + from->count() + to->count() == 0) {
+      throw CLI::RequiredError("KEY, --from or --to");
+    }
+    remove->one = one->count() != 0;
+    *action = [remove] { return Delete(*remove); };
+  });
 
   auto scan = std::make_shared<ScanArguments>();
   app = AddSubcommand(db, "scan",

@@ -130,7 +130,8 @@ SLUICE_EXPORT void sluice_put(sluice_db_t* db, const sluice_write_options_t* opt
 SLUICE_EXPORT void sluice_delete(sluice_db_t* db, const sluice_write_options_t* options,
                                  sluice_subtable_t* subtable, const char* key, size_t key_bytes,
                                  char** error);
-/** Deletes the keys in [begin, end), one by one (sluice::DB::DeleteRange). */
+/** Deletes the keys in [begin, end), all at once; a null or empty `end` means no bound
+ * (sluice::DB::DeleteRange). */
 SLUICE_EXPORT void sluice_delete_range(sluice_db_t* db, const sluice_write_options_t* options,
                                        sluice_subtable_t* subtable, const char* begin,
                                        size_t begin_bytes, const char* end, size_t end_bytes,
@@ -156,6 +157,10 @@ SLUICE_EXPORT void sluice_batch_put(sluice_batch_t* batch, const sluice_subtable
 /** Adds a deletion; the key is copied. */
 SLUICE_EXPORT void sluice_batch_delete(sluice_batch_t* batch, const sluice_subtable_t* subtable,
                                        const char* key, size_t key_bytes);
+/** Adds the deletion of the keys in [begin, end); the bounds are copied. */
+SLUICE_EXPORT void sluice_batch_delete_range(sluice_batch_t* batch,
+                                             const sluice_subtable_t* subtable, const char* begin,
+                                             size_t begin_bytes, const char* end, size_t end_bytes);
 /** Removes all writes. */
 SLUICE_EXPORT void sluice_batch_clear(sluice_batch_t* batch);
 /** How many writes it holds. */

@@ -157,8 +157,12 @@ class SLUICE_EXPORT DB {
                      std::string_view value) = 0;
   /// Deletes a key; no error if it is absent.
   virtual Status Delete(const WriteOptions& options, Subtable* subtable, std::string_view key) = 0;
-  /// Deletes the keys in [begin, end) that exist when the call begins, one by one, in batches: not
-  /// atomic. Cost: a scan, and one delete per key.
+  /// Deletes the keys in [begin, end), as one write; an empty `end` means no bound, and of an empty
+  /// range nothing is deleted. Like all writes beside transactions it neither takes nor respects
+  /// row locks. Cost: that of a Delete. Reads pass over the range in a step for each older memtable
+  /// and run. The next flush leaves out of the tree what the range covers: extents within it go
+  /// without being read, two of each run may be read and cut. Only where an older snapshot is held,
+  /// or few keys are there, it writes a tombstone for each of them.
   virtual Status DeleteRange(const WriteOptions& options, Subtable* subtable,
                              std::string_view begin, std::string_view end) = 0;
 
@@ -241,6 +245,9 @@ class SLUICE_EXPORT DB {
   }
   Status Delete(const WriteOptions& options, std::string_view key) {
     return Delete(options, nullptr, key);
+  }
+  Status DeleteRange(const WriteOptions& options, std::string_view begin, std::string_view end) {
+    return DeleteRange(options, nullptr, begin, end);
   }
   Status Get(const ReadOptions& options, std::string_view key, std::string* value) {
     return Get(options, nullptr, key, value);

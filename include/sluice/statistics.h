@@ -87,6 +87,9 @@ struct SLUICE_EXPORT Statistics {
   uint64_t extents_reused = 0;            ///< moved by compactions as they were
   uint64_t blocks_copied = 0;             ///< by compactions, as bytes
   uint64_t flushes = 0;                   ///< carried out
+  uint64_t range_cuts = 0;                ///< changes of the tree for range deletions
+  uint64_t cut_extents = 0;               ///< that these left out as a whole
+  uint64_t cut_records = 0;               ///< that these left out
   uint64_t compactions_abandoned = 0;     ///< for an unsound plan, or records that did not balance
   std::array<uint64_t, 6> compactions{};  ///< by CompactionKind
   uint64_t stall_microseconds = 0;        ///< time that writers lost, summed over all writers

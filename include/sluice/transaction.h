@@ -13,8 +13,9 @@
 /// Writes are buffered, and only the transaction itself sees them until it commits. A write locks
 /// its row until the transaction ends; other transactions that want to write the row wait
 /// (two-phase locking, X-Engine 3). Reads lock nothing and never wait, except GetForUpdate. Row
-/// locks separate transactions only from each other: DB::Put, Delete and Write neither take nor
-/// respect them.
+/// locks separate transactions only from each other: DB::Put, Delete, DeleteRange and Write neither
+/// take nor respect them. A transaction deletes keys one by one: locks are of rows, and there are
+/// none of ranges.
 ///
 /// A transaction is used by one thread at a time; different transactions may be used by different
 /// threads. Destroy it before its database is closed. Destroying it rolls it back, unless it is

@@ -27,6 +27,13 @@ class SLUICE_EXPORT WriteBatch {
   void Delete(const Subtable* subtable, std::string_view key);
   /// Adds a deletion from the default sub-table.
   void Delete(std::string_view key) { Delete(nullptr, key); }
+  /// Adds the deletion of all keys from `begin` to before `end`, those among them that the batch
+  /// puts before; an empty `end` means no bound. Adds nothing if the range is empty.
+  void DeleteRange(const Subtable* subtable, std::string_view begin, std::string_view end);
+  /// Adds a deletion of a range from the default sub-table.
+  void DeleteRange(std::string_view begin, std::string_view end) {
+    DeleteRange(nullptr, begin, end);
+  }
 
   /// Removes all writes.
   void Clear();

@@ -93,6 +93,9 @@ class Statistics:
     extents_reused: int
     blocks_copied: int
     flushes: int
+    range_cuts: int
+    cut_extents: int
+    cut_records: int
     compactions_abandoned: int
     compactions: Compactions
     stall_microseconds: int

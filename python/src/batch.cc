@@ -71,6 +71,16 @@ void Batch::Delete(BytesLike key, const Table* table) {
   writes_.Delete(Target(table), key.view);
 }
 
+void Batch::DeleteRange(const OptionalBytes& start, const OptionalBytes& stop, const Table* table) {
+  state_->CheckOpen();
+  CheckSizes(start.view, {});
+  CheckSizes(stop.view, {});
+  const Subtable* const target = Target(table);
+  if (!stop.given || !stop.view.empty()) {  // the engine takes an empty one for no bound
+    writes_.DeleteRange(target, start.view, stop.view);
+  }
+}
+
 void Batch::Update(nb::object items, const Table* table) {
   if (nb::hasattr(items, "items")) {
     items = items.attr("items")();

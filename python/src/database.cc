@@ -89,8 +89,8 @@ nb::dict ToDict(const Statistics& statistics) {
   const auto& [subtables, row_cache, block_cache, table_cache, offload, transactions, last_sequence,
                data_file_bytes, log_file_bytes, user_bytes_written, log_bytes_written,
                flush_bytes_written, compaction_bytes_read, compaction_bytes_written, extents_reused,
-               blocks_copied, flushes, compactions_abandoned, compactions, stall_microseconds] =
-      statistics;
+               blocks_copied, flushes, range_cuts, cut_extents, cut_records, compactions_abandoned,
+               compactions, stall_microseconds] = statistics;
   nb::list subtables_list;
   for (const SubtableStatistics& subtable : subtables) {
     subtables_list.append(ToDict(subtable));
@@ -117,6 +117,9 @@ nb::dict ToDict(const Statistics& statistics) {
   d["extents_reused"] = extents_reused;
   d["blocks_copied"] = blocks_copied;
   d["flushes"] = flushes;
+  d["range_cuts"] = range_cuts;
+  d["cut_extents"] = cut_extents;
+  d["cut_records"] = cut_records;
   d["compactions_abandoned"] = compactions_abandoned;
   d["compactions"] = compactions_list;
   d["stall_microseconds"] = stall_microseconds;

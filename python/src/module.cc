@@ -125,7 +125,7 @@ void BindTables(nb::module_& m) {
       .def("get_many", &Table::GetMany, "keys"_a, nb::kw_only(), "snapshot"_a = none)
       .def("put", &Table::Put, "key"_a, "value"_a, nb::kw_only(), "sync"_a = false)
       .def("delete", &Table::Delete, "key"_a, nb::kw_only(), "sync"_a = false)
-      .def("delete_range", &Table::DeleteRange, "start"_a, "stop"_a, nb::kw_only(),
+      .def("delete_range", &Table::DeleteRange, "start"_a.none(), "stop"_a.none(), nb::kw_only(),
            "sync"_a = false)
       .def("flush", &Table::Flush)
       .def("compact", &Table::Compact, "start"_a = none, "stop"_a = none)
@@ -180,6 +180,8 @@ void BindWrites(nb::module_& m) {
       .def(nb::init<const Table&>(), "table"_a)
       .def("put", &Batch::Put, "key"_a, "value"_a, "subtable"_a = none)
       .def("delete", &Batch::Delete, "key"_a, "subtable"_a = none)
+      .def("delete_range", &Batch::DeleteRange, "start"_a.none(), "stop"_a.none(),
+           "subtable"_a = none)
       .def("update", &Batch::Update, "items"_a, "subtable"_a = none)
       .def("clear", &Batch::Clear)
       .def("__len__", &Batch::count)

@@ -133,7 +133,10 @@ void Table::Delete(BytesLike key, bool sync) const {
   Run(state_.get(), [&](DB* db) { return db->Delete({.sync = sync}, subtable_, key.view); });
 }
 
-void Table::DeleteRange(BytesLike start, BytesLike stop, bool sync) const {
+void Table::DeleteRange(const OptionalBytes& start, const OptionalBytes& stop, bool sync) const {
+  if (stop.given && stop.view.empty()) {
+    return;  // as for Compact
+  }
   Run(state_.get(),
       [&](DB* db) { return db->DeleteRange({.sync = sync}, subtable_, start.view, stop.view); });
 }

@@ -34,7 +34,7 @@ class Table {
   bool Contains(BytesLike key) const;
   void Put(BytesLike key, BytesLike value, bool sync) const;
   void Delete(BytesLike key, bool sync) const;
-  void DeleteRange(BytesLike start, BytesLike stop, bool sync) const;
+  void DeleteRange(const OptionalBytes& start, const OptionalBytes& stop, bool sync) const;
   Cursor* Iterate(Yields yields, const OptionalBytes& start, const OptionalBytes& stop,
                   const OptionalBytes& prefix, bool reverse, SnapshotPart* snapshot,
                   bool fill_cache) const;

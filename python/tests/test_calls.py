@@ -107,6 +107,17 @@ def test_bounds(db: sluice.DB) -> None:
     assert list(db.keys(prefix=b"\xff", reverse=True)) == [b"\xff"]
     assert len(list(db.keys(prefix=b""))) == 256
     assert list(db.keys(b"b", b"a")) == []
+    with db.batch() as batch:
+        batch.delete_range(b"b", b"a")
+        batch.delete_range(None, b"")
+        assert len(batch) == 0
+        batch.delete_range(b"\xf0", None)
+        batch.put(b"\xf1", b"new")
+    db.delete_range(b"\x80", b"")
+    assert len(list(db.keys())) == 241
+    assert db[b"\xf1"] == b"new"
+    db.delete_range(None, None)
+    assert list(db.keys()) == []
     with pytest.raises(sluice.InvalidArgumentError):
         db.keys(b"a", prefix=b"b")
     db.compact(stop=b"")

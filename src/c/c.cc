@@ -334,6 +334,11 @@ void sluice_batch_delete(sluice_batch_t* batch, const sluice_subtable_t* subtabl
                          size_t key_bytes) {
   batch->rep.Delete(Of(subtable), {key, key_bytes});
 }
+void sluice_batch_delete_range(sluice_batch_t* batch, const sluice_subtable_t* subtable,
+                               const char* begin, size_t begin_bytes, const char* end,
+                               size_t end_bytes) {
+  batch->rep.DeleteRange(Of(subtable), {begin, begin_bytes}, {end, end_bytes});
+}
 void sluice_batch_clear(sluice_batch_t* batch) { batch->rep.Clear(); }
 uint32_t sluice_batch_count(const sluice_batch_t* batch) { return batch->rep.count(); }
 

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -237,6 +238,26 @@ bool Cache::Erase(std::string_view key, uint64_t hash) {
   const bool found = slot.entry() != nullptr;
   slot.Erase();
   return found;
+}
+
+void Cache::EraseAll(const std::function<bool(const Entry&)>& is) {
+  for (size_t i = 0; i <= shard_mask_; ++i) {
+    Shard& shard = shards_[i];
+    std::vector<Entry*> erased;  // as a slot's
+    {
+      const std::lock_guard lock(shard.mutex);
+      std::copy_if(shard.clock.begin(), shard.clock.end(), std::back_inserter(erased),
+                   [&](const Entry* entry) { return entry != nullptr && is(*entry); });
+      for (Entry* const entry : erased) {
+        Unlink(entry, nullptr);
+        shard.Remove(entry);
+      }
+    }
+    for (Entry* const entry : erased) {
+      EpochRetire(
+          entry, [](void* retired) { static_cast<Entry*>(retired)->Unref(); }, entry->charge());
+    }
+  }
 }
 
 bool Cache::Replace(std::string_view key, uint64_t hash, Entry* entry, uint64_t entry_hash) {

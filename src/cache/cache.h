@@ -27,6 +27,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -128,6 +129,8 @@ class Cache {
   const Entry* Insert(Entry* entry, uint64_t hash);
   // Whether there was one.
   bool Erase(std::string_view key, uint64_t hash);
+  // Erases all entries of which `is(entry)` says so. Costs a look at each.
+  void EraseAll(const std::function<bool(const Entry&)>& is);
   // If `key` is here, puts `entry` in its stead, as much in use as that was; otherwise drops
   // `entry` (X-Engine 3.1.4: merged blocks take the place of the blocks they came from). Whether it
   // did.

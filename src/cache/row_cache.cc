@@ -136,4 +136,13 @@ void RowCache::Flushed(uint32_t subtable, std::string_view user_key, uint64_t tr
   }
 }
 
+void RowCache::FlushedRanges(uint32_t subtable, const RangeDeletions& deletions) {
+  cache_.EraseAll([&](const Cache::Entry& entry) {
+    const std::string_view key = entry.key();
+    return std::memcmp(key.data(), &subtable, sizeof(subtable)) == 0 &&
+           TrailerSequence(entry.tag()) <
+               deletions.Covering(key.substr(sizeof(subtable)), kMaxSequence);
+  });
+}
+
 }  // namespace sluice

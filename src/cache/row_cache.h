@@ -10,7 +10,8 @@
 //      overlap. A flush, of a memtable that takes no more writes,
 //        a. calls BeginFlush, which adds to the counter;
 //        b. calls Flushed for the newest version of every key of the memtable, which replaces the
-//           entry if there is an older one, or erases it if the version is a deletion;
+//           entry if there is an older one, or erases it if the version is a deletion, and calls
+//           FlushedRanges, which erases what a range deletion of the memtable covers;
 //        c. and only then publishes the tree version without the memtable.
 //      Who pins that tree version finds no entry older than its extents. Who pinned one before
 //      finds what is newer in a memtable, or may not see it: entries newer than the snapshot are no
@@ -21,7 +22,7 @@
 //      after (a) has locked each shard once, fills either are done or see the new counter. And
 //      every flush that began before the counter was read either was published before the reader
 //      pinned, or has its memtable still in what the reader pinned: there it found no version of
-//      the key, so the flush has none.
+//      the key and no range deletion that covers it, so the flush has none.
 //
 // What changes a key's newest version in the extents in another way (bulk load) must do as a flush.
 // Compactions change none. Numbers of sub-tables must not be used again.
@@ -35,6 +36,7 @@
 #include <string_view>
 
 #include "cache/cache.h"
+#include "mem/range_deletions.h"
 #include "table/internal_key.h"
 
 namespace sluice {
@@ -52,9 +54,9 @@ class RowCache {
   // Keeps what a reader found, unless a flush came between, or the cache is full and the key was
   // not filled in lately: a row that is asked for once pushes out none that is asked for often (a
   // doorkeeper, as in TinyLFU, Einziger et al. 2017). REQUIRES: it is a value, the newest
-  // version in the extents that the reader pinned, and there is no version of the key in the
-  // memtables that it pinned, not even one newer than its snapshot; `flushes` stood at
-  // `flushes_seen` before it pinned.
+  // version in the extents that the reader pinned, and there is no version of the key, and no range
+  // deletion that covers it, in the memtables that it pinned, not even one newer than its snapshot;
+  // `flushes` stood at `flushes_seen` before it pinned.
   void Fill(uint32_t subtable, std::string_view user_key, uint64_t trailer, std::string_view value,
             const std::atomic<uint64_t>& flushes, uint64_t flushes_seen);
 
@@ -63,6 +65,9 @@ class RowCache {
   // Costs a look at a bucket when the key is not here. REQUIRES: BeginFlush returned.
   void Flushed(uint32_t subtable, std::string_view user_key, uint64_t trailer,
                std::string_view value);
+
+  // For all range deletions of the memtable. Costs a look at every entry.
+  void FlushedRanges(uint32_t subtable, const RangeDeletions& deletions);
 
   Cache::Stats stats() const { return cache_.stats(); }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,10 +23,10 @@ class BlockStream {
           return writer->Write(built, writer->TakeNumber());
         }) {}
 
-  Status Add(std::string_view user_key, const Memtable::Version& version) {
+  Status Add(std::string_view user_key, uint64_t trailer, std::string_view value) {
     key_.assign(user_key);
-    PutFixed64(&key_, version.trailer());
-    block_.Add(key_, version.value());
+    PutFixed64(&key_, trailer);
+    block_.Add(key_, value);
     return block_.bytes() >= block_bytes_ ? EndBlock() : Status();
   }
   Status Finish() {
@@ -51,8 +52,8 @@ class BlockStream {
 }  // namespace
 
 Status FlushMemtables(const std::vector<MemtablePtr>& memtables,
-                      const std::vector<SequenceNumber>& snapshots, const FlushFormat& format,
-                      ExtentWriter* writer, FlushResult* result) {
+                      const std::vector<SequenceNumber>& snapshots, FlushRanges* ranges,
+                      const FlushFormat& format, ExtentWriter* writer, FlushResult* result) {
   std::vector<Memtable::Iterator> ways;
   for (const MemtablePtr& memtable : memtables) {
     result->input_records += memtable->table.records();
@@ -60,42 +61,77 @@ Status FlushMemtables(const std::vector<MemtablePtr>& memtables,
   }
   BlockStream out(format, writer);
   for (;;) {
-    const Memtable::Iterator* first = nullptr;
+    std::optional<std::string_view> first;
     for (const Memtable::Iterator& way : ways) {
-      if (way.Valid() && (first == nullptr || way.user_key() < first->user_key())) {
-        first = &way;
+      if (way.Valid() && (!first || way.user_key() < *first)) {
+        first = way.user_key();
       }
     }
-    if (first == nullptr) {
+    if (ranges != nullptr) {
+      const std::optional<std::string_view> in_runs = ranges->NextInRuns();
+      first = in_runs && (!first || *in_runs < *first) ? in_runs : first;
+    }
+    if (!first) {
       break;
     }
-    const std::string_view user_key = first->user_key();
+    const std::string_view user_key = *first;
     // All versions in a newer memtable are newer than all in an older one. How many of `snapshots`
     // have met no version of this key yet: those that see only older ones.
     size_t unserved = snapshots.size();
+    const auto serves = [&](SequenceNumber sequence) {
+      const auto end = snapshots.begin() + static_cast<ptrdiff_t>(unserved);
+      const auto sees = std::lower_bound(snapshots.begin(), end, sequence);
+      if (unserved == 0 || (sees == end && sequence <= snapshots.back())) {
+        return false;
+      }
+      unserved = static_cast<size_t>(sees - snapshots.begin());
+      return true;
+    };
+    SequenceNumber above = kMaxSequence;
+    // A range deletion between the version `above` and this one is a version, too.
+    const auto add_deletion = [&](SequenceNumber sequence) -> Status {
+      const auto deletion = ranges->DeletedBy(sequence, above);
+      if (!deletion || !serves(deletion->sequence) || !deletion->needs_tombstone) {
+        return {};
+      }
+      ++result->tombstones;
+      ++result->output_records;
+      return out.Add(user_key, MakeTrailer(deletion->sequence, RecordType::kDeletion), {});
+    };
+    if (ranges != nullptr) {
+      ranges->MoveTo(user_key);
+    }
     for (Memtable::Iterator& way : ways) {
       if (!way.Valid() || way.user_key() != user_key) {
         continue;
       }
       for (const Memtable::Version* version = way.VersionAt(kMaxSequence); version != nullptr;
            version = version->older()) {
-        const auto end = snapshots.begin() + static_cast<ptrdiff_t>(unserved);
-        const auto sees = std::lower_bound(snapshots.begin(), end, version->sequence());
-        if (unserved == 0 || (sees == end && version->sequence() <= snapshots.back())) {
+        if (ranges != nullptr && version->type() == RecordType::kValue) {
+          SLUICE_RETURN_IF_ERROR(add_deletion(version->sequence()));
+        }
+        above = version->sequence();
+        if (!serves(version->sequence())) {
           ++result->shadowed;
           continue;
         }
-        unserved = static_cast<size_t>(sees - snapshots.begin());
-        SLUICE_RETURN_IF_ERROR(out.Add(user_key, *version));
+        SLUICE_RETURN_IF_ERROR(out.Add(user_key, version->trailer(), version->value()));
         ++result->output_records;
       }
       way.Next();
     }
+    if (ranges != nullptr) {
+      SLUICE_RETURN_IF_ERROR(add_deletion(0));
+      ranges->MoveOn();
+    }
   }
-  if (result->input_records != result->output_records + result->shadowed) {
-    return Status::Corruption(fmt::format("memtables of {} records gave {} and {} shadowed ones",
-                                          result->input_records, result->output_records,
-                                          result->shadowed));
+  if (ranges != nullptr) {
+    SLUICE_RETURN_IF_ERROR(ranges->status());
+  }
+  if (result->input_records + result->tombstones != result->output_records + result->shadowed) {
+    return Status::Corruption(fmt::format(
+        "memtables of {} records and {} tombstones of range deletions gave {} and {} shadowed ones",
+        result->input_records, result->tombstones, result->output_records, result->shadowed));
   }
   SLUICE_RETURN_IF_ERROR(out.Finish());
   return writer->Finish(&result->extents);

@@ -22,8 +22,8 @@ class FlushJobTest : public testing::Test, protected ExtentFixture<WatchedEnv> {
                const std::vector<SequenceNumber>& snapshots) {
     ExtentWriter writer(space_.get(), 0, &next_);
     result_ = {};
-    return FlushMemtables(memtables, snapshots, {.extent = {.extent_bytes = 64 << 10}}, &writer,
-                          &result_);
+    return FlushMemtables(memtables, snapshots, nullptr, {.extent = {.extent_bytes = 64 << 10}},
+                          &writer, &result_);
   }
 
   FlushResult result_;

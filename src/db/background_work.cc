@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "compaction/flush_job.h"
+#include "db/range_cuts.h"
 #include "util/epoch.h"
 #include "util/no_throw.h"
 
@@ -53,16 +54,25 @@ void BackgroundWork::Stop() {
 Status BackgroundWork::FlushSubtable(SubtableImpl* subtable) {
   const Clock::time_point begin = Clock::now();
   std::vector<MemtablePtr> memtables;
+  std::vector<SequenceNumber> snapshots;
+  std::optional<FlushRanges> ranges;
   {
-    const StateLock lock(db_.mutex);
-    memtables = subtable->version(lock).waiting;
+    const std::shared_ptr<const Version> version = subtable->PinVersion();
+    memtables = version->waiting;
+    snapshots = db_.snapshots.All();
+    if (std::any_of(memtables.begin(), memtables.end(), [](const MemtablePtr& memtable) {
+          return memtable->table.has_range_deletions();
+        })) {
+      ranges.emplace(version, &db_.reader, db_.options.extent_bytes, snapshots.front());
+      ranges->Plan();
+    }
   }
   if (memtables.empty()) {
     return {};  // the sub-table was dropped just now
   }
   ExtentWriter writer(db_.space.get(), db_.TierOf(0), &db_.next_number);
   FlushResult result;
-  SLUICE_RETURN_IF_ERROR(FlushMemtables(memtables, db_.snapshots.All(),
+  SLUICE_RETURN_IF_ERROR(FlushMemtables(memtables, snapshots, ranges ? &*ranges : nullptr,
                                         {db_.MakeExtentFormat(subtable->id(), 0),
                                          db_.options.block_bytes, db_.options.restart_interval},
                                         &writer, &result));
@@ -74,6 +84,9 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable) {
         const Memtable::Version& newest = *at.VersionAt(kMaxSequence);
         db_.rows.Flushed(subtable->id(), at.user_key(), newest.trailer(), newest.value());
       }
+    }
+    if (ranges) {
+      db_.rows.FlushedRanges(subtable->id(), ranges->all());
     }
   }
   // If a transaction is resolved by now, its resolution becomes durable with this sync: only then
@@ -88,6 +101,10 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable) {
     edit.added.push_back({subtable->id(), run, extent});
   }
   edit.flushed.push_back({subtable->id(), memtables.front()->last_sequence});
+  for (const RangeDeletion& cut : ranges ? ranges->cuts() : std::vector<RangeDeletion>()) {
+    edit.cuts.push_back({subtable->id(), cut});
+  }
+  ranges.reset();  // it keeps the version
   const size_t flushed = memtables.size();
   {
     const MutexLock metadata_lock(db_.metadata_mutex);
@@ -184,6 +201,22 @@ void BackgroundWork::CompactionLoop() {
       db_.work.wait_until(lock, next_compaction_);
       continue;
     }
+    if (SubtableImpl* const subtable = db_.schedule.TakeCuts(lock)) {
+      ++working_;
+      ++busy_;
+      lock.unlock();
+      const Status status = CutRanges(subtable);
+      lock.lock();
+      if (status.IsNoSpace()) {
+        db_.compactions_full = status;
+        next_compaction_ = FullDevice::Clock::now() + kCompactionRetry;
+      }
+      subtable->compacting = false;
+      --working_;
+      --busy_;
+      db_.Recheck(lock, subtable);
+      continue;
+    }
     bool under_way = false;
     std::optional<CompactionSchedule::Candidate> next;
     if (db_.options.automatic_compactions) {
@@ -243,6 +276,36 @@ void BackgroundWork::CompactionLoop() {
     --working_;
     --busy_;
     db_.Recheck(lock, subtable);
+  }
+}
+
+Status BackgroundWork::CutRanges(SubtableImpl* subtable) {
+  const Status status = NoThrow([&] { return CarryOutCuts(&db_, subtable); });
+  EpochReclaim();
+  if (!status.ok()) {
+    if (!status.IsNoSpace() && !db_.stopping) {
+      db_.SetBackgroundError(
+          status.WithContext(fmt::format("range deletions of '{}'", subtable->name())));
+    }
+    const StateLock lock(db_.mutex);
+    if (!subtable->dropped) {
+      db_.schedule.AddCuts(lock, subtable);
+    }
+  }
+  return status;
+}
+
+Status BackgroundWork::VersionWithoutCuts(SubtableImpl* subtable,
+                                          std::shared_ptr<const Version>* version) {
+  for (;;) {
+    {
+      const StateLock lock(db_.mutex);
+      if (!db_.schedule.TakeCuts(lock, *subtable)) {
+        *version = subtable->PinVersion();
+        return {};
+      }
+    }
+    SLUICE_RETURN_IF_ERROR(CutRanges(subtable));
   }
 }
 
@@ -314,22 +377,28 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
     {
       const Turn turn(this, target);
       status = NoThrow([&] {
+        std::shared_ptr<const Version> version;
+        Status cut = VersionWithoutCuts(target, &version);
+        while (cut.IsNoSpace() && db_.MakeSpace(cut)) {
+          cut = VersionWithoutCuts(target, &version);
+        }
+        SLUICE_RETURN_IF_ERROR(cut);
         std::optional<CompactionPick> pick;
         if (behind && !for_writers) {
           // Writers wait for another compaction: this thread carries out both by turns, that one
           // first.
           LaterPick later;
-          pick =
-              PickCompaction(*target->PinVersion(), db_.options, {db_.snapshots.Oldest()}, &later);
+          pick = PickCompaction(*version, db_.options, {db_.snapshots.Oldest()}, &later);
         }
         for_writers = pick.has_value();
         if (!pick) {
           const uint64_t bytes =
               kPartsOfARange * PartBytes(db_.options) * (1 + db_.options.compaction_threads);
-          pick = PickRange(*target->PinVersion(), from, end, bytes);
+          pick = PickRange(*version, from, end, bytes);
           done = !pick || !pick->range.has_end || (!end.empty() && pick->range.end >= end);
           next = done ? std::string() : pick->range.end;
         }
+        version.reset();
         if (!pick) {
           return Status();
         }
@@ -366,7 +435,7 @@ Status BackgroundWork::WaitUntilIdle() {
   db_.work.notify_all();
   while (db_.background_error.ok() && !db_.stopping && db_.full.failures() == failures &&
          db_.compactions_full.ok() &&
-         (working_ > 0 || db_.backlog.NextFlush(lock) != nullptr ||
+         (working_ > 0 || db_.backlog.NextFlush(lock) != nullptr || db_.schedule.HasCuts(lock) ||
           (!db_.schedule.AllChecked(lock) && db_.options.automatic_compactions))) {
     db_.changed.wait(lock);
   }

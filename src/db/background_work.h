@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -37,6 +38,12 @@ class BackgroundWork {
  private:
   class Turn;
 
+  // Carries out the sub-table's cuts, which were taken from the schedule. After an error they are
+  // due again.
+  Status CutRanges(SubtableImpl* subtable);
+  // The sub-table's version, once no cuts are left to be carried out. REQUIRES: it counts as
+  // compacting for this thread.
+  Status VersionWithoutCuts(SubtableImpl* subtable, std::shared_ptr<const Version>* version);
   void FlushLoop();
   void CompactionLoop();
   // Gives up the log that neither a memtable nor a prepared transaction needs; `prepared` is where

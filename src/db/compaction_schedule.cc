@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "util/check.h"
+
 namespace sluice {
 
 std::vector<CompactionSchedule::Candidate> CompactionSchedule::Take(const StateLock&,
@@ -16,12 +18,25 @@ std::vector<CompactionSchedule::Candidate> CompactionSchedule::Take(const StateL
       ++at;
       continue;
     }
+    SLUICE_CHECK(cuts_.count(at->first) == 0);  // or what is cut might come back
     subtable->compacting = true;
     candidates.push_back({.subtable = subtable, .version = subtable->PinVersion()});
     at = unchecked_.erase(at);
   }
   taken_ += candidates.size();
   return candidates;
+}
+
+SubtableImpl* CompactionSchedule::TakeCuts(const StateLock&) {
+  const auto free = std::find_if(cuts_.begin(), cuts_.end(),
+                                 [](const auto& entry) { return !entry.second->compacting; });
+  if (free == cuts_.end()) {
+    return nullptr;
+  }
+  SubtableImpl* const subtable = free->second;
+  subtable->compacting = true;
+  cuts_.erase(free);
+  return subtable;
 }
 
 void CompactionSchedule::Pick(std::vector<Candidate>* candidates) const {

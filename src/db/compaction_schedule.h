@@ -39,6 +39,7 @@ class CompactionSchedule {
   }
   void Forget(const StateLock&, const SubtableImpl& subtable) {
     unchecked_.erase(subtable.id());
+    cuts_.erase(subtable.id());
     held_back_subtables_.erase(subtable.id());
   }
   // Whether the release of a snapshot may have made a compaction due. Costs two loads.
@@ -53,6 +54,16 @@ class CompactionSchedule {
     held_back_subtables_.clear();
   }
 
+  // The sub-table has cuts to be carried out (range_cuts.h), before any compaction begins.
+  void AddCuts(const StateLock&, SubtableImpl* subtable) { cuts_[subtable->id()] = subtable; }
+  // A sub-table that has, and that nobody compacts; it counts as compacting, and its cuts as
+  // carried out. Null if there is none.
+  SubtableImpl* TakeCuts(const StateLock& lock);
+  // The same for this one: whether it has cuts. REQUIRES: it counts as compacting.
+  bool TakeCuts(const StateLock&, const SubtableImpl& subtable) {
+    return cuts_.erase(subtable.id()) != 0;
+  }
+
   struct Candidate {
     SubtableImpl* subtable;
     std::shared_ptr<const Version> version;  // until Pick
@@ -61,6 +72,7 @@ class CompactionSchedule {
   };
   // The sub-tables to look at, which nobody else compacts until Choose. `*under_way`: some were
   // left out because a compaction is under way in them, or a CompactRange is about to begin.
+  // REQUIRES: TakeCuts has just found nothing, under the same lock.
   std::vector<Candidate> Take(const StateLock& lock, bool* under_way);
   // Picks what is due in each. Takes no lock: only flushes change the sub-tables meanwhile, and
   // what they add is newer than all that is picked.
@@ -71,6 +83,7 @@ class CompactionSchedule {
   std::optional<Candidate> Choose(const StateLock& lock, std::vector<Candidate>* candidates);
   // Nothing is due, as far as is known.
   bool AllChecked(const StateLock&) const { return unchecked_.empty() && taken_ == 0; }
+  bool HasCuts(const StateLock&) const { return !cuts_.empty(); }
 
  private:
   const Options& options_;
@@ -78,6 +91,7 @@ class CompactionSchedule {
   // By id.
   std::map<uint32_t, SubtableImpl*> unchecked_;
   std::map<uint32_t, SubtableImpl*> held_back_subtables_;
+  std::map<uint32_t, SubtableImpl*> cuts_;
   size_t taken_ = 0;  // candidates between Take and Choose
   // Once the oldest snapshot is at least this, one of held_back_subtables_ has a compaction due.
   std::atomic<SequenceNumber> held_back_{kMaxSequence};

@@ -24,13 +24,6 @@ constexpr uint64_t kCpuTaskBytesOfARun = uint64_t{1} << 20;
 // and read whole.
 constexpr uint64_t kLeastExtentsOfAShare = 2;
 
-// Whether an extent that was read with this error is what stands in the way: it is damaged, or has
-// blocks of a kind that only another version knows.
-bool IsOfTheInput(const Status& status) {
-  return status.IsCorruption() || status.IsNotSupported() ||
-         status.code() == Status::Code::kIoError;
-}
-
 double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }

@@ -59,7 +59,7 @@ Status DBImpl::Flush(Subtable* subtable) {
       return Status::InvalidArgument(fmt::format("sub-table '{}' is dropped", target->name()));
     }
     const StateLock lock(db_.mutex);
-    if (target->version(lock).active->table.records() > 0) {
+    if (!target->version(lock).active->table.empty()) {
       db_.SwitchMemtable(lock, target);
     }
     if (target->version(lock).waiting.empty()) {

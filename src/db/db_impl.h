@@ -23,6 +23,7 @@ namespace sluice {
 class DBImpl final : public DB, private TransactionStore {
  public:
   using DB::Delete;
+  using DB::DeleteRange;
   using DB::Get;
   using DB::GetProperty;
   using DB::NewIterator;
@@ -144,7 +145,7 @@ class DBImpl final : public DB, private TransactionStore {
     std::string_view key;
     std::string* value;
     size_t number = 0;          // of MultiGet's keys
-    bool in_memtables = false;  // they have a version of it
+    bool in_memtables = false;  // they have a version or a range deletion of it
   };
   // A Get is the first, and if that returns false, the second.
   static bool GetFromMemory(const View& view, const RowCache& rows, Lookup* lookup, Status* status);

@@ -223,7 +223,7 @@ Status DBImpl::ReplayLog(LoggedTransactions* prepared) {
     const StateLock lock(db_.mutex);
     for (const auto& [id, subtable] : db_.subtables.all()) {
       MemtableInfo& active = *subtable->version(lock).active;
-      if (active.table.records() > 0) {
+      if (!active.table.empty()) {
         db_.backlog.HoldLog(lock, subtable.get(), &active, held_from);
       }
     }
@@ -312,7 +312,7 @@ Status DBImpl::OpenLog() {
   db_.backlog.SetLogEnd(db_.settled);
   for (const auto& [id, subtable] : db_.subtables.all()) {
     const MemtableInfo& active = *subtable->version(lock).active;
-    if (active.table.records() > 0 && active.table.memory_bytes() >= db_.options.memtable_bytes) {
+    if (!active.table.empty() && active.table.memory_bytes() >= db_.options.memtable_bytes) {
       db_.SwitchMemtable(lock, subtable.get());
     }
   }
@@ -338,8 +338,7 @@ Status DBImpl::RecoverPrepared(const LoggedTransactions& logged) {
       SLUICE_RETURN_IF_ERROR(db_.transactions.locks.Acquire(prepared->locks.get(), entry.subtable,
                                                             entry.key, {}, &taken));
       if (entry.type != EntryType::kLock) {
-        AppendWrite({static_cast<RecordType>(entry.type), entry.subtable, entry.key, entry.value},
-                    &prepared->writes);
+        AppendWrite(entry, &prepared->writes);
         ++prepared->count;
       }
     }

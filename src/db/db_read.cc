@@ -11,7 +11,7 @@
 #include "mem/memtable_iterator.h"
 #include "table/filter.h"
 #include "tree/merged_iterator.h"
-#include "tree/run_iterator.h"
+#include "tree/version_iterator.h"
 #include "util/epoch.h"
 #include "util/hash.h"
 
@@ -33,6 +33,27 @@ Status ValueOf(uint64_t trailer, std::string_view found, std::string* value) {
   }
   value->assign(found);
   return {};
+}
+
+// All that a reader of the version must heed; null if there are none.
+std::shared_ptr<const RangeDeletions> RangeDeletionsOf(const Version& version) {
+  std::shared_ptr<RangeDeletions> all;
+  const auto add = [&](const RangeDeletions& some) {
+    all = all != nullptr ? all : std::make_shared<RangeDeletions>();
+    all->Add(some);
+  };
+  if (!version.cuts.empty()) {
+    add(version.cuts);
+  }
+  if (version.active->table.has_range_deletions()) {
+    add(version.active->table.range_deletions());
+  }
+  for (const MemtablePtr& memtable : version.waiting) {
+    if (memtable->table.has_range_deletions()) {
+      add(memtable->table.range_deletions());
+    }
+  }
+  return all;
 }
 
 }  // namespace
@@ -113,14 +134,21 @@ Status DBImpl::ChangedSince(Subtable* subtable, std::string_view key, SequenceNu
   const uint64_t key_hash = Hash64(key);
   const EpochGuard guard;
   const Version& version = static_cast<SubtableImpl*>(subtable)->version(guard);
-  const Memtable::Version* newest = version.active->table.Get(key, key_hash, kMaxSequence);
-  for (const MemtablePtr& memtable : version.waiting) {
-    if (newest == nullptr) {
-      newest = memtable->table.Get(key, key_hash, kMaxSequence);
+  // A range deletion counts as a write of the key, whether there was something to delete or not.
+  // One that was flushed is of no interest: all snapshots see it, or else it left tombstones.
+  SequenceNumber newest = 0;
+  const auto look = [&](const MemtableInfo& memtable) {
+    if (const Memtable::Version* const found = memtable.table.Get(key, key_hash, kMaxSequence)) {
+      newest = std::max(newest, found->sequence());
     }
-  }
-  if (newest != nullptr) {
-    *changed = newest->sequence() > since;
+    if (memtable.table.has_range_deletions()) {
+      newest = std::max(newest, memtable.table.Covering(key, kMaxSequence));
+    }
+    return newest != 0;
+  };
+  if (look(*version.active) || std::any_of(version.waiting.begin(), version.waiting.end(),
+                                           [&](const auto& memtable) { return look(*memtable); })) {
+    *changed = newest > since;
     return {};
   }
   if (version.flushed <= since) {
@@ -143,20 +171,34 @@ Status DBImpl::ChangedSince(Subtable* subtable, std::string_view key, SequenceNu
 
 bool DBImpl::GetFromMemory(const View& view, const RowCache& rows, Lookup* lookup, Status* status) {
   const uint64_t key_hash = Hash64(lookup->key);
+  SequenceNumber deleted = 0;  // what is older is deleted by a range deletion of a memtable
   const auto look = [&](const MemtableInfo& memtable) -> const Memtable::Version* {
+    if (memtable.table.has_range_deletions()) [[unlikely]] {
+      deleted = std::max(deleted, memtable.table.Covering(lookup->key, view.snapshot));
+      lookup->in_memtables =
+          lookup->in_memtables || memtable.table.Covering(lookup->key, kMaxSequence) != 0;
+    }
     const Memtable::Version* const newest = memtable.table.Get(lookup->key, key_hash, kMaxSequence);
     lookup->in_memtables = lookup->in_memtables || newest != nullptr;
     return newest == nullptr ? nullptr : newest->At(view.snapshot);
   };
+  const auto value_of = [&](const Memtable::Version& found) {
+    return found.sequence() < deleted ? NotThere()
+                                      : ValueOf(found.trailer(), found.value(), lookup->value);
+  };
   if (const Memtable::Version* const found = look(*view.version.active)) {
-    *status = ValueOf(found->trailer(), found->value(), lookup->value);
+    *status = value_of(*found);
     return true;
   }
   for (const MemtablePtr& memtable : view.version.waiting) {
     if (const Memtable::Version* const found = look(*memtable)) {
-      *status = ValueOf(found->trailer(), found->value(), lookup->value);
+      *status = value_of(*found);
       return true;
     }
+  }
+  if (deleted != 0) {
+    *status = NotThere();
+    return true;
   }
   if (const Cache::Entry* const row =
           rows.Get(view.subtable->id(), lookup->key, key_hash, view.snapshot)) {
@@ -169,7 +211,9 @@ bool DBImpl::GetFromMemory(const View& view, const RowCache& rows, Lookup* looku
 Status DBImpl::GetFromRuns(const View& view, const Lookup& lookup, BlockReads* reads) {
   BlockMatch match;
   SLUICE_RETURN_IF_ERROR(FindInRuns(view, lookup.key, reads, &match));
-  if (!match.found) {
+  if (!match.found ||
+      (!view.version.cuts.empty() &&
+       TrailerSequence(match.trailer) < view.version.cuts.Covering(lookup.key, view.snapshot))) {
     return NotThere();
   }
   SLUICE_RETURN_IF_ERROR(ValueOf(match.trailer, match.value, lookup.value));
@@ -263,38 +307,28 @@ std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> n
   const SequenceNumber snapshot = options.snapshot != nullptr
                                       ? options.snapshot->sequence()
                                       : db_.visible.load(std::memory_order_acquire);
-  std::vector<std::unique_ptr<RecordIterator>> memtables;
-  std::vector<std::unique_ptr<RunIterator>> runs;
+  const std::shared_ptr<const RangeDeletions> deletions = RangeDeletionsOf(*version);
+  IteratorParts parts;
   if (newest != nullptr) {
-    memtables.push_back(std::move(newest));
+    parts.others.push_back(std::move(newest));
   }
-  const auto add_memtable = [&](const MemtablePtr& memtable) {
-    if (memtable->table.records() > 0) {
-      memtables.push_back(std::make_unique<MemtableIterator>(&memtable->table, snapshot));
+  const auto add_memtable = [&](const MemtableInfo& memtable, SequenceNumber last) {
+    if (memtable.table.records() > 0) {
+      parts.others.push_back(
+          Uncovered(std::make_unique<MemtableIterator>(&memtable.table, snapshot), deletions,
+                    snapshot, last));
     }
   };
-  const auto add_run = [&](const RunIndex& run, SeekReach* reach) {
-    if (!run.empty()) {
-      runs.push_back(
-          std::make_unique<RunIterator>(&db_.reader, run, snapshot, options.fill_cache, reach));
-    }
-  };
-  add_memtable(version->active);
+  add_memtable(*version->active, kMaxSequence);
   for (const MemtablePtr& memtable : version->waiting) {
-    add_memtable(memtable);
+    add_memtable(*memtable, memtable->last_sequence);
   }
-  for (size_t level = 0; level < version->levels.size(); ++level) {
-    for (const Version::Run& run : version->levels[level]) {
-      add_run(run.index, &target->seek_reach[level]);
-    }
+  const size_t runs = AddRuns(*version, &db_.reader, deletions, snapshot, options.fill_cache,
+                              target->seek_reach.data(), &parts);
+  if (runs > 1) {
+    Pay(target, (runs - 1) * ReadCredit::kIterator);
   }
-  if (runs.size() > 1) {
-    Pay(target, (runs.size() - 1) * ReadCredit::kIterator);
-  }
-  for (const RunIndex& aside : version->aside) {
-    add_run(aside, nullptr);
-  }
-  return std::make_unique<MergedIterator>(std::move(memtables), std::move(runs),
+  return std::make_unique<MergedIterator>(std::move(parts.others), std::move(parts.runs),
                                           options.lower_bound, options.upper_bound,
                                           std::move(version));
 }

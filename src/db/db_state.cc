@@ -101,6 +101,10 @@ Status DbState::ApplyEdit(SubtableImpl* subtable, MetadataEdit* edit,
   version->SetRuns(metadata->state().subtables.at(subtable->id()));
   change(version);
   InstallVersion(lock, subtable, version);
+  // Those that are added as others are done are left over, because they cannot be.
+  if (!edit->cuts.empty() && edit->cuts_done.empty()) {
+    schedule.AddCuts(lock, subtable);
+  }
   return {};
 }
 

@@ -49,6 +49,9 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::atomic<uint64_t> flushes{0};
     std::atomic<uint64_t> compactions_abandoned{0};
     std::array<std::atomic<uint64_t>, 6> compactions{};
+    std::atomic<uint64_t> range_cuts{0};
+    std::atomic<uint64_t> cut_extents{0};
+    std::atomic<uint64_t> cut_records{0};
     std::atomic<uint64_t> stall_microseconds{0};
   };
 

@@ -25,6 +25,9 @@ void DBImpl::AddSubtable(const StateLock& lock, uint32_t id, const Metadata::Sub
   version->SetRuns(metadata);
   subtable->Install(lock, version);
   db_.schedule.Recheck(lock, subtable.get());
+  if (!metadata.cuts.empty()) {
+    db_.schedule.AddCuts(lock, subtable.get());
+  }
   db_.subtables.Add(lock, std::move(subtable));
 }
 

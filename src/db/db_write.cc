@@ -48,13 +48,13 @@ Status DBImpl::Put(const WriteOptions& options, Subtable* subtable, std::string_
                    std::string_view value) {
   const SubtableImpl& target = *Resolve(subtable);
   SLUICE_RETURN_IF_ERROR(CheckWrite(target, key, value));
-  return WriteOne(options, {RecordType::kValue, target.id(), key, value});
+  return WriteOne(options, {EntryType::kValue, target.id(), key, value});
 }
 
 Status DBImpl::Delete(const WriteOptions& options, Subtable* subtable, std::string_view key) {
   const SubtableImpl& target = *Resolve(subtable);
   SLUICE_RETURN_IF_ERROR(CheckWrite(target, key, {}));
-  return WriteOne(options, {RecordType::kDeletion, target.id(), key, {}});
+  return WriteOne(options, {EntryType::kDeletion, target.id(), key, {}});
 }
 
 Status DBImpl::CheckBatch(const WriteBatch& batch) {
@@ -76,6 +76,10 @@ Status DBImpl::CheckBatch(const WriteBatch& batch) {
         return Status::InvalidArgument(
             fmt::format("batch writes to sub-table {}, which is not there", write.subtable));
       }
+    }
+    if (write.type == EntryType::kRangeDeletion) {
+      SLUICE_RETURN_IF_ERROR(CheckWrite(*subtable, write.value, {}));
+      write.value = {};
     }
     SLUICE_RETURN_IF_ERROR(CheckWrite(*subtable, write.key, write.value));
   }
@@ -100,22 +104,13 @@ void DBImpl::WriteAsync(const WriteOptions& options, WriteBatch batch, WriteCall
 
 Status DBImpl::DeleteRange(const WriteOptions& options, Subtable* subtable, std::string_view begin,
                            std::string_view end) {
-  SLUICE_RETURN_IF_ERROR(db_.CheckWritable());
-  constexpr uint32_t kBatch = 1000;
-  const std::string lower(begin);
-  const std::string upper(end);
-  const auto at =
-      NewIterator({.fill_cache = false, .lower_bound = &lower, .upper_bound = &upper}, subtable);
-  WriteBatch batch;
-  for (at->SeekToFirst(); at->Valid(); at->Next()) {
-    batch.Delete(Resolve(subtable), at->key());
-    if (batch.count() == kBatch) {
-      SLUICE_RETURN_IF_ERROR(Write(options, batch));
-      batch.Clear();
-    }
+  const SubtableImpl& target = *Resolve(subtable);
+  SLUICE_RETURN_IF_ERROR(CheckWrite(target, begin, {}));
+  SLUICE_RETURN_IF_ERROR(CheckWrite(target, end, {}));
+  if (!end.empty() && begin >= end) {
+    return db_.CheckWritable();
   }
-  SLUICE_RETURN_IF_ERROR(at->status());
-  return Write(options, batch);
+  return WriteOne(options, {EntryType::kRangeDeletion, target.id(), begin, end});
 }
 
 }  // namespace sluice

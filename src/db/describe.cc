@@ -107,6 +107,9 @@ nlohmann::json ToJson(const Statistics& s) {
           {"extents_reused", s.extents_reused},
           {"blocks_copied", s.blocks_copied},
           {"flushes", s.flushes},
+          {"range_cuts", s.range_cuts},
+          {"cut_extents", s.cut_extents},
+          {"cut_records", s.cut_records},
           {"compactions", compactions},
           {"stall_microseconds", s.stall_microseconds}};
 }

@@ -176,7 +176,7 @@ Status DBImpl::CheckUntouched(const SubtableImpl& subtable) {
   const EpochGuard guard;
   const Version& version = subtable.version(guard);
   if (subtable.dropped || version.flushed != 0 || !version.waiting.empty() ||
-      version.active->table.records() != 0) {
+      !version.active->table.empty()) {
     return Status::InvalidArgument(fmt::format(
         "sub-table '{}' has been written to; an import needs a new one", subtable.name()));
   }

@@ -384,7 +384,7 @@ Status Repairer::CreateTarget() {
 Status Repairer::FindSubtable(uint32_t id, Subtable** subtable) {
   auto known = metadata_.subtables.find(id);
   if (known == metadata_.subtables.end() && without_metadata_) {
-    known = metadata_.subtables.emplace(id, Metadata::Subtable{SubtableName(id), 0, {}}).first;
+    known = metadata_.subtables.emplace(id, Metadata::Subtable{SubtableName(id), 0, {}, {}}).first;
   }
   if (known == metadata_.subtables.end()) {
     *subtable = nullptr;
@@ -433,9 +433,10 @@ Status Repairer::SaveSubtable(uint32_t id, Metadata::Subtable* subtable) {
     // Without metadata, what was flushed is taken to end with the newest record found
     // (FindFlushed).
     subtable->flushed = std::max(subtable->flushed, TrailerSequence(newest));
-    if (TrailerType(newest) == static_cast<uint8_t>(RecordType::kValue)) {
+    if (TrailerType(newest) == static_cast<uint8_t>(RecordType::kValue) &&
+        TrailerSequence(newest) >= subtable->cuts.Covering(key, kMaxSequence)) {
       ++report_.records_saved;
-      SLUICE_RETURN_IF_ERROR(Add({RecordType::kValue, id, key, value}));
+      SLUICE_RETURN_IF_ERROR(Add({EntryType::kValue, id, key, value}));
     }
   }
   return WriteBatchOut();
@@ -531,8 +532,10 @@ Status Repairer::Prepare(const std::string& name, std::string_view entries) {
 
 Status Repairer::Add(const BatchWrite& write) {
   Subtable* const subtable = subtables_.at(write.subtable);
-  if (write.type == RecordType::kValue) {
+  if (write.type == EntryType::kValue) {
     batch_.Put(subtable, write.key, write.value);
+  } else if (write.type == EntryType::kRangeDeletion) {
+    batch_.DeleteRange(subtable, write.key, write.value);
   } else {
     batch_.Delete(subtable, write.key);
   }

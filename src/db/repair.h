@@ -3,8 +3,8 @@
 //  1. The metadata log is read as far as it makes sense. Should CURRENT not say where it begins,
 //     the last whole state in it is taken. Directories of levels that are another database's are
 //     left alone. If no state is left, extents are looked for in the data files (table_scan.h).
-//     Among them may be some that a compaction had replaced, and what was deleted since then may
-//     come back; sub-tables have lost their names.
+//     Among them may be some that a compaction had replaced, or range deletions cut, and what was
+//     deleted since then may come back; sub-tables have lost their names.
 //  2. Of each sub-table, the newest version of each key among all blocks that can be read goes to
 //     the new database, unless it is a deletion. Levels do not matter: sequence numbers say what is
 //     newest.

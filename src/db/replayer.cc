@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "db/apply_write.h"
 #include "util/coding.h"
 #include "write/batch_format.h"
 
@@ -20,7 +21,7 @@ Status CheckRecord(std::string_view payload, LogPosition begin, LoggedTransactio
       std::string_view entries = entry.value;
       for (BatchEntry inner; !entries.empty();) {
         if (!ReadEntry(&entries, &inner) || inner.type == EntryType::kPrepared ||
-            inner.type == EntryType::kResolved) {
+            inner.type == EntryType::kResolved || inner.type == EntryType::kRangeDeletion) {
           return Status::Corruption("malformed prepared transaction");
         }
       }
@@ -103,7 +104,7 @@ void Replayer::Replay(std::string_view payload, size_t self, size_t threads,
     const auto target = targets_.find(write.subtable);
     if (write.subtable % threads == self && target != targets_.end() &&
         sequence > target->second.flushed) {
-      target->second.memtable->Add(sequence, write.type, write.key, write.value);
+      ApplyWrite(sequence, write, target->second.memtable);
     }
   }
   *last = sequence - 1;

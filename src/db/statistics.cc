@@ -101,6 +101,9 @@ Statistics DBImpl::GetStatistics() {
   s.extents_reused = db_.counters.extents_reused.load();
   s.blocks_copied = db_.counters.blocks_copied.load();
   s.flushes = db_.counters.flushes.load();
+  s.range_cuts = db_.counters.range_cuts.load();
+  s.cut_extents = db_.counters.cut_extents.load();
+  s.cut_records = db_.counters.cut_records.load();
   s.compactions_abandoned = db_.counters.compactions_abandoned.load();
   for (size_t i = 0; i < s.compactions.size(); ++i) {
     s.compactions[i] = db_.counters.compactions[i].load();
@@ -150,6 +153,10 @@ std::string Statistics::ToString() const {
       "{} self-major, {} manual; {} extents reused, {} blocks copied\n",
       flushes, compactions[0], compactions[1], compactions[2], compactions[3], compactions[4],
       compactions[5], extents_reused, blocks_copied);
+  if (range_cuts > 0) {
+    out += fmt::format("{} cuts for range deletions: {} records, {} extents as a whole\n",
+                       range_cuts, cut_records, cut_extents);
+  }
   const TransactionStatistics& t = transactions;
   out += fmt::format(
       "transactions: {} active, {} prepared (which keep {:.1f} MiB of log), {} locks, {:.1f} of "

@@ -72,7 +72,7 @@ class SubtableImpl final : public Subtable {
   // Used by the database, under its mutex.
   BacklogEntry backlog;
   bool flushing = false;
-  bool compacting = false;
+  bool compacting = false;    // or its cuts are carried out
   size_t ranges_waiting = 0;  // calls of CompactRange that wait for the compaction under way
   bool range_next = false;    // one of them goes next, even if others are due
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "db/apply_write.h"
 #include "util/check.h"
 #include "util/epoch.h"
 #include "util/kept_buffer.h"
@@ -36,7 +37,8 @@ bool HasOnlyDeletions(const WriteGroup& group) {
   for (const WriteTask* task = group.tasks; task != nullptr; task = task->next) {
     std::string_view entries = task->batch;
     for (BatchEntry entry; ReadEntry(&entries, &entry);) {
-      if (entry.type != EntryType::kDeletion && entry.type != EntryType::kResolved) {
+      if (entry.type != EntryType::kDeletion && entry.type != EntryType::kRangeDeletion &&
+          entry.type != EntryType::kResolved) {
         return false;
       }
     }
@@ -145,7 +147,7 @@ bool WritePath::Insert(const WriteGroup& group) {
         }
       }
       if (subtable != nullptr) {
-        memtable->table.Add(sequence, write.type, write.key, write.value);
+        ApplyWrite(sequence, write, &memtable->table);
       }
       user_bytes += write.key.size() + write.value.size();
     }

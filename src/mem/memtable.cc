@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 #include <random>
+#include <utility>
 
 #include "util/epoch.h"
 #include "util/hash.h"
@@ -203,6 +204,15 @@ void Memtable::Add(SequenceNumber sequence, RecordType type, std::string_view us
   }
   index_.Insert(node, hash);
   records_.fetch_add(1, std::memory_order_release);
+}
+
+void Memtable::DeleteRange(SequenceNumber sequence, std::string_view begin, std::string_view end) {
+  RangeDeletion deletion{std::string(begin), std::string(end), sequence};
+  const std::unique_lock lock(ranges_mutex_);
+  const size_t before = ranges_.bytes();
+  ranges_.Add(std::move(deletion));
+  account_.Add(ranges_.bytes() - before);
+  has_ranges_.store(!ranges_.empty(), std::memory_order_release);
 }
 
 // Whoever made the node may not have come to index it yet, and this version must be found.

@@ -9,17 +9,22 @@
 // that jumps over many (Myers, "An applicative random-access stack", 1983), but for a key's first,
 // so that rows that are not updated pay nothing for it.
 //
+// Range deletions stand beside the keys: whoever reads asks for them, if there are any, and leaves
+// out what they cover. They have a lock of their own.
+//
 // Takes no memory until the first Add, and little for few records.
 
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <shared_mutex>
 #include <string_view>
 
 #include "mem/arena.h"
 #include "mem/key_index.h"
 #include "mem/memory_account.h"
+#include "mem/range_deletions.h"
 #include "table/internal_key.h"
 #include "util/hash.h"
 
@@ -80,14 +85,31 @@ class Memtable {
   void Add(SequenceNumber sequence, RecordType type, std::string_view user_key,
            std::string_view value);
 
-  // The newest version of the key at or below `snapshot`; nullptr if there is none. Valid as long
-  // as the memtable.
+  // Deletes everything here and elsewhere that is older, from `begin` to before `end` (empty: no
+  // bound).
+  void DeleteRange(SequenceNumber sequence, std::string_view begin, std::string_view end);
+
+  // The newest version of the key at or below `snapshot`, covered by a range deletion or not;
+  // nullptr if there is none. Valid as long as the memtable.
   const Version* Get(std::string_view user_key, SequenceNumber snapshot) const {
     return Get(user_key, Hash64(user_key), snapshot);
   }
   // The same for who has the key's Hash64.
   const Version* Get(std::string_view user_key, uint64_t hash, SequenceNumber snapshot) const;
 
+  bool has_range_deletions() const { return has_ranges_.load(std::memory_order_acquire); }
+  // Those that there are now.
+  RangeDeletions range_deletions() const {
+    const std::shared_lock lock(ranges_mutex_);
+    return ranges_;
+  }
+  // As RangeDeletions::Covering.
+  SequenceNumber Covering(std::string_view user_key, SequenceNumber snapshot) const {
+    const std::shared_lock lock(ranges_mutex_);
+    return ranges_.Covering(user_key, snapshot);
+  }
+
+  bool empty() const { return records() == 0 && !has_range_deletions(); }
   // Counts adds that have returned.
   uint64_t records() const { return records_.load(std::memory_order_acquire); }
   size_t memory_bytes() const { return account_.bytes(); }
@@ -149,6 +171,10 @@ class Memtable {
   Node* const head_;
   std::atomic<int> height_{1};  // of the tallest node
   std::atomic<uint64_t> records_{0};
+
+  std::atomic<bool> has_ranges_{false};
+  mutable std::shared_mutex ranges_mutex_;
+  RangeDeletions ranges_;
 };
 
 }  // namespace sluice

@@ -123,6 +123,13 @@ class ReadAhead {
   std::string bytes_;
 };
 
+// Whether an extent that was read with this error is what stands in the way: it is damaged, or has
+// blocks of a kind that only another version knows.
+inline bool IsOfTheInput(const Status& status) {
+  return status.IsCorruption() || status.IsNotSupported() ||
+         status.code() == Status::Code::kIoError;
+}
+
 // A block read with `fill_cache` counts as an access to its extent; others, such as compactions',
 // leave no trace.
 class ExtentReader {

@@ -28,7 +28,7 @@ Status Metadata::Apply(const MetadataEdit& edit) {
     }
   }
   for (const auto& [id, name] : edit.created) {
-    if (!subtables.emplace(id, Subtable{name, 0, {}}).second) {
+    if (!subtables.emplace(id, Subtable{name, 0, {}, {}}).second) {
       return Status::Corruption(fmt::format("metadata edit creates sub-table {} again", id));
     }
   }
@@ -38,6 +38,26 @@ Status Metadata::Apply(const MetadataEdit& edit) {
       return Unknown(id);
     }
     subtable->second.flushed = std::max(subtable->second.flushed, sequence);
+  }
+  for (const auto& [id, sequence] : edit.cuts_done) {
+    const auto subtable = subtables.find(id);
+    if (subtable == subtables.end()) {
+      return Unknown(id);
+    }
+    RangeDeletions left;
+    subtable->second.cuts.ForEach([&, done = sequence](const RangeDeletion& cut) {
+      if (cut.sequence > done) {
+        left.Add(cut);
+      }
+    });
+    subtable->second.cuts = std::move(left);
+  }
+  for (const auto& [id, cut] : edit.cuts) {
+    const auto subtable = subtables.find(id);
+    if (subtable == subtables.end()) {
+      return Unknown(id);
+    }
+    subtable->second.cuts.Add(cut);
   }
   struct Change {
     std::vector<ExtentPtr> removed;
@@ -83,6 +103,9 @@ MetadataEdit Metadata::ToEdit() const {
   for (const auto& [id, subtable] : subtables) {
     edit.created.push_back({id, subtable.name});
     edit.flushed.push_back({id, subtable.flushed});
+    subtable.cuts.ForEach([&, of = id](const RangeDeletion& cut) {
+      edit.cuts.push_back({of, cut});
+    });
     for (const auto& [run_id, run] : subtable.runs) {
       RunIndex::Iterator at(run);
       for (at.SeekToFirst(); at.Valid(); at.Next()) {

@@ -17,6 +17,9 @@ struct Metadata {
     std::string name;
     SequenceNumber flushed = 0;
     std::map<RunId, RunIndex> runs;  // none is empty
+    // Range deletions that extents are still to be cut by, but which hold already: a record in an
+    // extent that one of them covers, and that is older, is not there (db/range_cuts.h).
+    RangeDeletions cuts;
   };
 
   std::map<uint32_t, Subtable> subtables;  // by id

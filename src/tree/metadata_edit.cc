@@ -21,6 +21,8 @@ enum Tag : uint32_t {
   kNextSubtable = 9,
   kDatabase = 10,
   kAddedSlice = 11,  // as kAdded, then what only slices have
+  kCut = 12,
+  kCutsDone = 13,
 };
 
 template <typename... Numbers>
@@ -74,6 +76,15 @@ bool GetField(uint32_t tag, std::string_view* in, MetadataEdit* edit) {
       MetadataEdit::Flushed& flushed = edit->flushed.emplace_back();
       return Get(in, &flushed.subtable, &flushed.sequence);
     }
+    case kCut: {
+      MetadataEdit::Cut& cut = edit->cuts.emplace_back();
+      return Get(in, &cut.subtable, &cut.deletion.sequence) && GetString(in, &cut.deletion.begin) &&
+             GetString(in, &cut.deletion.end);
+    }
+    case kCutsDone: {
+      MetadataEdit::CutsDone& done = edit->cuts_done.emplace_back();
+      return Get(in, &done.subtable, &done.sequence);
+    }
     case kRemoved: {
       MetadataEdit::Removed& removed = edit->removed.emplace_back();
       return Get(in, &removed.subtable, &removed.run.level, &removed.run.run, &removed.extent) &&
@@ -118,6 +129,14 @@ void MetadataEdit::AppendTo(std::string* out) const {
   }
   for (const Flushed& f : flushed) {
     Put(out, kFlushed, f.subtable, f.sequence);
+  }
+  for (const CutsDone& done : cuts_done) {
+    Put(out, kCutsDone, done.subtable, done.sequence);
+  }
+  for (const Cut& cut : cuts) {
+    Put(out, kCut, cut.subtable, cut.deletion.sequence);
+    PutLengthPrefixed(out, cut.deletion.begin);
+    PutLengthPrefixed(out, cut.deletion.end);
   }
   for (const Removed& r : removed) {
     Put(out, kRemoved, r.subtable, r.run.level, r.run.run, r.extent);

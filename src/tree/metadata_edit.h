@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mem/range_deletions.h"
 #include "table/internal_key.h"
 #include "tree/extent.h"
 #include "util/status.h"
@@ -42,6 +43,18 @@ struct MetadataEdit {
     SequenceNumber sequence = 0;
     friend bool operator==(const Flushed&, const Flushed&) = default;
   };
+  // A range deletion that waits to be carried out (Metadata::Subtable::cuts).
+  struct Cut {
+    uint32_t subtable = 0;
+    RangeDeletion deletion{};
+    friend bool operator==(const Cut&, const Cut&) = default;
+  };
+  // The cuts of a sub-table up to this sequence number are carried out.
+  struct CutsDone {
+    uint32_t subtable = 0;
+    SequenceNumber sequence = 0;
+    friend bool operator==(const CutsDone&, const CutsDone&) = default;
+  };
   struct Removed {
     uint32_t subtable = 0;
     RunId run{};
@@ -61,6 +74,8 @@ struct MetadataEdit {
   std::vector<uint32_t> dropped{};  // sub-tables, with all their extents
   std::vector<Subtable> created{};
   std::vector<Flushed> flushed{};
+  std::vector<CutsDone> cuts_done{};
+  std::vector<Cut> cuts{};
   std::vector<Removed> removed{};
   std::vector<Added> added{};
   std::optional<uint64_t> log_start{};  // where a recovery starts to read the redo log

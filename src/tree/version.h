@@ -48,6 +48,9 @@ struct Version {
   // levels below. The last level has one run, or none.
   std::array<std::vector<Run>, kLevels> levels;
   std::vector<RunIndex> aside;  // set aside (kAsideLevel)
+  // As in the metadata. Of the keys that a cut covers, a run has records that are all older than
+  // the cut, or all newer.
+  RangeDeletions cuts;
 
   void Ref() const { references_.fetch_add(1, std::memory_order_relaxed); }
   void Unref() const {
@@ -56,10 +59,11 @@ struct Version {
     }
   }
 
-  // Takes over the runs of `subtable`.
+  // Takes over the runs of `subtable`, and what cuts them.
   void SetRuns(const Metadata::Subtable& subtable) {
     levels = {};
     aside.clear();
+    cuts = subtable.cuts;
     for (const auto& [id, run] : subtable.runs) {
       if (id.level == kAsideLevel) {
         aside.push_back(run);
@@ -87,7 +91,8 @@ struct Version {
         active(other.active),
         waiting(other.waiting),
         levels(other.levels),
-        aside(other.aside) {}
+        aside(other.aside),
+        cuts(other.cuts) {}
   Version& operator=(const Version&) = delete;
 
  private:

@@ -101,7 +101,7 @@ class TestStore final : public TransactionStore {
     uint32_t writes = 0;
     for (BatchWrite write; ReadWrite(&record, &write); ++writes) {
       versions[{write.subtable, std::string(write.key), ~++sequence}] =
-          write.type == RecordType::kValue ? std::optional<std::string>(write.value) : std::nullopt;
+          write.type == EntryType::kValue ? std::optional<std::string>(write.value) : std::nullopt;
     }
     EXPECT_EQ(writes, count);
     log_end += 100;

@@ -14,13 +14,21 @@ uint32_t IdOf(const Subtable* subtable) {
 }  // namespace
 
 void WriteBatch::Put(const Subtable* subtable, std::string_view key, std::string_view value) {
-  AppendWrite({RecordType::kValue, IdOf(subtable), key, value}, &rep_);
+  AppendWrite({EntryType::kValue, IdOf(subtable), key, value}, &rep_);
   ++count_;
 }
 
 void WriteBatch::Delete(const Subtable* subtable, std::string_view key) {
-  AppendWrite({RecordType::kDeletion, IdOf(subtable), key, {}}, &rep_);
+  AppendWrite({EntryType::kDeletion, IdOf(subtable), key, {}}, &rep_);
   ++count_;
+}
+
+void WriteBatch::DeleteRange(const Subtable* subtable, std::string_view begin,
+                             std::string_view end) {
+  if (end.empty() || begin < end) {
+    AppendWrite({EntryType::kRangeDeletion, IdOf(subtable), begin, end}, &rep_);
+    ++count_;
+  }
 }
 
 void WriteBatch::Clear() {

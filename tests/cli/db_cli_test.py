@@ -79,6 +79,14 @@ class Db(Case):
         self.assertEqual(objects[2], {"key": "62", "value": "74776f"})
         self.ok("db", "delete", self.db, "b")
         self.ok("db", "delete", self.db, "b")
+        for key in ("r1", "r2", "r3", "s"):
+            self.ok("db", "put", self.db, key, "v")
+        self.ok("db", "delete", self.db, "--from", "r1", "--to", "r3")
+        self.assertEqual(self.ok("db", "scan", self.db, "--from", "r", "--keys-only"), "r3\ns\n")
+        self.ok("db", "delete", self.db, "--from", "r")
+        self.assertEqual(self.ok("db", "scan", self.db, "--from", "r", "--keys-only"), "")
+        self.fails(2, "db", "delete", self.db)
+        self.fails(2, "db", "delete", self.db, "k", "--from", "a")
         self.assertEqual(self.status("db", "get", self.db, "b")[0], "not_found")
         for bad in (("get", "a\\n"), ("get", "a\\x4"), ("get", "abc", "--hex")):
             self.assertEqual(self.status("db", bad[0], self.db, *bad[1:])[0], "invalid_argument")

@@ -86,6 +86,28 @@ class DbStress : public testing::Test {
     }
   }
 
+  // Pairs of their own, which come and go.
+  std::string Volatile(TestRandom* random) {
+    return keys_[Uniform(random, 0, keys_.size() - 1)] + fmt::format("~{}", Uniform(random, 0, 9));
+  }
+  void DeleteRanges(TestRandom* random) {
+    for (int i = 0; writing_.load() > 0; ++i) {
+      WriteBatch batch;
+      if (Uniform(random, 0, 20) == 0) {
+        // All keys that have the prefix, but the prefix itself.
+        const std::string& key = keys_[Uniform(random, 0, keys_.size() - 1)];
+        batch.DeleteRange(key + "~", key + "~~");
+        batch.DeleteRange(other_, key + "~", key + "~~");
+      } else {
+        const std::string key = Volatile(random);
+        const std::string value = std::to_string(i) + " " + values_->Next(random);
+        batch.Put(key, value);
+        batch.Put(other_, key, value);
+      }
+      ASSERT_TRUE(db_->Write({}, batch).ok());
+    }
+  }
+
   void Read(TestRandom* random) {
     std::vector<uint64_t> seen(kWriters * kPairs);
     std::string value;
@@ -113,8 +135,9 @@ class DbStress : public testing::Test {
         case 1: {
           const Snapshot* const snapshot = db_->GetSnapshot();
           std::string other;
-          const Status first = db_->Get({.snapshot = snapshot}, nullptr, key, &value);
-          const Status second = db_->Get({.snapshot = snapshot}, other_, key, &other);
+          const std::string one = Uniform(random, 0, 1) != 0 ? key : Volatile(random);
+          const Status first = db_->Get({.snapshot = snapshot}, nullptr, one, &value);
+          const Status second = db_->Get({.snapshot = snapshot}, other_, one, &other);
           ASSERT_EQ(first.code(), second.code());
           if (first.ok()) {
             ASSERT_EQ(value, other);
@@ -197,6 +220,10 @@ TEST_F(DbStress, StatesStayWhole) {
   threads.emplace_back([this, seed] {
     TestRandom random(seed + 200);
     Upkeep(&random);
+  });
+  threads.emplace_back([this, seed] {
+    TestRandom random(seed + 300);
+    DeleteRanges(&random);
   });
   for (std::thread& thread : threads) {
     thread.join();

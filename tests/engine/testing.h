@@ -98,7 +98,7 @@ class Life {
     return {};
   }
 
-  // Some puts and deletes, perhaps synced.
+  // Some puts, deletes and deletions of ranges, perhaps synced.
   Status WriteBatches(uint64_t batches) {
     for (; batches > 0; --batches) {
       State next = history_.states.back();
@@ -107,7 +107,19 @@ class Life {
         const bool other = Uniform(&random_, 0, 1) != 0;
         Subtable* const subtable = other ? other_ : nullptr;
         const std::string prefix = other ? "other/" : "default/";
-        if (Uniform(&random_, 0, 3) == 0) {
+        if (Uniform(&random_, 0, 30) == 0) {
+          std::string begin = keys_[other].Any(&random_);
+          std::string end = keys_[other].Any(&random_);
+          if (end < begin) {
+            std::swap(begin, end);
+          }
+          batch.DeleteRange(subtable, begin, end);
+          // Without an end, if both are the empty key.
+          if (begin < end || end.empty()) {
+            next.erase(next.lower_bound(prefix + begin),
+                       next.lower_bound(end.empty() ? prefix + "\xff" : prefix + end));
+          }
+        } else if (Uniform(&random_, 0, 3) == 0) {
           const std::string key = keys_[other].Any(&random_);
           batch.Delete(subtable, key);
           next.erase(prefix + key);

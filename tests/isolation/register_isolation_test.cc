@@ -242,7 +242,7 @@ class RegisterIsolationTest : public testing::TestWithParam<Isolation> {
           return Status::Corruption("a batch without a beginning writes " + name);
         }
         uint64_t number = 0;
-        if (write.type == RecordType::kValue) {
+        if (write.type == EntryType::kValue) {
           number = std::stoull(std::string(write.value));
         } else {
           for (const RegisterOperation& op : writer->operations) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "client.h"
@@ -30,16 +31,20 @@ std::vector<Change> Client::DrawChanges() {
 
 namespace {
 
-WriteBatch MakeBatch(DB* db, const std::vector<Change>& changes) {
-  WriteBatch batch;
+void AddTo(WriteBatch* batch, DB* db, const std::vector<Change>& changes) {
   for (const auto& [key, value] : changes) {
     Subtable* const subtable = db->FindSubtable(key.first);
     if (value != nullptr) {
-      batch.Put(subtable, key.second, *value);
+      batch->Put(subtable, key.second, *value);
     } else {
-      batch.Delete(subtable, key.second);
+      batch->Delete(subtable, key.second);
     }
   }
+}
+
+WriteBatch MakeBatch(DB* db, const std::vector<Change>& changes) {
+  WriteBatch batch;
+  AddTo(&batch, db, changes);
   return batch;
 }
 
@@ -125,11 +130,10 @@ void Client::WriteAsynchronously() {
 }
 
 void Client::DeleteSome() {
-  // Of a failed read, its error would not say whether it was one.
-  if (failed_ || world_.trouble == Trouble::kFailedRead) {
-    return;
+  if (failed_) {
+    return ProbeFailure();
   }
-  AwaitWrites(0);
+  AwaitWrites(world_.trouble == Trouble::kNoSpace ? 0 : SIZE_MAX);
   const std::string table = "b";
   std::string begin = Model::RangeBegin(number_);
   std::string end = Model::RangeEnd(number_);
@@ -142,13 +146,25 @@ void Client::DeleteSome() {
   }
   std::vector<Change> changes;
   for (const TableKey& key : model().OwnKeys(number_, table)) {
-    if (key.second >= begin && key.second < end && changes.size() < 1000) {
+    if (key.second >= begin && key.second < end) {
       changes.emplace_back(key, nullptr);
     }
   }
   const WriteOptions options{.sync = DrawSync()};
+  if (Draw(0, 1) != 0) {
+    const size_t number = model().Begin(number_, std::move(changes), options.sync);
+    Outcome(number, db().DeleteRange(options, Find(table), begin, end));
+    return;
+  }
+  // With others in a batch, which may bring some of the keys back.
+  std::vector<Change> more = DrawChanges();
+  WriteBatch batch;
+  batch.DeleteRange(Find(table), begin, end);
+  AddTo(&batch, &db(), more);
+  changes.insert(changes.end(), std::make_move_iterator(more.begin()),
+                 std::make_move_iterator(more.end()));
   const size_t number = model().Begin(number_, std::move(changes), options.sync);
-  Outcome(number, db().DeleteRange(options, Find(table), begin, end));
+  Outcome(number, db().Write(options, batch));
 }
 
 }  // namespace sluice::sim

@@ -1,0 +1,59 @@
+#include "tree/version_iterator.h"
+
+#include <utility>
+
+#include "tree/merged_iterator.h"
+#include "tree/run_iterator.h"
+#include "tree/uncovered_iterator.h"
+
+namespace sluice {
+
+std::unique_ptr<RecordIterator> Uncovered(std::unique_ptr<RecordIterator> part,
+                                          const std::shared_ptr<const RangeDeletions>& deletions,
+                                          SequenceNumber snapshot, SequenceNumber newest) {
+  return deletions == nullptr
+             ? std::move(part)
+             : std::make_unique<UncoveredIterator>(std::move(part), deletions, snapshot, newest);
+}
+
+size_t AddRuns(const Version& version, ExtentReader* reader,
+               const std::shared_ptr<const RangeDeletions>& deletions, SequenceNumber snapshot,
+               bool fill_cache, SeekReach* reach, IteratorParts* parts) {
+  size_t runs = 0;
+  const auto add = [&](const RunIndex& run, SeekReach* of_level) {
+    if (run.empty()) {
+      return;
+    }
+    ++runs;
+    auto at = std::make_unique<RunIterator>(reader, run, snapshot, fill_cache, of_level);
+    if (deletions == nullptr) {
+      parts->runs.push_back(std::move(at));
+    } else {
+      parts->others.push_back(Uncovered(std::move(at), deletions, snapshot, /*newest=*/0));
+    }
+  };
+  for (size_t level = 0; level < version.levels.size(); ++level) {
+    for (const Version::Run& run : version.levels[level]) {
+      add(run.index, reach == nullptr ? nullptr : reach + level);
+    }
+  }
+  const size_t of_levels = runs;
+  for (const RunIndex& aside : version.aside) {
+    add(aside, nullptr);
+  }
+  return of_levels;
+}
+
+std::unique_ptr<Iterator> NewIteratorOverRuns(std::shared_ptr<const Version> version,
+                                              ExtentReader* reader) {
+  std::shared_ptr<const RangeDeletions> cuts;
+  if (!version->cuts.empty()) {
+    cuts = std::make_shared<const RangeDeletions>(version->cuts);
+  }
+  IteratorParts parts;
+  AddRuns(*version, reader, cuts, kMaxSequence, /*fill_cache=*/false, /*reach=*/nullptr, &parts);
+  return std::make_unique<MergedIterator>(std::move(parts.others), std::move(parts.runs), nullptr,
+                                          nullptr, std::move(version));
+}
+
+}  // namespace sluice
