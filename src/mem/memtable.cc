@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <random>
 #include <utility>
@@ -57,6 +58,8 @@ Memtable::Memtable(size_t expected_bytes, MemtableMemory* all)
       arena_(&account_),
       index_(expected_bytes / 192, &account_),
       head_(MakeNode(head_memory_, {}, 0, kMaxHeight)) {}
+
+Memtable::~Memtable() { delete ranges_.load(std::memory_order_relaxed); }
 
 int Memtable::RandomHeight() {
   // xorshift64*: cheap, and no two threads share it.
@@ -208,11 +211,22 @@ void Memtable::Add(SequenceNumber sequence, RecordType type, std::string_view us
 
 void Memtable::DeleteRange(SequenceNumber sequence, std::string_view begin, std::string_view end) {
   RangeDeletion deletion{std::string(begin), std::string(end), sequence};
-  const std::unique_lock lock(ranges_mutex_);
-  const size_t before = ranges_.bytes();
-  ranges_.Add(std::move(deletion));
-  account_.Add(ranges_.bytes() - before);
-  has_ranges_.store(!ranges_.empty(), std::memory_order_release);
+  const RangeDeletions* before;
+  {
+    const MutexLock lock(ranges_mutex_);
+    before = ranges_.load(std::memory_order_relaxed);
+    auto after = std::make_unique<RangeDeletions>(before == nullptr ? RangeDeletions() : *before);
+    const size_t bytes = after->bytes();
+    after->Add(std::move(deletion));
+    if (after->empty()) {
+      return;
+    }
+    account_.Add(after->bytes() - bytes);
+    ranges_.store(after.release(), std::memory_order_release);
+  }
+  if (before != nullptr) {
+    EpochRetire(const_cast<RangeDeletions*>(before));
+  }
 }
 
 // Whoever made the node may not have come to index it yet, and this version must be found.

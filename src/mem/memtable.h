@@ -10,7 +10,7 @@
 // so that rows that are not updated pay nothing for it.
 //
 // Range deletions stand beside the keys: whoever reads asks for them, if there are any, and leaves
-// out what they cover. They have a lock of their own.
+// out what they cover. Each makes a new value of them all, so readers take no lock for them either.
 //
 // Takes no memory until the first Add, and little for few records.
 
@@ -18,7 +18,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <shared_mutex>
 #include <string_view>
 
 #include "mem/arena.h"
@@ -26,7 +25,9 @@
 #include "mem/memory_account.h"
 #include "mem/range_deletions.h"
 #include "table/internal_key.h"
+#include "util/epoch.h"
 #include "util/hash.h"
+#include "util/mutex.h"
 
 namespace sluice {
 
@@ -79,6 +80,7 @@ class Memtable {
   explicit Memtable(size_t expected_bytes, MemtableMemory* all = nullptr);
   Memtable(const Memtable&) = delete;
   Memtable& operator=(const Memtable&) = delete;
+  ~Memtable();
 
   // REQUIRES: no other record of this key here has this sequence number; key and value are shorter
   // than 4 GiB.
@@ -97,16 +99,18 @@ class Memtable {
   // The same for who has the key's Hash64.
   const Version* Get(std::string_view user_key, uint64_t hash, SequenceNumber snapshot) const;
 
-  bool has_range_deletions() const { return has_ranges_.load(std::memory_order_acquire); }
+  bool has_range_deletions() const { return ranges_.load(std::memory_order_acquire) != nullptr; }
   // Those that there are now.
   RangeDeletions range_deletions() const {
-    const std::shared_lock lock(ranges_mutex_);
-    return ranges_;
+    const EpochGuard guard;
+    const RangeDeletions* const ranges = ranges_.load(std::memory_order_acquire);
+    return ranges == nullptr ? RangeDeletions() : *ranges;
   }
   // As RangeDeletions::Covering.
   SequenceNumber Covering(std::string_view user_key, SequenceNumber snapshot) const {
-    const std::shared_lock lock(ranges_mutex_);
-    return ranges_.Covering(user_key, snapshot);
+    const EpochGuard guard;
+    const RangeDeletions* const ranges = ranges_.load(std::memory_order_acquire);
+    return ranges == nullptr ? 0 : ranges->Covering(user_key, snapshot);
   }
 
   bool empty() const { return records() == 0 && !has_range_deletions(); }
@@ -172,9 +176,8 @@ class Memtable {
   std::atomic<int> height_{1};  // of the tallest node
   std::atomic<uint64_t> records_{0};
 
-  std::atomic<bool> has_ranges_{false};
-  mutable std::shared_mutex ranges_mutex_;
-  RangeDeletions ranges_;
+  Mutex ranges_mutex_;  // of those who add some
+  std::atomic<const RangeDeletions*> ranges_{nullptr};
 };
 
 }  // namespace sluice

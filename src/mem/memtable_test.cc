@@ -180,6 +180,43 @@ TEST(Memtable, ThreadsAtOnce) {
   ExpectSame(memtable, model);
 }
 
+// Readers that never stop look on as two threads delete ranges.
+TEST(Memtable, RangeDeletionsDoNotWaitForReaders) {
+  constexpr int kReaders = 8;
+  constexpr SequenceNumber kDeletions = 20'000;
+  Memtable memtable(1 << 20);
+  std::atomic<SequenceNumber> next{1};
+  std::atomic<int> writing{2};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      for (SequenceNumber sequence; (sequence = next.fetch_add(1)) <= kDeletions;) {
+        memtable.DeleteRange(sequence, std::to_string(sequence % 10), "a");
+        ASSERT_EQ(memtable.Covering("9", sequence), sequence);
+      }
+      writing.fetch_sub(1);
+    });
+  }
+  for (int t = 0; t < kReaders; ++t) {
+    threads.emplace_back([&] {
+      SequenceNumber seen = 0;
+      while (writing.load() > 0) {
+        const SequenceNumber newest = memtable.Covering("9", kMaxSequence);
+        ASSERT_GE(newest, seen);
+        seen = newest;
+        ASSERT_LE(memtable.range_deletions().Covering("5", seen), seen);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(memtable.Covering("0", kMaxSequence), kDeletions);
+  EXPECT_EQ(memtable.Covering("a", kMaxSequence), 0u);
+  EXPECT_EQ(memtable.records(), 0u);
+  EXPECT_FALSE(memtable.empty());
+}
+
 TEST(Memtable, TakesLittleForFewRecords) {
   MemtableMemory all;
   {
