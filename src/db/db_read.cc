@@ -71,6 +71,8 @@ Status DBImpl::FindInRuns(const View& view, std::string_view key, BlockReads* re
   internal_key.assign(key);
   PutFixed64(&internal_key, MakeTrailer(view.snapshot, RecordType{0xff}));
   const uint32_t hash = BloomHash(key);
+  const SequenceNumber cut =
+      view.version.cuts.empty() ? 0 : view.version.cuts.Covering(key, view.snapshot);
   // Most runs do not have the key, which filters in memory tell: they are asked together.
   std::array<ExtentReader::Lookup, kRunsAtOnce> lookups;
   size_t count = 0;
@@ -91,7 +93,7 @@ Status DBImpl::FindInRuns(const View& view, std::string_view key, BlockReads* re
         break;
       }
       const Extent* const extent = run.index.Find(internal_key);
-      if (extent != nullptr && UserKey(extent->smallest) <= key) {
+      if (extent != nullptr && UserKey(extent->smallest) <= key && extent->newest >= cut) {
         lookups[count++] = {.extent = extent};
         ++asked;
         if (count == lookups.size()) {
@@ -107,14 +109,19 @@ Status DBImpl::FindInRuns(const View& view, std::string_view key, BlockReads* re
   if (asked > 1) {
     Pay(view.subtable, (asked - 1) * ReadCredit::kGet);
   }
-  return view.version.aside.empty() ? Status() : FindAside(view.version, internal_key, hash, match);
+  if (!view.version.aside.empty()) {
+    SLUICE_RETURN_IF_ERROR(FindAside(view.version, internal_key, hash, cut, match));
+  }
+  match->found = match->found && TrailerSequence(match->trailer) >= cut;
+  return {};
 }
 
 Status DBImpl::FindAside(const Version& version, std::string_view internal_key, uint32_t hash,
-                         BlockMatch* match) {
+                         SequenceNumber cut, BlockMatch* match) {
   for (const RunIndex& aside : version.aside) {
     const Extent* const extent = aside.Find(internal_key);
     if (extent == nullptr || UserKey(extent->smallest) > UserKey(internal_key) ||
+        extent->newest < cut ||
         (match->found && TrailerSequence(match->trailer) >= extent->newest)) {
       continue;
     }
@@ -174,9 +181,13 @@ bool DBImpl::GetFromMemory(const View& view, const RowCache& rows, Lookup* looku
   SequenceNumber deleted = 0;  // what is older is deleted by a range deletion of a memtable
   const auto look = [&](const MemtableInfo& memtable) -> const Memtable::Version* {
     if (memtable.table.has_range_deletions()) [[unlikely]] {
-      deleted = std::max(deleted, memtable.table.Covering(lookup->key, view.snapshot));
-      lookup->in_memtables =
-          lookup->in_memtables || memtable.table.Covering(lookup->key, kMaxSequence) != 0;
+      // Rarely is the newest one too new for the reader.
+      SequenceNumber covering = memtable.table.Covering(lookup->key, kMaxSequence);
+      lookup->in_memtables = lookup->in_memtables || covering != 0;
+      if (covering > view.snapshot) {
+        covering = memtable.table.Covering(lookup->key, view.snapshot);
+      }
+      deleted = std::max(deleted, covering);
     }
     const Memtable::Version* const newest = memtable.table.Get(lookup->key, key_hash, kMaxSequence);
     lookup->in_memtables = lookup->in_memtables || newest != nullptr;
@@ -211,9 +222,7 @@ bool DBImpl::GetFromMemory(const View& view, const RowCache& rows, Lookup* looku
 Status DBImpl::GetFromRuns(const View& view, const Lookup& lookup, BlockReads* reads) {
   BlockMatch match;
   SLUICE_RETURN_IF_ERROR(FindInRuns(view, lookup.key, reads, &match));
-  if (!match.found ||
-      (!view.version.cuts.empty() &&
-       TrailerSequence(match.trailer) < view.version.cuts.Covering(lookup.key, view.snapshot))) {
+  if (!match.found) {
     return NotThere();
   }
   SLUICE_RETURN_IF_ERROR(ValueOf(match.trailer, match.value, lookup.value));

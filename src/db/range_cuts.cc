@@ -77,18 +77,20 @@ class Cutter {
     const auto is_cut = [&](std::string_view user_key) {
       return cuts_.Covering(user_key, kMaxSequence) > extent->newest;
     };
-    // Where the stretches end that are cut, or are not.
+    // Where what is cut begins and ends.
     std::vector<std::string> borders;
-    bool whole = true;
-    for (std::string_view key = UserKey(extent->smallest);;) {
-      const RangeDeletions::Span span = cuts_.At(key, kMaxSequence);
-      whole = whole && span.sequence > extent->newest;
-      if (!span.has_end || span.end > UserKey(extent->largest)) {
-        break;
+    const auto span_at = [&](std::string_view key) { return cuts_.At(key, kMaxSequence); };
+    RangeDeletions::Span span = span_at(UserKey(extent->smallest));
+    const bool first_is_cut = span.sequence > extent->newest;
+    for (bool is = first_is_cut; span.has_end && span.end <= UserKey(extent->largest);) {
+      const std::string_view end = span.end;
+      span = span_at(end);
+      const bool was = std::exchange(is, span.sequence > extent->newest);
+      if (is != was) {
+        borders.emplace_back(end);
       }
-      borders.emplace_back(span.end);
-      key = span.end;
     }
+    const bool whole = first_is_cut && borders.empty();
     if (whole) {
       edit_.removed.push_back({subtable_, id, extent->number, extent->smallest});
       ++extents_;

@@ -140,7 +140,8 @@ TEST_F(SnapshotVersionsTest, AFlushKeepsOneVersionForEachSnapshot) {
   }
 }
 
-// Random writes, snapshots that come and go, flushes and compactions, against a map for each.
+// Random writes, deletions of ranges among them, snapshots that come and go, flushes and
+// compactions, against a map for each.
 TEST_F(SnapshotVersionsTest, ManySnapshotsReadWhatTheySaw) {
   TestRandom random(TestSeed());
   options_.memtable_bytes = 16384;
@@ -157,7 +158,13 @@ TEST_F(SnapshotVersionsTest, ManySnapshotsReadWhatTheySaw) {
   std::vector<std::pair<const Snapshot*, Model>> held;
   for (int i = 0; i < 20000; ++i) {
     const std::string key = fmt::format("{:03}", Uniform(&random, 0, 150));
-    if (Uniform(&random, 0, 3) == 0) {
+    if (Uniform(&random, 0, 49) == 0) {
+      const bool has_end = Uniform(&random, 0, 9) != 0;
+      const std::string end =
+          has_end ? fmt::format("{:03}", std::stoi(key) + SkewedSize(&random, 100)) : "";
+      ASSERT_TRUE(db_->DeleteRange({}, key, end).ok());
+      model.erase(model.lower_bound(key), has_end ? model.lower_bound(end) : model.end());
+    } else if (Uniform(&random, 0, 3) == 0) {
       ASSERT_TRUE(db_->Delete({}, key).ok());
       model.erase(key);
     } else {
