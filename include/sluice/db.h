@@ -162,7 +162,7 @@ class SLUICE_EXPORT DB {
   /// row locks. Cost: that of a Delete. Reads pass over the range in a step for each older memtable
   /// and run. The next flush leaves out of the tree what the range covers: extents within it go
   /// without being read, two of each run may be read and cut. Only where an older snapshot is held,
-  /// or few keys are there, it writes a tombstone for each of them.
+  /// or little is there, it writes a tombstone for each key.
   virtual Status DeleteRange(const WriteOptions& options, Subtable* subtable,
                              std::string_view begin, std::string_view end) = 0;
 

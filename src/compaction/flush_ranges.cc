@@ -19,29 +19,42 @@ FlushRanges::FlushRanges(std::shared_ptr<const Version> version, ExtentReader* r
                          uint64_t extent_bytes, SequenceNumber oldest_snapshot)
     : version_(std::move(version)),
       reader_(reader),
+      extent_bytes_(extent_bytes),
       few_keys_(extent_bytes / kBytesOfAKey),
       oldest_snapshot_(oldest_snapshot) {}
 
 uint64_t FlushRanges::KeysInRuns(std::string_view begin, std::string_view end) {
-  // Extents with many records, wholly within, spare the walk.
   std::string from(begin);
   PutFixed64(&from, MakeTrailer(kMaxSequence, RecordType{0xff}));
-  const auto records_within = [&](const RunIndex& run) {
+  uint64_t within = 0;   // bytes of extents that a cut leaves out as a whole
+  uint64_t entered = 0;  // bytes of those that it reads
+  // Where there are many records in extents within, the walk is spared.
+  const auto has_many = [&](const RunIndex& run) {
     uint64_t records = 0;
     RunIndex::Iterator at(run);
-    for (at.Seek(from);
-         at.Valid() && records <= few_keys_ && (end.empty() || UserKey(at.extent()->largest) < end);
-         at.Next()) {
-      records += UserKey(at.extent()->smallest) >= begin ? at.extent()->entries : 0;
+    for (at.Seek(from); at.Valid() && records <= few_keys_; at.Next()) {
+      const Extent& extent = *at.extent();
+      if (!end.empty() && UserKey(extent.smallest) >= end) {
+        break;
+      }
+      if (UserKey(extent.smallest) >= begin && (end.empty() || UserKey(extent.largest) < end)) {
+        within += extent.live_bytes();
+        records += extent.entries;
+      } else {
+        entered += extent.live_bytes();
+      }
     }
-    return records;
+    return records > few_keys_;
   };
   for (const std::vector<Version::Run>& level : version_->levels) {
     for (const Version::Run& run : level) {
-      if (const uint64_t records = records_within(run.index); records > few_keys_) {
-        return records;
+      if (has_many(run.index)) {
+        return few_keys_ + 1;
       }
     }
+  }
+  if (within >= std::max(extent_bytes_, entered)) {
+    return few_keys_ + 1;
   }
   if (runs_ == nullptr) {
     runs_ = NewIteratorOverRuns(version_, reader_);

@@ -34,7 +34,8 @@ namespace sluice {
 class FlushRanges {
  public:
   // With no more keys to delete than an extent has of these bytes, tombstones cost less than a cut,
-  // which reads two extents of each run, of some ten thousand records, and leaves slices.
+  // which reads two extents of each run, of some ten thousand records, and leaves slices. That is
+  // so unless values are large: then whole extents would go that a compaction has to read else.
   static constexpr uint64_t kBytesOfAKey = 2048;
 
   // `version`: of the sub-table, whose waiting memtables are flushed. No snapshot that readers may
@@ -80,13 +81,15 @@ class FlushRanges {
     }
   };
 
-  // How many keys the runs have in [begin, end), if they are few; otherwise more than that.
+  // How many keys the runs have in [begin, end), if tombstones for them cost less than a cut;
+  // otherwise more than few_keys_.
   uint64_t KeysInRuns(std::string_view begin, std::string_view end);
   // runs_ to the first key from where it stands that a tombstone may be needed for.
   void FindInRuns();
 
   const std::shared_ptr<const Version> version_;
   ExtentReader* const reader_;
+  const uint64_t extent_bytes_;
   const uint64_t few_keys_;
   const SequenceNumber oldest_snapshot_;
   RangeDeletions all_;

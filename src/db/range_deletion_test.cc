@@ -240,6 +240,24 @@ TEST_F(RangeDeletionTest, FewKeysGetTombstonesAndNothingLeavesNothing) {
   EXPECT_EQ(db_->GetStatistics().subtables[0].levels[0].records, 10u);
 }
 
+// Where values are large, few keys are many extents.
+TEST_F(RangeDeletionTest, LargeValuesGoAtOnce) {
+  constexpr int kLarge = 200;
+  options_.automatic_compactions = false;
+  Open();
+  const std::string large(40 << 10, 'v');
+  Fill(0, kLarge, large);
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  ASSERT_TRUE(db_->DeleteRange({}, Key(50), Key(70)).ok());
+  FlushAndWait();
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_EQ(statistics.range_cuts, 1u);
+  EXPECT_GE(statistics.cut_extents, 5u);
+  EXPECT_EQ(statistics.subtables[0].levels[2].records, kLarge - 20u);
+  EXPECT_EQ(Tombstones(), 0u);
+  Expect([&](int i) { return i >= kLarge || (i >= 50 && i < 70) ? "-" : large; });
+}
+
 TEST_F(RangeDeletionTest, BoundsAreThoseOfAnIterator) {
   Open();
   Fill(0, 10, "v");
