@@ -35,6 +35,7 @@ module cu_merge_chain #(
   input  logic [Ways-1:0]                   info_valid_i,
   output logic [Ways-1:0]                   info_ready_o,
   input  logic [Ways-1:0][31:0]             info_value_bytes_i,
+  input  logic [Ways-1:0][15:0]             info_tag_i,
   input  logic [Ways-1:0]                   hash_valid_i,
   output logic [Ways-1:0]                   hash_ready_o,
   input  logic [Ways-1:0][63:0]             hash_i,
@@ -47,6 +48,7 @@ module cu_merge_chain #(
   output logic [ValueBytes*8-1:0]           kept_key_data_o,
   output logic                              kept_key_last_o,
   output logic                              parity_error_o,
+  output logic                              order_error_o,
 
   output logic                              record_valid_o,
   input  logic                              record_ready_i,
@@ -65,7 +67,8 @@ module cu_merge_chain #(
   output logic [63:0]                       input_checksum_o,
   output logic [63:0]                       dropped_checksum_o,
   output logic                              stall_merge_o,
-  output logic                              stall_value_o
+  output logic                              stall_value_o,
+  output logic                              tag_error_o
 );
   localparam int unsigned V = ValueBytes;
 
@@ -96,19 +99,20 @@ module cu_merge_chain #(
     .range_we_i, .range_sel_i, .range_addr_i, .range_data_i,
     .key_valid_i(merged_key_valid), .key_ready_o(merged_key_ready), .key_i(merged_key),
     .verdict_valid_o(verdict_valid), .verdict_ready_i(verdict_ready), .verdict_o(verdict),
-    .kept_key_valid_o, .kept_key_ready_i, .kept_key_data_o, .kept_key_last_o, .parity_error_o
+    .kept_key_valid_o, .kept_key_ready_i, .kept_key_data_o, .kept_key_last_o, .parity_error_o,
+    .order_error_o
   );
 
   cu_transfer #(.ValueBytes(V), .Ways(Ways)) u_transfer (
     .clk_i, .rst_ni,
     .verdict_valid_i(verdict_valid), .verdict_ready_o(verdict_ready), .verdict_i(verdict),
-    .info_valid_i, .info_ready_o, .info_value_bytes_i, .hash_valid_i, .hash_ready_o, .hash_i,
-    .value_valid_i, .value_ready_o, .value_data_i,
+    .info_valid_i, .info_ready_o, .info_value_bytes_i, .info_tag_i,
+    .hash_valid_i, .hash_ready_o, .hash_i, .value_valid_i, .value_ready_o, .value_data_i,
     .record_valid_o, .record_ready_i,
     .record_o({record_eos_o, record_tombstone_o, record_user_bytes_o, record_shared_o,
                record_trailer_o, record_value_bytes_o}),
     .kept_value_valid_o, .kept_value_ready_i, .kept_value_data_o,
     .input_records_o, .dropped_records_o, .input_checksum_o, .dropped_checksum_o,
-    .stall_merge_o, .stall_value_o
+    .stall_merge_o, .stall_value_o, .tag_error_o
   );
 endmodule

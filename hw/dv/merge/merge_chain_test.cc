@@ -31,7 +31,7 @@ ChainRun RunChain(Testbench<Model>& tb, const std::vector<KeyRun>& runs,
   const auto verdicts = VerdictModel(MergeModel(runs), config);
   const auto want = TransferModel(verdicts, infos, v);
   KeyInputs<Model> keys(runs, v, flow.key_percent, rng);
-  ValueInputs<Model> values(infos, v, flow.value_percent);
+  ValueInputs<Model> values(Tagged(verdicts, infos), v, flow.value_percent);
   TransferSink<Model> sink(want, v, flow.out_percent);
   KeptSink<Model> kept(v, flow.out_percent);
   Model& m = *tb.operator->();
@@ -60,6 +60,8 @@ ChainRun RunChain(Testbench<Model>& tb, const std::vector<KeyRun>& runs,
   kept.Expect(verdicts);
   EXPECT_TRUE(values.empty());
   EXPECT_FALSE(m.parity_error_o);
+  EXPECT_FALSE(m.order_error_o);
+  EXPECT_FALSE(m.tag_error_o);
   return run;
 }
 

@@ -17,9 +17,11 @@ module transfer_bench #(
   input  logic [15:0]                       verdict_user_bytes_i,
   input  logic [15:0]                       verdict_shared_i,
   input  logic [63:0]                       verdict_trailer_i,
+  input  logic [15:0]                       verdict_tag_i,
   input  logic [Ways-1:0]                   info_valid_i,
   output logic [Ways-1:0]                   info_ready_o,
   input  logic [Ways-1:0][31:0]             info_value_bytes_i,
+  input  logic [Ways-1:0][15:0]             info_tag_i,
   input  logic [Ways-1:0]                   hash_valid_i,
   output logic [Ways-1:0]                   hash_ready_o,
   input  logic [Ways-1:0][63:0]             hash_i,
@@ -42,17 +44,19 @@ module transfer_bench #(
   output logic [63:0]                       input_checksum_o,
   output logic [63:0]                       dropped_checksum_o,
   output logic                              stall_merge_o,
-  output logic                              stall_value_o
+  output logic                              stall_value_o,
+  output logic                              tag_error_o
 );
   cu_transfer #(.ValueBytes(ValueBytes), .Ways(Ways)) u_dut (
     .clk_i, .rst_ni, .verdict_valid_i, .verdict_ready_o, .info_valid_i, .info_ready_o,
-    .info_value_bytes_i, .hash_valid_i, .hash_ready_o, .hash_i, .value_valid_i, .value_ready_o,
-    .value_data_i, .record_valid_o, .record_ready_i, .kept_value_valid_o, .kept_value_ready_i,
-    .kept_value_data_o, .input_records_o, .dropped_records_o, .input_checksum_o,
-      .dropped_checksum_o,
-    .stall_merge_o, .stall_value_o,
+    .info_value_bytes_i, .info_tag_i, .hash_valid_i, .hash_ready_o, .hash_i, .value_valid_i,
+    .value_ready_o, .value_data_i, .record_valid_o, .record_ready_i,
+    .kept_value_valid_o, .kept_value_ready_i, .kept_value_data_o,
+    .input_records_o, .dropped_records_o, .input_checksum_o, .dropped_checksum_o,
+    .stall_merge_o, .stall_value_o, .tag_error_o,
     .verdict_i({verdict_eos_i, verdict_way_i, verdict_in_range_i, verdict_keep_i,
-      verdict_tombstone_i, verdict_user_bytes_i, verdict_shared_i, verdict_trailer_i}),
+      verdict_tombstone_i, verdict_user_bytes_i, verdict_shared_i, verdict_trailer_i,
+      verdict_tag_i}),
     .record_o({record_eos_o, record_tombstone_o, record_user_bytes_o, record_shared_o,
       record_trailer_o, record_value_bytes_o})
   );

@@ -12,6 +12,7 @@ struct TransferRun {
   uint64_t cycles = 0;  // first to last verdict taken, the end counted
   uint64_t stall_merge = 0;
   uint64_t stall_value = 0;
+  bool tag_error = false;
 };
 
 struct VerdictItem {
@@ -35,8 +36,10 @@ void DriveVerdict(Model& m, Source<VerdictItem>& source, std::mt19937_64& rng) {
   m.verdict_user_bytes_i = static_cast<uint16_t>(verdict.record.key.user.size());
   m.verdict_shared_i = static_cast<uint16_t>(verdict.shared);
   m.verdict_trailer_i = verdict.record.key.trailer;
+  m.verdict_tag_i = VerdictTag(verdict.record.key.user, verdict.record.key.trailer);
 }
 
+// `infos` are tagged.
 template <typename Model>
 TransferRun Transfer(Testbench<Model>& tb, const std::vector<Verdict>& verdicts,
                      const std::vector<std::vector<RecordInfo>>& infos, unsigned v,
@@ -70,6 +73,7 @@ TransferRun Transfer(Testbench<Model>& tb, const std::vector<Verdict>& verdicts,
   }
   sink.Expect();
   EXPECT_TRUE(inputs.empty());
+  run.tag_error = m.tag_error_o;
   return run;
 }
 
@@ -103,9 +107,12 @@ void TestRandomTransfers(unsigned v, unsigned ways, int rounds) {
     SCOPED_TRACE("round " + std::to_string(round));
     const auto verdicts = RandomVerdicts(rng, ways, rng() % 60, rng() % 101);
     const size_t limit = Chance(rng, 10) ? 100 * v : 4 * v;
-    const auto infos = RandomInfos(rng, CountByWay(verdicts, ways), limit);
+    auto infos = Tagged(verdicts, RandomInfos(rng, CountByWay(verdicts, ways), limit));
+    const bool wrong = !verdicts.empty() && Chance(rng, 50);
+    if (wrong) infos[verdicts[rng() % verdicts.size()].record.way][0].tag ^= 1 << rng() % 16;
     const auto percent = [&] { return Chance(rng, 30) ? 100u : 15u + unsigned(rng() % 85); };
-    Transfer(tb, verdicts, infos, v, percent(), percent(), percent(), rng);
+    const auto run = Transfer(tb, verdicts, infos, v, percent(), percent(), percent(), rng);
+    EXPECT_EQ(run.tag_error, wrong);
   }
 }
 
@@ -127,6 +134,7 @@ void TestThroughput(const char* name, unsigned v, unsigned ways) {
       for (auto& way : infos) {
         for (RecordInfo& info : way) info.value = RandomBytes(rng, value_bytes, false);
       }
+      infos = Tagged(verdicts, infos);
       const auto want = TransferModel(verdicts, infos, v);
       const auto run = Transfer(tb, verdicts, infos, v, 100, 100, 100, rng);
       std::cout << name << " value " << value_bytes << ", " << keep_percent
@@ -141,12 +149,28 @@ void TestThroughput(const char* name, unsigned v, unsigned ways) {
 TEST(Transfer, ThroughputV8) { TestThroughput<Vtransfer_8_9>("transfer V=8", 8, 9); }
 TEST(Transfer, ThroughputV64) { TestThroughput<Vtransfer_64_16>("transfer V=64", 64, 16); }
 
+// A record that comes out of the tree in place of the next one of its way.
+TEST(Transfer, RecordsInEachOthersPlace) {
+  std::mt19937_64 rng(1);
+  Testbench<Vtransfer_16_2> tb;
+  auto verdicts = RandomVerdicts(rng, 1, 10, 0);
+  auto infos = RandomInfos(rng, {10, 0}, 32);
+  for (RecordInfo& info : infos[0]) info.value = "same length";
+  infos = Tagged(verdicts, infos);
+  EXPECT_FALSE(Transfer(tb, verdicts, infos, 16, 100, 100, 100, rng).tag_error);
+  const Verdict lost = verdicts[5];
+  verdicts[5] = verdicts[4];
+  EXPECT_TRUE(Transfer(tb, verdicts, infos, 16, 100, 100, 100, rng).tag_error);
+  verdicts[4] = lost;
+  EXPECT_TRUE(Transfer(tb, verdicts, infos, 16, 100, 100, 100, rng).tag_error);
+}
+
 // Stalls name their cause: a late verdict, or a late value.
 TEST(Transfer, StallCounters) {
   std::mt19937_64 rng(1);
   Testbench<Vtransfer_16_2> tb;
   const auto verdicts = RandomVerdicts(rng, 2, 300, 50);
-  const auto infos = RandomInfos(rng, CountByWay(verdicts, 2), 32);
+  const auto infos = Tagged(verdicts, RandomInfos(rng, CountByWay(verdicts, 2), 32));
   const auto late_verdicts = Transfer(tb, verdicts, infos, 16, 10, 100, 100, rng);
   EXPECT_GT(late_verdicts.stall_merge, 1000u);
   EXPECT_EQ(late_verdicts.stall_value, 0u);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../common/record_tag.h"
 #include "verdict_model.h"
 
 namespace sluice::dv {
@@ -15,7 +16,20 @@ namespace sluice::dv {
 struct RecordInfo {
   std::string value;
   uint64_t hash = 0;
+  uint16_t tag = 0;
 };
+
+// Gives each info the tag of its record.
+inline std::vector<std::vector<RecordInfo>> Tagged(const std::vector<Verdict>& verdicts,
+                                                   std::vector<std::vector<RecordInfo>> infos) {
+  std::vector<size_t> next(infos.size());
+  for (const Verdict& verdict : verdicts) {
+    const auto& [key, way] = verdict.record;
+    RecordInfo& info = infos[way][next[way]++];
+    info.tag = RecordTag(key.user, key.trailer, static_cast<uint32_t>(info.value.size()));
+  }
+  return infos;
+}
 
 // What must come out of the transfer.
 struct TransferExpectation {
@@ -71,7 +85,7 @@ inline std::vector<std::vector<RecordInfo>> RandomInfos(std::mt19937_64& rng,
   for (size_t way = 0; way < counts.size(); ++way) {
     for (size_t i = 0; i < counts[way]; ++i) {
       const size_t bytes = Chance(rng, 20) ? 0 : rng() % (max_value_bytes + 1);
-      infos[way].push_back({RandomBytes(rng, bytes, false), rng()});
+      infos[way].push_back({RandomBytes(rng, bytes, false), rng(), 0});
     }
   }
   return infos;
@@ -106,6 +120,7 @@ class ValueInputs {
       const bool info = infos_[way].Valid(rng);
       SetBits(m.info_valid_i, way, 1, info);
       SetBits(m.info_value_bytes_i, 32 * way, 32, info ? infos_[way].front().value.size() : rng());
+      SetBits(m.info_tag_i, 16 * way, 16, info ? infos_[way].front().tag : rng());
       const bool value = values_[way].Valid(rng);
       SetBits(m.value_valid_i, way, 1, value);
       SetElement(m.value_data_i, way, value ? values_[way].front() : std::string(v_, '\x77'));

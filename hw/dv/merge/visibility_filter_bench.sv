@@ -39,20 +39,23 @@ module visibility_filter_bench #(
   output logic [15:0]             verdict_user_bytes_o,
   output logic [15:0]             verdict_shared_o,
   output logic [63:0]             verdict_trailer_o,
+  output logic [15:0]             verdict_tag_o,
   output logic                    kept_key_valid_o,
   input  logic                    kept_key_ready_i,
   output logic [ValueBytes*8-1:0] kept_key_data_o,
   output logic                    kept_key_last_o,
-  output logic                    parity_error_o
+  output logic                    parity_error_o,
+  output logic                    order_error_o
 );
   cu_visibility_filter #(.ValueBytes(ValueBytes), .Ways(Ways), .MaxKeyBytes(MaxKeyBytes)) u_dut (
     .clk_i, .rst_ni, .snapshot_i, .bottommost_i, .has_begin_i, .has_end_i, .begin_bytes_i,
     .end_bytes_i, .range_we_i, .range_sel_i, .range_addr_i, .range_data_i, .key_valid_i,
     .key_ready_o, .verdict_valid_o, .verdict_ready_i, .kept_key_valid_o, .kept_key_ready_i,
-    .kept_key_data_o, .kept_key_last_o, .parity_error_o,
+    .kept_key_data_o, .kept_key_last_o, .parity_error_o, .order_error_o,
     .key_i({key_data_i, key_bytes_i, key_last_i, key_eos_i, key_trailer_i, key_parity_i,
       key_way_i}),
     .verdict_o({verdict_eos_o, verdict_way_o, verdict_in_range_o, verdict_keep_o,
-      verdict_tombstone_o, verdict_user_bytes_o, verdict_shared_o, verdict_trailer_o})
+      verdict_tombstone_o, verdict_user_bytes_o, verdict_shared_o, verdict_trailer_o,
+      verdict_tag_o})
   );
 endmodule

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "../common/record_tag.h"
 #include "Vvisibility_filter_16_2.h"
 #include "Vvisibility_filter_64_16.h"
 #include "Vvisibility_filter_8_9.h"
@@ -50,15 +51,14 @@ void ExpectVerdict(const Model& m, const Verdict& want) {
   EXPECT_EQ(m.verdict_tombstone_o, want.tombstone);
   EXPECT_EQ(m.verdict_user_bytes_o, want.record.key.user.size());
   EXPECT_EQ(m.verdict_trailer_o, want.record.key.trailer);
+  EXPECT_EQ(m.verdict_tag_o, VerdictTag(want.record.key.user, want.record.key.trailer));
   if (want.keep) {
     EXPECT_EQ(m.verdict_shared_o, want.shared);
   }
 }
 
-template <typename Model>
-VerdictRun Judge(Testbench<Model>& tb, const std::vector<MergedKey>& merged,
-                 const VerdictConfig& config, unsigned v, const Flow& flow, std::mt19937_64& rng) {
-  const auto want = VerdictModel(merged, config);
+std::deque<InputBeat> InputBeats(const std::vector<MergedKey>& merged, unsigned v,
+                                 std::mt19937_64& rng) {
   std::deque<InputBeat> beats;
   for (const MergedKey& record : merged) {
     std::deque<KeyBeat> key;
@@ -66,7 +66,14 @@ VerdictRun Judge(Testbench<Model>& tb, const std::vector<MergedKey>& merged,
     for (KeyBeat& beat : key) beats.push_back({std::move(beat), record.way});
   }
   beats.push_back({{std::string(v, '\0'), 0, true, true, rng()}, 0});
-  Source<InputBeat> source(std::move(beats), flow.in_percent);
+  return beats;
+}
+
+template <typename Model>
+VerdictRun Judge(Testbench<Model>& tb, const std::vector<MergedKey>& merged,
+                 const VerdictConfig& config, unsigned v, const Flow& flow, std::mt19937_64& rng) {
+  const auto want = VerdictModel(merged, config);
+  Source<InputBeat> source(InputBeats(merged, v, rng), flow.in_percent);
   KeptSink<Model> kept(v, flow.kept_percent);
   Model& m = *tb.operator->();
   m.key_valid_i = 0;
@@ -103,6 +110,7 @@ VerdictRun Judge(Testbench<Model>& tb, const std::vector<MergedKey>& merged,
   }
   EXPECT_TRUE(run.ended);
   EXPECT_FALSE(m.parity_error_o);
+  EXPECT_FALSE(m.order_error_o);
   EXPECT_EQ(run.verdicts, want.size());
   kept.Expect(want);
   return run;
@@ -127,6 +135,57 @@ void TestRandomVerdicts(unsigned v, unsigned ways, int rounds) {
 TEST(Verdict, RandomV8) { TestRandomVerdicts<Vvisibility_filter_8_9>(8, 9, 600); }
 TEST(Verdict, RandomV16) { TestRandomVerdicts<Vvisibility_filter_16_2>(16, 2, 600); }
 TEST(Verdict, RandomV64) { TestRandomVerdicts<Vvisibility_filter_64_16>(64, 16, 600); }
+
+// Whether the filter finds that records are not in order.
+template <typename Model>
+bool OutOfOrder(Testbench<Model>& tb, const std::vector<MergedKey>& records, unsigned v,
+                std::mt19937_64& rng) {
+  Source<InputBeat> source(InputBeats(records, v, rng), 15 + rng() % 86);
+  Model& m = *tb.operator->();
+  m.key_valid_i = 0;
+  tb.Reset();
+  while (!source.empty()) {
+    DriveBeat(m, source, v, rng);
+    m.verdict_ready_i = m.kept_key_ready_i = Chance(rng, 80);
+    tb.Settle();
+    source.Edge(m.key_ready_o);
+    tb.Tick();
+  }
+  m.key_valid_i = 0;
+  m.verdict_ready_i = m.kept_key_ready_i = 1;
+  for (int i = 0; i < 10; ++i) {
+    tb.Settle();
+    tb.Tick();
+  }
+  return m.order_error_o;
+}
+
+// Two neighbours change places.
+template <typename Model>
+void TestOrder(unsigned v, int rounds) {
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
+  std::mt19937_64 rng(seed);
+  Testbench<Model> tb;
+  int swapped = 0;
+  for (int round = 0; round < rounds && !testing::Test::HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const size_t limit = Chance(rng, 30) ? kMaxKeyBytes : 1 + 3 * v;
+    auto records = MergeModel(RandomRuns(rng, 2, 2 + rng() % 20, limit));
+    EXPECT_FALSE(OutOfOrder(tb, records, v, rng));
+    MergedKey& a = records[rng() % (records.size() - 1)];
+    MergedKey& b = *(&a + 1);
+    const bool apart = KeyLess(a.key, b.key);
+    std::swap(a, b);
+    EXPECT_EQ(OutOfOrder(tb, records, v, rng), apart);
+    swapped += apart;
+  }
+  EXPECT_GT(swapped, rounds / 2);
+}
+
+TEST(Verdict, OrderV8) { TestOrder<Vvisibility_filter_8_9>(8, 600); }
+TEST(Verdict, OrderV16) { TestOrder<Vvisibility_filter_16_2>(16, 600); }
+TEST(Verdict, OrderV64) { TestOrder<Vvisibility_filter_64_16>(64, 600); }
 
 // Prefixes that end at every offset, with dropped records between the kept ones.
 TEST(Verdict, SharedPrefixesOfEveryLength) {

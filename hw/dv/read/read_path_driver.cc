@@ -1,5 +1,7 @@
 #include "read_path_driver.h"
 
+#include "../common/record_tag.h"
+
 namespace sluice::dv {
 
 namespace {
@@ -115,6 +117,7 @@ void ReadPath::Observe(size_t w) {
   }
   if (fires(tb_->info_valid_o, tb_->info_ready_i)) {
     way.value_bytes.push_back(static_cast<uint32_t>(Field(tb_->info_value_bytes_o, w, 4)));
+    way.tags.push_back(static_cast<uint16_t>(Field(tb_->info_tag_o, w, 2)));
     way.beats_owed += (way.value_bytes.back() + kV - 1) / kV;
   }
   if (fires(tb_->hash_valid_o, tb_->hash_ready_i)) {
@@ -139,6 +142,7 @@ void ReadPath::Assemble(Way* way) {
     r.value = way->values.substr(at, n);
     ASSERT_EQ(way->values.substr(at + n, padded - n), std::string(padded - n, '\0'));
     ASSERT_EQ(way->hashes[i], RecordChecksum(r.user_key, r.trailer, r.value));
+    ASSERT_EQ(way->tags[i], RecordTag(r.user_key, r.trailer, way->value_bytes[i]));
     at += padded;
     way->result.records.push_back(std::move(r));
   }

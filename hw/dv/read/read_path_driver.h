@@ -65,6 +65,7 @@ class ReadPath {
     std::string key;
     std::vector<Record> keys;
     std::vector<uint32_t> value_bytes;
+    std::vector<uint16_t> tags;
     std::vector<uint64_t> hashes;
     std::string values;  // whole beats
     uint64_t beats_owed = 0;

@@ -66,6 +66,7 @@ module cu_entry_decoder
   output logic                    info_valid_o,
   input  logic                    info_ready_i,
   output logic [31:0]             info_value_bytes_o,
+  output logic [15:0]             info_tag_o,  // cu_tag_pkg
 
   output logic                    hash_valid_o,
   input  logic                    hash_ready_i,
@@ -232,6 +233,7 @@ module cu_entry_decoder
   logic [V*8-1:0] new_value_data;
   logic [63:0] new_hash;
   logic [31:0] new_info_value_bytes;
+  logic [15:0] new_info_tag;
   merge_status_e new_end_status;
 
   cu_key_expander #(.ValueBytes(V), .MaxKeyBytes(MaxKeyBytes)) u_key_expander (
@@ -239,6 +241,7 @@ module cu_entry_decoder
     .key_valid_o(new_key_valid), .key_o(new_key),
     .value_valid_o(new_value_valid), .value_data_o(new_value_data),
     .info_valid_o(new_info_valid), .info_value_bytes_o(new_info_value_bytes),
+    .info_tag_o(new_info_tag),
     .hash_valid_o(new_hash_valid), .hash_o(new_hash),
     .end_valid_o(new_end_valid), .end_status_o(new_end_status), .fault_o(expander_fault),
     .parity_error_o(expander_parity_error)
@@ -281,10 +284,10 @@ module cu_entry_decoder
     .clk_i, .rst_ni, .take_i(record_take), .give_i(info_valid_o & info_ready_i),
     .avail_o(info_room), .all_o(all_infos)
   );
-  cu_fifo #(.Width(32), .Depth(RecordFifoDepth)) u_records (
+  cu_fifo #(.Width(32 + 16), .Depth(RecordFifoDepth)) u_records (
     .clk_i, .rst_ni, .wvalid_i(new_info_valid), .wready_o(info_wready),
-    .wdata_i(new_info_value_bytes),
-    .rvalid_o(info_valid_o), .rready_i(info_ready_i), .rdata_o(info_value_bytes_o),
+    .wdata_i({new_info_value_bytes, new_info_tag}),
+    .rvalid_o(info_valid_o), .rready_i(info_ready_i), .rdata_o({info_value_bytes_o, info_tag_o}),
     .count_o(unused_infos)
   );
 

@@ -41,6 +41,7 @@ module cu_key_expander
   output logic [ValueBytes*8-1:0] value_data_o,
   output logic                    info_valid_o,
   output logic [31:0]             info_value_bytes_o,
+  output logic [15:0]             info_tag_o,  // cu_tag_pkg
   output logic                    hash_valid_o,
   output logic [63:0]             hash_o,
   output logic                    end_valid_o,   // of a block, or of what is left of a faulty one
@@ -326,6 +327,7 @@ module cu_key_expander
   assign value_data_o  = s4_data_q;
   assign info_valid_o       = s4_end_q & ~silent;
   assign info_value_bytes_o = s4_value_bytes_q;
+  assign info_tag_o    = cu_tag_pkg::fold(hash_q) ^ cu_tag_pkg::spread(trailer_before_q);
   assign hash_valid_o  = s4_hash_q & ~silent;
   assign hash_o        = hash_q;
   assign end_valid_o   = s4_block_end_q;

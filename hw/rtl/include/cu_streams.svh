@@ -100,7 +100,7 @@
   }
 
 // Visibility filter to transfer: one per record in merged order, and one with eos. `shared` is the
-// common prefix with the previous kept user key.
+// common prefix with the previous kept user key, `tag` that of cu_tag_pkg but for the lengths.
 `define CU_VERDICT_T(Ways) \
   struct packed { \
     logic                                         eos; \
@@ -111,6 +111,7 @@
     logic [15:0]                                  user_bytes; \
     logic [15:0]                                  shared; \
     logic [63:0]                                  trailer; \
+    logic [15:0]                                  tag; \
   }
 
 // Transfer to entry encoder: one per kept record, and one with eos.

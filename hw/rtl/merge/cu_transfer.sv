@@ -5,6 +5,9 @@
 //          last beat; emits kept records
 //   move   moves the value's beats, one per cycle
 //   count  takes the record's hash, which follows its value, independently of the other two
+//
+// Every record that a way's decoder has announced must come out of the merge tree, once, unchanged
+// and in its turn: the tag of each verdict must be that of the way's next record info.
 
 `include "cu_assert.svh"
 `include "cu_streams.svh"
@@ -25,6 +28,7 @@ module cu_transfer #(
   input  logic [Ways-1:0]                   info_valid_i,
   output logic [Ways-1:0]                   info_ready_o,
   input  logic [Ways-1:0][31:0]             info_value_bytes_i,
+  input  logic [Ways-1:0][15:0]             info_tag_i,
 
   input  logic [Ways-1:0]                   hash_valid_i,
   output logic [Ways-1:0]                   hash_ready_o,
@@ -49,7 +53,9 @@ module cu_transfer #(
   output logic [63:0]                       input_checksum_o,
   output logic [63:0]                       dropped_checksum_o,
   output logic                              stall_merge_o,  // level: idle for want of a verdict
-  output logic                              stall_value_o   // level: ... of info, value or hash
+  output logic                              stall_value_o,  // level: ... of info, value or hash
+
+  output logic                              tag_error_o     // level
 );
   localparam int unsigned V = ValueBytes;
   localparam int unsigned WayBits = (Ways > 1) ? $clog2(Ways) : 1;
@@ -115,6 +121,23 @@ module cu_transfer #(
       if (issue && verdict_i.eos) ended_q <= 1'b1;
     end
   end
+
+  // ------------------------------------------------------------ tags
+  logic tagged_q, tag_error_q;
+  cu_tag_pkg::tag_t tag_q;  // 0 if right
+
+  always_ff @(posedge clk_i) begin
+    tag_q <= verdict_i.tag ^ info_tag_i[verdict_i.way] ^
+             cu_tag_pkg::fold({32'(verdict_i.user_bytes) + 32'd8, value_bytes});
+    if (!rst_ni) begin
+      tagged_q    <= 1'b0;
+      tag_error_q <= 1'b0;
+    end else begin
+      tagged_q <= issue && !verdict_i.eos;
+      if (tagged_q && tag_q != '0) tag_error_q <= 1'b1;
+    end
+  end
+  assign tag_error_o = tag_error_q;
 
   // ------------------------------------------------------------ count
   logic [WayBits-1:0] count_way;

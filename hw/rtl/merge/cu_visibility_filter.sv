@@ -9,7 +9,7 @@
 // Beats of user keys pass through three stages, one beat per cycle:
 //
 //   0  compare the beat with that of the previous key, which it then replaces, and with the bounds'
-//   1  per key: count the common prefix, decide the range
+//   1  per key: count the common prefix, decide the range; compare trailers
 //   2  per key: shadowing, prefix shared with the last kept key; push the verdict. Beats enter the
 //      FIFO of kept keys immediately; the last one commits or drops them.
 //
@@ -19,7 +19,9 @@
 // keys.
 //
 // Keys carry a parity bit, and so does each beat from stage to stage, because a flipped bit could
-// drop a record.
+// drop a record. A flipped bit in the control of the merge tree could, too, by putting a key where
+// it shadows or where nothing shadows it: each key must come after the previous one or be the same,
+// and gets a tag by which cu_transfer finds that it is the one whose turn it is.
 
 `include "cu_assert.svh"
 `include "cu_streams.svh"
@@ -61,9 +63,12 @@ module cu_visibility_filter #(
   output logic [ValueBytes*8-1:0] kept_key_data_o,
   output logic                    kept_key_last_o,
 
-  output logic                    parity_error_o  // level
+  output logic                    parity_error_o,  // level
+  output logic                    order_error_o    // level
 );
   localparam int unsigned V = ValueBytes;
+  localparam int unsigned Words = V / 8;
+  localparam int unsigned Phases = 8 / Words;  // beats after which word rotations repeat
   localparam int unsigned WayBits = (Ways > 1) ? $clog2(Ways) : 1;
   localparam int unsigned KeyBeats = (MaxKeyBytes + V - 1) / V;
   localparam int unsigned IdxBits  = (KeyBeats > 1) ? $clog2(KeyBeats) : 1;
@@ -112,6 +117,32 @@ module cu_visibility_filter #(
     end
   end
 
+  logic [V*8-1:0] beat_order, previous_order;  // the first byte is the most significant
+  logic less, unused_equal;
+  always_comb begin
+    for (int unsigned i = 0; i < V; i++) begin
+      beat_order[(V-1-i)*8+:8]     = key_i.data[i*8+:8];
+      previous_order[(V-1-i)*8+:8] = previous[i*8+:8];
+    end
+  end
+  cu_compare #(.Width(V * 8)) u_order (
+    .a_i(beat_order), .b_i(previous_order), .less_o(less), .equal_o(unused_equal)
+  );
+
+  // The tag, but for trailer and lengths.
+  cu_tag_pkg::tag_t tag, tag_q;  // of the beat; of the key so far
+  always_comb begin
+    cu_tag_pkg::tag_t words;
+    words = '0;
+    for (int unsigned i = 0; i < Words; i++) begin
+      words ^= cu_tag_pkg::rotate(cu_tag_pkg::fold(key_i.data[64*i+:64]), 11 * i);
+    end
+    tag = '0;
+    for (int unsigned p = 0; p < Phases; p++) begin
+      if (32'(idx_q) % Phases == p) tag |= cu_tag_pkg::rotate(words, 11 * Words * p);
+    end
+  end
+
   cu_key_range #(.ValueBytes(V), .MaxKeyBytes(MaxKeyBytes)) u_begin (
     .clk_i, .we_i(range_we_i && !range_sel_i), .addr_i(range_addr_i), .data_i(range_data_i),
     .bytes_i(begin_bytes_i), .next_beat_i(idx_d), .beat_i(key_i.data),
@@ -142,12 +173,15 @@ module cu_visibility_filter #(
   logic [V-1:0] equal_bytes_q;
   logic begin_less_q, begin_equal_q, end_less_q, end_equal_q;
   logic parity1_q;  // of this and the line before
+  logic less_q;     // than the beat of the previous key
 
   always_ff @(posedge clk_i) begin
     idx_q <= idx_d;
     if (accept) previous_mem[idx_q] <= key_i.data;
+    if (accept) tag_q <= first ? tag : tag_q ^ tag;
     if (go) begin
       beat1_q       <= beat0;
+      less_q        <= less;
       equal_bytes_q <= equal_bytes;
       begin_less_q  <= begin_less;
       begin_equal_q <= begin_equal;
@@ -168,10 +202,12 @@ module cu_visibility_filter #(
   logic [15:0] prefix_q, prefix_d, limit;
   logic below_begin_q, below_begin_d, at_begin_q, at_begin_d;
   logic below_end_q, below_end_d, at_end_q, at_end_d;
-  logic in_range;
+  logic in_range, longer;  // longer: than the previous key
   logic key_so_far_parity_q;
   logic [15:0] previous_bytes_q;
+  logic [63:0] previous_trailer_q;
   logic previous_valid_q, previous_parity_q;
+  logic below_previous_q, below_previous_d;  // at the first difference, stale and padding included
 
   function automatic logic [15:0] leading_ones(logic [V-1:0] bits);
     logic [15:0] count;
@@ -185,6 +221,8 @@ module cu_visibility_filter #(
     prefix_d = beat1_q.first ? '0 : prefix_q;
     if (beat1_q.first || same_q) prefix_d = prefix_d + leading_ones(equal_bytes_q);
 
+    below_previous_d = (beat1_q.first || same_q) ? less_q : below_previous_q;
+
     at_begin_d    = (beat1_q.first || at_begin_q) && begin_equal_q;
     below_begin_d = (beat1_q.first || at_begin_q) ? begin_less_q : below_begin_q;
     at_end_d      = (beat1_q.first || at_end_q) && end_equal_q;
@@ -194,14 +232,25 @@ module cu_visibility_filter #(
                  && (at_begin_d ? beat1_q.user_bytes < begin_bytes_i : below_begin_d))
                && (!has_end_i || (at_end_d ? beat1_q.user_bytes < end_bytes_i : below_end_d));
 
-    limit = (previous_bytes_q < beat1_q.user_bytes) ? previous_bytes_q : beat1_q.user_bytes;
+    longer = previous_bytes_q < beat1_q.user_bytes;
+    limit  = longer ? previous_bytes_q : beat1_q.user_bytes;
   end
+
+  logic newer, unused_same_trailer;
+  cu_compare #(.Width(64)) u_trailers (
+    .a_i(previous_trailer_q), .b_i(beat1_q.trailer), .less_o(newer),
+    .equal_o(unused_same_trailer)
+  );
 
   wire in_range1 = in_range && !beat1_q.eos;
   wire same_bytes1 = previous_valid_q && previous_bytes_q == beat1_q.user_bytes;
+  wire checked1 = previous_valid_q && !beat1_q.eos;
   logic valid2_q, in_range2_q, same_bytes2_q, parity2_q;  // of this and the next line
   beat_t beat2_q;
   logic [15:0] prefix2_q, limit2_q;
+  // Not after the previous key: if they differ within the length of both; if not.
+  logic below2_q, before2_q;
+  cu_tag_pkg::tag_t tag2_q;
 
   always_ff @(posedge clk_i) begin
     if (go) begin
@@ -212,16 +261,22 @@ module cu_visibility_filter #(
         below_begin_q <= below_begin_d;
         at_end_q      <= at_end_d;
         below_end_q   <= below_end_d;
+        below_previous_q <= below_previous_d;
         key_so_far_parity_q <= ^{same_d, prefix_d, at_begin_d, below_begin_d, at_end_d,
                                  below_end_d};
         if (beat1_q.last) previous_bytes_q <= beat1_q.user_bytes;
         if (beat1_q.last) previous_parity_q <= ^beat1_q.user_bytes;
+        if (beat1_q.last) previous_trailer_q <= beat1_q.trailer;
       end
       beat2_q       <= beat1_q;
       in_range2_q   <= in_range1;
       prefix2_q     <= prefix_d;
       limit2_q      <= limit;
       same_bytes2_q <= same_bytes1;
+      below2_q      <= checked1 && below_previous_d;
+      before2_q     <= checked1 && !longer && (newer || !same_bytes1);
+      tag2_q        <= tag_q ^ cu_tag_pkg::rotate(cu_tag_pkg::fold(beat1_q.trailer), 3) ^
+                       cu_tag_pkg::spread(beat1_q.trailer);
       parity2_q     <= ^{in_range1, same_bytes1, prefix_d, limit};
     end
     if (!rst_ni) begin
@@ -238,12 +293,14 @@ module cu_visibility_filter #(
   // and 0 until there is one.
   logic seen_q, seen, kept_parity_q;
   logic [15:0] least_q, least, shared, common;
+  logic prefix_of_other;  // of this key and the previous one, one is
   logic same_key, shadowed, tombstone, keep;
 
   always_comb begin
     common    = (prefix2_q < limit2_q) ? prefix2_q : limit2_q;
     shared    = (common < least_q) ? common : least_q;
-    same_key  = same_bytes2_q && prefix2_q >= limit2_q;
+    prefix_of_other = prefix2_q >= limit2_q;
+    same_key  = same_bytes2_q && prefix_of_other;
     shadowed  = same_key && seen_q;
     tombstone = beat2_q.trailer[7:0] == 8'd0;
     keep      = in_range2_q && !shadowed && !(tombstone && beat2_q.visible && bottommost_i);
@@ -267,6 +324,8 @@ module cu_visibility_filter #(
       || (previous_valid_q != past_q) || (past_q && ^{previous_bytes_q, previous_parity_q}));
   wire kept_parity_error = ^{seen_q, least_q, kept_parity_q};
   assign parity_error_o = parity_error_q;
+  logic order_error_q;
+  assign order_error_o = order_error_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) past_q <= 1'b0;
     else if (go && valid1_q && beat1_q.last) past_q <= 1'b1;
@@ -274,6 +333,8 @@ module cu_visibility_filter #(
     else if (key_parity_error || beat_parity_error || state_parity_error || kept_parity_error) begin
       parity_error_q <= 1'b1;
     end
+    if (!rst_ni) order_error_q <= 1'b0;
+    else if (done2 && (prefix_of_other ? before2_q : below2_q)) order_error_q <= 1'b1;
   end
 
   always_ff @(posedge clk_i) begin
@@ -291,7 +352,7 @@ module cu_visibility_filter #(
   verdict_t verdict;
   assign verdict = '{
     eos: beat2_q.eos, way: beat2_q.way, in_range: in_range2_q, keep: keep, tombstone: tombstone,
-    user_bytes: beat2_q.user_bytes, shared: shared, trailer: beat2_q.trailer
+    user_bytes: beat2_q.user_bytes, shared: shared, trailer: beat2_q.trailer, tag: tag2_q
   };
 
   logic [3:0] unused_count;

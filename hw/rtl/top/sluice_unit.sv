@@ -288,6 +288,7 @@ module sluice_unit #(
   key_t [Ways-1:0] key;
   logic [Ways-1:0] info_valid, info_ready, value_valid, value_ready;
   logic [Ways-1:0][31:0] info_value_bytes;
+  logic [Ways-1:0][15:0] info_tag;
   logic [Ways-1:0] hash_valid, hash_ready;
   logic [Ways-1:0][63:0] hash;
   logic [Ways-1:0][V*8-1:0] value_data;
@@ -334,7 +335,7 @@ module sluice_unit #(
       .done_error_i(ddone_error[w]),
       .key_valid_o(key_valid[w]), .key_ready_i(key_ready[w]), .key_o(key[w]),
       .info_valid_o(info_valid[w]), .info_ready_i(info_ready[w]),
-      .info_value_bytes_o(info_value_bytes[w]),
+      .info_value_bytes_o(info_value_bytes[w]), .info_tag_o(info_tag[w]),
       .hash_valid_o(hash_valid[w]), .hash_ready_i(hash_ready[w]), .hash_o(hash[w]),
       .value_valid_o(value_valid[w]), .value_ready_i(value_ready[w]),
       .value_data_o(value_data[w]),
@@ -352,7 +353,7 @@ module sluice_unit #(
 
   // ---------------------------------------------------------------- merging
   merged_key_t merged_key;
-  logic merged_key_valid, merged_key_ready, verdict_parity_error;
+  logic merged_key_valid, merged_key_ready, verdict_parity_error, order_error, tag_error;
 
   cu_merge_tree #(.Ways(Ways), .ValueBytes(V), .MaxKeyBytes(MaxKeyBytes)) u_merge_tree (
     .clk_i(ap_clk), .rst_ni(rst_n),
@@ -376,7 +377,7 @@ module sluice_unit #(
     .verdict_valid_o(verdict_valid), .verdict_ready_i(verdict_ready), .verdict_o(verdict),
     .kept_key_valid_o(kept_key_valid), .kept_key_ready_i(kept_key_ready),
     .kept_key_data_o(kept_key_data), .kept_key_last_o(kept_key_last),
-    .parity_error_o(verdict_parity_error)
+    .parity_error_o(verdict_parity_error), .order_error_o(order_error)
   );
 
   record_t kept_record;
@@ -388,6 +389,7 @@ module sluice_unit #(
     .clk_i(ap_clk), .rst_ni(rst_n),
     .verdict_valid_i(verdict_valid), .verdict_ready_o(verdict_ready), .verdict_i(verdict),
     .info_valid_i(info_valid), .info_ready_o(info_ready), .info_value_bytes_i(info_value_bytes),
+    .info_tag_i(info_tag),
     .hash_valid_i(hash_valid), .hash_ready_o(hash_ready), .hash_i(hash),
     .value_valid_i(value_valid), .value_ready_o(value_ready), .value_data_i(value_data),
     .record_valid_o(kept_record_valid), .record_ready_i(kept_record_ready), .record_o(kept_record),
@@ -395,7 +397,8 @@ module sluice_unit #(
     .kept_value_data_o(kept_value_data),
     .input_records_o(input_records), .dropped_records_o(dropped_records),
     .input_checksum_o(input_checksum), .dropped_checksum_o(dropped_checksum),
-    .stall_merge_o(stall[StallMerge]), .stall_value_o(stall[StallValue])
+    .stall_merge_o(stall[StallMerge]), .stall_value_o(stall[StallValue]),
+    .tag_error_o(tag_error)
   );
 
   // --------------------------------------------------------------- encoding
@@ -440,16 +443,17 @@ module sluice_unit #(
   );
 
   // Between the encoder's checksum and the CRC, bytes are only moved together. If they change there,
-  // if beats change between their CRC and the decoders, or if parts of records are left over or
-  // missing at the end, the checksum is falsified, and the job ends as END_TO_END.
+  // if beats change between their CRC and the decoders, if the merge tree puts out other records than
+  // it was given, or not in order, or if parts of records are left over or missing at the end, the
+  // checksum is falsified, and the job ends as END_TO_END.
   logic [63:0] sealed_content_q;
   logic [7:0] sealed_checksum;
   logic integrity_error_q;
   wire block_word_moves = block_word_valid & block_word_ready;
   always_ff @(posedge ap_clk) begin
     integrity_error_q <= index_parity_error_q | job_parity_error | (parity_error != '0) |
-                         verdict_parity_error | (settled != '1) | kept_key_valid |
-                         kept_value_valid;
+                         verdict_parity_error | order_error | tag_error | (settled != '1) |
+                         kept_key_valid | kept_value_valid;
   end
   cu_xor_checksum #(.Bytes(V)) u_sealed_checksum (
     .clk_i(ap_clk), .rst_ni(rst_n), .valid_i(block_word_moves), .data_i(block_word.data),
