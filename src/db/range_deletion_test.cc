@@ -25,6 +25,8 @@ namespace sluice {
 namespace {
 
 constexpr int kKeys = 20000;
+const std::string kOld(100, 'o');
+const std::string kNew(100, 'n');
 
 std::string Key(int i) { return fmt::format("{:06}", i); }
 
@@ -153,6 +155,36 @@ class RangeDeletionTest : public DbFixture {
     ASSERT_TRUE(db_->Flush(nullptr).ok());
     ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
   }
+  // A database in level 2, and which of its keys are in a block that is damaged.
+  void FillAndDamage(std::vector<int>* unreadable) {
+    options_.automatic_compactions = false;
+    options_.block_cache_bytes = 0;
+    Open();
+    Fill(0, kKeys, kOld);
+    ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+    db_.reset();
+    // The first extent's second block.
+    const int fd = ::open(dir_.File("db/000001.data").c_str(), O_RDWR);
+    ASSERT_GE(fd, 0);
+    uint64_t damaged = 0;
+    for (uint64_t offset = 4500; damaged == 0; offset += 4096) {
+      char byte;
+      ASSERT_EQ(::pread(fd, &byte, 1, static_cast<off_t>(offset)), 1);
+      const char other = static_cast<char>(~byte);
+      ASSERT_EQ(::pwrite(fd, &other, 1, static_cast<off_t>(offset)), 1);
+      Open();
+      damaged = db_->Verify(nullptr).IsCorruption() ? offset : 0;
+    }
+    ::close(fd);
+    // Which keys cannot be read.
+    for (int i = 0; i < kKeys; ++i) {
+      std::string value;
+      if (db_->Get({}, Key(i), &value).IsCorruption()) {
+        unreadable->push_back(i);
+      }
+    }
+    ASSERT_GT(unreadable->size(), 2u);
+  }
   uint64_t Tombstones() {
     uint64_t tombstones = 0;
     const Statistics statistics = db_->GetStatistics();
@@ -164,9 +196,6 @@ class RangeDeletionTest : public DbFixture {
 
   const std::shared_ptr<Barrier> barrier_ = std::make_shared<Barrier>();
 };
-
-const std::string kOld(100, 'o');
-const std::string kNew(100, 'n');
 
 // Before it is written, in the memtable, from the log, flushed and compacted: with a refill of a
 // part before the deletion, and another one after it.
@@ -485,34 +514,8 @@ TEST_F(RangeDeletionTest, SpaceComesBack) {
 
 // An extent that a cut enters and that cannot be read stays as it is, and so does the cut.
 TEST_F(RangeDeletionTest, WhatCannotBeReadIsSetAside) {
-  options_.automatic_compactions = false;
-  options_.block_cache_bytes = 0;
-  Open();
-  Fill(0, kKeys, kOld);
-  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
-  db_.reset();
-  // The first extent's second block.
-  const int fd = ::open(dir_.File("db/000001.data").c_str(), O_RDWR);
-  ASSERT_GE(fd, 0);
-  uint64_t damaged = 0;
-  for (uint64_t offset = 4500; damaged == 0; offset += 4096) {
-    char byte;
-    ASSERT_EQ(::pread(fd, &byte, 1, static_cast<off_t>(offset)), 1);
-    const char other = static_cast<char>(~byte);
-    ASSERT_EQ(::pwrite(fd, &other, 1, static_cast<off_t>(offset)), 1);
-    Open();
-    damaged = db_->Verify(nullptr).IsCorruption() ? offset : 0;
-  }
-  ::close(fd);
-  // Which keys cannot be read.
   std::vector<int> unreadable;
-  for (int i = 0; i < kKeys; ++i) {
-    std::string value;
-    if (db_->Get({}, Key(i), &value).IsCorruption()) {
-      unreadable.push_back(i);
-    }
-  }
-  ASSERT_GT(unreadable.size(), 2u);
+  ASSERT_NO_FATAL_FAILURE(FillAndDamage(&unreadable));
   const int middle = unreadable[unreadable.size() / 2];
   // So it enters the extent, in the block that is damaged.
   ASSERT_TRUE(db_->DeleteRange({}, Key(middle), Key(18000)).ok());
@@ -545,6 +548,29 @@ TEST_F(RangeDeletionTest, WhatCannotBeReadIsSetAside) {
   FlushAndWait();
   EXPECT_EQ(db_->GetStatistics().subtables[0].set_aside.extents, 0u);
   Expect([](int) { return "-"; });
+}
+
+// Tombstones for a snapshot's sake need to know the keys.
+TEST_F(RangeDeletionTest, UnreadableKeysUnderASnapshotStopWritesUntilTheNextOpen) {
+  std::vector<int> unreadable;
+  ASSERT_NO_FATAL_FAILURE(FillAndDamage(&unreadable));
+  const Snapshot* const snapshot = db_->GetSnapshot();
+  ASSERT_TRUE(db_->DeleteRange({}, Key(unreadable.front()), Key(18000)).ok());
+  const Status flushed = db_->Flush(nullptr);
+  ASSERT_TRUE(flushed.IsCorruption()) << flushed.ToString();
+  EXPECT_NE(flushed.message().find("000001.data"), std::string::npos) << flushed.ToString();
+  EXPECT_TRUE(db_->Put({}, "k", "v").IsCorruption());
+  EXPECT_EQ(Get(Key(unreadable.front())), "-");
+  EXPECT_EQ(Get(Key(17999)), "-");
+  EXPECT_EQ(Get(Key(17999), snapshot), kOld);
+  EXPECT_EQ(Get(Key(18000)), kOld);
+  db_->ReleaseSnapshot(snapshot);
+  Open();
+  FlushAndWait();
+  for (int i = 0; i < kKeys; ++i) {
+    ASSERT_EQ(Get(Key(i)), i >= unreadable.front() && i < 18000 ? "-" : kOld) << i;
+  }
+  EXPECT_TRUE(db_->Put({}, "k", "v").ok());
 }
 
 // Of two cuts that wait, the older one does not cut what was flushed after it.
