@@ -89,7 +89,7 @@ class DeviceRun {
     return std::move(result_);
   }
 
-  // NotSupported if the unit is not built for the task.
+  // InvalidArgument if it is no task, NotSupported if the unit is not built for it.
   Status CheckLimits() const;
   // Every index must stand in its table: the unit itself has no bounds for where it is told to read
   // one. False: result_ says which does not, as the CPU executor would.
@@ -120,6 +120,7 @@ class DeviceRun {
 };
 
 Status DeviceRun::CheckLimits() const {
+  SLUICE_RETURN_IF_ERROR(CheckTask(task_));
   const DeviceInfo& info = device_.info();
   if (task_.runs.size() > info.ways) {
     return Status::NotSupported(
@@ -132,7 +133,7 @@ Status DeviceRun::CheckLimits() const {
     return Status::NotSupported(fmt::format("range key longer than {} bytes", info.max_key_bytes));
   }
   if (task_.block_bytes == 0 || task_.block_bytes > kMaxMergeBlockBytes || task_.table_bytes == 0 ||
-      task_.restart_interval == 0 || task_.restart_interval > abi::job::kBlockRestartIntervalMask) {
+      task_.restart_interval > abi::job::kBlockRestartIntervalMask) {
     return Status::NotSupported(fmt::format("block size {}, table size {}, restart interval {}",
                                             task_.block_bytes, task_.table_bytes,
                                             task_.restart_interval));

@@ -359,6 +359,19 @@ TEST_F(DriverTest, OnProbation) {
   EXPECT_FALSE(driver_->stats().units[0].in_service);
 }
 
+// What is no task is no failure of the unit that says so.
+TEST_F(DriverTest, NoTask) {
+  Units units;
+  units.push_back(std::make_unique<CpuExecutor>());
+  Open(std::move(units));
+  GeneratedTask input = RandomTask(rng_, 2);
+  input.task.restart_interval = 0;
+  std::vector<OwnedOutput> outputs;
+  const MergeResult result = driver_->Run(input.task, CollectInto(&outputs));
+  EXPECT_EQ(result.error.code(), Status::Code::kInvalidArgument) << result.error.ToString();
+  EXPECT_EQ(driver_->stats().units[0].failures, 0u);
+}
+
 // With a CheckExecutor a unit that errs consistently is found out, and the CPU's tables are taken.
 TEST_F(DriverTest, BurnIn) {
   class LosesTables : public Executor {

@@ -31,7 +31,9 @@ UnitPool::Outcome OutcomeOf(const MergeResult& result) {
   if (result.ok()) {
     return UnitPool::Outcome::kDone;
   }
-  if (result.error.IsNotSupported() && result.status != MergeStatus::kDevice) {
+  const bool refused =
+      result.error.IsNotSupported() || result.error.code() == Status::Code::kInvalidArgument;
+  if (refused && result.status != MergeStatus::kDevice) {
     return UnitPool::Outcome::kRefused;
   }
   return IsInputFault(result.status) ? UnitPool::Outcome::kCorrupt : UnitPool::Outcome::kFailed;
