@@ -134,6 +134,9 @@ void BlockIterator::Seek(std::string_view target) {
       offset_ = entry.start - block_.entries().data();
       next_ = entry.end - block_.entries().data();
       valid_ = true;
+      if (CompareInternalKeys(key_, target) < 0) {
+        SeekSlowly(target);  // the entries are not in order
+      }
       return;
     case BlockPlace::kEnd:
       next_ = block_.entries().size();
