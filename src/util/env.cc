@@ -152,6 +152,12 @@ bool WritesInPlace(int fd) {
           info.f_type == TMPFS_MAGIC);
 }
 
+// Whether a read there only copies: in the kernel's queue it would wait for a thread of the kernel.
+bool ReadsFromMemory(int fd) {
+  struct statfs info;
+  return ::fstatfs(fd, &info) == 0 && (info.f_type == TMPFS_MAGIC || info.f_type == RAMFS_MAGIC);
+}
+
 // Written through a shared map where that is safe: the pages belong to the system from the moment
 // of the copy.
 class PosixReservedFile final : public ReservedFile {
@@ -296,7 +302,8 @@ Status OpenDirect(const std::string& path, DirectDescriptor* direct) {
 
 class PosixDataFile final : public DataFile {
  public:
-  PosixDataFile(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  PosixDataFile(std::string path, FileDescriptor fd)
+      : path_(std::move(path)), fd_(std::move(fd)), in_memory_(ReadsFromMemory(fd_.get())) {}
 
   Status Read(uint64_t offset, size_t n, char* out) const override {
     return direct_.fd.valid() ? ReadDirect(path_, direct_, offset, n, out)
@@ -353,12 +360,15 @@ class PosixDataFile final : public DataFile {
   const std::string& path() const override { return path_; }
   int descriptor() const override { return fd_.get(); }
   ReadDescriptor read_descriptor() const override {
-    return direct_.fd.valid() ? direct_.AsReadDescriptor() : ReadDescriptor{.fd = fd_.get()};
+    return in_memory_           ? ReadDescriptor()
+           : direct_.fd.valid() ? direct_.AsReadDescriptor()
+                                : ReadDescriptor{.fd = fd_.get()};
   }
 
  private:
   const std::string path_;
   const FileDescriptor fd_;
+  const bool in_memory_;
   DirectDescriptor direct_;  // to read
 };
 
