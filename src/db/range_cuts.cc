@@ -74,9 +74,6 @@ class Cutter {
   }
 
   Status CutOne(const RunId& id, const ExtentPtr& extent) {
-    const auto is_cut = [&](std::string_view user_key) {
-      return cuts_.Covering(user_key, kMaxSequence) > extent->newest;
-    };
     // Where what is cut begins and ends.
     std::vector<std::string> borders;
     const auto span_at = [&](std::string_view key) { return cuts_.At(key, kMaxSequence); };
@@ -97,18 +94,18 @@ class Cutter {
       records_ += extent->entries;
       return {};
     }
-    if (id.level == kAsideLevel) {
-      aside_.push_back(extent);
-      return {};
-    }
-    std::vector<Extent> slices;
-    if (const Status status = CutExtent(*extent, borders, &reader_, &slices); !status.ok()) {
+    std::vector<Extent> left;
+    if (const Status status = CutOutOfExtent(*extent, borders, first_is_cut, &reader_, &left);
+        !status.ok()) {
       if (!IsOfTheInput(status)) {
         return status;
       }
+      aside_.push_back(extent);
+      if (id.level == kAsideLevel) {
+        return {};
+      }
       edit_.removed.push_back({subtable_, id, extent->number, extent->smallest});
       edit_.added.push_back({subtable_, {kAsideLevel, extent->number}, *extent});
-      aside_.push_back(extent);
       set_aside_.push_back({.subtable = name_,
                             .extent = extent->number,
                             .level = static_cast<int>(id.level),
@@ -117,18 +114,18 @@ class Cutter {
                             .reason = status});
       return {};
     }
-    const auto left = std::remove_if(slices.begin(), slices.end(), [&](const Extent& slice) {
-      return is_cut(UserKey(slice.smallest));
-    });
-    if (left == slices.end()) {
+    uint64_t records = extent->entries;
+    for (const Extent& slice : left) {
+      records -= slice.entries;
+    }
+    if (records == 0) {
       return {};  // the cut lies between two of its keys
     }
     edit_.removed.push_back({subtable_, id, extent->number, extent->smallest});
-    records_ += extent->entries;
-    for (auto slice = slices.begin(); slice != left; ++slice) {
-      records_ -= slice->entries;
-      edit_.added.push_back({subtable_, id, std::move(*slice)});
+    for (Extent& slice : left) {
+      edit_.added.push_back({subtable_, id, std::move(slice)});
     }
+    records_ += records;
     return {};
   }
 

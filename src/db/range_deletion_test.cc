@@ -573,6 +573,36 @@ TEST_F(RangeDeletionTest, UnreadableKeysUnderASnapshotStopWritesUntilTheNextOpen
   EXPECT_TRUE(db_->Put({}, "k", "v").ok());
 }
 
+// If all that cannot be read is deleted, the rest can be read again: whether the extent was set aside
+// before or not.
+TEST_F(RangeDeletionTest, DamageThatIsDeletedIsOfNoConcern) {
+  for (const bool set_aside : {false, true}) {
+    SCOPED_TRACE(set_aside);
+    std::vector<int> unreadable;
+    ASSERT_NO_FATAL_FAILURE(FillAndDamage(&unreadable));
+    if (set_aside) {
+      Fill(unreadable.front(), unreadable.front() + 10, kNew);
+      EXPECT_TRUE(db_->CompactRange(nullptr, {}, {}).IsCorruption());
+      EXPECT_EQ(db_->GetStatistics().subtables[0].set_aside.extents, 1u);
+    }
+    // Where the block begins is where the one before it ends, as far as is known.
+    const int begin = unreadable.front() - 1;
+    ASSERT_TRUE(db_->DeleteRange({}, Key(begin), Key(18000)).ok());
+    FlushAndWait();
+    EXPECT_EQ(db_->GetStatistics().range_cuts, 1u);
+    EXPECT_EQ(db_->GetStatistics().subtables[0].set_aside.extents, set_aside ? 1u : 0u);
+    const auto expected = [&](int i) { return i >= begin && i < 18000 ? "-" : kOld; };
+    Expect(expected);
+    ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+    EXPECT_EQ(db_->Verify(nullptr).ok(), !set_aside);  // a slice keeps its table as it is
+    Expect(expected);
+    Open();
+    Expect(expected);
+    db_.reset();
+    ASSERT_TRUE(DB::Destroy(options_, dir_.File("db")).ok());
+  }
+}
+
 // Of two cuts that wait, the older one does not cut what was flushed after it.
 TEST_F(RangeDeletionTest, ExtentsAreOnlyCutWhereSomethingGoes) {
   options_.automatic_compactions = false;

@@ -10,11 +10,20 @@ namespace sluice {
 
 namespace {
 
+enum class Wanted { kAll, kEven, kOdd };
+
 // Cuts the extent's records from the user key `begin` on into slices at `borders`, ascending user
-// keys; makes the first slices.size() of them.
+// keys; makes the first slices.size() of them. Those that are not wanted stay empty.
 Status MakeSlices(const Extent& extent, std::string_view begin,
-                  std::span<const std::string> borders, ExtentReader* reader,
+                  std::span<const std::string> borders, Wanted wanted, ExtentReader* reader,
                   std::span<Extent> slices) {
+  const auto is_wanted = [wanted](size_t slice) {
+    return wanted == Wanted::kAll || (wanted == Wanted::kEven) == (slice % 2 == 0);
+  };
+  const auto slice_of = [&](std::string_view user_key) {
+    return static_cast<size_t>(std::upper_bound(borders.begin(), borders.end(), user_key) -
+                               borders.begin());
+  };
   std::fill(slices.begin(), slices.end(),
             Extent{.number = extent.number,
                    .address = extent.address,
@@ -35,6 +44,11 @@ Status MakeSlices(const Extent& extent, std::string_view begin,
   std::string contents;
   size_t at = 0;  // the slice that the last key is in
   for (size_t i = head->Find(from); i < blocks && at < slices.size(); ++i) {
+    const std::string_view before = i == 0 ? extent.smallest : head->last_key(i - 1);
+    if (const size_t slice = slice_of(UserKey(before));
+        !is_wanted(slice) && slice == slice_of(UserKey(head->last_key(i)))) {
+      continue;
+    }
     Block block;
     size_t counted = slices.size();  // the last slice that has this block's bytes
     SLUICE_RETURN_IF_ERROR(
@@ -48,7 +62,7 @@ Status MakeSlices(const Extent& extent, std::string_view begin,
         while (at < borders.size() && UserKey(key) >= borders[at]) {
           ++at;
         }
-        if (at >= slices.size()) {
+        if (at >= slices.size() || !is_wanted(at)) {
           return;
         }
         Extent& slice = slices[at];
@@ -69,21 +83,31 @@ Status MakeSlices(const Extent& extent, std::string_view begin,
   return {};
 }
 
+Status CutInto(const Extent& extent, const std::vector<std::string>& keys, Wanted wanted,
+               ExtentReader* reader, std::vector<Extent>* slices) {
+  slices->resize(keys.size() + 1);
+  SLUICE_RETURN_IF_ERROR(MakeSlices(extent, {}, keys, wanted, reader, *slices));
+  std::erase_if(*slices, [](const Extent& slice) { return slice.entries == 0; });
+  return {};
+}
+
 }  // namespace
 
 Status MakeSlice(const Extent& extent, std::string_view begin, std::string_view end,
                  ExtentReader* reader, Extent* slice) {
   const std::string border(end);
-  return MakeSlices(extent, begin, std::span(&border, end.empty() ? 0 : 1), reader,
+  return MakeSlices(extent, begin, std::span(&border, end.empty() ? 0 : 1), Wanted::kAll, reader,
                     std::span(slice, 1));
 }
 
 Status CutExtent(const Extent& extent, const std::vector<std::string>& keys, ExtentReader* reader,
                  std::vector<Extent>* slices) {
-  slices->resize(keys.size() + 1);
-  SLUICE_RETURN_IF_ERROR(MakeSlices(extent, {}, keys, reader, *slices));
-  std::erase_if(*slices, [](const Extent& slice) { return slice.entries == 0; });
-  return {};
+  return CutInto(extent, keys, Wanted::kAll, reader, slices);
+}
+
+Status CutOutOfExtent(const Extent& extent, const std::vector<std::string>& keys, bool first,
+                      ExtentReader* reader, std::vector<Extent>* slices) {
+  return CutInto(extent, keys, first ? Wanted::kOdd : Wanted::kEven, reader, slices);
 }
 
 }  // namespace sluice

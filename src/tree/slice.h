@@ -28,4 +28,9 @@ Status MakeSlice(const Extent& extent, std::string_view begin, std::string_view 
 Status CutExtent(const Extent& extent, const std::vector<std::string>& keys, ExtentReader* reader,
                  std::vector<Extent>* slices);
 
+// The same, without every other slice, the first one or the second. Of what is left out it reads no
+// more than the blocks at its ends.
+Status CutOutOfExtent(const Extent& extent, const std::vector<std::string>& keys, bool first,
+                      ExtentReader* reader, std::vector<Extent>* slices);
+
 }  // namespace sluice

@@ -83,20 +83,30 @@ TEST_F(SliceTest, CountsWhatItHas) {
     keys.erase("");
     std::vector<Extent> slices;
     ASSERT_TRUE(CutExtent(slice, {keys.begin(), keys.end()}, &reader_, &slices).ok());
+    const bool first = Uniform(&random_, 0, 1) != 0;
+    std::vector<Extent> left;
+    ASSERT_TRUE(CutOutOfExtent(slice, {keys.begin(), keys.end()}, first, &reader_, &left).ok());
     size_t cut = 0;
+    size_t stayed = 0;
     std::string begin;
-    for (auto key = keys.begin();; begin = *key++) {
+    bool stays = !first;
+    for (auto key = keys.begin();; begin = *key++, stays = !stays) {
       const std::string end = key == keys.end() ? "" : *key;
       ASSERT_TRUE(MakeSlice(slice, begin, end, &reader_, &again).ok());
       if (again.entries > 0) {
         ASSERT_LT(cut, slices.size());
         EXPECT_EQ(slices[cut++], again);
       }
+      if (again.entries > 0 && stays) {
+        ASSERT_LT(stayed, left.size());
+        EXPECT_EQ(left[stayed++], again);
+      }
       if (key == keys.end()) {
         break;
       }
     }
     EXPECT_EQ(cut, slices.size());
+    EXPECT_EQ(stayed, left.size());
   }
 }
 
