@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -47,6 +50,45 @@ TEST(DbLog, ADatabaseOfOneKeyIsSmall) {
     db.reset();
     EXPECT_LT(DiskBytes(dir.path()), kMost);
   }
+}
+
+// Several threads replay the log, so writes of one key may reach its memtable in any order.
+TEST(DbLog, WhatIsReplayedKeepsItsOrder) {
+  constexpr int kKeys = 50;
+  constexpr int kWrites = 60000;  // many chunks of the replayer
+  const TempDir dir;
+  Options options;
+  options.create_if_missing = true;
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(options, dir.File("db"), &db).ok());
+  std::map<std::string, std::string> model;
+  std::mt19937_64 random(TestSeed());
+  for (int i = 0; i < kWrites; ++i) {
+    const std::string key = fmt::format("k{:02}", random() % kKeys);
+    if (i % 1000 == 999) {
+      const std::string end = fmt::format("k{:02}", random() % kKeys);
+      ASSERT_TRUE(db->DeleteRange({}, nullptr, std::min(key, end), std::max(key, end)).ok());
+      model.erase(model.lower_bound(std::min(key, end)), model.lower_bound(std::max(key, end)));
+    } else if (i % 10 == 9) {
+      ASSERT_TRUE(db->Delete({}, key).ok());
+      model.erase(key);
+    } else {
+      model[key] = fmt::format("{} {}", i, std::string(random() % 200, 'v'));
+      ASSERT_TRUE(db->Put({}, key, model[key]).ok());
+    }
+  }
+  ASSERT_TRUE(db->Close().ok());
+  db.reset();
+  ASSERT_TRUE(DB::Open(options, dir.File("db"), &db).ok());
+  const auto at = db->NewIterator({});
+  at->SeekToFirst();
+  for (const auto& [key, value] : model) {
+    ASSERT_TRUE(at->Valid()) << key;
+    EXPECT_EQ(at->key(), key);
+    EXPECT_EQ(at->value(), value);
+    at->Next();
+  }
+  EXPECT_FALSE(at->Valid());
 }
 
 // Each call that takes space for the log fails once: the write that needed it fails, nothing of it

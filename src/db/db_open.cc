@@ -10,9 +10,9 @@
 //  2. The redo log is read from where the metadata says, to its end, and begun anew behind it: all
 //     that was found is durable then (redo_log.h).
 //  3. The log is read again. Records that are not in their sub-table's extents yet go to its
-//     memtable; several threads do that, each for some of the sub-tables. Memtables that Backlog
-//     would switch are flushed at once. If there is no space for that, all stays in memory, so that
-//     a full device can be opened.
+//     memtable, through several threads (replayer.h). Memtables that Backlog would switch are
+//     flushed at once. If there is no space for that, all stays in memory, so that a full device
+//     can be opened.
 //  4. Transactions that were prepared and not resolved are prepared again, with their locks.
 
 #include <fmt/format.h>
@@ -209,12 +209,10 @@ Status DBImpl::ReplayLog(LoggedTransactions* prepared) {
     targets[id] = {version.flushed, &version.active->table};
     flushed = std::max(flushed, version.flushed);
   }
-  const size_t threads =
-      std::min<size_t>(targets.size(), std::max(1u, std::thread::hardware_concurrency()));
   const std::string dir = db_.path + "/log";
   LogPosition begin = db_.metadata->state().log_start;
   LogPosition held_from = begin;  // earlier log that memtables need is held already
-  Replayer replayer(&targets, threads);
+  Replayer replayer(&targets, std::max(1u, std::thread::hardware_concurrency()));
   const auto drain = [&](LogPosition now) {
     // The last record replayed, not the last one that some sub-table has flushed: a flush now
     // declares that it has all records up to this number.

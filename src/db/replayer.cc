@@ -1,6 +1,7 @@
 #include "db/replayer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "db/apply_write.h"
 #include "util/coding.h"
@@ -36,9 +37,8 @@ Status CheckRecord(std::string_view payload, LogPosition begin, LoggedTransactio
 Replayer::Replayer(const std::map<uint32_t, Target>* targets) : targets_(*targets) {}
 
 Replayer::Replayer(const std::map<uint32_t, Target>* targets, size_t threads) : Replayer(targets) {
-  done_.resize(threads);
   for (size_t i = 0; i < threads; ++i) {
-    threads_.emplace_back([this, i, threads] { Work(i, threads); });
+    threads_.emplace_back([this] { Work(); });
   }
 }
 
@@ -54,60 +54,74 @@ Replayer::~Replayer() {
 }
 
 void Replayer::Add(std::string_view payload) {
+  filling_.bytes.append(payload);
+  filling_.ends.push_back(filling_.bytes.size());
+  if (filling_.bytes.size() >= kChunkBytes) {
+    Enqueue();
+  }
+}
+
+void Replayer::Enqueue() {
   MutexLock lock(mutex_);
   while (queued_bytes_ >= kMostQueuedBytes) {
     changed_.wait(lock);
   }
-  records_.push_back(std::make_shared<const std::string>(payload));
-  queued_bytes_ += payload.size();
+  queued_bytes_ += filling_.bytes.size();
+  waiting_.push_back(std::exchange(filling_, {}));
   changed_.notify_all();
 }
 
 SequenceNumber Replayer::Drain() {
+  if (!filling_.ends.empty()) {
+    Enqueue();
+  }
   MutexLock lock(mutex_);
-  while (!records_.empty()) {
+  while (queued_bytes_ > 0) {
     changed_.wait(lock);
   }
   return last_;
 }
 
-void Replayer::Work(size_t self, size_t threads) {
+void Replayer::Work() {
   MutexLock lock(mutex_);
   for (;;) {
-    while (!ended_ && done_[self] >= first_ + records_.size()) {
+    while (!ended_ && waiting_.empty()) {
       changed_.wait(lock);
     }
-    if (done_[self] == first_ + records_.size()) {
+    if (waiting_.empty()) {
       return;
     }
-    const std::shared_ptr<const std::string> record = records_[done_[self] - first_];
+    const Chunk chunk = std::move(waiting_.front());
+    waiting_.pop_front();
     lock.unlock();
-    SequenceNumber last = 0;
-    Replay(*record, self, threads, &last);
+    const SequenceNumber last = ReplayChunk(chunk);
     lock.lock();
-    ++done_[self];
     last_ = std::max(last_, last);
-    while (!records_.empty() && *std::min_element(done_.begin(), done_.end()) > first_) {
-      queued_bytes_ -= records_.front()->size();
-      records_.pop_front();
-      ++first_;
-    }
+    queued_bytes_ -= chunk.bytes.size();
     changed_.notify_all();
   }
 }
 
-void Replayer::Replay(std::string_view payload, size_t self, size_t threads,
-                      SequenceNumber* last) const {
+SequenceNumber Replayer::ReplayChunk(const Chunk& chunk) const {
+  SequenceNumber last = 0;
+  size_t begin = 0;
+  for (const size_t end : chunk.ends) {
+    last = std::max(last, ReplayRecord(std::string_view(chunk.bytes).substr(begin, end - begin)));
+    begin = end;
+  }
+  return last;
+}
+
+SequenceNumber Replayer::ReplayRecord(std::string_view payload) const {
   SequenceNumber sequence = 0;
   (void)GetVarint64(&payload, &sequence);  // CheckRecord has
   for (BatchWrite write; ReadWrite(&payload, &write); ++sequence) {
     const auto target = targets_.find(write.subtable);
-    if (write.subtable % threads == self && target != targets_.end() &&
-        sequence > target->second.flushed) {
+    if (target != targets_.end() && sequence > target->second.flushed) {
       ApplyWrite(sequence, write, target->second.memtable);
     }
   }
-  *last = sequence - 1;
+  return sequence - 1;
 }
 
 }  // namespace sluice

@@ -1,11 +1,10 @@
-// Replays the log into memtables with several threads, each for some of the sub-tables.
+// Replays the log into memtables with several threads.
 
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -24,7 +23,9 @@ namespace sluice {
 // of prepared transactions to `*prepared`.
 Status CheckRecord(std::string_view payload, LogPosition begin, LoggedTransactions* prepared);
 
-// Add and Drain are called by one thread.
+// Add and Drain are called by one thread. Each thread of the replayer takes the records of one
+// chunk after another, so two writes of one key may reach its memtable in either order: memtables
+// order versions by their sequence numbers.
 class Replayer {
  public:
   struct Target {
@@ -48,18 +49,25 @@ class Replayer {
   // already started if one cannot be.
   explicit Replayer(const std::map<uint32_t, Target>* targets);
 
+  // Records that follow each other: enough of them that threads rarely meet at the mutex.
+  struct Chunk {
+    std::string bytes;
+    std::vector<size_t> ends;  // of each record
+  };
+  static constexpr size_t kChunkBytes = size_t{64} << 10;
   static constexpr size_t kMostQueuedBytes = size_t{4} << 20;
 
-  void Work(size_t self, size_t threads);
-  void Replay(std::string_view payload, size_t self, size_t threads, SequenceNumber* last) const;
+  void Enqueue();
+  void Work();
+  SequenceNumber ReplayChunk(const Chunk& chunk) const;
+  SequenceNumber ReplayRecord(std::string_view payload) const;
 
   const std::map<uint32_t, Target>& targets_;
+  Chunk filling_;  // of the thread that adds
   Mutex mutex_;
   CondVar changed_;
-  std::deque<std::shared_ptr<const std::string>> records_ SLUICE_GUARDED_BY(mutex_);
-  size_t queued_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;
-  uint64_t first_ SLUICE_GUARDED_BY(mutex_) = 0;          // number of the first of records_
-  std::vector<uint64_t> done_ SLUICE_GUARDED_BY(mutex_);  // by each thread: records before this one
+  std::deque<Chunk> waiting_ SLUICE_GUARDED_BY(mutex_);
+  size_t queued_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;  // of chunks waiting or under way
   bool ended_ SLUICE_GUARDED_BY(mutex_) = false;
   SequenceNumber last_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::vector<std::thread> threads_;
