@@ -47,6 +47,7 @@ int Verify(const Options& options) {
   json["compressed_blocks"] = report.compressed_blocks;
   json["entries"] = report.entries;
   json["tombstones"] = report.tombstones;
+  json["references"] = report.references;
   json["key_bytes"] = report.key_bytes;
   json["value_bytes"] = report.value_bytes;
   json["smallest"] = UserKeyText(report.smallest);
@@ -67,6 +68,10 @@ int Verify(const Options& options) {
                                                 report.compressed_blocks));
   lines.emplace_back("entries",
                      fmt::format("{}, {} of them deletions", report.entries, report.tombstones));
+  if (report.references != 0) {
+    lines.emplace_back("references", fmt::format("{}, to values kept elsewhere: LevelDB has none",
+                                                 report.references));
+  }
   lines.emplace_back("content", fmt::format("{} bytes of keys, {} bytes of values",
                                             report.key_bytes, report.value_bytes));
   if (report.entries != 0) {

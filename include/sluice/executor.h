@@ -13,6 +13,8 @@
 ///    and dropped. The version that the smallest snapshot sees is dropped, too, if it is a
 ///    tombstone and the task is `bottommost`.
 ///  * Records outside [begin, end) are as if they were not there: not counted, not kept.
+///  * Types (table_format.h): a record of type 2 is a value as one of type 1 is; any above 2 is a
+///    fault, kRecordType.
 ///  * Entry: `shared` is the common prefix of the user keys only (a trailer is never shared), and 0
 ///    at a restart, which is the first entry of a block and every restart_interval-th after it.
 ///  * Block: ends after the entry with which entries, restart array and count reach block_bytes.
@@ -129,7 +131,7 @@ enum class MergeStatus : uint8_t {
   kBlockChecksum = 5,  ///< a data block does not match its CRC
   kBlockType = 6,      ///< compressed in a way that is not understood
   kBlockCorrupt = 7,   ///< a data block is malformed
-  kRecordType = 8,     ///< neither a value nor a deletion
+  kRecordType = 8,     ///< a record of a type above 2
   kKeyTooLong = 9,     ///< for the executor
   kValueTooLong = 10,  ///< for the executor
   kUnsorted = 11,      ///< keys of a run are not in order

@@ -17,7 +17,8 @@
 
 namespace sluice {
 
-/// What a record says about its key.
+/// What a record says about its key. One more type, 2, refers to a value that is kept elsewhere: to
+/// an executor it is a value as any other, whose bytes it copies.
 enum class RecordType : uint8_t {
   kDeletion = 0,  ///< a tombstone: the key is gone
   kValue = 1,     ///< a value

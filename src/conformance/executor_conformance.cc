@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -55,6 +56,7 @@ GeneratorOptions RandomOptions(uint64_t seed, const Executor& executor, Choice* 
   options.duplicate_percent = choice->Of({0, 0, 10, 50, 99, 100});
   options.clone_percent = choice->Of({0, 0, 0, 20});
   options.delete_percent = choice->Of({0, 0, 10, 50, 100});
+  options.reference_percent = choice->Of({0, 0, 10, 50, 100});
   options.table.restart_interval = choice->Of({1, 2, 3, 16, 16, 128});
   options.table.block_bytes = choice->Of({512, 1024, 4096, 4096, 16384, 65536});
   options.table.compression = choice->Percent(30) ? Compression::kSnappy : Compression::kNone;
@@ -173,6 +175,27 @@ GeneratedTask PlainTask(const Executor& executor, uint64_t records = 20'000) {
   return GenerateTask(options);
 }
 
+// Keys with two versions, of each pair of types, with two sequence numbers or only one; then a record
+// of type `unknown`.
+TableImage TypedTable(std::optional<uint8_t> unknown) {
+  TableImageBuilder table;
+  for (const SequenceNumber newer : {5, 6}) {
+    for (uint8_t pair = 0; pair < 9; ++pair) {
+      const std::string key = fmt::format("{}{}", newer, pair);
+      const RecordType first{static_cast<uint8_t>(pair / 3)};
+      const RecordType second{static_cast<uint8_t>(pair % 3)};
+      if (newer > 5 || first > second) {
+        table.Add(MakeInternalKey(key, newer, first), "first");
+      }
+      table.Add(MakeInternalKey(key, 5, second), "second");
+    }
+  }
+  if (unknown) {
+    table.Add(MakeInternalKey("unknown", 5, RecordType{*unknown}), "");
+  }
+  return table.Finish();
+}
+
 class ExecutorChecker {
  public:
   ExecutorChecker(Executor* executor, const ExecutorCheck& check)
@@ -184,6 +207,7 @@ class ExecutorChecker {
     SLUICE_RETURN_IF_ERROR(NoTask());
     SLUICE_RETURN_IF_ERROR(SinkThatFails());
     SLUICE_RETURN_IF_ERROR(DamagedInput());
+    SLUICE_RETURN_IF_ERROR(RecordTypes());
     uint64_t done = 0;
     SLUICE_RETURN_IF_ERROR(RandomTasks(check_.seed, check_.tasks, &done));
     if (done < check_.tasks / 4) {
@@ -277,6 +301,33 @@ class ExecutorChecker {
       }
     }
     input.Refer();
+    return {};
+  }
+
+  // References are values, whatever they meet; types above them are faults.
+  Status RecordTypes() {
+    const TableImage known = TypedTable({});
+    for (const bool bottommost : {false, true}) {
+      MergeTask task;
+      task.runs = {{{known.file, known.index}}};
+      task.bottommost = bottommost;
+      std::vector<OwnedOutput> found;
+      const MergeResult result = executor_.Run(task, CollectInto(&found));
+      SLUICE_RETURN_IF_ERROR(result.error.WithContext("records of the types 0, 1 and 2"));
+      const ReferenceResult expected = ReferenceMerge(task);
+      const Status same = SameTables(expected.tables, found);
+      SLUICE_RETURN_IF_ERROR(same.WithContext("records of the types 0, 1 and 2"));
+      SLUICE_RETURN_IF_ERROR(SameStats(expected.stats, result.stats));
+    }
+    for (const uint8_t type : {3, 4, 0x80, 0xff}) {
+      const TableImage unknown = TypedTable(type);
+      MergeTask task;
+      task.runs = {{{unknown.file, unknown.index}}};
+      std::vector<OwnedOutput> found;
+      SLUICE_RETURN_IF_ERROR(Fails(executor_.Run(task, CollectInto(&found)),
+                                   MergeStatus::kRecordType,
+                                   fmt::format("a record of type {}", type)));
+    }
     return {};
   }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "leveldb_dir/reference_check.h"
+
 namespace sluice {
 
 namespace {
@@ -64,6 +66,7 @@ Status MergeInputs::MakeTask(const KeyRange& range, DatabaseTask* made) const {
       if (range.Overlaps(table.smallest, table.largest)) {
         MappedFile& file = made->maps.emplace_back();
         SLUICE_RETURN_IF_ERROR(env_->MapFile(table.path, &file));
+        SLUICE_RETURN_IF_ERROR(CheckNoReferences(file.bytes(), table.index, range, table.path));
         run.push_back({.image = file.bytes(), .index = table.index});
         paths.push_back(table.path);
       }

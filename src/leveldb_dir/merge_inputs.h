@@ -42,6 +42,8 @@ class MergeInputs {
 
   // What there is in `range`, of each key to keep the newest version and no tombstone. The format
   // of the output is the caller's to set. No runs: there is nothing.
+  //
+  // Costs: reads the data blocks once. Errors: Corruption (CheckNoReferences), IoError.
   Status MakeTask(const KeyRange& range, DatabaseTask* task) const;
 
  private:

@@ -213,7 +213,7 @@ TEST(CpuExecutorFaults, EntriesAndRestarts) {
 
 TEST(CpuExecutorFaults, RecordType) {
   const std::string first = Entry(0, Key("n"), "v");
-  for (const int type : {2, 0x80, 0xff}) {
+  for (const int type : {3, 0x80, 0xff}) {
     const std::string bad = Entry(0, Key("o", 5, static_cast<RecordType>(type)), "v");
     ExpectBlockFault(Block(bad), MergeStatus::kRecordType);
     ExpectBlockFault(Block(first + bad), MergeStatus::kRecordType);

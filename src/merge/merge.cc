@@ -49,7 +49,7 @@ constexpr std::array<std::string_view, kMergeStatuses> kTexts = {
     "data block checksum mismatch",
     "data block compressed in a way that is not understood here",
     "malformed data block",
-    "record that is neither a value nor a deletion",
+    "record of an unknown type",
     "key longer than the limit",
     "value longer than the limit",
     "keys out of order within a run",

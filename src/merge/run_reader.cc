@@ -315,7 +315,7 @@ bool RunReader::FinishRecords(size_t count, size_t skip) {
                   std::rotl(record.trailer, 3) ^
                   ((uint64_t{record.user_bytes} + kTrailerBytes) << 32 | record.value_bytes);
     const bool plainly_fine =
-        record.word > previous_word && i > 0 && TrailerType(record.trailer) <= 1 &&
+        record.word > previous_word && i > 0 && IsKnownType(TrailerType(record.trailer)) &&
         record.user_bytes <= limits_.max_key_bytes && record.value_bytes <= limits_.max_value_bytes;
     if (!plainly_fine && !CheckRecord(record, previous)) {
       return false;
@@ -338,7 +338,7 @@ bool RunReader::CheckRecord(const Record& record, std::string_view previous) {
                 fmt::format("a value of {} bytes, the limit is {}", record.value_bytes,
                             limits_.max_value_bytes));
   }
-  if (TrailerType(record.trailer) > static_cast<uint8_t>(RecordType::kValue)) {
+  if (!IsKnownType(TrailerType(record.trailer))) {
     return Fail(MergeStatus::kRecordType, offset,
                 fmt::format("type {}", TrailerType(record.trailer)));
   }

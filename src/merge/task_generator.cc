@@ -109,6 +109,15 @@ class Generator {
     }
   }
 
+  // Without references, what a seed generates is what it was before there were any.
+  RecordType DrawType() {
+    if (Percent(options_.delete_percent)) {
+      return RecordType::kDeletion;
+    }
+    const bool reference = options_.reference_percent > 0 && Percent(options_.reference_percent);
+    return reference ? kTypeValueReference : RecordType::kValue;
+  }
+
   void Draw() {
     std::vector<SequenceNumber> sequences(options_.records);
     std::iota(sequences.begin(), sequences.end(), 1);
@@ -119,9 +128,7 @@ class Generator {
     for (uint64_t i = 0; i < options_.records; ++i) {
       Draft draft{};
       draft.run = static_cast<uint32_t>(Below(options_.runs));
-      const RecordType type =
-          Percent(options_.delete_percent) ? RecordType::kDeletion : RecordType::kValue;
-      draft.trailer = MakeTrailer(sequences[i], type);
+      draft.trailer = MakeTrailer(sequences[i], DrawType());
       if (i > 0 && Percent(options_.duplicate_percent)) {
         const Draft& other = drafts_[Below(i)];
         draft.key_offset = other.key_offset;
@@ -165,7 +172,7 @@ class Generator {
       key.assign(Key(draft));
       PutFixed64(&key, draft.trailer);
       std::string_view value;
-      if (TrailerType(draft.trailer) == static_cast<uint8_t>(RecordType::kValue)) {
+      if (TrailerType(draft.trailer) != static_cast<uint8_t>(RecordType::kDeletion)) {
         const uint32_t bytes = Length(options_.value_bytes);
         value = std::string_view(value_pool_).substr(Below(pool_cuts_), bytes);
       }

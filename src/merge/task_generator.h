@@ -42,7 +42,8 @@ struct GeneratorOptions {
   // Records with the very internal key of a record in another run; fewer records come out where two
   // such meet in one run.
   uint32_t clone_percent = 0;
-  uint32_t delete_percent = 0;  // records that are tombstones; their values are empty
+  uint32_t delete_percent = 0;     // records that are tombstones; their values are empty
+  uint32_t reference_percent = 0;  // of the others: references, to values that are nowhere
   TableImageOptions table;
   uint64_t table_bytes = 2 << 20;  // >= 1: an input table ends at so many in finished data blocks
   // Those of the task. Sequence numbers are a permutation of 1..records, so a snapshot in that

@@ -34,6 +34,7 @@ std::string KeyText(std::string_view internal_key) {
   const uint8_t type = TrailerType(trailer);
   std::string type_text = type == 0   ? "deletion"
                           : type == 1 ? "value"
+                          : type == 2 ? "reference"
                                       : fmt::format("type {}", type);
   return fmt::format("{} @ {} {}", Quoted(UserKey(internal_key)), TrailerSequence(trailer),
                      type_text);

@@ -16,7 +16,7 @@ std::vector<std::string> Dump(const std::string& image, Status* status) {
 const std::vector<TestEntry>& Entries() {
   static const std::vector<TestEntry> entries = {{InternalKey("a\"\n", 7), std::string("v\0", 2)},
                                                  {InternalKey("b", 3, RecordType::kDeletion), ""},
-                                                 {InternalKey("c", 9), ""}};
+                                                 {InternalKey("c", 9, kTypeValueReference), ""}};
   return entries;
 }
 
@@ -32,8 +32,8 @@ TEST(Dump, PrintsEveryEntry) {
                        "data block at 0: 36 bytes, raw, 1 restarts, index key \"b\" @ 3 deletion",
                        "  \"a\\\"\\x0a\" @ 7 value \"v\\x00\"",
                        "  \"b\" @ 3 deletion",
-                       "data block at 41: 20 bytes, raw, 1 restarts, index key \"c\" @ 9 value",
-                       "  \"c\" @ 9 value \"\"",
+                       "data block at 41: 20 bytes, raw, 1 restarts, index key \"c\" @ 9 reference",
+                       "  \"c\" @ 9 reference \"\"",
                    }));
 }
 
@@ -46,7 +46,7 @@ TEST(Dump, GoesOnBehindABrokenBlock) {
   EXPECT_TRUE(status.message().starts_with("t: offset 0: block of 24 bytes has checksum"))
       << status.ToString();
   EXPECT_TRUE(lines.at(2).starts_with("  !! offset 0: block of")) << lines.at(2);
-  EXPECT_EQ(lines.back(), "  \"c\" @ 9 value \"\"");
+  EXPECT_EQ(lines.back(), "  \"c\" @ 9 reference \"\"");
 }
 
 }  // namespace

@@ -10,6 +10,10 @@
 
 namespace sluice {
 
+// A value that is kept elsewhere: the record's own says where. Whatever orders, merges, copies or
+// counts records takes it as a value. LevelDB has no such type.
+inline constexpr RecordType kTypeValueReference{2};
+
 inline uint64_t MakeTrailer(SequenceNumber sequence, RecordType type) {
   return sequence << 8 | static_cast<uint8_t>(type);
 }
@@ -23,6 +27,7 @@ inline uint64_t Trailer(std::string_view internal_key) {
 }
 inline SequenceNumber TrailerSequence(uint64_t trailer) { return trailer >> 8; }
 inline uint8_t TrailerType(uint64_t trailer) { return static_cast<uint8_t>(trailer); }
+inline bool IsKnownType(uint8_t type) { return type <= static_cast<uint8_t>(kTypeValueReference); }
 
 // < 0, 0 or > 0 as a comes before, equals or comes after b.
 inline int CompareInternalKeys(std::string_view a, std::string_view b) {

@@ -42,7 +42,8 @@ struct TestEntriesSpec {
   size_t count = 1000;
   size_t most_key_bytes = 40;  // of user keys
   size_t most_value_bytes = 200;
-  unsigned alphabet = 4;  // few letters make long shared prefixes and several versions of a key
+  unsigned alphabet = 4;    // few letters make long shared prefixes and several versions of a key
+  bool references = false;  // some of the values
 };
 
 // Internal keys in order, without duplicates, so perhaps fewer than asked for.
@@ -61,8 +62,11 @@ inline std::vector<TestEntry> RandomEntries(TestRandom* random, const TestEntrie
       }
     }
     const bool deleted = Uniform(random, 0, 5) == 0;
+    const bool reference = spec.references && Uniform(random, 0, 3) == 0;
     entry.key = InternalKey(user_key, Uniform(random, 0, kMaxSequence),
-                            deleted ? RecordType::kDeletion : RecordType::kValue);
+                            deleted     ? RecordType::kDeletion
+                            : reference ? kTypeValueReference
+                                        : RecordType::kValue);
     if (!deleted) {
       entry.value.resize(SkewedSize(random, spec.most_value_bytes));
       // Half random, half repeated, so that compression has something to do.

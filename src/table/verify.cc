@@ -130,9 +130,8 @@ Status Verifier::CheckKey(const BlockIterator& entry, const BlockHandle& handle)
     return Status::Corruption(
         fmt::format("entry at byte {} of the block: {}", entry.offset(), what));
   };
-  if (const uint8_t type = TrailerType(Trailer(key));
-      type != static_cast<uint8_t>(RecordType::kDeletion) &&
-      type != static_cast<uint8_t>(RecordType::kValue)) {
+  const uint8_t type = TrailerType(Trailer(key));
+  if (!IsKnownType(type)) {
     return fault(fmt::format("unknown record type {}", type));
   }
   if (!last_key_.empty() && CompareInternalKeys(last_key_, key) >= 0) {
@@ -147,7 +146,8 @@ Status Verifier::CheckKey(const BlockIterator& entry, const BlockHandle& handle)
   }
   last_key_ = key;
   ++report_->entries;
-  report_->tombstones += TrailerType(Trailer(key)) == static_cast<uint8_t>(RecordType::kDeletion);
+  report_->tombstones += type == static_cast<uint8_t>(RecordType::kDeletion);
+  report_->references += type == static_cast<uint8_t>(kTypeValueReference);
   report_->key_bytes += key.size();
   report_->value_bytes += entry.value().size();
   if (report_->smallest.empty()) {

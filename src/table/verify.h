@@ -18,7 +18,8 @@ struct TableReport {
   uint64_t compressed_blocks = 0;  // of these
   uint64_t entries = 0;
   uint64_t tombstones = 0;
-  uint64_t key_bytes = 0;  // of internal keys
+  uint64_t references = 0;  // to values kept elsewhere; LevelDB has none
+  uint64_t key_bytes = 0;   // of internal keys
   uint64_t value_bytes = 0;
   std::string smallest;  // internal keys; empty if there are no entries
   std::string largest;

@@ -15,7 +15,8 @@ TEST(Verify, SoundTablesPassAndAreDescribed) {
   TestRandom random(TestSeed());
   for (int round = 0; round < 50; ++round) {
     const TableOptions options = RandomTableOptions(&random);
-    const auto entries = RandomEntries(&random, {.count = SkewedSize(&random, 2000)});
+    const auto entries =
+        RandomEntries(&random, {.count = SkewedSize(&random, 2000), .references = true});
     const std::string image = WriteTable(entries, options);
     TableReport report;
     const Status status = VerifyTableImage(image, "t", &report);
@@ -23,14 +24,17 @@ TEST(Verify, SoundTablesPassAndAreDescribed) {
     EXPECT_EQ(report.file_bytes, image.size());
     EXPECT_EQ(report.entries, entries.size());
     uint64_t tombstones = 0;
+    uint64_t references = 0;
     uint64_t key_bytes = 0;
     uint64_t value_bytes = 0;
     for (const TestEntry& entry : entries) {
       tombstones += TrailerType(Trailer(entry.key)) == 0;
+      references += TrailerType(Trailer(entry.key)) == 2;
       key_bytes += entry.key.size();
       value_bytes += entry.value.size();
     }
     EXPECT_EQ(report.tombstones, tombstones);
+    EXPECT_EQ(report.references, references);
     EXPECT_EQ(report.key_bytes, key_bytes);
     EXPECT_EQ(report.value_bytes, value_bytes);
     EXPECT_EQ(report.smallest, entries.empty() ? "" : entries.front().key);
@@ -164,8 +168,8 @@ TEST(Verify, KeysOutOfOrderAreFound) {
 
 TEST(Verify, OddEntriesAreFound) {
   Forgery type;
-  type.first = BlockOf({InternalKey("a", 2, static_cast<RecordType>(7))});
-  ExpectFault(type.Build(), "t: offset 0: entry at byte 0 of the block: unknown record type 7");
+  type.first = BlockOf({InternalKey("a", 2, static_cast<RecordType>(3))});
+  ExpectFault(type.Build(), "t: offset 0: entry at byte 0 of the block: unknown record type 3");
   Forgery empty;
   empty.second = BlockOf({});
   ExpectFault(empty.Build(), "t: offset 43: data block without entries");

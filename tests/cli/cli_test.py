@@ -76,14 +76,32 @@ def varints(data, count):
     return numbers
 
 
+def masked_crc(data):
+    crc = crc32c(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def table_of(key, value):
+    """A table of one record; lengths fit in a byte."""
+
+    def block(*entry):
+        content = b"".join(bytes((0, len(k), len(v))) + k + v for k, v in entry)
+        content += struct.pack("<IIB", 0, 1, 0)  # one restart; not compressed
+        return content + masked_crc(content)
+
+    data, metaindex = block((key, value)), block()
+    index = block((key, bytes((0, len(data) - 5))))
+    footer = bytes((len(data), len(metaindex) - 5, len(data + metaindex), len(index) - 5))
+    return data + metaindex + index + footer.ljust(40, b"\0") + TABLE_MAGIC
+
+
 def task_file(table, note):
     """A kept task (src/merge/task_file.h) of one run of one table."""
     _, _, index_offset, index_size = varints(table[-48:], 4)
     task = b"sluicetk" + struct.pack("<IB", 2, len(note)) + note
     task += struct.pack("<IIIQIQBB", 0, 4096, 16, 1 << 21, 1, (1 << 56) - 1, 0, 0)
     task += struct.pack("<IIQQQ", 1, 1, index_offset, index_size, len(table)) + table
-    crc = crc32c(task)
-    return task + struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+    return task + masked_crc(task)
 
 
 def leveldb_tool(*arguments):
@@ -456,6 +474,18 @@ class Table(Files):
         self.assertGreater(report["entries"], 100)
         self.assertEqual(report["filter"], "filter.leveldb.BuiltinBloomFilter2")
         self.assertIn("sound", self.ok("table", "verify", table))
+
+    def test_references(self):
+        """Sound, though not LevelDB's."""
+        table = self.db / "000001.ldb"
+        for kind in (1, 2):
+            table.write_bytes(table_of(b"key" + struct.pack("<Q", 7 << 8 | kind), b"where"))
+            self.assertEqual(self.object("table", "verify", table)["references"], kind - 1)
+            text = self.ok("table", "verify", table)
+            self.assertEqual("LevelDB has none" in text, kind == 2)
+        self.assertIn('"key" @ 7 reference "where"', self.ok("table", "dump", table))
+        table.write_bytes(table_of(b"key" + struct.pack("<Q", 7 << 8 | 3), b"where"))
+        self.assertIn("unknown record type 3", self.fails(1, "table", "verify", table)[1])
 
     def test_flipped_bit(self):
         """The fault is named with file and offset, and dump shows the blocks that are sound."""

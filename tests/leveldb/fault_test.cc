@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "failing_env.h"
+#include "forged_reference.h"
 #include "leveldb_dir/compact.h"
 #include "leveldb_dir/database.h"
 #include "merge/cpu_executor.h"
@@ -87,6 +88,34 @@ TEST_F(FaultTest, CorruptDataBlock) {
   FlipBit(name, handle.offset + handle.size / 2);
   ExpectRefused(
       {"corruption", fmt::format("{}, offset {}: ", dir_.File(name), handle.offset), "checksum"});
+}
+
+// The engine's tables may have references; an executor merges them. Newer versions shadow some of
+// these.
+TEST_F(FaultTest, ReferenceInAnyTable) {
+  const TempDir other;
+  MakeRealDatabase(other.path(),
+                   {.leveldb = {.compression = leveldb::kNoCompression, .restart_interval = 1},
+                    .seed = TestSeed()});
+  size_t tables = 0;
+  for (const auto& [name, bytes] : ReadDirectory(other.path())) {
+    if (!name.ends_with(".ldb")) {
+      continue;
+    }
+    const uint64_t offset = ForgeReference(other.File(name));
+    CpuExecutor cpu;
+    const Status status = CompactDatabase(Env::Posix(), other.path(), &cpu, {.table_bytes = 100000},
+                                          nullptr, &report_);
+    EXPECT_EQ(status.ToString(),
+              fmt::format("corruption: {}, offset {}: a record of type 2, which LevelDB does not "
+                          "have",
+                          other.File(name), offset));
+    std::ofstream(other.File(name), std::ios::binary) << bytes;
+    ++tables;
+  }
+  EXPECT_GT(tables, 6u);
+  CpuExecutor cpu;
+  EXPECT_TRUE(CompactDatabase(Env::Posix(), other.path(), &cpu, {}, nullptr, &report_).ok());
 }
 
 TEST_F(FaultTest, CorruptIndexBlock) {

@@ -10,6 +10,7 @@
 
 #include "db/import_leveldb.h"
 #include "device/test_units.h"
+#include "forged_reference.h"
 #include "real_leveldb.h"
 #include "table/testing.h"
 #include "util/fault_env.h"
@@ -220,6 +221,27 @@ TEST_F(ImportTest, BadSources) {
   }
   ASSERT_TRUE(Import().ok());
   EXPECT_TRUE(ReadAll(db_.get(), nullptr) == contents);
+}
+
+TEST_F(ImportTest, ReferencesAreNotLevelDbs) {
+  MakeRealDatabase(source_,
+                   {.leveldb = {.compression = leveldb::kNoCompression, .restart_interval = 1},
+                    .seed = seed_,
+                    .level0_tables = 2});
+  Open(SmallOptions());
+  for (const auto& [name, bytes] : ReadDirectory(source_)) {
+    if (name.ends_with(".ldb")) {
+      const std::string path = source_ + "/" + name;
+      const uint64_t offset = ForgeReference(path);
+      EXPECT_EQ(Import().ToString(),
+                fmt::format("corruption: {}, offset {}: a record of type 2, which LevelDB does not "
+                            "have",
+                            path, offset));
+      std::ofstream(path, std::ios::binary) << bytes;
+    }
+  }
+  EXPECT_TRUE(ReadAll(db_.get(), nullptr).empty());
+  EXPECT_TRUE(Import().ok());
 }
 
 // Whatever operation is the last, all of the source is there again or nothing, and then an import

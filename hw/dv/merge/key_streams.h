@@ -210,7 +210,7 @@ class KeyMaker {
 };
 
 inline uint64_t RandomTrailer(std::mt19937_64& rng, uint64_t sequences) {
-  return (rng() % sequences) << 8 | (rng() % 3 != 0 ? 1 : 0);
+  return (rng() % sequences) << 8 | rng() % 3;
 }
 
 // `keys` records over `ways` runs, dealt at random, all to one way, or in long stretches; some runs

@@ -72,13 +72,14 @@ TEST_F(ReadPathTest, EveryBlockFault) {
       {with("\x80\x80\x80\x80\x80\x01"), MergeStatus::kBlockCorrupt},  // varints of six bytes
       {with(std::string("\x00\x80\x80\x80\x80\x80\x01\x00", 8)), MergeStatus::kBlockCorrupt},
       {with(std::string("\x01\x0a\x80\x80\x80\x80\x80\x01", 8)), MergeStatus::kBlockCorrupt},
-      {with(raw_entry(0, "nn\x02" + trailer.substr(1), "")), MergeStatus::kRecordType},
+      {with(raw_entry(0, "nn\x03" + trailer.substr(1), "")), MergeStatus::kRecordType},
       {with(raw_entry(0, "nn\xff" + trailer.substr(1), "x")), MergeStatus::kRecordType},
       {with(raw_entry(10, "", "x")), MergeStatus::kUnsorted},  // the same key again
       {with(raw_entry(0, "ml" + trailer, "x")), MergeStatus::kUnsorted},
       {with(raw_entry(0, "m" + trailer, "x")), MergeStatus::kUnsorted},
       {with(raw_entry(0, trailer, "x")), MergeStatus::kUnsorted},
       {with(raw_entry(9, "\x02", "x")), MergeStatus::kUnsorted},  // a newer version
+      {with(raw_entry(0, "mm\x02" + trailer.substr(1), "x")), MergeStatus::kUnsorted},
       {with(raw_entry(0, std::string(kLimits.max_key_bytes + 1, 'n') + trailer, "x")),
        MergeStatus::kKeyTooLong},
       {with(raw_entry(0, "nn" + trailer, std::string(kLimits.max_value_bytes + 1, 'v'))),

@@ -29,8 +29,7 @@ std::vector<Record> RandomRecords(std::mt19937_64& rng, const Shape& shape) {
       value = rng() % (64 << 10);
     }
     records.push_back({key,
-                       MakeTrailer(sequence & kMaxSequence,
-                                   rng() % 4 ? RecordType::kValue : RecordType::kDeletion),
+                       MakeTrailer(sequence & kMaxSequence, static_cast<RecordType>(rng() % 3)),
                        RandomBytes(rng, value, 256)});
   }
   std::sort(records.begin(), records.end(), [](const Record& a, const Record& b) {

@@ -84,7 +84,7 @@ struct RunDecoder {
     }
     key->resize(h.shared);
     key->append(unshared);
-    if (TrailerType(Trailer(*key)) > 1) {
+    if (!IsKnownType(TrailerType(Trailer(*key)))) {
       return MergeStatus::kRecordType;
     }
     if (any && CompareInternalKeys(previous_key, *key) >= 0) {

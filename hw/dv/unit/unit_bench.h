@@ -65,6 +65,7 @@ inline GeneratorOptions RandomShape(std::mt19937_64& rng, uint32_t ways, uint32_
   options.duplicate_percent = pick({0, 10, 50, 100});
   options.clone_percent = pick({0, 0, 20});
   options.delete_percent = pick({0, 10, 50, 100});
+  options.reference_percent = pick({0, 0, 30, 100});
   options.table.restart_interval = 1 + (Chance(rng, 50) ? rng() % 128 : rng() % 4);
   options.table.block_bytes = pick({512, 512, 4096, 65536});
   options.table.share_trailers = Chance(rng, 70);

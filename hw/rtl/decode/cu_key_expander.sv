@@ -56,6 +56,7 @@ module cu_key_expander
   localparam int unsigned Words = V / 8;
   localparam int unsigned Phases = 8 / Words;  // beats after which word rotations repeat
   localparam int unsigned PhaseBits = (Phases > 1) ? $clog2(Phases) : 1;
+  localparam logic [7:0] LastRecordType = 8'd2;  // deletion, value, reference to a value
 
   typedef struct packed {
     logic                 key;
@@ -253,7 +254,7 @@ module cu_key_expander
     status = MergeStatusOk;
     if (s3_q.fault || s3_q.key) status = s3_status_q;
     if (status == MergeStatusOk) begin
-      if (key_end && s3_trailer_q[7:0] > 8'd1) status = MergeStatusRecordType;
+      if (key_end && s3_trailer_q[7:0] > LastRecordType) status = MergeStatusRecordType;
       else if (key_end && !sorted) status = MergeStatusUnsorted;
     end
   end
