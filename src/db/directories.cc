@@ -31,8 +31,9 @@ Status DescribeCurrent(Env* env, const std::string& dir) {
   std::string current;
   SLUICE_RETURN_IF_ERROR(env->ReadFile(dir + "/CURRENT", &current));
   if (current.starts_with("sluice 2 ")) {
-    return Status::NotSupported(fmt::format(
-        "{}/CURRENT: a database of format version 2; this library reads version 3", dir));
+    return Status::NotSupported(
+        fmt::format("{}/CURRENT: a database of format version 2; this library reads version {}",
+                    dir, kFormatVersion));
   }
   if (current.starts_with("sluice ")) {
     return Status::Corruption(

@@ -298,6 +298,18 @@ TEST_P(MultiGetTest, ReadsTogether) {
       ASSERT_TRUE(db_->Close().ok());
       options_.read_only = true;
       ASSERT_TRUE(DB::Open(options_, dir_.File("db"), &db_).ok());
+      // Heads are read as blocks are: together.
+      env_.reads = 0;
+      Expect(db_.get(), DrawKeys(32), /*fill_cache=*/false);
+      EXPECT_LT(env_.reads, 10);
+      ASSERT_TRUE(db_->Close().ok());
+      ASSERT_TRUE(DB::Open(options_, dir_.File("db"), &db_).ok());
+      env_.reads = 0;
+      std::unique_ptr<Iterator> first = db_->NewIterator({.fill_cache = false}, nullptr);
+      first->Seek(DrawKeys(1)[0]);
+      EXPECT_TRUE(first->status().ok());
+      first.reset();
+      EXPECT_LT(env_.reads, 5);
     }
     ReadAll();
     env_.reads = 0;

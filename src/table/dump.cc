@@ -82,11 +82,41 @@ class Dumper {
     for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
       BlockHandle handle;
       std::string_view encoded = entry.value();
+      const bool sound = handle.ReadFrom(&encoded);
       line_(fmt::format("metaindex: {} {}", Quoted(entry.key()),
-                        handle.ReadFrom(&encoded) ? HandleText(handle) : Quoted(entry.value())));
+                        sound ? HandleText(handle) : Quoted(entry.value())));
+      if (sound && entry.key() == kPartsName) {
+        DumpParts(handle);
+      }
     }
     Note(entry.status().WithContext(
         fmt::format("offset {}: metaindex block", table_.footer().metaindex.offset)));
+  }
+
+  void DumpParts(const BlockHandle& place) {
+    const auto visit = [&](const BlockHandle& block, const auto& entry_visit) -> Status {
+      std::string buffer;
+      std::string_view contents;
+      Block parsed;
+      SLUICE_RETURN_IF_ERROR(ReadStoredBlock(table_.image(), block, &buffer, &contents));
+      SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &parsed));
+      BlockIterator entry(parsed);
+      for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
+        entry_visit(entry);
+      }
+      return entry.status();
+    };
+    Note(visit(place, [&](const BlockIterator& part) {
+           BlockHandle handle;
+           std::string_view encoded = part.value();
+           size_t blocks = 0;
+           const Status status = handle.ReadFrom(&encoded)
+                                     ? visit(handle, [&](const BlockIterator&) { ++blocks; })
+                                     : Status::Corruption("malformed block handle");
+           line_(fmt::format("part of the head {}: {} blocks, last key {}", HandleText(handle),
+                             blocks, KeyText(part.key())));
+           Note(status.WithContext(fmt::format("offset {}: part of the head", handle.offset)));
+         }).WithContext(fmt::format("offset {}: parts block", place.offset)));
   }
 
   void DumpFilter() {

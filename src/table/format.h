@@ -31,6 +31,10 @@ inline constexpr size_t kFooterBytes = 48;
 inline constexpr uint64_t kTableMagic = 0xdb4775248b80fb57ull;
 // The metaindex's name for the block of properties, keys and values that describe the table.
 inline constexpr std::string_view kPropertiesName = "sluice.properties";
+// The metaindex's name for the block that says where the parts of an extent's head are, and which
+// keys each has: last key of a part -> its handle. A part is a block, too: last key of a data
+// block -> its handle and, behind that, its Bloom filter, which is empty if it has none.
+inline constexpr std::string_view kPartsName = "sluice.parts";
 // The metaindex's name for the dictionary that the data blocks are compressed with.
 inline constexpr std::string_view kDictionaryName = "sluice.dictionary";
 

@@ -20,7 +20,7 @@ TableTail::TableTail(int bloom_bits_per_key) {
 }
 
 void TableTail::Finish(uint64_t offset, std::string_view index_contents, const Codec& codec,
-                       std::string* out, std::string_view properties, std::string_view dictionary) {
+                       std::string* out, std::string_view dictionary) {
   std::string buffer;
   uint64_t position = offset;
   const auto append = [&](std::string_view contents, const Codec& wanted) {
@@ -37,13 +37,10 @@ void TableTail::Finish(uint64_t offset, std::string_view index_contents, const C
     append(filter_->Finish(), {}).AppendTo(&handle);
     metaindex.Add(kBloomFilterName, handle);
   }
-  for (const auto& [name, contents] :
-       {std::pair(kDictionaryName, dictionary), std::pair(kPropertiesName, properties)}) {
-    if (!contents.empty()) {
-      std::string handle;
-      append(contents, {}).AppendTo(&handle);
-      metaindex.Add(name, handle);
-    }
+  if (!dictionary.empty()) {
+    std::string handle;
+    append(dictionary, {}).AppendTo(&handle);
+    metaindex.Add(kDictionaryName, handle);
   }
   Footer footer;
   footer.metaindex = append(metaindex.Finish(), codec);

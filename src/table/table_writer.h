@@ -40,11 +40,10 @@ class TableTail {
       filter_->AddKey(user_key);
     }
   }
-  // Appends the tail to `out`, for a file whose data blocks end at `offset`. `properties`: contents
-  // of a block that the metaindex names kPropertiesName, if they are not empty; LevelDB ignores it.
-  // `dictionary`: likewise, kDictionaryName.
+  // Appends the tail to `out`, for a file whose data blocks end at `offset`. `dictionary`: contents
+  // of a block that the metaindex names kDictionaryName, if they are not empty.
   void Finish(uint64_t offset, std::string_view index_contents, const Codec& codec,
-              std::string* out, std::string_view properties = {}, std::string_view dictionary = {});
+              std::string* out, std::string_view dictionary = {});
 
  private:
   std::optional<FilterBlockBuilder> filter_;

@@ -148,7 +148,7 @@ inline std::string WriteTableWithDictionary(const std::vector<TestEntry>& entrie
       block.Reset();
     }
   }
-  TableTail(0).Finish(image.size(), index.Finish(), codec, &image, {}, TestDictionary().bytes());
+  TableTail(0).Finish(image.size(), index.Finish(), codec, &image, TestDictionary().bytes());
   return image;
 }
 

@@ -29,8 +29,18 @@ class Verifier {
     std::string what;
   };
 
+  // What a part of an extent's head says of a data block.
+  struct HeadEntry {
+    std::string last_key;
+    BlockHandle handle;
+    std::string filter;
+  };
+
   Status CheckFooter();
   Status CheckMetaindex();
+  Status CheckParts();
+  Status CheckPart(const BlockHandle& handle, std::string_view last_key);
+  Status CheckHeadEntry(const BlockIterator& index, const BlockHandle& handle) const;
   Status CheckIndex();
   Status CheckDataBlock(const BlockHandle& handle);
   Status CheckKey(const BlockIterator& entry, const BlockHandle& handle);
@@ -44,8 +54,10 @@ class Verifier {
   TableReport* const report_;
   const VerifyProgress& progress_;
   std::vector<Extent> extents_;
-  std::string last_key_;        // of all data blocks so far
-  std::string last_index_key_;  // of the block before
+  BlockHandle parts_;                    // of an extent; of no bytes: it is none
+  std::vector<HeadEntry> head_entries_;  // of all parts
+  std::string last_key_;                 // of all data blocks so far
+  std::string last_index_key_;           // of the block before
 };
 
 Status FaultAt(uint64_t offset, std::string_view what) {
@@ -55,6 +67,9 @@ Status FaultAt(uint64_t offset, std::string_view what) {
 Status Verifier::Run() {
   SLUICE_RETURN_IF_ERROR(CheckFooter());
   SLUICE_RETURN_IF_ERROR(CheckMetaindex());
+  if (parts_.size > 0) {
+    SLUICE_RETURN_IF_ERROR(CheckParts());
+  }
   SLUICE_RETURN_IF_ERROR(CheckIndex());
   return CheckOverlap();
 }
@@ -117,11 +132,78 @@ Status Verifier::CheckMetaindex() {
     SLUICE_RETURN_IF_ERROR(
         ReadStoredBlock(table_.image().substr(0, table_.image().size() - kFooterBytes),
                         extent.handle, &buffer, &contents));
+    if (last_name == kPartsName) {
+      parts_ = extent.handle;
+    }
     extents_.push_back(std::move(extent));
     return Status();
   };
   return WalkBlock(table_.metaindex(), KeyKind::kPlain, visit)
       .WithContext(fmt::format("offset {}: metaindex block", table_.footer().metaindex.offset));
+}
+
+Status Verifier::CheckParts() {
+  std::string buffer;
+  std::string_view contents;
+  Block block;
+  SLUICE_RETURN_IF_ERROR(ReadStoredBlock(table_.image(), parts_, &buffer, &contents));
+  Status inner;  // a fault in a part, which must not be reported as that of this block
+  const auto visit = [&](const BlockIterator& entry) {
+    BlockHandle handle;
+    std::string_view encoded = entry.value();
+    if (!handle.ReadFrom(&encoded) || !encoded.empty()) {
+      return Status::Corruption(
+          fmt::format("malformed block handle in the entry at byte {}", entry.offset()));
+    }
+    return inner = CheckPart(handle, entry.key());
+  };
+  Status status = Block::Parse(contents, &block);
+  if (status.ok()) {
+    status = WalkBlock(block, KeyKind::kInternal, visit);
+  }
+  return inner.ok() ? status.WithContext(fmt::format("offset {}: parts block", parts_.offset))
+                    : inner;
+}
+
+Status Verifier::CheckPart(const BlockHandle& handle, std::string_view last_key) {
+  std::string buffer;
+  std::string_view contents;
+  Block block;
+  SLUICE_RETURN_IF_ERROR(ReadStoredBlock(
+      table_.image().substr(0, table_.image().size() - kFooterBytes), handle, &buffer, &contents));
+  const auto visit = [&](const BlockIterator& entry) {
+    HeadEntry head{.last_key = std::string(entry.key()), .handle = {}, .filter = {}};
+    std::string_view filter = entry.value();
+    if (!head.handle.ReadFrom(&filter) || filter.size() == 1) {
+      return Status::Corruption(
+          fmt::format("malformed block handle or filter in the entry at byte {}", entry.offset()));
+    }
+    head.filter = filter;
+    head_entries_.push_back(std::move(head));
+    return Status();
+  };
+  Status status = Block::Parse(contents, &block);
+  if (status.ok()) {
+    status = WalkBlock(block, KeyKind::kInternal, visit);
+  }
+  if (status.ok() && (block.entries().empty() || head_entries_.back().last_key != last_key)) {
+    status = Status::Corruption("does not end with the key that the parts block says");
+  }
+  extents_.push_back({handle, "part of the head"});
+  return status.WithContext(fmt::format("offset {}: part of the head", handle.offset));
+}
+
+Status Verifier::CheckHeadEntry(const BlockIterator& index, const BlockHandle& handle) const {
+  const size_t i = report_->data_blocks;
+  if (i >= head_entries_.size()) {
+    return FaultAt(parts_.offset, "parts of the head end before the index");
+  }
+  const HeadEntry& entry = head_entries_[i];
+  return entry.last_key == index.key() && entry.handle.offset == handle.offset &&
+                 entry.handle.size == handle.size
+             ? Status()
+             : FaultAt(parts_.offset,
+                       fmt::format("parts of the head differ from the index in block {}", i));
 }
 
 Status Verifier::CheckKey(const BlockIterator& entry, const BlockHandle& handle) {
@@ -143,6 +225,12 @@ Status Verifier::CheckKey(const BlockIterator& entry, const BlockHandle& handle)
   if (const FilterBlock* filter = table_.filter();
       filter != nullptr && !filter->KeyMayMatch(handle.offset, UserKey(key))) {
     return fault("key is not in the filter");
+  }
+  if (parts_.size > 0) {
+    const std::string& filter = head_entries_[report_->data_blocks - 1].filter;
+    if (!filter.empty() && !BloomMayMatch(filter, BloomHash(UserKey(key)))) {
+      return fault("key is not in the filter of its part of the head");
+    }
   }
   last_key_ = key;
   ++report_->entries;
@@ -185,6 +273,8 @@ Status Verifier::CheckIndex() {
       return Status::Corruption(
           fmt::format("malformed block handle in the entry at byte {}", entry.offset()));
     }
+    inner = parts_.size > 0 ? CheckHeadEntry(entry, handle) : Status();
+    SLUICE_RETURN_IF_ERROR(inner);
     inner = CheckDataBlock(handle);
     SLUICE_RETURN_IF_ERROR(inner);
     if (CompareInternalKeys(entry.key(), last_key_) < 0) {
@@ -196,6 +286,9 @@ Status Verifier::CheckIndex() {
     return Status();
   };
   const Status status = WalkBlock(table_.index(), KeyKind::kInternal, visit);
+  if (status.ok() && head_entries_.size() > report_->data_blocks) {
+    return FaultAt(parts_.offset, "parts of the head have more blocks than the index");
+  }
   return inner.ok() ? status.WithContext(fmt::format("offset {}: index block", offset)) : inner;
 }
 

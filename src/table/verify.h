@@ -38,7 +38,9 @@ using VerifyProgress = std::function<void(uint64_t done, uint64_t total)>;
 //    the table;
 //  * index: one well-formed handle per block; its key is not before the block's last key and
 //    before the next block's first;
-//  * metaindex: names strictly ascending; Bloom filter: well-formed, matches every key.
+//  * metaindex: names strictly ascending; Bloom filter: well-formed, matches every key;
+//  * parts of an extent's head: well-formed, name the blocks that the index does, with the same keys;
+//    their filters match every key.
 // `report` may be null, and is filled in as far as the check came. `progress`, which may be null,
 // is told of each data block.
 Status VerifyTable(Env* env, const std::string& path, TableReport* report,

@@ -88,9 +88,10 @@ void BlockReads::Read() {
   }
 }
 
-std::string_view BlockReads::Find(const Extent& extent, uint64_t offset) const {
+std::string_view BlockReads::Find(const Extent& extent, uint64_t offset, uint64_t least) const {
   for (const Piece& piece : pieces_) {
-    if (piece.number == extent.number && piece.offset == offset && piece.data != nullptr) {
+    if (piece.number == extent.number && piece.offset == offset && piece.data != nullptr &&
+        piece.bytes >= least) {
       return {piece.data, piece.bytes};
     }
   }
@@ -103,6 +104,17 @@ void BlockReads::Clear() {
   tried_ = 0;
   bytes_ = 0;
   wanted_ = false;
+}
+
+Status ReadPiece(const Extent& extent, uint64_t offset, uint64_t bytes, BlockReads* reads,
+                 std::string* buffer, std::string_view* piece) {
+  *piece = reads == nullptr ? std::string_view() : reads->Find(extent, offset, bytes);
+  if (!piece->empty() || (reads != nullptr && reads->Want(extent, offset, bytes))) {
+    return {};
+  }
+  buffer->resize(bytes);
+  *piece = *buffer;
+  return extent.place->file()->Read(extent.place->offset() + offset, bytes, buffer->data());
 }
 
 }  // namespace sluice

@@ -12,11 +12,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tree/extent.h"
+#include "util/status.h"
 
 namespace sluice {
 
@@ -33,9 +35,9 @@ class BlockReads {
   bool TakeWanted() { return std::exchange(wanted_, false); }
   // Reads what is wanted.
   void Read();
-  // What was read from this offset on, as long as it was asked for; empty if nothing was. Valid
-  // until Clear.
-  std::string_view Find(const Extent& extent, uint64_t offset) const;
+  // What was read from this offset on, as long as it was asked for; empty if that is not `least`
+  // bytes. Valid until Clear.
+  std::string_view Find(const Extent& extent, uint64_t offset, uint64_t least) const;
   void Clear();
 
  private:
@@ -53,5 +55,10 @@ class BlockReads {
   bool wanted_ = false;
   std::vector<std::unique_ptr<char[]>> memory_;
 };
+
+// What the extent has there, in `*buffer` or in `reads`, which may be null; or nothing, if `reads`
+// wants it now.
+Status ReadPiece(const Extent& extent, uint64_t offset, uint64_t bytes, BlockReads* reads,
+                 std::string* buffer, std::string_view* piece);
 
 }  // namespace sluice

@@ -16,12 +16,11 @@ namespace sluice {
 
 namespace {
 
-constexpr std::string_view kMagic = "sluice 3 ";
 constexpr std::array<std::string_view, 3> kStates = {"creating", "whole", "destroying"};
 constexpr size_t kIdDigits = 32;
 
 std::string Encode(const DirIdentity& identity) {
-  std::string text = fmt::format("{}{} {} {} ", kMagic, identity.database, identity.number,
+  std::string text = fmt::format("{}{} {} {} ", kFormatMagic, identity.database, identity.number,
                                  kStates.at(static_cast<size_t>(identity.state)));
   if (identity.last_open != 0) {
     text += fmt::format("{:016x} {:016x} ", identity.last_open, identity.open_before);
@@ -43,10 +42,10 @@ void ParseNumber(std::string_view word, int base, uint64_t* number) {
 
 // Accepts what Encode makes, and nothing else.
 bool Decode(std::string_view text, DirIdentity* identity) {
-  if (!text.starts_with(kMagic)) {
+  if (!text.starts_with(kFormatMagic)) {
     return false;
   }
-  std::string_view rest = text.substr(kMagic.size());
+  std::string_view rest = text.substr(kFormatMagic.size());
   *identity = {};
   identity->database = NextWord(&rest);
   ParseNumber(NextWord(&rest), 10, &identity->number);
@@ -63,6 +62,19 @@ bool Decode(std::string_view text, DirIdentity* identity) {
 }
 
 }  // namespace
+
+Status CheckFormatVersion(const std::string& path, std::string_view text) {
+  constexpr std::string_view kName = "sluice ";
+  constexpr size_t kCrcBytes = 9;
+  if (!text.starts_with(kName) || text.starts_with(kFormatMagic) || text.size() < kCrcBytes ||
+      text.substr(text.size() - kCrcBytes) !=
+          fmt::format("{:08x}\n", Crc32c(text.substr(0, text.size() - kCrcBytes)))) {
+    return {};
+  }
+  return Status::NotSupported(fmt::format(
+      "{}: a database of format version {}; this library reads version {}", path,
+      text.substr(kName.size(), text.find(' ', kName.size()) - kName.size()), kFormatVersion));
+}
 
 std::string NewDatabaseId() {
   std::random_device random;
@@ -88,10 +100,11 @@ Status ReadIdentity(Env* env, const std::string& dir, DirIdentity* identity) {
   const std::string path = IdentityPath(dir);
   std::string text;
   SLUICE_RETURN_IF_ERROR(env->ReadFile(path, &text));
+  SLUICE_RETURN_IF_ERROR(CheckFormatVersion(path, text));
   return Decode(text, identity) ? Status()
                                 : Status::Corruption(fmt::format(
                                       "{}: expected \"{}DATABASE NUMBER STATE CRC\", found \"{}\"",
-                                      path, kMagic, std::string_view(text).substr(0, 80)));
+                                      path, kFormatMagic, std::string_view(text).substr(0, 80)));
 }
 
 Status WriteIdentity(Env* env, const std::string& dir, const DirIdentity& identity) {

@@ -1,7 +1,7 @@
 // A directory that holds a database or a part of its extents, and how it is told whose it is.
 //
 //   DIR/LOCK          held while the database is open
-//   DIR/IDENTITY      "sluice 3 DATABASE NUMBER STATE CRC", with tiers "... STATE OPEN BEFORE CRC"
+//   DIR/IDENTITY      "sluice 4 DATABASE NUMBER STATE CRC", with tiers "... STATE OPEN BEFORE CRC"
 //   DIR/NUMBER.data   extents (extent_space.h)
 //
 // Nothing in a directory is read, written or removed before its identity says that it belongs to
@@ -16,11 +16,18 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "sluice/env.h"
 #include "util/status.h"
 
 namespace sluice {
+
+// What IDENTITY and CURRENT begin with. Both end with a CRC of what is before, and a line feed.
+inline constexpr std::string_view kFormatMagic = "sluice 4 ";
+inline constexpr std::string_view kFormatVersion = "4";
+// NotSupported if `text` is such a file's, undamaged, of another version.
+Status CheckFormatVersion(const std::string& path, std::string_view text);
 
 // The number of a database's own directory; those of tiers are above, and never given twice.
 inline constexpr uint64_t kHomeDir = 1;
@@ -41,7 +48,7 @@ struct DirIdentity {
 std::string NewDatabaseId();
 uint64_t NewOpenNumber();  // never 0
 
-// NotFound if the directory has none.
+// NotFound if the directory has none, NotSupported if it is of another version.
 Status ReadIdentity(Env* env, const std::string& dir, DirIdentity* identity);
 // Replaces the one before, durably.
 Status WriteIdentity(Env* env, const std::string& dir, const DirIdentity& identity);

@@ -10,19 +10,6 @@
 
 namespace sluice {
 
-namespace {
-
-// The size of properties, metaindex, footer and trailers.
-constexpr uint64_t kFixedTailBytes = 224;
-
-}  // namespace
-
-uint64_t ExtentBuilder::TailBytes() const {
-  return index_.bytes() + built_.extent.entries * format_.bloom_bits_per_key / 8 + kFixedTailBytes +
-         built_.table.size() / 512 +  // filter offsets
-         (dictionary_ != nullptr ? dictionary_->bytes().size() + kBlockTrailerBytes : 0);
-}
-
 Status ExtentBuilder::AddBlock(std::string_view contents, std::string_view stored) {
   if (WantsDictionary() && tail_ == nullptr && extents_until_sampling_ == 0) {
     dictionary_.reset();
@@ -79,7 +66,9 @@ Status ExtentBuilder::StoreBlock(std::string_view contents, std::string_view sto
   if (!last_key.empty() && CompareInternalKeys(last_key, first_key) >= 0) {
     return Status::Corruption("blocks out of order");
   }
-  if (tail_ != nullptr && built_.table.size() + stored_bytes + TailBytes() > format_.extent_bytes) {
+  const uint64_t end = built_.table.size() + stored_bytes;
+  const size_t dictionary_bytes = dictionary_ != nullptr ? dictionary_->bytes().size() : 0;
+  if (tail_ != nullptr && end + tail_->BytesAt(end, dictionary_bytes) > format_.extent_bytes) {
     built_.extent.full = true;
     SLUICE_RETURN_IF_ERROR(FinishExtent());
     if (WantsDictionary()) {
@@ -87,12 +76,11 @@ Status ExtentBuilder::StoreBlock(std::string_view contents, std::string_view sto
     }
   }
   if (tail_ == nullptr) {
-    tail_ = std::make_unique<TableTail>(format_.bloom_bits_per_key);
+    tail_ = std::make_unique<ExtentTail>(format_.bloom_bits_per_key, properties_);
     built_.table.reserve(format_.extent_bytes);
     built_.extent.smallest.assign(first_key);
   }
   BlockHandle handle{.offset = built_.table.size()};
-  tail_->StartBlock(handle.offset);
   Extent& extent = built_.extent;
   bool first = true;
   SLUICE_RETURN_IF_ERROR(keys_.Scan(block, [&](std::string_view key, bool shadowed) {
@@ -109,9 +97,7 @@ Status ExtentBuilder::StoreBlock(std::string_view contents, std::string_view sto
   } else {
     handle.size = AppendStoredBlock(contents, {}, &scratch_, &built_.table);
   }
-  std::string value;
-  handle.AppendTo(&value);
-  index_.Add(keys_.last_key(), value);
+  tail_->EndBlock(handle, keys_.last_key());
   return {};
 }
 
@@ -123,11 +109,10 @@ Status ExtentBuilder::EndExtent() {
 }
 
 Status ExtentBuilder::FinishExtent() {
-  tail_->Finish(built_.table.size(), index_.Finish(), format_.codec, &built_.table, properties_,
-                dictionary_ != nullptr ? dictionary_->bytes() : std::string_view());
+  tail_->Finish(format_.codec, dictionary_ != nullptr ? dictionary_->bytes() : std::string_view(),
+                &built_.table);
   built_.dictionary = dictionary_;
   tail_.reset();
-  index_.Reset();
   built_.extent.largest = keys_.last_key();
   // A table has 1 GiB at most, or a single block that ends with a record of 1 GiB at most.
   SLUICE_CHECK(built_.table.size() <= std::numeric_limits<uint32_t>::max());

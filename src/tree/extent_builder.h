@@ -20,10 +20,10 @@
 #include <string_view>
 #include <vector>
 
-#include "table/block_builder.h"
+#include "table/codec.h"
 #include "table/key_scan.h"
-#include "table/table_writer.h"
 #include "tree/extent.h"
+#include "tree/extent_tail.h"
 #include "tree/table_scan.h"
 #include "util/status.h"
 
@@ -74,16 +74,14 @@ class ExtentBuilder {
   // Trains a dictionary, if there is enough to do so, and stores what was held back.
   Status EndSampling();
   Status FinishExtent();
-  uint64_t TailBytes() const;
 
   const ExtentFormat format_;
   const std::string properties_;
   const ExtentSink sink_;
 
   BuiltExtent built_;
-  std::unique_ptr<TableTail> tail_;  // null: no extent is open
-  BlockBuilder index_{1};
-  KeyScanner keys_;  // of all blocks so far
+  std::unique_ptr<ExtentTail> tail_;  // null: no extent is open
+  KeyScanner keys_;                   // of all blocks so far
   uint64_t entries_ = 0;
   std::string scratch_;
   std::string stored_;  // the block, compressed

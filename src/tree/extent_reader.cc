@@ -11,11 +11,6 @@
 
 namespace sluice {
 
-std::string ExtentReader::Describe(const Extent& extent, uint64_t offset) {
-  return fmt::format("{}, offset {} (extent {})", extent.place->file()->path(),
-                     extent.place->offset() + offset, extent.number);
-}
-
 namespace {
 
 Status CheckHandle(const Extent& extent, const BlockHandle& handle) {
@@ -89,7 +84,7 @@ Status ReadAhead::Read(const Extent& extent, BlockReads* reads, std::string_view
     }
     const uint64_t piece = PieceBytes(extent, wanted);
     if (const std::string_view read =
-            reads == nullptr ? std::string_view() : reads->Find(extent, handle.offset);
+            reads == nullptr ? std::string_view() : reads->Find(extent, handle.offset, bytes);
         !read.empty()) {
       bytes_.assign(read);
     } else if (reads != nullptr && reads->Want(extent, handle.offset, piece)) {
@@ -132,36 +127,39 @@ Status ExtentReader::FindBlock(const Extent& extent, const BlockHandle& handle, 
                                ReadAhead* ahead, BlockReads* reads, const Cache::Entry** entry) {
   const BlockKey key = KeyOf(extent, handle);
   const uint64_t stored_bytes = handle.size + kBlockTrailerBytes;
-  std::string_view stored =
-      reads == nullptr ? std::string_view() : reads->Find(extent, handle.offset);
   // The lookup that wanted to have it read was the one that counts.
-  *entry = stored.empty() ? blocks_.Lookup(key.bytes(), key.hash())
-                          : blocks_.Find(key.bytes(), key.hash());
+  const bool was_read =
+      reads != nullptr && !reads->Find(extent, handle.offset, stored_bytes).empty();
+  *entry =
+      was_read ? blocks_.Find(key.bytes(), key.hash()) : blocks_.Lookup(key.bytes(), key.hash());
   if (*entry != nullptr) {
     return {};
   }
-  TableHead* head = nullptr;
-  SLUICE_RETURN_IF_ERROR(tables_.Find(extent, &head));
+  TableTop* top = nullptr;
+  SLUICE_RETURN_IF_ERROR(tables_.FindTop(extent, nullptr, &top));
   SLUICE_RETURN_IF_ERROR(CheckHandle(extent, handle));
+  const ZstdDictionary* dictionary = nullptr;
+  if (top->has_dictionary()) {
+    const HeadDictionary* found = nullptr;
+    SLUICE_RETURN_IF_ERROR(tables_.FindDictionary(extent, top, reads, &found));
+    if (found == nullptr) {
+      return {};
+    }
+    dictionary = found->dictionary().get();
+  }
   thread_local std::string kept_stored;
   KeptBuffer stored_here(&kept_stored);
-  if (ahead != nullptr) {
-    SLUICE_RETURN_IF_ERROR(ahead->Read(extent, reads, &stored));
-    if (stored.empty()) {
-      return {};
-    }
-  } else if (stored.empty()) {
-    if (reads != nullptr && reads->Want(extent, handle.offset, stored_bytes)) {
-      return {};
-    }
-    SLUICE_RETURN_IF_ERROR(ReadBytes(extent, handle.offset, stored_bytes, &*stored_here));
-    stored = *stored_here;
+  std::string_view stored;
+  SLUICE_RETURN_IF_ERROR(ahead != nullptr ? ahead->Read(extent, reads, &stored)
+                                          : ReadPiece(extent, handle.offset, stored_bytes, reads,
+                                                      &*stored_here, &stored));
+  if (stored.empty()) {
+    return {};
   }
   thread_local std::string kept;
   KeptBuffer buffer(&kept);
   std::string_view contents;
-  // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): found, since the status is ok
-  SLUICE_RETURN_IF_ERROR(Decode(extent, handle, stored, head->dictionary(), &*buffer, &contents));
+  SLUICE_RETURN_IF_ERROR(Decode(extent, handle, stored, dictionary, &*buffer, &contents));
   Cache::Entry* const made = Cache::NewEntry(key.bytes(), contents.size());
   std::memcpy(made->data(), contents.data(), contents.size());
   *entry = made;
@@ -177,8 +175,43 @@ Status ExtentReader::FindBlock(const Extent& extent, const BlockHandle& handle, 
 Status ExtentReader::OpenHead(const Extent& extent, TableHeadRef* head) {
   const EpochGuard guard;
   TableHead* found = nullptr;
-  SLUICE_RETURN_IF_ERROR(tables_.Find(extent, &found));
+  SLUICE_RETURN_IF_ERROR(tables_.FindIndex(extent, &found));
   head->Reset(found);
+  return {};
+}
+
+Status ExtentReader::FindPart(const Extent& extent, std::string_view internal_key,
+                              BlockReads* reads, PartPlace* place) {
+  *place = {};
+  TableTop* top = nullptr;
+  SLUICE_RETURN_IF_ERROR(tables_.FindTop(extent, reads, &top));
+  if (top == nullptr) {
+    return {};
+  }
+  place->parts = top->parts();
+  place->number = top->Find(internal_key);
+  return place->number < place->parts
+             ? tables_.FindPart(extent, top, place->number, reads, &place->head)
+             : Status();
+}
+
+Status ExtentReader::OpenPart(const Extent& extent, std::string_view internal_key,
+                              BlockReads* reads, HeadPart* part) {
+  const EpochGuard guard;
+  PartPlace place;
+  SLUICE_RETURN_IF_ERROR(FindPart(extent, internal_key, reads, &place));
+  part->Hold(place);
+  return {};
+}
+
+Status ExtentReader::OpenPart(const Extent& extent, size_t number, bool walk, HeadPart* part) {
+  const EpochGuard guard;
+  TableTop* top = nullptr;
+  SLUICE_RETURN_IF_ERROR(tables_.FindTop(extent, nullptr, &top));
+  PartPlace place{.number = std::min(number, top->parts() - 1), .parts = top->parts()};
+  SLUICE_RETURN_IF_ERROR(walk ? tables_.FindPartOfWalk(extent, top, place.number, &place.head)
+                              : tables_.FindPart(extent, top, place.number, nullptr, &place.head));
+  part->Hold(place);
   return {};
 }
 
@@ -203,7 +236,16 @@ Status ExtentReader::ReadBlock(const Extent& extent, const BlockHandle& handle, 
 void ExtentReader::Prepare(std::span<Lookup> lookups, std::string_view internal_key,
                            uint32_t hash) const {
   for (Lookup& lookup : lookups) {
-    lookup.head = TableCache::FindInMemory(*lookup.extent);
+    lookup.top = TableCache::TopInMemory(*lookup.extent);
+    __builtin_prefetch(lookup.top);
+  }
+  for (Lookup& lookup : lookups) {
+    if (lookup.top == nullptr) {
+      continue;
+    }
+    if (const size_t part = lookup.top->Find(internal_key); part < lookup.top->parts()) {
+      lookup.head = TableCache::PartInMemory(lookup.top, part);
+    }
   }
   for (Lookup& lookup : lookups) {
     if (lookup.head != nullptr) {
@@ -212,7 +254,7 @@ void ExtentReader::Prepare(std::span<Lookup> lookups, std::string_view internal_
     }
   }
   for (const Lookup& lookup : lookups) {
-    if (lookup.head != nullptr && lookup.block < lookup.head->blocks()) {
+    if (lookup.head != nullptr) {
       lookup.head->PrefetchFilter(lookup.block, hash);
     }
   }
@@ -225,10 +267,15 @@ Status ExtentReader::Get(const Lookup& lookup, std::string_view internal_key, ui
   TableHead* head = lookup.head;
   size_t i = lookup.block;
   if (head == nullptr) {
-    SLUICE_RETURN_IF_ERROR(tables_.Find(extent, &head));
+    PartPlace place;
+    SLUICE_RETURN_IF_ERROR(FindPart(extent, internal_key, reads, &place));
+    if (place.head == nullptr) {
+      return {};
+    }
+    head = place.head;
     i = head->Find(internal_key);
   }
-  if (i == head->blocks() || !head->MayHold(i, hash)) {
+  if (!head->MayHold(i, hash)) {
     return {};
   }
   const Cache::Entry* entry = nullptr;

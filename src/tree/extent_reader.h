@@ -11,7 +11,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "cache/block_key.h"
 #include "cache/cache.h"
@@ -24,35 +23,29 @@
 
 namespace sluice {
 
-// A counted reference; T has Ref and Unref.
-template <typename T>
-class CountedRef {
- public:
-  CountedRef() = default;
-  CountedRef(const CountedRef&) = delete;
-  CountedRef& operator=(const CountedRef&) = delete;
-  ~CountedRef() { Reset(nullptr); }
-
-  // Holds `object` from now on; the caller's guard or reference keeps it alive meanwhile.
-  void Reset(T* object) {
-    if (object != nullptr) {
-      object->Ref();
-    }
-    if (T* const before = std::exchange(object_, object); before != nullptr) {
-      before->Unref();
-    }
-  }
-  T* operator->() const { return object_; }
-  T* get() const { return object_; }
-
- private:
-  T* object_ = nullptr;
-};
-
-using TableHeadRef = CountedRef<TableHead>;
 using BlockRef = CountedRef<const Cache::Entry>;
 
-// The blocks of an extent's table that have its records.
+// A part of an extent's head, valid as long as an EpochGuard.
+struct PartPlace {
+  TableHead* head = nullptr;
+  size_t number = 0;
+  size_t parts = 0;  // of the extent
+};
+
+// One that is held.
+struct HeadPart {
+  TableHeadRef head;
+  size_t number = 0;
+  size_t parts = 0;
+
+  void Hold(const PartPlace& place) {
+    head.Reset(place.head);
+    number = place.number;
+    parts = place.parts;
+  }
+};
+
+// The blocks of an extent's table that have its records; `head`: all of its index.
 struct LiveBlocks {
   LiveBlocks() = default;
   LiveBlocks(const Extent& extent, const TableHead& head)
@@ -143,21 +136,30 @@ class ExtentReader {
     return Get(Lookup{.extent = &extent}, internal_key, hash, fill_cache, nullptr, match);
   }
 
-  // A key in an extent: `head` and `block` are known once Prepare has found the head in memory.
+  // A key in an extent: `head` and `block` are known once Prepare has found the part of the head
+  // in memory.
   struct Lookup {
     const Extent* extent = nullptr;
+    TableTop* top = nullptr;
     TableHead* head = nullptr;
     size_t block = 0;
   };
   // Takes lookups of one key as far as heads in memory allow, and prefetches the filters of all,
   // because one after the other they would each wait for memory. Get then completes each lookup.
-  // If that needs a block that is not in memory, and `reads` is not null, it may be put off: then
-  // `reads` wants the block, and nothing is found.
+  // If that needs something that is not in memory, and `reads` is not null, it may be put off: then
+  // `reads` wants it, and nothing is found.
   void Prepare(std::span<Lookup> lookups, std::string_view internal_key, uint32_t hash) const;
   Status Get(const Lookup& lookup, std::string_view internal_key, uint32_t hash, bool fill_cache,
              BlockReads* reads, BlockMatch* match);
 
+  // All of the extent's index, without filters: for who goes through its blocks.
   Status OpenHead(const Extent& extent, TableHeadRef* head);
+  // The part with the first block whose last key is at or after `internal_key`. Its head is null if
+  // there is none, or if it was put off as in Get.
+  Status OpenPart(const Extent& extent, std::string_view internal_key, BlockReads* reads,
+                  HeadPart* part);
+  // By its number; if that is too large, the last one. `walk`: those behind it are wanted soon.
+  Status OpenPart(const Extent& extent, size_t number, bool walk, HeadPart* part);
   // `contents` keeps what `block` views. `ahead`, if any: of an iterator, aimed at this block.
   // `reads`, if not null, may put it off: then `contents` is null.
   Status ReadBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
@@ -177,13 +179,17 @@ class ExtentReader {
                            const ZstdDictionary* dictionary, std::string* contents);
 
   Cache& blocks() { return blocks_; }
-  // "path, offset 123", for errors in the block at `offset` of the extent.
-  static std::string Describe(const Extent& extent, uint64_t offset);
+  static std::string Describe(const Extent& extent, uint64_t offset) {
+    return DescribePlace(extent, offset);
+  }
 
  private:
   static BlockKey KeyOf(const Extent& extent, const BlockHandle& handle) {
     return BlockKey(extent.number, static_cast<uint32_t>(handle.offset));
   }
+  // As OpenPart, without holding it.
+  Status FindPart(const Extent& extent, std::string_view internal_key, BlockReads* reads,
+                  PartPlace* place);
   // Valid as long as the caller's guard; null if it was put off.
   Status FindBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
                    ReadAhead* ahead, BlockReads* reads, const Cache::Entry** entry);

@@ -53,9 +53,14 @@ class ReadOnlyFile final : public DataFile {
 
 }  // namespace
 
+std::string DescribePlace(const Extent& extent, uint64_t offset) {
+  return fmt::format("{}, offset {} (extent {})", extent.place->file()->path(),
+                     extent.place->offset() + offset, extent.number);
+}
+
 ExtentPlace::~ExtentPlace() {
-  const EpochGuard guard;  // the cache may be giving up the head just now
-  TableCache::Forget(head_.load(std::memory_order_acquire));
+  const EpochGuard guard;  // the cache may be giving up the top just now
+  TableCache::Forget(top_.load(std::memory_order_acquire));
   space_->Free(address_, pages_);
 }
 

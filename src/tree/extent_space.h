@@ -31,7 +31,7 @@
 namespace sluice {
 
 class ExtentSpace;
-class TableHead;
+class HeadUnit;
 
 // Pages that are taken, and what the process knows of the extent on them.
 class ExtentPlace {
@@ -61,8 +61,11 @@ class ExtentPlace {
   const ExtentAddress address_;
   const uint64_t pages_;
   std::atomic<uint32_t> accesses_{0};
-  std::atomic<TableHead*> head_{nullptr};  // the table cache's
+  std::atomic<HeadUnit*> top_{nullptr};  // the table cache's
 };
+
+// "path, offset 123 (extent 7)", for errors in what is at `offset` of the extent.
+std::string DescribePlace(const Extent& extent, uint64_t offset);
 
 class ExtentSpace {
  public:

@@ -154,9 +154,11 @@ void MergedIterator::Seek(std::string_view key) {
 }
 
 void MergedIterator::SeekParts(std::string_view key) {
+  BlockReads some;
+  BlockReads* const reads = several_runs_ ? &some : nullptr;
   for (const Part& part : parts_) {
     if (part.run != nullptr) {
-      part.run->Aim(key);
+      part.run->Aim(key, reads);
     }
   }
   for (const Part& part : parts_) {
@@ -164,10 +166,9 @@ void MergedIterator::SeekParts(std::string_view key) {
       part.run->Fetch();
     }
   }
-  BlockReads reads;
   bool waiting = false;
   const auto land = [&](Part& part) {
-    part.waits = !part.run->Land(several_runs_ ? &reads : nullptr);
+    part.waits = !part.run->Land(reads);
     waiting = waiting || part.waits;
     part.Update();
   };
@@ -180,10 +181,10 @@ void MergedIterator::SeekParts(std::string_view key) {
     }
   }
   while (std::exchange(waiting, false)) {
-    reads.Read();
+    reads->Read();
     for (Part& part : parts_) {
       if (part.waits) {
-        part.run->Aim(key);
+        part.run->Aim(key, reads);
         land(part);
       }
     }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tree/data_dir.h"
 #include "util/crc32c.h"
 #include "util/files.h"
 #include "util/no_throw.h"
@@ -14,34 +15,25 @@ namespace sluice {
 
 namespace {
 
-constexpr std::string_view kMagic = "sluice 3 ";
-constexpr std::string_view kAnyMagic = "sluice ";
 constexpr RedoLogOptions kLogOptions = {.segment_bytes = 1 << 20};
 
 std::string EncodeCurrent(LogPosition position) {
-  std::string text = fmt::format("{}{} ", kMagic, position);
+  std::string text = fmt::format("{}{} ", kFormatMagic, position);
   text += fmt::format("{:08x}\n", Crc32c(text));
   return text;
 }
 
 Status DecodeCurrent(const std::string& path, std::string_view text, LogPosition* position) {
-  if (text.starts_with(kMagic)) {
-    const char* const number = text.data() + kMagic.size();
+  if (text.starts_with(kFormatMagic)) {
+    const char* const number = text.data() + kFormatMagic.size();
     std::from_chars(number, text.data() + text.size(), *position);
     if (text == EncodeCurrent(*position)) {
       return {};
     }
   }
-  // This is an undamaged file of another version.
-  if (text.starts_with(kAnyMagic) && text.size() > 9 && !text.starts_with(kMagic) &&
-      text.substr(text.size() - 9) ==
-          fmt::format("{:08x}\n", Crc32c(text.substr(0, text.size() - 9)))) {
-    return Status::NotSupported(fmt::format(
-        "{}: a database of format version {}; this library reads version 3", path,
-        text.substr(kAnyMagic.size(), text.find(' ', kAnyMagic.size()) - kAnyMagic.size())));
-  }
+  SLUICE_RETURN_IF_ERROR(CheckFormatVersion(path, text));
   return Status::Corruption(fmt::format("{}: expected \"{}POSITION CRC\", found \"{}\"", path,
-                                        kMagic, text.substr(0, 60)));
+                                        kFormatMagic, text.substr(0, 60)));
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // stands.
 //
 //   DIR/meta/NNNNNN.log   in the redo log's format; each payload is one edit
-//   DIR/CURRENT           "sluice 3 POSITION CRC": the edit from there on makes the state out of
+//   DIR/CURRENT           "sluice 4 POSITION CRC": the edit from there on makes the state out of
 //                         nothing, the later ones change it or make it anew
 //
 // Thread-compatible.

@@ -200,7 +200,7 @@ TEST(MetadataLog, SaysWhatIsMissingOrDamaged) {
     EXPECT_TRUE(status.IsCorruption()) << status.ToString();
     EXPECT_NE(status.message().find("d/CURRENT"), std::string::npos);
   }
-  for (const char* const other : {"sluice 2 4294967296 ", "sluice 11 0 "}) {
+  for (const char* const other : {"sluice 3 4294967296 ", "sluice 11 0 "}) {
     FileImage files = whole;
     files["d/CURRENT"] = fmt::format("{}{:08x}\n", other, Crc32c(other));
     const Status status = open(files);

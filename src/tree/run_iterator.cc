@@ -2,53 +2,51 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "util/epoch.h"
 
 namespace sluice {
 
-bool RunIterator::OpenExtent() {
+bool RunIterator::EnterExtent() {
   if (!extent_.Valid()) {
     data_.Reset({});  // it may be at a record that is not a slice's
     return false;
   }
+  sliced_ = extent_.extent()->sliced;
+  return true;
+}
+
+bool RunIterator::OpenPart(size_t number, bool walk) {
+  status_ = reader_.OpenPart(*extent_.extent(), number, walk, &part_);
+  return status_.ok();
+}
+
+bool RunIterator::OpenPartOf(std::string_view internal_key, BlockReads* reads) {
   const Extent& extent = *extent_.extent();
-  status_ = reader_.OpenHead(extent, &head_);
-  if (!status_.ok()) {
+  status_ = reader_.OpenPart(extent, internal_key, reads, &part_);
+  if (status_.ok() && part_.head.get() == nullptr) {
+    put_off_ = reads != nullptr && reads->TakeWanted();
+    if (!put_off_) {
+      status_ = Status::Corruption(fmt::format("{}: the index ends before the extent's last key",
+                                               reader_.Describe(extent, 0)));
+    }
     return false;
-  }
-  sliced_ = extent.sliced;
-  blocks_ = LiveBlocks(extent, *head_.get());
-  if (blocks_.first >= blocks_.end) {
-    status_ = Status::Corruption(
-        fmt::format("{}: the index has no block of the extent's", reader_.Describe(extent, 0)));
   }
   return status_.ok();
 }
 
-bool RunIterator::EnterFront() {
-  if (!OpenExtent() || !OpenBlock(blocks_.first)) {
-    return false;
-  }
-  sliced_ ? data_.Seek(extent_.extent()->smallest) : data_.SeekToFirst();
-  return true;
-}
-
-bool RunIterator::EnterBack() {
-  if (!OpenExtent() || !OpenBlock(blocks_.end - 1)) {
-    return false;
-  }
-  sliced_ ? data_.Seek(extent_.extent()->largest) : data_.SeekToLast();
-  return true;
-}
-
 bool RunIterator::OpenBlock(size_t block) {
   block_ = block;
+  const Extent& extent = *extent_.extent();
+  const TableHead& head = *part_.head.get();
+  const size_t end =
+      sliced_ ? std::min(head.Find(extent.largest) + 1, head.blocks()) : head.blocks();
   Block parsed;
-  ahead_.Aim(head_.get(), block, blocks_.end);
-  status_ = reader_.ReadBlock(*extent_.extent(), head_->block(block), fill_cache_, &contents_,
-                              &parsed, &ahead_, reads_);
+  ahead_.Aim(&head, block, end);
+  status_ = reader_.ReadBlock(extent, head.block(block), fill_cache_, &contents_, &parsed, &ahead_,
+                              reads_);
   if (!status_.ok() || contents_.get() == nullptr) {
     return false;
   }
@@ -56,72 +54,128 @@ bool RunIterator::OpenBlock(size_t block) {
   return true;
 }
 
+bool RunIterator::SeekInSlice(std::string_view bound) {
+  if (!OpenPartOf(bound, nullptr) || !OpenBlock(part_.head->Find(bound))) {
+    return false;
+  }
+  data_.Seek(bound);
+  return true;
+}
+
+bool RunIterator::EnterFront() {
+  if (!EnterExtent()) {
+    return false;
+  }
+  if (sliced_) {
+    return SeekInSlice(extent_.extent()->smallest);
+  }
+  if (!OpenPart(0, /*walk=*/true) || !OpenBlock(0)) {
+    return false;
+  }
+  data_.SeekToFirst();
+  return true;
+}
+
+bool RunIterator::EnterBack() {
+  if (!EnterExtent()) {
+    return false;
+  }
+  if (sliced_) {
+    return SeekInSlice(extent_.extent()->largest);
+  }
+  if (!OpenPart(~size_t{0}, /*walk=*/false) || !OpenBlock(part_.head->blocks() - 1)) {
+    return false;
+  }
+  data_.SeekToLast();
+  return true;
+}
+
+bool RunIterator::EnterNextBlock() {
+  const bool in_part = block_ + 1 < part_.head->blocks();
+  if ((!in_part && !OpenPart(part_.number + 1, /*walk=*/true)) ||
+      !OpenBlock(in_part ? block_ + 1 : 0)) {
+    return false;
+  }
+  data_.SeekToFirst();
+  return true;
+}
+
+bool RunIterator::EnterBlockBefore() {
+  if ((block_ == 0 && !OpenPart(part_.number - 1, /*walk=*/false)) ||
+      !OpenBlock((block_ > 0 ? block_ : part_.head->blocks()) - 1)) {
+    return false;
+  }
+  data_.SeekToLast();
+  return true;
+}
+
 bool RunIterator::Check() {
   if (const Status status = data_.status(); !status.ok()) {
-    status_ = status.WithContext(reader_.Describe(*extent_.extent(), head_->block(block_).offset));
+    status_ =
+        status.WithContext(reader_.Describe(*extent_.extent(), part_.head->block(block_).offset));
     return false;
   }
   return true;
 }
 
 bool RunIterator::StepForward() {
-  data_.Next();
-  while (!data_.Valid() || BehindSlice()) {
-    if (!data_.Valid() && !Check()) {
+  bool leaves = AtSliceEnd();
+  if (!leaves) {
+    data_.Next();
+  }
+  while (leaves || !data_.Valid() || BehindSlice()) {
+    if (!leaves && !data_.Valid() && !Check()) {
       return false;
     }
-    if (block_ + 1 < blocks_.end) {
-      if (!OpenBlock(block_ + 1)) {
-        return false;
-      }
-      data_.SeekToFirst();
-    } else {
+    leaves = leaves || data_.Valid() ||
+             (part_.number + 1 == part_.parts && block_ + 1 == part_.head->blocks());
+    if (leaves) {
       extent_.Next();
-      if (!EnterFront()) {
-        return false;
-      }
     }
+    if (!(leaves ? EnterFront() : EnterNextBlock())) {
+      return false;
+    }
+    leaves = false;
   }
   return true;
 }
 
 bool RunIterator::StepBackward() {
-  data_.Prev();
-  while (!data_.Valid() || BeforeSlice()) {
-    if (!data_.Valid() && !Check()) {
+  bool leaves = AtSliceBegin();
+  if (!leaves) {
+    data_.Prev();
+  }
+  while (leaves || !data_.Valid() || BeforeSlice()) {
+    if (!leaves && !data_.Valid() && !Check()) {
       return false;
     }
-    if (block_ > blocks_.first) {
-      if (!OpenBlock(block_ - 1)) {
-        return false;
-      }
-      data_.SeekToLast();
-    } else {
+    leaves = leaves || data_.Valid() || (part_.number == 0 && block_ == 0);
+    if (leaves) {
       extent_.Prev();
-      if (!EnterBack()) {
-        return false;
-      }
     }
+    if (!(leaves ? EnterBack() : EnterBlockBefore())) {
+      return false;
+    }
+    leaves = false;
   }
   return true;
 }
 
-bool RunIterator::AimRaw(std::string_view internal_key) {
+bool RunIterator::AimRaw(std::string_view internal_key, BlockReads* reads) {
+  put_off_ = false;
   ahead_.Seek();
   extent_.Seek(internal_key);
-  if (!OpenExtent()) {
+  if (!EnterExtent()) {
     return false;
   }
   if (sliced_ && CompareInternalKeys(internal_key, extent_.extent()->smallest) < 0) {
     internal_key = extent_.extent()->smallest;
   }
-  target_ = internal_key;
-  target_block_ = head_->Find(internal_key);
-  if (target_block_ >= blocks_.end) {
-    status_ = Status::Corruption(fmt::format("{}: the index ends before the extent's last key",
-                                             reader_.Describe(*extent_.extent(), 0)));
+  if (!OpenPartOf(internal_key, reads)) {
     return false;
   }
+  target_ = internal_key;
+  target_block_ = part_.head->Find(internal_key);
   return true;
 }
 
@@ -187,17 +241,20 @@ void RunIterator::SeekToLast() {
   }
 }
 
-void RunIterator::Aim(std::string_view user_key) {
+void RunIterator::Aim(std::string_view user_key, BlockReads* reads) {
   valid_ = false;
   key_.assign(user_key);
   PutFixed64(&key_, MakeTrailer(snapshot_, RecordType{0xff}));
-  aimed_ = AimRaw(key_);
+  aimed_ = AimRaw(key_, reads);
   if (aimed_) {
-    reader_.PrefetchPlace(*extent_.extent(), head_->block(target_block_));
+    reader_.PrefetchPlace(*extent_.extent(), part_.head->block(target_block_));
   }
 }
 
 bool RunIterator::Land(BlockReads* reads) {
+  if (put_off_) {
+    return false;
+  }
   reads_ = reads;
   if (std::exchange(aimed_, false) && LandRaw()) {
     FindForward();
@@ -207,7 +264,7 @@ bool RunIterator::Land(BlockReads* reads) {
 }
 
 void RunIterator::Seek(std::string_view user_key) {
-  Aim(user_key);
+  Aim(user_key, nullptr);
   Land(nullptr);
 }
 
@@ -217,7 +274,7 @@ void RunIterator::SeekForPrev(std::string_view user_key) {
   std::string end(user_key);
   end.push_back('\0');
   PutFixed64(&end, MakeTrailer(kMaxSequence, RecordType{0xff}));
-  if (AimRaw(end) && LandRaw()) {
+  if (AimRaw(end, nullptr) && LandRaw()) {
     if (StepBackward()) {
       FindBackward();
     }

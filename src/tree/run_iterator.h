@@ -29,14 +29,14 @@ class RunIterator final : public RecordIterator {
 
   // Seek in three steps, so that several runs wait for memory, or for the device, at once: after Aim
   // it is known which block it needs, Fetch prefetches that, Land does the rest.
-  void Aim(std::string_view user_key);
+  void Aim(std::string_view user_key, BlockReads* reads);
   void Fetch() const {
     if (aimed_) {
-      reader_.PrefetchBlock(*extent_.extent(), head_->block(target_block_));
+      reader_.PrefetchBlock(*extent_.extent(), part_.head->block(target_block_));
     }
   }
-  // False if it was put off, because it needs a block, which `reads` (may be null) wants then: the
-  // seek is to be done again when that has been read.
+  // False if it was put off, or if Aim was, because it needs something, which `reads` (may be null)
+  // wants then: the seek is to be done again when that has been read.
   bool Land(BlockReads* reads);
 
   bool Valid() const override { return valid_; }
@@ -53,11 +53,17 @@ class RunIterator final : public RecordIterator {
 
  private:
   // Each returns false, with valid_ false, at an end or an error, or where it is put off.
-  bool OpenExtent();             // at extent_
-  bool OpenBlock(size_t block);  // of the open extent
+  bool EnterExtent();  // at extent_
+  bool OpenPart(size_t number, bool walk);
+  bool OpenPartOf(std::string_view internal_key, BlockReads* reads);
+  bool OpenBlock(size_t block);  // of the open part
   // data_ to the first or the last record of the extent at extent_; valid, but for damage.
   bool EnterFront();
   bool EnterBack();
+  bool SeekInSlice(std::string_view bound);
+  // data_ to a record of the block behind this one, or before it. REQUIRES: there is one.
+  bool EnterNextBlock();
+  bool EnterBlockBefore();
   // Whether data_, valid, is at a record of the table that is not the slice's.
   bool BeforeSlice() const {
     return sliced_ && CompareInternalKeys(data_.key(), extent_.extent()->smallest) < 0;
@@ -65,10 +71,19 @@ class RunIterator final : public RecordIterator {
   bool BehindSlice() const {
     return sliced_ && CompareInternalKeys(data_.key(), extent_.extent()->largest) > 0;
   }
+  // Whether data_ is at the slice's first record, or at its last: no need to look at the next block.
+  bool AtSliceBegin() const {
+    return sliced_ && data_.Valid() &&
+           CompareInternalKeys(data_.key(), extent_.extent()->smallest) <= 0;
+  }
+  bool AtSliceEnd() const {
+    return sliced_ && data_.Valid() &&
+           CompareInternalKeys(data_.key(), extent_.extent()->largest) >= 0;
+  }
   bool StepForward();  // data_ to the next record, wherever it is
   bool StepBackward();
   // The block with the first record at or after `internal_key`, which lives until LandRaw.
-  bool AimRaw(std::string_view internal_key);
+  bool AimRaw(std::string_view internal_key, BlockReads* reads);
   bool LandRaw();  // data_ to that record
   bool SeekRawLast();
   bool Check();  // data_'s status, where it is not valid
@@ -83,13 +98,13 @@ class RunIterator final : public RecordIterator {
   const bool fill_cache_;
 
   RunIndex::Iterator extent_;
-  TableHeadRef head_;
-  LiveBlocks blocks_;
+  HeadPart part_;  // of the extent's head, open
   bool sliced_ = false;
-  size_t block_ = 0;
+  size_t block_ = 0;  // of the part
   ReadAhead ahead_;
   // From Aim to Land.
   bool aimed_ = false;
+  bool put_off_ = false;
   size_t target_block_ = 0;
   std::string_view target_;
   BlockReads* reads_ = nullptr;  // during Land

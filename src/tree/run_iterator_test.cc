@@ -31,8 +31,8 @@ class RunIteratorTest : public testing::Test, protected ExtentFixture<WatchedEnv
       }
       extents.push_back(std::make_shared<const Extent>(
           WriteTestExtent(blocks, space_.get(), &next_, {.extent_bytes = 2 << 20})));
-      TableHeadRef head;
-      EXPECT_TRUE(reader_.OpenHead(*extents.back(), &head).ok());
+      HeadPart part;  // reads in all of them
+      EXPECT_TRUE(reader_.OpenPart(*extents.back(), 0, /*walk=*/true, &part).ok());
     }
     EXPECT_TRUE(RunIndex().Edit({}, extents, &run_).ok());
     env_.on_read = [&](uint64_t offset, size_t bytes) {
@@ -122,13 +122,13 @@ TEST_F(RunIteratorTest, PutsASeekOffUntilItsBlockIsThere) {
   BlockReads reads;
   for (const int i : {500, 3, 700}) {
     reads_ = 0;
-    at->Aim(KeyOf(i));
+    at->Aim(KeyOf(i), nullptr);
     ASSERT_FALSE(at->Land(&reads));
     EXPECT_FALSE(at->Valid());
     EXPECT_TRUE(at->status().ok());
     EXPECT_EQ(reads_, 0);
     reads.Read();
-    at->Aim(KeyOf(i));
+    at->Aim(KeyOf(i), nullptr);
     ASSERT_TRUE(at->Land(&reads));
     EXPECT_EQ(reads_, 1);
     ASSERT_TRUE(at->Valid());
@@ -136,7 +136,7 @@ TEST_F(RunIteratorTest, PutsASeekOffUntilItsBlockIsThere) {
     EXPECT_EQ(at->value(), KeyOf(i) + std::string(4000, 'v'));
   }
   reads.Clear();
-  at->Aim(KeyOf(100));
+  at->Aim(KeyOf(100), nullptr);
   ASSERT_FALSE(at->Land(&reads));
   RunIndex::Iterator extent(run_);
   extent.Seek(InternalKey(KeyOf(100), 1));
@@ -144,7 +144,7 @@ TEST_F(RunIteratorTest, PutsASeekOffUntilItsBlockIsThere) {
   ASSERT_TRUE(reader_.OpenHead(*extent.extent(), &head).ok());
   damaged_ = extent.extent()->place->offset() + head->block(100).offset + 100;
   reads.Read();
-  at->Aim(KeyOf(100));
+  at->Aim(KeyOf(100), nullptr);
   ASSERT_TRUE(at->Land(&reads));
   EXPECT_FALSE(at->Valid());
   EXPECT_NE(at->status().message().find("damaged"), std::string::npos);

@@ -78,9 +78,9 @@ bool FindBegin(std::string_view footer, uint64_t end, uint64_t* begin) {
   if (!Footer::Parse(footer, kMostBytes, &parsed).ok()) {
     return false;
   }
-  // The index is what comes last.
+  // The metaindex is what comes last.
   const uint64_t bytes =
-      parsed.index.offset + parsed.index.size + kBlockTrailerBytes + kFooterBytes;
+      parsed.metaindex.offset + parsed.metaindex.size + kBlockTrailerBytes + kFooterBytes;
   *begin = end - bytes;
   return bytes <= std::min(end, kMostBytes) && *begin % kPageBytes == 0;
 }

@@ -28,8 +28,8 @@ struct FoundExtent {
 };
 
 // Calls `found` for each extent in the data file `path`, whose number is `number`, ascending. An
-// extent whose index or filter cannot be read is not found. Costs one read of the file, and one
-// more of each extent.
+// extent whose index cannot be read is not found. Costs one read of the file, and one more of each
+// extent.
 Status ScanForExtents(Env* env, const std::string& path, uint64_t number,
                       const std::function<void(FoundExtent)>& found);
 

@@ -37,6 +37,8 @@ void RunRecode(std::string_view input);
 std::string MakeRecodeSeed(Random* random);
 void RunFilter(std::string_view input);
 std::string MakeFilterSeed(Random* random);
+void RunHead(std::string_view input);
+std::string MakeHeadSeed(Random* random);
 void RunLog(std::string_view input);
 std::string MakeLogSeed(Random* random);
 void RunManifest(std::string_view input);
@@ -48,7 +50,7 @@ inline constexpr Target kTargets[] = {
     {"block", RunBlock, MakeBlockSeed},    {"table", RunTable, MakeTableSeed},
     {"recode", RunRecode, MakeRecodeSeed}, {"filter", RunFilter, MakeFilterSeed},
     {"log", RunLog, MakeLogSeed},          {"manifest", RunManifest, MakeManifestSeed},
-    {"batch", RunBatch, MakeBatchSeed},
+    {"batch", RunBatch, MakeBatchSeed},    {"head", RunHead, MakeHeadSeed},
 };
 
 inline void Check(bool promise, const char* what) {

@@ -120,7 +120,7 @@ Status Tables::OpenHead(const Extent& extent, TableHeadRef* head) {
       index.Add(InternalKeyText(BlockBegin(table, i + 1, blocks) - 1), handle);
     }
     TableHead* made;
-    SLUICE_RETURN_IF_ERROR(TableHead::Make(index.Finish(), {}, &made));
+    SLUICE_RETURN_IF_ERROR(TableHead::Make(index.Finish(), extent.last_of_table(), &made));
     number = extent.number;
     kept.Reset(made);
     made->Unref();
