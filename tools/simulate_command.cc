@@ -28,8 +28,8 @@ struct SimulateCommand {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 6> kKinds = {"deletion", "intra_l1",   "minor",
-                                                    "major",    "self_major", "manual"};
+constexpr std::array<std::string_view, sluice::kCompactionKinds> kKinds = {
+    "deletion", "intra_l1", "minor", "major", "self_major", "manual", "values"};
 
 double Share(uint64_t part, uint64_t of) {
   return of == 0 ? 0 : static_cast<double>(part) / static_cast<double>(of);

@@ -29,7 +29,11 @@ enum class CompactionKind : uint8_t {
   kMajor,      ///< all that levels 0 and 1 have of a range of keys into level 2
   kSelfMajor,  ///< rewrites extents of level 2 that are small or hold obsolete tombstones
   kManual,     ///< CompactRange
+  kValues,     ///< moves what is left of value extents that are mostly garbage together
 };
+
+/// How many values CompactionKind has.
+inline constexpr size_t kCompactionKinds = 7;
 
 /// How a database is opened.
 struct Options {
@@ -77,6 +81,11 @@ struct Options {
   /// small blocks have in common is stored once. It takes this and some 30 KiB of the table cache.
   uint32_t zstd_dictionary_bytes = 0;
   int bloom_bits_per_key = 10;  ///< 64 at most; 0: no filters
+  /// Values of at least this size are stored apart from their keys, in value extents, when they are
+  /// flushed, so that compactions move references of 20 bytes; 0: none. 4096 is a good size. What
+  /// overwritten and deleted values take is reclaimed once it is a third of all that the sub-table
+  /// has there. It may change from one opening to the next, and holds for what is flushed since.
+  uint64_t separate_value_bytes = 0;
 
   // Shape of the trees.
   size_t l0_compaction_runs = 6;  ///< runs in level 0 that trigger a compaction
@@ -88,9 +97,9 @@ struct Options {
   double deletion_share = 0.5;  ///< share of tombstones in an extent that triggers a compaction
   /// Which compaction goes first if several are due; kinds left out are never due, and no write
   /// waits for them.
-  std::vector<CompactionKind> compaction_order = {CompactionKind::kDeletion, CompactionKind::kMinor,
-                                                  CompactionKind::kIntraL1, CompactionKind::kMajor,
-                                                  CompactionKind::kSelfMajor};
+  std::vector<CompactionKind> compaction_order = {
+      CompactionKind::kDeletion, CompactionKind::kMinor, CompactionKind::kIntraL1,
+      CompactionKind::kValues,   CompactionKind::kMajor, CompactionKind::kSelfMajor};
   bool automatic_compactions = true;  ///< otherwise only CompactRange compacts
 
   /// Directories for the extents of levels 0, 1 and 2 (tiers). A level without one, or with an

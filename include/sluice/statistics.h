@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/export.h"
+#include "sluice/options.h"
 
 namespace sluice {
 
@@ -37,6 +38,9 @@ struct SubtableStatistics {
   uint64_t memtable_bytes = 0;              ///< of active and waiting memtables
   size_t waiting_memtables = 0;             ///< full, and not flushed yet
   std::array<LevelStatistics, 3> levels{};  ///< levels 0, 1 and 2
+  size_t value_extents = 0;       ///< that hold large values (Options::separate_value_bytes)
+  uint64_t value_bytes = 0;       ///< of all value extents
+  uint64_t value_live_bytes = 0;  ///< of these, what records in the levels refer to
   /// Extents that compactions could not read; each counts as a run, and belongs to no level.
   LevelStatistics set_aside{};
 };
@@ -91,8 +95,8 @@ struct SLUICE_EXPORT Statistics {
   uint64_t cut_extents = 0;               ///< that these left out as a whole
   uint64_t cut_records = 0;               ///< that these left out
   uint64_t compactions_abandoned = 0;     ///< for an unsound plan, or records that did not balance
-  std::array<uint64_t, 6> compactions{};  ///< by CompactionKind
-  uint64_t stall_microseconds = 0;        ///< time that writers lost, summed over all writers
+  std::array<uint64_t, kCompactionKinds> compactions{};  ///< by CompactionKind
+  uint64_t stall_microseconds = 0;  ///< time that writers lost, summed over all writers
 
   /// Bytes written by flushes and compactions per byte of the user's; 0 before the first.
   double WriteAmplification() const {

@@ -63,6 +63,7 @@ void BindOptions(nb::module_& m) {
       .def_rw("compression_per_level", &Options::compression_per_level)
       .def_rw("zstd_level", &Options::zstd_level)
       .def_rw("zstd_dictionary_bytes", &Options::zstd_dictionary_bytes)
+      .def_rw("separate_value_bytes", &Options::separate_value_bytes)
       .def_rw("bloom_bits_per_key", &Options::bloom_bits_per_key)
       .def_rw("l0_compaction_runs", &Options::l0_compaction_runs)
       .def_rw("l0_slowdown_runs", &Options::l0_slowdown_runs)

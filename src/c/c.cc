@@ -132,6 +132,7 @@ const std::map<std::string_view, Setter>& Setters() {
       NUMBER(zstd_level),
       NUMBER(zstd_dictionary_bytes),
       NUMBER(bloom_bits_per_key),
+      NUMBER(separate_value_bytes),
       NUMBER(l0_compaction_runs),
       NUMBER(l0_slowdown_runs),
       NUMBER(l0_stop_runs),

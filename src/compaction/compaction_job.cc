@@ -77,7 +77,10 @@ class Job {
         planner_(pick, output_run, plan, &source_, stop),
         checker_(pick, reader),
         heirs_(&reader->blocks()),
-        builder_(options.extent, [this](BuiltExtent* built) { return WriteExtent(built); }) {}
+        values_(pick, options.values, writer),
+        builder_(
+            options.extent, [this](BuiltExtent* built) { return WriteExtent(built); },
+            [this](uint64_t number) { return values_.Find(number); }) {}
   ~Job() { WaitForTasks(); }
 
   Status Run();
@@ -111,6 +114,8 @@ class Job {
   // Why records do not balance, as `status` says: an input has not as many as the metadata counts,
   // or the compaction went wrong.
   Status Explain(Status status);
+  // The input with a record that refers to a value extent which it does not know.
+  Status FindUnknown(Status status);
   // Notes that `status`, an error, is due to this input.
   Status Damaged(const ExtentPtr& extent, Status status) {
     result_.damaged = extent;
@@ -134,6 +139,7 @@ class Job {
   PlanChecker checker_;
   bool planned_ = false;  // all steps
   BlockCacheHandover heirs_;
+  ValueRelocation values_;
   ExtentBuilder builder_;
 
   std::deque<std::unique_ptr<Task>> tasks_;  // planned, in order; the first `launched_` launched
@@ -372,11 +378,14 @@ Status Job::CopyBlock(const Task& task, const BlockHandle& handle, bool first) {
                     piece.extent->number, task.step.blocks.first)));
   }
   const uint64_t before = builder_.entries();
+  const char* const as_read = contents.data();
+  SLUICE_RETURN_IF_ERROR(values_.Relocate(&contents));
   // The stored block, if it can be stored again as it is: with a dictionary, only its own table can
   // be read.
   std::string_view stored;
-  if (stored_as != Compression::kNone && stored_as == options_.extent.codec.type &&
-      options_.extent.codec.dictionary_bytes == 0 && piece.head->dictionary() == nullptr) {
+  if (contents.data() == as_read && stored_as != Compression::kNone &&
+      stored_as == options_.extent.codec.type && options_.extent.codec.dictionary_bytes == 0 &&
+      piece.head->dictionary() == nullptr) {
     stored = piece.image.substr(handle.offset, handle.size + kBlockTrailerBytes);
   }
   SLUICE_RETURN_IF_ERROR(builder_.AddBlock(contents, stored));
@@ -396,7 +405,9 @@ Status Job::AddTable(const MergeOutput& output) {
     if (!handle.ReadFrom(&value) || !HandleFits(handle, output.data.size())) {
       return Status::Corruption("an executor made a malformed index");
     }
-    SLUICE_RETURN_IF_ERROR(builder_.AddBlock(output.data.substr(handle.offset, handle.size)));
+    std::string_view contents = output.data.substr(handle.offset, handle.size);
+    SLUICE_RETURN_IF_ERROR(values_.Relocate(&contents));
+    SLUICE_RETURN_IF_ERROR(builder_.AddBlock(contents));
   }
   return at.status();
 }
@@ -492,9 +503,13 @@ Status Job::Run() {
     if (stop_.load(std::memory_order_relaxed)) {
       return Status::Busy("closing");
     }
-    SLUICE_RETURN_IF_ERROR(Complete());
+    if (Status status = Complete(); !status.ok()) {
+      return values_.met_unknown() ? FindUnknown(std::move(status)) : status;
+    }
   }
   SLUICE_RETURN_IF_ERROR(builder_.EndExtent());
+  SLUICE_RETURN_IF_ERROR(values_.Finish());
+  result_.bytes_read += values_.bytes_read();
   SLUICE_RETURN_IF_ERROR(writer_.Finish(&result_.added));
   result_.bytes_written = writer_.bytes();
   SLUICE_RETURN_IF_ERROR(DivideInputs());
@@ -560,6 +575,18 @@ Status Job::Explain(Status status) {
                        Status::Corruption(fmt::format(
                            "{}: it has {} records, but the metadata counts {}",
                            ExtentReader::Describe(*extent, 0), counted.entries, extent->entries)));
+      }
+    }
+  }
+  return Unsound(std::move(status));
+}
+
+Status Job::FindUnknown(Status status) {
+  for (const CompactionInput& input : pick_.inputs) {
+    for (const ExtentPtr& extent : input.extents) {
+      Extent counted;
+      if (Status read = MakeSlice(*extent, {}, {}, &reader_, &counted); !read.ok()) {
+        return Damaged(extent, std::move(read));
       }
     }
   }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "compaction/compaction_planner.h"
+#include "compaction/value_relocation.h"
 #include "offload/driver.h"
 #include "tree/extent_reader.h"
 #include "tree/extent_writer.h"
@@ -32,6 +33,7 @@ struct CompactionJobOptions {
   uint32_t restart_interval = 16;
   std::vector<SequenceNumber> snapshots{};  // as MergeTask has them
   size_t window = 2;                        // merge steps under way at once
+  ValueFormat values{};                     // of values that are moved
 };
 
 // Numbers of records; each record is in exactly one of the first three.

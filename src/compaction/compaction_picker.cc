@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compaction/key_windows.h"
+#include "compaction/value_picker.h"
 #include "tree/extent_space.h"
 
 namespace sluice {
@@ -46,35 +47,6 @@ bool SharesKey(const Extent& before, const Extent& after) {
   return UserKey(before.largest) == UserKey(after.smallest);
 }
 
-// `extents`, some of `run` in key order, and those with further versions of their first and last
-// keys (tree/extent_builder.h): versions of one key sink together.
-std::vector<ExtentPtr> WithWholeKeys(const RunIndex& run, std::vector<ExtentPtr> extents) {
-  std::vector<ExtentPtr> whole;
-  for (ExtentPtr& extent : extents) {
-    if (!whole.empty() && CompareInternalKeys(extent->smallest, whole.back()->largest) <= 0) {
-      continue;  // came with the one before
-    }
-    std::vector<ExtentPtr> before;
-    RunIndex::Iterator at(run);
-    at.Seek(extent->smallest);
-    const Extent* first = extent.get();
-    for (at.Prev(); at.Valid() && SharesKey(*at.extent(), *first); at.Prev()) {
-      if (!whole.empty() && whole.back() == at.extent()) {
-        break;
-      }
-      before.push_back(at.extent());
-      first = at.extent().get();
-    }
-    whole.insert(whole.end(), before.rbegin(), before.rend());
-    at.Seek(extent->smallest);
-    whole.push_back(std::move(extent));
-    for (at.Next(); at.Valid() && SharesKey(*whole.back(), *at.extent()); at.Next()) {
-      whole.push_back(at.extent());
-    }
-  }
-  return whole;
-}
-
 // The extents of `run` whose range of user keys overlaps that of one of `with`, both in key order.
 std::vector<ExtentPtr> Overlapping(const RunIndex& run, const std::vector<ExtentPtr>& with) {
   std::vector<ExtentPtr> extents;
@@ -103,13 +75,6 @@ bool Touches(const RunIndex& run, const std::vector<ExtentPtr>& extents) {
     const Extent* const found = run.Find(first);
     return found != nullptr && UserKey(found->smallest) <= UserKey(extent->largest);
   });
-}
-
-// Whether an extent that was set aside may overlap `extents`, whose tombstones may then hide its
-// records.
-bool TouchesAside(const Version& version, const std::vector<ExtentPtr>& extents) {
-  return std::any_of(version.aside.begin(), version.aside.end(),
-                     [&](const RunIndex& aside) { return Touches(aside, extents); });
 }
 
 std::vector<ExtentPtr> SortedByKey(std::vector<ExtentPtr> extents) {
@@ -265,7 +230,7 @@ std::optional<CompactionPick> PickDeletion(const Version& version, const Options
   if (level0.size() > 1 && std::any_of(level0.begin(), level0.end(), [&](const auto& run) {
         return AnyManyTombstones(run.index, options);
       })) {
-    return IntoRun(CompactionKind::kDeletion, version, options, 0, 0, level0.size());
+    return PickLevel0(version, options, CompactionKind::kDeletion);
   }
   const std::vector<Version::Run>& level1 = version.levels[1];
   for (size_t i = level1.size(); i-- > 0;) {
@@ -309,12 +274,12 @@ std::optional<CompactionPick> PickMinor(const Version& version, const Options& o
     return std::nullopt;
   }
   const uint64_t upper = UpperBytes(version, options);
-  const uint64_t bytes = version.LevelBytes(0);
+  const uint64_t bytes = version.LevelWeight(0);
   if (!too_many &&
-      (bytes / level0.size() >= upper / kRipeShare || bytes + version.LevelBytes(1) > upper)) {
+      (bytes / level0.size() >= upper / kRipeShare || bytes + version.LevelWeight(1) > upper)) {
     return std::nullopt;
   }
-  return IntoRun(CompactionKind::kMinor, version, options, 0, 0, level0.size());
+  return PickLevel0(version, options, CompactionKind::kMinor);
 }
 
 std::optional<CompactionPick> PickIntraL1(const Version& version, const Options& options) {
@@ -324,7 +289,7 @@ std::optional<CompactionPick> PickIntraL1(const Version& version, const Options&
   // Leaves out a run of more than twice the average size of the newer ones: it would be rewritten
   // for every few of them, the more often the larger the tree is.
   for (uint64_t bytes = 0; end < level1.size(); ++end) {
-    const uint64_t more = level1[end].index.bytes();
+    const uint64_t more = level1[end].index.weight();
     if (more >= ripe || (end > 0 && more / 2 > bytes / end)) {
       break;
     }
@@ -336,7 +301,7 @@ std::optional<CompactionPick> PickIntraL1(const Version& version, const Options&
 }
 
 std::optional<CompactionPick> PickMajor(const Version& version, const Options& options) {
-  const uint64_t bytes = version.LevelBytes(0) + version.LevelBytes(1);
+  const uint64_t bytes = version.LevelWeight(0) + version.LevelWeight(1);
   if (bytes == 0 || bytes <= UpperBytes(version, options)) {
     return std::nullopt;
   }
@@ -508,7 +473,7 @@ std::optional<CompactionPick> PickForReads(const Version& version, const Options
   std::optional<CompactionPick> pick;
   if (level0_runs > 1) {
     if (pays(version.LevelBytes(0))) {
-      pick = IntoRun(CompactionKind::kMinor, version, options, 0, 0, level0_runs);
+      pick = PickLevel0(version, options, CompactionKind::kMinor);
     }
   } else if (level1_runs > 1 && version.LevelBytes(1) <= options.compaction_bytes) {
     if (pays(version.LevelBytes(1))) {
@@ -526,10 +491,46 @@ std::optional<CompactionPick> PickForReads(const Version& version, const Options
 
 }  // namespace
 
+std::vector<ExtentPtr> WithWholeKeys(const RunIndex& run, std::vector<ExtentPtr> extents) {
+  std::vector<ExtentPtr> whole;
+  for (ExtentPtr& extent : extents) {
+    if (!whole.empty() && CompareInternalKeys(extent->smallest, whole.back()->largest) <= 0) {
+      continue;  // came with the one before
+    }
+    std::vector<ExtentPtr> before;
+    RunIndex::Iterator at(run);
+    at.Seek(extent->smallest);
+    const Extent* first = extent.get();
+    for (at.Prev(); at.Valid() && SharesKey(*at.extent(), *first); at.Prev()) {
+      if (!whole.empty() && whole.back() == at.extent()) {
+        break;
+      }
+      before.push_back(at.extent());
+      first = at.extent().get();
+    }
+    whole.insert(whole.end(), before.rbegin(), before.rend());
+    at.Seek(extent->smallest);
+    whole.push_back(std::move(extent));
+    for (at.Next(); at.Valid() && SharesKey(*whole.back(), *at.extent()); at.Next()) {
+      whole.push_back(at.extent());
+    }
+  }
+  return whole;
+}
+
+bool TouchesAside(const Version& version, const std::vector<ExtentPtr>& extents) {
+  return std::any_of(version.aside.begin(), version.aside.end(),
+                     [&](const RunIndex& aside) { return Touches(aside, extents); });
+}
+
+CompactionPick PickLevel0(const Version& version, const Options& options, CompactionKind kind) {
+  return IntoRun(kind, version, options, 0, 0, version.levels[0].size());
+}
+
 std::string KeyAfter(std::string_view user_key) { return std::string(user_key) + '\0'; }
 
 uint64_t UpperBytes(const Version& version, const Options& options) {
-  return std::max(options.l1_bytes, version.LevelBytes(kLastLevel) / 100 * kUpperHundredths);
+  return std::max(options.l1_bytes, version.LevelWeight(kLastLevel) / 100 * kUpperHundredths);
 }
 
 std::optional<CompactionPick> PickCompaction(const Version& version, const Options& options,
@@ -552,6 +553,9 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
         break;
       case CompactionKind::kSelfMajor:
         pick = PickSelfMajor(version, options, inputs.oldest_snapshot, &later->oldest_snapshot);
+        break;
+      case CompactionKind::kValues:
+        pick = PickValues(version, options);
         break;
       case CompactionKind::kManual:
         break;

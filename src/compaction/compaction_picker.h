@@ -45,7 +45,21 @@ struct CompactionPick {
   uint64_t read_credit = 0;
   // Merge extents that overlap no others, too, if they are small or may hold superfluous records.
   bool rewrite = false;
+  // Numbers of value extents, sorted: what the inputs refer to there is moved (value_picker.h).
+  std::vector<uint64_t> relocate{};
 };
+
+// Whether the extent refers to a value extent with one of these numbers, which are sorted.
+bool RefersToAny(const Extent& extent, const std::vector<uint64_t>& numbers);
+
+// `extents`, some of `run` in key order, and those with further versions of their first and last
+// keys (tree/extent_builder.h): versions of one key sink together.
+std::vector<ExtentPtr> WithWholeKeys(const RunIndex& run, std::vector<ExtentPtr> extents);
+// Whether an extent that was set aside may overlap `extents`, whose tombstones may then hide its
+// records.
+bool TouchesAside(const Version& version, const std::vector<ExtentPtr>& extents);
+// All of level 0 into a run of level 1.
+CompactionPick PickLevel0(const Version& version, const Options& options, CompactionKind kind);
 
 // The least user key after `user_key`.
 std::string KeyAfter(std::string_view user_key);

@@ -137,7 +137,7 @@ const Extent* CompactionPlanner::Stay() {
 }
 
 bool CompactionPlanner::MayReuse(const Extent& extent) const {
-  return options_.reuse &&
+  return options_.reuse && !RefersToAny(extent, pick_.relocate) &&
          !(pick_.bottommost && extent.tombstones > 0 &&
            extent.oldest_tombstone <= options_.oldest_snapshot) &&
          !(pick_.rewrite && (extent.shadowed > 0 || extent.bytes < options_.least_bytes_rewritten));

@@ -19,11 +19,18 @@ class BlockStream {
   BlockStream(const FlushFormat& format, ExtentWriter* writer)
       : block_bytes_(format.block_bytes),
         block_(format.restart_interval),
-        extents_(format.extent, [writer](BuiltExtent* built) {
-          return writer->Write(built, writer->TakeNumber());
-        }) {}
+        values_(format.values, writer),
+        extents_(
+            format.extent,
+            [writer](BuiltExtent* built) { return writer->Write(built, writer->TakeNumber()); },
+            [this](uint64_t number) { return values_.Find(number); }) {}
 
   Status Add(std::string_view user_key, uint64_t trailer, std::string_view value) {
+    if (values_.Wants(value)) {
+      SLUICE_RETURN_IF_ERROR(values_.Add(user_key, value, &reference_));
+      trailer = MakeTrailer(TrailerSequence(trailer), kTypeValueReference);
+      value = reference_;
+    }
     key_.assign(user_key);
     PutFixed64(&key_, trailer);
     block_.Add(key_, value);
@@ -33,8 +40,10 @@ class BlockStream {
     if (!block_.empty()) {
       SLUICE_RETURN_IF_ERROR(EndBlock());
     }
-    return extents_.EndExtent();
+    SLUICE_RETURN_IF_ERROR(extents_.EndExtent());
+    return values_.Finish();
   }
+  uint64_t values_apart() const { return values_.values(); }
 
  private:
   Status EndBlock() {
@@ -45,8 +54,10 @@ class BlockStream {
 
   const uint32_t block_bytes_;
   BlockBuilder block_;
+  ValueWriter values_;
   ExtentBuilder extents_;
   std::string key_;
+  std::string reference_;
 };
 
 }  // namespace
@@ -134,6 +145,7 @@ Status FlushMemtables(const std::vector<MemtablePtr>& memtables,
         result->input_records, result->tombstones, result->output_records, result->shadowed));
   }
   SLUICE_RETURN_IF_ERROR(out.Finish());
+  result->values_apart = out.values_apart();
   return writer->Finish(&result->extents);
 }
 

@@ -8,6 +8,7 @@
 
 #include "compaction/flush_ranges.h"
 #include "tree/extent_writer.h"
+#include "tree/value_writer.h"
 #include "tree/version.h"
 #include "util/status.h"
 
@@ -17,12 +18,14 @@ struct FlushFormat {
   ExtentFormat extent;
   uint32_t block_bytes = 4 << 10;
   uint32_t restart_interval = 16;
+  ValueFormat values{};
 };
 
 struct FlushResult {
   uint64_t input_records = 0;
   uint64_t tombstones = 0;  // of those made for range deletions, the ones that were written
   uint64_t output_records = 0;
+  uint64_t values_apart = 0;    // of these, large values
   uint64_t shadowed = 0;        // of the input, versions that no snapshot sees
   std::vector<Extent> extents;  // one run
 };

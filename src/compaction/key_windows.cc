@@ -31,7 +31,7 @@ std::vector<Window> MakeWindows(const Version& version, const UpperRunList& runs
     if (windows.empty() || windows.back().begin != UserKey(first.smallest)) {
       windows.push_back({.begin = std::string(UserKey(first.smallest))});
     }
-    windows.back().last_bytes += summary.bytes;
+    windows.back().last_bytes += summary.weight;
   });
   if (windows.empty()) {
     windows.emplace_back();
@@ -59,7 +59,7 @@ std::vector<Window> MakeWindows(const Version& version, const UpperRunList& runs
       const size_t first = window_of(UserKey(extent.smallest), last);
       last = window_of(UserKey(extent.largest), first);
       for (size_t i = first; i <= last; ++i) {
-        parts[i].bytes += extent.live_bytes() / (last - first + 1) + 1;
+        parts[i].bytes += extent.weight() / (last - first + 1) + 1;
         parts[i].accesses += extent.place->accesses() / (last - first + 1);
         parts[i].thin = parts[i].thin || last - first >= kMostWindows;
       }

@@ -44,7 +44,8 @@ std::vector<CompactionPick> Divide(const CompactionPick& pick,
                 .range = pick.range,
                 .cuts = pick.cuts,
                 .bottommost = pick.bottommost,
-                .rewrite = pick.rewrite};
+                .rewrite = pick.rewrite,
+                .relocate = pick.relocate};
     if (i > 0) {
       parts[i].range.has_begin = true;
       parts[i].range.begin = borders[i - 1];

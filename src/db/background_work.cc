@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "compaction/flush_job.h"
+#include "compaction/value_picker.h"
 #include "db/range_cuts.h"
 #include "util/epoch.h"
 #include "util/no_throw.h"
@@ -72,10 +73,11 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable) {
   }
   ExtentWriter writer(db_.space.get(), db_.TierOf(0), &db_.next_number);
   FlushResult result;
-  SLUICE_RETURN_IF_ERROR(FlushMemtables(memtables, snapshots, ranges ? &*ranges : nullptr,
-                                        {db_.MakeExtentFormat(subtable->id(), 0),
-                                         db_.options.block_bytes, db_.options.restart_interval},
-                                        &writer, &result));
+  SLUICE_RETURN_IF_ERROR(
+      FlushMemtables(memtables, snapshots, ranges ? &*ranges : nullptr,
+                     {db_.MakeExtentFormat(subtable->id(), 0), db_.options.block_bytes,
+                      db_.options.restart_interval, db_.MakeValueFormat(subtable->id())},
+                     &writer, &result));
   // The row cache learns of these records before they leave the memtables.
   if (db_.rows.BeginFlush(&subtable->flushes)) {
     for (auto memtable = memtables.rbegin(); memtable != memtables.rend(); ++memtable) {
@@ -351,6 +353,7 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
   // What cannot be read is set aside; the rest is compacted all the same.
   Status damage;
   bool for_writers = false;
+  bool range_done = false;  // but not yet the values that it left to be moved
   for (bool done = false; !done;) {
     bool behind = false;
     size_t threads = 1;
@@ -394,9 +397,14 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
         if (!pick) {
           const uint64_t bytes =
               kPartsOfARange * PartBytes(db_.options) * (1 + db_.options.compaction_threads);
-          pick = PickRange(*version, from, end, bytes);
-          done = !pick || !pick->range.has_end || (!end.empty() && pick->range.end >= end);
-          next = done ? std::string() : pick->range.end;
+          if (!range_done) {
+            pick = PickRange(*version, from, end, bytes);
+            range_done = !pick || !pick->range.has_end || (!end.empty() && pick->range.end >= end);
+            next = range_done ? std::string() : pick->range.end;
+          } else {
+            pick = PickValues(*version, db_.options);
+          }
+          done = range_done && (!pick || version->values == nullptr);
         }
         version.reset();
         if (!pick) {
@@ -418,7 +426,7 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
     SLUICE_RETURN_IF_ERROR(status);
     if (!set_aside.ok() && !for_writers) {
       damage = set_aside;
-      done = false;  // what is left is picked again
+      done = range_done = false;  // what is left is picked again
     } else if (!next.empty()) {
       from = std::move(next);
     }

@@ -53,7 +53,7 @@ double PressureOfDebt(const Version& version, const Options& options) {
   if (!IsAutomatic(CompactionKind::kMajor, options)) {
     return 0;
   }
-  const double debt = static_cast<double>(version.LevelBytes(0) + version.LevelBytes(1)) /
+  const double debt = static_cast<double>(version.LevelWeight(0) + version.LevelWeight(1)) /
                       static_cast<double>(UpperBytes(version, options));
   return std::max(0.0, (debt - kSlowDebt) / (kMostDebt - kSlowDebt));
 }

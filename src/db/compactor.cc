@@ -28,6 +28,26 @@ double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+// A part counts the values that it moves, too.
+uint64_t PartBytesOf(const CompactionPick& pick, const Options& options) {
+  uint64_t tables = 0;
+  uint64_t values = 0;
+  for (const CompactionInput& input :
+       pick.relocate.empty() ? std::vector<CompactionInput>() : pick.inputs) {
+    for (const ExtentPtr& extent : input.extents) {
+      tables += extent->live_bytes();
+      for (const ValueShares::Share& share : ValueShares::Of(*extent)) {
+        values += std::binary_search(pick.relocate.begin(), pick.relocate.end(),
+                                     share.extent->pages.number)
+                      ? share.bytes
+                      : 0;
+      }
+    }
+  }
+  const double share = static_cast<double>(tables + 1) / static_cast<double>(tables + values + 1);
+  return static_cast<uint64_t>(share * static_cast<double>(PartBytes(options)));
+}
+
 }  // namespace
 
 Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool reuse,
@@ -67,7 +87,7 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
   return RunCompaction(pick, output_run,
                        {.task_bytes = task_bytes,
                         .reuse = reuse,
-                        .part_bytes = PartBytes(db_.options),
+                        .part_bytes = PartBytesOf(pick, db_.options),
                         .oldest_snapshot = snapshots.front(),
                         .least_bytes_rewritten = db_.options.extent_bytes / 2,
                         .file = db_.space->FileOf(tier),
@@ -76,7 +96,8 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
                         .block_bytes = db_.options.block_bytes,
                         .restart_interval = db_.options.restart_interval,
                         .snapshots = snapshots,
-                        .window = units + 1},
+                        .window = units + 1,
+                        .values = db_.MakeValueFormat(subtable->id())},
                        db_.driver.get(), &db_.reader, &writer, &db_.stopping, result);
 }
 

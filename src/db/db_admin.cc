@@ -10,6 +10,8 @@
 #include "table/verify.h"
 #include "tree/order_check.h"
 #include "tree/slice.h"
+#include "tree/value_check.h"
+#include "tree/value_extent.h"
 #include "util/epoch.h"
 #include "util/mutex.h"
 
@@ -44,8 +46,47 @@ Status ReadVerified(const Extent& extent, ExtentReader* reader, std::string* con
         "and last keys",
         name, report.entries, report.tombstones, extent.entries, extent.tombstones));
   }
-  return {};
+  return CheckValues(extent, table);
 }
+
+// Copies what extents refer to, each value extent once, and has them refer to the copies.
+class ValueCopies {
+ public:
+  explicit ValueCopies(ExtentSpace* space) : space_(*space) {}
+
+  Status Redirect(Extent* extent) {
+    if (extent->values == nullptr) {
+      return {};
+    }
+    auto copied = std::make_shared<ValueShares>(*extent->values);
+    for (ValueShares::Share& share : copied->shares) {
+      ValueExtentPtr& copy = copies_[share.extent->pages.number];
+      if (copy == nullptr) {
+        SLUICE_RETURN_IF_ERROR(Copy(share.extent->pages, &copy));
+      }
+      share.extent = copy;
+    }
+    extent->values = std::move(copied);
+    return {};
+  }
+
+ private:
+  Status Copy(const Extent& pages, ValueExtentPtr* copy) {
+    SLUICE_RETURN_IF_ERROR(ReadTable(pages, &bytes_));
+    Extent moved = pages;
+    moved.place = space_.Allocate(0, pages.bytes);
+    moved.address = moved.place->address();
+    DataFile* const file = moved.place->file();
+    SLUICE_RETURN_IF_ERROR(file->Write(moved.place->offset(), bytes_));
+    file->StartWriteback(moved.place->offset(), pages.bytes);
+    *copy = std::make_shared<const ValueExtent>(moved);
+    return {};
+  }
+
+  ExtentSpace& space_;
+  std::map<uint64_t, ValueExtentPtr> copies_;  // by number
+  std::string bytes_;
+};
 
 }  // namespace
 
@@ -129,6 +170,7 @@ Status DBImpl::CreateCheckpoint(const std::string& path) {
   std::string table;
   DataFile* file = nullptr;
   std::map<const ExtentPlace*, std::shared_ptr<ExtentPlace>> copies;  // slices share one
+  ValueCopies values(space.get());
   for (MetadataEdit::Added& added : edit.added) {
     Extent& extent = added.extent;
     SLUICE_RETURN_IF_ERROR(ReadVerified(extent, &db_.reader, &table));
@@ -141,6 +183,7 @@ Status DBImpl::CreateCheckpoint(const std::string& path) {
     }
     extent.place = copy;
     extent.address = copy->address();
+    SLUICE_RETURN_IF_ERROR(values.Redirect(&extent));
   }
   if (file != nullptr) {
     SLUICE_RETURN_IF_ERROR(space->Sync(file, 0));

@@ -151,14 +151,17 @@ class DBImpl final : public DB, private TransactionStore {
   static bool GetFromMemory(const View& view, const RowCache& rows, Lookup* lookup, Status* status);
   // `reads`, if not null, puts the Get off if it wants a block.
   Status GetFromRuns(const View& view, const Lookup& lookup, BlockReads* reads);
+  struct RunMatch : BlockMatch {
+    const Extent* extent = nullptr;  // that it is in
+  };
   // Heeds the cuts, too.
-  Status FindInRuns(const View& view, std::string_view key, BlockReads* reads, BlockMatch* match);
+  Status FindInRuns(const View& view, std::string_view key, BlockReads* reads, RunMatch* match);
   // Credits a read that looked into several runs with `bytes` of compaction.
   void Pay(SubtableImpl* subtable, uint64_t bytes);
   // As FindInRuns, in extents that were set aside; they may have a newer version than `*match`.
   // What is older than `cut` may be looked for or not.
   Status FindAside(const Version& version, std::string_view internal_key, uint32_t hash,
-                   SequenceNumber cut, BlockMatch* match);
+                   SequenceNumber cut, RunMatch* match);
 
   // import_leveldb.cc
   // InvalidArgument if anything was ever written to it. Called with ExclusiveWrites.

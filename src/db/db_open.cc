@@ -156,6 +156,9 @@ Status DBImpl::OpenSpace() {
         SLUICE_RETURN_IF_ERROR(db_.space->Adopt(*at.extent(), &at.extent()->place));
       }
     }
+    for (const auto& [number, use] : subtable.values) {
+      SLUICE_RETURN_IF_ERROR(db_.space->Adopt(use.extent->pages, &use.extent->pages.place));
+    }
   }
   return {};
 }

@@ -66,7 +66,7 @@ void DBImpl::Pay(SubtableImpl* subtable, uint64_t bytes) {
 }
 
 Status DBImpl::FindInRuns(const View& view, std::string_view key, BlockReads* reads,
-                          BlockMatch* match) {
+                          RunMatch* match) {
   thread_local std::string internal_key;
   internal_key.assign(key);
   PutFixed64(&internal_key, MakeTrailer(view.snapshot, RecordType{0xff}));
@@ -83,6 +83,7 @@ Status DBImpl::FindInRuns(const View& view, std::string_view key, BlockReads* re
     for (size_t i = 0; i < count && !match->found && !put_off(); ++i) {
       SLUICE_RETURN_IF_ERROR(
           db_.reader.Get(lookups[i], internal_key, hash, view.fill_cache, reads, match));
+      match->extent = lookups[i].extent;
     }
     count = 0;
     return {};
@@ -117,7 +118,7 @@ Status DBImpl::FindInRuns(const View& view, std::string_view key, BlockReads* re
 }
 
 Status DBImpl::FindAside(const Version& version, std::string_view internal_key, uint32_t hash,
-                         SequenceNumber cut, BlockMatch* match) {
+                         SequenceNumber cut, RunMatch* match) {
   for (const RunIndex& aside : version.aside) {
     const Extent* const extent = aside.Find(internal_key);
     if (extent == nullptr || UserKey(extent->smallest) > UserKey(internal_key) ||
@@ -125,11 +126,12 @@ Status DBImpl::FindAside(const Version& version, std::string_view internal_key, 
         (match->found && TrailerSequence(match->trailer) >= extent->newest)) {
       continue;
     }
-    BlockMatch other;
+    RunMatch other;
     SLUICE_RETURN_IF_ERROR(
         db_.reader.Get(*extent, internal_key, hash, /*fill_cache=*/false, &other));
     if (other.found && (!match->found || other.trailer > match->trailer)) {
       *match = other;
+      match->extent = extent;
     }
   }
   return {};
@@ -165,7 +167,7 @@ Status DBImpl::ChangedSince(Subtable* subtable, std::string_view key, SequenceNu
     *changed = TrailerSequence(row->tag()) > since;
     return {};
   }
-  BlockMatch match;
+  RunMatch match;
   const View view = {.subtable = static_cast<SubtableImpl*>(subtable),
                      .flushes_seen = 0,
                      .version = version,
@@ -220,12 +222,21 @@ bool DBImpl::GetFromMemory(const View& view, const RowCache& rows, Lookup* looku
 }
 
 Status DBImpl::GetFromRuns(const View& view, const Lookup& lookup, BlockReads* reads) {
-  BlockMatch match;
+  RunMatch match;
   SLUICE_RETURN_IF_ERROR(FindInRuns(view, lookup.key, reads, &match));
   if (!match.found) {
     return NotThere();
   }
-  SLUICE_RETURN_IF_ERROR(ValueOf(match.trailer, match.value, lookup.value));
+  if (IsValueReference(match.trailer)) {
+    SLUICE_RETURN_IF_ERROR(ReadValue(*match.extent, lookup.key, match.value, reads, lookup.value));
+    if (reads != nullptr && reads->wanted()) {
+      return {};
+    }
+    match.trailer = MakeTrailer(TrailerSequence(match.trailer), RecordType::kValue);
+    match.value = *lookup.value;
+  } else {
+    SLUICE_RETURN_IF_ERROR(ValueOf(match.trailer, match.value, lookup.value));
+  }
   // What was found is the newest version in the extents, unless an old snapshot hid newer ones.
   if (view.fill_cache && !lookup.in_memtables && view.snapshot >= view.version.flushed) {
     db_.rows.Fill(view.subtable->id(), lookup.key, match.trailer, match.value,

@@ -32,6 +32,7 @@
 #include "tree/extent_space.h"
 #include "tree/metadata_log.h"
 #include "tree/table_cache.h"
+#include "tree/value_writer.h"
 #include "txn/transactions.h"
 #include "util/mutex.h"
 
@@ -48,7 +49,7 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::atomic<uint64_t> blocks_copied{0};
     std::atomic<uint64_t> flushes{0};
     std::atomic<uint64_t> compactions_abandoned{0};
-    std::array<std::atomic<uint64_t>, 6> compactions{};
+    std::array<std::atomic<uint64_t>, kCompactionKinds> compactions{};
     std::atomic<uint64_t> range_cuts{0};
     std::atomic<uint64_t> cut_extents{0};
     std::atomic<uint64_t> cut_records{0};
@@ -68,6 +69,12 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   }
   ExtentFormat MakeExtentFormat(uint32_t subtable, uint32_t level) const {
     return {options.extent_bytes, CodecOf(level), options.bloom_bits_per_key, subtable};
+  }
+  // Values move between levels as references: they have the last level's place and compression.
+  ValueFormat MakeValueFormat(uint32_t subtable) const {
+    Codec codec = CodecOf(kLastLevel);
+    codec.dictionary_bytes = 0;
+    return {options.separate_value_bytes, TierOf(kLastLevel), subtable, codec};
   }
   MemtablePtr NewMemtable() {
     return std::make_shared<MemtableInfo>(options.memtable_bytes, backlog.memory());

@@ -15,8 +15,8 @@ nlohmann::json ToJson(const CacheStatistics& c) {
 }  // namespace
 
 std::string_view KindName(CompactionKind kind) {
-  constexpr std::array<std::string_view, 6> names = {"deletion", "intra-L1",   "minor",
-                                                     "major",    "self-major", "manual"};
+  constexpr std::array<std::string_view, kCompactionKinds> names = {
+      "deletion", "intra-L1", "minor", "major", "self-major", "manual", "values"};
   return names[static_cast<size_t>(kind)];
 }
 

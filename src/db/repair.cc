@@ -46,8 +46,11 @@ class ExtentSalvage {
 
   bool Valid() const { return record_.Valid(); }
   std::string_view user_key() const { return UserKey(record_.key()); }
-  uint64_t trailer() const { return Trailer(record_.key()); }
-  std::string_view value() const { return record_.value(); }
+  uint64_t trailer() const {
+    const uint64_t trailer = Trailer(record_.key());
+    return apart_ ? MakeTrailer(TrailerSequence(trailer), RecordType::kValue) : trailer;
+  }
+  std::string_view value() const { return apart_ ? value_ : record_.value(); }
   void Next() {
     ++read_;
     record_.Next();
@@ -57,8 +60,23 @@ class ExtentSalvage {
   uint64_t lost() const { return extent_->entries - std::min(extent_->entries, read_); }
 
  private:
-  // If the block is at its end, goes on to the next one that can be read.
+  // If the record's value cannot be read, goes on to the next record.
   void Find() {
+    for (FindRecord(); Valid(); record_.Next(), FindRecord()) {
+      apart_ = IsValueReference(Trailer(record_.key()));
+      if (!apart_) {
+        return;
+      }
+      const Status status =
+          ReadValue(*extent_, user_key(), record_.value(), /*reads=*/nullptr, &value_);
+      if (status.ok()) {
+        return;
+      }
+      Lose(status, user_key(), user_key());
+    }
+  }
+  // If the block is at its end, goes on to the next one that can be read.
+  void FindRecord() {
     if (record_.Valid() && extent_->sliced &&
         CompareInternalKeys(record_.key(), extent_->largest) > 0) {
       record_ = BlockIterator();
@@ -118,6 +136,8 @@ class ExtentSalvage {
   size_t end_ = 0;
   BlockRef contents_;
   BlockIterator record_;
+  bool apart_ = false;  // the value is in value_
+  std::string value_;
   uint64_t read_ = 0;
 };
 
@@ -312,10 +332,17 @@ void Repairer::AdoptExtents() {
         }
       }
     }
+    for (const auto& [number, use] : subtable.values) {
+      if (!space_->Adopt(use.extent->pages, &use.extent->pages.place).ok()) {
+        use.extent->pages.place.reset();
+      }
+    }
   }
 }
 
 Status Repairer::FindExtents() {
+  std::map<uint32_t, std::shared_ptr<ValueShares>> values;
+  SLUICE_RETURN_IF_ERROR(FindValueExtents(&values));
   std::map<uint32_t, std::vector<ExtentPtr>> found;
   uint64_t count = 0;
   for (size_t tier = 0; tier < dirs_.size(); ++tier) {
@@ -324,6 +351,7 @@ Status Repairer::FindExtents() {
         env_, DataFilePath(dir.path, dir.number), dir.number, [&](FoundExtent table) {
           table.extent.number = ++count;
           table.extent.place = space_->At(tier, table.extent);
+          table.extent.values = values[table.subtable];
           found[table.subtable].push_back(std::make_shared<const Extent>(std::move(table.extent)));
         }));
   }
@@ -349,6 +377,30 @@ Status Repairer::FindExtents() {
       RunIndex& index = subtable.runs[{kAsideLevel, run.front()->number}];
       SLUICE_RETURN_IF_ERROR(index.Edit({}, run, &index));
     }
+  }
+  return {};
+}
+
+// All of each sub-table, since nothing says which of them an extent's records refer to.
+Status Repairer::FindValueExtents(std::map<uint32_t, std::shared_ptr<ValueShares>>* values) {
+  for (size_t tier = 0; tier < dirs_.size(); ++tier) {
+    const ExtentSpace::Dir& dir = dirs_[tier];
+    SLUICE_RETURN_IF_ERROR(ScanForValueExtents(
+        env_, DataFilePath(dir.path, dir.number), dir.number, [&](FoundExtent value_extent) {
+          Extent& pages = value_extent.extent;
+          pages.place = space_->At(tier, pages);
+          std::shared_ptr<ValueShares>& of_subtable = (*values)[value_extent.subtable];
+          if (of_subtable == nullptr) {
+            of_subtable = std::make_shared<ValueShares>();
+          }
+          of_subtable->shares.push_back({std::make_shared<const ValueExtent>(pages), 0});
+        }));
+  }
+  for (const auto& [id, of_subtable] : *values) {
+    std::sort(of_subtable->shares.begin(), of_subtable->shares.end(),
+              [](const auto& a, const auto& b) {
+                return a.extent->pages.number < b.extent->pages.number;
+              });
   }
   return {};
 }
@@ -384,7 +436,8 @@ Status Repairer::CreateTarget() {
 Status Repairer::FindSubtable(uint32_t id, Subtable** subtable) {
   auto known = metadata_.subtables.find(id);
   if (known == metadata_.subtables.end() && without_metadata_) {
-    known = metadata_.subtables.emplace(id, Metadata::Subtable{SubtableName(id), 0, {}, {}}).first;
+    known =
+        metadata_.subtables.emplace(id, Metadata::Subtable{SubtableName(id), 0, {}, {}, {}}).first;
   }
   if (known == metadata_.subtables.end()) {
     *subtable = nullptr;

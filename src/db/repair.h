@@ -40,6 +40,7 @@ class Repairer {
   Status OpenSpace();
   void AdoptExtents();
   Status FindExtents();
+  Status FindValueExtents(std::map<uint32_t, std::shared_ptr<ValueShares>>* values);
   Status FindLog();
   void FindFlushed();
   Status CreateTarget();

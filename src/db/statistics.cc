@@ -47,6 +47,12 @@ SubtableStatistics Describe(const std::string& name, const Version& version) {
       Add(run.index, &s.levels[level]);
     }
   }
+  for (const ValueUse& use :
+       version.values == nullptr ? std::vector<ValueUse>() : *version.values) {
+    ++s.value_extents;
+    s.value_bytes += use.extent->pages.bytes;
+    s.value_live_bytes += use.live_bytes;
+  }
   for (const RunIndex& aside : version.aside) {
     Add(aside, &s.set_aside);
   }
@@ -124,6 +130,12 @@ std::string Statistics::ToString() const {
                          i, l.runs, l.extents, static_cast<double>(l.bytes) / (1 << 20), l.records,
                          l.tombstones);
     }
+    if (subtable.value_extents > 0) {
+      out +=
+          fmt::format("  large values: {} value extents, {:.1f} MiB, of them {:.1f} alive\n",
+                      subtable.value_extents, static_cast<double>(subtable.value_bytes) / (1 << 20),
+                      static_cast<double>(subtable.value_live_bytes) / (1 << 20));
+    }
     if (const LevelStatistics& l = subtable.set_aside; l.extents > 0) {
       out += fmt::format("  set aside, damaged: {} extents, {:.1f} MiB, {} records\n", l.extents,
                          static_cast<double>(l.bytes) / (1 << 20), l.records);
@@ -150,9 +162,9 @@ std::string Statistics::ToString() const {
       static_cast<double>(compaction_bytes_written) / (1 << 20), WriteAmplification());
   out += fmt::format(
       "{} flushes; compactions: {} deletion, {} intra-L1, {} minor, {} major, "
-      "{} self-major, {} manual; {} extents reused, {} blocks copied\n",
+      "{} self-major, {} manual, {} of values; {} extents reused, {} blocks copied\n",
       flushes, compactions[0], compactions[1], compactions[2], compactions[3], compactions[4],
-      compactions[5], extents_reused, blocks_copied);
+      compactions[5], compactions[6], extents_reused, blocks_copied);
   if (range_cuts > 0) {
     out += fmt::format("{} cuts for range deletions: {} records, {} extents as a whole\n",
                        range_cuts, cut_records, cut_extents);

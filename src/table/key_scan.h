@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "table/block.h"
 #include "table/format.h"
@@ -31,7 +32,8 @@ class KeyScanner {
     return {};
   }
 
-  // Calls visit(internal key, same) for each entry; same: it has the user key of the one before,
+  // Calls visit(internal key, same), or visit(internal key, same, value) if it takes that, for each
+  // entry; same: it has the user key of the one before,
   // perhaps in the block scanned before. A key is valid until the next. Corruption, behind the last
   // good entry, where BlockIterator would say so.
   template <typename Visit>
@@ -57,7 +59,11 @@ class KeyScanner {
         front.Load(key_.data());
       }
       bytes_ = base = bytes;
-      visit(last_key(), same);
+      if constexpr (std::is_invocable_v<Visit, std::string_view, bool, std::string_view>) {
+        visit(last_key(), same, std::string_view(p + header.unshared, header.value_bytes));
+      } else {
+        visit(last_key(), same);
+      }
       p += size_t{header.unshared} + header.value_bytes;
     }
     return {};

@@ -33,6 +33,9 @@ class RecordIterator {
 
   // Not ok where an error ended the walk.
   virtual Status status() const { return {}; }
+  // Not ok if value() could not be read, and is empty; the walk goes on all the same. REQUIRES: that
+  // was called last.
+  virtual Status value_status() const { return {}; }
 };
 
 }  // namespace sluice

@@ -27,6 +27,7 @@ struct ExtentAddress {
 };
 
 class ExtentPlace;
+struct ValueShares;
 
 // All that is known of an extent without reading it. Immutable once made.
 struct Extent {
@@ -47,6 +48,9 @@ struct Extent {
   bool sliced = false;
   uint32_t slice_bytes = 0;     // of a slice: bytes of the blocks that have its records
   std::string table_largest{};  // of a slice: the table's last key
+  // What its records refer to (value_extent.h): null if none does; and the bytes of that together.
+  std::shared_ptr<const ValueShares> values{};
+  uint64_t value_bytes = 0;
   // Its pages (extent_space.h), as long as the process knows the extent: not part of the value, and
   // set once, as the extent is made or read from the metadata.
   mutable std::shared_ptr<ExtentPlace> place{};
@@ -56,6 +60,8 @@ struct Extent {
 
   const std::string& last_of_table() const { return sliced ? table_largest : largest; }
   uint32_t live_bytes() const { return sliced ? slice_bytes : bytes; }
+  // With what its records refer to: decides which compactions are due, as if all were here.
+  uint64_t weight() const { return live_bytes() + value_bytes; }
 
   // Counts one of its records; `shadowed`: that has the user key of the record before.
   void Count(std::string_view internal_key, bool is_shadowed) {
@@ -70,13 +76,14 @@ struct Extent {
     }
   }
 
+  friend bool SameValues(const Extent& a, const Extent& b);
   friend bool operator==(const Extent& a, const Extent& b) {
     return a.number == b.number && a.address == b.address && a.bytes == b.bytes &&
            a.smallest == b.smallest && a.largest == b.largest && a.entries == b.entries &&
            a.tombstones == b.tombstones && a.shadowed == b.shadowed && a.newest == b.newest &&
            a.oldest_tombstone == b.oldest_tombstone && a.newest_tombstone == b.newest_tombstone &&
            a.sliced == b.sliced && a.slice_bytes == b.slice_bytes &&
-           a.table_largest == b.table_largest;
+           a.table_largest == b.table_largest && SameValues(a, b);
   }
 };
 

@@ -83,14 +83,20 @@ Status ExtentBuilder::StoreBlock(std::string_view contents, std::string_view sto
   BlockHandle handle{.offset = built_.table.size()};
   Extent& extent = built_.extent;
   bool first = true;
-  SLUICE_RETURN_IF_ERROR(keys_.Scan(block, [&](std::string_view key, bool shadowed) {
+  Status values;
+  const auto visit = [&](std::string_view key, bool shadowed, std::string_view value) {
     if (!shadowed || first) {
       tail_->AddKey(UserKey(key));  // each block has a filter of its own
     }
     first = false;
     extent.Count(key, shadowed);
     ++entries_;
-  }));
+    if (IsValueReference(Trailer(key)) && values.ok()) [[unlikely]] {
+      values = shares_.Add(value, find_values_);
+    }
+  };
+  SLUICE_RETURN_IF_ERROR(keys_.Scan(block, visit));
+  SLUICE_RETURN_IF_ERROR(values);
   if (format_.codec.type != Compression::kNone) {
     handle.size = stored_.size() - kBlockTrailerBytes;
     built_.table += stored_;
@@ -114,6 +120,7 @@ Status ExtentBuilder::FinishExtent() {
   built_.dictionary = dictionary_;
   tail_.reset();
   built_.extent.largest = keys_.last_key();
+  shares_.MoveTo(&built_.extent);
   // A table has 1 GiB at most, or a single block that ends with a record of 1 GiB at most.
   SLUICE_CHECK(built_.table.size() <= std::numeric_limits<uint32_t>::max());
   built_.extent.bytes = static_cast<uint32_t>(built_.table.size());

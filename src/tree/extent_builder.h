@@ -25,6 +25,7 @@
 #include "tree/extent.h"
 #include "tree/extent_tail.h"
 #include "tree/table_scan.h"
+#include "tree/value_extent.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -49,8 +50,12 @@ using ExtentSink = std::function<Status(BuiltExtent*)>;
 
 class ExtentBuilder {
  public:
-  ExtentBuilder(const ExtentFormat& format, ExtentSink sink)
-      : format_(format), properties_(ExtentProperties(format.subtable)), sink_(std::move(sink)) {}
+  // `find_values` finds the value extents that records may refer to; empty: there are none.
+  ExtentBuilder(const ExtentFormat& format, ExtentSink sink, FindValueExtent find_values = {})
+      : format_(format),
+        properties_(ExtentProperties(format.subtable)),
+        sink_(std::move(sink)),
+        find_values_(std::move(find_values)) {}
 
   // `contents`: of a data block, uncompressed, not empty, without trailer. `stored`: the same as it
   // stands in another table, with its trailer, if that is compressed as this one is to be; or empty.
@@ -78,10 +83,12 @@ class ExtentBuilder {
   const ExtentFormat format_;
   const std::string properties_;
   const ExtentSink sink_;
+  const FindValueExtent find_values_;
 
   BuiltExtent built_;
   std::unique_ptr<ExtentTail> tail_;  // null: no extent is open
   KeyScanner keys_;                   // of all blocks so far
+  ValueShareCounter shares_;          // of the open extent
   uint64_t entries_ = 0;
   std::string scratch_;
   std::string stored_;  // the block, compressed

@@ -12,29 +12,48 @@ ExtentWriter::ExtentWriter(ExtentSpace* space, size_t tier, std::atomic<uint64_t
 }
 
 Status ExtentWriter::Write(BuiltExtent* built, uint64_t number) {
+  built->extent.number = number;
+  SLUICE_RETURN_IF_ERROR(Submit(built, tier_));
+  extents_.push_back(built->extent);
+  return {};
+}
+
+Status ExtentWriter::WriteValues(std::string* bytes, size_t tier, Extent* pages) {
+  BuiltExtent built;
+  built.table = std::move(*bytes);
+  built.extent = *pages;
+  SLUICE_RETURN_IF_ERROR(Submit(&built, tier));
+  pages->address = built.extent.address;
+  pages->place = built.extent.place;
+  *bytes = std::move(built.table);
+  bytes->clear();
+  return {};
+}
+
+Status ExtentWriter::Submit(BuiltExtent* built, size_t tier) {
   while (IoRequest* const done = queue_->Poll()) {
     SLUICE_RETURN_IF_ERROR(Done(done));
   }
   while (pending_.size() >= kExtents) {
     SLUICE_RETURN_IF_ERROR(Done(queue_->Wait()));
   }
+  Extent& extent = built->extent;
+  extent.place = space_.Allocate(tier, extent.bytes);
+  extent.address = extent.place->address();
   auto pending = std::make_unique<Pending>();
-  pending->built = std::move(*built);
+  pending->place = extent.place;
+  pending->table = std::move(built->table);
+  built->table = {};
   if (!spare_tables_.empty()) {
     built->table = std::move(spare_tables_.back());
     spare_tables_.pop_back();
   }
-  Extent& extent = pending->built.extent;
-  extent.number = number;
-  extent.place = space_.Allocate(tier_, extent.bytes);
-  extent.address = extent.place->address();
-  extents_.push_back(extent);
   if (DataFile* const file = extent.place->file(); !files_.contains(file)) {
     files_[file] = space_.FailedSyncs(file);
   }
   bytes_ += extent.bytes;
   // Writes whole pages, so that none keeps bytes of an extent that was there before.
-  std::string& table = pending->built.table;
+  std::string& table = pending->table;
   table.resize((table.size() + kPageBytes - 1) / kPageBytes * kPageBytes);
   for (size_t at = 0; at < table.size(); at += kPieceBytes) {
     pending->pieces.push_back({.kind = IoRequest::Kind::kWrite,
@@ -67,9 +86,9 @@ Status ExtentWriter::Done(IoRequest* done) {
   const Status status = std::move(pending.status);
   // If all of a compaction's output were written back at once, it would hold up the sync of a
   // flush.
-  const ExtentPlace& place = *pending.built.extent.place;
-  place.file()->StartWriteback(place.offset(), pending.built.table.size());
-  spare_tables_.push_back(std::move(pending.built.table));
+  const ExtentPlace& place = *pending.place;
+  place.file()->StartWriteback(place.offset(), pending.table.size());
+  spare_tables_.push_back(std::move(pending.table));
   pending_.erase(at);
   return status;
 }

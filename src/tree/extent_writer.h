@@ -30,6 +30,9 @@ class ExtentWriter {
   // Takes `*built`, and leaves it memory of a table written before if it can. `number` is from
   // TakeNumber.
   Status Write(BuiltExtent* built, uint64_t number);
+  // Writes a value extent (value_extent.h) to another tier; takes `*bytes`. Sets the place of
+  // `pages`, which has number and bytes.
+  Status WriteValues(std::string* bytes, size_t tier, Extent* pages);
   uint64_t TakeNumber() { return next_number_.fetch_add(1); }
   // Waits for all writes and makes them durable. The extents in the order they were written.
   Status Finish(std::vector<Extent>* extents);
@@ -45,12 +48,15 @@ class ExtentWriter {
   static constexpr unsigned kPieces = 128;
 
   struct Pending {
-    BuiltExtent built;
+    std::shared_ptr<ExtentPlace> place;
+    std::string table;
     std::vector<IoRequest> pieces;
     size_t under_way = 0;
     Status status;  // the first error
   };
 
+  // Takes the bytes of `*built`, whose extent has number and length, and gives it a place.
+  Status Submit(BuiltExtent* built, size_t tier);
   // A piece is written: returns the status of its extent if that was its last piece, else ok. Does
   // not throw.
   Status Done(IoRequest* done);

@@ -15,6 +15,16 @@ bool IsTombstone(const RecordIterator& at) {
 
 }  // namespace
 
+std::string_view MergedIterator::value() const {
+  const std::string_view value = current_->at->value();
+  if (IsValueReference(current_->at->trailer())) [[unlikely]] {
+    if (Status status = current_->at->value_status(); !status.ok() && value_status_.ok()) {
+      value_status_ = std::move(status);
+    }
+  }
+  return value;
+}
+
 bool MergedIterator::CheckParts() {
   for (const Part& part : parts_) {
     if (!part.valid) {

@@ -38,8 +38,8 @@ class MergedIterator final : public Iterator {
   void Next() override;
   void Prev() override;
   std::string_view key() const override { return current_->key; }
-  std::string_view value() const override { return current_->at->value(); }
-  Status status() const override { return status_; }
+  std::string_view value() const override;
+  Status status() const override { return status_.ok() ? value_status_ : status_; }
 
  private:
   // Keeps its key at hand: it is compared with those of all others.
@@ -78,6 +78,7 @@ class MergedIterator final : public Iterator {
   bool forward_ = true;
   std::string turn_;
   Status status_;
+  mutable Status value_status_;  // the first error of a value that is stored apart
 };
 
 }  // namespace sluice

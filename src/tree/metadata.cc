@@ -16,6 +16,62 @@ Status Unknown(uint32_t subtable) {
       fmt::format("metadata edit of sub-table {}, which is not there", subtable));
 }
 
+// Counts what `extent`, which is added, refers to. What is known already is the same for all that
+// refer to it, or else it would have its pages twice.
+Status AddValues(std::map<uint64_t, ValueUse>* values, Extent* extent) {
+  std::shared_ptr<ValueShares> shared;
+  for (size_t i = 0; i < ValueShares::Of(*extent).size(); ++i) {
+    const ValueShares::Share& share = extent->values->shares[i];
+    ValueUse& use = (*values)[share.extent->pages.number];
+    if (use.extent == nullptr) {
+      use.extent = share.extent;
+    } else if (!(use.extent->pages == share.extent->pages)) {
+      return Status::Corruption(
+          fmt::format("extents {} and another have different places for value "
+                      "extent {}",
+                      extent->number, share.extent->pages.number));
+    }
+    ++use.extents;
+    use.live_bytes += share.bytes;
+    if (use.extent != share.extent) {
+      if (shared == nullptr) {
+        shared = std::make_shared<ValueShares>(*extent->values);
+      }
+      shared->shares[i].extent = use.extent;
+    }
+  }
+  if (shared != nullptr) {
+    extent->values = std::move(shared);
+  }
+  return {};
+}
+
+// The opposite, for an extent that is removed.
+void RemoveValues(std::map<uint64_t, ValueUse>* values, const Extent& extent) {
+  for (const ValueShares::Share& share : ValueShares::Of(extent)) {
+    const auto use = values->find(share.extent->pages.number);
+    if (use == values->end()) {
+      continue;
+    }
+    use->second.live_bytes -= share.bytes;
+    if (--use->second.extents == 0) {
+      values->erase(use);
+    }
+  }
+}
+
+Status CheckValues(const Metadata::Subtable& subtable, const Extent& added) {
+  for (const ValueShares::Share& share : ValueShares::Of(added)) {
+    const ValueUse& use = subtable.values.at(share.extent->pages.number);
+    if (use.live_bytes > use.extent->pages.bytes) {
+      return Status::Corruption(fmt::format("value extent {} has {} bytes, but extents refer to {}",
+                                            use.extent->pages.number, use.extent->pages.bytes,
+                                            use.live_bytes));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Status Metadata::Apply(const MetadataEdit& edit) {
@@ -28,7 +84,7 @@ Status Metadata::Apply(const MetadataEdit& edit) {
     }
   }
   for (const auto& [id, name] : edit.created) {
-    if (!subtables.emplace(id, Subtable{name, 0, {}, {}}).second) {
+    if (!subtables.emplace(id, Subtable{name, 0, {}, {}, {}}).second) {
       return Status::Corruption(fmt::format("metadata edit creates sub-table {} again", id));
     }
   }
@@ -69,7 +125,13 @@ Status Metadata::Apply(const MetadataEdit& edit) {
         std::make_shared<const Extent>(Extent{.number = number, .smallest = smallest}));
   }
   for (const auto& [id, run, extent] : edit.added) {
-    changes[{id, run}].added.push_back(std::make_shared<const Extent>(extent));
+    const auto subtable = subtables.find(id);
+    if (subtable == subtables.end()) {
+      return Unknown(id);
+    }
+    auto added = std::make_shared<Extent>(extent);
+    SLUICE_RETURN_IF_ERROR(AddValues(&subtable->second.values, added.get()));
+    changes[{id, run}].added.push_back(std::move(added));
   }
   for (const auto& [where, change] : changes) {
     const auto& [id, run_id] = where;
@@ -82,13 +144,25 @@ Status Metadata::Apply(const MetadataEdit& edit) {
           "metadata edit of sub-table {}, level {}, of which there is none", id, run_id.level));
     }
     RunIndex& run = subtable->second.runs[run_id];
+    const RunIndex before = run;
     SLUICE_RETURN_IF_ERROR(
         run.Edit(change.removed, change.added, &run)
             .WithContext(fmt::format("metadata edit of sub-table {}, level {}, run {}", id,
                                      run_id.level, run_id.run)));
+    for (const ExtentPtr& removed : change.removed) {
+      // It is there, since Edit found it; but Find goes by its last key, and a damaged extent may
+      // end before it begins.
+      const Extent* const there = before.Find(removed->smallest);
+      if (there != nullptr && there->number == removed->number) {
+        RemoveValues(&subtable->second.values, *there);
+      }
+    }
     if (run.empty()) {
       subtable->second.runs.erase(run_id);
     }
+  }
+  for (const auto& [id, run, extent] : edit.added) {
+    SLUICE_RETURN_IF_ERROR(CheckValues(subtables.at(id), extent));
   }
   log_start = edit.log_start.value_or(log_start);
   next_number = edit.next_number.value_or(next_number);

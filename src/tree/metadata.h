@@ -8,9 +8,17 @@
 
 #include "tree/metadata_edit.h"
 #include "tree/run_index.h"
+#include "tree/value_extent.h"
 #include "util/status.h"
 
 namespace sluice {
+
+// What a sub-table's extents refer to of a value extent.
+struct ValueUse {
+  ValueExtentPtr extent;
+  uint64_t live_bytes = 0;
+  uint64_t extents = 0;  // so many refer to it
+};
 
 struct Metadata {
   struct Subtable {
@@ -20,6 +28,8 @@ struct Metadata {
     // Range deletions that extents are still to be cut by, but which hold already: a record in an
     // extent that one of them covers, and that is older, is not there (db/range_cuts.h).
     RangeDeletions cuts;
+    // By number, in step with the runs.
+    std::map<uint64_t, ValueUse> values;
   };
 
   std::map<uint32_t, Subtable> subtables;  // by id

@@ -2,6 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "tree/value_extent.h"
 #include "util/coding.h"
 
 namespace sluice {
@@ -23,6 +29,8 @@ enum Tag : uint32_t {
   kAddedSlice = 11,  // as kAdded, then what only slices have
   kCut = 12,
   kCutsDone = 13,
+  kValueExtent = 14,  // what kValueShares of this edit may name
+  kValueShares = 15,  // of the extent added last
 };
 
 template <typename... Numbers>
@@ -64,7 +72,75 @@ bool GetAdded(std::string_view* in, MetadataEdit::Added* added) {
          GetKey(in, &extent.smallest) && GetKey(in, &extent.largest);
 }
 
-bool GetField(uint32_t tag, std::string_view* in, MetadataEdit* edit) {
+// Value extents of an edit, by their numbers.
+using ValueExtents = std::map<uint64_t, ValueExtentPtr>;
+
+void PutValueExtents(const std::vector<MetadataEdit::Added>& added, std::string* out) {
+  std::set<uint64_t> known;
+  for (const MetadataEdit::Added& a : added) {
+    for (const auto& share : ValueShares::Of(a.extent)) {
+      const Extent& pages = share.extent->pages;
+      if (known.insert(pages.number).second) {
+        Put(out, kValueExtent, pages.number, pages.address.file, pages.address.page, pages.bytes,
+            pages.entries);
+      }
+    }
+  }
+}
+
+bool GetValueExtent(std::string_view* in, ValueExtents* values) {
+  Extent pages;
+  if (!Get(in, &pages.number, &pages.address.file, &pages.address.page, &pages.bytes,
+           &pages.entries)) {
+    return false;
+  }
+  return values->emplace(pages.number, std::make_shared<const ValueExtent>(pages)).second;
+}
+
+void PutShares(const Extent& extent, std::string* out) {
+  if (extent.values == nullptr) {
+    return;
+  }
+  Put(out, kValueShares, extent.values->shares.size());
+  uint64_t before = 0;
+  for (const ValueShares::Share& share : extent.values->shares) {
+    const uint64_t number = share.extent->pages.number;
+    Put(out, number - before, share.bytes);
+    before = number;
+  }
+}
+
+bool GetShares(std::string_view* in, const ValueExtents& values, MetadataEdit* edit) {
+  uint64_t count;
+  // Each takes two bytes at least.
+  if (!Get(in, &count) || count == 0 || count > in->size() / 2 || edit->added.empty() ||
+      edit->added.back().extent.values != nullptr) {
+    return false;
+  }
+  Extent& extent = edit->added.back().extent;
+  auto shares = std::make_shared<ValueShares>();
+  shares->shares.reserve(count);
+  uint64_t number = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t step;
+    ValueShares::Share share;
+    if (!Get(in, &step, &share.bytes) || step == 0) {
+      return false;
+    }
+    number += step;
+    const auto known = values.find(number);
+    if (known == values.end() || share.bytes > known->second->pages.bytes) {
+      return false;
+    }
+    share.extent = known->second;
+    extent.value_bytes += share.bytes;
+    shares->shares.push_back(std::move(share));
+  }
+  extent.values = std::move(shares);
+  return true;
+}
+
+bool GetField(uint32_t tag, std::string_view* in, ValueExtents* values, MetadataEdit* edit) {
   switch (tag) {
     case kDropped:
       return Get(in, &edit->dropped.emplace_back());
@@ -98,6 +174,10 @@ bool GetField(uint32_t tag, std::string_view* in, MetadataEdit* edit) {
              (!added.extent.sliced ||
               (Get(in, &added.extent.slice_bytes) && GetKey(in, &added.extent.table_largest)));
     }
+    case kValueExtent:
+      return GetValueExtent(in, values);
+    case kValueShares:
+      return GetShares(in, *values, edit);
     case kLogStart:
       return Get(in, &edit->log_start.emplace());
     case kNextNumber:
@@ -142,6 +222,7 @@ void MetadataEdit::AppendTo(std::string* out) const {
     Put(out, kRemoved, r.subtable, r.run.level, r.run.run, r.extent);
     PutLengthPrefixed(out, r.smallest);
   }
+  PutValueExtents(added, out);
   for (const Added& a : added) {
     Put(out, a.extent.sliced ? kAddedSlice : kAdded, a.subtable, a.run.level, a.run.run,
         a.extent.number, a.extent.address.file, a.extent.address.page, a.extent.bytes,
@@ -153,6 +234,7 @@ void MetadataEdit::AppendTo(std::string* out) const {
       Put(out, a.extent.slice_bytes);
       PutLengthPrefixed(out, a.extent.table_largest);
     }
+    PutShares(a.extent, out);
   }
   if (log_start) {
     Put(out, kLogStart, *log_start);
@@ -172,10 +254,11 @@ void MetadataEdit::AppendTo(std::string* out) const {
 Status MetadataEdit::ReadFrom(std::string_view in) {
   *this = {};
   const size_t size = in.size();
+  ValueExtents values;
   while (!in.empty()) {
     const size_t at = size - in.size();
     uint32_t tag;
-    if (!GetVarint32(&in, &tag) || !GetField(tag, &in, this)) {
+    if (!GetVarint32(&in, &tag) || !GetField(tag, &in, &values, this)) {
       return Status::Corruption(fmt::format("malformed metadata edit at its byte {}", at));
     }
   }

@@ -28,7 +28,7 @@ std::shared_ptr<const RunIndex::Leaf> RunIndex::MakeLeaf(std::vector<ExtentPtr> 
   auto leaf = std::make_shared<Leaf>();
   Summary& summary = leaf->summary;
   for (const ExtentPtr& extent : extents) {
-    summary.bytes += extent->live_bytes();
+    summary.weight += extent->weight();
     summary.tombstones += extent->tombstones;
     summary.sliced = summary.sliced || extent->sliced;
     if (!extent->full) {
@@ -60,6 +60,7 @@ Status RunIndex::Edit(const std::vector<ExtentPtr>& removed, const std::vector<E
     }
     --edited.extents_;
     edited.bytes_ -= (*at)->live_bytes();
+    edited.weight_ -= (*at)->weight();
     extents.erase(at);
   }
   for (const ExtentPtr& extent : added) {
@@ -67,6 +68,7 @@ Status RunIndex::Edit(const std::vector<ExtentPtr>& removed, const std::vector<E
     extents.insert(std::upper_bound(extents.begin(), extents.end(), extent, Before), extent);
     ++edited.extents_;
     edited.bytes_ += extent->live_bytes();
+    edited.weight_ += extent->weight();
   }
 
   auto leaves = std::make_shared<Leaves>();

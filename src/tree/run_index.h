@@ -22,7 +22,7 @@ class RunIndex {
  public:
   // What is known of neighbouring extents, some hundred MiB of them, without looking at each.
   struct Summary {
-    uint64_t bytes = 0;  // live ones
+    uint64_t weight = 0;  // Extent::weight
     uint64_t tombstones = 0;
     bool sliced = false;                  // one is
     uint32_t least_bytes = ~uint32_t{0};  // of those that are not full
@@ -41,7 +41,8 @@ class RunIndex {
   RunIndex() : leaves_(std::make_shared<const Leaves>()) {}
 
   size_t extents() const { return extents_; }
-  uint64_t bytes() const { return bytes_; }  // live ones
+  uint64_t bytes() const { return bytes_; }    // live ones
+  uint64_t weight() const { return weight_; }  // Extent::weight
   bool empty() const { return extents_ == 0; }
 
   // The index without `removed`, which are found by number and smallest key, and with `added`.
@@ -103,6 +104,7 @@ class RunIndex {
   std::shared_ptr<const Leaves> leaves_;  // none is empty
   size_t extents_ = 0;
   uint64_t bytes_ = 0;
+  uint64_t weight_ = 0;
 };
 
 }  // namespace sluice

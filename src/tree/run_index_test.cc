@@ -63,7 +63,7 @@ void ExpectSame(const RunIndex& index, const Model& model) {
     do {
       const Extent& extent = *(it++)->second;
       ASSERT_EQ(in.extent()->number, extent.number);
-      expected.bytes += extent.bytes;
+      expected.weight += extent.bytes;
       expected.tombstones += extent.tombstones;
       expected.least_bytes =
           extent.full ? expected.least_bytes : std::min(expected.least_bytes, extent.bytes);

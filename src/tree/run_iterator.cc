@@ -9,6 +9,19 @@
 
 namespace sluice {
 
+std::string_view RunIterator::ValueApart() const {
+  const std::string_view reference = ValueHere();
+  if (reference != apart_reference_) {
+    const Extent& extent = backward_ ? *backward_extent_ : *extent_.extent();
+    value_status_ = ReadValue(extent, user_key(), reference, /*reads=*/nullptr, &apart_);
+    if (!value_status_.ok()) {
+      apart_.clear();
+    }
+    apart_reference_.assign(reference);
+  }
+  return apart_;
+}
+
 bool RunIterator::EnterExtent() {
   if (!extent_.Valid()) {
     data_.Reset({});  // it may be at a record that is not a slice's
@@ -212,6 +225,7 @@ void RunIterator::FindBackward() {
       do {
         trailer_ = Trailer(data_.key());
         value_.assign(data_.value());
+        backward_extent_ = extent_.extent();
         valid_ = true;
       } while (StepBackward() && UserKey(data_.key()) == key_ &&
                TrailerSequence(Trailer(data_.key())) <= snapshot_);

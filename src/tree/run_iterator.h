@@ -12,6 +12,7 @@
 #include "table/record_iterator.h"
 #include "tree/extent_reader.h"
 #include "tree/run_index.h"
+#include "tree/value_extent.h"
 
 namespace sluice {
 
@@ -47,11 +48,17 @@ class RunIterator final : public RecordIterator {
   void Next() override;
   void Prev() override;
   std::string_view user_key() const override { return backward_ ? key_ : UserKey(data_.key()); }
-  std::string_view value() const override { return backward_ ? value_ : data_.value(); }
+  // Read only when it is asked for, if it is stored apart.
+  std::string_view value() const override {
+    return IsValueReference(trailer()) ? ValueApart() : ValueHere();
+  }
   uint64_t trailer() const override { return backward_ ? trailer_ : Trailer(data_.key()); }
   Status status() const override { return status_; }
+  Status value_status() const override { return value_status_; }
 
  private:
+  std::string_view ValueHere() const { return backward_ ? value_ : data_.value(); }
+  std::string_view ValueApart() const;
   // Each returns false, with valid_ false, at an end or an error, or where it is put off.
   bool EnterExtent();  // at extent_
   bool OpenPart(size_t number, bool walk);
@@ -117,7 +124,12 @@ class RunIterator final : public RecordIterator {
   std::string key_;
   std::string value_;
   uint64_t trailer_ = 0;
+  ExtentPtr backward_extent_;  // that it is in
   Status status_;
+  // The value read last, and the reference to it.
+  mutable std::string apart_;
+  mutable std::string apart_reference_;
+  mutable Status value_status_;  // of the last attempt
 };
 
 }  // namespace sluice

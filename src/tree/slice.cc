@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "table/key_scan.h"
+#include "tree/value_extent.h"
 
 namespace sluice {
 
@@ -41,6 +42,8 @@ Status MakeSlices(const Extent& extent, std::string_view begin,
   SLUICE_RETURN_IF_ERROR(reader->OpenHead(extent, &head));
   const size_t blocks = LiveBlocks(extent, *head.get()).end;
   KeyScanner keys;
+  const FindValueExtent find_values = ValueExtentsOf(extent);
+  std::vector<ValueShareCounter> shares(slices.size());
   std::string contents;
   size_t at = 0;  // the slice that the last key is in
   for (size_t i = head->Find(from); i < blocks && at < slices.size(); ++i) {
@@ -55,7 +58,8 @@ Status MakeSlices(const Extent& extent, std::string_view begin,
         ExtentReader::ReadStored(extent, head->block(i), head->dictionary(), &contents));
     Status status = Block::Parse(contents, &block);
     if (status.ok()) {
-      status = keys.Scan(block, [&](std::string_view key, bool shadowed) {
+      Status values;
+      status = keys.Scan(block, [&](std::string_view key, bool shadowed, std::string_view value) {
         if (CompareInternalKeys(key, from) < 0 || CompareInternalKeys(key, extent.largest) > 0) {
           return;
         }
@@ -71,14 +75,21 @@ Status MakeSlices(const Extent& extent, std::string_view begin,
         }
         slice.largest.assign(key);
         slice.Count(key, shadowed);
+        if (IsValueReference(Trailer(key)) && values.ok()) {
+          values = shares[at].Add(value, find_values);
+        }
         if (std::exchange(counted, at) != at) {
           slice.slice_bytes += static_cast<uint32_t>(head->block(i).size + kBlockTrailerBytes);
         }
       });
+      status = status.ok() ? values : status;
     }
     if (!status.ok()) {
       return status.WithContext(ExtentReader::Describe(extent, head->block(i).offset));
     }
+  }
+  for (size_t i = 0; i < slices.size(); ++i) {
+    shares[i].MoveTo(&slices[i]);
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include "table/block_builder.h"
 #include "table/stored_block.h"
 #include "table/table_reader.h"
+#include "tree/value_extent.h"
 #include "util/coding.h"
 
 namespace sluice {
@@ -130,6 +131,29 @@ Status ScanForExtents(Env* env, const std::string& path, uint64_t number,
       if (TableReader::OpenImage(image, path, &table).ok() &&
           ReadSubtable(*table, &extent.subtable) && FindKeys(*table, &extent.extent)) {
         found(std::move(extent));
+      }
+    }
+  }
+  return {};
+}
+
+Status ScanForValueExtents(Env* env, const std::string& path, uint64_t number,
+                           const std::function<void(FoundExtent)>& found) {
+  uint64_t file_bytes;
+  SLUICE_RETURN_IF_ERROR(env->GetFileSize(path, &file_bytes));
+  std::unique_ptr<RandomAccessFile> file;
+  SLUICE_RETURN_IF_ERROR(env->NewRandomAccessFile(path, &file));
+  std::string piece;
+  for (uint64_t at = 0; at < file_bytes; at += kPieceBytes) {
+    piece.resize(std::min(kPieceBytes, file_bytes - at));
+    SLUICE_RETURN_IF_ERROR(file->Read(at, piece.size(), piece.data()));
+    for (size_t page = 0; page < piece.size(); page += kPageBytes) {
+      FoundExtent values;
+      Extent& pages = values.extent;
+      if (ReadValueExtentHeader(std::string_view(piece).substr(page), &pages, &values.subtable) &&
+          at + page + pages.bytes <= file_bytes) {
+        pages.address = {number, (at + page) / kPageBytes};
+        found(std::move(values));
       }
     }
   }

@@ -33,4 +33,8 @@ struct FoundExtent {
 Status ScanForExtents(Env* env, const std::string& path, uint64_t number,
                       const std::function<void(FoundExtent)>& found);
 
+// The same for value extents (value_extent.h): their numbers, places, lengths and numbers of values.
+Status ScanForValueExtents(Env* env, const std::string& path, uint64_t number,
+                           const std::function<void(FoundExtent)>& found);
+
 }  // namespace sluice

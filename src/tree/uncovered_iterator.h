@@ -54,6 +54,7 @@ class UncoveredIterator final : public RecordIterator {
   std::string_view value() const override { return at_->value(); }
   uint64_t trailer() const override { return at_->trailer(); }
   Status status() const override { return at_->status(); }
+  Status value_status() const override { return at_->value_status(); }
 
  private:
   // REQUIRES: at_ is valid. Most records lie in the same stretch as the one before.

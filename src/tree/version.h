@@ -51,6 +51,8 @@ struct Version {
   // As in the metadata. Of the keys that a cut covers, a run has records that are all older than
   // the cut, or all newer.
   RangeDeletions cuts;
+  // What the runs, and those set aside, refer to, by number; null: nothing.
+  std::shared_ptr<const std::vector<ValueUse>> values;
 
   void Ref() const { references_.fetch_add(1, std::memory_order_relaxed); }
   void Unref() const {
@@ -64,6 +66,7 @@ struct Version {
     levels = {};
     aside.clear();
     cuts = subtable.cuts;
+    SetValues(subtable);
     for (const auto& [id, run] : subtable.runs) {
       if (id.level == kAsideLevel) {
         aside.push_back(run);
@@ -79,6 +82,14 @@ struct Version {
     }
     return bytes;
   }
+  // With the values apart (Extent::weight).
+  uint64_t LevelWeight(size_t level) const {
+    uint64_t weight = 0;
+    for (const Run& run : levels[level]) {
+      weight += run.index.weight();
+    }
+    return weight;
+  }
   // The run of the last level.
   RunIndex Last() const {
     return levels[kLastLevel].empty() ? RunIndex() : levels[kLastLevel][0].index;
@@ -92,11 +103,25 @@ struct Version {
         waiting(other.waiting),
         levels(other.levels),
         aside(other.aside),
-        cuts(other.cuts) {}
+        cuts(other.cuts),
+        values(other.values) {}
   Version& operator=(const Version&) = delete;
 
  private:
   ~Version() = default;
+
+  void SetValues(const Metadata::Subtable& subtable) {
+    if (subtable.values.empty()) {
+      values.reset();
+      return;
+    }
+    auto all = std::make_shared<std::vector<ValueUse>>();
+    all->reserve(subtable.values.size());
+    for (const auto& [number, use] : subtable.values) {
+      all->push_back(use);
+    }
+    values = std::move(all);
+  }
 
   mutable std::atomic<uint32_t> references_{1};
 };

@@ -60,6 +60,7 @@ Options OptionsOf(const Life& life, const std::string& dir) {
   if (life.tiers) {
     options.compression_per_level = {Compression::kSnappy, Compression::kLz4, Compression::kZstd};
     options.zstd_dictionary_bytes = 1024;
+    options.separate_value_bytes = 200;
     options.level_paths = {"", dir + "/warm", dir + "/cold"};
   }
   return options;

@@ -248,6 +248,7 @@ TEST(VersionStress, CallsThatLookAtVersionsWhileTheyChange) {
   options.block_bytes = 1024;
   options.l0_compaction_runs = 2;
   options.l1_bytes = 64 << 10;
+  options.separate_value_bytes = 1000;
   options.log_segment_bytes = 64 << 10;
   std::unique_ptr<DB> db;
   ASSERT_TRUE(DB::Open(options, dir.File("db"), &db).ok());

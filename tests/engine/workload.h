@@ -194,6 +194,7 @@ inline Options RandomOptions(TestRandom* random) {
       Uniform(random, 0, 1) != 0
           ? std::min<uint32_t>(256 << Uniform(random, 0, 4), options.extent_bytes / 8)
           : 0;
+  options.separate_value_bytes = Uniform(random, 0, 2) == 0 ? 0 : 8 << Uniform(random, 0, 10);
   options.bloom_bits_per_key = Uniform(random, 0, 1) != 0 ? 10 : 0;
   options.l0_compaction_runs = Uniform(random, 2, 5);
   options.l0_slowdown_runs = 8;

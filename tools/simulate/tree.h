@@ -22,12 +22,12 @@ namespace sluice::simulate {
 struct TreeCounters {
   uint64_t flushes = 0;
   uint64_t flush_bytes = 0;
-  uint64_t compaction_bytes = 0;          // written
-  uint64_t longest_part_bytes = 0;        // written by the largest compaction that installs at once
-  uint64_t most_disk_bytes = 0;           // while a compaction has its inputs and its outputs
-  uint64_t extents_reused = 0;            // or moved
-  std::array<uint64_t, 6> compactions{};  // the engine's: parts, by CompactionKind
-  std::array<uint64_t, 6> bytes_of_kind{};  // written
+  uint64_t compaction_bytes = 0;    // written
+  uint64_t longest_part_bytes = 0;  // written by the largest compaction that installs at once
+  uint64_t most_disk_bytes = 0;     // while a compaction has its inputs and its outputs
+  uint64_t extents_reused = 0;      // or moved
+  std::array<uint64_t, kCompactionKinds> compactions{};    // the engine's: parts, by CompactionKind
+  std::array<uint64_t, kCompactionKinds> bytes_of_kind{};  // written
   // Of PickCompaction, which the engine calls under a mutex; on the CPU.
   uint64_t picks = 0;
   double pick_seconds = 0;

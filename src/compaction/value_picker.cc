@@ -1,0 +1,144 @@
+#include "compaction/value_picker.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace sluice {
+
+namespace {
+
+// What is chosen leaves garbage of this share, so that the next time does not come at once.
+constexpr double kGarbageLeft = kMostGarbage * 3 / 4;
+// Value extents with less are not worth it.
+constexpr double kLeastShare = kMostGarbage / 2;
+// So many bytes of values are moved for each byte of the records that refer to them, or more, since
+// each run's are rewritten for it.
+constexpr uint64_t kValuesOfTables = 8;
+
+uint64_t Garbage(const ValueUse& use) { return use.extent->pages.bytes - use.live_bytes; }
+
+double GarbageShare(const ValueUse& use) {
+  return static_cast<double>(Garbage(use)) / static_cast<double>(use.extent->pages.bytes);
+}
+
+// Those that no compaction can free.
+std::set<uint64_t> HeldAside(const Version& version) {
+  std::set<uint64_t> held;
+  for (const RunIndex& aside : version.aside) {
+    RunIndex::Iterator at(aside);
+    for (at.SeekToFirst(); at.Valid(); at.Next()) {
+      for (const ValueShares::Share& share : ValueShares::Of(*at.extent())) {
+        held.insert(share.extent->pages.number);
+      }
+    }
+  }
+  return held;
+}
+
+// The numbers, sorted, of what is to be freed.
+std::vector<uint64_t> Victims(const Version& version, const Options& options) {
+  const std::set<uint64_t> held = HeldAside(version);
+  uint64_t bytes = 0;
+  uint64_t garbage = 0;
+  std::vector<std::pair<double, const ValueUse*>> candidates;
+  for (const ValueUse& use : *version.values) {
+    if (use.extent->damaged.load(std::memory_order_relaxed) ||
+        held.contains(use.extent->pages.number)) {
+      continue;  // it stays, so that it must not make others go
+    }
+    bytes += use.extent->pages.bytes;
+    garbage += Garbage(use);
+    if (const double share = GarbageShare(use); share >= kLeastShare) {
+      candidates.emplace_back(share, &use);
+    }
+  }
+  if (garbage < options.extent_bytes ||
+      static_cast<double>(garbage) <= kMostGarbage * static_cast<double>(bytes)) {
+    return {};
+  }
+  std::sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first
+                              : a.second->extent->pages.number < b.second->extent->pages.number;
+  });
+  uint64_t tables = 0;
+  for (size_t level = 0; level < kLevels; ++level) {
+    tables += version.LevelBytes(level);
+  }
+  const uint64_t most_moved = std::max(2 * options.compaction_bytes, kValuesOfTables * tables);
+  std::vector<uint64_t> victims;
+  uint64_t moved = 0;
+  for (const auto& [share, use] : candidates) {
+    if (static_cast<double>(garbage) <= kGarbageLeft * static_cast<double>(bytes) ||
+        moved > most_moved) {
+      break;
+    }
+    moved += use->live_bytes;
+    garbage -= Garbage(*use);
+    bytes -= Garbage(*use);
+    victims.push_back(use->extent->pages.number);
+  }
+  std::sort(victims.begin(), victims.end());
+  return victims;
+}
+
+std::vector<ExtentPtr> ThatRefer(const RunIndex& run, const std::vector<uint64_t>& victims) {
+  std::vector<ExtentPtr> extents;
+  RunIndex::Iterator at(run);
+  for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    if (RefersToAny(*at.extent(), victims)) {
+      extents.push_back(at.extent());
+    }
+  }
+  return WithWholeKeys(run, std::move(extents));
+}
+
+}  // namespace
+
+bool RefersToAny(const Extent& extent, const std::vector<uint64_t>& numbers) {
+  auto number = numbers.begin();
+  for (const ValueShares::Share& share : ValueShares::Of(extent)) {
+    number = std::lower_bound(number, numbers.end(), share.extent->pages.number);
+    if (number == numbers.end()) {
+      return false;
+    }
+    if (*number == share.extent->pages.number) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::optional<CompactionPick> PickValues(const Version& version, const Options& options) {
+  if (version.values == nullptr) {
+    return std::nullopt;
+  }
+  std::vector<uint64_t> victims = Victims(version, options);
+  if (victims.empty()) {
+    return std::nullopt;
+  }
+  const auto finish = [&](CompactionPick pick) {
+    pick.relocate = std::move(victims);
+    pick.rewrite = true;
+    return pick;
+  };
+  if (std::any_of(version.levels[0].begin(), version.levels[0].end(),
+                  [&](const auto& run) { return !ThatRefer(run.index, victims).empty(); })) {
+    return finish(PickLevel0(version, options, CompactionKind::kValues));
+  }
+  for (uint32_t level = 1; level < kLevels; ++level) {
+    for (const Version::Run& run : version.levels[level]) {
+      if (std::vector<ExtentPtr> extents = ThatRefer(run.index, victims); !extents.empty()) {
+        const RunId id{level, run.number};
+        CompactionPick pick{.kind = CompactionKind::kValues, .inputs = {}, .output = id};
+        pick.bottommost = level == kLastLevel && !TouchesAside(version, extents);
+        pick.inputs.push_back({id, std::move(extents)});
+        return finish(std::move(pick));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace sluice
