@@ -33,6 +33,7 @@ struct EngineSettings {
   Compression compression = Compression::kNone;
   uint32_t dictionary_bytes = 0;  // for Zstandard, on the last level; 0: none
   bool sync = false;              // every write, to the disk
+  uint64_t separate_bytes = 0;    // values of at least this size apart from the keys; 0: none
   bool direct_io = false;         // past the page cache
   // Sluice's alone.
   std::string executor = "cpu";

@@ -85,6 +85,9 @@ class LevelDbEngine : public Engine {
     if (settings.bloom_bits > 0) {
       filter_.reset(leveldb::NewBloomFilterPolicy(settings.bloom_bits));
     }
+    if (settings.separate_bytes > 0) {
+      return Status::NotSupported("LevelDB does not store values apart");
+    }
     if (settings.direct_io) {
       return Status::NotSupported("LevelDB has no direct I/O");
     }

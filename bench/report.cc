@@ -172,6 +172,7 @@ Json SettingsJson(const BenchSettings& s) {
           {"compression", CompressionName(s.engine.compression)},
           {"dictionary_size", s.engine.dictionary_bytes},
           {"sync", s.engine.sync},
+          {"separate_values", s.engine.separate_bytes},
           {"direct", s.engine.direct_io},
           {"executor", s.engine.executor},
           {"config", s.engine.config}};

@@ -26,6 +26,9 @@ class Counter : public rocksdb::EventListener {
   void OnTableFileCreated(const rocksdb::TableFileCreationInfo& info) override {
     table_bytes_written += info.file_size;
   }
+  void OnBlobFileCreated(const rocksdb::BlobFileCreationInfo& info) override {
+    table_bytes_written += info.total_blob_bytes;
+  }
   void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo& info) override {
     // A trivial move reads nothing.
     if (info.stats.num_output_files > 0 || info.stats.num_input_records > 0) {
@@ -104,6 +107,9 @@ rocksdb::Options MakeOptions(const RocksDbSettings& settings) {
     options.bottommost_compression_opts.max_dict_bytes = settings.dictionary_bytes;
     options.bottommost_compression_opts.zstd_max_train_bytes = 64 * settings.dictionary_bytes;
   }
+  options.enable_blob_files = settings.blob_bytes > 0;
+  options.min_blob_size = settings.blob_bytes;
+  options.enable_blob_garbage_collection = settings.blob_bytes > 0;
   options.use_direct_reads = settings.direct_io;
   options.use_direct_io_for_flush_and_compaction = settings.direct_io;
   options.enable_pipelined_write = settings.pipelined_write;

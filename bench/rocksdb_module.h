@@ -19,6 +19,7 @@ struct RocksDbSettings {
   int compression;       // the number that RocksDB has for it
   uint32_t dictionary_bytes;
   uint64_t table_bytes;  // 0: RocksDB's default
+  uint64_t blob_bytes;   // values of at least this size go to blob files, collected; 0: none
   bool direct_io;        // for all that it reads and writes, but the log
   // For a measure of compactions by themselves: puts are not logged, nothing is compacted unasked,
   // and Compact takes one thread.

@@ -193,6 +193,7 @@ Status OpenSluice(const EngineSettings& settings, const std::string& directory, 
   options.compression = settings.compression;
   options.zstd_dictionary_bytes = settings.dictionary_bytes;
   options.bloom_bits_per_key = settings.bloom_bits;
+  options.separate_value_bytes = settings.separate_bytes;
   options.direct_io = settings.direct_io;
   if (settings.write_queues > 0) {
     options.write_queues = settings.write_queues;

@@ -221,6 +221,9 @@ void AddEngineOptions(CLI::App* app, BenchCommand* command) {
   add("--dictionary-size", &e.dictionary_bytes,
       "Size of dictionaries for zstd on the last level, in bytes; 0: none")
       ->transform(CLI::AsSizeValue(false));
+  add("--separate-values", &e.separate_bytes,
+      "Values of at least this size are stored apart from their keys; 0: none")
+      ->transform(CLI::AsSizeValue(false));
   app->add_flag("--sync", e.sync, "Sync every write before it returns")->group("All engines alike");
   app->add_flag("--direct", e.direct_io, "Direct I/O: nothing stays in the page cache but the log")
       ->group("All engines alike");

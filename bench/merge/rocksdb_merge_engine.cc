@@ -63,6 +63,7 @@ class RocksDbMergeEngine : public MergeEngine {
                                       .compression = 0,
                                       .dictionary_bytes = 0,
                                       .table_bytes = kOutputTableBytes,
+                                      .blob_bytes = 0,
                                       .direct_io = false,
                                       .compactions_alone = true,
                                       .create = true,
