@@ -234,22 +234,16 @@ Status ReadValue(const Extent& extent, std::string_view user_key, std::string_vi
   const ValueExtent* values = nullptr;
   SLUICE_RETURN_IF_ERROR(Resolve(extent, reference_bytes, &reference, &values));
   SLUICE_RETURN_IF_ERROR(CheckBounds(*values, reference));
-  if (reads != nullptr) {
-    const std::string_view found = reads->Find(values->pages, reference.offset);
-    if (!found.empty()) {
-      return WithPlace(ReadValueRecord(found, reference, user_key, value), *values, reference);
-    }
-    if (reads->Want(values->pages, reference.offset, reference.bytes)) {
-      return {};
-    }
-  }
   thread_local std::string kept;
-  KeptBuffer record(&kept);
-  const ExtentPlace& place = *values->pages.place;
-  (*record).resize(reference.bytes);
+  KeptBuffer buffer(&kept);
+  std::string_view record;
   SLUICE_RETURN_IF_ERROR(
-      place.file()->Read(place.offset() + reference.offset, reference.bytes, (*record).data()));
-  return WithPlace(ReadValueRecord(*record, reference, user_key, value), *values, reference);
+      ReadPiece(values->pages, reference.offset, reference.bytes, reads, &*buffer, &record));
+  if (record.empty()) {
+    return {};
+  }
+  return WithPlace(ReadValueRecord(record.substr(0, reference.bytes), reference, user_key, value),
+                   *values, reference);
 }
 
 }  // namespace sluice
