@@ -29,7 +29,7 @@ module f_read_engine #(
   logic [1:0] req_ready, beat_valid, done_valid, done_error;
   logic [1:0][63:0] beat_data;
   logic [1:0][31:0] done_crc;
-  logic idle, stall, arvalid, rready, rvalid, rlast;
+  logic idle, stall, fifo_error, arvalid, rready, rvalid, rlast;
   logic [63:0] araddr, rdata;
   logic [7:0] arlen;
   logic [2:0] arsize;
@@ -41,7 +41,7 @@ module f_read_engine #(
     .clk_i, .rst_ni(rst_n_q), .req_valid_i, .req_ready_o(req_ready), .req_addr_i, .req_bytes_i,
     .beat_valid_o(beat_valid), .beat_ready_i, .beat_data_o(beat_data), .done_valid_o(done_valid),
     .done_ready_i, .done_crc_o(done_crc), .done_error_o(done_error), .halt_i, .idle_o(idle),
-    .stall_o(stall), .m_axi_araddr_o(araddr), .m_axi_arlen_o(arlen), .m_axi_arsize_o(arsize),
+    .stall_o(stall), .fifo_error_o(fifo_error), .m_axi_araddr_o(araddr), .m_axi_arlen_o(arlen), .m_axi_arsize_o(arsize),
     .m_axi_arburst_o(arburst), .m_axi_arvalid_o(arvalid), .m_axi_arready_i(arready_i),
     .m_axi_rdata_i(rdata), .m_axi_rresp_i(rresp_i), .m_axi_rlast_i(rlast),
     .m_axi_rvalid_i(rvalid), .m_axi_rready_o(rready)

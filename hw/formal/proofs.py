@@ -30,6 +30,9 @@ RAM_FIFO_MUTATIONS = [
     ("cu_ram_fifo", "else if (pop) rvalid_q",
      "else if (rready_i) rvalid_q <= 1'b1; else if (pop) rvalid_q"),
     ("cu_ram_fifo", "(~rvalid_q | rready_i)", "1'b1"),
+    ("cu_ram_fifo", "stored_any_q != (stored_q != '0)", "stored_any_q != (stored_q > CountBits'(1))"),
+    ("cu_ram_fifo", "full_q != (count_q == CountBits'(Depth))", "full_q"),
+    ("cu_ram_fifo", "count_q != stored_q + CountBits'(rvalid_q)", "count_q != stored_q"),
 ]
 
 BLOCK_CHUNKS_SAYS = (
@@ -45,7 +48,8 @@ PROOFS = {
                     parameters={"Depth": 4}),
     "fifo_5": Proof("f_fifo", ["cu_fifo", "cu_ram_fifo"], FIFO_SAYS,
                     parameters={"Depth": 5}, mutations=FIFO_MUTATIONS),
-    "ram_fifo_5": Proof("f_fifo", ["cu_fifo", "cu_ram_fifo"], FIFO_SAYS,
+    "ram_fifo_5": Proof("f_fifo", ["cu_fifo", "cu_ram_fifo"],
+                        FIFO_SAYS + "; counters and flags agree",
                         parameters={"Depth": 5, "Ram": 1}, mutations=RAM_FIFO_MUTATIONS),
     "commit_fifo": Proof(
         "f_commit_fifo", ["cu_commit_fifo"],

@@ -1,6 +1,9 @@
 // First-word-fall-through FIFO in block RAM, for larger depths. The RAM's output register is the
 // output of the FIFO, so a word can be read two cycles after it was written. Full throughput; Depth
 // includes the word in the output register.
+//
+// Its counters and flags say the same thing several times. If a bit of one flips, error_o is high in
+// that cycle: a flag that says that there is a word would let out the one that the RAM held before.
 
 `include "cu_assert.svh"
 
@@ -20,7 +23,8 @@ module cu_ram_fifo #(
   input  logic                 rready_i,
   output logic [Width-1:0]     rdata_o,
 
-  output logic [CountBits-1:0] count_o
+  output logic [CountBits-1:0] count_o,
+  output logic                 error_o   // counters and flags contradict each other
 );
   `ASSERT_PARAM(depth, Depth >= 4, "Depth must be 4 or more")
 
@@ -69,6 +73,9 @@ module cu_ram_fifo #(
     end
   end
 
+  assign error_o = (stored_any_q != (stored_q != '0)) | (full_q != (count_q == CountBits'(Depth))) |
+                   (count_q != stored_q + CountBits'(rvalid_q));
+
   `ASSERT(a_depth, count_q <= CountBits'(Depth))
-  `ASSERT(a_stored, count_q == stored_q + CountBits'(rvalid_q))
+  `ASSERT(a_sound, !error_o)
 endmodule

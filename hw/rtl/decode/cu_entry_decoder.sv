@@ -246,7 +246,10 @@ module cu_entry_decoder
     .end_valid_o(new_end_valid), .end_status_o(new_end_status), .fault_o(expander_fault),
     .parity_error_o(expander_parity_error)
   );
-  assign parity_error_o = win_parity_error | parser_parity_error | expander_parity_error;
+  logic values_error, values_error_q;
+  always_ff @(posedge clk_i) values_error_q <= rst_ni & (values_error_q | values_error);
+  assign parity_error_o = win_parity_error | parser_parity_error | expander_parity_error |
+                          values_error_q;
 
   // ------------------------------------------------------------------ out
 
@@ -277,7 +280,7 @@ module cu_entry_decoder
   cu_ram_fifo #(.Width(V * 8), .Depth(ValueFifoBeats)) u_values (
     .clk_i, .rst_ni, .wvalid_i(new_value_valid), .wready_o(value_wready), .wdata_i(new_value_data),
     .rvalid_o(value_valid_o), .rready_i(value_ready_i), .rdata_o(value_data_o),
-    .count_o(unused_values)
+    .count_o(unused_values), .error_o(values_error)
   );
 
   cu_credit #(.Depth(RecordFifoDepth)) u_info_credit (

@@ -14,7 +14,8 @@
 // Protection against bit flips: bytes from the window carry a parity bit, as does each stored row
 // of the previous key. After expansion, the parity of a value's beats must match that of their XOR
 // hash; a key carries its own parity, and the lengths that enter the record's checksum have a
-// parity bit.
+// parity bit. So has the number of the row at hand, which at the end of a key must be the one that
+// the key's length says.
 
 `include "cu_assert.svh"
 `include "cu_streams.svh"
@@ -110,6 +111,7 @@ module cu_key_expander
   logic s1_counts_parity_q;  // of bytes, s1_shared_q and s1_filled_q
   wire [CountBits-1:0] filled = event_i.value ? event_i.bytes : event_i.span;
   logic [BeatBits-1:0] s1_beat_q;
+  logic s1_beat_parity_q;
   logic [PhaseBits-1:0] s1_phase_q, s2_phase_q;
 
   assign beat        = event_i.first ? '0 : beat_q;
@@ -134,6 +136,7 @@ module cu_key_expander
     s1_counts_parity_q <= ~event_i.value & ^{event_i.bytes, event_i.shared, event_i.span};
     s1_bytes_before_q <= (left_before > 16'(V)) ? CountBits'(V) : CountBits'(left_before);
     s1_beat_q         <= beat;
+    s1_beat_parity_q  <= ^beat;
     s1_phase_q        <= phase;
     if (event_i.key || event_i.value) begin
       beat_q        <= beat + 1'b1;
@@ -346,6 +349,10 @@ module cu_key_expander
   wire header_bad = header_bad_q | (header_status_i != MergeStatusOk);
   wire before_parity_error = s1_q.key & ~header_bad & (s1_shared_q != '0) &
                         (^s1_before_q != s1_before_parity_q);
+  // A row of the key before from another place has the right parity.
+  wire [BeatBits-1:0] last_row = BeatBits'((s1_q.user_bytes + 16'd7) >> $clog2(V));
+  wire row_error = s1_q.key & ((^s1_beat_q != s1_beat_parity_q) |
+                               (s1_q.last & ~header_bad & (s1_beat_q != last_row)));
   wire value_parity_error = s3_q.value & (^s3_xor_hash_q != s3_parity_q);
   wire lengths_parity_error = key_end & ^{s3_q.user_bytes, s3_q.value_bytes, s3_q.parity};
   assign parity_error_o = parity_error_q;
@@ -353,7 +360,7 @@ module cu_key_expander
     header_bad_q <= rst_ni & header_bad;
     if (!rst_ni) parity_error_q <= 1'b0;
     else if (s1_parity_error || counts_parity_error || head_parity_error ||
-             before_parity_error || value_parity_error || lengths_parity_error) begin
+             before_parity_error || row_error || value_parity_error || lengths_parity_error) begin
       parity_error_q <= 1'b1;
     end
   end

@@ -47,6 +47,7 @@ module cu_read_engine #(
   input  logic                               halt_i,
   output logic                               idle_o,
   output logic                               stall_o,
+  output logic                               fifo_error_o,  // level: a client's FIFO is out of step
 
   output logic [63:0]                        m_axi_araddr_o,
   output logic [7:0]                         m_axi_arlen_o,
@@ -340,6 +341,11 @@ module cu_read_engine #(
       parity[p] = ^s0_data_q[p*ParityBytes*8+:ParityBytes*8];
     end
   end
+  logic [Clients-1:0] beats_error;
+  logic fifo_error_q;
+  assign fifo_error_o = fifo_error_q;
+  always_ff @(posedge clk_i) fifo_error_q <= rst_ni & (fifo_error_q | (beats_error != '0));
+
   for (genvar c = 0; c < Clients; c++) begin : g_beats
     logic wready;
     logic [RoomBits-1:0] unused_beats;
@@ -349,7 +355,8 @@ module cu_read_engine #(
       .clk_i, .rst_ni,
       .wvalid_i(s0_client[c]), .wready_o(wready), .wdata_i({parity, s0_data_q}),
       .rvalid_o(beat_valid_o[c]), .rready_i(beat_ready_i[c]),
-      .rdata_o({beat_parity_o[c], beat_data_o[c]}), .count_o(unused_beats)
+      .rdata_o({beat_parity_o[c], beat_data_o[c]}), .count_o(unused_beats),
+      .error_o(beats_error[c])
     );
     `ASSERT(a_reserved, s0_client[c] |-> wready)
   end

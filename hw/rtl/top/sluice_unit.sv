@@ -232,14 +232,14 @@ module sluice_unit #(
     .record_ready_i(record_ready), .record_data_o(record_data), .record_last_o(record_last)
   );
 
-  logic unused_index_stall;
+  logic unused_index_stall, ififo_error, dfifo_error;
   cu_read_engine #(.Clients(Ways + 1), .BusBytes(8), .FifoBeats(IndexFifoBeats)) u_index_read (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .req_valid_i(ireq_valid), .req_ready_o(ireq_ready), .req_addr_i(ireq_addr),
     .req_bytes_i(ireq_bytes), .beat_valid_o(ibeat_valid), .beat_ready_i(ibeat_ready),
     .beat_data_o(ibeat_data), .done_valid_o(idone_valid), .done_ready_i(idone_ready),
     .done_crc_o(idone_crc), .done_error_o(idone_error), .halt_i(halt), .idle_o(index_ridle),
-    .stall_o(unused_index_stall), .beat_parity_o(ibeat_parity),
+    .stall_o(unused_index_stall), .beat_parity_o(ibeat_parity), .fifo_error_o(ififo_error),
     .m_axi_araddr_o(m_axi_index_araddr), .m_axi_arlen_o(m_axi_index_arlen),
     .m_axi_arsize_o(m_axi_index_arsize), .m_axi_arburst_o(m_axi_index_arburst),
     .m_axi_arvalid_o(m_axi_index_arvalid), .m_axi_arready_i(m_axi_index_arready),
@@ -274,7 +274,7 @@ module sluice_unit #(
     .req_bytes_i(dreq_bytes), .beat_valid_o(dbeat_valid), .beat_ready_i(dbeat_ready),
     .beat_data_o(dbeat_data), .done_valid_o(ddone_valid), .done_ready_i(ddone_ready),
     .done_crc_o(ddone_crc), .done_error_o(ddone_error), .halt_i(halt), .idle_o(in_idle),
-    .stall_o(stall[StallRead]), .beat_parity_o(dbeat_parity),
+    .stall_o(stall[StallRead]), .beat_parity_o(dbeat_parity), .fifo_error_o(dfifo_error),
     .m_axi_araddr_o(m_axi_in_araddr), .m_axi_arlen_o(m_axi_in_arlen),
     .m_axi_arsize_o(m_axi_in_arsize), .m_axi_arburst_o(m_axi_in_arburst),
     .m_axi_arvalid_o(m_axi_in_arvalid), .m_axi_arready_i(m_axi_in_arready),
@@ -451,9 +451,9 @@ module sluice_unit #(
   logic integrity_error_q;
   wire block_word_moves = block_word_valid & block_word_ready;
   always_ff @(posedge ap_clk) begin
-    integrity_error_q <= index_parity_error_q | job_parity_error | (parity_error != '0) |
-                         verdict_parity_error | order_error | tag_error | (settled != '1) |
-                         kept_key_valid | kept_value_valid;
+    integrity_error_q <= index_parity_error_q | job_parity_error | ififo_error | dfifo_error |
+                         (parity_error != '0) | verdict_parity_error | order_error | tag_error |
+                         (settled != '1) | kept_key_valid | kept_value_valid;
   end
   cu_xor_checksum #(.Bytes(V)) u_sealed_checksum (
     .clk_i(ap_clk), .rst_ni(rst_n), .valid_i(block_word_moves), .data_i(block_word.data),
