@@ -83,7 +83,7 @@ struct Options {
   int bloom_bits_per_key = 10;  ///< 64 at most; 0: no filters
   /// Values of at least this size are stored apart from their keys, in value extents, when they are
   /// flushed, so that compactions move references of 20 bytes; 0: none. 4096 is a good size. What
-  /// overwritten and deleted values take is reclaimed once it is a third of all that the sub-table
+  /// overwritten and deleted values take is reclaimed once it is three tenths of what the sub-table
   /// has there. It may change from one opening to the next, and holds for what is flushed since.
   uint64_t separate_value_bytes = 0;
 

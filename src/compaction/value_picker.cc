@@ -13,8 +13,9 @@ namespace {
 constexpr double kGarbageLeft = kMostGarbage * 3 / 4;
 // Value extents with less are not worth it.
 constexpr double kLeastShare = kMostGarbage / 2;
-// So many bytes of values are moved for each byte of the records that refer to them, or more, since
-// each run's are rewritten for it.
+// A pick moves a part of Options::compaction_bytes, because what it moves takes space twice until it
+// ends; but not less than so many bytes for each byte of the tables, which are rewritten for it.
+constexpr uint64_t kPartMoved = 4;
 constexpr uint64_t kValuesOfTables = 8;
 
 uint64_t Garbage(const ValueUse& use) { return use.extent->pages.bytes - use.live_bytes; }
@@ -66,7 +67,8 @@ std::vector<uint64_t> Victims(const Version& version, const Options& options) {
   for (size_t level = 0; level < kLevels; ++level) {
     tables += version.LevelBytes(level);
   }
-  const uint64_t most_moved = std::max(2 * options.compaction_bytes, kValuesOfTables * tables);
+  const uint64_t most_moved =
+      std::max(options.compaction_bytes / kPartMoved, kValuesOfTables * tables);
   std::vector<uint64_t> victims;
   uint64_t moved = 0;
   for (const auto& [share, use] : candidates) {

@@ -22,7 +22,7 @@
 namespace sluice {
 
 // The most that garbage may be of all value extents' bytes.
-inline constexpr double kMostGarbage = 1.0 / 3;
+inline constexpr double kMostGarbage = 0.3;
 
 // None if none is due.
 std::optional<CompactionPick> PickValues(const Version& version, const Options& options);

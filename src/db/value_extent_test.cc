@@ -133,7 +133,7 @@ TEST_F(ValueExtentTest, GarbageIsReclaimedThoughWritesStop) {
   const Statistics statistics = db_->GetStatistics();
   EXPECT_GT(statistics.compactions[static_cast<size_t>(CompactionKind::kValues)], 0u);
   EXPECT_LE(static_cast<double>(Stats().value_bytes - Stats().value_live_bytes),
-            static_cast<double>(Stats().value_bytes) / 3 + options_.extent_bytes);
+            0.3 * static_cast<double>(Stats().value_bytes) + options_.extent_bytes);
   EXPECT_LT(statistics.WriteAmplification(), 3);
   Open();
   Check();
