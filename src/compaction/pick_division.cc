@@ -10,26 +10,35 @@ namespace sluice {
 std::vector<std::string> BordersOf(const CompactionPick& pick, size_t shares,
                                    uint64_t least_bytes) {
   const KeyRange& range = pick.range;
-  std::vector<std::pair<std::string_view, uint64_t>> begins;
+  // Half of an extent's bytes are taken to lie at either end of it.
+  struct End {
+    std::string_view key;
+    bool begins;
+    uint64_t bytes;
+  };
+  std::vector<End> ends;
   uint64_t bytes = 0;
   for (const CompactionInput& input : pick.inputs) {
     for (const ExtentPtr& extent : input.extents) {
-      begins.emplace_back(UserKey(extent->smallest), extent->live_bytes());
+      const uint64_t half = extent->live_bytes() / 2;
+      ends.push_back({UserKey(extent->smallest), true, half});
+      ends.push_back({UserKey(extent->largest), false, extent->live_bytes() - half});
       bytes += extent->live_bytes();
     }
   }
-  std::sort(begins.begin(), begins.end());
+  std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.key < b.key; });
   shares = std::min<uint64_t>(shares, bytes / std::max<uint64_t>(least_bytes, 1));
   std::vector<std::string> borders;
   uint64_t before = 0;
-  for (const auto& [key, more] : begins) {
-    const bool inside = key > begins.front().first && !(range.has_begin && key <= range.begin) &&
-                        !(range.has_end && key >= range.end);
+  for (const End& end : ends) {
+    const bool inside = end.begins && end.key > ends.front().key &&
+                        !(range.has_begin && end.key <= range.begin) &&
+                        !(range.has_end && end.key >= range.end);
     if (borders.size() + 1 < shares && inside && before >= bytes / shares * (borders.size() + 1) &&
-        (borders.empty() || key > borders.back())) {
-      borders.emplace_back(key);
+        (borders.empty() || end.key > borders.back())) {
+      borders.emplace_back(end.key);
     }
-    before += more;
+    before += end.bytes;
   }
   return borders;
 }

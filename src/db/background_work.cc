@@ -240,11 +240,9 @@ void BackgroundWork::CompactionLoop() {
     }
     if (!next) {
       if (const std::optional<Compactor::Share> share = compactor_.TakeShare(lock)) {
-        ++busy_;
         lock.unlock();
         compactor_.CompactFirstPart(*share);
         lock.lock();
-        --busy_;
         continue;
       }
       if (!under_way) {
@@ -258,7 +256,7 @@ void BackgroundWork::CompactionLoop() {
     SubtableImpl* const subtable = next->subtable;
     ++working_;
     ++busy_;
-    const size_t threads = 1 + db_.options.compaction_threads - busy_;
+    const size_t threads = 1 + IdleThreads(lock);
     lock.unlock();
     Status set_aside;
     const Status status =
@@ -372,7 +370,7 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
       target->compacting = true;
       ++working_;
       behind = db_.options.automatic_compactions && target->backlog.behind;
-      threads += db_.options.compaction_threads - busy_;
+      threads += IdleThreads(lock);
     }
     std::string next;
     Status status;

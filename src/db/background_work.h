@@ -44,6 +44,10 @@ class BackgroundWork {
   // The sub-table's version, once no cuts are left to be carried out. REQUIRES: it counts as
   // compacting for this thread.
   Status VersionWithoutCuts(SubtableImpl* subtable, std::shared_ptr<const Version>* version);
+  // Threads of CompactionLoop that may take a share.
+  size_t IdleThreads(const StateLock& lock) const SLUICE_REQUIRES(db_.mutex) {
+    return db_.options.compaction_threads - busy_ - compactor_.helping(lock);
+  }
   void FlushLoop();
   void CompactionLoop();
   // Gives up the log that neither a memtable nor a prepared transaction needs; `prepared` is where
@@ -54,7 +58,8 @@ class BackgroundWork {
   Compactor compactor_;
   // Flushes and compactions under way.
   size_t working_ SLUICE_GUARDED_BY(db_.mutex) = 0;
-  size_t busy_ SLUICE_GUARDED_BY(db_.mutex) = 0;  // threads of CompactionLoop that compact
+  // Threads of CompactionLoop that compact, but for those that help with a compaction.
+  size_t busy_ SLUICE_GUARDED_BY(db_.mutex) = 0;
   // When to try again, once a compaction has found no space.
   FullDevice::Clock::time_point next_compaction_ SLUICE_GUARDED_BY(db_.mutex){};
   std::vector<std::thread> threads_;

@@ -148,7 +148,8 @@ std::optional<Compactor::Share> Compactor::TakeShare(const StateLock& lock) {
   lock.AssertHeld();
   for (Compaction* const compaction : under_way_) {
     if (CompactionPick* const pick = compaction->Take()) {
-      return Share{compaction, pick};
+      ++helping_;
+      return Share{compaction, pick, /*is_help=*/true};
     }
   }
   return std::nullopt;
@@ -162,6 +163,7 @@ void Compactor::CompactFirstPart(const Share& share) {
   EpochReclaim();
   const StateLock lock(db_.mutex);
   --compaction->taken;
+  helping_ -= share.is_help ? 1 : 0;
   if (compaction->status.ok()) {
     compaction->status = std::move(status);
   }

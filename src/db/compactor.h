@@ -56,12 +56,16 @@ class Compactor {
   struct Share {
     Compaction* compaction;
     CompactionPick* pick;
+    bool is_help = false;  // taken by another thread than the compaction's own
   };
   // A share of any compaction under way; none if all are taken. CompactFirstPart must follow.
   std::optional<Share> TakeShare(const StateLock& lock);
   // Compacts the first part of what is left of the share, which then waits again or is done. Throws
   // nothing: the thread that began the compaction waits for this one's end.
   void CompactFirstPart(const Share& share);
+  // Threads between TakeShare and the end of that share's part. When a compaction ends, none counts
+  // any more that has helped with it, so that the next one is divided among all.
+  size_t helping(const StateLock&) const { return helping_; }
 
  private:
   // Cuts the inputs at these user keys by an edit of its own; slices beyond the pick's range stay
@@ -80,7 +84,9 @@ class Compactor {
                   const Status& why);
 
   DbState& db_;
-  std::vector<Compaction*> under_way_;  // under the mutex of the state
+  // Under the mutex of the state.
+  std::vector<Compaction*> under_way_;
+  size_t helping_ = 0;
 };
 
 }  // namespace sluice
