@@ -8,7 +8,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Lowest first; a layer uses those before it. `bench` and `tools` are top-level directories, the
 # others lie in src/. What stands outside of these (tests, hw/dv) may use all of them.
-LAYERS = ["util", "table", "log", "write", "txn", "mem", "cache", "merge", "conformance", "tree",
+LAYERS = ["util", "table", "rocksdb_table", "log", "write", "txn", "mem", "cache", "merge", "conformance", "tree",
           "offload", "compaction", "leveldb_dir", "db", "c", "device", "bench", "tools"]
 # The public headers, and the lowest layer that may know them.
 PUBLIC = {"export.h": "util", "status.h": "util", "env.h": "util", "compression.h": "table",

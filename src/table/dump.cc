@@ -8,41 +8,11 @@
 #include "table/filter.h"
 #include "table/stored_block.h"
 #include "table/table_reader.h"
+#include "table/table_text.h"
 
 namespace sluice {
 
 namespace {
-
-// In quotes; bytes that do not print as \xNN.
-std::string Quoted(std::string_view bytes) {
-  std::string text = "\"";
-  for (const char c : bytes) {
-    if (c == '"' || c == '\\') {
-      text += '\\';
-      text += c;
-    } else if (c >= ' ' && c <= '~') {
-      text += c;
-    } else {
-      fmt::format_to(std::back_inserter(text), "\\x{:02x}", static_cast<uint8_t>(c));
-    }
-  }
-  return text + '"';
-}
-
-std::string KeyText(std::string_view internal_key) {
-  const uint64_t trailer = Trailer(internal_key);
-  const uint8_t type = TrailerType(trailer);
-  std::string type_text = type == 0   ? "deletion"
-                          : type == 1 ? "value"
-                          : type == 2 ? "reference"
-                                      : fmt::format("type {}", type);
-  return fmt::format("{} @ {} {}", Quoted(UserKey(internal_key)), TrailerSequence(trailer),
-                     type_text);
-}
-
-std::string HandleText(const BlockHandle& handle) {
-  return fmt::format("at {} ({} bytes)", handle.offset, handle.size);
-}
 
 class Dumper {
  public:
@@ -146,13 +116,7 @@ class Dumper {
                       handle.size,
                       stored_as == Compression::kNone ? "raw" : CompressionName(stored_as),
                       block.restarts(), KeyText(index.key())));
-    BlockIterator entry(block);
-    for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
-      const bool deletion = TrailerType(Trailer(entry.key())) == 0 && entry.value().empty();
-      line_(fmt::format("  {}{}{}", KeyText(entry.key()), deletion ? "" : " ",
-                        deletion ? "" : Quoted(entry.value())));
-    }
-    return entry.status().WithContext(fmt::format("offset {}", handle.offset));
+    return PrintRecords(block, line_).WithContext(fmt::format("offset {}", handle.offset));
   }
 
   const TableReader& table_;

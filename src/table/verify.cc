@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "table/filter.h"
 #include "table/stored_block.h"
 #include "table/table_reader.h"
+#include "table/verify_parts.h"
 
 namespace sluice {
 
@@ -18,17 +18,14 @@ namespace {
 class Verifier {
  public:
   Verifier(const TableReader& table, TableReport* report, const VerifyProgress& progress)
-      : table_(table), report_(report), progress_(progress) {}
+      : table_(table),
+        report_(report),
+        progress_(progress),
+        records_(report, kTypeValueReference) {}
 
   Status Run();
 
  private:
-  // A block, and what to call it.
-  struct Extent {
-    BlockHandle handle;
-    std::string what;
-  };
-
   // What a part of an extent's head says of a data block.
   struct HeadEntry {
     std::string last_key;
@@ -43,26 +40,15 @@ class Verifier {
   Status CheckHeadEntry(const BlockIterator& index, const BlockHandle& handle) const;
   Status CheckIndex();
   Status CheckDataBlock(const BlockHandle& handle);
-  Status CheckKey(const BlockIterator& entry, const BlockHandle& handle);
-  Status CheckOverlap();
-
-  // Walks the block's entries, checking restarts and calling visit(iterator), which may fail.
-  template <typename Visit>
-  Status WalkBlock(const Block& block, KeyKind kind, const Visit& visit);
 
   const TableReader& table_;
   TableReport* const report_;
   const VerifyProgress& progress_;
-  std::vector<Extent> extents_;
   BlockHandle parts_;                    // of an extent; of no bytes: it is none
   std::vector<HeadEntry> head_entries_;  // of all parts
-  std::string last_key_;                 // of all data blocks so far
-  std::string last_index_key_;           // of the block before
+  BlockPlaces places_;
+  RecordChecker records_;
 };
-
-Status FaultAt(uint64_t offset, std::string_view what) {
-  return Status::Corruption(fmt::format("offset {}: {}", offset, what));
-}
 
 Status Verifier::Run() {
   SLUICE_RETURN_IF_ERROR(CheckFooter());
@@ -71,7 +57,7 @@ Status Verifier::Run() {
     SLUICE_RETURN_IF_ERROR(CheckParts());
   }
   SLUICE_RETURN_IF_ERROR(CheckIndex());
-  return CheckOverlap();
+  return places_.Check();
 }
 
 Status Verifier::CheckFooter() {
@@ -82,31 +68,8 @@ Status Verifier::CheckFooter() {
     return FaultAt(table_.image().size() - kFooterBytes,
                    "footer has other bytes than its handles, plainly encoded, and zeros");
   }
-  extents_.push_back({footer.metaindex, "metaindex block"});
-  extents_.push_back({footer.index, "index block"});
-  return {};
-}
-
-template <typename Visit>
-Status Verifier::WalkBlock(const Block& block, KeyKind kind, const Visit& visit) {
-  uint32_t restart = 0;
-  BlockIterator entry(block, kind);
-  for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
-    if (restart < block.restarts() && block.restart(restart) <= entry.offset()) {
-      // A shared prefix of 0 is a first byte of 0, or an overlong encoding that nobody writes.
-      if (block.restart(restart) != entry.offset() || block.entries()[entry.offset()] != 0) {
-        return Status::Corruption(fmt::format("restart {} points to byte {}, where no whole key is",
-                                              restart, block.restart(restart)));
-      }
-      ++restart;
-    }
-    SLUICE_RETURN_IF_ERROR(visit(entry));
-  }
-  SLUICE_RETURN_IF_ERROR(entry.status());
-  if (!block.entries().empty() && restart != block.restarts()) {
-    return Status::Corruption(fmt::format("restart {} points to byte {}, past the last entry",
-                                          restart, block.restart(restart)));
-  }
+  places_.Add(footer.metaindex, "metaindex block");
+  places_.Add(footer.index, "index block");
   return {};
 }
 
@@ -122,20 +85,20 @@ Status Verifier::CheckMetaindex() {
     }
     first = false;
     last_name = entry.key();
-    Extent extent{{}, fmt::format("block \"{}\"", last_name)};
+    BlockHandle handle;
     std::string_view encoded = entry.value();
-    if (!extent.handle.ReadFrom(&encoded) || !encoded.empty()) {
+    if (!handle.ReadFrom(&encoded) || !encoded.empty()) {
       return Status::Corruption(
           fmt::format("malformed block handle in the entry at byte {}", entry.offset()));
     }
     std::string_view contents;
     SLUICE_RETURN_IF_ERROR(
-        ReadStoredBlock(table_.image().substr(0, table_.image().size() - kFooterBytes),
-                        extent.handle, &buffer, &contents));
+        ReadStoredBlock(table_.image().substr(0, table_.image().size() - kFooterBytes), handle,
+                        &buffer, &contents));
     if (last_name == kPartsName) {
-      parts_ = extent.handle;
+      parts_ = handle;
     }
-    extents_.push_back(std::move(extent));
+    places_.Add(handle, fmt::format("block \"{}\"", last_name));
     return Status();
   };
   return WalkBlock(table_.metaindex(), KeyKind::kPlain, visit)
@@ -189,7 +152,7 @@ Status Verifier::CheckPart(const BlockHandle& handle, std::string_view last_key)
   if (status.ok() && (block.entries().empty() || head_entries_.back().last_key != last_key)) {
     status = Status::Corruption("does not end with the key that the parts block says");
   }
-  extents_.push_back({handle, "part of the head"});
+  places_.Add(handle, "part of the head");
   return status.WithContext(fmt::format("offset {}: part of the head", handle.offset));
 }
 
@@ -206,57 +169,19 @@ Status Verifier::CheckHeadEntry(const BlockIterator& index, const BlockHandle& h
                        fmt::format("parts of the head differ from the index in block {}", i));
 }
 
-Status Verifier::CheckKey(const BlockIterator& entry, const BlockHandle& handle) {
-  const std::string_view key = entry.key();
-  const auto fault = [&](std::string_view what) {
-    return Status::Corruption(
-        fmt::format("entry at byte {} of the block: {}", entry.offset(), what));
-  };
-  const uint8_t type = TrailerType(Trailer(key));
-  if (!IsKnownType(type)) {
-    return fault(fmt::format("unknown record type {}", type));
-  }
-  if (!last_key_.empty() && CompareInternalKeys(last_key_, key) >= 0) {
-    return fault("key does not come after the one before");
-  }
-  if (!last_index_key_.empty() && CompareInternalKeys(last_index_key_, key) >= 0) {
-    return fault("key does not come after the index key of the block before");
-  }
-  if (const FilterBlock* filter = table_.filter();
-      filter != nullptr && !filter->KeyMayMatch(handle.offset, UserKey(key))) {
-    return fault("key is not in the filter");
-  }
-  if (parts_.size > 0) {
-    const std::string& filter = head_entries_[report_->data_blocks - 1].filter;
-    if (!filter.empty() && !BloomMayMatch(filter, BloomHash(UserKey(key)))) {
-      return fault("key is not in the filter of its part of the head");
-    }
-  }
-  last_key_ = key;
-  ++report_->entries;
-  report_->tombstones += type == static_cast<uint8_t>(RecordType::kDeletion);
-  report_->references += type == static_cast<uint8_t>(kTypeValueReference);
-  report_->key_bytes += key.size();
-  report_->value_bytes += entry.value().size();
-  if (report_->smallest.empty()) {
-    report_->smallest = key;
-  }
-  return {};
-}
-
 Status Verifier::CheckDataBlock(const BlockHandle& handle) {
   std::string buffer;
   Block block;
   SLUICE_RETURN_IF_ERROR(table_.ReadDataBlock(handle, &buffer, &block));
   ++report_->data_blocks;
   report_->compressed_blocks += table_.image()[handle.offset + handle.size] != 0;
-  if (block.entries().empty()) {
-    return FaultAt(handle.offset, "data block without entries");
-  }
-  const auto visit = [&](const BlockIterator& entry) { return CheckKey(entry, handle); };
-  SLUICE_RETURN_IF_ERROR(WalkBlock(block, KeyKind::kInternal, visit)
-                             .WithContext(fmt::format("offset {}", handle.offset)));
-  report_->largest = last_key_;
+  const FilterBlock* const filter = table_.filter();
+  const std::string_view part_filter =
+      parts_.size > 0 ? head_entries_[report_->data_blocks - 1].filter : std::string_view();
+  SLUICE_RETURN_IF_ERROR(records_.CheckBlock(block, handle.offset, [&](std::string_view user_key) {
+    return (filter == nullptr || filter->KeyMayMatch(handle.offset, user_key)) &&
+           (part_filter.empty() || BloomMayMatch(part_filter, BloomHash(user_key)));
+  }));
   if (progress_) {
     progress_(handle.offset + handle.size, table_.image().size());
   }
@@ -277,12 +202,11 @@ Status Verifier::CheckIndex() {
     SLUICE_RETURN_IF_ERROR(inner);
     inner = CheckDataBlock(handle);
     SLUICE_RETURN_IF_ERROR(inner);
-    if (CompareInternalKeys(entry.key(), last_key_) < 0) {
+    if (!records_.IndexKeyFits(entry.key())) {
       return Status::Corruption(fmt::format(
           "key in the entry at byte {} comes before the last of its block", entry.offset()));
     }
-    last_index_key_ = entry.key();
-    extents_.push_back({handle, "data block"});
+    places_.Add(handle, "data block");
     return Status();
   };
   const Status status = WalkBlock(table_.index(), KeyKind::kInternal, visit);
@@ -290,21 +214,6 @@ Status Verifier::CheckIndex() {
     return FaultAt(parts_.offset, "parts of the head have more blocks than the index");
   }
   return inner.ok() ? status.WithContext(fmt::format("offset {}: index block", offset)) : inner;
-}
-
-Status Verifier::CheckOverlap() {
-  std::sort(extents_.begin(), extents_.end(),
-            [](const Extent& a, const Extent& b) { return a.handle.offset < b.handle.offset; });
-  for (size_t i = 1; i < extents_.size(); ++i) {
-    const Extent& before = extents_[i - 1];
-    const Extent& after = extents_[i];
-    const uint64_t end = before.handle.offset + before.handle.size + kBlockTrailerBytes;
-    if (after.handle.offset < end) {
-      return FaultAt(after.handle.offset, fmt::format("{} overlaps the {} at offset {}", after.what,
-                                                      before.what, before.handle.offset));
-    }
-  }
-  return {};
 }
 
 Status Verify(const TableReader& table, TableReport* report, const VerifyProgress& progress) {

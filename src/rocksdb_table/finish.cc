@@ -1,0 +1,207 @@
+#include "rocksdb_table/finish.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "rocksdb_table/bloom.h"
+#include "rocksdb_table/index.h"
+#include "rocksdb_table/stored_block.h"
+#include "table/block_builder.h"
+#include "table/index_walk.h"
+#include "table/key_scan.h"
+#include "table/stored_block.h"
+
+namespace sluice {
+
+namespace {
+
+// What the entries of all blocks add up to.
+struct Totals {
+  uint64_t entries = 0;
+  uint64_t key_bytes = 0;
+  uint64_t value_bytes = 0;
+};
+
+Status AddEntries(const Block& block, Totals* totals) {
+  const char* p = block.entries().data();
+  const char* const limit = p + block.entries().size();
+  while (p < limit) {
+    EntryHeader header;
+    p = DecodeEntryHeader(p, limit, &header);
+    if (p == nullptr ||
+        uint64_t{header.unshared} + header.value_bytes > static_cast<uint64_t>(limit - p)) {
+      return Status::Corruption("an entry reaches past the entries");
+    }
+    p += size_t{header.unshared} + header.value_bytes;
+    ++totals->entries;
+    totals->key_bytes += uint64_t{header.shared} + header.unshared;
+    totals->value_bytes += header.value_bytes;
+  }
+  return {};
+}
+
+std::string_view CompressionProperty(Compression compression) {
+  switch (compression) {
+    case Compression::kNone:
+      return "NoCompression";
+    case Compression::kSnappy:
+      return "Snappy";
+    case Compression::kZstd:
+      return "ZSTD";
+    case Compression::kLz4:
+      return "LZ4";
+  }
+  return "";
+}
+
+class Finisher {
+ public:
+  Finisher(const RocksTableOptions& options, std::string* file)
+      : options_(options),
+        file_(*file),
+        index_(options.format_version, options.index_restart_interval) {
+    footer_.checksum = options.checksum;
+    footer_.format_version = options.format_version;
+    footer_.checksum_base = options.format_version >= 6 ? options.checksum_base : 0;
+    if (options.bloom_millibits_per_key != 0) {
+      bloom_.emplace(options.bloom_millibits_per_key);
+    }
+  }
+
+  Status AddBlocks(const RocksTableParts& parts);
+  RocksProperties AddTail(uint64_t tombstones);
+
+ private:
+  Status AddBlock(std::string_view contents, std::string_view last_key);
+  // Appends a block that is not compressed, and names it in the metaindex.
+  BlockHandle AddNamed(std::string_view name, std::string_view contents);
+
+  const RocksTableOptions& options_;
+  std::string& file_;
+  RocksFooter footer_;
+  RocksIndexBuilder index_;
+  std::optional<RocksBloomBuilder> bloom_;
+  KeyScanner keys_;
+  Totals totals_;
+  uint64_t blocks_ = 0;
+  std::string scratch_;
+  std::vector<std::pair<std::string, BlockHandle>> named_;
+};
+
+Status Finisher::AddBlocks(const RocksTableParts& parts) {
+  file_.clear();
+  if (options_.codec.type == Compression::kNone) {
+    file_.reserve(parts.data.size() + parts.index_block.size() + (64 << 10));
+  }
+  OpenIndex index;
+  SLUICE_RETURN_IF_ERROR(OpenIndex::Apart(parts.index_block, &index));
+  std::string buffer;
+  uint64_t end = 0;
+  return index.ForEachBlock([&](std::string_view key, const BlockHandle& handle) {
+    std::string_view contents;
+    SLUICE_RETURN_IF_ERROR(ReadStoredBlock(parts.data, handle, &buffer, &contents));
+    SLUICE_RETURN_IF_ERROR(CheckFollows(handle, &end));
+    return AddBlock(contents, key).WithContext(fmt::format("offset {}", handle.offset));
+  });
+}
+
+Status Finisher::AddBlock(std::string_view contents, std::string_view last_key) {
+  Block block;
+  SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
+  std::string_view first_key;
+  SLUICE_RETURN_IF_ERROR(KeyScanner::FirstKey(block, &first_key));
+  SLUICE_RETURN_IF_ERROR(AddEntries(block, &totals_));
+  if (bloom_) {
+    SLUICE_RETURN_IF_ERROR(keys_.Scan(block, [&](std::string_view key, bool same) {
+      if (!same) {
+        bloom_->Add(UserKey(key));
+      }
+    }));
+  }
+  index_.Add(first_key, last_key,
+             AppendRocksBlock(contents, footer_, options_.codec, &scratch_, &file_));
+  ++blocks_;
+  return {};
+}
+
+BlockHandle Finisher::AddNamed(std::string_view name, std::string_view contents) {
+  const BlockHandle handle = AppendRocksBlock(contents, footer_, {}, &scratch_, &file_);
+  named_.emplace_back(name, handle);
+  return handle;
+}
+
+RocksProperties Finisher::AddTail(uint64_t tombstones) {
+  RocksProperties properties = options_.properties;
+  const uint64_t data_bytes = file_.size();
+  uint64_t filter_bytes = 0;
+  if (bloom_ && bloom_->keys() != 0) {
+    filter_bytes =
+        AddNamed(std::string(kRocksFullFilterPrefix).append(kRocksBloomName), bloom_->Finish())
+            .size;
+    properties.SetText(kRocksFilterPolicy, kRocksBloomPolicy);
+  }
+  const std::string index = index_.Finish();
+  footer_.index = AppendRocksBlock(
+      index, footer_, options_.compress_index ? options_.codec : Codec(), &scratch_, &file_);
+  if (options_.format_version >= 6) {
+    named_.emplace_back(kRocksIndexBlock, footer_.index);
+  }
+  for (const std::string_view none : {"rocksdb.merge.operator", "rocksdb.prefix.extractor.name"}) {
+    properties.SetText(none, "nullptr");
+  }
+  properties.SetText("rocksdb.property.collectors", "[]");
+  properties.SetText(kRocksComparator, kRocksBytewiseComparator);
+  properties.SetText(kRocksIndexType, std::string(4, '\0'));  // RocksIndexType::kBinarySearch
+  properties.SetText("rocksdb.block.based.table.whole.key.filtering", "1");
+  properties.SetText("rocksdb.block.based.table.prefix.filtering", "0");
+  properties.SetText("rocksdb.compression", CompressionProperty(options_.codec.type));
+  properties.SetNumber(kRocksDataSize, data_bytes);
+  properties.SetNumber(kRocksIndexSize, index.size() + kBlockTrailerBytes);  // before compression
+  properties.SetNumber(kRocksFilterSize, filter_bytes);
+  properties.SetNumber(kRocksFilterEntries, bloom_ ? bloom_->keys() : 0);
+  properties.SetNumber(kRocksUserIndexKeys, index_.format().user_keys ? 1 : 0);
+  properties.SetNumber(kRocksDeltaIndexValues, index_.format().delta_values ? 1 : 0);
+  properties.SetNumber(kRocksEntries, totals_.entries);
+  properties.SetNumber(kRocksRawKeySize, totals_.key_bytes);
+  properties.SetNumber(kRocksRawValueSize, totals_.value_bytes);
+  properties.SetNumber(kRocksDataBlocks, blocks_);
+  properties.SetNumber(kRocksDeletions, tombstones);
+  properties.SetNumber(kRocksMergeOperands, 0);
+  properties.SetNumber(kRocksRangeDeletions, 0);
+  AddNamed(kRocksPropertiesBlock, properties.Encode());
+  std::sort(named_.begin(), named_.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  BlockBuilder metaindex(1);
+  for (const auto& [name, handle] : named_) {
+    std::string encoded;
+    handle.AppendTo(&encoded);
+    metaindex.Add(name, encoded);
+  }
+  footer_.metaindex = AppendRocksBlock(metaindex.Finish(), footer_, {}, &scratch_, &file_);
+  footer_.AppendTo(file_.size(), &file_);
+  return properties;
+}
+
+}  // namespace
+
+Status FinishRocksTable(const RocksTableParts& parts, const RocksTableOptions& options,
+                        std::string* file, RocksProperties* properties) {
+  if (options.format_version < kLeastRocksFormatVersion ||
+      options.format_version > kMostRocksFormatVersion || options.index_restart_interval == 0 ||
+      (options.format_version >= 6 && options.checksum_base == 0)) {
+    return Status::InvalidArgument("no such format of RocksDB's tables");
+  }
+  Finisher finisher(options, file);
+  SLUICE_RETURN_IF_ERROR(finisher.AddBlocks(parts));
+  RocksProperties all = finisher.AddTail(parts.tombstones);
+  if (properties != nullptr) {
+    *properties = std::move(all);
+  }
+  return {};
+}
+
+}  // namespace sluice

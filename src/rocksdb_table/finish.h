@@ -1,0 +1,44 @@
+// The RocksDB table around blocks that an executor made: the way out of a merge.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "rocksdb_table/format.h"
+#include "rocksdb_table/properties.h"
+#include "table/codec.h"
+#include "util/status.h"
+
+namespace sluice {
+
+struct RocksTableOptions {
+  uint32_t format_version = 5;  // 2 to 6
+  RocksChecksum checksum = RocksChecksum::kXxh3;
+  uint32_t checksum_base = 0;  // with version 6: not 0, and another one for each file
+  Codec codec = {};            // of data blocks, and of the index
+  bool compress_index = true;
+  uint32_t index_restart_interval = 1;
+  uint32_t bloom_millibits_per_key = 0;  // of a filter as format_version 5 has; 0: no filter
+  // What the caller knows about the table: ids, names, times. What the contents say is added. Without
+  // "rocksdb.creating.session.identity" RocksDB tells the file apart by its own session and the
+  // file's number; with it, both must be unlike those of any other file.
+  RocksProperties properties = {};
+};
+
+// Blocks as MergeOutput has them (sluice/executor.h): data blocks with trailers, to stand at the
+// start of a file, and the index block with trailer, whose keys are the blocks' full last keys.
+struct RocksTableParts {
+  std::string_view data;
+  std::string_view index_block;
+  uint64_t tombstones = 0;  // deletions among the records
+};
+
+// Makes the bytes of the file in `*file`, and sets `*properties`, if not null, to all that it has.
+// Checks each block's CRC on the way, and that entries lie within their blocks. Costs: a copy of the
+// data, its checksums and one look at each entry; with a filter a hash of each key.
+Status FinishRocksTable(const RocksTableParts& parts, const RocksTableOptions& options,
+                        std::string* file, RocksProperties* properties = nullptr);
+
+}  // namespace sluice

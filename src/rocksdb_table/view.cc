@@ -1,0 +1,77 @@
+#include "rocksdb_table/view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "table/block_builder.h"
+#include "table/internal_key.h"
+#include "table/key_scan.h"
+
+namespace sluice {
+
+uint64_t RocksView::OffsetInTable(uint64_t offset) const {
+  const auto after =
+      std::upper_bound(offsets.begin(), offsets.end(), offset,
+                       [](uint64_t value, const std::pair<uint64_t, uint64_t>& block) {
+                         return value < block.first;
+                       });
+  return after == offsets.begin() ? 0 : std::prev(after)->second;
+}
+
+namespace {
+
+// An executor would take RocksDB's merge operands for references, and copy them as values.
+Status CheckTypes(std::string_view contents, const BlockHandle& handle) {
+  Block block;
+  uint8_t last_type = 0;
+  KeyScanner keys;
+  if (!Block::Parse(contents, &block).ok() ||
+      !keys.Scan(block, [&](std::string_view key,
+                            bool) { last_type = std::max(last_type, TrailerType(Trailer(key))); })
+           .ok()) {
+    return {};  // the executor says what is wrong
+  }
+  return last_type <= static_cast<uint8_t>(RecordType::kValue)
+             ? Status()
+             : Status::NotSupported(
+                   fmt::format("offset {}: record of type {}, neither a value nor a deletion",
+                               handle.offset, last_type));
+}
+
+}  // namespace
+
+Status ViewRocksTable(const RocksTable& table, const RocksViewRange& range, RocksView* view) {
+  std::string& image = view->table.image;
+  image.clear();
+  view->offsets.clear();
+  BlockBuilder index(1);
+  RocksBlockBuffer buffer;
+  std::string encoded;
+  bool past_end = false;
+  SLUICE_RETURN_IF_ERROR(
+      table.ForEachDataBlock([&](const std::string& key, const BlockHandle& handle) {
+        if (past_end || (range.has_begin && UserKey(key) < range.begin)) {
+          return Status();
+        }
+        past_end = range.has_end && UserKey(key) >= range.end;
+        std::string_view contents;
+        SLUICE_RETURN_IF_ERROR(table.ReadDataBlock(handle, &buffer, &contents));
+        SLUICE_RETURN_IF_ERROR(CheckTypes(contents, handle));
+        view->offsets.emplace_back(image.size(), handle.offset);
+        encoded.clear();
+        BlockHandle{image.size(), contents.size()}.AppendTo(&encoded);
+        index.Add(key, encoded);
+        image.append(contents);
+        AppendBlockTrailer(contents, Compression::kNone, &image);
+        return Status();
+      }));
+  const std::string_view contents = index.Finish();
+  view->table.index = {image.size(), contents.size()};
+  view->offsets.emplace_back(image.size(), table.index().offset);
+  image.append(contents);
+  AppendBlockTrailer(contents, Compression::kNone, &image);
+  return {};
+}
+
+}  // namespace sluice
