@@ -12,6 +12,8 @@
 #include "colour.h"
 #include "command.h"
 #include "progress.h"
+#include "rocksdb_table/format.h"
+#include "rocksdb_table/verify.h"
 #include "sluice/env.h"
 #include "table/dump.h"
 #include "table/internal_key.h"
@@ -31,13 +33,21 @@ std::string UserKeyText(const std::string& internal_key) {
   return internal_key.size() < kTrailerBytes ? std::string() : BytesToText(UserKey(internal_key));
 }
 
+// Whether the file ends as RocksDB's tables do. One that cannot be read does not, and its error shows
+// when it is opened as LevelDB's.
+bool IsRocksFile(const std::string& path) {
+  MappedFile file;
+  return Env::Posix()->MapFile(path, &file).ok() && IsRocksTable(file.bytes());
+}
+
 int Verify(const Options& options) {
   TableReport report;
   Status status;
   {
     ProgressBar progress("verifying", kBytesUnit);
-    status = VerifyTable(Env::Posix(), options.file, &report,
-                         [&](uint64_t done, uint64_t total) { progress.Update(done, total); });
+    const auto verify = IsRocksFile(options.file) ? VerifyRocksTable : VerifyTable;
+    status = verify(Env::Posix(), options.file, &report,
+                    [&](uint64_t done, uint64_t total) { progress.Update(done, total); });
   }
   Json json;
   json["file"] = options.file;
@@ -92,7 +102,8 @@ int Dump(const Options& options) {
       progress.emplace("printing", "lines");
     }
     uint64_t lines = 0;
-    status = DumpTable(Env::Posix(), options.file, [&](std::string_view line) {
+    const auto dump = IsRocksFile(options.file) ? DumpRocksTable : DumpTable;
+    status = dump(Env::Posix(), options.file, [&](std::string_view line) {
       fmt::print("{}\n", line);
       if (progress) {
         progress->Update(++lines, 0);
@@ -105,7 +116,7 @@ int Dump(const Options& options) {
 }  // namespace
 
 void AddTableCommand(CLI::App* app, Action* action) {
-  CLI::App* table = AddSubcommand(app, "table", "Examine a LevelDB table file (.ldb, .sst)",
+  CLI::App* table = AddSubcommand(app, "table", "Examine a table file of LevelDB or RocksDB (.ldb, .sst)",
                                   "sluice table verify /data/db/000005.ldb\n"
                                   "sluice table dump /data/db/000005.ldb");
   auto options = std::make_shared<Options>();

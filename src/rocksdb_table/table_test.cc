@@ -106,6 +106,22 @@ TEST(RocksTable, ViewsTellWhereTheirBlocksStood) {
   }
 }
 
+// Executors take type 2 for a reference; RocksDB's records of it are merge operands.
+TEST(RocksView, DeclinesOtherRecords) {
+  for (const int type : {2, 7}) {
+    std::vector<TestEntry> entries = SomeEntries();
+    entries.back().key.assign(
+        InternalKey(UserKey(entries.back().key), 1, static_cast<RecordType>(type)));
+    std::unique_ptr<RocksTable> table;
+    const std::string image = WriteRocksTable(entries, {});
+    ASSERT_TRUE(RocksTable::OpenImage(image, "t", &table).ok());
+    RocksView view;
+    const Status status = ViewRocksTable(*table, {}, &view);
+    EXPECT_TRUE(status.IsNotSupported()) << status.ToString();
+    EXPECT_NE(status.message().find(std::to_string(type)), std::string::npos) << status.message();
+  }
+}
+
 // What opening `image` is declined with.
 std::string Declined(const std::string& image) {
   std::unique_ptr<RocksTable> table;

@@ -76,23 +76,58 @@ def varints(data, count):
     return numbers
 
 
+def varint(number):
+    encoded = bytearray()
+    while number >= 0x80:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes(encoded + bytes([number]))
+
+
 def masked_crc(data):
     crc = crc32c(data)
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
 
+def stored_block(entries):
+    """A raw block with its trailer: whole keys, each at a restart."""
+    block, restarts = b"", []
+    for key, value in sorted(entries.items()):
+        restarts.append(len(block))
+        block += varint(0) + varint(len(key)) + varint(len(value)) + key + value
+    restarts = restarts or [0]
+    block += struct.pack(f"<{len(restarts) + 1}I", *restarts, len(restarts)) + b"\0"
+    return block + masked_crc(block)
+
+
 def table_of(key, value):
     """A table of one record; lengths fit in a byte."""
-
-    def block(*entry):
-        content = b"".join(bytes((0, len(k), len(v))) + k + v for k, v in entry)
-        content += struct.pack("<IIB", 0, 1, 0)  # one restart; not compressed
-        return content + masked_crc(content)
-
-    data, metaindex = block((key, value)), block()
-    index = block((key, bytes((0, len(data) - 5))))
+    data, metaindex = stored_block({key: value}), stored_block({})
+    index = stored_block({key: bytes((0, len(data) - 5))})
     footer = bytes((len(data), len(metaindex) - 5, len(data + metaindex), len(index) - 5))
     return data + metaindex + index + footer.ljust(40, b"\0") + TABLE_MAGIC
+
+
+def rocksdb_table(table, report):
+    """A LevelDB table in RocksDB's framing of format_version 2 (docs/formats.md)."""
+    _, _, index_offset, index_size = varints(table[-48:], 4)
+    counts = {
+        b"rocksdb.num.entries": report["entries"],
+        b"rocksdb.deleted.keys": report["tombstones"],
+        b"rocksdb.raw.key.size": report["key_bytes"],
+        b"rocksdb.raw.value.size": report["value_bytes"],
+        b"rocksdb.num.data.blocks": report["data_blocks"],
+    }
+    properties = {name: varint(count) for name, count in counts.items()}
+    properties[b"rocksdb.comparator"] = b"leveldb.BytewiseComparator"
+    table = table[: index_offset + index_size + 5]
+    block = stored_block(properties)
+    handle = varint(len(table)) + varint(len(block) - 5)
+    metaindex = stored_block({b"rocksdb.properties": handle})
+    place = varint(len(table) + len(block)) + varint(len(metaindex) - 5)
+    place += varint(index_offset) + varint(index_size)
+    footer = b"\1" + place.ljust(40, b"\0") + struct.pack("<IQ", 2, 0x88E241B785F4CFF7)
+    return table + block + metaindex + footer
 
 
 def task_file(table, note):
@@ -486,6 +521,24 @@ class Table(Files):
         self.assertIn('"key" @ 7 reference "where"', self.ok("table", "dump", table))
         table.write_bytes(table_of(b"key" + struct.pack("<Q", 7 << 8 | 3), b"where"))
         self.assertIn("unknown record type 3", self.fails(1, "table", "verify", table)[1])
+
+    def test_rocksdb(self):
+        """RocksDB's tables are known by their last bytes."""
+        table = self.tables()[-1]
+        report = self.object("table", "verify", table)
+        records = [line for line in self.ok("table", "dump", table).splitlines() if line[:2] == "  "]
+        content = rocksdb_table(table.read_bytes(), report)
+        path = self.db / "000001.sst"
+        path.write_bytes(content)
+        again = self.object("table", "verify", path)
+        for same in ("entries", "tombstones", "data_blocks", "compressed_blocks", "smallest", "largest"):
+            self.assertEqual(again[same], report[same])
+        dump = self.ok("table", "dump", path).splitlines()
+        self.assertIn("RocksDB's format_version 2", dump[0])
+        self.assertEqual([line for line in dump if line[:2] == "  "], records)
+        path.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
+        _, stderr = self.fails(1, "table", "verify", path)
+        self.assertIn(str(path), stderr)
 
     def test_flipped_bit(self):
         """The fault is named with file and offset, and dump shows the blocks that are sound."""

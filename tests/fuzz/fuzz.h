@@ -33,6 +33,8 @@ void RunBlock(std::string_view input);
 std::string MakeBlockSeed(Random* random);
 void RunTable(std::string_view input);
 std::string MakeTableSeed(Random* random);
+void RunRocksTable(std::string_view input);
+std::string MakeRocksTableSeed(Random* random);
 void RunRecode(std::string_view input);
 std::string MakeRecodeSeed(Random* random);
 void RunFilter(std::string_view input);
@@ -51,6 +53,7 @@ inline constexpr Target kTargets[] = {
     {"recode", RunRecode, MakeRecodeSeed}, {"filter", RunFilter, MakeFilterSeed},
     {"log", RunLog, MakeLogSeed},          {"manifest", RunManifest, MakeManifestSeed},
     {"batch", RunBatch, MakeBatchSeed},    {"head", RunHead, MakeHeadSeed},
+    {"rocksdb_table", RunRocksTable, MakeRocksTableSeed},
 };
 
 inline void Check(bool promise, const char* what) {
