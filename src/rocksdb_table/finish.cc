@@ -12,6 +12,7 @@
 #include "rocksdb_table/stored_block.h"
 #include "table/block_builder.h"
 #include "table/index_walk.h"
+#include "table/internal_key.h"
 #include "table/key_scan.h"
 #include "table/stored_block.h"
 
@@ -21,25 +22,76 @@ namespace {
 
 // What the entries of all blocks add up to.
 struct Totals {
+  void Add(uint64_t key_size, uint64_t value_size, uint64_t trailer) {
+    const SequenceNumber sequence = TrailerSequence(trailer);
+    ++entries;
+    deletions += TrailerType(trailer) == static_cast<uint8_t>(RecordType::kDeletion);
+    key_bytes += key_size;
+    value_bytes += value_size;
+    smallest_sequence = std::min(smallest_sequence, sequence);
+    largest_sequence = std::max(largest_sequence, sequence);
+  }
+
   uint64_t entries = 0;
+  uint64_t deletions = 0;
   uint64_t key_bytes = 0;
   uint64_t value_bytes = 0;
+  SequenceNumber smallest_sequence = kMaxSequence;
+  SequenceNumber largest_sequence = 0;
 };
 
+// The trailer that takes the place of `trailer`.
+uint64_t ZeroTrailer(uint64_t trailer, SequenceNumber zero_up_to) {
+  const bool zero = TrailerSequence(trailer) <= zero_up_to &&
+                    TrailerType(trailer) == static_cast<uint8_t>(RecordType::kValue);
+  return zero ? MakeTrailer(0, RecordType::kValue) : trailer;
+}
+
+// Rewrites the trailers of a block's entries in place.
+Status ZeroSequences(const Block& block, SequenceNumber zero_up_to, char* entries) {
+  char* p = entries;
+  const char* const limit = p + block.entries().size();
+  while (p < limit) {
+    EntryHeader header;
+    const char* const key = DecodeEntryHeader(p, limit, &header);
+    if (key == nullptr || header.unshared < kTrailerBytes ||
+        uint64_t{header.unshared} + header.value_bytes > static_cast<uint64_t>(limit - key)) {
+      return Status::Corruption(
+          fmt::format("entry at byte {} of the block has no trailer of its own", p - entries));
+    }
+    p += key - p + header.unshared;
+    EncodeFixed64(p - kTrailerBytes, ZeroTrailer(DecodeFixed64(p - kTrailerBytes), zero_up_to));
+    p += header.value_bytes;
+  }
+  return {};
+}
+
+// The same as AddEntries, for blocks of any origin.
+Status AddEntriesSlowly(const Block& block, Totals* totals) {
+  BlockIterator entry(block);
+  for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
+    totals->Add(entry.key().size(), entry.value().size(), Trailer(entry.key()));
+  }
+  return entry.status();
+}
+
 Status AddEntries(const Block& block, Totals* totals) {
+  const Totals before = *totals;
   const char* p = block.entries().data();
   const char* const limit = p + block.entries().size();
   while (p < limit) {
     EntryHeader header;
     p = DecodeEntryHeader(p, limit, &header);
-    if (p == nullptr ||
+    // Executors never share bytes of a trailer, so that it can be read without the key.
+    if (p == nullptr || header.unshared < kTrailerBytes ||
         uint64_t{header.unshared} + header.value_bytes > static_cast<uint64_t>(limit - p)) {
-      return Status::Corruption("an entry reaches past the entries");
+      *totals = before;
+      return AddEntriesSlowly(block, totals);
     }
-    p += size_t{header.unshared} + header.value_bytes;
-    ++totals->entries;
-    totals->key_bytes += uint64_t{header.shared} + header.unshared;
-    totals->value_bytes += header.value_bytes;
+    p += header.unshared;
+    totals->Add(uint64_t{header.shared} + header.unshared, header.value_bytes,
+                DecodeFixed64(p - kTrailerBytes));
+    p += header.value_bytes;
   }
   return {};
 }
@@ -73,7 +125,7 @@ class Finisher {
   }
 
   Status AddBlocks(const RocksTableParts& parts);
-  RocksProperties AddTail(uint64_t tombstones);
+  RocksTableSummary AddTail();
 
  private:
   Status AddBlock(std::string_view contents, std::string_view last_key);
@@ -89,6 +141,7 @@ class Finisher {
   Totals totals_;
   uint64_t blocks_ = 0;
   std::string scratch_;
+  std::string zeroed_;
   std::vector<std::pair<std::string, BlockHandle>> named_;
 };
 
@@ -112,6 +165,15 @@ Status Finisher::AddBlocks(const RocksTableParts& parts) {
 Status Finisher::AddBlock(std::string_view contents, std::string_view last_key) {
   Block block;
   SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
+  std::string last;
+  if (options_.zero_up_to != 0) {
+    zeroed_.assign(contents);
+    SLUICE_RETURN_IF_ERROR(ZeroSequences(block, options_.zero_up_to, zeroed_.data()));
+    contents = zeroed_;
+    SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
+    last = ZeroSequence(last_key, options_.zero_up_to);
+    last_key = last;
+  }
   std::string_view first_key;
   SLUICE_RETURN_IF_ERROR(KeyScanner::FirstKey(block, &first_key));
   SLUICE_RETURN_IF_ERROR(AddEntries(block, &totals_));
@@ -134,8 +196,12 @@ BlockHandle Finisher::AddNamed(std::string_view name, std::string_view contents)
   return handle;
 }
 
-RocksProperties Finisher::AddTail(uint64_t tombstones) {
-  RocksProperties properties = options_.properties;
+RocksTableSummary Finisher::AddTail() {
+  RocksTableSummary summary{.properties = options_.properties,
+                            .entries = totals_.entries,
+                            .smallest_sequence = totals_.smallest_sequence,
+                            .largest_sequence = totals_.largest_sequence};
+  RocksProperties& properties = summary.properties;
   const uint64_t data_bytes = file_.size();
   uint64_t filter_bytes = 0;
   if (bloom_ && bloom_->keys() != 0) {
@@ -169,7 +235,7 @@ RocksProperties Finisher::AddTail(uint64_t tombstones) {
   properties.SetNumber(kRocksRawKeySize, totals_.key_bytes);
   properties.SetNumber(kRocksRawValueSize, totals_.value_bytes);
   properties.SetNumber(kRocksDataBlocks, blocks_);
-  properties.SetNumber(kRocksDeletions, tombstones);
+  properties.SetNumber(kRocksDeletions, totals_.deletions);
   properties.SetNumber(kRocksMergeOperands, 0);
   properties.SetNumber(kRocksRangeDeletions, 0);
   AddNamed(kRocksPropertiesBlock, properties.Encode());
@@ -183,13 +249,19 @@ RocksProperties Finisher::AddTail(uint64_t tombstones) {
   }
   footer_.metaindex = AppendRocksBlock(metaindex.Finish(), footer_, {}, &scratch_, &file_);
   footer_.AppendTo(file_.size(), &file_);
-  return properties;
+  return summary;
 }
 
 }  // namespace
 
+std::string ZeroSequence(std::string_view internal_key, SequenceNumber zero_up_to) {
+  std::string key(UserKey(internal_key));
+  PutFixed64(&key, ZeroTrailer(Trailer(internal_key), zero_up_to));
+  return key;
+}
+
 Status FinishRocksTable(const RocksTableParts& parts, const RocksTableOptions& options,
-                        std::string* file, RocksProperties* properties) {
+                        std::string* file, RocksTableSummary* summary) {
   if (options.format_version < kLeastRocksFormatVersion ||
       options.format_version > kMostRocksFormatVersion || options.index_restart_interval == 0 ||
       (options.format_version >= 6 && options.checksum_base == 0)) {
@@ -197,9 +269,9 @@ Status FinishRocksTable(const RocksTableParts& parts, const RocksTableOptions& o
   }
   Finisher finisher(options, file);
   SLUICE_RETURN_IF_ERROR(finisher.AddBlocks(parts));
-  RocksProperties all = finisher.AddTail(parts.tombstones);
-  if (properties != nullptr) {
-    *properties = std::move(all);
+  RocksTableSummary all = finisher.AddTail();
+  if (summary != nullptr) {
+    *summary = std::move(all);
   }
   return {};
 }

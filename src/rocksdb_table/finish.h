@@ -9,6 +9,7 @@
 #include "rocksdb_table/format.h"
 #include "rocksdb_table/properties.h"
 #include "table/codec.h"
+#include "table/format.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -21,6 +22,9 @@ struct RocksTableOptions {
   bool compress_index = true;
   uint32_t index_restart_interval = 1;
   uint32_t bloom_millibits_per_key = 0;  // of a filter as format_version 5 has; 0: no filter
+  // The sequence numbers of values up to this one become 0, as RocksDB has it in a last level where no
+  // snapshot tells them apart; 0: none. The blocks must then share no bytes of trailers.
+  SequenceNumber zero_up_to = 0;
   // What the caller knows about the table: ids, names, times. What the contents say is added. Without
   // "rocksdb.creating.session.identity" RocksDB tells the file apart by its own session and the
   // file's number; with it, both must be unlike those of any other file.
@@ -32,13 +36,23 @@ struct RocksTableOptions {
 struct RocksTableParts {
   std::string_view data;
   std::string_view index_block;
-  uint64_t tombstones = 0;  // deletions among the records
 };
 
-// Makes the bytes of the file in `*file`, and sets `*properties`, if not null, to all that it has.
-// Checks each block's CRC on the way, and that entries lie within their blocks. Costs: a copy of the
-// data, its checksums and one look at each entry; with a filter a hash of each key.
+// What a finished table has.
+struct RocksTableSummary {
+  RocksProperties properties;
+  uint64_t entries = 0;
+  SequenceNumber smallest_sequence = kMaxSequence;  // of the records
+  SequenceNumber largest_sequence = 0;
+};
+
+// What becomes of an internal key by RocksTableOptions::zero_up_to.
+std::string ZeroSequence(std::string_view internal_key, SequenceNumber zero_up_to);
+
+// Makes the bytes of the file in `*file`, and fills in `*summary`, if it is not null. Checks each
+// block's CRC on the way, and that entries lie within their blocks. Costs: a copy of the data, its
+// checksums and one look at each entry; with a filter a hash of each key.
 Status FinishRocksTable(const RocksTableParts& parts, const RocksTableOptions& options,
-                        std::string* file, RocksProperties* properties = nullptr);
+                        std::string* file, RocksTableSummary* summary = nullptr);
 
 }  // namespace sluice

@@ -5,6 +5,7 @@
 #include "rocksdb_table/table.h"
 #include "rocksdb_table/testing.h"
 #include "rocksdb_table/verify.h"
+#include "table/table_text.h"
 
 namespace sluice {
 namespace {
@@ -16,20 +17,16 @@ struct Parts {
     EXPECT_TRUE(Footer::Parse(std::string_view(image).substr(image.size() - kFooterBytes),
                               image.size(), &footer)
                     .ok());
-    for (const TestEntry& entry : entries) {
-      tombstones += TrailerType(Trailer(entry.key)) == 0;
-    }
   }
   RocksTableParts parts() const {
     const std::string_view view(image);
-    return {.data = view.substr(0, footer.metaindex.offset),
-            .index_block = view.substr(footer.index.offset, footer.index.size + kBlockTrailerBytes),
-            .tombstones = tombstones};
+    return {
+        .data = view.substr(0, footer.metaindex.offset),
+        .index_block = view.substr(footer.index.offset, footer.index.size + kBlockTrailerBytes)};
   }
 
   std::string image;
   Footer footer;
-  uint64_t tombstones = 0;
 };
 
 RocksTableOptions RandomOptions(TestRandom* random) {
@@ -55,9 +52,17 @@ TEST(FinishRocksTable, MakesSoundTables) {
     RocksTableOptions options = RandomOptions(&random);
     options.properties.SetText("rocksdb.creating.db.identity", "db");
     std::string file;
-    RocksProperties properties;
-    ASSERT_TRUE(FinishRocksTable(parts.parts(), options, &file, &properties).ok());
-    EXPECT_EQ(properties.Text("rocksdb.creating.db.identity"), "db");
+    RocksTableSummary summary;
+    ASSERT_TRUE(FinishRocksTable(parts.parts(), options, &file, &summary).ok());
+    EXPECT_EQ(summary.properties.Text("rocksdb.creating.db.identity"), "db");
+    SequenceNumber smallest = kMaxSequence;
+    SequenceNumber largest = 0;
+    for (const TestEntry& entry : entries) {
+      smallest = std::min(smallest, TrailerSequence(Trailer(entry.key)));
+      largest = std::max(largest, TrailerSequence(Trailer(entry.key)));
+    }
+    EXPECT_EQ(summary.smallest_sequence, smallest);
+    EXPECT_EQ(summary.largest_sequence, largest);
     TableReport report;
     const Status verified = VerifyRocksTableImage(file, "t", &report);
     ASSERT_TRUE(verified.ok()) << verified.ToString();
@@ -65,7 +70,7 @@ TEST(FinishRocksTable, MakesSoundTables) {
     EXPECT_EQ(report.filter_name.empty(), options.bloom_millibits_per_key == 0 || entries.empty());
     std::unique_ptr<RocksTable> table;
     ASSERT_TRUE(RocksTable::OpenImage(file, "t", &table).ok());
-    EXPECT_EQ(table->properties().values(), properties.values());
+    EXPECT_EQ(table->properties().values(), summary.properties.values());
     EXPECT_EQ(table->footer().format_version, options.format_version);
     EXPECT_EQ(table->footer().checksum, options.checksum);
   }
@@ -85,6 +90,47 @@ TEST(FinishRocksTable, FindsEveryFlippedBit) {
     std::string file;
     EXPECT_TRUE(FinishRocksTable(parts.parts(), {}, &file).IsCorruption()) << byte;
     parts.image[byte] = before;
+  }
+}
+
+TEST(FinishRocksTable, ZeroesSequenceNumbersOfOldValues) {
+  TestRandom random(TestSeed());
+  for (int round = 0; round < TestRounds(50); ++round) {
+    // Of each user key one version up to the limit, as a last level has it.
+    const SequenceNumber limit = Uniform(&random, 1, kMaxSequence);
+    std::vector<TestEntry> entries;
+    std::vector<TestEntry> expected;
+    std::string last_old;
+    for (const TestEntry& entry : RandomEntries(&random, {.count = 300})) {
+      const std::string user_key(UserKey(entry.key));
+      const uint64_t trailer = Trailer(entry.key);
+      const bool old = TrailerSequence(trailer) <= limit;
+      if (old && (user_key == last_old || TrailerType(trailer) == 0)) {
+        continue;
+      }
+      last_old = old ? user_key : last_old;
+      entries.push_back(entry);
+      expected.push_back({old ? InternalKey(user_key, 0) : entry.key, entry.value});
+      EXPECT_EQ(ZeroSequence(entry.key, limit), expected.back().key);
+    }
+    const Parts parts(entries);
+    RocksTableOptions options = RandomOptions(&random);
+    options.zero_up_to = limit;
+    std::string file;
+    ASSERT_TRUE(FinishRocksTable(parts.parts(), options, &file).ok());
+    const Status verified = VerifyRocksTableImage(file, "t", nullptr);
+    ASSERT_TRUE(verified.ok()) << verified.ToString();
+    std::vector<std::string> lines;
+    ASSERT_TRUE(DumpRocksTableImage(file, "t", [&](std::string_view line) {
+                  if (line.starts_with("  ")) {
+                    lines.emplace_back(line.substr(2, line.rfind(" value") - 2));
+                  }
+                }).ok());
+    ASSERT_EQ(lines.size(), expected.size());
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const std::string key = KeyText(expected[i].key);
+      EXPECT_TRUE(lines[i].starts_with(key.substr(0, key.rfind(' '))));
+    }
   }
 }
 

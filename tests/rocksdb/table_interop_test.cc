@@ -32,11 +32,6 @@ std::vector<TestEntry> EntriesOf(const RecodedTable& view) {
   return entries;
 }
 
-uint64_t Tombstones(const std::vector<TestEntry>& entries) {
-  return std::count_if(entries.begin(), entries.end(),
-                       [](const TestEntry& entry) { return TrailerType(Trailer(entry.key)) == 0; });
-}
-
 // Any options that we write, and how RocksDB is to read such a table.
 RocksTableOptions RandomOurOptions(TestRandom* random, RealTableOptions* real) {
   RocksTableOptions options;
@@ -64,8 +59,7 @@ struct Parts {
     const std::string_view view(image);
     parts = {
         .data = view.substr(0, footer.metaindex.offset),
-        .index_block = view.substr(footer.index.offset, footer.index.size + kBlockTrailerBytes),
-        .tombstones = Tombstones(entries)};
+        .index_block = view.substr(footer.index.offset, footer.index.size + kBlockTrailerBytes)};
   }
 
   std::string image;
@@ -183,15 +177,13 @@ TEST(RocksTableInterop, OurBlocksFilterAndIndexAreRocksDbs) {
     ASSERT_TRUE(ViewRocksTable(*table, {}, &view).ok());
     const std::string index_block = ReindexByLastKeys(view);
     std::string image;
-    RocksProperties properties;
-    ASSERT_TRUE(FinishRocksTable({.data = view.table.data(),
-                                  .index_block = index_block,
-                                  .tombstones = Tombstones(real.entries)},
-                                 ours, &image, &properties)
+    RocksTableSummary summary;
+    ASSERT_TRUE(FinishRocksTable({.data = view.table.data(), .index_block = index_block}, ours,
+                                 &image, &summary)
                     .ok());
     const uint64_t end = table->index().offset + table->index().size + kBlockTrailerBytes;
     ASSERT_EQ(image.substr(0, end), real.image.substr(0, end));
-    for (const auto& [name, value] : properties.values()) {
+    for (const auto& [name, value] : summary.properties.values()) {
       EXPECT_EQ(Quoted(value), Quoted(table->properties().Text(name))) << name;
     }
   }

@@ -1,0 +1,457 @@
+// The service between RocksDB and jobs. RocksDB tells its listener that a compaction begins, on the
+// same thread, and only there which database it is of, the levels of its inputs and the compression
+// of its outputs. Then it calls the service for each part of it:
+//
+//   OnCompactionBegin -> StartV2, WaitForCompleteV2 (7.8) or Schedule, Wait (10) -> OnCompactionCompleted
+//
+// A job runs while RocksDB waits for it, on the thread that waits. The files lie in a directory of
+// their own until RocksDB renames them; a directory that a crash leaves is removed at the next AddTo.
+
+#include <fmt/format.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/rate_limiter.h>
+#include <rocksdb/version.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <mutex>
+
+#include "job.h"
+#include "merge/cpu_executor.h"
+#include "policy.h"
+#include "sluice_rocksdb.h"
+
+namespace sluice {
+
+namespace {
+
+using rocks::JobInput;
+using rocksdb::CompactionServiceJobInfo;
+using rocksdb::CompactionServiceJobStatus;
+
+constexpr std::string_view kOutputDirPrefix = "sluice-compaction-";
+
+// A database that the service was added to.
+struct Database {
+  std::string declined;
+  std::shared_ptr<rocksdb::RateLimiter> rate_limiter;
+  std::map<std::string, rocks::FamilyPolicy> families;
+};
+
+// What is known of a compaction that has begun.
+struct Compaction {
+  rocksdb::DB* db = nullptr;
+  std::string session;  // of the database
+  uint32_t family_id = 0;
+  std::string family;
+  int output_level = 0;
+  rocksdb::CompressionType compression = rocksdb::kNoCompression;
+  std::vector<std::string> dirs;  // that its jobs have made
+};
+
+// A job that was accepted, until it has run.
+struct Pending {
+  rocks::Job job;
+  rocks::JobOutput output;  // as far as it is known before
+  rocksdb::DB* db = nullptr;
+  uint64_t job_id = 0;
+};
+
+using Clock = std::chrono::steady_clock;
+
+uint64_t SecondsSince1970() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(
+                                   std::chrono::system_clock::now().time_since_epoch())
+                                   .count());
+}
+
+// Removes the directories that jobs of other sessions left; no other session is alive.
+void RemoveLeftDirs(const std::string& path, const std::string& session) {
+  std::error_code ignored;
+  const std::string ours = fmt::format("{}{}", kOutputDirPrefix, session);
+  for (const auto& entry : std::filesystem::directory_iterator(path, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kOutputDirPrefix) && !name.starts_with(ours)) {
+      std::filesystem::remove_all(entry.path(), ignored);
+    }
+  }
+}
+
+class Service : public SluiceCompactionService, public std::enable_shared_from_this<Service> {
+ public:
+  explicit Service(const SluiceCompactionOptions& options)
+      : options_(options),
+        executor_(options.executor != nullptr ? options.executor
+                                              : std::make_shared<CpuExecutor>()) {}
+
+  const char* Name() const override { return "SluiceCompactionService"; }
+
+  void AddTo(const std::string& path, rocksdb::Options* options) override {
+    AddTo(path, options, {{rocksdb::kDefaultColumnFamilyName, *options}});
+  }
+  void AddTo(const std::string& path, rocksdb::DBOptions* options,
+             const std::vector<rocksdb::ColumnFamilyDescriptor>& families) override;
+  SluiceCompactionStatistics statistics() const override {
+    const std::lock_guard lock(mutex_);
+    return statistics_;
+  }
+  void Cancel() override { cancelled_ = true; }
+
+#if ROCKSDB_MAJOR >= 10
+  rocksdb::CompactionServiceScheduleResponse Schedule(const CompactionServiceJobInfo& info,
+                                                      const std::string& input) override {
+    return Start(info, input)
+               ? rocksdb::CompactionServiceScheduleResponse(JobName(info),
+                                                            CompactionServiceJobStatus::kSuccess)
+               : rocksdb::CompactionServiceScheduleResponse(CompactionServiceJobStatus::kUseLocal);
+  }
+  CompactionServiceJobStatus Wait(const std::string& id, std::string* result) override {
+    return Run(id, result);
+  }
+  void CancelAwaitingJobs() override { Cancel(); }
+#else
+  CompactionServiceJobStatus StartV2(const CompactionServiceJobInfo& info,
+                                     const std::string& input) override {
+    return Start(info, input) ? CompactionServiceJobStatus::kSuccess
+                              : CompactionServiceJobStatus::kUseLocal;
+  }
+  CompactionServiceJobStatus WaitForCompleteV2(const CompactionServiceJobInfo& info,
+                                               std::string* result) override {
+    return Run(JobName(info), result);
+  }
+#endif
+
+  void Begin(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info);
+  void End(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info);
+
+ private:
+  // By path of the database and RocksDB's number of the compaction.
+  using CompactionKey = std::pair<std::string, uint64_t>;
+
+  static std::string JobName(const CompactionServiceJobInfo& info) {
+    return fmt::format("{}/{}/{}", info.db_name, info.db_session_id, info.job_id);
+  }
+  static CompactionKey KeyOf(const CompactionServiceJobInfo& info) {
+    return {info.db_name, info.job_id >> 32};  // below are the numbers of its parts
+  }
+  // True if Sluice is to do the job.
+  bool Start(const CompactionServiceJobInfo& info, const std::string& input);
+  // Prepares a job. Not ok: RocksDB is to do it, for this reason.
+  Status Prepare(const CompactionServiceJobInfo& info, const std::string& input, Pending* pending);
+  // The same as far as options decide. `*compaction`: which one it belongs to.
+  Status PrepareFromOptions(const CompactionServiceJobInfo& info, Pending* pending,
+                            Compaction* compaction);
+  CompactionServiceJobStatus Run(const std::string& name, std::string* result);
+  void CountLeft(const Status& reason);
+  void Count(const rocks::JobReport& report, uint64_t micros);
+  void Log(rocksdb::DB* db, uint64_t job_id, const std::string& line) const;
+
+  const SluiceCompactionOptions options_;
+  const std::shared_ptr<Executor> executor_;
+  std::atomic<bool> cancelled_ = false;
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Database> databases_;
+  std::map<CompactionKey, Compaction> compactions_;
+  std::map<std::string, Pending> pending_;
+  SluiceCompactionStatistics statistics_;
+};
+
+// Keeps the service as long as the options have it.
+class Listener : public rocksdb::EventListener {
+ public:
+  explicit Listener(std::shared_ptr<Service> service) : service_(std::move(service)) {}
+  const char* Name() const override { return "SluiceCompactionListener"; }
+  void OnCompactionBegin(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) override {
+    service_->Begin(db, info);
+  }
+  void OnCompactionCompleted(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) override {
+    service_->End(db, info);
+  }
+
+ private:
+  const std::shared_ptr<Service> service_;
+};
+
+void Service::AddTo(const std::string& path, rocksdb::DBOptions* options,
+                    const std::vector<rocksdb::ColumnFamilyDescriptor>& families) {
+  Database database;
+  database.declined = rocks::CheckDatabase(path, *options);
+  database.rate_limiter = options->rate_limiter;
+  for (const rocksdb::ColumnFamilyDescriptor& family : families) {
+    database.families.emplace(family.name, rocks::MakeFamilyPolicy(family.options));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    databases_.insert_or_assign(path, std::move(database));
+  }
+  options->listeners.push_back(std::make_shared<Listener>(shared_from_this()));
+  options->compaction_service = shared_from_this();
+}
+
+void Service::Begin(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) {
+  Compaction compaction{.db = db,
+                        .session = {},
+                        .family_id = info.cf_id,
+                        .family = info.cf_name,
+                        .output_level = info.output_level,
+                        .compression = info.compression,
+                        .dirs = {}};
+  if (!db->GetDbSessionId(compaction.session).ok()) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  compactions_.insert_or_assign({db->GetName(), static_cast<uint64_t>(info.job_id)},
+                                std::move(compaction));
+}
+
+void Service::End(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) {
+  const std::lock_guard lock(mutex_);
+  const auto found = compactions_.find({db->GetName(), static_cast<uint64_t>(info.job_id)});
+  if (found != compactions_.end()) {
+    for (const std::string& dir : found->second.dirs) {
+      std::error_code ignored;
+      std::filesystem::remove_all(dir, ignored);
+    }
+    compactions_.erase(found);
+  }
+}
+
+bool Service::Start(const CompactionServiceJobInfo& info, const std::string& input) {
+  Pending pending;
+  Status status = Prepare(info, input, &pending);
+  if (!status.ok()) {
+    CountLeft(status);
+    return false;
+  }
+  const std::lock_guard lock(mutex_);
+  pending_.insert_or_assign(JobName(info), std::move(pending));
+  return true;
+}
+
+Status Service::PrepareFromOptions(const CompactionServiceJobInfo& info, Pending* pending,
+                                   Compaction* compaction) {
+  const JobInput& input = pending->job.input;
+  const std::lock_guard lock(mutex_);
+  const auto begun = compactions_.find(KeyOf(info));
+  if (begun == compactions_.end() || begun->second.session != info.db_session_id ||
+      begun->second.family != input.family || begun->second.output_level != input.output_level) {
+    return Status::NotSupported("a compaction that the listener was not told of");
+  }
+  const auto database = databases_.find(info.db_name);
+  if (database == databases_.end()) {
+    return Status::NotSupported("a database that is not known");
+  }
+  const auto family = database->second.families.find(input.family);
+  if (family == database->second.families.end()) {
+    return Status::NotSupported("a column family that is not known");
+  }
+  const rocks::FamilyPolicy& policy = family->second;
+  for (const std::string& declined : {database->second.declined, policy.declined,
+                                      rocks::CheckFamilyFields(input.family_options)}) {
+    if (!declined.empty()) {
+      return Status::NotSupported(declined);
+    }
+  }
+  if (input.output_level == 0) {
+    return Status::NotSupported("a compaction within level 0");
+  }
+  rocks::Job& job = pending->job;
+  job.format = policy.format;
+  if (!rocks::SetCompression(begun->second.compression, policy.options, &job.format.codec)) {
+    return Status::NotSupported("compression");
+  }
+  if (!policy.filter_on_last_level && input.output_level == policy.options.num_levels - 1) {
+    job.format.bloom_millibits_per_key = 0;
+  }
+  job.block_bytes = policy.block_bytes;
+  job.restart_interval = policy.restart_interval;
+  job.file_bytes = policy.FileBytes(input.output_level);
+  if (const std::shared_ptr<rocksdb::RateLimiter> limiter = database->second.rate_limiter) {
+    job.before_write = [limiter](uint64_t bytes) {
+      while (bytes > 0) {
+        const int64_t part = std::min(static_cast<int64_t>(bytes), limiter->GetSingleBurstBytes());
+        limiter->Request(part, rocksdb::Env::IO_LOW, nullptr, rocksdb::RateLimiter::OpType::kWrite);
+        bytes -= static_cast<uint64_t>(part);
+      }
+    };
+  }
+  *compaction = begun->second;
+  return {};
+}
+
+// What the tree tells of a job: whether anything lies below its keys, and how old they are.
+Status PrepareFromTree(const Compaction& compaction, Pending* pending) {
+  const JobInput& input = pending->job.input;
+  std::vector<rocksdb::ColumnFamilyMetaData> families;
+  compaction.db->GetAllColumnFamilyMetaData(&families);
+  const auto family = std::find_if(families.begin(), families.end(), [&](const auto& metadata) {
+    return metadata.name == input.family;
+  });
+  if (family == families.end()) {
+    return Status::NotSupported("a column family that is gone");
+  }
+  size_t found = 0;
+  std::string smallest;
+  std::string largest;
+  uint64_t oldest = 0;
+  uint64_t epoch = UINT64_MAX;
+  for (const rocksdb::LevelMetaData& level : family->levels) {
+    for (const rocksdb::SstFileMetaData& file : level.files) {
+      if (std::find(input.files.begin(), input.files.end(), file.relative_filename) ==
+          input.files.end()) {
+        continue;
+      }
+      smallest = found == 0 ? file.smallestkey : std::min(smallest, file.smallestkey);
+      largest = found == 0 ? file.largestkey : std::max(largest, file.largestkey);
+      if (file.oldest_ancester_time != 0) {
+        oldest = oldest == 0 ? file.oldest_ancester_time
+                             : std::min<uint64_t>(oldest, file.oldest_ancester_time);
+      }
+#if ROCKSDB_MAJOR >= 8
+      epoch = std::min<uint64_t>(epoch, file.epoch_number);
+#endif
+      ++found;
+    }
+  }
+  if (found != input.files.size()) {
+    return Status::NotSupported("input files that are not in the tree");
+  }
+  if (input.has_begin) {
+    smallest = std::max(smallest, input.begin);
+  }
+  if (input.has_end) {
+    largest = std::min(largest, input.end);
+  }
+  pending->job.bottommost = true;
+  for (const rocksdb::LevelMetaData& level : family->levels) {
+    for (const rocksdb::SstFileMetaData& file : level.files) {
+      if (level.level > input.output_level && file.smallestkey <= largest &&
+          file.largestkey >= smallest) {
+        pending->job.bottommost = false;
+      }
+    }
+  }
+  pending->output.creation_time = SecondsSince1970();
+  pending->output.oldest_ancestor_time = oldest != 0 ? oldest : pending->output.creation_time;
+  pending->output.epoch_number = epoch == UINT64_MAX ? 0 : epoch;
+  return {};
+}
+
+Status Service::Prepare(const CompactionServiceJobInfo& info, const std::string& text,
+                        Pending* pending) {
+  if (cancelled_) {
+    return Status::Busy("cancelled");
+  }
+  rocks::Job& job = pending->job;
+  SLUICE_RETURN_IF_ERROR(rocks::ParseJobInput(text, &job.input));
+  Compaction compaction;
+  SLUICE_RETURN_IF_ERROR(PrepareFromOptions(info, pending, &compaction));
+  SLUICE_RETURN_IF_ERROR(PrepareFromTree(compaction, pending));
+  job.dir = info.db_name;
+  job.output_dir =
+      fmt::format("{}/{}{}-{}", info.db_name, kOutputDirPrefix, info.db_session_id, info.job_id);
+  job.cancelled = &cancelled_;
+  RemoveLeftDirs(info.db_name, info.db_session_id);
+  // Not synced: after a crash it may be gone with what is in it.
+  if (std::error_code error; !std::filesystem::create_directory(job.output_dir, error)) {
+    return Status::IoError(fmt::format("{}: cannot be made: {}", job.output_dir, error.message()));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    compactions_[KeyOf(info)].dirs.push_back(job.output_dir);
+  }
+  RocksProperties& properties = job.format.properties;
+  properties.SetText("rocksdb.creating.db.identity", info.db_id);
+  properties.SetText("rocksdb.column.family.name", job.input.family);
+  properties.SetNumber("rocksdb.column.family.id", compaction.family_id);
+  properties.SetNumber("rocksdb.creation.time", pending->output.oldest_ancestor_time);
+  properties.SetNumber("rocksdb.oldest.key.time", pending->output.oldest_ancestor_time);
+  properties.SetNumber("rocksdb.file.creation.time", pending->output.creation_time);
+  pending->output.dir = job.output_dir;
+  pending->output.output_level = job.input.output_level;
+  pending->db = compaction.db;
+  pending->job_id = info.job_id >> 32;
+  return {};
+}
+
+CompactionServiceJobStatus Service::Run(const std::string& name, std::string* result) {
+  Pending pending;
+  {
+    const std::lock_guard lock(mutex_);
+    auto node = pending_.extract(name);
+    if (node.empty()) {
+      return CompactionServiceJobStatus::kUseLocal;
+    }
+    pending = std::move(node.mapped());
+  }
+  const Clock::time_point start = Clock::now();
+  rocks::JobReport report;
+  const Status status = rocks::RunJob(Env::Posix(), pending.job, executor_.get(), &report);
+  const auto micros = static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
+  if (!status.ok()) {
+    CountLeft(status);
+    Log(pending.db, pending.job_id, fmt::format("left to RocksDB: {}", status.ToString()));
+    return CompactionServiceJobStatus::kUseLocal;
+  }
+  rocks::JobOutput& output = pending.output;
+  output.files = report.files;
+  output.input_records = report.merge.input_records;
+  output.output_records = report.merge.output_records;
+  output.bytes_read = report.bytes_read;
+  output.bytes_written = report.bytes_written;
+  output.micros = micros;
+  *result = rocks::EncodeJobOutput(output, ROCKSDB_MAJOR);
+  Count(report, micros);
+  Log(pending.db, pending.job_id,
+      fmt::format("{} records of {} files became {} records in {} files by {}{}, {} to {} bytes, "
+                  "{} us",
+                  output.input_records, pending.job.input.files.size(), output.output_records,
+                  output.files.size(), report.retried ? "the CPU, as that could not: " : "",
+                  report.retried ? report.retry_reason : std::string(executor_->name()),
+                  output.bytes_read, output.bytes_written, micros));
+  return CompactionServiceJobStatus::kSuccess;
+}
+
+void Service::CountLeft(const Status& reason) {
+  // Files and offsets, which would make a reason of each job, are for the log.
+  const std::string key = reason.IsNotSupported() && reason.message().find('/') == std::string::npos
+                              ? reason.message()
+                          : reason.IsNotSupported()              ? "input: not supported"
+                          : reason.IsCorruption()                ? "input: corrupt"
+                          : reason.code() == Status::Code::kBusy ? "cancelled"
+                                                                 : "failed";
+  const std::lock_guard lock(mutex_);
+  ++statistics_.jobs_left;
+  ++statistics_.reasons[key];
+}
+
+void Service::Count(const rocks::JobReport& report, uint64_t micros) {
+  const std::lock_guard lock(mutex_);
+  ++statistics_.jobs;
+  statistics_.cpu_retries += report.retried;
+  statistics_.input_records += report.merge.input_records;
+  statistics_.output_records += report.merge.output_records;
+  statistics_.input_bytes += report.bytes_read;
+  statistics_.output_bytes += report.bytes_written;
+  statistics_.micros += micros;
+}
+
+void Service::Log(rocksdb::DB* db, uint64_t job_id, const std::string& line) const {
+  if (options_.log_jobs) {
+    rocksdb::Info(db->GetDBOptions().info_log, "[sluice] [JOB %d] %s", static_cast<int>(job_id),
+                  line.c_str());
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<SluiceCompactionService> NewSluiceCompactionService(
+    const SluiceCompactionOptions& options) {
+  return std::make_shared<Service>(options);
+}
+
+}  // namespace sluice

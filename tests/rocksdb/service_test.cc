@@ -1,0 +1,602 @@
+// A real RocksDB whose compactions Sluice does, beside a twin that compacts by itself and a std::map.
+
+#include <gtest/gtest.h>
+#include <rocksdb/compaction_filter.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/merge_operator.h>
+#include <rocksdb/slice_transform.h>
+#include <rocksdb/sst_file_manager.h>
+#include <rocksdb/utilities/table_properties_collectors.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <thread>
+
+#include "merge/cpu_executor.h"
+#include "rocksdb/real_rocksdb.h"
+#include "rocksdb_table/verify.h"
+#include "sluice_rocksdb.h"
+
+namespace sluice::interop {
+namespace {
+
+using Model = std::map<std::string, std::string>;
+
+// Small files, so that there are many compactions.
+rocksdb::Options SmallOptions() {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_size = 1024;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  options.write_buffer_size = 64 << 10;
+  options.target_file_size_base = 32 << 10;
+  options.max_bytes_for_level_base = 128 << 10;
+  options.max_bytes_for_level_multiplier = 4;
+  options.level0_file_num_compaction_trigger = 3;
+  options.max_background_jobs = 4;
+  options.paranoid_checks = true;
+  options.force_consistency_checks = true;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+std::unique_ptr<rocksdb::DB> Open(const rocksdb::Options& options, const std::string& path) {
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(options, path, &db);
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  return std::unique_ptr<rocksdb::DB>(db);
+}
+
+Model Contents(rocksdb::DB* db, const rocksdb::Snapshot* snapshot) {
+  rocksdb::ReadOptions options;
+  options.snapshot = snapshot;
+  options.verify_checksums = true;
+  const std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(options));
+  Model contents;
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    contents.emplace(it->key().ToString(), it->value().ToString());
+  }
+  EXPECT_TRUE(it->status().ok()) << it->status().ToString();
+  return contents;
+}
+
+void WaitForCompactions(rocksdb::DB* db) {
+  ASSERT_TRUE(db->Flush({}).ok());
+  for (const std::string property :
+       {"rocksdb.compaction-pending", "rocksdb.num-running-compactions"}) {
+    uint64_t value = 1;
+    for (int i = 0; db->GetIntProperty(property, &value) && value != 0; ++i) {
+      ASSERT_LT(i, 60000) << "compactions without end";
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+}
+
+// Every live table, by our own verifier.
+void VerifyTables(rocksdb::DB* db) {
+  std::vector<rocksdb::LiveFileMetaData> files;
+  db->GetLiveFilesMetaData(&files);
+  for (const rocksdb::LiveFileMetaData& file : files) {
+    const Status status = VerifyRocksTable(Env::Posix(), file.db_path + file.name, nullptr);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  }
+  EXPECT_TRUE(db->VerifyChecksum().ok());
+}
+
+std::string Reasons(const SluiceCompactionStatistics& statistics) {
+  std::string text;
+  for (const auto& [reason, count] : statistics.reasons) {
+    text += reason + ": " + std::to_string(count) + "\n";
+  }
+  return text;
+}
+
+// Those that are not for RocksDB to choose.
+std::string OtherReasons(SluiceCompactionStatistics statistics) {
+  statistics.reasons.erase("a compaction within level 0");
+  return Reasons(statistics);
+}
+
+// A database that Sluice compacts, one that RocksDB compacts, and what both must hold.
+class Twins {
+ public:
+  Twins(const rocksdb::Options& options, std::shared_ptr<SluiceCompactionService> service)
+      : service_(std::move(service)) {
+    plain_ = Open(options, dir_.File("plain"));
+    rocksdb::Options ours = options;
+    service_->AddTo(dir_.File("ours"), &ours);
+    ours_ = Open(ours, dir_.File("ours"));
+  }
+  ~Twins() {
+    while (!snapshots_.empty()) {
+      Release(0);
+    }
+  }
+
+  void Put(const std::string& key, const std::string& value) {
+    ASSERT_TRUE(ours_->Put({}, key, value).ok());
+    ASSERT_TRUE(plain_->Put({}, key, value).ok());
+    model_[key] = value;
+  }
+  void Delete(const std::string& key) {
+    ASSERT_TRUE(ours_->Delete({}, key).ok());
+    ASSERT_TRUE(plain_->Delete({}, key).ok());
+    model_.erase(key);
+  }
+  void Snapshot() { snapshots_.push_back({ours_->GetSnapshot(), plain_->GetSnapshot(), model_}); }
+  void Release(size_t i) {
+    ours_->ReleaseSnapshot(snapshots_[i].ours);
+    plain_->ReleaseSnapshot(snapshots_[i].plain);
+    snapshots_.erase(snapshots_.begin() + static_cast<ptrdiff_t>(i));
+  }
+  size_t snapshots() const { return snapshots_.size(); }
+
+  void Compact() {
+    ASSERT_TRUE(ours_->CompactRange({}, nullptr, nullptr).ok());
+    ASSERT_TRUE(plain_->CompactRange({}, nullptr, nullptr).ok());
+  }
+
+  void Check() {
+    WaitForCompactions(ours_.get());
+    ASSERT_EQ(Contents(ours_.get(), nullptr), model_);
+    ASSERT_EQ(Contents(plain_.get(), nullptr), model_);
+    for (const Held& held : snapshots_) {
+      ASSERT_EQ(Contents(ours_.get(), held.ours), held.model);
+      ASSERT_EQ(Contents(plain_.get(), held.plain), held.model);
+    }
+    std::string value;
+    for (const auto& [key, expected] : model_) {
+      ASSERT_TRUE(ours_->Get({}, key, &value).ok());
+      ASSERT_EQ(value, expected);
+    }
+    VerifyTables(ours_.get());
+  }
+
+  // Closes ours, and opens it without the service.
+  void ReopenWithout(const rocksdb::Options& options) {
+    while (!snapshots_.empty()) {
+      Release(0);
+    }
+    ours_.reset();
+    ours_ = Open(options, dir_.File("ours"));
+  }
+
+  // Internal keys that a table of either still has.
+  size_t Versions(bool ours) {
+    rocksdb::DB* const db = ours ? ours_.get() : plain_.get();
+    return AllVersions(db, db->DefaultColumnFamily()).size();
+  }
+
+  rocksdb::DB* ours() { return ours_.get(); }
+  std::string path() const { return dir_.File("ours"); }
+
+ private:
+  struct Held {
+    const rocksdb::Snapshot* ours;
+    const rocksdb::Snapshot* plain;
+    Model model;
+  };
+
+  TempDir dir_;
+  const std::shared_ptr<SluiceCompactionService> service_;
+  std::unique_ptr<rocksdb::DB> ours_;
+  std::unique_ptr<rocksdb::DB> plain_;
+  Model model_;
+  std::vector<Held> snapshots_;
+};
+
+std::string RandomKey(TestRandom* random, uint64_t keys) {
+  // Clustered: few keys are written over and over.
+  return "key" + std::to_string(Uniform(random, 0, keys >> Uniform(random, 0, 6)));
+}
+
+void RunWorkload(TestRandom* random, int operations, Twins* twins) {
+  const uint64_t keys = uint64_t{64} << Uniform(random, 0, 7);
+  for (int i = 0; i < operations; ++i) {
+    const uint64_t kind = Uniform(random, 0, 99);
+    if (kind < 70) {
+      std::string value(SkewedSize(random, 1000), 'v');
+      for (size_t j = 0; j < value.size() / 2; ++j) {
+        value[j] = static_cast<char>((*random)());
+      }
+      twins->Put(RandomKey(random, keys), value);
+    } else if (kind < 95) {
+      twins->Delete(RandomKey(random, keys));
+    } else if (kind < 97 && twins->snapshots() < 12) {
+      twins->Snapshot();
+    } else if (twins->snapshots() > 0) {
+      twins->Release(Uniform(random, 0, twins->snapshots() - 1));
+    }
+  }
+}
+
+TEST(RocksService, ReadersSeeNoDifference) {
+  TestRandom random(TestSeed());
+  constexpr rocksdb::CompressionType kCompressions[] = {rocksdb::kNoCompression,
+                                                        rocksdb::kSnappyCompression,
+                                                        rocksdb::kLZ4Compression, rocksdb::kZSTD};
+  uint64_t jobs = 0;
+  for (int round = 0; round < TestRounds(8); ++round) {
+    rocksdb::Options options = SmallOptions();
+    options.compression = kCompressions[Uniform(&random, 0, 3)];
+    options.max_subcompactions = Uniform(&random, 0, 1) != 0 ? 4 : 1;
+    options.level_compaction_dynamic_level_bytes = Uniform(&random, 0, 1) != 0;
+    const auto service = NewSluiceCompactionService({});
+    Twins twins(options, service);
+    for (int part = 0; part < 4; ++part) {
+      RunWorkload(&random, 8000, &twins);
+      if (Uniform(&random, 0, 1) != 0) {
+        twins.Compact();
+      }
+      ASSERT_NO_FATAL_FAILURE(twins.Check());
+    }
+    EXPECT_GT(service->statistics().jobs, 0u) << Reasons(service->statistics());
+    jobs += service->statistics().jobs;
+    EXPECT_EQ(OtherReasons(service->statistics()), "");
+    twins.ReopenWithout(options);
+    ASSERT_NO_FATAL_FAILURE(twins.Check());
+    twins.Compact();
+    ASSERT_NO_FATAL_FAILURE(twins.Check());
+  }
+  EXPECT_GT(jobs, 100u);
+}
+
+TEST(RocksService, DropsWhatNobodySees) {
+  const rocksdb::Options options = SmallOptions();
+  const auto service = NewSluiceCompactionService({});
+  Twins twins(options, service);
+  for (int i = 0; i < 5000; ++i) {
+    twins.Put("key" + std::to_string(i), std::string(100, 'a'));
+  }
+  twins.Compact();
+  for (int i = 0; i < 5000; ++i) {
+    twins.Delete("key" + std::to_string(i));
+  }
+  twins.Snapshot();
+  twins.Put("key17", "again");
+  twins.Compact();
+  ASSERT_NO_FATAL_FAILURE(twins.Check());
+  // Nothing lies below the last level: the snapshot does not need its tombstones.
+  EXPECT_EQ(twins.Versions(true), twins.Versions(false));
+  twins.Release(0);
+  twins.Delete("key17");
+  twins.Compact();
+  ASSERT_NO_FATAL_FAILURE(twins.Check());
+  EXPECT_EQ(twins.Versions(true), 0u);
+  EXPECT_EQ(twins.Versions(false), 0u);
+  EXPECT_GT(service->statistics().jobs, 0u);
+}
+
+// RocksDB compacts files of the last level again as long as they have sequence numbers that no
+// snapshot needs.
+TEST(RocksService, ComesToRest) {
+  TestRandom random(TestSeed());
+  const auto service = NewSluiceCompactionService({});
+  Twins twins(SmallOptions(), service);
+  RunWorkload(&random, 3000, &twins);
+  twins.Compact();
+  while (twins.snapshots() > 0) {
+    twins.Release(0);
+  }
+  ASSERT_NO_FATAL_FAILURE(twins.Check());
+  const SluiceCompactionStatistics before = service->statistics();
+  EXPECT_GT(before.jobs, 0u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(service->statistics().jobs, before.jobs);
+}
+
+// What is left of a job that is over: nothing.
+TEST(RocksService, LeavesNoDirectories) {
+  const auto service = NewSluiceCompactionService({});
+  Twins twins(SmallOptions(), service);
+  std::filesystem::create_directory(twins.path() + "/sluice-compaction-old-1");
+  TestRandom random(TestSeed());
+  RunWorkload(&random, 3000, &twins);
+  twins.Compact();
+  ASSERT_NO_FATAL_FAILURE(twins.Check());
+  EXPECT_GT(service->statistics().jobs, 0u);
+  for (const auto& entry : std::filesystem::directory_iterator(twins.path())) {
+    EXPECT_FALSE(entry.is_directory()) << entry.path();
+  }
+}
+
+// Works wrongly, in one way or another.
+class BadExecutor : public Executor {
+ public:
+  enum class Fault { kFails, kFlipsBits, kLosesTable, kTakesTwoRuns };
+  explicit BadExecutor(Fault fault) : fault_(fault) {}
+
+  std::string_view name() const override { return "bad"; }
+  size_t max_runs() const override { return fault_ == Fault::kTakesTwoRuns ? 2 : SIZE_MAX; }
+  size_t max_snapshots() const override { return fault_ == Fault::kTakesTwoRuns ? 3 : SIZE_MAX; }
+  MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+    int tables = 0;
+    MergeResult result = cpu_.Run(task, [&](const MergeOutput& output) {
+      ++tables;
+      if (fault_ == Fault::kLosesTable && tables == 2) {
+        return Status();
+      }
+      if (fault_ != Fault::kFlipsBits) {
+        return sink(output);
+      }
+      std::string data(output.data);
+      data[data.size() / 2] = static_cast<char>(data[data.size() / 2] ^ 4);
+      MergeOutput damaged = output;
+      damaged.data = data;
+      return sink(damaged);
+    });
+    if (fault_ == Fault::kFails || (fault_ == Fault::kLosesTable && tables >= 2)) {
+      result.status = MergeStatus::kDevice;
+      result.error = Status::IoError("the device is gone");
+    }
+    return result;
+  }
+
+ private:
+  const Fault fault_;
+  CpuExecutor cpu_;
+};
+
+TEST(RocksService, ExecutorsThatFailAreNoTrouble) {
+  TestRandom random(TestSeed());
+  using Fault = BadExecutor::Fault;
+  for (const Fault fault :
+       {Fault::kFails, Fault::kFlipsBits, Fault::kLosesTable, Fault::kTakesTwoRuns}) {
+    const auto service =
+        NewSluiceCompactionService({.executor = std::make_shared<BadExecutor>(fault)});
+    Twins twins(SmallOptions(), service);
+    for (int part = 0; part < 2; ++part) {
+      RunWorkload(&random, 3000, &twins);
+      twins.Compact();
+      ASSERT_NO_FATAL_FAILURE(twins.Check());
+    }
+    const SluiceCompactionStatistics statistics = service->statistics();
+    if (fault == Fault::kFlipsBits) {
+      EXPECT_EQ(statistics.output_records, 0u);  // jobs that keep no record do succeed
+      EXPECT_GT(statistics.reasons.at("input: corrupt"), 0u);
+    } else {
+      EXPECT_GT(statistics.jobs, 0u);
+      EXPECT_TRUE(statistics.cpu_retries > 0 || fault != Fault::kFails);
+      EXPECT_EQ(OtherReasons(statistics), "");
+    }
+  }
+}
+
+TEST(RocksService, CancelledJobsAreLeft) {
+  TestRandom random(TestSeed());
+  const auto service = NewSluiceCompactionService({});
+  Twins twins(SmallOptions(), service);
+  RunWorkload(&random, 2000, &twins);
+  twins.Compact();
+  ASSERT_NO_FATAL_FAILURE(twins.Check());
+  const uint64_t jobs = service->statistics().jobs;
+  service->Cancel();
+  RunWorkload(&random, 2000, &twins);
+  twins.Compact();
+  ASSERT_NO_FATAL_FAILURE(twins.Check());
+  EXPECT_EQ(service->statistics().jobs, jobs);
+  EXPECT_GT(service->statistics().reasons.at("cancelled"), 0u);
+}
+
+// Why the compactions of a database with such options are left to RocksDB.
+std::string WhyLeft(const rocksdb::Options& options,
+                    const std::function<void(rocksdb::DB*)>& write = nullptr) {
+  const auto service = NewSluiceCompactionService({});
+  const TempDir dir;
+  rocksdb::Options ours = options;
+  service->AddTo(dir.File("db"), &ours);
+  const std::unique_ptr<rocksdb::DB> db = Open(ours, dir.File("db"));
+  for (int part = 0; part < 4; ++part) {
+    for (int i = 0; i < 200; ++i) {
+      EXPECT_TRUE(db->Put({}, "key" + std::to_string(i), std::string(100, 'a')).ok());
+    }
+    EXPECT_TRUE(db->Flush({}).ok());
+    if (write) {
+      write(db.get());
+      EXPECT_TRUE(db->Flush({}).ok());
+    }
+  }
+  rocksdb::CompactRangeOptions compact;
+  compact.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+  EXPECT_TRUE(db->CompactRange(compact, nullptr, nullptr).ok());
+  EXPECT_TRUE(db->Put({}, "after", "all").ok());
+  if (!write) {
+    EXPECT_EQ(service->statistics().jobs, 0u);
+  }
+  const auto reasons = service->statistics().reasons;
+  EXPECT_EQ(reasons.size(), 1u) << Reasons(service->statistics());
+  return reasons.empty() ? "" : reasons.begin()->first;
+}
+
+class Append : public rocksdb::AssociativeMergeOperator {
+ public:
+  bool Merge(const rocksdb::Slice&, const rocksdb::Slice* old, const rocksdb::Slice& value,
+             std::string* result, rocksdb::Logger*) const override {
+    *result = (old != nullptr ? old->ToString() : "") + value.ToString();
+    return true;
+  }
+  const char* Name() const override { return "Append"; }
+};
+
+class KeepAll : public rocksdb::CompactionFilter {
+ public:
+  const char* Name() const override { return "KeepAll"; }
+};
+
+TEST(RocksService, LeavesWhatItCannotDoExactly) {
+  using Change = std::function<void(rocksdb::Options*, rocksdb::BlockBasedTableOptions*)>;
+  using Table = rocksdb::BlockBasedTableOptions;
+  static const KeepAll keep_all;
+  const std::pair<const char*, Change> changes[] = {
+      {"merge_operator", [](auto* o, Table*) { o->merge_operator = std::make_shared<Append>(); }},
+      {"comparator", [](auto* o, Table*) { o->comparator = rocksdb::ReverseBytewiseComparator(); }},
+      {"compaction_filter", [](auto* o, Table*) { o->compaction_filter = &keep_all; }},
+      {"compaction_style",
+       [](auto* o, Table*) { o->compaction_style = rocksdb::kCompactionStyleUniversal; }},
+      {"prefix_extractor",
+       [](auto* o, Table*) { o->prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(2)); }},
+      {"table_properties_collector_factories",
+       [](auto* o, Table*) {
+         o->table_properties_collector_factories.push_back(
+             rocksdb::NewCompactOnDeletionCollectorFactory(100, 50));
+       }},
+      {"enable_blob_files", [](auto* o, Table*) { o->enable_blob_files = true; }},
+      {"paranoid_file_checks", [](auto* o, Table*) { o->paranoid_file_checks = true; }},
+      {"max_dict_bytes", [](auto* o, Table*) { o->compression_opts.max_dict_bytes = 1000; }},
+      {"compression", [](auto* o, Table*) { o->compression = rocksdb::kZlibCompression; }},
+      {"allow_ingest_behind", [](auto* o, Table*) { o->allow_ingest_behind = true; }},
+      {"two_write_queues or unordered_write", [](auto* o, Table*) { o->unordered_write = true; }},
+      {"sst_file_manager",
+       [](auto* o, Table*) {
+         o->sst_file_manager.reset(rocksdb::NewSstFileManager(rocksdb::Env::Default()));
+       }},
+      {"index_type", [](auto*, Table* t) { t->index_type = Table::kTwoLevelIndexSearch; }},
+      {"data_block_index_type",
+       [](auto*, Table* t) { t->data_block_index_type = Table::kDataBlockBinaryAndHash; }},
+      {"filter_policy",
+       [](auto*, Table* t) { t->filter_policy.reset(rocksdb::NewRibbonFilterPolicy(10)); }},
+      {"filter_policy",
+       [](auto*, Table* t) {
+         t->format_version = 4;
+         t->filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+       }},
+      {"block_align", [](auto*, Table* t) { t->block_align = true; }}};
+  for (const auto& [reason, change] : changes) {
+    rocksdb::Options options = SmallOptions();
+    options.compression = rocksdb::kNoCompression;
+    rocksdb::BlockBasedTableOptions table;
+    change(&options, &table);
+    options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+    EXPECT_EQ(WhyLeft(options), reason);
+  }
+  const rocksdb::Options options = SmallOptions();
+  EXPECT_EQ(
+      WhyLeft(options,
+              [](rocksdb::DB* db) {
+                EXPECT_TRUE(db->DeleteRange({}, db->DefaultColumnFamily(), "key1", "key2").ok());
+              }),
+      "input: not supported");
+  EXPECT_EQ(
+      WhyLeft(options, [](rocksdb::DB* db) { EXPECT_TRUE(db->SingleDelete({}, "key1").ok()); }),
+      "input: not supported");
+}
+
+// Options that change while the database is open.
+TEST(RocksService, LeavesWhatItCannotDoAnyMore) {
+  const auto service = NewSluiceCompactionService({});
+  Twins twins(SmallOptions(), service);
+  TestRandom random(TestSeed());
+  RunWorkload(&random, 2000, &twins);
+  twins.Compact();
+  ASSERT_NO_FATAL_FAILURE(twins.Check());
+  const uint64_t jobs = service->statistics().jobs;
+  EXPECT_GT(jobs, 0u);
+  ASSERT_TRUE(twins.ours()->SetOptions({{"paranoid_file_checks", "true"}}).ok());
+  RunWorkload(&random, 2000, &twins);
+  twins.Compact();
+  ASSERT_NO_FATAL_FAILURE(twins.Check());
+  EXPECT_EQ(service->statistics().jobs, jobs);
+  EXPECT_GT(service->statistics().reasons.at("paranoid_file_checks, now true"), 0u);
+}
+
+TEST(RocksService, ServesColumnFamilies) {
+  const TempDir dir;
+  const auto service = NewSluiceCompactionService({});
+  rocksdb::Options options = SmallOptions();
+  options.create_missing_column_families = true;
+  rocksdb::Options merging = options;
+  merging.merge_operator = std::make_shared<Append>();
+  const std::vector<rocksdb::ColumnFamilyDescriptor> families = {
+      {"default", options}, {"two", options}, {"merging", merging}};
+  rocksdb::DBOptions database(options);
+  service->AddTo(dir.File("db"), &database, families);
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* opened = nullptr;
+  ASSERT_TRUE(rocksdb::DB::Open(database, dir.File("db"), families, &handles, &opened).ok());
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  rocksdb::ColumnFamilyHandle* later = nullptr;
+  ASSERT_TRUE(db->CreateColumnFamily(options, "later", &later).ok());
+  handles.push_back(later);
+  for (int part = 0; part < 4; ++part) {
+    for (rocksdb::ColumnFamilyHandle* handle : handles) {
+      for (int i = 0; i < 500; ++i) {
+        const std::string key = "key" + std::to_string(i);
+        ASSERT_TRUE(db->Put({}, handle, key, handle->GetName() + std::to_string(part)).ok());
+      }
+      ASSERT_TRUE(db->Flush({}, handle).ok());
+    }
+  }
+  for (rocksdb::ColumnFamilyHandle* handle : handles) {
+    ASSERT_TRUE(db->CompactRange({}, handle, nullptr, nullptr).ok());
+    std::string value;
+    for (int i = 0; i < 500; ++i) {
+      ASSERT_TRUE(db->Get({}, handle, "key" + std::to_string(i), &value).ok());
+      EXPECT_EQ(value, handle->GetName() + "3");
+    }
+    EXPECT_EQ(AllVersions(db.get(), handle).size(), 500u);
+  }
+  const SluiceCompactionStatistics statistics = service->statistics();
+  EXPECT_GT(statistics.jobs, 1u);
+  EXPECT_GT(statistics.reasons.at("merge_operator"), 0u);
+  EXPECT_GT(statistics.reasons.at("a column family that is not known"), 0u);
+  for (rocksdb::ColumnFamilyHandle* handle : handles) {
+    ASSERT_TRUE(db->DestroyColumnFamilyHandle(handle).ok());
+  }
+}
+
+// A process that is killed while jobs are at work: what was put is there, and the next one cleans up.
+TEST(RocksService, SurvivesKills) {
+  TestRandom random(TestSeed());
+  const TempDir dir;
+  auto* const done = static_cast<std::atomic<uint64_t>*>(
+      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(done, MAP_FAILED);
+  const auto key_of = [](uint64_t i) { return "key" + std::to_string(i * 7919 % 3000); };
+  const auto value_of = [](uint64_t i) { return std::to_string(i) + std::string(i % 400, 'v'); };
+  const rocksdb::Options options = SmallOptions();
+  uint64_t verified = 0;
+  for (int round = 0; round < TestRounds(12); ++round) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const auto service = NewSluiceCompactionService({});
+      rocksdb::Options ours = options;
+      service->AddTo(dir.File("db"), &ours);
+      const std::unique_ptr<rocksdb::DB> db = Open(ours, dir.File("db"));
+      for (uint64_t i = done->load();; ++i) {
+        if (!db->Put({}, key_of(i), value_of(i)).ok()) {
+          ::_exit(1);
+        }
+        done->store(i + 1);
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(Uniform(&random, 50, 400)));
+    ::kill(child, SIGKILL);
+    int outcome = 0;
+    ASSERT_EQ(::waitpid(child, &outcome, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(outcome)) << "a put failed";
+    rocksdb::Options quiet = options;
+    quiet.disable_auto_compactions = true;
+    const std::unique_ptr<rocksdb::DB> db = Open(quiet, dir.File("db"));
+    const uint64_t puts = done->load();
+    std::string value;
+    for (uint64_t i = puts - std::min<uint64_t>(puts, 3000); i < puts; ++i) {
+      ASSERT_TRUE(db->Get({}, key_of(i), &value).ok()) << i;
+      // The put behind the last one counted may be there, too.
+      ASSERT_TRUE(value == value_of(i) || value == value_of(i + 3000)) << i;
+      ++verified;
+    }
+    VerifyTables(db.get());
+  }
+  EXPECT_GT(verified, 1000u);
+  ::munmap(done, 4096);
+}
+
+}  // namespace
+}  // namespace sluice::interop
