@@ -29,6 +29,11 @@ std::string SubtableText(const SubtableStatistics& subtable) {
     sum.tombstones += level.tombstones;
   }
   line("  all levels", sum);
+  if (subtable.value_extents > 0) {
+    text += fmt::format("{:<22}{:>6}{:>10}{:>12.1f}, of them {:.1f} alive\n", "  large values", "",
+                        subtable.value_extents, MiB(subtable.value_bytes),
+                        MiB(subtable.value_live_bytes));
+  }
   return text;
 }
 

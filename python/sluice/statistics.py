@@ -34,6 +34,9 @@ class SubtableStatistics:
     memtable_bytes: int
     waiting_memtables: int
     levels: tuple[LevelStatistics, LevelStatistics, LevelStatistics]
+    value_extents: int
+    value_bytes: int
+    value_live_bytes: int
     set_aside: LevelStatistics
 
 
@@ -72,6 +75,7 @@ class Compactions:
     major: int
     self_major: int
     manual: int
+    values: int
 
 
 @dataclass(frozen=True, slots=True)

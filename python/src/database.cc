@@ -41,7 +41,8 @@ nb::dict ToDict(const LevelStatistics& level) {
 }
 
 nb::dict ToDict(const SubtableStatistics& subtable) {
-  const auto& [name, memtable_bytes, waiting_memtables, levels, set_aside] = subtable;
+  const auto& [name, memtable_bytes, waiting_memtables, levels, value_extents, value_bytes,
+               value_live_bytes, set_aside] = subtable;
   nb::list levels_list;
   for (const LevelStatistics& level : levels) {
     levels_list.append(ToDict(level));
@@ -51,6 +52,9 @@ nb::dict ToDict(const SubtableStatistics& subtable) {
   d["memtable_bytes"] = memtable_bytes;
   d["waiting_memtables"] = waiting_memtables;
   d["levels"] = levels_list;
+  d["value_extents"] = value_extents;
+  d["value_bytes"] = value_bytes;
+  d["value_live_bytes"] = value_live_bytes;
   d["set_aside"] = ToDict(set_aside);
   return d;
 }

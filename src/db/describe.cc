@@ -66,6 +66,9 @@ nlohmann::json ToJson(const Statistics& s) {
     subtables.push_back({{"name", t.name},
                          {"memtable_bytes", t.memtable_bytes},
                          {"waiting_memtables", t.waiting_memtables},
+                         {"value_extents", t.value_extents},
+                         {"value_bytes", t.value_bytes},
+                         {"value_live_bytes", t.value_live_bytes},
                          {"levels", levels}});
   }
   nlohmann::json compactions;
