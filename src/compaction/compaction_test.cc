@@ -393,8 +393,8 @@ TEST_F(CompactionTest, OutputReadsAsItsInputs) {
   for (int round = 0; round < 60; ++round) {
     // One set of records, each in one of the runs: clusters, so that some overlap and some do not.
     const size_t runs = Uniform(&random, 1, 4);
-    const std::vector<TestEntry> all = RandomEntries(
-        &random, {.count = Uniform(&random, 1, 1500), .alphabet = 8, .references = true});
+    const std::vector<TestEntry> all =
+        RandomEntries(&random, {.count = Uniform(&random, 1, 1500), .alphabet = 8});
     std::vector<std::vector<TestEntry>> by_run(runs);
     std::map<std::string, std::map<uint64_t, size_t>> versions;  // key -> trailer -> run
     size_t run = 0;

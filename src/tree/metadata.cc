@@ -62,7 +62,11 @@ void RemoveValues(std::map<uint64_t, ValueUse>* values, const Extent& extent) {
 
 Status CheckValues(const Metadata::Subtable& subtable, const Extent& added) {
   for (const ValueShares::Share& share : ValueShares::Of(added)) {
-    const ValueUse& use = subtable.values.at(share.extent->pages.number);
+    const auto found = subtable.values.find(share.extent->pages.number);
+    if (found == subtable.values.end()) {
+      continue;  // the extent was removed by the same edit
+    }
+    const ValueUse& use = found->second;
     if (use.live_bytes > use.extent->pages.bytes) {
       return Status::Corruption(fmt::format("value extent {} has {} bytes, but extents refer to {}",
                                             use.extent->pages.number, use.extent->pages.bytes,

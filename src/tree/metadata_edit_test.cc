@@ -2,7 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "tree/metadata.h"
+#include "tree/value_extent.h"
 
 namespace sluice {
 namespace {
@@ -75,6 +82,71 @@ TEST(Metadata, RefusesEditsThatDoNotFit) {
   EXPECT_FALSE(apply({.added = {{4, {1, 0}, extent}}}).ok());
   EXPECT_TRUE(apply({.added = {{3, {kAsideLevel, 0}, extent}}}).ok());
   EXPECT_TRUE(apply({.added = {{3, {kAsideLevel + 1, 0}, extent}}}).IsCorruption());
+}
+
+TEST(Metadata, CountsWhatExtentsReferTo) {
+  const auto values = [](uint64_t number) {
+    Extent pages{.number = number, .address = {1, number * 10}, .bytes = 1000, .entries = 9};
+    return std::make_shared<const ValueExtent>(pages);
+  };
+  const auto extent = [&](uint64_t number, std::vector<std::pair<uint64_t, uint64_t>> refers) {
+    const std::string key = "key" + std::to_string(number) + "trailer_";
+    Extent made{.number = number, .smallest = key, .largest = key};
+    auto shares = std::make_shared<ValueShares>();
+    for (const auto& [of, bytes] : refers) {
+      shares->shares.push_back({values(of), bytes});
+      made.value_bytes += bytes;
+    }
+    made.values = std::move(shares);
+    return made;
+  };
+  const auto live = [](const Metadata& metadata) {
+    std::map<uint64_t, uint64_t> bytes;
+    for (const auto& [number, use] : metadata.subtables.at(3).values) {
+      bytes[number] = use.live_bytes;
+    }
+    return bytes;
+  };
+  using Live = std::map<uint64_t, uint64_t>;
+  Metadata metadata;
+  const Extent first = extent(5, {{70, 300}, {72, 100}});
+  const Extent second = extent(6, {{70, 600}, {71, 1000}});
+  ASSERT_TRUE(metadata.Apply({.created = {{3, "t"}}}).ok());
+  ASSERT_TRUE(metadata.Apply({.added = {{3, {0, 1}, first}, {3, {0, 2}, second}}}).ok());
+  EXPECT_EQ(live(metadata), (Live{{70, 900}, {71, 1000}, {72, 100}}));
+  // As it is written and read again, with one object for each value extent.
+  std::string bytes;
+  metadata.ToEdit().AppendTo(&bytes);
+  MetadataEdit read;
+  ASSERT_TRUE(read.ReadFrom(bytes).ok());
+  EXPECT_EQ(read, metadata.ToEdit());
+  Metadata copy;
+  ASSERT_TRUE(copy.Apply(read).ok());
+  EXPECT_EQ(live(copy), live(metadata));
+  const auto& runs = copy.subtables.at(3).runs;
+  EXPECT_EQ(runs.at({0, 1}).Find(first.smallest)->values->shares[0].extent,
+            runs.at({0, 2}).Find(second.smallest)->values->shares[0].extent);
+  // One that moves, one that goes.
+  ASSERT_TRUE(
+      copy.Apply({.removed = {{3, {0, 1}, 5, first.smallest}, {3, {0, 2}, 6, second.smallest}},
+                  .added = {{3, {1, 1}, first}}})
+          .ok());
+  EXPECT_EQ(live(copy), (Live{{70, 300}, {72, 100}}));
+  // More than there is, or elsewhere.
+  EXPECT_TRUE(
+      Metadata(copy).Apply({.added = {{3, {0, 7}, extent(8, {{70, 701}})}}}).IsCorruption());
+  Extent elsewhere = extent(9, {});
+  auto shares = std::make_shared<ValueShares>();
+  shares->shares.push_back({std::make_shared<const ValueExtent>(Extent{.number = 70}), 1});
+  elsewhere.values = shares;
+  EXPECT_TRUE(Metadata(copy).Apply({.added = {{3, {0, 7}, elsewhere}}}).IsCorruption());
+  // A list that names what the edit does not say.
+  bytes.clear();
+  MetadataEdit({.added = {{3, {0, 7}, first}}}).AppendTo(&bytes);
+  for (size_t n = 0; n < bytes.size(); ++n) {
+    (void)read.ReadFrom(bytes.substr(n));
+    (void)read.ReadFrom(bytes.substr(0, n));
+  }
 }
 
 TEST(Metadata, KeepsCutsUntilTheyAreDone) {
