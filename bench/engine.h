@@ -39,6 +39,8 @@ struct EngineSettings {
   std::string executor = "cpu";
   std::string config;
   size_t write_queues = 0;  // 0: the default
+  size_t compaction_threads = 1;
+  uint64_t background_bytes_per_second = 0;  // 0: no limit
   bool async = false;       // puts go on before they are done
   // RocksDB's alone.
   bool pipelined_write = false;

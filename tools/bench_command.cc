@@ -237,6 +237,14 @@ void AddEngineOptions(CLI::App* app, BenchCommand* command) {
       ->type_name("NAME")
       ->capture_default_str()
       ->group("Sluice");
+  const auto add_own = [&](const char* name, auto* value, const char* what) {
+    return app->add_option(name, *value, what)->capture_default_str()->group("Sluice");
+  };
+  add_own("--compaction-threads", &e.compaction_threads, "Threads that compact")
+      ->check(CLI::Range(1, 1024, ""));
+  add_own("--background-rate", &e.background_bytes_per_second,
+          "Bytes per second that flushes and compactions may write; 0: unlimited")
+      ->transform(CLI::AsSizeValue(false));
   app->add_option("--config", e.config, "Configuration of the unit (see `sluice unit list`)")
       ->check(CLI::IsMember(configs))
       ->type_name("NAME")

@@ -89,6 +89,9 @@ class SLUICE_EXPORT DataFile {
   /// Lets the system begin to write these bytes to the device, so that the next Sync, by any
   /// thread, finds less to do. Only a hint.
   virtual void StartWriteback(uint64_t /*offset*/, uint64_t /*bytes*/) {}
+  /// Waits until the device has what StartWriteback began to write of these bytes. They are durable
+  /// only after a Sync; an error counts as one of a Sync, which may not tell it again.
+  virtual Status FinishWriteback(uint64_t /*offset*/, uint64_t /*bytes*/) { return {}; }
   /// These bytes are no longer needed: their space goes back to the file system. They read as they
   /// did before, or as zeros. NotSupported, and no effect, where the file system cannot do that.
   virtual Status Discard(uint64_t offset, uint64_t bytes) = 0;

@@ -113,6 +113,10 @@ struct Options {
   /// Threads that compact, besides those in CompactRange. Each sub-table has one compaction at a
   /// time; threads that have nothing else to do take a share of a large one. 1024 at most.
   size_t compaction_threads = 1;
+  /// Limit on what flushes and compactions write together, in bytes per second; 0: none. Flushes go
+  /// first: while one waits for its turn, compactions wait. Set it higher than writes times write
+  /// amplification, or else compactions fall behind until writers are slowed down.
+  uint64_t background_bytes_per_second = 0;
   uint64_t log_segment_bytes = uint64_t{64} << 20;  ///< size up to which a file of the log grows
   /// Limit on the log that memtables need; at least four segments. When half of it is in use, the
   /// memtables that need its oldest part are flushed; while flushes cannot keep up, writers are

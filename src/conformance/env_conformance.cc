@@ -154,6 +154,7 @@ class EnvChecker {
     SLUICE_RETURN_IF_ERROR(
         Works(env_.NewDataFile(File("f"), &file), "NewDataFile opens a file that is there"));
     file->StartWriteback(0, 5003);
+    SLUICE_RETURN_IF_ERROR(Works(file->FinishWriteback(0, 5003), "FinishWriteback works"));
     std::string found(5003, 'x');
     SLUICE_RETURN_IF_ERROR(Works(file->Read(0, 5003, found.data()), "a data file is read"));
     SLUICE_RETURN_IF_ERROR(Rule(found == "start" + std::string(4995, '\0') + "end",

@@ -46,6 +46,7 @@ void BackgroundWork::Stop() {
     db_.work.notify_all();
     db_.changed.notify_all();
   }
+  db_.limiter.Stop();
   for (std::thread& thread : threads_) {
     thread.join();
   }
@@ -71,7 +72,8 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable) {
   if (memtables.empty()) {
     return {};  // the sub-table was dropped just now
   }
-  ExtentWriter writer(db_.space.get(), db_.TierOf(0), &db_.next_number);
+  ExtentWriter writer(db_.space.get(), db_.TierOf(0), &db_.next_number, ExtentWriter::Use::kFlush,
+                      &db_.limiter);
   FlushResult result;
   SLUICE_RETURN_IF_ERROR(
       FlushMemtables(memtables, snapshots, ranges ? &*ranges : nullptr,

@@ -83,7 +83,8 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
   }
   const std::vector<SequenceNumber> snapshots =
       SnapshotsForMerges(db_.snapshots.All(), records, db_.driver->max_unit_snapshots());
-  ExtentWriter writer(db_.space.get(), tier, &db_.next_number);
+  ExtentWriter writer(db_.space.get(), tier, &db_.next_number, ExtentWriter::Use::kCompaction,
+                      &db_.limiter);
   return RunCompaction(pick, output_run,
                        {.task_bytes = task_bytes,
                         .reuse = reuse,

@@ -35,6 +35,7 @@
 #include "tree/value_writer.h"
 #include "txn/transactions.h"
 #include "util/mutex.h"
+#include "util/rate_limiter.h"
 
 namespace sluice {
 
@@ -139,6 +140,7 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::atomic<SequenceNumber> visible{0};
   Snapshots snapshots{&visible};
   Counters counters;
+  RateLimiter limiter{options.background_bytes_per_second};  // of flushes and compactions
   Transactions transactions;
 
   // Used by log buffering, or with ExclusiveWrites held.

@@ -198,7 +198,8 @@ Status DBImpl::ImportLevelDb(Subtable* subtable, const std::string& source,
   SLUICE_RETURN_IF_ERROR(
       inputs.Open(db_.env, source, db_.options.extent_bytes, db_.options.task_bytes));
   constexpr uint32_t kLevel = 2;
-  ExtentWriter writer(db_.space.get(), db_.TierOf(kLevel), &db_.next_number);
+  ExtentWriter writer(db_.space.get(), db_.TierOf(kLevel), &db_.next_number,
+                      ExtentWriter::Use::kCompaction, &db_.limiter);
   std::vector<Extent> extents;
   SLUICE_RETURN_IF_ERROR(Import(inputs, db_.options, db_.MakeExtentFormat(target->id(), kLevel),
                                 db_.driver.get(), &writer, callback, report)

@@ -326,11 +326,26 @@ Status ExtentSpace::Sync(DataFile* file, uint64_t failed_syncs) {
     of.name_synced = status.ok();
   }
   if (!status.ok()) {
-    of.failed_sync = status.message();
-    const MutexLock lock(mutex_);
-    ++of.failed_syncs;
+    NoteFailedSync(&of, status);
   }
   return status;
+}
+
+Status ExtentSpace::FinishWriteback(DataFile* file, uint64_t offset, uint64_t bytes) {
+  File& of = Of(file);
+  // Not beside a sync, which might be told nothing of an error that this one is told of.
+  const MutexLock one_at_a_time(*of.sync_mutex);
+  const Status status = file->FinishWriteback(offset, bytes);
+  if (!status.ok()) {
+    NoteFailedSync(&of, status);
+  }
+  return status;
+}
+
+void ExtentSpace::NoteFailedSync(File* file, const Status& status) {
+  file->failed_sync = status.message();
+  const MutexLock lock(mutex_);
+  ++file->failed_syncs;
 }
 
 uint64_t ExtentSpace::used_bytes() const {

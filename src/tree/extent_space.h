@@ -111,6 +111,9 @@ class ExtentSpace {
   // name. If any sync has failed since, it may have dropped these pages, too, and left them clean:
   // then this one fails, though the system would say ok.
   Status Sync(DataFile* file, uint64_t failed_syncs);
+  // Waits until the device has what was begun to be written of these bytes. An error is as that of
+  // a Sync for all who wrote to the file.
+  Status FinishWriteback(DataFile* file, uint64_t offset, uint64_t bytes);
   // The file of a tier.
   const DataFile* FileOf(size_t tier) const { return files_[tier].file.get(); }
 
@@ -140,6 +143,8 @@ class ExtentSpace {
   Status OpenFile(const Dir& dir, bool read_only);
   // The entry of `file`.
   File& Of(const DataFile* file);
+  // With the file's sync_mutex held: a sync has failed.
+  void NoteFailedSync(File* file, const Status& status);
   void Free(ExtentAddress address, uint64_t pages);
   // With mutex_ held; takes the pages out of the free ones. False if one is taken.
   static bool Take(File* file, uint64_t page, uint64_t pages);

@@ -260,6 +260,88 @@ TEST(ExtentWriter, WritesInPieces) {
   }
 }
 
+// Counts what is on its way to the device; FinishWriteback fails if `fails`.
+class WritebackEnv final : public FaultEnv {
+ public:
+  explicit WritebackEnv(const FileImage& dirs) : FaultEnv(dirs) {}
+  uint64_t under_way = 0;
+  uint64_t most = 0;
+  bool fails = false;
+
+  Status NewDataFile(const std::string& path, std::unique_ptr<DataFile>* file) override {
+    std::unique_ptr<DataFile> base;
+    SLUICE_RETURN_IF_ERROR(FaultEnv::NewDataFile(path, &base));
+    *file = std::make_unique<File>(this, std::move(base));
+    return {};
+  }
+
+ private:
+  class File final : public DataFile {
+   public:
+    File(WritebackEnv* env, std::unique_ptr<DataFile> base) : env_(*env), base_(std::move(base)) {}
+
+    Status Read(uint64_t offset, size_t n, char* out) const override {
+      return base_->Read(offset, n, out);
+    }
+    Status Write(uint64_t offset, std::string_view bytes) override {
+      return base_->Write(offset, bytes);
+    }
+    Status Sync() override { return base_->Sync(); }
+    void StartWriteback(uint64_t /*offset*/, uint64_t bytes) override {
+      env_.under_way += bytes;
+      env_.most = std::max(env_.most, env_.under_way);
+    }
+    Status FinishWriteback(uint64_t /*offset*/, uint64_t bytes) override {
+      env_.under_way -= bytes;
+      return env_.fails ? Status::IoError("writeback") : Status();
+    }
+    Status Discard(uint64_t, uint64_t) override { return {}; }
+    Status Truncate(uint64_t bytes) override { return base_->Truncate(bytes); }
+    Status GetDiskBytes(uint64_t* bytes) const override { return base_->GetDiskBytes(bytes); }
+    const std::string& path() const override { return base_->path(); }
+
+   private:
+    WritebackEnv& env_;
+    const std::unique_ptr<DataFile> base_;
+  };
+};
+
+// A flush that syncs the file waits for a few extents of a compaction at most, however many that
+// has written; and if the device had one of them not, whatever else was written counts as lost.
+TEST(ExtentWriter, ACompactionLeavesLittleToASync) {
+  constexpr uint32_t kBytes = 64 << 10;
+  WritebackEnv env(kDirs);
+  std::unique_ptr<ExtentSpace> space;
+  ASSERT_TRUE(ExtentSpace::Open(&env, {{"a", 1}}, &space).ok());
+  std::atomic<uint64_t> next{1};
+  const auto write = [](ExtentWriter* writer) {
+    BuiltExtent built{.table = std::string(kBytes, 'x'), .extent = {}};
+    built.extent.bytes = kBytes;
+    return writer->Write(&built, writer->TakeNumber());
+  };
+  std::vector<Extent> extents;
+  {
+    ExtentWriter compaction(space.get(), 0, &next, ExtentWriter::Use::kCompaction);
+    for (int i = 0; i < 50; ++i) {
+      ASSERT_TRUE(write(&compaction).ok());
+    }
+    ASSERT_TRUE(compaction.Finish(&extents).ok());
+    EXPECT_LE(env.most, 8u * kBytes);
+    EXPECT_GE(env.most, 4u * kBytes) << "it waits for each";
+  }
+  ExtentWriter flush(space.get(), 0, &next);
+  ASSERT_TRUE(write(&flush).ok());
+  env.fails = true;
+  ExtentWriter compaction(space.get(), 0, &next, ExtentWriter::Use::kCompaction);
+  Status status;
+  for (int i = 0; i < 50 && status.ok(); ++i) {
+    status = write(&compaction);
+  }
+  EXPECT_FALSE(status.ok());
+  EXPECT_FALSE(flush.Finish(&extents).ok());
+  extents.clear();
+}
+
 // The system tells one of two writers of a file that a sync failed, and the other that its own went
 // well; what it dropped may be either's.
 TEST(ExtentWriter, AFailedSyncFailsAllThatHadWritten) {

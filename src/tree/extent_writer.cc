@@ -5,10 +5,17 @@
 
 namespace sluice {
 
-ExtentWriter::ExtentWriter(ExtentSpace* space, size_t tier, std::atomic<uint64_t>* next_number)
-    : space_(*space), tier_(tier), next_number_(*next_number), queue_(IoQueue::New(kPieces)) {
+ExtentWriter::ExtentWriter(ExtentSpace* space, size_t tier, std::atomic<uint64_t>* next_number,
+                           Use use, RateLimiter* limiter)
+    : space_(*space),
+      tier_(tier),
+      next_number_(*next_number),
+      use_(use),
+      limiter_(limiter),
+      queue_(IoQueue::New(kPieces)) {
   // Memory must not run out in Done: the kernel may write from what unwinding would free.
   spare_tables_.reserve(kExtents);
+  writing_back_.reserve(kWritingBack + 2 * kExtents);
 }
 
 Status ExtentWriter::Write(BuiltExtent* built, uint64_t number) {
@@ -36,6 +43,9 @@ Status ExtentWriter::Submit(BuiltExtent* built, size_t tier) {
   }
   while (pending_.size() >= kExtents) {
     SLUICE_RETURN_IF_ERROR(Done(queue_->Wait()));
+  }
+  if (use_ == Use::kCompaction) {
+    SLUICE_RETURN_IF_ERROR(FinishWriteback(kWritingBack));
   }
   Extent& extent = built->extent;
   extent.place = space_.Allocate(tier, extent.bytes);
@@ -66,6 +76,9 @@ Status ExtentWriter::Submit(BuiltExtent* built, size_t tier) {
   pending->under_way = pending->pieces.size();
   pending_.push_back(std::move(pending));
   for (IoRequest& piece : pending_.back()->pieces) {
+    if (limiter_ != nullptr) {
+      limiter_->Take(use_, piece.bytes);
+    }
     queue_->Submit(&piece);
   }
   return {};
@@ -84,10 +97,11 @@ Status ExtentWriter::Done(IoRequest* done) {
     return {};
   }
   const Status status = std::move(pending.status);
-  // If all of a compaction's output were written back at once, it would hold up the sync of a
-  // flush.
-  const ExtentPlace& place = *pending.place;
-  place.file()->StartWriteback(place.offset(), pending.table.size());
+  const std::shared_ptr<ExtentPlace>& place = pending.place;
+  place->file()->StartWriteback(place->offset(), pending.table.size());
+  if (use_ == Use::kCompaction) {
+    writing_back_.push_back(place);
+  }
   spare_tables_.push_back(std::move(pending.table));
   pending_.erase(at);
   return status;
@@ -101,6 +115,14 @@ Status ExtentWriter::WaitForAll() {
     }
   }
   return status;
+}
+
+Status ExtentWriter::FinishWriteback(size_t most) {
+  for (; writing_back_.size() > most; writing_back_.erase(writing_back_.begin())) {
+    const ExtentPlace& place = *writing_back_.front();
+    SLUICE_RETURN_IF_ERROR(space_.FinishWriteback(place.file(), place.offset(), place.bytes()));
+  }
+  return {};
 }
 
 Status ExtentWriter::Finish(std::vector<Extent>* extents) {

@@ -1,6 +1,10 @@
 // Writes built extents where they shall live, while the next ones are built (X-Engine 3.3.2,
 // asynchronous I/O).
 //
+// All writers of a file wait for each other's pages, because a sync waits for all that the system
+// writes of the file. So a compaction leaves it few bytes to write at once: a flush, for which
+// writers may be waiting, is held up by no more than these.
+//
 // Thread-compatible.
 
 #pragma once
@@ -16,14 +20,19 @@
 #include "tree/extent_builder.h"
 #include "tree/extent_space.h"
 #include "util/io_queue.h"
+#include "util/rate_limiter.h"
 #include "util/status.h"
 
 namespace sluice {
 
 class ExtentWriter {
  public:
-  // Extents go to tier `tier` and get numbers from `next_number` on.
-  ExtentWriter(ExtentSpace* space, size_t tier, std::atomic<uint64_t>* next_number);
+  using Use = RateLimiter::Use;
+
+  // Extents go to tier `tier` and get numbers from `next_number` on. `limiter` outlives this; null:
+  // no limit.
+  ExtentWriter(ExtentSpace* space, size_t tier, std::atomic<uint64_t>* next_number,
+               Use use = Use::kFlush, RateLimiter* limiter = nullptr);
   // Waits for what is under way; what was written is free space again unless Finish returned it.
   ~ExtentWriter() { (void)WaitForAll(); }
 
@@ -46,6 +55,8 @@ class ExtentWriter {
   // copy.
   static constexpr size_t kPieceBytes = size_t{64} << 10;
   static constexpr unsigned kPieces = 128;
+  // A compaction's extents that are on their way from the page cache to the device.
+  static constexpr size_t kWritingBack = 4;
 
   struct Pending {
     std::shared_ptr<ExtentPlace> place;
@@ -61,14 +72,19 @@ class ExtentWriter {
   // not throw.
   Status Done(IoRequest* done);
   Status WaitForAll();
+  // Waits until the device has all but the newest `most` extents that were begun to be written back.
+  Status FinishWriteback(size_t most);
 
   ExtentSpace& space_;
   const size_t tier_;
   std::atomic<uint64_t>& next_number_;
+  const Use use_;
+  RateLimiter* const limiter_;
   std::deque<std::unique_ptr<Pending>> pending_;
   std::vector<std::string> spare_tables_;  // tables that are written, kept for their memory
   std::unique_ptr<IoQueue> queue_;         // destroyed before what it works on
   std::vector<Extent> extents_;
+  std::vector<std::shared_ptr<ExtentPlace>> writing_back_;
   std::map<DataFile*, uint64_t> files_;  // with their FailedSyncs before the first write
   uint64_t bytes_ = 0;
 };

@@ -331,6 +331,15 @@ class PosixDataFile final : public DataFile {
                             SYNC_FILE_RANGE_WRITE);
   }
 
+  Status FinishWriteback(uint64_t offset, uint64_t bytes) override {
+    // Where there is none, there is nothing to wait for either.
+    return ::sync_file_range(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                             SYNC_FILE_RANGE_WAIT_BEFORE) == 0 ||
+                   errno == ENOSYS || errno == EINVAL || errno == ESPIPE
+               ? Status()
+               : SyncError(path_, "cannot write to the device");
+  }
+
   Status Discard(uint64_t offset, uint64_t bytes) override {
     if (::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) {

@@ -204,6 +204,9 @@ inline Options RandomOptions(TestRandom* random) {
   options.task_bytes = 16384 << Uniform(random, 0, 6);
   options.compaction_bytes = 16384 << Uniform(random, 0, 10);
   options.compaction_threads = Uniform(random, 1, 4);
+  if (Uniform(random, 0, 3) == 0) {
+    options.background_bytes_per_second = uint64_t{16} << 20;
+  }
   options.log_segment_bytes = 65536 << Uniform(random, 0, 4);
   if (Uniform(random, 0, 7) == 0) {
     const double faults = Uniform(random, 0, 1) != 0 ? 0.3 : 0;

@@ -1,0 +1,75 @@
+// Options::background_bytes_per_second in a database; what it does is in util/rate_limiter_test.cc.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "db/fixture.h"
+
+namespace sluice {
+namespace {
+
+class BackgroundRateTest : public DbFixture {
+ protected:
+  static constexpr int kRecords = 3000;
+
+  void Fill() {
+    for (int i = 0; i < kRecords; ++i) {
+      ASSERT_TRUE(db_->Put({}, fmt::format("{:05}", i), std::string(100, 'v')).ok());
+    }
+  }
+  void CheckAll() {
+    std::string value;
+    for (int i = 0; i < kRecords; ++i) {
+      ASSERT_TRUE(db_->Get({}, fmt::format("{:05}", i), &value).ok()) << i;
+    }
+  }
+  // Long enough for what is not held up.
+  static void Wait() { std::this_thread::sleep_for(std::chrono::milliseconds(200)); }
+};
+
+// After its first piece a flush waits for hours, and an end of the database does not wait for it.
+TEST_F(BackgroundRateTest, HoldsFlushesUp) {
+  options_.memtable_bytes = 400 << 10;  // one is full, and none has to wait for its flush
+  options_.background_bytes_per_second = 1;
+  Open();
+  Fill();
+  Wait();
+  EXPECT_EQ(db_->GetStatistics().flushes, 0u);
+  CheckAll();
+  options_.background_bytes_per_second = 0;
+  Open();
+  CheckAll();
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  CheckAll();
+}
+
+TEST_F(BackgroundRateTest, HoldsCompactionsUp) {
+  options_.l0_compaction_runs = 3;
+  for (const uint64_t rate : {0, 1}) {
+    const std::string name = fmt::format("db{}", rate);
+    options_.automatic_compactions = false;
+    options_.background_bytes_per_second = 0;
+    Open(name);
+    for (int run = 0; run < 3; ++run) {
+      Fill();
+      ASSERT_TRUE(db_->Flush(nullptr).ok());
+    }
+    options_.automatic_compactions = true;
+    options_.background_bytes_per_second = rate;
+    Open(name);
+    if (rate == 0) {
+      ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+    } else {
+      Wait();
+    }
+    EXPECT_EQ(db_->GetStatistics().compaction_bytes_written > 0, rate == 0);
+    CheckAll();
+  }
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,40 @@
+#include "util/rate_limiter.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice {
+
+RateLimiter::RateLimiter(uint64_t bytes_per_second, std::function<Clock::time_point()> now)
+    : bytes_per_second_(bytes_per_second), now_(std::move(now)) {}
+
+void RateLimiter::Take(Use use, uint64_t bytes) {
+  if (bytes_per_second_ == 0) {
+    return;
+  }
+  MutexLock lock(mutex_);
+  size_t& waiting = waiting_[static_cast<size_t>(use)];
+  ++waiting;
+  Clock::time_point now = now_();
+  while (!stopped_ && (!IsNext(use) || free_from_ > now)) {
+    if (IsNext(use)) {
+      changed_.wait_for(lock, free_from_ - now);
+    } else {
+      changed_.wait(lock);
+    }
+    now = now_();
+  }
+  --waiting;
+  const auto taken = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+      static_cast<double>(bytes) / static_cast<double>(bytes_per_second_)));
+  free_from_ = std::max(free_from_, now - kSaved) + taken;
+  changed_.notify_all();
+}
+
+void RateLimiter::Stop() {
+  const MutexLock lock(mutex_);
+  stopped_ = true;
+  changed_.notify_all();
+}
+
+}  // namespace sluice
