@@ -40,6 +40,7 @@ struct EngineSettings {
   std::string config;
   size_t write_queues = 0;  // 0: the default
   size_t compaction_threads = 1;
+  size_t flush_threads = 1;
   uint64_t background_bytes_per_second = 0;  // 0: no limit
   bool async = false;       // puts go on before they are done
   // RocksDB's alone.

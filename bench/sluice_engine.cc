@@ -196,6 +196,7 @@ Status OpenSluice(const EngineSettings& settings, const std::string& directory, 
   options.separate_value_bytes = settings.separate_bytes;
   options.direct_io = settings.direct_io;
   options.compaction_threads = settings.compaction_threads;
+  options.flush_threads = settings.flush_threads;
   options.background_bytes_per_second = settings.background_bytes_per_second;
   if (settings.write_queues > 0) {
     options.write_queues = settings.write_queues;

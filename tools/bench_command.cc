@@ -242,6 +242,8 @@ void AddEngineOptions(CLI::App* app, BenchCommand* command) {
   };
   add_own("--compaction-threads", &e.compaction_threads, "Threads that compact")
       ->check(CLI::Range(1, 1024, ""));
+  add_own("--flush-threads", &e.flush_threads, "Threads that flush")
+      ->check(CLI::Range(1, 1024, ""));
   add_own("--background-rate", &e.background_bytes_per_second,
           "Bytes per second that flushes and compactions may write; 0: unlimited")
       ->transform(CLI::AsSizeValue(false));

@@ -113,6 +113,9 @@ struct Options {
   /// Threads that compact, besides those in CompactRange. Each sub-table has one compaction at a
   /// time; threads that have nothing else to do take a share of a large one. 1024 at most.
   size_t compaction_threads = 1;
+  /// Threads that flush memtables, each those of another sub-table: a sub-table's own are flushed one
+  /// after the other. More than one is of use where many sub-tables are written. 1024 at most.
+  size_t flush_threads = 1;
   /// Limit on what flushes and compactions write together, in bytes per second; 0: none. Flushes go
   /// first: while one waits for its turn, compactions wait. Set it higher than writes times write
   /// amplification, or else compactions fall behind until writers are slowed down.

@@ -50,6 +50,7 @@ class Options:
     automatic_compactions: bool
     write_queues: int
     compaction_threads: int
+    flush_threads: int
     background_bytes_per_second: int
     log_segment_bytes: int
     max_log_bytes: int

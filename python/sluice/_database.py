@@ -304,6 +304,7 @@ def open(
     level_paths: Iterable[Path] = (),
     write_queues: int | None = None,
     compaction_threads: int | None = None,
+    flush_threads: int | None = None,
     background_bytes_per_second: int | None = None,
     log_segment_bytes: int | None = None,
     max_log_bytes: int | None = None,

@@ -73,6 +73,7 @@ void BindOptions(nb::module_& m) {
       .def_rw("automatic_compactions", &Options::automatic_compactions)
       .def_rw("write_queues", &Options::write_queues)
       .def_rw("compaction_threads", &Options::compaction_threads)
+      .def_rw("flush_threads", &Options::flush_threads)
       .def_rw("background_bytes_per_second", &Options::background_bytes_per_second)
       .def_rw("log_segment_bytes", &Options::log_segment_bytes)
       .def_rw("max_log_bytes", &Options::max_log_bytes)

@@ -140,6 +140,7 @@ const std::map<std::string_view, Setter>& Setters() {
       NUMBER(deletion_share),
       TRUTH(automatic_compactions),
       NUMBER(compaction_threads),
+      NUMBER(flush_threads),
       NUMBER(background_bytes_per_second),
       NUMBER(write_queues),
       NUMBER(log_segment_bytes),

@@ -33,7 +33,9 @@ double SecondsSince(Clock::time_point begin) {
 }  // namespace
 
 void BackgroundWork::Start() {
-  threads_.emplace_back([this] { FlushLoop(); });
+  for (size_t i = 0; i < db_.options.flush_threads; ++i) {
+    threads_.emplace_back([this] { FlushLoop(); });
+  }
   for (size_t i = 0; i < db_.options.compaction_threads; ++i) {
     threads_.emplace_back([this] { CompactionLoop(); });
   }
@@ -155,15 +157,21 @@ void BackgroundWork::FlushLoop() {
   ::pthread_setname_np(::pthread_self(), "slc-flush");
   StateLock lock(db_.mutex);
   for (;;) {
-    SubtableImpl* const next = db_.backlog.NextFlush(lock);
     if (db_.stopping || !db_.background_error.ok()) {
       return;
     }
+    if (filling_) {
+      db_.work.wait(lock);
+      continue;
+    }
+    SubtableImpl* const next = db_.backlog.NextFlush(lock);
     if (db_.full.full() && FullDevice::Clock::now() < db_.full.next_attempt()) {
       db_.work.wait_until(lock, db_.full.next_attempt());
       continue;
     }
-    if (next == nullptr && db_.full.full()) {
+    // Nothing is flushed meanwhile, which needs the space itself.
+    if (next == nullptr && db_.full.full() && flushing_ == 0) {
+      filling_ = true;
       lock.unlock();
       EpochReclaim();
       db_.space->GiveAllBack();
@@ -171,6 +179,8 @@ void BackgroundWork::FlushLoop() {
         db_.SetBackgroundError(status);
       }
       lock.lock();
+      filling_ = false;
+      db_.work.notify_all();
       db_.changed.notify_all();
       continue;
     }
@@ -179,6 +189,7 @@ void BackgroundWork::FlushLoop() {
       continue;
     }
     next->flushing = true;
+    ++flushing_;
     ++working_;
     lock.unlock();
     const Status status = NoThrow([&] { return FlushSubtable(next); });
@@ -188,6 +199,7 @@ void BackgroundWork::FlushLoop() {
     EpochReclaim();  // a version may be the last to hold memtables and extents
     lock.lock();
     next->flushing = false;
+    --flushing_;
     --working_;
     db_.changed.notify_all();
   }

@@ -177,7 +177,9 @@ std::vector<SubtableImpl*> Backlog::ToSwitch(const StateLock& lock) {
 }
 
 SubtableImpl* Backlog::NextFlush(const StateLock&) const {
-  return waiting_.empty() ? nullptr : waiting_.begin()->second;
+  const auto next = std::find_if(waiting_.begin(), waiting_.end(),
+                                 [](const auto& entry) { return !entry.second->flushing; });
+  return next == waiting_.end() ? nullptr : next->second;
 }
 
 LogPosition Backlog::OldestLog(const StateLock&) const {

@@ -66,7 +66,8 @@ class Backlog {
   bool MustSwitch() const;
   // Sub-tables whose active memtables are to be switched. REQUIRES: no write is in the pipeline.
   std::vector<SubtableImpl*> ToSwitch(const StateLock& lock);
-  // The sub-table whose memtable to flush holds the oldest part of the log; null if none waits.
+  // The sub-table whose memtable to flush holds the oldest part of the log, of those that nobody
+  // flushes; null if there is none.
   SubtableImpl* NextFlush(const StateLock& lock) const;
   // The first log position that a memtable needs; ~0 if none needs any.
   LogPosition OldestLog(const StateLock& lock) const;

@@ -62,6 +62,7 @@ Status CheckOptions(const Options& options) {
       {"compaction_bytes", options.compaction_bytes > 0},
       {"compaction_threads",
        options.compaction_threads > 0 && options.compaction_threads <= kMostThreads},
+      {"flush_threads", options.flush_threads > 0 && options.flush_threads <= kMostThreads},
       {"write_queues", options.write_queues > 0 && options.write_queues <= kMostThreads},
       {"level_paths", options.level_paths.size() <= kLevels},
       {"compression", known(options.compression)},

@@ -483,6 +483,9 @@ TEST_F(UpkeepTest, OptionsOutOfTheirRangeAreRefusedByName) {
     options_.compaction_threads = threads;
     refused("compaction_threads");
     options_.compaction_threads = 1;
+    options_.flush_threads = threads;
+    refused("flush_threads");
+    options_.flush_threads = 1;
     options_.write_queues = threads;
     refused("write_queues");
     options_.write_queues = 8;

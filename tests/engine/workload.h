@@ -204,6 +204,7 @@ inline Options RandomOptions(TestRandom* random) {
   options.task_bytes = 16384 << Uniform(random, 0, 6);
   options.compaction_bytes = 16384 << Uniform(random, 0, 10);
   options.compaction_threads = Uniform(random, 1, 4);
+  options.flush_threads = Uniform(random, 1, 3);
   if (Uniform(random, 0, 3) == 0) {
     options.background_bytes_per_second = uint64_t{16} << 20;
   }

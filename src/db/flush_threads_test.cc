@@ -1,0 +1,126 @@
+// Flushes by several threads.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "db/fixture.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+// Long enough for any machine: a wait that takes longer is in vain.
+constexpr std::chrono::seconds kInVain{60};
+
+class FlushThreadsTest : public DbFixture {
+ protected:
+  void CreateSubtables(size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      ASSERT_TRUE(db_->CreateSubtable(fmt::format("t{}", i), &subtables_.emplace_back()).ok());
+    }
+  }
+
+  std::vector<Subtable*> subtables_;
+};
+
+// Two sub-tables are flushed at the same time, each by another thread.
+TEST_F(FlushThreadsTest, SubtablesAreFlushedSideBySide) {
+  class Meeting final : public EventListener {
+   public:
+    void OnFlush(const FlushEvent&) override {
+      std::unique_lock lock(mutex_);
+      here_.insert(std::this_thread::get_id());
+      changed_.notify_all();
+      failed_ = failed_ ||
+                !changed_.wait_for(lock, kInVain, [&] { return here_.size() == 2 || failed_; });
+    }
+    bool met() {
+      const std::lock_guard lock(mutex_);
+      return here_.size() == 2 && !failed_;
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::set<std::thread::id> here_;
+    bool failed_ = false;
+  };
+  const auto meeting = std::make_shared<Meeting>();
+  options_.listeners.push_back(meeting);
+  options_.flush_threads = 2;
+  Open();
+  CreateSubtables(2);
+  std::vector<std::thread> threads;
+  for (Subtable* const subtable : subtables_) {
+    ASSERT_TRUE(db_->Put({}, subtable, "key", "value").ok());
+  }
+  for (Subtable* const subtable : subtables_) {
+    threads.emplace_back([&, subtable] { EXPECT_TRUE(db_->Flush(subtable).ok()); });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  ASSERT_TRUE(
+      db_->WaitForBackgroundWork().ok());  // listeners are told when Flush may have returned
+  EXPECT_TRUE(meeting->met());
+}
+
+// A sub-table's memtables are flushed one after the other, however many threads there are: a newer
+// version never lies under an older one, and none is lost.
+TEST_F(FlushThreadsTest, KeepsTheOrderOfASubtable) {
+  options_.flush_threads = 4;
+  options_.memtable_bytes = 8 << 10;
+  options_.max_waiting_memtables = 8;
+  Open();
+  CreateSubtables(3);
+  TestRandom random(TestSeed());
+  std::vector<std::map<std::string, std::string>> models(subtables_.size());
+  for (int i = 0; i < 60'000; ++i) {
+    // The first one is written most of the time, so that its memtables pile up.
+    const size_t which = Uniform(&random, 0, 3) != 0 ? 0 : Uniform(&random, 0, 2);
+    const std::string key = fmt::format("{:03}", Uniform(&random, 0, 300));
+    if (Uniform(&random, 0, 9) == 0) {
+      ASSERT_TRUE(db_->Delete({}, subtables_[which], key).ok());
+      models[which].erase(key);
+    } else {
+      const std::string value = fmt::format("{}", i);
+      ASSERT_TRUE(db_->Put({}, subtables_[which], key, value).ok());
+      models[which][key] = value;
+    }
+    if (i % 10'000 == 0) {
+      ASSERT_TRUE(db_->Flush(nullptr).ok());
+    }
+  }
+  const auto compare = [&] {
+    for (size_t i = 0; i < models.size(); ++i) {
+      Subtable* const subtable = db_->FindSubtable(fmt::format("t{}", i));
+      ASSERT_NE(subtable, nullptr);
+      const std::unique_ptr<Iterator> at = db_->NewIterator({}, subtable);
+      auto expected = models[i].begin();
+      for (at->SeekToFirst(); at->Valid(); at->Next(), ++expected) {
+        ASSERT_NE(expected, models[i].end());
+        ASSERT_EQ(at->key(), expected->first);
+        ASSERT_EQ(at->value(), expected->second);
+      }
+      EXPECT_EQ(expected, models[i].end());
+    }
+  };
+  compare();
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  compare();
+  Open();
+  compare();
+}
+
+}  // namespace
+}  // namespace sluice
