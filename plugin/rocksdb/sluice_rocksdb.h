@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "sluice/executor.h"
+#include "sluice/export.h"
 
 namespace sluice {
 
@@ -65,7 +66,7 @@ class SluiceCompactionService : public rocksdb::CompactionService {
 };
 
 /// Makes a service.
-std::shared_ptr<SluiceCompactionService> NewSluiceCompactionService(
+SLUICE_EXPORT std::shared_ptr<SluiceCompactionService> NewSluiceCompactionService(
     const SluiceCompactionOptions& options);
 
 }  // namespace sluice
