@@ -15,6 +15,7 @@
 
 #include "engine/testing.h"
 #include "sluice/db.h"
+#include "util/crc32c.h"
 #include "util/fault_env.h"
 #include "util/files.h"
 #include "util/testing.h"
@@ -290,6 +291,24 @@ TEST_F(DirectoriesTest, AnIdentityThatDoesNotFitIsToldFrom) {
   const auto before = Files();
   EXPECT_TRUE(Open("a").IsCorruption());
   EXPECT_TRUE(DB::Destroy({}, dir_.File("a")).IsCorruption());
+  EXPECT_TRUE(Files() == before);
+}
+
+TEST_F(DirectoriesTest, AnotherVersionIsRefusedByName) {
+  ASSERT_TRUE(Open("a").ok());
+  db_.reset();
+  std::string other = fmt::format("sluice 3 {:032x} 1 whole ", 7);
+  other += fmt::format("{:08x}\n", Crc32c(other));
+  Write("a/IDENTITY", other);
+  const auto before = Files();
+  for (const Status& status : {Open("a"), DB::Destroy({}, dir_.File("a"))}) {
+    EXPECT_EQ(status.code(), Status::Code::kNotSupported) << status.ToString();
+    EXPECT_NE(
+        status.message().find("a/IDENTITY: a database of format version 3; this library reads "
+                              "version 4"),
+        std::string::npos)
+        << status.ToString();
+  }
   EXPECT_TRUE(Files() == before);
 }
 

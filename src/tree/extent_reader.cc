@@ -45,27 +45,29 @@ void ReadAhead::Seek() {
   has_read_ = false;
 }
 
-void ReadAhead::Aim(const TableHead* head, size_t block, size_t end) {
+void ReadAhead::Aim(const TableHead* head, size_t block, size_t end, bool more) {
   const bool backward = head == head_ && block < block_;
   walked_ += first_ || backward ? 0 : head->block(block).size;
   head_ = head;
   block_ = block;
   end_ = end;
+  more_ = more;
   first_ = false;
 }
 
-uint64_t ReadAhead::PieceBytes(const Extent& extent, uint64_t wanted) const {
+uint64_t ReadAhead::PieceBytes(const Extent& extent, uint64_t wanted, bool beyond) const {
   const uint64_t offset = head_->block(block_).offset;
   uint64_t piece = head_->block(block_).size + kBlockTrailerBytes;
   for (size_t i = block_ + 1; i < end_; ++i) {
     const BlockHandle next = head_->block(i);
     const uint64_t longer = piece + next.size + kBlockTrailerBytes;
     if (longer > wanted || next.offset != offset + piece || !HandleFits(next, extent.bytes)) {
-      break;
+      return piece;
     }
     piece = longer;
   }
-  return piece;
+  const uint64_t most = extent.bytes - std::min<uint64_t>(offset, extent.bytes);
+  return beyond && more_ ? std::max(piece, std::min(wanted, most)) : piece;
 }
 
 Status ReadAhead::Read(const Extent& extent, BlockReads* reads, std::string_view* stored) {
@@ -77,12 +79,13 @@ Status ReadAhead::Read(const Extent& extent, BlockReads* reads, std::string_view
     const uint64_t in_order = follows ? in_order_ + 1 : 0;
     uint64_t wanted =
         in_order < kFirstPiece ? 0 : kLeastBytes << std::min(in_order - kFirstPiece, kDoublings);
-    if (const uint64_t reach = reach_ == nullptr || has_read_ ? 0 : reach_->bytes();
-        reach > bytes / 8) {
+    const uint64_t reach = reach_ == nullptr || has_read_ ? 0 : reach_->bytes();
+    const bool reaches = reach > bytes / 8;
+    if (reaches) {
       // To the end of the block that the mean lies in: a longer read costs less than one more.
       wanted = std::max(wanted, bytes + reach + bytes);
     }
-    const uint64_t piece = PieceBytes(extent, wanted);
+    const uint64_t piece = PieceBytes(extent, wanted, /*beyond=*/reaches);
     if (const std::string_view read =
             reads == nullptr ? std::string_view() : reads->Find(extent, handle.offset, bytes);
         !read.empty()) {

@@ -88,8 +88,8 @@ class ReadAhead {
 
   // What is read from now on is a new walk's.
   void Seek();
-  // Of the extent's blocks below `end`, this one may be read next.
-  void Aim(const TableHead* head, size_t block, size_t end);
+  // Of the head's blocks below `end`, this one may be read next. `more`: others follow those.
+  void Aim(const TableHead* head, size_t block, size_t end, bool more);
   // That block with its trailer, valid until the next call. Empty if it was put off: then `reads`,
   // which may be null, wants it.
   Status Read(const Extent& extent, BlockReads* reads, std::string_view* stored);
@@ -99,13 +99,15 @@ class ReadAhead {
   static constexpr uint64_t kLeastBytes = uint64_t{16} << 10;
   static constexpr uint64_t kDoublings = 3;
 
-  // From the block that was aimed at on, as many as make up to `wanted` bytes.
-  uint64_t PieceBytes(const Extent& extent, uint64_t wanted) const;
+  // From the block that was aimed at on, as many as make up to `wanted` bytes. `beyond`: where the
+  // head ends before, so many bytes, though the last block may not be whole.
+  uint64_t PieceBytes(const Extent& extent, uint64_t wanted, bool beyond) const;
 
   SeekReach* const reach_;
   const TableHead* head_ = nullptr;
   size_t block_ = 0;
   size_t end_ = 0;
+  bool more_ = false;
   uint64_t walked_ = 0;    // bytes of blocks that were aimed at since the seek, but for the first
   bool first_ = true;      // none was yet
   bool has_read_ = false;  // since the seek

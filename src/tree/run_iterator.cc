@@ -57,7 +57,7 @@ bool RunIterator::OpenBlock(size_t block) {
   const size_t end =
       sliced_ ? std::min(head.Find(extent.largest) + 1, head.blocks()) : head.blocks();
   Block parsed;
-  ahead_.Aim(&head, block, end);
+  ahead_.Aim(&head, block, end, end == head.blocks() && part_.number + 1 < part_.parts);
   status_ = reader_.ReadBlock(extent, head.block(block), fill_cache_, &contents_, &parsed, &ahead_,
                               reads_);
   if (!status_.ok() || contents_.get() == nullptr) {

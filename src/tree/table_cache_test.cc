@@ -364,10 +364,12 @@ TEST(TableCache, HeadsStayWhileTheyAreRead) {
   };
   std::mutex mutex;
   std::vector<std::pair<int, ExtentPtr>> live;
+  live.reserve(kExtents);
   for (int i = 0; i < kExtents; ++i) {
     live.emplace_back(i, make(i));
   }
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&, t] {
       TestRandom random(t);
