@@ -97,7 +97,7 @@ Status Runner::OpenInputs() {
     SLUICE_RETURN_IF_ERROR(RocksTable::Open(env_, input.path, &input.table));
     SLUICE_RETURN_IF_ERROR(
         ViewRocksTable(*input.table, range, &input.view).WithContext(input.path));
-    bool empty;
+    bool empty = true;
     SLUICE_RETURN_IF_ERROR(FindBounds(&input, &empty).WithContext(input.path));
     if (empty) {
       inputs_.pop_back();

@@ -45,6 +45,13 @@ Status ViewRocksTable(const RocksTable& table, const RocksViewRange& range, Rock
   std::string& image = view->table.image;
   image.clear();
   view->offsets.clear();
+  if (!range.has_begin && !range.has_end) {
+    // Growing would copy it, time and again. Properties can lie: no more than a table may become.
+    constexpr uint64_t kMostGrowth = 8;
+    const uint64_t raw =
+        table.properties().Number(kRocksRawKeySize) + table.properties().Number(kRocksRawValueSize);
+    image.reserve(std::min(raw + raw / 16, kMostGrowth * table.image().size()));
+  }
   BlockBuilder index(1);
   RocksBlockBuffer buffer;
   std::string encoded;
