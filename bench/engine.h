@@ -42,7 +42,7 @@ struct EngineSettings {
   size_t compaction_threads = 1;
   size_t flush_threads = 1;
   uint64_t background_bytes_per_second = 0;  // 0: no limit
-  bool async = false;       // puts go on before they are done
+  bool async = false;                        // puts go on before they are done
   // RocksDB's alone.
   bool pipelined_write = false;
   bool unordered_write = false;

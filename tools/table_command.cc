@@ -116,9 +116,10 @@ int Dump(const Options& options) {
 }  // namespace
 
 void AddTableCommand(CLI::App* app, Action* action) {
-  CLI::App* table = AddSubcommand(app, "table", "Examine a table file of LevelDB or RocksDB (.ldb, .sst)",
-                                  "sluice table verify /data/db/000005.ldb\n"
-                                  "sluice table dump /data/db/000005.ldb");
+  CLI::App* table =
+      AddSubcommand(app, "table", "Examine a table file of LevelDB or RocksDB (.ldb, .sst)",
+                    "sluice table verify /data/db/000005.ldb\n"
+                    "sluice table dump /data/db/000005.ldb");
   auto options = std::make_shared<Options>();
 
   CLI::App* verify = AddSubcommand(

@@ -49,10 +49,14 @@ void RunBatch(std::string_view input);
 std::string MakeBatchSeed(Random* random);
 
 inline constexpr Target kTargets[] = {
-    {"block", RunBlock, MakeBlockSeed},    {"table", RunTable, MakeTableSeed},
-    {"recode", RunRecode, MakeRecodeSeed}, {"filter", RunFilter, MakeFilterSeed},
-    {"log", RunLog, MakeLogSeed},          {"manifest", RunManifest, MakeManifestSeed},
-    {"batch", RunBatch, MakeBatchSeed},    {"head", RunHead, MakeHeadSeed},
+    {"block", RunBlock, MakeBlockSeed},
+    {"table", RunTable, MakeTableSeed},
+    {"recode", RunRecode, MakeRecodeSeed},
+    {"filter", RunFilter, MakeFilterSeed},
+    {"log", RunLog, MakeLogSeed},
+    {"manifest", RunManifest, MakeManifestSeed},
+    {"batch", RunBatch, MakeBatchSeed},
+    {"head", RunHead, MakeHeadSeed},
     {"rocksdb_table", RunRocksTable, MakeRocksTableSeed},
 };
 
