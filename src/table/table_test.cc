@@ -64,6 +64,17 @@ TEST(Table, EveryEntryIsFoundEveryWay) {
   }
 }
 
+TEST(Table, GetFindsEveryTypeAtItsOwnSequenceNumber) {
+  for (const RecordType type : {RecordType::kDeletion, RecordType::kValue, kTypeValueReference}) {
+    const std::string image = WriteTable({{InternalKey("a", 5, type), "v"}}, {});
+    const auto table = OpenTable(image);
+    uint64_t trailer;
+    std::string value;
+    ASSERT_TRUE(table->Get("a", 5, &trailer, &value).ok());
+    EXPECT_EQ(trailer, MakeTrailer(5, type));
+  }
+}
+
 TEST(Table, GetHonoursSnapshotsAndSaysWhatIsMissing) {
   const std::vector<TestEntry> entries = {{InternalKey("a", 9), "new"},
                                           {InternalKey("a", 5, RecordType::kDeletion), ""},
