@@ -191,7 +191,7 @@ void MergedIterator::SeekParts(std::string_view key) {
     }
   }
   while (std::exchange(waiting, false)) {
-    reads->Read();
+    some.Read();
     for (Part& part : parts_) {
       if (part.waits) {
         part.run->Aim(key, reads);
