@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "db/apply_write.h"
 #include "util/coding.h"
 #include "write/batch_format.h"
 
@@ -105,20 +104,23 @@ void Replayer::Work() {
 SequenceNumber Replayer::ReplayChunk(const Chunk& chunk) const {
   SequenceNumber last = 0;
   size_t begin = 0;
+  WriteApplier applier;
   for (const size_t end : chunk.ends) {
-    last = std::max(last, ReplayRecord(std::string_view(chunk.bytes).substr(begin, end - begin)));
+    const std::string_view record = std::string_view(chunk.bytes).substr(begin, end - begin);
+    last = std::max(last, ReplayRecord(record, &applier));
     begin = end;
   }
+  applier.Flush();
   return last;
 }
 
-SequenceNumber Replayer::ReplayRecord(std::string_view payload) const {
+SequenceNumber Replayer::ReplayRecord(std::string_view payload, WriteApplier* applier) const {
   SequenceNumber sequence = 0;
   (void)GetVarint64(&payload, &sequence);  // CheckRecord has
   for (BatchWrite write; ReadWrite(&payload, &write); ++sequence) {
     const auto target = targets_.find(write.subtable);
     if (target != targets_.end() && sequence > target->second.flushed) {
-      ApplyWrite(sequence, write, target->second.memtable);
+      applier->Apply(sequence, write, target->second.memtable);
     }
   }
   return sequence - 1;

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "db/write_applier.h"
 #include "log/log_format.h"
 #include "mem/memtable.h"
 #include "table/internal_key.h"
@@ -60,7 +61,7 @@ class Replayer {
   void Enqueue();
   void Work();
   SequenceNumber ReplayChunk(const Chunk& chunk) const;
-  SequenceNumber ReplayRecord(std::string_view payload) const;
+  SequenceNumber ReplayRecord(std::string_view payload, WriteApplier* applier) const;
 
   const std::map<uint32_t, Target>& targets_;
   Chunk filling_;  // of the thread that adds

@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "db/apply_write.h"
+#include "db/write_applier.h"
 #include "util/check.h"
 #include "util/epoch.h"
 #include "util/kept_buffer.h"
@@ -128,7 +128,9 @@ bool WritePath::Insert(const WriteGroup& group) {
   SubtableImpl* subtable =
       nullptr;  // of this id; null if it was dropped since the batch was checked
   MemtableInfo* memtable = nullptr;
+  WriteApplier applier;
   const auto look = [&] {
+    applier.Flush();
     if (subtable != nullptr) {
       db_.backlog.Look(&db_.mutex, subtable, memtable);
     }
@@ -147,7 +149,7 @@ bool WritePath::Insert(const WriteGroup& group) {
         }
       }
       if (subtable != nullptr) {
-        ApplyWrite(sequence, write, &memtable->table);
+        applier.Apply(sequence, write, &memtable->table);
       }
       user_bytes += write.key.size() + write.value.size();
     }

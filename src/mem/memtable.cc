@@ -13,6 +13,20 @@
 
 namespace sluice {
 
+namespace {
+
+uint64_t Prefix(std::string_view key) {
+  uint64_t bytes = 0;
+  if (key.size() >= sizeof(bytes)) {
+    std::memcpy(&bytes, key.data(), sizeof(bytes));
+  } else if (!key.empty()) {
+    std::memcpy(&bytes, key.data(), key.size());
+  }
+  return __builtin_bswap64(bytes);
+}
+
+}  // namespace
+
 // In the arena: the links of the levels above 0, top first, then the node, then its key. The links
 // that a search reads together lie together, and level 0, which every node has, beside the key.
 struct Memtable::Node {
@@ -34,23 +48,17 @@ struct Memtable::Node {
     if (prefix != other_prefix) {
       return prefix < other_prefix ? -1 : 1;
     }
+    // Numbers padded with zeros, say, have one prefix.
+    if (key_bytes >= 2 * sizeof(prefix) && other.size() >= 2 * sizeof(prefix)) {
+      const uint64_t rest = Prefix(key().substr(sizeof(prefix)));
+      const uint64_t other_rest = Prefix(other.substr(sizeof(prefix)));
+      if (rest != other_rest) {
+        return rest < other_rest ? -1 : 1;
+      }
+    }
     return key().compare(other);
   }
 };
-
-namespace {
-
-uint64_t Prefix(std::string_view key) {
-  uint64_t bytes = 0;
-  if (key.size() >= sizeof(bytes)) {
-    std::memcpy(&bytes, key.data(), sizeof(bytes));
-  } else if (!key.empty()) {
-    std::memcpy(&bytes, key.data(), key.size());
-  }
-  return __builtin_bswap64(bytes);
-}
-
-}  // namespace
 
 // A record of 16 + 100 bytes takes about 200 with its node: so many keys fit, if none is updated.
 Memtable::Memtable(size_t expected_bytes, MemtableMemory* all)
@@ -95,11 +103,12 @@ Memtable::Node* Memtable::MakeNode(char* memory, std::string_view user_key, uint
   return node;
 }
 
-Memtable::Version* Memtable::NewVersion(uint64_t trailer, std::string_view value, bool with_jump) {
+Memtable::Version* Memtable::NewVersion(const Record& record, bool with_jump) {
+  const std::string_view value = record.value;
   const size_t front = with_jump ? sizeof(void*) : 0;
   auto* const version =
       new (arena_.Allocate(front + sizeof(Version) + value.size()) + front) Version;
-  version->trailer_ = trailer;
+  version->trailer_ = MakeTrailer(record.sequence, record.type);
   version->value_bytes_ = static_cast<uint32_t>(value.size());
   version->span_ = with_jump ? 1 : 0;
   std::copy(value.begin(), value.end(), reinterpret_cast<char*>(version + 1));
@@ -153,41 +162,141 @@ Memtable::Node* Memtable::FindBefore(std::string_view user_key, bool or_equal) c
   return before;
 }
 
-void Memtable::Add(SequenceNumber sequence, RecordType type, std::string_view user_key,
-                   std::string_view value) {
-  const EpochGuard guard;
-  const uint64_t prefix = Prefix(user_key);
-  const uint64_t trailer = MakeTrailer(sequence, type);
-  const uint64_t hash = Hash64(user_key);
-  if (Node* const node = index_.Find(user_key, hash)) {
-    return AddVersion(node, NewVersion(trailer, value, /*with_jump=*/true));
-  }
-  Version* const version = NewVersion(trailer, value, /*with_jump=*/false);
-
+// A search for the place of a new key, in steps. Each reads one node, which the step before began to fetch,
+// so that searches that take turns wait for memory together.
+struct Memtable::Search {
+  std::string_view user_key;
+  Version* version;  // the key's first
+  uint64_t prefix;
+  uint64_t hash;
+  int level;
+  Node* at;
+  Node* next;
+  Node* bound;  // known to be beyond the key; null: the end
+  Node* found;  // has the key; null if none has
   Node* before[kMaxHeight];
-  std::fill(before, before + kMaxHeight, head_);
-  Node* after[kMaxHeight] = {};
-  const int tallest = height_.load(std::memory_order_relaxed);
-  Node* at = head_;
-  Node* next = nullptr;
-  for (int level = tallest - 1; level >= 0; --level) {
-    const Node* const bound = next;
-    next = Advance(user_key, prefix, level, bound, &at);
-    if (next != bound && next->Compare(user_key, prefix) == 0) {
-      return AddVersionOfNew(next, hash, version);
+  Node* after[kMaxHeight];
+
+  void Begin(const Record& record, Version* first, uint64_t hash_of_key, Node* head, int height) {
+    user_key = record.user_key;
+    version = first;
+    prefix = Prefix(user_key);
+    hash = hash_of_key;
+    level = height - 1;
+    at = head;
+    bound = found = nullptr;
+    std::fill(before + height, before + kMaxHeight, head);
+    std::fill(after + height, after + kMaxHeight, nullptr);
+    Fetch();
+  }
+
+  // Whether there is another step.
+  bool Step() {
+    if (next != bound && next != nullptr) {
+      const int order = next->Compare(user_key, prefix);
+      if (order < 0) {
+        at = next;
+        Fetch();
+        return true;
+      }
+      if (order == 0) {
+        found = next;
+        return false;
+      }
+      bound = next;
     }
     before[level] = at;
     after[level] = next;
+    if (level == 0) {
+      return false;
+    }
+    --level;
+    Fetch();
+    return true;
   }
 
+  // All steps of a search that has no other beside it: Advance fetches what it may come to.
+  void Run() {
+    for (;; --level) {
+      next = Advance(user_key, prefix, level, bound, &at);
+      if (next != bound && next->Compare(user_key, prefix) == 0) {
+        found = next;
+        return;
+      }
+      before[level] = at;
+      after[level] = bound = next;
+      if (level == 0) {
+        return;
+      }
+    }
+  }
+
+ private:
+  void Fetch() {
+    next = at->Next(level);
+    if (next != bound && next != nullptr) {
+      // A step reads the node's link and its key, which may lie in two lines.
+      __builtin_prefetch(&next->link(level));
+      __builtin_prefetch(next->key_data() + user_key.size());
+    }
+  }
+};
+
+void Memtable::Add(std::span<const Record> records) {
+  const EpochGuard guard;
+  uint64_t hashes[kMostAtOnce];
+  for (size_t i = 0; i < records.size(); ++i) {
+    hashes[i] = Hash64(records[i].user_key);
+    index_.Prefetch(hashes[i]);
+  }
+  Search searches[kMostAtOnce];
+  Search* under_way[kMostAtOnce];
+  size_t searched = 0;
+  const int tallest = height_.load(std::memory_order_relaxed);
+  for (size_t i = 0; i < records.size(); ++i) {
+    const Record& record = records[i];
+    if (Node* const node = index_.Find(record.user_key, hashes[i])) {
+      AddVersion(node, NewVersion(record, /*with_jump=*/true));
+    } else {
+      under_way[searched] = &searches[searched];
+      Version* const version = NewVersion(record, /*with_jump=*/false);
+      searches[searched++].Begin(record, version, hashes[i], head_, tallest);
+    }
+  }
+  if (searched == 1) {
+    searches[0].Run();
+  } else {
+    for (size_t left = searched; left > 0;) {
+      for (size_t i = 0; i < left;) {
+        if (under_way[i]->Step()) {
+          ++i;
+        } else {
+          under_way[i] = under_way[--left];
+        }
+      }
+    }
+  }
+  for (size_t i = 0; i < searched; ++i) {
+    AddNode(&searches[i], tallest);
+  }
+}
+
+void Memtable::AddNode(Search* search, int tallest) {
+  const std::string_view user_key = search->user_key;
+  Version* const version = search->version;
+  if (search->found != nullptr) {
+    return AddVersionOfNew(search->found, search->hash, version);
+  }
+  Node** const before = search->before;
+  Node** const after = search->after;
   const int height = RandomHeight();
   for (int seen = tallest; seen < height;) {
     if (height_.compare_exchange_weak(seen, height, std::memory_order_relaxed)) {
       break;
     }
   }
-  Node* const node =
-      MakeNode(arena_.Allocate(NodeBytes(user_key.size(), height)), user_key, prefix, height);
+  Node* const node = MakeNode(arena_.Allocate(NodeBytes(user_key.size(), height)), user_key,
+                              search->prefix, height);
   version->older_.store(nullptr, std::memory_order_relaxed);
   node->newest.store(version, std::memory_order_relaxed);
   // From the bottom up: once in level 0 the key is there, and the levels above only speed searches.
@@ -198,14 +307,14 @@ void Memtable::Add(SequenceNumber sequence, RecordType type, std::string_view us
                                                              std::memory_order_release)) {
         break;
       }
-      after[level] = Advance(user_key, prefix, level, nullptr, &before[level]);
-      if (level == 0 && after[0] != nullptr && after[0]->Compare(user_key, prefix) == 0) {
-        // Another thread was first; the node is lost memory.
-        return AddVersionOfNew(after[0], hash, version);
+      after[level] = Advance(user_key, search->prefix, level, nullptr, &before[level]);
+      if (level == 0 && after[0] != nullptr && after[0]->Compare(user_key, search->prefix) == 0) {
+        // Another thread, or a record beside this one, was first; the node is lost memory.
+        return AddVersionOfNew(after[0], search->hash, version);
       }
     }
   }
-  index_.Insert(node, hash);
+  index_.Insert(node, search->hash);
   records_.fetch_add(1, std::memory_order_release);
 }
 

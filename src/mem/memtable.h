@@ -18,6 +18,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "mem/arena.h"
@@ -82,10 +83,22 @@ class Memtable {
   Memtable& operator=(const Memtable&) = delete;
   ~Memtable();
 
-  // REQUIRES: no other record of this key here has this sequence number; key and value are shorter
-  // than 4 GiB.
+  struct Record {
+    SequenceNumber sequence;
+    RecordType type;
+    std::string_view user_key;
+    std::string_view value;
+  };
+  static constexpr size_t kMostAtOnce = 16;
+  // The searches for several records wait together for memory that the processor has not cached.
+  // REQUIRES: they are at most kMostAtOnce; no two records of a key here have one sequence number;
+  // keys and values are shorter than 4 GiB.
+  void Add(std::span<const Record> records);
   void Add(SequenceNumber sequence, RecordType type, std::string_view user_key,
-           std::string_view value);
+           std::string_view value) {
+    const Record record{sequence, type, user_key, value};
+    Add({&record, 1});
+  }
 
   // Deletes everything here and elsewhere that is older, from `begin` to before `end` (empty: no
   // bound).
@@ -122,6 +135,7 @@ class Memtable {
 
  private:
   struct Node;
+  struct Search;
 
  public:
   // Walks the keys, ascending; sees every key added before it moved there. To be used by one
@@ -157,8 +171,10 @@ class Memtable {
 
   static size_t NodeBytes(size_t key_bytes, int height);
   static Node* MakeNode(char* memory, std::string_view user_key, uint64_t prefix, int height);
-  Version* NewVersion(uint64_t trailer, std::string_view value, bool with_jump);
+  Version* NewVersion(const Record& record, bool with_jump);
   void AddVersion(Node* node, Version* version);
+  // What has been searched for, among levels up to `tallest`.
+  void AddNode(Search* search, int tallest);
   // For a node that the index did not know a moment ago.
   void AddVersionOfNew(Node* node, uint64_t hash, Version* version);
   // The first node at `level` after `before` whose key is not less; `before` becomes the one before

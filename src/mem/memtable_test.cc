@@ -11,6 +11,8 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "util/testing.h"
@@ -75,6 +77,32 @@ void ExpectSame(const Memtable& memtable, const Model& model) {
   EXPECT_FALSE(at.Valid());
 }
 
+// Adds to a memtable up to `most` records at once.
+class Adder {
+ public:
+  Adder(Memtable* memtable, size_t most) : memtable_(*memtable), most_(most) {}
+
+  void Add(SequenceNumber sequence, RecordType type, std::string key, std::string value) {
+    gathered_.push_back({sequence, type, std::move(key), std::move(value)});
+    if (gathered_.size() >= most_) {
+      Flush();
+    }
+  }
+  void Flush() {
+    std::vector<Memtable::Record> records;
+    for (const auto& [sequence, type, key, value] : gathered_) {
+      records.push_back({sequence, type, key, value});
+    }
+    memtable_.Add(records);
+    gathered_.clear();
+  }
+
+ private:
+  Memtable& memtable_;
+  const size_t most_;
+  std::vector<std::tuple<SequenceNumber, RecordType, std::string, std::string>> gathered_;
+};
+
 TEST(Memtable, LikeTheModel) {
   const uint64_t seed = TestSeed();
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
@@ -90,13 +118,15 @@ TEST(Memtable, LikeTheModel) {
     if (round % 3 == 0) {
       std::shuffle(order.begin(), order.end(), rng);
     }
+    Adder adder(&memtable, 1 + rng() % Memtable::kMostAtOnce);
     for (const SequenceNumber sequence : order) {
       const std::string key = RandomKey(rng);
       const Value value{rng() % 4 == 0 ? RecordType::kDeletion : RecordType::kValue,
                         std::string(rng() % 50, static_cast<char>(rng()))};
-      memtable.Add(sequence, value.type, key, value.bytes);
+      adder.Add(sequence, value.type, key, value.bytes);
       model[key][sequence] = value;
     }
+    adder.Flush();
     ExpectSame(memtable, model);
     Memtable::Iterator at(&memtable);
     for (int i = 0; i < 2000; ++i) {
@@ -137,13 +167,15 @@ TEST(Memtable, ThreadsAtOnce) {
   for (int t = 0; t < kWriters; ++t) {
     threads.emplace_back([&, t] {
       std::mt19937_64 rng(seed + t);
+      Adder adder(&memtable, 1 + rng() % Memtable::kMostAtOnce);
       for (int i = 0; i < kAdds; ++i) {
         const SequenceNumber sequence = next.fetch_add(1);
         const std::string key = i % 2 == 0 ? RandomKey(rng) : std::to_string(rng() % 5000);
         const std::string value = std::to_string(sequence);
-        memtable.Add(sequence, RecordType::kValue, key, value);
+        adder.Add(sequence, RecordType::kValue, key, value);
         written[t][key][sequence] = {RecordType::kValue, value};
       }
+      adder.Flush();
       writing.fetch_sub(1);
     });
   }
