@@ -107,18 +107,16 @@ nb::object Cursor::Next() {
 }
 
 nb::object Cursor::Take() {
-  const Chunk::Lengths lengths = chunk_.records[record_];
-  const std::string_view bytes = std::string_view(chunk_.bytes).substr(offset_);
-  const std::string_view key = bytes.substr(0, lengths.key);
-  const std::string_view value = bytes.substr(lengths.key, lengths.value);
-  nb::object taken;
+  const Chunk::Record& record = chunk_.records[record_];
+  const std::string_view bytes = std::string_view(chunk_.bytes).substr(record.begin);
+  const std::string_view key = bytes.substr(0, record.key_bytes);
+  const std::string_view value = bytes.substr(record.key_bytes, record.value_bytes);
   if (yields_ == Yields::kItems) {
     // The objects are made before the cursor moves on, and the pair, whose making may run the
     // garbage collector and with it anything, after that.
     nb::object key_object = ToBytes(key);
     nb::object value_object = ToBytes(value);
     ++record_;
-    offset_ += lengths.key + lengths.value;
     PyObject* const pair = PyTuple_Pack(2, key_object.ptr(), value_object.ptr());
     if (pair == nullptr) {
       throw nb::python_error();
@@ -127,7 +125,6 @@ nb::object Cursor::Take() {
   }
   nb::object object = ToBytes(yields_ == Yields::kKeys ? key : value);
   ++record_;
-  offset_ += lengths.key + lengths.value;
   return object;
 }
 
@@ -136,7 +133,11 @@ void Cursor::Fill(std::optional<std::string_view> seek) {
   if (iterator_ == nullptr) {
     ThrowGone();
   }
-  Chunk chunk;
+  // Whoever asks meanwhile finds nothing left, and waits for its turn.
+  Chunk chunk = std::exchange(chunk_, {});
+  record_ = 0;
+  chunk.bytes.clear();
+  chunk.records.clear();
   Status status;
   {
     const Call call(state().get());
@@ -153,8 +154,6 @@ void Cursor::Fill(std::optional<std::string_view> seek) {
   read_ahead_ = std::min(2 * read_ahead_, kMostReadAhead);
   ended_ = chunk.records.empty();
   chunk_ = std::move(chunk);
-  record_ = 0;
-  offset_ = 0;
   if (!status.ok() && chunk_.records.empty()) {
     ended_ = false;  // whoever asks again is told again
     ThrowIfError(status);
@@ -165,8 +164,8 @@ void Cursor::Read(Chunk* chunk) {
   for (size_t i = 0; i < read_ahead_ && iterator_->Valid(); ++i) {
     const std::string_view key = yields_ == Yields::kValues ? "" : iterator_->key();
     const std::string_view value = yields_ == Yields::kKeys ? "" : iterator_->value();
+    chunk->records.push_back({chunk->bytes.size(), key.size(), value.size()});
     chunk->bytes.append(key).append(value);
-    chunk->records.push_back({key.size(), value.size()});
     range_.reverse ? iterator_->Prev() : iterator_->Next();
     if (chunk->bytes.size() >= kReadAheadBytes) {
       break;

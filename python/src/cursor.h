@@ -54,12 +54,13 @@ class Cursor final : public Part {
 
  private:
   struct Chunk {
-    struct Lengths {
-      size_t key;
-      size_t value;
+    struct Record {
+      size_t begin;  // of its key; its value follows
+      size_t key_bytes;
+      size_t value_bytes;
     };
     std::string bytes;  // of keys and values, one behind the other
-    std::vector<Lengths> records;
+    std::vector<Record> records;
   };
 
   void SetBounds(ReadOptions* options) const;
@@ -80,11 +81,10 @@ class Cursor final : public Part {
 
   Chunk chunk_;
   size_t record_ = 0;  // the next one of chunk_
-  size_t offset_ = 0;  // its bytes
 
   static constexpr size_t kFirstReadAhead = 2;
-  static constexpr size_t kMostReadAhead = 512;
-  static constexpr size_t kReadAheadBytes = 64 << 10;
+  static constexpr size_t kMostReadAhead = 128;
+  static constexpr size_t kReadAheadBytes = 16 << 10;
 };
 
 }  // namespace sluice::python
