@@ -1,6 +1,9 @@
 #include "util/coding.h"
 
 #include <gtest/gtest.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 #include "util/crc32c.h"
 
@@ -47,6 +50,31 @@ TEST(Coding, LengthPrefixedStopsAtTheEnd) {
 }
 
 // RFC 3720, B.4.
+#ifdef __x86_64__
+// What XGETBV says is in use of the upper halves of vector registers: SSE instructions can be slow
+// as long as anything is.
+uint64_t UpperHalvesInUse() {
+  constexpr uint64_t kAvx = 1 << 2;
+  constexpr uint64_t kZmmHi256 = 1 << 6;
+  uint32_t low, high;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+  return (uint64_t{high} << 32 | low) & (kAvx | kZmmHi256);
+}
+
+TEST(Crc32c, LeavesNothingInUpperHalves) {
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+  constexpr uint32_t kXgetbvOfOne = 1 << 2;
+  if (!__builtin_cpu_supports("avx") || __get_cpuid_count(0xd, 1, &a, &b, &c, &d) == 0 ||
+      (a & kXgetbvOfOne) == 0) {
+    GTEST_SKIP() << "this processor does not say";
+  }
+  const std::string bytes(4096, 'x');
+  const uint32_t crc = Crc32c(bytes);
+  EXPECT_EQ(UpperHalvesInUse(), 0u);
+  EXPECT_NE(crc, 0u);
+}
+#endif
+
 TEST(Crc32c, KnownAnswers) {
   EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8a9136aau);
   EXPECT_EQ(Crc32c(std::string(32, '\xff')), 0x62a8ab43u);
