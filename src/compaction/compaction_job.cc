@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -86,6 +87,7 @@ class Job {
   Status Run();
 
  private:
+  Status Produce();
   static constexpr unsigned kReadDepth = 16;
   static constexpr size_t kMostAhead = 64;  // steps planned beyond the window
   // Merged tables' blocks go into extents as they come, whatever the tables' size: those that the
@@ -111,11 +113,11 @@ class Job {
   // Notes which part of the inputs the plan has covered.
   Status DivideInputs();
   Status CheckBalance() const;
-  // Why records do not balance, as `status` says: an input has not as many as the metadata counts,
-  // or the compaction went wrong.
+  // That the output refers to no more bytes of values than the inputs do.
+  Status CheckValueBalance() const;
+  // Why records are wrong or do not balance, as `status` says: an input has others than the metadata
+  // counts, or the compaction went wrong.
   Status Explain(Status status);
-  // The input with a record that refers to a value extent which it does not know.
-  Status FindUnknown(Status status);
   // Notes that `status`, an error, is due to this input.
   Status Damaged(const ExtentPtr& extent, Status status) {
     result_.damaged = extent;
@@ -495,6 +497,19 @@ Status Job::Complete() {
 }
 
 Status Job::Run() {
+  Status status = Produce();
+  if (status.ok()) {
+    status = CheckBalance();
+  }
+  if (status.ok()) {
+    status = CheckValueBalance();
+  }
+  return status.IsCorruption() && result_.damaged == nullptr && !result_.unsound
+             ? Explain(std::move(status))
+             : status;
+}
+
+Status Job::Produce() {
   for (;;) {
     SLUICE_RETURN_IF_ERROR(Fill());
     if (tasks_.empty()) {
@@ -503,18 +518,14 @@ Status Job::Run() {
     if (stop_.load(std::memory_order_relaxed)) {
       return Status::Busy("closing");
     }
-    if (Status status = Complete(); !status.ok()) {
-      return values_.met_unknown() ? FindUnknown(std::move(status)) : status;
-    }
+    SLUICE_RETURN_IF_ERROR(Complete());
   }
   SLUICE_RETURN_IF_ERROR(builder_.EndExtent());
   SLUICE_RETURN_IF_ERROR(values_.Finish());
   result_.bytes_read += values_.bytes_read();
   SLUICE_RETURN_IF_ERROR(writer_.Finish(&result_.added));
   result_.bytes_written = writer_.bytes();
-  SLUICE_RETURN_IF_ERROR(DivideInputs());
-  Status balance = CheckBalance();
-  return balance.ok() ? balance : Explain(std::move(balance));
+  return DivideInputs();
 }
 
 Status Job::DivideInputs() {
@@ -563,8 +574,47 @@ Status Job::CheckBalance() const {
   return {};
 }
 
-Status Job::Explain(Status status) {
+Status Job::CheckValueBalance() const {
+  std::map<uint64_t, uint64_t> left;  // bytes, by value extent
   for (const CompactionResult::Input& input : result_.inputs) {
+    for (const ExtentPtr& extent : input.extents) {
+      for (const ValueShares::Share& share : ValueShares::Of(*extent)) {
+        left[share.extent->pages.number] += share.bytes;
+      }
+    }
+  }
+  const auto take = [&left](const Extent& extent) {
+    for (const ValueShares::Share& share : ValueShares::Of(extent)) {
+      const auto from = left.find(share.extent->pages.number);
+      if (from == left.end()) {
+        continue;  // made for this compaction
+      }
+      if (share.bytes > from->second) {
+        return Status::Corruption(
+            fmt::format("a compaction's output refers to more bytes of value extent {} than its "
+                        "inputs",
+                        from->first));
+      }
+      from->second -= share.bytes;
+    }
+    return Status();
+  };
+  for (const CompactionResult::Input& input : result_.inputs) {
+    if (input.rest) {
+      SLUICE_RETURN_IF_ERROR(take(*input.rest));
+    }
+  }
+  for (const ExtentPtr& extent : result_.reused) {
+    SLUICE_RETURN_IF_ERROR(take(*extent));
+  }
+  for (const Extent& extent : result_.added) {
+    SLUICE_RETURN_IF_ERROR(take(extent));
+  }
+  return {};
+}
+
+Status Job::Explain(Status status) {
+  for (const CompactionInput& input : pick_.inputs) {
     for (const ExtentPtr& extent : input.extents) {
       Extent counted;
       if (Status read = MakeSlice(*extent, {}, {}, &reader_, &counted); !read.ok()) {
@@ -575,18 +625,6 @@ Status Job::Explain(Status status) {
                        Status::Corruption(fmt::format(
                            "{}: it has {} records, but the metadata counts {}",
                            ExtentReader::Describe(*extent, 0), counted.entries, extent->entries)));
-      }
-    }
-  }
-  return Unsound(std::move(status));
-}
-
-Status Job::FindUnknown(Status status) {
-  for (const CompactionInput& input : pick_.inputs) {
-    for (const ExtentPtr& extent : input.extents) {
-      Extent counted;
-      if (Status read = MakeSlice(*extent, {}, {}, &reader_, &counted); !read.ok()) {
-        return Damaged(extent, std::move(read));
       }
     }
   }

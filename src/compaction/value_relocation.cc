@@ -22,13 +22,11 @@ bool ValueRelocation::IsToMove(uint64_t number) const {
   return std::binary_search(pick_.relocate.begin(), pick_.relocate.end(), number);
 }
 
-ValueExtentPtr ValueRelocation::Find(uint64_t number) {
+ValueExtentPtr ValueRelocation::Find(uint64_t number) const {
   if (const auto input = inputs_.find(number); input != inputs_.end()) {
     return input->second;
   }
-  ValueExtentPtr made = writer_.Find(number);
-  met_unknown_ = met_unknown_ || made == nullptr;
-  return made;
+  return writer_.Find(number);
 }
 
 Status ValueRelocation::Relocate(std::string_view* contents) {

@@ -29,10 +29,8 @@ class ValueRelocation {
 
   // Whether values may have to be copied.
   bool active() const { return !pick_.relocate.empty(); }
-  // Finds the value extents that records of the output may refer to.
-  ValueExtentPtr Find(uint64_t number);
-  // Whether Find was asked for one that no input knows: an input is damaged.
-  bool met_unknown() const { return met_unknown_; }
+  // Finds the value extents that records of the output may refer to; null: an input is damaged.
+  ValueExtentPtr Find(uint64_t number) const;
   // Copies the values that the block's records refer to. `*contents` are the block's afterwards: the
   // same, or valid until the next call.
   Status Relocate(std::string_view* contents);
@@ -47,7 +45,6 @@ class ValueRelocation {
   const CompactionPick& pick_;
   ValueWriter writer_;
   std::unordered_map<uint64_t, ValueExtentPtr> inputs_;  // that the inputs refer to, by number
-  bool met_unknown_ = false;
   uint64_t bytes_read_ = 0;
   std::string patched_;
   std::string record_;

@@ -1,5 +1,7 @@
 #include "tree/slice.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 #include <utility>
@@ -31,6 +33,25 @@ Status CountWhole(const Block& block, const FindValueExtent& find_values, KeySca
       }));
   slice->largest.assign(keys->last_key());
   return values;
+}
+
+// A reference that was damaged may say that its value has any length: slices must not refer to more
+// than the metadata counts for the extent.
+Status CheckShares(const Extent& extent, std::span<const Extent> slices) {
+  for (const ValueShares::Share& share : ValueShares::Of(extent)) {
+    uint64_t bytes = 0;
+    for (const Extent& slice : slices) {
+      const ValueShares::Share* const of_slice =
+          slice.values == nullptr ? nullptr : slice.values->Find(share.extent->pages.number);
+      bytes += of_slice == nullptr ? 0 : of_slice->bytes;
+    }
+    if (bytes > share.bytes) {
+      return Status::Corruption(fmt::format(
+          "{}: its records refer to {} bytes of value extent {}, but the metadata counts {}",
+          ExtentReader::Describe(extent, 0), bytes, share.extent->pages.number, share.bytes));
+    }
+  }
+  return {};
 }
 
 // Cuts the extent's records from the user key `begin` on into slices at `borders`, ascending user
@@ -121,7 +142,7 @@ Status MakeSlices(const Extent& extent, std::string_view begin,
   for (size_t i = 0; i < slices.size(); ++i) {
     shares[i].MoveTo(&slices[i]);
   }
-  return {};
+  return CheckShares(extent, slices);
 }
 
 Status CutInto(const Extent& extent, const std::vector<std::string>& keys, Wanted wanted,

@@ -91,8 +91,8 @@ FindValueExtent ValueExtentsOf(const Extent& extent);
 // Sums up what records refer to.
 class ValueShareCounter {
  public:
-  // Counts one record. Corruption if `value` is not a reference to within one of the extents that
-  // `find`, which may be null, finds.
+  // Counts one record. Corruption if `value` is not a reference to one of the extents that `find`,
+  // which may be null, finds.
   Status Add(std::string_view value, const FindValueExtent& find);
   // Gives the sums to the extent, and begins anew.
   void MoveTo(Extent* extent);
