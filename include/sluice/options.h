@@ -118,7 +118,8 @@ struct Options {
   size_t flush_threads = 1;
   /// Limit on what flushes and compactions write together, in bytes per second; 0: none. Flushes go
   /// first: while one waits for its turn, compactions wait. Set it higher than writes times write
-  /// amplification, or else compactions fall behind until writers are slowed down.
+  /// amplification, or else compactions fall behind until writers are slowed down. What an opening
+  /// flushes, so that its log fits into write_buffer_bytes, is not limited.
   uint64_t background_bytes_per_second = 0;
   uint64_t log_segment_bytes = uint64_t{64} << 20;  ///< size up to which a file of the log grows
   /// Limit on the log that memtables need; at least four segments. When half of it is in use, the

@@ -47,6 +47,19 @@ TEST_F(BackgroundRateTest, HoldsFlushesUp) {
   CheckAll();
 }
 
+// What recovery has to flush is not held up: nobody could use the database meanwhile.
+TEST_F(BackgroundRateTest, DoesNotHoldUpOpening) {
+  options_.memtable_bytes = 4 << 20;
+  Open();
+  Fill();
+  ASSERT_TRUE(db_->Close().ok());
+  options_.memtable_bytes = options_.write_buffer_bytes = 200 << 10;
+  options_.background_bytes_per_second = 1;
+  Open();
+  EXPECT_GT(db_->GetStatistics().flushes, 0u);
+  CheckAll();
+}
+
 TEST_F(BackgroundRateTest, HoldsCompactionsUp) {
   options_.l0_compaction_runs = 3;
   for (const uint64_t rate : {0, 1}) {

@@ -55,7 +55,7 @@ void BackgroundWork::Stop() {
   threads_.clear();
 }
 
-Status BackgroundWork::FlushSubtable(SubtableImpl* subtable) {
+Status BackgroundWork::FlushSubtable(SubtableImpl* subtable, RateLimiter* limiter) {
   const Clock::time_point begin = Clock::now();
   std::vector<MemtablePtr> memtables;
   std::vector<SequenceNumber> snapshots;
@@ -75,7 +75,7 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable) {
     return {};  // the sub-table was dropped just now
   }
   ExtentWriter writer(db_.space.get(), db_.TierOf(0), &db_.next_number, ExtentWriter::Use::kFlush,
-                      &db_.limiter);
+                      limiter);
   FlushResult result;
   SLUICE_RETURN_IF_ERROR(
       FlushMemtables(memtables, snapshots, ranges ? &*ranges : nullptr,
@@ -192,7 +192,7 @@ void BackgroundWork::FlushLoop() {
     ++flushing_;
     ++working_;
     lock.unlock();
-    const Status status = NoThrow([&] { return FlushSubtable(next); });
+    const Status status = NoThrow([&] { return FlushSubtable(next, &db_.limiter); });
     if (!status.ok()) {
       db_.SetBackgroundError(status.WithContext(fmt::format("flush of '{}'", next->name())));
     }

@@ -27,7 +27,7 @@ class BackgroundWork {
   void Stop();
 
   // Flushes the sub-table's waiting memtables on this thread. REQUIRES: no other thread does.
-  Status FlushSubtable(SubtableImpl* subtable);
+  Status FlushSubtable(SubtableImpl* subtable, RateLimiter* limiter);
   // Returns when `memtable`, which waits for its flush, is flushed.
   Status WaitForFlush(SubtableImpl* subtable, const MemtablePtr& memtable);
   // Compacts on this thread what the range [begin, end) of the sub-table has (DB::CompactRange).

@@ -274,8 +274,8 @@ Status DBImpl::FlushRecovered() {
     }
   }
   for (SubtableImpl* const subtable : chosen) {
-    SLUICE_RETURN_IF_ERROR(background_.FlushSubtable(subtable).WithContext(
-        fmt::format("flush of '{}'", subtable->name())));
+    SLUICE_RETURN_IF_ERROR(background_.FlushSubtable(subtable, /*limiter=*/nullptr)
+                               .WithContext(fmt::format("flush of '{}'", subtable->name())));
     EpochReclaim();
   }
   return {};
