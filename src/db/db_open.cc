@@ -37,6 +37,9 @@ constexpr uint64_t kSlackExtents = 8;
 constexpr uint32_t kMaxExtentBytes = uint32_t{1} << 30;
 constexpr size_t kMostThreads = 1024;
 constexpr int kMostBloomBits = 64;
+// Of write_buffer_bytes, what of the log may wait to be replayed: tiny records take many times as
+// much in memtables.
+constexpr size_t kQueuedShare = 32;
 // An extent has the size of so many dictionaries at least, or it would hold little else.
 constexpr uint32_t kLeastDictionariesOfAnExtent = 8;
 
@@ -216,7 +219,8 @@ Status DBImpl::ReplayLog(LoggedTransactions* prepared) {
   const std::string dir = db_.path + "/log";
   LogPosition begin = db_.metadata->state().log_start;
   LogPosition held_from = begin;  // earlier log that memtables need is held already
-  Replayer replayer(&targets, std::max(1u, std::thread::hardware_concurrency()));
+  Replayer replayer(&targets, std::max(1u, std::thread::hardware_concurrency()),
+                    db_.options.write_buffer_bytes / kQueuedShare);
   const auto drain = [&](LogPosition now) {
     // The last record replayed, not the last one that some sub-table has flushed: a flush now
     // declares that it has all records up to this number.

@@ -33,9 +33,14 @@ Status CheckRecord(std::string_view payload, LogPosition begin, LoggedTransactio
   return {};
 }
 
-Replayer::Replayer(const std::map<uint32_t, Target>* targets) : targets_(*targets) {}
+Replayer::Replayer(const std::map<uint32_t, Target>* targets, size_t most_queued_bytes)
+    : targets_(*targets),
+      most_queued_bytes_(std::clamp(most_queued_bytes, size_t{1}, kMostQueuedBytes)),
+      chunk_bytes_(std::min(most_queued_bytes_ / kLeastChunks, kChunkBytes)) {}
 
-Replayer::Replayer(const std::map<uint32_t, Target>* targets, size_t threads) : Replayer(targets) {
+Replayer::Replayer(const std::map<uint32_t, Target>* targets, size_t threads,
+                   size_t most_queued_bytes)
+    : Replayer(targets, most_queued_bytes) {
   for (size_t i = 0; i < threads; ++i) {
     threads_.emplace_back([this] { Work(); });
   }
@@ -55,14 +60,14 @@ Replayer::~Replayer() {
 void Replayer::Add(std::string_view payload) {
   filling_.bytes.append(payload);
   filling_.ends.push_back(filling_.bytes.size());
-  if (filling_.bytes.size() >= kChunkBytes) {
+  if (filling_.bytes.size() >= chunk_bytes_) {
     Enqueue();
   }
 }
 
 void Replayer::Enqueue() {
   MutexLock lock(mutex_);
-  while (queued_bytes_ >= kMostQueuedBytes) {
+  while (queued_bytes_ >= most_queued_bytes_) {
     changed_.wait(lock);
   }
   queued_bytes_ += filling_.bytes.size();

@@ -35,12 +35,13 @@ class Replayer {
   };
 
   // `targets`, by sub-table, may be changed after a Drain and before the next Add.
-  Replayer(const std::map<uint32_t, Target>* targets, size_t threads);
+  // `most_queued_bytes`: it takes fewer if that is more than is of use.
+  Replayer(const std::map<uint32_t, Target>* targets, size_t threads, size_t most_queued_bytes);
   Replayer(const Replayer&) = delete;
   Replayer& operator=(const Replayer&) = delete;
   ~Replayer();
 
-  // Queues a payload that CheckRecord found ok. Waits while kMostQueuedBytes are queued.
+  // Queues a payload that CheckRecord found ok. Waits while too much is queued.
   void Add(std::string_view payload);
   // Waits until all is in the memtables. Returns the sequence number of the last write, 0 if none.
   SequenceNumber Drain();
@@ -48,7 +49,7 @@ class Replayer {
  private:
   // Starts no threads. The public constructor delegates to it, so that the destructor ends those
   // already started if one cannot be.
-  explicit Replayer(const std::map<uint32_t, Target>* targets);
+  Replayer(const std::map<uint32_t, Target>* targets, size_t most_queued_bytes);
 
   // Records that follow each other: enough of them that threads rarely meet at the mutex.
   struct Chunk {
@@ -57,6 +58,7 @@ class Replayer {
   };
   static constexpr size_t kChunkBytes = size_t{64} << 10;
   static constexpr size_t kMostQueuedBytes = size_t{4} << 20;
+  static constexpr size_t kLeastChunks = 4;  // that may be queued
 
   void Enqueue();
   void Work();
@@ -64,6 +66,8 @@ class Replayer {
   SequenceNumber ReplayRecord(std::string_view payload, WriteApplier* applier) const;
 
   const std::map<uint32_t, Target>& targets_;
+  const size_t most_queued_bytes_;
+  const size_t chunk_bytes_;
   Chunk filling_;  // of the thread that adds
   Mutex mutex_;
   CondVar changed_;
