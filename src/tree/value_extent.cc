@@ -181,20 +181,26 @@ bool ReadValueExtentHeader(std::string_view bytes, Extent* pages, uint32_t* subt
 
 namespace {
 
-// The value extent that the reference of one of the extent's records names.
+using Share = ValueShares::Share;
+
+// Those that the reference of one of the extent's records names: one, but where no metadata say which
+// of several with its number is alive (DB::Repair).
 Status Resolve(const Extent& extent, std::string_view bytes, ValueReference* reference,
-               const ValueExtent** values) {
-  const ValueShares::Share* share = nullptr;
+               std::span<const Share>* named) {
+  const Share* first = nullptr;
   if (reference->ReadFrom(bytes) && extent.values != nullptr) {
-    share = extent.values->Find(reference->extent);
+    first = extent.values->Find(reference->extent);
   }
-  if (share == nullptr) {
+  if (first == nullptr) {
     return Status::Corruption(fmt::format("{}: a record refers to a value that is not there",
                                           extent.place == nullptr
                                               ? fmt::format("extent {}", extent.number)
                                               : ExtentReader::Describe(extent, 0)));
   }
-  *values = share->extent.get();
+  const Share* const end = extent.values->shares.data() + extent.values->shares.size();
+  *named = {first, std::find_if(first, end, [first](const Share& share) {
+              return share.extent->pages.number != first->extent->pages.number;
+            })};
   return {};
 }
 
@@ -228,22 +234,38 @@ Status ReadStoredValue(const ValueExtent& values, const ValueReference& referenc
   return WithPlace(CheckValueRecord(*record, reference, user_key), values, reference);
 }
 
-Status ReadValue(const Extent& extent, std::string_view user_key, std::string_view reference_bytes,
-                 BlockReads* reads, std::string* value) {
-  ValueReference reference;
-  const ValueExtent* values = nullptr;
-  SLUICE_RETURN_IF_ERROR(Resolve(extent, reference_bytes, &reference, &values));
-  SLUICE_RETURN_IF_ERROR(CheckBounds(*values, reference));
+namespace {
+
+Status ReadValueIn(const ValueExtent& values, const ValueReference& reference,
+                   std::string_view user_key, BlockReads* reads, std::string* value) {
+  SLUICE_RETURN_IF_ERROR(CheckBounds(values, reference));
   thread_local std::string kept;
   KeptBuffer buffer(&kept);
   std::string_view record;
   SLUICE_RETURN_IF_ERROR(
-      ReadPiece(values->pages, reference.offset, reference.bytes, reads, &*buffer, &record));
+      ReadPiece(values.pages, reference.offset, reference.bytes, reads, &*buffer, &record));
   if (record.empty()) {
     return {};
   }
   return WithPlace(ReadValueRecord(record.substr(0, reference.bytes), reference, user_key, value),
-                   *values, reference);
+                   values, reference);
+}
+
+}  // namespace
+
+Status ReadValue(const Extent& extent, std::string_view user_key, std::string_view reference_bytes,
+                 BlockReads* reads, std::string* value) {
+  ValueReference reference;
+  std::span<const Share> named;
+  SLUICE_RETURN_IF_ERROR(Resolve(extent, reference_bytes, &reference, &named));
+  Status status;
+  for (const Share& share : named) {
+    status = ReadValueIn(*share.extent, reference, user_key, reads, value);
+    if (status.ok()) {
+      break;
+    }
+  }
+  return status;
 }
 
 }  // namespace sluice
