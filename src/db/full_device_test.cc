@@ -234,6 +234,34 @@ TEST_F(FullDeviceTest, DeletingMakesSpace) {
   ExpectRecords();
 }
 
+// Of values that are stored apart, those that are left move a few at a time.
+TEST_F(FullDeviceTest, DeletingHalfMakesSpace) {
+  options_.compaction_bytes = 1 << 20;
+  for (const uint64_t apart : {0, 1024}) {
+    SCOPED_TRACE(apart);
+    options_.separate_value_bytes = apart;
+    db_.reset();
+    std::filesystem::remove_all(dir_.File("db"));
+    expected_.clear();
+    Reopen();
+    FillUp();
+    ExpectRecords();
+    const auto filled = expected_;
+    for (const auto& [key, value] : filled) {
+      if (std::stoi(key) % 2 == 0) {
+        const Status status = db_->Delete({}, key);
+        ASSERT_TRUE(status.ok()) << status.ToString();
+        expected_.erase(key);
+      }
+    }
+    const Status status = db_->CompactRange(nullptr, "", "");
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    ExpectRecords();
+    ExpectWritingGoesOn();
+    ExpectRecords();
+  }
+}
+
 TEST_F(FullDeviceTest, DroppingMakesSpace) {
   Subtable* other;
   ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());
