@@ -15,6 +15,7 @@ namespace sluice {
 
 namespace {
 
+// As a big-endian number, zero-padded: decides most comparisons.
 uint64_t Prefix(std::string_view key) {
   uint64_t bytes = 0;
   if (key.size() >= sizeof(bytes)) {
@@ -27,24 +28,32 @@ uint64_t Prefix(std::string_view key) {
 
 }  // namespace
 
+// The first 8 bytes of the key of what `next` leads to, as Prefix has them, or of one that it led to
+// before: never less than that, because links only come to lead to smaller keys, and `bound` follows
+// after `next`. So who reads `bound` first knows that what `next` leads to is not above it.
+struct Memtable::Link {
+  std::atomic<Node*> next;
+  std::atomic<uint64_t> bound;
+
+  void Set(Node* node);
+};
+
 // In the arena: the links of the levels above 0, top first, then the node, then its key. The links
 // that a search reads together lie together, and level 0, which every node has, beside the key.
 struct Memtable::Node {
-  std::atomic<Node*> next0;
+  Link link0;
   std::atomic<Version*> newest;
-  uint64_t prefix;  // the key's first 8 bytes as a big-endian number, zero-padded: most comparisons
   uint32_t key_bytes;
 
   char* key_data() { return reinterpret_cast<char*>(&key_bytes + 1); }
   std::string_view key() const {
     return {reinterpret_cast<const char*>(&key_bytes + 1), key_bytes};
   }
-  std::atomic<Node*>& link(int level) {
-    return level == 0 ? next0 : reinterpret_cast<std::atomic<Node*>*>(this)[-level];
-  }
-  Node* Next(int level) { return link(level).load(std::memory_order_acquire); }
+  Link& link(int level) { return level == 0 ? link0 : reinterpret_cast<Link*>(this)[-level]; }
+  Node* Next(int level) { return link(level).next.load(std::memory_order_acquire); }
   // Never asked of the head.
   int Compare(std::string_view other, uint64_t other_prefix) const {
+    const uint64_t prefix = Prefix(key());
     if (prefix != other_prefix) {
       return prefix < other_prefix ? -1 : 1;
     }
@@ -60,12 +69,17 @@ struct Memtable::Node {
   }
 };
 
+void Memtable::Link::Set(Node* node) {
+  next.store(node, std::memory_order_relaxed);
+  bound.store(node == nullptr ? ~uint64_t{0} : Prefix(node->key()), std::memory_order_relaxed);
+}
+
 // A record of 16 + 100 bytes takes about 200 with its node: so many keys fit, if none is updated.
 Memtable::Memtable(size_t expected_bytes, MemtableMemory* all)
     : account_(all),
       arena_(&account_),
       index_(expected_bytes / 192, &account_),
-      head_(MakeNode(head_memory_, {}, 0, kMaxHeight)) {}
+      head_(MakeNode(head_memory_, {}, kMaxHeight)) {}
 
 Memtable::~Memtable() { delete ranges_.load(std::memory_order_relaxed); }
 
@@ -85,20 +99,18 @@ int Memtable::RandomHeight() {
 }
 
 size_t Memtable::NodeBytes(size_t key_bytes, int height) {
-  return sizeof(std::atomic<Node*>) * (height - 1) +
+  return sizeof(Link) * (height - 1) +
          std::max(sizeof(Node), offsetof(Node, key_bytes) + sizeof(uint32_t) + key_bytes);
 }
 
-Memtable::Node* Memtable::MakeNode(char* memory, std::string_view user_key, uint64_t prefix,
-                                   int height) {
-  static_assert(kHeadBytes >= sizeof(std::atomic<Node*>) * (kMaxHeight - 1) + sizeof(Node));
-  auto* const node = new (memory + sizeof(std::atomic<Node*>) * (height - 1)) Node;
+Memtable::Node* Memtable::MakeNode(char* memory, std::string_view user_key, int height) {
+  static_assert(kHeadBytes >= sizeof(Link) * (kMaxHeight - 1) + sizeof(Node));
+  auto* const node = new (memory + sizeof(Link) * (height - 1)) Node;
   node->newest.store(nullptr, std::memory_order_relaxed);
-  node->prefix = prefix;
   node->key_bytes = static_cast<uint32_t>(user_key.size());
   std::copy(user_key.begin(), user_key.end(), node->key_data());
   for (int level = 0; level < height; ++level) {
-    node->link(level).store(nullptr, std::memory_order_relaxed);
+    node->link(level).Set(nullptr);
   }
   return node;
 }
@@ -130,40 +142,51 @@ void Memtable::Version::SetJump(Version* older) {
 }
 
 Memtable::Node* Memtable::Advance(std::string_view user_key, uint64_t prefix, int level,
-                                  const Node* bound, Node** before) {
+                                  Node* before, const Node** beyond) {
+  while (true) {
+    Link& link = before->link(level);
+    if (level > 0) {
+      __builtin_prefetch(before->Next(level - 1));  // where the search goes if `next` is beyond
+    }
+    const uint64_t bound = link.bound.load(std::memory_order_acquire);
+    if (bound > prefix) {
+      return before;
+    }
+    Node* const next = link.next.load(std::memory_order_acquire);
+    if (bound == prefix) [[unlikely]] {
+      if (next == *beyond || next == nullptr || next->Compare(user_key, prefix) >= 0) {
+        *beyond = next;
+        return before;
+      }
+    }
+    before = next;
+  }
+}
+
+Memtable::Node* Memtable::FindAfter(std::string_view user_key, uint64_t prefix, int level,
+                                    Node** before) {
   while (true) {
     Node* const next = (*before)->Next(level);
-    if (next == bound || next == nullptr) {
-      return next;
-    }
-    if (level > 0) {
-      // Where the search goes if `next` is beyond the key, and if it is not.
-      __builtin_prefetch((*before)->Next(level - 1));
-      __builtin_prefetch(next->Next(level - 1));
-    }
-    if (next->Compare(user_key, prefix) >= 0) {
+    if (next == nullptr || next->Compare(user_key, prefix) >= 0) {
       return next;
     }
     *before = next;
   }
 }
 
-Memtable::Node* Memtable::FindBefore(std::string_view user_key, bool or_equal) const {
+Memtable::Gap Memtable::Find(std::string_view user_key) const {
   const uint64_t prefix = Prefix(user_key);
   Node* before = head_;
-  Node* next = nullptr;
+  const Node* beyond = nullptr;
   for (int level = height_.load(std::memory_order_relaxed) - 1; level >= 0; --level) {
-    const Node* const bound = next;
-    next = Advance(user_key, prefix, level, bound, &before);
-    if (or_equal && next != bound && next->Compare(user_key, prefix) == 0) {
-      return next;
-    }
+    before = Advance(user_key, prefix, level, before, &beyond);
   }
-  return before;
+  Node* const after = FindAfter(user_key, prefix, 0, &before);
+  return {before, after};
 }
 
-// A search for the place of a new key, in steps. Each reads one node, which the step before began to fetch,
-// so that searches that take turns wait for memory together.
+// A search for the place of a new key, in steps. Each reads one node, which the step before began
+// to fetch, so that searches that take turns wait for memory together.
 struct Memtable::Search {
   std::string_view user_key;
   Version* version;  // the key's first
@@ -171,11 +194,9 @@ struct Memtable::Search {
   uint64_t hash;
   int level;
   Node* at;
-  Node* next;
-  Node* bound;  // known to be beyond the key; null: the end
-  Node* found;  // has the key; null if none has
+  Node* next;          // to be compared: the link to it does not tell; null if there is none
+  const Node* beyond;  // its key is known not to be less
   Node* before[kMaxHeight];
-  Node* after[kMaxHeight];
 
   void Begin(const Record& record, Version* first, uint64_t hash_of_key, Node* head, int height) {
     user_key = record.user_key;
@@ -184,60 +205,49 @@ struct Memtable::Search {
     hash = hash_of_key;
     level = height - 1;
     at = head;
-    bound = found = nullptr;
+    next = nullptr;
+    beyond = nullptr;
     std::fill(before + height, before + kMaxHeight, head);
-    std::fill(after + height, after + kMaxHeight, nullptr);
-    Fetch();
   }
 
   // Whether there is another step.
   bool Step() {
-    if (next != bound && next != nullptr) {
-      const int order = next->Compare(user_key, prefix);
-      if (order < 0) {
+    if (next != nullptr) {
+      if (next->Compare(user_key, prefix) < 0) {
         at = next;
-        Fetch();
-        return true;
+      } else {
+        beyond = next;
+        before[level--] = at;
       }
-      if (order == 0) {
-        found = next;
-        return false;
+      next = nullptr;
+    }
+    for (; level >= 0; before[level--] = at) {
+      const Link& link = at->link(level);
+      const uint64_t bound = link.bound.load(std::memory_order_acquire);
+      if (bound > prefix) {
+        continue;
       }
-      bound = next;
+      Node* const to = link.next.load(std::memory_order_acquire);
+      if (bound < prefix) {
+        at = to;
+      } else if (to != beyond && to != nullptr) {
+        next = to;
+        __builtin_prefetch(to->key_data() + user_key.size());
+      } else {
+        continue;
+      }
+      __builtin_prefetch(&to->link(level));
+      return true;
     }
-    before[level] = at;
-    after[level] = next;
-    if (level == 0) {
-      return false;
-    }
-    --level;
-    Fetch();
-    return true;
+    __builtin_prefetch(at->Next(0));
+    return false;
   }
 
-  // All steps of a search that has no other beside it: Advance fetches what it may come to.
+  // All steps of a search that has no other beside it.
   void Run() {
-    for (;; --level) {
-      next = Advance(user_key, prefix, level, bound, &at);
-      if (next != bound && next->Compare(user_key, prefix) == 0) {
-        found = next;
-        return;
-      }
+    for (; level >= 0; --level) {
+      at = Advance(user_key, prefix, level, at, &beyond);
       before[level] = at;
-      after[level] = bound = next;
-      if (level == 0) {
-        return;
-      }
-    }
-  }
-
- private:
-  void Fetch() {
-    next = at->Next(level);
-    if (next != bound && next != nullptr) {
-      // A step reads the node's link and its key, which may lie in two lines.
-      __builtin_prefetch(&next->link(level));
-      __builtin_prefetch(next->key_data() + user_key.size());
     }
   }
 };
@@ -258,8 +268,8 @@ void Memtable::Add(std::span<const Record> records) {
     if (Node* const node = index_.Find(record.user_key, hashes[i])) {
       AddVersion(node, NewVersion(record, /*with_jump=*/true));
     } else {
-      under_way[searched] = &searches[searched];
       Version* const version = NewVersion(record, /*with_jump=*/false);
+      under_way[searched] = &searches[searched];
       searches[searched++].Begin(record, version, hashes[i], head_, tallest);
     }
   }
@@ -283,35 +293,41 @@ void Memtable::Add(std::span<const Record> records) {
 
 void Memtable::AddNode(Search* search, int tallest) {
   const std::string_view user_key = search->user_key;
+  const uint64_t prefix = search->prefix;
   Version* const version = search->version;
-  if (search->found != nullptr) {
-    return AddVersionOfNew(search->found, search->hash, version);
-  }
   Node** const before = search->before;
-  Node** const after = search->after;
+  Node* after = FindAfter(user_key, prefix, 0, &before[0]);
+  if (after != nullptr && after->Compare(user_key, prefix) == 0) {
+    return AddVersionOfNew(after, search->hash, version);
+  }
+
   const int height = RandomHeight();
   for (int seen = tallest; seen < height;) {
     if (height_.compare_exchange_weak(seen, height, std::memory_order_relaxed)) {
       break;
     }
   }
-  Node* const node = MakeNode(arena_.Allocate(NodeBytes(user_key.size(), height)), user_key,
-                              search->prefix, height);
+  Node* const node =
+      MakeNode(arena_.Allocate(NodeBytes(user_key.size(), height)), user_key, height);
   version->older_.store(nullptr, std::memory_order_relaxed);
   node->newest.store(version, std::memory_order_relaxed);
   // From the bottom up: once in level 0 the key is there, and the levels above only speed searches.
   for (int level = 0; level < height; ++level) {
     while (true) {
-      node->link(level).store(after[level], std::memory_order_relaxed);
-      if (before[level]->link(level).compare_exchange_strong(after[level], node,
-                                                             std::memory_order_release)) {
+      node->link(level).Set(after);
+      Link& link = before[level]->link(level);
+      if (link.next.compare_exchange_strong(after, node, std::memory_order_release)) {
+        link.bound.store(prefix, std::memory_order_release);
         break;
       }
-      after[level] = Advance(user_key, search->prefix, level, nullptr, &before[level]);
-      if (level == 0 && after[0] != nullptr && after[0]->Compare(user_key, search->prefix) == 0) {
-        // Another thread, or a record beside this one, was first; the node is lost memory.
-        return AddVersionOfNew(after[0], search->hash, version);
+      after = FindAfter(user_key, prefix, level, &before[level]);
+      if (level == 0 && after != nullptr && after->Compare(user_key, prefix) == 0) {
+        // Another thread was first; the node is lost memory.
+        return AddVersionOfNew(after, search->hash, version);
       }
+    }
+    if (level + 1 < height) {
+      after = FindAfter(user_key, prefix, level + 1, &before[level + 1]);
     }
   }
   index_.Insert(node, search->hash);
@@ -380,8 +396,8 @@ const Memtable::Version* Memtable::Get(std::string_view user_key, uint64_t hash,
   if (index_.complete()) [[likely]] {
     return nullptr;
   }
-  const Node* const node = FindBefore(user_key, true);
-  return node != head_ && node->key() == user_key ? VersionAt(node, snapshot) : nullptr;
+  const Node* const node = Find(user_key).after;
+  return node != nullptr && node->key() == user_key ? VersionAt(node, snapshot) : nullptr;
 }
 
 void Memtable::Iterator::SeekToFirst() { node_ = memtable_->head_->Next(0); }
@@ -397,16 +413,16 @@ void Memtable::Iterator::SeekToLast() {
 }
 
 void Memtable::Iterator::Seek(std::string_view user_key) {
-  node_ = memtable_->FindBefore(user_key, false)->Next(0);
-  // A smaller key may have come in between the two steps.
-  while (Valid() && this->user_key() < user_key) {
-    Next();
-  }
+  node_ = memtable_->Find(user_key).after;
 }
 
 void Memtable::Iterator::SeekForPrev(std::string_view user_key) {
-  const Node* const node = memtable_->FindBefore(user_key, true);
-  node_ = node == memtable_->head_ ? nullptr : node;
+  const Gap gap = memtable_->Find(user_key);
+  if (gap.after != nullptr && gap.after->key() == user_key) {
+    node_ = gap.after;
+  } else {
+    node_ = gap.before == memtable_->head_ ? nullptr : gap.before;
+  }
 }
 
 // Nodes and versions lie anywhere: the version of the next node, and the node after that, are
@@ -426,7 +442,7 @@ void Memtable::Iterator::Next() {
 }
 
 void Memtable::Iterator::Prev() {
-  const Node* const node = memtable_->FindBefore(node_->key(), false);
+  const Node* const node = memtable_->Find(node_->key()).before;
   node_ = node == memtable_->head_ ? nullptr : node;
 }
 

@@ -9,6 +9,10 @@
 // that jumps over many (Myers, "An applicative random-access stack", 1983), but for a key's first,
 // so that rows that are not updated pay nothing for it.
 //
+// Nodes lie anywhere in memory, so what a search costs is the nodes that it looks at. Beside each
+// link therefore stand the first bytes of the key that it leads to: a search looks at the nodes
+// that it goes to, and not at those that turn out to lie beyond its key.
+//
 // Range deletions stand beside the keys: whoever reads asks for them, if there are any, and leaves
 // out what they cover. Each makes a new value of them all, so readers take no lock for them either.
 //
@@ -134,6 +138,7 @@ class Memtable {
   void SetFlushed() { account_.SetFlushed(); }
 
  private:
+  struct Link;
   struct Node;
   struct Search;
 
@@ -164,25 +169,32 @@ class Memtable {
  private:
   static constexpr int kMaxHeight = 14;
   static constexpr unsigned kBranching = 4;
-  static constexpr size_t kHeadBytes = (kMaxHeight - 1) * sizeof(void*) + 32;
+  static constexpr size_t kHeadBytes = (kMaxHeight - 1) * 2 * sizeof(uint64_t) + 32;
 
   static const Version* VersionAt(const Node* node, SequenceNumber snapshot);
   static int RandomHeight();
 
   static size_t NodeBytes(size_t key_bytes, int height);
-  static Node* MakeNode(char* memory, std::string_view user_key, uint64_t prefix, int height);
+  static Node* MakeNode(char* memory, std::string_view user_key, int height);
   Version* NewVersion(const Record& record, bool with_jump);
   void AddVersion(Node* node, Version* version);
   // What has been searched for, among levels up to `tallest`.
   void AddNode(Search* search, int tallest);
   // For a node that the index did not know a moment ago.
   void AddVersionOfNew(Node* node, uint64_t hash, Version* version);
-  // The first node at `level` after `before` whose key is not less; `before` becomes the one before
-  // it. `bound` is known not to be less.
-  static Node* Advance(std::string_view user_key, uint64_t prefix, int level, const Node* bound,
-                       Node** before);
-  // The last node whose key is less, or equal if `or_equal`; the head if there is none.
-  Node* FindBefore(std::string_view user_key, bool or_equal) const;
+  // From `before` on along `level`, over nodes whose keys are less, as far as what stands beside the
+  // links tells. `*beyond`, on levels above: a node whose key is known not to be less.
+  static Node* Advance(std::string_view user_key, uint64_t prefix, int level, Node* before,
+                       const Node** beyond);
+  // The first node at `level` after `*before` whose key is not less; `*before` becomes the one in
+  // front of it.
+  static Node* FindAfter(std::string_view user_key, uint64_t prefix, int level, Node** before);
+  // The last node whose key is less, the head if there is none, and what comes after it.
+  struct Gap {
+    Node* before;
+    Node* after;
+  };
+  Gap Find(std::string_view user_key) const;
 
   MemoryAccount account_;
   Arena arena_;
