@@ -13,6 +13,7 @@
 
 #include "table/filter.h"
 #include "table/format.h"
+#include "tree/key_words.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -29,7 +30,9 @@ class BlockIndex {
     return std::string_view(keys_).substr(key_ends_[i], key_ends_[i + 1] - key_ends_[i]);
   }
   // The first block whose last key is at or after `internal_key`; blocks() if there is none.
-  size_t Find(std::string_view internal_key) const;
+  size_t Find(std::string_view internal_key) const {
+    return last_keys_.Find(internal_key, [this](size_t i) { return last_key(i); });
+  }
   // False only if block `i` holds no version of the user key with this BloomHash.
   bool MayHold(size_t i, uint32_t hash) const {
     const BlockPlace& place = blocks_[i];
@@ -56,13 +59,8 @@ class BlockIndex {
     uint32_t filter_bytes;  // 0: it has none
   };
 
-  // How the key is to what all last keys begin with; 0: it does so, too.
-  int CompareCommon(std::string_view internal_key) const;
-
   // What a search reads comes first.
-  std::vector<uint64_t> words_;  // of the last keys, behind common_, big-endian
-  std::string common_;           // what all last user keys begin with
-  uint64_t common_end_ = 0;      // its bytes beyond the last multiple of 8, as a word
+  KeyWords last_keys_;
   std::vector<BlockPlace> blocks_;
   std::string filters_;
   std::string keys_;  // last keys, one after the other

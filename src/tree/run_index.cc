@@ -35,6 +35,8 @@ std::shared_ptr<const RunIndex::Leaf> RunIndex::MakeLeaf(std::vector<ExtentPtr> 
       summary.least_bytes = std::min(summary.least_bytes, extent->bytes);
     }
   }
+  leaf->last_keys =
+      KeyWords(extents.size(), [&](size_t i) -> std::string_view { return extents[i]->largest; });
   leaf->extents = std::move(extents);
   return leaf;
 }
@@ -118,15 +120,16 @@ Status RunIndex::Edit(const std::vector<ExtentPtr>& removed, const std::vector<E
 
 void RunIndex::SeekIn(const Leaves& leaves, std::string_view internal_key, size_t* leaf,
                       size_t* at) {
-  const auto ends_before = [&](const ExtentPtr& extent) {
-    return CompareInternalKeys(extent->largest, internal_key) < 0;
-  };
   *leaf = std::partition_point(leaves.begin(), leaves.end(),
-                               [&](const auto& l) { return ends_before(l->extents.back()); }) -
+                               [&](const auto& l) {
+                                 return CompareInternalKeys(l->extents.back()->largest,
+                                                            internal_key) < 0;
+                               }) -
           leaves.begin();
   if (*leaf < leaves.size()) {
     const std::vector<ExtentPtr>& extents = leaves[*leaf]->extents;
-    *at = std::partition_point(extents.begin(), extents.end(), ends_before) - extents.begin();
+    *at = leaves[*leaf]->last_keys.Find(
+        internal_key, [&](size_t i) -> std::string_view { return extents[i]->largest; });
   }
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tree/extent.h"
+#include "tree/key_words.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -34,6 +35,7 @@ class RunIndex {
   struct Leaf {
     std::vector<ExtentPtr> extents;
     Summary summary;
+    KeyWords last_keys;  // of the extents
   };
   using Leaves = std::vector<std::shared_ptr<const Leaf>>;
 
