@@ -13,6 +13,8 @@ namespace sluice {
 
 class BlockKey {
  public:
+  // Of no block.
+  BlockKey() = default;
   BlockKey(uint64_t extent, uint32_t offset) {
     std::memcpy(bytes_, &extent, sizeof(extent));
     std::memcpy(bytes_ + sizeof(extent), &offset, sizeof(offset));
@@ -23,8 +25,8 @@ class BlockKey {
   uint64_t hash() const { return hash_; }
 
  private:
-  char bytes_[sizeof(uint64_t) + sizeof(uint32_t)];
-  uint64_t hash_;
+  char bytes_[sizeof(uint64_t) + sizeof(uint32_t)] = {};
+  uint64_t hash_ = 0;
 };
 
 }  // namespace sluice

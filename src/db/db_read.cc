@@ -329,14 +329,18 @@ std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> n
                                       : db_.visible.load(std::memory_order_acquire);
   const std::shared_ptr<const RangeDeletions> deletions = RangeDeletionsOf(*version);
   IteratorParts parts;
+  size_t most_parts = 2 + version->waiting.size() + version->aside.size();
+  for (const std::vector<Version::Run>& level : version->levels) {
+    most_parts += level.size();
+  }
+  parts.Reserve(most_parts);
   if (newest != nullptr) {
-    parts.others.push_back(std::move(newest));
+    parts.Add(std::move(newest));
   }
   const auto add_memtable = [&](const MemtableInfo& memtable, SequenceNumber last) {
     if (memtable.table.records() > 0) {
-      parts.others.push_back(
-          Uncovered(std::make_unique<MemtableIterator>(&memtable.table, snapshot), deletions,
-                    snapshot, last));
+      parts.Add(Uncovered(std::make_unique<MemtableIterator>(&memtable.table, snapshot), deletions,
+                          snapshot, last));
     }
   };
   add_memtable(*version->active, kMaxSequence);
@@ -348,9 +352,8 @@ std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> n
   if (runs > 1) {
     Pay(target, (runs - 1) * ReadCredit::kIterator);
   }
-  return std::make_unique<MergedIterator>(std::move(parts.others), std::move(parts.runs),
-                                          options.lower_bound, options.upper_bound,
-                                          std::move(version));
+  return std::make_unique<MergedIterator>(std::move(parts), snapshot, options.lower_bound,
+                                          options.upper_bound, std::move(version));
 }
 
 }  // namespace sluice

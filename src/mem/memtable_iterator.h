@@ -13,7 +13,6 @@ class MemtableIterator final : public RecordIterator {
   MemtableIterator(const Memtable* memtable, SequenceNumber snapshot)
       : at_(memtable), snapshot_(snapshot) {}
 
-  bool Valid() const override { return at_.Valid(); }
   void SeekToFirst() override {
     at_.SeekToFirst();
     FindForward();
@@ -38,26 +37,32 @@ class MemtableIterator final : public RecordIterator {
     at_.Prev();
     FindBackward();
   }
-  std::string_view user_key() const override { return at_.user_key(); }
-  std::string_view value() const override { return version_->value(); }
-  uint64_t trailer() const override { return version_->trailer(); }
 
  private:
   // Past keys that have no version yet that the snapshot sees.
   void FindForward() {
-    while (at_.Valid() && (version_ = at_.VersionAt(snapshot_)) == nullptr) {
+    SetNone();
+    while (at_.Valid() && !LookAt()) {
       at_.Next();
     }
   }
   void FindBackward() {
-    while (at_.Valid() && (version_ = at_.VersionAt(snapshot_)) == nullptr) {
+    SetNone();
+    while (at_.Valid() && !LookAt()) {
       at_.Prev();
     }
+  }
+  bool LookAt() {
+    const Memtable::Version* const version = at_.VersionAt(snapshot_);
+    if (version == nullptr) {
+      return false;
+    }
+    Set(at_.user_key(), version->trailer(), version->value());
+    return true;
   }
 
   Memtable::Iterator at_;
   const SequenceNumber snapshot_;
-  const Memtable::Version* version_ = nullptr;
 };
 
 }  // namespace sluice

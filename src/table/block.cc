@@ -35,16 +35,16 @@ Status BlockIterator::status() const {
 }
 
 bool BlockIterator::Fail(size_t offset, const char* cause) {
-  valid_ = false;
+  valid_ = repeats_ = false;
   fault_ = cause;
   fault_offset_ = offset;
   return false;
 }
 
 bool BlockIterator::JumpToRestart(uint32_t i) {
-  valid_ = false;
+  valid_ = repeats_ = false;
   fault_ = nullptr;
-  key_.clear();
+  key_.Clear();
   next_ = block_.restart(i);
   // An empty block has one restart, at its end; otherwise an entry stands at each.
   if (next_ >= block_.entries().size() && next_ != 0) {
@@ -54,7 +54,7 @@ bool BlockIterator::JumpToRestart(uint32_t i) {
 }
 
 bool BlockIterator::ParseEntry() {
-  valid_ = false;
+  valid_ = repeats_ = false;
   const std::string_view entries = block_.entries();
   if (next_ >= entries.size()) {
     return false;
@@ -72,15 +72,16 @@ bool BlockIterator::ParseEntry() {
   if (uint64_t{header.unshared} + header.value_bytes > static_cast<size_t>(limit - p)) {
     return Fail(offset_, "reaches past the entries");
   }
-  key_.resize(header.shared);
-  key_.append(p, header.unshared);
-  if (key_.size() < min_key_bytes_) {
+  if (uint64_t{header.shared} + header.unshared < min_key_bytes_) {
     return Fail(offset_, "key too short for an internal key");
   }
+  const bool repeats = Repeats(header, p);
+  key_.Replace(header.shared, p, header.unshared, limit - p);
   p += header.unshared;
   value_ = {p, header.value_bytes};
   next_ = p + header.value_bytes - entries.data();
   valid_ = true;
+  repeats_ = repeats;
   return true;
 }
 
@@ -119,7 +120,7 @@ void BlockIterator::SeekToLast() {
 
 void BlockIterator::Seek(std::string_view target) {
   assert(min_key_bytes_ == kTrailerBytes);
-  valid_ = false;
+  valid_ = repeats_ = false;
   fault_ = nullptr;
   if (block_.entries().empty()) {
     return;
@@ -128,13 +129,14 @@ void BlockIterator::Seek(std::string_view target) {
   switch (FindInBlock(block_, target, &entry)) {
     case BlockPlace::kAtKey:
     case BlockPlace::kBehind:
-      key_.assign(target, 0, entry.header.shared);
-      key_.append(entry.key, entry.header.unshared);
+      key_.Replace(0, target.data(), entry.header.shared, target.size());
+      key_.Replace(entry.header.shared, entry.key, entry.header.unshared,
+                   block_.entries().data() + block_.entries().size() - entry.key);
       value_ = entry.value();
       offset_ = entry.start - block_.entries().data();
       next_ = entry.end - block_.entries().data();
       valid_ = true;
-      if (CompareInternalKeys(key_, target) < 0) {
+      if (CompareInternalKeys(key(), target) < 0) {
         SeekSlowly(target);  // the entries are not in order
       }
       return;
@@ -166,7 +168,7 @@ void BlockIterator::SeekSlowly(std::string_view target) {
   if (!JumpToRestart(left)) {
     return;
   }
-  while (ParseEntry() && CompareInternalKeys(key_, target) < 0) {
+  while (ParseEntry() && CompareInternalKeys(key(), target) < 0) {
   }
 }
 
@@ -178,7 +180,7 @@ void BlockIterator::Prev() {
   uint32_t i = block_.restarts();
   do {
     if (i == 0) {
-      valid_ = false;
+      valid_ = repeats_ = false;
       return;
     }
     --i;

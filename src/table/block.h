@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cassert>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 #include "table/format.h"
 #include "table/internal_key.h"
+#include "table/key_buffer.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -51,7 +53,7 @@ class BlockIterator {
   // Over another block. Keeps the memory that it has.
   void Reset(const Block& block) {
     block_ = block;
-    valid_ = false;
+    valid_ = repeats_ = false;
     fault_ = nullptr;
   }
 
@@ -67,9 +69,11 @@ class BlockIterator {
   // REQUIRES of the following: Valid().
   void Next() { ParseEntry(); }
   void Prev();
-  // Both live until the iterator moves.
-  std::string_view key() const { return key_; }
+  // Both live until the iterator moves. The key still stands when Next has come to the end.
+  std::string_view key() const { return key_.view(); }
   std::string_view value() const { return value_; }
+  // After a Next: whether it came to an entry with the user key of the one before.
+  bool repeats() const { return repeats_; }
   // Where the entry starts in the block, and where the next one does.
   size_t offset() const { return offset_; }
   size_t end_offset() const { return next_; }
@@ -81,6 +85,16 @@ class BlockIterator {
   bool JumpToRestart(uint32_t i);
   // Moves to the entry at next_, if there is one.
   bool ParseEntry();
+  // Whether the next key, which shares `header.shared` bytes with this one, has its user key.
+  bool Repeats(const EntryHeader& header, const char* unshared) const {
+    if (size_t{header.shared} + header.unshared != key_.size() || key_.size() < kTrailerBytes) {
+      return false;
+    }
+    const size_t user_bytes = key_.size() - kTrailerBytes;
+    return header.shared >= user_bytes ||
+           (key_.data()[header.shared] == *unshared &&
+            std::memcmp(key_.data() + header.shared, unshared, user_bytes - header.shared) == 0);
+  }
   // The key at restart `i`, which has to be whole.
   bool RestartKey(uint32_t i, std::string_view* key);
   bool Fail(size_t offset, const char* cause);
@@ -88,9 +102,10 @@ class BlockIterator {
   Block block_;
   size_t min_key_bytes_ = kTrailerBytes;
   bool valid_ = false;
+  bool repeats_ = false;
   size_t offset_ = 0;
   size_t next_ = 0;
-  std::string key_;
+  KeyBuffer key_;
   std::string_view value_;
   const char* fault_ = nullptr;
   size_t fault_offset_ = 0;

@@ -71,8 +71,9 @@ TEST(Block, IteratesBothWaysAndSeeks) {
   TestRandom random(TestSeed());
   for (int round = 0; round < 200; ++round) {
     const auto interval = static_cast<uint32_t>(Uniform(&random, 1, 40));
-    const auto entries =
-        RandomEntries(&random, {.count = Uniform(&random, 0, 150), .most_value_bytes = 300});
+    const auto entries = RandomEntries(&random, {.count = Uniform(&random, 0, 150),
+                                                 .most_key_bytes = Uniform(&random, 1, 300),
+                                                 .most_value_bytes = 300});
     const std::string contents = BuildBlock(entries, interval);
     Block block;
     ASSERT_TRUE(Block::Parse(contents, &block).ok());
@@ -80,13 +81,18 @@ TEST(Block, IteratesBothWaysAndSeeks) {
     BlockIterator it(block);
     EXPECT_FALSE(it.Valid());
     it.SeekToFirst();
+    std::string before;
     for (const TestEntry& entry : entries) {
       ASSERT_TRUE(it.Valid());
       EXPECT_EQ(it.key(), entry.key);
       EXPECT_EQ(it.value(), entry.value);
+      EXPECT_EQ(it.repeats(), !before.empty() && UserKey(before) == UserKey(entry.key));
+      before = entry.key;
       it.Next();
     }
     EXPECT_FALSE(it.Valid());
+    EXPECT_FALSE(it.repeats());
+    EXPECT_EQ(it.key(), before);
     it.SeekToLast();
     for (size_t i = entries.size(); i-- > 0;) {
       ASSERT_TRUE(it.Valid());

@@ -27,11 +27,28 @@ inline uint64_t Trailer(std::string_view internal_key) {
 }
 inline SequenceNumber TrailerSequence(uint64_t trailer) { return trailer >> 8; }
 inline uint8_t TrailerType(uint64_t trailer) { return static_cast<uint8_t>(trailer); }
+inline bool IsValueReference(uint64_t trailer) {
+  return TrailerType(trailer) == static_cast<uint8_t>(kTypeValueReference);
+}
+inline bool IsTombstone(uint64_t trailer) {
+  return TrailerType(trailer) == static_cast<uint8_t>(RecordType::kDeletion);
+}
 inline bool IsKnownType(uint8_t type) { return type <= static_cast<uint8_t>(kTypeValueReference); }
 
-// < 0, 0 or > 0 as a comes before, equals or comes after b.
+// < 0, 0 or > 0 as a comes before, equals or comes after b. As a.compare(b), but without a call
+// where the first 8 bytes decide.
+inline int CompareUserKeys(std::string_view a, std::string_view b) {
+  if (a.size() >= sizeof(uint64_t) && b.size() >= sizeof(uint64_t)) {
+    const uint64_t front_a = DecodeFixed64(a.data());
+    const uint64_t front_b = DecodeFixed64(b.data());
+    if (front_a != front_b) {
+      return __builtin_bswap64(front_a) < __builtin_bswap64(front_b) ? -1 : 1;
+    }
+  }
+  return a.compare(b);
+}
 inline int CompareInternalKeys(std::string_view a, std::string_view b) {
-  if (const int order = UserKey(a).compare(UserKey(b)); order != 0) {
+  if (const int order = CompareUserKeys(UserKey(a), UserKey(b)); order != 0) {
     return order;
   }
   const uint64_t ta = Trailer(a);

@@ -169,11 +169,12 @@ class ExtentReader {
                    BlockReads* reads = nullptr);
   // Prefetch what ReadBlock reads of a block in memory: first where the cache has it, then, once
   // that is there, its beginning and its end.
-  void PrefetchPlace(const Extent& extent, const BlockHandle& handle) const {
-    blocks_.PrefetchPlace(KeyOf(extent, handle).hash());
+  void PrefetchPlace(const BlockKey& key) const { blocks_.PrefetchPlace(key.hash()); }
+  void PrefetchBlock(const BlockKey& key, const BlockHandle& handle) const {
+    blocks_.PrefetchEntry(key.hash(), handle.size);
   }
-  void PrefetchBlock(const Extent& extent, const BlockHandle& handle) const {
-    blocks_.PrefetchEntry(KeyOf(extent, handle).hash(), handle.size);
+  static BlockKey KeyOf(const Extent& extent, const BlockHandle& handle) {
+    return BlockKey(extent.number, static_cast<uint32_t>(handle.offset));
   }
   // Reads and checks a block past the cache. Uncompressed, without trailer. `dictionary`: as in the
   // extent's head.
@@ -186,9 +187,6 @@ class ExtentReader {
   }
 
  private:
-  static BlockKey KeyOf(const Extent& extent, const BlockHandle& handle) {
-    return BlockKey(extent.number, static_cast<uint32_t>(handle.offset));
-  }
   // As OpenPart, without holding it.
   Status FindPart(const Extent& extent, std::string_view internal_key, BlockReads* reads,
                   PartPlace* place);

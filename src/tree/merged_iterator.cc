@@ -7,14 +7,6 @@
 
 namespace sluice {
 
-namespace {
-
-bool IsTombstone(const RecordIterator& at) {
-  return TrailerType(at.trailer()) == static_cast<uint8_t>(RecordType::kDeletion);
-}
-
-}  // namespace
-
 std::string_view MergedIterator::value() const {
   const std::string_view value = current_->at->value();
   if (IsValueReference(current_->at->trailer())) [[unlikely]] {
@@ -25,104 +17,131 @@ std::string_view MergedIterator::value() const {
   return value;
 }
 
-bool MergedIterator::CheckParts() {
-  for (const Part& part : parts_) {
-    if (!part.valid) {
-      if (status_ = part.at->status(); !status_.ok()) {
-        current_ = nullptr;
-        return false;
-      }
-    }
+inline bool MergedIterator::HasEnded(Part* part, bool* ok) {
+  if (part->at->Valid()) {
+    return false;
+  }
+  if (!part->ended) {
+    status_ = part->at->status();
+    *ok = part->ended = status_.ok();
   }
   return true;
 }
 
 bool MergedIterator::StepForward() {
-  if (runner_up_ == nullptr || runner_up_->key != current_->key) [[likely]] {
-    current_->at->Next();
-    current_->Update();
-    return current_->valid && (runner_up_ == nullptr || current_->key < runner_up_->key);
+  if (!same_key_) [[likely]] {
+    RecordIterator& at = *current_->at;
+    at.Next();
+    return at.Valid() && (runner_up_ == nullptr ||
+                          CompareUserKeys(at.user_key(), runner_up_->at->user_key()) < 0);
   }
   // current_'s own key goes last: the others are compared with it.
   for (Part& part : parts_) {
-    if (&part != current_ && part.valid && part.key == current_->key) {
+    if (&part != current_ && part.at->Valid() && part.at->user_key() == current_->at->user_key()) {
       part.at->Next();
-      part.Update();
     }
   }
   current_->at->Next();
-  current_->Update();
   return false;
 }
 
 void MergedIterator::StepBackward() {
   for (Part& part : parts_) {
-    if (&part != current_ && part.valid && part.key == current_->key) {
+    if (&part != current_ && part.at->Valid() && part.at->user_key() == current_->at->user_key()) {
       part.at->Prev();
-      part.Update();
     }
   }
   current_->at->Prev();
-  current_->Update();
+}
+
+bool MergedIterator::FindFront() {
+  Part* first = nullptr;
+  Part* second = nullptr;
+  bool same = false;
+  bool ok = true;
+  for (Part& part : parts_) {
+    if (HasEnded(&part, &ok)) {
+      if (!ok) {
+        current_ = nullptr;
+        return false;
+      }
+      continue;
+    }
+    const int order =
+        first == nullptr ? -1 : CompareUserKeys(part.at->user_key(), first->at->user_key());
+    if (order < 0 || (order == 0 && part.at->trailer() > first->at->trailer())) {
+      same = order == 0;
+      second = std::exchange(first, &part);
+    } else if (order == 0) {
+      same = true;
+      second = &part;
+    } else if (second == nullptr ||
+               CompareUserKeys(part.at->user_key(), second->at->user_key()) < 0) {
+      second = &part;
+    }
+  }
+  current_ = first;
+  runner_up_ = second;
+  same_key_ = same;
+  if (current_ != nullptr && !BelowUpper()) {
+    current_ = nullptr;
+  }
+  return current_ != nullptr;
+}
+
+bool MergedIterator::FindBack() {
+  Part* last = nullptr;
+  bool ok = true;
+  for (Part& part : parts_) {
+    if (HasEnded(&part, &ok)) {
+      if (!ok) {
+        current_ = nullptr;
+        return false;
+      }
+      continue;
+    }
+    const int order =
+        last == nullptr ? 1 : CompareUserKeys(part.at->user_key(), last->at->user_key());
+    if (order > 0 || (order == 0 && part.at->trailer() > last->at->trailer())) {
+      last = &part;
+    }
+  }
+  current_ = last;
+  if (current_ != nullptr && lower_ != nullptr &&
+      CompareUserKeys(current_->at->user_key(), *lower_) < 0) {
+    current_ = nullptr;
+  }
+  return current_ != nullptr;
 }
 
 void MergedIterator::FindForward() {
   forward_ = true;
-  for (bool still_in_front = false;; still_in_front = StepForward()) {
-    if (!still_in_front) {
-      current_ = nullptr;
-      runner_up_ = nullptr;
-      for (Part& part : parts_) {
-        if (!part.valid) {
-          continue;
-        }
-        const int order = current_ == nullptr ? -1 : part.key.compare(current_->key);
-        if (order < 0 || (order == 0 && part.at->trailer() > current_->at->trailer())) {
-          runner_up_ = current_;
-          current_ = &part;
-        } else if (runner_up_ == nullptr || part.key < runner_up_->key) {
-          runner_up_ = &part;
-        }
-      }
-      if (!CheckParts() || current_ == nullptr) {
-        return;
-      }
-    }
-    if (upper_ != nullptr && current_->key >= *upper_) {
-      current_ = nullptr;
-      return;
-    }
-    if (!IsTombstone(*current_->at)) {
-      return;
-    }
+  if (FindFront() && IsTombstone(current_->at->trailer())) {
+    PassDeadForward();
   }
 }
 
 void MergedIterator::FindBackward() {
   forward_ = false;
-  for (;;) {
-    current_ = nullptr;
-    for (Part& part : parts_) {
-      if (!part.valid) {
-        continue;
-      }
-      const int order = current_ == nullptr ? 1 : part.key.compare(current_->key);
-      if (order > 0 || (order == 0 && part.at->trailer() > current_->at->trailer())) {
-        current_ = &part;
-      }
-    }
-    if (!CheckParts() || current_ == nullptr) {
-      return;
-    }
-    if (lower_ != nullptr && current_->key < *lower_) {
-      current_ = nullptr;
-      return;
-    }
-    if (!IsTombstone(*current_->at)) {
-      return;
-    }
-    StepBackward();
+  if (FindBack() && IsTombstone(current_->at->trailer())) {
+    PassDeadBackward();
   }
+}
+
+void MergedIterator::PassDeadForward() {
+  do {
+    if (!StepForward()) {
+      (void)FindFront();
+    } else if (!BelowUpper()) {
+      current_ = nullptr;
+    }
+  } while (current_ != nullptr && IsTombstone(current_->at->trailer()));
+}
+
+void MergedIterator::PassDeadBackward() {
+  do {
+    StepBackward();
+  } while (FindBack() && IsTombstone(current_->at->trailer()));
 }
 
 void MergedIterator::SeekToFirst() {
@@ -132,7 +151,7 @@ void MergedIterator::SeekToFirst() {
   }
   for (Part& part : parts_) {
     part.at->SeekToFirst();
-    part.Update();
+    part.ended = false;
   }
   FindForward();
 }
@@ -150,7 +169,7 @@ void MergedIterator::SeekToLast() {
     } else {
       part.at->SeekToLast();
     }
-    part.Update();
+    part.ended = false;
   }
   FindBackward();
 }
@@ -164,11 +183,14 @@ void MergedIterator::Seek(std::string_view key) {
 }
 
 void MergedIterator::SeekParts(std::string_view key) {
+  SetSeekTarget(key, snapshot_, &target_);
+  const std::string_view target = target_.view();
+  key = UserKey(target);  // it may have been one of the parts' own
   BlockReads some;
   BlockReads* const reads = several_runs_ ? &some : nullptr;
   for (const Part& part : parts_) {
     if (part.run != nullptr) {
-      part.run->Aim(key, reads);
+      part.run->Aim(target, reads);
     }
   }
   for (const Part& part : parts_) {
@@ -180,21 +202,20 @@ void MergedIterator::SeekParts(std::string_view key) {
   const auto land = [&](Part& part) {
     part.waits = !part.run->Land(reads);
     waiting = waiting || part.waits;
-    part.Update();
   };
   for (Part& part : parts_) {
+    part.ended = false;
     if (part.run != nullptr) {
       land(part);
     } else {
       part.at->Seek(key);
-      part.Update();
     }
   }
   while (std::exchange(waiting, false)) {
     some.Read();
     for (Part& part : parts_) {
       if (part.waits) {
-        part.run->Aim(key, reads);
+        part.run->Aim(target, reads);
         land(part);
       }
     }
@@ -206,9 +227,10 @@ void MergedIterator::SeekForPrev(std::string_view key) {
     SeekToLast();
     return;
   }
+  turn_.assign(key);  // it may be one of the parts' own
   for (Part& part : parts_) {
-    part.at->SeekForPrev(key);
-    part.Update();
+    part.at->SeekForPrev(turn_);
+    part.ended = false;
   }
   FindBackward();
 }
@@ -216,17 +238,20 @@ void MergedIterator::SeekForPrev(std::string_view key) {
 void MergedIterator::Next() {
   if (!forward_) {
     // The others stand before the current key.
-    turn_.assign(current_->key);
+    turn_.assign(current_->at->user_key());
     for (Part& part : parts_) {
       part.at->Seek(turn_);
-      part.Update();
-      if (part.valid && part.key == turn_) {
+      part.ended = false;
+      if (part.at->Valid() && part.at->user_key() == turn_) {
         part.at->Next();
-        part.Update();
       }
     }
-  } else if (StepForward() && (upper_ == nullptr || current_->key < *upper_) &&
-             !IsTombstone(*current_->at)) {
+  } else if (StepForward()) {
+    if (!BelowUpper()) {
+      current_ = nullptr;
+    } else if (IsTombstone(current_->at->trailer())) {
+      PassDeadForward();
+    }
     return;
   }
   FindForward();
@@ -234,13 +259,12 @@ void MergedIterator::Next() {
 
 void MergedIterator::Prev() {
   if (forward_) {
-    turn_.assign(current_->key);
+    turn_.assign(current_->at->user_key());
     for (Part& part : parts_) {
       part.at->SeekForPrev(turn_);
-      part.Update();
-      if (part.valid && part.key == turn_) {
+      part.ended = false;
+      if (part.at->Valid() && part.at->user_key() == turn_) {
         part.at->Prev();
-        part.Update();
       }
     }
   } else {

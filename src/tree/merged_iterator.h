@@ -5,30 +5,54 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sluice/iterator.h"
+#include "table/key_buffer.h"
 #include "table/record_iterator.h"
 #include "tree/run_iterator.h"
 
 namespace sluice {
 
+// What a MergedIterator merges, all as of one state.
+class IteratorParts {
+ public:
+  void Reserve(size_t parts) { parts_.reserve(parts); }
+  void Add(std::unique_ptr<RecordIterator> part) { parts_.push_back({.at = std::move(part)}); }
+  // Runs can be sought in at once.
+  void AddRun(std::unique_ptr<RunIterator> run) {
+    RunIterator* const raw = run.get();
+    parts_.push_back({.at = std::move(run), .run = raw});
+    ++runs_;
+  }
+
+ private:
+  friend class MergedIterator;
+
+  struct Part {
+    std::unique_ptr<RecordIterator> at;
+    RunIterator* run = nullptr;  // the same, if it is a run's
+    bool waits = false;          // for a block, to seek
+    bool ended = false;          // and not by an error, since the last seek
+  };
+
+  std::vector<Part> parts_;
+  size_t runs_ = 0;
+};
+
 class MergedIterator final : public Iterator {
  public:
-  // Walks the keys from `*lower` to below `*upper`, where they are not null; both outlive it.
-  // `owner` keeps what the parts read.
-  MergedIterator(std::vector<std::unique_ptr<RecordIterator>> memtables,
-                 std::vector<std::unique_ptr<RunIterator>> runs, const std::string* lower,
+  // Walks the keys from `*lower` to below `*upper`, where they are not null; both outlive it. The
+  // parts see versions up to `snapshot`. `owner` keeps what they read.
+  MergedIterator(IteratorParts parts, SequenceNumber snapshot, const std::string* lower,
                  const std::string* upper, std::shared_ptr<const void> owner)
-      : owner_(std::move(owner)), lower_(lower), upper_(upper), several_runs_(runs.size() > 1) {
-    for (auto& memtable : memtables) {
-      parts_.push_back({.at = std::move(memtable)});
-    }
-    for (auto& run : runs) {
-      RunIterator* const raw = run.get();
-      parts_.push_back({.at = std::move(run), .run = raw});
-    }
-  }
+      : owner_(std::move(owner)),
+        snapshot_(snapshot),
+        lower_(lower),
+        upper_(upper),
+        several_runs_(parts.runs_ > 1),
+        parts_(std::move(parts.parts_)) {}
 
   bool Valid() const override { return current_ != nullptr; }
   void SeekToFirst() override;
@@ -37,45 +61,46 @@ class MergedIterator final : public Iterator {
   void SeekForPrev(std::string_view key) override;
   void Next() override;
   void Prev() override;
-  std::string_view key() const override { return current_->key; }
+  std::string_view key() const override { return current_->at->user_key(); }
   std::string_view value() const override;
   Status status() const override { return status_.ok() ? value_status_ : status_; }
 
  private:
-  // Keeps its key at hand: it is compared with those of all others.
-  struct Part {
-    std::unique_ptr<RecordIterator> at;
-    RunIterator* run = nullptr;  // the same, if it is a run's
-    std::string_view key{};
-    bool valid = false;
-    bool waits = false;  // for a block, to seek
-
-    void Update() {
-      valid = at->Valid();
-      key = valid ? at->user_key() : std::string_view();
-    }
-  };
+  using Part = IteratorParts::Part;
 
   // Where several runs have to read a block, they are read at once.
   void SeekParts(std::string_view key);
   // From where the parts stand, the next key in this direction that is not deleted.
   void FindForward();
   void FindBackward();
+  // The same from a tombstone on.
+  void PassDeadForward();
+  void PassDeadBackward();
   // Moves all parts that are at the current key on. True if only current_ was there, and is still
   // in front.
   bool StepForward();
   void StepBackward();
-  // False, with nothing valid, if one of the parts failed.
-  bool CheckParts();
+  // current_ to the part in front, and runner_up_. False, with nothing valid, if there is none
+  // within the bound, or if a part failed.
+  bool FindFront();
+  bool FindBack();  // the same going backward, without runner_up_
+  // Whether the part has no record; false in `*ok` if an error is why.
+  bool HasEnded(Part* part, bool* ok);
+  bool BelowUpper() const {
+    return upper_ == nullptr || CompareUserKeys(current_->at->user_key(), *upper_) < 0;
+  }
 
   const std::shared_ptr<const void> owner_;
+  const SequenceNumber snapshot_;
   const std::string* const lower_;
   const std::string* const upper_;
   const bool several_runs_;
   std::vector<Part> parts_;
   Part* current_ = nullptr;
-  Part* runner_up_ = nullptr;  // of the others, the one that comes next in this direction
+  Part* runner_up_ = nullptr;  // of the others, the one that comes next going forward
+  bool same_key_ = false;      // it, and perhaps others, are at current_'s key
   bool forward_ = true;
+  KeyBuffer target_;
   std::string turn_;
   Status status_;
   mutable Status value_status_;  // the first error of a value that is stored apart

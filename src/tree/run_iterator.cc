@@ -10,7 +10,7 @@
 namespace sluice {
 
 std::string_view RunIterator::ValueApart() const {
-  const std::string_view reference = ValueHere();
+  const std::string_view reference = stored_value();
   if (reference != apart_reference_) {
     const Extent& extent = backward_ ? *backward_extent_ : *extent_.extent();
     value_status_ = ReadValue(extent, user_key(), reference, /*reads=*/nullptr, &apart_);
@@ -110,7 +110,20 @@ bool RunIterator::EnterNextBlock() {
     return false;
   }
   data_.SeekToFirst();
+  PrefetchNext();
   return true;
+}
+
+void RunIterator::PrefetchNext() const {
+  const Extent& extent = *extent_.extent();
+  const TableHead& head = *part_.head.get();
+  if (block_ + 1 < head.blocks()) {
+    const BlockHandle next = head.block(block_ + 1);
+    reader_.PrefetchBlock(ExtentReader::KeyOf(extent, next), next);
+  }
+  if (block_ + 2 < head.blocks()) {
+    reader_.PrefetchPlace(ExtentReader::KeyOf(extent, head.block(block_ + 2)));
+  }
 }
 
 bool RunIterator::EnterBlockBefore() {
@@ -132,10 +145,14 @@ bool RunIterator::Check() {
 }
 
 bool RunIterator::StepForward() {
-  bool leaves = AtSliceEnd();
+  const bool leaves = AtSliceEnd();
   if (!leaves) {
     data_.Next();
   }
+  return OpenAndGoOn(leaves);
+}
+
+bool RunIterator::OpenAndGoOn(bool leaves) {
   while (leaves || !data_.Valid() || BehindSlice()) {
     if (!leaves && !data_.Valid() && !Check()) {
       return false;
@@ -210,33 +227,37 @@ void RunIterator::FindForward() {
   backward_ = false;
   while (TrailerSequence(Trailer(data_.key())) > snapshot_) {
     if (!StepForward()) {
+      SetNone();
       return;
     }
   }
-  valid_ = true;
+  Set(UserKey(data_.key()), Trailer(data_.key()), data_.value());
 }
 
 void RunIterator::FindBackward() {
   backward_ = true;
+  SetNone();
   do {
     if (TrailerSequence(Trailer(data_.key())) <= snapshot_) {
       // A candidate; versions before it in the run are newer.
       key_.assign(UserKey(data_.key()));
+      uint64_t trailer = 0;
       do {
-        trailer_ = Trailer(data_.key());
+        trailer = Trailer(data_.key());
         value_.assign(data_.value());
         backward_extent_ = extent_.extent();
-        valid_ = true;
       } while (StepBackward() && UserKey(data_.key()) == key_ &&
                TrailerSequence(Trailer(data_.key())) <= snapshot_);
-      valid_ = status_.ok();
+      if (status_.ok()) {
+        Set(key_, trailer, value_);
+      }
       return;
     }
   } while (StepBackward());
 }
 
 void RunIterator::SeekToFirst() {
-  valid_ = false;
+  SetNone();
   ahead_.Seek();
   extent_.SeekToFirst();
   if (EnterFront()) {
@@ -249,19 +270,18 @@ void RunIterator::SeekToFirst() {
 }
 
 void RunIterator::SeekToLast() {
-  valid_ = false;
+  SetNone();
   if (SeekRawLast() && data_.Valid()) {
     FindBackward();
   }
 }
 
-void RunIterator::Aim(std::string_view user_key, BlockReads* reads) {
-  valid_ = false;
-  key_.assign(user_key);
-  PutFixed64(&key_, MakeTrailer(snapshot_, RecordType{0xff}));
-  aimed_ = AimRaw(key_, reads);
+void RunIterator::Aim(std::string_view target, BlockReads* reads) {
+  SetNone();
+  aimed_ = AimRaw(target, reads);
   if (aimed_) {
-    reader_.PrefetchPlace(*extent_.extent(), part_.head->block(target_block_));
+    target_key_ = ExtentReader::KeyOf(*extent_.extent(), part_.head->block(target_block_));
+    reader_.PrefetchPlace(target_key_);
   }
 }
 
@@ -278,14 +298,15 @@ bool RunIterator::Land(BlockReads* reads) {
 }
 
 void RunIterator::Seek(std::string_view user_key) {
-  Aim(user_key, nullptr);
+  SetSeekTarget(user_key, snapshot_, &own_target_);
+  Aim(own_target_.view(), nullptr);
   Land(nullptr);
 }
 
 void RunIterator::SeekForPrev(std::string_view user_key) {
-  valid_ = false;
   // Behind all versions of the key; trailers descend.
   std::string end(user_key);
+  SetNone();
   end.push_back('\0');
   PutFixed64(&end, MakeTrailer(kMaxSequence, RecordType{0xff}));
   if (AimRaw(end, nullptr) && LandRaw()) {
@@ -303,19 +324,33 @@ void RunIterator::Next() {
     Seek(after);
     return;
   }
-  valid_ = false;
-  key_.assign(UserKey(data_.key()));
-  do {
-    if (!StepForward()) {
+  if (!sliced_) [[likely]] {
+    do {
+      data_.Next();
+    } while (data_.repeats());
+    if (data_.Valid()) [[likely]] {
+      FindForward();
       return;
     }
-  } while (UserKey(data_.key()) == key_);
-  FindForward();
+  }
+  NextFar();
+}
+
+void RunIterator::NextFar() {
+  SetNone();
+  key_.assign(UserKey(data_.key()));  // which stands behind the last entry of a block, too
+  bool moved = sliced_ ? StepForward() : OpenAndGoOn(/*leaves=*/false);
+  while (moved && UserKey(data_.key()) == key_) {
+    moved = StepForward();
+  }
+  if (moved) {
+    FindForward();
+  }
 }
 
 void RunIterator::Prev() {
+  SetNone();
   if (!backward_) {
-    valid_ = false;
     key_.assign(UserKey(data_.key()));
     do {
       if (!StepBackward()) {
@@ -325,7 +360,6 @@ void RunIterator::Prev() {
     FindBackward();
     return;
   }
-  valid_ = false;
   if (!data_.Valid()) {
     return;  // nothing before the first key
   }

@@ -9,12 +9,21 @@
 #include <string_view>
 
 #include "table/block.h"
+#include "table/key_buffer.h"
 #include "table/record_iterator.h"
 #include "tree/extent_reader.h"
 #include "tree/run_index.h"
 #include "tree/value_extent.h"
 
 namespace sluice {
+
+// The place of the key's newest version that the snapshot sees, as an internal key.
+inline void SetSeekTarget(std::string_view user_key, SequenceNumber snapshot, KeyBuffer* target) {
+  char trailer[kTrailerBytes];
+  EncodeFixed64(trailer, MakeTrailer(snapshot, RecordType{0xff}));
+  target->Assign(user_key);
+  target->Append({trailer, sizeof(trailer)});
+}
 
 class RunIterator final : public RecordIterator {
  public:
@@ -29,37 +38,30 @@ class RunIterator final : public RecordIterator {
         ahead_(reach) {}
 
   // Seek in three steps, so that several runs wait for memory, or for the device, at once: after Aim
-  // it is known which block it needs, Fetch prefetches that, Land does the rest.
-  void Aim(std::string_view user_key, BlockReads* reads);
+  // it is known which block it needs, Fetch prefetches that, Land does the rest. `target`, from
+  // SetSeekTarget with the iterator's snapshot, lives until Land has returned true.
+  void Aim(std::string_view target, BlockReads* reads);
   void Fetch() const {
     if (aimed_) {
-      reader_.PrefetchBlock(*extent_.extent(), part_.head->block(target_block_));
+      reader_.PrefetchBlock(target_key_, part_.head->block(target_block_));
     }
   }
   // False if it was put off, or if Aim was, because it needs something, which `reads` (may be null)
   // wants then: the seek is to be done again when that has been read.
   bool Land(BlockReads* reads);
 
-  bool Valid() const override { return valid_; }
   void SeekToFirst() override;
   void SeekToLast() override;
   void Seek(std::string_view user_key) override;
   void SeekForPrev(std::string_view user_key) override;
   void Next() override;
   void Prev() override;
-  std::string_view user_key() const override { return backward_ ? key_ : UserKey(data_.key()); }
-  // Read only when it is asked for, if it is stored apart.
-  std::string_view value() const override {
-    return IsValueReference(trailer()) ? ValueApart() : ValueHere();
-  }
-  uint64_t trailer() const override { return backward_ ? trailer_ : Trailer(data_.key()); }
   Status status() const override { return status_; }
   Status value_status() const override { return value_status_; }
 
  private:
-  std::string_view ValueHere() const { return backward_ ? value_ : data_.value(); }
-  std::string_view ValueApart() const;
-  // Each returns false, with valid_ false, at an end or an error, or where it is put off.
+  std::string_view ValueApart() const override;
+  // Each returns false, at no record, at an end or an error, or where it is put off.
   bool EnterExtent();  // at extent_
   bool OpenPart(size_t number, bool walk);
   bool OpenPartOf(std::string_view internal_key, BlockReads* reads);
@@ -70,6 +72,8 @@ class RunIterator final : public RecordIterator {
   bool SeekInSlice(std::string_view bound);
   // data_ to a record of the block behind this one, or before it. REQUIRES: there is one.
   bool EnterNextBlock();
+  // Of the blocks behind this one: memory sends them while this one is gone through.
+  void PrefetchNext() const;
   bool EnterBlockBefore();
   // Whether data_, valid, is at a record of the table that is not the slice's.
   bool BeforeSlice() const {
@@ -89,6 +93,8 @@ class RunIterator final : public RecordIterator {
   }
   bool StepForward();  // data_ to the next record, wherever it is
   bool StepBackward();
+  bool OpenAndGoOn(bool leaves);  // data_ is past its block, or `leaves` its extent
+  void NextFar();                 // as Next, where that is not the next record of the block
   // The block with the first record at or after `internal_key`, which lives until LandRaw.
   bool AimRaw(std::string_view internal_key, BlockReads* reads);
   bool LandRaw();  // data_ to that record
@@ -113,17 +119,17 @@ class RunIterator final : public RecordIterator {
   bool aimed_ = false;
   bool put_off_ = false;
   size_t target_block_ = 0;
+  BlockKey target_key_;
   std::string_view target_;
+  KeyBuffer own_target_;
   BlockReads* reads_ = nullptr;  // during Land
   BlockRef contents_;
   BlockIterator data_;
-  bool valid_ = false;
   // Going backward, data_ stands before the record, which is here: what is older than the newest
   // version comes first.
   bool backward_ = false;
   std::string key_;
   std::string value_;
-  uint64_t trailer_ = 0;
   ExtentPtr backward_extent_;  // that it is in
   Status status_;
   // The value read last, and the reference to it.

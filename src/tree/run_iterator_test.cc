@@ -48,6 +48,12 @@ class RunIteratorTest : public testing::Test, protected ExtentFixture<WatchedEnv
     return std::make_unique<RunIterator>(&reader_, run_, kMaxSequence, /*fill_cache=*/false);
   }
 
+  void Aim(RunIterator* at, std::string_view key) {
+    SetSeekTarget(key, kMaxSequence, &target_);
+    at->Aim(target_.view(), nullptr);
+  }
+
+  KeyBuffer target_;
   RunIndex run_;
   int reads_ = 0;
   size_t most_bytes_ = 0;
@@ -122,13 +128,13 @@ TEST_F(RunIteratorTest, PutsASeekOffUntilItsBlockIsThere) {
   BlockReads reads;
   for (const int i : {500, 3, 700}) {
     reads_ = 0;
-    at->Aim(KeyOf(i), nullptr);
+    Aim(at.get(), KeyOf(i));
     ASSERT_FALSE(at->Land(&reads));
     EXPECT_FALSE(at->Valid());
     EXPECT_TRUE(at->status().ok());
     EXPECT_EQ(reads_, 0);
     reads.Read();
-    at->Aim(KeyOf(i), nullptr);
+    Aim(at.get(), KeyOf(i));
     ASSERT_TRUE(at->Land(&reads));
     EXPECT_EQ(reads_, 1);
     ASSERT_TRUE(at->Valid());
@@ -136,7 +142,7 @@ TEST_F(RunIteratorTest, PutsASeekOffUntilItsBlockIsThere) {
     EXPECT_EQ(at->value(), KeyOf(i) + std::string(4000, 'v'));
   }
   reads.Clear();
-  at->Aim(KeyOf(100), nullptr);
+  Aim(at.get(), KeyOf(100));
   ASSERT_FALSE(at->Land(&reads));
   RunIndex::Iterator extent(run_);
   extent.Seek(InternalKey(KeyOf(100), 1));
@@ -144,7 +150,7 @@ TEST_F(RunIteratorTest, PutsASeekOffUntilItsBlockIsThere) {
   ASSERT_TRUE(reader_.OpenHead(*extent.extent(), &head).ok());
   damaged_ = extent.extent()->place->offset() + head->block(100).offset + 100;
   reads.Read();
-  at->Aim(KeyOf(100), nullptr);
+  Aim(at.get(), KeyOf(100));
   ASSERT_TRUE(at->Land(&reads));
   EXPECT_FALSE(at->Valid());
   EXPECT_NE(at->status().message().find("damaged"), std::string::npos);

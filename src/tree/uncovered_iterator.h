@@ -25,7 +25,6 @@ class UncoveredIterator final : public RecordIterator {
         snapshot_(snapshot),
         newest_(newest) {}
 
-  bool Valid() const override { return !ended_ && at_->Valid(); }
   void SeekToFirst() override {
     at_->SeekToFirst();
     FindForward();
@@ -50,9 +49,6 @@ class UncoveredIterator final : public RecordIterator {
     at_->Prev();
     FindBackward();
   }
-  std::string_view user_key() const override { return at_->user_key(); }
-  std::string_view value() const override { return at_->value(); }
-  uint64_t trailer() const override { return at_->trailer(); }
   Status status() const override { return at_->status(); }
   Status value_status() const override { return at_->value_status(); }
 
@@ -66,26 +62,34 @@ class UncoveredIterator final : public RecordIterator {
     return TrailerSequence(at_->trailer()) < span_.sequence;
   }
   void FindForward() {
-    ended_ = false;
     while (at_->Valid() && IsCovered()) {
       if (span_.sequence <= newest_) {
         at_->Next();
       } else if (span_.has_end) {
         at_->Seek(span_.end);
       } else {
-        ended_ = true;
+        SetNone();  // all that follows is covered
         return;
       }
     }
+    ShowRecord();
   }
   void FindBackward() {
-    ended_ = false;
     while (at_->Valid() && IsCovered()) {
       if (span_.sequence > newest_ && at_->user_key() > span_.begin) {
         at_->SeekForPrev(span_.begin);
         continue;  // at a key before the stretch, or at its first one
       }
       at_->Prev();
+    }
+    ShowRecord();
+  }
+  std::string_view ValueApart() const override { return at_->value(); }
+  void ShowRecord() {
+    if (at_->Valid()) {
+      Set(at_->user_key(), at_->trailer(), at_->stored_value());
+    } else {
+      SetNone();
     }
   }
 
@@ -95,7 +99,6 @@ class UncoveredIterator final : public RecordIterator {
   const SequenceNumber newest_;
   RangeDeletions::Span span_;
   bool has_span_ = false;
-  bool ended_ = false;  // all that follows is covered
 };
 
 }  // namespace sluice

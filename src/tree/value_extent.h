@@ -34,10 +34,6 @@ namespace sluice {
 inline constexpr size_t kValueExtentHeaderBytes = 32;
 inline constexpr size_t kValueReferenceBytes = 20;
 
-inline bool IsValueReference(uint64_t trailer) {
-  return TrailerType(trailer) == static_cast<uint8_t>(kTypeValueReference);
-}
-
 struct ValueExtent {
   // Number, address, bytes and place; `entries` is the number of its values. No keys.
   Extent pages{};

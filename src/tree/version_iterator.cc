@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "tree/merged_iterator.h"
 #include "tree/run_iterator.h"
 #include "tree/uncovered_iterator.h"
 
@@ -27,9 +26,9 @@ size_t AddRuns(const Version& version, ExtentReader* reader,
     ++runs;
     auto at = std::make_unique<RunIterator>(reader, run, snapshot, fill_cache, of_level);
     if (deletions == nullptr) {
-      parts->runs.push_back(std::move(at));
+      parts->AddRun(std::move(at));
     } else {
-      parts->others.push_back(Uncovered(std::move(at), deletions, snapshot, /*newest=*/0));
+      parts->Add(Uncovered(std::move(at), deletions, snapshot, /*newest=*/0));
     }
   };
   for (size_t level = 0; level < version.levels.size(); ++level) {
@@ -52,8 +51,8 @@ std::unique_ptr<Iterator> NewIteratorOverRuns(std::shared_ptr<const Version> ver
   }
   IteratorParts parts;
   AddRuns(*version, reader, cuts, kMaxSequence, /*fill_cache=*/false, /*reach=*/nullptr, &parts);
-  return std::make_unique<MergedIterator>(std::move(parts.others), std::move(parts.runs), nullptr,
-                                          nullptr, std::move(version));
+  return std::make_unique<MergedIterator>(std::move(parts), kMaxSequence, nullptr, nullptr,
+                                          std::move(version));
 }
 
 }  // namespace sluice

@@ -3,22 +3,15 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "mem/range_deletions.h"
 #include "sluice/iterator.h"
 #include "table/record_iterator.h"
 #include "tree/extent_reader.h"
-#include "tree/run_iterator.h"
+#include "tree/merged_iterator.h"
 #include "tree/version.h"
 
 namespace sluice {
-
-// What a MergedIterator merges.
-struct IteratorParts {
-  std::vector<std::unique_ptr<RecordIterator>> others;
-  std::vector<std::unique_ptr<RunIterator>> runs;
-};
 
 // `part` without what `deletions` (null: there are none) cover; `newest` as for UncoveredIterator.
 std::unique_ptr<RecordIterator> Uncovered(std::unique_ptr<RecordIterator> part,
@@ -26,7 +19,7 @@ std::unique_ptr<RecordIterator> Uncovered(std::unique_ptr<RecordIterator> part,
                                           SequenceNumber snapshot, SequenceNumber newest);
 
 // Adds an iterator over each run that is not empty, without what `deletions` cover: if there are
-// any, to the others, whose seeks do not read at once. The reader outlives them, and so does
+// any, not as runs, whose seeks read at once. The reader outlives them, and so does
 // `reach`, of each level; it may be null. Returns how many of the runs belong to a level.
 size_t AddRuns(const Version& version, ExtentReader* reader,
                const std::shared_ptr<const RangeDeletions>& deletions, SequenceNumber snapshot,

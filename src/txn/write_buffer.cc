@@ -118,18 +118,16 @@ class WriteBuffer::Iterator final : public RecordIterator {
     }
   }
 
-  bool Valid() const override { return write_ != nullptr; }
   void SeekToFirst() override { FindForward(keys_.begin()); }
   void SeekToLast() override { FindBackward(keys_.end()); }
   void Seek(std::string_view user_key) override { FindForward(keys_.lower_bound(user_key)); }
   void SeekForPrev(std::string_view user_key) override {
     FindBackward(keys_.upper_bound(user_key));
   }
-  void Next() override { FindForward(Undisturbed() ? std::next(at_) : keys_.upper_bound(key_)); }
-  void Prev() override { FindBackward(Undisturbed() ? at_ : keys_.lower_bound(key_)); }
-  std::string_view user_key() const override { return key_; }
-  std::string_view value() const override { return write_->value; }
-  uint64_t trailer() const override { return MakeTrailer(kMaxSequence, write_->type); }
+  void Next() override {
+    FindForward(Undisturbed() ? std::next(at_) : keys_.upper_bound(user_key()));
+  }
+  void Prev() override { FindBackward(Undisturbed() ? at_ : keys_.lower_bound(user_key())); }
 
  private:
   // Whether the key where this stands cannot have been taken away.
@@ -144,19 +142,18 @@ class WriteBuffer::Iterator final : public RecordIterator {
     }
     at_ = at;
     rollbacks_ = buffer_.rollbacks_;
-    key_ = at->first;
-    write_ = write;
+    Set(at->first, MakeTrailer(kMaxSequence, write->type), write->value);
     return true;
   }
   // The first key at or after `at` that was written before this was made.
   void FindForward(Keys::iterator at) {
-    for (write_ = nullptr; at != keys_.end() && !LookAt(at);) {
+    for (SetNone(); at != keys_.end() && !LookAt(at);) {
       ++at;
     }
   }
   // The last one in front of `at`.
   void FindBackward(Keys::iterator at) {
-    for (write_ = nullptr; at != keys_.begin() && !LookAt(--at);) {
+    for (SetNone(); at != keys_.begin() && !LookAt(--at);) {
     }
   }
 
@@ -165,8 +162,6 @@ class WriteBuffer::Iterator final : public RecordIterator {
   const uint64_t last_;  // number of the last write that this sees
   uint64_t rollbacks_;   // when it found its key
   Keys::iterator at_;
-  std::string_view key_;
-  const Write* write_ = nullptr;
 };
 
 std::unique_ptr<RecordIterator> WriteBuffer::NewIterator(uint32_t subtable) {
