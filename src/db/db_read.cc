@@ -334,6 +334,9 @@ std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> n
     most_parts += level.size();
   }
   parts.Reserve(most_parts);
+  // Not for who has writes of his own.
+  const DeadKeys dead =
+      newest == nullptr ? DeadKeys{&target->dead_stretches, &db_.given_sequence} : DeadKeys();
   if (newest != nullptr) {
     parts.Add(std::move(newest));
   }
@@ -352,7 +355,7 @@ std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> n
   if (runs > 1) {
     Pay(target, (runs - 1) * ReadCredit::kIterator);
   }
-  return std::make_unique<MergedIterator>(std::move(parts), snapshot, options.lower_bound,
+  return std::make_unique<MergedIterator>(std::move(parts), snapshot, dead, options.lower_bound,
                                           options.upper_bound, std::move(version));
 }
 

@@ -138,6 +138,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
   std::atomic<uint64_t> next_number{1};
   std::atomic<SequenceNumber> visible{0};
+  // The last one that a write has got since the database was opened.
+  std::atomic<SequenceNumber> given_sequence{0};
   Snapshots snapshots{&visible};
   Counters counters;
   RateLimiter limiter{options.background_bytes_per_second};  // of flushes and compactions

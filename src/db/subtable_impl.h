@@ -12,6 +12,7 @@
 #include "db/read_credit.h"
 #include "db/state_mutex.h"
 #include "sluice/db.h"
+#include "tree/dead_stretches.h"
 #include "tree/extent_reader.h"
 #include "tree/version.h"
 #include "util/epoch.h"
@@ -68,6 +69,7 @@ class SubtableImpl final : public Subtable {
   std::atomic<bool> dropped{false};
   ReadCredit read_credit;
   std::array<SeekReach, kLevels> seek_reach;  // in runs of each level
+  DeadStretches dead_stretches;
 
   // Used by the database, under its mutex.
   BacklogEntry backlog;

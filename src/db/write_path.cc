@@ -109,6 +109,7 @@ Status WritePath::BufferLog(WriteGroup* group) {
     return status;
   }
   db_.last_sequence = group->last_sequence;
+  db_.given_sequence.store(group->last_sequence, std::memory_order_seq_cst);  // dead_stretches.h
   group->log_end = db_.log_end;
   db_.backlog.SetLogEnd(db_.log_end);
   return {};
@@ -149,6 +150,9 @@ bool WritePath::Insert(const WriteGroup& group) {
         }
       }
       if (subtable != nullptr) {
+        if (write.type == EntryType::kValue) {
+          subtable->dead_stretches.Cut(write.key);
+        }
         applier.Apply(sequence, write, &memtable->table);
       }
       user_bytes += write.key.size() + write.value.size();

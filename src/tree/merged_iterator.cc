@@ -4,8 +4,16 @@
 
 #include "table/internal_key.h"
 #include "tree/block_reads.h"
+#include "util/epoch.h"
 
 namespace sluice {
+
+namespace {
+
+// Of keys that are dead: whether somebody else knows that more follow.
+constexpr uint64_t kLookEvery = 8;
+
+}  // namespace
 
 std::string_view MergedIterator::value() const {
   const std::string_view value = current_->at->value();
@@ -128,20 +136,86 @@ void MergedIterator::FindBackward() {
   }
 }
 
+bool MergedIterator::FindEndOfDead(std::string_view key, KeyBuffer* end) const {
+  if (dead_.stretches == nullptr) {
+    return false;
+  }
+  const EpochGuard guard;
+  const DeadStretches::Stretch* const stretch = dead_.stretches->Find(key, snapshot_);
+  if (stretch != nullptr) {
+    end->Assign(stretch->end);
+  }
+  return stretch != nullptr;
+}
+
+bool MergedIterator::FindBeginOfDead(std::string_view key, KeyBuffer* begin) const {
+  if (dead_.stretches == nullptr) {
+    return false;
+  }
+  const EpochGuard guard;
+  const DeadStretches::Stretch* const stretch = dead_.stretches->Find(key, snapshot_);
+  if (stretch != nullptr) {
+    begin->Assign(stretch->begin);
+  }
+  return stretch != nullptr && begin->view() < key;
+}
+
 void MergedIterator::PassDeadForward() {
-  do {
-    if (!StepForward()) {
+  KeyBuffer begin;
+  begin.Assign(key());
+  uint64_t keys = 0;
+  for (bool is_dead = true; is_dead; ++keys) {
+    KeyBuffer end;
+    if (keys % kLookEvery == 0 && FindEndOfDead(key(), &end)) {
+      if (end.size() == 0 || (upper_ != nullptr && end.view() >= *upper_)) {
+        current_ = nullptr;
+      } else {
+        SeekParts(end.view());
+        (void)FindFront();
+      }
+    } else if (!StepForward()) {
       (void)FindFront();
     } else if (!BelowUpper()) {
       current_ = nullptr;
     }
-  } while (current_ != nullptr && IsTombstone(current_->at->trailer()));
+    is_dead = current_ != nullptr && IsTombstone(current_->at->trailer());
+  }
+  if (keys >= DeadStretches::kLeastKeys && dead_.stretches != nullptr && status_.ok()) {
+    const std::string_view end = current_ != nullptr ? key()
+                                 : upper_ != nullptr ? std::string_view(*upper_)
+                                                     : std::string_view();
+    dead_.stretches->Note(begin.view(), end, keys, snapshot_, *dead_.given);
+  }
 }
 
 void MergedIterator::PassDeadBackward() {
-  do {
-    StepBackward();
-  } while (FindBack() && IsTombstone(current_->at->trailer()));
+  constexpr std::string_view kBehind("\0", 1);
+  KeyBuffer end;
+  end.Assign(key());
+  end.Append(kBehind);
+  uint64_t keys = 0;
+  for (bool is_dead = true; is_dead; ++keys) {
+    KeyBuffer begin;
+    if (keys % kLookEvery == 0 && FindBeginOfDead(key(), &begin)) {
+      for (Part& part : parts_) {
+        part.at->SeekForPrev(begin.view());
+        part.ended = false;
+      }
+    } else {
+      StepBackward();
+    }
+    is_dead = FindBack() && IsTombstone(current_->at->trailer());
+  }
+  if (keys >= DeadStretches::kLeastKeys && dead_.stretches != nullptr && status_.ok()) {
+    KeyBuffer begin;
+    if (current_ != nullptr) {
+      begin.Assign(key());
+      begin.Append(kBehind);
+    } else if (lower_ != nullptr) {
+      begin.Assign(*lower_);
+    }
+    dead_.stretches->Note(begin.view(), end.view(), keys, snapshot_, *dead_.given);
+  }
 }
 
 void MergedIterator::SeekToFirst() {
@@ -177,6 +251,15 @@ void MergedIterator::SeekToLast() {
 void MergedIterator::Seek(std::string_view key) {
   if (lower_ != nullptr && key < *lower_) {
     key = *lower_;
+  }
+  KeyBuffer end;
+  if (FindEndOfDead(key, &end)) {
+    key = end.view();
+    if (end.size() == 0) {
+      forward_ = true;
+      current_ = nullptr;
+      return;
+    }
   }
   SeekParts(key);
   FindForward();

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "sluice/iterator.h"
 #include "table/key_buffer.h"
 #include "table/record_iterator.h"
+#include "tree/dead_stretches.h"
 #include "tree/run_iterator.h"
 
 namespace sluice {
@@ -41,14 +43,23 @@ class IteratorParts {
   size_t runs_ = 0;
 };
 
+// What is known of a sub-table's dead stretches; both null, or both outlive who uses them.
+struct DeadKeys {
+  DeadStretches* stretches = nullptr;
+  const std::atomic<SequenceNumber>* given = nullptr;  // the last one of a write
+};
+
 class MergedIterator final : public Iterator {
  public:
   // Walks the keys from `*lower` to below `*upper`, where they are not null; both outlive it. The
-  // parts see versions up to `snapshot`. `owner` keeps what they read.
-  MergedIterator(IteratorParts parts, SequenceNumber snapshot, const std::string* lower,
-                 const std::string* upper, std::shared_ptr<const void> owner)
+  // parts see versions up to `snapshot`; with `dead` they are all that there is of the sub-table.
+  // `owner` keeps what they read.
+  MergedIterator(IteratorParts parts, SequenceNumber snapshot, const DeadKeys& dead,
+                 const std::string* lower, const std::string* upper,
+                 std::shared_ptr<const void> owner)
       : owner_(std::move(owner)),
         snapshot_(snapshot),
+        dead_(dead),
         lower_(lower),
         upper_(upper),
         several_runs_(parts.runs_ > 1),
@@ -76,6 +87,10 @@ class MergedIterator final : public Iterator {
   // The same from a tombstone on.
   void PassDeadForward();
   void PassDeadBackward();
+  // A place behind what is known to be dead around the current key, or before it. False if nothing
+  // is known.
+  bool FindEndOfDead(std::string_view key, KeyBuffer* end) const;
+  bool FindBeginOfDead(std::string_view key, KeyBuffer* begin) const;
   // Moves all parts that are at the current key on. True if only current_ was there, and is still
   // in front.
   bool StepForward();
@@ -92,6 +107,7 @@ class MergedIterator final : public Iterator {
 
   const std::shared_ptr<const void> owner_;
   const SequenceNumber snapshot_;
+  const DeadKeys dead_;
   const std::string* const lower_;
   const std::string* const upper_;
   const bool several_runs_;

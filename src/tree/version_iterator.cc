@@ -51,8 +51,8 @@ std::unique_ptr<Iterator> NewIteratorOverRuns(std::shared_ptr<const Version> ver
   }
   IteratorParts parts;
   AddRuns(*version, reader, cuts, kMaxSequence, /*fill_cache=*/false, /*reach=*/nullptr, &parts);
-  return std::make_unique<MergedIterator>(std::move(parts), kMaxSequence, nullptr, nullptr,
-                                          std::move(version));
+  return std::make_unique<MergedIterator>(std::move(parts), kMaxSequence, DeadKeys(), nullptr,
+                                          nullptr, std::move(version));
 }
 
 }  // namespace sluice
