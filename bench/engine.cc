@@ -55,6 +55,9 @@ const std::vector<EngineKind>& EngineKinds() {
        [](EngineSettings* settings) { settings->pipelined_write = true; }},
       {"rocksdb:unordered", "with unordered_write, whose snapshots are not consistent", OpenRocksDb,
        [](EngineSettings* settings) { settings->unordered_write = true; }},
+      {"rocksdb:tombstones",
+       "with a CompactOnDeletionCollector and memtable_op_scan_flush_trigger, against tombstones",
+       OpenRocksDb, [](EngineSettings* settings) { settings->many_tombstones = true; }},
   };
   return kinds;
 }

@@ -46,6 +46,7 @@ struct EngineSettings {
   // RocksDB's alone.
   bool pipelined_write = false;
   bool unordered_write = false;
+  bool many_tombstones = false;
 };
 
 // Since the database was opened.
@@ -68,6 +69,7 @@ class EngineIterator {
   virtual bool Seek(std::string_view key) = 0;
   virtual bool Next() = 0;
   virtual bool Prev() = 0;
+  virtual std::string_view key() const = 0;
   virtual size_t record_bytes() const = 0;  // of key and value
   virtual Status status() const = 0;
 };

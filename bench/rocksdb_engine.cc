@@ -22,6 +22,10 @@ class RocksDbIterator : public EngineIterator {
   bool Seek(std::string_view key) override { return calls_.Seek(it_, ToBytes(key)); }
   bool Next() override { return calls_.Next(it_); }
   bool Prev() override { return calls_.Prev(it_); }
+  std::string_view key() const override {
+    const RocksDbBytes key = calls_.Key(it_);
+    return {key.data, key.size};
+  }
   size_t record_bytes() const override { return calls_.RecordBytes(it_); }
   Status status() const override { return RocksDbStatus(calls_.IteratorError(it_)); }
 
@@ -139,7 +143,8 @@ Status OpenRocksDb(const EngineSettings& settings, const std::string& directory,
                                  .compactions_alone = false,
                                  .create = create,
                                  .pipelined_write = settings.pipelined_write,
-                                 .unordered_write = settings.unordered_write};
+                                 .unordered_write = settings.unordered_write,
+                                 .many_tombstones = settings.many_tombstones};
   void* db = nullptr;
   SLUICE_RETURN_IF_ERROR(RocksDbStatus(calls->Open(&given, directory.c_str(), &db)));
   *engine = std::make_unique<RocksDbEngine>(*calls, db, settings.sync);

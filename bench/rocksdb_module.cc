@@ -8,6 +8,7 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/table.h>
+#include <rocksdb/utilities/table_properties_collectors.h>
 #include <rocksdb/version.h>
 #include <rocksdb/write_batch.h>
 
@@ -114,6 +115,13 @@ rocksdb::Options MakeOptions(const RocksDbSettings& settings) {
   options.use_direct_io_for_flush_and_compaction = settings.direct_io;
   options.enable_pipelined_write = settings.pipelined_write;
   options.unordered_write = settings.unordered_write;
+  if (settings.many_tombstones) {
+    // A table in which half of some 128 entries in a row are deletions is compacted, and a memtable
+    // is flushed once an iterator passes over so many.
+    options.table_properties_collector_factories.push_back(
+        rocksdb::NewCompactOnDeletionCollectorFactory(128, 64));
+    options.memtable_op_scan_flush_trigger = 1000;
+  }
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   return options;
@@ -234,6 +242,11 @@ const RocksDbCalls kCalls = {
     [](void* it, RocksDbBytes key) { return At(it).Seek(ToSlice(key)), At(it).Valid(); },
     /*Next=*/[](void* it) { return At(it).Next(), At(it).Valid(); },
     /*Prev=*/[](void* it) { return At(it).Prev(), At(it).Valid(); },
+    /*Key=*/
+    [](void* it) {
+      const rocksdb::Slice key = At(it).key();
+      return RocksDbBytes{key.data(), key.size()};
+    },
     /*RecordBytes=*/[](void* it) { return At(it).key().size() + At(it).value().size(); },
     /*IteratorError=*/[](void* it) { return Outcome(At(it).status()); },
 };

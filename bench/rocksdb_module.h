@@ -27,6 +27,7 @@ struct RocksDbSettings {
   bool create;
   bool pipelined_write;
   bool unordered_write;
+  bool many_tombstones;  // what it has against them
 };
 
 struct RocksDbBytes {
@@ -74,6 +75,7 @@ struct RocksDbCalls {
   bool (*Seek)(void* iterator, RocksDbBytes key);
   bool (*Next)(void* iterator);
   bool (*Prev)(void* iterator);
+  RocksDbBytes (*Key)(void* iterator);
   size_t (*RecordBytes)(void* iterator);
   const char* (*IteratorError)(void* iterator);
 };

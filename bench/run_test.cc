@@ -80,9 +80,10 @@ TEST_P(RunTest, EveryWorkload) {
     EXPECT_GT(result.cpu.foreground, 0);
     EXPECT_GE(result.cpu.compaction, 0);
     const auto share = [&](Op op) { return workload.percent[static_cast<size_t>(op)]; };
-    const bool writes =
-        workload.writer ||
-        share(Op::kPut) + share(Op::kInsert) + share(Op::kReadModifyWrite) + share(Op::kDelete) > 0;
+    const bool writes = workload.writer || share(Op::kPut) + share(Op::kInsert) +
+                                                   share(Op::kReadModifyWrite) +
+                                                   share(Op::kDelete) + share(Op::kPop) >
+                                               0;
     EXPECT_EQ(result.user_bytes_written > 0, writes);
     if (writes) {
       EXPECT_GT(result.engine.log_bytes_written, result.user_bytes_written);
@@ -115,6 +116,17 @@ TEST_P(RunTest, FillsHoldWhatTheyShould) {
 TEST_P(RunTest, DeletesLeaveNothing) {
   const auto results = Run({"fillseq", "deleteseq", "readseq"});
   EXPECT_EQ(results.at("readseq").operations, 0U);
+}
+
+TEST_P(RunTest, QueuesKeepTheirLength) {
+  const auto results = Run({"fillseq", "queue", "readseq"});
+  EXPECT_EQ(results.at("readseq").operations, kKeys);
+  EXPECT_EQ(Calls(results.at("queue"), Op::kPop), kKeys);
+}
+
+TEST_P(RunTest, FewAreSpared) {
+  const auto results = Run({"fillseq", "deletemost", "readseq"});
+  EXPECT_EQ(results.at("readseq").operations, kKeys / 1000);
 }
 
 TEST_P(RunTest, MixesAreWhatTheyAreCalled) {

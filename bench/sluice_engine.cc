@@ -25,6 +25,7 @@ class SluiceIterator : public EngineIterator {
   bool Seek(std::string_view key) override { return it_->Seek(key), it_->Valid(); }
   bool Next() override { return it_->Next(), it_->Valid(); }
   bool Prev() override { return it_->Prev(), it_->Valid(); }
+  std::string_view key() const override { return it_->key(); }
   size_t record_bytes() const override { return it_->key().size() + it_->value().size(); }
   Status status() const override { return it_->status(); }
 

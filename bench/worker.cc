@@ -27,12 +27,11 @@ RunState::RunState(const BenchSettings& settings_in, const Workload& workload_in
       engine(engine_in),
       inserted(inserted_in),
       next_key(inserted_in->load()),
-      timed(settings_in.duration > 0 && workload_in.keys != Workload::Keys::kInOrder &&
+      timed(settings_in.duration > 0 && !workload_in.each_key_once() &&
             (!workload_in.fresh || workload_in.overload)),
-      operations(timed ? UINT64_MAX
-                 : workload_in.fresh || workload_in.keys == Workload::Keys::kInOrder
-                     ? settings_in.num
-                     : settings_in.operations()),
+      operations(timed                                              ? UINT64_MAX
+                 : workload_in.fresh || workload_in.each_key_once() ? settings_in.num
+                                                                    : settings_in.operations()),
       wave((settings_in.write_rate > 0 ? settings_in.write_rate : kCalm) / settings_in.threads,
            settings_in.duration > 0 ? settings_in.duration : kWaveSeconds),
       chooser(workload_in.own_distribution
@@ -174,9 +173,9 @@ Status Worker::Do(Op op, uint64_t number, uint64_t count) {
     case Op::kScan:
       return Scan(number);
     case Op::kDelete:
-      SetKey(PickKey(number), &key_);
-      bytes_written_ += key_.size();
-      return Timed(op, [&] { return session_->Delete(key_); });
+      return Delete(number);
+    case Op::kPop:
+      return Pop();
     case Op::kNext:
     case Op::kPrev:
       return Step(op);
@@ -314,6 +313,40 @@ Status Worker::Scan(uint64_t number) {
     }
     return it->status();
   });
+}
+
+Status Worker::Delete(uint64_t number) {
+  const uint64_t key = PickKey(number);
+  if (run_.workload.spared > 0 && key % run_.workload.spared == 0) {
+    return {};
+  }
+  SetKey(key, &key_);
+  bytes_written_ += key_.size();
+  return Timed(Op::kDelete, [&] { return session_->Delete(key_); });
+}
+
+Status Worker::Pop() {
+  std::string& first = keys_[0];
+  SetKey(run_.next_key.fetch_add(1, std::memory_order_relaxed), &key_);
+  const Record last{.key = key_, .value = values_.Next()};
+  Status status = Timed(Op::kPop, [&] {
+    {
+      const std::unique_ptr<EngineIterator> it = session_->NewIterator();
+      first.clear();
+      if (it->SeekToFirst()) {
+        bytes_read_ += it->record_bytes();
+        first = it->key();
+      }
+      SLUICE_RETURN_IF_ERROR(it->status());
+    }
+    if (!first.empty()) {
+      bytes_written_ += first.size();
+      SLUICE_RETURN_IF_ERROR(session_->Delete(first));
+    }
+    return Write(last);
+  });
+  run_.inserted->fetch_add(1, std::memory_order_relaxed);
+  return status;
 }
 
 Status Worker::Step(Op op) {

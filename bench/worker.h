@@ -62,6 +62,8 @@ class Worker {
   Status Insert();
   Status ReadModifyWrite(uint64_t number);
   Status Scan(uint64_t number);
+  Status Delete(uint64_t number);
+  Status Pop();
   Status Step(Op op);
   Status Write(const Record& record);
 

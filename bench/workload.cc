@@ -108,6 +108,14 @@ std::vector<Workload> MakeWorkloads() {
        .percent = All(Op::kDelete),
        .keys = Keys::kInOrder},
       {.name = "deleterandom", .what = "deletes", .percent = All(Op::kDelete)},
+      {.name = "deletemost",
+       .what = "deletes all but one key in 1000, in random order: what seekrandom meets is dead",
+       .percent = All(Op::kDelete),
+       .keys = Keys::kShuffled,
+       .spared = 1000},
+      {.name = "queue",
+       .what = "seeks the first record, deletes it, and inserts one behind the last",
+       .percent = All(Op::kPop)},
       {.name = "load",
        .what = "a new database for the ycsb and xbench workloads, which need it",
        .percent = All(Op::kPut),
@@ -140,7 +148,8 @@ std::vector<Workload> MakeWorkloads() {
 
 std::string_view Name(Op op) {
   constexpr std::array<std::string_view, kOps> kNames = {
-      "get", "multi_get", "put", "insert", "read_modify_write", "scan", "delete", "next", "prev"};
+      "get",  "multi_get", "put",  "insert", "read_modify_write",
+      "scan", "delete",    "next", "prev",   "pop"};
   return kNames[static_cast<size_t>(op)];
 }
 

@@ -24,16 +24,17 @@ enum class Op {
   kDelete,
   kNext,  // of one iterator, from the first record on
   kPrev,  // from the last one back
+  kPop,   // seeks the first record, deletes it, and inserts the next new key
 };
-inline constexpr size_t kOps = 9;
+inline constexpr size_t kOps = 10;
 std::string_view Name(Op op);
 
 struct Workload {
   enum class Keys {
-    kDrawn,    // by a distribution
-    kMissing,  // so too, but keys that are not there
-    kInOrder,  // each once
-    kShuffled,
+    kDrawn,     // by a distribution
+    kMissing,   // so too, but keys that are not there
+    kInOrder,   // each once
+    kShuffled,  // each once
   };
   enum class Upkeep { kNone, kFlush, kCompact };
 
@@ -49,11 +50,14 @@ struct Workload {
   bool overload = false;          // as long as the user says, though fresh; reported apart
   bool writer = false;            // one more thread, which overwrites as it can
   bool wave = false;              // comes as wave.h says
+  uint64_t spared = 0;            // not 0: every so-manieth key is not deleted
   bool short_scans = false;       // of 1 up to a most records; else of a number the user gives
   Upkeep upkeep = Upkeep::kNone;  // instead of all that
   // Before the upkeep, and not timed: a new database of two runs, whose records are then the
   // operations.
   std::optional<TwoRuns> two_runs = {};
+
+  bool each_key_once() const { return keys == Keys::kInOrder || keys == Keys::kShuffled; }
 };
 
 const std::vector<Workload>& Workloads();

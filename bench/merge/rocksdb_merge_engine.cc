@@ -68,7 +68,8 @@ class RocksDbMergeEngine : public MergeEngine {
                                       .compactions_alone = true,
                                       .create = true,
                                       .pipelined_write = false,
-                                      .unordered_write = false};
+                                      .unordered_write = false,
+                                      .many_tombstones = false};
     void* db = nullptr;
     Check(calls_.Open(&settings, directory.c_str(), &db));
     return db;
