@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "rocksdb_table/bloom.h"
-#include "rocksdb_table/index.h"
 #include "rocksdb_table/stored_block.h"
 #include "table/block_builder.h"
 #include "table/index_walk.h"
@@ -115,7 +114,7 @@ class Finisher {
   Finisher(const RocksTableOptions& options, std::string* file)
       : options_(options),
         file_(*file),
-        index_(options.format_version, options.index_restart_interval) {
+        index_(options.format_version, options.index_restart_interval, options.index_shortening) {
     footer_.checksum = options.checksum;
     footer_.format_version = options.format_version;
     footer_.checksum_base = options.format_version >= 6 ? options.checksum_base : 0;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "rocksdb_table/format.h"
+#include "rocksdb_table/index.h"
 #include "rocksdb_table/properties.h"
 #include "table/codec.h"
 #include "table/format.h"
@@ -21,6 +22,7 @@ struct RocksTableOptions {
   Codec codec = {};            // of data blocks, and of the index
   bool compress_index = true;
   uint32_t index_restart_interval = 1;
+  RocksIndexShortening index_shortening = RocksIndexShortening::kSeparators;
   uint32_t bloom_millibits_per_key = 0;  // of a filter as format_version 5 has; 0: no filter
   // The sequence numbers of values up to this one become 0, as RocksDB has it in a last level where no
   // snapshot tells them apart; 0: none. The blocks must then share no bytes of trailers.

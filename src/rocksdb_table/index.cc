@@ -42,6 +42,17 @@ std::string Separator(std::string_view last, std::string_view next) {
   return separator;
 }
 
+// A short user key that is after `last`; empty if there is none. The choice is RocksDB's.
+std::string Successor(std::string_view last) {
+  const size_t at = last.find_first_not_of('\xff');
+  if (at == std::string_view::npos) {
+    return {};
+  }
+  std::string successor(last.substr(0, at + 1));
+  successor.back() = static_cast<char>(static_cast<uint8_t>(last[at]) + 1);
+  return successor;
+}
+
 }  // namespace
 
 bool RocksIndexIterator::Fail(std::string_view cause) {
@@ -119,21 +130,30 @@ bool RocksIndexIterator::Next() {
   return true;
 }
 
+void RocksIndexBuilder::Shorten(std::string user_key, Entry* entry) {
+  if (!user_key.empty()) {
+    PutFixed64(&user_key, kSeparatorTrailer);
+    entry->key = std::move(user_key);
+  }
+}
+
 void RocksIndexBuilder::Add(std::string_view first, std::string_view last,
                             const BlockHandle& handle) {
   if (!entries_.empty()) {
-    std::string& before = entries_.back().key;
-    if (UserKey(before) == UserKey(first)) {
+    Entry& before = entries_.back();
+    if (UserKey(before.key) == UserKey(first)) {
       must_have_trailers_ = true;
-    } else if (std::string shorter = Separator(UserKey(before), UserKey(first)); !shorter.empty()) {
-      PutFixed64(&shorter, kSeparatorTrailer);
-      before = std::move(shorter);
+    } else if (shortening_ != RocksIndexShortening::kNone) {
+      Shorten(Separator(UserKey(before.key), UserKey(first)), &before);
     }
   }
   entries_.push_back({std::string(last), handle});
 }
 
 std::string RocksIndexBuilder::Finish() {
+  if (shortening_ == RocksIndexShortening::kSeparatorsAndSuccessor && !entries_.empty()) {
+    Shorten(Successor(UserKey(entries_.back().key)), &entries_.back());
+  }
   std::string block;
   std::vector<uint32_t> restarts;
   std::string_view before;

@@ -62,13 +62,18 @@ class RocksIndexIterator {
   Status status_;
 };
 
-// Builds an index of one block, as RocksDB does with its default options for `format_version`.
+// Which keys of an index are shortened: none, those between blocks, or the last one, too.
+enum class RocksIndexShortening : uint8_t { kNone, kSeparators, kSeparatorsAndSuccessor };
+
+// Builds an index of one block, as RocksDB does for `format_version`.
 class RocksIndexBuilder {
  public:
-  RocksIndexBuilder(uint32_t format_version, uint32_t restart_interval)
+  RocksIndexBuilder(uint32_t format_version, uint32_t restart_interval,
+                    RocksIndexShortening shortening = RocksIndexShortening::kSeparators)
       : must_have_trailers_(format_version <= 2),
         delta_values_(format_version >= 4),
-        restart_interval_(restart_interval) {}
+        restart_interval_(restart_interval),
+        shortening_(shortening) {}
 
   // Adds the next data block: its first and last internal keys and its place.
   void Add(std::string_view first, std::string_view last, const BlockHandle& handle);
@@ -86,9 +91,13 @@ class RocksIndexBuilder {
     BlockHandle handle;
   };
 
+  // Takes this user key for an entry's, unless it is empty.
+  static void Shorten(std::string user_key, Entry* entry);
+
   bool must_have_trailers_;
   const bool delta_values_;
   const uint32_t restart_interval_;
+  const RocksIndexShortening shortening_;
   std::vector<Entry> entries_;
 };
 

@@ -145,8 +145,6 @@ TEST(RocksTableInterop, OurBlocksFilterAndIndexAreRocksDbs) {
     RealTableOptions options = RandomRealOptions(&random);
     rocksdb::BlockBasedTableOptions& table_options = options.table;
     table_options.index_type = rocksdb::BlockBasedTableOptions::kBinarySearch;
-    table_options.index_shortening =
-        rocksdb::BlockBasedTableOptions::IndexShorteningMode::kShortenSeparators;
     table_options.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinarySearch;
     table_options.partition_filters = false;
     const uint32_t millibits = static_cast<uint32_t>(Uniform(&random, 10, 600)) * 100;
@@ -157,6 +155,8 @@ TEST(RocksTableInterop, OurBlocksFilterAndIndexAreRocksDbs) {
     ours.format_version = table_options.format_version;
     ours.checksum = RocksChecksum{static_cast<uint8_t>(table_options.checksum)};
     ours.compress_index = table_options.enable_index_compression;
+    ours.index_shortening =
+        RocksIndexShortening{static_cast<uint8_t>(table_options.index_shortening)};
     ours.index_restart_interval = static_cast<uint32_t>(table_options.index_block_restart_interval);
     ours.bloom_millibits_per_key = table_options.format_version < 5 ? 0 : millibits;
     switch (options.compression) {
