@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   options.create_if_missing = true;
 
   const auto service = sluice::NewSluiceCompactionService({});
-  service->AddTo(path, &options);
+  service->AddTo(&options);
 
   rocksdb::DB* opened = nullptr;
   rocksdb::Status status = rocksdb::DB::Open(options, path, &opened);

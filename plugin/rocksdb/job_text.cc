@@ -70,9 +70,7 @@ std::string_view InBraces(std::string_view text) {
 
 bool ParseFamily(std::string_view text, JobInput* input) {
   Fields fields;
-  return ParseFields(InBraces(text), &fields).ok() && ParseHex(fields["name"], &input->family) &&
-         ParseFields(InBraces(fields["options"]), &input->family_options).ok() &&
-         !input->family_options.empty();
+  return ParseFields(InBraces(text), &fields).ok() && ParseHex(fields["name"], &input->family);
 }
 
 // False if the value is malformed, or the name is not known.

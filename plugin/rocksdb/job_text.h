@@ -27,8 +27,7 @@ using Fields = std::map<std::string, std::string, std::less<>>;
 Status ParseFields(std::string_view text, Fields* fields);
 
 struct JobInput {
-  std::string family;     // name of the column family
-  Fields family_options;  // as RocksDB 7.8 sends them; empty: not sent
+  std::string family;  // name of the column family
   std::vector<SequenceNumber> snapshots;
   std::vector<std::string> files;  // names within the database's directory
   int output_level = 0;

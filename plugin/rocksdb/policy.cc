@@ -6,8 +6,20 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/flush_block_policy.h>
 
-#include <charconv>
+#include <algorithm>
 #include <cmath>
+
+namespace ROCKSDB_NAMESPACE {
+
+// The one thing that RocksDB's public headers lack: a handle of a column family by its number, with
+// which the options of any family can be asked for while the database is open. Of 7.8 and 10 alike;
+// the library exports it.
+class DBImpl : public DB {
+ public:
+  std::unique_ptr<ColumnFamilyHandle> GetColumnFamilyHandleUnlocked(uint32_t id);
+};
+
+}  // namespace ROCKSDB_NAMESPACE
 
 namespace sluice::rocks {
 
@@ -35,12 +47,14 @@ std::string CheckTableOptions(const TableOptions& table) {
   if (table.index_type != TableOptions::kBinarySearch) {
     return "index_type";
   }
-  if (table.index_shortening != TableOptions::IndexShorteningMode::kShortenSeparators) {
-    return "index_shortening";
-  }
   if (table.data_block_index_type != TableOptions::kDataBlockBinarySearch) {
     return "data_block_index_type";
   }
+#if ROCKSDB_MAJOR >= 10
+  if (!table.use_delta_encoding) {
+    return "use_delta_encoding";
+  }
+#endif
   if (table.block_align) {
     return "block_align";
   }
@@ -60,7 +74,12 @@ std::string CheckTableOptions(const TableOptions& table) {
   return "";
 }
 
-std::string CheckFamily(const rocksdb::ColumnFamilyOptions& options) {
+// An open database has at least one path, its own if no other was given.
+bool IsItsOwn(const std::vector<rocksdb::DbPath>& paths, const rocksdb::DB& db) {
+  return paths.empty() || (paths.size() == 1 && paths[0].path == db.GetName());
+}
+
+std::string CheckFamily(const rocksdb::DB& db, const rocksdb::ColumnFamilyOptions& options) {
   if (options.comparator != rocksdb::BytewiseComparator()) {
     return "comparator";
   }
@@ -82,7 +101,7 @@ std::string CheckFamily(const rocksdb::ColumnFamilyOptions& options) {
   if (!options.table_properties_collector_factories.empty()) {
     return "table_properties_collector_factories";
   }
-  if (!options.cf_paths.empty()) {
+  if (!IsItsOwn(options.cf_paths, db)) {
     return "cf_paths";
   }
   if (options.enable_blob_files) {
@@ -94,9 +113,23 @@ std::string CheckFamily(const rocksdb::ColumnFamilyOptions& options) {
   if (options.preclude_last_level_data_seconds != 0) {
     return "preclude_last_level_data_seconds";
   }
-#if ROCKSDB_MAJOR >= 8
   if (options.preserve_internal_time_seconds != 0) {
     return "preserve_internal_time_seconds";
+  }
+  if (options.last_level_temperature != rocksdb::Temperature::kUnknown) {
+    return "last_level_temperature";
+  }
+#if ROCKSDB_MAJOR < 8
+  if (options.bottommost_temperature != rocksdb::Temperature::kUnknown) {
+    return "last_level_temperature";
+  }
+#endif
+#if ROCKSDB_MAJOR >= 10
+  if (options.default_write_temperature != rocksdb::Temperature::kUnknown) {
+    return "default_write_temperature";
+  }
+  if (options.compression_manager != nullptr) {
+    return "compression_manager";
   }
 #endif
   if (options.compression_opts.max_dict_bytes != 0 ||
@@ -109,82 +142,19 @@ std::string CheckFamily(const rocksdb::ColumnFamilyOptions& options) {
   return CheckTableOptions(*options.table_factory->GetOptions<TableOptions>());
 }
 
-}  // namespace
-
-std::string CheckDatabase(const std::string& path, const rocksdb::DBOptions& options) {
-  if (options.env != rocksdb::Env::Default()) {
-    return "env";
+RocksIndexShortening Shortening(TableOptions::IndexShorteningMode mode) {
+  switch (mode) {
+    case TableOptions::IndexShorteningMode::kNoShortening:
+      return RocksIndexShortening::kNone;
+    case TableOptions::IndexShorteningMode::kShortenSeparators:
+      return RocksIndexShortening::kSeparators;
+    case TableOptions::IndexShorteningMode::kShortenSeparatorsAndSuccessor:
+      return RocksIndexShortening::kSeparatorsAndSuccessor;
   }
-  if (!options.db_paths.empty() &&
-      (options.db_paths.size() > 1 || options.db_paths[0].path != path)) {
-    return "db_paths";
-  }
-  if (options.allow_ingest_behind) {
-    return "allow_ingest_behind";
-  }
-  if (options.two_write_queues || options.unordered_write) {
-    return "two_write_queues or unordered_write";
-  }
-  if (options.file_checksum_gen_factory != nullptr) {
-    return "file_checksum_gen_factory";
-  }
-  if (options.sst_file_manager != nullptr) {
-    return "sst_file_manager";
-  }
-  return "";
+  return RocksIndexShortening::kSeparators;
 }
 
-uint64_t FamilyPolicy::FileBytes(int level) const {
-  uint64_t bytes = options.target_file_size_base;
-  for (int i = 1; i < level; ++i) {
-    bytes *= static_cast<uint64_t>(options.target_file_size_multiplier);
-  }
-  return bytes;
-}
-
-FamilyPolicy MakeFamilyPolicy(const rocksdb::ColumnFamilyOptions& options) {
-  FamilyPolicy policy;
-  policy.options = options;
-  policy.declined = CheckFamily(options);
-  if (!policy.declined.empty()) {
-    return policy;
-  }
-  const TableOptions& table = *options.table_factory->GetOptions<TableOptions>();
-  policy.block_bytes = static_cast<uint32_t>(
-      std::min<uint64_t>(std::max<uint64_t>(1, table.block_size), kMaxMergeBlockBytes));
-  policy.restart_interval = static_cast<uint32_t>(std::max(1, table.block_restart_interval));
-  policy.filter_on_last_level = !options.optimize_filters_for_hits;
-  policy.format.format_version = table.format_version;
-  policy.format.checksum = RocksChecksum{static_cast<uint8_t>(table.checksum)};
-  policy.format.compress_index = table.enable_index_compression;
-  policy.format.index_restart_interval =
-      static_cast<uint32_t>(std::max(1, table.index_block_restart_interval));
-  if (table.filter_policy != nullptr) {
-    policy.format.bloom_millibits_per_key = BloomMillibits(*table.filter_policy);
-  }
-  return policy;
-}
-
-std::string CheckFamilyFields(const Fields& fields) {
-  constexpr std::pair<std::string_view, std::string_view> kExpected[] = {
-      {"comparator", "leveldb.BytewiseComparator"},
-      {"merge_operator", "nullptr"},
-      {"compaction_filter", "nullptr"},
-      {"compaction_filter_factory", "nullptr"},
-      {"sst_partitioner_factory", "nullptr"},
-      {"prefix_extractor", "nullptr"},
-      {"compaction_style", "kCompactionStyleLevel"},
-      {"enable_blob_files", "false"},
-      {"paranoid_file_checks", "false"}};
-  for (const auto& [name, value] : kExpected) {
-    const auto found = fields.find(name);
-    if (found != fields.end() && found->second != value) {
-      return fmt::format("{}, now {}", name, found->second);
-    }
-  }
-  return "";
-}
-
+// Sets how data blocks are compressed. False if there is no such compression here.
 bool SetCompression(rocksdb::CompressionType type, const rocksdb::ColumnFamilyOptions& options,
                     Codec* codec) {
   switch (type) {
@@ -207,6 +177,92 @@ bool SetCompression(rocksdb::CompressionType type, const rocksdb::ColumnFamilyOp
     default:
       return false;
   }
+}
+
+std::string CheckDatabase(const rocksdb::DB& db, const rocksdb::DBOptions& options,
+                          const Opening& opening) {
+  if (!opening.declined.empty()) {
+    return opening.declined;
+  }
+  if (options.env != rocksdb::Env::Default()) {
+    return "env";
+  }
+  if (!IsItsOwn(options.db_paths, db)) {
+    return "db_paths";
+  }
+  if (options.allow_ingest_behind) {
+    return "allow_ingest_behind";
+  }
+  // The other policies of transactions put records into tables that are not committed yet, and
+  // RocksDB does not tell which. All transactions set this option.
+  if (options.allow_2pc && !opening.write_committed_only) {
+    return "allow_2pc";
+  }
+  if (options.two_write_queues || options.unordered_write) {
+    return "two_write_queues or unordered_write";
+  }
+  if (options.file_checksum_gen_factory != nullptr) {
+    return "file_checksum_gen_factory";
+  }
+  return "";
+}
+
+// About how large files of a level become.
+uint64_t FileBytes(const rocksdb::ColumnFamilyOptions& options, int level) {
+  uint64_t bytes = options.target_file_size_base;
+  for (int i = 1; i < level; ++i) {
+    bytes *= static_cast<uint64_t>(options.target_file_size_multiplier);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Opening MakeOpening(const rocksdb::DBOptions& options, bool write_committed_only) {
+  Opening opening{.declined = "", .write_committed_only = write_committed_only};
+  // An open database always has one.
+  if (options.sst_file_manager != nullptr) {
+    opening.declined = "sst_file_manager";
+  }
+  return opening;
+}
+
+Policy MakePolicy(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info, const Opening& opening) {
+  Policy policy;
+  const std::unique_ptr<rocksdb::ColumnFamilyHandle> family =
+      static_cast<rocksdb::DBImpl*>(db)->GetColumnFamilyHandleUnlocked(info.cf_id);
+  if (family == nullptr) {
+    policy.declined = "a column family that is gone";
+    return policy;
+  }
+  const rocksdb::Options options = db->GetOptions(family.get());
+  policy.declined = CheckDatabase(*db, options, opening);
+  if (policy.declined.empty()) {
+    policy.declined = CheckFamily(*db, options);
+  }
+  if (policy.declined.empty() && !SetCompression(info.compression, options, &policy.format.codec)) {
+    policy.declined = "compression";
+  }
+  if (!policy.declined.empty()) {
+    return policy;
+  }
+  const TableOptions& table = *options.table_factory->GetOptions<TableOptions>();
+  policy.block_bytes = static_cast<uint32_t>(
+      std::min<uint64_t>(std::max<uint64_t>(1, table.block_size), kMaxMergeBlockBytes));
+  policy.restart_interval = static_cast<uint32_t>(std::max(1, table.block_restart_interval));
+  policy.file_bytes = FileBytes(options, info.output_level);
+  policy.format.format_version = table.format_version;
+  policy.format.checksum = RocksChecksum{static_cast<uint8_t>(table.checksum)};
+  policy.format.compress_index = table.enable_index_compression;
+  policy.format.index_restart_interval =
+      static_cast<uint32_t>(std::max(1, table.index_block_restart_interval));
+  policy.format.index_shortening = Shortening(table.index_shortening);
+  const bool last_level = info.output_level == options.num_levels - 1;
+  if (table.filter_policy != nullptr && !(options.optimize_filters_for_hits && last_level)) {
+    policy.format.bloom_millibits_per_key = BloomMillibits(*table.filter_policy);
+  }
+  policy.rate_limiter = options.rate_limiter;
+  return policy;
 }
 
 }  // namespace sluice::rocks

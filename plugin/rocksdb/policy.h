@@ -1,42 +1,42 @@
-// Which column families Sluice can compact exactly as RocksDB would, and how their tables look.
+// Which databases and column families Sluice can compact exactly as RocksDB would, and how their
+// tables look.
 
 #pragma once
 
+#include <rocksdb/db.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
-#include "job_text.h"
 #include "rocksdb_table/finish.h"
+#include "sluice/executor.h"
 
 namespace sluice::rocks {
 
-// Why nothing of a database can be offloaded; empty: it can.
-std::string CheckDatabase(const std::string& path, const rocksdb::DBOptions& options);
-
-struct FamilyPolicy {
-  // Why nothing of the family can be offloaded; empty: it can.
-  std::string declined;
-  uint32_t block_bytes = 4096;
-  uint32_t restart_interval = 16;
-  bool filter_on_last_level = true;
-  RocksTableOptions format;  // less compression and properties
-  rocksdb::ColumnFamilyOptions options;
-
-  // About how large files of a level become.
-  uint64_t FileBytes(int level) const;
+// What is known of a database only before it is opened.
+struct Opening {
+  std::string declined;               // why nothing of it can be offloaded; empty: it may
+  bool write_committed_only = false;  // SluiceCompactionOptions has it
 };
 
-FamilyPolicy MakeFamilyPolicy(const rocksdb::ColumnFamilyOptions& options);
+Opening MakeOpening(const rocksdb::DBOptions& options, bool write_committed_only);
 
-// Why a job cannot be offloaded, as its family's options are now; empty: it can. `fields` may be
-// empty, if they are not known.
-std::string CheckFamilyFields(const Fields& fields);
+// How a compaction's jobs are done.
+struct Policy {
+  std::string declined;  // why RocksDB must do them; empty: Sluice can
+  uint32_t block_bytes = 4096;
+  uint32_t restart_interval = 16;
+  uint64_t file_bytes = 64 << 20;  // of an output, about
+  RocksTableOptions format;        // less properties
+  std::shared_ptr<rocksdb::RateLimiter> rate_limiter;
+};
 
-// Sets how data blocks are compressed. False if there is no such compression here.
-bool SetCompression(rocksdb::CompressionType type, const rocksdb::ColumnFamilyOptions& options,
-                    Codec* codec);
+// For a compaction that begins, from the options as they are now, whatever has changed them since
+// the database was opened.
+Policy MakePolicy(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info, const Opening& opening);
 
 }  // namespace sluice::rocks

@@ -33,13 +33,6 @@ using rocksdb::CompactionServiceJobStatus;
 
 constexpr std::string_view kOutputDirPrefix = "sluice-compaction-";
 
-// A database that the service was added to.
-struct Database {
-  std::string declined;
-  std::shared_ptr<rocksdb::RateLimiter> rate_limiter;
-  std::map<std::string, rocks::FamilyPolicy> families;
-};
-
 // What is known of a compaction that has begun.
 struct Compaction {
   rocksdb::DB* db = nullptr;
@@ -47,7 +40,7 @@ struct Compaction {
   uint32_t family_id = 0;
   std::string family;
   int output_level = 0;
-  rocksdb::CompressionType compression = rocksdb::kNoCompression;
+  rocks::Policy policy;
   std::vector<std::string> dirs;  // that its jobs have made
 };
 
@@ -55,6 +48,7 @@ struct Compaction {
 struct Pending {
   rocks::Job job;
   rocks::JobOutput output;  // as far as it is known before
+  std::shared_ptr<std::atomic<bool>> cancelled;
   rocksdb::DB* db = nullptr;
   uint64_t job_id = 0;
 };
@@ -88,16 +82,15 @@ class Service : public SluiceCompactionService, public std::enable_shared_from_t
 
   const char* Name() const override { return "SluiceCompactionService"; }
 
-  void AddTo(const std::string& path, rocksdb::Options* options) override {
-    AddTo(path, options, {{rocksdb::kDefaultColumnFamilyName, *options}});
-  }
-  void AddTo(const std::string& path, rocksdb::DBOptions* options,
-             const std::vector<rocksdb::ColumnFamilyDescriptor>& families) override;
+  void AddTo(rocksdb::DBOptions* options) override;
   SluiceCompactionStatistics statistics() const override {
     const std::lock_guard lock(mutex_);
     return statistics_;
   }
-  void Cancel() override { cancelled_ = true; }
+  void Cancel() override {
+    cancelled_ = true;
+    CancelJobsAtHand();
+  }
 
 #if ROCKSDB_MAJOR >= 10
   rocksdb::CompactionServiceScheduleResponse Schedule(const CompactionServiceJobInfo& info,
@@ -110,7 +103,9 @@ class Service : public SluiceCompactionService, public std::enable_shared_from_t
   CompactionServiceJobStatus Wait(const std::string& id, std::string* result) override {
     return Run(id, result);
   }
-  void CancelAwaitingJobs() override { Cancel(); }
+  // A database is being closed. RocksDB does not say which; of the others, jobs that come later are
+  // done again.
+  void CancelAwaitingJobs() override { CancelJobsAtHand(); }
 #else
   CompactionServiceJobStatus StartV2(const CompactionServiceJobInfo& info,
                                      const std::string& input) override {
@@ -123,7 +118,8 @@ class Service : public SluiceCompactionService, public std::enable_shared_from_t
   }
 #endif
 
-  void Begin(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info);
+  void Begin(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info,
+             const rocks::Opening& opening);
   void End(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info);
 
  private:
@@ -144,6 +140,11 @@ class Service : public SluiceCompactionService, public std::enable_shared_from_t
   Status PrepareFromOptions(const CompactionServiceJobInfo& info, Pending* pending,
                             Compaction* compaction);
   CompactionServiceJobStatus Run(const std::string& name, std::string* result);
+  void CancelJobsAtHand() {
+    const std::lock_guard lock(mutex_);
+    jobs_at_hand_cancelled_->store(true);
+    jobs_at_hand_cancelled_ = std::make_shared<std::atomic<bool>>(false);
+  }
   void CountLeft(const Status& reason);
   void Count(const rocks::JobReport& report, uint64_t micros);
   void Log(rocksdb::DB* db, uint64_t job_id, const std::string& line) const;
@@ -153,19 +154,21 @@ class Service : public SluiceCompactionService, public std::enable_shared_from_t
   std::atomic<bool> cancelled_ = false;
 
   mutable std::mutex mutex_;
-  std::map<std::string, Database> databases_;
+  std::shared_ptr<std::atomic<bool>> jobs_at_hand_cancelled_ =
+      std::make_shared<std::atomic<bool>>(false);
   std::map<CompactionKey, Compaction> compactions_;
   std::map<std::string, Pending> pending_;
   SluiceCompactionStatistics statistics_;
 };
 
-// Keeps the service as long as the options have it.
+// Of one database. Keeps the service as long as the options have it.
 class Listener : public rocksdb::EventListener {
  public:
-  explicit Listener(std::shared_ptr<Service> service) : service_(std::move(service)) {}
+  Listener(std::shared_ptr<Service> service, rocks::Opening opening)
+      : service_(std::move(service)), opening_(std::move(opening)) {}
   const char* Name() const override { return "SluiceCompactionListener"; }
   void OnCompactionBegin(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) override {
-    service_->Begin(db, info);
+    service_->Begin(db, info, opening_);
   }
   void OnCompactionCompleted(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) override {
     service_->End(db, info);
@@ -173,38 +176,34 @@ class Listener : public rocksdb::EventListener {
 
  private:
   const std::shared_ptr<Service> service_;
+  const rocks::Opening opening_;
 };
 
-void Service::AddTo(const std::string& path, rocksdb::DBOptions* options,
-                    const std::vector<rocksdb::ColumnFamilyDescriptor>& families) {
-  Database database;
-  database.declined = rocks::CheckDatabase(path, *options);
-  database.rate_limiter = options->rate_limiter;
-  for (const rocksdb::ColumnFamilyDescriptor& family : families) {
-    database.families.emplace(family.name, rocks::MakeFamilyPolicy(family.options));
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    databases_.insert_or_assign(path, std::move(database));
-  }
-  options->listeners.push_back(std::make_shared<Listener>(shared_from_this()));
+void Service::AddTo(rocksdb::DBOptions* options) {
+  options->listeners.push_back(std::make_shared<Listener>(
+      shared_from_this(), rocks::MakeOpening(*options, options_.write_committed_only)));
   options->compaction_service = shared_from_this();
 }
 
-void Service::Begin(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) {
+void Service::Begin(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info,
+                    const rocks::Opening& opening) {
   Compaction compaction{.db = db,
                         .session = {},
                         .family_id = info.cf_id,
                         .family = info.cf_name,
                         .output_level = info.output_level,
-                        .compression = info.compression,
+                        .policy = rocks::MakePolicy(db, info, opening),
                         .dirs = {}};
   if (!db->GetDbSessionId(compaction.session).ok()) {
     return;
   }
+  const std::string name = db->GetName();
   const std::lock_guard lock(mutex_);
-  compactions_.insert_or_assign({db->GetName(), static_cast<uint64_t>(info.job_id)},
-                                std::move(compaction));
+  // A database that is being closed does not tell that its compactions have ended.
+  std::erase_if(compactions_, [&](const auto& entry) {
+    return entry.first.first == name && entry.second.session != compaction.session;
+  });
+  compactions_.insert_or_assign({name, static_cast<uint64_t>(info.job_id)}, std::move(compaction));
 }
 
 void Service::End(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) {
@@ -240,36 +239,19 @@ Status Service::PrepareFromOptions(const CompactionServiceJobInfo& info, Pending
       begun->second.family != input.family || begun->second.output_level != input.output_level) {
     return Status::NotSupported("a compaction that the listener was not told of");
   }
-  const auto database = databases_.find(info.db_name);
-  if (database == databases_.end()) {
-    return Status::NotSupported("a database that is not known");
-  }
-  const auto family = database->second.families.find(input.family);
-  if (family == database->second.families.end()) {
-    return Status::NotSupported("a column family that is not known");
-  }
-  const rocks::FamilyPolicy& policy = family->second;
-  for (const std::string& declined : {database->second.declined, policy.declined,
-                                      rocks::CheckFamilyFields(input.family_options)}) {
-    if (!declined.empty()) {
-      return Status::NotSupported(declined);
-    }
+  const rocks::Policy& policy = begun->second.policy;
+  if (!policy.declined.empty()) {
+    return Status::NotSupported(policy.declined);
   }
   if (input.output_level == 0) {
     return Status::NotSupported("a compaction within level 0");
   }
   rocks::Job& job = pending->job;
   job.format = policy.format;
-  if (!rocks::SetCompression(begun->second.compression, policy.options, &job.format.codec)) {
-    return Status::NotSupported("compression");
-  }
-  if (!policy.filter_on_last_level && input.output_level == policy.options.num_levels - 1) {
-    job.format.bloom_millibits_per_key = 0;
-  }
   job.block_bytes = policy.block_bytes;
   job.restart_interval = policy.restart_interval;
-  job.file_bytes = policy.FileBytes(input.output_level);
-  if (const std::shared_ptr<rocksdb::RateLimiter> limiter = database->second.rate_limiter) {
+  job.file_bytes = policy.file_bytes;
+  if (const std::shared_ptr<rocksdb::RateLimiter> limiter = policy.rate_limiter) {
     job.before_write = [limiter](uint64_t bytes) {
       while (bytes > 0) {
         const int64_t part = std::min(static_cast<int64_t>(bytes), limiter->GetSingleBurstBytes());
@@ -353,7 +335,6 @@ Status Service::Prepare(const CompactionServiceJobInfo& info, const std::string&
   job.dir = info.db_name;
   job.output_dir =
       fmt::format("{}/{}{}-{}", info.db_name, kOutputDirPrefix, info.db_session_id, info.job_id);
-  job.cancelled = &cancelled_;
   RemoveLeftDirs(info.db_name, info.db_session_id);
   // Not synced: after a crash it may be gone with what is in it.
   if (std::error_code error; !std::filesystem::create_directory(job.output_dir, error)) {
@@ -362,6 +343,8 @@ Status Service::Prepare(const CompactionServiceJobInfo& info, const std::string&
   {
     const std::lock_guard lock(mutex_);
     compactions_[KeyOf(info)].dirs.push_back(job.output_dir);
+    pending->cancelled = jobs_at_hand_cancelled_;
+    job.cancelled = pending->cancelled.get();
   }
   RocksProperties& properties = job.format.properties;
   properties.SetText("rocksdb.creating.db.identity", info.db_id);

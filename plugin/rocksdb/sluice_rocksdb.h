@@ -2,7 +2,7 @@
 /// RocksDB's compactions, done by Sluice: a rocksdb::CompactionService. In front of DB::Open:
 ///
 ///     auto service = sluice::NewSluiceCompactionService({});
-///     service->AddTo("/data/db", &options);   // a rocksdb::Options
+///     service->AddTo(&options);   // rocksdb::Options or DBOptions
 ///     rocksdb::DB::Open(options, "/data/db", &db);
 ///
 /// Whatever Sluice cannot do exactly as RocksDB would is left to RocksDB: docs/rocksdb.md lists it,
@@ -28,9 +28,13 @@ namespace sluice {
 /// Options of NewSluiceCompactionService.
 struct SluiceCompactionOptions {
   /// What merges; null: the CPU executor. What it cannot do, the CPU does.
-  std::shared_ptr<Executor> executor;
+  std::shared_ptr<Executor> executor{};
   /// Whether each job is told of in the database's info log.
   bool log_jobs = true;
+  /// A promise that no database is opened as a TransactionDB with another write policy than
+  /// WRITE_COMMITTED. Without it, what a TransactionDB compacts is left to RocksDB, which does not
+  /// tell the policies apart.
+  bool write_committed_only = false;
 };
 
 /// What a service has done so far.
@@ -50,15 +54,10 @@ struct SluiceCompactionStatistics {
 /// The service. Thread-safe. One can serve several databases.
 class SluiceCompactionService : public rocksdb::CompactionService {
  public:
-  /// @{
-  /// Has the database that will be opened at `path`, spelled as for DB::Open, use this service: sets
-  /// `compaction_service`, and adds a listener. The options of column families must be those that
-  /// they are opened with. Those of families that are made later are not known; their compactions
-  /// are left to RocksDB.
-  virtual void AddTo(const std::string& path, rocksdb::Options* options) = 0;
-  virtual void AddTo(const std::string& path, rocksdb::DBOptions* options,
-                     const std::vector<rocksdb::ColumnFamilyDescriptor>& families) = 0;
-  /// @}
+  /// Has the database that is opened with these options use this service: sets
+  /// `compaction_service`, and adds a listener. Column families need nothing, nor those that are
+  /// made later.
+  virtual void AddTo(rocksdb::DBOptions* options) = 0;
   /// What was done so far.
   virtual SluiceCompactionStatistics statistics() const = 0;
   /// Leaves all jobs to RocksDB from now on, those at hand too. For a quick shutdown, before Close.

@@ -33,7 +33,6 @@ TEST(JobText, ReadsWhatRocksDb7Sends) {
                   &input)
                   .ok());
   EXPECT_EQ(input.family, "cf");
-  EXPECT_EQ(input.family_options, (Fields{{"a", "b"}, {"c", "{d=e;}"}}));
   EXPECT_EQ(input.snapshots, (std::vector<SequenceNumber>{3, 7}));
   EXPECT_EQ(input.files, (std::vector<std::string>{"01", "23"}));
   EXPECT_EQ(input.output_level, 2);

@@ -21,7 +21,7 @@ TEST(RocksRtl, ComparedWithTheCpu) {
   rocksdb::Options options = DatabaseOptions({});
   options.paranoid_file_checks = false;
   options.compression = rocksdb::kLZ4Compression;
-  service->AddTo(dir.File("db"), &options);
+  service->AddTo(&options);
   rocksdb::DB* opened = nullptr;
   ASSERT_TRUE(rocksdb::DB::Open(options, dir.File("db"), &opened).ok());
   const std::unique_ptr<rocksdb::DB> db(opened);
