@@ -27,6 +27,7 @@ target_compile_definitions(verilated_runtime PUBLIC VM_SC=0 VM_TRACE=0
                                                     VM_COVERAGE=$<BOOL:${SLUICE_COVERAGE}>
                                                     VL_IGNORE_UNKNOWN_ARCH)
 target_compile_options(verilated_runtime PRIVATE -w)
+set_target_properties(verilated_runtime PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(verilated_runtime PUBLIC Threads::Threads)
 
 # sluice_verilate(NAME TOP module SOURCES a.sv ... [PARAMS -GWAYS=4 ...] [FAST] [ON_DEMAND])
@@ -72,6 +73,9 @@ function(sluice_verilate name)
   target_include_directories(${name} SYSTEM PUBLIC ${dir})
   target_compile_options(${name} PRIVATE -w -O1)
   target_link_libraries(${name} PUBLIC verilated_runtime)
+  if(ARG_FAST)  # a module of units may have it (plugin/rocksdb)
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endif()
   if(ARG_ON_DEMAND)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()

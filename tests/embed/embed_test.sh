@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the library and builds and runs every example with it:
-#   embed_test.sh SOURCE BUILD SCRATCH CC CXX [sluice_device]
+#   embed_test.sh SOURCE BUILD SCRATCH CC CXX rocksdb=[sluice_rocksdb_shared] [sluice_device]
 set -euo pipefail
-source=$1 build=$2 scratch=$3 device=${6-}
+source=$1 build=$2 scratch=$3 rocksdb=${6#rocksdb=} device=${7-}
 export CC=$4 CXX=$5
 rm -rf "$scratch"
 mkdir -p "$scratch"
@@ -18,7 +18,7 @@ run() {
   grep -qF -- "$2" <<<"$output" || { echo "$1 printed: $output" >&2; exit 1; }
 }
 declare -A expected=([cpp]="runs: 1" [c]="alice: -10, bob: 10" [custom_executor]="merged "
-  [device]="merged by 1 unit")
+  [device]="merged by 1 unit" [rocksdb]="made 100000 records of 300000 in 1 jobs")
 # cmake_example DIRECTORY OUT ARGUMENTS...
 cmake_example() {
   local directory=$1 out=$2
@@ -29,7 +29,7 @@ cmake_example() {
 }
 
 say "install"
-for component in static shared conformance development ${device:+device}; do
+for component in static shared conformance development ${rocksdb:+rocksdb rocksdb_development} ${device:+device}; do
   cmake --install "$build" --prefix "$prefix" --component $component >/dev/null
 done
 
@@ -40,6 +40,16 @@ done
 if [[ -n $device ]]; then
   say "find_package: units"
   cmake_example tests/embed/device device -DCMAKE_PREFIX_PATH="$prefix"
+fi
+if [[ -n $rocksdb ]]; then
+  say "the plugin for RocksDB, linked and preloaded"
+  cmake_example examples/rocksdb rocksdb -DCMAKE_PREFIX_PATH="$prefix"
+  preload=$(find "$prefix" -name libsluice_rocksdb_preload.so)
+  report=$(LD_PRELOAD=$preload SLUICE_REPORT=1 rocksdb/example db 2>&1)
+  ! grep "^sluice: " <<<"$report" || { echo "Preloaded beside a service of its own: $report" >&2; exit 1; }
+  # What the program does without Sluice: its own service is not linked.
+  report=$(LD_PRELOAD=$preload SLUICE_REPORT=1 "$build/tests/rocksdb/rocksdb_program" plain preloaded 2>&1)
+  grep -q "^sluice: 1 jobs" <<<"$report" || { echo "Preloaded: $report" >&2; exit 1; }
 fi
 say "find_package: cpp with the shared library"
 cmake_example examples/cpp cpp_shared -DCMAKE_PREFIX_PATH="$prefix" -DBUILD_SHARED_LIBS=ON
