@@ -72,6 +72,8 @@ math(EXPR next "${PROJECT_VERSION_MINOR} + 1")
 # A minor version changes the soname, but not the package's name, so programs depend on theirs.
 set(SAME_SONAME "libsluice0 (>= ${PROJECT_VERSION}), libsluice0 (<< ${PROJECT_VERSION_MAJOR}.${next}~)")
 configure_file(${templates}/shlibs.in ${PROJECT_BINARY_DIR}/package_control/shlibs @ONLY)
+string(REPLACE libsluice0 libsluice-rocksdb SAME_SONAME ${SAME_SONAME})
+configure_file(${templates}/rocksdb_shlibs.in ${PROJECT_BINARY_DIR}/package_control/rocksdb/shlibs @ONLY)
 set(engine_licenses)
 foreach(package libfmt-dev libxxhash-dev nlohmann-json3-dev)
   list(APPEND engine_licenses /usr/share/doc/${package}/copyright)
@@ -96,6 +98,20 @@ sluice_package(sluice-tools SECTION database COMPONENTS tools
 databases, imports and compacts those of LevelDB, runs simulated units, and has
 benchmarks."
   SUGGESTS gnuplot-nox)
+set(about_rocksdb "Sluice can do the compactions of RocksDB databases, through RocksDB's own
+CompactionService: on the CPU, or on an FPGA, which this version simulates.
+.
+")
+sluice_package(libsluice-rocksdb SECTION libs COMPONENTS rocksdb
+  LICENSES ${engine_licenses} ${templates}/verilator
+  SYNOPSIS "RocksDB's compactions by Sluice (shared libraries)"
+  DESCRIPTION "${about_rocksdb}This package has the library for programs, and the one that is preloaded into
+programs that know nothing of it."
+  CONTROL ${PROJECT_BINARY_DIR}/package_control/rocksdb/shlibs ${templates}/triggers)
+sluice_package(libsluice-rocksdb-dev SECTION libdevel COMPONENTS rocksdb_development
+  SYNOPSIS "RocksDB's compactions by Sluice (development files)"
+  DESCRIPTION "${about_rocksdb}This package has what building programs with the library takes."
+  DEPENDS "libsluice-rocksdb (= ${PROJECT_VERSION}-1)" "libsluice-dev (= ${PROJECT_VERSION}-1)" librocksdb-dev)
 file(GLOB nanobind_license
      ${PROJECT_SOURCE_DIR}/build/venv/lib/python3*/site-packages/nanobind-*.dist-info/licenses/LICENSE)
 set(Python_EXECUTABLE ${PROJECT_SOURCE_DIR}/build/venv/bin/python)

@@ -36,7 +36,7 @@ expect() {
 }
 
 version=$(sed -n 's/^project(sluice VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")
-all=(libsluice0 libsluice-dev sluice-tools python3-sluice)
+all=(libsluice0 libsluice-dev libsluice-rocksdb libsluice-rocksdb-dev sluice-tools python3-sluice)
 for name in "${all[@]}"; do
   compgen -G "$packages/${name}_$version-*.deb" >/dev/null || fail "There is no package $name"
 done
@@ -81,11 +81,21 @@ expect "$version" inside python3 -c 'import importlib.metadata as m; print(m.ver
 [[ -n $(inside find /usr/lib/python3/dist-packages/sluice -name '*.pyc') ]] || fail "Python's files are not compiled"
 purge python3-sluice
 
+say "libsluice-rocksdb by itself, in front of a program that knows nothing of it"
+install "$(package libsluice-rocksdb)" rocksdb-tools
+bench=(db_bench --benchmarks=fillrandom,compact --num=20000 --write_buffer_size=200000)
+expect "jobs, " inside LD_PRELOAD=libsluice_rocksdb_preload.so SLUICE_REPORT=1 "${bench[@]}" --db=/tmp/preloaded
+expect "became" inside grep "sluice" /tmp/preloaded/LOG
+expect "jobs, " inside LD_PRELOAD=libsluice_rocksdb_preload.so SLUICE_REPORT=1 SLUICE_EXECUTOR=model "${bench[@]}" \
+  --db=/tmp/preloaded_model
+expect "by fast20" inside grep "sluice" /tmp/preloaded_model/LOG
+purge libsluice-rocksdb
+
 say "libsluice-dev, with a compiler"
 install "$(package libsluice0)" "$(package libsluice-dev)"
 install cmake make g++
 declare -A expected=([cpp]="runs: 1" [c]="alice: -10, bob: 10" [custom_executor]="merged "
-  [device]="merged by 1 unit")
+  [device]="merged by 1 unit" [rocksdb]="made 100000 records of 300000")
 # example DIRECTORY BUILD_SHARED_LIBS
 example() {
   local name=${1##*/} build=/tmp/${1##*/}-$2
@@ -100,6 +110,8 @@ example examples/c ON
 example examples/custom_executor OFF
 example tests/embed/device OFF
 expect "libsluice.so.0.2 => /lib/" inside ldd /tmp/cpp-ON/example
+install "$(package libsluice-rocksdb)" "$(package libsluice-rocksdb-dev)"
+example examples/rocksdb ON
 # shellcheck disable=SC2016
 quietly inside sh -c 'c++ -std=c++20 /source/examples/cpp/main.cc $(pkg-config --cflags --libs sluice) -o /tmp/linked'
 expect "${expected[cpp]}" inside /tmp/linked /tmp/linked-db
