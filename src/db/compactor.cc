@@ -117,6 +117,10 @@ Status Compactor::Compact(SubtableImpl* subtable, CompactionPick* pick, size_t t
     return status;
   }
   Compaction compaction{.subtable = subtable, .shares = Divide(*pick, borders)};
+  // Or what a part is done with would keep its pages until all parts are.
+  for (CompactionInput& input : pick->inputs) {
+    input.extents.clear();
+  }
   compaction.waiting.reserve(compaction.shares.size());
   std::for_each(compaction.shares.rbegin(), compaction.shares.rend(),
                 [&](CompactionPick& share) { compaction.waiting.push_back(&share); });
