@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <limits>
 #include <mutex>
@@ -289,6 +290,20 @@ void EpochReclaim() {
     Reclaim(waiting);
   }
   ReclaimOrphans();
+}
+
+void EpochWait() {
+  constexpr std::chrono::microseconds kPoll{100};
+  // Batches of a thread are deleted in order, so this is the last to go.
+  std::atomic<bool> last{false};
+  EpochRetire(&last, [](void* flag) {
+    static_cast<std::atomic<bool>*>(flag)->store(true, std::memory_order_release);
+  });
+  EpochReclaim();
+  while (!last.load(std::memory_order_acquire)) {
+    std::this_thread::sleep_for(kPoll);
+    EpochReclaim();
+  }
 }
 
 void EpochDrain() {

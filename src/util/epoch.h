@@ -116,6 +116,11 @@ void EpochRetire(T* object) {
 // microsecond or two, and the deleters' time.
 void EpochReclaim();
 
+// Returns when everything is deleted that this thread has retired: waits for guards that may see it,
+// so for the time of a lookup, or until a thread with a guard has the CPU again.
+// REQUIRES: the caller holds no guard and is no deleter.
+void EpochWait();
+
 // Returns when everything is deleted that was retired before the call, and, if no other thread
 // retires anything meanwhile, what the deleters retired in turn. For tests and for shutting down.
 // REQUIRES: the caller holds no guard and is no deleter.

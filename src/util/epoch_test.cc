@@ -90,6 +90,36 @@ TEST(Epoch, ReclaimDeletesWhatNoGuardHolds) {
 }
 
 // Nothing that the guard's holder could see goes before the last of its nested guards does.
+// It waits for the guards of now, and not for those that begin later.
+TEST(Epoch, WaitsForGuards) {
+  std::atomic<bool> held{false};
+  std::atomic<bool> go{false};
+  std::thread reader([&] {
+    const EpochGuard guard;
+    held = true;
+    while (!go) {
+      std::this_thread::yield();
+    }
+  });
+  while (!held) {
+    std::this_thread::yield();
+  }
+  static std::atomic<int> deleted{0};
+  EpochRetire(&deleted, [](void*) { ++deleted; });
+  EpochReclaim();
+  EXPECT_EQ(deleted, 0);
+  std::thread waits([&] {
+    EpochRetire(&deleted, [](void*) { ++deleted; });
+    EpochWait();
+    EXPECT_GE(deleted, 1);
+  });
+  go = true;
+  reader.join();
+  waits.join();
+  EpochWait();
+  EXPECT_EQ(deleted, 2);
+}
+
 TEST(Epoch, NestedGuardsHoldBack) {
   std::atomic<int> step{0};
   std::thread holder([&] {
