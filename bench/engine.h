@@ -21,6 +21,7 @@
 
 #include "bench/histogram.h"
 #include "sluice/compression.h"
+#include "sluice/options.h"
 #include "util/status.h"
 
 namespace sluice::bench {
@@ -42,7 +43,8 @@ struct EngineSettings {
   size_t compaction_threads = 1;
   size_t flush_threads = 1;
   uint64_t background_bytes_per_second = 0;  // 0: no limit
-  bool async = false;                        // puts go on before they are done
+  double max_space_amplification = Options().max_space_amplification;
+  bool async = false;  // puts go on before they are done
   // RocksDB's alone.
   bool pipelined_write = false;
   bool unordered_write = false;

@@ -199,6 +199,7 @@ Status OpenSluice(const EngineSettings& settings, const std::string& directory, 
   options.compaction_threads = settings.compaction_threads;
   options.flush_threads = settings.flush_threads;
   options.background_bytes_per_second = settings.background_bytes_per_second;
+  options.max_space_amplification = settings.max_space_amplification;
   if (settings.write_queues > 0) {
     options.write_queues = settings.write_queues;
   }

@@ -247,6 +247,8 @@ void AddEngineOptions(CLI::App* app, BenchCommand* command) {
   add_own("--background-rate", &e.background_bytes_per_second,
           "Bytes per second that flushes and compactions may write; 0: unlimited")
       ->transform(CLI::AsSizeValue(false));
+  add_own("--max-space", &e.max_space_amplification,
+          "Limit on bytes of the device per byte of live data; 0: none");
   app->add_option("--config", e.config, "Configuration of the unit (see `sluice unit list`)")
       ->check(CLI::IsMember(configs))
       ->type_name("NAME")

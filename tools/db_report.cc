@@ -41,8 +41,10 @@ std::string SubtableText(const SubtableStatistics& subtable) {
 
 std::string ShapeText(const Statistics& statistics) {
   std::string text = fmt::format(
-      "{:.1f} MiB in data files, {:.1f} MiB in the log, {} writes so far\n",
-      MiB(statistics.data_file_bytes), MiB(statistics.log_file_bytes), statistics.last_sequence);
+      "{:.1f} MiB in data files, {:.1f} MiB in the log, {} writes so far\n"
+      "{:.1f} MiB of extents, {:.1f} MiB of live data: {:.2f} bytes per byte\n",
+      MiB(statistics.data_file_bytes), MiB(statistics.log_file_bytes), statistics.last_sequence,
+      MiB(statistics.extent_bytes), MiB(statistics.live_bytes), statistics.SpaceAmplification());
   for (const SubtableStatistics& subtable : statistics.subtables) {
     text += SubtableText(subtable);
   }

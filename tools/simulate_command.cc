@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -63,6 +64,8 @@ Json ToJson(const SimulateCommand& command, const Report& report) {
   json["live_bytes"] = report.live_bytes;
   json["disk_bytes"] = report.disk_bytes;
   json["most_disk_bytes"] = all.most_disk_bytes;
+  json["mean_space"] = report.mean_space;
+  json["most_space"] = report.most_space;
   json["dead_bytes"] = report.dead_bytes;
   json["extents"] = report.extents;
   json["metadata_bytes"] = report.metadata_bytes;
@@ -114,9 +117,10 @@ Lines ToLines(const Report& report) {
                    report.overwrite_amplification, UserAmplification(report))},
       {"runs at a key",
        fmt::format("{:.1f} on average, {} at most", report.mean_runs, report.most_runs)},
-      {"space", fmt::format("{}, {:.2f} per byte of live data; {:.2f} at most; {:.1f} % dead",
+      {"space", fmt::format("{}, {:.2f} per byte of live data; {:.2f} on average, {:.2f} at most; "
+                            "{:.1f} % dead",
                             Size(report.disk_bytes), Share(report.disk_bytes, report.live_bytes),
-                            Share(all.most_disk_bytes, report.live_bytes),
+                            report.mean_space, report.most_space,
                             100 * Share(report.dead_bytes, report.disk_bytes))},
       {"debt", fmt::format("at most {:.2f} of what may wait for compactions", report.most_debt)},
       {"longest part", Size(all.longest_part_bytes)},
@@ -222,6 +226,15 @@ void AddSimulateCommand(CLI::App* app, Action* action) {
        "Least size that levels 0 and 1 may have, in bytes");
   size("--compaction-size", &settings.options.compaction_bytes, 1, kMost,
        "Size of a compaction's parts in bytes");
+  command
+      ->add_option("--max-space", settings.options.max_space_amplification,
+                   "Limit on bytes of the device per byte of live data; 0: none")
+      ->check([](const std::string& text) {
+        const double limit = std::strtod(text.c_str(), nullptr);
+        return limit == 0 || limit >= 1.1 ? std::string() : "not 0, and less than 1.1";
+      })
+      ->type_name("FACTOR")
+      ->capture_default_str();
   AddPlotOption(command, &options->plot,
                 "debt, runs and write amplification over what was written");
   AddJsonOption(command, &options->json);

@@ -225,6 +225,7 @@ class SLUICE_EXPORT DB {
   ///     sluice.transaction-memory-usage, and -capacity: writes and locks of all transactions
   ///     sluice.prepared-log-bytes    log bytes kept from the oldest prepared transaction on
   ///     sluice.latest-sequence-number, sluice.stall-micros, sluice.write-amplification
+  ///     sluice.space-amplification, sluice.most-space-amplification
   virtual Status GetProperty(Subtable* subtable, std::string_view name, std::string* value) = 0;
   /// Reads all extents and checks everything that can be checked. Returns the first fault found,
   /// with its file and offset. `progress` may be null.

@@ -91,9 +91,17 @@ struct Options {
   size_t l0_compaction_runs = 6;  ///< runs in level 0 that trigger a compaction
   size_t l0_slowdown_runs = 16;   ///< from here on writes are slowed down, more with each run
   size_t l0_stop_runs = 32;       ///< from here on writes wait
-  /// Levels 0 and 1 together may have this size, or an eighth of level 2's if that is more; the
-  /// rest moves to level 2.
+  /// Levels 0 and 1 together may have this size, or an eighth of level 2's if that is more, and if
+  /// max_space_amplification permits; the rest moves to level 2.
   uint64_t l1_bytes = uint64_t{256} << 20;
+  /// Limit on what extents and values apart take of the device, per byte of live data: what the last
+  /// level would have after a full compaction, as far as metadata tells. Compactions begin earlier
+  /// and go in smaller parts for its sake, and if they fall behind all the same, writers are slowed
+  /// down and finally stopped. It counts what compactions under way write, but neither the log, nor
+  /// free pages, nor what only iterators and checkpoints still hold; what a snapshot needs is live.
+  /// Each sub-table may have l1_bytes, two memtables and parts of compactions beside its live data,
+  /// even if that is more. At least 1.1; 0: no limit. docs/engine.md has all of it.
+  double max_space_amplification = 1.3;
   double deletion_share = 0.5;  ///< share of tombstones in an extent that triggers a compaction
   /// Which compaction goes first if several are due; kinds left out are never due, and no write
   /// waits for them.
@@ -132,7 +140,8 @@ struct Options {
   uint64_t task_bytes = uint64_t{32} << 20;
   /// A compaction that has more input than this is carried out in parts of about this much, each of
   /// which takes effect by itself: an interruption loses one part at most, and no more space is
-  /// needed than a part takes. Not below the size of four extents.
+  /// needed than a part takes. Not below the size of four extents; max_space_amplification may make
+  /// them smaller.
   uint64_t compaction_bytes = uint64_t{128} << 20;
   /// Units that merge for compactions (sluice/executor.h), each given one task at a time; without
   /// any, the CPU merges. What a unit refuses, fails or answers wrongly the CPU merges anew, and a

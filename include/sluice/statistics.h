@@ -82,6 +82,15 @@ struct SLUICE_EXPORT Statistics {
   uint64_t last_sequence = 0;    ///< of the newest write
   uint64_t data_file_bytes = 0;  ///< of the device, taken by all data files, with their free space
   uint64_t log_file_bytes = 0;   ///< of the device, taken by the log
+  /// Of these data files: what extents and values apart have of them, what compactions under way have
+  /// written so far and what only iterators and checkpoints still hold included.
+  uint64_t extent_bytes = 0;
+  /// What would be left of that by a full compaction, as far as metadata tells
+  /// (Options::max_space_amplification).
+  uint64_t live_bytes = 0;
+  /// The most that SpaceAmplification has been since the database was opened, at moments when a
+  /// flush or compaction had just ended and twenty memtables of live data were there; 0: none were.
+  double most_space_amplification = 0;
 
   uint64_t user_bytes_written = 0;        ///< keys and values
   uint64_t log_bytes_written = 0;         ///< to the redo log
@@ -104,6 +113,11 @@ struct SLUICE_EXPORT Statistics {
                ? 0
                : static_cast<double>(flush_bytes_written + compaction_bytes_written) /
                      static_cast<double>(user_bytes_written);
+  }
+  /// Bytes that extents take of the device per byte of live data; 0 if there is none in level 2.
+  double SpaceAmplification() const {
+    return live_bytes == 0 ? 0
+                           : static_cast<double>(extent_bytes) / static_cast<double>(live_bytes);
   }
   /// Several lines for human readers.
   std::string ToString() const;

@@ -46,6 +46,7 @@ class Options:
     l0_slowdown_runs: int
     l0_stop_runs: int
     l1_bytes: int
+    max_space_amplification: float
     deletion_share: float
     automatic_compactions: bool
     write_queues: int

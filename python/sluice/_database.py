@@ -299,6 +299,7 @@ def open(
     l0_slowdown_runs: int | None = None,
     l0_stop_runs: int | None = None,
     l1_bytes: int | None = None,
+    max_space_amplification: float | None = None,
     deletion_share: float | None = None,
     automatic_compactions: bool | None = None,
     level_paths: Iterable[Path] = (),

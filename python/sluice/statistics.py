@@ -89,6 +89,9 @@ class Statistics:
     last_sequence: int
     data_file_bytes: int
     log_file_bytes: int
+    extent_bytes: int
+    live_bytes: int
+    most_space_amplification: float
     user_bytes_written: int
     log_bytes_written: int
     flush_bytes_written: int
@@ -111,6 +114,11 @@ class Statistics:
             return 0.0
         written = self.flush_bytes_written + self.compaction_bytes_written
         return written / self.user_bytes_written
+
+    @property
+    def space_amplification(self) -> float:
+        """Bytes that extents take of the device per byte of live data."""
+        return self.extent_bytes / self.live_bytes if self.live_bytes else 0.0
 
 
 @dataclass(frozen=True, slots=True)

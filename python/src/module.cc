@@ -69,6 +69,7 @@ void BindOptions(nb::module_& m) {
       .def_rw("l0_slowdown_runs", &Options::l0_slowdown_runs)
       .def_rw("l0_stop_runs", &Options::l0_stop_runs)
       .def_rw("l1_bytes", &Options::l1_bytes)
+      .def_rw("max_space_amplification", &Options::max_space_amplification)
       .def_rw("deletion_share", &Options::deletion_share)
       .def_rw("automatic_compactions", &Options::automatic_compactions)
       .def_rw("write_queues", &Options::write_queues)

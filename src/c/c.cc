@@ -137,6 +137,7 @@ const std::map<std::string_view, Setter>& Setters() {
       NUMBER(l0_slowdown_runs),
       NUMBER(l0_stop_runs),
       NUMBER(l1_bytes),
+      NUMBER(max_space_amplification),
       NUMBER(deletion_share),
       TRUTH(automatic_compactions),
       NUMBER(compaction_threads),

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compaction/key_windows.h"
+#include "compaction/space_limit.h"
 #include "compaction/value_picker.h"
 #include "tree/extent_space.h"
 
@@ -19,10 +20,7 @@ constexpr size_t kManySmall = 64;
 // Fewer records are not worth a compaction for their tombstones.
 constexpr uint64_t kFewRecords = 1000;
 
-// Levels 0 and 1 may have so many hundredths of the last level's size. With more, the last level is
-// written less often, but more space is taken by records that are there twice.
-constexpr uint64_t kUpperHundredths = 13;
-// A run of 1/kRipeShare of that is large enough for major compactions.
+// A run of 1/kRipeShare of UpperBytes is large enough for major compactions.
 constexpr uint64_t kRipeShare = 12;
 // So many smaller runs of level 1 are merged into one.
 constexpr size_t kTierRuns = 4;
@@ -365,7 +363,9 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
   // fewer bytes than those by which it was cut, because its index is compressed at its end.
   std::vector<ExtentPtr> small;
   std::vector<ExtentPtr> stretch;
-  std::vector<ExtentPtr> picked;  // extents with tombstones that no snapshot needs
+  const bool slices_waste = SlicesWasteSpace(version, options);
+  std::vector<ExtentPtr>
+      picked;  // extents with tombstones that no snapshot needs; slices that waste
   const auto take = [&] {
     if (stretch.size() >= 2) {
       small.insert(small.end(), stretch.begin(), stretch.end());
@@ -392,6 +392,10 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
     }  // else it is not a snapshot that holds it back
     if (at.extent()->sliced && at.extent()->live_bytes() < at.extent()->bytes / 2) {
       small.push_back(at.extent());  // it keeps the pages of a much larger table
+    }
+    if (slices_waste && at.extent()->sliced &&
+        at.extent()->live_bytes() < at.extent()->bytes / 8 * 7) {
+      picked.push_back(at.extent());
     }
     if (at.extent()->bytes < least_bytes && !at.extent()->full) {
       stretch.push_back(at.extent());
@@ -528,10 +532,6 @@ CompactionPick PickLevel0(const Version& version, const Options& options, Compac
 }
 
 std::string KeyAfter(std::string_view user_key) { return std::string(user_key) + '\0'; }
-
-uint64_t UpperBytes(const Version& version, const Options& options) {
-  return std::max(options.l1_bytes, version.LevelWeight(kLastLevel) / 100 * kUpperHundredths);
-}
 
 std::optional<CompactionPick> PickCompaction(const Version& version, const Options& options,
                                              const PickInputs& inputs, LaterPick* later) {

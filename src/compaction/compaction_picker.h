@@ -3,7 +3,7 @@
 // The tree is levelled lazily (Dostoevsky, SIGMOD'18): only the last level is one run, and what
 // reaches it is merged into it range by range. The levels above it have any number of runs. A minor
 // compaction makes one run of level 1 out of all of level 0, and small runs of level 1 become larger
-// ones. Once both levels together exceed their share of the last one's size (UpperBytes), a major
+// ones. Once both levels together exceed their share of the last one's size (space_limit.h), a major
 // compaction merges all that they have of one range of keys into it: the range where they have most
 // in proportion to what the last level has there, because all of that is rewritten. So a record is
 // written once for each size of run, and about 1 / (2 * share) times for the last level, however
@@ -63,9 +63,6 @@ CompactionPick PickLevel0(const Version& version, const Options& options, Compac
 
 // The least user key after `user_key`.
 std::string KeyAfter(std::string_view user_key);
-
-// What levels 0 and 1 may have together before a major compaction is due.
-uint64_t UpperBytes(const Version& version, const Options& options);
 
 inline constexpr uint64_t kNoCredit = ~uint64_t{0};
 

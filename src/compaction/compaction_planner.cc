@@ -12,12 +12,6 @@ std::string_view High(const Extent& extent) { return UserKey(extent.largest); }
 
 }  // namespace
 
-uint64_t PartBytes(const Options& options) {
-  // A part that merges small extents must leave fewer of them, or there would be no end to it.
-  constexpr uint64_t kLeastExtents = 4;
-  return std::max(options.compaction_bytes, kLeastExtents * options.extent_bytes);
-}
-
 Status ExtentPlanSource::FindKey(const Extent& extent, const BlockHandle& handle,
                                  std::string_view from, std::string* user_key) {
   BlockRef contents;

@@ -87,9 +87,6 @@ struct PlanOptions {
   std::set<uint32_t> recoded_levels{};
 };
 
-// The size of a part of a compaction: PlanOptions::part_bytes.
-uint64_t PartBytes(const Options& options);
-
 // Tells a planner what it has to know of the inputs' tables.
 class PlanSource {
  public:

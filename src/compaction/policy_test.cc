@@ -123,7 +123,7 @@ class Cases : ExtentFixture<> {
 
  private:
   void SetOptions(const std::map<std::string, std::string>& settings) {
-    options_ = {};
+    options_ = DefaultOptions();
     for (const auto& [key, value] : settings) {
       if (key == "l0_compaction_runs") {
         options_.l0_compaction_runs = Number(value);
@@ -135,6 +135,10 @@ class Cases : ExtentFixture<> {
         options_.extent_bytes = static_cast<uint32_t>(Number(value));
       } else if (key == "compaction_bytes") {
         options_.compaction_bytes = Number(value);
+      } else if (key == "memtable_bytes") {
+        options_.memtable_bytes = Number(value);
+      } else if (key == "max_space") {
+        options_.max_space_amplification = std::stod(value);
       } else if (key == "deletion_share") {
         options_.deletion_share = std::stod(value);
       } else {
@@ -143,7 +147,7 @@ class Cases : ExtentFixture<> {
     }
   }
 
-  // "a-f 1M hot=3 tombstones=600/1000@10-90"; "a-f 1M x70" stands for 70 of them, 000a-000f and on.
+  // "a-f 1M records=1000 hot=3"; "a-f 1M tombstones=600/1000@10-90"; "a-f 1M x70" stands for 70 of them, 000a-000f and on.
   void AddExtents(const std::string& text, std::vector<ExtentPtr>* extents) {
     const std::vector<std::string> words = Split(text, ' ');
     const size_t dash = words.at(0).find('-');
@@ -163,6 +167,8 @@ class Cases : ExtentFixture<> {
       } else if (key == "slice") {
         extent.sliced = true;
         extent.slice_bytes = static_cast<uint32_t>(Number(value));
+      } else if (key == "records") {
+        extent.entries = Number(value);
       } else if (key[0] == 'x') {
         copies = Number(key.substr(1));
       } else if (key == "tombstones") {
@@ -195,6 +201,7 @@ class Cases : ExtentFixture<> {
 
   const Version* MakeTree() {
     auto* const version = new Version;
+    Metadata::Subtable runs;
     for (const auto& [name, text] : runs_) {
       std::vector<ExtentPtr> extents;
       for (const std::string& extent : Split(text, ',')) {
@@ -207,8 +214,10 @@ class Cases : ExtentFixture<> {
       } else {
         const RunId run = ParseRun(name);
         version->levels[run.level].push_back({run.run, index});
+        runs.runs[run] = index;
       }
     }
+    version->space = EstimateSpace(runs);
     return version;
   }
 
@@ -410,7 +419,14 @@ class Cases : ExtentFixture<> {
 
   SequenceNumber sequence_ = kNewest;
 
-  Options options_;
+  // Without a limit on space: its cases ask for it.
+  static Options DefaultOptions() {
+    Options options;
+    options.max_space_amplification = 0;
+    return options;
+  }
+
+  Options options_ = DefaultOptions();
   std::vector<std::pair<std::string, std::string>> runs_;  // name and contents
 };
 

@@ -5,18 +5,17 @@
 #include <utility>
 #include <vector>
 
+#include "compaction/space_limit.h"
+
 namespace sluice {
 
 namespace {
 
-// What is chosen leaves garbage of this share, so that the next time does not come at once.
-constexpr double kGarbageLeft = kMostGarbage * 3 / 4;
-// Value extents with less are not worth it.
-constexpr double kLeastShare = kMostGarbage / 2;
-// A pick moves a part of Options::compaction_bytes, because what it moves takes space twice until it
-// ends; but not less than so many bytes for each byte of the tables, which are rewritten for it.
-constexpr uint64_t kPartMoved = 4;
-constexpr uint64_t kValuesOfTables = 8;
+// What is chosen leaves garbage of this share of the most, so that the next time does not come at
+// once.
+constexpr double kGarbageLeft = 0.75;
+// Value extents with less than this part of the greatest share of garbage are not worth it.
+constexpr double kLeastShare = 0.5;
 
 uint64_t Garbage(const ValueUse& use) { return use.extent->pages.bytes - use.live_bytes; }
 
@@ -51,28 +50,23 @@ std::vector<uint64_t> Victims(const Version& version, const Options& options) {
     }
     bytes += use.extent->pages.bytes;
     garbage += Garbage(use);
-    if (const double share = GarbageShare(use); share >= kLeastShare) {
-      candidates.emplace_back(share, &use);
-    }
+    candidates.emplace_back(GarbageShare(use), &use);
   }
-  if (garbage < options.extent_bytes ||
-      static_cast<double>(garbage) <= kMostGarbage * static_cast<double>(bytes)) {
+  const uint64_t most_garbage = MostGarbage(version, options, bytes);
+  if (garbage < options.extent_bytes || garbage <= most_garbage) {
     return {};
   }
+  const double most_share = static_cast<double>(most_garbage) / static_cast<double>(bytes);
   std::sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first
                               : a.second->extent->pages.number < b.second->extent->pages.number;
   });
-  uint64_t tables = 0;
-  for (size_t level = 0; level < kLevels; ++level) {
-    tables += version.LevelBytes(level);
-  }
-  const uint64_t most_moved =
-      std::max(options.compaction_bytes / kPartMoved, kValuesOfTables * tables);
+  const uint64_t most_moved = MostValuesMoved(version, options);
   std::vector<uint64_t> victims;
   uint64_t moved = 0;
   for (const auto& [share, use] : candidates) {
-    if (static_cast<double>(garbage) <= kGarbageLeft * static_cast<double>(bytes) ||
+    if (share < kLeastShare * most_share ||
+        static_cast<double>(garbage) <= kGarbageLeft * most_share * static_cast<double>(bytes) ||
         moved > most_moved) {
       break;
     }

@@ -5,7 +5,7 @@
 // levels hide in lower ones is not garbage yet: levels have the size of their values, too
 // (Extent::weight), so compactions find it as they would if the values were in the tree.
 //
-// Once a sub-table's value extents are garbage by more than kMostGarbage, those with the largest
+// Once a sub-table's value extents have more garbage than they may (space_limit.h), those with the largest
 // shares of it are chosen, and the records that refer to what is left of them are rewritten, in the
 // run that they are in, while the values are copied (value_relocation.h). That takes a compaction
 // for each run that refers to them; after the last one they are gone. Each makes the live bytes of
@@ -20,9 +20,6 @@
 #include "tree/version.h"
 
 namespace sluice {
-
-// The most that garbage may be of all value extents' bytes.
-inline constexpr double kMostGarbage = 0.3;
 
 // None if none is due.
 std::optional<CompactionPick> PickValues(const Version& version, const Options& options);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "compaction/flush_job.h"
+#include "compaction/space_limit.h"
 #include "compaction/value_picker.h"
 #include "db/range_cuts.h"
 #include "util/epoch.h"
@@ -407,8 +408,8 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
         }
         for_writers = pick.has_value();
         if (!pick) {
-          const uint64_t bytes =
-              kPartsOfARange * PartBytes(db_.options) * (1 + db_.options.compaction_threads);
+          const uint64_t bytes = kPartsOfARange * PartBytes(*version, db_.options) *
+                                 (1 + db_.options.compaction_threads);
           if (!range_done) {
             pick = PickRange(*version, from, end, bytes);
             range_done = !pick || !pick->range.has_end || (!end.empty() && pick->range.end >= end);

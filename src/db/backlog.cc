@@ -1,8 +1,9 @@
 #include "db/backlog.h"
 
 #include <algorithm>
+#include <limits>
 
-#include "compaction/compaction_picker.h"
+#include "compaction/space_limit.h"
 
 namespace sluice {
 
@@ -11,10 +12,14 @@ namespace {
 constexpr uint64_t kLeastLogSegments = 4;
 constexpr uint64_t kLogShare = 4;  // of write_buffer_bytes, where no limit is given
 
-// Writes are slowed down once levels 0 and 1 have kSlowDebt times what they may (UpperBytes), and
-// stopped at kMostDebt times.
+// Writes are slowed down once levels 0 and 1 have kSlowDebt times what they may for the sake of write
+// amplification, and stopped at kMostDebt times.
 constexpr double kSlowDebt = 1.5;
 constexpr double kMostDebt = 3;
+
+// Writes are slowed down so much, and not stopped, if they exceed the limit on space and compactions
+// can do nothing about it.
+constexpr double kMostInVain = 0.99;
 
 // Eighths of a limit.
 constexpr uint64_t kSwitchFrom = 4;
@@ -54,8 +59,25 @@ double PressureOfDebt(const Version& version, const Options& options) {
     return 0;
   }
   const double debt = static_cast<double>(version.LevelWeight(0) + version.LevelWeight(1)) /
-                      static_cast<double>(UpperBytes(version, options));
+                      static_cast<double>(UnlimitedUpperBytes(version, options));
   return std::max(0.0, (debt - kSlowDebt) / (kMostDebt - kSlowDebt));
+}
+
+// What the limit on space leaves for memtables beside what is there and what compactions may take
+// (space_limit.h); may be negative.
+double SpaceLeft(const Version& version, const Options& options) {
+  if (!LimitsSpace(options) || !IsAutomatic(CompactionKind::kMajor, options)) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return static_cast<double>(MostSpace(version, options)) -
+         static_cast<double>(TransientBytes(version, options)) -
+         static_cast<double>(version.space.used_bytes);
+}
+
+// Its pressure: 0 while a memtable fits beside those there are, 1 when nothing does.
+double PressureOfSpace(double left, uint64_t memtables, const Options& options) {
+  return std::max(0.0, 1 - (left - static_cast<double>(memtables)) /
+                               static_cast<double>(options.memtable_bytes));
 }
 
 }  // namespace
@@ -100,10 +122,14 @@ void Backlog::Update(const StateLock& lock, SubtableImpl* subtable) {
   }
   waiting_bytes_.fetch_add(bytes - std::exchange(entry.waiting_bytes, bytes),
                            std::memory_order_relaxed);
+  live_bytes_ +=
+      version.space.live_bytes - std::exchange(entry.live_bytes, version.space.live_bytes);
+  entry.space_left = SpaceLeft(version, options_);
   const bool behind =
       !subtable->dropped &&
       (version.waiting.size() + 1 >= options_.max_waiting_memtables ||
-       PressureOfRuns(version, options_) > 0 || PressureOfDebt(version, options_) > 0);
+       PressureOfRuns(version, options_) > 0 || PressureOfDebt(version, options_) > 0 ||
+       PressureOfSpace(entry.space_left, bytes + options_.memtable_bytes, options_) > 0);
   if (std::exchange(entry.behind, behind) != behind) {
     if (behind) {
       behind_.insert(subtable);
@@ -206,7 +232,12 @@ double Backlog::PressureOf(const StateLock& lock, const SubtableImpl& subtable) 
   const double flush = version.waiting.size() + 1 < options_.max_waiting_memtables ? 0
                        : memtables < 1 ? std::min(filled, 0.99)
                                        : 1;
-  return std::max({flush, PressureOfRuns(version, options_), PressureOfDebt(version, options_)});
+  const double space = PressureOfSpace(
+      subtable.backlog.space_left,
+      subtable.backlog.waiting_bytes + version.active->table.memory_bytes(), options_);
+  // If no compaction is due, none is worth waiting for.
+  return std::max({flush, PressureOfRuns(version, options_), PressureOfDebt(version, options_),
+                   subtable.nothing_due ? std::min(space, kMostInVain) : space});
 }
 
 Pressure Backlog::Measure(const StateLock& lock) const {

@@ -8,8 +8,9 @@
 //            of max_log_bytes, the memtables with the oldest records are switched until three
 //            eighths are needed: flushing any others would free none of the log.
 //   writers  Writers are slowed down from three quarters of either limit on, and stopped at the
-//            limit; likewise when a sub-table has too many waiting memtables or level-0 runs, or
-//            more in levels 0 and 1 than level 2 can take in soon.
+//            limit; likewise when a sub-table has too many waiting memtables or level-0 runs, more
+//            in levels 0 and 1 than level 2 can take in soon, or nearly all the space that it may
+//            take (compaction/space_limit.h).
 //
 // Costs nothing for sub-tables without records, and O(log n) for each change of one that has some.
 
@@ -72,6 +73,9 @@ class Backlog {
   // The first log position that a memtable needs; ~0 if none needs any.
   LogPosition OldestLog(const StateLock& lock) const;
 
+  // Of all sub-tables' live data (tree/space_use.h).
+  uint64_t live_bytes(const StateLock&) const { return live_bytes_; }
+
   // Whether Measure may return more than 0. Costs a few loads.
   bool MayBeBehind() const;
   Pressure Measure(const StateLock& lock) const;
@@ -108,6 +112,7 @@ class Backlog {
   ByLog waiting_;  // by the oldest memtable that waits for its flush
   std::set<SubtableImpl*, ById> behind_;
   std::vector<SubtableImpl*> full_;
+  uint64_t live_bytes_ = 0;
   // Copies of what the mutex guards, for readers without it.
   std::atomic<size_t> waiting_bytes_{0};
   std::atomic<size_t> behind_count_{0};

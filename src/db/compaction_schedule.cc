@@ -76,6 +76,7 @@ std::optional<CompactionSchedule::Candidate> CompactionSchedule::Choose(
       Recheck(lock, subtable);
       continue;
     }
+    subtable->nothing_due = true;
     subtable->read_credit.Await(at->later.read_credit);
     const SequenceNumber held_back = at->later.oldest_snapshot;
     held_back_ = std::min(held_back_.load(), held_back);

@@ -34,6 +34,7 @@ class CompactionSchedule {
   // Something has changed in the sub-table.
   void Recheck(const StateLock&, SubtableImpl* subtable) {
     if (!subtable->dropped) {
+      subtable->nothing_due = false;
       unchecked_[subtable->id()] = subtable;
     }
   }
@@ -50,6 +51,9 @@ class CompactionSchedule {
   // To be called if so: the sub-tables that were held back are looked at again.
   void RecheckHeldBack(const StateLock&) {
     held_back_ = kMaxSequence;  // set anew when they are looked at
+    for (const auto& [id, subtable] : held_back_subtables_) {
+      subtable->nothing_due = false;
+    }
     unchecked_.merge(held_back_subtables_);
     held_back_subtables_.clear();
   }

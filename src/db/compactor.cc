@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compaction/pick_division.h"
+#include "compaction/space_limit.h"
 #include "tree/slice.h"
 #include "util/epoch.h"
 #include "util/no_throw.h"
@@ -29,7 +30,7 @@ double SecondsSince(Clock::time_point begin) {
 }
 
 // A part counts the values that it moves, too.
-uint64_t PartBytesOf(const CompactionPick& pick, const Options& options) {
+uint64_t PartBytesOf(const CompactionPick& pick, const Version& version, const Options& options) {
   uint64_t tables = 0;
   uint64_t values = 0;
   for (const CompactionInput& input :
@@ -45,7 +46,7 @@ uint64_t PartBytesOf(const CompactionPick& pick, const Options& options) {
     }
   }
   const double share = static_cast<double>(tables + 1) / static_cast<double>(tables + values + 1);
-  return static_cast<uint64_t>(share * static_cast<double>(PartBytes(options)));
+  return static_cast<uint64_t>(share * static_cast<double>(PartBytes(version, options)));
 }
 
 }  // namespace
@@ -53,9 +54,11 @@ uint64_t PartBytesOf(const CompactionPick& pick, const Options& options) {
 Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool reuse,
                           CompactionResult* result) {
   RunIndex output_run;
+  uint64_t part_bytes = 0;
   {
     const StateLock lock(db_.mutex);
     const Version& version = subtable->version(lock);
+    part_bytes = PartBytesOf(pick, version, db_.options);
     for (const Version::Run& run : version.levels[pick.output.level]) {
       if (run.number == pick.output.run) {
         output_run = run.index;
@@ -88,7 +91,7 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
   return RunCompaction(pick, output_run,
                        {.task_bytes = task_bytes,
                         .reuse = reuse,
-                        .part_bytes = PartBytesOf(pick, db_.options),
+                        .part_bytes = part_bytes,
                         .oldest_snapshot = snapshots.front(),
                         .least_bytes_rewritten = db_.options.extent_bytes / 2,
                         .file = db_.space->FileOf(tier),
@@ -165,7 +168,11 @@ void Compactor::CompactFirstPart(const Share& share) {
   Status set_aside;
   Status status =
       NoThrow([&] { return CompactPart(compaction->subtable, share.pick, &set_aside); });
-  EpochReclaim();
+  if (LimitsSpace(db_.options)) {
+    EpochWait();  // the next part must not take space while readers keep this one's
+  } else {
+    EpochReclaim();
+  }
   const StateLock lock(db_.mutex);
   --compaction->taken;
   helping_ -= share.is_help ? 1 : 0;

@@ -42,6 +42,10 @@ constexpr int kMostBloomBits = 64;
 constexpr size_t kQueuedShare = 32;
 // An extent has the size of so many dictionaries at least, or it would hold little else.
 constexpr uint32_t kLeastDictionariesOfAnExtent = 8;
+// Of Options::max_space_amplification. With less there is no room for a compaction; more than so much
+// means that the caller has mistaken the unit.
+constexpr double kLeastSpaceLimit = 1.1;
+constexpr double kMostSpaceLimit = 100;
 
 Status CheckOptions(const Options& options) {
   const auto none = [](const std::shared_ptr<Executor>& unit) { return unit == nullptr; };
@@ -61,6 +65,9 @@ Status CheckOptions(const Options& options) {
       {"l0_compaction_runs", options.l0_compaction_runs >= 2},
       {"l0_stop_runs",
        options.l0_stop_runs > 0 && options.l0_stop_runs >= options.l0_slowdown_runs},
+      {"max_space_amplification", options.max_space_amplification == 0 ||
+                                      (options.max_space_amplification >= kLeastSpaceLimit &&
+                                       options.max_space_amplification <= kMostSpaceLimit)},
       {"task_bytes", options.task_bytes > 0},
       {"compaction_bytes", options.compaction_bytes > 0},
       {"compaction_threads",

@@ -96,16 +96,30 @@ Status DbState::ApplyEdit(SubtableImpl* subtable, MetadataEdit* edit,
                           const std::function<void(Version*)>& change) {
   edit->next_number = next_number.load();
   SLUICE_RETURN_IF_ERROR(ApplyMetadata(*edit));
+  const Metadata::Subtable& runs = metadata->state().subtables.at(subtable->id());
+  const SpaceUse space_use = EstimateSpace(runs);  // without the mutex: it looks at many extents
   const StateLock lock(mutex);
   auto* const version = new Version(subtable->version(lock));
-  version->SetRuns(metadata->state().subtables.at(subtable->id()));
+  version->SetRuns(runs, space_use);
   change(version);
   InstallVersion(lock, subtable, version);
+  NoteSpace(lock);
   // Those that are added as others are done are left over, because they cannot be.
   if (!edit->cuts.empty() && edit->cuts_done.empty()) {
     schedule.AddCuts(lock, subtable);
   }
   return {};
+}
+
+void DbState::NoteSpace(const StateLock& lock) {
+  // With less than so many memtables of live data the figure says little.
+  constexpr uint64_t kLeastMemtables = 20;
+  const uint64_t live = backlog.live_bytes(lock);
+  if (live >= kLeastMemtables * options.memtable_bytes) {
+    most_space_amplification =
+        std::max(most_space_amplification,
+                 static_cast<double>(space->used_bytes()) / static_cast<double>(live));
+  }
 }
 
 void DbState::InstallVersion(const StateLock& lock, SubtableImpl* subtable,

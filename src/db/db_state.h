@@ -103,6 +103,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Makes the edit durable, then visible in the sub-table's version, which `change` adjusts.
   Status ApplyEdit(SubtableImpl* subtable, MetadataEdit* edit,
                    const std::function<void(Version*)>& change);
+  // To be called when an edit has taken effect, before what it removed comes free.
+  void NoteSpace(const StateLock& lock) SLUICE_REQUIRES(mutex);
   // Without memory the process ends: by half, flushes would be waited for that never come.
   void InstallVersion(const StateLock& lock, SubtableImpl* subtable,
                       const Version* version) noexcept;
@@ -162,6 +164,7 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Records before this position of the log have reached their memtables.
   LogPosition settled SLUICE_GUARDED_BY(mutex) = 0;
   Status background_error SLUICE_GUARDED_BY(mutex);
+  double most_space_amplification SLUICE_GUARDED_BY(mutex) = 0;  // as in Statistics
   // NoSpace while automatic compactions fail for want of space.
   Status compactions_full SLUICE_GUARDED_BY(mutex);
   std::atomic<bool> failed{false};  // background_error is set

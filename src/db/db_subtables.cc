@@ -22,7 +22,7 @@ void DBImpl::AddSubtable(const StateLock& lock, uint32_t id, const Metadata::Sub
   auto* const version = new Version;
   version->active = db_.NewMemtable();
   version->flushed = metadata.flushed;
-  version->SetRuns(metadata);
+  version->SetRuns(metadata, EstimateSpace(metadata));
   subtable->Install(lock, version);
   db_.schedule.Recheck(lock, subtable.get());
   if (!metadata.cuts.empty()) {

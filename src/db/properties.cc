@@ -80,6 +80,10 @@ constexpr Property kProperties[] = {
      [](const Subject& of) { return std::to_string(of.database.stall_microseconds); }},
     {"sluice.write-amplification",
      [](const Subject& of) { return fmt::format("{:.2f}", of.database.WriteAmplification()); }},
+    {"sluice.space-amplification",
+     [](const Subject& of) { return fmt::format("{:.2f}", of.database.SpaceAmplification()); }},
+    {"sluice.most-space-amplification",
+     [](const Subject& of) { return fmt::format("{:.2f}", of.database.most_space_amplification); }},
 };
 
 // "sluice.num-files-at-level1". False if it is none of these.

@@ -96,6 +96,12 @@ Statistics DBImpl::GetStatistics() {
                                              [](const UnitStats& unit) { return unit.in_service; });
   s.last_sequence = db_.visible.load();
   s.data_file_bytes = db_.space->disk_bytes();
+  s.extent_bytes = db_.space->used_bytes();
+  {
+    const StateLock lock(db_.mutex);
+    s.live_bytes = db_.backlog.live_bytes(lock);
+    s.most_space_amplification = db_.most_space_amplification;
+  }
   if (db_.log != nullptr) {
     s.log_file_bytes = db_.log->file_bytes();
     s.log_bytes_written = db_.log->written_bytes();
@@ -153,6 +159,10 @@ std::string Statistics::ToString() const {
   out += fmt::format("on the device: data files {:.1f} MiB, log {:.1f} MiB\n",
                      static_cast<double>(data_file_bytes) / (1 << 20),
                      static_cast<double>(log_file_bytes) / (1 << 20));
+  out += fmt::format(
+      "extents {:.1f} MiB, of live data {:.1f} MiB; space amplification {:.2f}, at most {:.2f}\n",
+      static_cast<double>(extent_bytes) / (1 << 20), static_cast<double>(live_bytes) / (1 << 20),
+      SpaceAmplification(), most_space_amplification);
   out += fmt::format(
       "written: user {:.1f}, log {:.1f}, flush {:.1f}, compaction {:.1f} MiB; write amplification "
       "{:.2f}\n",

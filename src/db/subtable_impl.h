@@ -24,6 +24,8 @@ struct BacklogEntry {
   LogPosition filling = kNoLog;
   LogPosition waiting = kNoLog;
   size_t waiting_bytes = 0;
+  uint64_t live_bytes = 0;  // tree/space_use.h
+  double space_left = 0;    // for memtables
   bool behind = false;
 };
 
@@ -75,6 +77,7 @@ class SubtableImpl final : public Subtable {
   BacklogEntry backlog;
   bool flushing = false;
   bool compacting = false;    // or its cuts are carried out
+  bool nothing_due = false;   // no compaction, as of when it was last looked at
   size_t ranges_waiting = 0;  // calls of CompactRange that wait for the compaction under way
   bool range_next = false;    // one of them goes next, even if others are due
 

@@ -11,6 +11,10 @@ namespace sluice {
 
 namespace {
 
+uint64_t WholePages(const Extent& extent) {
+  return extent.sliced ? 0 : (uint64_t{extent.bytes} + kPageBytes - 1) / kPageBytes;
+}
+
 bool Before(const ExtentPtr& a, const ExtentPtr& b) {
   return CompareInternalKeys(a->smallest, b->smallest) < 0;
 }
@@ -29,6 +33,7 @@ std::shared_ptr<const RunIndex::Leaf> RunIndex::MakeLeaf(std::vector<ExtentPtr> 
   Summary& summary = leaf->summary;
   for (const ExtentPtr& extent : extents) {
     summary.weight += extent->weight();
+    summary.entries += extent->entries;
     summary.tombstones += extent->tombstones;
     summary.sliced = summary.sliced || extent->sliced;
     if (!extent->full) {
@@ -63,6 +68,7 @@ Status RunIndex::Edit(const std::vector<ExtentPtr>& removed, const std::vector<E
     --edited.extents_;
     edited.bytes_ -= (*at)->live_bytes();
     edited.weight_ -= (*at)->weight();
+    edited.whole_pages_ -= WholePages(**at);
     extents.erase(at);
   }
   for (const ExtentPtr& extent : added) {
@@ -71,6 +77,7 @@ Status RunIndex::Edit(const std::vector<ExtentPtr>& removed, const std::vector<E
     ++edited.extents_;
     edited.bytes_ += extent->live_bytes();
     edited.weight_ += extent->weight();
+    edited.whole_pages_ += WholePages(*extent);
   }
 
   auto leaves = std::make_shared<Leaves>();

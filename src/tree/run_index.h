@@ -24,6 +24,7 @@ class RunIndex {
   // What is known of neighbouring extents, some hundred MiB of them, without looking at each.
   struct Summary {
     uint64_t weight = 0;  // Extent::weight
+    uint64_t entries = 0;
     uint64_t tombstones = 0;
     bool sliced = false;                  // one is
     uint32_t least_bytes = ~uint32_t{0};  // of those that are not full
@@ -43,8 +44,9 @@ class RunIndex {
   RunIndex() : leaves_(std::make_shared<const Leaves>()) {}
 
   size_t extents() const { return extents_; }
-  uint64_t bytes() const { return bytes_; }    // live ones
-  uint64_t weight() const { return weight_; }  // Extent::weight
+  uint64_t bytes() const { return bytes_; }              // live ones
+  uint64_t weight() const { return weight_; }            // Extent::weight
+  uint64_t whole_pages() const { return whole_pages_; }  // of extents that are no slices
   bool empty() const { return extents_ == 0; }
 
   // The index without `removed`, which are found by number and smallest key, and with `added`.
@@ -107,6 +109,7 @@ class RunIndex {
   size_t extents_ = 0;
   uint64_t bytes_ = 0;
   uint64_t weight_ = 0;
+  uint64_t whole_pages_ = 0;
 };
 
 }  // namespace sluice

@@ -31,6 +31,9 @@
 
 namespace sluice {
 
+// One ends with the record with which it has so many bytes. Larger ones make for shorter lists in the
+// metadata, and take more memory while they are built.
+inline constexpr uint64_t kValueExtentBytes = uint64_t{8} << 20;
 inline constexpr size_t kValueExtentHeaderBytes = 32;
 inline constexpr size_t kValueReferenceBytes = 20;
 

@@ -44,10 +44,6 @@ class ValueWriter {
   uint64_t values() const { return values_; }
 
  private:
-  // A value extent ends with the record with which it has so many bytes. Larger ones make for
-  // shorter lists in the metadata, and take more memory while they are built.
-  static constexpr size_t kBytes = size_t{8} << 20;
-
   Status Begin();
   Status EndRecord(ValueReference reference, std::string* encoded);
 

@@ -15,6 +15,7 @@
 #include "mem/memtable.h"
 #include "tree/metadata.h"
 #include "tree/run_index.h"
+#include "tree/space_use.h"
 
 namespace sluice {
 
@@ -53,6 +54,7 @@ struct Version {
   RangeDeletions cuts;
   // What the runs, and those set aside, refer to, by number; null: nothing.
   std::shared_ptr<const std::vector<ValueUse>> values;
+  SpaceUse space;  // of the runs and values
 
   void Ref() const { references_.fetch_add(1, std::memory_order_relaxed); }
   void Unref() const {
@@ -61,9 +63,10 @@ struct Version {
     }
   }
 
-  // Takes over the runs of `subtable`, and what cuts them.
-  void SetRuns(const Metadata::Subtable& subtable) {
+  // Takes over the runs of `subtable`, and what cuts them. `use`: EstimateSpace of it.
+  void SetRuns(const Metadata::Subtable& subtable, const SpaceUse& use) {
     levels = {};
+    space = use;
     aside.clear();
     cuts = subtable.cuts;
     SetValues(subtable);
@@ -104,7 +107,8 @@ struct Version {
         levels(other.levels),
         aside(other.aside),
         cuts(other.cuts),
-        values(other.values) {}
+        values(other.values),
+        space(other.space) {}
   Version& operator=(const Version&) = delete;
 
  private:

@@ -213,6 +213,9 @@ inline Options RandomOptions(TestRandom* random) {
     const double faults = Uniform(random, 0, 1) != 0 ? 0.3 : 0;
     options.executors = TestUnits("model", faults, (*random)());
   }
+  if (Uniform(random, 0, 2) != 0) {
+    options.max_space_amplification = Uniform(random, 0, 1) != 0 ? 0 : 1.1;
+  }
   return options;
 }
 

@@ -4,6 +4,8 @@
 #include <ctime>
 #include <utility>
 
+#include "compaction/space_limit.h"
+
 namespace sluice::simulate {
 
 namespace {
@@ -27,9 +29,10 @@ Engine::Engine(const Options& options, const KeyModel* model, const TableShape* 
 
 Status Engine::Apply(const MetadataEdit& edit) {
   tables_.AddedBy(edit);
-  counters_.most_disk_bytes = std::max(counters_.most_disk_bytes, tables_.disk_bytes());
+  NoteDiskBytes();
   SLUICE_RETURN_IF_ERROR(metadata_.Apply(edit));
-  version_->SetRuns(metadata_.subtables.at(kSubtable));
+  const Metadata::Subtable& runs = metadata_.subtables.at(kSubtable);
+  version_->SetRuns(runs, EstimateSpace(runs));
   tables_.RemovedBy(edit);
   return {};
 }
@@ -143,7 +146,7 @@ Status Engine::Plan(const CompactionPick& pick, CompactionResult* result) {
   }
   CompactionPlanner planner(pick, output_run,
                             {.task_bytes = options_.task_bytes,
-                             .part_bytes = PartBytes(options_),
+                             .part_bytes = PartBytes(*version_, options_),
                              .least_bytes_rewritten = options_.extent_bytes / 2},
                             &tables_, &stop_);
   Output output = NewOutput(shape_);

@@ -147,7 +147,7 @@ Run Peer::Rewrite(const Run& inputs, const TableShape& shape, const std::vector<
     edit.removed.push_back({kSubtable, {}, file->number, file->smallest});
   }
   tables_.AddedBy(edit);
-  counters_.most_disk_bytes = std::max(counters_.most_disk_bytes, tables_.disk_bytes());
+  NoteDiskBytes();
   tables_.RemovedBy(edit);
   counters_.compaction_bytes += output.bytes();
   counters_.longest_part_bytes = std::max(counters_.longest_part_bytes, output.bytes());

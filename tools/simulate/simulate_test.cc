@@ -28,6 +28,8 @@ Settings SmallSettings(uint64_t memtables) {
   settings.options.extent_bytes = 32 << 10;
   settings.options.l1_bytes = 1 << 20;
   settings.options.compaction_bytes = 1 << 20;
+  // Extents of 32 KiB fill their last page in part, which takes much of what a limit leaves.
+  settings.options.max_space_amplification = 0;
   settings.data_bytes = memtables * settings.options.memtable_bytes;
   return settings;
 }
@@ -133,6 +135,39 @@ TEST(Simulate, InOrderAsTheEngine) {
   Settings settings = SmallSettings(128);
   settings.distribution.kind = Distribution::Kind::kSequential;
   Compare(settings);
+}
+
+// At any moment, while a compaction has its inputs and its outputs, and with the memtable that would
+// be flushed meanwhile.
+TEST(Simulate, SpaceStaysUnderItsLimit) {
+  for (const uint64_t memtables : {16, 64, 128}) {
+    for (const Distribution::Kind kind : {Distribution::Kind::kUniform, Distribution::Kind::kZipf,
+                                          Distribution::Kind::kSequential}) {
+      for (const double limit : {1.15, 1.3}) {
+        Settings settings = SmallSettings(memtables);
+        settings.distribution.kind = kind;
+        settings.options.max_space_amplification = limit;
+        const Report report = Simulated(settings);
+        const Options& options = settings.options;
+        const auto live = static_cast<double>(report.live_bytes);
+        // l1_bytes, two memtables and, for two threads, a part and the rest of an extent of each run.
+        const auto extent = static_cast<double>(options.extent_bytes);
+        const double part = std::clamp((limit - 1) * live / 8, 4 * extent,
+                                       static_cast<double>(options.compaction_bytes));
+        const double floor =
+            1 + (static_cast<double>(options.l1_bytes + 2 * options.memtable_bytes) +
+                 2 * (part + static_cast<double>(report.most_runs + 1) * extent)) /
+                    live;
+        EXPECT_LE(report.most_space + static_cast<double>(options.memtable_bytes) / live,
+                  std::max(limit, floor))
+            << memtables << " memtables, distribution " << static_cast<int>(kind) << ", limit "
+            << limit << ", floor " << floor << ", runs " << report.most_runs;
+      }
+    }
+  }
+  Settings unlimited = SmallSettings(400);
+  unlimited.options.max_space_amplification = 0;
+  EXPECT_GT(Simulated(unlimited).most_space, 1.11);
 }
 
 // RocksDB 10.4.2 with these sizes of memtable, file and level base, dynamic level bytes and a

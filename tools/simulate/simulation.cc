@@ -75,6 +75,12 @@ class Simulation {
   Status Flush();
   void TakeSample(uint64_t flushes_before);
   void Finish();
+  // Of tables that hold each key once that was written so far.
+  double LiveBytes() const {
+    return static_cast<double>(std::min(keys_, written_)) /
+           static_cast<double>(shape_.extent_records()) *
+           static_cast<double>(shape_.BytesOf(shape_.extent_records()));
+  }
 
   const Settings& settings_;
   Report& report_;
@@ -138,6 +144,9 @@ Status Simulation::Flush() {
   while (was_due) {
     SLUICE_RETURN_IF_ERROR(tree_->Compact(&was_due));
   }
+  if (const uint64_t most = tree_->TakeMostDiskBytes(); written_ >= keys_ / 2) {
+    report_.most_space = std::max(report_.most_space, static_cast<double>(most) / LiveBytes());
+  }
   return {};
 }
 
@@ -155,10 +164,7 @@ void Simulation::TakeSample(uint64_t user_bytes) {
       1 + static_cast<double>(now.compaction_bytes - at_sample_.compaction_bytes) /
               static_cast<double>(now.flush_bytes - at_sample_.flush_bytes);
   at_sample_ = now;
-  const auto live = static_cast<double>(std::min(keys_, written_)) /
-                    static_cast<double>(shape_.extent_records()) *
-                    static_cast<double>(shape_.BytesOf(shape_.extent_records()));
-  sample.space = static_cast<double>(tree_->tables().disk_bytes()) / live;
+  sample.space = static_cast<double>(tree_->tables().disk_bytes()) / LiveBytes();
   report_.samples.push_back(sample);
 }
 
@@ -198,8 +204,9 @@ Status Simulation::Run(const std::function<void(uint64_t done, uint64_t total)>&
     report_.most_runs = std::max(report_.most_runs, sample.most_runs);
     report_.most_debt = std::max(report_.most_debt, sample.debt);
     if (i >= first_of_overwrites) {
-      report_.mean_runs +=
-          sample.mean_runs / static_cast<double>(report_.samples.size() - first_of_overwrites);
+      const auto samples = static_cast<double>(report_.samples.size() - first_of_overwrites);
+      report_.mean_runs += sample.mean_runs / samples;
+      report_.mean_space += sample.space / samples;
     }
   }
   Finish();
@@ -210,9 +217,7 @@ void Simulation::Finish() {
   report_.disk_bytes = tree_->tables().disk_bytes();
   report_.extents = tree_->Extents();
   report_.metadata_bytes = tree_->MetadataBytes();
-  report_.live_bytes = static_cast<uint64_t>(
-      static_cast<double>(keys_) / static_cast<double>(shape_.extent_records()) *
-      static_cast<double>(shape_.BytesOf(shape_.extent_records())));
+  report_.live_bytes = static_cast<uint64_t>(LiveBytes());
   const uint64_t bytes = tree_->Bytes();
   report_.dead_bytes = report_.disk_bytes > bytes ? report_.disk_bytes - bytes : 0;
 }

@@ -50,6 +50,9 @@ struct Report {
   double most_debt = 0;
   uint64_t live_bytes = 0;  // of tables with each key once
   uint64_t disk_bytes = 0;
+  double mean_space = 0;  // per byte of live data, over the samples as mean_runs
+  // At any moment after half of the load, while a compaction has its inputs and its outputs.
+  double most_space = 0;
   uint64_t dead_bytes = 0;  // of these: parts of tables that no slice has, and ends of pages
   uint64_t extents = 0;
   uint64_t metadata_bytes = 0;

@@ -2,11 +2,13 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "simulate/key_model.h"
@@ -54,6 +56,9 @@ class Tree {
   virtual Status Compact(bool* was_due) = 0;
 
   const TreeCounters& counters() const { return counters_; }
+  // The most bytes of the device since the last call, while a compaction has its inputs and its
+  // outputs.
+  uint64_t TakeMostDiskBytes() { return std::exchange(most_disk_bytes_, 0); }
   const Tables& tables() const { return tables_; }
   // Of all extents, dead parts of slices left out.
   virtual uint64_t Bytes() const = 0;
@@ -85,6 +90,13 @@ class Tree {
   std::mt19937_64 random_{1};
   uint64_t next_number_ = 1;
   TreeCounters counters_;
+  uint64_t most_disk_bytes_ = 0;
+
+  // To be called when tables were added, before others are removed for them.
+  void NoteDiskBytes() {
+    most_disk_bytes_ = std::max(most_disk_bytes_, tables_.disk_bytes());
+    counters_.most_disk_bytes = std::max(counters_.most_disk_bytes, most_disk_bytes_);
+  }
 };
 
 }  // namespace sluice::simulate

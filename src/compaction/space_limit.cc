@@ -1,0 +1,125 @@
+#include "compaction/space_limit.h"
+
+#include <algorithm>
+
+#include "tree/value_extent.h"
+
+namespace sluice {
+
+namespace {
+
+// Levels 0 and 1 may have so many hundredths of the last level's size. With more, the last level is
+// written less often, but more space is taken by records that are there twice.
+constexpr uint64_t kUpperHundredths = 13;
+
+constexpr uint64_t kMemtablesAhead = 2;
+
+// A part that merges small extents must leave fewer of them, or there would be no end to it.
+constexpr uint64_t kLeastExtents = 4;
+
+// Shares of what may be there beside live data.
+constexpr uint64_t kPartShare = 4;     // all parts under way
+constexpr uint64_t kSlicesShare = 4;   // what slices keep of other records
+constexpr uint64_t kMovedShare = 8;    // values that are moved
+constexpr double kGarbageShare = 0.4;  // values that are garbage
+
+// The most that garbage may be of all value extents' bytes.
+constexpr double kMostGarbageShare = 0.3;
+// Values are moved by a part of Options::compaction_bytes, because what is moved takes space twice
+// until all of it is; but not less than so many bytes for each byte of the tables, which are
+// rewritten for it.
+constexpr uint64_t kPartMoved = 4;
+constexpr uint64_t kValuesOfTables = 8;
+
+uint64_t Minus(uint64_t a, uint64_t b) { return a - std::min(a, b); }
+
+// That may compact one sub-table: a CompactRange brings one more.
+uint64_t Threads(const Options& options) { return options.compaction_threads + 1; }
+
+uint64_t Excess(const Options& options, uint64_t live_bytes) {
+  return static_cast<uint64_t>(std::max(0.0, options.max_space_amplification - 1) *
+                               static_cast<double>(live_bytes));
+}
+
+// What there may be beside live data: what the limit says, or so much that levels 0 and 1 can have
+// l1_bytes, lest a small database is written anew for every flush or two.
+uint64_t Spare(const Version& version, const Options& options) {
+  return std::max(Excess(options, version.space.live_bytes),
+                  options.l1_bytes + kMemtablesAhead * options.memtable_bytes +
+                      TransientBytes(version, options));
+}
+
+}  // namespace
+
+uint64_t MostSpace(const Version& version, const Options& options) {
+  return LimitsSpace(options) ? version.space.live_bytes + Spare(version, options) : ~uint64_t{0};
+}
+
+uint64_t PartBytes(const Version& version, const Options& options) {
+  uint64_t bytes = options.compaction_bytes;
+  if (LimitsSpace(options)) {
+    // By the size of the last level, which changes slowly.
+    bytes = std::min(
+        bytes, Excess(options, version.LevelWeight(kLastLevel)) / kPartShare / Threads(options));
+  }
+  return std::max(bytes, kLeastExtents * options.extent_bytes);
+}
+
+uint64_t TransientBytes(const Version& version, const Options& options) {
+  // A part ends within an extent of each run, which then keeps all its pages.
+  uint64_t ends = 0;
+  for (const auto& level : version.levels) {
+    for (const Version::Run& run : level) {
+      ends += std::min<uint64_t>(run.index.bytes(), options.extent_bytes);
+    }
+  }
+  return Threads(options) * (PartBytes(version, options) + ends) +
+         (version.values == nullptr ? 0 : MostValuesMoved(version, options));
+}
+
+uint64_t UnlimitedUpperBytes(const Version& version, const Options& options) {
+  return std::max(options.l1_bytes, version.LevelWeight(kLastLevel) / 100 * kUpperHundredths);
+}
+
+uint64_t UpperBytes(const Version& version, const Options& options) {
+  const uint64_t wanted = UnlimitedUpperBytes(version, options);
+  if (!LimitsSpace(options)) {
+    return wanted;
+  }
+  const uint64_t others =
+      Minus(version.space.used_bytes, version.LevelWeight(0) + version.LevelWeight(1));
+  return std::min(wanted,
+                  Minus(MostSpace(version, options), others + TransientBytes(version, options) +
+                                                         kMemtablesAhead * options.memtable_bytes));
+}
+
+bool SlicesWasteSpace(const Version& version, const Options& options) {
+  uint64_t weight = version.space.garbage_bytes;
+  for (size_t level = 0; level < kLevels; ++level) {
+    weight += version.LevelWeight(level);
+  }
+  return LimitsSpace(options) &&
+         Minus(version.space.used_bytes, weight) > Spare(version, options) / kSlicesShare;
+}
+
+uint64_t MostGarbage(const Version& version, const Options& options, uint64_t value_bytes) {
+  const auto most = static_cast<uint64_t>(kMostGarbageShare * static_cast<double>(value_bytes));
+  return LimitsSpace(options)
+             ? std::min(most, static_cast<uint64_t>(kGarbageShare *
+                                                    static_cast<double>(Spare(version, options))))
+             : most;
+}
+
+uint64_t MostValuesMoved(const Version& version, const Options& options) {
+  uint64_t tables = 0;
+  for (size_t level = 0; level < kLevels; ++level) {
+    tables += version.LevelBytes(level);
+  }
+  const uint64_t moved = std::max(options.compaction_bytes / kPartMoved, kValuesOfTables * tables);
+  return LimitsSpace(options)
+             ? std::min(moved, std::max(Excess(options, version.space.live_bytes) / kMovedShare,
+                                        kValueExtentBytes))
+             : moved;
+}
+
+}  // namespace sluice
