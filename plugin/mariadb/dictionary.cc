@@ -1,0 +1,288 @@
+#include "dictionary.h"
+
+#include <set>
+
+#include "util/coding.h"
+
+namespace sluice::mariadb {
+namespace {
+
+constexpr std::string_view kDictionary = "mariadb.dictionary";
+// Sub-tables are called mariadb.table.ID.INDEX.
+constexpr std::string_view kTables = "mariadb.table.";
+
+// Keys: 't' and a table's name: its entry; 'c', a table's id and a Counter: its next number; "i": the
+// highest id that was given.
+constexpr char kTable = 't';
+constexpr char kCounter = 'c';
+constexpr std::string_view kLastId = "i";
+constexpr uint64_t kFormat = 1;
+
+std::string TableKey(std::string_view name) { return kTable + std::string(name); }
+
+std::string CounterKey(uint64_t id, Counter counter) {
+  return kCounter + std::to_string(id) + static_cast<char>(counter);
+}
+
+void DeleteCounters(const Subtable* dictionary, uint64_t id, WriteBatch* batch) {
+  batch->Delete(dictionary, CounterKey(id, Counter::kAutoIncrement));
+  batch->Delete(dictionary, CounterKey(id, Counter::kRowId));
+}
+
+std::string Number(uint64_t value) {
+  std::string bytes;
+  PutVarint(&bytes, value);
+  return bytes;
+}
+
+void PutText(std::string_view text, std::string* out) {
+  PutVarint(out, text.size());
+  out->append(text);
+}
+
+bool GetText(std::string_view* in, std::string* text) {
+  uint64_t size = 0;
+  if (!GetVarint64(in, &size) || size > in->size()) {
+    return false;
+  }
+  *text = in->substr(0, size);
+  in->remove_prefix(size);
+  return true;
+}
+
+std::string Encode(const TableEntry& table) {
+  std::string value = Number(kFormat);
+  PutVarint(&value, table.id);
+  PutVarint(&value, table.created);
+  PutVarint(&value, table.indexes.size());
+  for (const IndexEntry& index : table.indexes) {
+    PutText(index.name, &value);
+    PutText(index.layout, &value);
+  }
+  return value;
+}
+
+std::string SubtableName(uint64_t id, size_t index) {
+  return std::string(kTables) + std::to_string(id) + '.' + std::to_string(index);
+}
+
+Status Damaged(std::string_view name) {
+  return Status::Corruption("entry of the dictionary for " + std::string(name));
+}
+
+}  // namespace
+
+Status Dictionary::Open(DB* db, std::string_view kept) {
+  const std::lock_guard lock(mutex_);
+  db_ = db;
+  subtable_ = db->FindSubtable(kDictionary);
+  if (subtable_ == nullptr) {
+    SLUICE_RETURN_IF_ERROR(db->CreateSubtable(kDictionary, &subtable_));
+  }
+  std::string value;
+  const Status status = db->Get({}, subtable_, kLastId, &value);
+  std::string_view rest = value;
+  if (status.ok() && !GetVarint64(&rest, &last_id_)) {
+    return Damaged("the last id");
+  }
+  if (!status.ok() && !status.IsNotFound()) {
+    return status;
+  }
+  WriteBatch batch;
+  const auto iterator = db->NewIterator({}, subtable_);
+  for (iterator->Seek(std::string(1, kTable));
+       iterator->Valid() && iterator->key().front() == kTable; iterator->Next()) {
+    if (!iterator->key().substr(1).starts_with(kept)) {
+      batch.Delete(subtable_, iterator->key());
+    }
+  }
+  SLUICE_RETURN_IF_ERROR(iterator->status());
+  SLUICE_RETURN_IF_ERROR(db->Write({.sync = true}, batch));
+  return DropLeftovers();
+}
+
+Status Dictionary::DropLeftovers() {
+  std::set<std::string, std::less<>> used;
+  WriteBatch batch;
+  {
+    const auto iterator = db_->NewIterator({}, subtable_);
+    for (iterator->Seek(std::string(1, kTable));
+         iterator->Valid() && iterator->key().front() == kTable; iterator->Next()) {
+      TableEntry table;
+      SLUICE_RETURN_IF_ERROR(Read(iterator->key().substr(1), &table));
+      used.insert(CounterKey(table.id, Counter::kAutoIncrement));
+      used.insert(CounterKey(table.id, Counter::kRowId));
+      for (const IndexEntry& index : table.indexes) {
+        used.insert(index.subtable->name());
+      }
+    }
+    SLUICE_RETURN_IF_ERROR(iterator->status());
+    for (iterator->Seek(std::string(1, kCounter));
+         iterator->Valid() && iterator->key().front() == kCounter; iterator->Next()) {
+      if (!used.contains(iterator->key())) {
+        batch.Delete(subtable_, iterator->key());
+      }
+    }
+    SLUICE_RETURN_IF_ERROR(iterator->status());
+  }
+  SLUICE_RETURN_IF_ERROR(db_->Write({}, batch));
+  for (Subtable* const subtable : db_->ListSubtables()) {
+    if (subtable->name().starts_with(kTables) && !used.contains(subtable->name())) {
+      SLUICE_RETURN_IF_ERROR(db_->DropSubtable(subtable));
+    }
+  }
+  return {};
+}
+
+Status Dictionary::Read(std::string_view name, TableEntry* table) {
+  std::string value;
+  const Status status = db_->Get({}, subtable_, TableKey(name), &value);
+  if (status.IsNotFound()) {
+    return Status::NotFound("no table " + std::string(name));
+  }
+  SLUICE_RETURN_IF_ERROR(status);
+  std::string_view rest = value;
+  uint64_t format = 0;
+  uint64_t count = 0;
+  if (!GetVarint64(&rest, &format)) {
+    return Damaged(name);
+  }
+  if (format != kFormat) {
+    return Status::NotSupported("table " + std::string(name) + " has format " +
+                                std::to_string(format) + " of a later version");
+  }
+  if (!GetVarint64(&rest, &table->id) || !GetVarint64(&rest, &table->created) ||
+      !GetVarint64(&rest, &count) || count == 0 || count > rest.size()) {
+    return Damaged(name);
+  }
+  table->indexes.assign(count, {});
+  for (size_t i = 0; i < count; ++i) {
+    IndexEntry& index = table->indexes[i];
+    if (!GetText(&rest, &index.name) || !GetText(&rest, &index.layout)) {
+      return Damaged(name);
+    }
+    const std::string subtable = SubtableName(table->id, i);
+    index.subtable = db_->FindSubtable(subtable);
+    if (index.subtable == nullptr) {
+      return Status::Corruption("there is no sub-table " + subtable + " for table " +
+                                std::string(name));
+    }
+  }
+  return rest.empty() ? Status() : Damaged(name);
+}
+
+// The id is written before its sub-tables are made: a name is never used twice.
+Status Dictionary::CreateSubtables(TableEntry* table) {
+  table->id = ++last_id_;
+  SLUICE_RETURN_IF_ERROR(db_->Put({}, subtable_, kLastId, Number(last_id_)));
+  for (size_t i = 0; i < table->indexes.size(); ++i) {
+    const Status status =
+        db_->CreateSubtable(SubtableName(table->id, i), &table->indexes[i].subtable);
+    if (!status.ok()) {
+      table->indexes.resize(i);
+      DropSubtables(*table);
+      return status;
+    }
+  }
+  const Snapshot* const now = db_->GetSnapshot();
+  table->created = now->sequence();
+  db_->ReleaseSnapshot(now);
+  return {};
+}
+
+// What cannot be dropped now is when the dictionary is opened again.
+void Dictionary::DropSubtables(const TableEntry& table) {
+  for (const IndexEntry& index : table.indexes) {
+    (void)db_->DropSubtable(index.subtable);
+  }
+}
+
+// After any other error than this it is unknown whether the entry is there, and its sub-tables must
+// be, too.
+void Dictionary::DropRefused(const Status& status, const TableEntry& table) {
+  if (status.IsNoSpace()) {
+    DropSubtables(table);
+  }
+}
+
+Status Dictionary::Create(std::string_view name, uint64_t next_auto_increment, TableEntry* table) {
+  const std::lock_guard lock(mutex_);
+  TableEntry existing;
+  const Status found = Read(name, &existing);
+  if (!found.IsNotFound()) {
+    return found.ok() ? Status::InvalidArgument("there is a table " + std::string(name)) : found;
+  }
+  SLUICE_RETURN_IF_ERROR(CreateSubtables(table));
+  WriteBatch batch;
+  batch.Put(subtable_, TableKey(name), Encode(*table));
+  batch.Put(subtable_, CounterKey(table->id, Counter::kAutoIncrement), Number(next_auto_increment));
+  const Status status = db_->Write({.sync = true}, batch);
+  DropRefused(status, *table);
+  return status;
+}
+
+Status Dictionary::Find(std::string_view name, TableEntry* table) {
+  const std::lock_guard lock(mutex_);
+  return Read(name, table);
+}
+
+Status Dictionary::Drop(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  TableEntry table;
+  SLUICE_RETURN_IF_ERROR(Read(name, &table));
+  WriteBatch batch;
+  batch.Delete(subtable_, TableKey(name));
+  DeleteCounters(subtable_, table.id, &batch);
+  SLUICE_RETURN_IF_ERROR(db_->Write({.sync = true}, batch));
+  DropSubtables(table);
+  return {};
+}
+
+Status Dictionary::Rename(std::string_view from, std::string_view to) {
+  const std::lock_guard lock(mutex_);
+  TableEntry table;
+  SLUICE_RETURN_IF_ERROR(Read(from, &table));
+  TableEntry existing;
+  const Status found = Read(to, &existing);
+  if (!found.IsNotFound()) {
+    return found.ok() ? Status::InvalidArgument("there is a table " + std::string(to)) : found;
+  }
+  WriteBatch batch;
+  batch.Delete(subtable_, TableKey(from));
+  batch.Put(subtable_, TableKey(to), Encode(table));
+  return db_->Write({.sync = true}, batch);
+}
+
+Status Dictionary::Truncate(std::string_view name, TableEntry* table) {
+  const std::lock_guard lock(mutex_);
+  TableEntry old;
+  SLUICE_RETURN_IF_ERROR(Read(name, &old));
+  *table = old;
+  SLUICE_RETURN_IF_ERROR(CreateSubtables(table));
+  WriteBatch batch;
+  batch.Put(subtable_, TableKey(name), Encode(*table));
+  DeleteCounters(subtable_, old.id, &batch);
+  const Status status = db_->Write({.sync = true}, batch);
+  DropRefused(status, *table);
+  SLUICE_RETURN_IF_ERROR(status);
+  DropSubtables(old);
+  return {};
+}
+
+Status Dictionary::ReadCounter(uint64_t id, Counter counter, uint64_t* next) {
+  *next = 1;
+  std::string value;
+  const Status status = db_->Get({}, subtable_, CounterKey(id, counter), &value);
+  if (status.IsNotFound()) {
+    return {};
+  }
+  SLUICE_RETURN_IF_ERROR(status);
+  std::string_view rest = value;
+  return GetVarint64(&rest, next) ? Status() : Damaged("a counter");
+}
+
+Status Dictionary::WriteCounter(uint64_t id, Counter counter, uint64_t next) {
+  return db_->Put({}, subtable_, CounterKey(id, counter), Number(next));
+}
+
+}  // namespace sluice::mariadb

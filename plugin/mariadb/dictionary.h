@@ -1,0 +1,69 @@
+// Which tables there are, and in which sub-tables their rows and indexes lie.
+//
+// Thread-safe. The dictionary is a sub-table of its own, and each change to it one synced write.
+// Sub-tables are made before the dictionary names them and dropped after it has ceased to; what a
+// crash leaves in between is dropped when the dictionary is opened.
+
+#pragma once
+
+#include <sluice/db.h>
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::mariadb {
+
+// An index, or the rows themselves: entry 0 of a table, which is its primary key.
+struct IndexEntry {
+  std::string name;
+  std::string layout;  // what the bytes of keys depend on (KeyCodec::Layout)
+  Subtable* subtable = nullptr;
+};
+
+struct TableEntry {
+  uint64_t id = 0;
+  uint64_t created = 0;             // snapshots of lower sequence numbers do not see its rows
+  std::vector<IndexEntry> indexes;  // at least one
+};
+
+enum class Counter : char {
+  kAutoIncrement = 'a',  // values of the AUTO_INCREMENT column
+  kRowId = 'r',          // keys of rows without a primary key
+};
+
+class Dictionary {
+ public:
+  // Drops tables whose names do not begin with `kept`: temporary tables of an earlier server.
+  Status Open(DB* db, std::string_view kept);
+
+  // Makes a table; sets all that `table` does not have yet. InvalidArgument if the name is taken.
+  Status Create(std::string_view name, uint64_t next_auto_increment, TableEntry* table);
+  // NotFound if there is no such table.
+  Status Find(std::string_view name, TableEntry* table);
+  Status Drop(std::string_view name);
+  Status Rename(std::string_view from, std::string_view to);
+  // Gives the table new, empty sub-tables and a new id.
+  Status Truncate(std::string_view name, TableEntry* table);
+
+  // The number that a counter of a table goes on from; 1 at first. A counter must be written before
+  // its numbers are used: it is there with the next synced write, at the latest.
+  Status ReadCounter(uint64_t id, Counter counter, uint64_t* next);
+  Status WriteCounter(uint64_t id, Counter counter, uint64_t next);
+
+ private:
+  Status Read(std::string_view name, TableEntry* table);
+  Status CreateSubtables(TableEntry* table);
+  void DropSubtables(const TableEntry& table);
+  void DropRefused(const Status& status, const TableEntry& table);
+  Status DropLeftovers();
+
+  std::mutex mutex_;
+  DB* db_ = nullptr;
+  Subtable* subtable_ = nullptr;
+  uint64_t last_id_ = 0;
+};
+
+}  // namespace sluice::mariadb

@@ -1,0 +1,150 @@
+#include "dictionary.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "util/testing.h"
+
+namespace sluice::mariadb {
+namespace {
+
+class DictionaryTest : public testing::Test {
+ protected:
+  DictionaryTest() { Reopen(); }
+
+  // Closes database and dictionary, and opens both.
+  void Reopen() {
+    db_.reset();
+    Options options;
+    options.create_if_missing = true;
+    ASSERT_TRUE(DB::Open(options, directory_.File("db"), &db_).ok());
+    dictionary_ = std::make_unique<Dictionary>();
+    const Status status = dictionary_->Open(db_.get(), "./");
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+
+  static TableEntry Described() {
+    TableEntry table;
+    table.indexes = {{"PRIMARY", "a", nullptr}, {"by_name", "b", nullptr}};
+    return table;
+  }
+
+  size_t Subtables() { return db_->ListSubtables().size(); }
+
+  TempDir directory_;
+  std::unique_ptr<DB> db_;
+  std::unique_ptr<Dictionary> dictionary_;
+};
+
+TEST_F(DictionaryTest, TablesAreFoundAgain) {
+  TableEntry made = Described();
+  ASSERT_TRUE(dictionary_->Create("./d/t", 7, &made).ok());
+  ASSERT_TRUE(db_->Put({}, made.indexes[1].subtable, "k", "v").ok());
+  Reopen();
+  TableEntry found;
+  ASSERT_TRUE(dictionary_->Find("./d/t", &found).ok());
+  EXPECT_EQ(found.id, made.id);
+  EXPECT_EQ(found.created, made.created);
+  ASSERT_EQ(found.indexes.size(), 2U);
+  EXPECT_EQ(found.indexes[1].name, "by_name");
+  EXPECT_EQ(found.indexes[1].layout, "b");
+  std::string value;
+  EXPECT_TRUE(db_->Get({}, found.indexes[1].subtable, "k", &value).ok());
+  uint64_t next = 0;
+  ASSERT_TRUE(dictionary_->ReadCounter(found.id, Counter::kAutoIncrement, &next).ok());
+  EXPECT_EQ(next, 7U);
+}
+
+TEST_F(DictionaryTest, NamesAreUnique) {
+  TableEntry a = Described();
+  TableEntry b = Described();
+  ASSERT_TRUE(dictionary_->Create("./d/a", 1, &a).ok());
+  EXPECT_EQ(dictionary_->Create("./d/a", 1, &b).code(), Status::Code::kInvalidArgument);
+  ASSERT_TRUE(dictionary_->Create("./d/b", 1, &b).ok());
+  EXPECT_EQ(dictionary_->Rename("./d/a", "./d/b").code(), Status::Code::kInvalidArgument);
+  EXPECT_TRUE(dictionary_->Rename("./d/c", "./d/d").IsNotFound());
+  EXPECT_TRUE(dictionary_->Drop("./d/c").IsNotFound());
+}
+
+TEST_F(DictionaryTest, RenameKeepsTheRows) {
+  TableEntry table = Described();
+  ASSERT_TRUE(dictionary_->Create("./d/a", 1, &table).ok());
+  ASSERT_TRUE(db_->Put({}, table.indexes[0].subtable, "k", "v").ok());
+  ASSERT_TRUE(dictionary_->Rename("./d/a", "./e/b").ok());
+  Reopen();
+  TableEntry found;
+  EXPECT_TRUE(dictionary_->Find("./d/a", &found).IsNotFound());
+  ASSERT_TRUE(dictionary_->Find("./e/b", &found).ok());
+  std::string value;
+  EXPECT_TRUE(db_->Get({}, found.indexes[0].subtable, "k", &value).ok());
+}
+
+TEST_F(DictionaryTest, TruncateLeavesNothing) {
+  TableEntry table = Described();
+  ASSERT_TRUE(dictionary_->Create("./d/a", 9, &table).ok());
+  ASSERT_TRUE(db_->Put({}, table.indexes[0].subtable, "k", "v").ok());
+  const size_t subtables = Subtables();
+  TableEntry fresh;
+  ASSERT_TRUE(dictionary_->Truncate("./d/a", &fresh).ok());
+  EXPECT_NE(fresh.id, table.id);
+  EXPECT_GT(fresh.created, table.created);
+  EXPECT_EQ(Subtables(), subtables);
+  std::string value;
+  EXPECT_TRUE(db_->Get({}, fresh.indexes[0].subtable, "k", &value).IsNotFound());
+  uint64_t next = 0;
+  ASSERT_TRUE(dictionary_->ReadCounter(fresh.id, Counter::kAutoIncrement, &next).ok());
+  EXPECT_EQ(next, 1U);
+}
+
+TEST_F(DictionaryTest, DropLeavesNothing) {
+  const size_t before = Subtables();
+  TableEntry table = Described();
+  ASSERT_TRUE(dictionary_->Create("./d/a", 1, &table).ok());
+  EXPECT_EQ(Subtables(), before + 2);
+  ASSERT_TRUE(dictionary_->Drop("./d/a").ok());
+  EXPECT_EQ(Subtables(), before);
+  TableEntry again = Described();
+  ASSERT_TRUE(dictionary_->Create("./d/a", 1, &again).ok());
+  EXPECT_NE(again.id, table.id);
+}
+
+TEST_F(DictionaryTest, OpeningDropsWhatCrashesAndTemporaryTablesLeft) {
+  TableEntry kept = Described();
+  TableEntry temporary = Described();
+  ASSERT_TRUE(dictionary_->Create("./d/a", 1, &kept).ok());
+  const size_t subtables = Subtables();
+  ASSERT_TRUE(dictionary_->Create("/scratch/#sql-temptable-1", 1, &temporary).ok());
+  Subtable* leftover = nullptr;
+  ASSERT_TRUE(db_->CreateSubtable("mariadb.table.99.0", &leftover).ok());
+  Subtable* foreign = nullptr;
+  ASSERT_TRUE(db_->CreateSubtable("of something else", &foreign).ok());
+  Reopen();
+  EXPECT_EQ(Subtables(), subtables + 1);
+  TableEntry found;
+  EXPECT_TRUE(dictionary_->Find("./d/a", &found).ok());
+  EXPECT_TRUE(dictionary_->Find("/scratch/#sql-temptable-1", &found).IsNotFound());
+}
+
+TEST_F(DictionaryTest, DamageIsReported) {
+  Subtable* const subtable = db_->FindSubtable("mariadb.dictionary");
+  ASSERT_NE(subtable, nullptr);
+  for (const std::string& entry : {std::string(), std::string("\1"), std::string("\1\1\1\377", 4),
+                                   std::string("\1\1\1\1\7abc", 8), std::string(3, '\377')}) {
+    ASSERT_TRUE(db_->Put({}, subtable, "t./d/a", entry).ok());
+    TableEntry found;
+    EXPECT_TRUE(dictionary_->Find("./d/a", &found).IsCorruption());
+  }
+  // An entry whose sub-tables are not there.
+  ASSERT_TRUE(db_->Put({}, subtable, "t./d/a", std::string("\1\143\1\1\1a\1b", 8)).ok());
+  TableEntry found;
+  const Status status = dictionary_->Find("./d/a", &found);
+  EXPECT_TRUE(status.IsCorruption());
+  EXPECT_NE(status.message().find("mariadb.table.99.0"), std::string::npos);
+  ASSERT_TRUE(db_->Put({}, subtable, "t./d/a", "\2").ok());
+  EXPECT_TRUE(dictionary_->Find("./d/a", &found).IsNotSupported());
+  ASSERT_TRUE(db_->Delete({}, subtable, "t./d/a").ok());
+}
+
+}  // namespace
+}  // namespace sluice::mariadb

@@ -1,0 +1,197 @@
+#include "session.h"
+
+#include "cursor.h"
+
+namespace sluice::mariadb {
+
+Session::~Session() { End(); }
+
+void Session::Begin(const TransactionOptions& options, const WriteOptions& write_options) {
+  if (transaction_ == nullptr) {
+    transaction_ = db_->BeginTransaction(options, write_options);
+    isolation_ = options.isolation;
+  }
+}
+
+void Session::BeginStatement(bool undoable) {
+  if (in_statement_) {
+    return;
+  }
+  in_statement_ = true;
+  undoable_ = undoable;
+  if (undoable) {
+    statement_savepoint_ = SetSavepoint();
+  }
+}
+
+// What the transaction sees is at least what is committed now.
+void Session::NoteSnapshot() {
+  if (!sees_) {
+    const Snapshot* const now = db_->GetSnapshot();
+    sees_ = now->sequence();
+    db_->ReleaseSnapshot(now);
+  }
+}
+
+Status Session::FixSnapshot() {
+  if (isolation_ != Isolation::kSnapshot || fixed_) {
+    return {};
+  }
+  NoteSnapshot();
+  std::string ignored;
+  const Status status = transaction_->Get({}, nullptr, {}, &ignored);
+  if (!status.ok() && !status.IsNotFound()) {
+    return status;
+  }
+  fixed_ = true;
+  return {};
+}
+
+bool Session::Precedes(uint64_t created) {
+  if (isolation_ == Isolation::kSnapshot) {
+    return sees_ && *sees_ < created;
+  }
+  return snapshot_ != nullptr && snapshot_->sequence() < created;
+}
+
+ReadOptions Session::StatementRead() {
+  ReadOptions options;
+  if (isolation_ == Isolation::kReadCommitted) {
+    if (snapshot_ == nullptr) {
+      snapshot_ = db_->GetSnapshot();
+    }
+    options.snapshot = snapshot_;
+  }
+  return options;
+}
+
+Status Session::Get(Subtable* subtable, std::string_view key, std::string* value) {
+  SLUICE_RETURN_IF_ERROR(FixSnapshot());
+  return transaction_->Get(StatementRead(), subtable, key, value);
+}
+
+Status Session::GetLocked(Subtable* subtable, std::string_view key, std::string* value) {
+  NoteSnapshot();
+  return transaction_->GetForUpdate({}, subtable, key, value);
+}
+
+Status Session::Put(Subtable* subtable, std::string_view key, std::string_view value) {
+  NoteSnapshot();
+  ++changes_;
+  return transaction_->Put(subtable, key, value);
+}
+
+Status Session::Delete(Subtable* subtable, std::string_view key) {
+  NoteSnapshot();
+  ++changes_;
+  return transaction_->Delete(subtable, key);
+}
+
+void Session::DetachCursors() {
+  while (!cursors_.empty()) {
+    (*cursors_.begin())->Detach();
+  }
+}
+
+void Session::EndStatement() {
+  if (!in_statement_) {
+    return;
+  }
+  DetachCursors();
+  if (undoable_) {
+    (void)ReleaseSavepoint(statement_savepoint_);  // gone, if the transaction was rolled back
+  }
+  if (snapshot_ != nullptr) {
+    db_->ReleaseSnapshot(snapshot_);
+    snapshot_ = nullptr;
+  }
+  in_statement_ = false;
+}
+
+Status Session::RollbackStatement() {
+  Status status;
+  if (in_statement_ && undoable_) {
+    ++changes_;
+    DetachCursors();
+    while (status.ok() && savepoints_ > statement_savepoint_) {
+      status = transaction_->RollbackToSavepoint();
+      --savepoints_;
+    }
+    undoable_ = false;
+  }
+  EndStatement();
+  return status;
+}
+
+size_t Session::SetSavepoint() {
+  transaction_->SetSavepoint();
+  return savepoints_++;
+}
+
+Status Session::RollbackToSavepoint(size_t savepoint) {
+  if (savepoint >= savepoints_) {
+    return Status::NotFound("the savepoint is gone");
+  }
+  ++changes_;
+  DetachCursors();
+  while (savepoints_ > savepoint) {
+    SLUICE_RETURN_IF_ERROR(transaction_->RollbackToSavepoint());
+    --savepoints_;
+  }
+  SetSavepoint();
+  return {};
+}
+
+Status Session::ReleaseSavepoint(size_t savepoint) {
+  while (savepoints_ > savepoint) {
+    SLUICE_RETURN_IF_ERROR(transaction_->ReleaseSavepoint());
+    --savepoints_;
+  }
+  return {};
+}
+
+Status Session::Commit() {
+  if (transaction_ == nullptr) {
+    return {};
+  }
+  DetachCursors();
+  const Status status = transaction_->Commit();
+  End();
+  return status;
+}
+
+Status Session::Rollback() {
+  if (transaction_ == nullptr) {
+    return {};
+  }
+  DetachCursors();
+  const Status status = transaction_->Rollback();
+  End();
+  return status;
+}
+
+Status Session::Prepare(std::string_view name) {
+  EndStatement();
+  DetachCursors();
+  SLUICE_RETURN_IF_ERROR(transaction_->Prepare(name));
+  prepared_ = true;
+  return {};
+}
+
+void Session::End() {
+  DetachCursors();
+  if (snapshot_ != nullptr) {
+    db_->ReleaseSnapshot(snapshot_);
+    snapshot_ = nullptr;
+  }
+  transaction_.reset();
+  prepared_ = false;
+  in_statement_ = false;
+  undoable_ = false;
+  savepoints_ = 0;
+  sees_.reset();
+  fixed_ = false;
+  ++changes_;
+}
+
+}  // namespace sluice::mariadb

@@ -1,0 +1,90 @@
+// The transaction of one connection, and the statements in it.
+//
+// A Session is used by one thread at a time, as a Transaction is. It knows nothing of the server.
+
+#pragma once
+
+#include <sluice/db.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+namespace sluice::mariadb {
+
+class Cursor;
+
+class Session {
+ public:
+  explicit Session(DB* db) : db_(db) {}
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  // Rolls back what is neither committed nor prepared.
+  ~Session();
+
+  // Begins a transaction if there is none.
+  void Begin(const TransactionOptions& options, const WriteOptions& write_options);
+  // Begins a statement if there is none. It can be undone by itself if `undoable`; otherwise it is
+  // the only one of its transaction.
+  void BeginStatement(bool undoable);
+  // Fixes what the transaction sees, in Isolation::kSnapshot.
+  Status FixSnapshot();
+
+  bool active() const { return transaction_ != nullptr; }
+  bool prepared() const { return prepared_; }
+  // Whether the statement's reads may not see this table, because it was made after what they see.
+  bool Precedes(uint64_t created);
+
+  // Reads what the statement sees, and the transaction's own writes.
+  Status Get(Subtable* subtable, std::string_view key, std::string* value);
+  // Locks the row, and reads what the transaction may overwrite.
+  Status GetLocked(Subtable* subtable, std::string_view key, std::string* value);
+  Status Put(Subtable* subtable, std::string_view key, std::string_view value);
+  Status Delete(Subtable* subtable, std::string_view key);
+
+  // Ends the statement and keeps or undoes its writes.
+  void EndStatement();
+  Status RollbackStatement();
+
+  // Sets a savepoint, and returns its number.
+  size_t SetSavepoint();
+  // Undoes all since the savepoint of this number, which stays. NotFound if it is gone.
+  Status RollbackToSavepoint(size_t savepoint);
+  Status ReleaseSavepoint(size_t savepoint);
+
+  // These end the transaction, whatever they return; but a prepared one that cannot be committed or
+  // rolled back stays prepared.
+  Status Commit();
+  Status Rollback();
+  // Prepare leaves it to the two above, or to whoever resumes it after the session's end.
+  Status Prepare(std::string_view name);
+
+ private:
+  friend class Cursor;
+
+  // For the reads of a statement.
+  ReadOptions StatementRead();
+  void NoteSnapshot();
+  void DetachCursors();
+  void End();
+
+  DB* db_;
+  std::unique_ptr<Transaction> transaction_;
+  Isolation isolation_ = Isolation::kSnapshot;
+  bool prepared_ = false;
+  bool in_statement_ = false;
+  bool undoable_ = false;
+  size_t statement_savepoint_ = 0;       // if undoable_
+  size_t savepoints_ = 0;                // set in the transaction
+  const Snapshot* snapshot_ = nullptr;   // of the statement, in kReadCommitted
+  std::optional<uint64_t> sees_;         // at least this sequence number, once something was read
+  bool fixed_ = false;                   // in kSnapshot: what it sees
+  uint64_t changes_ = 0;                 // counts writes and undoings
+  std::unordered_set<Cursor*> cursors_;  // that have an iterator
+};
+
+}  // namespace sluice::mariadb
