@@ -1,7 +1,7 @@
 # Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-dev build install packages packages-test demo test clang aarch64 docs bench grid lint format formal \
-  flips soak sanitize leveldb-suite coverage synth clean
+  flips soak sanitize mariadb leveldb-suite coverage synth clean
 JOBS ?= $(shell nproc)
 PRESET ?= release
 
@@ -61,6 +61,15 @@ aarch64: ## build the engine for 64-bit ARM, and run some of its tests in QEMU
 	@scripts/arm64_root
 	@scripts/engine_tests aarch64 $(JOBS) util table log merge db
 
+mariadb: ## build the storage engine for MariaDB, and start a server with it
+	@scripts/deps mariadb
+	@plugin/mariadb/fetch
+	@cmake --preset sql --log-level=WARNING
+	@cmake --build --preset sql -j $(JOBS) --target ha_sluice
+	@plugin/mariadb/server restart build/sql/server
+	@echo "MariaDB $$(cat build/mariadb/version) runs. A client of it:"
+	@echo "  plugin/mariadb/server client build/sql/server"
+
 bench: ## build and run the benchmarks
 	@bench/fetch_rocksdb || echo "No RocksDB to compare with"
 	@$(MAKE) --no-print-directory build
@@ -118,4 +127,4 @@ synth: deps-dev ## synthesise the named configurations and write docs/synthesis.
 	@nice build/venv/bin/python hw/syn/synth.py -j $(JOBS) --report docs/synthesis.md
 
 clean: ## remove what was built; what was fetched stays
-	@find build -mindepth 1 -maxdepth 1 ! -name venv ! -name rocksdb ! -name leveldb -exec rm -rf {} +
+	@find build -mindepth 1 -maxdepth 1 ! -name venv ! -name rocksdb ! -name leveldb ! -name mariadb -exec rm -rf {} +

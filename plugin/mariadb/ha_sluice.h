@@ -1,0 +1,157 @@
+// A table of the server, as the server uses it: one thread at a time, in one statement at a time.
+//
+// Each index is a sub-table. The rows are in that of the primary key or, without one, of numbers
+// that rise. An entry of another index:
+//
+//     key     the index's columns, then the row's key; a unique index without NULL: its columns only
+//     value   varint   bytes of the columns in the key
+//             text     unique without NULL: the row's key, with its length as a varint in front
+//             bytes    the columns as a row (RowCodec), for reads that need no others
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cursor.h"
+#include "engine.h"
+#include "key_codec.h"
+#include "row_codec.h"
+#include "share.h"
+
+class ha_sluice final : public handler {
+ public:
+  ha_sluice(handlerton* hton, TABLE_SHARE* table_share) : handler(hton, table_share) {}
+
+  Table_flags table_flags() const override;
+  ulong index_flags(uint index, uint part, bool all_parts) const override;
+  uint max_supported_keys() const override { return MAX_KEY; }
+  uint max_supported_key_length() const override { return 3072; }
+  uint max_supported_key_part_length() const override { return 3072; }
+  const char* index_type(uint /*index*/) override { return "BTREE"; }
+  uint8 table_cache_type() override { return HA_CACHE_TBL_NOCACHE; }
+  bool get_error_message(int error, String* message) override;
+
+  // ha_sluice_tables.cc
+  int open(const char* name, int mode, uint test_if_locked) override;
+  int close() override;
+  int create(const char* name, TABLE* form, HA_CREATE_INFO* create_info) override;
+  int delete_table(const char* name) override;
+  int rename_table(const char* from, const char* to) override;
+  int truncate() override;
+  int info(uint flags) override;
+  int extra(enum ha_extra_function operation) override;
+  int reset() override;
+  void update_create_info(HA_CREATE_INFO* create_info) override;
+  int check(THD* thd, HA_CHECK_OPT* options) override;
+  int analyze(THD* /*thd*/, HA_CHECK_OPT* /*options*/) override { return HA_ADMIN_OK; }
+  int external_lock(THD* thd, int lock_type) override;
+  int start_stmt(THD* thd, thr_lock_type lock_type) override;
+  THR_LOCK_DATA** store_lock(THD* thd, THR_LOCK_DATA** to, thr_lock_type lock_type) override;
+
+  // ha_sluice_write.cc
+  int write_row(const uchar* record) override;
+  int update_row(const uchar* old_record, const uchar* new_record) override;
+  int delete_row(const uchar* record) override;
+  void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong* first,
+                          ulonglong* reserved) override;
+
+  // ha_sluice_read.cc
+  int index_init(uint index, bool sorted) override;
+  int index_end() override;
+  int index_read_map(uchar* record, const uchar* key, key_part_map parts,
+                     ha_rkey_function function) override;
+  int index_next_same(uchar* record, const uchar* key, uint bytes) override;
+  int index_next(uchar* record) override;
+  int index_prev(uchar* record) override;
+  int index_first(uchar* record) override;
+  int index_last(uchar* record) override;
+  int rnd_init(bool scan) override;
+  int rnd_end() override;
+  int rnd_next(uchar* record) override;
+  int rnd_pos(uchar* record, uchar* position) override;
+  void position(const uchar* record) override;
+  int cmp_ref(const uchar* a, const uchar* b) override;
+  ha_rows records_in_range(uint index, const key_range* begin, const key_range* end,
+                           page_range* pages) override;
+
+ private:
+  struct Index {
+    sluice::mariadb::KeyCodec codec;
+    sluice::mariadb::RowCodec columns;
+    size_t entry;  // number of its sub-table in the dictionary's entry
+    bool unique;
+    bool covering;  // all of its columns can be read from it
+  };
+  struct Entry {
+    std::string key;
+    std::string value;
+    bool guards = false;  // stands for the only row with these columns
+  };
+  // What a read found where it looked.
+  enum class Found { kRow, kNothing, kError };
+
+  // The error's number for the server; remembers its message.
+  int Fail(const sluice::Status& status);
+  sluice::Subtable* rows() const { return share_->subtable(0); }
+  sluice::Subtable* subtable(const Index& index) const { return share_->subtable(index.entry); }
+  bool has_primary_key() const { return table->s->primary_key != MAX_KEY; }
+  // Keys of the server that are not the primary key.
+  bool is_secondary(uint index) const { return index != table->s->primary_key; }
+
+  // ha_sluice_tables.cc
+  sluice::Status OpenShare(const char* name);
+  void MakeIndexes();
+  void Start(THD* thd);
+  sluice::Status CheckIndex(const Index& index, uint64_t rows, std::string* complaint);
+
+  // ha_sluice_write.cc
+  sluice::Status MakeRowKey(const uchar* record, std::string* key);
+  void MakeEntry(const Index& index, const uchar* record, std::string_view row_key, Entry* entry);
+  sluice::Status Lookup(sluice::Subtable* subtable, std::string_view key, std::string* value);
+  sluice::Status Put(sluice::Subtable* subtable, std::string_view key, std::string_view value);
+  sluice::Status Delete(sluice::Subtable* subtable, std::string_view key);
+  int FailDuplicate(uint index, std::string_view row_key);
+  int CheckDuplicates(const uchar* record, bool row_key_is_new);
+  sluice::Status NoteAutoIncrement(const uchar* record);
+
+  // ha_sluice_read.cc
+  static bool ParseEntry(std::string_view key, std::string_view value, std::string_view* columns,
+                         std::string_view* row_key, std::string_view* covered);
+  Found Unpack(std::string_view row, uchar* record, int* error);
+  Found ReadRow(std::string_view key, uchar* record, int* error);
+  Found ReadHere(uchar* record, int* error);
+  int ReadOn(const sluice::Status& moved, uchar* record, bool forwards, std::string_view prefix);
+  int ReadUnique(uchar* record);
+  void SetPosition(std::string_view row_key);
+  static constexpr uint kRowIdBytes = 8;
+
+  THR_LOCK_DATA lock_data_;
+  std::shared_ptr<sluice::mariadb::KeyCodec> row_key_codec_;  // of the primary key, if any
+  std::unique_ptr<sluice::mariadb::RowCodec> row_codec_;
+  std::vector<std::unique_ptr<Index>> indexes_;  // by the server's numbers
+  sluice::mariadb::Share* share_ = nullptr;
+  sluice::mariadb::Session* session_ = nullptr;  // of the statement
+  thr_lock_type lock_type_ = TL_UNLOCK;
+  bool locking_ = false;   // reads lock rows
+  bool unshared_ = false;  // no other statement knows the table: no transaction is needed
+  sluice::mariadb::Cursor cursor_;
+  bool scanning_ = false;      // the rows, not an index
+  bool started_ = false;       // a scan of the rows
+  std::string search_;         // what the last index_read_map looked for
+  std::string row_key_;        // of the row read or written last
+  std::string row_;            // its value; its blobs point here
+  std::string message_;        // of the last error
+  std::string duplicate_key_;  // of the row that is in the way
+  uint duplicate_index_ = MAX_KEY;
+
+  // Scratch space of the calls that write.
+  std::string new_row_key_;
+  std::string new_row_;
+  std::string found_;
+  std::string columns_;
+  std::vector<Entry> old_entries_;
+  std::vector<Entry> new_entries_;
+};

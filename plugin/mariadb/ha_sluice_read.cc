@@ -1,0 +1,312 @@
+// ha_sluice: reading rows.
+
+#include <algorithm>
+
+#include "ha_sluice.h"
+#include "ordered_bytes.h"
+#include "util/coding.h"
+
+using sluice::GetVarint64;
+using sluice::Status;
+using sluice::mariadb::Cursor;
+using sluice::mariadb::Successor;
+
+namespace {
+
+constexpr ha_rows kEstimateSteps = 256;
+
+}  // namespace
+
+bool ha_sluice::ParseEntry(std::string_view key, std::string_view value, std::string_view* columns,
+                           std::string_view* row_key, std::string_view* covered) {
+  uint64_t bytes = 0;
+  if (!GetVarint64(&value, &bytes) || bytes > key.size()) {
+    return false;
+  }
+  *columns = key.substr(0, bytes);
+  *row_key = key.substr(bytes);
+  if (row_key->empty()) {
+    if (!GetVarint64(&value, &bytes) || bytes > value.size()) {
+      return false;
+    }
+    *row_key = value.substr(0, bytes);
+    value.remove_prefix(bytes);
+  }
+  *covered = value;
+  return true;
+}
+
+ha_sluice::Found ha_sluice::Unpack(std::string_view row, uchar* record, int* error) {
+  if (!row_codec_->Read(row, record)) {
+    *error = Fail(Status::Corruption("a row of " + std::string(table->s->table_name.str)));
+    return Found::kError;
+  }
+  return Found::kRow;
+}
+
+// Reads the row with this key.
+ha_sluice::Found ha_sluice::ReadRow(std::string_view key, uchar* record, int* error) {
+  const Status status =
+      locking_ ? session_->GetLocked(rows(), key, &row_) : session_->Get(rows(), key, &row_);
+  if (status.IsNotFound()) {
+    return Found::kNothing;
+  }
+  if (!status.ok()) {
+    *error = Fail(status);
+    return Found::kError;
+  }
+  row_key_.assign(key);
+  return Unpack(row_, record, error);
+}
+
+// Reads the row that the cursor stands on; nothing, if it is not there any more, or if the newest
+// version of it, which is what a locking read returns, is elsewhere in the index.
+ha_sluice::Found ha_sluice::ReadHere(uchar* record, int* error) {
+  if (scanning_ || !is_secondary(active_index)) {
+    if (locking_) {
+      return ReadRow(cursor_.key(), record, error);
+    }
+    row_key_.assign(cursor_.key());
+    if (table->s->blob_fields == 0) {
+      return Unpack(cursor_.value(), record, error);
+    }
+    row_.assign(cursor_.value());
+    return Unpack(row_, record, error);
+  }
+  const Index& index = *indexes_[active_index];
+  std::string_view columns;
+  std::string_view row_key;
+  std::string_view covered;
+  if (!ParseEntry(cursor_.key(), cursor_.value(), &columns, &row_key, &covered)) {
+    *error = Fail(Status::Corruption("an entry of index " +
+                                     std::string(table->key_info[active_index].name.str)));
+    return Found::kError;
+  }
+  if (!locking_ && keyread_enabled() && keyread == active_index) {
+    row_key_.assign(row_key);
+    row_.assign(covered);
+    if (!index.columns.Read(row_, record)) {
+      *error = Fail(Status::Corruption("an entry of index " +
+                                       std::string(table->key_info[active_index].name.str)));
+      return Found::kError;
+    }
+    return Found::kRow;
+  }
+  const Found found = ReadRow(row_key, record, error);
+  if (found == Found::kRow && locking_) {
+    columns_.clear();
+    index.codec.AppendRecord(record, &columns_);
+    if (columns_ != columns) {
+      return Found::kNothing;
+    }
+  }
+  return found;
+}
+
+// Reads where a cursor that `moved` stands, or the next row from there, as long as keys begin with
+// `prefix`.
+int ha_sluice::ReadOn(const Status& moved, uchar* record, bool forwards, std::string_view prefix) {
+  if (!moved.ok()) {
+    return Fail(moved);
+  }
+  while (cursor_.valid() && cursor_.key().starts_with(prefix)) {
+    int error = 0;
+    switch (ReadHere(record, &error)) {
+      case Found::kRow:
+        return 0;
+      case Found::kError:
+        return error;
+      case Found::kNothing:
+        break;
+    }
+    const Status status = forwards ? cursor_.Next() : cursor_.Prev();
+    if (!status.ok()) {
+      return Fail(status);
+    }
+  }
+  return HA_ERR_END_OF_FILE;
+}
+
+int ha_sluice::index_init(uint index, bool /*sorted*/) {
+  active_index = index;
+  scanning_ = false;
+  cursor_.Open(session_, subtable(*indexes_[index]), locking_);
+  return 0;
+}
+
+int ha_sluice::index_end() {
+  active_index = MAX_KEY;
+  cursor_.Close();
+  return 0;
+}
+
+// Reads the only row with the columns search_, of a unique index.
+int ha_sluice::ReadUnique(uchar* record) {
+  int error = 0;
+  cursor_.StandOn(search_);
+  if (!is_secondary(active_index)) {
+    const Found found = ReadRow(search_, record, &error);
+    return found == Found::kRow ? 0 : found == Found::kNothing ? HA_ERR_KEY_NOT_FOUND : error;
+  }
+  const Index& index = *indexes_[active_index];
+  const Status status = locking_ ? session_->GetLocked(subtable(index), search_, &found_)
+                                 : session_->Get(subtable(index), search_, &found_);
+  if (!status.ok()) {
+    return Fail(status);
+  }
+  std::string_view columns;
+  std::string_view row_key;
+  std::string_view covered;
+  if (!ParseEntry(search_, found_, &columns, &row_key, &covered)) {
+    return Fail(Status::Corruption("an entry of an index"));
+  }
+  const Found found = ReadRow(row_key, record, &error);
+  return found == Found::kRow ? 0 : found == Found::kNothing ? HA_ERR_KEY_NOT_FOUND : error;
+}
+
+int ha_sluice::index_read_map(uchar* record, const uchar* key, key_part_map parts,
+                              ha_rkey_function function) {
+  const Index& index = *indexes_[active_index];
+  const uint bytes = calculate_key_len(table, active_index, key, parts);
+  search_.clear();
+  const bool has_null = index.codec.AppendImage(key, bytes, &search_);
+  const bool whole = bytes == table->key_info[active_index].key_length;
+  Status status;
+  bool forwards = true;
+  std::string_view prefix;
+  switch (function) {
+    case HA_READ_KEY_EXACT:
+      if (whole && index.unique && !has_null) {
+        return ReadUnique(record);
+      }
+      [[fallthrough]];
+    case HA_READ_PREFIX:
+      prefix = search_;
+      status = cursor_.Seek(search_);
+      break;
+    case HA_READ_KEY_OR_NEXT:
+      status = cursor_.Seek(search_);
+      break;
+    case HA_READ_AFTER_KEY: {
+      const std::string behind = Successor(search_);
+      if (behind.empty()) {
+        return HA_ERR_KEY_NOT_FOUND;
+      }
+      status = cursor_.Seek(behind);
+      break;
+    }
+    case HA_READ_BEFORE_KEY:
+      forwards = false;
+      status = cursor_.SeekBefore(search_);
+      break;
+    case HA_READ_PREFIX_LAST:
+      prefix = search_;
+      [[fallthrough]];
+    case HA_READ_KEY_OR_PREV:
+    case HA_READ_PREFIX_LAST_OR_PREV: {
+      forwards = false;
+      const std::string behind = Successor(search_);
+      status = behind.empty() ? cursor_.SeekToLast() : cursor_.SeekBefore(behind);
+      break;
+    }
+    default:
+      return HA_ERR_WRONG_COMMAND;
+  }
+  const int error = ReadOn(status, record, forwards, prefix);
+  return error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error;
+}
+
+int ha_sluice::index_next_same(uchar* record, const uchar* key, uint bytes) {
+  search_.clear();
+  indexes_[active_index]->codec.AppendImage(key, bytes, &search_);
+  return ReadOn(cursor_.Next(), record, true, search_);
+}
+
+int ha_sluice::index_next(uchar* record) { return ReadOn(cursor_.Next(), record, true, {}); }
+
+int ha_sluice::index_prev(uchar* record) { return ReadOn(cursor_.Prev(), record, false, {}); }
+
+int ha_sluice::index_first(uchar* record) {
+  return ReadOn(cursor_.SeekToFirst(), record, true, {});
+}
+
+int ha_sluice::index_last(uchar* record) { return ReadOn(cursor_.SeekToLast(), record, false, {}); }
+
+int ha_sluice::rnd_init(bool scan) {
+  scanning_ = true;
+  started_ = false;
+  if (scan) {
+    cursor_.Open(session_, rows(), locking_);
+  }
+  return 0;
+}
+
+int ha_sluice::rnd_end() {
+  scanning_ = false;
+  cursor_.Close();
+  return 0;
+}
+
+int ha_sluice::rnd_next(uchar* record) {
+  if (!started_) {
+    started_ = true;
+    return ReadOn(cursor_.SeekToFirst(), record, true, {});
+  }
+  return ReadOn(cursor_.Next(), record, true, {});
+}
+
+void ha_sluice::SetPosition(std::string_view row_key) {
+  std::memset(ref, 0, ref_length);
+  int2store(ref, row_key.size());
+  std::memcpy(ref + 2, row_key.data(), row_key.size());
+}
+
+void ha_sluice::position(const uchar* /*record*/) { SetPosition(row_key_); }
+
+int ha_sluice::rnd_pos(uchar* record, uchar* position) {
+  const std::string key(reinterpret_cast<const char*>(position) + 2, uint2korr(position));
+  int error = 0;
+  const Found found = ReadRow(key, record, &error);
+  return found == Found::kRow ? 0 : found == Found::kNothing ? HA_ERR_KEY_NOT_FOUND : error;
+}
+
+int ha_sluice::cmp_ref(const uchar* a, const uchar* b) {
+  const std::string_view x(reinterpret_cast<const char*>(a) + 2, uint2korr(a));
+  const std::string_view y(reinterpret_cast<const char*>(b) + 2, uint2korr(b));
+  return x.compare(y);
+}
+
+// Counts a few entries; where there are more, it does not know how many.
+ha_rows ha_sluice::records_in_range(uint index_number, const key_range* begin, const key_range* end,
+                                    page_range* /*pages*/) {
+  const Index& index = *indexes_[index_number];
+  std::string from;
+  std::string to;
+  if (begin != nullptr) {
+    index.codec.AppendImage(begin->key, begin->length, &from);
+    if (begin->flag == HA_READ_AFTER_KEY) {
+      from = Successor(from);
+      if (from.empty()) {
+        return 1;
+      }
+    }
+  }
+  if (end != nullptr) {
+    index.codec.AppendImage(end->key, end->length, &to);
+    if (end->flag != HA_READ_BEFORE_KEY) {
+      to = Successor(to);
+    }
+  }
+  Cursor cursor;
+  cursor.Open(session_, subtable(index), locking_);
+  Status status = cursor.Seek(from);
+  ha_rows count = 0;
+  while (status.ok() && cursor.valid() && (to.empty() || cursor.key() < to)) {
+    if (++count == kEstimateSteps) {
+      return std::max<ha_rows>(
+          count, begin != nullptr && end != nullptr ? share_->rows() / 4 : share_->rows() / 2);
+    }
+    status = cursor.Next();
+  }
+  return status.ok() ? std::max<ha_rows>(1, count) : HA_POS_ERROR;
+}

@@ -1,0 +1,398 @@
+// ha_sluice: tables as a whole.
+
+#include <sluice/transaction.h>
+
+#include <cstring>
+
+#include "ha_sluice.h"
+
+using sluice::Status;
+using sluice::mariadb::Cursor;
+using sluice::mariadb::engine;
+using sluice::mariadb::IndexEntry;
+using sluice::mariadb::KeyCodec;
+using sluice::mariadb::RowCodec;
+using sluice::mariadb::Share;
+using sluice::mariadb::TableEntry;
+using sluice::mariadb::ToServer;
+
+namespace {
+
+// The server's numbers of the indexes, in the order of the dictionary's entries. The first is the
+// primary key; MAX_KEY where there is none.
+std::vector<uint> IndexOrder(const TABLE& table) {
+  std::vector<uint> order = {table.s->primary_key};
+  for (uint i = 0; i < table.s->keys; ++i) {
+    if (i != table.s->primary_key) {
+      order.push_back(i);
+    }
+  }
+  return order;
+}
+
+std::vector<IndexEntry> DescribeIndexes(TABLE* table) {
+  std::vector<IndexEntry> indexes;
+  for (const uint i : IndexOrder(*table)) {
+    IndexEntry entry;
+    if (i != MAX_KEY) {
+      const KEY& key = table->key_info[i];
+      entry.name.assign(key.name.str, key.name.length);
+      entry.layout = KeyCodec(table, key, key.user_defined_key_parts).layout();
+      if ((key.flags & HA_NOSAME) != 0) {
+        entry.layout += 'u';
+      }
+    }
+    indexes.push_back(std::move(entry));
+  }
+  return indexes;
+}
+
+// Says why there cannot be such a table; null if there can.
+const char* Refusal(const TABLE& table, THD* thd) {
+  for (uint i = 0; i < table.s->keys; ++i) {
+    const KEY& key = table.key_info[i];
+    if (key.algorithm == HA_KEY_ALG_LONG_HASH) {
+      return "UNIQUE over columns longer than 3072 bytes";
+    }
+    for (uint j = 0; j < key.user_defined_key_parts; ++j) {
+      if (!table.field[key.key_part[j].fieldnr - 1]->stored_in_db()) {
+        return "an index on a VIRTUAL column; make it STORED";
+      }
+    }
+  }
+  if (thd->lex->sql_command == SQLCOM_CREATE_TABLE || thd->lex->sql_command == SQLCOM_ALTER_TABLE) {
+    List_iterator<Key> keys(thd->lex->alter_info.key_list);
+    while (const Key* const key = keys++) {
+      if (key->type == Key::FOREIGN_KEY) {
+        return "FOREIGN KEY";
+      }
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+int ha_sluice::Fail(const Status& status) {
+  if (!status.ok()) {
+    message_ = status.message();
+  }
+  return ToServer(ha_thd(), status);
+}
+
+bool ha_sluice::get_error_message(int /*error*/, String* message) {
+  message->copy(message_.data(), message_.size(), system_charset_info);
+  return false;
+}
+
+handler::Table_flags ha_sluice::table_flags() const {
+  return HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_AUTO_PART_KEY |
+         HA_BINLOG_ROW_CAPABLE | HA_CAN_SQL_HANDLER | HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS |
+         HA_CAN_GEOMETRY | HA_TABLE_SCAN_ON_INDEX;
+}
+
+ulong ha_sluice::index_flags(uint index, uint part, bool all_parts) const {
+  ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
+  const KEY& key = table_share->key_info[index];
+  bool whole = true;
+  for (uint i = all_parts ? 0 : part; i <= part && i < key.user_defined_key_parts; ++i) {
+    whole &= (key.key_part[i].key_part_flag & HA_PART_KEY_SEG) == 0;
+  }
+  return whole ? flags | HA_KEYREAD_ONLY : flags;
+}
+
+void ha_sluice::MakeIndexes() {
+  row_codec_ = std::make_unique<RowCodec>(table);
+  row_key_codec_.reset();
+  indexes_.clear();
+  indexes_.resize(table->s->keys);
+  const std::vector<uint> order = IndexOrder(*table);
+  for (size_t entry = 0; entry < order.size(); ++entry) {
+    const uint i = order[entry];
+    if (i == MAX_KEY) {
+      continue;
+    }
+    const KEY& key = table->key_info[i];
+    const KeyCodec codec(table, key, key.user_defined_key_parts);
+    indexes_[i].reset(new Index{codec, RowCodec(table, key), entry, (key.flags & HA_NOSAME) != 0,
+                                i != table->s->primary_key});
+    if (i == table->s->primary_key) {
+      row_key_codec_ = std::make_shared<KeyCodec>(codec);
+    }
+  }
+  ref_length = 2 + static_cast<uint>(row_key_codec_ ? row_key_codec_->max_bytes() : kRowIdBytes);
+}
+
+Status ha_sluice::OpenShare(const char* name) {
+  lock_shared_ha_data();
+  Status status;
+  share_ = static_cast<Share*>(get_ha_share_ptr());
+  if (share_ == nullptr) {
+    auto share = std::make_unique<Share>(name);
+    status = share->Open();
+    if (status.ok()) {
+      share_ = share.release();
+      set_ha_share_ptr(share_);
+    }
+  }
+  unlock_shared_ha_data();
+  return status;
+}
+
+int ha_sluice::open(const char* name, int /*mode*/, uint /*test_if_locked*/) {
+  const Status status = OpenShare(name);
+  if (status.IsNotFound()) {
+    return HA_ERR_NO_SUCH_TABLE;
+  }
+  if (!status.ok()) {
+    return Fail(status);
+  }
+  const std::vector<IndexEntry> described = DescribeIndexes(table);
+  const std::vector<IndexEntry>& known = share_->entry().indexes;
+  bool same = described.size() == known.size();
+  for (size_t i = 0; same && i < described.size(); ++i) {
+    same = described[i].layout == known[i].layout;
+  }
+  if (!same) {
+    sql_print_error("Sluice: %s is not as it was when its keys were written", name);
+    return HA_ERR_TABLE_DEF_CHANGED;
+  }
+  thr_lock_data_init(&share_->lock, &lock_data_, nullptr);
+  MakeIndexes();
+  return 0;
+}
+
+int ha_sluice::close() {
+  cursor_.Close();
+  return 0;
+}
+
+int ha_sluice::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info) {
+  if (const char* const refused = Refusal(*form, ha_thd()); refused != nullptr) {
+    my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "SLUICE", refused);
+    return HA_WRONG_CREATE_OPTION;
+  }
+  TableEntry entry;
+  entry.indexes = DescribeIndexes(form);
+  size_t row_key = kRowIdBytes;
+  for (const uint i : IndexOrder(*form)) {
+    if (i == MAX_KEY) {
+      continue;
+    }
+    const KEY& key = form->key_info[i];
+    const size_t bytes = KeyCodec(form, key, key.user_defined_key_parts).max_bytes();
+    if (i == form->s->primary_key) {
+      row_key = bytes;
+    }
+    if (bytes + row_key > sluice::kMaxKeyBytes) {
+      my_error(ER_TOO_LONG_KEY, MYF(0), max_supported_key_length());
+      return HA_WRONG_CREATE_OPTION;
+    }
+  }
+  const uint64_t first = create_info->auto_increment_value;
+  return Fail(engine->dictionary.Create(name, first == 0 ? 1 : first, &entry));
+}
+
+int ha_sluice::delete_table(const char* name) {
+  const Status status = engine->dictionary.Drop(name);
+  return status.IsNotFound() ? HA_ERR_NO_SUCH_TABLE : Fail(status);
+}
+
+int ha_sluice::rename_table(const char* from, const char* to) {
+  const Status status = engine->dictionary.Rename(from, to);
+  return status.IsNotFound() ? HA_ERR_NO_SUCH_TABLE : Fail(status);
+}
+
+int ha_sluice::truncate() {
+  cursor_.Close();
+  return Fail(share_->Truncate());
+}
+
+int ha_sluice::info(uint flags) {
+  if ((flags & HA_STATUS_VARIABLE) != 0) {
+    // With fewer than two rows, the server would read the table while it plans.
+    stats.records = std::max<uint64_t>(2, share_->rows());
+    stats.deleted = 0;
+    stats.mean_rec_length = table->s->reclength;
+    stats.data_file_length = stats.records * stats.mean_rec_length;
+    stats.block_size = 4096;
+  }
+  if ((flags & HA_STATUS_CONST) != 0) {
+    for (uint i = 0; i < table->s->keys; ++i) {
+      const KEY& key = table->key_info[i];
+      for (uint j = 0; j < key.user_defined_key_parts; ++j) {
+        // Not known; each column is taken to tell a tenth of the rows apart.
+        ulonglong same = share_->rows();
+        for (uint k = 0; k <= j; ++k) {
+          same /= 10;
+        }
+        const bool one = (key.flags & HA_NOSAME) != 0 && j + 1 == key.user_defined_key_parts;
+        key.rec_per_key[j] = one || same == 0 ? 1 : static_cast<ulong>(same);
+      }
+    }
+  }
+  if ((flags & HA_STATUS_ERRKEY) != 0) {
+    errkey = duplicate_index_;
+    if (dup_ref != nullptr && !duplicate_key_.empty()) {
+      std::swap(row_key_, duplicate_key_);
+      SetPosition(row_key_);
+      std::memcpy(dup_ref, ref, ref_length);
+      std::swap(row_key_, duplicate_key_);
+    }
+  }
+  if ((flags & HA_STATUS_AUTO) != 0 && table->found_next_number_field != nullptr) {
+    stats.auto_increment_value = share_->next_auto_increment();
+  }
+  return 0;
+}
+
+int ha_sluice::extra(enum ha_extra_function operation) {
+  switch (operation) {
+    case HA_EXTRA_BEGIN_COPY:
+    case HA_EXTRA_BEGIN_ALTER_IGNORE_COPY:
+      unshared_ = true;
+      return 0;
+    case HA_EXTRA_END_COPY:
+      if (unshared_) {
+        unshared_ = false;
+        return Fail(engine->db->Write({.sync = true}, {}));
+      }
+      return 0;
+    case HA_EXTRA_ABORT_COPY:
+      unshared_ = false;
+      return 0;
+    default:
+      return 0;
+  }
+}
+
+int ha_sluice::reset() {
+  cursor_.Close();
+  row_.clear();
+  row_.shrink_to_fit();
+  return 0;
+}
+
+void ha_sluice::update_create_info(HA_CREATE_INFO* create_info) {
+  if ((create_info->used_fields & HA_CREATE_USED_AUTO) == 0) {
+    info(HA_STATUS_AUTO);
+    create_info->auto_increment_value = stats.auto_increment_value;
+  }
+}
+
+Status ha_sluice::CheckIndex(const Index& index, uint64_t rows, std::string* complaint) {
+  Cursor cursor;
+  cursor.Open(session_, subtable(index), false);
+  uint64_t entries = 0;
+  std::string row;
+  Entry expected;
+  for (Status status = cursor.SeekToFirst();; status = cursor.Next()) {
+    SLUICE_RETURN_IF_ERROR(status);
+    if (!cursor.valid()) {
+      break;
+    }
+    ++entries;
+    std::string_view columns;
+    std::string_view row_key;
+    std::string_view covered;
+    if (!ParseEntry(cursor.key(), cursor.value(), &columns, &row_key, &covered)) {
+      *complaint = "an entry is damaged";
+      return {};
+    }
+    const Status found = session_->Get(this->rows(), row_key, &row);
+    if (found.IsNotFound()) {
+      *complaint = "an entry has no row";
+      return {};
+    }
+    SLUICE_RETURN_IF_ERROR(found);
+    if (!row_codec_->Read(row, table->record[0])) {
+      *complaint = "a row is damaged";
+      return {};
+    }
+    MakeEntry(index, table->record[0], row_key, &expected);
+    if (expected.key != cursor.key() || expected.value != cursor.value()) {
+      *complaint = "an entry is not that of its row";
+      return {};
+    }
+  }
+  if (entries != rows) {
+    *complaint = std::to_string(entries) + " entries for " + std::to_string(rows) + " rows";
+  }
+  return {};
+}
+
+int ha_sluice::check(THD* thd, HA_CHECK_OPT* /*options*/) {
+  Cursor cursor;
+  cursor.Open(session_, rows(), false);
+  uint64_t rows = 0;
+  Status status = cursor.SeekToFirst();
+  for (; status.ok() && cursor.valid(); status = cursor.Next()) {
+    ++rows;
+    if (!row_codec_->Read(cursor.value(), table->record[0])) {
+      push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_UNKNOWN_ERROR,
+                          "Sluice: a row is damaged");
+      return HA_ADMIN_CORRUPT;
+    }
+  }
+  for (uint i = 0; status.ok() && i < table->s->keys; ++i) {
+    if (!is_secondary(i)) {
+      continue;
+    }
+    std::string complaint;
+    status = CheckIndex(*indexes_[i], rows, &complaint);
+    if (status.ok() && !complaint.empty()) {
+      push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_UNKNOWN_ERROR,
+                          "Sluice: index %s: %s", table->key_info[i].name.str, complaint.c_str());
+      return HA_ADMIN_CORRUPT;
+    }
+  }
+  if (!status.ok()) {
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_UNKNOWN_ERROR, "Sluice: %s",
+                        status.ToString().c_str());
+    return status.IsCorruption() ? HA_ADMIN_CORRUPT : HA_ADMIN_FAILED;
+  }
+  return HA_ADMIN_OK;
+}
+
+void ha_sluice::Start(THD* thd) {
+  session_ = sluice::mariadb::BeginStatement(thd);
+  locking_ = lock_type_ >= TL_WRITE_ALLOW_WRITE || lock_type_ == TL_READ_WITH_SHARED_LOCKS;
+  if (thd_tx_isolation(thd) == ISO_SERIALIZABLE &&
+      thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN) != 0) {
+    locking_ = true;
+  }
+}
+
+int ha_sluice::external_lock(THD* thd, int lock_type) {
+  if (lock_type != F_UNLCK) {
+    Start(thd);
+    locking_ |= lock_type == F_WRLCK;
+    if (session_->Precedes(share_->entry().created)) {
+      return HA_ERR_TABLE_DEF_CHANGED;
+    }
+  }
+  return 0;
+}
+
+int ha_sluice::start_stmt(THD* thd, thr_lock_type lock_type) {
+  lock_type_ = lock_type;
+  Start(thd);
+  return 0;
+}
+
+THR_LOCK_DATA** ha_sluice::store_lock(THD* thd, THR_LOCK_DATA** to, thr_lock_type lock_type) {
+  if (lock_type != TL_IGNORE && lock_data_.type == TL_UNLOCK) {
+    lock_type_ = lock_type;
+    // Rows are locked one by one; tables only by LOCK TABLES and what changes them as a whole.
+    if (!thd_in_lock_tables(thd) && thd_sql_command(thd) != SQLCOM_TRUNCATE) {
+      if (lock_type >= TL_WRITE_CONCURRENT_INSERT && lock_type <= TL_WRITE) {
+        lock_type = TL_WRITE_ALLOW_WRITE;
+      } else if (lock_type == TL_READ_NO_INSERT) {
+        lock_type = TL_READ;
+      }
+    }
+    lock_data_.type = lock_type;
+  }
+  *to++ = &lock_data_;
+  return to;
+}

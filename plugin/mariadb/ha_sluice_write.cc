@@ -1,0 +1,240 @@
+// ha_sluice: writing rows.
+
+#include "ha_sluice.h"
+#include "ordered_bytes.h"
+#include "util/coding.h"
+
+using sluice::PutVarint;
+using sluice::Status;
+using sluice::Subtable;
+using sluice::mariadb::engine;
+
+// The row's key, for a row that is new.
+Status ha_sluice::MakeRowKey(const uchar* record, std::string* key) {
+  key->clear();
+  if (row_key_codec_ != nullptr) {
+    row_key_codec_->AppendRecord(record, key);
+    return {};
+  }
+  uint64_t id = 0;
+  SLUICE_RETURN_IF_ERROR(share_->TakeRowId(&id));
+  for (int shift = 56; shift >= 0; shift -= 8) {
+    key->push_back(static_cast<char>(id >> shift));
+  }
+  return {};
+}
+
+void ha_sluice::MakeEntry(const Index& index, const uchar* record, std::string_view row_key,
+                          Entry* entry) {
+  entry->key.clear();
+  entry->value.clear();
+  const bool has_null = index.codec.AppendRecord(record, &entry->key);
+  entry->guards = index.unique && !has_null;
+  PutVarint(&entry->value, entry->key.size());
+  if (entry->guards) {
+    PutVarint(&entry->value, row_key.size());
+    entry->value += row_key;
+  } else {
+    entry->key += row_key;
+  }
+  index.columns.Append(record, &entry->value);
+}
+
+Status ha_sluice::Lookup(Subtable* subtable, std::string_view key, std::string* value) {
+  return unshared_ ? engine->db->Get({}, subtable, key, value)
+                   : session_->GetLocked(subtable, key, value);
+}
+
+Status ha_sluice::Put(Subtable* subtable, std::string_view key, std::string_view value) {
+  return unshared_ ? engine->db->Put({}, subtable, key, value)
+                   : session_->Put(subtable, key, value);
+}
+
+Status ha_sluice::Delete(Subtable* subtable, std::string_view key) {
+  return unshared_ ? engine->db->Delete({}, subtable, key) : session_->Delete(subtable, key);
+}
+
+int ha_sluice::FailDuplicate(uint index, std::string_view row_key) {
+  duplicate_index_ = index;
+  duplicate_key_.assign(row_key);
+  return HA_ERR_FOUND_DUPP_KEY;
+}
+
+// Whether a row with new_row_key_ and new_entries_ can be there, besides the one that
+// old_entries_ are of. Locks what it looks at, so that it stays so.
+int ha_sluice::CheckDuplicates(const uchar* /*record*/, bool row_key_is_new) {
+  if (row_key_is_new && has_primary_key()) {
+    const Status status = Lookup(rows(), new_row_key_, &found_);
+    if (status.ok()) {
+      return FailDuplicate(table->s->primary_key, new_row_key_);
+    }
+    if (!status.IsNotFound()) {
+      return Fail(status);
+    }
+  }
+  for (uint i = 0; i < table->s->keys; ++i) {
+    if (!is_secondary(i) || !new_entries_[i].guards) {
+      continue;
+    }
+    const Entry& entry = new_entries_[i];
+    if (!old_entries_.empty() && old_entries_[i].key == entry.key) {
+      continue;
+    }
+    const Status status = Lookup(subtable(*indexes_[i]), entry.key, &found_);
+    if (status.ok()) {
+      std::string_view columns;
+      std::string_view row_key;
+      std::string_view covered;
+      if (!ParseEntry(entry.key, found_, &columns, &row_key, &covered)) {
+        return Fail(Status::Corruption("entry of an index"));
+      }
+      return FailDuplicate(i, row_key);
+    }
+    if (!status.IsNotFound()) {
+      return Fail(status);
+    }
+  }
+  return 0;
+}
+
+Status ha_sluice::NoteAutoIncrement(const uchar* record) {
+  Field* const field = table->found_next_number_field;
+  if (field == nullptr || table->s->next_number_keypart != 0) {
+    return {};
+  }
+  const my_ptrdiff_t distance = record - table->record[0];
+  field->move_field_offset(distance);
+  const longlong value = field->is_null() ? 0 : field->val_int();
+  const bool is_unsigned = field->is_unsigned();
+  field->move_field_offset(-distance);
+  return is_unsigned || value > 0 ? share_->UsedAutoIncrement(static_cast<uint64_t>(value))
+                                  : Status();
+}
+
+int ha_sluice::write_row(const uchar* record) {
+  if (table->next_number_field != nullptr && record == table->record[0]) {
+    if (const int error = update_auto_increment(); error != 0) {
+      return error;
+    }
+  }
+  Status status = MakeRowKey(record, &new_row_key_);
+  if (!status.ok()) {
+    return Fail(status);
+  }
+  old_entries_.clear();
+  new_entries_.resize(table->s->keys);
+  for (uint i = 0; i < table->s->keys; ++i) {
+    if (is_secondary(i)) {
+      MakeEntry(*indexes_[i], record, new_row_key_, &new_entries_[i]);
+    }
+  }
+  if (const int error = CheckDuplicates(record, true); error != 0) {
+    return error;
+  }
+  status = NoteAutoIncrement(record);
+  new_row_.clear();
+  row_codec_->Append(record, &new_row_);
+  if (status.ok()) {
+    status = Put(rows(), new_row_key_, new_row_);
+  }
+  for (uint i = 0; status.ok() && i < table->s->keys; ++i) {
+    if (is_secondary(i)) {
+      status = Put(subtable(*indexes_[i]), new_entries_[i].key, new_entries_[i].value);
+    }
+  }
+  if (!status.ok()) {
+    return Fail(status);
+  }
+  row_key_ = new_row_key_;
+  share_->CountRows(1);
+  return 0;
+}
+
+int ha_sluice::update_row(const uchar* old_record, const uchar* new_record) {
+  Status status;
+  if (row_key_codec_ != nullptr) {
+    row_key_.clear();
+    row_key_codec_->AppendRecord(old_record, &row_key_);
+    new_row_key_.clear();
+    row_key_codec_->AppendRecord(new_record, &new_row_key_);
+  } else {
+    new_row_key_ = row_key_;
+  }
+  const bool moved = new_row_key_ != row_key_;
+  old_entries_.resize(table->s->keys);
+  new_entries_.resize(table->s->keys);
+  for (uint i = 0; i < table->s->keys; ++i) {
+    if (is_secondary(i)) {
+      MakeEntry(*indexes_[i], old_record, row_key_, &old_entries_[i]);
+      MakeEntry(*indexes_[i], new_record, new_row_key_, &new_entries_[i]);
+    }
+  }
+  if (const int error = CheckDuplicates(new_record, moved); error != 0) {
+    return error;
+  }
+  status = NoteAutoIncrement(new_record);
+  if (status.ok() && moved) {
+    status = Delete(rows(), row_key_);
+  }
+  new_row_.clear();
+  row_codec_->Append(new_record, &new_row_);
+  if (status.ok()) {
+    status = Put(rows(), new_row_key_, new_row_);
+  }
+  for (uint i = 0; status.ok() && i < table->s->keys; ++i) {
+    if (!is_secondary(i)) {
+      continue;
+    }
+    const Entry& before = old_entries_[i];
+    const Entry& after = new_entries_[i];
+    if (before.key != after.key) {
+      status = Delete(subtable(*indexes_[i]), before.key);
+    }
+    if (status.ok() && (before.key != after.key || before.value != after.value)) {
+      status = Put(subtable(*indexes_[i]), after.key, after.value);
+    }
+  }
+  if (!status.ok()) {
+    return Fail(status);
+  }
+  row_key_ = new_row_key_;
+  return 0;
+}
+
+int ha_sluice::delete_row(const uchar* record) {
+  if (row_key_codec_ != nullptr) {
+    row_key_.clear();
+    row_key_codec_->AppendRecord(record, &row_key_);
+  }
+  Status status = Delete(rows(), row_key_);
+  Entry entry;
+  for (uint i = 0; status.ok() && i < table->s->keys; ++i) {
+    if (is_secondary(i)) {
+      MakeEntry(*indexes_[i], record, row_key_, &entry);
+      status = Delete(subtable(*indexes_[i]), entry.key);
+    }
+  }
+  if (!status.ok()) {
+    return Fail(status);
+  }
+  share_->CountRows(-1);
+  return 0;
+}
+
+void ha_sluice::get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted,
+                                   ulonglong* first, ulonglong* reserved) {
+  if (table->s->next_number_keypart != 0) {
+    // One more than the highest among the rows with the same first columns.
+    handler::get_auto_increment(offset, increment, wanted, first, reserved);
+    return;
+  }
+  uint64_t value = 0;
+  const Status status = share_->TakeAutoIncrement(offset, increment, wanted, &value);
+  if (!status.ok()) {
+    (void)Fail(status);
+    *first = ULONGLONG_MAX;
+    return;
+  }
+  *first = value;
+  *reserved = wanted;
+}

@@ -1,0 +1,214 @@
+#include "key_codec.h"
+
+#include <algorithm>
+
+#include "ordered_bytes.h"
+
+namespace sluice::mariadb {
+namespace {
+
+uchar* Bytes(std::string* text, size_t begin) {
+  return reinterpret_cast<uchar*>(text->data()) + begin;
+}
+
+const uchar* Bytes(std::string_view text) { return reinterpret_cast<const uchar*>(text.data()); }
+
+// Weights of a string, without any for padding.
+std::string Weights(CHARSET_INFO* collation, std::string_view value) {
+  std::string weights(collation->strnxfrmlen(value.size()) + 8, '\0');
+  const size_t size =
+      collation->strnxfrm(weights.data(), weights.size(), static_cast<uint>(weights.size()),
+                          value.data(), value.size(), 0);
+  weights.resize(size);
+  return weights;
+}
+
+// Whether weights can be compared one by one: each has the width of that of a space.
+bool HasSimpleWeights(CHARSET_INFO* collation, std::string* pad) {
+  *pad = Weights(collation, " ");
+  return collation->levels_for_order == 1 && !pad->empty() && pad->size() <= 4 &&
+         Weights(collation, "  ") == *pad + *pad;
+}
+
+}  // namespace
+
+KeyCodec::KeyCodec(TABLE* table, const KEY& key, uint parts) : table_(table) {
+  for (uint i = 0; i < parts; ++i) {
+    parts_.push_back(MakePart(table, key.key_part[i]));
+    const Part& part = parts_.back();
+    layout_ += std::to_string(static_cast<int>(part.kind)) + ',' +
+               std::to_string(part.field->real_type()) + ',' + std::to_string(part.bytes) + ',' +
+               std::to_string(part.characters) + ',' +
+               std::to_string(part.characters != 0 ? part.field->charset()->number : 0) +
+               (part.info->null_bit != 0 ? "n" : "") + (part.reverse ? "d" : "") + ';';
+    max_bytes_ += MaxBytes(part);
+  }
+}
+
+KeyCodec::Part KeyCodec::MakePart(TABLE* table, const KEY_PART_INFO& info) {
+  Part part{};
+  part.field = table->field[info.fieldnr - 1];
+  part.info = &info;
+  part.reverse = (info.key_part_flag & HA_REVERSE_SORT) != 0;
+  part.variable = (info.key_part_flag & (HA_VAR_LENGTH_PART | HA_BLOB_PART)) != 0;
+  part.bytes = info.length;
+  if (part.field->real_type() == MYSQL_TYPE_BIT) {
+    // Big-endian bytes in records and keys, as the engine is not one with HA_CAN_BIT_FIELD.
+    part.kind = Kind::kFixedBytes;
+    return part;
+  }
+  if (dynamic_cast<Field_longstr*>(part.field) == nullptr) {
+    part.kind = Kind::kSortString;
+    part.bytes = part.field->sort_length();
+    return part;
+  }
+  CHARSET_INFO* const collation = part.field->charset();
+  if (collation == &my_charset_bin) {
+    part.kind = part.variable ? Kind::kBytes : Kind::kFixedBytes;
+    return part;
+  }
+  part.characters = info.length / collation->mbmaxlen;
+  if (!HasSimpleWeights(collation, &part.pad)) {
+    part.kind = Kind::kAllWeights;
+  } else {
+    part.kind = (collation->state & MY_CS_NOPAD) != 0 ? Kind::kWeights : Kind::kPadded;
+  }
+  return part;
+}
+
+size_t KeyCodec::MaxBytes(const Part& part) {
+  const size_t null = part.info->null_bit != 0 ? 1 : 0;
+  switch (part.kind) {
+    case Kind::kSortString:
+    case Kind::kFixedBytes:
+      return null + part.bytes;
+    case Kind::kBytes:
+      return null + 2 * size_t{part.bytes} + 2;
+    default: {
+      const size_t weights = part.field->charset()->strnxfrmlen(part.bytes) + 8;
+      // One byte after each group of six or more; or each byte may be a zero.
+      return null + (part.kind == Kind::kWeights ? 2 * weights + 2 : weights + weights / 6 + 12);
+    }
+  }
+}
+
+std::string_view KeyCodec::StringIn(const Part& part, const uchar* at) {
+  if (const auto* const blob = dynamic_cast<const Field_blob*>(part.field); blob != nullptr) {
+    const uchar* data = nullptr;
+    std::memcpy(&data, at + blob->pack_length_no_ptr(), sizeof(data));
+    return {reinterpret_cast<const char*>(data), blob->get_length(at)};
+  }
+  if (part.variable) {
+    const uint length_bytes = static_cast<const Field_varstring*>(part.field)->length_bytes;
+    return {reinterpret_cast<const char*>(at) + length_bytes,
+            length_bytes == 1 ? size_t{*at} : size_t{uint2korr(at)}};
+  }
+  return {reinterpret_cast<const char*>(at), part.field->pack_length()};
+}
+
+void KeyCodec::AppendString(const Part& part, std::string_view value, std::string* out) {
+  value = value.substr(0, part.bytes);
+  if (part.kind == Kind::kFixedBytes) {
+    out->append(value);
+    out->append(part.bytes - value.size(), '\0');
+    return;
+  }
+  if (part.kind == Kind::kBytes) {
+    AppendBytes(value, out);
+    return;
+  }
+  CHARSET_INFO* const collation = part.field->charset();
+  if (collation->mbmaxlen > 1) {
+    value = value.substr(
+        0, collation->charpos(value.data(), value.data() + value.size(), part.characters));
+  }
+  switch (part.kind) {
+    case Kind::kPadded:
+      value = value.substr(0, collation->lengthsp(value.data(), value.size()));
+      AppendPadded(Weights(collation, value), part.pad, out);
+      return;
+    case Kind::kWeights:
+      AppendBytes(Weights(collation, value), out);
+      return;
+    default: {
+      const size_t begin = out->size();
+      const size_t bytes = collation->strnxfrmlen(part.bytes);
+      out->resize(begin + bytes);
+      collation->strnxfrm(Bytes(out, begin), bytes, part.characters * collation->strxfrm_multiply,
+                          Bytes(value), value.size(),
+                          MY_STRXFRM_PAD_WITH_SPACE | MY_STRXFRM_PAD_TO_MAXLEN);
+    }
+  }
+}
+
+// `at` is where the column's value is in a record.
+void KeyCodec::AppendValue(const Part& part, const uchar* at, std::string* out) {
+  const size_t begin = out->size();
+  switch (part.kind) {
+    case Kind::kSortString: {
+      out->resize(begin + part.bytes);
+      uchar* const own = part.field->ptr;
+      part.field->ptr = const_cast<uchar*>(at);
+      part.field->sort_string(Bytes(out, begin), part.bytes);
+      part.field->ptr = own;
+      return;
+    }
+    default:
+      AppendString(part, StringIn(part, at), out);
+  }
+}
+
+bool KeyCodec::AppendRecord(const uchar* record, std::string* out) const {
+  bool has_null = false;
+  for (const Part& part : parts_) {
+    const size_t begin = out->size();
+    const bool null =
+        part.info->null_bit != 0 && (record[part.info->null_offset] & part.info->null_bit) != 0;
+    has_null |= null;
+    if (part.info->null_bit != 0) {
+      out->push_back(null ? 0 : 1);
+    }
+    if (!null) {
+      AppendValue(part, record + part.field->offset(table_->record[0]), out);
+    }
+    if (part.reverse) {
+      Reverse(begin, out);
+    }
+  }
+  return has_null;
+}
+
+bool KeyCodec::AppendImage(const uchar* image, uint bytes, std::string* out) const {
+  bool has_null = false;
+  const uchar* const end = image + bytes;
+  for (const Part& part : parts_) {
+    if (image >= end) {
+      break;
+    }
+    const uchar* at = image;
+    image += part.info->store_length;
+    const size_t begin = out->size();
+    bool null = false;
+    if (part.info->null_bit != 0) {
+      null = *at++ != 0;
+      has_null |= null;
+      out->push_back(null ? 0 : 1);
+    }
+    if (null) {
+      // Nothing more.
+    } else if (part.kind == Kind::kSortString) {
+      AppendValue(part, at, out);
+    } else if (part.variable) {
+      AppendString(part, {reinterpret_cast<const char*>(at) + HA_KEY_BLOB_LENGTH, uint2korr(at)},
+                   out);
+    } else {
+      AppendString(part, {reinterpret_cast<const char*>(at), part.bytes}, out);
+    }
+    if (part.reverse) {
+      Reverse(begin, out);
+    }
+  }
+  return has_null;
+}
+
+}  // namespace sluice::mariadb

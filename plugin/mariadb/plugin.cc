@@ -1,0 +1,153 @@
+// The plugin: how the server starts and stops the engine, and what can be set.
+
+#include <sluice/db.h>
+
+#include <new>
+#include <string>
+
+#include "engine.h"
+#include "ha_sluice.h"
+
+// The server's: this directory is no database. It is in no header.
+void ignore_db_dirs_append(const char* dirname_arg);  // NOLINT
+
+namespace sluice::mariadb {
+
+Engine* engine = nullptr;
+
+namespace {
+
+// In the server's data directory, which is its working directory.
+constexpr char kDirectory[] = "#sluice";
+
+my_bool sync_commits = TRUE;
+ulonglong block_cache_size = 0;
+ulonglong row_cache_size = 0;
+ulonglong write_buffer_size = 0;
+uint compaction_threads = 0;
+ulong compression = 0;
+
+const char* compression_names[] = {"none", "snappy", "lz4", "zstd", nullptr};
+TYPELIB compressions = {4, "compressions", compression_names, nullptr};
+constexpr Compression kCompressions[] = {Compression::kNone, Compression::kSnappy,
+                                         Compression::kLz4, Compression::kZstd};
+
+MYSQL_THDVAR_DOUBLE(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
+                    "Seconds that a statement waits for a row that another transaction has locked",
+                    nullptr, nullptr, 50, 0, 1e6, 0);
+MYSQL_THDVAR_ULONGLONG(max_transaction_size, PLUGIN_VAR_RQCMDARG,
+                       "Limit on the memory of a transaction's writes and locks, in bytes", nullptr,
+                       nullptr, 256 << 20, 1 << 16, 1 << 30, 0);
+MYSQL_SYSVAR_BOOL(sync_commits, sync_commits, PLUGIN_VAR_RQCMDARG,
+                  "Whether commits survive a loss of power, not only the end of the server",
+                  nullptr, nullptr, TRUE);
+MYSQL_SYSVAR_ULONGLONG(block_cache_size, block_cache_size,
+                       PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                       "Bytes for blocks of tables, uncompressed", nullptr, nullptr, 128 << 20, 0,
+                       ULONGLONG_MAX, 0);
+MYSQL_SYSVAR_ULONGLONG(row_cache_size, row_cache_size, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                       "Bytes for rows and index entries by their keys", nullptr, nullptr, 32 << 20,
+                       0, ULONGLONG_MAX, 0);
+MYSQL_SYSVAR_ULONGLONG(write_buffer_size, write_buffer_size,
+                       PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                       "Bytes for all that is not yet written to tables", nullptr, nullptr,
+                       256 << 20, 1 << 20, ULONGLONG_MAX, 0);
+MYSQL_SYSVAR_UINT(compaction_threads, compaction_threads, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                  "Threads that compact", nullptr, nullptr, 1, 1, 1024, 0);
+MYSQL_SYSVAR_ENUM(compression, compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                  "How blocks of tables are compressed from now on", nullptr, nullptr, 2,
+                  &compressions);
+
+st_mysql_sys_var* system_variables[] = {MYSQL_SYSVAR(lock_wait_timeout),
+                                        MYSQL_SYSVAR(max_transaction_size),
+                                        MYSQL_SYSVAR(sync_commits),
+                                        MYSQL_SYSVAR(block_cache_size),
+                                        MYSQL_SYSVAR(row_cache_size),
+                                        MYSQL_SYSVAR(write_buffer_size),
+                                        MYSQL_SYSVAR(compaction_threads),
+                                        MYSQL_SYSVAR(compression),
+                                        nullptr};
+
+handler* MakeHandler(handlerton* hton, TABLE_SHARE* table, MEM_ROOT* root) {
+  return new (root) ha_sluice(hton, table);
+}
+
+int DropTable(handlerton* /*hton*/, const char* path) {
+  const Status status = engine->dictionary.Drop(path);
+  return status.ok() ? 0 : status.IsNotFound() ? -1 : HA_ERR_INTERNAL_ERROR;
+}
+
+bool ShowStatus(handlerton* /*hton*/, THD* thd, stat_print_fn* print, enum ha_stat_type type) {
+  if (type != HA_ENGINE_STATUS) {
+    return false;
+  }
+  const std::string text = engine->db->GetStatistics().ToString();
+  return print(thd, STRING_WITH_LEN("SLUICE"), STRING_WITH_LEN(""), text.data(), text.size());
+}
+
+int Start(void* plugin) {
+  ignore_db_dirs_append(kDirectory);
+  Options options;
+  options.create_if_missing = true;
+  options.block_cache_bytes = block_cache_size;
+  options.row_cache_bytes = row_cache_size;
+  options.write_buffer_bytes = write_buffer_size;
+  options.compaction_threads = compaction_threads;
+  options.compression = kCompressions[compression];
+  auto opened = std::make_unique<Engine>();
+  Status status = DB::Open(options, kDirectory, &opened->db);
+  if (status.ok()) {
+    status = opened->dictionary.Open(opened->db.get(), "./");
+  }
+  if (!status.ok()) {
+    sql_print_error("Sluice: cannot open its database: %s", status.ToString().c_str());
+    return 1;
+  }
+  opened->hton = static_cast<handlerton*>(plugin);
+  handlerton* const hton = opened->hton;
+  hton->create = MakeHandler;
+  hton->drop_table = DropTable;
+  hton->show_status = ShowStatus;
+  hton->flags = HTON_NO_FLAGS;
+  static const char* no_files[] = {NullS};
+  hton->tablefile_extensions = no_files;
+  SetTransactionFunctions(hton);
+  engine = opened.release();
+  return 0;
+}
+
+int Stop(void* /*plugin*/) {
+  const Status status = engine->db->Close();
+  if (!status.ok()) {
+    sql_print_error("Sluice: closing its database: %s", status.ToString().c_str());
+  }
+  delete engine;
+  engine = nullptr;
+  return 0;
+}
+
+st_mysql_storage_engine storage_engine = {MYSQL_HANDLERTON_INTERFACE_VERSION};
+
+}  // namespace
+
+bool SyncCommits() { return sync_commits != FALSE; }
+double LockWaitSeconds(THD* thd) { return THDVAR(thd, lock_wait_timeout); }
+size_t MaxTransactionBytes(THD* thd) { return THDVAR(thd, max_transaction_size); }
+
+}  // namespace sluice::mariadb
+
+maria_declare_plugin(sluice){
+    MYSQL_STORAGE_ENGINE_PLUGIN,
+    &sluice::mariadb::storage_engine,
+    "SLUICE",
+    "Sluice",
+    "LSM trees, with transactions and row locks",
+    PLUGIN_LICENSE_GPL,
+    sluice::mariadb::Start,
+    sluice::mariadb::Stop,
+    0x0001,
+    nullptr,
+    sluice::mariadb::system_variables,
+    "0.1",
+    MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,
+} maria_declare_plugin_end;

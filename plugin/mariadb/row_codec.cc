@@ -1,0 +1,83 @@
+#include "row_codec.h"
+
+#include "util/coding.h"
+
+namespace sluice::mariadb {
+namespace {
+
+constexpr char kFormat = 1;
+
+}  // namespace
+
+RowCodec::RowCodec(TABLE* table) : table_(table) {
+  for (Field** field = table->field; *field != nullptr; ++field) {
+    if ((*field)->stored_in_db()) {
+      fields_.push_back(*field);
+    }
+  }
+}
+
+RowCodec::RowCodec(TABLE* table, const KEY& key) : table_(table) {
+  for (uint i = 0; i < key.user_defined_key_parts; ++i) {
+    const KEY_PART_INFO& part = key.key_part[i];
+    if ((part.key_part_flag & HA_PART_KEY_SEG) == 0) {
+      fields_.push_back(table->field[part.fieldnr - 1]);
+    }
+  }
+}
+
+void RowCodec::Append(const uchar* record, std::string* out) const {
+  out->push_back(kFormat);
+  PutVarint(out, fields_.size());
+  const size_t nulls = out->size();
+  out->resize(nulls + (fields_.size() + 7) / 8);
+  for (size_t i = 0; i < fields_.size(); ++i) {
+    Field* const field = fields_[i];
+    if (field->is_null_in_record(record)) {
+      (*out)[nulls + i / 8] |= static_cast<char>(1 << (i % 8));
+      continue;
+    }
+    const uchar* const at = record + field->offset(table_->record[0]);
+    size_t most = field->pack_length() + 4;
+    if ((field->flags & BLOB_FLAG) != 0) {
+      most += static_cast<const Field_blob*>(field)->get_length(at);
+    }
+    const size_t begin = out->size();
+    out->resize(begin + most);
+    auto* const to = reinterpret_cast<uchar*>(out->data()) + begin;
+    out->resize(begin + (field->pack(to, at) - to));
+  }
+}
+
+bool RowCodec::Read(std::string_view row, uchar* record) const {
+  if (row.empty() || row.front() != kFormat) {
+    return false;
+  }
+  row.remove_prefix(1);
+  uint64_t count = 0;
+  if (!GetVarint64(&row, &count) || count > fields_.size() || row.size() < (count + 7) / 8) {
+    return false;
+  }
+  const std::string_view nulls = row.substr(0, (count + 7) / 8);
+  const auto* at = reinterpret_cast<const uchar*>(row.data()) + nulls.size();
+  const auto* const end = reinterpret_cast<const uchar*>(row.data()) + row.size();
+  std::memcpy(record, table_->s->default_values, table_->s->reclength);
+  const my_ptrdiff_t distance = record - table_->record[0];
+  for (size_t i = 0; i < count; ++i) {
+    Field* const field = fields_[i];
+    field->move_field_offset(distance);
+    if ((static_cast<unsigned char>(nulls[i / 8]) >> (i % 8) & 1) != 0) {
+      field->set_null();
+    } else {
+      field->set_notnull();
+      at = at == end ? nullptr : field->unpack(field->ptr, at, end, 0);
+    }
+    field->move_field_offset(-distance);
+    if (at == nullptr || at > end) {
+      return false;
+    }
+  }
+  return at == end;
+}
+
+}  // namespace sluice::mariadb

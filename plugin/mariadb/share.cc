@@ -1,0 +1,111 @@
+#include "share.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+namespace sluice::mariadb {
+namespace {
+
+constexpr uint64_t kLast = std::numeric_limits<uint64_t>::max();
+constexpr int64_t kCountedRows = 2000;  // when a table is opened
+
+uint64_t Sum(uint64_t a, uint64_t b) { return a > kLast - b ? kLast : a + b; }
+
+}  // namespace
+
+Share::Share(std::string name) : name_(std::move(name)) { thr_lock_init(&lock); }
+
+Share::~Share() {
+  // In good order, nothing reserved is lost.
+  if (engine != nullptr && auto_increment_.reserved != auto_increment_.next) {
+    (void)engine->dictionary.WriteCounter(entry_.id, auto_increment_.counter, auto_increment_.next);
+  }
+  thr_lock_delete(&lock);
+}
+
+Status Share::Open() {
+  SLUICE_RETURN_IF_ERROR(engine->dictionary.Find(name_, &entry_));
+  return Load();
+}
+
+Status Share::Load() {
+  const std::lock_guard guard(mutex_);
+  for (Numbers* const numbers : {&row_ids_, &auto_increment_}) {
+    SLUICE_RETURN_IF_ERROR(
+        engine->dictionary.ReadCounter(entry_.id, numbers->counter, &numbers->next));
+    numbers->reserved = numbers->next;
+  }
+  ReadOptions options;
+  options.fill_cache = false;
+  const auto iterator = engine->db->NewIterator(options, subtable(0));
+  int64_t rows = 0;
+  for (iterator->SeekToFirst(); iterator->Valid() && rows < kCountedRows; iterator->Next()) {
+    ++rows;
+  }
+  SLUICE_RETURN_IF_ERROR(iterator->status());
+  if (rows == kCountedRows) {
+    std::string text;
+    SLUICE_RETURN_IF_ERROR(engine->db->GetProperty(subtable(0), "sluice.estimate-num-keys", &text));
+    int64_t estimate = 0;
+    std::from_chars(text.data(), text.data() + text.size(), estimate);
+    rows = std::max(rows, estimate);
+  }
+  rows_ = rows;
+  return {};
+}
+
+Status Share::Truncate() {
+  TableEntry fresh;
+  SLUICE_RETURN_IF_ERROR(engine->dictionary.Truncate(name_, &fresh));
+  entry_ = std::move(fresh);
+  return Load();
+}
+
+Status Share::Reserve(Numbers* numbers, uint64_t next) {
+  if (next > numbers->reserved) {
+    const uint64_t reserved = Sum(next, numbers->step);
+    SLUICE_RETURN_IF_ERROR(engine->dictionary.WriteCounter(entry_.id, numbers->counter, reserved));
+    numbers->reserved = reserved;
+  }
+  numbers->next = next;
+  return {};
+}
+
+Status Share::TakeRowId(uint64_t* id) {
+  const std::lock_guard guard(mutex_);
+  *id = row_ids_.next;
+  return Reserve(&row_ids_, *id + 1);
+}
+
+Status Share::TakeAutoIncrement(uint64_t offset, uint64_t increment, uint64_t wanted,
+                                uint64_t* first) {
+  const std::lock_guard guard(mutex_);
+  uint64_t value = auto_increment_.next;
+  if (increment > 1) {
+    // An offset above the increment counts for nothing, as the server has it.
+    const uint64_t start = offset > increment ? 0 : offset;
+    const uint64_t steps = value > start ? (value - start - 1) / increment + 1 : 0;
+    value = steps > (kLast - start) / increment ? kLast : start + steps * increment;
+  }
+  *first = value;
+  const uint64_t behind = wanted > kLast / increment ? kLast : wanted * increment;
+  return Reserve(&auto_increment_, Sum(value, behind));
+}
+
+Status Share::UsedAutoIncrement(uint64_t value) {
+  const std::lock_guard guard(mutex_);
+  return value < auto_increment_.next ? Status() : Reserve(&auto_increment_, Sum(value, 1));
+}
+
+uint64_t Share::next_auto_increment() {
+  const std::lock_guard guard(mutex_);
+  return auto_increment_.next;
+}
+
+uint64_t Share::rows() const {
+  return static_cast<uint64_t>(std::max<int64_t>(0, rows_.load(std::memory_order_relaxed)));
+}
+
+}  // namespace sluice::mariadb

@@ -1,0 +1,62 @@
+// What all open handlers of a table have in common.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "engine.h"
+
+namespace sluice::mariadb {
+
+class Share : public Handler_share {
+ public:
+  explicit Share(std::string name);
+  ~Share() override;
+  Share(const Share&) = delete;
+  Share& operator=(const Share&) = delete;
+
+  Status Open();
+  Status Truncate();
+
+  // REQUIRES: no Truncate at the same time (the server's metadata locks see to that)
+  const TableEntry& entry() const { return entry_; }
+  Subtable* subtable(size_t index) const { return entry_.indexes[index].subtable; }
+
+  // The key of a new row without a primary key.
+  Status TakeRowId(uint64_t* id);
+  // Takes `wanted` automatic values, `increment` apart, of those that are `offset` plus a multiple.
+  Status TakeAutoIncrement(uint64_t offset, uint64_t increment, uint64_t wanted, uint64_t* first);
+  // A value that was given, and must not be given again.
+  Status UsedAutoIncrement(uint64_t value);
+  uint64_t next_auto_increment();
+
+  // An estimate of the number of rows.
+  uint64_t rows() const;
+  void CountRows(int64_t difference) { rows_.fetch_add(difference, std::memory_order_relaxed); }
+
+  THR_LOCK lock;
+
+ private:
+  // Numbers from `next` on, of which those below `reserved` may be used after a crash, too.
+  struct Numbers {
+    Counter counter;
+    uint64_t step;  // reserved at once
+    uint64_t next = 1;
+    uint64_t reserved = 1;
+  };
+
+  Status Load();
+  Status Reserve(Numbers* numbers, uint64_t next);
+
+  const std::string name_;
+  TableEntry entry_;
+  std::mutex mutex_;  // guards the two
+  Numbers row_ids_{Counter::kRowId, 1 << 16};
+  Numbers auto_increment_{Counter::kAutoIncrement, 1 << 10};
+  std::atomic<int64_t> rows_ = 0;
+};
+
+}  // namespace sluice::mariadb

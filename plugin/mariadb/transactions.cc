@@ -1,0 +1,238 @@
+// What the server calls at the ends of statements and transactions.
+
+#include <chrono>
+#include <new>
+#include <string>
+
+#include "engine.h"
+
+namespace sluice::mariadb {
+namespace {
+
+// What the XA specification calls XAER_RMERR and XAER_NOTA.
+constexpr int kXaFailed = -3;
+constexpr int kXaUnknown = -4;
+
+Session* ExistingSession(THD* thd) {
+  return static_cast<Session*>(thd_get_ha_data(thd, engine->hton));
+}
+
+Session* SessionOf(THD* thd) {
+  Session* session = ExistingSession(thd);
+  if (session == nullptr) {
+    session = new Session(engine->db.get());
+    thd_set_ha_data(thd, engine->hton, session);
+  }
+  return session;
+}
+
+bool InTransaction(THD* thd) {
+  return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN) != 0;
+}
+
+// A statement by itself reads the newest state, as there is nothing that it must agree with: it
+// never fails because of what was committed since it began.
+Isolation IsolationOf(THD* thd) {
+  return InTransaction(thd) && thd_tx_isolation(thd) >= ISO_REPEATABLE_READ
+             ? Isolation::kSnapshot
+             : Isolation::kReadCommitted;
+}
+
+void Begin(THD* thd, Session* session) {
+  TransactionOptions options;
+  options.isolation = IsolationOf(thd);
+  options.lock_timeout =
+      std::chrono::milliseconds(static_cast<int64_t>(LockWaitSeconds(thd) * 1000));
+  options.max_bytes = MaxTransactionBytes(thd);
+  session->Begin(options, {.sync = SyncCommits()});
+}
+
+// A name for a prepared transaction: all of the XID but what its text does not have.
+std::string NameOf(const XID& xid) {
+  std::string name(sizeof(int64_t) + 2, '\0');
+  const auto format = static_cast<int64_t>(xid.formatID);
+  std::memcpy(name.data(), &format, sizeof(format));
+  name[8] = static_cast<char>(xid.gtrid_length);
+  name[9] = static_cast<char>(xid.bqual_length);
+  name.append(xid.data, xid.gtrid_length + xid.bqual_length);
+  return name;
+}
+
+bool ToXid(const std::string& name, XID* xid) {
+  if (name.size() < 10) {
+    return false;
+  }
+  const auto gtrid = static_cast<unsigned char>(name[8]);
+  const auto bqual = static_cast<unsigned char>(name[9]);
+  if (gtrid > MAXGTRIDSIZE || bqual > MAXBQUALSIZE || name.size() != size_t{10} + gtrid + bqual) {
+    return false;
+  }
+  int64_t format = 0;
+  std::memcpy(&format, name.data(), sizeof(format));
+  xid->set(static_cast<long>(format), name.data() + 10, gtrid, name.data() + 10 + gtrid, bqual);
+  return true;
+}
+
+int Commit(handlerton* /*hton*/, THD* thd, bool all) {
+  Session* const session = ExistingSession(thd);
+  if (session == nullptr || !session->active()) {
+    return 0;
+  }
+  if (all || !InTransaction(thd)) {
+    return ToServer(thd, session->Commit());
+  }
+  session->EndStatement();
+  return 0;
+}
+
+int Rollback(handlerton* /*hton*/, THD* thd, bool all) {
+  Session* const session = ExistingSession(thd);
+  if (session == nullptr || !session->active()) {
+    return 0;
+  }
+  if (all || !InTransaction(thd)) {
+    return ToServer(thd, session->Rollback());
+  }
+  if (!session->RollbackStatement().ok()) {
+    // Only where the whole is rolled back already.
+    thd->mark_transaction_to_rollback(true);
+  }
+  return 0;
+}
+
+int Prepare(handlerton* /*hton*/, THD* thd, bool all) {
+  Session* const session = ExistingSession(thd);
+  if (session == nullptr || !session->active()) {
+    return 0;
+  }
+  if (!all && InTransaction(thd)) {
+    session->EndStatement();
+    return 0;
+  }
+  XID xid;
+  thd_get_xid(thd, reinterpret_cast<MYSQL_XID*>(&xid));
+  return ToServer(thd, session->Prepare(NameOf(xid)));
+}
+
+int Recover(handlerton* /*hton*/, XID* xids, uint size) {
+  uint found = 0;
+  for (const std::string& name : engine->db->ListPrepared()) {
+    if (found == size) {
+      break;
+    }
+    if (ToXid(name, &xids[found])) {
+      ++found;
+    }
+  }
+  return static_cast<int>(found);
+}
+
+int Resolve(const XID& xid, bool commit) {
+  std::unique_ptr<Transaction> transaction;
+  const Status status =
+      engine->db->ResumeTransaction(NameOf(xid), {.sync = SyncCommits()}, &transaction);
+  if (!status.ok()) {
+    return status.IsNotFound() ? kXaUnknown : kXaFailed;
+  }
+  return (commit ? transaction->Commit() : transaction->Rollback()).ok() ? 0 : kXaFailed;
+}
+
+int CommitByXid(handlerton* /*hton*/, XID* xid) { return Resolve(*xid, true); }
+
+int RollbackByXid(handlerton* /*hton*/, XID* xid) { return Resolve(*xid, false); }
+
+int CloseConnection(handlerton* /*hton*/, THD* thd) {
+  Session* const session = ExistingSession(thd);
+  thd_set_ha_data(thd, engine->hton, nullptr);
+  delete session;  // what is prepared stays
+  return 0;
+}
+
+int SetSavepoint(handlerton* /*hton*/, THD* thd, void* savepoint) {
+  Session* const session = SessionOf(thd);
+  Begin(thd, session);
+  *static_cast<size_t*>(savepoint) = session->SetSavepoint();
+  return 0;
+}
+
+int RollbackToSavepoint(handlerton* /*hton*/, THD* thd, void* savepoint) {
+  Session* const session = SessionOf(thd);
+  const Status status = session->RollbackToSavepoint(*static_cast<size_t*>(savepoint));
+  return status.IsNotFound() ? HA_ERR_NO_SAVEPOINT : ToServer(thd, status);
+}
+
+int ReleaseSavepoint(handlerton* /*hton*/, THD* thd, void* savepoint) {
+  Session* const session = SessionOf(thd);
+  return ToServer(thd, session->ReleaseSavepoint(*static_cast<size_t*>(savepoint)));
+}
+
+int StartConsistentSnapshot(handlerton* hton, THD* thd) {
+  Session* const session = SessionOf(thd);
+  Begin(thd, session);
+  trans_register_ha(thd, true, hton, 0);
+  return ToServer(thd, session->FixSnapshot());
+}
+
+// The binary log asks when all that was committed until now is durable.
+void RequestCheckpoint(void* cookie) {
+  if (engine->db->Write({.sync = true}, {}).ok()) {
+    commit_checkpoint_notify_ha(cookie);
+  }
+}
+
+}  // namespace
+
+Session* BeginStatement(THD* thd) {
+  Session* const session = SessionOf(thd);
+  const bool in_transaction = InTransaction(thd);
+  Begin(thd, session);
+  session->BeginStatement(in_transaction);
+  trans_register_ha(thd, false, engine->hton, 0);
+  if (in_transaction) {
+    trans_register_ha(thd, true, engine->hton, 0);
+  }
+  return session;
+}
+
+int ToServer(THD* thd, const Status& status) {
+  switch (status.code()) {
+    case Status::Code::kOk:
+      return 0;
+    case Status::Code::kNotFound:
+      return HA_ERR_KEY_NOT_FOUND;
+    case Status::Code::kCorruption:
+      return HA_ERR_CRASHED;
+    case Status::Code::kNoSpace:
+      return HA_ERR_RECORD_FILE_FULL;
+    case Status::Code::kDeadlock:
+      thd->mark_transaction_to_rollback(true);
+      return HA_ERR_LOCK_DEADLOCK;
+    case Status::Code::kConflict:
+      // It cannot overwrite what it does not see; all it can do is begin anew.
+      thd->mark_transaction_to_rollback(true);
+      return HA_ERR_RECORD_CHANGED;
+    case Status::Code::kTimedOut:
+      return HA_ERR_LOCK_WAIT_TIMEOUT;
+    default:
+      return kOtherError;
+  }
+}
+
+void SetTransactionFunctions(handlerton* hton) {
+  hton->commit = Commit;
+  hton->rollback = Rollback;
+  hton->prepare = Prepare;
+  hton->recover = Recover;
+  hton->commit_by_xid = CommitByXid;
+  hton->rollback_by_xid = RollbackByXid;
+  hton->close_connection = CloseConnection;
+  hton->savepoint_offset = sizeof(size_t);
+  hton->savepoint_set = SetSavepoint;
+  hton->savepoint_rollback = RollbackToSavepoint;
+  hton->savepoint_release = ReleaseSavepoint;
+  hton->savepoint_rollback_can_release_mdl = [](handlerton*, THD*) { return true; };
+  hton->start_consistent_snapshot = StartConsistentSnapshot;
+  hton->commit_checkpoint_request = RequestCheckpoint;
+}
+
+}  // namespace sluice::mariadb
