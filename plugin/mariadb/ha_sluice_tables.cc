@@ -55,8 +55,13 @@ const char* Refusal(const TABLE& table, THD* thd) {
       return "UNIQUE over columns longer than 3072 bytes";
     }
     for (uint j = 0; j < key.user_defined_key_parts; ++j) {
-      if (!table.field[key.key_part[j].fieldnr - 1]->stored_in_db()) {
+      const Field& field = *table.field[key.key_part[j].fieldnr - 1];
+      if (!field.stored_in_db()) {
         return "an index on a VIRTUAL column; make it STORED";
+      }
+      // Its weights do not compare as its strings do.
+      if (std::strcmp(field.charset()->coll_name.str, "cp1250_czech_cs") == 0) {
+        return "an index on a column with cp1250_czech_cs";
       }
     }
   }

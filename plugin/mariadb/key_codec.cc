@@ -15,7 +15,8 @@ const uchar* Bytes(std::string_view text) { return reinterpret_cast<const uchar*
 
 // Weights of a string, without any for padding.
 std::string Weights(CHARSET_INFO* collation, std::string_view value) {
-  std::string weights(collation->strnxfrmlen(value.size()) + 8, '\0');
+  // strnxfrmlen takes the size of the column, in which a character has mbmaxlen bytes.
+  std::string weights(collation->strnxfrmlen(value.size() * collation->mbmaxlen), '\0');
   const size_t size =
       collation->strnxfrm(weights.data(), weights.size(), static_cast<uint>(weights.size()),
                           value.data(), value.size(), 0);
@@ -23,11 +24,18 @@ std::string Weights(CHARSET_INFO* collation, std::string_view value) {
   return weights;
 }
 
-// Whether weights can be compared one by one: each has the width of that of a space.
+// As many spaces, in the character set of the collation.
+std::string Spaces(CHARSET_INFO* collation, size_t count) {
+  std::string spaces(count * collation->mbminlen, '\0');
+  collation->cset->fill(collation, spaces.data(), spaces.size(), ' ');
+  return spaces;
+}
+
+// Whether weights can be compared one by one: each has the width of that of a space, `pad`.
 bool HasSimpleWeights(CHARSET_INFO* collation, std::string* pad) {
-  *pad = Weights(collation, " ");
+  *pad = Weights(collation, Spaces(collation, 1));
   return collation->levels_for_order == 1 && !pad->empty() && pad->size() <= 4 &&
-         Weights(collation, "  ") == *pad + *pad;
+         Weights(collation, Spaces(collation, 2)) == *pad + *pad;
 }
 
 }  // namespace
@@ -71,7 +79,9 @@ KeyCodec::Part KeyCodec::MakePart(TABLE* table, const KEY_PART_INFO& info) {
   if (!HasSimpleWeights(collation, &part.pad)) {
     part.kind = Kind::kAllWeights;
   } else {
-    part.kind = (collation->state & MY_CS_NOPAD) != 0 ? Kind::kWeights : Kind::kPadded;
+    // A CHAR has spaces at its end, whatever the collation makes of them.
+    part.kind =
+        part.variable && (collation->state & MY_CS_NOPAD) != 0 ? Kind::kWeights : Kind::kPadded;
   }
   return part;
 }
@@ -131,6 +141,10 @@ void KeyCodec::AppendString(const Part& part, std::string_view value, std::strin
       AppendBytes(Weights(collation, value), out);
       return;
     default: {
+      std::string filled(value);
+      if (!part.variable && value.size() < part.bytes) {
+        filled += Spaces(collation, (part.bytes - value.size()) / collation->mbminlen);
+      }
       const size_t begin = out->size();
       const size_t bytes = collation->strnxfrmlen(part.bytes);
       out->resize(begin + bytes);

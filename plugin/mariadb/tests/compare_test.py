@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Random tables and statements, on Sluice and on InnoDB: the answers must be the same.
+
+    compare_test.py [ROUNDS [ROUND]]     ROUND: only this one
+
+Each round makes a table of random columns and indexes, and runs one script of statements on both.
+Every query has one right answer, in one order; the indexes that it reads are forced.
+"""
+
+import difflib
+import random
+import sys
+
+import server
+
+INTEGERS = [-2**63, -2**31, -32769, -129, -128, -1, 0, 1, 2, 3, 7, 100, 127, 128, 255, 256, 32768, 2**31, 2**63 - 1]
+TEXTS = ["", " ", "  ", "a", "A", "a ", "a  ", "a\\t", "a\\0", "a!", "ab", "aB", "AB ", "b", "ä", "ae", "ß", "ss", "z",
+         "é", "e", "E", "\\0", "\\x01", "~", "a" * 7, "a" * 8, "a" * 9, "a" * 8 + " b", "a" * 20, "日本", "日", "😀", "𝒳"]
+TIMES = ["1000-01-01 00:00:00", "1969-12-31 23:59:59", "1970-01-02 00:00:01", "2000-02-29 12:34:56.123456",
+         "2026-11-24 00:00:00.000001", "2037-12-31 23:59:59.999999"]
+
+
+def text(draw, longest):
+    value = draw.choice(TEXTS) if draw.random() < .7 else "".join(draw.choices(["a", "B", " ", "c", "é"], k=draw.randrange(12)))
+    return f"'{value}'" if len(value) <= longest or "\\" in value else "'q'"
+
+
+def whole(low, high):
+    return lambda draw: str(min(high, max(low, draw.choice(INTEGERS))))
+
+
+def chars(longest, zeros):
+    # Where spaces at the end count, the server sorts a zero at the end as if it were not there, unless it reads
+    # an index in its order.
+    return lambda draw: text(draw, longest).replace("\\0", "\\0" if zeros else "0")
+
+
+def numbers(draw):
+    return draw.choice(["-99999.99", "-1.5", "-0.01", "0", "0.01", "1.25", "10", "99999.99", "123.456"])
+
+
+def times(draw):
+    return f"'{draw.choice(TIMES)}'"
+
+
+COLLATIONS = ["latin1_swedish_ci", "latin1_bin", "latin1_general_cs", "latin1_german2_ci", "latin1_nopad_bin",
+              "latin1_swedish_nopad_ci", "utf8mb3_general_ci", "utf8mb3_bin", "utf8mb3_unicode_ci", "utf8mb4_general_ci",
+              "utf8mb4_bin", "utf8mb4_unicode_ci", "utf8mb4_unicode_520_ci", "utf8mb4_unicode_nopad_ci",
+              "utf8mb4_nopad_bin", "utf8mb4_uca1400_ai_ci", "utf8mb4_uca1400_as_cs", "utf8mb4_uca1400_nopad_as_ci",
+              "utf8mb4_swedish_ci", "utf8mb4_thai_520_w2", "ucs2_general_ci", "utf16_unicode_ci", "utf32_bin",
+              "sjis_japanese_ci", "gbk_chinese_ci", "tis620_thai_ci", "latin2_czech_cs"]
+# Type, values, and how much of it an index takes (0: all).
+TYPES = [
+    ("TINYINT", whole(-128, 127), 0), ("SMALLINT UNSIGNED", whole(0, 65535), 0), ("MEDIUMINT", whole(-2**23, 2**23 - 1), 0),
+    ("INT", whole(-2**31, 2**31 - 1), 0), ("BIGINT", whole(-2**63, 2**63 - 1), 0),
+    ("BIGINT UNSIGNED", whole(0, 2**64 - 1), 0), ("DECIMAL(7,2)", numbers, 0), ("DECIMAL(30,10)", numbers, 0),
+    ("FLOAT", numbers, 0), ("DOUBLE", numbers, 0), ("BIT(1)", whole(0, 1), 0), ("BIT(13)", whole(0, 8191), 0),
+    ("YEAR", whole(1901, 2155), 0), ("DATE", times, 0), ("DATETIME", times, 0), ("DATETIME(6)", times, 0),
+    ("TIME(3)", lambda draw: f"'{draw.choice(['-838:59:59', '-0:00:00.5', '0', '0:00:00.001', '12:00', '838:59:59'])}'", 0),
+    ("TIMESTAMP(2) NULL", lambda draw: f"'{draw.choice(TIMES[2:])}'", 0),
+    ("ENUM('x','a','m')", lambda draw: draw.choice(["'x'", "'a'", "'m'"]), 0),
+    ("SET('x','a','m')", lambda draw: draw.choice(["''", "'x'", "'a'", "'x,m'", "'x,a,m'"]), 0),
+    ("BINARY(3)", lambda draw: draw.choice(["''", "'a'", "'a\\0'", "'abc'", "'\\0'"]), 0),
+    ("VARBINARY(20)", lambda draw: draw.choice(["''", "'a'", "'a\\0'", "'a\\0\\0b'", "'\\0'", "x'ff'", "x'ff00ff'"]), 0),
+    ("BLOB", lambda draw: draw.choice(["''", "'a'", "'a\\0'", "REPEAT('ab', 3000)", "x'ff'"]), 9),
+    ("UUID", lambda draw: f"'{draw.getrandbits(128):032x}'" if draw.random() < .5 else "'00000000-0000-0000-0000-000000000001'", 0),
+    ("INET6", lambda draw: draw.choice(["'::'", "'::1'", "'fe80::1'", "'::ffff:10.0.0.1'"]), 0),
+    ("JSON", lambda draw: draw.choice(["'{}'", "'[1]'", "'{\"a\": 1}'"]), 9),
+] + [(f"{kind} CHARACTER SET {c.split('_')[0]} COLLATE {c}", chars(longest, 'nopad' not in c), prefix) for c in COLLATIONS
+     for kind, longest, prefix in [("CHAR(12)", 12, 0), ("VARCHAR(30)", 30, 0), ("VARCHAR(30)", 30, 4), ("TEXT", 30, 11)]
+     # Of these the server has two opinions, where characters have no weight: with spaces at the end and without.
+     if not (kind.startswith("CHAR") and c in ("utf8mb4_unicode_nopad_ci", "utf8mb4_uca1400_nopad_as_ci"))]
+
+
+class Round:
+    """The script of one table, without the engine's name."""
+
+    def __init__(self, draw):
+        self.draw = draw
+        self.columns = [(f"c{i}", *draw.choice(TYPES), draw.random() < .7) for i in range(draw.randint(1, 5))]
+        self.lines = ["SET NAMES utf8mb4, sql_mode='NO_BACKSLASH_ESCAPES,NO_UNSIGNED_SUBTRACTION', sql_mode='', time_zone='+00:00', timestamp=1800000000;"]
+        self.indexes = {}
+        self.rows = 0
+        # Rows that are equal in this order are equal.
+        self.order = f"id, {', '.join(f'HEX({c[0]})' for c in self.columns)}"
+        self.create()
+        for _ in range(draw.randint(20, 150)):
+            draw.choice([self.insert, self.insert, self.insert, self.select, self.select, self.select, self.update, self.delete,
+                         self.transaction, self.alter if draw.random() < .15 else self.insert])()
+        self.everything()
+
+    def create(self):
+        draw = self.draw
+        parts = [f"{n} {t}{'' if null or 'NULL' in t else ' NOT NULL'}" for n, t, _, _, null in self.columns]
+        primary = draw.choice(["id", "id", "column", "none"])
+        if primary == "column" and (c := draw.choice(self.columns))[3] == 0:
+            # As the first columns of the key, so that rows differ.
+            parts.append(f"PRIMARY KEY ({c[0]}{draw.choice(['', ' DESC'])}, id)")
+        elif primary != "none":
+            parts.append("PRIMARY KEY (id)")
+        for i in range(draw.randint(1, 4)):
+            parts.append(self.index(f"k{i}", unique=draw.random() < .2))
+        self.add(f"CREATE TABLE t (id INT NOT NULL, {', '.join(parts)});")
+
+    def index(self, name, unique):
+        picked = self.draw.sample(self.columns, self.draw.randint(1, min(3, len(self.columns))))
+        keys = [f"{n}{f'({prefix})' if prefix else ''}{self.draw.choice(['', '', ' DESC'])}" for n, _, _, prefix, _ in picked]
+        self.indexes[name] = [n for n, *_ in picked]
+        return f"{'UNIQUE ' if unique else ''}KEY {name} ({', '.join(keys)})"
+
+    def add(self, line):
+        self.lines.append(line)
+
+    def value(self, column):
+        _, kind, make, _, null = column
+        if self.draw.random() < .1 and (null or "NULL" in kind):
+            return "NULL"
+        return make(self.draw)
+
+    def insert(self):
+        draw = self.draw
+        rows = []
+        for _ in range(draw.choice([1, 1, 3, 20])):
+            if draw.random() < .9:
+                self.rows += 1
+            key = self.rows if draw.random() < .9 else draw.randint(1, self.rows + 1)
+            rows.append(f"({', '.join([str(key)] + [self.value(c) for c in self.columns])})")
+        verb = draw.choice(["INSERT", "INSERT", "INSERT IGNORE", "REPLACE"])
+        column = draw.choice(self.columns)
+        tail = f" ON DUPLICATE KEY UPDATE {column[0]} = {self.value(column)}" if verb == "INSERT" and draw.random() < .3 else ""
+        self.add(f"{verb} INTO t VALUES {', '.join(rows)}{tail};")
+
+    def where(self, index):
+        terms = []
+        for name in self.indexes[index][:self.draw.randint(1, 2)]:
+            column = next(c for c in self.columns if c[0] == name)
+            kind = self.draw.randrange(5)
+            if kind == 0:
+                terms.append(f"{name} IS {self.draw.choice(['', 'NOT '])}NULL")
+            elif kind == 1:
+                terms.append(f"{name} BETWEEN {self.value(column)} AND {self.value(column)}")
+            elif kind == 2:
+                terms.append(f"{name} IN ({self.value(column)}, {self.value(column)}, {self.value(column)})")
+            else:
+                terms.append(f"{name} {self.draw.choice(['=', '=', '<=>', '<', '<=', '>', '>='])} {self.value(column)}")
+        return " AND ".join(terms)
+
+    def select(self):
+        index = self.draw.choice(list(self.indexes))
+        first = self.indexes[index][0]
+        way = self.draw.choice(["", " DESC"])
+        force = f"t FORCE INDEX ({index})"
+        kind = next(c for c in self.columns if c[0] == first)[1]
+        # In the order of the index; equal strings have the same weights. What an index has only a part of is sorted.
+        shown = "'-'" if "TEXT" in kind else f"WEIGHT_STRING({first} AS CHAR(30))" if "COLLATE" in kind else first
+        self.add(self.draw.choice([
+            f"SELECT id FROM {force} WHERE {self.where(index)} ORDER BY {first}{way}, id{way};",
+            f"SELECT id FROM {force} WHERE {self.where(index)} ORDER BY {', '.join(c + way for c in self.indexes[index])}, id{way} LIMIT 5;",
+            f"SELECT id FROM {force} ORDER BY {first}{way}, id{way};",
+            f"SELECT HEX({shown}) FROM {force} WHERE {self.where(index)} ORDER BY {first}{way};",
+            f"SELECT HEX({shown}) FROM {force} ORDER BY {first}{way} LIMIT 20;",
+            f"SELECT COUNT(*) FROM {force} WHERE {self.where(index)};",
+            f"SELECT COUNT(DISTINCT {first}), COUNT({first}) FROM {force};",
+            f"SELECT id FROM t WHERE {self.where(index)} ORDER BY id;",
+            f"SELECT MIN(HEX({first})), MAX(HEX({first})) FROM {force} WHERE {self.where(index)};",
+            f"SELECT a.id, b.id FROM t AS a JOIN t AS b FORCE INDEX ({index}) ON a.{first} = b.{first} WHERE a.id < 10 "
+            "ORDER BY a.id, b.id;",
+        ]))
+
+    def update(self):
+        column = self.draw.choice(self.columns)
+        index = self.draw.choice(list(self.indexes))
+        where = self.draw.choice([f"id = {self.draw.randint(1, self.rows + 1)}", self.where(index)])
+        what = f"{column[0]} = {self.value(column)}"
+        if self.draw.random() < .2:
+            what = f"id = id + {self.draw.choice([1, 1000])}, {what}"
+        self.add(f"UPDATE {self.draw.choice(['', 'IGNORE '])}t SET {what} WHERE {where} ORDER BY {self.order} "
+                 f"LIMIT {self.draw.choice([1, 10, 1000])};")
+
+    def delete(self):
+        where = self.draw.choice([f"id = {self.draw.randint(1, self.rows + 1)}", self.where(self.draw.choice(list(self.indexes)))])
+        self.add(f"DELETE FROM t WHERE {where} ORDER BY {self.order} LIMIT {self.draw.choice([1, 5])};")
+
+    def transaction(self):
+        draw = self.draw
+        self.add(f"SET SESSION TRANSACTION ISOLATION LEVEL {draw.choice(['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'])}; BEGIN;")
+        for i in range(draw.randint(1, 4)):
+            draw.choice([self.insert, self.update, self.delete, self.select])()
+            if draw.random() < .4:
+                self.add(f"SAVEPOINT s{i};")
+                draw.choice([self.insert, self.update, self.delete])()
+                self.select()
+                self.add(draw.choice([f"ROLLBACK TO s{i};", f"RELEASE SAVEPOINT s{i};", ""]))
+        self.everything()
+        self.add(draw.choice(["COMMIT;", "COMMIT;", "ROLLBACK;"]))
+
+    def alter(self):
+        name = f"k{len(self.indexes)}x"
+        what = self.draw.choice(["index", "drop", "rebuild", "rename", "truncate"])
+        if what == "index":
+            self.add(f"ALTER TABLE t ADD {self.index(name, unique=False)};")
+        elif what == "drop" and len(self.indexes) > 1:
+            name, _ = self.indexes.popitem()
+            self.add(f"ALTER TABLE t DROP KEY {name};")
+        elif what == "rebuild":
+            self.add("ALTER TABLE t FORCE;")
+        elif what == "rename":
+            self.add("RENAME TABLE t TO u; RENAME TABLE u TO t;")
+        elif self.draw.random() < .3:
+            self.add("TRUNCATE TABLE t;")
+
+    def everything(self):
+        self.add(f"SELECT id, {', '.join(f'HEX({c[0]})' for c in self.columns)} FROM t ORDER BY {self.order};")
+
+    def script(self, engine):
+        return "\n".join([f"DROP DATABASE IF EXISTS d; CREATE DATABASE d; USE d; SET default_storage_engine={engine};",
+                          *self.lines, "CHECK TABLE t;"])
+
+
+def main():
+    rounds = range(int(sys.argv[1]) if len(sys.argv) > 1 else 40)
+    if len(sys.argv) > 2:
+        rounds = [int(sys.argv[2])]  # one of them again
+    base = server.seed()
+    running = server.Server()
+    try:
+        for number in rounds:
+            one = Round(random.Random(base * 1000003 + number))
+            answers = {engine: running.run(one.script(engine), force=True).replace(engine, "ENGINE").splitlines()
+                       for engine in ("InnoDB", "SLUICE")}
+            if answers["InnoDB"] != answers["SLUICE"]:
+                print(one.script("SLUICE"))
+                print("\n".join(difflib.unified_diff(answers["InnoDB"], answers["SLUICE"], "InnoDB", "Sluice", lineterm="", n=14)))
+                sys.exit(f"round {number} differs")
+            if running.run("SHOW STATUS LIKE 'Uptime'") == "":
+                sys.exit("the server is gone")
+    finally:
+        running.close()
+    print(f"{len(rounds)} rounds, the same answers")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""What SQL on Sluice does that one connection alone, or a comparison with InnoDB, would not show."""
+
+import unittest
+
+import server
+
+
+class SqlTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = server.Server("--sluice-lock-wait-timeout=0.2", "--log-bin", "--binlog-format=row", "--server-id=1")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def setUp(self):
+        self.server.run("CREATE OR REPLACE DATABASE d; USE d; CREATE TABLE t (a INT PRIMARY KEY, b INT, KEY (b)) ENGINE=SLUICE;"
+                        "INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)")
+        self.connections = []
+
+    def tearDown(self):
+        for connection in self.connections:
+            connection.close()
+
+    def connect(self, isolation="REPEATABLE READ"):
+        connection = server.Connection(self.server, "d")
+        self.connections.append(connection)
+        self.assertEqual(connection.do(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"), "")
+        return connection
+
+    def expect(self, connection, sql, answer):
+        self.assertEqual(connection.do(sql), answer, sql)
+
+    def test_repeatable_read_is_a_snapshot(self):
+        one, two = self.connect(), self.connect()
+        self.expect(one, "BEGIN; SELECT b FROM t WHERE a = 1", "10")
+        self.expect(two, "UPDATE t SET b = 11 WHERE a = 1; INSERT INTO t VALUES (4, 10)", "")
+        self.expect(one, "SELECT a, b FROM t", "1,10 2,20 3,30")
+        self.expect(one, "SELECT a FROM t FORCE INDEX (b) WHERE b = 10", "1")
+        self.expect(one, "UPDATE t SET b = b + 1 WHERE a = 2", "")
+        # The first to commit wins; the other one has nothing left.
+        self.expect(one, "UPDATE t SET b = b + 1 WHERE a = 1", "E1020")
+        self.expect(one, "SELECT a, b FROM t", "1,11 2,20 3,30 4,10")
+
+    def test_read_committed_sees_the_newest_state(self):
+        one, two = self.connect("READ COMMITTED"), self.connect()
+        self.expect(one, "BEGIN; SELECT b FROM t WHERE a = 1", "10")
+        self.expect(two, "UPDATE t SET b = 11 WHERE a = 1", "")
+        self.expect(one, "SELECT b FROM t WHERE a = 1", "11")
+        self.expect(one, "UPDATE t SET b = b + 1 WHERE a = 1; COMMIT; SELECT b FROM t WHERE a = 1", "12")
+
+    def test_consistent_snapshot(self):
+        one, two = self.connect(), self.connect()
+        self.expect(one, "START TRANSACTION WITH CONSISTENT SNAPSHOT", "")
+        self.expect(two, "DELETE FROM t", "")
+        self.expect(one, "SELECT COUNT(*) FROM t", "3")
+        self.expect(one, "COMMIT; SELECT COUNT(*) FROM t", "0")
+
+    def test_rows_are_locked(self):
+        for lock in ("SELECT b FROM t WHERE a = 1 FOR UPDATE", "SELECT b FROM t WHERE a = 1 LOCK IN SHARE MODE",
+                     "SELECT b FROM t WHERE b = 10 FOR UPDATE"):
+            one, two = self.connect(), self.connect("READ COMMITTED")
+            self.expect(one, f"BEGIN; {lock}", "10")
+            self.expect(two, "BEGIN; UPDATE t SET b = 5 WHERE a = 2; UPDATE t SET b = 5 WHERE a = 1", "E1205")
+            # Only the statement is undone.
+            self.expect(two, "SELECT b FROM t WHERE a = 2", "5")
+            self.expect(two, "ROLLBACK", "")
+            self.expect(one, "COMMIT", "")
+            self.expect(two, "UPDATE t SET b = b WHERE a = 1", "")
+
+    def test_serializable_reads_lock(self):
+        one, two = self.connect("SERIALIZABLE"), self.connect()
+        self.expect(one, "BEGIN; SELECT b FROM t WHERE a = 1", "10")
+        self.expect(two, "UPDATE t SET b = 5 WHERE a = 1", "E1205")
+        self.expect(one, "COMMIT", "")
+
+    def test_values_that_must_be_unique_are_locked(self):
+        self.server.run("CREATE TABLE u (a INT PRIMARY KEY, b INT UNIQUE) ENGINE=SLUICE", "d")
+        one, two = self.connect(), self.connect()
+        self.expect(one, "BEGIN; INSERT INTO u VALUES (1, 1)", "")
+        self.expect(two, "INSERT INTO u VALUES (2, 1)", "E1205")
+        self.expect(two, "INSERT INTO u VALUES (2, NULL)", "")
+        self.expect(one, "ROLLBACK", "")
+        self.expect(two, "INSERT INTO u VALUES (3, 1); SELECT * FROM u", "2,NULL 3,1")
+
+    def test_deadlocks_are_found(self):
+        one, two = self.connect("READ COMMITTED"), self.connect("READ COMMITTED")
+        for connection in (one, two):
+            self.expect(connection, "SET sluice_lock_wait_timeout = 100", "")
+        self.expect(one, "BEGIN; UPDATE t SET b = 1 WHERE a = 1", "")
+        self.expect(two, "BEGIN; UPDATE t SET b = 2 WHERE a = 2", "")
+        one.send("UPDATE t SET b = 1 WHERE a = 2")
+        two.send("UPDATE t SET b = 2 WHERE a = 1")
+        answers = [one.receive(), two.receive()]
+        self.assertEqual(sorted(answers), ["", "E1213"])
+        # The victim's transaction is gone as a whole; the other one goes on.
+        winner = (one, two)[answers.index("")]
+        self.expect(winner, "COMMIT", "")
+        value = 1 if winner is one else 2
+        self.expect(self.connect(), "SELECT a, b FROM t WHERE a < 3", f"1,{value} 2,{value}")
+
+    def test_statements_and_savepoints_are_undone_alone(self):
+        one = self.connect()
+        self.expect(one, "BEGIN; INSERT INTO t VALUES (4, 40)", "")
+        self.expect(one, "INSERT INTO t VALUES (5, 50), (1, 1)", "E1062")
+        self.expect(one, "SAVEPOINT x; DELETE FROM t; SAVEPOINT y; INSERT INTO t VALUES (9, 9); ROLLBACK TO x", "")
+        self.expect(one, "SELECT a FROM t", "1 2 3 4")
+        self.expect(one, "ROLLBACK TO y", "E1305")
+        self.expect(one, "ROLLBACK TO x; COMMIT; SELECT a FROM t", "1 2 3 4")
+
+    def test_triggers_belong_to_their_statement(self):
+        self.server.run("CREATE TABLE log (a INT) ENGINE=SLUICE;"
+                        "CREATE TRIGGER r AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES (NEW.a)", "d")
+        one = self.connect()
+        self.expect(one, "INSERT INTO t VALUES (4, 4), (5, 5), (1, 1)", "E1062")
+        self.expect(one, "SELECT COUNT(*) FROM log", "0")
+        self.expect(one, "INSERT INTO t VALUES (4, 4), (5, 5); SELECT a FROM log", "4 5")
+
+    def test_handlers_go_on_after_commits(self):
+        one, two = self.connect(), self.connect()
+        self.expect(one, "HANDLER t OPEN; HANDLER t READ b FIRST", "1,10")
+        self.expect(two, "DELETE FROM t WHERE a = 1", "")
+        self.expect(one, "HANDLER t READ b NEXT", "2,20")
+        self.expect(one, "BEGIN; COMMIT; HANDLER t READ b NEXT", "3,30")
+        self.expect(one, "HANDLER t READ b PREV; HANDLER t READ b PREV; HANDLER t CLOSE", "2,20")
+
+    def test_lock_tables(self):
+        one = self.connect()
+        self.expect(one, "LOCK TABLES t WRITE; UPDATE t SET b = 1 WHERE a = 1; SELECT b FROM t WHERE a = 1", "1")
+        self.expect(one, "INSERT INTO t VALUES (1, 1)", "E1062")
+        self.expect(one, "INSERT INTO t VALUES (4, 4); UNLOCK TABLES; SELECT COUNT(*) FROM t", "4")
+
+    def test_old_snapshots_do_not_see_a_new_table_empty(self):
+        one, two = self.connect(), self.connect()
+        self.expect(two, "CREATE TABLE other (a INT) ENGINE=SLUICE", "")
+        self.expect(one, "BEGIN; SELECT COUNT(*) FROM other", "0")
+        self.expect(two, "ALTER TABLE t ADD COLUMN c INT", "")
+        self.expect(one, "SELECT COUNT(*) FROM t", "E1412")
+        self.expect(one, "COMMIT; SELECT COUNT(*) FROM t", "3")
+
+    def test_xa_survives_the_server(self):
+        one = self.connect()
+        self.expect(one, "XA START 'a', 'b', 7; UPDATE t SET b = 11 WHERE a = 1; XA END 'a', 'b', 7; XA PREPARE 'a', 'b', 7", "")
+        two = self.connect()
+        self.expect(two, "XA START 'c'; UPDATE t SET b = 22 WHERE a = 2; XA END 'c'; XA PREPARE 'c'", "")
+        self.server.kill()
+        self.server.start()
+        three = self.connect("READ COMMITTED")
+        self.assertEqual(sorted(three.do("XA RECOVER").split()), ["1,1,0,c", "7,1,1,ab"])
+        self.expect(three, "SELECT a, b FROM t", "1,10 2,20 3,30")
+        self.expect(three, "UPDATE t SET b = 5 WHERE a = 1", "E1205")
+        self.expect(three, "XA COMMIT 'a', 'b', 7; XA ROLLBACK 'c'", "")
+        self.expect(three, "XA COMMIT 'never'", "E1397")
+        self.expect(three, "SELECT a, b FROM t; XA RECOVER", "1,11 2,20 3,30")
+
+    def test_engines_commit_together(self):
+        self.server.run("CREATE TABLE i (a INT PRIMARY KEY) ENGINE=InnoDB", "d")
+        one = self.connect()
+        self.expect(one, "BEGIN; INSERT INTO i VALUES (1); INSERT INTO t VALUES (4, 4); COMMIT", "")
+        self.expect(one, "BEGIN; INSERT INTO i VALUES (2); INSERT INTO t VALUES (5, 5); ROLLBACK", "")
+        self.server.kill()
+        self.server.start()
+        self.assertEqual(self.connect().do("SELECT * FROM i; SELECT MAX(a) FROM t"), "1 4")
+
+    def test_automatic_values_go_on(self):
+        self.server.run("CREATE TABLE n (a INT AUTO_INCREMENT PRIMARY KEY, b INT) ENGINE=SLUICE; INSERT INTO n(b) VALUES (1), (2);"
+                        "DELETE FROM n WHERE a = 2", "d")
+        self.server.restart()
+        self.expect(self.connect(), "INSERT INTO n(b) VALUES (3); SELECT a FROM n", "1 3")
+        self.server.kill()
+        self.server.start()
+        one = self.connect()
+        self.expect(one, "INSERT INTO n(b) VALUES (4); SELECT MAX(a) BETWEEN 4 AND 3 + 1025 FROM n", "1")
+        self.expect(one, "TRUNCATE n; INSERT INTO n(b) VALUES (1); SELECT a FROM n", "1")
+        self.expect(one, "ALTER TABLE n AUTO_INCREMENT = 100; INSERT INTO n(b) VALUES (1); SELECT a FROM n", "1 100")
+        self.expect(one, "SET auto_increment_increment = 10, auto_increment_offset = 3; INSERT INTO n(b) VALUES (1), (1);"
+                         "SELECT a FROM n WHERE a > 100", "103 113")
+
+    def test_transactions_have_a_limit(self):
+        one = self.connect()
+        self.expect(one, "CREATE TABLE big (a INT PRIMARY KEY, b LONGTEXT) ENGINE=SLUICE", "")
+        self.expect(one, "SET sluice_max_transaction_size = 1048576", "")
+        self.expect(one, "BEGIN; INSERT INTO big VALUES (0, 'x'); INSERT INTO big SELECT seq, REPEAT('x', 1000) FROM seq_1_to_2000",
+                    "E1296")
+        self.assertIn("max_bytes", self.server.run("SET sluice_max_transaction_size = 65536;"
+                                                   "INSERT INTO big SELECT seq, REPEAT('x', 1000) FROM seq_3001_to_5000",
+                                                   "d", force=True))
+        self.expect(one, "COMMIT; SELECT COUNT(*) FROM big", "1")
+        # What nobody else sees yet needs no transaction.
+        self.expect(one, "CREATE TABLE copy ENGINE=SLUICE SELECT seq AS a, REPEAT('x', 1000) AS b FROM seq_1_to_5000", "")
+        self.expect(one, "ALTER TABLE copy ADD PRIMARY KEY (a); SELECT COUNT(*) FROM copy", "5000")
+
+    def test_what_is_refused(self):
+        one = self.connect()
+        for sql in ("CREATE TABLE x (a INT, FOREIGN KEY (a) REFERENCES t (a)) ENGINE=SLUICE",
+                    "ALTER TABLE t ADD FOREIGN KEY (b) REFERENCES t (a)",
+                    "CREATE TABLE x (a INT, b INT AS (a + 1) VIRTUAL, KEY (b)) ENGINE=SLUICE",
+                    "CREATE TABLE x (a TEXT UNIQUE) ENGINE=SLUICE",
+                    "CREATE TABLE x (a VARCHAR(9) CHARACTER SET cp1250 COLLATE cp1250_czech_cs, KEY (a)) ENGINE=SLUICE"):
+            self.expect(one, sql, "E1478")
+        self.expect(one, "CREATE TABLE x (a TEXT, FULLTEXT (a)) ENGINE=SLUICE", "E1214")
+        self.expect(one, "SET binlog_format = STATEMENT; INSERT INTO t VALUES (9, 9)", "E1665")
+        self.expect(one, "SHOW TABLES", "t")
+
+
+if __name__ == "__main__":
+    unittest.main()
