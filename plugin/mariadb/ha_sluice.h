@@ -45,6 +45,7 @@ class ha_sluice final : public handler {
   int extra(enum ha_extra_function operation) override;
   int reset() override;
   void update_create_info(HA_CREATE_INFO* create_info) override;
+  bool check_if_incompatible_data(HA_CREATE_INFO* create_info, uint table_changes) override;
   int check(THD* thd, HA_CHECK_OPT* options) override;
   int analyze(THD* /*thd*/, HA_CHECK_OPT* /*options*/) override { return HA_ADMIN_OK; }
   int external_lock(THD* thd, int lock_type) override;

@@ -1,6 +1,7 @@
 // ha_sluice: reading rows.
 
 #include <algorithm>
+#include <cmath>
 
 #include "ha_sluice.h"
 #include "ordered_bytes.h"
@@ -13,7 +14,29 @@ using sluice::mariadb::Successor;
 
 namespace {
 
+// Entries of a range that are counted; what is beyond is taken to be as dense.
 constexpr ha_rows kEstimateSteps = 256;
+
+// A number for the bytes that follow what `key` and another key have in common.
+double Position(std::string_view key, size_t common) {
+  double position = 0;
+  double scale = 1;
+  for (size_t i = common; i < common + 8; ++i) {
+    scale /= 256;
+    position += scale * (i < key.size() ? static_cast<unsigned char>(key[i]) : 0);
+  }
+  return position;
+}
+
+// How many entries there are from `first` to `last`, if there are `counted` to before `key`.
+double Extrapolate(std::string_view first, std::string_view key, std::string_view last,
+                   ha_rows counted) {
+  const size_t common = static_cast<size_t>(
+      std::mismatch(first.begin(), first.end(), last.begin(), last.end()).first - first.begin());
+  const double part = Position(key, common) - Position(first, common);
+  const double whole = Position(last, common) - Position(first, common);
+  return part <= 0 ? HUGE_VAL : static_cast<double>(counted) * std::max(1.0, whole / part);
+}
 
 }  // namespace
 
@@ -276,7 +299,6 @@ int ha_sluice::cmp_ref(const uchar* a, const uchar* b) {
   return x.compare(y);
 }
 
-// Counts a few entries; where there are more, it does not know how many.
 ha_rows ha_sluice::records_in_range(uint index_number, const key_range* begin, const key_range* end,
                                     page_range* /*pages*/) {
   const Index& index = *indexes_[index_number];
@@ -300,12 +322,20 @@ ha_rows ha_sluice::records_in_range(uint index_number, const key_range* begin, c
   Cursor cursor;
   cursor.Open(session_, subtable(index), locking_);
   Status status = cursor.Seek(from);
+  const std::string first(cursor.valid() ? cursor.key() : std::string_view());
   ha_rows count = 0;
   while (status.ok() && cursor.valid() && (to.empty() || cursor.key() < to)) {
-    if (++count == kEstimateSteps) {
-      return std::max<ha_rows>(
-          count, begin != nullptr && end != nullptr ? share_->rows() / 4 : share_->rows() / 2);
+    if (count == kEstimateSteps) {
+      const std::string reached(cursor.key());
+      status = to.empty() ? cursor.SeekToLast() : cursor.SeekBefore(to);
+      if (status.ok() && cursor.valid()) {
+        const double estimate = Extrapolate(first, reached, cursor.key(), count);
+        const auto rows = static_cast<double>(std::max<uint64_t>(count, share_->rows()));
+        count = static_cast<ha_rows>(std::min(estimate, rows));
+      }
+      break;
     }
+    ++count;
     status = cursor.Next();
   }
   return status.ok() ? std::max<ha_rows>(1, count) : HA_POS_ERROR;

@@ -285,6 +285,13 @@ void ha_sluice::update_create_info(HA_CREATE_INFO* create_info) {
   }
 }
 
+// Names, defaults and comments are the server's alone: to change them, no row needs to be written.
+bool ha_sluice::check_if_incompatible_data(HA_CREATE_INFO* create_info, uint table_changes) {
+  const bool same =
+      table_changes == IS_EQUAL_YES && (create_info->used_fields & HA_CREATE_USED_AUTO) == 0;
+  return same ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
+}
+
 Status ha_sluice::CheckIndex(const Index& index, uint64_t rows, std::string* complaint) {
   Cursor cursor;
   cursor.Open(session_, subtable(index), false);

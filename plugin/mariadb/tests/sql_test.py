@@ -192,6 +192,30 @@ class SqlTest(unittest.TestCase):
         self.expect(one, "CREATE TABLE copy ENGINE=SLUICE SELECT seq AS a, REPEAT('x', 1000) AS b FROM seq_1_to_5000", "")
         self.expect(one, "ALTER TABLE copy ADD PRIMARY KEY (a); SELECT COUNT(*) FROM copy", "5000")
 
+    def test_names_and_defaults_change_at_once(self):
+        one = self.connect()
+        self.expect(one, "ALTER TABLE t RENAME COLUMN b TO c, COMMENT 'x', ALGORITHM=INPLACE; ALTER TABLE t ALTER c SET DEFAULT 7,"
+                         "ALGORITHM=INPLACE; ALTER TABLE t RENAME INDEX b TO d, ALGORITHM=INPLACE; INSERT INTO t (a) VALUES (4); SELECT a FROM t FORCE INDEX (d) WHERE c = 7", "4")
+        self.expect(one, "ALTER TABLE t ADD COLUMN e INT, ALGORITHM=INPLACE", "E1845")
+        self.expect(one, "CREATE TABLE p (a INT) ENGINE=SLUICE PARTITION BY RANGE (a) (PARTITION x VALUES LESS THAN (10),"
+                         "PARTITION y VALUES LESS THAN MAXVALUE); INSERT INTO p SELECT seq FROM seq_1_to_20;"
+                         "CREATE TABLE q (a INT) ENGINE=SLUICE; INSERT INTO q VALUES (3)", "")
+        self.expect(one, "ALTER TABLE p EXCHANGE PARTITION x WITH TABLE q; SELECT COUNT(*) FROM p; SELECT COUNT(*) FROM q",
+                    "12 9")
+        self.server.kill()
+        self.server.start()
+        self.expect(self.connect(), "SELECT SUM(c) FROM t FORCE INDEX (d); SELECT COUNT(*) FROM p; CHECK TABLE t, p, q",
+                    "67 12 d.t,check,status,OK d.p,check,status,OK d.q,check,status,OK")
+
+    def test_ranges_are_estimated(self):
+        one = self.connect()
+        self.expect(one, "CREATE TABLE r (a INT PRIMARY KEY, b INT, KEY (b)) ENGINE=SLUICE;"
+                         "INSERT INTO r SELECT seq, seq % 20 FROM seq_1_to_20000", "")
+        for where, low, high in (("b = 3", 500, 2000), ("a BETWEEN 5000 AND 9999", 2500, 10000), ("a > 19900", 100, 100),
+                                 ("a > 5000", 7500, 20000), ("b IS NULL", 1, 1)):
+            rows = int(one.do(f"EXPLAIN SELECT * FROM r FORCE INDEX ({'b' if where[0] == 'b' else 'PRIMARY'}) WHERE {where}").split(",")[8])
+            self.assertTrue(low <= rows <= high, f"{where}: {rows}")
+
     def test_what_is_refused(self):
         one = self.connect()
         for sql in ("CREATE TABLE x (a INT, FOREIGN KEY (a) REFERENCES t (a)) ENGINE=SLUICE",
@@ -200,6 +224,7 @@ class SqlTest(unittest.TestCase):
                     "CREATE TABLE x (a TEXT UNIQUE) ENGINE=SLUICE",
                     "CREATE TABLE x (a VARCHAR(9) CHARACTER SET cp1250 COLLATE cp1250_czech_cs, KEY (a)) ENGINE=SLUICE"):
             self.expect(one, sql, "E1478")
+        self.expect(one, "CREATE SEQUENCE x ENGINE=SLUICE", "E1478")
         self.expect(one, "CREATE TABLE x (a TEXT, FULLTEXT (a)) ENGINE=SLUICE", "E1214")
         self.expect(one, "SET binlog_format = STATEMENT; INSERT INTO t VALUES (9, 9)", "E1665")
         self.expect(one, "SHOW TABLES", "t")
