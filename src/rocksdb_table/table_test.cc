@@ -203,16 +203,14 @@ TEST(RocksTable, DeclinesCompressionsByName) {
 
 // Every byte counts: the footer's, too, if there is a checksum of it.
 TEST(RocksTable, FindsEveryFlippedBit) {
-  TestRandom random(TestSeed());
   for (const uint32_t version : {5u, 6u}) {
     const std::string image =
         WriteRocksTable(SomeEntries(), {.format_version = version, .codec = {Compression::kLz4}});
     const size_t covered = image.size() - (version == 6 ? 0 : kRocksFooterBytes);
-    for (int round = 0; round < 500; ++round) {
+    for (size_t bit = 0; bit < 8 * covered; ++bit) {
       std::string damaged = image;
-      const size_t byte = Uniform(&random, 0, covered - 1);
-      damaged[byte] = static_cast<char>(damaged[byte] ^ 1 << Uniform(&random, 0, 7));
-      EXPECT_FALSE(VerifyRocksTableImage(damaged, "t", nullptr).ok()) << byte;
+      damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
+      EXPECT_FALSE(VerifyRocksTableImage(damaged, "t", nullptr).ok()) << bit;
     }
   }
 }
