@@ -21,7 +21,8 @@
 namespace sluice::simulate {
 namespace {
 
-Settings SmallSettings(uint64_t memtables) {
+// Not inlined: GCC 12 then believes that the default of an option is not initialised.
+[[gnu::noinline]] Settings SmallSettings(uint64_t memtables) {
   Settings settings;
   settings.options.create_if_missing = true;
   settings.options.memtable_bytes = 256 << 10;
