@@ -254,8 +254,9 @@ struct Memtable::Search {
 
 void Memtable::Add(std::span<const Record> records) {
   const EpochGuard guard;
+  const size_t count = records.size();
   uint64_t hashes[kMostAtOnce];
-  for (size_t i = 0; i < records.size(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     hashes[i] = Hash64(records[i].user_key);
     index_.Prefetch(hashes[i]);
   }
@@ -263,7 +264,7 @@ void Memtable::Add(std::span<const Record> records) {
   Search* under_way[kMostAtOnce];
   size_t searched = 0;
   const int tallest = height_.load(std::memory_order_relaxed);
-  for (size_t i = 0; i < records.size(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     const Record& record = records[i];
     if (Node* const node = index_.Find(record.user_key, hashes[i])) {
       AddVersion(node, NewVersion(record, /*with_jump=*/true));

@@ -134,7 +134,7 @@ void RocksFooter::AppendTo(uint64_t offset, std::string* out) const {
   PutFixed32(out, format_version);
   PutFixed64(out, kRocksTableMagic);
   if (format_version >= 6) {
-    const uint32_t sum = RocksBlockChecksum(checksum, std::string_view(*out).substr(start));
+    const uint32_t sum = RocksBlockChecksum(checksum, {out->data() + start, kRocksFooterBytes});
     EncodeFixed32(out->data() + start + kFooterChecksumOffset, sum + ChecksumModifier(offset));
   }
 }

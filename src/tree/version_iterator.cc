@@ -28,6 +28,7 @@ size_t AddRuns(const Version& version, ExtentReader* reader,
     if (deletions == nullptr) {
       parts->AddRun(std::move(at));
     } else {
+      // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the parts own it
       parts->Add(Uncovered(std::move(at), deletions, snapshot, /*newest=*/0));
     }
   };
