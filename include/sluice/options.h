@@ -83,8 +83,9 @@ struct Options {
   int bloom_bits_per_key = 10;  ///< 64 at most; 0: no filters
   /// Values of at least this size are stored apart from their keys, in value extents, when they are
   /// flushed, so that compactions move references of 20 bytes; 0: none. 4096 is a good size. What
-  /// overwritten and deleted values take is reclaimed once it is three tenths of what the sub-table
-  /// has there. It may change from one opening to the next, and holds for what is flushed since.
+  /// overwritten and deleted values take is reclaimed once it is as much, of what is alive of the
+  /// sub-table's, as max_space_amplification has above 1, but at most half of all. It may change from
+  /// one opening to the next, and holds for what is flushed since.
   uint64_t separate_value_bytes = 0;
 
   // Shape of the trees.
@@ -100,7 +101,8 @@ struct Options {
   /// down and finally stopped. It counts what compactions under way write, but neither the log, nor
   /// free pages, nor what only iterators and checkpoints still hold; what a snapshot needs is live.
   /// Each sub-table may have l1_bytes, two memtables and parts of compactions beside its live data,
-  /// even if that is more. At least 1.1; 0: no limit. docs/engine.md has all of it.
+  /// even if that is more. Values that are stored apart may have as much garbage again: 1.3 limits
+  /// them to 1.6. At least 1.1; 0: no limit. docs/engine.md has all of it.
   double max_space_amplification = 1.3;
   double deletion_share = 0.5;  ///< share of tombstones in an extent that triggers a compaction
   /// Which compaction goes first if several are due; kinds left out are never due, and no write

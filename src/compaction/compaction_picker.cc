@@ -555,7 +555,7 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
         pick = PickSelfMajor(version, options, inputs.oldest_snapshot, &later->oldest_snapshot);
         break;
       case CompactionKind::kValues:
-        pick = PickValues(version, options);
+        pick = PickValues(version, options, inputs.device_full);
         break;
       case CompactionKind::kManual:
         break;

@@ -72,6 +72,8 @@ struct PickInputs {
   SequenceNumber oldest_snapshot = kMaxSequence;
   // Reads have paid so many bytes for having to look into several runs (db/read_credit.h).
   uint64_t read_credit = 0;
+  // The device is full: no more values are moved at once than must be.
+  bool device_full = false;
 };
 
 // If nothing is due: what would make something due.

@@ -18,13 +18,13 @@ constexpr uint64_t kMemtablesAhead = 2;
 constexpr uint64_t kLeastExtents = 4;
 
 // Shares of what may be there beside live data.
-constexpr uint64_t kPartShare = 4;     // all parts under way
-constexpr uint64_t kSlicesShare = 4;   // what slices keep of other records
-constexpr uint64_t kMovedShare = 8;    // values that are moved
-constexpr double kGarbageShare = 0.4;  // values that are garbage
+constexpr uint64_t kPartShare = 4;    // all parts under way
+constexpr uint64_t kSlicesShare = 4;  // what slices keep of other records
+constexpr uint64_t kMovedShare = 8;   // values that are moved
 
-// The most that garbage may be of all value extents' bytes.
-constexpr double kMostGarbageShare = 0.3;
+// The most that garbage may be of value extents' bytes without a limit, and with any limit.
+constexpr double kGarbageShare = 0.3;
+constexpr double kMostGarbageShare = 0.5;
 // Values are moved by a part of Options::compaction_bytes, because what is moved takes space twice
 // until all of it is; but not less than so many bytes for each byte of the tables, which are
 // rewritten for it.
@@ -41,7 +41,19 @@ uint64_t Excess(const Options& options, uint64_t live_bytes) {
                                static_cast<double>(live_bytes));
 }
 
-// What there may be beside live data: what the limit says, or so much that levels 0 and 1 can have
+// Of value extents: the same part of what is alive as the limit leaves beside live data.
+double GarbageShare(const Options& options) {
+  return LimitsSpace(options) ? std::min(kMostGarbageShare, 1 - 1 / options.max_space_amplification)
+                              : kGarbageShare;
+}
+
+// How much garbage value extents may have if so much of them is alive.
+uint64_t GarbageBeside(const Options& options, uint64_t live_value_bytes) {
+  const double share = GarbageShare(options);
+  return static_cast<uint64_t>(share / (1 - share) * static_cast<double>(live_value_bytes));
+}
+
+// What there may be beside live data, without garbage among values: what the limit says, or so much that levels 0 and 1 can have
 // l1_bytes, lest a small database is written anew for every flush or two.
 uint64_t Spare(const Version& version, const Options& options) {
   return std::max(Excess(options, version.space.live_bytes),
@@ -52,8 +64,14 @@ uint64_t Spare(const Version& version, const Options& options) {
 }  // namespace
 
 uint64_t MostSpace(const Version& version, const Options& options) {
-  return LimitsSpace(options) ? version.space.live_bytes + Spare(version, options) : ~uint64_t{0};
+  if (!LimitsSpace(options)) {
+    return ~uint64_t{0};
+  }
+  const uint64_t values = version.space.live_value_bytes;
+  return version.space.live_bytes + Spare(version, options) + GarbageBeside(options, values);
 }
+
+uint64_t LeastPartBytes(const Options& options) { return kLeastExtents * options.extent_bytes; }
 
 uint64_t PartBytes(const Version& version, const Options& options) {
   uint64_t bytes = options.compaction_bytes;
@@ -62,7 +80,7 @@ uint64_t PartBytes(const Version& version, const Options& options) {
     bytes = std::min(
         bytes, Excess(options, version.LevelWeight(kLastLevel)) / kPartShare / Threads(options));
   }
-  return std::max(bytes, kLeastExtents * options.extent_bytes);
+  return std::max(bytes, LeastPartBytes(options));
 }
 
 uint64_t TransientBytes(const Version& version, const Options& options) {
@@ -102,12 +120,8 @@ bool SlicesWasteSpace(const Version& version, const Options& options) {
          Minus(version.space.used_bytes, weight) > Spare(version, options) / kSlicesShare;
 }
 
-uint64_t MostGarbage(const Version& version, const Options& options, uint64_t value_bytes) {
-  const auto most = static_cast<uint64_t>(kMostGarbageShare * static_cast<double>(value_bytes));
-  return LimitsSpace(options)
-             ? std::min(most, static_cast<uint64_t>(kGarbageShare *
-                                                    static_cast<double>(Spare(version, options))))
-             : most;
+uint64_t MostGarbage(const Options& options, uint64_t value_bytes) {
+  return static_cast<uint64_t>(GarbageShare(options) * static_cast<double>(value_bytes));
 }
 
 uint64_t MostValuesMoved(const Version& version, const Options& options) {
@@ -118,7 +132,7 @@ uint64_t MostValuesMoved(const Version& version, const Options& options) {
   const uint64_t moved = std::max(options.compaction_bytes / kPartMoved, kValuesOfTables * tables);
   return LimitsSpace(options)
              ? std::min(moved, std::max(Excess(options, version.space.live_bytes) / kMovedShare,
-                                        kValueExtentBytes))
+                                        kExtentsOfAValueExtent * options.extent_bytes))
              : moved;
 }
 

@@ -28,6 +28,8 @@ uint64_t TransientBytes(const Version& version, const Options& options);
 
 // The input of one part of a compaction.
 uint64_t PartBytes(const Version& version, const Options& options);
+// On a full device it is the least.
+uint64_t LeastPartBytes(const Options& options);
 
 // What levels 0 and 1 may have together before a major compaction is due.
 uint64_t UpperBytes(const Version& version, const Options& options);
@@ -38,8 +40,9 @@ uint64_t UnlimitedUpperBytes(const Version& version, const Options& options);
 // rewritten.
 bool SlicesWasteSpace(const Version& version, const Options& options);
 
-// How much of so many bytes of the version's value extents no record need refer to.
-uint64_t MostGarbage(const Version& version, const Options& options, uint64_t value_bytes);
+// How much of so many bytes of value extents may be garbage. It comes on top of what the limit
+// leaves for the rest.
+uint64_t MostGarbage(const Options& options, uint64_t value_bytes);
 // What one round of moving values may copy before it frees anything.
 uint64_t MostValuesMoved(const Version& version, const Options& options);
 

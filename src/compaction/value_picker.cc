@@ -38,7 +38,7 @@ std::set<uint64_t> HeldAside(const Version& version) {
 }
 
 // The numbers, sorted, of what is to be freed.
-std::vector<uint64_t> Victims(const Version& version, const Options& options) {
+std::vector<uint64_t> Victims(const Version& version, const Options& options, bool device_full) {
   const std::set<uint64_t> held = HeldAside(version);
   uint64_t bytes = 0;
   uint64_t garbage = 0;
@@ -52,7 +52,7 @@ std::vector<uint64_t> Victims(const Version& version, const Options& options) {
     garbage += Garbage(use);
     candidates.emplace_back(GarbageShare(use), &use);
   }
-  const uint64_t most_garbage = MostGarbage(version, options, bytes);
+  const uint64_t most_garbage = MostGarbage(options, bytes);
   if (garbage < options.extent_bytes || garbage <= most_garbage) {
     return {};
   }
@@ -61,7 +61,7 @@ std::vector<uint64_t> Victims(const Version& version, const Options& options) {
     return a.first != b.first ? a.first > b.first
                               : a.second->extent->pages.number < b.second->extent->pages.number;
   });
-  const uint64_t most_moved = MostValuesMoved(version, options);
+  const uint64_t most_moved = device_full ? 0 : MostValuesMoved(version, options);
   std::vector<uint64_t> victims;
   uint64_t moved = 0;
   for (const auto& [share, use] : candidates) {
@@ -106,11 +106,12 @@ bool RefersToAny(const Extent& extent, const std::vector<uint64_t>& numbers) {
   return false;
 }
 
-std::optional<CompactionPick> PickValues(const Version& version, const Options& options) {
+std::optional<CompactionPick> PickValues(const Version& version, const Options& options,
+                                         bool device_full) {
   if (version.values == nullptr) {
     return std::nullopt;
   }
-  std::vector<uint64_t> victims = Victims(version, options);
+  std::vector<uint64_t> victims = Victims(version, options, device_full);
   if (victims.empty()) {
     return std::nullopt;
   }

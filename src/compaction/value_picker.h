@@ -5,11 +5,12 @@
 // levels hide in lower ones is not garbage yet: levels have the size of their values, too
 // (Extent::weight), so compactions find it as they would if the values were in the tree.
 //
-// Once a sub-table's value extents have more garbage than they may (space_limit.h), those with the largest
-// shares of it are chosen, and the records that refer to what is left of them are rewritten, in the
-// run that they are in, while the values are copied (value_relocation.h). That takes a compaction
-// for each run that refers to them; after the last one they are gone. Each makes the live bytes of
-// value extents with garbage fewer, so picking comes to an end.
+// Once a sub-table's value extents have more garbage than they may (space_limit.h), those with the
+// largest shares of it are chosen, and the records that refer to what is left of them are rewritten,
+// in the run that they are in, while the values are copied (value_relocation.h). That takes a
+// compaction for each run that refers to them; after the last one they are gone. Each makes the live
+// bytes of value extents with garbage fewer, so picking comes to an end. On a full device one value
+// extent is chosen at a time.
 
 #pragma once
 
@@ -22,6 +23,7 @@
 namespace sluice {
 
 // None if none is due.
-std::optional<CompactionPick> PickValues(const Version& version, const Options& options);
+std::optional<CompactionPick> PickValues(const Version& version, const Options& options,
+                                         bool device_full);
 
 }  // namespace sluice

@@ -33,6 +33,28 @@ double SecondsSince(Clock::time_point begin) {
 
 }  // namespace
 
+// From a compaction's first failure on it has what is given up for it: nothing is filled meanwhile.
+class BackgroundWork::Reserve {
+ public:
+  Reserve(BackgroundWork* work, const Status& status) : work_(status.IsNoSpace() ? work : nullptr) {
+    Add(1);
+  }
+  Reserve(const Reserve&) = delete;
+  Reserve& operator=(const Reserve&) = delete;
+  ~Reserve() { Add(-1); }
+
+ private:
+  void Add(int count) const {
+    if (work_ != nullptr) {
+      const StateLock lock(work_->db_.mutex);
+      work_->using_reserve_ += count;
+      work_->db_.work.notify_all();
+    }
+  }
+
+  BackgroundWork* const work_;
+};
+
 void BackgroundWork::Start() {
   for (size_t i = 0; i < db_.options.flush_threads; ++i) {
     threads_.emplace_back([this] { FlushLoop(); });
@@ -171,7 +193,7 @@ void BackgroundWork::FlushLoop() {
       continue;
     }
     // Nothing is flushed meanwhile, which needs the space itself.
-    if (next == nullptr && db_.full.full() && flushing_ == 0) {
+    if (next == nullptr && db_.full.full() && flushing_ == 0 && using_reserve_ == 0) {
       filling_ = true;
       lock.unlock();
       EpochReclaim();
@@ -197,6 +219,7 @@ void BackgroundWork::FlushLoop() {
     if (!status.ok()) {
       db_.SetBackgroundError(status.WithContext(fmt::format("flush of '{}'", next->name())));
     }
+    db_.GrowReserve();
     EpochReclaim();  // a version may be the last to hold memtables and extents
     lock.lock();
     next->flushing = false;
@@ -274,8 +297,14 @@ void BackgroundWork::CompactionLoop() {
     const size_t threads = 1 + IdleThreads(lock);
     lock.unlock();
     Status set_aside;
-    const Status status =
-        NoThrow([&] { return compactor_.Compact(subtable, &*next->pick, threads, &set_aside); });
+    const Status status = NoThrow([&] {
+      Status compacted = compactor_.Compact(subtable, &*next->pick, threads, &set_aside);
+      const Reserve reserve(this, compacted);
+      if (compacted.IsNoSpace() && db_.full.full() && db_.full.GiveUpForCompaction()) {
+        compacted = compactor_.Compact(subtable, &*next->pick, 1, &set_aside);
+      }
+      return compacted;
+    });
     next.reset();
     EpochReclaim();
     if (!status.ok() && !status.IsNoSpace() && !db_.stopping) {
@@ -326,16 +355,28 @@ Status BackgroundWork::VersionWithoutCuts(SubtableImpl* subtable,
 
 Status BackgroundWork::WaitForFlush(SubtableImpl* subtable, const MemtablePtr& memtable) {
   StateLock lock(db_.mutex);
-  const uint64_t failures = db_.full.failures();
+  uint64_t failures = db_.full.failures();
   db_.full.RetryNow();
   db_.work.notify_all();
+  bool beside_compaction =
+      false;  // which had space that it gives back: a failure counts without it
   const auto flushed = [&] {
     const std::vector<MemtablePtr>& waiting = subtable->version(lock).waiting;
     return subtable->dropped ||
            std::find(waiting.begin(), waiting.end(), memtable) == waiting.end();
   };
-  while (db_.background_error.ok() && !db_.stopping && !flushed() &&
-         db_.full.failures() == failures) {
+  while (db_.background_error.ok() && !db_.stopping && !flushed()) {
+    if (db_.full.failures() != failures) {
+      if (busy_ == 0 && !beside_compaction) {
+        break;
+      }
+      beside_compaction = busy_ > 0;
+      if (!beside_compaction) {
+        failures = db_.full.failures();
+        db_.full.RetryNow();
+        db_.work.notify_all();
+      }
+    }
     db_.changed.wait(lock);
   }
   return db_.background_error.ok() && !db_.stopping && !flushed() ? db_.full.last_failure()
@@ -404,7 +445,9 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
           // Writers wait for another compaction: this thread carries out both by turns, that one
           // first.
           LaterPick later;
-          pick = PickCompaction(*version, db_.options, {db_.snapshots.Oldest()}, &later);
+          pick = PickCompaction(
+              *version, db_.options,
+              {.oldest_snapshot = db_.snapshots.Oldest(), .device_full = db_.full.full()}, &later);
         }
         for_writers = pick.has_value();
         if (!pick) {
@@ -415,7 +458,7 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
             range_done = !pick || !pick->range.has_end || (!end.empty() && pick->range.end >= end);
             next = range_done ? std::string() : pick->range.end;
           } else {
-            pick = PickValues(*version, db_.options);
+            pick = PickValues(*version, db_.options, db_.full.full());
           }
           done = range_done && (!pick || version->values == nullptr);
         }
@@ -423,9 +466,15 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
         if (!pick) {
           return Status();
         }
-        Status compacted = compactor_.Compact(target, &*pick, threads, &set_aside);
-        while (compacted.IsNoSpace() && db_.MakeSpace(compacted)) {
-          compacted = compactor_.Compact(target, &*pick, threads, &set_aside);
+        const bool full = db_.full.full();
+        Status compacted = compactor_.Compact(target, &*pick, full ? 1 : threads, &set_aside);
+        const Reserve reserve(this, compacted);
+        while (compacted.IsNoSpace() &&
+               (db_.MakeSpace(compacted) || db_.full.GiveUpForCompaction())) {
+          if (!pick->relocate.empty() && !full) {
+            return Status();  // fewer are picked on a full device
+          }
+          compacted = compactor_.Compact(target, &*pick, 1, &set_aside);
         }
         return compacted;
       });

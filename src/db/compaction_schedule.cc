@@ -41,9 +41,10 @@ SubtableImpl* CompactionSchedule::TakeCuts(const StateLock&) {
 
 void CompactionSchedule::Pick(std::vector<Candidate>* candidates) const {
   for (Candidate& candidate : *candidates) {
-    candidate.pick = PickCompaction(*candidate.version, options_,
-                                    {snapshots_.Oldest(), candidate.subtable->read_credit.value()},
-                                    &candidate.later);
+    candidate.pick =
+        PickCompaction(*candidate.version, options_,
+                       {snapshots_.Oldest(), candidate.subtable->read_credit.value(), full_.full()},
+                       &candidate.later);
     candidate.version.reset();
   }
 }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "compaction/compaction_picker.h"
+#include "db/full_device.h"
 #include "db/snapshots.h"
 #include "db/state_mutex.h"
 #include "db/subtable_impl.h"
@@ -28,8 +29,8 @@ namespace sluice {
 // Functions that take a lock require the database's mutex.
 class CompactionSchedule {
  public:
-  CompactionSchedule(const Options& options, const Snapshots& snapshots)
-      : options_(options), snapshots_(snapshots) {}
+  CompactionSchedule(const Options& options, const Snapshots& snapshots, const FullDevice& full)
+      : options_(options), snapshots_(snapshots), full_(full) {}
 
   // Something has changed in the sub-table.
   void Recheck(const StateLock&, SubtableImpl* subtable) {
@@ -92,6 +93,7 @@ class CompactionSchedule {
  private:
   const Options& options_;
   const Snapshots& snapshots_;
+  const FullDevice& full_;
   // By id.
   std::map<uint32_t, SubtableImpl*> unchecked_;
   std::map<uint32_t, SubtableImpl*> held_back_subtables_;

@@ -30,7 +30,7 @@ double SecondsSince(Clock::time_point begin) {
 }
 
 // A part counts the values that it moves, too.
-uint64_t PartBytesOf(const CompactionPick& pick, const Version& version, const Options& options) {
+uint64_t PartBytesOf(const CompactionPick& pick, uint64_t part_bytes) {
   uint64_t tables = 0;
   uint64_t values = 0;
   for (const CompactionInput& input :
@@ -46,7 +46,7 @@ uint64_t PartBytesOf(const CompactionPick& pick, const Version& version, const O
     }
   }
   const double share = static_cast<double>(tables + 1) / static_cast<double>(tables + values + 1);
-  return static_cast<uint64_t>(share * static_cast<double>(PartBytes(version, options)));
+  return static_cast<uint64_t>(share * static_cast<double>(part_bytes));
 }
 
 }  // namespace
@@ -58,7 +58,8 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
   {
     const StateLock lock(db_.mutex);
     const Version& version = subtable->version(lock);
-    part_bytes = PartBytesOf(pick, version, db_.options);
+    part_bytes = PartBytesOf(
+        pick, db_.full.full() ? LeastPartBytes(db_.options) : PartBytes(version, db_.options));
     for (const Version::Run& run : version.levels[pick.output.level]) {
       if (run.number == pick.output.run) {
         output_run = run.index;

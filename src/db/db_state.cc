@@ -14,6 +14,11 @@ namespace {
 // The reserve is for both logs, when the database is opened and when deletions and their flush need
 // space. The redo log's own part is this large at most, and smaller if its segments are small.
 constexpr uint64_t kReserveBytes = uint64_t{512} << 10;
+// Compactions, which make space, write so many extents before they free any: the least part, or what
+// is alive of one value extent with the extents that refer to it; and one for each run, which a part
+// leaves in the middle of an extent. Small databases do without.
+constexpr uint64_t kReserveExtents = 6;
+constexpr uint64_t kDataPerReserve = 16;
 
 }  // namespace
 
@@ -69,6 +74,13 @@ bool DbState::MakeSpace(const Status& status) {
     Tell([&](EventListener& listener) { listener.OnBackgroundError(status); });
   }
   return again;
+}
+
+void DbState::GrowReserve() {
+  const uint64_t bytes = (kReserveExtents + options.l0_compaction_runs) * options.extent_bytes;
+  if (space->used_bytes() >= kDataPerReserve * bytes) {
+    full.ReserveForCompactions(bytes);
+  }
 }
 
 // NOLINTNEXTLINE(readability-make-member-function-const): what it changes is behind a pointer.

@@ -75,7 +75,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   ValueFormat MakeValueFormat(uint32_t subtable) const {
     Codec codec = CodecOf(kLastLevel);
     codec.dictionary_bytes = 0;
-    return {options.separate_value_bytes, TierOf(kLastLevel), subtable, codec};
+    return {options.separate_value_bytes, kExtentsOfAValueExtent * options.extent_bytes,
+            TierOf(kLastLevel), subtable, codec};
   }
   MemtablePtr NewMemtable() {
     return std::make_shared<MemtableInfo>(options.memtable_bytes, backlog.memory());
@@ -95,6 +96,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Something failed with `status`, NoSpace: gives up what space can be spared. True if there was
   // some, so that it may be tried again at once; else the flush thread tries until there is space.
   bool MakeSpace(const Status& status);
+  // To be called after flushes.
+  void GrowReserve();
 
   // The only way to change the metadata once the database is open.
   Status ApplyMetadata(const MetadataEdit& edit);
@@ -160,7 +163,7 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   CondVar changed;  // some work is done
   SubtableRegistry subtables;
   Backlog backlog{options};
-  CompactionSchedule schedule{options, snapshots};
+  CompactionSchedule schedule{options, snapshots, full};
   // Records before this position of the log have reached their memtables.
   LogPosition settled SLUICE_GUARDED_BY(mutex) = 0;
   Status background_error SLUICE_GUARDED_BY(mutex);

@@ -164,8 +164,9 @@ Status RemoveContents(const Options& options, Env* env, const std::string& path,
   for (const ExtentSpace::Dir& tier : tiers) {
     SLUICE_RETURN_IF_ERROR(RemoveTier(env, tier));
   }
-  SLUICE_RETURN_IF_ERROR(Remove(env, {path + "/CURRENT", path + "/CURRENT.new", path + "/RESERVE",
-                                      path + "/RESERVE.open", DataFilePath(path, kHomeDir)}));
+  SLUICE_RETURN_IF_ERROR(Remove(
+      env, {path + "/CURRENT", path + "/CURRENT.new", path + "/RESERVE", path + "/RESERVE.open",
+            path + "/RESERVE.compact", DataFilePath(path, kHomeDir)}));
   SLUICE_RETURN_IF_ERROR(RemoveLog(env, path + "/meta"));
   SLUICE_RETURN_IF_ERROR(RemoveLog(env, path + "/log"));
   return env->SyncDir(path);

@@ -72,27 +72,42 @@ Status FullDevice::FillOpeningReserve() {
   return status;
 }
 
-Status FullDevice::FillReserve() {
-  uint64_t bytes = 0;
-  Status status = env_->GetFileSize(reserve_, &bytes);
-  if (status.IsNotFound() || bytes < reserve_bytes_) {
+Status FullDevice::FillReserve(const std::string& path, uint64_t bytes) {
+  uint64_t there = 0;
+  Status status = env_->GetFileSize(path, &there);
+  if (status.IsNotFound() || there < bytes) {
     std::unique_ptr<ReservedFile> file;
-    status = env_->NewReservedFile(reserve_, reserve_bytes_, &file);
+    status = env_->NewReservedFile(path, bytes, &file);
     if (status.ok()) {
-      status = file->Reserve(reserve_bytes_);
+      status = file->Reserve(bytes);
     }
     if (status.IsNoSpace()) {
-      (void)env_->RemoveFile(reserve_);  // a part of it may have been allocated
+      (void)env_->RemoveFile(path);  // a part of it may have been allocated
     }
   }
   return status;
+}
+
+void FullDevice::ReserveForCompactions(uint64_t bytes) {
+  const MutexLock lock(mutex_);
+  if (compaction_bytes_ >= bytes || full()) {
+    return;
+  }
+  if (FillReserve(compaction_reserve_, bytes).ok()) {
+    compaction_bytes_ = bytes;
+  } else {
+    filled_in_vain_ = true;
+  }
 }
 
 Status FullDevice::Fill() {
   const MutexLock lock(mutex_);
   Status status = FillOpeningReserve();
   if (status.ok()) {
-    status = FillReserve();
+    status = FillReserve(reserve_, reserve_bytes_);
+  }
+  if (status.ok() && compaction_bytes_ > 0) {
+    status = FillReserve(compaction_reserve_, compaction_bytes_);
   }
   if (status.ok()) {
     status_ = {};

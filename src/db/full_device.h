@@ -2,11 +2,12 @@
 //
 // Nothing is lost and nothing is stuck: writes fail with NoSpace, reads go on, and what failed is
 // tried again until there is space. To get out of it by its own means, a database keeps a reserve,
-// two files of about a MiB that it never writes to. The first flush, merge or deletion that finds
-// the device full gives the larger one up; from then on only deletions, and what makes space, are
-// taken, until the reserve can be had again. The smaller one is for opening alone, which takes some
-// pages for new logs: whatever the last process used up, the next one can begin. It is given up bit
-// by bit, so that a full device can be opened again and again, read and deleted from.
+// files that it never writes to. The first flush or deletion that finds the device full gives up the
+// first of them, of some hundred KiB; from then on only deletions, and what makes space, are taken,
+// until the reserve can be had again. The second one is for opening alone, which takes some pages
+// for new logs: whatever the last process used up, the next one can begin. It is given up bit by
+// bit, so that a full device can be opened again and again, read and deleted from. The third one is
+// for compactions, which write before they free anything (DbState::GrowReserve).
 //
 // Thread-safe.
 
@@ -27,11 +28,12 @@ class FullDevice {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `reserve_bytes`: the size of both files together, more than 256 KiB.
+  // `reserve_bytes`: the size of the first two files together, more than 256 KiB.
   FullDevice(Env* env, const std::string& dir, uint64_t reserve_bytes)
       : env_(env),
         reserve_(dir + "/RESERVE"),
         opening_reserve_(dir + "/RESERVE.open"),
+        compaction_reserve_(dir + "/RESERVE.compact"),
         reserve_bytes_(reserve_bytes - kOpeningBytes) {}
 
   // Whether only deletions are taken; cheap.
@@ -54,6 +56,10 @@ class FullDevice {
   // Gives up a bit of the reserve for opening or, if that is gone, the other; false if both are
   // gone.
   bool GiveUpForOpening() { return GiveUpABit() || GiveUp(); }
+  // From now on there are so many bytes for compactions, if the device has that much.
+  void ReserveForCompactions(uint64_t bytes);
+  // A compaction may take them, until they are filled again: true if they were there.
+  bool GiveUpForCompaction() { return env_->RemoveFile(compaction_reserve_).ok(); }
   // Fills the reserve; the device no longer counts as full if that succeeds. Returns errors other
   // than NoSpace.
   Status Fill();
@@ -66,17 +72,19 @@ class FullDevice {
 
   bool GiveUp() { return env_->RemoveFile(reserve_).ok(); }
   bool GiveUpABit();
-  Status FillReserve();
+  Status FillReserve(const std::string& path, uint64_t bytes);
   Status FillOpeningReserve();
 
   Env* const env_;
   const std::string reserve_;
   const std::string opening_reserve_;
+  const std::string compaction_reserve_;
   const uint64_t reserve_bytes_;
 
   mutable Mutex mutex_;
   std::atomic<bool> full_{false};
   Status status_ SLUICE_GUARDED_BY(mutex_);
+  uint64_t compaction_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;
   bool filled_in_vain_ SLUICE_GUARDED_BY(mutex_) = false;  // since the last failure
   uint64_t failures_ SLUICE_GUARDED_BY(mutex_) = 0;
   Status last_failure_ SLUICE_GUARDED_BY(mutex_);

@@ -97,7 +97,8 @@ Status WritePath::BufferLog(WriteGroup* group) {
     payload = *record;
   }
   Status status = db_.log->Append(payload, &db_.log_end);
-  while (status.IsNoSpace() && HasOnlyDeletions(*group) && db_.MakeSpace(status)) {
+  while (status.IsNoSpace() && HasOnlyDeletions(*group) &&
+         (db_.MakeSpace(status) || db_.full.GiveUpForCompaction())) {
     status = db_.log->Append(payload, &db_.log_end);
   }
   if (!status.ok()) {

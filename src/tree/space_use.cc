@@ -96,6 +96,7 @@ SpaceUse EstimateSpace(const Metadata::Subtable& subtable) {
   }
   for (const auto& [number, values] : subtable.values) {
     use.used_bytes += PageBytes(values.extent->pages.bytes);
+    use.live_value_bytes += values.live_bytes;
     use.garbage_bytes += values.extent->pages.bytes - values.live_bytes;
   }
   if (stretches.empty()) {

@@ -17,9 +17,10 @@
 namespace sluice {
 
 struct SpaceUse {
-  uint64_t used_bytes = 0;     // pages of all extents and value extents; of a slice's table all
-  uint64_t garbage_bytes = 0;  // of value extents: what no record refers to
-  uint64_t live_bytes = 0;     // after a full compaction, with the values apart
+  uint64_t used_bytes = 0;        // pages of all extents and value extents; of a slice's table all
+  uint64_t live_value_bytes = 0;  // of value extents: what records refer to
+  uint64_t garbage_bytes = 0;     // and the rest
+  uint64_t live_bytes = 0;        // after a full compaction, with the values apart
 
   friend bool operator==(const SpaceUse&, const SpaceUse&) = default;
 };

@@ -31,9 +31,10 @@
 
 namespace sluice {
 
-// One ends with the record with which it has so many bytes. Larger ones make for shorter lists in the
-// metadata, and take more memory while they are built.
-inline constexpr uint64_t kValueExtentBytes = uint64_t{8} << 20;
+// One ends with the record with which it has the size of so many table extents. Larger ones make for
+// shorter lists in the metadata, but take more memory while they are built, and more space must be
+// there before one that is half garbage comes free.
+inline constexpr uint64_t kExtentsOfAValueExtent = 4;
 inline constexpr size_t kValueExtentHeaderBytes = 32;
 inline constexpr size_t kValueReferenceBytes = 20;
 

@@ -19,7 +19,7 @@ Status ValueWriter::EndRecord(ValueReference reference, std::string* encoded) {
   *encoded = reference.Encode();
   ++open_->pages.entries;
   ++values_;
-  return bytes_.size() >= kValueExtentBytes ? Finish() : Status();
+  return bytes_.size() >= format_.extent_bytes ? Finish() : Status();
 }
 
 Status ValueWriter::Add(std::string_view user_key, std::string_view value, std::string* reference) {

@@ -18,7 +18,8 @@
 namespace sluice {
 
 struct ValueFormat {
-  uint64_t least_bytes = 0;  // values of at least this size are stored apart; 0: none
+  uint64_t least_bytes = 0;   // values of at least this size are stored apart; 0: none
+  uint64_t extent_bytes = 0;  // a value extent ends with the record with which it has so many
   size_t tier = 0;
   uint32_t subtable = 0;
   Codec codec{};  // without dictionary
