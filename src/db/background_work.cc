@@ -33,26 +33,30 @@ double SecondsSince(Clock::time_point begin) {
 
 }  // namespace
 
-// From a compaction's first failure on it has what is given up for it: nothing is filled meanwhile.
+// While a compaction uses the reserve, none of it is filled again.
 class BackgroundWork::Reserve {
  public:
-  Reserve(BackgroundWork* work, const Status& status) : work_(status.IsNoSpace() ? work : nullptr) {
-    Add(1);
-  }
+  explicit Reserve(BackgroundWork* work) : work_(*work) {}
   Reserve(const Reserve&) = delete;
   Reserve& operator=(const Reserve&) = delete;
-  ~Reserve() { Add(-1); }
-
- private:
-  void Add(int count) const {
-    if (work_ != nullptr) {
-      const StateLock lock(work_->db_.mutex);
-      work_->using_reserve_ += count;
-      work_->db_.work.notify_all();
+  ~Reserve() {
+    if (used_) {
+      const StateLock lock(work_.db_.mutex);
+      --work_.using_reserve_;
+      work_.db_.work.notify_all();
     }
   }
 
-  BackgroundWork* const work_;
+  void Use() {
+    if (!std::exchange(used_, true)) {
+      const StateLock lock(work_.db_.mutex);
+      ++work_.using_reserve_;
+    }
+  }
+
+ private:
+  BackgroundWork& work_;
+  bool used_ = false;
 };
 
 void BackgroundWork::Start() {
@@ -193,7 +197,7 @@ void BackgroundWork::FlushLoop() {
       continue;
     }
     // Nothing is flushed meanwhile, which needs the space itself.
-    if (next == nullptr && db_.full.full() && flushing_ == 0 && using_reserve_ == 0) {
+    if (MustFill(lock) && using_reserve_ == 0) {
       filling_ = true;
       lock.unlock();
       EpochReclaim();
@@ -241,6 +245,10 @@ void BackgroundWork::CompactionLoop() {
       db_.work.wait_until(lock, next_compaction_);
       continue;
     }
+    if (MustFill(lock)) {  // first, or one compaction after the other would use the reserve
+      db_.work.wait(lock);
+      continue;
+    }
     if (SubtableImpl* const subtable = db_.schedule.TakeCuts(lock)) {
       ++working_;
       ++busy_;
@@ -262,8 +270,9 @@ void BackgroundWork::CompactionLoop() {
     if (db_.options.automatic_compactions) {
       std::vector<CompactionSchedule::Candidate> candidates = db_.schedule.Take(lock, &under_way);
       if (!candidates.empty()) {
+        const bool full = db_.full.full() || !db_.compactions_full.ok();
         lock.unlock();
-        db_.schedule.Pick(&candidates);
+        db_.schedule.Pick(&candidates, full);
         lock.lock();
         next = db_.schedule.Choose(lock, &candidates);
         db_.work.notify_all();
@@ -297,14 +306,8 @@ void BackgroundWork::CompactionLoop() {
     const size_t threads = 1 + IdleThreads(lock);
     lock.unlock();
     Status set_aside;
-    const Status status = NoThrow([&] {
-      Status compacted = compactor_.Compact(subtable, &*next->pick, threads, &set_aside);
-      const Reserve reserve(this, compacted);
-      if (compacted.IsNoSpace() && db_.full.full() && db_.full.GiveUpForCompaction()) {
-        compacted = compactor_.Compact(subtable, &*next->pick, 1, &set_aside);
-      }
-      return compacted;
-    });
+    const Status status =
+        NoThrow([&] { return Compact(subtable, &*next->pick, threads, &set_aside, false); });
     next.reset();
     EpochReclaim();
     if (!status.ok() && !status.IsNoSpace() && !db_.stopping) {
@@ -321,6 +324,34 @@ void BackgroundWork::CompactionLoop() {
     --busy_;
     db_.Recheck(lock, subtable);
   }
+}
+
+Status BackgroundWork::Compact(SubtableImpl* subtable, CompactionPick* pick, size_t threads,
+                               Status* set_aside, bool needed) {
+  const bool full = db_.full.full();
+  Reserve reserve(this);
+  if (full) {
+    // So that deletions find as much space as without this compaction.
+    reserve.Use();
+    (void)db_.full.GiveUpForCompaction();
+  }
+  Status status = compactor_.Compact(subtable, pick, full ? 1 : threads, set_aside);
+  while (status.IsNoSpace() && (needed || db_.full.full())) {
+    if (pick->relocate.size() > 1) {
+      break;  // on a full device one is picked
+    }
+    reserve.Use();
+    if (!(needed && db_.MakeSpace(status)) && !db_.full.GiveUpForCompaction()) {
+      break;
+    }
+    status = compactor_.Compact(subtable, pick, 1, set_aside);
+  }
+  return status;
+}
+
+bool BackgroundWork::MustFill(const StateLock& lock) const {
+  return db_.full.full() && FullDevice::Clock::now() >= db_.full.next_attempt() &&
+         db_.backlog.NextFlush(lock) == nullptr && flushing_ == 0;
 }
 
 Status BackgroundWork::CutRanges(SubtableImpl* subtable) {
@@ -407,6 +438,7 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
   // What cannot be read is set aside; the rest is compacted all the same.
   Status damage;
   bool for_writers = false;
+  bool no_space = false;    // for several value extents at once
   bool range_done = false;  // but not yet the values that it left to be moved
   for (bool done = false; !done;) {
     bool behind = false;
@@ -414,7 +446,7 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
     {
       StateLock lock(db_.mutex);
       ++target->ranges_waiting;
-      while (target->compacting && db_.background_error.ok() && !db_.stopping) {
+      while ((target->compacting || MustFill(lock)) && db_.background_error.ok() && !db_.stopping) {
         db_.changed.wait(lock);
       }
       --target->ranges_waiting;
@@ -445,9 +477,10 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
           // Writers wait for another compaction: this thread carries out both by turns, that one
           // first.
           LaterPick later;
-          pick = PickCompaction(
-              *version, db_.options,
-              {.oldest_snapshot = db_.snapshots.Oldest(), .device_full = db_.full.full()}, &later);
+          pick = PickCompaction(*version, db_.options,
+                                {.oldest_snapshot = db_.snapshots.Oldest(),
+                                 .device_full = no_space || db_.full.full()},
+                                &later);
         }
         for_writers = pick.has_value();
         if (!pick) {
@@ -458,7 +491,7 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
             range_done = !pick || !pick->range.has_end || (!end.empty() && pick->range.end >= end);
             next = range_done ? std::string() : pick->range.end;
           } else {
-            pick = PickValues(*version, db_.options, db_.full.full());
+            pick = PickValues(*version, db_.options, no_space || db_.full.full());
           }
           done = range_done && (!pick || version->values == nullptr);
         }
@@ -466,15 +499,10 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
         if (!pick) {
           return Status();
         }
-        const bool full = db_.full.full();
-        Status compacted = compactor_.Compact(target, &*pick, full ? 1 : threads, &set_aside);
-        const Reserve reserve(this, compacted);
-        while (compacted.IsNoSpace() &&
-               (db_.MakeSpace(compacted) || db_.full.GiveUpForCompaction())) {
-          if (!pick->relocate.empty() && !full) {
-            return Status();  // fewer are picked on a full device
-          }
-          compacted = compactor_.Compact(target, &*pick, 1, &set_aside);
+        Status compacted = Compact(target, &*pick, threads, &set_aside, true);
+        if (compacted.IsNoSpace() && pick->relocate.size() > 1) {
+          no_space = true;
+          return Status();
         }
         return compacted;
       });

@@ -49,6 +49,12 @@ class BackgroundWork {
   size_t IdleThreads(const StateLock& lock) const SLUICE_REQUIRES(db_.mutex) {
     return db_.options.compaction_threads - busy_ - compactor_.helping(lock);
   }
+  // Carries out the pick; on a full device, with what is reserved for that. `needed`: the caller waits
+  // for it, so that other space may be given up for it, too.
+  Status Compact(SubtableImpl* subtable, CompactionPick* pick, size_t threads, Status* set_aside,
+                 bool needed);
+  // The device is full, nothing needs space for a flush, and the reserve is to be had again.
+  bool MustFill(const StateLock& lock) const SLUICE_REQUIRES(db_.mutex);
   void FlushLoop();
   void CompactionLoop();
   // Gives up the log that neither a memtable nor a prepared transaction needs; `prepared` is where

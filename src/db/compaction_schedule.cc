@@ -39,11 +39,11 @@ SubtableImpl* CompactionSchedule::TakeCuts(const StateLock&) {
   return subtable;
 }
 
-void CompactionSchedule::Pick(std::vector<Candidate>* candidates) const {
+void CompactionSchedule::Pick(std::vector<Candidate>* candidates, bool device_full) const {
   for (Candidate& candidate : *candidates) {
     candidate.pick =
         PickCompaction(*candidate.version, options_,
-                       {snapshots_.Oldest(), candidate.subtable->read_credit.value(), full_.full()},
+                       {snapshots_.Oldest(), candidate.subtable->read_credit.value(), device_full},
                        &candidate.later);
     candidate.version.reset();
   }

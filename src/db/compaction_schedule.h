@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "compaction/compaction_picker.h"
-#include "db/full_device.h"
 #include "db/snapshots.h"
 #include "db/state_mutex.h"
 #include "db/subtable_impl.h"
@@ -29,8 +28,8 @@ namespace sluice {
 // Functions that take a lock require the database's mutex.
 class CompactionSchedule {
  public:
-  CompactionSchedule(const Options& options, const Snapshots& snapshots, const FullDevice& full)
-      : options_(options), snapshots_(snapshots), full_(full) {}
+  CompactionSchedule(const Options& options, const Snapshots& snapshots)
+      : options_(options), snapshots_(snapshots) {}
 
   // Something has changed in the sub-table.
   void Recheck(const StateLock&, SubtableImpl* subtable) {
@@ -80,8 +79,8 @@ class CompactionSchedule {
   // REQUIRES: TakeCuts has just found nothing, under the same lock.
   std::vector<Candidate> Take(const StateLock& lock, bool* under_way);
   // Picks what is due in each. Takes no lock: only flushes change the sub-tables meanwhile, and
-  // what they add is newer than all that is picked.
-  void Pick(std::vector<Candidate>* candidates) const;
+  // what they add is newer than all that is picked. `device_full`: PickInputs.
+  void Pick(std::vector<Candidate>* candidates, bool device_full) const;
   // The candidate whose pick comes first by Options::compaction_order, if there is any; its
   // sub-table counts as compacting. Puts the others back; those with nothing due are not looked at
   // again before something changes.
@@ -93,7 +92,6 @@ class CompactionSchedule {
  private:
   const Options& options_;
   const Snapshots& snapshots_;
-  const FullDevice& full_;
   // By id.
   std::map<uint32_t, SubtableImpl*> unchecked_;
   std::map<uint32_t, SubtableImpl*> held_back_subtables_;

@@ -113,7 +113,14 @@ Status DBImpl::Flush(Subtable* subtable) {
 
 Status DBImpl::CompactRange(Subtable* subtable, std::string_view begin, std::string_view end) {
   SubtableImpl* const target = Resolve(subtable);
-  SLUICE_RETURN_IF_ERROR(Flush(target));
+  const Status flushed = Flush(target);
+  if (flushed.IsNoSpace()) {
+    // What is compacted first may make the space for it.
+    SLUICE_RETURN_IF_ERROR(background_.CompactRange(target, begin, end));
+    SLUICE_RETURN_IF_ERROR(Flush(target));
+  } else if (!flushed.ok()) {
+    return flushed;
+  }
   return background_.CompactRange(target, begin, end);
 }
 

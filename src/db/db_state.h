@@ -163,7 +163,7 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   CondVar changed;  // some work is done
   SubtableRegistry subtables;
   Backlog backlog{options};
-  CompactionSchedule schedule{options, snapshots, full};
+  CompactionSchedule schedule{options, snapshots};
   // Records before this position of the log have reached their memtables.
   LogPosition settled SLUICE_GUARDED_BY(mutex) = 0;
   Status background_error SLUICE_GUARDED_BY(mutex);

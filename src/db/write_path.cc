@@ -97,8 +97,7 @@ Status WritePath::BufferLog(WriteGroup* group) {
     payload = *record;
   }
   Status status = db_.log->Append(payload, &db_.log_end);
-  while (status.IsNoSpace() && HasOnlyDeletions(*group) &&
-         (db_.MakeSpace(status) || db_.full.GiveUpForCompaction())) {
+  while (status.IsNoSpace() && HasOnlyDeletions(*group) && db_.MakeSpace(status)) {
     status = db_.log->Append(payload, &db_.log_end);
   }
   if (!status.ok()) {
