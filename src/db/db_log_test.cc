@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
@@ -247,6 +248,87 @@ TEST(DbLog, RecoveryThatFlushesHalfWayKeepsTheRest) {
     std::string value;
     ASSERT_TRUE(db->Get({}, std::to_string(i), &value).ok()) << i;
   }
+}
+
+// What a recovery leaves in a memtable needs the log only from where the last flush ended.
+TEST(DbLog, WhatARecoveryHasFlushedNeedsNoLog) {
+  constexpr int kRecords = 825;
+  FaultEnv env;
+  Options options;
+  options.create_if_missing = true;
+  options.env = &env;
+  options.log_segment_bytes = 256 << 10;
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+  for (int i = 0; i < kRecords; ++i) {
+    ASSERT_TRUE(db->Put({}, std::to_string(i), std::string(10'000, 'v')).ok());
+  }
+  EXPECT_EQ(db->GetStatistics().flushes, 0u);
+  ASSERT_TRUE(db->Close().ok());
+
+  options.write_buffer_bytes = size_t{1} << 20;
+  options.max_log_bytes = uint64_t{1} << 30;  // so that the log's size alone flushes nothing
+  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+  Subtable* other;
+  ASSERT_TRUE(db->CreateSubtable("other", &other).ok());
+  ASSERT_TRUE(db->Put({}, other, "key", "value").ok());
+  ASSERT_TRUE(db->Flush(other).ok());
+  ASSERT_TRUE(db->WaitForBackgroundWork().ok());
+  ASSERT_GT(db->GetStatistics().subtables.at(0).memtable_bytes, 0u);
+  EXPECT_LT(db->GetStatistics().log_file_bytes, uint64_t{2} << 20);
+  ASSERT_TRUE(db->Close().ok());
+  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+  for (int i = 0; i < kRecords; ++i) {
+    std::string value;
+    ASSERT_TRUE(db->Get({}, std::to_string(i), &value).ok()) << i;
+  }
+  db.reset();  // before its file system
+}
+
+// A checkpoint copies the log as it was when it began, while flushes go on.
+TEST(DbLog, AFlushGivesUpNoLogThatACheckpointCopies) {
+  constexpr int kRecords = 200;
+  class BusyEnv final : public FaultEnv {
+   public:
+    Status CreateDir(const std::string& dir) override {
+      if (dir == "copy/log" && before_the_copy) {
+        before_the_copy();
+      }
+      return FaultEnv::CreateDir(dir);
+    }
+    std::function<void()> before_the_copy;
+  };
+  BusyEnv env;
+  Options options;
+  options.create_if_missing = true;
+  options.env = &env;
+  options.log_segment_bytes = 16 << 10;
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+  for (int i = 0; i < kRecords; ++i) {
+    ASSERT_TRUE(db->Put({}, std::to_string(i), std::string(1000, 'v')).ok());
+  }
+  const uint64_t before = db->GetStatistics().log_file_bytes;
+  env.before_the_copy = [&] {
+    EXPECT_TRUE(db->Flush(nullptr).ok());
+    EXPECT_TRUE(db->WaitForBackgroundWork().ok());
+  };
+  const Status status = db->CreateCheckpoint("copy");
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_GE(db->GetStatistics().log_file_bytes, before);
+  std::unique_ptr<DB> copy;
+  ASSERT_TRUE(DB::Open(options, "copy", &copy).ok());
+  for (int i = 0; i < kRecords; ++i) {
+    std::string value;
+    ASSERT_TRUE(copy->Get({}, std::to_string(i), &value).ok()) << i;
+  }
+  // The next flush gives up what the checkpoint held.
+  ASSERT_TRUE(db->Put({}, "key", "value").ok());
+  ASSERT_TRUE(db->Flush(nullptr).ok());
+  ASSERT_TRUE(db->WaitForBackgroundWork().ok());
+  EXPECT_LT(db->GetStatistics().log_file_bytes, before);
+  copy.reset();
+  db.reset();  // before their file system
 }
 
 TEST(DbLog, AnEmptySyncedWriteMakesDurableWhatCameBefore) {

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "db/fixture.h"
+#include "util/fault_env.h"
 #include "util/testing.h"
 
 namespace sluice {
@@ -73,6 +76,48 @@ TEST_F(FlushThreadsTest, SubtablesAreFlushedSideBySide) {
   ASSERT_TRUE(
       db_->WaitForBackgroundWork().ok());  // listeners are told when Flush may have returned
   EXPECT_TRUE(meeting->met());
+}
+
+// On a full device, a thread that has nothing to flush leaves the space to one that has.
+TEST_F(FlushThreadsTest, TheReserveIsNotFilledWhileAnotherFlushes) {
+  class WatchedEnv final : public FaultEnv {
+   public:
+    Status NewReservedFile(const std::string& path, uint64_t most_bytes,
+                           std::unique_ptr<ReservedFile>* file) override {
+      taken_meanwhile = taken_meanwhile || (flushing && path == "db/RESERVE");
+      return FaultEnv::NewReservedFile(path, most_bytes, file);
+    }
+    std::atomic<bool> flushing{false};
+    std::atomic<bool> taken_meanwhile{false};
+  };
+  class SlowFlush final : public EventListener {
+   public:
+    explicit SlowFlush(WatchedEnv* env) : env_(*env) {}
+    void OnFlush(const FlushEvent&) override {
+      env_.flushing = true;
+      for (int i = 0; i < 50 && !env_.taken_meanwhile; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      env_.flushing = false;
+    }
+
+   private:
+    WatchedEnv& env_;
+  };
+  WatchedEnv env;
+  options_.env = &env;
+  options_.flush_threads = 2;
+  options_.listeners.push_back(std::make_shared<SlowFlush>(&env));
+  ASSERT_TRUE(DB::Open(options_, "db", &db_).ok());
+  ASSERT_TRUE(db_->Put({}, "key", std::string(10'000, 'v')).ok());
+  env.FillUp(env.operations(), UINT64_MAX, TestSeed());
+  // It finds no space, and is repeated with that of the reserve.
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  const Status idle = db_->WaitForBackgroundWork();
+  EXPECT_TRUE(idle.ok()) << idle.ToString();
+  EXPECT_FALSE(env.taken_meanwhile);
+  EXPECT_TRUE(env.FileExists("db/RESERVE").IsNotFound());
+  db_.reset();  // before its file system
 }
 
 // A sub-table's memtables are flushed one after the other, however many threads there are: a newer
