@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -104,6 +105,13 @@ struct Case {
 };
 
 const Case kCases[] = {
+    {"another key's",
+     [](char*, char* v) {
+       // That of the next record of the block, whose header has three lengths of a byte each.
+       const char* const next = v + kValueReferenceBytes;
+       ASSERT_EQ(next[2], kValueReferenceBytes);
+       std::copy_n(next + 3 + next[1], kValueReferenceBytes, v);
+     }},
     {"another extent", [](char*, char* v) { EncodeFixed64(v, 123456); }},
     {"extent 0", [](char*, char* v) { EncodeFixed64(v, 0); }},
     {"offset 0", [](char*, char* v) { EncodeFixed32(v + 8, 0); }},
