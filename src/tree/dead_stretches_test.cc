@@ -5,13 +5,39 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <deque>
+#include <functional>
 #include <map>
+#include <new>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "util/testing.h"
+
+namespace {
+
+// Called at an allocation of this thread, after so many others.
+thread_local int allocations_before = -1;
+std::function<void()> at_allocation;
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  if (allocations_before >= 0 && allocations_before-- == 0) {
+    at_allocation();
+  }
+  if (void* const memory = std::malloc(bytes)) {
+    return memory;
+  }
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace sluice {
 namespace {
@@ -181,6 +207,42 @@ TEST(DeadStretches, AreWatchedWhileWritesAreUnderWay) {
   stretches.Note("a", "f", 20, 11, given);
   EXPECT_NE(stretches.Find("c", 11), nullptr);
   EXPECT_EQ(stretches.Find("e", 11), nullptr);
+}
+
+// A put that gets its number just after a reader has looked at the numbers may look for stretches
+// before the reader has added its own. The put must find something there to cut all the same. Here
+// it comes at each of the reader's allocations.
+TEST(DeadStretches, APutIsNeverMissed) {
+  int allocations = 0;
+  for (bool came = true; came; ++allocations) {
+    std::atomic<SequenceNumber> given{1};
+    DeadStretches stretches;
+    std::atomic<bool> done{false};
+    std::thread writer;
+    came = false;
+    at_allocation = [&] {
+      came = true;
+      writer = std::thread([&] {
+        given = 2;
+        const EpochGuard guard;
+        stretches.Cut("m");
+        done = true;
+      });
+      // Not longer, because it may have to wait for the reader.
+      for (int i = 0; i < 100 && !done; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    };
+    allocations_before = allocations;
+    stretches.Note("a", "z", 20, 1, given);
+    allocations_before = -1;
+    if (came) {
+      writer.join();
+      const EpochGuard guard;
+      EXPECT_EQ(stretches.Find("m", 2), nullptr) << "allocation " << allocations;
+    }
+  }
+  EXPECT_GT(allocations, 5);
 }
 
 TEST(DeadStretches, AreFew) {
