@@ -49,9 +49,11 @@ struct History {
   // Of all sub-tables: "other/key" -> value, which the states share.
   using State = std::map<std::string, std::shared_ptr<const std::string>>;
 
-  std::vector<State> states{{}};  // after 0, 1, ... batches, the last perhaps only tried
-  size_t acknowledged = 0;        // batches
-  size_t synced = 0;              // of those, up to the last one that asked for it
+  // After 0, 1, ... batches, the last perhaps only tried. Tests of faults copy histories all the
+  // time, and so share the states.
+  std::vector<std::shared_ptr<const State>> states{std::make_shared<const State>()};
+  size_t acknowledged = 0;  // batches
+  size_t synced = 0;        // of those, up to the last one that asked for it
 
   // What the next life must find. A file system made from what a crash left takes all as durable
   // (fault_env.h).
@@ -86,11 +88,11 @@ class Life {
     EXPECT_LE(count, history_.states.size() - 1);
     EXPECT_GE(count, history_.acknowledged);
     if (count < history_.states.size()) {
-      EXPECT_EQ(Difference(found, history_.states[count]), "")
+      EXPECT_EQ(Difference(found, *history_.states[count]), "")
           << "not the state after " << count << " batches";
     }
     // What was lost is lost for good.
-    history_.states.resize(count + 1);
+    history_.states.resize(count + 1, history_.states.front());
     history_.acknowledged = history_.synced = count;
     if (other_ = db_->FindSubtable("other"); other_ == nullptr) {
       SLUICE_RETURN_IF_ERROR(db_->CreateSubtable("other", &other_));
@@ -101,7 +103,8 @@ class Life {
   // Some puts, deletes and deletions of ranges, perhaps synced.
   Status WriteBatches(uint64_t batches) {
     for (; batches > 0; --batches) {
-      State next = history_.states.back();
+      auto written = std::make_shared<State>(*history_.states.back());
+      State& next = *written;
       WriteBatch batch;
       for (uint64_t n = Uniform(&random_, 1, 10); n > 0; --n) {
         const bool other = Uniform(&random_, 0, 1) != 0;
@@ -131,7 +134,7 @@ class Life {
         }
       }
       batch.Put(kCounter, std::to_string(history_.states.size()));
-      history_.states.push_back(std::move(next));
+      history_.states.push_back(std::move(written));
       const bool sync = Uniform(&random_, 0, 5) == 0;
       if (Status status = db_->Write({.sync = sync}, batch); !status.ok()) {
         if (status.IsNoSpace()) {
@@ -164,7 +167,7 @@ class Life {
     size_t count;
     SLUICE_RETURN_IF_ERROR(Read(&found, &count));
     EXPECT_EQ(count, history_.acknowledged);
-    EXPECT_EQ(Difference(found, history_.states[history_.acknowledged]), "")
+    EXPECT_EQ(Difference(found, *history_.states[history_.acknowledged]), "")
         << "not what was acknowledged";
     return {};
   }
