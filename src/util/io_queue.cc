@@ -56,7 +56,7 @@ class PlainQueue final : public IoQueue {
       DoNow(&request);
     }
   }
-  bool asynchronous() const override { return false; }
+  bool asynchronous() override { return false; }
 
  private:
   std::deque<IoRequest*> done_;
@@ -64,16 +64,6 @@ class PlainQueue final : public IoQueue {
 
 class UringQueue final : public IoQueue {
  public:
-  // Null if the kernel has no io_uring, or none for us.
-  static std::unique_ptr<IoQueue> New(unsigned depth) {
-    auto queue = std::make_unique<UringQueue>(depth);
-    if (::io_uring_queue_init(depth, &queue->ring_, 0) != 0) {
-      return nullptr;
-    }
-    queue->open_ = true;
-    return queue;
-  }
-
   explicit UringQueue(unsigned depth) : depth_(depth) {}
   ~UringQueue() override {
     if (open_) {
@@ -84,7 +74,7 @@ class UringQueue final : public IoQueue {
   }
 
   void Submit(IoRequest* request) override {
-    const int fd = broken_ ? -1 : DescriptorOf(*request);
+    const int fd = DescriptorFor(*request);
     if (fd < 0) {
       DoNow(request);
       done_.push_back(request);
@@ -104,7 +94,7 @@ class UringQueue final : public IoQueue {
     }
     while (!requests.empty()) {
       for (; !requests.empty() && under_way_ < depth_; requests = requests.subspan(1)) {
-        if (const int fd = broken_ ? -1 : DescriptorOf(requests[0]); fd >= 0) {
+        if (const int fd = DescriptorFor(requests[0]); fd >= 0) {
           Push(&requests[0], fd);
         } else {
           DoNow(&requests[0]);
@@ -133,9 +123,25 @@ class UringQueue final : public IoQueue {
     return Take();
   }
 
-  bool asynchronous() const override { return true; }
+  bool asynchronous() override { return !broken_ && Open(); }
 
  private:
+  // The ring is made for the first request that it can take, because that costs several system
+  // calls, and files of other Envs have no use for it. False if the kernel has none for us.
+  bool Open() {
+    if (!open_) {
+      open_ = ::io_uring_queue_init(depth_, &ring_, 0) == 0;
+      broken_ = !open_;
+    }
+    return open_;
+  }
+
+  // -1 if the request is to be done without the ring.
+  int DescriptorFor(const IoRequest& request) {
+    const int fd = broken_ ? -1 : DescriptorOf(request);
+    return fd >= 0 && Open() ? fd : -1;
+  }
+
   void Push(IoRequest* request, int fd) {
     io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);  // there is one: under_way_ < depth_
     const auto bytes = static_cast<unsigned>(request->bytes);
@@ -242,9 +248,7 @@ std::unique_ptr<IoQueue> IoQueue::New(unsigned depth, Use use) {
   use = Use::kNoKernel;
 #endif
   if (use == Use::kKernelIfPossible) {
-    if (std::unique_ptr<IoQueue> queue = UringQueue::New(depth)) {
-      return queue;
-    }
+    return std::make_unique<UringQueue>(depth);
   }
   return std::make_unique<PlainQueue>();
 }

@@ -47,7 +47,7 @@ class IoQueue {
   virtual void Do(std::span<IoRequest> requests) = 0;
 
   // Whether the kernel does the work.
-  virtual bool asynchronous() const = 0;
+  virtual bool asynchronous() = 0;
 };
 
 }  // namespace sluice
