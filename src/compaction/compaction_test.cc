@@ -231,6 +231,58 @@ TEST_F(CompactionTest, TheCheckerRefusesUnsoundPlans) {
   EXPECT_GT(refused, 100u);
 }
 
+// These plans take blocks in order and leave none out, but records within blocks.
+TEST_F(CompactionTest, TheCheckerLooksWithinBlocks) {
+  using Kind = CompactionStep::Kind;
+  const auto check = [&](const std::vector<ExtentPtr>& inputs,
+                         const std::vector<CompactionStep>& steps) -> std::string {
+    CompactionPick pick;
+    for (const ExtentPtr& extent : inputs) {
+      pick.inputs.push_back({{1, pick.inputs.size()}, {extent}});
+    }
+    PlanChecker checker(pick, &reader_);
+    for (const CompactionStep& step : steps) {
+      if (const Status status = checker.Check(step); !status.ok()) {
+        return status.message();
+      }
+    }
+    return checker.Finish(nullptr).message();
+  };
+  const KeyRange all{false, false, "", ""};
+
+  // 5 is neither merged before the extent that is reused nor behind it.
+  const ExtentPtr around = Numbers({{1, 2}, {5}, {8, 9}}, 2);
+  const ExtentPtr reused = Numbers({{3, 7}}, 1);
+  EXPECT_NE(check({around, reused},
+                  {{.range = {false, true, "", "003"}, .runs = {{{around, 0, 2}}, {}}},
+                   {.kind = Kind::kReuse, .run = 1, .extent = reused},
+                   {.range = {true, false, KeyAfter("007"), ""}, .runs = {{{around, 1, 3}}, {}}}})
+                .find("is among the keys of what is not merged"),
+            std::string::npos);
+  EXPECT_EQ(check({around, reused}, {{.range = all, .runs = {{{around, 0, 3}}, {{reused, 0, 1}}}}}),
+            "");
+
+  // 5 is merged, and copied.
+  const ExtentPtr copied = Numbers({{1, 2}, {5, 9}}, 2);
+  const ExtentPtr between = Numbers({{3, 4}}, 1);
+  const auto copies_from = [&](const std::string& end) {
+    return check({copied, between},
+                 {{.range = {false, true, "", end}, .runs = {{{copied, 0, 2}}, {{between, 0, 1}}}},
+                  {.kind = Kind::kCopy, .run = 0, .blocks = {copied, 1, 2}, .low = "005"}});
+  };
+  EXPECT_NE(copies_from("008").find("begins within what is covered"), std::string::npos);
+  EXPECT_EQ(copies_from("005"), "");
+
+  // 1 and 9 do not belong to the slice.
+  auto slice = std::make_shared<Extent>();
+  ASSERT_TRUE(MakeSlice(*copied, "002", "006", &reader_, slice.get()).ok());
+  EXPECT_NE(check({slice}, {{.range = all, .runs = {{{slice, 0, 2}}}}}).find("beyond the slice"),
+            std::string::npos);
+  EXPECT_EQ(
+      check({slice}, {{.range = {true, true, "002", KeyAfter("005")}, .runs = {{{slice, 0, 2}}}}}),
+      "");
+}
+
 // The inputs' metadata says how many records must come out. An input that has another number is to
 // be set aside.
 TEST_F(CompactionTest, AnInputWithTooManyOrTooFewRecordsIsNamed) {
