@@ -284,6 +284,7 @@ TEST(RocksOptions, RandomSmallDatabases) {
   const uint64_t seed = TestSeed();
   const auto service = NewSluiceCompactionService({});
   const int rounds = TestRounds(300);
+  std::string left;  // when a database was closed, of whose last compactions RocksDB does not tell
   for (int round = 0; round < rounds; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     TestRandom random(seed + static_cast<uint64_t>(round));
@@ -321,11 +322,12 @@ TEST(RocksOptions, RandomSmallDatabases) {
       }
       ASSERT_NO_FATAL_FAILURE(twins.Check());
     }
+    EXPECT_EQ(OtherReasons(service->statistics()), left);
     twins.ReopenWithout(options);
+    left = OtherReasons(service->statistics());
     ASSERT_NO_FATAL_FAILURE(twins.Check());
   }
   EXPECT_GT(service->statistics().jobs, static_cast<uint64_t>(rounds));
-  EXPECT_EQ(OtherReasons(service->statistics()), "");
 }
 
 }  // namespace

@@ -8,15 +8,14 @@
 #include <rocksdb/sst_file_manager.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <csignal>
+#include <chrono>
 #include <filesystem>
 #include <functional>
-#include <thread>
 
+#include "engine/kill.h"
 #include "merge/cpu_executor.h"
 #include "rocksdb/twins.h"
 
@@ -28,7 +27,6 @@ TEST(RocksService, ReadersSeeNoDifference) {
   constexpr rocksdb::CompressionType kCompressions[] = {rocksdb::kNoCompression,
                                                         rocksdb::kSnappyCompression,
                                                         rocksdb::kLZ4Compression, rocksdb::kZSTD};
-  uint64_t jobs = 0;
   for (int round = 0; round < TestRounds(8); ++round) {
     rocksdb::Options options = SmallOptions();
     options.compression = kCompressions[Uniform(&random, 0, 3)];
@@ -44,14 +42,12 @@ TEST(RocksService, ReadersSeeNoDifference) {
       ASSERT_NO_FATAL_FAILURE(twins.Check());
     }
     EXPECT_GT(service->statistics().jobs, 0u) << Reasons(service->statistics());
-    jobs += service->statistics().jobs;
     EXPECT_EQ(OtherReasons(service->statistics()), "");
     twins.ReopenWithout(options);
     ASSERT_NO_FATAL_FAILURE(twins.Check());
     twins.Compact();
     ASSERT_NO_FATAL_FAILURE(twins.Check());
   }
-  EXPECT_GT(jobs, 100u);
 }
 
 TEST(RocksService, DropsWhatNobodySees) {
@@ -94,7 +90,7 @@ TEST(RocksService, ComesToRest) {
   ASSERT_NO_FATAL_FAILURE(twins.Check());
   const SluiceCompactionStatistics before = service->statistics();
   EXPECT_GT(before.jobs, 0u);
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  WaitForCompactions(twins.ours());
   EXPECT_EQ(service->statistics().jobs, before.jobs);
 }
 
@@ -197,6 +193,8 @@ std::string WhyLeft(const rocksdb::Options& options,
   const auto service = NewSluiceCompactionService({});
   const TempDir dir;
   rocksdb::Options ours = options;
+  // One that begins while another one is at work may be within level 0, which is a reason of its own.
+  ours.disable_auto_compactions = true;
   service->AddTo(&ours);
   const std::unique_ptr<rocksdb::DB> db = Open(ours, dir.File("db"));
   for (int part = 0; part < 4; ++part) {
@@ -382,11 +380,10 @@ TEST(RocksService, SurvivesKills) {
         done->store(i + 1);
       }
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(Uniform(&random, 50, 400)));
-    ::kill(child, SIGKILL);
-    int outcome = 0;
-    ASSERT_EQ(::waitpid(child, &outcome, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(outcome)) << "a put failed";
+    // However slow the machine is, it has put something and is at work.
+    ASSERT_TRUE(KillWhen(child, *done, done->load() + 500,
+                         std::chrono::milliseconds(Uniform(&random, 50, 400))))
+        << "a put failed";
     rocksdb::Options quiet = options;
     quiet.disable_auto_compactions = true;
     const std::unique_ptr<rocksdb::DB> db = Open(quiet, dir.File("db"));
