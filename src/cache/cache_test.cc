@@ -289,11 +289,16 @@ TEST(Cache, ThreadsAtOnce) {
   const auto hash_of = [](const std::string& key) { return Hash64(key) & 0xf00000000000000f; };
   std::atomic<uint64_t> bad{0};
   std::atomic<uint64_t> writing{kWriters};
+  std::atomic<uint64_t> rounds{0};  // of readers
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < kWriters; ++t) {
     threads.emplace_back([&, t] {
       std::mt19937_64 rng(seed + t);
       for (uint64_t i = 1; i <= kChanges; ++i) {
+        // On a busy machine readers might begin when all is written.
+        while (i == kChanges / 2 && rounds < 100) {
+          std::this_thread::yield();
+        }
         const std::string key = key_of(rng() % kKeys / kWriters * kWriters + t);
         const uint64_t hash = hash_of(key);
         const std::string value = key + ' ' + std::string(rng() % 64, 'x');
@@ -339,6 +344,7 @@ TEST(Cache, ThreadsAtOnce) {
             held_value = held->value();
           }
         }
+        ++rounds;
       }
       if (held != nullptr) {
         held->Unref();

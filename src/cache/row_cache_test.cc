@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <functional>
@@ -296,10 +297,16 @@ TEST(RowCache, AgreesWithTheExtents) {
   RowCache cache(kKeys * 200);  // not all fit, with the large ones
   Engine engine(&cache);
   const auto random_key = [](std::mt19937_64& rng) { return std::to_string(rng() % kKeys); };
+  std::vector<Outcome> outcomes(3);
+  std::vector<std::atomic<int>> reads(outcomes.size());
   std::atomic<bool> writing{true};
   std::thread writer([&] {
     std::mt19937_64 rng(seed);
     for (int i = 0; i < kWrites; ++i) {
+      // On a busy machine readers might begin when all is written.
+      while (i == kWrites / 2 && *std::min_element(reads.begin(), reads.end()) < 1000) {
+        std::this_thread::yield();
+      }
       engine.Write(random_key(rng), rng() % 8 == 0 ? RecordType::kDeletion : RecordType::kValue);
       if (rng() % 20 == 0) {
         engine.Switch();
@@ -321,13 +328,13 @@ TEST(RowCache, AgreesWithTheExtents) {
     while (engine.Flush()) {
     }
   });
-  std::vector<Outcome> outcomes(3);
   std::vector<std::thread> readers;
   for (size_t t = 0; t < outcomes.size(); ++t) {
     readers.emplace_back([&, t] {
       std::mt19937_64 rng(seed + 100 + t);
       while (writing) {
         ReadOne(&cache, &engine, rng, random_key(rng), &outcomes[t]);
+        ++reads[t];
       }
     });
   }
