@@ -41,6 +41,8 @@ std::string StatusName(const Status& status) {
       return "timed_out";
     case Status::Code::kTooLarge:
       return "too_large";
+    case Status::Code::kCancelled:
+      return "cancelled";
   }
   return "failed";
 }

@@ -27,10 +27,11 @@ class [[nodiscard]] SLUICE_EXPORT Status {
     kIoError,          ///< the system failed an operation
     kNoSpace,          ///< the device is full: free some space and go on
     // For transactions (sluice/transaction.h):
-    kDeadlock,  ///< begin the transaction again
-    kConflict,  ///< begin the transaction again, to see what was committed in the meantime
-    kTimedOut,  ///< another transaction held the lock for longer than the caller would wait
-    kTooLarge,  ///< split the transaction
+    kDeadlock,   ///< begin the transaction again
+    kConflict,   ///< begin the transaction again, to see what was committed in the meantime
+    kTimedOut,   ///< another transaction held the lock for longer than the caller would wait
+    kTooLarge,   ///< split the transaction
+    kCancelled,  ///< somebody does not want it done any more
   };
 
   Status() = default;  ///< ok
@@ -52,6 +53,7 @@ class [[nodiscard]] SLUICE_EXPORT Status {
   static Status Conflict(std::string message) { return {Code::kConflict, std::move(message)}; }
   static Status TimedOut(std::string message) { return {Code::kTimedOut, std::move(message)}; }
   static Status TooLarge(std::string message) { return {Code::kTooLarge, std::move(message)}; }
+  static Status Cancelled(std::string message) { return {Code::kCancelled, std::move(message)}; }
   /// @}
 
   /// An I/O error that says what was tried and what the system answered. ENOENT becomes kNotFound,

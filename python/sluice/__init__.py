@@ -26,6 +26,7 @@ from ._database import (
 )
 from .errors import (
     BusyError,
+    CancelledError,
     ClosedError,
     ConflictError,
     CorruptionError,
@@ -46,6 +47,7 @@ __all__ = [
     "DB",
     "Batch",
     "BusyError",
+    "CancelledError",
     "ClosedError",
     "Compression",
     "ConflictError",

@@ -10,6 +10,7 @@
     │   └── NoSpaceError                    the device is full: free some space and go on
     ├── ClosedError (ValueError)            used after it was closed, or in a forked process
     ├── TooLargeError                       split the transaction
+    ├── CancelledError                      somebody does not want it done any more
     └── RetryableError                      begin the transaction again
         ├── DeadlockError
         ├── ConflictError
@@ -58,6 +59,10 @@ class ClosedError(Error, ValueError):
 
 class TooLargeError(Error):
     """The transaction, or all of them together, would need more memory than they may."""
+
+
+class CancelledError(Error):
+    """Somebody cancelled the wait for a row. No call of this package does that."""
 
 
 class RetryableError(Error):

@@ -22,11 +22,12 @@ constexpr std::array kNames = {
     "ConflictError",
     "TimedOutError",
     "TooLargeError",
+    "CancelledError",
     "ClosedError",
 };
 constexpr size_t kClosed = kNames.size() - 1;
 static_assert(static_cast<size_t>(Status::Code::kNoSpace) == 7 &&
-              static_cast<size_t>(Status::Code::kTooLarge) + 1 == kClosed);
+              static_cast<size_t>(Status::Code::kCancelled) + 1 == kClosed);
 
 std::array<PyObject*, kNames.size()> classes{};  // never released: used until the process ends
 

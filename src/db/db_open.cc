@@ -348,8 +348,8 @@ Status DBImpl::RecoverPrepared(const LoggedTransactions& logged) {
         continue;
       }
       bool taken;
-      SLUICE_RETURN_IF_ERROR(db_.transactions.locks.Acquire(prepared->locks.get(), entry.subtable,
-                                                            entry.key, {}, &taken));
+      SLUICE_RETURN_IF_ERROR(db_.transactions.locks.Acquire(
+          prepared->locks.get(), entry.subtable, entry.key, LockMode::kExclusive, {}, &taken));
       if (entry.type != EntryType::kLock) {
         AppendWrite(entry, &prepared->writes);
         ++prepared->count;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 namespace sluice {
 
@@ -10,6 +12,9 @@ namespace {
 
 // Longer ones would overflow the clock.
 constexpr std::chrono::milliseconds kLongestWait = std::chrono::hours(24 * 365);
+
+// So often that it is not counted; the lock is kept until the owner gives back all.
+constexpr uint32_t kCountless = std::numeric_limits<uint32_t>::max();
 
 // "'key' of sub-table 0"; bytes that do not print in hex.
 std::string Describe(uint32_t subtable, std::string_view key) {
@@ -28,113 +33,357 @@ std::string Describe(uint32_t subtable, std::string_view key) {
 
 }  // namespace
 
-std::string LockTable::DescribeCycle(const Owner& victim, const Entry& wanted) {
-  std::string text = fmt::format("transaction {} wants ", victim.id());
-  for (const Entry* entry = &wanted;;) {
-    const Owner& holder = *entry->second.owner;
-    text += fmt::format("{}, held by transaction {}",
-                        Describe(entry->first.subtable, entry->first.key), holder.id());
-    if (&holder == &victim) {
-      return text + "; it gives way";
+void LockTable::CountOnce(Hold* hold) { hold->times += hold->times == kCountless ? 0 : 1; }
+
+LockTable::Hold* LockTable::Find(Lock* lock, const Owner* owner) {
+  if (lock->first.owner == owner) {
+    return &lock->first;
+  }
+  if (lock->others != nullptr) {
+    for (Hold& hold : lock->others->sharers) {
+      if (hold.owner == owner) {
+        return &hold;
+      }
     }
-    text += ", which waits for ";
-    entry = holder.awaited_;
+  }
+  return nullptr;
+}
+
+bool LockTable::MayHave(const Lock& lock, const Owner* owner, LockMode mode) {
+  if (lock.first.owner == nullptr) {
+    return true;
+  }
+  if (mode == LockMode::kShared) {
+    return lock.mode == LockMode::kShared;
+  }
+  return lock.first.owner == owner && (lock.others == nullptr || lock.others->sharers.empty());
+}
+
+void LockTable::Give(Lock* lock, Owner* owner, LockMode mode, uint32_t position) {
+  if (lock->first.owner == nullptr) {
+    lock->first = {.owner = owner, .position = position};
+    lock->mode = mode;
+  } else if (mode == LockMode::kExclusive) {
+    lock->mode = mode;
+    CountOnce(&lock->first);
+  } else {
+    if (lock->others == nullptr) {
+      lock->others = std::make_unique<Others>();
+    }
+    lock->others->sharers.push_back({.owner = owner, .position = position});
   }
 }
 
-Status LockTable::BeginWait(Owner* owner, Entry* entry) {
-  const MutexLock lock(waits_mutex_);
-  for (const Owner* holder = entry->second.owner; holder->awaited_ != nullptr;) {
-    holder = holder->awaited_->second.owner;
-    if (holder == owner) {
-      deadlocks_.fetch_add(1, std::memory_order_relaxed);
-      return Status::Deadlock(DescribeCycle(*owner, *entry));
+void LockTable::GiveNow(Lock* lock, Owner* owner, LockMode mode, uint32_t position) {
+  if (!InLine(*lock)) {
+    return Give(lock, owner, mode, position);
+  }
+  const MutexLock waits_lock(waits_mutex_);
+  Give(lock, owner, mode, position);
+}
+
+void LockTable::Drop(Lock* lock, const Owner* owner) {
+  Hold* const hold = Find(lock, owner);
+  if (lock->others == nullptr || lock->others->sharers.empty()) {
+    hold->owner = nullptr;
+    return;
+  }
+  *hold = lock->others->sharers.back();
+  lock->others->sharers.pop_back();
+}
+
+void LockTable::GiveToLine(Lock* lock) {
+  std::vector<Waiter>& line = lock->others->line;
+  size_t served = 0;
+  for (; served < line.size() && MayHave(*lock, line[served].owner, line[served].mode); ++served) {
+    Owner* const owner = line[served].owner;
+    Give(lock, owner, line[served].mode, line[served].position);
+    owner->awaited_ = nullptr;
+    owner->turn_.notify_one();
+  }
+  line.erase(line.begin(), line.begin() + static_cast<ptrdiff_t>(served));
+}
+
+void LockTable::LeaveLine(Lock* lock, const Owner* owner) {
+  std::vector<Waiter>& line = lock->others->line;
+  line.erase(std::find_if(line.begin(), line.end(),
+                          [owner](const Waiter& waiter) { return waiter.owner == owner; }));
+}
+
+const LockTable::Owner* LockTable::FindCycle(const Owner* victim) {
+  const uint64_t search = ++searches_;
+  std::vector<const Owner*> reached{victim};
+  for (size_t i = 0; i < reached.size(); ++i) {
+    const Owner* const from = reached[i];
+    Lock& lock = from->awaited_->second;
+    // Whoever else waits for the same lock waits for the same holders, if not for the victim, too.
+    if (from != victim && std::exchange(lock.others->searched, search) == search) {
+      continue;
+    }
+    const auto reach = [&](Owner* holder) {
+      if (holder->awaited_ != nullptr && holder != from && holder != victim) {
+        holder->reached_from_ = from;
+        reached.push_back(holder);
+      }
+      return holder == victim && holder != from;
+    };
+    if (reach(lock.first.owner)) {
+      return from;
+    }
+    for (const Hold& sharer : lock.others->sharers) {
+      if (reach(sharer.owner)) {
+        return from;
+      }
     }
   }
+  return nullptr;
+}
+
+std::string LockTable::DescribeCycle(const Owner& victim, const Owner& last) {
+  std::vector<const Owner*> cycle;  // against the direction of waiting
+  for (const Owner* owner = &last; owner != &victim; owner = owner->reached_from_) {
+    cycle.push_back(owner);
+  }
+  const auto wants = [](const Owner& owner) {
+    return Describe(owner.awaited_->first.subtable, owner.awaited_->first.key);
+  };
+  std::string text = fmt::format("transaction {} wants {}", victim.id(), wants(victim));
+  for (auto at = cycle.rbegin(); at != cycle.rend(); ++at) {
+    text += fmt::format(", held by transaction {}, which waits for {}", (*at)->id(), wants(**at));
+  }
+  return text + fmt::format(", held by transaction {}; it gives way", victim.id());
+}
+
+Status LockTable::TimedOut(const Owner& owner, const Entry& entry, LockMode mode,
+                           std::chrono::milliseconds timeout) {
+  timeouts_.fetch_add(1, std::memory_order_relaxed);
+  const Lock& lock = entry.second;
+  std::string text = fmt::format("transaction {} waited {} ms for {}", owner.id(), timeout.count(),
+                                 Describe(entry.first.subtable, entry.first.key));
+  std::vector<const Owner*> holders{lock.first.owner};
+  if (lock.others != nullptr) {
+    for (const Hold& sharer : lock.others->sharers) {
+      holders.push_back(sharer.owner);
+    }
+  }
+  holders.erase(std::remove(holders.begin(), holders.end(), &owner), holders.end());
+  text += fmt::format(", held by transaction {}", holders.front()->id());
+  if (holders.size() > 1) {
+    text += fmt::format(" and {} more", holders.size() - 1);
+  }
+  if (mode == LockMode::kShared && lock.mode == LockMode::kShared) {
+    text += fmt::format(" and awaited by transaction {}", lock.others->line.front().owner->id());
+  }
+  return Status::TimedOut(text);
+}
+
+Status LockTable::Cancelled(const Owner& owner, const Entry& entry) {
+  return Status::Cancelled(fmt::format("transaction {} does not wait for {} any more", owner.id(),
+                                       Describe(entry.first.subtable, entry.first.key)));
+}
+
+Status LockTable::BeginWait(Owner* owner, Entry* entry, LockMode mode) {
+  Lock& lock = entry->second;
+  if (lock.others == nullptr) {
+    lock.others = std::make_unique<Others>();
+  }
+  const MutexLock waits_lock(waits_mutex_);
+  if (owner->cancelled_) {
+    return Cancelled(*owner, *entry);
+  }
+  const Hold* const own = Find(&lock, owner);
+  std::vector<Waiter>& line = lock.others->line;
+  line.insert(
+      own != nullptr ? line.begin() : line.end(),
+      {owner, mode, own != nullptr ? own->position : static_cast<uint32_t>(owner->held_.size())});
   owner->awaited_ = entry;
-  entry->second.waiters.push_back(owner);
+  if (const Owner* const last = FindCycle(owner)) {
+    Status status = Status::Deadlock(DescribeCycle(*owner, *last));
+    deadlocks_.fetch_add(1, std::memory_order_relaxed);
+    owner->awaited_ = nullptr;
+    LeaveLine(&lock, owner);
+    return status;
+  }
   waits_.fetch_add(1, std::memory_order_relaxed);
   return {};
 }
 
-Status LockTable::Acquire(Owner* owner, uint32_t subtable, std::string_view key,
+void LockTable::AwaitTurn(Owner* owner, std::chrono::steady_clock::time_point until) {
+  MutexLock waits_lock(waits_mutex_);
+  while (owner->awaited_ != nullptr && !owner->cancelled_ &&
+         owner->turn_.wait_until(waits_lock, until) != std::cv_status::timeout) {
+  }
+}
+
+bool LockTable::EndWait(Owner* owner, Entry* entry, bool* cancelled) {
+  const MutexLock waits_lock(waits_mutex_);
+  if (owner->awaited_ == nullptr) {
+    return true;
+  }
+  *cancelled = owner->cancelled_;
+  owner->awaited_ = nullptr;
+  LeaveLine(&entry->second, owner);
+  GiveToLine(&entry->second);  // those whom it kept from sharing the lock
+  return false;
+}
+
+Status LockTable::Acquire(Owner* owner, uint32_t subtable, std::string_view key, LockMode mode,
                           std::chrono::milliseconds timeout, bool* taken) {
   *taken = false;
-  Shard& shard = ShardOf(subtable, key);
+  const auto position = static_cast<uint32_t>(owner->held_.size());
+  const RowView row(subtable, key);
+  Shard& shard = shards_[row.shard()];
   MutexLock lock(shard.mutex);
   Entry* entry;  // stays where it is, as long as anybody holds it
-  if (const auto found = shard.locks.find(RowView{subtable, key}); found == shard.locks.end()) {
+  bool upgrade = false;
+  if (const auto found = shard.locks.find(row); found == shard.locks.end()) {
     SLUICE_RETURN_IF_ERROR(budget_.Take(BytesOf(key)));
-    entry = &*shard.locks.emplace(Row{subtable, std::string(key)}, Lock{owner}).first;
-  } else if (entry = &*found; entry->second.owner == owner) {
-    return {};
+    entry =
+        &*shard.locks
+              .emplace(Row{subtable, std::string(key)}, Lock{{owner, position}, mode, row.shard()})
+              .first;
   } else {
-    const auto timed_out = [&] {
-      timeouts_.fetch_add(1, std::memory_order_relaxed);
-      return Status::TimedOut(
-          fmt::format("transaction {} waited {} ms for {}, held by transaction {}", owner->id(),
-                      timeout.count(), Describe(subtable, key), entry->second.owner->id()));
-    };
-    if (timeout.count() <= 0) {
-      return timed_out();
+    entry = &*found;
+    Hold* const own = Find(&entry->second, owner);
+    if (own != nullptr && (mode == LockMode::kShared || entry->second.mode == mode)) {
+      CountOnce(own);
+      return {};
     }
-    SLUICE_RETURN_IF_ERROR(budget_.Take(BytesOf(key)));
-    if (Status status = BeginWait(owner, entry); !status.ok()) {
-      budget_.GiveBack(BytesOf(key));
-      return status;
-    }
-    const auto until = std::chrono::steady_clock::now() + std::min(timeout, kLongestWait);
-    while (entry->second.owner != owner &&
-           owner->turn_.wait_until(lock, until) != std::cv_status::timeout) {
-    }
-    if (entry->second.owner != owner) {
-      const MutexLock waits_lock(waits_mutex_);
-      std::vector<Owner*>& waiters = entry->second.waiters;
-      waiters.erase(std::find(waiters.begin(), waiters.end(), owner));
-      owner->awaited_ = nullptr;
-      budget_.GiveBack(BytesOf(key));
-      return timed_out();
+    upgrade = own != nullptr;
+    const size_t bytes = upgrade ? 0 : BytesOf(key);
+    if (MayHave(entry->second, owner, mode) && (upgrade || !InLine(entry->second))) {
+      SLUICE_RETURN_IF_ERROR(budget_.Take(bytes));
+      GiveNow(&entry->second, owner, mode, position);
+    } else {
+      if (timeout.count() <= 0) {
+        return TimedOut(*owner, *entry, mode, timeout);
+      }
+      SLUICE_RETURN_IF_ERROR(budget_.Take(bytes));
+      Status status = BeginWait(owner, entry, mode);
+      if (status.ok()) {
+        lock.unlock();
+        AwaitTurn(owner, std::chrono::steady_clock::now() + std::min(timeout, kLongestWait));
+        lock.lock();
+        if (bool cancelled = false; !EndWait(owner, entry, &cancelled)) {
+          status = cancelled ? Cancelled(*owner, *entry) : TimedOut(*owner, *entry, mode, timeout);
+        }
+      }
+      if (!status.ok()) {
+        budget_.GiveBack(bytes);
+        return status;
+      }
     }
   }
-  *taken = true;
-  owner->held_.push_back(entry);
-  held_.fetch_add(1, std::memory_order_relaxed);
+  if (!upgrade) {
+    *taken = true;
+    owner->held_.push_back(entry);
+    held_.fetch_add(1, std::memory_order_relaxed);
+  }
   return {};
 }
 
-size_t LockTable::Release(Entry* entry) {
-  const size_t bytes = BytesOf(entry->first.key);
-  Shard& shard = ShardOf(entry->first.subtable, entry->first.key);
-  const MutexLock lock(shard.mutex);
-  std::vector<Owner*>& waiters = entry->second.waiters;
-  if (waiters.empty()) {
-    shard.locks.erase(shard.locks.find(entry->first));
-  } else {
+void LockTable::HandOn(Shard* shard, Owner* owner, Entry* entry) {
+  Lock& lock = entry->second;
+  if (InLine(lock)) {
     const MutexLock waits_lock(waits_mutex_);
-    Owner* const next = waiters.front();
-    waiters.erase(waiters.begin());
-    entry->second.owner = next;
-    next->awaited_ = nullptr;
-    next->turn_.notify_one();
+    Drop(&lock, owner);
+    GiveToLine(&lock);
+  } else if (lock.others != nullptr && !lock.others->sharers.empty()) {
+    Drop(&lock, owner);
+  } else {
+    shard->locks.erase(shard->locks.find(entry->first));
   }
   held_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool LockTable::Holds(const Owner& owner, uint32_t subtable, std::string_view key, LockMode mode) {
+  const RowView row(subtable, key);
+  Shard& shard = shards_[row.shard()];
+  const MutexLock lock(shard.mutex);
+  const auto found = shard.locks.find(row);
+  return found != shard.locks.end() && found->second.mode >= mode &&
+         Find(&found->second, &owner) != nullptr;
+}
+
+bool LockTable::Release(Owner* owner, uint32_t subtable, std::string_view key) {
+  {
+    const RowView row(subtable, key);
+    Shard& shard = shards_[row.shard()];
+    const MutexLock lock(shard.mutex);
+    const auto found = shard.locks.find(row);
+    Hold* const own = found == shard.locks.end() ? nullptr : Find(&found->second, owner);
+    if (own == nullptr || own->times == kCountless || --own->times > 0) {
+      return false;
+    }
+    owner->held_[own->position] = nullptr;
+    HandOn(&shard, owner, &*found);
+  }
+  ++owner->holes_;
+  FillHoles(owner);
+  budget_.GiveBack(BytesOf(key));
+  return true;
+}
+
+void LockTable::FillHoles(Owner* owner) {
+  std::vector<Entry*>& held = owner->held_;
+  while (!held.empty() && held.back() == nullptr) {
+    held.pop_back();
+    --owner->holes_;
+  }
+  if (owner->holes_ <= held.size() / 2) {
+    return;
+  }
+  held.erase(std::remove(held.begin(), held.end(), nullptr), held.end());
+  owner->holes_ = 0;
+  for (size_t i = 0; i < held.size(); ++i) {
+    const MutexLock lock(shards_[held[i]->second.shard].mutex);
+    Find(&held[i]->second, owner)->position = static_cast<uint32_t>(i);
+  }
+}
+
+size_t LockTable::GiveBack(Owner* owner, Entry* entry) {
+  const size_t bytes = BytesOf(entry->first.key);
+  Shard& shard = shards_[entry->second.shard];
+  const MutexLock lock(shard.mutex);
+  HandOn(&shard, owner, entry);
   return bytes;
 }
 
-void LockTable::ReleaseLast(Owner* owner) {
-  budget_.GiveBack(Release(owner->held_.back()));
-  owner->held_.pop_back();
+void LockTable::ReleaseShared(Owner* owner) {
+  size_t bytes = 0;
+  for (Entry*& entry : owner->held_) {
+    if (entry != nullptr && entry->second.mode == LockMode::kShared) {
+      bytes += GiveBack(owner, std::exchange(entry, nullptr));
+      ++owner->holes_;
+    }
+  }
+  FillHoles(owner);
+  budget_.GiveBack(bytes);
 }
 
 void LockTable::ReleaseAll(Owner* owner) {
   size_t bytes = 0;
   for (Entry* const entry : owner->held_) {
-    bytes += Release(entry);
+    if (entry != nullptr) {
+      bytes += GiveBack(owner, entry);
+    }
   }
   owner->held_.clear();
+  owner->holes_ = 0;
   if (bytes > 0) {
     budget_.GiveBack(bytes);
   }
+}
+
+void LockTable::CancelWaits(Owner* owner) {
+  const MutexLock waits_lock(waits_mutex_);
+  owner->cancelled_ = true;
+  owner->turn_.notify_one();
+}
+
+void LockTable::AllowWaits(Owner* owner) {
+  const MutexLock waits_lock(waits_mutex_);
+  owner->cancelled_ = false;
 }
 
 LockTable::Stats LockTable::stats() const {

@@ -3,18 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
-#include <deque>
 #include <future>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "table/testing.h"
-#include "util/testing.h"
 
 namespace sluice {
 namespace {
@@ -22,14 +16,21 @@ namespace {
 constexpr std::chrono::hours kForever{1000};
 using Code = Status::Code;
 
+constexpr LockMode kShared = LockMode::kShared;
+constexpr LockMode kExclusive = LockMode::kExclusive;
+
 Status Acquire(LockTable* table, LockTable::Owner* owner, std::string_view key,
-               std::chrono::milliseconds timeout = kForever) {
+               std::chrono::milliseconds timeout = kForever, LockMode mode = kExclusive) {
   bool taken;
-  return table->Acquire(owner, 0, key, timeout, &taken);
+  return table->Acquire(owner, 0, key, mode, timeout, &taken);
 }
-std::future<Status> AcquireLater(LockTable* table, LockTable::Owner* owner,
-                                 const std::string& key) {
-  return std::async(std::launch::async, [=] { return Acquire(table, owner, key); });
+Status Share(LockTable* table, LockTable::Owner* owner, std::string_view key,
+             std::chrono::milliseconds timeout = {}) {
+  return Acquire(table, owner, key, timeout, kShared);
+}
+std::future<Status> AcquireLater(LockTable* table, LockTable::Owner* owner, const std::string& key,
+                                 LockMode mode = kExclusive) {
+  return std::async(std::launch::async, [=] { return Acquire(table, owner, key, kForever, mode); });
 }
 void AwaitWaits(const LockTable& table, uint64_t waits) {
   while (table.stats().waits < waits) {
@@ -43,20 +44,20 @@ TEST(LockTable, RowsOfAllSubtablesAreApart) {
   LockTable::Owner a(&table, 1);
   LockTable::Owner b(&table, 2);
   bool taken;
-  EXPECT_TRUE(table.Acquire(&a, 0, "k", {}, &taken).ok());
+  EXPECT_TRUE(table.Acquire(&a, 0, "k", kExclusive, {}, &taken).ok());
   EXPECT_TRUE(taken);
-  EXPECT_TRUE(table.Acquire(&a, 0, "k", {}, &taken).ok());
+  EXPECT_TRUE(table.Acquire(&a, 0, "k", kExclusive, {}, &taken).ok());
   EXPECT_FALSE(taken);
-  EXPECT_TRUE(table.Acquire(&b, 1, "k", {}, &taken).ok());
-  EXPECT_TRUE(table.Acquire(&b, 0, "", {}, &taken).ok());
-  const Status busy = table.Acquire(&b, 0, "k", {}, &taken);
+  EXPECT_TRUE(table.Acquire(&b, 1, "k", kExclusive, {}, &taken).ok());
+  EXPECT_TRUE(table.Acquire(&b, 0, "", kExclusive, {}, &taken).ok());
+  const Status busy = table.Acquire(&b, 0, "k", kExclusive, {}, &taken);
   EXPECT_EQ(busy.code(), Code::kTimedOut);
   EXPECT_EQ(busy.message(),
             "transaction 2 waited 0 ms for 'k' of sub-table 0, held by transaction 1");
   EXPECT_FALSE(taken);
   EXPECT_EQ(table.stats().held, 3u);
   EXPECT_TRUE(Acquire(&table, &a, "l").ok());
-  table.ReleaseLast(&a);
+  EXPECT_TRUE(table.Release(&a, 0, "l"));
   EXPECT_TRUE(Acquire(&table, &b, "l", {}).ok());
   EXPECT_EQ(Acquire(&table, &b, "k", {}).code(), Code::kTimedOut);
   table.ReleaseAll(&a);
@@ -82,7 +83,7 @@ TEST(LockTable, CountsTheMemoryOfWhoHasLocksAndWhoWaits) {
   EXPECT_EQ(Acquire(&table, &a, "m").code(), Code::kTooLarge);
   EXPECT_EQ(Acquire(&table, &a, "l").code(), Code::kTooLarge);
   EXPECT_TRUE(Acquire(&table, &a, "k").ok());
-  table.ReleaseLast(&b);
+  EXPECT_TRUE(table.Release(&b, 0, "l"));
   std::future<Status> waits = AcquireLater(&table, &b, "k");
   AwaitWaits(table, 2);
   EXPECT_EQ(memory.used(), memory.limit());
@@ -160,149 +161,227 @@ TEST(LockTable, NamesTheCycle) {
   EXPECT_TRUE(a_waits.get().ok());
 }
 
-// Owners that wait do so in threads of their own; everything else happens here, one step after the
-// other, and must be what a plain model says.
-TEST(LockTable, DoesWhatAModelDoes) {
-  constexpr size_t kOwners = 7;
-  constexpr size_t kRows = 6;
-  TestRandom random(TestSeed());
-  for (int round = 0; round < 25; ++round) {
+TEST(LockTable, IsSharedByReadersInTheOrderOfAsking) {
+  MemoryBudget memory;
+  LockTable table(&memory);
+  LockTable::Owner a(&table, 1);
+  LockTable::Owner b(&table, 2);
+  LockTable::Owner c(&table, 3);
+  LockTable::Owner d(&table, 4);
+  ASSERT_TRUE(Share(&table, &a, "k").ok());
+  ASSERT_TRUE(Share(&table, &b, "k").ok());
+  ASSERT_TRUE(Share(&table, &b, "k").ok());
+  EXPECT_EQ(table.stats().held, 2u);
+  EXPECT_EQ(Acquire(&table, &c, "k", {}).message(),
+            "transaction 3 waited 0 ms for 'k' of sub-table 0, held by transaction 1 and 1 more");
+  // A reader that comes after a writer waits for it; one that has the lock has it.
+  auto writes = AcquireLater(&table, &c, "k");
+  AwaitWaits(table, 1);
+  EXPECT_EQ(Share(&table, &d, "k").message(),
+            "transaction 4 waited 0 ms for 'k' of sub-table 0, held by transaction 1 and 1 more "
+            "and awaited by transaction 3");
+  auto reads = AcquireLater(&table, &d, "k", kShared);
+  AwaitWaits(table, 2);
+  EXPECT_TRUE(Share(&table, &a, "k").ok());
+  table.ReleaseAll(&a);
+  table.ReleaseAll(&b);
+  EXPECT_TRUE(writes.get().ok());
+  EXPECT_EQ(Share(&table, &a, "k").code(), Code::kTimedOut);
+  EXPECT_TRUE(Share(&table, &c, "k").ok());  // it has more than that
+  table.ReleaseAll(&c);
+  EXPECT_TRUE(reads.get().ok());
+  EXPECT_TRUE(Share(&table, &a, "k").ok());
+  EXPECT_EQ(Acquire(&table, &d, "k", {}).code(), Code::kTimedOut);
+}
+
+// When a writer gives up, the readers behind it need not wait any longer.
+TEST(LockTable, WhoLeavesTheLineLetsReadersPass) {
+  for (const bool cancelled : {false, true}) {
     MemoryBudget memory;
     LockTable table(&memory);
-    std::vector<std::unique_ptr<LockTable::Owner>> owners;
-    for (size_t i = 0; i < kOwners; ++i) {
-      owners.push_back(std::make_unique<LockTable::Owner>(&table, i));
+    LockTable::Owner a(&table, 1);
+    LockTable::Owner b(&table, 2);
+    LockTable::Owner c(&table, 3);
+    ASSERT_TRUE(Share(&table, &a, "k").ok());
+    auto writes = std::async(std::launch::async, [&] {
+      return Acquire(&table, &b, "k", cancelled ? kForever : std::chrono::milliseconds(100));
+    });
+    AwaitWaits(table, 1);
+    auto reads = AcquireLater(&table, &c, "k", kShared);
+    AwaitWaits(table, 2);
+    if (cancelled) {
+      table.CancelWaits(&b);
     }
-    std::vector<std::future<Status>> waiting(kOwners);
-    // The model.
-    struct Row {
-      int owner = -1;
-      std::deque<size_t> line{};
-    };
-    std::vector<Row> rows(kRows);
-    std::vector<int> awaits(kOwners, -1);
-    uint64_t waits = 0;
-    uint64_t deadlocks = 0;
-    const auto release = [&](size_t self) {
-      table.ReleaseAll(owners[self].get());
-      for (Row& row : rows) {
-        if (row.owner != static_cast<int>(self)) {
-          continue;
-        }
-        row.owner = -1;
-        if (!row.line.empty()) {
-          const size_t next = row.line.front();
-          row.line.pop_front();
-          row.owner = static_cast<int>(next);
-          awaits[next] = -1;
-          ASSERT_TRUE(waiting[next].get().ok());
-        }
-      }
-    };
-    for (int step = 0; step < 120; ++step) {
-      const size_t self = Uniform(&random, 0, kOwners - 1);
-      if (awaits[self] >= 0) {
-        continue;
-      }
-      if (Uniform(&random, 0, 9) == 0) {
-        release(self);
-        continue;
-      }
-      const size_t wanted = Uniform(&random, 0, kRows - 1);
-      Row& row = rows[wanted];
-      const std::string key = std::to_string(wanted);
-      if (row.owner < 0 || row.owner == static_cast<int>(self)) {
-        row.owner = static_cast<int>(self);
-        ASSERT_TRUE(Acquire(&table, owners[self].get(), key).ok());
-        continue;
-      }
-      bool cycle = false;
-      for (int at = row.owner; !cycle && awaits[at] >= 0;) {
-        at = rows[awaits[at]].owner;
-        cycle = at == static_cast<int>(self);
-      }
-      if (cycle) {
-        ASSERT_EQ(Acquire(&table, owners[self].get(), key).code(), Code::kDeadlock);
-        ++deadlocks;
-        release(self);
-      } else {
-        row.line.push_back(self);
-        awaits[self] = static_cast<int>(wanted);
-        waiting[self] = AcquireLater(&table, owners[self].get(), key);
-        AwaitWaits(table, ++waits);
-      }
-      ASSERT_EQ(table.stats().deadlocks, deadlocks);
-    }
-    // Without a cycle somebody does not wait.
-    for (;;) {
-      size_t left = 0;
-      for (size_t i = 0; i < kOwners; ++i) {
-        left += owners[i]->held();
-        if (awaits[i] < 0) {
-          release(i);
-        }
-      }
-      if (left == 0) {
-        break;
-      }
-    }
-    ASSERT_EQ(table.stats().held, 0u);
+    EXPECT_EQ(writes.get().code(), cancelled ? Code::kCancelled : Code::kTimedOut);
+    EXPECT_TRUE(reads.get().ok());
   }
 }
 
-// What the locks guard is touched without any other protection: ThreadSanitizer sees when two hold
-// one. Nobody has a time-out; it ends because deadlocks are found.
-TEST(LockTable, ExcludesAndAlwaysEnds) {
-  constexpr int kThreads = 8;
-  constexpr int kTransactions = 1500;
-  constexpr size_t kRows = 10;
-  const uint64_t seed = TestSeed();
+TEST(LockTable, ASharerMayTakeTheLockForItself) {
   MemoryBudget memory;
   LockTable table(&memory);
-  std::vector<uint64_t> guarded(kRows);
-  std::atomic<uint64_t> done{0};
-  std::atomic<uint64_t> next_id{1};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      TestRandom random(seed + t);
-      for (int i = 0; i < kTransactions; ++i) {
-        LockTable::Owner owner(&table, next_id++);
-        std::vector<size_t> mine;
-        bool victim = false;
-        for (uint64_t n = Uniform(&random, 1, 4); n > 0 && !victim; --n) {
-          const size_t row = Uniform(&random, 0, kRows - 1);
-          const bool impatient = Uniform(&random, 0, 20) == 0;
-          bool taken;
-          const Status status =
-              table.Acquire(&owner, 7, std::to_string(row),
-                            impatient ? std::chrono::milliseconds(1) : kForever, &taken);
-          if (status.code() == Code::kDeadlock) {
-            victim = true;
-          } else if (taken) {
-            mine.push_back(row);
-          } else if (!status.ok()) {
-            ASSERT_EQ(status.code(), Code::kTimedOut);
-            ASSERT_TRUE(impatient);
-          }
-        }
-        for (const size_t row : mine) {
-          ++guarded[row];
-          ++done;
-        }
-      }
-    });
+  LockTable::Owner a(&table, 1);
+  LockTable::Owner b(&table, 2);
+  LockTable::Owner c(&table, 3);
+  ASSERT_TRUE(Share(&table, &a, "k").ok());
+  bool taken;
+  EXPECT_TRUE(table.Acquire(&a, 0, "k", kExclusive, {}, &taken).ok());
+  EXPECT_FALSE(taken);
+  EXPECT_EQ(table.stats().held, 1u);
+  EXPECT_EQ(Share(&table, &b, "k").code(), Code::kTimedOut);
+  table.ReleaseAll(&a);
+  // In front of who came before: they wait for it anyway.
+  ASSERT_TRUE(Share(&table, &a, "k").ok());
+  ASSERT_TRUE(Share(&table, &b, "k").ok());
+  auto writes = AcquireLater(&table, &c, "k");
+  AwaitWaits(table, 1);
+  EXPECT_EQ(Acquire(&table, &b, "k", {}).message(),
+            "transaction 2 waited 0 ms for 'k' of sub-table 0, held by transaction 1");
+  auto upgrades = AcquireLater(&table, &b, "k");
+  AwaitWaits(table, 2);
+  table.ReleaseAll(&a);
+  EXPECT_TRUE(upgrades.get().ok());
+  EXPECT_EQ(Share(&table, &a, "k").code(), Code::kTimedOut);
+  table.ReleaseAll(&b);
+  EXPECT_TRUE(writes.get().ok());
+  table.ReleaseAll(&c);
+  // At once, where nobody else shares it, even if others wait.
+  ASSERT_TRUE(Share(&table, &a, "k").ok());
+  writes = AcquireLater(&table, &c, "k");
+  AwaitWaits(table, 3);
+  EXPECT_TRUE(Acquire(&table, &a, "k", {}).ok());
+  EXPECT_EQ(b.held(), 0u);
+  EXPECT_EQ(a.held(), 1u);
+  table.ReleaseAll(&a);
+  EXPECT_TRUE(writes.get().ok());
+}
+
+TEST(LockTable, FindsDeadlocksAmongReaders) {
+  MemoryBudget memory;
+  LockTable table(&memory);
+  LockTable::Owner a(&table, 1);
+  LockTable::Owner b(&table, 2);
+  LockTable::Owner c(&table, 3);
+  LockTable::Owner d(&table, 4);
+  ASSERT_TRUE(Share(&table, &a, "k").ok());
+  ASSERT_TRUE(Share(&table, &b, "k").ok());
+  auto upgrades = AcquireLater(&table, &a, "k");
+  AwaitWaits(table, 1);
+  EXPECT_EQ(Acquire(&table, &b, "k").ToString(),
+            "deadlock: transaction 2 wants 'k' of sub-table 0, held by transaction 1, which waits "
+            "for 'k' of sub-table 0, held by transaction 2; it gives way");
+  table.ReleaseAll(&b);
+  EXPECT_TRUE(upgrades.get().ok());
+  table.ReleaseAll(&a);
+  // Through a reader that waits for a writer in line, not for who holds the lock in its way.
+  ASSERT_TRUE(Share(&table, &a, "k").ok());
+  ASSERT_TRUE(Acquire(&table, &c, "l").ok());
+  ASSERT_TRUE(Share(&table, &d, "k").ok());
+  auto writes = AcquireLater(&table, &b, "k");
+  AwaitWaits(table, 2);
+  auto reads = AcquireLater(&table, &c, "k", kShared);
+  AwaitWaits(table, 3);
+  EXPECT_EQ(Share(&table, &d, "l", kForever).ToString(),
+            "deadlock: transaction 4 wants 'l' of sub-table 0, held by transaction 3, which waits "
+            "for 'k' of sub-table 0, held by transaction 4; it gives way");
+  table.ReleaseAll(&d);
+  table.ReleaseAll(&a);
+  EXPECT_TRUE(writes.get().ok());
+  table.ReleaseAll(&b);
+  EXPECT_TRUE(reads.get().ok());
+}
+
+TEST(LockTable, WaitsAreCancelledUntilTheyAreAllowed) {
+  MemoryBudget memory;
+  LockTable table(&memory);
+  LockTable::Owner a(&table, 1);
+  LockTable::Owner b(&table, 2);
+  ASSERT_TRUE(Acquire(&table, &a, "k").ok());
+  auto waiting = AcquireLater(&table, &b, "k");
+  AwaitWaits(table, 1);
+  table.CancelWaits(&b);
+  EXPECT_EQ(waiting.get().ToString(),
+            "cancelled: transaction 2 does not wait for 'k' of sub-table 0 any more");
+  // Be it that it had not begun to wait.
+  EXPECT_EQ(Acquire(&table, &b, "k").code(), Code::kCancelled);
+  EXPECT_EQ(memory.used(), LockTable::kLockBytes + 1);
+  EXPECT_EQ(Acquire(&table, &b, "k", {}).code(), Code::kTimedOut);
+  EXPECT_TRUE(Acquire(&table, &b, "l").ok());
+  table.AllowWaits(&b);
+  waiting = AcquireLater(&table, &b, "k");
+  AwaitWaits(table, 2);
+  table.ReleaseAll(&a);
+  EXPECT_TRUE(waiting.get().ok());
+  EXPECT_EQ(b.held(), 2u);
+}
+
+TEST(LockTable, ReleasesWhatWasAcquiredAsOftenAsItWas) {
+  MemoryBudget memory;
+  LockTable table(&memory);
+  LockTable::Owner a(&table, 1);
+  LockTable::Owner b(&table, 2);
+  ASSERT_TRUE(Share(&table, &a, "k").ok());
+  ASSERT_TRUE(Acquire(&table, &a, "k").ok());
+  ASSERT_TRUE(Share(&table, &a, "k").ok());
+  EXPECT_FALSE(table.Release(&a, 0, "k"));
+  EXPECT_FALSE(table.Release(&a, 0, "k"));
+  EXPECT_EQ(Share(&table, &b, "k").code(), Code::kTimedOut);  // it is as strong as it was
+  EXPECT_FALSE(table.Release(&b, 0, "k"));
+  EXPECT_TRUE(table.Release(&a, 0, "k"));
+  EXPECT_FALSE(table.Release(&a, 0, "k"));
+  EXPECT_FALSE(table.Holds(a, 0, "k", kShared));
+  EXPECT_EQ(a.held(), 0u);
+  // The next in line gets it.
+  ASSERT_TRUE(Acquire(&table, &a, "k").ok());
+  auto waiting = AcquireLater(&table, &b, "k");
+  AwaitWaits(table, 1);
+  EXPECT_TRUE(table.Release(&a, 0, "k"));
+  EXPECT_TRUE(waiting.get().ok());
+  EXPECT_TRUE(table.Holds(b, 0, "k", kShared));
+  EXPECT_FALSE(table.Holds(b, 1, "k", kShared));
+}
+
+// In whatever order, those that are left are known.
+TEST(LockTable, ReleasesAnyOfMany) {
+  constexpr int kLocks = 20'000;
+  for (const bool forward : {false, true}) {
+    MemoryBudget memory;
+    LockTable table(&memory);
+    LockTable::Owner a(&table, 1);
+    for (int i = 0; i < kLocks; ++i) {
+      ASSERT_TRUE(Share(&table, &a, std::to_string(i)).ok());
+    }
+    for (int i = 0; i < kLocks - 10; ++i) {
+      ASSERT_TRUE(table.Release(&a, 0, std::to_string(forward ? i : kLocks - 1 - i)));
+    }
+    EXPECT_EQ(a.held(), 10u);
+    std::string left;
+    a.ForEachHeld([&](uint32_t, std::string_view key, LockMode) { left += key.substr(0, 1); });
+    EXPECT_EQ(left, forward ? "1111111111" : "0123456789");
+    table.ReleaseAll(&a);
+    EXPECT_EQ(table.stats().held, 0u);
+    EXPECT_EQ(memory.used(), 0u);
   }
-  for (std::thread& thread : threads) {
-    thread.join();
+}
+
+TEST(LockTable, ReleasesTheSharedOnesAlone) {
+  MemoryBudget memory;
+  LockTable table(&memory);
+  LockTable::Owner a(&table, 1);
+  LockTable::Owner b(&table, 2);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(
+        Acquire(&table, &a, fmt::format("{:02}", i), {}, i % 10 == 3 ? kExclusive : kShared).ok());
   }
-  uint64_t sum = 0;
-  for (const uint64_t n : guarded) {
-    sum += n;
+  table.ReleaseShared(&a);
+  EXPECT_EQ(a.held(), 10u);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(Acquire(&table, &b, fmt::format("{:02}", i), {}).ok(), i % 10 != 3);
   }
-  EXPECT_EQ(sum, done.load());
-  EXPECT_EQ(table.stats().held, 0u);
-  EXPECT_EQ(memory.used(), 0u);
+  for (int i = 3; i < 100; i += 10) {
+    EXPECT_TRUE(table.Release(&a, 0, fmt::format("{:02}", i)));
+  }
+  EXPECT_EQ(memory.used(), 90 * (LockTable::kLockBytes + 2));
 }
 
 }  // namespace

@@ -157,8 +157,8 @@ Status TransactionImpl::CheckRoom(std::string_view key, size_t more) const {
 
 Status TransactionImpl::Lock(Subtable* subtable, std::string_view key) {
   bool taken;
-  const Status status =
-      all_.locks.Acquire(locks_.get(), subtable->id(), key, options_.lock_timeout, &taken);
+  const Status status = all_.locks.Acquire(locks_.get(), subtable->id(), key, LockMode::kExclusive,
+                                           options_.lock_timeout, &taken);
   if (status.code() == Status::Code::kDeadlock) {
     // The others of the cycle wait for its locks.
     (void)Rollback();
@@ -182,7 +182,7 @@ Status TransactionImpl::Lock(Subtable* subtable, std::string_view key) {
         fmt::format("transaction {}: the row was written since the transaction's snapshot", id_));
   }
   if (!outcome.ok()) {
-    all_.locks.ReleaseLast(locks_.get());
+    (void)all_.locks.Release(locks_.get(), subtable->id(), key);
     lock_bytes_ -= LockTable::kLockBytes + key.size();
   }
   return outcome;
@@ -269,7 +269,7 @@ Status TransactionImpl::Prepare(std::string_view name) {
   prepared->in_use = true;
   prepared->CountMemory();
   std::string entries = prepared->writes;
-  locks_->ForEachHeld([&](uint32_t subtable, std::string_view key) {
+  locks_->ForEachHeld([&](uint32_t subtable, std::string_view key, LockMode) {
     if (writes_.Find(subtable, key) == nullptr) {
       AppendLock(subtable, key, &entries);
     }

@@ -33,6 +33,8 @@ std::string_view CodeName(Status::Code code) {
       return "timed out";
     case Status::Code::kTooLarge:
       return "too large";
+    case Status::Code::kCancelled:
+      return "cancelled";
   }
   return "unknown";
 }
