@@ -215,7 +215,8 @@ SLUICE_EXPORT const sluice_snapshot_t* sluice_snapshot_create(sluice_db_t* db);
 SLUICE_EXPORT void sluice_snapshot_release(sluice_db_t* db, const sluice_snapshot_t* snapshot);
 
 /* Transactions (sluice/transaction.h); each is used by one thread at a time. Their errors may also
- * begin with "deadlock", "conflict", "timed out" (begin the transaction again) or "too large". */
+ * begin with "deadlock", "conflict", "timed out" (begin the transaction again), "too large" or
+ * "cancelled". */
 
 /** Values of sluice::Isolation. */
 enum {
@@ -246,6 +247,15 @@ SLUICE_EXPORT void sluice_transaction_destroy(sluice_transaction_t* transaction)
 /** Its number in messages; never reused while the database is open. */
 SLUICE_EXPORT uint64_t sluice_transaction_id(const sluice_transaction_t* transaction);
 
+/** Sets the limit on each wait for a row from now on; 0: do not wait. */
+SLUICE_EXPORT void sluice_transaction_set_lock_timeout(sluice_transaction_t* transaction,
+                                                       uint64_t milliseconds);
+/** Ends the wait that is under way with an error, and later ones at once, until waits are allowed
+ * again. From any thread, as long as the transaction is not destroyed. */
+SLUICE_EXPORT void sluice_transaction_cancel_waits(sluice_transaction_t* transaction);
+/** Undoes sluice_transaction_cancel_waits. */
+SLUICE_EXPORT void sluice_transaction_allow_waits(sluice_transaction_t* transaction);
+
 /** Locks the row, and writes it when the transaction commits. */
 SLUICE_EXPORT void sluice_transaction_put(sluice_transaction_t* transaction,
                                           sluice_subtable_t* subtable, const char* key,
@@ -266,6 +276,16 @@ SLUICE_EXPORT char* sluice_transaction_get_for_update(sluice_transaction_t* tran
                                                       sluice_subtable_t* subtable, const char* key,
                                                       size_t key_bytes, size_t* value_bytes,
                                                       char** error);
+/** The same, after locking the row so that others may lock it so, too, but not write it. */
+SLUICE_EXPORT char* sluice_transaction_get_for_share(sluice_transaction_t* transaction,
+                                                     const sluice_read_options_t* options,
+                                                     sluice_subtable_t* subtable, const char* key,
+                                                     size_t key_bytes, size_t* value_bytes,
+                                                     char** error);
+/** Takes back one of the two above; the row stays locked where it is needed otherwise. */
+SLUICE_EXPORT void sluice_transaction_unlock(sluice_transaction_t* transaction,
+                                             sluice_subtable_t* subtable, const char* key,
+                                             size_t key_bytes, char** error);
 /** An iterator that shows the transaction's writes of before, too. Destroy it before the
  * transaction. */
 SLUICE_EXPORT sluice_iterator_t* sluice_transaction_iterator_create(

@@ -12,10 +12,10 @@
 ///
 /// Writes are buffered, and only the transaction itself sees them until it commits. A write locks
 /// its row until the transaction ends; other transactions that want to write the row wait
-/// (two-phase locking, X-Engine 3). Reads lock nothing and never wait, except GetForUpdate. Row
-/// locks separate transactions only from each other: DB::Put, Delete, DeleteRange and Write neither
-/// take nor respect them. A transaction deletes keys one by one: locks are of rows, and there are
-/// none of ranges.
+/// (two-phase locking, X-Engine 3). Reads lock nothing and never wait, except GetForUpdate and
+/// GetForShare. Row locks separate transactions only from each other: DB::Put, Delete, DeleteRange
+/// and Write neither take nor respect them. A transaction deletes keys one by one: locks are of
+/// rows, and there are none of ranges.
 ///
 /// A transaction is used by one thread at a time; different transactions may be used by different
 /// threads. Destroy it before its database is closed. Destroying it rolls it back, unless it is
@@ -27,14 +27,15 @@
 ///              can go on; the message names the cycle. Every later call but Rollback fails. Retry.
 ///     Conflict (kSnapshot) the row was written since the transaction's snapshot: the first
 ///              committer wins. Roll back and retry.
-///     TimedOut another transaction held the row's lock for longer than lock_timeout.
+///     TimedOut other transactions held the row's lock for longer than the lock timeout.
+///     Cancelled somebody called CancelWaits.
 ///     TooLarge the transaction would need more than max_bytes, or all transactions together more
 ///              than Options::transaction_memory_bytes; the message says which. Commit what
 ///              there is and go on in another one; or roll back and, in the second case, retry when
 ///              others have ended.
 ///
-/// After Conflict, TimedOut and TooLarge the call has had no effect, and the transaction is as
-/// before: it may do something else, roll back to a savepoint, or commit.
+/// After Conflict, TimedOut, Cancelled and TooLarge the call has had no effect, and the transaction
+/// is as before: it may do something else, roll back to a savepoint, or commit.
 
 #pragma once
 
@@ -62,8 +63,8 @@ using CommitCallback = std::function<void(const Status&)>;
 /// What a transaction's reads see, and what its writes may overwrite.
 enum class Isolation : uint8_t {
   /// All reads see one state: that of the first read, or, if a write comes first, of the moment
-  /// when its row is locked. Write skew is possible; use GetForUpdate for rows where it must not
-  /// happen.
+  /// when its row is locked. Write skew is possible; use GetForShare or GetForUpdate for rows where
+  /// it must not happen.
   kSnapshot,
   /// Each read sees the newest committed state when it begins. Writes are never refused because of
   /// earlier commits: use GetForUpdate to read what is then written.
@@ -73,7 +74,7 @@ enum class Isolation : uint8_t {
 /// How a transaction is begun.
 struct TransactionOptions {
   Isolation isolation = Isolation::kSnapshot;  ///< see there
-  /// Limit on each wait for a row; 0: do not wait.
+  /// Limit on each wait for a row; 0: do not wait. Transaction::SetLockTimeout changes it.
   std::chrono::milliseconds lock_timeout{1000};
   /// Limit on the memory of its writes and locks; values above 1 GiB mean 1 GiB.
   size_t max_bytes = size_t{64} << 20;
@@ -90,6 +91,19 @@ class SLUICE_EXPORT Transaction {
   /// Never reused while the database is open; messages name transactions by it.
   virtual uint64_t id() const = 0;
 
+  /// Sets the limit on each wait for a row that begins from now on. With 0 a call does not wait: a
+  /// row that another transaction has locked gives TimedOut at once, and the message names that
+  /// transaction. The caller may then go on without the row (SQL's SKIP LOCKED).
+  virtual void SetLockTimeout(std::chrono::milliseconds timeout) = 0;
+
+  /// Ends the wait that is under way with Cancelled, and every later one as soon as it begins, until
+  /// AllowWaits is called. What needs no wait goes on as before. Unlike all else it may be called
+  /// from any thread, as long as the transaction is not destroyed: it is how a statement is stopped
+  /// from outside (SQL's KILL QUERY), before it waits, while it waits, or after.
+  virtual void CancelWaits() = 0;
+  /// Undoes CancelWaits; where statements can be stopped, each begins with it.
+  virtual void AllowWaits() = 0;
+
   /// As in DB, but the transaction's own writes hide what is committed. A snapshot in the options
   /// replaces the transaction's for this call; a statement that reads several rows in
   /// kReadCommitted needs one, for example.
@@ -98,6 +112,17 @@ class SLUICE_EXPORT Transaction {
   /// Locks the row first, whether it exists or not, as a write would.
   virtual Status GetForUpdate(const ReadOptions& options, Subtable* subtable, std::string_view key,
                               std::string* value) = 0;
+  /// As GetForUpdate, but other transactions may lock the row for share, too. One of them that
+  /// writes it, or locks it for update, waits until it is the only one; of two that do so, one ends
+  /// with Deadlock at once: use GetForUpdate for rows that will be written. Readers do not starve
+  /// writers: whoever wants to share a lock that a writer waits for waits behind it.
+  virtual Status GetForShare(const ReadOptions& options, Subtable* subtable, std::string_view key,
+                             std::string* value) = 0;
+  /// Takes back one GetForUpdate or GetForShare of the row, because what it read does not matter (a
+  /// row that SQL's WHERE clause rejects): others need not wait for the end of the transaction. The
+  /// row stays locked, as strongly as it is, if the transaction has locked it more often, or has
+  /// written it. InvalidArgument if it has not locked the row.
+  virtual Status Unlock(Subtable* subtable, std::string_view key) = 0;
   /// Never null. Shows those of the transaction's writes that came before this call. Destroy it
   /// before the transaction. After a RollbackToSavepoint, an older iterator may miss what was
   /// undone.
@@ -136,7 +161,8 @@ class SLUICE_EXPORT Transaction {
   /// are kept under `name` (1 byte to 64 KiB - 1, unique among prepared transactions) until it is
   /// committed or rolled back: by this object or, once that is destroyed, by one that
   /// DB::ResumeTransaction returns, even after the database was reopened. All other calls fail from
-  /// now on. Until the transaction is resolved, the redo log is kept from here on, however long it
+  /// now on. The locks of GetForShare are released: whatever the transaction wanted to read, it has
+  /// read. Until the transaction is resolved, the redo log is kept from here on, however long it
   /// gets (TransactionStatistics::prepared_log_bytes).
   /// InvalidArgument if the name is taken; the transaction is then as before.
   virtual Status Prepare(std::string_view name) = 0;

@@ -48,6 +48,10 @@ namespace {
 sluice::WriteOptions Of(const sluice_write_options_t* options) {
   return options != nullptr ? options->rep : sluice::WriteOptions{};
 }
+std::chrono::milliseconds Milliseconds(uint64_t milliseconds) {
+  return std::chrono::milliseconds(
+      std::min<uint64_t>(milliseconds, std::chrono::milliseconds::max().count()));
+}
 sluice::TransactionOptions Of(const sluice_transaction_options_t* options) {
   return options != nullptr ? options->rep : sluice::TransactionOptions{};
 }
@@ -423,8 +427,7 @@ void sluice_transaction_options_set_isolation(sluice_transaction_options_t* opti
 }
 void sluice_transaction_options_set_lock_timeout(sluice_transaction_options_t* options,
                                                  uint64_t milliseconds) {
-  options->rep.lock_timeout = std::chrono::milliseconds(
-      std::min<uint64_t>(milliseconds, std::chrono::milliseconds::max().count()));
+  options->rep.lock_timeout = Milliseconds(milliseconds);
 }
 void sluice_transaction_options_set_max_bytes(sluice_transaction_options_t* options, size_t bytes) {
   options->rep.max_bytes = bytes;
@@ -438,6 +441,15 @@ sluice_transaction_t* sluice_transaction_begin(sluice_db_t* db,
 void sluice_transaction_destroy(sluice_transaction_t* transaction) { delete transaction; }
 uint64_t sluice_transaction_id(const sluice_transaction_t* transaction) {
   return transaction->rep->id();
+}
+void sluice_transaction_set_lock_timeout(sluice_transaction_t* transaction, uint64_t milliseconds) {
+  transaction->rep->SetLockTimeout(Milliseconds(milliseconds));
+}
+void sluice_transaction_cancel_waits(sluice_transaction_t* transaction) {
+  transaction->rep->CancelWaits();
+}
+void sluice_transaction_allow_waits(sluice_transaction_t* transaction) {
+  transaction->rep->AllowWaits();
 }
 void sluice_transaction_put(sluice_transaction_t* transaction, sluice_subtable_t* subtable,
                             const char* key, size_t key_bytes, const char* value,
@@ -463,6 +475,19 @@ char* sluice_transaction_get_for_update(sluice_transaction_t* transaction,
   const Status status =
       transaction->rep->GetForUpdate(Of(options), Of(subtable), {key, key_bytes}, &value);
   return Found(status, value, value_bytes, error);
+}
+char* sluice_transaction_get_for_share(sluice_transaction_t* transaction,
+                                       const sluice_read_options_t* options,
+                                       sluice_subtable_t* subtable, const char* key,
+                                       size_t key_bytes, size_t* value_bytes, char** error) {
+  std::string value;
+  const Status status =
+      transaction->rep->GetForShare(Of(options), Of(subtable), {key, key_bytes}, &value);
+  return Found(status, value, value_bytes, error);
+}
+void sluice_transaction_unlock(sluice_transaction_t* transaction, sluice_subtable_t* subtable,
+                               const char* key, size_t key_bytes, char** error) {
+  Tell(transaction->rep->Unlock(Of(subtable), {key, key_bytes}), error);
 }
 sluice_iterator_t* sluice_transaction_iterator_create(sluice_transaction_t* transaction,
                                                       const sluice_read_options_t* options,

@@ -99,6 +99,34 @@ TEST_F(PreparedTransactionTest, IsTakenUpAgain) {
   EXPECT_EQ(Get("a") + Get("b") + Get("c"), "1-1");
 }
 
+// Locks for share end with the first phase: after it nothing is read, and others may write.
+TEST_F(PreparedTransactionTest, SharesNoLocks) {
+  auto t = Begin();
+  auto other = Begin();
+  std::string value;
+  ASSERT_TRUE(t->GetForShare({}, nullptr, "shared", &value).IsNotFound());
+  ASSERT_TRUE(t->GetForShare({}, nullptr, "written", &value).IsNotFound());
+  ASSERT_TRUE(t->GetForUpdate({}, nullptr, "locked", &value).IsNotFound());
+  ASSERT_TRUE(t->Put(nullptr, "written", "1").ok());
+  ASSERT_TRUE(other->GetForShare({}, nullptr, "shared", &value).IsNotFound());
+  ASSERT_TRUE(t->Prepare("t").ok());
+  EXPECT_EQ(db_->GetStatistics().transactions.locks, 3u);
+  ASSERT_TRUE(other->Prepare("other").ok());
+  t.reset();
+  other.reset();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(db_->GetStatistics().transactions.locks, 2u);
+    EXPECT_EQ(TryPut("shared"), Code::kOk);
+    EXPECT_EQ(TryPut("written"), Code::kTimedOut);
+    EXPECT_EQ(TryPut("locked"), Code::kTimedOut);
+    Open();
+  }
+  EXPECT_EQ(db_->ListPrepared(), (Names{"other", "t"}));
+  ASSERT_TRUE(Resume("t")->Commit().ok());
+  ASSERT_TRUE(Resume("other")->Commit().ok());
+  EXPECT_EQ(Get("written"), "1");
+}
+
 TEST_F(PreparedTransactionTest, SurvivesWithAllItsLocks) {
   Subtable* other;
   ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());

@@ -201,30 +201,6 @@ TEST_F(TransactionTest, ReadCommittedSeesWhatIsCommitted) {
   EXPECT_EQ(Get(*db_, "a"), "mine");
 }
 
-TEST_F(TransactionTest, ADeadlockRollsItsVictimBack) {
-  auto first = Begin(Isolation::kSnapshot, std::chrono::hours(1));
-  auto second = Begin(Isolation::kSnapshot, std::chrono::hours(1));
-  ASSERT_TRUE(first->Put(nullptr, "a", "1").ok());
-  ASSERT_TRUE(second->Put(nullptr, "b", "2").ok());
-  auto waiting = std::async(std::launch::async, [&] { return first->Put(nullptr, "b", "1"); });
-  while (db_->GetStatistics().transactions.lock_waits == 0) {
-    std::this_thread::yield();
-  }
-  const Status status = second->Put(nullptr, "a", "2");
-  EXPECT_EQ(status.ToString(),
-            fmt::format("deadlock: transaction {1} wants 'a' of sub-table 0, held by transaction "
-                        "{0}, which waits for 'b' of sub-table 0, held by transaction {1}; it "
-                        "gives way",
-                        first->id(), second->id()));
-  // Its locks are gone already.
-  EXPECT_TRUE(waiting.get().ok());
-  EXPECT_EQ(second->Put(nullptr, "c", "2").code(), Code::kDeadlock);
-  EXPECT_EQ(second->Commit().code(), Code::kDeadlock);
-  EXPECT_TRUE(second->Rollback().ok());
-  ASSERT_TRUE(first->Commit().ok());
-  EXPECT_EQ(Scan(*db_), "a=1 b=1 ");
-}
-
 TEST_F(TransactionTest, RefusesWhatDoesNotFit) {
   auto t = db_->BeginTransaction({.lock_timeout = {}, .max_bytes = 10'000}, {});
   const std::string value(1000, 'v');

@@ -122,14 +122,26 @@ Status TransactionImpl::Get(const ReadOptions& options, Subtable* subtable, std:
   return Read(options, store_.Resolve(subtable), key, value);
 }
 
-Status TransactionImpl::GetForUpdate(const ReadOptions& options, Subtable* subtable,
-                                     std::string_view key, std::string* value) {
+Status TransactionImpl::GetLocked(LockMode mode, const ReadOptions& options, Subtable* subtable,
+                                  std::string_view key, std::string* value) {
   SLUICE_RETURN_IF_ERROR(CheckActive());
   Subtable* const target = store_.Resolve(subtable);
   SLUICE_RETURN_IF_ERROR(store_.CheckWrite(*target, key, {}));
   SLUICE_RETURN_IF_ERROR(CheckRoom(key, 0));
-  SLUICE_RETURN_IF_ERROR(Lock(target, key));
+  SLUICE_RETURN_IF_ERROR(Lock(target, key, mode));
   return Read(options, target, key, value);
+}
+
+Status TransactionImpl::Unlock(Subtable* subtable, std::string_view key) {
+  SLUICE_RETURN_IF_ERROR(CheckActive());
+  const uint32_t id = store_.Resolve(subtable)->id();
+  if (!all_.locks.Holds(*locks_, id, key, LockMode::kShared)) {
+    return Status::InvalidArgument(fmt::format("transaction {} has not locked the row", id_));
+  }
+  if (writes_.Find(id, key) == nullptr && all_.locks.Release(locks_.get(), id, key)) {
+    lock_bytes_ -= LockTable::kLockBytes + key.size();
+  }
+  return {};
 }
 
 std::unique_ptr<Iterator> TransactionImpl::NewIterator(const ReadOptions& options,
@@ -155,10 +167,10 @@ Status TransactionImpl::CheckRoom(std::string_view key, size_t more) const {
                   id_, used, options_.max_bytes));
 }
 
-Status TransactionImpl::Lock(Subtable* subtable, std::string_view key) {
+Status TransactionImpl::Lock(Subtable* subtable, std::string_view key, LockMode mode) {
   bool taken;
-  const Status status = all_.locks.Acquire(locks_.get(), subtable->id(), key, LockMode::kExclusive,
-                                           options_.lock_timeout, &taken);
+  const Status status =
+      all_.locks.Acquire(locks_.get(), subtable->id(), key, mode, options_.lock_timeout, &taken);
   if (status.code() == Status::Code::kDeadlock) {
     // The others of the cycle wait for its locks.
     (void)Rollback();
@@ -195,7 +207,7 @@ Status TransactionImpl::Write(Subtable* subtable, std::string_view key, RecordTy
   const size_t cost = WriteBuffer::Cost(key, value);
   SLUICE_RETURN_IF_ERROR(CheckRoom(key, cost));
   SLUICE_RETURN_IF_ERROR(GrowMemory(cost));
-  if (Status status = Lock(subtable, key); !status.ok()) {
+  if (Status status = Lock(subtable, key, LockMode::kExclusive); !status.ok()) {
     FitMemory();
     return status;
   }
@@ -269,8 +281,8 @@ Status TransactionImpl::Prepare(std::string_view name) {
   prepared->in_use = true;
   prepared->CountMemory();
   std::string entries = prepared->writes;
-  locks_->ForEachHeld([&](uint32_t subtable, std::string_view key, LockMode) {
-    if (writes_.Find(subtable, key) == nullptr) {
+  locks_->ForEachHeld([&](uint32_t subtable, std::string_view key, LockMode mode) {
+    if (mode == LockMode::kExclusive && writes_.Find(subtable, key) == nullptr) {
       AppendLock(subtable, key, &entries);
     }
   });
@@ -281,6 +293,7 @@ Status TransactionImpl::Prepare(std::string_view name) {
     all_.prepared.Remove(*prepared);
     return status;
   }
+  all_.locks.ReleaseShared(locks_.get());
   prepared_ = std::move(prepared);
   End(IsPrepared());
   return {};

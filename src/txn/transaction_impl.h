@@ -1,15 +1,17 @@
 // A transaction: its row locks and write buffer, over the read and write path of a database.
 //
-// A write or GetForUpdate
+// A write, GetForUpdate or GetForShare
 //   1. locks the row, and waits for that if need be;
 //   2. takes the snapshot, if there is none yet: what the lock's last holder has written is in it;
 //   3. in kSnapshot, checks that the row has not been written since the snapshot. A later writer
-//      must have the lock, so that the check holds until the end: first committer wins.
+//      must have the lock, so that the check holds until the end: first committer wins. Who has
+//      shared the lock until now need not check again.
 // The locks are given back after the commit's writes are visible: who gets one next reads, or
 // checks against, a state that has them.
 
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -35,10 +37,22 @@ class TransactionImpl final : public Transaction {
   ~TransactionImpl() override;
 
   uint64_t id() const override { return id_; }
+  void SetLockTimeout(std::chrono::milliseconds timeout) override {
+    options_.lock_timeout = timeout;
+  }
+  void CancelWaits() override { all_.locks.CancelWaits(locks_.get()); }
+  void AllowWaits() override { all_.locks.AllowWaits(locks_.get()); }
   Status Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
              std::string* value) override;
   Status GetForUpdate(const ReadOptions& options, Subtable* subtable, std::string_view key,
-                      std::string* value) override;
+                      std::string* value) override {
+    return GetLocked(LockMode::kExclusive, options, subtable, key, value);
+  }
+  Status GetForShare(const ReadOptions& options, Subtable* subtable, std::string_view key,
+                     std::string* value) override {
+    return GetLocked(LockMode::kShared, options, subtable, key, value);
+  }
+  Status Unlock(Subtable* subtable, std::string_view key) override;
   std::unique_ptr<Iterator> NewIterator(const ReadOptions& options, Subtable* subtable) override;
   Status Put(Subtable* subtable, std::string_view key, std::string_view value) override;
   Status Delete(Subtable* subtable, std::string_view key) override;
@@ -57,9 +71,11 @@ class TransactionImpl final : public Transaction {
   ReadOptions WithSnapshot(const ReadOptions& options);
   Status Read(const ReadOptions& options, Subtable* subtable, std::string_view key,
               std::string* value);
+  Status GetLocked(LockMode mode, const ReadOptions& options, Subtable* subtable,
+                   std::string_view key, std::string* value);
   Status Write(Subtable* subtable, std::string_view key, RecordType type, std::string_view value);
   // Steps 1 to 3.
-  Status Lock(Subtable* subtable, std::string_view key);
+  Status Lock(Subtable* subtable, std::string_view key, LockMode mode);
   // TooLarge if max_bytes has no room for a lock of the key, and `more` bytes.
   Status CheckRoom(std::string_view key, size_t more) const;
   // Takes what the buffer will need from the memory of all, or gives back what it does not need.
@@ -77,7 +93,7 @@ class TransactionImpl final : public Transaction {
 
   TransactionStore& store_;
   Transactions& all_;
-  const TransactionOptions options_;
+  TransactionOptions options_;
   const WriteOptions write_options_;
   const uint64_t id_;
   // Lives on until the commit is visible, when that comes later.

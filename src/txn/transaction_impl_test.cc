@@ -190,11 +190,15 @@ TEST_F(TransactionImplTest, LocksAreHeldUntilAnAsynchronousCommitIsVisible) {
 TEST_F(TransactionImplTest, APrepareThatFailsLeavesTheTransactionAsItWas) {
   auto transaction = Begin();
   ASSERT_TRUE(transaction->Put(nullptr, "a", "1").ok());
+  std::string value;
+  ASSERT_TRUE(transaction->GetForShare({}, nullptr, "s", &value).IsNotFound());
   store_.outcomes = {failure_};
   EXPECT_EQ(transaction->Prepare("t").code(), Status::Code::kIoError);
   EXPECT_TRUE(all_.prepared.Names().empty());
+  EXPECT_EQ(Begin()->Put(nullptr, "s", "1").code(), Status::Code::kTimedOut);
   ASSERT_TRUE(transaction->Put(nullptr, "b", "2").ok());
   ASSERT_TRUE(transaction->Prepare("t").ok());  // the name is free
+  EXPECT_EQ(Begin()->Put(nullptr, "s", "1").code(), Status::Code::kOk);
   EXPECT_EQ(Get("a"), "-");
 
   // Neither does a commit or a rollback that fails resolve what is prepared.

@@ -41,6 +41,11 @@ class Hermitage : public testing::TestWithParam<Isolation> {
   static Code Put(std::unique_ptr<Transaction>& t, std::string_view key, std::string_view value) {
     return t->Put(nullptr, key, value).code();
   }
+  static std::string GetForShare(std::unique_ptr<Transaction>& t, std::string_view key) {
+    std::string value;
+    const Status status = t->GetForShare({}, nullptr, key, &value);
+    return status.ok() ? value : status.IsNotFound() ? "-" : status.ToString().substr(0, 8);
+  }
   static std::string GetForUpdate(std::unique_ptr<Transaction>& t, std::string_view key) {
     std::string value;
     const Status status = t->GetForUpdate({}, nullptr, key, &value);
@@ -186,7 +191,7 @@ TEST_P(Hermitage, GSingleWrite) {
   EXPECT_EQ(t1_->Delete(nullptr, "2").code(), Snapshot() ? Code::kConflict : Code::kOk);
 }
 
-// Write skew: not prevented, but between rows that are read for update.
+// Write skew: not prevented, but between rows that are read for update or for share.
 TEST_P(Hermitage, G2Item) {
   EXPECT_EQ(Get(t1_, "1") + Get(t1_, "2"), "1020");
   EXPECT_EQ(Get(t2_, "1") + Get(t2_, "2"), "1020");
@@ -204,6 +209,26 @@ TEST_P(Hermitage, G2ItemForUpdate) {
   EXPECT_TRUE(t1_->Commit().ok());
   EXPECT_EQ(GetForUpdate(t2_, "2"), "20");
   EXPECT_EQ(GetForUpdate(t2_, "1"), Snapshot() ? "conflict" : "11");
+}
+
+TEST_P(Hermitage, G2ItemForShare) {
+  EXPECT_EQ(GetForShare(t1_, "1") + GetForShare(t1_, "2"), "1020");
+  EXPECT_EQ(GetForShare(t2_, "1") + GetForShare(t2_, "2"), "1020");
+  EXPECT_EQ(Put(t1_, "1", "11"), Code::kTimedOut);
+  EXPECT_EQ(Put(t2_, "2", "21"), Code::kTimedOut);
+  EXPECT_TRUE(t2_->Rollback().ok());
+  EXPECT_EQ(Put(t1_, "1", "11"), Code::kOk);
+  EXPECT_EQ(GetForShare(t3_, "1"), "timed ou");
+  EXPECT_TRUE(t1_->Commit().ok());
+  EXPECT_EQ(GetForShare(t3_, "1") + GetForShare(t3_, "2"), "1120");
+}
+TEST_P(Hermitage, P4ForShare) {
+  EXPECT_EQ(Get(t1_, "2"), "20");
+  EXPECT_EQ(GetForShare(t2_, "1"), "10");
+  EXPECT_EQ(Put(t2_, "1", "11"), Code::kOk);
+  EXPECT_EQ(GetForShare(t1_, "1"), "timed ou");
+  EXPECT_TRUE(t2_->Commit().ok());
+  EXPECT_EQ(GetForShare(t1_, "1"), Snapshot() ? "conflict" : "11");
 }
 
 // The same by predicates: not prevented; nothing locks what is not there.

@@ -127,7 +127,7 @@ class Checker {
                                  read.list[foreign - 1], writer.transaction));
       }
     }
-    if (isolation_ == CheckedIsolation::kReadCommitted) {
+    if (isolation_ != CheckedIsolation::kSnapshot) {
       for (size_t at = foreign; at < versions.size(); ++at) {
         const size_t writer = writers_.at(versions[at]).transaction;
         if (writer != reader && transactions_[writer].commit_by < read.before) {

@@ -8,7 +8,8 @@
 //   G1b      it read what its writer overwrote later
 //   lost     a committed append that is in no version, or versions that are not one line
 //   own      a transaction did not read its own writes
-//   stale    (read committed) a read without what was committed before it began
+//   stale    (read committed, serializable) a read without what was committed before it began; a
+//            transaction that is serializable because it locks what it reads reads the newest
 //   and those of history_graph.h
 
 #pragma once

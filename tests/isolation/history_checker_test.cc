@@ -14,6 +14,7 @@ using End = RecordedTransaction::End;
 using Lists = std::map<std::string, std::vector<uint64_t>>;
 
 constexpr auto kSnapshot = CheckedIsolation::kSnapshot;
+constexpr auto kSerializable = CheckedIsolation::kSerializable;
 constexpr auto kReadCommitted = CheckedIsolation::kReadCommitted;
 
 // Begins at tick `begin`, commits at `end`.
@@ -57,6 +58,21 @@ TEST(HistoryChecker, FindsNothingWhereNothingIs) {
   const Lists last = {{"x", {1, 3}}, {"y", {2}}};
   EXPECT_EQ(Check(history, last, kSnapshot), "");
   EXPECT_EQ(Check(history, last, kReadCommitted), "");
+  EXPECT_EQ(Check(history, last, kSerializable), "");
+}
+
+TEST(HistoryChecker, FindsWriteSkewWhereItMustNotBe) {
+  const std::vector<RecordedTransaction> history = {
+      Make(0, 10).Read("x", {}).Append("y", 1),
+      Make(0, 10).Read("y", {}).Append("x", 2),
+  };
+  const Lists last = {{"x", {2}}, {"y", {1}}};
+  EXPECT_EQ(Check(history, last, kSerializable), "G2");
+  EXPECT_EQ(Check(history, last, kSnapshot), "");
+  EXPECT_EQ(Check(history, last, kReadCommitted), "");
+  const std::vector<RecordedTransaction> stale = {Make(0, 2).Append("x", 1),
+                                                  Make(10, 12).Read("x", {})};
+  EXPECT_EQ(Check(stale, {{"x", {1}}}, kSerializable), "stale");
 }
 
 TEST(HistoryChecker, FindsDirtyWrites) {

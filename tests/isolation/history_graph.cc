@@ -87,9 +87,17 @@ class Checker {
     for (size_t i = 0; i < dependencies.size(); ++i) {
       dependencies[i].insert(of_.reads[i].begin(), of_.reads[i].end());
     }
-    if (!CheckCycle("G0", of_.writes) && !CheckCycle("G1c", dependencies) &&
-        isolation == CheckedIsolation::kSnapshot && !CheckTimes(dependencies)) {
+    if (CheckCycle("G0", of_.writes) || CheckCycle("G1c", dependencies)) {
+      return anomalies_;
+    }
+    if (isolation == CheckedIsolation::kSnapshot && !CheckTimes(dependencies)) {
       CheckOrder(dependencies);
+    }
+    if (isolation == CheckedIsolation::kSerializable) {
+      for (const auto& [reader, writer] : of_.overwrites) {
+        dependencies[reader].insert(writer);
+      }
+      CheckCycle("G2", dependencies);
     }
     return anomalies_;
   }

@@ -3,6 +3,7 @@
 //
 //   G0       a cycle of write dependencies: dirty writes
 //   G1c      a cycle of write and read dependencies
+//   G2       (serializable) a cycle of write and read dependencies and anti-dependencies
 //   G-SIa    (snapshot) a dependency on a transaction that committed after the snapshot was taken
 //   G-SIb    (snapshot) there is no order of snapshots and commits in which everybody sees what was
 //            committed before its snapshot, and nothing else; a cycle with an anti-dependency
@@ -21,7 +22,7 @@
 
 namespace sluice {
 
-enum class CheckedIsolation { kReadCommitted, kSnapshot };
+enum class CheckedIsolation { kReadCommitted, kSnapshot, kSerializable };
 
 // How a transaction ended, and ticks.
 struct RecordedSpan {

@@ -1,5 +1,5 @@
 // Random concurrent transactions, recorded, and checked for the anomalies that their isolation
-// excludes (history_checker.h).
+// excludes (history_checker.h). Those that lock all that they read must be serializable.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,12 @@ List Parse(std::string_view text) {
   return list;
 }
 
-class IsolationTest : public testing::TestWithParam<Isolation> {
+struct Level {
+  Isolation isolation;
+  bool locking_reads;
+};
+
+class IsolationTest : public testing::TestWithParam<Level> {
  protected:
   // One transaction, recorded, until it ends or fails.
   class Run {
@@ -57,7 +62,8 @@ class IsolationTest : public testing::TestWithParam<Isolation> {
           case 1:
           case 2:
           case 3:
-            ok = Read(key, /*for_update=*/false, nullptr);
+            ok = Read(key, /*for_update=*/false, nullptr) &&
+                 (!GetParam().locking_reads || Uniform(&random_, 0, 2) != 0 || Reject());
             break;
           default:
             ok = Append(key);
@@ -92,24 +98,41 @@ class IsolationTest : public testing::TestWithParam<Isolation> {
     bool Read(uint64_t key, bool for_update, std::string* found) {
       std::string value;
       const uint64_t before = test_.Tick();
-      const Status status = for_update
-                                ? transaction_->GetForUpdate({}, Table(key), Name(key), &value)
-                                : transaction_->Get({}, Table(key), Name(key), &value);
+      const Status status =
+          for_update                 ? transaction_->GetForUpdate({}, Table(key), Name(key), &value)
+          : GetParam().locking_reads ? transaction_->GetForShare({}, Table(key), Name(key), &value)
+                                     : transaction_->Get({}, Table(key), Name(key), &value);
       if (!status.ok() && !status.IsNotFound()) {
         EXPECT_TRUE(status.IsRetryable()) << status.ToString();
         return false;
       }
-      // For update the lock may come late: what was committed before the call is seen either way.
+      // The lock may come late: what was committed before the call is seen either way.
       Record(Name(key), before, value);
       if (found != nullptr) {
         *found = value;
       }
       return true;
     }
+    // Looks at a row and lets go of it, which must leave it locked if it was before.
+    bool Reject() {
+      const uint64_t key = Uniform(&random_, 0, kKeys - 1);
+      std::string value;
+      const Status status = Uniform(&random_, 0, 1) != 0
+                                ? transaction_->GetForShare({}, Table(key), Name(key), &value)
+                                : transaction_->GetForUpdate({}, Table(key), Name(key), &value);
+      if (!status.ok() && !status.IsNotFound()) {
+        EXPECT_TRUE(status.IsRetryable()) << status.ToString();
+        return false;
+      }
+      EXPECT_TRUE(transaction_->Unlock(Table(key), Name(key)).ok());
+      return true;
+    }
     bool Append(uint64_t key) {
       // What is read without a lock may be out of date when it is written: a conflict in snapshot
       // isolation, a lost update that read committed allows.
-      const bool lock = GetParam() == Isolation::kReadCommitted || Uniform(&random_, 0, 1) != 0;
+      const bool lock =
+          (GetParam().isolation == Isolation::kReadCommitted && !GetParam().locking_reads) ||
+          Uniform(&random_, 0, 1) != 0;
       std::string value;
       if (!Read(key, lock, &value)) {
         return false;
@@ -125,6 +148,14 @@ class IsolationTest : public testing::TestWithParam<Isolation> {
       return true;
     }
     bool Scan() {
+      if (GetParam().locking_reads) {
+        for (uint64_t key = 1; key < kKeys; key += 2) {
+          if (!Read(key, /*for_update=*/false, nullptr)) {
+            return false;
+          }
+        }
+        return true;
+      }
       const uint64_t before = test_.Tick();
       const auto at = transaction_->NewIterator({}, test_.other_);
       at->SeekToFirst();
@@ -158,8 +189,8 @@ class IsolationTest : public testing::TestWithParam<Isolation> {
     ASSERT_TRUE(db_->CreateSubtable("other", &other_).ok());
   }
   std::unique_ptr<Transaction> Begin() {
-    return db_->BeginTransaction({.isolation = GetParam(), .lock_timeout = std::chrono::hours(1)},
-                                 {});
+    return db_->BeginTransaction(
+        {.isolation = GetParam().isolation, .lock_timeout = std::chrono::hours(1)}, {});
   }
   uint64_t Tick() { return ++clock_; }
   void Keep(RecordedTransaction record) {
@@ -203,20 +234,25 @@ TEST_P(IsolationTest, ExcludesWhatItMust) {
                            history_.size(), committed, stats.lock_waits, stats.deadlocks,
                            stats.conflicts);
   EXPECT_GT(committed, history_.size() / 10);
-  const auto found =
-      CheckHistory(history_, ReadAll(),
-                   GetParam() == Isolation::kSnapshot ? CheckedIsolation::kSnapshot
-                                                      : CheckedIsolation::kReadCommitted);
+  const auto found = CheckHistory(history_, ReadAll(),
+                                  GetParam().locking_reads ? CheckedIsolation::kSerializable
+                                  : GetParam().isolation == Isolation::kSnapshot
+                                      ? CheckedIsolation::kSnapshot
+                                      : CheckedIsolation::kReadCommitted);
   for (const std::string& anomaly : found) {
     ADD_FAILURE() << anomaly;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, IsolationTest,
-                         testing::Values(Isolation::kSnapshot, Isolation::kReadCommitted),
-                         [](const auto& info) {
-                           return info.param == Isolation::kSnapshot ? "Snapshot" : "ReadCommitted";
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Levels, IsolationTest,
+    testing::Values(Level{Isolation::kSnapshot, false}, Level{Isolation::kReadCommitted, false},
+                    Level{Isolation::kSnapshot, true}, Level{Isolation::kReadCommitted, true}),
+    [](const auto& info) {
+      return std::string(info.param.isolation == Isolation::kSnapshot ? "Snapshot"
+                                                                      : "ReadCommitted") +
+             (info.param.locking_reads ? "WithLockingReads" : "");
+    });
 
 }  // namespace
 }  // namespace sluice
