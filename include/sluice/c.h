@@ -265,6 +265,15 @@ SLUICE_EXPORT void sluice_transaction_put(sluice_transaction_t* transaction,
 SLUICE_EXPORT void sluice_transaction_delete(sluice_transaction_t* transaction,
                                              sluice_subtable_t* subtable, const char* key,
                                              size_t key_bytes, char** error);
+/** Writes the row when the transaction commits, without locking it. */
+SLUICE_EXPORT void sluice_transaction_put_untracked(sluice_transaction_t* transaction,
+                                                    sluice_subtable_t* subtable, const char* key,
+                                                    size_t key_bytes, const char* value,
+                                                    size_t value_bytes, char** error);
+/** Deletes the row when the transaction commits, without locking it. */
+SLUICE_EXPORT void sluice_transaction_delete_untracked(sluice_transaction_t* transaction,
+                                                       sluice_subtable_t* subtable, const char* key,
+                                                       size_t key_bytes, char** error);
 /** Reads as sluice_get does, the transaction's own writes too. */
 SLUICE_EXPORT char* sluice_transaction_get(sluice_transaction_t* transaction,
                                            const sluice_read_options_t* options,

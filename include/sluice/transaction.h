@@ -132,6 +132,13 @@ class SLUICE_EXPORT Transaction {
   virtual Status Put(Subtable* subtable, std::string_view key, std::string_view value) = 0;
   /// Locks the row, and deletes it when the transaction commits; no error if it is absent.
   virtual Status Delete(Subtable* subtable, std::string_view key) = 0;
+  /// @{
+  /// As Put and Delete, but the row is not locked, and it does not matter whether it was written
+  /// since the transaction's snapshot: for rows that nobody else writes, such as those of a table
+  /// that is being loaded. If others do write the row, the last commit stands.
+  virtual Status PutUntracked(Subtable* subtable, std::string_view key, std::string_view value) = 0;
+  virtual Status DeleteUntracked(Subtable* subtable, std::string_view key) = 0;
+  /// @}
 
   /// Sets a savepoint on top of those there are. Rolling back to one keeps the locks taken since.
   virtual void SetSavepoint() = 0;

@@ -460,6 +460,17 @@ void sluice_transaction_delete(sluice_transaction_t* transaction, sluice_subtabl
                                const char* key, size_t key_bytes, char** error) {
   Tell(transaction->rep->Delete(Of(subtable), {key, key_bytes}), error);
 }
+void sluice_transaction_put_untracked(sluice_transaction_t* transaction,
+                                      sluice_subtable_t* subtable, const char* key,
+                                      size_t key_bytes, const char* value, size_t value_bytes,
+                                      char** error) {
+  Tell(transaction->rep->PutUntracked(Of(subtable), {key, key_bytes}, {value, value_bytes}), error);
+}
+void sluice_transaction_delete_untracked(sluice_transaction_t* transaction,
+                                         sluice_subtable_t* subtable, const char* key,
+                                         size_t key_bytes, char** error) {
+  Tell(transaction->rep->DeleteUntracked(Of(subtable), {key, key_bytes}), error);
+}
 char* sluice_transaction_get(sluice_transaction_t* transaction,
                              const sluice_read_options_t* options, sluice_subtable_t* subtable,
                              const char* key, size_t key_bytes, size_t* value_bytes, char** error) {

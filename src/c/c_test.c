@@ -108,6 +108,8 @@ static void test_transactions(sluice_db_t* db, const sluice_write_options_t* syn
   sluice_transaction_unlock(u, other, "t5", 2, &error);
   EXPECT_ERROR("invalid argument");
   sluice_transaction_put(t, other, "t5", 2, "1", 1, &error);
+  sluice_transaction_delete_untracked(t, other, "t5", 2, &error);
+  sluice_transaction_put_untracked(t, other, "t6", 2, "1", 1, &error);
   CHECK_OK();
   char large[10000];
   memset(large, 'x', sizeof(large));
@@ -117,6 +119,7 @@ static void test_transactions(sluice_db_t* db, const sluice_write_options_t* syn
   sluice_transaction_commit(t, &error);
   CHECK_OK();
   EXPECT_VALUE(NULL, other, "t1", "1");
+  EXPECT_VALUE(NULL, other, "t6", "1");
   sluice_transaction_put(u, other, "t1", 2, "u", 1, &error);
   EXPECT_ERROR("conflict");
   sluice_transaction_rollback(u, &error);

@@ -342,14 +342,21 @@ Status DBImpl::RecoverPrepared(const LoggedTransactions& logged) {
     prepared->locks =
         std::make_shared<LockTable::Owner>(&db_.transactions.locks, db_.transactions.next_id++);
     std::string_view entries = found.entries;
+    bool tracked = true;
     for (BatchEntry entry; ReadEntry(&entries, &entry);) {
+      if (entry.type == EntryType::kUntracked) {
+        tracked = false;
+        continue;
+      }
+      const bool lock = std::exchange(tracked, true);
       // Its writes to a sub-table that was dropped are gone.
       if (db_.subtables.all().count(entry.subtable) == 0) {
         continue;
       }
-      bool taken;
-      SLUICE_RETURN_IF_ERROR(db_.transactions.locks.Acquire(
-          prepared->locks.get(), entry.subtable, entry.key, LockMode::kExclusive, {}, &taken));
+      if (bool taken; lock) {
+        SLUICE_RETURN_IF_ERROR(db_.transactions.locks.Acquire(
+            prepared->locks.get(), entry.subtable, entry.key, LockMode::kExclusive, {}, &taken));
+      }
       if (entry.type != EntryType::kLock) {
         AppendWrite(entry, &prepared->writes);
         ++prepared->count;

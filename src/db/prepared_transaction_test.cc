@@ -127,6 +127,40 @@ TEST_F(PreparedTransactionTest, SharesNoLocks) {
   EXPECT_EQ(Get("written"), "1");
 }
 
+// Several prepared transactions may have written one row without its lock; the last commit stands.
+TEST_F(PreparedTransactionTest, SurvivesWithUntrackedWrites) {
+  ASSERT_TRUE(db_->Put({}, "b", "0").ok());
+  for (const std::string name : {"x", "y", "z"}) {
+    const auto t = Begin();
+    std::string value;
+    ASSERT_TRUE(t->GetForShare({}, nullptr, "a", &value).IsNotFound());
+    ASSERT_TRUE(t->PutUntracked(nullptr, "a", name).ok());
+    ASSERT_TRUE(t->DeleteUntracked(nullptr, "b").ok());
+    ASSERT_TRUE(t->PutUntracked(nullptr, name, name).ok());
+    ASSERT_TRUE(t->Put(nullptr, name + "'", name).ok());
+    if (name == "y") {
+      ASSERT_TRUE(t->GetForUpdate({}, nullptr, name, &value).ok());
+    }
+    ASSERT_TRUE(t->Prepare(name).ok());
+  }
+  for (int i = 0; i < 2; ++i) {
+    Open();
+    EXPECT_EQ(db_->ListPrepared(), (Names{"x", "y", "z"}));
+    EXPECT_EQ(TryPut("a"), Code::kOk);
+    EXPECT_EQ(TryPut("b"), Code::kOk);
+    EXPECT_EQ(TryPut("x"), Code::kOk);
+    EXPECT_EQ(TryPut("x'"), Code::kTimedOut);
+    EXPECT_EQ(TryPut("y"), Code::kTimedOut);
+    EXPECT_EQ(TryPut("y'"), Code::kTimedOut);
+  }
+  ASSERT_TRUE(Resume("y")->Commit().ok());
+  ASSERT_TRUE(Resume("x")->Commit().ok());
+  ASSERT_TRUE(Resume("z")->Rollback().ok());
+  EXPECT_EQ(Get("a") + Get("b") + Get("x") + Get("y") + Get("z") + Get("x'"), "x-xy-x");
+  Open();
+  EXPECT_EQ(Get("a") + Get("b") + Get("x") + Get("y") + Get("z") + Get("x'"), "x-xy-x");
+}
+
 TEST_F(PreparedTransactionTest, SurvivesWithAllItsLocks) {
   Subtable* other;
   ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());

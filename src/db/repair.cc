@@ -562,16 +562,24 @@ Status Repairer::SaveWrites(std::string_view payload) {
 
 Status Repairer::Prepare(const std::string& name, std::string_view entries) {
   const auto transaction = target_->BeginTransaction({.max_bytes = SIZE_MAX}, {});
+  bool tracked = true;
   for (BatchEntry entry; ReadEntry(&entries, &entry);) {
+    if (entry.type == EntryType::kUntracked) {
+      tracked = false;
+      continue;
+    }
+    const bool lock = std::exchange(tracked, true);
     Subtable* subtable = nullptr;
     SLUICE_RETURN_IF_ERROR(FindSubtable(entry.subtable, &subtable));
     if (subtable == nullptr) {
       continue;  // it is dropped
     }
     if (entry.type == EntryType::kValue) {
-      SLUICE_RETURN_IF_ERROR(transaction->Put(subtable, entry.key, entry.value));
+      SLUICE_RETURN_IF_ERROR(lock ? transaction->Put(subtable, entry.key, entry.value)
+                                  : transaction->PutUntracked(subtable, entry.key, entry.value));
     } else if (entry.type == EntryType::kDeletion) {
-      SLUICE_RETURN_IF_ERROR(transaction->Delete(subtable, entry.key));
+      SLUICE_RETURN_IF_ERROR(lock ? transaction->Delete(subtable, entry.key)
+                                  : transaction->DeleteUntracked(subtable, entry.key));
     } else if (std::string value; entry.type == EntryType::kLock) {
       const Status status = transaction->GetForUpdate({}, subtable, entry.key, &value);
       if (!status.ok() && !status.IsNotFound()) {

@@ -206,6 +206,33 @@ TEST_F(TransactionLockTest, UnlockedRowsTakeNoMemory) {
   EXPECT_EQ(db_->GetStatistics().transactions.locks, 0u);
 }
 
+TEST_F(TransactionLockTest, UntrackedWritesAskNobody) {
+  Put("a", "1");
+  auto t = Begin();
+  EXPECT_EQ(Get(*t, "a"), "1");
+  Put("a", "2");
+  Put("b", "2");
+  auto holder = Begin();
+  ASSERT_TRUE(holder->Put(nullptr, "b", "holder").ok());
+  ASSERT_TRUE(t->PutUntracked(nullptr, "a", "mine").ok());
+  ASSERT_TRUE(t->DeleteUntracked(nullptr, "b").ok());
+  ASSERT_TRUE(t->PutUntracked(nullptr, "c", "mine").ok());
+  EXPECT_EQ(Scan(*t), "a=mine c=mine ");
+  EXPECT_EQ(db_->GetStatistics().transactions.locks, 1u);
+  t->SetSavepoint();
+  ASSERT_TRUE(t->PutUntracked(nullptr, "d", "mine").ok());
+  ASSERT_TRUE(t->RollbackToSavepoint().ok());
+  EXPECT_EQ(t->PutUntracked(nullptr, std::string(70'000, 'k'), "").code(), Code::kInvalidArgument);
+  // A row may be locked, too.
+  ASSERT_TRUE(t->Put(nullptr, "c", "again").ok());
+  EXPECT_EQ(holder->Put(nullptr, "c", "holder").code(), Code::kTimedOut);
+  EXPECT_EQ(t->Put(nullptr, "a", "again").code(), Code::kConflict);
+  ASSERT_TRUE(t->Commit().ok());
+  EXPECT_EQ(Scan(*db_), "a=mine c=again ");
+  ASSERT_TRUE(holder->Commit().ok());
+  EXPECT_EQ(Scan(*db_), "a=mine b=holder c=again ");
+}
+
 TEST_F(TransactionLockTest, ADeadlockRollsItsVictimBack) {
   auto first = Begin(Isolation::kSnapshot, std::chrono::hours(1));
   auto second = Begin(Isolation::kSnapshot, std::chrono::hours(1));

@@ -536,7 +536,9 @@ TEST_F(TransactionTest, DoesWhatMapsDo) {
         }
         default: {
           const std::string value(SkewedSize(&random, 3000), static_cast<char>('a' + step % 26));
-          ASSERT_TRUE(t->Put(subtable, key, value).ok());
+          ASSERT_TRUE((Uniform(&random, 0, 2) != 0 ? t->Put(subtable, key, value)
+                                                   : t->PutUntracked(subtable, key, value))
+                          .ok());
           model[key] = value;
         }
       }

@@ -201,13 +201,15 @@ Status TransactionImpl::Lock(Subtable* subtable, std::string_view key, LockMode 
 }
 
 Status TransactionImpl::Write(Subtable* subtable, std::string_view key, RecordType type,
-                              std::string_view value) {
+                              std::string_view value, bool tracked) {
   SLUICE_RETURN_IF_ERROR(CheckActive());
   SLUICE_RETURN_IF_ERROR(store_.CheckWrite(*subtable, key, value));
   const size_t cost = WriteBuffer::Cost(key, value);
   SLUICE_RETURN_IF_ERROR(CheckRoom(key, cost));
   SLUICE_RETURN_IF_ERROR(GrowMemory(cost));
-  if (Status status = Lock(subtable, key, LockMode::kExclusive); !status.ok()) {
+  if (!tracked) {
+    untracked_ = true;
+  } else if (Status status = Lock(subtable, key, LockMode::kExclusive); !status.ok()) {
     FitMemory();
     return status;
   }
@@ -216,11 +218,20 @@ Status TransactionImpl::Write(Subtable* subtable, std::string_view key, RecordTy
 }
 
 Status TransactionImpl::Put(Subtable* subtable, std::string_view key, std::string_view value) {
-  return Write(store_.Resolve(subtable), key, RecordType::kValue, value);
+  return Write(store_.Resolve(subtable), key, RecordType::kValue, value, /*tracked=*/true);
 }
 
 Status TransactionImpl::Delete(Subtable* subtable, std::string_view key) {
-  return Write(store_.Resolve(subtable), key, RecordType::kDeletion, {});
+  return Write(store_.Resolve(subtable), key, RecordType::kDeletion, {}, /*tracked=*/true);
+}
+
+Status TransactionImpl::PutUntracked(Subtable* subtable, std::string_view key,
+                                     std::string_view value) {
+  return Write(store_.Resolve(subtable), key, RecordType::kValue, value, /*tracked=*/false);
+}
+
+Status TransactionImpl::DeleteUntracked(Subtable* subtable, std::string_view key) {
+  return Write(store_.Resolve(subtable), key, RecordType::kDeletion, {}, /*tracked=*/false);
 }
 
 void TransactionImpl::SetSavepoint() {
@@ -280,7 +291,19 @@ Status TransactionImpl::Prepare(std::string_view name) {
   prepared->locks = locks_;
   prepared->in_use = true;
   prepared->CountMemory();
-  std::string entries = prepared->writes;
+  std::string entries;
+  if (!untracked_) {
+    entries = prepared->writes;
+  } else {
+    writes_.ForEach([&](uint32_t subtable, std::string_view key, const WriteBuffer::Write& write) {
+      if (!all_.locks.Holds(*locks_, subtable, key, LockMode::kExclusive)) {
+        AppendUntracked(&entries);
+      }
+      const bool put = write.type == RecordType::kValue;
+      AppendWrite({put ? EntryType::kValue : EntryType::kDeletion, subtable, key, write.value},
+                  &entries);
+    });
+  }
   locks_->ForEachHeld([&](uint32_t subtable, std::string_view key, LockMode mode) {
     if (mode == LockMode::kExclusive && writes_.Find(subtable, key) == nullptr) {
       AppendLock(subtable, key, &entries);

@@ -56,6 +56,8 @@ class TransactionImpl final : public Transaction {
   std::unique_ptr<Iterator> NewIterator(const ReadOptions& options, Subtable* subtable) override;
   Status Put(Subtable* subtable, std::string_view key, std::string_view value) override;
   Status Delete(Subtable* subtable, std::string_view key) override;
+  Status PutUntracked(Subtable* subtable, std::string_view key, std::string_view value) override;
+  Status DeleteUntracked(Subtable* subtable, std::string_view key) override;
   void SetSavepoint() override;
   Status RollbackToSavepoint() override;
   Status ReleaseSavepoint() override;
@@ -73,7 +75,8 @@ class TransactionImpl final : public Transaction {
               std::string* value);
   Status GetLocked(LockMode mode, const ReadOptions& options, Subtable* subtable,
                    std::string_view key, std::string* value);
-  Status Write(Subtable* subtable, std::string_view key, RecordType type, std::string_view value);
+  Status Write(Subtable* subtable, std::string_view key, RecordType type, std::string_view value,
+               bool tracked);
   // Steps 1 to 3.
   Status Lock(Subtable* subtable, std::string_view key, LockMode mode);
   // TooLarge if max_bytes has no room for a lock of the key, and `more` bytes.
@@ -103,6 +106,7 @@ class TransactionImpl final : public Transaction {
   PreparedPtr prepared_;  // null unless it is prepared, and not resolved
   const Snapshot* snapshot_ = nullptr;
   size_t lock_bytes_ = 0;
+  bool untracked_ = false;  // some of writes_ may be of rows that are not locked
   // Once it has ended, or is prepared:
   bool ended_ = false;
   bool rolled_back_ = false;

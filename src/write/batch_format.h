@@ -5,8 +5,9 @@
 //                 0 deletion, 4 lock:  key
 //                 1 value:             key | value
 //                 5 range deletion:    first key | first key beyond it, or empty: no bound
-//                 2 prepared:          name of a transaction | batch, of types 0, 1 and 4
+//                 2 prepared:          name of a transaction | batch, of types 0, 1, 4 and 6
 //                 3 resolved:          name of a transaction
+//                 6 untracked:         nothing, as a key: the row of the next entry is not locked
 //                 where keys, values, names and batches are led by their bytes (varint32), and
 //                 2 and 3 are of no sub-table (0)
 //   log record := sequence number of the first write (varint64) | batch*
@@ -36,7 +37,8 @@ enum class EntryType : uint8_t {
   kPrepared = 2,
   kResolved = 3,
   kLock = 4,
-  kRangeDeletion = 5
+  kRangeDeletion = 5,
+  kUntracked = 6
 };
 
 struct BatchEntry {
@@ -71,6 +73,10 @@ inline void AppendLock(uint32_t subtable, std::string_view key, std::string* out
   PutVarint(out, EntryTag(EntryType::kLock, subtable));
   PutLengthPrefixed(out, key);
 }
+inline void AppendUntracked(std::string* out) {
+  PutVarint(out, EntryTag(EntryType::kUntracked, 0));
+  PutLengthPrefixed(out, {});
+}
 inline void AppendPrepared(std::string_view name, std::string_view batch, std::string* out) {
   PutVarint(out, EntryTag(EntryType::kPrepared, 0));
   PutLengthPrefixed(out, name);
@@ -84,14 +90,14 @@ inline void AppendResolved(std::string_view name, std::string* out) {
 // Takes the entry in front off `*batch`; false if there is none that makes sense.
 inline bool ReadEntry(std::string_view* batch, BatchEntry* entry) {
   uint64_t tag;
-  if (!GetVarint64(batch, &tag) || (tag & 7) > 5 || tag >> 35 != 0) {
+  if (!GetVarint64(batch, &tag) || (tag & 7) > 6 || tag >> 35 != 0) {
     return false;
   }
   entry->type = static_cast<EntryType>(tag & 7);
   entry->subtable = static_cast<uint32_t>(tag >> 3);
   entry->value = {};
-  const bool has_value = entry->type != EntryType::kDeletion &&
-                         entry->type != EntryType::kResolved && entry->type != EntryType::kLock;
+  const bool has_value = entry->type == EntryType::kValue || entry->type == EntryType::kPrepared ||
+                         entry->type == EntryType::kRangeDeletion;
   return GetLengthPrefixed(batch, &entry->key) &&
          (!has_value || GetLengthPrefixed(batch, &entry->value));
 }
