@@ -209,6 +209,12 @@ SLUICE_EXPORT const char* sluice_iterator_value(const sluice_iterator_t* iterato
 /** Stores the error that stopped the iterator, if one did. */
 SLUICE_EXPORT void sluice_iterator_get_error(const sluice_iterator_t* iterator, char** error);
 
+/** Estimates the records in [begin, end) and their bytes (DB::ApproximateSize); a null bound means no
+ * bound. Each of the results may be null. */
+SLUICE_EXPORT void sluice_approximate_size(sluice_db_t* db, sluice_subtable_t* subtable,
+                                           const char* begin, size_t begin_bytes, const char* end,
+                                           size_t end_bytes, uint64_t* records, uint64_t* bytes);
+
 /** Holds the present state, until it is released. */
 SLUICE_EXPORT const sluice_snapshot_t* sluice_snapshot_create(sluice_db_t* db);
 /** Ends the use of the snapshot. */

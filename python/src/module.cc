@@ -2,6 +2,7 @@
 // is better said in Python: asynchronous writes, statistics, snapshots that read, documentation.
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -133,6 +134,7 @@ void BindTables(nb::module_& m) {
            "sync"_a = false)
       .def("flush", &Table::Flush)
       .def("compact", &Table::Compact, "start"_a = none, "stop"_a = none)
+      .def("approximate_size", &Table::ApproximateSize, "start"_a = none, "stop"_a = none)
       .def("property", &Table::GetProperty, "name"_a)
       .def("__getitem__", &Table::Require)
       .def("__contains__", &Table::Contains)

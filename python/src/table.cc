@@ -160,6 +160,18 @@ void Table::Compact(const OptionalBytes& start, const OptionalBytes& stop) const
   Run(state_.get(), [&](DB* db) { return db->CompactRange(subtable_, start.view, stop.view); });
 }
 
+std::pair<uint64_t, uint64_t> Table::ApproximateSize(const OptionalBytes& start,
+                                                     const OptionalBytes& stop) const {
+  RangeSize size;
+  Run(state_.get(), [&](DB* db) {
+    if (!stop.given || !stop.view.empty()) {  // as for Compact
+      size = db->ApproximateSize(subtable_, start.view, stop.view);
+    }
+    return Status();
+  });
+  return {size.records, size.bytes};
+}
+
 std::string Table::GetProperty(const std::string& name) const {
   std::string value;
   Run(state_.get(), [&](DB* db) { return db->GetProperty(subtable_, name, &value); });

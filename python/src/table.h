@@ -2,8 +2,10 @@
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "bytes_like.h"
 #include "cursor.h"
@@ -41,6 +43,9 @@ class Table {
 
   void Flush() const;
   void Compact(const OptionalBytes& start, const OptionalBytes& stop) const;
+  // Records and bytes.
+  std::pair<uint64_t, uint64_t> ApproximateSize(const OptionalBytes& start,
+                                                const OptionalBytes& stop) const;
   std::string GetProperty(const std::string& name) const;
   nanobind::object GetName() const;
 

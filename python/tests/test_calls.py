@@ -211,6 +211,10 @@ def test_statistics(db: sluice.DB) -> None:
     db.compact()
     assert db.statistics().compactions.manual > 0
     assert db.property("sluice.num-files-at-level2") == "1"
+    records, size = db.approximate_size()
+    assert records == 1
+    assert size == int(db.property("sluice.bytes-at-level2"))
+    assert db.approximate_size(stop=b"") == (0, 0)
     with pytest.raises(sluice.InvalidArgumentError):
         db.property("sluice.none")
 

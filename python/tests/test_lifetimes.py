@@ -53,6 +53,7 @@ def test_everything_after_close(path: Path) -> None:
         lambda: db.drop_subtable(table),
         lambda: db.flush(),
         lambda: db.compact(),
+        lambda: db.approximate_size(),
         lambda: db.wait_for_background_work(),
         lambda: db.checkpoint(path.parent / "copy"),
         lambda: db.verify(),

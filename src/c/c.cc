@@ -559,6 +559,19 @@ void sluice_compact_range(sluice_db_t* db, sluice_subtable_t* subtable, const ch
                              {end, end != nullptr ? end_bytes : 0}),
        error);
 }
+void sluice_approximate_size(sluice_db_t* db, sluice_subtable_t* subtable, const char* begin,
+                             size_t begin_bytes, const char* end, size_t end_bytes,
+                             uint64_t* records, uint64_t* bytes) {
+  const sluice::RangeSize size =
+      db->rep->ApproximateSize(Of(subtable), {begin, begin != nullptr ? begin_bytes : 0},
+                               {end, end != nullptr ? end_bytes : 0});
+  if (records != nullptr) {
+    *records = size.records;
+  }
+  if (bytes != nullptr) {
+    *bytes = size.bytes;
+  }
+}
 void sluice_wait_for_background_work(sluice_db_t* db, char** error) {
   Tell(db->rep->WaitForBackgroundWork(), error);
 }

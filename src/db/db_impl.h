@@ -22,6 +22,7 @@ namespace sluice {
 
 class DBImpl final : public DB, private TransactionStore {
  public:
+  using DB::ApproximateSize;
   using DB::Delete;
   using DB::DeleteRange;
   using DB::Get;
@@ -66,6 +67,11 @@ class DBImpl final : public DB, private TransactionStore {
   std::unique_ptr<Iterator> NewIterator(const ReadOptions& options, Subtable* subtable) override {
     return IteratorOver(nullptr, options, subtable);
   }
+
+  // range_size.cc
+  RangeSize ApproximateSize(Subtable* subtable, std::string_view begin,
+                            std::string_view end) override;
+
   const Snapshot* GetSnapshot() override { return db_.snapshots.Take(); }
   void ReleaseSnapshot(const Snapshot* snapshot) override;
 

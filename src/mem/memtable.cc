@@ -401,6 +401,31 @@ const Memtable::Version* Memtable::Get(std::string_view user_key, uint64_t hash,
   return node != nullptr && node->key() == user_key ? VersionAt(node, snapshot) : nullptr;
 }
 
+Memtable::RangeEstimate Memtable::Estimate(std::string_view begin, std::string_view end) const {
+  constexpr size_t kEnough = 64;
+  const uint64_t begin_prefix = Prefix(begin);
+  const uint64_t end_prefix = Prefix(end);
+  Node* before = head_;
+  for (int level = height_.load(std::memory_order_relaxed) - 1;; --level) {
+    RangeEstimate seen;
+    Node* node = FindAfter(begin, begin_prefix, level, &before);
+    for (; node != nullptr && (end.empty() || node->Compare(end, end_prefix) < 0);
+         node = node->Next(level)) {
+      const Version& newest = *node->newest.load(std::memory_order_acquire);
+      ++(newest.type() == RecordType::kDeletion ? seen.tombstones : seen.values);
+      seen.bytes += node->key_bytes + newest.value_bytes_;
+    }
+    if (level == 0 || seen.values + seen.tombstones >= kEnough) {
+      // So many nodes of the lowest level stand for one of this.
+      uint64_t each = 1;
+      for (int i = 0; i < level; ++i) {
+        each *= kBranching;
+      }
+      return {seen.values * each, seen.tombstones * each, seen.bytes * each};
+    }
+  }
+}
+
 void Memtable::Iterator::SeekToFirst() { node_ = memtable_->head_->Next(0); }
 
 void Memtable::Iterator::SeekToLast() {

@@ -130,6 +130,16 @@ class Memtable {
     return ranges == nullptr ? 0 : ranges->Covering(user_key, snapshot);
   }
 
+  // Of the keys in a range, by their newest versions.
+  struct RangeEstimate {
+    uint64_t values = 0;
+    uint64_t tombstones = 0;
+    uint64_t bytes = 0;  // of keys and values
+  };
+  // What there is in [begin, end) (empty: no bound); exact up to some 64 keys, and beyond that from a
+  // sample of about as many, as the upper levels of the list have it. Heeds no range deletions.
+  RangeEstimate Estimate(std::string_view begin, std::string_view end) const;
+
   bool empty() const { return records() == 0 && !has_range_deletions(); }
   // Counts adds that have returned.
   uint64_t records() const { return records_.load(std::memory_order_acquire); }

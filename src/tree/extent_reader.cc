@@ -218,6 +218,26 @@ Status ExtentReader::OpenPart(const Extent& extent, size_t number, bool walk, He
   return {};
 }
 
+Status ExtentReader::FindSpan(const Extent& extent, std::string_view internal_key,
+                              BlockSpan* span) {
+  const EpochGuard guard;
+  TableTop* top = nullptr;
+  TableHead* part = nullptr;
+  SLUICE_RETURN_IF_ERROR(tables_.FindTop(extent, nullptr, &top));
+  const size_t number = std::min(top->Find(internal_key), top->parts() - 1);
+  SLUICE_RETURN_IF_ERROR(tables_.FindPart(extent, top, number, nullptr, &part));
+  const size_t i = std::min(part->Find(internal_key), part->blocks() - 1);
+  const BlockHandle handle = part->block(i);
+  span->begin = handle.offset;
+  span->end = handle.offset + handle.size + kBlockTrailerBytes;
+  span->all = top->has_dictionary() ? top->dictionary().offset : top->index().offset;
+  span->low = UserKey(i > 0        ? part->last_key(i - 1)
+                      : number > 0 ? top->last_key(number - 1)
+                                   : std::string_view(extent.smallest));
+  span->high = UserKey(part->last_key(i));
+  return {};
+}
+
 Status ExtentReader::ReadBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
                                BlockRef* contents, Block* block, ReadAhead* ahead,
                                BlockReads* reads) {

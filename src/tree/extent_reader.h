@@ -162,6 +162,17 @@ class ExtentReader {
                   HeadPart* part);
   // By its number; if that is too large, the last one. `walk`: those behind it are wanted soon.
   Status OpenPart(const Extent& extent, size_t number, bool walk, HeadPart* part);
+  // The block with the first key at or after `internal_key`: where it begins and ends among the bytes
+  // of the table's blocks, of which there are about `all`, and between which user keys. Reads at most
+  // the top and one part. REQUIRES: the table has such a key.
+  struct BlockSpan {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    uint64_t all = 0;
+    std::string low;
+    std::string high;
+  };
+  Status FindSpan(const Extent& extent, std::string_view internal_key, BlockSpan* span);
   // `contents` keeps what `block` views. `ahead`, if any: of an iterator, aimed at this block.
   // `reads`, if not null, may put it off: then `contents` is null.
   Status ReadBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
