@@ -14,7 +14,7 @@ LAYERS = ["util", "table", "rocksdb_table", "log", "write", "txn", "mem", "cache
 PUBLIC = {"export.h": "util", "status.h": "util", "env.h": "util", "compression.h": "table",
           "table_format.h": "table", "iterator.h": "table", "executor.h": "merge",
           "conformance.h": "conformance", "device.h": "device", "c_device.h": "device",
-          "c.h": "c", "db.h": "write", "listener.h": "write", "options.h": "write",
+          "c.h": "c", "db.h": "write", "ingestion.h": "write", "listener.h": "write", "options.h": "write",
           "statistics.h": "write", "transaction.h": "write", "write_batch.h": "write"}
 # Headers that are made in the build, and the lowest layer that may know them.
 GENERATED = [(re.compile(r"sluice_abi\.h"), "device"), (re.compile(r"V\w+\.h|verilated.*"), "device")]

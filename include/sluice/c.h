@@ -48,6 +48,7 @@ typedef struct sluice_snapshot_t sluice_snapshot_t;
 typedef struct sluice_transaction_options_t sluice_transaction_options_t;
 /** A transaction that has begun. */
 typedef struct sluice_transaction_t sluice_transaction_t;
+typedef struct sluice_ingestion_t sluice_ingestion_t;
 
 /** Frees what a call allocated by malloc; null is allowed. */
 SLUICE_EXPORT void sluice_free(void* pointer);
@@ -208,6 +209,19 @@ SLUICE_EXPORT const char* sluice_iterator_value(const sluice_iterator_t* iterato
                                                 size_t* value_bytes);
 /** Stores the error that stopped the iterator, if one did. */
 SLUICE_EXPORT void sluice_iterator_get_error(const sluice_iterator_t* iterator, char** error);
+
+/* Ingestions (sluice/ingestion.h); each is used by one thread at a time. */
+
+/** Begins an ingestion; null and an error if another one is under way. */
+SLUICE_EXPORT sluice_ingestion_t* sluice_ingestion_create(sluice_db_t* db, char** error);
+/** Adds a record; the keys of each sub-table must ascend. */
+SLUICE_EXPORT void sluice_ingestion_add(sluice_ingestion_t* ingestion, sluice_subtable_t* subtable,
+                                        const char* key, size_t key_bytes, const char* value,
+                                        size_t value_bytes, char** error);
+/** Makes all of it visible and durable at one instant. */
+SLUICE_EXPORT void sluice_ingestion_commit(sluice_ingestion_t* ingestion, char** error);
+/** Frees the ingestion, and its space unless it is committed. */
+SLUICE_EXPORT void sluice_ingestion_destroy(sluice_ingestion_t* ingestion);
 
 /** Estimates the records in [begin, end) and their bytes (DB::ApproximateSize); a null bound means no
  * bound. Each of the results may be null. */

@@ -42,6 +42,7 @@
 #include <vector>
 
 #include "sluice/export.h"
+#include "sluice/ingestion.h"
 #include "sluice/iterator.h"
 #include "sluice/listener.h"
 #include "sluice/options.h"
@@ -120,10 +121,11 @@ class SLUICE_EXPORT DB {
   /// database in `to`, which must not exist. The database in `path` is only read, and must not be
   /// open anywhere. For each key, the newest readable version is saved: where a newer one is lost,
   /// an older one may reappear, among the keys that `report->losses` names. If all metadata is
-  /// lost, extents are looked for in the data files: deleted keys may reappear, and sub-tables but
-  /// the default one are named `subtable-N`. Ok if the new database is whole, however little it
-  /// holds; Corruption if there are neither metadata nor extents nor a log. `options` are those of
-  /// the new database, but for level_paths: those of the one in `path`.
+  /// lost, extents are looked for in the data files: deleted keys may reappear, so may records of
+  /// ingestions that were never committed, and sub-tables but the default one are named
+  /// `subtable-N`. Ok if the new database is whole, however little it holds; Corruption if there are
+  /// neither metadata nor extents nor a log. `options` are those of the new database, but for
+  /// level_paths: those of the one in `path`.
   static Status Repair(const Options& options, const std::string& path, const std::string& to,
                        RepairReport* report);
 
@@ -183,6 +185,12 @@ class SLUICE_EXPORT DB {
                                        std::vector<std::string>* values) = 0;
   /// Never null; errors are reported by the iterator's status().
   virtual std::unique_ptr<Iterator> NewIterator(const ReadOptions& options, Subtable* subtable) = 0;
+
+  /// Begins an ingestion (sluice/ingestion.h). Busy if another one is under way. TooLarge if sequence
+  /// numbers are used up: each ingestion that is committed takes 2^32 of 2^56, so this is after 16
+  /// million of them, or more, for those take fewer as numbers get scarce. Of the writes that come
+  /// before its commit there may be as many as that.
+  virtual Status NewIngestion(std::unique_ptr<Ingestion>* ingestion) = 0;
 
   /// Estimates what the sub-table has in [begin, end); an empty bound means no bound. For optimizers,
   /// and for splitting ranges.

@@ -95,6 +95,7 @@ struct SLUICE_EXPORT Statistics {
   uint64_t user_bytes_written = 0;        ///< keys and values
   uint64_t log_bytes_written = 0;         ///< to the redo log
   uint64_t flush_bytes_written = 0;       ///< of extents
+  uint64_t ingestion_bytes_written = 0;   ///< of extents; those that were committed
   uint64_t compaction_bytes_read = 0;     ///< of extents
   uint64_t compaction_bytes_written = 0;  ///< of extents
   uint64_t extents_reused = 0;            ///< moved by compactions as they were
@@ -107,11 +108,12 @@ struct SLUICE_EXPORT Statistics {
   std::array<uint64_t, kCompactionKinds> compactions{};  ///< by CompactionKind
   uint64_t stall_microseconds = 0;  ///< time that writers lost, summed over all writers
 
-  /// Bytes written by flushes and compactions per byte of the user's; 0 before the first.
+  /// Bytes written by flushes, ingestions and compactions per byte of the user's; 0 before the first.
   double WriteAmplification() const {
     return user_bytes_written == 0
                ? 0
-               : static_cast<double>(flush_bytes_written + compaction_bytes_written) /
+               : static_cast<double>(flush_bytes_written + ingestion_bytes_written +
+                                     compaction_bytes_written) /
                      static_cast<double>(user_bytes_written);
   }
   /// Bytes that extents take of the device per byte of live data; 0 if there is none in level 2.

@@ -95,6 +95,7 @@ class Statistics:
     user_bytes_written: int
     log_bytes_written: int
     flush_bytes_written: int
+    ingestion_bytes_written: int
     compaction_bytes_read: int
     compaction_bytes_written: int
     extents_reused: int
@@ -109,10 +110,12 @@ class Statistics:
 
     @property
     def write_amplification(self) -> float:
-        """Bytes that flushes and compactions wrote per byte that the user did."""
+        """Bytes that flushes, ingestions and compactions wrote per byte that the user did."""
         if self.user_bytes_written == 0:
             return 0.0
-        written = self.flush_bytes_written + self.compaction_bytes_written
+        written = (
+            self.flush_bytes_written + self.ingestion_bytes_written + self.compaction_bytes_written
+        )
         return written / self.user_bytes_written
 
     @property

@@ -92,10 +92,10 @@ nb::dict ToDict(const TransactionStatistics& transactions) {
 nb::dict ToDict(const Statistics& statistics) {
   const auto& [subtables, row_cache, block_cache, table_cache, offload, transactions, last_sequence,
                data_file_bytes, log_file_bytes, extent_bytes, live_bytes, most_space_amplification,
-               user_bytes_written, log_bytes_written, flush_bytes_written, compaction_bytes_read,
-               compaction_bytes_written, extents_reused, blocks_copied, flushes, range_cuts,
-               cut_extents, cut_records, compactions_abandoned, compactions, stall_microseconds] =
-      statistics;
+               user_bytes_written, log_bytes_written, flush_bytes_written, ingestion_bytes_written,
+               compaction_bytes_read, compaction_bytes_written, extents_reused, blocks_copied,
+               flushes, range_cuts, cut_extents, cut_records, compactions_abandoned, compactions,
+               stall_microseconds] = statistics;
   nb::list subtables_list;
   for (const SubtableStatistics& subtable : subtables) {
     subtables_list.append(ToDict(subtable));
@@ -120,6 +120,7 @@ nb::dict ToDict(const Statistics& statistics) {
   d["user_bytes_written"] = user_bytes_written;
   d["log_bytes_written"] = log_bytes_written;
   d["flush_bytes_written"] = flush_bytes_written;
+  d["ingestion_bytes_written"] = ingestion_bytes_written;
   d["compaction_bytes_read"] = compaction_bytes_read;
   d["compaction_bytes_written"] = compaction_bytes_written;
   d["extents_reused"] = extents_reused;

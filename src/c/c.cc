@@ -36,6 +36,9 @@ struct sluice_batch_t {
 struct sluice_iterator_t {
   std::unique_ptr<sluice::Iterator> rep;
 };
+struct sluice_ingestion_t {
+  std::unique_ptr<sluice::Ingestion> rep;
+};
 struct sluice_transaction_options_t {
   sluice::TransactionOptions rep;
 };
@@ -559,6 +562,21 @@ void sluice_compact_range(sluice_db_t* db, sluice_subtable_t* subtable, const ch
                              {end, end != nullptr ? end_bytes : 0}),
        error);
 }
+sluice_ingestion_t* sluice_ingestion_create(sluice_db_t* db, char** error) {
+  auto ingestion = std::make_unique<sluice_ingestion_t>();
+  const Status status = db->rep->NewIngestion(&ingestion->rep);
+  Tell(status, error);
+  return status.ok() ? ingestion.release() : nullptr;
+}
+void sluice_ingestion_add(sluice_ingestion_t* ingestion, sluice_subtable_t* subtable,
+                          const char* key, size_t key_bytes, const char* value, size_t value_bytes,
+                          char** error) {
+  Tell(ingestion->rep->Add(Of(subtable), {key, key_bytes}, {value, value_bytes}), error);
+}
+void sluice_ingestion_commit(sluice_ingestion_t* ingestion, char** error) {
+  Tell(ingestion->rep->Commit(), error);
+}
+void sluice_ingestion_destroy(sluice_ingestion_t* ingestion) { delete ingestion; }
 void sluice_approximate_size(sluice_db_t* db, sluice_subtable_t* subtable, const char* begin,
                              size_t begin_bytes, const char* end, size_t end_bytes,
                              uint64_t* records, uint64_t* bytes) {

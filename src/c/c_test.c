@@ -1,13 +1,13 @@
 /* The C interface, from C: every call does what sluice/c.h says. Argument: a directory to use. */
 
-#include "sluice/c_device.h"
-
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "sluice/c_device.h"
 
 static char* error = NULL;
 
@@ -309,6 +309,19 @@ int main(int argc, char** argv) {
   CHECK_OK();
   CHECK(strcmp(files, "1") == 0);
   sluice_free(files);
+  sluice_ingestion_t* ingestion = sluice_ingestion_create(db, &error);
+  CHECK_OK();
+  CHECK(sluice_ingestion_create(db, &error) == NULL);
+  EXPECT_ERROR("busy");
+  sluice_ingestion_add(ingestion, other, "x", 1, "ingested", 8, &error);
+  CHECK_OK();
+  sluice_ingestion_add(ingestion, other, "w", 1, "too late", 8, &error);
+  EXPECT_ERROR("invalid argument");
+  EXPECT_VALUE(NULL, other, "x", NULL);
+  sluice_ingestion_commit(ingestion, &error);
+  CHECK_OK();
+  sluice_ingestion_destroy(ingestion);
+  EXPECT_VALUE(NULL, other, "x", "ingested");
   sluice_subtable_t* sized = sluice_create_subtable(db, "sized", &error);
   sluice_put(db, NULL, sized, "a", 1, "value", 5, &error);
   sluice_put(db, NULL, sized, "b", 1, "value", 5, &error);

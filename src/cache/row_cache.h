@@ -24,7 +24,13 @@
 //      pinned, or has its memtable still in what the reader pinned: there it found no version of
 //      the key and no range deletion that covers it, so the flush has none.
 //
-// What changes a key's newest version in the extents in another way (bulk load) must do as a flush.
+//   4. An ingestion brings newer versions into the extents that no memtable has. It publishes its tree
+//      version first, in which nobody may see them as yet, then does (a), and (b) by FlushedRanges for
+//      the range of its keys, and only then makes them visible. Until then entries of before are
+//      right, and who reads the new tree version fills in nothing, because its snapshot is older than
+//      what the extents have. What readers of earlier tree versions fill in is erased by (b), or
+//      refused after (a).
+//
 // Compactions change none. Numbers of sub-tables must not be used again.
 
 #pragma once

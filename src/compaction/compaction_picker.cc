@@ -68,10 +68,7 @@ std::vector<ExtentPtr> Overlapping(const RunIndex& run, const std::vector<Extent
 // tells.
 bool Touches(const RunIndex& run, const std::vector<ExtentPtr>& extents) {
   return std::any_of(extents.begin(), extents.end(), [&](const ExtentPtr& extent) {
-    std::string first(UserKey(extent->smallest));
-    PutFixed64(&first, MakeTrailer(kMaxSequence, RecordType{0xff}));
-    const Extent* const found = run.Find(first);
-    return found != nullptr && UserKey(found->smallest) <= UserKey(extent->largest);
+    return run.Overlaps(UserKey(extent->smallest), UserKey(extent->largest));
   });
 }
 

@@ -7,70 +7,17 @@
 #include <string>
 #include <string_view>
 
-#include "table/block_builder.h"
-
 namespace sluice {
-
-namespace {
-
-// Takes records in order and cuts them into blocks.
-class BlockStream {
- public:
-  BlockStream(const FlushFormat& format, ExtentWriter* writer)
-      : block_bytes_(format.block_bytes),
-        block_(format.restart_interval),
-        values_(format.values, writer),
-        extents_(
-            format.extent,
-            [writer](BuiltExtent* built) { return writer->Write(built, writer->TakeNumber()); },
-            [this](uint64_t number) { return values_.Find(number); }) {}
-
-  Status Add(std::string_view user_key, uint64_t trailer, std::string_view value) {
-    if (values_.Wants(value)) {
-      SLUICE_RETURN_IF_ERROR(values_.Add(user_key, value, &reference_));
-      trailer = MakeTrailer(TrailerSequence(trailer), kTypeValueReference);
-      value = reference_;
-    }
-    key_.assign(user_key);
-    PutFixed64(&key_, trailer);
-    block_.Add(key_, value);
-    return block_.bytes() >= block_bytes_ ? EndBlock() : Status();
-  }
-  Status Finish() {
-    if (!block_.empty()) {
-      SLUICE_RETURN_IF_ERROR(EndBlock());
-    }
-    SLUICE_RETURN_IF_ERROR(extents_.EndExtent());
-    return values_.Finish();
-  }
-  uint64_t values_apart() const { return values_.values(); }
-
- private:
-  Status EndBlock() {
-    const Status status = extents_.AddBlock(block_.Finish());
-    block_.Reset();
-    return status;
-  }
-
-  const uint32_t block_bytes_;
-  BlockBuilder block_;
-  ValueWriter values_;
-  ExtentBuilder extents_;
-  std::string key_;
-  std::string reference_;
-};
-
-}  // namespace
 
 Status FlushMemtables(const std::vector<MemtablePtr>& memtables,
                       const std::vector<SequenceNumber>& snapshots, FlushRanges* ranges,
-                      const FlushFormat& format, ExtentWriter* writer, FlushResult* result) {
+                      const RunFormat& format, ExtentWriter* writer, FlushResult* result) {
   std::vector<Memtable::Iterator> ways;
   for (const MemtablePtr& memtable : memtables) {
     result->input_records += memtable->table.records();
     ways.emplace_back(&memtable->table).SeekToFirst();
   }
-  BlockStream out(format, writer);
+  RecordPacker out(format, writer);
   for (;;) {
     std::optional<std::string_view> first;
     for (const Memtable::Iterator& way : ways) {

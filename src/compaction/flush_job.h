@@ -7,19 +7,12 @@
 #include <vector>
 
 #include "compaction/flush_ranges.h"
+#include "compaction/record_packer.h"
 #include "tree/extent_writer.h"
-#include "tree/value_writer.h"
 #include "tree/version.h"
 #include "util/status.h"
 
 namespace sluice {
-
-struct FlushFormat {
-  ExtentFormat extent;
-  uint32_t block_bytes = 4 << 10;
-  uint32_t restart_interval = 16;
-  ValueFormat values{};
-};
 
 struct FlushResult {
   uint64_t input_records = 0;
@@ -36,6 +29,6 @@ struct FlushResult {
 // that were added.
 Status FlushMemtables(const std::vector<MemtablePtr>& memtables,
                       const std::vector<SequenceNumber>& snapshots, FlushRanges* ranges,
-                      const FlushFormat& format, ExtentWriter* writer, FlushResult* result);
+                      const RunFormat& format, ExtentWriter* writer, FlushResult* result);
 
 }  // namespace sluice

@@ -90,25 +90,28 @@ class ValueCopies {
 
 }  // namespace
 
+Status DBImpl::SwitchToFlush(SubtableImpl* subtable, MemtablePtr* newest) {
+  if (subtable->dropped) {
+    return Status::InvalidArgument(fmt::format("sub-table '{}' is dropped", subtable->name()));
+  }
+  const StateLock lock(db_.mutex);
+  if (!subtable->version(lock).active->table.empty()) {
+    db_.SwitchMemtable(lock, subtable);
+  }
+  const std::vector<MemtablePtr>& waiting = subtable->version(lock).waiting;
+  *newest = waiting.empty() ? nullptr : waiting.front();
+  return {};
+}
+
 Status DBImpl::Flush(Subtable* subtable) {
   SLUICE_RETURN_IF_ERROR(CheckWritable());
   SubtableImpl* const target = Resolve(subtable);
-  MemtablePtr last;
+  MemtablePtr newest;
   {
     const ExclusiveWrites exclusive(writes_.pipeline());
-    if (target->dropped) {
-      return Status::InvalidArgument(fmt::format("sub-table '{}' is dropped", target->name()));
-    }
-    const StateLock lock(db_.mutex);
-    if (!target->version(lock).active->table.empty()) {
-      db_.SwitchMemtable(lock, target);
-    }
-    if (target->version(lock).waiting.empty()) {
-      return {};
-    }
-    last = target->version(lock).waiting.front();
+    SLUICE_RETURN_IF_ERROR(SwitchToFlush(target, &newest));
   }
-  return background_.WaitForFlush(target, last);
+  return newest == nullptr ? Status() : background_.WaitForFlush(target, newest);
 }
 
 Status DBImpl::CompactRange(Subtable* subtable, std::string_view begin, std::string_view end) {

@@ -11,6 +11,7 @@
 #include "db/background_work.h"
 #include "db/db_state.h"
 #include "db/import_leveldb.h"
+#include "db/ingestion.h"
 #include "db/write_path.h"
 #include "sluice/db.h"
 #include "table/record_iterator.h"
@@ -75,6 +76,9 @@ class DBImpl final : public DB, private TransactionStore {
   const Snapshot* GetSnapshot() override { return db_.snapshots.Take(); }
   void ReleaseSnapshot(const Snapshot* snapshot) override;
 
+  // db_ingest.cc
+  Status NewIngestion(std::unique_ptr<Ingestion>* ingestion) override;
+
   // db_transactions.cc
   std::unique_ptr<Transaction> BeginTransaction(const TransactionOptions& options,
                                                 const WriteOptions& write_options) override;
@@ -138,6 +142,11 @@ class DBImpl final : public DB, private TransactionStore {
   Status CheckBatch(const WriteBatch& batch);
   Status WriteOne(const WriteOptions& options, const BatchWrite& write);
 
+  // db_admin.cc
+  // The newest memtable that waits for its flush, once the active one does, too, if it has records;
+  // null if none waits. InvalidArgument if the sub-table is dropped. Called with ExclusiveWrites.
+  Status SwitchToFlush(SubtableImpl* subtable, MemtablePtr* newest);
+
   // db_read.cc
   // Where a Get looks, and what it may see.
   struct View {
@@ -172,9 +181,19 @@ class DBImpl final : public DB, private TransactionStore {
   // import_leveldb.cc
   // InvalidArgument if anything was ever written to it. Called with ExclusiveWrites.
   Status CheckUntouched(const SubtableImpl& subtable);
-  // The extents become `run` of the sub-table, all at once.
-  Status Adopt(SubtableImpl* subtable, const RunId& run, const std::vector<Extent>& extents,
-               SequenceNumber last_sequence);
+  // The extents become all of the sub-table.
+  Status Adopt(SubtableImpl* subtable, std::vector<Extent> extents, SequenceNumber last_sequence);
+
+  // db_ingest.cc
+  // What an ingestion's Commit does, once its extents are durable.
+  Status Ingest(const std::vector<IngestedRun>& runs, SequenceNumber sequence);
+  // Each run becomes the newest of its sub-table, all at once; the next write gets a sequence number
+  // above `sequence`, which none of the records exceeds. After NoSpace nothing has changed, other
+  // errors are background errors. Called with ExclusiveWrites. REQUIRES: no memtable of the
+  // sub-tables has any record; none is dropped.
+  Status Install(const std::vector<IngestedRun>& runs, SequenceNumber sequence);
+  // Of the same, what follows when the metadata has them.
+  void Show(const std::vector<IngestedRun>& runs, SequenceNumber sequence);
 
   DbState db_;
   BackgroundWork background_{&db_};

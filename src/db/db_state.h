@@ -49,6 +49,7 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::atomic<uint64_t> extents_reused{0};
     std::atomic<uint64_t> blocks_copied{0};
     std::atomic<uint64_t> flushes{0};
+    std::atomic<uint64_t> ingestion_bytes{0};
     std::atomic<uint64_t> compactions_abandoned{0};
     std::array<std::atomic<uint64_t>, kCompactionKinds> compactions{};
     std::atomic<uint64_t> range_cuts{0};
@@ -172,6 +173,7 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Status compactions_full SLUICE_GUARDED_BY(mutex);
   std::atomic<bool> failed{false};  // background_error is set
   std::atomic<bool> stopping{false};
+  std::atomic<bool> ingesting{false};             // an ingestion is under way (ingestion.h)
   bool closing SLUICE_GUARDED_BY(mutex) = false;  // writers are no longer stopped
 };
 

@@ -108,6 +108,7 @@ nlohmann::json ToJson(const Statistics& s) {
           {"user_bytes_written", s.user_bytes_written},
           {"log_bytes_written", s.log_bytes_written},
           {"flush_bytes_written", s.flush_bytes_written},
+          {"ingestion_bytes_written", s.ingestion_bytes_written},
           {"compaction_bytes_read", s.compaction_bytes_read},
           {"compaction_bytes_written", s.compaction_bytes_written},
           {"write_amplification", s.WriteAmplification()},

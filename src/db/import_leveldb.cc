@@ -6,6 +6,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "db/db_impl.h"
@@ -197,11 +198,10 @@ Status DBImpl::ImportLevelDb(Subtable* subtable, const std::string& source,
   // Tables in memory, of what the logs hold: as large as extents.
   SLUICE_RETURN_IF_ERROR(
       inputs.Open(db_.env, source, db_.options.extent_bytes, db_.options.task_bytes));
-  constexpr uint32_t kLevel = 2;
-  ExtentWriter writer(db_.space.get(), db_.TierOf(kLevel), &db_.next_number,
+  ExtentWriter writer(db_.space.get(), db_.TierOf(kLastLevel), &db_.next_number,
                       ExtentWriter::Use::kCompaction, &db_.limiter);
   std::vector<Extent> extents;
-  SLUICE_RETURN_IF_ERROR(Import(inputs, db_.options, db_.MakeExtentFormat(target->id(), kLevel),
+  SLUICE_RETURN_IF_ERROR(Import(inputs, db_.options, db_.MakeExtentFormat(target->id(), kLastLevel),
                                 db_.driver.get(), &writer, callback, report)
                              .Run());
   SLUICE_RETURN_IF_ERROR(writer.Finish(&extents));
@@ -215,39 +215,18 @@ Status DBImpl::ImportLevelDb(Subtable* subtable, const std::string& source,
   report->output_bytes = writer.bytes();
   report->last_sequence = inputs.last_sequence();
   if (!extents.empty()) {
-    SLUICE_RETURN_IF_ERROR(Adopt(target, {kLevel, 0}, extents, inputs.last_sequence()));
+    SLUICE_RETURN_IF_ERROR(Adopt(target, std::move(extents), inputs.last_sequence()));
   }
   report->seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   return {};
 }
 
-// Writes are held, so that none takes a sequence number of the imported records. The row cache has
-// no rows of the sub-table, and gets none from readers of an earlier version, who find nothing.
-Status DBImpl::Adopt(SubtableImpl* subtable, const RunId& run, const std::vector<Extent>& extents,
+Status DBImpl::Adopt(SubtableImpl* subtable, std::vector<Extent> extents,
                      SequenceNumber last_sequence) {
+  // Held, so that no write takes a sequence number of the imported records.
   const ExclusiveWrites exclusive(writes_.pipeline());
-  const MutexLock metadata_lock(db_.metadata_mutex);
-  SLUICE_RETURN_IF_ERROR(db_.BackgroundError());
   SLUICE_RETURN_IF_ERROR(CheckUntouched(*subtable));
-  const SequenceNumber last = std::max(last_sequence, db_.last_sequence);
-  MetadataEdit edit;
-  edit.flushed.push_back({subtable->id(), last});
-  for (const Extent& extent : extents) {
-    edit.added.push_back({subtable->id(), run, extent});
-  }
-  // Later writes go to a new memtable: readers of the old version see neither them nor the import.
-  const Status status = db_.ApplyEdit(subtable, &edit, [&](Version* version) {
-    version->flushed = last;
-    version->active = db_.NewMemtable();
-  });
-  if (!status.ok()) {
-    // It is unknown whether the next Open finds the import.
-    db_.SetBackgroundError(status);
-    return status;
-  }
-  db_.last_sequence = last;
-  db_.visible.store(last, std::memory_order_release);
-  return {};
+  return Install({{subtable, std::move(extents)}}, std::max(last_sequence, db_.last_sequence));
 }
 
 Status ImportLevelDb(DB* db, Subtable* subtable, const std::string& source,

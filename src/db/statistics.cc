@@ -108,6 +108,7 @@ Statistics DBImpl::GetStatistics() {
   }
   s.user_bytes_written = db_.counters.user_bytes.load();
   s.flush_bytes_written = db_.counters.flush_bytes.load();
+  s.ingestion_bytes_written = db_.counters.ingestion_bytes.load();
   s.compaction_bytes_read = db_.counters.compaction_bytes_read.load();
   s.compaction_bytes_written = db_.counters.compaction_bytes_written.load();
   s.extents_reused = db_.counters.extents_reused.load();
@@ -175,6 +176,10 @@ std::string Statistics::ToString() const {
       "{} self-major, {} manual, {} of values; {} extents reused, {} blocks copied\n",
       flushes, compactions[0], compactions[1], compactions[2], compactions[3], compactions[4],
       compactions[5], compactions[6], extents_reused, blocks_copied);
+  if (ingestion_bytes_written > 0) {
+    out += fmt::format("written by ingestions: {:.1f} MiB\n",
+                       static_cast<double>(ingestion_bytes_written) / (1 << 20));
+  }
   if (range_cuts > 0) {
     out += fmt::format("{} cuts for range deletions: {} records, {} extents as a whole\n",
                        range_cuts, cut_records, cut_extents);

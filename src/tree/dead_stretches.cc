@@ -82,6 +82,15 @@ const DeadStretches::All* DeadStretches::Publish(All all) {
   return all_.exchange(next, std::memory_order_seq_cst);
 }
 
+void DeadStretches::Clear() {
+  const All* before = nullptr;
+  {
+    const MutexLock lock(mutex_);
+    before = Publish({});
+  }
+  Retire(before);
+}
+
 void DeadStretches::Retire(const All* all) {
   if (all != nullptr) {
     EpochRetire(const_cast<All*>(all));

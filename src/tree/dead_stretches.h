@@ -81,6 +81,9 @@ class DeadStretches {
     }
   }
 
+  // As Cut, for any number of keys: forgets all stretches.
+  void Clear();
+
   // For tests.
   std::vector<Stretch> stretches() const;
 

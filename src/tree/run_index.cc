@@ -147,6 +147,13 @@ const Extent* RunIndex::Find(std::string_view internal_key) const {
   return leaf < leaves_->size() ? (*leaves_)[leaf]->extents[at].get() : nullptr;
 }
 
+bool RunIndex::Overlaps(std::string_view first, std::string_view last) const {
+  std::string from(first);
+  PutFixed64(&from, MakeTrailer(kMaxSequence, RecordType{0xff}));
+  const Extent* const found = Find(from);
+  return found != nullptr && UserKey(found->smallest) <= last;
+}
+
 void RunIndex::Iterator::SeekToFirst() { leaf_ = at_ = 0; }
 
 void RunIndex::Iterator::SeekToLast() {

@@ -59,6 +59,9 @@ class RunIndex {
   // as long as the index.
   const Extent* Find(std::string_view internal_key) const;
 
+  // Whether an extent may have a key from the user key `first` to `last`, by its bounds.
+  bool Overlaps(std::string_view first, std::string_view last) const;
+
   // Calls visit(first extent, summary) for some hundred MiB after another. Edits leave most of
   // these borders where they are.
   template <typename Visit>
