@@ -1,81 +1,35 @@
-// How databases get the service that the environment asks for.
-//
-//   SLUICE_EXECUTOR          cpu, which is the default; none: nothing is attached; or units by name,
-//                            as sluice/device.h has them
-//   SLUICE_EXECUTOR_LIBRARY  the shared library whose OpenUnits (sluice/device.h) knows that name;
-//                            without it, the one that is installed with this
-//   SLUICE_REPORT            not empty: what was done goes to stderr when the process exits
+// How databases get the service that the environment asks for (plugin/common/environment.h).
 
 #include "attach.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "common/environment.h"
 #include "offload/driver.h"
-#include "sluice/device.h"
 #include "sluice_rocksdb.h"
 
 namespace sluice::rocks {
 
 namespace {
 
-std::string Environment(const char* name, const char* otherwise) {
-  const char* const value = std::getenv(name);
-  return value == nullptr || *value == '\0' ? otherwise : value;
-}
+using plugin::Environment;
 
-// sluice::OpenUnits, as compilers spell it.
-constexpr char kOpenUnits[] =
-    "_ZN6sluice9OpenUnitsESt17basic_string_viewIcSt11char_traitsIcEEPSt6vectorISt10shared_ptrINS_"
-    "8ExecutorEESaIS7_EE";
+void Complain(const std::string& line) { plugin::Complain(line + ": RocksDB compacts by itself"); }
 
-// Once for each line.
-void Complain(const std::string& line) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
-  const std::lock_guard lock(mutex);
-  if (said.insert(line).second) {
-    std::fprintf(stderr, "sluice: %s: RocksDB compacts by itself\n", line.c_str());
-  }
-}
-
-// units.so in the directory "sluice" beside this library.
-std::string InstalledUnits() {
-  Dl_info self;
-  if (dladdr(reinterpret_cast<const void*>(&SluiceAttachToRocksDb), &self) == 0) {
-    return "units.so";
-  }
-  return std::filesystem::path(self.dli_fname).parent_path() / "sluice" / "units.so";
-}
-
-Status MakeExecutor(const std::string& name, std::shared_ptr<Executor>* executor) {
-  const std::string library = Environment("SLUICE_EXECUTOR_LIBRARY", "");
-  if (name == "cpu" && library.empty()) {
-    executor->reset();
-    return {};
-  }
-  const std::string path = library.empty() ? InstalledUnits() : library;
-  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    return Status::NotFound(dlerror());
-  }
-  using Open = decltype(OpenUnits);
-  auto* const open = reinterpret_cast<Open*>(dlsym(handle, kOpenUnits));
-  if (open == nullptr) {
-    return Status::NotFound(fmt::format("{} has no sluice::OpenUnits", path));
-  }
+// Null: the CPU.
+Status MakeExecutor(std::shared_ptr<Executor>* executor) {
   std::vector<std::shared_ptr<Executor>> units;
-  SLUICE_RETURN_IF_ERROR(open(name, &units));
-  *executor = std::make_shared<OffloadDriver>(std::move(units), OffloadOptions{});
+  SLUICE_RETURN_IF_ERROR(plugin::OpenUnitsOfEnvironment(
+      reinterpret_cast<const void*>(&SluiceAttachToRocksDb), &units));
+  if (!units.empty()) {
+    *executor = std::make_shared<OffloadDriver>(std::move(units), OffloadOptions{});
+  }
   return {};
 }
 
@@ -103,7 +57,7 @@ std::shared_ptr<SluiceCompactionService> TheService() {
     if (name == "none") {
       return holder;
     }
-    if (const Status status = MakeExecutor(name, &executor); !status.ok()) {
+    if (const Status status = MakeExecutor(&executor); !status.ok()) {
       Complain(fmt::format("SLUICE_EXECUTOR={}: {}", name, status.message()));
       return holder;
     }

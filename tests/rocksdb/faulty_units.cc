@@ -4,11 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <charconv>
-#include <mutex>
 
-#include "merge/cpu_executor.h"
+#include "faulty_unit.h"
 #include "sluice/device.h"
 #include "util/testing.h"
 #ifdef SLUICE_WITH_DEVICE
@@ -16,65 +14,6 @@
 #endif
 
 namespace sluice {
-
-namespace {
-
-// Merges as the CPU does, unless it fails.
-class FaultyUnit : public Executor {
- public:
-  FaultyUnit(uint64_t percent, uint64_t seed) : percent_(percent), random_(seed) {}
-
-  std::string_view name() const override { return "faulty"; }
-  size_t max_runs() const override { return 4; }
-  size_t max_snapshots() const override { return 1; }
-  MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
-    const uint64_t fault = Draw();
-    uint64_t tables = 0;
-    MergeResult result = cpu_.Run(task, [&](const MergeOutput& output) {
-      ++tables;
-      if (fault != kFlipsBit) {
-        return sink(output);
-      }
-      std::string data(output.data);
-      data[data.size() / 2] = static_cast<char>(data[data.size() / 2] ^ 4);
-      MergeOutput damaged = output;
-      damaged.data = data;
-      return sink(damaged);
-    });
-    switch (fault) {
-      case kGivesUp:
-        result.status = MergeStatus::kDevice;
-        result.error = Status::IoError("the device is gone");
-        break;
-      case kBlamesInput:
-        result.status = MergeStatus::kBlockChecksum;
-        result.error = Status::Corruption("block checksum mismatch");
-        result.fault = {};
-        break;
-      case kLosesRecords:
-        ++result.stats.dropped_records;
-        break;
-      default:
-        break;
-    }
-    return result;
-  }
-
- private:
-  enum Fault : uint64_t { kGivesUp, kBlamesInput, kLosesRecords, kFlipsBit, kNone };
-
-  uint64_t Draw() {
-    const std::lock_guard lock(mutex_);
-    return Uniform(&random_, 0, 99) < percent_ ? Uniform(&random_, 0, kNone - 1) : kNone;
-  }
-
-  const uint64_t percent_;
-  CpuExecutor cpu_;
-  std::mutex mutex_;
-  TestRandom random_;
-};
-
-}  // namespace
 
 Status OpenUnits(std::string_view name, std::vector<std::shared_ptr<Executor>>* units) {
   const size_t colon = name.find(':');

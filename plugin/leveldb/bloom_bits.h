@@ -1,0 +1,16 @@
+// Which Bloom filter a database's tables have.
+
+#pragma once
+
+#include <leveldb/filter_policy.h>
+
+#include <optional>
+
+namespace sluice::ldb {
+
+// Bits per key of LevelDB's Bloom filter, 0 without a policy. Nothing if the policy is not LevelDB's,
+// whatever it calls itself: its filters for some keys are compared byte for byte. `policy` takes
+// internal keys.
+std::optional<int> BloomBitsPerKey(const leveldb::FilterPolicy* policy);
+
+}  // namespace sluice::ldb
