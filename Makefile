@@ -1,7 +1,7 @@
 # Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-dev build install packages packages-test demo test clang aarch64 docs bench grid lint format formal \
-  flips soak sanitize mariadb leveldb-suite coverage synth clean
+  flips soak sanitize mariadb leveldb-suite leveldb-plugin-suite coverage synth clean
 JOBS ?= $(shell nproc)
 PRESET ?= release
 
@@ -105,6 +105,18 @@ leveldb-suite: deps ## run LevelDB's own tests over the engine
 	@for executor in cpu check; do \
 	  tests/leveldb_suite/run.py build/$(PRESET)/tests/leveldb_suite build/leveldb/src \
 	    -j $(JOBS) --executor $$executor || exit 1; \
+	done
+
+leveldb-plugin-suite: deps ## run LevelDB's own tests over LevelDB, with its compactions done by Sluice
+	@scripts/deps leveldb-suite
+	@tests/leveldb_suite/fetch
+	@cmake --preset $(PRESET) --log-level=WARNING
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target leveldb_plugin_programs
+	@build/$(PRESET)/tests/leveldb_plugin/suite/layout_test
+	@for run in linked:cpu patched:cpu linked:faulty:30; do \
+	  SLUICE_EXECUTOR_LIBRARY=$$(case $$run in *faulty*) echo $(CURDIR)/build/$(PRESET)/tests/leveldb_plugin/libfaulty_units.so;; esac) \
+	    tests/leveldb_suite/run.py build/$(PRESET)/tests/leveldb_plugin/suite/$${run%%:*} build/leveldb/src -j $(JOBS) \
+	    --expectations tests/leveldb_plugin/suite/tests.txt --executor $${run#*:} || exit 1; \
 	done
 
 flips: build ## invert bits of the unit's registers, and see what becomes of it

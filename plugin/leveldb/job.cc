@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "bloom_bits.h"
+#include "merge/cpu_executor.h"
 #include "table/format.h"
 #include "table/internal_key.h"
 #include "table/recode.h"
@@ -88,6 +89,11 @@ class Runner {
   Status OpenInputs();
   Status OpenInput(const LevelDbTable& table, std::vector<InputTable>* run);
   Status Merge(const JobRange& range);
+  // `*bad_output`: what the executor made is not right, and the CPU is to try.
+  Status MergeOn(Executor* executor, const MergeTask& task,
+                 const std::vector<std::vector<const InputTable*>>& inputs, bool* bad_output);
+  // All but the first `kept`.
+  void RemoveOutputs(size_t kept);
   MergeTask MakeTask(const JobRange& range,
                      std::vector<std::vector<const InputTable*>>* inputs) const;
   Status WriteTable(const MergeOutput& output);
@@ -222,18 +228,35 @@ Status Runner::Merge(const JobRange& range) {
   if (task.runs.empty()) {
     return {};
   }
+  const size_t tables_before = report_->tables.size();
+  bool bad_output = false;
+  Status status = MergeOn(executor_, task, inputs, &bad_output);
+  if (bad_output) {
+    ++report_->retries;
+    RemoveOutputs(tables_before);
+    CpuExecutor cpu;
+    status = MergeOn(&cpu, task, inputs, &bad_output);
+  }
+  return status;
+}
+
+Status Runner::MergeOn(Executor* executor, const MergeTask& task,
+                       const std::vector<std::vector<const InputTable*>>& inputs,
+                       bool* bad_output) {
   Status sink_error;
   const size_t tables_before = report_->tables.size();
   uint64_t entries = 0;
-  const MergeResult result = executor_->Run(task, [&](const MergeOutput& output) {
+  const MergeResult result = executor->Run(task, [&](const MergeOutput& output) {
     entries += output.entries;
     sink_error = cancelled_ ? Status::Busy("the database is being closed") : WriteTable(output);
     return sink_error;
   });
+  *bad_output = sink_error.IsCorruption();
   SLUICE_RETURN_IF_ERROR(sink_error);
   if (result.ok()) {
-    if (entries != result.stats.output_records ||
-        report_->tables.size() - tables_before != result.stats.output_tables) {
+    *bad_output = entries != result.stats.output_records ||
+                  report_->tables.size() - tables_before != result.stats.output_tables;
+    if (*bad_output) {
       return Status::Corruption("tables do not have the records that were counted");
     }
     AddStats(result.stats, &report_->merge);
@@ -296,14 +319,18 @@ Status Runner::Run() {
 }
 
 Runner::~Runner() {
-  if (done_) {
-    return;
+  if (!done_) {
+    RemoveOutputs(0);
   }
-  for (const LevelDbTable& table : report_->tables) {
+}
+
+void Runner::RemoveOutputs(size_t kept) {
+  while (report_->tables.size() > kept) {
     // What stays is garbage that LevelDB removes.
-    (void)compaction_.env->RemoveFile(TablePath(compaction_.dir, table.number)).ok();
+    (void)compaction_.env->RemoveFile(TablePath(compaction_.dir, report_->tables.back().number))
+        .ok();
+    report_->tables.pop_back();
   }
-  report_->tables.clear();
 }
 
 }  // namespace

@@ -166,6 +166,7 @@ LevelDbCompactionResult Service::Compact(const LevelDbCompaction& compaction) {
 void Service::Count(const ldb::JobReport& report, uint64_t micros) {
   const std::lock_guard lock(mutex_);
   ++before_.compactions;
+  before_.unit_failures += report.retries;
   before_.input_records += report.merge.input_records;
   before_.output_records += report.merge.output_records;
   before_.input_bytes += report.bytes_read;

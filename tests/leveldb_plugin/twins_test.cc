@@ -197,13 +197,13 @@ void RunRounds(int rounds, int steps) {
 
 TEST(TwinsTest, OnTheCpu) {
   SetLevelDbExecutors({});
-  RunRounds(10, 3000);
+  RunRounds(6, 3000);
 }
 
 TEST(TwinsTest, OnUnitsOfFourWays) {
   SetLevelDbExecutors({std::make_shared<FaultyUnit>(0, 1)});
   const LevelDbStatistics before = GetLevelDbStatistics();
-  RunRounds(4, 3000);
+  RunRounds(2, 3000);
   const LevelDbStatistics after = GetLevelDbStatistics();
   EXPECT_GT(after.unit_tasks, before.unit_tasks);
   EXPECT_EQ(after.unit_failures, before.unit_failures);
@@ -214,7 +214,7 @@ TEST(TwinsTest, OnUnitsThatFail) {
     SetLevelDbExecutors(
         {std::make_shared<FaultyUnit>(percent, 1), std::make_shared<FaultyUnit>(percent, 2)});
     const LevelDbStatistics before = GetLevelDbStatistics();
-    RunRounds(3, 3000);
+    RunRounds(2, 2000);
     EXPECT_GT(GetLevelDbStatistics().unit_failures, before.unit_failures);
   }
   SetLevelDbExecutors({});

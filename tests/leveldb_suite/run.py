@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs LevelDB's own tests over Sluice, each in a process and a directory of its own, and fails if
-one comes out otherwise than tests.txt says. `make leveldb-suite` builds what this runs."""
+one comes out otherwise than tests.txt says. `make leveldb-suite` and `make leveldb-plugin-suite` build
+what this runs."""
 
 import argparse
 import concurrent.futures
@@ -100,13 +101,16 @@ def main():
     parser.add_argument("source", type=pathlib.Path, help="directory of LevelDB's sources")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--executor", default="cpu", help="what compacts: cpu, check, rtl, model")
+    parser.add_argument("--expectations", type=pathlib.Path, default=HERE / "tests.txt",
+                        help="what is to come of the tests, where that is not to pass")
     parser.add_argument("--only", default="*", help="pattern of the tests to run")
     options = parser.parse_args()
 
     seed = int(os.environ.get("SLUICE_SEED") or random.getrandbits(32))
-    os.environ["LEVELDB_SUITE_EXECUTOR"] = options.executor
+    # The adapter's, and the plugin's.
+    os.environ["LEVELDB_SUITE_EXECUTOR"] = os.environ["SLUICE_EXECUTOR"] = options.executor
     print(f"SLUICE_SEED={seed}, compactions by {options.executor}")
-    expectations = Expectations(HERE / "tests.txt")
+    expectations = Expectations(options.expectations)
     programs = sorted(p for p in options.programs.glob("*_test") if os.access(p, os.X_OK))
     names = [name for program in programs for name in list_tests(program)]
     wrong = [f"{name}: neither built nor listed in tests.txt"
