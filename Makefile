@@ -114,7 +114,7 @@ leveldb-plugin-suite: deps ## run LevelDB's own tests over LevelDB, with its com
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target leveldb_plugin_programs
 	@build/$(PRESET)/tests/leveldb_plugin/suite/layout_test
 	@for run in linked:cpu patched:cpu linked:faulty:30; do \
-	  SLUICE_EXECUTOR_LIBRARY=$$(case $$run in *faulty*) echo $(CURDIR)/build/$(PRESET)/tests/leveldb_plugin/libfaulty_units.so;; esac) \
+	  SLUICE_EXECUTOR_LIBRARY=$$(case $$run in *faulty*) echo $(CURDIR)/build/$(PRESET)/tests/rocksdb/libfaulty_units.so;; esac) \
 	    tests/leveldb_suite/run.py build/$(PRESET)/tests/leveldb_plugin/suite/$${run%%:*} build/leveldb/src -j $(JOBS) \
 	    --expectations tests/leveldb_plugin/suite/tests.txt --executor $${run#*:} || exit 1; \
 	done
