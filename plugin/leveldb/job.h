@@ -23,7 +23,7 @@ namespace sluice::ldb {
 
 struct JobReport {
   std::vector<LevelDbTable> tables;
-  MergeStats merge;  // sums; of all ranges
+  MergeStats merge;      // sums; of all ranges
   uint64_t retries = 0;  // merges whose outputs were not right, which the CPU did again
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
