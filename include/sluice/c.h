@@ -48,6 +48,7 @@ typedef struct sluice_snapshot_t sluice_snapshot_t;
 typedef struct sluice_transaction_options_t sluice_transaction_options_t;
 /** A transaction that has begun. */
 typedef struct sluice_transaction_t sluice_transaction_t;
+/** Sorted records that become part of the database together, past its log. */
 typedef struct sluice_ingestion_t sluice_ingestion_t;
 
 /** Frees what a call allocated by malloc; null is allowed. */
