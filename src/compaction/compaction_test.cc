@@ -266,9 +266,13 @@ TEST_F(CompactionTest, TheCheckerLooksWithinBlocks) {
   const ExtentPtr copied = Numbers({{1, 2}, {5, 9}}, 2);
   const ExtentPtr between = Numbers({{3, 4}}, 1);
   const auto copies_from = [&](const std::string& end) {
-    return check({copied, between},
-                 {{.range = {false, true, "", end}, .runs = {{{copied, 0, 2}}, {{between, 0, 1}}}},
-                  {.kind = Kind::kCopy, .run = 0, .blocks = {copied, 1, 2}, .low = "005"}});
+    std::vector<CompactionStep> steps(2);
+    steps[0].range = {false, true, "", end};
+    steps[0].runs = {{{copied, 0, 2}}, {{between, 0, 1}}};
+    steps[1].kind = Kind::kCopy;
+    steps[1].blocks = {copied, 1, 2};
+    steps[1].low = "005";
+    return check({copied, between}, steps);
   };
   EXPECT_NE(copies_from("008").find("begins within what is covered"), std::string::npos);
   EXPECT_EQ(copies_from("005"), "");

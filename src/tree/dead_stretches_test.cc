@@ -27,7 +27,8 @@ std::function<void()> at_allocation;
 
 }  // namespace
 
-void* operator new(std::size_t bytes) {
+// Not inline, where GCC would take std::free for the counterpart of another operator new.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   if (allocations_before >= 0 && allocations_before-- == 0) {
     at_allocation();
   }
@@ -36,8 +37,8 @@ void* operator new(std::size_t bytes) {
   }
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace sluice {
 namespace {
