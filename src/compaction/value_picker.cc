@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compaction/space_limit.h"
+#include "tree/value_extent.h"
 
 namespace sluice {
 
@@ -17,7 +18,11 @@ constexpr double kGarbageLeft = 0.75;
 // Value extents with less than this part of the greatest share of garbage are not worth it.
 constexpr double kLeastShare = 0.5;
 
-uint64_t Garbage(const ValueUse& use) { return use.extent->pages.bytes - use.live_bytes; }
+// The header is none: an extent with one small value would count as garbage wherever it was moved.
+uint64_t Garbage(const ValueUse& use) {
+  const uint64_t bytes = use.extent->pages.bytes;
+  return bytes - std::min(bytes, use.live_bytes + kValueExtentHeaderBytes);
+}
 
 double GarbageShare(const ValueUse& use) {
   return static_cast<double>(Garbage(use)) / static_cast<double>(use.extent->pages.bytes);

@@ -32,11 +32,11 @@ class ValuePickerTest : public testing::Test {
     edit_.created.push_back({kSubtable, "default"});
   }
 
-  static ValueExtentPtr Values(uint64_t number) {
+  static ValueExtentPtr Values(uint64_t number, uint32_t bytes = kMiB) {
     Extent pages;
     pages.number = number;
     pages.address.page = number * 1000;
-    pages.bytes = kMiB;
+    pages.bytes = bytes;
     return std::make_shared<const ValueExtent>(pages);
   }
   // An extent with keys from `first` to `last` that refers to so many bytes of `values`.
@@ -95,6 +95,17 @@ TEST_F(ValuePickerTest, TombstonesStayWhereSomethingIsSetAside) {
   ASSERT_TRUE(pick);
   EXPECT_EQ(pick->output, kLower);
   EXPECT_FALSE(pick->bottommost);
+}
+
+// Or a compaction would move them for ever, each to an extent of its own again.
+TEST_F(ValuePickerTest, HeadersAreNoGarbage) {
+  constexpr uint32_t kValue = 20;
+  std::vector<ValueShares::Share> values;
+  for (uint64_t number = 100; number < 4000; ++number) {
+    values.push_back({Values(number, kValueExtentHeaderBytes + kValue), kValue});
+  }
+  Add(kLower, "a", "f", values);
+  EXPECT_FALSE(Pick());
 }
 
 // What no compaction can free makes neither itself nor others go.
