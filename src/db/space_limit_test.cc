@@ -218,6 +218,7 @@ TEST_F(SpaceLimitTest, HoldsForValuesThatChangeTheirSize) {
 TEST_F(SpaceLimitTest, HoldsForRangeDeletions) {
   Open();
   Load(100);
+  hidden_ = HiddenBy(100 * 116, 600 * 116);  // each hundred puts come with a deletion of 600 keys
   std::map<std::string, uint64_t> order;
   for (uint64_t i = 0; i < kKeys; ++i) {
     order.emplace(Key(i), i);
