@@ -75,6 +75,10 @@ class GatedUnit : public Executor {
     open_ = true;
     changed_.notify_all();
   }
+  bool HasTask() {
+    const std::lock_guard lock(mutex_);
+    return waiting_ > 0;
+  }
   void AwaitTask() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return waiting_ > 0; });
