@@ -2,7 +2,11 @@
 
 #pragma once
 
+#include <ctime>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
 
 #include "dictionary.h"
 #include "server.h"
@@ -14,6 +18,19 @@ struct Engine {
   handlerton* hton = nullptr;
   std::unique_ptr<DB> db;
   Dictionary dictionary;
+
+  // For people: when the last deadlock was, and what it consisted of.
+  void NoteDeadlock(std::string_view cycle) {
+    const time_t now = std::time(nullptr);
+    struct tm local;
+    char when[32];
+    localtime_r(&now, &local);
+    const size_t length = std::strftime(when, sizeof(when), "%F %T ", &local);
+    const std::lock_guard guard(deadlock_mutex);
+    last_deadlock.assign(when, length).append(cycle);
+  }
+  std::mutex deadlock_mutex;
+  std::string last_deadlock;
 };
 
 // From the plugin's start to its end; see plugin.cc.

@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -75,6 +76,7 @@ class ha_sluice final : public handler {
   int rnd_pos(uchar* record, uchar* position) override;
   void position(const uchar* record) override;
   int cmp_ref(const uchar* a, const uchar* b) override;
+  void unlock_row() override;
   ha_rows records_in_range(uint index, const key_range* begin, const key_range* end,
                            page_range* pages) override;
 
@@ -93,6 +95,11 @@ class ha_sluice final : public handler {
   };
   // What a read found where it looked.
   enum class Found { kRow, kNothing, kError };
+
+  struct LockedKey {
+    sluice::Subtable* subtable;
+    std::string key;
+  };
 
   // The error's number for the server; remembers its message.
   int Fail(const sluice::Status& status);
@@ -114,6 +121,8 @@ class ha_sluice final : public handler {
   sluice::Status Lookup(sluice::Subtable* subtable, std::string_view key, std::string* value);
   sluice::Status Put(sluice::Subtable* subtable, std::string_view key, std::string_view value);
   sluice::Status Delete(sluice::Subtable* subtable, std::string_view key);
+  sluice::Status PutEntry(const Index& index, const Entry& entry);
+  sluice::Status DeleteEntry(const Index& index, const Entry& entry);
   int FailDuplicate(uint index, std::string_view row_key);
   int CheckDuplicates(const uchar* record, bool row_key_is_new);
   sluice::Status NoteAutoIncrement(const uchar* record);
@@ -122,6 +131,7 @@ class ha_sluice final : public handler {
   static bool ParseEntry(std::string_view key, std::string_view value, std::string_view* columns,
                          std::string_view* row_key, std::string_view* covered);
   Found Unpack(std::string_view row, uchar* record, int* error);
+  sluice::Status GetLocked(sluice::Subtable* subtable, std::string_view key, std::string* value);
   Found ReadRow(std::string_view key, uchar* record, int* error);
   Found ReadHere(uchar* record, int* error);
   int ReadOn(const sluice::Status& moved, uchar* record, bool forwards, std::string_view prefix);
@@ -136,7 +146,10 @@ class ha_sluice final : public handler {
   sluice::mariadb::Share* share_ = nullptr;
   sluice::mariadb::Session* session_ = nullptr;  // of the statement
   thr_lock_type lock_type_ = TL_UNLOCK;
-  bool locking_ = false;   // reads lock rows
+  bool locking_ = false;  // reads lock rows
+  sluice::mariadb::RowLock row_lock_;
+  std::array<LockedKey, 2> locked_;  // by the last read: the row, and an entry of a unique index
+  size_t locked_count_ = 0;
   bool unshared_ = false;  // no other statement knows the table: no transaction is needed
   sluice::mariadb::Cursor cursor_;
   bool scanning_ = false;      // the rows, not an index

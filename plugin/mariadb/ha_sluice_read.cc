@@ -1,7 +1,6 @@
 // ha_sluice: reading rows.
 
 #include <algorithm>
-#include <cmath>
 
 #include "ha_sluice.h"
 #include "ordered_bytes.h"
@@ -10,33 +9,13 @@
 using sluice::GetVarint64;
 using sluice::Status;
 using sluice::mariadb::Cursor;
+using sluice::mariadb::engine;
 using sluice::mariadb::Successor;
 
 namespace {
 
-// Entries of a range that are counted; what is beyond is taken to be as dense.
-constexpr ha_rows kEstimateSteps = 256;
-
-// A number for the bytes that follow what `key` and another key have in common.
-double Position(std::string_view key, size_t common) {
-  double position = 0;
-  double scale = 1;
-  for (size_t i = common; i < common + 8; ++i) {
-    scale /= 256;
-    position += scale * (i < key.size() ? static_cast<unsigned char>(key[i]) : 0);
-  }
-  return position;
-}
-
-// How many entries there are from `first` to `last`, if there are `counted` to before `key`.
-double Extrapolate(std::string_view first, std::string_view key, std::string_view last,
-                   ha_rows counted) {
-  const size_t common = static_cast<size_t>(
-      std::mismatch(first.begin(), first.end(), last.begin(), last.end()).first - first.begin());
-  const double part = Position(key, common) - Position(first, common);
-  const double whole = Position(last, common) - Position(first, common);
-  return part <= 0 ? HUGE_VAL : static_cast<double>(counted) * std::max(1.0, whole / part);
-}
+// A range of fewer entries is counted; the size of others is estimated.
+constexpr ha_rows kCountedEntries = 64;
 
 }  // namespace
 
@@ -67,10 +46,31 @@ ha_sluice::Found ha_sluice::Unpack(std::string_view row, uchar* record, int* err
   return Found::kRow;
 }
 
+// Locks and reads; unlock_row takes it back.
+Status ha_sluice::GetLocked(sluice::Subtable* subtable, std::string_view key, std::string* value) {
+  Status status = session_->GetLocked(subtable, key, row_lock_, value);
+  if (status.ok() || status.IsNotFound()) {
+    LockedKey& locked = locked_[locked_count_++];
+    locked.subtable = subtable;
+    locked.key.assign(key);
+  } else if (status.code() == Status::Code::kTimedOut && row_lock_.skip) {
+    status = Status::NotFound("a row that another transaction has locked");
+  }
+  return status;
+}
+
+// The row that was read last, if it was read with a lock, is none that the statement wants.
+void ha_sluice::unlock_row() {
+  while (locked_count_ > 0) {
+    const LockedKey& locked = locked_[--locked_count_];
+    session_->Unlock(locked.subtable, locked.key);
+  }
+}
+
 // Reads the row with this key.
 ha_sluice::Found ha_sluice::ReadRow(std::string_view key, uchar* record, int* error) {
   const Status status =
-      locking_ ? session_->GetLocked(rows(), key, &row_) : session_->Get(rows(), key, &row_);
+      locking_ ? GetLocked(rows(), key, &row_) : session_->Get(rows(), key, &row_);
   if (status.IsNotFound()) {
     return Found::kNothing;
   }
@@ -85,6 +85,7 @@ ha_sluice::Found ha_sluice::ReadRow(std::string_view key, uchar* record, int* er
 // Reads the row that the cursor stands on; nothing, if it is not there any more, or if the newest
 // version of it, which is what a locking read returns, is elsewhere in the index.
 ha_sluice::Found ha_sluice::ReadHere(uchar* record, int* error) {
+  locked_count_ = 0;
   if (scanning_ || !is_secondary(active_index)) {
     if (locking_) {
       return ReadRow(cursor_.key(), record, error);
@@ -140,6 +141,7 @@ int ha_sluice::ReadOn(const Status& moved, uchar* record, bool forwards, std::st
       case Found::kError:
         return error;
       case Found::kNothing:
+        unlock_row();
         break;
     }
     const Status status = forwards ? cursor_.Next() : cursor_.Prev();
@@ -166,13 +168,14 @@ int ha_sluice::index_end() {
 // Reads the only row with the columns search_, of a unique index.
 int ha_sluice::ReadUnique(uchar* record) {
   int error = 0;
+  locked_count_ = 0;
   cursor_.StandOn(search_);
   if (!is_secondary(active_index)) {
     const Found found = ReadRow(search_, record, &error);
     return found == Found::kRow ? 0 : found == Found::kNothing ? HA_ERR_KEY_NOT_FOUND : error;
   }
   const Index& index = *indexes_[active_index];
-  const Status status = locking_ ? session_->GetLocked(subtable(index), search_, &found_)
+  const Status status = locking_ ? GetLocked(subtable(index), search_, &found_)
                                  : session_->Get(subtable(index), search_, &found_);
   if (!status.ok()) {
     return Fail(status);
@@ -289,6 +292,7 @@ void ha_sluice::position(const uchar* /*record*/) { SetPosition(row_key_); }
 int ha_sluice::rnd_pos(uchar* record, uchar* position) {
   const std::string key(reinterpret_cast<const char*>(position) + 2, uint2korr(position));
   int error = 0;
+  locked_count_ = 0;
   const Found found = ReadRow(key, record, &error);
   return found == Found::kRow ? 0 : found == Found::kNothing ? HA_ERR_KEY_NOT_FOUND : error;
 }
@@ -322,20 +326,12 @@ ha_rows ha_sluice::records_in_range(uint index_number, const key_range* begin, c
   Cursor cursor;
   cursor.Open(session_, subtable(index), locking_);
   Status status = cursor.Seek(from);
-  const std::string first(cursor.valid() ? cursor.key() : std::string_view());
   ha_rows count = 0;
   while (status.ok() && cursor.valid() && (to.empty() || cursor.key() < to)) {
-    if (count == kEstimateSteps) {
-      const std::string reached(cursor.key());
-      status = to.empty() ? cursor.SeekToLast() : cursor.SeekBefore(to);
-      if (status.ok() && cursor.valid()) {
-        const double estimate = Extrapolate(first, reached, cursor.key(), count);
-        const auto rows = static_cast<double>(std::max<uint64_t>(count, share_->rows()));
-        count = static_cast<ha_rows>(std::min(estimate, rows));
-      }
-      break;
+    if (++count == kCountedEntries) {
+      const uint64_t estimate = engine->db->ApproximateSize(subtable(index), from, to).records;
+      return std::max<ha_rows>(count, estimate);
     }
-    ++count;
     status = cursor.Next();
   }
   return status.ok() ? std::max<ha_rows>(1, count) : HA_POS_ERROR;

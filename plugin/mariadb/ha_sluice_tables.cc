@@ -93,7 +93,7 @@ bool ha_sluice::get_error_message(int /*error*/, String* message) {
 handler::Table_flags ha_sluice::table_flags() const {
   return HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_AUTO_PART_KEY |
          HA_BINLOG_ROW_CAPABLE | HA_CAN_SQL_HANDLER | HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS |
-         HA_CAN_GEOMETRY | HA_TABLE_SCAN_ON_INDEX;
+         HA_CAN_GEOMETRY | HA_TABLE_SCAN_ON_INDEX | HA_CAN_SKIP_LOCKED;
 }
 
 ulong ha_sluice::index_flags(uint index, uint part, bool all_parts) const {
@@ -273,6 +273,7 @@ int ha_sluice::extra(enum ha_extra_function operation) {
 
 int ha_sluice::reset() {
   cursor_.Close();
+  locked_count_ = 0;
   row_.clear();
   row_.shrink_to_fit();
   return 0;
@@ -368,7 +369,10 @@ int ha_sluice::check(THD* thd, HA_CHECK_OPT* /*options*/) {
 
 void ha_sluice::Start(THD* thd) {
   session_ = sluice::mariadb::BeginStatement(thd);
-  locking_ = lock_type_ >= TL_WRITE_ALLOW_WRITE || lock_type_ == TL_READ_WITH_SHARED_LOCKS;
+  locking_ = lock_type_ >= TL_WRITE_ALLOW_WRITE || lock_type_ == TL_READ_WITH_SHARED_LOCKS ||
+             lock_type_ == TL_READ_SKIP_LOCKED;
+  row_lock_.shared = lock_type_ < TL_WRITE_ALLOW_WRITE;
+  row_lock_.skip = lock_type_ == TL_READ_SKIP_LOCKED || lock_type_ == TL_WRITE_SKIP_LOCKED;
   if (thd_tx_isolation(thd) == ISO_SERIALIZABLE &&
       thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN) != 0) {
     locking_ = true;
@@ -378,7 +382,10 @@ void ha_sluice::Start(THD* thd) {
 int ha_sluice::external_lock(THD* thd, int lock_type) {
   if (lock_type != F_UNLCK) {
     Start(thd);
-    locking_ |= lock_type == F_WRLCK;
+    if (lock_type == F_WRLCK) {
+      locking_ = true;
+      row_lock_.shared = false;
+    }
     if (session_->Precedes(share_->entry().created)) {
       return HA_ERR_TABLE_DEF_CHANGED;
     }

@@ -42,7 +42,7 @@ void ha_sluice::MakeEntry(const Index& index, const uchar* record, std::string_v
 
 Status ha_sluice::Lookup(Subtable* subtable, std::string_view key, std::string* value) {
   return unshared_ ? engine->db->Get({}, subtable, key, value)
-                   : session_->GetLocked(subtable, key, value);
+                   : session_->GetLocked(subtable, key, {}, value);
 }
 
 Status ha_sluice::Put(Subtable* subtable, std::string_view key, std::string_view value) {
@@ -52,6 +52,17 @@ Status ha_sluice::Put(Subtable* subtable, std::string_view key, std::string_view
 
 Status ha_sluice::Delete(Subtable* subtable, std::string_view key) {
   return unshared_ ? engine->db->Delete({}, subtable, key) : session_->Delete(subtable, key);
+}
+
+// An entry that has the row's key in it is written only by whoever has locked the row.
+Status ha_sluice::PutEntry(const Index& index, const Entry& entry) {
+  return unshared_ || entry.guards ? Put(subtable(index), entry.key, entry.value)
+                                   : session_->PutUnlocked(subtable(index), entry.key, entry.value);
+}
+
+Status ha_sluice::DeleteEntry(const Index& index, const Entry& entry) {
+  return unshared_ || entry.guards ? Delete(subtable(index), entry.key)
+                                   : session_->DeleteUnlocked(subtable(index), entry.key);
 }
 
 int ha_sluice::FailDuplicate(uint index, std::string_view row_key) {
@@ -139,7 +150,7 @@ int ha_sluice::write_row(const uchar* record) {
   }
   for (uint i = 0; status.ok() && i < table->s->keys; ++i) {
     if (is_secondary(i)) {
-      status = Put(subtable(*indexes_[i]), new_entries_[i].key, new_entries_[i].value);
+      status = PutEntry(*indexes_[i], new_entries_[i]);
     }
   }
   if (!status.ok()) {
@@ -188,10 +199,10 @@ int ha_sluice::update_row(const uchar* old_record, const uchar* new_record) {
     const Entry& before = old_entries_[i];
     const Entry& after = new_entries_[i];
     if (before.key != after.key) {
-      status = Delete(subtable(*indexes_[i]), before.key);
+      status = DeleteEntry(*indexes_[i], before);
     }
     if (status.ok() && (before.key != after.key || before.value != after.value)) {
-      status = Put(subtable(*indexes_[i]), after.key, after.value);
+      status = PutEntry(*indexes_[i], after);
     }
   }
   if (!status.ok()) {
@@ -211,7 +222,7 @@ int ha_sluice::delete_row(const uchar* record) {
   for (uint i = 0; status.ok() && i < table->s->keys; ++i) {
     if (is_secondary(i)) {
       MakeEntry(*indexes_[i], record, row_key_, &entry);
-      status = Delete(subtable(*indexes_[i]), entry.key);
+      status = DeleteEntry(*indexes_[i], entry);
     }
   }
   if (!status.ok()) {

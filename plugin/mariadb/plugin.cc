@@ -81,7 +81,11 @@ bool ShowStatus(handlerton* /*hton*/, THD* thd, stat_print_fn* print, enum ha_st
   if (type != HA_ENGINE_STATUS) {
     return false;
   }
-  const std::string text = engine->db->GetStatistics().ToString();
+  std::string text = engine->db->GetStatistics().ToString();
+  const std::lock_guard guard(engine->deadlock_mutex);
+  if (!engine->last_deadlock.empty()) {
+    text += "Last deadlock: " + engine->last_deadlock + "\n";
+  }
   return print(thd, STRING_WITH_LEN("SLUICE"), STRING_WITH_LEN(""), text.data(), text.size());
 }
 

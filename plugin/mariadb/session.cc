@@ -8,19 +8,32 @@ Session::~Session() { End(); }
 
 void Session::Begin(const TransactionOptions& options, const WriteOptions& write_options) {
   if (transaction_ == nullptr) {
-    transaction_ = db_->BeginTransaction(options, write_options);
+    auto transaction = db_->BeginTransaction(options, write_options);
+    const std::lock_guard guard(cancel_mutex_);
+    transaction_ = std::move(transaction);
     isolation_ = options.isolation;
   }
 }
 
-void Session::BeginStatement(bool undoable) {
+bool Session::BeginStatement(bool undoable, std::chrono::milliseconds lock_timeout) {
   if (in_statement_) {
-    return;
+    return false;
   }
   in_statement_ = true;
+  lock_timeout_ = lock_timeout;
+  transaction_->SetLockTimeout(lock_timeout);
+  transaction_->AllowWaits();
   undoable_ = undoable;
   if (undoable) {
     statement_savepoint_ = SetSavepoint();
+  }
+  return true;
+}
+
+void Session::CancelWaits() {
+  const std::lock_guard guard(cancel_mutex_);
+  if (transaction_ != nullptr) {
+    transaction_->CancelWaits();
   }
 }
 
@@ -70,9 +83,24 @@ Status Session::Get(Subtable* subtable, std::string_view key, std::string* value
   return transaction_->Get(StatementRead(), subtable, key, value);
 }
 
-Status Session::GetLocked(Subtable* subtable, std::string_view key, std::string* value) {
+Status Session::GetLocked(Subtable* subtable, std::string_view key, RowLock lock,
+                          std::string* value) {
   NoteSnapshot();
-  return transaction_->GetForUpdate({}, subtable, key, value);
+  if (lock.skip) {
+    transaction_->SetLockTimeout({});
+  }
+  Status status = lock.shared ? transaction_->GetForShare({}, subtable, key, value)
+                              : transaction_->GetForUpdate({}, subtable, key, value);
+  if (lock.skip) {
+    transaction_->SetLockTimeout(lock_timeout_);
+  }
+  return status;
+}
+
+void Session::Unlock(Subtable* subtable, std::string_view key) {
+  if (isolation_ == Isolation::kReadCommitted) {
+    (void)transaction_->Unlock(subtable, key);  // not locked any more, if it was rolled back
+  }
 }
 
 Status Session::Put(Subtable* subtable, std::string_view key, std::string_view value) {
@@ -85,6 +113,18 @@ Status Session::Delete(Subtable* subtable, std::string_view key) {
   NoteSnapshot();
   ++changes_;
   return transaction_->Delete(subtable, key);
+}
+
+Status Session::PutUnlocked(Subtable* subtable, std::string_view key, std::string_view value) {
+  NoteSnapshot();
+  ++changes_;
+  return transaction_->PutUntracked(subtable, key, value);
+}
+
+Status Session::DeleteUnlocked(Subtable* subtable, std::string_view key) {
+  NoteSnapshot();
+  ++changes_;
+  return transaction_->DeleteUntracked(subtable, key);
 }
 
 void Session::DetachCursors() {
@@ -184,7 +224,10 @@ void Session::End() {
     db_->ReleaseSnapshot(snapshot_);
     snapshot_ = nullptr;
   }
-  transaction_.reset();
+  {
+    const std::lock_guard guard(cancel_mutex_);
+    transaction_.reset();
+  }
   prepared_ = false;
   in_statement_ = false;
   undoable_ = false;

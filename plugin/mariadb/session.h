@@ -6,9 +6,11 @@
 
 #include <sluice/db.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +19,12 @@
 namespace sluice::mariadb {
 
 class Cursor;
+
+// How a read locks its row.
+struct RowLock {
+  bool shared = false;
+  bool skip = false;  // a row that another transaction has locked gives TimedOut at once
+};
 
 class Session {
  public:
@@ -28,9 +36,12 @@ class Session {
 
   // Begins a transaction if there is none.
   void Begin(const TransactionOptions& options, const WriteOptions& write_options);
-  // Begins a statement if there is none. It can be undone by itself if `undoable`; otherwise it is
-  // the only one of its transaction.
-  void BeginStatement(bool undoable);
+  // Begins a statement if there is none, and says whether it did. It can be undone by itself if
+  // `undoable`; otherwise it is the only one of its transaction. It waits for a row no longer than
+  // `lock_timeout`.
+  bool BeginStatement(bool undoable, std::chrono::milliseconds lock_timeout);
+  // Ends the statement's wait for a row with Cancelled, and every further one. From any thread.
+  void CancelWaits();
   // Fixes what the transaction sees, in Isolation::kSnapshot.
   Status FixSnapshot();
 
@@ -42,9 +53,15 @@ class Session {
   // Reads what the statement sees, and the transaction's own writes.
   Status Get(Subtable* subtable, std::string_view key, std::string* value);
   // Locks the row, and reads what the transaction may overwrite.
-  Status GetLocked(Subtable* subtable, std::string_view key, std::string* value);
+  Status GetLocked(Subtable* subtable, std::string_view key, RowLock lock, std::string* value);
+  // A row that GetLocked read does not matter to the statement. Where the transaction must see one
+  // state (Isolation::kSnapshot), it stays locked nevertheless.
+  void Unlock(Subtable* subtable, std::string_view key);
   Status Put(Subtable* subtable, std::string_view key, std::string_view value);
   Status Delete(Subtable* subtable, std::string_view key);
+  // For what nobody writes without a lock on something else: these lock nothing.
+  Status PutUnlocked(Subtable* subtable, std::string_view key, std::string_view value);
+  Status DeleteUnlocked(Subtable* subtable, std::string_view key);
 
   // Ends the statement and keeps or undoes its writes.
   void EndStatement();
@@ -73,7 +90,9 @@ class Session {
   void End();
 
   DB* db_;
+  std::mutex cancel_mutex_;  // held where transaction_ is replaced, and by CancelWaits
   std::unique_ptr<Transaction> transaction_;
+  std::chrono::milliseconds lock_timeout_{0};  // of the statement
   Isolation isolation_ = Isolation::kSnapshot;
   bool prepared_ = false;
   bool in_statement_ = false;

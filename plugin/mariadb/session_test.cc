@@ -29,7 +29,7 @@ class SessionTest : public testing::Test {
     options.isolation = isolation;
     options.lock_timeout = std::chrono::milliseconds(0);
     session->Begin(options, {});
-    session->BeginStatement(true);
+    session->BeginStatement(true, {});
   }
   static std::string Read(Session* session, std::string_view key) {
     std::string value;
@@ -68,11 +68,11 @@ TEST_F(SessionTest, AStatementIsUndoneAlone) {
   auto session = Begun(Isolation::kSnapshot);
   ASSERT_TRUE(session->Put(nullptr, "a", "1").ok());
   session->EndStatement();
-  session->BeginStatement(true);
+  session->BeginStatement(true, {});
   ASSERT_TRUE(session->Put(nullptr, "a", "2").ok());
   ASSERT_TRUE(session->Put(nullptr, "b", "2").ok());
   ASSERT_TRUE(session->RollbackStatement().ok());
-  session->BeginStatement(true);
+  session->BeginStatement(true, {});
   EXPECT_EQ(Read(session.get(), "a"), "1");
   EXPECT_EQ(Keys(session.get()), "a");
   ASSERT_TRUE(session->Commit().ok());
@@ -86,12 +86,12 @@ TEST_F(SessionTest, SavepointsStayWhenRolledBackTo) {
   auto session = Begun(Isolation::kSnapshot);
   session->EndStatement();
   const size_t first = session->SetSavepoint();
-  session->BeginStatement(true);
+  session->BeginStatement(true, {});
   ASSERT_TRUE(session->Put(nullptr, "a", "1").ok());
   session->EndStatement();
   const size_t second = session->SetSavepoint();
   for (int i = 0; i < 3; ++i) {
-    session->BeginStatement(true);
+    session->BeginStatement(true, {});
     ASSERT_TRUE(session->Put(nullptr, "b", "1").ok());
     session->EndStatement();
     ASSERT_TRUE(session->RollbackToSavepoint(second).ok());
@@ -113,7 +113,7 @@ TEST_F(SessionTest, ReadCommittedSeesOneStatePerStatement) {
   EXPECT_EQ(Read(session.get(), "a"), "1");
   EXPECT_EQ(Keys(session.get()), "a");
   session->EndStatement();
-  session->BeginStatement(true);
+  session->BeginStatement(true, {});
   EXPECT_EQ(Read(session.get(), "a"), "2");
   EXPECT_EQ(Keys(session.get()), "ab");
 }
@@ -125,10 +125,10 @@ TEST_F(SessionTest, SnapshotsSeeOneStatePerTransaction) {
   Commit("a", "2");
   EXPECT_EQ(Read(session.get(), "a"), "1");
   session->EndStatement();
-  session->BeginStatement(true);
+  session->BeginStatement(true, {});
   EXPECT_EQ(Read(session.get(), "a"), "1");
   std::string value;
-  EXPECT_EQ(session->GetLocked(nullptr, "a", &value).code(), Status::Code::kConflict);
+  EXPECT_EQ(session->GetLocked(nullptr, "a", {}, &value).code(), Status::Code::kConflict);
   ASSERT_TRUE(session->Rollback().ok());
   Begin(session.get(), Isolation::kSnapshot);
   EXPECT_EQ(Read(session.get(), "a"), "2");
@@ -149,7 +149,7 @@ TEST_F(SessionTest, CursorsGoOnAfterTheirTransaction) {
   ASSERT_TRUE(cursor.Next().ok());
   EXPECT_EQ(cursor.key(), "c");
   session->EndStatement();
-  session->BeginStatement(true);
+  session->BeginStatement(true, {});
   ASSERT_TRUE(cursor.Prev().ok());
   EXPECT_EQ(cursor.key(), "a");
   ASSERT_TRUE(cursor.Prev().ok());

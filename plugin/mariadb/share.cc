@@ -1,7 +1,6 @@
 #include "share.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <utility>
 
@@ -9,7 +8,6 @@ namespace sluice::mariadb {
 namespace {
 
 constexpr uint64_t kLast = std::numeric_limits<uint64_t>::max();
-constexpr int64_t kCountedRows = 2000;  // when a table is opened
 
 uint64_t Sum(uint64_t a, uint64_t b) { return a > kLast - b ? kLast : a + b; }
 
@@ -37,22 +35,7 @@ Status Share::Load() {
         engine->dictionary.ReadCounter(entry_.id, numbers->counter, &numbers->next));
     numbers->reserved = numbers->next;
   }
-  ReadOptions options;
-  options.fill_cache = false;
-  const auto iterator = engine->db->NewIterator(options, subtable(0));
-  int64_t rows = 0;
-  for (iterator->SeekToFirst(); iterator->Valid() && rows < kCountedRows; iterator->Next()) {
-    ++rows;
-  }
-  SLUICE_RETURN_IF_ERROR(iterator->status());
-  if (rows == kCountedRows) {
-    std::string text;
-    SLUICE_RETURN_IF_ERROR(engine->db->GetProperty(subtable(0), "sluice.estimate-num-keys", &text));
-    int64_t estimate = 0;
-    std::from_chars(text.data(), text.data() + text.size(), estimate);
-    rows = std::max(rows, estimate);
-  }
-  rows_ = rows;
+  rows_ = static_cast<int64_t>(engine->db->ApproximateSize(subtable(0), {}, {}).records);
   return {};
 }
 

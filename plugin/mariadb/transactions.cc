@@ -1,5 +1,6 @@
 // What the server calls at the ends of statements and transactions.
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <string>
@@ -41,8 +42,6 @@ Isolation IsolationOf(THD* thd) {
 void Begin(THD* thd, Session* session) {
   TransactionOptions options;
   options.isolation = IsolationOf(thd);
-  options.lock_timeout =
-      std::chrono::milliseconds(static_cast<int64_t>(LockWaitSeconds(thd) * 1000));
   options.max_bytes = MaxTransactionBytes(thd);
   session->Begin(options, {.sync = SyncCommits()});
 }
@@ -173,6 +172,11 @@ int StartConsistentSnapshot(handlerton* hton, THD* thd) {
   return ToServer(thd, session->FixSnapshot());
 }
 
+// From the thread that kills: the connection's own waits, if it does anything here.
+void KillQuery(handlerton* /*hton*/, THD* thd, enum thd_kill_levels /*level*/) {
+  ExistingSession(thd)->CancelWaits();
+}
+
 // The binary log asks when all that was committed until now is durable.
 void RequestCheckpoint(void* cookie) {
   if (engine->db->Write({.sync = true}, {}).ok()) {
@@ -186,7 +190,14 @@ Session* BeginStatement(THD* thd) {
   Session* const session = SessionOf(thd);
   const bool in_transaction = InTransaction(thd);
   Begin(thd, session);
-  session->BeginStatement(in_transaction);
+  // NOWAIT and WAIT set the server's own limit for the statement.
+  const double seconds =
+      std::min(LockWaitSeconds(thd), static_cast<double>(thd->variables.lock_wait_timeout));
+  const std::chrono::milliseconds timeout(static_cast<int64_t>(seconds * 1000));
+  if (session->BeginStatement(in_transaction, timeout) &&
+      thd_kill_level(thd) != THD_IS_NOT_KILLED) {
+    session->CancelWaits();  // KillQuery may have come before the statement
+  }
   trans_register_ha(thd, false, engine->hton, 0);
   if (in_transaction) {
     trans_register_ha(thd, true, engine->hton, 0);
@@ -204,7 +215,10 @@ int ToServer(THD* thd, const Status& status) {
       return HA_ERR_CRASHED;
     case Status::Code::kNoSpace:
       return HA_ERR_RECORD_FILE_FULL;
+    case Status::Code::kCancelled:
+      return HA_ERR_ABORTED_BY_USER;
     case Status::Code::kDeadlock:
+      engine->NoteDeadlock(status.ToString());
       thd->mark_transaction_to_rollback(true);
       return HA_ERR_LOCK_DEADLOCK;
     case Status::Code::kConflict:
@@ -232,6 +246,7 @@ void SetTransactionFunctions(handlerton* hton) {
   hton->savepoint_release = ReleaseSavepoint;
   hton->savepoint_rollback_can_release_mdl = [](handlerton*, THD*) { return true; };
   hton->start_consistent_snapshot = StartConsistentSnapshot;
+  hton->kill_query = KillQuery;
   hton->commit_checkpoint_request = RequestCheckpoint;
 }
 
