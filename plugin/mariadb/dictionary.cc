@@ -1,5 +1,6 @@
 #include "dictionary.h"
 
+#include <algorithm>
 #include <set>
 
 #include "util/coding.h"
@@ -16,7 +17,7 @@ constexpr std::string_view kTables = "mariadb.table.";
 constexpr char kTable = 't';
 constexpr char kCounter = 'c';
 constexpr std::string_view kLastId = "i";
-constexpr uint64_t kFormat = 1;
+constexpr uint64_t kFormat = 2;
 
 std::string TableKey(std::string_view name) { return kTable + std::string(name); }
 
@@ -54,16 +55,20 @@ std::string Encode(const TableEntry& table) {
   std::string value = Number(kFormat);
   PutVarint(&value, table.id);
   PutVarint(&value, table.created);
+  PutVarint(&value, table.version);
+  PutVarint(&value, table.next_number);
+  PutText(table.defaults, &value);
   PutVarint(&value, table.indexes.size());
   for (const IndexEntry& index : table.indexes) {
     PutText(index.name, &value);
     PutText(index.layout, &value);
+    PutVarint(&value, index.number);
   }
   return value;
 }
 
-std::string SubtableName(uint64_t id, size_t index) {
-  return std::string(kTables) + std::to_string(id) + '.' + std::to_string(index);
+std::string SubtableName(uint64_t id, uint64_t number) {
+  return std::string(kTables) + std::to_string(id) + '.' + std::to_string(number);
 }
 
 Status Damaged(std::string_view name) {
@@ -149,19 +154,22 @@ Status Dictionary::Read(std::string_view name, TableEntry* table) {
   }
   if (format != kFormat) {
     return Status::NotSupported("table " + std::string(name) + " has format " +
-                                std::to_string(format) + " of a later version");
+                                std::to_string(format) + " of another version");
   }
   if (!GetVarint64(&rest, &table->id) || !GetVarint64(&rest, &table->created) ||
-      !GetVarint64(&rest, &count) || count == 0 || count > rest.size()) {
+      !GetVarint64(&rest, &table->version) || !GetVarint64(&rest, &table->next_number) ||
+      !GetText(&rest, &table->defaults) || !GetVarint64(&rest, &count) || count == 0 ||
+      count > rest.size()) {
     return Damaged(name);
   }
   table->indexes.assign(count, {});
   for (size_t i = 0; i < count; ++i) {
     IndexEntry& index = table->indexes[i];
-    if (!GetText(&rest, &index.name) || !GetText(&rest, &index.layout)) {
+    if (!GetText(&rest, &index.name) || !GetText(&rest, &index.layout) ||
+        !GetVarint64(&rest, &index.number)) {
       return Damaged(name);
     }
-    const std::string subtable = SubtableName(table->id, i);
+    const std::string subtable = SubtableName(table->id, index.number);
     index.subtable = db_->FindSubtable(subtable);
     if (index.subtable == nullptr) {
       return Status::Corruption("there is no sub-table " + subtable + " for table " +
@@ -175,7 +183,9 @@ Status Dictionary::Read(std::string_view name, TableEntry* table) {
 Status Dictionary::CreateSubtables(TableEntry* table) {
   table->id = ++last_id_;
   SLUICE_RETURN_IF_ERROR(db_->Put({}, subtable_, kLastId, Number(last_id_)));
+  table->next_number = table->indexes.size();
   for (size_t i = 0; i < table->indexes.size(); ++i) {
+    table->indexes[i].number = i;
     const Status status =
         db_->CreateSubtable(SubtableName(table->id, i), &table->indexes[i].subtable);
     if (!status.ok()) {
@@ -258,6 +268,7 @@ Status Dictionary::Truncate(std::string_view name, TableEntry* table) {
   TableEntry old;
   SLUICE_RETURN_IF_ERROR(Read(name, &old));
   *table = old;
+  table->defaults.clear();
   SLUICE_RETURN_IF_ERROR(CreateSubtables(table));
   WriteBatch batch;
   batch.Put(subtable_, TableKey(name), Encode(*table));
@@ -265,6 +276,33 @@ Status Dictionary::Truncate(std::string_view name, TableEntry* table) {
   const Status status = db_->Write({.sync = true}, batch);
   DropRefused(status, *table);
   SLUICE_RETURN_IF_ERROR(status);
+  DropSubtables(old);
+  return {};
+}
+
+Status Dictionary::CreateIndex(TableEntry* table, IndexEntry* index) {
+  const std::lock_guard lock(mutex_);
+  index->number = table->next_number++;
+  const std::string name = SubtableName(table->id, index->number);
+  // One that could not be dropped when the table was not altered after all.
+  if (Subtable* const left = db_->FindSubtable(name); left != nullptr) {
+    SLUICE_RETURN_IF_ERROR(db_->DropSubtable(left));
+  }
+  return db_->CreateSubtable(name, &index->subtable);
+}
+
+void Dictionary::RemoveIndex(const IndexEntry& index) { (void)db_->DropSubtable(index.subtable); }
+
+Status Dictionary::Alter(std::string_view name, TableEntry* table) {
+  const std::lock_guard lock(mutex_);
+  TableEntry old;
+  SLUICE_RETURN_IF_ERROR(Read(name, &old));
+  table->version = old.version + 1;
+  SLUICE_RETURN_IF_ERROR(db_->Put({.sync = true}, subtable_, TableKey(name), Encode(*table)));
+  std::erase_if(old.indexes, [table](const IndexEntry& index) {
+    return std::any_of(table->indexes.begin(), table->indexes.end(),
+                       [&](const IndexEntry& kept) { return kept.number == index.number; });
+  });
   DropSubtables(old);
   return {};
 }

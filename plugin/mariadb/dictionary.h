@@ -19,13 +19,17 @@ namespace sluice::mariadb {
 // An index, or the rows themselves: entry 0 of a table, which is its primary key.
 struct IndexEntry {
   std::string name;
-  std::string layout;  // what the bytes of keys depend on (KeyCodec::Layout)
+  std::string layout;   // what the bytes of keys depend on (KeyCodec::Layout)
+  uint64_t number = 0;  // of its sub-table among those of the table
   Subtable* subtable = nullptr;
 };
 
 struct TableEntry {
   uint64_t id = 0;
-  uint64_t created = 0;             // snapshots of lower sequence numbers do not see its rows
+  uint64_t created = 0;             // snapshots of lower sequence numbers do not see all of it
+  uint64_t version = 0;             // rises whenever it is altered
+  uint64_t next_number = 0;         // for the next index
+  std::string defaults;             // a row (RowCodec): columns that older rows do not have
   std::vector<IndexEntry> indexes;  // at least one
 };
 
@@ -47,6 +51,13 @@ class Dictionary {
   Status Rename(std::string_view from, std::string_view to);
   // Gives the table new, empty sub-tables and a new id.
   Status Truncate(std::string_view name, TableEntry* table);
+
+  // Makes the sub-table of an index that Alter may add to the table, or RemoveIndex remove again.
+  Status CreateIndex(TableEntry* table, IndexEntry* index);
+  void RemoveIndex(const IndexEntry& index);
+  // Makes `table` the entry, but for its version, which rises. Indexes that it does not have any more
+  // are dropped.
+  Status Alter(std::string_view name, TableEntry* table);
 
   // The number that a counter of a table goes on from; 1 at first. A counter must be written before
   // its numbers are used: it is there with the next synced write, at the latest.

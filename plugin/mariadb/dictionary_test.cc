@@ -26,7 +26,7 @@ class DictionaryTest : public testing::Test {
 
   static TableEntry Described() {
     TableEntry table;
-    table.indexes = {{"PRIMARY", "a", nullptr}, {"by_name", "b", nullptr}};
+    table.indexes = {{"PRIMARY", "a"}, {"by_name", "b"}};
     return table;
   }
 
@@ -54,6 +54,50 @@ TEST_F(DictionaryTest, TablesAreFoundAgain) {
   uint64_t next = 0;
   ASSERT_TRUE(dictionary_->ReadCounter(found.id, Counter::kAutoIncrement, &next).ok());
   EXPECT_EQ(next, 7U);
+}
+
+TEST_F(DictionaryTest, TablesAreAltered) {
+  TableEntry made = Described();
+  ASSERT_TRUE(dictionary_->Create("./d/t", 7, &made).ok());
+  const size_t before = Subtables();
+  // One index goes, and two come.
+  TableEntry altered = made;
+  altered.indexes.erase(altered.indexes.begin() + 1);
+  for (const char* const name : {"x", "y"}) {
+    IndexEntry index{name, "c"};
+    ASSERT_TRUE(dictionary_->CreateIndex(&altered, &index).ok());
+    ASSERT_TRUE(db_->Put({}, index.subtable, "k", name).ok());
+    altered.indexes.push_back(index);
+  }
+  altered.defaults = "row";
+  ASSERT_TRUE(dictionary_->Alter("./d/t", &altered).ok());
+  EXPECT_EQ(Subtables(), before + 1);
+  Reopen();
+  TableEntry found;
+  ASSERT_TRUE(dictionary_->Find("./d/t", &found).ok());
+  EXPECT_EQ(found.version, made.version + 1);
+  EXPECT_EQ(found.defaults, "row");
+  ASSERT_EQ(found.indexes.size(), 3U);
+  std::string value;
+  ASSERT_TRUE(db_->Get({}, found.indexes[2].subtable, "k", &value).ok());
+  EXPECT_EQ(value, "y");
+  // A number is never used twice, and what a crash leaves of an index that was not added is dropped.
+  IndexEntry index{"z", "c"};
+  ASSERT_TRUE(dictionary_->CreateIndex(&found, &index).ok());
+  EXPECT_EQ(index.number, 4U);
+  EXPECT_EQ(Subtables(), before + 2);
+  Reopen();
+  EXPECT_EQ(Subtables(), before + 1);
+  // One that could not be dropped in time gives way.
+  ASSERT_TRUE(dictionary_->Find("./d/t", &found).ok());
+  ASSERT_TRUE(dictionary_->CreateIndex(&found, &index).ok());
+  ASSERT_TRUE(db_->Put({}, index.subtable, "k", "left").ok());
+  ASSERT_TRUE(dictionary_->Find("./d/t", &found).ok());
+  ASSERT_TRUE(dictionary_->CreateIndex(&found, &index).ok());
+  EXPECT_TRUE(db_->Get({}, index.subtable, "k", &value).IsNotFound());
+  dictionary_->RemoveIndex(index);
+  EXPECT_EQ(Subtables(), before + 1);
+  EXPECT_TRUE(dictionary_->Alter("./d/other", &found).IsNotFound());
 }
 
 TEST_F(DictionaryTest, NamesAreUnique) {
@@ -129,19 +173,20 @@ TEST_F(DictionaryTest, OpeningDropsWhatCrashesAndTemporaryTablesLeft) {
 TEST_F(DictionaryTest, DamageIsReported) {
   Subtable* const subtable = db_->FindSubtable("mariadb.dictionary");
   ASSERT_NE(subtable, nullptr);
-  for (const std::string& entry : {std::string(), std::string("\1"), std::string("\1\1\1\377", 4),
-                                   std::string("\1\1\1\1\7abc", 8), std::string(3, '\377')}) {
+  for (const std::string& entry :
+       {std::string(), std::string("\2"), std::string("\2\1\1\0\2\0\377", 7),
+        std::string("\2\1\1\0\1\0\1\7abc", 11), std::string(3, '\377')}) {
     ASSERT_TRUE(db_->Put({}, subtable, "t./d/a", entry).ok());
     TableEntry found;
     EXPECT_TRUE(dictionary_->Find("./d/a", &found).IsCorruption());
   }
   // An entry whose sub-tables are not there.
-  ASSERT_TRUE(db_->Put({}, subtable, "t./d/a", std::string("\1\143\1\1\1a\1b", 8)).ok());
+  ASSERT_TRUE(db_->Put({}, subtable, "t./d/a", std::string("\2\143\1\0\1\0\1\1a\1b\0", 12)).ok());
   TableEntry found;
   const Status status = dictionary_->Find("./d/a", &found);
   EXPECT_TRUE(status.IsCorruption());
   EXPECT_NE(status.message().find("mariadb.table.99.0"), std::string::npos);
-  ASSERT_TRUE(db_->Put({}, subtable, "t./d/a", "\2").ok());
+  ASSERT_TRUE(db_->Put({}, subtable, "t./d/a", "\3").ok());
   EXPECT_TRUE(dictionary_->Find("./d/a", &found).IsNotSupported());
   ASSERT_TRUE(db_->Delete({}, subtable, "t./d/a").ok());
 }

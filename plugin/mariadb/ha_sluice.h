@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -52,6 +53,15 @@ class ha_sluice final : public handler {
   int external_lock(THD* thd, int lock_type) override;
   int start_stmt(THD* thd, thr_lock_type lock_type) override;
   THR_LOCK_DATA** store_lock(THD* thd, THR_LOCK_DATA** to, thr_lock_type lock_type) override;
+
+  ulonglong table_version() const override { return share_->entry().version; }
+
+  // ha_sluice_alter.cc
+  enum_alter_inplace_result check_if_supported_inplace_alter(TABLE* altered,
+                                                             Alter_inplace_info* info) override;
+  bool prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info* info) override;
+  bool inplace_alter_table(TABLE* altered, Alter_inplace_info* info) override;
+  bool commit_inplace_alter_table(TABLE* altered, Alter_inplace_info* info, bool commit) override;
 
   // ha_sluice_write.cc
   int write_row(const uchar* record) override;
@@ -110,10 +120,21 @@ class ha_sluice final : public handler {
   bool is_secondary(uint index) const { return index != table->s->primary_key; }
 
   // ha_sluice_tables.cc
+  static std::vector<uint> IndexOrder(const TABLE& table);
+  static std::vector<sluice::mariadb::IndexEntry> DescribeIndexes(TABLE* table);
+  static const char* Refusal(const TABLE& table, THD* thd);
+  static bool TooLongKeys(TABLE* table);
   sluice::Status OpenShare(const char* name);
   void MakeIndexes();
   void Start(THD* thd);
   sluice::Status CheckIndex(const Index& index, uint64_t rows, std::string* complaint);
+
+  // ha_sluice_alter.cc
+  sluice::Status IngestPiece(sluice::Subtable* subtable, std::vector<Entry>* entries);
+  int ForEachEntry(TABLE* altered, const sluice::mariadb::RowCodec& codec, const Index& index,
+                   const std::function<sluice::Status(Entry* entry)>& visit);
+  int BuildIndex(TABLE* altered, const sluice::mariadb::RowCodec& codec, const Index& index,
+                 sluice::Subtable* subtable);
 
   // ha_sluice_write.cc
   sluice::Status MakeRowKey(const uchar* record, std::string* key);

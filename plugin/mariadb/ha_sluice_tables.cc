@@ -16,11 +16,9 @@ using sluice::mariadb::Share;
 using sluice::mariadb::TableEntry;
 using sluice::mariadb::ToServer;
 
-namespace {
-
 // The server's numbers of the indexes, in the order of the dictionary's entries. The first is the
 // primary key; MAX_KEY where there is none.
-std::vector<uint> IndexOrder(const TABLE& table) {
+std::vector<uint> ha_sluice::IndexOrder(const TABLE& table) {
   std::vector<uint> order = {table.s->primary_key};
   for (uint i = 0; i < table.s->keys; ++i) {
     if (i != table.s->primary_key) {
@@ -30,7 +28,7 @@ std::vector<uint> IndexOrder(const TABLE& table) {
   return order;
 }
 
-std::vector<IndexEntry> DescribeIndexes(TABLE* table) {
+std::vector<IndexEntry> ha_sluice::DescribeIndexes(TABLE* table) {
   std::vector<IndexEntry> indexes;
   for (const uint i : IndexOrder(*table)) {
     IndexEntry entry;
@@ -48,7 +46,7 @@ std::vector<IndexEntry> DescribeIndexes(TABLE* table) {
 }
 
 // Says why there cannot be such a table; null if there can.
-const char* Refusal(const TABLE& table, THD* thd) {
+const char* ha_sluice::Refusal(const TABLE& table, THD* thd) {
   for (uint i = 0; i < table.s->keys; ++i) {
     const KEY& key = table.key_info[i];
     if (key.algorithm == HA_KEY_ALG_LONG_HASH) {
@@ -76,7 +74,23 @@ const char* Refusal(const TABLE& table, THD* thd) {
   return nullptr;
 }
 
-}  // namespace
+bool ha_sluice::TooLongKeys(TABLE* table) {
+  size_t row_key = kRowIdBytes;
+  for (const uint i : IndexOrder(*table)) {
+    if (i == MAX_KEY) {
+      continue;
+    }
+    const KEY& key = table->key_info[i];
+    const size_t bytes = KeyCodec(table, key, key.user_defined_key_parts).max_bytes();
+    if (i == table->s->primary_key) {
+      row_key = bytes;
+    }
+    if (bytes + row_key > sluice::kMaxKeyBytes) {
+      return true;
+    }
+  }
+  return false;
+}
 
 int ha_sluice::Fail(const Status& status) {
   if (!status.ok()) {
@@ -107,7 +121,7 @@ ulong ha_sluice::index_flags(uint index, uint part, bool all_parts) const {
 }
 
 void ha_sluice::MakeIndexes() {
-  row_codec_ = std::make_unique<RowCodec>(table);
+  row_codec_ = std::make_unique<RowCodec>(table, share_->entry().defaults);
   row_key_codec_.reset();
   indexes_.clear();
   indexes_.resize(table->s->keys);
@@ -179,20 +193,9 @@ int ha_sluice::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info
   }
   TableEntry entry;
   entry.indexes = DescribeIndexes(form);
-  size_t row_key = kRowIdBytes;
-  for (const uint i : IndexOrder(*form)) {
-    if (i == MAX_KEY) {
-      continue;
-    }
-    const KEY& key = form->key_info[i];
-    const size_t bytes = KeyCodec(form, key, key.user_defined_key_parts).max_bytes();
-    if (i == form->s->primary_key) {
-      row_key = bytes;
-    }
-    if (bytes + row_key > sluice::kMaxKeyBytes) {
-      my_error(ER_TOO_LONG_KEY, MYF(0), max_supported_key_length());
-      return HA_WRONG_CREATE_OPTION;
-    }
+  if (TooLongKeys(form)) {
+    my_error(ER_TOO_LONG_KEY, MYF(0), max_supported_key_length());
+    return HA_WRONG_CREATE_OPTION;
   }
   const uint64_t first = create_info->auto_increment_value;
   return Fail(engine->dictionary.Create(name, first == 0 ? 1 : first, &entry));

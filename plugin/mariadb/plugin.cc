@@ -89,6 +89,14 @@ bool ShowStatus(handlerton* /*hton*/, THD* thd, stat_print_fn* print, enum ha_st
   return print(thd, STRING_WITH_LEN("SLUICE"), STRING_WITH_LEN(""), text.data(), text.size());
 }
 
+// After a crash in an ALTER TABLE: 0 if the engine has done its part.
+int CheckVersion(handlerton* /*hton*/, const char* path, const LEX_CUSTRING* /*version*/,
+                 ulonglong before) {
+  TableEntry entry;
+  const Status status = engine->dictionary.Find(path, &entry);
+  return status.IsNotFound() || (status.ok() && entry.version != before) ? 0 : 1;
+}
+
 int Start(void* plugin) {
   ignore_db_dirs_append(kDirectory);
   Options options;
@@ -111,6 +119,7 @@ int Start(void* plugin) {
   handlerton* const hton = opened->hton;
   hton->create = MakeHandler;
   hton->drop_table = DropTable;
+  hton->check_version = CheckVersion;
   hton->show_status = ShowStatus;
   hton->flags = HTON_NO_FLAGS;
   static const char* no_files[] = {NullS};

@@ -1,5 +1,7 @@
 #include "row_codec.h"
 
+#include <utility>
+
 #include "util/coding.h"
 
 namespace sluice::mariadb {
@@ -9,15 +11,23 @@ constexpr char kFormat = 1;
 
 }  // namespace
 
-RowCodec::RowCodec(TABLE* table) : table_(table) {
+RowCodec::RowCodec(TABLE* table, std::string_view defaults)
+    : table_(table),
+      defaults_(table->s->default_values, table->s->default_values + table->s->reclength) {
   for (Field** field = table->field; *field != nullptr; ++field) {
     if ((*field)->stored_in_db()) {
       fields_.push_back(*field);
     }
   }
+  std::vector<uchar> record(defaults_);
+  if (!defaults.empty() && Read(defaults, record.data())) {
+    defaults_ = std::move(record);
+  }
 }
 
-RowCodec::RowCodec(TABLE* table, const KEY& key) : table_(table) {
+RowCodec::RowCodec(TABLE* table, const KEY& key)
+    : table_(table),
+      defaults_(table->s->default_values, table->s->default_values + table->s->reclength) {
   for (uint i = 0; i < key.user_defined_key_parts; ++i) {
     const KEY_PART_INFO& part = key.key_part[i];
     if ((part.key_part_flag & HA_PART_KEY_SEG) == 0) {
@@ -61,7 +71,7 @@ bool RowCodec::Read(std::string_view row, uchar* record) const {
   const std::string_view nulls = row.substr(0, (count + 7) / 8);
   const auto* at = reinterpret_cast<const uchar*>(row.data()) + nulls.size();
   const auto* const end = reinterpret_cast<const uchar*>(row.data()) + row.size();
-  std::memcpy(record, table_->s->default_values, table_->s->reclength);
+  std::memcpy(record, defaults_.data(), defaults_.size());
   const my_ptrdiff_t distance = record - table_->record[0];
   for (size_t i = 0; i < count; ++i) {
     Field* const field = fields_[i];

@@ -21,6 +21,7 @@ class Share : public Handler_share {
   Status Open();
   Status Truncate();
 
+  const std::string& name() const { return name_; }
   // REQUIRES: no Truncate at the same time (the server's metadata locks see to that)
   const TableEntry& entry() const { return entry_; }
   Subtable* subtable(size_t index) const { return entry_.indexes[index].subtable; }

@@ -1,0 +1,339 @@
+// ha_sluice: changes of a table that leave its rows where they are.
+//
+// A column that is added at the end is not written into the rows: those that lack it have the
+// default that it was added with, which the dictionary keeps (X-Engine's schema versions, 3.1.1). An
+// index that is added is built from the rows, sorted in pieces and ingested past the log, while
+// others read the table. The change takes effect with one write to the dictionary; the server asks
+// after a crash whether that was done (check_version), and keeps the definition that fits.
+
+#include <sluice/ingestion.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ha_sluice.h"
+
+using sluice::Status;
+using sluice::mariadb::Cursor;
+using sluice::mariadb::engine;
+using sluice::mariadb::IndexEntry;
+using sluice::mariadb::KeyCodec;
+using sluice::mariadb::RowCodec;
+using sluice::mariadb::TableEntry;
+
+namespace {
+
+// With ALTER_INDEX_ORDER, the server says that its numbers of the others may change.
+constexpr alter_table_operations kAddIndexes =
+    ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX | ALTER_ADD_UNIQUE_INDEX | ALTER_INDEX_ORDER;
+constexpr alter_table_operations kDropIndexes =
+    ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX | ALTER_DROP_UNIQUE_INDEX;
+constexpr alter_table_operations kAddColumns = ALTER_ADD_STORED_BASE_COLUMN;
+
+constexpr size_t kPieceBytes = size_t{64} << 20;  // sorted in memory, and ingested at once
+constexpr uint64_t kReportRows = 1000;            // after so many, it looks whether it was killed
+
+// What becomes of the table; unless `committed`, what was made for it is removed.
+struct Change final : public inplace_alter_handler_ctx {
+  ~Change() override {
+    for (const size_t i : committed ? std::vector<size_t>() : added) {
+      if (entry.indexes[i].subtable != nullptr) {
+        engine->dictionary.RemoveIndex(entry.indexes[i]);
+      }
+    }
+  }
+
+  TableEntry entry;
+  std::vector<size_t> added;  // indexes of it
+  bool committed = false;
+};
+
+std::string Name(const KEY& key) { return {key.name.str, key.name.length}; }
+
+// Whether the new table has all columns of the old one first, and then some that need not be
+// written into its rows.
+bool ColumnsOnlyFollow(const TABLE& table, const Alter_inplace_info& info, const TABLE& altered) {
+  uint number = 0;
+  uint old = 0;
+  List_iterator_fast<Create_field> columns(info.alter_info->create_list);
+  while (const Create_field* const column = columns++) {
+    const Field& field = *altered.field[number++];
+    if (column->field != nullptr) {
+      if (old != number - 1 || column->field != table.field[old++]) {
+        return false;
+      }
+    } else if (field.default_value != nullptr || field.has_default_now_unireg_check() ||
+               field.vcol_info != nullptr || (field.flags & AUTO_INCREMENT_FLAG) != 0) {
+      return false;
+    }
+  }
+  return old == table.s->fields;
+}
+
+// The indexes that the new table keeps: their entries, in its order, and empty ones for new indexes.
+// False if one is not as it was.
+bool MatchIndexes(const std::vector<IndexEntry>& old, const Alter_inplace_info& info,
+                  std::vector<IndexEntry>* described, std::vector<size_t>* added) {
+  for (size_t i = 0; i < described->size(); ++i) {
+    IndexEntry& index = (*described)[i];
+    const auto is_added = [&](uint key) { return Name(info.key_info_buffer[key]) == index.name; };
+    if (std::any_of(info.index_add_buffer, info.index_add_buffer + info.index_add_count,
+                    is_added)) {
+      added->push_back(i);
+      continue;
+    }
+    std::string name = index.name;
+    for (const auto& renamed : info.rename_keys) {
+      if (Name(*renamed.new_key) == index.name) {
+        name = Name(*renamed.old_key);
+      }
+    }
+    const auto kept = std::find_if(old.begin(), old.end(), [&](const IndexEntry& candidate) {
+      return candidate.name == name && candidate.layout == index.layout;
+    });
+    // The rows' own is the first, in both.
+    if (kept == old.end() || (i == 0) != (kept == old.begin())) {
+      return false;
+    }
+    index.number = kept->number;
+    index.subtable = kept->subtable;
+  }
+  return true;
+}
+
+}  // namespace
+
+// Sorts the entries, and ingests them. If a unique index would have two of one key, the row of one of
+// them is duplicate_key_.
+Status ha_sluice::IngestPiece(sluice::Subtable* subtable, std::vector<Entry>* entries) {
+  std::sort(entries->begin(), entries->end(),
+            [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  const auto same = [](const Entry& a, const Entry& b) { return a.key == b.key; };
+  const auto twice = std::adjacent_find(entries->begin(), entries->end(), same);
+  if (twice != entries->end()) {
+    std::string_view columns;
+    std::string_view row_key;
+    std::string_view covered;
+    ParseEntry(twice->key, twice->value, &columns, &row_key, &covered);
+    duplicate_key_.assign(row_key);
+    return {};
+  }
+  std::unique_ptr<sluice::Ingestion> ingestion;
+  SLUICE_RETURN_IF_ERROR(engine->db->NewIngestion(&ingestion));
+  for (const Entry& entry : *entries) {
+    SLUICE_RETURN_IF_ERROR(ingestion->Add(subtable, entry.key, entry.value));
+  }
+  entries->clear();
+  return ingestion->Commit();
+}
+
+// Calls `visit` with the entry of each row, as `codec` reads the row into `altered`, until
+// duplicate_key_ is set. The row is in altered->record[0] then.
+int ha_sluice::ForEachEntry(TABLE* altered, const RowCodec& codec, const Index& index,
+                            const std::function<Status(Entry* entry)>& visit) {
+  THD* const thd = ha_thd();
+  Cursor cursor;
+  cursor.Open(session_, rows(), true);
+  uint64_t rows = 0;
+  Status status = cursor.SeekToFirst();
+  for (; status.ok() && cursor.valid() && duplicate_key_.empty(); status = cursor.Next()) {
+    if (!codec.Read(cursor.value(), altered->record[0])) {
+      return Fail(Status::Corruption("a row of " + std::string(table->s->table_name.str)));
+    }
+    Entry entry;
+    MakeEntry(index, altered->record[0], cursor.key(), &entry);
+    if (++rows % kReportRows == 0) {
+      thd_progress_report(thd, rows, std::max(rows, share_->rows()));
+      if (thd_kill_level(thd) != THD_IS_NOT_KILLED) {
+        return HA_ERR_ABORTED_BY_USER;
+      }
+    }
+    status = visit(&entry);
+    if (!status.ok()) {
+      break;
+    }
+  }
+  return Fail(status);
+}
+
+// Fills the index. HA_ERR_FOUND_DUPP_KEY if it must be unique and would not be: altered->record[0] has
+// such a row then.
+int ha_sluice::BuildIndex(TABLE* altered, const RowCodec& codec, const Index& index,
+                          sluice::Subtable* subtable) {
+  duplicate_key_.clear();
+  std::vector<Entry> entries;
+  size_t bytes = 0;
+  uint64_t added = 0;
+  int error = ForEachEntry(altered, codec, index, [&](Entry* entry) {
+    bytes += sizeof(Entry) + entry->key.capacity() + entry->value.capacity();
+    entries.push_back(std::move(*entry));
+    ++added;
+    if (bytes < kPieceBytes) {
+      return Status();
+    }
+    bytes = 0;
+    return IngestPiece(subtable, &entries);
+  });
+  if (error == 0 && duplicate_key_.empty()) {
+    error = Fail(IngestPiece(subtable, &entries));
+  }
+  if (error != 0) {
+    return error;
+  }
+  // Of two entries with one key in different pieces, the later one has overwritten the other.
+  if (duplicate_key_.empty() && index.unique) {
+    Cursor entry;
+    entry.Open(session_, subtable, true);
+    Status status = entry.SeekToFirst();
+    for (; status.ok() && entry.valid(); status = entry.Next()) {
+      --added;
+    }
+    if (!status.ok()) {
+      return Fail(status);
+    }
+    if (added != 0) {
+      error = ForEachEntry(altered, codec, index, [&](Entry* entry) {
+        SLUICE_RETURN_IF_ERROR(engine->db->Get({}, subtable, entry->key, &found_));
+        if (found_ != entry->value) {
+          std::string_view columns;
+          std::string_view row_key;
+          std::string_view covered;
+          ParseEntry(entry->key, found_, &columns, &row_key, &covered);
+          duplicate_key_.assign(row_key);
+        }
+        return Status();
+      });
+      if (error != 0) {
+        return error;
+      }
+    }
+  }
+  if (duplicate_key_.empty()) {
+    return 0;
+  }
+  const Status status = session_->Get(rows(), duplicate_key_, &row_);
+  if (!status.ok() || !codec.Read(row_, altered->record[0])) {
+    return Fail(status.ok() ? Status::Corruption("a row") : status);
+  }
+  return HA_ERR_FOUND_DUPP_KEY;
+}
+
+enum_alter_inplace_result ha_sluice::check_if_supported_inplace_alter(TABLE* altered,
+                                                                      Alter_inplace_info* info) {
+  const alter_table_operations wanted = info->handler_flags;
+  info->handler_flags &= ~(kAddIndexes | kDropIndexes | kAddColumns);
+  const enum_alter_inplace_result others = handler::check_if_supported_inplace_alter(altered, info);
+  info->handler_flags = wanted;
+  if (others != HA_ALTER_INPLACE_NO_LOCK) {
+    return others;
+  }
+  const bool only_names = (wanted & (kAddIndexes | kDropIndexes | kAddColumns)) == 0;
+  // Partitions have entries of their own in the dictionary, which could not be changed at once.
+  if (table->part_info != nullptr) {
+    return only_names ? others : HA_ALTER_INPLACE_NOT_SUPPORTED;
+  }
+  if (!only_names && (info->ignore || Refusal(*altered, ha_thd()) != nullptr)) {
+    return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  }
+  if ((wanted & kAddColumns) != 0 &&
+      (info->error_if_not_empty || !ColumnsOnlyFollow(*table, *info, *altered))) {
+    return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  }
+  std::vector<IndexEntry> described = DescribeIndexes(altered);
+  std::vector<size_t> added;
+  if (!MatchIndexes(share_->entry().indexes, *info, &described, &added) || TooLongKeys(altered)) {
+    return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  }
+  return only_names      ? others
+         : added.empty() ? HA_ALTER_INPLACE_INSTANT
+                         : HA_ALTER_INPLACE_SHARED_LOCK;
+}
+
+bool ha_sluice::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info* info) {
+  if (table->part_info != nullptr) {
+    return false;
+  }
+  auto* const change = new Change;
+  info->handler_ctx = change;
+  change->entry = share_->entry();
+  change->entry.indexes = DescribeIndexes(altered);
+  if (!MatchIndexes(share_->entry().indexes, *info, &change->entry.indexes, &change->added)) {
+    my_error(ER_INTERNAL_ERROR, MYF(0), "Sluice: an index is not as it was");
+    return true;
+  }
+  if ((info->handler_flags & kAddColumns) != 0) {
+    // A row of the old table without any columns, as one of the new table.
+    std::string row;
+    std::vector<uchar> record(altered->s->reclength);
+    row_codec_->Append(row_codec_->defaults(), &row);
+    const RowCodec codec(altered, std::string_view());
+    if (!codec.Read(row, record.data())) {
+      my_error(ER_INTERNAL_ERROR, MYF(0), "Sluice: the columns' defaults are not readable");
+      return true;
+    }
+    change->entry.defaults.clear();
+    codec.Append(record.data(), &change->entry.defaults);
+  }
+  for (const size_t i : change->added) {
+    const Status status = engine->dictionary.CreateIndex(&change->entry, &change->entry.indexes[i]);
+    if (!status.ok()) {
+      print_error(Fail(status), MYF(0));
+      return true;
+    }
+  }
+  return false;
+}
+
+bool ha_sluice::inplace_alter_table(TABLE* altered, Alter_inplace_info* info) {
+  auto* const change = static_cast<Change*>(info->handler_ctx);
+  if (change == nullptr || change->added.empty()) {
+    return false;
+  }
+  THD* const thd = ha_thd();
+  const RowCodec codec(altered, change->entry.defaults);
+  altered->use_all_columns();
+  const std::vector<uint> order = IndexOrder(*altered);
+  thd_progress_init(thd, static_cast<uint>(change->added.size()));
+  int error = 0;
+  for (size_t i = 0; i < change->added.size() && error == 0; ++i) {
+    const KEY& key = altered->key_info[order[change->added[i]]];
+    const Index index{KeyCodec(altered, key, key.user_defined_key_parts), RowCodec(altered, key),
+                      change->added[i], (key.flags & HA_NOSAME) != 0, true};
+    error = BuildIndex(altered, codec, index, change->entry.indexes[change->added[i]].subtable);
+    if (error == HA_ERR_FOUND_DUPP_KEY) {
+      print_keydup_error(altered, const_cast<KEY*>(&key), MYF(0));
+    } else if (error != 0) {
+      print_error(error, MYF(0));
+    }
+    if (i + 1 < change->added.size()) {
+      thd_progress_next_stage(thd);
+    }
+  }
+  thd_progress_end(thd);
+  if (error == 0) {
+    // Who sees an older state would miss rows in the index.
+    const sluice::Snapshot* const now = engine->db->GetSnapshot();
+    change->entry.created = now->sequence();
+    engine->db->ReleaseSnapshot(now);
+  }
+  return error != 0;
+}
+
+bool ha_sluice::commit_inplace_alter_table(TABLE* /*altered*/, Alter_inplace_info* info,
+                                           bool commit) {
+  auto* const change = static_cast<Change*>(info->handler_ctx);
+  if (change == nullptr || !commit) {
+    return false;
+  }
+  // Whether a write that fails is there is not known: then its sub-tables must be.
+  change->committed = true;
+  cursor_.Close();
+  const Status status = engine->dictionary.Alter(share_->name(), &change->entry);
+  if (!status.ok()) {
+    print_error(Fail(status), MYF(0));
+  }
+  return !status.ok();
+}
