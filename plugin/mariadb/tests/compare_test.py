@@ -9,6 +9,7 @@ Every query has one right answer, in one order; the indexes that it reads are fo
 
 import difflib
 import random
+import re
 import sys
 
 import server
@@ -72,6 +73,10 @@ TYPES = [
      if not (kind.startswith("CHAR") and c in ("utf8mb4_unicode_nopad_ci", "utf8mb4_uca1400_nopad_as_ci"))]
 
 
+# Of an index that cannot be added: there may be many, and engines name different ones.
+ANY_DUPLICATE = re.compile(r"Duplicate entry '.*'( for key 'k\d+x')", re.S | re.A)
+
+
 class Round:
     """The script of one table, without the engine's name."""
 
@@ -80,14 +85,18 @@ class Round:
         self.columns = [(f"c{i}", *draw.choice(TYPES), draw.random() < .7) for i in range(draw.randint(1, 5))]
         self.lines = ["SET NAMES utf8mb4, sql_mode='NO_BACKSLASH_ESCAPES,NO_UNSIGNED_SUBTRACTION', sql_mode='', time_zone='+00:00', timestamp=1800000000;"]
         self.indexes = {}
-        self.rows = 0
-        # Rows that are equal in this order are equal.
-        self.order = f"id, {', '.join(f'HEX({c[0]})' for c in self.columns)}"
+        self.keys = []  # the columns of all indexes that ever were
+        self.rows = self.altered = 0
         self.create()
         for _ in range(draw.randint(20, 150)):
             draw.choice([self.insert, self.insert, self.insert, self.select, self.select, self.select, self.update, self.delete,
                          self.transaction, self.alter if draw.random() < .15 else self.insert])()
         self.everything()
+
+    @property
+    def order(self):
+        """Rows that are equal in this order are equal."""
+        return f"id, {', '.join(f'HEX({c[0]})' for c in self.columns)}"
 
     def create(self):
         draw = self.draw
@@ -95,6 +104,7 @@ class Round:
         primary = draw.choice(["id", "id", "column", "none"])
         if primary == "column" and (c := draw.choice(self.columns))[3] == 0:
             # As the first columns of the key, so that rows differ.
+            self.keys.append([c[0]])
             parts.append(f"PRIMARY KEY ({c[0]}{draw.choice(['', ' DESC'])}, id)")
         elif primary != "none":
             parts.append("PRIMARY KEY (id)")
@@ -106,6 +116,7 @@ class Round:
         picked = self.draw.sample(self.columns, self.draw.randint(1, min(3, len(self.columns))))
         keys = [f"{n}{f'({prefix})' if prefix else ''}{self.draw.choice(['', '', ' DESC'])}" for n, _, _, prefix, _ in picked]
         self.indexes[name] = [n for n, *_ in picked]
+        self.keys.append(self.indexes[name])
         return f"{'UNIQUE ' if unique else ''}KEY {name} ({', '.join(keys)})"
 
     def add(self, line):
@@ -195,10 +206,29 @@ class Round:
         self.add(draw.choice(["COMMIT;", "COMMIT;", "ROLLBACK;"]))
 
     def alter(self):
-        name = f"k{len(self.indexes)}x"
-        what = self.draw.choice(["index", "drop", "rebuild", "rename", "truncate"])
+        self.altered += 1
+        name = f"k{self.altered}x"
+        what = self.draw.choice(["index", "index", "drop", "column", "column", "column", "default", "remove", "both", "rebuild", "rename",
+                                 "truncate"])
         if what == "index":
-            self.add(f"ALTER TABLE t ADD {self.index(name, unique=False)};")
+            # One that must be unique may be refused: then nothing uses it.
+            unique = self.draw.random() < .3
+            self.add(f"ALTER TABLE t ADD {self.index(name, unique)};")
+            if unique:
+                del self.indexes[name]
+        elif what == "column":
+            self.add(f"ALTER TABLE t ADD COLUMN {self.column()};")
+            self.add(f"INSERT INTO t (id) VALUES ({self.rows + 5000});")
+        elif what == "both":
+            self.add(f"ALTER TABLE t ADD COLUMN {self.column()}, ADD {self.index(name, unique=False)};")
+        elif what == "default" and (default := self.default(self.draw.choice(self.columns))):
+            self.add(f"ALTER TABLE t ALTER {default[0]} SET DEFAULT {default[1]};")
+            self.add(f"INSERT INTO t (id) VALUES ({self.rows + 6000});")
+        elif what == "remove":
+            free = [c for c in self.columns if not any(c[0] in names for names in self.keys)]
+            if free and len(self.columns) > 1:
+                self.columns.remove(column := self.draw.choice(free))
+                self.add(f"ALTER TABLE t DROP COLUMN {column[0]};")
         elif what == "drop" and len(self.indexes) > 1:
             name, _ = self.indexes.popitem()
             self.add(f"ALTER TABLE t DROP KEY {name};")
@@ -208,6 +238,21 @@ class Round:
             self.add("RENAME TABLE t TO u; RENAME TABLE u TO t;")
         elif self.draw.random() < .3:
             self.add("TRUNCATE TABLE t;")
+
+    def default(self, column):
+        """Of a column that may have one: its name, and a default."""
+        name, kind, _, prefix, _ = column
+        if prefix == 0 and not kind.startswith(("TEXT", "BLOB", "JSON")) and (value := self.value(column)) != "NULL":
+            return name, value
+        return None
+
+    def column(self):
+        column = (f"d{self.altered}", *self.draw.choice(TYPES), self.draw.random() < .5)
+        self.columns.append(column)
+        name, kind, _, _, null = column
+        default = self.default(column) if self.draw.random() < .7 else None
+        return (f"{name} {kind}{'' if null or 'NULL' in kind else ' NOT NULL'}"
+                f"{f' DEFAULT {default[1]}' if default else ''}")
 
     def everything(self):
         self.add(f"SELECT id, {', '.join(f'HEX({c[0]})' for c in self.columns)} FROM t ORDER BY {self.order};")
@@ -226,7 +271,7 @@ def main():
     try:
         for number in rounds:
             one = Round(random.Random(base * 1000003 + number))
-            answers = {engine: running.run(one.script(engine), force=True).replace(engine, "ENGINE").splitlines()
+            answers = {engine: ANY_DUPLICATE.sub(r"\1", running.run(one.script(engine), force=True)).replace(engine, "ENGINE").splitlines()
                        for engine in ("InnoDB", "SLUICE")}
             if answers["InnoDB"] != answers["SLUICE"]:
                 print(one.script("SLUICE"))
