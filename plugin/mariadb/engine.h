@@ -2,11 +2,14 @@
 
 #pragma once
 
+#include <algorithm>
 #include <ctime>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dictionary.h"
 #include "server.h"
@@ -31,7 +34,29 @@ struct Engine {
   }
   std::mutex deadlock_mutex;
   std::string last_deadlock;
+
+  // Whether a transaction is prepared whose connection is gone: nothing keeps the tables that it
+  // writes from being replaced, with which its writes would be lost.
+  bool AnyDetached() {
+    std::vector<std::string> detached = db->ListPrepared();
+    {
+      const std::lock_guard guard(attached_mutex);
+      std::erase_if(detached, [this](const std::string& name) { return attached.contains(name); });
+    }
+    // Without those that have ended since.
+    const std::vector<std::string> still = db->ListPrepared();
+    return std::any_of(detached.begin(), detached.end(), [&still](const std::string& name) {
+      return std::find(still.begin(), still.end(), name) != still.end();
+    });
+  }
+  std::mutex attached_mutex;
+  std::set<std::string> attached;  // names of prepared transactions, until after they have ended
 };
+
+inline constexpr char kDetached[] =
+    "a transaction is prepared whose connection is gone; end it with XA COMMIT or XA ROLLBACK "
+    "first "
+    "(XA RECOVER names it)";
 
 // From the plugin's start to its end; see plugin.cc.
 extern Engine* engine;

@@ -213,6 +213,9 @@ int ha_sluice::rename_table(const char* from, const char* to) {
 
 int ha_sluice::truncate() {
   cursor_.Close();
+  if (engine->AnyDetached()) {
+    return Fail(Status::Busy(sluice::mariadb::kDetached));
+  }
   return Fail(share_->Truncate());
 }
 

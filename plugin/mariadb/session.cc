@@ -214,7 +214,7 @@ Status Session::Prepare(std::string_view name) {
   EndStatement();
   DetachCursors();
   SLUICE_RETURN_IF_ERROR(transaction_->Prepare(name));
-  prepared_ = true;
+  prepared_name_.assign(name);
   return {};
 }
 
@@ -228,7 +228,7 @@ void Session::End() {
     const std::lock_guard guard(cancel_mutex_);
     transaction_.reset();
   }
-  prepared_ = false;
+  prepared_name_.clear();
   in_statement_ = false;
   undoable_ = false;
   savepoints_ = 0;

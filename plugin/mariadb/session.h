@@ -46,7 +46,8 @@ class Session {
   Status FixSnapshot();
 
   bool active() const { return transaction_ != nullptr; }
-  bool prepared() const { return prepared_; }
+  // Of the prepared transaction; empty if it is not prepared.
+  const std::string& prepared_name() const { return prepared_name_; }
   // Whether the statement's reads may not see this table, because it was made after what they see.
   bool Precedes(uint64_t created);
 
@@ -94,7 +95,7 @@ class Session {
   std::unique_ptr<Transaction> transaction_;
   std::chrono::milliseconds lock_timeout_{0};  // of the statement
   Isolation isolation_ = Isolation::kSnapshot;
-  bool prepared_ = false;
+  std::string prepared_name_;
   bool in_statement_ = false;
   bool undoable_ = false;
   size_t statement_savepoint_ = 0;       // if undoable_

@@ -72,13 +72,24 @@ bool ToXid(const std::string& name, XID* xid) {
   return true;
 }
 
+// The prepared transaction of this name has ended, or its connection goes.
+void Detach(const std::string& name) {
+  if (!name.empty()) {
+    const std::lock_guard guard(engine->attached_mutex);
+    engine->attached.erase(name);
+  }
+}
+
 int Commit(handlerton* /*hton*/, THD* thd, bool all) {
   Session* const session = ExistingSession(thd);
   if (session == nullptr || !session->active()) {
     return 0;
   }
   if (all || !InTransaction(thd)) {
-    return ToServer(thd, session->Commit());
+    const std::string name = session->prepared_name();
+    const int error = ToServer(thd, session->Commit());
+    Detach(name);
+    return error;
   }
   session->EndStatement();
   return 0;
@@ -90,7 +101,10 @@ int Rollback(handlerton* /*hton*/, THD* thd, bool all) {
     return 0;
   }
   if (all || !InTransaction(thd)) {
-    return ToServer(thd, session->Rollback());
+    const std::string name = session->prepared_name();
+    const int error = ToServer(thd, session->Rollback());
+    Detach(name);
+    return error;
   }
   if (!session->RollbackStatement().ok()) {
     // Only where the whole is rolled back already.
@@ -110,7 +124,12 @@ int Prepare(handlerton* /*hton*/, THD* thd, bool all) {
   }
   XID xid;
   thd_get_xid(thd, reinterpret_cast<MYSQL_XID*>(&xid));
-  return ToServer(thd, session->Prepare(NameOf(xid)));
+  const std::string name = NameOf(xid);
+  {
+    const std::lock_guard guard(engine->attached_mutex);
+    engine->attached.insert(name);
+  }
+  return ToServer(thd, session->Prepare(name));
 }
 
 int Recover(handlerton* /*hton*/, XID* xids, uint size) {
@@ -143,6 +162,7 @@ int RollbackByXid(handlerton* /*hton*/, XID* xid) { return Resolve(*xid, false);
 int CloseConnection(handlerton* /*hton*/, THD* thd) {
   Session* const session = ExistingSession(thd);
   thd_set_ha_data(thd, engine->hton, nullptr);
+  Detach(session->prepared_name());
   delete session;  // what is prepared stays
   return 0;
 }

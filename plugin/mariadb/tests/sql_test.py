@@ -230,6 +230,60 @@ class SqlTest(unittest.TestCase):
         self.expect(three, "XA COMMIT 'never'", "E1397")
         self.expect(three, "SELECT a, b FROM t; XA RECOVER", "1,11 2,20 3,30")
 
+    def test_tables_are_not_replaced_below_a_prepared_transaction(self):
+        one = self.connect()
+        self.expect(one, "XA START 'a'; INSERT INTO t VALUES (4, 10); XA END 'a'; XA PREPARE 'a'", "")
+        self.server.kill()
+        self.server.start()
+        one = self.connect()
+        for sql, error in (("TRUNCATE t", "E1296"), ("ALTER TABLE t ADD KEY x (b, a)", "E1105"), ("ALTER TABLE t DROP COLUMN b", "E1105"),
+                           ("ALTER TABLE t FORCE", "E1105"), ("DELETE FROM t WHERE a = 4", "E1205")):
+            self.expect(one, sql, error)
+        self.expect(one, "XA COMMIT 'a'; ALTER TABLE t ADD KEY x (b, a); SELECT a FROM t FORCE INDEX (x) WHERE b = 10; CHECK TABLE t",
+                    "1 4 d.t,check,status,OK")
+        # One whose connection has prepared it, and goes.
+        two = self.connect()
+        self.expect(two, "XA START 'b'; INSERT INTO t VALUES (5, 10); XA END 'b'; XA PREPARE 'b'", "")
+        two.close()
+        self.connections.remove(two)
+        while int(one.do("SELECT COUNT(*) FROM information_schema.processlist WHERE user = CURRENT_USER() OR command = 'Sleep'")) > 1:
+            pass
+        self.expect(one, "TRUNCATE t", "E1296")
+        self.expect(one, "XA ROLLBACK 'b'; TRUNCATE t; SELECT COUNT(*) FROM t", "0")
+
+    def test_tables_are_altered_in_all_situations(self):
+        one = self.connect()
+        self.expect(one, "CREATE TABLE v (a INT PRIMARY KEY, b INT AS (a * 2) VIRTUAL, c INT AS (a * 3) STORED) ENGINE=SLUICE;"
+                         "INSERT INTO v (a) VALUES (1), (2); ALTER TABLE v ADD COLUMN d INT DEFAULT 4, ALGORITHM=INSTANT;"
+                         "INSERT INTO v (a, d) VALUES (3, 5); SELECT * FROM v", "1,2,3,4 2,4,6,4 3,6,9,5")
+        self.expect(one, "CREATE TEMPORARY TABLE s (a INT PRIMARY KEY, b INT) ENGINE=SLUICE; INSERT INTO s VALUES (1, 1);"
+                         "ALTER TABLE s ADD COLUMN c INT DEFAULT 2, ADD KEY (b); SELECT * FROM s FORCE INDEX (b)", "1,1,2")
+        self.expect(one, "LOCK TABLES t WRITE; ALTER TABLE t ADD COLUMN c INT DEFAULT 2; ALTER TABLE t ADD KEY (c);"
+                         "INSERT INTO t VALUES (4, 40, 3); SELECT a FROM t FORCE INDEX (c) WHERE c > 1; UNLOCK TABLES", "1 2 3 4")
+        self.expect(one, "ALTER TABLE t ADD COLUMN d INT DEFAULT 5; RENAME TABLE t TO w; SELECT d FROM w WHERE a = 1", "5")
+        self.expect(one, "RENAME TABLE w TO t; CREATE TABLE l LIKE t; INSERT INTO l SELECT * FROM t; SELECT * FROM l WHERE a = 4", "4,40,3,5")
+        # A partition that was a table with rows that lack a column.
+        self.expect(one, "CREATE TABLE x (a INT, b INT) ENGINE=SLUICE; INSERT INTO x VALUES (3, 3); ALTER TABLE x ADD COLUMN c INT DEFAULT 7;"
+                         "CREATE TABLE p (a INT, b INT, c INT DEFAULT 7) ENGINE=SLUICE PARTITION BY RANGE (a) (PARTITION x VALUES LESS THAN (10),"
+                         "PARTITION y VALUES LESS THAN MAXVALUE); INSERT INTO p VALUES (4, 4, 4);"
+                         "ALTER TABLE p EXCHANGE PARTITION x WITH TABLE x; SELECT * FROM p; SELECT * FROM x", "3,3,7 4,4,4")
+        self.expect(one, "ALTER TABLE p ALTER c SET DEFAULT 8; SELECT * FROM p", "3,3,7")
+
+    def test_building_an_index_can_be_killed(self):
+        one, two = self.connect(), self.connect()
+        self.expect(one, "SET sluice_max_transaction_size = 1 << 30; CREATE TABLE r (a INT PRIMARY KEY, b INT) ENGINE=SLUICE;"
+                         "INSERT INTO r SELECT seq, seq FROM seq_1_to_400000", "")
+        number = one.do("SELECT CONNECTION_ID()")
+        answer = ""
+        while answer == "":  # until it is killed before it has ended
+            one.send("ALTER TABLE r ADD KEY x (b), ADD KEY y (b, a), ADD UNIQUE z (b)")
+            two.do(f"SELECT SLEEP(0.1); KILL QUERY {number}")
+            answer = one.receive()
+            if answer == "":
+                self.expect(one, "ALTER TABLE r DROP KEY x, DROP KEY y, DROP KEY z", "")
+        self.assertEqual(answer, "E1317")
+        self.expect(one, "ALTER TABLE r ADD KEY (b); SELECT a FROM r FORCE INDEX (b) WHERE b = 77; CHECK TABLE r", "77 d.r,check,status,OK")
+
     def test_engines_commit_together(self):
         self.server.run("CREATE TABLE i (a INT PRIMARY KEY) ENGINE=InnoDB", "d")
         one = self.connect()
