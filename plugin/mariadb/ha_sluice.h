@@ -87,6 +87,7 @@ class ha_sluice final : public handler {
   void position(const uchar* record) override;
   int cmp_ref(const uchar* a, const uchar* b) override;
   void unlock_row() override;
+  Item* idx_cond_push(uint index, Item* condition) override;
   ha_rows records_in_range(uint index, const key_range* begin, const key_range* end,
                            page_range* pages) override;
 
@@ -103,8 +104,8 @@ class ha_sluice final : public handler {
     std::string value;
     bool guards = false;  // stands for the only row with these columns
   };
-  // What a read found where it looked.
-  enum class Found { kRow, kNothing, kError };
+  // What a read found where it looked; kEnd: it need not look further.
+  enum class Found { kRow, kNothing, kEnd, kError };
 
   struct LockedKey {
     sluice::Subtable* subtable;
@@ -154,6 +155,7 @@ class ha_sluice final : public handler {
   Found Unpack(std::string_view row, uchar* record, int* error);
   sluice::Status GetLocked(sluice::Subtable* subtable, std::string_view key, std::string* value);
   Found ReadRow(std::string_view key, uchar* record, int* error);
+  Found CheckCondition(const Index& index, std::string_view covered, int* error);
   Found ReadHere(uchar* record, int* error);
   int ReadOn(const sluice::Status& moved, uchar* record, bool forwards, std::string_view prefix);
   int ReadUnique(uchar* record);

@@ -82,6 +82,40 @@ ha_sluice::Found ha_sluice::ReadRow(std::string_view key, uchar* record, int* er
   return Unpack(row_, record, error);
 }
 
+// The server's condition on columns of an index spares the reading of rows that do not meet it.
+Item* ha_sluice::idx_cond_push(uint index, Item* condition) {
+  const KEY& key = table->key_info[index];
+  for (uint i = 0; i < key.user_defined_key_parts; ++i) {
+    if ((key.key_part[i].key_part_flag & HA_PART_KEY_SEG) != 0) {
+      return condition;  // an entry does not have this column, which may bound the range
+    }
+  }
+  pushed_idx_cond = condition;
+  pushed_idx_cond_keyno = index;
+  in_range_check_pushed_down = true;
+  return nullptr;  // nothing is left for the server to check
+}
+
+// kRow if the entry meets the condition.
+ha_sluice::Found ha_sluice::CheckCondition(const Index& index, std::string_view covered,
+                                           int* error) {
+  if (!index.columns.Read(covered, table->record[0])) {
+    *error = Fail(Status::Corruption("an entry of an index"));
+    return Found::kError;
+  }
+  switch (handler_index_cond_check(this)) {
+    case CHECK_POS:
+      return Found::kRow;
+    case CHECK_NEG:
+      return Found::kNothing;
+    case CHECK_OUT_OF_RANGE:
+      return Found::kEnd;
+    default:
+      *error = HA_ERR_ABORTED_BY_USER;
+      return Found::kError;
+  }
+}
+
 // Reads the row that the cursor stands on; nothing, if it is not there any more, or if the newest
 // version of it, which is what a locking read returns, is elsewhere in the index.
 ha_sluice::Found ha_sluice::ReadHere(uchar* record, int* error) {
@@ -116,6 +150,11 @@ ha_sluice::Found ha_sluice::ReadHere(uchar* record, int* error) {
     }
     return Found::kRow;
   }
+  if (pushed_idx_cond != nullptr && pushed_idx_cond_keyno == active_index) {
+    if (const Found found = CheckCondition(index, covered, error); found != Found::kRow) {
+      return found;
+    }
+  }
   const Found found = ReadRow(row_key, record, error);
   if (found == Found::kRow && locking_) {
     columns_.clear();
@@ -140,6 +179,8 @@ int ha_sluice::ReadOn(const Status& moved, uchar* record, bool forwards, std::st
         return 0;
       case Found::kError:
         return error;
+      case Found::kEnd:
+        return HA_ERR_END_OF_FILE;
       case Found::kNothing:
         unlock_row();
         break;

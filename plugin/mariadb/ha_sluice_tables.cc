@@ -117,6 +117,9 @@ ulong ha_sluice::index_flags(uint index, uint part, bool all_parts) const {
   for (uint i = all_parts ? 0 : part; i <= part && i < key.user_defined_key_parts; ++i) {
     whole &= (key.key_part[i].key_part_flag & HA_PART_KEY_SEG) == 0;
   }
+  if (index != table_share->primary_key) {
+    flags |= HA_DO_INDEX_COND_PUSHDOWN;
+  }
   return whole ? flags | HA_KEYREAD_ONLY : flags;
 }
 

@@ -418,6 +418,19 @@ class SqlTest(unittest.TestCase):
             rows = int(one.do(f"EXPLAIN SELECT * FROM r FORCE INDEX ({'b' if where[0] == 'b' else 'PRIMARY'}) WHERE {where}").split(",")[8])
             self.assertTrue(low <= rows <= high, f"{where}: {rows}")
 
+    def test_conditions_are_checked_in_the_index(self):
+        one = self.connect()
+        self.expect(one, "CREATE TABLE r (a INT PRIMARY KEY, b INT, c VARCHAR(20), d INT, KEY (b, c)) ENGINE=SLUICE;"
+                         "INSERT INTO r SELECT seq, seq DIV 100, CONCAT('x', seq % 10), seq FROM seq_1_to_2000; FLUSH STATUS", "")
+        query = "FROM r FORCE INDEX (b) WHERE b BETWEEN 3 AND 5 AND c LIKE '%7' AND d > 0"
+        self.assertIn("Using index condition", one.do(f"EXPLAIN SELECT * {query}"))
+        self.expect(one, f"SELECT COUNT(*), MIN(a), MAX(a) {query}", "30,307,597")
+        self.expect(one, f"SELECT a {query} ORDER BY b DESC, c DESC LIMIT 2", "597 587")
+        self.expect(one, "SHOW STATUS LIKE 'Handler_icp_match'", "Handler_icp_match,30")
+        # The whole of the last range, which nobody reads behind.
+        self.expect(one, "SELECT COUNT(*) FROM r FORCE INDEX (b) WHERE b >= 19 AND c LIKE '%3' AND d > 0", "10")
+        self.expect(one, f"BEGIN; UPDATE r FORCE INDEX (b) SET d = 0 WHERE b = 3 AND c LIKE '%7'; SELECT COUNT(*) {query}; COMMIT", "20")
+
     def test_what_is_refused(self):
         one = self.connect()
         for sql in ("CREATE TABLE x (a INT, FOREIGN KEY (a) REFERENCES t (a)) ENGINE=SLUICE",
