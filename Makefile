@@ -107,17 +107,18 @@ leveldb-suite: deps ## run LevelDB's own tests over the engine
 	    -j $(JOBS) --executor $$executor || exit 1; \
 	done
 
-leveldb-plugin-suite: deps ## run LevelDB's own tests over LevelDB, with its compactions done by Sluice
+leveldb-plugin-suite: deps ## run LevelDB's own tests and plyvel's over LevelDB, with its compactions done by Sluice
 	@scripts/deps leveldb-suite
 	@tests/leveldb_suite/fetch
 	@cmake --preset $(PRESET) --log-level=WARNING
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target leveldb_plugin_programs
 	@build/$(PRESET)/tests/leveldb_plugin/suite/layout_test
 	@for run in linked:cpu patched:cpu linked:faulty:30; do \
-	  SLUICE_EXECUTOR_LIBRARY=$$(case $$run in *faulty*) echo $(CURDIR)/build/$(PRESET)/tests/rocksdb/libfaulty_units.so;; esac) \
+	  SLUICE_EXECUTOR_LIBRARY=$$(case $$run in *faulty*) echo $(CURDIR)/build/$(PRESET)/tests/leveldb_plugin/libfaulty_units.so;; esac) \
 	    tests/leveldb_suite/run.py build/$(PRESET)/tests/leveldb_plugin/suite/$${run%%:*} build/leveldb/src -j $(JOBS) \
 	    --expectations tests/leveldb_plugin/suite/tests.txt --executor $${run#*:} || exit 1; \
 	done
+	@tests/leveldb_plugin/suite/plyvel build/$(PRESET)/plugin/leveldb/sluice-leveldb
 
 flips: build ## invert bits of the unit's registers, and see what becomes of it
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target flips

@@ -72,8 +72,10 @@ math(EXPR next "${PROJECT_VERSION_MINOR} + 1")
 # A minor version changes the soname, but not the package's name, so programs depend on theirs.
 set(SAME_SONAME "libsluice0 (>= ${PROJECT_VERSION}), libsluice0 (<< ${PROJECT_VERSION_MAJOR}.${next}~)")
 configure_file(${templates}/shlibs.in ${PROJECT_BINARY_DIR}/package_control/shlibs @ONLY)
-string(REPLACE libsluice0 libsluice-rocksdb SAME_SONAME ${SAME_SONAME})
-configure_file(${templates}/rocksdb_shlibs.in ${PROJECT_BINARY_DIR}/package_control/rocksdb/shlibs @ONLY)
+foreach(PEER rocksdb leveldb)
+  string(REGEX REPLACE "libsluice[-0a-z]*" libsluice-${PEER} SAME_SONAME ${SAME_SONAME})
+  configure_file(${templates}/plugin_shlibs.in ${PROJECT_BINARY_DIR}/package_control/${PEER}/shlibs @ONLY)
+endforeach()
 set(engine_licenses)
 foreach(package libfmt-dev libxxhash-dev nlohmann-json3-dev)
   list(APPEND engine_licenses /usr/share/doc/${package}/copyright)
@@ -98,20 +100,44 @@ sluice_package(sluice-tools SECTION database COMPONENTS tools
 databases, imports and compacts those of LevelDB, runs simulated units, and has
 benchmarks."
   SUGGESTS gnuplot-nox)
+set(about_units "Sluice can do the compactions of RocksDB and LevelDB databases: on the CPU, or on
+an FPGA, which this version simulates.
+.
+")
+sluice_package(libsluice-units SECTION libs COMPONENTS units LICENSES ${engine_licenses} ${templates}/verilator
+  SYNOPSIS "LSM storage engine that offloads its compactions (simulated units)"
+  DESCRIPTION "${about_units}This package has the units that libsluice-rocksdb and libsluice-leveldb load, if
+they are told to use some.")
 set(about_rocksdb "Sluice can do the compactions of RocksDB databases, through RocksDB's own
 CompactionService: on the CPU, or on an FPGA, which this version simulates.
 .
 ")
-sluice_package(libsluice-rocksdb SECTION libs COMPONENTS rocksdb
-  LICENSES ${engine_licenses} ${templates}/verilator
+sluice_package(libsluice-rocksdb SECTION libs COMPONENTS rocksdb LICENSES ${engine_licenses}
   SYNOPSIS "RocksDB's compactions by Sluice (shared libraries)"
   DESCRIPTION "${about_rocksdb}This package has the library for programs, and the one that is preloaded into
 programs that know nothing of it."
+  SUGGESTS "libsluice-units (= ${PROJECT_VERSION}-1)"
   CONTROL ${PROJECT_BINARY_DIR}/package_control/rocksdb/shlibs ${templates}/triggers)
 sluice_package(libsluice-rocksdb-dev SECTION libdevel COMPONENTS rocksdb_development
   SYNOPSIS "RocksDB's compactions by Sluice (development files)"
   DESCRIPTION "${about_rocksdb}This package has what building programs with the library takes."
   DEPENDS "libsluice-rocksdb (= ${PROJECT_VERSION}-1)" "libsluice-dev (= ${PROJECT_VERSION}-1)" librocksdb-dev)
+set(about_leveldb "Sluice can do the compactions of LevelDB databases, in a LevelDB that is linked
+anew: on the CPU, or on an FPGA, which this version simulates.
+.
+")
+set(leveldb_license /usr/share/doc/libleveldb-dev/copyright)
+sluice_package(libsluice-leveldb SECTION libs COMPONENTS leveldb LICENSES ${engine_licenses} ${leveldb_license}
+  SYNOPSIS "LevelDB's compactions by Sluice (shared libraries)"
+  DESCRIPTION "${about_leveldb}This package has the library that compacts, and a LevelDB for programs that know
+nothing of it."
+  SUGGESTS "libsluice-units (= ${PROJECT_VERSION}-1)"
+  CONTROL ${PROJECT_BINARY_DIR}/package_control/leveldb/shlibs ${templates}/triggers)
+sluice_package(libsluice-leveldb-dev SECTION libdevel COMPONENTS leveldb_development LICENSES ${leveldb_license}
+  SYNOPSIS "LevelDB's compactions by Sluice (development files)"
+  DESCRIPTION "${about_leveldb}This package has what building programs with it takes."
+  DEPENDS "libsluice-leveldb (= ${PROJECT_VERSION}-1)" "libsluice-dev (= ${PROJECT_VERSION}-1)" libleveldb-dev
+    libsnappy-dev)
 file(GLOB nanobind_license
      ${PROJECT_SOURCE_DIR}/build/venv/lib/python3*/site-packages/nanobind-*.dist-info/licenses/LICENSE)
 set(Python_EXECUTABLE ${PROJECT_SOURCE_DIR}/build/venv/bin/python)

@@ -56,8 +56,9 @@ Status OpenUnitsOfEnvironment(const void* plugin, std::vector<std::shared_ptr<Ex
 }
 
 void Complain(const std::string& line) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
+  // They live as long as the process: others may complain while it exits.
+  static std::mutex& mutex = *new std::mutex;
+  static std::set<std::string>& said = *new std::set<std::string>;
   const std::lock_guard lock(mutex);
   if (said.insert(line).second) {
     std::fprintf(stderr, "sluice: %s\n", line.c_str());

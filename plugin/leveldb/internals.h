@@ -1,7 +1,7 @@
 // What sluice_leveldb_hook.h uses of LevelDB's insides, as LevelDB 1.23 lays it out: Debian's
 // libleveldb-dev has the archive, but not these headers. Only what is used has its name and type; the
-// rest stands here for its size. tests/leveldb_plugin/layout_test.cc compares it with LevelDB's own
-// headers.
+// rest stands here for its size. tests/leveldb_plugin/suite/layout_test.cc compares it with LevelDB's
+// own headers.
 //
 // SLUICE_LEVELDB_ASSERTS: the archive was built with assertions, as Debian's is; a snapshot is then
 // larger.

@@ -144,7 +144,12 @@ LevelDbCompactionResult Service::Compact(const LevelDbCompaction& compaction) {
   }
   const Clock::time_point start = Clock::now();
   ldb::JobReport report;
-  const Status status = RunBeside(compaction, executor.get(), &report);
+  Status status;
+  try {
+    status = RunBeside(compaction, executor.get(), &report);
+  } catch (const std::exception& error) {
+    status = Status::IoError(error.what());  // no memory, or no thread
+  }
   if (!status.ok()) {
     CountLeft(status);
     result.message = "left to LevelDB: " + status.message();
@@ -204,7 +209,6 @@ LevelDbCompactionResult CompactForLevelDb(const LevelDbCompaction& compaction) {
   try {
     return Service::Get().Compact(compaction);
   } catch (const std::exception& error) {
-    // No memory, or no thread.
     plugin::Complain(fmt::format("{}: LevelDB compacts by itself", error.what()));
     return {};
   }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -116,7 +117,9 @@ Status DBImpl::DoCompactionWork(CompactionState* compact) {
     }
     return DoOwnCompactionWork(compact);
   }
+  std::set<uint64_t> unused(numbers.begin(), numbers.end());
   for (const sluice::LevelDbTable& table : result.tables) {
+    unused.erase(table.number);
     compact->outputs.emplace_back();
     CompactionState::Output& output = compact->outputs.back();
     output.number = table.number;
@@ -130,8 +133,9 @@ Status DBImpl::DoCompactionWork(CompactionState* compact) {
   stats.micros = env_->NowMicros() - start_micros - imm_micros;
   stats_[inputs->level() + 1].Add(stats);
   const Status status = InstallCompactionResults(compact);
-  // Of tables that were made, but not used: a device's, before the CPU made others.
-  for (const uint64_t number : numbers) {
+  // Of tables that were made, opened, and removed: a device's, before the CPU made others.
+  for (const uint64_t number : unused) {
+    table_cache_->Evict(number);
     pending_outputs_.erase(number);
   }
   if (!status.ok()) {

@@ -19,83 +19,7 @@ namespace sluice {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-std::string NumberedKey(uint64_t number) { return fmt::format("key{:09}", number); }
-
-// Noise, so that Snappy leaves its size as it is.
-std::string Noise(TestRandom* random, size_t bytes) {
-  std::string value(bytes, '\0');
-  for (char& c : value) {
-    c = static_cast<char>((*random)());
-  }
-  return value;
-}
-
-class BehaviourTest : public testing::Test {
- protected:
-  BehaviourTest() : random_(TestSeed()) {
-    options_.create_if_missing = true;
-    options_.write_buffer_size = 128 << 10;
-    options_.max_file_size = 1 << 20;
-    SetLevelDbExecutors({});
-  }
-  ~BehaviourTest() override {
-    db_.reset();
-    SetLevelDbExecutors({});
-  }
-
-  void Open() {
-    db_.reset();
-    leveldb::DB* db = nullptr;
-    ExpectOk(leveldb::DB::Open(options_, dir_.File("db"), &db));
-    db_.reset(db);
-    ASSERT_NE(db_, nullptr);
-  }
-  // Writes over all of `keys` keys, `times` times, in random order.
-  void Fill(uint64_t keys, uint64_t times) {
-    for (uint64_t i = 0; i < keys * times; ++i) {
-      const std::string key = NumberedKey(Uniform(&random_, 0, keys - 1));
-      const std::string value = Noise(&random_, Uniform(&random_, 0, 400));
-      model_[key] = value;
-      ASSERT_TRUE(db_->Put({}, key, value).ok());
-    }
-  }
-  void ExpectContents() { EXPECT_TRUE(Read(db_.get(), nullptr) == model_); }
-  // The database takes writes: there was no background error.
-  void ExpectAlive() {
-    model_["alive"] = "yes";
-    ExpectOk(db_->Put({}, "alive", "yes"));
-    ExpectContents();
-  }
-  uint64_t TableFiles() const {
-    uint64_t count = 0;
-    for (const auto& entry : fs::directory_iterator(dir_.File("db"))) {
-      count += entry.path().extension() == ".ldb";
-    }
-    return count;
-  }
-  uint64_t TablesInUse() {
-    uint64_t sum = 0;
-    for (int level = 0; level < 7; ++level) {
-      std::string files;
-      EXPECT_TRUE(db_->GetProperty(fmt::format("leveldb.num-files-at-level{}", level), &files));
-      sum += std::stoull(files);
-    }
-    return sum;
-  }
-  uint64_t Left(const std::string& reason) const {
-    const LevelDbStatistics now = GetLevelDbStatistics();
-    const auto found = now.reasons.find(reason);
-    return found == now.reasons.end() ? 0 : found->second;
-  }
-
-  TempDir dir_;
-  TestRandom random_;
-  leveldb::Options options_;
-  std::unique_ptr<leveldb::DB> db_;
-  Contents model_;
-};
+class BehaviourTest : public DatabaseTest {};
 
 TEST_F(BehaviourTest, FlushesGoOnWhileTheUnitWorks) {
   const auto unit = std::make_shared<GatedUnit>();
@@ -131,15 +55,18 @@ TEST_F(BehaviourTest, IsClosedWhileTheUnitWorks) {
   const auto unit = std::make_shared<GatedUnit>();
   SetLevelDbExecutors({unit});
   Open();
-  std::thread opener;
   const uint64_t closed = Left("closing");
-  for (uint64_t i = 0; i < 2500; ++i) {
+  for (uint64_t i = 0; !unit->HasTask(); ++i) {
+    ASSERT_LT(i, 100'000) << "no compaction is due";
     model_[NumberedKey(i % 700)] = std::string(300, static_cast<char>('a' + i % 26));
     ASSERT_TRUE(db_->Put({}, NumberedKey(i % 700), model_[NumberedKey(i % 700)]).ok());
+    if (i % 50 == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
-  unit->AwaitTask();
   std::thread closer([&] { db_.reset(); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  // Nothing tells that it has begun to close.
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
   unit->Open();
   closer.join();
   EXPECT_EQ(Left("closing"), closed + 1);
@@ -172,7 +99,7 @@ TEST_F(BehaviourTest, LeavesWhatItCannotDo) {
   const auto expect_left = [&](const std::string& reason) {
     const uint64_t left = Left(reason);
     const uint64_t done = GetLevelDbStatistics().compactions;
-    fs::remove_all(dir_.File("db"));
+    std::filesystem::remove_all(dir_.File("db"));
     model_.clear();
     Open();
     Fill(1000, 2);

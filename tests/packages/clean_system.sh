@@ -36,7 +36,8 @@ expect() {
 }
 
 version=$(sed -n 's/^project(sluice VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")
-all=(libsluice0 libsluice-dev libsluice-rocksdb libsluice-rocksdb-dev sluice-tools python3-sluice)
+all=(libsluice0 libsluice-dev libsluice-units libsluice-rocksdb libsluice-rocksdb-dev libsluice-leveldb
+  libsluice-leveldb-dev sluice-tools python3-sluice)
 for name in "${all[@]}"; do
   compgen -G "$packages/${name}_$version-*.deb" >/dev/null || fail "There is no package $name"
 done
@@ -86,16 +87,36 @@ install "$(package libsluice-rocksdb)" rocksdb-tools
 bench=(db_bench --benchmarks=fillrandom,compact --num=20000 --write_buffer_size=200000)
 expect "jobs, " inside LD_PRELOAD=libsluice_rocksdb_preload.so SLUICE_REPORT=1 "${bench[@]}" --db=/tmp/preloaded
 expect "became" inside grep "sluice" /tmp/preloaded/LOG
+install "$(package libsluice-units)"
 expect "jobs, " inside LD_PRELOAD=libsluice_rocksdb_preload.so SLUICE_REPORT=1 SLUICE_EXECUTOR=model "${bench[@]}" \
   --db=/tmp/preloaded_model
 expect "by fast20" inside grep "sluice" /tmp/preloaded_model/LOG
-purge libsluice-rocksdb
+purge libsluice-rocksdb libsluice-units
+
+say "libsluice-leveldb by itself, in place of Debian's LevelDB in a program that knows nothing of it"
+install "$(package libsluice-leveldb)" python3-plyvel
+# plyvel DIRECTORY VARIABLE=VALUE...: writes enough for compactions.
+plyvel() {
+  inside LD_LIBRARY_PATH="$(inside sh -c 'echo /usr/lib/*/sluice-leveldb')" SLUICE_REPORT=1 "${@:2}" python3 -c "
+import plyvel
+db = plyvel.DB('$1', create_if_missing=True, write_buffer_size=100000)
+for i in range(20000):
+    db.put(b'%d' % (i * 7919 % 10007), b'v' * 100)
+assert len(list(db)) == 10007
+db.close()"
+}
+expect "compactions, " plyvel /tmp/plyvel
+expect "became" inside grep "sluice" /tmp/plyvel/LOG
+install "$(package libsluice-units)"
+expect "compactions, " plyvel /tmp/plyvel_model SLUICE_EXECUTOR=model
+expect "by fast20" inside grep "sluice" /tmp/plyvel_model/LOG
+purge libsluice-leveldb libsluice-units
 
 say "libsluice-dev, with a compiler"
 install "$(package libsluice0)" "$(package libsluice-dev)"
 install cmake make g++
 declare -A expected=([cpp]="runs: 1" [c]="alice: -10, bob: 10" [custom_executor]="merged "
-  [device]="merged by 1 unit" [rocksdb]="made 100000 records of 300000")
+  [device]="merged by 1 unit" [rocksdb]="made 100000 records of 300000" [leveldb]="left 0 to LevelDB")
 # example DIRECTORY BUILD_SHARED_LIBS
 example() {
   local name=${1##*/} build=/tmp/${1##*/}-$2
@@ -112,6 +133,8 @@ example tests/embed/device OFF
 expect "libsluice.so.0.2 => /lib/" inside ldd /tmp/cpp-ON/example
 install "$(package libsluice-rocksdb)" "$(package libsluice-rocksdb-dev)"
 example examples/rocksdb ON
+install "$(package libsluice-leveldb)" "$(package libsluice-leveldb-dev)"
+example examples/leveldb ON
 # shellcheck disable=SC2016
 quietly inside sh -c 'c++ -std=c++20 /source/examples/cpp/main.cc $(pkg-config --cflags --libs sluice) -o /tmp/linked'
 expect "${expected[cpp]}" inside /tmp/linked /tmp/linked-db
