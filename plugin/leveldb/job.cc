@@ -20,6 +20,9 @@ namespace {
 // LevelDB ends an output that overlaps more files than this of the level below, in bytes.
 constexpr uint64_t kMaxOverlapFiles = 10;
 
+// Of an output before compression, which is in memory, unless LevelDB asks for more behind it.
+constexpr uint64_t kMaxRawBytes = uint64_t{256} << 20;
+
 bool Overlaps(const JobRange& range, std::string_view smallest, std::string_view largest) {
   return !(range.has_begin && largest < range.begin) && !(range.has_end && smallest >= range.end);
 }
@@ -217,8 +220,9 @@ MergeTask Runner::MakeTask(const JobRange& range,
   const double ratio = compaction_.snappy && data_.stored > 0
                            ? static_cast<double>(data_.raw) / static_cast<double>(data_.stored)
                            : 1;
-  task.table_bytes = std::max<uint64_t>(
-      1, static_cast<uint64_t>(static_cast<double>(compaction_.file_bytes) * ratio));
+  const auto aim = static_cast<uint64_t>(static_cast<double>(compaction_.file_bytes) * ratio);
+  task.table_bytes =
+      std::clamp<uint64_t>(aim, 1, std::max<uint64_t>(kMaxRawBytes, compaction_.file_bytes));
   return task;
 }
 

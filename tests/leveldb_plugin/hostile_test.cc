@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -70,6 +71,40 @@ TEST_F(HostileTest, TablesMadeInVainAreNotKeptOpen) {
   EXPECT_EQ(after.left, before.left);
   EXPECT_EQ(RemovedTablesInUse(), 0u);
   ExpectAlive();
+}
+
+// LevelDB counts what it has compressed, and may want files of a gigabyte; an executor counts what it
+// has in memory.
+TEST_F(HostileTest, OutputsThatCompressWellStaySmallInMemory) {
+  class Watcher : public FaultyUnit {
+   public:
+    Watcher() : FaultyUnit(0, 1) {}
+    MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+      most = std::max(most.load(), task.table_bytes);
+      return FaultyUnit::Run(task, sink);
+    }
+    std::atomic<uint64_t> most = 0;
+  };
+  const auto unit = std::make_shared<Watcher>();
+  SetLevelDbExecutors({unit});
+  for (const uint64_t file_bytes : {uint64_t{1} << 20, uint64_t{1} << 30}) {
+    options_.max_file_size = file_bytes;
+    Open();
+    for (int i = 0; i < 20000; ++i) {
+      const std::string key = NumberedKey(Uniform(&random_, 0, 1000));
+      model_[key] = std::string(1000, static_cast<char>('a' + i % 26));
+      ASSERT_TRUE(db_->Put({}, key, model_[key]).ok());
+    }
+    unit->most = 0;
+    db_->CompactRange(nullptr, nullptr);
+    ExpectAlive();
+    // More than a file, so that it is as large when compressed, but not by much if that is large.
+    EXPECT_GT(unit->most, file_bytes - 1);
+    EXPECT_LE(unit->most, std::max(file_bytes, uint64_t{256} << 20));
+    if (file_bytes == uint64_t{1} << 20) {
+      EXPECT_GT(unit->most, 4 * file_bytes);
+    }
+  }
 }
 
 TEST_F(HostileTest, IsLeftToLevelDbWithoutThreads) {
