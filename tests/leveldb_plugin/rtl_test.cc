@@ -9,19 +9,19 @@ namespace sluice {
 
 namespace {
 
-void RunOn(std::string_view kind, const ExecutorOptions& options) {
+void RunOn(std::string_view kind, const ExecutorOptions& options, int rounds, int steps) {
   std::vector<std::shared_ptr<Executor>> units;
   const Status status = MakeUnits(kind, "tiny", options, &units);
   ASSERT_TRUE(status.ok()) << status.ToString();
   SetLevelDbExecutors(std::move(units));
-  RunRounds(1, 400);
+  RunRounds(rounds, steps);
   SetLevelDbExecutors({});
 }
 
 // Each table that the unit makes is the CPU executor's. It has two ways: level 0 takes passes.
 TEST(TwinsTest, OnTheSimulatedUnitComparedWithTheCpu) {
   const LevelDbStatistics before = GetLevelDbStatistics();
-  ASSERT_NO_FATAL_FAILURE(RunOn("check", {}));
+  ASSERT_NO_FATAL_FAILURE(RunOn("check", {}, 1, 800));
   const LevelDbStatistics after = GetLevelDbStatistics();
   EXPECT_GT(after.unit_tasks, before.unit_tasks);
   EXPECT_EQ(after.unit_failures, before.unit_failures);
@@ -33,12 +33,12 @@ TEST(TwinsTest, OnModelsOfUnitsThatFail) {
   options.fault = {.rates = {.hang = 0.02,
                              .lost_interrupt = 0.02,
                              .late = 0.02,
-                             .bus_error = 0.1,
-                             .wrong_result = 0.1},
+                             .bus_error = 0.25,
+                             .wrong_result = 0.25},
                    .stuck_reset = 0.1,
                    .seed = TestSeed()};
   const LevelDbStatistics before = GetLevelDbStatistics();
-  ASSERT_NO_FATAL_FAILURE(RunOn("model", options));
+  ASSERT_NO_FATAL_FAILURE(RunOn("model", options, 4, 1500));
   const LevelDbStatistics after = GetLevelDbStatistics();
   EXPECT_GT(after.unit_tasks, before.unit_tasks);
   EXPECT_GT(after.unit_failures, before.unit_failures);
