@@ -6,29 +6,52 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <deque>
-#include <string_view>
-#include <utility>
-#include <vector>
+
+#include "util/no_throw.h"
 
 namespace sluice {
 
 namespace {
 
-void DoNow(IoRequest* request) {
-  switch (request->kind) {
-    case IoRequest::Kind::kRead:
-    case IoRequest::Kind::kReadBlocks:
-      request->status = request->file->Read(request->offset, request->bytes, request->data);
-      break;
-    case IoRequest::Kind::kWrite:
-      request->status = request->file->Write(request->offset, {request->data, request->bytes});
-      break;
-    case IoRequest::Kind::kSync:
-      request->status = request->file->Sync();
-      break;
-  }
+Status Outcome(const IoRequest& request) {
+  return NoThrow([&request] {
+    switch (request.kind) {
+      case IoRequest::Kind::kRead:
+      case IoRequest::Kind::kReadBlocks:
+        return request.file->Read(request.offset, request.bytes, request.data);
+      case IoRequest::Kind::kWrite:
+        return request.file->Write(request.offset, {request.data, request.bytes});
+      case IoRequest::Kind::kSync:
+        break;
+    }
+    return request.file->Sync();
+  });
 }
+
+void DoNow(IoRequest* request) { request->status = Outcome(*request); }
+
+// In the order in which they came.
+class Requests {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  void Add(IoRequest* request) {
+    request->next = nullptr;
+    *(empty() ? &first_ : &last_->next) = request;
+    last_ = request;
+  }
+  // Null if there is none.
+  IoRequest* Take() {
+    IoRequest* const request = first_;
+    if (request != nullptr) {
+      first_ = request->next;
+    }
+    return request;
+  }
+
+ private:
+  IoRequest* first_ = nullptr;
+  IoRequest* last_ = nullptr;  // if there is a first one
+};
 
 // The descriptor that the request is for; -1: there is none.
 int DescriptorOf(const IoRequest& request) {
@@ -40,16 +63,9 @@ class PlainQueue final : public IoQueue {
  public:
   void Submit(IoRequest* request) override {
     DoNow(request);
-    done_.push_back(request);
+    done_.Add(request);
   }
-  IoRequest* Wait() override {
-    if (done_.empty()) {
-      return nullptr;
-    }
-    IoRequest* const request = done_.front();
-    done_.pop_front();
-    return request;
-  }
+  IoRequest* Wait() override { return done_.Take(); }
   IoRequest* Poll() override { return Wait(); }
   void Do(std::span<IoRequest> requests) override {
     for (IoRequest& request : requests) {
@@ -59,7 +75,7 @@ class PlainQueue final : public IoQueue {
   bool asynchronous() override { return false; }
 
  private:
-  std::deque<IoRequest*> done_;
+  Requests done_;
 };
 
 class UringQueue final : public IoQueue {
@@ -77,7 +93,7 @@ class UringQueue final : public IoQueue {
     const int fd = DescriptorFor(*request);
     if (fd < 0) {
       DoNow(request);
-      done_.push_back(request);
+      done_.Add(request);
       return;
     }
     while (under_way_ == depth_) {
@@ -106,7 +122,7 @@ class UringQueue final : public IoQueue {
       while (under_way_ > 0) {
         Reap(true);
       }
-      done_.clear();
+      done_ = {};
     }
   }
 
@@ -114,13 +130,13 @@ class UringQueue final : public IoQueue {
     while (done_.empty() && under_way_ > 0) {
       Reap(true);
     }
-    return Take();
+    return done_.Take();
   }
 
   IoRequest* Poll() override {
     while (under_way_ > 0 && Reap(false)) {
     }
-    return Take();
+    return done_.Take();
   }
 
   bool asynchronous() override { return !broken_ && Open(); }
@@ -158,7 +174,7 @@ class UringQueue final : public IoQueue {
         break;
     }
     ::io_uring_sqe_set_data(entry, request);
-    pushed_.push_back(request);
+    pushed_.Add(request);
     ++under_way_;
   }
 
@@ -170,13 +186,15 @@ class UringQueue final : public IoQueue {
       submitted = ::io_uring_submit_and_wait(&ring_, wait);
     } while (submitted == -EINTR || submitted == -EAGAIN || submitted == -EBUSY);
     if (submitted >= 0) {
-      pushed_.erase(pushed_.begin(), pushed_.begin() + submitted);
+      for (; submitted > 0; --submitted) {
+        (void)pushed_.Take();
+      }
       return;
     }
     broken_ = true;
-    for (IoRequest* const request : std::exchange(pushed_, {})) {
+    while (IoRequest* const request = pushed_.Take()) {
       DoNow(request);
-      done_.push_back(request);
+      done_.Add(request);
       --under_way_;
     }
   }
@@ -201,43 +219,35 @@ class UringQueue final : public IoQueue {
     --under_way_;
     if (request->kind == IoRequest::Kind::kSync) {
       // Never tried again: after a failed sync the next one would say ok.
-      request->status =
-          result == 0
-              ? Status()
-              : Status::FromErrno(fmt::format("{}: cannot sync", request->file->path()), -result);
+      request->status = NoThrow([&] {
+        return result == 0 ? Status()
+                           : Status::FromErrno(
+                                 fmt::format("{}: cannot sync", request->file->path()), -result);
+      });
     } else if (result < 0 || static_cast<size_t>(result) < request->bytes) {
       // The kernel may do a part, or be interrupted: the plain call goes on from there, and finds
       // the words for what is wrong.
-      IoRequest rest = *request;
       const size_t part = std::max(result, 0);
-      rest.offset += part;
-      rest.data += part;
-      rest.bytes -= part;
-      DoNow(&rest);
-      request->status = std::move(rest.status);
+      request->status = Outcome({.kind = request->kind,
+                                 .file = request->file,
+                                 .offset = request->offset + part,
+                                 .data = request->data + part,
+                                 .bytes = request->bytes - part,
+                                 .status = {}});
     } else {
       request->status = {};
     }
-    done_.push_back(request);
+    done_.Add(request);
     return true;
-  }
-
-  IoRequest* Take() {
-    if (done_.empty()) {
-      return nullptr;
-    }
-    IoRequest* const request = done_.front();
-    done_.pop_front();
-    return request;
   }
 
   const unsigned depth_;
   io_uring ring_{};
   bool open_ = false;
   unsigned under_way_ = 0;
-  std::vector<IoRequest*> pushed_;  // of these, what the kernel has not taken yet
-  bool broken_ = false;             // it takes nothing any more
-  std::deque<IoRequest*> done_;
+  Requests pushed_;      // of these, what the kernel has not taken yet
+  bool broken_ = false;  // it takes nothing any more
+  Requests done_;
 };
 
 }  // namespace

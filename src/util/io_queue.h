@@ -23,9 +23,10 @@ struct IoRequest {
   Kind kind = Kind::kRead;
   DataFile* file = nullptr;
   uint64_t offset = 0;
-  char* data = nullptr;  // read into, or written; must stay until the request is back
-  size_t bytes = 0;      // < 2 GiB; a read of fewer is an error
-  Status status;         // once it is back
+  char* data = nullptr;       // read into, or written; must stay until the request is back
+  size_t bytes = 0;           // < 2 GiB; a read of fewer is an error
+  Status status;              // once it is back
+  IoRequest* next = nullptr;  // the queue's
 };
 
 class IoQueue {
@@ -37,7 +38,8 @@ class IoQueue {
   // Waits for all that is under way.
   virtual ~IoQueue() = default;
 
-  // Requests may overtake each other; a sync covers only writes that are back.
+  // Requests may overtake each other; a sync covers only writes that are back. This, Wait and Poll
+  // need no memory, and throw nothing: what is under way must be waited for in any case.
   virtual void Submit(IoRequest* request) = 0;
   // A request that is done, waiting for one if need be; nullptr if none is left.
   virtual IoRequest* Wait() = 0;

@@ -7,15 +7,33 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <iterator>
+#include <new>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "util/fault_env.h"
 #include "util/testing.h"
+
+namespace {
+
+bool no_memory = false;
+
+}  // namespace
+
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  void* const memory = no_memory ? nullptr : std::malloc(bytes);
+  if (memory == nullptr) {
+    throw std::bad_alloc();
+  }
+  return memory;
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace sluice {
 namespace {
@@ -206,6 +224,41 @@ TEST_P(IoQueueTest, ErrorsNameTheFile) {
   ASSERT_EQ(queue->Wait(), &request);
   EXPECT_EQ(request.status.code(), Status::Code::kIoError);
   EXPECT_NE(request.status.message().find(dir.File("f")), std::string::npos);
+}
+
+// What has been submitted is waited for, whatever happens: the kernel may read from it.
+TEST_P(IoQueueTest, NeedsNoMemory) {
+  constexpr size_t kBytes = 100;
+  TempDir dir;
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
+  ASSERT_TRUE(file->Write(0, std::string(kBytes, 'x')).ok());
+  FaultEnv env(FileImage{{"d/x", ""}});
+  std::unique_ptr<DataFile> other;
+  ASSERT_TRUE(env.NewDataFile("d/f", &other).ok());
+  const std::unique_ptr<IoQueue> queue = IoQueue::New(4, GetParam());
+  // Every other one is an error, whose message needs memory.
+  std::string buffer(kBytes, '\0');
+  std::vector<IoRequest> requests(500);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].file = i % 3 == 0 ? other.get() : file.get();
+    requests[i].offset = i % 3 == 0 ? size_t{1} << 30 : i % 2;
+    requests[i].data = buffer.data();
+    requests[i].bytes = kBytes;
+  }
+  size_t back = 0;
+  no_memory = true;
+  for (IoRequest& request : requests) {
+    queue->Submit(&request);
+  }
+  while (queue->Wait() != nullptr) {
+    ++back;
+  }
+  no_memory = false;
+  EXPECT_EQ(back, requests.size());
+  EXPECT_TRUE(requests[2].status.ok()) << requests[2].status.ToString();
+  EXPECT_EQ(requests[1].status.ToString(), Status::IoError("out of memory").ToString());
+  EXPECT_EQ(requests[3].status.ToString(), Status::IoError("out of memory").ToString());
 }
 
 // Flushes and compactions make a queue each, and a ring takes longer to make than it takes to copy
