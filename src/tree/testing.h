@@ -30,12 +30,15 @@ namespace sluice {
 // Records by block, none empty.
 using TestBlocks = std::vector<std::vector<TestEntry>>;
 
-// An extent of these blocks; its number is taken from `*next_number`.
+// An extent of these blocks; its number is taken from `*next_number`. `find_values` is as
+// ExtentBuilder's.
 inline Extent WriteTestExtent(const TestBlocks& blocks, ExtentSpace* space,
-                              std::atomic<uint64_t>* next_number, const ExtentFormat& format = {}) {
+                              std::atomic<uint64_t>* next_number, const ExtentFormat& format = {},
+                              FindValueExtent find_values = {}) {
   ExtentWriter writer(space, 0, next_number);
   ExtentBuilder builder(
-      format, [&](BuiltExtent* built) { return writer.Write(built, writer.TakeNumber()); });
+      format, [&](BuiltExtent* built) { return writer.Write(built, writer.TakeNumber()); },
+      std::move(find_values));
   for (const std::vector<TestEntry>& entries : blocks) {
     BlockBuilder block(4);
     for (const TestEntry& entry : entries) {
