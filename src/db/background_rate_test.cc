@@ -4,11 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <string>
-#include <thread>
 
 #include "db/fixture.h"
+#include "util/thread_watch.h"
 
 namespace sluice {
 namespace {
@@ -35,8 +34,6 @@ class BackgroundRateTest : public DbFixture {
       ASSERT_TRUE(db_->Get({}, fmt::format("{:05}", i), &value).ok()) << i;
     }
   }
-  // Long enough for what is not held up.
-  static void Wait() { std::this_thread::sleep_for(std::chrono::milliseconds(200)); }
 };
 
 // After its first piece a flush waits for hours, and an end of the database does not wait for it.
@@ -45,8 +42,9 @@ TEST_F(BackgroundRateTest, HoldsFlushesUp) {
   options_.background_bytes_per_second = 1;
   Open();
   Fill();
-  Wait();
-  EXPECT_EQ(db_->GetStatistics().flushes, 0u);
+  const auto flushes = [&] { return db_->GetStatistics().flushes; };
+  EXPECT_TRUE(AwaitSleep("slc-flush", options_.flush_threads, [&] { return flushes() > 0; }));
+  EXPECT_EQ(flushes(), 0u);
   CheckAll();
   options_.background_bytes_per_second = 0;
   Open();
@@ -82,12 +80,14 @@ TEST_F(BackgroundRateTest, HoldsCompactionsUp) {
     options_.automatic_compactions = true;
     options_.background_bytes_per_second = rate;
     Open(name);
+    const auto written = [&] { return db_->GetStatistics().compaction_bytes_written; };
     if (rate == 0) {
       ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
     } else {
-      Wait();
+      EXPECT_TRUE(
+          AwaitSleep("slc-compact", options_.compaction_threads, [&] { return written() > 0; }));
     }
-    EXPECT_EQ(db_->GetStatistics().compaction_bytes_written > 0, rate == 0);
+    EXPECT_EQ(written() > 0, rate == 0);
     CheckAll();
   }
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -22,6 +23,7 @@
 #include "util/coding.h"
 #include "util/crc32c.h"
 #include "util/testing.h"
+#include "util/thread_watch.h"
 
 namespace sluice {
 namespace {
@@ -259,8 +261,13 @@ TEST_F(UpkeepTest, ACompactRangeHasItsTurn) {
   };
   make_due();
   gate->reached.acquire();
-  std::thread range([&] { EXPECT_TRUE(db_->CompactRange(nullptr, {}, {}).ok()); });
-  for (int i = 0; i < 1000 && !gate->had_turn; ++i) {
+  std::thread range([&] {
+    ::pthread_setname_np(::pthread_self(), "range");
+    EXPECT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  });
+  // The compaction under way has reached the gate, so that the range can only wait for it.
+  AwaitSleep("range", 1, [] { return false; });
+  for (int i = 0; i < 2 && !gate->had_turn; ++i) {
     make_due();
     gate->go_on.release();
     gate->reached.acquire();

@@ -1,6 +1,7 @@
 #include "util/epoch.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "util/testing.h"
+#include "util/thread_watch.h"
 
 namespace sluice {
 namespace {
@@ -108,11 +110,18 @@ TEST(Epoch, WaitsForGuards) {
   EpochRetire(&deleted, [](void*) { ++deleted; });
   EpochReclaim();
   EXPECT_EQ(deleted, 0);
+  std::atomic<bool> waited{false};
   std::thread waits([&] {
+    ::pthread_setname_np(::pthread_self(), "waits");
     EpochRetire(&deleted, [](void*) { ++deleted; });
     EpochWait();
     EXPECT_GE(deleted, 1);
+    waited = true;
   });
+  while (!waited && SleepOf("waits").switches < 20) {  // it sleeps and looks, again and again
+    std::this_thread::yield();
+  }
+  EXPECT_FALSE(waited);
   go = true;
   reader.join();
   waits.join();
