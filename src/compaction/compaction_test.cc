@@ -13,37 +13,20 @@
 #include "compaction/compaction_job.h"
 #include "compaction/compaction_planner.h"
 #include "compaction/plan_checker.h"
-#include "merge/cpu_executor.h"
-#include "offload/driver.h"
+#include "compaction/testing.h"
 #include "table/filter.h"
 #include "table/verify.h"
 #include "tree/run_iterator.h"
 #include "tree/slice.h"
 #include "tree/testing.h"
-#include "tree/value_extent.h"
 #include "util/epoch.h"
 #include "util/testing.h"
 
 namespace sluice {
 namespace {
 
-class CompactionTest : public testing::Test, protected ExtentFixture<> {
+class CompactionTest : public CompactionFixture {
  protected:
-  // An extent of these blocks.
-  ExtentPtr Make(const TestBlocks& blocks) {
-    return std::make_shared<const Extent>(WriteTestExtent(blocks, space_.get(), &next_, format_));
-  }
-  // An extent whose blocks hold these keys, of three digits.
-  ExtentPtr Numbers(const std::vector<std::vector<int>>& blocks, SequenceNumber sequence) {
-    TestBlocks entries;
-    for (const std::vector<int>& block : blocks) {
-      std::vector<TestEntry>& list = entries.emplace_back();
-      for (const int key : block) {
-        list.push_back({InternalKey(fmt::format("{:03}", key), sequence), "v"});
-      }
-    }
-    return Make(entries);
-  }
   std::vector<CompactionStep> Plan(const CompactionPick& pick, const RunIndex& output_run,
                                    const PlanOptions& options) {
     std::vector<CompactionStep> steps;
@@ -96,14 +79,6 @@ class CompactionTest : public testing::Test, protected ExtentFixture<> {
     EXPECT_TRUE(status.ok()) << status.ToString();
     return slice;
   }
-  Status Run(const CompactionPick& pick, const PlanOptions& plan,
-             const CompactionJobOptions& options, CompactionResult* result,
-             OffloadDriver* driver = nullptr) {
-    ExtentWriter writer(space_.get(), 0, &next_);
-    const std::atomic<bool> stop{false};
-    return RunCompaction(pick, {}, plan, options, driver != nullptr ? driver : &driver_, &reader_,
-                         &writer, &stop, result);
-  }
   // "reuse 210-280", "copy 032-035", "merge -032 3 blocks"
   static std::string Show(const std::vector<CompactionStep>& steps) {
     std::string text;
@@ -144,8 +119,6 @@ class CompactionTest : public testing::Test, protected ExtentFixture<> {
   }
 
   std::optional<std::string> end_;  // of the last plan
-  ExtentFormat format_;             // of the inputs
-  OffloadDriver driver_{{}, {}};
 };
 
 // Plans that leave something out, or take it twice or out of order, are refused.
@@ -286,129 +259,6 @@ TEST_F(CompactionTest, TheCheckerLooksWithinBlocks) {
   EXPECT_EQ(
       check({slice}, {{.range = {true, true, "002", KeyAfter("005")}, .runs = {{{slice, 0, 2}}}}}),
       "");
-}
-
-// The inputs' metadata says how many records must come out. An input that has another number is to
-// be set aside.
-TEST_F(CompactionTest, AnInputWithTooManyOrTooFewRecordsIsNamed) {
-  for (const int surplus : {-1, 1}) {
-    auto extent = std::make_shared<Extent>(*Numbers({{1, 3}, {5, 7}}, 9));
-    extent->entries += surplus;
-    CompactionPick pick;
-    pick.inputs = {{{1, 0}, {extent}}, {{2, 0}, {Numbers({{2, 4}}, 1)}}};
-    pick.output = {2, 0};
-    CompactionResult result;
-    const Status status = Run(pick, {}, {.extent = {}, .snapshots = {kMaxSequence}}, &result);
-    EXPECT_TRUE(status.IsCorruption()) << status.ToString();
-    EXPECT_EQ(result.damaged, extent);
-    EXPECT_FALSE(result.unsound);
-  }
-}
-
-// Leaves out the oldest run; what it says of the others is right.
-class ForgetfulExecutor final : public Executor {
- public:
-  std::string_view name() const override { return "forgetful"; }
-  size_t max_runs() const override { return SIZE_MAX; }
-  size_t max_snapshots() const override { return SIZE_MAX; }
-  MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
-    MergeTask less = task;
-    less.runs.pop_back();
-    return cpu_.Run(less, sink);
-  }
-
- private:
-  CpuExecutor cpu_;
-};
-
-TEST_F(CompactionTest, RecordsThatDoNotBalanceAreNotInstalled) {
-  CompactionPick pick;
-  pick.inputs = {{{1, 0}, {Numbers({{1, 3}, {5, 7}}, 9)}}, {{2, 0}, {Numbers({{2, 4}}, 1)}}};
-  pick.output = {2, 0};
-  OffloadDriver driver({std::make_shared<ForgetfulExecutor>()}, {});
-  CompactionResult result;
-  const Status status =
-      Run(pick, {}, {.extent = {}, .snapshots = {kMaxSequence}}, &result, &driver);
-  EXPECT_TRUE(status.IsCorruption()) << status.ToString();
-  EXPECT_TRUE(result.unsound);
-  EXPECT_EQ(result.damaged, nullptr);
-}
-
-// What a planner never makes of sound inputs, it makes of a run whose extents are out of order: the
-// job asks the checker, and nobody else would notice.
-TEST_F(CompactionTest, UnsoundPlansAreNotInstalled) {
-  CompactionPick pick;
-  pick.inputs = {{{1, 0}, {Numbers({{5, 7}}, 9), Numbers({{1, 3}}, 9)}},
-                 {{2, 0}, {Numbers({{2, 4}}, 1)}}};
-  pick.output = {2, 0};
-  CompactionResult result;
-  const Status status = Run(pick, {}, {.extent = {}, .snapshots = {kMaxSequence}}, &result);
-  EXPECT_TRUE(status.IsCorruption()) << status.ToString();
-  EXPECT_TRUE(result.unsound);
-  EXPECT_EQ(result.damaged, nullptr);
-}
-
-// Puts one reference into the place of another.
-class ConfusedExecutor final : public Executor {
- public:
-  ConfusedExecutor(std::string from, std::string to) : from_(std::move(from)), to_(std::move(to)) {}
-  std::string_view name() const override { return "confused"; }
-  size_t max_runs() const override { return SIZE_MAX; }
-  size_t max_snapshots() const override { return SIZE_MAX; }
-  MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
-    return cpu_.Run(task, [&](const MergeOutput& output) {
-      std::string data(output.data);
-      const size_t at = data.find(from_);
-      EXPECT_NE(at, std::string::npos);
-      data.replace(at, from_.size(), to_);
-      MergeOutput confused = output;
-      confused.data = data;
-      return sink(confused);
-    });
-  }
-
- private:
-  CpuExecutor cpu_;
-  const std::string from_;
-  const std::string to_;
-};
-
-// As many records as there should be, but two of them refer to one large value: what the metadata
-// counts of its value extent would be wrong for ever.
-TEST_F(CompactionTest, ReferencesThatDoNotBalanceAreNotInstalled) {
-  Extent pages{};
-  pages.number = 77;
-  pages.bytes = 8192;
-  pages.entries = 2;
-  const auto values = std::make_shared<const ValueExtent>(pages);
-  const std::string small = ValueReference{77, 32, 100, 1}.Encode();
-  const std::string large = ValueReference{77, 132, 5000, 2}.Encode();
-  const auto with_references = [&] {
-    TestBlocks blocks(1);
-    blocks[0].push_back({InternalKey("001", 9, kTypeValueReference), small});
-    blocks[0].push_back({InternalKey("003", 9, kTypeValueReference), large});
-    return std::make_shared<const Extent>(
-        WriteTestExtent(blocks, space_.get(), &next_, format_,
-                        [&](uint64_t number) { return number == 77 ? values : ValueExtentPtr(); }));
-  };
-  CompactionPick pick;
-  pick.inputs = {{{1, 0}, {with_references()}}, {{2, 0}, {Numbers({{2, 4}}, 1)}}};
-  pick.output = {2, 0};
-  for (const bool confused : {false, true}) {
-    OffloadDriver driver({std::make_shared<ConfusedExecutor>(small, confused ? large : small)}, {});
-    CompactionResult result;
-    const Status status =
-        Run(pick, {}, {.extent = {}, .snapshots = {kMaxSequence}}, &result, &driver);
-    EXPECT_EQ(status.IsCorruption(), confused) << status.ToString();
-    EXPECT_EQ(status.ok(), !confused) << status.ToString();
-    EXPECT_EQ(result.unsound, confused);
-    EXPECT_EQ(result.damaged, nullptr);
-    if (!confused) {
-      ASSERT_EQ(result.added.size(), 1u);
-      ASSERT_EQ(ValueShares::Of(result.added[0]).size(), 1u);
-      EXPECT_EQ(ValueShares::Of(result.added[0])[0].bytes, 5100u);
-    }
-  }
 }
 
 TEST_F(CompactionTest, OfEachKeyNewerRunsMustHoldNewerVersions) {

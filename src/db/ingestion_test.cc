@@ -285,21 +285,6 @@ TEST_F(IngestionTest, WhatIsAbandonedComesFree) {
             db_->GetStatistics().subtables[0].levels[2].bytes);
 }
 
-TEST(SequenceGap, NumbersLastForMillionsOfIngestions) {
-  SequenceNumber last = 0;
-  uint64_t ingestions = 0;
-  for (; SequenceGap(last) == SequenceNumber{1} << 32; ++ingestions) {
-    last += SequenceGap(last);
-  }
-  EXPECT_GT(ingestions, 15'000'000u);
-  for (int more = 0; more < 1'000'000; ++more) {
-    ASSERT_GT(SequenceGap(last), SequenceNumber{1} << 30);
-    last += SequenceGap(last);
-  }
-  EXPECT_LT(last, kMaxSequence);
-  EXPECT_EQ(SequenceGap(kMaxSequence), 0u);
-}
-
 // Everything, one after the other, against maps.
 class AnyLife : public IngestionTest {
  protected:

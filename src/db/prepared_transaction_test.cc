@@ -5,10 +5,12 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "db/fixture.h"
 #include "sluice/db.h"
+#include "util/fault_env.h"
 
 namespace sluice {
 namespace {
@@ -232,6 +234,46 @@ TEST_F(PreparedTransactionTest, KeepsTheLogUntilItIsResolved) {
   Open();
   EXPECT_EQ(db_->ListPrepared(), Names{});
   EXPECT_EQ(Get("a"), "-");
+}
+
+// A flush that began while the transaction was prepared ends when it is committed, but not durably.
+TEST(PreparedTransactionLog, IsKeptUntilTheEndIsDurable) {
+  FaultEnv env;
+  const auto gate = std::make_shared<FlushGate>();
+  Options options;
+  options.create_if_missing = true;
+  options.env = &env;
+  options.listeners.push_back(gate);
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+  std::unique_ptr<Transaction> transaction = db->BeginTransaction({}, {.sync = true});
+  ASSERT_TRUE(transaction->Put(nullptr, "a", "1").ok());
+  ASSERT_TRUE(transaction->Prepare("t").ok());
+  transaction.reset();
+  ASSERT_TRUE(db->Put({}, "b", "2").ok());
+  std::thread flush([&] { EXPECT_TRUE(db->Flush(nullptr).ok()); });
+  gate->reached.acquire();
+  EXPECT_TRUE(db->ResumeTransaction("t", {}, &transaction).ok());
+  EXPECT_TRUE(transaction->Commit().ok());
+  transaction.reset();
+  gate->go_on.release();
+  flush.join();
+  EXPECT_TRUE(db->WaitForBackgroundWork().ok());
+  options.listeners.clear();
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    FaultEnv after(env.Survivors(CrashKind::kPower, seed));
+    Options reopened = options;
+    reopened.env = &after;
+    std::unique_ptr<DB> found;
+    const Status status = DB::Open(reopened, "db", &found);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    std::string value;
+    const bool committed = found->Get({}, "a", &value).ok();
+    EXPECT_EQ(found->ListPrepared(), committed ? Names{} : Names{"t"});
+    EXPECT_TRUE(found->Get({}, "b", &value).ok());
+    found.reset();  // before its file system
+  }
+  db.reset();
 }
 
 TEST_F(PreparedTransactionTest, IsPartOfACheckpoint) {

@@ -2,21 +2,26 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "db/fixture.h"
 #include "sluice/listener.h"
+#include "util/epoch.h"
 #include "util/mutex.h"
+#include "util/thread_watch.h"
 
 namespace sluice {
 namespace {
@@ -296,6 +301,46 @@ TEST_F(SpaceLimitTest, WritesGoOnWhileReadersHoldSpace) {
 }
 
 // Nobody waits for compactions that are never due.
+// What a part of a compaction has replaced stays in use as long as somebody may be reading it, and
+// the next part does not take more meanwhile.
+TEST_F(SpaceLimitTest, PartsWaitForReaders) {
+  options_.automatic_compactions = false;
+  options_.compaction_bytes = 256 << 10;
+  Open();
+  for (uint64_t i = 0; i < 20'000; ++i) {
+    Put(i % 10'000, 100);
+  }
+  std::atomic<bool> done{false};
+  const auto compactions = [&] {
+    const Statistics statistics = db_->GetStatistics();
+    return std::accumulate(statistics.compactions.begin(), statistics.compactions.end(),
+                           uint64_t{0});
+  };
+  const auto switches = [] { return SleepOf("range").switches + SleepOf("slc-compact").switches; };
+  std::thread range;
+  {
+    const EpochGuard reading;
+    range = std::thread([&] {
+      ::pthread_setname_np(::pthread_self(), "range");
+      EXPECT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+      done = true;
+    });
+    // It looks again and again whether the reader has gone, and does nothing else.
+    uint64_t compacted = 0;
+    for (uint64_t from = switches(); !done && (compacted == 0 || switches() < from + 1000);) {
+      if (compactions() != compacted) {
+        compacted = compactions();
+        from = switches();
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_FALSE(done);
+    EXPECT_GE(compacted, 1u);
+  }
+  range.join();
+  EXPECT_GT(compactions(), 2u);
+}
+
 TEST_F(SpaceLimitTest, WritesGoOnWithoutCompactions) {
   options_.automatic_compactions = false;
   Open("none");
