@@ -1,5 +1,6 @@
 // A real RocksDB whose compactions Sluice does, beside a twin that compacts by itself and a std::map.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <rocksdb/compaction_filter.h>
 #include <rocksdb/filter_policy.h>
@@ -7,17 +8,21 @@
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/sst_file_manager.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
+#include <spawn.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <thread>
+#include <memory>
+#include <string>
+#include <vector>
 
+#include "engine/kill.h"
 #include "merge/cpu_executor.h"
 #include "rocksdb/twins.h"
 
@@ -357,56 +362,101 @@ TEST(RocksService, ServesColumnFamilies) {
   }
 }
 
+// What outlives a killed process, in a file that both map.
+struct Progress {
+  std::atomic<uint64_t> puts;  // that returned
+  std::atomic<uint64_t> jobs;  // that were done in all lives
+};
+
+Progress* MapProgress(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT, 0600);
+  EXPECT_EQ(::ftruncate(fd, sizeof(Progress)), 0);
+  void* const mapped = ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  EXPECT_NE(mapped, MAP_FAILED);
+  ::close(fd);
+  return static_cast<Progress*>(mapped);
+}
+
+constexpr uint64_t kKeys = 3000;
+std::string KeyOfPut(uint64_t i) { return "key" + std::to_string(i * 7919 % kKeys); }
+std::string ValueOfPut(uint64_t i) { return std::to_string(i) + std::string(i % 400, 'v'); }
+
+[[noreturn]] void PutUntilKilled(const std::string& dir) {
+  Progress* const progress = MapProgress(dir + "/progress");
+  const auto service = NewSluiceCompactionService({});
+  rocksdb::Options options = SmallOptions();
+  service->AddTo(&options);
+  const std::unique_ptr<rocksdb::DB> db = Open(options, dir + "/db");
+  const uint64_t jobs_before = progress->jobs;
+  for (uint64_t i = progress->puts;; ++i) {
+    if (!db->Put({}, KeyOfPut(i), ValueOfPut(i)).ok()) {
+      ::_exit(1);
+    }
+    progress->puts = i + 1;
+    progress->jobs = jobs_before + service->statistics().jobs;
+  }
+}
+
+constexpr char kDirOfWriter[] = "SLUICE_TEST_DIR_OF_WRITER";
+
+// This program once more, as a process that runs nothing but PutUntilKilled. A fork alone would not
+// have the threads that RocksDB has begun here, and so would do no compactions.
+pid_t StartWriter(const std::string& dir) {
+  std::string filter = "--gtest_filter=RocksService.SurvivesKills";
+  std::string variable = std::string(kDirOfWriter) + "=" + dir;
+  std::string name = "rocksdb_service_test";
+  char* const arguments[] = {name.data(), filter.data(), nullptr};
+  std::vector<char*> environment{variable.data()};
+  for (char** at = environ; *at != nullptr; ++at) {
+    environment.push_back(*at);
+  }
+  environment.push_back(nullptr);
+  posix_spawn_file_actions_t quiet;
+  ::posix_spawn_file_actions_init(&quiet);
+  ::posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = -1;
+  EXPECT_EQ(::posix_spawn(&child, "/proc/self/exe", &quiet, nullptr, arguments, environment.data()),
+            0);
+  ::posix_spawn_file_actions_destroy(&quiet);
+  return child;
+}
+
 // A process that is killed while jobs are at work: what was put is there, and the next one cleans up.
 TEST(RocksService, SurvivesKills) {
+  if (const char* const dir = std::getenv(kDirOfWriter)) {
+    PutUntilKilled(dir);
+  }
   TestRandom random(TestSeed());
   const TempDir dir;
-  auto* const done = static_cast<std::atomic<uint64_t>*>(
-      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  ASSERT_NE(done, MAP_FAILED);
-  const auto key_of = [](uint64_t i) { return "key" + std::to_string(i * 7919 % 3000); };
-  const auto value_of = [](uint64_t i) { return std::to_string(i) + std::string(i % 400, 'v'); };
-  const rocksdb::Options options = SmallOptions();
-  uint64_t verified = 0;
-  for (int round = 0; round < TestRounds(12); ++round) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      const auto service = NewSluiceCompactionService({});
-      rocksdb::Options ours = options;
-      service->AddTo(&ours);
-      const std::unique_ptr<rocksdb::DB> db = Open(ours, dir.File("db"));
-      for (uint64_t i = done->load();; ++i) {
-        if (!db->Put({}, key_of(i), value_of(i)).ok()) {
-          ::_exit(1);
-        }
-        done->store(i + 1);
-      }
-    }
-    // It may come to a halt: RocksDB's threads do not survive a fork.
-    const uint64_t before = done->load();
-    for (int i = 0; i < 1000 && done->load() == before; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(Uniform(&random, 50, 400)));
-    ::kill(child, SIGKILL);
-    int outcome = 0;
-    ASSERT_EQ(::waitpid(child, &outcome, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(outcome)) << "a put failed";
-    rocksdb::Options quiet = options;
+  Progress* const progress = MapProgress(dir.File("progress"));
+  const int rounds = TestRounds(12);
+  uint64_t least = 0;  // so many puts have returned in all lives
+  for (int round = 0; round < rounds; ++round) {
+    SCOPED_TRACE(testing::Message() << "round " << round);
+    // Some lives end while the database is opened.
+    const uint64_t lasts = round % 4 == 3 ? 0 : Uniform(&random, 1, 2 * kKeys);
+    const uint64_t before = progress->puts;
+    const pid_t child = StartWriter(dir.path());
+    ASSERT_GT(child, 0);
+    ASSERT_TRUE(KillWhen(child, progress->puts, lasts == 0 ? 0 : before + lasts,
+                         std::chrono::microseconds(SkewedSize(&random, 100'000))))
+        << "the writer ended by itself";
+    least += lasts;
+    const uint64_t puts = progress->puts;
+    ASSERT_GE(puts, least);
+    rocksdb::Options quiet = SmallOptions();
     quiet.disable_auto_compactions = true;
     const std::unique_ptr<rocksdb::DB> db = Open(quiet, dir.File("db"));
-    const uint64_t puts = done->load();
     std::string value;
-    for (uint64_t i = puts - std::min<uint64_t>(puts, 3000); i < puts; ++i) {
-      ASSERT_TRUE(db->Get({}, key_of(i), &value).ok()) << i;
+    for (uint64_t i = puts - std::min(puts, kKeys); i < puts; ++i) {
+      ASSERT_TRUE(db->Get({}, KeyOfPut(i), &value).ok()) << i;
       // The put behind the last one counted may be there, too.
-      ASSERT_TRUE(value == value_of(i) || value == value_of(i + 3000)) << i;
-      ++verified;
+      ASSERT_TRUE(value == ValueOfPut(i) || (i + kKeys == puts && value == ValueOfPut(puts))) << i;
     }
     VerifyTables(db.get());
   }
-  EXPECT_GT(verified, 0u);
-  ::munmap(done, 4096);
+  EXPECT_GT(progress->jobs, 0u);
+  ::munmap(progress, sizeof(Progress));
 }
 
 }  // namespace
