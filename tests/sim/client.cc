@@ -52,25 +52,13 @@ void Client::Run(uint64_t operations) {
 
 void Client::DoOne() {
   static constexpr Choice kChoices[] = {
-      {&Client::WriteOne, 20},
-      {&Client::WriteSome, 20},
-      {&Client::WriteAsynchronously, 30},
-      {&Client::DeleteSome, 2},
-      {&Client::ReadOne, 20},
-      {&Client::ReadMany, 4},
-      {&Client::ReadTable, 4},
-      {&Client::ReadEverything, 2},
-      {&Client::TakeSnapshot, 2},
-      {&Client::ReleaseSnapshot, 2},
-      {&Client::Transact, 15},
-      {&Client::Flush, 2},
-      {&Client::Compact, 2},
-      {&Client::MakeTable, 1},
-      {&Client::DropTable, 1},
-      {&Client::WriteToForeignTable, 1},
-      {&Client::Checkpoint, 1},
-      {&Client::TakeImage, 1},
-      {&Client::Look, 4},
+      {&Client::WriteOne, 20},    {&Client::WriteSome, 20},      {&Client::WriteAsynchronously, 30},
+      {&Client::DeleteSome, 2},   {&Client::Ingest, 2},          {&Client::ReadOne, 20},
+      {&Client::ReadMany, 4},     {&Client::ReadTable, 4},       {&Client::ReadEverything, 2},
+      {&Client::TakeSnapshot, 2}, {&Client::ReleaseSnapshot, 2}, {&Client::Transact, 15},
+      {&Client::CancelWaits, 3},  {&Client::Flush, 2},           {&Client::Compact, 2},
+      {&Client::MakeTable, 1},    {&Client::DropTable, 1},       {&Client::WriteToForeignTable, 1},
+      {&Client::Checkpoint, 1},   {&Client::TakeImage, 1},       {&Client::Look, 4},
   };
   static constexpr uint64_t kWeight = [] {
     uint64_t sum = 0;

@@ -42,6 +42,7 @@ class Client {
   void WriteSome();
   void WriteAsynchronously();
   void DeleteSome();
+  void Ingest();
   // What became of batch `number`.
   void Outcome(size_t number, const Status& status);
   void AwaitWrites(size_t most_left);
@@ -59,10 +60,14 @@ class Client {
 
   // client_transactions.cc
   void Transact();
+  // Locks and writes what it is to. Ok, or why it is to be rolled back.
+  Status Fill(Transaction* transaction, const std::vector<Change>& changes);
+  Status Audit(Transaction* transaction);
   Status MoveMoney(Transaction* transaction);
   void TransactInTwoPhases(std::unique_ptr<Transaction> transaction, std::vector<Change> changes,
                            bool sync);
   void Resolve(const std::string& name, Transaction* transaction, bool commit, bool sync);
+  void CancelWaits();
 
   // client_upkeep.cc
   void Flush();

@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <chrono>
 #include <future>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "client.h"
@@ -13,10 +16,54 @@ constexpr std::chrono::milliseconds kPatience = std::chrono::hours(2);
 
 // After these the transaction is rolled back, and nothing is wrong.
 bool MayBeRefused(const Status& status) {
-  return status.IsRetryable() || status.code() == Status::Code::kTimedOut;
+  return status.IsRetryable() || status.code() == Status::Code::kTimedOut ||
+         status.code() == Status::Code::kCancelled;
 }
 
+// While it lives, others may cancel the transaction's waits.
+class Listed {
+ public:
+  Listed(World* world, Transaction* transaction)
+      : world_(*world), entry_(std::make_shared<Cancellable>(Cancellable{transaction})) {
+    const std::lock_guard lock(world_.cancellable_mutex);
+    world_.cancellable.push_back(entry_);
+  }
+  Listed(const Listed&) = delete;
+  Listed& operator=(const Listed&) = delete;
+  ~Listed() {
+    const std::lock_guard lock(world_.cancellable_mutex);
+    std::erase(world_.cancellable, entry_);
+    Notice();
+  }
+
+  // To be called when a wait ended with Cancelled: whoever did that need not wait any longer.
+  void Notice() {
+    entry_->noticed = true;
+    Scheduler::Get()->Wake(entry_.get(), SIZE_MAX);
+  }
+  bool cancelled() const { return entry_->cancelled; }
+
+ private:
+  World& world_;
+  const std::shared_ptr<Cancellable> entry_;
+};
+
 }  // namespace
+
+// The locks keep the sum as it is, however often money is moved meanwhile.
+Status Client::Audit(Transaction* transaction) {
+  int64_t sum = 0;
+  const size_t first = Draw(0, Model::kAccounts - 1);
+  for (size_t i = 0; i < Model::kAccounts; ++i) {
+    const TableKey key = Model::Account((first + i) % Model::kAccounts);
+    std::string value;
+    SLUICE_RETURN_IF_ERROR(transaction->GetForShare({}, Find(key.first), key.second, &value));
+    sum += std::stoll(value);
+  }
+  Expect(sum == Model::kEach * int64_t{Model::kAccounts},
+         fmt::format("accounts that are locked for share have a sum of {}", sum));
+  return {};
+}
 
 Status Client::MoveMoney(Transaction* transaction) {
   const auto amount = static_cast<int64_t>(Draw(1, 100));
@@ -34,6 +81,69 @@ Status Client::MoveMoney(Transaction* transaction) {
   return {};
 }
 
+Status Client::Fill(Transaction* transaction, const std::vector<Change>& changes) {
+  Listed listed(&world_, transaction);
+  const auto work = [&]() -> Status {
+    if (Draw(0, 3) == 0) {
+      SLUICE_RETURN_IF_ERROR(Audit(transaction));
+    }
+    if (Draw(0, 2) != 0) {
+      transaction->SetSavepoint();
+      if (const Status status = MoveMoney(transaction); !status.ok()) {
+        if (status.code() != Status::Code::kCancelled || Draw(0, 1) != 0) {
+          return status;
+        }
+        // It goes on without the money, and may wait again.
+        Expect(listed.cancelled(), "a wait is cancelled by nobody");
+        SLUICE_RETURN_IF_ERROR(transaction->RollbackToSavepoint());
+        transaction->AllowWaits();
+        listed.Notice();
+      }
+    }
+    for (const auto& [key, value] : changes) {
+      Subtable* const subtable = Find(key.first);
+      SLUICE_RETURN_IF_ERROR(value != nullptr ? transaction->Put(subtable, key.second, *value)
+                                              : transaction->Delete(subtable, key.second));
+    }
+    return {};
+  };
+  const Status status = work();
+  Expect(status.code() != Status::Code::kCancelled || listed.cancelled(),
+         "a wait is cancelled by nobody");
+  return status;
+}
+
+// Keeps a row locked until the other transaction is done, or says that it no longer waits: a
+// cancellation that were lost would leave them waiting for each other.
+void Client::CancelWaits() {
+  const auto holder = db().BeginTransaction(
+      {.lock_timeout = world_.patient ? kPatience : std::chrono::milliseconds(Draw(0, 30))}, {});
+  const TableKey key = Model::Account(Draw(0, Model::kAccounts - 1));
+  std::string value;
+  const Status status = holder->GetForUpdate({}, Find(key.first), key.second, &value);
+  if (!status.ok()) {
+    Expect(status.code() != Status::Code::kCancelled, "a wait is cancelled by nobody");
+    if (!MayBeRefused(status)) {
+      Fine(status, "locking a row");
+    }
+    return;
+  }
+  std::this_thread::sleep_for(std::chrono::microseconds(Draw(0, 2000)));
+  std::shared_ptr<Cancellable> other;
+  {
+    const std::lock_guard lock(world_.cancellable_mutex);
+    if (world_.cancellable.empty()) {
+      return;
+    }
+    other = world_.cancellable[Draw(0, world_.cancellable.size() - 1)];
+    other->cancelled = true;
+    other->transaction->CancelWaits();
+  }
+  while (!other->noticed) {
+    Scheduler::Get()->Block("transaction that is not to wait", other.get());
+  }
+}
+
 void Client::Transact() {
   if (failed_) {
     return ProbeFailure();
@@ -47,16 +157,9 @@ void Client::Transact() {
   const auto refused = [&](const Status& status) {
     return !status.ok() && (MayBeRefused(status) || !Fine(status, "transaction"));
   };
-  if (Draw(0, 2) != 0 && refused(MoveMoney(transaction.get()))) {
-    return;
-  }
   std::vector<Change> changes = DrawChanges();
-  for (const auto& [key, value] : changes) {
-    Subtable* const subtable = Find(key.first);
-    if (refused(value != nullptr ? transaction->Put(subtable, key.second, *value)
-                                 : transaction->Delete(subtable, key.second))) {
-      return;
-    }
+  if (refused(Fill(transaction.get(), changes))) {
+    return;
   }
   switch (Draw(0, 4)) {
     case 0:

@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <memory>
 #include <utility>
 
 #include "client.h"
+#include "sluice/ingestion.h"
 
 namespace sluice::sim {
 
@@ -165,6 +168,45 @@ void Client::DeleteSome() {
                  std::make_move_iterator(more.end()));
   const size_t number = model().Begin(number_, std::move(changes), options.sync);
   Outcome(number, db().Write(options, batch));
+}
+
+// Is as one synced write at the moment of its commit, newer than what comes in between.
+void Client::Ingest() {
+  if (failed_) {
+    return ProbeFailure();
+  }
+  AwaitWrites(world_.trouble == Trouble::kNoSpace ? 0 : SIZE_MAX);
+  std::unique_ptr<Ingestion> ingestion;
+  const Status begun = db().NewIngestion(&ingestion);
+  if (begun.code() == Status::Code::kBusy || !Fine(begun, "beginning an ingestion")) {
+    return;  // another client's is under way
+  }
+  std::map<TableKey, Value> records;
+  for (uint64_t n = SkewedSize(&random_, 100); n > 0; --n) {
+    if (Change change = DrawChange(DrawTable()); change.second != nullptr) {
+      records.insert_or_assign(std::move(change.first), std::move(change.second));
+    }
+  }
+  for (const auto& [key, value] : records) {
+    if (!Fine(ingestion->Add(Find(key.first), key.second, *value), "ingestion")) {
+      return;
+    }
+    if (Draw(0, 30) == 0) {
+      (this->*(Draw(0, 1) != 0 ? &Client::WriteSome : &Client::WriteAsynchronously))();
+    }
+  }
+  if (Draw(0, 5) == 0) {
+    return;  // it is abandoned
+  }
+  AwaitWrites(0);
+  const bool failed = failed_;
+  const size_t number = model().Begin(number_, {records.begin(), records.end()}, /*sync=*/true);
+  Status status = ingestion->Commit();
+  while (status.IsNoSpace() && Draw(0, 1) != 0) {
+    status = ingestion->Commit();
+  }
+  Expect(!failed || !status.ok(), "an ingestion succeeded after a write had failed for good");
+  Outcome(number, status);
 }
 
 }  // namespace sluice::sim

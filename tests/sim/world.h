@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "model.h"
 #include "scheduler.h"
 #include "sluice/db.h"
+#include "sluice/transaction.h"
 #include "util/fault_env.h"
 
 namespace sluice::sim {
@@ -25,6 +28,13 @@ struct Image {
   Span span;
 };
 
+// A transaction under way, whose waits any client may cancel.
+struct Cancellable {
+  Transaction* transaction;
+  bool cancelled = false;
+  bool noticed = false;  // it waits for nobody, or may wait again
+};
+
 struct World {
   Options options;
   Trouble trouble = Trouble::kNone;
@@ -35,6 +45,8 @@ struct World {
   DB* db = nullptr;
   Model* model = nullptr;
   std::vector<Image> images;
+  std::mutex cancellable_mutex;  // transactions that are listed are not destroyed
+  std::vector<std::shared_ptr<Cancellable>> cancellable;
   uint64_t named = 0;       // of what needs a new name
   uint64_t operations = 0;  // done by clients
 
