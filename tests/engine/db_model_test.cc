@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 
 #include "engine/workload.h"
 #include "sluice/db.h"
+#include "sluice/ingestion.h"
 #include "table/testing.h"
 #include "util/testing.h"
 
@@ -83,6 +85,7 @@ class ModelTest {
     snapshots_.clear();
   }
   void LetGo() {
+    AbandonIngestion();
     walks_.clear();
     ReleaseSnapshots();
   }
@@ -126,6 +129,14 @@ class ModelTest {
       case 21:
       case 22:
         DeleteRange();
+        break;
+      case 23:
+      case 24:
+      case 25:
+      case 26:
+      case 27:
+      case 28:
+        Ingest();
         break;
       case 14:
       case 15:
@@ -255,6 +266,51 @@ class ModelTest {
     const Status status = db_->DeleteRange({}, subtable, begin, end);
     EXPECT_TRUE(status.ok()) << status.ToString();
     EraseRange(&model_.at(subtable->name()), begin, end);
+  }
+
+  // Begins an ingestion, or ends the one that is under way: what came in between is older.
+  void Ingest() {
+    if (ingestion_ == nullptr) {
+      ASSERT_TRUE(db_->NewIngestion(&ingestion_).ok());
+      for (Subtable* const subtable : subtables_) {
+        if (Uniform(&random_, 0, 2) == 0) {
+          continue;
+        }
+        Records* const records = &ingested_[subtable->name()];
+        for (uint64_t n = 1 + SkewedSize(&random_, 500); n > 0; --n) {
+          (*records)[KeysOf(subtable)->Next(&random_)] =
+              std::make_shared<const std::string>(values_.Next(&random_));
+        }
+        for (const auto& [key, value] : *records) {
+          const Status status = ingestion_->Add(subtable, key, *value);
+          ASSERT_TRUE(status.ok()) << status.ToString();
+        }
+      }
+      return;
+    }
+    std::unique_ptr<Ingestion> second;
+    EXPECT_EQ(db_->NewIngestion(&second).code(), Status::Code::kBusy);
+    if (Uniform(&random_, 0, 4) != 0) {
+      const bool dropped = std::any_of(ingested_.begin(), ingested_.end(), [&](const auto& part) {
+        return !model_.contains(part.first);
+      });
+      const Status status = ingestion_->Commit();
+      EXPECT_EQ(status.code(), dropped ? Status::Code::kInvalidArgument : Status::Code::kOk)
+          << status.ToString();
+      if (status.ok()) {
+        for (const auto& [name, records] : ingested_) {
+          for (const auto& [key, value] : records) {
+            model_.at(name)[key] = value;
+          }
+        }
+      }
+    }
+    AbandonIngestion();
+    CheckAll();
+  }
+  void AbandonIngestion() {
+    ingestion_.reset();
+    ingested_.clear();
   }
 
   void ChangeSubtables() {
@@ -466,6 +522,8 @@ class ModelTest {
   Model model_;
   std::vector<Held> snapshots_;
   std::vector<std::unique_ptr<Walk>> walks_;
+  std::unique_ptr<Ingestion> ingestion_;
+  Model ingested_;  // what it has
 };
 
 TEST(DbModel, EveryConfigurationGivesTheModelsAnswers) {
