@@ -188,12 +188,33 @@ TEST_F(DirectoriesTest, ATierThatIsNotEmptyIsRefused) {
   ExpectRecords(80);
 }
 
-TEST_F(DirectoriesTest, TiersAreLocked) {
-  ASSERT_TRUE(Open("a", {"", dir_.File("warm")}).ok());
+TEST_F(DirectoriesTest, EachDirectoryIsLocked) {
+  const std::vector<std::string> paths = {"", dir_.File("warm")};
+  ASSERT_TRUE(Open("a", paths).ok());
+  ASSERT_TRUE(Fill(db_.get(), "a").ok());
   db_.reset();
-  std::unique_ptr<FileLock> lock;
-  ASSERT_TRUE(Env::Posix()->LockFile(dir_.File("warm/LOCK"), &lock).ok());
-  EXPECT_EQ(Open("a", {"", dir_.File("warm")}).code(), Status::Code::kBusy);
+  Options reading = Small(nullptr, paths);
+  reading.read_only = true;
+  for (const char* const name : {"a", "warm"}) {
+    SCOPED_TRACE(name);
+    const std::string path = dir_.File(std::string(name) + "/LOCK");
+    std::unique_ptr<FileLock> lock;
+    ASSERT_TRUE(Env::Posix()->LockFile(path, &lock).ok());
+    EXPECT_EQ(Open("a", paths).code(), Status::Code::kBusy);
+    EXPECT_EQ(DB::Open(reading, dir_.File("a"), &db_).code(), Status::Code::kBusy);
+    const auto before = Files();
+    EXPECT_EQ(DB::Destroy(Small(nullptr, paths), dir_.File("a")).code(), Status::Code::kBusy);
+    EXPECT_TRUE(Files() == before);
+    // Readers share it.
+    lock.reset();
+    ASSERT_TRUE(Env::Posix()->LockFileShared(path, &lock).ok());
+    EXPECT_EQ(Open("a", paths).code(), Status::Code::kBusy);
+    EXPECT_TRUE(DB::Open(reading, dir_.File("a"), &db_).ok());
+    ExpectRecords(40);
+    db_.reset();
+  }
+  ASSERT_TRUE(Open("a", paths).ok());
+  ExpectRecords(40);
 }
 
 TEST_F(DirectoriesTest, OneDirectoryMayBeSpeltInManyWays) {
