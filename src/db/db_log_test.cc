@@ -352,25 +352,10 @@ TEST(DbLog, AFlushGivesUpNoLogThatIsNotDurable) {
   options.listeners.push_back(gate);
   std::unique_ptr<DB> db;
   ASSERT_TRUE(DB::Open(options, "db", &db).ok());
-  Subtable* other;
-  ASSERT_TRUE(db->CreateSubtable("other", &other).ok());
   ASSERT_TRUE(db->Put({}, "key", "value").ok());
   std::thread flush([&] { EXPECT_TRUE(db->Flush(nullptr).ok()); });
   gate->reached.acquire();
-  ASSERT_TRUE(db->Put({}, other, "key", "value").ok());
-  std::thread dropped([&] { (void)db->Flush(other); });
-  const auto waiting = [&] {
-    size_t memtables = 0;
-    for (const SubtableStatistics& subtable : db->GetStatistics().subtables) {
-      memtables += subtable.waiting_memtables;
-    }
-    return memtables;
-  };
-  while (waiting() == 0) {
-    std::this_thread::yield();
-  }
-  EXPECT_TRUE(db->DropSubtable(other).ok());
-  dropped.join();
+  SwitchAndDrop(db.get());
   gate->go_on.release();
   flush.join();
   EXPECT_TRUE(db->WaitForBackgroundWork().ok());

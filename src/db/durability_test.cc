@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "sluice/db.h"
+#include "sluice/ingestion.h"
 #include "util/fault_env.h"
 
 namespace sluice {
@@ -75,6 +76,18 @@ TEST_F(DurabilityTest, OfCompactions) {
   ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
   ASSERT_GT(db_->GetStatistics().compaction_bytes_written, 0u);
   ExpectAfter(CrashKind::kPower, kDefaultSubtable, model_);
+}
+
+TEST_F(DurabilityTest, OfIngestionsAndWhatCameBefore) {
+  Subtable* other;
+  ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());
+  ASSERT_TRUE(db_->Put({}, other, "key", "value").ok());
+  std::unique_ptr<Ingestion> ingestion;
+  ASSERT_TRUE(db_->NewIngestion(&ingestion).ok());
+  ASSERT_TRUE(ingestion->Add(nullptr, "a", std::string(5000, 'v')).ok());
+  ASSERT_TRUE(ingestion->Commit().ok());
+  ExpectAfter(CrashKind::kPower, kDefaultSubtable, {{"a", std::string(5000, 'v')}});
+  ExpectAfter(CrashKind::kPower, "other", {{"key", "value"}});
 }
 
 // The log is given up as far as memtables of no sub-table need it.

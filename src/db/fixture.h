@@ -1,5 +1,5 @@
-// A database in a directory of its own, for tests of the public API, and a listener that stops a
-// flush.
+// A database in a directory of its own, for tests of the public API; and what tests of the log
+// need between two steps of a flush.
 
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <memory>
 #include <semaphore>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "sluice/db.h"
@@ -53,5 +54,26 @@ class FlushGate final : public EventListener {
  private:
   bool passed_ = false;  // there is one thread for flushes
 };
+
+// Has a memtable switched, and dropped before it is flushed: all that memtables need of the log is
+// behind it then. To be called while the gate holds the flush up.
+inline void SwitchAndDrop(DB* db) {
+  Subtable* dropped = nullptr;
+  ASSERT_TRUE(db->CreateSubtable("dropped", &dropped).ok());
+  ASSERT_TRUE(db->Put({}, dropped, "key", "value").ok());
+  std::thread flush([&] { (void)db->Flush(dropped); });
+  const auto waiting = [&] {
+    size_t memtables = 0;
+    for (const SubtableStatistics& subtable : db->GetStatistics().subtables) {
+      memtables += subtable.waiting_memtables;
+    }
+    return memtables;
+  };
+  while (waiting() == 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(db->DropSubtable(dropped).ok());
+  flush.join();
+}
 
 }  // namespace sluice

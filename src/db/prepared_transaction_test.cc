@@ -236,44 +236,73 @@ TEST_F(PreparedTransactionTest, KeepsTheLogUntilItIsResolved) {
   EXPECT_EQ(Get("a"), "-");
 }
 
-// A flush that began while the transaction was prepared ends when it is committed, but not durably.
-TEST(PreparedTransactionLog, IsKeptUntilTheEndIsDurable) {
-  FaultEnv env;
-  const auto gate = std::make_shared<FlushGate>();
-  Options options;
-  options.create_if_missing = true;
-  options.env = &env;
-  options.listeners.push_back(gate);
-  std::unique_ptr<DB> db;
-  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
-  std::unique_ptr<Transaction> transaction = db->BeginTransaction({}, {.sync = true});
-  ASSERT_TRUE(transaction->Put(nullptr, "a", "1").ok());
-  ASSERT_TRUE(transaction->Prepare("t").ok());
-  transaction.reset();
-  ASSERT_TRUE(db->Put({}, "b", "2").ok());
-  std::thread flush([&] { EXPECT_TRUE(db->Flush(nullptr).ok()); });
-  gate->reached.acquire();
-  EXPECT_TRUE(db->ResumeTransaction("t", {}, &transaction).ok());
+// With a flush that is held up when it is about to give up some of the log.
+class PreparedTransactionLog : public testing::Test {
+ protected:
+  PreparedTransactionLog() {
+    options_.create_if_missing = true;
+    options_.env = &env_;
+    options_.listeners.push_back(gate_);
+    EXPECT_TRUE(DB::Open(options_, "db", &db_).ok());
+  }
+  void Prepare() {
+    const auto transaction = db_->BeginTransaction({}, {.sync = true});
+    ASSERT_TRUE(transaction->Put(nullptr, "a", "1").ok());
+    ASSERT_TRUE(transaction->Prepare("t").ok());
+  }
+  void BeginFlush() {
+    ASSERT_TRUE(db_->Put({}, "b", "2").ok());
+    flush_ = std::thread([&] { EXPECT_TRUE(db_->Flush(nullptr).ok()); });
+    gate_->reached.acquire();
+  }
+  void EndFlush() {
+    gate_->go_on.release();
+    flush_.join();
+    EXPECT_TRUE(db_->WaitForBackgroundWork().ok());
+  }
+  // Whatever a loss of power leaves, the transaction is prepared, or committed if it may be.
+  void ExpectIsThere(bool may_be_committed) {
+    for (uint64_t seed = 0; seed < 8; ++seed) {
+      FaultEnv after(env_.Survivors(CrashKind::kPower, seed));
+      Options options = options_;
+      options.env = &after;
+      options.listeners.clear();
+      std::unique_ptr<DB> found;
+      const Status status = DB::Open(options, "db", &found);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      std::string value;
+      const bool committed = may_be_committed && found->Get({}, "a", &value).ok();
+      EXPECT_EQ(found->ListPrepared(), committed ? Names{} : Names{"t"});
+      EXPECT_TRUE(found->Get({}, "b", &value).ok());
+      found.reset();  // before its file system
+    }
+  }
+
+  FaultEnv env_;
+  Options options_;
+  const std::shared_ptr<FlushGate> gate_ = std::make_shared<FlushGate>();
+  std::unique_ptr<DB> db_;
+  std::thread flush_;
+};
+
+// The flush began while it was prepared, and ends when it is committed, but not durably.
+TEST_F(PreparedTransactionLog, IsKeptUntilTheEndIsDurable) {
+  Prepare();
+  BeginFlush();
+  std::unique_ptr<Transaction> transaction;
+  EXPECT_TRUE(db_->ResumeTransaction("t", {}, &transaction).ok());
   EXPECT_TRUE(transaction->Commit().ok());
   transaction.reset();
-  gate->go_on.release();
-  flush.join();
-  EXPECT_TRUE(db->WaitForBackgroundWork().ok());
-  options.listeners.clear();
-  for (uint64_t seed = 0; seed < 8; ++seed) {
-    FaultEnv after(env.Survivors(CrashKind::kPower, seed));
-    Options reopened = options;
-    reopened.env = &after;
-    std::unique_ptr<DB> found;
-    const Status status = DB::Open(reopened, "db", &found);
-    ASSERT_TRUE(status.ok()) << status.ToString();
-    std::string value;
-    const bool committed = found->Get({}, "a", &value).ok();
-    EXPECT_EQ(found->ListPrepared(), committed ? Names{} : Names{"t"});
-    EXPECT_TRUE(found->Get({}, "b", &value).ok());
-    found.reset();  // before its file system
-  }
-  db.reset();
+  EndFlush();
+  ExpectIsThere(/*may_be_committed=*/true);
+}
+
+TEST_F(PreparedTransactionLog, IsKeptThoughTheFlushBeganBefore) {
+  BeginFlush();
+  Prepare();
+  SwitchAndDrop(db_.get());
+  EndFlush();
+  ExpectIsThere(/*may_be_committed=*/false);
 }
 
 TEST_F(PreparedTransactionTest, IsPartOfACheckpoint) {
