@@ -247,6 +247,20 @@ TEST_F(RangeDeletionTest, ReadersSeeTheSameAtEveryStage) {
   }
 }
 
+// The snapshot keeps a record of the memtable that the very next write deletes: other readers must be
+// told so.
+TEST_F(RangeDeletionTest, ASnapshotJustBeforeKeepsNothingAlive) {
+  Open();
+  ASSERT_TRUE(db_->Put({}, "key", "value").ok());
+  const Snapshot* const before = db_->GetSnapshot();
+  ASSERT_TRUE(db_->DeleteRange({}, nullptr, "a", "z").ok());
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  std::string value;
+  EXPECT_TRUE(db_->Get({}, "key", &value).IsNotFound());
+  EXPECT_TRUE(db_->Get({.snapshot = before}, "key", &value).ok());
+  db_->ReleaseSnapshot(before);
+}
+
 TEST_F(RangeDeletionTest, FewKeysGetTombstonesAndNothingLeavesNothing) {
   options_.automatic_compactions = false;
   Open();
