@@ -312,7 +312,20 @@ SLUICE_EXPORT char* sluice_transaction_get_for_share(sluice_transaction_t* trans
                                                      sluice_subtable_t* subtable, const char* key,
                                                      size_t key_bytes, size_t* value_bytes,
                                                      char** error);
-/** Takes back one of the two above; the row stays locked where it is needed otherwise. */
+/** Locks the keys in [begin, end) until the transaction ends, whether they exist or not, so that
+ * others neither lock nor write a row in it; no end bytes: no bound. */
+SLUICE_EXPORT void sluice_transaction_lock_range_for_update(sluice_transaction_t* transaction,
+                                                            sluice_subtable_t* subtable,
+                                                            const char* begin, size_t begin_bytes,
+                                                            const char* end, size_t end_bytes,
+                                                            char** error);
+/** The same, but others may lock its rows and ranges for share, too. */
+SLUICE_EXPORT void sluice_transaction_lock_range_for_share(sluice_transaction_t* transaction,
+                                                           sluice_subtable_t* subtable,
+                                                           const char* begin, size_t begin_bytes,
+                                                           const char* end, size_t end_bytes,
+                                                           char** error);
+/** Takes back one sluice_transaction_get_for_update or _share; the row stays locked where it is needed otherwise. */
 SLUICE_EXPORT void sluice_transaction_unlock(sluice_transaction_t* transaction,
                                              sluice_subtable_t* subtable, const char* key,
                                              size_t key_bytes, char** error);

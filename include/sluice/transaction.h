@@ -13,9 +13,10 @@
 /// Writes are buffered, and only the transaction itself sees them until it commits. A write locks
 /// its row until the transaction ends; other transactions that want to write the row wait
 /// (two-phase locking, X-Engine 3). Reads lock nothing and never wait, except GetForUpdate and
-/// GetForShare. Row locks separate transactions only from each other: DB::Put, Delete, DeleteRange
-/// and Write neither take nor respect them. A transaction deletes keys one by one: locks are of
-/// rows, and there are none of ranges.
+/// GetForShare. What is not there yet can be locked as a range of keys: LockRangeForShare and
+/// LockRangeForUpdate keep others from writing any row in it, be it a new one. Locks separate
+/// transactions only from each other: DB::Put, Delete, DeleteRange and Write neither take nor
+/// respect them. A transaction deletes keys one by one.
 ///
 /// A transaction is used by one thread at a time; different transactions may be used by different
 /// threads. Destroy it before its database is closed. Destroying it rolls it back, unless it is
@@ -25,9 +26,9 @@
 ///
 ///     Deadlock the transaction would have waited for itself. It is rolled back, so that the others
 ///              can go on; the message names the cycle. Every later call but Rollback fails. Retry.
-///     Conflict (kSnapshot) the row was written since the transaction's snapshot: the first
-///              committer wins. Roll back and retry.
-///     TimedOut other transactions held the row's lock for longer than the lock timeout.
+///     Conflict (kSnapshot) the row, or one in the range, was written since the transaction's
+///              snapshot: the first committer wins. Roll back and retry.
+///     TimedOut other transactions held the lock for longer than the lock timeout.
 ///     Cancelled somebody called CancelWaits.
 ///     TooLarge the transaction would need more than max_bytes, or all transactions together more
 ///              than Options::transaction_memory_bytes; the message says which. Commit what
@@ -64,7 +65,7 @@ using CommitCallback = std::function<void(const Status&)>;
 enum class Isolation : uint8_t {
   /// All reads see one state: that of the first read, or, if a write comes first, of the moment
   /// when its row is locked. Write skew is possible; use GetForShare or GetForUpdate for rows where
-  /// it must not happen.
+  /// it must not happen, and LockRangeForShare or LockRangeForUpdate for what scans find.
   kSnapshot,
   /// Each read sees the newest committed state when it begins. Writes are never refused because of
   /// earlier commits: use GetForUpdate to read what is then written.
@@ -74,7 +75,7 @@ enum class Isolation : uint8_t {
 /// How a transaction is begun.
 struct TransactionOptions {
   Isolation isolation = Isolation::kSnapshot;  ///< see there
-  /// Limit on each wait for a row; 0: do not wait. Transaction::SetLockTimeout changes it.
+  /// Limit on each wait for a lock; 0: do not wait. Transaction::SetLockTimeout changes it.
   std::chrono::milliseconds lock_timeout{1000};
   /// Limit on the memory of its writes and locks; values above 1 GiB mean 1 GiB.
   size_t max_bytes = size_t{64} << 20;
@@ -91,7 +92,7 @@ class SLUICE_EXPORT Transaction {
   /// Never reused while the database is open; messages name transactions by it.
   virtual uint64_t id() const = 0;
 
-  /// Sets the limit on each wait for a row that begins from now on. With 0 a call does not wait: a
+  /// Sets the limit on each wait for a lock that begins from now on. With 0 a call does not wait: a
   /// row that another transaction has locked gives TimedOut at once, and the message names that
   /// transaction. The caller may then go on without the row (SQL's SKIP LOCKED).
   virtual void SetLockTimeout(std::chrono::milliseconds timeout) = 0;
@@ -118,10 +119,30 @@ class SLUICE_EXPORT Transaction {
   /// writers: whoever wants to share a lock that a writer waits for waits behind it.
   virtual Status GetForShare(const ReadOptions& options, Subtable* subtable, std::string_view key,
                              std::string* value) = 0;
+  /// @{
+  /// Locks the keys in [begin, end), whether they exist or not, until the transaction ends. An
+  /// empty `end` means no bound, and of an empty range nothing is locked. Other transactions wait
+  /// that want to lock or to write a row in it, or to lock a range that overlaps it, and it waits
+  /// for those that have; with ForShare only where the other lock is for update, or a write. What
+  /// the transaction then reads in the range stays so: no row of it changes, goes or comes. Locked
+  /// before it is scanned, and with all that is read locked, it makes transactions serializable.
+  /// Ranges that overlap or touch become one. There is no Unlock of a range, and that of a row
+  /// leaves the ranges around it locked.
+  ///
+  /// Readers wait for nobody, as always. From the first such call on, locks of the sub-table's rows
+  /// share a mutex and are searched for in a tree, which is still fast, but less so on many cores;
+  /// other sub-tables notice nothing. In kSnapshot a transaction that already has its snapshot
+  /// looks whether a row in the range was written since: in memtables, and if one was flushed since
+  /// the snapshot, in all records of the range. Lock ranges before the first read, and it need not.
+  virtual Status LockRangeForUpdate(Subtable* subtable, std::string_view begin,
+                                    std::string_view end) = 0;
+  virtual Status LockRangeForShare(Subtable* subtable, std::string_view begin,
+                                   std::string_view end) = 0;
+  /// @}
   /// Takes back one GetForUpdate or GetForShare of the row, because what it read does not matter (a
   /// row that SQL's WHERE clause rejects): others need not wait for the end of the transaction. The
   /// row stays locked, as strongly as it is, if the transaction has locked it more often, or has
-  /// written it. InvalidArgument if it has not locked the row.
+  /// written it. InvalidArgument if it has not locked the row, or only as one in a range.
   virtual Status Unlock(Subtable* subtable, std::string_view key) = 0;
   /// Never null. Shows those of the transaction's writes that came before this call. Destroy it
   /// before the transaction. After a RollbackToSavepoint, an older iterator may miss what was
@@ -168,9 +189,9 @@ class SLUICE_EXPORT Transaction {
   /// are kept under `name` (1 byte to 64 KiB - 1, unique among prepared transactions) until it is
   /// committed or rolled back: by this object or, once that is destroyed, by one that
   /// DB::ResumeTransaction returns, even after the database was reopened. All other calls fail from
-  /// now on. The locks of GetForShare are released: whatever the transaction wanted to read, it has
-  /// read. Until the transaction is resolved, the redo log is kept from here on, however long it
-  /// gets (TransactionStatistics::prepared_log_bytes).
+  /// now on. The locks of GetForShare and those of ranges are released: whatever the transaction
+  /// wanted to read, it has read. Until it is resolved, the redo log is kept from here on, however
+  /// long it gets (TransactionStatistics::prepared_log_bytes).
   /// InvalidArgument if the name is taken; the transaction is then as before.
   virtual Status Prepare(std::string_view name) = 0;
 

@@ -499,6 +499,20 @@ char* sluice_transaction_get_for_share(sluice_transaction_t* transaction,
       transaction->rep->GetForShare(Of(options), Of(subtable), {key, key_bytes}, &value);
   return Found(status, value, value_bytes, error);
 }
+void sluice_transaction_lock_range_for_update(sluice_transaction_t* transaction,
+                                              sluice_subtable_t* subtable, const char* begin,
+                                              size_t begin_bytes, const char* end, size_t end_bytes,
+                                              char** error) {
+  Tell(transaction->rep->LockRangeForUpdate(Of(subtable), {begin, begin_bytes}, {end, end_bytes}),
+       error);
+}
+void sluice_transaction_lock_range_for_share(sluice_transaction_t* transaction,
+                                             sluice_subtable_t* subtable, const char* begin,
+                                             size_t begin_bytes, const char* end, size_t end_bytes,
+                                             char** error) {
+  Tell(transaction->rep->LockRangeForShare(Of(subtable), {begin, begin_bytes}, {end, end_bytes}),
+       error);
+}
 void sluice_transaction_unlock(sluice_transaction_t* transaction, sluice_subtable_t* subtable,
                                const char* key, size_t key_bytes, char** error) {
   Tell(transaction->rep->Unlock(Of(subtable), {key, key_bytes}), error);

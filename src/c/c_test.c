@@ -111,6 +111,16 @@ static void test_transactions(sluice_db_t* db, const sluice_write_options_t* syn
   sluice_transaction_delete_untracked(t, other, "t5", 2, &error);
   sluice_transaction_put_untracked(t, other, "t6", 2, "1", 1, &error);
   CHECK_OK();
+  sluice_transaction_lock_range_for_share(u, other, "v", 1, "w", 1, &error);
+  CHECK_OK();
+  sluice_transaction_lock_range_for_share(t, other, "v1", 2, NULL, 0, &error);
+  CHECK_OK();
+  sluice_transaction_put(t, other, "v0", 2, "1", 1, &error);
+  EXPECT_ERROR("timed out");
+  sluice_transaction_lock_range_for_update(u, other, "v0", 2, "v1", 2, &error);
+  CHECK_OK();
+  sluice_transaction_lock_range_for_update(u, other, "v0", 2, "v2", 2, &error);
+  EXPECT_ERROR("timed out");
   char large[10000];
   memset(large, 'x', sizeof(large));
   sluice_transaction_put(t, other, "t4", 2, large, sizeof(large), &error);

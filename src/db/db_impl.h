@@ -116,6 +116,8 @@ class DBImpl final : public DB, private TransactionStore {
                                          const ReadOptions& options, Subtable* subtable) override;
   Status ChangedSince(Subtable* subtable, std::string_view key, SequenceNumber since,
                       bool* changed) override;
+  Status RangeChangedSince(Subtable* subtable, std::string_view begin, std::string_view end,
+                           SequenceNumber since, bool* changed) override;
   LogPosition LogEnd() const override { return db_.log->end(); }
   Status WriteRecord(std::string_view record, uint32_t count, bool sync) override {
     return writes_.Write(record, count, sync);

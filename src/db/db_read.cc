@@ -11,6 +11,7 @@
 #include "mem/memtable_iterator.h"
 #include "table/filter.h"
 #include "tree/merged_iterator.h"
+#include "tree/run_iterator.h"
 #include "tree/version_iterator.h"
 #include "util/epoch.h"
 #include "util/hash.h"
@@ -175,6 +176,53 @@ Status DBImpl::ChangedSince(Subtable* subtable, std::string_view key, SequenceNu
                      .fill_cache = true};
   SLUICE_RETURN_IF_ERROR(FindInRuns(view, key, /*reads=*/nullptr, &match));
   *changed = match.found && TrailerSequence(match.trailer) > since;
+  return {};
+}
+
+Status DBImpl::RangeChangedSince(Subtable* subtable, std::string_view begin, std::string_view end,
+                                 SequenceNumber since, bool* changed) {
+  *changed = false;
+  const std::shared_ptr<const Version> version = static_cast<SubtableImpl*>(subtable)->PinVersion();
+  const auto look = [&](RecordIterator* at) {
+    for (at->Seek(begin); !*changed && at->Valid() && (end.empty() || at->user_key() < end);
+         at->Next()) {
+      *changed = TrailerSequence(at->trailer()) > since;
+    }
+    return at->status();
+  };
+  // A range deletion counts as a write of all its keys, as in ChangedSince.
+  const auto look_in_memtable = [&](const Memtable& memtable) {
+    memtable.range_deletions().ForEach([&](const RangeDeletion& deletion) {
+      *changed |= deletion.sequence > since && (end.empty() || deletion.begin < end) &&
+                  (deletion.end.empty() || begin < deletion.end);
+    });
+    MemtableIterator at(&memtable, kMaxSequence);
+    return look(&at);
+  };
+  SLUICE_RETURN_IF_ERROR(look_in_memtable(version->active->table));
+  for (const MemtablePtr& memtable : version->waiting) {
+    if (!*changed && memtable->last_sequence > since) {
+      SLUICE_RETURN_IF_ERROR(look_in_memtable(memtable->table));
+    }
+  }
+  const auto look_in_run = [&](const RunIndex& run) {
+    if (*changed || run.empty()) {
+      return Status();
+    }
+    RunIterator at(&db_.reader, run, kMaxSequence, /*fill_cache=*/false);
+    return look(&at);
+  };
+  if (version->flushed <= since) {
+    return {};
+  }
+  for (const std::vector<Version::Run>& level : version->levels) {
+    for (const Version::Run& run : level) {
+      SLUICE_RETURN_IF_ERROR(look_in_run(run.index));
+    }
+  }
+  for (const RunIndex& aside : version->aside) {
+    SLUICE_RETURN_IF_ERROR(look_in_run(aside));
+  }
   return {};
 }
 

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
+
+#include "txn/range_locks.h"
 
 namespace sluice {
 
@@ -13,25 +14,10 @@ namespace {
 // Longer ones would overflow the clock.
 constexpr std::chrono::milliseconds kLongestWait = std::chrono::hours(24 * 365);
 
-// So often that it is not counted; the lock is kept until the owner gives back all.
-constexpr uint32_t kCountless = std::numeric_limits<uint32_t>::max();
-
-// "'key' of sub-table 0"; bytes that do not print in hex.
-std::string Describe(uint32_t subtable, std::string_view key) {
-  constexpr size_t kMost = 64;
-  std::string text = "'";
-  for (const char c : key.substr(0, kMost)) {
-    if (c >= ' ' && c <= '~') {
-      text += c;
-    } else {
-      text += fmt::format("\\x{:02x}", static_cast<uint8_t>(c));
-    }
-  }
-  text += fmt::format("'{} of sub-table {}", key.size() > kMost ? "..." : "", subtable);
-  return text;
-}
-
 }  // namespace
+
+LockTable::LockTable(MemoryBudget* budget) : budget_(*budget) {}
+LockTable::~LockTable() = default;
 
 void LockTable::CountOnce(Hold* hold) { hold->times += hold->times == kCountless ? 0 : 1; }
 
@@ -98,7 +84,7 @@ void LockTable::GiveToLine(Lock* lock) {
   for (; served < line.size() && MayHave(*lock, line[served].owner, line[served].mode); ++served) {
     Owner* const owner = line[served].owner;
     Give(lock, owner, line[served].mode, line[served].position);
-    owner->awaited_ = nullptr;
+    EndsToWait(owner);
     owner->turn_.notify_one();
   }
   line.erase(line.begin(), line.begin() + static_cast<ptrdiff_t>(served));
@@ -110,23 +96,51 @@ void LockTable::LeaveLine(Lock* lock, const Owner* owner) {
                           [owner](const Waiter& waiter) { return waiter.owner == owner; }));
 }
 
+void LockTable::BeginsToWait(Owner* owner) {
+  owner->place_ = waiting_.size();
+  waiting_.push_back(owner);
+}
+
+void LockTable::EndsToWait(Owner* owner) {
+  owner->awaited_ = nullptr;
+  owner->awaited_range_ = nullptr;
+  owner->awaited_in_ = nullptr;
+  waiting_[owner->place_] = waiting_.back();
+  waiting_[owner->place_]->place_ = owner->place_;
+  waiting_.pop_back();
+}
+
 const LockTable::Owner* LockTable::FindCycle(const Owner* victim) {
   const uint64_t search = ++searches_;
   std::vector<const Owner*> reached{victim};
   for (size_t i = 0; i < reached.size(); ++i) {
     const Owner* const from = reached[i];
+    // Only who waits for something else can be on a cycle. True if it is the victim.
+    const auto reach = [&](Owner* owner) {
+      if (owner == from || !owner->Waits()) {
+        return false;
+      }
+      if (owner != victim && std::exchange(owner->searched_, search) != search) {
+        owner->reached_from_ = from;
+        reached.push_back(owner);
+      }
+      return owner == victim;
+    };
+    if (from->awaited_in_ != nullptr) {
+      bool holds;
+      for (Owner* const other : waiting_) {
+        if ((other == victim || other->searched_ != search) && other != from &&
+            from->awaited_in_->WaitsFor(*from->awaited_range_, *other, &holds) && reach(other)) {
+          return from;
+        }
+      }
+      continue;
+    }
     Lock& lock = from->awaited_->second;
     // Whoever else waits for the same lock waits for the same holders, if not for the victim, too.
     if (from != victim && std::exchange(lock.others->searched, search) == search) {
       continue;
     }
-    const auto reach = [&](Owner* holder) {
-      if (holder->awaited_ != nullptr && holder != from && holder != victim) {
-        holder->reached_from_ = from;
-        reached.push_back(holder);
-      }
-      return holder == victim && holder != from;
-    };
     if (reach(lock.first.owner)) {
       return from;
     }
@@ -145,13 +159,26 @@ std::string LockTable::DescribeCycle(const Owner& victim, const Owner& last) {
     cycle.push_back(owner);
   }
   const auto wants = [](const Owner& owner) {
-    return Describe(owner.awaited_->first.subtable, owner.awaited_->first.key);
+    return owner.awaited_in_ != nullptr
+               ? Describe(owner.awaited_in_->subtable(), owner.awaited_range_->range())
+               : Describe(owner.awaited_->first.subtable, KeyRange::Row(owner.awaited_->first.key));
+  };
+  // How `holder` is in the way of `owner`.
+  const auto is_held = [](const Owner& owner, const Owner& holder) {
+    bool holds = true;
+    if (owner.awaited_in_ != nullptr) {
+      owner.awaited_in_->WaitsFor(*owner.awaited_range_, holder, &holds);
+    }
+    return holds ? "held" : "awaited";
   };
   std::string text = fmt::format("transaction {} wants {}", victim.id(), wants(victim));
-  for (auto at = cycle.rbegin(); at != cycle.rend(); ++at) {
-    text += fmt::format(", held by transaction {}, which waits for {}", (*at)->id(), wants(**at));
+  const Owner* before = &victim;
+  for (auto at = cycle.rbegin(); at != cycle.rend(); before = *at++) {
+    text += fmt::format(", {} by transaction {}, which waits for {}", is_held(*before, **at),
+                        (*at)->id(), wants(**at));
   }
-  return text + fmt::format(", held by transaction {}; it gives way", victim.id());
+  return text +
+         fmt::format(", {} by transaction {}; it gives way", is_held(*before, victim), victim.id());
 }
 
 Status LockTable::TimedOut(const Owner& owner, const Entry& entry, LockMode mode,
@@ -159,7 +186,7 @@ Status LockTable::TimedOut(const Owner& owner, const Entry& entry, LockMode mode
   timeouts_.fetch_add(1, std::memory_order_relaxed);
   const Lock& lock = entry.second;
   std::string text = fmt::format("transaction {} waited {} ms for {}", owner.id(), timeout.count(),
-                                 Describe(entry.first.subtable, entry.first.key));
+                                 Describe(entry.first.subtable, KeyRange::Row(entry.first.key)));
   std::vector<const Owner*> holders{lock.first.owner};
   if (lock.others != nullptr) {
     for (const Hold& sharer : lock.others->sharers) {
@@ -177,9 +204,9 @@ Status LockTable::TimedOut(const Owner& owner, const Entry& entry, LockMode mode
   return Status::TimedOut(text);
 }
 
-Status LockTable::Cancelled(const Owner& owner, const Entry& entry) {
-  return Status::Cancelled(fmt::format("transaction {} does not wait for {} any more", owner.id(),
-                                       Describe(entry.first.subtable, entry.first.key)));
+Status LockTable::Cancelled(const Owner& owner, const std::string& wanted) {
+  return Status::Cancelled(
+      fmt::format("transaction {} does not wait for {} any more", owner.id(), wanted));
 }
 
 Status LockTable::BeginWait(Owner* owner, Entry* entry, LockMode mode) {
@@ -189,7 +216,7 @@ Status LockTable::BeginWait(Owner* owner, Entry* entry, LockMode mode) {
   }
   const MutexLock waits_lock(waits_mutex_);
   if (owner->cancelled_) {
-    return Cancelled(*owner, *entry);
+    return Cancelled(*owner, Describe(entry->first.subtable, KeyRange::Row(entry->first.key)));
   }
   const Hold* const own = Find(&lock, owner);
   std::vector<Waiter>& line = lock.others->line;
@@ -197,10 +224,11 @@ Status LockTable::BeginWait(Owner* owner, Entry* entry, LockMode mode) {
       own != nullptr ? line.begin() : line.end(),
       {owner, mode, own != nullptr ? own->position : static_cast<uint32_t>(owner->held_.size())});
   owner->awaited_ = entry;
+  BeginsToWait(owner);
   if (const Owner* const last = FindCycle(owner)) {
     Status status = Status::Deadlock(DescribeCycle(*owner, *last));
     deadlocks_.fetch_add(1, std::memory_order_relaxed);
-    owner->awaited_ = nullptr;
+    EndsToWait(owner);
     LeaveLine(&lock, owner);
     return status;
   }
@@ -208,9 +236,10 @@ Status LockTable::BeginWait(Owner* owner, Entry* entry, LockMode mode) {
   return {};
 }
 
-void LockTable::AwaitTurn(Owner* owner, std::chrono::steady_clock::time_point until) {
+void LockTable::AwaitTurn(Owner* owner, std::chrono::milliseconds timeout) {
+  const auto until = std::chrono::steady_clock::now() + std::min(timeout, kLongestWait);
   MutexLock waits_lock(waits_mutex_);
-  while (owner->awaited_ != nullptr && !owner->cancelled_ &&
+  while (owner->Waits() && !owner->cancelled_ &&
          owner->turn_.wait_until(waits_lock, until) != std::cv_status::timeout) {
   }
 }
@@ -221,7 +250,7 @@ bool LockTable::EndWait(Owner* owner, Entry* entry, bool* cancelled) {
     return true;
   }
   *cancelled = owner->cancelled_;
-  owner->awaited_ = nullptr;
+  EndsToWait(owner);
   LeaveLine(&entry->second, owner);
   GiveToLine(&entry->second);  // those whom it kept from sharing the lock
   return false;
@@ -234,6 +263,10 @@ Status LockTable::Acquire(Owner* owner, uint32_t subtable, std::string_view key,
   const RowView row(subtable, key);
   Shard& shard = shards_[row.shard()];
   MutexLock lock(shard.mutex);
+  if (RangeLocks* const ranges = FindRanges(subtable)) [[unlikely]] {
+    lock.unlock();
+    return AcquireIn(ranges, owner, KeyRange::Row(key), mode, timeout, taken);
+  }
   Entry* entry;  // stays where it is, as long as anybody holds it
   bool upgrade = false;
   if (const auto found = shard.locks.find(row); found == shard.locks.end()) {
@@ -262,10 +295,18 @@ Status LockTable::Acquire(Owner* owner, uint32_t subtable, std::string_view key,
       Status status = BeginWait(owner, entry, mode);
       if (status.ok()) {
         lock.unlock();
-        AwaitTurn(owner, std::chrono::steady_clock::now() + std::min(timeout, kLongestWait));
+        AwaitTurn(owner, timeout);
         lock.lock();
+        if (entry->second.left_behind > 0) [[unlikely]] {
+          if (!upgrade) {  // otherwise it stays among those that the owner holds
+            LeaveBehind(&shard, entry);
+          }
+          lock.unlock();
+          return EndMovedWait(owner, row, timeout, bytes, taken);
+        }
         if (bool cancelled = false; !EndWait(owner, entry, &cancelled)) {
-          status = cancelled ? Cancelled(*owner, *entry) : TimedOut(*owner, *entry, mode, timeout);
+          status = cancelled ? Cancelled(*owner, Describe(subtable, KeyRange::Row(key)))
+                             : TimedOut(*owner, *entry, mode, timeout);
         }
       }
       if (!status.ok()) {
@@ -299,7 +340,11 @@ void LockTable::HandOn(Shard* shard, Owner* owner, Entry* entry) {
 bool LockTable::Holds(const Owner& owner, uint32_t subtable, std::string_view key, LockMode mode) {
   const RowView row(subtable, key);
   Shard& shard = shards_[row.shard()];
-  const MutexLock lock(shard.mutex);
+  MutexLock lock(shard.mutex);
+  if (RangeLocks* const ranges = FindRanges(subtable)) [[unlikely]] {
+    lock.unlock();
+    return HoldsIn(ranges, owner, key, mode);
+  }
   const auto found = shard.locks.find(row);
   return found != shard.locks.end() && found->second.mode >= mode &&
          Find(&found->second, &owner) != nullptr;
@@ -309,7 +354,11 @@ bool LockTable::Release(Owner* owner, uint32_t subtable, std::string_view key) {
   {
     const RowView row(subtable, key);
     Shard& shard = shards_[row.shard()];
-    const MutexLock lock(shard.mutex);
+    MutexLock lock(shard.mutex);
+    if (RangeLocks* const ranges = FindRanges(subtable)) [[unlikely]] {
+      lock.unlock();
+      return ReleaseIn(ranges, owner, key);
+    }
     const auto found = shard.locks.find(row);
     Hold* const own = found == shard.locks.end() ? nullptr : Find(&found->second, owner);
     if (own == nullptr || own->times == kCountless || --own->times > 0) {
@@ -345,20 +394,27 @@ size_t LockTable::GiveBack(Owner* owner, Entry* entry) {
   const size_t bytes = BytesOf(entry->first.key);
   Shard& shard = shards_[entry->second.shard];
   const MutexLock lock(shard.mutex);
+  if (entry->second.left_behind > 0) [[unlikely]] {
+    AddRanges(owner, FindRanges(entry->first.subtable));
+    LeaveBehind(&shard, entry);
+    return 0;
+  }
   HandOn(&shard, owner, entry);
   return bytes;
 }
 
-void LockTable::ReleaseShared(Owner* owner) {
+void LockTable::KeepExclusiveRows(Owner* owner) {
+  LeaveMovedBehind(owner);
   size_t bytes = 0;
   for (Entry*& entry : owner->held_) {
+    // Nobody else changes the mode of what this owner holds.
     if (entry != nullptr && entry->second.mode == LockMode::kShared) {
       bytes += GiveBack(owner, std::exchange(entry, nullptr));
       ++owner->holes_;
     }
   }
   FillHoles(owner);
-  budget_.GiveBack(bytes);
+  budget_.GiveBack(bytes + GiveBackRanges(owner, /*keep_exclusive_rows=*/true));
 }
 
 void LockTable::ReleaseAll(Owner* owner) {
@@ -370,6 +426,9 @@ void LockTable::ReleaseAll(Owner* owner) {
   }
   owner->held_.clear();
   owner->holes_ = 0;
+  if (!owner->ranged_.empty()) {
+    bytes += GiveBackRanges(owner, /*keep_exclusive_rows=*/false);
+  }
   if (bytes > 0) {
     budget_.GiveBack(bytes);
   }

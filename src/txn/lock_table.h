@@ -1,5 +1,5 @@
-// Row locks of transactions: shared or exclusive, held by (sub-table, key) until their owner gives
-// them back, which with two-phase locking is when it ends (X-Engine 3).
+// Locks of transactions, on rows and on ranges of keys: shared or exclusive, held by sub-table and
+// key until their owner gives them back, which with two-phase locking is when it ends (X-Engine 3).
 //
 // An owner that cannot have a lock waits in line: locks are handed on in the order in which they
 // were asked for, so that a writer does not wait for readers that came after it. Only an owner that
@@ -15,9 +15,15 @@
 // there; who would have closed the cycle is the victim. Two owners that share a lock and both want
 // it for themselves are one.
 //
+// So it is where only rows are locked. When the first range of a sub-table is locked, what there is
+// of the sub-table's locks and waits moves from the shards into an ordered structure of its own
+// (range_locks.h), where ranges and rows meet, with edges of their own, of which the same is true.
+// From then on the sub-table's locks are there. Others do not notice.
+//
 // Thread-safe; an owner is used by one thread at a time, except for CancelWaits. A lock that is
-// free costs a hash lookup under a mutex of one of many shards; only waits share a mutex. Memory,
-// which the budget counts for each who has a lock or waits for it: kLockBytes and the key.
+// free costs a hash lookup under a mutex of one of many shards; in a sub-table with ranges, searches
+// in trees under a mutex of the sub-table. Only waits share a mutex. Memory, which the budget counts
+// for each who has a lock or waits for it: kLockBytes and the key, or both bounds.
 
 #pragma once
 
@@ -25,12 +31,15 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "txn/key_range.h"
 #include "txn/memory_budget.h"
 #include "util/hash.h"
 #include "util/mutex.h"
@@ -79,6 +88,12 @@ class LockTable {
   class Owner;
 
  private:
+  struct RangeHold;
+  class RangeLocks;
+
+  // So often that it is not counted; the lock is kept until the owner gives back all.
+  static constexpr uint32_t kCountless = std::numeric_limits<uint32_t>::max();
+
   struct Hold {
     Owner* owner = nullptr;
     uint32_t position = 0;  // in the owner's list; touched by the owner's thread alone
@@ -99,6 +114,9 @@ class LockTable {
     Hold first;  // no owner: it is about to be handed on, or to go
     LockMode mode;
     uint8_t shard;  // where it is; never changes
+    // Who still points at it since it has moved to a sub-table's RangeLocks; 0: it has not. It only
+    // tells them so, and nothing of it changes any more.
+    uint32_t left_behind = 0;
     std::unique_ptr<Others> others{};
   };
   using Locks = std::unordered_map<Row, Lock, RowHash, RowEqual>;
@@ -115,28 +133,32 @@ class LockTable {
     ~Owner() { table_.ReleaseAll(this); }
 
     uint64_t id() const { return id_; }
-    size_t held() const { return held_.size() - holes_; }
-    // Calls `call(subtable, key, mode)` for each lock held.
-    template <typename F>
-    void ForEachHeld(const F& call) const {
-      for (const Entry* const entry : held_) {
-        if (entry != nullptr) {
-          // Nobody else changes the mode of what this owner holds.
-          call(entry->first.subtable, std::string_view(entry->first.key), entry->second.mode);
-        }
-      }
+    // Calls `call(subtable, key, mode)` for each row whose lock it holds.
+    void ForEachRow(
+        const std::function<void(uint32_t subtable, std::string_view key, LockMode mode)>& call) {
+      table_.ForEachRow(this, call);
     }
+    // Of memory for the ranges that it holds.
+    size_t range_bytes() const { return range_bytes_; }
 
    private:
     friend class LockTable;
+    bool Waits() const { return awaited_ != nullptr || awaited_range_ != nullptr; }
+
     LockTable& table_;
     const uint64_t id_;
     std::vector<Entry*> held_;  // null where it was released alone
     size_t holes_ = 0;
+    std::vector<RangeLocks*> ranged_;  // where it may hold something
+    size_t range_bytes_ = 0;
     // Under waits_mutex_:
-    Entry* awaited_ = nullptr;
+    Entry* awaited_ = nullptr;  // this, or the next two, or none
+    const RangeHold* awaited_range_ = nullptr;
+    RangeLocks* awaited_in_ = nullptr;
+    size_t place_ = 0;  // among those that wait
     bool cancelled_ = false;
-    const Owner* reached_from_ = nullptr;  // in a search for a cycle
+    uint64_t searched_ = 0;                // by the search for a cycle of this number
+    const Owner* reached_from_ = nullptr;  // in that
     CondVar turn_;
   };
 
@@ -150,7 +172,8 @@ class LockTable {
   // A node, a bucket, and where it stands in its owner's list.
   static constexpr size_t kLockBytes = 160;
 
-  explicit LockTable(MemoryBudget* budget) : budget_(*budget) {}
+  explicit LockTable(MemoryBudget* budget);
+  ~LockTable();
 
   // Takes the row's lock for `owner`; ok at once if it holds it in this mode, or exclusively.
   // `*taken`: it did not hold it before, in any mode. `timeout`: 0 does not wait. Deadlock, whose
@@ -159,12 +182,22 @@ class LockTable {
   // closed a cycle should give back all of it: others of the cycle wait for it.
   Status Acquire(Owner* owner, uint32_t subtable, std::string_view key, LockMode mode,
                  std::chrono::milliseconds timeout, bool* taken);
-  // In this mode, or exclusively.
+  // The same for the keys from `begin` to before `end` (empty: no bound), which must be some.
+  // `*taken`: it was not covered by a range that it held. Then KeepRange or GiveUpRange must come
+  // next.
+  Status AcquireRange(Owner* owner, uint32_t subtable, std::string_view begin, std::string_view end,
+                      LockMode mode, std::chrono::milliseconds timeout, bool* taken);
+  // The range becomes one with those that overlap or touch it.
+  void KeepRange(Owner* owner, uint32_t subtable);
+  // The owner has what it had before.
+  void GiveUpRange(Owner* owner, uint32_t subtable);
+  // In this mode, or exclusively, and by itself: not only because it lies in a range.
   bool Holds(const Owner& owner, uint32_t subtable, std::string_view key, LockMode mode);
   // Takes back one Acquire of the row. True if that was the last, and the lock is given back.
-  // False, too, if it does not hold it.
+  // False, too, if it does not hold it by itself.
   bool Release(Owner* owner, uint32_t subtable, std::string_view key);
-  void ReleaseShared(Owner* owner);
+  // Gives back all but the exclusive locks of rows.
+  void KeepExclusiveRows(Owner* owner);
   void ReleaseAll(Owner* owner);
 
   // Ends the owner's wait, if it waits, and every later one at once, until AllowWaits. From any
@@ -198,7 +231,6 @@ class LockTable {
   bool EndWait(Owner* owner, Entry* entry, bool* cancelled);
   Status TimedOut(const Owner& owner, const Entry& entry, LockMode mode,
                   std::chrono::milliseconds timeout);
-  static Status Cancelled(const Owner& owner, const Entry& entry);
   // Gives the lock back, and on to whoever waits.
   void HandOn(Shard* shard, Owner* owner, Entry* entry) SLUICE_REQUIRES(shard->mutex);
 
@@ -206,22 +238,74 @@ class LockTable {
   void GiveToLine(Lock* lock) SLUICE_REQUIRES(waits_mutex_);
   static void LeaveLine(Lock* lock, const Owner* owner);
 
+  void BeginsToWait(Owner* owner) SLUICE_REQUIRES(waits_mutex_);
+  void EndsToWait(Owner* owner) SLUICE_REQUIRES(waits_mutex_);
   // Returns when the owner has what it waits for, it is cancelled, or it is too late.
-  void AwaitTurn(Owner* owner, std::chrono::steady_clock::time_point until);
+  void AwaitTurn(Owner* owner, std::chrono::milliseconds timeout);
   // Whom a cycle through `victim`, which waits, comes back from; null if there is none.
   const Owner* FindCycle(const Owner* victim) SLUICE_REQUIRES(waits_mutex_);
   static std::string DescribeCycle(const Owner& victim, const Owner& last);
+  static Status Cancelled(const Owner& owner, const std::string& wanted);
 
   // Returns the bytes that it took.
   size_t GiveBack(Owner* owner, Entry* entry);
   // Makes room in the list of the locks that it holds.
   void FillHoles(Owner* owner);
+  void ForEachRow(Owner* owner,
+                  const std::function<void(uint32_t, std::string_view, LockMode)>& call);
+
+  // The rest is in lock_table_ranges.cc. Null if no range of the sub-table was ever locked. With
+  // any shard locked.
+  RangeLocks* FindRanges(uint32_t subtable) const {
+    if (ranges_.empty()) [[likely]] {
+      return nullptr;
+    }
+    const auto found = ranges_.find(subtable);
+    return found == ranges_.end() ? nullptr : found->second.get();
+  }
+  // Makes them, if there are none.
+  RangeLocks* RangesOf(uint32_t subtable);
+  // With all shards locked.
+  void MoveToRanges(Entry* entry, RangeLocks* ranges) SLUICE_REQUIRES(waits_mutex_);
+  static void AddRanges(Owner* owner, RangeLocks* ranges);
+  // The owner's entry, which has moved, does not matter to it any more.
+  void LeaveBehind(Shard* shard, Entry* entry) SLUICE_REQUIRES(shard->mutex);
+  void LeaveMovedBehind(Owner* owner);
+
+  Status AcquireIn(RangeLocks* ranges, Owner* owner, const KeyRange& range, LockMode mode,
+                   std::chrono::milliseconds timeout, bool* taken);
+  // For who began to wait in the shards.
+  Status EndMovedWait(Owner* owner, const RowView& row, std::chrono::milliseconds timeout,
+                      size_t bytes, bool* taken);
+  bool HoldsIn(RangeLocks* ranges, const Owner& owner, std::string_view key, LockMode mode);
+  bool ReleaseIn(RangeLocks* ranges, Owner* owner, std::string_view key);
+  void Freed(Owner* owner, size_t ranges, size_t bytes);
+  // Returns the bytes that they took.
+  size_t GiveBackRanges(Owner* owner, bool keep_exclusive_rows);
+  // These and what follows with `ranges` locked.
+  Status BeginWaitIn(RangeLocks* ranges, std::unique_ptr<RangeHold> wanted);
+  // Ok if it has the lock. Otherwise it has left the line.
+  Status EndWaitIn(RangeLocks* ranges, Owner* owner, std::chrono::milliseconds timeout);
+  void Took(RangeLocks* ranges, Owner* owner, const KeyRange& range, size_t bytes);
+  Status TimedOutIn(const RangeLocks& ranges, const RangeHold& wanted,
+                    std::chrono::milliseconds timeout);
+  // Calls change(), which takes locks.
+  template <typename F>
+  void Change(RangeLocks* ranges, const F& change);
+  // Calls release(), which returns what it gave back, and gives that on to whoever waits.
+  template <typename F>
+  void HandOnIn(RangeLocks* ranges, const F& release);
+  void GiveToLine(RangeLocks* ranges) SLUICE_REQUIRES(waits_mutex_);
 
   std::array<Shard, kShards> shards_;
+  // Of each sub-table of which a range was ever locked. Read with any shard locked, changed with
+  // all of them.
+  std::unordered_map<uint32_t, std::unique_ptr<RangeLocks>> ranges_;
   MemoryBudget& budget_;
   // Guards the waits-for graph: who waits, and the holders and lines of locks that are waited for.
-  // Taken after a shard's.
+  // Taken after a shard's, or that of a RangeLocks.
   Mutex waits_mutex_;
+  std::vector<Owner*> waiting_ SLUICE_GUARDED_BY(waits_mutex_);  // in no order
   uint64_t searches_ SLUICE_GUARDED_BY(waits_mutex_) = 0;
   std::atomic<uint64_t> held_{0};
   std::atomic<uint64_t> waits_{0};

@@ -157,7 +157,7 @@ std::unique_ptr<Iterator> TransactionImpl::NewIterator(const ReadOptions& option
 }
 
 Status TransactionImpl::CheckRoom(std::string_view key, size_t more) const {
-  const size_t used = writes_.bytes() + lock_bytes_;
+  const size_t used = writes_.bytes() + lock_bytes_ + locks_->range_bytes();
   if (used + LockTable::kLockBytes + key.size() + more <= options_.max_bytes) {
     return {};
   }
@@ -167,15 +167,25 @@ Status TransactionImpl::CheckRoom(std::string_view key, size_t more) const {
                   id_, used, options_.max_bytes));
 }
 
+Status TransactionImpl::GiveWay(const Status& deadlock) {
+  // The others of the cycle wait for its locks.
+  (void)Rollback();
+  why_ = deadlock.WithContext("rolled back");
+  return deadlock;
+}
+
+Status TransactionImpl::Changed(std::string_view what) {
+  all_.conflicts.fetch_add(1, std::memory_order_relaxed);
+  return Status::Conflict(
+      fmt::format("transaction {}: {} was written since the transaction's snapshot", id_, what));
+}
+
 Status TransactionImpl::Lock(Subtable* subtable, std::string_view key, LockMode mode) {
   bool taken;
   const Status status =
       all_.locks.Acquire(locks_.get(), subtable->id(), key, mode, options_.lock_timeout, &taken);
   if (status.code() == Status::Code::kDeadlock) {
-    // The others of the cycle wait for its locks.
-    (void)Rollback();
-    why_ = status.WithContext("rolled back");
-    return status;
+    return GiveWay(status);
   }
   SLUICE_RETURN_IF_ERROR(status);
   if (!taken) {
@@ -189,13 +199,48 @@ Status TransactionImpl::Lock(Subtable* subtable, std::string_view key, LockMode 
   Status outcome =
       store_.ChangedSince(subtable, key, WithSnapshot({}).snapshot->sequence(), &changed);
   if (outcome.ok() && changed) {
-    all_.conflicts.fetch_add(1, std::memory_order_relaxed);
-    outcome = Status::Conflict(
-        fmt::format("transaction {}: the row was written since the transaction's snapshot", id_));
+    outcome = Changed("the row");
   }
   if (!outcome.ok()) {
     (void)all_.locks.Release(locks_.get(), subtable->id(), key);
     lock_bytes_ -= LockTable::kLockBytes + key.size();
+  }
+  return outcome;
+}
+
+Status TransactionImpl::LockRange(LockMode mode, Subtable* subtable, std::string_view begin,
+                                  std::string_view end) {
+  SLUICE_RETURN_IF_ERROR(CheckActive());
+  Subtable* const target = store_.Resolve(subtable);
+  SLUICE_RETURN_IF_ERROR(store_.CheckWrite(*target, begin, {}));
+  SLUICE_RETURN_IF_ERROR(store_.CheckWrite(*target, end, {}));
+  if (!end.empty() && begin >= end) {
+    return {};
+  }
+  SLUICE_RETURN_IF_ERROR(CheckRoom(begin, end.size()));
+  bool taken;
+  const Status status = all_.locks.AcquireRange(locks_.get(), target->id(), begin, end, mode,
+                                                options_.lock_timeout, &taken);
+  if (status.code() == Status::Code::kDeadlock) {
+    return GiveWay(status);
+  }
+  if (!status.ok() || !taken) {
+    return status;
+  }
+  bool changed = false;
+  Status outcome;
+  if (snapshot_ != nullptr) {
+    outcome = store_.RangeChangedSince(target, begin, end, snapshot_->sequence(), &changed);
+  } else {
+    (void)WithSnapshot({});
+  }
+  if (changed) {
+    outcome = Changed("a row of the range");
+  }
+  if (outcome.ok()) {
+    all_.locks.KeepRange(locks_.get(), target->id());
+  } else {
+    all_.locks.GiveUpRange(locks_.get(), target->id());
   }
   return outcome;
 }
@@ -304,7 +349,7 @@ Status TransactionImpl::Prepare(std::string_view name) {
                   &entries);
     });
   }
-  locks_->ForEachHeld([&](uint32_t subtable, std::string_view key, LockMode mode) {
+  locks_->ForEachRow([&](uint32_t subtable, std::string_view key, LockMode mode) {
     if (mode == LockMode::kExclusive && writes_.Find(subtable, key) == nullptr) {
       AppendLock(subtable, key, &entries);
     }
@@ -316,7 +361,7 @@ Status TransactionImpl::Prepare(std::string_view name) {
     all_.prepared.Remove(*prepared);
     return status;
   }
-  all_.locks.ReleaseShared(locks_.get());
+  all_.locks.KeepExclusiveRows(locks_.get());
   prepared_ = std::move(prepared);
   End(IsPrepared());
   return {};

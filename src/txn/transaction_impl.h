@@ -1,4 +1,4 @@
-// A transaction: its row locks and write buffer, over the read and write path of a database.
+// A transaction: its locks and write buffer, over the read and write path of a database.
 //
 // A write, GetForUpdate or GetForShare
 //   1. locks the row, and waits for that if need be;
@@ -6,6 +6,8 @@
 //   3. in kSnapshot, checks that the row has not been written since the snapshot. A later writer
 //      must have the lock, so that the check holds until the end: first committer wins. Who has
 //      shared the lock until now need not check again.
+// The lock of a range is taken likewise, but 3. is done only if there was a snapshot before: one
+// that is taken now has all that was committed.
 // The locks are given back after the commit's writes are visible: who gets one next reads, or
 // checks against, a state that has them.
 
@@ -52,6 +54,14 @@ class TransactionImpl final : public Transaction {
                      std::string* value) override {
     return GetLocked(LockMode::kShared, options, subtable, key, value);
   }
+  Status LockRangeForUpdate(Subtable* subtable, std::string_view begin,
+                            std::string_view end) override {
+    return LockRange(LockMode::kExclusive, subtable, begin, end);
+  }
+  Status LockRangeForShare(Subtable* subtable, std::string_view begin,
+                           std::string_view end) override {
+    return LockRange(LockMode::kShared, subtable, begin, end);
+  }
   Status Unlock(Subtable* subtable, std::string_view key) override;
   std::unique_ptr<Iterator> NewIterator(const ReadOptions& options, Subtable* subtable) override;
   Status Put(Subtable* subtable, std::string_view key, std::string_view value) override;
@@ -79,6 +89,10 @@ class TransactionImpl final : public Transaction {
                bool tracked);
   // Steps 1 to 3.
   Status Lock(Subtable* subtable, std::string_view key, LockMode mode);
+  Status LockRange(LockMode mode, Subtable* subtable, std::string_view begin, std::string_view end);
+  // The wait would have closed a cycle.
+  Status GiveWay(const Status& deadlock);
+  Status Changed(std::string_view what);
   // TooLarge if max_bytes has no room for a lock of the key, and `more` bytes.
   Status CheckRoom(std::string_view key, size_t more) const;
   // Takes what the buffer will need from the memory of all, or gives back what it does not need.
@@ -105,7 +119,7 @@ class TransactionImpl final : public Transaction {
   MemoryShare memory_;    // this, and writes_
   PreparedPtr prepared_;  // null unless it is prepared, and not resolved
   const Snapshot* snapshot_ = nullptr;
-  size_t lock_bytes_ = 0;
+  size_t lock_bytes_ = 0;   // of rows
   bool untracked_ = false;  // some of writes_ may be of rows that are not locked
   // Once it has ended, or is prepared:
   bool ended_ = false;

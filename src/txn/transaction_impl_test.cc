@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -79,6 +80,15 @@ class TestStore final : public TransactionStore {
                ~std::get<2>(found->first) > since;
     return NextOutcome();
   }
+  Status RangeChangedSince(Subtable* subtable, std::string_view begin, std::string_view end,
+                           SequenceNumber since, bool* changed) override {
+    ++range_checks;
+    *changed = std::any_of(versions.begin(), versions.end(), [&](const auto& version) {
+      const auto& [id, key, order] = version.first;
+      return id == subtable->id() && key >= begin && (end.empty() || key < end) && ~order > since;
+    });
+    return NextOutcome();
+  }
   LogPosition LogEnd() const override { return log_end; }
   Status WriteRecord(std::string_view record, uint32_t count, bool) override {
     if (const Status outcome = NextOutcome(); !outcome.ok()) {
@@ -113,6 +123,7 @@ class TestStore final : public TransactionStore {
   uint64_t sequence = 0;
   LogPosition log_end = 0;
   int snapshots = 0;
+  int range_checks = 0;
   std::vector<Status> outcomes;
   std::function<void()> under_way;
 

@@ -42,6 +42,10 @@ class TransactionStore {
   virtual Status ChangedSince(Subtable* subtable, std::string_view key, SequenceNumber since,
                               bool* changed) = 0;
 
+  // The same of any key from `begin` to before `end`; empty: no bound.
+  virtual Status RangeChangedSince(Subtable* subtable, std::string_view begin, std::string_view end,
+                                   SequenceNumber since, bool* changed) = 0;
+
   // The end of the log: a record that is written from now on does not begin before.
   virtual LogPosition LogEnd() const = 0;
   // Writes `record` (batch_format.h), which has `count` writes. Returns when these are visible,

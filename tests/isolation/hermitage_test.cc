@@ -231,7 +231,8 @@ TEST_P(Hermitage, P4ForShare) {
   EXPECT_EQ(GetForShare(t1_, "1"), Snapshot() ? "conflict" : "11");
 }
 
-// The same by predicates: not prevented; nothing locks what is not there.
+// The same by predicates: not prevented, but where the range that is scanned is locked. Nothing else
+// locks what is not there.
 TEST_P(Hermitage, G2) {
   EXPECT_EQ(Select(t1_, "30"), "");
   EXPECT_EQ(Select(t2_, "30"), "");
@@ -240,6 +241,45 @@ TEST_P(Hermitage, G2) {
   EXPECT_TRUE(t1_->Commit().ok());
   EXPECT_TRUE(t2_->Commit().ok());
   EXPECT_EQ(Select(t3_, "30"), "34");
+}
+
+TEST_P(Hermitage, G2RangeForShare) {
+  for (auto* t : {&t1_, &t2_}) {
+    EXPECT_TRUE((*t)->LockRangeForShare(nullptr, "", "").ok());
+    EXPECT_EQ(Select(*t, "30"), "");
+  }
+  EXPECT_EQ(Put(t1_, "3", "30"), Code::kTimedOut);
+  EXPECT_EQ(Put(t2_, "4", "30"), Code::kTimedOut);
+  EXPECT_TRUE(t2_->Rollback().ok());
+  EXPECT_EQ(Put(t1_, "3", "30"), Code::kOk);
+  EXPECT_TRUE(t1_->Commit().ok());
+  EXPECT_EQ(Select(t3_, "30"), "3");
+}
+TEST_P(Hermitage, G2RangeForUpdate) {
+  EXPECT_EQ(Get(t2_, "1"), "10");
+  EXPECT_TRUE(t1_->LockRangeForUpdate(nullptr, "", "").ok());
+  EXPECT_EQ(Select(t1_, "30"), "");
+  EXPECT_EQ(t2_->LockRangeForUpdate(nullptr, "2", "").code(), Code::kTimedOut);
+  EXPECT_EQ(Put(t1_, "3", "30"), Code::kOk);
+  EXPECT_TRUE(t1_->Commit().ok());
+  // What it would read there is of a state before.
+  EXPECT_EQ(t2_->LockRangeForUpdate(nullptr, "2", "").code(),
+            Snapshot() ? Code::kConflict : Code::kOk);
+  EXPECT_EQ(Select(t2_, "30"), Snapshot() ? "" : "3");
+}
+// Fekete, O'Neil and O'Neil: a transaction that only reads sees a state that no order has. Not where
+// it locks what it scans.
+TEST_P(Hermitage, G2ReadOnlyRange) {
+  EXPECT_TRUE(t1_->LockRangeForShare(nullptr, "", "").ok());
+  EXPECT_EQ(Select(t1_, "10") + Select(t1_, "20"), "12");
+  EXPECT_EQ(Put(t2_, "2", "25"), Code::kTimedOut);
+  EXPECT_TRUE(t3_->LockRangeForShare(nullptr, "", "").ok());
+  EXPECT_EQ(Select(t3_, "10") + Select(t3_, "20"), "12");
+  EXPECT_TRUE(t3_->Commit().ok());
+  EXPECT_EQ(Put(t1_, "1", "0"), Code::kOk);
+  EXPECT_EQ(Put(t2_, "2", "25"), Code::kTimedOut);
+  EXPECT_TRUE(t1_->Commit().ok());
+  EXPECT_EQ(Put(t2_, "2", "25"), Code::kOk);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Hermitage,

@@ -1,5 +1,6 @@
 // Random concurrent transactions, recorded, and checked for the anomalies that their isolation
-// excludes (history_checker.h). Those that lock all that they read must be serializable.
+// excludes (history_checker.h). Those that lock all that they read must be serializable, be it row
+// by row or, with those that are not there yet, by ranges.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -39,6 +40,7 @@ List Parse(std::string_view text) {
 struct Level {
   Isolation isolation;
   bool locking_reads;
+  bool ranges = false;  // scans lock ranges
 };
 
 class IsolationTest : public testing::TestWithParam<Level> {
@@ -147,7 +149,39 @@ class IsolationTest : public testing::TestWithParam<Level> {
       record_.appends[Name(key)].push_back(number);
       return true;
     }
+    // Of the odd keys from one to before another: those that are not there must not come either.
+    bool ScanRange() {
+      const uint64_t begin = Uniform(&random_, 0, kKeys - 1);
+      const uint64_t end = Uniform(&random_, begin + 1, kKeys);
+      const std::string last = end == kKeys ? "" : Name(end);
+      const uint64_t before = test_.Tick();
+      const Status status = Uniform(&random_, 0, 3) == 0
+                                ? transaction_->LockRangeForUpdate(test_.other_, Name(begin), last)
+                                : transaction_->LockRangeForShare(test_.other_, Name(begin), last);
+      if (!status.ok()) {
+        EXPECT_TRUE(status.IsRetryable()) << status.ToString();
+        return false;
+      }
+      const auto at = transaction_->NewIterator({}, test_.other_);
+      at->Seek(Name(begin));
+      for (uint64_t key = begin; key < end; ++key) {
+        if (key % 2 == 0) {
+          continue;
+        }
+        if (at->Valid() && at->key() == Name(key)) {
+          Record(Name(key), before, at->value());
+          at->Next();
+        } else {
+          Record(Name(key), before, {});
+        }
+      }
+      EXPECT_TRUE(at->status().ok());
+      return true;
+    }
     bool Scan() {
+      if (GetParam().ranges) {
+        return ScanRange();
+      }
       if (GetParam().locking_reads) {
         for (uint64_t key = 1; key < kKeys; key += 2) {
           if (!Read(key, /*for_update=*/false, nullptr)) {
@@ -247,11 +281,15 @@ TEST_P(IsolationTest, ExcludesWhatItMust) {
 INSTANTIATE_TEST_SUITE_P(
     Levels, IsolationTest,
     testing::Values(Level{Isolation::kSnapshot, false}, Level{Isolation::kReadCommitted, false},
-                    Level{Isolation::kSnapshot, true}, Level{Isolation::kReadCommitted, true}),
+                    Level{Isolation::kSnapshot, true}, Level{Isolation::kReadCommitted, true},
+                    Level{Isolation::kSnapshot, true, true},
+                    Level{Isolation::kReadCommitted, true, true}),
     [](const auto& info) {
       return std::string(info.param.isolation == Isolation::kSnapshot ? "Snapshot"
                                                                       : "ReadCommitted") +
-             (info.param.locking_reads ? "WithLockingReads" : "");
+             (info.param.ranges          ? "WithLockedRanges"
+              : info.param.locking_reads ? "WithLockingReads"
+                                         : "");
     });
 
 }  // namespace
