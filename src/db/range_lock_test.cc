@@ -178,7 +178,6 @@ TEST_P(RangeLockTest, CountsInTheMemoryOfTheTransaction) {
   EXPECT_GT(apart, 50);
   EXPECT_LT(apart, 70);
   EXPECT_EQ(t->Put(nullptr, "x", std::string(200, 'x')).code(), Code::kTooLarge);
-  EXPECT_TRUE(t->LockRangeForShare(nullptr, "0000", "0500").ok());  // it has that
 }
 
 // After the first phase nothing is read any more. What was written stays locked, and comes back so.
@@ -186,8 +185,10 @@ TEST_P(RangeLockTest, PrepareKeepsTheRowsAndNotTheRanges) {
   for (const std::string name : {"x", "y"}) {
     auto t = Begin();
     std::string value;
-    ASSERT_TRUE(t->LockRangeForUpdate(nullptr, "a", "k").ok());
-    ASSERT_TRUE(t->LockRangeForShare(nullptr, "k", "").ok());
+    ASSERT_TRUE(t->LockRangeForUpdate(nullptr, "e", "f").ok());
+    ASSERT_TRUE(t->LockRangeForUpdate(nullptr, "m" + name, "m" + name + "~").ok());
+    ASSERT_TRUE(t->LockRangeForShare(nullptr, "n", "").ok());
+    ASSERT_TRUE(t->Put(nullptr, "m" + name + "1", "1").ok());
     ASSERT_TRUE(t->Put(nullptr, "b" + name, "1").ok());
     ASSERT_TRUE(t->GetForUpdate({}, nullptr, "c" + name, &value).IsNotFound());
     ASSERT_TRUE(t->GetForShare({}, nullptr, "d" + name, &value).IsNotFound());
@@ -197,16 +198,19 @@ TEST_P(RangeLockTest, PrepareKeepsTheRowsAndNotTheRanges) {
     EXPECT_FALSE(t->LockRangeForUpdate(nullptr, "a", "k").ok());
   }
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(db_->GetStatistics().transactions.locks, 4u);
+    EXPECT_EQ(db_->GetStatistics().transactions.locks, 6u);
     for (const std::string name : {"x", "y"}) {
       EXPECT_EQ(TryPut("b" + name), Code::kTimedOut);
       EXPECT_EQ(TryPut("c" + name), Code::kTimedOut);
       EXPECT_EQ(TryPut("d" + name), Code::kOk);
+      EXPECT_EQ(TryPut("m" + name + "1"), Code::kTimedOut);
+      EXPECT_EQ(TryPut("m" + name + "2"), Code::kOk);
     }
     EXPECT_EQ(TryPut("e"), Code::kOk);
     EXPECT_EQ(TryPut("a"), Code::kOk);
     EXPECT_EQ(Begin()->LockRangeForShare(nullptr, "", "c").code(), Code::kTimedOut);
-    EXPECT_TRUE(Begin()->LockRangeForUpdate(nullptr, "d", "").ok());
+    EXPECT_TRUE(Begin()->LockRangeForUpdate(nullptr, "d", "m").ok());
+    EXPECT_TRUE(Begin()->LockRangeForUpdate(nullptr, "n", "").ok());
     Open();
     EXPECT_EQ(db_->ListPrepared(), (std::vector<std::string>{"x", "y"}));
   }

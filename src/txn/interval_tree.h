@@ -4,7 +4,7 @@
 // A treap whose priorities are a mix of the numbers that nodes have, so that it has the same shape
 // in each run. The nodes belong to the caller, and have
 //
-//   KeyRange range() const;
+//   KeySpan range() const;
 //   uint64_t number;    // unique, and does not change while it is in the tree
 //   Node* left;         // these three are the tree's
 //   Node* right;
@@ -16,7 +16,7 @@
 
 #include <cstdint>
 
-#include "txn/key_range.h"
+#include "txn/key_span.h"
 
 namespace sluice {
 
@@ -33,7 +33,7 @@ class IntervalTree {
   // The first that overlaps `range` and of which `wanted(const Node&)` is true, in the order of
   // where they begin and, there, of their numbers; null if there is none.
   template <typename F>
-  const Node* Find(const KeyRange& range, const F& wanted) const {
+  const Node* Find(const KeySpan& range, const F& wanted) const {
     return Find(root_, range, wanted);
   }
 
@@ -98,14 +98,14 @@ class IntervalTree {
   }
 
   template <typename F>
-  static const Node* Find(const Node* root, const KeyRange& range, const F& wanted) {
+  static const Node* Find(const Node* root, const KeySpan& range, const F& wanted) {
     if (root == nullptr || root->last->range().IsBefore(range)) {
       return nullptr;
     }
     if (const Node* const found = Find(root->left, range, wanted)) {
       return found;
     }
-    const KeyRange own = root->range();
+    const KeySpan own = root->range();
     if (range.IsBefore(own)) {
       return nullptr;  // and so it is before all that follow
     }

@@ -161,7 +161,7 @@ std::string LockTable::DescribeCycle(const Owner& victim, const Owner& last) {
   const auto wants = [](const Owner& owner) {
     return owner.awaited_in_ != nullptr
                ? Describe(owner.awaited_in_->subtable(), owner.awaited_range_->range())
-               : Describe(owner.awaited_->first.subtable, KeyRange::Row(owner.awaited_->first.key));
+               : Describe(owner.awaited_->first.subtable, KeySpan::Row(owner.awaited_->first.key));
   };
   // How `holder` is in the way of `owner`.
   const auto is_held = [](const Owner& owner, const Owner& holder) {
@@ -186,7 +186,7 @@ Status LockTable::TimedOut(const Owner& owner, const Entry& entry, LockMode mode
   timeouts_.fetch_add(1, std::memory_order_relaxed);
   const Lock& lock = entry.second;
   std::string text = fmt::format("transaction {} waited {} ms for {}", owner.id(), timeout.count(),
-                                 Describe(entry.first.subtable, KeyRange::Row(entry.first.key)));
+                                 Describe(entry.first.subtable, KeySpan::Row(entry.first.key)));
   std::vector<const Owner*> holders{lock.first.owner};
   if (lock.others != nullptr) {
     for (const Hold& sharer : lock.others->sharers) {
@@ -216,7 +216,7 @@ Status LockTable::BeginWait(Owner* owner, Entry* entry, LockMode mode) {
   }
   const MutexLock waits_lock(waits_mutex_);
   if (owner->cancelled_) {
-    return Cancelled(*owner, Describe(entry->first.subtable, KeyRange::Row(entry->first.key)));
+    return Cancelled(*owner, Describe(entry->first.subtable, KeySpan::Row(entry->first.key)));
   }
   const Hold* const own = Find(&lock, owner);
   std::vector<Waiter>& line = lock.others->line;
@@ -259,66 +259,76 @@ bool LockTable::EndWait(Owner* owner, Entry* entry, bool* cancelled) {
 Status LockTable::Acquire(Owner* owner, uint32_t subtable, std::string_view key, LockMode mode,
                           std::chrono::milliseconds timeout, bool* taken) {
   *taken = false;
-  const auto position = static_cast<uint32_t>(owner->held_.size());
   const RowView row(subtable, key);
   Shard& shard = shards_[row.shard()];
   MutexLock lock(shard.mutex);
-  if (RangeLocks* const ranges = FindRanges(subtable)) [[unlikely]] {
+  if (RangeLocks* const ranges = FindRanges(shard, subtable)) [[unlikely]] {
     lock.unlock();
-    return AcquireIn(ranges, owner, KeyRange::Row(key), mode, timeout, taken);
+    return AcquireIn(ranges, owner, KeySpan::Row(key), mode, timeout, taken);
   }
-  Entry* entry;  // stays where it is, as long as anybody holds it
-  bool upgrade = false;
-  if (const auto found = shard.locks.find(row); found == shard.locks.end()) {
-    SLUICE_RETURN_IF_ERROR(budget_.Take(BytesOf(key)));
-    entry =
-        &*shard.locks
-              .emplace(Row{subtable, std::string(key)}, Lock{{owner, position}, mode, row.shard()})
-              .first;
+  if (const auto found = shard.locks.find(row); found != shard.locks.end()) {
+    return AcquireFound(&shard, owner, &*found, row, mode, timeout, taken);
+  }
+  SLUICE_RETURN_IF_ERROR(budget_.Take(BytesOf(key)));
+  const auto position = static_cast<uint32_t>(owner->held_.size());
+  Took(owner,
+       &*shard.locks
+             .emplace(Row{subtable, std::string(key)}, Lock{{owner, position}, mode, row.shard()})
+             .first,
+       taken);
+  return {};
+}
+
+void LockTable::Took(Owner* owner, Entry* entry, bool* taken) {
+  *taken = true;
+  owner->held_.push_back(entry);
+  held_.fetch_add(1, std::memory_order_relaxed);
+}
+
+Status LockTable::AcquireFound(Shard* shard, Owner* owner, Entry* entry, const RowView& row,
+                               LockMode mode, std::chrono::milliseconds timeout, bool* taken) {
+  Hold* const own = Find(&entry->second, owner);
+  if (own != nullptr && (mode == LockMode::kShared || entry->second.mode == mode)) {
+    CountOnce(own);
+    return {};
+  }
+  const bool upgrade = own != nullptr;
+  const size_t bytes = upgrade ? 0 : BytesOf(row.key);
+  if (MayHave(entry->second, owner, mode) && (upgrade || !InLine(entry->second))) {
+    SLUICE_RETURN_IF_ERROR(budget_.Take(bytes));
+    GiveNow(&entry->second, owner, mode, static_cast<uint32_t>(owner->held_.size()));
   } else {
-    entry = &*found;
-    Hold* const own = Find(&entry->second, owner);
-    if (own != nullptr && (mode == LockMode::kShared || entry->second.mode == mode)) {
-      CountOnce(own);
-      return {};
+    if (timeout.count() <= 0) {
+      return TimedOut(*owner, *entry, mode, timeout);
     }
-    upgrade = own != nullptr;
-    const size_t bytes = upgrade ? 0 : BytesOf(key);
-    if (MayHave(entry->second, owner, mode) && (upgrade || !InLine(entry->second))) {
-      SLUICE_RETURN_IF_ERROR(budget_.Take(bytes));
-      GiveNow(&entry->second, owner, mode, position);
-    } else {
-      if (timeout.count() <= 0) {
-        return TimedOut(*owner, *entry, mode, timeout);
-      }
-      SLUICE_RETURN_IF_ERROR(budget_.Take(bytes));
-      Status status = BeginWait(owner, entry, mode);
-      if (status.ok()) {
-        lock.unlock();
-        AwaitTurn(owner, timeout);
-        lock.lock();
-        if (entry->second.left_behind > 0) [[unlikely]] {
-          if (!upgrade) {  // otherwise it stays among those that the owner holds
-            LeaveBehind(&shard, entry);
-          }
-          lock.unlock();
-          return EndMovedWait(owner, row, timeout, bytes, taken);
+    SLUICE_RETURN_IF_ERROR(budget_.Take(bytes));
+    Status status = BeginWait(owner, entry, mode);
+    if (status.ok()) {
+      // The entry stays where it is, as long as anybody holds it or waits.
+      shard->mutex.unlock();
+      AwaitTurn(owner, timeout);
+      shard->mutex.lock();
+      if (entry->second.left_behind > 0) [[unlikely]] {
+        if (!upgrade) {  // otherwise it stays among those that the owner holds
+          LeaveBehind(shard, entry);
         }
-        if (bool cancelled = false; !EndWait(owner, entry, &cancelled)) {
-          status = cancelled ? Cancelled(*owner, Describe(subtable, KeyRange::Row(key)))
-                             : TimedOut(*owner, *entry, mode, timeout);
-        }
-      }
-      if (!status.ok()) {
-        budget_.GiveBack(bytes);
+        shard->mutex.unlock();
+        status = EndMovedWait(owner, row, timeout, bytes, taken);
+        shard->mutex.lock();
         return status;
       }
+      if (bool cancelled = false; !EndWait(owner, entry, &cancelled)) {
+        status = cancelled ? Cancelled(*owner, Describe(row.subtable, KeySpan::Row(row.key)))
+                           : TimedOut(*owner, *entry, mode, timeout);
+      }
+    }
+    if (!status.ok()) {
+      budget_.GiveBack(bytes);
+      return status;
     }
   }
   if (!upgrade) {
-    *taken = true;
-    owner->held_.push_back(entry);
-    held_.fetch_add(1, std::memory_order_relaxed);
+    Took(owner, entry, taken);
   }
   return {};
 }
@@ -340,14 +350,15 @@ void LockTable::HandOn(Shard* shard, Owner* owner, Entry* entry) {
 bool LockTable::Holds(const Owner& owner, uint32_t subtable, std::string_view key, LockMode mode) {
   const RowView row(subtable, key);
   Shard& shard = shards_[row.shard()];
-  MutexLock lock(shard.mutex);
-  if (RangeLocks* const ranges = FindRanges(subtable)) [[unlikely]] {
-    lock.unlock();
-    return HoldsIn(ranges, owner, key, mode);
+  {
+    const MutexLock lock(shard.mutex);
+    if (FindRanges(shard, subtable) == nullptr) {
+      const auto found = shard.locks.find(row);
+      return found != shard.locks.end() && found->second.mode >= mode &&
+             Find(&found->second, &owner) != nullptr;
+    }
   }
-  const auto found = shard.locks.find(row);
-  return found != shard.locks.end() && found->second.mode >= mode &&
-         Find(&found->second, &owner) != nullptr;
+  return HoldsIn(RangesOf(subtable), owner, key, mode);
 }
 
 bool LockTable::Release(Owner* owner, uint32_t subtable, std::string_view key) {
@@ -355,7 +366,7 @@ bool LockTable::Release(Owner* owner, uint32_t subtable, std::string_view key) {
     const RowView row(subtable, key);
     Shard& shard = shards_[row.shard()];
     MutexLock lock(shard.mutex);
-    if (RangeLocks* const ranges = FindRanges(subtable)) [[unlikely]] {
+    if (RangeLocks* const ranges = FindRanges(shard, subtable)) [[unlikely]] {
       lock.unlock();
       return ReleaseIn(ranges, owner, key);
     }
@@ -395,8 +406,7 @@ size_t LockTable::GiveBack(Owner* owner, Entry* entry) {
   Shard& shard = shards_[entry->second.shard];
   const MutexLock lock(shard.mutex);
   if (entry->second.left_behind > 0) [[unlikely]] {
-    AddRanges(owner, FindRanges(entry->first.subtable));
-    LeaveBehind(&shard, entry);
+    GiveBackMoved(&shard, owner, entry);
     return 0;
   }
   HandOn(&shard, owner, entry);

@@ -39,7 +39,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "txn/key_range.h"
+#include "txn/key_span.h"
 #include "txn/memory_budget.h"
 #include "util/hash.h"
 #include "util/mutex.h"
@@ -208,9 +208,12 @@ class LockTable {
   Stats stats() const;
 
  private:
+  using RangesById = std::unordered_map<uint32_t, RangeLocks*>;
   struct alignas(64) Shard {
     Mutex mutex;
     Locks locks SLUICE_GUARDED_BY(mutex);
+    // The sub-tables whose locks are not here, but there; null: there are none.
+    std::unique_ptr<RangesById> ranges SLUICE_GUARDED_BY(mutex);
   };
 
   static size_t BytesOf(std::string_view key) { return kLockBytes + key.size(); }
@@ -224,6 +227,9 @@ class LockTable {
   // Whether the holders let it be given; who is in line does not matter.
   static bool MayHave(const Lock& lock, const Owner* owner, LockMode mode);
   static void Give(Lock* lock, Owner* owner, LockMode mode, uint32_t position);
+  Status AcquireFound(Shard* shard, Owner* owner, Entry* entry, const RowView& row, LockMode mode,
+                      std::chrono::milliseconds timeout, bool* taken) SLUICE_REQUIRES(shard->mutex);
+  void Took(Owner* owner, Entry* entry, bool* taken);
   void GiveNow(Lock* lock, Owner* owner, LockMode mode, uint32_t position);
   static void Drop(Lock* lock, const Owner* owner);
   Status BeginWait(Owner* owner, Entry* entry, LockMode mode);
@@ -254,25 +260,25 @@ class LockTable {
   void ForEachRow(Owner* owner,
                   const std::function<void(uint32_t, std::string_view, LockMode)>& call);
 
-  // The rest is in lock_table_ranges.cc. Null if no range of the sub-table was ever locked. With
-  // any shard locked.
-  RangeLocks* FindRanges(uint32_t subtable) const {
-    if (ranges_.empty()) [[likely]] {
-      return nullptr;
-    }
-    const auto found = ranges_.find(subtable);
-    return found == ranges_.end() ? nullptr : found->second.get();
+  // The rest is in lock_table_ranges.cc. Null if no range of the sub-table was ever locked.
+  static RangeLocks* FindRanges(const Shard& shard, uint32_t subtable)
+      SLUICE_REQUIRES(shard.mutex) {
+    return shard.ranges == nullptr ? nullptr : FindAmong(*shard.ranges, subtable);
   }
+  static RangeLocks* FindAmong(const RangesById& all, uint32_t subtable);
   // Makes them, if there are none.
   RangeLocks* RangesOf(uint32_t subtable);
-  // With all shards locked.
+  // With the entry's shard and `ranges` locked.
   void MoveToRanges(Entry* entry, RangeLocks* ranges) SLUICE_REQUIRES(waits_mutex_);
-  static void AddRanges(Owner* owner, RangeLocks* ranges);
+  // False if the owner had them.
+  static bool AddRanges(Owner* owner, RangeLocks* ranges);
   // The owner's entry, which has moved, does not matter to it any more.
   void LeaveBehind(Shard* shard, Entry* entry) SLUICE_REQUIRES(shard->mutex);
+  // The same, and it is to be given back there.
+  void GiveBackMoved(Shard* shard, Owner* owner, Entry* entry) SLUICE_REQUIRES(shard->mutex);
   void LeaveMovedBehind(Owner* owner);
 
-  Status AcquireIn(RangeLocks* ranges, Owner* owner, const KeyRange& range, LockMode mode,
+  Status AcquireIn(RangeLocks* ranges, Owner* owner, const KeySpan& range, LockMode mode,
                    std::chrono::milliseconds timeout, bool* taken);
   // For who began to wait in the shards.
   Status EndMovedWait(Owner* owner, const RowView& row, std::chrono::milliseconds timeout,
@@ -286,7 +292,7 @@ class LockTable {
   Status BeginWaitIn(RangeLocks* ranges, std::unique_ptr<RangeHold> wanted);
   // Ok if it has the lock. Otherwise it has left the line.
   Status EndWaitIn(RangeLocks* ranges, Owner* owner, std::chrono::milliseconds timeout);
-  void Took(RangeLocks* ranges, Owner* owner, const KeyRange& range, size_t bytes);
+  void Took(RangeLocks* ranges, Owner* owner, const KeySpan& range, size_t bytes);
   Status TimedOutIn(const RangeLocks& ranges, const RangeHold& wanted,
                     std::chrono::milliseconds timeout);
   // Calls change(), which takes locks.
@@ -298,9 +304,11 @@ class LockTable {
   void GiveToLine(RangeLocks* ranges) SLUICE_REQUIRES(waits_mutex_);
 
   std::array<Shard, kShards> shards_;
-  // Of each sub-table of which a range was ever locked. Read with any shard locked, changed with
-  // all of them.
-  std::unordered_map<uint32_t, std::unique_ptr<RangeLocks>> ranges_;
+  // Taken before those of ranges, and these before a shard's.
+  Mutex ranges_mutex_;
+  // Of each sub-table of which a range was ever locked.
+  std::unordered_map<uint32_t, std::unique_ptr<RangeLocks>> ranges_
+      SLUICE_GUARDED_BY(ranges_mutex_);
   MemoryBudget& budget_;
   // Guards the waits-for graph: who waits, and the holders and lines of locks that are waited for.
   // Taken after a shard's, or that of a RangeLocks.

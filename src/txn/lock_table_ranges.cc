@@ -38,39 +38,45 @@ void LockTable::GiveToLine(RangeLocks* ranges) {
   }
 }
 
-// The locks of all shards, in order.
-LockTable::RangeLocks* LockTable::RangesOf(uint32_t subtable) SLUICE_NO_THREAD_SAFETY_ANALYSIS {
+LockTable::RangeLocks* LockTable::FindAmong(const RangesById& all, uint32_t subtable) {
+  const auto found = all.find(subtable);
+  return found == all.end() ? nullptr : found->second;
+}
+
+LockTable::RangeLocks* LockTable::RangesOf(uint32_t subtable) {
   {
-    const MutexLock lock(shards_[0].mutex);
-    if (RangeLocks* const found = FindRanges(subtable)) {
+    Shard& last = shards_.back();
+    const MutexLock lock(last.mutex);
+    if (RangeLocks* const found = FindRanges(last, subtable)) {
       return found;
     }
   }
-  for (Shard& shard : shards_) {
-    shard.mutex.lock();
-  }
+  const MutexLock ranges_lock(ranges_mutex_);
   std::unique_ptr<RangeLocks>& ranges = ranges_[subtable];
   if (ranges == nullptr) {
     ranges = std::make_unique<RangeLocks>(subtable);
-    const MutexLock waits_lock(waits_mutex_);
+    // Whoever is sent there from a shard waits until all have moved.
+    const MutexLock lock(ranges->mutex);
     for (Shard& shard : shards_) {
+      const MutexLock shard_lock(shard.mutex);
+      const MutexLock waits_lock(waits_mutex_);
       for (Entry& entry : shard.locks) {
         if (entry.first.subtable == subtable) {
           MoveToRanges(&entry, ranges.get());
         }
       }
+      if (shard.ranges == nullptr) {
+        shard.ranges = std::make_unique<RangesById>();
+      }
+      shard.ranges->emplace(subtable, ranges.get());
     }
   }
-  RangeLocks* const made = ranges.get();
-  for (Shard& shard : shards_) {
-    shard.mutex.unlock();
-  }
-  return made;
+  return ranges.get();
 }
 
 void LockTable::MoveToRanges(Entry* entry, RangeLocks* ranges) {
   Lock& lock = entry->second;
-  const KeyRange row = KeyRange::Row(entry->first.key);
+  const KeySpan row = KeySpan::Row(entry->first.key);
   const auto move_hold = [&](const Hold& hold) {
     auto moved = std::make_unique<RangeHold>(hold.owner, row, lock.mode);
     moved->times = hold.times;
@@ -91,11 +97,13 @@ void LockTable::MoveToRanges(Entry* entry, RangeLocks* ranges) {
   }
 }
 
-void LockTable::AddRanges(Owner* owner, RangeLocks* ranges) {
+bool LockTable::AddRanges(Owner* owner, RangeLocks* ranges) {
   std::vector<RangeLocks*>& all = owner->ranged_;
-  if (std::find(all.rbegin(), all.rend(), ranges) == all.rend()) {
-    all.push_back(ranges);
+  if (std::find(all.rbegin(), all.rend(), ranges) != all.rend()) {
+    return false;
   }
+  all.push_back(ranges);
+  return true;
 }
 
 void LockTable::LeaveBehind(Shard* shard, Entry* entry) {
@@ -104,23 +112,38 @@ void LockTable::LeaveBehind(Shard* shard, Entry* entry) {
   }
 }
 
+void LockTable::GiveBackMoved(Shard* shard, Owner* owner, Entry* entry) {
+  (void)AddRanges(owner, FindRanges(*shard, entry->first.subtable));
+  LeaveBehind(shard, entry);
+}
+
 void LockTable::LeaveMovedBehind(Owner* owner) {
   {
-    const MutexLock lock(shards_[0].mutex);
-    if (ranges_.empty()) {
+    Shard& first = shards_.front();
+    const MutexLock lock(first.mutex);
+    if (first.ranges == nullptr) {
       return;
     }
   }
-  for (Entry*& entry : owner->held_) {
+  for (size_t i = 0; i < owner->held_.size(); ++i) {
+    Entry*& entry = owner->held_[i];
     if (entry == nullptr) {
       continue;
     }
-    Shard& shard = shards_[entry->second.shard];
-    const MutexLock lock(shard.mutex);
-    if (entry->second.left_behind > 0) {
-      AddRanges(owner, FindRanges(entry->first.subtable));
-      LeaveBehind(&shard, std::exchange(entry, nullptr));
-      ++owner->holes_;
+    RangeLocks* moved_to = nullptr;
+    {
+      Shard& shard = shards_[entry->second.shard];
+      const MutexLock lock(shard.mutex);
+      if (entry->second.left_behind > 0) {
+        moved_to = FindRanges(shard, entry->first.subtable);
+        LeaveBehind(&shard, std::exchange(entry, nullptr));
+        ++owner->holes_;
+      }
+    }
+    if (moved_to != nullptr && AddRanges(owner, moved_to)) {
+      // Others of the sub-table may be under way: once they have moved, look again.
+      const MutexLock lock(moved_to->mutex);
+      i = static_cast<size_t>(-1);
     }
   }
 }
@@ -146,10 +169,10 @@ Status LockTable::AcquireRange(Owner* owner, uint32_t subtable, std::string_view
                                std::string_view end, LockMode mode,
                                std::chrono::milliseconds timeout, bool* taken) {
   *taken = false;
-  return AcquireIn(RangesOf(subtable), owner, KeyRange::Between(begin, end), mode, timeout, taken);
+  return AcquireIn(RangesOf(subtable), owner, KeySpan::Between(begin, end), mode, timeout, taken);
 }
 
-Status LockTable::AcquireIn(RangeLocks* ranges, Owner* owner, const KeyRange& range, LockMode mode,
+Status LockTable::AcquireIn(RangeLocks* ranges, Owner* owner, const KeySpan& range, LockMode mode,
                             std::chrono::milliseconds timeout, bool* taken) {
   MutexLock lock(ranges->mutex);
   RangeHold* const own = range.is_row() ? ranges->FindRow(owner, range.begin()) : nullptr;
@@ -199,13 +222,13 @@ Status LockTable::EndMovedWait(Owner* owner, const RowView& row, std::chrono::mi
   }
   if (bytes > 0) {
     *taken = true;
-    Took(ranges, owner, KeyRange::Row(row.key), bytes);
+    Took(ranges, owner, KeySpan::Row(row.key), bytes);
   }
   return {};
 }
 
-void LockTable::Took(RangeLocks* ranges, Owner* owner, const KeyRange& range, size_t bytes) {
-  AddRanges(owner, ranges);
+void LockTable::Took(RangeLocks* ranges, Owner* owner, const KeySpan& range, size_t bytes) {
+  (void)AddRanges(owner, ranges);
   owner->range_bytes_ += range.is_row() ? 0 : bytes;
   held_.fetch_add(1, std::memory_order_relaxed);
 }

@@ -9,7 +9,7 @@ namespace sluice {
 
 namespace {
 
-std::string Join(const KeyRange& range) {
+std::string Join(const KeySpan& range) {
   std::string keys;
   keys.reserve(range.begin().size() + range.end().size());
   keys.append(range.begin());
@@ -18,7 +18,7 @@ std::string Join(const KeyRange& range) {
 
 }  // namespace
 
-LockTable::RangeHold::RangeHold(Owner* of, const KeyRange& what, LockMode how)
+LockTable::RangeHold::RangeHold(Owner* of, const KeySpan& what, LockMode how)
     : owner(of),
       mode(how),
       is_row(what.is_row()),
@@ -26,7 +26,7 @@ LockTable::RangeHold::RangeHold(Owner* of, const KeyRange& what, LockMode how)
       keys(Join(what)) {}
 
 const LockTable::RangeHold* LockTable::RangeLocks::FindOwn(const Holds& holds, Kind kind,
-                                                           const KeyRange& range) {
+                                                           const KeySpan& range) {
   const auto at = holds.lower_bound(Place{kind, range.begin()});
   const auto overlaps = [&](const HoldPtr& hold) {
     return KindOf(hold->is_row, hold->mode) == kind && hold->range().Overlaps(range);
@@ -39,7 +39,7 @@ const LockTable::RangeHold* LockTable::RangeLocks::FindOwn(const Holds& holds, K
 }
 
 bool LockTable::RangeLocks::OwnExcludes(const Own& own, const RangeHold& wanted) {
-  const KeyRange range = wanted.range();
+  const KeySpan range = wanted.range();
   return FindOwn(own.holds, kExclusiveRow, range) != nullptr ||
          FindOwn(own.holds, kExclusiveRange, range) != nullptr ||
          (wanted.mode == LockMode::kExclusive &&
@@ -67,7 +67,7 @@ LockTable::RangeHold* LockTable::RangeLocks::FindRow(const Owner* owner,
   return nullptr;
 }
 
-bool LockTable::RangeLocks::Covers(const Owner* owner, const KeyRange& range, LockMode mode) const {
+bool LockTable::RangeLocks::Covers(const Owner* owner, const KeySpan& range, LockMode mode) const {
   const auto own = own_.find(owner);
   if (own == own_.end()) {
     return false;
@@ -81,7 +81,7 @@ bool LockTable::RangeLocks::Covers(const Owner* owner, const KeyRange& range, Lo
 
 const LockTable::RangeHold* LockTable::RangeLocks::FindHolder(const RangeHold& wanted) const {
   const auto other = [&](const RangeHold& hold) { return hold.owner != wanted.owner; };
-  const KeyRange range = wanted.range();
+  const KeySpan range = wanted.range();
   const RangeHold* const found = trees_[1].Find(range, other);
   return found != nullptr || wanted.mode == LockMode::kShared ? found
                                                               : trees_[0].Find(range, other);
@@ -223,10 +223,9 @@ LockTable::RangeLocks::Freed LockTable::RangeLocks::Keep(const Owner* owner) {
   if (!merged.empty()) {
     const std::string_view begin =
         std::min(merged.front()->range().begin(), range->range().begin());
-    const KeyRange last = merged.back()->range();
+    const KeySpan last = merged.back()->range();
     const std::string_view end = (last.EndsBy(range->range()) ? range->range() : last).end();
-    auto all =
-        std::make_unique<RangeHold>(range->owner, KeyRange::Between(begin, end), range->mode);
+    auto all = std::make_unique<RangeHold>(range->owner, KeySpan::Between(begin, end), range->mode);
     all->number = given_++;
     TreeOf(range->mode).Erase(range.get());
     TreeOf(all->mode).Insert(all.get());

@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "txn/interval_tree.h"
-#include "txn/key_range.h"
+#include "txn/key_span.h"
 #include "txn/lock_table.h"
 #include "util/mutex.h"
 
@@ -36,12 +36,12 @@ namespace sluice {
 
 // A lock that `owner` has, or waits for.
 struct LockTable::RangeHold {
-  RangeHold(Owner* of, const KeyRange& what, LockMode how);
+  RangeHold(Owner* of, const KeySpan& what, LockMode how);
 
-  KeyRange range() const {
+  KeySpan range() const {
     const std::string_view all = keys;
-    return is_row ? KeyRange::Row(all)
-                  : KeyRange::Between(all.substr(0, begin_bytes), all.substr(begin_bytes));
+    return is_row ? KeySpan::Row(all)
+                  : KeySpan::Between(all.substr(0, begin_bytes), all.substr(begin_bytes));
   }
   bool Excludes(const RangeHold& other) const {
     return owner != other.owner &&
@@ -79,7 +79,7 @@ class LockTable::RangeLocks {
   // The owner's lock of the row; null if it has none.
   RangeHold* FindRow(const Owner* owner, std::string_view key) const;
   // Whether one of its ranges, in this mode or exclusive, has all of these keys.
-  bool Covers(const Owner* owner, const KeyRange& range, LockMode mode) const;
+  bool Covers(const Owner* owner, const KeySpan& range, LockMode mode) const;
   // Whether it can be given now.
   bool MayHave(const RangeHold& wanted) const;
   // Whom it would wait for: a holder, or else who is in line (`*holds` tells).
@@ -165,7 +165,7 @@ class LockTable::RangeLocks {
   using Tree = IntervalTree<RangeHold>;
 
   // The first of the kind that overlaps the range.
-  static const RangeHold* FindOwn(const Holds& holds, Kind kind, const KeyRange& range);
+  static const RangeHold* FindOwn(const Holds& holds, Kind kind, const KeySpan& range);
   // Whether what this owner has keeps others from a lock.
   static bool OwnExcludes(const Own& own, const RangeHold& wanted);
   static bool AnyExcludes(const std::vector<HoldPtr>& some, const RangeHold& wanted);

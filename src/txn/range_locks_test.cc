@@ -58,22 +58,22 @@ class RangeLocksTest : public testing::Test {
   Owner c_{&table_, 3};
 };
 
-TEST(KeyRange, ComparesRowsAndRanges) {
+TEST(KeySpan, ComparesRowsAndRanges) {
   const std::string b0("b\0", 2);
-  const KeyRange b = KeyRange::Row("b");
-  EXPECT_TRUE(b.Overlaps(KeyRange::Between("b", b0)));
-  EXPECT_TRUE(b.Overlaps(KeyRange::Between("", "")));
-  EXPECT_FALSE(b.Overlaps(KeyRange::Between(b0, "")));
-  EXPECT_FALSE(b.Overlaps(KeyRange::Between("a", "b")));
-  EXPECT_FALSE(b.Overlaps(KeyRange::Row(b0)));
-  EXPECT_TRUE(KeyRange::Between("b", b0).EndsBy(b));
-  EXPECT_TRUE(b.EndsBy(KeyRange::Between("b", b0)));
-  EXPECT_FALSE(KeyRange::Between("b", "b1").EndsBy(b));
-  EXPECT_FALSE(KeyRange::Between("a", "").EndsBy(b));
-  EXPECT_TRUE(KeyRange::Between("a", "b").EndsBy(b));
-  EXPECT_TRUE(b.EndsBy(KeyRange::Between("a", "")));
-  EXPECT_TRUE(b.Contains(KeyRange::Between("b", b0)));
-  EXPECT_FALSE(b.Contains(KeyRange::Between("b", "c")));
+  const KeySpan b = KeySpan::Row("b");
+  EXPECT_TRUE(b.Overlaps(KeySpan::Between("b", b0)));
+  EXPECT_TRUE(b.Overlaps(KeySpan::Between("", "")));
+  EXPECT_FALSE(b.Overlaps(KeySpan::Between(b0, "")));
+  EXPECT_FALSE(b.Overlaps(KeySpan::Between("a", "b")));
+  EXPECT_FALSE(b.Overlaps(KeySpan::Row(b0)));
+  EXPECT_TRUE(KeySpan::Between("b", b0).EndsBy(b));
+  EXPECT_TRUE(b.EndsBy(KeySpan::Between("b", b0)));
+  EXPECT_FALSE(KeySpan::Between("b", "b1").EndsBy(b));
+  EXPECT_FALSE(KeySpan::Between("a", "").EndsBy(b));
+  EXPECT_TRUE(KeySpan::Between("a", "b").EndsBy(b));
+  EXPECT_TRUE(b.EndsBy(KeySpan::Between("a", "")));
+  EXPECT_TRUE(b.Contains(KeySpan::Between("b", b0)));
+  EXPECT_FALSE(b.Contains(KeySpan::Between("b", "c")));
 }
 
 TEST_F(RangeLocksTest, KeepsOthersFromEveryKeyInIt) {

@@ -292,5 +292,42 @@ TEST_F(TransactionImplTest, ACommitToADroppedSubtableReleasesEverything) {
   }
 }
 
+// Only a snapshot that is older than the lock has to be compared with what there is.
+TEST_F(TransactionImplTest, ARangeIsCheckedAgainstAnOlderSnapshot) {
+  auto first = Begin();
+  ASSERT_TRUE(first->LockRangeForShare(nullptr, "a", "m").ok());
+  EXPECT_EQ(store_.range_checks, 0);
+  EXPECT_EQ(store_.snapshots, 1);  // of now: what comes later is not in the range
+  auto writer = Begin();
+  ASSERT_TRUE(writer->Put(nullptr, "n", "1").ok());
+  ASSERT_TRUE(writer->Commit().ok());
+  ASSERT_TRUE(first->LockRangeForUpdate(nullptr, "b", "c").ok());
+  EXPECT_EQ(first->LockRangeForUpdate(nullptr, "b", "").code(), Status::Code::kConflict);
+  EXPECT_EQ(store_.range_checks, 2);
+  EXPECT_EQ(all_.GetStatistics().conflicts, 1);
+  // What it had is as it was: shared, but for what became exclusive before.
+  auto other = Begin({.isolation = Isolation::kReadCommitted});
+  EXPECT_TRUE(other->LockRangeForShare(nullptr, "c", "").ok());
+  EXPECT_EQ(other->LockRangeForShare(nullptr, "b", "c").code(), Status::Code::kTimedOut);
+  ASSERT_TRUE(other->Rollback().ok());
+  // Nor if it cannot be found out.
+  store_.outcomes = {failure_};
+  EXPECT_EQ(first->LockRangeForUpdate(nullptr, "x", "").code(), Status::Code::kIoError);
+  ASSERT_TRUE(writer->Rollback().code() != Status::Code::kOk);
+  writer = Begin();
+  EXPECT_TRUE(writer->Put(nullptr, "x", "1").ok());
+  // It has what it was told that it has.
+  EXPECT_TRUE(first->LockRangeForUpdate(nullptr, "b", "b1").ok());
+  EXPECT_EQ(store_.range_checks, 3);
+  auto committed = Begin({.isolation = Isolation::kReadCommitted});
+  EXPECT_TRUE(committed->LockRangeForShare(nullptr, "n", "o").ok());
+  EXPECT_EQ(store_.range_checks, 3);
+  first.reset();
+  writer.reset();
+  other.reset();
+  committed.reset();
+  ExpectNothingHeld();
+}
+
 }  // namespace
 }  // namespace sluice

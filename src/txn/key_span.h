@@ -10,11 +10,11 @@ namespace sluice {
 
 // A view. A row is the range from its key to before the next possible one, which is the key and a
 // zero byte; so a row and a range compare like two ranges.
-class KeyRange {
+class KeySpan {
  public:
-  static KeyRange Row(std::string_view key) { return {key, {}, true}; }
+  static KeySpan Row(std::string_view key) { return {key, {}, true}; }
   // An empty `end`: no bound. REQUIRES: it is not empty, so end.empty() or begin < end.
-  static KeyRange Between(std::string_view begin, std::string_view end) {
+  static KeySpan Between(std::string_view begin, std::string_view end) {
     return {begin, end, false};
   }
 
@@ -24,12 +24,12 @@ class KeyRange {
   bool has_end() const { return is_row_ || !end_.empty(); }
 
   // Whether all of it comes before all of `other`.
-  bool IsBefore(const KeyRange& other) const {
+  bool IsBefore(const KeySpan& other) const {
     return is_row_ ? begin_ < other.begin_ : !end_.empty() && end_ <= other.begin_;
   }
-  bool Overlaps(const KeyRange& other) const { return !IsBefore(other) && !other.IsBefore(*this); }
+  bool Overlaps(const KeySpan& other) const { return !IsBefore(other) && !other.IsBefore(*this); }
   // Whether it ends at the same place as `other`, or before.
-  bool EndsBy(const KeyRange& other) const {
+  bool EndsBy(const KeySpan& other) const {
     if (!other.has_end()) {
       return true;
     }
@@ -39,12 +39,12 @@ class KeyRange {
     return has_end() && (other.is_row_ ? IsBefore(other) || IsKeyAndZero(end_, other.begin_)
                                        : end_ <= other.end_);
   }
-  bool Contains(const KeyRange& other) const {
+  bool Contains(const KeySpan& other) const {
     return begin_ <= other.begin_ && other.EndsBy(*this);
   }
 
  private:
-  KeyRange(std::string_view begin, std::string_view end, bool is_row)
+  KeySpan(std::string_view begin, std::string_view end, bool is_row)
       : begin_(begin), end_(end), is_row_(is_row) {}
 
   static bool IsKeyAndZero(std::string_view text, std::string_view key) {
@@ -58,6 +58,6 @@ class KeyRange {
 };
 
 // "'key' of sub-table 0", "the keys from 'a' to 'b' of sub-table 0"; in hex what does not print.
-std::string Describe(uint32_t subtable, const KeyRange& range);
+std::string Describe(uint32_t subtable, const KeySpan& range);
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-#include "txn/key_range.h"
+#include "txn/key_span.h"
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ std::string Quote(std::string_view key) {
 
 }  // namespace
 
-std::string Describe(uint32_t subtable, const KeyRange& range) {
+std::string Describe(uint32_t subtable, const KeySpan& range) {
   std::string text;
   if (range.is_row()) {
     text = Quote(range.begin());
