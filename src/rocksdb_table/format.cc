@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "util/check.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -102,17 +104,19 @@ Status ParseHandles(std::string_view place, uint64_t offset, RocksFooter* footer
 }  // namespace
 
 uint32_t RocksBlockChecksum(RocksChecksum type, std::string_view bytes) {
+  const char* const data = bytes.data();
+  SLUICE_CHECK(data != nullptr);  // there is a type at least
   switch (type) {
     case RocksChecksum::kNone:
       return 0;
     case RocksChecksum::kCrc32c:
       return MaskCrc(Crc32c(bytes));
     case RocksChecksum::kXxHash:
-      return XXH32(bytes.data(), bytes.size(), 0);
+      return XXH32(data, bytes.size(), 0);
     case RocksChecksum::kXxHash64:
-      return static_cast<uint32_t>(XXH64(bytes.data(), bytes.size(), 0));
+      return static_cast<uint32_t>(XXH64(data, bytes.size(), 0));
     case RocksChecksum::kXxh3:
-      return static_cast<uint32_t>(XXH3_64bits(bytes.data(), bytes.size() - 1)) ^
+      return static_cast<uint32_t>(XXH3_64bits(data, bytes.size() - 1)) ^
              static_cast<uint8_t>(bytes.back()) * kTypePrime;
   }
   return 0;
