@@ -1,12 +1,28 @@
 #include "cursor.h"
 
-namespace sluice::mariadb {
+#include <algorithm>
+#include <utility>
 
-void Cursor::Open(Session* session, Subtable* subtable, bool newest) {
+namespace sluice::mariadb {
+namespace {
+
+// A scan that goes on locks more at once; one that stops early has locked little. Backwards it is not
+// known where it will stop, and at most as much is locked as was read already.
+constexpr size_t kFirstAhead = 1;
+constexpr size_t kFirstAheadInRange = 16;
+constexpr size_t kMostAhead = 1024;
+constexpr size_t kGrowth = 8;
+constexpr size_t kGrowthBackwards = 2;
+
+std::string Behind(std::string_view key) { return std::string(key) + '\0'; }
+
+}  // namespace
+
+void Cursor::Open(Session* session, Subtable* subtable, Sight sight) {
   Close();
   session_ = session;
   subtable_ = subtable;
-  newest_ = newest;
+  sight_ = sight;
 }
 
 void Cursor::Close() {
@@ -16,17 +32,19 @@ void Cursor::Close() {
   session_ = nullptr;
   valid_ = false;
   key_.clear();
+  stop_.clear();
 }
 
 void Cursor::Detach() {
   iterator_.reset();
+  guarded_ = false;
   session_->cursors_.erase(this);
 }
 
 void Cursor::MakeIterator() {
   changes_ = session_->changes_;
   iterator_ = session_->transaction_->NewIterator(
-      newest_ ? ReadOptions() : session_->StatementRead(), subtable_);
+      sight_ == Sight::kStatement ? session_->StatementRead() : ReadOptions(), subtable_);
   session_->cursors_.insert(this);
 }
 
@@ -45,14 +63,115 @@ Status Cursor::Settle() {
   return iterator_->status();
 }
 
-Status Cursor::SeekToFirst() {
-  SLUICE_RETURN_IF_ERROR(session_->FixSnapshot());
-  Renew();
-  iterator_->SeekToFirst();
-  return Settle();
+Status Cursor::Guard(std::string_view begin, std::string_view end) {
+  guarded_ = false;
+  SLUICE_RETURN_IF_ERROR(
+      session_->LockRange(subtable_, begin, end, sight_ == Sight::kGuardForShare));
+  MakeIterator();
+  guarded_ = true;
+  guarded_from_.assign(begin);
+  guarded_to_.assign(end);
+  return {};
 }
 
+bool Cursor::Within() const {
+  if (!guarded_ || iterator_ == nullptr || !iterator_->Valid()) {
+    return false;
+  }
+  const std::string_view key = iterator_->key();
+  return key >= guarded_from_ && (guarded_to_.empty() || key < guarded_to_);
+}
+
+// Without a record, it goes on from its key.
+Status Cursor::Stand(bool found) {
+  if (found) {
+    return Settle();
+  }
+  valid_ = false;
+  Detach();
+  return {};
+}
+
+// To the first record at or after `from`.
+Status Cursor::GuardForwards(std::string from) {
+  if (ahead_ == kFirstAhead && !stop_.empty()) {
+    ahead_ = kFirstAheadInRange;
+  }
+  for (;;) {
+    if (!stop_.empty() && from >= stop_) {
+      return Stand(false);
+    }
+    MakeIterator();
+    const auto on_record = [this] {
+      return iterator_->Valid() && (stop_.empty() || iterator_->key() < stop_);
+    };
+    std::string to = stop_;
+    size_t seen = 0;
+    for (iterator_->Seek(from); on_record(); iterator_->Next()) {
+      if (++seen == ahead_) {
+        to = Behind(iterator_->key());
+        break;
+      }
+    }
+    SLUICE_RETURN_IF_ERROR(iterator_->status());
+    SLUICE_RETURN_IF_ERROR(Guard(from, to));
+    ahead_ = std::min(kMostAhead, ahead_ * kGrowth);
+    iterator_->Seek(from);
+    SLUICE_RETURN_IF_ERROR(iterator_->status());
+    if (Within()) {
+      return Stand(true);
+    }
+    if (to == stop_) {
+      return Stand(false);
+    }
+    from = std::move(to);  // all that was there is gone
+  }
+}
+
+// To the last record before `to`; empty: to the last one.
+Status Cursor::GuardBackwards(std::string to) {
+  const auto seek = [this, &to] {
+    if (to.empty()) {
+      iterator_->SeekToLast();
+      return;
+    }
+    iterator_->SeekForPrev(to);
+    if (iterator_->Valid() && iterator_->key() == to) {
+      iterator_->Prev();
+    }
+  };
+  for (;;) {
+    MakeIterator();
+    std::string from;
+    size_t seen = 0;
+    for (seek(); iterator_->Valid(); iterator_->Prev()) {
+      if (++seen == ahead_) {
+        from.assign(iterator_->key());
+        break;
+      }
+    }
+    SLUICE_RETURN_IF_ERROR(iterator_->status());
+    SLUICE_RETURN_IF_ERROR(Guard(from, to));
+    ahead_ = std::min(kMostAhead, ahead_ * kGrowthBackwards);
+    seek();
+    SLUICE_RETURN_IF_ERROR(iterator_->status());
+    if (Within()) {
+      return Stand(true);
+    }
+    if (from.empty()) {
+      return Stand(false);
+    }
+    to = std::move(from);
+  }
+}
+
+Status Cursor::SeekToFirst() { return Seek({}); }
+
 Status Cursor::SeekToLast() {
+  if (guards()) {
+    ahead_ = kFirstAhead;
+    return GuardBackwards({});
+  }
   SLUICE_RETURN_IF_ERROR(session_->FixSnapshot());
   Renew();
   iterator_->SeekToLast();
@@ -60,13 +179,25 @@ Status Cursor::SeekToLast() {
 }
 
 Status Cursor::Seek(std::string_view key) {
+  if (guards()) {
+    ahead_ = kFirstAhead;
+    return GuardForwards(std::string(key));
+  }
   SLUICE_RETURN_IF_ERROR(session_->FixSnapshot());
   Renew();
-  iterator_->Seek(key);
+  if (key.empty()) {
+    iterator_->SeekToFirst();
+  } else {
+    iterator_->Seek(key);
+  }
   return Settle();
 }
 
 Status Cursor::SeekBefore(std::string_view key) {
+  if (guards()) {
+    ahead_ = kFirstAhead;
+    return key.empty() ? Stand(false) : GuardBackwards(std::string(key));
+  }
   SLUICE_RETURN_IF_ERROR(session_->FixSnapshot());
   Renew();
   iterator_->SeekForPrev(key);
@@ -76,7 +207,49 @@ Status Cursor::SeekBefore(std::string_view key) {
   return Settle();
 }
 
+Status Cursor::SeekFirstIn(std::string_view begin, std::string_view end) {
+  if (!guards()) {
+    return Seek(begin);
+  }
+  ahead_ = kFirstAhead;
+  stop_.assign(end);
+  SLUICE_RETURN_IF_ERROR(Guard(begin, end));
+  iterator_->Seek(begin);
+  SLUICE_RETURN_IF_ERROR(iterator_->status());
+  return Stand(Within());
+}
+
+Status Cursor::SeekLastIn(std::string_view begin, std::string_view end) {
+  if (!guards()) {
+    return end.empty() ? SeekToLast() : SeekBefore(end);
+  }
+  ahead_ = kFirstAhead;
+  SLUICE_RETURN_IF_ERROR(Guard(begin, end));
+  if (end.empty()) {
+    iterator_->SeekToLast();
+  } else {
+    iterator_->SeekForPrev(end);
+    if (iterator_->Valid() && iterator_->key() == end) {
+      iterator_->Prev();
+    }
+  }
+  SLUICE_RETURN_IF_ERROR(iterator_->status());
+  return Stand(Within());
+}
+
 Status Cursor::Next() {
+  if (guards()) {
+    if (!valid_ || !Within()) {
+      return GuardForwards(Behind(key_));
+    }
+    iterator_->Next();
+    SLUICE_RETURN_IF_ERROR(iterator_->status());
+    if (Within()) {
+      return Stand(true);
+    }
+    const std::string from = guarded_to_;
+    return from.empty() || from == stop_ ? Stand(false) : GuardForwards(from);
+  }
   if (iterator_ != nullptr && iterator_->Valid()) {
     iterator_->Next();
     return Settle();
@@ -91,6 +264,18 @@ Status Cursor::Next() {
 }
 
 Status Cursor::Prev() {
+  if (guards()) {
+    if (!valid_ || !Within()) {
+      return key_.empty() ? Stand(false) : GuardBackwards(key_);
+    }
+    iterator_->Prev();
+    SLUICE_RETURN_IF_ERROR(iterator_->status());
+    if (Within()) {
+      return Stand(true);
+    }
+    const std::string to = guarded_from_;
+    return to.empty() ? Stand(false) : GuardBackwards(to);
+  }
   if (iterator_ != nullptr && iterator_->Valid()) {
     iterator_->Prev();
     return Settle();
@@ -102,6 +287,7 @@ Status Cursor::Prev() {
 void Cursor::StandOn(std::string_view key) {
   key_.assign(key);
   valid_ = true;
+  ahead_ = kFirstAhead;
   if (iterator_ != nullptr) {
     Detach();
   }

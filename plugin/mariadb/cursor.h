@@ -2,11 +2,17 @@
 // statement or a transaction has ended, it goes on from its key.
 //
 // Changes that the transaction makes while a cursor moves are not seen until the next Seek.
+//
+// A cursor that guards locks what it passes over before it reads it: the keys from where it was sent
+// to where it stands, and some further ones. What it has found, and has not found, stays so until
+// the transaction ends. It knows how far to lock from an iterator that looks ahead; what counts is
+// what a second one finds, made when the lock is there.
 
 #pragma once
 
 #include <sluice/db.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,6 +22,14 @@
 
 namespace sluice::mariadb {
 
+// What a cursor sees.
+enum class Sight : uint8_t {
+  kStatement,       // what the statement sees
+  kNewest,          // what a locking read may overwrite
+  kGuardForShare,   // the newest, which stays so; REQUIRES: the session is serializable
+  kGuardForUpdate,  // the same, and nobody else guards it
+};
+
 class Cursor {
  public:
   Cursor() = default;
@@ -23,16 +37,21 @@ class Cursor {
   Cursor& operator=(const Cursor&) = delete;
   ~Cursor() { Close(); }
 
-  // Stands nowhere at first. With `newest`, it sees what a locking read may overwrite. The session
-  // must live until Close.
-  void Open(Session* session, Subtable* subtable, bool newest);
+  // Stands nowhere at first. The session must live until Close.
+  void Open(Session* session, Subtable* subtable, Sight sight);
   void Close();
+  // Where a cursor that guards stops on its way forwards: before this key. Empty: nowhere.
+  void StopBefore(std::string_view key) { stop_.assign(key); }
 
   // All of these leave it on a record, or on none (valid()); a Status that is not ok is an error.
   Status SeekToFirst();
   Status SeekToLast();
   Status Seek(std::string_view key);        // to the first record at or after it
   Status SeekBefore(std::string_view key);  // to the last record before it
+  // The same where all from `begin` to before `end` (empty: no bound) is wanted: it is guarded at
+  // once. Only a cursor that guards stops there.
+  Status SeekFirstIn(std::string_view begin, std::string_view end);
+  Status SeekLastIn(std::string_view begin, std::string_view end);
   // From the record where it stands or, after a record that another transaction deleted, stood.
   Status Next();
   Status Prev();
@@ -48,19 +67,34 @@ class Cursor {
  private:
   friend class Session;
 
+  bool guards() const { return sight_ >= Sight::kGuardForShare && session_->serializable(); }
   // Makes an iterator if there is none that sees all there is to see.
   void Renew();
   void MakeIterator();
   void Detach();
   Status Settle();
 
+  // Guards what is from one key to before the other, and makes an iterator.
+  Status Guard(std::string_view begin, std::string_view end);
+  Status GuardForwards(std::string from);
+  Status GuardBackwards(std::string to);
+  // Whether the iterator stands on a record within what it was made to see guarded.
+  bool Within() const;
+  Status Stand(bool found);
+
   Session* session_ = nullptr;
   Subtable* subtable_ = nullptr;
-  bool newest_ = false;
+  Sight sight_ = Sight::kStatement;
   bool valid_ = false;
   uint64_t changes_ = 0;  // the session's, when the iterator was made
   std::unique_ptr<Iterator> iterator_;
   std::string key_;
+  // Guarded before the iterator was made, if there is one.
+  bool guarded_ = false;
+  std::string guarded_from_;
+  std::string guarded_to_;  // empty: to the end
+  std::string stop_;
+  size_t ahead_ = 1;  // records that are guarded at once
 };
 
 }  // namespace sluice::mariadb

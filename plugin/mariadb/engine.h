@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dictionary.h"
+#include "entry_locks.h"
 #include "server.h"
 #include "session.h"
 
@@ -21,6 +22,7 @@ struct Engine {
   handlerton* hton = nullptr;
   std::unique_ptr<DB> db;
   Dictionary dictionary;
+  EntryLocks entry_locks;
 
   // For people: when the last deadlock was, and what it consisted of.
   void NoteDeadlock(std::string_view cycle) {
@@ -63,6 +65,8 @@ extern Engine* engine;
 
 // The session of a connection, with a transaction and a statement that the server knows of.
 Session* BeginStatement(THD* thd);
+// Before a transaction locks ranges: waits until all who write entries of indexes lock them.
+Status AwaitEntryLocks(THD* thd);
 
 // The server's number for an error, and what it must be told with it: after a deadlock the
 // transaction is gone.

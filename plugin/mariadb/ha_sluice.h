@@ -71,6 +71,9 @@ class ha_sluice final : public handler {
                           ulonglong* reserved) override;
 
   // ha_sluice_read.cc
+  int read_range_first(const key_range* begin, const key_range* end, bool one_key,
+                       bool sorted) override;
+  int read_range_next() override;
   int index_init(uint index, bool sorted) override;
   int index_end() override;
   int index_read_map(uchar* record, const uchar* key, key_part_map parts,
@@ -127,7 +130,7 @@ class ha_sluice final : public handler {
   static bool TooLongKeys(TABLE* table);
   sluice::Status OpenShare(const char* name);
   void MakeIndexes();
-  void Start(THD* thd);
+  int Start(THD* thd);
   sluice::Status CheckIndex(const Index& index, uint64_t rows, std::string* complaint);
 
   // ha_sluice_alter.cc
@@ -159,6 +162,12 @@ class ha_sluice final : public handler {
   Found ReadHere(uchar* record, int* error);
   int ReadOn(const sluice::Status& moved, uchar* record, bool forwards, std::string_view prefix);
   int ReadUnique(uchar* record);
+  // What a read of the table or an index sees, and whether that stays so.
+  sluice::mariadb::Sight sight() const;
+  // Rows need no locks of their own where a guard for share has them.
+  bool guards_for_share() const { return sight() == sluice::mariadb::Sight::kGuardForShare; }
+  // The key behind all in an index that the server's range has; empty: the index's end.
+  static std::string EndOf(const Index& index, const key_range* end);
   void SetPosition(std::string_view row_key);
   static constexpr uint kRowIdBytes = 8;
 
@@ -169,7 +178,8 @@ class ha_sluice final : public handler {
   sluice::mariadb::Share* share_ = nullptr;
   sluice::mariadb::Session* session_ = nullptr;  // of the statement
   thr_lock_type lock_type_ = TL_UNLOCK;
-  bool locking_ = false;  // reads lock rows
+  bool locking_ = false;   // reads lock rows
+  bool in_range_ = false;  // the server reads from `end_range` backwards, and nothing behind it
   sluice::mariadb::RowLock row_lock_;
   std::array<LockedKey, 2> locked_;  // by the last read: the row, and an entry of a unique index
   size_t locked_count_ = 0;

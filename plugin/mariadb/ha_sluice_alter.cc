@@ -22,6 +22,7 @@ using sluice::mariadb::engine;
 using sluice::mariadb::IndexEntry;
 using sluice::mariadb::KeyCodec;
 using sluice::mariadb::RowCodec;
+using sluice::mariadb::Sight;
 using sluice::mariadb::TableEntry;
 
 namespace {
@@ -136,7 +137,7 @@ int ha_sluice::ForEachEntry(TABLE* altered, const RowCodec& codec, const Index& 
                             const std::function<Status(Entry* entry)>& visit) {
   THD* const thd = ha_thd();
   Cursor cursor;
-  cursor.Open(session_, rows(), true);
+  cursor.Open(session_, rows(), Sight::kNewest);
   uint64_t rows = 0;
   Status status = cursor.SeekToFirst();
   for (; status.ok() && cursor.valid() && duplicate_key_.empty(); status = cursor.Next()) {
@@ -186,7 +187,7 @@ int ha_sluice::BuildIndex(TABLE* altered, const RowCodec& codec, const Index& in
   // Of two entries with one key in different pieces, the later one has overwritten the other.
   if (duplicate_key_.empty() && index.unique) {
     Cursor entry;
-    entry.Open(session_, subtable, true);
+    entry.Open(session_, subtable, Sight::kNewest);
     Status status = entry.SeekToFirst();
     for (; status.ok() && entry.valid(); status = entry.Next()) {
       --added;

@@ -10,6 +10,7 @@ using sluice::GetVarint64;
 using sluice::Status;
 using sluice::mariadb::Cursor;
 using sluice::mariadb::engine;
+using sluice::mariadb::Sight;
 using sluice::mariadb::Successor;
 
 namespace {
@@ -121,7 +122,7 @@ ha_sluice::Found ha_sluice::CheckCondition(const Index& index, std::string_view 
 ha_sluice::Found ha_sluice::ReadHere(uchar* record, int* error) {
   locked_count_ = 0;
   if (scanning_ || !is_secondary(active_index)) {
-    if (locking_) {
+    if (locking_ && !guards_for_share()) {
       return ReadRow(cursor_.key(), record, error);
     }
     row_key_.assign(cursor_.key());
@@ -140,7 +141,7 @@ ha_sluice::Found ha_sluice::ReadHere(uchar* record, int* error) {
                                      std::string(table->key_info[active_index].name.str)));
     return Found::kError;
   }
-  if (!locking_ && keyread_enabled() && keyread == active_index) {
+  if ((!locking_ || guards_for_share()) && keyread_enabled() && keyread == active_index) {
     row_key_.assign(row_key);
     row_.assign(covered);
     if (!index.columns.Read(row_, record)) {
@@ -193,10 +194,48 @@ int ha_sluice::ReadOn(const Status& moved, uchar* record, bool forwards, std::st
   return HA_ERR_END_OF_FILE;
 }
 
+Sight ha_sluice::sight() const {
+  if (!locking_) {
+    return Sight::kStatement;
+  }
+  // Whoever passes over rows that others have locked does not ask that all stays as it is.
+  if (!session_->serializable() || row_lock_.skip) {
+    return Sight::kNewest;
+  }
+  return row_lock_.shared ? Sight::kGuardForShare : Sight::kGuardForUpdate;
+}
+
+std::string ha_sluice::EndOf(const Index& index, const key_range* end) {
+  std::string key;
+  if (end != nullptr) {
+    index.codec.AppendImage(end->key, end->length, &key);
+    if (end->flag != HA_READ_BEFORE_KEY) {
+      key = Successor(key);
+    }
+  }
+  return key;
+}
+
+// The server's own, which call index_read_map and the like; here for what lies behind the range.
+int ha_sluice::read_range_first(const key_range* begin, const key_range* end, bool one_key,
+                                bool sorted) {
+  in_range_ = true;
+  const int error = handler::read_range_first(begin, end, one_key, sorted);
+  in_range_ = false;
+  return error;
+}
+
+int ha_sluice::read_range_next() {
+  in_range_ = true;
+  const int error = handler::read_range_next();
+  in_range_ = false;
+  return error;
+}
+
 int ha_sluice::index_init(uint index, bool /*sorted*/) {
   active_index = index;
   scanning_ = false;
-  cursor_.Open(session_, subtable(*indexes_[index]), locking_);
+  cursor_.Open(session_, subtable(*indexes_[index]), sight());
   return 0;
 }
 
@@ -239,6 +278,7 @@ int ha_sluice::index_read_map(uchar* record, const uchar* key, key_part_map part
   const bool has_null = index.codec.AppendImage(key, bytes, &search_);
   const bool whole = bytes == table->key_info[active_index].key_length;
   Status status;
+  cursor_.StopBefore(in_range_ ? EndOf(index, end_range) : std::string());
   bool forwards = true;
   std::string_view prefix;
   switch (function) {
@@ -249,7 +289,7 @@ int ha_sluice::index_read_map(uchar* record, const uchar* key, key_part_map part
       [[fallthrough]];
     case HA_READ_PREFIX:
       prefix = search_;
-      status = cursor_.Seek(search_);
+      status = cursor_.SeekFirstIn(search_, Successor(search_));
       break;
     case HA_READ_KEY_OR_NEXT:
       status = cursor_.Seek(search_);
@@ -268,7 +308,9 @@ int ha_sluice::index_read_map(uchar* record, const uchar* key, key_part_map part
       break;
     case HA_READ_PREFIX_LAST:
       prefix = search_;
-      [[fallthrough]];
+      forwards = false;
+      status = cursor_.SeekLastIn(search_, Successor(search_));
+      break;
     case HA_READ_KEY_OR_PREV:
     case HA_READ_PREFIX_LAST_OR_PREV: {
       forwards = false;
@@ -289,11 +331,17 @@ int ha_sluice::index_next_same(uchar* record, const uchar* key, uint bytes) {
   return ReadOn(cursor_.Next(), record, true, search_);
 }
 
-int ha_sluice::index_next(uchar* record) { return ReadOn(cursor_.Next(), record, true, {}); }
+int ha_sluice::index_next(uchar* record) {
+  if (!in_range_) {
+    cursor_.StopBefore({});
+  }
+  return ReadOn(cursor_.Next(), record, true, {});
+}
 
 int ha_sluice::index_prev(uchar* record) { return ReadOn(cursor_.Prev(), record, false, {}); }
 
 int ha_sluice::index_first(uchar* record) {
+  cursor_.StopBefore(in_range_ ? EndOf(*indexes_[active_index], end_range) : std::string());
   return ReadOn(cursor_.SeekToFirst(), record, true, {});
 }
 
@@ -303,7 +351,7 @@ int ha_sluice::rnd_init(bool scan) {
   scanning_ = true;
   started_ = false;
   if (scan) {
-    cursor_.Open(session_, rows(), locking_);
+    cursor_.Open(session_, rows(), sight());
   }
   return 0;
 }
@@ -317,7 +365,7 @@ int ha_sluice::rnd_end() {
 int ha_sluice::rnd_next(uchar* record) {
   if (!started_) {
     started_ = true;
-    return ReadOn(cursor_.SeekToFirst(), record, true, {});
+    return ReadOn(cursor_.SeekFirstIn({}, {}), record, true, {});
   }
   return ReadOn(cursor_.Next(), record, true, {});
 }
@@ -348,7 +396,7 @@ ha_rows ha_sluice::records_in_range(uint index_number, const key_range* begin, c
                                     page_range* /*pages*/) {
   const Index& index = *indexes_[index_number];
   std::string from;
-  std::string to;
+  const std::string to = EndOf(index, end);
   if (begin != nullptr) {
     index.codec.AppendImage(begin->key, begin->length, &from);
     if (begin->flag == HA_READ_AFTER_KEY) {
@@ -358,14 +406,8 @@ ha_rows ha_sluice::records_in_range(uint index_number, const key_range* begin, c
       }
     }
   }
-  if (end != nullptr) {
-    index.codec.AppendImage(end->key, end->length, &to);
-    if (end->flag != HA_READ_BEFORE_KEY) {
-      to = Successor(to);
-    }
-  }
   Cursor cursor;
-  cursor.Open(session_, subtable(index), locking_);
+  cursor.Open(session_, subtable(index), locking_ ? Sight::kNewest : Sight::kStatement);
   Status status = cursor.Seek(from);
   ha_rows count = 0;
   while (status.ok() && cursor.valid() && (to.empty() || cursor.key() < to)) {

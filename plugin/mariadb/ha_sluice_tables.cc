@@ -13,6 +13,7 @@ using sluice::mariadb::IndexEntry;
 using sluice::mariadb::KeyCodec;
 using sluice::mariadb::RowCodec;
 using sluice::mariadb::Share;
+using sluice::mariadb::Sight;
 using sluice::mariadb::TableEntry;
 using sluice::mariadb::ToServer;
 
@@ -304,7 +305,7 @@ bool ha_sluice::check_if_incompatible_data(HA_CREATE_INFO* create_info, uint tab
 
 Status ha_sluice::CheckIndex(const Index& index, uint64_t rows, std::string* complaint) {
   Cursor cursor;
-  cursor.Open(session_, subtable(index), false);
+  cursor.Open(session_, subtable(index), Sight::kStatement);
   uint64_t entries = 0;
   std::string row;
   Entry expected;
@@ -345,7 +346,7 @@ Status ha_sluice::CheckIndex(const Index& index, uint64_t rows, std::string* com
 
 int ha_sluice::check(THD* thd, HA_CHECK_OPT* /*options*/) {
   Cursor cursor;
-  cursor.Open(session_, rows(), false);
+  cursor.Open(session_, rows(), Sight::kStatement);
   uint64_t rows = 0;
   Status status = cursor.SeekToFirst();
   for (; status.ok() && cursor.valid(); status = cursor.Next()) {
@@ -376,21 +377,30 @@ int ha_sluice::check(THD* thd, HA_CHECK_OPT* /*options*/) {
   return HA_ADMIN_OK;
 }
 
-void ha_sluice::Start(THD* thd) {
+int ha_sluice::Start(THD* thd) {
   session_ = sluice::mariadb::BeginStatement(thd);
   locking_ = lock_type_ >= TL_WRITE_ALLOW_WRITE || lock_type_ == TL_READ_WITH_SHARED_LOCKS ||
              lock_type_ == TL_READ_SKIP_LOCKED;
   row_lock_.shared = lock_type_ < TL_WRITE_ALLOW_WRITE;
   row_lock_.skip = lock_type_ == TL_READ_SKIP_LOCKED || lock_type_ == TL_WRITE_SKIP_LOCKED;
-  if (thd_tx_isolation(thd) == ISO_SERIALIZABLE &&
-      thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN) != 0) {
-    locking_ = true;
+  if (session_->serializable()) {
+    // What only reads, and is a transaction by itself, sees one state: it needs no locks.
+    const bool alone = thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN) == 0 &&
+                       !is_update_query(thd->lex->sql_command) && thd->in_sub_stmt == 0 &&
+                       !thd->lex->requires_prelocking();
+    locking_ |= !alone;
+    if (locking_) {
+      return Fail(sluice::mariadb::AwaitEntryLocks(thd));
+    }
   }
+  return 0;
 }
 
 int ha_sluice::external_lock(THD* thd, int lock_type) {
   if (lock_type != F_UNLCK) {
-    Start(thd);
+    if (const int error = Start(thd); error != 0) {
+      return error;
+    }
     if (lock_type == F_WRLCK) {
       locking_ = true;
       row_lock_.shared = false;
@@ -404,8 +414,7 @@ int ha_sluice::external_lock(THD* thd, int lock_type) {
 
 int ha_sluice::start_stmt(THD* thd, thr_lock_type lock_type) {
   lock_type_ = lock_type;
-  Start(thd);
-  return 0;
+  return Start(thd);
 }
 
 THR_LOCK_DATA** ha_sluice::store_lock(THD* thd, THR_LOCK_DATA** to, thr_lock_type lock_type) {

@@ -57,12 +57,12 @@ Status ha_sluice::Delete(Subtable* subtable, std::string_view key) {
 // An entry that has the row's key in it is written only by whoever has locked the row.
 Status ha_sluice::PutEntry(const Index& index, const Entry& entry) {
   return unshared_ || entry.guards ? Put(subtable(index), entry.key, entry.value)
-                                   : session_->PutUnlocked(subtable(index), entry.key, entry.value);
+                                   : session_->PutEntry(subtable(index), entry.key, entry.value);
 }
 
 Status ha_sluice::DeleteEntry(const Index& index, const Entry& entry) {
   return unshared_ || entry.guards ? Delete(subtable(index), entry.key)
-                                   : session_->DeleteUnlocked(subtable(index), entry.key);
+                                   : session_->DeleteEntry(subtable(index), entry.key);
 }
 
 int ha_sluice::FailDuplicate(uint index, std::string_view row_key) {

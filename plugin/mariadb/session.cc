@@ -6,12 +6,14 @@ namespace sluice::mariadb {
 
 Session::~Session() { End(); }
 
-void Session::Begin(const TransactionOptions& options, const WriteOptions& write_options) {
+void Session::Begin(const TransactionOptions& options, const WriteOptions& write_options,
+                    bool serializable) {
   if (transaction_ == nullptr) {
     auto transaction = db_->BeginTransaction(options, write_options);
     const std::lock_guard guard(cancel_mutex_);
     transaction_ = std::move(transaction);
     isolation_ = options.isolation;
+    serializable_ = serializable;
   }
 }
 
@@ -98,7 +100,7 @@ Status Session::GetLocked(Subtable* subtable, std::string_view key, RowLock lock
 }
 
 void Session::Unlock(Subtable* subtable, std::string_view key) {
-  if (isolation_ == Isolation::kReadCommitted) {
+  if (isolation_ == Isolation::kReadCommitted && !serializable_) {
     (void)transaction_->Unlock(subtable, key);  // not locked any more, if it was rolled back
   }
 }
@@ -115,16 +117,36 @@ Status Session::Delete(Subtable* subtable, std::string_view key) {
   return transaction_->Delete(subtable, key);
 }
 
-Status Session::PutUnlocked(Subtable* subtable, std::string_view key, std::string_view value) {
+bool Session::WritesEntriesUnlocked() {
+  if (!entries_unlocked_) {
+    entries_unlocked_ = entry_locks_->EnterWithout();
+  }
+  return *entries_unlocked_;
+}
+
+Status Session::PutEntry(Subtable* subtable, std::string_view key, std::string_view value) {
+  if (!WritesEntriesUnlocked()) {
+    return Put(subtable, key, value);
+  }
   NoteSnapshot();
   ++changes_;
   return transaction_->PutUntracked(subtable, key, value);
 }
 
-Status Session::DeleteUnlocked(Subtable* subtable, std::string_view key) {
+Status Session::DeleteEntry(Subtable* subtable, std::string_view key) {
+  if (!WritesEntriesUnlocked()) {
+    return Delete(subtable, key);
+  }
   NoteSnapshot();
   ++changes_;
   return transaction_->DeleteUntracked(subtable, key);
+}
+
+Status Session::LockRange(Subtable* subtable, std::string_view begin, std::string_view end,
+                          bool shared) {
+  NoteSnapshot();
+  return shared ? transaction_->LockRangeForShare(subtable, begin, end)
+                : transaction_->LockRangeForUpdate(subtable, begin, end);
 }
 
 void Session::DetachCursors() {
@@ -228,6 +250,11 @@ void Session::End() {
     const std::lock_guard guard(cancel_mutex_);
     transaction_.reset();
   }
+  if (entries_unlocked_.value_or(false)) {
+    entry_locks_->Leave();  // the transaction has ended, or the database knows it as prepared
+  }
+  entries_unlocked_.reset();
+  serializable_ = false;
   prepared_name_.clear();
   in_statement_ = false;
   undoable_ = false;

@@ -16,6 +16,8 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "entry_locks.h"
+
 namespace sluice::mariadb {
 
 class Cursor;
@@ -28,14 +30,16 @@ struct RowLock {
 
 class Session {
  public:
-  explicit Session(DB* db) : db_(db) {}
+  Session(DB* db, EntryLocks* entry_locks) : db_(db), entry_locks_(entry_locks) {}
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   // Rolls back what is neither committed nor prepared.
   ~Session();
 
-  // Begins a transaction if there is none.
-  void Begin(const TransactionOptions& options, const WriteOptions& write_options);
+  // Begins a transaction if there is none. One that is `serializable` keeps all of its locks, and its
+  // cursors may guard what they read; REQUIRES: its isolation is kReadCommitted.
+  void Begin(const TransactionOptions& options, const WriteOptions& write_options,
+             bool serializable = false);
   // Begins a statement if there is none, and says whether it did. It can be undone by itself if
   // `undoable`; otherwise it is the only one of its transaction. It waits for a row no longer than
   // `lock_timeout`.
@@ -46,6 +50,7 @@ class Session {
   Status FixSnapshot();
 
   bool active() const { return transaction_ != nullptr; }
+  bool serializable() const { return serializable_; }
   // Of the prepared transaction; empty if it is not prepared.
   const std::string& prepared_name() const { return prepared_name_; }
   // Whether the statement's reads may not see this table, because it was made after what they see.
@@ -55,14 +60,15 @@ class Session {
   Status Get(Subtable* subtable, std::string_view key, std::string* value);
   // Locks the row, and reads what the transaction may overwrite.
   Status GetLocked(Subtable* subtable, std::string_view key, RowLock lock, std::string* value);
-  // A row that GetLocked read does not matter to the statement. Where the transaction must see one
-  // state (Isolation::kSnapshot), it stays locked nevertheless.
+  // A row that GetLocked read does not matter to the statement. It stays locked nevertheless where
+  // the transaction must see one state (Isolation::kSnapshot), or is serializable.
   void Unlock(Subtable* subtable, std::string_view key);
   Status Put(Subtable* subtable, std::string_view key, std::string_view value);
   Status Delete(Subtable* subtable, std::string_view key);
-  // For what nobody writes without a lock on something else: these lock nothing.
-  Status PutUnlocked(Subtable* subtable, std::string_view key, std::string_view value);
-  Status DeleteUnlocked(Subtable* subtable, std::string_view key);
+  // For entries of indexes that only who has locked their row writes: these lock them only if they
+  // must (EntryLocks).
+  Status PutEntry(Subtable* subtable, std::string_view key, std::string_view value);
+  Status DeleteEntry(Subtable* subtable, std::string_view key);
 
   // Ends the statement and keeps or undoes its writes.
   void EndStatement();
@@ -86,15 +92,21 @@ class Session {
 
   // For the reads of a statement.
   ReadOptions StatementRead();
+  Status LockRange(Subtable* subtable, std::string_view begin, std::string_view end, bool shared);
+  bool WritesEntriesUnlocked();
   void NoteSnapshot();
   void DetachCursors();
   void End();
 
   DB* db_;
+  EntryLocks* entry_locks_;
   std::mutex cancel_mutex_;  // held where transaction_ is replaced, and by CancelWaits
   std::unique_ptr<Transaction> transaction_;
   std::chrono::milliseconds lock_timeout_{0};  // of the statement
   Isolation isolation_ = Isolation::kSnapshot;
+  bool serializable_ = false;
+  // Whether the transaction writes entries without locks; set by the first one.
+  std::optional<bool> entries_unlocked_;
   std::string prepared_name_;
   bool in_statement_ = false;
   bool undoable_ = false;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -20,7 +21,7 @@ class SessionTest : public testing::Test {
   }
 
   std::unique_ptr<Session> Begun(Isolation isolation) {
-    auto session = std::make_unique<Session>(db_.get());
+    auto session = std::make_unique<Session>(db_.get(), &entry_locks_);
     Begin(session.get(), isolation);
     return session;
   }
@@ -31,6 +32,22 @@ class SessionTest : public testing::Test {
     session->Begin(options, {});
     session->BeginStatement(true, {});
   }
+  std::unique_ptr<Session> Serializable() {
+    auto session = std::make_unique<Session>(db_.get(), &entry_locks_);
+    TransactionOptions options;
+    options.isolation = Isolation::kReadCommitted;
+    options.lock_timeout = std::chrono::milliseconds(0);
+    session->Begin(options, {}, true);
+    session->BeginStatement(true, {});
+    return session;
+  }
+  // Whether a transaction of its own may write the row now.
+  bool Free(std::string_view key) {
+    auto session = Begun(Isolation::kReadCommitted);
+    const Status status = session->Put(nullptr, key, "x");
+    EXPECT_TRUE(status.ok() || status.code() == Status::Code::kTimedOut) << status.ToString();
+    return status.ok();
+  }
   static std::string Read(Session* session, std::string_view key) {
     std::string value;
     const Status status = session->Get(nullptr, key, &value);
@@ -40,7 +57,7 @@ class SessionTest : public testing::Test {
   std::string Keys(Session* session) {
     std::string keys;
     Cursor cursor;
-    cursor.Open(session, nullptr, false);
+    cursor.Open(session, nullptr, Sight::kStatement);
     Status status = cursor.SeekToFirst();
     while (status.ok() && cursor.valid()) {
       keys += cursor.key();
@@ -60,6 +77,7 @@ class SessionTest : public testing::Test {
     ASSERT_TRUE(db_->Put({}, key, value).ok());
   }
 
+  EntryLocks entry_locks_;
   TempDir directory_;
   std::unique_ptr<DB> db_;
 };
@@ -140,7 +158,7 @@ TEST_F(SessionTest, CursorsGoOnAfterTheirTransaction) {
   }
   auto session = Begun(Isolation::kReadCommitted);
   Cursor cursor;
-  cursor.Open(session.get(), nullptr, false);
+  cursor.Open(session.get(), nullptr, Sight::kStatement);
   ASSERT_TRUE(cursor.Seek("b").ok());
   EXPECT_EQ(cursor.value(), "b");
   ASSERT_TRUE(session->Commit().ok());
@@ -167,7 +185,7 @@ TEST_F(SessionTest, CursorsDoNotMeetWhatTheyCause) {
   }
   auto session = Begun(Isolation::kReadCommitted);
   Cursor cursor;
-  cursor.Open(session.get(), nullptr, true);
+  cursor.Open(session.get(), nullptr, Sight::kNewest);
   ASSERT_TRUE(cursor.SeekToFirst().ok());
   int moved = 0;
   while (cursor.valid()) {
@@ -178,6 +196,154 @@ TEST_F(SessionTest, CursorsDoNotMeetWhatTheyCause) {
   }
   EXPECT_EQ(moved, 3);
   EXPECT_EQ(Keys(session.get()), "a+b+c+");
+}
+
+TEST_F(SessionTest, GuardsHoldWhatIsPassedOver) {
+  for (const char* const key : {"b", "d", "f", "h"}) {
+    Commit(key, key);
+  }
+  auto session = Serializable();
+  Cursor cursor;
+  cursor.Open(session.get(), nullptr, Sight::kGuardForShare);
+  ASSERT_TRUE(cursor.Seek("c").ok());
+  EXPECT_EQ(cursor.key(), "d");
+  EXPECT_FALSE(Free("c"));
+  EXPECT_FALSE(Free("d"));
+  EXPECT_TRUE(Free("e"));
+  EXPECT_TRUE(Free("b"));
+  ASSERT_TRUE(cursor.Next().ok());
+  EXPECT_EQ(cursor.value(), "f");
+  EXPECT_FALSE(Free("e"));
+  ASSERT_TRUE(cursor.Next().ok());
+  EXPECT_EQ(cursor.value(), "h");
+  ASSERT_TRUE(cursor.Next().ok());
+  EXPECT_FALSE(cursor.valid());
+  EXPECT_FALSE(Free("z"));
+  EXPECT_TRUE(Free("b"));
+  // Backwards from the end, where it stood.
+  ASSERT_TRUE(cursor.SeekBefore("d").ok());
+  EXPECT_EQ(cursor.value(), "b");
+  EXPECT_TRUE(Free("a"));
+  ASSERT_TRUE(cursor.Prev().ok());
+  EXPECT_FALSE(cursor.valid());
+  EXPECT_FALSE(Free("a"));
+  ASSERT_TRUE(session->Commit().ok());
+  EXPECT_TRUE(Free("c"));
+}
+
+TEST_F(SessionTest, GuardsStopWhereTheyAreTold) {
+  for (const char* const key : {"b", "d", "f"}) {
+    Commit(key, key);
+  }
+  auto session = Serializable();
+  Cursor cursor;
+  cursor.Open(session.get(), nullptr, Sight::kGuardForUpdate);
+  cursor.StopBefore("d");
+  ASSERT_TRUE(cursor.Seek("b").ok());
+  EXPECT_EQ(cursor.key(), "b");
+  ASSERT_TRUE(cursor.Next().ok());
+  EXPECT_FALSE(cursor.valid());
+  EXPECT_FALSE(Free("c"));
+  EXPECT_TRUE(Free("d"));
+  cursor.StopBefore({});
+  ASSERT_TRUE(cursor.Next().ok());
+  EXPECT_EQ(cursor.key(), "d");
+  // All of a range at once, even if nothing is there.
+  cursor.Close();
+  session = Serializable();
+  cursor.Open(session.get(), nullptr, Sight::kGuardForUpdate);
+  ASSERT_TRUE(cursor.SeekFirstIn("m", "n").ok());
+  EXPECT_FALSE(cursor.valid());
+  EXPECT_FALSE(Free("mm"));
+  EXPECT_TRUE(Free("n"));
+  ASSERT_TRUE(cursor.SeekLastIn("d", "g").ok());
+  EXPECT_EQ(cursor.key(), "f");
+  EXPECT_TRUE(Free("g"));
+  EXPECT_FALSE(Free("e"));
+  ASSERT_TRUE(cursor.SeekFirstIn({}, {}).ok());
+  EXPECT_EQ(cursor.key(), "b");
+  EXPECT_FALSE(Free("g"));
+}
+
+TEST_F(SessionTest, GuardsSeeWhatWasThereWhenTheyWereSet) {
+  Commit("b", "b");
+  auto session = Serializable();
+  Cursor cursor;
+  cursor.Open(session.get(), nullptr, Sight::kGuardForShare);
+  ASSERT_TRUE(cursor.Seek("b").ok());
+  EXPECT_EQ(cursor.key(), "b");
+  // Outside of what is guarded yet.
+  Commit("c", "c");
+  ASSERT_TRUE(cursor.Next().ok());
+  EXPECT_EQ(cursor.key(), "c");
+  Commit("e", "e");
+  ASSERT_TRUE(cursor.SeekFirstIn("d", "f").ok());
+  EXPECT_EQ(cursor.key(), "e");
+}
+
+TEST_F(SessionTest, GuardsFindAsOthersDo) {
+  TestRandom random(TestSeed());
+  std::map<std::string, std::string> model;
+  for (int i = 0; i < 3000; ++i) {
+    const std::string key = std::to_string(Uniform(&random, 0, 99999));
+    model[key] = key;
+    Commit(key, key);
+  }
+  auto session = Serializable();
+  Cursor cursor;
+  cursor.Open(session.get(), nullptr, Sight::kGuardForShare);
+  for (int i = 0; i < 200; ++i) {
+    const std::string from = std::to_string(Uniform(&random, 0, 99999));
+    const std::string stop =
+        Uniform(&random, 0, 1) == 0 ? "" : std::to_string(Uniform(&random, 0, 99999));
+    cursor.StopBefore(stop);
+    auto at = model.lower_bound(from);
+    ASSERT_TRUE(cursor.Seek(from).ok());
+    for (uint64_t steps = Uniform(&random, 0, 2999);; --steps) {
+      const bool there = at != model.end() && (stop.empty() || at->first < stop);
+      ASSERT_EQ(cursor.valid(), there);
+      if (!there || steps == 0) {
+        break;
+      }
+      ASSERT_EQ(cursor.key(), at->first);
+      ++at;
+      ASSERT_TRUE(cursor.Next().ok());
+    }
+    at = model.lower_bound(from);
+    ASSERT_TRUE(cursor.SeekBefore(from).ok());
+    for (uint64_t steps = Uniform(&random, 0, 2999);; --steps) {
+      ASSERT_EQ(cursor.valid(), at != model.begin());
+      if (at == model.begin() || steps == 0) {
+        break;
+      }
+      --at;
+      ASSERT_EQ(cursor.key(), at->first);
+      ASSERT_TRUE(cursor.Prev().ok());
+    }
+  }
+}
+
+TEST_F(SessionTest, EntriesAreLockedOnceRangesMayBe) {
+  auto early = Begun(Isolation::kReadCommitted);
+  ASSERT_TRUE(early->PutEntry(nullptr, "a", "1").ok());
+  EXPECT_TRUE(Free("a"));
+  EXPECT_FALSE(entry_locks_.Require(db_.get()));
+  auto late = Begun(Isolation::kReadCommitted);
+  ASSERT_TRUE(late->PutEntry(nullptr, "b", "1").ok());
+  EXPECT_FALSE(Free("b"));
+  // It goes on as it began.
+  ASSERT_TRUE(early->DeleteEntry(nullptr, "c").ok());
+  EXPECT_TRUE(Free("c"));
+  EXPECT_FALSE(entry_locks_.Require(db_.get()));
+  ASSERT_TRUE(early->Prepare("x").ok());
+  EXPECT_FALSE(entry_locks_.Require(db_.get()));
+  early.reset();
+  EXPECT_FALSE(entry_locks_.Require(db_.get()));
+  std::unique_ptr<Transaction> transaction;
+  ASSERT_TRUE(db_->ResumeTransaction("x", {}, &transaction).ok());
+  ASSERT_TRUE(transaction->Commit().ok());
+  EXPECT_TRUE(entry_locks_.Require(db_.get()));
+  EXPECT_TRUE(entry_locks_.Require(db_.get()));
 }
 
 TEST_F(SessionTest, WhatIsPreparedOutlivesTheSession) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <new>
 #include <string>
+#include <thread>
 
 #include "engine.h"
 
@@ -21,7 +22,7 @@ Session* ExistingSession(THD* thd) {
 Session* SessionOf(THD* thd) {
   Session* session = ExistingSession(thd);
   if (session == nullptr) {
-    session = new Session(engine->db.get());
+    session = new Session(engine->db.get(), &engine->entry_locks);
     thd_set_ha_data(thd, engine->hton, session);
   }
   return session;
@@ -32,9 +33,10 @@ bool InTransaction(THD* thd) {
 }
 
 // A statement by itself reads the newest state, as there is nothing that it must agree with: it
-// never fails because of what was committed since it began.
+// never fails because of what was committed since it began. A transaction that is serializable locks
+// what it reads, so that the newest state is the only one that it sees.
 Isolation IsolationOf(THD* thd) {
-  return InTransaction(thd) && thd_tx_isolation(thd) >= ISO_REPEATABLE_READ
+  return InTransaction(thd) && thd_tx_isolation(thd) == ISO_REPEATABLE_READ
              ? Isolation::kSnapshot
              : Isolation::kReadCommitted;
 }
@@ -43,7 +45,14 @@ void Begin(THD* thd, Session* session) {
   TransactionOptions options;
   options.isolation = IsolationOf(thd);
   options.max_bytes = MaxTransactionBytes(thd);
-  session->Begin(options, {.sync = SyncCommits()});
+  session->Begin(options, {.sync = SyncCommits()}, thd_tx_isolation(thd) == ISO_SERIALIZABLE);
+}
+
+// NOWAIT and WAIT set the server's own limit for the statement.
+std::chrono::milliseconds LockTimeout(THD* thd) {
+  const double seconds =
+      std::min(LockWaitSeconds(thd), static_cast<double>(thd->variables.lock_wait_timeout));
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
 // A name for a prepared transaction: all of the XID but what its text does not have.
@@ -210,11 +219,7 @@ Session* BeginStatement(THD* thd) {
   Session* const session = SessionOf(thd);
   const bool in_transaction = InTransaction(thd);
   Begin(thd, session);
-  // NOWAIT and WAIT set the server's own limit for the statement.
-  const double seconds =
-      std::min(LockWaitSeconds(thd), static_cast<double>(thd->variables.lock_wait_timeout));
-  const std::chrono::milliseconds timeout(static_cast<int64_t>(seconds * 1000));
-  if (session->BeginStatement(in_transaction, timeout) &&
+  if (session->BeginStatement(in_transaction, LockTimeout(thd)) &&
       thd_kill_level(thd) != THD_IS_NOT_KILLED) {
     session->CancelWaits();  // KillQuery may have come before the statement
   }
@@ -223,6 +228,23 @@ Session* BeginStatement(THD* thd) {
     trans_register_ha(thd, true, engine->hton, 0);
   }
   return session;
+}
+
+// This happens once in a server's life, so it is good enough to look now and then. The transaction
+// has no locks yet, as all that take some come here first: nobody waits for it.
+Status AwaitEntryLocks(THD* thd) {
+  const auto deadline = std::chrono::steady_clock::now() + LockTimeout(thd);
+  while (!engine->entry_locks.Require(engine->db.get())) {
+    if (thd_kill_level(thd) != THD_IS_NOT_KILLED) {
+      return Status::Cancelled("killed");
+    }
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return Status::TimedOut(
+          "transactions that began before any was serializable have not ended yet");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return {};
 }
 
 int ToServer(THD* thd, const Status& status) {

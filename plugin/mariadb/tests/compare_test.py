@@ -87,6 +87,8 @@ class Round:
         self.indexes = {}
         self.keys = []  # the columns of all indexes that ever were
         self.rows = self.altered = 0
+        level = draw.choice(["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])
+        self.lines.append(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}; SET autocommit={draw.choice([0, 1])};")
         self.create()
         for _ in range(draw.randint(20, 150)):
             draw.choice([self.insert, self.insert, self.insert, self.select, self.select, self.select, self.update, self.delete,
