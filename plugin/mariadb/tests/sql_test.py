@@ -441,8 +441,24 @@ class SqlTest(unittest.TestCase):
             self.expect(one, sql, "E1478")
         self.expect(one, "CREATE SEQUENCE x ENGINE=SLUICE", "E1478")
         self.expect(one, "CREATE TABLE x (a TEXT, FULLTEXT (a)) ENGINE=SLUICE", "E1214")
-        self.expect(one, "SET binlog_format = STATEMENT; INSERT INTO t VALUES (9, 9)", "E1665")
         self.expect(one, "SHOW TABLES", "t")
+
+    def test_statements_are_not_logged(self):
+        for isolation in ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"):
+            one = self.connect(isolation)
+            self.expect(one, "SET binlog_format = STATEMENT", "")
+            for sql in ("INSERT INTO t VALUES (9, 9)", "UPDATE t SET b = 5", "DELETE FROM t WHERE a = 1", "REPLACE INTO t VALUES (1, 1)",
+                        "INSERT INTO t SELECT a + 100, b FROM t", "BEGIN; INSERT INTO t VALUES (9, 9)"):
+                self.expect(one, sql, "E1665")
+            # What is not logged may be written; and what only reads is no matter.
+            self.expect(one, "ROLLBACK; SELECT COUNT(*) FROM t; SET sql_log_bin = 0; UPDATE t SET b = b; SET sql_log_bin = 1", "3")
+        position = one.do("SHOW MASTER STATUS").split(",")
+        for number, isolation in enumerate(("READ COMMITTED", "SERIALIZABLE")):
+            one = self.connect(isolation)
+            self.expect(one, f"SET binlog_format = MIXED; INSERT INTO t SELECT a + {100 * (number + 1)}, b FROM t WHERE a < 3", "")
+        events = self.server.run(f"SHOW BINLOG EVENTS IN '{position[0]}' FROM {position[1]}")
+        self.assertEqual(events.count("Write_rows"), 2, events)
+        self.assertNotIn("INSERT INTO `t`", events)
 
 
 if __name__ == "__main__":
