@@ -12,8 +12,8 @@ constexpr std::string_view kDictionary = "mariadb.dictionary";
 // Sub-tables are called mariadb.table.ID.INDEX.
 constexpr std::string_view kTables = "mariadb.table.";
 
-// Keys: 't' and a table's name: its entry; 'c', a table's id and a Counter: its next number; "i": the
-// highest id that was given.
+// Keys: 't' and a table's name: its entry; 'c', a table's id and a Counter: its next number, or 's':
+// its TableStatistics; "i": the highest id that was given.
 constexpr char kTable = 't';
 constexpr char kCounter = 'c';
 constexpr std::string_view kLastId = "i";
@@ -25,9 +25,12 @@ std::string CounterKey(uint64_t id, Counter counter) {
   return kCounter + std::to_string(id) + static_cast<char>(counter);
 }
 
+std::string StatisticsKey(uint64_t id) { return kCounter + std::to_string(id) + 's'; }
+
 void DeleteCounters(const Subtable* dictionary, uint64_t id, WriteBatch* batch) {
   batch->Delete(dictionary, CounterKey(id, Counter::kAutoIncrement));
   batch->Delete(dictionary, CounterKey(id, Counter::kRowId));
+  batch->Delete(dictionary, StatisticsKey(id));
 }
 
 std::string Number(uint64_t value) {
@@ -117,6 +120,7 @@ Status Dictionary::DropLeftovers() {
       SLUICE_RETURN_IF_ERROR(Read(iterator->key().substr(1), &table));
       used.insert(CounterKey(table.id, Counter::kAutoIncrement));
       used.insert(CounterKey(table.id, Counter::kRowId));
+      used.insert(StatisticsKey(table.id));
       for (const IndexEntry& index : table.indexes) {
         used.insert(index.subtable->name());
       }
@@ -321,6 +325,43 @@ Status Dictionary::ReadCounter(uint64_t id, Counter counter, uint64_t* next) {
 
 Status Dictionary::WriteCounter(uint64_t id, Counter counter, uint64_t next) {
   return db_->Put({}, subtable_, CounterKey(id, counter), Number(next));
+}
+
+Status Dictionary::ReadStatistics(uint64_t id, TableStatistics* statistics) {
+  *statistics = {};
+  std::string value;
+  const Status status = db_->Get({}, subtable_, StatisticsKey(id), &value);
+  if (status.IsNotFound()) {
+    return {};
+  }
+  SLUICE_RETURN_IF_ERROR(status);
+  std::string_view rest = value;
+  uint64_t indexes = 0;
+  bool good = GetVarint64(&rest, &statistics->rows) && GetVarint64(&rest, &indexes);
+  for (; good && indexes > 0; --indexes) {
+    uint64_t number = 0;
+    uint64_t columns = 0;
+    good = GetVarint64(&rest, &number) && GetVarint64(&rest, &columns);
+    std::vector<uint64_t>& same = statistics->same[number];
+    for (; good && columns > 0; --columns) {
+      same.push_back(0);
+      good = GetVarint64(&rest, &same.back());
+    }
+  }
+  return good ? Status() : Damaged("statistics");
+}
+
+Status Dictionary::WriteStatistics(uint64_t id, const TableStatistics& statistics) {
+  std::string value = Number(statistics.rows);
+  PutVarint(&value, statistics.same.size());
+  for (const auto& [number, same] : statistics.same) {
+    PutVarint(&value, number);
+    PutVarint(&value, same.size());
+    for (const uint64_t entries : same) {
+      PutVarint(&value, entries);
+    }
+  }
+  return db_->Put({}, subtable_, StatisticsKey(id), value);
 }
 
 }  // namespace sluice::mariadb

@@ -9,6 +9,7 @@
 #include <sluice/db.h>
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -31,6 +32,13 @@ struct TableEntry {
   uint64_t next_number = 0;         // for the next index
   std::string defaults;             // a row (RowCodec): columns that older rows do not have
   std::vector<IndexEntry> indexes;  // at least one
+};
+
+struct TableStatistics {
+  uint64_t rows = 0;  // as many there were
+  // By IndexEntry::number: how many entries have the same first column, the same first two, and so
+  // on, on average.
+  std::map<uint64_t, std::vector<uint64_t>> same;
 };
 
 enum class Counter : char {
@@ -63,6 +71,10 @@ class Dictionary {
   // its numbers are used: it is there with the next synced write, at the latest.
   Status ReadCounter(uint64_t id, Counter counter, uint64_t* next);
   Status WriteCounter(uint64_t id, Counter counter, uint64_t next);
+
+  // What is known of how often values occur in a table's indexes. Empty if nothing is.
+  Status ReadStatistics(uint64_t id, TableStatistics* statistics);
+  Status WriteStatistics(uint64_t id, const TableStatistics& statistics);
 
  private:
   Status Read(std::string_view name, TableEntry* table);

@@ -56,6 +56,39 @@ TEST_F(DictionaryTest, TablesAreFoundAgain) {
   EXPECT_EQ(next, 7U);
 }
 
+TEST_F(DictionaryTest, StatisticsAreKept) {
+  TableEntry made = Described();
+  ASSERT_TRUE(dictionary_->Create("./d/t", 1, &made).ok());
+  TableStatistics statistics;
+  ASSERT_TRUE(dictionary_->ReadStatistics(made.id, &statistics).ok());
+  EXPECT_EQ(statistics.rows, 0U);
+  EXPECT_TRUE(statistics.same.empty());
+  statistics.rows = 1000;
+  statistics.same = {{0, {1}}, {3, {500, 7, 1}}, {4, {}}};
+  ASSERT_TRUE(dictionary_->WriteStatistics(made.id, statistics).ok());
+  const auto found = [this](uint64_t id) {
+    TableStatistics read;
+    EXPECT_TRUE(dictionary_->ReadStatistics(id, &read).ok());
+    return read;
+  };
+  Reopen();
+  ASSERT_TRUE(dictionary_->Rename("./d/t", "./d/u").ok());
+  EXPECT_EQ(found(made.id).rows, 1000U);
+  EXPECT_EQ(found(made.id).same, statistics.same);
+  // They go with what they are of.
+  TableEntry fresh;
+  ASSERT_TRUE(dictionary_->Truncate("./d/u", &fresh).ok());
+  EXPECT_EQ(found(made.id).rows, 0U);
+  EXPECT_EQ(found(fresh.id).rows, 0U);
+  ASSERT_TRUE(dictionary_->WriteStatistics(fresh.id, statistics).ok());
+  ASSERT_TRUE(dictionary_->Drop("./d/u").ok());
+  EXPECT_EQ(found(fresh.id).rows, 0U);
+  // Those of a table that is gone are not kept for ever.
+  ASSERT_TRUE(dictionary_->WriteStatistics(fresh.id, statistics).ok());
+  Reopen();
+  EXPECT_EQ(found(fresh.id).rows, 0U);
+}
+
 TEST_F(DictionaryTest, TablesAreAltered) {
   TableEntry made = Described();
   ASSERT_TRUE(dictionary_->Create("./d/t", 7, &made).ok());

@@ -49,7 +49,7 @@ class ha_sluice final : public handler {
   void update_create_info(HA_CREATE_INFO* create_info) override;
   bool check_if_incompatible_data(HA_CREATE_INFO* create_info, uint table_changes) override;
   int check(THD* thd, HA_CHECK_OPT* options) override;
-  int analyze(THD* /*thd*/, HA_CHECK_OPT* /*options*/) override { return HA_ADMIN_OK; }
+  int analyze(THD* thd, HA_CHECK_OPT* options) override;
   int external_lock(THD* thd, int lock_type) override;
   int start_stmt(THD* thd, thr_lock_type lock_type) override;
   THR_LOCK_DATA** store_lock(THD* thd, THR_LOCK_DATA** to, thr_lock_type lock_type) override;
@@ -130,6 +130,8 @@ class ha_sluice final : public handler {
   static bool TooLongKeys(TABLE* table);
   sluice::Status OpenShare(const char* name);
   void MakeIndexes();
+  sluice::Status MakeStatistics();
+  void TellServerStatistics();
   int Start(THD* thd);
   sluice::Status CheckIndex(const Index& index, uint64_t rows, std::string* complaint);
 
@@ -178,7 +180,8 @@ class ha_sluice final : public handler {
   sluice::mariadb::Share* share_ = nullptr;
   sluice::mariadb::Session* session_ = nullptr;  // of the statement
   thr_lock_type lock_type_ = TL_UNLOCK;
-  bool locking_ = false;   // reads lock rows
+  bool locking_ = false;             // reads lock rows
+  uint64_t statistics_version_ = 0;  // the share's, that the server was told
   bool in_range_ = false;  // the server reads from `end_range` backwards, and nothing behind it
   sluice::mariadb::RowLock row_lock_;
   std::array<LockedKey, 2> locked_;  // by the last read: the row, and an entry of a unique index

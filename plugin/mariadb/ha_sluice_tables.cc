@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ha_sluice.h"
+#include "sampling.h"
 
 using sluice::Status;
 using sluice::mariadb::Cursor;
@@ -12,6 +13,7 @@ using sluice::mariadb::engine;
 using sluice::mariadb::IndexEntry;
 using sluice::mariadb::KeyCodec;
 using sluice::mariadb::RowCodec;
+using sluice::mariadb::SampleIndex;
 using sluice::mariadb::Share;
 using sluice::mariadb::Sight;
 using sluice::mariadb::TableEntry;
@@ -223,6 +225,46 @@ int ha_sluice::truncate() {
   return Fail(share_->Truncate());
 }
 
+// Reads a part of each index. Thread-safe, and no part of a transaction.
+Status ha_sluice::MakeStatistics() {
+  sluice::mariadb::TableStatistics statistics;
+  statistics.rows = share_->rows();
+  for (uint i = 0; i < table->s->keys; ++i) {
+    const Index& index = *indexes_[i];
+    const auto ends = [&index](std::string_view key, std::vector<size_t>* out) {
+      return index.codec.FindEnds(key, out);
+    };
+    SLUICE_RETURN_IF_ERROR(
+        SampleIndex(engine->db.get(), subtable(index), statistics.rows,
+                    table->key_info[i].user_defined_key_parts, ends,
+                    &statistics.same[share_->entry().indexes[index.entry].number]));
+  }
+  return share_->KeepStatistics(std::move(statistics));
+}
+
+void ha_sluice::TellServerStatistics() {
+  statistics_version_ = share_->statistics_version();
+  for (uint i = 0; i < table->s->keys; ++i) {
+    const KEY& key = table->key_info[i];
+    const std::vector<uint64_t> same =
+        share_->SameIn(share_->entry().indexes[indexes_[i]->entry].number);
+    for (uint j = 0; j < key.user_defined_key_parts; ++j) {
+      const bool one = (key.flags & HA_NOSAME) != 0 && j + 1 == key.user_defined_key_parts;
+      key.rec_per_key[j] = one || j >= same.size() ? 1 : static_cast<ulong>(same[j]);
+    }
+  }
+}
+
+int ha_sluice::analyze(THD* thd, HA_CHECK_OPT* /*options*/) {
+  const Status status = MakeStatistics();
+  if (status.ok()) {
+    return HA_ADMIN_OK;
+  }
+  push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_UNKNOWN_ERROR, "Sluice: %s",
+                      status.ToString().c_str());
+  return HA_ADMIN_FAILED;
+}
+
 int ha_sluice::info(uint flags) {
   if ((flags & HA_STATUS_VARIABLE) != 0) {
     // With fewer than two rows, the server would read the table while it plans.
@@ -232,19 +274,13 @@ int ha_sluice::info(uint flags) {
     stats.data_file_length = stats.records * stats.mean_rec_length;
     stats.block_size = 4096;
   }
-  if ((flags & HA_STATUS_CONST) != 0) {
-    for (uint i = 0; i < table->s->keys; ++i) {
-      const KEY& key = table->key_info[i];
-      for (uint j = 0; j < key.user_defined_key_parts; ++j) {
-        // Not known; each column is taken to tell a tenth of the rows apart.
-        ulonglong same = share_->rows();
-        for (uint k = 0; k <= j; ++k) {
-          same /= 10;
-        }
-        const bool one = (key.flags & HA_NOSAME) != 0 && j + 1 == key.user_defined_key_parts;
-        key.rec_per_key[j] = one || same == 0 ? 1 : static_cast<ulong>(same);
-      }
-    }
+  if ((flags & HA_STATUS_VARIABLE) != 0 && share_->TakeStatisticsDue()) {
+    (void)MakeStatistics();  // plans are as good as they were, if it fails
+  }
+  // Partitions have one plan, for which the server asks the largest one.
+  if ((flags & HA_STATUS_CONST) != 0 ||
+      (statistics_version_ != share_->statistics_version() && table->part_info == nullptr)) {
+    TellServerStatistics();
   }
   if ((flags & HA_STATUS_ERRKEY) != 0) {
     errkey = duplicate_index_;

@@ -225,4 +225,40 @@ bool KeyCodec::AppendImage(const uchar* image, uint bytes, std::string* out) con
   return has_null;
 }
 
+bool KeyCodec::FindEnds(std::string_view key, std::vector<size_t>* ends) const {
+  ends->clear();
+  size_t at = 0;
+  for (const Part& part : parts_) {
+    bool null = false;
+    if (part.info->null_bit != 0) {
+      if (at >= key.size()) {
+        return false;
+      }
+      null = key[at++] == (part.reverse ? '\xff' : '\0');
+    }
+    if (!null) {
+      switch (part.kind) {
+        case Kind::kSortString:
+        case Kind::kFixedBytes:
+          at += part.bytes;
+          break;
+        case Kind::kBytes:
+        case Kind::kWeights:
+          at = EndOfBytes(key, at, part.reverse);
+          break;
+        case Kind::kPadded:
+          at = EndOfPadded(key, at, part.pad.size(), part.reverse);
+          break;
+        case Kind::kAllWeights:
+          at += part.field->charset()->strnxfrmlen(part.bytes);
+      }
+    }
+    if (at > key.size()) {
+      return false;
+    }
+    ends->push_back(at);
+  }
+  return true;
+}
+
 }  // namespace sluice::mariadb

@@ -31,6 +31,8 @@ class KeyCodec {
   // Appends the columns of a key in the server's format, of which there are `bytes` bytes: all
   // columns or the first of them. Returns whether one of them is NULL.
   bool AppendImage(const uchar* image, uint bytes, std::string* out) const;
+  // Sets `ends` to where each column ends in a key that AppendRecord wrote; false if it cannot have.
+  bool FindEnds(std::string_view key, std::vector<size_t>* ends) const;
 
  private:
   enum class Kind {

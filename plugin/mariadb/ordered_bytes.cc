@@ -15,6 +15,13 @@ constexpr char kBelowPads = '\x01';
 constexpr char kAsPads = '\x02';
 constexpr char kAbovePads = '\x03';
 
+// How many bytes of weights are a group.
+size_t GroupBytes(size_t pad) { return pad * std::max<size_t>(1, 8 / pad); }
+
+char ByteOf(std::string_view key, size_t at, bool reversed) {
+  return reversed ? static_cast<char>(~key[at]) : key[at];
+}
+
 char CompareWithPads(std::string_view rest, std::string_view pad) {
   for (size_t i = 0; i < rest.size(); ++i) {
     const auto a = static_cast<unsigned char>(rest[i]);
@@ -46,7 +53,7 @@ void AppendPadded(std::string_view weights, std::string_view pad, std::string* k
   while (weights.size() % pad.size() == 0 && weights.ends_with(pad)) {
     weights.remove_suffix(pad.size());
   }
-  const size_t group = pad.size() * std::max<size_t>(1, 8 / pad.size());
+  const size_t group = GroupBytes(pad.size());
   while (true) {
     const size_t n = std::min(group, weights.size());
     key->append(weights.substr(0, n));
@@ -59,6 +66,28 @@ void AppendPadded(std::string_view weights, std::string_view pad, std::string* k
       return;
     }
   }
+}
+
+size_t EndOfBytes(std::string_view key, size_t begin, bool reversed) {
+  for (size_t at = begin; at + 1 < key.size(); ++at) {
+    if (ByteOf(key, at, reversed) != '\0') {
+      continue;
+    }
+    ++at;
+    if (ByteOf(key, at, reversed) == kEnd) {
+      return at + 1;
+    }
+  }
+  return key.size() + 1;
+}
+
+size_t EndOfPadded(std::string_view key, size_t begin, size_t pad, bool reversed) {
+  for (size_t at = begin + GroupBytes(pad); at < key.size(); at += GroupBytes(pad) + 1) {
+    if (ByteOf(key, at, reversed) == kAsPads) {
+      return at + 1;
+    }
+  }
+  return key.size() + 1;
 }
 
 void Reverse(size_t begin, std::string* key) {

@@ -18,6 +18,11 @@ void AppendBytes(std::string_view bytes, std::string* key);
 // REQUIRES: `pad` is not empty.
 void AppendPadded(std::string_view weights, std::string_view pad, std::string* key);
 
+// Where a value ends, in a key that the two above wrote, whose order may be reversed; beyond the key
+// if the key is damaged. `pad` has so many bytes.
+size_t EndOfBytes(std::string_view key, size_t begin, bool reversed);
+size_t EndOfPadded(std::string_view key, size_t begin, size_t pad, bool reversed);
+
 // Reverses the order of what `key` holds from `begin` on.
 void Reverse(size_t begin, std::string* key);
 

@@ -109,6 +109,31 @@ TEST(OrderedBytes, ReverseReverses) {
   }
 }
 
+TEST(OrderedBytes, EndsAreFound) {
+  TestRandom random(TestSeed());
+  for (int i = 0; i < 20000; ++i) {
+    const std::string_view pad = std::string_view("\0\0 ", 3).substr(Uniform(&random, 0, 2));
+    const std::string a = RandomString(&random, std::string_view("\0\x01\x02 \xff", 5), 1);
+    const std::string padded =
+        Padded(RandomString(&random, std::string_view("\0\0\0\0\0 \x02\x02\x02", 9), 3), pad);
+    for (const bool reversed : {false, true}) {
+      std::string key = Bytes(a);
+      const size_t middle = key.size();
+      key += padded;
+      if (reversed) {
+        Reverse(0, &key);
+      }
+      const size_t end = key.size();
+      EXPECT_GT(EndOfBytes(std::string_view(key).substr(0, middle - 1), 0, reversed), middle - 1);
+      EXPECT_GT(EndOfPadded(std::string_view(key).substr(0, end - 1), middle, pad.size(), reversed),
+                end - 1);
+      key += a;
+      EXPECT_EQ(EndOfBytes(key, 0, reversed), middle);
+      EXPECT_EQ(EndOfPadded(key, middle, pad.size(), reversed), end);
+    }
+  }
+}
+
 TEST(OrderedBytes, SuccessorIsBehindAllWithThePrefix) {
   EXPECT_EQ(Successor("ab"), "ac");
   EXPECT_EQ(Successor("a\xff\xff"), "b");

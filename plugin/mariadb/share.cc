@@ -9,6 +9,9 @@ namespace {
 
 constexpr uint64_t kLast = std::numeric_limits<uint64_t>::max();
 
+// A table with few rows gets new statistics when as many were written.
+constexpr uint64_t kFewRows = 16;
+
 uint64_t Sum(uint64_t a, uint64_t b) { return a > kLast - b ? kLast : a + b; }
 
 }  // namespace
@@ -36,7 +39,41 @@ Status Share::Load() {
     numbers->reserved = numbers->next;
   }
   rows_ = static_cast<int64_t>(engine->db->ApproximateSize(subtable(0), {}, {}).records);
+  SLUICE_RETURN_IF_ERROR(engine->dictionary.ReadStatistics(entry_.id, &statistics_));
+  const uint64_t then = statistics_.rows;
+  written_ = std::max(rows(), then) - std::min(rows(), then);
+  SetDue();
   return {};
+}
+
+void Share::SetDue() {
+  due_at_ = kFewRows + statistics_.rows / 4;
+  for (const IndexEntry& index : entry_.indexes) {
+    if (!index.layout.empty() && !statistics_.same.contains(index.number)) {
+      due_at_ = 0;
+    }
+  }
+  statistics_version_.fetch_add(1, std::memory_order_release);
+}
+
+bool Share::TakeStatisticsDue() {
+  uint64_t due = due_at_.load(std::memory_order_relaxed);
+  return written_.load(std::memory_order_relaxed) >= due &&
+         due_at_.compare_exchange_strong(due, kLast);
+}
+
+Status Share::KeepStatistics(TableStatistics statistics) {
+  const std::lock_guard guard(mutex_);
+  statistics_ = std::move(statistics);
+  written_ = 0;
+  SetDue();
+  return engine->dictionary.WriteStatistics(entry_.id, statistics_);
+}
+
+std::vector<uint64_t> Share::SameIn(uint64_t index) {
+  const std::lock_guard guard(mutex_);
+  const auto found = statistics_.same.find(index);
+  return found == statistics_.same.end() ? std::vector<uint64_t>() : found->second;
 }
 
 Status Share::Truncate() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "engine.h"
 
@@ -36,7 +37,23 @@ class Share : public Handler_share {
 
   // An estimate of the number of rows.
   uint64_t rows() const;
-  void CountRows(int64_t difference) { rows_.fetch_add(difference, std::memory_order_relaxed); }
+  // A row was written, of which there are so many more or less.
+  void CountRows(int64_t difference) {
+    rows_.fetch_add(difference, std::memory_order_relaxed);
+    written_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // Whether so much was written since the statistics were made that new ones are due. Only one
+  // caller is told so, who makes them.
+  bool TakeStatisticsDue();
+  // Keeps statistics, in the dictionary, too.
+  Status KeepStatistics(TableStatistics statistics);
+  // How often the same values occur in an index (TableStatistics::same). Empty if it is not known.
+  std::vector<uint64_t> SameIn(uint64_t index);
+  // Changes with what SameIn says.
+  uint64_t statistics_version() const {
+    return statistics_version_.load(std::memory_order_acquire);
+  }
 
   THR_LOCK lock;
 
@@ -51,13 +68,18 @@ class Share : public Handler_share {
 
   Status Load();
   Status Reserve(Numbers* numbers, uint64_t next);
+  void SetDue();
 
   const std::string name_;
   TableEntry entry_;
-  std::mutex mutex_;  // guards the two
+  std::mutex mutex_;  // guards these two
   Numbers row_ids_{Counter::kRowId, 1 << 16};
   Numbers auto_increment_{Counter::kAutoIncrement, 1 << 10};
   std::atomic<int64_t> rows_ = 0;
+  std::atomic<uint64_t> written_ = 0;  // rows, since the statistics were made
+  std::atomic<uint64_t> due_at_ = 0;   // so many, new statistics are due
+  std::atomic<uint64_t> statistics_version_ = 0;
+  TableStatistics statistics_;  // guarded by mutex_
 };
 
 }  // namespace sluice::mariadb
