@@ -50,7 +50,7 @@ void Share::SetDue() {
   due_at_ = kFewRows + statistics_.rows / 4;
   for (const IndexEntry& index : entry_.indexes) {
     if (!index.layout.empty() && !statistics_.same.contains(index.number)) {
-      due_at_ = 0;
+      due_at_ = rows() == 0 ? 1 : 0;  // of an empty table there is nothing to know
     }
   }
   statistics_version_.fetch_add(1, std::memory_order_release);

