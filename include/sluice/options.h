@@ -127,9 +127,11 @@ struct Options {
   /// after the other. More than one is of use where many sub-tables are written. 1024 at most.
   size_t flush_threads = 1;
   /// Limit on what flushes and compactions write together, in bytes per second; 0: none. Flushes go
-  /// first: while one waits for its turn, compactions wait. Set it higher than writes times write
-  /// amplification, or else compactions fall behind until writers are slowed down. What an opening
-  /// flushes, so that its log fits into write_buffer_bytes, is not limited.
+  /// first: while one waits for its turn, compactions wait. Of the rest compactions take as much as
+  /// they need: an eighth when they become due, all of it before writers would be slowed down for
+  /// them, or while a caller waits for one. Set it higher than writes times write amplification, or
+  /// else compactions fall behind until writers are slowed down. What an opening flushes, so that its
+  /// log fits into write_buffer_bytes, is not limited.
   uint64_t background_bytes_per_second = 0;
   uint64_t log_segment_bytes = uint64_t{64} << 20;  ///< size up to which a file of the log grows
   /// Limit on the log that memtables need; at least four segments. When half of it is in use, the

@@ -330,7 +330,9 @@ Status BackgroundWork::Compact(SubtableImpl* subtable, CompactionPick* pick, siz
                                Status* set_aside, bool needed) {
   const bool full = db_.full.full();
   Reserve reserve(this);
+  std::optional<RateLimiter::Hurry> hurry;
   if (full) {
+    hurry.emplace(&db_.limiter);
     // So that deletions find as much space as without this compaction.
     reserve.Use();
     (void)db_.full.GiveUpForCompaction();
@@ -434,6 +436,7 @@ class BackgroundWork::Turn {
 
 Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin,
                                     std::string_view end) {
+  const RateLimiter::Hurry hurry(&db_.limiter);
   std::string from(begin);
   // What cannot be read is set aside; the rest is compacted all the same.
   Status damage;
@@ -525,6 +528,7 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
 }
 
 Status BackgroundWork::WaitUntilIdle() {
+  const RateLimiter::Hurry hurry(&db_.limiter);
   StateLock lock(db_.mutex);
   // Only failures from here on count; what failed before is tried again.
   const uint64_t failures = db_.full.failures();

@@ -1,9 +1,8 @@
 #include "db/backlog.h"
 
 #include <algorithm>
-#include <limits>
 
-#include "compaction/space_limit.h"
+#include "compaction/pressure.h"
 
 namespace sluice {
 
@@ -11,11 +10,6 @@ namespace {
 
 constexpr uint64_t kLeastLogSegments = 4;
 constexpr uint64_t kLogShare = 4;  // of write_buffer_bytes, where no limit is given
-
-// Writes are slowed down once levels 0 and 1 have kSlowDebt times what they may for the sake of write
-// amplification, and stopped at kMostDebt times.
-constexpr double kSlowDebt = 1.5;
-constexpr double kMostDebt = 3;
 
 // Writes are slowed down so much, and not stopped, if they exceed the limit on space and compactions
 // can do nothing about it.
@@ -36,50 +30,6 @@ double PressureOfUse(uint64_t used, uint64_t limit) {
   return used <= slow ? 0 : static_cast<double>(used - slow) / static_cast<double>(limit - slow);
 }
 
-// Writers do not wait for compactions that only the user starts.
-bool IsAutomatic(CompactionKind kind, const Options& options) {
-  const std::vector<CompactionKind>& kinds = options.compaction_order;
-  return options.automatic_compactions &&
-         std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
-}
-
-// The pressure of runs that wait for a minor compaction: 0 below l0_slowdown_runs, 1 at
-// l0_stop_runs.
-double PressureOfRuns(const Version& version, const Options& options) {
-  const size_t runs = version.levels[0].size();
-  return !IsAutomatic(CompactionKind::kMinor, options) || runs < options.l0_slowdown_runs
-             ? 0
-             : static_cast<double>(runs - options.l0_slowdown_runs + 1) /
-                   static_cast<double>(options.l0_stop_runs - options.l0_slowdown_runs + 1);
-}
-
-// The pressure of data that waits for a major compaction: 0 up to kSlowDebt, 1 at kMostDebt.
-double PressureOfDebt(const Version& version, const Options& options) {
-  if (!IsAutomatic(CompactionKind::kMajor, options)) {
-    return 0;
-  }
-  const double debt = static_cast<double>(version.LevelWeight(0) + version.LevelWeight(1)) /
-                      static_cast<double>(UnlimitedUpperBytes(version, options));
-  return std::max(0.0, (debt - kSlowDebt) / (kMostDebt - kSlowDebt));
-}
-
-// What the limit on space leaves for memtables beside what is there and what compactions may take
-// (space_limit.h); may be negative.
-double SpaceLeft(const Version& version, const Options& options) {
-  if (!LimitsSpace(options) || !IsAutomatic(CompactionKind::kMajor, options)) {
-    return std::numeric_limits<double>::infinity();
-  }
-  return static_cast<double>(MostSpace(version, options)) -
-         static_cast<double>(TransientBytes(version, options)) -
-         static_cast<double>(version.space.used_bytes);
-}
-
-// Its pressure: 0 while a memtable fits beside those there are, 1 when nothing does.
-double PressureOfSpace(double left, uint64_t memtables, const Options& options) {
-  return std::max(0.0, 1 - (left - static_cast<double>(memtables)) /
-                               static_cast<double>(options.memtable_bytes));
-}
-
 }  // namespace
 
 Backlog::Backlog(const Options& options)
@@ -89,14 +39,15 @@ Backlog::Backlog(const Options& options)
           options.max_log_bytes != 0 ? options.max_log_bytes : kLogShare * memory_limit_,
           kLeastLogSegments * options.log_segment_bytes)) {}
 
-void Backlog::Move(ByLog* set, SubtableImpl* subtable, LogPosition* from, LogPosition to) {
+template <typename T>
+void Backlog::Move(By<T>* set, SubtableImpl* subtable, T none, T* from, T to) {
   if (*from == to) {
     return;
   }
-  if (*from != kNoLog) {
+  if (*from != none) {
     set->erase({*from, subtable});
   }
-  if (to != kNoLog) {
+  if (to != none) {
     set->insert({to, subtable});
   }
   *from = to;
@@ -113,8 +64,8 @@ void Backlog::HoldLog(const StateLock& lock, SubtableImpl* subtable, MemtableInf
 void Backlog::Update(const StateLock& lock, SubtableImpl* subtable) {
   const Version& version = subtable->version(lock);
   BacklogEntry& entry = subtable->backlog;
-  Move(&filling_, subtable, &entry.filling, version.active->log_begin);
-  Move(&waiting_, subtable, &entry.waiting,
+  Move(&filling_, subtable, kNoLog, &entry.filling, version.active->log_begin.load());
+  Move(&waiting_, subtable, kNoLog, &entry.waiting,
        version.waiting.empty() ? kNoLog : version.waiting.back()->log_begin.load());
   size_t bytes = 0;
   for (const MemtablePtr& memtable : version.waiting) {
@@ -125,6 +76,8 @@ void Backlog::Update(const StateLock& lock, SubtableImpl* subtable) {
   live_bytes_ +=
       version.space.live_bytes - std::exchange(entry.live_bytes, version.space.live_bytes);
   entry.space_left = SpaceLeft(version, options_);
+  Move(&needs_, subtable, 0.0, &entry.need,
+       subtable->dropped ? 0.0 : CompactionNeed(version, entry.space_left, bytes, options_));
   const bool behind =
       !subtable->dropped &&
       (version.waiting.size() + 1 >= options_.max_waiting_memtables ||

@@ -11,6 +11,8 @@
 //            limit; likewise when a sub-table has too many waiting memtables or level-0 runs, more
 //            in levels 0 and 1 than level 2 can take in soon, or nearly all the space that it may
 //            take (compaction/space_limit.h).
+//   rate     Compactions need none of the rate that Options::background_bytes_per_second gives when
+//            they become due, and all of it where writers would be slowed down for them.
 //
 // Costs nothing for sub-tables without records, and O(log n) for each change of one that has some.
 
@@ -73,6 +75,10 @@ class Backlog {
   // The first log position that a memtable needs; ~0 if none needs any.
   LogPosition OldestLog(const StateLock& lock) const;
 
+  // The share of their rate that compactions need, 0 to 1.
+  double compaction_need(const StateLock&) const {
+    return needs_.empty() ? 0 : needs_.rbegin()->first;
+  }
   // Of all sub-tables' live data (tree/space_use.h).
   uint64_t live_bytes(const StateLock&) const { return live_bytes_; }
 
@@ -92,9 +98,13 @@ class Backlog {
       return a.first != b.first ? a.first < b.first : a.second->id() < b.second->id();
     }
   };
-  using ByLog = std::set<std::pair<LogPosition, SubtableImpl*>, ById>;
+  template <typename T>
+  using By = std::set<std::pair<T, SubtableImpl*>, ById>;
+  using ByLog = By<LogPosition>;
 
-  static void Move(ByLog* set, SubtableImpl* subtable, LogPosition* from, LogPosition to);
+  // `none`: of what is not in the set.
+  template <typename T>
+  static void Move(By<T>* set, SubtableImpl* subtable, T none, T* from, T to);
   size_t FillingBytes() const {
     const size_t unflushed = memory_.unflushed.load(std::memory_order_relaxed);
     const size_t waiting = waiting_bytes_.load(std::memory_order_relaxed);
@@ -108,8 +118,9 @@ class Backlog {
   const uint64_t memory_limit_;
   const uint64_t log_limit_;
   MemtableMemory memory_;
-  ByLog filling_;  // active memtables with records
-  ByLog waiting_;  // by the oldest memtable that waits for its flush
+  ByLog filling_;     // active memtables with records
+  ByLog waiting_;     // by the oldest memtable that waits for its flush
+  By<double> needs_;  // sub-tables whose compactions need some of the rate
   std::set<SubtableImpl*, ById> behind_;
   std::vector<SubtableImpl*> full_;
   uint64_t live_bytes_ = 0;

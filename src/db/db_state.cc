@@ -152,6 +152,7 @@ void DbState::InstallVersion(const StateLock& lock, SubtableImpl* subtable,
   leave(before.active);
   std::for_each(before.waiting.begin(), before.waiting.end(), leave);
   backlog.Update(lock, subtable);
+  limiter.SetNeed(backlog.compaction_need(lock));
   Recheck(lock, subtable);
 }
 

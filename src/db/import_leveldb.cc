@@ -198,6 +198,7 @@ Status DBImpl::ImportLevelDb(Subtable* subtable, const std::string& source,
   // Tables in memory, of what the logs hold: as large as extents.
   SLUICE_RETURN_IF_ERROR(
       inputs.Open(db_.env, source, db_.options.extent_bytes, db_.options.task_bytes));
+  const RateLimiter::Hurry hurry(&db_.limiter);
   ExtentWriter writer(db_.space.get(), db_.TierOf(kLastLevel), &db_.next_number,
                       ExtentWriter::Use::kCompaction, &db_.limiter);
   std::vector<Extent> extents;

@@ -11,6 +11,7 @@ namespace sluice {
 // Written for the last level, where most of it ends, and where all of it goes if it overlaps nothing.
 IngestionImpl::Part::Part(DbState* db, SubtableImpl* of)
     : subtable(of),
+      hurry(&db->limiter),
       writer(db->space.get(), db->TierOf(kLastLevel), &db->next_number,
              ExtentWriter::Use::kCompaction, &db->limiter),
       packer({db->MakeExtentFormat(of->id(), kLastLevel), db->options.block_bytes,

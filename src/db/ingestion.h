@@ -63,6 +63,7 @@ class IngestionImpl final : public Ingestion {
     Part(DbState* db, SubtableImpl* of);
 
     SubtableImpl* const subtable;
+    const RateLimiter::Hurry hurry;
     ExtentWriter writer;
     RecordPacker packer;
     std::string last_key;

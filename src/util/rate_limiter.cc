@@ -16,18 +16,24 @@ void RateLimiter::Take(Use use, uint64_t bytes) {
   size_t& waiting = waiting_[static_cast<size_t>(use)];
   ++waiting;
   Clock::time_point now = now_();
-  while (!stopped_ && (!IsNext(use) || free_from_ > now)) {
+  const auto begin = [&]() SLUICE_REQUIRES(mutex_) {
+    return use == Use::kFlush || hurries_.load() > 0 ? free_from_
+                                                     : std::max(free_from_, compactions_from_);
+  };
+  while (!stopped_ && (!IsNext(use) || begin() > now)) {
     if (IsNext(use)) {
-      changed_.wait_for(lock, free_from_ - now);
+      changed_.wait_for(lock, begin() - now);
     } else {
       changed_.wait(lock);
     }
     now = now_();
   }
   --waiting;
-  const auto taken = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-      static_cast<double>(bytes) / static_cast<double>(bytes_per_second_)));
-  free_from_ = std::max(free_from_, now - kSaved) + taken;
+  free_from_ = std::max(free_from_, now - kSaved) + TimeOf(bytes, 1);
+  if (use == Use::kCompaction) {
+    compactions_from_ =
+        std::max(compactions_from_, now - kSaved) + TimeOf(bytes, CompactionShare());
+  }
   changed_.notify_all();
 }
 

@@ -88,6 +88,59 @@ TEST_F(RateLimiterTest, FlushesGoFirst) {
   }
 }
 
+TEST_F(RateLimiterTest, CompactionsTakeWhatTheyNeed) {
+  std::atomic<uint64_t> compacted{0};
+  limiter_.SetNeed(0.25);
+  Demand(Use::kCompaction, 10, &compacted);
+  // A tenth of a second's share was saved.
+  Until(compacted, 30);
+  const auto pass = [&](uint64_t pieces, milliseconds time) {
+    const uint64_t before = compacted;
+    for (uint64_t piece = 1; piece <= pieces; ++piece) {
+      std::this_thread::sleep_for(milliseconds(1));
+      EXPECT_EQ(compacted, before + 10 * (piece - 1));
+      Pass(time);
+      Until(compacted, before + 10 * piece);
+    }
+  };
+  pass(20, milliseconds(40));
+  // Flushes have all of the rate, whatever compactions need.
+  std::atomic<uint64_t> flushed{0};
+  Demand(Use::kFlush, 10, &flushed);
+  Until(flushed, 100);
+  for (uint64_t turn = 1; turn <= 20; ++turn) {
+    Pass(milliseconds(10));
+    Until(flushed, 100 + 10 * turn);
+  }
+}
+
+TEST_F(RateLimiterTest, CompactionsAreNeverStarved) {
+  std::atomic<uint64_t> compacted{0};
+  limiter_.SetNeed(0);
+  Demand(Use::kCompaction, 10, &compacted);
+  Until(compacted, 20);
+  for (uint64_t turn = 1; turn <= 20; ++turn) {
+    Pass(milliseconds(80));
+    Until(compacted, 20 + 10 * turn);
+  }
+}
+
+TEST_F(RateLimiterTest, HurryTakesAll) {
+  std::atomic<uint64_t> compacted{0};
+  limiter_.SetNeed(0.25);
+  {
+    const RateLimiter::Hurry hurry(&limiter_);
+    Demand(Use::kCompaction, 10, &compacted);
+    Until(compacted, 110);
+    for (uint64_t turn = 1; turn <= 20; ++turn) {
+      std::this_thread::sleep_for(milliseconds(1));
+      EXPECT_EQ(compacted, 110 + 10 * (turn - 1));
+      Pass(milliseconds(10));
+      Until(compacted, 110 + 10 * turn);
+    }
+  }
+}
+
 TEST_F(RateLimiterTest, StopLetsAllGo) {
   std::atomic<uint64_t> taken{0};
   Demand(Use::kCompaction, 1'000'000'000, &taken);
