@@ -26,7 +26,7 @@ struct BacklogEntry {
   size_t waiting_bytes = 0;
   uint64_t live_bytes = 0;  // tree/space_use.h
   double space_left = 0;    // for memtables
-  double need = 0;  // for compactions
+  double need = 0;          // for compactions
   bool behind = false;
 };
 
