@@ -100,14 +100,14 @@ sluice_package(sluice-tools SECTION database COMPONENTS tools
 databases, imports and compacts those of LevelDB, runs simulated units, and has
 benchmarks."
   SUGGESTS gnuplot-nox)
-set(about_units "Sluice can do the compactions of RocksDB and LevelDB databases: on the CPU, or on
-an FPGA, which this version simulates.
+set(about_units "Sluice can do the compactions of RocksDB and LevelDB databases: on the CPU,
+or on an FPGA, which this version simulates.
 .
 ")
 sluice_package(libsluice-units SECTION libs COMPONENTS units LICENSES ${engine_licenses} ${templates}/verilator
   SYNOPSIS "LSM storage engine that offloads its compactions (simulated units)"
-  DESCRIPTION "${about_units}This package has the units that libsluice-rocksdb and libsluice-leveldb load, if
-they are told to use some.")
+  DESCRIPTION "${about_units}This package has the units that libsluice-rocksdb and libsluice-leveldb load,
+if they are told to use some.")
 set(about_rocksdb "Sluice can do the compactions of RocksDB databases, through RocksDB's own
 CompactionService: on the CPU, or on an FPGA, which this version simulates.
 .
@@ -129,8 +129,8 @@ anew: on the CPU, or on an FPGA, which this version simulates.
 set(leveldb_license /usr/share/doc/libleveldb-dev/copyright)
 sluice_package(libsluice-leveldb SECTION libs COMPONENTS leveldb LICENSES ${engine_licenses} ${leveldb_license}
   SYNOPSIS "LevelDB's compactions by Sluice (shared libraries)"
-  DESCRIPTION "${about_leveldb}This package has the library that compacts, and a LevelDB for programs that know
-nothing of it."
+  DESCRIPTION "${about_leveldb}This package has the library that compacts, and a LevelDB for programs that
+know nothing of it."
   SUGGESTS "libsluice-units (= ${PROJECT_VERSION}-1)"
   CONTROL ${PROJECT_BINARY_DIR}/package_control/leveldb/shlibs ${templates}/triggers)
 sluice_package(libsluice-leveldb-dev SECTION libdevel COMPONENTS leveldb_development LICENSES ${leveldb_license}
