@@ -2,7 +2,8 @@
 //
 // A read pins a version first and asks for the visible sequence number then: what it may see is
 // either in that version, or came later and need not be seen. The other way round, a flush in
-// between could drop what only that sequence number sees.
+// between could drop what only that sequence number sees. Only iterators need to have all that the
+// number shows (SubtableImpl::PinState).
 
 #include <algorithm>
 #include <array>
@@ -371,10 +372,10 @@ void DBImpl::ReleaseSnapshot(const Snapshot* snapshot) {
 std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> newest,
                                                const ReadOptions& options, Subtable* subtable) {
   SubtableImpl* const target = Resolve(subtable);
-  std::shared_ptr<const Version> version = target->PinVersion();
-  const SequenceNumber snapshot = options.snapshot != nullptr
-                                      ? options.snapshot->sequence()
-                                      : db_.visible.load(std::memory_order_acquire);
+  auto [version, snapshot] =
+      options.snapshot != nullptr
+          ? SubtableImpl::State{target->PinVersion(), options.snapshot->sequence()}
+          : target->PinState([&] { return db_.visible.load(std::memory_order_acquire); });
   const std::shared_ptr<const RangeDeletions> deletions = RangeDeletionsOf(*version);
   IteratorParts parts;
   size_t most_parts = 2 + version->waiting.size() + version->aside.size();

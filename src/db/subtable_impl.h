@@ -58,6 +58,26 @@ class SubtableImpl final : public Subtable {
     current.Ref();
     return {&current, [](const Version* held) { held->Unref(); }};
   }
+  struct State {
+    std::shared_ptr<const Version> version;
+    SequenceNumber snapshot = 0;
+  };
+  // The current version, and the last visible sequence number, which `visible` returns: of what is
+  // visible as of that, the version has all, as dead_stretches.h needs it. The number must be asked
+  // for last (db_read.cc), so it may be that of a write to a memtable that the version does not have
+  // yet. Then both are taken again.
+  template <typename Visible>
+  State PinState(const Visible& visible) const {
+    State state;
+    const MemtableInfo* active = nullptr;
+    do {
+      state.version = PinVersion();
+      state.snapshot = visible();
+      const EpochGuard guard;
+      active = version(guard).active.get();
+    } while (active != state.version->active.get());
+    return state;
+  }
   // `version`'s one reference becomes the sub-table's.
   void Install(const StateLock& lock, const Version* version) {
     lock.AssertHeld();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "db/fixture.h"
+#include "db/subtable_impl.h"
 
 namespace sluice {
 namespace {
@@ -223,6 +224,31 @@ TEST_F(TombstoneSeekTest, IteratorsShowWhatMapsHave) {
   }
 }
 
+// Otherwise an iterator would take for dead what was written since, and note it, or pass over what is
+// dead by now and not in its state.
+TEST(SubtableStateTest, TheVersionHasAllThatIsVisible) {
+  StateMutex mutex;
+  MemtableMemory memory;
+  SubtableImpl subtable(1, "one");
+  const auto switch_memtable = [&] {
+    const StateLock lock(mutex);
+    auto* const version = new Version;
+    version->active = std::make_shared<MemtableInfo>(size_t{1} << 16, &memory);
+    subtable.Install(lock, version);
+  };
+  switch_memtable();
+  SequenceNumber visible = 1;
+  const SubtableImpl::State state = subtable.PinState([&] {
+    if (visible < 4) {
+      switch_memtable();
+      ++visible;
+    }
+    return visible;
+  });
+  EXPECT_EQ(state.snapshot, 4u);
+  EXPECT_EQ(state.version->active, subtable.PinVersion()->active);
+}
+
 // A queue that one thread pushes to and pops from, and in its dead part a record that comes and
 // goes with a note of it elsewhere; each write is one batch, so each reader knows what it must find.
 TEST_F(TombstoneSeekTest, QueuesAreSeenWholeWhileTheyMove) {
@@ -292,6 +318,12 @@ TEST_F(TombstoneSeekTest, QueuesAreSeenWholeWhileTheyMove) {
       }
     });
   }
+  // A reader may find that the memtable it reads has been replaced while it began.
+  threads.emplace_back([&] {
+    while (!stop) {
+      ASSERT_TRUE(db_->Flush(nullptr).ok());
+    }
+  });
   for (std::thread& thread : threads) {
     thread.join();
   }
