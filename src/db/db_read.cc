@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "db/db_impl.h"
 #include "mem/memtable_iterator.h"
@@ -372,10 +373,12 @@ void DBImpl::ReleaseSnapshot(const Snapshot* snapshot) {
 std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> newest,
                                                const ReadOptions& options, Subtable* subtable) {
   SubtableImpl* const target = Resolve(subtable);
-  auto [version, snapshot] =
+  SubtableImpl::State state =
       options.snapshot != nullptr
           ? SubtableImpl::State{target->PinVersion(), options.snapshot->sequence()}
           : target->PinState([&] { return db_.visible.load(std::memory_order_acquire); });
+  std::shared_ptr<const Version> version = std::move(state.version);
+  const SequenceNumber snapshot = state.snapshot;
   const std::shared_ptr<const RangeDeletions> deletions = RangeDeletionsOf(*version);
   IteratorParts parts;
   size_t most_parts = 2 + version->waiting.size() + version->aside.size();
