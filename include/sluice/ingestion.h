@@ -54,7 +54,8 @@ class SLUICE_EXPORT Ingestion {
   /// Busy if too much was written meanwhile (DB::NewIngestion), or the database is being closed;
   /// InvalidArgument if one of the sub-tables was dropped: nothing is ingested then. After NoSpace
   /// nothing is ingested as yet, and Commit may be called again. After any other error of the file
-  /// system it may be there or not when the database is opened again, but not in part.
+  /// system, nothing is ingested if the database still takes writes; otherwise it may be there or not
+  /// when the database is opened again, but not in part.
   ///
   /// Cost: flushes the memtables of the sub-tables, for the most part while writes go on, and holds
   /// up all writes for the rest of that and for one durable change of the metadata.

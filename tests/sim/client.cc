@@ -1,7 +1,8 @@
 #include "client.h"
 
-#include <chrono>
-#include <thread>
+#include <algorithm>
+#include <array>
+#include <numeric>
 
 namespace sluice::sim {
 
@@ -9,12 +10,48 @@ namespace {
 
 constexpr size_t kMostValueBytes = 4000;
 
-struct Choice {
+}  // namespace
+
+struct Client::Choice {
   void (Client::*act)();
   uint64_t weight;
 };
 
-}  // namespace
+constexpr Client::Choice Client::kChoices[] = {
+    {&Client::WriteOne, 20},
+    {&Client::WriteSome, 20},
+    {&Client::WriteAsynchronously, 30},
+    {&Client::DeleteSome, 2},
+    {&Client::DeleteOneByOne, 2},
+    {&Client::Ingest, 2},
+    {&Client::ReadOne, 20},
+    {&Client::ReadMany, 4},
+    {&Client::ReadTable, 4},
+    {&Client::ReadEverything, 2},
+    {&Client::TakeSnapshot, 2},
+    {&Client::ReleaseSnapshot, 2},
+    {&Client::Transact, 15},
+    {&Client::CancelWaits, 3},
+    {&Client::Flush, 2},
+    {&Client::Compact, 2},
+    {&Client::MakeTable, 1},
+    {&Client::DropTable, 1},
+    {&Client::WriteToForeignTable, 1},
+    {&Client::Checkpoint, 1},
+    {&Client::TakeImage, 1},
+    {&Client::Look, 4},
+};
+
+// Of what clients do, a life leaves some out and does more of others: what goes wrong between two
+// things is met sooner where little else happens.
+void Client::DrawWeights() {
+  TestRandom mix(world_.mix);
+  for (const Choice& choice : kChoices) {
+    static constexpr std::array<uint64_t, 4> kFactors = {0, 1, 1, 8};
+    weights_.push_back(choice.weight * kFactors[Uniform(&mix, 0, kFactors.size() - 1)]);
+  }
+  weights_.front() = std::max(weights_.front(), uint64_t{1});
+}
 
 Client::Client(World* world, size_t number, const KeySpace& keys, uint64_t seed)
     : world_(*world),
@@ -22,6 +59,7 @@ Client::Client(World* world, size_t number, const KeySpace& keys, uint64_t seed)
       random_(seed),
       keys_(keys),
       values_(&random_, kMostValueBytes) {
+  DrawWeights();
   // Sub-tables of earlier lives are dealt out.
   size_t i = 0;
   for (const std::string& name : model().Tables()) {
@@ -51,29 +89,13 @@ void Client::Run(uint64_t operations) {
 }
 
 void Client::DoOne() {
-  static constexpr Choice kChoices[] = {
-      {&Client::WriteOne, 20},    {&Client::WriteSome, 20},      {&Client::WriteAsynchronously, 30},
-      {&Client::DeleteSome, 2},   {&Client::Ingest, 2},          {&Client::ReadOne, 20},
-      {&Client::ReadMany, 4},     {&Client::ReadTable, 4},       {&Client::ReadEverything, 2},
-      {&Client::TakeSnapshot, 2}, {&Client::ReleaseSnapshot, 2}, {&Client::Transact, 15},
-      {&Client::CancelWaits, 3},  {&Client::Flush, 2},           {&Client::Compact, 2},
-      {&Client::MakeTable, 1},    {&Client::DropTable, 1},       {&Client::WriteToForeignTable, 1},
-      {&Client::Checkpoint, 1},   {&Client::TakeImage, 1},       {&Client::Look, 4},
-  };
-  static constexpr uint64_t kWeight = [] {
-    uint64_t sum = 0;
-    for (const Choice& choice : kChoices) {
-      sum += choice.weight;
-    }
-    return sum;
-  }();
-  uint64_t at = Draw(0, kWeight - 1);
-  for (const Choice& choice : kChoices) {
-    if (at < choice.weight) {
-      (this->*choice.act)();
+  uint64_t at = Draw(0, std::accumulate(weights_.begin(), weights_.end(), uint64_t{0}) - 1);
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    if (at < weights_[i]) {
+      (this->*kChoices[i].act)();
       return;
     }
-    at -= choice.weight;
+    at -= weights_[i];
   }
 }
 

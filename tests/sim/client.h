@@ -31,6 +31,10 @@ class Client {
     Status status;
   };
 
+  struct Choice;
+  static const Choice kChoices[];
+
+  void DrawWeights();
   void DoOne();
 
   // client_writes.cc
@@ -42,6 +46,7 @@ class Client {
   void WriteSome();
   void WriteAsynchronously();
   void DeleteSome();
+  void DeleteOneByOne();
   void Ingest();
   // What became of batch `number`.
   void Outcome(size_t number, const Status& status);
@@ -89,12 +94,13 @@ class Client {
   World& world_;
   const size_t number_;
   TestRandom random_;
+  std::vector<uint64_t> weights_;  // of kChoices
   KeySpace keys_;
   ValueSpace values_;
   std::vector<std::pair<size_t, std::shared_ptr<UnderWay>>> under_way_;
   std::vector<HeldSnapshot> snapshots_;
   std::vector<std::string> own_tables_;
-  bool failed_ = false;  // writes are, for good
+  Status failure_;  // after which no write may succeed
 };
 
 // Commits or rolls back what is prepared and has nobody else.

@@ -145,7 +145,7 @@ void Client::CancelWaits() {
 }
 
 void Client::Transact() {
-  if (failed_) {
+  if (!failure_.ok()) {
     return ProbeFailure();
   }
   AwaitWrites(world_.trouble == Trouble::kNoSpace ? 0 : SIZE_MAX);
@@ -185,7 +185,7 @@ void Client::TransactInTwoPhases(std::unique_ptr<Transaction> transaction,
     if (status.IsNoSpace()) {
       model().NotPrepared(name);
     } else {
-      failed_ = true;
+      failure_ = status;
     }
     return;
   }
@@ -208,7 +208,7 @@ void Client::Resolve(const std::string& name, Transaction* transaction, bool com
   } else if (status.IsNoSpace()) {
     model().NotResolved(name);
   } else {
-    failed_ = true;
+    failure_ = status;
   }
 }
 

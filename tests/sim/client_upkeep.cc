@@ -56,7 +56,7 @@ void Client::DropTable() {
 
 // Which may be dropped at any moment; it holds nothing that anybody knows.
 void Client::WriteToForeignTable() {
-  if (failed_) {
+  if (!failure_.ok()) {
     return ProbeFailure();
   }
   AwaitWrites(world_.trouble == Trouble::kNoSpace ? 0 : SIZE_MAX);

@@ -56,6 +56,7 @@ class Database {
     world.named = named_;
     world.options = DrawOptions(&random_, env_.get());
     world.synced_percent = std::array{0, 3, 25, 90}[Uniform(&random_, 0, 3)];
+    world.mix = random_();
     DrawTrouble(&world);
     // What is in trouble may leave rows locked.
     world.patient = world.trouble == Trouble::kNone && Uniform(&random_, 0, 2) != 0;
