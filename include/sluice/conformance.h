@@ -36,6 +36,6 @@ struct ExecutorCheck {
 /// plain implementation of the rules in sluice/executor.h: tables byte for byte, statistics,
 /// damaged input, a sink that fails, tasks that are none, several threads. Tasks that it refuses
 /// with NotSupported do not count, but it must do a quarter of them. The error says what differed.
-Status CheckExecutor(Executor* executor, const ExecutorCheck& check = {});
+SLUICE_EXPORT Status CheckExecutor(Executor* executor, const ExecutorCheck& check = {});
 
 }  // namespace sluice

@@ -21,8 +21,8 @@
 ///  * Table: ends before a record of a new user key if the blocks finished so far, trailers
 ///    counted, reach table_bytes; the open block, if any, ends with it.
 ///  * Index: one entry per block, its full last internal key and its handle, every entry a restart.
-///  * Input blocks are raw or compressed with Snappy: any other compression is kBlockType. Whoever
-///    makes a task decompresses them first, as the engine does.
+///  * Input blocks are raw or compressed with Snappy: any other compression is kBlockType. The
+///    engine decompresses such blocks before it makes a task.
 ///  * Input is checked before it is believed: index and data blocks against their CRC32C, handles
 ///    against the table's bounds, entries against the block's, keys for order within a run. Of
 ///    several faults in one block, the CRC is reported before the compression type and that before

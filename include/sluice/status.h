@@ -31,7 +31,7 @@ class [[nodiscard]] SLUICE_EXPORT Status {
     kConflict,   ///< begin the transaction again, to see what was committed in the meantime
     kTimedOut,   ///< another transaction held the lock for longer than the caller would wait
     kTooLarge,   ///< split the transaction
-    kCancelled,  ///< somebody does not want it done any more
+    kCancelled,  ///< another thread called it off
   };
 
   Status() = default;  ///< ok

@@ -29,7 +29,7 @@
 ///     Conflict (kSnapshot) the row, or one in the range, was written since the transaction's
 ///              snapshot: the first committer wins. Roll back and retry.
 ///     TimedOut other transactions held the lock for longer than the lock timeout.
-///     Cancelled somebody called CancelWaits.
+///     Cancelled another thread called CancelWaits.
 ///     TooLarge the transaction would need more than max_bytes, or all transactions together more
 ///              than Options::transaction_memory_bytes; the message says which. Commit what
 ///              there is and go on in another one; or roll back and, in the second case, retry when
@@ -116,7 +116,7 @@ class SLUICE_EXPORT Transaction {
   /// As GetForUpdate, but other transactions may lock the row for share, too. One of them that
   /// writes it, or locks it for update, waits until it is the only one; of two that do so, one ends
   /// with Deadlock at once: use GetForUpdate for rows that will be written. Readers do not starve
-  /// writers: whoever wants to share a lock that a writer waits for waits behind it.
+  /// writers: a request to share a lock that a writer waits for waits behind that writer.
   virtual Status GetForShare(const ReadOptions& options, Subtable* subtable, std::string_view key,
                              std::string* value) = 0;
   /// @{
@@ -129,7 +129,7 @@ class SLUICE_EXPORT Transaction {
   /// Ranges that overlap or touch become one. There is no Unlock of a range, and that of a row
   /// leaves the ranges around it locked.
   ///
-  /// Readers wait for nobody, as always. From the first such call on, locks of the sub-table's rows
+  /// Plain reads never wait, as always. From the first such call on, locks of the sub-table's rows
   /// share a mutex and are searched for in a tree, which is still fast, but less so on many cores;
   /// other sub-tables notice nothing. In kSnapshot a transaction that already has its snapshot
   /// looks whether a row in the range was written since: in memtables, and if one was flushed since
@@ -155,7 +155,7 @@ class SLUICE_EXPORT Transaction {
   virtual Status Delete(Subtable* subtable, std::string_view key) = 0;
   /// @{
   /// As Put and Delete, but the row is not locked, and it does not matter whether it was written
-  /// since the transaction's snapshot: for rows that nobody else writes, such as those of a table
+  /// since the transaction's snapshot: for rows that no other transaction writes, such as those of a table
   /// that is being loaded. If others do write the row, the last commit stands.
   virtual Status PutUntracked(Subtable* subtable, std::string_view key, std::string_view value) = 0;
   virtual Status DeleteUntracked(Subtable* subtable, std::string_view key) = 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The package as others get it: `pip install .` into an environment of its own, whose wheel must be one
 # for the stable ABI, and the example with it:
-#   install_test.sh SOURCE SCRATCH CC CXX
+#   install_test.sh SOURCE SCRATCH ENGINE CC CXX
 #
 # What was built stays in SCRATCH, so that only the first run takes minutes. What pip would download
 # comes from build/venv: tests need no network.

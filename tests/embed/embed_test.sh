@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the library and builds and runs every example with it:
+# Installs the library, and builds and runs the examples with it, but for Python's and LevelDB's:
 #   embed_test.sh SOURCE BUILD SCRATCH CC CXX rocksdb=[sluice_rocksdb_shared] [sluice_device]
 set -euo pipefail
 source=$1 build=$2 scratch=$3 rocksdb=${6#rocksdb=} device=${7-}
