@@ -120,7 +120,11 @@ Json DbJson(const DbArguments& arguments) {
 }
 
 int Finish(const Status& status, const DbArguments& arguments, OpenDb* open, Json json) {
-  const Status closed = status.ok() && open->db != nullptr ? open->db->Close() : status;
+  Status closed = status;
+  if (closed.ok() && open->db != nullptr) {
+    const PolledProgress progress("closing");  // a unit's job may be under way
+    closed = open->db->Close();
+  }
   if (!closed.ok()) {
     return Fail(closed, arguments.json, DbJson(arguments));
   }
