@@ -1,22 +1,17 @@
 #include "bench/cpu_time.h"
 
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include "util/cpu_clock.h"
 
 namespace sluice::bench {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-double ClockSeconds(clockid_t clock) {
-  timespec time{};
-  ::clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 // Null: none of those that are told apart.
 double* KindOf(const std::string& thread, CpuSeconds* cpu) {
@@ -25,6 +20,7 @@ double* KindOf(const std::string& thread, CpuSeconds* cpu) {
                  thread == "leveldb"
              ? &cpu->compaction
          : thread.starts_with("slc-driver") ? &cpu->driver
+         : thread.starts_with("slc-card")   ? &cpu->card
          : thread.starts_with("slc-log")    ? &cpu->foreground
                                             : nullptr;
 }
@@ -44,10 +40,8 @@ CpuSeconds BackgroundCpu() {
       *kind += 1e-9 * static_cast<double>(nanoseconds);
     }
   }
-  cpu.other = ClockSeconds(CLOCK_PROCESS_CPUTIME_ID) - cpu.Total();
+  cpu.other = ClockSeconds(CLOCK_PROCESS_CPUTIME_ID) - cpu.Host() - cpu.card;
   return cpu;
 }
-
-double ThreadCpuSeconds() { return ClockSeconds(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace sluice::bench

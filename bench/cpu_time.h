@@ -1,7 +1,7 @@
 // CPU seconds of this process by what its threads are for, told from their names: Sluice's
 // background threads are slc-flush, slc-compact and slc-driver, and slc-log, which does a part of
-// what writers do, counts with these; RocksDB's rocksdb:high (it flushes)
-// and rocksdb:low, LevelDB's, which flushes and compacts, leveldb.
+// what writers do, counts with these; slc-card stands for a card; RocksDB's are rocksdb:high (it
+// flushes) and rocksdb:low, LevelDB's, which flushes and compacts, leveldb.
 //
 // Linux only. Threads that end between two calls are counted in `other`.
 
@@ -15,15 +15,16 @@ struct CpuSeconds {
   double compaction = 0;  // and LevelDB's flush
   double driver = 0;      // talks to the device
   double other = 0;
+  double card = 0;  // simulates a card, or models it: no time of the host's
 
-  double Total() const { return foreground + flush + compaction + driver + other; }
+  double Host() const { return foreground + flush + compaction + driver + other; }
+  // Of the host's, what compactions took, flushes and readers left out.
+  double HostCompaction() const { return compaction + driver + other; }
 };
 
 // The background threads that live now, since each began; `other` is what the process has used
 // beyond that: its own foreground threads, and what the kernel does in threads of its own for
 // io_uring.
 CpuSeconds BackgroundCpu();
-// The calling thread's.
-double ThreadCpuSeconds();
 
 }  // namespace sluice::bench

@@ -39,6 +39,8 @@ Status EngineSession::MultiGet(std::span<const std::string> keys, uint64_t* foun
 const std::vector<EngineKind>& EngineKinds() {
   static const std::vector<EngineKind> kinds = {
       {"sluice", "", OpenSluice, [](EngineSettings*) {}},
+      {"sluice:cpu", "compactions on the CPU, whatever --executor says", OpenSluice,
+       [](EngineSettings* settings) { settings->executor = "cpu"; }},
       {"sluice:async", "asynchronous puts, up to 1000 per thread under way", OpenSluice,
        [](EngineSettings* settings) { settings->async = true; }},
       {"sluice:1queue",

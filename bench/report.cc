@@ -140,11 +140,10 @@ Json RunJson(const Run& run) {
   json["stall_seconds"] = result.engine.stall_microseconds
                               ? Json(1e-6 * static_cast<double>(*result.engine.stall_microseconds))
                               : Json();
-  json["cpu_seconds"] = {{"foreground", result.cpu.foreground},
-                         {"flush", result.cpu.flush},
-                         {"compaction", result.cpu.compaction},
-                         {"driver", result.cpu.driver},
-                         {"other", result.cpu.other}};
+  json["cpu_seconds"] = {{"foreground", result.cpu.foreground}, {"flush", result.cpu.flush},
+                         {"compaction", result.cpu.compaction}, {"driver", result.cpu.driver},
+                         {"other", result.cpu.other},           {"card", result.cpu.card}};
+  json["host_cpu_ms_per_mb_compacted"] = OrNull(result.HostCpuPerMegabyte());
   return json;
 }
 
@@ -203,6 +202,43 @@ std::string CpuTable(const std::vector<Comparison>& comparisons) {
           Mib(r.engine.table_bytes_written),
           r.foreground_bytes_read ? fmt::format("{:.1f}", Mib(*r.foreground_bytes_read)) : "-",
           Mib(r.engine.background_bytes_read));
+    }
+  }
+  return text;
+}
+
+// What compactions cost the host, and how many of its cores that occupies or, if compactions on the
+// CPU are among those compared, sets free at the rate of this run.
+std::string CompactionTable(const std::vector<Comparison>& comparisons) {
+  std::string text;
+  for (const Comparison& comparison : comparisons) {
+    std::optional<double> on_cpu;
+    for (const Run* run : comparison.median) {
+      on_cpu = run->engine == "sluice:cpu" ? run->result.HostCpuPerMegabyte() : on_cpu;
+    }
+    for (const Run* run : comparison.median) {
+      const RunResult& r = run->result;
+      const std::optional<double> host = r.HostCpuPerMegabyte();
+      if (!host) {
+        continue;
+      }
+      if (text.empty()) {
+        text = fmt::format(
+            "\nCompactions: MB read, and CPU time per MB, in ms, of the host and of what stands "
+            "for "
+            "a card\n{:<23} {:<18} {:>7} {:>9} {:>9} {:>8} {:>8} {:>11} {:>11}\n",
+            "benchmark", "engine", "threads", "MB", "MB/s", "host", "card", "host cores",
+            "cores freed");
+      }
+      const double megabytes = 1e-6 * static_cast<double>(r.engine.background_bytes_read);
+      const double seconds = r.seconds + r.settle_seconds;
+      const double rate = seconds > 0 ? megabytes / seconds : 0;
+      text += fmt::format("{:<23} {:<18} {:>7} {:9.1f} {:9.1f} {:8.3f} {:8.3f} {:11.2f} {:>11}\n",
+                          run->workload, run->engine, run->threads, megabytes, rate, *host,
+                          1e3 * r.cpu.card / megabytes, 1e-3 * *host * rate,
+                          on_cpu && run->engine != "sluice:cpu"
+                              ? fmt::format("{:.2f}", 1e-3 * (*on_cpu - *host) * rate)
+                              : "-");
     }
   }
   return text;
@@ -310,7 +346,7 @@ std::string TableLines(const Run& run) {
           ? "-"
           : fmt::format("{:.1f}", 100 * static_cast<double>(r.found) / static_cast<double>(r.gets)),
       OrDash(r.WriteAmplification()), OrDash(r.ReadAmplification()), OrDash(r.SpaceAmplification()),
-      r.operations == 0 ? 0 : 1e6 * r.cpu.Total() / static_cast<double>(r.operations),
+      r.operations == 0 ? 0 : 1e6 * r.cpu.Host() / static_cast<double>(r.operations),
       r.settle_seconds);
   const auto kinds = std::count_if(r.latency.begin(), r.latency.end(),
                                    [](const Histogram& latency) { return latency.count() > 0; });
@@ -326,7 +362,8 @@ std::string TableLines(const Run& run) {
 
 std::string Summary(const BenchSettings& settings, const std::vector<Run>& runs) {
   const std::vector<Comparison> comparisons = Compare(settings, runs);
-  return CpuTable(comparisons) + OverloadTable(settings, comparisons) +
+  return CpuTable(comparisons) + CompactionTable(comparisons) +
+         OverloadTable(settings, comparisons) +
          (settings.engines.size() > 1 ? RatioTable(settings, comparisons) : "");
 }
 

@@ -160,6 +160,13 @@ std::optional<double> RunResult::ReadAmplification() const {
   return Ratio(foreground_bytes_read, user_bytes_read);
 }
 
+std::optional<double> RunResult::HostCpuPerMegabyte() const {
+  if (engine.background_bytes_read == 0) {
+    return {};
+  }
+  return 1e9 * cpu.HostCompaction() / static_cast<double>(engine.background_bytes_read);
+}
+
 std::optional<double> RunResult::SpaceAmplification() const {
   return Ratio(disk_bytes, record_bytes);
 }
@@ -191,6 +198,7 @@ Status RunWorkload(const BenchSettings& settings, const Workload& workload, uint
   result->cpu.flush = cpu_then.flush - cpu.flush;
   result->cpu.compaction = cpu_then.compaction - cpu.compaction;
   result->cpu.driver = cpu_then.driver - cpu.driver;
+  result->cpu.card = cpu_then.card - cpu.card;
   result->cpu.other = cpu_then.other - cpu.other - result->cpu.foreground;
   result->cpu.foreground += log;
   const EngineCounts counts_then = engine->Counts();

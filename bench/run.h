@@ -50,6 +50,9 @@ struct RunResult {
   std::optional<double> WriteAmplification() const;
   // Bytes read from files by those who read, per byte that they got; none if they got none.
   std::optional<double> ReadAmplification() const;
+  // CPU milliseconds of the host per 10^6 bytes that compactions read, with whichever executor; none
+  // if they read nothing. Of LevelDB its flushes are in it.
+  std::optional<double> HostCpuPerMegabyte() const;
   // Bytes on disk per byte of a database with each key once. One that was filled at random has not
   // all keys: what this says of it is too little, and of all engines alike.
   std::optional<double> SpaceAmplification() const;

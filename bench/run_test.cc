@@ -199,6 +199,28 @@ TEST_P(RunTest, OverloadIsReportedApart) {
   EXPECT_NE(Summary(settings_, runs).find("Overload: latency of writes"), std::string::npos);
 }
 
+TEST(OffloadTest, HostAndCardAreToldApart) {
+  const TempDir dir;
+  BenchSettings settings;
+  settings.engines = {"sluice", "sluice:cpu"};
+  settings.workloads = {"compactmixed"};
+  settings.num = 4 * kKeys;
+  settings.seed = TestSeed();
+  settings.directory = dir.File("db");
+  settings.engine.executor = "model";
+  settings.engine.config = "tiny";
+  std::vector<bench::Run> runs;
+  const Status status = RunBench(settings, NoEvents(), &runs);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_GT(runs[0].result.cpu.card, 0);
+  EXPECT_EQ(runs[1].result.cpu.card, 0);
+  for (const bench::Run& run : runs) {
+    EXPECT_GT(run.result.HostCpuPerMegabyte().value_or(0), 0);
+  }
+  EXPECT_NE(Summary(settings, runs).find("cores freed"), std::string::npos);
+}
+
 TEST_P(RunTest, WriterKeepsItsRate) {
   settings_.write_rate = 1e-6;  // the second one is due in eleven days
   const auto results = Run({"fillseq", "readwhilewriting"});

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "util/cpu_clock.h"
+
 namespace sluice::bench {
 
 namespace {

@@ -211,6 +211,9 @@ class SLUICE_EXPORT Executor {
   /// Merges `task`, handing each table to `sink` in key order. After a failure the tables handed
   /// over so far are to be thrown away.
   virtual MergeResult Run(const MergeTask& task, const MergeSink& sink) = 0;
+  /// CPU time of this process, in seconds, that was spent so far on standing for a card which would
+  /// have done the work itself: by a simulation or a model of one. From any thread.
+  virtual double card_cpu_seconds() const { return 0; }
 };
 
 /// The CPU executor: the reference for all others, and something for them to wrap or to fall back

@@ -53,6 +53,9 @@ struct OffloadStatistics {
   uint64_t retries = 0;         ///< failed on a unit
   size_t units = 0;             ///< as many as Options::executors has
   size_t units_in_service = 0;  ///< those that have not failed too often lately
+  /// CPU time of what stands for the units, if they are simulated or modelled, since they were made:
+  /// a card's own work, and no part of Statistics::compaction_cpu_microseconds.
+  uint64_t card_cpu_microseconds = 0;
 };
 
 /// What transactions do and did.
@@ -98,13 +101,16 @@ struct SLUICE_EXPORT Statistics {
   uint64_t ingestion_bytes_written = 0;   ///< of extents; those that were committed
   uint64_t compaction_bytes_read = 0;     ///< of extents
   uint64_t compaction_bytes_written = 0;  ///< of extents
-  uint64_t extents_reused = 0;            ///< moved by compactions as they were
-  uint64_t blocks_copied = 0;             ///< by compactions, as bytes
-  uint64_t flushes = 0;                   ///< carried out
-  uint64_t range_cuts = 0;                ///< changes of the tree for range deletions
-  uint64_t cut_extents = 0;               ///< that these left out as a whole
-  uint64_t cut_records = 0;               ///< that these left out
-  uint64_t compactions_abandoned = 0;     ///< for an unsound plan, or records that did not balance
+  /// CPU time that compactions took of the host, whoever merges: reading, merging or driving units
+  /// and checking what they hand back, writing. Without what the kernel does in threads of its own.
+  uint64_t compaction_cpu_microseconds = 0;
+  uint64_t extents_reused = 0;         ///< moved by compactions as they were
+  uint64_t blocks_copied = 0;          ///< by compactions, as bytes
+  uint64_t flushes = 0;                ///< carried out
+  uint64_t range_cuts = 0;             ///< changes of the tree for range deletions
+  uint64_t cut_extents = 0;            ///< that these left out as a whole
+  uint64_t cut_records = 0;            ///< that these left out
+  uint64_t compactions_abandoned = 0;  ///< for an unsound plan, or records that did not balance
   std::array<uint64_t, kCompactionKinds> compactions{};  ///< by CompactionKind
   uint64_t stall_microseconds = 0;  ///< time that writers lost, summed over all writers
 
@@ -115,6 +121,12 @@ struct SLUICE_EXPORT Statistics {
                : static_cast<double>(flush_bytes_written + ingestion_bytes_written +
                                      compaction_bytes_written) /
                      static_cast<double>(user_bytes_written);
+  }
+  /// CPU milliseconds of the host per 10^6 bytes that compactions read; 0 before the first.
+  double HostCpuPerMegabyte() const {
+    return compaction_bytes_read == 0 ? 0
+                                      : 1e3 * static_cast<double>(compaction_cpu_microseconds) /
+                                            static_cast<double>(compaction_bytes_read);
   }
   /// Bytes that extents take of the device per byte of live data; 0 if there is none in level 2.
   double SpaceAmplification() const {

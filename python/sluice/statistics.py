@@ -48,6 +48,7 @@ class OffloadStatistics:
     retries: int
     units: int
     units_in_service: int
+    card_cpu_microseconds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,7 @@ class Statistics:
     ingestion_bytes_written: int
     compaction_bytes_read: int
     compaction_bytes_written: int
+    compaction_cpu_microseconds: int
     extents_reused: int
     blocks_copied: int
     flushes: int

@@ -60,7 +60,8 @@ nb::dict ToDict(const SubtableStatistics& subtable) {
 }
 
 nb::dict ToDict(const OffloadStatistics& offload) {
-  const auto& [executor, device_tasks, cpu_tasks, retries, units, units_in_service] = offload;
+  const auto& [executor, device_tasks, cpu_tasks, retries, units, units_in_service,
+               card_cpu_microseconds] = offload;
   nb::dict d;
   d["executor"] = ToText(executor);
   d["device_tasks"] = device_tasks;
@@ -68,6 +69,7 @@ nb::dict ToDict(const OffloadStatistics& offload) {
   d["retries"] = retries;
   d["units"] = units;
   d["units_in_service"] = units_in_service;
+  d["card_cpu_microseconds"] = card_cpu_microseconds;
   return d;
 }
 
@@ -93,9 +95,9 @@ nb::dict ToDict(const Statistics& statistics) {
   const auto& [subtables, row_cache, block_cache, table_cache, offload, transactions, last_sequence,
                data_file_bytes, log_file_bytes, extent_bytes, live_bytes, most_space_amplification,
                user_bytes_written, log_bytes_written, flush_bytes_written, ingestion_bytes_written,
-               compaction_bytes_read, compaction_bytes_written, extents_reused, blocks_copied,
-               flushes, range_cuts, cut_extents, cut_records, compactions_abandoned, compactions,
-               stall_microseconds] = statistics;
+               compaction_bytes_read, compaction_bytes_written, compaction_cpu_microseconds,
+               extents_reused, blocks_copied, flushes, range_cuts, cut_extents, cut_records,
+               compactions_abandoned, compactions, stall_microseconds] = statistics;
   nb::list subtables_list;
   for (const SubtableStatistics& subtable : subtables) {
     subtables_list.append(ToDict(subtable));
@@ -123,6 +125,7 @@ nb::dict ToDict(const Statistics& statistics) {
   d["ingestion_bytes_written"] = ingestion_bytes_written;
   d["compaction_bytes_read"] = compaction_bytes_read;
   d["compaction_bytes_written"] = compaction_bytes_written;
+  d["compaction_cpu_microseconds"] = compaction_cpu_microseconds;
   d["extents_reused"] = extents_reused;
   d["blocks_copied"] = blocks_copied;
   d["flushes"] = flushes;

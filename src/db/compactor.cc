@@ -8,6 +8,7 @@
 #include "compaction/pick_division.h"
 #include "compaction/space_limit.h"
 #include "tree/slice.h"
+#include "util/cpu_clock.h"
 #include "util/epoch.h"
 #include "util/no_throw.h"
 
@@ -244,7 +245,10 @@ Status Compactor::CompactPart(SubtableImpl* subtable, CompactionPick* pick, Stat
   Status status;
   for (const bool reuse : {true, false}) {
     result = {};
+    const double cpu_seconds = ThreadCpuSeconds();
     status = RunPick(subtable, *pick, reuse, &result);
+    db_.counters.compaction_cpu_microseconds.fetch_add(
+        static_cast<uint64_t>(1e6 * (ThreadCpuSeconds() - cpu_seconds)));
     if (!result.unsound) {
       break;
     }

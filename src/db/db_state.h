@@ -46,6 +46,7 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::atomic<uint64_t> flush_bytes{0};
     std::atomic<uint64_t> compaction_bytes_read{0};
     std::atomic<uint64_t> compaction_bytes_written{0};
+    std::atomic<uint64_t> compaction_cpu_microseconds{0};  // of threads that compact
     std::atomic<uint64_t> extents_reused{0};
     std::atomic<uint64_t> blocks_copied{0};
     std::atomic<uint64_t> flushes{0};

@@ -113,8 +113,11 @@ TEST_F(SnapshotVersionsTest, UnitsMergeUnderYoungSnapshots) {
   const Snapshot* const snapshot = db_->GetSnapshot();
   write(100);
   ASSERT_TRUE(db_->CompactRange(nullptr, "", "").ok());
-  EXPECT_GT(db_->GetStatistics().offload.device_tasks, 0u);
-  EXPECT_EQ(db_->GetStatistics().offload.cpu_tasks, 0u);
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_GT(statistics.offload.device_tasks, 0u);
+  EXPECT_EQ(statistics.offload.cpu_tasks, 0u);
+  EXPECT_GT(statistics.offload.card_cpu_microseconds, 0u);
+  EXPECT_GT(statistics.HostCpuPerMegabyte(), 0);
   EXPECT_EQ(Records(), 2100u);
   db_->ReleaseSnapshot(snapshot);
 }

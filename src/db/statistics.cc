@@ -94,6 +94,10 @@ Statistics DBImpl::GetStatistics() {
   s.offload.units = offload.units.size();
   s.offload.units_in_service = std::count_if(offload.units.begin(), offload.units.end(),
                                              [](const UnitStats& unit) { return unit.in_service; });
+  const auto microseconds = [](double seconds) { return static_cast<uint64_t>(1e6 * seconds); };
+  s.offload.card_cpu_microseconds = microseconds(offload.card_cpu_seconds);
+  s.compaction_cpu_microseconds =
+      db_.counters.compaction_cpu_microseconds.load() + microseconds(offload.host_cpu_seconds);
   s.last_sequence = db_.visible.load();
   s.data_file_bytes = db_.space->disk_bytes();
   s.extent_bytes = db_.space->used_bytes();
@@ -200,6 +204,14 @@ std::string Statistics::ToString() const {
   out += fmt::format("executor {}: {} tasks on {} units, {} on the CPU, {} of them retries\n",
                      offload.executor, offload.device_tasks, offload.units, offload.cpu_tasks,
                      offload.retries);
+  if (constexpr uint64_t kWorthTelling = 1'000'000; compaction_bytes_read >= kWorthTelling) {
+    out += fmt::format(
+        "compactions read {:.1f} MiB, with {:.2f} s of CPU: {:.2f} ms per MB; what stands for a "
+        "card took {:.2f} s\n",
+        static_cast<double>(compaction_bytes_read) / (1 << 20),
+        1e-6 * static_cast<double>(compaction_cpu_microseconds), HostCpuPerMegabyte(),
+        1e-6 * static_cast<double>(offload.card_cpu_microseconds));
+  }
   return out;
 }
 

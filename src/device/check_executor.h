@@ -29,6 +29,7 @@ class CheckExecutor : public Executor {
   }
   // A difference is kEndToEnd, with its place in `error`; then the sink has seen no table.
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
+  double card_cpu_seconds() const override { return subject_->card_cpu_seconds(); }
 
  private:
   std::unique_ptr<Executor> subject_;

@@ -56,6 +56,10 @@ class Device {
   // Brings the unit back to the state after power-up, whatever it does; memory keeps its content,
   // and other units on the card go on.
   virtual Status Reset() = 0;
+
+  // CPU time of this process, so far, that stands for the card's own work: of a simulation or a
+  // model. From any thread.
+  virtual double CardCpuSeconds() { return 0; }
 };
 
 }  // namespace sluice

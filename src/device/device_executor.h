@@ -29,6 +29,7 @@ class DeviceExecutor : public Executor {
   size_t max_runs() const override { return device_->info().ways; }
   size_t max_snapshots() const override { return 1; }
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
+  double card_cpu_seconds() const override { return device_->CardCpuSeconds(); }
 
   Device& device() { return *device_; }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "device/card_device.h"
 #include "device/check_executor.h"
 #include "device/device_executor.h"
 #include "merge/cpu_executor.h"
@@ -23,6 +24,9 @@ Status MakeDevices(std::string_view kind, std::string_view config, const Executo
     for (unsigned i = 0; i < std::max(1u, options.model.units); ++i) {
       devices->push_back(MakeModelDevice(info, options.model));
     }
+  }
+  for (std::unique_ptr<Device>& device : *devices) {
+    device = std::make_unique<CardDevice>(std::move(device));
   }
   FaultOptions fault = options.fault;
   for (std::unique_ptr<Device>& device : *devices) {

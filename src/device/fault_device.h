@@ -57,6 +57,7 @@ class FaultDevice : public Device {
   Status Start(uint64_t descriptor) override;
   Status Wait(uint64_t cycles, uint8_t* status) override;
   Status Reset() override;
+  double CardCpuSeconds() override { return device_->CardCpuSeconds(); }
 
   // Faults that have come to pass.
   uint64_t injected() const { return injected_; }

@@ -9,6 +9,7 @@
 #include "merge/outputs.h"
 #include "merge/task_file.h"
 #include "sluice/env.h"
+#include "util/cpu_clock.h"
 
 namespace sluice {
 
@@ -183,6 +184,10 @@ OffloadStats OffloadDriver::stats() const {
     stats = stats_;
   }
   stats.units = pool_.stats();
+  for (std::thread& thread : threads_) {
+    stats.host_cpu_seconds += CpuSecondsOf(thread);
+  }
+  stats.card_cpu_seconds = pool_.card_cpu_seconds();
   return stats;
 }
 

@@ -57,12 +57,14 @@ struct OffloadOptions {
 };
 
 struct OffloadStats {
-  uint64_t on_units = 0;  // tasks that units did; the others the CPU did, because:
-  uint64_t declined = 0;  // they had more snapshots than a unit takes: none was asked
-  uint64_t refused = 0;   // they were beyond the limits of a unit
-  uint64_t retried = 0;   // a unit failed, or said that the input is corrupt
-  uint64_t no_unit = 0;   // none was in service, or there is none
-  uint64_t errors = 0;    // tasks of any kind that ended as an error
+  uint64_t on_units = 0;        // tasks that units did; the others the CPU did, because:
+  uint64_t declined = 0;        // they had more snapshots than a unit takes: none was asked
+  uint64_t refused = 0;         // they were beyond the limits of a unit
+  uint64_t retried = 0;         // a unit failed, or said that the input is corrupt
+  uint64_t no_unit = 0;         // none was in service, or there is none
+  uint64_t errors = 0;          // tasks of any kind that ended as an error
+  double host_cpu_seconds = 0;  // of the driver's threads: what was submitted, sinks included
+  double card_cpu_seconds = 0;  // of what stands for the units: Executor::card_cpu_seconds
   std::vector<UnitStats> units;
 };
 
@@ -89,6 +91,7 @@ class OffloadDriver : public Executor {
   using Done = std::function<void(const MergeResult&)>;
   void Submit(MergeTask task, MergeSink sink, Done done);
 
+  double card_cpu_seconds() const override { return pool_.card_cpu_seconds(); }
   OffloadStats stats() const;
 
  private:
@@ -122,7 +125,7 @@ class OffloadDriver : public Executor {
   std::deque<Submitted> queue_ SLUICE_GUARDED_BY(mutex_);
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
   OffloadStats stats_ SLUICE_GUARDED_BY(mutex_);  // but for units
-  std::vector<std::thread> threads_;
+  mutable std::vector<std::thread> threads_;      // that begin and end with the driver
 };
 
 }  // namespace sluice

@@ -1,6 +1,7 @@
 #include "offload/unit_pool.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "merge/cpu_executor.h"
@@ -197,6 +198,12 @@ bool UnitPool::Blame(size_t unit) {
   const bool taken_out = CountFailure(&units_[unit]);
   changed_.notify_all();
   return taken_out;
+}
+
+double UnitPool::card_cpu_seconds() const {
+  return std::accumulate(units_.begin(), units_.end(), 0.0, [](double sum, const Unit& unit) {
+    return sum + unit.executor->card_cpu_seconds();
+  });
 }
 
 std::vector<UnitStats> UnitPool::stats() const {

@@ -82,6 +82,8 @@ class UnitPool {
   bool Blame(size_t unit);
 
   std::vector<UnitStats> stats() const;
+  // Of all units.
+  double card_cpu_seconds() const;
 
  private:
   using Time = std::chrono::steady_clock::time_point;

@@ -1,0 +1,128 @@
+// The work that stands for a card has a thread of its own, and its CPU time is nobody else's.
+
+#include "device/card_device.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <latch>
+#include <vector>
+
+#include "device/device_executor.h"
+#include "device/testing.h"
+#include "merge/cpu_executor.h"
+#include "merge/outputs.h"
+#include "offload/driver.h"
+#include "util/cpu_clock.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+std::unique_ptr<DeviceExecutor> Unit(std::unique_ptr<Device> device) {
+  return std::make_unique<DeviceExecutor>(std::make_unique<CardDevice>(std::move(device)));
+}
+
+double ProcessCpuSeconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+TEST(CardDeviceTest, MergesAsTheCpuDoes) {
+  std::mt19937_64 rng(TestSeed());
+  const std::unique_ptr<DeviceExecutor> unit = Unit(InstantUnit());
+  for (int i = 0; i < 50; ++i) {
+    const GeneratedTask input = RandomTask(rng);
+    std::vector<OwnedOutput> expected;
+    std::vector<OwnedOutput> actual;
+    ASSERT_TRUE(CpuExecutor().Run(input.task, CollectInto(&expected)).ok());
+    const MergeResult result = unit->Run(input.task, CollectInto(&actual));
+    ASSERT_TRUE(result.ok()) << result.error.ToString();
+    ASSERT_TRUE(CompareOutputs(expected, actual).ok());
+  }
+  EXPECT_GT(unit->card_cpu_seconds(), 0);
+}
+
+// What the simulation takes is the card's; the host only waits.
+TEST(CardDeviceTest, TheHostDoesNotPayForTheCard) {
+  static constexpr double kSeconds = 0.2;
+  class Laborious : public FaultDevice {
+   public:
+    Laborious() : FaultDevice(InstantUnit(), {}) {}
+    Status Start(uint64_t descriptor) override {
+      Burn();
+      return FaultDevice::Start(descriptor);
+    }
+    Status Wait(uint64_t cycles, uint8_t* status) override {
+      Burn();
+      return FaultDevice::Wait(cycles, status);
+    }
+
+   private:
+    static void Burn() {
+      for (const double begin = ThreadCpuSeconds(); ThreadCpuSeconds() - begin < kSeconds;) {
+      }
+    }
+  };
+  OffloadDriver driver({Unit(std::make_unique<Laborious>())}, {.threads = 1});
+  const GeneratedTask input = GenerateTask({});
+  const double here = ThreadCpuSeconds();
+  std::latch ended(1);
+  driver.Submit(
+      input.task, [](const MergeOutput&) { return Status(); },
+      [&](const MergeResult& result) {
+        EXPECT_TRUE(result.ok()) << result.error.ToString();
+        ended.count_down();
+      });
+  ended.wait();
+  const OffloadStats stats = driver.stats();
+  EXPECT_GE(stats.card_cpu_seconds, 2 * kSeconds);
+  EXPECT_LT(stats.host_cpu_seconds, kSeconds);
+  EXPECT_LT(ThreadCpuSeconds() - here, kSeconds);
+}
+
+// Host and card together are what the process has used, whatever else the machine does.
+TEST(CardDeviceTest, PartsAddUpToTheProcess) {
+  GeneratorOptions options;
+  options.seed = TestSeed();
+  options.runs = 4;
+  options.records = 20'000;
+  options.table_bytes = 1 << 20;
+  const GeneratedTask input = GenerateTask(options);
+  std::vector<std::shared_ptr<Executor>> units;
+  for (int i = 0; i < 2; ++i) {
+    units.push_back(Unit(InstantUnit()));
+  }
+  OffloadDriver driver(std::move(units), {});
+  const OffloadStats before = driver.stats();
+  const double process = ProcessCpuSeconds();
+  const double here = ThreadCpuSeconds();
+  constexpr int kTasks = 60;
+  std::latch ended(kTasks);
+  std::atomic<int> failed = 0;
+  for (int i = 0; i < kTasks; ++i) {
+    driver.Submit(
+        input.task, [](const MergeOutput&) { return Status(); },
+        [&](const MergeResult& result) {
+          failed += !result.ok();
+          ended.count_down();
+        });
+  }
+  ended.wait();
+  const OffloadStats after = driver.stats();
+  const double all = ProcessCpuSeconds() - process;
+  const double host = after.host_cpu_seconds - before.host_cpu_seconds + ThreadCpuSeconds() - here;
+  const double card = after.card_cpu_seconds - before.card_cpu_seconds;
+  EXPECT_EQ(failed, 0);
+  EXPECT_GT(card, 0.1 * all);
+  EXPECT_GT(host, 0.05 * all);
+  EXPECT_NEAR(host + card, all, 0.05 * all) << "host " << host << ", card " << card;
+}
+
+}  // namespace
+}  // namespace sluice
