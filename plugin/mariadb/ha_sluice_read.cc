@@ -97,9 +97,12 @@ Item* ha_sluice::idx_cond_push(uint index, Item* condition) {
   return nullptr;  // nothing is left for the server to check
 }
 
-// kRow if the entry meets the condition.
+// kRow if the entry of the active index meets the condition, or if there is none.
 ha_sluice::Found ha_sluice::CheckCondition(const Index& index, std::string_view covered,
                                            int* error) {
+  if (pushed_idx_cond == nullptr || pushed_idx_cond_keyno != active_index) {
+    return Found::kRow;
+  }
   if (!index.columns.Read(covered, table->record[0])) {
     *error = Fail(Status::Corruption("an entry of an index"));
     return Found::kError;
@@ -151,12 +154,11 @@ ha_sluice::Found ha_sluice::ReadHere(uchar* record, int* error) {
     }
     return Found::kRow;
   }
-  if (pushed_idx_cond != nullptr && pushed_idx_cond_keyno == active_index) {
-    if (const Found found = CheckCondition(index, covered, error); found != Found::kRow) {
-      return found;
-    }
+  Found found = CheckCondition(index, covered, error);
+  if (found != Found::kRow) {
+    return found;
   }
-  const Found found = ReadRow(row_key, record, error);
+  found = ReadRow(row_key, record, error);
   if (found == Found::kRow && locking_) {
     columns_.clear();
     index.codec.AppendRecord(record, &columns_);
@@ -266,8 +268,13 @@ int ha_sluice::ReadUnique(uchar* record) {
   if (!ParseEntry(search_, found_, &columns, &row_key, &covered)) {
     return Fail(Status::Corruption("an entry of an index"));
   }
-  const Found found = ReadRow(row_key, record, &error);
-  return found == Found::kRow ? 0 : found == Found::kNothing ? HA_ERR_KEY_NOT_FOUND : error;
+  Found found = CheckCondition(index, covered, &error);
+  if (found == Found::kRow) {
+    found = ReadRow(row_key, record, &error);
+  } else {
+    unlock_row();
+  }
+  return found == Found::kRow ? 0 : found == Found::kError ? error : HA_ERR_KEY_NOT_FOUND;
 }
 
 int ha_sluice::index_read_map(uchar* record, const uchar* key, key_part_map parts,

@@ -431,6 +431,21 @@ class SqlTest(unittest.TestCase):
         self.expect(one, "SELECT COUNT(*) FROM r FORCE INDEX (b) WHERE b >= 19 AND c LIKE '%3' AND d > 0", "10")
         self.expect(one, f"BEGIN; UPDATE r FORCE INDEX (b) SET d = 0 WHERE b = 3 AND c LIKE '%7'; SELECT COUNT(*) {query}; COMMIT", "20")
 
+    def test_conditions_are_checked_in_unique_indexes(self):
+        one, two = self.connect("READ COMMITTED"), self.connect()
+        self.expect(one, "CREATE TABLE r (a INT PRIMARY KEY, b INT, c BINARY(3), d INT, UNIQUE (b, c)) ENGINE=SLUICE;"
+                         "INSERT INTO r VALUES (1, 1, 'abc', 0), (2, 2, '', 0), (3, 3, 'a', 0)", "")
+        # All columns of the index have their values: each range has one row at most.
+        query = "FROM r FORCE INDEX (b) WHERE (b, c) IN ((1, 'abc'), (2, '\\0\\0\\0'), (3, 'a\\0\\0')) AND b % 2 = 1 AND d = 0"
+        self.assertIn("Using index condition", one.do(f"EXPLAIN SELECT a {query}"))
+        self.expect(one, f"SELECT a {query} ORDER BY a", "1 3")
+        # What does not meet it is not locked.
+        self.expect(one, f"BEGIN; SELECT a {query} ORDER BY a FOR UPDATE", "1 3")
+        self.expect(two, "UPDATE r SET d = 1 WHERE a = 2; UPDATE r SET d = 1 WHERE b = 2 AND c = '\\0\\0\\0'", "")
+        self.expect(two, "UPDATE r SET d = 1 WHERE a = 3", "E1205")
+        # A literal is not padded as the column is.
+        self.expect(one, "COMMIT; SELECT a FROM r FORCE INDEX (b) WHERE b IN (2, 3) AND c IN ('\\0', 'a') AND d >= 0", "")
+
     def test_what_is_refused(self):
         one = self.connect()
         for sql in ("CREATE TABLE x (a INT, FOREIGN KEY (a) REFERENCES t (a)) ENGINE=SLUICE",
