@@ -81,6 +81,11 @@ struct Options {
   /// small blocks have in common is stored once. It takes this and some 30 KiB of the table cache.
   uint32_t zstd_dictionary_bytes = 0;
   int bloom_bits_per_key = 10;  ///< 64 at most; 0: no filters
+  /// Filters also have the first so many bytes of each key that has as many, 255 at most; 0: they do
+  /// not. An iterator whose two bounds share a prefix of this length (ReadOptions) passes over runs
+  /// that have no such key. Costs filter bits for each prefix in each block. It may change from one
+  /// opening to the next: extents keep what they were written with, which iterators heed.
+  uint32_t prefix_bytes = 0;
   /// Values of at least this size are stored apart from their keys, in value extents, when they are
   /// flushed, so that compactions move references of 20 bytes; 0: none. 4096 is a good size. What
   /// overwritten and deleted values take is reclaimed once it is as much, of what is alive of the
@@ -172,9 +177,12 @@ struct WriteOptions {
 struct ReadOptions {
   const Snapshot* snapshot = nullptr;  ///< null: the state when the call begins
   bool fill_cache = true;              ///< keep what was read; switch it off for large scans
-  /// An iterator begins at this key, which must outlive it; null: no bound.
+  /// An iterator begins at this key, which must outlive it and not change; null: no bound.
   const std::string* lower_bound = nullptr;
-  /// An iterator ends before this key, which must outlive it; null: no bound.
+  /// An iterator ends before this key, which must outlive it and not change; null: no bound. It passes
+  /// over what lies outside its bounds, and reads nothing ahead there. If both are within what one
+  /// prefix of Options::prefix_bytes begins, the upper one at most the first key behind that, filters
+  /// tell it which runs have no such key.
   const std::string* upper_bound = nullptr;
 };
 

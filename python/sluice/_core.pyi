@@ -41,6 +41,7 @@ class Options:
     zstd_level: int
     zstd_dictionary_bytes: int
     bloom_bits_per_key: int
+    prefix_bytes: int
     separate_value_bytes: int
     l0_compaction_runs: int
     l0_slowdown_runs: int

@@ -294,6 +294,7 @@ def open(
     block_bytes: int | None = None,
     restart_interval: int | None = None,
     bloom_bits_per_key: int | None = None,
+    prefix_bytes: int | None = None,
     separate_value_bytes: int | None = None,
     l0_compaction_runs: int | None = None,
     l0_slowdown_runs: int | None = None,

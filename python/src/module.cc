@@ -66,6 +66,7 @@ void BindOptions(nb::module_& m) {
       .def_rw("zstd_dictionary_bytes", &Options::zstd_dictionary_bytes)
       .def_rw("separate_value_bytes", &Options::separate_value_bytes)
       .def_rw("bloom_bits_per_key", &Options::bloom_bits_per_key)
+      .def_rw("prefix_bytes", &Options::prefix_bytes)
       .def_rw("l0_compaction_runs", &Options::l0_compaction_runs)
       .def_rw("l0_slowdown_runs", &Options::l0_slowdown_runs)
       .def_rw("l0_stop_runs", &Options::l0_stop_runs)

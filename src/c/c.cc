@@ -139,6 +139,7 @@ const std::map<std::string_view, Setter>& Setters() {
       NUMBER(zstd_level),
       NUMBER(zstd_dictionary_bytes),
       NUMBER(bloom_bits_per_key),
+      NUMBER(prefix_bytes),
       NUMBER(separate_value_bytes),
       NUMBER(l0_compaction_runs),
       NUMBER(l0_slowdown_runs),

@@ -37,6 +37,7 @@ constexpr uint64_t kSlackExtents = 8;
 constexpr uint32_t kMaxExtentBytes = uint32_t{1} << 30;
 constexpr size_t kMostThreads = 1024;
 constexpr int kMostBloomBits = 64;
+constexpr uint32_t kMostPrefixBytes = 255;
 // Of write_buffer_bytes, what of the log may wait to be replayed: tiny records take many times as
 // much in memtables.
 constexpr size_t kQueuedShare = 32;
@@ -80,6 +81,7 @@ Status CheckOptions(const Options& options) {
        of_levels.size() <= kLevels && std::all_of(of_levels.begin(), of_levels.end(), known)},
       {"bloom_bits_per_key",
        options.bloom_bits_per_key >= 0 && options.bloom_bits_per_key <= kMostBloomBits},
+      {"prefix_bytes", options.prefix_bytes <= kMostPrefixBytes},
       {"zstd_level", options.zstd_level >= 1 && options.zstd_level <= 22},
       {"zstd_dictionary_bytes",
        options.zstd_dictionary_bytes == 0 ||

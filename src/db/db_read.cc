@@ -380,6 +380,11 @@ std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> n
   std::shared_ptr<const Version> version = std::move(state.version);
   const SequenceNumber snapshot = state.snapshot;
   const std::shared_ptr<const RangeDeletions> deletions = RangeDeletionsOf(*version);
+  KeyBounds bounds = {.lower = options.lower_bound, .upper = options.upper_bound};
+  const size_t prefix_bytes = db_.options.prefix_bytes;
+  if (prefix_bytes > 0 && bounds.lower != nullptr && bounds.upper != nullptr) {
+    bounds.shared_bytes = SharedPrefixBytes(*bounds.lower, *bounds.upper);
+  }
   IteratorParts parts;
   size_t most_parts = 2 + version->waiting.size() + version->aside.size();
   for (const std::vector<Version::Run>& level : version->levels) {
@@ -403,12 +408,14 @@ std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> n
     add_memtable(*memtable, memtable->last_sequence);
   }
   const size_t runs = AddRuns(*version, &db_.reader, deletions, snapshot, options.fill_cache,
-                              target->seek_reach.data(), &parts);
+                              target->seek_reach.data(), bounds, &parts);
   if (runs > 1) {
-    Pay(target, (runs - 1) * ReadCredit::kIterator);
+    // Most runs are passed over at the price of a filter.
+    const bool by_filter = prefix_bytes > 0 && bounds.shared_bytes >= prefix_bytes;
+    Pay(target, (runs - 1) * (by_filter ? ReadCredit::kGet : ReadCredit::kIterator));
   }
-  return std::make_unique<MergedIterator>(std::move(parts), snapshot, dead, options.lower_bound,
-                                          options.upper_bound, std::move(version));
+  return std::make_unique<MergedIterator>(std::move(parts), snapshot, dead, bounds,
+                                          std::move(version));
 }
 
 }  // namespace sluice

@@ -71,7 +71,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
             .dictionary_bytes = level == kLastLevel ? options.zstd_dictionary_bytes : 0};
   }
   ExtentFormat MakeExtentFormat(uint32_t subtable, uint32_t level) const {
-    return {options.extent_bytes, CodecOf(level), options.bloom_bits_per_key, subtable};
+    return {options.extent_bytes, CodecOf(level), options.bloom_bits_per_key, subtable,
+            options.prefix_bytes};
   }
   // Values move between levels as references: they have the last level's place and compression.
   ValueFormat MakeValueFormat(uint32_t subtable) const {

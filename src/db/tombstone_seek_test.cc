@@ -14,12 +14,13 @@
 #include <vector>
 
 #include "db/fixture.h"
+#include "db/iterator_walk.h"
 #include "db/subtable_impl.h"
 
 namespace sluice {
 namespace {
 
-using Model = std::map<std::string, std::string>;
+using Model = IteratorModel;
 
 class TombstoneSeekTest : public DbFixture {
  protected:
@@ -125,49 +126,8 @@ TEST_F(TombstoneSeekTest, IteratorsShowWhatMapsHave) {
         in_bounds.emplace(key, value);
       }
     }
-    const std::unique_ptr<Iterator> it = db_->NewIterator(with);
-    auto at = in_bounds.end();
-    const auto before = [&](Model::iterator i) {
-      return i == in_bounds.begin() ? in_bounds.end() : std::prev(i);
-    };
-    for (int step = 0; step < 12; ++step) {
-      const std::string key = KeyOf(any_key());
-      switch (Uniform(&random, 0, 7)) {
-        case 0:
-          it->SeekToFirst();
-          at = in_bounds.begin();
-          break;
-        case 1:
-          it->SeekToLast();
-          at = before(in_bounds.end());
-          break;
-        case 2:
-          it->SeekForPrev(key);
-          at = before(in_bounds.upper_bound(key));
-          break;
-        case 3:
-          it->Seek(key);
-          at = in_bounds.lower_bound(key);
-          break;
-        default:
-          if (at == in_bounds.end()) {
-            break;
-          }
-          if (Uniform(&random, 0, 1) != 0) {
-            it->Next();
-            ++at;
-          } else {
-            it->Prev();
-            at = before(at);
-          }
-      }
-      ASSERT_TRUE(it->status().ok());
-      ASSERT_EQ(it->Valid(), at != in_bounds.end());
-      if (it->Valid()) {
-        ASSERT_EQ(it->key(), at->first);
-        ASSERT_EQ(it->value(), at->second);
-      }
-    }
+    WalkAtRandom(
+        db_->NewIterator(with).get(), in_bounds, [&] { return KeyOf(any_key()); }, &random);
   };
   for (int round = 0; round < TestRounds(4000) && !HasFatalFailure(); ++round) {
     switch (Uniform(&random, 0, 11)) {

@@ -35,6 +35,12 @@ inline constexpr std::string_view kPropertiesName = "sluice.properties";
 // keys each has: last key of a part -> its handle. A part is a block, too: last key of a data
 // block -> its handle and, behind that, its Bloom filter, which is empty if it has none.
 inline constexpr std::string_view kPartsName = "sluice.parts";
+// Behind a part's handle: nothing, or, if its filters also have a prefix of each key that is not
+// shorter, how many bytes that has (fixed32). False if it is malformed.
+inline bool ReadPrefixBytes(std::string_view text, size_t* bytes) {
+  *bytes = text.size() == sizeof(uint32_t) ? DecodeFixed32(text.data()) : 0;
+  return text.empty() || *bytes > 0;
+}
 // The metaindex's name for the dictionary that the data blocks are compressed with.
 inline constexpr std::string_view kDictionaryName = "sluice.dictionary";
 

@@ -31,15 +31,19 @@ class Verifier {
     std::string last_key;
     BlockHandle handle;
     std::string filter;
+    size_t prefix_bytes;
   };
 
   Status CheckFooter();
   Status CheckMetaindex();
   Status CheckParts();
-  Status CheckPart(const BlockHandle& handle, std::string_view last_key);
+  Status CheckPart(const BlockHandle& handle, size_t prefix_bytes, std::string_view last_key);
   Status CheckHeadEntry(const BlockIterator& index, const BlockHandle& handle) const;
   Status CheckIndex();
   Status CheckDataBlock(const BlockHandle& handle);
+  // Whether the filters of a data block have the key, and its prefix. REQUIRES: `part` is null if the
+  // table has no parts.
+  bool FiltersHave(uint64_t offset, const HeadEntry* part, std::string_view user_key) const;
 
   const TableReader& table_;
   TableReport* const report_;
@@ -114,11 +118,12 @@ Status Verifier::CheckParts() {
   const auto visit = [&](const BlockIterator& entry) {
     BlockHandle handle;
     std::string_view encoded = entry.value();
-    if (!handle.ReadFrom(&encoded) || !encoded.empty()) {
-      return Status::Corruption(
-          fmt::format("malformed block handle in the entry at byte {}", entry.offset()));
+    size_t prefix_bytes = 0;
+    if (!handle.ReadFrom(&encoded) || !ReadPrefixBytes(encoded, &prefix_bytes)) {
+      return Status::Corruption(fmt::format(
+          "malformed block handle or prefix length in the entry at byte {}", entry.offset()));
     }
-    return inner = CheckPart(handle, entry.key());
+    return inner = CheckPart(handle, prefix_bytes, entry.key());
   };
   Status status = Block::Parse(contents, &block);
   if (status.ok()) {
@@ -128,14 +133,18 @@ Status Verifier::CheckParts() {
                     : inner;
 }
 
-Status Verifier::CheckPart(const BlockHandle& handle, std::string_view last_key) {
+Status Verifier::CheckPart(const BlockHandle& handle, size_t prefix_bytes,
+                           std::string_view last_key) {
   std::string buffer;
   std::string_view contents;
   Block block;
   SLUICE_RETURN_IF_ERROR(ReadStoredBlock(
       table_.image().substr(0, table_.image().size() - kFooterBytes), handle, &buffer, &contents));
   const auto visit = [&](const BlockIterator& entry) {
-    HeadEntry head{.last_key = std::string(entry.key()), .handle = {}, .filter = {}};
+    HeadEntry head{.last_key = std::string(entry.key()),
+                   .handle = {},
+                   .filter = {},
+                   .prefix_bytes = prefix_bytes};
     std::string_view filter = entry.value();
     if (!head.handle.ReadFrom(&filter) || filter.size() == 1) {
       return Status::Corruption(
@@ -169,18 +178,30 @@ Status Verifier::CheckHeadEntry(const BlockIterator& index, const BlockHandle& h
                        fmt::format("parts of the head differ from the index in block {}", i));
 }
 
+bool Verifier::FiltersHave(uint64_t offset, const HeadEntry* part,
+                           std::string_view user_key) const {
+  if (table_.filter() != nullptr && !table_.filter()->KeyMayMatch(offset, user_key)) {
+    return false;
+  }
+  if (part == nullptr || part->filter.empty()) {
+    return true;
+  }
+  const bool has_prefix =
+      part->prefix_bytes == 0 || user_key.size() < part->prefix_bytes ||
+      BloomMayMatch(part->filter, BloomHash(user_key.substr(0, part->prefix_bytes)));
+  return has_prefix && BloomMayMatch(part->filter, BloomHash(user_key));
+}
+
 Status Verifier::CheckDataBlock(const BlockHandle& handle) {
   std::string buffer;
   Block block;
   SLUICE_RETURN_IF_ERROR(table_.ReadDataBlock(handle, &buffer, &block));
   ++report_->data_blocks;
   report_->compressed_blocks += table_.image()[handle.offset + handle.size] != 0;
-  const FilterBlock* const filter = table_.filter();
-  const std::string_view part_filter =
-      parts_.size > 0 ? head_entries_[report_->data_blocks - 1].filter : std::string_view();
+  const HeadEntry* const part =
+      parts_.size > 0 ? &head_entries_[report_->data_blocks - 1] : nullptr;
   SLUICE_RETURN_IF_ERROR(records_.CheckBlock(block, handle.offset, [&](std::string_view user_key) {
-    return (filter == nullptr || filter->KeyMayMatch(handle.offset, user_key)) &&
-           (part_filter.empty() || BloomMayMatch(part_filter, BloomHash(user_key)));
+    return FiltersHave(handle.offset, part, user_key);
   }));
   if (progress_) {
     progress_(handle.offset + handle.size, table_.image().size());

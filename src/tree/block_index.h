@@ -29,6 +29,10 @@ class BlockIndex {
   std::string_view last_key(size_t i) const {
     return std::string_view(keys_).substr(key_ends_[i], key_ends_[i + 1] - key_ends_[i]);
   }
+  // What follows the handle of block `i`: its filter, as a rule.
+  std::string_view filter(size_t i) const {
+    return std::string_view(filters_).substr(blocks_[i].filter, blocks_[i].filter_bytes);
+  }
   // The first block whose last key is at or after `internal_key`; blocks() if there is none.
   size_t Find(std::string_view internal_key) const {
     return last_keys_.Find(internal_key, [this](size_t i) { return last_key(i); });

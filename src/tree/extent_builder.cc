@@ -76,7 +76,8 @@ Status ExtentBuilder::StoreBlock(std::string_view contents, std::string_view sto
     }
   }
   if (tail_ == nullptr) {
-    tail_ = std::make_unique<ExtentTail>(format_.bloom_bits_per_key, properties_);
+    tail_ =
+        std::make_unique<ExtentTail>(format_.bloom_bits_per_key, format_.prefix_bytes, properties_);
     built_.table.reserve(format_.extent_bytes);
     built_.extent.smallest.assign(first_key);
   }

@@ -35,6 +35,7 @@ struct ExtentFormat {
   Codec codec{};
   int bloom_bits_per_key = 10;  // 0: no filter
   uint32_t subtable = 0;        // whose it is: written into it, for repairs without metadata
+  uint32_t prefix_bytes = 0;    // of keys, which filters have, too; 0: they do not
 };
 
 // A whole table, and what is known of it but number and place.

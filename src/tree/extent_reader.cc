@@ -192,6 +192,7 @@ Status ExtentReader::FindPart(const Extent& extent, std::string_view internal_ke
     return {};
   }
   place->parts = top->parts();
+  place->prefix_bytes = top->prefix_bytes();
   place->number = top->Find(internal_key);
   return place->number < place->parts
              ? tables_.FindPart(extent, top, place->number, reads, &place->head)
@@ -207,13 +208,18 @@ Status ExtentReader::OpenPart(const Extent& extent, std::string_view internal_ke
   return {};
 }
 
-Status ExtentReader::OpenPart(const Extent& extent, size_t number, bool walk, HeadPart* part) {
+Status ExtentReader::OpenPart(const Extent& extent, size_t number, bool walk,
+                              std::string_view walk_end, HeadPart* part) {
   const EpochGuard guard;
   TableTop* top = nullptr;
   SLUICE_RETURN_IF_ERROR(tables_.FindTop(extent, nullptr, &top));
-  PartPlace place{.number = std::min(number, top->parts() - 1), .parts = top->parts()};
-  SLUICE_RETURN_IF_ERROR(walk ? tables_.FindPartOfWalk(extent, top, place.number, &place.head)
-                              : tables_.FindPart(extent, top, place.number, nullptr, &place.head));
+  PartPlace place{.number = std::min(number, top->parts() - 1),
+                  .parts = top->parts(),
+                  .prefix_bytes = top->prefix_bytes()};
+  const size_t end = !walk              ? place.number + 1
+                     : walk_end.empty() ? place.parts
+                                        : std::min(top->Find(walk_end) + 1, place.parts);
+  SLUICE_RETURN_IF_ERROR(tables_.FindParts(extent, top, place.number, end, &place.head));
   part->Hold(place);
   return {};
 }

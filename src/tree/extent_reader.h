@@ -29,7 +29,8 @@ using BlockRef = CountedRef<const Cache::Entry>;
 struct PartPlace {
   TableHead* head = nullptr;
   size_t number = 0;
-  size_t parts = 0;  // of the extent
+  size_t parts = 0;         // of the extent
+  size_t prefix_bytes = 0;  // TableTop::prefix_bytes
 };
 
 // One that is held.
@@ -37,11 +38,13 @@ struct HeadPart {
   TableHeadRef head;
   size_t number = 0;
   size_t parts = 0;
+  size_t prefix_bytes = 0;
 
   void Hold(const PartPlace& place) {
     head.Reset(place.head);
     number = place.number;
     parts = place.parts;
+    prefix_bytes = place.prefix_bytes;
   }
 };
 
@@ -160,8 +163,10 @@ class ExtentReader {
   // there is none, or if it was put off as in Get.
   Status OpenPart(const Extent& extent, std::string_view internal_key, BlockReads* reads,
                   HeadPart* part);
-  // By its number; if that is too large, the last one. `walk`: those behind it are wanted soon.
-  Status OpenPart(const Extent& extent, size_t number, bool walk, HeadPart* part);
+  // By its number; if that is too large, the last one. `walk`: those behind it are wanted soon, up to
+  // the one with the first key at or after `walk_end`, unless that is empty.
+  Status OpenPart(const Extent& extent, size_t number, bool walk, std::string_view walk_end,
+                  HeadPart* part);
   // The block with the first key at or after `internal_key`: where it begins and ends among the bytes
   // of the table's blocks, of which there are about `all`, and between which user keys. Reads at most
   // the top and one part. REQUIRES: the table has such a key.

@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kRestartBytes = 4;
 // Of an extent, whose offsets have 32 bits.
 constexpr size_t kMaxHandleBytes = 2 * kMaxVarint32Bytes;
+// Of a part's entry in the top.
+constexpr size_t kMaxPlaceBytes = kMaxHandleBytes + sizeof(uint32_t);
 // The metaindex with its trailer and all names, and the footer.
 constexpr uint64_t kMaxFixedEndBytes = 192;
 
@@ -32,8 +34,16 @@ uint64_t InOnePage(uint64_t at, uint64_t bytes) {
 }  // namespace
 
 void ExtentTail::AddKey(std::string_view user_key) {
-  if (bloom_bits_per_key_ > 0) {
-    hashes_.push_back(BloomHash(user_key));
+  if (bloom_bits_per_key_ == 0) {
+    return;
+  }
+  hashes_.push_back(BloomHash(user_key));
+  if (prefix_bytes_ > 0 && user_key.size() >= prefix_bytes_) {
+    const std::string_view prefix = user_key.substr(0, prefix_bytes_);
+    if (prefix != prefix_) {
+      prefix_.assign(prefix);
+      hashes_.push_back(BloomHash(prefix));
+    }
   }
 }
 
@@ -44,6 +54,7 @@ void ExtentTail::EndBlock(const BlockHandle& handle, std::string_view last_key) 
   if (bloom_bits_per_key_ > 0) {
     AppendBloomFilter(hashes_, bloom_bits_per_key_, &value_);
     hashes_.clear();
+    prefix_.clear();
   }
   if (!part_.empty() &&
       part_.bytes() + MostEntryBytes(last_key.size(), value_.size()) + kBlockTrailerBytes >
@@ -55,7 +66,7 @@ void ExtentTail::EndBlock(const BlockHandle& handle, std::string_view last_key) 
 
 void ExtentTail::EndPart() {
   parts_bytes_ += RoundUp(kBlockTrailerBytes + part_.bytes());
-  parts_entries_ += MostEntryBytes(part_.last_key().size(), kMaxHandleBytes);
+  parts_entries_ += MostEntryBytes(part_.last_key().size(), kMaxPlaceBytes);
   parts_.push_back({std::string(part_.Finish()), part_.last_key()});
   part_.Reset();
 }
@@ -63,7 +74,7 @@ void ExtentTail::EndPart() {
 uint64_t ExtentTail::EndBytes() const {
   const uint64_t entries =
       parts_entries_ +
-      (part_.empty() ? 0 : MostEntryBytes(part_.last_key().size(), kMaxHandleBytes));
+      (part_.empty() ? 0 : MostEntryBytes(part_.last_key().size(), kMaxPlaceBytes));
   return entries + kRestartBytes + kBlockTrailerBytes + kMaxFixedEndBytes;
 }
 
@@ -114,6 +125,9 @@ void ExtentTail::Finish(const Codec& codec, std::string_view dictionary, std::st
     out->resize(InOnePage(out->size(), kBlockTrailerBytes + part.contents.size()));
     value_.clear();
     append(part.contents, {}).AppendTo(&value_);  // Bloom bits do not compress
+    if (prefix_bytes_ > 0) {
+      PutFixed32(&value_, prefix_bytes_);
+    }
     top.Add(part.last_key, value_);
   }
   out->resize(InOnePage(out->size(), EndBytes()));

@@ -3,7 +3,8 @@
 //   tail := [dictionary block] | properties block | index block | zeros?
 //           | (part | zeros?)* | top | metaindex block | footer
 //   part := a block: last key of a data block -> its handle, its filter
-//   top  := a block: last key of a part -> its handle
+//   top  := a block: last key of a part -> its handle, and, if filters have prefixes of keys, too,
+//           how long these are (fixed32)
 //
 // A lookup reads a page with the top, a page with a part, and a data block. So no part goes over the
 // end of a page, nor does what is from the top on, as far as they fit in one: zeros stand before it.
@@ -28,9 +29,12 @@ namespace sluice {
 
 class ExtentTail {
  public:
-  // `properties`: contents of a block; outlives this.
-  ExtentTail(int bloom_bits_per_key, std::string_view properties)
-      : bloom_bits_per_key_(bloom_bits_per_key), properties_(properties) {}
+  // `prefix_bytes`: what filters have beside keys, 0: nothing. `properties`: contents of a block;
+  // outlives this.
+  ExtentTail(int bloom_bits_per_key, uint32_t prefix_bytes, std::string_view properties)
+      : bloom_bits_per_key_(bloom_bits_per_key),
+        prefix_bytes_(bloom_bits_per_key > 0 ? prefix_bytes : 0),
+        properties_(properties) {}
 
   // For each data block: its keys, then its place and its last internal key.
   void AddKey(std::string_view user_key);
@@ -60,13 +64,15 @@ class ExtentTail {
   uint64_t EndBytes() const;
 
   const int bloom_bits_per_key_;
+  const uint32_t prefix_bytes_;
   const std::string_view properties_;
   BlockBuilder index_{1};
   std::vector<Part> parts_;  // those that are full
   BlockBuilder part_{kRestartInterval};
   uint64_t parts_bytes_ = 0;      // of parts_, in whole pages
   uint64_t parts_entries_ = 0;    // bytes of their entries in the top, at most
-  std::vector<uint32_t> hashes_;  // of the block's keys
+  std::vector<uint32_t> hashes_;  // of the block's keys, and of their prefixes
+  std::string prefix_;            // the last of these; empty: the block has none yet
   std::string value_;
 };
 

@@ -88,7 +88,8 @@ TEST(ExtentTail, PutsPartsIntoPages) {
     }
     const ExtentFormat format{.extent_bytes = static_cast<uint32_t>(1 << Uniform(&random, 12, 21)),
                               .codec = {RandomCompression(&random)},
-                              .bloom_bits_per_key = static_cast<int>(Uniform(&random, 0, 1) * 10)};
+                              .bloom_bits_per_key = static_cast<int>(Uniform(&random, 0, 1) * 10),
+                              .prefix_bytes = static_cast<uint32_t>(Uniform(&random, 0, 5))};
     const std::vector<BuiltExtent> built = Build(blocks, format);
     size_t found = 0;
     for (const BuiltExtent& one : built) {
@@ -137,7 +138,7 @@ TEST(ExtentTail, TakesLongKeysAndValues) {
   }
 }
 
-// Whether a lookup finds each key's block.
+// Whether a lookup finds each key's block, and an iterator its prefix.
 bool FindsAll(const BuiltExtent& built, const TestBlocks& blocks) {
   const TablePiece whole{.begin = 0, .bytes = built.table};
   TableTop* made = nullptr;
@@ -157,8 +158,10 @@ bool FindsAll(const BuiltExtent& built, const TestBlocks& blocks) {
         return false;
       }
       const size_t block = head->Find(entry.key);
+      const std::string_view user_key = UserKey(entry.key);
       const bool found = block < head->blocks() && head->last_key(block) == entries.back().key &&
-                         head->MayHold(block, BloomHash(UserKey(entry.key)));
+                         head->MayHold(block, BloomHash(user_key)) &&
+                         head->MayHold(block, BloomHash(user_key.substr(0, top->prefix_bytes())));
       head->Unref();
       if (!found) {
         return false;
@@ -178,8 +181,9 @@ TEST(ExtentTail, IsVerified) {
       blocks.back().push_back({InternalKey(std::to_string(10'000 + 3 * i + record), 1), "value"});
     }
   }
-  const BuiltExtent built = std::move(Build(blocks, {}).at(0));
+  const BuiltExtent built = std::move(Build(blocks, {.prefix_bytes = 3}).at(0));
   ASSERT_TRUE(FindsAll(built, blocks));
+  ASSERT_EQ(TopOf(built)->prefix_bytes(), 3u);
   std::string dump;
   ASSERT_TRUE(DumpTableImage(built.table, "table", [&](std::string_view line) {
                 dump.append(line).append("\n");

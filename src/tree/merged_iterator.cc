@@ -252,6 +252,11 @@ void MergedIterator::Seek(std::string_view key) {
   if (lower_ != nullptr && key < *lower_) {
     key = *lower_;
   }
+  if (upper_ != nullptr && key >= *upper_) {
+    forward_ = true;
+    current_ = nullptr;
+    return;
+  }
   KeyBuffer end;
   if (FindEndOfDead(key, &end)) {
     key = end.view();
@@ -308,6 +313,11 @@ void MergedIterator::SeekParts(std::string_view key) {
 void MergedIterator::SeekForPrev(std::string_view key) {
   if (upper_ != nullptr && key >= *upper_) {
     SeekToLast();
+    return;
+  }
+  if (lower_ != nullptr && key < *lower_) {
+    forward_ = false;
+    current_ = nullptr;
     return;
   }
   turn_.assign(key);  // it may be one of the parts' own

@@ -13,6 +13,7 @@
 #include "table/key_buffer.h"
 #include "table/record_iterator.h"
 #include "tree/dead_stretches.h"
+#include "tree/key_bounds.h"
 #include "tree/run_iterator.h"
 
 namespace sluice {
@@ -51,17 +52,15 @@ struct DeadKeys {
 
 class MergedIterator final : public Iterator {
  public:
-  // Walks the keys from `*lower` to below `*upper`, where they are not null; both outlive it. The
-  // parts see versions up to `snapshot`; with `dead` they are all that there is of the sub-table.
-  // `owner` keeps what they read.
+  // Walks the keys within `bounds`; the parts have all of these. They see versions up to `snapshot`;
+  // with `dead` they are all that there is of the sub-table. `owner` keeps what they read.
   MergedIterator(IteratorParts parts, SequenceNumber snapshot, const DeadKeys& dead,
-                 const std::string* lower, const std::string* upper,
-                 std::shared_ptr<const void> owner)
+                 const KeyBounds& bounds, std::shared_ptr<const void> owner)
       : owner_(std::move(owner)),
         snapshot_(snapshot),
         dead_(dead),
-        lower_(lower),
-        upper_(upper),
+        lower_(bounds.lower),
+        upper_(bounds.upper),
         several_runs_(parts.runs_ > 1),
         parts_(std::move(parts.parts_)) {}
 

@@ -9,6 +9,19 @@
 
 namespace sluice {
 
+RunIterator::RunIterator(ExtentReader* reader, const RunIndex& run, SequenceNumber snapshot,
+                         bool fill_cache, SeekReach* reach, const KeyBounds& bounds)
+    : reader_(*reader),
+      snapshot_(snapshot),
+      fill_cache_(fill_cache),
+      bounds_(bounds),
+      extent_(run),
+      ahead_(reach) {
+  if (bounds.upper != nullptr) {
+    SetSeekTarget(*bounds.upper, kMaxSequence, &upper_);
+  }
+}
+
 std::string_view RunIterator::ValueApart() const {
   const std::string_view reference = stored_value();
   if (reference != apart_reference_) {
@@ -23,7 +36,8 @@ std::string_view RunIterator::ValueApart() const {
 }
 
 bool RunIterator::EnterExtent() {
-  if (!extent_.Valid()) {
+  if (!extent_.Valid() || bounds_.AllBehind(UserKey(extent_.extent()->smallest)) ||
+      bounds_.AllBefore(UserKey(extent_.extent()->largest))) {
     data_.Reset({});  // it may be at a record that is not a slice's
     return false;
   }
@@ -32,8 +46,29 @@ bool RunIterator::EnterExtent() {
 }
 
 bool RunIterator::OpenPart(size_t number, bool walk) {
-  status_ = reader_.OpenPart(*extent_.extent(), number, walk, &part_);
+  status_ = reader_.OpenPart(*extent_.extent(), number, walk, upper_.view(), &part_);
+  if (status_.ok()) {
+    FindEnds();
+  }
   return status_.ok();
+}
+
+void RunIterator::FindEnds() {
+  const TableHead& head = *part_.head.get();
+  blocks_end_ = head.blocks();
+  last_part_ = part_.number + 1 >= part_.parts;
+  const auto end_with = [&](std::string_view internal_key) {
+    if (const size_t block = head.Find(internal_key); block < blocks_end_) {
+      blocks_end_ = block + 1;
+      last_part_ = true;
+    }
+  };
+  if (sliced_) {
+    end_with(extent_.extent()->largest);
+  }
+  if (upper_.size() > 0) {
+    end_with(upper_.view());
+  }
 }
 
 bool RunIterator::OpenPartOf(std::string_view internal_key, BlockReads* reads) {
@@ -47,6 +82,9 @@ bool RunIterator::OpenPartOf(std::string_view internal_key, BlockReads* reads) {
     }
     return false;
   }
+  if (status_.ok()) {
+    FindEnds();
+  }
   return status_.ok();
 }
 
@@ -54,10 +92,9 @@ bool RunIterator::OpenBlock(size_t block) {
   block_ = block;
   const Extent& extent = *extent_.extent();
   const TableHead& head = *part_.head.get();
-  const size_t end =
-      sliced_ ? std::min(head.Find(extent.largest) + 1, head.blocks()) : head.blocks();
   Block parsed;
-  ahead_.Aim(&head, block, end, end == head.blocks() && part_.number + 1 < part_.parts);
+  // It is not known how much of the next part is within the bound.
+  ahead_.Aim(&head, block, blocks_end_, !last_part_ && upper_.size() == 0);
   status_ = reader_.ReadBlock(extent, head.block(block), fill_cache_, &contents_, &parsed, &ahead_,
                               reads_);
   if (!status_.ok() || contents_.get() == nullptr) {
@@ -117,18 +154,25 @@ bool RunIterator::EnterNextBlock() {
 void RunIterator::PrefetchNext() const {
   const Extent& extent = *extent_.extent();
   const TableHead& head = *part_.head.get();
-  if (block_ + 1 < head.blocks()) {
+  if (block_ + 1 < blocks_end_) {
     const BlockHandle next = head.block(block_ + 1);
     reader_.PrefetchBlock(ExtentReader::KeyOf(extent, next), next);
   }
-  if (block_ + 2 < head.blocks()) {
+  if (block_ + 2 < blocks_end_) {
     reader_.PrefetchPlace(ExtentReader::KeyOf(extent, head.block(block_ + 2)));
   }
 }
 
 bool RunIterator::EnterBlockBefore() {
-  if ((block_ == 0 && !OpenPart(part_.number - 1, /*walk=*/false)) ||
-      !OpenBlock((block_ > 0 ? block_ : part_.head->blocks()) - 1)) {
+  if (block_ == 0 && !OpenPart(part_.number - 1, /*walk=*/false)) {
+    return false;
+  }
+  const size_t before = (block_ > 0 ? block_ : part_.head->blocks()) - 1;
+  if (bounds_.AllBefore(UserKey(part_.head->last_key(before)))) {
+    data_.Reset({});
+    return false;
+  }
+  if (!OpenBlock(before)) {
     return false;
   }
   data_.SeekToLast();
@@ -157,8 +201,7 @@ bool RunIterator::OpenAndGoOn(bool leaves) {
     if (!leaves && !data_.Valid() && !Check()) {
       return false;
     }
-    leaves = leaves || data_.Valid() ||
-             (part_.number + 1 == part_.parts && block_ + 1 == part_.head->blocks());
+    leaves = leaves || data_.Valid() || (last_part_ && block_ + 1 >= blocks_end_);
     if (leaves) {
       extent_.Next();
     }
@@ -217,16 +260,40 @@ bool RunIterator::LandRaw() {
   return data_.Valid() || (Check() && StepForward());
 }
 
-bool RunIterator::SeekRawLast() {
+bool RunIterator::MayHavePrefix() const {
+  const size_t bytes = part_.prefix_bytes;
+  return bytes == 0 || bytes > bounds_.shared_bytes ||
+         part_.head->MayHold(target_block_,
+                             BloomHash(std::string_view(*bounds_.lower).substr(0, bytes)));
+}
+
+bool RunIterator::HasNothingWithin() {
+  if (bounds_.shared_bytes == 0) {
+    return false;
+  }
+  SetSeekTarget(*bounds_.lower, kMaxSequence, &own_target_);
+  return !AimRaw(own_target_.view(), nullptr) || !MayHavePrefix();
+}
+
+bool RunIterator::SeekRawBefore(std::string_view internal_key) {
   ahead_.Seek();
-  extent_.SeekToLast();
+  if (!internal_key.empty()) {
+    extent_.Seek(internal_key);
+  }
+  if (internal_key.empty() || !extent_.Valid()) {
+    extent_.SeekToLast();
+  } else if (CompareInternalKeys(extent_.extent()->smallest, internal_key) >= 0) {
+    extent_.Prev();
+  } else {
+    return AimRaw(internal_key, nullptr) && LandRaw() && StepBackward();
+  }
   return EnterBack() && (data_.Valid() || Check());
 }
 
 void RunIterator::FindForward() {
   backward_ = false;
   while (TrailerSequence(Trailer(data_.key())) > snapshot_) {
-    if (!StepForward()) {
+    if (bounds_.AllBehind(UserKey(data_.key())) || !StepForward()) {
       SetNone();
       return;
     }
@@ -253,10 +320,14 @@ void RunIterator::FindBackward() {
       }
       return;
     }
-  } while (StepBackward());
+  } while (!bounds_.AllBefore(UserKey(data_.key())) && StepBackward());
 }
 
 void RunIterator::SeekToFirst() {
+  if (bounds_.lower != nullptr) {
+    Seek(*bounds_.lower);
+    return;
+  }
   SetNone();
   ahead_.Seek();
   extent_.SeekToFirst();
@@ -271,14 +342,14 @@ void RunIterator::SeekToFirst() {
 
 void RunIterator::SeekToLast() {
   SetNone();
-  if (SeekRawLast() && data_.Valid()) {
+  if (!HasNothingWithin() && SeekRawBefore(upper_.view()) && data_.Valid()) {
     FindBackward();
   }
 }
 
 void RunIterator::Aim(std::string_view target, BlockReads* reads) {
   SetNone();
-  aimed_ = AimRaw(target, reads);
+  aimed_ = AimRaw(target, reads) && MayHavePrefix();
   if (aimed_) {
     target_key_ = ExtentReader::KeyOf(*extent_.extent(), part_.head->block(target_block_));
     reader_.PrefetchPlace(target_key_);
@@ -309,11 +380,7 @@ void RunIterator::SeekForPrev(std::string_view user_key) {
   SetNone();
   end.push_back('\0');
   PutFixed64(&end, MakeTrailer(kMaxSequence, RecordType{0xff}));
-  if (AimRaw(end, nullptr) && LandRaw()) {
-    if (StepBackward()) {
-      FindBackward();
-    }
-  } else if (status_.ok() && SeekRawLast() && data_.Valid()) {
+  if (!HasNothingWithin() && SeekRawBefore(end) && data_.Valid()) {
     FindBackward();
   }
 }

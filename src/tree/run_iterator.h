@@ -1,5 +1,5 @@
 // Walks the records of one run, block by block through the caches. What it reads forward from a
-// device it reads ahead.
+// device it reads ahead. It reads no block that has nothing within its bounds, if it can know that.
 
 #pragma once
 
@@ -12,6 +12,7 @@
 #include "table/key_buffer.h"
 #include "table/record_iterator.h"
 #include "tree/extent_reader.h"
+#include "tree/key_bounds.h"
 #include "tree/run_index.h"
 #include "tree/value_extent.h"
 
@@ -28,14 +29,11 @@ inline void SetSeekTarget(std::string_view user_key, SequenceNumber snapshot, Ke
 class RunIterator final : public RecordIterator {
  public:
   // Sees versions up to `snapshot`. The reader outlives it; the run's extents are kept by it.
-  // `reach`: what is known of seeks in such runs; may be null, or else outlives it.
+  // `reach`: what is known of seeks in such runs; may be null, or else outlives it. It shows all
+  // records within `bounds`, and of those outside what it comes across. REQUIRES: Seek is not to a
+  // key before them, SeekForPrev not to one behind.
   RunIterator(ExtentReader* reader, const RunIndex& run, SequenceNumber snapshot, bool fill_cache,
-              SeekReach* reach = nullptr)
-      : reader_(*reader),
-        snapshot_(snapshot),
-        fill_cache_(fill_cache),
-        extent_(run),
-        ahead_(reach) {}
+              SeekReach* reach = nullptr, const KeyBounds& bounds = {});
 
   // Seek in three steps, so that several runs wait for memory, or for the device, at once: after Aim
   // it is known which block it needs, Fetch prefetches that, Land does the rest. `target`, from
@@ -64,6 +62,7 @@ class RunIterator final : public RecordIterator {
   // Each returns false, at no record, at an end or an error, or where it is put off.
   bool EnterExtent();  // at extent_
   bool OpenPart(size_t number, bool walk);
+  void FindEnds();  // of what the open part has
   bool OpenPartOf(std::string_view internal_key, BlockReads* reads);
   bool OpenBlock(size_t block);  // of the open part
   // data_ to the first or the last record of the extent at extent_; valid, but for damage.
@@ -98,7 +97,13 @@ class RunIterator final : public RecordIterator {
   // The block with the first record at or after `internal_key`, which lives until LandRaw.
   bool AimRaw(std::string_view internal_key, BlockReads* reads);
   bool LandRaw();  // data_ to that record
-  bool SeekRawLast();
+  // Whether the filter of the block that was found has the prefix of all keys within the bounds: if
+  // not, none comes from there on, because the first one would be in this block.
+  bool MayHavePrefix() const;
+  // Whether filters tell, or else extents, that there is no key within the bounds at all.
+  bool HasNothingWithin();
+  // data_ to the last record before `internal_key`, or of all if that is empty.
+  bool SeekRawBefore(std::string_view internal_key);
   bool Check();  // data_'s status, where it is not valid
 
   // From data_ on, the first record that the snapshot sees.
@@ -109,11 +114,17 @@ class RunIterator final : public RecordIterator {
   ExtentReader& reader_;
   const SequenceNumber snapshot_;
   const bool fill_cache_;
+  const KeyBounds bounds_;
+  KeyBuffer upper_;  // the place before all versions of the upper bound; empty: no bound
 
   RunIndex::Iterator extent_;
   HeadPart part_;  // of the extent's head, open
   bool sliced_ = false;
   size_t block_ = 0;  // of the part
+  // Of the part, how many blocks have something of the extent that is within the bound; and whether
+  // none behind them does, in other parts either.
+  size_t blocks_end_ = 0;
+  bool last_part_ = false;
   ReadAhead ahead_;
   // From Aim to Land.
   bool aimed_ = false;

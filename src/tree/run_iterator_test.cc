@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kBlocks = 256;
 constexpr int kExtents = 3;
+constexpr uint64_t kBlockBytes = 4096;  // a little more than a block takes
 
 // A run of extents with blocks of one record each, of about 4 KiB.
 class RunIteratorTest : public testing::Test, protected ExtentFixture<WatchedEnv> {
@@ -32,11 +33,12 @@ class RunIteratorTest : public testing::Test, protected ExtentFixture<WatchedEnv
       extents.push_back(std::make_shared<const Extent>(
           WriteTestExtent(blocks, space_.get(), &next_, {.extent_bytes = 2 << 20})));
       HeadPart part;  // reads in all of them
-      EXPECT_TRUE(reader_.OpenPart(*extents.back(), 0, /*walk=*/true, &part).ok());
+      EXPECT_TRUE(reader_.OpenPart(*extents.back(), 0, /*walk=*/true, {}, &part).ok());
     }
     EXPECT_TRUE(RunIndex().Edit({}, extents, &run_).ok());
     env_.on_read = [&](uint64_t offset, size_t bytes) {
       ++reads_;
+      bytes_ += bytes;
       most_bytes_ = std::max(most_bytes_, bytes);
       return offset <= damaged_ && damaged_ < offset + bytes ? Status::IoError("damaged")
                                                              : Status();
@@ -56,6 +58,7 @@ class RunIteratorTest : public testing::Test, protected ExtentFixture<WatchedEnv
   KeyBuffer target_;
   RunIndex run_;
   int reads_ = 0;
+  uint64_t bytes_ = 0;
   size_t most_bytes_ = 0;
   uint64_t damaged_ = ~uint64_t{0};  // the offset of what cannot be read
 };
@@ -93,6 +96,58 @@ TEST_F(RunIteratorTest, ReadsWhatItNeedsGoingBackward) {
   }
   EXPECT_EQ(i, 0);
   EXPECT_LT(most_bytes_, 5000u);
+}
+
+// With bounds it reads what lies within, and what it must read to know where they are.
+TEST_F(RunIteratorTest, ReadsNothingBeyondItsBounds) {
+  TestRandom random(TestSeed());
+  constexpr int kAll = kExtents * kBlocks;
+  for (int round = 0; round < TestRounds(200); ++round) {
+    // Often at borders of extents; and between keys.
+    const auto any = [&] {
+      return static_cast<int>(Uniform(&random, 0, 2) == 0 ? kBlocks * Uniform(&random, 0, kExtents)
+                                                          : Uniform(&random, 0, kAll));
+    };
+    const int low = any();
+    const int high = std::min(kAll, std::max(low, any()));
+    const bool between = Uniform(&random, 0, 1) != 0;
+    const std::string lower = low == 0 ? "" : KeyOf(low - 1) + (between ? "x" : "zz");
+    const std::string upper = between && high > 0 ? KeyOf(high - 1) + "y" : KeyOf(high);
+    bytes_ = 0;
+    const auto at = std::make_unique<RunIterator>(&reader_, run_, kMaxSequence,
+                                                  /*fill_cache=*/false, nullptr,
+                                                  KeyBounds{.lower = &lower, .upper = &upper});
+    const auto within = [&] {
+      return at->Valid() && at->user_key() >= lower && at->user_key() < upper;
+    };
+    // A block more: whether its record is within is not known before it is read.
+    const auto read_no_more = [&](int blocks) {
+      EXPECT_TRUE(at->status().ok());
+      EXPECT_LE(bytes_, (blocks + 1) * kBlockBytes) << low << " to " << high;
+      bytes_ = 0;
+    };
+    int i = low;
+    for (at->SeekToFirst(); within(); at->Next()) {
+      ASSERT_EQ(at->user_key(), KeyOf(i++));
+    }
+    EXPECT_EQ(i, high);
+    read_no_more(high - low);
+    // Back again the same, and from some key on.
+    for (at->SeekToLast(); within(); at->Prev()) {
+      ASSERT_EQ(at->user_key(), KeyOf(--i));
+    }
+    EXPECT_EQ(i, low);
+    read_no_more(high - low);
+    if (low < high) {
+      const int from = static_cast<int>(Uniform(&random, low, high - 1));
+      at->Seek(KeyOf(from));
+      ASSERT_TRUE(within());
+      EXPECT_EQ(at->user_key(), KeyOf(from));
+      at->SeekForPrev(KeyOf(from));
+      ASSERT_TRUE(within());
+      EXPECT_EQ(at->user_key(), KeyOf(from));
+    }
+  }
 }
 
 // A seek reads as much as seeks have made use of lately.

@@ -42,10 +42,11 @@ class TableCache {
     *head = PartInMemory(top, part);
     return *head != nullptr ? Status() : ReadParts(extent, top, part, part + 1, reads, head);
   }
-  // As FindPart, for who is going to need the parts behind it, too: reads them as well.
-  Status FindPartOfWalk(const Extent& extent, TableTop* top, size_t part, TableHead** head) {
+  // As FindPart, for who is going to need the parts behind it, too, below `end`: where it reads, it
+  // reads them as well.
+  Status FindParts(const Extent& extent, TableTop* top, size_t part, size_t end, TableHead** head) {
     *head = PartInMemory(top, part);
-    return *head != nullptr ? Status() : ReadParts(extent, top, part, top->parts(), nullptr, head);
+    return *head != nullptr ? Status() : ReadParts(extent, top, part, end, nullptr, head);
   }
   // All of the extent's index.
   Status FindIndex(const Extent& extent, TableHead** index);

@@ -66,6 +66,12 @@ Status TableTop::Make(const Extent& extent, const TablePiece& end, TableTop** to
     if (!HandleFits(made->part(i), extent.bytes)) {
       return Status::Corruption(fmt::format("part {} of the head reaches past the end", i));
     }
+    size_t prefix_bytes = 0;
+    if (!ReadPrefixBytes(made->parts_.filter(i), &prefix_bytes) ||
+        (i > 0 && prefix_bytes != made->prefix_bytes_)) {
+      return Status::Corruption(fmt::format("malformed prefix length of part {} of the head", i));
+    }
+    made->prefix_bytes_ = prefix_bytes;
   }
   made->index_ = footer.index;
   made->dictionary_ = dictionary;

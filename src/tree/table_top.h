@@ -43,6 +43,8 @@ class TableTop final : public HeadUnit {
   BlockHandle part(size_t i) const { return parts_.block(i); }
   // The last key of its blocks.
   std::string_view last_key(size_t i) const { return parts_.last_key(i); }
+  // Of keys, which the filters of all blocks of a part have, too; 0: they do not.
+  size_t prefix_bytes() const { return prefix_bytes_; }
   // The part with the first block whose last key is at or after `internal_key`; parts() if there is
   // none.
   size_t Find(std::string_view internal_key) const { return parts_.Find(internal_key); }
@@ -68,6 +70,7 @@ class TableTop final : public HeadUnit {
   BlockIndex parts_;               // its "blocks" are the parts
   BlockHandle index_;
   BlockHandle dictionary_;
+  size_t prefix_bytes_ = 0;
   TableCache* cache_ = nullptr;  // set once
   // With the cache's mutex held.
   bool is_in_cache_ = false;

@@ -7,6 +7,22 @@
 
 namespace sluice {
 
+namespace {
+
+// By the bounds of its extents.
+bool MayHaveKeys(const RunIndex& run, const KeyBounds& bounds) {
+  if (run.empty() || (bounds.lower == nullptr && bounds.upper == nullptr)) {
+    return !run.empty();
+  }
+  KeyBuffer begin;
+  SetSeekTarget(bounds.lower != nullptr ? std::string_view(*bounds.lower) : std::string_view(),
+                kMaxSequence, &begin);
+  const Extent* const first = run.Find(begin.view());
+  return first != nullptr && !bounds.AllBehind(UserKey(first->smallest));
+}
+
+}  // namespace
+
 std::unique_ptr<RecordIterator> Uncovered(std::unique_ptr<RecordIterator> part,
                                           const std::shared_ptr<const RangeDeletions>& deletions,
                                           SequenceNumber snapshot, SequenceNumber newest) {
@@ -17,14 +33,14 @@ std::unique_ptr<RecordIterator> Uncovered(std::unique_ptr<RecordIterator> part,
 
 size_t AddRuns(const Version& version, ExtentReader* reader,
                const std::shared_ptr<const RangeDeletions>& deletions, SequenceNumber snapshot,
-               bool fill_cache, SeekReach* reach, IteratorParts* parts) {
+               bool fill_cache, SeekReach* reach, const KeyBounds& bounds, IteratorParts* parts) {
   size_t runs = 0;
   const auto add = [&](const RunIndex& run, SeekReach* of_level) {
-    if (run.empty()) {
+    if (!MayHaveKeys(run, bounds)) {
       return;
     }
     ++runs;
-    auto at = std::make_unique<RunIterator>(reader, run, snapshot, fill_cache, of_level);
+    auto at = std::make_unique<RunIterator>(reader, run, snapshot, fill_cache, of_level, bounds);
     if (deletions == nullptr) {
       parts->AddRun(std::move(at));
     } else {
@@ -51,9 +67,10 @@ std::unique_ptr<Iterator> NewIteratorOverRuns(std::shared_ptr<const Version> ver
     cuts = std::make_shared<const RangeDeletions>(version->cuts);
   }
   IteratorParts parts;
-  AddRuns(*version, reader, cuts, kMaxSequence, /*fill_cache=*/false, /*reach=*/nullptr, &parts);
-  return std::make_unique<MergedIterator>(std::move(parts), kMaxSequence, DeadKeys(), nullptr,
-                                          nullptr, std::move(version));
+  AddRuns(*version, reader, cuts, kMaxSequence, /*fill_cache=*/false, /*reach=*/nullptr, {},
+          &parts);
+  return std::make_unique<MergedIterator>(std::move(parts), kMaxSequence, DeadKeys(), KeyBounds(),
+                                          std::move(version));
 }
 
 }  // namespace sluice

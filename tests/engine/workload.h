@@ -196,6 +196,7 @@ inline Options RandomOptions(TestRandom* random) {
           : 0;
   options.separate_value_bytes = Uniform(random, 0, 2) == 0 ? 0 : 8 << Uniform(random, 0, 10);
   options.bloom_bits_per_key = Uniform(random, 0, 1) != 0 ? 10 : 0;
+  options.prefix_bytes = static_cast<uint32_t>(Uniform(random, 0, 6));
   options.l0_compaction_runs = Uniform(random, 2, 5);
   options.l0_slowdown_runs = 8;
   options.l0_stop_runs = 12;
