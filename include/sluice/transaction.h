@@ -81,6 +81,15 @@ struct TransactionOptions {
   size_t max_bytes = size_t{64} << 20;
 };
 
+/// How a transaction is prepared.
+struct PrepareOptions {
+  /// Keeps the locks of GetForShare and of ranges, too, until the transaction is committed or rolled
+  /// back. For a commit in two phases where something in between fixes the transaction's place
+  /// among the others (SQL's binary log): without, who overwrites what it has read could come before
+  /// it there. They are not in the log: after the database was reopened, they are gone.
+  bool keep_read_locks = false;
+};
+
 /// A transaction that has begun; see the top of sluice/transaction.h.
 class SLUICE_EXPORT Transaction {
  public:
@@ -189,11 +198,13 @@ class SLUICE_EXPORT Transaction {
   /// are kept under `name` (1 byte to 64 KiB - 1, unique among prepared transactions) until it is
   /// committed or rolled back: by this object or, once that is destroyed, by one that
   /// DB::ResumeTransaction returns, even after the database was reopened. All other calls fail from
-  /// now on. The locks of GetForShare and those of ranges are released: whatever the transaction
-  /// wanted to read, it has read. Until it is resolved, the redo log is kept from here on, however
-  /// long it gets (TransactionStatistics::prepared_log_bytes).
+  /// now on. The locks of GetForShare and those of ranges are released, unless the options keep them:
+  /// whatever the transaction wanted to read, it has read. Until it is resolved, the redo log is kept
+  /// from here on, however long it gets (TransactionStatistics::prepared_log_bytes).
   /// InvalidArgument if the name is taken; the transaction is then as before.
-  virtual Status Prepare(std::string_view name) = 0;
+  virtual Status Prepare(std::string_view name, const PrepareOptions& options) = 0;
+  /// The same with default options.
+  Status Prepare(std::string_view name) { return Prepare(name, {}); }
 
   /// Ends the transaction. Ok if it was rolled back before.
   virtual Status Rollback() = 0;

@@ -549,8 +549,9 @@ void sluice_transaction_rollback(sluice_transaction_t* transaction, char** error
 }
 
 void sluice_transaction_prepare(sluice_transaction_t* transaction, const char* name,
-                                size_t name_bytes, char** error) {
-  Tell(transaction->rep->Prepare({name, name_bytes}), error);
+                                size_t name_bytes, int keep_read_locks, char** error) {
+  Tell(transaction->rep->Prepare({name, name_bytes}, {.keep_read_locks = keep_read_locks != 0}),
+       error);
 }
 char* sluice_prepared_name(sluice_db_t* db, size_t index, size_t* name_bytes) {
   const std::vector<std::string> names = db->rep->ListPrepared();

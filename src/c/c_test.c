@@ -149,8 +149,13 @@ static void test_transactions(sluice_db_t* db, const sluice_write_options_t* syn
 
   t = sluice_transaction_begin(db, NULL, sync);
   sluice_transaction_put(t, other, "t1", 2, "1", 1, &error);
-  sluice_transaction_prepare(t, "xid", 3, &error);
+  sluice_transaction_lock_range_for_share(t, other, "u", 1, "v", 1, &error);
+  sluice_transaction_prepare(t, "xid", 3, /*keep_read_locks=*/1, &error);
   CHECK_OK();
+  u = sluice_transaction_begin(db, options, NULL);
+  sluice_transaction_put(u, other, "u1", 2, "1", 1, &error);
+  EXPECT_ERROR("timed out");
+  sluice_transaction_destroy(u);
   sluice_transaction_put(t, other, "t1", 2, "2", 1, &error);
   EXPECT_ERROR("invalid argument");
   CHECK(sluice_transaction_resume(db, "xid", 3, NULL, &error) == NULL);

@@ -129,6 +129,43 @@ TEST_F(PreparedTransactionTest, SharesNoLocks) {
   EXPECT_EQ(Get("written"), "1");
 }
 
+// Unless they are to stay until the second phase has ended; but the log does not have them.
+TEST_F(PreparedTransactionTest, KeepsReadLocksIfAsked) {
+  const auto prepare = [this](std::string_view name) {
+    auto t = Begin();
+    std::string value;
+    EXPECT_TRUE(t->GetForShare({}, nullptr, "shared", &value).IsNotFound());
+    EXPECT_TRUE(t->LockRangeForShare(nullptr, "r", "s").ok());
+    EXPECT_TRUE(t->LockRangeForUpdate(nullptr, "u", "v").ok());
+    EXPECT_TRUE(t->Put(nullptr, "written", "1").ok());
+    EXPECT_TRUE(t->Prepare(name, {.keep_read_locks = true}).ok());
+    return t;
+  };
+  const auto expect_read_locks = [this](Code code) {
+    for (const char* const key : {"shared", "r1", "u1"}) {
+      EXPECT_EQ(TryPut(key), code) << key;
+    }
+  };
+  for (const bool commit : {true, false}) {
+    auto t = prepare("t");
+    expect_read_locks(Code::kTimedOut);
+    std::string value;
+    EXPECT_TRUE(Begin()->GetForShare({}, nullptr, "shared", &value).IsNotFound());
+    t.reset();  // nobody has it, and it has its locks
+    expect_read_locks(Code::kTimedOut);
+    t = Resume("t");
+    ASSERT_TRUE((commit ? t->Commit() : t->Rollback()).ok());
+    expect_read_locks(Code::kOk);
+    EXPECT_EQ(db_->GetStatistics().transactions.locks, 0u);
+  }
+  prepare("t");
+  Open();
+  expect_read_locks(Code::kOk);
+  EXPECT_EQ(TryPut("written"), Code::kTimedOut);
+  ASSERT_TRUE(Resume("t")->Rollback().ok());
+  EXPECT_EQ(db_->GetStatistics().transactions.memory_bytes, 0u);
+}
+
 // Several prepared transactions may have written one row without its lock; the last commit stands.
 TEST_F(PreparedTransactionTest, SurvivesWithUntrackedWrites) {
   ASSERT_TRUE(db_->Put({}, "b", "0").ok());

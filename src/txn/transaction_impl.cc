@@ -320,7 +320,7 @@ Status TransactionImpl::MakeBatch(WriteBatch* batch) const {
   return status;
 }
 
-Status TransactionImpl::Prepare(std::string_view name) {
+Status TransactionImpl::Prepare(std::string_view name, const PrepareOptions& options) {
   SLUICE_RETURN_IF_ERROR(CheckActive());
   if (name.empty() || name.size() > kMaxKeyBytes) {
     return Status::InvalidArgument(
@@ -361,7 +361,9 @@ Status TransactionImpl::Prepare(std::string_view name) {
     all_.prepared.Remove(*prepared);
     return status;
   }
-  all_.locks.KeepExclusiveRows(locks_.get());
+  if (!options.keep_read_locks) {
+    all_.locks.KeepExclusiveRows(locks_.get());
+  }
   prepared_ = std::move(prepared);
   End(IsPrepared());
   return {};

@@ -29,6 +29,7 @@ namespace sluice {
 class TransactionImpl final : public Transaction {
  public:
   using Transaction::CommitAsync;
+  using Transaction::Prepare;
 
   // Both outlive it.
   TransactionImpl(TransactionStore* store, Transactions* all, const TransactionOptions& options,
@@ -71,7 +72,7 @@ class TransactionImpl final : public Transaction {
   void SetSavepoint() override;
   Status RollbackToSavepoint() override;
   Status ReleaseSavepoint() override;
-  Status Prepare(std::string_view name) override;
+  Status Prepare(std::string_view name, const PrepareOptions& options) override;
   Status Commit() override;
   void CommitAsync(CommitCallback callback) override;
   Status Rollback() override;
