@@ -80,9 +80,13 @@ struct MergeOutput {
   std::string largest;      ///< last internal key
   uint64_t entries = 0;     ///< in all data blocks
   uint64_t tombstones = 0;  ///< deletions among them
+  /// If there is one, `data` and `index` live as long as a copy of it does: who keeps a table need
+  /// not copy it.
+  std::shared_ptr<const void> hold;
 };
 
-/// Takes each finished table, in key order; the views die when it returns. An error ends the merge.
+/// Takes each finished table, in key order; without a MergeOutput::hold the views die when it
+/// returns. An error ends the merge.
 using MergeSink = std::function<Status(const MergeOutput&)>;
 
 /// Where a fault was found: run and table number within the task, and the offset in the table of

@@ -52,7 +52,15 @@ TEST(ExecutorConformance, WhatIsWrongIsFound) {
   using Outputs = std::vector<OwnedOutput>;
   const std::pair<const char*, Changed::Change> changes[] = {
       {"a byte",
-       [](MergeResult*, Outputs* o) { o->empty() ? void() : void(o->back().image[3] ^= 1); }},
+       [](MergeResult*, Outputs* o) {
+         if (!o->empty()) {
+           std::string data(o->back().data());
+           data[3] ^= 1;
+           MergeOutput changed = o->back().AsOutput();
+           changed.data = data;
+           o->back() = OwnedOutput(changed);
+         }
+       }},
       {"a table less", [](MergeResult*, Outputs* o) { o->size() < 3 ? void() : o->pop_back(); }},
       {"the largest key",
        [](MergeResult*, Outputs* o) { o->empty() ? void() : void(o->back().largest += "x"); }},

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
+#include <memory>
+#include <vector>
 
 #include "device/contract.h"
 #include "device/output_checker.h"
@@ -77,8 +80,8 @@ struct Layout {
 // One Run.
 class DeviceRun {
  public:
-  DeviceRun(Device* device, const MergeTask& task)
-      : device_(*device), task_(task), checker_(task.snapshots) {}
+  DeviceRun(Device* device, BufferPool* buffers, const MergeTask& task)
+      : device_(*device), buffers_(*buffers), task_(task), checker_(task.snapshots) {}
 
   MergeResult Run(const MergeSink& sink);
 
@@ -104,9 +107,11 @@ class DeviceRun {
   Status ReadCompletion(uint8_t unit_status);
   Status DescribeFault() const;
   Status Deliver(const MergeSink& sink);
-  Status DeliverTable(std::string_view record, const MergeSink& sink);
+  // `indexes`: the area for index blocks, as far as it is used.
+  Status DeliverTable(std::string_view record, std::string_view indexes, const MergeSink& sink);
 
   Device& device_;
+  BufferPool& buffers_;
   const MergeTask& task_;
   std::vector<MergeRun> raw_;  // the task's runs with all blocks raw
   std::deque<RecodedTable> recoded_;
@@ -374,7 +379,8 @@ Status DeviceRun::DescribeFault() const {
   }
 }
 
-Status DeviceRun::DeliverTable(std::string_view record, const MergeSink& sink) {
+Status DeviceRun::DeliverTable(std::string_view record, std::string_view indexes,
+                               const MergeSink& sink) {
   namespace tr = abi::table_record;
   const auto word = [&](size_t offset) { return DecodeFixed64(record.data() + offset); };
   const BlockHandle data_at{word(tr::kDataOffset), word(tr::kDataBytes)};
@@ -385,16 +391,18 @@ Status DeviceRun::DeliverTable(std::string_view record, const MergeSink& sink) {
   if (!within(data_at, data_used_) || !within(index_at, index_used_)) {
     return Status::IoError("table record that points outside the output areas");
   }
-  std::string data(data_at.size + OutputChecker::kSlack, '\0');
-  std::string index(index_at.size, '\0');
+  // Data, then index, so that the table can be kept as it is.
+  const std::shared_ptr<char> bytes =
+      buffers_.Take(data_at.size + index_at.size + OutputChecker::kSlack);
   SLUICE_RETURN_IF_ERROR(
-      device_.Read(layout_.data_addr + data_at.offset, data_at.size, data.data()));
-  SLUICE_RETURN_IF_ERROR(
-      device_.Read(layout_.index_addr + index_at.offset, index.size(), index.data()));
+      device_.Read(layout_.data_addr + data_at.offset, data_at.size, bytes.get()));
+  char* const index = bytes.get() + data_at.size;
+  std::memcpy(index, indexes.data() + index_at.offset, index_at.size);
   MergeOutput output;
   SLUICE_RETURN_IF_ERROR(
-      checker_.Check(std::string_view(data).substr(0, data_at.size), index, &output)
+      checker_.Check({bytes.get(), data_at.size}, {index, index_at.size}, &output)
           .WithContext("table from the device"));
+  output.hold = bytes;
   if (output.entries != word(tr::kEntries) || output.tombstones != word(tr::kTombstones)) {
     return Status::IoError("table record with other counts than its table");
   }
@@ -407,29 +415,30 @@ Status DeviceRun::DeliverTable(std::string_view record, const MergeSink& sink) {
 }
 
 Status DeviceRun::Deliver(const MergeSink& sink) {
+  const std::shared_ptr<char> index_area = buffers_.Take(index_used_);
+  SLUICE_RETURN_IF_ERROR(device_.Read(layout_.index_addr, index_used_, index_area.get()));
+  const std::string_view indexes(index_area.get(), index_used_);
   // Each record says where its index block starts, which is where the record before ends.
-  std::string records;
+  std::vector<std::string_view> records;  // the last one first
   uint64_t end = index_used_;
   for (uint64_t t = 0; t < result_.stats.output_tables; ++t) {
-    std::string record(abi::table_record::kBytes, '\0');
-    if (end < record.size()) {
+    constexpr uint64_t kBytes = abi::table_record::kBytes;
+    if (end < kBytes) {
       return Status::IoError("fewer table records than tables");
     }
-    SLUICE_RETURN_IF_ERROR(
-        device_.Read(layout_.index_addr + end - record.size(), record.size(), record.data()));
+    const std::string_view record = indexes.substr(end - kBytes, kBytes);
     const uint64_t index_offset = DecodeFixed64(record.data() + abi::table_record::kIndexOffset);
     if (index_offset >= end) {
       return Status::IoError("table record that points past itself");
     }
     end = index_offset;
-    records.insert(0, record);
+    records.push_back(record);
   }
   if (end != 0) {
     return Status::IoError("more table records than tables");
   }
-  for (size_t at = 0; at < records.size(); at += abi::table_record::kBytes) {
-    SLUICE_RETURN_IF_ERROR(
-        DeliverTable(std::string_view(records).substr(at, abi::table_record::kBytes), sink));
+  for (auto record = records.rbegin(); record != records.rend(); ++record) {
+    SLUICE_RETURN_IF_ERROR(DeliverTable(*record, indexes, sink));
   }
   if (checker_.records() != result_.stats.output_records ||
       checker_.checksum() != result_.stats.output_checksum) {
@@ -494,7 +503,7 @@ MergeResult DeviceExecutor::Run(const MergeTask& task, const MergeSink& sink) {
       return result;
     }
   }
-  MergeResult result = DeviceRun(device_.get(), task).Run(sink);
+  MergeResult result = DeviceRun(device_.get(), &buffers_, task).Run(sink);
   needs_reset_ = result.status == MergeStatus::kDevice && !device_->Reset().ok();
   return result;
 }

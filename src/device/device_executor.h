@@ -8,7 +8,8 @@
 // (output_checker.h). The device is then reset; if that fails it takes no task until a reset
 // succeeds.
 //
-// Thread-safe; one task at a time, the others wait.
+// Thread-safe; one task at a time, the others wait. Tables come with a hold (MergeOutput): their
+// memory is used again once nobody keeps them.
 
 #pragma once
 
@@ -17,6 +18,7 @@
 
 #include "device/device.h"
 #include "sluice/executor.h"
+#include "util/buffer_pool.h"
 #include "util/mutex.h"
 
 namespace sluice {
@@ -34,7 +36,11 @@ class DeviceExecutor : public Executor {
   Device& device() { return *device_; }
 
  private:
+  // Of idle buffers: tables of two tasks of the size that the engine makes for a unit.
+  static constexpr size_t kMostIdleBytes = size_t{72} << 20;
+
   std::unique_ptr<Device> device_;
+  BufferPool buffers_{kMostIdleBytes};
   Mutex mutex_;  // held while a task runs
   bool needs_reset_ = false;
 };

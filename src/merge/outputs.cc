@@ -22,14 +22,20 @@ Status CompareBytes(size_t table, std::string_view what, std::string_view a, std
 }  // namespace
 
 OwnedOutput::OwnedOutput(const MergeOutput& output)
-    : index{output.data.size(), output.index.size() - kBlockTrailerBytes},
+    : hold(output.hold),
+      image(output.data.data(), output.data.size() + output.index.size()),
+      index{output.data.size(), output.index.size() - kBlockTrailerBytes},
       smallest(output.smallest),
       largest(output.largest),
       entries(output.entries),
       tombstones(output.tombstones) {
-  image.reserve(output.data.size() + output.index.size());
-  image.append(output.data);
-  image.append(output.index);
+  if (hold == nullptr || output.index.data() != output.data.data() + output.data.size()) {
+    auto bytes = std::make_shared_for_overwrite<char[]>(image.size());
+    std::copy(output.data.begin(), output.data.end(), bytes.get());
+    std::copy(output.index.begin(), output.index.end(), bytes.get() + output.data.size());
+    image = {bytes.get(), image.size()};
+    hold = std::move(bytes);
+  }
 }
 
 MergeSink CollectInto(std::vector<OwnedOutput>* outputs) {
@@ -45,7 +51,8 @@ MergeOutput OwnedOutput::AsOutput() const {
           .smallest = smallest,
           .largest = largest,
           .entries = entries,
-          .tombstones = tombstones};
+          .tombstones = tombstones,
+          .hold = hold};
 }
 
 void HandOver(std::vector<OwnedOutput> outputs, const MergeSink& sink, MergeResult* result) {
@@ -56,6 +63,7 @@ void HandOver(std::vector<OwnedOutput> outputs, const MergeSink& sink, MergeResu
       return;
     }
     owned.image = {};
+    owned.hold.reset();
   }
 }
 

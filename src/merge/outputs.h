@@ -2,26 +2,31 @@
 
 #pragma once
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/executor.h"
 
 namespace sluice {
 
-// A MergeOutput that owns its bytes.
+// A MergeOutput that owns its bytes, or its share of them. They do not change, so that copies can
+// have them together.
 struct OwnedOutput {
+  // Copies them only if `output` has no hold on them, or index does not follow data.
   explicit OwnedOutput(const MergeOutput& output);
 
-  std::string image;  // data, then index, as they stand in a file
+  std::shared_ptr<const void> hold;
+  std::string_view image;  // data, then index, as they stand in a file
   BlockHandle index;
   std::string smallest;
   std::string largest;
   uint64_t entries = 0;
   uint64_t tombstones = 0;
 
-  std::string_view data() const { return std::string_view(image).substr(0, index.offset); }
-  std::string_view index_block() const { return std::string_view(image).substr(index.offset); }
+  std::string_view data() const { return image.substr(0, index.offset); }
+  std::string_view index_block() const { return image.substr(index.offset); }
   MergeTable AsInput() const { return {image, index}; }
   MergeOutput AsOutput() const;
 };
