@@ -38,6 +38,15 @@ Units SomeUnits(size_t count, FaultOptions fault = {}) {
   return units;
 }
 
+// Keeps outputs as they are handed over, and counts those that come without a hold.
+MergeSink Keep(std::vector<OwnedOutput>* outputs, int* copied) {
+  return [=](const MergeOutput& output) {
+    outputs->emplace_back(output);
+    *copied += outputs->back().data().data() != output.data.data();
+    return Status();
+  };
+}
+
 // A task, and what must come of it.
 struct Case {
   explicit Case(GeneratedTask task) : input(std::move(task)) {
@@ -117,6 +126,27 @@ TEST_F(DriverTest, RoundRobin) {
   for (const UnitStats& unit : stats.units) {
     EXPECT_EQ(unit.tasks, 3u);
     EXPECT_EQ(unit.failures, 0u);
+  }
+}
+
+// Tables come from units without a copy, and stay as they are while later tasks use the memory of
+// those that were given back.
+TEST_F(DriverTest, TablesAreKeptWithoutACopy) {
+  Open(SomeUnits(2));
+  std::vector<std::unique_ptr<Case>> cases;
+  std::vector<std::vector<OwnedOutput>> kept;
+  int copied = 0;
+  for (int i = 0; i < 40; ++i) {
+    cases.push_back(std::make_unique<Case>(RandomTask(rng_)));
+    ASSERT_TRUE(driver_->Run(cases[i]->input.task, Keep(&kept.emplace_back(), &copied)).ok());
+    if (i % 2 == 0) {
+      kept.back().clear();
+    }
+  }
+  EXPECT_EQ(copied, 0);
+  EXPECT_EQ(driver_->stats().on_units, 40u);
+  for (int i = 1; i < 40; i += 2) {
+    EXPECT_TRUE(CompareOutputs(kept[i], cases[i]->outputs).ok());
   }
 }
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <cstring>
 
 #include "merge/fold.h"
 #include "table/block.h"
+#include "table/key_front.h"
 #include "table/stored_block.h"
 
 namespace sluice {
@@ -22,7 +22,15 @@ Status OutputChecker::CheckBlock(std::string_view contents, std::string_view las
   if (p == limit) {
     return Status::IoError("block without an entry");
   }
+  // In registers: what is written through pointers to characters could be any member.
+  char* previous = key_.data();
+  size_t user_bytes = user_bytes_;
+  uint64_t trailer = trailer_;
+  uint64_t entries = 0;
+  uint64_t tombstones = 0;
+  size_t batched = 0;
   size_t may_share = 0;
+  KeyFront front;
   while (p < limit) {
     EntryHeader header;
     p = DecodeEntryHeader(p, limit, &header);
@@ -31,35 +39,47 @@ Status OutputChecker::CheckBlock(std::string_view contents, std::string_view las
       return Status::IoError("malformed entry");
     }
     const size_t rest_bytes = header.unshared - kTrailerBytes;
-    const std::string_view rest(p, rest_bytes);
-    const uint64_t trailer = DecodeFixed64(p + rest_bytes);
-    const int order =
-        std::string_view(key_.data() + header.shared, user_bytes_ - header.shared).compare(rest);
-    if (order > 0 || (order == 0 && trailer > trailer_)) {
+    const uint64_t next_trailer = DecodeFixed64(p + rest_bytes);
+    // The bytes behind what is shared decide, but for restarts and for versions of one key.
+    int order = static_cast<uint8_t>(previous[header.shared]) - static_cast<uint8_t>(*p);
+    if (order == 0 || header.shared == user_bytes || rest_bytes == 0) {
+      order = std::string_view(previous + header.shared, user_bytes - header.shared)
+                  .compare({p, rest_bytes});
+    }
+    if (order > 0 || (order == 0 && next_trailer > trailer)) {
       return Status::IoError("keys out of order");
     }
-    if (order == 0 && trailer_ != kNoTrailer && trailer >= ShadowedFrom(snapshots_, trailer_)) {
+    if (order == 0 && trailer != kNoTrailer && next_trailer >= ShadowedFrom(snapshots_, trailer)) {
       return Status::IoError("version that another one shadows");
     }
-    user_bytes_ = header.shared + rest_bytes;
-    trailer_ = trailer;
-    may_share = user_bytes_;
-    if (key_.size() < user_bytes_ + kTrailerBytes + kSlack) {
-      key_.resize(2 * (user_bytes_ + kTrailerBytes + kSlack));
+    may_share = user_bytes = header.shared + rest_bytes;
+    trailer = next_trailer;
+    if (key_.size() < user_bytes + kTrailerBytes + kSlack) [[unlikely]] {
+      key_.resize(2 * (user_bytes + kTrailerBytes + kSlack));
+      previous = key_.data();
     }
-    std::memcpy(key_.data() + header.shared, p, header.unshared);
+    front.Rebuild(previous, user_bytes + kTrailerBytes, header.shared, p, previous);
     p += header.unshared;
 
-    if (output->entries++ == 0) {
-      output->smallest = key();
+    if (entries++ == 0 && output->entries == 0) {
+      output->smallest.assign(previous, user_bytes + kTrailerBytes);
     }
-    output->tombstones += TrailerType(trailer) == static_cast<uint8_t>(RecordType::kDeletion);
-    // RecordChecksum, at the speed of the caches.
-    checksum_ += Fold<false>(key_.data(), user_bytes_, nullptr) ^ std::rotl(trailer, 3) ^
-                 std::rotl(Fold<false>(p, header.value_bytes, nullptr), 5) ^
-                 (uint64_t{user_bytes_ + kTrailerBytes} << 32 | header.value_bytes);
+    tombstones += TrailerType(trailer) == static_cast<uint8_t>(RecordType::kDeletion);
+    batch_[batched] = {.value = p,
+                       .value_bytes = header.value_bytes,
+                       .hash = Fold<false>(previous, user_bytes, nullptr) ^ std::rotl(trailer, 3) ^
+                               (uint64_t{user_bytes + kTrailerBytes} << 32 | header.value_bytes)};
+    if (++batched == kFoldBatch) {
+      checksum_ += SumChecksums(&batch_, batched);
+      batched = 0;
+    }
     p += header.value_bytes;
   }
+  checksum_ += SumChecksums(&batch_, batched);
+  user_bytes_ = user_bytes;
+  trailer_ = trailer;
+  output->entries += entries;
+  output->tombstones += tombstones;
   if (key() != last_key) {
     return Status::IoError("block that does not end with the key of its index entry");
   }

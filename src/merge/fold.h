@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 
@@ -12,6 +13,20 @@ namespace sluice {
 // fold(bytes); copies them to `out` on the way unless it is null. Both ends have kSlackBytes.
 // Prefetches what stands `ahead` bytes behind, wherever that is.
 uint64_t FoldLong(const char* in, size_t n, char* out, size_t ahead);
+
+// A record whose checksum lacks the fold of its value.
+struct UnfoldedRecord {
+  const char* value = nullptr;
+  uint64_t value_bytes = 0;
+  uint64_t hash = 0;  // RecordChecksum but for the value's fold
+};
+
+// Those that SumChecksums takes at once.
+inline constexpr size_t kFoldBatch = 8;
+
+// The sum of the checksums of the first `n` records, at most kFoldBatch of them; the others are
+// overwritten. Takes less than a call to Fold for each. Values have kSlackBytes.
+uint64_t SumChecksums(std::array<UnfoldedRecord, kFoldBatch>* records, size_t n);
 
 namespace internal {
 
