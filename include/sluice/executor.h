@@ -82,7 +82,7 @@ struct MergeOutput {
   uint64_t tombstones = 0;  ///< deletions among them
   /// If there is one, `data` and `index` live as long as a copy of it does: who keeps a table need
   /// not copy it.
-  std::shared_ptr<const void> hold;
+  std::shared_ptr<const void> hold = nullptr;
 };
 
 /// Takes each finished table, in key order; without a MergeOutput::hold the views die when it
