@@ -51,6 +51,9 @@ class Dictionary {
   // Drops tables whose names do not begin with `kept`: temporary tables of an earlier server.
   Status Open(DB* db, std::string_view kept);
 
+  // Where the tables are written down. Keys of locks that do not begin as its own may be in it, too.
+  Subtable* subtable() const { return subtable_; }
+
   // Makes a table; sets all that `table` does not have yet. InvalidArgument if the name is taken.
   Status Create(std::string_view name, uint64_t next_auto_increment, TableEntry* table);
   // NotFound if there is no such table.

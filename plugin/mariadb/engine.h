@@ -68,6 +68,10 @@ Session* BeginStatement(THD* thd);
 // Before a transaction locks ranges: waits until all who write entries of indexes lock them.
 Status AwaitEntryLocks(THD* thd);
 
+// Whether statements that write go to the binary log as such, so that they must find there what they
+// have found here: they are locked for that, until the transaction is in the log.
+bool LogsStatements(THD* thd);
+
 // The server's number for an error, and what it must be told with it: after a deadlock the
 // transaction is gone.
 int ToServer(THD* thd, const Status& status);

@@ -69,6 +69,7 @@ class ha_sluice final : public handler {
   int delete_row(const uchar* record) override;
   void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong* first,
                           ulonglong* reserved) override;
+  void release_auto_increment() override;
 
   // ha_sluice_read.cc
   int read_range_first(const key_range* begin, const key_range* end, bool one_key,
@@ -152,6 +153,11 @@ class ha_sluice final : public handler {
   sluice::Status DeleteEntry(const Index& index, const Entry& entry);
   int FailDuplicate(uint index, std::string_view row_key);
   int CheckDuplicates(const uchar* record, bool row_key_is_new);
+  // The key of a lock on the table's automatic values, in the dictionary's sub-table.
+  std::string AutoIncrementToken() const;
+  sluice::Status WithAutoIncrement(
+      bool for_statement,
+      const std::function<sluice::Status(sluice::mariadb::AutoIncrementLock lock)>& take);
   sluice::Status NoteAutoIncrement(const uchar* record);
 
   // ha_sluice_read.cc
@@ -186,6 +192,8 @@ class ha_sluice final : public handler {
   sluice::mariadb::RowLock row_lock_;
   std::array<LockedKey, 2> locked_;  // by the last read: the row, and an entry of a unique index
   size_t locked_count_ = 0;
+  bool auto_increment_locked_ = false;  // by the statement, for itself
+  int auto_increment_error_ = 0;        // why there are no values
   bool unshared_ = false;  // no other statement knows the table: no transaction is needed
   sluice::mariadb::Cursor cursor_;
   bool scanning_ = false;      // the rows, not an index

@@ -12,6 +12,7 @@ using sluice::mariadb::Cursor;
 using sluice::mariadb::engine;
 using sluice::mariadb::IndexEntry;
 using sluice::mariadb::KeyCodec;
+using sluice::mariadb::LogsStatements;
 using sluice::mariadb::RowCodec;
 using sluice::mariadb::SampleIndex;
 using sluice::mariadb::Share;
@@ -107,10 +108,14 @@ bool ha_sluice::get_error_message(int /*error*/, String* message) {
   return false;
 }
 
+// The server asks anew for each statement.
 handler::Table_flags ha_sluice::table_flags() const {
-  return HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_AUTO_PART_KEY |
-         HA_BINLOG_ROW_CAPABLE | HA_CAN_SQL_HANDLER | HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS |
-         HA_CAN_GEOMETRY | HA_TABLE_SCAN_ON_INDEX | HA_CAN_SKIP_LOCKED;
+  const Table_flags logged = LogsStatements(ha_thd())
+                                 ? HA_BINLOG_ROW_CAPABLE | HA_BINLOG_STMT_CAPABLE
+                                 : HA_BINLOG_ROW_CAPABLE;
+  return logged | HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_AUTO_PART_KEY |
+         HA_CAN_SQL_HANDLER | HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_GEOMETRY |
+         HA_TABLE_SCAN_ON_INDEX | HA_CAN_SKIP_LOCKED;
 }
 
 ulong ha_sluice::index_flags(uint index, uint part, bool all_parts) const {
@@ -319,6 +324,7 @@ int ha_sluice::extra(enum ha_extra_function operation) {
 
 int ha_sluice::reset() {
   cursor_.Close();
+  auto_increment_locked_ = false;
   locked_count_ = 0;
   row_.clear();
   row_.shrink_to_fit();

@@ -7,7 +7,9 @@
 using sluice::PutVarint;
 using sluice::Status;
 using sluice::Subtable;
+using sluice::mariadb::AutoIncrementLock;
 using sluice::mariadb::engine;
+using sluice::mariadb::LogsStatements;
 
 // The row's key, for a row that is new.
 Status ha_sluice::MakeRowKey(const uchar* record, std::string* key) {
@@ -108,6 +110,38 @@ int ha_sluice::CheckDuplicates(const uchar* /*record*/, bool row_key_is_new) {
   return 0;
 }
 
+std::string ha_sluice::AutoIncrementToken() const {
+  return "auto_increment/" + std::to_string(share_->entry().id);
+}
+
+// Takes values by `take`, with the lock that it needs.
+Status ha_sluice::WithAutoIncrement(bool for_statement,
+                                    const std::function<Status(AutoIncrementLock lock)>& take) {
+  Subtable* const tokens = engine->dictionary.subtable();
+  if (for_statement) {
+    if (!auto_increment_locked_) {
+      SLUICE_RETURN_IF_ERROR(session_->LockToken(tokens, AutoIncrementToken(), /*shared=*/false));
+      auto_increment_locked_ = true;
+    }
+    return take(AutoIncrementLock::kForStatement);
+  }
+  Status status = take(unshared_ ? AutoIncrementLock::kForShare : AutoIncrementLock::kNone);
+  if (status.code() == Status::Code::kBusy) {
+    const std::string token = AutoIncrementToken();
+    SLUICE_RETURN_IF_ERROR(session_->LockToken(tokens, token, /*shared=*/true));
+    status = take(AutoIncrementLock::kForShare);
+    session_->UnlockToken(tokens, token);
+  }
+  return status;
+}
+
+void ha_sluice::release_auto_increment() {
+  if (auto_increment_locked_) {
+    auto_increment_locked_ = false;
+    session_->UnlockToken(engine->dictionary.subtable(), AutoIncrementToken());
+  }
+}
+
 Status ha_sluice::NoteAutoIncrement(const uchar* record) {
   Field* const field = table->found_next_number_field;
   if (field == nullptr || table->s->next_number_keypart != 0) {
@@ -118,14 +152,19 @@ Status ha_sluice::NoteAutoIncrement(const uchar* record) {
   const longlong value = field->is_null() ? 0 : field->val_int();
   const bool is_unsigned = field->is_unsigned();
   field->move_field_offset(-distance);
-  return is_unsigned || value > 0 ? share_->UsedAutoIncrement(static_cast<uint64_t>(value))
-                                  : Status();
+  if (!is_unsigned && value <= 0) {
+    return {};
+  }
+  return WithAutoIncrement(/*for_statement=*/false, [&](AutoIncrementLock lock) {
+    return share_->UsedAutoIncrement(static_cast<uint64_t>(value), lock);
+  });
 }
 
 int ha_sluice::write_row(const uchar* record) {
   if (table->next_number_field != nullptr && record == table->record[0]) {
+    auto_increment_error_ = 0;
     if (const int error = update_auto_increment(); error != 0) {
-      return error;
+      return auto_increment_error_ != 0 ? auto_increment_error_ : error;
     }
   }
   Status status = MakeRowKey(record, &new_row_key_);
@@ -240,9 +279,12 @@ void ha_sluice::get_auto_increment(ulonglong offset, ulonglong increment, ulongl
     return;
   }
   uint64_t value = 0;
-  const Status status = share_->TakeAutoIncrement(offset, increment, wanted, &value);
+  const bool for_statement = !unshared_ && LogsStatements(ha_thd());
+  const Status status = WithAutoIncrement(for_statement, [&](AutoIncrementLock lock) {
+    return share_->TakeAutoIncrement(offset, increment, wanted, lock, &value);
+  });
   if (!status.ok()) {
-    (void)Fail(status);
+    auto_increment_error_ = Fail(status);
     *first = ULONGLONG_MAX;
     return;
   }

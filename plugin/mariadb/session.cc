@@ -99,6 +99,18 @@ Status Session::GetLocked(Subtable* subtable, std::string_view key, RowLock lock
   return status;
 }
 
+Status Session::LockToken(Subtable* subtable, std::string_view key, bool shared) {
+  std::string ignored;
+  const Status status = GetLocked(subtable, key, {.shared = shared}, &ignored);
+  return status.IsNotFound() ? Status() : status;
+}
+
+void Session::UnlockToken(Subtable* subtable, std::string_view key) {
+  if (transaction_ != nullptr) {
+    (void)transaction_->Unlock(subtable, key);  // not locked any more, if it was rolled back
+  }
+}
+
 void Session::Unlock(Subtable* subtable, std::string_view key) {
   if (isolation_ == Isolation::kReadCommitted && !serializable_) {
     (void)transaction_->Unlock(subtable, key);  // not locked any more, if it was rolled back
@@ -235,7 +247,7 @@ Status Session::Rollback() {
 Status Session::Prepare(std::string_view name) {
   EndStatement();
   DetachCursors();
-  SLUICE_RETURN_IF_ERROR(transaction_->Prepare(name));
+  SLUICE_RETURN_IF_ERROR(transaction_->Prepare(name, {.keep_read_locks = serializable_}));
   prepared_name_.assign(name);
   return {};
 }

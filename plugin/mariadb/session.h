@@ -60,6 +60,9 @@ class Session {
   Status Get(Subtable* subtable, std::string_view key, std::string* value);
   // Locks the row, and reads what the transaction may overwrite.
   Status GetLocked(Subtable* subtable, std::string_view key, RowLock lock, std::string* value);
+  // Locks a key that stands for what is in no sub-table, until UnlockToken; as often as it was locked.
+  Status LockToken(Subtable* subtable, std::string_view key, bool shared);
+  void UnlockToken(Subtable* subtable, std::string_view key);
   // A row that GetLocked read does not matter to the statement. It stays locked nevertheless where
   // the transaction must see one state (Isolation::kSnapshot), or is serializable.
   void Unlock(Subtable* subtable, std::string_view key);
@@ -84,7 +87,8 @@ class Session {
   // rolled back stays prepared.
   Status Commit();
   Status Rollback();
-  // Prepare leaves it to the two above, or to whoever resumes it after the session's end.
+  // Prepare leaves it to the two above, or to whoever resumes it after the session's end. One that is
+  // serializable keeps all locks.
   Status Prepare(std::string_view name);
 
  private:

@@ -100,8 +100,12 @@ Status Share::TakeRowId(uint64_t* id) {
 }
 
 Status Share::TakeAutoIncrement(uint64_t offset, uint64_t increment, uint64_t wanted,
-                                uint64_t* first) {
+                                AutoIncrementLock lock, uint64_t* first) {
   const std::lock_guard guard(mutex_);
+  auto_increment_locked_ |= lock == AutoIncrementLock::kForStatement;
+  if (auto_increment_locked_ && lock == AutoIncrementLock::kNone) {
+    return Status::Busy("the automatic values must be locked");
+  }
   uint64_t value = auto_increment_.next;
   if (increment > 1) {
     // An offset above the increment counts for nothing, as the server has it.
@@ -114,9 +118,15 @@ Status Share::TakeAutoIncrement(uint64_t offset, uint64_t increment, uint64_t wa
   return Reserve(&auto_increment_, Sum(value, behind));
 }
 
-Status Share::UsedAutoIncrement(uint64_t value) {
+Status Share::UsedAutoIncrement(uint64_t value, AutoIncrementLock lock) {
   const std::lock_guard guard(mutex_);
-  return value < auto_increment_.next ? Status() : Reserve(&auto_increment_, Sum(value, 1));
+  if (value < auto_increment_.next) {
+    return {};
+  }
+  if (auto_increment_locked_ && lock == AutoIncrementLock::kNone) {
+    return Status::Busy("the automatic values must be locked");
+  }
+  return Reserve(&auto_increment_, Sum(value, 1));
 }
 
 uint64_t Share::next_auto_increment() {

@@ -12,6 +12,9 @@
 
 namespace sluice::mariadb {
 
+// How a transaction has locked a table's automatic values.
+enum class AutoIncrementLock : uint8_t { kNone, kForShare, kForStatement };
+
 class Share : public Handler_share {
  public:
   explicit Share(std::string name);
@@ -29,10 +32,13 @@ class Share : public Handler_share {
 
   // The key of a new row without a primary key.
   Status TakeRowId(uint64_t* id);
-  // Takes `wanted` automatic values, `increment` apart, of those that are `offset` plus a multiple.
-  Status TakeAutoIncrement(uint64_t offset, uint64_t increment, uint64_t wanted, uint64_t* first);
-  // A value that was given, and must not be given again.
-  Status UsedAutoIncrement(uint64_t value);
+  // Takes `wanted` automatic values, `increment` apart, of those that are `offset` plus a multiple. For
+  // a statement that is logged as such they are in a row: it locks them (AutoIncrementLock) until it
+  // ends. Once there was one, so does everybody else, for share, for this call; Busy if it has not.
+  Status TakeAutoIncrement(uint64_t offset, uint64_t increment, uint64_t wanted,
+                           AutoIncrementLock lock, uint64_t* first);
+  // A value that was given, and must not be given again. Busy likewise.
+  Status UsedAutoIncrement(uint64_t value, AutoIncrementLock lock);
   uint64_t next_auto_increment();
 
   // An estimate of the number of rows.
@@ -72,9 +78,10 @@ class Share : public Handler_share {
 
   const std::string name_;
   TableEntry entry_;
-  std::mutex mutex_;  // guards these two
+  std::mutex mutex_;  // guards these three
   Numbers row_ids_{Counter::kRowId, 1 << 16};
   Numbers auto_increment_{Counter::kAutoIncrement, 1 << 10};
+  bool auto_increment_locked_ = false;  // some statement has locked them, or did
   std::atomic<int64_t> rows_ = 0;
   std::atomic<uint64_t> written_ = 0;  // rows, since the statistics were made
   std::atomic<uint64_t> due_at_ = 0;   // so many, new statistics are due

@@ -8,6 +8,9 @@
 
 #include "engine.h"
 
+// The server's, in no header: the session's format, if it writes the binary log.
+extern "C" int thd_binlog_format(const MYSQL_THD thd);
+
 namespace sluice::mariadb {
 namespace {
 
@@ -245,6 +248,10 @@ Status AwaitEntryLocks(THD* thd) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   return {};
+}
+
+bool LogsStatements(THD* thd) {
+  return thd_tx_isolation(thd) == ISO_SERIALIZABLE && thd_binlog_format(thd) == BINLOG_FORMAT_STMT;
 }
 
 int ToServer(THD* thd, const Status& status) {

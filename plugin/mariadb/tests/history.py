@@ -137,11 +137,10 @@ class Worker:
 
     RETRY = ("E1213", "E1205", "E1020")
 
-    def __init__(self, do, random, recorder, alone):
+    def __init__(self, do, random, recorder):
         self.do = do
         self.random = random
         self.recorder = recorder
-        self.alone = alone  # also does statements that are no part of a transaction
 
     def ask(self, sql):
         answer = self.do(sql)
@@ -187,7 +186,7 @@ class Worker:
         transaction = Transaction()
         known = {}  # versions of rows, as this transaction knows them
         try:
-            if self.alone and self.random.randrange(4) == 0:
+            if self.random.randrange(4) == 0:  # a statement that is no part of a transaction
                 self.read(transaction, known)
             else:
                 self.ask("BEGIN")

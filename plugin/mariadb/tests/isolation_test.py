@@ -328,7 +328,7 @@ class HistoryTest(Isolation):
     OPTIONS = ("--sluice-lock-wait-timeout=5",)
     CONNECTIONS = 5
 
-    def run_history(self, isolation, transactions, seed, alone):
+    def run_history(self, isolation, transactions, seed):
         self.server.run(history.TABLE, "d")
         recorder = history.Recorder()
         failures = []
@@ -337,7 +337,7 @@ class HistoryTest(Isolation):
             connection = server.Connection(self.server, "d")
             try:
                 connection.do(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")
-                worker = history.Worker(connection.do, random.Random(seed * 1000 + number), recorder, alone)
+                worker = history.Worker(connection.do, random.Random(seed * 1000 + number), recorder)
                 for _ in range(transactions // self.CONNECTIONS):
                     worker.transaction()
             except Exception as error:  # pylint: disable=broad-except
@@ -356,26 +356,25 @@ class HistoryTest(Isolation):
         return recorder.cycle()
 
     def test_serializable(self):
-        self.assertIsNone(self.run_history("SERIALIZABLE", 1500, server.seed(), alone=True))
+        self.assertIsNone(self.run_history("SERIALIZABLE", 1500, server.seed()))
 
     def test_the_check_finds_what_lower_levels_let_through(self):
         for isolation in ("REPEATABLE READ", "READ COMMITTED"):
             seed = server.seed()
             for attempt in range(20):
-                if self.run_history(isolation, 300, seed + attempt, alone=True) is not None:
+                if self.run_history(isolation, 300, seed + attempt) is not None:
                     break
             else:
                 self.fail(f"no cycle at {isolation}")
 
 
 class HistoryWithBinaryLogTest(HistoryTest):
-    """Transactions are committed in two phases. Statements that only read see them in another order then, so they are
-    left out (docs/sql.md)."""
+    """Transactions are committed in two phases, and keep their locks until the second has ended."""
 
     OPTIONS = ("--sluice-lock-wait-timeout=5", "--log-bin", "--binlog-format=row", "--server-id=1")
 
     def test_serializable(self):
-        self.assertIsNone(self.run_history("SERIALIZABLE", 600, server.seed(), alone=False))
+        self.assertIsNone(self.run_history("SERIALIZABLE", 1500, server.seed()))
 
     def test_the_check_finds_what_lower_levels_let_through(self):
         self.skipTest("as without a binary log")

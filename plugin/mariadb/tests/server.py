@@ -50,6 +50,14 @@ class Server:
             raise RuntimeError(f"{sql}\n{done.stdout}")
         return done.stdout
 
+    def binlog(self, log):
+        """A binary log as statements, as far as it goes."""
+        done = subprocess.run([SCRIPT, "binlog", self.directory.name, log], capture_output=True, text=True, errors="replace",
+                              check=False)
+        if done.returncode != 0 and "ERROR" not in done.stderr:
+            raise RuntimeError(done.stderr)
+        return done.stdout
+
 
 def seed():
     """The environment's SLUICE_SEED, or a fresh seed; printed, so that a failure can be replayed."""

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What SQL on Sluice does that one connection alone, or a comparison with InnoDB, would not show."""
 
+import time
 import unittest
 
 import server
@@ -458,8 +459,8 @@ class SqlTest(unittest.TestCase):
         self.expect(one, "CREATE TABLE x (a TEXT, FULLTEXT (a)) ENGINE=SLUICE", "E1214")
         self.expect(one, "SHOW TABLES", "t")
 
-    def test_statements_are_not_logged(self):
-        for isolation in ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"):
+    def test_statements_are_not_logged_below_serializable(self):
+        for isolation in ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ"):
             one = self.connect(isolation)
             self.expect(one, "SET binlog_format = STATEMENT", "")
             for sql in ("INSERT INTO t VALUES (9, 9)", "UPDATE t SET b = 5", "DELETE FROM t WHERE a = 1", "REPLACE INTO t VALUES (1, 1)",
@@ -474,6 +475,51 @@ class SqlTest(unittest.TestCase):
         events = self.server.run(f"SHOW BINLOG EVENTS IN '{position[0]}' FROM {position[1]}")
         self.assertEqual(events.count("Write_rows"), 2, events)
         self.assertNotIn("INSERT INTO `t`", events)
+
+    def test_statements_are_logged_at_serializable(self):
+        one, two = self.connect("SERIALIZABLE"), self.connect()
+        position = one.do("SHOW MASTER STATUS").split(",")
+        self.expect(one, "SET binlog_format = STATEMENT; INSERT INTO t SELECT a + 100, b FROM t WHERE a < 3;"
+                         "BEGIN; UPDATE t SET b = b + 1 WHERE a > 2; DELETE FROM t WHERE b = 10; COMMIT", "")
+        events = self.server.run(f"SHOW BINLOG EVENTS IN '{position[0]}' FROM {position[1]}")
+        for sql in ("INSERT INTO t SELECT a + 100", "UPDATE t SET b = b + 1", "DELETE FROM t WHERE b = 10"):
+            self.assertIn(sql, events)
+        self.assertNotIn("_rows", events)
+        # Of partitions that were not read before, and after the level was another one.
+        self.expect(one, "CREATE TABLE r (a INT PRIMARY KEY, b INT) ENGINE=SLUICE PARTITION BY HASH (a) PARTITIONS 3;"
+                         "INSERT INTO r VALUES (4, 4)", "")
+        self.expect(two, "SET binlog_format = STATEMENT; UPDATE r SET b = 5 WHERE a = 4", "E1665")
+        self.expect(one, "UPDATE r SET b = 6 WHERE a = 4; SELECT b FROM r", "6")
+        self.expect(two, "UPDATE r SET b = 5 WHERE a = 4", "E1665")
+
+    def test_locks_of_reads_outlive_the_first_phase(self):
+        one, two = self.connect("SERIALIZABLE"), self.connect("READ COMMITTED")
+        self.expect(one, "XA START 'a'; SELECT SUM(b) FROM t WHERE b < 25; INSERT INTO t VALUES (9, 90); XA END 'a'; XA PREPARE 'a'", "30")
+        self.expect(two, "UPDATE t SET b = 11 WHERE a = 1", "E1205")
+        self.expect(two, "INSERT INTO t VALUES (4, 15)", "E1205")
+        self.expect(two, "UPDATE t SET b = 31 WHERE a = 3", "")
+        self.expect(one, "XA COMMIT 'a'", "")
+        self.expect(two, "UPDATE t SET b = 11 WHERE a = 1; INSERT INTO t VALUES (4, 15); SELECT SUM(b) FROM t", "167")
+
+    def test_automatic_values_of_a_logged_statement_are_in_a_row(self):
+        one, two, three = self.connect("SERIALIZABLE"), self.connect(), self.connect("SERIALIZABLE")
+        self.expect(one, "CREATE TABLE r (a INT PRIMARY KEY AUTO_INCREMENT, b INT) ENGINE=SLUICE; SET binlog_format = STATEMENT", "")
+        self.expect(three, "SET binlog_format = STATEMENT", "")
+        self.expect(two, "INSERT INTO r (b) VALUES (1); SELECT GET_LOCK('x', 0)", "1")
+        one.send("INSERT INTO r (b) SELECT IF(seq = 4, GET_LOCK('x', 1000), 1) + 99 FROM seq_1_to_4")
+        while two.do("SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User lock'") == "0":
+            time.sleep(0.01)  # until it has some of its values, and needs more
+        self.expect(two, "INSERT INTO r (b) VALUES (2)", "E1205")
+        self.expect(two, "INSERT INTO r (a, b) VALUES (50, 3)", "E1205")
+        self.expect(three, "INSERT INTO r (b) VALUES (4)", "E1205")
+        self.expect(two, "SELECT RELEASE_LOCK('x')", "1")
+        self.assertEqual(one.receive(), "")
+        self.expect(two, "SELECT a FROM r WHERE b = 100 ORDER BY a", "2 3 4 5")
+        # For each statement alone: others need not wait for the transaction's end.
+        self.expect(one, "BEGIN; INSERT INTO r (b) VALUES (5)", "")
+        self.expect(two, "INSERT INTO r (b) VALUES (6)", "")
+        self.expect(three, "INSERT INTO r (b) VALUES (7)", "")
+        self.expect(one, "COMMIT; SELECT COUNT(DISTINCT a), COUNT(*) FROM r WHERE b IN (5, 6, 7)", "3,3")
 
 
 if __name__ == "__main__":
