@@ -293,7 +293,7 @@ bool RunIterator::SeekRawBefore(std::string_view internal_key) {
 void RunIterator::FindForward() {
   backward_ = false;
   while (TrailerSequence(Trailer(data_.key())) > snapshot_) {
-    if (bounds_.AllBehind(UserKey(data_.key())) || !StepForward()) {
+    if (!StepForward()) {
       SetNone();
       return;
     }
@@ -320,7 +320,7 @@ void RunIterator::FindBackward() {
       }
       return;
     }
-  } while (!bounds_.AllBefore(UserKey(data_.key())) && StepBackward());
+  } while (StepBackward());
 }
 
 void RunIterator::SeekToFirst() {
