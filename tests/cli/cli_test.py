@@ -383,7 +383,7 @@ class EngineBench(Case):
     RUN_FIELDS = (
         "benchmark engine version threads turn operations seconds ops_per_second settle_seconds "
         "gets found latency throughput bytes write_amplification read_amplification "
-        "space_amplification stall_seconds cpu_seconds"
+        "space_amplification stall_seconds cpu_seconds host_cpu_ms_per_mb_compacted"
     ).split()
 
     def setUp(self):
@@ -412,7 +412,7 @@ class EngineBench(Case):
             self.assertEqual(list(run), self.RUN_FIELDS)
             self.assertGreater(run["ops_per_second"], 0)
             self.assertEqual(
-                list(run["cpu_seconds"]), "foreground flush compaction driver other".split()
+                list(run["cpu_seconds"]), "foreground flush compaction driver other card".split()
             )
         reading = report["runs"][1]
         self.assertEqual(set(reading["latency"]), {"get", "put"})
