@@ -8,10 +8,7 @@
 
 namespace sluice {
 
-CardDevice::CardDevice(std::unique_ptr<Device> device)
-    : device_(std::move(device)), thread_([this] { Serve(); }) {}
-
-CardDevice::~CardDevice() {
+CardEngine::~CardEngine() {
   {
     const MutexLock lock(mutex_);
     stopping_ = true;
@@ -20,9 +17,9 @@ CardDevice::~CardDevice() {
   thread_.join();
 }
 
-double CardDevice::CardCpuSeconds() { return CpuSecondsOf(thread_); }
+double CardEngine::CpuSeconds() { return CpuSecondsOf(thread_); }
 
-Status CardDevice::OnCard(const Call& call) {
+Status CardEngine::Do(const Call& call) {
   MutexLock lock(mutex_);
   call_ = &call;
   changed_.notify_all();
@@ -32,7 +29,7 @@ Status CardDevice::OnCard(const Call& call) {
   return std::move(result_);
 }
 
-void CardDevice::Serve() {
+void CardEngine::Serve() {
   ::pthread_setname_np(::pthread_self(), "slc-card");
   MutexLock lock(mutex_);
   for (;;) {

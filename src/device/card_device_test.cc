@@ -1,4 +1,4 @@
-// The work that stands for a card has a thread of its own, and its CPU time is nobody else's.
+// The work that stands for a card has threads of its own, and its CPU time is nobody else's.
 
 #include "device/card_device.h"
 
@@ -48,12 +48,20 @@ TEST(CardDeviceTest, MergesAsTheCpuDoes) {
   EXPECT_GT(unit->card_cpu_seconds(), 0);
 }
 
-// What the simulation takes is the card's; the host only waits.
+// What the simulation takes is the card's, copies by its DMA engines included; the host only waits.
 TEST(CardDeviceTest, TheHostDoesNotPayForTheCard) {
-  static constexpr double kSeconds = 0.2;
+  static constexpr double kSeconds = 0.05;
   class Laborious : public FaultDevice {
    public:
-    Laborious() : FaultDevice(InstantUnit(), {}) {}
+    explicit Laborious(std::atomic<int>* calls) : FaultDevice(InstantUnit(), {}), calls_(*calls) {}
+    Status Write(uint64_t address, std::string_view bytes) override {
+      Burn();
+      return FaultDevice::Write(address, bytes);
+    }
+    Status Read(uint64_t address, uint64_t bytes, char* out) override {
+      Burn();
+      return FaultDevice::Read(address, bytes, out);
+    }
     Status Start(uint64_t descriptor) override {
       Burn();
       return FaultDevice::Start(descriptor);
@@ -64,12 +72,16 @@ TEST(CardDeviceTest, TheHostDoesNotPayForTheCard) {
     }
 
    private:
-    static void Burn() {
+    void Burn() {
+      ++calls_;
       for (const double begin = ThreadCpuSeconds(); ThreadCpuSeconds() - begin < kSeconds;) {
       }
     }
+
+    std::atomic<int>& calls_;
   };
-  OffloadDriver driver({Unit(std::make_unique<Laborious>())}, {.threads = 1});
+  std::atomic<int> calls = 0;
+  OffloadDriver driver({Unit(std::make_unique<Laborious>(&calls))}, {.threads = 1});
   const GeneratedTask input = GenerateTask({});
   const double here = ThreadCpuSeconds();
   std::latch ended(1);
@@ -81,7 +93,8 @@ TEST(CardDeviceTest, TheHostDoesNotPayForTheCard) {
       });
   ended.wait();
   const OffloadStats stats = driver.stats();
-  EXPECT_GE(stats.card_cpu_seconds, 2 * kSeconds);
+  EXPECT_GE(calls, 7);  // two tables and the job, Start, Wait, the record, indexes, a table
+  EXPECT_GE(stats.card_cpu_seconds, calls * kSeconds);
   EXPECT_LT(stats.host_cpu_seconds, kSeconds);
   EXPECT_LT(ThreadCpuSeconds() - here, kSeconds);
 }
@@ -102,7 +115,7 @@ TEST(CardDeviceTest, PartsAddUpToTheProcess) {
   const OffloadStats before = driver.stats();
   const double process = ProcessCpuSeconds();
   const double here = ThreadCpuSeconds();
-  constexpr int kTasks = 60;
+  constexpr int kTasks = 30;
   std::latch ended(kTasks);
   std::atomic<int> failed = 0;
   for (int i = 0; i < kTasks; ++i) {
@@ -120,7 +133,7 @@ TEST(CardDeviceTest, PartsAddUpToTheProcess) {
   const double card = after.card_cpu_seconds - before.card_cpu_seconds;
   EXPECT_EQ(failed, 0);
   EXPECT_GT(card, 0.1 * all);
-  EXPECT_GT(host, 0.05 * all);
+  EXPECT_GT(host, 0.02 * all);
   EXPECT_NEAR(host + card, all, 0.05 * all) << "host " << host << ", card " << card;
 }
 
