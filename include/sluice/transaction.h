@@ -48,6 +48,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/export.h"
 #include "sluice/iterator.h"
@@ -119,6 +120,10 @@ class SLUICE_EXPORT Transaction {
   /// kReadCommitted needs one, for example.
   virtual Status Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
                      std::string* value) = 0;
+  /// As in DB: reads all keys from one state, beneath the transaction's own writes.
+  virtual std::vector<Status> MultiGet(const ReadOptions& options, Subtable* subtable,
+                                       const std::vector<std::string_view>& keys,
+                                       std::vector<std::string>* values) = 0;
   /// Locks the row first, whether it exists or not, as a write would.
   virtual Status GetForUpdate(const ReadOptions& options, Subtable* subtable, std::string_view key,
                               std::string* value) = 0;

@@ -479,6 +479,59 @@ void CompareIterators(Transaction* transaction, Subtable* subtable, const Model&
   }
 }
 
+// Keys in any order, and several times.
+void CompareMultiGet(Transaction* transaction, Subtable* subtable, const Model& model,
+                     TestRandom* random) {
+  std::vector<std::string> keys(Uniform(random, 0, 50));
+  for (std::string& key : keys) {
+    key = std::to_string(Uniform(random, 0, 40));
+  }
+  std::vector<std::string> values;
+  const std::vector<Status> statuses =
+      transaction->MultiGet({}, subtable, {keys.begin(), keys.end()}, &values);
+  ASSERT_EQ(statuses.size(), keys.size());
+  ASSERT_EQ(values.size(), keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const auto expected = model.find(keys[i]);
+    ASSERT_EQ(statuses[i].ok(), expected != model.end()) << statuses[i].ToString();
+    ASSERT_TRUE(statuses[i].ok() || statuses[i].IsNotFound()) << statuses[i].ToString();
+    if (statuses[i].ok()) {
+      ASSERT_EQ(values[i], expected->second);
+    }
+  }
+}
+
+TEST_F(TransactionTest, MultiGetSeesOneState) {
+  const std::vector<std::string_view> keys = {"a", "b", "c", "d"};
+  const auto multi_get = [&](Transaction* transaction, const ReadOptions& options) {
+    std::vector<std::string> values;
+    const std::vector<Status> statuses = transaction->MultiGet(options, nullptr, keys, &values);
+    std::string all;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      all += statuses[i].ok() ? values[i] : statuses[i].IsNotFound() ? "-" : "?";
+    }
+    return all;
+  };
+  Put("a", "1");
+  Put("b", "2");
+  auto snapshot = Begin();
+  auto newest = Begin(Isolation::kReadCommitted);
+  for (const auto& t : {snapshot.get(), newest.get()}) {
+    EXPECT_EQ(multi_get(t, {}), "12--");
+  }
+  ASSERT_TRUE(snapshot->Put(nullptr, "d", "s").ok());
+  ASSERT_TRUE(newest->Delete(nullptr, "b").ok());
+  const Snapshot* const before = db_->GetSnapshot();
+  Put("a", "3");
+  Put("c", "4");
+  EXPECT_EQ(multi_get(snapshot.get(), {}), "12-s");
+  EXPECT_EQ(multi_get(newest.get(), {}), "3-4-");
+  EXPECT_EQ(multi_get(newest.get(), {.snapshot = before}), "1---");
+  db_->ReleaseSnapshot(before);
+  ASSERT_TRUE(newest->Commit().ok());
+  EXPECT_EQ(multi_get(newest.get(), {}), "????");
+}
+
 TEST_F(TransactionTest, DoesWhatMapsDo) {
   TestRandom random(TestSeed());
   Subtable* other;
@@ -492,7 +545,7 @@ TEST_F(TransactionTest, DoesWhatMapsDo) {
       Subtable* const subtable = Uniform(&random, 0, 1) != 0 ? other : nullptr;
       Model& model = states.back()[subtable];
       const std::string key = std::to_string(Uniform(&random, 0, 40));
-      switch (Uniform(&random, 0, 12)) {
+      switch (Uniform(&random, 0, 13)) {
         case 0:
           t->SetSavepoint();
           states.push_back(states.back());
@@ -523,7 +576,10 @@ TEST_F(TransactionTest, DoesWhatMapsDo) {
           break;
         }
         case 5:
-        case 6: {
+          CompareMultiGet(t.get(), subtable, model, &random);
+          break;
+        case 6:
+        case 7: {
           std::string value;
           const Status status = Uniform(&random, 0, 1) != 0
                                     ? t->Get({}, subtable, key, &value)

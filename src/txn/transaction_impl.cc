@@ -104,22 +104,62 @@ ReadOptions TransactionImpl::WithSnapshot(const ReadOptions& options) {
   return with;
 }
 
+bool TransactionImpl::ReadOwn(uint32_t subtable, std::string_view key, std::string* value,
+                              Status* status) const {
+  const WriteBuffer::Write* const own = writes_.Find(subtable, key);
+  if (own == nullptr) {
+    return false;
+  }
+  if (own->type == RecordType::kDeletion) {
+    *status = Status::NotFound({});
+  } else {
+    value->assign(own->value);
+    *status = {};
+  }
+  return true;
+}
+
 Status TransactionImpl::Read(const ReadOptions& options, Subtable* subtable, std::string_view key,
                              std::string* value) {
-  if (const WriteBuffer::Write* const own = writes_.Find(subtable->id(), key)) {
-    if (own->type == RecordType::kDeletion) {
-      return Status::NotFound({});
-    }
-    value->assign(own->value);
-    return {};
-  }
-  return store_.Get(WithSnapshot(options), subtable, key, value);
+  Status status;
+  return ReadOwn(subtable->id(), key, value, &status)
+             ? status
+             : store_.Get(WithSnapshot(options), subtable, key, value);
 }
 
 Status TransactionImpl::Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
                             std::string* value) {
   SLUICE_RETURN_IF_ERROR(CheckActive());
   return Read(options, store_.Resolve(subtable), key, value);
+}
+
+std::vector<Status> TransactionImpl::MultiGet(const ReadOptions& options, Subtable* subtable,
+                                              const std::vector<std::string_view>& keys,
+                                              std::vector<std::string>* values) {
+  values->resize(keys.size());
+  std::vector<Status> statuses(keys.size(), CheckActive());
+  if (ended_) {
+    return statuses;
+  }
+  Subtable* const target = store_.Resolve(subtable);
+  std::vector<size_t> numbers;  // of the keys that it has not written
+  std::vector<std::string_view> others;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!ReadOwn(target->id(), keys[i], &(*values)[i], &statuses[i])) {
+      numbers.push_back(i);
+      others.push_back(keys[i]);
+    }
+  }
+  if (numbers.size() == keys.size()) {
+    return store_.MultiGet(WithSnapshot(options), target, keys, values);
+  }
+  std::vector<std::string> found;
+  std::vector<Status> outcomes = store_.MultiGet(WithSnapshot(options), target, others, &found);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    statuses[numbers[i]] = std::move(outcomes[i]);
+    (*values)[numbers[i]] = std::move(found[i]);
+  }
+  return statuses;
 }
 
 Status TransactionImpl::GetLocked(LockMode mode, const ReadOptions& options, Subtable* subtable,

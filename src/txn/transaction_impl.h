@@ -16,6 +16,8 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "sluice/transaction.h"
 #include "txn/lock_table.h"
@@ -47,6 +49,9 @@ class TransactionImpl final : public Transaction {
   void AllowWaits() override { all_.locks.AllowWaits(locks_.get()); }
   Status Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
              std::string* value) override;
+  std::vector<Status> MultiGet(const ReadOptions& options, Subtable* subtable,
+                               const std::vector<std::string_view>& keys,
+                               std::vector<std::string>* values) override;
   Status GetForUpdate(const ReadOptions& options, Subtable* subtable, std::string_view key,
                       std::string* value) override {
     return GetLocked(LockMode::kExclusive, options, subtable, key, value);
@@ -82,6 +87,8 @@ class TransactionImpl final : public Transaction {
   Status CheckActive() const;
   // With the transaction's snapshot, if it reads at one and the options have none.
   ReadOptions WithSnapshot(const ReadOptions& options);
+  // Whether the transaction itself has written the key, and what it reads there.
+  bool ReadOwn(uint32_t subtable, std::string_view key, std::string* value, Status* status) const;
   Status Read(const ReadOptions& options, Subtable* subtable, std::string_view key,
               std::string* value);
   Status GetLocked(LockMode mode, const ReadOptions& options, Subtable* subtable,

@@ -61,6 +61,16 @@ class TestStore final : public TransactionStore {
     *value = *found->second;
     return {};
   }
+  std::vector<Status> MultiGet(const ReadOptions& options, Subtable* subtable,
+                               const std::vector<std::string_view>& keys,
+                               std::vector<std::string>* values) override {
+    values->resize(keys.size());
+    std::vector<Status> statuses;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      statuses.push_back(Get(options, subtable, keys[i], &(*values)[i]));
+    }
+    return statuses;
+  }
   std::unique_ptr<Iterator> IteratorOver(std::unique_ptr<RecordIterator>, const ReadOptions&,
                                          Subtable*) override {
     return nullptr;  // its own suite: write_buffer_test, transaction_test

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "log/log_format.h"
 #include "sluice/db.h"
@@ -31,6 +32,9 @@ class TransactionStore {
 
   virtual Status Get(const ReadOptions& options, Subtable* subtable, std::string_view key,
                      std::string* value) = 0;
+  virtual std::vector<Status> MultiGet(const ReadOptions& options, Subtable* subtable,
+                                       const std::vector<std::string_view>& keys,
+                                       std::vector<std::string>* values) = 0;
   // `newest` (may be null) hides what the sub-table has of the same keys.
   virtual std::unique_ptr<Iterator> IteratorOver(std::unique_ptr<RecordIterator> newest,
                                                  const ReadOptions& options,
