@@ -356,8 +356,7 @@ SLUICE_EXPORT void sluice_transaction_rollback(sluice_transaction_t* transaction
 /** The first of two phases; afterwards only commit and rollback are possible. `keep_read_locks`:
  * locks for share and of ranges are kept until then, too. */
 SLUICE_EXPORT void sluice_transaction_prepare(sluice_transaction_t* transaction, const char* name,
-                                              size_t name_bytes, int keep_read_locks,
-                                              char** error);
+                                              size_t name_bytes, int keep_read_locks, char** error);
 /** The name of prepared transaction number `index`, counted from 0 in order; allocated by malloc.
  * Null after the last one. */
 SLUICE_EXPORT char* sluice_prepared_name(sluice_db_t* db, size_t index, size_t* name_bytes);
