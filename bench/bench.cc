@@ -114,6 +114,9 @@ Status Check(const BenchSettings& settings) {
     if (workload == nullptr) {
       return bad(fmt::format("benchmark '{}': none of this name; see --help", name));
     }
+    if (workload->order == KeyOrder::kGrouped && settings.key_bytes == kMinKeyBytes) {
+      return bad(fmt::format("{}: keys have {} bytes at least", name, kMinKeyBytes + 1));
+    }
     if (workload->two_runs) {
       SLUICE_RETURN_IF_ERROR(CheckTwoRuns(settings));
     }

@@ -29,8 +29,9 @@ namespace sluice::bench {
 struct EngineSettings {
   uint64_t cache_bytes = uint64_t{96} << 20;
   uint64_t write_buffer_bytes = uint64_t{64} << 20;
-  uint32_t block_bytes = 0;  // 0: the engine's own default
-  int bloom_bits = 10;       // per key; 0: no filters
+  uint32_t block_bytes = 0;   // 0: the engine's own default
+  int bloom_bits = 10;        // per key; 0: no filters
+  uint32_t prefix_bytes = 0;  // of keys, that filters have, too, where the engine can; 0: none
   Compression compression = Compression::kNone;
   uint32_t dictionary_bytes = 0;  // for Zstandard, on the last level; 0: none
   bool sync = false;              // every write, to the disk
@@ -76,6 +77,14 @@ class EngineIterator {
   virtual Status status() const = 0;
 };
 
+// Keys that an iterator is asked for: from `lower` to before `upper`, both not longer than the filters'
+// prefixes, which they have in common, unless `upper` is the first key behind that. Empty: no bound.
+// An engine that has no such thing shows others, too.
+struct IteratorBounds {
+  std::string_view lower;
+  std::string_view upper;
+};
+
 struct Record {
   std::string_view key;
   std::string_view value;
@@ -97,7 +106,7 @@ class EngineSession {
   virtual Status Get(std::string_view key, std::string_view* value, bool* found) = 0;
   // Gets of all keys in one call. Those found are counted, and the bytes of their records.
   virtual Status MultiGet(std::span<const std::string> keys, uint64_t* found, uint64_t* bytes);
-  virtual std::unique_ptr<EngineIterator> NewIterator() = 0;
+  virtual std::unique_ptr<EngineIterator> NewIterator(const IteratorBounds& bounds) = 0;
   // As Put, but if the engine can, it goes on before that is done, and the time that it takes goes
   // to `latency`, which the session has to itself until Drain. False: it cannot, nothing was done.
   virtual bool PutAsync(std::span<const Record>, Histogram*, Status*) { return false; }

@@ -65,7 +65,7 @@ class LevelDbSession : public EngineSession {
     return status.IsNotFound() ? Status() : ToStatus(status);
   }
 
-  std::unique_ptr<EngineIterator> NewIterator() override {
+  std::unique_ptr<EngineIterator> NewIterator(const IteratorBounds& /*bounds*/) override {
     return std::make_unique<LevelDbIterator>(db_->NewIterator({}));
   }
 

@@ -11,18 +11,25 @@
 namespace sluice::bench {
 
 // How keys sort. Ordered: as their numbers, as in db_bench. Hashed: at random, as in YCSB, so that
-// keys inserted one after the other lie apart.
-enum class KeyOrder { kOrdered, kHashed };
+// keys inserted one after the other lie apart. Grouped: kGroupKeys in a row begin with the same
+// kMinKeyBytes, and the groups sort at random.
+enum class KeyOrder { kOrdered, kHashed, kGrouped };
 
 inline constexpr size_t kMinKeyBytes = 8;
+inline constexpr uint64_t kGroupKeys = 10;
 
-// A key of `bytes` bytes, at least kMinKeyBytes: eight of number, highest first, then '0's. Reuses
-// *key.
+// A key of `bytes` bytes, at least kMinKeyBytes, of groups one more: eight of number, highest first,
+// one of the place in its group, if there are groups, then '0's. Reuses *key.
 inline void MakeKey(uint64_t number, KeyOrder order, size_t bytes, std::string* key) {
   key->assign(bytes, '0');
-  const uint64_t prefix = order == KeyOrder::kHashed ? Mix(number + 1) : number;
+  const uint64_t prefix = order == KeyOrder::kHashed    ? Mix(number + 1)
+                          : order == KeyOrder::kGrouped ? Mix(number / kGroupKeys + 1)
+                                                        : number;
   for (size_t i = 0; i < 8; ++i) {
     (*key)[i] = static_cast<char>(prefix >> (8 * (7 - i)));
+  }
+  if (order == KeyOrder::kGrouped) {
+    (*key)[kMinKeyBytes] = static_cast<char>('0' + number % kGroupKeys);
   }
 }
 

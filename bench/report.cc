@@ -168,6 +168,7 @@ Json SettingsJson(const BenchSettings& s) {
           {"write_buffer_size", s.engine.write_buffer_bytes},
           {"block_size", s.engine.block_bytes == 0 ? Json() : Json(s.engine.block_bytes)},
           {"bloom_bits", s.engine.bloom_bits},
+          {"prefix_bytes", s.engine.prefix_bytes},
           {"compression", CompressionName(s.engine.compression)},
           {"dictionary_size", s.engine.dictionary_bytes},
           {"sync", s.engine.sync},

@@ -11,8 +11,9 @@ RocksDbBytes ToBytes(std::string_view text) { return {text.data(), text.size()};
 
 class RocksDbIterator : public EngineIterator {
  public:
-  RocksDbIterator(const RocksDbCalls& calls, void* session)
-      : calls_(calls), it_(calls.NewIterator(session)) {}
+  RocksDbIterator(const RocksDbCalls& calls, void* session, const IteratorBounds& bounds)
+      : calls_(calls),
+        it_(calls.NewIterator(session, ToBytes(bounds.lower), ToBytes(bounds.upper))) {}
   RocksDbIterator(const RocksDbIterator&) = delete;
   RocksDbIterator& operator=(const RocksDbIterator&) = delete;
   ~RocksDbIterator() override { calls_.DeleteIterator(it_); }
@@ -79,8 +80,8 @@ class RocksDbSession : public EngineSession {
     return {};
   }
 
-  std::unique_ptr<EngineIterator> NewIterator() override {
-    return std::make_unique<RocksDbIterator>(calls_, session_);
+  std::unique_ptr<EngineIterator> NewIterator(const IteratorBounds& bounds) override {
+    return std::make_unique<RocksDbIterator>(calls_, session_, bounds);
   }
 
  private:
@@ -135,6 +136,7 @@ Status OpenRocksDb(const EngineSettings& settings, const std::string& directory,
                                  .write_buffer_bytes = settings.write_buffer_bytes,
                                  .block_bytes = settings.block_bytes,
                                  .bloom_bits = settings.bloom_bits,
+                                 .prefix_bytes = settings.prefix_bytes,
                                  .compression = RocksDbNumber(settings.compression),
                                  .dictionary_bytes = settings.dictionary_bytes,
                                  .table_bytes = 0,

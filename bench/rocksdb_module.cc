@@ -7,6 +7,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>
+#include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
 #include <rocksdb/version.h>
@@ -58,9 +59,17 @@ struct Session {
   std::vector<rocksdb::Status> statuses;
 };
 
+struct Iterator {
+  std::string lower;
+  std::string upper;
+  rocksdb::Slice lower_slice;
+  rocksdb::Slice upper_slice;
+  std::unique_ptr<rocksdb::Iterator> at;
+};
+
 Database& Db(void* db) { return *static_cast<Database*>(db); }
 Session& In(void* session) { return *static_cast<Session*>(session); }
-rocksdb::Iterator& At(void* iterator) { return *static_cast<rocksdb::Iterator*>(iterator); }
+rocksdb::Iterator& At(void* iterator) { return *static_cast<Iterator*>(iterator)->at; }
 rocksdb::Slice ToSlice(RocksDbBytes bytes) { return {bytes.data, bytes.size}; }
 
 const char* Outcome(const rocksdb::Status& status) {
@@ -88,6 +97,10 @@ rocksdb::Options MakeOptions(const RocksDbSettings& settings) {
   rocksdb::Options options;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   options.create_if_missing = settings.create;
+  if (settings.prefix_bytes > 0) {
+    options.prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(settings.prefix_bytes));
+    options.memtable_prefix_bloom_size_ratio = 0.1;
+  }
   options.write_buffer_size = settings.write_buffer_bytes;
   options.max_write_buffer_number = 3;
   options.max_background_jobs = 2;
@@ -210,7 +223,23 @@ const char* MultiGet(void* session, const RocksDbBytes* keys, size_t count, Rock
   return nullptr;
 }
 
-void* NewIterator(void* session) { return In(session).db->NewIterator(In(session).read); }
+void* NewIterator(void* session, RocksDbBytes lower, RocksDbBytes upper) {
+  auto made = std::make_unique<Iterator>();
+  rocksdb::ReadOptions options = In(session).read;
+  if (lower.size > 0) {
+    made->lower_slice = made->lower.assign(lower.data, lower.size);
+    options.iterate_lower_bound = &made->lower_slice;
+  }
+  if (upper.size > 0) {
+    made->upper_slice = made->upper.assign(upper.data, upper.size);
+    options.iterate_upper_bound = &made->upper_slice;
+    options.prefix_same_as_start = true;
+  } else {
+    options.total_order_seek = true;
+  }
+  made->at.reset(In(session).db->NewIterator(options));
+  return made.release();
+}
 
 const RocksDbCalls kCalls = {
     /*Version=*/[] {
@@ -235,7 +264,7 @@ const RocksDbCalls kCalls = {
     Get,
     MultiGet,
     NewIterator,
-    /*DeleteIterator=*/[](void* iterator) { delete &At(iterator); },
+    /*DeleteIterator=*/[](void* iterator) { delete static_cast<Iterator*>(iterator); },
     /*SeekToFirst=*/[](void* it) { return At(it).SeekToFirst(), At(it).Valid(); },
     /*SeekToLast=*/[](void* it) { return At(it).SeekToLast(), At(it).Valid(); },
     /*Seek=*/

@@ -14,9 +14,10 @@ extern "C" {
 struct RocksDbSettings {
   uint64_t cache_bytes;
   uint64_t write_buffer_bytes;
-  uint32_t block_bytes;  // 0: RocksDB's default
-  int bloom_bits;        // 0: no filters
-  int compression;       // the number that RocksDB has for it
+  uint32_t block_bytes;   // 0: RocksDB's default
+  int bloom_bits;         // 0: no filters
+  uint32_t prefix_bytes;  // of the prefixes that filters have, too; 0: none
+  int compression;        // the number that RocksDB has for it
   uint32_t dictionary_bytes;
   uint64_t table_bytes;  // 0: RocksDB's default
   uint64_t blob_bytes;   // values of at least this size go to blob files, collected; 0: none
@@ -68,7 +69,8 @@ struct RocksDbCalls {
                           RocksDbBytes* values);
 
   // Moves return whether there is a record then.
-  void* (*NewIterator)(void* session);
+  // An empty bound is none.
+  void* (*NewIterator)(void* session, RocksDbBytes lower, RocksDbBytes upper);
   void (*DeleteIterator)(void* iterator);
   bool (*SeekToFirst)(void* iterator);
   bool (*SeekToLast)(void* iterator);

@@ -113,6 +113,15 @@ TEST_P(RunTest, FillsHoldWhatTheyShould) {
   EXPECT_GT(results["fillrandom"].engine.table_bytes_written, kKeys * 116 / 2);
 }
 
+TEST_P(RunTest, ScansOfGroupsFindTheirKeys) {
+  settings_.engine.prefix_bytes = kMinKeyBytes;
+  const auto results = Run({"loadgroups", "seekgroup", "seekmissing"});
+  EXPECT_EQ(results.at("seekgroup").operations, kKeys);
+  EXPECT_EQ(results.at("seekgroup").user_bytes_read, kKeys * kGroupKeys * (16 + 100));
+  EXPECT_EQ(results.at("seekmissing").operations, kKeys);
+  EXPECT_EQ(results.at("seekmissing").user_bytes_read, 0U);
+}
+
 TEST_P(RunTest, DeletesLeaveNothing) {
   const auto results = Run({"fillseq", "deleteseq", "readseq"});
   EXPECT_EQ(results.at("readseq").operations, 0U);

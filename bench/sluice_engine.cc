@@ -18,7 +18,11 @@ constexpr size_t kTableCacheBytes = size_t{4} << 30;
 
 class SluiceIterator : public EngineIterator {
  public:
-  explicit SluiceIterator(DB* db) : it_(db->NewIterator({})) {}
+  SluiceIterator(DB* db, const IteratorBounds& bounds)
+      : lower_(bounds.lower),
+        upper_(bounds.upper),
+        it_(db->NewIterator({.lower_bound = lower_.empty() ? nullptr : &lower_,
+                             .upper_bound = upper_.empty() ? nullptr : &upper_})) {}
 
   bool SeekToFirst() override { return it_->SeekToFirst(), it_->Valid(); }
   bool SeekToLast() override { return it_->SeekToLast(), it_->Valid(); }
@@ -30,6 +34,8 @@ class SluiceIterator : public EngineIterator {
   Status status() const override { return it_->status(); }
 
  private:
+  const std::string lower_;
+  const std::string upper_;
   const std::unique_ptr<Iterator> it_;
 };
 
@@ -74,8 +80,8 @@ class SluiceSession : public EngineSession {
     return {};
   }
 
-  std::unique_ptr<EngineIterator> NewIterator() override {
-    return std::make_unique<SluiceIterator>(db_);
+  std::unique_ptr<EngineIterator> NewIterator(const IteratorBounds& bounds) override {
+    return std::make_unique<SluiceIterator>(db_, bounds);
   }
 
  protected:
@@ -194,6 +200,7 @@ Status OpenSluice(const EngineSettings& settings, const std::string& directory, 
   options.compression = settings.compression;
   options.zstd_dictionary_bytes = settings.dictionary_bytes;
   options.bloom_bits_per_key = settings.bloom_bits;
+  options.prefix_bytes = settings.prefix_bytes;
   options.separate_value_bytes = settings.separate_bytes;
   options.direct_io = settings.direct_io;
   options.compaction_threads = settings.compaction_threads;

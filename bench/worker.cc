@@ -302,12 +302,39 @@ Status Worker::ReadModifyWrite(uint64_t number) {
   return status;
 }
 
+Status Worker::ScanPrefix(uint64_t number) {
+  const uint64_t key = PickKey(number);
+  SetKey(
+      run_.workload.keys == Workload::Keys::kMissing ? key + run_.settings.num + kGroupKeys : key,
+      &key_);
+  key_.resize(kMinKeyBytes);
+  std::string& end = keys_[0];
+  end = key_;
+  while (!end.empty() && end.back() == '\xff') {
+    end.pop_back();
+  }
+  if (!end.empty()) {
+    ++end.back();
+  }
+  return Timed(Op::kScan, [&] {
+    const std::unique_ptr<EngineIterator> it = session_->NewIterator({key_, end});
+    for (bool valid = it->Seek(key_); valid && (end.empty() || it->key() < end);
+         valid = it->Next()) {
+      bytes_read_ += it->record_bytes();
+    }
+    return it->status();
+  });
+}
+
 Status Worker::Scan(uint64_t number) {
+  if (run_.workload.prefix_scans) {
+    return ScanPrefix(number);
+  }
   SetKey(PickKey(number), &key_);
   const uint64_t records = run_.workload.short_scans ? 1 + random_.Below(run_.settings.max_scan)
                                                      : run_.settings.seek_nexts + 1;
   return Timed(Op::kScan, [&] {
-    const std::unique_ptr<EngineIterator> it = session_->NewIterator();
+    const std::unique_ptr<EngineIterator> it = session_->NewIterator({});
     bool valid = it->Seek(key_);
     for (uint64_t i = 1; valid; ++i) {
       bytes_read_ += it->record_bytes();
@@ -333,7 +360,7 @@ Status Worker::Pop() {
   const Record last{.key = key_, .value = values_.Next()};
   Status status = Timed(Op::kPop, [&] {
     {
-      const std::unique_ptr<EngineIterator> it = session_->NewIterator();
+      const std::unique_ptr<EngineIterator> it = session_->NewIterator({});
       first.clear();
       if (it->SeekToFirst()) {
         bytes_read_ += it->record_bytes();
@@ -357,7 +384,7 @@ Status Worker::Step(Op op) {
     if (walk_ != nullptr) {
       valid = op == Op::kNext ? walk_->Next() : walk_->Prev();
     } else {
-      walk_ = session_->NewIterator();
+      walk_ = session_->NewIterator({});
       valid = op == Op::kNext ? walk_->SeekToFirst() : walk_->SeekToLast();
     }
     if (valid) {

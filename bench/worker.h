@@ -61,6 +61,7 @@ class Worker {
   Status Put(uint64_t number, uint64_t count);
   Status Insert();
   Status ReadModifyWrite(uint64_t number);
+  Status ScanPrefix(uint64_t number);
   Status Scan(uint64_t number);
   Status Delete(uint64_t number);
   Status Pop();

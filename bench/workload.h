@@ -52,6 +52,7 @@ struct Workload {
   bool wave = false;              // comes as wave.h says
   uint64_t spared = 0;            // not 0: every so-manieth key is not deleted
   bool short_scans = false;       // of 1 up to a most records; else of a number the user gives
+  bool prefix_scans = false;      // of a group, between bounds
   Upkeep upkeep = Upkeep::kNone;  // instead of all that
   // Before the upkeep, and not timed: a new database of two runs, whose records are then the
   // operations.

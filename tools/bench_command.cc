@@ -215,6 +215,9 @@ void AddEngineOptions(CLI::App* app, BenchCommand* command) {
       ->group("All engines alike");
   add("--bloom-bits", &e.bloom_bits, "Filter bits per key; 0: no filters")
       ->check(CLI::Range(0, 32, ""));
+  add("--prefix-bytes", &e.prefix_bytes,
+      "Filters also have so many first bytes of keys, for seekgroup; 0: they do not")
+      ->check(CLI::Range(0, 255, ""));
   add("--compression", &command->compression, "Compression of blocks: none, snappy, lz4 or zstd")
       ->check(CLI::IsMember({"none", "snappy", "lz4", "zstd"}))
       ->type_name("NAME");

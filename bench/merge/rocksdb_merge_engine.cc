@@ -60,6 +60,7 @@ class RocksDbMergeEngine : public MergeEngine {
                                       .write_buffer_bytes = uint64_t{1} << 30,
                                       .block_bytes = 4096,
                                       .bloom_bits = 0,
+                                      .prefix_bytes = 0,
                                       .compression = 0,
                                       .dictionary_bytes = 0,
                                       .table_bytes = kOutputTableBytes,
