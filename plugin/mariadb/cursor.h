@@ -40,7 +40,8 @@ class Cursor {
   // Stands nowhere at first. The session must live until Close.
   void Open(Session* session, Subtable* subtable, Sight sight);
   void Close();
-  // Where a cursor that guards stops on its way forwards: before this key. Empty: nowhere.
+  // Where a cursor that guards stops on its way forwards, and others need not be read any more: before
+  // this key. Empty: nowhere.
   void StopBefore(std::string_view key) { stop_.assign(key); }
 
   // All of these leave it on a record, or on none (valid()); a Status that is not ok is an error.
@@ -59,6 +60,8 @@ class Cursor {
   void StandOn(std::string_view key);
 
   bool valid() const { return valid_; }
+  // Whether it stands behind where it is to stop. REQUIRES: valid()
+  bool Stops() const { return !stop_.empty() && key_ >= stop_; }
   // REQUIRES: valid()
   std::string_view key() const { return key_; }
   // REQUIRES: valid(), and it did not get there by StandOn

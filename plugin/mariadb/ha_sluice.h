@@ -20,6 +20,7 @@
 #include "cursor.h"
 #include "engine.h"
 #include "key_codec.h"
+#include "read_ahead.h"
 #include "row_codec.h"
 #include "share.h"
 
@@ -169,6 +170,15 @@ class ha_sluice final : public handler {
   Found CheckCondition(const Index& index, std::string_view covered, int* error);
   Found ReadHere(uchar* record, int* error);
   int ReadOn(const sluice::Status& moved, uchar* record, bool forwards, std::string_view prefix);
+  int ReadNext(uchar* record, bool forwards, std::string_view prefix);
+  bool reads_ahead() const;
+  // With the rows of entries that come next.
+  int LookAhead(const sluice::Status& moved, bool forwards, std::string_view prefix);
+  int TakeAhead(uchar* record, bool forwards, std::string_view prefix);
+  void ForgetAhead() {
+    ahead_.Restart();
+    cursor_ahead_ = false;
+  }
   int ReadUnique(uchar* record);
   // What a read of the table or an index sees, and whether that stays so.
   sluice::mariadb::Sight sight() const;
@@ -196,13 +206,15 @@ class ha_sluice final : public handler {
   int auto_increment_error_ = 0;        // why there are no values
   bool unshared_ = false;  // no other statement knows the table: no transaction is needed
   sluice::mariadb::Cursor cursor_;
-  bool scanning_ = false;      // the rows, not an index
-  bool started_ = false;       // a scan of the rows
-  std::string search_;         // what the last index_read_map looked for
-  std::string row_key_;        // of the row read or written last
-  std::string row_;            // its value; its blobs point here
-  std::string message_;        // of the last error
-  std::string duplicate_key_;  // of the row that is in the way
+  sluice::mariadb::ReadAhead ahead_;  // of cursor_
+  bool cursor_ahead_ = false;         // it stands on what was not looked at yet, or behind all
+  bool scanning_ = false;             // the rows, not an index
+  bool started_ = false;              // a scan of the rows
+  std::string search_;                // what the last index_read_map looked for
+  std::string row_key_;               // of the row read or written last
+  std::string row_;                   // its value; its blobs point here
+  std::string message_;               // of the last error
+  std::string duplicate_key_;         // of the row that is in the way
   uint duplicate_index_ = MAX_KEY;
 
   // Scratch space of the calls that write.

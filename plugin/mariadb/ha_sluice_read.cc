@@ -159,7 +159,7 @@ ha_sluice::Found ha_sluice::ReadHere(uchar* record, int* error) {
     return found;
   }
   found = ReadRow(row_key, record, error);
-  if (found == Found::kRow && locking_) {
+  if (found == Found::kRow) {
     columns_.clear();
     index.codec.AppendRecord(record, &columns_);
     if (columns_ != columns) {
@@ -172,6 +172,11 @@ ha_sluice::Found ha_sluice::ReadHere(uchar* record, int* error) {
 // Reads where a cursor that `moved` stands, or the next row from there, as long as keys begin with
 // `prefix`.
 int ha_sluice::ReadOn(const Status& moved, uchar* record, bool forwards, std::string_view prefix) {
+  if (reads_ahead()) {
+    ForgetAhead();
+    const int error = LookAhead(moved, forwards, prefix);
+    return error != 0 ? error : TakeAhead(record, forwards, prefix);
+  }
   if (!moved.ok()) {
     return Fail(moved);
   }
@@ -194,6 +199,88 @@ int ha_sluice::ReadOn(const Status& moved, uchar* record, bool forwards, std::st
     }
   }
   return HA_ERR_END_OF_FILE;
+}
+
+// Reads on from the row that was read last.
+int ha_sluice::ReadNext(uchar* record, bool forwards, std::string_view prefix) {
+  if ((!ahead_.empty() || cursor_ahead_) &&
+      !(reads_ahead() && ahead_.Continues(*session_, forwards))) {
+    if (!ahead_.taken().empty()) {
+      cursor_.StandOn(ahead_.taken());
+    }
+    ForgetAhead();
+  }
+  return reads_ahead()
+             ? TakeAhead(record, forwards, prefix)
+             : ReadOn(forwards ? cursor_.Next() : cursor_.Prev(), record, forwards, prefix);
+}
+
+// Whether entries of an index are read whose rows come from elsewhere. Rows are locked one by one.
+bool ha_sluice::reads_ahead() const {
+  return !scanning_ && is_secondary(active_index) && !locking_ && keyread != active_index;
+}
+
+// Reads the rows of the entries from where a cursor that `moved` stands.
+int ha_sluice::LookAhead(const Status& moved, bool forwards, std::string_view prefix) {
+  const Index& index = *indexes_[active_index];
+  ahead_.Begin(*session_, forwards);
+  cursor_ahead_ = false;
+  Status status = moved;
+  while (status.ok() && cursor_.valid() && cursor_.key().starts_with(prefix) &&
+         !(forwards && cursor_.Stops())) {
+    std::string_view columns;
+    std::string_view row_key;
+    std::string_view covered;
+    if (!ParseEntry(cursor_.key(), cursor_.value(), &columns, &row_key, &covered)) {
+      return Fail(Status::Corruption("an entry of index " +
+                                     std::string(table->key_info[active_index].name.str)));
+    }
+    int error = 0;
+    const Found found = CheckCondition(index, covered, &error);
+    if (found == Found::kError) {
+      return error;
+    }
+    if (found == Found::kEnd) {
+      break;
+    }
+    if (found == Found::kRow) {
+      ahead_.Add(cursor_.key(), row_key);
+      if (ahead_.full()) {
+        ahead_.Read(session_, rows());
+        return 0;
+      }
+    }
+    status = forwards ? cursor_.Next() : cursor_.Prev();
+  }
+  if (!status.ok()) {
+    return Fail(status);
+  }
+  cursor_ahead_ = true;
+  ahead_.Read(session_, rows());
+  return 0;
+}
+
+// The next of the rows that were read together.
+int ha_sluice::TakeAhead(uchar* record, bool forwards, std::string_view prefix) {
+  for (;;) {
+    if (ahead_.empty()) {
+      const Status moved = cursor_ahead_ ? Status() : forwards ? cursor_.Next() : cursor_.Prev();
+      if (const int error = LookAhead(moved, forwards, prefix); error != 0) {
+        return error;
+      }
+    }
+    if (ahead_.empty() || !ahead_.entry().starts_with(prefix)) {
+      return HA_ERR_END_OF_FILE;
+    }
+    const Status status = ahead_.Take(session_, rows(), &row_key_, &row_);
+    if (status.ok()) {
+      int error = 0;
+      return Unpack(row_, record, &error) == Found::kRow ? 0 : error;
+    }
+    if (!status.IsNotFound()) {
+      return Fail(status);
+    }
+  }
 }
 
 Sight ha_sluice::sight() const {
@@ -237,12 +324,14 @@ int ha_sluice::read_range_next() {
 int ha_sluice::index_init(uint index, bool /*sorted*/) {
   active_index = index;
   scanning_ = false;
+  ForgetAhead();
   cursor_.Open(session_, subtable(*indexes_[index]), sight());
   return 0;
 }
 
 int ha_sluice::index_end() {
   active_index = MAX_KEY;
+  ForgetAhead();
   cursor_.Close();
   return 0;
 }
@@ -285,6 +374,7 @@ int ha_sluice::index_read_map(uchar* record, const uchar* key, key_part_map part
   const bool has_null = index.codec.AppendImage(key, bytes, &search_);
   const bool whole = bytes == table->key_info[active_index].key_length;
   Status status;
+  ForgetAhead();
   cursor_.StopBefore(in_range_ ? EndOf(index, end_range) : std::string());
   bool forwards = true;
   std::string_view prefix;
@@ -335,17 +425,17 @@ int ha_sluice::index_read_map(uchar* record, const uchar* key, key_part_map part
 int ha_sluice::index_next_same(uchar* record, const uchar* key, uint bytes) {
   search_.clear();
   indexes_[active_index]->codec.AppendImage(key, bytes, &search_);
-  return ReadOn(cursor_.Next(), record, true, search_);
+  return ReadNext(record, true, search_);
 }
 
 int ha_sluice::index_next(uchar* record) {
   if (!in_range_) {
     cursor_.StopBefore({});
   }
-  return ReadOn(cursor_.Next(), record, true, {});
+  return ReadNext(record, true, {});
 }
 
-int ha_sluice::index_prev(uchar* record) { return ReadOn(cursor_.Prev(), record, false, {}); }
+int ha_sluice::index_prev(uchar* record) { return ReadNext(record, false, {}); }
 
 int ha_sluice::index_first(uchar* record) {
   cursor_.StopBefore(in_range_ ? EndOf(*indexes_[active_index], end_range) : std::string());

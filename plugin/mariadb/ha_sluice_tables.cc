@@ -324,6 +324,8 @@ int ha_sluice::extra(enum ha_extra_function operation) {
 
 int ha_sluice::reset() {
   cursor_.Close();
+  ahead_ = {};  // and its memory
+  cursor_ahead_ = false;
   auto_increment_locked_ = false;
   locked_count_ = 0;
   row_.clear();

@@ -22,6 +22,7 @@ bool Session::BeginStatement(bool undoable, std::chrono::milliseconds lock_timeo
     return false;
   }
   in_statement_ = true;
+  ++statement_;
   lock_timeout_ = lock_timeout;
   transaction_->SetLockTimeout(lock_timeout);
   transaction_->AllowWaits();
@@ -83,6 +84,15 @@ ReadOptions Session::StatementRead() {
 Status Session::Get(Subtable* subtable, std::string_view key, std::string* value) {
   SLUICE_RETURN_IF_ERROR(FixSnapshot());
   return transaction_->Get(StatementRead(), subtable, key, value);
+}
+
+std::vector<Status> Session::MultiGet(Subtable* subtable, const std::vector<std::string_view>& keys,
+                                      std::vector<std::string>* values) {
+  if (Status status = FixSnapshot(); !status.ok()) {
+    values->resize(keys.size());
+    return std::vector<Status>(keys.size(), status);
+  }
+  return transaction_->MultiGet(StatementRead(), subtable, keys, values);
 }
 
 Status Session::GetLocked(Subtable* subtable, std::string_view key, RowLock lock,

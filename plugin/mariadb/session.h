@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "entry_locks.h"
 
@@ -58,6 +59,12 @@ class Session {
 
   // Reads what the statement sees, and the transaction's own writes.
   Status Get(Subtable* subtable, std::string_view key, std::string* value);
+  std::vector<Status> MultiGet(Subtable* subtable, const std::vector<std::string_view>& keys,
+                               std::vector<std::string>* values);
+  // Changes with each statement.
+  uint64_t statement() const { return statement_; }
+  // Changes with each write, and when writes are undone.
+  uint64_t changes() const { return changes_; }
   // Locks the row, and reads what the transaction may overwrite.
   Status GetLocked(Subtable* subtable, std::string_view key, RowLock lock, std::string* value);
   // Locks a key that stands for what is in no sub-table, until UnlockToken; as often as it was locked.
@@ -113,6 +120,7 @@ class Session {
   std::optional<bool> entries_unlocked_;
   std::string prepared_name_;
   bool in_statement_ = false;
+  uint64_t statement_ = 0;  // number of it
   bool undoable_ = false;
   size_t statement_savepoint_ = 0;       // if undoable_
   size_t savepoints_ = 0;                // set in the transaction

@@ -447,6 +447,32 @@ class SqlTest(unittest.TestCase):
         # A literal is not padded as the column is.
         self.expect(one, "COMMIT; SELECT a FROM r FORCE INDEX (b) WHERE b IN (2, 3) AND c IN ('\\0', 'a') AND d >= 0", "")
 
+    def test_rows_are_read_ahead(self):
+        one, two = self.connect(), self.connect()
+        self.expect(one, "CREATE TABLE r (a INT PRIMARY KEY, b INT, c VARCHAR(20), d TEXT, KEY (b, c(3))) ENGINE=SLUICE;"
+                         "INSERT INTO r SELECT seq, seq DIV 2, CONCAT('x', seq), REPEAT(seq, seq % 50) FROM seq_1_to_1000", "")
+        for table in ("r", "(SELECT * FROM r LIMIT 100000) r"):  # by the index, and otherwise
+            force = "FORCE INDEX (b)" if table == "r" else ""
+            for where in ("b BETWEEN 10 AND 400", "b > 480", "b = 77", "b < 30 AND c LIKE '%5'", "b IN (3, 100, 200, 499)"):
+                for way in ("", "DESC"):
+                    query = f"SELECT MD5(GROUP_CONCAT(a, d ORDER BY n)) FROM (SELECT ROW_NUMBER() OVER () AS n, a, d FROM (" \
+                            f"SELECT a, d FROM {table} {force} WHERE {where} ORDER BY b {way}, c {way} LIMIT 700) x) y"
+                    self.expected = getattr(self, "expected", {})
+                    answer = one.do(f"SET group_concat_max_len = 1 << 24; {query}")
+                    self.assertEqual(self.expected.setdefault((where, way), answer), answer, query)
+        # There and back, in statements between which others write.
+        self.expect(one, "HANDLER r OPEN; HANDLER r READ b FIRST", "1,0,x1,1")
+        for a in range(2, 20):
+            self.assertEqual(one.do("HANDLER r READ b NEXT").split(",")[0], str(a))
+        self.expect(two, "DELETE FROM r WHERE a BETWEEN 21 AND 24; UPDATE r SET c = 'y' WHERE a = 20", "")
+        self.assertEqual([one.do(f"HANDLER r READ b {way}").split(",")[0] for way in
+                          ("NEXT", "NEXT", "NEXT", "PREV", "PREV", "PREV", "PREV", "NEXT", "NEXT", "NEXT", "NEXT")],
+                         "20 25 26 25 20 19 18 19 20 25 26".split())
+        self.assertEqual(one.do("HANDLER r READ b = (300)").split(",")[0], "600")
+        self.assertEqual([one.do(f"HANDLER r READ b {way}").split(",")[0] for way in ("NEXT", "NEXT", "PREV", "PREV", "PREV", "NEXT")],
+                         "601 602 601 600 599 600".split())
+        self.expect(one, "HANDLER r CLOSE", "")
+
     def test_what_is_refused(self):
         one = self.connect()
         for sql in ("CREATE TABLE x (a INT, FOREIGN KEY (a) REFERENCES t (a)) ENGINE=SLUICE",
