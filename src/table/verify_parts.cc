@@ -47,7 +47,7 @@ Status RecordChecker::CheckRecord(const BlockIterator& entry, bool may_match) {
     return fault("key does not come after the index key of the block before");
   }
   if (!may_match) {
-    return fault("key, or its prefix, is not in the filter");
+    return fault("key is not in the filter");
   }
   last_key_ = key;
   ++report_->entries;
