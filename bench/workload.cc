@@ -47,6 +47,17 @@ Workload Served(std::string_view name, std::string_view what, const Percent& per
           .short_scans = true};
 }
 
+// Of keys that have their prefix with nine others; those that make them in a new database.
+Workload Grouped(std::string_view name, std::string_view what, Op op, Keys keys) {
+  return {.name = name,
+          .what = what,
+          .percent = All(op),
+          .keys = keys,
+          .order = KeyOrder::kGrouped,
+          .fresh = keys == Keys::kShuffled,
+          .prefix_scans = op == Op::kScan};
+}
+
 std::vector<Workload> MakeWorkloads() {
   return {
       {.name = "fillseq",
@@ -134,28 +145,14 @@ std::vector<Workload> MakeWorkloads() {
              Mix({{Op::kGet, 80}, {Op::kScan, 11}, {Op::kPut, 6}, {Op::kInsert, 3}}), {}),
       Served("xbench42", "gets, scans, puts, inserts 42:10:32:16",
              Mix({{Op::kGet, 42}, {Op::kScan, 10}, {Op::kPut, 32}, {Op::kInsert, 16}}), {}),
-      {.name = "loadgroups",
-       .what = "a new database for seekgroup and seekmissing: ten keys to each prefix of eight "
-               "bytes,\n                          every key once in random order",
-       .percent = All(Op::kPut),
-       .keys = Keys::kShuffled,
-       .order = KeyOrder::kGrouped,
-       .fresh = true},
-      {.name = "overwritegroups",
-       .what = "puts there",
-       .percent = All(Op::kPut),
-       .order = KeyOrder::kGrouped},
-      {.name = "seekgroup",
-       .what = "iterates between bounds, over all keys of a prefix",
-       .percent = All(Op::kScan),
-       .order = KeyOrder::kGrouped,
-       .prefix_scans = true},
-      {.name = "seekmissing",
-       .what = "the same with prefixes that no key has",
-       .percent = All(Op::kScan),
-       .keys = Keys::kMissing,
-       .order = KeyOrder::kGrouped,
-       .prefix_scans = true},
+      Grouped("loadgroups",
+              "a new database for seekgroup and seekmissing: ten keys to each prefix of eight "
+              "bytes,\n                          every key once in random order",
+              Op::kPut, Keys::kShuffled),
+      Grouped("overwritegroups", "puts there", Op::kPut, Keys::kDrawn),
+      Grouped("seekgroup", "iterates between bounds, over all keys of a prefix", Op::kScan,
+              Keys::kDrawn),
+      Grouped("seekmissing", "the same with prefixes that no key has", Op::kScan, Keys::kMissing),
       {.name = "flush", .what = "writes memtables to tables", .upkeep = Workload::Upkeep::kFlush},
       {.name = "compact", .what = "compacts all", .upkeep = Workload::Upkeep::kCompact},
       Compaction("compact90", "records of two runs 10:1 compacted, 90% of the small one distinct",

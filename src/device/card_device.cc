@@ -14,13 +14,21 @@ CardEngine::~CardEngine() {
     stopping_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
 }
 
-double CardEngine::CpuSeconds() { return CpuSecondsOf(thread_); }
+double CardEngine::CpuSeconds() {
+  const MutexLock lock(mutex_);
+  return thread_.joinable() ? CpuSecondsOf(thread_) : 0;
+}
 
 Status CardEngine::Do(const Call& call) {
   MutexLock lock(mutex_);
+  if (!thread_.joinable()) {
+    thread_ = std::thread([this] { Serve(); });
+  }
   call_ = &call;
   changed_.notify_all();
   while (call_ != nullptr) {

@@ -18,12 +18,15 @@
 
 namespace sluice {
 
-// A part of a card that does one thing at a time.
+// A part of a card that does one thing at a time. Its thread begins with the first call, so that a
+// process may make a device, fork, and use it in the child.
 class CardEngine {
  public:
   using Call = std::function<Status()>;
 
-  CardEngine() : thread_([this] { Serve(); }) {}
+  CardEngine() = default;
+  CardEngine(const CardEngine&) = delete;
+  CardEngine& operator=(const CardEngine&) = delete;
   ~CardEngine();
 
   // Does it on the engine's thread. By one caller at a time.
@@ -38,7 +41,7 @@ class CardEngine {
   const Call* call_ SLUICE_GUARDED_BY(mutex_) = nullptr;  // to be done, or being done
   Status result_ SLUICE_GUARDED_BY(mutex_);               // of the last one
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  std::thread thread_;  // begins under the mutex
 };
 
 class CardDevice : public Device {

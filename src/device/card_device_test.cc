@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <latch>
@@ -46,6 +48,22 @@ TEST(CardDeviceTest, MergesAsTheCpuDoes) {
     ASSERT_TRUE(CompareOutputs(expected, actual).ok());
   }
   EXPECT_GT(unit->card_cpu_seconds(), 0);
+}
+
+// A fork takes no threads along.
+TEST(CardDeviceTest, WorksInAChildThatWasForkedBefore) {
+  const std::unique_ptr<DeviceExecutor> unit = Unit(InstantUnit());
+  const GeneratedTask input = GenerateTask({});
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(60);
+    const MergeResult result = unit->Run(input.task, [](const MergeOutput&) { return Status(); });
+    ::_exit(result.ok() ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 // What the simulation takes is the card's, copies by its DMA engines included; the host only waits.
