@@ -58,8 +58,21 @@ Workload Grouped(std::string_view name, std::string_view what, Op op, Keys keys)
           .prefix_scans = op == Op::kScan};
 }
 
-std::vector<Workload> MakeWorkloads() {
+std::vector<Workload> GroupedWorkloads() {
   return {
+      Grouped("loadgroups",
+              "a new database for seekgroup and seekmissing: ten keys to each prefix of eight "
+              "bytes,\n                          every key once in random order",
+              Op::kPut, Keys::kShuffled),
+      Grouped("overwritegroups", "puts there", Op::kPut, Keys::kDrawn),
+      Grouped("seekgroup", "iterates between bounds, over all keys of a prefix", Op::kScan,
+              Keys::kDrawn),
+      Grouped("seekmissing", "the same with prefixes that no key has", Op::kScan, Keys::kMissing),
+  };
+}
+
+std::vector<Workload> MakeWorkloads() {
+  std::vector<Workload> workloads = {
       {.name = "fillseq",
        .what = "a new database, keys in order",
        .percent = All(Op::kPut),
@@ -145,14 +158,6 @@ std::vector<Workload> MakeWorkloads() {
              Mix({{Op::kGet, 80}, {Op::kScan, 11}, {Op::kPut, 6}, {Op::kInsert, 3}}), {}),
       Served("xbench42", "gets, scans, puts, inserts 42:10:32:16",
              Mix({{Op::kGet, 42}, {Op::kScan, 10}, {Op::kPut, 32}, {Op::kInsert, 16}}), {}),
-      Grouped("loadgroups",
-              "a new database for seekgroup and seekmissing: ten keys to each prefix of eight "
-              "bytes,\n                          every key once in random order",
-              Op::kPut, Keys::kShuffled),
-      Grouped("overwritegroups", "puts there", Op::kPut, Keys::kDrawn),
-      Grouped("seekgroup", "iterates between bounds, over all keys of a prefix", Op::kScan,
-              Keys::kDrawn),
-      Grouped("seekmissing", "the same with prefixes that no key has", Op::kScan, Keys::kMissing),
       {.name = "flush", .what = "writes memtables to tables", .upkeep = Workload::Upkeep::kFlush},
       {.name = "compact", .what = "compacts all", .upkeep = Workload::Upkeep::kCompact},
       Compaction("compact90", "records of two runs 10:1 compacted, 90% of the small one distinct",
@@ -161,6 +166,9 @@ std::vector<Workload> MakeWorkloads() {
       Compaction("compactmixed", "the same with runs that mix everywhere",
                  {.distinct = 1, .scattered = true}),
   };
+  const std::vector<Workload> grouped = GroupedWorkloads();
+  workloads.insert(workloads.end(), grouped.begin(), grouped.end());
+  return workloads;
 }
 
 }  // namespace
