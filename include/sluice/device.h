@@ -27,7 +27,8 @@ namespace sluice {
 ///     check:CONFIG   as rtl, each result compared with the CPU's, which counts
 ///
 /// Without ":CONFIG" it is fast20. The units are thread-safe and may be shared by databases; one
-/// runs one task at a time. Errors: InvalidArgument for another kind, NotFound for an unknown
+/// runs one task at a time, and keeps up to 72 MiB of memory for the tables of the next ones, beside
+/// what stands for the card's own. Errors: InvalidArgument for another kind, NotFound for an unknown
 /// CONFIG.
 SLUICE_EXPORT Status OpenUnits(std::string_view name,
                                std::vector<std::shared_ptr<Executor>>* units);
