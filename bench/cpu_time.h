@@ -18,7 +18,7 @@ struct CpuSeconds {
   double card = 0;  // simulates a card, or models it: no time of the host's
 
   double Host() const { return foreground + flush + compaction + driver + other; }
-  // Of the host's, what compactions took, flushes and readers left out.
+  // What compactions took of the host's time, without flushes and readers.
   double HostCompaction() const { return compaction + driver + other; }
 };
 

@@ -84,7 +84,7 @@ TEST(Zipf, OneKey) {
   }
 }
 
-// Of 10^10 items, YCSB's first has the share 1 / zeta, of which its sources give the digits
+// With 10^10 items, YCSB's first has the share 1 / zeta, whose digits its sources give
 // (ScrambledZipfianGenerator.ZETAN).
 TEST(Zipf, HottestOfYcsbsItems) {
   Random random(TestSeed());
@@ -113,7 +113,7 @@ TEST(Permutation, IsOne) {
 TEST(Permutation, Scatters) {
   constexpr uint64_t kN = 1'000'000;
   const Permutation permutation(kN, TestSeed());
-  // Of a thousand neighbours, how many land in the lower half.
+  // How many of a thousand neighbours land in the lower half.
   int low = 0;
   for (uint64_t x = 0; x < 1000; ++x) {
     low += permutation(x) < kN / 2 ? 1 : 0;

@@ -105,7 +105,7 @@ TEST_P(RunTest, FillsHoldWhatTheyShould) {
   EXPECT_EQ(results["fillseq"].user_bytes_written, kKeys * (16 + 100));
   results = Run({"filluniquerandom", "readreverse"});
   EXPECT_EQ(results["readreverse"].operations, kKeys);
-  // Of keys drawn uniformly with replacement, 1 - 1/e is there.
+  // Uniform draws with replacement, as many as there are keys, draw 1 - 1/e of the keys.
   results = Run({"fillrandom", "readseq", "readrandom"});
   EXPECT_NEAR(static_cast<double>(results["readseq"].operations) / kKeys, 1 - std::exp(-1), 0.05);
   // Gets draw other keys than the fill drew.

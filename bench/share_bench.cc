@@ -41,7 +41,7 @@ struct Settings {
   unsigned turns = 3;
 };
 
-// Of one compaction thread.
+// Times of one compaction thread.
 struct ThreadTimes {
   double run = 0;    // on a CPU
   double queue = 0;  // waiting for one
@@ -137,7 +137,7 @@ struct Measured {
   uint64_t bytes = 0;  // written
 };
 
-// Of a copy of the database `filled`.
+// Compacts a copy of the database `filled`, and measures that.
 Status Measure(Options options, const std::string& filled, size_t threads, Measured* measured) {
   const std::string path = filled + ".copy";
   std::error_code error;

@@ -36,7 +36,7 @@ Workload Compaction(std::string_view name, std::string_view what, const TwoRuns&
           .two_runs = runs};
 }
 
-// Of YCSB and X-Bench: keys in hashed order, short scans.
+// A workload of YCSB or X-Bench: keys in hashed order, short scans.
 Workload Served(std::string_view name, std::string_view what, const Percent& percent,
                 std::optional<DistributionSpec> distribution) {
   return {.name = name,
@@ -47,7 +47,8 @@ Workload Served(std::string_view name, std::string_view what, const Percent& per
           .short_scans = true};
 }
 
-// Of keys that have their prefix with nine others; those that make them in a new database.
+// A workload whose keys share their prefixes with nine others each; or one that fills a new
+// database with such keys.
 Workload Grouped(std::string_view name, std::string_view what, Op op, Keys keys) {
   return {.name = name,
           .what = what,

@@ -71,8 +71,8 @@ struct Options {
   uint32_t restart_interval = 16;             ///< entries from one whole key of a block to the next
   Compression compression =
       Compression::kNone;  ///< of blocks, on levels that have none of their own
-  /// Of blocks on levels 0, 1 and 2; levels beyond the end of it have `compression`. What moves to a
-  /// level of another compression is rewritten; what was written under other options keeps its
+  /// For blocks on levels 0, 1 and 2; levels beyond the end of it have `compression`. What moves to
+  /// a level of another compression is rewritten; what was written under other options keeps its
   /// compression until a compaction rewrites it.
   std::vector<Compression> compression_per_level;
   int zstd_level = 3;  ///< effort of Zstandard, 1 to 22: slower and smaller

@@ -85,8 +85,8 @@ struct SLUICE_EXPORT Statistics {
   uint64_t last_sequence = 0;    ///< of the newest write
   uint64_t data_file_bytes = 0;  ///< of the device, taken by all data files, with their free space
   uint64_t log_file_bytes = 0;   ///< of the device, taken by the log
-  /// Of these data files: what extents and values apart have of them, what compactions under way have
-  /// written so far and what only iterators and checkpoints still hold included.
+  /// Bytes of the data files that extents and values apart have, with what compactions under way
+  /// have written so far, and what only iterators and checkpoints still hold.
   uint64_t extent_bytes = 0;
   /// What would be left of that by a full compaction, as far as metadata tells
   /// (Options::max_space_amplification).

@@ -20,7 +20,7 @@ namespace {
 // LevelDB ends an output that overlaps more files than this of the level below, in bytes.
 constexpr uint64_t kMaxOverlapFiles = 10;
 
-// Of an output before compression, which is in memory, unless LevelDB asks for more behind it.
+// Limit of an output before compression, which is in memory, unless LevelDB wants more behind it.
 constexpr uint64_t kMaxRawBytes = uint64_t{256} << 20;
 
 bool Overlaps(const JobRange& range, std::string_view smallest, std::string_view largest) {

@@ -39,7 +39,7 @@ struct LevelDbCompaction {
   const leveldb::FilterPolicy* filter_policy = nullptr;  ///< that takes internal keys; null: none
   int level = 0;                                         ///< of inputs[0]
   std::vector<LevelDbTable> inputs[2];                   ///< of `level` and of the next
-  /// Of each deeper level, in order, the tables that overlap the inputs, by key.
+  /// The tables of each deeper level, in order, that overlap the inputs, by key.
   std::vector<std::vector<LevelDbTable>> below;
   uint64_t smallest_snapshot = 0;  ///< the newest version at or below it is seen by a reader
   uint64_t file_bytes = 0;         ///< with which an output ends

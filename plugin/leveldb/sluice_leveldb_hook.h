@@ -133,7 +133,7 @@ Status DBImpl::DoCompactionWork(CompactionState* compact) {
   stats.micros = env_->NowMicros() - start_micros - imm_micros;
   stats_[inputs->level() + 1].Add(stats);
   const Status status = InstallCompactionResults(compact);
-  // Of tables that were made, opened, and removed: a device's, before the CPU made others.
+  // Tables that were made, opened, and removed: a device's, before the CPU made others.
   for (const uint64_t number : unused) {
     table_cache_->Evict(number);
     pending_outputs_.erase(number);

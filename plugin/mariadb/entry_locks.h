@@ -23,7 +23,7 @@ namespace sluice::mariadb {
 
 class EntryLocks {
  public:
-  // Of a transaction that begins to write entries: whether it may do so without locks. If it may, it
+  // A transaction that begins to write entries asks whether it may do so without locks. If so, it
   // calls Leave when its writes are seen, or undone, or when the database knows it as prepared.
   bool EnterWithout() {
     without_.fetch_add(1);

@@ -184,7 +184,7 @@ int ha_sluice::BuildIndex(TABLE* altered, const RowCodec& codec, const Index& in
   if (error != 0) {
     return error;
   }
-  // Of two entries with one key in different pieces, the later one has overwritten the other.
+  // If two entries with one key were in different pieces, the later one has overwritten the other.
   if (duplicate_key_.empty() && index.unique) {
     Cursor entry;
     entry.Open(session_, subtable, Sight::kNewest);

@@ -287,7 +287,7 @@ Sight ha_sluice::sight() const {
   if (!locking_) {
     return Sight::kStatement;
   }
-  // Whoever passes over rows that others have locked does not ask that all stays as it is.
+  // SKIP LOCKED does not ask for what others have locked, so it gets the newest of the rest.
   if (!session_->serializable() || row_lock_.skip) {
     return Sight::kNewest;
   }

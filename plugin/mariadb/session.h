@@ -52,7 +52,7 @@ class Session {
 
   bool active() const { return transaction_ != nullptr; }
   bool serializable() const { return serializable_; }
-  // Of the prepared transaction; empty if it is not prepared.
+  // The name of the prepared transaction; empty if it is not prepared.
   const std::string& prepared_name() const { return prepared_name_; }
   // Whether the statement's reads may not see this table, because it was made after what they see.
   bool Precedes(uint64_t created);

@@ -128,7 +128,7 @@ MergeTask Runner::MakeTask() const {
       run.push_back({.image = input->view.table.image, .index = input->view.table.index});
     }
   }
-  // Of what is newer than all snapshots, the newest version stays.
+  // The newest version stays of what is newer than all snapshots.
   task.snapshots = job_.input.snapshots;
   if (task.snapshots.empty() || task.snapshots.back() != kMaxSequence) {
     task.snapshots.push_back(kMaxSequence);

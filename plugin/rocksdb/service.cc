@@ -161,7 +161,7 @@ class Service : public SluiceCompactionService, public std::enable_shared_from_t
   SluiceCompactionStatistics statistics_;
 };
 
-// Of one database. Keeps the service as long as the options have it.
+// Listens to one database. Keeps the service as long as the options have it.
 class Listener : public rocksdb::EventListener {
  public:
   Listener(std::shared_ptr<Service> service, rocks::Opening opening)

@@ -42,7 +42,7 @@ class Batch {
   void Put(BytesLike key, BytesLike value, const Table* table);
   void Delete(BytesLike key, const Table* table);
   void DeleteRange(const OptionalBytes& start, const OptionalBytes& stop, const Table* table);
-  // Of a mapping, or of pairs.
+  // Puts the items of a mapping, or pairs.
   void Update(nanobind::object items, const Table* table);
   void Clear() { writes_.Clear(); }
   size_t count() const { return writes_.count(); }

@@ -17,7 +17,7 @@ struct BytesLike {
   operator std::string_view() const { return view; }
 };
 
-// Of which there may be none: None.
+// Bytes, or None.
 struct OptionalBytes {
   std::string_view view;
   bool given = false;

@@ -133,7 +133,7 @@ void Cursor::Fill(std::optional<std::string_view> seek) {
   if (iterator_ == nullptr) {
     ThrowGone();
   }
-  // Whoever asks meanwhile finds nothing left, and waits for its turn.
+  // Threads that ask meanwhile find nothing left, and wait for their turn.
   Chunk chunk = std::exchange(chunk_, {});
   record_ = 0;
   chunk.bytes.clear();

@@ -14,7 +14,7 @@ void ImportErrors();
 // The exception that stands for `status`, which is not ok. REQUIRES the GIL, as all of these do.
 nanobind::object MakeError(const Status& status);
 void ThrowIfError(const Status& status);
-// Of something that was closed, or that has ended.
+// For calls on something that was closed, or that has ended.
 [[noreturn]] void ThrowClosed(const char* message);
 [[noreturn]] void ThrowInvalidArgument(const std::string& message);
 

@@ -96,7 +96,7 @@ class State {
  public:
   // Throws the exception of what DB::Open returns.
   static std::shared_ptr<State> Open(const Options& options, const std::string& path);
-  // Of all databases that are open: for the end of the process.
+  // Closes all databases that are open: for the end of the process.
   static void CloseAll();
 
   State() = default;

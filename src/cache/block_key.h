@@ -13,7 +13,7 @@ namespace sluice {
 
 class BlockKey {
  public:
-  // Of no block.
+  // The key of no block.
   BlockKey() = default;
   BlockKey(uint64_t extent, uint32_t offset) {
     std::memcpy(bytes_, &extent, sizeof(extent));

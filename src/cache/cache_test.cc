@@ -143,7 +143,7 @@ TEST(Cache, EvictsWhatIsNotUsed) {
   EXPECT_FALSE(Has(cache, "cold1000"));
 }
 
-// Of two blocks, one in use, that are merged, the successor of the one stays in the cache longer.
+// What replaces a block in use stays in the cache longer than what replaces one that is not.
 TEST(Cache, ReplacementIsAsMuchInUse) {
   Cache cache(100'000, 10'000);  // one shard
   const std::string value(800, 'x');

@@ -11,11 +11,12 @@
 
 namespace sluice {
 
-// Of runs that wait for a minor compaction: 0 below l0_slowdown_runs, 1 at l0_stop_runs.
+// Pressure of the runs that wait for a minor compaction: 0 below l0_slowdown_runs, 1 at
+// l0_stop_runs.
 double PressureOfRuns(const Version& version, const Options& options);
 
-// Of data that waits for a major compaction, measured by what levels 0 and 1 may have for the sake of
-// write amplification: 0 up to 1.5 times that, 1 at three times.
+// Pressure of the data that waits for a major compaction, measured by what levels 0 and 1 may have
+// for the sake of write amplification: 0 up to 1.5 times that, 1 at three times.
 double PressureOfDebt(const Version& version, const Options& options);
 
 // What the limit on space leaves for memtables beside what is there and what compactions may take

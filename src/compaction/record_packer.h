@@ -57,7 +57,7 @@ class RecordPacker {
     SLUICE_RETURN_IF_ERROR(extents_.EndExtent());
     return values_.Finish();
   }
-  // Of the records so far, large values.
+  // The number of large values among the records so far.
   uint64_t values_apart() const { return values_.values(); }
 
  private:

@@ -41,7 +41,7 @@ uint64_t Excess(const Options& options, uint64_t live_bytes) {
                                static_cast<double>(live_bytes));
 }
 
-// Of value extents: the same part of what is alive as the limit leaves beside live data.
+// The share of value extents that may be garbage: the limit leaves as much beside live data.
 double GarbageShare(const Options& options) {
   return LimitsSpace(options) ? std::min(kMostGarbageShare, 1 - 1 / options.max_space_amplification)
                               : kGarbageShare;

@@ -347,7 +347,7 @@ class ExecutorChecker {
     const ReferenceResult expected = ReferenceMerge(task);
     SLUICE_RETURN_IF_ERROR(SameTables(expected.tables, found));
     SLUICE_RETURN_IF_ERROR(SameStats(expected.stats, result.stats));
-    // Of compressed tables an executor may read a copy that is not.
+    // An executor may read an uncompressed copy of compressed tables.
     if (task.has_begin || task.has_end || options.table.compression != Compression::kNone) {
       return {};
     }

@@ -79,7 +79,7 @@ class Backlog {
   double compaction_need(const StateLock&) const {
     return needs_.empty() ? 0 : needs_.rbegin()->first;
   }
-  // Of all sub-tables' live data (tree/space_use.h).
+  // Live data of all sub-tables (tree/space_use.h).
   uint64_t live_bytes(const StateLock&) const { return live_bytes_; }
 
   // Whether Measure may return more than 0. Costs a few loads.

@@ -194,7 +194,7 @@ class DBImpl final : public DB, private TransactionStore {
   // errors are background errors. Called with ExclusiveWrites. REQUIRES: no memtable of the
   // sub-tables has any record; none is dropped.
   Status Install(const std::vector<IngestedRun>& runs, SequenceNumber sequence);
-  // Of the same, what follows when the metadata has them.
+  // What follows for the same runs once the metadata has them.
   void Show(const std::vector<IngestedRun>& runs, SequenceNumber sequence);
 
   DbState db_;

@@ -38,13 +38,13 @@ constexpr uint32_t kMaxExtentBytes = uint32_t{1} << 30;
 constexpr size_t kMostThreads = 1024;
 constexpr int kMostBloomBits = 64;
 constexpr uint32_t kMostPrefixBytes = 255;
-// Of write_buffer_bytes, what of the log may wait to be replayed: tiny records take many times as
-// much in memtables.
+// The share of write_buffer_bytes that the log's bytes may have that wait to be replayed: tiny
+// records take many times as much in memtables.
 constexpr size_t kQueuedShare = 32;
 // An extent has the size of so many dictionaries at least, or it would hold little else.
 constexpr uint32_t kLeastDictionariesOfAnExtent = 8;
-// Of Options::max_space_amplification. With less there is no room for a compaction; more than so much
-// means that the caller has mistaken the unit.
+// Bounds of Options::max_space_amplification. With less there is no room for a compaction; with
+// more the caller has mistaken the unit.
 constexpr double kLeastSpaceLimit = 1.1;
 constexpr double kMostSpaceLimit = 100;
 

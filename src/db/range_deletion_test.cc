@@ -267,7 +267,7 @@ TEST_F(RangeDeletionTest, FewKeysGetTombstonesAndNothingLeavesNothing) {
   Fill(0, kKeys, kOld);
   ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
   ASSERT_TRUE(db_->DeleteRange({}, Key(10), Key(20)).ok());
-  // Of what only the memtable has, nothing is written.
+  // Records that only the memtable has are never written.
   for (int i = 0; i < 1000; ++i) {
     ASSERT_TRUE(db_->Put({}, fmt::format("x{}", i), kOld).ok());
   }
@@ -617,7 +617,7 @@ TEST_F(RangeDeletionTest, DamageThatIsDeletedIsOfNoConcern) {
   }
 }
 
-// Of two cuts that wait, the older one does not cut what was flushed after it.
+// When two cuts wait, the older one does not cut what was flushed after it.
 TEST_F(RangeDeletionTest, ExtentsAreOnlyCutWhereSomethingGoes) {
   options_.automatic_compactions = false;
   Open();

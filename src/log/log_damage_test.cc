@@ -237,7 +237,7 @@ TEST(RedoLog, DamageToWhatWasSyncedIsAnErrorUnlessNothingOnDiskContradictsIt) {
       ++outcomes["harmless"];
     } else {
       ASSERT_EQ(kind, CrashKind::kPower);
-      // Of many bytes, one may be that of a mark behind the record that they damage.
+      // A long stretch of damage may include the mark that follows the record.
       const bool bit = damage.starts_with("a bit");
       ASSERT_GE(contents.end, bit ? whole.durable : beside);
       ++outcomes[bit ? "undetected bit" : "undetected end"];

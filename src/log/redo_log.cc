@@ -327,7 +327,7 @@ Status RedoLog::Release(LogPosition position) {
   {
     const MutexLock lock(mutex_);
     SLUICE_RETURN_IF_ERROR(status_);
-    // Of the rest, what was not flushed is nowhere else.
+    // Beyond that the log may hold the only copy of what was not flushed.
     SLUICE_CHECK(position <= durable_);
     released_ = std::max(released_, position);
     while (segments_.size() > 1 && segments_.front().number < LogSegment(position)) {

@@ -50,7 +50,7 @@ TEST(KeyIndexTest, AnInsertionMovesFewSlotsHoweverManyKeysThereAre) {
     CountingNode::looks = 0;
     index.Insert(&nodes[i], Hash64(nodes[i].name));
     most_looks = std::max(most_looks, CountingNode::looks);
-    // Of this one and of one that has moved since, or will.
+    // This key, and one that has moved since, or will.
     for (const size_t known : {i, i / 2, i - i % 1000}) {
       ASSERT_EQ(index.Find(nodes[known].name, Hash64(nodes[known].name)), &nodes[known])
           << known << " after " << i;

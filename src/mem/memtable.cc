@@ -355,7 +355,7 @@ void Memtable::DeleteRange(SequenceNumber sequence, std::string_view begin, std:
   }
 }
 
-// Whoever made the node may not have come to index it yet, and this version must be found.
+// The thread that made the node may not have indexed it yet, and this version must be found.
 void Memtable::AddVersionOfNew(Node* node, uint64_t hash, Version* version) {
   if (index_.Find(node->key(), hash) == nullptr) {
     index_.Insert(node, hash);

@@ -130,7 +130,7 @@ class Memtable {
     return ranges == nullptr ? 0 : ranges->Covering(user_key, snapshot);
   }
 
-  // Of the keys in a range, by their newest versions.
+  // Counts the keys in a range by the kind of their newest versions.
   struct RangeEstimate {
     uint64_t values = 0;
     uint64_t tombstones = 0;

@@ -23,7 +23,7 @@
 
 namespace sluice {
 
-// Of the user keys from `begin` to before `end` (empty: no bound), everything older.
+// Deletes everything older of the user keys from `begin` to before `end` (empty: no bound).
 struct RangeDeletion {
   std::string begin;
   std::string end;

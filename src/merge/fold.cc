@@ -89,7 +89,7 @@ __attribute__((target("avx512f"))) inline __m512i XorLanes(__m512i a, __m512i b)
   return _mm512_xor_si512(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xdd));
 }
 
-// Of eight vectors, each of eight words: the XOR of its words.
+// The XOR of the eight words of each of eight vectors.
 __attribute__((target("avx512f"))) inline __m512i XorEach(const __m512i (&v)[8]) {
   __m512i pairs[4];
   for (int i = 0; i < 4; ++i) {

@@ -13,7 +13,7 @@
 namespace sluice {
 
 struct MultiPassResult {
-  // Of all passes together: input is what was read of the task's own runs, output what the last
+  // All passes together: input is what was read of the task's own runs, output what the last
   // pass wrote; dropped records, cycles and stalls are sums over the passes. The run of a fault is
   // one of the task's: if the output of an earlier pass was at fault, the lowest that went into it.
   MergeResult merge;

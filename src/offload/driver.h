@@ -45,7 +45,8 @@ struct OffloadEvent {
 
 struct OffloadOptions {
   UnitPoolOptions pool{};
-  // Of Submit: threads that run tasks (0: one per unit, and one), and tasks that may wait for them.
+  // For Submit: threads that run tasks (0: one per unit, and one), and tasks that may wait for
+  // them.
   size_t threads = 0;
   size_t queued_tasks = 64;
   // Called from any thread, several at once; may be empty. Must not call the driver.

@@ -96,7 +96,7 @@ TEST(FinishRocksTable, FindsEveryFlippedBit) {
 TEST(FinishRocksTable, ZeroesSequenceNumbersOfOldValues) {
   TestRandom random(TestSeed());
   for (int round = 0; round < TestRounds(50); ++round) {
-    // Of each user key one version up to the limit, as a last level has it.
+    // Each user key has one version up to the limit, as in a last level.
     const SequenceNumber limit = Uniform(&random, 1, kMaxSequence);
     std::vector<TestEntry> entries;
     std::vector<TestEntry> expected;

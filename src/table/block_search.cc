@@ -23,8 +23,8 @@ bool ReadEntry(const char* p, const char* limit, BlockEntry* entry) {
   return true;
 }
 
-// Of entries, each tells where the next one is: memory is told of them all before the first is
-// looked at.
+// Each entry tells where the next one is, so a walk would wait for memory at each: all are asked
+// for before the first is looked at.
 void Prefetch(const char* begin, const char* end) {
   constexpr ptrdiff_t kLine = 64;
   constexpr ptrdiff_t kMost = 2048;  // what fits into as many entries as a restart has, as a rule

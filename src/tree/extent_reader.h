@@ -91,7 +91,8 @@ class ReadAhead {
 
   // What is read from now on is a new walk's.
   void Seek();
-  // Of the head's blocks below `end`, this one may be read next. `more`: others follow those.
+  // Says that this block of the head may be read next, and those behind it up to `end`. `more`:
+  // others follow those.
   void Aim(const TableHead* head, size_t block, size_t end, bool more);
   // That block with its trailer, valid until the next call. Empty if it was put off: then `reads`,
   // which may be null, wants it.

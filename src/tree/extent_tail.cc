@@ -11,9 +11,9 @@ namespace sluice {
 namespace {
 
 constexpr size_t kRestartBytes = 4;
-// Of an extent, whose offsets have 32 bits.
+// For a handle within an extent, whose offsets have 32 bits.
 constexpr size_t kMaxHandleBytes = 2 * kMaxVarint32Bytes;
-// Of a part's entry in the top.
+// For the place of a part in its entry of the top.
 constexpr size_t kMaxPlaceBytes = kMaxHandleBytes + sizeof(uint32_t);
 // The metaindex with its trailer and all names, and the footer.
 constexpr uint64_t kMaxFixedEndBytes = 192;

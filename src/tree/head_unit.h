@@ -79,7 +79,7 @@ class TableHead final : public HeadUnit, public BlockIndex {
   static Status Make(std::string_view contents, std::string_view last_key, TableHead** head,
                      std::shared_ptr<const ZstdDictionary> dictionary = nullptr);
 
-  // Of a whole index: what data blocks are compressed with; null if there is none.
+  // What data blocks are compressed with, if this is a whole index; null if there is none.
   const ZstdDictionary* dictionary() const { return dictionary_.get(); }
 
  private:

@@ -17,7 +17,7 @@ namespace sluice {
 class KeyWords {
  public:
   KeyWords() = default;
-  // Of the keys key_at(0) to key_at(keys - 1), internal keys in order.
+  // For the keys key_at(0) to key_at(keys - 1), internal keys in order.
   template <typename KeyAt>
   KeyWords(size_t keys, const KeyAt& key_at) {
     if (keys == 0) {

@@ -10,7 +10,7 @@ namespace sluice {
 
 namespace {
 
-// Of keys that are dead: whether somebody else knows that more follow.
+// Dead keys between two looks at whether another iterator has noted that more of them follow.
 constexpr uint64_t kLookEvery = 8;
 
 }  // namespace

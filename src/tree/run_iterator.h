@@ -71,7 +71,7 @@ class RunIterator final : public RecordIterator {
   bool SeekInSlice(std::string_view bound);
   // data_ to a record of the block behind this one, or before it. REQUIRES: there is one.
   bool EnterNextBlock();
-  // Of the blocks behind this one: memory sends them while this one is gone through.
+  // Prefetches from the blocks behind this one: memory sends them while this one is read.
   void PrefetchNext() const;
   bool EnterBlockBefore();
   // Whether data_, valid, is at a record of the table that is not the slice's.
@@ -121,8 +121,8 @@ class RunIterator final : public RecordIterator {
   HeadPart part_;  // of the extent's head, open
   bool sliced_ = false;
   size_t block_ = 0;  // of the part
-  // Of the part, how many blocks have something of the extent that is within the bound; and whether
-  // none behind them does, in other parts either.
+  // The end of the part's blocks that have records of the extent within the bound, and whether no
+  // block behind them has any, in other parts either.
   size_t blocks_end_ = 0;
   bool last_part_ = false;
   ReadAhead ahead_;

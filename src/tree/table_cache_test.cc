@@ -197,7 +197,7 @@ TEST_F(TableCacheTest, StaysWithinItsBudget) {
   }
 }
 
-// Of a part that cannot be used only the keys are lost that it has, and not to walks of all blocks.
+// A damaged part makes only its own keys unreadable, and walks of all blocks still find them.
 TEST_F(TableCacheTest, DamageToAPartIsThatOfItsKeys) {
   std::string table(extent_->bytes, '\0');
   DataFile* const file = extent_->place->file();

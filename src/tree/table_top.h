@@ -43,14 +43,14 @@ class TableTop final : public HeadUnit {
   BlockHandle part(size_t i) const { return parts_.block(i); }
   // The last key of its blocks.
   std::string_view last_key(size_t i) const { return parts_.last_key(i); }
-  // Of keys, which the filters of all blocks of a part have, too; 0: they do not.
+  // The length of the key prefixes that the filters of all parts hold beside keys; 0: none.
   size_t prefix_bytes() const { return prefix_bytes_; }
   // The part with the first block whose last key is at or after `internal_key`; parts() if there is
   // none.
   size_t Find(std::string_view internal_key) const { return parts_.Find(internal_key); }
 
   const BlockHandle& index() const { return index_; }
-  // Of no bytes if there is none.
+  // Has no bytes if there is no dictionary.
   const BlockHandle& dictionary() const { return dictionary_; }
   bool has_dictionary() const { return dictionary_.size > 0; }
 

@@ -74,7 +74,7 @@ struct ValueShares {
   };
   std::vector<Share> shares;
 
-  // Of the extent; empty if it refers to none.
+  // The shares of an extent; empty if it refers to no values.
   static std::span<const Share> Of(const Extent& extent) {
     return extent.values == nullptr ? std::span<const Share>()
                                     : std::span<const Share>(extent.values->shares);

@@ -137,7 +137,7 @@ const LockTable::Owner* LockTable::FindCycle(const Owner* victim) {
       continue;
     }
     Lock& lock = from->awaited_->second;
-    // Whoever else waits for the same lock waits for the same holders, if not for the victim, too.
+    // All that wait for this lock wait for the same holders, and perhaps for the victim, too.
     if (from != victim && std::exchange(lock.others->searched, search) == search) {
       continue;
     }

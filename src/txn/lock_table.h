@@ -7,18 +7,18 @@
 // wait ends with the lock, when its time is up, or when somebody cancels it. It does not begin if
 // the owner would wait for itself.
 //
-// Whoever is in line waits for all holders of the lock but itself, be it because their mode
-// excludes its own, or because that of somebody before it does, who waits for them. These edges of
-// the waits-for graph come only from waits that begin: when a lock changes hands it goes to the one
-// in front, for which those behind waited before, too. So an edge closes a cycle only when it is
-// drawn. Hence a deadlock is found when, and only when, a wait begins, by following the edges from
-// there; who would have closed the cycle is the victim. Two owners that share a lock and both want
-// it for themselves are one.
+// An owner in line waits for all other holders of the lock: their modes exclude its own, or exclude
+// that of an owner before it, which waits for them. These edges of the waits-for graph come only
+// from waits that begin: when a lock changes hands it goes to the one in front, for which those
+// behind waited before, too. So an edge closes a cycle only when it is drawn. Hence a deadlock is
+// found when, and only when, a wait begins, by following the edges from there; the owner that would
+// have closed the cycle is the victim. Two owners that share a lock and both want it for themselves
+// make such a cycle.
 //
-// So it is where only rows are locked. When the first range of a sub-table is locked, what there is
-// of the sub-table's locks and waits moves from the shards into an ordered structure of its own
-// (range_locks.h), where ranges and rows meet, with edges of their own, of which the same is true.
-// From then on the sub-table's locks are there. Others do not notice.
+// This holds where only rows are locked. When the first range of a sub-table is locked, the
+// sub-table's locks and waits move from the shards into an ordered structure of its own
+// (range_locks.h), where ranges and rows meet, with edges that have the same property. From then on
+// the sub-table's locks are there. Other sub-tables are not affected.
 //
 // Thread-safe; an owner is used by one thread at a time, except for CancelWaits. A lock that is
 // free costs a hash lookup under a mutex of one of many shards; in a sub-table with ranges, searches
@@ -138,7 +138,7 @@ class LockTable {
         const std::function<void(uint32_t subtable, std::string_view key, LockMode mode)>& call) {
       table_.ForEachRow(this, call);
     }
-    // Of memory for the ranges that it holds.
+    // Memory taken by the ranges that it holds.
     size_t range_bytes() const { return range_bytes_; }
 
    private:
@@ -306,7 +306,7 @@ class LockTable {
   std::array<Shard, kShards> shards_;
   // Taken before those of ranges, and these before a shard's.
   Mutex ranges_mutex_;
-  // Of each sub-table of which a range was ever locked.
+  // One for each sub-table in which a range was ever locked.
   std::unordered_map<uint32_t, std::unique_ptr<RangeLocks>> ranges_
       SLUICE_GUARDED_BY(ranges_mutex_);
   MemoryBudget& budget_;

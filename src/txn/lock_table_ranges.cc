@@ -55,7 +55,7 @@ LockTable::RangeLocks* LockTable::RangesOf(uint32_t subtable) {
   std::unique_ptr<RangeLocks>& ranges = ranges_[subtable];
   if (ranges == nullptr) {
     ranges = std::make_unique<RangeLocks>(subtable);
-    // Whoever is sent there from a shard waits until all have moved.
+    // Owners that a shard sends there wait until all of its locks have moved.
     const MutexLock lock(ranges->mutex);
     for (Shard& shard : shards_) {
       const MutexLock shard_lock(shard.mutex);

@@ -31,7 +31,7 @@ const LockTable::RangeHold* LockTable::RangeLocks::FindOwn(const Holds& holds, K
   const auto overlaps = [&](const HoldPtr& hold) {
     return KindOf(hold->is_row, hold->mode) == kind && hold->range().Overlaps(range);
   };
-  // Of those that begin before, the last one is the only one that can reach so far.
+  // Among those that begin before it, only the last one can reach so far.
   if (at != holds.begin() && overlaps(*std::prev(at))) {
     return std::prev(at)->get();
   }

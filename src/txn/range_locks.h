@@ -173,7 +173,7 @@ class LockTable::RangeLocks {
   // Who holds what excludes it; null if nobody does.
   const RangeHold* FindHolder(const RangeHold& wanted) const;
   bool HoldersLet(const RangeHold& wanted) const { return FindHolder(wanted) == nullptr; }
-  // Of each in line, whether it waits for locks of this owner, be it through others in line.
+  // For each in line: whether it waits for locks of this owner, directly or through others in line.
   std::vector<bool> WhoWaitFor(const Owner* owner) const;
   Tree& TreeOf(LockMode mode) { return trees_[mode == LockMode::kExclusive ? 1 : 0]; }
   // Moves the lock from its owner's to `*to`, or out of all.

@@ -221,7 +221,7 @@ TEST_F(RangeLocksTest, ServesInTheOrderOfAsking) {
   ASSERT_TRUE(Range(&a_, "a", "c", kShared).ok());
   auto writes = RangeLater(&b_, "b", "d");
   AwaitWaits(1);
-  // Whoever comes later and overlaps waits behind it; others do not.
+  // Later requests that overlap it wait behind it; others do not.
   EXPECT_EQ(Row(&c_, "c", kShared).message(),
             "transaction 3 waited 0 ms for 'c' of sub-table 0, awaited by transaction 2");
   EXPECT_TRUE(Row(&c_, "a", kShared).ok());

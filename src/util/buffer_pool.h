@@ -32,7 +32,7 @@ class BufferPool {
             }};
   }
 
-  // Of buffers that nobody uses.
+  // Total size of the buffers that nobody uses.
   size_t idle_bytes() const { return idle_->bytes(); }
 
  private:

@@ -241,8 +241,8 @@ Status ReadAt(const std::string& path, int fd, uint64_t offset, size_t n, char* 
 // A descriptor with O_DIRECT, or none, and what the system asks of reads through it.
 struct DirectDescriptor {
   FileDescriptor fd;
-  // Of places in the file and in memory, and of lengths. A sector of the device, as a rule: a page
-  // would make most blocks one page longer.
+  // What direct I/O asks of offsets, lengths and memory addresses. As a rule a sector of the
+  // device: a page would make most blocks one page longer.
   uint64_t alignment = 0;
 
   ReadDescriptor AsReadDescriptor() const {

@@ -26,8 +26,8 @@
 // on to see what was written; a later sync says ok and writes none of it; a loss of power forgets
 // it, unless the page was written to again, and synced, in between. All that outlives the process,
 // so a test of it opens again in the same FaultEnv (Restart), and takes the power away afterwards.
-// Of a directory whose sync fails, the names are as durable as before: with a journal, which is
-// where names go, no later sync says ok unless it has them.
+// After a failed sync of a directory, its names are as durable as before: they go to a journal, and
+// no later sync says ok unless the journal has them.
 //
 // Thread-safe. Paths are compared as they are spelt. Directories are durable once made.
 
@@ -164,7 +164,7 @@ class FaultEnv : public Env {
   void CreateOrEmpty(const std::string& path, std::shared_ptr<Inode>* inode);
   void FindOrCreate(const std::string& path, std::shared_ptr<Inode>* inode);
 
-  // Of the files of several kinds; they take mutex_.
+  // For files of every kind. They take mutex_.
   Status Read(const std::string& path, const Inode& inode, uint64_t offset, size_t n, char* out);
   // `space`: what it takes of the device.
   Status Overwrite(const std::string& path, Inode* inode, uint64_t offset, std::string_view bytes,

@@ -256,7 +256,7 @@ TEST(FaultEnv, WhatAFailedSyncDropsALaterOneDoesNotWrite) {
               EXPECT_TRUE(file->Sync().ok());
             }),
             (std::set<std::string>{before, after}));
-  // Of a file written anew its length is there, what was dropped reads as zeros.
+  // A file written anew keeps its length; what was dropped reads as zeros.
   const std::string two_pages(2 * kPage, 'n');
   const std::string zeros(kPage, '\0');
   const std::string page(kPage, 'n');

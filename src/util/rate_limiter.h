@@ -1,8 +1,8 @@
 // So many bytes a second for several threads, of which some go before others.
 //
-// Whoever wants to write asks for a piece, and waits until it may. A piece is let through as soon as
-// what went before has had its time, so time that nobody used is not saved up, but for a tenth of a
-// second's bytes. Of those who wait, flushes go first: writers may be waiting for them.
+// A writer asks for a piece, and waits until the limiter lets it through, which is as soon as the
+// pieces before it have had their time. So time that nobody used is not saved up, but for a tenth
+// of a second's bytes. Flushes go before compactions: writers may be waiting for them.
 //
 // Compactions take as much of the rate as they need to keep up with writers, and no more, so that
 // they come as an even load and not in bursts. Only when somebody waits for one do they take all.

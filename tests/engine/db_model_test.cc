@@ -40,7 +40,7 @@ class ModelTest {
     }
     keys_.emplace(kDefaultSubtable, KeySpace(&random_));
     model_.emplace(kDefaultSubtable, Records());
-    // Of two databases with the same data, one compacts a little all the time, one much at once.
+    // Some databases compact a little all the time, others much at once.
     waits_ = Uniform(&random_, 0, 2) == 0;
     deletes_in_100_ = Uniform(&random_, 0, 1) != 0 ? 25 : 3;
     // What a flush makes of range deletions depends on whether snapshots are held.

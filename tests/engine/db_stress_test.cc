@@ -243,8 +243,8 @@ TEST_F(DbStress, StatesStayWhole) {
   ASSERT_TRUE(db_->Close().ok());
 }
 
-// Whoever looks at a version holds what keeps it: versions come and go as fast as they can while
-// calls that look at them for a moment run. For AddressSanitizer.
+// Calls that look at a version for a moment hold what keeps it, while versions come and go as fast
+// as they can. For AddressSanitizer.
 TEST(VersionStress, CallsThatLookAtVersionsWhileTheyChange) {
   const uint64_t seed = TestSeed();
   constexpr int kFlushers = 4;

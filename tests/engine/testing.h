@@ -41,12 +41,12 @@ inline Options SmallOptions(TestRandom* random, Env* env) {
   return options;
 }
 
-// Of a life with very many operations, tests that end or disturb it at each take every so many.
+// Tests that end or disturb a life at each of its operations do so at every so many, if it is long.
 inline uint64_t StepThrough(uint64_t operations) { return 1 + operations / 200; }
 
 // What was written so far, and of that what must be found again.
 struct History {
-  // Of all sub-tables: "other/key" -> value, which the states share.
+  // The records of all sub-tables: "other/key" -> value, which the states share.
   using State = std::map<std::string, std::shared_ptr<const std::string>>;
 
   // After 0, 1, ... batches, the last perhaps only tried. Tests of faults copy histories all the

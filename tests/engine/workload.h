@@ -119,7 +119,7 @@ class ValueSpace {
       weight = Uniform(random, 0, 2) == 0 ? 0 : 1 << Uniform(random, 0, 6);
     }
     weights_[kSmall] += 1;
-    // Of the largest there are few, so that a database stays small.
+    // The largest are few, so that a database stays small.
     weights_[kLarge] = Uniform(random, 0, 1);
     for (const uint64_t weight : weights_) {
       total_ += weight;

@@ -22,7 +22,7 @@ std::vector<TestEntry> ManyEntries(TestRandom* random) {
                .alphabet = Uniform(random, 0, 1) != 0 ? 256u : 3u});
 }
 
-// Of what LevelDB 1.23 reads, all.
+// All table options whose output LevelDB 1.23 reads.
 TableOptions LevelDbOptions(TestRandom* random) {
   TableOptions options = RandomTableOptions(random);
   options.compression = Uniform(random, 0, 1) != 0 ? Compression::kSnappy : Compression::kNone;

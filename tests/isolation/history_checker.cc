@@ -86,7 +86,7 @@ class Checker {
     const auto found = last_.find(key);
     return found != last_.end() ? found->second : none;
   }
-  // Of what was read, what came from others.
+  // How many elements of the list that was read came from other transactions.
   size_t Foreign(size_t transaction, size_t read) const {
     const size_t own = transactions_[transaction].own_appends[read];
     const size_t all = transactions_[transaction].reads[read].list.size();

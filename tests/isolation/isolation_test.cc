@@ -149,7 +149,7 @@ class IsolationTest : public testing::TestWithParam<Level> {
       record_.appends[Name(key)].push_back(number);
       return true;
     }
-    // Of the odd keys from one to before another: those that are not there must not come either.
+    // Scans the odd keys from one to before another: deleted ones must not come either.
     bool ScanRange() {
       const uint64_t begin = Uniform(&random_, 0, kKeys - 1);
       const uint64_t end = Uniform(&random_, begin + 1, kKeys);

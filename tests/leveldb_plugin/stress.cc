@@ -50,7 +50,7 @@ void Check(const leveldb::Status& status, const char* what) {
 
 std::string KeyOf(uint32_t key) { return "key" + std::to_string(uint64_t{key} * 7919 % 100003); }
 
-// Of such versions there is no value: they are deletions, and 0 is what was never written.
+// Such versions have no value: they are deletions, and 0 is what was never written.
 bool IsDeletion(uint32_t version) { return version % 4 == 0; }
 
 // Half of it is noise, so that Snappy has something to do, but not too much.

@@ -78,7 +78,7 @@ class Twins {
   }
   std::string Value() {
     std::string value(Draw(0, value_bytes_), static_cast<char>('a' + Draw(0, 25)));
-    // Of some the half is nothing that can be compressed.
+    // Half of the value cannot be compressed, up to 200 bytes.
     for (size_t i = 0; i < value.size() / 2 && i < 200; ++i) {
       value[i] = static_cast<char>(Draw(0, 255));
     }

@@ -23,7 +23,7 @@ struct Outcome {
   int code = -1;
   std::string output;  // stdout and stderr
 
-  // Of the report: jobs that Sluice did, and that it left. -1 without a report.
+  // From the report: jobs that Sluice did, and that it left. -1 without a report.
   int64_t jobs = -1;
   int64_t left = -1;
 

@@ -18,7 +18,7 @@ std::string ReadFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Of each user key what a reader of the newest state finds.
+// What a reader of the newest state finds for each user key.
 std::map<std::string, std::string> NewestState(const std::vector<TestEntry>& entries) {
   std::map<std::string, std::string> state;
   std::string_view last;

@@ -42,8 +42,8 @@ constexpr Client::Choice Client::kChoices[] = {
     {&Client::Look, 4},
 };
 
-// Of what clients do, a life leaves some out and does more of others: what goes wrong between two
-// things is met sooner where little else happens.
+// Each life leaves out some kinds of operations and does more of others: what goes wrong between
+// two kinds is met sooner where little else happens.
 void Client::DrawWeights() {
   TestRandom mix(world_.mix);
   for (const Choice& choice : kChoices) {

@@ -40,7 +40,7 @@ struct World {
   Trouble trouble = Trouble::kNone;
   uint64_t synced_percent = 0;  // of the writes
   uint64_t mix = 0;             // a seed: how often clients do what
-  // Whoever waits for a row does so until it has it: a wake-up that is lost shows.
+  // Clients wait for a row until they have it, so that a lost wake-up shows.
   bool patient = false;
   FaultEnv* env = nullptr;
   DB* db = nullptr;

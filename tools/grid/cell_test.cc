@@ -58,7 +58,7 @@ TEST(Measure, CountsWhatTheUnitDid) {
   EXPECT_EQ(again.job_cycles, m.job_cycles);
 }
 
-// Of records that fill a block each, what stands around them takes more words than the contract has
+// Where each record fills a block, the block's overhead takes more words than the contract has
 // cycles: 24 + 4096 bytes, a header of 4, an array of 8 and a trailer of 5.
 TEST(Measure, NoUnitIsFasterThanItsPort) {
   Measurement m;

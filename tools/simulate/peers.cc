@@ -184,7 +184,7 @@ class Leveled final : public Peer {
     return Fullest(&base);
   }
   std::pair<size_t, double> Fullest(size_t* base) const;
-  // Of a level's files the one that overlaps the least of the next level for its size.
+  // The file of a level that overlaps the least of the next level for its size.
   static size_t LeastOverlap(const Run& upper, const Run& lower);
   void CompactLevel(size_t level);
 };

@@ -75,7 +75,7 @@ class Simulation {
   Status Flush();
   void TakeSample(uint64_t flushes_before);
   void Finish();
-  // Of tables that hold each key once that was written so far.
+  // The size of tables that hold each key written so far once.
   double LiveBytes() const {
     return static_cast<double>(std::min(keys_, written_)) /
            static_cast<double>(shape_.extent_records()) *

@@ -30,7 +30,7 @@ struct TreeCounters {
   uint64_t extents_reused = 0;      // or moved
   std::array<uint64_t, kCompactionKinds> compactions{};    // the engine's: parts, by CompactionKind
   std::array<uint64_t, kCompactionKinds> bytes_of_kind{};  // written
-  // Of PickCompaction, which the engine calls under a mutex; on the CPU.
+  // Calls of PickCompaction, which the engine makes under a mutex, and their CPU time.
   uint64_t picks = 0;
   double pick_seconds = 0;
   double longest_pick_seconds = 0;
@@ -60,7 +60,7 @@ class Tree {
   // outputs.
   uint64_t TakeMostDiskBytes() { return std::exchange(most_disk_bytes_, 0); }
   const Tables& tables() const { return tables_; }
-  // Of all extents, dead parts of slices left out.
+  // The size of all extents, without the dead parts of slices.
   virtual uint64_t Bytes() const = 0;
   virtual uint64_t Extents() const = 0;
   // What the process holds of them.

@@ -122,7 +122,7 @@ void Group::MakeTask() {
   sound_records_ = CpuExecutor().Run(sound, discard).stats.input_records;
   mutation_.reset();
   Mutation mutation;
-  // Of two faults, one in a key that is too long, either may be found first.
+  // Where there are two faults, one in a key that is too long, either may be found first.
   if (unchanged.ok() && Chance(rng_, 60) &&
       (Chance(rng_, 10) ? RepeatAHandle(rng_, &generated_, &mutation)
                         : Mutate(rng_, &generated_, &mutation))) {

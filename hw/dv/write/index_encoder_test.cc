@@ -28,7 +28,7 @@ struct Word {
   bool operator==(const Word&) const = default;
 };
 
-// Of the one stream of last keys and table records.
+// An item of the stream of last keys and table records.
 struct Item {
   bool table = false;
   bool last = false;  // key beat

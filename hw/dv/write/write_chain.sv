@@ -41,7 +41,7 @@ module write_chain #(
 
   input  logic                    start_i,
   input  logic                    halt_i,
-  // Of the data port (0) and the index port (1).
+  // Data port (0) and index port (1).
   input  logic [1:0][63:0]        addr_i,
   input  logic [1:0][63:0]        limit_i,
   output logic [1:0]              done_o,

@@ -69,11 +69,11 @@ TYPES = [
     ("JSON", lambda draw: draw.choice(["'{}'", "'[1]'", "'{\"a\": 1}'"]), 9),
 ] + [(f"{kind} CHARACTER SET {c.split('_')[0]} COLLATE {c}", chars(longest, 'nopad' not in c), prefix) for c in COLLATIONS
      for kind, longest, prefix in [("CHAR(12)", 12, 0), ("VARCHAR(30)", 30, 0), ("VARCHAR(30)", 30, 4), ("TEXT", 30, 11)]
-     # Of these the server has two opinions, where characters have no weight: with spaces at the end and without.
+     # Where characters have no weight, the server has two opinions of these: with and without spaces at the end.
      if not (kind.startswith("CHAR") and c in ("utf8mb4_unicode_nopad_ci", "utf8mb4_uca1400_nopad_as_ci"))]
 
 
-# Of an index that cannot be added: there may be many, and engines name different ones.
+# An index that cannot be added may have many duplicates, of which engines name different ones.
 ANY_DUPLICATE = re.compile(r"Duplicate entry '.*'( for key 'k\d+x')", re.S | re.A)
 
 

@@ -511,7 +511,7 @@ class SqlTest(unittest.TestCase):
         for sql in ("INSERT INTO t SELECT a + 100", "UPDATE t SET b = b + 1", "DELETE FROM t WHERE b = 10"):
             self.assertIn(sql, events)
         self.assertNotIn("_rows", events)
-        # Of partitions that were not read before, and after the level was another one.
+        # For partitions that were not read before, and after the level was another one.
         self.expect(one, "CREATE TABLE r (a INT PRIMARY KEY, b INT) ENGINE=SLUICE PARTITION BY HASH (a) PARTITIONS 3;"
                          "INSERT INTO r VALUES (4, 4)", "")
         self.expect(two, "SET binlog_format = STATEMENT; UPDATE r SET b = 5 WHERE a = 4", "E1665")
