@@ -46,7 +46,8 @@ struct Options {
   bool read_only = false;
 
   // Memory. Statistics tells how much is in use.
-  size_t memtable_bytes = size_t{64} << 20;  ///< a sub-table's memtable is flushed at this size
+  /// Size at which a sub-table's memtable is flushed, 64 GiB at most.
+  size_t memtable_bytes = size_t{64} << 20;
   /// Limit on a sub-table's memtables that wait for their flush. Writers are slowed down as their
   /// number grows, and finally stopped.
   size_t max_waiting_memtables = 3;

@@ -63,19 +63,25 @@ Status FlushMemtables(const std::vector<MemtablePtr>& memtables,
       if (!way.Valid() || way.user_key() != user_key) {
         continue;
       }
-      for (const Memtable::Version* version = way.VersionAt(kMaxSequence); version != nullptr;
-           version = version->older()) {
+      uint64_t written = 0;
+      for (const Memtable::Version* version = way.VersionAt(kMaxSequence);
+           version != nullptr && unserved > 0;) {
         if (ranges != nullptr && version->type() == RecordType::kValue) {
           SLUICE_RETURN_IF_ERROR(add_deletion(version->sequence()));
         }
         above = version->sequence();
-        if (!serves(version->sequence())) {
-          ++result->shadowed;
-          continue;
+        if (serves(version->sequence())) {
+          SLUICE_RETURN_IF_ERROR(out.Add(user_key, version->trailer(), version->value()));
+          ++written;
         }
-        SLUICE_RETURN_IF_ERROR(out.Add(user_key, version->trailer(), version->value()));
-        ++result->output_records;
+        version = version->older();
+        if (version != nullptr && ranges == nullptr && unserved > 0 &&
+            unserved < snapshots.size()) {
+          version = version->At(snapshots[unserved - 1]);
+        }
       }
+      result->output_records += written;
+      result->shadowed += way.versions() - written;
       way.Next();
     }
     if (ranges != nullptr) {

@@ -38,6 +38,8 @@ constexpr uint32_t kMaxExtentBytes = uint32_t{1} << 30;
 constexpr size_t kMostThreads = 1024;
 constexpr int kMostBloomBits = 64;
 constexpr uint32_t kMostPrefixBytes = 255;
+// A memtable has fewer versions than a 32-bit counter can count, of 24 bytes and more each.
+constexpr size_t kMostMemtableBytes = size_t{64} << 30;
 // The share of write_buffer_bytes that the log's bytes may have that wait to be replayed: tiny
 // records take many times as much in memtables.
 constexpr size_t kQueuedShare = 32;
@@ -59,7 +61,8 @@ Status CheckOptions(const Options& options) {
       {"restart_interval", options.restart_interval > 0},
       {"extent_bytes",
        options.extent_bytes >= options.block_bytes && options.extent_bytes <= kMaxExtentBytes},
-      {"memtable_bytes", options.memtable_bytes > 0},
+      {"memtable_bytes",
+       options.memtable_bytes > 0 && options.memtable_bytes <= kMostMemtableBytes},
       {"max_waiting_memtables", options.max_waiting_memtables > 0},
       {"write_buffer_bytes", options.write_buffer_bytes > 0},
       {"transaction_memory_bytes", options.transaction_memory_bytes > 0},

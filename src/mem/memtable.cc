@@ -43,6 +43,7 @@ struct Memtable::Link {
 struct Memtable::Node {
   Link link0;
   std::atomic<Version*> newest;
+  std::atomic<uint32_t> versions;
   uint32_t key_bytes;
 
   char* key_data() { return reinterpret_cast<char*>(&key_bytes + 1); }
@@ -107,6 +108,7 @@ Memtable::Node* Memtable::MakeNode(char* memory, std::string_view user_key, int 
   static_assert(kHeadBytes >= sizeof(Link) * (kMaxHeight - 1) + sizeof(Node));
   auto* const node = new (memory + sizeof(Link) * (height - 1)) Node;
   node->newest.store(nullptr, std::memory_order_relaxed);
+  node->versions.store(0, std::memory_order_relaxed);
   node->key_bytes = static_cast<uint32_t>(user_key.size());
   std::copy(user_key.begin(), user_key.end(), node->key_data());
   for (int level = 0; level < height; ++level) {
@@ -312,6 +314,7 @@ void Memtable::AddNode(Search* search, int tallest) {
       MakeNode(arena_.Allocate(NodeBytes(user_key.size(), height)), user_key, height);
   version->older_.store(nullptr, std::memory_order_relaxed);
   node->newest.store(version, std::memory_order_relaxed);
+  node->versions.store(1, std::memory_order_relaxed);
   // From the bottom up: once in level 0 the key is there, and the levels above only speed searches.
   for (int level = 0; level < height; ++level) {
     while (true) {
@@ -377,6 +380,7 @@ void Memtable::AddVersion(Node* node, Version* version) {
     version->SetJump(next);
     if (link->compare_exchange_strong(next, version, std::memory_order_release,
                                       std::memory_order_relaxed)) {
+      node->versions.fetch_add(1, std::memory_order_relaxed);
       records_.fetch_add(1, std::memory_order_release);
       return;
     }
@@ -476,6 +480,10 @@ std::string_view Memtable::Iterator::user_key() const { return node_->key(); }
 
 const Memtable::Version* Memtable::Iterator::VersionAt(SequenceNumber snapshot) const {
   return Memtable::VersionAt(node_, snapshot);
+}
+
+uint64_t Memtable::Iterator::versions() const {
+  return node_->versions.load(std::memory_order_relaxed);
 }
 
 }  // namespace sluice

@@ -170,6 +170,8 @@ class Memtable {
     std::string_view user_key() const;
     // The newest version at or below `snapshot`; nullptr if there is none.
     const Version* VersionAt(SequenceNumber snapshot) const;
+    // How many versions the key has. REQUIRES: no Add is under way.
+    uint64_t versions() const;
 
    private:
     const Memtable* memtable_;
