@@ -43,10 +43,10 @@ class SLUICE_EXPORT WriteBatch {
   size_t bytes() const { return rep_.size(); }
   /// The writes, in the format of the redo log (docs/formats.md).
   std::string_view rep() const { return rep_; }
+  /// Takes the writes out in that format, and leaves the batch empty. Cost: O(1).
+  std::string TakeRep();
 
  private:
-  friend class TransactionImpl;
-
   std::string rep_;
   uint32_t count_ = 0;
 };

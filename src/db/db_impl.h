@@ -122,8 +122,9 @@ class DBImpl final : public DB, private TransactionStore {
   Status WriteRecord(std::string_view record, uint32_t count, bool sync) override {
     return writes_.Write(record, count, sync);
   }
-  void WriteRecordAsync(WriteBatch batch, bool sync, WriteCallback callback) override {
-    writes_.WriteAsync(std::move(batch), sync, std::move(callback));
+  void WriteRecordAsync(std::string record, uint32_t count, bool sync,
+                        WriteCallback callback) override {
+    writes_.WriteAsync(std::move(record), count, sync, std::move(callback));
   }
 
   // db_open.cc

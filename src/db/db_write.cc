@@ -99,7 +99,8 @@ void DBImpl::WriteAsync(const WriteOptions& options, WriteBatch batch, WriteCall
       !status.ok() || (batch.count() == 0 && !options.sync)) {
     return callback(status);
   }
-  writes_.WriteAsync(std::move(batch), options.sync, std::move(callback));
+  const uint32_t count = batch.count();
+  writes_.WriteAsync(batch.TakeRep(), count, options.sync, std::move(callback));
 }
 
 Status DBImpl::DeleteRange(const WriteOptions& options, Subtable* subtable, std::string_view begin,

@@ -29,8 +29,8 @@ class WritePath final : private WriteStages {
   Status Write(std::string_view batch, uint32_t count, bool sync, char* headroom = nullptr) {
     return pipeline_->Write(batch, count, sync, headroom);
   }
-  void WriteAsync(WriteBatch batch, bool sync, WriteCallback callback) {
-    pipeline_->WriteAsync(std::move(batch), sync, std::move(callback));
+  void WriteAsync(std::string batch, uint32_t count, bool sync, WriteCallback callback) {
+    pipeline_->WriteAsync(std::move(batch), count, sync, std::move(callback));
   }
   // For ExclusiveWrites.
   WritePipeline* pipeline() { return pipeline_.get(); }

@@ -442,8 +442,8 @@ Status TransactionImpl::Commit() {
     SLUICE_RETURN_IF_ERROR(CheckActive());
     WriteBatch batch;
     status = MakeBatch(&batch);
-    record = std::move(batch.rep_);
-    count = batch.count_;
+    count = batch.count();
+    record = batch.TakeRep();
     End(HasEnded());
   }
   if (status.ok() && !record.empty()) {
@@ -454,17 +454,21 @@ Status TransactionImpl::Commit() {
 }
 
 void TransactionImpl::CommitAsync(CommitCallback callback) {
-  WriteBatch batch;
+  std::string record;
+  uint32_t count;
   Status status;
   if (prepared_ != nullptr) {
-    batch.rep_ = ResolvingRecord(/*commit=*/true);
-    batch.count_ = prepared_->count;
+    record = ResolvingRecord(/*commit=*/true);
+    count = prepared_->count;
     why_ = HasEnded();
   } else {
     if (status = CheckActive(); !status.ok()) {
       return callback(status);
     }
+    WriteBatch batch;
     status = MakeBatch(&batch);
+    count = batch.count();
+    record = batch.TakeRep();
     End(HasEnded());
   }
   auto finish = [transactions = &all_, prepared = std::exchange(prepared_, nullptr), locks = locks_,
@@ -472,10 +476,10 @@ void TransactionImpl::CommitAsync(CommitCallback callback) {
     Finish(transactions, prepared, locks.get(), /*commit=*/true, outcome);
     callback(outcome);
   };
-  if (!status.ok() || batch.bytes() == 0) {
+  if (!status.ok() || record.empty()) {
     return finish(status);
   }
-  store_.WriteRecordAsync(std::move(batch), write_options_.sync, std::move(finish));
+  store_.WriteRecordAsync(std::move(record), count, write_options_.sync, std::move(finish));
 }
 
 Status TransactionImpl::Rollback() {

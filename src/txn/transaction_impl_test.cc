@@ -107,12 +107,12 @@ class TestStore final : public TransactionStore {
     Apply(record, count);
     return {};
   }
-  void WriteRecordAsync(WriteBatch batch, bool, WriteCallback callback) override {
-    under_way = [this, batch = std::move(batch), callback = std::move(callback)] {
+  void WriteRecordAsync(std::string record, uint32_t count, bool, WriteCallback callback) override {
+    under_way = [this, record = std::move(record), count, callback = std::move(callback)] {
       if (const Status outcome = NextOutcome(); !outcome.ok()) {
         return callback(outcome);
       }
-      Apply(batch.rep(), batch.count());
+      Apply(record, count);
       callback({});
     };
   }

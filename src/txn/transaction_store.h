@@ -56,7 +56,8 @@ class TransactionStore {
   // and durable if `sync`.
   virtual Status WriteRecord(std::string_view record, uint32_t count, bool sync) = 0;
   // Calls `callback` then, from some thread; it must neither block nor write.
-  virtual void WriteRecordAsync(WriteBatch batch, bool sync, WriteCallback callback) = 0;
+  virtual void WriteRecordAsync(std::string record, uint32_t count, bool sync,
+                                WriteCallback callback) = 0;
 
  protected:
   ~TransactionStore() = default;

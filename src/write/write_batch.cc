@@ -1,5 +1,7 @@
 #include "sluice/write_batch.h"
 
+#include <utility>
+
 #include "sluice/db.h"
 #include "write/batch_format.h"
 
@@ -34,6 +36,11 @@ void WriteBatch::DeleteRange(const Subtable* subtable, std::string_view begin,
 void WriteBatch::Clear() {
   rep_.clear();
   count_ = 0;
+}
+
+std::string WriteBatch::TakeRep() {
+  count_ = 0;
+  return std::exchange(rep_, {});
 }
 
 }  // namespace sluice

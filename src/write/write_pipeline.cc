@@ -62,21 +62,21 @@ class WritePipeline::Urgency {
   std::atomic<size_t>& urgent_;
 };
 
-void WritePipeline::Gate::Enter(size_t bytes) {
+void WritePipeline::Gate::Enter(size_t bytes, size_t most) {
   while (closed_.load() != 0) {
     closed_.wait(1);
   }
-  if (bytes_.fetch_add(bytes) + bytes > most_) {
+  if (bytes_.fetch_add(bytes) + bytes > most) {
     closed_.store(1);
     // Those who leave may not have seen it.
-    if (bytes_.load() <= most_ / 2) {
+    if (bytes_.load() <= most / 2) {
       Open();
     }
   }
 }
 
-void WritePipeline::Gate::Leave(size_t bytes) {
-  if (bytes_.fetch_sub(bytes) - bytes <= most_ / 2 && closed_.load() != 0) {
+void WritePipeline::Gate::Leave(size_t bytes, size_t most) {
+  if (bytes_.fetch_sub(bytes) - bytes <= most / 2 && closed_.load() != 0) {
     Open();
   }
 }
@@ -87,7 +87,7 @@ void WritePipeline::Gate::Open() {
 }
 
 struct WritePipeline::AsyncTask : WriteTask {
-  WriteBatch owned;
+  std::string owned;
   WriteCallback callback;
 
   size_t bytes() const { return sizeof(*this) + batch.size(); }
@@ -121,7 +121,9 @@ class alignas(64) WritePipeline::Queue {
     return head_.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
   }
 
-  Gate queued{kMostQueuedBytes};  // asynchronous tasks that no leader has taken yet
+  Gate queued;  // asynchronous tasks that no leader has taken yet
+  // By the leader: bytes that joined a group after its admission, to be admitted with the next one.
+  size_t unadmitted = 0;
 
  private:
   // Null: empty, and without a leader; &led_: empty, and being led.
@@ -175,6 +177,9 @@ Status WritePipeline::Write(std::string_view batch, uint32_t count, bool sync, c
   task.count = count;
   task.sync = sync;
   task.headroom = headroom;
+  if (groups_without_blocking_.load(std::memory_order_relaxed) != 0) {
+    groups_without_blocking_.store(0, std::memory_order_relaxed);
+  }
   Queue* const queue = QueueOfThread();
   if (queue->Push(&task)) {
     Lead(queue, queue->TakeAll(), &task, kMaxGroupsPerLeader);
@@ -192,18 +197,19 @@ Status WritePipeline::Write(std::string_view batch, uint32_t count, bool sync, c
   return task.status;
 }
 
-void WritePipeline::WriteAsync(WriteBatch batch, bool sync, WriteCallback callback) {
+void WritePipeline::WriteAsync(std::string batch, uint32_t count, bool sync,
+                               WriteCallback callback) {
   auto* const task = new AsyncTask;
   task->owned = std::move(batch);
   task->callback = std::move(callback);
-  task->batch = task->owned.rep();
-  task->count = task->owned.count();
+  task->batch = task->owned;
+  task->count = count;
   task->sync = sync;
   task->asynchronous = true;
   GiveWay();
   Queue* const queue = QueueOfThread();
-  queue->queued.Enter(task->bytes());
-  in_flight_.Enter(task->bytes());
+  queue->queued.Enter(task->bytes(), MostQueuedBytes());
+  in_flight_.Enter(task->bytes(), kMostInFlightBytes);
   if (queue->Push(task)) {
     Lead(queue, queue->TakeAll(), nullptr, 1);  // its own
   }
@@ -235,10 +241,27 @@ void WritePipeline::Lead(Queue* queue, WriteTask* list, const WriteTask* own, in
       own = task == own ? nullptr : own;
     }
     list = rest;
+    stages_.Admit(group->bytes + std::exchange(queue->unadmitted, 0));
+    LockOrder(*group);
+    if (list == nullptr) {
+      const size_t admitted = group->bytes;
+      list = Extend(group, queue->TakeAll(), &queued_bytes);
+      queue->unadmitted = group->bytes - admitted;
+    }
     Process(group);
     if (queued_bytes > 0) {
-      queue->queued.Leave(queued_bytes);
+      queue->queued.Leave(queued_bytes, MostQueuedBytes());
     }
+  }
+}
+
+void WritePipeline::LockOrder(const WriteGroup& group) {
+  if (!order_mutex_.try_lock()) {
+    std::optional<Urgency> urgency;
+    if (!group.tasks->asynchronous) {
+      urgency.emplace(this);
+    }
+    order_mutex_.lock();
   }
 }
 
@@ -277,46 +300,41 @@ void WritePipeline::LeadLoop() {
 }
 
 WriteTask* WritePipeline::MakeGroup(WriteTask* list, WriteGroup** group, size_t* queued_bytes) {
-  const auto queued = [](const WriteTask* task) {
-    return task->asynchronous ? static_cast<const AsyncTask*>(task)->bytes() : 0;
-  };
-  WriteTask* last = list;
-  size_t bytes = list->batch.size();
-  *queued_bytes = queued(list);
-  for (WriteTask* next = list->next;
-       next != nullptr && next->sync == list->sync && bytes + next->batch.size() <= kGroupBytes;
-       next = next->next) {
-    bytes += next->batch.size();
-    *queued_bytes += queued(next);
-    last = next;
-  }
   *group = &list->group;
-  (*group)->tasks = list;
-  (*group)->bytes = bytes;
+  (*group)->tasks = (*group)->last = nullptr;
+  (*group)->bytes = 0;
   (*group)->sync = list->sync;
-  return std::exchange(last->next, nullptr);
+  return Extend(*group, list, queued_bytes);
+}
+
+WriteTask* WritePipeline::Extend(WriteGroup* group, WriteTask* list, size_t* queued_bytes) {
+  while (list != nullptr &&
+         (group->tasks == nullptr ||
+          (list->sync == group->sync && group->bytes + list->batch.size() <= kGroupBytes))) {
+    WriteTask* const task = std::exchange(list, list->next);
+    task->next = nullptr;
+    (group->tasks == nullptr ? group->tasks : group->last->next) = task;
+    group->last = task;
+    group->bytes += task->batch.size();
+    *queued_bytes += task->asynchronous ? static_cast<const AsyncTask*>(task)->bytes() : 0;
+  }
+  return list;
 }
 
 void WritePipeline::Process(WriteGroup* group) {
   // The group is gone after its last stage.
   const bool sync = group->sync;
-  size_t blocked = 0;
-  if (sync) {
-    for (const WriteTask* task = group->tasks; task != nullptr; task = task->next) {
-      blocked += task->asynchronous ? 0 : 1;
-    }
+  size_t blocking = 0;
+  for (const WriteTask* task = group->tasks; task != nullptr; task = task->next) {
+    blocking += task->asynchronous ? 0 : 1;
   }
-  stages_.Admit(group->bytes);
   Status refused;
   {
-    if (!order_mutex_.try_lock()) {
-      std::optional<Urgency> urgency;
-      if (!group->tasks->asynchronous) {
-        urgency.emplace(this);
-      }
-      order_mutex_.lock();
-    }
     const MutexLock order(order_mutex_, std::adopt_lock);
+    const uint32_t without = groups_without_blocking_.load(std::memory_order_relaxed);
+    if (blocking == 0 && without < kGroupsWithoutBlocking) {
+      groups_without_blocking_.store(without + 1, std::memory_order_relaxed);
+    }
     refused = stages_.BufferLog(group);
     if (refused.ok()) {
       const MutexLock lock(commit_mutex_);
@@ -330,7 +348,7 @@ void WritePipeline::Process(WriteGroup* group) {
   if (sync) {
     const MutexLock lock(flush_mutex_);
     flush_wanted_ = true;
-    blocked_ += blocked;
+    blocked_ += blocking;
     flush_due_.notify_one();
   }
   const bool full = stages_.Insert(*group);
@@ -348,9 +366,10 @@ void WritePipeline::Refuse(WriteTask* tasks, const Status& status) {
     WriteTask* const task = std::exchange(tasks, tasks->next);
     if (apart) {
       WriteGroup* group;
-      size_t queued_bytes;
+      size_t queued_bytes = 0;
       task->next = nullptr;
       MakeGroup(task, &group, &queued_bytes);
+      LockOrder(*group);
       Process(group);
     } else {
       Complete(task, status);
@@ -402,7 +421,7 @@ void WritePipeline::Complete(WriteTask* task, const Status& status) {
   if (task->asynchronous) {
     const std::unique_ptr<AsyncTask> owned(static_cast<AsyncTask*>(task));
     owned->callback(status);
-    in_flight_.Leave(owned->bytes());
+    in_flight_.Leave(owned->bytes(), kMostInFlightBytes);
     return;
   }
   task->status = status;

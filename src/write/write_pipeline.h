@@ -47,6 +47,7 @@ struct WriteTask;
 // made to wait for another's.
 struct WriteGroup {
   WriteTask* tasks = nullptr;
+  WriteTask* last = nullptr;
   size_t bytes = 0;
   bool sync = false;
   // Set by log buffering.
@@ -113,8 +114,8 @@ class WritePipeline {
   // Returns when the batch is visible, and durable if `sync`. `headroom`: as in WriteTask.
   Status Write(std::string_view batch, uint32_t count, bool sync, char* headroom = nullptr);
   // Calls `callback` then, from whichever thread; it must neither block nor write. Waits only while
-  // more than kMostQueuedBytes are in the queue, or kMostInFlightBytes are in the pipeline.
-  void WriteAsync(WriteBatch batch, bool sync, WriteCallback callback);
+  // the thread's queue has MostQueuedBytes, or the pipeline kMostInFlightBytes.
+  void WriteAsync(std::string batch, uint32_t count, bool sync, WriteCallback callback);
 
  private:
   friend class ExclusiveWrites;
@@ -123,7 +124,12 @@ class WritePipeline {
   explicit WritePipeline(WriteStages* stages);
 
   static constexpr size_t kMostInFlightBytes = size_t{64} << 20;
-  static constexpr size_t kMostQueuedBytes = size_t{32} << 10;  // of each queue
+  // Of each queue. A blocking writer waits for what is in its queue, so that is little while there
+  // are any; otherwise as much as keeps a thread that leads and has lost its CPU from stopping others.
+  static constexpr size_t kMostQueuedBytes = size_t{1} << 20;
+  static constexpr size_t kMostQueuedBesideBlocking = size_t{32} << 10;
+  // There are none after so many groups without one: a fraction of a second of asynchronous writes.
+  static constexpr uint32_t kGroupsWithoutBlocking = 1 << 16;
   static constexpr size_t kGroupBytes = size_t{1} << 20;
   // The most groups that a leader processes for others once its own write is complete.
   static constexpr int kMaxGroupsPerLeader = 8;
@@ -132,22 +138,26 @@ class WritePipeline {
   class Queue;
   class Urgency;
 
-  // Bytes of which there may be so many; who finds it full waits until half of them are gone.
+  // Bytes of which there may be `most`; a thread that finds it full waits until half of them are
+  // gone.
   class Gate {
    public:
-    explicit Gate(size_t most) : most_(most) {}
-    void Enter(size_t bytes);
-    void Leave(size_t bytes);
+    void Enter(size_t bytes, size_t most);
+    void Leave(size_t bytes, size_t most);
 
    private:
     void Open();
 
-    const size_t most_;
     std::atomic<size_t> bytes_{0};
     std::atomic<uint32_t> closed_{0};
   };
 
   Queue* QueueOfThread();
+  size_t MostQueuedBytes() const {
+    return groups_without_blocking_.load(std::memory_order_relaxed) < kGroupsWithoutBlocking
+               ? kMostQueuedBesideBlocking
+               : kMostQueuedBytes;
+  }
   void GiveWay();
   // Takes the tasks in `list`, and those that follow, through the stages, until there are none, or
   // until `groups` groups are through after the one that has `own` (null: from the start on); then
@@ -157,10 +167,14 @@ class WritePipeline {
   // Another one is to lead, from `list` on.
   void HandOver(Queue* queue, WriteTask* list);
   void LeadLoop();
-  // Makes a group of the first tasks of `list`, and returns the others.
-  // `*queued_bytes`: of its asynchronous ones.
+  // Makes a group of the first tasks of `list`, and returns the others. Adds the size of its
+  // asynchronous ones to `*queued_bytes`.
   static WriteTask* MakeGroup(WriteTask* list, WriteGroup** group, size_t* queued_bytes);
-  void Process(WriteGroup* group);
+  // The same for a group that has tasks already, with as many of `list` as may join it.
+  static WriteTask* Extend(WriteGroup* group, WriteTask* list, size_t* queued_bytes);
+  void LockOrder(const WriteGroup& group) SLUICE_ACQUIRE(order_mutex_);
+  // Takes the group through the stages, and unlocks order_mutex_ after the first.
+  void Process(WriteGroup* group) SLUICE_RELEASE(order_mutex_);
   void Refuse(WriteTask* tasks, const Status& status);
   // Commits what is ready; `inserted` (may be null) has become so. Returns how many blocked writers
   // that waited for a sync it completed.
@@ -170,8 +184,10 @@ class WritePipeline {
 
   WriteStages& stages_;
   std::vector<std::unique_ptr<Queue>> queues_;
-  std::atomic<size_t> urgent_{0};       // blocking writers that wait
-  Gate in_flight_{kMostInFlightBytes};  // asynchronous tasks and their batches
+  std::atomic<size_t> urgent_{0};  // blocking writers that wait
+  Gate in_flight_;                 // asynchronous tasks and their batches
+  // Groups since the last blocking write, up to kGroupsWithoutBlocking.
+  std::atomic<uint32_t> groups_without_blocking_{kGroupsWithoutBlocking};
 
   // Queues whose leader has left, with the tasks to begin with.
   Mutex left_mutex_;

@@ -135,10 +135,11 @@ void WriteFromThreads(WritePipeline* pipeline, const Notes& notes, int threads, 
           ++(status.ok() ? outcome->ok : outcome->failed);
         } else {
           ++under_way;
-          pipeline->WriteAsync(batch, sync, [&](const Status& status) {
-            ++(status.ok() ? outcome->ok : outcome->failed);
-            --under_way;
-          });
+          pipeline->WriteAsync(std::string(batch.rep()), batch.count(), sync,
+                               [&](const Status& status) {
+                                 ++(status.ok() ? outcome->ok : outcome->failed);
+                                 --under_way;
+                               });
         }
       }
       while (under_way > 0) {
@@ -221,12 +222,23 @@ class FullNotes final : public Notes {
       ++tasks;
     }
     most_tasks = std::max(most_tasks, tasks);
+    ++groups;
     return taken ? Notes::BufferLog(group) : Status::NoSpace("planned");
   }
 
   std::function<void()> beside;
   size_t most_tasks = 0;
+  int groups = 0;
 };
+
+void Flood(WritePipeline* pipeline, int writes, std::atomic<int>* written) {
+  for (int i = 0; i < writes; ++i) {
+    WriteBatch batch;
+    batch.Put("key", std::string(1000, 'v'));
+    pipeline->WriteAsync(batch.TakeRep(), 1, false, [](const Status&) {});
+    ++*written;
+  }
+}
 
 TEST(WritePipeline, WhatIsRefusedTakesNoOthersWithIt) {
   FullNotes notes;
@@ -238,10 +250,11 @@ TEST(WritePipeline, WhatIsRefusedTakesNoOthersWithIt) {
     for (const char* const kind : {"d", "p", "d", "d", "p"}) {
       WriteBatch batch;
       batch.Put(kind, "");
-      pipeline.WriteAsync(batch, false, [&, kind](const Status& status) {
-        outcome += std::string(kind) + (status.IsNoSpace() ? "- " : status.ok() ? "+ " : "? ");
-        --left;
-      });
+      pipeline.WriteAsync(
+          std::string(batch.rep()), batch.count(), false, [&, kind](const Status& status) {
+            outcome += std::string(kind) + (status.IsNoSpace() ? "- " : status.ok() ? "+ " : "? ");
+            --left;
+          });
     }
   };
   EXPECT_TRUE(pipeline.Write("d", 1, false).ok());
@@ -252,6 +265,63 @@ TEST(WritePipeline, WhatIsRefusedTakesNoOthersWithIt) {
   EXPECT_EQ(notes.most_tasks, 5u);
   EXPECT_EQ(outcome, "d+ p- d+ d+ p- ");
   EXPECT_EQ(notes.published(), 4u);
+}
+
+// While a group waits for log buffering, it takes along what is queued behind it.
+TEST(WritePipeline, GroupsGrowUntilTheLogTakesThem) {
+  FullNotes notes;
+  std::vector<std::thread> writers;
+  {
+    WritePipeline pipeline(2, &notes);
+    std::atomic<int> written{0};
+    notes.beside = [&] {
+      for (int i = 0; i < 4; ++i) {  // two on each queue
+        writers.emplace_back([&] { Flood(&pipeline, 1, &written); });
+      }
+      // The fourth one leads the other queue, and waits for log buffering.
+      while (written < 3) {
+        std::this_thread::yield();
+      }
+    };
+    EXPECT_TRUE(pipeline.Write("d", 1, false).ok());
+    for (std::thread& writer : writers) {
+      writer.join();
+    }
+  }
+  EXPECT_EQ(notes.published(), 5u);
+  EXPECT_EQ(notes.groups, 3);
+}
+
+// While the log is stuck: half a megabyte of asynchronous writes if no thread writes otherwise, else
+// as much as a blocking writer can wait for.
+TEST(WritePipeline, QueuesAreLongOnlyWhereNobodyWaits) {
+  constexpr int kWrites = 500;
+  for (const bool blocking_too : {false, true}) {
+    FullNotes notes;
+    std::thread writer;
+    {
+      WritePipeline pipeline(1, &notes);
+      std::atomic<int> written{0};
+      if (blocking_too) {
+        EXPECT_TRUE(pipeline.Write("d", 1, false).ok());
+      }
+      notes.beside = [&] {
+        writer = std::thread([&] { Flood(&pipeline, kWrites, &written); });
+        if (blocking_too) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          EXPECT_LT(written, kWrites / 10);
+        } else {
+          while (written < kWrites) {
+            std::this_thread::yield();
+          }
+        }
+      };
+      std::atomic<int> first{0};
+      Flood(&pipeline, 1, &first);
+      writer.join();
+    }
+    EXPECT_EQ(notes.published(), kWrites + (blocking_too ? 2u : 1u));
+  }
 }
 
 // Threads flood the pipeline, which cannot keep up: nobody leads for long after its own task.
@@ -280,7 +350,8 @@ TEST(WritePipeline, LeadersAreRelieved) {
           } else {
             ++under_way;
             groups_led = 0;
-            pipeline.WriteAsync(batch, false, [&](const Status&) { --under_way; });
+            pipeline.WriteAsync(std::string(batch.rep()), batch.count(), false,
+                                [&](const Status&) { --under_way; });
             raise(&most_asynchronous, groups_led);
           }
         }
@@ -326,7 +397,8 @@ TEST(WritePipeline, KeepsTheOrderOfEachThread) {
           if (n % 10 == 0) {
             EXPECT_TRUE(pipeline.Write(batch.rep(), batch.count(), false).ok());
           } else {
-            pipeline.WriteAsync(batch, n % 7 == 0, [](const Status&) {});
+            pipeline.WriteAsync(std::string(batch.rep()), batch.count(), n % 7 == 0,
+                                [](const Status&) {});
           }
         }
       });
