@@ -11,6 +11,8 @@
 #include <new>
 #include <utility>
 
+#include "util/mutex.h"
+
 namespace sluice {
 
 namespace {
@@ -28,18 +30,19 @@ constexpr int kMaxSpared = 64;
 }  // namespace
 
 struct alignas(64) Cache::Shard {
-  mutable std::mutex mutex;
-  // The rest is guarded by it.
-  std::vector<Entry*> clock;  // nullptr: a free place
-  std::vector<uint32_t> free_places;
-  size_t hand = 0;
-  size_t bytes = 0;
-  uint64_t inserts = 0;
-  uint64_t evictions = 0;
+  mutable Mutex mutex;
+  std::vector<Entry*> clock SLUICE_GUARDED_BY(mutex);  // nullptr: a free place
+  std::vector<uint32_t> free_places SLUICE_GUARDED_BY(mutex);
+  size_t hand SLUICE_GUARDED_BY(mutex) = 0;
+  size_t bytes SLUICE_GUARDED_BY(mutex) = 0;
+  uint64_t inserts SLUICE_GUARDED_BY(mutex) = 0;
+  uint64_t evictions SLUICE_GUARDED_BY(mutex) = 0;
 
-  // Whom to evict, but not `spare`. REQUIRES: there is another one.
-  Entry* Victim(const Entry* spare);
-  void Remove(Entry* entry);
+  // The entry to evict, which is not `spare`. REQUIRES: there is another one.
+  Entry* Victim(const Entry* spare) SLUICE_REQUIRES(mutex);
+  void Remove(Entry* entry) SLUICE_REQUIRES(mutex);
+  // For slots, which hold the mutex as long as they live.
+  void AssertHeld() const SLUICE_ASSERT_CAPABILITY(mutex) {}
 };
 
 Cache::Entry::Entry(std::string_view key, size_t value_bytes, uint64_t tag)
@@ -158,13 +161,16 @@ void Cache::Shard::Remove(Entry* entry) {
   bytes -= entry->charge();
 }
 
-Cache::Slot::Slot(Cache* cache, std::string_view key, uint64_t hash)
-    : cache_(cache), shard_(cache->ShardOf(hash)), hash_(hash) {
+Cache::Slot::Slot(Cache* cache, std::string_view key,
+                  uint64_t hash) SLUICE_NO_THREAD_SAFETY_ANALYSIS : cache_(cache),
+                                                                    shard_(cache->ShardOf(hash)),
+                                                                    hash_(hash) {
   shard_.mutex.lock();
   entry_ = const_cast<Entry*>(cache->Find(key, hash));
 }
 
 Cache::Slot::~Slot() {
+  shard_.AssertHeld();
   shard_.mutex.unlock();
   for (Entry* const entry : removed_) {
     EpochRetire(
@@ -173,6 +179,7 @@ Cache::Slot::~Slot() {
 }
 
 void Cache::Slot::MakeRoom(size_t bytes) {
+  shard_.AssertHeld();
   while (shard_.bytes + bytes > cache_->shard_capacity_bytes_) {
     Entry* const victim = shard_.Victim(entry_);
     cache_->Unlink(victim, nullptr);
@@ -186,6 +193,7 @@ void Cache::Slot::MakeRoom(size_t bytes) {
 }
 
 void Cache::Slot::Put(Entry* entry) {
+  shard_.AssertHeld();
   const size_t bytes = entry->charge();
   if (bytes > cache_->shard_capacity_bytes_) {
     Erase();
@@ -221,6 +229,7 @@ void Cache::Slot::Put(Entry* entry) {
 }
 
 void Cache::Slot::Erase() {
+  shard_.AssertHeld();
   if (entry_ != nullptr) {
     cache_->Unlink(entry_, nullptr);
     shard_.Remove(entry_);
@@ -245,7 +254,7 @@ void Cache::EraseAll(const std::function<bool(const Entry&)>& is) {
     Shard& shard = shards_[i];
     std::vector<Entry*> erased;  // as a slot's
     {
-      const std::lock_guard lock(shard.mutex);
+      const MutexLock lock(shard.mutex);
       std::copy_if(shard.clock.begin(), shard.clock.end(), std::back_inserter(erased),
                    [&](const Entry* entry) { return entry != nullptr && is(*entry); });
       for (Entry* const entry : erased) {
@@ -284,7 +293,7 @@ Cache::Stats Cache::stats() const {
   }
   for (size_t i = 0; i <= shard_mask_; ++i) {
     const Shard& shard = shards_[i];
-    const std::lock_guard lock(shard.mutex);
+    const MutexLock lock(shard.mutex);
     stats.inserts += shard.inserts;
     stats.evictions += shard.evictions;
     stats.bytes += shard.bytes;

@@ -27,7 +27,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <mutex>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -35,6 +34,7 @@
 #include "mem/memory_account.h"
 #include "util/epoch.h"
 #include "util/hash.h"
+#include "util/mutex.h"
 
 namespace sluice {
 
@@ -107,7 +107,8 @@ class KeyIndex {
     const size_t used = table->used.fetch_add(1, std::memory_order_relaxed) + 1;
     const bool full = used > table->slots / 3 * 2 && table->slots < most_slots_;
     if (full || table_.load(std::memory_order_acquire)->next.load(std::memory_order_relaxed)) {
-      if (const std::unique_lock lock(growing_, std::try_to_lock); lock.owns_lock()) {
+      if (growing_.try_lock()) {
+        const MutexLock lock(growing_, std::adopt_lock);
         if (full && table == table_.load(std::memory_order_relaxed) && table->next == nullptr) {
           AddNext(table);
         }
@@ -189,7 +190,7 @@ class KeyIndex {
   }
 
   Table* First() {
-    const std::lock_guard lock(growing_);
+    const MutexLock lock(growing_);
     Table* first = table_.load(std::memory_order_relaxed);
     if (first == nullptr) {
       first = Table::New(kFirstSlots, &account_);
@@ -200,21 +201,21 @@ class KeyIndex {
 
   // The table after `table`, which is made if there is none.
   Table* Next(Table* table) {
-    const std::lock_guard lock(growing_);
+    const MutexLock lock(growing_);
     if (table->next.load(std::memory_order_relaxed) == nullptr) {
       AddNext(table);
     }
     return table->next.load(std::memory_order_relaxed);
   }
 
-  // REQUIRES: growing_ is held, `table` has none after it.
-  void AddNext(Table* table) {
+  // REQUIRES: `table` has none after it.
+  void AddNext(Table* table) SLUICE_REQUIRES(growing_) {
     Table* const next = Table::New(std::min(table->slots * kGrowth, most_slots_), &account_);
     table->next.store(next, std::memory_order_release);
   }
 
-  // In `table`, or in one after it. False if there is no place for it. REQUIRES: growing_ is held.
-  bool InsertMoved(Table* table, uint64_t slot, uint64_t hash) {
+  // In `table`, or in one after it. False if there is no place for it.
+  bool InsertMoved(Table* table, uint64_t slot, uint64_t hash) SLUICE_REQUIRES(growing_) {
     while (!InsertIn(table, slot, hash)) {
       if (table->slots == most_slots_) {
         return false;
@@ -228,8 +229,8 @@ class KeyIndex {
     return true;
   }
 
-  // The next `slots` of the first table, if another follows it. REQUIRES: growing_ is held.
-  void Move(size_t slots) {
+  // The next `slots` of the first table, if another follows it.
+  void Move(size_t slots) SLUICE_REQUIRES(growing_) {
     Table* const table = table_.load(std::memory_order_relaxed);
     Table* const next = table->next.load(std::memory_order_relaxed);
     if (next == nullptr) {
@@ -256,7 +257,7 @@ class KeyIndex {
   MemoryAccount& account_;
   std::atomic<Table*> table_{nullptr};
   std::atomic<bool> complete_{true};
-  std::mutex growing_;  // held by who adds a table, or moves slots to it
+  Mutex growing_;  // held to add a table, or to move slots to it
 };
 
 }  // namespace sluice

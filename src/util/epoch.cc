@@ -18,10 +18,11 @@
 #include <chrono>
 #include <deque>
 #include <limits>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "util/mutex.h"
 
 namespace sluice {
 
@@ -50,12 +51,13 @@ struct Batch {
 
 // What waits for its deletion.
 struct Waiting {
-  std::mutex mutex;
-  std::vector<Retired> open;
-  size_t open_bytes = 0;     // of those that said so
-  std::deque<Batch> sealed;  // by epoch
-  bool deleting = false;     // a thread runs deleters of what it took out of here
-  bool again = false;        // and is to look once more when it has
+  Mutex mutex;
+  std::vector<Retired> open SLUICE_GUARDED_BY(mutex);
+  size_t open_bytes SLUICE_GUARDED_BY(mutex) = 0;     // of those that said so
+  std::deque<Batch> sealed SLUICE_GUARDED_BY(mutex);  // by epoch
+  // A thread runs deleters of what it took out of here, and is to look once more when it has.
+  bool deleting SLUICE_GUARDED_BY(mutex) = false;
+  bool again SLUICE_GUARDED_BY(mutex) = false;
 };
 
 struct Slot : ThreadSlot {
@@ -83,8 +85,7 @@ Registry& TheRegistry() {
   return *registry;
 }
 
-// REQUIRES: waiting.mutex held, or nobody else knows `waiting`.
-void Seal(Waiting& waiting, std::vector<Retired> objects) {
+void Seal(Waiting& waiting, std::vector<Retired> objects) SLUICE_REQUIRES(waiting.mutex) {
   waiting.sealed.push_back(
       {domain.epoch.fetch_add(1, std::memory_order_acq_rel), std::move(objects)});
 }
@@ -108,7 +109,7 @@ uint64_t OldestGuard() {
 
 // Deletes what can be; leaves alone an open batch that is not full.
 void Reclaim(Waiting& waiting) {
-  std::unique_lock lock(waiting.mutex);
+  MutexLock lock(waiting.mutex);
   if (waiting.deleting) {  // called by a deleter, or another thread is at it
     waiting.again = true;
     return;
@@ -140,8 +141,7 @@ void Reclaim(Waiting& waiting) {
            waiting.open_bytes >= kRetireBytes);
 }
 
-// REQUIRES: lock holds waiting.mutex.
-std::vector<Retired> TakeAll(Waiting& waiting) {
+std::vector<Retired> TakeAll(Waiting& waiting) SLUICE_REQUIRES(waiting.mutex) {
   std::vector<Retired> all = std::exchange(waiting.open, {});
   waiting.open_bytes = 0;
   for (const Batch& batch : std::exchange(waiting.sealed, {})) {
@@ -153,7 +153,7 @@ std::vector<Retired> TakeAll(Waiting& waiting) {
 void Orphan(std::vector<Retired> objects) {
   if (!objects.empty()) {
     Waiting& orphans = TheRegistry().orphans;
-    const std::lock_guard lock(orphans.mutex);
+    const MutexLock lock(orphans.mutex);
     Seal(orphans, std::move(objects));
     TheRegistry().any_orphans.store(true, std::memory_order_relaxed);
   }
@@ -163,7 +163,7 @@ void ReclaimOrphans() {
   Registry& registry = TheRegistry();
   if (registry.any_orphans.load(std::memory_order_relaxed)) {
     Reclaim(registry.orphans);
-    const std::lock_guard lock(registry.orphans.mutex);
+    const MutexLock lock(registry.orphans.mutex);
     registry.any_orphans.store(!registry.orphans.sealed.empty(), std::memory_order_relaxed);
   }
 }
@@ -194,7 +194,7 @@ struct SlotOwner {
     thread_slot = nullptr;
     std::vector<Retired> left;
     {
-      const std::lock_guard lock(slot->waiting.mutex);
+      const MutexLock lock(slot->waiting.mutex);
       left = TakeAll(slot->waiting);
     }
     Orphan(std::move(left));
@@ -231,7 +231,7 @@ void ReclaimOfThread() {
   Reclaim(waiting);
   std::vector<Retired> left;
   {
-    const std::lock_guard lock(waiting.mutex);
+    const MutexLock lock(waiting.mutex);
     if (!waiting.sealed.empty() && !waiting.deleting) {
       left = TakeAll(waiting);
     }
@@ -257,7 +257,7 @@ void EpochRetire(void* object, void (*deleter)(void*), size_t bytes) {
   Waiting& waiting = static_cast<Slot*>(thread_slot)->waiting;
   bool much;
   {
-    const std::lock_guard lock(waiting.mutex);
+    const MutexLock lock(waiting.mutex);
     waiting.open.push_back({object, deleter});
     waiting.open_bytes += bytes;
     much = waiting.open_bytes >= kRetireBytes;
@@ -281,7 +281,7 @@ void EpochReclaim() {
        slot = slot->next) {
     Waiting& waiting = slot->waiting;
     {
-      const std::lock_guard lock(waiting.mutex);
+      const MutexLock lock(waiting.mutex);
       if (!waiting.open.empty()) {
         waiting.open_bytes = 0;
         Seal(waiting, std::exchange(waiting.open, {}));
@@ -313,7 +313,7 @@ void EpochDrain() {
     for (Slot* slot = registry.slots.load(std::memory_order_acquire); slot != nullptr;
          slot = slot->next) {
       Waiting& waiting = slot->waiting;
-      std::unique_lock lock(waiting.mutex);
+      MutexLock lock(waiting.mutex);
       while (waiting.deleting) {
         lock.unlock();
         std::this_thread::yield();
@@ -324,13 +324,13 @@ void EpochDrain() {
     for (bool left = true; left;) {
       ReclaimOrphans();
       std::this_thread::yield();
-      const std::lock_guard lock(registry.orphans.mutex);
+      const MutexLock lock(registry.orphans.mutex);
       left = !registry.orphans.sealed.empty() || registry.orphans.deleting;
     }
     more = false;  // unless deleters, which ran here, retired more
     if (thread_slot != nullptr) {
       Waiting& own = static_cast<Slot*>(thread_slot)->waiting;
-      const std::lock_guard lock(own.mutex);
+      const MutexLock lock(own.mutex);
       more = !own.open.empty() || !own.sealed.empty();
     }
   }

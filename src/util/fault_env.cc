@@ -46,7 +46,7 @@ class FaultEnv::Lock : public FileLock {
  public:
   Lock(FaultEnv* env, std::string path) : env_(env), path_(std::move(path)) {}
   ~Lock() override {
-    const std::lock_guard guard(env_->mutex_);
+    const MutexLock guard(env_->mutex_);
     const auto held = env_->locked_.find(path_);
     if (held != env_->locked_.end() && --held->second <= 0) {
       env_->locked_.erase(held);
@@ -72,18 +72,18 @@ FaultEnv::FaultEnv(const FileImage& files) {
 FaultEnv::~FaultEnv() = default;
 
 void FaultEnv::CrashAt(uint64_t operation, uint64_t seed) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   crash_at_ = operation;
   tear_seed_ = seed;
 }
 
 void FaultEnv::FailAt(uint64_t operation, int error, uint64_t seed) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   failing_operation_ = {operation, error, seed};
 }
 
 void FaultEnv::FillUp(uint64_t from, uint64_t to, uint64_t seed) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   full_from_ = from;
   full_to_ = to;
   full_seed_ = seed;
@@ -91,32 +91,32 @@ void FaultEnv::FillUp(uint64_t from, uint64_t to, uint64_t seed) {
 }
 
 void FaultEnv::FailReadAt(uint64_t read, int error, uint64_t seed) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   failing_read_ = {read, error, seed};
 }
 
 uint64_t FaultEnv::reads() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return reads_;
 }
 
 std::string FaultEnv::failure() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return failure_;
 }
 
 uint64_t FaultEnv::operations() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return operations_;
 }
 
 bool FaultEnv::crashed() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return crashed_;
 }
 
 void FaultEnv::Restart(uint64_t seed) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   TestRandom random(seed);
   for (const auto& [name, inode] : names_) {
     inode->data = inode->AfterKill(&random);
@@ -129,7 +129,7 @@ void FaultEnv::Restart(uint64_t seed) {
 }
 
 FileImage FaultEnv::Survivors(CrashKind kind, uint64_t seed) const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   TestRandom random(seed);
   Names names = names_;
   if (kind == CrashKind::kPower) {
@@ -229,7 +229,7 @@ void FaultEnv::Bind(Change change) {
 }
 
 Status FaultEnv::GetChildren(const std::string& dir, std::vector<std::string>* names) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountRead(dir, "cannot read directory"));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(dir + "/x"));
   names->clear();
@@ -248,14 +248,14 @@ Status FaultEnv::GetChildren(const std::string& dir, std::vector<std::string>* n
 }
 
 Status FaultEnv::FileExists(const std::string& path) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountRead(path, "cannot find"));
   std::shared_ptr<Inode> ignored;
   return dirs_.contains(path) ? Status() : Find(path, &ignored);
 }
 
 Status FaultEnv::GetFileSize(const std::string& path, uint64_t* bytes) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountRead(path, "cannot find"));
   std::shared_ptr<Inode> inode;
   SLUICE_RETURN_IF_ERROR(Find(path, &inode));
@@ -264,7 +264,7 @@ Status FaultEnv::GetFileSize(const std::string& path, uint64_t* bytes) {
 }
 
 Status FaultEnv::RemoveFile(const std::string& path) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot remove"));
   std::shared_ptr<Inode> inode;
   SLUICE_RETURN_IF_ERROR(Find(path, &inode));
@@ -274,7 +274,7 @@ Status FaultEnv::RemoveFile(const std::string& path) {
 }
 
 Status FaultEnv::RenameFile(const std::string& from, const std::string& to) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountOperation(from, "cannot rename"));
   std::shared_ptr<Inode> inode;
   SLUICE_RETURN_IF_ERROR(Find(from, &inode));
@@ -284,7 +284,7 @@ Status FaultEnv::RenameFile(const std::string& from, const std::string& to) {
 }
 
 Status FaultEnv::CreateDir(const std::string& dir) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountOperation(dir, "cannot create directory", kNameBytes));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(dir));
   if (names_.contains(dir)) {
@@ -295,7 +295,7 @@ Status FaultEnv::CreateDir(const std::string& dir) {
 }
 
 Status FaultEnv::SyncDir(const std::string& dir) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountSync(dir, "cannot sync directory"));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(dir + "/x"));
   std::vector<Change> left;
@@ -311,7 +311,7 @@ Status FaultEnv::SyncDir(const std::string& dir) {
 }
 
 Status FaultEnv::LockFile(const std::string& path, std::unique_ptr<FileLock>* lock) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot lock"));
   const std::string name = OneSpelling(path);
   SLUICE_RETURN_IF_ERROR(CheckDirOf(name));
@@ -327,7 +327,7 @@ Status FaultEnv::LockFile(const std::string& path, std::unique_ptr<FileLock>* lo
 
 Status FaultEnv::LockFileShared(const std::string& path, std::unique_ptr<FileLock>* lock) {
   SLUICE_RETURN_IF_ERROR(FileExists(path));
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot lock"));
   const std::string name = OneSpelling(path);
   int& held = locked_[name];
@@ -348,7 +348,7 @@ Status FaultEnv::GetFileId(const std::string& path, std::string* id) {
 Status FaultEnv::RemoveDir(const std::string& dir) {
   std::vector<std::string> names;
   SLUICE_RETURN_IF_ERROR(GetChildren(dir, &names));
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountOperation(dir, "cannot remove directory"));
   if (!names.empty()) {
     return Status::FromErrno(fmt::format("{}: cannot remove directory", dir), ENOTEMPTY);

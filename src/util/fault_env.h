@@ -37,13 +37,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sluice/env.h"
+#include "util/mutex.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -142,27 +142,30 @@ class FaultEnv : public Env {
     uint64_t seed = 0;
   };
 
-  // To be called, mutex_ held, before an operation that changes something, or one that reads; an
-  // error is the crash, or the failure. `doing` reads "cannot open".
-  Status CountOperation(const std::string& path, std::string_view doing);
+  // To be called before an operation that changes something, or one that reads; an error is the
+  // crash, or the failure. `doing` reads "cannot open".
+  Status CountOperation(const std::string& path, std::string_view doing) SLUICE_REQUIRES(mutex_);
   // The same of an operation that takes so much space.
-  Status CountOperation(const std::string& path, std::string_view doing, uint64_t bytes);
+  Status CountOperation(const std::string& path, std::string_view doing, uint64_t bytes)
+      SLUICE_REQUIRES(mutex_);
   // The same of a sync.
-  Status CountSync(const std::string& path, std::string_view doing);
-  Status CountRead(const std::string& path, std::string_view doing);
+  Status CountSync(const std::string& path, std::string_view doing) SLUICE_REQUIRES(mutex_);
+  Status CountRead(const std::string& path, std::string_view doing) SLUICE_REQUIRES(mutex_);
   // The last operation gave so much space back.
-  void GiveBack(uint64_t bytes);
-  bool Full() const;  // at the last operation
-  Status CheckAlive(const std::string& path) const;
-  Status Fail(const std::string& path, std::string_view doing, const FaultPoint& fault);
+  void GiveBack(uint64_t bytes) SLUICE_REQUIRES(mutex_);
+  bool Full() const SLUICE_REQUIRES(mutex_);  // at the last operation
+  Status CheckAlive(const std::string& path) const SLUICE_REQUIRES(mutex_);
+  Status Fail(const std::string& path, std::string_view doing, const FaultPoint& fault)
+      SLUICE_REQUIRES(mutex_);
   // What the last operation, an Append or Write of `bytes` that crashes or fails, gets through.
-  std::string_view Torn(std::string_view bytes) const;
+  std::string_view Torn(std::string_view bytes) const SLUICE_REQUIRES(mutex_);
   // As the two above find a file; NotFound in the words of the real thing.
-  Status Find(const std::string& path, std::shared_ptr<Inode>* inode) const;
-  Status CheckDirOf(const std::string& path) const;
-  void Bind(Change change);
-  void CreateOrEmpty(const std::string& path, std::shared_ptr<Inode>* inode);
-  void FindOrCreate(const std::string& path, std::shared_ptr<Inode>* inode);
+  Status Find(const std::string& path, std::shared_ptr<Inode>* inode) const SLUICE_REQUIRES(mutex_);
+  Status CheckDirOf(const std::string& path) const SLUICE_REQUIRES(mutex_);
+  void Bind(Change change) SLUICE_REQUIRES(mutex_);
+  void CreateOrEmpty(const std::string& path, std::shared_ptr<Inode>* inode)
+      SLUICE_REQUIRES(mutex_);
+  void FindOrCreate(const std::string& path, std::shared_ptr<Inode>* inode) SLUICE_REQUIRES(mutex_);
 
   // For files of every kind. They take mutex_.
   Status Read(const std::string& path, const Inode& inode, uint64_t offset, size_t n, char* out);
@@ -173,25 +176,26 @@ class FaultEnv : public Env {
   Status Discard(const std::string& path, Inode* inode, uint64_t offset, uint64_t bytes);
   Status Truncate(const std::string& path, Inode* inode, uint64_t bytes);
 
-  mutable std::mutex mutex_;
-  Names names_;    // as the process sees them
-  Names durable_;  // as the disk has them, without:
-  std::vector<Change> pending_;
-  std::set<std::string> dirs_;
-  std::map<std::string, int> locked_;  // readers, or kWriter
-  uint64_t operations_ = 0;
-  uint64_t reads_ = 0;
-  uint64_t crash_at_ = ~uint64_t{0};
-  bool crashed_ = false;
-  FaultPoint failing_operation_;
-  FaultPoint failing_read_;
-  uint64_t full_from_ = ~uint64_t{0};
-  uint64_t full_to_ = ~uint64_t{0};
-  uint64_t full_seed_ = 0;
-  uint64_t given_back_ = 0;
-  std::string failure_;
+  mutable Mutex mutex_;
+  Names names_ SLUICE_GUARDED_BY(mutex_);    // as the process sees them
+  Names durable_ SLUICE_GUARDED_BY(mutex_);  // as the disk has them, without:
+  std::vector<Change> pending_ SLUICE_GUARDED_BY(mutex_);
+  std::set<std::string> dirs_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, int> locked_ SLUICE_GUARDED_BY(mutex_);  // readers, or kWriter
+  uint64_t operations_ SLUICE_GUARDED_BY(mutex_) = 0;
+  uint64_t reads_ SLUICE_GUARDED_BY(mutex_) = 0;
+  uint64_t crash_at_ SLUICE_GUARDED_BY(mutex_) = ~uint64_t{0};
+  bool crashed_ SLUICE_GUARDED_BY(mutex_) = false;
+  FaultPoint failing_operation_ SLUICE_GUARDED_BY(mutex_);
+  FaultPoint failing_read_ SLUICE_GUARDED_BY(mutex_);
+  uint64_t full_from_ SLUICE_GUARDED_BY(mutex_) = ~uint64_t{0};
+  uint64_t full_to_ SLUICE_GUARDED_BY(mutex_) = ~uint64_t{0};
+  uint64_t full_seed_ SLUICE_GUARDED_BY(mutex_) = 0;
+  uint64_t given_back_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::string failure_ SLUICE_GUARDED_BY(mutex_);
   std::atomic<bool> makes_holes_{true};
-  uint64_t tear_seed_ = 0;  // of what the last operation gets through that crashes or fails
+  // Decides what the last operation gets through, if it crashes or fails.
+  uint64_t tear_seed_ SLUICE_GUARDED_BY(mutex_) = 0;
 };
 
 // All files of `dir`, which has no directories in it.

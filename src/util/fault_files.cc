@@ -20,14 +20,14 @@ class FaultEnv::Writable : public WritableFile {
  public:
   explicit Writable(Opened opened) : file_(std::move(opened)) {}
   ~Writable() override {
-    const std::lock_guard guard(file_.env->mutex_);
+    const MutexLock guard(file_.env->mutex_);
     if (!file_.env->crashed_) {
       file_.inode->flushed = file_.inode->data.size();
     }
   }
 
   Status Append(std::string_view bytes) override {
-    const std::lock_guard guard(file_.env->mutex_);
+    const MutexLock guard(file_.env->mutex_);
     const bool was_alive = !file_.env->crashed_;
     Status status = file_.env->CountOperation(file_.path, "cannot write", bytes.size());
     if (status.ok()) {
@@ -39,7 +39,7 @@ class FaultEnv::Writable : public WritableFile {
   }
 
   Status Flush() override {
-    const std::lock_guard guard(file_.env->mutex_);
+    const MutexLock guard(file_.env->mutex_);
     SLUICE_RETURN_IF_ERROR(file_.env->CountOperation(file_.path, "cannot write"));
     file_.inode->flushed = file_.inode->data.size();
     return {};
@@ -58,7 +58,7 @@ class FaultEnv::Reserved : public ReservedFile {
   explicit Reserved(Opened opened) : file_(std::move(opened)) {}
 
   Status Reserve(uint64_t bytes) override {
-    const std::lock_guard guard(file_.env->mutex_);
+    const MutexLock guard(file_.env->mutex_);
     const uint64_t has = file_.inode->data.size();
     SLUICE_RETURN_IF_ERROR(
         file_.env->CountOperation(file_.path, "cannot reserve", std::max(bytes, has) - has));
@@ -94,7 +94,7 @@ class FaultEnv::Data : public DataFile {
   // Pages of zeros count as holes, whether they were written or discarded.
   Status GetDiskBytes(uint64_t* bytes) const override {
     constexpr size_t kPage = 4096;
-    const std::lock_guard guard(file_.env->mutex_);
+    const MutexLock guard(file_.env->mutex_);
     const std::string_view data = file_.inode->data;
     *bytes = 0;
     for (size_t at = 0; at < data.size(); at += kPage) {
@@ -123,7 +123,7 @@ class FaultEnv::Readable : public RandomAccessFile {
 
 Status FaultEnv::Overwrite(const std::string& path, Inode* inode, uint64_t offset,
                            std::string_view bytes, uint64_t space) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const bool was_alive = !crashed_;
   Status status = CountOperation(path, "cannot write", space);
   if (status.ok()) {
@@ -135,7 +135,7 @@ Status FaultEnv::Overwrite(const std::string& path, Inode* inode, uint64_t offse
 }
 
 Status FaultEnv::Sync(const std::string& path, Inode* inode) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const Status status = CountSync(path, "cannot sync");
   if (status.ok()) {
     inode->MarkSynced();
@@ -148,7 +148,7 @@ Status FaultEnv::Sync(const std::string& path, Inode* inode) {
 
 Status FaultEnv::Read(const std::string& path, const Inode& inode, uint64_t offset, size_t n,
                       char* out) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CheckAlive(path));
   if (offset > inode.data.size() || n > inode.data.size() - offset) {
     return Status::IoError(fmt::format("{}: ends before offset {}", path, offset + n));
@@ -164,7 +164,7 @@ Status FaultEnv::Read(const std::string& path, const Inode& inode, uint64_t offs
 
 // What is given up is gone at once, for a restart too: the harshest that a file system may do.
 Status FaultEnv::Discard(const std::string& path, Inode* inode, uint64_t offset, uint64_t bytes) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (!makes_holes_) {
     return Status::NotSupported(fmt::format("{}: its file system makes no holes", path));
   }
@@ -180,7 +180,7 @@ Status FaultEnv::Discard(const std::string& path, Inode* inode, uint64_t offset,
 }
 
 Status FaultEnv::Truncate(const std::string& path, Inode* inode, uint64_t bytes) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot truncate"));
   GiveBack(inode->data.size() - std::min<uint64_t>(bytes, inode->data.size()));
   inode->Resize(bytes);
@@ -203,7 +203,7 @@ void FaultEnv::FindOrCreate(const std::string& path, std::shared_ptr<Inode>* ino
 }
 
 Status FaultEnv::NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot create", kNameBytes));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
   std::shared_ptr<Inode> inode;
@@ -214,7 +214,7 @@ Status FaultEnv::NewWritableFile(const std::string& path, std::unique_ptr<Writab
 
 Status FaultEnv::NewReservedFile(const std::string& path, uint64_t /*most_bytes*/,
                                  std::unique_ptr<ReservedFile>* file) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot create", kNameBytes));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
   std::shared_ptr<Inode> inode;
@@ -224,7 +224,7 @@ Status FaultEnv::NewReservedFile(const std::string& path, uint64_t /*most_bytes*
 }
 
 Status FaultEnv::NewDataFile(const std::string& path, std::unique_ptr<DataFile>* file) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountOperation(path, "cannot open"));
   SLUICE_RETURN_IF_ERROR(CheckDirOf(path));
   std::shared_ptr<Inode> inode;
@@ -235,7 +235,7 @@ Status FaultEnv::NewDataFile(const std::string& path, std::unique_ptr<DataFile>*
 
 Status FaultEnv::NewRandomAccessFile(const std::string& path,
                                      std::unique_ptr<RandomAccessFile>* file) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountRead(path, "cannot open"));
   std::shared_ptr<Inode> inode;
   SLUICE_RETURN_IF_ERROR(Find(path, &inode));
@@ -244,7 +244,7 @@ Status FaultEnv::NewRandomAccessFile(const std::string& path,
 }
 
 Status FaultEnv::ReadFile(const std::string& path, std::string* contents) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SLUICE_RETURN_IF_ERROR(CountRead(path, "cannot read"));
   std::shared_ptr<Inode> inode;
   SLUICE_RETURN_IF_ERROR(Find(path, &inode));
