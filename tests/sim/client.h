@@ -68,6 +68,7 @@ class Client {
   // Locks and writes what it is to. Ok, or why it is to be rolled back.
   Status Fill(Transaction* transaction, const std::vector<Change>& changes);
   Status Audit(Transaction* transaction);
+  void ExpectAsAudited();
   Status MoveMoney(Transaction* transaction);
   void TransactInTwoPhases(std::unique_ptr<Transaction> transaction, std::vector<Change> changes,
                            bool sync);
@@ -100,7 +101,8 @@ class Client {
   std::vector<std::pair<size_t, std::shared_ptr<UnderWay>>> under_way_;
   std::vector<HeldSnapshot> snapshots_;
   std::vector<std::string> own_tables_;
-  Status failure_;  // after which no write may succeed
+  std::vector<std::string> audited_;  // values of all accounts, if the transaction has locked them
+  Status failure_;                    // after which no write may succeed
 };
 
 // Commits or rolls back what is prepared and has nobody else.

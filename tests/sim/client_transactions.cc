@@ -53,16 +53,30 @@ class Listed {
 // The locks keep the sum as it is, however often money is moved meanwhile.
 Status Client::Audit(Transaction* transaction) {
   int64_t sum = 0;
+  audited_.resize(Model::kAccounts);
   const size_t first = Draw(0, Model::kAccounts - 1);
   for (size_t i = 0; i < Model::kAccounts; ++i) {
-    const TableKey key = Model::Account((first + i) % Model::kAccounts);
-    std::string value;
+    const size_t account = (first + i) % Model::kAccounts;
+    const TableKey key = Model::Account(account);
+    std::string& value = audited_[account];
     SLUICE_RETURN_IF_ERROR(transaction->GetForShare({}, Find(key.first), key.second, &value));
     sum += std::stoll(value);
   }
   Expect(sum == Model::kEach * int64_t{Model::kAccounts},
          fmt::format("accounts that are locked for share have a sum of {}", sum));
   return {};
+}
+
+// While a transaction that is prepared keeps its read locks.
+void Client::ExpectAsAudited() {
+  std::this_thread::sleep_for(std::chrono::microseconds(Draw(0, 2000)));
+  for (size_t account = 0; account < audited_.size(); ++account) {
+    const TableKey key = Model::Account(account);
+    std::string value;
+    if (Fine(db().Get({}, Find(key.first), key.second, &value), "reading an account")) {
+      Expect(value == audited_[account], "a row that is locked for share was written");
+    }
+  }
 }
 
 Status Client::MoveMoney(Transaction* transaction) {
@@ -158,6 +172,7 @@ void Client::Transact() {
     return !status.ok() && (MayBeRefused(status) || !Fine(status, "transaction"));
   };
   std::vector<Change> changes = DrawChanges();
+  audited_.clear();
   if (refused(Fill(transaction.get(), changes))) {
     return;
   }
@@ -179,8 +194,9 @@ void Client::Transact() {
 void Client::TransactInTwoPhases(std::unique_ptr<Transaction> transaction,
                                  std::vector<Change> changes, bool sync) {
   const std::string name = world_.NewName("t");
+  const PrepareOptions options = {.keep_read_locks = Draw(0, 1) != 0};
   model().BeginPrepare(name, number_, std::move(changes), sync);
-  const Status status = transaction->Prepare(name);
+  const Status status = transaction->Prepare(name, options);
   if (!Fine(status, "prepare")) {
     if (status.IsNoSpace()) {
       model().NotPrepared(name);
@@ -190,8 +206,11 @@ void Client::TransactInTwoPhases(std::unique_ptr<Transaction> transaction,
     return;
   }
   model().Prepared(name);
+  if (options.keep_read_locks) {
+    ExpectAsAudited();
+  }
   if (!world_.patient && Draw(0, 7) == 0) {
-    return;  // whoever comes next resolves it
+    return;  // others resolve it
   }
   Resolve(name, transaction.get(), Draw(0, 3) != 0, sync);
 }
