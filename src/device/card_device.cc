@@ -13,7 +13,7 @@ CardEngine::~CardEngine() {
     const MutexLock lock(mutex_);
     stopping_ = true;
   }
-  changed_.notify_all();
+  asked_.notify_all();
   if (thread_.joinable()) {
     thread_.join();
   }
@@ -29,31 +29,33 @@ Status CardEngine::Do(const Call& call) {
   if (!thread_.joinable()) {
     thread_ = std::thread([this] { Serve(); });
   }
-  call_ = &call;
-  changed_.notify_all();
-  while (call_ != nullptr) {
-    changed_.wait(lock);
+  Request request{.call = call};
+  requests_.push_back(&request);
+  asked_.notify_all();
+  while (!request.done) {
+    request.changed.wait(lock);
   }
-  return std::move(result_);
+  return std::move(request.result);
 }
 
 void CardEngine::Serve() {
   ::pthread_setname_np(::pthread_self(), "slc-card");
   MutexLock lock(mutex_);
   for (;;) {
-    while (call_ == nullptr && !stopping_) {
-      changed_.wait(lock);
+    while (requests_.empty() && !stopping_) {
+      asked_.wait(lock);
     }
-    if (call_ == nullptr) {
+    if (requests_.empty()) {
       return;
     }
-    const Call& call = *call_;
+    Request& request = *requests_.front();
     lock.unlock();
-    Status result = call();
+    Status result = request.call();
     lock.lock();
-    result_ = std::move(result);
-    call_ = nullptr;
-    changed_.notify_all();
+    requests_.pop_front();
+    request.result = std::move(result);
+    request.done = true;
+    request.changed.notify_all();
   }
 }
 

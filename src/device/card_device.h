@@ -2,12 +2,13 @@
 // unit and one for each of its DMA engines, to the card and from it. So the CPU time of what stands
 // for a card can be told from the host's, which drives it and checks what it hands back.
 //
-// Callers wait while their call is carried out. That Write and Read are the card's says that it
+// Callers wait while their call is carried out, and those before it on the same engine. That Write and Read are the card's says that it
 // reads and writes the caller's memory itself, as bus masters do with memory that is registered with
 // their driver; what registering costs is nowhere in these figures.
 
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -29,17 +30,23 @@ class CardEngine {
   CardEngine& operator=(const CardEngine&) = delete;
   ~CardEngine();
 
-  // Does it on the engine's thread. By one caller at a time.
+  // Does it on the engine's thread, after what others have asked for before.
   Status Do(const Call& call);
   double CpuSeconds();
 
  private:
+  struct Request {
+    const Call& call;
+    Status result{};
+    bool done = false;
+    CondVar changed{};
+  };
+
   void Serve();
 
   Mutex mutex_;
-  CondVar changed_;
-  const Call* call_ SLUICE_GUARDED_BY(mutex_) = nullptr;  // to be done, or being done
-  Status result_ SLUICE_GUARDED_BY(mutex_);               // of the last one
+  CondVar asked_;
+  std::deque<Request*> requests_ SLUICE_GUARDED_BY(mutex_);  // the first is being done
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // begins under the mutex
 };
@@ -49,10 +56,10 @@ class CardDevice : public Device {
   explicit CardDevice(std::unique_ptr<Device> device) : device_(std::move(device)) {}
 
   const DeviceInfo& info() const override { return device_->info(); }
-  Status Allocate(uint64_t bytes, uint64_t* address) override {
-    return device_->Allocate(bytes, address);
+  Status Allocate(uint32_t slot, uint64_t bytes, uint64_t* address) override {
+    return device_->Allocate(slot, bytes, address);
   }
-  void FreeAll() override { device_->FreeAll(); }
+  void Free(uint32_t slot) override { device_->Free(slot); }
   Status Write(uint64_t address, std::string_view bytes) override {
     return to_card_.Do([&] { return device_->Write(address, bytes); });
   }

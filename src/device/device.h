@@ -2,9 +2,12 @@
 // Everything above this table of calls is shared by all backends, so that simulator and card cannot
 // drift apart.
 //
-// One device has one compaction unit and its memory. Device addresses are in bytes. Calls are made
-// by one thread at a time. Where several units share a card, each is a device with a part of the
-// card's memory, and different devices may be used from different threads.
+// One device has one compaction unit and its memory. Device addresses are in bytes. Memory belongs
+// to slots, one for each task that is in flight: while the unit runs the job of one, the inputs of
+// the next are written and the outputs of the one before are read.
+//
+// Start, Wait and Reset are called by one thread at a time, everything else by any thread at any
+// time. Where several units share a card, each is a device with a part of the card's memory.
 
 #pragma once
 
@@ -38,10 +41,11 @@ class Device {
 
   virtual const DeviceInfo& info() const = 0;
 
-  // Reserves `bytes` of device memory, 4 KiB aligned; NotSupported if there is not enough left.
-  virtual Status Allocate(uint64_t bytes, uint64_t* address) = 0;
-  // Gives back everything allocated.
-  virtual void FreeAll() = 0;
+  // Reserves `bytes` of device memory for `slot`, 4 KiB aligned; NotSupported if there is not enough
+  // left in one piece.
+  virtual Status Allocate(uint32_t slot, uint64_t bytes, uint64_t* address) = 0;
+  // Gives back everything that was allocated for `slot`.
+  virtual void Free(uint32_t slot) = 0;
   virtual Status Write(uint64_t address, std::string_view bytes) = 0;
   virtual Status Read(uint64_t address, uint64_t bytes, char* out) = 0;
 

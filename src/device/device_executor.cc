@@ -80,8 +80,14 @@ struct Layout {
 // One Run.
 class DeviceRun {
  public:
-  DeviceRun(Device* device, BufferPool* buffers, const MergeTask& task)
-      : device_(*device), buffers_(*buffers), task_(task), checker_(task.snapshots) {}
+  DeviceRun(Device* device, DeviceSlots* slots, uint32_t slot, BufferPool* buffers,
+            const MergeTask& task)
+      : device_(*device),
+        slots_(*slots),
+        slot_(slot),
+        buffers_(*buffers),
+        task_(task),
+        checker_(task.snapshots) {}
 
   MergeResult Run(const MergeSink& sink);
 
@@ -90,6 +96,11 @@ class DeviceRun {
     result_.status = status;
     result_.error = std::move(error);
     return std::move(result_);
+  }
+  // What the device has done is not to be believed.
+  MergeResult Distrust(Status error) {
+    slots_.Distrust();
+    return Fail(MergeStatus::kDevice, std::move(error));
   }
 
   // InvalidArgument if it is no task, NotSupported if the unit is not built for it.
@@ -101,7 +112,8 @@ class DeviceRun {
   void Decompress();
   // Sets aside output areas for `data_bytes` of data blocks and uploads everything.
   Status Upload(uint64_t data_bytes);
-  Status UploadInputs();
+  Status Allocate(uint64_t data_bytes);
+  void FillControl();
   std::string Descriptor(uint64_t tables_addr) const;
   // Takes the completion record and, as no CRC covers it, what the unit was told to do.
   Status ReadCompletion(uint8_t unit_status);
@@ -111,6 +123,8 @@ class DeviceRun {
   Status DeliverTable(std::string_view record, std::string_view indexes, const MergeSink& sink);
 
   Device& device_;
+  DeviceSlots& slots_;
+  const uint32_t slot_;
   BufferPool& buffers_;
   const MergeTask& task_;
   std::vector<MergeRun> raw_;  // the task's runs with all blocks raw
@@ -189,16 +203,25 @@ void DeviceRun::Decompress() {
   }
 }
 
-Status DeviceRun::UploadInputs() {
-  layout_.images.clear();
+Status DeviceRun::Allocate(uint64_t data_bytes) {
+  layout_ = {};
+  size_t tables = 0;
   for (const MergeRun& run : raw_) {
     std::vector<uint64_t>& addresses = layout_.images.emplace_back();
     for (const MergeTable& table : run) {
-      SLUICE_RETURN_IF_ERROR(device_.Allocate(table.image.size(), &addresses.emplace_back()));
-      SLUICE_RETURN_IF_ERROR(device_.Write(addresses.back(), table.image));
+      SLUICE_RETURN_IF_ERROR(
+          device_.Allocate(slot_, table.image.size(), &addresses.emplace_back()));
     }
+    tables += run.size();
   }
-  return {};
+  layout_.data_bytes = (data_bytes + 255) & ~255ull;
+  layout_.index_bytes = layout_.data_bytes / 4 + 65536;
+  SLUICE_RETURN_IF_ERROR(device_.Allocate(slot_, layout_.data_bytes, &layout_.data_addr));
+  SLUICE_RETURN_IF_ERROR(device_.Allocate(slot_, layout_.index_bytes, &layout_.index_addr));
+  layout_.control.assign(Layout::kKeys + 2 * uint64_t{device_.info().max_key_bytes} +
+                             tables * abi::table_descriptor::kBytes,
+                         '\0');
+  return device_.Allocate(slot_, layout_.control.size(), &layout_.control_addr);
 }
 
 std::string DeviceRun::Descriptor(uint64_t tables_addr) const {
@@ -239,38 +262,39 @@ std::string DeviceRun::Descriptor(uint64_t tables_addr) const {
   return words;
 }
 
-Status DeviceRun::Upload(uint64_t data_bytes) {
-  device_.FreeAll();
-  SLUICE_RETURN_IF_ERROR(UploadInputs());
-  layout_.data_bytes = (data_bytes + 255) & ~255ull;
-  layout_.index_bytes = layout_.data_bytes / 4 + 65536;
-  SLUICE_RETURN_IF_ERROR(device_.Allocate(layout_.data_bytes, &layout_.data_addr));
-  SLUICE_RETURN_IF_ERROR(device_.Allocate(layout_.index_bytes, &layout_.index_addr));
-
-  std::string tables;
+void DeviceRun::FillControl() {
+  const uint64_t key_room = device_.info().max_key_bytes;
+  std::string& control = layout_.control;
+  const auto put = [&control](std::string_view bytes, uint64_t at) {
+    std::copy(bytes.begin(), bytes.end(), control.begin() + static_cast<ptrdiff_t>(at));
+  };
+  uint64_t tables = Layout::kKeys + 2 * key_room;
+  put(Descriptor(layout_.control_addr + tables), 0);
+  put(task_.begin, Layout::kKeys);
+  put(task_.end, Layout::kKeys + key_room);
   for (size_t r = 0; r < task_.runs.size(); ++r) {
     for (size_t t = 0; t < task_.runs[r].size(); ++t) {
       namespace td = abi::table_descriptor;
       const MergeTable& table = raw_[r][t];
       const uint64_t image = layout_.images[r][t];
-      std::string words(td::kBytes, '\0');
-      PutWord(&words, td::kIndexAddr, image + table.index.offset);
-      PutWord(&words, td::kIndexBytes, table.index.size);
-      PutWord(&words, td::kDataAddr, image);
-      PutWord(&words, td::kDataBytes, table.image.size());
-      tables += words;
+      PutWord(&control, tables + td::kIndexAddr, image + table.index.offset);
+      PutWord(&control, tables + td::kIndexBytes, table.index.size);
+      PutWord(&control, tables + td::kDataAddr, image);
+      PutWord(&control, tables + td::kDataBytes, table.image.size());
+      tables += td::kBytes;
     }
   }
-  const uint64_t key_room = device_.info().max_key_bytes;
-  std::string& control = layout_.control;
-  control.assign(Layout::kKeys + 2 * key_room, '\0');
-  SLUICE_RETURN_IF_ERROR(device_.Allocate(control.size() + tables.size(), &layout_.control_addr));
-  const std::string job = Descriptor(layout_.control_addr + control.size());
-  std::copy(job.begin(), job.end(), control.begin());
-  std::copy(task_.begin.begin(), task_.begin.end(), control.begin() + Layout::kKeys);
-  std::copy(task_.end.begin(), task_.end.end(), control.begin() + Layout::kKeys + key_room);
-  control += tables;
-  return device_.Write(layout_.control_addr, control);
+}
+
+Status DeviceRun::Upload(uint64_t data_bytes) {
+  SLUICE_RETURN_IF_ERROR(Allocate(data_bytes));
+  for (size_t r = 0; r < raw_.size(); ++r) {
+    for (size_t t = 0; t < raw_[r].size(); ++t) {
+      SLUICE_RETURN_IF_ERROR(device_.Write(layout_.images[r][t], raw_[r][t].image));
+    }
+  }
+  FillControl();
+  return device_.Write(layout_.control_addr, layout_.control);
 }
 
 Status DeviceRun::ReadCompletion(uint8_t unit_status) {
@@ -461,32 +485,30 @@ MergeResult DeviceRun::Run(const MergeSink& sink) {
   // only the unit finds out: then it is asked again with more room.
   for (uint64_t room = input_bytes_ + input_bytes_ / 4 + (1 << 20);; room *= 4) {
     result_ = {};
-    if (Status status = Upload(room); !status.ok()) {
-      return Fail(status.IsNotSupported() ? MergeStatus::kDataFull : MergeStatus::kDevice,
-                  std::move(status));
+    if (Status status = slots_.Upload(slot_, [&] { return Upload(room); }); !status.ok()) {
+      return status.IsNotSupported() ? Fail(MergeStatus::kDataFull, std::move(status))
+                                     : Distrust(std::move(status));
     }
     uint8_t unit_status = 0;
-    Status status = device_.Start(layout_.control_addr);
-    if (status.ok()) {
-      status = device_.Wait(JobCycleLimit(device_.info(), input_bytes_), &unit_status);
-    }
-    if (status.ok()) {
-      status = ReadCompletion(unit_status);
-    }
-    if (!status.ok()) {
+    if (Status status = slots_.Run(slot_, layout_.control_addr,
+                                   JobCycleLimit(device_.info(), input_bytes_), &unit_status);
+        !status.ok()) {
       return Fail(MergeStatus::kDevice, std::move(status));
+    }
+    if (Status status = ReadCompletion(unit_status); !status.ok()) {
+      return Distrust(std::move(status));
     }
     if (result_.status != MergeStatus::kDataFull && result_.status != MergeStatus::kIndexFull) {
       break;
     }
   }
   if (result_.status != MergeStatus::kOk) {
-    result_.error = DescribeFault();
-    return std::move(result_);
+    return result_.status == MergeStatus::kDevice ? Distrust(DescribeFault())
+                                                  : Fail(result_.status, DescribeFault());
   }
   if (Status status = Deliver(sink); !status.ok()) {
-    return Fail(result_.status == MergeStatus::kSink ? MergeStatus::kSink : MergeStatus::kDevice,
-                std::move(status));
+    return result_.status == MergeStatus::kSink ? Fail(MergeStatus::kSink, std::move(status))
+                                                : Distrust(std::move(status));
   }
   return std::move(result_);
 }
@@ -494,17 +516,15 @@ MergeResult DeviceRun::Run(const MergeSink& sink) {
 }  // namespace
 
 MergeResult DeviceExecutor::Run(const MergeTask& task, const MergeSink& sink) {
-  const MutexLock lock(mutex_);
-  if (needs_reset_) {
-    if (Status status = device_->Reset(); !status.ok()) {
-      MergeResult result;
-      result.status = MergeStatus::kDevice;
-      result.error = status.WithContext("reset");
-      return result;
-    }
+  uint32_t slot;
+  if (Status status = slots_.Enter(&slot); !status.ok()) {
+    MergeResult result;
+    result.status = MergeStatus::kDevice;
+    result.error = std::move(status);
+    return result;
   }
-  MergeResult result = DeviceRun(device_.get(), &buffers_, task).Run(sink);
-  needs_reset_ = result.status == MergeStatus::kDevice && !device_->Reset().ok();
+  MergeResult result = DeviceRun(device_.get(), &slots_, slot, &buffers_, task).Run(sink);
+  slots_.Leave(slot);
   return result;
 }
 

@@ -8,7 +8,7 @@
 // (output_checker.h). The device is then reset; if that fails it takes no task until a reset
 // succeeds.
 //
-// Thread-safe; one task at a time, the others wait. Tables come with a hold (MergeOutput): their
+// Thread-safe: as many tasks at once as device_slots.h has slots for, the others wait. Tables come with a hold (MergeOutput): their
 // memory is used again once nobody keeps them.
 
 #pragma once
@@ -17,15 +17,16 @@
 #include <string>
 
 #include "device/device.h"
+#include "device/device_slots.h"
 #include "sluice/executor.h"
 #include "util/buffer_pool.h"
-#include "util/mutex.h"
 
 namespace sluice {
 
 class DeviceExecutor : public Executor {
  public:
-  explicit DeviceExecutor(std::unique_ptr<Device> device) : device_(std::move(device)) {}
+  explicit DeviceExecutor(std::unique_ptr<Device> device)
+      : device_(std::move(device)), slots_(device_.get()) {}
 
   std::string_view name() const override { return device_->info().name; }
   size_t max_runs() const override { return device_->info().ways; }
@@ -40,9 +41,8 @@ class DeviceExecutor : public Executor {
   static constexpr size_t kMostIdleBytes = size_t{72} << 20;
 
   std::unique_ptr<Device> device_;
+  DeviceSlots slots_;
   BufferPool buffers_{kMostIdleBytes};
-  Mutex mutex_;  // held while a task runs
-  bool needs_reset_ = false;
 };
 
 }  // namespace sluice

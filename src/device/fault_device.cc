@@ -31,18 +31,32 @@ FaultDevice::Fault FaultDevice::Draw() {
   return Fault::kNone;
 }
 
-Status FaultDevice::Allocate(uint64_t bytes, uint64_t* address) {
-  SLUICE_RETURN_IF_ERROR(device_->Allocate(bytes, address));
+FaultDevice::Job* FaultDevice::Find(uint64_t address) {
+  for (auto& [slot, job] : jobs_) {
+    for (const Region& region : job.regions) {
+      if (address >= region.address && address - region.address < region.bytes) {
+        return &job;
+      }
+    }
+  }
+  return nullptr;
+}
+
+Status FaultDevice::Allocate(uint32_t slot, uint64_t bytes, uint64_t* address) {
+  SLUICE_RETURN_IF_ERROR(device_->Allocate(slot, bytes, address));
   if (bytes > 0) {
-    regions_.push_back({*address, bytes});
+    const MutexLock lock(mutex_);
+    jobs_[slot].regions.push_back({*address, bytes});
   }
   return {};
 }
 
-void FaultDevice::FreeAll() {
-  device_->FreeAll();
-  regions_.clear();
-  fault_ = jobs_++ < options_.jobs ? Draw() : Fault::kNone;
+void FaultDevice::Free(uint32_t slot) {
+  {
+    const MutexLock lock(mutex_);
+    jobs_.erase(slot);
+  }
+  device_->Free(slot);
 }
 
 void FaultDevice::FlipBit(char* bytes, uint64_t n) {
@@ -55,29 +69,43 @@ void FaultDevice::FlipBit(char* bytes, uint64_t n) {
 }
 
 Status FaultDevice::FlipInMemory() {
-  if (regions_.empty()) {
-    return {};
+  Region region;
+  {
+    const MutexLock lock(mutex_);
+    const Job* const job = Find(descriptor_);
+    region = job->regions[rng_() % job->regions.size()];
   }
-  const Region& region = regions_[rng_() % regions_.size()];
   std::string bytes(region.bytes, '\0');
   SLUICE_RETURN_IF_ERROR(device_->Read(region.address, bytes.size(), bytes.data()));
-  FlipBit(bytes.data(), bytes.size());
+  {
+    const MutexLock lock(mutex_);
+    FlipBit(bytes.data(), bytes.size());
+  }
   return device_->Write(region.address, bytes);
 }
 
 Status FaultDevice::Write(uint64_t address, std::string_view bytes) {
-  // Not always the first write of a job.
-  if (!bytes.empty() && rng_() % 2 == 0 && Strikes(Fault::kFlipWritten)) {
-    std::string changed(bytes);
-    FlipBit(changed.data(), changed.size());
-    return device_->Write(address, changed);
+  std::string changed;
+  {
+    const MutexLock lock(mutex_);
+    Job* const job = bytes.empty() ? nullptr : Find(address);
+    if (job != nullptr && !std::exchange(job->begun, true)) {
+      job->fault = begun_++ < options_.jobs ? Draw() : Fault::kNone;
+    }
+    // Not always the first write of a job.
+    if (!bytes.empty() && rng_() % 2 == 0 && Strikes(job, Fault::kFlipWritten)) {
+      changed = bytes;
+      FlipBit(changed.data(), changed.size());
+      bytes = changed;
+    }
   }
   return device_->Write(address, bytes);
 }
 
 Status FaultDevice::Read(uint64_t address, uint64_t bytes, char* out) {
   SLUICE_RETURN_IF_ERROR(device_->Read(address, bytes, out));
-  if (bytes != 0 && rng_() % 4 == 0 && Strikes(Fault::kFlipRead)) {
+  const MutexLock lock(mutex_);
+  if (bytes != 0 && rng_() % 4 == 0 && Strikes(Find(address), Fault::kFlipRead)) {
     FlipBit(out, bytes);
   }
   return {};
@@ -87,18 +115,25 @@ Status FaultDevice::Start(uint64_t descriptor) {
   if (silent_) {
     return Status::IoError("the unit still has a job: reset it");
   }
-  if (Strikes(Fault::kHangAtStart)) {
-    silent_ = true;
-    return Status::IoError("the unit does not answer");
+  descriptor_ = descriptor;
+  bool flip;
+  {
+    const MutexLock lock(mutex_);
+    Job* const job = Find(descriptor);
+    if (Strikes(job, Fault::kHangAtStart)) {
+      silent_ = true;
+      return Status::IoError("the unit does not answer");
+    }
+    if (Strikes(job, Fault::kHang)) {
+      silent_ = true;
+      return {};
+    }
+    if (job != nullptr && (job->fault == Fault::kBusError || job->fault == Fault::kNothingDone)) {
+      return {};
+    }
+    flip = Strikes(job, Fault::kFlipBefore);
   }
-  if (Strikes(Fault::kHang)) {
-    silent_ = true;
-    return {};
-  }
-  if (fault_ == Fault::kBusError || fault_ == Fault::kNothingDone) {
-    return {};
-  }
-  if (Strikes(Fault::kFlipBefore)) {
+  if (flip) {
     SLUICE_RETURN_IF_ERROR(FlipInMemory());
   }
   return device_->Start(descriptor);
@@ -108,30 +143,45 @@ Status FaultDevice::Wait(uint64_t cycles, uint8_t* status) {
   if (silent_) {
     return Status::IoError("the unit does not answer");
   }
-  if (Strikes(Fault::kBusError)) {
-    *status = static_cast<uint8_t>(rng_() % 2 == 0 ? abi::MergeStatus::kReadError
-                                                   : abi::MergeStatus::kWriteError);
-    return {};
-  }
-  if (Strikes(Fault::kNothingDone)) {
-    *status = 0;
-    return {};
-  }
-  if (Strikes(Fault::kLate)) {
-    silent_ = true;
-    late_cycles_ = cycles;
-    return Status::IoError("the unit does not answer");
+  {
+    const MutexLock lock(mutex_);
+    Job* const job = Find(descriptor_);
+    if (Strikes(job, Fault::kBusError)) {
+      *status = static_cast<uint8_t>(rng_() % 2 == 0 ? abi::MergeStatus::kReadError
+                                                     : abi::MergeStatus::kWriteError);
+      return {};
+    }
+    if (Strikes(job, Fault::kNothingDone)) {
+      *status = 0;
+      return {};
+    }
+    if (Strikes(job, Fault::kLate)) {
+      silent_ = true;
+      late_cycles_ = cycles;
+      return Status::IoError("the unit does not answer");
+    }
   }
   SLUICE_RETURN_IF_ERROR(device_->Wait(cycles, status));
-  if (Strikes(Fault::kLostInterrupt)) {
-    silent_ = true;
-    return Status::IoError("the unit does not answer");
+  bool flip;
+  {
+    const MutexLock lock(mutex_);
+    Job* const job = Find(descriptor_);
+    if (Strikes(job, Fault::kLostInterrupt)) {
+      silent_ = true;
+      return Status::IoError("the unit does not answer");
+    }
+    flip = Strikes(job, Fault::kFlipAfter);
   }
-  return Strikes(Fault::kFlipAfter) ? FlipInMemory() : Status();
+  return flip ? FlipInMemory() : Status();
 }
 
 Status FaultDevice::Reset() {
-  if (std::uniform_real_distribution<>(0, 1)(rng_) < options_.stuck_reset) {
+  bool stuck;
+  {
+    const MutexLock lock(mutex_);
+    stuck = std::uniform_real_distribution<>(0, 1)(rng_) < options_.stuck_reset;
+  }
+  if (stuck) {
     return Status::IoError("the unit does not come out of its reset");
   }
   if (uint64_t cycles = std::exchange(late_cycles_, 0); cycles != 0) {

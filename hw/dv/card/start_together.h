@@ -44,10 +44,10 @@ class StartTogether : public Device {
       : device_(std::move(device)), gate_(std::move(gate)), unit_(unit) {}
 
   const DeviceInfo& info() const override { return device_->info(); }
-  Status Allocate(uint64_t bytes, uint64_t* address) override {
-    return device_->Allocate(bytes, address);
+  Status Allocate(uint32_t slot, uint64_t bytes, uint64_t* address) override {
+    return device_->Allocate(slot, bytes, address);
   }
-  void FreeAll() override { device_->FreeAll(); }
+  void Free(uint32_t slot) override { device_->Free(slot); }
   Status Write(uint64_t address, std::string_view bytes) override {
     return device_->Write(address, bytes);
   }

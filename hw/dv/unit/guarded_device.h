@@ -1,6 +1,6 @@
 // A Device that watches what the unit does to memory: guard bytes stand around every allocation,
 // and what the host wrote must be there unchanged when a job ends, but for the block that holds the
-// job descriptor (the completion record stands beside it).
+// job descriptor (the completion record stands beside it). For one task at a time.
 
 #pragma once
 
@@ -21,9 +21,9 @@ class GuardedDevice : public Device {
 
   const DeviceInfo& info() const override { return device_->info(); }
 
-  Status Allocate(uint64_t bytes, uint64_t* address) override {
+  Status Allocate(uint32_t slot, uint64_t bytes, uint64_t* address) override {
     const uint64_t rounded = (bytes + 4095) & ~4095ull;
-    SLUICE_RETURN_IF_ERROR(device_->Allocate(rounded + 2 * kGuard, address));
+    SLUICE_RETURN_IF_ERROR(device_->Allocate(slot, rounded + 2 * kGuard, address));
     SLUICE_RETURN_IF_ERROR(device_->Write(*address, std::string(kGuard, kPattern)));
     // The slack behind the allocation's last byte guards too.
     *address += kGuard;
@@ -32,8 +32,8 @@ class GuardedDevice : public Device {
     guards_[end] = *address + rounded + kGuard - end;
     return device_->Write(end, std::string(guards_[end], kPattern));
   }
-  void FreeAll() override {
-    device_->FreeAll();
+  void Free(uint32_t slot) override {
+    device_->Free(slot);
     guards_.clear();
     written_.clear();
   }

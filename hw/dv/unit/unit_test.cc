@@ -140,22 +140,26 @@ class ShiftedDevice : public dv::GuardedDevice {
  public:
   using GuardedDevice::GuardedDevice;
 
-  void FreeAll() override {
-    GuardedDevice::FreeAll();
-    regions.clear();
-    uint64_t unused;
-    if (shift != 0) {
-      ASSERT_TRUE(device().Allocate(shift, &unused).ok());
-    }
+  void Free(uint32_t slot) override {
+    GuardedDevice::Free(slot);
+    between_jobs_ = true;
   }
-  Status Allocate(uint64_t bytes, uint64_t* address) override {
-    SLUICE_RETURN_IF_ERROR(GuardedDevice::Allocate(bytes, address));
+  Status Allocate(uint32_t slot, uint64_t bytes, uint64_t* address) override {
+    if (std::exchange(between_jobs_, false)) {
+      regions.clear();
+      uint64_t unused;
+      SLUICE_RETURN_IF_ERROR(device().Allocate(slot, shift, &unused));
+    }
+    SLUICE_RETURN_IF_ERROR(GuardedDevice::Allocate(slot, bytes, address));
     regions.push_back(*address);
     return {};
   }
 
   uint64_t shift = 0;             // bytes, a multiple of 4 KiB
-  std::vector<uint64_t> regions;  // of the job: input images, data, index, control
+  std::vector<uint64_t> regions;  // of the last job: input images, data, index, control
+
+ private:
+  bool between_jobs_ = true;
 };
 
 TEST(Unit, BusErrorsEndTheJobAndNotTheUnit) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "device/device_memory.h"
 #include "device/model/model_job.h"
 #include "device/rtlsim/axi_memory.h"
 
@@ -24,7 +25,10 @@ Clock::duration Seconds(double seconds) {
 class ModelDevice final : public Device {
  public:
   ModelDevice(const DeviceInfo& unit, const ModelDeviceOptions& options)
-      : options_(options), info_(unit), dram_(unit.memory_bytes) {
+      : options_(options),
+        info_(unit),
+        dram_(unit.memory_bytes),
+        memory_(kFirstAddress, unit.memory_bytes) {
     info_.clock_mhz = options.clock_mhz;
     const double units = std::max(options.units, unit.units);
     shape_ = model::ShapeOf(unit, options.latency);
@@ -34,18 +38,10 @@ class ModelDevice final : public Device {
 
   const DeviceInfo& info() const override { return info_; }
 
-  Status Allocate(uint64_t bytes, uint64_t* address) override {
-    const uint64_t rounded = (bytes + 4095) & ~4095ull;
-    const uint64_t left = dram_.size() - std::min(dram_.size(), allocated_);
-    if (bytes > left || rounded > left) {
-      return Status::NotSupported(
-          fmt::format("device memory: {} bytes asked, {} of {} left", bytes, left, dram_.size()));
-    }
-    *address = allocated_;
-    allocated_ += rounded;
-    return {};
+  Status Allocate(uint32_t slot, uint64_t bytes, uint64_t* address) override {
+    return memory_.Allocate(slot, bytes, address);
   }
-  void FreeAll() override { allocated_ = kFirstAddress; }
+  void Free(uint32_t slot) override { memory_.Free(slot); }
 
   Status Write(uint64_t address, std::string_view bytes) override {
     const Clock::time_point begin = Clock::now();
@@ -107,9 +103,9 @@ class ModelDevice final : public Device {
   const ModelDeviceOptions options_;
   DeviceInfo info_;
   rtlsim::Dram dram_;
+  DeviceMemory memory_;
   model::UnitShape shape_;
   double link_rate_ = 0;  // bytes per second
-  uint64_t allocated_ = kFirstAddress;
   std::optional<uint64_t> job_;
   Clock::time_point started_;
 };

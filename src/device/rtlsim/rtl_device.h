@@ -20,8 +20,8 @@ struct RtlDeviceOptions {
   uint64_t hang_cycles = 5'000'000;
   uint64_t job_cycles = UINT64_MAX;  // a job that takes longer is given up, as if it hung
   // Called every `progress_cycles` of a job: bytes that the data read port has moved since it
-  // began, for all units of the card, and bytes written to the device since its memory was last
-  // freed, which are about what it will read.
+  // began, for all units of the card, and bytes written for the job, which are about what it will
+  // read.
   std::function<void(uint64_t bytes_read, uint64_t bytes_loaded)> progress;
   uint64_t progress_cycles = 200'000;
 };

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/device_memory.h"
 #include "device/rtlsim/rtl_card.h"
 #include "sluice_abi.h"
 
@@ -41,33 +42,23 @@ class RtlDevice : public Device {
     info_.memory_bytes = card_->dram().size() / kUnits & ~4095ull;
     info_.clock_mhz = 200;
     base_ = unit * info_.memory_bytes;
-    allocated_ = kFirstOffset;
+    memory_ = std::make_unique<DeviceMemory>(base_ + kFirstOffset, base_ + info_.memory_bytes);
     card_->SetWindow(unit, base_, base_ + info_.memory_bytes);
   }
 
   const DeviceInfo& info() const override { return info_; }
 
-  Status Allocate(uint64_t bytes, uint64_t* address) override {
-    const uint64_t rounded = (bytes + 4095) & ~4095ull;
-    if (rounded > info_.memory_bytes - allocated_) {
-      return Status::NotSupported(fmt::format("device memory: {} bytes asked, {} of {} left", bytes,
-                                              info_.memory_bytes - allocated_, info_.memory_bytes));
-    }
-    *address = base_ + allocated_;
-    allocated_ += rounded;
-    return {};
+  Status Allocate(uint32_t slot, uint64_t bytes, uint64_t* address) override {
+    return memory_->Allocate(slot, bytes, address);
   }
-  void FreeAll() override {
-    allocated_ = kFirstOffset;
-    loaded_ = 0;
-  }
+  void Free(uint32_t slot) override { memory_->Free(slot); }
 
   Status Write(uint64_t address, std::string_view bytes) override {
     if (!Contains(address, bytes.size())) {
       return Status::InvalidArgument(fmt::format("write outside device memory at {:#x}", address));
     }
     std::memcpy(card_->dram().data() + address, bytes.data(), bytes.size());
-    loaded_ += bytes.size();
+    memory_->NoteWritten(address, bytes.size());
     return {};
   }
   Status Read(uint64_t address, uint64_t bytes, char* out) override {
@@ -85,6 +76,7 @@ class RtlDevice : public Device {
     card_->Write(unit_, abi::control::kJobAddrHi, static_cast<uint32_t>(descriptor >> 32));
     card_->Write(unit_, abi::control::kCtrl, 1u << abi::control::kCtrlStartShift);
     started_ = card_->cycle();
+    loaded_ = memory_->Written(descriptor);
     return card_->PortFault();
   }
 
@@ -117,10 +109,10 @@ class RtlDevice : public Device {
   std::shared_ptr<Card> card_;
   unsigned unit_;
   DeviceInfo info_;
-  uint64_t base_ = 0;       // of this unit's part of the card's memory
-  uint64_t allocated_ = 0;  // from there
-  uint64_t loaded_ = 0;
-  uint64_t started_ = 0;  // the card's cycle in which the job was
+  uint64_t base_ = 0;  // of this unit's part of the card's memory
+  std::unique_ptr<DeviceMemory> memory_;
+  uint64_t loaded_ = 0;   // bytes, for the job that was started last
+  uint64_t started_ = 0;  // the card's cycle in which it was
 };
 
 // All units of one card.

@@ -1,0 +1,124 @@
+#include "device/device_slots.h"
+
+#include <algorithm>
+
+namespace sluice {
+
+bool DeviceSlots::AnyIs(State state) const {
+  return std::find(slots_.begin(), slots_.end(), state) != slots_.end();
+}
+
+bool DeviceSlots::Is(uint32_t slot, State state) {
+  const MutexLock lock(mutex_);
+  return slots_[slot] == state;
+}
+
+Status DeviceSlots::Enter(uint32_t* slot) {
+  MutexLock lock(mutex_);
+  // It has a slot's memory, which this task may need, and uploading would be in vain.
+  if (AnyIs(State::kLost)) {
+    lock.unlock();
+    {
+      const MutexLock turn(unit_turn_);
+      SLUICE_RETURN_IF_ERROR(MakeReady());
+    }
+    lock.lock();
+  }
+  while (!AnyIs(State::kIdle)) {
+    changed_.wait(lock);
+  }
+  const auto idle = std::find(slots_.begin(), slots_.end(), State::kIdle);
+  *idle = State::kEntered;
+  *slot = static_cast<uint32_t>(idle - slots_.begin());
+  return {};
+}
+
+void DeviceSlots::FreeMemory(uint32_t slot, State next) {
+  device_.Free(slot);
+  const MutexLock lock(mutex_);
+  slots_[slot] = next;
+  ++frees_;
+  changed_.notify_all();
+}
+
+void DeviceSlots::Leave(uint32_t slot) {
+  if (!Is(slot, State::kLost)) {
+    FreeMemory(slot, State::kIdle);
+  }
+}
+
+Status DeviceSlots::Upload(uint32_t slot, const std::function<Status()>& upload) {
+  FreeMemory(slot, State::kEntered);
+  const MutexLock turn(upload_turn_);
+  for (;;) {
+    uint64_t frees;
+    {
+      const MutexLock lock(mutex_);
+      frees = frees_;
+      slots_[slot] = State::kLoaded;
+    }
+    Status status = upload();
+    if (!status.IsNotSupported()) {
+      return status;
+    }
+    device_.Free(slot);
+    MutexLock lock(mutex_);
+    slots_[slot] = State::kEntered;
+    while (frees_ == frees) {
+      if (AnyIs(State::kLost)) {
+        return Status::IoError("the unit's memory is taken by a job that no reset has ended");
+      }
+      if (!AnyIs(State::kLoaded)) {
+        return status;
+      }
+      changed_.wait(lock);
+    }
+  }
+}
+
+Status DeviceSlots::MakeReady() {
+  {
+    const MutexLock lock(mutex_);
+    if (!needs_reset_) {
+      return {};
+    }
+    needs_reset_ = false;
+  }
+  if (Status status = device_.Reset(); !status.ok()) {
+    Distrust();
+    return status.WithContext("reset");
+  }
+  // Nothing writes to it any more. Only here a lost slot changes, and none is lost meanwhile, as
+  // that takes the unit.
+  for (uint32_t slot = 0; slot < kSlots; ++slot) {
+    if (Is(slot, State::kLost)) {
+      FreeMemory(slot, State::kIdle);
+    }
+  }
+  return {};
+}
+
+Status DeviceSlots::Run(uint32_t slot, uint64_t descriptor, uint64_t cycles, uint8_t* unit_status) {
+  const MutexLock turn(unit_turn_);
+  SLUICE_RETURN_IF_ERROR(MakeReady());
+  Status status = device_.Start(descriptor);
+  if (status.ok()) {
+    status = device_.Wait(cycles, unit_status);
+  }
+  if (!status.ok()) {
+    Distrust();
+    if (!MakeReady().ok()) {
+      const MutexLock lock(mutex_);
+      slots_[slot] = State::kLost;
+      changed_.notify_all();
+    }
+  }
+  return status;
+}
+
+void DeviceSlots::Distrust() {
+  const MutexLock lock(mutex_);
+  needs_reset_ = true;
+}
+
+}  // namespace sluice
