@@ -43,6 +43,7 @@ REFUSED = {
         "fifo_beats": {"FifoBeats": 24}, "requests": {"Requests": 1}, "clients": {"Clients": 0},
     },
     "cu_restart_array": {"bytes": {"Bytes": 4}, "max_restarts": {"MaxRestarts": 2}},
+    "cu_snappy_parser": {"history_bytes": {"ValueBytes": 16, "HistoryBytes": 64}},
     "cu_transfer": {"value_bytes": {"ValueBytes": 4}, "ways": {"Ways": 17}},
     "cu_visibility_filter": {"value_bytes": {"ValueBytes": 4}, "max_key_bytes": {"MaxKeyBytes": 32769}},
     "cu_write_engine": {
