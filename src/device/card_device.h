@@ -2,9 +2,10 @@
 // unit and one for each of its DMA engines, to the card and from it. So the CPU time of what stands
 // for a card can be told from the host's, which drives it and checks what it hands back.
 //
-// Callers wait while their call is carried out, and those before it on the same engine. That Write and Read are the card's says that it
-// reads and writes the caller's memory itself, as bus masters do with memory that is registered with
-// their driver; what registering costs is nowhere in these figures.
+// Callers wait while their call is carried out, and those before it on the same engine. That Write
+// and Read are the card's says that it reads and writes the caller's memory itself, as bus masters do
+// with memory that is registered with their driver; what registering costs is nowhere in these
+// figures.
 
 #pragma once
 

@@ -8,8 +8,8 @@
 // (output_checker.h). The device is then reset; if that fails it takes no task until a reset
 // succeeds.
 //
-// Thread-safe: as many tasks at once as device_slots.h has slots for, the others wait. Tables come with a hold (MergeOutput): their
-// memory is used again once nobody keeps them.
+// Thread-safe: as many tasks at once as device_slots.h has slots for, the others wait. Tables come
+// with a hold (MergeOutput): their memory is used again once nobody keeps them.
 
 #pragma once
 
