@@ -112,7 +112,7 @@ class KeyIndex {
         if (full && table == table_.load(std::memory_order_relaxed) && table->next == nullptr) {
           AddNext(table);
         }
-        Move(kMovedAtOnce);
+        Move();
       }
     }
   }
@@ -229,21 +229,39 @@ class KeyIndex {
     return true;
   }
 
-  // The next `slots` of the first table, if another follows it.
-  void Move(size_t slots) SLUICE_REQUIRES(growing_) {
+  // The next kMovedAtOnce slots of the first table, if another follows it.
+  void Move() SLUICE_REQUIRES(growing_) {
     Table* const table = table_.load(std::memory_order_relaxed);
     Table* const next = table->next.load(std::memory_order_relaxed);
     if (next == nullptr) {
       return;
     }
-    for (; table->moved < table->slots && slots > 0; ++table->moved, --slots) {
+    // Keys and places are all over memory, which sends them while others are moved: the places of
+    // these slots, and the keys that the next call will look at.
+    const size_t slots = std::min(kMovedAtOnce, table->slots - table->moved);
+    uint64_t hashes[kMovedAtOnce] = {};
+    for (size_t i = 0; i < slots; ++i) {
+      if (const Node* const node = NodeOf(table->slot[table->moved + i])) {
+        hashes[i] = Hash64(node->key());
+        __builtin_prefetch(&next->At(hashes[i]));
+      }
+    }
+    for (size_t i = 0; i < slots; ++i, ++table->moved) {
       uint64_t slot = 0;
       if (table->slot[table->moved].compare_exchange_strong(slot, kMoved, std::memory_order_acq_rel,
                                                             std::memory_order_acquire)) {
         continue;
       }
-      if (!InsertMoved(next, slot, Hash64(NodeOf(slot)->key()))) {
+      // It may have been taken a moment ago.
+      const uint64_t hash = hashes[i] != 0 ? hashes[i] : Hash64(NodeOf(slot)->key());
+      if (!InsertMoved(next, slot, hash)) {
         complete_.store(false, std::memory_order_release);
+      }
+    }
+    for (size_t i = table->moved; i < std::min(table->moved + kMovedAtOnce, table->slots); ++i) {
+      if (const Node* const node = NodeOf(table->slot[i])) {
+        __builtin_prefetch(node);
+        __builtin_prefetch(node + 1);
       }
     }
     if (table->moved == table->slots) {
