@@ -1,5 +1,7 @@
 #include "tree/merged_iterator.h"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "table/internal_key.h"
@@ -12,6 +14,20 @@ namespace {
 
 // Dead keys between two looks at whether another iterator has noted that more of them follow.
 constexpr uint64_t kLookEvery = 8;
+
+// The word of a part that has ended. A key may have it, too.
+constexpr uint64_t kNoWord = ~uint64_t{0};
+
+// The first bytes of a key as a number: of two keys, the one with the lesser number comes first.
+uint64_t KeyWord(std::string_view key) {
+  uint64_t word = 0;
+  if (key.size() >= sizeof(word)) [[likely]] {
+    word = DecodeFixed64(key.data());
+  } else {
+    std::memcpy(&word, key.data(), key.size());
+  }
+  return __builtin_bswap64(word);
+}
 
 }  // namespace
 
@@ -36,20 +52,43 @@ inline bool MergedIterator::HasEnded(Part* part, bool* ok) {
   return true;
 }
 
+inline void MergedIterator::NoteMove(Part* part) {
+  if (part->at->Valid()) [[likely]] {
+    part->word = KeyWord(part->at->user_key());
+    return;
+  }
+  part->word = kNoWord;
+  bool ok = true;
+  if (!failed_ && HasEnded(part, &ok)) {
+    failed_ = !ok;
+  }
+}
+
+void MergedIterator::NoteMoves() {
+  failed_ = false;
+  for (Part& part : parts_) {
+    NoteMove(&part);
+  }
+}
+
 bool MergedIterator::StepForward() {
   if (!same_key_) [[likely]] {
-    RecordIterator& at = *current_->at;
-    at.Next();
-    return at.Valid() && (runner_up_ == nullptr ||
-                          CompareUserKeys(at.user_key(), runner_up_->at->user_key()) < 0);
+    current_->Next();
+    NoteMove(current_);
+    return current_->word < next_word_ ||
+           (current_->word == next_word_ && runner_up_ != nullptr && current_->at->Valid() &&
+            CompareUserKeys(current_->at->user_key(), runner_up_->at->user_key()) < 0);
   }
   // current_'s own key goes last: the others are compared with it.
   for (Part& part : parts_) {
-    if (&part != current_ && part.at->Valid() && part.at->user_key() == current_->at->user_key()) {
-      part.at->Next();
+    if (part.word == current_->word && &part != current_ && part.at->Valid() &&
+        part.at->user_key() == current_->at->user_key()) {
+      part.Next();
+      NoteMove(&part);
     }
   }
-  current_->at->Next();
+  current_->Next();
+  NoteMove(current_);
   return false;
 }
 
@@ -63,16 +102,36 @@ void MergedIterator::StepBackward() {
 }
 
 bool MergedIterator::FindFront() {
+  uint64_t least = kNoWord;
+  uint64_t next = kNoWord;
+  Part* front = nullptr;
+  // Without branches: which part is in front cannot be predicted.
+  for (Part& part : parts_) {
+    const bool less = part.word < least;
+    next = less ? least : std::min(next, part.word);
+    least = less ? part.word : least;
+    front = less ? &part : front;
+  }
+  next_word_ = next;
+  if (least < next) [[likely]] {
+    current_ = front;
+    runner_up_ = nullptr;
+    same_key_ = false;
+  } else {
+    FindFrontOf(least);
+  }
+  if (failed_ || (current_ != nullptr && !BelowUpper())) {
+    current_ = nullptr;
+  }
+  return current_ != nullptr;
+}
+
+void MergedIterator::FindFrontOf(uint64_t word) {
   Part* first = nullptr;
   Part* second = nullptr;
   bool same = false;
-  bool ok = true;
   for (Part& part : parts_) {
-    if (HasEnded(&part, &ok)) {
-      if (!ok) {
-        current_ = nullptr;
-        return false;
-      }
+    if (part.word != word || !part.at->Valid()) {
       continue;
     }
     const int order =
@@ -91,10 +150,6 @@ bool MergedIterator::FindFront() {
   current_ = first;
   runner_up_ = second;
   same_key_ = same;
-  if (current_ != nullptr && !BelowUpper()) {
-    current_ = nullptr;
-  }
-  return current_ != nullptr;
 }
 
 bool MergedIterator::FindBack() {
@@ -227,6 +282,7 @@ void MergedIterator::SeekToFirst() {
     part.at->SeekToFirst();
     part.ended = false;
   }
+  NoteMoves();
   FindForward();
 }
 
@@ -308,6 +364,7 @@ void MergedIterator::SeekParts(std::string_view key) {
       }
     }
   }
+  NoteMoves();
 }
 
 void MergedIterator::SeekForPrev(std::string_view key) {
@@ -339,6 +396,7 @@ void MergedIterator::Next() {
         part.at->Next();
       }
     }
+    NoteMoves();
   } else if (StepForward()) {
     if (!BelowUpper()) {
       current_ = nullptr;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,10 +35,15 @@ class IteratorParts {
   friend class MergedIterator;
 
   struct Part {
+    void Next() { run != nullptr ? run->Next() : at->Next(); }  // a run's without a virtual call
+
     std::unique_ptr<RecordIterator> at;
     RunIterator* run = nullptr;  // the same, if it is a run's
-    bool waits = false;          // for a block, to seek
-    bool ended = false;          // and not by an error, since the last seek
+    // Going forward, the first bytes of the key that it is at, as a number: of two keys, the one
+    // with the lesser number comes first. If it has ended, the largest number.
+    uint64_t word = 0;
+    bool waits = false;  // for a block, to seek
+    bool ended = false;  // and not by an error, since the last seek
   };
 
   std::vector<Part> parts_;
@@ -94,12 +100,17 @@ class MergedIterator final : public Iterator {
   // in front.
   bool StepForward();
   void StepBackward();
-  // current_ to the part in front, and runner_up_. False, with nothing valid, if there is none
+  // current_ to the part in front, and what comes next. False, with nothing valid, if there is none
   // within the bound, or if a part failed.
   bool FindFront();
-  bool FindBack();  // the same going backward, without runner_up_
+  // The same among the parts with this word, the least.
+  void FindFrontOf(uint64_t word);
+  bool FindBack();  // as FindFront, going backward, without what comes next
   // Whether the part has no record; false in `*ok` if an error is why.
   bool HasEnded(Part* part, bool* ok);
+  // To be called when parts have moved, before FindFront.
+  void NoteMove(Part* part);
+  void NoteMoves();
   bool BelowUpper() const {
     return upper_ == nullptr || CompareUserKeys(current_->at->user_key(), *upper_) < 0;
   }
@@ -112,8 +123,12 @@ class MergedIterator final : public Iterator {
   const bool several_runs_;
   std::vector<Part> parts_;
   Part* current_ = nullptr;
-  Part* runner_up_ = nullptr;  // of the others, the one that comes next going forward
-  bool same_key_ = false;      // it, and perhaps others, are at current_'s key
+  bool failed_ = false;  // a part has ended by an error
+  // Of the other parts, the one that comes next going forward: its word, and, if the word is
+  // current_'s, the part.
+  uint64_t next_word_ = 0;
+  Part* runner_up_ = nullptr;
+  bool same_key_ = false;  // it, and perhaps others, are at current_'s key
   bool forward_ = true;
   KeyBuffer target_;
   std::string turn_;
