@@ -22,13 +22,13 @@ namespace sluice {
 ///     cpu            none: the CPU merges
 ///     rtl:CONFIG     all units of the card CONFIG (`sluice unit list` shows them), simulated from
 ///                    the RTL: slow, some 10^5 cycles per second
-///     model:CONFIG   one unit of that kind, with the CPU's results and the time that the cycle
-///                    model and a PCIe link give it
+///     model:CONFIG   all units of the card, with the CPU's results and the time that the cycle
+///                    model and a PCIe link give them
 ///     check:CONFIG   as rtl, each result compared with the CPU's, which counts
 ///
 /// Without ":CONFIG" it is fast20. The units are thread-safe and may be shared by databases; one
-/// runs one task at a time, and keeps up to 72 MiB of memory for the tables of the next ones, beside
-/// what stands for the card's own. Errors: InvalidArgument for another kind, NotFound for an unknown
+/// has several tasks in flight (Executor::max_tasks), and keeps up to 72 MiB of memory for the tables
+/// of the next ones, beside what stands for the card's own. Errors: InvalidArgument for another kind, NotFound for an unknown
 /// CONFIG.
 SLUICE_EXPORT Status OpenUnits(std::string_view name,
                                std::vector<std::shared_ptr<Executor>>* units);

@@ -215,6 +215,10 @@ class SLUICE_EXPORT Executor {
   /// Merges `task`, handing each table to `sink` in key order. After a failure the tables handed
   /// over so far are to be thrown away.
   virtual MergeResult Run(const MergeTask& task, const MergeSink& sink) = 0;
+  /// Tasks that it has use for at once, each on a thread of its caller; what is more than that waits.
+  virtual size_t max_tasks() const { return 1; }
+  /// Time, in seconds, that jobs have taken a unit so far: their cycles, at its clock. From any thread.
+  virtual double unit_busy_seconds() const { return 0; }
   /// CPU time of this process, in seconds, that was spent so far on standing for a card which would
   /// have done the work itself: by a simulation or a model of one. From any thread.
   virtual double card_cpu_seconds() const { return 0; }

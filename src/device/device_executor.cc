@@ -81,11 +81,12 @@ struct Layout {
 class DeviceRun {
  public:
   DeviceRun(Device* device, DeviceSlots* slots, uint32_t slot, BufferPool* buffers,
-            const MergeTask& task)
+            std::atomic<uint64_t>* cycles, const MergeTask& task)
       : device_(*device),
         slots_(*slots),
         slot_(slot),
         buffers_(*buffers),
+        cycles_(*cycles),
         task_(task),
         checker_(task.snapshots) {}
 
@@ -126,6 +127,7 @@ class DeviceRun {
   DeviceSlots& slots_;
   const uint32_t slot_;
   BufferPool& buffers_;
+  std::atomic<uint64_t>& cycles_;
   const MergeTask& task_;
   std::vector<MergeRun> raw_;  // the task's runs with all blocks raw
   std::deque<RecodedTable> recoded_;
@@ -328,6 +330,7 @@ Status DeviceRun::ReadCompletion(uint8_t unit_status) {
   result_.fault.offset = word(c::kFaultOffset);
   MergeStats& stats = result_.stats;
   stats.cycles = word(c::kCycles);
+  cycles_ += stats.cycles;
   stats.input_records = word(c::kInputRecords);
   stats.output_records = word(c::kOutputRecords);
   stats.dropped_records = word(c::kDroppedRecords);
@@ -523,7 +526,7 @@ MergeResult DeviceExecutor::Run(const MergeTask& task, const MergeSink& sink) {
     result.error = std::move(status);
     return result;
   }
-  MergeResult result = DeviceRun(device_.get(), &slots_, slot, &buffers_, task).Run(sink);
+  MergeResult result = DeviceRun(device_.get(), &slots_, slot, &buffers_, &cycles_, task).Run(sink);
   slots_.Leave(slot);
   return result;
 }

@@ -13,6 +13,8 @@
 
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -32,6 +34,10 @@ class DeviceExecutor : public Executor {
   size_t max_runs() const override { return device_->info().ways; }
   size_t max_snapshots() const override { return 1; }
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
+  size_t max_tasks() const override { return DeviceSlots::kSlots; }
+  double unit_busy_seconds() const override {
+    return 1e-6 * static_cast<double>(cycles_) / device_->info().clock_mhz;
+  }
   double card_cpu_seconds() const override { return device_->CardCpuSeconds(); }
 
   Device& device() { return *device_; }
@@ -43,6 +49,7 @@ class DeviceExecutor : public Executor {
   std::unique_ptr<Device> device_;
   DeviceSlots slots_;
   BufferPool buffers_{kMostIdleBytes};
+  std::atomic<uint64_t> cycles_ = 0;  // of all jobs
 };
 
 }  // namespace sluice

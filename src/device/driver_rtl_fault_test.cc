@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <iterator>
 #include <random>
+#include <thread>
+#include <vector>
 
 #include "device/contract.h"
 #include "device/device_executor.h"
@@ -67,6 +69,22 @@ TEST_F(DriverRtlFaultTest, Faults) {
     }
     if (rate == 0) {
       EXPECT_EQ(driver->stats().on_units, 3u);
+    }
+    // And with several tasks in flight.
+    std::vector<std::thread> callers;
+    for (int t = 0; t < 4; ++t) {
+      callers.emplace_back([&, seed = rng_()] {
+        std::mt19937_64 rng(seed);
+        for (int i = 0; i < tasks / 3; ++i) {
+          RunOne(driver.get(), RandomTask(rng, 4).task);
+        }
+      });
+    }
+    for (std::thread& caller : callers) {
+      caller.join();
+    }
+    if (rate == 0) {
+      EXPECT_EQ(driver->stats().on_units, 7u);
     }
   }
 }

@@ -58,6 +58,8 @@ TEST_F(DriverRtlTest, Names) {
   EXPECT_TRUE(MakeDriver("model", "tiny", three, {}, &driver).ok());
   EXPECT_EQ(driver->stats().units.size(), 3u);
   EXPECT_EQ(MakeDriver("gpu", "tiny", {}, {}, &driver).code(), Status::Code::kInvalidArgument);
+  EXPECT_TRUE(MakeDriver("model", "fast20x4", {}, {}, &driver).ok());
+  EXPECT_EQ(driver->stats().units.size(), 4u);
   EXPECT_TRUE(MakeDriver("rtl", "none", {}, {}, &driver).IsNotFound());
 }
 

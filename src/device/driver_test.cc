@@ -93,6 +93,21 @@ class DriverTest : public testing::Test {
       RunOne(Case(RandomTask(rng_)));
     }
   }
+  // As many on each of some threads.
+  void RunTogether(int threads, int tasks, uint32_t max_runs) {
+    std::vector<std::thread> callers;
+    for (int t = 0; t < threads; ++t) {
+      callers.emplace_back([=, this, seed = rng_()] {
+        std::mt19937_64 rng(seed);
+        for (int i = 0; i < tasks; ++i) {
+          RunOne(Case(RandomTask(rng, max_runs)));
+        }
+      });
+    }
+    for (std::thread& caller : callers) {
+      caller.join();
+    }
+  }
   std::string Reasons(size_t unit) {
     const std::lock_guard lock(mutex_);
     std::string reasons;
@@ -179,6 +194,160 @@ TEST_F(DriverTest, EveryFaultEndsWell) {
     EXPECT_EQ(Events(Kind::kTaskFailed) == 0, rate == 0);
     events_.clear();
   }
+}
+
+// Several tasks are on a unit when one of them fails: none is lost, and none is done twice.
+TEST_F(DriverTest, EveryFaultEndsWellForTasksInFlight) {
+  for (const double rate : {0.0, 0.2, 1.0}) {
+    Open(SomeUnits(2, {.rates = AllFaults(rate), .stuck_reset = rate / 4, .seed = seed_}),
+         {.pool = {.probe_after = {}, .probe_after_most = {}}});
+    RunTogether(8, 20, 9);
+    const OffloadStats stats = driver_->stats();
+    EXPECT_EQ(stats.on_units + stats.retried + stats.no_unit, 160u);
+    EXPECT_EQ(stats.errors, 0u);
+    EXPECT_EQ(stats.retried == 0, rate == 0);
+    events_.clear();
+  }
+}
+
+// A unit whose tasks wait inside until it is opened.
+class Gate : public Executor {
+ public:
+  std::string_view name() const override { return "gate"; }
+  size_t max_runs() const override { return 4; }
+  size_t max_snapshots() const override { return 1; }
+  size_t max_tasks() const override { return 3; }
+  MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+    bool fails = false;
+    {
+      MutexLock lock(mutex_);
+      most_ = std::max(most_, ++inside_);
+      changed_.notify_all();
+      while (!open_ && !one_fails_) {
+        changed_.wait(lock);
+      }
+      fails = std::exchange(one_fails_, false);
+      --inside_;
+    }
+    MergeResult result = CpuExecutor().Run(task, sink);
+    if (fails) {
+      result.status = MergeStatus::kDevice;
+      result.error = Status::IoError("as it was told");
+    }
+    return result;
+  }
+
+  void AwaitInside(int tasks) {
+    MutexLock lock(mutex_);
+    while (inside_ < tasks) {
+      changed_.wait(lock);
+    }
+  }
+  void LetOneFail() {
+    const MutexLock lock(mutex_);
+    one_fails_ = true;
+    changed_.notify_all();
+  }
+  void Open() {
+    const MutexLock lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  int most() {
+    const MutexLock lock(mutex_);
+    return most_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool open_ = false;
+  bool one_fails_ = false;
+  int inside_ = 0;
+  int most_ = 0;
+};
+
+// As many as it has use for, and no unit has two while another has none.
+TEST_F(DriverTest, AUnitHasSeveralTasksAtOnce) {
+  const auto one = std::make_shared<Gate>();
+  const auto two = std::make_shared<Gate>();
+  Open({one, two});
+  EXPECT_EQ(driver_->max_tasks(), 6u);
+  std::vector<std::thread> callers;
+  const auto call = [&] {
+    callers.emplace_back([this, seed = rng_()] {
+      std::mt19937_64 rng(seed);
+      RunOne(Case(RandomTask(rng)));
+    });
+  };
+  call();
+  call();
+  one->AwaitInside(1);
+  two->AwaitInside(1);
+  for (int i = 0; i < 10; ++i) {
+    call();
+  }
+  one->AwaitInside(3);
+  two->AwaitInside(3);
+  one->Open();
+  two->Open();
+  for (std::thread& caller : callers) {
+    caller.join();
+  }
+  EXPECT_EQ(one->most(), 3);
+  EXPECT_EQ(two->most(), 3);
+  EXPECT_EQ(driver_->stats().on_units, 12u);
+}
+
+// A unit out of service is probed once the tasks that it had are over.
+TEST_F(DriverTest, NoProbeBesideATask) {
+  const auto unit = std::make_shared<Gate>();
+  Open({unit}, {.pool = {.failures_in_a_row = 1, .probe_after = std::chrono::seconds(1)}});
+  std::vector<std::thread> callers;
+  for (int inside = 1; inside <= 2; ++inside) {
+    callers.emplace_back([this, seed = rng_()] {
+      std::mt19937_64 rng(seed);
+      RunOne(Case(RandomTask(rng)));
+    });
+    unit->AwaitInside(inside);
+  }
+  unit->LetOneFail();
+  while (driver_->stats().units[0].in_service) {
+    std::this_thread::yield();
+  }
+  now_ += 1000;
+  RunSome(1);
+  EXPECT_EQ(driver_->stats().no_unit, 1u);
+  EXPECT_EQ(driver_->stats().units[0].probes, 0u);
+  unit->Open();
+  for (std::thread& caller : callers) {
+    caller.join();
+  }
+  RunSome(1);
+  EXPECT_EQ(driver_->stats().units[0].probes, 1u);
+  EXPECT_TRUE(driver_->stats().units[0].in_service);
+  EXPECT_EQ(driver_->stats().on_units, 2u);
+}
+
+// What jobs took at the unit's clock is part of the time that it had tasks.
+TEST_F(DriverTest, TimesOfUnits) {
+  ModelDeviceOptions paced = Instant();
+  paced.clock_mhz = 5;
+  const DeviceInfo info = InstantUnit()->info();
+  Open({std::make_shared<DeviceExecutor>(MakeModelDevice(info, paced))});
+  const UnitStats before = driver_->stats().units[0];
+  EXPECT_EQ(before.seconds, 0);
+  EXPECT_EQ(before.busy_seconds, 0);
+  uint64_t cycles = 0;
+  for (int i = 0; i < 5; ++i) {
+    const MergeResult result =
+        driver_->Run(RandomTask(rng_).task, [](const MergeOutput&) { return Status(); });
+    ASSERT_TRUE(result.ok());
+    cycles += result.stats.cycles;
+  }
+  const UnitStats stats = driver_->stats().units[0];
+  EXPECT_DOUBLE_EQ(stats.busy_seconds, 1e-6 * static_cast<double>(cycles) / 5);
+  EXPECT_GE(stats.seconds, stats.busy_seconds);
 }
 
 TEST_F(DriverTest, LimitsAreNoFailures) {

@@ -21,7 +21,7 @@ Status MakeDevices(std::string_view kind, std::string_view config, const Executo
   if (kind == "model") {
     const DeviceInfo info = devices->front()->info();
     devices->clear();
-    for (unsigned i = 0; i < std::max(1u, options.model.units); ++i) {
+    for (unsigned i = 0; i < std::max(info.units, options.model.units); ++i) {
       devices->push_back(MakeModelDevice(info, options.model));
     }
   }

@@ -44,7 +44,7 @@ OffloadDriver::OffloadDriver(NoThreads, std::vector<std::shared_ptr<Executor>> u
 
 OffloadDriver::OffloadDriver(std::vector<std::shared_ptr<Executor>> units, OffloadOptions options)
     : OffloadDriver(NoThreads{}, std::move(units), std::move(options)) {
-  const size_t threads = options_.threads != 0 ? options_.threads : pool_.size() + 1;
+  const size_t threads = options_.threads != 0 ? options_.threads : pool_.max_tasks() + 1;
   for (size_t i = 0; i < threads; ++i) {
     threads_.emplace_back([this] { Work(); });
   }

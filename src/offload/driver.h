@@ -45,8 +45,8 @@ struct OffloadEvent {
 
 struct OffloadOptions {
   UnitPoolOptions pool{};
-  // For Submit: threads that run tasks (0: one per unit, and one), and tasks that may wait for
-  // them.
+  // For Submit: threads that run tasks (0: as many as the units have use for tasks at once, and
+  // one), and tasks that may wait for them.
   size_t threads = 0;
   size_t queued_tasks = 64;
   // Called from any thread, several at once; may be empty. Must not call the driver.
@@ -92,6 +92,9 @@ class OffloadDriver : public Executor {
   using Done = std::function<void(const MergeResult&)>;
   void Submit(MergeTask task, MergeSink sink, Done done);
 
+  // Those of all units.
+  size_t max_tasks() const override { return pool_.max_tasks(); }
+  double unit_busy_seconds() const override { return pool_.unit_busy_seconds(); }
   double card_cpu_seconds() const override { return pool_.card_cpu_seconds(); }
   OffloadStats stats() const;
 

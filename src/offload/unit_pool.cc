@@ -12,10 +12,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 // Small, but with all that a merge does: versions and tombstones that go, blocks, tables.
 GeneratorOptions ProbeOptions(size_t runs) {
   GeneratorOptions options;
@@ -72,15 +68,39 @@ size_t UnitPool::max_snapshots() const {
   return snapshots;
 }
 
-std::optional<size_t> UnitPool::NextIdle() {
+size_t UnitPool::max_tasks() const {
+  return std::accumulate(units_.begin(), units_.end(), size_t{0}, [](size_t sum, const Unit& unit) {
+    return sum + unit.executor->max_tasks();
+  });
+}
+
+std::optional<size_t> UnitPool::Next() {
+  std::optional<size_t> best;
   for (size_t n = 0; n < units_.size(); ++n) {
     const size_t i = (next_ + n) % units_.size();
-    if (units_[i].stats.in_service && !units_[i].busy) {
-      next_ = (i + 1) % units_.size();
-      return i;
+    const Unit& unit = units_[i];
+    if (unit.stats.in_service && unit.tasks < unit.executor->max_tasks() &&
+        (!best.has_value() || unit.tasks < units_[*best].tasks)) {
+      best = i;
     }
   }
-  return std::nullopt;
+  if (best.has_value()) {
+    next_ = (*best + 1) % units_.size();
+  }
+  return best;
+}
+
+void UnitPool::BeginTask(Unit* unit) {
+  if (unit->tasks++ == 0) {
+    unit->tasks_since = Clock::now();
+  }
+}
+
+void UnitPool::EndTask(Unit* unit) {
+  if (--unit->tasks == 0) {
+    unit->stats.seconds += std::chrono::duration<double>(Clock::now() - unit->tasks_since).count();
+  }
+  changed_.notify_all();
 }
 
 bool UnitPool::AnyInService() const {
@@ -107,45 +127,41 @@ bool UnitPool::CountFailure(Unit* unit) {
 void UnitPool::Probe(size_t i) {
   Unit& unit = units_[i];
   mutex_.unlock();
-  const Clock::time_point start = Clock::now();
   std::vector<OwnedOutput> outputs;
   const bool passed = unit.executor->Run(probe_.task, CollectInto(&outputs)).ok() &&
                       CompareOutputs(outputs, probe_expected_).ok();
-  const double seconds = SecondsSince(start);
   if (passed) {
     back_(i);
   }
   mutex_.lock();
   ++unit.stats.probes;
-  unit.stats.busy_seconds += seconds;
   if (passed) {
     unit.stats.in_service = true;
     unit.failures_in_a_row = options_.failures_in_a_row - 1;
   } else {
     TakeOut(&unit);
   }
-  unit.busy = false;
-  changed_.notify_all();
+  EndTask(&unit);
 }
 
 std::optional<size_t> UnitPool::Acquire() {
   MutexLock lock(mutex_);
   for (size_t i = 0; i < units_.size(); ++i) {
     Unit& due = units_[i];
-    if (!due.stats.in_service && !due.busy && options_.clock() >= due.probe_at) {
-      due.busy = true;
+    if (!due.stats.in_service && due.tasks == 0 && options_.clock() >= due.probe_at) {
+      BeginTask(&due);
       Probe(i);
     }
   }
   const uint64_t ticket = tickets_++;
   std::optional<size_t> unit;
-  while (serving_ != ticket || (!(unit = NextIdle()).has_value() && AnyInService())) {
+  while (serving_ != ticket || (!(unit = Next()).has_value() && AnyInService())) {
     changed_.wait(lock);
   }
   ++serving_;
   changed_.notify_all();
   if (unit.has_value()) {
-    units_[*unit].busy = true;
+    BeginTask(&units_[*unit]);
   }
   return unit;
 }
@@ -159,9 +175,7 @@ UnitPool::Answer UnitPool::Run(const MergeTask& task, const MergeSink& sink) {
     return none;
   }
   Unit& unit = units_[*i];
-  const Clock::time_point start = Clock::now();
   Answer answer{.unit = *i, .result = unit.executor->Run(task, sink)};
-  const double seconds = SecondsSince(start);
   if (Status balance = CheckBalance(answer.result.stats); answer.result.ok() && !balance.ok()) {
     answer.result.status = MergeStatus::kEndToEnd;
     answer.result.error = std::move(balance);
@@ -169,8 +183,6 @@ UnitPool::Answer UnitPool::Run(const MergeTask& task, const MergeSink& sink) {
   answer.outcome = OutcomeOf(answer.result);
 
   const MutexLock lock(mutex_);
-  unit.busy = false;
-  unit.stats.busy_seconds += seconds;
   switch (answer.outcome) {
     case Outcome::kDone:
       ++unit.stats.tasks;
@@ -189,7 +201,7 @@ UnitPool::Answer UnitPool::Run(const MergeTask& task, const MergeSink& sink) {
     case Outcome::kNoUnit:
       break;
   }
-  changed_.notify_all();
+  EndTask(&unit);
   return answer;
 }
 
@@ -198,6 +210,12 @@ bool UnitPool::Blame(size_t unit) {
   const bool taken_out = CountFailure(&units_[unit]);
   changed_.notify_all();
   return taken_out;
+}
+
+double UnitPool::unit_busy_seconds() const {
+  return std::accumulate(units_.begin(), units_.end(), 0.0, [](double sum, const Unit& unit) {
+    return sum + unit.executor->unit_busy_seconds();
+  });
 }
 
 double UnitPool::card_cpu_seconds() const {
@@ -211,6 +229,11 @@ std::vector<UnitStats> UnitPool::stats() const {
   std::vector<UnitStats> stats;
   for (const Unit& unit : units_) {
     stats.push_back(unit.stats);
+    if (unit.tasks > 0) {
+      stats.back().seconds +=
+          std::chrono::duration<double>(Clock::now() - unit.tasks_since).count();
+    }
+    stats.back().busy_seconds = unit.executor->unit_busy_seconds();
   }
   return stats;
 }

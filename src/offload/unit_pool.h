@@ -1,11 +1,12 @@
 // The units of one or several cards: who gets which, which of them are in service, what they did.
 //
-// Callers are served first come, first served; each gets the next idle unit in turn (FAST'20 3.2.1,
-// dispatcher thread: round robin) and drives it from its own thread, from upload to download, so
-// that the transfers of one unit overlap with the work of others.
+// Callers are served first come, first served; each gets the unit that has the fewest tasks, in turn
+// if several have (FAST'20 3.2.1, dispatcher thread: round robin), and drives it from its own
+// thread, from upload to download, beside those who have a task on the same unit.
 //
 // A unit that fails several times in a row is taken out of service. When its time has come, the
-// next caller first gives it a small task whose result is known, while others go on; if it passes
+// next caller first gives it a small task whose result is known, once the tasks that it still had
+// have ended, and while others go on; if it passes
 // it is back in service on probation: its next failure takes it out again, and the time doubles
 // until it has done a task.
 //
@@ -42,7 +43,8 @@ struct UnitStats {
   uint64_t probes = 0;
   uint64_t input_bytes = 0;   // of tasks done, as MergeStats
   uint64_t output_bytes = 0;  // likewise
-  double busy_seconds = 0;    // upload to download, whatever came of it, probes too
+  double seconds = 0;       // that it had tasks, upload to download, whatever came of them; probes
+  double busy_seconds = 0;  // that jobs took: Executor::unit_busy_seconds
   bool in_service = true;
 };
 
@@ -65,7 +67,7 @@ class UnitPool {
   // Told of a unit that is back in service; called without any lock.
   using BackListener = std::function<void(size_t unit)>;
 
-  // Each unit takes one task at a time: a DeviceExecutor, or a CheckExecutor over one.
+  // A unit has as many tasks at once as its executor has use for (Executor::max_tasks).
   UnitPool(std::vector<std::shared_ptr<Executor>> units, UnitPoolOptions options,
            BackListener back);
 
@@ -74,6 +76,7 @@ class UnitPool {
   // Those of the unit that takes fewest; SIZE_MAX without any.
   size_t max_runs() const;
   size_t max_snapshots() const;
+  size_t max_tasks() const;  // of all together
 
   // Runs `task` on a unit. A result that does not balance is a failure. Waits while all units in
   // service are busy.
@@ -82,7 +85,8 @@ class UnitPool {
   bool Blame(size_t unit);
 
   std::vector<UnitStats> stats() const;
-  // Of all units.
+  // Of all units together.
+  double unit_busy_seconds() const;
   double card_cpu_seconds() const;
 
  private:
@@ -90,7 +94,8 @@ class UnitPool {
 
   struct Unit {
     std::shared_ptr<Executor> executor;
-    bool busy = false;
+    size_t tasks = 0;  // in flight, or a probe
+    Time tasks_since;  // if there are any
     uint32_t failures_in_a_row = 0;
     Time probe_at;
     std::chrono::milliseconds probe_after;  // when it goes out of service next
@@ -99,8 +104,10 @@ class UnitPool {
 
   // Takes a unit for a task; none if no unit is in service.
   std::optional<size_t> Acquire();
-  std::optional<size_t> NextIdle() SLUICE_REQUIRES(mutex_);
+  std::optional<size_t> Next() SLUICE_REQUIRES(mutex_);
   bool AnyInService() const SLUICE_REQUIRES(mutex_);
+  void BeginTask(Unit* unit) SLUICE_REQUIRES(mutex_);
+  void EndTask(Unit* unit) SLUICE_REQUIRES(mutex_);
   // Whether that took the unit out of service.
   bool CountFailure(Unit* unit) SLUICE_REQUIRES(mutex_);
   void TakeOut(Unit* unit) SLUICE_REQUIRES(mutex_);
