@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "bench/histogram.h"
+#include "device/model/model_device.h"
 #include "sluice/compression.h"
 #include "sluice/options.h"
 #include "util/status.h"
@@ -40,7 +41,8 @@ struct EngineSettings {
   // Sluice's alone.
   std::string executor = "cpu";
   std::string config;
-  size_t write_queues = 0;  // 0: the default
+  ModelDeviceOptions model;  // with executor model
+  size_t write_queues = 0;   // 0: the default
   size_t compaction_threads = 1;
   size_t flush_threads = 1;
   uint64_t background_bytes_per_second = 0;  // 0: no limit
@@ -59,6 +61,8 @@ struct EngineCounts {
   uint64_t background_bytes_read = 0;  // of tables, by compaction
   // Time that writers waited because flush or compaction lagged; none where it is not counted.
   std::optional<uint64_t> stall_microseconds = {};
+  uint64_t unit_microseconds = 0;       // that units of a card had tasks, all units together
+  uint64_t unit_busy_microseconds = 0;  // that jobs took of it, at the unit's clock
 };
 
 // Over the state at its making. Destroyed before its session. Each move returns whether there is a

@@ -144,6 +144,7 @@ Json RunJson(const Run& run) {
                          {"compaction", result.cpu.compaction}, {"driver", result.cpu.driver},
                          {"other", result.cpu.other},           {"card", result.cpu.card}};
   json["host_cpu_ms_per_mb_compacted"] = OrNull(result.HostCpuPerMegabyte());
+  json["units_busy"] = OrNull(result.UnitsBusy());
   return json;
 }
 
@@ -175,7 +176,14 @@ Json SettingsJson(const BenchSettings& s) {
           {"separate_values", s.engine.separate_bytes},
           {"direct", s.engine.direct_io},
           {"executor", s.engine.executor},
-          {"config", s.engine.config}};
+          {"config", s.engine.config},
+          {"clock_mhz", s.engine.model.clock_mhz},
+          {"units", s.engine.model.units},
+          {"dram", s.engine.model.memory_gb_per_s},
+          {"pcie",
+           s.engine.model.link.lanes == 0
+               ? "none"
+               : fmt::format("{}x{}", s.engine.model.link.generation, s.engine.model.link.lanes)}};
 }
 
 // The first engine's operations per second as a multiple of another's.
@@ -226,20 +234,23 @@ std::string CompactionTable(const std::vector<Comparison>& comparisons) {
       if (text.empty()) {
         text = fmt::format(
             "\nCompactions: MB read, and CPU time per MB, in ms, of the host and of what stands "
-            "for "
-            "a card\n{:<23} {:<18} {:>7} {:>9} {:>9} {:>8} {:>8} {:>11} {:>11}\n",
+            "for a card; share of their time that its units merged\n"
+            "{:<23} {:<18} {:>7} {:>9} {:>9} {:>8} {:>8} {:>11} {:>11} {:>10}\n",
             "benchmark", "engine", "threads", "MB", "MB/s", "host", "card", "host cores",
-            "cores freed");
+            "cores freed", "units busy");
       }
       const double megabytes = 1e-6 * static_cast<double>(r.engine.background_bytes_read);
       const double seconds = r.seconds + r.settle_seconds;
       const double rate = seconds > 0 ? megabytes / seconds : 0;
-      text += fmt::format("{:<23} {:<18} {:>7} {:9.1f} {:9.1f} {:8.3f} {:8.3f} {:11.2f} {:>11}\n",
-                          run->workload, run->engine, run->threads, megabytes, rate, *host,
-                          1e3 * r.cpu.card / megabytes, 1e-3 * *host * rate,
-                          on_cpu && run->engine != "sluice:cpu"
-                              ? fmt::format("{:.2f}", 1e-3 * (*on_cpu - *host) * rate)
-                              : "-");
+      const std::optional<double> busy = r.UnitsBusy();
+      text += fmt::format(
+          "{:<23} {:<18} {:>7} {:9.1f} {:9.1f} {:8.3f} {:8.3f} {:11.2f} {:>11} {:>10}\n",
+          run->workload, run->engine, run->threads, megabytes, rate, *host,
+          1e3 * r.cpu.card / megabytes, 1e-3 * *host * rate,
+          on_cpu && run->engine != "sluice:cpu"
+              ? fmt::format("{:.2f}", 1e-3 * (*on_cpu - *host) * rate)
+              : "-",
+          busy ? fmt::format("{:.1f} %", 100 * *busy) : "-");
     }
   }
   return text;

@@ -160,6 +160,14 @@ std::optional<double> RunResult::ReadAmplification() const {
   return Ratio(foreground_bytes_read, user_bytes_read);
 }
 
+std::optional<double> RunResult::UnitsBusy() const {
+  if (engine.unit_microseconds == 0) {
+    return {};
+  }
+  return static_cast<double>(engine.unit_busy_microseconds) /
+         static_cast<double>(engine.unit_microseconds);
+}
+
 std::optional<double> RunResult::HostCpuPerMegabyte() const {
   if (engine.background_bytes_read == 0) {
     return {};
@@ -205,7 +213,9 @@ Status RunWorkload(const BenchSettings& settings, const Workload& workload, uint
   result->engine = {
       .log_bytes_written = counts_then.log_bytes_written - counts.log_bytes_written,
       .table_bytes_written = counts_then.table_bytes_written - counts.table_bytes_written,
-      .background_bytes_read = counts_then.background_bytes_read - counts.background_bytes_read};
+      .background_bytes_read = counts_then.background_bytes_read - counts.background_bytes_read,
+      .unit_microseconds = counts_then.unit_microseconds - counts.unit_microseconds,
+      .unit_busy_microseconds = counts_then.unit_busy_microseconds - counts.unit_busy_microseconds};
   if (counts.stall_microseconds) {
     result->engine.stall_microseconds =
         *counts_then.stall_microseconds - *counts.stall_microseconds;

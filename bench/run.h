@@ -53,6 +53,9 @@ struct RunResult {
   // CPU milliseconds of the host per 10^6 bytes that compactions read, with whichever executor; none
   // if they read nothing. Of LevelDB its flushes are in it.
   std::optional<double> HostCpuPerMegabyte() const;
+  // Share of the time that units of a card had tasks in which jobs ran, all units together; none if
+  // they had no tasks.
+  std::optional<double> UnitsBusy() const;
   // Bytes on disk per byte of a database with each key once. One that was filled at random has not
   // all keys: what this says of it is too little, and of all engines alike.
   std::optional<double> SpaceAmplification() const;

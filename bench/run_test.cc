@@ -224,6 +224,9 @@ TEST(OffloadTest, HostAndCardAreToldApart) {
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_GT(runs[0].result.cpu.card, 0);
   EXPECT_EQ(runs[1].result.cpu.card, 0);
+  EXPECT_GT(runs[0].result.UnitsBusy().value_or(0), 0);
+  EXPECT_LE(runs[0].result.UnitsBusy().value_or(2), 1);
+  EXPECT_FALSE(runs[1].result.UnitsBusy());
   for (const bench::Run& run : runs) {
     EXPECT_GT(run.result.HostCpuPerMegabyte().value_or(0), 0);
   }

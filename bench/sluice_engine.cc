@@ -168,7 +168,9 @@ class SluiceEngine : public Engine {
         .log_bytes_written = statistics.log_bytes_written,
         .table_bytes_written = statistics.flush_bytes_written + statistics.compaction_bytes_written,
         .background_bytes_read = statistics.compaction_bytes_read,
-        .stall_microseconds = statistics.stall_microseconds};
+        .stall_microseconds = statistics.stall_microseconds,
+        .unit_microseconds = statistics.offload.unit_microseconds,
+        .unit_busy_microseconds = statistics.offload.unit_busy_microseconds};
   }
 
  private:
@@ -213,7 +215,7 @@ Status OpenSluice(const EngineSettings& settings, const std::string& directory, 
   SLUICE_RETURN_IF_ERROR(
       MakeUnits(settings.executor,
                 settings.config.empty() ? kDefaultConfiguration : std::string_view(settings.config),
-                {}, &options.executors));
+                {.model = settings.model}, &options.executors));
   std::unique_ptr<DB> db;
   SLUICE_RETURN_IF_ERROR(DB::Open(options, directory, &db));
   *engine = std::make_unique<SluiceEngine>(std::move(db), settings.sync, settings.async);

@@ -257,6 +257,7 @@ void AddEngineOptions(CLI::App* app, BenchCommand* command) {
       ->type_name("NAME")
       ->capture_default_str()
       ->group("Sluice");
+  AddModelOptions(app, &e.model);
 }
 
 }  // namespace

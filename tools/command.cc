@@ -91,9 +91,12 @@ void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* confi
       ->check(CLI::IsMember(configs))
       ->type_name("NAME")
       ->capture_default_str();
-  if (model == nullptr) {
-    return;
+  if (model != nullptr) {
+    AddModelOptions(app, model);
   }
+}
+
+void AddModelOptions(CLI::App* app, ModelDeviceOptions* model) {
   const auto modelled = [&](const char* name, auto* value, double min, double max, const char* type,
                             const char* what) {
     app->add_option(name, *value, what)

@@ -42,6 +42,8 @@ CLI::App* AddSubcommand(CLI::App* parent, const std::string& name, const std::st
 // the modelled card.
 void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* config,
                         ModelDeviceOptions* model);
+// --clock, --dram, --units and --pcie.
+void AddModelOptions(CLI::App* app, ModelDeviceOptions* model);
 // --plot FILE, the picture of `what`; another kind of file is a wrong usage.
 void AddPlotOption(CLI::App* app, std::string* path, const std::string& what);
 // --json.

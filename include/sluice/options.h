@@ -145,16 +145,16 @@ struct Options {
   /// slowed down and finally stopped. Prepared transactions and checkpoints may keep more. 0: four
   /// times write_buffer_bytes.
   uint64_t max_log_bytes = uint64_t{1} << 30;
-  /// A large compaction is cut into key ranges of about this much input, which units share; into
-  /// smaller ones where the CPU merges.
+  /// A large compaction is cut into key ranges of this much input at most, which units share: smaller
+  /// ones if they have too few of these, and where the CPU merges.
   uint64_t task_bytes = uint64_t{32} << 20;
   /// A compaction that has more input than this is carried out in parts of about this much, each of
   /// which takes effect by itself: an interruption loses one part at most, and no more space is
   /// needed than a part takes. Not below the size of four extents; max_space_amplification may make
   /// them smaller.
   uint64_t compaction_bytes = uint64_t{128} << 20;
-  /// Units that merge for compactions (sluice/executor.h), each given one task at a time; without
-  /// any, the CPU merges. What a unit refuses, fails or answers wrongly the CPU merges anew, and a
+  /// Units that merge for compactions (sluice/executor.h), each given as many tasks at once as it has
+  /// use for; without any, the CPU merges. What a unit refuses, fails or answers wrongly the CPU merges anew, and a
   /// unit that fails again and again is taken out of service for a while. Units that several
   /// databases share must be thread-safe.
   std::vector<std::shared_ptr<Executor>> executors;

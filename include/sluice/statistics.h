@@ -56,6 +56,16 @@ struct OffloadStatistics {
   /// CPU time of what stands for the units, if they are simulated or modelled, since they were made:
   /// a card's own work, and no part of Statistics::compaction_cpu_microseconds.
   uint64_t card_cpu_microseconds = 0;
+  uint64_t unit_microseconds = 0;       ///< that units had tasks, of all units together
+  uint64_t unit_busy_microseconds = 0;  ///< that jobs took them: cycles, at the unit's clock
+
+  /// Share of the time that units had tasks in which they merged: the rest they waited for the host
+  /// and the link. 0 before the first task.
+  double UnitsBusy() const {
+    return unit_microseconds == 0 ? 0
+                                  : static_cast<double>(unit_busy_microseconds) /
+                                        static_cast<double>(unit_microseconds);
+  }
 };
 
 /// What transactions do and did.

@@ -49,6 +49,8 @@ class OffloadStatistics:
     units: int
     units_in_service: int
     card_cpu_microseconds: int
+    unit_microseconds: int
+    unit_busy_microseconds: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ nb::dict ToDict(const SubtableStatistics& subtable) {
 
 nb::dict ToDict(const OffloadStatistics& offload) {
   const auto& [executor, device_tasks, cpu_tasks, retries, units, units_in_service,
-               card_cpu_microseconds] = offload;
+               card_cpu_microseconds, unit_microseconds, unit_busy_microseconds] = offload;
   nb::dict d;
   d["executor"] = ToText(executor);
   d["device_tasks"] = device_tasks;
@@ -70,6 +70,8 @@ nb::dict ToDict(const OffloadStatistics& offload) {
   d["units"] = units;
   d["units_in_service"] = units_in_service;
   d["card_cpu_microseconds"] = card_cpu_microseconds;
+  d["unit_microseconds"] = unit_microseconds;
+  d["unit_busy_microseconds"] = unit_busy_microseconds;
   return d;
 }
 

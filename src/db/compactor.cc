@@ -20,7 +20,11 @@ using Clock = std::chrono::steady_clock;
 
 // A task's borders cut two blocks of each run, which are read twice: so many bytes of the run are
 // to lie between them.
-constexpr uint64_t kCpuTaskBytesOfARun = uint64_t{1} << 20;
+constexpr uint64_t kTaskBytesOfARun = uint64_t{1} << 20;
+
+// Units have so many tasks, one after the other, of each part of a compaction: with fewer they would
+// stand still for long as it begins and ends.
+constexpr uint64_t kRoundsOfAPart = 4;
 
 // A share has at least the size of so many extents of each run: one extent of each is cut for it,
 // and read whole.
@@ -68,12 +72,14 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
     }
   }
   const size_t tier = db_.TierOf(pick.output.level);
-  const size_t units = db_.driver->stats().units.size();
-  // If no units share them, tasks are as small as they can be at no cost: what one reads is still
-  // in a cache when it is merged, and its memory serves the next.
-  const uint64_t task_bytes =
-      units > 0 ? db_.options.task_bytes
-                : std::min(db_.options.task_bytes, kCpuTaskBytesOfARun * pick.inputs.size());
+  const size_t tasks = db_.driver->max_tasks();
+  // For the CPU tasks are as small as they can be at no cost: what one reads is still in a cache
+  // when it is merged, and its memory serves the next.
+  uint64_t task_bytes = kTaskBytesOfARun * pick.inputs.size();
+  if (tasks > 0) {
+    task_bytes = std::max(task_bytes, part_bytes / (kRoundsOfAPart * tasks));
+  }
+  task_bytes = std::min(task_bytes, db_.options.task_bytes);
   uint64_t records = 0;
   for (const CompactionInput& input : pick.inputs) {
     for (const ExtentPtr& extent : input.extents) {
@@ -102,7 +108,7 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
                         .block_bytes = db_.options.block_bytes,
                         .restart_interval = db_.options.restart_interval,
                         .snapshots = snapshots,
-                        .window = units + 1,
+                        .window = tasks + 1,
                         .values = db_.MakeValueFormat(subtable->id())},
                        db_.driver.get(), &db_.reader, &writer, &db_.stopping, result);
 }

@@ -60,7 +60,7 @@ class Import {
   }
 
   Status Run() {
-    const size_t window = driver_.stats().units.size() + 1;
+    const size_t window = driver_.max_tasks() + 1;
     for (const KeyRange& range : inputs_.map().Split(options_.task_bytes)) {
       if (parts_.size() == window) {
         SLUICE_RETURN_IF_ERROR(Complete());

@@ -96,6 +96,10 @@ Statistics DBImpl::GetStatistics() {
                                              [](const UnitStats& unit) { return unit.in_service; });
   const auto microseconds = [](double seconds) { return static_cast<uint64_t>(1e6 * seconds); };
   s.offload.card_cpu_microseconds = microseconds(offload.card_cpu_seconds);
+  for (const UnitStats& unit : offload.units) {
+    s.offload.unit_microseconds += microseconds(unit.seconds);
+    s.offload.unit_busy_microseconds += microseconds(unit.busy_seconds);
+  }
   s.compaction_cpu_microseconds =
       db_.counters.compaction_cpu_microseconds.load() + microseconds(offload.host_cpu_seconds);
   s.last_sequence = db_.visible.load();
@@ -201,9 +205,12 @@ std::string Statistics::ToString() const {
   if (compactions_abandoned > 0) {
     out += fmt::format("{} compactions abandoned as unsound\n", compactions_abandoned);
   }
-  out += fmt::format("executor {}: {} tasks on {} units, {} on the CPU, {} of them retries\n",
+  out += fmt::format("executor {}: {} tasks on {} units, {} on the CPU, {} of them retries",
                      offload.executor, offload.device_tasks, offload.units, offload.cpu_tasks,
                      offload.retries);
+  out += offload.unit_microseconds == 0
+             ? "\n"
+             : fmt::format("; units busy {:.0f} %\n", 100 * offload.UnitsBusy());
   if (constexpr uint64_t kWorthTelling = 1'000'000; compaction_bytes_read >= kWorthTelling) {
     out += fmt::format(
         "compactions read {:.1f} MiB, with {:.2f} s of CPU: {:.2f} ms per MB; what stands for a "
