@@ -22,6 +22,7 @@ REFUSED = {
     "cu_block_chunks": {"value_bytes": {"ValueBytes": 4}, "bus_bytes": {"BusBytes": 4}},
     "cu_block_sealer": {"bytes": {"Bytes": 4}},
     "cu_byte_packer": {"bytes": {"Bytes": 12}},
+    "cu_byte_ram": {"depth": {"Depth": 6000}},
     "cu_card_control": {"units": {"Units": 9}},
     "cu_commit_fifo": {"depth": {"Depth": 6}},
     "cu_compare": {"width": {"Width": 730}},
@@ -43,7 +44,9 @@ REFUSED = {
         "fifo_beats": {"FifoBeats": 24}, "requests": {"Requests": 1}, "clients": {"Clients": 0},
     },
     "cu_restart_array": {"bytes": {"Bytes": 4}, "max_restarts": {"MaxRestarts": 2}},
+    "cu_snappy_matcher": {"value_bytes": {"ValueBytes": 8}, "block_bytes": {"BlockBytes": 6000}},
     "cu_snappy_parser": {"history_bytes": {"ValueBytes": 16, "HistoryBytes": 64}},
+    "cu_snappy_writer": {"block_bytes": {"BlockBytes": 131072}},
     "cu_transfer": {"value_bytes": {"ValueBytes": 4}, "ways": {"Ways": 17}},
     "cu_visibility_filter": {"value_bytes": {"ValueBytes": 4}, "max_key_bytes": {"MaxKeyBytes": 32769}},
     "cu_write_engine": {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 namespace sluice::dv {
@@ -61,6 +62,23 @@ std::string Varint(uint32_t number) {
   std::string text;
   for (; number >= 0x80; number >>= 7) text += static_cast<char>(number | 0x80);
   return text + static_cast<char>(number);
+}
+
+// The preamble in five bytes, the last of which may say more than 32 bits have room for.
+std::string LongPreamble(std::string_view block, std::mt19937_64* random) {
+  uint32_t length = 0;
+  size_t bytes = 0;
+  for (unsigned shift = 0; bytes < block.size() && shift < 35; shift += 7) {
+    const auto byte = static_cast<uint8_t>(block[bytes++]);
+    length |= uint32_t{byte & 0x7fU} << shift;
+    if (byte < 0x80) break;
+  }
+  std::string text;
+  for (unsigned shift = 0; shift < 28; shift += 7) {
+    text += static_cast<char>(0x80 | (length >> shift & 0x7f));
+  }
+  text += static_cast<char>(length >> 28 | ((*random)() % 2 == 0 ? 0 : 0x10 << (*random)() % 3));
+  return text + std::string(block.substr(bytes));
 }
 
 std::string LiteralHeader(uint32_t length, std::mt19937_64* random) {
@@ -158,6 +176,10 @@ std::string OddBlock(size_t elements, size_t width, size_t history, std::mt19937
 
 void Damage(std::string* block, std::mt19937_64* random) {
   std::mt19937_64& rng = *random;
+  if (rng() % 8 == 0) {
+    *block = LongPreamble(*block, random);
+    return;
+  }
   for (uint64_t n = 1 + rng() % 3; n > 0 && !block->empty(); --n) {
     const size_t at =
         rng() % 4 == 0 ? rng() % std::min<size_t>(block->size(), 8) : rng() % block->size();

@@ -20,7 +20,7 @@ std::string Sample(Kind kind, size_t n, std::mt19937_64* random);
 // length and offset, offsets around `width`, multiples of it, and `history`.
 std::string OddBlock(size_t elements, size_t width, size_t history, std::mt19937_64* random);
 
-// Changes, removes, doubles or adds some bytes.
+// Changes, removes, doubles or adds some bytes, or writes the preamble in five bytes.
 void Damage(std::string* block, std::mt19937_64* random);
 
 }  // namespace sluice::dv

@@ -11,8 +11,8 @@
 //   cycle 3  bytes are selected, rotated and written to the rows
 //   cycle 4  a row that is complete leaves, and goes to the RAM
 //
-// In cycle 1 the RAM lacks what the three pieces before have made, and the part of a row before
-// that: less than 4 V bytes, which the registers hold in cycle 3.
+// In cycle 1 the RAM lacks what the three pieces before have made, 3 V bytes at most, and the part of
+// a row before that: no row but the last four, which the registers hold in cycle 3.
 //
 // Nothing in here waits: no piece begins (go_o) without room for all that are under way.
 
@@ -135,11 +135,10 @@ module cu_snappy_history #(
   assign own2 = span(to2_q.lane, own_stop2);
 
   always_comb begin
-    // Of the fifth row back, the lanes that the current row has not reached yet.
     for (int i = 0; i < int'(V); i++) begin
       row_t back;
       back = (i < int'(from2_q.lane)) ? rows_back - 1'b1 : rows_back;
-      kept2[i] = back < row_t'(4) || (back == row_t'(4) && i >= int'(to2_q.lane));
+      kept2[i] = back < row_t'(4);
     end
   end
 
