@@ -11,6 +11,7 @@
 #include <new>
 #include <utility>
 
+#include "util/heap.h"
 #include "util/mutex.h"
 
 namespace sluice {
@@ -53,7 +54,7 @@ Cache::Entry::Entry(std::string_view key, size_t value_bytes, uint64_t tag)
 }
 
 Cache::Entry* Cache::NewEntry(std::string_view key, size_t value_bytes, uint64_t tag) {
-  void* const memory = std::malloc(sizeof(Entry) + key.size() + value_bytes);
+  void* const memory = MallocAhead(sizeof(Entry) + key.size() + value_bytes);
   if (memory == nullptr) {
     throw std::bad_alloc();
   }
