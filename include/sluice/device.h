@@ -28,8 +28,8 @@ namespace sluice {
 ///
 /// Without ":CONFIG" it is fast20. The units are thread-safe and may be shared by databases; one
 /// has several tasks in flight (Executor::max_tasks), and keeps up to 72 MiB of memory for the tables
-/// of the next ones, beside what stands for the card's own. Errors: InvalidArgument for another kind, NotFound for an unknown
-/// CONFIG.
+/// of the next ones, beside what stands for the card's own. Errors: InvalidArgument for another
+/// kind, NotFound for an unknown CONFIG.
 SLUICE_EXPORT Status OpenUnits(std::string_view name,
                                std::vector<std::shared_ptr<Executor>>* units);
 

@@ -154,9 +154,9 @@ struct Options {
   /// them smaller.
   uint64_t compaction_bytes = uint64_t{128} << 20;
   /// Units that merge for compactions (sluice/executor.h), each given as many tasks at once as it has
-  /// use for; without any, the CPU merges. What a unit refuses, fails or answers wrongly the CPU merges anew, and a
-  /// unit that fails again and again is taken out of service for a while. Units that several
-  /// databases share must be thread-safe.
+  /// use for; without any, the CPU merges. What a unit refuses, fails or answers wrongly the CPU
+  /// merges anew, and a unit that fails again and again is taken out of service for a while. Units
+  /// that several databases share must be thread-safe.
   std::vector<std::shared_ptr<Executor>> executors;
   /// Directory where tasks that a unit failed are kept, to be run again with `sluice unit replay`;
   /// empty: nowhere.
