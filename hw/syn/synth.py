@@ -28,6 +28,11 @@ LUTRAM = {
 BRAM = {"RAMB36E2": 1, "RAMB18E2": 0.5}
 COLUMNS = ["LUT", "of these LUT RAM", "FF", "BRAM36", "URAM"]
 GOAL = 8  # LUT levels
+# Stages that no configuration includes, and their parameters: for the report.
+OTHERS = {
+    "cu_snappy_decoder": {"ValueBytes": 16, "HistoryBytes": 65536},
+    "cu_snappy_encoder": {"ValueBytes": 16, "BlockBytes": 8192},
+}
 
 
 def amounts(cells):
@@ -115,6 +120,12 @@ The stages of `fast20`, each on its own; `sluice_unit` is the logic between them
 
 {breakdown}
 
+## Stages that no configuration includes
+
+At V = 16 (docs/hardware.md, Snappy).
+
+{others}
+
 ## The deepest paths
 
 For `fast20`, the deepest path from each stage to each stage.
@@ -134,7 +145,7 @@ def thousands(n):
     return f"{n:,.15g}"
 
 
-def report(results, board):
+def report(results, others, board):
     def beside(name):
         lut, _, ff, bram, uram, _ = results[name].row()
         ram = f"{bram:g} BRAM36" + (f", {uram} URAM" if uram else "")
@@ -148,6 +159,8 @@ def report(results, board):
         fcae2=beside("fcae2"),
         fcae9=beside("fcae9"),
         breakdown=table(["module", "instances", *COLUMNS], results["fast20"].breakdown()),
+        others=table(["module", *COLUMNS, "LUT levels"],
+                     [(f"`{name}`", *r.row()) for name, r in others.items()]),
         paths=table(["levels", "from", "to"], results["fast20"].path_rows(20)),
         ecp5=table(list(board), [list(board.values())]),
     )
@@ -181,8 +194,10 @@ def main():
         results[name] = Result(name, top, parameters, arguments.jobs)
         print(line(name, *results[name].row()), flush=True)
     if arguments.report:
+        others = {name: Result(name, name, values, arguments.jobs)
+                  for name, values in OTHERS.items()}  # fmt: skip
         board = ecp5.place_and_route(configs["tiny"]["parameters"], arguments.jobs)
-        arguments.report.write_text(report(results, board), encoding="utf-8")
+        arguments.report.write_text(report(results, others, board), encoding="utf-8")
     else:
         for name, result in results.items():
             print(f"\n{name}\n")
