@@ -52,6 +52,8 @@ const std::vector<EngineKind>& EngineKinds() {
          settings->write_queues = 1;
        }},
       {"leveldb", "", OpenLevelDb, [](EngineSettings*) {}},
+      {"leveldb:verify", "with verify_checksums, as the others read by default", OpenLevelDb,
+       [](EngineSettings* settings) { settings->verify_checksums = true; }},
       {"rocksdb", "", OpenRocksDb, [](EngineSettings*) {}},
       {"rocksdb:pipelined", "with enable_pipelined_write", OpenRocksDb,
        [](EngineSettings* settings) { settings->pipelined_write = true; }},

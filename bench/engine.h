@@ -52,6 +52,7 @@ struct EngineSettings {
   bool pipelined_write = false;
   bool unordered_write = false;
   bool many_tombstones = false;
+  bool verify_checksums = false;  // where an engine does so only if asked
 };
 
 // Since the database was opened.

@@ -44,7 +44,10 @@ class LevelDbIterator : public EngineIterator {
 
 class LevelDbSession : public EngineSession {
  public:
-  LevelDbSession(leveldb::DB* db, bool sync) : db_(db) { options_.sync = sync; }
+  LevelDbSession(leveldb::DB* db, bool sync, bool verify_checksums) : db_(db) {
+    options_.sync = sync;
+    read_options_.verify_checksums = verify_checksums;
+  }
 
   Status Put(std::span<const Record> records) override {
     batch_.Clear();
@@ -59,14 +62,14 @@ class LevelDbSession : public EngineSession {
   }
 
   Status Get(std::string_view key, std::string_view* value, bool* found) override {
-    const leveldb::Status status = db_->Get({}, ToSlice(key), &value_);
+    const leveldb::Status status = db_->Get(read_options_, ToSlice(key), &value_);
     *value = value_;
     *found = status.ok();
     return status.IsNotFound() ? Status() : ToStatus(status);
   }
 
   std::unique_ptr<EngineIterator> NewIterator(const IteratorBounds& /*bounds*/) override {
-    return std::make_unique<LevelDbIterator>(db_->NewIterator({}));
+    return std::make_unique<LevelDbIterator>(db_->NewIterator(read_options_));
   }
 
   // It maps its tables: the kernel's count knows little of them.
@@ -75,6 +78,7 @@ class LevelDbSession : public EngineSession {
  private:
   leveldb::DB* const db_;
   leveldb::WriteOptions options_;
+  leveldb::ReadOptions read_options_;
   leveldb::WriteBatch batch_;
   std::string value_;
 };
@@ -110,6 +114,7 @@ class LevelDbEngine : public Engine {
       options.block_size = settings.block_bytes;
     }
     sync_ = settings.sync;
+    verify_checksums_ = settings.verify_checksums;
     leveldb::DB* db = nullptr;
     const leveldb::Status status = leveldb::DB::Open(options, directory, &db);
     db_.reset(db);
@@ -120,7 +125,7 @@ class LevelDbEngine : public Engine {
     return fmt::format("LevelDB {}.{}", leveldb::kMajorVersion, leveldb::kMinorVersion);
   }
   std::unique_ptr<EngineSession> NewSession() override {
-    return std::make_unique<LevelDbSession>(db_.get(), sync_);
+    return std::make_unique<LevelDbSession>(db_.get(), sync_, verify_checksums_);
   }
 
   // A compaction of keys that are not there flushes, and does nothing else.
@@ -154,6 +159,7 @@ class LevelDbEngine : public Engine {
   std::unique_ptr<const leveldb::FilterPolicy> filter_;
   std::unique_ptr<leveldb::DB> db_;
   bool sync_ = false;
+  bool verify_checksums_ = false;
 };
 
 }  // namespace

@@ -75,6 +75,8 @@ class Worker {
   // Times a call of the engine.
   template <typename Call>
   Status Timed(Op op, const Call& call);
+  template <typename Call>
+  Status TimedFrom(Clock::time_point begin, Op op, const Call& call);
 
   RunState& run_;
   const bool writer_;
