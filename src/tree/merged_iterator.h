@@ -35,7 +35,8 @@ class IteratorParts {
   friend class MergedIterator;
 
   struct Part {
-    void Next() { run != nullptr ? run->Next() : at->Next(); }  // a run's without a virtual call
+    // A run's without a virtual call.
+    void Next() const { run != nullptr ? run->Next() : at->Next(); }
 
     std::unique_ptr<RecordIterator> at;
     RunIterator* run = nullptr;  // the same, if it is a run's

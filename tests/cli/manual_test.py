@@ -132,8 +132,10 @@ class Bash(unittest.TestCase):
         self.assertEqual(complete("sluice", "bench", "--num", ""), [])
 
     def test_lists(self):
-        self.assertEqual(complete("sluice", "bench", "--engine", "lev"), ["leveldb"])
-        self.assertEqual(complete("sluice", "bench", "--engine", "sluice,lev"), ["sluice,leveldb"])
+        both = ["leveldb", "leveldb:verify"]
+        self.assertEqual(complete("sluice", "bench", "--engine", "lev"), both)
+        lists = ["sluice,leveldb", "sluice,leveldb:verify"]
+        self.assertEqual(complete("sluice", "bench", "--engine", "sluice,lev"), lists)
         # Bash replaces what is behind the colon only.
         for words in (("--engine", "leveldb,sluice:async1"), ("--engine=sluice:async1",)):
             self.assertEqual(complete("sluice", "bench", *words), ["async1queue"])
