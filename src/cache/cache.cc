@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "util/heap.h"
-#include "util/mutex.h"
 
 namespace sluice {
 
@@ -162,10 +161,8 @@ void Cache::Shard::Remove(Entry* entry) {
   bytes -= entry->charge();
 }
 
-Cache::Slot::Slot(Cache* cache, std::string_view key,
-                  uint64_t hash) SLUICE_NO_THREAD_SAFETY_ANALYSIS : cache_(cache),
-                                                                    shard_(cache->ShardOf(hash)),
-                                                                    hash_(hash) {
+Cache::Slot::Slot(Cache* cache, std::string_view key, uint64_t hash)
+    : cache_(cache), shard_(cache->ShardOf(hash)), hash_(hash) {
   shard_.mutex.lock();
   entry_ = const_cast<Entry*>(cache->Find(key, hash));
 }

@@ -29,11 +29,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
 #include "util/epoch.h"
+#include "util/mutex.h"
 
 namespace sluice {
 
@@ -151,7 +151,7 @@ class Cache {
   class Slot {
    public:
     // REQUIRES: the thread has no other slot, and key stays valid.
-    Slot(Cache* cache, std::string_view key, uint64_t hash);
+    Slot(Cache* cache, std::string_view key, uint64_t hash) SLUICE_NO_THREAD_SAFETY_ANALYSIS;
     Slot(const Slot&) = delete;
     Slot& operator=(const Slot&) = delete;
     ~Slot();  // unlocks

@@ -92,6 +92,9 @@ TEST_F(DbTest, RefusesWhatItCannotOpen) {
   options_.extent_bytes = 0;
   EXPECT_EQ(DB::Open(options_, dir_.File("db"), &db_).code(), Status::Code::kInvalidArgument);
   options_.extent_bytes = 1 << 20;
+  options_.memtable_bytes = (size_t{64} << 30) + 1;
+  EXPECT_EQ(DB::Open(options_, dir_.File("db"), &db_).code(), Status::Code::kInvalidArgument);
+  options_.memtable_bytes = 1 << 20;
   options_.executors = {nullptr};
   EXPECT_EQ(DB::Open(options_, dir_.File("db"), &db_).code(), Status::Code::kInvalidArgument);
 }

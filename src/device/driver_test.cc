@@ -1,5 +1,5 @@
 // The driver, with modelled units and what can go wrong with them: every task's result is the
-// CPU's, and units come and go as they should.
+// CPU's.
 
 #include "offload/driver.h"
 
@@ -12,31 +12,13 @@
 #include <random>
 
 #include "device/check_executor.h"
-#include "device/device_executor.h"
-#include "device/fault_device.h"
-#include "device/testing.h"
-#include "merge/outputs.h"
+#include "device/driver_fixture.h"
 #include "merge/task_file.h"
 #include "sluice/env.h"
 #include "util/testing.h"
 
 namespace sluice {
 namespace {
-
-using Units = std::vector<std::shared_ptr<Executor>>;
-using Kind = OffloadEvent::Kind;
-
-std::unique_ptr<Executor> Unit(const FaultOptions& fault = {}) {
-  return std::make_unique<DeviceExecutor>(std::make_unique<FaultDevice>(InstantUnit(), fault));
-}
-
-Units SomeUnits(size_t count, FaultOptions fault = {}) {
-  Units units;
-  for (; count > 0; --count, ++fault.seed) {
-    units.push_back(Unit(fault));
-  }
-  return units;
-}
 
 // Keeps outputs as they are handed over, and counts those that come without a hold.
 MergeSink Keep(std::vector<OwnedOutput>* outputs, int* copied) {
@@ -45,103 +27,6 @@ MergeSink Keep(std::vector<OwnedOutput>* outputs, int* copied) {
     *copied += outputs->back().data().data() != output.data.data();
     return Status();
   };
-}
-
-// A task, and what must come of it.
-struct Case {
-  explicit Case(GeneratedTask task) : input(std::move(task)) {
-    result = CpuExecutor().Run(input.task, CollectInto(&outputs));
-  }
-
-  void Expect(const MergeResult& actual, const std::vector<OwnedOutput>& tables) const {
-    ASSERT_EQ(actual.status, result.status) << actual.error.ToString();
-    if (actual.ok()) {
-      const Status same = CompareOutputs(tables, outputs);
-      EXPECT_TRUE(same.ok()) << same.ToString();
-      EXPECT_EQ(actual.stats.output_checksum, result.stats.output_checksum);
-      EXPECT_EQ(actual.stats.input_records, result.stats.input_records);
-    } else {
-      EXPECT_EQ(actual.fault, result.fault);
-    }
-  }
-
-  GeneratedTask input;
-  std::vector<OwnedOutput> outputs;
-  MergeResult result;
-};
-
-class DriverTest : public testing::Test {
- protected:
-  void Open(Units units, OffloadOptions options = {}) {
-    options.listener = [this](const OffloadEvent& event) {
-      const std::lock_guard lock(mutex_);
-      events_.push_back(event);
-    };
-    options.pool.clock = [this] {
-      return std::chrono::steady_clock::time_point(std::chrono::milliseconds(now_));
-    };
-    driver_ = std::make_unique<OffloadDriver>(std::move(units), std::move(options));
-  }
-
-  void RunOne(const Case& task) {
-    std::vector<OwnedOutput> tables;
-    const MergeResult result = driver_->Run(task.input.task, CollectInto(&tables));
-    task.Expect(result, tables);
-  }
-  void RunSome(int tasks) {
-    for (int i = 0; i < tasks; ++i) {
-      RunOne(Case(RandomTask(rng_)));
-    }
-  }
-  // As many on each of some threads.
-  void RunTogether(int threads, int tasks, uint32_t max_runs) {
-    std::vector<std::thread> callers;
-    for (int t = 0; t < threads; ++t) {
-      callers.emplace_back([=, this, seed = rng_()] {
-        std::mt19937_64 rng(seed);
-        for (int i = 0; i < tasks; ++i) {
-          RunOne(Case(RandomTask(rng, max_runs)));
-        }
-      });
-    }
-    for (std::thread& caller : callers) {
-      caller.join();
-    }
-  }
-  std::string Reasons(size_t unit) {
-    const std::lock_guard lock(mutex_);
-    std::string reasons;
-    for (const OffloadEvent& event : events_) {
-      if (event.unit == unit) {
-        reasons += event.what + "\n";
-      }
-    }
-    return reasons;
-  }
-  int Events(Kind kind) {
-    const std::lock_guard lock(mutex_);
-    return static_cast<int>(
-        std::count_if(events_.begin(), events_.end(),
-                      [&](const OffloadEvent& event) { return event.kind == kind; }));
-  }
-
-  const uint64_t seed_ = TestSeed();
-  std::mt19937_64 rng_{seed_};
-  std::atomic<int64_t> now_ = 0;  // milliseconds
-  std::mutex mutex_;
-  std::vector<OffloadEvent> events_;
-  std::unique_ptr<OffloadDriver> driver_;
-};
-
-TEST_F(DriverTest, RoundRobin) {
-  Open(SomeUnits(3));
-  RunSome(9);
-  const OffloadStats stats = driver_->stats();
-  EXPECT_EQ(stats.on_units, 9u);
-  for (const UnitStats& unit : stats.units) {
-    EXPECT_EQ(unit.tasks, 3u);
-    EXPECT_EQ(unit.failures, 0u);
-  }
 }
 
 // Tables come from units without a copy, and stay as they are while later tasks use the memory of
@@ -208,146 +93,6 @@ TEST_F(DriverTest, EveryFaultEndsWellForTasksInFlight) {
     EXPECT_EQ(stats.retried == 0, rate == 0);
     events_.clear();
   }
-}
-
-// A unit whose tasks wait inside until it is opened.
-class Gate : public Executor {
- public:
-  std::string_view name() const override { return "gate"; }
-  size_t max_runs() const override { return 4; }
-  size_t max_snapshots() const override { return 1; }
-  size_t max_tasks() const override { return 3; }
-  MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
-    bool fails = false;
-    {
-      MutexLock lock(mutex_);
-      most_ = std::max(most_, ++inside_);
-      changed_.notify_all();
-      while (!open_ && !one_fails_) {
-        changed_.wait(lock);
-      }
-      fails = std::exchange(one_fails_, false);
-      --inside_;
-    }
-    MergeResult result = CpuExecutor().Run(task, sink);
-    if (fails) {
-      result.status = MergeStatus::kDevice;
-      result.error = Status::IoError("as it was told");
-    }
-    return result;
-  }
-
-  void AwaitInside(int tasks) {
-    MutexLock lock(mutex_);
-    while (inside_ < tasks) {
-      changed_.wait(lock);
-    }
-  }
-  void LetOneFail() {
-    const MutexLock lock(mutex_);
-    one_fails_ = true;
-    changed_.notify_all();
-  }
-  void Open() {
-    const MutexLock lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-  int most() {
-    const MutexLock lock(mutex_);
-    return most_;
-  }
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  bool open_ = false;
-  bool one_fails_ = false;
-  int inside_ = 0;
-  int most_ = 0;
-};
-
-// As many as it has use for, and no unit has two while another has none.
-TEST_F(DriverTest, AUnitHasSeveralTasksAtOnce) {
-  const auto one = std::make_shared<Gate>();
-  const auto two = std::make_shared<Gate>();
-  Open({one, two});
-  EXPECT_EQ(driver_->max_tasks(), 6u);
-  std::vector<std::thread> callers;
-  const auto call = [&] {
-    callers.emplace_back([this, seed = rng_()] {
-      std::mt19937_64 rng(seed);
-      RunOne(Case(RandomTask(rng)));
-    });
-  };
-  call();
-  call();
-  one->AwaitInside(1);
-  two->AwaitInside(1);
-  for (int i = 0; i < 10; ++i) {
-    call();
-  }
-  one->AwaitInside(3);
-  two->AwaitInside(3);
-  one->Open();
-  two->Open();
-  for (std::thread& caller : callers) {
-    caller.join();
-  }
-  EXPECT_EQ(one->most(), 3);
-  EXPECT_EQ(two->most(), 3);
-  EXPECT_EQ(driver_->stats().on_units, 12u);
-}
-
-// A unit out of service is probed once the tasks that it had are over.
-TEST_F(DriverTest, NoProbeBesideATask) {
-  const auto unit = std::make_shared<Gate>();
-  Open({unit}, {.pool = {.failures_in_a_row = 1, .probe_after = std::chrono::seconds(1)}});
-  std::vector<std::thread> callers;
-  for (int inside = 1; inside <= 2; ++inside) {
-    callers.emplace_back([this, seed = rng_()] {
-      std::mt19937_64 rng(seed);
-      RunOne(Case(RandomTask(rng)));
-    });
-    unit->AwaitInside(inside);
-  }
-  unit->LetOneFail();
-  while (driver_->stats().units[0].in_service) {
-    std::this_thread::yield();
-  }
-  now_ += 1000;
-  RunSome(1);
-  EXPECT_EQ(driver_->stats().no_unit, 1u);
-  EXPECT_EQ(driver_->stats().units[0].probes, 0u);
-  unit->Open();
-  for (std::thread& caller : callers) {
-    caller.join();
-  }
-  RunSome(1);
-  EXPECT_EQ(driver_->stats().units[0].probes, 1u);
-  EXPECT_TRUE(driver_->stats().units[0].in_service);
-  EXPECT_EQ(driver_->stats().on_units, 2u);
-}
-
-// What jobs took at the unit's clock is part of the time that it had tasks.
-TEST_F(DriverTest, TimesOfUnits) {
-  ModelDeviceOptions paced = Instant();
-  paced.clock_mhz = 5;
-  const DeviceInfo info = InstantUnit()->info();
-  Open({std::make_shared<DeviceExecutor>(MakeModelDevice(info, paced))});
-  const UnitStats before = driver_->stats().units[0];
-  EXPECT_EQ(before.seconds, 0);
-  EXPECT_EQ(before.busy_seconds, 0);
-  uint64_t cycles = 0;
-  for (int i = 0; i < 5; ++i) {
-    const MergeResult result =
-        driver_->Run(RandomTask(rng_).task, [](const MergeOutput&) { return Status(); });
-    ASSERT_TRUE(result.ok());
-    cycles += result.stats.cycles;
-  }
-  const UnitStats stats = driver_->stats().units[0];
-  EXPECT_DOUBLE_EQ(stats.busy_seconds, 1e-6 * static_cast<double>(cycles) / 5);
-  EXPECT_GE(stats.seconds, stats.busy_seconds);
 }
 
 TEST_F(DriverTest, LimitsAreNoFailures) {
@@ -491,71 +236,6 @@ TEST_F(DriverTest, CorruptInput) {
   EXPECT_EQ(driver_->stats().units[0].failures, 3u);
   EXPECT_EQ(Events(Kind::kTaskFailed), 3);
   EXPECT_EQ(Events(Kind::kOutOfService), 1);
-}
-
-TEST_F(DriverTest, OutOfServiceAndBack) {
-  const std::chrono::milliseconds second(1000);
-  Units units = SomeUnits(1, {.rates = {.hang = 1}, .jobs = 5, .seed = seed_});
-  Open(std::move(units), {.pool = {.failures_in_a_row = 3, .probe_after = second}});
-  const auto in_service = [&] { return driver_->stats().units[0].in_service; };
-  RunSome(2);
-  EXPECT_TRUE(in_service());
-  RunSome(1);
-  EXPECT_FALSE(in_service());
-  now_ += 999;
-  RunSome(5);
-  EXPECT_EQ(driver_->stats().no_unit, 5u);
-  EXPECT_EQ(driver_->stats().units[0].probes, 0u);
-  now_ += 1;
-  RunSome(5);  // the fourth job, a probe, fails
-  EXPECT_EQ(driver_->stats().units[0].probes, 1u);
-  EXPECT_FALSE(in_service());
-  now_ += 1999;
-  RunSome(1);
-  EXPECT_EQ(driver_->stats().units[0].probes, 1u);
-  now_ += 1;
-  RunSome(1);  // the fifth
-  EXPECT_EQ(driver_->stats().units[0].probes, 2u);
-  now_ += 4000;
-  RunSome(1);
-  EXPECT_TRUE(in_service());
-  EXPECT_EQ(driver_->stats().on_units, 1u);
-  EXPECT_EQ(Events(Kind::kTaskFailed), 3);
-  EXPECT_EQ(Events(Kind::kOutOfService), 1);
-  EXPECT_EQ(Events(Kind::kBackInService), 1);
-}
-
-// A unit that passes a probe and fails at once is out again.
-TEST_F(DriverTest, OnProbation) {
-  class FailsTasks : public Executor {
-   public:
-    std::string_view name() const override { return "fails"; }
-    size_t max_runs() const override { return 4; }
-    size_t max_snapshots() const override { return 1; }
-    MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
-      const bool probe = ++runs_ == 4;
-      MergeResult result = cpu_.Run(task, sink);
-      if (!probe) {
-        result.status = MergeStatus::kDevice;
-        result.error = Status::NotSupported("a block that it wrote");  // but not the task
-      }
-      return result;
-    }
-
-   private:
-    CpuExecutor cpu_;
-    int runs_ = 0;
-  };
-  Units units;
-  units.push_back(std::make_unique<FailsTasks>());
-  Open(std::move(units));
-  RunSome(3);
-  EXPECT_FALSE(driver_->stats().units[0].in_service);
-  now_ += 10000;
-  RunSome(1);
-  EXPECT_EQ(Events(Kind::kBackInService), 1);
-  EXPECT_EQ(Events(Kind::kOutOfService), 2);
-  EXPECT_FALSE(driver_->stats().units[0].in_service);
 }
 
 // What is no task is no failure of the unit that says so.
