@@ -8,15 +8,10 @@ bool DeviceSlots::AnyIs(State state) const {
   return std::find(slots_.begin(), slots_.end(), state) != slots_.end();
 }
 
-bool DeviceSlots::Is(uint32_t slot, State state) {
-  const MutexLock lock(mutex_);
-  return slots_[slot] == state;
-}
-
 Status DeviceSlots::Enter(uint32_t* slot) {
   MutexLock lock(mutex_);
   // It has a slot's memory, which this task may need, and uploading would be in vain.
-  if (AnyIs(State::kLost)) {
+  if (AnyIsLost()) {
     lock.unlock();
     {
       const MutexLock turn(unit_turn_);
@@ -42,9 +37,14 @@ void DeviceSlots::FreeMemory(uint32_t slot, State next) {
 }
 
 void DeviceSlots::Leave(uint32_t slot) {
-  if (!Is(slot, State::kLost)) {
-    FreeMemory(slot, State::kIdle);
+  {
+    const MutexLock lock(mutex_);
+    if (slots_[slot] == State::kLost) {
+      slots_[slot] = State::kAbandoned;
+      return;
+    }
   }
+  FreeMemory(slot, State::kIdle);
 }
 
 Status DeviceSlots::Upload(uint32_t slot, const std::function<Status()>& upload) {
@@ -65,7 +65,7 @@ Status DeviceSlots::Upload(uint32_t slot, const std::function<Status()>& upload)
     MutexLock lock(mutex_);
     slots_[slot] = State::kEntered;
     while (frees_ == frees) {
-      if (AnyIs(State::kLost)) {
+      if (AnyIsLost()) {
         return Status::IoError("the unit's memory is taken by a job that no reset has ended");
       }
       if (!AnyIs(State::kLoaded)) {
@@ -88,13 +88,16 @@ Status DeviceSlots::MakeReady() {
     Distrust();
     return status.WithContext("reset");
   }
-  // Nothing writes to it any more. Only here a lost slot changes, and none is lost meanwhile, as
-  // that takes the unit.
+  // Nothing writes to what was lost any more. The slot is still its task's, until that leaves.
+  const MutexLock lock(mutex_);
   for (uint32_t slot = 0; slot < kSlots; ++slot) {
-    if (Is(slot, State::kLost)) {
-      FreeMemory(slot, State::kIdle);
+    if (slots_[slot] == State::kLost || slots_[slot] == State::kAbandoned) {
+      device_.Free(slot);
+      slots_[slot] = slots_[slot] == State::kLost ? State::kEntered : State::kIdle;
+      ++frees_;
     }
   }
+  changed_.notify_all();
   return {};
 }
 

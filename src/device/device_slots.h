@@ -54,16 +54,19 @@ class DeviceSlots {
  private:
   enum class State {
     kIdle,
-    kEntered,  // without memory
-    kLoaded,   // with memory
-    kLost,     // the unit, which could not be reset, may still write to its memory
+    kEntered,    // without memory
+    kLoaded,     // with memory
+    kLost,       // the unit, which could not be reset, may still write to its memory
+    kAbandoned,  // the same, and its task has left
   };
 
   // Resets the unit if that is due.
   Status MakeReady() SLUICE_REQUIRES(unit_turn_);
   void FreeMemory(uint32_t slot, State next);
-  bool Is(uint32_t slot, State state);
   bool AnyIs(State state) const SLUICE_REQUIRES(mutex_);
+  bool AnyIsLost() const SLUICE_REQUIRES(mutex_) {
+    return AnyIs(State::kLost) || AnyIs(State::kAbandoned);
+  }
 
   Device& device_;
   Mutex upload_turn_;

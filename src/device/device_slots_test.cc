@@ -206,26 +206,31 @@ TEST_F(DeviceSlotsTest, TasksWaitForMemory) {
   ExpectAllFree(&unit.device());
 }
 
+// Its first job is late, and while it is stuck no reset ends that.
+class StuckDevice : public FaultDevice {
+ public:
+  StuckDevice() : FaultDevice(InstantUnit(), {.rates = {.late = 1}, .jobs = 1}) {}
+  Status Reset() override { return stuck ? Status::IoError("still busy") : FaultDevice::Reset(); }
+  bool stuck = true;
+};
+
+struct Job {
+  uint32_t slot = 99;
+  uint64_t address = 0;
+};
+
+Status Load(DeviceSlots* slots, Device* device, Job* job) {
+  return slots->Upload(job->slot, [=] {
+    SLUICE_RETURN_IF_ERROR(device->Allocate(job->slot, 100'000, &job->address));
+    return device->Write(job->address, "descriptor");
+  });
+}
+
 // A job that no reset has ended keeps its memory, and no task begins until one has.
 TEST_F(DeviceSlotsTest, WhatTheUnitMayStillWriteToIsNotUsed) {
-  class Stuck : public FaultDevice {
-   public:
-    Stuck() : FaultDevice(InstantUnit(), {.rates = {.late = 1}, .jobs = 1}) {}
-    Status Reset() override { return stuck ? Status::IoError("still busy") : FaultDevice::Reset(); }
-    bool stuck = true;
-  };
-  Stuck device;
+  StuckDevice device;
   DeviceSlots slots(&device);
-  struct Job {
-    uint32_t slot = 99;
-    uint64_t address = 0;
-  };
-  const auto load = [&](Job* job) {
-    return slots.Upload(job->slot, [&, job] {
-      SLUICE_RETURN_IF_ERROR(device.Allocate(job->slot, 100'000, &job->address));
-      return device.Write(job->address, "descriptor");
-    });
-  };
+  const auto load = [&](Job* job) { return Load(&slots, &device, job); };
   Job late;
   Job beside;
   Job later;
@@ -246,6 +251,33 @@ TEST_F(DeviceSlotsTest, WhatTheUnitMayStillWriteToIsNotUsed) {
   ASSERT_TRUE(load(&later).ok());
   EXPECT_EQ(later.address, late.address);
   slots.Leave(later.slot);
+  ExpectAllFree(&device);
+}
+
+// A reset gives a lost job's memory back, but its slot remains its task's until that leaves: two
+// tasks would have one slot.
+TEST_F(DeviceSlotsTest, ALostSlotIsItsTasksUntilThatLeaves) {
+  StuckDevice device;
+  DeviceSlots slots(&device);
+  Job late;
+  Job later;
+  uint8_t status = 0;
+  ASSERT_TRUE(slots.Enter(&late.slot).ok());
+  ASSERT_TRUE(Load(&slots, &device, &late).ok());
+  EXPECT_EQ(slots.Run(late.slot, late.address, 1000, &status).code(), Status::Code::kIoError);
+  device.stuck = false;
+  ASSERT_TRUE(slots.Enter(&later.slot).ok());
+  EXPECT_NE(later.slot, late.slot);
+  ASSERT_TRUE(Load(&slots, &device, &later).ok());
+  slots.Leave(late.slot);
+  Job last;
+  ASSERT_TRUE(slots.Enter(&last.slot).ok());
+  ASSERT_TRUE(Load(&slots, &device, &last).ok());
+  EXPECT_NE(last.slot, later.slot);
+  EXPECT_NE(last.address, later.address);
+  EXPECT_TRUE(slots.Run(later.slot, later.address, 1000, &status).ok());
+  slots.Leave(later.slot);
+  slots.Leave(last.slot);
   ExpectAllFree(&device);
 }
 
