@@ -46,6 +46,7 @@ class Device {
   virtual Status Allocate(uint32_t slot, uint64_t bytes, uint64_t* address) = 0;
   // Gives back everything that was allocated for `slot`.
   virtual void Free(uint32_t slot) = 0;
+  // After an IoError of these two, as after one of Start and Wait, Reset is needed.
   virtual Status Write(uint64_t address, std::string_view bytes) = 0;
   virtual Status Read(uint64_t address, uint64_t bytes, char* out) = 0;
 

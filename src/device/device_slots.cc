@@ -10,8 +10,9 @@ bool DeviceSlots::AnyIs(State state) const {
 
 Status DeviceSlots::Enter(uint32_t* slot) {
   MutexLock lock(mutex_);
-  // It has a slot's memory, which this task may need, and uploading would be in vain.
-  if (AnyIsLost()) {
+  // Without it uploading may be in vain: the card may be gone, or a lost job may have a slot's memory,
+  // which this task may need.
+  if (needs_reset_) {
     lock.unlock();
     {
       const MutexLock turn(unit_turn_);
@@ -59,6 +60,9 @@ Status DeviceSlots::Upload(uint32_t slot, const std::function<Status()>& upload)
     }
     Status status = upload();
     if (!status.IsNotSupported()) {
+      if (!status.ok()) {
+        Distrust();
+      }
       return status;
     }
     device_.Free(slot);

@@ -48,7 +48,8 @@ class DeviceSlots {
   // Runs the job at `descriptor`, in the slot's memory, as Device::Start and Wait do. After an error
   // the unit has been reset, unless that failed, too.
   Status Run(uint32_t slot, uint64_t descriptor, uint64_t cycles, uint8_t* unit_status);
-  // What the unit has done is wrong.
+  // What the unit has done is wrong, or the device does not do as it must: it is reset before the
+  // next task.
   void Distrust();
 
  private:

@@ -133,6 +133,27 @@ TEST_F(DeviceSlotsTest, AFaultIsOneTasks) {
   }
 }
 
+// A card that went away takes no uploads until it is reset, which makes its driver open it again.
+TEST_F(DeviceSlotsTest, AFailedUploadIsFollowedByAReset) {
+  class Away : public FaultDevice {
+   public:
+    Away() : FaultDevice(InstantUnit(), {}) {}
+    Status Write(uint64_t address, std::string_view bytes) override {
+      return away_ ? Status::IoError("away") : FaultDevice::Write(address, bytes);
+    }
+    Status Reset() override {
+      away_ = false;
+      return FaultDevice::Reset();
+    }
+
+   private:
+    bool away_ = true;
+  };
+  DeviceExecutor unit(std::make_unique<Away>());
+  EXPECT_EQ(RunTogether(&unit, &rng_, 1, 5), 1);
+  ExpectAllFree(&unit.device());
+}
+
 TEST_F(DeviceSlotsTest, NothingWrongGetsThrough) {
   for (const bool card : {false, true}) {
     std::unique_ptr<Device> device = InstantUnit();
