@@ -67,10 +67,11 @@ sluice_public_library(sluice_conformance STATIC EXPORT conformance COMPONENT con
 target_link_libraries(sluice_conformance PUBLIC sluice_static PRIVATE fmt::fmt Snappy::snappy)
 if(SLUICE_BUILD_DEVICE)
   list(TRANSFORM SLUICE_CONFIGURATIONS PREPEND unit_ OUTPUT_VARIABLE models)
-  sluice_objects(objects sluice_device_executor sluice_model sluice_units_by_name sluice_executors ${models}
-                 verilated_runtime)
+  sluice_objects(objects sluice_device_executor sluice_model sluice_units_by_name ${SLUICE_XRT} sluice_executors
+                 ${models} verilated_runtime)
   sluice_public_library(sluice_device STATIC EXPORT device COMPONENT device OBJECTS ${objects})
-  target_link_libraries(sluice_device PUBLIC sluice_static PRIVATE fmt::fmt Threads::Threads)
+  target_link_libraries(sluice_device PUBLIC sluice_static
+                        PRIVATE fmt::fmt Threads::Threads ${SLUICE_XRT_LIBRARY})
 endif()
 
 if(NOT SLUICE_INSTALL)

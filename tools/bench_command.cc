@@ -230,13 +230,9 @@ void AddEngineOptions(CLI::App* app, BenchCommand* command) {
   app->add_flag("--sync", e.sync, "Sync every write before it returns")->group("All engines alike");
   app->add_flag("--direct", e.direct_io, "Direct I/O: nothing stays in the page cache but the log")
       ->group("All engines alike");
-  std::vector<std::string> configs;
-  for (const std::string_view name : RtlConfigurations()) {
-    configs.emplace_back(name);
-  }
   e.config = kDefaultConfiguration;
-  app->add_option("--executor", e.executor, "Executor of merges: cpu, rtl, check or model")
-      ->check(CLI::IsMember({"cpu", "rtl", "check", "model"}))
+  app->add_option("--executor", e.executor, "Executor of merges: cpu, rtl, check, model or xrt")
+      ->check(CLI::IsMember({"cpu", "rtl", "check", "model", "xrt"}))
       ->type_name("NAME")
       ->capture_default_str()
       ->group("Sluice");
@@ -252,8 +248,8 @@ void AddEngineOptions(CLI::App* app, BenchCommand* command) {
       ->transform(CLI::AsSizeValue(false));
   add_own("--max-space", &e.max_space_amplification,
           "Limit on bytes of the device per byte of live data; 0: none");
-  app->add_option("--config", e.config, "Configuration of the unit (see `sluice unit list`)")
-      ->check(CLI::IsMember(configs))
+  app->add_option("--config", e.config, kConfigurationText)
+      ->check(IsConfiguration())
       ->type_name("NAME")
       ->capture_default_str()
       ->group("Sluice");

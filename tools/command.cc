@@ -73,22 +73,32 @@ CLI::App* AddSubcommand(CLI::App* parent, const std::string& name, const std::st
   return command;
 }
 
-void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* config,
-                        ModelDeviceOptions* model) {
+CLI::Validator IsConfiguration() {
   std::vector<std::string> configs;
   for (const std::string_view name : RtlConfigurations()) {
     configs.emplace_back(name);
   }
+  const CLI::Validator known = CLI::IsMember(configs);
+  // Described as what it knows by name, for completion and manual.
+  return CLI::Validator(
+      [known](std::string& given) {
+        return given.find(".xclbin") != std::string::npos ? std::string() : known(given);
+      },
+      known.get_description());
+}
+
+void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* config,
+                        ModelDeviceOptions* model) {
   app->add_option(
          "--executor", *executor,
-         "Executor of merges: cpu, rtl (the simulated unit), check (both, compared) or model "
-         "(the CPU, with the timing of a card)")
-      ->check(CLI::IsMember({"cpu", "rtl", "check", "model"}))
+         "Executor of merges: cpu, rtl (the simulated unit), check (both, compared), model "
+         "(the CPU, with the timing of a card) or xrt (a card)")
+      ->check(CLI::IsMember({"cpu", "rtl", "check", "model", "xrt"}))
       ->type_name("NAME")
       ->capture_default_str();
   *config = kDefaultConfiguration;
-  app->add_option("--config", *config, "Configuration of the unit (see `sluice unit list`)")
-      ->check(CLI::IsMember(configs))
+  app->add_option("--config", *config, kConfigurationText)
+      ->check(IsConfiguration())
       ->type_name("NAME")
       ->capture_default_str();
   if (model != nullptr) {

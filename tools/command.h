@@ -35,6 +35,11 @@ void AddUnitCommand(CLI::App* app, Action* action);
 void AddUnitBench(CLI::App* unit, Action* action);
 void AddUnitReplay(CLI::App* unit, Action* action);
 
+// A configuration of the unit, or, for a card, an xclbin (MakeXrtDevices).
+CLI::Validator IsConfiguration();
+inline constexpr const char* kConfigurationText =
+    "Configuration of the unit (see `sluice unit list`); for xrt FILE.xclbin[@CARD]";
+
 // One more subcommand with `examples` (one per line) at the end of its help.
 CLI::App* AddSubcommand(CLI::App* parent, const std::string& name, const std::string& description,
                         const std::string& examples);

@@ -8,15 +8,25 @@
 #include "device/card_device.h"
 #include "device/check_executor.h"
 #include "device/device_executor.h"
+#include "device/xrt/xrt_device.h"
 #include "merge/cpu_executor.h"
 #include "sluice/device.h"
 
 namespace sluice {
 
+#ifndef SLUICE_XRT
+Status MakeXrtDevices(std::string_view, const XrtDeviceOptions&,
+                      std::vector<std::unique_ptr<Device>>*) {
+  return Status::NotSupported(
+      "this build has no XRT: it needs libxrt-dev, or a card's own package");
+}
+#endif
+
 namespace {
 
-Status MakeDevices(std::string_view kind, std::string_view config, const ExecutorOptions& options,
-                   std::vector<std::unique_ptr<Device>>* devices) {
+Status MakeSimulatedDevices(std::string_view kind, std::string_view config,
+                            const ExecutorOptions& options,
+                            std::vector<std::unique_ptr<Device>>* devices) {
   SLUICE_RETURN_IF_ERROR(MakeRtlDevices(config, options.rtl, devices));
   if (kind == "model") {
     const DeviceInfo info = devices->front()->info();
@@ -27,6 +37,16 @@ Status MakeDevices(std::string_view kind, std::string_view config, const Executo
   }
   for (std::unique_ptr<Device>& device : *devices) {
     device = std::make_unique<CardDevice>(std::move(device));
+  }
+  return {};
+}
+
+Status MakeDevices(std::string_view kind, std::string_view config, const ExecutorOptions& options,
+                   std::vector<std::unique_ptr<Device>>* devices) {
+  if (kind == "xrt") {
+    SLUICE_RETURN_IF_ERROR(MakeXrtDevices(config, {}, devices));
+  } else {
+    SLUICE_RETURN_IF_ERROR(MakeSimulatedDevices(kind, config, options, devices));
   }
   FaultOptions fault = options.fault;
   for (std::unique_ptr<Device>& device : *devices) {
@@ -45,9 +65,9 @@ Status MakeUnits(std::string_view kind, std::string_view config, const ExecutorO
   if (kind == "cpu") {
     return {};
   }
-  if (kind != "rtl" && kind != "check" && kind != "model") {
+  if (kind != "rtl" && kind != "check" && kind != "model" && kind != "xrt") {
     return Status::InvalidArgument(
-        fmt::format("no executor '{}': there are cpu, rtl, check and model", kind));
+        fmt::format("no executor '{}': there are cpu, rtl, check, model and xrt", kind));
   }
   std::vector<std::unique_ptr<Device>> devices;
   SLUICE_RETURN_IF_ERROR(MakeDevices(kind, config, options, &devices));

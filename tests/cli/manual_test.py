@@ -100,7 +100,7 @@ class Pages(unittest.TestCase):
         )
         text = re.sub(".\b", "", shown.stdout)
         self.assertRegex(text, r"sluice db repair DIR TO \[--level-path DIR \.\.\.\] \[--json\]\n")
-        self.assertIn("One of: cpu, rtl, check, model.", " ".join(text.split()))
+        self.assertIn("One of: cpu, rtl, check, model, xrt.", " ".join(text.split()))
         self.assertIn("sluice db put /data/db 'tab\\x09key' value --create", text)
 
 
