@@ -156,7 +156,7 @@ Status DBImpl::OpenSpace() {
   };
   TierDirs tiers;
   SLUICE_RETURN_IF_ERROR(
-      OpenTiers(db_.options, db_.env, db_.path, &db_.home.identity, new_number, &tiers));
+      OpenTiers(db_.options, db_.env, db_.path, db_.home.identity, new_number, &tiers));
   std::copy(tiers.of_level.begin(), tiers.of_level.end(), db_.tier_of_level.begin());
   db_.tier_locks = std::move(tiers.locks);
   SLUICE_RETURN_IF_ERROR(db_.options.read_only
@@ -176,7 +176,8 @@ Status DBImpl::OpenSpace() {
       SLUICE_RETURN_IF_ERROR(db_.space->Adopt(use.extent->pages, &use.extent->pages.place));
     }
   }
-  return {};
+  return db_.options.read_only ? Status()
+                               : NumberOpen(db_.env, db_.path, tiers, &db_.home.identity);
 }
 
 Status DBImpl::OpenMetadata() {

@@ -215,17 +215,6 @@ Status SetLastOpen(Env* env, const TierDirs& tiers, uint64_t number,
   return {};
 }
 
-// Gives the home and its tiers a new number for this open. A tier that a crash left with the open
-// number before the home's last one first gets the last one, because the home is about to forget
-// the older number.
-Status NumberOpen(Env* env, const std::string& path, const TierDirs& tiers, DirIdentity* home,
-                  std::vector<DirIdentity> identities) {
-  SLUICE_RETURN_IF_ERROR(SetLastOpen(env, tiers, home->last_open, &identities));
-  home->open_before = std::exchange(home->last_open, NewOpenNumber());
-  SLUICE_RETURN_IF_ERROR(WriteIdentity(env, path, *home));
-  return SetLastOpen(env, tiers, home->last_open, &identities);
-}
-
 }  // namespace
 
 Status OpenHome(const Options& options, Env* env, const std::string& path, HomeDir* home) {
@@ -277,11 +266,10 @@ Status FinishCreation(Env* env, const std::string& path, HomeDir* home) {
   return WriteIdentity(env, path, home->identity);
 }
 
-Status OpenTiers(const Options& options, Env* env, const std::string& path, DirIdentity* home,
+Status OpenTiers(const Options& options, Env* env, const std::string& path, const DirIdentity& home,
                  const std::function<Status(uint64_t* number)>& new_number, TierDirs* tiers) {
   tiers->dirs = {{path, kHomeDir}};
   std::vector<std::string> ids(1);
-  std::vector<DirIdentity> identities;  // of tiers
   SLUICE_RETURN_IF_ERROR(env->GetFileId(path, ids.data()));
   for (const std::string& dir : options.level_paths) {
     if (dir.empty()) {
@@ -301,13 +289,13 @@ Status OpenTiers(const Options& options, Env* env, const std::string& path, DirI
       continue;
     }
     DirIdentity tier;
-    SLUICE_RETURN_IF_ERROR(LookAtTier(env, dir, path, *home, &tier));
+    SLUICE_RETURN_IF_ERROR(LookAtTier(env, dir, path, home, &tier));
     if (options.read_only) {
       SLUICE_RETURN_IF_ERROR(LockToRead(env, dir, &tiers->locks.emplace_back()));
     } else {
       SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(dir), &tiers->locks.emplace_back()));
       SLUICE_RETURN_IF_ERROR(env->SyncDir(dir));
-      SLUICE_RETURN_IF_ERROR(LookAtTier(env, dir, path, *home, &tier));
+      SLUICE_RETURN_IF_ERROR(LookAtTier(env, dir, path, home, &tier));
       if (tier.number == 0) {
         SLUICE_RETURN_IF_ERROR(new_number(&tier.number));
         SLUICE_RETURN_IF_ERROR(WriteIdentity(env, dir, tier));
@@ -321,13 +309,26 @@ Status OpenTiers(const Options& options, Env* env, const std::string& path, DirI
     }
     ids.push_back(std::move(id));
     tiers->dirs.push_back({dir, tier.number});
-    identities.push_back(std::move(tier));
+    tiers->identities.push_back(std::move(tier));
   }
-  if (options.read_only || identities.empty()) {
+  return {};
+}
+
+// A tier that a crash left with the open number before the home's last one first gets the last one,
+// because the home is about to forget the older number.
+Status NumberOpen(Env* env, const std::string& path, const TierDirs& tiers, DirIdentity* home) {
+  if (tiers.identities.empty()) {
     return {};
   }
+  std::vector<DirIdentity> identities = tiers.identities;
+  const auto number = [&]() -> Status {
+    SLUICE_RETURN_IF_ERROR(SetLastOpen(env, tiers, home->last_open, &identities));
+    home->open_before = std::exchange(home->last_open, NewOpenNumber());
+    SLUICE_RETURN_IF_ERROR(WriteIdentity(env, path, *home));
+    return SetLastOpen(env, tiers, home->last_open, &identities);
+  };
   // A full device can be opened all the same: the old numbers stay, and still fit.
-  const Status status = NumberOpen(env, path, *tiers, home, std::move(identities));
+  const Status status = number();
   return status.IsNoSpace() ? Status() : status;
 }
 

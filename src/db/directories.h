@@ -46,12 +46,17 @@ Status FinishCreation(Env* env, const std::string& path, HomeDir* home);
 struct TierDirs {
   std::vector<ExtentSpace::Dir> dirs;  // the database's own first
   std::vector<std::unique_ptr<FileLock>> locks;
-  std::vector<size_t> of_level;  // in `dirs`
+  std::vector<size_t> of_level;         // in `dirs`
+  std::vector<DirIdentity> identities;  // of all but the first
 };
 
 // Locks the directories of tiers; those that are new get numbers from `new_number`, which must be
 // given for good when it returns.
-Status OpenTiers(const Options& options, Env* env, const std::string& path, DirIdentity* home,
+Status OpenTiers(const Options& options, Env* env, const std::string& path, const DirIdentity& home,
                  const std::function<Status(uint64_t* number)>& new_number, TierDirs* tiers);
+// Makes this open the last user of the tiers, before anything is written to them. To be called once
+// all extents are found: a tier that is missing, because its disk is not mounted or its path not
+// given, does not get the new number, and would be taken for another copy's after a few attempts.
+Status NumberOpen(Env* env, const std::string& path, const TierDirs& tiers, DirIdentity* home);
 
 }  // namespace sluice

@@ -167,6 +167,26 @@ TEST_F(DirectoriesTest, OnlyTheLastUserOfATierMayUseIt) {
   ExpectRecords(80);
 }
 
+// As if its disk were not mounted, however often that is tried, and its path were not given.
+TEST_F(DirectoriesTest, ATierThatIsMissingForAWhileIsFoundAgain) {
+  const std::vector<std::string> paths = {"", dir_.File("warm"), dir_.File("cold")};
+  ASSERT_TRUE(Open("a", paths).ok());
+  ASSERT_TRUE(Fill(db_.get(), "a").ok());
+  db_.reset();
+  std::filesystem::rename(paths[2], dir_.File("cold disk"));
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    std::filesystem::create_directory(paths[2]);  // where it is mounted
+    const Status status = Open("a", paths);
+    EXPECT_TRUE(status.IsCorruption()) << status.ToString();
+    EXPECT_TRUE(Open("a", {"", paths[1]}).IsCorruption());
+    std::filesystem::remove_all(paths[2]);
+  }
+  std::filesystem::rename(dir_.File("cold disk"), paths[2]);
+  const Status status = Open("a", paths);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ExpectRecords(40);
+}
+
 TEST_F(DirectoriesTest, ATierThatIsNotEmptyIsRefused) {
   ASSERT_TRUE(Open("a").ok());
   ASSERT_TRUE(Fill(db_.get(), "a").ok());
