@@ -234,7 +234,7 @@ class SLUICE_EXPORT DB {
 
   /// Makes a consistent copy, a database of its own, in the directory `path`, which must not exist.
   /// Writes continue in the meantime. Cost: checks and copies all live extents. Corruption if one
-  /// is damaged.
+  /// is damaged. After an error nothing is left of it, as far as what failed permits.
   virtual Status CreateCheckpoint(const std::string& path) = 0;
 
   /// The state now, and the work since the database was opened.

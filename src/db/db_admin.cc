@@ -139,6 +139,15 @@ Status DBImpl::CreateCheckpoint(const std::string& path) {
   if (const Status exists = db_.env->FileExists(path); !exists.IsNotFound()) {
     return exists.ok() ? Status::InvalidArgument(fmt::format("{}: exists", path)) : exists;
   }
+  HomeDir home;
+  const Status status = CopyTo(path, &home);
+  if (!status.ok()) {
+    UndoCreation(db_.env, path, &home);
+  }
+  return status;
+}
+
+Status DBImpl::CopyTo(const std::string& path, HomeDir* home) {
   Metadata state;
   LogPosition end;
   {
@@ -149,12 +158,11 @@ Status DBImpl::CreateCheckpoint(const std::string& path) {
     end = db_.log_end;
     ++db_.log_holders;
   }
-  HomeDir home;
   std::unique_ptr<ExtentSpace> space;
   MetadataEdit edit = state.ToEdit();  // its extents will lie in `space`
   std::unique_ptr<RedoLog> log;
   const auto copy_log = [&]() -> Status {
-    SLUICE_RETURN_IF_ERROR(CreateHome(db_.env, path, &home));
+    SLUICE_RETURN_IF_ERROR(CreateHome(db_.env, path, home));
     SLUICE_RETURN_IF_ERROR(db_.env->CreateDir(path + "/log"));
     SLUICE_RETURN_IF_ERROR(RedoLog::Open(
         db_.env, path + "/log", {.segment_bytes = db_.options.log_segment_bytes}, {}, &log));
@@ -176,7 +184,7 @@ Status DBImpl::CreateCheckpoint(const std::string& path) {
   db_.HoldLog(-1);
   SLUICE_RETURN_IF_ERROR(copied);
   SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(db_.env, {{path, kHomeDir}}, &space));
-  edit.database = home.identity.database;
+  edit.database = home->identity.database;
   std::string table;
   DataFile* file = nullptr;
   std::map<const ExtentPlace*, std::shared_ptr<ExtentPlace>> copies;  // slices share one
@@ -201,7 +209,7 @@ Status DBImpl::CreateCheckpoint(const std::string& path) {
   // Last, because it makes a database of the files.
   std::unique_ptr<MetadataLog> metadata;
   SLUICE_RETURN_IF_ERROR(MetadataLog::Open(db_.env, path, &edit, &metadata));
-  return FinishCreation(db_.env, path, &home);
+  return FinishCreation(db_.env, path, home);
 }
 
 Status DBImpl::Verify(const std::function<void(uint64_t, uint64_t)>& progress) {

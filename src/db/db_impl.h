@@ -149,6 +149,8 @@ class DBImpl final : public DB, private TransactionStore {
   // The newest memtable that waits for its flush, once the active one does, too, if it has records;
   // null if none waits. InvalidArgument if the sub-table is dropped. Called with ExclusiveWrites.
   Status SwitchToFlush(SubtableImpl* subtable, MemtablePtr* newest);
+  // A checkpoint in a new directory, whose creation begins with it.
+  Status CopyTo(const std::string& path, HomeDir* home);
 
   // db_read.cc
   // Where a Get looks, and what it may see.

@@ -157,19 +157,38 @@ Status RemoveContents(const Options& options, Env* env, const std::string& path,
       tiers.push_back({dir, tier.number});
     }
   }
+  const std::vector<std::string> reserve = {path + "/RESERVE", path + "/RESERVE.open",
+                                            path + "/RESERVE.compact"};
   if (identity.state != DirIdentity::State::kDestroying) {
     identity.state = DirIdentity::State::kDestroying;
-    SLUICE_RETURN_IF_ERROR(WriteIdentity(env, path, identity));
+    Status status = WriteIdentity(env, path, identity);
+    if (status.IsNoSpace()) {  // a database does without its reserve, if this is as far as it gets
+      SLUICE_RETURN_IF_ERROR(Remove(env, reserve));
+      status = WriteIdentity(env, path, identity);
+    }
+    SLUICE_RETURN_IF_ERROR(status);
   }
   for (const ExtentSpace::Dir& tier : tiers) {
     SLUICE_RETURN_IF_ERROR(RemoveTier(env, tier));
   }
-  SLUICE_RETURN_IF_ERROR(Remove(
-      env, {path + "/CURRENT", path + "/CURRENT.new", path + "/RESERVE", path + "/RESERVE.open",
-            path + "/RESERVE.compact", DataFilePath(path, kHomeDir)}));
+  SLUICE_RETURN_IF_ERROR(
+      Remove(env, {path + "/CURRENT", path + "/CURRENT.new", DataFilePath(path, kHomeDir)}));
+  SLUICE_RETURN_IF_ERROR(Remove(env, reserve));
   SLUICE_RETURN_IF_ERROR(RemoveLog(env, path + "/meta"));
   SLUICE_RETURN_IF_ERROR(RemoveLog(env, path + "/log"));
   return env->SyncDir(path);
+}
+
+// The last of a database whose contents are removed: its identity, its lock, and its directory,
+// unless that has something else.
+Status RemoveHome(Env* env, const std::string& path, std::unique_ptr<FileLock> lock) {
+  SLUICE_RETURN_IF_ERROR(
+      Remove(env, {IdentityPath(path), IdentityPath(path) + ".new", LockPath(path)}));
+  SLUICE_RETURN_IF_ERROR(env->SyncDir(path));
+  lock.reset();
+  std::vector<std::string> left;
+  SLUICE_RETURN_IF_ERROR(env->GetChildren(path, &left));
+  return left.empty() ? env->RemoveDir(path) : Status();
 }
 
 // A database without a lock file, a copy perhaps, is nobody's to write to.
@@ -259,6 +278,18 @@ Status CreateHome(Env* env, const std::string& path, HomeDir* home) {
   SLUICE_RETURN_IF_ERROR(env->CreateDir(path));
   SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(path), &home->lock));
   return BeginCreation(env, path, home);
+}
+
+void UndoCreation(Env* env, const std::string& path, HomeDir* home) {
+  if (!home->is_new) {
+    return;  // it is another's
+  }
+  // CURRENT goes first, and without it what has this identity is worth nothing.
+  DirIdentity identity = home->identity;
+  identity.state = DirIdentity::State::kDestroying;
+  if (RemoveContents({}, env, path, identity).ok()) {
+    (void)RemoveHome(env, path, std::move(home->lock));
+  }
 }
 
 Status FinishCreation(Env* env, const std::string& path, HomeDir* home) {
@@ -361,13 +392,7 @@ Status DB::Destroy(const Options& options, const std::string& path) {
   if (found) {
     SLUICE_RETURN_IF_ERROR(RemoveContents(options, env, path, identity));
   }
-  SLUICE_RETURN_IF_ERROR(
-      Remove(env, {IdentityPath(path), IdentityPath(path) + ".new", LockPath(path)}));
-  SLUICE_RETURN_IF_ERROR(env->SyncDir(path));
-  lock.reset();
-  std::vector<std::string> left;
-  SLUICE_RETURN_IF_ERROR(env->GetChildren(path, &left));
-  return left.empty() ? env->RemoveDir(path) : Status();
+  return RemoveHome(env, path, std::move(lock));
 }
 
 }  // namespace sluice

@@ -40,6 +40,9 @@ struct HomeDir {
 Status OpenHome(const Options& options, Env* env, const std::string& path, HomeDir* home);
 // An empty directory at `path`, which must not exist, ready for creation.
 Status CreateHome(Env* env, const std::string& path, HomeDir* home);
+// Removes a database again whose creation, begun by CreateHome, has failed: what it took of a full
+// device comes free, and its path. Gives up at the first error.
+void UndoCreation(Env* env, const std::string& path, HomeDir* home);
 // CURRENT is there.
 Status FinishCreation(Env* env, const std::string& path, HomeDir* home);
 

@@ -290,6 +290,28 @@ TEST_F(FullDeviceTest, WhatIsAcknowledgedAsSpaceComesBackIsThere) {
   }
 }
 
+TEST_F(FullDeviceTest, ACheckpointThatFindsNoSpaceLeavesNone) {
+  for (uint64_t i = 0; i < 2000; ++i) {
+    ASSERT_TRUE(Put(nullptr, i).ok());
+  }
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const Status status = db_->CreateCheckpoint(dir_.File("copy"));
+    ASSERT_TRUE(status.IsNoSpace()) << status.ToString();
+    EXPECT_FALSE(std::filesystem::exists(dir_.File("copy")));
+  }
+  ExpectWritingGoesOn();
+  ExpectRecords();
+}
+
+TEST_F(FullDeviceTest, CanBeDestroyed) {
+  FillUp();
+  db_.reset();
+  WriteBallast();
+  const Status status = DB::Destroy(options_, dir_.File("db"));
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_FALSE(std::filesystem::exists(dir_.File("db")));
+}
+
 TEST_F(FullDeviceTest, CanBeOpenedReadAndDeletedFrom) {
   Subtable* other;
   ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());
