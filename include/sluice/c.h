@@ -91,8 +91,9 @@ SLUICE_EXPORT void sluice_read_options_set_lower_bound(sluice_read_options_t* op
 SLUICE_EXPORT void sluice_read_options_set_upper_bound(sluice_read_options_t* options,
                                                        const char* key, size_t key_bytes);
 
-/** Receives an event: its kind ("flush", "compaction", "stall", "offload failure",
- * "background error") and a description as JSON, valid during the call. See sluice/listener.h. */
+/** Receives an event: its kind ("flush", "compaction", "set aside", "compaction abandoned", "stall",
+ * "offload failure", "background error") and a description as JSON, valid during the call; what is
+ * not UTF-8 in names is replaced. See sluice/listener.h. */
 typedef void (*sluice_listener_t)(void* context, const char* kind, const char* json);
 /** Calls `listener` with `context` for each event of databases opened with these options. */
 SLUICE_EXPORT void sluice_options_set_listener(sluice_options_t* options,

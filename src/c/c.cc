@@ -194,6 +194,10 @@ class Listener final : public sluice::EventListener {
   void OnCompaction(const sluice::CompactionEvent& event) override {
     Call("compaction", ToJson(event));
   }
+  void OnSetAside(const sluice::SetAsideEvent& event) override { Call("set aside", ToJson(event)); }
+  void OnCompactionAbandoned(const std::string& subtable, const Status& reason) override {
+    Call("compaction abandoned", {{"subtable", subtable}, {"reason", reason.ToString()}});
+  }
   void OnStall(const sluice::StallEvent& event) override { Call("stall", ToJson(event)); }
   void OnOffloadFailure(const sluice::OffloadFailureEvent& event) override {
     Call("offload failure", ToJson(event));
@@ -204,7 +208,7 @@ class Listener final : public sluice::EventListener {
 
  private:
   void Call(const char* kind, const nlohmann::json& json) {
-    call_(context_, kind, json.dump().c_str());
+    call_(context_, kind, sluice::TextOf(json, -1).c_str());
   }
 
   const sluice_listener_t call_;
@@ -615,7 +619,7 @@ void sluice_checkpoint(sluice_db_t* db, const char* path, char** error) {
 void sluice_verify(sluice_db_t* db, char** error) { Tell(db->rep->Verify({}), error); }
 char* sluice_statistics_text(sluice_db_t* db) { return Copy(db->rep->GetStatistics().ToString()); }
 char* sluice_statistics_json(sluice_db_t* db) {
-  return Copy(ToJson(db->rep->GetStatistics()).dump(2));
+  return Copy(sluice::TextOf(ToJson(db->rep->GetStatistics()), 2));
 }
 char* sluice_get_property(sluice_db_t* db, sluice_subtable_t* subtable, const char* name,
                           char** error) {

@@ -34,9 +34,13 @@ static void on_written(void* writes, char* message) {
 }
 
 static int flushes = 0;
+static atomic_int set_aside = 0;
 static void on_event(void* context, const char* kind, const char* json) {
   if (strcmp(kind, "flush") == 0 && strstr(json, "\"extents\":1") != NULL) {
     ++*(int*)context;
+  }
+  if (strcmp(kind, "set aside") == 0 && strstr(json, "\"records\":1") != NULL) {
+    ++set_aside;
   }
 }
 
@@ -172,6 +176,47 @@ static void test_transactions(sluice_db_t* db, const sluice_write_options_t* syn
   sluice_free(name);
   EXPECT_VALUE(NULL, other, "t1", NULL);
   sluice_transaction_options_destroy(options);
+}
+
+/* A block that a compaction cannot read, in a database with `options`: an event and the statistics
+ * tell of it, though the sub-table's name is not UTF-8. */
+static void test_damage(const sluice_options_t* options, const char* path) {
+  sluice_db_t* db = sluice_open(options, path, &error);
+  CHECK_OK();
+  sluice_subtable_t* latin1 = sluice_create_subtable(db, "caf\xe9", &error);
+  sluice_put(db, NULL, latin1, "key", 3, "a value like no other", 21, &error);
+  CHECK_OK();
+  sluice_flush(db, latin1, &error);
+  sluice_wait_for_background_work(db, &error);
+  sluice_put(db, NULL, latin1, "key", 3, "a value like no other", 21, &error);
+  CHECK_OK();
+  sluice_compact_range(db, latin1, NULL, 0, NULL, 0, &error);
+  sluice_close(db, &error);
+  CHECK_OK();
+  char data[4096 + 16];
+  snprintf(data, sizeof(data), "%s/000001.data", path);
+  FILE* file = fopen(data, "r+b");
+  CHECK(file != NULL);
+  static char bytes[1 << 20];
+  const size_t count = fread(bytes, 1, sizeof(bytes), file);
+  for (size_t i = 0; i + 21 <= count; ++i) {
+    if (memcmp(bytes + i, "a value like no other", 21) == 0) {
+      CHECK(fseek(file, (long)i, SEEK_SET) == 0 && fputc('A', file) == 'A');
+    }
+  }
+  CHECK(fclose(file) == 0);
+  db = sluice_open(options, path, &error);
+  latin1 = sluice_find_subtable(db, "caf\xe9");
+  sluice_put(db, NULL, latin1, "key", 3, "another", 7, &error);
+  CHECK_OK();
+  sluice_compact_range(db, latin1, NULL, 0, NULL, 0, &error);
+  EXPECT_ERROR("corruption");
+  CHECK(set_aside == 1);
+  char* json = sluice_statistics_json(db);
+  CHECK(strstr(json, "\"set_aside\"") != NULL && strstr(json, "caf\xef\xbf\xbd") != NULL);
+  sluice_free(json);
+  sluice_close(db, &error);
+  CHECK_OK();
 }
 
 int main(int argc, char** argv) {
@@ -386,6 +431,10 @@ int main(int argc, char** argv) {
 
   sluice_destroy(options, path, &error);
   sluice_destroy(options, copy, &error);
+  CHECK_OK();
+
+  test_damage(options, path);
+  sluice_destroy(options, path, &error);
   CHECK_OK();
 
   char identity[4096 + 16];

@@ -12,6 +12,14 @@ nlohmann::json ToJson(const CacheStatistics& c) {
       {"entries", c.entries}, {"used_bytes", c.used_bytes}, {"capacity_bytes", c.capacity_bytes}};
 }
 
+nlohmann::json ToJson(const LevelStatistics& l) {
+  return {{"runs", l.runs},
+          {"extents", l.extents},
+          {"bytes", l.bytes},
+          {"records", l.records},
+          {"tombstones", l.tombstones}};
+}
+
 }  // namespace
 
 std::string_view KindName(CompactionKind kind) {
@@ -44,6 +52,11 @@ nlohmann::json ToJson(const CompactionEvent& e) {
           {"seconds", e.seconds}};
 }
 
+nlohmann::json ToJson(const SetAsideEvent& e) {
+  return {{"subtable", e.subtable}, {"extent", e.extent},   {"level", e.level},
+          {"bytes", e.bytes},       {"records", e.records}, {"reason", e.reason.ToString()}};
+}
+
 nlohmann::json ToJson(const StallEvent& e) {
   return {{"subtable", e.subtable}, {"reason", e.reason}, {"stopped", e.stopped}};
 }
@@ -52,16 +65,16 @@ nlohmann::json ToJson(const OffloadFailureEvent& e) {
   return {{"device", e.device}, {"reason", e.reason}, {"dump", e.dump}};
 }
 
+std::string TextOf(const nlohmann::json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 nlohmann::json ToJson(const Statistics& s) {
   nlohmann::json subtables = nlohmann::json::array();
   for (const SubtableStatistics& t : s.subtables) {
     nlohmann::json levels = nlohmann::json::array();
     for (const LevelStatistics& l : t.levels) {
-      levels.push_back({{"runs", l.runs},
-                        {"extents", l.extents},
-                        {"bytes", l.bytes},
-                        {"records", l.records},
-                        {"tombstones", l.tombstones}});
+      levels.push_back(ToJson(l));
     }
     subtables.push_back({{"name", t.name},
                          {"memtable_bytes", t.memtable_bytes},
@@ -69,7 +82,8 @@ nlohmann::json ToJson(const Statistics& s) {
                          {"value_extents", t.value_extents},
                          {"value_bytes", t.value_bytes},
                          {"value_live_bytes", t.value_live_bytes},
-                         {"levels", levels}});
+                         {"levels", levels},
+                         {"set_aside", ToJson(t.set_aside)}});
   }
   nlohmann::json compactions;
   for (size_t i = 0; i < s.compactions.size(); ++i) {
@@ -122,6 +136,7 @@ nlohmann::json ToJson(const Statistics& s) {
           {"range_cuts", s.range_cuts},
           {"cut_extents", s.cut_extents},
           {"cut_records", s.cut_records},
+          {"compactions_abandoned", s.compactions_abandoned},
           {"compactions", compactions},
           {"stall_microseconds", s.stall_microseconds}};
 }
