@@ -14,6 +14,9 @@ namespace {
 constexpr size_t kMostSegmentHeadBytes =
     kMostLogHeaderBytes + sizeof(LogPosition) + 2 * kLogMarkBytes;
 
+// The record that begins a segment, and the mark after it: one that has no more holds nothing.
+constexpr uint64_t kEmptySegmentBytes = 4 + 1 + sizeof(LogPosition) + kLogMarkBytes;
+
 // Longer payloads are written by themselves, not by way of the buffer.
 constexpr size_t kMostBuffered = size_t{16} << 10;
 constexpr uint64_t kPageBytes = 4096;
@@ -39,6 +42,21 @@ Status WriteTailAnew(Env* env, const std::string& dir, const LogContents& found)
     SLUICE_RETURN_IF_ERROR(file->Sync());
   }
   return env->SyncDir(dir);
+}
+
+// Where the segments begin that Open makes: all before it is on disk. Segments at the end that hold
+// nothing are given up, or each Open would leave one more.
+LogPosition NewSegmentsFrom(const LogContents& found) {
+  LogPosition from = std::max(found.begin, found.durable);
+  for (size_t count = found.live.size(); count > 0; --count) {
+    const LogContents::Segment& last = found.live[count - 1];
+    if (last.number != LogSegment(from) || last.bytes > kEmptySegmentBytes) {
+      break;
+    }
+    from = count > 1 ? MakeLogPosition(found.live[count - 2].number, found.live[count - 2].bytes)
+                     : found.begin;
+  }
+  return std::max(from, found.begin);
 }
 
 }  // namespace
@@ -73,7 +91,7 @@ Status RedoLog::OpenBehind(Env* env, const std::string& dir, const RedoLogOption
 }
 
 Status RedoLog::GoOn(const LogContents& found) {
-  const LogPosition copied_from = std::max(found.begin, found.durable);
+  const LogPosition copied_from = NewSegmentsFrom(found);
   for (const LogContents::Segment& live : found.live) {
     const bool needed = copied_from > found.begin && live.number <= LogSegment(copied_from);
     if (needed) {

@@ -220,8 +220,35 @@ TEST_F(RedoLogTest, ReopeningWritesAnewWhatAFailedSyncMayHaveDropped) {
   }
 }
 
-// Each call of an Open finds no space, once. Where that is for the copy of what a failed sync may
-// have dropped, it is written anew where it stands.
+// However often a log is opened, on a full device perhaps, it takes no more space for that.
+TEST_F(RedoLogTest, OpeningAddsNoFiles) {
+  const auto files = [&] {
+    std::vector<std::string> names;
+    EXPECT_TRUE(env_.GetChildren("d", &names).ok());
+    return names.size();
+  };
+  ASSERT_TRUE(Open().ok());
+  for (int round = 0; round < 3; ++round) {
+    const size_t before = files();
+    for (int i = 0; i < 10; ++i) {
+      const Status opened = Open();
+      ASSERT_TRUE(opened.ok()) << opened.ToString();
+      ASSERT_EQ(records_.size(), from_ == 0 ? round : 0u);
+      ASSERT_LE(files(), before + 1);
+    }
+    ASSERT_TRUE(log_->Append("record", &end_).ok());
+    ASSERT_TRUE(log_->Sync().ok());
+    if (round == 1) {
+      ASSERT_TRUE(log_->Release(end_).ok());
+      from_ = end_;
+    }
+  }
+  FaultEnv after(env_.Survivors(CrashKind::kPower, 1));
+  records_.clear();
+  ASSERT_TRUE(ReadLog(&after, "d", from_, CollectInto(&records_), &contents_).ok());
+  EXPECT_EQ(records_.size(), 1u);
+}
+
 // The file beside the log may be older than the log: it names a segment that was copied and removed.
 TEST_F(RedoLogTest, AnOldMarkSaysNothingOfWhatWasCopiedSince) {
   ASSERT_TRUE(Open().ok());
@@ -245,6 +272,8 @@ TEST_F(RedoLogTest, AnOldMarkSaysNothingOfWhatWasCopiedSince) {
   }
 }
 
+// Each call of an Open finds no space, once. Where that is for the copy of what a failed sync may
+// have dropped, it is written anew where it stands.
 TEST_F(RedoLogTest, OpensOnAFullDisk) {
   int happened = 0;
   int opened = 0;
