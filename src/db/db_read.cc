@@ -263,8 +263,9 @@ bool DBImpl::GetFromMemory(const View& view, const RowCache& rows, Lookup* looku
     *status = NotThere();
     return true;
   }
-  if (const Cache::Entry* const row =
-          rows.Get(view.subtable->id(), lookup->key, key_hash, view.snapshot)) {
+  const Cache::Entry* const row =
+      rows.Get(view.subtable->id(), lookup->key, key_hash, view.snapshot);
+  if (row != nullptr && !view.subtable->dropped.load(std::memory_order_relaxed)) {
     lookup->value->assign(row->value());
     return true;
   }

@@ -286,6 +286,10 @@ TEST_F(WriteBudget, DroppedSubtablesAreGone) {
   Subtable* dropped;
   ASSERT_TRUE(db_->CreateSubtable("t", &dropped).ok());
   ASSERT_TRUE(db_->Put({}, dropped, "key", "value").ok());
+  ASSERT_TRUE(db_->Put({}, dropped, "row", "value").ok());
+  ASSERT_TRUE(db_->Flush(dropped).ok());
+  std::string value;
+  ASSERT_TRUE(db_->Get({}, dropped, "row", &value).ok());  // the row cache has it now
   const auto transaction = db_->BeginTransaction({}, {});
   ASSERT_TRUE(transaction->Put(dropped, "key", "other").ok());
   ASSERT_TRUE(db_->DropSubtable(dropped).ok());
@@ -297,8 +301,10 @@ TEST_F(WriteBudget, DroppedSubtablesAreGone) {
   EXPECT_EQ(db_->Put({}, dropped, "key", "value").code(), Status::Code::kInvalidArgument);
   EXPECT_EQ(transaction->Commit().code(), Status::Code::kInvalidArgument);
   EXPECT_EQ(db_->Flush(dropped).code(), Status::Code::kInvalidArgument);
-  std::string value;
   EXPECT_TRUE(db_->Get({}, dropped, "key", &value).IsNotFound());
+  EXPECT_TRUE(db_->Get({}, dropped, "row", &value).IsNotFound());
+  std::vector<std::string> values;
+  EXPECT_TRUE(db_->MultiGet({}, dropped, {"row"}, &values)[0].IsNotFound());
   EXPECT_FALSE(db_->NewIterator({}, dropped)->Valid());
   Subtable* again;
   ASSERT_TRUE(db_->CreateSubtable("t", &again).ok());
