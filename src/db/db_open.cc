@@ -176,8 +176,14 @@ Status DBImpl::OpenSpace() {
       SLUICE_RETURN_IF_ERROR(db_.space->Adopt(use.extent->pages, &use.extent->pages.place));
     }
   }
-  return db_.options.read_only ? Status()
-                               : NumberOpen(db_.env, db_.path, tiers, &db_.home.identity);
+  if (db_.options.read_only) {
+    return {};
+  }
+  if (!db_.home.is_new && db_.full.IsReserveUsed()) {
+    // Flushes and compactions that a kill cut short have written what nobody needs.
+    db_.space->GiveBackAtOnce();
+  }
+  return NumberOpen(db_.env, db_.path, tiers, &db_.home.identity);
 }
 
 Status DBImpl::OpenMetadata() {

@@ -48,6 +48,12 @@ void FullDevice::RetryNow() {
   next_attempt_ = {};
 }
 
+bool FullDevice::IsReserveUsed() {
+  uint64_t bytes = 0;
+  return !env_->GetFileSize(opening_reserve_, &bytes).ok() || bytes < kOpeningBytes ||
+         !env_->FileExists(reserve_).ok();
+}
+
 bool FullDevice::GiveUpABit() {
   std::unique_ptr<DataFile> file;
   uint64_t bytes = 0;

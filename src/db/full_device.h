@@ -56,6 +56,9 @@ class FullDevice {
   // Gives up a bit of the reserve for opening or, if that is gone, the other; false if both are
   // gone.
   bool GiveUpForOpening() { return GiveUpABit() || GiveUp(); }
+  // Whether a process before this one had to give up some of what there is for opening, or all of the
+  // first file.
+  bool IsReserveUsed();
   // From now on there are so many bytes for compactions, if the device has that much.
   void ReserveForCompactions(uint64_t bytes);
   // A compaction may take them, until they are filled again: true if they were there.

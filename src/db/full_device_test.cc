@@ -358,6 +358,27 @@ TEST_F(FullDeviceTest, CanBeOpenedWhenOthersFilledIt) {
   ExpectRecords();
 }
 
+// By what a kill left of flushes and compactions, when the reserve was used up but for a page.
+TEST_F(FullDeviceTest, CanBeOpenedWhenWhatNobodyNeedsFillsIt) {
+  for (uint64_t i = 0; i < 500; ++i) {
+    ASSERT_TRUE(Put(nullptr, i).ok());
+  }
+  ASSERT_TRUE(db_->Close().ok());
+  db_.reset();
+  std::filesystem::remove(dir_.File("db/RESERVE"));
+  std::filesystem::remove(dir_.File("db/RESERVE.compact"));
+  std::filesystem::resize_file(dir_.File("db/RESERVE.open"), 4096);
+  const std::string path = dir_.File("db/000001.data");
+  std::unique_ptr<DataFile> data;
+  ASSERT_TRUE(Env::Posix()->NewDataFile(path, &data).ok());
+  for (uint64_t end = std::filesystem::file_size(path);
+       data->Write(end, std::string(4096, 'x')).ok(); end += 4096) {
+  }
+  Reopen();
+  ExpectRecords();
+  ExpectWritingGoesOn();
+}
+
 // The log has more than can be in memtables and the reserve has room for.
 TEST_F(FullDeviceTest, CanBeOpenedWithMoreToRecoverThanCanBeFlushed) {
   options_.memtable_bytes = 64 << 20;

@@ -223,16 +223,30 @@ ExtentSpace::~ExtentSpace() {
   }
 }
 
-void ExtentSpace::StartGivingBack(uint64_t slack_bytes) {
-  const MutexLock lock(mutex_);
-  slack_bytes_ = slack_bytes;
+void ExtentSpace::KeepFree() {
   for (File& file : files_) {
     file.kept = file.free;
     if (file.length > file.end) {
       file.kept.Add(file.end, file.length - file.end);
     }
   }
+}
+
+void ExtentSpace::StartGivingBack(uint64_t slack_bytes) {
+  const MutexLock lock(mutex_);
+  slack_bytes_ = slack_bytes;
+  KeepFree();
   giver_ = std::thread([this] { GiveBackLoop(); });
+}
+
+void ExtentSpace::GiveBackAtOnce() {
+  const MutexLock lock(mutex_);
+  KeepFree();
+  give_all_ = true;
+  while (File* const file = FileToShrink()) {
+    GiveBackSome(file);
+  }
+  give_all_ = false;
 }
 
 void ExtentSpace::Freeze() {

@@ -99,6 +99,8 @@ class ExtentSpace {
   // To be called once, when all extents are adopted: from now on free pages are given back to the
   // file system, those found free first, but for `slack_bytes` and a share of what is in use.
   void StartGivingBack(uint64_t slack_bytes);
+  // Before StartGivingBack: gives all that is free back at once, for a full device.
+  void GiveBackAtOnce();
   // From now on no pages come free. To be called before the process forgets extents that the
   // metadata on disk may still name, because a change of it failed or the database is closed.
   void Freeze();
@@ -150,6 +152,8 @@ class ExtentSpace {
   static bool Take(File* file, uint64_t page, uint64_t pages);
   // The pages are not taken any more.
   static void PutBack(File* file, uint64_t page, uint64_t pages);
+  // All that is free may take space of the device.
+  void KeepFree() SLUICE_REQUIRES(mutex_);
   void GiveBackLoop();
   // A file with more free pages than are to stay; null if there is none.
   File* FileToShrink() SLUICE_REQUIRES(mutex_);
