@@ -31,10 +31,12 @@ double DebtOf(const Version& version, const Options& options) {
 
 double PressureOfRuns(const Version& version, const Options& options) {
   const size_t runs = version.levels[0].size();
-  return !IsAutomatic(CompactionKind::kMinor, options) || runs < options.l0_slowdown_runs
-             ? 0
-             : static_cast<double>(runs - options.l0_slowdown_runs + 1) /
-                   static_cast<double>(options.l0_stop_runs - options.l0_slowdown_runs + 1);
+  if (!IsAutomatic(CompactionKind::kMinor, options) || runs < options.l0_slowdown_runs) {
+    return 0;
+  }
+  const auto slowdown = static_cast<double>(options.l0_slowdown_runs);
+  return (static_cast<double>(runs) - slowdown + 1) /
+         (static_cast<double>(options.l0_stop_runs) - slowdown + 1);
 }
 
 double PressureOfDebt(const Version& version, const Options& options) {

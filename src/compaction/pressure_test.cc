@@ -42,7 +42,8 @@ class PressureTest : public testing::Test {
     auto* const version = new Version;
     version->SetRuns(metadata.subtables.at(kSubtable), {});
     need_ = CompactionNeed(*version, left_, memtables_, options_);
-    slowed_ = PressureOfRuns(*version, options_) > 0 || PressureOfDebt(*version, options_) > 0 ||
+    runs_ = PressureOfRuns(*version, options_);
+    slowed_ = runs_ > 0 || PressureOfDebt(*version, options_) > 0 ||
               PressureOfSpace(left_, memtables_ + options_.memtable_bytes, options_) > 0;
     version->Unref();
   }
@@ -51,6 +52,7 @@ class PressureTest : public testing::Test {
   double left_ = kUnlimited;
   uint64_t memtables_ = 0;
   double need_ = 0;
+  double runs_ = 0;
   bool slowed_ = false;
 };
 
@@ -68,6 +70,13 @@ TEST_F(PressureTest, NeedGrowsWithRuns) {
   EXPECT_TRUE(slowed_);
   Level0(30, kMiB);
   EXPECT_EQ(need_, 1);
+}
+
+TEST_F(PressureTest, NumbersOfRunsMayBeAnything) {
+  options_.l0_slowdown_runs = 0;
+  options_.l0_stop_runs = std::numeric_limits<size_t>::max();
+  Level0(8, kMiB);
+  EXPECT_LT(runs_, 0.01);
 }
 
 TEST_F(PressureTest, NeedGrowsWithDebt) {
