@@ -45,25 +45,6 @@ bool SharesKey(const Extent& before, const Extent& after) {
   return UserKey(before.largest) == UserKey(after.smallest);
 }
 
-// The extents of `run` whose range of user keys overlaps that of one of `with`, both in key order.
-std::vector<ExtentPtr> Overlapping(const RunIndex& run, const std::vector<ExtentPtr>& with) {
-  std::vector<ExtentPtr> extents;
-  auto other = with.begin();
-  RunIndex::Iterator at(run);
-  for (at.SeekToFirst(); at.Valid() && other != with.end();) {
-    const Extent& extent = *at.extent();
-    if (UserKey((*other)->largest) < UserKey(extent.smallest)) {
-      ++other;
-    } else {
-      if (UserKey((*other)->smallest) <= UserKey(extent.largest)) {
-        extents.push_back(at.extent());
-      }
-      at.Next();
-    }
-  }
-  return WithWholeKeys(run, std::move(extents));
-}
-
 // Whether an extent of `run` may overlap one of `extents`, by their bounds. The first one usually
 // tells.
 bool Touches(const RunIndex& run, const std::vector<ExtentPtr>& extents) {
@@ -101,18 +82,29 @@ SequenceNumber WorthRewritingAt(const Extent& extent, const Options& options) {
       extent.oldest_tombstone + static_cast<SequenceNumber>(share * static_cast<double>(spread)));
 }
 
-bool AnyManyTombstones(const RunIndex& run, const Options& options) {
-  RunIndex::Iterator at(run);
-  for (at.SeekToFirst(); at.Valid();) {
-    if (at.summary() != nullptr && at.summary()->tombstones == 0) {
-      at.NextSummary();
-    } else if (ManyTombstones(*at.extent(), options)) {
-      return true;
+// Passes summaries that do not `interest`, if one begins where it stands. Returns whether it did.
+template <typename Interest>
+bool PassSummaries(RunIndex::Iterator* at, const Interest& interest) {
+  for (bool passed = false;; passed = true) {
+    if (at->Valid() && at->large_summary() != nullptr && !interest(*at->large_summary())) {
+      at->NextLargeSummary();
+    } else if (at->Valid() && at->summary() != nullptr && !interest(*at->summary())) {
+      at->NextSummary();
     } else {
-      at.Next();
+      return passed;
     }
   }
-  return false;
+}
+
+// The first extent with many tombstones; not valid if there is none.
+RunIndex::Iterator WithManyTombstones(const RunIndex& run, const Options& options) {
+  const auto interest = [](const RunIndex::Summary& summary) { return summary.tombstones > 0; };
+  RunIndex::Iterator at(run);
+  for (at.SeekToFirst(), PassSummaries(&at, interest);
+       at.Valid() && !ManyTombstones(*at.extent(), options); PassSummaries(&at, interest)) {
+    at.Next();
+  }
+  return at;
 }
 
 RunId IdOf(uint32_t level, const Version::Run& run) { return {level, run.number}; }
@@ -223,39 +215,32 @@ std::optional<std::string> EndOfBytes(const Version& version, const KeyRange& ra
 std::optional<CompactionPick> PickDeletion(const Version& version, const Options& options) {
   const std::vector<Version::Run>& level0 = version.levels[0];
   if (level0.size() > 1 && std::any_of(level0.begin(), level0.end(), [&](const auto& run) {
-        return AnyManyTombstones(run.index, options);
+        return WithManyTombstones(run.index, options).Valid();
       })) {
     return PickLevel0(version, options, CompactionKind::kDeletion);
   }
   const std::vector<Version::Run>& level1 = version.levels[1];
   for (size_t i = level1.size(); i-- > 0;) {
-    RunIndex::Iterator at(level1[i].index);
-    for (at.SeekToFirst(); at.Valid();) {
-      if (at.summary() != nullptr && at.summary()->tombstones == 0) {
-        at.NextSummary();
-        continue;
-      }
-      if (!ManyTombstones(*at.extent(), options)) {
-        at.Next();
-        continue;
-      }
-      // Takes whole extents of the last level.
-      std::string_view begin = UserKey(at.extent()->smallest);
-      std::string_view last = UserKey(at.extent()->largest);
-      const std::vector<ExtentPtr> below = Overlapping(version.Last(), {at.extent()});
-      if (!below.empty()) {
-        begin = std::min(begin, UserKey(below.front()->smallest));
-        last = std::max(last, UserKey(below.back()->largest));
-      }
-      UpperRunList runs;
-      for (size_t run = i; run < level1.size(); ++run) {
-        runs.emplace_back(1, run);
-      }
-      return IntoLast(
-          CompactionKind::kDeletion, version,
-          {.has_begin = true, .has_end = true, .begin = std::string(begin), .end = KeyAfter(last)},
-          runs);
+    const RunIndex::Iterator at = WithManyTombstones(level1[i].index, options);
+    if (!at.Valid()) {
+      continue;
     }
+    // Takes whole extents of the last level.
+    KeyRange range{.has_begin = true,
+                   .has_end = true,
+                   .begin = std::string(UserKey(at.extent()->smallest)),
+                   .end = KeyAfter(UserKey(at.extent()->largest))};
+    const RunIndex last = version.Last();
+    const std::vector<ExtentPtr> below = WithWholeKeys(last, InRange(last, range));
+    if (!below.empty()) {
+      range.begin = std::min<std::string_view>(range.begin, UserKey(below.front()->smallest));
+      range.end = std::max(range.end, KeyAfter(UserKey(below.back()->largest)));
+    }
+    UpperRunList runs;
+    for (size_t run = i; run < level1.size(); ++run) {
+      runs.emplace_back(1, run);
+    }
+    return IntoLast(CompactionKind::kDeletion, version, std::move(range), runs);
   }
   return std::nullopt;
 }
@@ -372,11 +357,12 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
   const RunIndex last = version.Last();
   RunIndex::Iterator at(last);
   const uint32_t least_bytes = options.extent_bytes / kSmallShare;
+  const auto interest = [&](const RunIndex::Summary& summary) {
+    return summary.tombstones > 0 || summary.sliced || summary.least_bytes < least_bytes;
+  };
   for (at.SeekToFirst(); at.Valid(); at.Next()) {
-    while (at.Valid() && at.summary() != nullptr && at.summary()->tombstones == 0 &&
-           !at.summary()->sliced && at.summary()->least_bytes >= least_bytes) {
+    if (PassSummaries(&at, interest)) {
       take();
-      at.NextSummary();
     }
     if (!at.Valid()) {
       break;

@@ -92,21 +92,17 @@ KeyRange RangeOf(const std::vector<Window>& windows, size_t first, size_t end) {
 
 std::vector<std::string> CutsFor(const Version& version, const Options& options,
                                  const KeyRange& range, uint64_t bytes) {
-  std::vector<std::string> begins;
-  version.Last().VisitLeaves([&](const Extent& first, const RunIndex::Summary&) {
-    const std::string_view key = UserKey(first.smallest);
-    if (!(range.has_begin && key < range.begin) && !(range.has_end && key >= range.end)) {
-      begins.emplace_back(key);
-    }
-  });
+  const RunIndex last = version.Last();
+  const size_t first = range.has_begin ? last.LeavesBefore(range.begin) : 0;
+  const size_t end = range.has_end ? last.LeavesBefore(range.end) : last.leaves();
   size_t step = 1;
-  while (begins.size() * uint64_t{options.extent_bytes} / 2 > step * bytes) {
+  while ((end - first) * uint64_t{options.extent_bytes} / 2 > step * bytes) {
     step *= 2;
   }
   std::vector<std::string> cuts;
-  for (size_t i = step; i < begins.size(); i += step) {
-    cuts.push_back(std::move(begins[i]));
-  }
+  last.VisitLeaves([&](const Extent& extent,
+                       const RunIndex::Summary&) { cuts.emplace_back(UserKey(extent.smallest)); },
+                   first + step, end, step);
   return cuts;
 }
 

@@ -217,7 +217,7 @@ class Cases : ExtentFixture<> {
         runs.runs[run] = index;
       }
     }
-    version->space = EstimateSpace(runs);
+    version->space = SpaceEstimate().Update(runs);
     return version;
   }
 

@@ -94,6 +94,9 @@ class SubtableImpl final : public Subtable {
   std::array<SeekReach, kLevels> seek_reach;  // in runs of each level
   DeadStretches dead_stretches;
 
+  // Of the metadata's runs; used by the database under the mutex of the metadata.
+  SpaceEstimate space;
+
   // Used by the database, under its mutex.
   BacklogEntry backlog;
   bool flushing = false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <utility>
 
 namespace sluice {
@@ -21,11 +22,31 @@ bool Before(const ExtentPtr& a, const ExtentPtr& b) {
 
 }  // namespace
 
-size_t RunIndex::LeafOf(const Leaves& leaves, std::string_view smallest) {
-  const auto behind = std::partition_point(leaves.begin(), leaves.end(), [&](const auto& leaf) {
+void RunIndex::Summary::Add(const Summary& more) {
+  weight += more.weight;
+  entries += more.entries;
+  tombstones += more.tombstones;
+  sliced = sliced || more.sliced;
+  least_bytes = std::min(least_bytes, more.least_bytes);
+}
+
+RunIndex::Position RunIndex::LeafOf(const Nodes& nodes, std::string_view smallest) {
+  if (nodes.empty()) {
+    return {};
+  }
+  const auto place = [](auto first, auto end, const auto& begins) {
+    const auto behind = std::partition_point(first, end, begins);
+    return static_cast<size_t>(behind == first ? 0 : behind - first - 1);
+  };
+  Position found;
+  found.node = place(nodes.begin(), nodes.end(), [&](const auto& node) {
+    return CompareInternalKeys(node->first().smallest, smallest) <= 0;
+  });
+  const Leaves& leaves = nodes[found.node]->leaves;
+  found.leaf = place(leaves.begin(), leaves.end(), [&](const auto& leaf) {
     return CompareInternalKeys(leaf->extents.front()->smallest, smallest) <= 0;
   });
-  return behind == leaves.begin() ? 0 : behind - leaves.begin() - 1;
+  return found;
 }
 
 std::shared_ptr<const RunIndex::Leaf> RunIndex::MakeLeaf(std::vector<ExtentPtr> extents) {
@@ -46,14 +67,89 @@ std::shared_ptr<const RunIndex::Leaf> RunIndex::MakeLeaf(std::vector<ExtentPtr> 
   return leaf;
 }
 
+std::shared_ptr<const RunIndex::Node> RunIndex::MakeNode(Leaves leaves) {
+  auto node = std::make_shared<Node>();
+  for (const auto& leaf : leaves) {
+    node->summary.Add(leaf->summary);
+  }
+  node->leaves = std::move(leaves);
+  return node;
+}
+
+// Puts together the nodes of an index from leaves that stay and extents that are new.
+class RunIndex::Editing {
+ public:
+  explicit Editing(size_t nodes) { nodes_.reserve(nodes + 1); }
+
+  // What is new is checked against what comes before it and, where a leaf that stays comes next,
+  // after it.
+  Status Keep(const std::shared_ptr<const Leaf>& leaf) {
+    if (std::exchange(last_is_new_, false)) {
+      SLUICE_RETURN_IF_ERROR(Check(*leaf->extents.front()));
+    }
+    leaves_.push_back(leaf);
+    last_ = leaf->extents.back().get();
+    return {};
+  }
+  // REQUIRES: at the end of a node.
+  Status Keep(const std::shared_ptr<const Node>& node) {
+    if (std::exchange(last_is_new_, false)) {
+      SLUICE_RETURN_IF_ERROR(Check(node->first()));
+    }
+    nodes_.push_back(node);
+    last_ = &node->last();
+    return {};
+  }
+  Status Add(std::vector<ExtentPtr> extents) {
+    for (const ExtentPtr& extent : extents) {
+      SLUICE_RETURN_IF_ERROR(Check(*extent));
+      last_ = extent.get();
+    }
+    ForPieces(&extents, kLeafExtents,
+              [&](std::vector<ExtentPtr> piece) { leaves_.push_back(MakeLeaf(std::move(piece))); });
+    last_is_new_ = last_ != nullptr;
+    return {};
+  }
+  void EndNode() {
+    ForPieces(&leaves_, kNodeLeaves,
+              [&](Leaves piece) { nodes_.push_back(MakeNode(std::move(piece))); });
+    leaves_.clear();
+  }
+  Nodes TakeNodes() { return std::move(nodes_); }
+
+ private:
+  Status Check(const Extent& extent) const {
+    return last_ == nullptr || CompareInternalKeys(last_->largest, extent.smallest) < 0
+               ? Status()
+               : Status::Corruption(
+                     fmt::format("extents {} and {} overlap", last_->number, extent.number));
+  }
+  // Halves, quarters and so on rather than full ones and a rest: the next edit may come here too.
+  template <typename T, typename Take>
+  static void ForPieces(std::vector<T>* all, size_t most, const Take& take) {
+    const size_t pieces = (all->size() + most - 1) / most;
+    for (size_t piece = 0; piece < pieces; ++piece) {
+      take(std::vector<T>(
+          std::make_move_iterator(all->begin() + all->size() * piece / pieces),
+          std::make_move_iterator(all->begin() + all->size() * (piece + 1) / pieces)));
+    }
+  }
+
+  Nodes nodes_;
+  Leaves leaves_;  // of the node that has not ended
+  const Extent* last_ = nullptr;
+  bool last_is_new_ = false;
+};
+
 Status RunIndex::Edit(const std::vector<ExtentPtr>& removed, const std::vector<ExtentPtr>& added,
                       RunIndex* result) const {
-  std::map<size_t, std::vector<ExtentPtr>> touched;  // leaves, with what they shall hold
+  // Leaves, by node and place in it, with what they shall hold.
+  std::map<std::pair<size_t, size_t>, std::vector<ExtentPtr>> touched;
   const auto touch = [&](const ExtentPtr& extent) -> std::vector<ExtentPtr>& {
-    const size_t leaf = LeafOf(*leaves_, extent->smallest);
-    const auto [at, fresh] = touched.try_emplace(leaf);
-    if (fresh && leaf < leaves_->size()) {
-      at->second = (*leaves_)[leaf]->extents;
+    const Position leaf = LeafOf(*nodes_, extent->smallest);
+    const auto [at, fresh] = touched.try_emplace({leaf.node, leaf.leaf});
+    if (fresh && !nodes_->empty()) {
+      at->second = (*nodes_)[leaf.node]->leaves[leaf.leaf]->extents;
     }
     return at->second;
   };
@@ -80,71 +176,129 @@ Status RunIndex::Edit(const std::vector<ExtentPtr>& removed, const std::vector<E
     edited.whole_pages_ += WholePages(*extent);
   }
 
-  auto leaves = std::make_shared<Leaves>();
-  leaves->reserve(leaves_->size() + touched.size());
-  // What is new is checked against what comes before it and, where a leaf that stays comes next,
-  // after it.
-  const Extent* last = nullptr;
-  bool last_is_new = false;
-  const auto check = [&](const Extent& extent) {
-    return last == nullptr || CompareInternalKeys(last->largest, extent.smallest) < 0
-               ? Status()
-               : Status::Corruption(
-                     fmt::format("extents {} and {} overlap", last->number, extent.number));
-  };
+  Editing editing(nodes_->size());
   auto at = touched.begin();
-  for (size_t i = 0; i < std::max<size_t>(leaves_->size(), 1); ++i) {
-    if (at == touched.end() || at->first != i) {
-      if (i < leaves_->size()) {
-        const std::shared_ptr<const Leaf>& leaf = (*leaves_)[i];
-        if (std::exchange(last_is_new, false)) {
-          SLUICE_RETURN_IF_ERROR(check(*leaf->extents.front()));
-        }
-        leaves->push_back(leaf);
-      }
+  for (size_t i = 0; i < nodes_->size(); ++i) {
+    const std::shared_ptr<const Node>& node = (*nodes_)[i];
+    if (at == touched.end() || at->first.first != i) {
+      SLUICE_RETURN_IF_ERROR(editing.Keep(node));
       continue;
     }
-    std::vector<ExtentPtr>& extents = (at++)->second;
-    last = leaves->empty() ? nullptr : leaves->back()->extents.back().get();
-    for (const ExtentPtr& extent : extents) {
-      SLUICE_RETURN_IF_ERROR(check(*extent));
-      last = extent.get();
+    for (size_t j = 0; j < node->leaves.size(); ++j) {
+      if (at != touched.end() && at->first == std::pair(i, j)) {
+        SLUICE_RETURN_IF_ERROR(editing.Add(std::move((at++)->second)));
+      } else {
+        SLUICE_RETURN_IF_ERROR(editing.Keep(node->leaves[j]));
+      }
     }
-    // Halves, quarters and so on rather than full ones and a rest: the next edit may come here too.
-    const size_t pieces = (extents.size() + kLeafExtents - 1) / kLeafExtents;
-    for (size_t piece = 0; piece < pieces; ++piece) {
-      leaves->push_back(MakeLeaf(
-          {std::make_move_iterator(extents.begin() + extents.size() * piece / pieces),
-           std::make_move_iterator(extents.begin() + extents.size() * (piece + 1) / pieces)}));
-    }
-    last = leaves->empty() ? nullptr : leaves->back()->extents.back().get();
-    last_is_new = last != nullptr;
+    editing.EndNode();
   }
-  edited.leaves_ = std::move(leaves);
+  if (at != touched.end()) {  // there was no leaf
+    SLUICE_RETURN_IF_ERROR(editing.Add(std::move(at->second)));
+    editing.EndNode();
+  }
+  edited.nodes_ = std::make_shared<const Nodes>(editing.TakeNodes());
   *result = std::move(edited);
   return {};
 }
 
-void RunIndex::SeekIn(const Leaves& leaves, std::string_view internal_key, size_t* leaf,
-                      size_t* at) {
-  *leaf = std::partition_point(leaves.begin(), leaves.end(),
-                               [&](const auto& l) {
-                                 return CompareInternalKeys(l->extents.back()->largest,
-                                                            internal_key) < 0;
-                               }) -
-          leaves.begin();
-  if (*leaf < leaves.size()) {
-    const std::vector<ExtentPtr>& extents = leaves[*leaf]->extents;
-    *at = leaves[*leaf]->last_keys.Find(
-        internal_key, [&](size_t i) -> std::string_view { return extents[i]->largest; });
+RunIndex::LeafChange RunIndex::ChangedLeaves(const RunIndex& before, const RunIndex& after) {
+  // How many leaves are the same from one end on; `at(leaves, i)`: the i-th from there.
+  const auto same = [&](const auto& at) {
+    size_t leaves = 0;
+    size_t i = 0;  // node and leaf, in each
+    size_t j = 0;
+    size_t k = 0;
+    size_t l = 0;
+    while (i < before.nodes_->size() && k < after.nodes_->size()) {
+      const auto& a = at(*before.nodes_, i);
+      const auto& b = at(*after.nodes_, k);
+      if (j == 0 && l == 0 && a == b) {
+        leaves += a->leaves.size();
+        ++i;
+        ++k;
+        continue;
+      }
+      if (at(a->leaves, j) != at(b->leaves, l)) {
+        break;
+      }
+      ++leaves;
+      if (++j == a->leaves.size()) {
+        ++i;
+        j = 0;
+      }
+      if (++l == b->leaves.size()) {
+        ++k;
+        l = 0;
+      }
+    }
+    return leaves;
+  };
+  const size_t leaves_before = before.leaves();
+  const size_t leaves_after = after.leaves();
+  const size_t first = same([](const auto& all, size_t i) -> const auto& { return all[i]; });
+  if (first == leaves_before && first == leaves_after) {
+    return {first, first, first};
   }
+  const size_t behind =
+      same([](const auto& all, size_t i) -> const auto& { return all[all.size() - 1 - i]; });
+  return {first, leaves_before - behind, leaves_after - behind};
+}
+
+RunIndex::Position RunIndex::SeekIn(const Nodes& nodes, std::string_view internal_key) {
+  if (nodes.empty()) {
+    return {};
+  }
+  Position found;
+  found.node =
+      std::partition_point(nodes.begin(), nodes.end() - 1,
+                           [&](const auto& node) {
+                             return CompareInternalKeys(node->last().largest, internal_key) < 0;
+                           }) -
+      nodes.begin();
+  const Leaves& leaves = nodes[found.node]->leaves;
+  found.leaf = std::partition_point(leaves.begin(), leaves.end(),
+                                    [&](const auto& leaf) {
+                                      return CompareInternalKeys(leaf->extents.back()->largest,
+                                                                 internal_key) < 0;
+                                    }) -
+               leaves.begin();
+  if (found.leaf == leaves.size()) {
+    return {nodes.size(), 0, 0};
+  }
+  const std::vector<ExtentPtr>& extents = leaves[found.leaf]->extents;
+  found.at = leaves[found.leaf]->last_keys.Find(
+      internal_key, [&](size_t i) -> std::string_view { return extents[i]->largest; });
+  return found;
+}
+
+size_t RunIndex::leaves() const {
+  return std::accumulate(
+      nodes_->begin(), nodes_->end(), size_t{0},
+      [](size_t leaves, const auto& node) { return leaves + node->leaves.size(); });
+}
+
+size_t RunIndex::LeavesBefore(std::string_view user_key) const {
+  const auto before = [&](const Extent& first) { return UserKey(first.smallest) < user_key; };
+  const auto behind = std::partition_point(nodes_->begin(), nodes_->end(),
+                                           [&](const auto& node) { return before(node->first()); });
+  size_t leaves = 0;
+  for (auto node = nodes_->begin(); node != behind; ++node) {
+    const Leaves& of = (*node)->leaves;
+    leaves += node + 1 != behind
+                  ? of.size()
+                  : std::partition_point(of.begin(), of.end(), [&](const auto& leaf) {
+                      return before(*leaf->extents.front());
+                    }) - of.begin();
+  }
+  return leaves;
 }
 
 const Extent* RunIndex::Find(std::string_view internal_key) const {
-  size_t leaf;
-  size_t at = 0;
-  SeekIn(*leaves_, internal_key, &leaf, &at);
-  return leaf < leaves_->size() ? (*leaves_)[leaf]->extents[at].get() : nullptr;
+  const Position found = SeekIn(*nodes_, internal_key);
+  return found.node < nodes_->size()
+             ? (*nodes_)[found.node]->leaves[found.leaf]->extents[found.at].get()
+             : nullptr;
 }
 
 bool RunIndex::Overlaps(std::string_view first, std::string_view last) const {
@@ -154,30 +308,69 @@ bool RunIndex::Overlaps(std::string_view first, std::string_view last) const {
   return found != nullptr && UserKey(found->smallest) <= last;
 }
 
-void RunIndex::Iterator::SeekToFirst() { leaf_ = at_ = 0; }
+void RunIndex::Iterator::SeekToFirst() { node_ = leaf_ = at_ = 0; }
 
 void RunIndex::Iterator::SeekToLast() {
-  leaf_ = leaves_->size() - 1;  // no valid one if there are none
-  at_ = Valid() ? (*leaves_)[leaf_]->extents.size() - 1 : 0;
+  node_ = nodes_->size() - 1;  // no valid one if there are none
+  leaf_ = Valid() ? (*nodes_)[node_]->leaves.size() - 1 : 0;
+  at_ = Valid() ? leaf().extents.size() - 1 : 0;
 }
 
 void RunIndex::Iterator::Seek(std::string_view internal_key) {
-  SeekIn(*leaves_, internal_key, &leaf_, &at_);
+  const Position found = SeekIn(*nodes_, internal_key);
+  node_ = found.node;
+  leaf_ = found.leaf;
+  at_ = found.at;
 }
 
 void RunIndex::Iterator::Next() {
-  if (++at_ == (*leaves_)[leaf_]->extents.size()) {
-    ++leaf_;
-    at_ = 0;
+  if (++at_ == leaf().extents.size()) {
+    NextSummary();
+  }
+}
+
+void RunIndex::Iterator::NextSummary() {
+  at_ = 0;
+  if (++leaf_ == (*nodes_)[node_]->leaves.size()) {
+    ++node_;
+    leaf_ = 0;
   }
 }
 
 void RunIndex::Iterator::Prev() {
   if (at_ > 0) {
     --at_;
-  } else if (--leaf_; Valid()) {  // before the first leaf there is none that is valid
-    at_ = (*leaves_)[leaf_]->extents.size() - 1;
+    return;
   }
+  if (leaf_ > 0) {
+    --leaf_;
+  } else if (--node_; Valid()) {  // before the first node there is none that is valid
+    leaf_ = (*nodes_)[node_]->leaves.size() - 1;
+  } else {
+    return;
+  }
+  at_ = leaf().extents.size() - 1;
+}
+
+bool RunIndex::Iterator::SkipShared(Iterator* other) {
+  if (at_ == 0 && other->at_ == 0) {
+    if (leaf_ == 0 && other->leaf_ == 0 && (*nodes_)[node_] == (*other->nodes_)[other->node_]) {
+      NextLargeSummary();
+      other->NextLargeSummary();
+      return true;
+    }
+    if (&leaf() == &other->leaf()) {
+      NextSummary();
+      other->NextSummary();
+      return true;
+    }
+  }
+  if (extent() != other->extent()) {
+    return false;
+  }
+  Next();
+  other->Next();
+  return true;
 }
 
 }  // namespace sluice

@@ -1,10 +1,12 @@
 // The extents of one run in key order, as an immutable value: an edit makes a new index that shares
-// all leaves it does not touch (X-Engine 3.1.3), so readers of the old one need no lock.
+// all leaves, and nodes of leaves, that it does not touch (X-Engine 3.1.3), so readers of the old one
+// need no lock, and what an edit changed can be told from the two.
 //
 // Copying an index costs a reference. Thread-safe, as immutable values are.
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,6 +31,7 @@ class RunIndex {
     bool sliced = false;                  // one is
     uint32_t least_bytes = ~uint32_t{0};  // of those that are not full
 
+    void Add(const Summary& more);
     friend bool operator==(const Summary&, const Summary&) = default;
   };
 
@@ -39,9 +42,17 @@ class RunIndex {
     KeyWords last_keys;  // of the extents
   };
   using Leaves = std::vector<std::shared_ptr<const Leaf>>;
+  struct Node {
+    Leaves leaves;
+    Summary summary;
+
+    const Extent& first() const { return *leaves.front()->extents.front(); }
+    const Extent& last() const { return *leaves.back()->extents.back(); }
+  };
+  using Nodes = std::vector<std::shared_ptr<const Node>>;
 
  public:
-  RunIndex() : leaves_(std::make_shared<const Leaves>()) {}
+  RunIndex() : nodes_(std::make_shared<const Nodes>()) {}
 
   size_t extents() const { return extents_; }
   uint64_t bytes() const { return bytes_; }              // live ones
@@ -51,7 +62,7 @@ class RunIndex {
 
   // The index without `removed`, which are found by number and smallest key, and with `added`.
   // Corruption if one of `removed` is not here, or if extents of the result overlap. Costs
-  // O(extents touched * leaf + leaves).
+  // O(extents touched * leaf + nodes touched * node + nodes).
   Status Edit(const std::vector<ExtentPtr>& removed, const std::vector<ExtentPtr>& added,
               RunIndex* result) const;
 
@@ -62,21 +73,67 @@ class RunIndex {
   // Whether an extent may have a key from the user key `first` to `last`, by its bounds.
   bool Overlaps(std::string_view first, std::string_view last) const;
 
-  // Calls visit(first extent, summary) for some hundred MiB after another. Edits leave most of
-  // these borders where they are.
+  // Calls visit(first extent, summary) for some hundred MiB after another: for every `step`th of
+  // those from the `first` up to the `end`. Edits leave most of these borders where they are.
   template <typename Visit>
-  void VisitLeaves(const Visit& visit) const {
-    for (const auto& leaf : *leaves_) {
-      visit(*leaf->extents.front(), leaf->summary);
+  void VisitLeaves(const Visit& visit, size_t first = 0, size_t end = ~size_t{0},
+                   size_t step = 1) const {
+    size_t at = 0;  // the first leaf of the node
+    for (auto node = nodes_->begin(); node != nodes_->end() && first < end; ++node) {
+      const Leaves& leaves = (*node)->leaves;
+      for (; first < std::min(at + leaves.size(), end); first += step) {
+        visit(*leaves[first - at]->extents.front(), leaves[first - at]->summary);
+      }
+      at += leaves.size();
+    }
+  }
+  size_t leaves() const;
+  // How many of them begin before the user key.
+  size_t LeavesBefore(std::string_view user_key) const;
+
+  // The summaries that two indexes do not share, by their places: those before `first` are the same
+  // in both, and those from `before_end` on in the one, and from `after_end` on in the other.
+  struct LeafChange {
+    size_t first = 0;
+    size_t before_end = 0;
+    size_t after_end = 0;
+  };
+  static LeafChange ChangedLeaves(const RunIndex& before, const RunIndex& after);
+
+  // Calls gone(extent) for those of `before`, and come(extent) for those of `after`, that the other
+  // index does not have, each in key order. Costs O(nodes + leaves that are not shared), if the one
+  // was made by edits of the other.
+  template <typename Gone, typename Come>
+  static void VisitChanges(const RunIndex& before, const RunIndex& after, const Gone& gone,
+                           const Come& come) {
+    if (before.nodes_ == after.nodes_) {
+      return;
+    }
+    Iterator a(before);
+    Iterator b(after);
+    a.SeekToFirst();
+    b.SeekToFirst();
+    while (a.Valid() || b.Valid()) {
+      if (a.Valid() && b.Valid() && a.SkipShared(&b)) {
+        continue;
+      }
+      if (!b.Valid() ||
+          (a.Valid() && CompareInternalKeys(a.extent()->smallest, b.extent()->smallest) <= 0)) {
+        gone(a.extent());
+        a.Next();
+      } else {
+        come(b.extent());
+        b.Next();
+      }
     }
   }
 
   // Walks the extents in order; keeps its index alive.
   class Iterator {
    public:
-    explicit Iterator(const RunIndex& index) : leaves_(index.leaves_) {}
+    explicit Iterator(const RunIndex& index) : nodes_(index.nodes_) {}
 
-    bool Valid() const { return leaf_ < leaves_->size(); }
+    bool Valid() const { return node_ < nodes_->size(); }
     void SeekToFirst();
     void SeekToLast();
     // The first extent whose largest key is at or after `internal_key`.
@@ -84,31 +141,51 @@ class RunIndex {
     // The rest REQUIRES Valid().
     void Next();
     void Prev();
-    const ExtentPtr& extent() const { return (*leaves_)[leaf_]->extents[at_]; }
+    const ExtentPtr& extent() const { return leaf().extents[at_]; }
     // The summary that begins with this extent; null if none does.
-    const Summary* summary() const { return at_ == 0 ? &(*leaves_)[leaf_]->summary : nullptr; }
+    const Summary* summary() const { return at_ == 0 ? &leaf().summary : nullptr; }
     // Over all extents of the summary that it is in.
-    void NextSummary() {
-      ++leaf_;
-      at_ = 0;
+    void NextSummary();
+    // The same for a hundred summaries or so, that is some ten GiB.
+    const Summary* large_summary() const {
+      return at_ == 0 && leaf_ == 0 ? &(*nodes_)[node_]->summary : nullptr;
+    }
+    void NextLargeSummary() {
+      ++node_;
+      leaf_ = at_ = 0;
     }
 
    private:
-    std::shared_ptr<const Leaves> leaves_;
-    size_t leaf_ = ~size_t{0};
+    friend class RunIndex;
+
+    const Leaf& leaf() const { return *(*nodes_)[node_]->leaves[leaf_]; }
+    // Both go on behind what they stand at, if that is the same.
+    bool SkipShared(Iterator* other);
+
+    std::shared_ptr<const Nodes> nodes_;
+    size_t node_ = ~size_t{0};
+    size_t leaf_ = 0;
     size_t at_ = 0;
   };
 
  private:
   static constexpr size_t kLeafExtents = 64;
+  static constexpr size_t kNodeLeaves = 128;
 
-  // As Find; *at only if there is a leaf.
-  static void SeekIn(const Leaves& leaves, std::string_view internal_key, size_t* leaf, size_t* at);
+  // As Find; leaf and at only if there is a node.
+  struct Position {
+    size_t node = 0;
+    size_t leaf = 0;
+    size_t at = 0;
+  };
+  static Position SeekIn(const Nodes& nodes, std::string_view internal_key);
   static std::shared_ptr<const Leaf> MakeLeaf(std::vector<ExtentPtr> extents);
-  // The number of the leaf that has, or would have, an extent with this smallest key.
-  static size_t LeafOf(const Leaves& leaves, std::string_view smallest);
+  static std::shared_ptr<const Node> MakeNode(Leaves leaves);
+  // The leaf that has, or would have, an extent with this smallest key.
+  static Position LeafOf(const Nodes& nodes, std::string_view smallest);
+  class Editing;
 
-  std::shared_ptr<const Leaves> leaves_;  // none is empty
+  std::shared_ptr<const Nodes> nodes_;  // none is empty
   size_t extents_ = 0;
   uint64_t bytes_ = 0;
   uint64_t weight_ = 0;

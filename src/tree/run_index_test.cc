@@ -74,6 +74,49 @@ void ExpectSame(const RunIndex& index, const Model& model) {
   EXPECT_EQ(it, model.end());
 }
 
+// What an index does not share with the one that it was made of.
+void ExpectChanges(const RunIndex& before, const Model& model_before, const RunIndex& after,
+                   const Model& model_after) {
+  const auto only_in = [](const Model& model, const Model& other) {
+    std::vector<ExtentPtr> extents;
+    for (const auto& [begin, extent] : model) {
+      const auto same = other.find(begin);
+      if (same == other.end() || same->second != extent) {
+        extents.push_back(extent);
+      }
+    }
+    return extents;
+  };
+  std::vector<ExtentPtr> gone;
+  std::vector<ExtentPtr> come;
+  RunIndex::VisitChanges(
+      before, after, [&](const ExtentPtr& extent) { gone.push_back(extent); },
+      [&](const ExtentPtr& extent) { come.push_back(extent); });
+  EXPECT_EQ(gone, only_in(model_before, model_after));
+  EXPECT_EQ(come, only_in(model_after, model_before));
+
+  using Leaves = std::vector<std::pair<uint64_t, RunIndex::Summary>>;
+  const auto leaves_of = [](const RunIndex& index) {
+    Leaves leaves;
+    index.VisitLeaves([&](const Extent& first, const RunIndex::Summary& summary) {
+      leaves.emplace_back(first.number, summary);
+    });
+    return leaves;
+  };
+  const Leaves a = leaves_of(before);
+  const Leaves b = leaves_of(after);
+  const RunIndex::LeafChange change = RunIndex::ChangedLeaves(before, after);
+  ASSERT_LE(change.first, std::min(change.before_end, change.after_end));
+  ASSERT_LE(change.before_end, a.size());
+  ASSERT_LE(change.after_end, b.size());
+  EXPECT_TRUE(std::equal(a.begin(), a.begin() + change.first, b.begin()));
+  EXPECT_TRUE(
+      std::equal(a.begin() + change.before_end, a.end(), b.begin() + change.after_end, b.end()));
+  if (gone.empty() && come.empty()) {
+    EXPECT_EQ(change.first, change.before_end);
+  }
+}
+
 TEST(RunIndex, LikeTheModel) {
   const uint64_t seed = TestSeed();
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
@@ -88,6 +131,7 @@ TEST(RunIndex, LikeTheModel) {
       if (step % 40 == 0) {
         before.emplace_back(index, model);
       }
+      const Model model_before = model;
       // What lies in a range of keys goes, something else comes: as a compaction does it.
       const uint64_t begin = rng() % kKeys;
       const uint64_t end = begin + rng() % (kKeys / 10);
@@ -110,6 +154,7 @@ TEST(RunIndex, LikeTheModel) {
       RunIndex next;
       const Status status = index.Edit(removed, added, &next);
       ASSERT_TRUE(status.ok()) << status.ToString();
+      ExpectChanges(index, model_before, next, model);
       index = next;
       ExpectSame(index, model);
       RunIndex::Iterator at(index);
@@ -128,6 +173,45 @@ TEST(RunIndex, LikeTheModel) {
     for (const auto& [old, content] : before) {
       ExpectSame(old, content);
     }
+  }
+}
+
+// So many extents that there are several nodes of leaves, which are split and become empty.
+TEST(RunIndex, OfManyNodes) {
+  std::mt19937_64 rng(TestSeed());
+  constexpr uint64_t kExtents = 40'000;
+  RunIndex index;
+  Model model;
+  uint64_t number = 0;
+  for (int step = 0; step < 16 && !HasFailure(); ++step) {
+    const RunIndex before = index;
+    const Model model_before = model;
+    const uint64_t begin = step % 8 == 0 ? 0 : rng() % kExtents;
+    const uint64_t end = step % 8 == 0 ? kExtents : begin + rng() % (kExtents - begin);
+    std::vector<ExtentPtr> removed;
+    std::vector<ExtentPtr> added;
+    for (uint64_t i = begin; i < end; ++i) {
+      if (const auto found = model.find(10 * i); found != model.end()) {
+        removed.push_back(found->second);
+        model.erase(found);
+      }
+      if (step % 2 == 0) {
+        added.push_back(MakeExtent(++number, 10 * i, 10 * i + 5));
+        model[10 * i] = added.back();
+      }
+    }
+    ASSERT_TRUE(index.Edit(removed, added, &index).ok());
+    ExpectSame(index, model);
+    ExpectChanges(before, model_before, index, model);
+    const uint64_t at = rng() % (10 * kExtents);
+    size_t leaves = 0;
+    index.VisitLeaves([&](const Extent& first, const RunIndex::Summary&) {
+      leaves += UserKey(first.smallest) < UserKey(Key(at)) ? 1 : 0;
+    });
+    EXPECT_EQ(index.LeavesBefore(UserKey(Key(at))), leaves);
+    size_t thirds = 0;
+    index.VisitLeaves([&](const Extent&, const RunIndex::Summary&) { ++thirds; }, 1, leaves, 3);
+    EXPECT_EQ(thirds, (std::max<size_t>(leaves, 1) - 1 + 2) / 3);
   }
 }
 

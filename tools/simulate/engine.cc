@@ -32,9 +32,7 @@ Status Engine::Apply(const MetadataEdit& edit) {
   NoteDiskBytes();
   SLUICE_RETURN_IF_ERROR(metadata_.Apply(edit));
   const Metadata::Subtable& runs = metadata_.subtables.at(kSubtable);
-  // The estimate looks at all extents of levels 0 and 1, which takes most of the time where there are
-  // many.
-  version_->SetRuns(runs, LimitsSpace(options_) ? EstimateSpace(runs) : SpaceUse());
+  version_->SetRuns(runs, LimitsSpace(options_) ? space_.Update(runs) : SpaceUse());
   tables_.RemovedBy(edit);
   return {};
 }

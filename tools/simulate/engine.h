@@ -46,6 +46,7 @@ class Engine final : public Tree {
   Status Apply(const MetadataEdit& edit);
 
   Metadata metadata_;
+  SpaceEstimate space_;
   Version* const version_ = new Version;
   const std::atomic<bool> stop_{false};
 };
