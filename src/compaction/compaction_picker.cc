@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compaction/key_windows.h"
+#include "compaction/run_totals.h"
 #include "compaction/space_limit.h"
 #include "compaction/value_picker.h"
 #include "tree/extent_space.h"
@@ -165,14 +166,15 @@ CompactionPick IntoLast(CompactionKind kind, const Version& version, KeyRange ra
 
 // As above, for windows [first, end) and the runs that take part in all of them.
 CompactionPick IntoLast(CompactionKind kind, const Version& version,
-                        const std::vector<Window>& windows, size_t first, size_t end) {
-  size_t oldest_runs = ~size_t{0};
-  for (size_t i = first; i < end; ++i) {
-    oldest_runs = std::min(oldest_runs, windows[i].oldest_runs);
-  }
+                        const std::vector<std::string>& begins, const std::vector<Window>& windows,
+                        size_t first, size_t end) {
   UpperRunList runs = UpperRuns(version);
-  runs.erase(runs.begin(), runs.end() - static_cast<ptrdiff_t>(std::min(oldest_runs, runs.size())));
-  return IntoLast(kind, version, RangeOf(windows, first, end), runs);
+  size_t oldest_runs = runs.size();
+  for (size_t i = first; i < end; ++i) {
+    oldest_runs = std::min(oldest_runs, RunsTakingPart(windows[i], version, runs));
+  }
+  runs.erase(runs.begin(), runs.end() - static_cast<ptrdiff_t>(oldest_runs));
+  return IntoLast(kind, version, RangeOf(begins, first, end), runs);
 }
 
 // The first user key in the range at which some extent begins, none of the last level is cut, and
@@ -280,17 +282,10 @@ std::optional<CompactionPick> PickIntraL1(const Version& version, const Options&
              : std::optional(IntoRun(CompactionKind::kIntraL1, version, options, 1, 0, end));
 }
 
-std::optional<CompactionPick> PickMajor(const Version& version, const Options& options) {
-  const uint64_t bytes = version.LevelWeight(0) + version.LevelWeight(1);
-  if (bytes == 0 || bytes <= UpperBytes(version, options)) {
-    return std::nullopt;
-  }
-  const UpperRunList runs = UpperRuns(version);
-  std::vector<Window> windows = MakeWindows(version, runs, /*take_thin=*/false);
-  const auto has_upper = [](const Window& window) { return window.upper_bytes > 0; };
-  if (std::none_of(windows.begin(), windows.end(), has_upper)) {
-    windows = MakeWindows(version, runs, /*take_thin=*/true);
-  }
+// The windows that are best taken down; none if nothing can be.
+std::optional<CompactionPick> PickBest(const Version& version, const Options& options,
+                                       const std::vector<std::string>& begins,
+                                       const std::vector<Window>& windows) {
   uint64_t upper = 0;
   uint64_t accesses = 0;
   for (const Window& window : windows) {
@@ -311,13 +306,18 @@ std::optional<CompactionPick> PickMajor(const Version& version, const Options& o
     return share / (1 + std::min(heat, 1.0));
   };
   size_t best = 0;
+  double most = worth(windows[0]);
   for (size_t i = 1; i < windows.size(); ++i) {
-    if (worth(windows[i]) > worth(windows[best])) {
+    if (const double more = worth(windows[i]); more > most) {
       best = i;
+      most = more;
     }
   }
+  if (windows[best].upper_bytes == 0) {
+    return std::nullopt;
+  }
   // Takes in neighbours that are worth nearly as much, so that fewer extents are cut.
-  const double enough = 0.9 * worth(windows[best]);
+  const double enough = 0.9 * most;
   uint64_t size = windows[best].upper_bytes + windows[best].last_bytes;
   size_t first = best;
   size_t end = best + 1;
@@ -335,7 +335,27 @@ std::optional<CompactionPick> PickMajor(const Version& version, const Options& o
   while (first > 0 && grow(first - 1)) {
     --first;
   }
-  return IntoLast(CompactionKind::kMajor, version, windows, first, end);
+  return IntoLast(CompactionKind::kMajor, version, begins, windows, first, end);
+}
+
+std::optional<CompactionPick> PickMajor(const Version& version, const Options& options,
+                                        RunTotals* totals) {
+  const uint64_t bytes = version.LevelWeight(0) + version.LevelWeight(1);
+  if (bytes == 0 || bytes <= UpperBytes(version, options)) {
+    return std::nullopt;
+  }
+  std::optional<CompactionPick> pick;
+  if (totals == nullptr || !totals->UseWindows([&](const auto& begins, const auto& windows) {
+        pick = PickBest(version, options, begins, windows);
+      })) {
+    const Windows all = MakeWindows(version, UpperRuns(version), /*take_thin=*/false);
+    pick = PickBest(version, options, all.begins, all.windows);
+  }
+  if (!pick) {
+    const Windows all = MakeWindows(version, UpperRuns(version), /*take_thin=*/true);
+    pick = PickBest(version, options, all.begins, all.windows);
+  }
+  return pick;
 }
 
 std::optional<CompactionPick> PickSelfMajor(const Version& version, const Options& options,
@@ -411,7 +431,10 @@ std::optional<CompactionPick> PickWindowsForReads(const Version& version, const 
   for (size_t i = 0; i < level1.size(); ++i) {
     runs.emplace_back(1, i);
   }
-  const std::vector<Window> windows = MakeWindows(version, runs, /*take_thin=*/false);
+  const auto [begins, windows] = MakeWindows(version, runs, /*take_thin=*/false);
+  const auto taking_part = [&](const Window& window) {
+    return RunsTakingPart(window, version, runs);
+  };
   const auto worth = [](const Window& window) {
     return window.used_runs < 2 ? 0
                                 : static_cast<double>(window.used_runs - 1) *
@@ -430,7 +453,7 @@ std::optional<CompactionPick> PickWindowsForReads(const Version& version, const 
   }
   uint64_t bytes = best.upper_bytes;
   const auto grow = [&](const Window& window) {
-    if (window.used_runs < 2 || window.oldest_runs < best.oldest_runs ||
+    if (window.used_runs < 2 || taking_part(window) < taking_part(best) ||
         bytes + window.upper_bytes > options.compaction_bytes) {
       return false;
     }
@@ -444,8 +467,8 @@ std::optional<CompactionPick> PickWindowsForReads(const Version& version, const 
   while (first > 0 && grow(windows[first - 1])) {
     --first;
   }
-  return IntoRun(CompactionKind::kIntraL1, version, options, 1, level1.size() - best.oldest_runs,
-                 level1.size(), RangeOf(windows, first, end));
+  return IntoRun(CompactionKind::kIntraL1, version, options, 1, level1.size() - taking_part(best),
+                 level1.size(), RangeOf(begins, first, end));
 }
 
 // Leaves fewer runs for reads to look into, if they have paid for it.
@@ -532,7 +555,7 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
         pick = PickIntraL1(version, options);
         break;
       case CompactionKind::kMajor:
-        pick = PickMajor(version, options);
+        pick = PickMajor(version, options, inputs.totals);
         break;
       case CompactionKind::kSelfMajor:
         pick = PickSelfMajor(version, options, inputs.oldest_snapshot, &later->oldest_snapshot);

@@ -64,6 +64,8 @@ CompactionPick PickLevel0(const Version& version, const Options& options, Compac
 // The least user key after `user_key`.
 std::string KeyAfter(std::string_view user_key);
 
+class RunTotals;
+
 inline constexpr uint64_t kNoCredit = ~uint64_t{0};
 
 // What decides besides the tree and the options.
@@ -74,6 +76,10 @@ struct PickInputs {
   uint64_t read_credit = 0;
   // The device is full: no more values are moved at once than must be.
   bool device_full = false;
+  // What is kept of the runs, if it can be told without their extents which windows are due: if none
+  // of these was read lately. Flushes that the version does not have yet may be part of it. Null: all
+  // extents of levels 0 and 1 are looked at.
+  RunTotals* totals = nullptr;
 };
 
 // If nothing is due: what would make something due.

@@ -21,6 +21,7 @@
 #include "compaction/compaction_picker.h"
 #include "compaction/compaction_planner.h"
 #include "compaction/plan_checker.h"
+#include "compaction/run_totals.h"
 #include "tree/slice.h"
 #include "tree/testing.h"
 
@@ -217,7 +218,7 @@ class Cases : ExtentFixture<> {
         runs.runs[run] = index;
       }
     }
-    version->space = SpaceEstimate().Update(runs);
+    version->space = RunTotals().Update(runs);
     return version;
   }
 

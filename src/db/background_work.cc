@@ -149,7 +149,7 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable, RateLimiter* limite
       version->flushed = memtables.front()->last_sequence;
     }));
   }
-  CoolDown(*subtable->PinVersion());  // without locks: that takes time in proportion to the extents
+  CoolDownIfWarm(*subtable->PinVersion());
   db_.counters.flushes.fetch_add(1);
   db_.counters.flush_bytes.fetch_add(writer.bytes());
   db_.Tell([&](EventListener& listener) {
@@ -161,6 +161,17 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable, RateLimiter* limite
                       .seconds = SecondsSince(begin)});
   });
   return ReleaseLog(prepared);
+}
+
+void BackgroundWork::CoolDownIfWarm(const Version& version) {
+  constexpr uint32_t kHalvings = 32;  // leave nothing of a count of accesses
+  if (db_.reader.TakeAccessed()) {
+    db_.flushes_to_cool = kHalvings;
+  }
+  if (uint32_t left = db_.flushes_to_cool.load(); left > 0) {
+    CoolDown(version);  // takes time in proportion to the extents of levels 0 and 1
+    db_.flushes_to_cool.compare_exchange_strong(left, left - 1);
+  }
 }
 
 Status BackgroundWork::ReleaseLog(LogPosition prepared) {
@@ -271,8 +282,9 @@ void BackgroundWork::CompactionLoop() {
       std::vector<CompactionSchedule::Candidate> candidates = db_.schedule.Take(lock, &under_way);
       if (!candidates.empty()) {
         const bool full = db_.full.full() || !db_.compactions_full.ok();
+        const bool warm = db_.reader.accessed() || db_.flushes_to_cool.load() > 0;
         lock.unlock();
-        db_.schedule.Pick(&candidates, full);
+        db_.schedule.Pick(&candidates, full, warm);
         lock.lock();
         next = db_.schedule.Choose(lock, &candidates);
         db_.work.notify_all();

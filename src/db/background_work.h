@@ -60,6 +60,9 @@ class BackgroundWork {
   // Gives up the log that neither a memtable nor a prepared transaction needs; `prepared` is where
   // the oldest such transaction began, as of before the last sync of the log.
   Status ReleaseLog(LogPosition prepared);
+  // To be called after each flush: CoolDown, unless nobody has read for so long that it would change
+  // nothing.
+  void CoolDownIfWarm(const Version& version);
 
   DbState& db_;
   Compactor compactor_;

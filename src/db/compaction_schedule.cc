@@ -39,12 +39,15 @@ SubtableImpl* CompactionSchedule::TakeCuts(const StateLock&) {
   return subtable;
 }
 
-void CompactionSchedule::Pick(std::vector<Candidate>* candidates, bool device_full) const {
+void CompactionSchedule::Pick(std::vector<Candidate>* candidates, bool device_full,
+                              bool warm) const {
   for (Candidate& candidate : *candidates) {
-    candidate.pick =
-        PickCompaction(*candidate.version, options_,
-                       {snapshots_.Oldest(), candidate.subtable->read_credit.value(), device_full},
-                       &candidate.later);
+    candidate.pick = PickCompaction(*candidate.version, options_,
+                                    {.oldest_snapshot = snapshots_.Oldest(),
+                                     .read_credit = candidate.subtable->read_credit.value(),
+                                     .device_full = device_full,
+                                     .totals = warm ? nullptr : &candidate.subtable->totals},
+                                    &candidate.later);
     candidate.version.reset();
   }
 }

@@ -5,7 +5,7 @@
 // snapshot is released.
 //
 //   std::vector<CompactionSchedule::Candidate> candidates = schedule.Take(lock, &under_way);
-//   schedule.Pick(&candidates);  // without the mutex: it takes time in proportion to the tree
+//   schedule.Pick(&candidates);  // without the mutex: if extents were read, it looks at many
 //   std::optional<CompactionSchedule::Candidate> next = schedule.Choose(lock, &candidates);
 
 #pragma once
@@ -79,8 +79,9 @@ class CompactionSchedule {
   // REQUIRES: TakeCuts has just found nothing, under the same lock.
   std::vector<Candidate> Take(const StateLock& lock, bool* under_way);
   // Picks what is due in each. Takes no lock: only flushes change the sub-tables meanwhile, and
-  // what they add is newer than all that is picked. `device_full`: PickInputs.
-  void Pick(std::vector<Candidate>* candidates, bool device_full) const;
+  // what they add is newer than all that is picked. `device_full`: PickInputs. `warm`: extents may
+  // have counted accesses.
+  void Pick(std::vector<Candidate>* candidates, bool device_full, bool warm) const;
   // The candidate whose pick comes first by Options::compaction_order, if there is any; its
   // sub-table counts as compacting. Puts the others back; those with nothing due are not looked at
   // again before something changes.

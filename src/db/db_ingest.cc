@@ -165,7 +165,7 @@ void DBImpl::Show(const std::vector<IngestedRun>& runs, SequenceNumber sequence)
   db_.given_sequence.store(sequence, std::memory_order_seq_cst);  // dead_stretches.h
   for (const IngestedRun& run : runs) {
     const Metadata::Subtable& state = db_.metadata->state().subtables.at(run.subtable->id());
-    const SpaceUse use = run.subtable->space.Update(state);
+    const SpaceUse use = run.subtable->totals.Update(state);
     {
       const StateLock lock(db_.mutex);
       auto* const version = new Version(run.subtable->version(lock));

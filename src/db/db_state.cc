@@ -109,7 +109,7 @@ Status DbState::ApplyEdit(SubtableImpl* subtable, MetadataEdit* edit,
   edit->next_number = next_number.load();
   SLUICE_RETURN_IF_ERROR(ApplyMetadata(*edit));
   const Metadata::Subtable& runs = metadata->state().subtables.at(subtable->id());
-  const SpaceUse space_use = subtable->space.Update(runs);
+  const SpaceUse space_use = subtable->totals.Update(runs);
   const StateLock lock(mutex);
   auto* const version = new Version(subtable->version(lock));
   version->SetRuns(runs, space_use);

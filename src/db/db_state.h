@@ -143,6 +143,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::unique_ptr<RedoLog> log;  // null if the database is opened read-only
   std::unique_ptr<OffloadDriver> driver;
   ExtentReader reader;
+  // After so many flushes nothing is left of the accesses that extents have counted.
+  std::atomic<uint32_t> flushes_to_cool{0};
 
   std::atomic<uint64_t> next_number{1};
   std::atomic<SequenceNumber> visible{0};

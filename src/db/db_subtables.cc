@@ -22,7 +22,7 @@ void DBImpl::AddSubtable(const StateLock& lock, uint32_t id, const Metadata::Sub
   auto* const version = new Version;
   version->active = db_.NewMemtable();
   version->flushed = metadata.flushed;
-  version->SetRuns(metadata, subtable->space.Update(metadata));
+  version->SetRuns(metadata, subtable->totals.Update(metadata));
   subtable->Install(lock, version);
   db_.schedule.Recheck(lock, subtable.get());
   if (!metadata.cuts.empty()) {
@@ -78,7 +78,7 @@ Status DBImpl::DropSubtable(Subtable* subtable) {
   [&]() noexcept {
     const StateLock lock(db_.mutex);
     target->dropped = true;
-    target->space.Update({});
+    target->totals.Update({});
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): as is said above
     auto* const empty = new Version;
     empty->active = db_.NewMemtable();

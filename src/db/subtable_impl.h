@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "compaction/run_totals.h"
 #include "db/read_credit.h"
 #include "db/state_mutex.h"
 #include "sluice/db.h"
@@ -94,8 +95,7 @@ class SubtableImpl final : public Subtable {
   std::array<SeekReach, kLevels> seek_reach;  // in runs of each level
   DeadStretches dead_stretches;
 
-  // Of the metadata's runs; used by the database under the mutex of the metadata.
-  SpaceEstimate space;
+  RunTotals totals;  // of the runs of the metadata
 
   // Used by the database, under its mutex.
   BacklogEntry backlog;

@@ -255,7 +255,7 @@ Status ExtentReader::ReadBlock(const Extent& extent, const BlockHandle& handle, 
     return {};
   }
   if (fill_cache) {
-    extent.place->Touch();
+    CountAccess(extent);
   }
   // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): found, since the status is ok
   const Status status = Block::Parse(entry->value(), block);
@@ -314,7 +314,7 @@ Status ExtentReader::Get(const Lookup& lookup, std::string_view internal_key, ui
     return {};
   }
   if (fill_cache) {
-    extent.place->Touch();
+    CountAccess(extent);
   }
   Block block;
   // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): found, since the status is ok

@@ -135,6 +135,10 @@ class ExtentReader {
  public:
   ExtentReader(TableCache* tables, Cache* blocks) : tables_(*tables), blocks_(*blocks) {}
 
+  // Whether any extent was accessed since TakeAccessed was called last.
+  bool accessed() const { return accessed_.load(std::memory_order_relaxed); }
+  bool TakeAccessed() { return accessed_.exchange(false, std::memory_order_relaxed); }
+
   // The newest version of the key in `internal_key` at or before it. `hash`: BloomHash of the user
   // key. The match's value is valid as long as the EpochGuard that the caller holds.
   Status Get(const Extent& extent, std::string_view internal_key, uint32_t hash, bool fill_cache,
@@ -211,8 +215,16 @@ class ExtentReader {
   Status FindBlock(const Extent& extent, const BlockHandle& handle, bool fill_cache,
                    ReadAhead* ahead, BlockReads* reads, const Cache::Entry** entry);
 
+  void CountAccess(const Extent& extent) {
+    extent.place->Touch();
+    if (!accessed()) {  // lest all threads write there
+      accessed_.store(true, std::memory_order_relaxed);
+    }
+  }
+
   TableCache& tables_;
   Cache& blocks_;
+  std::atomic<bool> accessed_{false};
 };
 
 }  // namespace sluice

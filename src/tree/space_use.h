@@ -2,11 +2,10 @@
 //
 // The second is an estimate, from the metadata alone. The last level is one run, so it holds each key
 // once. What the levels above hold replaces some of that, delete it, or comes on top, and which of
-// these is known only once it is merged. So in each stretch of the last level (a leaf of its index)
-// every record above is taken to replace one of average size, and a tombstone to delete one: the
-// stretch loses what such records have more than those above, and gains nothing. Where all records
-// have one size and none is a tombstone, nothing is lost, and the estimate is the size of the last
-// level.
+// these is known only once it is merged. So in each stretch of the last level (stretches.h) every
+// record above is taken to replace one of average size, and a tombstone to delete one: the stretch
+// loses what such records have more than those above, and gains nothing. Where all records have one
+// size and none is a tombstone, nothing is lost, and the estimate is the size of the last level.
 
 #pragma once
 
@@ -14,12 +13,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "tree/metadata.h"
+#include "tree/stretches.h"
 
 namespace sluice {
 
@@ -35,18 +33,22 @@ struct SpaceUse {
 // Keeps the estimate of one sub-table from edit to edit. Extents that are set aside do not count: no
 // compaction can make them fewer.
 //
-// An edit changes the stretches that its extents overlap. Where it changes at which keys stretches
-// begin, each extent above these borders, too, is divided among its stretches anew. The shares are
-// rounded to multiples of a small part of a byte, so that adding and subtracting them is exact: the
-// estimate does not depend on the edits that led to it.
+// An extent counts in equal shares in the stretches that it overlaps. These are rounded to multiples
+// of a small part of a byte, so that adding and subtracting them is exact: the estimate does not
+// depend on the edits that led to it.
 //
-// Keeps the extents of the last call alive. Thread-compatible.
-class SpaceEstimate {
+// Thread-compatible.
+class SpaceEstimate final : public Stretches::Observer {
  public:
-  // The estimate for `subtable`, which edits have made of what the last call got. Costs O(extents
-  // that came and went, and stretches below them) and, if the last level got other stretches, moving
-  // some bytes for each.
-  SpaceUse Update(const Metadata::Subtable& subtable);
+  // The estimate for what the stretches have told, which is that of `subtable`. Costs O(runs, and
+  // stretches that were changed since the last call).
+  SpaceUse Use(const Metadata::Subtable& subtable);
+
+  void Changed(const RunId& run, const Extent& extent, bool came) override;
+  void Overlaps(const RunId& run, const Extent& extent, size_t first, size_t end,
+                bool does) override;
+  void Rewritten(size_t first, const std::vector<RunIndex::Summary>& now) override;
+  void Replaced(size_t first, size_t end, const std::vector<RunIndex::Summary>& now) override;
 
  private:
   // A stretch of the last level, and what is above it.
@@ -62,19 +64,8 @@ class SpaceEstimate {
     size_t slices = 0;
     uint64_t pages_bytes = 0;
   };
-  using Runs = std::map<RunId, RunIndex>;
 
-  // With `sign` 1 or -1.
-  void CountAbove(const Extent& extent, double sign);
-  void CountSlice(const RunId& run, const Extent& extent, bool added);
-  void UpdateRun(const RunId& id, const RunIndex& before, const RunIndex& after);
-  void UpdateStretches(const RunIndex& before, const RunIndex& after, const Runs& above);
-  // Gives up stretches [first, end) for those of `fresh`, which begin at these keys.
-  void ReplaceStretches(size_t first, size_t end, const std::vector<Stretch>& fresh,
-                        std::vector<std::string> begins, const Runs& above);
-  // The stretch that has the user key, as far as they are known to begin. The search begins at
-  // `hint`.
-  size_t StretchOf(std::string_view user_key, size_t hint) const;
+  static void SetLast(const RunIndex::Summary& summary, Stretch* stretch);
   void Touch(size_t first, size_t end) {
     touched_first_ = std::min(touched_first_, first);
     touched_end_ = std::max(touched_end_, end);
@@ -82,10 +73,7 @@ class SpaceEstimate {
   // What is left of the stretches that were touched.
   void Recount();
 
-  Runs runs_;                          // as of the last call
-  std::vector<std::string> begins_;    // of the stretches: user keys; the first has no meaning
-  std::vector<Stretch> stretches_;     // of the last level, in key order
-  size_t last_stretch_ = 0;            // where the last extent above was
+  std::vector<Stretch> stretches_;
   size_t touched_first_ = ~size_t{0};  // since Recount
   size_t touched_end_ = 0;
   uint64_t live_bytes_ = 0;

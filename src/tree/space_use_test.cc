@@ -1,16 +1,14 @@
 #include "tree/space_use.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "tree/random_edits.h"
 #include "tree/testing.h"
 #include "util/testing.h"
 
@@ -117,12 +115,14 @@ class SpaceUseTest : public testing::Test {
     return Updated();
   }
   SpaceUse Updated() {
-    const SpaceUse use = estimate_.Update(metadata_.subtables.at(1));
+    stretches_.Update(metadata_.subtables.at(1).runs, {&estimate_});
+    const SpaceUse use = estimate_.Use(metadata_.subtables.at(1));
     EXPECT_EQ(use, FromAllExtents(metadata_.subtables.at(1)));
     return use;
   }
 
   Metadata metadata_;
+  Stretches stretches_;
   SpaceEstimate estimate_;
   uint64_t number_ = 0;
 };
@@ -167,91 +167,11 @@ TEST_F(SpaceUseTest, TakesTombstonesToDeleteOthers) {
   EXPECT_EQ(With(0, extent).live_bytes, 0u);
 }
 
-// Flushes, merges of runs and merges into the last level, of random ranges of keys, until there are
-// some thousand extents; then the last level goes, a range after the other.
 TEST_F(SpaceUseTest, FollowsRandomEdits) {
-  std::mt19937_64 random(TestSeed());
-  constexpr uint64_t kKeys = 10'000'000;
-  constexpr int kEdits = 400;
-  const auto below = [&](uint64_t end) { return random() % end; };
-  const auto text = [](uint64_t key) { return fmt::format("{:08}", key); };
-  const auto key_of = [](const std::string& internal_key) {
-    return std::stoull(std::string(UserKey(internal_key)));
-  };
-  const Metadata::Subtable& subtable = metadata_.subtables.at(1);
-  for (int edits = 0; edits < kEdits && !HasFailure(); ++edits) {
-    MetadataEdit edit;
-    const uint64_t begin = below(4) == 0 ? 0 : below(kKeys);
-    const uint64_t end = below(4) == 0 ? kKeys : begin + 1 + below(kKeys - begin);
-    // What lies within the range goes from some runs; of what reaches into it, slices stay.
-    const auto take = [&](const RunId& id) {
-      RunIndex::Iterator at(subtable.runs.at(id));
-      for (at.SeekToFirst(); at.Valid(); at.Next()) {
-        const Extent& extent = *at.extent();
-        const uint64_t first = key_of(extent.smallest);
-        const uint64_t last = key_of(extent.largest);
-        if (last < begin || first >= end) {
-          continue;
-        }
-        edit.removed.push_back({1, id, extent.number, extent.smallest});
-        const auto keep = [&](uint64_t from, uint64_t to) {
-          const auto part = static_cast<uint32_t>(1 + below(kTable / 2));
-          Extent slice = Slice(extent, text(from), text(to), part);
-          slice.entries = std::max<uint64_t>(1, slice.entries);
-          slice.tombstones = std::min(slice.tombstones, slice.entries);
-          edit.added.push_back({1, id, slice});
-        };
-        if (first < begin) {
-          keep(first, begin - 1);
-        }
-        if (last >= end) {
-          keep(end, last);
-        }
-      }
-    };
-    const auto add = [&](const RunId& id, uint64_t extents) {
-      const uint64_t step = std::max<uint64_t>(2, (end - begin) / extents);
-      for (uint64_t at = begin; at + step <= end; at += step) {
-        Extent extent = Make(text(at), text(at + 1 + below(step - 1)), 1 + below(2000));
-        extent.bytes = static_cast<uint32_t>(1 + below(kTable));
-        extent.tombstones = below(3) == 0 ? below(extent.entries + 1) : 0;
-        edit.added.push_back({1, id, extent});
-      }
-    };
-    const auto some_runs = [&](uint32_t level) {
-      std::vector<RunId> runs;
-      for (const auto& [id, run] : subtable.runs) {
-        if (id.level == level && below(2) == 0) {
-          runs.push_back(id);
-        }
-      }
-      return runs;
-    };
-    constexpr RunId kLast{kLastLevel, 0};
-    const bool has_last = subtable.runs.contains(kLast);
-    const uint64_t kind = below(4);
-    if (edits >= kEdits * 3 / 4) {  // the last level goes
-      if (has_last) {
-        take(kLast);
-      }
-    } else if (kind == 0) {
-      add({0, ++number_}, 1 + below(30));
-    } else if (kind == 1) {
-      for (const RunId& id : some_runs(0)) {
-        take(id);
-      }
-      add({1, ++number_}, 1 + below(300));
-    } else {
-      for (const RunId& id : some_runs(1)) {
-        take(id);
-      }
-      if (has_last) {
-        take(kLast);
-      }
-      add(kLast, 1 + below(kind == 2 ? 1000 : 20));
-    }
-    ASSERT_TRUE(metadata_.Apply(edit).ok());
-    if (below(4) > 0) {  // or several edits at once
+  RandomEdits edits(TestSeed());
+  for (size_t i = 0; i < RandomEdits::kEdits && !HasFailure(); ++i) {
+    ASSERT_TRUE(metadata_.Apply(edits.Next(1, metadata_.subtables.at(1))).ok());
+    if (i % 3 > 0) {  // or several edits at once
       Updated();
     }
   }

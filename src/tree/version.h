@@ -63,7 +63,7 @@ struct Version {
     }
   }
 
-  // Takes over the runs of `subtable`, and what cuts them. `use`: by SpaceEstimate.
+  // Takes over the runs of `subtable`, and what cuts them. `use`: of it.
   void SetRuns(const Metadata::Subtable& subtable, const SpaceUse& use) {
     levels = {};
     space = use;

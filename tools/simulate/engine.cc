@@ -32,7 +32,7 @@ Status Engine::Apply(const MetadataEdit& edit) {
   NoteDiskBytes();
   SLUICE_RETURN_IF_ERROR(metadata_.Apply(edit));
   const Metadata::Subtable& runs = metadata_.subtables.at(kSubtable);
-  version_->SetRuns(runs, LimitsSpace(options_) ? space_.Update(runs) : SpaceUse());
+  version_->SetRuns(runs, totals_.Update(runs));
   tables_.RemovedBy(edit);
   return {};
 }
@@ -49,8 +49,8 @@ Status Engine::AddFlushed(const std::vector<Extent>& extents) {
 Status Engine::Compact(bool* was_due) {
   LaterPick later;
   const double begin = CpuSeconds();
-  std::optional<CompactionPick> pick =
-      PickCompaction(*version_, options_, {.oldest_snapshot = kNoSnapshot}, &later);
+  std::optional<CompactionPick> pick = PickCompaction(
+      *version_, options_, {.oldest_snapshot = kNoSnapshot, .totals = &totals_}, &later);
   const double seconds = CpuSeconds() - begin;
   ++counters_.picks;
   counters_.pick_seconds += seconds;

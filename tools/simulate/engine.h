@@ -14,6 +14,7 @@
 
 #include "compaction/compaction_job.h"
 #include "compaction/compaction_picker.h"
+#include "compaction/run_totals.h"
 #include "simulate/tree.h"
 #include "tree/metadata.h"
 #include "tree/version.h"
@@ -46,7 +47,7 @@ class Engine final : public Tree {
   Status Apply(const MetadataEdit& edit);
 
   Metadata metadata_;
-  SpaceEstimate space_;
+  RunTotals totals_;
   Version* const version_ = new Version;
   const std::atomic<bool> stop_{false};
 };
