@@ -84,12 +84,15 @@ SequenceNumber WorthRewritingAt(const Extent& extent, const Options& options) {
 }
 
 // Passes summaries that do not `interest`, if one begins where it stands. Returns whether it did.
+// `interest` is asked with the summary behind, too, which may be null.
 template <typename Interest>
 bool PassSummaries(RunIndex::Iterator* at, const Interest& interest) {
   for (bool passed = false;; passed = true) {
-    if (at->Valid() && at->large_summary() != nullptr && !interest(*at->large_summary())) {
+    if (at->Valid() && at->large_summary() != nullptr &&
+        !interest(*at->large_summary(), at->next_large_summary())) {
       at->NextLargeSummary();
-    } else if (at->Valid() && at->summary() != nullptr && !interest(*at->summary())) {
+    } else if (at->Valid() && at->summary() != nullptr &&
+               !interest(*at->summary(), at->next_summary())) {
       at->NextSummary();
     } else {
       return passed;
@@ -99,7 +102,9 @@ bool PassSummaries(RunIndex::Iterator* at, const Interest& interest) {
 
 // The first extent with many tombstones; not valid if there is none.
 RunIndex::Iterator WithManyTombstones(const RunIndex& run, const Options& options) {
-  const auto interest = [](const RunIndex::Summary& summary) { return summary.tombstones > 0; };
+  const auto interest = [](const RunIndex::Summary& summary, const RunIndex::Summary*) {
+    return summary.tombstones > 0;
+  };
   RunIndex::Iterator at(run);
   for (at.SeekToFirst(), PassSummaries(&at, interest);
        at.Valid() && !ManyTombstones(*at.extent(), options); PassSummaries(&at, interest)) {
@@ -377,8 +382,11 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
   const RunIndex last = version.Last();
   RunIndex::Iterator at(last);
   const uint32_t least_bytes = options.extent_bytes / kSmallShare;
-  const auto interest = [&](const RunIndex::Summary& summary) {
-    return summary.tombstones > 0 || summary.sliced || summary.least_bytes < least_bytes;
+  const auto interest = [&](const RunIndex::Summary& summary, const RunIndex::Summary* next) {
+    return summary.tombstones > 0 || summary.thin_slices > 0 || (slices_waste && summary.sliced) ||
+           summary.least_pair_bytes < least_bytes ||
+           (!stretch.empty() && summary.first_bytes < least_bytes) ||
+           (next != nullptr && std::max(summary.last_bytes, next->first_bytes) < least_bytes);
   };
   for (at.SeekToFirst(); at.Valid(); at.Next()) {
     if (PassSummaries(&at, interest)) {

@@ -22,12 +22,26 @@ bool Before(const ExtentPtr& a, const ExtentPtr& b) {
 
 }  // namespace
 
-void RunIndex::Summary::Add(const Summary& more) {
-  weight += more.weight;
-  entries += more.entries;
-  tombstones += more.tombstones;
-  sliced = sliced || more.sliced;
-  least_bytes = std::min(least_bytes, more.least_bytes);
+RunIndex::Summary RunIndex::Summary::Of(const Extent& extent) {
+  const uint32_t bytes = extent.full ? ~uint32_t{0} : extent.bytes;
+  return {.weight = extent.weight(),
+          .entries = extent.entries,
+          .tombstones = extent.tombstones,
+          .sliced = extent.sliced,
+          .thin_slices = extent.sliced && extent.live_bytes() < extent.bytes / 2 ? 1u : 0u,
+          .first_bytes = bytes,
+          .last_bytes = bytes};
+}
+
+void RunIndex::Summary::Append(const Summary& next) {
+  weight += next.weight;
+  entries += next.entries;
+  tombstones += next.tombstones;
+  sliced = sliced || next.sliced;
+  thin_slices += next.thin_slices;
+  least_pair_bytes =
+      std::min({least_pair_bytes, next.least_pair_bytes, std::max(last_bytes, next.first_bytes)});
+  last_bytes = next.last_bytes;
 }
 
 RunIndex::Position RunIndex::LeafOf(const Nodes& nodes, std::string_view smallest) {
@@ -51,15 +65,9 @@ RunIndex::Position RunIndex::LeafOf(const Nodes& nodes, std::string_view smalles
 
 std::shared_ptr<const RunIndex::Leaf> RunIndex::MakeLeaf(std::vector<ExtentPtr> extents) {
   auto leaf = std::make_shared<Leaf>();
-  Summary& summary = leaf->summary;
-  for (const ExtentPtr& extent : extents) {
-    summary.weight += extent->weight();
-    summary.entries += extent->entries;
-    summary.tombstones += extent->tombstones;
-    summary.sliced = summary.sliced || extent->sliced;
-    if (!extent->full) {
-      summary.least_bytes = std::min(summary.least_bytes, extent->bytes);
-    }
+  leaf->summary = Summary::Of(*extents.front());
+  for (size_t i = 1; i < extents.size(); ++i) {
+    leaf->summary.Append(Summary::Of(*extents[i]));
   }
   leaf->last_keys =
       KeyWords(extents.size(), [&](size_t i) -> std::string_view { return extents[i]->largest; });
@@ -69,8 +77,9 @@ std::shared_ptr<const RunIndex::Leaf> RunIndex::MakeLeaf(std::vector<ExtentPtr> 
 
 std::shared_ptr<const RunIndex::Node> RunIndex::MakeNode(Leaves leaves) {
   auto node = std::make_shared<Node>();
-  for (const auto& leaf : leaves) {
-    node->summary.Add(leaf->summary);
+  node->summary = leaves.front()->summary;
+  for (size_t i = 1; i < leaves.size(); ++i) {
+    node->summary.Append(leaves[i]->summary);
   }
   node->leaves = std::move(leaves);
   return node;
@@ -335,6 +344,14 @@ void RunIndex::Iterator::NextSummary() {
     ++node_;
     leaf_ = 0;
   }
+}
+
+const RunIndex::Summary* RunIndex::Iterator::next_summary() const {
+  const Leaves& leaves = (*nodes_)[node_]->leaves;
+  if (leaf_ + 1 < leaves.size()) {
+    return &leaves[leaf_ + 1]->summary;
+  }
+  return node_ + 1 < nodes_->size() ? &(*nodes_)[node_ + 1]->leaves.front()->summary : nullptr;
 }
 
 void RunIndex::Iterator::Prev() {

@@ -28,10 +28,17 @@ class RunIndex {
     uint64_t weight = 0;  // Extent::weight
     uint64_t entries = 0;
     uint64_t tombstones = 0;
-    bool sliced = false;                  // one is
-    uint32_t least_bytes = ~uint32_t{0};  // of those that are not full
+    bool sliced = false;       // one is
+    uint64_t thin_slices = 0;  // slices of less than half of their tables
+    // The sizes of the first and the last one, and the least that two neighbours have, of which the
+    // larger counts. Full ones are of any size.
+    uint32_t first_bytes = ~uint32_t{0};
+    uint32_t last_bytes = ~uint32_t{0};
+    uint32_t least_pair_bytes = ~uint32_t{0};
 
-    void Add(const Summary& more);
+    static Summary Of(const Extent& extent);
+    // Those that come right behind.
+    void Append(const Summary& next);
     friend bool operator==(const Summary&, const Summary&) = default;
   };
 
@@ -144,11 +151,16 @@ class RunIndex {
     const ExtentPtr& extent() const { return leaf().extents[at_]; }
     // The summary that begins with this extent; null if none does.
     const Summary* summary() const { return at_ == 0 ? &leaf().summary : nullptr; }
+    // The one behind that; null if there is none.
+    const Summary* next_summary() const;
     // Over all extents of the summary that it is in.
     void NextSummary();
     // The same for a hundred summaries or so, that is some ten GiB.
     const Summary* large_summary() const {
       return at_ == 0 && leaf_ == 0 ? &(*nodes_)[node_]->summary : nullptr;
+    }
+    const Summary* next_large_summary() const {
+      return node_ + 1 < nodes_->size() ? &(*nodes_)[node_ + 1]->summary : nullptr;
     }
     void NextLargeSummary() {
       ++node_;

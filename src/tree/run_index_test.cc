@@ -24,19 +24,21 @@ std::string Key(uint64_t number) {
 }
 
 ExtentPtr MakeExtent(uint64_t number, uint64_t begin, uint64_t end) {
-  return std::make_shared<const Extent>(Extent{.number = number,
-                                               .bytes = 10,
-                                               .smallest = Key(begin),
-                                               .largest = Key(end),
-                                               .tombstones = number % 3,
-                                               .full = number % 5 > 0});
+  return std::make_shared<const Extent>(
+      Extent{.number = number,
+             .bytes = static_cast<uint32_t>(10 + number * 7 % 11),
+             .smallest = Key(begin),
+             .largest = Key(end),
+             .tombstones = number % 3,
+             .sliced = number % 7 == 0,
+             .slice_bytes = static_cast<uint32_t>(1 + number % 10),
+             .full = number % 5 > 0});
 }
 
 using Model = std::map<uint64_t, ExtentPtr>;  // by the number in the smallest key
 
 void ExpectSame(const RunIndex& index, const Model& model) {
   ASSERT_EQ(index.extents(), model.size());
-  EXPECT_EQ(index.bytes(), 10 * model.size());
   RunIndex::Iterator at(index);
   EXPECT_FALSE(at.Valid());
   at.SeekToFirst();
@@ -59,17 +61,39 @@ void ExpectSame(const RunIndex& index, const Model& model) {
     RunIndex::Summary expected;
     const RunIndex::Summary* const summary = at.summary();
     ASSERT_NE(summary, nullptr);
+    const RunIndex::Summary* const next = at.next_summary();
+    std::vector<uint32_t> sizes;
     RunIndex::Iterator in = at;
     do {
       const Extent& extent = *(it++)->second;
       ASSERT_EQ(in.extent()->number, extent.number);
-      expected.weight += extent.bytes;
+      expected.weight += extent.live_bytes();
       expected.tombstones += extent.tombstones;
-      expected.least_bytes =
-          extent.full ? expected.least_bytes : std::min(expected.least_bytes, extent.bytes);
+      expected.sliced = expected.sliced || extent.sliced;
+      expected.thin_slices += extent.sliced && extent.slice_bytes < extent.bytes / 2 ? 1 : 0;
+      sizes.push_back(extent.full ? ~uint32_t{0} : extent.bytes);
       in.Next();
     } while (in.Valid() && in.summary() == nullptr);
+    expected.first_bytes = sizes.front();
+    expected.last_bytes = sizes.back();
+    for (size_t i = 1; i < sizes.size(); ++i) {
+      expected.least_pair_bytes =
+          std::min(expected.least_pair_bytes, std::max(sizes[i - 1], sizes[i]));
+    }
     EXPECT_EQ(*summary, expected);
+    EXPECT_EQ(next, in.Valid() ? in.summary() : nullptr);
+  }
+  // A large one is that of those that it consists of.
+  for (at.SeekToFirst(); at.Valid();) {
+    const RunIndex::Summary* const large = at.large_summary();
+    ASSERT_NE(large, nullptr);
+    const RunIndex::Summary* const next = at.next_large_summary();
+    RunIndex::Summary expected = *at.summary();
+    for (at.NextSummary(); at.Valid() && at.large_summary() == nullptr; at.NextSummary()) {
+      expected.Append(*at.summary());
+    }
+    EXPECT_EQ(*large, expected);
+    EXPECT_EQ(next, at.Valid() ? at.large_summary() : nullptr);
   }
   EXPECT_EQ(it, model.end());
 }
