@@ -48,6 +48,16 @@ Part Overlap(const Run& run, Key begin, Key end) {
   return {static_cast<size_t>(first - run.begin()), static_cast<size_t>(last - run.begin())};
 }
 
+// Replaces a part; what stays moves once at most.
+template <typename T>
+void Splice(std::vector<T>* all, const Part& part, const std::vector<T>& with) {
+  const size_t same = std::min(part.size(), with.size());
+  const auto at = [](auto& of, size_t i) { return of.begin() + static_cast<ptrdiff_t>(i); };
+  std::copy(with.begin(), at(with, same), at(*all, part.begin));
+  all->erase(at(*all, part.begin + same), at(*all, part.end));
+  all->insert(at(*all, part.begin + same), at(with, same), with.end());
+}
+
 class Peer : public Tree {
  public:
   uint64_t Bytes() const override {
@@ -103,9 +113,10 @@ class Peer : public Tree {
   // Whether a file that is written is to end where a file of a lower level begins: when it has so
   // many bytes, and has passed so many of these places.
   using MayEnd = bool (*)(double bytes, size_t passed, double target);
-  // The files that the inputs become, in pieces of one shape. `borders`: ascending.
+  // The files that the inputs become, in pieces of one shape. `borders`: ascending; `passed`: so many
+  // count as passed at the begin.
   Run Rewrite(const Run& inputs, const TableShape& shape, const std::vector<Key>& borders,
-              MayEnd may_end);
+              MayEnd may_end, size_t passed = 0);
 
   const TableShape file_;
   const TableShape large_file_;
@@ -113,14 +124,13 @@ class Peer : public Tree {
 };
 
 Run Peer::Rewrite(const Run& inputs, const TableShape& shape, const std::vector<Key>& borders,
-                  MayEnd may_end) {
+                  MayEnd may_end, size_t passed) {
   std::vector<const Extent*> extents;
   for (const ExtentPtr& file : inputs) {
     extents.push_back(file.get());
   }
   Output output = NewOutput(shape);
   auto border = borders.begin();
-  size_t passed = 0;
   Merge(extents, 0, kKeySpace, [&](Key begin, Key end, const Written& written) {
     for (; border != borders.end() && *border < end; ++border) {
       if (*border > begin) {
@@ -184,9 +194,17 @@ class Leveled final : public Peer {
     return Fullest(&base);
   }
   std::pair<size_t, double> Fullest(size_t* base) const;
-  // The file of a level that overlaps the least of the next level for its size.
-  static size_t LeastOverlap(const Run& upper, const Run& lower);
+  // Files of a level other than level 0 by others.
+  void Replace(size_t level, const Part& part, const Run& with);
+  // What a file overlaps of the next level for its size.
+  double OverlapOf(size_t level, const Extent& file) const;
   void CompactLevel(size_t level);
+  // The files of level `next` that the inputs become, with this part of it.
+  Run RewriteInto(size_t next, Run inputs, const Part& below);
+
+  // Of levels other than level 0.
+  std::array<uint64_t, kNumLevels> bytes_{};
+  std::array<std::vector<double>, kNumLevels> overlaps_;  // of each file (OverlapOf)
 };
 
 // As VersionStorageInfo::CalculateBaseBytes does.
@@ -196,7 +214,7 @@ std::pair<size_t, double> Leveled::Fullest(size_t* base) const {
   double largest = 0;
   size_t first = kLast;
   for (size_t level = kLast; level > 0; --level) {
-    bytes[level] = static_cast<double>(LevelBytes(level));
+    bytes[level] = static_cast<double>(bytes_[level]);
     largest = std::max(largest, bytes[level]);
     first = bytes[level] > 0 ? level : first;
   }
@@ -222,35 +240,85 @@ std::pair<size_t, double> Leveled::Fullest(size_t* base) const {
   return {fullest, score};
 }
 
-size_t Leveled::LeastOverlap(const Run& upper, const Run& lower) {
-  size_t best = 0;
-  double least = 0;
-  size_t from = 0;
-  for (size_t i = 0; i < upper.size(); ++i) {
-    while (from < lower.size() && EndOf(*lower[from]) <= BeginOf(*upper[i])) {
-      ++from;
-    }
-    double overlap = 0;
-    for (size_t j = from; j < lower.size() && BeginOf(*lower[j]) < EndOf(*upper[i]); ++j) {
-      overlap += lower[j]->bytes;
-    }
-    overlap /= upper[i]->bytes;
-    if (i == 0 || overlap < least) {
-      best = i;
-      least = overlap;
+double Leveled::OverlapOf(size_t level, const Extent& file) const {
+  if (level == kLast) {
+    return 0;
+  }
+  const Run& lower = levels_[level + 1][0];
+  const Part part = Overlap(lower, BeginOf(file), EndOf(file));
+  double overlap = 0;
+  for (size_t i = part.begin; i < part.end; ++i) {
+    overlap += lower[i]->bytes;
+  }
+  return overlap / file.bytes;
+}
+
+void Leveled::Replace(size_t level, const Part& part, const Run& with) {
+  Run& run = levels_[level][0];
+  Key begin = kKeySpace;
+  Key end = 0;
+  const auto changes = [&](const Extent& file) {
+    begin = std::min(begin, BeginOf(file));
+    end = std::max(end, EndOf(file));
+  };
+  for (size_t i = part.begin; i < part.end; ++i) {
+    changes(*run[i]);
+    bytes_[level] -= run[i]->bytes;
+  }
+  std::vector<double> overlaps;
+  for (const ExtentPtr& file : with) {
+    changes(*file);
+    bytes_[level] += file->bytes;
+    overlaps.push_back(OverlapOf(level, *file));
+  }
+  Splice(&run, part, with);
+  Splice(&overlaps_[level], part, overlaps);
+  if (level > 1 && begin < end) {
+    const Run& upper = levels_[level - 1][0];
+    const Part above = Overlap(upper, begin, end);
+    for (size_t i = above.begin; i < above.end; ++i) {
+      overlaps_[level - 1][i] = OverlapOf(level - 1, *upper[i]);
     }
   }
-  return best;
+}
+
+Run Leveled::RewriteInto(size_t next, Run inputs, const Part& below) {
+  const Run& lower = levels_[next][0];
+  inputs.insert(inputs.end(), lower.begin() + static_cast<ptrdiff_t>(below.begin),
+                lower.begin() + static_cast<ptrdiff_t>(below.end));
+  std::vector<Key> borders;
+  size_t passed = 0;
+  if (next < kLast) {
+    Key begin = kKeySpace;
+    Key end = 0;
+    for (const ExtentPtr& file : inputs) {
+      begin = std::min(begin, BeginOf(*file));
+      end = std::max(end, EndOf(*file));
+    }
+    const Run& grandparents = levels_[next + 1][0];
+    passed = static_cast<size_t>(
+        std::partition_point(grandparents.begin(), grandparents.end(),
+                             [&](const ExtentPtr& file) { return BeginOf(*file) <= begin; }) -
+        grandparents.begin());
+    for (size_t i = passed; i < grandparents.size() && BeginOf(*grandparents[i]) < end; ++i) {
+      borders.push_back(BeginOf(*grandparents[i]));
+    }
+  }
+  const bool last = next == kLast || levels_[next + 1][0].empty();
+  return Rewrite(
+      inputs, last ? file_ : large_file_, borders,
+      [](double bytes, size_t passed_borders, double target) {
+        const double part = 0.5 + std::min(0.05 * static_cast<double>(passed_borders), 0.4);
+        return bytes >= part * target;
+      },
+      passed);
 }
 
 void Leveled::CompactLevel(size_t level) {
   size_t base;
   Fullest(&base);
   const size_t next = level == 0 ? base : level + 1;
-  Run& lower = levels_[next][0];
-  const auto overlapped = [&](const Run& upper, const Part& part) {
-    return Overlap(lower, BeginOf(*upper[part.begin]), EndOf(*upper[part.end - 1]));
-  };
+  const Run& lower = levels_[next][0];
   Run inputs;
   Part below;
   bool may_move = true;
@@ -268,46 +336,36 @@ void Leveled::CompactLevel(size_t level) {
     below = Overlap(lower, BeginOf(*inputs.front()), end);
     levels_[0].clear();
   } else {
-    Run& upper = levels_[level][0];
+    const Run& upper = levels_[level][0];
+    const auto overlapped = [&](const Part& part) {
+      return Overlap(lower, BeginOf(*upper[part.begin]), EndOf(*upper[part.end - 1]));
+    };
+    const std::vector<double>& overlaps = overlaps_[level];
     Part part;
-    part.begin = LeastOverlap(upper, lower);
+    part.begin =
+        static_cast<size_t>(std::min_element(overlaps.begin(), overlaps.end()) - overlaps.begin());
     part.end = part.begin + 1;
-    below = overlapped(upper, part);
+    below = overlapped(part);
     if (below.size() > 0) {
       // More of the upper level, if no more of the next one has to be rewritten for it.
       const Part more =
           Overlap(upper, std::min(BeginOf(*upper[part.begin]), BeginOf(*lower[below.begin])),
                   std::max(EndOf(*upper[part.end - 1]), EndOf(*lower[below.end - 1])));
-      if (more.size() + below.size() <= kMostInputs &&
-          overlapped(upper, more).size() == below.size()) {
+      if (more.size() + below.size() <= kMostInputs && overlapped(more).size() == below.size()) {
         part = more;
       }
     }
-    const auto at = upper.begin() + static_cast<ptrdiff_t>(part.begin);
-    inputs.assign(at, at + static_cast<ptrdiff_t>(part.size()));
-    upper.erase(at, at + static_cast<ptrdiff_t>(part.size()));
+    inputs.assign(upper.begin() + static_cast<ptrdiff_t>(part.begin),
+                  upper.begin() + static_cast<ptrdiff_t>(part.end));
+    Replace(level, part, {});
   }
-  const auto at = lower.begin() + static_cast<ptrdiff_t>(below.begin);
   if (may_move && below.size() == 0) {
     counters_.extents_reused += inputs.size();
-    lower.insert(at, inputs.begin(), inputs.end());
+    Replace(next, below, inputs);
     return;
   }
-  inputs.insert(inputs.end(), at, at + static_cast<ptrdiff_t>(below.size()));
-  std::vector<Key> borders;
-  if (next < kLast) {
-    for (const ExtentPtr& file : levels_[next + 1][0]) {
-      borders.push_back(BeginOf(*file));
-    }
-  }
-  const Run outputs = Rewrite(inputs, borders.empty() ? file_ : large_file_, borders,
-                              [](double bytes, size_t passed, double target) {
-                                const double part =
-                                    0.5 + std::min(0.05 * static_cast<double>(passed), 0.4);
-                                return bytes >= part * target;
-                              });
-  lower.erase(at, at + static_cast<ptrdiff_t>(below.size()));
-  lower.insert(lower.begin() + static_cast<ptrdiff_t>(below.begin), outputs.begin(), outputs.end());
+  const Run outputs = RewriteInto(next, std::move(inputs), below);
+  Replace(next, below, outputs);
 }
 
 // Levels between level 0 and the last one, which is one run, each about `factor` times as large as
