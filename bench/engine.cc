@@ -41,6 +41,8 @@ const std::vector<EngineKind>& EngineKinds() {
       {"sluice", "", OpenSluice, [](EngineSettings*) {}},
       {"sluice:cpu", "compactions on the CPU, whatever --executor says", OpenSluice,
        [](EngineSettings* settings) { settings->executor = "cpu"; }},
+      {"sluice:offload", "compactions on the units of --executor only, even if that does not pay",
+       OpenSluice, [](EngineSettings* settings) { settings->always_offload = true; }},
       {"sluice:async", "asynchronous puts, up to 1000 per thread under way", OpenSluice,
        [](EngineSettings* settings) { settings->async = true; }},
       {"sluice:1queue",

@@ -42,6 +42,7 @@ struct EngineSettings {
   std::string executor = "cpu";
   std::string config;
   ModelDeviceOptions model;  // with executor model
+  bool always_offload = false;
   size_t write_queues = 0;   // 0: the default
   size_t compaction_threads = 1;
   size_t flush_threads = 1;
@@ -64,6 +65,12 @@ struct EngineCounts {
   std::optional<uint64_t> stall_microseconds = {};
   uint64_t unit_microseconds = 0;       // that units of a card had tasks, all units together
   uint64_t unit_busy_microseconds = 0;  // that jobs took of it, at the unit's clock
+  // Merges on units and on the CPU; of these, as OffloadStatistics tells them apart.
+  uint64_t unit_tasks = 0;
+  uint64_t cpu_tasks = 0;
+  uint64_t cpu_tasks_small = 0;
+  uint64_t cpu_tasks_queue = 0;
+  uint64_t cpu_tasks_slow = 0;
 };
 
 // Over the state at its making. Destroyed before its session. Each move returns whether there is a

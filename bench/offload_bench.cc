@@ -77,7 +77,7 @@ int Run(const Options& options) {
       bytes += table.image.size();
     }
   }
-  OffloadDriver driver(MakeCard(options), {.threads = options.in_flight});
+  OffloadDriver driver(MakeCard(options), {.always = true, .threads = options.in_flight});
   std::atomic<int> failed = 0;
   const auto run = [&](int tasks) {
     std::latch ended(tasks);

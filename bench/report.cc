@@ -145,6 +145,11 @@ Json RunJson(const Run& run) {
                          {"other", result.cpu.other},           {"card", result.cpu.card}};
   json["host_cpu_ms_per_mb_compacted"] = OrNull(result.HostCpuPerMegabyte());
   json["units_busy"] = OrNull(result.UnitsBusy());
+  json["merges"] = {{"units", result.engine.unit_tasks},
+                    {"cpu", result.engine.cpu_tasks},
+                    {"cpu_small", result.engine.cpu_tasks_small},
+                    {"cpu_queue", result.engine.cpu_tasks_queue},
+                    {"cpu_slow", result.engine.cpu_tasks_slow}};
   return json;
 }
 
@@ -234,23 +239,28 @@ std::string CompactionTable(const std::vector<Comparison>& comparisons) {
       if (text.empty()) {
         text = fmt::format(
             "\nCompactions: MB read, and CPU time per MB, in ms, of the host and of what stands "
-            "for a card; share of their time that its units merged\n"
-            "{:<23} {:<18} {:>7} {:>9} {:>9} {:>8} {:>8} {:>11} {:>11} {:>10}\n",
+            "for a card; share of their time that its units merged;\nmerges on units, and on the "
+            "CPU, of which small, queue and slow as docs/model.md has them\n"
+            "{:<23} {:<18} {:>7} {:>9} {:>9} {:>8} {:>8} {:>11} {:>11} {:>10} {:>7} {:>7} {:>7} "
+            "{:>7} {:>7}\n",
             "benchmark", "engine", "threads", "MB", "MB/s", "host", "card", "host cores",
-            "cores freed", "units busy");
+            "cores freed", "units busy", "units", "CPU", "small", "queue", "slow");
       }
       const double megabytes = 1e-6 * static_cast<double>(r.engine.background_bytes_read);
       const double seconds = r.seconds + r.settle_seconds;
       const double rate = seconds > 0 ? megabytes / seconds : 0;
       const std::optional<double> busy = r.UnitsBusy();
       text += fmt::format(
-          "{:<23} {:<18} {:>7} {:9.1f} {:9.1f} {:8.3f} {:8.3f} {:11.2f} {:>11} {:>10}\n",
+          "{:<23} {:<18} {:>7} {:9.1f} {:9.1f} {:8.3f} {:8.3f} {:11.2f} {:>11} {:>10} {:>7} {:>7} "
+          "{:>7} {:>7} {:>7}\n",
           run->workload, run->engine, run->threads, megabytes, rate, *host,
           1e3 * r.cpu.card / megabytes, 1e-3 * *host * rate,
           on_cpu && run->engine != "sluice:cpu"
               ? fmt::format("{:.2f}", 1e-3 * (*on_cpu - *host) * rate)
               : "-",
-          busy ? fmt::format("{:.1f} %", 100 * *busy) : "-");
+          busy ? fmt::format("{:.1f} %", 100 * *busy) : "-", r.engine.unit_tasks,
+          r.engine.cpu_tasks, r.engine.cpu_tasks_small, r.engine.cpu_tasks_queue,
+          r.engine.cpu_tasks_slow);
     }
   }
   return text;

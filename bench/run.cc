@@ -215,7 +215,12 @@ Status RunWorkload(const BenchSettings& settings, const Workload& workload, uint
       .table_bytes_written = counts_then.table_bytes_written - counts.table_bytes_written,
       .background_bytes_read = counts_then.background_bytes_read - counts.background_bytes_read,
       .unit_microseconds = counts_then.unit_microseconds - counts.unit_microseconds,
-      .unit_busy_microseconds = counts_then.unit_busy_microseconds - counts.unit_busy_microseconds};
+      .unit_busy_microseconds = counts_then.unit_busy_microseconds - counts.unit_busy_microseconds,
+      .unit_tasks = counts_then.unit_tasks - counts.unit_tasks,
+      .cpu_tasks = counts_then.cpu_tasks - counts.cpu_tasks,
+      .cpu_tasks_small = counts_then.cpu_tasks_small - counts.cpu_tasks_small,
+      .cpu_tasks_queue = counts_then.cpu_tasks_queue - counts.cpu_tasks_queue,
+      .cpu_tasks_slow = counts_then.cpu_tasks_slow - counts.cpu_tasks_slow};
   if (counts.stall_microseconds) {
     result->engine.stall_microseconds =
         *counts_then.stall_microseconds - *counts.stall_microseconds;

@@ -211,7 +211,7 @@ TEST_P(RunTest, OverloadIsReportedApart) {
 TEST(OffloadTest, HostAndCardAreToldApart) {
   const TempDir dir;
   BenchSettings settings;
-  settings.engines = {"sluice", "sluice:cpu"};
+  settings.engines = {"sluice:offload", "sluice:cpu"};
   settings.workloads = {"compactmixed"};
   settings.num = 4 * kKeys;
   settings.seed = TestSeed();

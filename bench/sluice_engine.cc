@@ -170,7 +170,12 @@ class SluiceEngine : public Engine {
         .background_bytes_read = statistics.compaction_bytes_read,
         .stall_microseconds = statistics.stall_microseconds,
         .unit_microseconds = statistics.offload.unit_microseconds,
-        .unit_busy_microseconds = statistics.offload.unit_busy_microseconds};
+        .unit_busy_microseconds = statistics.offload.unit_busy_microseconds,
+        .unit_tasks = statistics.offload.device_tasks,
+        .cpu_tasks = statistics.offload.cpu_tasks,
+        .cpu_tasks_small = statistics.offload.cpu_tasks_small,
+        .cpu_tasks_queue = statistics.offload.cpu_tasks_queue,
+        .cpu_tasks_slow = statistics.offload.cpu_tasks_slow};
   }
 
  private:
@@ -216,6 +221,7 @@ Status OpenSluice(const EngineSettings& settings, const std::string& directory, 
       MakeUnits(settings.executor,
                 settings.config.empty() ? kDefaultConfiguration : std::string_view(settings.config),
                 {.model = settings.model}, &options.executors));
+  options.always_offload = settings.always_offload;
   std::unique_ptr<DB> db;
   SLUICE_RETURN_IF_ERROR(DB::Open(options, directory, &db));
   *engine = std::make_unique<SluiceEngine>(std::move(db), settings.sync, settings.async);

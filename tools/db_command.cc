@@ -87,6 +87,7 @@ Status Open(const DbArguments& arguments, Background background, OpenDb* open) {
   options.read_only = arguments.read_only;
   options.automatic_compactions = background == Background::kCompactions;
   SLUICE_RETURN_IF_ERROR(MakeUnits(arguments.executor, arguments.config, {}, &options.executors));
+  options.always_offload = true;  // who names units is to see them merge
   options.listeners.push_back(std::make_shared<FailurePrinter>());
   if (arguments.executor != "cpu") {
     options.task_bytes = kSimulatedTaskBytes;

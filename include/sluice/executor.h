@@ -36,6 +36,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -201,6 +202,21 @@ SLUICE_EXPORT bool SameFault(const MergeResult& a, const MergeResult& b);
 SLUICE_EXPORT uint64_t RecordChecksum(std::string_view user_key, uint64_t trailer,
                                       std::string_view value);
 
+/// What a task is like, as far as its cost goes.
+struct TaskShape {
+  uint64_t bytes = 0;           ///< of its tables
+  uint64_t longest_run = 0;     ///< of these bytes, what the longest run has
+  uint64_t records = 0;         ///< in all of them, about
+  uint32_t user_key_bytes = 0;  ///< of a record, on average
+  uint32_t value_bytes = 0;     ///< of a record, on average
+};
+
+/// How long a task takes a unit, in seconds.
+struct UnitTime {
+  double alone = 0;  ///< from upload to download, if the unit has nothing else to do
+  double paced = 0;  ///< by how much it puts off the tasks behind it, which overlap with it
+};
+
 /// Runs merge tasks. Thread-safe unless an implementation says otherwise.
 class SLUICE_EXPORT Executor {
  public:
@@ -222,6 +238,9 @@ class SLUICE_EXPORT Executor {
   /// CPU time of this process, in seconds, that was spent so far on standing for a card which would
   /// have done the work itself: by a simulation or a model of one. From any thread.
   virtual double card_cpu_seconds() const { return 0; }
+  /// How long such a task would take it. Nothing: it cannot tell, as a simulation cannot, and then is
+  /// given every task that it takes, whatever that costs.
+  virtual std::optional<UnitTime> Estimate(const TaskShape&) const { return {}; }
 };
 
 /// The CPU executor: the reference for all others, and something for them to wrap or to fall back

@@ -158,6 +158,11 @@ struct Options {
   /// merges anew, and a unit that fails again and again is taken out of service for a while. Units
   /// that several databases share must be thread-safe.
   std::vector<std::shared_ptr<Executor>> executors;
+  /// Give units every merge that they take. Otherwise the CPU does those for which a unit does not
+  /// pay, if the units can say what a merge takes them (Executor::Estimate): such as cost the host
+  /// no less to offload than to merge, and while cores are idle those that the CPU will have done
+  /// much sooner. OffloadStatistics tells how many, and why.
+  bool always_offload = false;
   /// Directory where tasks that a unit failed are kept, to be run again with `sluice unit replay`;
   /// empty: nowhere.
   std::string failed_task_dir;

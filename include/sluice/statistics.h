@@ -51,6 +51,13 @@ struct OffloadStatistics {
   uint64_t device_tasks = 0;    ///< done by a unit
   uint64_t cpu_tasks = 0;       ///< done by the CPU, including retries
   uint64_t retries = 0;         ///< failed on a unit
+  /// Of cpu_tasks, those for which a unit would not have paid (Options::always_offload): it would
+  /// have cost the host no less than merging did,
+  uint64_t cpu_tasks_small = 0;
+  /// units had enough to do, and cores nothing,
+  uint64_t cpu_tasks_queue = 0;
+  /// or a unit alone would have taken much longer than such a core.
+  uint64_t cpu_tasks_slow = 0;
   size_t units = 0;             ///< as many as Options::executors has
   size_t units_in_service = 0;  ///< those that have not failed too often lately
   /// CPU time of what stands for the units, if they are simulated or modelled, since they were made:

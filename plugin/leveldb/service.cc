@@ -35,7 +35,7 @@ class Service {
   }
 
   void SetExecutors(std::vector<std::shared_ptr<Executor>> units) {
-    auto driver = std::make_shared<OffloadDriver>(std::move(units), OffloadOptions{.threads = 1});
+    auto driver = std::make_shared<OffloadDriver>(std::move(units), OffloadOptions{.always = true, .threads = 1});
     const std::lock_guard lock(mutex_);
     if (driver_ != nullptr) {
       AddTasks(driver_->stats(), &before_);
@@ -63,8 +63,7 @@ class Service {
   }
 
   static void AddTasks(const OffloadStats& stats, LevelDbStatistics* sum) {
-    const uint64_t cpu = stats.declined + stats.refused + stats.retried + stats.no_unit;
-    sum->tasks += stats.on_units + cpu;
+    sum->tasks += stats.on_units + stats.on_cpu();
     sum->unit_tasks += stats.on_units;
     sum->unit_failures += stats.retried;
   }
@@ -99,7 +98,7 @@ std::shared_ptr<OffloadDriver> Service::driver() {
     }
     return nullptr;
   }
-  driver_ = std::make_shared<OffloadDriver>(std::move(units), OffloadOptions{.threads = 1});
+  driver_ = std::make_shared<OffloadDriver>(std::move(units), OffloadOptions{.always = true, .threads = 1});
   return driver_;
 }
 

@@ -28,7 +28,7 @@ Status MakeExecutor(std::shared_ptr<Executor>* executor) {
   SLUICE_RETURN_IF_ERROR(plugin::OpenUnitsOfEnvironment(
       reinterpret_cast<const void*>(&SluiceAttachToRocksDb), &units));
   if (!units.empty()) {
-    *executor = std::make_shared<OffloadDriver>(std::move(units), OffloadOptions{});
+    *executor = std::make_shared<OffloadDriver>(std::move(units), OffloadOptions{.always = true});
   }
   return {};
 }

@@ -46,6 +46,9 @@ class OffloadStatistics:
     device_tasks: int
     cpu_tasks: int
     retries: int
+    cpu_tasks_small: int
+    cpu_tasks_queue: int
+    cpu_tasks_slow: int
     units: int
     units_in_service: int
     card_cpu_microseconds: int

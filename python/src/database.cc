@@ -60,13 +60,17 @@ nb::dict ToDict(const SubtableStatistics& subtable) {
 }
 
 nb::dict ToDict(const OffloadStatistics& offload) {
-  const auto& [executor, device_tasks, cpu_tasks, retries, units, units_in_service,
-               card_cpu_microseconds, unit_microseconds, unit_busy_microseconds] = offload;
+  const auto& [executor, device_tasks, cpu_tasks, retries, cpu_tasks_small, cpu_tasks_queue,
+               cpu_tasks_slow, units, units_in_service, card_cpu_microseconds, unit_microseconds,
+               unit_busy_microseconds] = offload;
   nb::dict d;
   d["executor"] = ToText(executor);
   d["device_tasks"] = device_tasks;
   d["cpu_tasks"] = cpu_tasks;
   d["retries"] = retries;
+  d["cpu_tasks_small"] = cpu_tasks_small;
+  d["cpu_tasks_queue"] = cpu_tasks_queue;
+  d["cpu_tasks_slow"] = cpu_tasks_slow;
   d["units"] = units;
   d["units_in_service"] = units_in_service;
   d["card_cpu_microseconds"] = card_cpu_microseconds;

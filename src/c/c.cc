@@ -156,6 +156,7 @@ const std::map<std::string_view, Setter>& Setters() {
       NUMBER(max_log_bytes),
       NUMBER(task_bytes),
       NUMBER(compaction_bytes),
+      TRUTH(always_offload),
       {"failed_task_dir",
        [](sluice::Options* o, std::string_view text) {
          o->failed_task_dir = text;

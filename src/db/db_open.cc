@@ -130,6 +130,7 @@ Status DB::Open(const Options& options, const std::string& path, std::unique_ptr
 
 Status DBImpl::OpenDriver() {
   OffloadOptions offload;
+  offload.always = db_.options.always_offload;
   if (!db_.options.failed_task_dir.empty() && !db_.options.read_only) {
     SLUICE_RETURN_IF_ERROR(db_.env->CreateDir(db_.options.failed_task_dir));
     offload.dump_dir = db_.options.failed_task_dir;

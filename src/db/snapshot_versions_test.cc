@@ -61,6 +61,7 @@ TEST_P(OneSnapshotTest, TwoVersionsUnderOneSnapshot) {
   constexpr int kKeys = 500;
   constexpr int kRounds = 100;
   options_.executors = TestUnits(GetParam());
+  options_.always_offload = true;
   Open();
   const auto write_all = [&](int round) {
     for (int key = 0; key < kKeys; ++key) {
@@ -100,6 +101,7 @@ TEST(SnapshotsForMerges, LeavesOutWhatKeepsLittle) {
 // A young snapshot, such as a transaction's, keeps no merge from the units.
 TEST_F(SnapshotVersionsTest, UnitsMergeUnderYoungSnapshots) {
   options_.executors = TestUnits("model");
+  options_.always_offload = true;
   options_.automatic_compactions = false;
   Open();
   const auto write = [&](int records) {
@@ -155,6 +157,7 @@ TEST_F(SnapshotVersionsTest, ManySnapshotsReadWhatTheySaw) {
   options_.row_cache_bytes = Uniform(&random, 0, 1) * 16384;
   if (Uniform(&random, 0, 1) != 0) {
     options_.executors = TestUnits("model");
+    options_.always_offload = true;
   }
   Open();
   Model model;
@@ -208,6 +211,7 @@ TEST_P(OneSnapshotTest, VersionsOfOneKeyInManyExtents) {
   options_.extent_bytes = 8192;
   options_.row_cache_bytes = 4096;
   options_.executors = TestUnits(GetParam());
+  options_.always_offload = true;
   Open();
   Model model{{"a", "first"}, {"z", "last"}};
   for (const auto& [key, value] : model) {

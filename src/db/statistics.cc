@@ -89,8 +89,11 @@ Statistics DBImpl::GetStatistics() {
   const OffloadStats offload = db_.driver->stats();
   s.offload.executor = db_.driver->name();
   s.offload.device_tasks = offload.on_units;
-  s.offload.cpu_tasks = offload.declined + offload.refused + offload.retried + offload.no_unit;
+  s.offload.cpu_tasks = offload.on_cpu();
   s.offload.retries = offload.retried;
+  s.offload.cpu_tasks_small = offload.small;
+  s.offload.cpu_tasks_queue = offload.queue;
+  s.offload.cpu_tasks_slow = offload.slow;
   s.offload.units = offload.units.size();
   s.offload.units_in_service = std::count_if(offload.units.begin(), offload.units.end(),
                                              [](const UnitStats& unit) { return unit.in_service; });
@@ -208,6 +211,10 @@ std::string Statistics::ToString() const {
   out += fmt::format("executor {}: {} tasks on {} units, {} on the CPU, {} of them retries",
                      offload.executor, offload.device_tasks, offload.units, offload.cpu_tasks,
                      offload.retries);
+  if (offload.cpu_tasks_small + offload.cpu_tasks_queue + offload.cpu_tasks_slow > 0) {
+    out += fmt::format(", {} too small for a unit, {} too long in its queue, {} too slow on it",
+                       offload.cpu_tasks_small, offload.cpu_tasks_queue, offload.cpu_tasks_slow);
+  }
   out += offload.unit_microseconds == 0
              ? "\n"
              : fmt::format("; units busy {:.0f} %\n", 100 * offload.UnitsBusy());

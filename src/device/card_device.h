@@ -76,6 +76,9 @@ class CardDevice : public Device {
   Status Reset() override {
     return unit_.Do([&] { return device_->Reset(); });
   }
+  std::optional<double> TransferSeconds(uint64_t bytes) const override {
+    return device_->TransferSeconds(bytes);
+  }
   double CardCpuSeconds() override {
     return unit_.CpuSeconds() + to_card_.CpuSeconds() + from_card_.CpuSeconds();
   }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -61,6 +62,10 @@ class Device {
   // Brings the unit back to the state after power-up, whatever it does; memory keeps its content,
   // and other units on the card go on.
   virtual Status Reset() = 0;
+
+  // How long Write or Read of so many bytes takes, if nothing else is on the link. Nothing: there is
+  // no telling.
+  virtual std::optional<double> TransferSeconds(uint64_t) const { return {}; }
 
   // CPU time of this process, so far, that stands for the card's own work: of a simulation or a
   // model. From any thread.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/contract.h"
+#include "device/model/cycle_model.h"
 #include "device/output_checker.h"
 #include "sluice_abi.h"
 #include "table/block.h"
@@ -529,6 +530,27 @@ MergeResult DeviceExecutor::Run(const MergeTask& task, const MergeSink& sink) {
   MergeResult result = DeviceRun(device_.get(), &slots_, slot, &buffers_, &cycles_, task).Run(sink);
   slots_.Leave(slot);
   return result;
+}
+
+std::optional<UnitTime> DeviceExecutor::Estimate(const TaskShape& task) const {
+  // Both ways have a DMA engine, so that up and down overlap with each other, and with jobs.
+  const std::optional<double> transfer = device_->TransferSeconds(task.bytes);
+  if (!transfer.has_value()) {
+    return {};
+  }
+  const DeviceInfo& info = device_->info();
+  const model::UnitShape unit{.ways = info.ways, .value_bytes = info.value_bytes};
+  const double records = static_cast<double>(task.records);
+  const double of_longest_run =
+      task.bytes == 0 ? 0 : static_cast<double>(task.longest_run) / static_cast<double>(task.bytes);
+  // Runs that have a decoder each share the work of decoding as evenly as they share the records.
+  const double decode =
+      of_longest_run * records *
+      static_cast<double>(model::DecodeCycles(unit, task.user_key_bytes, task.value_bytes));
+  const double encode = records * static_cast<double>(model::EncodeCycles(unit, task.user_key_bytes,
+                                                                          0, task.value_bytes));
+  const double job = 1e-6 / info.clock_mhz * (kContractStartUpCycles + std::max(decode, encode));
+  return UnitTime{.alone = 2 * *transfer + job, .paced = std::max(*transfer, job)};
 }
 
 }  // namespace sluice

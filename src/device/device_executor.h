@@ -39,6 +39,9 @@ class DeviceExecutor : public Executor {
     return 1e-6 * static_cast<double>(cycles_) / device_->info().clock_mhz;
   }
   double card_cpu_seconds() const override { return device_->CardCpuSeconds(); }
+  // By the closed form of model/cycle_model.h, from mean records, and what the device says of its
+  // link.
+  std::optional<UnitTime> Estimate(const TaskShape& task) const override;
 
   Device& device() { return *device_; }
 

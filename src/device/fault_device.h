@@ -60,6 +60,9 @@ class FaultDevice : public Device {
   Status Start(uint64_t descriptor) override;
   Status Wait(uint64_t cycles, uint8_t* status) override;
   Status Reset() override;
+  std::optional<double> TransferSeconds(uint64_t bytes) const override {
+    return device_->TransferSeconds(bytes);
+  }
   double CardCpuSeconds() override { return device_->CardCpuSeconds(); }
 
   // Faults that have come to pass.

@@ -16,13 +16,14 @@ namespace sluice {
 // The units as one executor, for the passes of one task.
 class OffloadDriver::Pass : public Executor {
  public:
-  explicit Pass(OffloadDriver* driver) : driver_(*driver) {}
+  Pass(OffloadDriver* driver, const std::optional<TaskShape>& shape)
+      : driver_(*driver), shape_(shape) {}
 
   std::string_view name() const override { return driver_.name(); }
   size_t max_runs() const override { return driver_.pool_.max_runs(); }
   size_t max_snapshots() const override { return driver_.pool_.max_snapshots(); }
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
-    last_ = driver_.pool_.Run(task, sink);
+    last_ = driver_.pool_.Run(task, shape_, sink);
     return last_.result;
   }
 
@@ -30,6 +31,7 @@ class OffloadDriver::Pass : public Executor {
 
  private:
   OffloadDriver& driver_;
+  const std::optional<TaskShape>& shape_;
   UnitPool::Answer last_;
 };
 
@@ -108,35 +110,105 @@ bool OffloadDriver::IsSound(const MergeTask& task) {
   return cpu_.Run(all, [](const MergeOutput&) { return Status(); }).ok();
 }
 
-MergeResult OffloadDriver::Run(const MergeTask& task, const MergeSink& sink) {
-  Pass pass(this);
-  MergeResult result;
-  uint64_t OffloadStats::*counter = &OffloadStats::no_unit;
+OffloadDriver::Counter OffloadDriver::Decide(const MergeTask& task,
+                                             const std::optional<TaskShape>& shape) {
+  if (pool_.size() == 0) {
+    return &OffloadStats::no_unit;
+  }
   if (task.snapshots.size() > pool_.max_snapshots()) {
-    counter = &OffloadStats::declined;
-  } else if (pool_.size() > 0) {
-    std::vector<OwnedOutput> outputs;
-    result = MergeAll(pass, task, CollectInto(&outputs)).merge;
-    switch (pass.last().outcome) {
-      case UnitPool::Outcome::kDone:
-        counter = &OffloadStats::on_units;
-        HandOver(std::move(outputs), sink, &result);
-        break;
-      case UnitPool::Outcome::kNoUnit:
-        break;
-      case UnitPool::Outcome::kRefused:
-        counter = &OffloadStats::refused;
-        break;
-      case UnitPool::Outcome::kFailed:
-        TellFailure(task, pass.last(), pass.last().taken_out);
-        [[fallthrough]];
-      case UnitPool::Outcome::kCorrupt:
-        counter = &OffloadStats::retried;
-        break;
-    }
+    return &OffloadStats::declined;
+  }
+  // What several passes take nobody estimates.
+  if (!shape.has_value() || options_.always || task.runs.size() > pool_.max_runs()) {
+    return &OffloadStats::on_units;
+  }
+  const std::optional<UnitPool::Wait> wait = pool_.Expect(*shape);
+  if (!wait.has_value()) {
+    return &OffloadStats::on_units;
+  }
+  DispatchCosts costs{.ahead = wait->ahead, .unit = wait->unit};
+  costs.idle_cores = options_.idle_cores ? options_.idle_cores() : idle_cores_.Now();
+  {
+    const MutexLock lock(mutex_);
+    costs.merge = merge_cost_.Of(*shape);
+    costs.drive = drive_cost_.Of(*shape);
+  }
+  switch (Choose(costs)) {
+    case Place::kSmall:
+      return &OffloadStats::small;
+    case Place::kQueue:
+      return &OffloadStats::queue;
+    case Place::kSlow:
+      return &OffloadStats::slow;
+    case Place::kUnit:
+      break;
+  }
+  return &OffloadStats::on_units;
+}
+
+void OffloadDriver::Learn(LearnedCost* cost, const MergeResult& result, double seconds) {
+  // What was in the task's range, where the two differ.
+  const MergeStats& stats = result.stats;
+  const MutexLock lock(mutex_);
+  cost->Learn({.bytes = stats.input_bytes, .records = stats.input_records}, seconds);
+}
+
+OffloadDriver::Counter OffloadDriver::OnUnits(Pass* pass, const MergeTask& task, bool learn,
+                                              const MergeSink& sink, MergeResult* result) {
+  std::vector<OwnedOutput> outputs;
+  const double begin = learn ? ThreadCpuSeconds() : 0;
+  *result = MergeAll(*pass, task, CollectInto(&outputs)).merge;
+  switch (pass->last().outcome) {
+    case UnitPool::Outcome::kDone:
+      if (learn && task.runs.size() <= pool_.max_runs()) {
+        Learn(&drive_cost_, *result, ThreadCpuSeconds() - begin);
+      }
+      HandOver(std::move(outputs), sink, result);
+      return &OffloadStats::on_units;
+    case UnitPool::Outcome::kNoUnit:
+      break;
+    case UnitPool::Outcome::kRefused:
+      return &OffloadStats::refused;
+    case UnitPool::Outcome::kFailed:
+      TellFailure(task, pass->last(), pass->last().taken_out);
+      [[fallthrough]];
+    case UnitPool::Outcome::kCorrupt:
+      return &OffloadStats::retried;
+  }
+  return &OffloadStats::no_unit;
+}
+
+MergeResult OffloadDriver::OnCpu(const MergeTask& task, bool learn, const MergeSink& sink) {
+  if (!learn) {
+    return cpu_.Run(task, sink);
+  }
+  double in_sink = 0;
+  const double begin = ThreadCpuSeconds();
+  MergeResult result = cpu_.Run(task, [&](const MergeOutput& output) {
+    const double handed_over = ThreadCpuSeconds();
+    Status status = sink(output);
+    in_sink += ThreadCpuSeconds() - handed_over;
+    return status;
+  });
+  if (result.ok()) {
+    Learn(&merge_cost_, result, ThreadCpuSeconds() - begin - in_sink);
+  }
+  return result;
+}
+
+MergeResult OffloadDriver::Run(const MergeTask& task, const MergeSink& sink) {
+  std::optional<TaskShape> shape;
+  if (pool_.estimates()) {
+    shape = ShapeOf(task);
+  }
+  Pass pass(this, shape);
+  MergeResult result;
+  Counter counter = Decide(task, shape);
+  if (counter == &OffloadStats::on_units) {
+    counter = OnUnits(&pass, task, shape.has_value(), sink, &result);
   }
   if (counter != &OffloadStats::on_units) {
-    result = cpu_.Run(task, sink);
+    result = OnCpu(task, shape.has_value(), sink);
     if (pass.last().outcome == UnitPool::Outcome::kCorrupt && result.ok() && IsSound(task)) {
       TellFailure(task, pass.last(), pool_.Blame(pass.last().unit));
     }

@@ -1,5 +1,6 @@
 // Merges on the units of a card, whatever these do: a task that a unit refuses or fails is run
 // again on the CPU, and callers get nothing that a unit made before the whole task has succeeded.
+// Tasks for which a unit does not pay go to the CPU at once (dispatch.h).
 //
 //   std::unique_ptr<OffloadDriver> driver;
 //   Status status = MakeDriver("rtl", "fast20x4", {}, {}, &driver);   // executors.h
@@ -23,14 +24,17 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "merge/cpu_executor.h"
+#include "offload/dispatch.h"
 #include "offload/unit_pool.h"
 #include "sluice/executor.h"
+#include "util/idle_cores.h"
 #include "util/mutex.h"
 
 namespace sluice {
@@ -45,6 +49,9 @@ struct OffloadEvent {
 
 struct OffloadOptions {
   UnitPoolOptions pool{};
+  // Units are given every task that they take, whether that pays or not.
+  bool always = false;
+  std::function<double()> idle_cores = nullptr;  // null: as the system tells
   // For Submit: threads that run tasks (0: as many as the units have use for tasks at once, and
   // one), and tasks that may wait for them.
   size_t threads = 0;
@@ -59,6 +66,9 @@ struct OffloadOptions {
 
 struct OffloadStats {
   uint64_t on_units = 0;        // tasks that units did; the others the CPU did, because:
+  uint64_t small = 0;           // offloading would not have saved CPU: Place::kSmall,
+  uint64_t queue = 0;           // kQueue
+  uint64_t slow = 0;            // and kSlow
   uint64_t declined = 0;        // they had more snapshots than a unit takes: none was asked
   uint64_t refused = 0;         // they were beyond the limits of a unit
   uint64_t retried = 0;         // a unit failed, or said that the input is corrupt
@@ -67,6 +77,8 @@ struct OffloadStats {
   double host_cpu_seconds = 0;  // of the driver's threads: what was submitted, sinks included
   double card_cpu_seconds = 0;  // of what stands for the units: Executor::card_cpu_seconds
   std::vector<UnitStats> units;
+
+  uint64_t on_cpu() const { return small + queue + slow + declined + refused + retried + no_unit; }
 };
 
 class OffloadDriver : public Executor {
@@ -106,9 +118,18 @@ class OffloadDriver : public Executor {
   };
   class Pass;
   struct NoThreads {};
+  using Counter = uint64_t OffloadStats::*;
 
   // If a thread cannot be started, the destructor ends the others.
   OffloadDriver(NoThreads, std::vector<std::shared_ptr<Executor>> units, OffloadOptions options);
+
+  // Why the CPU is to have `task`, whose shape is `shape` if that matters; on_units if a unit is.
+  Counter Decide(const MergeTask& task, const std::optional<TaskShape>& shape);
+  // These learn from what they do if `learn`. The first returns what it did.
+  Counter OnUnits(Pass* pass, const MergeTask& task, bool learn, const MergeSink& sink,
+                  MergeResult* result);
+  MergeResult OnCpu(const MergeTask& task, bool learn, const MergeSink& sink);
+  void Learn(LearnedCost* cost, const MergeResult& result, double seconds);
 
   void Tell(const OffloadEvent& event);
   void TellFailure(const MergeTask& task, const UnitPool::Answer& answer, bool taken_out);
@@ -129,7 +150,10 @@ class OffloadDriver : public Executor {
   std::deque<Submitted> queue_ SLUICE_GUARDED_BY(mutex_);
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
   OffloadStats stats_ SLUICE_GUARDED_BY(mutex_);  // but for units
-  mutable std::vector<std::thread> threads_;      // that begin and end with the driver
+  LearnedCost merge_cost_ SLUICE_GUARDED_BY(mutex_){kMergeCost};
+  LearnedCost drive_cost_ SLUICE_GUARDED_BY(mutex_){kDriveCost};
+  IdleCores idle_cores_;
+  mutable std::vector<std::thread> threads_;  // that begin and end with the driver
 };
 
 }  // namespace sluice

@@ -144,7 +144,7 @@ void UnitPool::Probe(size_t i) {
   EndTask(&unit);
 }
 
-std::optional<size_t> UnitPool::Acquire() {
+std::optional<size_t> UnitPool::Acquire(double paced) {
   MutexLock lock(mutex_);
   for (size_t i = 0; i < units_.size(); ++i) {
     Unit& due = units_[i];
@@ -154,20 +154,48 @@ std::optional<size_t> UnitPool::Acquire() {
     }
   }
   const uint64_t ticket = tickets_++;
+  waiting_ += paced;
   std::optional<size_t> unit;
   while (serving_ != ticket || (!(unit = Next()).has_value() && AnyInService())) {
     changed_.wait(lock);
   }
   ++serving_;
+  waiting_ -= paced;
   changed_.notify_all();
   if (unit.has_value()) {
     BeginTask(&units_[*unit]);
+    units_[*unit].ahead += paced;
   }
   return unit;
 }
 
-UnitPool::Answer UnitPool::Run(const MergeTask& task, const MergeSink& sink) {
-  const std::optional<size_t> i = Acquire();
+bool UnitPool::estimates() const {
+  return !units_.empty() && units_.front().executor->Estimate({}).has_value();
+}
+
+std::optional<UnitPool::Wait> UnitPool::Expect(const TaskShape& shape) const {
+  std::optional<Wait> best;
+  const MutexLock lock(mutex_);
+  for (const Unit& unit : units_) {
+    const std::optional<UnitTime> time = unit.executor->Estimate(shape);
+    if (!unit.stats.in_service || !time.has_value()) {
+      continue;
+    }
+    const Wait wait{unit.ahead + waiting_ / static_cast<double>(units_.size()), time->alone};
+    if (!best.has_value() || wait.ahead + wait.unit < best->ahead + best->unit) {
+      best = wait;
+    }
+  }
+  return best;
+}
+
+UnitPool::Answer UnitPool::Run(const MergeTask& task, const std::optional<TaskShape>& shape,
+                               const MergeSink& sink) {
+  double paced = 0;
+  if (shape.has_value() && !units_.empty()) {
+    paced = units_.front().executor->Estimate(*shape).value_or(UnitTime{}).paced;
+  }
+  const std::optional<size_t> i = Acquire(paced);
   if (!i.has_value()) {
     Answer none;
     none.result.status = MergeStatus::kDevice;
@@ -201,6 +229,7 @@ UnitPool::Answer UnitPool::Run(const MergeTask& task, const MergeSink& sink) {
     case Outcome::kNoUnit:
       break;
   }
+  unit.ahead -= paced;
   EndTask(&unit);
   return answer;
 }

@@ -64,6 +64,11 @@ class UnitPool {
     MergeResult result;
     bool taken_out = false;  // this failure took the unit out of service
   };
+  // What a task would have to wait for on the unit that can take it up first.
+  struct Wait {
+    double ahead = 0;  // seconds until it is the task's turn
+    double unit = 0;   // and from then until it is done
+  };
   // Told of a unit that is back in service; called without any lock.
   using BackListener = std::function<void(size_t unit)>;
 
@@ -79,8 +84,13 @@ class UnitPool {
   size_t max_tasks() const;  // of all together
 
   // Runs `task` on a unit. A result that does not balance is a failure. Waits while all units in
-  // service are busy.
-  Answer Run(const MergeTask& task, const MergeSink& sink);
+  // service are busy. `shape`, if the task's is known, is for those who ask how long they would
+  // wait.
+  Answer Run(const MergeTask& task, const std::optional<TaskShape>& shape, const MergeSink& sink);
+  // Nothing if no unit is in service, or the units cannot tell.
+  std::optional<Wait> Expect(const TaskShape& shape) const;
+  // Whether units say how long tasks take them (Executor::Estimate).
+  bool estimates() const;
   // A kCorrupt of this unit was wrong: counts as a failure. Whether that took it out of service.
   bool Blame(size_t unit);
 
@@ -96,14 +106,16 @@ class UnitPool {
     std::shared_ptr<Executor> executor;
     size_t tasks = 0;  // in flight, or a probe
     Time tasks_since;  // if there are any
+    double ahead = 0;  // seconds that they take it, all together
     uint32_t failures_in_a_row = 0;
     Time probe_at;
     std::chrono::milliseconds probe_after;  // when it goes out of service next
     UnitStats stats;
   };
 
-  // Takes a unit for a task; none if no unit is in service.
-  std::optional<size_t> Acquire();
+  // Takes a unit for a task, which adds `paced` seconds to what it has; none if no unit is in
+  // service.
+  std::optional<size_t> Acquire(double paced);
   std::optional<size_t> Next() SLUICE_REQUIRES(mutex_);
   bool AnyInService() const SLUICE_REQUIRES(mutex_);
   void BeginTask(Unit* unit) SLUICE_REQUIRES(mutex_);
@@ -122,7 +134,8 @@ class UnitPool {
   mutable Mutex mutex_;
   CondVar changed_;
   std::vector<Unit> units_;
-  size_t next_ SLUICE_GUARDED_BY(mutex_) = 0;  // whose turn it is
+  double waiting_ SLUICE_GUARDED_BY(mutex_) = 0;  // seconds that tasks without a unit take one
+  size_t next_ SLUICE_GUARDED_BY(mutex_) = 0;     // whose turn it is
   uint64_t tickets_ SLUICE_GUARDED_BY(mutex_) = 0;
   uint64_t serving_ SLUICE_GUARDED_BY(mutex_) = 0;
 };

@@ -49,6 +49,7 @@ class DbStress : public testing::Test {
     options_.compaction_bytes = 128 << 10;
     options_.compaction_threads = 2;
     options_.executors = TestUnits("model", 0.1, seed);
+    options_.always_offload = true;
     const Status opened = DB::Open(options_, dir_.File("db"), &db_);
     ASSERT_TRUE(opened.ok()) << opened.ToString();
     ASSERT_TRUE(db_->CreateSubtable("other", &other_).ok());

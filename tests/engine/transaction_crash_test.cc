@@ -330,6 +330,7 @@ TEST(TransactionFaults, KeepTheSumOnAFailingDevice) {
   TempDir dir;
   Options options = TestOptions(nullptr);
   options.executors = TestUnits("model", 0.2, seed);
+  options.always_offload = true;
   std::unique_ptr<DB> db;
   ASSERT_TRUE(DB::Open(options, dir.File("db"), &db).ok());
   ASSERT_TRUE(Bank::Make(db.get()).ok());

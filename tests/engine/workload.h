@@ -213,6 +213,7 @@ inline Options RandomOptions(TestRandom* random) {
   if (Uniform(random, 0, 7) == 0) {
     const double faults = Uniform(random, 0, 1) != 0 ? 0.3 : 0;
     options.executors = TestUnits("model", faults, (*random)());
+    options.always_offload = Uniform(random, 0, 3) != 0;
   }
   if (Uniform(random, 0, 2) != 0) {
     options.max_space_amplification = Uniform(random, 0, 1) != 0 ? 0 : 1.1;

@@ -192,6 +192,7 @@ Status Run(const Arguments& arguments) {
   SLUICE_RETURN_IF_ERROR(ReadExpected(arguments.expected, &expected));
   Options options = DatabaseOptions();
   SLUICE_RETURN_IF_ERROR(MakeUnits(arguments.executor, arguments.config, {}, &options.executors));
+  options.always_offload = true;
   std::unique_ptr<DB> db;
   SLUICE_RETURN_IF_ERROR(DB::Open(options, arguments.dir, &db));
   SLUICE_RETURN_IF_ERROR(Compare(db.get(), expected).WithContext("before the workload"));

@@ -89,14 +89,21 @@ class ModelDevice final : public Device {
     return {};
   }
 
+  // Without a link this is no card whose time anybody would weigh against the host's.
+  std::optional<double> TransferSeconds(uint64_t bytes) const override {
+    if (options_.link.lanes == 0) {
+      return {};
+    }
+    return options_.transfer_us * 1e-6 + static_cast<double>(bytes) / link_rate_;
+  }
+
  private:
   // Address 0 stays unused, so that a null address is never a valid one.
   static constexpr uint64_t kFirstAddress = 4096;
 
   void Transfer(Clock::time_point begin, uint64_t bytes) const {
-    if (options_.link.lanes != 0) {
-      std::this_thread::sleep_until(
-          begin + Seconds(options_.transfer_us * 1e-6 + static_cast<double>(bytes) / link_rate_));
+    if (const std::optional<double> seconds = TransferSeconds(bytes); seconds.has_value()) {
+      std::this_thread::sleep_until(begin + Seconds(*seconds));
     }
   }
 
