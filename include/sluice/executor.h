@@ -238,8 +238,8 @@ class SLUICE_EXPORT Executor {
   /// CPU time of this process, in seconds, that was spent so far on standing for a card which would
   /// have done the work itself: by a simulation or a model of one. From any thread.
   virtual double card_cpu_seconds() const { return 0; }
-  /// How long such a task would take it. Nothing: it cannot tell, as a simulation cannot, and then is
-  /// given every task that it takes, whatever that costs.
+  /// How long such a task would take it. Nothing: it cannot tell, as a simulation cannot, and then
+  /// is given every task that it takes, whatever that costs.
   virtual std::optional<UnitTime> Estimate(const TaskShape&) const { return {}; }
 };
 

@@ -63,8 +63,8 @@ class Device {
   // and other units on the card go on.
   virtual Status Reset() = 0;
 
-  // How long Write or Read of so many bytes takes, if nothing else is on the link. Nothing: there is
-  // no telling.
+  // How long Write or Read of so many bytes takes, if nothing else is on the link. Nothing: there
+  // is no telling.
   virtual std::optional<double> TransferSeconds(uint64_t) const { return {}; }
 
   // CPU time of this process, so far, that stands for the card's own work: of a simulation or a

@@ -1,18 +1,9 @@
 #include "merge/fold.h"
 
-#ifdef __x86_64__
-#pragma GCC diagnostic push
-#ifndef __clang__
-// GCC 12 warns about its own _mm512_undefined_epi32.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-#pragma GCC diagnostic pop
-#endif
-
 #include <algorithm>
 #include <array>
+
+#include "merge/fold_avx512.h"
 
 namespace sluice {
 
@@ -51,8 +42,7 @@ uint64_t FoldVectors(const char* in, size_t n, char* out, size_t ahead) {
 
 #ifdef __x86_64__
 template <bool kCopy>
-__attribute__((target("avx512f,avx512bw"))) uint64_t FoldAvx512(const char* in, size_t n, char* out,
-                                                                size_t ahead) {
+SLUICE_AVX512 uint64_t FoldAvx512(const char* in, size_t n, char* out, size_t ahead) {
   __m512i lanes = _mm512_setzero_si512();
   while (n >= 64) {
     _mm_prefetch(in + ahead, _MM_HINT_T0);
@@ -74,8 +64,7 @@ __attribute__((target("avx512f,avx512bw"))) uint64_t FoldAvx512(const char* in, 
     }
     lanes = _mm512_xor_si512(lanes, v);
   }
-  const __m512i rotated =
-      _mm512_rolv_epi64(lanes, _mm512_set_epi64(77 - 64, 66 - 64, 55, 44, 33, 22, 11, 0));
+  const __m512i rotated = _mm512_rolv_epi64(lanes, internal::Turns(0));
   const __m256i half =
       _mm256_xor_si256(_mm512_castsi512_si256(rotated), _mm512_extracti64x4_epi64(rotated, 1));
   const __m128i quarter =
@@ -84,44 +73,20 @@ __attribute__((target("avx512f,avx512bw"))) uint64_t FoldAvx512(const char* in, 
   return internal::LaneAt(folded, 0) ^ internal::LaneAt(folded, 1);
 }
 
-// Lanes of 128 bits: those of two vectors, XORed by twos, in one.
-__attribute__((target("avx512f"))) inline __m512i XorLanes(__m512i a, __m512i b) {
-  return _mm512_xor_si512(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xdd));
-}
-
-// The XOR of the eight words of each of eight vectors.
-__attribute__((target("avx512f"))) inline __m512i XorEach(const __m512i (&v)[8]) {
-  __m512i pairs[4];
-  for (int i = 0; i < 4; ++i) {
-    pairs[i] = _mm512_xor_si512(_mm512_unpacklo_epi64(v[2 * i], v[2 * i + 1]),
-                                _mm512_unpackhi_epi64(v[2 * i], v[2 * i + 1]));
-  }
-  return XorLanes(XorLanes(pairs[0], pairs[1]), XorLanes(pairs[2], pairs[3]));
-}
-
-__attribute__((target("avx512f,avx512bw"))) uint64_t SumEightAvx512(const UnfoldedRecord* records) {
-  const __m512i turns = _mm512_set_epi64(77 - 64, 66 - 64, 55, 44, 33, 22, 11, 0);
+SLUICE_AVX512 uint64_t SumEightAvx512(const UnfoldedRecord* records) {
+  const __m512i turns = internal::Turns(5);
   __m512i folds[8];
   uint64_t hashes[8];
   for (int i = 0; i < 8; ++i) {
-    const char* in = records[i].value;
-    uint64_t n = records[i].value_bytes;
-    __m512i lanes = _mm512_setzero_si512();
-    for (; n >= 64; in += 64, n -= 64) {
-      lanes = _mm512_xor_si512(lanes, _mm512_loadu_si512(in));
-    }
-    if (n > 0) {
-      lanes = _mm512_xor_si512(lanes, _mm512_maskz_loadu_epi8(~0ull >> (64 - n), in));
-    }
-    folds[i] = _mm512_rolv_epi64(lanes, turns);
+    folds[i] =
+        _mm512_rolv_epi64(internal::FoldLanes(records[i].value, records[i].value_bytes), turns);
     hashes[i] = records[i].hash;
   }
-  const __m512i sums =
-      _mm512_xor_si512(_mm512_rol_epi64(XorEach(folds), 5), _mm512_loadu_si512(hashes));
+  const __m512i sums = _mm512_xor_si512(internal::XorEach(folds), _mm512_loadu_si512(hashes));
   return static_cast<uint64_t>(_mm512_reduce_add_epi64(sums));
 }
 
-const bool kHasAvx512 = __builtin_cpu_supports("avx512bw");
+const bool kHasAvx512 = internal::HasAvx512();
 
 using FoldFunction = uint64_t (*)(const char*, size_t, char*, size_t);
 

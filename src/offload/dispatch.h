@@ -1,10 +1,10 @@
-// Where a task is merged: on a unit or on the CPU. Policy only, which is told what either costs; the
-// driver carries it out.
+// Where a task is merged: on a unit or on the CPU. Policy only, which is told what either costs;
+// the driver carries it out.
 //
 // Offloading is to save the host's CPU. So a task goes to a unit, unless
-//  * that saves none (kSmall): the calls around a job, the copies and the checks of each record would
-//    take the host as long as merging does. So it is with tasks of a few records, which is what a
-//    compaction has left to merge between blocks that it copies or reuses;
+//  * that saves none (kSmall): the calls around a job, the copies and the checks of each record
+//    would take the host as long as merging does. So it is with tasks of a few records, which is
+//    what a compaction has left to merge between blocks that it copies or reuses;
 //  * the CPU has a core that nobody uses, and would be done so much sooner that this is worth a
 //    core's time: because the units have enough to do (kQueue), or because the unit alone takes so
 //    long, for a slow clock or link or a task of one long run, which takes one decoder (kSlow).
@@ -52,7 +52,7 @@ class LearnedCost {
 // The CPU executor's, and what a unit takes its driver: calls, checks, copies. On an AMD EPYC of
 // family 25, model 17, as bench/dispatch_bench measures them.
 inline constexpr LearnedCost::Terms kMergeCost{.task = 1.5e-6, .record = 24e-9, .byte = 0.11e-9};
-inline constexpr LearnedCost::Terms kDriveCost{.task = 42e-6, .record = 9e-9, .byte = 0.06e-9};
+inline constexpr LearnedCost::Terms kDriveCost{.task = 42e-6, .record = 6e-9, .byte = 0.08e-9};
 
 // All in seconds.
 struct DispatchCosts {

@@ -1,0 +1,55 @@
+// The folds of eight records at once, for those who compile parts of themselves for AVX-512.
+
+#pragma once
+
+#ifdef __x86_64__
+
+#pragma GCC diagnostic push
+#ifndef __clang__
+// GCC 12 warns about its own _mm512_undefined_epi32.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+
+#define SLUICE_AVX512 __attribute__((target("avx512f,avx512bw,bmi,bmi2")))
+
+namespace sluice::internal {
+
+inline bool HasAvx512() {
+  return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("bmi2");
+}
+
+// By how much fold turns each of its lanes, plus `more`.
+SLUICE_AVX512 inline __m512i Turns(int more) {
+  return _mm512_add_epi64(_mm512_set_epi64(77, 66, 55, 44, 33, 22, 11, 0), _mm512_set1_epi64(more));
+}
+
+// The words of `n` bytes, XORed by eights: fold's lanes, not yet turned.
+SLUICE_AVX512 inline __m512i FoldLanes(const char* in, uint64_t n) {
+  __m512i lanes = _mm512_setzero_si512();
+  for (; n >= 64; in += 64, n -= 64) {
+    lanes = _mm512_xor_si512(lanes, _mm512_loadu_si512(in));
+  }
+  return _mm512_xor_si512(lanes, _mm512_maskz_loadu_epi8(_bzhi_u64(~0ull, n), in));
+}
+
+// Lanes of 128 bits: those of two vectors, XORed by twos, in one.
+SLUICE_AVX512 inline __m512i XorLanes(__m512i a, __m512i b) {
+  return _mm512_xor_si512(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xdd));
+}
+
+// The XOR of the eight words of each of eight vectors.
+SLUICE_AVX512 inline __m512i XorEach(const __m512i (&v)[8]) {
+  __m512i pairs[4];
+  for (int i = 0; i < 4; ++i) {
+    pairs[i] = _mm512_xor_si512(_mm512_unpacklo_epi64(v[2 * i], v[2 * i + 1]),
+                                _mm512_unpackhi_epi64(v[2 * i], v[2 * i + 1]));
+  }
+  return XorLanes(XorLanes(pairs[0], pairs[1]), XorLanes(pairs[2], pairs[3]));
+}
+
+}  // namespace sluice::internal
+
+#endif
