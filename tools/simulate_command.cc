@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "command.h"
 #include "progress.h"
@@ -78,9 +79,12 @@ Json ToJson(const SimulateCommand& command, const Report& report) {
   }
   json["extents_reused"] = all.extents_reused;
   json["longest_part_bytes"] = all.longest_part_bytes;
-  json["picks"] = all.picks;
-  json["pick_seconds"] = all.pick_seconds;
-  json["longest_pick_seconds"] = all.longest_pick_seconds;
+  json["picks"] = all.picks.calls;
+  json["pick_seconds"] = all.picks.seconds;
+  json["longest_pick_seconds"] = all.picks.longest_seconds;
+  json["edits"] = all.edits.calls;
+  json["edit_seconds"] = all.edits.seconds;
+  json["longest_edit_seconds"] = all.edits.longest_seconds;
   for (const Sample& sample : report.samples) {
     json["samples"].push_back({{"user_bytes", sample.user_bytes},
                                {"debt", sample.debt},
@@ -125,11 +129,12 @@ Lines ToLines(const Report& report) {
       {"debt", fmt::format("at most {:.2f} of what may wait for compactions", report.most_debt)},
       {"longest part", Size(all.longest_part_bytes)},
       {"metadata", fmt::format("{} of {} extents", Size(report.metadata_bytes), report.extents)}};
-  if (all.picks > 0) {
-    lines.emplace_back("picking",
-                       fmt::format("{:.3f} ms on average, {:.1f} ms at most, {} times",
-                                   1e3 * all.pick_seconds / static_cast<double>(all.picks),
-                                   1e3 * all.longest_pick_seconds, all.picks));
+  for (const auto& [name, times] : {std::pair("picking", all.picks), {"editing", all.edits}}) {
+    if (times.calls > 0) {
+      lines.emplace_back(name, fmt::format("{:.3f} ms on average, {:.1f} ms at most, {} times",
+                                           1e3 * times.seconds / static_cast<double>(times.calls),
+                                           1e3 * times.longest_seconds, times.calls));
+    }
   }
   for (size_t kind = 0; kind < kKinds.size(); ++kind) {
     if (all.compactions[kind] > 0) {

@@ -30,9 +30,11 @@ Engine::Engine(const Options& options, const KeyModel* model, const TableShape* 
 Status Engine::Apply(const MetadataEdit& edit) {
   tables_.AddedBy(edit);
   NoteDiskBytes();
+  const double begin = CpuSeconds();
   SLUICE_RETURN_IF_ERROR(metadata_.Apply(edit));
   const Metadata::Subtable& runs = metadata_.subtables.at(kSubtable);
   version_->SetRuns(runs, totals_.Update(runs));
+  counters_.edits.Add(CpuSeconds() - begin);
   tables_.RemovedBy(edit);
   return {};
 }
@@ -51,10 +53,7 @@ Status Engine::Compact(bool* was_due) {
   const double begin = CpuSeconds();
   std::optional<CompactionPick> pick = PickCompaction(
       *version_, options_, {.oldest_snapshot = kNoSnapshot, .totals = &totals_}, &later);
-  const double seconds = CpuSeconds() - begin;
-  ++counters_.picks;
-  counters_.pick_seconds += seconds;
-  counters_.longest_pick_seconds = std::max(counters_.longest_pick_seconds, seconds);
+  counters_.picks.Add(CpuSeconds() - begin);
   *was_due = pick.has_value();
   if (!pick) {
     return {};

@@ -21,6 +21,19 @@
 
 namespace sluice::simulate {
 
+// The CPU time of some calls.
+struct CallTimes {
+  uint64_t calls = 0;
+  double seconds = 0;
+  double longest_seconds = 0;
+
+  void Add(double more) {
+    ++calls;
+    seconds += more;
+    longest_seconds = std::max(longest_seconds, more);
+  }
+};
+
 struct TreeCounters {
   uint64_t flushes = 0;
   uint64_t flush_bytes = 0;
@@ -30,10 +43,10 @@ struct TreeCounters {
   uint64_t extents_reused = 0;      // or moved
   std::array<uint64_t, kCompactionKinds> compactions{};    // the engine's: parts, by CompactionKind
   std::array<uint64_t, kCompactionKinds> bytes_of_kind{};  // written
-  // Calls of PickCompaction, which the engine makes under a mutex, and their CPU time.
-  uint64_t picks = 0;
-  double pick_seconds = 0;
-  double longest_pick_seconds = 0;
+  // The engine's: PickCompaction, and changing the metadata with all that depends on it, which flushes
+  // and parts of compactions do under a mutex.
+  CallTimes picks;
+  CallTimes edits;
 
   // Bytes written per byte flushed.
   double WriteAmplification() const {
