@@ -18,8 +18,8 @@ constexpr int kXorOfThree = 0x96;  // of vpternlog
 // The sum of the checksums of the first `n` records. `folds` has in each vector eight words whose
 // XOR is a record's.
 SLUICE_AVX512 inline uint64_t Sum(const __m512i (&folds)[kBatch], size_t n) {
-  return static_cast<uint64_t>(
-      _mm512_mask_reduce_add_epi64(static_cast<__mmask8>((1u << n) - 1), internal::XorEach(folds)));
+  return internal::AddWords(
+      _mm512_maskz_mov_epi64(static_cast<__mmask8>((1u << n) - 1), internal::XorEach(folds)));
 }
 
 SLUICE_AVX512 bool ScanAvx512(const char* p, const char* limit, ScannedKey* key,

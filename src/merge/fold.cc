@@ -83,7 +83,7 @@ SLUICE_AVX512 uint64_t SumEightAvx512(const UnfoldedRecord* records) {
     hashes[i] = records[i].hash;
   }
   const __m512i sums = _mm512_xor_si512(internal::XorEach(folds), _mm512_loadu_si512(hashes));
-  return static_cast<uint64_t>(_mm512_reduce_add_epi64(sums));
+  return internal::AddWords(sums);
 }
 
 const bool kHasAvx512 = internal::HasAvx512();

@@ -13,6 +13,8 @@
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 
+#include <cstdint>
+
 #define SLUICE_AVX512 __attribute__((target("avx512f,avx512bw,bmi,bmi2")))
 
 namespace sluice::internal {
@@ -48,6 +50,15 @@ SLUICE_AVX512 inline __m512i XorEach(const __m512i (&v)[8]) {
                                 _mm512_unpackhi_epi64(v[2 * i], v[2 * i + 1]));
   }
   return XorLanes(XorLanes(pairs[0], pairs[1]), XorLanes(pairs[2], pairs[3]));
+}
+
+// The sum of eight words modulo 2^64, which for _mm512_reduce_add_epi64 would be an overflow.
+SLUICE_AVX512 inline uint64_t AddWords(__m512i v) {
+  const __m256i half = _mm256_add_epi64(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
+  const __m128i quarter =
+      _mm_add_epi64(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+  return static_cast<uint64_t>(_mm_cvtsi128_si64(quarter)) +
+         static_cast<uint64_t>(_mm_extract_epi64(quarter, 1));
 }
 
 }  // namespace sluice::internal
