@@ -51,6 +51,17 @@ PROOFS = {
     "ram_fifo_5": Proof("f_fifo", ["cu_fifo", "cu_ram_fifo"],
                         FIFO_SAYS + "; counters and flags agree",
                         parameters={"Depth": 5, "Ram": 1}, mutations=RAM_FIFO_MUTATIONS),
+    "register_slice": Proof(
+        "f_register_slice", ["cu_register_slice"],
+        "no word lost, doubled or out of order; takes and gives one in every cycle; output held",
+        mutations=[
+            ("cu_register_slice", "spare_valid_q ? spare_q : wdata_i", "wdata_i"),
+            ("cu_register_slice", "~valid_q | rready_i", "1'b1"),
+            ("cu_register_slice", "if (ready_q) spare_q", "spare_q"),
+            ("cu_register_slice", "ready_q       <= ~(spare_valid_q | push)", "ready_q       <= 1'b0"),
+            ("cu_register_slice", "valid_q       <= spare_valid_q | push", "valid_q       <= push"),
+        ],
+    ),
     "commit_fifo": Proof(
         "f_commit_fifo", ["cu_commit_fifo"],
         "committed words come once, in order; dropped ones never; full and empty exact",
