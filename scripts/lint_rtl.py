@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks hw/rtl with Verilator, Verible and slang: each finds what the others miss.
+"""Checks hw/rtl and hw/kernel/rtl with Verilator, Verible and slang: each finds what the others miss.
 
-Every module is elaborated alone with its default parameters, the unit or the card with those of
-each of hw/configs.json too, and some with those of EXTRA. Warnings are errors; an exception is stated
+Every module is elaborated alone with its default parameters; the unit or the card, and the tops that
+hw/kernel/describe.py writes, with those of each of hw/configs.json too, and some with those of EXTRA. Warnings are errors; an exception is stated
 where it is made, in the source. scripts/parameters_lint.py tests that wrong parameters are refused,
 and hw/syn/catalogue.py that docs/hardware.md lists every module.
 
@@ -17,6 +17,10 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "hw/kernel"))
+
+import describe  # noqa: E402
+
 VENV = ROOT / "build/venv"
 INCLUDE = ROOT / "hw/rtl/include"
 TOP = "sluice_unit"
@@ -30,7 +34,7 @@ EXTRA = [
 
 def sources(generated):
     """Packages in compile order, and modules; a file is named after what it holds."""
-    files = sorted((ROOT / "hw/rtl").rglob("*.sv"))
+    files = sorted([*(ROOT / "hw/rtl").rglob("*.sv"), *(ROOT / "hw/kernel/rtl").glob("*.sv")])
     packages = [generated / "sluice_abi_pkg.sv"] + [f for f in files if f.stem.endswith("_pkg")]
     return packages, [f for f in files if not f.stem.endswith("_pkg")]
 
@@ -43,6 +47,13 @@ def verilator(packages, modules, top, parameters):
     # All of them, not by -y: Verilator then takes a module for nested in the one that asks for it.
     command += [ROOT / "hw/lint/verilator.vlt", *packages, *modules]
     return run(f"verilator {top} {parameters or ''}", command, {"VERILATOR_ROOT": str(root)})
+
+
+def kernel(packages, modules, generated, config, parameters):
+    top = generated / "kernel" / f"{describe.kernel_name(config)}.v"
+    top.parent.mkdir(exist_ok=True)
+    top.write_text(describe.wrapper(config, parameters), encoding="utf-8")
+    return verilator(packages, [*modules, top], top.stem, {})
 
 
 def slang(packages, modules):
@@ -92,6 +103,8 @@ def main():
             jobs.append((CARD if units else TOP, {**config["parameters"], **units}))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = [pool.submit(verilator, packages, modules, *job) for job in jobs]
+        for config in describe.configurations().items():
+            results.append(pool.submit(kernel, packages, modules, generated, *config))
         results += [pool.submit(tool, packages, modules) for tool in (slang, verible)]
         results += [pool.submit(parameters, generated), pool.submit(catalogue)]
     bad = 0

@@ -15,6 +15,7 @@
 #include "device/check_executor.h"
 #include "device/device_executor.h"
 #include "device/rtlsim/rtl_device_impl.h"
+#include "hw/dv/card/misled_device.h"
 #include "hw/dv/card/start_together.h"
 #include "hw/dv/unit/guarded_device.h"
 #include "hw/dv/unit/unit_bench.h"
@@ -30,6 +31,7 @@ namespace {
 
 using Card = rtlsim::RtlCard<CARD_MODEL, CARD_UNITS>;
 using Unit = rtlsim::RtlDevice<CARD_MODEL, CARD_UNITS>;
+using MisledUnit = dv::MisledDevice<Unit>;
 using Executors = std::vector<std::unique_ptr<DeviceExecutor>>;
 
 constexpr unsigned kUnits = CARD_UNITS;
@@ -235,53 +237,6 @@ TEST(CardRegisters, WindowsWithoutAUnitReadAsZero) {
   EXPECT_EQ(card.Read(0, abi::card::kReset), 0u);
 }
 
-// Changes one word of a job on its way to the unit: at `offset` of its descriptor, or of its first
-// table's.
-class MisledDevice : public Unit {
- public:
-  using Unit::Unit;
-
-  Status Start(uint64_t descriptor) override {
-    uint64_t at = descriptor;
-    if (in_table) {
-      SLUICE_RETURN_IF_ERROR(ReadWord(descriptor + abi::job::kRun, &at));
-      at &= abi::job::kRunAddrMask;
-    }
-    at += offset;
-    uint64_t word = 0;
-    SLUICE_RETURN_IF_ERROR(ReadWord(at, &word));
-    SLUICE_RETURN_IF_ERROR(WriteWord(at, word + std::exchange(add, 0)));
-    SLUICE_RETURN_IF_ERROR(Unit::Start(descriptor));
-    at_ = at;
-    word_ = word;
-    return {};
-  }
-  Status Wait(uint64_t cycles, uint8_t* status) override {
-    SLUICE_RETURN_IF_ERROR(Unit::Wait(cycles, status));
-    return WriteWord(at_, word_);
-  }
-
-  bool in_table = false;
-  size_t offset = 0;
-  uint64_t add = 0;
-
- private:
-  Status ReadWord(uint64_t address, uint64_t* word) {
-    char bytes[8] = {};
-    SLUICE_RETURN_IF_ERROR(Read(address, sizeof(bytes), bytes));
-    *word = DecodeFixed64(bytes);
-    return {};
-  }
-  Status WriteWord(uint64_t address, uint64_t word) {
-    char bytes[8];
-    EncodeFixed64(bytes, word);
-    return Write(address, {bytes, sizeof(bytes)});
-  }
-
-  uint64_t at_ = 0;
-  uint64_t word_ = 0;
-};
-
 // A stray address bit leads to an error, not to the next unit's memory, on every port.
 TEST(Card, NoUnitReachesBeyondItsWindow) {
   std::mt19937_64 rng(dv::TestSeed());
@@ -291,24 +246,14 @@ TEST(Card, NoUnitReachesBeyondItsWindow) {
     strays += access.address < kUnitMemory || access.address + access.bytes > 2 * kUnitMemory;
   };
   auto card = std::make_shared<Card>(options);
-  auto owned = std::make_unique<MisledDevice>("card", options, card, 1);
-  MisledDevice& device = *owned;
+  auto owned = std::make_unique<MisledUnit>("card", options, card, 1);
+  MisledUnit& device = *owned;
   DeviceExecutor unit(std::move(owned));
   Unit first("card", options, card, 0);  // sets its own window
   GeneratorOptions shape;
   shape.records = 300;
   const GeneratedTask generated = GenerateTask(shape);
-  const struct {
-    bool in_table;
-    size_t offset;
-    MergeStatus status;
-  } cases[] = {{false, abi::job::kDataAddr, MergeStatus::kWriteError},
-               {false, abi::job::kIndexAddr, MergeStatus::kWriteError},
-               {false, abi::job::kCompletionAddr, MergeStatus::kWriteError},
-               {false, abi::job::kRun, MergeStatus::kReadError},
-               {true, abi::table_descriptor::kIndexAddr, MergeStatus::kReadError},
-               {true, abi::table_descriptor::kDataAddr, MergeStatus::kReadError}};
-  for (const auto& misled : cases) {
+  for (const dv::Misleading& misled : dv::kMisleadings) {
     for (const uint64_t add : {uint64_t{0} - kUnitMemory, kUnitMemory, uint64_t{1} << 45}) {
       SCOPED_TRACE(fmt::format("{} {:#x} + {:#x}", misled.in_table, misled.offset, add));
       if (misled.offset == abi::job::kRun && !misled.in_table && add > kUnitMemory) {

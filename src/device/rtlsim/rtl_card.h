@@ -1,5 +1,6 @@
-// A simulated card: one Verilated model of sluice_unit, or of sluice_card with several units, its
-// memory and its clock. Nothing moves unless a caller waits for it: time passes in the calls below.
+// A simulated card: one Verilated model of sluice_unit, of sluice_card with several units, or of a
+// kernel (hw/kernel), its memory and its clock. Nothing moves unless a caller waits for it: time
+// passes in the calls below.
 //
 // Thread-safe: threads that wait for different units take turns at the clock.
 
@@ -62,9 +63,9 @@ class RtlCard {
     WriteRegister(Window(unit) + offset, value);
   }
 
-  // The memory that a unit of several may use: whole pages. One alone has the card for itself.
+  // The memory that a unit may use, in whole pages. A bare one has the card for itself.
   void SetWindow(unsigned unit, uint64_t begin, uint64_t end) {
-    if constexpr (kUnits > 1) {
+    if constexpr (kHasCardRegisters) {
       const std::lock_guard turn(mutex_);
       WriteRegister(abi::card::kWindowBase + unit * sizeof(uint32_t),
                     static_cast<uint32_t>(begin / kPageBytes));
@@ -83,7 +84,7 @@ class RtlCard {
     const uint64_t read0 = data_read_.beats();
     uint32_t moved = Moved(unit);
     uint64_t checked = cycle_;
-    for (uint64_t n = 1; (model_->irq >> unit & 1) == 0; ++n) {
+    for (uint64_t n = 1; (Interrupts() >> unit & 1) == 0; ++n) {
       Cycle();
       if (cycle_ - started > most) {
         return Status::IoError(fmt::format("no answer in {} cycles", most));
@@ -110,7 +111,7 @@ class RtlCard {
 
   Status Reset(unsigned unit) {
     const std::lock_guard turn(mutex_);
-    if constexpr (kUnits == 1) {
+    if constexpr (!kHasCardRegisters) {
       PowerUp();
       return {};
     }
@@ -144,6 +145,9 @@ class RtlCard {
  private:
   static constexpr uint64_t kTurnCycles = 256;
   static constexpr uint64_t kPageBytes = 4096;
+  // A kernel is a card of one unit. Verilator gives its port `interrupt` this name.
+  static constexpr bool kIsKernel = requires(const Model& m) { m.__SYM__interrupt; };
+  static constexpr bool kHasCardRegisters = kUnits > 1 || kIsKernel;
 
   static constexpr size_t Window(unsigned unit) {
     return abi::card::kUnit + unit * abi::card::kUnitStride;
@@ -176,9 +180,18 @@ class RtlCard {
     ++cycle_;
   }
 
+  // The units' interrupt lines.
+  uint32_t Interrupts() const {
+    if constexpr (kIsKernel) {
+      return model_->__SYM__interrupt;
+    } else {
+      return model_->irq;
+    }
+  }
+
   // Changes whenever the unit moves a beat.
   uint32_t Moved(unsigned unit) {
-    if constexpr (kUnits == 1) {
+    if constexpr (!kHasCardRegisters) {
       return static_cast<uint32_t>(index_read_.beats() + index_write_.beats() + data_read_.beats() +
                                    data_write_.beats());
     }
