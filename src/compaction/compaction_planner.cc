@@ -46,15 +46,19 @@ CompactionPlanner::CompactionPlanner(const CompactionPick& pick, const RunIndex&
       smallest = input.extents.front()->smallest;
     }
     if (input.run == pick.output) {
-      for (const ExtentPtr& extent : input.extents) {
-        in_output_run_.push_back(extent->smallest);
-      }
+      in_output_run_ = &input.extents;
     }
   }
-  std::sort(in_output_run_.begin(), in_output_run_.end());
   first_key_ = UserKey(smallest);
-  borders_.insert(pick.cuts.begin(), pick.cuts.end());
   stays_.Seek(smallest);
+  // Those before have been reached.
+  next_cut_ = static_cast<size_t>(std::lower_bound(pick.cuts.begin(), pick.cuts.end(), first_key_) -
+                                  pick.cuts.begin());
+  if (next_cut_ > 0) {
+    at_cut_ = true;
+    rest_.has_begin = true;
+    rest_.begin = pick.cuts[next_cut_ - 1];
+  }
 }
 
 Status CompactionPlanner::Next(std::optional<CompactionStep>* step, ExtentPtr* damaged) {
@@ -123,8 +127,15 @@ size_t CompactionPlanner::Smallest() const {
 }
 
 const Extent* CompactionPlanner::Stay() {
-  while (stays_.Valid() && std::binary_search(in_output_run_.begin(), in_output_run_.end(),
-                                              std::string_view(stays_.extent()->smallest))) {
+  const auto is_input = [&](const std::string& smallest) {
+    while (in_output_run_ != nullptr && next_input_ < in_output_run_->size() &&
+           CompareInternalKeys((*in_output_run_)[next_input_]->smallest, smallest) < 0) {
+      ++next_input_;
+    }
+    return in_output_run_ != nullptr && next_input_ < in_output_run_->size() &&
+           (*in_output_run_)[next_input_]->smallest == smallest;
+  };
+  while (stays_.Valid() && is_input(stays_.extent()->smallest)) {
     stays_.Next();
   }
   return stays_.Valid() ? stays_.extent().get() : nullptr;
@@ -342,13 +353,28 @@ void CompactionPlanner::EmitStay() {
 }
 
 void CompactionPlanner::EmitMerge(const std::string* end) {
-  while (!borders_.empty() && (end == nullptr || *borders_.begin() < *end)) {
-    const std::string border = std::move(borders_.extract(borders_.begin()).value());
-    if (!rest_.has_begin || border > rest_.begin) {
-      EmitMergeStep(&border);
+  for (std::optional<std::string> border; (border = TakeBorder(end));) {
+    if (!rest_.has_begin || *border > rest_.begin) {
+      EmitMergeStep(&*border);
     }
   }
   EmitMergeStep(end);
+}
+
+std::optional<std::string> CompactionPlanner::TakeBorder(const std::string* end) {
+  const bool has_cut = next_cut_ < pick_.cuts.size();
+  const bool is_cut = has_cut && (borders_.empty() || pick_.cuts[next_cut_] < *borders_.begin());
+  if (!is_cut && borders_.empty()) {
+    return std::nullopt;
+  }
+  const std::string& border = is_cut ? pick_.cuts[next_cut_] : *borders_.begin();
+  if (end != nullptr && border >= *end) {
+    return std::nullopt;
+  }
+  if (is_cut) {
+    return pick_.cuts[next_cut_++];
+  }
+  return std::move(borders_.extract(borders_.begin()).value());
 }
 
 void CompactionPlanner::EmitMergeStep(const std::string* end) {

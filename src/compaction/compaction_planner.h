@@ -185,6 +185,8 @@ class CompactionPlanner {
   // Steps for what waits below `end` (null: for all); the position becomes `end`.
   void EmitMerge(const std::string* end);
   void EmitMergeStep(const std::string* end);
+  // The next border below `end` (null: any), or the pick's next cut.
+  std::optional<std::string> TakeBorder(const std::string* end);
   // The position becomes the key behind `user_key`.
   void MoveBehind(std::string_view user_key);
   const Extent* Stay();  // the next one; null if there is none
@@ -195,15 +197,15 @@ class CompactionPlanner {
   const std::atomic<bool>& stop_;
   std::deque<Run> runs_;
   RunIndex::Iterator stays_;  // in the output run; those that are inputs are skipped
-  // Smallest keys of the inputs that are in the output run, sorted.
-  std::vector<std::string_view> in_output_run_;
-  KeyRange rest_;  // what no step covers; its begin is the position
-  // Where slices that are passed begin and end, and the pick's cuts.
-  std::set<std::string> borders_;
-  bool at_cut_ = false;        // a cut was reached since the last step
-  uint64_t passed_bytes_ = 0;  // since the last merge step
-  uint64_t bytes_ = 0;         // of the blocks in all steps
-  std::string first_key_;      // of the inputs
+  const std::vector<ExtentPtr>* in_output_run_ = nullptr;  // the inputs that are
+  size_t next_input_ = 0;          // of these, the first that does not begin before stays_
+  KeyRange rest_;                  // what no step covers; its begin is the position
+  std::set<std::string> borders_;  // where slices that are passed begin and end
+  size_t next_cut_ = 0;            // the pick's first that was not reached
+  bool at_cut_ = false;            // a cut was reached since the last step
+  uint64_t passed_bytes_ = 0;      // since the last merge step
+  uint64_t bytes_ = 0;             // of the blocks in all steps
+  std::string first_key_;          // of the inputs
   std::optional<std::string> end_;
   bool done_ = false;
   ExtentPtr damaged_;
