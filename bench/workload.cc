@@ -36,6 +36,13 @@ Workload Compaction(std::string_view name, std::string_view what, const TwoRuns&
           .two_runs = runs};
 }
 
+// Gets, the rest puts.
+Workload Mixed(std::string_view name, std::string_view what, int gets) {
+  return {.name = name,
+          .what = what,
+          .percent = Mix({{Op::kGet, gets}, {Op::kPut, 100 - gets}})};
+}
+
 // A workload of YCSB or X-Bench: keys in hashed order, short scans.
 Workload Served(std::string_view name, std::string_view what, const Percent& percent,
                 std::optional<DistributionSpec> distribution) {
@@ -122,6 +129,11 @@ std::vector<Workload> MakeWorkloads() {
       {.name = "readrandomwriterandom",
        .what = "90% gets, 10% puts",
        .percent = Mix({{Op::kGet, 90}, {Op::kPut, 10}})},
+      Mixed("reads95", "95% gets, 5% puts; FAST'20's Figure 13 goes down to 75%", 95),
+      Mixed("reads90", "90% gets, 10% puts", 90),
+      Mixed("reads85", "85% gets, 15% puts", 85),
+      Mixed("reads80", "80% gets, 20% puts", 80),
+      Mixed("reads75", "75% gets, 25% puts", 75),
       {.name = "tsunami",
        .what =
            "puts at --write-rate (0: 1000), 100 times as many in the middle third of --duration "
