@@ -43,7 +43,7 @@ struct EngineSettings {
   std::string config;
   ModelDeviceOptions model;  // with executor model
   bool always_offload = false;
-  size_t write_queues = 0;   // 0: the default
+  size_t write_queues = 0;  // 0: the default
   size_t compaction_threads = 1;
   size_t flush_threads = 1;
   uint64_t background_bytes_per_second = 0;  // 0: no limit

@@ -38,9 +38,7 @@ Workload Compaction(std::string_view name, std::string_view what, const TwoRuns&
 
 // Gets, the rest puts.
 Workload Mixed(std::string_view name, std::string_view what, int gets) {
-  return {.name = name,
-          .what = what,
-          .percent = Mix({{Op::kGet, gets}, {Op::kPut, 100 - gets}})};
+  return {.name = name, .what = what, .percent = Mix({{Op::kGet, gets}, {Op::kPut, 100 - gets}})};
 }
 
 // A workload of YCSB or X-Bench: keys in hashed order, short scans.
