@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "device/contract.h"
+#include "device/device_executor.h"
 #include "device/executors.h"
 #include "merge/task_generator.h"
 #include "merge_report.h"
@@ -30,7 +31,13 @@ struct RunOptions {
   bool json = false;
 };
 
-Status Describe(std::string_view config, DeviceInfo* info) {
+Status Describe(std::string_view executor, std::string_view config, DeviceInfo* info) {
+  if (executor == "xrt") {  // the card says what it has
+    MergeUnits units;
+    SLUICE_RETURN_IF_ERROR(MakeUnits(executor, config, {}, &units));
+    *info = static_cast<DeviceExecutor&>(*units.front()).device().info();
+    return {};
+  }
   std::unique_ptr<Device> device;
   SLUICE_RETURN_IF_ERROR(MakeRtlDevice(config, {}, &device));
   *info = device->info();
@@ -74,7 +81,7 @@ void PrintReport(const RunOptions& options, const DeviceInfo& info, const MergeS
 
 int Run(const RunOptions& options) {
   DeviceInfo info;
-  if (Status status = Describe(options.config, &info); !status.ok()) {
+  if (Status status = Describe(options.executor, options.config, &info); !status.ok()) {
     return Fail(status, options.json);
   }
   if (options.executor == "model") {
@@ -139,7 +146,7 @@ int List(bool json) {
                                  "units", "ways", "V", "W_in", "W_out", "max key", "max value");
   for (const std::string_view name : RtlConfigurations()) {
     DeviceInfo info;
-    if (Status status = Describe(name, &info); !status.ok()) {
+    if (Status status = Describe("rtl", name, &info); !status.ok()) {
       return Fail(status, json);
     }
     text +=

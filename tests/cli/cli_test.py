@@ -255,6 +255,11 @@ class Unit(Case):
         other = self.object(*arguments[:-1], SEED + 1)
         self.assertNotEqual(other["checksum"], plain["checksum"])
 
+    def test_on_a_card(self):
+        # It asks the card, or the lack of one, not the simulated unit.
+        _, stderr = self.fails(1, "unit", "run", "--executor", "xrt", "--config", "none.xclbin")
+        self.assertRegex(stderr, "no file none.xclbin|this build has no XRT")
+
     def test_what_is_dropped(self):
         arguments = ("unit", "run", "--executor", "cpu", "--records", 2000, "--seed", SEED)
         mixed = self.object(*arguments, "--duplicates", 60, "--deletes", 20)
