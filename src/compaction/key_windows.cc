@@ -38,7 +38,8 @@ UpperRunList UpperRuns(const Version& version) {
 
 Windows MakeWindows(const Version& version, const UpperRunList& runs, bool take_thin) {
   Windows made;
-  auto& [begins, windows] = made;
+  std::vector<std::string>& begins = made.begins;
+  std::vector<Window>& windows = made.windows;
   version.Last().VisitLeaves([&](const Extent& first, const RunIndex::Summary& summary) {
     if (begins.empty() || begins.back() != UserKey(first.smallest)) {
       begins.emplace_back(UserKey(first.smallest));
