@@ -221,6 +221,9 @@ Status DBImpl::Recover() {
   if (db_.options.read_only) {
     return {};
   }
+  if (!db_.home.is_new) {
+    db_.full.RegainForOpening();  // before flushes take it
+  }
   SLUICE_RETURN_IF_ERROR(db_.full.Fill());
   db_.space->StartGivingBack(kSlackExtents * db_.options.extent_bytes);
   background_.Start();

@@ -62,6 +62,21 @@ bool FullDevice::GiveUpABit() {
          file->Truncate(bytes - std::min(bytes, kBitBytes)).ok();
 }
 
+void FullDevice::RegainForOpening() {
+  constexpr uint64_t kPageBytes = 4096;
+  std::unique_ptr<DataFile> file;
+  uint64_t bytes = 0;
+  if (!env_->GetFileSize(opening_reserve_, &bytes).ok() || bytes >= kOpeningBytes ||
+      !env_->NewDataFile(opening_reserve_, &file).ok()) {
+    return;
+  }
+  const uint64_t end = std::min(kOpeningBytes, (bytes / kBitBytes + 1) * kBitBytes);
+  while (bytes < end && file->Write(bytes, std::string(kPageBytes, '\0')).ok()) {
+    bytes += kPageBytes;
+  }
+  (void)file->Truncate(bytes);
+}
+
 // Keeps what there is of the file if it cannot grow.
 Status FullDevice::FillOpeningReserve() {
   std::unique_ptr<DataFile> file;

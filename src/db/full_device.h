@@ -59,6 +59,8 @@ class FullDevice {
   // Whether a process before this one had to give up some of what there is for opening, or all of the
   // first file.
   bool IsReserveUsed();
+  // After opening: takes back what it has not used of the bit that was given up last.
+  void RegainForOpening();
   // From now on there are so many bytes for compactions, if the device has that much.
   void ReserveForCompactions(uint64_t bytes);
   // A compaction may take them, until they are filled again: true if they were there.

@@ -358,6 +358,25 @@ TEST_F(FullDeviceTest, CanBeOpenedWhenOthersFilledIt) {
   ExpectRecords();
 }
 
+// Not much of the reserve is needed each time, and none of the rest is left to others.
+TEST_F(FullDeviceTest, CanBeOpenedAndDeletedFromManyTimes) {
+  for (uint64_t i = 0; i < 500; ++i) {
+    ASSERT_TRUE(Put(nullptr, i).ok());
+  }
+  for (int round = 0; round < 20; ++round) {
+    db_.reset();
+    WriteBallast();
+    Reopen();
+    const std::string key = fmt::format("{:06}", round);
+    const Status status = db_->Delete({}, key);
+    ASSERT_TRUE(status.ok()) << round << ": " << status.ToString();
+    expected_.erase(key);
+  }
+  ExpectRecords();
+  RemoveBallast();
+  ExpectWritingGoesOn();
+}
+
 // By what a kill left of flushes and compactions, when the reserve was used up but for a page.
 TEST_F(FullDeviceTest, CanBeOpenedWhenWhatNobodyNeedsFillsIt) {
   for (uint64_t i = 0; i < 500; ++i) {
