@@ -388,7 +388,7 @@ class EngineBench(Case):
     RUN_FIELDS = (
         "benchmark engine version threads turn operations seconds ops_per_second settle_seconds "
         "gets found latency throughput bytes write_amplification read_amplification "
-        "space_amplification stall_seconds cpu_seconds host_cpu_ms_per_mb_compacted units_busy"
+        "space_amplification stall_seconds cpu_seconds host_cpu_ms_per_mb_compacted units_busy merges"
     ).split()
 
     def setUp(self):
