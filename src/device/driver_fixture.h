@@ -90,6 +90,7 @@ class DriverTest : public testing::Test {
   // As many on each of some threads.
   void RunTogether(int threads, int tasks, uint32_t max_runs) {
     std::vector<std::thread> callers;
+    callers.reserve(threads);
     for (int t = 0; t < threads; ++t) {
       callers.emplace_back([=, this, seed = rng_()] {
         std::mt19937_64 rng(seed);

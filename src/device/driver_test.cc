@@ -316,6 +316,7 @@ TEST_F(DriverTest, ManyCallersAtOnce) {
   constexpr int kTasks = 30;
   std::latch ended(kCallers * kTasks);
   std::vector<std::thread> callers;
+  callers.reserve(kCallers);
   for (int t = 0; t < kCallers; ++t) {
     callers.emplace_back([this, t, &ended, seed = rng_()] {
       std::mt19937_64 rng(seed);
@@ -361,9 +362,9 @@ TEST_F(DriverTest, ShutdownWithTasksInFlight) {
   for (const size_t units : {0u, 2u}) {
     Open(SomeUnits(units, {.rates = {.hang = 0.2, .wrong_result = 0.2}, .seed = seed_}),
          {.threads = units + 1, .queued_tasks = 4});
-    std::vector<std::unique_ptr<Case>> cases;
-    for (int i = 0; i < 40; ++i) {
-      cases.push_back(std::make_unique<Case>(RandomTask(rng_)));
+    std::vector<std::unique_ptr<Case>> cases(40);
+    for (std::unique_ptr<Case>& input : cases) {
+      input = std::make_unique<Case>(RandomTask(rng_));
     }
     std::vector<std::vector<OwnedOutput>> tables(cases.size());
     std::vector<std::atomic<int>> done(cases.size());

@@ -121,7 +121,7 @@ class Bash(unittest.TestCase):
         self.assertEqual(complete("sluice", "compact", "--ex"), ["--executor"])
 
     def test_values(self):
-        executors = ["check", "cpu", "model", "rtl"]
+        executors = ["check", "cpu", "model", "rtl", "xrt"]
         self.assertEqual(complete("sluice", "compact", "--executor", ""), executors)
         self.assertEqual(complete("sluice", "db", "get", "dir", "--executor", "c"), executors[:2])
         self.assertEqual(complete("sluice", "compact", "--executor=", ""), executors)

@@ -255,6 +255,7 @@ void Card::WriteXclbin(const std::string& path, const CardOptions& options) {
 
 // What is XRT's own, as far as it is needed here. Its library has weak versions of ishim's calls, for
 // cards without interrupts: those of this program take their place.
+// NOLINTBEGIN(readability-identifier-naming): its names
 namespace xrt_core {
 
 struct ishim {
@@ -272,6 +273,7 @@ class device {
 std::shared_ptr<device> get_userpf_device(void* handle, unsigned int index);
 
 }  // namespace xrt_core
+// NOLINTEND(readability-identifier-naming)
 
 // What XRT's emulation library calls.
 namespace {

@@ -22,6 +22,7 @@ SLUICE_UNUSED(xclUnmgdPwrite)
 SLUICE_UNUSED(xclWrite)
 }
 
+// NOLINTBEGIN(readability-identifier-naming): XRT's names
 enum xclResetKind : int;
 int xclCloseExportHandle(int) { return -ENOSYS; }
 int xclCmaEnable(void*, bool, unsigned long) { return -ENOSYS; }
@@ -40,3 +41,4 @@ struct HwEmShim {
 HwEmShim* HwEmShim::handleCheck(void*) { return nullptr; }
 int HwEmShim::deviceQuery(xrt_core::query::key_type) { return 0; }
 }  // namespace xclhwemhal2
+// NOLINTEND(readability-identifier-naming)
