@@ -77,6 +77,16 @@ std::vector<Workload> GroupedWorkloads() {
   };
 }
 
+std::vector<Workload> MixedWorkloads() {
+  return {
+      Mixed("reads95", "95% gets, 5% puts; FAST'20's Figure 13 goes down to 75%", 95),
+      Mixed("reads90", "90% gets, 10% puts", 90),
+      Mixed("reads85", "85% gets, 15% puts", 85),
+      Mixed("reads80", "80% gets, 20% puts", 80),
+      Mixed("reads75", "75% gets, 25% puts", 75),
+  };
+}
+
 std::vector<Workload> MakeWorkloads() {
   std::vector<Workload> workloads = {
       {.name = "fillseq",
@@ -127,11 +137,6 @@ std::vector<Workload> MakeWorkloads() {
       {.name = "readrandomwriterandom",
        .what = "90% gets, 10% puts",
        .percent = Mix({{Op::kGet, 90}, {Op::kPut, 10}})},
-      Mixed("reads95", "95% gets, 5% puts; FAST'20's Figure 13 goes down to 75%", 95),
-      Mixed("reads90", "90% gets, 10% puts", 90),
-      Mixed("reads85", "85% gets, 15% puts", 85),
-      Mixed("reads80", "80% gets, 20% puts", 80),
-      Mixed("reads75", "75% gets, 25% puts", 75),
       {.name = "tsunami",
        .what =
            "puts at --write-rate (0: 1000), 100 times as many in the middle third of --duration "
@@ -177,8 +182,9 @@ std::vector<Workload> MakeWorkloads() {
       Compaction("compactmixed", "the same with runs that mix everywhere",
                  {.distinct = 1, .scattered = true}),
   };
-  const std::vector<Workload> grouped = GroupedWorkloads();
-  workloads.insert(workloads.end(), grouped.begin(), grouped.end());
+  for (const std::vector<Workload>& more : {MixedWorkloads(), GroupedWorkloads()}) {
+    workloads.insert(workloads.end(), more.begin(), more.end());
+  }
   return workloads;
 }
 

@@ -47,10 +47,10 @@ struct SubtableStatistics {
 
 /// Who did the merges of compactions.
 struct OffloadStatistics {
-  std::string executor;         ///< name of who merges
-  uint64_t device_tasks = 0;    ///< done by a unit
-  uint64_t cpu_tasks = 0;       ///< done by the CPU, including retries
-  uint64_t retries = 0;         ///< failed on a unit
+  std::string executor;       ///< name of who merges
+  uint64_t device_tasks = 0;  ///< done by a unit
+  uint64_t cpu_tasks = 0;     ///< done by the CPU, including retries
+  uint64_t retries = 0;       ///< failed on a unit
   /// Of cpu_tasks, those for which a unit would not have paid (Options::always_offload): it would
   /// have cost the host no less than merging did,
   uint64_t cpu_tasks_small = 0;

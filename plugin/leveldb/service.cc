@@ -35,7 +35,8 @@ class Service {
   }
 
   void SetExecutors(std::vector<std::shared_ptr<Executor>> units) {
-    auto driver = std::make_shared<OffloadDriver>(std::move(units), OffloadOptions{.always = true, .threads = 1});
+    auto driver = std::make_shared<OffloadDriver>(std::move(units),
+                                                  OffloadOptions{.always = true, .threads = 1});
     const std::lock_guard lock(mutex_);
     if (driver_ != nullptr) {
       AddTasks(driver_->stats(), &before_);
@@ -98,7 +99,8 @@ std::shared_ptr<OffloadDriver> Service::driver() {
     }
     return nullptr;
   }
-  driver_ = std::make_shared<OffloadDriver>(std::move(units), OffloadOptions{.always = true, .threads = 1});
+  driver_ = std::make_shared<OffloadDriver>(std::move(units),
+                                            OffloadOptions{.always = true, .threads = 1});
   return driver_;
 }
 

@@ -54,6 +54,10 @@ class Repairer {
   Status WriteBatchOut();
   void Lost(std::string what) { report_.losses.push_back(std::move(what)); }
 
+  TableCache tables_{size_t{64} << 20};
+  Cache blocks_{size_t{1} << 20, 4 << 10};
+  ExtentReader reader_{&tables_, &blocks_};
+
   const Options options_;
   Env* const env_;
   const std::string path_;
@@ -61,9 +65,6 @@ class Repairer {
   RepairReport& report_;
 
   std::unique_ptr<FileLock> lock_;
-  TableCache tables_{size_t{64} << 20};
-  Cache blocks_{size_t{1} << 20, 4 << 10};
-  ExtentReader reader_{&tables_, &blocks_};
   std::unique_ptr<ExtentSpace> space_;
   std::vector<ExtentSpace::Dir> dirs_;
   Metadata metadata_;  // its extents lie in space_
