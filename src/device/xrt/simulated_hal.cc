@@ -100,8 +100,14 @@ uint32_t Card::Read(unsigned unit, uint32_t offset) {
   if (offset < abi::card::kUnitStride) {
     return card_->Read(unit, offset);
   }
-  // RESET reads as 0: the simulated card resets a unit at once.
-  return offset == abi::card::kBeats ? card_->Read(0, offset + unit * sizeof(uint32_t)) : 0;
+  switch (offset) {
+    case abi::card::kBeats:
+      return card_->Read(0, offset + unit * sizeof(uint32_t));
+    case abi::card::kReset:
+      return hold_resets_ ? 1 : 0;  // the simulated card resets a unit before Write returns
+    default:
+      return 0;
+  }
 }
 
 void Card::Write(unsigned unit, uint32_t offset, uint32_t value) {

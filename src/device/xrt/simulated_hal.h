@@ -51,6 +51,8 @@ class Card {
   void ResetFromOutside();
   // Units do not hear that a job is to be started.
   void LoseStarts(bool lose) { lose_starts_ = lose; }
+  // Resets do not end.
+  void HoldResets(bool hold) { hold_resets_ = hold; }
 
   uint64_t interrupts_waited() const { return interrupts_waited_; }
 
@@ -88,6 +90,7 @@ class Card {
   std::atomic<bool> lose_interrupts_{false};
   std::atomic<bool> gone_{false};
   std::atomic<bool> lose_starts_{false};
+  std::atomic<bool> hold_resets_{false};
   std::atomic<uint64_t> generation_{1};
   std::atomic<uint64_t> interrupts_waited_{0};
   std::mutex mutex_;

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <iterator>
@@ -26,11 +25,9 @@ namespace sluice {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
 constexpr std::string_view kKernelPrefix = "sluice_";
-constexpr uint32_t kMagic = 0x51ce;
 // A lost interrupt is made up for by a look at the unit after this.
 constexpr milliseconds kInterruptWait{20};
 constexpr Clock::duration kResetTime = std::chrono::seconds(1);
@@ -56,12 +53,10 @@ class Pool {
       : buffer_(device, bytes, xrt::bo::flags::normal, static_cast<xrt::memory_group>(bank)),
         host_(buffer_.map<char*>()),
         begin_(buffer_.address()),
-        bytes_(bytes),
-        memory_(begin_ + kPage, begin_ + bytes) {}
+        bytes_(bytes) {}
 
   uint64_t begin() const { return begin_; }
-  uint64_t bytes() const { return bytes_; }
-  DeviceMemory& memory() { return memory_; }
+  uint64_t end() const { return begin_ + bytes_; }
 
   Status Write(uint64_t address, std::string_view bytes) {
     SLUICE_RETURN_IF_ERROR(Contains(address, bytes.size()));
@@ -93,7 +88,6 @@ class Pool {
   char* host_;
   uint64_t begin_;
   uint64_t bytes_;
-  DeviceMemory memory_;
 };
 
 // The bank that all ports of a unit reach, or -1.
@@ -125,14 +119,15 @@ class XrtDevice : public Device {
       : card_(std::move(card)),
         xclbin_(std::move(xclbin)),
         unit_(std::move(unit)),
-        options_(options) {}
+        options_(options),
+        bytes_(options.memory_bytes & ~(kPage - 1)) {}
 
   Status Open(uint32_t units) {
     SLUICE_RETURN_IF_ERROR(Connect());
     info_.name = unit_.get_name().substr(kKernelPrefix.size());
     info_.name.resize(std::min(info_.name.size(), info_.name.find(':')));
     info_.units = units;
-    info_.memory_bytes = pool()->bytes();
+    info_.memory_bytes = bytes_;
     return Try("capabilities", [&] {
       info_.ways = ip_.read_register(abi::capability::kWays);
       info_.value_bytes = ip_.read_register(abi::capability::kValueBytes);
@@ -151,14 +146,9 @@ class XrtDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
 
   Status Allocate(uint32_t slot, uint64_t bytes, uint64_t* address) override {
-    const std::shared_ptr<Pool> memory = pool();
-    return memory ? memory->memory().Allocate(slot, bytes, address) : NotConnected();
+    return memory_->Allocate(slot, bytes, address);
   }
-  void Free(uint32_t slot) override {
-    if (const std::shared_ptr<Pool> memory = pool()) {
-      memory->memory().Free(slot);
-    }
-  }
+  void Free(uint32_t slot) override { memory_->Free(slot); }
   Status Write(uint64_t address, std::string_view bytes) override {
     const std::shared_ptr<Pool> memory = pool();
     return memory ? memory->Write(address, bytes) : NotConnected();
@@ -196,24 +186,11 @@ class XrtDevice : public Device {
     });
   }
 
-  // A unit that does not come out of its own reset may be on a card that was reset, or programmed
-  // anew: then all is opened again, and what was in its memory is gone.
+  // A unit that does not answer may be on a card that was reset, or programmed anew: it is opened
+  // again. What was in its memory is gone then, but who has a part of it keeps that, so that a job
+  // whose descriptor is lost finds none, and not another's.
   Status Reset() override {
-    if (!ip_) {
-      return Connect();
-    }
-    const Status own = Try("reset", [&] {
-      ip_.write_register(abi::card::kReset, 1);
-      for (const Clock::time_point began = Clock::now();
-           ip_.read_register(abi::card::kReset) != 0;) {
-        if (Clock::now() - began > kResetTime) {
-          return Status::IoError(info_.name + " does not come out of its reset");
-        }
-        std::this_thread::sleep_for(milliseconds(1));
-      }
-      return CheckIdentity();
-    });
-    return own.ok() ? own : Connect();
+    return ip_ && Try("identity", [&] { return CheckIdentity(); }).ok() ? ResetUnit() : Connect();
   }
 
  private:
@@ -231,7 +208,6 @@ class XrtDevice : public Device {
   }
 
   // Undoes what is done so far if it fails.
-
   Status Connect() {
     Disconnect();
     const Status status = Try(fmt::format("card {}", card_), [&] {
@@ -243,11 +219,17 @@ class XrtDevice : public Device {
       ip_ = xrt::ip(device_, id,
                     fmt::format("{}:{{{}}}", name.substr(0, colon), name.substr(colon + 1)));
       SLUICE_RETURN_IF_ERROR(CheckIdentity());
-      auto pool =
-          std::make_shared<Pool>(device_, options_.memory_bytes & ~(kPage - 1), CommonBank(unit_));
+      // A process that was killed may have left it with a job.
+      SLUICE_RETURN_IF_ERROR(ResetUnit());
+      auto pool = std::make_shared<Pool>(device_, bytes_, CommonBank(unit_));
+      if (memory_ == nullptr) {
+        begin_ = pool->begin();
+        memory_ = std::make_unique<DeviceMemory>(begin_ + kPage, pool->end());
+      } else if (pool->begin() != begin_) {
+        return Status::IoError("the memory of " + unit_.get_name() + " is taken by others now");
+      }
       ip_.write_register(abi::card::kWindowBase, static_cast<uint32_t>(pool->begin() / kPage));
-      ip_.write_register(abi::card::kWindowLimit,
-                         static_cast<uint32_t>((pool->begin() + pool->bytes()) / kPage));
+      ip_.write_register(abi::card::kWindowLimit, static_cast<uint32_t>(pool->end() / kPage));
       set_pool(std::move(pool));
       try {
         interrupt_ = ip_.create_interrupt_notify();
@@ -270,9 +252,24 @@ class XrtDevice : public Device {
     device_ = {};
   }
 
+  // IoError if it does not come out of its reset: it may still write to memory.
+  Status ResetUnit() {
+    return Try("reset", [&] {
+      ip_.write_register(abi::card::kReset, 1);
+      for (const Clock::time_point began = Clock::now();
+           ip_.read_register(abi::card::kReset) != 0;) {
+        if (Clock::now() - began > kResetTime) {
+          return Status::IoError(unit_.get_name() + " does not come out of its reset");
+        }
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+      return Status();
+    });
+  }
+
   Status CheckIdentity() const {
     const uint32_t id = ip_.read_register(abi::capability::kId);
-    if (id >> 16 != kMagic) {
+    if (id >> 16 != abi::kMagic) {
       return Status::IoError(
           fmt::format("{} does not answer as a Compaction Unit: {:#x}", unit_.get_name(), id));
     }
@@ -325,7 +322,11 @@ class XrtDevice : public Device {
   const xrt::xclbin xclbin_;
   const xrt::xclbin::ip unit_;
   const XrtDeviceOptions options_;
+  const uint64_t bytes_;  // of memory
   DeviceInfo info_;
+  // Given out as of the first connection. The first page stays unused, so that no address is null.
+  uint64_t begin_ = 0;
+  std::unique_ptr<DeviceMemory> memory_;
   // Made anew by Reset, in the thread that starts and waits.
   xrt::device device_;
   xrt::ip ip_;

@@ -145,6 +145,66 @@ TEST_F(XrtTest, AJobThatHangs) {
   ExpectThatUnitsComeBack();
 }
 
+// It may still write to memory, so nobody else gets that.
+TEST_F(XrtTest, AUnitThatDoesNotComeOutOfItsReset) {
+  MakeCard();
+  XrtDeviceOptions options = kPatient;
+  options.stall_seconds = 2;
+  OpenUnits(options);
+  card_->HoldResets(true);
+  card_->LoseStarts(true);
+  EXPECT_FALSE(UnitsDoATask());
+  card_->LoseStarts(false);
+  for (int i = 0; i < 6; ++i) {
+    UnitsDoATask();
+  }
+  uint64_t failures = 0;
+  for (const UnitStats& unit : driver_->stats().units) {
+    failures += unit.failures;
+    EXPECT_TRUE(unit.failures == 0 || unit.tasks == 0);
+  }
+  EXPECT_GT(failures, 0u);
+  card_->HoldResets(false);
+  ExpectThatUnitsComeBack();
+}
+
+// What is uploaded when a card is opened again is lost, but its memory is not another task's.
+TEST_F(XrtTest, MemoryStaysItsOwners) {
+  MakeCard();
+  const Devices devices = OpenDevices();
+  Device& device = *devices[0];
+  uint64_t before = 0;
+  uint64_t after = 0;
+  ASSERT_TRUE(device.Allocate(0, 10'000, &before).ok());
+  card_->ResetFromOutside();
+  EXPECT_EQ(device.Write(before, "lost").code(), Status::Code::kIoError);
+  ASSERT_TRUE(device.Reset().ok());
+  EXPECT_TRUE(device.Write(before, "not lost").ok());
+  ASSERT_TRUE(device.Allocate(1, 10'000, &after).ok());
+  EXPECT_NE(after, before);
+  device.Free(0);
+  ASSERT_TRUE(device.Allocate(2, 10'000, &after).ok());
+  EXPECT_EQ(after, before);
+}
+
+// Tasks that are in flight when the card is opened again have nothing of each other.
+TEST_F(XrtTest, ResetsBesideTasks) {
+  MakeCard();
+  OpenUnits();
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    while (!done) {
+      card_->ResetFromOutside();
+      now_ += 100'000;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+  RunTogether(/*threads=*/6, /*tasks=*/10, /*max_runs=*/4);
+  done = true;
+  other.join();
+  ExpectThatUnitsComeBack();
+}
+
 TEST_F(XrtTest, WhatCannotBeOpened) {
   using Code = Status::Code;
   MakeCard();
