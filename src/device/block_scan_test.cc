@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "merge/fold_avx512.h"
 #include "merge/table_image.h"
 #include "sluice/executor.h"
 #include "table/block.h"
@@ -21,15 +22,6 @@ using std::string_view_literals::operator""sv;
 // for when it is read fast.
 class BlockScanTest : public testing::Test {
  protected:
-  void SetUp() override {
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("avx512bw") != 0) {
-      return;
-    }
-#endif
-    GTEST_SKIP() << "this processor reads entry by entry";
-  }
-
   void Add(std::string_view user_key, std::string_view value,
            RecordType type = RecordType::kValue) {
     const uint64_t trailer = MakeTrailer(1 + Uniform(&random_, 0, 1000), type);
@@ -51,6 +43,12 @@ class BlockScanTest : public testing::Test {
                          &key_, &records_);
   }
 
+  // Where not, everything is left to others.
+#ifdef __x86_64__
+  const bool scans_ = internal::HasAvx512();
+#else
+  const bool scans_ = false;
+#endif
   TestRandom random_{TestSeed()};
   BlockImageBuilder block_{static_cast<uint32_t>(Uniform(&random_, 1, 20)),
                            /*share_trailers=*/false};
@@ -77,7 +75,11 @@ TEST_F(BlockScanTest, ReadsKeysThatAscend) {
     for (const auto& [key, value] : records) {
       Add(key, value, value.empty() ? RecordType::kDeletion : RecordType::kValue);
     }
-    ASSERT_TRUE(Scan(i % 2 == 0 ? "" : "UU"sv.substr(0, records.begin()->first > "UU" ? 2 : 0)));
+    ASSERT_EQ(Scan(i % 2 == 0 ? "" : "UU"sv.substr(0, records.begin()->first > "UU" ? 2 : 0)),
+              scans_);
+    if (!scans_) {
+      return;
+    }
     EXPECT_EQ(records_.entries, expected_.entries);
     EXPECT_EQ(records_.tombstones, expected_.tombstones);
     EXPECT_EQ(records_.checksum, expected_.checksum);
@@ -111,7 +113,7 @@ TEST_F(BlockScanTest, LeavesTheRest) {
     }
   }
   Add(longest, "v");
-  EXPECT_TRUE(Scan(""));
+  EXPECT_EQ(Scan(""), scans_);
 }
 
 }  // namespace

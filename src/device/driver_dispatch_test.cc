@@ -11,7 +11,6 @@
 
 #include "device/card_device.h"
 #include "device/driver_fixture.h"
-#include "util/mutex.h"
 
 namespace sluice {
 namespace {
@@ -65,44 +64,13 @@ TEST_F(DriverDispatchTest, IdleCoresTakeWhatASlowUnitWould) {
   }
 }
 
-// Merges when it is told to, and says that it is as fast as a core.
-class PatientUnit : public Executor {
+// A gate that says it is as fast as a core.
+class PatientUnit : public Gate {
  public:
-  std::string_view name() const override { return "patient"; }
-  size_t max_runs() const override { return 4; }
-  size_t max_snapshots() const override { return 1; }
-  size_t max_tasks() const override { return 3; }
   std::optional<UnitTime> Estimate(const TaskShape& task) const override {
     const double seconds = LearnedCost(kMergeCost).Of(task);
     return UnitTime{.alone = seconds, .paced = 2 * seconds};
   }
-  MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
-    MutexLock lock(mutex_);
-    ++inside_;
-    changed_.notify_all();
-    while (!open_) {
-      changed_.wait(lock);
-    }
-    return CpuExecutor().Run(task, sink);
-  }
-
-  void AwaitInside(int tasks) {
-    MutexLock lock(mutex_);
-    while (inside_ < tasks) {
-      changed_.wait(lock);
-    }
-  }
-  void Open() {
-    const MutexLock lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  int inside_ SLUICE_GUARDED_BY(mutex_) = 0;
-  bool open_ SLUICE_GUARDED_BY(mutex_) = false;
 };
 
 // Two tasks of twice a merge's time are before the third one.

@@ -29,63 +29,6 @@ TEST_F(DriverServiceTest, RoundRobin) {
   }
 }
 
-// A unit whose tasks wait inside until it is opened.
-class Gate : public Executor {
- public:
-  std::string_view name() const override { return "gate"; }
-  size_t max_runs() const override { return 4; }
-  size_t max_snapshots() const override { return 1; }
-  size_t max_tasks() const override { return 3; }
-  MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
-    bool fails = false;
-    {
-      MutexLock lock(mutex_);
-      most_ = std::max(most_, ++inside_);
-      changed_.notify_all();
-      while (!open_ && !one_fails_) {
-        changed_.wait(lock);
-      }
-      fails = std::exchange(one_fails_, false);
-      --inside_;
-    }
-    MergeResult result = CpuExecutor().Run(task, sink);
-    if (fails) {
-      result.status = MergeStatus::kDevice;
-      result.error = Status::IoError("as it was told");
-    }
-    return result;
-  }
-
-  void AwaitInside(int tasks) {
-    MutexLock lock(mutex_);
-    while (inside_ < tasks) {
-      changed_.wait(lock);
-    }
-  }
-  void LetOneFail() {
-    const MutexLock lock(mutex_);
-    one_fails_ = true;
-    changed_.notify_all();
-  }
-  void Open() {
-    const MutexLock lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-  int most() {
-    const MutexLock lock(mutex_);
-    return most_;
-  }
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  bool open_ = false;
-  bool one_fails_ = false;
-  int inside_ = 0;
-  int most_ = 0;
-};
-
 // As many as it has use for, and no unit has two while another has none.
 TEST_F(DriverServiceTest, AUnitHasSeveralTasksAtOnce) {
   const auto one = std::make_shared<Gate>();
