@@ -112,14 +112,13 @@ Status ReadAhead::Read(const Extent& extent, BlockReads* reads, std::string_view
 }
 
 Status ExtentReader::ReadStored(const Extent& extent, const BlockHandle& handle,
-                                const ZstdDictionary* dictionary, std::string* contents) {
+                                const ZstdDictionary* dictionary, ReadAhead* ahead,
+                                std::string* contents) {
   SLUICE_RETURN_IF_ERROR(CheckHandle(extent, handle));
-  thread_local std::string kept;
-  KeptBuffer stored(&kept);
-  SLUICE_RETURN_IF_ERROR(
-      ReadBytes(extent, handle.offset, handle.size + kBlockTrailerBytes, &*stored));
+  std::string_view stored;
+  SLUICE_RETURN_IF_ERROR(ahead->Read(extent, /*reads=*/nullptr, &stored));
   std::string_view view;
-  SLUICE_RETURN_IF_ERROR(Decode(extent, handle, *stored, dictionary, contents, &view));
+  SLUICE_RETURN_IF_ERROR(Decode(extent, handle, stored, dictionary, contents, &view));
   if (view.data() != contents->data()) {
     contents->assign(view);
   }

@@ -198,9 +198,10 @@ class ExtentReader {
     return BlockKey(extent.number, static_cast<uint32_t>(handle.offset));
   }
   // Reads and checks a block past the cache. Uncompressed, without trailer. `dictionary`: as in the
-  // extent's head.
+  // extent's head. `ahead` is aimed at this block.
   static Status ReadStored(const Extent& extent, const BlockHandle& handle,
-                           const ZstdDictionary* dictionary, std::string* contents);
+                           const ZstdDictionary* dictionary, ReadAhead* ahead,
+                           std::string* contents);
 
   Cache& blocks() { return blocks_; }
   static std::string Describe(const Extent& extent, uint64_t offset) {

@@ -85,6 +85,7 @@ Status MakeSlices(const Extent& extent, std::string_view begin,
   KeyScanner keys;
   const FindValueExtent find_values = ValueExtentsOf(extent);
   std::vector<ValueShareCounter> shares(slices.size());
+  ReadAhead ahead(/*reach=*/nullptr);
   std::string contents;
   size_t at = 0;  // the slice that the last key is in
   for (size_t i = head->Find(from); i < blocks && at < slices.size(); ++i) {
@@ -98,8 +99,9 @@ Status MakeSlices(const Extent& extent, std::string_view begin,
       break;
     }
     Block block;
+    ahead.Aim(head.get(), i, blocks, /*more=*/false);
     SLUICE_RETURN_IF_ERROR(
-        ExtentReader::ReadStored(extent, head->block(i), head->dictionary(), &contents));
+        ExtentReader::ReadStored(extent, head->block(i), head->dictionary(), &ahead, &contents));
     Status status = Block::Parse(contents, &block);
     if (status.ok() && !is_cut && i > 0 && i + 1 < blocks &&
         CompareInternalKeys(from, before) <= 0) {

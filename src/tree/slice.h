@@ -19,7 +19,7 @@
 namespace sluice {
 
 // The slice of `extent`, itself a slice or not, with the user keys [begin, end) (empty: no bound);
-// it may have no entries. Reads all of the slice.
+// it may have no entries. Reads all of the slice, in pieces of up to 128 KiB.
 Status MakeSlice(const Extent& extent, std::string_view begin, std::string_view end,
                  ExtentReader* reader, Extent* slice);
 
@@ -28,8 +28,8 @@ Status MakeSlice(const Extent& extent, std::string_view begin, std::string_view 
 Status CutExtent(const Extent& extent, const std::vector<std::string>& keys, ExtentReader* reader,
                  std::vector<Extent>* slices);
 
-// The same, without every other slice, the first one or the second. Of what is left out it reads no
-// more than the blocks at its ends.
+// The same, without every other slice, the first one or the second. Of what is left out it reads
+// little more than the blocks at its ends.
 Status CutOutOfExtent(const Extent& extent, const std::vector<std::string>& keys, bool first,
                       ExtentReader* reader, std::vector<Extent>* slices);
 

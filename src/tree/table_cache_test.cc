@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tree/run_iterator.h"
+#include "tree/slice.h"
 #include "tree/table_scan.h"
 #include "tree/testing.h"
 
@@ -115,6 +116,17 @@ TEST_F(TableCacheTest, AGetOfASmallExtentReadsAPage) {
   EXPECT_EQ(cold.Get("key"), "value");
   EXPECT_EQ(reads_, 2);
   EXPECT_LE(bytes_, kPageBytes);
+}
+
+// With direct I/O each read would wait for the device.
+TEST_F(TableCacheTest, ASliceIsCountedWithFewReads) {
+  Cold cold(space_.get(), *extent_, 1 << 20);
+  ResetCounts();
+  Extent slice;
+  ASSERT_TRUE(MakeSlice(cold.extent, KeyOf(1), {}, &cold.reader, &slice).ok());
+  EXPECT_EQ(slice.entries, kBlocks * kRecords - 1);
+  EXPECT_LE(reads_, 25);
+  EXPECT_LE(bytes_, extent_->bytes);
 }
 
 // A walk reads all parts of an extent at once, in each direction all records.
