@@ -64,10 +64,11 @@ class SLUICE_EXPORT ReservedFile {
   virtual Status Sync() = 0;
 };
 
-/// How reads of a file are queued in the kernel.
-struct ReadDescriptor {
-  int fd = -1;  ///< the file descriptor; -1: reads cannot be queued
-  /// Offsets, lengths and memory of reads must be multiples of it: a power of two, 64 KiB at most.
+/// How reads or writes of a file are queued in the kernel.
+struct IoDescriptor {
+  int fd = -1;  ///< the file descriptor; -1: they cannot be queued
+  /// Offsets, lengths and memory must be multiples of it: a power of two, for reads 64 KiB at most,
+  /// for writes 4 KiB.
   uint32_t alignment = 1;
 };
 
@@ -100,20 +101,22 @@ class SLUICE_EXPORT DataFile {
   virtual Status Truncate(uint64_t bytes) = 0;
   /// Space that the file occupies on the device.
   virtual Status GetDiskBytes(uint64_t* bytes) const = 0;
-  /// From now on Read goes past the system's page cache, and what is durable leaves that with each
-  /// Sync. Called before any other operation. NotSupported, and no effect, where the file system
-  /// cannot do that.
+  /// From now on Read, and what is queued by read_descriptor and write_descriptor, goes past the
+  /// system's page cache, and what is durable leaves that with each Sync. Called before any other
+  /// operation. NotSupported, and no effect, where the file system cannot do that.
   virtual Status BypassPageCache() {
     return Status::NotSupported("its file system reads nothing past a page cache");
   }
 
   /// The path that was given to NewDataFile.
   virtual const std::string& path() const = 0;
-  /// The file descriptor, for queueing operations in the kernel; -1: there is none.
+  /// The file descriptor, for queueing syncs in the kernel; -1: there is none.
   virtual int descriptor() const { return -1; }
   /// What Read reads from, so that several such reads can be queued in the kernel and wait for the
   /// device together. Without it they are calls of Read, one after the other.
-  virtual ReadDescriptor read_descriptor() const { return {}; }
+  virtual IoDescriptor read_descriptor() const { return {}; }
+  /// What such writes go to as do those of Write. Without it they are calls of Write.
+  virtual IoDescriptor write_descriptor() const { return {.fd = descriptor()}; }
 };
 
 /// A file that is read only.
@@ -131,7 +134,7 @@ class SLUICE_EXPORT RandomAccessFile {
     return Status::NotSupported("its file system reads nothing past a page cache");
   }
   /// As DataFile's.
-  virtual ReadDescriptor read_descriptor() const { return {}; }
+  virtual IoDescriptor read_descriptor() const { return {}; }
 };
 
 /// The bytes of a whole file, for as long as this object lives. From Env::Posix() it is a memory

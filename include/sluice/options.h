@@ -58,9 +58,8 @@ struct Options {
   size_t row_cache_bytes = size_t{32} << 20;    ///< newest versions of records, by key
   size_t block_cache_bytes = size_t{64} << 20;  ///< uncompressed blocks
   size_t table_cache_bytes = size_t{64} << 20;  ///< indexes and filters of extents
-  /// Reads and iterators read blocks past the system's page cache, and what flushes and compactions
-  /// write or read leaves it: the caches above are all there are. Only on file systems with
-  /// O_DIRECT, else DB::Open says NotSupported.
+  /// Reads, iterators, flushes and compactions go past the system's page cache: the caches above are
+  /// all there are. Only on file systems with O_DIRECT, else DB::Open says NotSupported.
   bool direct_io = false;
   /// Limit on the writes and locks of all open and prepared transactions together. Calls that would
   /// exceed it are refused (sluice/transaction.h).

@@ -17,6 +17,7 @@
 #include "table/recode.h"
 #include "table/stored_block.h"
 #include "tree/slice.h"
+#include "util/alignment.h"
 #include "util/io_queue.h"
 #include "util/mutex.h"
 
@@ -36,6 +37,7 @@ struct Piece {
   RecodedTable raw;  // if executors could not read it, what they are given
   TableHeadRef head;
 
+  uint64_t offset() const { return extent->place->offset() + begin; }  // in the file
   uint64_t bytes() const { return blocks_bytes + index.size(); }
   std::string_view index_contents() const {
     return std::string_view(index).substr(0, index.size() - kBlockTrailerBytes);
@@ -99,6 +101,8 @@ class Job {
   Status Prepare(CompactionStep step);
   Status AddPiece(const BlockRange& blocks, Task* task);
   void BeginReads(Task* task);
+  // The piece's read is back: completes its image.
+  static Status FinishRead(Piece* piece);
   // Waits until the task's inputs are there, and gives a merge to a unit if there are any.
   Status Launch(Task* task);
   // Makes the piece a table that executors can read.
@@ -239,38 +243,56 @@ void Job::BeginReads(Task* task) {
     task->memory = std::move(spare_memory_.back());
     spare_memory_.pop_back();
   }
-  uint64_t bytes = 0;
+  // Each piece is read at a multiple of the largest alignment, with what its own makes it longer.
+  uint64_t alignment = 1;
   for (const Piece& piece : task->pieces) {
-    bytes += piece.bytes();
+    alignment =
+        std::max<uint64_t>(alignment, piece.extent->place->file()->read_descriptor().alignment);
+  }
+  uint64_t bytes = alignment;
+  for (const Piece& piece : task->pieces) {
+    bytes += RoundUp(piece.bytes(), alignment) + alignment;
   }
   if (task->memory.size() < bytes) {
     task->memory = std::string(bytes + bytes / 8, '\0');  // the next may need a little more
   }
-  char* image = task->memory.data();
+  char* at = AlignUp(task->memory.data(), alignment);
   for (Piece& piece : task->pieces) {
-    piece.image = {image, piece.bytes()};
-    std::copy(piece.index.begin(), piece.index.end(), image + piece.blocks_bytes);
+    const uint64_t begin = piece.offset();
+    const uint64_t from = RoundDown(begin, alignment);
+    piece.image = {at + (begin - from), piece.bytes()};
     piece.request = {.kind = IoRequest::Kind::kRead,
                      .file = piece.extent->place->file(),
-                     .offset = piece.extent->place->offset() + piece.begin,
-                     .data = image,
-                     .bytes = piece.blocks_bytes,
+                     .offset = from,
+                     .data = at,
+                     .bytes = RoundUp(begin + piece.blocks_bytes, alignment) - from,
                      .status = {}};
     ++task->reads;
     reads_->Submit(&piece.request);
-    image += piece.bytes();
+    at += RoundUp(piece.bytes(), alignment) + alignment;
   }
+}
+
+Status Job::FinishRead(Piece* piece) {
+  char* const image = piece->request.data + (piece->offset() - piece->request.offset);
+  Status status = piece->request.status;
+  if (!status.ok() && piece->request.bytes != piece->blocks_bytes) {
+    // What was read beside the blocks may be another's damage, or the end of the file.
+    status = piece->request.file->Read(piece->offset(), piece->blocks_bytes, image);
+  }
+  std::copy(piece->index.begin(), piece->index.end(), image + piece->blocks_bytes);
+  return status;
 }
 
 Status Job::Launch(Task* task) {
   while (task->reads > 0) {
     const IoRequest* const back = reads_->Wait();
     for (const auto& other : tasks_) {
-      for (const Piece& piece : other->pieces) {
+      for (Piece& piece : other->pieces) {
         if (&piece.request == back) {
           --other->reads;
-          if (!back->status.ok()) {
-            return Damaged(piece.extent, back->status);
+          if (Status status = FinishRead(&piece); !status.ok()) {
+            return Damaged(piece.extent, std::move(status));
           }
         }
       }

@@ -204,7 +204,7 @@ class EnvChecker {
   }
 
   // What is read from the descriptor for queued reads must be what Read reads.
-  Status Queued(const ReadDescriptor& descriptor, const std::string& bytes) {
+  Status Queued(const IoDescriptor& descriptor, const std::string& bytes) {
     const auto [fd, alignment] = descriptor;
     if (fd < 0) {
       return {};
@@ -223,8 +223,27 @@ class EnvChecker {
     return {};
   }
 
+  // What is written to the descriptor for queued writes must be what Read reads.
+  Status QueuedWrite(DataFile* file, std::string* contents) {
+    const auto [fd, alignment] = file->write_descriptor();
+    if (fd < 0) {
+      return {};
+    }
+    SLUICE_RETURN_IF_ERROR(Rule(std::has_single_bit(alignment) && alignment <= 4096,
+                                "the alignment of queued writes is a power of two, 4 KiB at most"));
+    const size_t bytes = 2 * size_t{alignment};
+    std::string memory(bytes + alignment, 'q');
+    char* const at = memory.data() + (-reinterpret_cast<uintptr_t>(memory.data())) % alignment;
+    SLUICE_RETURN_IF_ERROR(Rule(::pwrite(fd, at, bytes, alignment) == static_cast<ssize_t>(bytes),
+                                "the descriptor for queued writes can be written to"));
+    contents->replace(alignment, bytes, at, bytes);
+    std::string found(contents->size(), '\0');
+    SLUICE_RETURN_IF_ERROR(Works(file->Read(0, found.size(), found.data()), "a data file is read"));
+    return Rule(found == *contents, "what is queued to be written is what Read reads");
+  }
+
   Status Bypassing() {
-    const std::string contents = Pattern(100'000, 3);
+    std::string contents = Pattern(100'000, 3);
     SLUICE_RETURN_IF_ERROR(Make("f", contents));
     std::unique_ptr<DataFile> data;
     std::unique_ptr<RandomAccessFile> read;
@@ -233,6 +252,7 @@ class EnvChecker {
         Works(env_.NewRandomAccessFile(File("f"), &read), "NewRandomAccessFile works"));
     SLUICE_RETURN_IF_ERROR(Queued(data->read_descriptor(), contents));
     SLUICE_RETURN_IF_ERROR(Queued(read->read_descriptor(), contents));
+    SLUICE_RETURN_IF_ERROR(QueuedWrite(data.get(), &contents));
     for (const Status& status : {data->BypassPageCache(), read->BypassPageCache()}) {
       SLUICE_RETURN_IF_ERROR(Rule(status.ok() || status.IsNotSupported(),
                                   "BypassPageCache works, or says NotSupported"));
@@ -256,6 +276,7 @@ class EnvChecker {
       return {};
     };
     SLUICE_RETURN_IF_ERROR(holds(contents));
+    SLUICE_RETURN_IF_ERROR(QueuedWrite(data.get(), &contents));
     const std::string more = contents.substr(0, 60'000) + Pattern(60'000, 4);
     SLUICE_RETURN_IF_ERROR(Works(data->Write(60'000, more.substr(60'000)),
                                  "a file written past the page cache works"));

@@ -1,12 +1,8 @@
 // Options::direct_io: the same contents, and nothing of the data files in the page cache.
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -30,18 +26,6 @@ namespace {
   options.block_bytes = 1500;
   options.row_cache_bytes = options.block_cache_bytes = 0;
   return options;
-}
-
-// Pages of the file that are in the page cache.
-size_t CachedPages(const std::string& path) {
-  const size_t bytes = std::filesystem::file_size(path);
-  const int fd = ::open(path.c_str(), O_RDONLY);
-  void* const mapped = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
-  std::vector<unsigned char> there((bytes + 4095) / 4096);
-  EXPECT_EQ(::mincore(mapped, bytes, there.data()), 0);
-  ::munmap(mapped, bytes);
-  ::close(fd);
-  return std::count_if(there.begin(), there.end(), [](unsigned char page) { return page & 1; });
 }
 
 TEST(DirectIoTest, ReadsPastThePageCache) {

@@ -117,8 +117,8 @@ class CountingEnv final : public Env {
     Status GetDiskBytes(uint64_t* bytes) const override { return base_->GetDiskBytes(bytes); }
     Status BypassPageCache() override { return base_->BypassPageCache(); }
     const std::string& path() const override { return base_->path(); }
-    ReadDescriptor read_descriptor() const override {
-      return env_.queues ? base_->read_descriptor() : ReadDescriptor();
+    IoDescriptor read_descriptor() const override {
+      return env_.queues ? base_->read_descriptor() : IoDescriptor();
     }
 
    private:
@@ -136,8 +136,8 @@ class CountingEnv final : public Env {
       return base_->Read(offset, n, out);
     }
     Status BypassPageCache() override { return base_->BypassPageCache(); }
-    ReadDescriptor read_descriptor() const override {
-      return env_.queues ? base_->read_descriptor() : ReadDescriptor();
+    IoDescriptor read_descriptor() const override {
+      return env_.queues ? base_->read_descriptor() : IoDescriptor();
     }
 
    private:

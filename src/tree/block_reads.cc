@@ -7,6 +7,7 @@
 
 #include "sluice/env.h"
 #include "tree/extent_space.h"
+#include "util/alignment.h"
 #include "util/io_queue.h"
 
 namespace sluice {
@@ -27,9 +28,6 @@ IoQueue& ThreadQueue() {
   // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete): what was deleted is not what is there now
   return *queue;
 }
-
-uint64_t RoundDown(uint64_t n, uint64_t alignment) { return n / alignment * alignment; }
-uint64_t RoundUp(uint64_t n, uint64_t alignment) { return RoundDown(n + alignment - 1, alignment); }
 
 }  // namespace
 
@@ -66,7 +64,7 @@ void BlockReads::Read() {
     const Piece& piece = pieces_[i];
     const uint64_t begin = piece.extent->place->offset() + piece.offset;
     IoRequest& request = requests.emplace_back();
-    request.kind = IoRequest::Kind::kReadBlocks;
+    request.kind = IoRequest::Kind::kRead;
     request.file = piece.extent->place->file();
     request.offset = RoundDown(begin, alignment);
     request.bytes = RoundUp(begin + piece.bytes, alignment) - request.offset;
@@ -74,7 +72,7 @@ void BlockReads::Read() {
   }
   char* const memory =
       memory_.emplace_back(std::make_unique_for_overwrite<char[]>(bytes + alignment)).get();
-  char* at = memory + (-reinterpret_cast<uintptr_t>(memory)) % alignment;
+  char* at = AlignUp(memory, alignment);
   for (IoRequest& request : requests) {
     request.data = at;
     at += request.bytes;

@@ -37,8 +37,8 @@ class ReadOnlyFile final : public DataFile {
     return file_ != nullptr ? file_->BypassPageCache() : Status();
   }
   const std::string& path() const override { return path_; }
-  ReadDescriptor read_descriptor() const override {
-    return file_ != nullptr ? file_->read_descriptor() : ReadDescriptor();
+  IoDescriptor read_descriptor() const override {
+    return file_ != nullptr ? file_->read_descriptor() : IoDescriptor();
   }
 
  private:

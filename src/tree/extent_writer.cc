@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "util/alignment.h"
+
 namespace sluice {
 
 ExtentWriter::ExtentWriter(ExtentSpace* space, size_t tier, std::atomic<uint64_t>* next_number,
@@ -14,7 +16,7 @@ ExtentWriter::ExtentWriter(ExtentSpace* space, size_t tier, std::atomic<uint64_t
       limiter_(limiter),
       queue_(IoQueue::New(kPieces)) {
   // Memory must not run out in Done: the kernel may write from what unwinding would free.
-  spare_tables_.reserve(kExtents);
+  spare_.reserve(kExtents);
   writing_back_.reserve(kWritingBack + 2 * kExtents);
 }
 
@@ -50,27 +52,23 @@ Status ExtentWriter::Submit(BuiltExtent* built, size_t tier) {
   Extent& extent = built->extent;
   extent.place = space_.Allocate(tier, extent.bytes);
   extent.address = extent.place->address();
-  auto pending = std::make_unique<Pending>();
-  pending->place = extent.place;
-  pending->table = std::move(built->table);
-  built->table = {};
-  if (!spare_tables_.empty()) {
-    built->table = std::move(spare_tables_.back());
-    spare_tables_.pop_back();
-  }
-  if (DataFile* const file = extent.place->file(); !files_.contains(file)) {
+  DataFile* const file = extent.place->file();
+  if (!files_.contains(file)) {
     files_[file] = space_.FailedSyncs(file);
   }
   bytes_ += extent.bytes;
-  // Writes whole pages, so that none keeps bytes of an extent that was there before.
-  std::string& table = pending->table;
-  table.resize((table.size() + kPageBytes - 1) / kPageBytes * kPageBytes);
-  for (size_t at = 0; at < table.size(); at += kPieceBytes) {
+  auto pending = std::make_unique<Pending>();
+  pending->place = extent.place;
+  const uint64_t alignment = file->write_descriptor().alignment;
+  const size_t whole = RoundUp(built->table.size(), kPageBytes);
+  char* const table = TakeTable(&built->table, alignment, pending.get());
+  const size_t piece = alignment > 1 ? kDirectPieceBytes : kPieceBytes;
+  for (size_t at = 0; at < whole; at += piece) {
     pending->pieces.push_back({.kind = IoRequest::Kind::kWrite,
-                               .file = extent.place->file(),
+                               .file = file,
                                .offset = extent.place->offset() + at,
-                               .data = table.data() + at,
-                               .bytes = std::min(kPieceBytes, table.size() - at),
+                               .data = table + at,
+                               .bytes = std::min(piece, whole - at),
                                .status = {}});
   }
   pending->under_way = pending->pieces.size();
@@ -82,6 +80,28 @@ Status ExtentWriter::Submit(BuiltExtent* built, size_t tier) {
     queue_->Submit(&piece);
   }
   return {};
+}
+
+// Whole pages are written, so that none keeps bytes of an extent that was there before.
+char* ExtentWriter::TakeTable(std::string* table, uint64_t alignment, Pending* pending) {
+  std::string spare;
+  if (!spare_.empty()) {
+    spare = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  const size_t whole = RoundUp(table->size(), kPageBytes);
+  if (alignment == 1) {
+    pending->memory = std::exchange(*table, std::move(spare));
+    pending->memory.resize(whole);
+    return pending->memory.data();
+  }
+  pending->memory = std::move(spare);
+  if (pending->memory.size() < whole + alignment) {
+    pending->memory.resize(whole + alignment);
+  }
+  char* const begin = AlignUp(pending->memory.data(), alignment);
+  std::fill(std::copy(table->begin(), table->end(), begin), begin + whole, '\0');
+  return begin;
 }
 
 Status ExtentWriter::Done(IoRequest* done) {
@@ -98,11 +118,11 @@ Status ExtentWriter::Done(IoRequest* done) {
   }
   const Status status = std::move(pending.status);
   const std::shared_ptr<ExtentPlace>& place = pending.place;
-  place->file()->StartWriteback(place->offset(), pending.table.size());
+  place->file()->StartWriteback(place->offset(), place->bytes());
   if (use_ == Use::kCompaction) {
     writing_back_.push_back(place);
   }
-  spare_tables_.push_back(std::move(pending.table));
+  spare_.push_back(std::move(pending.memory));
   pending_.erase(at);
   return status;
 }

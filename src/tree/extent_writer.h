@@ -55,12 +55,14 @@ class ExtentWriter {
   // copy.
   static constexpr size_t kPieceBytes = size_t{64} << 10;
   static constexpr unsigned kPieces = 128;
+  // The same past the page cache, where each piece is a request of the device's.
+  static constexpr size_t kDirectPieceBytes = size_t{256} << 10;
   // A compaction's extents that are on their way from the page cache to the device.
   static constexpr size_t kWritingBack = 4;
 
   struct Pending {
     std::shared_ptr<ExtentPlace> place;
-    std::string table;
+    std::string memory;  // with the table
     std::vector<IoRequest> pieces;
     size_t under_way = 0;
     Status status;  // the first error
@@ -68,6 +70,9 @@ class ExtentWriter {
 
   // Takes the bytes of `*built`, whose extent has number and length, and gives it a place.
   Status Submit(BuiltExtent* built, size_t tier);
+  // The bytes of `*table` as whole pages at a multiple of `alignment`, in memory of `*pending`. Leaves
+  // `*table` memory for the next.
+  char* TakeTable(std::string* table, uint64_t alignment, Pending* pending);
   // A piece is written: returns the status of its extent if that was its last piece, else ok. Does
   // not throw.
   Status Done(IoRequest* done);
@@ -81,8 +86,8 @@ class ExtentWriter {
   const Use use_;
   RateLimiter* const limiter_;
   std::deque<std::unique_ptr<Pending>> pending_;
-  std::vector<std::string> spare_tables_;  // tables that are written, kept for their memory
-  std::unique_ptr<IoQueue> queue_;         // destroyed before what it works on
+  std::vector<std::string> spare_;  // memory of tables that are written
+  std::unique_ptr<IoQueue> queue_;  // destroyed before what it works on
   std::vector<Extent> extents_;
   std::vector<std::shared_ptr<ExtentPlace>> writing_back_;
   std::map<DataFile*, uint64_t> files_;  // with their FailedSyncs before the first write

@@ -16,6 +16,7 @@
 #include <map>
 #include <utility>
 
+#include "util/alignment.h"
 #include "util/files.h"
 #include "util/kept_buffer.h"
 #include "util/mutex.h"
@@ -238,14 +239,14 @@ Status ReadAt(const std::string& path, int fd, uint64_t offset, size_t n, char* 
   return {};
 }
 
-// A descriptor with O_DIRECT, or none, and what the system asks of reads through it.
+// A descriptor with O_DIRECT, or none, and what the system asks of I/O through it.
 struct DirectDescriptor {
   FileDescriptor fd;
   // What direct I/O asks of offsets, lengths and memory addresses. As a rule a sector of the
   // device: a page would make most blocks one page longer.
   uint64_t alignment = 0;
 
-  ReadDescriptor AsReadDescriptor() const {
+  IoDescriptor AsIoDescriptor() const {
     return {.fd = fd.get(), .alignment = static_cast<uint32_t>(alignment)};
   }
 };
@@ -253,12 +254,12 @@ struct DirectDescriptor {
 Status ReadDirect(const std::string& path, const DirectDescriptor& direct, uint64_t offset,
                   size_t n, char* out) {
   const uint64_t alignment = direct.alignment;
-  const uint64_t begin = offset / alignment * alignment;
+  const uint64_t begin = RoundDown(offset, alignment);
   const size_t skipped = offset - begin;
   thread_local std::string kept;
   KeptBuffer buffer(&kept);
-  buffer->resize(alignment + (skipped + n + alignment - 1) / alignment * alignment);
-  char* const aligned = buffer->data() + (-reinterpret_cast<uintptr_t>(buffer->data())) % alignment;
+  buffer->resize(alignment + RoundUp(skipped + n, alignment));
+  char* const aligned = AlignUp(buffer->data(), alignment);
   const size_t whole = buffer->size() - alignment;
   size_t done = 0;
   while (done < skipped + n) {
@@ -282,8 +283,8 @@ Status ReadDirect(const std::string& path, const DirectDescriptor& direct, uint6
   return {};
 }
 
-Status OpenDirect(const std::string& path, DirectDescriptor* direct) {
-  direct->fd = Open(path, O_RDONLY | O_DIRECT);
+Status OpenDirect(const std::string& path, int access, DirectDescriptor* direct) {
+  direct->fd = Open(path, access | O_DIRECT);
   if (!direct->fd.valid()) {
     return errno == EINVAL ? Status::NotSupported(
                                  "its file system reads nothing past the page cache (O_DIRECT)")
@@ -324,7 +325,7 @@ class PosixDataFile final : public DataFile {
     return {};
   }
 
-  Status BypassPageCache() override { return OpenDirect(path_, &direct_); }
+  Status BypassPageCache() override { return OpenDirect(path_, O_RDWR, &direct_); }
 
   void StartWriteback(uint64_t offset, uint64_t bytes) override {
     (void)::sync_file_range(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes),
@@ -368,17 +369,21 @@ class PosixDataFile final : public DataFile {
 
   const std::string& path() const override { return path_; }
   int descriptor() const override { return fd_.get(); }
-  ReadDescriptor read_descriptor() const override {
-    return in_memory_           ? ReadDescriptor()
-           : direct_.fd.valid() ? direct_.AsReadDescriptor()
-                                : ReadDescriptor{.fd = fd_.get()};
+  IoDescriptor read_descriptor() const override {
+    return in_memory_           ? IoDescriptor()
+           : direct_.fd.valid() ? direct_.AsIoDescriptor()
+                                : IoDescriptor{.fd = fd_.get()};
+  }
+  IoDescriptor write_descriptor() const override {
+    return direct_.fd.valid() && direct_.alignment <= 4096 ? direct_.AsIoDescriptor()
+                                                           : IoDescriptor{.fd = fd_.get()};
   }
 
  private:
   const std::string path_;
   const FileDescriptor fd_;
   const bool in_memory_;
-  DirectDescriptor direct_;  // to read
+  DirectDescriptor direct_;  // for all but Write
 };
 
 class PosixRandomAccessFile final : public RandomAccessFile {
@@ -391,9 +396,9 @@ class PosixRandomAccessFile final : public RandomAccessFile {
                               : ReadAt(path_, fd_.get(), offset, n, out);
   }
 
-  Status BypassPageCache() override { return OpenDirect(path_, &direct_); }
-  ReadDescriptor read_descriptor() const override {
-    return direct_.fd.valid() ? direct_.AsReadDescriptor() : ReadDescriptor{.fd = fd_.get()};
+  Status BypassPageCache() override { return OpenDirect(path_, O_RDONLY, &direct_); }
+  IoDescriptor read_descriptor() const override {
+    return direct_.fd.valid() ? direct_.AsIoDescriptor() : IoDescriptor{.fd = fd_.get()};
   }
 
  private:

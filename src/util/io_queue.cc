@@ -17,7 +17,6 @@ Status Outcome(const IoRequest& request) {
   return NoThrow([&request] {
     switch (request.kind) {
       case IoRequest::Kind::kRead:
-      case IoRequest::Kind::kReadBlocks:
         return request.file->Read(request.offset, request.bytes, request.data);
       case IoRequest::Kind::kWrite:
         return request.file->Write(request.offset, {request.data, request.bytes});
@@ -55,8 +54,15 @@ class Requests {
 
 // The descriptor that the request is for; -1: there is none.
 int DescriptorOf(const IoRequest& request) {
-  return request.kind == IoRequest::Kind::kReadBlocks ? request.file->read_descriptor().fd
-                                                      : request.file->descriptor();
+  switch (request.kind) {
+    case IoRequest::Kind::kRead:
+      return request.file->read_descriptor().fd;
+    case IoRequest::Kind::kWrite:
+      return request.file->write_descriptor().fd;
+    case IoRequest::Kind::kSync:
+      break;
+  }
+  return request.file->descriptor();
 }
 
 class PlainQueue final : public IoQueue {
@@ -163,7 +169,6 @@ class UringQueue final : public IoQueue {
     const auto bytes = static_cast<unsigned>(request->bytes);
     switch (request->kind) {
       case IoRequest::Kind::kRead:
-      case IoRequest::Kind::kReadBlocks:
         ::io_uring_prep_read(entry, fd, request->data, bytes, request->offset);
         break;
       case IoRequest::Kind::kWrite:

@@ -16,9 +16,9 @@
 namespace sluice {
 
 struct IoRequest {
-  // kReadBlocks: from the file's read_descriptor(), whose alignment it must have; the others from
-  // and to its descriptor(). Without a descriptor they are the file's Read, Write and Sync.
-  enum class Kind { kRead, kReadBlocks, kWrite, kSync };
+  // From the file's read_descriptor() and to its write_descriptor(), whose alignment it must have.
+  // Without a descriptor they are the file's Read, Write and Sync.
+  enum class Kind { kRead, kWrite, kSync };
 
   Kind kind = Kind::kRead;
   DataFile* file = nullptr;

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "util/alignment.h"
 #include "util/fault_env.h"
 #include "util/testing.h"
 
@@ -52,14 +53,16 @@ void RandomTraffic(IoQueue* queue, DataFile* file) {
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
   std::mt19937_64 rng(seed);
   constexpr size_t kBlocks = 50;
-  constexpr size_t kBytes = 5000;
-  ASSERT_TRUE(file->Write(0, std::string(kBlocks * kBytes, '\0')).ok());
+  const size_t alignment =
+      std::max(file->read_descriptor().alignment, file->write_descriptor().alignment);
+  const size_t bytes = RoundUp(5000, alignment);
+  ASSERT_TRUE(file->Write(0, std::string(kBlocks * bytes, '\0')).ok());
   struct Work {
     IoRequest request;
-    std::string buffer;
+    std::string memory;
     size_t block;
   };
-  std::vector<std::string> model(kBlocks, std::string(kBytes, '\0'));
+  std::vector<std::string> model(kBlocks, std::string(bytes, '\0'));
   std::vector<bool> busy(kBlocks);
   std::deque<Work> works;
   const auto finish = [&](IoRequest* request) {
@@ -69,7 +72,7 @@ void RandomTraffic(IoQueue* queue, DataFile* file) {
                                    [&](const Work& one) { return &one.request == request; });
     ASSERT_NE(work, works.end());
     if (request->kind != IoRequest::Kind::kSync) {
-      EXPECT_EQ(work->buffer, model[work->block]);
+      EXPECT_EQ(std::string_view(request->data, bytes), model[work->block]);
       busy[work->block] = false;
     }
     request->file = nullptr;  // back
@@ -86,11 +89,11 @@ void RandomTraffic(IoQueue* queue, DataFile* file) {
     }
     Work& work = works.emplace_back();
     work.block = block;
-    work.buffer.assign(kBytes, static_cast<char>(rng()));
+    work.memory.assign(bytes + alignment, static_cast<char>(rng()));
     work.request.file = file;
-    work.request.offset = block * kBytes;
-    work.request.data = work.buffer.data();
-    work.request.bytes = kBytes;
+    work.request.offset = block * bytes;
+    work.request.data = AlignUp(work.memory.data(), alignment);
+    work.request.bytes = bytes;
     const uint64_t kind = rng() % 10;
     if (kind == 0) {
       work.request.kind = IoRequest::Kind::kSync;
@@ -98,7 +101,7 @@ void RandomTraffic(IoQueue* queue, DataFile* file) {
       busy[block] = true;
       if (kind < 5) {
         work.request.kind = IoRequest::Kind::kWrite;
-        model[block] = work.buffer;
+        model[block] = std::string(work.request.data, bytes);
       }
     }
     queue->Submit(&work.request);
@@ -109,10 +112,10 @@ void RandomTraffic(IoQueue* queue, DataFile* file) {
   for (const Work& work : works) {
     EXPECT_EQ(work.request.file, nullptr);
   }
-  std::string contents(kBlocks * kBytes, '\0');
+  std::string contents(kBlocks * bytes, '\0');
   ASSERT_TRUE(file->Read(0, contents.size(), contents.data()).ok());
   for (size_t block = 0; block < kBlocks; ++block) {
-    EXPECT_EQ(contents.substr(block * kBytes, kBytes), model[block]);
+    EXPECT_EQ(contents.substr(block * bytes, bytes), model[block]);
   }
 }
 
@@ -123,6 +126,35 @@ TEST_P(IoQueueTest, RealFiles) {
   const std::unique_ptr<IoQueue> queue = IoQueue::New(4, GetParam());
   std::cout << "asynchronous: " << queue->asynchronous() << std::endl;
   RandomTraffic(queue.get(), file.get());
+  std::unique_ptr<DataFile> bypassing;
+  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("g"), &bypassing).ok());
+  if (!bypassing->BypassPageCache().IsNotSupported()) {
+    RandomTraffic(queue.get(), bypassing.get());
+  }
+}
+
+// What is queued once the page cache is bypassed leaves nothing there.
+TEST_P(IoQueueTest, LeavesNothingInThePageCache) {
+  TempDir dir;
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
+  const std::unique_ptr<IoQueue> queue = IoQueue::New(4, GetParam());
+  if (!queue->asynchronous() || !file->BypassPageCache().ok() || file->read_descriptor().fd < 0) {
+    GTEST_SKIP() << "no queue in the kernel, no O_DIRECT, or a file in memory";
+  }
+  constexpr size_t kBytes = 1 << 20;
+  std::string memory(kBytes + 4096, 'x');
+  for (const auto kind : {IoRequest::Kind::kWrite, IoRequest::Kind::kRead}) {
+    IoRequest request{.kind = kind,
+                      .file = file.get(),
+                      .data = AlignUp(memory.data(), 4096),
+                      .bytes = kBytes,
+                      .status = {}};
+    queue->Submit(&request);
+    ASSERT_EQ(queue->Wait(), &request);
+    ASSERT_TRUE(request.status.ok()) << request.status.ToString();
+    EXPECT_EQ(CachedPages(dir.File("f")), 0u);
+  }
 }
 
 // Pieces of a file read at once, more than the queue's depth, past the page cache and not.
@@ -146,7 +178,7 @@ TEST_P(IoQueueTest, ReadsTogether) {
       char* const at = memory.data() + (-reinterpret_cast<uintptr_t>(memory.data())) % alignment;
       std::vector<IoRequest> requests(count);
       for (size_t i = 0; i < count; ++i) {
-        requests[i] = {.kind = IoRequest::Kind::kReadBlocks,
+        requests[i] = {.kind = IoRequest::Kind::kRead,
                        .file = file.get(),
                        .offset = Uniform(&random, 0, 320'000) / alignment * alignment,
                        .data = at + i * piece,
@@ -193,7 +225,7 @@ TEST_P(IoQueueTest, OutlivesItsDescriptor) {
   ASSERT_TRUE(file->Write(0, std::string(300, 'y')).ok());
   std::vector<IoRequest> requests(3);
   for (size_t i = 0; i < requests.size(); ++i) {
-    requests[i] = {.kind = IoRequest::Kind::kReadBlocks,
+    requests[i] = {.kind = IoRequest::Kind::kRead,
                    .file = file.get(),
                    .offset = 100 * i,
                    .data = after.data() + 100 * i,

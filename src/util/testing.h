@@ -1,7 +1,13 @@
-// What tests share: seeds that replay, random numbers, directories that vanish.
+// What tests share: seeds that replay, random numbers, directories that vanish, a look at the page
+// cache.
 
 #pragma once
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -9,6 +15,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace sluice {
 
@@ -54,5 +61,19 @@ class TempDir {
  private:
   std::string path_;
 };
+
+// Pages of the file that are in the page cache.
+inline size_t CachedPages(const std::string& path) {
+  const size_t bytes = std::filesystem::file_size(path);
+  const int fd = ::open(path.c_str(), O_RDONLY);
+  void* const mapped = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+  std::vector<unsigned char> there((bytes + 4095) / 4096);
+  if (::mincore(mapped, bytes, there.data()) != 0) {
+    throw std::runtime_error("cannot look at the pages of " + path);
+  }
+  ::munmap(mapped, bytes);
+  ::close(fd);
+  return std::count_if(there.begin(), there.end(), [](unsigned char page) { return page & 1; });
+}
 
 }  // namespace sluice
