@@ -47,6 +47,8 @@ struct CompactionPick {
   bool rewrite = false;
   // Numbers of value extents, sorted: what the inputs refer to there is moved (value_picker.h).
   std::vector<uint64_t> relocate{};
+  // What the extents that its parts so far have cut keep of the records that are done with.
+  uint64_t cut_bytes = 0;
 };
 
 // Whether the extent refers to a value extent with one of these numbers, which are sorted.

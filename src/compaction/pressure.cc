@@ -27,6 +27,12 @@ double DebtOf(const Version& version, const Options& options) {
          static_cast<double>(UnlimitedUpperBytes(version, options));
 }
 
+// What so many bytes of memtables take once they are flushed.
+double Flushed(uint64_t memtables, const Options& options) {
+  return static_cast<double>(memtables) / static_cast<double>(options.memtable_bytes) *
+         static_cast<double>(FlushedBytes(options));
+}
+
 }  // namespace
 
 double PressureOfRuns(const Version& version, const Options& options) {
@@ -64,17 +70,17 @@ double CompactionNeed(const Version& version, double left, uint64_t memtables,
            std::max(1.0, static_cast<double>(options.l0_slowdown_runs) - due);
   }
   if (IsAutomatic(CompactionKind::kMajor, options)) {
-    const auto memtable = static_cast<double>(options.memtable_bytes);
+    const auto flushed = static_cast<double>(FlushedBytes(options));
     // The active memtable may be full, and two more are what UpperBytes leaves.
-    const double space = 1 - (left - static_cast<double>(memtables) - memtable) / (2 * memtable);
+    const double space = 1 - (left - Flushed(memtables, options) - flushed) / (2 * flushed);
     need = std::max({need, (DebtOf(version, options) - 1) / (kSlowDebt - 1), space});
   }
   return std::clamp(need, 0.0, 1.0);
 }
 
 double PressureOfSpace(double left, uint64_t memtables, const Options& options) {
-  return std::max(0.0, 1 - (left - static_cast<double>(memtables)) /
-                               static_cast<double>(options.memtable_bytes));
+  return std::max(
+      0.0, 1 - (left - Flushed(memtables, options)) / static_cast<double>(FlushedBytes(options)));
 }
 
 }  // namespace sluice

@@ -24,8 +24,16 @@ class PressureTest : public testing::Test {
     options_.l1_bytes = 100 * kMiB;
     options_.memtable_bytes = 8 * kMiB;
   }
-  // A version with so many runs in level 0, of so much together.
+  // Looks at a version with so many runs in level 0, of so much together.
   void Level0(uint64_t runs, uint64_t bytes) {
+    const Version* const version = MakeVersion(runs, bytes);
+    need_ = CompactionNeed(*version, left_, memtables_, options_);
+    runs_ = PressureOfRuns(*version, options_);
+    slowed_ = runs_ > 0 || PressureOfDebt(*version, options_) > 0 ||
+              PressureOfSpace(left_, memtables_ + options_.memtable_bytes, options_) > 0;
+    version->Unref();
+  }
+  const Version* MakeVersion(uint64_t runs, uint64_t bytes) {
     MetadataEdit edit;
     edit.created.push_back({kSubtable, "default"});
     for (uint64_t run = 1; run <= runs; ++run) {
@@ -38,14 +46,11 @@ class PressureTest : public testing::Test {
       edit.added.push_back({kSubtable, {0, run}, extent});
     }
     Metadata metadata;
-    ASSERT_TRUE(metadata.Apply(edit).ok());
+    EXPECT_TRUE(metadata.Apply(edit).ok());
     auto* const version = new Version;
-    version->SetRuns(metadata.subtables.at(kSubtable), {});
-    need_ = CompactionNeed(*version, left_, memtables_, options_);
-    runs_ = PressureOfRuns(*version, options_);
-    slowed_ = runs_ > 0 || PressureOfDebt(*version, options_) > 0 ||
-              PressureOfSpace(left_, memtables_ + options_.memtable_bytes, options_) > 0;
-    version->Unref();
+    version->SetRuns(metadata.subtables.at(kSubtable),
+                     {.used_bytes = 1000 * kMiB + bytes, .live_bytes = 1000 * kMiB});
+    return version;
   }
 
   Options options_;
@@ -96,20 +101,35 @@ TEST_F(PressureTest, NeedGrowsWithDebt) {
 // Due is a major compaction while two memtables fit besides the active one, which may be full.
 TEST_F(PressureTest, NeedGrowsAsSpaceRunsOut) {
   memtables_ = 16 * kMiB;
-  left_ = 40 * kMiB;
+  left_ = 60 * kMiB;
   Level0(1, kMiB);
   EXPECT_EQ(need_, 0);
-  left_ = 32 * kMiB;
+  left_ = 48 * kMiB;
   Level0(1, kMiB);
   EXPECT_NEAR(need_, 0.5, 0.01);
   EXPECT_FALSE(slowed_);
-  left_ = 24 * kMiB;
+  left_ = 36 * kMiB;
   Level0(1, kMiB);
   EXPECT_EQ(need_, 1);
   left_ = -1;
   Level0(1, kMiB);
   EXPECT_EQ(need_, 1);
   EXPECT_TRUE(slowed_);
+}
+
+// Or writers would stop for the run that a flush adds.
+TEST_F(PressureTest, AFlushTakesWhatItsMemtableDid) {
+  options_.l1_bytes = kMiB;
+  for (uint64_t runs = 20; runs < 40; ++runs) {
+    const Version* const before = MakeVersion(runs, runs * options_.memtable_bytes);
+    const Version* const after = MakeVersion(runs + 1, (runs + 1) * options_.memtable_bytes);
+    const double pressure =
+        PressureOfSpace(SpaceLeft(*before, options_), options_.memtable_bytes, options_);
+    EXPECT_NEAR(PressureOfSpace(SpaceLeft(*after, options_), 0, options_), pressure, 1e-9) << runs;
+    EXPECT_EQ(pressure > 0, runs > 21) << runs;
+    before->Unref();
+    after->Unref();
+  }
 }
 
 TEST_F(PressureTest, NothingIsNeededThatDoesNotComeByItself) {

@@ -57,7 +57,7 @@ uint64_t GarbageBeside(const Options& options, uint64_t live_value_bytes) {
 // l1_bytes, lest a small database is written anew for every flush or two.
 uint64_t Spare(const Version& version, const Options& options) {
   return std::max(Excess(options, version.space.live_bytes),
-                  options.l1_bytes + kMemtablesAhead * options.memtable_bytes +
+                  options.l1_bytes + kMemtablesAhead * FlushedBytes(options) +
                       TransientBytes(version, options));
 }
 
@@ -95,6 +95,11 @@ uint64_t TransientBytes(const Version& version, const Options& options) {
          (version.values == nullptr ? 0 : MostValuesMoved(version, options));
 }
 
+uint64_t FlushedBytes(const Options& options) {
+  return options.memtable_bytes +
+         Threads(options) * std::min<uint64_t>(options.memtable_bytes, options.extent_bytes);
+}
+
 uint64_t UnlimitedUpperBytes(const Version& version, const Options& options) {
   return std::max(options.l1_bytes, version.LevelWeight(kLastLevel) / 100 * kUpperHundredths);
 }
@@ -108,7 +113,7 @@ uint64_t UpperBytes(const Version& version, const Options& options) {
       Minus(version.space.used_bytes, version.LevelWeight(0) + version.LevelWeight(1));
   return std::min(wanted,
                   Minus(MostSpace(version, options), others + TransientBytes(version, options) +
-                                                         kMemtablesAhead * options.memtable_bytes));
+                                                         kMemtablesAhead * FlushedBytes(options)));
 }
 
 bool SlicesWasteSpace(const Version& version, const Options& options) {

@@ -8,7 +8,8 @@
 // The picker sees to it that what is flushed and compacted leaves room for the transient and for two
 // memtables (UpperBytes): one that is flushed before a compaction begins, one that fills while it
 // goes on. If compactions lag behind all the same, writers are slowed down while the second one
-// fills, and stop at most - transient (db/backlog.h).
+// fills, and stop at most - transient (db/backlog.h). A memtable is counted with what the run that
+// it becomes adds to the transient, lest writers stop at its flush.
 //
 // Without a limit, MostSpace is ~0 and parts have compaction_bytes.
 
@@ -25,6 +26,8 @@ inline bool LimitsSpace(const Options& options) { return options.max_space_ampli
 
 uint64_t MostSpace(const Version& version, const Options& options);
 uint64_t TransientBytes(const Version& version, const Options& options);
+// What a full memtable takes of that once it is flushed.
+uint64_t FlushedBytes(const Options& options);
 
 // The input of one part of a compaction.
 uint64_t PartBytes(const Version& version, const Options& options);

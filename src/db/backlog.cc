@@ -13,7 +13,7 @@ constexpr uint64_t kLogShare = 4;  // of write_buffer_bytes, where no limit is g
 
 // Writes are slowed down so much, and not stopped, if they exceed the limit on space and compactions
 // can do nothing about it.
-constexpr double kMostInVain = 0.99;
+constexpr double kMostInVain = 0.9;
 
 // Eighths of a limit.
 constexpr uint64_t kSwitchFrom = 4;
@@ -75,7 +75,9 @@ void Backlog::Update(const StateLock& lock, SubtableImpl* subtable) {
                            std::memory_order_relaxed);
   live_bytes_ +=
       version.space.live_bytes - std::exchange(entry.live_bytes, version.space.live_bytes);
-  entry.space_left = SpaceLeft(version, options_);
+  // What compactions under way have cut is gone with their next parts, which cut as much again: the
+  // transient has room for that.
+  entry.space_left = SpaceLeft(version, options_) + static_cast<double>(entry.cut_bytes);
   Move(&needs_, subtable, 0.0, &entry.need,
        subtable->dropped ? 0.0 : CompactionNeed(version, entry.space_left, bytes, options_));
   const bool behind =

@@ -150,6 +150,11 @@ Status Compactor::Compact(SubtableImpl* subtable, CompactionPick* pick, size_t t
       share = compaction.Take();
       if (share == nullptr) {
         std::erase(under_way_, &compaction);
+        // Of those that end early.
+        for (CompactionPick& ended : compaction.shares) {
+          subtable->backlog.cut_bytes -= std::exchange(ended.cut_bytes, 0);
+        }
+        db_.backlog.Update(lock, subtable);
         break;
       }
     }
@@ -267,7 +272,7 @@ Status Compactor::CompactPart(SubtableImpl* subtable, CompactionPick* pick, Stat
     return SetAside(subtable, *pick, result.damaged, status);
   }
   SLUICE_RETURN_IF_ERROR(status);
-  SLUICE_RETURN_IF_ERROR(InstallOutput(subtable, *pick, result));
+  SLUICE_RETURN_IF_ERROR(InstallOutput(subtable, pick, result));
   db_.counters.compactions[static_cast<size_t>(pick->kind)].fetch_add(1);
   db_.counters.compaction_bytes_read.fetch_add(result.bytes_read);
   db_.counters.compaction_bytes_written.fetch_add(result.bytes_written);
@@ -292,26 +297,30 @@ Status Compactor::CompactPart(SubtableImpl* subtable, CompactionPick* pick, Stat
   return {};
 }
 
-Status Compactor::InstallOutput(SubtableImpl* subtable, const CompactionPick& pick,
+Status Compactor::InstallOutput(SubtableImpl* subtable, CompactionPick* pick,
                                 const CompactionResult& result) {
   MetadataEdit edit;
-  for (size_t i = 0; i < pick.inputs.size(); ++i) {
-    const RunId run = pick.inputs[i].run;
+  uint64_t cut_bytes = 0;
+  for (size_t i = 0; i < pick->inputs.size(); ++i) {
+    const RunId run = pick->inputs[i].run;
     for (const ExtentPtr& extent : result.inputs[i].extents) {
       edit.removed.push_back({subtable->id(), run, extent->number, extent->smallest});
     }
     if (result.inputs[i].rest) {
       edit.added.push_back({subtable->id(), run, *result.inputs[i].rest});
+      cut_bytes += result.inputs[i].rest->bytes - result.inputs[i].rest->live_bytes();
     }
   }
   for (const ExtentPtr& extent : result.reused) {
-    edit.added.push_back({subtable->id(), pick.output, *extent});
+    edit.added.push_back({subtable->id(), pick->output, *extent});
   }
   for (const Extent& extent : result.added) {
-    edit.added.push_back({subtable->id(), pick.output, extent});
+    edit.added.push_back({subtable->id(), pick->output, extent});
   }
   const MutexLock metadata_lock(db_.metadata_mutex);
-  return subtable->dropped ? Status() : db_.ApplyEdit(subtable, &edit, [](Version*) {});
+  return subtable->dropped ? Status() : db_.ApplyEdit(subtable, &edit, [&](Version*) {
+    subtable->backlog.cut_bytes += cut_bytes - std::exchange(pick->cut_bytes, cut_bytes);
+  });
 }
 
 Status Compactor::SetAside(SubtableImpl* subtable, const CompactionPick& pick,

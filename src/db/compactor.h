@@ -76,7 +76,7 @@ class Compactor {
   Status CompactPart(SubtableImpl* subtable, CompactionPick* pick, Status* set_aside);
   Status RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool reuse,
                  CompactionResult* result);
-  Status InstallOutput(SubtableImpl* subtable, const CompactionPick& pick,
+  Status InstallOutput(SubtableImpl* subtable, CompactionPick* pick,
                        const CompactionResult& result);
   // Takes the extent, an input of `pick`, out of its level: reads still look into it, compactions
   // go on without it.

@@ -26,6 +26,7 @@ struct BacklogEntry {
   LogPosition waiting = kNoLog;
   size_t waiting_bytes = 0;
   uint64_t live_bytes = 0;  // tree/space_use.h
+  uint64_t cut_bytes = 0;   // of compactions under way (CompactionPick)
   double space_left = 0;    // for memtables
   double need = 0;          // for compactions
   bool behind = false;

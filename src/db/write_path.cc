@@ -23,12 +23,21 @@ using Clock = std::chrono::steady_clock;
 
 // How long a stopped writer waits at most before it checks again.
 constexpr std::chrono::milliseconds kStallPoll{100};
-// The rate of slowed-down writers falls from the fastest to the slowest, just before they are
-// stopped.
-constexpr double kSlowestBytesPerSecond = 4 << 20;
+// The rate of slowed-down writers falls by the same factor for the same step of pressure, and in the
+// last tenth to nothing, so that it hardly ever comes to a stop.
 constexpr double kFastestBytesPerSecond = 512 << 20;
-// Shorter delays are saved up: a sleep costs some 0.1 ms by itself.
+constexpr double kSlowestBytesPerSecond = 4 << 20;
+constexpr double kLastShare = 0.1;
+// Shorter delays are saved up: a sleep costs some 0.1 ms by itself. After longer ones the pressure is
+// measured again.
 constexpr double kLeastSleepSeconds = 0.001;
+constexpr double kLongestSleepSeconds = 0.005;
+
+double RateAt(double pressure) {
+  return kFastestBytesPerSecond *
+         std::pow(kSlowestBytesPerSecond / kFastestBytesPerSecond, pressure) *
+         std::min(1.0, (1 - pressure) / kLastShare);
+}
 // How much of the buffer for a group's record is kept: groups of small batches never need more.
 constexpr size_t kMostRecordKept = size_t{2} << 20;
 
@@ -182,13 +191,14 @@ void WritePath::Admit(size_t bytes) {
     const StateLock lock(db_.mutex);
     now = db_.backlog.Measure(lock);
   }
-  if (now.value >= 1) {
-    WaitForRoom();
-  } else {
+  if (now.value < 1) {
     stuck_.store(false, std::memory_order_relaxed);
-    if (!SlowDown(bytes, now.value)) {
+    if (!SlowDown(bytes, &now.value)) {
       return;
     }
+  }
+  if (now.value >= 1) {
+    WaitForRoom();
   }
   db_.counters.stall_microseconds.fetch_add(
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count(),
@@ -197,11 +207,9 @@ void WritePath::Admit(size_t bytes) {
 
 // Each thread sleeps for its own bytes, so one that writes little waits little, however much others
 // write.
-bool WritePath::SlowDown(size_t bytes, double pressure) {
+bool WritePath::SlowDown(size_t bytes, double* pressure) {
   thread_local double owed = 0;  // seconds
-  // Between the two rates the delay grows by the same factor for the same step of pressure.
-  const double rate =
-      kFastestBytesPerSecond * std::pow(kSlowestBytesPerSecond / kFastestBytesPerSecond, pressure);
+  double rate = RateAt(*pressure);
   // Threads that sleep at the same time share the rate.
   owed += static_cast<double>(bytes) / rate *
           static_cast<double>(1 + slowed_down_.load(std::memory_order_relaxed));
@@ -209,7 +217,17 @@ bool WritePath::SlowDown(size_t bytes, double pressure) {
     return false;
   }
   slowed_down_.fetch_add(1, std::memory_order_relaxed);
-  std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(owed, 0)));
+  for (double left = std::exchange(owed, 0); left > 0 && *pressure < 1;) {
+    const double now = std::min(left, kLongestSleepSeconds);
+    std::this_thread::sleep_for(std::chrono::duration<double>(now));
+    left -= now;
+    if (left > 0) {
+      const StateLock lock(db_.mutex);
+      *pressure = db_.backlog.Measure(lock).value;
+      const double before = std::exchange(rate, RateAt(*pressure));
+      left *= before / rate;
+    }
+  }
   slowed_down_.fetch_sub(1, std::memory_order_relaxed);
   return true;
 }

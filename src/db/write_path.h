@@ -49,7 +49,8 @@ class WritePath final : private WriteStages {
   void Failed(const Status& status) override { db_.SetBackgroundError(status); }
   // Slows writers down, or stops them, while background work is behind.
   void Admit(size_t bytes) override;
-  bool SlowDown(size_t bytes, double pressure);  // false if the delay is saved up
+  // False if the delay is saved up. `*pressure` becomes what was measured last.
+  bool SlowDown(size_t bytes, double* pressure);
   void WaitForRoom();
 
   DbState& db_;
