@@ -23,6 +23,9 @@ constexpr uint64_t kFewRecords = 1000;
 
 // A run of 1/kRipeShare of UpperBytes is large enough for major compactions.
 constexpr uint64_t kRipeShare = 12;
+// Windows chosen for few reads may have half of the share that others have, so they have no less of the
+// average.
+constexpr double kLeastOfAverage = 2.5;
 // So many smaller runs of level 1 are merged into one.
 constexpr size_t kTierRuns = 4;
 // The extents with a key in the range, as far as their bounds tell.
@@ -287,10 +290,16 @@ std::optional<CompactionPick> PickIntraL1(const Version& version, const Options&
              : std::optional(IntoRun(CompactionKind::kIntraL1, version, options, 1, 0, end));
 }
 
+// Windows to take down.
+struct BestWindows {
+  CompactionPick pick;
+  double share = 0;  // of their bytes that are in the upper levels
+};
+
 // The windows that are best taken down; none if nothing can be.
-std::optional<CompactionPick> PickBest(const Version& version, const Options& options,
-                                       const std::vector<std::string>& begins,
-                                       const std::vector<Window>& windows) {
+std::optional<BestWindows> PickBest(const Version& version, const Options& options,
+                                    const std::vector<std::string>& begins,
+                                    const std::vector<Window>& windows) {
   uint64_t upper = 0;
   uint64_t accesses = 0;
   for (const Window& window : windows) {
@@ -323,6 +332,7 @@ std::optional<CompactionPick> PickBest(const Version& version, const Options& op
   }
   // Takes in neighbours that are worth nearly as much, so that fewer extents are cut.
   const double enough = 0.9 * most;
+  uint64_t upper_size = windows[best].upper_bytes;
   uint64_t size = windows[best].upper_bytes + windows[best].last_bytes;
   size_t first = best;
   size_t end = best + 1;
@@ -331,6 +341,7 @@ std::optional<CompactionPick> PickBest(const Version& version, const Options& op
     if (worth(windows[at]) < enough || size + more > 2 * options.compaction_bytes) {
       return false;
     }
+    upper_size += windows[at].upper_bytes;
     size += more;
     return true;
   };
@@ -340,7 +351,8 @@ std::optional<CompactionPick> PickBest(const Version& version, const Options& op
   while (first > 0 && grow(first - 1)) {
     --first;
   }
-  return IntoLast(CompactionKind::kMajor, version, begins, windows, first, end);
+  return BestWindows{IntoLast(CompactionKind::kMajor, version, begins, windows, first, end),
+                     static_cast<double>(upper_size) / static_cast<double>(size)};
 }
 
 std::optional<CompactionPick> PickMajor(const Version& version, const Options& options,
@@ -349,18 +361,28 @@ std::optional<CompactionPick> PickMajor(const Version& version, const Options& o
   if (bytes == 0 || bytes <= UpperBytes(version, options)) {
     return std::nullopt;
   }
-  std::optional<CompactionPick> pick;
+  const auto with_thin = [&](uint32_t level) {
+    const Windows all = MakeWindows(version, UpperRuns(version), level);
+    return PickBest(version, options, all.begins, all.windows);
+  };
+  std::optional<BestWindows> best;
   if (totals == nullptr || !totals->UseWindows([&](const auto& begins, const auto& windows) {
-        pick = PickBest(version, options, begins, windows);
+        best = PickBest(version, options, begins, windows);
       })) {
-    const Windows all = MakeWindows(version, UpperRuns(version), /*take_thin=*/false);
-    pick = PickBest(version, options, all.begins, all.windows);
+    best = with_thin(kLastLevel);
   }
-  if (!pick) {
-    const Windows all = MakeWindows(version, UpperRuns(version), /*take_thin=*/true);
-    pick = PickBest(version, options, all.begins, all.windows);
+  // The best windows have more than level 1 has on average, unless a thin run keeps them from it. Such
+  // is one that has extents of a load in order, and others of what came after that.
+  const auto level1 = static_cast<double>(version.LevelWeight(1));
+  const double average =
+      level1 / (level1 + static_cast<double>(version.LevelWeight(kLastLevel)) + 1);
+  if (!best || best->share < average / kLeastOfAverage) {
+    best = with_thin(1);
   }
-  return pick;
+  if (!best) {
+    best = with_thin(0);
+  }
+  return best ? std::optional(std::move(best->pick)) : std::nullopt;
 }
 
 std::optional<CompactionPick> PickSelfMajor(const Version& version, const Options& options,
@@ -439,7 +461,7 @@ std::optional<CompactionPick> PickWindowsForReads(const Version& version, const 
   for (size_t i = 0; i < level1.size(); ++i) {
     runs.emplace_back(1, i);
   }
-  const auto [begins, windows] = MakeWindows(version, runs, /*take_thin=*/false);
+  const auto [begins, windows] = MakeWindows(version, runs, /*thin_from=*/kLastLevel);
   const auto taking_part = [&](const Window& window) {
     return RunsTakingPart(window, version, runs);
   };

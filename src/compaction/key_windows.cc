@@ -36,7 +36,7 @@ UpperRunList UpperRuns(const Version& version) {
   return runs;
 }
 
-Windows MakeWindows(const Version& version, const UpperRunList& runs, bool take_thin) {
+Windows MakeWindows(const Version& version, const UpperRunList& runs, uint32_t thin_from) {
   Windows made;
   std::vector<std::string>& begins = made.begins;
   std::vector<Window>& windows = made.windows;
@@ -86,7 +86,7 @@ Windows MakeWindows(const Version& version, const UpperRunList& runs, bool take_
       if (window.closed) {
         continue;
       }
-      if (parts[i].thin && !take_thin) {
+      if (parts[i].thin && run->first < thin_from) {
         window.closed = true;
         window.closed_by = {run->first, of.number};
         continue;

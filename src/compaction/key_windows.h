@@ -42,9 +42,9 @@ struct Windows {
 };
 
 // In each window the runs from the oldest one on take part, up to one whose extents span many
-// windows, because these would be cut into pieces as small as a window; with `take_thin`, all do.
-// Costs O(extents of `runs`).
-Windows MakeWindows(const Version& version, const UpperRunList& runs, bool take_thin);
+// windows, because these would be cut into pieces as small as a window. Those of level `thin_from` and
+// below take part all the same. Costs O(extents of `runs`).
+Windows MakeWindows(const Version& version, const UpperRunList& runs, uint32_t thin_from);
 
 // How many of these runs, the oldest ones, take part in the window.
 size_t RunsTakingPart(const Window& window, const Version& version, const UpperRunList& runs);
@@ -57,8 +57,8 @@ KeyRange RangeOf(const std::vector<std::string>& begins, size_t first, size_t en
 std::vector<std::string> CutsFor(const Version& version, const Options& options,
                                  const KeyRange& range, uint64_t bytes);
 
-// Keeps the windows, of all upper runs, from edit to edit: as MakeWindows would make them without
-// `take_thin`, and without accesses. An edit makes stale what it may have changed: where an extent
+// Keeps the windows, of all upper runs, from edit to edit: as MakeWindows would make them, no
+// thin run taking part, and without accesses. An edit makes stale what it may have changed: where an extent
 // came or went that takes part, or that decides which ones do. In a large tree the extents of all but
 // the oldest runs do not.
 //

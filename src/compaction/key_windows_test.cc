@@ -29,7 +29,7 @@ TEST(KeyWindows, AreThoseOfAllExtents) {
     auto* const version = new Version;
     version->SetRuns(subtable, totals.Update(subtable));
     const UpperRunList runs = UpperRuns(*version);
-    const Windows expected = MakeWindows(*version, runs, /*take_thin=*/false);
+    const Windows expected = MakeWindows(*version, runs, /*thin_from=*/kLastLevel);
     // Windows are counted only now and then, so that what several edits changed is counted at once.
     if (i % 3 > 0 && !totals.UseWindows([&](const auto& begins, const auto& windows) {
           EXPECT_EQ(begins, expected.begins);
