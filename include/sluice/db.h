@@ -110,7 +110,7 @@ class SLUICE_EXPORT DB {
   /// none and create_if_missing is false; Busy if it is open elsewhere; InvalidArgument if a
   /// database would have to be created in a directory that is not empty, or if a directory of
   /// level_paths is not empty and does not belong to this database: nothing in it is touched then.
-  /// Cost: reads the log's tail, and of the extents only what the metadata log says about them.
+  /// Makes paths absolute (not those for Options::env). Cost: reads the metadata, the log's tail.
   static Status Open(const Options& options, const std::string& path, std::unique_ptr<DB>* db);
   /// Removes the database in `path` and all its files, including those in level_paths; ok if there
   /// is none. Files that are not the database's stay. InvalidArgument, and nothing is removed, if

@@ -113,8 +113,12 @@ DBImpl::~DBImpl() {
   EpochDrain();
 }
 
-Status DB::Open(const Options& options, const std::string& path, std::unique_ptr<DB>* db) try {
-  SLUICE_RETURN_IF_ERROR(CheckOptions(options));
+Status DB::Open(const Options& given, const std::string& where, std::unique_ptr<DB>* db) try {
+  SLUICE_RETURN_IF_ERROR(CheckOptions(given));
+  Options options = given;
+  std::string path = where;
+  SLUICE_RETURN_IF_ERROR(
+      MakeAbsolute(given.env != nullptr ? given.env : Env::Posix(), &options, &path));
   auto opened = std::make_unique<DBImpl>(options, path);
   Status status = opened->Recover();
   while (status.IsNoSpace() && opened->GiveUpReserve()) {
@@ -125,7 +129,7 @@ Status DB::Open(const Options& options, const std::string& path, std::unique_ptr
   *db = std::move(opened);
   return {};
 } catch (const std::exception& e) {  // no memory, or no thread
-  return Status::IoError(fmt::format("{}: cannot be opened: {}", path, e.what()));
+  return Status::IoError(fmt::format("{}: cannot be opened: {}", where, e.what()));
 }
 
 Status DBImpl::OpenDriver() {

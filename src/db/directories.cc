@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "log/log_format.h"
@@ -235,6 +237,24 @@ Status SetLastOpen(Env* env, const TierDirs& tiers, uint64_t number,
 }
 
 }  // namespace
+
+Status MakeAbsolute(Env* env, Options* options, std::string* path) {
+  std::vector<std::string*> paths = {path, &options->failed_task_dir};
+  for (std::string& dir : options->level_paths) {
+    paths.push_back(&dir);
+  }
+  for (std::string* const at : paths) {
+    if (env == Env::Posix() && !at->empty()) {
+      std::error_code error;
+      std::string absolute = std::filesystem::absolute(*at, error).string();
+      if (error) {
+        return Status::FromErrno(fmt::format("{}: cannot be made absolute", *at), error.value());
+      }
+      *at = std::move(absolute);
+    }
+  }
+  return {};
+}
 
 Status OpenHome(const Options& options, Env* env, const std::string& path, HomeDir* home) {
   Found found = Found::kNothing;

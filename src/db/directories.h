@@ -35,6 +35,9 @@ struct HomeDir {
   bool is_new = false;
 };
 
+// Makes the paths absolute, because the process may change its working directory later. An Env of
+// the user's own gets them as they are: it says what they mean.
+Status MakeAbsolute(Env* env, Options* options, std::string* path);
 // Locks the database's own directory, made ready for creation if there is no database and the
 // options want one.
 Status OpenHome(const Options& options, Env* env, const std::string& path, HomeDir* home);

@@ -10,11 +10,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "engine/testing.h"
 #include "sluice/db.h"
+#include "sluice/executor.h"
 #include "util/crc32c.h"
 #include "util/fault_env.h"
 #include "util/files.h"
@@ -259,6 +261,86 @@ TEST_F(DirectoriesTest, OneDirectoryMayBeSpeltInManyWays) {
       }
     }
   }
+}
+
+// A directory to work in, until it is left for the one before.
+class WorkingDirectory {
+ public:
+  explicit WorkingDirectory(const std::string& dir) : before_(std::filesystem::current_path()) {
+    std::filesystem::current_path(dir);
+  }
+  ~WorkingDirectory() { std::filesystem::current_path(before_); }
+
+ private:
+  const std::filesystem::path before_;
+};
+
+// Fails every task.
+class DeadUnit final : public Executor {
+ public:
+  std::string_view name() const override { return "dead"; }
+  size_t max_runs() const override { return 4; }
+  size_t max_snapshots() const override { return 1; }
+  MergeResult Run(const MergeTask& /*task*/, const MergeSink& /*sink*/) override {
+    MergeResult result;
+    result.status = MergeStatus::kDevice;
+    result.error = Status::IoError("the device is gone");
+    return result;
+  }
+};
+
+TEST_F(DirectoriesTest, RelativePathsStayWhereTheyWere) {
+  for (const char* const dir : {"here", "there", "there/a"}) {
+    std::filesystem::create_directory(dir_.File(dir));
+  }
+  Options options = Small(nullptr, {"", "warm", "cold"});
+  options.failed_task_dir = "failed";
+  options.executors = {std::make_shared<DeadUnit>()};
+  options.always_offload = true;
+  const auto expect_records = [&](DB* db, size_t count) {
+    Records records;
+    ASSERT_TRUE(ReadAll(db, &records).ok());
+    EXPECT_EQ(records.size(), count);
+    const Status verified = db->Verify(nullptr);
+    EXPECT_TRUE(verified.ok()) << verified.ToString();
+  };
+  {
+    const WorkingDirectory here(dir_.File("here"));
+    const Status opened = DB::Open(options, "a", &db_);
+    ASSERT_TRUE(opened.ok()) << opened.ToString();
+    ASSERT_TRUE(Fill(db_.get(), "here").ok());
+  }
+  {
+    // More segments of the log, flushes, merges into each tier, failed tasks, metadata.
+    const WorkingDirectory there(dir_.File("there"));
+    for (int i = 0; i < 10; ++i) {
+      const Status filled = Fill(db_.get(), fmt::format("there{}/", i));
+      ASSERT_TRUE(filled.ok()) << filled.ToString();
+      ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+    }
+    expect_records(db_.get(), 440);
+    const Status copied = db_->CreateCheckpoint("copy");
+    EXPECT_TRUE(copied.ok()) << copied.ToString();
+    const Status closed = db_->Close();
+    EXPECT_TRUE(closed.ok()) << closed.ToString();
+    db_.reset();
+    EXPECT_EQ(DB::Open(Small(nullptr, {}), "a", &db_).code(), Status::Code::kOk) << "another one";
+    ASSERT_TRUE(DB::Open({}, "copy", &db_).ok());
+    expect_records(db_.get(), 440);
+    db_.reset();
+    for (const char* const dir : {"warm", "cold", "failed"}) {
+      EXPECT_FALSE(std::filesystem::exists(dir)) << dir;
+      EXPECT_FALSE(std::filesystem::is_empty(dir_.File(fmt::format("here/{}", dir)))) << dir;
+    }
+  }
+  options.level_paths = {"", dir_.File("here/warm"), dir_.File("here/cold")};
+  options.failed_task_dir.clear();
+  ASSERT_TRUE(DB::Open(options, dir_.File("here/a"), &db_).ok());
+  expect_records(db_.get(), 440);
+  db_.reset();
+  const WorkingDirectory here(dir_.File("here"));
+  ASSERT_TRUE(DB::Destroy(Small(nullptr, {"", "warm", "cold"}), "a").ok());
+  EXPECT_FALSE(std::filesystem::exists("a"));
 }
 
 TEST_F(DirectoriesTest, DestroyRemovesOnlyItsOwn) {
