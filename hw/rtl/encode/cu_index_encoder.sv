@@ -46,6 +46,7 @@ module cu_index_encoder #(
   output logic          limit_o,  // more blocks in a table than there is room for
   output logic [63:0]   tables_o
 );
+  import cu_varint_pkg::*;
   import sluice_abi_pkg::*;
 
   localparam int unsigned V = ValueBytes;
@@ -104,12 +105,16 @@ module cu_index_encoder #(
   logic handle_valid, handle_pop;
   logic [63:0] handle_offset;
   logic [31:0] handle_size;
-  cu_fifo #(.Width(96), .Depth(ItemDepth)) u_handles (
+  // Computed on this side of the FIFO: on the other one, an entry's header needs it at once.
+  wire [3:0] new_code_bytes = varint_bytes(handle_offset_i[55:0]) +
+                              varint_bytes(56'(handle_size_i));
+  logic [3:0] code_bytes;
+  cu_fifo #(.Width(96 + 4), .Depth(ItemDepth)) u_handles (
     .clk_i, .rst_ni,
     .wvalid_i(handle_valid_i), .wready_o(handle_ready_o),
-    .wdata_i({handle_offset_i, handle_size_i}),
+    .wdata_i({handle_offset_i, handle_size_i, new_code_bytes}),
     .rvalid_o(handle_valid), .rready_i(handle_pop),
-    .rdata_o({handle_offset, handle_size}), .count_o(unused_handles)
+    .rdata_o({handle_offset, handle_size, code_bytes}), .count_o(unused_handles)
   );
 
   // -------------------------------------------------------------- index blocks
@@ -129,6 +134,7 @@ module cu_index_encoder #(
     .key_valid_i(key_valid), .key_ready_o(key_pop), .key_data_i(key_data),
     .handle_valid_i(handle_valid), .handle_ready_o(handle_pop),
     .handle_offset_i(handle_offset), .handle_size_i(handle_size),
+    .handle_code_bytes_i(code_bytes),
     .out_valid_o(entry_valid), .out_ready_i(entry_ready), .out_o(entry),
     .table_valid_o(table_push), .table_ready_i(tables_ready),
     .table_offset_o(table_offset), .table_bytes_o(table_bytes),

@@ -41,6 +41,7 @@ module cu_index_entries #(
   output logic                    handle_ready_o,
   input  logic [63:0]             handle_offset_i,  // below 2^56
   input  logic [31:0]             handle_size_i,
+  input  logic [3:0]              handle_code_bytes_i,  // of both as varints
 
   output logic                    out_valid_o,
   input  logic                    out_ready_i,
@@ -66,24 +67,26 @@ module cu_index_entries #(
   } state_e;
 
   state_e state_q, state_d;
-  chunk_t chunk, out_q;
-  logic emit, out_valid_q, start_entry;
-  wire room = !out_valid_q || out_ready_i;
+  chunk_t chunk;
+  logic emit, room, start_entry;
 
   logic [15:0] key_left_q;
   logic [WordBits-1:0] word_q;
   logic [31:0] content_q;
   logic [63:0] data_offset_q, data_bytes_q;
   varint_t offset_code_q, size_code_q;
+  logic [3:0] value_bytes_q;
+  wire handle_fits = value_bytes_q <= 4'd8;
 
   wire [15:0] key_bytes = item_user_bytes_i + 16'd8;
-  varint_t key_code, offset_code, size_code;
-  assign key_code    = varint(56'(key_bytes));
-  assign offset_code = varint(handle_offset_i[55:0]);
-  assign size_code   = varint(56'(handle_size_i));
-  wire [3:0] value_bytes = offset_code.bytes + size_code.bytes;
+  varint_t key_code;
+  assign key_code = varint(56'(key_bytes));
   wire [3:0] header_bytes = key_code.bytes + 4'd2;
-  wire handle_fits = offset_code_q.bytes + size_code_q.bytes <= 4'd8;
+
+  // An entry's size is accounted for in the cycle after its header: the next one needs more cycles.
+  logic account_q;
+  logic [3:0] header_bytes_q;
+  wire [4:0] other_bytes = 5'(header_bytes_q) + 5'(value_bytes_q) + 5'd8;  // than the user key's
 
   wire word_last = key_left_q <= 16'd8;
   wire [V-1:0][7:0] key_beat = key_data_i;
@@ -136,7 +139,7 @@ module cu_index_entries #(
             emit           = 1'b1;
             chunk.bytes    = header_bytes;
             chunk.data     = (key_code.data << 8)
-                             | (64'(value_bytes) << {header_bytes[2:0] - 3'd1, 3'b0});
+                             | (64'(handle_code_bytes_i) << {header_bytes[2:0] - 3'd1, 3'b0});
             state_d        = StKey;
           end
         end
@@ -168,7 +171,7 @@ module cu_index_entries #(
           if (handle_fits) begin
             chunk.data  = offset_code_q.data
                           | (size_code_q.data << {offset_code_q.bytes[2:0], 3'b0});
-            chunk.bytes = offset_code_q.bytes + size_code_q.bytes;
+            chunk.bytes = value_bytes_q;
             state_d     = StNext;
           end
         end
@@ -209,28 +212,29 @@ module cu_index_entries #(
   wire [63:0] table_end = data_offset_q + data_bytes_q + 64'(AlignBytes - 1);
 
   always_ff @(posedge clk_i) begin
-    if (room && emit) out_q <= chunk;
     if (start_entry) begin
-      key_left_q    <= item_user_bytes_i;
-      word_q        <= '0;
-      offset_code_q <= offset_code;
-      size_code_q   <= size_code;
+      key_left_q     <= item_user_bytes_i;
+      word_q         <= '0;
+      header_bytes_q <= header_bytes;
+      value_bytes_q  <= handle_code_bytes_i;
+      offset_code_q  <= varint(handle_offset_i[55:0]);
+      size_code_q    <= varint(56'(handle_size_i));
     end else if (state_q == StKey && key_valid_i && room) begin
       key_left_q <= key_left_q - 16'd8;
       word_q     <= key_ready_o ? '0 : word_q + 1'b1;
     end
     if (!rst_ni) begin
       state_q       <= StNext;
-      out_valid_q   <= 1'b0;
+      account_q     <= 1'b0;
       content_q     <= '0;
       data_offset_q <= '0;
       data_bytes_q  <= '0;
     end else begin
-      state_q <= state_d;
-      if (room) out_valid_q <= emit;
-      if (start_entry) begin
-        content_q    <= content_q + 32'(header_bytes) + 32'(key_bytes) + 32'(value_bytes);
-        data_bytes_q <= data_bytes_q + 64'(handle_size_i) + 64'(SealBytes);
+      state_q   <= state_d;
+      account_q <= start_entry;
+      if (start_entry) data_bytes_q <= data_bytes_q + 64'(handle_size_i) + 64'(SealBytes);
+      if (account_q) begin
+        content_q <= content_q + 32'(key_left_q) + 32'(other_bytes);
       end
       if (table_valid_o) begin
         content_q     <= '0;
@@ -240,9 +244,15 @@ module cu_index_entries #(
     end
   end
 
-  assign out_valid_o = out_valid_q;
-  assign out_o       = out_q;
-  assign limit_o     = state_q == StLimit;
+  // Room does not depend on a simultaneous read.
+  cu_register_slice #(.Width($bits(chunk_t))) u_out (
+    .clk_i, .rst_ni, .wvalid_i(emit), .wready_o(room), .wdata_i(chunk),
+    .rvalid_o(out_valid_o), .rready_i(out_ready_i), .rdata_o(out_o)
+  );
 
+  assign limit_o = state_q == StLimit;
+
+  `ASSERT(a_code_bytes,
+      account_q |-> value_bytes_q == offset_code_q.bytes + size_code_q.bytes)
   `ASSERT(a_offset, handle_valid_i |-> handle_offset_i[63:56] == '0)
 endmodule

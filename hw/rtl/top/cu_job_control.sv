@@ -123,6 +123,7 @@ module cu_job_control #(
   localparam int unsigned RecordWords = CompletionBytes / 8;
   localparam int unsigned StallWord = CompletionStalls / 8;
 
+  `ASSERT_PARAM(record_words, RecordWords < 31, "a completion record's words must fit word_q[4:0]")
   `ASSERT_PARAM(quiet_cycles, QuietCycles >= HaltCycles, "QuietCycles must be HaltCycles or more")
 
   typedef enum logic [3:0] {
@@ -173,6 +174,12 @@ module cu_job_control #(
                 data_addr_o[5:0] == '0 && data_limit_o[5:0] == '0 &&
                 index_addr_o[5:0] == '0 && index_limit_o[5:0] == '0 &&
                 head_q[JobBeginAddr/8][2:0] == '0 && head_q[JobEndAddr/8][2:0] == '0;
+  // Registered: the read ends some cycles after its last word, and Check comes then.
+  logic is_job_q, can_do_q;
+  always_ff @(posedge clk_i) begin
+    is_job_q <= is_job;
+    can_do_q <= can_do;
+  end
 
   // ---- the fault of the lowest way that has one
   logic way_fault;
@@ -196,16 +203,19 @@ module cu_job_control #(
     end
   end
 
+  // Registered: the counts stand still before the task's end has passed through the write engines.
+  logic intact_q;
   wire intact = (input_checksum_i == output_checksum_i + dropped_checksum_i) &&
                 (input_records_i == output_records_i + dropped_records_i);
+  always_ff @(posedge clk_i) intact_q <= intact;
 
   // ---- bit flips: parameters are used as long as the job lasts
-  logic [HeadWords-1:0] head_parity;
+  logic [HeadWords-1:0] parity_now_q;  // of what head_q holds, a cycle late
   logic parity_error_q;
-  always_comb for (int w = 0; w < int'(HeadWords); w++) head_parity[w] = ^head_q[w];
   always_ff @(posedge clk_i) begin
+    for (int w = 0; w < int'(HeadWords); w++) parity_now_q[w] <= ^head_q[w];
     if (state_q == Head || !rst_ni) parity_error_q <= 1'b0;
-    else if (head_parity != head_parity_q) parity_error_q <= 1'b1;
+    else if (parity_now_q != head_parity_q) parity_error_q <= 1'b1;
   end
   assign parity_error_o = parity_error_q;
 
@@ -234,9 +244,6 @@ module cu_job_control #(
   wire beat = reading & beat_valid_i;
   wire read_over = (read_words == '0) | (read_done_q & (word_q == read_words));
 
-  assign range_we_o   = beat & (state_q inside {Begin, End});
-  assign range_sel_o  = state_q == End;
-  assign range_addr_o = word_q[RangeAddrBits-1:0];
   assign way_tables_o = (word_q[7:0] < runs) ? beat_data_i[JobRunAddrLsb+:JobRunAddrWidth] : '0;
   assign way_count_o  = (word_q[7:0] < runs) ? beat_data_i[JobRunCountLsb+:JobRunCountWidth] : '0;
   always_comb begin
@@ -247,12 +254,20 @@ module cu_job_control #(
   assign way_start_o = state_q == Merge;
 
   // Key bytes past the key's end are whatever stands in memory: they must be zero for comparisons.
-  logic [3:0] key_left;
+  // Registered: the runs are read before a key is compared.
+  logic [3:0] key_left_q;
+  logic [7:0][7:0] range_word_q;
   wire [15:0] key_bytes = (state_q == End) ? end_bytes_o : begin_bytes_o;
+  always_ff @(posedge clk_i) begin
+    range_we_o   <= rst_ni & beat & (state_q inside {Begin, End});
+    range_sel_o  <= state_q == End;
+    range_addr_o <= word_q[RangeAddrBits-1:0];
+    range_word_q <= beat_data_i;
+    key_left_q   <= ((key_bytes >> 3) == word_q) ? {1'b0, key_bytes[2:0]} : 4'd8;
+  end
   always_comb begin
-    key_left = ((key_bytes >> 3) == word_q) ? {1'b0, key_bytes[2:0]} : 4'd8;
     for (int i = 0; i < 8; i++) begin
-      range_data_o[8*i+:8] = (4'(i) < key_left) ? beat_data_i[8*i+:8] : 8'd0;
+      range_data_o[8*i+:8] = (4'(i) < key_left_q) ? range_word_q[i] : 8'd0;
     end
   end
 
@@ -261,9 +276,9 @@ module cu_job_control #(
   assign write_start_o  = write_start_q;
   assign record_start_o = record_start_q;
   // After the record's words comes an empty beat that ends the engine's job.
-  assign record_valid_o = (state_q == Complete) & (word_q <= 16'(RecordWords));
+  assign record_valid_o = (state_q == Complete) & (word_q[4:0] <= 5'(RecordWords));
   assign record_data_o  = record_mem[word_q[4:0]];
-  assign record_last_o  = word_q == 16'(RecordWords);
+  assign record_last_o  = word_q[4:0] == 5'(RecordWords);
 
   assign job_ready_o  = (state_q == Idle) | (state_q == Stuck);
   assign job_done_o   = state_q == Finish;
@@ -309,9 +324,9 @@ module cu_job_control #(
       end
       Head: if (read_over) state_d = Check;
       Check: begin
-        trusted_d = is_job;
+        trusted_d = is_job_q;
         state_d   = Begin;
-        if (!is_job || !can_do) begin
+        if (!is_job_q || !can_do_q) begin
           status_d = MergeStatusBadDescriptor;
           state_d  = Halt;
         end
@@ -346,7 +361,7 @@ module cu_job_control #(
           status_d = MergeStatusLimit;
           state_d  = Halt;
         end else if (data_done_i && index_done_i) begin
-          if (!intact) status_d = MergeStatusEndToEnd;
+          if (!intact_q) status_d = MergeStatusEndToEnd;
           state_d = Halt;
         end
       end
@@ -401,6 +416,9 @@ module cu_job_control #(
     end
   end
 
+  // state_d == Idle, without what is on the way to other states.
+  wire idle_next = (state_q == Idle && !job_valid_i) || (state_q == Finish && !stuck_q) ||
+                   (state_q == Stuck && ports_idle_i);
   logic pipe_rst_nq;
   assign pipe_rst_no = pipe_rst_nq & rst_ni;
 
@@ -474,7 +492,7 @@ module cu_job_control #(
       resetting_q    <= (state_q == Save) && (state_d == Clear);
       stuck_q        <= stuck_d;
       quiet_q        <= (ports_move_i || state_d != state_q) ? '0 : quiet_q + 1'b1;
-      pipe_rst_nq <= !((state_d == Idle) || (state_q == Clear && word_q < 16'd2));
+      pipe_rst_nq <= !(idle_next || (state_q == Clear && word_q < 16'd2));
     end
     status_q       <= status_d;
     fault_run_q    <= fault_run_d;
@@ -482,5 +500,8 @@ module cu_job_control #(
     fault_offset_q <= fault_offset_d;
   end
 
+  `ASSERT(a_idle_next, idle_next == (state_d == Idle))
+  `ASSERT(a_checked, state_q == Check |-> {is_job_q, can_do_q} == {is_job, can_do})
+  `ASSERT(a_settled, state_q == Merge && data_done_i && index_done_i |-> intact_q == intact)
   `ASSERT(a_beat_wanted, beat_valid_i && reading |-> word_q < read_words)
 endmodule

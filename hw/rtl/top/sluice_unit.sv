@@ -463,8 +463,10 @@ module sluice_unit #(
     if (!rst_n) sealed_content_q <= '0;
     else if (block_word_moves) sealed_content_q <= sealed_content_q + 64'(block_word.bytes);
   end
-  assign output_checksum = encoded_checksum + (content_bytes - sealed_content_q) +
-                           64'(content_checksum ^ sealed_checksum) + 64'(integrity_error_q);
+  always_ff @(posedge ap_clk) begin
+    output_checksum <= encoded_checksum + (content_bytes - sealed_content_q) +
+                       64'(content_checksum ^ sealed_checksum) + 64'(integrity_error_q);
+  end
 
   cu_block_sealer #(.Bytes(V)) u_block_sealer (
     .clk_i(ap_clk), .rst_ni(rst_n),
