@@ -91,21 +91,18 @@ module cu_entry_parser
   logic rest_zero_q, rest_zero_d;
   logic [31:0] shared_q, shared_d, unshared_q, unshared_d, value_q, value_d;
   logic [32:0] key_before_q, key_before_d;  // internal bytes of the key before in the block
-  // Bytes left of the key from the current beat on.
+  // Bytes left of the key from the current beat on. The counts of a longer key are cut off: it ends
+  // in a fault after its first beat, and until then, any length will do.
   logic [KeyBits-1:0] shared_left_q, shared_left_d;
   logic [KeyBits-1:0] unshared_left_q, unshared_left_d;
   logic [KeyBits-1:0] key_left_q, key_left_d;  // internal
   logic [31:0] value_left_q, value_left_d;
+  logic user_beat_q, user_beat_d;  // the key's beat has bytes of the user key, or is the first one
   logic [CountBits-1:0] take_q, take_d;  // bytes that the beat takes from the window
   logic [PosBits-1:0] rotate_q, rotate_d;
 
   header_t head;
   assign head = parse_header(window_head_i, PosBits);
-
-  // Longer keys end in a fault after their first beat; until then, any length will do.
-  function automatic logic [KeyBits-1:0] clip(logic [31:0] n);
-    return (n[31:KeyBits] != '0) ? '1 : n[KeyBits-1:0];
-  endfunction
 
   function automatic logic [CountBits-1:0] at_most_v(logic [31:0] n);
     return (n[31:PosBits] != '0) ? CountBits'(V) : {1'b0, n[PosBits-1:0]};
@@ -117,9 +114,10 @@ module cu_entry_parser
                                                         logic [PosBits-1:0] shared,
                                                         logic [PosBits-1:0] unshared);
     logic [CountBits-1:0] sum = {1'b0, shared} + {1'b0, unshared};
-    logic [CountBits-1:0] some = sum[PosBits] ? CountBits'(V) - {1'b0, shared} : {1'b0, unshared};
+    logic [CountBits-1:0] free = '0;  // V - shared, without a carry chain
+    for (int unsigned i = 0; i < V; i++) if (shared == PosBits'(i)) free |= CountBits'(V - i);
     if (shared_big) return '0;
-    return unshared_big ? CountBits'(V) - {1'b0, shared} : some;
+    return (unshared_big | sum[PosBits]) ? free : {1'b0, unshared};
   endfunction
 
   // ------------------------------------------------------------------ header check
@@ -132,9 +130,10 @@ module cu_entry_parser
 
   assign key_bytes = {1'b0, shared_q} + {1'b0, unshared_q};
   assign need      = {2'b0, unshared_q} + {2'b0, value_q} + {2'b0, RestartBytes};
+  wire beyond = need > {2'b0, left_q};
 
   always_ff @(posedge clk_i) begin
-    beyond_q       <= need > {2'b0, left_q};
+    beyond_q       <= beyond;
     unshared_bad_q <= {1'b0, shared_q} > key_before_q;
     short_q        <= key_bytes < 33'd8;
     key_long_q     <= key_bytes > 33'(MaxKeyBytes + 8);
@@ -153,7 +152,7 @@ module cu_entry_parser
   // ------------------------------------------------------------------ the beat at hand
 
   logic shared_beat;  // all of it comes from the key before
-  logic key_last, user_beat, user_last, value_last;
+  logic key_last, user_last, value_last;
   logic [CountBits-1:0] user_now;  // bytes of the user key
 
   // In terms of the low bits, where they suffice.
@@ -164,8 +163,7 @@ module cu_entry_parser
 
   assign shared_beat = shared_left_q[KeyBits-1:PosBits] != '0;
   assign key_last    = ~key_big & (key_low[LowBits-1:PosBits] == '0 || key_low == LowBits'(V));
-  assign user_beat   = first_q | key_big | (key_low[LowBits-1:3] != '0 && key_low != LowBits'(8));
-  assign user_last   = user_beat & ~key_big & (key_low <= WholeUser);
+  assign user_last   = user_beat_q & ~key_big & (key_low <= WholeUser);
   assign value_last  = ~value_big & (~value_left_q[PosBits] || value_left_q[PosBits-1:0] == '0);
 
   always_comb begin
@@ -176,11 +174,13 @@ module cu_entry_parser
 
   // ------------------------------------------------------------------ state machine
 
-  wire too_short = left_q[31:3] == '0;  // below RestartBytes
+  // Less than RestartBytes are left where Head looks for a header: at the beginning of a block, or
+  // after an entry, which has been compared with what is left by then.
+  logic too_short_q, too_short_d;
   // Zeros in longer varints are treated as a header, and rejected: no key is that short.
-  wire restarts = (state_q == Head) & ~stop_q & window_ready_i & ~too_short &
+  wire restarts = (state_q == Head) & ~stop_q & window_ready_i & ~too_short_q &
                   (window_head_i[15:0] == '0);
-  wire key_go = (state_q == Key) & ~stop_q & window_ready_i & (~user_beat | key_room_i) &
+  wire key_go = (state_q == Key) & ~stop_q & window_ready_i & (~user_beat_q | key_room_i) &
                 (~first_q | record_room_i);
   wire value_go = (state_q == Value) & ~stop_q & window_ready_i & value_room_i;
   // Shared bytes of the next beat, which do not come from the window.
@@ -188,12 +188,13 @@ module cu_entry_parser
                                    ? shared_left_q[PosBits-1:0] : PosBits'(0);
   logic header_done;  // this cycle takes the last byte of a header
   logic fault, block_end, eos;
-  logic [31:0] header_shared, header_unshared, header_value;
+  logic [KeyBits-1:0] header_shared, header_unshared;
+  logic [31:0] header_value;
   logic [CountBits-1:0] header_take;  // of the first key beat
-  logic [32:0] header_key;
+  logic [KeyBits-1:0] header_key;
 
-  assign header_shared   = (state_q == Head) ? head.shared : shared_q;
-  assign header_unshared = (state_q == Head) ? head.unshared : unshared_q;
+  assign header_shared   = KeyBits'((state_q == Head) ? head.shared : shared_q);
+  assign header_unshared = KeyBits'((state_q == Head) ? head.unshared : unshared_q);
   assign header_value    = (state_q == Head) ? head.value_bytes : head.first[31:0];
   always_comb begin
     header_take = key_bytes_now(head.shared_big, head.unshared_big, head.shared[PosBits-1:0],
@@ -203,7 +204,8 @@ module cu_entry_parser
                                   shared_q[PosBits-1:0], unshared_q[PosBits-1:0]);
     end
   end
-  assign header_key      = {1'b0, header_shared} + {1'b0, header_unshared};
+  assign header_key      = (state_q == Head) ? KeyBits'(head.shared) + KeyBits'(head.unshared)
+                                             : KeyBits'(key_bytes);
 
   always_comb begin
     state_d      = state_q;
@@ -211,6 +213,7 @@ module cu_entry_parser
     first_d      = first_q;
     size_d       = size_q;
     rest_d       = rest_q;
+    too_short_d  = too_short_q;
     rest_zero_d  = rest_zero_q;
     shared_d     = shared_q;
     unshared_d   = unshared_q;
@@ -220,6 +223,7 @@ module cu_entry_parser
     unshared_left_d = unshared_left_q;
     key_left_d   = key_left_q;
     value_left_d = value_left_q;
+    user_beat_d  = user_beat_q;
     take_d       = take_q;
     header_done  = 1'b0;
     block_ready_o  = 1'b0;
@@ -251,7 +255,7 @@ module cu_entry_parser
           rest_d      = left_q;
           rest_zero_d = window_head_i[31:0] == '0;
           varint_d    = 2'd0;
-          if (too_short) begin
+          if (too_short_q) begin
             fault = 1'b1;
             state_d    = Flush;
           end else if (restarts) begin
@@ -272,7 +276,7 @@ module cu_entry_parser
         if (stop_q) begin
           state_d = Flush;
         end else if (window_ready_i) begin
-          if (too_short || !head.first_ok) begin
+          if (left_q[31:3] == '0 || !head.first_ok) begin
             fault = 1'b1;
             state_d    = Flush;
           end else begin
@@ -299,10 +303,15 @@ module cu_entry_parser
           shared_left_d   = shared_beat ? shared_left_q - KeyBits'(V) : '0;
           unshared_left_d = unshared_left_q - KeyBits'(take_q);
           key_left_d      = key_left_q - KeyBits'(V);
+          user_beat_d     = key_big | (key_low > WholeUser);
           take_d          = key_bytes_now(shared_left_q[KeyBits-1:PosBits+1] != '0,
                                           unshared_left_d[KeyBits-1:PosBits] != '0,
-                                          shared_next, unshared_left_d[PosBits-1:0]);
-          if (first_q) key_before_d = key_bytes;
+                                          shared_beat ? shared_left_q[PosBits-1:0] : '0,
+                                          unshared_left_d[PosBits-1:0]);
+          if (first_q) begin
+            key_before_d = key_bytes;
+            too_short_d  = beyond;
+          end
           if (key_last) begin
             first_d  = 1'b1;
             take_d   = at_most_v(value_q);
@@ -336,6 +345,7 @@ module cu_entry_parser
     end
     if (block_valid_i && block_ready_o) begin
       size_d       = block_bytes_i;
+      too_short_d  = block_bytes_i[31:3] == '0;
       key_before_d = '0;
       // No array has been seen: a flipped state bit must not flush the block as if complete.
       rest_d       = '0;
@@ -344,11 +354,12 @@ module cu_entry_parser
     if (header_done) begin
       state_d         = Key;
       first_d         = 1'b1;
+      user_beat_d     = 1'b1;
       value_d         = header_value;
       value_left_d    = header_value;
-      shared_left_d   = clip(header_shared);
-      unshared_left_d = clip(header_unshared);
-      key_left_d      = (header_key[32]) ? '1 : clip(header_key[31:0]);
+      shared_left_d   = header_shared;
+      unshared_left_d = header_unshared;
+      key_left_d      = header_key;
       take_d          = header_take;
     end
 
@@ -370,6 +381,7 @@ module cu_entry_parser
     varint_q        <= varint_d;
     first_q         <= first_d;
     size_q          <= size_d;
+    too_short_q     <= too_short_d;
     left_q          <= left_d;
     rest_q          <= rest_d;
     rest_zero_q     <= rest_zero_d;
@@ -380,6 +392,7 @@ module cu_entry_parser
     shared_left_q   <= shared_left_d;
     unshared_left_q <= unshared_left_d;
     key_left_q      <= key_left_d;
+    user_beat_q     <= user_beat_d;
     value_left_q    <= value_left_d;
     take_q          <= take_d;
     rotate_q        <= rotate_d;
@@ -437,7 +450,7 @@ module cu_entry_parser
     last: (state_q == Key) ? key_last : value_last,
     shared: (state_q != Key) ? '0
             : shared_beat ? CountBits'(V) : {1'b0, shared_left_q[PosBits-1:0]},
-    span: key_last ? key_left_q[CountBits-1:0] : CountBits'(V), user: user_beat,
+    span: key_last ? key_left_q[CountBits-1:0] : CountBits'(V), user: user_beat_q,
     user_last: user_last, user_bytes: 16'(key_bytes) - 16'd8, value_bytes: value_q
   };
   assign block_end_o = '{
@@ -473,7 +486,7 @@ module cu_entry_parser
     end
   end
 
-  assign key_take_o    = (key_go & user_beat) | eos;
+  assign key_take_o    = (key_go & user_beat_q) | eos;
   assign value_take_o  = value_go;
   assign record_take_o = key_go & first_q;
   assign check_take_o  = block_end;

@@ -58,11 +58,12 @@ package cu_entry_pkg;
     h.first = varint(b[39:0]);
     h.shared = h.first[31:0];
     h.shared_big = varint_big(b[39:0], big_bits);
+    // Where the varints of a fast header can end: the first one in byte 0 to 4, the second in 1 to 6.
     for (int i = 0; i < 7; i++) begin
       logic [31:0] v = 32'(varint(padded[8*(i+1)+:40]));
-      if (e1[i]) h.unshared |= v;
-      if (e1[i] && varint_big(padded[8*(i+1)+:40], big_bits)) h.unshared_big = 1'b1;
-      if (e2[i]) h.value_bytes |= v;
+      if (i < 5 && e1[i]) h.unshared |= v;
+      if (i < 5 && e1[i] && varint_big(padded[8*(i+1)+:40], big_bits)) h.unshared_big = 1'b1;
+      if (i > 0 && e2[i]) h.value_bytes |= v;
     end
     for (int i = 0; i < 8; i++) begin
       if (e3[i]) h.bytes |= 4'(i + 1);

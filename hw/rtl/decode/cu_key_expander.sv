@@ -340,6 +340,7 @@ module cu_key_expander
 
   // ------------------------------------------------------------------ bit flips
 
+  logic [6:0] errors_q;  // of the cycle before
   logic parity_error_q;
   wire s1_parity_error = (s1_head_q | s1_q.key | s1_q.value) & (^s1_data_q != s1_parity_q);
   wire counts_parity_error = (s1_q.key | s1_q.value) &
@@ -358,9 +359,12 @@ module cu_key_expander
   assign parity_error_o = parity_error_q;
   always_ff @(posedge clk_i) begin
     header_bad_q <= rst_ni & header_bad;
-    if (!rst_ni) parity_error_q <= 1'b0;
-    else if (s1_parity_error || counts_parity_error || head_parity_error ||
-             before_parity_error || row_error || value_parity_error || lengths_parity_error) begin
+    errors_q <= {s1_parity_error, counts_parity_error, head_parity_error, before_parity_error,
+                 row_error, value_parity_error, lengths_parity_error};
+    if (!rst_ni) begin
+      errors_q       <= '0;
+      parity_error_q <= 1'b0;
+    end else if (errors_q != '0) begin
       parity_error_q <= 1'b1;
     end
   end
