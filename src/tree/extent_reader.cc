@@ -79,6 +79,7 @@ Status ReadAhead::Read(const Extent& extent, BlockReads* reads, std::string_view
     const uint64_t in_order = follows ? in_order_ + 1 : 0;
     uint64_t wanted =
         in_order < kFirstPiece ? 0 : kLeastBytes << std::min(in_order - kFirstPiece, kDoublings);
+    wanted = std::max(wanted, least_);
     const uint64_t reach = reach_ == nullptr || has_read_ ? 0 : reach_->bytes();
     const bool reaches = reach > bytes / 8;
     if (reaches) {

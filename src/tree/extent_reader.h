@@ -83,8 +83,9 @@ class SeekReach {
 // seeks have made use of lately, and later what is read in order in ever larger pieces.
 class ReadAhead {
  public:
-  // `reach`, which may be null, outlives it.
-  explicit ReadAhead(SeekReach* reach) : reach_(reach) {}
+  // `reach`, which may be null, outlives it. Pieces have `least` bytes from the first on, if there is
+  // as much.
+  explicit ReadAhead(SeekReach* reach, uint64_t least = 0) : reach_(reach), least_(least) {}
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
   ~ReadAhead() { Seek(); }
@@ -108,6 +109,7 @@ class ReadAhead {
   uint64_t PieceBytes(const Extent& extent, uint64_t wanted, bool beyond) const;
 
   SeekReach* const reach_;
+  const uint64_t least_;
   const TableHead* head_ = nullptr;
   size_t block_ = 0;
   size_t end_ = 0;

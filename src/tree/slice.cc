@@ -15,6 +15,9 @@ namespace {
 
 enum class Wanted { kAll, kEven, kOdd };
 
+// Read at once.
+constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
+
 // Counts a block of which the slice has all records.
 Status CountWhole(const Block& block, const FindValueExtent& find_values, KeyScanner* keys,
                   Extent* slice, ValueShareCounter* shares) {
@@ -85,7 +88,8 @@ Status MakeSlices(const Extent& extent, std::string_view begin,
   KeyScanner keys;
   const FindValueExtent find_values = ValueExtentsOf(extent);
   std::vector<ValueShareCounter> shares(slices.size());
-  ReadAhead ahead(/*reach=*/nullptr);
+  // What is not wanted is left out block by block.
+  ReadAhead ahead(/*reach=*/nullptr, wanted == Wanted::kAll ? kPieceBytes : 0);
   std::string contents;
   size_t at = 0;  // the slice that the last key is in
   for (size_t i = head->Find(from); i < blocks && at < slices.size(); ++i) {

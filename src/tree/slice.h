@@ -19,7 +19,7 @@
 namespace sluice {
 
 // The slice of `extent`, itself a slice or not, with the user keys [begin, end) (empty: no bound);
-// it may have no entries. Reads all of the slice, in pieces of up to 128 KiB.
+// it may have no entries. Reads all of the slice, a MiB at once.
 Status MakeSlice(const Extent& extent, std::string_view begin, std::string_view end,
                  ExtentReader* reader, Extent* slice);
 

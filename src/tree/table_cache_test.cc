@@ -125,7 +125,7 @@ TEST_F(TableCacheTest, ASliceIsCountedWithFewReads) {
   Extent slice;
   ASSERT_TRUE(MakeSlice(cold.extent, KeyOf(1), {}, &cold.reader, &slice).ok());
   EXPECT_EQ(slice.entries, kBlocks * kRecords - 1);
-  EXPECT_LE(reads_, 25);
+  EXPECT_LE(reads_, 5);
   EXPECT_LE(bytes_, extent_->bytes);
 }
 
