@@ -19,6 +19,9 @@ std::string SubtableText(const SubtableStatistics& subtable) {
     text += fmt::format("{:<22}{:>6}{:>10}{:>12.1f}{:>14}{:>13}\n", name, level.runs, level.extents,
                         MiB(level.bytes), level.records, level.tombstones);
   };
+  if (const std::string options = subtable.options.ToString(); !options.empty()) {
+    text += fmt::format("  its own options: {}\n", options);
+  }
   for (size_t i = 0; i < subtable.levels.size(); ++i) {
     const LevelStatistics& level = subtable.levels[i];
     line(fmt::format("  level {}", i), level);

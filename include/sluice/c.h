@@ -38,6 +38,8 @@ typedef struct sluice_write_options_t sluice_write_options_t;
 typedef struct sluice_read_options_t sluice_read_options_t;
 /** A sub-table of a database. */
 typedef struct sluice_subtable_t sluice_subtable_t;
+/** What a sub-table has of its own among the options. */
+typedef struct sluice_subtable_options_t sluice_subtable_options_t;
 /** Writes that take effect together. */
 typedef struct sluice_batch_t sluice_batch_t;
 /** A position among the keys of a sub-table. */
@@ -65,6 +67,17 @@ SLUICE_EXPORT void sluice_options_destroy(sluice_options_t* options);
  * separated by commas. */
 SLUICE_EXPORT void sluice_options_set(sluice_options_t* options, const char* name,
                                       const char* value, char** error);
+
+/** Options of a sub-table, none of which is set (sluice::SubtableOptions). */
+SLUICE_EXPORT sluice_subtable_options_t* sluice_subtable_options_create(void);
+/** Frees the options; sub-tables that were given them stay as they are. */
+SLUICE_EXPORT void sluice_subtable_options_destroy(sluice_subtable_options_t* options);
+/** Sets the field `name` of sluice::SubtableOptions, as sluice_options_set does; a null value: not
+ * set, so that the database's holds. */
+SLUICE_EXPORT void sluice_subtable_options_set(sluice_subtable_options_t* options, const char* name,
+                                               const char* value, char** error);
+/** What is set, as "compression=zstd block_bytes=16384"; allocated by malloc. */
+SLUICE_EXPORT char* sluice_subtable_options_text(const sluice_subtable_options_t* options);
 
 /** The defaults of sluice::WriteOptions. */
 SLUICE_EXPORT sluice_write_options_t* sluice_write_options_create(void);
@@ -114,6 +127,16 @@ SLUICE_EXPORT void sluice_destroy(const sluice_options_t* options, const char* p
 /** Makes an empty sub-table; null after an error. */
 SLUICE_EXPORT sluice_subtable_t* sluice_create_subtable(sluice_db_t* db, const char* name,
                                                         char** error);
+/** The same with options of its own; null options: none. */
+SLUICE_EXPORT sluice_subtable_t* sluice_create_subtable_with_options(
+    sluice_db_t* db, const sluice_subtable_options_t* options, const char* name, char** error);
+/** Gives the sub-table these options in place of those it had (sluice::DB::SetSubtableOptions). */
+SLUICE_EXPORT void sluice_set_subtable_options(sluice_db_t* db, sluice_subtable_t* subtable,
+                                               const sluice_subtable_options_t* options,
+                                               char** error);
+/** The sub-table's own options; to be freed by sluice_subtable_options_destroy. */
+SLUICE_EXPORT sluice_subtable_options_t* sluice_get_subtable_options(sluice_db_t* db,
+                                                                     sluice_subtable_t* subtable);
 /** Removes a sub-table and its keys. */
 SLUICE_EXPORT void sluice_drop_subtable(sluice_db_t* db, sluice_subtable_t* subtable, char** error);
 /** The sub-table of this name; null if there is none. */

@@ -139,11 +139,21 @@ class SLUICE_EXPORT DB {
   /// from the log. Returns the first error.
   virtual Status Close() = 0;
 
-  /// Makes an empty sub-table. InvalidArgument if the name is taken or empty.
-  virtual Status CreateSubtable(std::string_view name, Subtable** subtable) = 0;
+  /// Makes an empty sub-table. InvalidArgument if the name is taken or empty, or an option is out of
+  /// its range.
+  virtual Status CreateSubtable(const SubtableOptions& options, std::string_view name,
+                                Subtable** subtable) = 0;
   /// The sub-table's keys are gone at once; its space is freed when it is no longer being read. The
   /// default sub-table cannot be dropped.
   virtual Status DropSubtable(Subtable* subtable) = 0;
+  /// Gives the sub-table these options in place of those it had: what is not set is the database's
+  /// again. They hold for flushes, compactions and ingestions that begin later; extents that are
+  /// there keep their format, which readers know from them, until a compaction rewrites them.
+  /// Durable, and all or nothing. InvalidArgument if one is out of its range, or the sub-table is
+  /// dropped.
+  virtual Status SetSubtableOptions(Subtable* subtable, const SubtableOptions& options) = 0;
+  /// The sub-table's own options, as they were given last.
+  virtual SubtableOptions GetSubtableOptions(Subtable* subtable) = 0;
   /// All that are not dropped, in order of their creation.
   virtual std::vector<Subtable*> ListSubtables() = 0;
   /// The sub-table of this name; null if there is none.
@@ -269,6 +279,11 @@ class SLUICE_EXPORT DB {
     WriteAsync(options, std::move(batch),
                [promise](const Status& status) { promise->set_value(status); });
     return promise->get_future();
+  }
+
+  /// The same, with the options of the database.
+  Status CreateSubtable(std::string_view name, Subtable** subtable) {
+    return CreateSubtable(SubtableOptions{}, name, subtable);
   }
 
   /// @{

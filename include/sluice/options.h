@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sluice/compression.h"
+#include "sluice/export.h"
 
 namespace sluice {
 
@@ -169,6 +171,30 @@ struct Options {
   /// Told of what happens in the background.
   std::vector<std::shared_ptr<EventListener>> listeners;
   Env* env = nullptr;  ///< the file system; null: the real one. Must outlive the database.
+};
+
+/// What a sub-table has of its own among the Options of the same names: how its extents are written
+/// from now on. What is not set is the database's, as of each DB::Open. Kept with the sub-table, and
+/// given to DB::CreateSubtable or DB::SetSubtableOptions.
+///
+/// Should a later DB::Open have a smaller Options::extent_bytes than these were given under,
+/// block_bytes and zstd_dictionary_bytes are what that permits.
+struct SLUICE_EXPORT SubtableOptions {
+  std::optional<uint32_t> block_bytes{};  ///< as Options::block_bytes
+  /// For blocks on levels of which compression_per_level says nothing; on all levels, if that is not
+  /// set here.
+  std::optional<Compression> compression{};
+  /// As Options::compression_per_level; one without any level leaves all to `compression`.
+  std::optional<std::vector<Compression>> compression_per_level{};
+  std::optional<int> zstd_level{};                  ///< as Options::zstd_level
+  std::optional<uint32_t> zstd_dictionary_bytes{};  ///< as Options::zstd_dictionary_bytes
+  std::optional<int> bloom_bits_per_key{};          ///< as Options::bloom_bits_per_key
+  std::optional<uint32_t> prefix_bytes{};           ///< as Options::prefix_bytes
+  std::optional<uint64_t> separate_value_bytes{};   ///< as Options::separate_value_bytes
+
+  /// What is set, as "compression=zstd block_bytes=16384"; empty if nothing is.
+  std::string ToString() const;
+  friend bool operator==(const SubtableOptions&, const SubtableOptions&) = default;
 };
 
 /// How a write is done.

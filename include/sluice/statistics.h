@@ -35,6 +35,7 @@ struct LevelStatistics {
 /// The shape of a sub-table.
 struct SubtableStatistics {
   std::string name;                         ///< as given to CreateSubtable
+  SubtableOptions options;                  ///< its own, where they are not the database's
   uint64_t memtable_bytes = 0;              ///< of active and waiting memtables
   size_t waiting_memtables = 0;             ///< full, and not flushed yet
   std::array<LevelStatistics, 3> levels{};  ///< levels 0, 1 and 2

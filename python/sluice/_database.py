@@ -6,17 +6,42 @@ import asyncio
 import os
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, cast, overload
 
 from . import _core, statistics
 from ._asynchronous import submit
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
+    from typing_extensions import Buffer, Unpack
 
     Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 _D = TypeVar("_D")
+
+
+class SubtableOptions(TypedDict, total=False):
+    """What a sub-table has of its own; what is missing, or None, is as the database was opened with.
+
+    include/sluice/options.h explains each option.
+    """
+
+    block_bytes: int | None
+    compression: _core.Compression | None
+    compression_per_level: list[_core.Compression] | None
+    zstd_level: int | None
+    zstd_dictionary_bytes: int | None
+    bloom_bits_per_key: int | None
+    prefix_bytes: int | None
+    separate_value_bytes: int | None
+
+
+def _subtable_options(values: SubtableOptions) -> _core.SubtableOptions:
+    options = _core.SubtableOptions()
+    for name, value in values.items():
+        if name not in SubtableOptions.__annotations__:
+            raise TypeError(f"there is no option {name!r} of a sub-table")
+        setattr(options, name, value)
+    return options
 
 
 class Batch(_core.Batch):
@@ -150,6 +175,20 @@ class Transaction(_core.Transaction):
 class _Writes(_core.Table):
     """What a database and a sub-table have in common."""
 
+    def options(self) -> SubtableOptions:
+        """Its own options: those that are set."""
+        found = _core.get_subtable_options(self)
+        names = SubtableOptions.__annotations__
+        values = {name: getattr(found, name) for name in names if getattr(found, name) is not None}
+        return cast(SubtableOptions, values)
+
+    def set_options(self, **options: Unpack[SubtableOptions]) -> None:
+        """Gives it these options of its own in place of those it had, for what is written later.
+
+        What is not given is as the database was opened with.
+        """
+        _core.set_subtable_options(self, _subtable_options(options))
+
     def batch(self, *, sync: bool = False) -> Batch:
         """A batch whose writes go to this sub-table, unless they name another one."""
         return Batch(self, sync=sync)
@@ -205,9 +244,9 @@ class DB(_Writes):
     def closed(self) -> bool:
         return _core.is_closed(self)
 
-    def create_subtable(self, name: str) -> Subtable:
-        """InvalidArgumentError if the name is taken or empty."""
-        _core.create_subtable(self, name)
+    def create_subtable(self, name: str, **options: Unpack[SubtableOptions]) -> Subtable:
+        """InvalidArgumentError if the name is taken or empty, or an option is out of its range."""
+        _core.create_subtable(self, name, _subtable_options(options))
         return Subtable(self, name)
 
     def subtable(self, name: str) -> Subtable:

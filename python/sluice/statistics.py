@@ -31,6 +31,7 @@ class LevelStatistics:
 @dataclass(frozen=True, slots=True)
 class SubtableStatistics:
     name: str
+    options: str  # its own, as "compression=zstd block_bytes=16384"; see DB.options
     memtable_bytes: int
     waiting_memtables: int
     levels: tuple[LevelStatistics, LevelStatistics, LevelStatistics]

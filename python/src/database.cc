@@ -41,7 +41,7 @@ nb::dict ToDict(const LevelStatistics& level) {
 }
 
 nb::dict ToDict(const SubtableStatistics& subtable) {
-  const auto& [name, memtable_bytes, waiting_memtables, levels, value_extents, value_bytes,
+  const auto& [name, options, memtable_bytes, waiting_memtables, levels, value_extents, value_bytes,
                value_live_bytes, set_aside] = subtable;
   nb::list levels_list;
   for (const LevelStatistics& level : levels) {
@@ -49,6 +49,7 @@ nb::dict ToDict(const SubtableStatistics& subtable) {
   }
   nb::dict d;
   d["name"] = ToText(name);
+  d["options"] = options.ToString();
   d["memtable_bytes"] = memtable_bytes;
   d["waiting_memtables"] = waiting_memtables;
   d["levels"] = levels_list;
@@ -157,12 +158,26 @@ void Close(const Table& table) {
 
 bool IsClosed(const Table& table) { return !table.state()->open(); }
 
-void CreateSubtable(const Table& table, nb::str name) {
+void CreateSubtable(const Table& table, nb::str name, const SubtableOptions& options) {
   const std::string bytes = FromText(std::move(name));
   Run(table.state().get(), [&](DB* db) {
     Subtable* ignored = nullptr;
-    return db->CreateSubtable(bytes, &ignored);
+    return db->CreateSubtable(options, bytes, &ignored);
   });
+}
+
+void SetSubtableOptions(const Table& table, const SubtableOptions& options) {
+  Run(table.state().get(),
+      [&](DB* db) { return db->SetSubtableOptions(table.subtable(), options); });
+}
+
+SubtableOptions GetSubtableOptions(const Table& table) {
+  SubtableOptions options;
+  Run(table.state().get(), [&](DB* db) {
+    options = db->GetSubtableOptions(table.subtable());
+    return Status();
+  });
+  return options;
 }
 
 void DropSubtable(const Table& table, const Table& dropped) {

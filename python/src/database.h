@@ -20,7 +20,7 @@ bool IsClosed(const Table& table);
 
 // Throws NotFoundError if there is none.
 Table FindSubtable(const Table& table, nanobind::str name);
-void CreateSubtable(const Table& table, nanobind::str name);
+void CreateSubtable(const Table& table, nanobind::str name, const SubtableOptions& options);
 void DropSubtable(const Table& table, const Table& dropped);
 nanobind::list ListSubtables(const Table& table);
 nanobind::list ListPrepared(const Table& table);
@@ -29,6 +29,10 @@ void Checkpoint(const Table& table, BytesLike path);
 void Verify(const Table& table);
 // Fields by name, for sluice/statistics.py.
 nanobind::dict GetStatistics(const Table& table);
+
+// These mean the sub-table itself.
+void SetSubtableOptions(const Table& table, const SubtableOptions& options);
+SubtableOptions GetSubtableOptions(const Table& table);
 
 void Destroy(BytesLike path, const Options& options);
 // Fields of RepairReport by name.

@@ -2,6 +2,7 @@
 // is better said in Python: asynchronous writes, statistics, snapshots that read, documentation.
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -92,6 +93,16 @@ void BindOptions(nb::module_& m) {
             }
           },
           "paths"_a);
+  nb::class_<SubtableOptions>(m, "SubtableOptions")
+      .def(nb::init<>())
+      .def_rw("block_bytes", &SubtableOptions::block_bytes)
+      .def_rw("compression", &SubtableOptions::compression)
+      .def_rw("compression_per_level", &SubtableOptions::compression_per_level)
+      .def_rw("zstd_level", &SubtableOptions::zstd_level)
+      .def_rw("zstd_dictionary_bytes", &SubtableOptions::zstd_dictionary_bytes)
+      .def_rw("bloom_bits_per_key", &SubtableOptions::bloom_bits_per_key)
+      .def_rw("prefix_bytes", &SubtableOptions::prefix_bytes)
+      .def_rw("separate_value_bytes", &SubtableOptions::separate_value_bytes);
 }
 
 template <Yields yields>
@@ -268,7 +279,9 @@ NB_MODULE(_core, m) {
   m.def("close", &Close, "table"_a);
   m.def("is_closed", &IsClosed, "table"_a);
   m.def("close_all", &State::CloseAll);
-  m.def("create_subtable", &CreateSubtable, "table"_a, "name"_a);
+  m.def("create_subtable", &CreateSubtable, "table"_a, "name"_a, "options"_a);
+  m.def("set_subtable_options", &SetSubtableOptions, "table"_a, "options"_a);
+  m.def("get_subtable_options", &GetSubtableOptions, "table"_a);
   m.def("drop_subtable", &DropSubtable, "table"_a, "dropped"_a);
   m.def("list_subtables", &ListSubtables, "table"_a);
   m.def("list_prepared", &ListPrepared, "table"_a);

@@ -161,6 +161,33 @@ def test_subtables(db: sluice.DB, path: Path) -> None:
     assert odd.name in db.subtables()
 
 
+def test_options_of_subtables(db: sluice.DB, path: Path) -> None:
+    table = db.create_subtable("t", compression=sluice.Compression.ZSTD, block_bytes=8192)
+    assert table.options() == {"compression": sluice.Compression.ZSTD, "block_bytes": 8192}
+    assert db.options() == {}
+    levels = [sluice.Compression.NONE, sluice.Compression.LZ4]
+    table.set_options(compression_per_level=levels, bloom_bits_per_key=0, prefix_bytes=None)
+    db.set_options(zstd_level=5)
+    described = {t.name: t.options for t in db.statistics().subtables}
+    text = "compression_per_level=none,lz4 bloom_bits_per_key=0"
+    assert described == {"default": "zstd_level=5", "t": text}
+    db.close()
+    with sluice.open(path) as again:
+        own = again.subtable("t").options()
+        assert own == {"compression_per_level": levels, "bloom_bits_per_key": 0}
+        assert again.options() == {"zstd_level": 5}
+        with pytest.raises(sluice.InvalidArgumentError, match="zstd_level"):
+            again.set_options(zstd_level=23)
+        with pytest.raises(sluice.InvalidArgumentError, match="block_bytes"):
+            again.create_subtable("u", block_bytes=1)
+        with pytest.raises(TypeError):
+            again.set_options(row_cache_bytes=1)  # type: ignore[call-arg]
+        with pytest.raises(TypeError):
+            again.set_options(zstd_level="5")  # type: ignore[arg-type]
+        assert again.options() == {"zstd_level": 5}
+        assert again.subtables() == ["default", "t"]
+
+
 def test_objects_of_another_database_are_refused(db: sluice.DB, tmp_path: Path) -> None:
     with sluice.open(tmp_path / "other", create_if_missing=True) as other:
         for call in (

@@ -59,6 +59,47 @@ static void expect_value(sluice_db_t* db, const sluice_read_options_t* options,
 #define EXPECT_VALUE(options, subtable, key, value) \
   expect_value(db, options, subtable, key, value, __LINE__)
 
+/* What `options`, or if that is null the sub-table, has set. */
+static void expect_options(sluice_db_t* db, sluice_subtable_t* subtable,
+                           const sluice_subtable_options_t* options, const char* text, int line) {
+  sluice_subtable_options_t* own = sluice_get_subtable_options(db, subtable);
+  char* found = sluice_subtable_options_text(options != NULL ? options : own);
+  check(strcmp(found, text) == 0, found, line);
+  sluice_free(found);
+  sluice_subtable_options_destroy(own);
+}
+#define EXPECT_OPTIONS(subtable, options, text) \
+  expect_options(db, subtable, options, text, __LINE__)
+
+static void test_subtable_options(sluice_db_t* db) {
+  sluice_subtable_options_t* own = sluice_subtable_options_create();
+  EXPECT_OPTIONS(NULL, own, "");
+  sluice_subtable_options_set(own, "compression", "zstd", &error);
+  sluice_subtable_options_set(own, "compression_per_level", "none,lz4", &error);
+  sluice_subtable_options_set(own, "block_bytes", "8192", &error);
+  CHECK_OK();
+  sluice_subtable_options_set(own, "row_cache_bytes", "1", &error);
+  EXPECT_ERROR("invalid argument: no option 'row_cache_bytes'");
+  sluice_subtable_options_set(own, "block_bytes", "8k", &error);
+  EXPECT_ERROR("invalid argument: '8k' is no value for option block_bytes");
+  sluice_subtable_t* packed = sluice_create_subtable_with_options(db, own, "packed", &error);
+  CHECK_OK();
+  EXPECT_OPTIONS(packed, NULL, "block_bytes=8192 compression=zstd compression_per_level=none,lz4");
+  sluice_subtable_options_set(own, "compression_per_level", NULL, &error);
+  sluice_set_subtable_options(db, packed, own, &error);
+  CHECK_OK();
+  EXPECT_OPTIONS(packed, NULL, "block_bytes=8192 compression=zstd");
+  sluice_subtable_options_set(own, "zstd_level", "23", &error);
+  CHECK_OK();
+  CHECK(sluice_create_subtable_with_options(db, own, "bad", &error) == NULL);
+  EXPECT_ERROR("invalid argument: SubtableOptions::zstd_level");
+  sluice_set_subtable_options(db, packed, NULL, &error);
+  EXPECT_OPTIONS(packed, NULL, "");
+  sluice_drop_subtable(db, packed, &error);
+  CHECK_OK();
+  sluice_subtable_options_destroy(own);
+}
+
 static void test_transactions(sluice_db_t* db, const sluice_write_options_t* sync,
                               sluice_subtable_t* other) {
   sluice_transaction_options_t* options = sluice_transaction_options_create();
@@ -394,6 +435,7 @@ int main(int argc, char** argv) {
   sluice_approximate_size(db, sized, NULL, 0, "b", 1, &records, NULL);
   CHECK(records == 1);
   sluice_drop_subtable(db, sized, &error);
+  test_subtable_options(db);
   CHECK_OK();
   char* memory = sluice_get_property(db, NULL, "sluice.transaction-memory-capacity", &error);
   CHECK_OK();

@@ -13,6 +13,9 @@
 struct sluice_options_t {
   sluice::Options rep;
 };
+struct sluice_subtable_options_t {
+  sluice::SubtableOptions rep;
+};
 
 namespace sluice {
 

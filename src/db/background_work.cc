@@ -104,11 +104,8 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable, RateLimiter* limite
   ExtentWriter writer(db_.space.get(), db_.TierOf(0), &db_.next_number, ExtentWriter::Use::kFlush,
                       limiter);
   FlushResult result;
-  SLUICE_RETURN_IF_ERROR(
-      FlushMemtables(memtables, snapshots, ranges ? &*ranges : nullptr,
-                     {db_.MakeExtentFormat(subtable->id(), 0), db_.options.block_bytes,
-                      db_.options.restart_interval, db_.MakeValueFormat(subtable->id())},
-                     &writer, &result));
+  SLUICE_RETURN_IF_ERROR(FlushMemtables(memtables, snapshots, ranges ? &*ranges : nullptr,
+                                        db_.FormatOf(*subtable, 0), &writer, &result));
   // The row cache learns of these records before they leave the memtables.
   if (db_.rows.BeginFlush(&subtable->flushes)) {
     for (auto memtable = memtables.rbegin(); memtable != memtables.rend(); ++memtable) {

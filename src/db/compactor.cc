@@ -86,9 +86,10 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
       records += extent->entries;
     }
   }
+  const RunFormat format = db_.FormatOf(*subtable, pick.output.level);
   std::set<uint32_t> recoded_levels;
   for (const CompactionInput& input : pick.inputs) {
-    if (db_.CodecOf(input.run.level) != db_.CodecOf(pick.output.level)) {
+    if (db_.FormatOf(*subtable, input.run.level).extent.codec != format.extent.codec) {
       recoded_levels.insert(input.run.level);
     }
   }
@@ -104,12 +105,12 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
                         .least_bytes_rewritten = db_.options.extent_bytes / 2,
                         .file = db_.space->FileOf(tier),
                         .recoded_levels = std::move(recoded_levels)},
-                       {.extent = db_.MakeExtentFormat(subtable->id(), pick.output.level),
-                        .block_bytes = db_.options.block_bytes,
-                        .restart_interval = db_.options.restart_interval,
+                       {.extent = format.extent,
+                        .block_bytes = format.block_bytes,
+                        .restart_interval = format.restart_interval,
                         .snapshots = snapshots,
                         .window = tasks + 1,
-                        .values = db_.MakeValueFormat(subtable->id())},
+                        .values = format.values},
                        db_.driver.get(), &db_.reader, &writer, &db_.stopping, result);
 }
 

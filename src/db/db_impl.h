@@ -24,6 +24,7 @@ namespace sluice {
 class DBImpl final : public DB, private TransactionStore {
  public:
   using DB::ApproximateSize;
+  using DB::CreateSubtable;
   using DB::Delete;
   using DB::DeleteRange;
   using DB::Get;
@@ -45,8 +46,13 @@ class DBImpl final : public DB, private TransactionStore {
   Status Close() override;
 
   // db_subtables.cc
-  Status CreateSubtable(std::string_view name, Subtable** subtable) override;
+  Status CreateSubtable(const SubtableOptions& options, std::string_view name,
+                        Subtable** subtable) override;
   Status DropSubtable(Subtable* subtable) override;
+  Status SetSubtableOptions(Subtable* subtable, const SubtableOptions& options) override;
+  SubtableOptions GetSubtableOptions(Subtable* subtable) override {
+    return Resolve(subtable)->format()->own;
+  }
   std::vector<Subtable*> ListSubtables() override { return db_.subtables.List(); }
   Subtable* FindSubtable(std::string_view name) override { return db_.subtables.Find(name); }
 

@@ -26,6 +26,7 @@
 #include "db/db_impl.h"
 #include "db/replayer.h"
 #include "offload/driver.h"
+#include "tree/subtable_options.h"
 #include "util/epoch.h"
 
 namespace sluice {
@@ -34,17 +35,12 @@ namespace {
 
 // How much free space a data file keeps, in extents.
 constexpr uint64_t kSlackExtents = 8;
-constexpr uint32_t kMaxExtentBytes = uint32_t{1} << 30;
 constexpr size_t kMostThreads = 1024;
-constexpr int kMostBloomBits = 64;
-constexpr uint32_t kMostPrefixBytes = 255;
 // A memtable has fewer versions than a 32-bit counter can count, of 24 bytes and more each.
 constexpr size_t kMostMemtableBytes = size_t{64} << 30;
 // The share of write_buffer_bytes that the log's bytes may have that wait to be replayed: tiny
 // records take many times as much in memtables.
 constexpr size_t kQueuedShare = 32;
-// An extent has the size of so many dictionaries at least, or it would hold little else.
-constexpr uint32_t kLeastDictionariesOfAnExtent = 8;
 // Bounds of Options::max_space_amplification. With less there is no room for a compaction; with
 // more the caller has mistaken the unit.
 constexpr double kLeastSpaceLimit = 1.1;
@@ -52,12 +48,7 @@ constexpr double kMostSpaceLimit = 100;
 
 Status CheckOptions(const Options& options) {
   const auto none = [](const std::shared_ptr<Executor>& unit) { return unit == nullptr; };
-  const auto known = [](Compression compression) {
-    return CompressionName(compression) != "unknown";
-  };
-  const std::vector<Compression>& of_levels = options.compression_per_level;
   const std::pair<const char*, bool> in_range[] = {
-      {"block_bytes", options.block_bytes >= 64},
       {"restart_interval", options.restart_interval > 0},
       {"extent_bytes",
        options.extent_bytes >= options.block_bytes && options.extent_bytes <= kMaxExtentBytes},
@@ -79,29 +70,20 @@ Status CheckOptions(const Options& options) {
       {"flush_threads", options.flush_threads > 0 && options.flush_threads <= kMostThreads},
       {"write_queues", options.write_queues > 0 && options.write_queues <= kMostThreads},
       {"level_paths", options.level_paths.size() <= kLevels},
-      {"compression", known(options.compression)},
-      {"compression_per_level",
-       of_levels.size() <= kLevels && std::all_of(of_levels.begin(), of_levels.end(), known)},
-      {"bloom_bits_per_key",
-       options.bloom_bits_per_key >= 0 && options.bloom_bits_per_key <= kMostBloomBits},
-      {"prefix_bytes", options.prefix_bytes <= kMostPrefixBytes},
-      {"zstd_level", options.zstd_level >= 1 && options.zstd_level <= 22},
-      {"zstd_dictionary_bytes",
-       options.zstd_dictionary_bytes == 0 ||
-           (options.zstd_dictionary_bytes >= 256 &&
-            options.zstd_dictionary_bytes <= kMostDictionaryBytes &&
-            options.zstd_dictionary_bytes <= options.extent_bytes / kLeastDictionariesOfAnExtent)},
       {"log_segment_bytes",
        options.log_segment_bytes >= 4096 && options.log_segment_bytes < uint64_t{1} << 32},
       {"executors", std::none_of(options.executors.begin(), options.executors.end(), none)},
   };
+  const char* bad = nullptr;
   for (const auto& [name, fits] : in_range) {
-    if (!fits) {
-      return Status::InvalidArgument(
-          fmt::format("Options::{} is out of its range (sluice/options.h)", name));
-    }
+    bad = bad == nullptr && !fits ? name : bad;
   }
-  return {};
+  if (bad == nullptr) {
+    bad = OutOfRange(DefaultsOf(options), options.extent_bytes);
+  }
+  return bad == nullptr ? Status()
+                        : Status::InvalidArgument(fmt::format(
+                              "Options::{} is out of its range (sluice/options.h)", bad));
 }
 
 }  // namespace

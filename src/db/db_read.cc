@@ -382,7 +382,7 @@ std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> n
   const SequenceNumber snapshot = state.snapshot;
   const std::shared_ptr<const RangeDeletions> deletions = RangeDeletionsOf(*version);
   KeyBounds bounds = {.lower = options.lower_bound, .upper = options.upper_bound};
-  const size_t prefix_bytes = db_.options.prefix_bytes;
+  const size_t prefix_bytes = version->format->prefix_bytes;
   if (prefix_bytes > 0 && bounds.lower != nullptr && bounds.upper != nullptr) {
     bounds.shared_bytes = SharedPrefixBytes(*bounds.lower, *bounds.upper);
   }

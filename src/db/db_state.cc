@@ -32,6 +32,19 @@ DbState::DbState(const Options& with, std::string where)
       rows(options.row_cache_bytes),
       reader(&tables, &blocks) {}
 
+RunFormat DbState::FormatOf(const SubtableImpl& subtable, uint32_t level) const {
+  const std::shared_ptr<const SubtableFormat> format = subtable.format();
+  // Values move between levels as references: they have the last level's place and compression.
+  Codec of_values = format->codecs[kLastLevel];
+  of_values.dictionary_bytes = 0;
+  return {.extent = {options.extent_bytes, format->codecs[level], format->bloom_bits_per_key,
+                     subtable.id(), format->prefix_bytes},
+          .block_bytes = format->block_bytes,
+          .restart_interval = options.restart_interval,
+          .values = {format->separate_value_bytes, kExtentsOfAValueExtent * options.extent_bytes,
+                     TierOf(kLastLevel), subtable.id(), of_values}};
+}
+
 Status DbState::CheckWritable() const {
   return options.read_only ? Status::InvalidArgument(fmt::format("{}: opened read-only", path))
                            : Status();

@@ -17,6 +17,7 @@
 
 #include "cache/cache.h"
 #include "cache/row_cache.h"
+#include "compaction/record_packer.h"
 #include "db/backlog.h"
 #include "db/compaction_schedule.h"
 #include "db/directories.h"
@@ -27,12 +28,10 @@
 #include "log/redo_log.h"
 #include "offload/driver.h"
 #include "sluice/db.h"
-#include "tree/extent_builder.h"
 #include "tree/extent_reader.h"
 #include "tree/extent_space.h"
 #include "tree/metadata_log.h"
 #include "tree/table_cache.h"
-#include "tree/value_writer.h"
 #include "txn/transactions.h"
 #include "util/mutex.h"
 #include "util/rate_limiter.h"
@@ -64,23 +63,9 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   DbState& operator=(const DbState&) = delete;
 
   size_t TierOf(uint32_t level) const { return tier_of_level[level]; }
-  Codec CodecOf(uint32_t level) const {
-    const std::vector<Compression>& by_level = options.compression_per_level;
-    return {.type = level < by_level.size() ? by_level[level] : options.compression,
-            .zstd_level = options.zstd_level,
-            .dictionary_bytes = level == kLastLevel ? options.zstd_dictionary_bytes : 0};
-  }
-  ExtentFormat MakeExtentFormat(uint32_t subtable, uint32_t level) const {
-    return {options.extent_bytes, CodecOf(level), options.bloom_bits_per_key, subtable,
-            options.prefix_bytes};
-  }
-  // Values move between levels as references: they have the last level's place and compression.
-  ValueFormat MakeValueFormat(uint32_t subtable) const {
-    Codec codec = CodecOf(kLastLevel);
-    codec.dictionary_bytes = 0;
-    return {options.separate_value_bytes, kExtentsOfAValueExtent * options.extent_bytes,
-            TierOf(kLastLevel), subtable, codec};
-  }
+  // How new extents of a level of the sub-table are written. Whoever writes any asks here: flushes,
+  // compactions, ingestions and imports.
+  RunFormat FormatOf(const SubtableImpl& subtable, uint32_t level) const;
   MemtablePtr NewMemtable() {
     return std::make_shared<MemtableInfo>(options.memtable_bytes, backlog.memory());
   }

@@ -1,10 +1,11 @@
-// Creating and dropping sub-tables.
+// Creating and dropping sub-tables, and their options.
 
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "db/db_impl.h"
+#include "tree/subtable_options.h"
 #include "util/epoch.h"
 #include "util/mutex.h"
 
@@ -15,11 +16,19 @@ namespace {
 // Ids of sub-tables are never given twice.
 constexpr uint32_t kMaxSubtables = ~uint32_t{0};
 
+Status CheckOptions(const SubtableOptions& options, uint32_t extent_bytes) {
+  const char* const bad = OutOfRange(options, extent_bytes);
+  return bad == nullptr ? Status()
+                        : Status::InvalidArgument(fmt::format(
+                              "SubtableOptions::{} is out of its range (sluice/options.h)", bad));
+}
+
 }  // namespace
 
 void DBImpl::AddSubtable(const StateLock& lock, uint32_t id, const Metadata::Subtable& metadata) {
   auto subtable = std::make_unique<SubtableImpl>(id, metadata.name);
   auto* const version = new Version;
+  version->format = std::make_shared<const SubtableFormat>(metadata.options, db_.options);
   version->active = db_.NewMemtable();
   version->flushed = metadata.flushed;
   version->SetRuns(metadata, subtable->totals.Update(metadata));
@@ -31,8 +40,10 @@ void DBImpl::AddSubtable(const StateLock& lock, uint32_t id, const Metadata::Sub
   db_.subtables.Add(lock, std::move(subtable));
 }
 
-Status DBImpl::CreateSubtable(std::string_view name, Subtable** subtable) {
+Status DBImpl::CreateSubtable(const SubtableOptions& options, std::string_view name,
+                              Subtable** subtable) {
   SLUICE_RETURN_IF_ERROR(db_.CheckWritable());
+  SLUICE_RETURN_IF_ERROR(CheckOptions(options, db_.options.extent_bytes));
   if (name.empty()) {
     return Status::InvalidArgument("a sub-table needs a name");
   }
@@ -48,6 +59,9 @@ Status DBImpl::CreateSubtable(std::string_view name, Subtable** subtable) {
         fmt::format("{} sub-tables were created, and there are no more ids", kMaxSubtables));
   }
   edit.created.push_back({id, std::string(name)});
+  if (options != SubtableOptions()) {
+    edit.options.push_back({id, options});
+  }
   edit.next_subtable = id + 1;
   SLUICE_RETURN_IF_ERROR(db_.ApplyOrMakeSpace(edit));
   // The metadata has it. Without the memory to follow, the process ends.
@@ -81,6 +95,7 @@ Status DBImpl::DropSubtable(Subtable* subtable) {
     target->totals.Update({});
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): as is said above
     auto* const empty = new Version;
+    empty->format = target->version(lock).format;
     empty->active = db_.NewMemtable();
     db_.InstallVersion(lock, target, empty);
     db_.schedule.Forget(lock, *target);
@@ -88,6 +103,28 @@ Status DBImpl::DropSubtable(Subtable* subtable) {
   }();
   EpochReclaim();
   db_.full.RetryNow();
+  return {};
+}
+
+Status DBImpl::SetSubtableOptions(Subtable* subtable, const SubtableOptions& options) {
+  SLUICE_RETURN_IF_ERROR(db_.CheckWritable());
+  SLUICE_RETURN_IF_ERROR(CheckOptions(options, db_.options.extent_bytes));
+  SubtableImpl* const target = Resolve(subtable);
+  const MutexLock metadata_lock(db_.metadata_mutex);
+  if (target->dropped) {
+    return Status::InvalidArgument(fmt::format("sub-table '{}' is dropped", target->name()));
+  }
+  MetadataEdit edit;
+  edit.options.push_back({target->id(), options});
+  SLUICE_RETURN_IF_ERROR(db_.ApplyOrMakeSpace(edit));
+  // As in CreateSubtable.
+  [&]() noexcept {
+    const StateLock lock(db_.mutex);
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): as is said above
+    auto* const version = new Version(target->version(lock));
+    version->format = std::make_shared<const SubtableFormat>(options, db_.options);
+    db_.InstallVersion(lock, target, version);
+  }();
   return {};
 }
 

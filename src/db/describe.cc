@@ -1,6 +1,9 @@
 #include "db/describe.h"
 
 #include <array>
+#include <vector>
+
+#include "tree/subtable_options.h"
 
 namespace sluice {
 
@@ -18,6 +21,25 @@ nlohmann::json ToJson(const LevelStatistics& l) {
           {"bytes", l.bytes},
           {"records", l.records},
           {"tombstones", l.tombstones}};
+}
+
+nlohmann::json ToJson(uint64_t number) { return number; }
+nlohmann::json ToJson(Compression compression) { return CompressionName(compression); }
+nlohmann::json ToJson(const std::vector<Compression>& levels) {
+  nlohmann::json names = nlohmann::json::array();
+  for (const Compression compression : levels) {
+    names.push_back(CompressionName(compression));
+  }
+  return names;
+}
+nlohmann::json ToJson(const SubtableOptions& options) {
+  nlohmann::json json = nlohmann::json::object();
+  VisitOptions(options, [&](uint32_t, const char* name, const auto& option) {
+    if (option) {
+      json[name] = ToJson(*option);
+    }
+  });
+  return json;
 }
 
 }  // namespace
@@ -77,6 +99,7 @@ nlohmann::json ToJson(const Statistics& s) {
       levels.push_back(ToJson(l));
     }
     subtables.push_back({{"name", t.name},
+                         {"options", ToJson(t.options)},
                          {"memtable_bytes", t.memtable_bytes},
                          {"waiting_memtables", t.waiting_memtables},
                          {"value_extents", t.value_extents},

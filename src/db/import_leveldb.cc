@@ -41,16 +41,16 @@ Status CheckKeys(std::string_view contents) {
 // Merges the inputs, range by range, into extents.
 class Import {
  public:
-  Import(const MergeInputs& inputs, const Options& options, const ExtentFormat& format,
+  Import(const MergeInputs& inputs, uint64_t task_bytes, const RunFormat& format,
          OffloadDriver* driver, ExtentWriter* writer, const ImportCallback& callback,
          ImportReport* report)
       : inputs_(inputs),
-        options_(options),
-        extent_bytes_(format.extent_bytes),
+        task_bytes_(task_bytes),
+        format_(format),
         driver_(*driver),
         callback_(callback),
         report_(*report),
-        builder_(format, [writer](BuiltExtent* built) {
+        builder_(format.extent, [writer](BuiltExtent* built) {
           return writer->Write(built, writer->TakeNumber());
         }) {}
   ~Import() {
@@ -61,7 +61,7 @@ class Import {
 
   Status Run() {
     const size_t window = driver_.max_tasks() + 1;
-    for (const KeyRange& range : inputs_.map().Split(options_.task_bytes)) {
+    for (const KeyRange& range : inputs_.map().Split(task_bytes_)) {
       if (parts_.size() == window) {
         SLUICE_RETURN_IF_ERROR(Complete());
       }
@@ -90,8 +90,8 @@ class Import {
   Status AddTable(const OwnedOutput& output);
 
   const MergeInputs& inputs_;
-  const Options& options_;
-  const uint64_t extent_bytes_;
+  const uint64_t task_bytes_;
+  const RunFormat format_;
   OffloadDriver& driver_;
   const ImportCallback& callback_;
   ImportReport& report_;
@@ -107,9 +107,9 @@ Status Import::Begin(const KeyRange& range) {
   part->range = range;
   SLUICE_RETURN_IF_ERROR(inputs_.MakeTask(range, &part->task));
   MergeTask& task = part->task.task;
-  task.block_bytes = options_.block_bytes;
-  task.table_bytes = extent_bytes_;
-  task.restart_interval = options_.restart_interval;
+  task.block_bytes = format_.block_bytes;
+  task.table_bytes = format_.extent.extent_bytes;
+  task.restart_interval = format_.restart_interval;
   if (task.runs.empty()) {
     return {};
   }
@@ -202,7 +202,7 @@ Status DBImpl::ImportLevelDb(Subtable* subtable, const std::string& source,
   ExtentWriter writer(db_.space.get(), db_.TierOf(kLastLevel), &db_.next_number,
                       ExtentWriter::Use::kCompaction, &db_.limiter);
   std::vector<Extent> extents;
-  SLUICE_RETURN_IF_ERROR(Import(inputs, db_.options, db_.MakeExtentFormat(target->id(), kLastLevel),
+  SLUICE_RETURN_IF_ERROR(Import(inputs, db_.options.task_bytes, db_.FormatOf(*target, kLastLevel),
                                 db_.driver.get(), &writer, callback, report)
                              .Run());
   SLUICE_RETURN_IF_ERROR(writer.Finish(&extents));

@@ -14,9 +14,7 @@ IngestionImpl::Part::Part(DbState* db, SubtableImpl* of)
       hurry(&db->limiter),
       writer(db->space.get(), db->TierOf(kLastLevel), &db->next_number,
              ExtentWriter::Use::kCompaction, &db->limiter),
-      packer({db->MakeExtentFormat(of->id(), kLastLevel), db->options.block_bytes,
-              db->options.restart_interval, db->MakeValueFormat(of->id())},
-             &writer) {}
+      packer(db->FormatOf(*of, kLastLevel), &writer) {}
 
 Status IngestionImpl::Begin() {
   if (db_.ingesting.exchange(true)) {

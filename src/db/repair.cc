@@ -436,8 +436,7 @@ Status Repairer::CreateTarget() {
 Status Repairer::FindSubtable(uint32_t id, Subtable** subtable) {
   auto known = metadata_.subtables.find(id);
   if (known == metadata_.subtables.end() && without_metadata_) {
-    known =
-        metadata_.subtables.emplace(id, Metadata::Subtable{SubtableName(id), 0, {}, {}, {}}).first;
+    known = metadata_.subtables.emplace(id, Metadata::Subtable{.name = SubtableName(id)}).first;
   }
   if (known == metadata_.subtables.end()) {
     *subtable = nullptr;
@@ -445,12 +444,27 @@ Status Repairer::FindSubtable(uint32_t id, Subtable** subtable) {
   }
   Subtable*& found = subtables_[id];
   if (found == nullptr) {
-    found = target_->FindSubtable(known->second.name);
-  }
-  if (found == nullptr) {
-    SLUICE_RETURN_IF_ERROR(target_->CreateSubtable(known->second.name, &found));
+    found = target_->FindSubtable(known->second.name);  // the default one
+    if (found == nullptr) {
+      SLUICE_RETURN_IF_ERROR(target_->CreateSubtable(known->second.name, &found));
+    }
+    SLUICE_RETURN_IF_ERROR(SaveOptions(known->second, found));
   }
   *subtable = found;
+  return {};
+}
+
+Status Repairer::SaveOptions(const Metadata::Subtable& from, Subtable* to) {
+  if (from.options == SubtableOptions()) {
+    return {};
+  }
+  const Status status = target_->SetSubtableOptions(to, from.options);
+  if (status.code() != Status::Code::kInvalidArgument) {
+    return status;
+  }
+  // They were given with larger extents than the new database is to have.
+  Lost(fmt::format("options of sub-table '{}', {}: {}", from.name, from.options.ToString(),
+                   status.ToString()));
   return {};
 }
 

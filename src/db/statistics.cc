@@ -37,6 +37,7 @@ void Add(const RunIndex& run, LevelStatistics* level) {
 SubtableStatistics Describe(const std::string& name, const Version& version) {
   SubtableStatistics s;
   s.name = name;
+  s.options = version.format->own;
   s.memtable_bytes = version.active->table.memory_bytes();
   s.waiting_memtables = version.waiting.size();
   for (const MemtablePtr& memtable : version.waiting) {
@@ -142,6 +143,9 @@ std::string Statistics::ToString() const {
     out += fmt::format("sub-table '{}': memtables {:.1f} MiB ({} waiting)\n", subtable.name,
                        static_cast<double>(subtable.memtable_bytes) / (1 << 20),
                        subtable.waiting_memtables);
+    if (const std::string options = subtable.options.ToString(); !options.empty()) {
+      out += fmt::format("  its own options: {}\n", options);
+    }
     for (size_t i = 0; i < subtable.levels.size(); ++i) {
       const LevelStatistics& l = subtable.levels[i];
       out += fmt::format("  level {}: {} runs, {} extents, {:.1f} MiB, {} records, {} tombstones\n",

@@ -60,6 +60,11 @@ class SubtableImpl final : public Subtable {
     current.Ref();
     return {&current, [](const Version* held) { held->Unref(); }};
   }
+  // Of new extents.
+  std::shared_ptr<const SubtableFormat> format() const {
+    const EpochGuard guard;
+    return version(guard).format;
+  }
   struct State {
     std::shared_ptr<const Version> version;
     SequenceNumber snapshot = 0;

@@ -88,9 +88,16 @@ Status Metadata::Apply(const MetadataEdit& edit) {
     }
   }
   for (const auto& [id, name] : edit.created) {
-    if (!subtables.emplace(id, Subtable{name, 0, {}, {}, {}}).second) {
+    if (!subtables.emplace(id, Subtable{.name = name}).second) {
       return Status::Corruption(fmt::format("metadata edit creates sub-table {} again", id));
     }
+  }
+  for (const auto& [id, options] : edit.options) {
+    const auto subtable = subtables.find(id);
+    if (subtable == subtables.end()) {
+      return Unknown(id);
+    }
+    subtable->second.options = options;
   }
   for (const auto& [id, sequence] : edit.flushed) {
     const auto subtable = subtables.find(id);
@@ -180,6 +187,9 @@ MetadataEdit Metadata::ToEdit() const {
   edit.whole = true;
   for (const auto& [id, subtable] : subtables) {
     edit.created.push_back({id, subtable.name});
+    if (subtable.options != SubtableOptions()) {
+      edit.options.push_back({id, subtable.options});
+    }
     edit.flushed.push_back({id, subtable.flushed});
     subtable.cuts.ForEach([&, of = id](const RangeDeletion& cut) {
       edit.cuts.push_back({of, cut});

@@ -23,13 +23,14 @@ struct ValueUse {
 struct Metadata {
   struct Subtable {
     std::string name;
+    SubtableOptions options{};
     SequenceNumber flushed = 0;
-    std::map<RunId, RunIndex> runs;  // none is empty
+    std::map<RunId, RunIndex> runs{};  // none is empty
     // Range deletions that extents are still to be cut by, but which hold already: a record in an
     // extent that one of them covers, and that is older, is not there (db/range_cuts.h).
-    RangeDeletions cuts;
+    RangeDeletions cuts{};
     // By number, in step with the runs.
-    std::map<uint64_t, ValueUse> values;
+    std::map<uint64_t, ValueUse> values{};
   };
 
   std::map<uint32_t, Subtable> subtables;  // by id

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "tree/subtable_options.h"
 #include "tree/value_extent.h"
 #include "util/coding.h"
 
@@ -31,6 +32,7 @@ enum Tag : uint32_t {
   kCutsDone = 13,
   kValueExtent = 14,  // what kValueShares of this edit may name
   kValueShares = 15,  // of the extent added last
+  kOptions = 16,
 };
 
 template <typename... Numbers>
@@ -148,6 +150,12 @@ bool GetField(uint32_t tag, std::string_view* in, ValueExtents* values, Metadata
       MetadataEdit::Subtable& created = edit->created.emplace_back();
       return Get(in, &created.id) && GetString(in, &created.name);
     }
+    case kOptions: {
+      MetadataEdit::Options& options = edit->options.emplace_back();
+      std::string_view encoded;
+      return Get(in, &options.subtable) && GetLengthPrefixed(in, &encoded) &&
+             ReadOptions(encoded, &options.options);
+    }
     case kFlushed: {
       MetadataEdit::Flushed& flushed = edit->flushed.emplace_back();
       return Get(in, &flushed.subtable, &flushed.sequence);
@@ -206,6 +214,12 @@ void MetadataEdit::AppendTo(std::string* out) const {
   for (const Subtable& subtable : created) {
     Put(out, kCreated, subtable.id);
     PutLengthPrefixed(out, subtable.name);
+  }
+  for (const Options& of : options) {
+    Put(out, kOptions, of.subtable);
+    std::string encoded;
+    AppendOptions(of.options, &encoded);
+    PutLengthPrefixed(out, encoded);
   }
   for (const Flushed& f : flushed) {
     Put(out, kFlushed, f.subtable, f.sequence);

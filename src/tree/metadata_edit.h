@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mem/range_deletions.h"
+#include "sluice/options.h"
 #include "table/internal_key.h"
 #include "tree/extent.h"
 #include "util/status.h"
@@ -36,6 +37,12 @@ struct MetadataEdit {
     uint32_t id = 0;
     std::string name{};
     friend bool operator==(const Subtable&, const Subtable&) = default;
+  };
+  // The sub-table's own options, in place of those it had.
+  struct Options {
+    uint32_t subtable = 0;
+    SubtableOptions options{};
+    friend bool operator==(const Options&, const Options&) = default;
   };
   // The log's records of a sub-table up to this sequence number are in its extents.
   struct Flushed {
@@ -73,6 +80,7 @@ struct MetadataEdit {
   bool whole = false;               // nothing of before stays
   std::vector<uint32_t> dropped{};  // sub-tables, with all their extents
   std::vector<Subtable> created{};
+  std::vector<Options> options{};
   std::vector<Flushed> flushed{};
   std::vector<CutsDone> cuts_done{};
   std::vector<Cut> cuts{};

@@ -18,6 +18,16 @@ MetadataEdit Example() {
   MetadataEdit edit;
   edit.dropped = {7, 8};
   edit.created = {{3, "orders"}, {4, ""}};
+  edit.options = {{3,
+                   {.block_bytes = 64 << 10,
+                    .compression = Compression::kZstd,
+                    .compression_per_level = std::vector<Compression>{Compression::kLz4},
+                    .zstd_level = 22,
+                    .zstd_dictionary_bytes = 256,
+                    .bloom_bits_per_key = 0,
+                    .prefix_bytes = 255,
+                    .separate_value_bytes = UINT64_MAX}},
+                  {4, {}}};
   edit.flushed = {{3, kMaxSequence}};
   edit.cuts_done = {{3, 17}};
   edit.cuts = {{3, {"from", "to", kMaxSequence}}, {3, {"", "", 1}}};
@@ -55,7 +65,7 @@ TEST(MetadataEdit, RefusesWhatIsCutOffOrUnknown) {
   for (size_t n = 0; n < bytes.size(); ++n) {
     accepted += read.ReadFrom(bytes.substr(0, n)).ok();
   }
-  EXPECT_EQ(accepted, 12u);  // between two fields
+  EXPECT_EQ(accepted, 14u);  // between two fields
   EXPECT_TRUE(read.ReadFrom("\x63").IsCorruption());
 }
 
@@ -82,6 +92,46 @@ TEST(Metadata, RefusesEditsThatDoNotFit) {
   EXPECT_FALSE(apply({.added = {{4, {1, 0}, extent}}}).ok());
   EXPECT_TRUE(apply({.added = {{3, {kAsideLevel, 0}, extent}}}).ok());
   EXPECT_TRUE(apply({.added = {{3, {kAsideLevel + 1, 0}, extent}}}).IsCorruption());
+}
+
+// Its bytes are on disk: they never change, and what has none of them is read as before.
+TEST(MetadataEdit, WritesOptionsOfSubtablesAsEver) {
+  MetadataEdit edit;
+  edit.created = {{3, "t"}};
+  std::string before;
+  edit.AppendTo(&before);
+  edit.options = {{3, {.block_bytes = 16384, .compression = Compression::kZstd}}};
+  edit.options.push_back({3, {.compression_per_level = std::vector<Compression>(2)}});
+  std::string bytes;
+  edit.AppendTo(&bytes);
+  using std::string_literals::operator""s;
+  const std::string options = "\x10\x03\x06\x01\x80\x80\x01\x02\x02\x10\x03\x04\x03\x02\0\0"s;
+  EXPECT_EQ(bytes, before + options);
+  MetadataEdit read;
+  ASSERT_TRUE(read.ReadFrom(before).ok());
+  EXPECT_TRUE(read.options.empty());
+  // Out of its range, or there twice, or unknown.
+  for (const std::string& bad :
+       {"\x10\x03\x02\x06\x41"s, "\x10\x03\x02\x02\x03"s, "\x10\x03\x02\x04\x00"s,
+        "\x10\x03\x04\x07\x01\x07\x02"s, "\x10\x03\x02\x09\x01"s, "\x10\x03\x03\x01\x01\x01"s}) {
+    EXPECT_TRUE(read.ReadFrom(bad).IsCorruption()) << testing::PrintToString(bad);
+  }
+}
+
+TEST(Metadata, KeepsOptionsUntilTheyAreReplaced) {
+  Metadata metadata;
+  const SubtableOptions own{.zstd_level = 4};
+  ASSERT_TRUE(metadata.Apply({.created = {{3, "t"}, {4, "u"}}, .options = {{3, own}}}).ok());
+  ASSERT_TRUE(metadata.Apply({.flushed = {{3, 1}}}).ok());
+  Metadata copy;
+  ASSERT_TRUE(copy.Apply(metadata.ToEdit()).ok());
+  EXPECT_EQ(copy.ToEdit(), metadata.ToEdit());
+  EXPECT_EQ(copy.subtables.at(3).options, own);
+  EXPECT_EQ(copy.subtables.at(4).options, SubtableOptions());
+  ASSERT_TRUE(copy.Apply({.options = {{3, {}}, {4, own}}}).ok());
+  EXPECT_EQ(copy.subtables.at(3).options, SubtableOptions());
+  EXPECT_EQ(copy.subtables.at(4).options, own);
+  EXPECT_TRUE(copy.Apply({.options = {{5, own}}}).IsCorruption());
 }
 
 TEST(Metadata, CountsWhatExtentsReferTo) {

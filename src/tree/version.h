@@ -16,6 +16,7 @@
 #include "tree/metadata.h"
 #include "tree/run_index.h"
 #include "tree/space_use.h"
+#include "tree/subtable_format.h"
 
 namespace sluice {
 
@@ -42,7 +43,8 @@ struct Version {
     RunIndex index;
   };
 
-  SequenceNumber flushed = 0;  // nothing in the runs is newer
+  std::shared_ptr<const SubtableFormat> format;  // of new extents
+  SequenceNumber flushed = 0;                    // nothing in the runs is newer
   MemtablePtr active;
   std::vector<MemtablePtr> waiting;  // for their flush, newest first
   // Runs of each level, newest first; a level's versions of a key are newer than those of the
@@ -101,7 +103,8 @@ struct Version {
   Version() = default;
   // The copy has one reference.
   Version(const Version& other)
-      : flushed(other.flushed),
+      : format(other.format),
+        flushed(other.flushed),
         active(other.active),
         waiting(other.waiting),
         levels(other.levels),

@@ -112,6 +112,10 @@ class ModelTest {
       case 8:
         ChangeSubtables();
         break;
+      case 29:
+      case 30:
+        ChangeOptions();
+        break;
       case 9:
       case 10:
       case 11:
@@ -323,7 +327,8 @@ class ModelTest {
     } else if (subtables_.size() < 4) {
       Subtable* made;
       const std::string name = fmt::format("t{}", random_());
-      ASSERT_TRUE(db_->CreateSubtable(name, &made).ok());
+      own_options_[name] = RandomSubtableOptions(&random_, options_);
+      ASSERT_TRUE(db_->CreateSubtable(own_options_[name], name, &made).ok());
       // Snapshots that are older than a sub-table read it as empty.
       for (Held& held : snapshots_) {
         held.model.emplace(name, Records());
@@ -332,6 +337,14 @@ class ModelTest {
       model_.emplace(name, Records());
     }
     subtables_ = db_->ListSubtables();
+  }
+
+  void ChangeOptions() {
+    Subtable* const subtable = AnySubtable();
+    SubtableOptions own = RandomSubtableOptions(&random_, options_);
+    const Status status = db_->SetSubtableOptions(subtable, own);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    own_options_[subtable->name()] = std::move(own);
   }
 
   // A state to look at: the newest, or that of a snapshot.
@@ -466,6 +479,7 @@ class ModelTest {
   // All records, forwards or backwards. What differs first is told by key.
   void CheckState(DB* db, const Snapshot* snapshot, const Model& model) {
     for (Subtable* const subtable : db->ListSubtables()) {
+      EXPECT_EQ(db->GetSubtableOptions(subtable), own_options_[subtable->name()]);
       const Records& records = model.at(subtable->name());
       const auto at = db->NewIterator({.snapshot = snapshot}, subtable);
       if (Uniform(&random_, 0, 1) != 0) {
@@ -520,6 +534,7 @@ class ModelTest {
   std::unique_ptr<DB> db_;
   std::vector<Subtable*> subtables_;
   Model model_;
+  std::map<std::string, SubtableOptions> own_options_;  // of each sub-table, by name
   std::vector<Held> snapshots_;
   std::vector<std::unique_ptr<Walk>> walks_;
   std::unique_ptr<Ingestion> ingestion_;

@@ -95,7 +95,9 @@ class Life {
     history_.states.resize(count + 1, history_.states.front());
     history_.acknowledged = history_.synced = count;
     if (other_ = db_->FindSubtable("other"); other_ == nullptr) {
-      SLUICE_RETURN_IF_ERROR(db_->CreateSubtable("other", &other_));
+      SLUICE_RETURN_IF_ERROR(db_->CreateSubtable(DrawOptions(env), "other", &other_));
+    } else if (Uniform(&random_, 0, 2) == 0) {
+      SLUICE_RETURN_IF_ERROR(db_->SetSubtableOptions(other_, DrawOptions(env)));
     }
     return {};
   }
@@ -205,6 +207,10 @@ class Life {
       }
     }
     return difference;
+  }
+
+  SubtableOptions DrawOptions(Env* env) {
+    return RandomSubtableOptions(&random_, SmallOptions(&random_, env));
   }
 
   // All records, by scans and by point reads.

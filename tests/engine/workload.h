@@ -221,4 +221,25 @@ inline Options RandomOptions(TestRandom* random) {
   return options;
 }
 
+// Some of those that `options` permits.
+inline SubtableOptions RandomSubtableOptions(TestRandom* random, const Options& options) {
+  Options drawn = RandomOptions(random);
+  SubtableOptions own;
+  const auto some = [&](auto* option, const auto& value) {
+    if (Uniform(random, 0, 2) == 0) {
+      *option = value;
+    }
+  };
+  some(&own.block_bytes, std::min(drawn.block_bytes, options.extent_bytes));
+  some(&own.compression, drawn.compression);
+  some(&own.compression_per_level, drawn.compression_per_level);
+  some(&own.zstd_level, drawn.zstd_level);
+  const uint32_t dictionary = std::min(drawn.zstd_dictionary_bytes, options.extent_bytes / 8);
+  some(&own.zstd_dictionary_bytes, dictionary);
+  some(&own.bloom_bits_per_key, drawn.bloom_bits_per_key);
+  some(&own.prefix_bytes, drawn.prefix_bytes);
+  some(&own.separate_value_bytes, drawn.separate_value_bytes);
+  return own;
+}
+
 }  // namespace sluice

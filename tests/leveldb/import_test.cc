@@ -89,6 +89,21 @@ class ImportTest : public testing::Test {
   ImportReport report_;
 };
 
+TEST_F(ImportTest, HeedsTheOptionsOfTheSubtable) {
+  const Contents contents = MakeRealDatabase(source_, {.seed = seed_});
+  Open(SmallOptions());
+  Subtable* packed;
+  const SubtableOptions own{.compression = Compression::kZstd};
+  ASSERT_TRUE(db_->CreateSubtable(own, "packed", &packed).ok());
+  for (Subtable* const subtable : {db_->FindSubtable(kDefaultSubtable), packed}) {
+    const Status status = Import(subtable);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_TRUE(ReadAll(db_.get(), subtable) == contents);
+  }
+  const std::vector<SubtableStatistics> subtables = db_->GetStatistics().subtables;
+  EXPECT_LT(subtables[1].levels[2].bytes, subtables[0].levels[2].bytes * 9 / 10);
+}
+
 TEST_F(ImportTest, EveryOption) {
   int number = 0;
   for (const auto compression : {leveldb::kNoCompression, leveldb::kSnappyCompression}) {

@@ -35,6 +35,7 @@ constexpr Client::Choice Client::kChoices[] = {
     {&Client::Flush, 2},
     {&Client::Compact, 2},
     {&Client::MakeTable, 1},
+    {&Client::ChangeOptions, 1},
     {&Client::DropTable, 1},
     {&Client::WriteToForeignTable, 1},
     {&Client::Checkpoint, 1},

@@ -79,6 +79,7 @@ class Client {
   void Flush();
   void Compact();
   void MakeTable();
+  void ChangeOptions();
   void DropTable();
   void WriteToForeignTable();
   void Checkpoint();

@@ -28,12 +28,22 @@ void Client::MakeTable() {
   const std::string name = world_.NewName("s");
   model().BeginCreate(name);
   Subtable* made;
-  const Status status = db().CreateSubtable(name, &made);
+  const Status status =
+      db().CreateSubtable(RandomSubtableOptions(&random_, world_.options), name, &made);
   if (Fine(status, "making a sub-table")) {
     model().Created(name);
     own_tables_.push_back(name);
   } else if (status.IsNoSpace()) {
     model().NotCreated(name);
+  }
+}
+
+void Client::ChangeOptions() {
+  const SubtableOptions own = RandomSubtableOptions(&random_, world_.options);
+  const bool shared = own_tables_.empty() || Draw(0, 1) != 0;
+  Subtable* const subtable = Find(shared ? DrawTable() : own_tables_.back());
+  if (Fine(db().SetSubtableOptions(subtable, own), "changing options") && !shared) {
+    Expect(db().GetSubtableOptions(subtable) == own, "options are not what they were set to");
   }
 }
 

@@ -1,0 +1,157 @@
+#include "tree/subtable_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "table/codec.h"
+#include "tree/metadata_edit.h"
+#include "util/coding.h"
+
+namespace sluice {
+
+namespace {
+
+constexpr uint32_t kLeastBlockBytes = 64;
+constexpr int kMostBloomBits = 64;
+constexpr uint32_t kMostPrefixBytes = 255;
+constexpr uint32_t kLeastDictionaryBytes = 256;
+constexpr int kMostZstdLevel = 22;
+
+using Levels = std::vector<Compression>;
+
+bool IsKnown(Compression compression) { return CompressionName(compression) != "unknown"; }
+
+std::string TextOf(uint64_t number) { return fmt::format("{}", number); }
+std::string TextOf(Compression compression) { return std::string(CompressionName(compression)); }
+std::string TextOf(const Levels& levels) {
+  std::string text;
+  for (const Compression compression : levels) {
+    text.append(text.empty() ? "" : ",").append(CompressionName(compression));
+  }
+  return text;
+}
+
+template <typename T>
+void Put(T value, std::string* out) {
+  PutVarint(out, static_cast<uint64_t>(value));
+}
+void Put(const Levels& levels, std::string* out) {
+  std::string bytes;
+  for (const Compression compression : levels) {
+    bytes += static_cast<char>(compression);
+  }
+  PutLengthPrefixed(out, bytes);
+}
+
+template <typename T>
+bool Get(std::string_view* in, T* value) {
+  uint64_t number;
+  *value = {};
+  if (!GetVarint64(in, &number)) {
+    return false;
+  }
+  *value = static_cast<T>(number);
+  return static_cast<uint64_t>(*value) == number;
+}
+bool Get(std::string_view* in, Levels* levels) {
+  std::string_view bytes;
+  if (!GetLengthPrefixed(in, &bytes)) {
+    return false;
+  }
+  for (const char byte : bytes) {
+    levels->push_back(static_cast<Compression>(byte));
+  }
+  return true;
+}
+
+}  // namespace
+
+uint32_t MostDictionaryBytes(uint32_t extent_bytes) {
+  // An extent has the size of so many dictionaries at least, or it would hold little else.
+  constexpr uint32_t kLeastDictionariesOfAnExtent = 8;
+  const uint32_t most =
+      std::min<uint32_t>(kMostDictionaryBytes, extent_bytes / kLeastDictionariesOfAnExtent);
+  return most >= kLeastDictionaryBytes ? most : 0;
+}
+
+const char* OutOfRange(const SubtableOptions& options, uint32_t extent_bytes) {
+  const auto within = [](const auto& option, auto least, auto most) {
+    return !option || (*option >= least && *option <= most);
+  };
+  const Levels none;
+  const Levels& of_levels = options.compression_per_level ? *options.compression_per_level : none;
+  const std::pair<const char*, bool> in_range[] = {
+      {"block_bytes", within(options.block_bytes, kLeastBlockBytes, extent_bytes)},
+      {"compression", !options.compression || IsKnown(*options.compression)},
+      {"compression_per_level",
+       of_levels.size() <= kLevels && std::all_of(of_levels.begin(), of_levels.end(), IsKnown)},
+      {"zstd_level", within(options.zstd_level, 1, kMostZstdLevel)},
+      {"zstd_dictionary_bytes", options.zstd_dictionary_bytes == 0U ||
+                                    within(options.zstd_dictionary_bytes, kLeastDictionaryBytes,
+                                           MostDictionaryBytes(extent_bytes))},
+      {"bloom_bits_per_key", within(options.bloom_bits_per_key, 0, kMostBloomBits)},
+      {"prefix_bytes", within(options.prefix_bytes, 0U, kMostPrefixBytes)},
+  };
+  for (const auto& [name, fits] : in_range) {
+    if (!fits) {
+      return name;
+    }
+  }
+  return nullptr;
+}
+
+SubtableOptions DefaultsOf(const Options& options) {
+  return {.block_bytes = options.block_bytes,
+          .compression = options.compression,
+          .compression_per_level = options.compression_per_level,
+          .zstd_level = options.zstd_level,
+          .zstd_dictionary_bytes = options.zstd_dictionary_bytes,
+          .bloom_bits_per_key = options.bloom_bits_per_key,
+          .prefix_bytes = options.prefix_bytes,
+          .separate_value_bytes = options.separate_value_bytes};
+}
+
+void AppendOptions(const SubtableOptions& options, std::string* out) {
+  VisitOptions(options, [&](uint32_t tag, const char*, const auto& option) {
+    if (option) {
+      PutVarint(out, tag);
+      Put(*option, out);
+    }
+  });
+}
+
+bool ReadOptions(std::string_view in, SubtableOptions* options) {
+  *options = {};
+  while (!in.empty()) {
+    uint32_t tag;
+    if (!GetVarint32(&in, &tag)) {
+      return false;
+    }
+    bool read = false;
+    VisitOptions(*options, [&](uint32_t of, const char*, auto& option) {
+      if (of == tag && !option) {
+        read = Get(&in, &option.emplace());
+      }
+    });
+    if (!read) {
+      return false;
+    }
+  }
+  return OutOfRange(*options, kMaxExtentBytes) == nullptr;
+}
+
+std::string SubtableOptions::ToString() const {
+  std::string text;
+  VisitOptions(*this, [&](uint32_t, const char* name, const auto& option) {
+    if (option) {
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, TextOf(*option));
+    }
+  });
+  return text;
+}
+
+}  // namespace sluice
