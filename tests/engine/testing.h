@@ -23,7 +23,7 @@
 namespace sluice {
 
 // Many flushes and compactions of few records; caches that hold some of them.
-inline Options SmallOptions(TestRandom* random, Env* env) {
+[[gnu::noinline]] inline Options SmallOptions(TestRandom* random, Env* env) {
   Options options;
   options.create_if_missing = true;
   options.env = env;
