@@ -49,7 +49,7 @@ nb::dict ToDict(const SubtableStatistics& subtable) {
   }
   nb::dict d;
   d["name"] = ToText(name);
-  d["options"] = options.ToString();
+  d["options"] = ToText(options.ToString());
   d["memtable_bytes"] = memtable_bytes;
   d["waiting_memtables"] = waiting_memtables;
   d["levels"] = levels_list;
