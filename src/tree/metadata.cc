@@ -76,29 +76,36 @@ Status CheckValues(const Metadata::Subtable& subtable, const Extent& added) {
   return {};
 }
 
+// Which sub-tables there are, and their options.
+Status ChangeSubtables(const MetadataEdit& edit,
+                       std::map<uint32_t, Metadata::Subtable>* subtables) {
+  for (const uint32_t id : edit.dropped) {
+    if (subtables->erase(id) == 0) {
+      return Unknown(id);
+    }
+  }
+  for (const auto& [id, name] : edit.created) {
+    if (!subtables->emplace(id, Metadata::Subtable{.name = name}).second) {
+      return Status::Corruption(fmt::format("metadata edit creates sub-table {} again", id));
+    }
+  }
+  for (const auto& [id, options] : edit.options) {
+    const auto subtable = subtables->find(id);
+    if (subtable == subtables->end()) {
+      return Unknown(id);
+    }
+    subtable->second.options = options;
+  }
+  return {};
+}
+
 }  // namespace
 
 Status Metadata::Apply(const MetadataEdit& edit) {
   if (edit.whole) {
     *this = {};
   }
-  for (const uint32_t id : edit.dropped) {
-    if (subtables.erase(id) == 0) {
-      return Unknown(id);
-    }
-  }
-  for (const auto& [id, name] : edit.created) {
-    if (!subtables.emplace(id, Subtable{.name = name}).second) {
-      return Status::Corruption(fmt::format("metadata edit creates sub-table {} again", id));
-    }
-  }
-  for (const auto& [id, options] : edit.options) {
-    const auto subtable = subtables.find(id);
-    if (subtable == subtables.end()) {
-      return Unknown(id);
-    }
-    subtable->second.options = options;
-  }
+  SLUICE_RETURN_IF_ERROR(ChangeSubtables(edit, &subtables));
   for (const auto& [id, sequence] : edit.flushed) {
     const auto subtable = subtables.find(id);
     if (subtable == subtables.end()) {

@@ -123,7 +123,6 @@ module cu_job_control #(
   localparam int unsigned RecordWords = CompletionBytes / 8;
   localparam int unsigned StallWord = CompletionStalls / 8;
 
-  `ASSERT_PARAM(record_words, RecordWords < 31, "a completion record's words must fit word_q[4:0]")
   `ASSERT_PARAM(quiet_cycles, QuietCycles >= HaltCycles, "QuietCycles must be HaltCycles or more")
 
   typedef enum logic [3:0] {
