@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sluice/conformance.h"
+#include "util/alignment.h"
 #include "util/files.h"
 
 namespace sluice {
@@ -212,7 +213,7 @@ class EnvChecker {
     SLUICE_RETURN_IF_ERROR(Rule(std::has_single_bit(alignment) && alignment <= 1 << 16,
                                 "the alignment of queued reads is a power of two, 64 KiB at most"));
     std::string memory(3 * size_t{alignment}, '\0');
-    char* const at = memory.data() + (-reinterpret_cast<uintptr_t>(memory.data())) % alignment;
+    char* const at = AlignUp(memory.data(), alignment);
     for (const uint64_t offset : {uint64_t{0}, uint64_t{alignment}}) {
       const size_t whole = std::min<size_t>(2 * size_t{alignment}, bytes.size() - offset);
       const ssize_t got = ::pread(fd, at, 2 * size_t{alignment}, static_cast<off_t>(offset));
@@ -233,7 +234,7 @@ class EnvChecker {
                                 "the alignment of queued writes is a power of two, 4 KiB at most"));
     const size_t bytes = 2 * size_t{alignment};
     std::string memory(bytes + alignment, 'q');
-    char* const at = memory.data() + (-reinterpret_cast<uintptr_t>(memory.data())) % alignment;
+    char* const at = AlignUp(memory.data(), alignment);
     SLUICE_RETURN_IF_ERROR(Rule(::pwrite(fd, at, bytes, alignment) == static_cast<ssize_t>(bytes),
                                 "the descriptor for queued writes can be written to"));
     contents->replace(alignment, bytes, at, bytes);

@@ -217,12 +217,16 @@ bool WritePath::SlowDown(size_t bytes, double* pressure) {
     return false;
   }
   slowed_down_.fetch_add(1, std::memory_order_relaxed);
+  const uint64_t failures = db_.full.failures();
   for (double left = std::exchange(owed, 0); left > 0 && *pressure < 1;) {
     const double now = std::min(left, kLongestSleepSeconds);
     std::this_thread::sleep_for(std::chrono::duration<double>(now));
     left -= now;
     if (left > 0) {
       const StateLock lock(db_.mutex);
+      if (!MayGetBetter(lock, failures)) {
+        break;
+      }
       *pressure = db_.backlog.Measure(lock).value;
       const double before = std::exchange(rate, RateAt(*pressure));
       left *= before / rate;
@@ -230,6 +234,12 @@ bool WritePath::SlowDown(size_t bytes, double* pressure) {
   }
   slowed_down_.fetch_sub(1, std::memory_order_relaxed);
   return true;
+}
+
+bool WritePath::MayGetBetter(const StateLock& lock, uint64_t failures) const {
+  lock.AssertHeld();
+  return db_.background_error.ok() && !db_.stopping && !db_.closing && db_.compactions_full.ok() &&
+         db_.full.failures() == failures;
 }
 
 void WritePath::WaitForRoom() {
@@ -247,8 +257,7 @@ void WritePath::WaitForRoom() {
   });
   lock.lock();
   const uint64_t failures = db_.full.failures();
-  while (now.value >= 1 && db_.background_error.ok() && !db_.stopping && !db_.closing &&
-         db_.compactions_full.ok() && db_.full.failures() == failures) {
+  while (now.value >= 1 && MayGetBetter(lock, failures)) {
     db_.changed.wait_for(lock, kStallPoll);
     now = db_.backlog.Measure(lock);
   }

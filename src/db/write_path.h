@@ -52,6 +52,9 @@ class WritePath final : private WriteStages {
   // False if the delay is saved up. `*pressure` becomes what was measured last.
   bool SlowDown(size_t bytes, double* pressure);
   void WaitForRoom();
+  // Whether background work goes on, and no write has found the device full since it had `failures`:
+  // else nobody is to wait for it.
+  bool MayGetBetter(const StateLock& lock, uint64_t failures) const;
 
   DbState& db_;
   std::string record_;                       // used by log buffering
