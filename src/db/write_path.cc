@@ -224,7 +224,7 @@ bool WritePath::SlowDown(size_t bytes, double* pressure) {
     left -= now;
     if (left > 0) {
       const StateLock lock(db_.mutex);
-      if (!MayGetBetter(lock, failures)) {
+      if (!MayGetBetter(failures)) {
         break;
       }
       *pressure = db_.backlog.Measure(lock).value;
@@ -236,8 +236,7 @@ bool WritePath::SlowDown(size_t bytes, double* pressure) {
   return true;
 }
 
-bool WritePath::MayGetBetter(const StateLock& lock, uint64_t failures) const {
-  lock.AssertHeld();
+bool WritePath::MayGetBetter(uint64_t failures) const {
   return db_.background_error.ok() && !db_.stopping && !db_.closing && db_.compactions_full.ok() &&
          db_.full.failures() == failures;
 }
@@ -257,7 +256,7 @@ void WritePath::WaitForRoom() {
   });
   lock.lock();
   const uint64_t failures = db_.full.failures();
-  while (now.value >= 1 && MayGetBetter(lock, failures)) {
+  while (now.value >= 1 && MayGetBetter(failures)) {
     db_.changed.wait_for(lock, kStallPoll);
     now = db_.backlog.Measure(lock);
   }

@@ -54,7 +54,7 @@ class WritePath final : private WriteStages {
   void WaitForRoom();
   // Whether background work goes on, and no write has found the device full since it had `failures`:
   // else nobody is to wait for it.
-  bool MayGetBetter(const StateLock& lock, uint64_t failures) const;
+  bool MayGetBetter(uint64_t failures) const SLUICE_REQUIRES(db_.mutex);
 
   DbState& db_;
   std::string record_;                       // used by log buffering
