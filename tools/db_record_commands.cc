@@ -162,20 +162,23 @@ struct ScanArguments {
   bool keys_only = false;
 };
 
-void PrintRecord(const ScanArguments& arguments, const Iterator& at) {
+Status PrintRecord(const ScanArguments& arguments, const Iterator& at) {
   const std::string key = BytesToText(at.key(), arguments.db.hex);
+  const std::string value = arguments.keys_only ? "" : BytesToText(at.value(), arguments.db.hex);
+  SLUICE_RETURN_IF_ERROR(at.status());
   std::string line;
   if (arguments.db.json) {
     Json json{{"key", key}};
     if (!arguments.keys_only) {
-      json["value"] = BytesToText(at.value(), arguments.db.hex);
+      json["value"] = value;
     }
     line = json.dump();
   } else {
-    line = arguments.keys_only ? key : key + '\t' + BytesToText(at.value(), arguments.db.hex);
+    line = arguments.keys_only ? key : key + '\t' + value;
   }
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stdout);
+  return {};
 }
 
 Status ScanRecords(const ScanArguments& arguments, OpenDb* open) {
@@ -197,7 +200,7 @@ Status ScanRecords(const ScanArguments& arguments, OpenDb* open) {
   for (arguments.reverse ? at->SeekToLast() : at->SeekToFirst();
        left > 0 && at->Valid() && std::ferror(stdout) == 0;
        arguments.reverse ? at->Prev() : at->Next()) {
-    PrintRecord(arguments, *at);
+    SLUICE_RETURN_IF_ERROR(PrintRecord(arguments, *at));
     --left;
     if (progress) {
       progress->Update(arguments.limit - left, 0);

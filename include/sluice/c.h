@@ -229,10 +229,11 @@ SLUICE_EXPORT void sluice_iterator_next(sluice_iterator_t* iterator);
 SLUICE_EXPORT void sluice_iterator_prev(sluice_iterator_t* iterator);
 /** The record's key, valid until the iterator moves. */
 SLUICE_EXPORT const char* sluice_iterator_key(const sluice_iterator_t* iterator, size_t* key_bytes);
-/** The record's value, valid until the iterator moves. */
+/** The record's value, valid until the iterator moves. A value that is stored apart is read here: if
+    that fails, an empty one is returned, and the iterator has the error from then on. */
 SLUICE_EXPORT const char* sluice_iterator_value(const sluice_iterator_t* iterator,
                                                 size_t* value_bytes);
-/** Stores the error that stopped the iterator, if one did. */
+/** Stores the error that stopped the iterator, or that kept a value from being read, if any. */
 SLUICE_EXPORT void sluice_iterator_get_error(const sluice_iterator_t* iterator, char** error);
 
 /* Ingestions (sluice/ingestion.h); each is used by one thread at a time. */

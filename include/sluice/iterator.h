@@ -32,10 +32,13 @@ class SLUICE_EXPORT Iterator {
   virtual void Prev() = 0;                             ///< to the previous key. REQUIRES: Valid()
   /// The record's key, valid until the iterator moves. REQUIRES: Valid()
   virtual std::string_view key() const = 0;
-  /// The record's value, valid until the iterator moves. REQUIRES: Valid()
+  /// The record's value, valid until the iterator moves. A value that is stored apart is read here:
+  /// if that fails, an empty one is returned, and status() has the error from then on; the iterator
+  /// can move on all the same. REQUIRES: Valid()
   virtual std::string_view value() const = 0;
 
-  /// Not ok if an error stopped the iterator; reaching the end of the keys is no error.
+  /// Not ok if an error stopped the iterator, or if a value could not be read; reaching the end of
+  /// the keys is no error.
   virtual Status status() const = 0;
 };
 

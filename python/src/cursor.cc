@@ -164,6 +164,9 @@ void Cursor::Read(Chunk* chunk) {
   for (size_t i = 0; i < read_ahead_ && iterator_->Valid(); ++i) {
     const std::string_view key = yields_ == Yields::kValues ? "" : iterator_->key();
     const std::string_view value = yields_ == Yields::kKeys ? "" : iterator_->value();
+    if (value.empty() && !iterator_->status().ok()) {
+      break;  // it could not be read, so it is not empty: the walk ends before it
+    }
     chunk->records.push_back({chunk->bytes.size(), key.size(), value.size()});
     chunk->bytes.append(key).append(value);
     range_.reverse ? iterator_->Prev() : iterator_->Next();

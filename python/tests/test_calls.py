@@ -336,6 +336,24 @@ def test_corruption(path: Path) -> None:
             db.verify()
 
 
+def test_a_damaged_value_that_is_stored_apart(path: Path) -> None:
+    with sluice.open(path, create_if_missing=True, separate_value_bytes=1000) as db:
+        for key in b"abc":
+            db[bytes([key])] = bytes([key]) * 5000
+        db.flush()
+    data = path / "000001.data"
+    contents = data.read_bytes()
+    data.write_bytes(contents.replace(b"b" * 5000, b"b" * 4999 + b"x"))
+    with sluice.open(path) as db:
+        items = db.items()
+        assert next(items) == (b"a", b"a" * 5000)
+        for _ in range(2):
+            with pytest.raises(sluice.CorruptionError):
+                next(items)
+        assert list(db.keys()) == [b"a", b"b", b"c"]
+        assert next(db.items(b"c")) == (b"c", b"c" * 5000)
+
+
 def test_messages_that_are_not_text(tmp_path: Path) -> None:
     with pytest.raises(sluice.NotFoundError):
         sluice.open(bytes(tmp_path) + b"/\xff")

@@ -221,7 +221,9 @@ class Life {
       for (at->SeekToFirst(); at->Valid(); at->Next()) {
         std::string value;
         SLUICE_RETURN_IF_ERROR(db_->Get({}, subtable, at->key(), &value));
-        EXPECT_EQ(value, at->value());
+        const std::string_view walked = at->value();
+        SLUICE_RETURN_IF_ERROR(at->status());
+        EXPECT_EQ(value, walked);
         if (at->key() == kCounter) {
           *batches = std::stoul(value);
         } else {
