@@ -70,8 +70,7 @@ void FullDevice::RegainForOpening() {
       !env_->NewDataFile(opening_reserve_, &file).ok()) {
     return;
   }
-  const uint64_t end = std::min(kOpeningBytes, (bytes / kBitBytes + 1) * kBitBytes);
-  while (bytes < end && file->Write(bytes, std::string(kPageBytes, '\0')).ok()) {
+  while (bytes < kOpeningBytes && file->Write(bytes, std::string(kPageBytes, '\0')).ok()) {
     bytes += kPageBytes;
   }
   (void)file->Truncate(bytes);

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -86,6 +87,18 @@ class FullDeviceTest : public testing::Test {
       status = Put(subtable, i);
     }
     ASSERT_TRUE(status.IsNoSpace()) << status.ToString();
+  }
+  // Does so in another process, which then ends and closes nothing.
+  void LiveAndBeKilled(const std::function<void()>& live) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      live();
+      ::_exit(HasFailure() ? 1 : 0);
+    }
+    int how = 0;
+    ASSERT_EQ(::waitpid(child, &how, 0), child);
+    ASSERT_EQ(how, 0);
   }
   void ExpectRecords(Subtable* subtable = nullptr) {
     std::map<std::string, std::string> found;
@@ -410,6 +423,10 @@ TEST_F(FullDeviceTest, CanBeOpenedWithMoreToRecoverThanCanBeFlushed) {
     Reopen();
     ExpectRecords();
     (void)db_->WaitForBackgroundWork();  // it uses up what it can get
+    // More is in memtables than may be. No write waits for what cannot be flushed.
+    (void)db_->Delete({}, nullptr, "nothing");
+    EXPECT_TRUE(Put(nullptr, 0).IsNoSpace());
+    EXPECT_EQ(db_->GetStatistics().stall_microseconds, 0u);
   }
   RemoveBallast();
   ExpectWritingGoesOn();
@@ -424,16 +441,10 @@ TEST_F(FullDeviceTest, CanBeOpenedAfterAKill) {
   ASSERT_TRUE(db_->Close().ok());
   db_.reset();
   WriteBallast(6 << 20);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
+  LiveAndBeKilled([&] {
     Reopen();
     FillUp();
-    ::_exit(HasFailure() ? 1 : 0);  // nothing is closed
-  }
-  int how = 0;
-  ASSERT_EQ(::waitpid(child, &how, 0), child);
-  ASSERT_EQ(how, 0);
+  });
   for (int round = 0; round < 2; ++round) {
     Reopen();
     const auto at = db_->NewIterator({}, nullptr);
@@ -447,6 +458,32 @@ TEST_F(FullDeviceTest, CanBeOpenedAfterAKill) {
   }
   RemoveBallast();
   ExpectWritingGoesOn();
+}
+
+// Nothing can be flushed, so the log of each life stays, and others take what comes free.
+TEST_F(FullDeviceTest, CanBeOpenedAfterManyKills) {
+  options_.memtable_bytes = 64 << 20;
+  ASSERT_TRUE(db_->Close().ok());
+  db_.reset();
+  WriteBallast(6 << 20);
+  LiveAndBeKilled([&] {
+    Reopen();
+    FillUp();
+  });
+  for (int round = 0; round < 50; ++round) {
+    SCOPED_TRACE(round);
+    WriteBallast();
+    LiveAndBeKilled([&] {
+      Reopen();
+      EXPECT_TRUE(db_->Delete({.sync = true}, fmt::format("{:06}", round)).ok());
+    });
+  }
+  Reopen();
+  const auto at = db_->NewIterator({});
+  at->SeekToFirst();
+  ASSERT_TRUE(at->Valid());
+  EXPECT_EQ(at->key(), "000050");
+  RemoveBallast();
 }
 
 // Compactions of "other" find no space, and level 0 is at its stop.

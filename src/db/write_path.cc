@@ -185,6 +185,9 @@ void WritePath::Admit(size_t bytes) {
   if (!db_.backlog.MayBeBehind() || db_.options.read_only) [[likely]] {
     return;
   }
+  if (db_.full.full()) {
+    return;  // most writes are refused, and deletions are what helps
+  }
   const Clock::time_point begin = Clock::now();
   Pressure now;
   {
@@ -217,14 +220,13 @@ bool WritePath::SlowDown(size_t bytes, double* pressure) {
     return false;
   }
   slowed_down_.fetch_add(1, std::memory_order_relaxed);
-  const uint64_t failures = db_.full.failures();
   for (double left = std::exchange(owed, 0); left > 0 && *pressure < 1;) {
     const double now = std::min(left, kLongestSleepSeconds);
     std::this_thread::sleep_for(std::chrono::duration<double>(now));
     left -= now;
     if (left > 0) {
       const StateLock lock(db_.mutex);
-      if (!MayGetBetter(failures)) {
+      if (!MayGetBetter()) {
         break;
       }
       *pressure = db_.backlog.Measure(lock).value;
@@ -236,9 +238,9 @@ bool WritePath::SlowDown(size_t bytes, double* pressure) {
   return true;
 }
 
-bool WritePath::MayGetBetter(uint64_t failures) const {
+bool WritePath::MayGetBetter() const {
   return db_.background_error.ok() && !db_.stopping && !db_.closing && db_.compactions_full.ok() &&
-         db_.full.failures() == failures;
+         !db_.full.full();
 }
 
 void WritePath::WaitForRoom() {
@@ -255,8 +257,7 @@ void WritePath::WaitForRoom() {
         {.subtable = now.subtable, .reason = std::string(now.reason), .stopped = true});
   });
   lock.lock();
-  const uint64_t failures = db_.full.failures();
-  while (now.value >= 1 && MayGetBetter(failures)) {
+  while (now.value >= 1 && MayGetBetter()) {
     db_.changed.wait_for(lock, kStallPoll);
     now = db_.backlog.Measure(lock);
   }

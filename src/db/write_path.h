@@ -52,9 +52,8 @@ class WritePath final : private WriteStages {
   // False if the delay is saved up. `*pressure` becomes what was measured last.
   bool SlowDown(size_t bytes, double* pressure);
   void WaitForRoom();
-  // Whether background work goes on, and no write has found the device full since it had `failures`:
-  // else nobody is to wait for it.
-  bool MayGetBetter(uint64_t failures) const SLUICE_REQUIRES(db_.mutex);
+  // Whether background work goes on, and the device is not full: else nobody is to wait for it.
+  bool MayGetBetter() const SLUICE_REQUIRES(db_.mutex);
 
   DbState& db_;
   std::string record_;                       // used by log buffering
