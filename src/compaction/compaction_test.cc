@@ -371,6 +371,75 @@ TEST_F(CompactionTest, CopiedBlocksAreCompressedAsTheOutputIs) {
 
 // Any cut into runs, extents and blocks, with any data reuse, makes the records that a plain merge
 // by the rules of sluice/executor.h keeps; but reused and copied parts may keep what is shadowed.
+// Stops its planner at one of its reads.
+class StoppingSource final : public PlanSource {
+ public:
+  StoppingSource(ExtentReader* reader, size_t stop_at) : source_(reader), stop_at_(stop_at) {}
+
+  Status OpenHead(const Extent& extent, TableHeadRef* head) override {
+    Count();
+    return source_.OpenHead(extent, head);
+  }
+  Status FindKey(const Extent& extent, const BlockHandle& handle, std::string_view from,
+                 std::string* user_key) override {
+    Count();
+    return source_.FindKey(extent, handle, from, user_key);
+  }
+  const std::atomic<bool>& stop() const { return stop_; }
+  size_t reads() const { return reads_; }
+
+ private:
+  void Count() {
+    if (++reads_ == stop_at_) {
+      stop_ = true;
+    }
+  }
+  ExtentPlanSource source_;
+  const size_t stop_at_;
+  size_t reads_ = 0;
+  std::atomic<bool> stop_{false};
+};
+
+// So that Close does not wait for it, however much there is to plan.
+TEST_F(CompactionTest, PlanningEndsSoonAfterItIsStopped) {
+  constexpr int kExtents = 100;
+  constexpr size_t kRuns = 3;
+  CompactionPick pick;
+  pick.output = {2, 0};
+  for (uint32_t run = 0; run < kRuns; ++run) {
+    CompactionInput input{{run, 0}, {}};
+    for (int i = 0; i < kExtents; ++i) {
+      // In each extent there are blocks to copy and blocks to merge.
+      const int n = static_cast<int>(run);
+      TestBlocks blocks;
+      for (const char* const key : {"a", "b", "c", "d"}) {
+        const std::string at = fmt::format("{:03}{}{}", i, key, key[0] == 'a' ? 0 : n);
+        blocks.push_back({{InternalKey(at, 10 - run), "v"}, {InternalKey(at + "x", 1), "v"}});
+      }
+      input.extents.push_back(Make(blocks));
+    }
+    pick.inputs.push_back(std::move(input));
+  }
+  const auto plan = [&](StoppingSource* source) {
+    CompactionPlanner planner(pick, {}, {}, source, &source->stop());
+    Status status;
+    std::optional<CompactionStep> step;
+    do {
+      ExtentPtr damaged;
+      status = planner.Next(&step, &damaged);
+    } while (status.ok() && step);
+    return status;
+  };
+  StoppingSource whole(&reader_, 0);
+  ASSERT_TRUE(plan(&whole).ok());
+  ASSERT_GE(whole.reads(), kExtents * kRuns);
+  for (size_t at = 1; at < whole.reads(); ++at) {
+    StoppingSource source(&reader_, at);
+    ASSERT_EQ(plan(&source).code(), Status::Code::kBusy) << at;
+    EXPECT_LE(source.reads(), at + 4 * kRuns) << at;
+  }
+}
+
 TEST_F(CompactionTest, OutputReadsAsItsInputs) {
   TestRandom random(TestSeed());
   const auto dictionary = [&]() -> uint32_t { return Uniform(&random, 0, 1) != 0 ? 256 : 0; };

@@ -258,8 +258,6 @@ TEST(RangeLocksModel, DoesWhatAModelDoes) {
     uint64_t deadlocks = 0;
     const auto serve = [&] {
       for (const size_t owner : model.Serve()) {
-        ASSERT_EQ(waiting[owner].wait_for(std::chrono::seconds(60)), std::future_status::ready)
-            << owner << " is not served";
         ASSERT_TRUE(waiting[owner].get().ok());
       }
     };
