@@ -1,7 +1,7 @@
 # Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-dev build install packages packages-test demo test clang aarch64 docs bench grid lint format formal \
-  flips soak sanitize mariadb leveldb-suite leveldb-plugin-suite coverage synth clean
+.PHONY: help deps deps-dev build install packages packages-test demo test clang aarch64 docs bench papers papers-fcae papers-fast20 grid lint format \
+  formal flips soak sanitize mariadb leveldb-suite leveldb-plugin-suite coverage synth clean
 JOBS ?= $(shell nproc)
 PRESET ?= release
 
@@ -74,6 +74,12 @@ bench: ## build and run the benchmarks
 	@bench/fetch_rocksdb || echo "No RocksDB to compare with"
 	@$(MAKE) --no-print-directory build
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target bench
+
+papers: build ## measure FCAE's and FAST'20's figures with DATA GB (0.4), and write docs/papers.md
+	@python3 bench/papers $(FIGURES) --data $(or $(DATA),0.4) --build build/$(PRESET) --page docs/papers.md
+
+papers-fcae papers-fast20: papers-%:
+	@$(MAKE) --no-print-directory papers FIGURES=$*
 
 grid: deps ## measure the unit in every shape, and write docs/grid.md
 	@scripts/grid
