@@ -252,6 +252,12 @@ enum_alter_inplace_result ha_sluice::check_if_supported_inplace_alter(TABLE* alt
   if (!MatchIndexes(share_->entry().indexes, *info, &described, &added) || TooLongKeys(altered)) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
+  // HA_ALTER_INPLACE_SHARED_LOCK may be instant, as far as the server knows.
+  if (!added.empty() &&
+      info->alter_info->algorithm(ha_thd()) == Alter_info::ALTER_TABLE_ALGORITHM_INSTANT) {
+    info->report_unsupported_error("ALGORITHM=INSTANT", "ALGORITHM=NOCOPY");
+    return HA_ALTER_ERROR;
+  }
   return only_names      ? others
          : added.empty() ? HA_ALTER_INPLACE_INSTANT
                          : HA_ALTER_INPLACE_SHARED_LOCK;

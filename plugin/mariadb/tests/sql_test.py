@@ -254,6 +254,10 @@ class SqlTest(unittest.TestCase):
 
     def test_tables_are_altered_in_all_situations(self):
         one = self.connect()
+        # An index takes as long as the table is large, and keeps writers out.
+        for how in ("ALGORITHM=INSTANT", "ALGORITHM=NOCOPY, LOCK=NONE"):
+            self.expect(one, f"ALTER TABLE t ADD KEY c (b, a), {how}", "E1845")
+        self.expect(one, "ALTER TABLE t ADD KEY c (b, a), ALGORITHM=NOCOPY, LOCK=SHARED; ALTER TABLE t DROP KEY c, ALGORITHM=INSTANT", "")
         self.expect(one, "CREATE TABLE v (a INT PRIMARY KEY, b INT AS (a * 2) VIRTUAL, c INT AS (a * 3) STORED) ENGINE=SLUICE;"
                          "INSERT INTO v (a) VALUES (1), (2); ALTER TABLE v ADD COLUMN d INT DEFAULT 4, ALGORITHM=INSTANT;"
                          "INSERT INTO v (a, d) VALUES (3, 5); SELECT * FROM v", "1,2,3,4 2,4,6,4 3,6,9,5")
