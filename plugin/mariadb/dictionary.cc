@@ -189,9 +189,10 @@ Status Dictionary::CreateSubtables(TableEntry* table) {
   SLUICE_RETURN_IF_ERROR(db_->Put({}, subtable_, kLastId, Number(last_id_)));
   table->next_number = table->indexes.size();
   for (size_t i = 0; i < table->indexes.size(); ++i) {
-    table->indexes[i].number = i;
+    IndexEntry& index = table->indexes[i];
+    index.number = i;
     const Status status =
-        db_->CreateSubtable(SubtableName(table->id, i), &table->indexes[i].subtable);
+        db_->CreateSubtable(index.options, SubtableName(table->id, i), &index.subtable);
     if (!status.ok()) {
       table->indexes.resize(i);
       DropSubtables(*table);
@@ -273,6 +274,9 @@ Status Dictionary::Truncate(std::string_view name, TableEntry* table) {
   SLUICE_RETURN_IF_ERROR(Read(name, &old));
   *table = old;
   table->defaults.clear();
+  for (IndexEntry& index : table->indexes) {
+    index.options = db_->GetSubtableOptions(index.subtable);
+  }
   SLUICE_RETURN_IF_ERROR(CreateSubtables(table));
   WriteBatch batch;
   batch.Put(subtable_, TableKey(name), Encode(*table));
@@ -292,7 +296,7 @@ Status Dictionary::CreateIndex(TableEntry* table, IndexEntry* index) {
   if (Subtable* const left = db_->FindSubtable(name); left != nullptr) {
     SLUICE_RETURN_IF_ERROR(db_->DropSubtable(left));
   }
-  return db_->CreateSubtable(name, &index->subtable);
+  return db_->CreateSubtable(index->options, name, &index->subtable);
 }
 
 void Dictionary::RemoveIndex(const IndexEntry& index) { (void)db_->DropSubtable(index.subtable); }

@@ -23,6 +23,7 @@ struct IndexEntry {
   std::string layout;   // what the bytes of keys depend on (KeyCodec::Layout)
   uint64_t number = 0;  // of its sub-table among those of the table
   Subtable* subtable = nullptr;
+  SubtableOptions options{};  // for its sub-table when that is made, which keeps them
 };
 
 struct TableEntry {
@@ -60,7 +61,7 @@ class Dictionary {
   Status Find(std::string_view name, TableEntry* table);
   Status Drop(std::string_view name);
   Status Rename(std::string_view from, std::string_view to);
-  // Gives the table new, empty sub-tables and a new id.
+  // Gives the table new, empty sub-tables, with the options of the old ones, and a new id.
   Status Truncate(std::string_view name, TableEntry* table);
 
   // Makes the sub-table of an index that Alter may add to the table, or RemoveIndex remove again.

@@ -56,6 +56,24 @@ TEST_F(DictionaryTest, TablesAreFoundAgain) {
   EXPECT_EQ(next, 7U);
 }
 
+TEST_F(DictionaryTest, SubtablesHaveTheirOptions) {
+  TableEntry table = Described();
+  const SubtableOptions own{.compression = Compression::kZstd};
+  table.indexes[1].options = own;
+  ASSERT_TRUE(dictionary_->Create("./d/t", 1, &table).ok());
+  IndexEntry added{"by_size", "c"};
+  added.options = own;
+  ASSERT_TRUE(dictionary_->CreateIndex(&table, &added).ok());
+  EXPECT_EQ(db_->GetSubtableOptions(added.subtable), own);
+  const SubtableOptions changed{.block_bytes = 8192};
+  ASSERT_TRUE(db_->SetSubtableOptions(table.indexes[0].subtable, changed).ok());
+  Subtable* const before = table.indexes[0].subtable;
+  ASSERT_TRUE(dictionary_->Truncate("./d/t", &table).ok());
+  EXPECT_NE(table.indexes[0].subtable, before);
+  EXPECT_EQ(db_->GetSubtableOptions(table.indexes[0].subtable), changed);
+  EXPECT_EQ(db_->GetSubtableOptions(table.indexes[1].subtable), own);
+}
+
 TEST_F(DictionaryTest, StatisticsAreKept) {
   TableEntry made = Described();
   ASSERT_TRUE(dictionary_->Create("./d/t", 1, &made).ok());

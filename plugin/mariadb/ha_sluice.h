@@ -127,10 +127,12 @@ class ha_sluice final : public handler {
 
   // ha_sluice_tables.cc
   static std::vector<uint> IndexOrder(const TABLE& table);
-  static std::vector<sluice::mariadb::IndexEntry> DescribeIndexes(TABLE* table);
+  static std::vector<sluice::mariadb::IndexEntry> DescribeIndexes(std::string_view name,
+                                                                  TABLE* table);
   static const char* Refusal(const TABLE& table, THD* thd);
   static bool TooLongKeys(TABLE* table);
   sluice::Status OpenShare(const char* name);
+  void SetOptions(const std::vector<sluice::mariadb::IndexEntry>& described);
   void MakeIndexes();
   sluice::Status MakeStatistics();
   void TellServerStatistics();

@@ -247,7 +247,7 @@ enum_alter_inplace_result ha_sluice::check_if_supported_inplace_alter(TABLE* alt
       (info->error_if_not_empty || !ColumnsOnlyFollow(*table, *info, *altered))) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  std::vector<IndexEntry> described = DescribeIndexes(altered);
+  std::vector<IndexEntry> described = DescribeIndexes(share_->name(), altered);
   std::vector<size_t> added;
   if (!MatchIndexes(share_->entry().indexes, *info, &described, &added) || TooLongKeys(altered)) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
@@ -270,7 +270,7 @@ bool ha_sluice::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info* 
   auto* const change = new Change;
   info->handler_ctx = change;
   change->entry = share_->entry();
-  change->entry.indexes = DescribeIndexes(altered);
+  change->entry.indexes = DescribeIndexes(share_->name(), altered);
   if (!MatchIndexes(share_->entry().indexes, *info, &change->entry.indexes, &change->added)) {
     my_error(ER_INTERNAL_ERROR, MYF(0), "Sluice: an index is not as it was");
     return true;

@@ -6,6 +6,7 @@
 
 #include "ha_sluice.h"
 #include "sampling.h"
+#include "table_options.h"
 
 using sluice::Status;
 using sluice::mariadb::Cursor;
@@ -32,7 +33,7 @@ std::vector<uint> ha_sluice::IndexOrder(const TABLE& table) {
   return order;
 }
 
-std::vector<IndexEntry> ha_sluice::DescribeIndexes(TABLE* table) {
+std::vector<IndexEntry> ha_sluice::DescribeIndexes(std::string_view name, TABLE* table) {
   std::vector<IndexEntry> indexes;
   for (const uint i : IndexOrder(*table)) {
     IndexEntry entry;
@@ -44,6 +45,7 @@ std::vector<IndexEntry> ha_sluice::DescribeIndexes(TABLE* table) {
         entry.layout += 'u';
       }
     }
+    entry.options = sluice::mariadb::OptionsOf(current_thd, *table, name, i);
     indexes.push_back(std::move(entry));
   }
   return indexes;
@@ -169,6 +171,21 @@ Status ha_sluice::OpenShare(const char* name) {
   return status;
 }
 
+// Whatever an ALTER TABLE has changed. The table can be read without it.
+void ha_sluice::SetOptions(const std::vector<IndexEntry>& described) {
+  for (size_t i = 0; i < described.size(); ++i) {
+    sluice::Subtable* const subtable = share_->subtable(i);
+    if (engine->db->GetSubtableOptions(subtable) == described[i].options) {
+      continue;
+    }
+    const Status status = engine->db->SetSubtableOptions(subtable, described[i].options);
+    if (!status.ok()) {
+      sql_print_warning("Sluice: %s: new data is not stored as COMPRESSION and BLOCK_SIZE say: %s",
+                        share_->name().c_str(), status.ToString().c_str());
+    }
+  }
+}
+
 int ha_sluice::open(const char* name, int /*mode*/, uint /*test_if_locked*/) {
   const Status status = OpenShare(name);
   if (status.IsNotFound()) {
@@ -177,7 +194,7 @@ int ha_sluice::open(const char* name, int /*mode*/, uint /*test_if_locked*/) {
   if (!status.ok()) {
     return Fail(status);
   }
-  const std::vector<IndexEntry> described = DescribeIndexes(table);
+  const std::vector<IndexEntry> described = DescribeIndexes(name, table);
   const std::vector<IndexEntry>& known = share_->entry().indexes;
   bool same = described.size() == known.size();
   for (size_t i = 0; same && i < described.size(); ++i) {
@@ -187,6 +204,7 @@ int ha_sluice::open(const char* name, int /*mode*/, uint /*test_if_locked*/) {
     sql_print_error("Sluice: %s is not as it was when its keys were written", name);
     return HA_ERR_TABLE_DEF_CHANGED;
   }
+  SetOptions(described);
   thr_lock_data_init(&share_->lock, &lock_data_, nullptr);
   MakeIndexes();
   return 0;
@@ -202,8 +220,11 @@ int ha_sluice::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info
     my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "SLUICE", refused);
     return HA_WRONG_CREATE_OPTION;
   }
+  if (!sluice::mariadb::CheckPartitionOptions(ha_thd(), *form, name)) {
+    return HA_WRONG_CREATE_OPTION;
+  }
   TableEntry entry;
-  entry.indexes = DescribeIndexes(form);
+  entry.indexes = DescribeIndexes(name, form);
   if (TooLongKeys(form)) {
     my_error(ER_TOO_LONG_KEY, MYF(0), max_supported_key_length());
     return HA_WRONG_CREATE_OPTION;

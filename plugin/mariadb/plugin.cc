@@ -7,6 +7,7 @@
 
 #include "engine.h"
 #include "ha_sluice.h"
+#include "table_options.h"
 
 // The server's: this directory is no database. It is in no header.
 void ignore_db_dirs_append(const char* dirname_arg);  // NOLINT
@@ -122,6 +123,8 @@ int Start(void* plugin) {
   hton->check_version = CheckVersion;
   hton->show_status = ShowStatus;
   hton->flags = HTON_NO_FLAGS;
+  hton->table_options = storage_options;
+  hton->index_options = storage_options;
   static const char* no_files[] = {NullS};
   hton->tablefile_extensions = no_files;
   SetTransactionFunctions(hton);

@@ -5,11 +5,13 @@
 
 Clients move money between accounts and write each move down, in one transaction, while another one makes and drops
 tables. After each kill: every move that was acknowledged is there, and at most one more of each client; the sum is what
-it was; indexes agree with rows; no transaction is left prepared. In every other round the server writes its binary
-log, so that each commit has two phases, and it is compared with the table of moves.
+it was; indexes agree with rows, and sub-tables with what the table says of their options; no transaction is left
+prepared. In every other round the server writes its binary log, so that each commit has two phases, and it is compared
+with the table of moves.
 """
 
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -85,6 +87,7 @@ class Changer(threading.Thread):
                                   f"ALTER TABLE t{n} ADD COLUMN c{self.draw.randrange(9)} INT, ADD KEY (a, b(3));"]),
                 # These while others write the tables.
                 self.draw.choice(["ALTER TABLE accounts ADD KEY x (amount, name);", "ALTER TABLE accounts DROP KEY x;",
+                                  f"ALTER TABLE accounts COMPRESSION={self.draw.choice(['zstd', 'snappy', 'DEFAULT'])};",
                                   "ALTER TABLE moves ADD UNIQUE y (number, client);", "ALTER TABLE moves DROP KEY y;",
                                   f"ALTER TABLE moves ADD COLUMN z{self.draw.randrange(9)} INT NOT NULL DEFAULT 5;"])]),
                 "d", force=True)
@@ -114,6 +117,12 @@ def check(running, movers):
     status = running.run("SHOW ENGINE SLUICE STATUS")
     if ", 0 prepared" not in status:
         fail(status)
+    # What is said of the table holds for each of its indexes, and no other table says anything.
+    definition = running.run("SHOW CREATE TABLE accounts", "d")
+    said = re.search(r"COMPRESSION`=(\w+)", definition)
+    expected = definition.count("KEY ") * [f"compression={said[1]}"] if said else []
+    if (stored := re.findall(r"its own options: (.*)", status)) != expected:
+        fail(f"{stored} instead of {expected}")
     return extra
 
 
