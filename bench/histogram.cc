@@ -6,14 +6,17 @@
 
 namespace sluice::bench {
 
-// Values below 2 * 128 have buckets of their own; above, a value's highest 8 bits name its bucket.
-size_t Histogram::Bucket(uint64_t ns) {
+// Values below 2 << kSubBits have buckets of their own; above, a value's highest kSubBits + 1 bits
+// name its bucket.
+template <int kSubBits>
+size_t BasicHistogram<kSubBits>::Bucket(uint64_t ns) {
   ns = std::min(ns, (uint64_t{1} << kRangeBits) - 1);
   const int shift = std::max(0, static_cast<int>(std::bit_width(ns)) - 1 - kSubBits);
   return (static_cast<size_t>(shift) << kSubBits) + static_cast<size_t>(ns >> shift);
 }
 
-uint64_t Histogram::BucketEnd(size_t bucket) {
+template <int kSubBits>
+uint64_t BasicHistogram<kSubBits>::BucketEnd(size_t bucket) {
   if (bucket < size_t{2} << kSubBits) {
     return bucket;
   }
@@ -22,14 +25,16 @@ uint64_t Histogram::BucketEnd(size_t bucket) {
   return (uint64_t{top + 1} << shift) - 1;
 }
 
-void Histogram::Add(uint64_t ns) {
+template <int kSubBits>
+void BasicHistogram<kSubBits>::Add(uint64_t ns) {
   ++counts_[Bucket(ns)];
   ++count_;
   sum_ += ns;
   max_ = std::max(max_, ns);
 }
 
-void Histogram::Merge(const Histogram& other) {
+template <int kSubBits>
+void BasicHistogram<kSubBits>::Merge(const BasicHistogram& other) {
   for (size_t i = 0; i < kBuckets; ++i) {
     counts_[i] += other.counts_[i];
   }
@@ -38,7 +43,8 @@ void Histogram::Merge(const Histogram& other) {
   max_ = std::max(max_, other.max_);
 }
 
-uint64_t Histogram::PercentileNs(double percent) const {
+template <int kSubBits>
+uint64_t BasicHistogram<kSubBits>::PercentileNs(double percent) const {
   const auto wanted = static_cast<uint64_t>(
       std::max(1.0, std::ceil(static_cast<double>(count_) * std::min(percent, 100.0) / 100)));
   uint64_t seen = 0;
@@ -50,5 +56,8 @@ uint64_t Histogram::PercentileNs(double percent) const {
   }
   return 0;
 }
+
+template class BasicHistogram<7>;
+template class BasicHistogram<3>;
 
 }  // namespace sluice::bench

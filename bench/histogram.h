@@ -1,5 +1,5 @@
 // Latencies, counted as HdrHistogram counts them (G. Tene): buckets of equal width within a power
-// of two, so that every value is known to better than 1 in 128, from 1 ns to hours, in 36 KiB.
+// of two, so that every value from 1 ns to hours is known to better than 1 in 2^kSubBits.
 //
 // Thread-compatible.
 
@@ -11,11 +11,12 @@
 
 namespace sluice::bench {
 
-class Histogram {
+template <int kSubBits>
+class BasicHistogram {
  public:
   // Nanoseconds; what is beyond the range counts as its end.
   void Add(uint64_t ns);
-  void Merge(const Histogram& other);
+  void Merge(const BasicHistogram& other);
 
   uint64_t count() const { return count_; }
   uint64_t max_ns() const { return max_; }
@@ -26,7 +27,6 @@ class Histogram {
   uint64_t PercentileNs(double percent) const;
 
  private:
-  static constexpr int kSubBits = 7;  // 128 buckets per power of two
   static constexpr int kRangeBits = 42;
   static constexpr size_t kBuckets = size_t{kRangeBits - kSubBits + 1} << kSubBits;
 
@@ -38,5 +38,8 @@ class Histogram {
   uint64_t sum_ = 0;
   uint64_t max_ = 0;
 };
+
+using Histogram = BasicHistogram<7>;        // 36 KiB
+using CoarseHistogram = BasicHistogram<3>;  // 2.5 KiB
 
 }  // namespace sluice::bench

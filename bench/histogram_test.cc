@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/random.h"
+#include "bench/seconds.h"
 #include "util/testing.h"
 
 namespace sluice::bench {
@@ -62,6 +63,46 @@ TEST(Histogram, BeyondTheRange) {
   histogram.Add(UINT64_MAX / 2);
   EXPECT_EQ(histogram.max_ns(), UINT64_MAX / 2);
   EXPECT_EQ(histogram.PercentileNs(100), (uint64_t{1} << 42) - 1);
+}
+
+TEST(Histogram, CoarseOnesAreCloseEnough) {
+  Random random(TestSeed());
+  CoarseHistogram histogram;
+  std::vector<uint64_t> values;
+  for (int i = 0; i < 1000; ++i) {
+    values.push_back(random.Next() >> (24 + random.Next() % 40));
+    histogram.Add(values.back());
+  }
+  std::sort(values.begin(), values.end());
+  for (const size_t rank : {1, 10, 500, 990, 1000}) {
+    const auto exact = static_cast<double>(values[rank - 1]);
+    const auto found = static_cast<double>(histogram.PercentileNs(static_cast<double>(rank) / 10));
+    EXPECT_GE(found, exact);
+    EXPECT_LE(found, exact * 1.125 + 1);
+  }
+}
+
+TEST(Seconds, CountCallsBySecond) {
+  using std::chrono::milliseconds;
+  Seconds one;
+  one.Add(milliseconds(0), 10);
+  one.Add(milliseconds(999), 30);
+  one.Add(milliseconds(2000), 5);
+  Seconds other;
+  other.Add(milliseconds(1), 20);
+  other.Add(milliseconds(3500), 7);
+  Seconds all;
+  all.Merge(one);
+  all.Merge(other);
+  ASSERT_EQ(all.all().size(), 4u);
+  all.Cut(3.6);
+  ASSERT_EQ(all.all().size(), 3u);
+  EXPECT_EQ(all.all()[0].count(), 3u);
+  EXPECT_EQ(all.all()[0].max_ns(), 30u);
+  EXPECT_EQ(all.all()[1].count(), 0u);
+  EXPECT_EQ(all.all()[2].PercentileNs(99), 5u);
+  all.Cut(0.5);
+  EXPECT_TRUE(all.all().empty());
 }
 
 }  // namespace

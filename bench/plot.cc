@@ -22,6 +22,7 @@ class Curves {
     data_ += curves_ == 1 ? "" : "e\n";
   }
   void Add(double x, double y) { data_ += fmt::format("{} {}\n", x, y); }
+  void AddGap() { data_ += "\n"; }
   std::string Script() const { return fmt::format("plot{}\n{}e\n", plot_, data_); }
 
  private:
@@ -83,6 +84,37 @@ std::string ResponsePanel(const Comparison& comparison) {
       GnuplotQuote(Title(comparison)), curves.Script());
 }
 
+// Of the calls that ended in each second; a second without any is a gap.
+std::string SecondsPanel(const Comparison& comparison) {
+  Curves curves;
+  size_t seconds = 0;
+  for (const Run* run : comparison.median) {
+    const auto draw = [&](const std::string& title, const auto& ns) {
+      curves.Begin(title);
+      double second = 0.5;
+      for (const CoarseHistogram& calls : run->result.by_second.all()) {
+        if (calls.count() > 0) {
+          curves.Add(second, static_cast<double>(ns(calls)) / 1e3);
+          ++seconds;
+        } else {
+          curves.AddGap();
+        }
+        second += 1;
+      }
+    };
+    draw(run->engine + ", p99",
+         [](const CoarseHistogram& calls) { return calls.PercentileNs(99); });
+    draw(run->engine + ", longest", [](const CoarseHistogram& calls) { return calls.max_ns(); });
+  }
+  if (seconds == 0) {
+    return "set multiplot next\n";
+  }
+  return fmt::format(
+      "unset logscale\nset logscale y\nset xrange [0:*]\nset yrange [*:*]\nset xtics auto\n"
+      "set title {}\nset xlabel 'seconds'\nset ylabel 'latency within a second, us'\n{}",
+      GnuplotQuote(Title(comparison)), curves.Script());
+}
+
 // Over 1 / (1 - p), drawn logarithmically, as HdrHistogram's plots are.
 std::string LatencyPanel(const Comparison& comparison) {
   Curves curves;
@@ -141,22 +173,23 @@ Status Plot(const BenchSettings& settings, const std::vector<Run>& runs, const s
     }
     if (settings.thread_counts.size() > 1 && swept != comparison.workload) {
       swept = comparison.workload;
-      panels += ThreadsPanel(settings, comparisons, swept) + "set multiplot next\n";
+      panels +=
+          ThreadsPanel(settings, comparisons, swept) + "set multiplot next\nset multiplot next\n";
       ++rows;
     }
-    panels += ThroughputPanel(comparison) + (FindWorkload(comparison.workload)->wave
-                                                 ? ResponsePanel(comparison)
-                                                 : LatencyPanel(comparison));
+    panels += ThroughputPanel(comparison) + SecondsPanel(comparison) +
+              (FindWorkload(comparison.workload)->wave ? ResponsePanel(comparison)
+                                                       : LatencyPanel(comparison));
     ++rows;
   }
   if (rows == 0) {
     return Status::InvalidArgument("nothing to plot: no benchmark that runs operations");
   }
   return tools::RunGnuplot(
-      fmt::format("set multiplot layout {},2\nset grid\nset key top left\nset autoscale xfix\n{}"
+      fmt::format("set multiplot layout {},3\nset grid\nset key top left\nset autoscale xfix\n{}"
                   "unset multiplot\n",
                   rows, panels),
-      1000, 320 * rows, path);
+      1500, 320 * rows, path);
 }
 
 }  // namespace sluice::bench

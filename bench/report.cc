@@ -117,6 +117,15 @@ Json RunJson(const Run& run) {
   }
   json["throughput"] = {{"interval_seconds", result.throughput.interval_seconds},
                         {"operations", result.throughput.operations}};
+  Json& seconds = json["by_second"];
+  for (const char* const name : {"calls", "p99_us", "max_us"}) {
+    seconds[name] = Json::array();
+  }
+  for (const CoarseHistogram& second : result.by_second.all()) {
+    seconds["calls"].push_back(second.count());
+    seconds["p99_us"].push_back(Us(second.PercentileNs(99)));
+    seconds["max_us"].push_back(Us(second.max_ns()));
+  }
   if (!result.responses.intervals().empty()) {
     Json& series = json["responses"];
     series["interval_seconds"] = Responses::kIntervalSeconds;

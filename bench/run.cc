@@ -75,6 +75,7 @@ class Crew {
     for (const auto& worker : workers_) {
       worker->AddTo(result);
     }
+    result->by_second.Cut(result->seconds);
     return error_;
   }
 

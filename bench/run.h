@@ -12,6 +12,7 @@
 
 #include "bench/cpu_time.h"
 #include "bench/histogram.h"
+#include "bench/seconds.h"
 #include "bench/settings.h"
 #include "bench/wave.h"
 #include "bench/workload.h"
@@ -32,6 +33,7 @@ struct RunResult {
   uint64_t found = 0;
   std::array<Histogram, kOps> latency;  // of calls: a batch is one
   Throughput throughput;
+  Seconds by_second;    // the same latencies but those of asynchronous calls, whole seconds alone
   Responses responses;  // of a wave
 
   // Counted over the run and the settling after it; user bytes are those of keys and values.

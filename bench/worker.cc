@@ -133,6 +133,9 @@ void Worker::AddTo(RunResult* result) const {
   for (size_t i = 0; i < kOps; ++i) {
     result->latency[i].Merge(*latency_[i]);
   }
+  if (!writer_) {
+    result->by_second.Merge(by_second_);
+  }
   result->responses.Merge(responses_);
   result->operations += writer_ ? 0 : done();
   result->gets += gets_;
@@ -232,8 +235,9 @@ template <typename Call>
 Status Worker::TimedFrom(Clock::time_point begin, Op op, const Call& call) {
   Status status = call();
   now_ = Clock::now();
-  latency_[static_cast<size_t>(op)]->Add(
-      static_cast<uint64_t>(std::chrono::nanoseconds(now_ - begin).count()));
+  const auto ns = static_cast<uint64_t>(std::chrono::nanoseconds(now_ - begin).count());
+  latency_[static_cast<size_t>(op)]->Add(ns);
+  by_second_.Add(now_ - run_.begin, ns);
   return status;
 }
 

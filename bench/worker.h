@@ -91,6 +91,7 @@ class Worker {
   Clock::time_point now_;  // as the last call ended
 
   std::array<std::unique_ptr<Histogram>, kOps> latency_;
+  Seconds by_second_;
   Responses responses_;
   alignas(64) std::atomic<uint64_t> done_ = 0;
   alignas(64) uint64_t gets_ = 0;

@@ -387,7 +387,7 @@ class Bench(Case):
 class EngineBench(Case):
     RUN_FIELDS = (
         "benchmark engine version threads turn operations seconds ops_per_second settle_seconds "
-        "gets found latency throughput bytes write_amplification read_amplification "
+        "gets found latency throughput by_second bytes write_amplification read_amplification "
         "space_amplification stall_seconds cpu_seconds host_cpu_ms_per_mb_compacted units_busy merges"
     ).split()
 
