@@ -183,10 +183,11 @@ double Backlog::PressureOf(const StateLock& lock, const SubtableImpl& subtable) 
                            static_cast<double>(options_.max_waiting_memtables);
   const double filled = static_cast<double>(version.active->table.memory_bytes()) /
                         static_cast<double>(options_.memtable_bytes);
-  // Grows smoothly as the last memtable that may wait fills.
-  const double flush = version.waiting.size() + 1 < options_.max_waiting_memtables ? 0
-                       : memtables < 1 ? std::min(filled, 0.99)
-                                       : 1;
+  // Grows smoothly as the last memtable that may wait fills, if a flush is under way that gains by it.
+  const bool last = version.waiting.size() + 1 >= options_.max_waiting_memtables;
+  const double flush = version.waiting.empty() || !last ? 0
+                       : memtables < 1                  ? std::min(filled, 0.99)
+                                                        : 1;
   const double space = PressureOfSpace(
       subtable.backlog.space_left,
       subtable.backlog.waiting_bytes + version.active->table.memory_bytes(), options_);

@@ -113,6 +113,20 @@ TEST_F(WriteBudget, RunsThatStopWritersAreMerged) {
   EXPECT_FALSE(DB::Open(options_, dir_.File("db"), &db_).ok());
 }
 
+// While nothing waits for its flush, sleeping gains nothing.
+TEST_F(WriteBudget, NobodyWaitsForAFlushThatHasNotBegun) {
+  options_.max_waiting_memtables = 1;
+  options_.memtable_bytes = 8 << 20;
+  Open();
+  const std::string value(64 << 10, 'v');
+  for (int i = 0; MemtableBytes() + 2 * value.size() < options_.memtable_bytes; ++i) {
+    ASSERT_TRUE(db_->Put({}, std::to_string(i), value).ok());
+  }
+  EXPECT_GT(MemtableBytes(), options_.memtable_bytes / 10 * 9);
+  EXPECT_EQ(db_->GetStatistics().flushes, 0u);
+  EXPECT_EQ(db_->GetStatistics().stall_microseconds, 0u);
+}
+
 // Writers that wait hold nothing that others need.
 TEST_F(WriteBudget, OthersGetThroughWhileWritersWait) {
   const auto gate = std::make_shared<Gatekeeper>();

@@ -196,7 +196,7 @@ void WritePath::Admit(size_t bytes) {
   }
   if (now.value < 1) {
     stuck_.store(false, std::memory_order_relaxed);
-    if (!SlowDown(bytes, &now.value)) {
+    if (now.value <= 0 || !SlowDown(bytes, &now.value)) {
       return;
     }
   }
