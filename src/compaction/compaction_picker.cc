@@ -70,29 +70,20 @@ bool ManyTombstones(const Extent& extent, const Options& options) {
              options.deletion_share * static_cast<double>(extent.entries);
 }
 
-// Many versions that only snapshots needed when it was written.
-bool ManyOldVersions(const Extent& extent, const Options& options) {
-  return extent.weight() >= options.extent_bytes / kSmallShare && extent.shadowed > 0 &&
-         static_cast<double>(extent.shadowed) >=
-             options.deletion_share * static_cast<double>(extent.entries);
-}
-
 // The sequence number that the oldest snapshot must reach before it is worth rewriting the extent,
-// of the last level, to drop tombstones or old versions; kMaxSequence: never. Takes the tombstones'
-// sequence numbers to be spread evenly. Of old versions none is needed once that has been reached.
+// of the last level, to drop tombstones; kMaxSequence: never. Takes their sequence numbers to be
+// spread evenly.
 SequenceNumber WorthRewritingAt(const Extent& extent, const Options& options) {
-  const SequenceNumber for_versions =
-      ManyOldVersions(extent, options) ? extent.newest : kMaxSequence;
   if (!ManyTombstones(extent, options)) {
-    return for_versions;
+    return kMaxSequence;
   }
   const double share = std::clamp(options.deletion_share * static_cast<double>(extent.entries) /
                                       static_cast<double>(extent.tombstones),
                                   0.0, 1.0);
   const SequenceNumber spread = extent.newest_tombstone - extent.oldest_tombstone;
   return std::min(
-      {for_versions, extent.newest_tombstone,
-       extent.oldest_tombstone + static_cast<SequenceNumber>(share * static_cast<double>(spread))});
+      extent.newest_tombstone,
+      extent.oldest_tombstone + static_cast<SequenceNumber>(share * static_cast<double>(spread)));
 }
 
 // Passes summaries that do not `interest`, if one begins where it stands. Returns whether it did.
@@ -402,7 +393,8 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
   std::vector<ExtentPtr> small;
   std::vector<ExtentPtr> stretch;
   const bool slices_waste = SlicesWasteSpace(version, options);
-  std::vector<ExtentPtr> picked;  // extents with what no snapshot needs any more; slices that waste
+  std::vector<ExtentPtr>
+      picked;  // extents with tombstones that no snapshot needs; slices that waste
   const auto take = [&] {
     if (stretch.size() >= 2) {
       small.insert(small.end(), stretch.begin(), stretch.end());
@@ -413,8 +405,8 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
   RunIndex::Iterator at(last);
   const uint32_t least_bytes = options.extent_bytes / kSmallShare;
   const auto interest = [&](const RunIndex::Summary& summary, const RunIndex::Summary* next) {
-    return summary.tombstones > 0 || summary.shadowed > 0 || summary.thin_slices > 0 ||
-           (slices_waste && summary.sliced) || summary.least_pair_bytes < least_bytes ||
+    return summary.tombstones > 0 || summary.thin_slices > 0 || (slices_waste && summary.sliced) ||
+           summary.least_pair_bytes < least_bytes ||
            (!stretch.empty() && summary.first_bytes < least_bytes) ||
            (next != nullptr && std::max(summary.last_bytes, next->first_bytes) < least_bytes);
   };
