@@ -1,7 +1,7 @@
 # Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-dev build install packages packages-test demo test clang aarch64 docs bench papers papers-fcae papers-fast20 grid lint format \
-  formal flips soak sanitize mariadb leveldb-suite leveldb-plugin-suite coverage synth clean
+.PHONY: help deps deps-dev build install packages packages-test demo test clang aarch64 docs bench \
+  papers papers-fcae papers-fast20 grid lint format formal flips soak sanitize mariadb leveldb-suite leveldb-plugin-suite coverage synth clean
 JOBS ?= $(shell nproc)
 PRESET ?= release
 

@@ -59,7 +59,7 @@ class FullDevice {
   // Whether a process before this one had to give up some of what there is for opening, or all of the
   // first file.
   bool IsReserveUsed();
-  // After opening: takes back what it has not used, page by page as far as there is space.
+  // After opening: takes back what was given up for it, page by page as far as there is space.
   void RegainForOpening();
   // From now on there are so many bytes for compactions, if the device has that much.
   void ReserveForCompactions(uint64_t bytes);

@@ -100,6 +100,17 @@ class FullDeviceTest : public testing::Test {
     ASSERT_EQ(::waitpid(child, &how, 0), child);
     ASSERT_EQ(how, 0);
   }
+  // Of what fills the device, all is in the log alone, and nothing can be flushed.
+  void FillTheLogAndBeKilled() {
+    options_.memtable_bytes = 64 << 20;
+    ASSERT_TRUE(db_->Close().ok());
+    db_.reset();
+    WriteBallast(6 << 20);
+    LiveAndBeKilled([&] {
+      Reopen();
+      FillUp();
+    });
+  }
   void ExpectRecords(Subtable* subtable = nullptr) {
     std::map<std::string, std::string> found;
     const auto at = db_->NewIterator({}, subtable);
@@ -437,14 +448,7 @@ TEST_F(FullDeviceTest, CanBeOpenedWithMoreToRecoverThanCanBeFlushed) {
 
 // What was not synced is more than the reserve, and must be written anew before it counts.
 TEST_F(FullDeviceTest, CanBeOpenedAfterAKill) {
-  options_.memtable_bytes = 64 << 20;
-  ASSERT_TRUE(db_->Close().ok());
-  db_.reset();
-  WriteBallast(6 << 20);
-  LiveAndBeKilled([&] {
-    Reopen();
-    FillUp();
-  });
+  FillTheLogAndBeKilled();
   for (int round = 0; round < 2; ++round) {
     Reopen();
     const auto at = db_->NewIterator({}, nullptr);
@@ -460,16 +464,9 @@ TEST_F(FullDeviceTest, CanBeOpenedAfterAKill) {
   ExpectWritingGoesOn();
 }
 
-// Nothing can be flushed, so the log of each life stays, and others take what comes free.
+// The log of each life stays, and others take what comes free.
 TEST_F(FullDeviceTest, CanBeOpenedAfterManyKills) {
-  options_.memtable_bytes = 64 << 20;
-  ASSERT_TRUE(db_->Close().ok());
-  db_.reset();
-  WriteBallast(6 << 20);
-  LiveAndBeKilled([&] {
-    Reopen();
-    FillUp();
-  });
+  FillTheLogAndBeKilled();
   for (int round = 0; round < 50; ++round) {
     SCOPED_TRACE(round);
     WriteBallast();
