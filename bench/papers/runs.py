@@ -56,17 +56,9 @@ class Bench:
             sys.exit(f"{' '.join(command)}\nfailed:\n{done.stderr or done.stdout}")
         return json.loads(done.stdout), done.stderr
 
-    def grid(self, name: str) -> list[Json]:
-        """The cells of a grid of the unit for which the paper has a number."""
-        cells = []
-        for config in ("tiny", "fcae2", "fcae9", "fast20"):
-            done = subprocess.run(
-                [self.build / "sluice", "unit", "bench", "--grid", name, "--config", config, "--json"],
-                capture_output=True,
-                text=True,
-            )
-            if done.returncode == 0:  # else it has no cell of this configuration
-                cells += json.loads(done.stdout)["cells"]
+    def grid(self, name: str, *configs: str) -> list[Json]:
+        """The cells of a grid of the unit, of these configurations."""
+        cells: list[Json] = self._run(["unit", "bench", "--grid", name, "--config", ",".join(configs)])[0]["cells"]
         return cells
 
     def bench(self, **options: object) -> list[Json]:
