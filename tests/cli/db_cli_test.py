@@ -39,6 +39,23 @@ class Db(Case):
             self.assertEqual(status, "not_found")
         self.assertEqual(os.listdir(self.directory), [])
 
+    def test_a_value_that_cannot_be_read_is_not_printed(self):
+        self.ok("bench", "--db", self.directory, "--benchmarks", "fillseq,compact", "--num", 20, "--value-size", 5000,
+                "--separate-values", 1000)
+        database = self.directory / "sluice"
+        lines = self.ok("db", "scan", database, "--hex").splitlines()
+        self.assertEqual(len(lines), 20)
+        data = database / "000001.data"
+        stored = data.read_bytes()
+        value = bytes.fromhex(lines[7].split("\t")[1])
+        self.assertEqual(stored.count(value), 1)
+        data.write_bytes(stored.replace(value, value[:-1] + bytes([value[-1] ^ 1])))
+        result = sluice("db", "scan", database, "--hex")
+        self.assertEqual((result.returncode, result.stdout.splitlines()), (1, lines[:7]))
+        self.assertIn("000001.data", result.stderr)
+        keys = self.ok("db", "scan", database, "--hex", "--keys-only").splitlines()
+        self.assertEqual(keys, [line.split("\t")[0] for line in lines])
+
     def test_reading_only(self):
         self.ok("db", "put", self.db, "a", "one", "--create")
         self.ok("db", "compact", self.db)
