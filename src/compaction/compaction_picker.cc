@@ -70,20 +70,36 @@ bool ManyTombstones(const Extent& extent, const Options& options) {
              options.deletion_share * static_cast<double>(extent.entries);
 }
 
+// Many versions that only snapshots needed when it was written.
+bool ManyOldVersions(const Extent& extent, const Options& options) {
+  return extent.weight() >= options.extent_bytes / kSmallShare && extent.shadowed > 0 &&
+         static_cast<double>(extent.shadowed) >=
+             options.deletion_share * static_cast<double>(extent.entries);
+}
+
 // The sequence number that the oldest snapshot must reach before it is worth rewriting the extent,
-// of the last level, to drop tombstones; kMaxSequence: never. Takes their sequence numbers to be
-// spread evenly.
-SequenceNumber WorthRewritingAt(const Extent& extent, const Options& options) {
-  if (!ManyTombstones(extent, options)) {
-    return kMaxSequence;
+// of the last level, to drop tombstones or old versions; kMaxSequence: never. Takes the tombstones'
+// sequence numbers to be spread evenly. Of old versions none is needed from there on.
+SequenceNumber WorthRewritingAt(const RunIndex& last, const ExtentPtr& extent,
+                                const Options& options) {
+  SequenceNumber due = kMaxSequence;
+  if (ManyOldVersions(*extent, options)) {
+    due = 0;
+    // What is newer than its first record may be in the extent before.
+    for (const ExtentPtr& whole : WithWholeKeys(last, {extent})) {
+      due = std::max(due, whole->newest);
+    }
   }
-  const double share = std::clamp(options.deletion_share * static_cast<double>(extent.entries) /
-                                      static_cast<double>(extent.tombstones),
-                                  0.0, 1.0);
-  const SequenceNumber spread = extent.newest_tombstone - extent.oldest_tombstone;
-  return std::min(
-      extent.newest_tombstone,
-      extent.oldest_tombstone + static_cast<SequenceNumber>(share * static_cast<double>(spread)));
+  if (ManyTombstones(*extent, options)) {
+    const double share = std::clamp(options.deletion_share * static_cast<double>(extent->entries) /
+                                        static_cast<double>(extent->tombstones),
+                                    0.0, 1.0);
+    const SequenceNumber spread = extent->newest_tombstone - extent->oldest_tombstone;
+    due = std::min({due, extent->newest_tombstone,
+                    extent->oldest_tombstone +
+                        static_cast<SequenceNumber>(share * static_cast<double>(spread))});
+  }
+  return due;
 }
 
 // Passes summaries that do not `interest`, if one begins where it stands. Returns whether it did.
@@ -393,8 +409,7 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
   std::vector<ExtentPtr> small;
   std::vector<ExtentPtr> stretch;
   const bool slices_waste = SlicesWasteSpace(version, options);
-  std::vector<ExtentPtr>
-      picked;  // extents with tombstones that no snapshot needs; slices that waste
+  std::vector<ExtentPtr> picked;  // extents with what no snapshot needs any more; slices that waste
   const auto take = [&] {
     if (stretch.size() >= 2) {
       small.insert(small.end(), stretch.begin(), stretch.end());
@@ -405,8 +420,8 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
   RunIndex::Iterator at(last);
   const uint32_t least_bytes = options.extent_bytes / kSmallShare;
   const auto interest = [&](const RunIndex::Summary& summary, const RunIndex::Summary* next) {
-    return summary.tombstones > 0 || summary.thin_slices > 0 || (slices_waste && summary.sliced) ||
-           summary.least_pair_bytes < least_bytes ||
+    return summary.tombstones > 0 || summary.shadowed > 0 || summary.thin_slices > 0 ||
+           (slices_waste && summary.sliced) || summary.least_pair_bytes < least_bytes ||
            (!stretch.empty() && summary.first_bytes < least_bytes) ||
            (next != nullptr && std::max(summary.last_bytes, next->first_bytes) < least_bytes);
   };
@@ -417,7 +432,7 @@ std::optional<CompactionPick> PickSelfMajor(const Version& version, const Option
     if (!at.Valid()) {
       break;
     }
-    const SequenceNumber due = WorthRewritingAt(*at.extent(), options);
+    const SequenceNumber due = WorthRewritingAt(last, at.extent(), options);
     if (due > oldest_snapshot) {
       *held_back = std::min(*held_back, due);
     } else if (!TouchesAside(version, WithWholeKeys(last, {at.extent()}))) {

@@ -116,6 +116,53 @@ TEST_F(UpkeepTest, TombstonesThatASnapshotNeedsAreLeftAloneAndGoWithIt) {
   EXPECT_EQ(db_->GetStatistics().subtables[0].levels[2].records, 1u);
 }
 
+TEST_F(UpkeepTest, VersionsThatASnapshotNeedsGoWithIt) {
+  constexpr int kKeys = 20000;
+  options_.extent_bytes = 256 << 10;
+  Open();
+  Fill(kKeys, std::string(100, 'v'));
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  const Snapshot* const dump = db_->GetSnapshot();
+  Fill(kKeys, std::string(100, 'w'));
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  const Statistics before = db_->GetStatistics();
+  EXPECT_EQ(before.subtables[0].levels[2].records, uint64_t{2 * kKeys});
+  // Another flush calls for another look, which finds nothing to do.
+  ASSERT_TRUE(db_->Put({}, "z", "").ok());
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  EXPECT_EQ(db_->GetStatistics().compaction_bytes_written, before.compaction_bytes_written);
+  ReadOptions at_dump;
+  at_dump.snapshot = dump;
+  std::string value;
+  EXPECT_TRUE(db_->Get(at_dump, Key(77), &value).ok());
+  EXPECT_EQ(value[0], 'v');
+  db_->ReleaseSnapshot(dump);
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  // The last extent may be small, and is left alone then.
+  EXPECT_LT(db_->GetStatistics().subtables[0].levels[2].records, uint64_t{kKeys + 1500});
+  EXPECT_TRUE(db_->Get({}, Key(77), &value).ok());
+  EXPECT_EQ(value[0], 'w');
+}
+
+// The version that the snapshot needs fills an extent of its own, behind what is newer.
+TEST_F(UpkeepTest, AVersionInAnExtentOfItsOwnIsLeftAloneUntilNoSnapshotNeedsIt) {
+  options_.extent_bytes = 64 << 10;
+  Open();
+  ASSERT_TRUE(db_->Put({}, "key", std::string(50 << 10, 'v')).ok());
+  const Snapshot* const dump = db_->GetSnapshot();
+  ASSERT_TRUE(db_->Put({}, "key", std::string(50 << 10, 'w')).ok());
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  const Statistics before = db_->GetStatistics();
+  EXPECT_EQ(before.subtables[0].levels[2].extents, 2u);
+  EXPECT_EQ(before.compactions[static_cast<size_t>(CompactionKind::kSelfMajor)], 0u);
+  db_->ReleaseSnapshot(dump);
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  EXPECT_EQ(db_->GetStatistics().subtables[0].levels[2].records, 1u);
+}
+
 // A large compaction takes effect in parts, and needs room for no more than one.
 TEST_F(UpkeepTest, ALargeCompactionIsCarriedOutInParts) {
   constexpr int kKeys = 80000;

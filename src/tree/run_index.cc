@@ -27,6 +27,7 @@ RunIndex::Summary RunIndex::Summary::Of(const Extent& extent) {
   return {.weight = extent.weight(),
           .entries = extent.entries,
           .tombstones = extent.tombstones,
+          .shadowed = extent.shadowed,
           .sliced = extent.sliced,
           .thin_slices = extent.sliced && extent.live_bytes() < extent.bytes / 2 ? 1u : 0u,
           .first_bytes = bytes,
@@ -37,6 +38,7 @@ void RunIndex::Summary::Append(const Summary& next) {
   weight += next.weight;
   entries += next.entries;
   tombstones += next.tombstones;
+  shadowed += next.shadowed;
   sliced = sliced || next.sliced;
   thin_slices += next.thin_slices;
   least_pair_bytes =

@@ -28,6 +28,7 @@ class RunIndex {
     uint64_t weight = 0;  // Extent::weight
     uint64_t entries = 0;
     uint64_t tombstones = 0;
+    uint64_t shadowed = 0;
     bool sliced = false;       // one is
     uint64_t thin_slices = 0;  // slices of less than half of their tables
     // The sizes of the first and the last one, and the least that two neighbours have, of which the
