@@ -22,6 +22,7 @@ namespace {
 constexpr char kDirectory[] = "#sluice";
 
 my_bool sync_commits = TRUE;
+char* checkpoint = nullptr;
 ulonglong block_cache_size = 0;
 ulonglong row_cache_size = 0;
 ulonglong write_buffer_size = 0;
@@ -42,6 +43,30 @@ MYSQL_THDVAR_ULONGLONG(max_transaction_size, PLUGIN_VAR_RQCMDARG,
 MYSQL_SYSVAR_BOOL(sync_commits, sync_commits, PLUGIN_VAR_RQCMDARG,
                   "Whether commits survive a loss of power, not only the end of the server",
                   nullptr, nullptr, TRUE);
+
+// Where the variable's new value is checked, so that an error is that of the SET.
+int CreateCheckpoint(THD* thd, st_mysql_sys_var* /*variable*/, void* save, st_mysql_value* value) {
+  char buffer[FN_REFLEN];
+  int length = sizeof(buffer);
+  const char* const given = value->val_str(value, buffer, &length);
+  const std::string path(given == nullptr ? "" : given, given == nullptr ? 0 : length);
+  // A relative path would be one within the server's data directory.
+  const Status status = path.starts_with('/')
+                            ? engine->db->CreateCheckpoint(path)
+                            : Status::InvalidArgument("'" + path + "' is no absolute path");
+  if (!status.ok()) {
+    my_printf_error(ER_UNKNOWN_ERROR, "Sluice: no checkpoint: %s", MYF(0),
+                    status.ToString().c_str());
+    return 1;
+  }
+  *static_cast<const char**>(save) = thd_strmake(thd, path.data(), path.size());
+  return 0;
+}
+
+MYSQL_SYSVAR_STR(checkpoint, checkpoint,
+                 PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_NOCMDOPT | PLUGIN_VAR_MEMALLOC,
+                 "Setting it copies the database, as it is, into this new directory",
+                 CreateCheckpoint, nullptr, nullptr);
 MYSQL_SYSVAR_ULONGLONG(block_cache_size, block_cache_size,
                        PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                        "Bytes for blocks of tables, uncompressed", nullptr, nullptr, 128 << 20, 0,
@@ -62,6 +87,7 @@ MYSQL_SYSVAR_ENUM(compression, compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_REA
 st_mysql_sys_var* system_variables[] = {MYSQL_SYSVAR(lock_wait_timeout),
                                         MYSQL_SYSVAR(max_transaction_size),
                                         MYSQL_SYSVAR(sync_commits),
+                                        MYSQL_SYSVAR(checkpoint),
                                         MYSQL_SYSVAR(block_cache_size),
                                         MYSQL_SYSVAR(row_cache_size),
                                         MYSQL_SYSVAR(write_buffer_size),
