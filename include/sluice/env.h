@@ -42,8 +42,8 @@ class SLUICE_EXPORT WritableFile {
   virtual Status Close() = 0;
 };
 
-/// A file written in place, in space that was reserved before. Sync may run beside the others; of
-/// those, one at a time.
+/// A file written in place, in space that was reserved before. Sync, Reserve and Write may run
+/// beside one another; of each, one at a time.
 class SLUICE_EXPORT ReservedFile {
  public:
   ReservedFile() = default;

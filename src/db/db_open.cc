@@ -313,7 +313,9 @@ Status DBImpl::OpenLog() {
     return ReplayLog(&prepared);  // prepared transactions stay prepared, and invisible
   }
   SLUICE_RETURN_IF_ERROR(RedoLog::Open(
-      db_.env, dir, {.segment_bytes = db_.options.log_segment_bytes}, contents, &db_.log));
+      db_.env, dir,
+      {.segment_bytes = db_.options.log_segment_bytes, .most_ahead_bytes = uint64_t{8} << 20},
+      contents, &db_.log));
   db_.log_end = db_.log->end();
   // Until all is replayed, flushes do not know which part of the log is needed.
   db_.HoldLog(+1);

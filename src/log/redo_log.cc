@@ -1,5 +1,7 @@
 #include "log/redo_log.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -20,6 +22,10 @@ constexpr uint64_t kEmptySegmentBytes = 4 + 1 + sizeof(LogPosition) + kLogMarkBy
 // Longer payloads are written by themselves, not by way of the buffer.
 constexpr size_t kMostBuffered = size_t{16} << 10;
 constexpr uint64_t kPageBytes = 4096;
+
+// Of what has been written, one byte in so many is reserved ahead, in so many pieces.
+constexpr uint64_t kWrittenPerAhead = 16;
+constexpr uint64_t kPiecesAhead = 16;
 
 // Writes what is not known to be on disk over itself, so that its pages are dirty again, and syncs
 // it. A loss of power in between leaves of it what one before would have, or more.
@@ -74,6 +80,22 @@ Status RedoLog::Open(Env* env, const std::string& dir, const RedoLogOptions& opt
   return OpenBehind(env, dir, options, durable, log, &published);
 }
 
+RedoLog::~RedoLog() {
+  if (!ahead_thread_.joinable()) {
+    return;
+  }
+  {
+    const MutexLock lock(mutex_);
+    closing_ = true;
+    ahead_due_.notify_one();
+  }
+  ahead_thread_.join();
+  const MutexLock lock(mutex_);
+  if (next_.file != nullptr) {
+    (void)env_->RemoveFile(PathOf(next_.number));  // or the next Open does
+  }
+}
+
 Status RedoLog::OpenBehind(Env* env, const std::string& dir, const RedoLogOptions& options,
                            const LogContents& found, std::unique_ptr<RedoLog>* log,
                            bool* published) {
@@ -85,6 +107,9 @@ Status RedoLog::OpenBehind(Env* env, const std::string& dir, const RedoLogOption
     opened->segments_.clear();
     (void)opened->RemoveOthers();  // drafts, that is, for the space they take
     return status;
+  }
+  if (options.most_ahead_bytes > 0) {
+    opened->ahead_thread_ = std::thread([log = opened.get()] { log->ReserveAheadLoop(); });
   }
   *log = std::move(opened);
   return {};
@@ -178,23 +203,33 @@ std::string RedoLog::PathOf(uint64_t number) const {
 }
 
 Status RedoLog::ReserveFor(uint64_t payload_bytes) {
-  const MutexLock lock(mutex_);
+  MutexLock lock(mutex_);
   SLUICE_RETURN_IF_ERROR(status_);
-  return MakeRoom(payload_bytes);
+  return MakeRoom(lock, payload_bytes);
 }
 
-Status RedoLog::MakeRoom(uint64_t payload_bytes) {
+Status RedoLog::MakeRoom(MutexLock& lock, uint64_t payload_bytes) {
   const uint64_t most_bytes = kLogMarkBytes + kMostLogHeaderBytes + payload_bytes;
-  if (rolling_ || LogOffset(end_) + most_bytes > segments_.back().limit) {
+  const auto must_roll = [&]() SLUICE_REQUIRES(mutex_) {
+    return rolling_ || LogOffset(end_) + most_bytes > segments_.back().limit;
+  };
+  const auto has_room = [&]() SLUICE_REQUIRES(mutex_) {
+    return must_roll() ? kMostSegmentHeadBytes + most_bytes <= next_.reserved
+                       : LogOffset(end_) + most_bytes <= segments_.back().reserved;
+  };
+  while (reserving_ahead_ && !has_room()) {
+    ahead_done_.wait(lock);
+  }
+  if (must_roll()) {
     SLUICE_RETURN_IF_ERROR(Roll(payload_bytes));
   }
   return Reserve(&segments_.back(), LogOffset(end_) + most_bytes);
 }
 
 Status RedoLog::Append(std::string_view payload, LogPosition* end) {
-  const MutexLock lock(mutex_);
+  MutexLock lock(mutex_);
   SLUICE_RETURN_IF_ERROR(status_);
-  SLUICE_RETURN_IF_ERROR(MakeRoom(payload.size()));
+  SLUICE_RETURN_IF_ERROR(MakeRoom(lock, payload.size()));
   Segment& segment = segments_.back();
   buffer_.clear();
   if (marked_ != durable_) {
@@ -221,6 +256,9 @@ Status RedoLog::Append(std::string_view payload, LogPosition* end) {
   written_bytes_ += bytes;
   marked_ = durable_;
   *end = end_;
+  if (!reserving_ahead_ && NextAhead().first != nullptr) {
+    ahead_due_.notify_one();
+  }
   return {};
 }
 
@@ -228,13 +266,16 @@ Status RedoLog::Roll(uint64_t payload_bytes) {
   // Once the new segment says where the log before it ends, that must not go on. An error leaves a
   // file that the next attempt begins anew.
   rolling_ = true;
-  Segment segment;
-  segment.number = next_number_;
-  segment.limit = std::max<uint64_t>(options_.segment_bytes,
-                                     kMostSegmentHeadBytes + kMostLogHeaderBytes + payload_bytes);
-  std::unique_ptr<ReservedFile> file;
-  SLUICE_RETURN_IF_ERROR(env_->NewReservedFile(PathOf(segment.number), segment.limit, &file));
-  segment.file = std::move(file);
+  Segment segment = std::exchange(next_, {});
+  const uint64_t most_bytes = kMostSegmentHeadBytes + kMostLogHeaderBytes + payload_bytes;
+  if (segment.file == nullptr || most_bytes > segment.limit) {
+    segment = {};
+    segment.number = next_number_;
+    segment.limit = std::max(options_.segment_bytes, most_bytes);
+    std::unique_ptr<ReservedFile> file;
+    SLUICE_RETURN_IF_ERROR(env_->NewReservedFile(PathOf(segment.number), segment.limit, &file));
+    segment.file = std::move(file);
+  }
   names_changed_ = true;
   SLUICE_RETURN_IF_ERROR(Reserve(&segment, kMostSegmentHeadBytes));
   char before[sizeof(LogPosition)];
@@ -257,7 +298,7 @@ Status RedoLog::Roll(uint64_t payload_bytes) {
   return {};
 }
 
-Status RedoLog::Reserve(Segment* segment, uint64_t bytes) const {
+Status RedoLog::Reserve(Segment* segment, uint64_t bytes) {
   if (bytes <= segment->reserved) {
     return {};
   }
@@ -270,10 +311,73 @@ Status RedoLog::Reserve(Segment* segment, uint64_t bytes) const {
   if (status.IsNoSpace() && least < wanted) {
     wanted = least;
     status = segment->file->Reserve(wanted);
+  } else if (status.ok()) {
+    ahead_failed_ = false;
   }
   SLUICE_RETURN_IF_ERROR(status);
   segment->reserved = wanted;
   return {};
+}
+
+std::pair<RedoLog::Segment*, uint64_t> RedoLog::NextAhead() {
+  // A log that little is appended to takes no more space than it needs.
+  const uint64_t ahead = std::min(options_.most_ahead_bytes, written_bytes_ / kWrittenPerAhead);
+  const uint64_t step = options_.step_bytes;
+  const uint64_t piece = std::max(step, ahead / kPiecesAhead / step * step);
+  const uint64_t wanted = LogOffset(end_) + ahead;
+  Segment& last = segments_.back();
+  if (ahead < step || ahead_failed_ || rolling_ || !status_.ok()) {
+    return {};
+  }
+  if (last.reserved < last.limit) {
+    return last.reserved + piece <= wanted
+               ? std::pair(&last, std::min(last.reserved + piece, last.limit))
+               : std::pair<Segment*, uint64_t>();
+  }
+  return next_.reserved < options_.segment_bytes && last.limit + next_.reserved + piece <= wanted
+             ? std::pair(&next_, std::min(next_.reserved + piece, options_.segment_bytes))
+             : std::pair<Segment*, uint64_t>();
+}
+
+void RedoLog::ReserveAheadLoop() {
+  ::pthread_setname_np(::pthread_self(), "slc-ahead");
+  MutexLock lock(mutex_);
+  while (!closing_) {
+    const auto [segment, bytes] = NextAhead();
+    if (segment == nullptr) {
+      ahead_due_.wait(lock);
+      continue;
+    }
+    if (segment == &next_ && next_.file == nullptr) {
+      next_.number = next_number_;
+      next_.limit = options_.segment_bytes;
+    }
+    const uint64_t number = segment->number;
+    const std::string path = PathOf(number);
+    std::shared_ptr<ReservedFile> file = segment->file;
+    reserving_ahead_ = true;
+    lock.unlock();
+    Status status;
+    if (file == nullptr) {
+      std::unique_ptr<ReservedFile> created;
+      status = env_->NewReservedFile(path, options_.segment_bytes, &created);
+      file = std::move(created);
+    }
+    if (status.ok()) {
+      status = file->Reserve(bytes);
+    }
+    lock.lock();
+    reserving_ahead_ = false;
+    if (status.ok()) {
+      // The next segment may be the last one by now.
+      Segment& reserved = segments_.back().number == number ? segments_.back() : next_;
+      reserved.file = std::move(file);
+      reserved.reserved = bytes;
+    }
+    // Append tells of the error, if it meets it, too.
+    ahead_failed_ = !status.ok();
+    ahead_done_.notify_all();
+  }
 }
 
 void RedoLog::BufferHeader(LogPosition position, std::string_view payload) {
@@ -397,7 +501,7 @@ uint64_t RedoLog::written_bytes() const {
 
 uint64_t RedoLog::file_bytes() const {
   const MutexLock lock(mutex_);
-  uint64_t bytes = 0;
+  uint64_t bytes = next_.reserved;
   for (const Segment& segment : segments_) {
     bytes += segment.reserved;
   }

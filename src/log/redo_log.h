@@ -2,6 +2,8 @@
 //
 // Appending copies into a segment: that survives this process at once, and a loss of power after
 // Sync. Segments take space in steps, as they are filled, and are removed once they are not needed.
+// A file system may take long to give a step, while it writes back what came before, so that a log
+// which much is appended to has a thread that takes steps ahead, and makes the next segment's file.
 // Each file is written once, from its start: using old ones again would save a fresh page's cost,
 // under a tenth of a microsecond for a small record, and would have to read back from disk under
 // the log's lock what the page cache gave up, and keep space that others need.
@@ -22,6 +24,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 
 #include "log/durable_mark.h"
 #include "log/log_format.h"
@@ -35,6 +39,8 @@ namespace sluice {
 struct RedoLogOptions {
   uint64_t segment_bytes = uint64_t{64} << 20;  // < 4 GiB
   uint64_t step_bytes = uint64_t{64} << 10;     // that a segment takes of the disk at once
+  // That a thread takes ahead, at most, once 16 times as much has been appended; 0: no thread.
+  uint64_t most_ahead_bytes = 0;
 };
 
 class RedoLog {
@@ -45,6 +51,7 @@ class RedoLog {
   // are files removed that nothing needs. An error leaves in `dir` what ReadLog found.
   static Status Open(Env* env, const std::string& dir, const RedoLogOptions& options,
                      const LogContents& found, std::unique_ptr<RedoLog>* log);
+  ~RedoLog();
 
   // Makes sure that an Append of so many bytes finds its space; NoSpace if there is none. Called by
   // the thread that calls Append.
@@ -90,9 +97,14 @@ class RedoLog {
   Status RemoveOthers() SLUICE_NO_THREAD_SAFETY_ANALYSIS;
 
   std::string PathOf(uint64_t number) const SLUICE_REQUIRES(mutex_);
-  Status MakeRoom(uint64_t payload_bytes) SLUICE_REQUIRES(mutex_);
+  // The lock is mutex_'s.
+  Status MakeRoom(MutexLock& lock, uint64_t payload_bytes) SLUICE_REQUIRES(mutex_);
   Status Roll(uint64_t payload_bytes) SLUICE_REQUIRES(mutex_);
-  Status Reserve(Segment* segment, uint64_t bytes) const SLUICE_REQUIRES(mutex_);
+  Status Reserve(Segment* segment, uint64_t bytes) SLUICE_REQUIRES(mutex_);
+  // What is to be reserved ahead next: the last segment, or next_, and how much it shall have then.
+  // No segment: nothing.
+  std::pair<Segment*, uint64_t> NextAhead() SLUICE_REQUIRES(mutex_);
+  void ReserveAheadLoop();
   // Append to buffer_ what is to stand at `position`.
   void BufferHeader(LogPosition position, std::string_view payload) SLUICE_REQUIRES(mutex_);
   void BufferMark(LogPosition position) SLUICE_REQUIRES(mutex_);
@@ -117,6 +129,14 @@ class RedoLog {
   bool rolling_ SLUICE_GUARDED_BY(mutex_) =
       false;  // a segment that follows end_ may be there, without its record
   bool names_changed_ SLUICE_GUARDED_BY(mutex_) = false;  // since the directory was synced
+
+  std::thread ahead_thread_;
+  CondVar ahead_due_, ahead_done_;
+  Segment next_ SLUICE_GUARDED_BY(mutex_);  // what was made ahead of the one after the last
+  // The thread reserves, and nobody else does meanwhile, in any segment.
+  bool reserving_ahead_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool ahead_failed_ SLUICE_GUARDED_BY(mutex_) = false;  // since Append last got a step
+  bool closing_ SLUICE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace sluice

@@ -48,7 +48,8 @@ void CheckAndTruncate(const std::vector<LogRecord>& found, CrashKind kind, Model
 }
 
 // One life: recovers, checks, works until the crash, or a fault.
-void Live(FaultEnv* env, CrashKind last_crash, std::mt19937_64& rng, Model* model) {
+void Live(FaultEnv* env, const RedoLogOptions& options, CrashKind last_crash, std::mt19937_64& rng,
+          Model* model) {
   std::vector<LogRecord> found;
   LogContents contents;
   const Status read = ReadLog(env, "d", model->from, CollectInto(&found), &contents);
@@ -62,7 +63,7 @@ void Live(FaultEnv* env, CrashKind last_crash, std::mt19937_64& rng, Model* mode
   }
   // Until the log is open again, another crash may take what this one left.
   std::unique_ptr<RedoLog> log;
-  if (!RedoLog::Open(env, "d", kSmallLog, contents, &log).ok()) {
+  if (!RedoLog::Open(env, "d", options, contents, &log).ok()) {
     ASSERT_TRUE(env->crashed() || !env->failure().empty());
     return;
   }
@@ -106,21 +107,21 @@ void Live(FaultEnv* env, CrashKind last_crash, std::mt19937_64& rng, Model* mode
   ASSERT_TRUE(env->crashed() || !env->failure().empty());
 }
 
-TEST(RedoLog, LosesNothingThatWasSynced) {
+void LiveAgainAndAgain(const RedoLogOptions& options) {
   const uint64_t seed = TestSeed();
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
   std::mt19937_64 rng(seed);
   size_t survived_unsynced = 0;
-  for (int round = 0; round < 300 && !HasFailure(); ++round) {
+  for (int round = 0; round < 300 && !testing::Test::HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     auto env = std::make_unique<FaultEnv>(FileImage{{"d/x", ""}});
     Model model;
     CrashKind kind = CrashKind::kProcess;
-    for (int life = 0; life < 8 && !HasFailure(); ++life) {
+    for (int life = 0; life < 8 && !testing::Test::HasFailure(); ++life) {
       SCOPED_TRACE("life " + std::to_string(life));
       env->CrashAt(env->operations() + rng() % 400, rng());
       env->FailAt(rng() % 2 == 0 ? env->operations() + rng() % 200 : UINT64_MAX, EIO, rng());
-      Live(env.get(), kind, rng, &model);
+      Live(env.get(), options, kind, rng, &model);
       kind = rng() % 2 == 0 ? CrashKind::kProcess : CrashKind::kPower;
       if (kind == CrashKind::kProcess) {
         env->Restart(rng());  // with what a failed sync dropped in the page cache
@@ -131,6 +132,12 @@ TEST(RedoLog, LosesNothingThatWasSynced) {
     }
   }
   EXPECT_GT(survived_unsynced, 100u);
+}
+
+TEST(RedoLog, LosesNothingThatWasSynced) { LiveAgainAndAgain(kSmallLog); }
+
+TEST(RedoLog, LosesNothingThatWasSyncedWhileAThreadReservesAhead) {
+  LiveAgainAndAgain({.segment_bytes = 2000, .step_bytes = 100, .most_ahead_bytes = 1500});
 }
 
 class RedoLogTest : public testing::Test {
@@ -434,14 +441,150 @@ TEST_F(RedoLogTest, AFailedRollIsDoneBeforeAnythingElse) {
   }
 }
 
+// Tells the thread that appends from the one that reserves ahead, and can stop the latter.
+class AheadEnv : public FaultEnv {
+ public:
+  AheadEnv() : FaultEnv(FileImage{{"d/x", ""}}) {}
+
+  Status NewReservedFile(const std::string& path, uint64_t most_bytes,
+                         std::unique_ptr<ReservedFile>* file) override {
+    std::unique_ptr<ReservedFile> base;
+    SLUICE_RETURN_IF_ERROR(Pass());
+    SLUICE_RETURN_IF_ERROR(FaultEnv::NewReservedFile(path, most_bytes, &base));
+    *file = std::make_unique<File>(this, std::move(base));
+    return {};
+  }
+
+  const std::thread::id appender = std::this_thread::get_id();
+  std::atomic<uint64_t> by_appender{0};  // calls that take space, or make a file
+  std::atomic<bool> closed{false};       // the other thread's wait
+  std::atomic<bool> full{false};         // the other thread's find no space
+
+ private:
+  class File final : public ReservedFile {
+   public:
+    File(AheadEnv* env, std::unique_ptr<ReservedFile> base) : env_(*env), base_(std::move(base)) {}
+    Status Reserve(uint64_t bytes) override {
+      SLUICE_RETURN_IF_ERROR(env_.Pass());
+      return base_->Reserve(bytes);
+    }
+    Status Write(uint64_t offset, std::string_view bytes) override {
+      return base_->Write(offset, bytes);
+    }
+    Status Sync() override { return base_->Sync(); }
+
+   private:
+    AheadEnv& env_;
+    const std::unique_ptr<ReservedFile> base_;
+  };
+
+  Status Pass() {
+    if (std::this_thread::get_id() == appender) {
+      ++by_appender;
+      return {};
+    }
+    closed.wait(true);
+    return full ? Status::NoSpace("full") : Status();
+  }
+};
+
+class AheadTest : public testing::Test {
+ protected:
+  static constexpr RedoLogOptions kOptions = {
+      .segment_bytes = 40000, .step_bytes = 1000, .most_ahead_bytes = 16000};
+  static constexpr uint64_t kRecordBytes = 100;
+
+  void SetUp() override {
+    LogContents contents;
+    ASSERT_TRUE(ReadLog(&env_, "d", 0, CollectInto(&found_), &contents).ok());
+    ASSERT_TRUE(RedoLog::Open(&env_, "d", kOptions, contents, &log_).ok());
+  }
+  void TearDown() override { Open(); }
+
+  void Open() {
+    env_.closed = false;
+    env_.closed.notify_all();
+  }
+  void Append(uint64_t bytes) {
+    for (; bytes >= kRecordBytes; bytes -= kRecordBytes, ++appended_) {
+      LogPosition end;
+      ASSERT_TRUE(log_->Append(std::string(kRecordBytes - 10, 'x'), &end).ok());
+    }
+  }
+  // Until the thread has nothing left to do, all but the last piece.
+  void AwaitAhead() {
+    const uint64_t used = LogSegment(log_->end()) * kOptions.segment_bytes;
+    while (log_->file_bytes() + 2 * kOptions.step_bytes <
+           used - kOptions.segment_bytes + LogOffset(log_->end()) + kOptions.most_ahead_bytes) {
+      std::this_thread::yield();
+    }
+  }
+
+  AheadEnv env_;
+  std::vector<LogRecord> found_;
+  std::unique_ptr<RedoLog> log_;
+  uint64_t appended_ = 0;
+};
+
+TEST_F(AheadTest, AppendsWhileTheFileSystemGivesNoSpace) {
+  Append(20 * kOptions.most_ahead_bytes);
+  for (int i = 0; i < 20; ++i) {  // some of them at the end of a segment
+    AwaitAhead();
+    env_.closed = true;
+    const uint64_t before = env_.by_appender;
+    Append(kOptions.most_ahead_bytes - 3 * kOptions.step_bytes);
+    EXPECT_EQ(env_.by_appender, before);
+    Open();
+  }
+  std::vector<LogRecord> found;
+  LogContents contents;
+  ASSERT_TRUE(ReadLog(&env_, "d", 0, CollectInto(&found), &contents).ok());
+  EXPECT_EQ(found.size(), appended_);
+}
+
+TEST_F(AheadTest, ALogThatIsLittleUsedTakesNothingAhead) {
+  Append(10 * kOptions.step_bytes);
+  EXPECT_LT(log_->file_bytes(), 11 * kOptions.step_bytes);
+}
+
+TEST_F(AheadTest, WhatCannotBeReservedAheadIsNoErrorOfAppend) {
+  Append(20 * kOptions.most_ahead_bytes);
+  env_.full = true;
+  Append(3 * kOptions.segment_bytes);
+  env_.full = false;
+  Append(2 * kOptions.step_bytes);  // gets a step itself, so that the thread tries again
+  AwaitAhead();
+  EXPECT_TRUE(log_->Sync().ok());
+}
+
+TEST_F(AheadTest, TheNextSegmentsFileGoesWithTheLog) {
+  Append(kOptions.segment_bytes * 10);
+  while (LogOffset(log_->end()) + kOptions.step_bytes * 4 < kOptions.segment_bytes) {
+    Append(kRecordBytes);
+  }
+  AwaitAhead();
+  std::vector<std::string> before;
+  ASSERT_TRUE(env_.GetChildren("d", &before).ok());
+  const std::string next = std::to_string(LogSegment(log_->end()) + 1) + ".log";
+  const auto is_next = [&](const std::string& name) { return name.ends_with(next); };
+  EXPECT_TRUE(std::any_of(before.begin(), before.end(), is_next));
+  log_.reset();
+  std::vector<std::string> after;
+  ASSERT_TRUE(env_.GetChildren("d", &after).ok());
+  EXPECT_FALSE(std::any_of(after.begin(), after.end(), is_next));
+  EXPECT_EQ(after.size() + 1, before.size());
+}
+
 TEST(RedoLog, SyncsAndReleasesWhileAppending) {
   TempDir dir;
   LogContents contents;
   std::vector<LogRecord> records;
   ASSERT_TRUE(ReadLog(Env::Posix(), dir.path(), 0, CollectInto(&records), &contents).ok());
   std::unique_ptr<RedoLog> log;
-  ASSERT_TRUE(
-      RedoLog::Open(Env::Posix(), dir.path(), {.segment_bytes = 8192}, contents, &log).ok());
+  ASSERT_TRUE(RedoLog::Open(Env::Posix(), dir.path(),
+                            {.segment_bytes = 8192, .step_bytes = 512, .most_ahead_bytes = 4096},
+                            contents, &log)
+                  .ok());
   std::atomic<bool> done{false};
   std::atomic<LogPosition> released{0};
   std::thread syncer([&] {
