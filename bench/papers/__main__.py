@@ -1,13 +1,16 @@
-"""Measures the figures of FCAE (ICDE'20) and FAST'20, each beside what the paper has.
+"""Measures the figures of FCAE (ICDE'20), FAST'20 and X-Engine (SIGMOD'19), each beside what the paper has.
 
 What was measured is kept in --out, beside report.html, which has all of it. With --page, it becomes a page in Markdown,
 too, with a directory of pictures. A figure takes from seconds (those of the unit alone) to a quarter of an hour with
---data 0.4; the papers' own sizes take --data 128 and days."""
+--data 0.4; the papers' own sizes take --data 128 and days. X-Engine's need what `make mariadb` builds."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -15,10 +18,12 @@ from pathlib import Path
 import fast20
 import fcae
 import page
+import xengine
 from figure import Figure, Measured, load, save
 from runs import Bench
 
-FIGURES = {figure.name: figure for figure in (*fcae.FIGURES, *fast20.FIGURES)}
+SQL = {figure.name: figure for figure in xengine.FIGURES}
+FIGURES = {**{figure.name: figure for figure in (*fcae.FIGURES, *fast20.FIGURES)}, **SQL}
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -34,15 +39,33 @@ def measure(figure: Figure, bench: Bench, out: Path) -> None:
         print(f"{figure.name}: nothing to measure with so little data", file=sys.stderr)
 
 
+def counts(text: str) -> tuple[int, ...]:
+    return tuple(int(count) for count in text.split(","))
+
+
+def prepare_sql(parser: argparse.ArgumentParser) -> None:
+    plugin = os.environ.get("SLUICE_PLUGIN", str(ROOT / "build/sql/plugin/mariadb/ha_sluice.so"))
+    if not Path(plugin).exists():
+        parser.error(f"there is no {plugin}: make mariadb")
+    subprocess.run([str(ROOT / "plugin/mariadb/fetch"), "benchmark"], check=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python3 bench/papers", description=__doc__)
     parser.add_argument(
-        "figures", nargs="*", metavar="FIGURE", help="what to measure, or what its name begins with; by default all"
+        "figures",
+        nargs="*",
+        metavar="FIGURE",
+        help="what to measure, or what its name begins with; by default all but X-Engine's",
     )
     parser.add_argument("--list", action="store_true", help="list the figures")
     parser.add_argument("--data", type=float, default=0.4, metavar="GB", help="of data in a database, at most (0.4)")
     parser.add_argument("--db", type=Path, default=Path(tempfile.gettempdir()), metavar="DIR", help="for databases")
     parser.add_argument("--build", type=Path, default=ROOT / "build/release", metavar="DIR", help="where `sluice` is")
+    parser.add_argument(
+        "--connections", type=counts, default=(1, 16, 64, 256), metavar="N,...", help="to servers (1,16,64,256)"
+    )
+    parser.add_argument("--seconds", type=int, default=3, help="of each run against a server (3)")
     parser.add_argument("--out", type=Path, default=ROOT / "build/papers", metavar="DIR", help="for what is measured")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write this page in Markdown, of all that --out has")
     arguments = parser.parse_args()
@@ -55,13 +78,17 @@ def main() -> None:
             parser.error(f"there is no figure {prefix}; --list lists them")
     if shutil.which("gnuplot") is None:
         parser.error("gnuplot is missing: apt-get install gnuplot-nox, or make deps")
-    if not (arguments.build / "sluice").exists():
+    prefixes = tuple(arguments.figures)
+    wanted = [name for name in FIGURES if (name.startswith(prefixes) if prefixes else name not in SQL)]
+    if any(name not in SQL for name in wanted) and not (arguments.build / "sluice").exists():
         parser.error(f"there is no {arguments.build / 'sluice'}: make build")
+    if any(name in SQL for name in wanted):
+        prepare_sql(parser)
 
-    bench = Bench(arguments.build, arguments.db, arguments.data)
-    for name, figure in FIGURES.items():
-        if not arguments.figures or name.startswith(tuple(arguments.figures)):
-            measure(figure, bench, arguments.out)
+    bench = Bench(arguments.build, arguments.db, arguments.data, arguments.connections, arguments.seconds)
+    with contextlib.closing(bench):
+        for name in wanted:
+            measure(FIGURES[name], bench, arguments.out)
 
     found = [load(figure, arguments.out) for figure in FIGURES.values()]
     all_measured = [measured for measured in found if measured is not None]

@@ -9,9 +9,9 @@ import textwrap
 from figure import Figure, Measured, Row
 
 HEAD = """\
-The evaluations of FCAE (ICDE'20) and FAST'20, as far as two cores and a modelled card carry them. Theirs are what the
-papers print; where they only plot, their words are given. What is comparable are factors and shapes, not absolute
-numbers: each figure says what differs.
+The evaluations of FCAE (ICDE'20), FAST'20 and, under SQL, X-Engine (SIGMOD'19), as far as two cores and a modelled card
+carry them. Theirs are what the papers print; where they only plot, their words are given. What is comparable are
+factors and shapes, not absolute numbers: each figure says what differs.
 
 Cards are modelled: their merges cost CPU time that a card would not take ("card's model"), so throughput with a card
 is a lower bound where these cores are short, and what counts is the host's CPU.

@@ -1,9 +1,10 @@
-"""The pages of made-up measurements, and one figure that is really measured."""
+"""The pages of made-up measurements, and some figures that are really measured: with a server where there is one."""
 
 from __future__ import annotations
 
 import html.parser
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -12,9 +13,12 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 import page
+import sql
+import xengine
 from figure import Figure, Measured, Row, load, save
 
 HERE = Path(__file__).resolve().parent
+PLUGIN = Path(os.environ.get("SLUICE_PLUGIN", sql.ROOT / "build/sql/plugin/mariadb/ha_sluice.so"))
 BUILD = Path(sys.argv.pop(1))
 
 
@@ -94,6 +98,49 @@ class Pages(unittest.TestCase):
             self.assertIsNone(load(SEVERAL.figure, Path(directory)))
 
 
+REPORT = """\
+SQL statistics:
+    queries performed:
+        read:                            40
+        total:                           60
+    transactions:                        20     (9.97 per sec.)
+    queries:                             60     (29.91 per sec.)
+    ignored errors:                      3      (1.50 per sec.)
+
+Latency (ms):
+         min:                                    0.05
+         avg:                                    0.10
+         max:                                    7.91
+         95th percentile:                        0.24
+"""
+
+
+class Servers(unittest.TestCase):
+    def test_report_of_sysbench(self) -> None:
+        self.assertEqual(sql.parse(REPORT), sql.Run(29.91, 0.10, 0.24, 1.5))
+        with self.assertRaises(ValueError):
+            sql.parse("FATAL: error 2002")
+
+    def test_ratios_are_of_runs_that_followed_each_other(self) -> None:
+        def runs(*statements: float) -> list[sql.Run]:
+            return [sql.Run(number, 1, 2, 0) for number in statements]
+
+        # The machine was slower from round to round.
+        measured = {"SLUICE": runs(300, 200, 90), "InnoDB": runs(200, 100, 60), "ROCKSDB": runs(100, 125, 30)}
+        self.assertEqual(sql.ratio(measured, "SLUICE", ("InnoDB",)), 1.5)
+        self.assertEqual(sql.ratio(measured, "SLUICE", ("InnoDB", "ROCKSDB")), 1.5)
+        self.assertEqual(sql.ratio(measured, "InnoDB", ("ROCKSDB",)), 2)
+        self.assertEqual(sql.median(measured["SLUICE"]), sql.Run(200, 1, 2, 0))
+
+    def test_rows(self) -> None:
+        measured = {engine: [sql.Run(1000, 1, 2, 0, 30)] for engine in sql.ENGINES}
+        rows = list(xengine.rows(measured, 64))
+        self.assertEqual([row.series for row in rows], list(sql.ENGINES.values()))
+        self.assertEqual(rows[0].values["1000 statements/s"], 1)
+        self.assertEqual(rows[0].values["to the better of both"], 1)
+        self.assertNotIn("retries/s", rows[0].values)
+
+
 class Command(unittest.TestCase):
     def run_papers(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-B", str(HERE), "--build", str(BUILD), *map(str, arguments)]
@@ -115,6 +162,20 @@ class Command(unittest.TestCase):
             self.assertIn("p/fast20-figure-12.svg", (out / "p.md").read_text())
             self.assertTrue((out / "p" / "fast20-figure-12.svg").exists())
             self.assertEqual([path.name for path in out.iterdir() if "sluice-papers" in path.name], [])
+
+    @unittest.skipUnless(PLUGIN.exists() and (sql.FETCHED / "usr/bin/sysbench").exists(), "no server")
+    def test_measures_servers(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            out = Path(directory)
+            figures = ("xengine-figure-12-insert-binlog", "xengine-sysbench")
+            done = self.run_papers(*figures, "--data", 0.002, "--connections", "1,3", "--seconds", 1, "--db", out,
+                                   "--out", out)  # fmt: skip
+            self.assertEqual(done.returncode, 0, done.stderr)
+            rows = json.loads((out / "xengine-figure-12-insert-binlog.json").read_text())["rows"]
+            self.assertEqual([row["x"] for row in rows], [1] * 4 + [3] * 4)
+            rows += json.loads((out / "xengine-sysbench.json").read_text())["rows"]
+            self.assertTrue(all(row["values"]["1000 statements/s"] > 0 for row in rows))
+            self.assertEqual([path.name for path in out.iterdir() if "sluice-sql" in path.name], [])
 
     def test_says_what_is_wrong(self) -> None:
         done = self.run_papers("no-such-figure")

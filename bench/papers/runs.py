@@ -1,4 +1,4 @@
-"""Runs of the `sluice` command, for figures."""
+"""Runs of the `sluice` command and of servers, for figures."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from sql import Servers
 
 Json = dict[str, Any]
 
@@ -35,6 +38,16 @@ class Bench:
     build: Path
     directory: Path  # for databases
     data_gb: float  # what a run writes, where the paper has more
+    connections: tuple[int, ...] = (1, 16, 64, 256)  # to servers
+    seconds: int = 3  # of each run against a server
+
+    @cached_property
+    def servers(self) -> Servers:
+        return Servers(self.directory, self.data_gb, self.seconds)
+
+    def close(self) -> None:
+        if "servers" in vars(self):
+            self.servers.close()
 
     def records(self, record_bytes: int, gb: float | None = None) -> int:
         return int((self.data_gb if gb is None else min(gb, self.data_gb)) * 1e9 / record_bytes)

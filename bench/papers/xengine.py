@@ -1,0 +1,142 @@
+"""X-Engine (SIGMOD'19), section 4: what it does under SQL, beside InnoDB and MyRocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from figure import Figure, Row
+from runs import Bench
+from sql import ENGINES, Run, Settings, median, ratio
+
+RIVALS = ("InnoDB", "ROCKSDB")
+
+HOST = (
+    "Theirs is MySQL 5.7 on 32 cores, with clients on another machine; here it is MariaDB 10.11, and two cores have "
+    "the clients, too. \"BLACKHOLE\" is the server with an engine that does nothing: none can be much faster.",
+    "All are given the same memory, one and a half times the data, and compress nothing. Each row is the median of "
+    "three runs, taken in turn by the engines; the ratios, too, are of runs that followed each other. What an engine "
+    "has left to do in the background it does in its own runs.",
+    "CPU time is the server's, with that of connecting.",
+)
+SYNCED = "Commits survive a loss of power (innodb_flush_log_at_trx_commit=1 and its like), and there is no binary log."
+BINLOG = "Commits survive a loss of power, in the engine and in the binary log (sync_binlog=1, ROW)."
+UNSYNCED = "Commits survive the end of the server, but no loss of power, and there is no binary log."
+
+
+def rows(runs: dict[str, list[Run]], x: float | str) -> Iterable[Row]:
+    best = ratio(runs, "SLUICE", RIVALS)
+    innodb = ratio(runs, "SLUICE", ("InnoDB",))
+    for engine, name in ENGINES.items():
+        run = median(runs[engine])
+        values = {
+            "1000 statements/s": run.statements / 1000,
+            "mean, ms": run.mean_ms,
+            "p95, ms": run.p95_ms,
+            "server's CPU, us/statement": run.cpu_us,
+        }
+        if run.errors > 0:
+            values["retries/s"] = run.errors
+        if engine == "SLUICE":
+            values |= {"to InnoDB": innodb, "to the better of both": best}
+        yield Row(name, x, values)
+
+
+def over_connections(settings: Settings, *options: str) -> Callable[[Bench], Iterable[Row]]:
+    def measure(bench: Bench) -> Iterable[Row]:
+        for connections in bench.connections:
+            yield from rows(bench.servers.measure(connections, settings, *options), connections)
+
+    return measure
+
+
+def over_workloads(workloads: Mapping[str, tuple[str, ...]]) -> Callable[[Bench], Iterable[Row]]:
+    """With the most connections of at most 64."""
+
+    def measure(bench: Bench) -> Iterable[Row]:
+        connections = max((n for n in bench.connections if n <= 64), default=min(bench.connections))
+        for name, options in workloads.items():
+            yield from rows(bench.servers.measure(connections, Settings(), *options), name)
+
+    return measure
+
+
+def ranges(bench: Bench) -> Iterable[Row]:
+    connections = max((n for n in bench.connections if n <= 64), default=min(bench.connections))
+    for size in (10, 100, 1000):
+        yield from rows(bench.servers.measure(connections, Settings(), "--mix=range=1", f"--range={size}"), size)
+
+
+def mix(selects: int, ranges_: int, updates: int, inserts: int) -> tuple[str, ...]:
+    return (f"--mix=select={selects},range={ranges_},update={updates},insert={inserts}", "--range=10")
+
+
+MIXES = {
+    "80:11:6:3": mix(80, 11, 6, 3),
+    "61:10:19:10": mix(61, 10, 19, 10),
+    "42:10:32:16": mix(42, 10, 32, 16),
+}
+WRITES = "update_index,update,delete,replace"
+OLTP = {
+    "update index": ("--mix=update_index=1",),
+    "read/write": ("--transaction=" + "select," * 10 + "range,sum,order,distinct," + WRITES,),
+    "write only": ("--transaction=" + WRITES,),
+}
+
+
+def panel(name: str, title: str, settings: Settings, differs: str, paper_says: str, options: str) -> Figure:
+    return Figure(
+        name,
+        f"X-Engine, Figures 12 and 13: {title}",
+        "connections",
+        "1000 statements/s",
+        over_connections(settings, options),
+        (*HOST, differs),
+        log_x=True,
+        paper_says=paper_says,
+    )
+
+
+INSERTS = "4.25 times the second best."
+UPDATES = "2.99 times the second best."
+FIGURES = (
+    Figure(
+        "xengine-figure-9",
+        "X-Engine, Figure 9: X-Bench's mixes of point selects, ranges, updates and inserts",
+        "mix",
+        "1000 statements/s",
+        over_workloads(MIXES),
+        (*HOST, SYNCED, "The middle mix is between the two that the paper names. A range has ten rows."),
+        paper_says="42:10:32:16 is 1.44 times InnoDB and 1.31 times MyRocks; the others are up to 10 % behind InnoDB.",
+    ),
+    panel("xengine-figure-12-select", "point selects", Settings(), "Rows are chosen as sysbench does by default: some "
+          "more often.", "1.60 times the second best.", "--mix=select=1"),
+    panel("xengine-figure-12-insert", "inserts", Settings(), SYNCED, INSERTS, "--mix=insert=1"),
+    panel("xengine-figure-12-insert-binlog", "inserts with a binary log", Settings(binlog=True), BINLOG, INSERTS,
+          "--mix=insert=1"),
+    panel("xengine-figure-12-insert-unsynced", "inserts without sync", Settings(sync=False), UNSYNCED, INSERTS,
+          "--mix=insert=1"),
+    panel("xengine-figure-12-update", "updates of a column without index", Settings(), SYNCED, UPDATES,
+          "--mix=update=1"),
+    panel("xengine-figure-12-update-binlog", "the same with a binary log", Settings(binlog=True), BINLOG, UPDATES,
+          "--mix=update=1"),
+    panel("xengine-figure-12-update-unsynced", "the same without sync", Settings(sync=False), UNSYNCED, UPDATES,
+          "--mix=update=1"),
+    Figure(
+        "xengine-figure-14",
+        "X-Engine, Figure 14: ranges of the primary key",
+        "rows in a range",
+        "1000 statements/s",
+        ranges,
+        HOST,
+        log_x=True,
+        paper_says="InnoDB is ahead of both.",
+    ),
+    Figure(
+        "xengine-sysbench",
+        "X-Engine, section 4.3.2: sysbench's other workloads",
+        "workload",
+        "1000 statements/s",
+        over_workloads(OLTP),
+        (*HOST, SYNCED, "Transactions are at REPEATABLE READ; those that conflict are begun anew, as sysbench does."),
+    ),
+)  # fmt: skip
