@@ -1,5 +1,6 @@
 #include "write/write_pipeline.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -25,6 +26,26 @@ constexpr int kGatheringShare = 4;  // of the time that the last flush took
 // A thread's asynchronous writes look only so often whether they should give way: many writes from
 // few threads go on beside a thread that never stops to write and wait.
 constexpr unsigned kGiveWayEvery = 4;
+
+// std::atomic's wait gives the CPU away several times before it sleeps. Where more threads write
+// than there are CPUs, each time costs two switches, and in vain if a disk is waited for.
+void SleepWhileWaiting(std::atomic<uint32_t>* state) {
+  uint32_t seen = WriteTask::kWaiting;
+  if (state->compare_exchange_strong(seen, WriteTask::kAsleep, std::memory_order_acquire)) {
+    seen = WriteTask::kAsleep;
+  }
+  while (seen == WriteTask::kAsleep) {
+    (void)::syscall(SYS_futex, state, FUTEX_WAIT_PRIVATE, WriteTask::kAsleep, nullptr, nullptr, 0);
+    seen = state->load(std::memory_order_acquire);
+  }
+}
+
+// With kDone, the task may be gone at once: who is woken is no more than an address.
+void SetState(std::atomic<uint32_t>* state, WriteTask::State to) {
+  if (state->exchange(to, std::memory_order_acq_rel) == WriteTask::kAsleep) {
+    (void)::syscall(SYS_futex, state, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  }
+}
 
 // Lets a thread that computes little at a time, and that others wait for, run soon after it is
 // woken: a hint to Linux, from 6.12 on.
@@ -191,7 +212,7 @@ Status WritePipeline::Write(std::string_view batch, uint32_t count, bool sync, c
       Lead(queue, task.to_lead, &task, kMaxGroupsPerLeader);
     } else {
       const Urgency urgency(this);
-      task.state.wait(WriteTask::kWaiting, std::memory_order_acquire);
+      SleepWhileWaiting(&task.state);
     }
   }
   return task.status;
@@ -272,8 +293,7 @@ void WritePipeline::HandOver(Queue* queue, WriteTask* list) {
   }
   if (successor != nullptr) {
     successor->to_lead = list;
-    successor->state.store(WriteTask::kLead, std::memory_order_release);
-    successor->state.notify_one();
+    SetState(&successor->state, WriteTask::kLead);
     return;
   }
   const MutexLock lock(left_mutex_);
@@ -425,10 +445,7 @@ void WritePipeline::Complete(WriteTask* task, const Status& status) {
     return;
   }
   task->status = status;
-  // From here on the task may be gone: what it is notified at is no more than an address.
-  std::atomic<uint32_t>& state = task->state;
-  state.store(WriteTask::kDone, std::memory_order_release);
-  state.notify_one();
+  SetState(&task->state, WriteTask::kDone);
 }
 
 void WritePipeline::FlushLoop() {

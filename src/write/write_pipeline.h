@@ -70,7 +70,7 @@ struct WriteTask {
   char* headroom = nullptr;
 
   // The pipeline's.
-  enum State : uint32_t { kWaiting, kLead, kDone };
+  enum State : uint32_t { kWaiting, kAsleep, kLead, kDone };
   std::atomic<uint32_t> state{kWaiting};
   WriteTask* next = nullptr;     // in its queue or group
   WriteTask* to_lead = nullptr;  // with kLead: the tasks to begin with
