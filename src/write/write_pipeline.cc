@@ -369,7 +369,9 @@ void WritePipeline::Process(WriteGroup* group) {
     const MutexLock lock(flush_mutex_);
     flush_wanted_ = true;
     blocked_ += blocking;
-    flush_due_.notify_one();
+    if (!gathering_ || blocked_ >= expected_) {
+      flush_due_.notify_one();
+    }
   }
   const bool full = stages_.Insert(*group);
   Commit(group);
@@ -461,8 +463,10 @@ void WritePipeline::FlushLoop() {
       return;
     }
     const Clock::time_point latest = Clock::now() + gathering;
+    gathering_ = true;
     while (blocked_ < expected_ && flush_due_.wait_until(lock, latest) != std::cv_status::timeout) {
     }
+    gathering_ = false;
     flush_wanted_ = false;
     blocked_ = 0;
     lock.unlock();

@@ -210,8 +210,9 @@ class WritePipeline {
   Mutex flush_mutex_;
   CondVar flush_due_;
   bool flush_wanted_ SLUICE_GUARDED_BY(flush_mutex_) = false;
-  size_t blocked_ SLUICE_GUARDED_BY(flush_mutex_) = 0;   // writers that wait for the next flush
-  size_t expected_ SLUICE_GUARDED_BY(flush_mutex_) = 0;  // that it should wait a moment for
+  size_t blocked_ SLUICE_GUARDED_BY(flush_mutex_) = 0;      // writers that wait for the next flush
+  size_t expected_ SLUICE_GUARDED_BY(flush_mutex_) = 0;     // that it should wait a moment for
+  bool gathering_ SLUICE_GUARDED_BY(flush_mutex_) = false;  // only the last of these need wake it
   bool stopping_ SLUICE_GUARDED_BY(flush_mutex_) = false;
   std::thread flusher_;
 };
