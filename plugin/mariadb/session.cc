@@ -42,7 +42,7 @@ void Session::CancelWaits() {
 
 // What the transaction sees is at least what is committed now.
 void Session::NoteSnapshot() {
-  if (!sees_) {
+  if (isolation_ == Isolation::kSnapshot && !sees_) {
     const Snapshot* const now = db_->GetSnapshot();
     sees_ = now->sequence();
     db_->ReleaseSnapshot(now);

@@ -125,7 +125,7 @@ class Session {
   size_t statement_savepoint_ = 0;       // if undoable_
   size_t savepoints_ = 0;                // set in the transaction
   const Snapshot* snapshot_ = nullptr;   // of the statement, in kReadCommitted
-  std::optional<uint64_t> sees_;         // at least this sequence number, once something was read
+  std::optional<uint64_t> sees_;         // in kSnapshot: at least this, once something was read
   bool fixed_ = false;                   // in kSnapshot: what it sees
   uint64_t changes_ = 0;                 // counts writes and undoings
   std::unordered_set<Cursor*> cursors_;  // that have an iterator
