@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "commit_order.h"
 #include "dictionary.h"
 #include "entry_locks.h"
 #include "server.h"
@@ -23,6 +24,7 @@ struct Engine {
   std::unique_ptr<DB> db;
   Dictionary dictionary;
   EntryLocks entry_locks;
+  CommitOrder commit_order;
 
   // For people: when the last deadlock was, and what it consisted of.
   void NoteDeadlock(std::string_view cycle) {

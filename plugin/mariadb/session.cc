@@ -239,7 +239,15 @@ Status Session::Commit() {
     return {};
   }
   DetachCursors();
-  const Status status = transaction_->Commit();
+  Status status;
+  if (place_) {
+    const std::lock_guard guard(cancel_mutex_);
+    transaction_.reset();  // gives it back
+    status = db_->ResumeTransaction(prepared_name_, {.sync = false}, &transaction_);
+  }
+  if (status.ok()) {
+    status = transaction_->Commit();
+  }
   End();
   return status;
 }
@@ -278,6 +286,7 @@ void Session::End() {
   entries_unlocked_.reset();
   serializable_ = false;
   prepared_name_.clear();
+  place_.reset();
   in_statement_ = false;
   undoable_ = false;
   savepoints_ = 0;

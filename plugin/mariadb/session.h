@@ -97,6 +97,10 @@ class Session {
   // Prepare leaves it to the two above, or to whoever resumes it after the session's end. One that is
   // serializable keeps all locks.
   Status Prepare(std::string_view name);
+  // The prepared transaction will be committed, as this number (CommitOrder), and what says so is
+  // durable: Commit need not sync. From any thread, while the session's waits for that.
+  void FixPlace(uint64_t number) { place_ = number; }
+  std::optional<uint64_t> place() const { return place_; }
 
  private:
   friend class Cursor;
@@ -119,6 +123,7 @@ class Session {
   // Whether the transaction writes entries without locks; set by the first one.
   std::optional<bool> entries_unlocked_;
   std::string prepared_name_;
+  std::optional<uint64_t> place_;
   bool in_statement_ = false;
   uint64_t statement_ = 0;  // number of it
   bool undoable_ = false;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cursor.h"
+#include "util/fault_env.h"
 #include "util/testing.h"
 
 namespace sluice::mariadb {
@@ -357,6 +358,34 @@ TEST_F(SessionTest, WhatIsPreparedOutlivesTheSession) {
   ASSERT_TRUE(transaction->Commit().ok());
   std::string value;
   EXPECT_TRUE(db_->Get({}, "a", &value).ok());
+}
+
+TEST_F(SessionTest, ACommitWhosePlaceIsFixedIsNotSynced) {
+  FaultEnv env;
+  Options options;
+  options.create_if_missing = true;
+  options.env = &env;
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+  uint64_t operations[2];
+  for (const bool fixed : {false, true}) {
+    Session session(db.get(), &entry_locks_);
+    session.Begin({}, {.sync = true});
+    session.BeginStatement(true, {});
+    ASSERT_TRUE(session.Put(nullptr, fixed ? "a" : "b", "1").ok());
+    ASSERT_TRUE(session.Prepare("x").ok());
+    if (fixed) {
+      session.FixPlace(1);
+    }
+    const uint64_t before = env.operations();
+    ASSERT_TRUE(session.Commit().ok());
+    operations[fixed ? 1 : 0] = env.operations() - before;
+    EXPECT_FALSE(session.place());
+  }
+  EXPECT_LT(operations[1], operations[0]);
+  EXPECT_TRUE(db->ListPrepared().empty());
+  std::string value;
+  EXPECT_TRUE(db->Get({}, "a", &value).ok());
 }
 
 TEST_F(SessionTest, TablesMadeLaterAreNoticed) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -92,6 +93,13 @@ void Detach(const std::string& name) {
   }
 }
 
+// All that is committed is made durable, and the binary log told so.
+void ReachCheckpoint(void* cookie) {
+  if (engine->db->Write({.sync = true}, {}).ok()) {
+    commit_checkpoint_notify_ha(cookie);
+  }
+}
+
 int Commit(handlerton* /*hton*/, THD* thd, bool all) {
   Session* const session = ExistingSession(thd);
   if (session == nullptr || !session->active()) {
@@ -99,8 +107,12 @@ int Commit(handlerton* /*hton*/, THD* thd, bool all) {
   }
   if (all || !InTransaction(thd)) {
     const std::string name = session->prepared_name();
+    const std::optional<uint64_t> place = session->place();
     const int error = ToServer(thd, session->Commit());
     Detach(name);
+    if (place) {
+      std::ranges::for_each(engine->commit_order.Leave(*place), ReachCheckpoint);
+    }
     return error;
   }
   session->EndStatement();
@@ -142,6 +154,22 @@ int Prepare(handlerton* /*hton*/, THD* thd, bool all) {
     engine->attached.insert(name);
   }
   return ToServer(thd, session->Prepare(name));
+}
+
+// The binary log, or what stands for it between engines, has the transaction, whose commit will
+// follow. It is called from any connection's thread, and of all transactions in turn, so that all
+// else is left to Commit.
+void FixPlace(handlerton* /*hton*/, THD* thd, bool /*all*/) {
+  Session* const session = ExistingSession(thd);
+  if (session == nullptr || session->prepared_name().empty()) {
+    return;
+  }
+  XID xid;
+  thd_get_xid(thd, reinterpret_cast<MYSQL_XID*>(&xid));
+  if (xid.get_my_xid() !=
+      0) {  // else an XA transaction: whether it was committed, nobody else knows
+    session->FixPlace(engine->commit_order.Enter());
+  }
 }
 
 int Recover(handlerton* /*hton*/, XID* xids, uint size) {
@@ -199,6 +227,7 @@ int ReleaseSavepoint(handlerton* /*hton*/, THD* thd, void* savepoint) {
 
 int StartConsistentSnapshot(handlerton* hton, THD* thd) {
   Session* const session = SessionOf(thd);
+  engine->commit_order.Await();  // the server lets no other commit have a place meanwhile
   Begin(thd, session);
   trans_register_ha(thd, true, hton, 0);
   return ToServer(thd, session->FixSnapshot());
@@ -209,10 +238,10 @@ void KillQuery(handlerton* /*hton*/, THD* thd, enum thd_kill_levels /*level*/) {
   ExistingSession(thd)->CancelWaits();
 }
 
-// The binary log asks when all that was committed until now is durable.
+// The binary log asks when all that has a place until now is durable.
 void RequestCheckpoint(void* cookie) {
-  if (engine->db->Write({.sync = true}, {}).ok()) {
-    commit_checkpoint_notify_ha(cookie);
+  if (engine->commit_order.Checkpoint(cookie)) {
+    ReachCheckpoint(cookie);
   }
 }
 
@@ -285,6 +314,7 @@ void SetTransactionFunctions(handlerton* hton) {
   hton->commit = Commit;
   hton->rollback = Rollback;
   hton->prepare = Prepare;
+  hton->commit_ordered = FixPlace;
   hton->recover = Recover;
   hton->commit_by_xid = CommitByXid;
   hton->rollback_by_xid = RollbackByXid;

@@ -5,8 +5,10 @@ same tables.
     binlog_test.py [ROUNDS]
 
 Connections of all formats write the same tables at once, with statements whose effect depends on what they read. Those
-that are logged as statements are SERIALIZABLE. In every other round the server is killed. The other server's tables are
-Sluice's and InnoDB's in turn.
+that are logged as statements are SERIALIZABLE. Meanwhile new logs are begun, after which the server does not look into
+older ones when it recovers. In every other round the server is killed. The other server's tables are
+Sluice's and InnoDB's in turn. A transaction begun WITH CONSISTENT SNAPSHOT sees what the log has up to the position that
+the server says, and nothing else.
 """
 
 import random
@@ -108,14 +110,50 @@ def contents(running):
             for table, columns in TABLES.items()}
 
 
-def replay(running, other):
+class Snapshot:
+    """What a consistent snapshot sees, and where in the logs it is."""
+
+    def __init__(self, running):
+        connection = server.Connection(running, "d")
+        connection.do("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        status = dict(pair.split(",") for pair in connection.do("SHOW STATUS LIKE 'binlog_snapshot_%'").split())
+        self.log, self.position = status["Binlog_snapshot_file"], status["Binlog_snapshot_position"]
+        self.seen = self.read(connection)
+
+    @staticmethod
+    def read(connection):
+        seen = {table: connection.do(f"SELECT {columns} FROM {table} ORDER BY 1") for table, columns in TABLES.items()}
+        connection.close()
+        return seen
+
+    def check(self, other):
+        found = self.read(server.Connection(other, "d"))
+        for table, seen in self.seen.items():
+            if found[table] != seen:
+                fail(f"at {self.log}:{self.position} the log gives {table} as\n{found[table]}\nand the snapshot is\n{seen}")
+
+
+def replay(running, other, snapshot):
     """Does the binary logs again in the other server, and returns how many statements of writers they have."""
     statements = 0
-    for log in (line.split("\t")[0] for line in running.run("SHOW BINARY LOGS").splitlines()[1:]):
+
+    def run(log, *options):
+        nonlocal statements
         # What was being written when the server was killed is an error at a log's end.
-        text = running.binlog(log)
+        text = running.binlog(log, *options)
         statements += text.count("\nUPDATE t ")
         other.run(f"{text}\nROLLBACK;")
+
+    logs = [line.split("\t")[0] for line in running.run("SHOW BINARY LOGS").splitlines()[1:]]
+    if snapshot.log not in logs:
+        fail(f"there is no {snapshot.log}")
+    for log in logs:
+        if log == snapshot.log:
+            run(log, f"--stop-position={snapshot.position}")
+            snapshot.check(other)
+            run(log, f"--start-position={snapshot.position}")
+        else:
+            run(log)
     return statements
 
 
@@ -130,7 +168,14 @@ def main():
             writers = [Writer(running, random.Random(draw.random()), i) for i in range(len(WRITERS))]
             for writer in writers:
                 writer.start()
-            time.sleep(draw.uniform(1, 6))
+            end = time.monotonic() + draw.uniform(1, 6)
+            begins_logs = server.Connection(running)
+            while time.monotonic() < end:
+                begins_logs.do("FLUSH BINARY LOGS")
+                time.sleep(draw.uniform(0, .1))
+            begins_logs.close()
+            snapshot = Snapshot(running)
+            time.sleep(.1)
             killed = number % 2 == 1
             if killed:
                 running.kill()
@@ -142,7 +187,7 @@ def main():
                 writer.join()
             if killed:
                 running.start()
-            statements = replay(running, other)
+            statements = replay(running, other, snapshot)
             expected, found = contents(running), contents(other)
             for table in TABLES:
                 if expected[table] != found[table]:

@@ -50,9 +50,9 @@ class Server:
             raise RuntimeError(f"{sql}\n{done.stdout}")
         return done.stdout
 
-    def binlog(self, log):
+    def binlog(self, log, *options):
         """A binary log as statements, as far as it goes."""
-        done = subprocess.run([SCRIPT, "binlog", self.directory.name, log], capture_output=True, text=True, errors="replace",
+        done = subprocess.run([SCRIPT, "binlog", self.directory.name, log, *options], capture_output=True, text=True, errors="replace",
                               check=False)
         if done.returncode != 0 and "ERROR" not in done.stderr:
             raise RuntimeError(done.stderr)
