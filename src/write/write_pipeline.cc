@@ -408,23 +408,49 @@ size_t WritePipeline::Commit(WriteGroup* inserted) {
       inserted->inserted = true;
     }
     status = failed_;
-    WriteGroup* last = nullptr;
-    for (WriteGroup* group = first_; group != nullptr && group->inserted; group = group->next) {
-      if (status.ok() && group->sync && durable_ < group->log_end) {
+    const auto durable = [&](const WriteGroup& group) SLUICE_REQUIRES(commit_mutex_) {
+      return !status.ok() || !group.sync || durable_ >= group.log_end;
+    };
+    WriteGroup** done_end = &done;
+    const auto finish = [&](WriteGroup* group) {
+      group->next = nullptr;
+      *done_end = group;
+      done_end = &group->next;
+    };
+    for (WriteGroup** at = &unseen_; *at != nullptr;) {
+      WriteGroup* const group = *at;
+      if (durable(*group)) {
+        *at = group->next;
+        finish(group);
+      } else {
+        at = &group->next;
+      }
+    }
+    std::optional<SequenceNumber> visible;
+    while (first_ != nullptr && first_->inserted) {
+      WriteGroup* const group = first_;
+      const bool writes = group->last_sequence >= group->first_sequence;
+      if (writes && !durable(*group)) {
         break;
       }
-      last = group;
+      first_ = group->next;
+      if (writes) {
+        visible = group->last_sequence;
+      }
+      if (durable(*group)) {
+        finish(group);
+      } else {
+        group->next = std::exchange(unseen_, group);
+      }
     }
-    if (last == nullptr) {
-      return 0;
-    }
-    done = std::exchange(first_, std::exchange(last->next, nullptr));
-    if (status.ok()) {
-      stages_.Publish(last->last_sequence);
+    if (visible && status.ok()) {
+      stages_.Publish(*visible);
     }
     if (first_ == nullptr) {
       last_ = nullptr;
-      drained_.notify_all();
+      if (unseen_ == nullptr) {
+        drained_.notify_all();
+      }
     }
   }
   size_t blocked = 0;

@@ -6,7 +6,9 @@
 //   log flush     one thread syncs the log for all groups that wait for it.
 //   memtable      the leaders of all queues at once.
 //   commit        groups become visible in the order of their sequence numbers, only over a prefix
-//                 without gaps; then the thread that found them ready completes their tasks.
+//                 without gaps; then the thread that found them ready completes their tasks. Those
+//                 that write nothing which could be seen (transactions that are prepared) keep no
+//                 others waiting for the log's flush.
 //
 // Two things differ from the paper. A group goes to the memtable while the log is flushed and not
 // after it: no reader sees it there before it is visible, and a crash forgets both. And log
@@ -203,6 +205,8 @@ class WritePipeline {
   CondVar drained_;
   WriteGroup* first_ SLUICE_GUARDED_BY(commit_mutex_) = nullptr;
   WriteGroup* last_ SLUICE_GUARDED_BY(commit_mutex_) = nullptr;
+  // Without writes, and not durable yet: they have left the order.
+  WriteGroup* unseen_ SLUICE_GUARDED_BY(commit_mutex_) = nullptr;
   LogPosition durable_ SLUICE_GUARDED_BY(commit_mutex_) = 0;
   Status failed_ SLUICE_GUARDED_BY(commit_mutex_);
 
@@ -222,7 +226,7 @@ class ExclusiveWrites {
  public:
   explicit ExclusiveWrites(WritePipeline* pipeline) : lock_(pipeline->order_mutex_) {
     MutexLock lock(pipeline->commit_mutex_);
-    while (pipeline->first_ != nullptr) {
+    while (pipeline->first_ != nullptr || pipeline->unseen_ != nullptr) {
       pipeline->drained_.wait(lock);
     }
   }

@@ -208,6 +208,50 @@ TEST(WritePipeline, NothingBecomesVisibleBehindAFailedFlush) {
   }
 }
 
+// What is not synced does not wait for the disk behind what is, as long as that writes nothing.
+TEST(WritePipeline, WhatNobodySeesKeepsNobodyWaiting) {
+  struct StuckNotes : Notes {
+    Status FlushLog(LogPosition* durable) override {
+      flushes.fetch_add(1);
+      stuck.wait(true);
+      return Notes::FlushLog(durable);
+    }
+    // Groups without writes, too.
+    bool Insert(const WriteGroup& group) override {
+      return group.last_sequence >= group.first_sequence && Notes::Insert(group);
+    }
+    std::atomic<int> flushes{0};
+    std::atomic<bool> stuck{true};
+  };
+  StuckNotes notes;
+  std::atomic<int> synced{0};
+  std::vector<std::thread> writers;
+  {
+    WritePipeline pipeline(2, &notes);
+    for (int i = 0; i < 3; ++i) {
+      writers.emplace_back([&] {
+        EXPECT_TRUE(pipeline.Write("prepared", 0, true).ok());
+        ++synced;
+      });
+    }
+    while (notes.flushes == 0) {
+      std::this_thread::yield();
+    }
+    for (SequenceNumber n = 1; n <= 3; ++n) {
+      EXPECT_TRUE(pipeline.Write("x", 1, false).ok());
+      EXPECT_EQ(notes.published(), n);
+    }
+    EXPECT_EQ(synced, 0);
+    notes.stuck = false;
+    notes.stuck.notify_all();
+    for (std::thread& writer : writers) {
+      writer.join();
+    }
+    EXPECT_EQ(synced, 3);
+  }
+  EXPECT_EQ(notes.published(), 3u);
+}
+
 // Takes no batch with a 'p' in it, and lets `beside` run while it takes the first group.
 class FullNotes final : public Notes {
  public:
