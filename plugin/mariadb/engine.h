@@ -2,7 +2,10 @@
 
 #pragma once
 
+#include <sluice/transaction.h>
+
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <memory>
 #include <mutex>
@@ -39,8 +42,21 @@ struct Engine {
   std::mutex deadlock_mutex;
   std::string last_deadlock;
 
-  // Whether a transaction is prepared whose connection is gone: nothing keeps the tables that it
-  // writes from being replaced, with which its writes would be lost.
+  // Whether a transaction is prepared whose connection is gone, and which has locked rows of this
+  // sub-table: nothing keeps the table from being replaced, with which its writes would be lost. Others
+  // that have locked some must end within the timeout, lest they are taken for it.
+  bool LockedByDetached(Subtable* rows, std::chrono::milliseconds timeout) {
+    if (!AnyDetached()) {
+      return false;
+    }
+    const auto probe =
+        db->BeginTransaction({.isolation = Isolation::kReadCommitted, .lock_timeout = timeout}, {});
+    return !probe->LockRangeForUpdate(rows, {}, {}).ok();
+  }
+  std::mutex attached_mutex;
+  std::set<std::string> attached;  // names of prepared transactions, until after they have ended
+
+ private:
   bool AnyDetached() {
     std::vector<std::string> detached = db->ListPrepared();
     {
@@ -53,20 +69,19 @@ struct Engine {
       return std::find(still.begin(), still.end(), name) != still.end();
     });
   }
-  std::mutex attached_mutex;
-  std::set<std::string> attached;  // names of prepared transactions, until after they have ended
 };
 
 inline constexpr char kDetached[] =
-    "a transaction is prepared whose connection is gone; end it with XA COMMIT or XA ROLLBACK "
-    "first "
-    "(XA RECOVER names it)";
+    "a transaction that writes the table is prepared, and its connection is gone; end it with XA "
+    "COMMIT or XA ROLLBACK first (XA RECOVER names it)";
 
 // From the plugin's start to its end; see plugin.cc.
 extern Engine* engine;
 
 // The session of a connection, with a transaction and a statement that the server knows of.
 Session* BeginStatement(THD* thd);
+// How long the connection's statement waits for a lock.
+std::chrono::milliseconds LockTimeout(THD* thd);
 // Before a transaction locks ranges: waits until all who write entries of indexes lock them.
 Status AwaitEntryLocks(THD* thd);
 

@@ -245,7 +245,7 @@ int ha_sluice::rename_table(const char* from, const char* to) {
 
 int ha_sluice::truncate() {
   cursor_.Close();
-  if (engine->AnyDetached()) {
+  if (engine->LockedByDetached(rows(), {})) {
     return Fail(Status::Busy(sluice::mariadb::kDetached));
   }
   return Fail(share_->Truncate());

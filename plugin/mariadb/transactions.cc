@@ -52,13 +52,6 @@ void Begin(THD* thd, Session* session) {
   session->Begin(options, {.sync = SyncCommits()}, thd_tx_isolation(thd) == ISO_SERIALIZABLE);
 }
 
-// NOWAIT and WAIT set the server's own limit for the statement.
-std::chrono::milliseconds LockTimeout(THD* thd) {
-  const double seconds =
-      std::min(LockWaitSeconds(thd), static_cast<double>(thd->variables.lock_wait_timeout));
-  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
-}
-
 // A name for a prepared transaction: all of the XID but what its text does not have.
 std::string NameOf(const XID& xid) {
   std::string name(sizeof(int64_t) + 2, '\0');
@@ -260,6 +253,13 @@ Session* BeginStatement(THD* thd) {
     trans_register_ha(thd, true, engine->hton, 0);
   }
   return session;
+}
+
+// NOWAIT and WAIT set the server's own limit for the statement.
+std::chrono::milliseconds LockTimeout(THD* thd) {
+  const double seconds =
+      std::min(LockWaitSeconds(thd), static_cast<double>(thd->variables.lock_wait_timeout));
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
 // This happens once in a server's life, so it is good enough to look now and then. The transaction

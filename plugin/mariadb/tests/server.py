@@ -71,8 +71,9 @@ class Connection:
 
     def __init__(self, running, database=""):
         self.process = subprocess.Popen(
-            running.client("--batch", "--raw", "--skip-column-names", "--force", "--unbuffered", database), text=True,
-            errors="replace", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            # A new connection would know nothing of the transaction of the old one.
+            running.client("--batch", "--raw", "--skip-column-names", "--force", "--unbuffered", "--skip-reconnect", database),
+            text=True, errors="replace", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.sent = 0
 
     def send(self, sql):
@@ -86,8 +87,8 @@ class Connection:
         lines = []
         echoed = False  # the client prints a statement before its error
         while (line := self.process.stdout.readline()) != f"answered {self.sent}\n":
-            if line == "":
-                raise RuntimeError(f"the connection ended: {lines}")
+            if line == "" or line.startswith(("ERROR 2006 ", "ERROR 2013 ")):
+                raise RuntimeError(f"the connection ended: {lines} {line}")
             if line == "--------------\n":
                 echoed = not echoed
             elif not echoed and line != "\n":

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What SQL on Sluice does that one connection alone, or a comparison with InnoDB, would not show."""
 
+import threading
 import time
 import unittest
 
@@ -58,6 +59,36 @@ class SqlTest(unittest.TestCase):
         self.expect(two, "DELETE FROM t", "")
         self.expect(one, "SELECT COUNT(*) FROM t", "3")
         self.expect(one, "COMMIT; SELECT COUNT(*) FROM t", "0")
+
+    def test_consistent_snapshot_is_of_one_place_in_the_binary_log(self):
+        """With which mariadb-dump makes replicas. Each transaction adds a row, so their number in the log is that of the rows."""
+        over = threading.Event()
+        writers = [threading.Thread(target=self.write_until, args=(over, self.connect(), range(10 + i, 1 << 30, 4))) for i in range(4)]
+        reader = self.connect()
+        position = ("SELECT REGEXP_SUBSTR(BINLOG_GTID_POS(MAX(IF(variable_name LIKE '%FILE', variable_value, '')), "
+                    "MAX(IF(variable_name LIKE '%POSITION', variable_value, ''))), '[0-9]+$') FROM information_schema.session_status "
+                    "WHERE variable_name LIKE 'BINLOG_SNAPSHOT_%'")
+        before = None
+        try:
+            for writer in writers:
+                writer.start()
+            for _ in range(200):
+                logged, rows = map(int, reader.do(
+                    f"START TRANSACTION WITH CONSISTENT SNAPSHOT; {position}; SELECT COUNT(*) FROM t; COMMIT").split())
+                self.assertEqual(logged - rows, before if before is not None else logged - rows)
+                before = logged - rows
+        finally:
+            over.set()
+            for writer in writers:
+                writer.join()
+        self.assertGreater(rows, 100)
+
+    @staticmethod
+    def write_until(over, connection, numbers):
+        for number in numbers:
+            if over.is_set():
+                break
+            connection.do(f"INSERT INTO t VALUES ({number}, 1)")
 
     def test_rows_are_locked(self):
         for lock in ("SELECT b FROM t WHERE a = 1 FOR UPDATE", "SELECT b FROM t WHERE a = 1 LOCK IN SHARE MODE",
@@ -240,6 +271,9 @@ class SqlTest(unittest.TestCase):
         for sql, error in (("TRUNCATE t", "E1296"), ("ALTER TABLE t ADD KEY x (b, a)", "E1105"), ("ALTER TABLE t DROP COLUMN b", "E1105"),
                            ("ALTER TABLE t FORCE", "E1105"), ("DELETE FROM t WHERE a = 4", "E1205")):
             self.expect(one, sql, error)
+        # Others are not concerned.
+        self.expect(one, "CREATE OR REPLACE TABLE u (a INT PRIMARY KEY, b INT) ENGINE=SLUICE; INSERT INTO u VALUES (1, 10);"
+                    "ALTER TABLE u ADD KEY x (b); ALTER TABLE u FORCE; SELECT b FROM u; TRUNCATE u", "10")
         self.expect(one, "XA COMMIT 'a'; ALTER TABLE t ADD KEY x (b, a); SELECT a FROM t FORCE INDEX (x) WHERE b = 10; CHECK TABLE t",
                     "1 4 d.t,check,status,OK")
         # One whose connection has prepared it, and goes.

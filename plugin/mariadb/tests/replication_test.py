@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""A primary and its replica: what is replicated, and that neither XA transactions nor an end of a server stop it."""
+
+import unittest
+
+import replication
+import server
+
+
+class ReplicationTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        port = replication.Port()
+        cls.addClassCleanup(port.close)
+        cls.primary = replication.Replicating(port, 11)
+        cls.addClassCleanup(cls.primary.close)
+        cls.replica = replication.Replicating(port, 12)
+        cls.addClassCleanup(cls.replica.close)
+        cls.replica.follow(cls.primary)
+
+    def setUp(self):
+        self.primary.run("CREATE OR REPLACE TABLE t (a INT PRIMARY KEY, b INT, KEY (b)); INSERT INTO t VALUES (1, 10), (2, 20), (3, 30);"
+                         "CREATE OR REPLACE TABLE u (a INT PRIMARY KEY, b INT); INSERT INTO u VALUES (1, 10)", "d")
+
+    def connect(self):
+        connection = server.Connection(self.primary, "d")
+        self.addCleanup(connection.close)
+        return connection
+
+    def expect(self, connection, sql, answer=""):
+        self.assertEqual(connection.do(sql), answer, sql)
+
+    def same(self):
+        self.replica.await_primary(self.primary)
+        for table in ("t", "u"):
+            self.assertEqual(self.replica.rows(f"SELECT * FROM {table} ORDER BY 1"), self.primary.rows(f"SELECT * FROM {table} ORDER BY 1"))
+            self.assertIn("\tOK", self.replica.run(f"CHECK TABLE {table}", "d"))
+
+    def test_position_is_kept_in_the_engine(self):
+        self.same()
+        self.assertIn("gtid_slave_pos_SLUICE", self.replica.run("SHOW TABLES", "mysql"))
+
+    def test_prepared_transactions_are_there_on_the_replica(self):
+        one = self.connect()
+        self.expect(one, "XA START 'a'; UPDATE t SET b = 11 WHERE a = 1; XA END 'a'; XA PREPARE 'a'")
+        two = self.connect()
+        self.expect(two, "XA START 'b'; UPDATE t SET b = 22 WHERE a = 2; XA END 'b'; XA PREPARE 'b'")
+        self.replica.await_primary(self.primary)
+        self.assertEqual(len(self.replica.prepared()), 2)
+        # One that is replicated beside them.
+        self.primary.run("UPDATE t SET b = 33 WHERE a = 3", "d")
+        self.expect(one, "XA COMMIT 'a'")
+        self.expect(two, "XA ROLLBACK 'b'")
+        self.same()
+        self.assertEqual(self.replica.prepared(), [])
+        self.assertEqual(self.replica.rows("SELECT b FROM t ORDER BY a"), [["11"], ["20"], ["33"]])
+
+    def test_other_tables_change_beside_a_prepared_transaction(self):
+        one = self.connect()
+        self.expect(one, "XA START 'a'; UPDATE t SET b = 11 WHERE a = 1; XA END 'a'; XA PREPARE 'a'")
+        two = self.connect()
+        self.expect(two, "ALTER TABLE u ADD KEY (b); ALTER TABLE u ADD COLUMN c INT DEFAULT 5; ALTER TABLE u FORCE")
+        self.expect(two, "TRUNCATE u; INSERT INTO u VALUES (2, 20, 6)")
+        self.replica.await_primary(self.primary)
+        self.expect(one, "XA COMMIT 'a'")
+        self.same()
+
+    def test_replica_is_killed_and_goes_on(self):
+        one = self.connect()
+        self.expect(one, "XA START 'a'; UPDATE t SET b = 11 WHERE a = 1; XA END 'a'; XA PREPARE 'a'")
+        self.replica.await_primary(self.primary)
+        self.replica.kill()
+        self.primary.run("SET GLOBAL rpl_semi_sync_master_enabled = OFF")
+        self.expect(one, "XA COMMIT 'a'")
+        self.primary.run("INSERT INTO t VALUES (4, 40)", "d")
+        self.replica.start()
+        self.replica.follow(self.primary)
+        self.same()
+
+
+if __name__ == "__main__":
+    unittest.main()
