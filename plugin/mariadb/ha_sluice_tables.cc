@@ -101,6 +101,11 @@ bool ha_sluice::TooLongKeys(TABLE* table) {
 int ha_sluice::Fail(const Status& status) {
   if (!status.ok()) {
     message_ = status.message();
+    // The option by the name that it has here.
+    constexpr std::string_view kOption = "TransactionOptions::max_bytes";
+    if (const size_t at = message_.find(kOption); at != std::string::npos) {
+      message_.replace(at, kOption.size(), "sluice_max_transaction_size");
+    }
   }
   return ToServer(ha_thd(), status);
 }
