@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import subprocess
 import textwrap
 
@@ -132,7 +133,7 @@ def markdown(all_measured: list[Measured], pictures: str) -> str:
 STYLE = """\
 body { font: 15px/1.5 sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; color: #222 }
 table { border-collapse: collapse; margin: 1em 0 } td, th { padding: .2em .8em; border-bottom: 1px solid #ddd }
-td { text-align: right } td:nth-child(2) { text-align: left } svg { max-width: 100%; height: auto }
+td { text-align: right } td.name { text-align: left } svg { max-width: 100%; height: auto }
 pre { background: #f4f4f4; padding: .6em }
 """
 
@@ -141,7 +142,12 @@ def report(all_measured: list[Measured], pictures: dict[str, str]) -> str:
     """One file, with the pictures of figures by their names."""
 
     def cells(tag: str, row: list[str]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
+        kinds = [' class="name"' if tag == "td" and re.search("[a-zA-Z]", cell) else "" for cell in row]
+        return "<tr>" + "".join(f"<{tag}{kind}>{html.escape(cell)}</{tag}>" for cell, kind in zip(row, kinds)) + "</tr>"
+
+    def prose(sentence: str) -> str:
+        """Links lead to pages of docs/, which the file may be far from."""
+        return re.sub(r"\[[^]]*\]\(([^)]*)\)", r"docs/\1", html.escape(sentence))
 
     parts = [
         '<!DOCTYPE html><html lang="en"><meta charset="utf-8">',
@@ -158,8 +164,7 @@ def report(all_measured: list[Measured], pictures: dict[str, str]) -> str:
         parts.append(svg[svg.index("<svg") :])
         parts += ["<table>", cells("th", columns), *(cells("td", row) for row in rows), "</table>"]
         if figure.paper_says:
-            parts.append(f"<p>The paper: {html.escape(figure.paper_says)}</p>")
-        # Links are the other page's.
-        parts += ["<ul>", *(f"<li>{html.escape(sentence)}</li>" for sentence in figure.differs), "</ul>"]
+            parts.append(f"<p>The paper: {prose(figure.paper_says)}</p>")
+        parts += ["<ul>", *(f"<li>{prose(sentence)}</li>" for sentence in figure.differs), "</ul>"]
         parts.append(f"<pre>{html.escape(command(figure, measured.data_gb))}</pre>")
     return "\n".join(parts) + "</html>\n"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import html.parser
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,10 +22,11 @@ from figure import Figure, Measured, Row, load, save
 HERE = Path(__file__).resolve().parent
 PLUGIN = Path(os.environ.get("SLUICE_PLUGIN", sql.ROOT / "build/sql/plugin/mariadb/ha_sluice.so"))
 BUILD = Path(sys.argv.pop(1))
+CHROMIUM = shutil.which("chromium")
 
 
 def figure(name: str, **changes: object) -> Figure:
-    settings = {"title": "It's <bold> & more", "x": "value, bytes", "y": "MB/s", "differs": ("Theirs is a card.",)}
+    settings = {"title": "It's <bold> & more", "x": "value, bytes", "y": "MB/s", "differs": ("Theirs is a card ([grid.md](grid.md)).",)}
     return Figure(name=name, measure=lambda bench: [], **{**settings, **changes})
 
 
@@ -84,6 +87,34 @@ class Pages(unittest.TestCase):
         self.assertEqual(outline.seen.count("svg"), 2)
         self.assertEqual(outline.seen.count("table"), 2)
         self.assertIn("It&#x27;s &lt;bold&gt; &amp; more", text)
+        self.assertIn("Theirs is a card (docs/grid.md).", text)
+
+    @unittest.skipIf(CHROMIUM is None, "no browser: apt-get install chromium")
+    def test_a_browser_shows_the_report(self) -> None:
+        pictures = {measured.figure.name: page.plot(measured) for measured in (ONE, SEVERAL)}
+        # What it has laid out: the sizes of pictures and tables, and where links within the page lead.
+        look = """
+            const sizes = name => [...document.querySelectorAll(name)].map(e => e.getBoundingClientRect())
+              .map(r => [Math.round(r.width), Math.round(r.height)]);
+            const lost = [...document.querySelectorAll('a')].filter(a => !document.querySelector(a.hash));
+            document.title = JSON.stringify([sizes('svg'), sizes('table'), lost.length]);"""
+        with tempfile.TemporaryDirectory() as directory:
+            report = Path(directory) / "report.html"
+            report.write_text(page.report([ONE, SEVERAL], pictures) + f"<script>{look}</script>")
+            shown = subprocess.run(
+                [
+                    str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1000,800",
+                    f"--user-data-dir={directory}/profile", "--dump-dom", report.as_uri(),
+                ],
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True,
+            ).stdout  # fmt: skip
+        title = html.unescape(shown[shown.index("<title>") + len("<title>") : shown.index("</title>")])
+        pictures_sizes, tables, lost = json.loads(title)
+        self.assertEqual(len(pictures_sizes), 2)
+        for width, height in pictures_sizes:
+            self.assertTrue(600 < width < 1000 and 300 < height < 700, pictures_sizes)
+        self.assertEqual([len(tables), lost], [2, 0])
+        self.assertTrue(all(width > 100 and height > 50 for width, height in tables), tables)
 
     def test_markdown(self) -> None:
         text = page.markdown([ONE, SEVERAL], "papers")
