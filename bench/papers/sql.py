@@ -88,7 +88,7 @@ def ratio(runs: dict[str, list[Run]], engine: str, others: tuple[str, ...]) -> f
 
 
 class Server:
-    def __init__(self, engine: str, directory: Path, cache: int, buffers: int) -> None:
+    def __init__(self, engine: str, directory: Path, cache: int, buffers: int, *more: str) -> None:
         self.engine = engine
         self.directory = directory
         options = [
@@ -116,7 +116,7 @@ class Server:
         }  # fmt: skip
         if engine != "InnoDB":
             options.append(f"--innodb-buffer-pool-size={16 << 20}")
-        self._script("start", *options, *own[engine])
+        self._script("start", *options, *own[engine], *more)
         self.pid = int((directory / "pid").read_text())
 
     def _script(self, command: str, *arguments: str, sql: str | None = None) -> str:

@@ -182,6 +182,8 @@ class SLUICE_EXPORT Transaction {
   /// Removes the newest savepoint and keeps the writes. NotFound if there is none.
   virtual Status ReleaseSavepoint() = 0;
 
+  /// How Prepare, Commit and Rollback write from now on, instead of as BeginTransaction was told.
+  virtual void SetWriteOptions(const WriteOptions& options) = 0;
   /// All writes take effect at once, and the locks are released when every later snapshot sees
   /// them. Ends the transaction, whatever it returns. After an error nothing is written, except
   /// that after an IoError only reopening the database tells whether the writes are there. A

@@ -129,13 +129,13 @@ void Session::Unlock(Subtable* subtable, std::string_view key) {
 
 Status Session::Put(Subtable* subtable, std::string_view key, std::string_view value) {
   NoteSnapshot();
-  ++changes_;
+  NoteWrite();
   return transaction_->Put(subtable, key, value);
 }
 
 Status Session::Delete(Subtable* subtable, std::string_view key) {
   NoteSnapshot();
-  ++changes_;
+  NoteWrite();
   return transaction_->Delete(subtable, key);
 }
 
@@ -151,7 +151,7 @@ Status Session::PutEntry(Subtable* subtable, std::string_view key, std::string_v
     return Put(subtable, key, value);
   }
   NoteSnapshot();
-  ++changes_;
+  NoteWrite();
   return transaction_->PutUntracked(subtable, key, value);
 }
 
@@ -160,7 +160,7 @@ Status Session::DeleteEntry(Subtable* subtable, std::string_view key) {
     return Delete(subtable, key);
   }
   NoteSnapshot();
-  ++changes_;
+  NoteWrite();
   return transaction_->DeleteUntracked(subtable, key);
 }
 
@@ -234,20 +234,15 @@ Status Session::ReleaseSavepoint(size_t savepoint) {
   return {};
 }
 
-Status Session::Commit() {
+Status Session::Commit(bool sync) {
   if (transaction_ == nullptr) {
     return {};
   }
   DetachCursors();
-  Status status;
-  if (place_) {
-    const std::lock_guard guard(cancel_mutex_);
-    transaction_.reset();  // gives it back
-    status = db_->ResumeTransaction(prepared_name_, {.sync = false}, &transaction_);
+  if (!sync || place_) {
+    transaction_->SetWriteOptions({.sync = false});
   }
-  if (status.ok()) {
-    status = transaction_->Commit();
-  }
+  const Status status = transaction_->Commit();
   End();
   return status;
 }
@@ -287,6 +282,7 @@ void Session::End() {
   serializable_ = false;
   prepared_name_.clear();
   place_.reset();
+  wrote_ = false;
   in_statement_ = false;
   undoable_ = false;
   savepoints_ = 0;

@@ -90,9 +90,12 @@ class Session {
   Status RollbackToSavepoint(size_t savepoint);
   Status ReleaseSavepoint(size_t savepoint);
 
+  // Whether Commit has something to write.
+  bool wrote() const { return wrote_; }
   // These end the transaction, whatever they return; but a prepared one that cannot be committed or
-  // rolled back stays prepared.
-  Status Commit();
+  // rolled back stays prepared. Without `sync`, Commit leaves it to the caller to make durable what
+  // it has made visible.
+  Status Commit(bool sync = true);
   Status Rollback();
   // Prepare leaves it to the two above, or to whoever resumes it after the session's end. One that is
   // serializable keeps all locks.
@@ -110,6 +113,10 @@ class Session {
   Status LockRange(Subtable* subtable, std::string_view begin, std::string_view end, bool shared);
   bool WritesEntriesUnlocked();
   void NoteSnapshot();
+  void NoteWrite() {
+    wrote_ = true;
+    ++changes_;
+  }
   void DetachCursors();
   void End();
 
@@ -120,6 +127,7 @@ class Session {
   std::chrono::milliseconds lock_timeout_{0};  // of the statement
   Isolation isolation_ = Isolation::kSnapshot;
   bool serializable_ = false;
+  bool wrote_ = false;
   // Whether the transaction writes entries without locks; set by the first one.
   std::optional<bool> entries_unlocked_;
   std::string prepared_name_;

@@ -360,6 +360,19 @@ TEST_F(SessionTest, WhatIsPreparedOutlivesTheSession) {
   EXPECT_TRUE(db_->Get({}, "a", &value).ok());
 }
 
+TEST_F(SessionTest, SaysWhetherThereIsSomethingToCommit) {
+  auto session = Begun(Isolation::kReadCommitted);
+  EXPECT_EQ(Read(session.get(), "a"), "-");
+  EXPECT_FALSE(session->wrote());
+  ASSERT_TRUE(session->PutEntry(nullptr, "a", "1").ok());
+  EXPECT_TRUE(session->wrote());
+  ASSERT_TRUE(session->Commit(/*sync=*/false).ok());
+  EXPECT_FALSE(session->wrote());
+  Begin(session.get(), Isolation::kReadCommitted);
+  EXPECT_EQ(Read(session.get(), "a"), "1");
+  EXPECT_FALSE(session->wrote());
+}
+
 TEST_F(SessionTest, ACommitWhosePlaceIsFixedIsNotSynced) {
   FaultEnv env;
   Options options;

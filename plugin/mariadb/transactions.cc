@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <new>
 #include <optional>
 #include <string>
@@ -11,6 +12,9 @@
 
 // The server's, in no header: the session's format, if it writes the binary log.
 extern "C" int thd_binlog_format(const MYSQL_THD thd);
+// The answer to the client waits until as many have ended as have begun. Null if that cannot be.
+extern "C" MYSQL_THD thd_increment_pending_ops(MYSQL_THD thd);
+extern "C" void thd_decrement_pending_ops(void* thd);
 
 namespace sluice::mariadb {
 namespace {
@@ -93,6 +97,33 @@ void ReachCheckpoint(void* cookie) {
   }
 }
 
+// Of what is committed already. The client gets its answer when that is durable, and this thread
+// goes on until then: with a pool of threads, with others' statements.
+void SyncLater(THD* thd) {
+  engine->db->WriteAsync({.sync = true}, {}, [thd](const Status& status) {
+    if (!status.ok()) {
+      // As InnoDB does: there is no other way not to answer that all is well.
+      sql_print_error("Sluice: cannot make a commit durable: %s", status.ToString().c_str());
+      std::abort();
+    }
+    thd_decrement_pending_ops(thd);
+  });
+}
+
+// Commits what is not prepared, and is to be durable.
+Status CommitDurably(THD* thd, Session* session) {
+  if (!session->wrote() || thd_increment_pending_ops(thd) == nullptr) {
+    return session->Commit();
+  }
+  const Status status = session->Commit(/*sync=*/false);
+  if (status.ok()) {
+    SyncLater(thd);
+  } else {
+    thd_decrement_pending_ops(thd);
+  }
+  return status;
+}
+
 int Commit(handlerton* /*hton*/, THD* thd, bool all) {
   Session* const session = ExistingSession(thd);
   if (session == nullptr || !session->active()) {
@@ -101,7 +132,8 @@ int Commit(handlerton* /*hton*/, THD* thd, bool all) {
   if (all || !InTransaction(thd)) {
     const std::string name = session->prepared_name();
     const std::optional<uint64_t> place = session->place();
-    const int error = ToServer(thd, session->Commit());
+    const int error = ToServer(
+        thd, name.empty() && SyncCommits() ? CommitDurably(thd, session) : session->Commit());
     Detach(name);
     if (place) {
       std::ranges::for_each(engine->commit_order.Leave(*place), ReachCheckpoint);

@@ -56,6 +56,23 @@ class DurabilityTest : public testing::Test {
     }
   }
 
+  // Whether a loss of power now may take the record away.
+  bool MayBeLost(std::string_view key) {
+    for (uint64_t seed = 0; seed < 16; ++seed) {
+      FaultEnv after(env_.Survivors(CrashKind::kPower, seed));
+      Options options = options_;
+      options.env = &after;
+      std::unique_ptr<DB> db;
+      const Status status = DB::Open(options, "db", &db);
+      EXPECT_TRUE(status.ok()) << status.ToString();
+      std::string value;
+      if (status.ok() && db->Get({}, key, &value).IsNotFound()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   FaultEnv env_;
   Options options_;
   std::unique_ptr<DB> db_;
@@ -88,6 +105,21 @@ TEST_F(DurabilityTest, OfIngestionsAndWhatCameBefore) {
   ASSERT_TRUE(ingestion->Commit().ok());
   ExpectAfter(CrashKind::kPower, kDefaultSubtable, {{"a", std::string(5000, 'v')}});
   ExpectAfter(CrashKind::kPower, "other", {{"key", "value"}});
+}
+
+// A commit that was not synced is durable once an empty write is that was.
+TEST_F(DurabilityTest, OfCommitsThatAreSyncedLater) {
+  for (const char* const key : {"blocking", "asynchronous"}) {
+    const auto transaction = db_->BeginTransaction({}, {.sync = true});
+    ASSERT_TRUE(transaction->Put(nullptr, key, "value").ok());
+    transaction->SetWriteOptions({.sync = false});
+    ASSERT_TRUE(transaction->Commit().ok());
+    EXPECT_TRUE(MayBeLost(key));
+    ASSERT_TRUE(
+        (key[0] == 'b' ? db_->Write({.sync = true}, {}) : db_->WriteAsync({.sync = true}, {}).get())
+            .ok());
+    EXPECT_FALSE(MayBeLost(key));
+  }
 }
 
 // The log is given up as far as memtables of no sub-table need it.

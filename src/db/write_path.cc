@@ -88,6 +88,10 @@ Status WritePath::BufferLog(WriteGroup* group) {
   KeptBuffer record(&record_, kMostRecordKept);
   group->first_sequence = db_.last_sequence + 1;
   group->last_sequence = db_.last_sequence + group->tasks->count;
+  if (group->bytes == 0) {
+    group->log_end = db_.log_end;  // only to be told that all before it is durable
+    return {};
+  }
   std::string_view payload;
   if (const WriteTask& task = *group->tasks; task.next == nullptr && task.headroom != nullptr) {
     // The sequence number goes in front of the batch, which may be large and so is not copied.

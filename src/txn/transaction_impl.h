@@ -78,6 +78,7 @@ class TransactionImpl final : public Transaction {
   Status RollbackToSavepoint() override;
   Status ReleaseSavepoint() override;
   Status Prepare(std::string_view name, const PrepareOptions& options) override;
+  void SetWriteOptions(const WriteOptions& options) override { write_options_ = options; }
   Status Commit() override;
   void CommitAsync(CommitCallback callback) override;
   Status Rollback() override;
@@ -119,7 +120,7 @@ class TransactionImpl final : public Transaction {
   TransactionStore& store_;
   Transactions& all_;
   TransactionOptions options_;
-  const WriteOptions write_options_;
+  WriteOptions write_options_;
   const uint64_t id_;
   // Lives on until the commit is visible, when that comes later.
   std::shared_ptr<LockTable::Owner> locks_;

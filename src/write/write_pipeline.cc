@@ -47,6 +47,9 @@ void SetState(std::atomic<uint32_t>* state, WriteTask::State to) {
   }
 }
 
+// Whether somebody goes on only when it is done. An empty one is there only to be waited for.
+bool IsAwaited(const WriteTask& task) { return !task.asynchronous || task.count == 0; }
+
 // Lets a thread that computes little at a time, and that others wait for, run soon after it is
 // woken: a hint to Linux, from 6.12 on.
 void AskForShortSlices() {
@@ -345,8 +348,10 @@ void WritePipeline::Process(WriteGroup* group) {
   // The group is gone after its last stage.
   const bool sync = group->sync;
   size_t blocking = 0;
+  size_t awaited = 0;
   for (const WriteTask* task = group->tasks; task != nullptr; task = task->next) {
     blocking += task->asynchronous ? 0 : 1;
+    awaited += IsAwaited(*task) ? 1 : 0;
   }
   Status refused;
   {
@@ -368,7 +373,7 @@ void WritePipeline::Process(WriteGroup* group) {
   if (sync) {
     const MutexLock lock(flush_mutex_);
     flush_wanted_ = true;
-    blocked_ += blocking;
+    blocked_ += awaited;
     if (!gathering_ || blocked_ >= expected_) {
       flush_due_.notify_one();
     }
@@ -458,7 +463,7 @@ size_t WritePipeline::Commit(WriteGroup* inserted) {
     WriteTask* task = done->tasks;
     done = done->next;
     while (task != nullptr) {
-      blocked += task->sync && !task->asynchronous ? 1 : 0;
+      blocked += task->sync && IsAwaited(*task) ? 1 : 0;
       Complete(std::exchange(task, task->next), status);
     }
   }

@@ -7,7 +7,7 @@ Clients move money between accounts and write each move down, in one transaction
 tables. After each kill: every move that was acknowledged is there, and at most one more of each client; the sum is what
 it was; indexes agree with rows, and sub-tables with what the table says of their options; no transaction is left
 prepared. In every other round the server writes its binary log, so that each commit has two phases, and it is compared
-with the table of moves.
+with the table of moves. In half of the rounds connections share a pool of threads, which do not wait for commits.
 """
 
 import random
@@ -148,7 +148,8 @@ def main():
         to_log = 0
         for number in range(rounds):
             binlog = number % 2 == 1
-            running.options = ("--log-bin", "--binlog-format=row", "--server-id=1") if binlog else ()
+            running.options = (("--log-bin", "--binlog-format=row", "--server-id=1") if binlog else ()) + (
+                ("--thread-handling=pool-of-threads",) if number % 4 > 1 else ())
             running.stop() if number % 3 == 0 else running.kill()
             running.start()
             movers = [Mover(running, random.Random(draw.random()), c, done[c]) for c in range(CLIENTS)]
