@@ -84,16 +84,12 @@ MYSQL_SYSVAR_ENUM(compression, compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_REA
                   "How blocks of tables are compressed from now on", nullptr, nullptr, 2,
                   &compressions);
 
-st_mysql_sys_var* system_variables[] = {MYSQL_SYSVAR(lock_wait_timeout),
-                                        MYSQL_SYSVAR(max_transaction_size),
-                                        MYSQL_SYSVAR(sync_commits),
-                                        MYSQL_SYSVAR(checkpoint),
-                                        MYSQL_SYSVAR(block_cache_size),
-                                        MYSQL_SYSVAR(row_cache_size),
-                                        MYSQL_SYSVAR(write_buffer_size),
-                                        MYSQL_SYSVAR(compaction_threads),
-                                        MYSQL_SYSVAR(compression),
-                                        nullptr};
+st_mysql_sys_var* system_variables[] = {
+    MYSQL_SYSVAR(lock_wait_timeout), MYSQL_SYSVAR(max_transaction_size),
+    MYSQL_SYSVAR(sync_commits),      MYSQL_SYSVAR(checkpoint),
+    MYSQL_SYSVAR(block_cache_size),  MYSQL_SYSVAR(row_cache_size),
+    MYSQL_SYSVAR(write_buffer_size), MYSQL_SYSVAR(compaction_threads),
+    MYSQL_SYSVAR(compression),       nullptr};
 
 handler* MakeHandler(handlerton* hton, TABLE_SHARE* table, MEM_ROOT* root) {
   return new (root) ha_sluice(hton, table);

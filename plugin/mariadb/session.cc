@@ -239,7 +239,7 @@ Status Session::Commit(bool sync) {
     return {};
   }
   DetachCursors();
-  if (!sync || place_) {
+  if (!sync || logged_) {
     transaction_->SetWriteOptions({.sync = false});
   }
   const Status status = transaction_->Commit();
@@ -282,6 +282,7 @@ void Session::End() {
   serializable_ = false;
   prepared_name_.clear();
   place_.reset();
+  logged_ = false;
   wrote_ = false;
   in_statement_ = false;
   undoable_ = false;

@@ -100,9 +100,12 @@ class Session {
   // Prepare leaves it to the two above, or to whoever resumes it after the session's end. One that is
   // serializable keeps all locks.
   Status Prepare(std::string_view name);
-  // The prepared transaction will be committed, as this number (CommitOrder), and what says so is
-  // durable: Commit need not sync. From any thread, while the session's waits for that.
-  void FixPlace(uint64_t number) { place_ = number; }
+  // The prepared transaction will be committed, as this number (CommitOrder). `logged`: what says so is
+  // durable, so that Commit need not sync. From any thread, while the session's waits for that.
+  void FixPlace(uint64_t number, bool logged) {
+    place_ = number;
+    logged_ = logged;
+  }
   std::optional<uint64_t> place() const { return place_; }
 
  private:
@@ -132,6 +135,7 @@ class Session {
   std::optional<bool> entries_unlocked_;
   std::string prepared_name_;
   std::optional<uint64_t> place_;
+  bool logged_ = false;  // with place_
   bool in_statement_ = false;
   uint64_t statement_ = 0;  // number of it
   bool undoable_ = false;

@@ -373,7 +373,7 @@ TEST_F(SessionTest, SaysWhetherThereIsSomethingToCommit) {
   EXPECT_FALSE(session->wrote());
 }
 
-TEST_F(SessionTest, ACommitWhosePlaceIsFixedIsNotSynced) {
+TEST_F(SessionTest, ACommitThatIsLoggedElsewhereIsNotSynced) {
   FaultEnv env;
   Options options;
   options.create_if_missing = true;
@@ -381,18 +381,16 @@ TEST_F(SessionTest, ACommitWhosePlaceIsFixedIsNotSynced) {
   std::unique_ptr<DB> db;
   ASSERT_TRUE(DB::Open(options, "db", &db).ok());
   uint64_t operations[2];
-  for (const bool fixed : {false, true}) {
+  for (const bool logged : {false, true}) {
     Session session(db.get(), &entry_locks_);
     session.Begin({}, {.sync = true});
     session.BeginStatement(true, {});
-    ASSERT_TRUE(session.Put(nullptr, fixed ? "a" : "b", "1").ok());
+    ASSERT_TRUE(session.Put(nullptr, logged ? "a" : "b", "1").ok());
     ASSERT_TRUE(session.Prepare("x").ok());
-    if (fixed) {
-      session.FixPlace(1);
-    }
+    session.FixPlace(1, logged);
     const uint64_t before = env.operations();
     ASSERT_TRUE(session.Commit().ok());
-    operations[fixed ? 1 : 0] = env.operations() - before;
+    operations[logged ? 1 : 0] = env.operations() - before;
     EXPECT_FALSE(session.place());
   }
   EXPECT_LT(operations[1], operations[0]);

@@ -191,10 +191,8 @@ void FixPlace(handlerton* /*hton*/, THD* thd, bool /*all*/) {
   }
   XID xid;
   thd_get_xid(thd, reinterpret_cast<MYSQL_XID*>(&xid));
-  if (xid.get_my_xid() !=
-      0) {  // else an XA transaction: whether it was committed, nobody else knows
-    session->FixPlace(engine->commit_order.Enter());
-  }
+  // Of an XA transaction nobody else knows whether it was committed.
+  session->FixPlace(engine->commit_order.Enter(), xid.get_my_xid() != 0);
 }
 
 int Recover(handlerton* /*hton*/, XID* xids, uint size) {
