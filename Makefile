@@ -1,7 +1,7 @@
 # Every target first installs what it lacks (Debian 12, as root) and is quick when nothing is.
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-dev build install packages packages-test demo test clang aarch64 docs bench \
-  papers papers-fcae papers-fast20 grid lint format formal flips soak sanitize mariadb leveldb-suite leveldb-plugin-suite coverage synth clean
+  papers papers-fcae papers-fast20 grid lint format formal flips soak sanitize mariadb cluster leveldb-suite leveldb-plugin-suite coverage synth clean
 JOBS ?= $(shell nproc)
 PRESET ?= release
 
@@ -61,14 +61,21 @@ aarch64: ## build the engine for 64-bit ARM, and run some of its tests in QEMU
 	@scripts/arm64_root
 	@scripts/engine_tests aarch64 $(JOBS) util table log merge db
 
-mariadb: ## build the storage engine for MariaDB, and start a server with it
+.PHONY: ha_sluice
+ha_sluice:
 	@scripts/deps mariadb
 	@plugin/mariadb/fetch
 	@cmake --preset sql --log-level=WARNING
 	@cmake --build --preset sql -j $(JOBS) --target ha_sluice
+
+mariadb: ha_sluice ## build the storage engine for MariaDB, and start a server with it
 	@plugin/mariadb/server restart build/sql/server
 	@echo "MariaDB $$(cat build/mariadb/version) runs. A client of it:"
 	@echo "  plugin/mariadb/server client build/sql/server"
+
+cluster: ha_sluice ## load a cluster of MariaDB servers with it, and kill some of them
+	@plugin/mariadb/fetch benchmark
+	@plugin/mariadb/tests/cluster_test.py --seconds 20 --rounds 3
 
 bench: ## build and run the benchmarks
 	@bench/fetch_rocksdb || echo "No RocksDB to compare with"
