@@ -5,6 +5,7 @@ it writes (spider_internal_xa), and each step of that waits until the shard's re
 
 import collections
 import concurrent.futures
+import contextlib
 import re
 
 import replication
@@ -12,7 +13,7 @@ import replication
 
 class Shard:
     def __init__(self, port, number):
-        self.port, self.number, self.last = port, number, number * 10
+        self.port, self.number, self.last = port, number, number * 50
         self.primary, self.replica = self.new_node(), None
 
     def new_node(self):
@@ -22,8 +23,10 @@ class Shard:
     def add_replica(self):
         """A new one, which does all that is in the primary's binary log."""
         self.replica = self.new_node()
+        self.replica.run("SET GLOBAL sync_binlog = 0, sluice_sync_commits = OFF")  # until it has caught up
         self.replica.follow(self.primary)
         self.replica.await_primary(self.primary)
+        self.replica.run("SET GLOBAL sync_binlog = 1, sluice_sync_commits = ON")
 
     def promote(self):
         """The primary is dead: its replica does all that it has received, and takes its place, without a replica."""
@@ -33,9 +36,18 @@ class Shard:
         self.primary.await_position(self.primary.replica_status()["Gtid_IO_Pos"])
         self.primary.run("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = OFF")
 
-    def restart_primary(self):
+    def restart(self):
+        """The primary is dead, and is started again. In MariaDB 10.11 an XA PREPARE, COMMIT or ROLLBACK that is cut short may be
+        in the binary log, and so at the replica, and not in the tables, or the other way round: the log is right."""
         self.primary.start()
+        logged = {Xid(text): how for text, how in self.primary.logged_xa()}
+        for text in self.primary.prepared():
+            if (last := logged.get(Xid(text), "ROLLBACK")) != "PREPARE":
+                self.primary.run(f"SET sql_log_bin = 0; XA {last} {text}")
         self.replica.follow(self.primary)
+        self.replica.await_primary(self.primary)
+        for text in set(self.replica.prepared()) - set(self.primary.prepared()):
+            self.replica.run(f"SET sql_log_bin = 0; XA ROLLBACK {text}")
 
     def close(self):
         for node in (self.primary, self.replica):
@@ -100,16 +112,26 @@ class Cluster:
 
     def fail_over(self, shard):
         """The shard's primary is dead. No connection of the head may have a prepared XA transaction: KILL it, then it has not."""
-        dead = shard.primary.address
         shard.promote()
-        # Waits for the end of all transactions, and keeps new ones out. It closes all tables, too: Spider uses a table's old
-        # address for as long as anybody has it open, for which FLUSH TABLES does not suffice under load.
+        with self.quiet():
+            self.head.run(f"ALTER SERVER shard{shard.number} OPTIONS (HOST '{shard.primary.address}')")
+            return self.resolve()
+
+    def restart(self, shard):
+        """Likewise, but it is started again."""
+        with self.quiet():
+            shard.restart()
+            return self.resolve()
+
+    @contextlib.contextmanager
+    def quiet(self):
+        """Waits for the end of all transactions, and keeps new ones out. It closes all tables, too: Spider uses a table's old
+        address for as long as anybody has it open, for which FLUSH TABLES does not suffice under load."""
         self.head.run("RENAME TABLE " + ", ".join(f"{table} TO {table}_away" for table in self.tables), "d")
-        self.head.run(f"ALTER SERVER shard{shard.number} OPTIONS (HOST '{shard.primary.address}');"
-                      f"UPDATE mysql.spider_xa_member SET host = '{shard.primary.address}' WHERE host = '{dead}'")
-        resolved = self.resolve()
-        self.head.run("RENAME TABLE " + ", ".join(f"{table}_away TO {table}" for table in self.tables), "d")
-        return resolved
+        try:
+            yield
+        finally:
+            self.head.run("RENAME TABLE " + ", ".join(f"{table}_away TO {table}" for table in self.tables), "d")
 
     def restart_head(self):
         """The head is dead, and nobody connects to it before this has returned."""
@@ -121,18 +143,32 @@ class Cluster:
         committed, all else is rolled back, unless it is for an application to decide. Says how often it did what."""
         states = dict(self.states())
         done = collections.Counter()
-        for shard in self.shards:
-            for xid in map(Xid, shard.primary.prepared()):
-                how = "COMMIT" if states.get(xid) == "COMMIT" else "ROLLBACK"
-                if how == "COMMIT" or not xid.of_application():
-                    # Until the head's connection to it has ended, the transaction belongs to that.
-                    replication.await_true(lambda: "ERROR" not in shard.primary.run(f"XA {how} {xid}", force=True),
-                                           f"XA {how} {xid} fails")
-                    done[how] += 1
-        for xid, status in states.items():
-            if status == "COMMIT" or not xid.of_application():
-                self.head.run(f"DELETE FROM mysql.spider_xa_member WHERE {xid.where()}; DELETE FROM mysql.spider_xa WHERE {xid.where()}")
+        for xid in {Xid(text) for shard in self.shards for text in shard.primary.prepared()} | states.keys():
+            how = states.get(xid)
+            if how not in ("COMMIT", "ROLLBACK"):
+                if xid.of_application():
+                    continue
+                how = "ROLLBACK"
+            if self.end(xid, how):
+                done[how] += 1
         return dict(done)
+
+    def end(self, xid, how):
+        """In all shards, and then at the head. There alone it does not suffice: what the head has not prepared in the same
+        connection, Spider forgets without a word to the shards. Says whether any shard had it prepared."""
+        shards = [shard for shard in self.shards if xid in map(Xid, shard.primary.prepared())]
+        for shard in shards:
+            # Until the head's connection to it has ended, the transaction belongs to that.
+            replication.await_true(lambda: "ERROR" not in shard.primary.run(f"XA {how} {xid}", force=True), f"XA {how} {xid} fails")
+        self.head.run(f"XA {how} {xid}", force=True)  # it may have forgotten it
+        for table in ("spider_xa_member", "spider_xa"):
+            self.head.run(f"DELETE FROM mysql.{table} WHERE {xid.where()}")
+        return bool(shards)
+
+    def decide(self, xid, how):
+        """Ends a transaction of an application whose connection is gone, and remembers it where `resolve` sees it."""
+        self.head.run(f"UPDATE mysql.spider_xa SET status = '{how}' WHERE {xid.where()}")
+        self.end(xid, how)
 
     def states(self):
         """What the head has noted of transactions: NOT YET, PREPARED, COMMIT or ROLLBACK."""

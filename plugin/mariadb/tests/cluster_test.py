@@ -136,6 +136,9 @@ def check(running, ledger):
     """Nothing is prepared, each shard's accounts agree with its moves, and both shards have the same moves: all that were
     acknowledged, and none that was not asked for. Replicas have what their primaries have."""
     moves, total = [], 0
+    # Spider leaves a note of each transaction that could not be prepared, which concerns nobody.
+    if left := running.head.prepared() or [xid for xid, status in running.states() if status != "NOT YET"]:
+        fail(f"the head knows of prepared transactions: {left}")
     for shard in running.shards:
         if prepared := shard.primary.prepared():
             fail(f"shard {shard.number} has prepared transactions: {prepared}")
@@ -168,21 +171,23 @@ def check(running, ledger):
     say(f"  {len(ledger.acknowledged)} acknowledged moves are in both shards, and {extra} others; the sum is {total}")
 
 
-def load_and_kill_a_primary(running, ledger, seconds):
+def load_and_kill_a_primary(running, ledger, seconds, restarts):
     shard = ledger.draw.choice(running.shards)
     say(f"Load through the head; the primary of shard {shard.number} is killed in the middle")
     with moving(running.head, ledger), sysbench(running.head, seconds):
         time.sleep(seconds / 2)
         shard.primary.kill()
-        before, start = len(ledger.acknowledged), time.monotonic()
-        resolved = running.fail_over(shard)
-        say(f"  its replica has taken over after {time.monotonic() - start:.1f} s; prepared transactions: {resolved}")
-    if len(ledger.acknowledged) == before:
-        fail("no move was acknowledged after that")
+        start = time.monotonic()
+        resolved = running.restart(shard) if restarts else running.fail_over(shard)
+        before = len(ledger.acknowledged)
+        say(f"  {'it is back' if restarts else 'its replica has taken over'} after {time.monotonic() - start:.1f} s;"
+            f" prepared transactions: {resolved}")
+        replication.await_true(lambda: len(ledger.acknowledged) > before, "nothing is acknowledged any more")
     check(running, ledger)
-    shard.add_replica()
-    say("  the new primary has a replica")
-    check(running, ledger)
+    if not restarts:
+        shard.add_replica()
+        say("  the new primary has a replica")
+        check(running, ledger)
 
 
 def load_and_kill_the_head(running, ledger, seconds):
@@ -206,9 +211,19 @@ def prepare_a_move(running, ledger, xid):
     return connection, number
 
 
+def end_a_move(running, ledger, xid, number):
+    """One whose connection is gone."""
+    how = ledger.draw.choice(("COMMIT", "ROLLBACK"))
+    running.decide(cluster.Xid(f"'{xid}'"), how)
+    say(f"  XA {how}")
+    (ledger.acknowledged.add if how == "COMMIT" else ledger.unknown.remove)(number)
+    check(running, ledger)
+
+
 def prepared_when_a_primary_dies(running, ledger):
     shard = ledger.draw.choice(running.shards)
-    say(f"The primary of shard {shard.number} dies between XA PREPARE and XA COMMIT")
+    say(f"The primary of shard {shard.number} dies between XA PREPARE and XA COMMIT, which meets")
+    say(" a dead primary:")
     connection, number = prepare_a_move(running, ledger, "dead")
     shard.primary.kill()
     with contextlib.closing(connection):
@@ -219,6 +234,28 @@ def prepared_when_a_primary_dies(running, ledger):
     ledger.acknowledged.add(number)  # the head has decided it
     check(running, ledger)
     shard.add_replica()
+    say(" a new primary:")
+    connection, number = prepare_a_move(running, ledger, "moved")
+    connection.close()
+    shard.primary.kill()
+    running.fail_over(shard)
+    end_a_move(running, ledger, "moved", number)
+    shard.add_replica()
+    say(" the same primary, which is back:")
+    connection, number = prepare_a_move(running, ledger, "back")
+    connection.close()
+    shard.primary.kill()
+    running.restart(shard)
+    end_a_move(running, ledger, "back", number)
+
+
+def prepared_when_the_head_dies(running, ledger):
+    say("The head dies between XA PREPARE and XA COMMIT")
+    connection, number = prepare_a_move(running, ledger, "head")
+    running.head.kill()
+    connection.close()
+    running.restart_head()
+    end_a_move(running, ledger, "head", number)
 
 
 def main():
@@ -238,9 +275,11 @@ def main():
             pass
         check(running, ledger)
         for _ in range(options.rounds):
-            load_and_kill_a_primary(running, ledger, options.seconds)
+            load_and_kill_a_primary(running, ledger, options.seconds, restarts=False)
+            load_and_kill_a_primary(running, ledger, options.seconds, restarts=True)
             load_and_kill_the_head(running, ledger, options.seconds)
             prepared_when_a_primary_dies(running, ledger)
+            prepared_when_the_head_dies(running, ledger)
     finally:
         running.close()
     say("Nothing is lost")
