@@ -66,6 +66,9 @@ def main() -> None:
         "--connections", type=counts, default=(1, 16, 64, 256), metavar="N,...", help="to servers (1,16,64,256)"
     )
     parser.add_argument("--seconds", type=int, default=3, help="of each run against a server (3)")
+    parser.add_argument(
+        "--server", action="append", default=[], metavar="OPTION", help="of servers: thread-handling=pool-of-threads"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "build/papers", metavar="DIR", help="for what is measured")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write this page in Markdown, of all that --out has")
     arguments = parser.parse_args()
@@ -85,7 +88,14 @@ def main() -> None:
     if any(name in SQL for name in wanted):
         prepare_sql(parser)
 
-    bench = Bench(arguments.build, arguments.db, arguments.data, arguments.connections, arguments.seconds)
+    bench = Bench(
+        arguments.build,
+        arguments.db,
+        arguments.data,
+        arguments.connections,
+        arguments.seconds,
+        tuple(arguments.server),
+    )
     with contextlib.closing(bench):
         for name in wanted:
             measure(FIGURES[name], bench, arguments.out)

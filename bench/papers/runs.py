@@ -40,10 +40,11 @@ class Bench:
     data_gb: float  # what a run writes, where the paper has more
     connections: tuple[int, ...] = (1, 16, 64, 256)  # to servers
     seconds: int = 3  # of each run against a server
+    server_options: tuple[str, ...] = ()
 
     @cached_property
     def servers(self) -> Servers:
-        return Servers(self.directory, self.data_gb, self.seconds)
+        return Servers(self.directory, self.data_gb, self.seconds, self.server_options)
 
     def close(self) -> None:
         if "servers" in vars(self):

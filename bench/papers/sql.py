@@ -159,18 +159,19 @@ class Server:
 class Servers:
     """One for each engine, all with the same rows, and as much memory."""
 
-    def __init__(self, directory: Path, data_gb: float, seconds: int) -> None:
+    def __init__(self, directory: Path, data_gb: float, seconds: int, options: tuple[str, ...]) -> None:
         self.seconds = seconds
         self.rows = max(1000, int(data_gb * 1e9 / ROW / TABLES))
         cache = max(int(1.5e9 * data_gb), 64 << 20)
         buffers = 64 << 20
+        more = [f"--{option}" for option in options]
         self._directory = Path(tempfile.mkdtemp(prefix="sluice-sql-", dir=directory))
         self._servers: dict[str, Server] = {}
         with contextlib.ExitStack() as undo:
             undo.callback(self.close)
             for engine in ENGINES:
                 print(f"starting {ENGINES[engine]}", file=sys.stderr)
-                server = Server(engine, self._directory / engine, cache, buffers)
+                server = Server(engine, self._directory / engine, cache, buffers, *more)
                 self._servers[engine] = server
                 server.sql("CREATE DATABASE bench")
                 with server.running():
