@@ -26,10 +26,13 @@ module cu_commit_fifo #(
 
   logic [Width-1:0] mem[Depth];
   logic [PtrBits:0] write_q, commit_q, read_q;
+  logic full_q;
 
   wire push = wvalid_i && wready_o;
+  wire pop = rvalid_o && rready_i;
+  wire [PtrBits:0] write_next = write_q + 1'b1;
 
-  assign wready_o = (write_q ^ read_q) != {1'b1, {PtrBits{1'b0}}};
+  assign wready_o = !full_q;
   assign rvalid_o = read_q != commit_q;
   assign rdata_o  = mem[read_q[PtrBits-1:0]];
 
@@ -39,10 +42,13 @@ module cu_commit_fifo #(
       write_q  <= '0;
       commit_q <= '0;
       read_q   <= '0;
+      full_q   <= 1'b0;
     end else begin
-      if (push) write_q <= drop_i ? commit_q : write_q + 1'b1;
-      if (push && commit_i) commit_q <= write_q + 1'b1;
-      if (rvalid_o && rready_i) read_q <= read_q + 1'b1;
+      if (push) write_q <= drop_i ? commit_q : write_next;
+      if (push && commit_i) commit_q <= write_next;
+      if (pop) read_q <= read_q + 1'b1;
+      if (pop) full_q <= 1'b0;
+      else if (push && !drop_i) full_q <= (write_next ^ read_q) == {1'b1, {PtrBits{1'b0}}};
     end
   end
 

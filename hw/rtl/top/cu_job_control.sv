@@ -208,13 +208,24 @@ module cu_job_control #(
                 (input_records_i == output_records_i + dropped_records_i);
   always_ff @(posedge clk_i) intact_q <= intact;
 
+  // Words of the range's keys. Registered: the range has come some cycles before Begin.
+  wire [15:0] begin_words = has_begin_o ? (begin_bytes_o + 16'd7) >> 3 : '0;
+  wire [15:0] end_words = has_end_o ? (end_bytes_o + 16'd7) >> 3 : '0;
+  logic [15:0] begin_words_q, end_words_q;
+  always_ff @(posedge clk_i) begin
+    begin_words_q <= begin_words;
+    end_words_q   <= end_words;
+  end
+
   // ---- bit flips: parameters are used as long as the job lasts
   logic [HeadWords-1:0] parity_now_q;  // of what head_q holds, a cycle late
   logic parity_error_q;
+  wire words_error = (state_q inside {Begin, End}) &
+                     ({begin_words_q, end_words_q} != {begin_words, end_words});
   always_ff @(posedge clk_i) begin
     for (int w = 0; w < int'(HeadWords); w++) parity_now_q[w] <= ^head_q[w];
     if (state_q == Head || !rst_ni) parity_error_q <= 1'b0;
-    else if (parity_now_q != head_parity_q) parity_error_q <= 1'b1;
+    else if (parity_now_q != head_parity_q || words_error) parity_error_q <= 1'b1;
   end
   assign parity_error_o = parity_error_q;
 
@@ -226,8 +237,8 @@ module cu_job_control #(
   always_comb begin
     unique case (state_q)
       Head: read_words = 16'(HeadWords);
-      Begin: read_words = has_begin_o ? (begin_bytes_o + 16'd7) >> 3 : '0;
-      End: read_words = has_end_o ? (end_bytes_o + 16'd7) >> 3 : '0;
+      Begin: read_words = begin_words_q;
+      End: read_words = end_words_q;
       default: read_words = 16'(Ways);
     endcase
     unique case (state_q)
@@ -275,9 +286,10 @@ module cu_job_control #(
   assign write_start_o  = write_start_q;
   assign record_start_o = record_start_q;
   // After the record's words comes an empty beat that ends the engine's job.
-  assign record_valid_o = (state_q == Complete) & (word_q[4:0] <= 5'(RecordWords));
+  logic record_valid_q, record_last_q;
+  assign record_valid_o = record_valid_q;  // in Complete, but for its last cycles
   assign record_data_o  = record_mem[word_q[4:0]];
-  assign record_last_o  = word_q[4:0] == 5'(RecordWords);
+  assign record_last_o  = record_last_q;
 
   assign job_ready_o  = (state_q == Idle) | (state_q == Stuck);
   assign job_done_o   = state_q == Finish;
@@ -378,8 +390,8 @@ module cu_job_control #(
         if (word_q == 16'd3) state_d = trusted_q ? Complete : Finish;
       end
       Complete: begin
-        if (record_valid_o && record_ready_i) word_d = word_q + 16'd1;
-        if (!record_valid_o && index_done_i) begin
+        if (record_valid_q && record_ready_i) word_d = word_q + 16'd1;
+        if (!record_valid_q && index_done_i) begin
           if (write_error_i) status_d = MergeStatusWriteError;
           state_d = Finish;
         end
@@ -421,7 +433,7 @@ module cu_job_control #(
   logic pipe_rst_nq;
   assign pipe_rst_no = pipe_rst_nq & rst_ni;
 
-  logic [63:0] cycles_q, input_bytes, record_word;
+  logic [63:0] cycles_q, input_bytes, input_bytes_q, record_word;
   logic [StallCount-1:0][47:0] stalls_q;
   always_comb begin
     input_bytes = '0;
@@ -436,7 +448,7 @@ module cu_job_control #(
       5'(CompletionInputRecords/8):    record_word = input_records_i;
       5'(CompletionOutputRecords/8):   record_word = output_records_i;
       5'(CompletionDroppedRecords/8):  record_word = dropped_records_i;
-      5'(CompletionInputBytes/8):      record_word = input_bytes;
+      5'(CompletionInputBytes/8):      record_word = input_bytes_q;
       5'(CompletionDataBytes/8):       record_word = data_used_i;
       5'(CompletionIndexBytes/8):      record_word = index_used_i;
       5'(CompletionTables/8):          record_word = tables_i;
@@ -464,6 +476,7 @@ module cu_job_control #(
       else if (state_q == Merge) stalls_q[s] <= stalls_q[s] + 48'(stall_i[s]);
     end
 
+    input_bytes_q <= input_bytes;
     if (state_q == Save) record_mem[word_q[4:0]] <= record_word;
     if (state_q != Runs) misplaced_q <= 1'b0;
     else if (beat && way_tables_o[2:0] != '0) misplaced_q <= 1'b1;
@@ -477,6 +490,8 @@ module cu_job_control #(
       trusted_q   <= 1'b0;
       write_start_q  <= 1'b0;
       record_start_q <= 1'b0;
+      record_valid_q <= 1'b0;
+      record_last_q  <= 1'b0;
       resetting_q    <= 1'b0;
       stuck_q        <= 1'b0;
       quiet_q        <= '0;
@@ -489,6 +504,10 @@ module cu_job_control #(
       write_start_q  <= (state_q == Check) && (state_d == Begin);
       record_start_q <= (state_q == Clear) && (state_d == Complete);
       resetting_q    <= (state_q == Save) && (state_d == Clear);
+      record_valid_q <= (state_q == Clear && word_q[1:0] == 2'd3 && trusted_q) ||
+                        (record_valid_q && !(record_last_q && record_ready_i) && !halted_long);
+      record_last_q  <= record_valid_q &&
+                        (record_ready_i ? word_q[4:0] == 5'(RecordWords - 1) : record_last_q);
       stuck_q        <= stuck_d;
       quiet_q        <= (ports_move_i || state_d != state_q) ? '0 : quiet_q + 1'b1;
       pipe_rst_nq <= !(idle_next || (state_q == Clear && word_q < 16'd2));
@@ -500,6 +519,9 @@ module cu_job_control #(
   end
 
   `ASSERT(a_idle_next, idle_next == (state_d == Idle))
+  `ASSERT(a_words, !words_error)
+  `ASSERT(a_record, record_valid_q == (state_q == Complete && word_q <= 16'(RecordWords)))
+  `ASSERT(a_record_last, record_valid_q |-> record_last_q == (word_q == 16'(RecordWords)))
   `ASSERT(a_checked, state_q == Check |-> {is_job_q, can_do_q} == {is_job, can_do})
   `ASSERT(a_settled, state_q == Merge && data_done_i && index_done_i |-> intact_q == intact)
   `ASSERT(a_beat_wanted, beat_valid_i && reading |-> word_q < read_words)
