@@ -92,27 +92,35 @@ module cu_byte_window #(
     return lanes;
   endfunction
 
-  // The next state of the window if it stays, is flushed, or moves: each is computed from registers,
-  // and selected late. A block's first chunk follows a flush, or finds the window empty.
-  function automatic step_t arrive(logic [1:0] load, logic low);
-    step_t next = '{load: load, low: low, pos: pos_q};
-    if (load[low] ? next_tag_q[low].first : tag_q[low].first) begin
-      next.pos = load[low] ? next_tag_q[low].lane : tag_q[low].lane;
-    end
-    return next;
-  endfunction
+  // The next state of the window if it stays, is flushed, or moves beyond its first chunk: each is
+  // known from registers, and selected late. A block's first chunk, which brings its position with
+  // it, follows a flush, or finds the window empty.
+  logic [1:0][PosBits-1:0] start, next_start;  // per bank, with its chunk first in the window
+  for (genvar b = 0; b < 2; b++) begin : g_start
+    assign start[b]      = tag_q[b].first ? tag_q[b].lane : pos_q;
+    assign next_start[b] = next_tag_q[b].first ? next_tag_q[b].lane : pos_q;
+  end
+  wire [1:0] empty = ~{tag_q[1].valid, tag_q[0].valid};
+  wire [1:0] without_lo = empty | {low_q, ~low_q};
+  wire flush_one = lo_valid & (lo_last | ~hi_valid);  // or else both
+  step_t stay, flushed, crossed;
+  assign stay    = '{load: empty, low: low_q, pos: lo_valid ? pos_q : next_start[low_q]};
+  assign flushed = '{load: flush_one ? without_lo : 2'b11, low: low_q ^ flush_one,
+                     pos: (flush_one & hi_valid) ? start[~low_q] : next_start[low_q ^ flush_one]};
+  assign crossed = '{load: lo_last ? empty : without_lo, low: low_q ^ ~lo_last, pos: pos_q};
 
   function automatic step_t step(logic move, logic [PosBits-1:0] bytes, logic over, logic flush);
-    logic [1:0] load = ~{tag_q[1].valid, tag_q[0].valid};
-    logic [1:0] load_lo = load | {low_q, ~low_q};
-    step_t stay = '{load: load, low: low_q, pos: pos_q};
-    step_t flushed, moved;
-    if (!lo_valid) stay = arrive(load, low_q);
-    flushed = !lo_valid ? stay
-              : (!lo_last && hi_valid) ? arrive('1, low_q) : arrive(load_lo, ~low_q);
-    moved = '{load: (over && !lo_last) ? load_lo : load, low: low_q ^ (over & ~lo_last),
-              pos: pos_q + bytes};
-    return flush ? flushed : move ? moved : stay;
+    step_t next = (move & over) ? crossed : stay;
+    next.pos = move ? pos_q + bytes : stay.pos;
+    return flush ? flushed : next;
+  endfunction
+
+  // The window has V bytes, or the block's last, if these chunks move into it.
+  function automatic logic enough(logic [1:0] load, logic low);
+    logic first = load[low] ? next_tag_q[low].valid : tag_q[low].valid;
+    logic last = load[low] ? next_tag_q[low].last : tag_q[low].last;
+    logic second = load[~low] ? next_tag_q[~low].valid : tag_q[~low].valid;
+    return first & (last | second);
   endfunction
 
   step_t now, ahead;
@@ -139,6 +147,10 @@ module cu_byte_window #(
       bank = ahead.low ^ second[i];
       ring_d[8*i+:8] = ahead.load[bank] ? next_q[bank][8*i+:8] : data_q[bank][8*i+:8];
     end
+    // Rotated by the position, in steps of powers of two.
+    for (int b = int'(PosBits) - 1; b >= 0; b--) begin
+      if (ahead.pos[b]) ring_d = (ring_d >> (8 << b)) | (ring_d << (8 * V - (8 << b)));
+    end
   end
 
   always_ff @(posedge clk_i) begin
@@ -157,7 +169,7 @@ module cu_byte_window #(
       end
     end
     pos_q <= now.pos;
-    for (int i = 0; i < 8; i++) head_q[8*i+:8] <= ring_d[{ahead.pos + PosBits'(i), 3'b0}+:8];
+    head_q <= ring_d[63:0];
     if (!rst_ni) begin
       tag_q      <= '0;
       next_tag_q <= '0;
@@ -177,7 +189,9 @@ module cu_byte_window #(
       end
       low_q   <= now.low;
       in_q    <= in_q ^ (chunk_ready_o & chunk_valid_i);
-      ready_q <= tag_d[now.low].valid & (tag_d[now.low].last | tag_d[~now.low].valid);
+      ready_q <= flush_i ? enough(flushed.load, flushed.low)
+                 : (move_i & cross_i) ? enough(crossed.load, crossed.low)
+                 : enough(stay.load, stay.low);
     end
   end
 

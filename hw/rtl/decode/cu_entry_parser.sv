@@ -108,16 +108,28 @@ module cu_entry_parser
     return (n[31:PosBits] != '0) ? CountBits'(V) : {1'b0, n[PosBits-1:0]};
   endfunction
 
-  // Unshared bytes in a key beat: what the shared bytes leave free, if there are as many. For counts
-  // of V or more, the late signals *_big suffice.
-  function automatic logic [CountBits-1:0] key_bytes_now(logic shared_big, logic unshared_big,
+  // Without a carry chain: the length of a header is late.
+  function automatic logic [PosBits-1:0] sum(logic [PosBits-1:0] a, logic [PosBits-1:0] b);
+    logic carry = 1'b0;
+    for (int unsigned i = 0; i < PosBits; i++) begin
+      sum[i] = a[i] ^ b[i] ^ carry;
+      carry  = (a[i] & b[i]) | ((a[i] | b[i]) & carry);
+    end
+  endfunction
+
+  function automatic logic sum_reaches_v(logic [PosBits-1:0] a, logic [PosBits-1:0] b);
+    return sum_big(7'(a), 7'(b), PosBits);
+  endfunction
+
+  // Unshared bytes in a key beat: what the shared bytes leave free, if there are as many. Of counts
+  // of V or more, and of sums (`both`), the late signals *_big tell.
+  function automatic logic [CountBits-1:0] key_bytes_now(logic shared_big, logic both_big,
                                                         logic [PosBits-1:0] shared,
                                                         logic [PosBits-1:0] unshared);
-    logic [CountBits-1:0] sum = {1'b0, shared} + {1'b0, unshared};
     logic [CountBits-1:0] free = '0;  // V - shared, without a carry chain
     for (int unsigned i = 0; i < V; i++) if (shared == PosBits'(i)) free |= CountBits'(V - i);
     if (shared_big) return '0;
-    return (unshared_big | sum[PosBits]) ? free : {1'b0, unshared};
+    return both_big ? free : {1'b0, unshared};
   endfunction
 
   // ------------------------------------------------------------------ header check
@@ -183,9 +195,9 @@ module cu_entry_parser
   wire key_go = (state_q == Key) & ~stop_q & window_ready_i & (~user_beat_q | key_room_i) &
                 (~first_q | record_room_i);
   wire value_go = (state_q == Value) & ~stop_q & window_ready_i & value_room_i;
-  // Shared bytes of the next beat, which do not come from the window.
-  wire [PosBits-1:0] shared_next = ((state_q == Key) & shared_beat & ~key_last)
-                                   ? shared_left_q[PosBits-1:0] : PosBits'(0);
+  // Shared bytes of the next beat of the key, below V.
+  wire [PosBits-1:0] next_shared = shared_beat ? shared_left_q[PosBits-1:0] : '0;
+  wire [PosBits-1:0] pos_taken = window_pos_i + take_q[PosBits-1:0];
   logic header_done;  // this cycle takes the last byte of a header
   logic fault, block_end, eos;
   logic [KeyBits-1:0] header_shared, header_unshared;
@@ -197,10 +209,10 @@ module cu_entry_parser
   assign header_unshared = KeyBits'((state_q == Head) ? head.unshared : unshared_q);
   assign header_value    = (state_q == Head) ? head.value_bytes : head.first[31:0];
   always_comb begin
-    header_take = key_bytes_now(head.shared_big, head.unshared_big, head.shared[PosBits-1:0],
+    header_take = key_bytes_now(head.shared_big, head.both_big, head.shared[PosBits-1:0],
                                 head.unshared[PosBits-1:0]);
     if (state_q != Head) begin
-      header_take = key_bytes_now(shared_q[31:PosBits] != '0, unshared_q[31:PosBits] != '0,
+      header_take = key_bytes_now(shared_q[31:PosBits] != '0, key_bytes[32:PosBits] != '0,
                                   shared_q[PosBits-1:0], unshared_q[PosBits-1:0]);
     end
   end
@@ -249,6 +261,8 @@ module cu_entry_parser
 
       Head: begin
         window_bytes_o = CountBits'({4'h0, head.bytes});
+        shared_d       = head.shared;
+        unshared_d     = head.unshared;
         if (stop_q) begin
           state_d = Flush;
         end else if (window_ready_i) begin
@@ -265,8 +279,6 @@ module cu_entry_parser
           end else begin
             window_move_o = 1'b1;
             header_done   = 1'b1;
-            shared_d      = head.shared;
-            unshared_d    = head.unshared;
           end
         end
       end
@@ -305,9 +317,9 @@ module cu_entry_parser
           key_left_d      = key_left_q - KeyBits'(V);
           user_beat_d     = key_big | (key_low > WholeUser);
           take_d          = key_bytes_now(shared_left_q[KeyBits-1:PosBits+1] != '0,
-                                          unshared_left_d[KeyBits-1:PosBits] != '0,
-                                          shared_beat ? shared_left_q[PosBits-1:0] : '0,
-                                          unshared_left_d[PosBits-1:0]);
+                                          unshared_left_d[KeyBits-1:PosBits] != '0 ||
+                                          sum_reaches_v(next_shared, unshared_left_d[PosBits-1:0]),
+                                          next_shared, unshared_left_d[PosBits-1:0]);
           if (first_q) begin
             key_before_d = key_bytes;
             too_short_d  = beyond;
@@ -351,8 +363,8 @@ module cu_entry_parser
       rest_d       = '0;
       rest_zero_d  = 1'b0;
     end
-    if (header_done) begin
-      state_d         = Key;
+    // Whether the header ends here is known late; what is set for another one is never used.
+    if (state_q == Head || state_q == Varint) begin
       first_d         = 1'b1;
       user_beat_d     = 1'b1;
       value_d         = header_value;
@@ -362,14 +374,21 @@ module cu_entry_parser
       key_left_d      = header_key;
       take_d          = header_take;
     end
+    if (header_done) state_d = Key;
 
-    // A header is visible twice: in the window's head, and as data to compare with.
+    // A header is visible twice: in the window's head, and as data to compare with. Shared bytes of
+    // the next beat do not come from the window.
     rotate_d = window_ahead_pos_i;
     if (state_q == Key || state_q == Value) begin
       rotate_d = rotate_q;
-      if (window_move_o) rotate_d = window_pos_i + take_q[PosBits-1:0] - shared_next;
+      if (window_move_o) begin
+        rotate_d = (state_q == Key && shared_beat && !key_last)
+                   ? pos_taken - shared_left_q[PosBits-1:0] : pos_taken;
+      end
     end else if (header_done) begin
-      rotate_d = window_pos_i + window_bytes_o[PosBits-1:0] - header_shared[PosBits-1:0];
+      rotate_d = (state_q == Head)
+                 ? sum(window_pos_i - head.shared[PosBits-1:0], PosBits'({4'h0, head.bytes}))
+                 : pos_taken - shared_q[PosBits-1:0];
     end
 
     left_d = left_q;
@@ -411,15 +430,14 @@ module cu_entry_parser
 
   logic [V*8-1:0] data;
   always_comb begin
-    for (int i = 0; i < int'(V); i++) begin
-      logic [PosBits-1:0] lane;
-      lane = PosBits'(i) + rotate_q;
-      data[8*i+:8] = window_ring_i[lane*8+:8];
+    data = window_ring_i;  // rotated, in steps of powers of two
+    for (int b = int'(PosBits) - 1; b >= 0; b--) begin
+      if (rotate_q[b]) data = (data >> (8 << b)) | (data << (8 * V - (8 << b)));
     end
   end
 
   // For a header that Head takes: from the position of its end.
-  wire take_cross = (PosBits + 2)'(window_pos_i) + (PosBits + 2)'(take_q) >= (PosBits + 2)'(V);
+  wire take_cross = take_q[PosBits] | sum_reaches_v(window_pos_i, take_q[PosBits-1:0]);
   logic [7:0] pos_ends;  // byte i from the position on is the last of a chunk, or later
   always_comb begin
     logic behind;
@@ -465,7 +483,7 @@ module cu_entry_parser
   logic parity_error_q;
   wire [PosBits-1:0] rotate = window_pos_i -
                               ((state_q == Key) ? shared_left_q[PosBits-1:0] : PosBits'(0));
-  wire rotate_mismatch = window_move_o & (rotate_q != rotate);
+  wire rotate_mismatch = rotate_q != rotate;
   logic key_mismatch_q;  // unless the header is bad
   wire key_mismatch = key_go & (rotate_mismatch | (value_left_q != value_q) |
                                (key_left_q != shared_left_q + unshared_left_q) |
@@ -479,7 +497,7 @@ module cu_entry_parser
       parity_error_q     <= 1'b0;
     end else begin
       key_mismatch_q <= key_mismatch;
-      if ((rotate_mismatch && !key_go) || value_mismatch ||
+      if ((window_move_o && rotate_mismatch && !key_go) || value_mismatch ||
           (key_mismatch_q && !header_bad && !stop_q)) begin
         parity_error_q <= 1'b1;
       end

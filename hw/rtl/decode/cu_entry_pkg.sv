@@ -9,7 +9,7 @@ package cu_entry_pkg;
     logic [31:0] shared;
     logic [31:0] unshared;
     logic        shared_big;  // 2^big_bits or more
-    logic        unshared_big;
+    logic        both_big;    // unshared and the low big_bits bits of shared together
     logic [31:0] value_bytes;
     logic        first_ok;     // the first varint ends within five bytes
     logic [2:0]  first_bytes;  // of the first varint: 5 if it does not end
@@ -38,6 +38,16 @@ package cu_entry_pkg;
     return big | (more & (b[35:32] != '0));
   endfunction
 
+  // Whether the low bits of two numbers add up to 2^bits or more: a few LUTs, where an adder would
+  // take a carry chain, too.
+  function automatic logic sum_big(logic [6:0] a, logic [6:0] b, int unsigned bits);
+    logic carry = 1'b0;
+    for (int unsigned i = 0; i < 7; i++) begin
+      if (i < bits) carry = (a[i] & b[i]) | ((a[i] | b[i]) & carry);
+    end
+    return carry;
+  endfunction
+
   function automatic header_t parse_header(logic [63:0] b, int unsigned big_bits);
     header_t h = '0;
     logic [103:0] padded = {40'h0, b};
@@ -62,7 +72,8 @@ package cu_entry_pkg;
     for (int i = 0; i < 7; i++) begin
       logic [31:0] v = 32'(varint(padded[8*(i+1)+:40]));
       if (i < 5 && e1[i]) h.unshared |= v;
-      if (i < 5 && e1[i] && varint_big(padded[8*(i+1)+:40], big_bits)) h.unshared_big = 1'b1;
+      if (i < 5 && e1[i] && (varint_big(padded[8*(i+1)+:40], big_bits) ||
+                             sum_big(b[6:0], padded[8*(i+1)+:7], big_bits))) h.both_big = 1'b1;
       if (i > 0 && e2[i]) h.value_bytes |= v;
     end
     for (int i = 0; i < 8; i++) begin
