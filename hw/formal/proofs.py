@@ -25,8 +25,8 @@ FIFO_MUTATIONS = [
     ("cu_fifo", "rvalid_o = count_q != '0", "rvalid_o = count_q > CountBits'(1)"),
 ]
 RAM_FIFO_MUTATIONS = [
-    ("cu_ram_fifo", "full_q       <= count_d == CountBits'(Depth)",
-     "full_q       <= count_d > CountBits'(Depth)"),
+    ("cu_ram_fifo", "full_d  = count_q == CountBits'(Depth - 1)", "full_d  = 1'b0"),
+    ("cu_ram_fifo", "load ? stored_q != CountBits'(1)", "load ? stored_q != '0"),
     ("cu_ram_fifo", "else if (pop) rvalid_q",
      "else if (rready_i) rvalid_q <= 1'b1; else if (pop) rvalid_q"),
     ("cu_ram_fifo", "(~rvalid_q | rready_i)", "1'b1"),
@@ -248,7 +248,10 @@ PROOFS = {
         "bursts cover each request once, in order, nothing else; no client passed over for long",
         parameters={"Check": 1}, method="bmc", depth=10, fast=False,
         mutations=[
-            ("cu_read_engine", "addr_q + (64 - LaneBits)'(beats)", "addr_q + 1'b1"),
+            ("cu_read_engine", "{addr_q[63:LaneBits+BurstBits] + 1'b1, BurstBits'(0)}",
+             "addr_q + 1'b1"),
+            ("cu_read_engine", "left_q - LeftBits'(to_boundary) - 1'b1",
+             "left_q - LeftBits'(to_boundary)"),
             ("cu_read_engine", "left_q <= LeftBits'(to_boundary) + 1'b1",
              "left_q <= LeftBits'(to_boundary)"),
         ],

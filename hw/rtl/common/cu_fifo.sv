@@ -47,7 +47,9 @@ module cu_fifo #(
     end else begin
       if (push) wptr_q <= (wptr_q == LastSlot) ? '0 : wptr_q + 1'b1;
       if (pop) rptr_q <= (rptr_q == LastSlot) ? '0 : rptr_q + 1'b1;
-      count_q <= count_q + CountBits'(push) - CountBits'(pop);
+      // push and pop are late: they only choose.
+      if (push && !pop) count_q <= count_q + 1'b1;
+      else if (pop && !push) count_q <= count_q - 1'b1;
     end
   end
 

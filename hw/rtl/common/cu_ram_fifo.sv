@@ -46,9 +46,24 @@ module cu_ram_fifo #(
   assign rdata_o  = rdata_q;
   assign count_o  = count_q;
 
+  // push and pop are late: they only choose among what follows from the counters.
   logic [CountBits-1:0] count_d, stored_d;
-  assign count_d  = count_q + CountBits'(push) - CountBits'(pop);
-  assign stored_d = stored_q + CountBits'(push) - CountBits'(load);
+  logic full_d, stored_any_d;
+  always_comb begin
+    count_d = count_q;
+    full_d  = count_q == CountBits'(Depth);
+    if (push && !pop) begin
+      count_d = count_q + 1'b1;
+      full_d  = count_q == CountBits'(Depth - 1);
+    end else if (pop && !push) begin
+      count_d = count_q - 1'b1;
+      full_d  = 1'b0;
+    end
+    stored_d     = stored_q;
+    stored_any_d = push || (load ? stored_q != CountBits'(1) : stored_q != '0);
+    if (push && !load) stored_d = stored_q + 1'b1;
+    else if (load && !push) stored_d = stored_q - 1'b1;
+  end
 
   always_ff @(posedge clk_i) begin
     if (push) mem[wptr_q] <= wdata_i;
@@ -66,8 +81,8 @@ module cu_ram_fifo #(
       if (load) rptr_q <= (rptr_q == LastSlot) ? '0 : rptr_q + 1'b1;
       count_q      <= count_d;
       stored_q     <= stored_d;
-      full_q       <= count_d == CountBits'(Depth);
-      stored_any_q <= stored_d != '0;
+      full_q       <= full_d;
+      stored_any_q <= stored_any_d;
       if (load) rvalid_q <= 1'b1;
       else if (pop) rvalid_q <= 1'b0;
     end

@@ -142,7 +142,7 @@ module cu_read_engine #(
     logic                 ends;
     logic [LeftBits-1:0]  new_left;
     logic [32:0]          new_end;
-    logic [LeftBits:0]    end_after;  // of the burst, in beats; negative if the end lies in it
+    logic [LeftBits:0]    end_after;  // of a burst to the boundary, in beats; negative if in it
 
     assign to_boundary = ~addr_q[LaneBits+:BurstBits];
     assign ends        = left_q <= LeftBits'(to_boundary) + 1'b1;
@@ -152,7 +152,7 @@ module cu_read_engine #(
     assign new_end     = (q_bytes > 32'd4) ? {1'b0, q_bytes} + 33'(q_addr[LaneBits-1:0]) - 33'd4
                                            : '0;
 
-    assign end_after   = {1'b0, end_q[32:LaneBits]} - (LeftBits + 1)'(beats);
+    assign end_after   = {1'b0, end_q[32:LaneBits]} - (LeftBits + 1)'(to_boundary) - 1'b1;
 
     wire cut = busy_q & (~cand_valid_q | grant[c]);
     assign q_ready = (~busy_q | (cut & ends)) & (credit_q != '0);
@@ -173,8 +173,9 @@ module cu_read_engine #(
                    end_pos: end_q, missing: missing_q};
         busy_d  = ~ends;
         first_d = 1'b0;
-        addr_d  = addr_q + (64 - LaneBits)'(beats);
-        left_d  = left_q - LeftBits'(beats);
+        // Of what follows the burst, if anything does: on from the boundary.
+        addr_d  = {addr_q[63:LaneBits+BurstBits] + 1'b1, BurstBits'(0)};
+        left_d  = left_q - LeftBits'(to_boundary) - 1'b1;
         end_d   = end_after[LeftBits] ? '0 : {end_after[LeftBits-1:0], end_q[LaneBits-1:0]};
       end
       if (q_valid && q_ready) begin
@@ -215,7 +216,8 @@ module cu_read_engine #(
         roomy_two_q  <= room_d >= RoomBits'(2 * MaxBurstBeats);
         granted_q    <= grant[c];
         popped_q     <= fifo_pop[c];
-        credit_q     <= credit_q + CreditBits'(done_pop[c]) - CreditBits'(q_valid & q_ready);
+        if (done_pop[c] && !(q_valid && q_ready)) credit_q <= credit_q + 1'b1;
+        else if (!done_pop[c] && q_valid && q_ready) credit_q <= credit_q - 1'b1;
       end
     end
 
@@ -239,10 +241,18 @@ module cu_read_engine #(
   burst_t burst_in, burst;
   logic burst_valid, burst_pop;
 
+  // The lowest bit that is set, without a carry chain.
+  function automatic logic [Clients-1:0] lowest(logic [Clients-1:0] bits);
+    logic below = 1'b0;
+    for (int unsigned c = 0; c < Clients; c++) begin
+      lowest[c] = bits[c] & ~below;
+      below |= bits[c];
+    end
+  endfunction
+
   assign ar_free        = ~arvalid_q | m_axi_arready_i;
   assign eligible_after = eligible & after_q;
-  assign pick           = (eligible_after != '0) ? eligible_after & (~eligible_after + 1'b1)
-                                                 : eligible & (~eligible + 1'b1);
+  assign pick           = (eligible_after != '0) ? lowest(eligible_after) : lowest(eligible);
   assign grant          = (ar_free & burst_ready & ~halt_i) ? pick : '0;
 
   always_comb begin
@@ -341,10 +351,13 @@ module cu_read_engine #(
       parity[p] = ^s0_data_q[p*ParityBytes*8+:ParityBytes*8];
     end
   end
-  logic [Clients-1:0] beats_error;
+  logic [Clients-1:0] beats_error, beats_error_q;
   logic fifo_error_q;
   assign fifo_error_o = fifo_error_q;
-  always_ff @(posedge clk_i) fifo_error_q <= rst_ni & (fifo_error_q | (beats_error != '0));
+  always_ff @(posedge clk_i) begin
+    beats_error_q <= rst_ni ? beats_error : '0;
+    fifo_error_q  <= rst_ni & (fifo_error_q | (beats_error_q != '0));
+  end
 
   for (genvar c = 0; c < Clients; c++) begin : g_beats
     logic wready;

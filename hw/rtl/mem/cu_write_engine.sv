@@ -157,7 +157,9 @@ module cu_write_engine #(
 
   wire fifo_rst_n = rst_ni && !start_i;
   wire [BurstBits:0] to_boundary = (BurstBits+1)'(BurstBeats) - {1'b0, addr_q[BurstBits-1:0]};
-  wire reaches = avail_q >= AvailBits'(to_boundary);
+  // Available beats and those before them since a boundary: with BurstBeats, they reach the next.
+  wire [AvailBits:0] since = {1'b0, avail_q} + (AvailBits + 1)'(addr_q[BurstBits-1:0]);
+  wire reaches = since >= (AvailBits + 1)'(BurstBeats);
   wire b_done = m_axi_bvalid_i && m_axi_bready_o;
   wire w_done = m_axi_wvalid_o && m_axi_wready_i;
 
@@ -166,6 +168,17 @@ module cu_write_engine #(
                  && !halt_i && !halted_q && lengths_ready
                  && flight_q != FlightBits'(MaxOutstanding)
                  && (!aw_valid_q || m_axi_awready_i);
+
+  // What a burst to the boundary leaves; that and a new beat. issue and store are late: they only
+  // choose.
+  wire [AvailBits-1:0] rest = avail_q + AvailBits'(addr_q[BurstBits-1:0]) - AvailBits'(BurstBeats);
+  wire [AvailBits-1:0] rest_more = avail_q + AvailBits'(addr_q[BurstBits-1:0]) -
+                                   AvailBits'(BurstBeats - 1);
+  logic [AvailBits-1:0] avail_d;
+  always_comb begin
+    avail_d = store ? avail_q + 1'b1 : avail_q;
+    if (issue) avail_d = !reaches ? AvailBits'(store) : store ? rest_more : rest;
+  end
 
   cu_fifo #(.Width(BusBytes * 8), .Depth(FifoBeats)) u_beats (
     .clk_i, .rst_ni(fifo_rst_n),
@@ -223,7 +236,7 @@ module cu_write_engine #(
       beat_q     <= '0;
     end else begin
       state_q <= state_d;
-      avail_q <= avail_q + AvailBits'(store) - (issue ? burst : '0);
+      avail_q <= avail_d;
       if (store) used_q <= used_q + 1'b1;
       if (push_beat && left_q == '0) full_q <= 1'b1;
       if (halt_i && state_q != StIdle && state_q != StDone) halted_q <= 1'b1;

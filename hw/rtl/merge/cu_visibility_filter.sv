@@ -311,6 +311,7 @@ module cu_visibility_filter #(
   wire done2 = valid2_q && beat2_q.last && go;
 
   // A wrong way would pair a verdict with another record's value.
+  logic [3:0] errors_q;  // of the cycle before
   logic parity_error_q, past_q;  // past_q: as previous_valid_q
   wire key_parity_error = accept && key_i.last && !key_i.eos
                      && (key_parity ^ trailer_parity ^ (^key_i.bytes) ^ key_i.parity);
@@ -329,8 +330,11 @@ module cu_visibility_filter #(
   always_ff @(posedge clk_i) begin
     if (!rst_ni) past_q <= 1'b0;
     else if (go && valid1_q && beat1_q.last) past_q <= 1'b1;
-    if (!rst_ni) parity_error_q <= 1'b0;
-    else if (key_parity_error || beat_parity_error || state_parity_error || kept_parity_error) begin
+    errors_q <= {key_parity_error, beat_parity_error, state_parity_error, kept_parity_error};
+    if (!rst_ni) begin
+      errors_q       <= '0;
+      parity_error_q <= 1'b0;
+    end else if (errors_q != '0) begin
       parity_error_q <= 1'b1;
     end
     if (!rst_ni) order_error_q <= 1'b0;
