@@ -21,12 +21,11 @@ class Shard:
         return replication.Replicating(self.port, self.last, self.number)
 
     def add_replica(self):
-        """A new one, which does all that is in the primary's binary log."""
+        """A new one, while nothing is prepared."""
         self.replica = self.new_node()
-        self.replica.run("SET GLOBAL sync_binlog = 0, sluice_sync_commits = OFF")  # until it has caught up
+        self.replica.copy(self.primary)
         self.replica.follow(self.primary)
         self.replica.await_primary(self.primary)
-        self.replica.run("SET GLOBAL sync_binlog = 1, sluice_sync_commits = ON")
 
     def promote(self):
         """The primary is dead: its replica does all that it has received, and takes its place, without a replica."""

@@ -9,8 +9,6 @@ transaction. Then the same of transactions that are prepared when a server dies.
 import argparse
 import contextlib
 import itertools
-import os
-import pathlib
 import random
 import subprocess
 import threading
@@ -20,7 +18,6 @@ import cluster
 import replication
 import server
 
-ROOT = pathlib.Path(__file__).resolve().parents[3] / "build/mariadb/root"
 CLIENTS = 4
 ACCOUNTS = 100
 AMOUNT = 1000
@@ -109,11 +106,10 @@ def moving(head, ledger):
 def sysbench(head, seconds):
     """sysbench's oltp_write_only meanwhile; what fails it does again."""
     process = subprocess.Popen(
-        [ROOT / "usr/bin/sysbench", "./oltp_write_only.lua", "--db-driver=mysql", f"--mysql-socket={head.directory.name}/socket", "--mysql-user=root",
+        [replication.ROOT / "usr/bin/sysbench", "./oltp_write_only.lua", "--db-driver=mysql", f"--mysql-socket={head.directory.name}/socket", "--mysql-user=root",
          "--mysql-db=d", "--mysql-ignore-errors=all", "--db-ps-mode=disable", "--auto-inc=off", f"--table-size={SYSBENCH_ROWS}", "--threads=2",
-         f"--time={seconds}", "run"], cwd=ROOT / "usr/share/sysbench",
-        env={**os.environ, "LD_LIBRARY_PATH": str(ROOT / "usr/lib/x86_64-linux-gnu")}, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT)
+         f"--time={seconds}", "run"], cwd=replication.ROOT / "usr/share/sysbench",
+        env=replication.ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         yield
         output = process.communicate(timeout=seconds + 60)[0]
@@ -263,8 +259,8 @@ def main():
     parser.add_argument("--seconds", type=int, default=6, help="of load in each round")
     parser.add_argument("--rounds", type=int, default=1, help="of load and kill")
     options = parser.parse_args()
-    if not ROOT.exists():
-        fail("needs what plugin/mariadb/fetch gets")
+    if not (replication.ROOT / "usr/lib/mysql/plugin/ha_spider.so").exists():
+        fail("needs what plugin/mariadb/fetch benchmark gets")
     ledger = Ledger(random.Random(server.seed()))
     say("Starting a head, and two shards with a replica each")
     running = cluster.Cluster()

@@ -1,11 +1,16 @@
 """Servers that replicate to each other, each on a loopback address of its own."""
 
+import os
+import pathlib
 import re
 import socket
+import subprocess
 import time
 
 import server
 
+ROOT = pathlib.Path(__file__).resolve().parents[3] / "build/mariadb/root"
+ENVIRONMENT = {**os.environ, "LD_LIBRARY_PATH": str(ROOT / "usr/lib/x86_64-linux-gnu")}  # of its programs
 WAIT = 600  # seconds, for what takes one or two on a machine that is not busy
 
 
@@ -66,6 +71,13 @@ class Replicating(Node):
         primary.run("SET GLOBAL rpl_semi_sync_master_enabled = ON")
         self.run("START SLAVE")
         await_true(lambda: primary.status("Rpl_semi_sync_master_clients") == "1", f"{self.address} does not follow", self)
+
+    def copy(self, primary):
+        """Takes what the primary has, and its place in the binary log. What is prepared is not in a dump: nothing may be."""
+        dump = subprocess.run(
+            [ROOT / "usr/bin/mariadb-dump", "--no-defaults", "--user=root", f"--socket={primary.directory.name}/socket",
+             "--single-transaction", "--master-data", "--gtid", "d"], text=True, capture_output=True, check=True, env=ENVIRONMENT)
+        self.run(f"SET sql_log_bin = 0;\n{dump.stdout}", "d")
 
     def logged_xa(self):
         """What the binary logs have of XA transactions, in order: XIDs as SQL has them, with PREPARE, COMMIT or ROLLBACK."""
