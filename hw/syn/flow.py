@@ -35,15 +35,20 @@ for command in sys.stdin.read().splitlines():
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    map: str  # command
+    map: tuple  # commands; the last one also gets the module's name
     library: str  # command that reads its cells
 
 
+# What ABC takes a wire for, in ps. Yosys knows the LUTs of the 7 series only, which take 127 to 642,
+# by the input. In UltraScale+ they are several times as fast, and wires take most of a path: with
+# wires so long beside its LUTs, ABC maps for few levels rather than for fast inputs.
+WIRE = 2500
 XCUP = Target(
-    "synth_xilinx -family xcup -flatten -noiopad -noclkbuf",
+    (f"scratchpad -set synth_xilinx.abc9.W {WIRE}",
+     "synth_xilinx -family xcup -flatten -noiopad -noclkbuf"),
     "read_verilog -lib +/xilinx/cells_sim.v +/xilinx/cells_xtra.v",
 )
-ECP5 = Target("synth_ecp5", "read_verilog -lib +/ecp5/cells_sim.v +/ecp5/cells_bb.v")
+ECP5 = Target(("synth_ecp5",), "read_verilog -lib +/ecp5/cells_sim.v +/ecp5/cells_bb.v")
 
 
 def yosys(log, commands):
@@ -146,7 +151,8 @@ def map_part(target, key, text, top, boxes=()):
         *(f"read_rtlil {box.relative_to(ROOT)}" for box in boxes),
         *(f"blackbox {box.stem}" for box in boxes),
         f"read_rtlil {source.relative_to(ROOT)}",
-        f"{target.map} -top {key}",
+        *target.map[:-1],
+        f"{target.map[-1]} -top {key}",
         f"tee -q -o {result.with_suffix('.json').relative_to(ROOT)} stat -json",
         f"select {key}",
         f"write_rtlil -selected {fresh.relative_to(ROOT)}",

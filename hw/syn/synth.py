@@ -92,7 +92,8 @@ PAGE = """# Synthesis
 there is no open place-and-route for these devices, so they say nothing about a clock. The depth of the
 logic stands in for it: the longest path from one register or RAM to the next, in LUT levels. A LUT and
 a read of LUT RAM count as one level each, a carry chain of any length as one, and multiplexers within a
-slice (MUXF7 to MUXF9) as none. The goal is {goal} levels.
+slice (MUXF7 to MUXF9) as none. The goal is {goal} levels. Yosys maps for few of them: as in these devices, wires
+take longer than LUTs (hw/syn/flow.py).
 
 {configurations}
 
