@@ -23,10 +23,12 @@ FIFO_MUTATIONS = [
     ("cu_fifo", "rptr_q <= (rptr_q == LastSlot) ? '0",
      "rptr_q <= (rptr_q == LastSlot - 1'b1) ? '0"),
     ("cu_fifo", "rvalid_o = count_q != '0", "rvalid_o = count_q > CountBits'(1)"),
+    ("cu_fifo", "(up ? ones : zeros)", "ones"),
 ]
 RAM_FIFO_MUTATIONS = [
-    ("cu_ram_fifo", "full_d  = count_q == CountBits'(Depth - 1)", "full_d  = 1'b0"),
+    ("cu_ram_fifo", "full_d = count_q == CountBits'(Depth - 1)", "full_d = 1'b0"),
     ("cu_ram_fifo", "load ? stored_q != CountBits'(1)", "load ? stored_q != '0"),
+    ("cu_ram_fifo", "(up ? ones : zeros)", "zeros"),
     ("cu_ram_fifo", "else if (pop) rvalid_q",
      "else if (rready_i) rvalid_q <= 1'b1; else if (pop) rvalid_q"),
     ("cu_ram_fifo", "(~rvalid_q | rready_i)", "1'b1"),

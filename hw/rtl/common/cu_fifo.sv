@@ -30,6 +30,16 @@ module cu_fifo #(
   logic [PtrBits-1:0] wptr_q, rptr_q;
   logic [CountBits-1:0] count_q;
 
+  // One more or one less, without an adder: what decides is late.
+  function automatic logic [CountBits-1:0] step(logic [CountBits-1:0] n, logic up);
+    logic ones = 1'b1, zeros = 1'b1;  // so are all bits below
+    for (int unsigned i = 0; i < CountBits; i++) begin
+      step[i] = n[i] ^ (up ? ones : zeros);
+      ones  &= n[i];
+      zeros &= ~n[i];
+    end
+  endfunction
+
   wire push = wvalid_i & wready_o;
   wire pop = rvalid_o & rready_i;
 
@@ -47,9 +57,7 @@ module cu_fifo #(
     end else begin
       if (push) wptr_q <= (wptr_q == LastSlot) ? '0 : wptr_q + 1'b1;
       if (pop) rptr_q <= (rptr_q == LastSlot) ? '0 : rptr_q + 1'b1;
-      // push and pop are late: they only choose.
-      if (push && !pop) count_q <= count_q + 1'b1;
-      else if (pop && !push) count_q <= count_q - 1'b1;
+      if (push != pop) count_q <= step(count_q, push);
     end
   end
 

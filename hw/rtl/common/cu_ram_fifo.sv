@@ -37,6 +37,16 @@ module cu_ram_fifo #(
   logic [CountBits-1:0] count_q, stored_q;  // all words; words not yet in the output register
   logic full_q, stored_any_q, rvalid_q;
 
+  // One more or one less, without an adder: what decides is late.
+  function automatic logic [CountBits-1:0] step(logic [CountBits-1:0] n, logic up);
+    logic ones = 1'b1, zeros = 1'b1;  // so are all bits below
+    for (int unsigned i = 0; i < CountBits; i++) begin
+      step[i] = n[i] ^ (up ? ones : zeros);
+      ones  &= n[i];
+      zeros &= ~n[i];
+    end
+  endfunction
+
   wire push = wvalid_i & wready_o;
   wire pop = rvalid_o & rready_i;
   wire load = stored_any_q & (~rvalid_q | rready_i);
@@ -47,22 +57,12 @@ module cu_ram_fifo #(
   assign count_o  = count_q;
 
   // push and pop are late: they only choose among what follows from the counters.
-  logic [CountBits-1:0] count_d, stored_d;
   logic full_d, stored_any_d;
   always_comb begin
-    count_d = count_q;
-    full_d  = count_q == CountBits'(Depth);
-    if (push && !pop) begin
-      count_d = count_q + 1'b1;
-      full_d  = count_q == CountBits'(Depth - 1);
-    end else if (pop && !push) begin
-      count_d = count_q - 1'b1;
-      full_d  = 1'b0;
-    end
-    stored_d     = stored_q;
+    full_d = count_q == CountBits'(Depth);
+    if (push && !pop) full_d = count_q == CountBits'(Depth - 1);
+    else if (pop && !push) full_d = 1'b0;
     stored_any_d = push || (load ? stored_q != CountBits'(1) : stored_q != '0);
-    if (push && !load) stored_d = stored_q + 1'b1;
-    else if (load && !push) stored_d = stored_q - 1'b1;
   end
 
   always_ff @(posedge clk_i) begin
@@ -79,8 +79,8 @@ module cu_ram_fifo #(
     end else begin
       if (push) wptr_q <= (wptr_q == LastSlot) ? '0 : wptr_q + 1'b1;
       if (load) rptr_q <= (rptr_q == LastSlot) ? '0 : rptr_q + 1'b1;
-      count_q      <= count_d;
-      stored_q     <= stored_d;
+      if (push != pop) count_q <= step(count_q, push);
+      if (push != load) stored_q <= step(stored_q, push);
       full_q       <= full_d;
       stored_any_q <= stored_any_d;
       if (load) rvalid_q <= 1'b1;

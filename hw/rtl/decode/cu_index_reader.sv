@@ -74,6 +74,7 @@ module cu_index_reader
   (* ram_style = "distributed" *) logic [63:0] desc[8];
   logic [1:0] bad_q;          // impossible size of an index block: not fetched
   logic [1:0][2:0] lane_q;    // of the index block's first byte
+  logic [1:0][31:0] bytes_q;  // of the index block with its trailer
   logic [16:0] descs_q;       // descriptors read
   logic        running_q;     // between start and the end or a fault
   logic        fault_q;
@@ -92,7 +93,7 @@ module cu_index_reader
   logic [31:0] fetch_bytes_q;
   logic want_desc, want_index, fetch_next;
 
-  assign fetch_word = desc[{fetch_index_q[0], fetch_half_q ? IndexBytes : IndexAddr}];
+  assign fetch_word = desc[{fetch_index_q[0], IndexAddr}];
   // One descriptor ahead of the index blocks.
   assign want_desc  = ~fetch_half_q & (fetch_desc_q != {1'b0, count_q}) &
                       (fetch_desc_q <= fetch_index_q + 17'd1);
@@ -103,7 +104,7 @@ module cu_index_reader
   always_ff @(posedge clk_i) begin
     if (fetch_next) begin
       if (!fetch_half_q) fetch_addr_q <= want_desc ? desc_addr(fetch_desc_q) : fetch_word;
-      fetch_bytes_q <= fetch_half_q ? fetch_word[31:0] + 32'd5 : TableDescriptorBytes;
+      fetch_bytes_q <= fetch_half_q ? bytes_q[fetch_index_q[0]] : TableDescriptorBytes;
     end
     if (!rst_ni) begin
       fetch_valid_q <= 1'b0;
@@ -130,6 +131,7 @@ module cu_index_reader
   logic open_block, open_ready;
   logic [63:0] desc_word;  // of the table at hand
   logic [2:0] open_lane;
+  logic [31:0] open_bytes;
   logic chunk_valid, chunk_ready, chunk_last, unused_first;
   logic [63:0] chunk_data, words;
   logic [2:0] unused_lane;
@@ -144,7 +146,7 @@ module cu_index_reader
   cu_block_chunks #(.ValueBytes(8), .BusBytes(8), .Tails(2)) u_chunks (
     .clk_i, .rst_ni,
     .block_valid_i(open_block), .block_ready_o(open_ready),
-    .block_lane_i(open_lane), .block_bytes_i(desc_word[31:0] + 32'd5),
+    .block_lane_i(open_lane), .block_bytes_i(open_bytes),
     .beat_valid_i, .beat_ready_o(block_beat_ready), .beat_data_i,
     .beat_parity_i(1'b0), .chunk_parity_o(unused_parity),
     .chunk_valid_o(chunk_valid), .chunk_ready_i(chunk_ready), .chunk_data_o(chunk_data),
@@ -233,7 +235,8 @@ module cu_index_reader
     if (handle_q == Checked) desc_field = DataAddr;
   end
   assign desc_word = desc[{table_q[0], desc_field}];
-  assign open_lane = lane_q[table_q[0]];
+  assign open_lane  = lane_q[table_q[0]];
+  assign open_bytes = bytes_q[table_q[0]];
 
   // The block's end, compared in Check.
   logic crc_bad_q, type_bad_q, array_bad_q;
@@ -460,6 +463,7 @@ module cu_index_reader
       desc[{descs_q[0], word_q}] <= beat_data_i;
       if (word_q == IndexAddr) lane_q[descs_q[0]] <= beat_data_i[2:0];
       if (word_q == IndexBytes) begin
+        bytes_q[descs_q[0]] <= beat_data_i[31:0] + 32'd5;
         bad_q[descs_q[0]] <= beat_data_i < 64'(RestartBytes) || beat_data_i > 64'(MaxBlockBytes);
       end
     end

@@ -233,6 +233,7 @@ module cu_job_control #(
   wire reading = state_q inside {Head, Begin, End, Runs};
   logic [15:0] read_words;
   logic read_done_q;  // the engine has closed the request of this state
+  logic changes;      // of state; maybe not when ports_idle_i ends it
 
   always_comb begin
     unique case (state_q)
@@ -376,10 +377,7 @@ module cu_job_control #(
           state_d = Halt;
         end
       end
-      Halt: begin
-        if (ports_idle_i) state_d = Save;
-        else if (halted_long) stuck_d = 1'b1;
-      end
+      Halt: if (halted_long) stuck_d = 1'b1;
       Save: begin
         word_d = word_q + 16'd1;
         if (word_q == 16'(RecordWords - 1)) state_d = Clear;
@@ -398,14 +396,7 @@ module cu_job_control #(
         if (halted_long) stuck_d = 1'b1;
       end
       Finish: state_d = stuck_q ? Stuck : Idle;
-      Stuck: begin
-        if (ports_idle_i) begin
-          stuck_d = 1'b0;
-          state_d = Idle;
-        end else if (job_valid_i) begin
-          state_d = Finish;
-        end
-      end
+      Stuck: if (job_valid_i) state_d = Finish;
       default: state_d = Idle;
     endcase
 
@@ -421,9 +412,16 @@ module cu_job_control #(
       status_d = MergeStatusDevice;
       state_d  = Finish;
     end
-    if (state_d != state_q) begin
+    changes = state_d != state_q;
+    if (changes) begin
       word_d  = '0;
       asked_d = 1'b0;
+    end
+    // Late. In these states nothing is counted that the next one would have to find at zero.
+    if (ports_idle_i && (state_q inside {Halt, Stuck})) begin
+      state_d  = (state_q == Halt) ? Save : Idle;
+      status_d = status_q;
+      stuck_d  = stuck_q && state_q != Stuck;
     end
   end
 
@@ -500,7 +498,7 @@ module cu_job_control #(
       asked_q     <= asked_d;
       word_q      <= word_d;
       trusted_q   <= trusted_d;
-      read_done_q <= (state_d == state_q) & (read_done_q | (reading & done_valid_i));
+      read_done_q <= ~changes & (read_done_q | (reading & done_valid_i));
       write_start_q  <= (state_q == Check) && (state_d == Begin);
       record_start_q <= (state_q == Clear) && (state_d == Complete);
       resetting_q    <= (state_q == Save) && (state_d == Clear);
@@ -509,7 +507,7 @@ module cu_job_control #(
       record_last_q  <= record_valid_q &&
                         (record_ready_i ? word_q[4:0] == 5'(RecordWords - 1) : record_last_q);
       stuck_q        <= stuck_d;
-      quiet_q        <= (ports_move_i || state_d != state_q) ? '0 : quiet_q + 1'b1;
+      quiet_q        <= (ports_move_i || changes) ? '0 : quiet_q + 1'b1;
       pipe_rst_nq <= !(idle_next || (state_q == Clear && word_q < 16'd2));
     end
     status_q       <= status_d;
