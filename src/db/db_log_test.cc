@@ -268,22 +268,30 @@ TEST(DbLog, WhatARecoveryHasFlushedNeedsNoLog) {
   options.env = &env;
   options.log_segment_bytes = 256 << 10;
   std::unique_ptr<DB> db;
-  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
-  for (int i = 0; i < kRecords; ++i) {
-    ASSERT_TRUE(db->Put({}, std::to_string(i), std::string(10'000, 'v')).ok());
-  }
-  EXPECT_EQ(db->GetStatistics().flushes, 0u);
-  ASSERT_TRUE(db->Close().ok());
+  // Until a recovery leaves something: how fast its flushes are decides whether all is flushed.
+  for (int attempt = 0; db == nullptr; ++attempt) {
+    ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+    const uint64_t flushes = db->GetStatistics().flushes;
+    for (int i = 0; i < kRecords; ++i) {
+      ASSERT_TRUE(db->Put({}, std::to_string(i), std::string(10'000, 'v')).ok());
+    }
+    EXPECT_EQ(db->GetStatistics().flushes, flushes);
+    ASSERT_TRUE(db->Close().ok());
 
-  options.write_buffer_bytes = size_t{1} << 20;
-  options.max_log_bytes = uint64_t{1} << 30;  // so that the log's size alone flushes nothing
-  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
-  Subtable* other;
-  ASSERT_TRUE(db->CreateSubtable("other", &other).ok());
-  ASSERT_TRUE(db->Put({}, other, "key", "value").ok());
-  ASSERT_TRUE(db->Flush(other).ok());
-  ASSERT_TRUE(db->WaitForBackgroundWork().ok());
-  ASSERT_GT(db->GetStatistics().subtables.at(0).memtable_bytes, 0u);
+    Options small = options;
+    small.write_buffer_bytes = size_t{1} << 20;
+    small.max_log_bytes = uint64_t{1} << 30;  // so that the log's size alone flushes nothing
+    ASSERT_TRUE(DB::Open(small, "db", &db).ok());
+    Subtable* other;
+    ASSERT_TRUE(db->CreateSubtable("other" + std::to_string(attempt), &other).ok());
+    ASSERT_TRUE(db->Put({}, other, "key", "value").ok());
+    ASSERT_TRUE(db->Flush(other).ok());
+    ASSERT_TRUE(db->WaitForBackgroundWork().ok());
+    if (db->GetStatistics().subtables.at(0).memtable_bytes == 0) {
+      ASSERT_TRUE(db->Close().ok());
+      db.reset();
+    }
+  }
   EXPECT_LT(db->GetStatistics().log_file_bytes, uint64_t{2} << 20);
   ASSERT_TRUE(db->Close().ok());
   ASSERT_TRUE(DB::Open(options, "db", &db).ok());
