@@ -194,7 +194,7 @@ class Command(unittest.TestCase):
             self.assertTrue((out / "p" / "fast20-figure-12.svg").exists())
             self.assertEqual([path.name for path in out.iterdir() if "sluice-papers" in path.name], [])
 
-    @unittest.skipUnless(PLUGIN.exists() and (sql.FETCHED / "usr/bin/sysbench").exists(), "no server")
+    @unittest.skipUnless(PLUGIN.exists() and (sql.FETCHED / "usr/lib/mysql/plugin/ha_spider.so").exists(), "no server")
     def test_measures_servers(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             out = Path(directory)
