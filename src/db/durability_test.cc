@@ -18,6 +18,22 @@ namespace {
 
 using Model = std::map<std::string, std::string>;
 
+// Whether a loss of power now may take the record away.
+bool MayBeLost(const FaultEnv& env, Options options, std::string_view key) {
+  for (uint64_t seed = 0; seed < 16; ++seed) {
+    FaultEnv after(env.Survivors(CrashKind::kPower, seed));
+    options.env = &after;
+    std::unique_ptr<DB> db;
+    const Status status = DB::Open(options, "db", &db);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    std::string value;
+    if (status.ok() && db->Get({}, key, &value).IsNotFound()) {
+      return true;
+    }
+  }
+  return false;
+}
+
 class DurabilityTest : public testing::Test {
  protected:
   DurabilityTest() {
@@ -54,23 +70,6 @@ class DurabilityTest : public testing::Test {
       EXPECT_TRUE(at->status().ok()) << at->status().ToString();
       EXPECT_EQ(found, model);
     }
-  }
-
-  // Whether a loss of power now may take the record away.
-  bool MayBeLost(std::string_view key) {
-    for (uint64_t seed = 0; seed < 16; ++seed) {
-      FaultEnv after(env_.Survivors(CrashKind::kPower, seed));
-      Options options = options_;
-      options.env = &after;
-      std::unique_ptr<DB> db;
-      const Status status = DB::Open(options, "db", &db);
-      EXPECT_TRUE(status.ok()) << status.ToString();
-      std::string value;
-      if (status.ok() && db->Get({}, key, &value).IsNotFound()) {
-        return true;
-      }
-    }
-    return false;
   }
 
   FaultEnv env_;
@@ -114,12 +113,42 @@ TEST_F(DurabilityTest, OfCommitsThatAreSyncedLater) {
     ASSERT_TRUE(transaction->Put(nullptr, key, "value").ok());
     transaction->SetWriteOptions({.sync = false});
     ASSERT_TRUE(transaction->Commit().ok());
-    EXPECT_TRUE(MayBeLost(key));
+    EXPECT_TRUE(MayBeLost(env_, options_, key));
     ASSERT_TRUE(
         (key[0] == 'b' ? db_->Write({.sync = true}, {}) : db_->WriteAsync({.sync = true}, {}).get())
             .ok());
-    EXPECT_FALSE(MayBeLost(key));
+    EXPECT_FALSE(MayBeLost(env_, options_, key));
   }
+}
+
+// Where a failed flush stops all writes, what was committed before can still be made durable: it is
+// the log alone that tells.
+TEST(Durability, OfCommitsBeforeAFlushThatFails) {
+  int stopped = 0;
+  int told = 0;
+  for (uint64_t operation = 0; operation < 30; ++operation) {
+    SCOPED_TRACE(testing::Message() << "operation " << operation);
+    FaultEnv env;
+    Options options;
+    options.create_if_missing = true;
+    options.env = &env;
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+    ASSERT_TRUE(db->Put({}, "key", "value").ok());
+    env.FailAt(env.operations() + operation, EIO, operation);
+    (void)db->Flush(nullptr);
+    if (db->Put({}, "other", "value").ok()) {
+      continue;
+    }
+    ++stopped;
+    if (!db->Write({.sync = true}, {}).ok()) {
+      continue;  // it is the log that failed
+    }
+    ++told;
+    EXPECT_FALSE(MayBeLost(env, options, "key"));
+  }
+  EXPECT_GT(stopped, told);
+  EXPECT_GT(told, 0);
 }
 
 // The log is given up as far as memtables of no sub-table need it.

@@ -70,6 +70,14 @@ class UpkeepTest : public DbFixture {
       ASSERT_TRUE(db_->Put({}, Key(i), value).ok());
     }
   }
+  // A flush calls for a look at what is due.
+  void ExpectNothingDue() {
+    const uint64_t written = db_->GetStatistics().compaction_bytes_written;
+    ASSERT_TRUE(db_->Put({}, "z", "").ok());
+    ASSERT_TRUE(db_->Flush(nullptr).ok());
+    ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+    EXPECT_EQ(db_->GetStatistics().compaction_bytes_written, written);
+  }
   // Inverts a byte of the data file.
   void Damage(uint64_t offset) {
     const int fd = ::open(dir_.File("db/000001.data").c_str(), O_RDWR);
@@ -96,17 +104,10 @@ TEST_F(UpkeepTest, TombstonesThatASnapshotNeedsAreLeftAloneAndGoWithIt) {
   }
   ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
   ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
-  const Statistics before = db_->GetStatistics();
-  EXPECT_GE(before.subtables[0].levels[2].tombstones, uint64_t{kKeys});
-  // Another flush calls for another look, which finds nothing to do.
-  ASSERT_TRUE(db_->Put({}, "z", "").ok());
-  ASSERT_TRUE(db_->Flush(nullptr).ok());
-  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
-  EXPECT_EQ(db_->GetStatistics().compaction_bytes_written, before.compaction_bytes_written);
-  ReadOptions at_dump;
-  at_dump.snapshot = dump;
+  EXPECT_GE(db_->GetStatistics().subtables[0].levels[2].tombstones, uint64_t{kKeys});
+  ExpectNothingDue();
   std::string value;
-  EXPECT_TRUE(db_->Get(at_dump, Key(77), &value).ok());
+  EXPECT_TRUE(db_->Get({.snapshot = dump}, Key(77), &value).ok());
   db_->ReleaseSnapshot(dump);
   ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
   // Where the last extent begins depends on when flushes and compactions met. If few records are
@@ -126,17 +127,10 @@ TEST_F(UpkeepTest, VersionsThatASnapshotNeedsGoWithIt) {
   Fill(kKeys, std::string(100, 'w'));
   ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
   ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
-  const Statistics before = db_->GetStatistics();
-  EXPECT_EQ(before.subtables[0].levels[2].records, uint64_t{2 * kKeys});
-  // Another flush calls for another look, which finds nothing to do.
-  ASSERT_TRUE(db_->Put({}, "z", "").ok());
-  ASSERT_TRUE(db_->Flush(nullptr).ok());
-  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
-  EXPECT_EQ(db_->GetStatistics().compaction_bytes_written, before.compaction_bytes_written);
-  ReadOptions at_dump;
-  at_dump.snapshot = dump;
+  EXPECT_EQ(db_->GetStatistics().subtables[0].levels[2].records, uint64_t{2 * kKeys});
+  ExpectNothingDue();
   std::string value;
-  EXPECT_TRUE(db_->Get(at_dump, Key(77), &value).ok());
+  EXPECT_TRUE(db_->Get({.snapshot = dump}, Key(77), &value).ok());
   EXPECT_EQ(value[0], 'v');
   db_->ReleaseSnapshot(dump);
   ASSERT_TRUE(db_->WaitForBackgroundWork().ok());

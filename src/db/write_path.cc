@@ -83,15 +83,18 @@ Status WritePath::CheckTaken(const WriteGroup& group) {
 }
 
 Status WritePath::BufferLog(WriteGroup* group) {
-  SLUICE_RETURN_IF_ERROR(CheckTaken(*group));
   group->log_begin = db_.log_end;
-  KeptBuffer record(&record_, kMostRecordKept);
   group->first_sequence = db_.last_sequence + 1;
-  group->last_sequence = db_.last_sequence + group->tasks->count;
   if (group->bytes == 0) {
-    group->log_end = db_.log_end;  // only to be told that all before it is durable
+    // Only to be told that all before it is durable, which the log's flush knows.
+    SLUICE_RETURN_IF_ERROR(db_.CheckWritable());
+    group->last_sequence = db_.last_sequence;
+    group->log_end = db_.log_end;
     return {};
   }
+  SLUICE_RETURN_IF_ERROR(CheckTaken(*group));
+  KeptBuffer record(&record_, kMostRecordKept);
+  group->last_sequence = db_.last_sequence + group->tasks->count;
   std::string_view payload;
   if (const WriteTask& task = *group->tasks; task.next == nullptr && task.headroom != nullptr) {
     // The sequence number goes in front of the batch, which may be large and so is not copied.

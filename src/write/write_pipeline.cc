@@ -388,7 +388,7 @@ void WritePipeline::Process(WriteGroup* group) {
 
 // A full device takes deletions: they are not refused for what shares their group.
 void WritePipeline::Refuse(WriteTask* tasks, const Status& status) {
-  const bool apart = status.IsNoSpace() && tasks->next != nullptr;
+  const bool apart = tasks->next != nullptr;  // what is wrong with one takes no others with it
   while (tasks != nullptr) {
     WriteTask* const task = std::exchange(tasks, tasks->next);
     if (apart) {

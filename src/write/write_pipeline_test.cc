@@ -267,10 +267,11 @@ class FullNotes final : public Notes {
     }
     most_tasks = std::max(most_tasks, tasks);
     ++groups;
-    return taken ? Notes::BufferLog(group) : Status::NoSpace("planned");
+    return taken ? Notes::BufferLog(group) : refusal;
   }
 
   std::function<void()> beside;
+  Status refusal = Status::NoSpace("planned");
   size_t most_tasks = 0;
   int groups = 0;
 };
@@ -284,8 +285,11 @@ void Flood(WritePipeline* pipeline, int writes, std::atomic<int>* written) {
   }
 }
 
-TEST(WritePipeline, WhatIsRefusedTakesNoOthersWithIt) {
+class RefusalTest : public testing::TestWithParam<Status> {};
+
+TEST_P(RefusalTest, TakesNoOthersWithIt) {
   FullNotes notes;
+  notes.refusal = GetParam();
   WritePipeline pipeline(1, &notes);
   std::string outcome;
   std::atomic<int> left{6};
@@ -296,7 +300,8 @@ TEST(WritePipeline, WhatIsRefusedTakesNoOthersWithIt) {
       batch.Put(kind, "");
       pipeline.WriteAsync(
           std::string(batch.rep()), batch.count(), false, [&, kind](const Status& status) {
-            outcome += std::string(kind) + (status.IsNoSpace() ? "- " : status.ok() ? "+ " : "? ");
+            const bool refused = status.code() == GetParam().code();
+            outcome += std::string(kind) + (refused ? "- " : status.ok() ? "+ " : "? ");
             --left;
           });
     }
@@ -310,6 +315,8 @@ TEST(WritePipeline, WhatIsRefusedTakesNoOthersWithIt) {
   EXPECT_EQ(outcome, "d+ p- d+ d+ p- ");
   EXPECT_EQ(notes.published(), 4u);
 }
+INSTANTIATE_TEST_SUITE_P(All, RefusalTest,
+                         testing::Values(Status::NoSpace("planned"), Status::Busy("planned")));
 
 // While a group waits for log buffering, it takes along what is queued behind it.
 TEST(WritePipeline, GroupsGrowUntilTheLogTakesThem) {
