@@ -119,7 +119,7 @@ TEST_F(UpkeepTest, TombstonesThatASnapshotNeedsAreLeftAloneAndGoWithIt) {
 
 TEST_F(UpkeepTest, VersionsThatASnapshotNeedsGoWithIt) {
   constexpr int kKeys = 20000;
-  options_.extent_bytes = 256 << 10;
+  options_.extent_bytes = 64 << 10;
   Open();
   Fill(kKeys, std::string(100, 'v'));
   ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
@@ -134,10 +134,13 @@ TEST_F(UpkeepTest, VersionsThatASnapshotNeedsGoWithIt) {
   EXPECT_EQ(value[0], 'v');
   db_->ReleaseSnapshot(dump);
   ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
-  // The last extent may be small, and is left alone then.
-  EXPECT_LT(db_->GetStatistics().subtables[0].levels[2].records, uint64_t{kKeys + 1500});
+  // Some small extents are left alone. How many there are depends on when flushes and compactions
+  // met.
+  EXPECT_LT(db_->GetStatistics().subtables[0].levels[2].records, uint64_t{kKeys * 3 / 2});
   EXPECT_TRUE(db_->Get({}, Key(77), &value).ok());
   EXPECT_EQ(value[0], 'w');
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  EXPECT_EQ(db_->GetStatistics().subtables[0].levels[2].records, uint64_t{kKeys + 1});
 }
 
 // The version that the snapshot needs fills an extent of its own, behind what is newer.
