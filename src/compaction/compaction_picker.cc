@@ -271,23 +271,6 @@ std::optional<CompactionPick> PickDeletion(const Version& version, const Options
   return std::nullopt;
 }
 
-std::optional<CompactionPick> PickMinor(const Version& version, const Options& options) {
-  const std::vector<Version::Run>& level0 = version.levels[0];
-  // If their number stops writers, a compaction that makes the runs fewer must be due.
-  const bool too_many =
-      level0.size() >= options.l0_stop_runs || level0.size() / 2 >= options.l0_compaction_runs;
-  if (level0.size() < options.l0_compaction_runs && !too_many) {
-    return std::nullopt;
-  }
-  const uint64_t upper = UpperBytes(version, options);
-  const uint64_t bytes = version.LevelWeight(0);
-  if (!too_many &&
-      (bytes / level0.size() >= upper / kRipeShare || bytes + version.LevelWeight(1) > upper)) {
-    return std::nullopt;
-  }
-  return PickLevel0(version, options, CompactionKind::kMinor);
-}
-
 std::optional<CompactionPick> PickIntraL1(const Version& version, const Options& options) {
   const std::vector<Version::Run>& level1 = version.levels[1];
   const uint64_t ripe = UpperBytes(version, options) / kRipeShare;
@@ -578,6 +561,18 @@ bool TouchesAside(const Version& version, const std::vector<ExtentPtr>& extents)
                      [&](const RunIndex& aside) { return Touches(aside, extents); });
 }
 
+bool IsMinorDue(const Version& version, const Options& options) {
+  const size_t runs = version.levels[0].size();
+  // If their number stops writers, a compaction that makes the runs fewer must be due.
+  if (runs >= options.l0_stop_runs || runs / 2 >= options.l0_compaction_runs) {
+    return true;
+  }
+  const uint64_t upper = UpperBytes(version, options);
+  const uint64_t bytes = version.LevelWeight(0);
+  return runs >= options.l0_compaction_runs && bytes / runs < upper / kRipeShare &&
+         bytes + version.LevelWeight(1) <= upper;
+}
+
 CompactionPick PickLevel0(const Version& version, const Options& options, CompactionKind kind) {
   return IntoRun(kind, version, options, 0, 0, version.levels[0].size());
 }
@@ -594,7 +589,9 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
         pick = PickDeletion(version, options);
         break;
       case CompactionKind::kMinor:
-        pick = PickMinor(version, options);
+        if (IsMinorDue(version, options)) {
+          pick = PickLevel0(version, options, CompactionKind::kMinor);
+        }
         break;
       case CompactionKind::kIntraL1:
         pick = PickIntraL1(version, options);

@@ -71,16 +71,19 @@ double CompactionNeed(const Version& version, double left, uint64_t memtables,
   }
   if (IsAutomatic(CompactionKind::kMajor, options)) {
     const auto flushed = static_cast<double>(FlushedBytes(options));
-    // The active memtable may be full, and two more are what UpperBytes leaves.
-    const double space = 1 - (left - Flushed(memtables, options) - flushed) / (2 * flushed);
+    // Two memtables more, one of which may be the active one, and writers are slowed down.
+    const double space = 1 - (left - Flushed(memtables, options) -
+                              static_cast<double>(SlowBytes(version, options))) /
+                                 (2 * flushed);
     need = std::max({need, (DebtOf(version, options) - 1) / (kSlowDebt - 1), space});
   }
   return std::clamp(need, 0.0, 1.0);
 }
 
-double PressureOfSpace(double left, uint64_t memtables, const Options& options) {
-  return std::max(
-      0.0, 1 - (left - Flushed(memtables, options)) / static_cast<double>(FlushedBytes(options)));
+double PressureOfSpace(const Version& version, double left, uint64_t memtables,
+                       const Options& options) {
+  return std::max(0.0, 1 - (left - Flushed(memtables, options)) /
+                               static_cast<double>(SlowBytes(version, options)));
 }
 
 }  // namespace sluice

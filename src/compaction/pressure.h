@@ -22,8 +22,9 @@ double PressureOfDebt(const Version& version, const Options& options);
 // What the limit on space leaves for memtables beside what is there and what compactions may take
 // (space_limit.h); may be negative.
 double SpaceLeft(const Version& version, const Options& options);
-// Its pressure: 0 while a memtable fits beside the bytes of `memtables` there are, 1 when nothing does.
-double PressureOfSpace(double left, uint64_t memtables, const Options& options);
+// Its pressure: 0 while SlowBytes are left beside the bytes of `memtables` there are, 1 when nothing is.
+double PressureOfSpace(const Version& version, double left, uint64_t memtables,
+                       const Options& options);
 
 // The share of Options::background_bytes_per_second that compactions need: 0 when one becomes due, 1
 // where writers would be slowed down for them. `left`: SpaceLeft; `memtables`: bytes that wait to be

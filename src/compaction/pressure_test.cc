@@ -30,7 +30,7 @@ class PressureTest : public testing::Test {
     need_ = CompactionNeed(*version, left_, memtables_, options_);
     runs_ = PressureOfRuns(*version, options_);
     slowed_ = runs_ > 0 || PressureOfDebt(*version, options_) > 0 ||
-              PressureOfSpace(left_, memtables_ + options_.memtable_bytes, options_) > 0;
+              PressureOfSpace(*version, left_, memtables_ + options_.memtable_bytes, options_) > 0;
     version->Unref();
   }
   const Version* MakeVersion(uint64_t runs, uint64_t bytes) {
@@ -98,17 +98,17 @@ TEST_F(PressureTest, NeedGrowsWithDebt) {
   EXPECT_TRUE(slowed_);
 }
 
-// Due is a major compaction while two memtables fit besides the active one, which may be full.
+// A major compaction is due while two memtables fit before writers are slowed down.
 TEST_F(PressureTest, NeedGrowsAsSpaceRunsOut) {
   memtables_ = 16 * kMiB;
-  left_ = 60 * kMiB;
+  left_ = 64 * kMiB;
   Level0(1, kMiB);
   EXPECT_EQ(need_, 0);
-  left_ = 48 * kMiB;
+  left_ = 52 * kMiB;
   Level0(1, kMiB);
   EXPECT_NEAR(need_, 0.5, 0.01);
   EXPECT_FALSE(slowed_);
-  left_ = 36 * kMiB;
+  left_ = 40 * kMiB;
   Level0(1, kMiB);
   EXPECT_EQ(need_, 1);
   left_ = -1;
@@ -124,8 +124,9 @@ TEST_F(PressureTest, AFlushTakesWhatItsMemtableDid) {
     const Version* const before = MakeVersion(runs, runs * options_.memtable_bytes);
     const Version* const after = MakeVersion(runs + 1, (runs + 1) * options_.memtable_bytes);
     const double pressure =
-        PressureOfSpace(SpaceLeft(*before, options_), options_.memtable_bytes, options_);
-    EXPECT_NEAR(PressureOfSpace(SpaceLeft(*after, options_), 0, options_), pressure, 1e-9) << runs;
+        PressureOfSpace(*before, SpaceLeft(*before, options_), options_.memtable_bytes, options_);
+    EXPECT_NEAR(PressureOfSpace(*after, SpaceLeft(*after, options_), 0, options_), pressure, 1e-9)
+        << runs;
     EXPECT_EQ(pressure > 0, runs > 21) << runs;
     before->Unref();
     after->Unref();

@@ -12,7 +12,10 @@ namespace {
 // written less often, but more space is taken by records that are there twice.
 constexpr uint64_t kUpperHundredths = 13;
 
-constexpr uint64_t kMemtablesAhead = 2;
+// Writers are slowed down over so much of a part. About a quarter of a part comes from levels 0 and
+// 1, which is what becomes free at once when the part is done: were it all that writers had until
+// they stop, they would stop for most of the time that a part takes.
+constexpr uint64_t kSlowShare = 2;
 
 // A part that merges small extents must leave fewer of them, or there would be no end to it.
 constexpr uint64_t kLeastExtents = 4;
@@ -53,12 +56,17 @@ uint64_t GarbageBeside(const Options& options, uint64_t live_value_bytes) {
   return static_cast<uint64_t>(share / (1 - share) * static_cast<double>(live_value_bytes));
 }
 
+// What is left for writers when a compaction becomes due.
+uint64_t AheadBytes(const Version& version, const Options& options) {
+  return FlushedBytes(options) + SlowBytes(version, options);
+}
+
 // What there may be beside live data, without garbage among values: what the limit says, or so much that levels 0 and 1 can have
 // l1_bytes, lest a small database is written anew for every flush or two.
 uint64_t Spare(const Version& version, const Options& options) {
-  return std::max(Excess(options, version.space.live_bytes),
-                  options.l1_bytes + kMemtablesAhead * FlushedBytes(options) +
-                      TransientBytes(version, options));
+  return std::max(
+      Excess(options, version.space.live_bytes),
+      options.l1_bytes + AheadBytes(version, options) + TransientBytes(version, options));
 }
 
 }  // namespace
@@ -100,6 +108,10 @@ uint64_t FlushedBytes(const Options& options) {
          Threads(options) * std::min<uint64_t>(options.memtable_bytes, options.extent_bytes);
 }
 
+uint64_t SlowBytes(const Version& version, const Options& options) {
+  return FlushedBytes(options) + PartBytes(version, options) / kSlowShare;
+}
+
 uint64_t UnlimitedUpperBytes(const Version& version, const Options& options) {
   return std::max(options.l1_bytes, version.LevelWeight(kLastLevel) / 100 * kUpperHundredths);
 }
@@ -112,8 +124,8 @@ uint64_t UpperBytes(const Version& version, const Options& options) {
   const uint64_t others =
       Minus(version.space.used_bytes, version.LevelWeight(0) + version.LevelWeight(1));
   return std::min(wanted,
-                  Minus(MostSpace(version, options), others + TransientBytes(version, options) +
-                                                         kMemtablesAhead * FlushedBytes(options)));
+                  Minus(MostSpace(version, options),
+                        others + TransientBytes(version, options) + AheadBytes(version, options)));
 }
 
 bool SlicesWasteSpace(const Version& version, const Options& options) {

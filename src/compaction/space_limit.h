@@ -5,11 +5,11 @@
 //              compactions under way and with the memtables, which will be flushed
 //   transient  TransientBytes: what compactions under way have of that, at most
 //
-// The picker sees to it that what is flushed and compacted leaves room for the transient and for two
-// memtables (UpperBytes): one that is flushed before a compaction begins, one that fills while it
-// goes on. If compactions lag behind all the same, writers are slowed down while the second one
-// fills, and stop at most - transient (db/backlog.h). A memtable is counted with what the run that
-// it becomes adds to the transient, lest writers stop at its flush.
+// The picker sees to it that what is flushed and compacted leaves room for the transient, for a
+// memtable that is flushed before a compaction begins, and for what is written while it goes on
+// (UpperBytes). If compactions lag behind all the same, writers are slowed down while they take the
+// latter (SlowBytes), and stop at most - transient (db/backlog.h). A memtable is counted with what
+// the run that it becomes adds to the transient, lest writers stop at its flush.
 //
 // Without a limit, MostSpace is ~0 and parts have compaction_bytes.
 
@@ -28,6 +28,8 @@ uint64_t MostSpace(const Version& version, const Options& options);
 uint64_t TransientBytes(const Version& version, const Options& options);
 // What a full memtable takes of that once it is flushed.
 uint64_t FlushedBytes(const Options& options);
+// Writers are slowed down, the more the less is left, from here on.
+uint64_t SlowBytes(const Version& version, const Options& options);
 
 // The input of one part of a compaction.
 uint64_t PartBytes(const Version& version, const Options& options);

@@ -84,7 +84,7 @@ void Backlog::Update(const StateLock& lock, SubtableImpl* subtable) {
       !subtable->dropped &&
       (version.waiting.size() + 1 >= options_.max_waiting_memtables ||
        PressureOfRuns(version, options_) > 0 || PressureOfDebt(version, options_) > 0 ||
-       PressureOfSpace(entry.space_left, bytes + options_.memtable_bytes, options_) > 0);
+       PressureOfSpace(version, entry.space_left, bytes + options_.memtable_bytes, options_) > 0);
   if (std::exchange(entry.behind, behind) != behind) {
     if (behind) {
       behind_.insert(subtable);
@@ -189,7 +189,7 @@ double Backlog::PressureOf(const StateLock& lock, const SubtableImpl& subtable) 
                        : memtables < 1                  ? std::min(filled, 0.99)
                                                         : 1;
   const double space = PressureOfSpace(
-      subtable.backlog.space_left,
+      version, subtable.backlog.space_left,
       subtable.backlog.waiting_bytes + version.active->table.memory_bytes(), options_);
   // If no compaction is due, none is worth waiting for.
   return std::max({flush, PressureOfRuns(version, options_), PressureOfDebt(version, options_),

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compaction/pick_division.h"
+#include "compaction/pressure.h"
 #include "compaction/space_limit.h"
 #include "tree/slice.h"
 #include "util/cpu_clock.h"
@@ -196,13 +197,26 @@ void Compactor::CompactFirstPart(const Share& share) {
   if (compaction->set_aside.ok()) {
     compaction->set_aside = std::move(set_aside);
   }
-  if (!compaction->status.ok() || !compaction->set_aside.ok() || compaction->subtable->dropped) {
+  if (!compaction->status.ok() || !compaction->set_aside.ok() || compaction->subtable->dropped ||
+      MustGiveWay(lock, *compaction)) {
     compaction->waiting.clear();
   } else if (!share.pick->inputs.empty()) {
     compaction->waiting.push_back(share.pick);
     db_.work.notify_all();
   }
   db_.changed.notify_all();
+}
+
+bool Compactor::MustGiveWay(const StateLock& lock, const Compaction& compaction) const {
+  const Version& version = compaction.subtable->version(lock);
+  switch (compaction.shares.front().kind) {
+    case CompactionKind::kIntraL1:
+    case CompactionKind::kMajor:
+    case CompactionKind::kSelfMajor:
+      return PressureOfRuns(version, db_.options) > 0 && IsMinorDue(version, db_.options);
+    default:
+      return false;
+  }
 }
 
 Status Compactor::Cut(SubtableImpl* subtable, const std::vector<std::string>& keys,

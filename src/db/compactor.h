@@ -68,6 +68,9 @@ class Compactor {
   size_t helping(const StateLock&) const { return helping_; }
 
  private:
+  // Whether what is left of the compaction is to be picked again after one of level 0, whose runs
+  // slow writers down: parts may take so long that these come to a stop otherwise.
+  bool MustGiveWay(const StateLock& lock, const Compaction& compaction) const;
   // Cuts the inputs at these user keys by an edit of its own; slices beyond the pick's range stay
   // where they are, and leave the pick.
   Status Cut(SubtableImpl* subtable, const std::vector<std::string>& keys, CompactionPick* pick,

@@ -81,8 +81,8 @@ class SpaceLimitTest : public DbFixture {
     db_.reset();
   }
 
-  // What there may be beside live data in any case: l1_bytes, two memtables, and for each compaction
-  // thread and one CompactRange a part and the ends of its runs.
+  // What there may be beside live data in any case: l1_bytes, two memtables, half a part, and for
+  // each compaction thread and one CompactRange a part and the ends of its runs.
   uint64_t Floor(const Statistics& statistics) const {
     uint64_t runs = 4;  // some may have gone since
     for (const LevelStatistics& level : statistics.subtables[0].levels) {
@@ -94,7 +94,7 @@ class SpaceLimitTest : public DbFixture {
     const uint64_t part =
         std::clamp(static_cast<uint64_t>(excess) / 4 / threads, uint64_t{4} * options_.extent_bytes,
                    options_.compaction_bytes);
-    return options_.l1_bytes + 2 * options_.memtable_bytes +
+    return options_.l1_bytes + 2 * options_.memtable_bytes + part / 2 +
            threads * (part + runs * options_.extent_bytes);
   }
   double Most(double live, const Statistics& statistics) const {

@@ -11,9 +11,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <semaphore>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "db/fixture.h"
@@ -320,6 +322,54 @@ TEST_F(UpkeepTest, ACompactRangeHasItsTurn) {
   gate->open = true;
   gate->go_on.release();
   range.join();
+}
+
+// Between two of its parts, a long compaction lets one of level 0 pass whose runs slow writers down.
+TEST_F(UpkeepTest, ALongCompactionGivesWayToLevel0) {
+  class Gate final : public EventListener {
+   public:
+    void OnCompaction(const CompactionEvent& event) override {
+      if (event.kind == CompactionKind::kMajor && !std::exchange(met_, true)) {
+        reached.release();
+        go_on.acquire();
+      } else if (met_ && !next) {
+        next = event.kind;
+      }
+    }
+    std::binary_semaphore reached{0};
+    std::binary_semaphore go_on{0};
+    std::optional<CompactionKind> next;
+
+   private:
+    bool met_ = false;
+  };
+  const auto gate = std::make_shared<Gate>();
+  options_.automatic_compactions = false;
+  options_.extent_bytes = 64 << 10;
+  options_.compaction_bytes = 256 << 10;
+  options_.max_space_amplification = 0;  // lest a write waits for what waits for it
+  options_.l0_slowdown_runs = 10;
+  Open();
+  const std::string value(100, 'v');
+  Fill(40000, value);
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  for (int i = 0; i < 15000; ++i) {  // more than l1_bytes, in no order
+    ASSERT_TRUE(db_->Put({}, Key(i * 7919 % 40000), value).ok());
+  }
+  db_.reset();
+  options_.automatic_compactions = true;
+  options_.listeners.push_back(gate);
+  Open();
+  gate->reached.acquire();
+  for (int i = 0; i < 12; ++i) {
+    ASSERT_TRUE(db_->Put({}, "key", value).ok());
+    ASSERT_TRUE(db_->Flush(nullptr).ok());
+  }
+  gate->go_on.release();
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  ASSERT_TRUE(gate->next);
+  EXPECT_EQ(*gate->next, CompactionKind::kMinor);
+  EXPECT_TRUE(db_->Verify({}).ok());
 }
 
 // Extents cut by compactions of ranges do not keep much more space than they need.
