@@ -29,6 +29,7 @@ REFUSED = {
     "cu_entry_decoder": {
         "value_bytes": {"ValueBytes": 24}, "bus_bytes": {"ValueBytes": 16, "BusBytes": 8},
         "max_key_bytes": {"MaxKeyBytes": 4}, "value_fifo_beats": {"ValueFifoBeats": 48},
+        "snappy": {"Snappy": 2},
     },
     "cu_entry_encoder": {"value_bytes": {"ValueBytes": 4}, "max_key_bytes": {"MaxKeyBytes": 16376}},
     "cu_fifo": {"depth": {"Depth": 1}},
@@ -56,6 +57,7 @@ REFUSED = {
     "sluice_unit": {
         "ways": {"Ways": 1}, "value_bytes": {"ValueBytes": 24}, "in_bytes": {"InBytes": 8},
         "out_bytes": {"OutBytes": 8}, "max_key_bytes": {"MaxKeyBytes": 100},
+        "snappy": {"Snappy": 2},
     },
 }  # fmt: skip
 

@@ -164,6 +164,7 @@ int List(bool json) {
     entry["max_value_bytes"] = info.max_value_bytes;
     entry["max_restarts"] = info.max_restarts;
     entry["max_blocks"] = info.max_blocks;
+    entry["snappy"] = info.snappy;
     entry["clock_mhz"] = info.clock_mhz;
     entry["default"] = name == kDefaultConfiguration;
     list.push_back(std::move(entry));

@@ -30,10 +30,20 @@ uint64_t GetField(uint64_t word, unsigned shift, uint64_t mask) { return word >>
 // What the index of a table says of its data blocks. Of a malformed one it does not matter: the
 // device finds the fault.
 struct Blocks {
-  bool compressed = false;  // one of them is, or the index: a device needs another copy
-  bool foreign = false;     // one of them is in a way that executors do not read
+  bool compressed = false;  // one of them is
+  bool foreign = false;     // one of them, or the index, is in a way that executors do not read
   uint64_t bytes = 0;       // of all, trailers counted
+  uint64_t raw_bytes = 0;   // what they hold, likewise: at most, if they are damaged
+  std::string index;        // the index block if it is compressed: raw, with its trailer
 };
+
+// What a block that Snappy has compressed says that it holds; but no block holds more than its
+// elements can make, 64 bytes of three each.
+uint64_t UncompressedBytes(std::string_view block) {
+  const uint64_t most = 22 * uint64_t{block.size()};
+  uint32_t bytes = 0;
+  return GetVarint32(&block, &bytes) ? std::min<uint64_t>(bytes, most) : 0;
+}
 
 Blocks ScanIndex(const MergeTable& table) {
   Blocks blocks;
@@ -45,11 +55,11 @@ Blocks ScanIndex(const MergeTable& table) {
       !Block::Parse(contents, &index).ok()) {
     return blocks;
   }
-  const auto note = [&blocks](Compression type) {
-    blocks.compressed = blocks.compressed || type != Compression::kNone;
-    blocks.foreign = blocks.foreign || type > Compression::kSnappy;
-  };
-  note(stored_as);
+  blocks.foreign = stored_as > Compression::kSnappy;
+  if (stored_as == Compression::kSnappy) {
+    blocks.index = contents;
+    AppendBlockTrailer(contents, Compression::kNone, &blocks.index);
+  }
   BlockIterator entry(index);
   for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
     BlockHandle handle;
@@ -57,11 +67,25 @@ Blocks ScanIndex(const MergeTable& table) {
     if (!handle.ReadFrom(&value) || !HandleFits(handle, table.image.size())) {
       break;
     }
-    note(Compression{static_cast<uint8_t>(table.image[handle.offset + handle.size])});
+    const auto type = Compression{static_cast<uint8_t>(table.image[handle.offset + handle.size])};
+    blocks.compressed = blocks.compressed || type != Compression::kNone;
+    blocks.foreign = blocks.foreign || type > Compression::kSnappy;
     blocks.bytes += handle.size + kBlockTrailerBytes;
+    blocks.raw_bytes += kBlockTrailerBytes +
+                        (type == Compression::kNone
+                             ? handle.size
+                             : UncompressedBytes(table.image.substr(handle.offset, handle.size)));
   }
   return blocks;
 }
+
+// A table as the device is given it.
+struct DeviceTable {
+  std::string_view image;
+  BlockHandle index;            // in the image, or right behind it:
+  std::string_view apart;       // the index block, if the image has none that is raw
+  uint64_t offset_on_host = 0;  // of the index
+};
 
 // Where things stand in device memory, for one attempt at a task.
 struct Layout {
@@ -110,8 +134,8 @@ class DeviceRun {
   // Every index must stand in its table: the unit itself has no bounds for where it is told to read
   // one. False: result_ says which does not, as the CPU executor would.
   bool CheckIndexes();
-  // Makes raw_ of the task's tables, and counts.
-  void Decompress();
+  // Makes tables_ of the task's tables, and counts.
+  void Prepare();
   // Sets aside output areas for `data_bytes` of data blocks and uploads everything.
   Status Upload(uint64_t data_bytes);
   Status Allocate(uint64_t data_bytes);
@@ -130,10 +154,11 @@ class DeviceRun {
   BufferPool& buffers_;
   std::atomic<uint64_t>& cycles_;
   const MergeTask& task_;
-  std::vector<MergeRun> raw_;  // the task's runs with all blocks raw
+  std::vector<std::vector<DeviceTable>> tables_;  // by run: with blocks that the unit decodes
   std::deque<RecodedTable> recoded_;
-  uint64_t input_bytes_ = 0;  // of raw_
-  uint64_t block_bytes_ = 0;  // of which data blocks that an index names, trailers counted
+  std::deque<std::string> indexes_;
+  uint64_t input_bytes_ = 0;  // of tables_, if all blocks were raw
+  uint64_t block_bytes_ = 0;  // of data blocks that an index names, as stored, trailers counted
   Layout layout_;
   MergeResult result_;
   uint64_t data_used_ = 0;
@@ -185,22 +210,31 @@ bool DeviceRun::CheckIndexes() {
   return true;
 }
 
-void DeviceRun::Decompress() {
-  raw_ = task_.runs;
-  for (MergeRun& run : raw_) {
-    for (MergeTable& table : run) {
-      const Blocks blocks = ScanIndex(table);
+void DeviceRun::Prepare() {
+  for (const MergeRun& run : task_.runs) {
+    std::vector<DeviceTable>& tables = tables_.emplace_back();
+    for (const MergeTable& given : run) {
+      DeviceTable table{given.image, given.index, {}, given.index.offset};
+      Blocks blocks = ScanIndex(given);
       uint64_t bytes = blocks.bytes;
-      if (blocks.compressed && !blocks.foreign) {
+      uint64_t raw_bytes = std::max(table.image.size(), blocks.raw_bytes);
+      if (blocks.compressed && !blocks.foreign && !device_.info().snappy) {
         RecodedTable& recoded = recoded_.emplace_back();
         // What cannot be decompressed goes to the device as it is, which then says where the fault
         // is, or passes it over if it is not in the range.
-        if (RecodeTable(table.image, table.index, Compression::kNone, &recoded).ok()) {
-          table = {recoded.image, recoded.index};
+        if (RecodeTable(given.image, given.index, Compression::kNone, &recoded).ok()) {
+          table.image = recoded.image;
+          table.index = recoded.index;
           bytes = recoded.data().size();
+          raw_bytes = recoded.image.size();
         }
+      } else if (!blocks.index.empty()) {
+        table.apart = indexes_.emplace_back(std::move(blocks.index));
+        table.index = {table.image.size(), table.apart.size() - kBlockTrailerBytes};
+        raw_bytes += table.apart.size();
       }
-      input_bytes_ += table.image.size();
+      tables.push_back(table);
+      input_bytes_ += raw_bytes;
       block_bytes_ += bytes;
     }
   }
@@ -209,11 +243,11 @@ void DeviceRun::Decompress() {
 Status DeviceRun::Allocate(uint64_t data_bytes) {
   layout_ = {};
   size_t tables = 0;
-  for (const MergeRun& run : raw_) {
+  for (const std::vector<DeviceTable>& run : tables_) {
     std::vector<uint64_t>& addresses = layout_.images.emplace_back();
-    for (const MergeTable& table : run) {
-      SLUICE_RETURN_IF_ERROR(
-          device_.Allocate(slot_, table.image.size(), &addresses.emplace_back()));
+    for (const DeviceTable& table : run) {
+      SLUICE_RETURN_IF_ERROR(device_.Allocate(slot_, table.image.size() + table.apart.size(),
+                                              &addresses.emplace_back()));
     }
     tables += run.size();
   }
@@ -278,7 +312,7 @@ void DeviceRun::FillControl() {
   for (size_t r = 0; r < task_.runs.size(); ++r) {
     for (size_t t = 0; t < task_.runs[r].size(); ++t) {
       namespace td = abi::table_descriptor;
-      const MergeTable& table = raw_[r][t];
+      const DeviceTable& table = tables_[r][t];
       const uint64_t image = layout_.images[r][t];
       PutWord(&control, tables + td::kIndexAddr, image + table.index.offset);
       PutWord(&control, tables + td::kIndexBytes, table.index.size);
@@ -291,9 +325,14 @@ void DeviceRun::FillControl() {
 
 Status DeviceRun::Upload(uint64_t data_bytes) {
   SLUICE_RETURN_IF_ERROR(Allocate(data_bytes));
-  for (size_t r = 0; r < raw_.size(); ++r) {
-    for (size_t t = 0; t < raw_[r].size(); ++t) {
-      SLUICE_RETURN_IF_ERROR(device_.Write(layout_.images[r][t], raw_[r][t].image));
+  for (size_t r = 0; r < tables_.size(); ++r) {
+    for (size_t t = 0; t < tables_[r].size(); ++t) {
+      const DeviceTable& table = tables_[r][t];
+      const uint64_t image = layout_.images[r][t];
+      SLUICE_RETURN_IF_ERROR(device_.Write(image, table.image));
+      if (!table.apart.empty()) {
+        SLUICE_RETURN_IF_ERROR(device_.Write(image + table.image.size(), table.apart));
+      }
     }
   }
   FillControl();
@@ -366,7 +405,11 @@ Status DeviceRun::ReadCompletion(uint8_t unit_status) {
     const MergeFault& at = result_.fault;
     if (at.run < layout_.images.size() && at.table < layout_.images[at.run].size() &&
         at.offset >= layout_.images[at.run][at.table]) {
+      const DeviceTable& table = tables_[at.run][at.table];
       result_.fault.offset -= layout_.images[at.run][at.table];
+      if (!table.apart.empty() && at.offset == table.index.offset) {
+        result_.fault.offset = table.offset_on_host;
+      }
     }
   }
   return {};
@@ -484,7 +527,7 @@ MergeResult DeviceRun::Run(const MergeSink& sink) {
   if (!CheckIndexes()) {
     return std::move(result_);
   }
-  Decompress();
+  Prepare();
   // Output is as large as input unless restarts or blocks are much smaller than the inputs', which
   // only the unit finds out: then it is asked again with more room.
   for (uint64_t room = input_bytes_ + input_bytes_ / 4 + (1 << 20);; room *= 4) {

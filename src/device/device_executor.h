@@ -1,5 +1,6 @@
 // Runs merge tasks on a Device: puts tables and job descriptor into its memory, starts it, and
-// takes the finished tables out. Blocks compressed with Snappy are decompressed on the way in.
+// takes the finished tables out. Blocks compressed with Snappy are decompressed on the way in, unless
+// the unit does that itself; index blocks always, as no unit does.
 //
 // What the device says is not believed blindly. The task ends as kDevice if the device gives an
 // error, or no answer within the cycles that its input can take (JobCycleLimit in contract.h); if

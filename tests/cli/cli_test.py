@@ -237,6 +237,7 @@ class Unit(Case):
             self.assertEqual(entry["units"], configs[entry["config"]].get("units", 1))
             self.assertEqual(entry["ways"], parameters["Ways"])
             self.assertEqual(entry["value_bytes"], parameters["ValueBytes"])
+            self.assertEqual(entry["snappy"], parameters.get("Snappy", 0) == 1)
             self.assertIn(f"\n{entry['config']} ", self.ok("unit", "list"))
         self.assertEqual(sum(entry["default"] for entry in listed), 1)
 

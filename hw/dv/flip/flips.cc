@@ -29,6 +29,7 @@
 #include "hw/dv/flip/registers.h"
 #include "merge/cpu_executor.h"
 #include "merge/outputs.h"
+#include "merge/reference_merge.h"
 #include "merge/task_generator.h"
 #include "table/block.h"
 #include "table/stored_block.h"
@@ -182,8 +183,26 @@ struct Flip {
   uint64_t cycle = 0;  // of the job
 };
 
+bool DecodesSnappy() {
+  RtlDeviceOptions options;
+  options.memory.bytes = 16 << 20;
+  return Unit("asked", options, std::make_shared<Card>(options), 0).info().snappy;
+}
+
+// The same table with values that repeat themselves, and blocks compressed with Snappy.
+TableImage Compressed(const TableImage& table, const TableImageOptions& options) {
+  TableImageBuilder builder(options);
+  for (const PlainRecord& record : DecodePlainTable(table.file, table.index)) {
+    std::string key = record.user_key;
+    PutFixed64(&key, record.trailer);
+    const std::string half = record.value.substr(0, record.value.size() / 2);
+    builder.Add(key, half + half);
+  }
+  return builder.Finish();
+}
+
 // Inputs with all that a record can meet: several blocks and tables, shared prefixes, versions,
-// deletions, empty values.
+// deletions, empty values; and of a unit that decodes Snappy, most of them are compressed.
 GeneratedTask MakeTask() {
   GeneratorOptions shape;
   shape.seed = 7;
@@ -199,6 +218,18 @@ GeneratedTask MakeTask() {
   shape.table_bytes = 3000;
   shape.bottommost = true;
   GeneratedTask generated = GenerateTask(shape);
+  if (DecodesSnappy()) {
+    shape.table.compression = Compression::kSnappy;
+    size_t number = 0;
+    for (auto& run : generated.images) {
+      for (TableImage& table : run) {
+        if (number++ % 3 != 2) {
+          table = Compressed(table, shape.table);
+        }
+      }
+    }
+    generated.Refer();
+  }
   generated.task.block_bytes = 900;
   generated.task.table_bytes = 4000;
   return generated;

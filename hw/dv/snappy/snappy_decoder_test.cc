@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <snappy.h>
 
+#include <bit>
 #include <iomanip>
 
 #include "../write/streams.h"
@@ -103,7 +104,7 @@ class SnappyDecoder : public testing::Test, protected Randomised {
     return block;
   }
 
-  void Compare(const Block& block, const std::vector<Out>& beats) {
+  void Compare(const Block& block, const std::vector<Out>& beats, uint32_t length) {
     const Decoded expected = Expected(block);
     std::string bytes;
     for (const Out& beat : beats) {
@@ -113,6 +114,7 @@ class SnappyDecoder : public testing::Test, protected Randomised {
     EXPECT_EQ(beats.back().verdict, expected.verdict);
     if (expected.verdict == Verdict::kWhole) {
       EXPECT_TRUE(bytes == expected.bytes);
+      EXPECT_EQ(length, expected.bytes.size());
       EXPECT_TRUE(bytes.empty() || !beats.back().data.empty());
     } else {
       EXPECT_TRUE(expected.bytes.compare(0, bytes.size(), bytes) == 0);
@@ -135,6 +137,7 @@ class SnappyDecoder : public testing::Test, protected Randomised {
       }
     }
     std::vector<Out> beats;
+    std::vector<uint32_t> lengths;
     size_t done = 0, idle = 0, seen = 0;
     const uint64_t start = dut.cycle();
     for (; done < blocks.size() && idle < 10'000; ++idle) {
@@ -155,6 +158,7 @@ class SnappyDecoder : public testing::Test, protected Randomised {
       dut.Settle();
       sink.Sample(dut->out_valid_o, OutOf(dut));
       EXPECT_FALSE(dut->parity_error_o);
+      if (dut->length_valid_o) lengths.push_back(dut->length_o);
       if (dut->block_valid_i && dut->block_ready_o) descriptors.Taken();
       if (dut->chunk_valid_i && dut->chunk_ready_o) {
         chunks.Taken();
@@ -165,16 +169,26 @@ class SnappyDecoder : public testing::Test, protected Randomised {
         beats.push_back(sink.items()[seen]);
         if (beats.back().last) {
           SCOPED_TRACE("block " + std::to_string(done));
-          Compare(blocks[done++], beats);
+          // The length comes first: one of each block.
+          EXPECT_GT(lengths.size(), done);
+          Compare(blocks[done], beats, done < lengths.size() ? lengths[done] : 0);
+          ++done;
           beats.clear();
         }
       }
       dut.Tick();
     }
     EXPECT_EQ(done, blocks.size());
+    EXPECT_EQ(lengths.size(), blocks.size());
     EXPECT_TRUE(sink.stable());
     EXPECT_TRUE(descriptors.empty());
     return dut.cycle() - start;
+  }
+
+  static unsigned Parity(const std::string& bytes) {
+    int ones = 0;
+    for (const char byte : bytes) ones += std::popcount(static_cast<uint8_t>(byte));
+    return static_cast<unsigned>(ones % 2);
   }
 
   template <typename Dut>
@@ -183,6 +197,7 @@ class SnappyDecoder : public testing::Test, protected Randomised {
     const std::string all = GetBytes(dut->out_data_o, kWidth);
     if (dut->out_valid_o) {
       EXPECT_EQ(all.find_first_not_of('\0', bytes), std::string::npos);
+      EXPECT_EQ(dut->out_parity_o, Parity(all));
     }
     return {all.substr(0, bytes), dut->out_last_o != 0,
             !dut->out_last_o     ? Verdict::kWhole

@@ -2,8 +2,11 @@
 
 #pragma once
 
+#include <snappy.h>
+
 #include <algorithm>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -114,6 +117,40 @@ class OddTableWriter {
 
   std::mt19937_64& rng_;
 };
+
+// Compresses some blocks of the table with Snappy, whether or not that makes them smaller. Its index
+// stays raw.
+inline void CompressSome(std::mt19937_64& rng, TableImage* table) {
+  const std::string_view file = table->file;
+  TableImage compressed;
+  BlockImageBuilder index(1);
+  for (PlainRecord& entry :
+       DecodePlainBlock(file.substr(table->index.offset, table->index.size + kBlockTrailerBytes))) {
+    std::string_view value = entry.value;
+    BlockHandle at;
+    if (!at.ReadFrom(&value)) {
+      throw std::logic_error("a handle that cannot be read");
+    }
+    std::string block(file.substr(at.offset, at.size));
+    Compression type = Compression::kNone;
+    if (Chance(rng, 60)) {
+      std::string small;
+      snappy::Compress(block.data(), block.size(), &small);
+      block = std::move(small);
+      type = Compression::kSnappy;
+    }
+    const BlockHandle handle{compressed.file.size(), block.size()};
+    compressed.file += block;
+    AppendBlockTrailer(block, type, &compressed.file);
+    compressed.blocks.push_back(handle);
+    PutFixed64(&entry.user_key, entry.trailer);
+    std::string handle_bytes;
+    handle.AppendTo(&handle_bytes);
+    index.Add(entry.user_key, handle_bytes);
+  }
+  compressed.ReplaceIndex(index.Finish());
+  *table = std::move(compressed);
+}
 
 // What Mutate has done.
 struct Mutation {

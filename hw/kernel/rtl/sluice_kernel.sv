@@ -9,7 +9,8 @@ module sluice_kernel #(
   parameter int unsigned Ways = 2,           // as in sluice_unit
   parameter int unsigned ValueBytes = 16,
   parameter int unsigned InBytes = 64,
-  parameter int unsigned OutBytes = 64
+  parameter int unsigned OutBytes = 64,
+  parameter int unsigned Snappy = 0
 ) (
   input  logic ap_clk,
   input  logic ap_rst_n,  // synchronous
@@ -248,7 +249,8 @@ module sluice_kernel #(
   );
 
   sluice_card #(
-    .Units(1), .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes)
+    .Units(1), .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes),
+    .Snappy(Snappy)
   ) u_card (
     .ap_clk, .ap_rst_n(rst_nq), .irq,
     .s_axi_control_awaddr(control_awaddr), .s_axi_control_awvalid(control_awvalid),

@@ -12,12 +12,14 @@
 // A flush can therefore drop both chunks of the window and find the next two in place: a block's
 // end usually spans two chunks and costs one cycle. The third register decouples input from moves.
 //
-// Each chunk has a parity bit, which is checked when the chunk leaves.
+// Each chunk has a parity bit, which is checked when the chunk leaves. Where nothing else shows that
+// a bit of the control has flipped, Guarded keeps a twin of it.
 
 `include "cu_assert.svh"
 
 module cu_byte_window #(
   parameter int unsigned ValueBytes = 8,  // V: 8, 16, 32 or 64
+  parameter int unsigned Guarded    = 0,  // or 1
   localparam int unsigned PosBits = $clog2(ValueBytes)
 ) (
   input  logic                    clk_i,
@@ -62,12 +64,12 @@ module cu_byte_window #(
   // Per bank: in the window, queued for it, and queued after that.
   logic [1:0][V*8-1:0] data_q, next_q, more_q;
   logic [1:0] data_parity_q, next_parity_q, more_parity_q;
-  tag_t [1:0] tag_q, tag_d, next_tag_q, more_tag_q;
+  tag_t [1:0] tag_q, tag_d, next_tag_q, next_tag_d, more_tag_q, more_tag_d;
   logic low_q;  // bank of the window's first chunk
   logic in_q;   // bank of the next chunk to come
   tag_t [1:0] in_tag;
   logic [PosBits-1:0] pos_q;
-  logic ready_q;
+  logic ready_q, ready_d;
   logic [63:0] head_q;
   logic [V*8-1:0] ring_d;
 
@@ -153,6 +155,23 @@ module cu_byte_window #(
     end
   end
 
+  always_comb begin
+    next_tag_d = next_tag_q;
+    more_tag_d = more_tag_q;
+    for (int b = 0; b < 2; b++) begin
+      if (now.load[b] || !next_tag_q[b].valid) begin
+        next_tag_d[b]       = more_tag_q[b].valid ? more_tag_q[b] : in_tag[b];
+        more_tag_d[b].valid = 1'b0;
+      end else if (!more_tag_q[b].valid) begin
+        more_tag_d[b] = in_tag[b];
+      end
+    end
+  end
+  wire in_d = in_q ^ (chunk_ready_o & chunk_valid_i);
+  assign ready_d = flush_i ? enough(flushed.load, flushed.low)
+                   : (move_i & cross_i) ? enough(crossed.load, crossed.low)
+                   : enough(stay.load, stay.low);
+
   always_ff @(posedge clk_i) begin
     for (int b = 0; b < 2; b++) begin
       if (now.load[b]) begin
@@ -178,20 +197,12 @@ module cu_byte_window #(
       in_q       <= 1'b0;
       ready_q    <= 1'b0;
     end else begin
-      tag_q <= tag_d;
-      for (int b = 0; b < 2; b++) begin
-        if (now.load[b] || !next_tag_q[b].valid) begin
-          next_tag_q[b]       <= more_tag_q[b].valid ? more_tag_q[b] : in_tag[b];
-          more_tag_q[b].valid <= 1'b0;
-        end else if (!more_tag_q[b].valid) begin
-          more_tag_q[b] <= in_tag[b];
-        end
-      end
-      low_q   <= now.low;
-      in_q    <= in_q ^ (chunk_ready_o & chunk_valid_i);
-      ready_q <= flush_i ? enough(flushed.load, flushed.low)
-                 : (move_i & cross_i) ? enough(crossed.load, crossed.low)
-                 : enough(stay.load, stay.low);
+      tag_q      <= tag_d;
+      next_tag_q <= next_tag_d;
+      more_tag_q <= more_tag_d;
+      low_q      <= now.low;
+      in_q       <= in_d;
+      ready_q    <= ready_d;
     end
   end
 
@@ -207,9 +218,25 @@ module cu_byte_window #(
   end
   assign parity_o = ^ring_o;
 
-  logic parity_error_q;
+  logic parity_error_q, twin_error;
   logic [1:0] left_q, odd_q;  // a chunk has left; its parity does not match
-  assign parity_error_o = parity_error_q;
+  assign parity_error_o = parity_error_q | twin_error;
+  if (Guarded != 0) begin : g_twin
+    localparam int unsigned Bits = 6 * $bits(tag_t) + 3;
+    logic control_error, position_error;
+    cu_twin #(.Width(Bits)) u_control (
+      .clk_i, .rst_ni,
+      .next_i(rst_ni ? {tag_d, next_tag_d, more_tag_d, now.low, in_d, ready_d} : Bits'(0)),
+      .now_i({tag_q, next_tag_q, more_tag_q, low_q, in_q, ready_q}), .error_o(control_error)
+    );
+    cu_twin #(.Width(PosBits + 64)) u_position (
+      .clk_i, .rst_ni, .next_i({now.pos, ring_d[63:0]}), .now_i({pos_q, head_q}),
+      .error_o(position_error)
+    );
+    assign twin_error = control_error | position_error;
+  end else begin : g_single
+    assign twin_error = 1'b0;
+  end
   always_ff @(posedge clk_i) begin
     for (int b = 0; b < 2; b++) begin
       left_q[b] <= rst_ni && now.load[b] && tag_q[b].valid;

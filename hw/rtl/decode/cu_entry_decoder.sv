@@ -8,13 +8,17 @@
 //                                        v                           cu_key_expander -> FIFOs
 //                                     checker <---- block ends -----------/
 //
+// With Snappy, cu_block_types reads the type of each block ahead of it, and cu_snappy_stage, between
+// chunks and window, decompresses. Everything behind sees what the blocks hold.
+//
 // Steady state: 1 + ceil((user key + 8) / V) + ceil(value / V) cycles per record, and one cycle per
 // block to see the restart array. It takes longer only if array and trailer span more than two
 // chunks, or if the block's bytes, at V per cycle from chunk to chunk, take longer.
 //
 // The checker judges blocks in order, after their records have been emitted, because the CRC is
-// known last. It reports, in this order of priority: read error, checksum, compression type, first
-// fault within the block. The end of the run is emitted only after all blocks have passed. A
+// known last. It reports, in this order of priority: read error, checksum, compression type (also
+// of what Snappy allows, and this unit does not), what Snappy does not allow, first fault within
+// the block. The end of the run is emitted only after all blocks have passed. A
 // corrupt index can point anywhere, so a fault is reported only once the index block that named the
 // data block is known to be good: when a handle of a later table, or the end, has arrived.
 
@@ -32,6 +36,7 @@ module cu_entry_decoder
   parameter int unsigned ValueFifoBeats  = 64,  // a power of two
   parameter int unsigned RecordFifoDepth = 32,
   parameter int unsigned KeyFifoBeats    = 16,
+  parameter int unsigned Snappy          = 0,   // 1: blocks may be compressed with it
   localparam int unsigned Chunks = BusBytes / ValueBytes,
   localparam type key_t = `CU_KEY_T(ValueBytes)
 ) (
@@ -97,6 +102,7 @@ module cu_entry_decoder
                 "ValueBytes must be 8, 16, 32 or 64")
   `ASSERT_PARAM(bus_bytes, BusBytes >= ValueBytes, "BusBytes must be ValueBytes or more")
   `ASSERT_PARAM(max_key_bytes, MaxKeyBytes inside {[8:65000]}, "MaxKeyBytes must be 8 to 65000")
+  `ASSERT_PARAM(snappy, Snappy <= 1, "Snappy must be 0 or 1")
   `ASSERT_PARAM(value_fifo_beats, $onehot(ValueFifoBeats), "ValueFifoBeats must be a power of two")
 
   // ------------------------------------------------------------------ handles in
@@ -106,11 +112,12 @@ module cu_entry_decoder
   logic any_handle_q, last_end_q;
   logic [15:0] last_table_q;
 
+  logic ask_valid, ask_ready;  // requests of blocks
+  logic [31:0] ask_bytes;
   wire room = lane_ready & info_ready & ~fault_q;
-  assign req_valid_o    = handle_valid_i & ~handle_end_i & room;
-  assign req_addr_o     = handle_addr_i;
-  assign req_bytes_o    = handle_bytes_i + 32'd5;
-  assign handle_ready_o = fault_q | (room & (handle_end_i | req_ready_i));
+  assign ask_valid      = handle_valid_i & ~handle_end_i & room;
+  assign ask_bytes      = handle_bytes_i + 32'd5;
+  assign handle_ready_o = fault_q | (room & (handle_end_i | ask_ready));
   wire accept = handle_valid_i & handle_ready_o;
 
   always_ff @(posedge clk_i) begin
@@ -134,14 +141,14 @@ module cu_entry_decoder
   logic lane_valid, lane_pop;
   logic [LaneBits-1:0] lane;
   logic [31:0] lane_bytes;
-  logic info_valid, info_pop;
+  logic info_valid, info_pop, info_take;
   info_t info;
   logic [$clog2(InFlight+1)-1:0] unused_lanes, unused_info;
 
   cu_fifo #(.Width(LaneBits + 32), .Depth(InFlight)) u_lanes (
     .clk_i, .rst_ni,
     .wvalid_i(accept & ~handle_end_i & ~fault_q), .wready_o(lane_ready),
-    .wdata_i({handle_addr_i[LaneBits-1:0], req_bytes_o}),
+    .wdata_i({handle_addr_i[LaneBits-1:0], ask_bytes}),
     .rvalid_o(lane_valid), .rready_i(lane_pop), .rdata_o({lane, lane_bytes}),
     .count_o(unused_lanes)
   );
@@ -149,7 +156,7 @@ module cu_entry_decoder
     .clk_i, .rst_ni,
     .wvalid_i(accept & ~fault_q), .wready_o(info_ready),
     .wdata_i({handle_end_i, handle_bytes_i, handle_table_i, handle_offset_i}),
-    .rvalid_o(info_valid), .rready_i(info_pop), .rdata_o(info),
+    .rvalid_o(info_valid), .rready_i(info_take), .rdata_o(info),
     .count_o(unused_info)
   );
 
@@ -160,14 +167,27 @@ module cu_entry_decoder
   logic chunk_parity;
   logic [PosBits-1:0] chunk_lane;
   logic tail_valid, check_pop;
-  logic [31:0] tail_restarts, tail_crc;
+  logic [31:0] tail_restarts, tail_crc;  // restarts: of a block that is stored raw
   logic [7:0] tail_type;
+  logic cut_valid, cut_ready, cut_beat_ready;  // blocks to be cut, and their beats
+  // To the window.
+  logic plain_valid, plain_ready, plain_parity, plain_first, plain_last;
+  logic [V*8-1:0] plain_data;
+  logic [PosBits-1:0] plain_lane;
+  // To the parser: the next block, or the end.
+  logic next_valid;
+  logic [31:0] next_bytes;
+  // To the checker: the next answer, and what it compares.
+  logic answer_valid, answer_ready, answer_error;
+  logic plain_tail_valid, type_known, type_differs, corrupt, too_far;
+  logic [31:0] plain_restarts, stored_bytes;
+  logic stop, snappy_parity_error;
 
   cu_block_chunks #(.ValueBytes(V), .BusBytes(BusBytes), .Tails(Checks)) u_chunks (
     .clk_i, .rst_ni,
-    .block_valid_i(lane_valid), .block_ready_o(lane_pop),
+    .block_valid_i(cut_valid), .block_ready_o(cut_ready),
     .block_lane_i(lane), .block_bytes_i(lane_bytes),
-    .beat_valid_i, .beat_ready_o, .beat_data_i, .beat_parity_i,
+    .beat_valid_i, .beat_ready_o(cut_beat_ready), .beat_data_i, .beat_parity_i,
     .chunk_valid_o(chunk_valid), .chunk_ready_i(chunk_ready), .chunk_data_o(chunk_data),
     .chunk_parity_o(chunk_parity),
     .chunk_first_o(chunk_first), .chunk_last_o(chunk_last), .chunk_lane_o(chunk_lane),
@@ -186,9 +206,9 @@ module cu_entry_decoder
 
   cu_byte_window #(.ValueBytes(V)) u_window (
     .clk_i, .rst_ni,
-    .chunk_valid_i(chunk_valid), .chunk_ready_o(chunk_ready), .chunk_data_i(chunk_data),
-    .chunk_parity_i(chunk_parity),
-    .chunk_first_i(chunk_first), .chunk_last_i(chunk_last), .chunk_lane_i(chunk_lane),
+    .chunk_valid_i(plain_valid), .chunk_ready_o(plain_ready), .chunk_data_i(plain_data),
+    .chunk_parity_i(plain_parity),
+    .chunk_first_i(plain_first), .chunk_last_i(plain_last), .chunk_lane_i(plain_lane),
     .ready_o(win_ready), .head_o(win_head), .pos_o(win_pos),
     .ring_o(win_ring), .parity_o(win_parity),
     .move_i(win_move), .bytes_i(win_bytes), .cross_i(win_cross), .flush_i(win_flush),
@@ -211,8 +231,8 @@ module cu_entry_decoder
     .ValueBytes(V), .MaxKeyBytes(MaxKeyBytes), .MaxValueBytes(MaxValueBytes)
   ) u_parser (
     .clk_i, .rst_ni,
-    .block_valid_i(info_valid), .block_ready_o(info_pop), .block_end_i(info.run_end),
-    .block_bytes_i(info.bytes),
+    .block_valid_i(next_valid), .block_ready_o(info_pop), .block_end_i(info.run_end),
+    .block_bytes_i(next_bytes),
     .window_ready_i(win_ready), .window_head_i(win_head), .window_pos_i(win_pos),
     .window_ring_i(win_ring), .window_parity_i(win_parity),
     .window_move_o(win_move), .window_bytes_o(win_bytes), .window_cross_o(win_cross),
@@ -221,7 +241,8 @@ module cu_entry_decoder
     .window_ahead_pos_i(win_ahead_pos),
     .window_flush_o(win_flush), .window_flushed_i(win_flushed),
     .key_room_i(key_room), .value_room_i(value_room), .record_room_i(info_room & hash_room),
-    .check_room_i(check_room), .all_checked_i(all_checked), .fault_i(expander_fault),
+    .check_room_i(check_room), .all_checked_i(all_checked),
+    .fault_i(expander_fault | stop),
     .key_take_o(key_take), .value_take_o(value_take), .record_take_o(record_take),
     .check_take_o(check_take),
     .event_o(parsed), .header_status_o(header_status), .block_end_o(block_end),
@@ -249,7 +270,90 @@ module cu_entry_decoder
   logic values_error, values_error_q;
   always_ff @(posedge clk_i) values_error_q <= rst_ni & (values_error_q | values_error);
   assign parity_error_o = win_parity_error | parser_parity_error | expander_parity_error |
-                          values_error_q;
+                          values_error_q | snappy_parity_error;
+
+  // ------------------------------------------------------------------ compressed blocks, or none
+
+  if (Snappy != 0) begin : g_snappy
+    logic block_valid, block_ready, block_room, beat_take, length_valid;
+    logic [7:0] block_type, decoded_type;
+    logic [31:0] length, stored_q;
+
+    cu_block_types #(.BusBytes(BusBytes)) u_types (
+      .clk_i, .rst_ni,
+      .block_req_valid_i(ask_valid), .block_req_ready_o(ask_ready),
+      .block_req_addr_i(handle_addr_i), .block_req_bytes_i(ask_bytes),
+      .req_valid_o, .req_ready_i, .req_addr_o, .req_bytes_o,
+      .done_valid_i, .done_ready_o, .done_error_i,
+      .block_done_valid_o(answer_valid), .block_done_ready_i(answer_ready),
+      .block_done_error_o(answer_error),
+      .asked_valid_i(lane_valid), .asked_ready_o(lane_pop), .asked_lane_i(lane),
+      .asked_bytes_i(lane_bytes[LaneBits-1:0]),
+      .block_valid_o(block_valid), .block_ready_i(block_ready), .block_type_o(block_type),
+      .room_i(block_room),
+      .beat_valid_i, .beat_data_i, .beat_take_o(beat_take)
+    );
+    assign cut_valid    = block_valid;
+    assign block_ready  = cut_ready;
+    assign beat_ready_o = beat_take | cut_beat_ready;
+
+    cu_snappy_stage #(.ValueBytes(V), .Tails(Checks)) u_stage (
+      .clk_i, .rst_ni,
+      .block_valid_i(block_valid & block_ready), .room_o(block_room),
+      .block_bytes_i(lane_bytes - 32'd5), .block_type_i(block_type),
+      .chunk_valid_i(chunk_valid), .chunk_ready_o(chunk_ready), .chunk_data_i(chunk_data),
+      .chunk_parity_i(chunk_parity), .chunk_first_i(chunk_first), .chunk_last_i(chunk_last),
+      .chunk_lane_i(chunk_lane),
+      .out_valid_o(plain_valid), .out_ready_i(plain_ready), .out_data_o(plain_data),
+      .out_parity_o(plain_parity), .out_first_o(plain_first), .out_last_o(plain_last),
+      .length_valid_o(length_valid), .length_ready_i(info_take & ~info.run_end),
+      .length_o(length),
+      .block_end_i(parsed.block_end), .stop_o(stop),
+      .tail_valid_o(plain_tail_valid), .tail_ready_i(check_pop), .tail_type_o(decoded_type),
+      .tail_restarts_o(plain_restarts), .tail_corrupt_o(corrupt), .tail_far_o(too_far),
+      .parity_error_o(snappy_parity_error)
+    );
+    assign plain_lane   = '0;
+    assign next_valid   = info_valid & (info.run_end | length_valid);
+    assign next_bytes   = length;
+    assign info_take    = next_valid & info_pop;
+    assign type_known   = tail_type[7:1] == '0;
+    assign type_differs = tail_type != decoded_type;
+    assign stored_bytes = stored_q;
+    always_ff @(posedge clk_i) if (info_take) stored_q <= info.bytes;
+    logic unused_stored;  // of stored blocks, and the size of what they hold
+    assign unused_stored = ^{tail_restarts, block_end.bytes};
+  end else begin : g_raw
+    assign ask_ready    = req_ready_i;
+    assign req_valid_o  = ask_valid;
+    assign req_addr_o   = handle_addr_i;
+    assign req_bytes_o  = ask_bytes;
+    assign answer_valid = done_valid_i;
+    assign answer_error = done_error_i;
+    assign done_ready_o = answer_ready;
+    assign cut_valid    = lane_valid;
+    assign lane_pop     = cut_ready;
+    assign beat_ready_o = cut_beat_ready;
+    assign plain_valid  = chunk_valid;
+    assign chunk_ready  = plain_ready;
+    assign plain_data   = chunk_data;
+    assign plain_parity = chunk_parity;
+    assign plain_first  = chunk_first;
+    assign plain_last   = chunk_last;
+    assign plain_lane   = chunk_lane;
+    assign next_valid   = info_valid;
+    assign next_bytes   = info.bytes;
+    assign info_take    = info_pop;
+    assign type_known   = tail_type == 8'd0;
+    assign type_differs = 1'b0;
+    assign corrupt      = 1'b0;
+    assign too_far      = 1'b0;
+    assign stop         = 1'b0;
+    assign plain_tail_valid    = 1'b1;
+    assign plain_restarts      = tail_restarts;
+    assign stored_bytes        = block_end.bytes;
+    assign snappy_parity_error = 1'b0;
+  end
 
   // ------------------------------------------------------------------ out
 
@@ -320,7 +424,7 @@ module cu_entry_decoder
   logic [$clog2(Checks+1)-1:0] unused_checks, unused_contents;
 
   always_ff @(posedge clk_i) begin
-    if (info_valid && info_pop) begin
+    if (next_valid && info_pop) begin
       table_q  <= info.table_no;
       offset_q <= info.offset;
     end
@@ -332,7 +436,7 @@ module cu_entry_decoder
   );
   cu_fifo #(.Width($bits(check_t)), .Depth(Checks)) u_checks (
     .clk_i, .rst_ni, .wvalid_i(parsed.block_end), .wready_o(check_wready),
-    .wdata_i({block_end, table_q, offset_q}),
+    .wdata_i({stored_bytes, block_end.restart_bytes, block_end.restart_zero, table_q, offset_q}),
     .rvalid_o(check_valid), .rready_i(check_pop), .rdata_o(check),
     .count_o(unused_checks)
   );
@@ -343,28 +447,31 @@ module cu_entry_decoder
   );
 
   // Comparisons in one cycle, the decision in the next.
-  logic judge_q, array_bad_q, crc_bad_q, type_bad_q;
+  logic judge_q, array_bad_q, crc_bad_q, type_bad_q, differs_q;
   merge_status_e verdict, status_q;
   logic [15:0] fault_table_q;
   logic [63:0] fault_offset_q, input_bytes_q;
 
   assign check_pop    = judge_q & content_valid & ~fault_q;
-  assign done_ready_o = check_pop;
+  assign answer_ready = check_pop;
 
   always_ff @(posedge clk_i) begin
     array_bad_q <= ~check.block.restart_zero || check.block.restart_bytes[1:0] != 2'b00 ||
-                   tail_restarts != {2'b00, check.block.restart_bytes[31:2]} - 32'd1;
+                   plain_restarts != {2'b00, check.block.restart_bytes[31:2]} - 32'd1;
     crc_bad_q   <= cu_crc_pkg::mask_crc(done_crc_i) != tail_crc;
-    type_bad_q  <= tail_type != 8'd0;
+    type_bad_q  <= ~type_known | too_far;
+    differs_q   <= type_differs;
     if (!rst_ni) judge_q <= 1'b0;
-    else judge_q <= check_valid & tail_valid & done_valid_i & ~check_pop;
+    else judge_q <= check_valid & tail_valid & plain_tail_valid & answer_valid & ~check_pop;
   end
 
   always_comb begin
     verdict = MergeStatusOk;
-    if (done_error_i) verdict = MergeStatusReadError;
+    if (answer_error) verdict = MergeStatusReadError;
     else if (crc_bad_q) verdict = MergeStatusBlockChecksum;
+    else if (differs_q) verdict = MergeStatusReadError;  // the type was not what it is
     else if (type_bad_q) verdict = MergeStatusBlockType;
+    else if (corrupt) verdict = MergeStatusBlockCorrupt;
     else if (content != MergeStatusOk) verdict = content;
     else if (array_bad_q) verdict = MergeStatusBlockCorrupt;
   end

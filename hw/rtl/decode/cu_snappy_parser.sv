@@ -25,6 +25,9 @@
 // dropped.
 //
 // A block stored raw, which has neither preamble nor headers, passes as one literal.
+//
+// No checksum covers what comes out. All that says what is to be made of a block has a twin
+// (cu_twin), and what is taken from the window its parity.
 
 `include "cu_assert.svh"
 
@@ -52,12 +55,17 @@ module cu_snappy_parser #(
   input  logic                    chunk_last_i,
   input  logic [PosBits-1:0]      chunk_lane_i,
 
+  // The length of what a block holds, as it says itself, perhaps falsely: before its first piece.
+  output logic                    length_valid_o,
+  output logic [31:0]             length_o,
+
   // Pieces, without a handshake: while go_i is low, none begins, and one more may come. Between the
   // end of a block and the next piece there is at least one cycle.
   input  logic                    go_i,
   output logic                    piece_valid_o,
   output logic [PosBits:0]        piece_own_o,     // bytes from the input
   output logic [ValueBytes*8-1:0] piece_data_o,    // these, from a lane on, cyclic
+  output logic                    piece_parity_o,  // of all of piece_data_o
   output logic [PosBits-1:0]      piece_lane_o,
   output logic [PosBits:0]        piece_copied_o,  // bytes behind them; V in all at most
   output logic [OffsetBits-1:0]   piece_offset_o,  // how far before
@@ -92,32 +100,35 @@ module cu_snappy_parser #(
     logic               bad;
   } found_t;
 
+  // *_d: what is to be held next; left and offset_next: if something is found.
   state_e state_q, state_d;
-  logic raw_q;
-  logic [31:0] in_left_q;       // bytes of the block after the position
-  logic [31:0] left_q, left_d;  // bytes of the element after the last piece
-  logic [31:0] offset_q, offset_d;  // for the next piece of a copy
-  found_t found_q, found;
+  logic raw_q, raw_d;
+  logic [31:0] in_left_q, in_left_d;   // bytes of the block after the position
+  logic [31:0] left_q, left_d, left;   // bytes of the element after the last piece
+  logic [31:0] offset_q, offset_d, offset_next;  // for the next piece of a copy
+  found_t found_q, found_d, found;
   logic [V*8-1:0] data_q;
+  logic data_parity_q;
   logic failed;
 
   logic ready, flushed, move;
   logic [63:0] head;
   logic [PosBits-1:0] pos;
   logic [V*8-1:0] ring;
+  logic ring_parity, window_error;
   count_t taken;
   wire crosses = {2'b0, pos} + {1'b0, taken} >= {1'b0, Whole};
   wire flush = state_q == Flush;
 
-  cu_byte_window #(.ValueBytes(V)) u_window (
+  cu_byte_window #(.ValueBytes(V), .Guarded(1)) u_window (
     .clk_i, .rst_ni,
     .chunk_valid_i, .chunk_ready_o, .chunk_data_i, .chunk_parity_i, .chunk_first_i, .chunk_last_i,
     .chunk_lane_i,
-    .ready_o(ready), .head_o(head), .pos_o(pos), .ring_o(ring), .parity_o(),
+    .ready_o(ready), .head_o(head), .pos_o(pos), .ring_o(ring), .parity_o(ring_parity),
     .move_i(move), .bytes_i(taken), .cross_i(crosses), .flush_i(flush),
     .ahead_move_i(move), .ahead_bytes_i(taken[PosBits-1:0]),
     .ahead_cross_i(crosses), .ahead_flush_i(flush), .ahead_pos_o(),
-    .flushed_o(flushed), .parity_error_o
+    .flushed_o(flushed), .parity_error_o(window_error)
   );
 
   // ---- headers
@@ -194,51 +205,51 @@ module cu_snappy_parser #(
     found.offset  = offset;
     found.lane    = pos;
     taken         = '0;
-    left_d        = left_q;
-    offset_d      = near ? offset << 1 : offset;
+    left          = left_q;
+    offset_next   = near ? offset << 1 : offset;
     unique case (state_q)
       Preamble: begin
         found.start  = 1'b1;
         found.length = raw_q ? '0 : varint;
         found.bad    = !raw_q && varint_bytes == '0;
         taken        = raw_q ? '0 : count_t'(varint_bytes);
-        left_d       = raw_q ? in_left_q : '0;
+        left         = raw_q ? in_left_q : '0;
       end
       Element: begin
         found.first  = 1'b1;
         found.lane   = pos + 1'b1;
         found.length = tag_long ? long_length + 32'd1 : 32'(copy_length);
-        left_d       = found.length;
+        left         = found.length;
         taken        = count_t'(header_bytes);
         if (!tag_literal) begin
           found.copied = least(32'(copy_length), apart);
-          left_d       = 32'(copy_length) - 32'(found.copied);
+          left         = 32'(copy_length) - 32'(found.copied);
         end else if (joined) begin
           found.own    = count_t'(copy_length);
           found.copied = near ? '0 : least(32'(second_length), Whole - found.own);
           found.length = 32'(copy_length) + 32'(second_length);
-          left_d       = 32'(second_length) - 32'(found.copied);
-          offset_d     = offset;
+          left         = 32'(second_length) - 32'(found.copied);
+          offset_next  = offset;
           taken        = found.own + (second_wide ? count_t'(4) : count_t'(3));
         end else if (!tag_long) begin
           found.own = least(32'(copy_length), Whole - 1'b1);
-          left_d    = 32'(copy_length) - 32'(found.own);
+          left      = 32'(copy_length) - 32'(found.own);
           taken     = found.own + 1'b1;
         end
       end
       Literal: begin
         found.own = least(left_q, Whole);
         taken     = found.own;
-        left_d    = left_q - 32'(found.own);
+        left      = left_q - 32'(found.own);
       end
       Copy: begin
         found.copied = least(left_q, apart);
-        left_d       = left_q - 32'(found.copied);
+        left         = left_q - 32'(found.copied);
       end
       default: ;
     endcase
     if (in_left_q < 32'(taken)) found.bad = 1'b1;
-    found.last  = in_left_q == 32'(taken) && left_d == '0;
+    found.last  = in_left_q == 32'(taken) && left == '0;
     found.valid = go_i && (state_q == Copy || (ready && state_q != Idle && state_q != Flush));
   end
 
@@ -247,49 +258,59 @@ module cu_snappy_parser #(
     move    = found.valid && state_q != Copy;
     if (found.valid) begin
       state_d = found.last ? Flush
-                : (left_d == '0 && !raw_q) ? Element : copies ? Copy : Literal;
+                : (left == '0 && !raw_q) ? Element : copies ? Copy : Literal;
     end
     if (state_q == Idle && block_valid_i) state_d = Preamble;
     if (flush && flushed) state_d = Idle;
     // Behind the last piece of a block, only chunks are to be dropped, which goes on.
     if (failed && !flush) state_d = Flush;
+    if (!rst_ni) state_d = Idle;
+  end
+
+  always_comb begin
+    left_d    = found.valid ? left : left_q;
+    in_left_d = found.valid ? in_left_q - 32'(taken) : in_left_q;
+    offset_d  = found.valid ? offset_next : offset_q;
+    raw_d     = raw_q;
+    if (block_ready_o) begin
+      in_left_d = block_bytes_i;
+      raw_d     = block_raw_i;
+    end
+    found_d = found;
+    if (failed || !rst_ni) found_d.valid = 1'b0;
   end
 
   assign block_ready_o = state_q == Idle;
 
   always_ff @(posedge clk_i) begin
-    found_q <= found;
-    data_q  <= ring;
-    if (found.valid) begin
-      left_q    <= left_d;
-      in_left_q <= in_left_q - 32'(taken);
-      offset_q  <= offset_d;
-    end
-    if (block_ready_o) begin
-      in_left_q <= block_bytes_i;
-      raw_q     <= block_raw_i;
-    end
-    if (!rst_ni) begin
-      state_q       <= Idle;
-      found_q.valid <= 1'b0;
-    end else begin
-      state_q <= state_d;
-      if (failed) found_q.valid <= 1'b0;
-    end
+    state_q       <= state_d;
+    raw_q         <= raw_d;
+    in_left_q     <= in_left_d;
+    left_q        <= left_d;
+    offset_q      <= offset_d;
+    found_q       <= found_d;
+    data_q        <= ring;
+    data_parity_q <= ring_parity;
   end
+
+  logic walk_error;
+  cu_twin #(.Width($bits(state_e) + 1 + 3 * 32 + $bits(found_t))) u_walk (
+    .clk_i, .rst_ni, .next_i({state_d, raw_d, in_left_d, left_d, offset_d, found_d}),
+    .now_i({state_q, raw_q, in_left_q, left_q, offset_q, found_q}), .error_o(walk_error)
+  );
 
   // ---- lengths and offsets
 
-  logic [31:0] made_q;  // bytes of the block that its elements have made so far
-  logic [31:0] due_q, due_d;  // that are still to be made
+  logic [31:0] made_q, made_d;  // bytes of the block that its elements have made so far
+  logic [31:0] due_q, due_d, due_next;  // that are still to be made
   logic corrupt, too_far;
 
   wire [32:0] reach = {1'b0, made_q} + 33'(found_q.own);
 
   always_comb begin
-    due_d = due_q;
-    if (found_q.start) due_d = found_q.length;
-    if (found_q.first) due_d = due_q - found_q.length;
+    due_next = due_q;
+    if (found_q.start) due_next = found_q.length;
+    if (found_q.first) due_next = due_q - found_q.length;
     corrupt = found_q.bad;
     too_far = 1'b0;
     if (found_q.first) begin
@@ -297,21 +318,32 @@ module cu_snappy_parser #(
       if (found_q.copy && (found_q.offset == '0 || {1'b0, found_q.offset} > reach)) corrupt = 1'b1;
       too_far = !corrupt && found_q.copy && found_q.offset > HistoryBytes;
     end
-    if (found_q.last && due_d != '0 && !too_far) corrupt = 1'b1;
+    if (found_q.last && due_next != '0 && !too_far) corrupt = 1'b1;
+    due_d  = found_q.valid ? due_next : due_q;
+    made_d = made_q;
+    if (found_q.valid) made_d = found_q.start ? '0 : made_q + (found_q.first ? found_q.length : '0);
   end
 
   assign failed = found_q.valid && (corrupt || too_far);
 
   always_ff @(posedge clk_i) begin
-    if (found_q.valid) begin
-      due_q  <= due_d;
-      made_q <= found_q.start ? '0 : made_q + (found_q.first ? found_q.length : '0);
-    end
+    due_q  <= due_d;
+    made_q <= made_d;
   end
+
+  logic sums_error;
+  cu_twin #(.Width(64)) u_sums (
+    .clk_i, .rst_ni, .next_i({due_d, made_d}), .now_i({due_q, made_q}), .error_o(sums_error)
+  );
+  assign parity_error_o = window_error | walk_error | sums_error;
+
+  assign length_valid_o = found_q.valid & found_q.start;
+  assign length_o       = raw_q ? left_q : found_q.length;
 
   assign piece_valid_o   = found_q.valid;
   assign piece_own_o     = found_q.own;
   assign piece_data_o    = data_q;
+  assign piece_parity_o  = data_parity_q;
   assign piece_copied_o  = found_q.copied;
   assign piece_lane_o    = found_q.lane;
   assign piece_offset_o  = found_q.offset[OffsetBits-1:0];

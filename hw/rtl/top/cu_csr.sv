@@ -13,7 +13,8 @@ module cu_csr #(
   parameter int unsigned OutBytes = 64,
   parameter int unsigned MaxKeyBytes = 1024,
   parameter int unsigned MaxRestarts = 8192,
-  parameter int unsigned MaxBlocks = 8192
+  parameter int unsigned MaxBlocks = 8192,
+  parameter int unsigned Snappy = 0
 ) (
   input  logic        clk_i,
   input  logic        rst_ni,
@@ -140,6 +141,7 @@ module cu_csr #(
       12'(CapabilityMaxValueBytes): rdata_d = ValueBytesLimit;
       12'(CapabilityMaxRestarts): rdata_d = MaxRestarts;
       12'(CapabilityMaxBlocks): rdata_d = MaxBlocks;
+      12'(CapabilityFeatures): rdata_d[CapabilityFeaturesSnappyLsb] = Snappy != 0;
       default: ;
     endcase
   end

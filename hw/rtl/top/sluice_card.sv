@@ -13,7 +13,8 @@ module sluice_card #(
   parameter int unsigned MaxRestarts = 8192,
   parameter int unsigned MaxBlocks = 8192,
   parameter int unsigned InFifoBeats = 256,
-  parameter int unsigned ValueFifoBeats = 64
+  parameter int unsigned ValueFifoBeats = 64,
+  parameter int unsigned Snappy = 0
 ) (
   input  logic ap_clk,
   input  logic ap_rst_n,
@@ -282,7 +283,7 @@ module sluice_card #(
     sluice_unit #(
       .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes),
       .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts), .MaxBlocks(MaxBlocks),
-      .InFifoBeats(InFifoBeats), .ValueFifoBeats(ValueFifoBeats)
+      .InFifoBeats(InFifoBeats), .ValueFifoBeats(ValueFifoBeats), .Snappy(Snappy)
     ) u_unit (
       .ap_clk, .ap_rst_n(unit_rst_n[u]), .irq(irq[u]),
       .s_axi_control_awaddr(s_axi_control_awaddr[11:0]), .s_axi_control_awvalid(write_valid[u]),

@@ -14,7 +14,8 @@ module sluice_unit #(
   parameter int unsigned MaxRestarts = 8192, // in an output block
   parameter int unsigned MaxBlocks = 8192,   // in an output table
   parameter int unsigned InFifoBeats = 256,  // read-ahead per way
-  parameter int unsigned ValueFifoBeats = 64 // values that wait, per way
+  parameter int unsigned ValueFifoBeats = 64, // values that wait, per way
+  parameter int unsigned Snappy = 0          // 1: input blocks may be compressed with it
 ) (
   input  logic ap_clk,
   input  logic ap_rst_n,
@@ -122,6 +123,7 @@ module sluice_unit #(
                 "OutBytes must be a power of two, ValueBytes to 64")
   `ASSERT_PARAM(max_key_bytes, MaxKeyBytes % 64 == 0 && MaxKeyBytes <= 16320,
                 "MaxKeyBytes must be a multiple of 64 up to 16320")
+  `ASSERT_PARAM(snappy, Snappy <= 1, "Snappy must be 0 or 1")
 
   // ------------------------------------------------------------------ control
   logic job_valid, job_ready, job_done;
@@ -130,7 +132,7 @@ module sluice_unit #(
 
   cu_csr #(
     .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes),
-    .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts), .MaxBlocks(MaxBlocks)
+    .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts), .MaxBlocks(MaxBlocks), .Snappy(Snappy)
   ) u_csr (
     .clk_i(ap_clk), .rst_ni(ap_rst_n),
     .s_axi_awaddr_i(s_axi_control_awaddr), .s_axi_awvalid_i(s_axi_control_awvalid),
@@ -189,10 +191,25 @@ module sluice_unit #(
   logic unused_crc;  // job control's: structures in memory have none
   assign unused_crc = ^idone_crc[Ways];
 
-  // Registered: a cycle more or less does not matter for the length of a standstill.
+  logic [Ways-1:0] dreq_valid, dreq_ready, dbeat_valid, dbeat_ready, ddone_valid, ddone_ready;
+  logic [Ways-1:0] ddone_error;
+  logic [Ways-1:0][63:0] dreq_addr;
+  logic [Ways-1:0][31:0] dreq_bytes, ddone_crc;
+  logic [Ways-1:0][InBytes*8-1:0] dbeat_data;
+  logic [Ways-1:0][InBytes/V-1:0] dbeat_parity;
+
+  // Registered: a cycle more or less does not matter for the length of a standstill. What Snappy
+  // makes of the read-ahead is up to 22 times as much, so that each beat which is taken counts.
   logic ports_move_q;
+  logic beats_move;
+  if (Snappy != 0) begin : g_expanding
+    assign beats_move = (dbeat_valid & dbeat_ready) != '0;
+  end else begin : g_plain
+    assign beats_move = 1'b0;
+  end
   always_ff @(posedge ap_clk) begin
     ports_move_q <= m_axi_index_rvalid | m_axi_in_rvalid | m_axi_index_bvalid | m_axi_out_bvalid |
+                    beats_move |
                     (m_axi_index_arvalid & m_axi_index_arready) |
                     (m_axi_in_arvalid & m_axi_in_arready) |
                     (m_axi_index_wvalid & m_axi_index_wready) |
@@ -259,15 +276,9 @@ module sluice_unit #(
     if (!rst_n) index_parity_error_q <= 1'b0;
   end
 
-  logic [Ways-1:0] dreq_valid, dreq_ready, dbeat_valid, dbeat_ready, ddone_valid, ddone_ready;
-  logic [Ways-1:0] ddone_error;
-  logic [Ways-1:0][63:0] dreq_addr;
-  logic [Ways-1:0][31:0] dreq_bytes, ddone_crc;
-  logic [Ways-1:0][InBytes*8-1:0] dbeat_data;
-  logic [Ways-1:0][InBytes/V-1:0] dbeat_parity;
-
   cu_read_engine #(
-    .Clients(Ways), .BusBytes(InBytes), .FifoBeats(InFifoBeats), .ParityBytes(V)
+    .Clients(Ways), .BusBytes(InBytes), .FifoBeats(InFifoBeats), .ParityBytes(V),
+    .Requests((Snappy != 0) ? 16 : 8)  // for the same blocks two each
   ) u_data_read (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .req_valid_i(dreq_valid), .req_ready_o(dreq_ready), .req_addr_i(dreq_addr),
@@ -321,7 +332,7 @@ module sluice_unit #(
 
     cu_entry_decoder #(
       .ValueBytes(V), .BusBytes(InBytes), .MaxKeyBytes(MaxKeyBytes),
-      .ValueFifoBeats(ValueFifoBeats)
+      .ValueFifoBeats(ValueFifoBeats), .Snappy(Snappy)
     ) u_entry_decoder (
       .clk_i(ap_clk), .rst_ni(rst_n),
       .handle_valid_i(handle_valid), .handle_ready_o(handle_ready), .handle_end_i(handle_end),

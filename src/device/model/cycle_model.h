@@ -21,6 +21,7 @@ struct UnitShape {
   uint32_t out_bytes = 64;    // W_out: beat of the data write port
   uint32_t latency = 30;      // cycles from an accepted address to its first beat or response
   double memory_bytes = 0;    // per cycle, of all ports together; 0: as much as they ask for
+  bool snappy = false;        // blocks may be compressed with it
 };
 
 UnitShape ShapeOf(const DeviceInfo& info, uint32_t latency);
@@ -94,6 +95,7 @@ inline constexpr uint64_t kBurstBeats = 16;      // cu_read_engine, cu_write_eng
 inline constexpr uint64_t kBlocksAhead = 8;      // cu_read_engine: Requests; cu_entry_decoder
 inline constexpr uint64_t kValueFifoBeats = 64;  // sluice_unit: ValueFifoBeats, per way
 inline constexpr uint64_t kWindowChunks = 4;     // cu_byte_window
+inline constexpr uint64_t kSnappyChunks = 16;    // cu_snappy_history: Rows
 inline constexpr uint64_t kKeyFifoBeats = 16;    // cu_entry_decoder: KeyFifo, per way
 inline constexpr uint64_t kInfoFifo = 32;        // cu_entry_decoder: RecFifo, per way
 inline constexpr uint64_t kQueuedKeys = 4;       // cu_key_queue: Keys

@@ -39,9 +39,9 @@ class Job {
   MergeStatus ReadRangeKey(bool has, uint64_t address, uint64_t bytes, std::string* key) const;
   MergeStatus ReadRuns(uint64_t descriptor);
   MergeStatus ReadTable(uint64_t address, MergeTable* table);
-  // A unit takes raw blocks only, and reads all of them; the CPU executor would take others, and
-  // pass over those outside the range. Counts block_bytes_.
-  bool AllRaw(MergeResult* result);
+  // A unit takes raw blocks only, and Snappy's if it is built for them, and reads all of them; the
+  // CPU executor would take others, and pass over those outside the range. Counts block_bytes_.
+  bool AllReadable(MergeResult* result);
   Status Store(const MergeOutput& output);
   MergeStatus CheckBlocks(const RawTable& table) const;
   void WriteCompletion(const MergeResult& result, uint64_t cycles) const;
@@ -179,7 +179,7 @@ MergeStatus Job::ReadTable(uint64_t address, MergeTable* table) {
   return MergeStatus::kOk;
 }
 
-bool Job::AllRaw(MergeResult* result) {
+bool Job::AllReadable(MergeResult* result) {
   std::string buffer;
   std::string_view contents;
   Compression stored_as;
@@ -214,7 +214,9 @@ bool Job::AllRaw(MergeResult* result) {
           break;
         }
         sound = sound && ReadStoredBlock(table.image, handle, &buffer, &contents, &stored_as).ok();
-        if (sound && stored_as != Compression::kNone) {
+        const bool readable =
+            stored_as == Compression::kNone || (info_.snappy && stored_as == Compression::kSnappy);
+        if (sound && !readable) {
           return refuse(MergeStatus::kBlockType, handle.offset);
         }
         end = handle.offset + handle.size + kBlockTrailerBytes;
@@ -312,7 +314,7 @@ JobOutcome Job::Run(uint64_t descriptor) {
     result.status = ReadRuns(descriptor);
   }
   uint64_t cycles = 0;
-  if (result.status == MergeStatus::kOk && AllRaw(&result)) {
+  if (result.status == MergeStatus::kOk && AllReadable(&result)) {
     const RecordLimits limits{info_.max_key_bytes, info_.max_value_bytes};
     result = CpuExecutor(limits).Run(task_, [&](const MergeOutput& o) { return Store(o); });
     if (result.status == MergeStatus::kSink) {

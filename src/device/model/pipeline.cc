@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "device/model/snappy_cycles.h"
 #include "merge/cpu_executor.h"
 #include "merge/outputs.h"
 #include "table/internal_key.h"
@@ -89,6 +90,8 @@ struct Way {
   double chunks = 0;       // of the block have gone into the window
   double index_time = 0;   // the block's handle is there
   double block_beats = 0;  // data beats of the blocks before
+  double unpacking = 0;    // Snappy's decoder begins with the block
+  double unpacked = 0;     // it has ended
   double freed = 0;        // beats that the decoder has taken
   double requested = 0;
   double total = 0;                                // data beats
@@ -112,6 +115,8 @@ class Pipeline {
   void Request(Way* way, double time, double beats);
   void LoadHead(Way* way);
   void BeginBlock(Way* way);
+  double BeatsTo(const Way& way, uint64_t offset) const;
+  double Unpacked(const Way& way, uint64_t offset) const;
   void DecodeValue(Way* way, double value_beats);
   void EndBlock(Way* way);
   Way* Winner();
@@ -137,11 +142,17 @@ class Pipeline {
   Fifo kept_;
 };
 
+// Of a block, trailer counted; with Snappy, the beat of its type comes first.
+double BlockBeats(const UnitShape& unit, const TableWalk& walk) {
+  return (unit.snappy ? 1.0 : 0.0) +
+         static_cast<double>(BeatsFrom(walk.handle().offset,
+                                       walk.handle().size + kBlockTrailerBytes, unit.in_bytes));
+}
+
 double TotalBeats(const UnitShape& unit, const std::vector<RawTable>& tables) {
   double beats = 0;
   for (TableWalk walk(tables); walk.Valid(); walk.NextBlock()) {
-    beats +=
-        BeatsFrom(walk.handle().offset, walk.handle().size + kBlockTrailerBytes, unit.in_bytes);
+    beats += BlockBeats(unit, walk);
   }
   return beats;
 }
@@ -259,6 +270,13 @@ void Pipeline::BeginBlock(Way* way) {
   way->decoded = std::max({way->decoded, way->index_time, request + RoundTrip(unit_)});
   way->begun = way->decoded;
   result_.busy.index_port += beats;
+  if (unit_.snappy) {
+    const double chunks = kSnappyChunks + kWindowChunks;
+    way->unpacking = std::max(way->unpacked, way->begun - chunks);
+    way->unpacked = way->unpacking + kSnappyBlockCycles +
+                    (walk.compressed() ? SnappyPieces(walk.stored(), unit_.value_bytes)
+                                       : Beats(walk.held_bytes(), unit_.value_bytes));
+  }
 }
 
 // The walk of a way has come to a record, which the decoder takes up.
@@ -270,18 +288,17 @@ void Pipeline::LoadHead(Way* way) {
   if (walk.block_begins()) {
     BeginBlock(way);
   }
-  const uint64_t first = walk.handle().offset % unit_.in_bytes;
   const uint64_t value = walk.value_bytes();
   const double value_beats = Beats(value, unit_.value_bytes);
   const double key_beats = MergeCycles(unit_, walk.user_bytes());
   const double cycles = DecodeCycles(unit_, walk.user_bytes(), value);
-  const double key_end =
-      way->block_beats + Beats(first + walk.end_offset() - value, unit_.in_bytes);
-  const double end = way->block_beats + Beats(first + walk.end_offset(), unit_.in_bytes);
+  const double key_end = BeatsTo(*way, walk.end_offset() - value);
+  const double end = BeatsTo(*way, walk.end_offset());
   const double queue = kQueuedKeys * std::min(key_beats, Beats(kMaxKeyBytes, unit_.value_bytes) /
                                                              double{kQueuedKeys});
   way->key_time =
       std::max({way->decoded + cycles - value_beats, way->Arrival(key_end),
+                Unpacked(*way, walk.end_offset() - value),
                 way->keys.Room(key_beats, kKeyFifoBeats + queue, kKeyFifoBeats + kQueuedKeys)});
   Request(way, way->key_time, key_end - way->freed);
   way->freed = key_end;
@@ -291,7 +308,25 @@ void Pipeline::LoadHead(Way* way) {
   way->value_left = value_beats;
   way->data_left = end - key_end;
   DecodeValue(way, std::min<double>(value_beats, kValueFifoBeats));
-  way->decoded = std::max(way->decoded, way->values.Room(value_beats, kValueFifoBeats, kInfoFifo));
+  way->decoded = std::max({way->decoded, Unpacked(*way, walk.end_offset()),
+                           way->values.Room(value_beats, kValueFifoBeats, kInfoFifo)});
+}
+
+// Beats of the way up to byte `offset` of what the block holds.
+double Pipeline::BeatsTo(const Way& way, uint64_t offset) const {
+  const TableWalk& walk = way.walk;
+  uint64_t stored = walk.handle().offset % unit_.in_bytes + offset;
+  if (walk.compressed()) {
+    stored += offset * walk.handle().size / walk.held_bytes() - offset;
+  }
+  return way.block_beats + (unit_.snappy ? 1.0 : 0.0) +
+         static_cast<double>(Beats(stored, unit_.in_bytes));
+}
+
+// When byte `offset` of what the block holds has left Snappy's decoder.
+double Pipeline::Unpacked(const Way& way, uint64_t offset) const {
+  const double share = static_cast<double>(offset) / static_cast<double>(way.walk.held_bytes());
+  return unit_.snappy ? way.unpacking + share * (way.unpacked - way.unpacking) : 0;
 }
 
 // Decodes so many beats more of the head's value, burst by burst: what is taken makes room for what
@@ -315,15 +350,17 @@ void Pipeline::DecodeValue(Way* way, double value_beats) {
 
 void Pipeline::EndBlock(Way* way) {
   const TableWalk& walk = way->walk;
-  const uint64_t stored = walk.handle().size + kBlockTrailerBytes;
-  const double tail = DecodeEndCycles(unit_, walk.handle().offset + walk.entries_bytes(),
-                                      stored - walk.entries_bytes());
+  // What Snappy's decoder makes begins in lane 0, and has no trailer.
+  const uint64_t first = unit_.snappy ? 0 : walk.handle().offset;
+  const uint64_t bytes = walk.held_bytes() + (unit_.snappy ? 0 : kBlockTrailerBytes);
+  const double tail =
+      DecodeEndCycles(unit_, first + walk.entries_bytes(), bytes - walk.entries_bytes());
   // The block's chunks come one a cycle.
   way->chunks = std::max(way->chunks, way->begun - kWindowChunks) +
-                BeatsFrom(walk.handle().offset, stored, unit_.value_bytes);
-  way->decoded = std::max(way->decoded + tail, way->chunks);
+                BeatsFrom(first, bytes, unit_.value_bytes);
+  way->decoded = std::max({way->decoded + tail, way->chunks, way->unpacked});
   way->decode_busy += tail;
-  way->block_beats += BeatsFrom(walk.handle().offset, stored, unit_.in_bytes);
+  way->block_beats += BlockBeats(unit_, walk);
   way->blocks.Push(way->decoded);
   Request(way, way->decoded, way->block_beats - way->freed);
   way->freed = way->block_beats;
@@ -452,7 +489,8 @@ CycleEstimate Pipeline::Run() {
 }  // namespace
 
 UnitShape ShapeOf(const DeviceInfo& info, uint32_t latency) {
-  return {info.ways, info.value_bytes, info.in_bytes, info.out_bytes, std::max(1u, latency), 0};
+  return {info.ways, info.value_bytes, info.in_bytes, info.out_bytes, std::max(1u, latency),
+          0,         info.snappy};
 }
 
 double StageCycles::Max() const {

@@ -43,8 +43,8 @@ struct CycleEstimate {
   double ClosedForm() const { return static_cast<double>(fill + drain) + busy.Max(); }
 };
 
-// `task`'s blocks must be raw, its tables begin at multiples of 64 bytes in device memory;
-// `outputs` are the tables that it makes. What is malformed ends the walk of its run.
+// `task`'s blocks must be such as the unit reads, its index blocks raw; its tables begin at
+// multiples of 64 bytes in device memory; `outputs` are the tables that it makes. What is malformed ends the walk of its run.
 CycleEstimate Estimate(const UnitShape& unit, const MergeTask& task, std::vector<RawTable> outputs);
 
 // As above, with the CPU executor to make the outputs. Fails as it does.

@@ -1,10 +1,12 @@
 #include "device/model/table_walk.h"
 
+#include "table/codec.h"
+
 namespace sluice::model {
 
 namespace {
 
-// The content of the raw block at `handle`; empty if it reaches past the end.
+// The block at `handle` as it is stored; empty if it reaches past the end.
 std::string_view Content(std::string_view image, const BlockHandle& handle) {
   return HandleFits(handle, image.size()) ? image.substr(handle.offset, handle.size)
                                           : std::string_view();
@@ -34,6 +36,22 @@ uint64_t TableWalk::shared() const {
   return header.shared;
 }
 
+bool TableWalk::OpenBlock(std::string_view image) {
+  stored_ = Content(image, handle_);
+  const size_t type_at = handle_.offset + handle_.size;
+  compressed_ = type_at < image.size() &&
+                Compression{static_cast<uint8_t>(image[type_at])} == Compression::kSnappy;
+  std::string_view held = stored_;
+  if (compressed_) {
+    if (!Uncompress(Compression::kSnappy, stored_, uncompressed_.get()).ok()) {
+      return false;
+    }
+    held = *uncompressed_;
+  }
+  held_bytes_ = held.size();
+  return Block::Parse(held, &block_).ok();
+}
+
 void TableWalk::NextBlock() {
   entry_ = {};
   while (!entry_.Valid()) {
@@ -59,8 +77,7 @@ void TableWalk::NextBlock() {
     index_key_bytes_ = index_.key().size();
     handle_bytes_ = value.size();
     index_entry_bytes_ = index_.end_offset() - index_.offset();
-    if (!handle_.ReadFrom(&value) ||
-        !Block::Parse(Content(tables_[table_ - 1].image, handle_), &block_).ok()) {
+    if (!handle_.ReadFrom(&value) || !OpenBlock(tables_[table_ - 1].image)) {
       table_ = tables_.size();
       index_ = {};
       return;

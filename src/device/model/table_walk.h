@@ -1,8 +1,11 @@
-// Walks the records of raw tables for what costs time: lengths, and where blocks begin and end.
+// Walks the records of tables, raw ones or with Snappy, for what costs time: lengths, and where
+// blocks begin and end.
 
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -46,6 +49,11 @@ class TableWalk {
   bool table_begins() const { return first_block_ && block_begins(); }
   bool table_ends() const { return block_ends() && !index_.Valid(); }
 
+  // The block as it is stored, and whether that is compressed; bytes of what it holds.
+  std::string_view stored() const { return stored_; }
+  bool compressed() const { return compressed_; }
+  uint64_t held_bytes() const { return held_bytes_; }
+
   // The block's place in its table; its number of restarts; its index entry.
   const BlockHandle& handle() const { return handle_; }
   uint64_t entries_bytes() const { return block_.entries().size(); }
@@ -62,6 +70,8 @@ class TableWalk {
   uint64_t index_end_bytes() const { return 4 * index_restarts_ + 4 + kBlockTrailerBytes; }
 
  private:
+  bool OpenBlock(std::string_view image);
+
   std::vector<RawTable> tables_;
   size_t table_ = 0;  // the one to open next
   BlockIterator index_;
@@ -73,6 +83,10 @@ class TableWalk {
   uint64_t index_key_bytes_ = 0;
   uint64_t handle_bytes_ = 0;
   uint64_t index_entry_bytes_ = 0;
+  std::string_view stored_;
+  bool compressed_ = false;
+  uint64_t held_bytes_ = 0;
+  std::unique_ptr<std::string> uncompressed_ = std::make_unique<std::string>();
   Block block_;
   BlockIterator entry_;
 };

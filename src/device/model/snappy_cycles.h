@@ -1,0 +1,17 @@
+// How long cu_snappy_decoder takes for a block: it makes a piece of up to V bytes per cycle, of at
+// most one literal and one copy behind it (docs/hardware.md, Snappy).
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace sluice::model {
+
+// Besides its pieces: descriptor, preamble, and the flush behind the last one.
+inline constexpr uint64_t kSnappyBlockCycles = 3;
+
+// Pieces of a block that Snappy has compressed, at `v` bytes per cycle. What is malformed ends it.
+uint64_t SnappyPieces(std::string_view block, uint64_t v);
+
+}  // namespace sluice::model
