@@ -16,6 +16,7 @@
 #include "merge/cpu_executor.h"
 #include "merge/outputs.h"
 #include "sluice_abi.h"
+#include "table/codec.h"
 #include "util/testing.h"
 
 namespace sluice {
@@ -28,14 +29,18 @@ std::unique_ptr<Device> Rtl() {
   EXPECT_TRUE(MakeRtlDevice(kConfig, {}, &device).ok());
   return device;
 }
-std::unique_ptr<Device> Model(const ModelDeviceOptions& options) {
-  return MakeModelDevice(Rtl()->info(), options);
+std::unique_ptr<Device> Model(const ModelDeviceOptions& options, bool snappy = false) {
+  DeviceInfo info = Rtl()->info();
+  info.snappy = snappy;
+  return MakeModelDevice(info, options);
 }
 
 TEST(ModelDeviceTest, WritesWhatTheCpuWrites) {
   std::mt19937_64 rng(TestSeed());
-  DeviceExecutor model(Model(Instant()));
+  DeviceExecutor raw_only(Model(Instant()));
+  DeviceExecutor with_snappy(Model(Instant(), true));
   for (int i = 0; i < 200; ++i) {
+    DeviceExecutor& model = i % 2 == 0 ? raw_only : with_snappy;
     const GeneratedTask input = RandomTask(rng);
     std::vector<OwnedOutput> expected;
     std::vector<OwnedOutput> actual;
@@ -72,6 +77,67 @@ TEST(ModelDeviceTest, RefusesHandlesThatGoBack) {
   const MergeResult outside = DeviceExecutor(Model(Instant())).Run(task, discard);
   EXPECT_EQ(outside.status, MergeStatus::kBadHandle);
   EXPECT_TRUE(outside.error.IsCorruption()) << outside.error.ToString();
+}
+
+// An index that is compressed stands elsewhere on the device; its faults are told by where it stands
+// for the caller.
+TEST(ModelDeviceTest, TellsWhereACompressedIndexIs) {
+  TableImageBuilder table;
+  for (const char* key : {"a", "b"}) {
+    table.Add(MakeInternalKey(key, 1, RecordType::kValue), "v");
+    table.EndBlock();
+  }
+  TableImage image = table.Finish();
+  BlockImageBuilder index(1);
+  for (const char letter : {'a', 'b'}) {
+    std::string value;
+    image.blocks[letter == 'a' ? 1 : 0].AppendTo(&value);
+    index.Add(MakeInternalKey(std::string(200, letter), 1, RecordType::kValue), value);
+  }
+  std::string compressed;
+  ASSERT_TRUE(Compress({.type = Compression::kSnappy}, index.Finish(), &compressed));
+  image.ReplaceIndex(compressed, Compression::kSnappy);
+  MergeTask task;
+  task.runs = {{{image.file, image.index}}};
+  for (const bool snappy : {false, true}) {
+    const MergeResult result =
+        DeviceExecutor(Model(Instant(), snappy)).Run(task, [](const MergeOutput&) {
+          return Status();
+        });
+    EXPECT_EQ(result.status, MergeStatus::kBadHandle);
+    EXPECT_EQ(result.fault, (MergeFault{0, 0, image.index.offset}));
+  }
+}
+
+// A unit without Snappy's decoder says so of a block that nobody has decompressed for it: here of
+// one whose neighbour is damaged.
+TEST(ModelDeviceTest, KnowsWhatItDecodes) {
+  TableImageBuilder table({.compression = Compression::kSnappy});
+  BlockImageBuilder index(1);
+  for (const char letter : {'a', 'b'}) {
+    table.Add(MakeInternalKey(std::string(1, letter), 1, RecordType::kValue),
+              std::string(300, letter));
+    table.EndBlock();
+  }
+  TableImage image = table.Finish();
+  for (const char letter : {'a', 'b'}) {
+    std::string value;
+    image.blocks[letter - 'a'].AppendTo(&value);
+    index.Add(MakeInternalKey(std::string(1, letter), 1, RecordType::kValue), value);
+  }
+  image.ReplaceIndex(index.Finish());  // raw
+  image.file[image.blocks[1].offset] ^= 1;
+  MergeTask task;
+  task.runs = {{{image.file, image.index}}};
+  for (const bool snappy : {false, true}) {
+    const MergeResult result =
+        DeviceExecutor(Model(Instant(), snappy)).Run(task, [](const MergeOutput&) {
+          return Status();
+        });
+    EXPECT_EQ(MergeStatusText(result.status),
+              MergeStatusText(snappy ? MergeStatus::kBlockChecksum : MergeStatus::kBlockType));
+    EXPECT_EQ(result.fault.offset, image.blocks[snappy ? 1 : 0].offset);
+  }
 }
 
 TEST(ModelDeviceTest, TellsOfFaultsAsTheRtl) {
