@@ -122,6 +122,19 @@ std::vector<BlockHandle> BlocksOf(const RealTable& table) {
   return blocks;
 }
 
+// A table of one block, as Snappy is to find it; `key` is its last one.
+TableImage OneBlock(const std::string& key, const std::string& block) {
+  TableImage image;
+  image.file = block;
+  AppendBlockTrailer(block, Compression::kSnappy, &image.file);
+  std::string handle;
+  BlockHandle{0, block.size()}.AppendTo(&handle);
+  BlockImageBuilder index(1);
+  index.Add(key, handle);
+  image.ReplaceIndex(index.Finish());
+  return image;
+}
+
 // What the unit is given: LevelDB's tables, as they are.
 class WatchedDevice : public dv::GuardedDevice {
  public:
@@ -205,6 +218,28 @@ TEST_F(UnitSnappy, FindsWhatSnappyDoesNotAllow) {
   EXPECT_GT(corrupt, 20);
 }
 
+// A block that promises a value of 200 MB and breaks off in it: the unit must not wait for the rest,
+// nor make it up.
+TEST_F(UnitSnappy, StopsWhereABlockBreaksOff) {
+  constexpr uint32_t kPromised = 200'000'000;
+  const std::string key = MakeInternalKey("key", 1, RecordType::kValue);
+  std::string held = {0, static_cast<char>(key.size())};
+  PutVarint(&held, kPromised - 100);
+  held += key + std::string(30, 'v');
+  std::string block;
+  PutVarint(&block, kPromised);
+  block += static_cast<char>((held.size() - 1) << 2);
+  block += held;
+  const TableImage image = OneBlock(key, block);
+  MergeTask task;
+  task.runs = {{{image.file, image.index}}};
+  DeviceExecutor unit(MakeDevice({}));
+  const MergeResult found = unit.Run(task, Discard());
+  EXPECT_EQ(MergeStatusText(found.status), MergeStatusText(MergeStatus::kBlockCorrupt));
+  EXPECT_LT(found.stats.cycles, 5000u);
+  EXPECT_TRUE(SameFault(found, CpuExecutor().Run(task, Discard())));
+}
+
 // A copy from further back than the unit remembers, which the library never writes but reads: not
 // corrupt, and not for this unit.
 TEST_F(UnitSnappy, RefusesCopiesFromTooFar) {
@@ -233,14 +268,7 @@ TEST_F(UnitSnappy, RefusesCopiesFromTooFar) {
     ASSERT_TRUE(snappy::Uncompress(block.data(), block.size(), &check));
     ASSERT_TRUE(check == bytes);
 
-    TableImage image;
-    image.file = block;
-    AppendBlockTrailer(block, Compression::kSnappy, &image.file);
-    std::string handle;
-    BlockHandle{0, block.size()}.AppendTo(&handle);
-    BlockImageBuilder index(1);
-    index.Add(key, handle);
-    image.ReplaceIndex(index.Finish());
+    const TableImage image = OneBlock(key, block);
     MergeTask task;
     task.runs = {{{image.file, image.index}}};
     DeviceExecutor unit(MakeDevice({}));
