@@ -149,10 +149,11 @@ int List(bool json) {
     if (Status status = Describe("rtl", name, &info); !status.ok()) {
       return Fail(status, json);
     }
-    text +=
-        fmt::format("{:<8} {:>5} {:>4} {:>4} {:>5} {:>6} {:>8} {:>10}{}\n", name, info.units,
-                    info.ways, info.value_bytes, info.in_bytes, info.out_bytes, info.max_key_bytes,
-                    info.max_value_bytes, name == kDefaultConfiguration ? "  (default)" : "");
+    const char* const kind = info.snappy ? "  (Snappy)" : "";
+    const char* const remark = name == kDefaultConfiguration ? "  (default)" : kind;
+    text += fmt::format("{:<8} {:>5} {:>4} {:>4} {:>5} {:>6} {:>8} {:>10}{}\n", name, info.units,
+                        info.ways, info.value_bytes, info.in_bytes, info.out_bytes,
+                        info.max_key_bytes, info.max_value_bytes, remark);
     Json entry;
     entry["config"] = name;
     entry["units"] = info.units;

@@ -28,7 +28,7 @@ LUTRAM = {
 BRAM = {"RAMB36E2": 1, "RAMB18E2": 0.5}
 COLUMNS = ["LUT", "of these LUT RAM", "FF", "BRAM36", "URAM"]
 GOAL = 8  # LUT levels
-# Stages that no configuration includes, and their parameters: for the report.
+# Parts and stages with a table of their own in the report, and their parameters.
 OTHERS = {
     "cu_snappy_decoder": {"ValueBytes": 16, "HistoryBytes": 65536},
     "cu_snappy_encoder": {"ValueBytes": 16, "BlockBytes": 8192},
@@ -121,9 +121,9 @@ The stages of `fast20`, each on its own; `sluice_unit` is the logic between them
 
 {breakdown}
 
-## Stages that no configuration includes
+## Snappy's stages
 
-At V = 16 (docs/hardware.md, Snappy).
+At V = 16 (docs/hardware.md, Snappy). `snappy4` includes the decoder, no configuration the encoder.
 
 {others}
 
