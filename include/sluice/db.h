@@ -125,7 +125,8 @@ class SLUICE_EXPORT DB {
   /// ingestions that were never committed, and sub-tables but the default one are named
   /// `subtable-N`. Ok if the new database is whole, however little it holds; Corruption if there are
   /// neither metadata nor extents nor a log. `options` are those of the new database, but for
-  /// level_paths: those of the one in `path`.
+  /// level_paths: those of the one in `path`. Sub-tables have the options of their own that
+  /// extent_bytes permits, as when a database is opened (SubtableOptions).
   static Status Repair(const Options& options, const std::string& path, const std::string& to,
                        RepairReport* report);
 

@@ -12,6 +12,7 @@
 #include "log/log_reader.h"
 #include "tree/metadata_log.h"
 #include "tree/order_check.h"
+#include "tree/subtable_options.h"
 #include "tree/table_scan.h"
 #include "tree/version.h"
 #include "util/epoch.h"
@@ -448,23 +449,13 @@ Status Repairer::FindSubtable(uint32_t id, Subtable** subtable) {
     if (found == nullptr) {
       SLUICE_RETURN_IF_ERROR(target_->CreateSubtable(known->second.name, &found));
     }
-    SLUICE_RETURN_IF_ERROR(SaveOptions(known->second, found));
+    // As an Open with these options has them.
+    const SubtableOptions own = CutTo(known->second.options, options_.extent_bytes);
+    if (own != SubtableOptions()) {
+      SLUICE_RETURN_IF_ERROR(target_->SetSubtableOptions(found, own));
+    }
   }
   *subtable = found;
-  return {};
-}
-
-Status Repairer::SaveOptions(const Metadata::Subtable& from, Subtable* to) {
-  if (from.options == SubtableOptions()) {
-    return {};
-  }
-  const Status status = target_->SetSubtableOptions(to, from.options);
-  if (status.code() != Status::Code::kInvalidArgument) {
-    return status;
-  }
-  // They were given with larger extents than the new database is to have.
-  Lost(fmt::format("options of sub-table '{}', {}: {}", from.name, from.options.ToString(),
-                   status.ToString()));
   return {};
 }
 

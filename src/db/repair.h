@@ -49,7 +49,6 @@ class Repairer {
   Status SaveWrites(std::string_view payload);  // of a log record that makes sense
   // The sub-table of the new database for an id of the old one; null if it was dropped there.
   Status FindSubtable(uint32_t id, Subtable** subtable);
-  Status SaveOptions(const Metadata::Subtable& from, Subtable* to);
   Status Prepare(const std::string& name, std::string_view entries);
   Status Add(const BatchWrite& write);
   Status WriteBatchOut();

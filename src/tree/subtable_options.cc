@@ -15,7 +15,6 @@ namespace sluice {
 
 namespace {
 
-constexpr uint32_t kLeastBlockBytes = 64;
 constexpr int kMostBloomBits = 64;
 constexpr uint32_t kMostPrefixBytes = 255;
 constexpr uint32_t kLeastDictionaryBytes = 256;
@@ -102,6 +101,17 @@ const char* OutOfRange(const SubtableOptions& options, uint32_t extent_bytes) {
     }
   }
   return nullptr;
+}
+
+SubtableOptions CutTo(SubtableOptions options, uint32_t extent_bytes) {
+  if (options.block_bytes) {
+    options.block_bytes = std::min(*options.block_bytes, extent_bytes);
+  }
+  if (options.zstd_dictionary_bytes) {
+    options.zstd_dictionary_bytes =
+        std::min(*options.zstd_dictionary_bytes, MostDictionaryBytes(extent_bytes));
+  }
+  return options;
 }
 
 SubtableOptions DefaultsOf(const Options& options) {

@@ -15,6 +15,7 @@
 
 namespace sluice {
 
+inline constexpr uint32_t kLeastBlockBytes = 64;
 inline constexpr uint32_t kMaxExtentBytes = uint32_t{1} << 30;
 
 // Calls visit(tag, name, field) for each option of `options`. Tags are on disk: never change one.
@@ -34,6 +35,8 @@ void VisitOptions(Options& options, const Visit& visit) {
 uint32_t MostDictionaryBytes(uint32_t extent_bytes);
 // The name of an option that is out of its range, for extents of `extent_bytes`; null if none is.
 const char* OutOfRange(const SubtableOptions& options, uint32_t extent_bytes);
+// What extents of `extent_bytes` permit of options that were in range for larger ones: in range.
+SubtableOptions CutTo(SubtableOptions options, uint32_t extent_bytes);
 // What a database's own options say of the same.
 SubtableOptions DefaultsOf(const Options& options);
 
