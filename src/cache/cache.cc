@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -72,8 +73,14 @@ size_t Cache::Entry::charge() const {
 
 void Cache::Unmap::operator()(Bucket* buckets) const { ::munmap(buckets, bytes); }
 
+size_t Cache::Attainable(size_t capacity_bytes) {
+  return std::min(capacity_bytes, static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) *
+                                      static_cast<size_t>(::sysconf(_SC_PAGESIZE)));
+}
+
 Cache::Cache(size_t capacity_bytes, size_t expected_entry_bytes) : capacity_bytes_(capacity_bytes) {
-  const size_t expected = capacity_bytes / (sizeof(Entry) + expected_entry_bytes + kOverheadBytes);
+  const size_t expected =
+      Attainable(capacity_bytes) / (sizeof(Entry) + expected_entry_bytes + kOverheadBytes);
   const size_t shards =
       std::clamp(std::bit_floor(expected / kMinShardEntries), size_t{1}, kMaxShards);
   const size_t buckets = std::bit_ceil(std::max(expected, shards));

@@ -88,11 +88,15 @@ class Cache {
   };
 
   // `expected_entry_bytes`, of key and value, decides how many buckets there are; a wrong guess
-  // costs memory or time. A capacity of 0 holds nothing.
+  // costs memory or time. A capacity of 0 holds nothing; one that is larger than the machine's memory
+  // is no limit.
   Cache(size_t capacity_bytes, size_t expected_entry_bytes);
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
   ~Cache();  // entries with references stay until they are dropped
+
+  // What may ever be in a cache of this capacity: at most as much as the machine has memory.
+  static size_t Attainable(size_t capacity_bytes);
 
   // The entry with this key, or nullptr; valid while the caller's guard is held. REQUIRES: a guard.
   const Entry* Lookup(std::string_view key, uint64_t hash) const {

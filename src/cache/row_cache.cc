@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <memory>
+#include <new>
 
 #include "util/hash.h"
 
@@ -54,8 +55,15 @@ Cache::Entry* NewRow(const RowKey& key, uint64_t trailer, std::string_view value
 
 RowCache::RowCache(size_t capacity_bytes)
     : cache_(capacity_bytes, kExpectedEntryBytes),
-      mark_mask_(std::bit_ceil(capacity_bytes / kExpectedEntryBytes / 16 + 1) - 1),
-      marks_(std::make_unique<std::atomic<uint64_t>[]>(mark_mask_ + 1)) {}
+      mark_mask_(std::bit_ceil(Cache::Attainable(capacity_bytes) / kExpectedEntryBytes / 16 + 1) -
+                 1),
+      // Zero, and where that is much, memory that is not used yet costs nothing.
+      marks_(static_cast<std::atomic<uint64_t>*>(
+          std::calloc(mark_mask_ + 1, sizeof(std::atomic<uint64_t>)))) {
+  if (marks_ == nullptr) {
+    throw std::bad_alloc();
+  }
+}
 
 // Some calls of several threads may be lost to each other.
 bool RowCache::SeenBefore(uint64_t hash) {

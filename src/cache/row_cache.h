@@ -38,6 +38,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string_view>
 
@@ -78,13 +79,17 @@ class RowCache {
   Cache::Stats stats() const { return cache_.stats(); }
 
  private:
+  struct Free {
+    void operator()(std::atomic<uint64_t>* marks) const { std::free(marks); }
+  };
+
   // Whether this is not the first call with this hash since the marks were last cleared.
   bool SeenBefore(uint64_t hash);
 
   Cache cache_;
   // One bit for each of about as many keys as fit in the cache.
   const size_t mark_mask_;  // words, less one
-  std::unique_ptr<std::atomic<uint64_t>[]> marks_;
+  std::unique_ptr<std::atomic<uint64_t>[], Free> marks_;
   std::atomic<size_t> marked_{0};
 };
 

@@ -46,12 +46,26 @@ constexpr size_t kQueuedShare = 32;
 constexpr double kLeastSpaceLimit = 1.1;
 constexpr double kMostSpaceLimit = 100;
 
+// No data has as many bytes, nor any level as many runs: what is above is as good as without a limit.
+// Cut to that, sums and products of options do not overflow.
+constexpr uint64_t kBoundlessBytes = uint64_t{1} << 52;
+constexpr size_t kBoundlessRuns = size_t{1} << 20;
+
+void CutBoundless(Options* options) {
+  for (uint64_t* const bytes :
+       {&options->write_buffer_bytes, &options->l1_bytes, &options->max_log_bytes,
+        &options->task_bytes, &options->compaction_bytes}) {
+    *bytes = std::min(*bytes, kBoundlessBytes);
+  }
+  options->l0_compaction_runs = std::min(options->l0_compaction_runs, kBoundlessRuns);
+}
+
 Status CheckOptions(const Options& options) {
   const auto none = [](const std::shared_ptr<Executor>& unit) { return unit == nullptr; };
   const std::pair<const char*, bool> in_range[] = {
       {"restart_interval", options.restart_interval > 0},
       {"extent_bytes",
-       options.extent_bytes >= options.block_bytes && options.extent_bytes <= kMaxExtentBytes},
+       options.extent_bytes >= kLeastBlockBytes && options.extent_bytes <= kMaxExtentBytes},
       {"memtable_bytes",
        options.memtable_bytes > 0 && options.memtable_bytes <= kMostMemtableBytes},
       {"max_waiting_memtables", options.max_waiting_memtables > 0},
@@ -60,6 +74,7 @@ Status CheckOptions(const Options& options) {
       {"l0_compaction_runs", options.l0_compaction_runs >= 2},
       {"l0_stop_runs",
        options.l0_stop_runs > 0 && options.l0_stop_runs >= options.l0_slowdown_runs},
+      {"deletion_share", options.deletion_share >= 0},
       {"max_space_amplification", options.max_space_amplification == 0 ||
                                       (options.max_space_amplification >= kLeastSpaceLimit &&
                                        options.max_space_amplification <= kMostSpaceLimit)},
@@ -98,6 +113,7 @@ DBImpl::~DBImpl() {
 Status DB::Open(const Options& given, const std::string& where, std::unique_ptr<DB>* db) try {
   SLUICE_RETURN_IF_ERROR(CheckOptions(given));
   Options options = given;
+  CutBoundless(&options);
   std::string path = where;
   SLUICE_RETURN_IF_ERROR(
       MakeAbsolute(given.env != nullptr ? given.env : Env::Posix(), &options, &path));
