@@ -7,9 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <fstream>
 #include <future>
-#include <iostream>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -204,37 +202,6 @@ TEST_F(WriteBudget, ManySubtablesStayWithinTheLimits) {
     ASSERT_TRUE(db_->Close().ok());
     db_.reset();
   }
-}
-
-// 0 where a sanitizer's own memory would count, too, or an emulator's.
-uint64_t ResidentBytes() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SLUICE_EMULATED)
-  std::cout << "The process's memory is not only this program's: not checked\n";
-  return 0;
-#endif
-  std::ifstream statm("/proc/self/statm");
-  uint64_t pages = 0;
-  statm >> pages >> pages;
-  return pages * 4096;
-}
-
-TEST_F(WriteBudget, SubtablesOfFewRowsAreSmall) {
-  constexpr int kSubtables = 1000;
-  constexpr uint64_t kMostBytes = 64 << 10;
-  options_.memtable_bytes = 64 << 20;
-  options_.log_segment_bytes = 16 << 20;
-  Open();
-  const uint64_t before = ResidentBytes();
-  for (int i = 0; i < kSubtables; ++i) {
-    Subtable* subtable;
-    ASSERT_TRUE(db_->CreateSubtable(fmt::format("t{}", i), &subtable).ok());
-    for (int row = 0; row < 10; ++row) {
-      ASSERT_TRUE(db_->Put({}, subtable, fmt::format("row{}", row), "value").ok());
-    }
-  }
-  EXPECT_GT(MemtableBytes(), 0u);
-  EXPECT_LE(MemtableBytes(), kSubtables * kMostBytes / 8);
-  EXPECT_LE(ResidentBytes(), before + kSubtables * kMostBytes);
 }
 
 // Reads of more than the caches hold free what these evict while they run, and in the end what

@@ -1,5 +1,5 @@
 // What tests share: seeds that replay, random numbers, directories that vanish, a look at the page
-// cache.
+// cache and at the process's memory.
 
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <random>
 #include <stdexcept>
@@ -43,7 +44,8 @@ inline int TestRounds(int rounds) {
 // A new directory, removed with all that is in it when this is destroyed.
 class TempDir {
  public:
-  TempDir() : path_((std::filesystem::temp_directory_path() / "sluice.XXXXXX").string()) {
+  explicit TempDir(const std::filesystem::path& parent = std::filesystem::temp_directory_path())
+      : path_((parent / "sluice.XXXXXX").string()) {
     if (::mkdtemp(path_.data()) == nullptr) {
       throw std::runtime_error("cannot make " + path_);
     }
@@ -61,6 +63,18 @@ class TempDir {
  private:
   std::string path_;
 };
+
+// Memory of this process; 0 where a sanitizer's own memory would count, too, or an emulator's.
+inline uint64_t ResidentBytes() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SLUICE_EMULATED)
+  std::cout << "The process's memory is not only this program's: not checked\n";
+  return 0;
+#endif
+  std::ifstream statm("/proc/self/statm");
+  uint64_t pages = 0;
+  statm >> pages >> pages;
+  return pages * 4096;
+}
 
 // Pages of the file that are in the page cache.
 inline size_t CachedPages(const std::string& path) {

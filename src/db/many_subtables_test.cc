@@ -1,0 +1,139 @@
+// Sub-tables by the ten thousand. The database is in memory if it can be, where a sync costs nothing.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "sluice/db.h"
+#include "util/testing.h"
+
+namespace {
+
+std::atomic<uint64_t> allocated{0};    // bytes, ever
+std::atomic<uint64_t> allocations{0};  // ever
+
+void* Allocate(std::size_t bytes, std::size_t alignment) {
+  allocated.fetch_add(bytes, std::memory_order_relaxed);
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  void* const memory =
+      alignment == 0
+          ? std::malloc(bytes)
+          : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) {
+    throw std::bad_alloc();
+  }
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return Allocate(bytes, 0); }
+void* operator new[](std::size_t bytes) { return Allocate(bytes, 0); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return Allocate(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace sluice {
+namespace {
+
+constexpr int kRows = 10;
+
+class ManySubtables : public testing::Test {
+ protected:
+  ManySubtables() {
+    options_.create_if_missing = true;
+    options_.row_cache_bytes = options_.block_cache_bytes = 1 << 20;
+  }
+  void Open() {
+    db_.reset();
+    const Status status = DB::Open(options_, dir_.File("db"), &db_);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  static std::string Name(int i) { return fmt::format("t{}", i); }
+  void Create(int from, int to) {
+    for (int i = from; i < to; ++i) {
+      Subtable* subtable;
+      ASSERT_TRUE(db_->CreateSubtable(Name(i), &subtable).ok());
+    }
+  }
+
+  static std::filesystem::path Parent() {
+    const std::filesystem::path memory = "/dev/shm";
+    constexpr uint64_t kEnough = uint64_t{256} << 20;
+    std::error_code error;
+    const std::filesystem::space_info space = std::filesystem::space(memory, error);
+    return !error && space.available >= kEnough ? memory : std::filesystem::temp_directory_path();
+  }
+
+  const TempDir dir_{Parent()};
+  Options options_;
+  std::unique_ptr<DB> db_;
+};
+
+TEST_F(ManySubtables, OfFewRowsAreSmall) {
+  constexpr int kSubtables = 10'000;
+  constexpr uint64_t kMostBytes = 64 << 10;
+  Open();
+  const uint64_t before = ResidentBytes();
+  Create(0, kSubtables);
+  for (int i = 0; i < kSubtables; ++i) {
+    WriteBatch batch;
+    for (int row = 0; row < kRows; ++row) {
+      batch.Put(db_->FindSubtable(Name(i)), fmt::format("row{}", row), "value");
+    }
+    ASSERT_TRUE(db_->Write({}, batch).ok());
+  }
+  const auto small = [&] {
+    uint64_t memtables = 0;
+    for (const SubtableStatistics& subtable : db_->GetStatistics().subtables) {
+      memtables += subtable.memtable_bytes;
+    }
+    EXPECT_GT(memtables, 0u);
+    EXPECT_LE(memtables, kSubtables * kMostBytes / 8);
+    EXPECT_LE(ResidentBytes(), before + kSubtables * kMostBytes);
+  };
+  small();
+  Open();  // from the log
+  small();
+  std::string value;
+  for (int i = 0; i < kSubtables; ++i) {
+    ASSERT_TRUE(db_->Get({}, db_->FindSubtable(Name(i)), "row9", &value).ok()) << i;
+  }
+}
+
+// Counted in memory: a copy of what there is for each new one would take seven times as much in the end.
+TEST_F(ManySubtables, CostTheSameHoweverManyThereAre) {
+  constexpr int kPart = 10'000;
+  constexpr int kParts = 4;
+  Open();
+  uint64_t first_bytes = 0;
+  uint64_t first_allocations = 0;
+  for (int part = 0; part < kParts; ++part) {
+    const uint64_t bytes = allocated;
+    const uint64_t count = allocations;
+    Create(part * kPart, (part + 1) * kPart);
+    if (part == 0) {
+      first_bytes = allocated - bytes;
+      first_allocations = allocations - count;
+    }
+    EXPECT_LE(allocated - bytes, first_bytes * 3 / 2) << part;
+    EXPECT_LE(allocations - count, first_allocations * 3 / 2) << part;
+  }
+  EXPECT_EQ(db_->ListSubtables().size(), size_t{kParts * kPart + 1});
+}
+
+}  // namespace
+}  // namespace sluice
