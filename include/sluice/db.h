@@ -13,9 +13,9 @@
 /// bytewise.
 ///
 /// Thread-safe, except Close and the destructor, which must come last: destroy all iterators,
-/// release all snapshots and end all transactions first. Reads take no lock. Once a write has
-/// returned, every read that begins later sees it, and it survives the process; with
-/// WriteOptions::sync it also survives a loss of power.
+/// release all snapshots and end all transactions first. Only writes may be under way when Close is
+/// called. Reads take no lock. Once a write has returned, every read that begins later sees it, and it
+/// survives the process; with WriteOptions::sync it also survives a loss of power.
 ///
 /// Wherever a call takes a `Subtable*`, null means the default sub-table, which every database has.
 ///
@@ -138,6 +138,9 @@ class SLUICE_EXPORT DB {
 
   /// Ends background work and syncs the log. Memtables are not flushed: the next Open recovers them
   /// from the log. Returns the first error.
+  ///
+  /// Writes may be under way: those that have begun, asynchronous ones too, are completed, and none
+  /// waits any more for flushes or compactions. Later ones fail with Busy and have no effect.
   virtual Status Close() = 0;
 
   /// Makes an empty sub-table. InvalidArgument if the name is taken or empty, or an option is out of

@@ -105,6 +105,7 @@ Status CheckOptions(const Options& options) {
 
 DBImpl::~DBImpl() {
   (void)Close();
+  writes_.End();
   db_.subtables.Clear();
   db_.metadata.reset();
   EpochDrain();

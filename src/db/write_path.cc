@@ -62,6 +62,14 @@ void WritePath::Start() {
   pipeline_ = std::make_unique<WritePipeline>(db_.options.write_queues, stages);
 }
 
+void WritePath::Stop() {
+  if (pipeline_ != nullptr) {
+    pipeline_->Drain();
+    const ExclusiveWrites exclusive(pipeline_.get());
+    stopped_ = true;
+  }
+}
+
 // Called once by BufferLog, because the device may become full at any moment, and a group that is
 // not refused must be logged.
 Status WritePath::CheckTaken(const WriteGroup& group) {
@@ -83,6 +91,9 @@ Status WritePath::CheckTaken(const WriteGroup& group) {
 }
 
 Status WritePath::BufferLog(WriteGroup* group) {
+  if (stopped_) {
+    return Status::Busy("the database is closed");
+  }
   group->log_begin = db_.log_end;
   group->first_sequence = db_.last_sequence + 1;
   if (group->bytes == 0) {

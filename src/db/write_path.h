@@ -14,7 +14,7 @@
 
 namespace sluice {
 
-// Thread-safe, but for Start and Stop.
+// Thread-safe, but for Start and End.
 class WritePath final : private WriteStages {
  public:
   // The state outlives it.
@@ -22,8 +22,10 @@ class WritePath final : private WriteStages {
 
   // To be called once the log is recovered.
   void Start();
-  // Completes what is under way.
-  void Stop() { pipeline_.reset(); }
+  // Completes what is under way, asynchronous writes too. Later ones fail with Busy.
+  void Stop();
+  // Ends its threads. REQUIRES: no call is under way, nor comes.
+  void End() { pipeline_.reset(); }
 
   // REQUIRES: `batch` (batch_format.h) has `count` writes, all within limits.
   Status Write(std::string_view batch, uint32_t count, bool sync, char* headroom = nullptr) {
@@ -57,6 +59,7 @@ class WritePath final : private WriteStages {
 
   DbState& db_;
   std::string record_;                       // used by log buffering
+  bool stopped_ = false;                     // looked at by log buffering, set while there is none
   Mutex room_mutex_;                         // taken before all others: stopped writers take turns
   std::atomic<size_t> slowed_down_{0};       // writers, asleep
   std::atomic<bool> stuck_{false};           // compactions find no space, and so many are due that

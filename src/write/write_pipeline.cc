@@ -195,7 +195,8 @@ WritePipeline::Queue* WritePipeline::QueueOfThread() {
   return queues_[number % queues_.size()].get();
 }
 
-Status WritePipeline::Write(std::string_view batch, uint32_t count, bool sync, char* headroom) {
+Status WritePipeline::WriteThrough(Queue* queue, std::string_view batch, uint32_t count, bool sync,
+                                   char* headroom) {
   WriteTask task;
   task.batch = batch;
   task.count = count;
@@ -204,7 +205,6 @@ Status WritePipeline::Write(std::string_view batch, uint32_t count, bool sync, c
   if (groups_without_blocking_.load(std::memory_order_relaxed) != 0) {
     groups_without_blocking_.store(0, std::memory_order_relaxed);
   }
-  Queue* const queue = QueueOfThread();
   if (queue->Push(&task)) {
     Lead(queue, queue->TakeAll(), &task, kMaxGroupsPerLeader);
   }
@@ -219,6 +219,13 @@ Status WritePipeline::Write(std::string_view batch, uint32_t count, bool sync, c
     }
   }
   return task.status;
+}
+
+// Tasks of a queue keep their order.
+void WritePipeline::Drain() {
+  for (const std::unique_ptr<Queue>& queue : queues_) {
+    (void)WriteThrough(queue.get(), {}, 0, /*sync=*/false, nullptr);
+  }
 }
 
 void WritePipeline::WriteAsync(std::string batch, uint32_t count, bool sync,

@@ -114,10 +114,14 @@ class WritePipeline {
   ~WritePipeline();
 
   // Returns when the batch is visible, and durable if `sync`. `headroom`: as in WriteTask.
-  Status Write(std::string_view batch, uint32_t count, bool sync, char* headroom = nullptr);
+  Status Write(std::string_view batch, uint32_t count, bool sync, char* headroom = nullptr) {
+    return WriteThrough(QueueOfThread(), batch, count, sync, headroom);
+  }
   // Calls `callback` then, from whichever thread; it must neither block nor write. Waits only while
   // the thread's queue has MostQueuedBytes, or the pipeline kMostInFlightBytes.
   void WriteAsync(std::string batch, uint32_t count, bool sync, WriteCallback callback);
+  // Returns when what was written before, asynchronously too, is through log buffering.
+  void Drain();
 
  private:
   friend class ExclusiveWrites;
@@ -155,6 +159,8 @@ class WritePipeline {
   };
 
   Queue* QueueOfThread();
+  Status WriteThrough(Queue* queue, std::string_view batch, uint32_t count, bool sync,
+                      char* headroom);
   size_t MostQueuedBytes() const {
     return groups_without_blocking_.load(std::memory_order_relaxed) < kGroupsWithoutBlocking
                ? kMostQueuedBesideBlocking

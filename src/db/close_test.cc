@@ -1,0 +1,145 @@
+// Closing while threads write, and while they wait for flushes that never end.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <semaphore>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "db/fixture.h"
+#include "sluice/db.h"
+#include "sluice/listener.h"
+#include "util/testing.h"
+
+namespace sluice {
+namespace {
+
+class Stalls final : public EventListener {
+ public:
+  void OnStall(const StallEvent& event) override {
+    if (event.stopped && !stopped_.exchange(true)) {
+      stopped.release();
+    }
+  }
+  std::binary_semaphore stopped{0};
+
+ private:
+  std::atomic<bool> stopped_{false};
+};
+
+struct Outcome {
+  Status status;
+  bool begun = false;  // before the database was closed, certainly
+};
+using Outcomes = std::map<std::string, Outcome>;  // by key
+
+class CloseTest : public DbFixture {
+ protected:
+  CloseTest() : random_(TestSeed()) {
+    options_.memtable_bytes = 16 << 10;
+    options_.max_waiting_memtables = 1;
+  }
+
+  // Until a write is refused. Asynchronous ones are asked for their outcome when the database is gone.
+  void Write(int thread, uint64_t seed, Outcomes* outcomes) {
+    TestRandom random(seed);
+    bool refused = false;
+    for (int i = 0; !refused && i < 100'000; ++i) {
+      const std::string key = fmt::format("{}/{:06}", thread, i);
+      const std::string value(Uniform(&random, 0, 500), 'v');
+      const WriteOptions options{.sync = Uniform(&random, 0, 20) == 0};
+      Outcome& outcome = (*outcomes)[key];
+      Status* const status = &outcome.status;
+      switch (Uniform(&random, 0, 2)) {
+        case 0: {
+          WriteBatch batch;
+          batch.Put(key, value);
+          *status = Status::TimedOut("its callback was not called");
+          db_->WriteAsync(options, std::move(batch), [=](const Status& s) { *status = s; });
+          outcome.begun = !closing_;
+          break;
+        }
+        case 1: {
+          const auto transaction = db_->BeginTransaction({}, options);
+          *status = transaction->Put(nullptr, key, value);
+          if (status->ok()) {
+            *status = transaction->Commit();
+          }
+          refused = !status->ok();
+          break;
+        }
+        default:
+          *status = db_->Put(options, key, value);
+          refused = !status->ok();
+      }
+    }
+  }
+
+  void CloseWhileThreadsWrite(bool when_stopped) {
+    constexpr int kThreads = 4;
+    const auto stalls = std::make_shared<Stalls>();
+    options_.listeners = {stalls};
+    // With the one, a flush takes hours.
+    options_.background_bytes_per_second = when_stopped ? 1 : 0;
+    closing_ = false;
+    options_.write_queues = Uniform(&random_, 1, kThreads);
+    Open();
+    std::vector<Outcomes> outcomes(kThreads);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back(&CloseTest::Write, this, t, random_(), &outcomes[t]);
+    }
+    if (when_stopped) {
+      stalls->stopped.acquire();
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(Uniform(&random_, 0, 20'000)));
+    closing_ = true;
+    EXPECT_TRUE(db_->Close().ok());
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    EXPECT_EQ(db_->Put({}, "later", "v").code(), Status::Code::kBusy);
+    db_.reset();
+    options_.background_bytes_per_second = 0;
+    Open();
+    std::string value;
+    for (const Outcomes& of_thread : outcomes) {
+      for (const auto& [key, outcome] : of_thread) {
+        const Status& written = outcome.status;
+        ASSERT_TRUE(written.ok() || (written.code() == Status::Code::kBusy && !outcome.begun))
+            << key << ": " << written.ToString();
+        const Status status = db_->Get({}, key, &value);
+        ASSERT_EQ(status.code(), written.ok() ? Status::Code::kOk : Status::Code::kNotFound)
+            << key << ": " << status.ToString() << ", " << written.ToString();
+      }
+    }
+    EXPECT_TRUE(db_->Get({}, "later", &value).IsNotFound());
+    db_.reset();
+    ASSERT_TRUE(DB::Destroy(options_, dir_.File("db")).ok());
+  }
+
+  TestRandom random_;
+  std::atomic<bool> closing_{false};
+};
+
+TEST_F(CloseTest, WritersThatWaitGoOn) {
+  for (int round = TestRounds(5); round > 0; --round) {
+    CloseWhileThreadsWrite(true);
+  }
+}
+
+TEST_F(CloseTest, WritersAreCompletedOrRefused) {
+  for (int round = TestRounds(10); round > 0; --round) {
+    CloseWhileThreadsWrite(false);
+  }
+}
+
+}  // namespace
+}  // namespace sluice
