@@ -97,29 +97,39 @@ void ReachCheckpoint(void* cookie) {
   }
 }
 
-// Of what is committed already. The client gets its answer when that is durable, and this thread
-// goes on until then: with a pool of threads, with others' statements.
-void SyncLater(THD* thd) {
+// Whether the connection's thread has nothing else to do than to wait for its statement.
+bool HasOwnThread(THD* thd) {
+  return thd->scheduler == nullptr || thd->scheduler->thd_resume == nullptr;
+}
+
+void CheckDurable(const Status& status) {
+  if (!status.ok()) {
+    // As InnoDB does: there is no other way not to answer that all is well.
+    sql_print_error("Sluice: cannot make a commit durable: %s", status.ToString().c_str());
+    std::abort();
+  }
+}
+
+// Of what is committed already. Threads of a pool go on with others' statements; the client gets its
+// answer later. A thread that would do nothing else waits here, because the server's way costs more:
+// who has synced would wake it with a mutex locked that it needs, and be interrupted.
+void Sync(THD* thd) {
+  if (HasOwnThread(thd) || thd_increment_pending_ops(thd) == nullptr) {
+    CheckDurable(engine->db->Write({.sync = true}, {}));
+    return;
+  }
   engine->db->WriteAsync({.sync = true}, {}, [thd](const Status& status) {
-    if (!status.ok()) {
-      // As InnoDB does: there is no other way not to answer that all is well.
-      sql_print_error("Sluice: cannot make a commit durable: %s", status.ToString().c_str());
-      std::abort();
-    }
+    CheckDurable(status);
     thd_decrement_pending_ops(thd);
   });
 }
 
 // Commits what is not prepared, and is to be durable.
 Status CommitDurably(THD* thd, Session* session) {
-  if (!session->wrote() || thd_increment_pending_ops(thd) == nullptr) {
-    return session->Commit();
-  }
+  const bool wrote = session->wrote();
   const Status status = session->Commit(/*sync=*/false);
-  if (status.ok()) {
-    SyncLater(thd);
-  } else {
-    thd_decrement_pending_ops(thd);
+  if (wrote && status.ok()) {
+    Sync(thd);
   }
   return status;
 }

@@ -205,7 +205,7 @@ Status WritePipeline::WriteThrough(Queue* queue, std::string_view batch, uint32_
   if (groups_without_blocking_.load(std::memory_order_relaxed) != 0) {
     groups_without_blocking_.store(0, std::memory_order_relaxed);
   }
-  if (queue->Push(&task)) {
+  if (!PassBy(&task) && queue->Push(&task)) {
     Lead(queue, queue->TakeAll(), &task, kMaxGroupsPerLeader);
   }
   uint32_t state;
@@ -237,10 +237,13 @@ void WritePipeline::WriteAsync(std::string batch, uint32_t count, bool sync,
   task->count = count;
   task->sync = sync;
   task->asynchronous = true;
+  GateOf(*task).Enter(task->bytes(), kMostInFlightBytes);
+  if (PassBy(task)) {
+    return;
+  }
   GiveWay();
   Queue* const queue = QueueOfThread();
   queue->queued.Enter(task->bytes(), MostQueuedBytes());
-  in_flight_.Enter(task->bytes(), kMostInFlightBytes);
   if (queue->Push(task)) {
     Lead(queue, queue->TakeAll(), nullptr, 1);  // its own
   }
@@ -250,6 +253,44 @@ void WritePipeline::GiveWay() {
   thread_local unsigned writes = 0;
   if (urgent_.load(std::memory_order_relaxed) > 0 && ++writes % kGiveWayEvery == 0) {
     ::sched_yield();
+  }
+}
+
+bool WritePipeline::PassBy(WriteTask* task) {
+  if (!task->sync || !task->batch.empty() || task->count != 0 || !in_flight_.empty()) {
+    return false;
+  }
+  WriteGroup* group = &task->group;
+  group->log_end = appended_.load(std::memory_order_acquire);
+  if (group->log_end == 0) {
+    return false;  // only the stages know where the log ends
+  }
+  Status status;
+  {
+    const MutexLock lock(commit_mutex_);
+    status = failed_;
+    if (status.ok() && durable_ < group->log_end) {
+      group->tasks = group->last = task;
+      group->sync = true;
+      group->first_sequence = 1;  // and the last one 0: it writes nothing
+      group->next = std::exchange(unseen_, group);
+      group = nullptr;
+    }
+  }
+  if (group != nullptr) {
+    Complete(task, status);
+  } else {
+    WantFlush(1);
+  }
+  return true;
+}
+
+void WritePipeline::WantFlush(size_t awaited) {
+  const MutexLock lock(flush_mutex_);
+  flush_wanted_ = true;
+  blocked_ += awaited;
+  if (!gathering_ || blocked_ >= expected_) {
+    flush_due_.notify_one();
   }
 }
 
@@ -369,6 +410,7 @@ void WritePipeline::Process(WriteGroup* group) {
     }
     refused = stages_.BufferLog(group);
     if (refused.ok()) {
+      appended_.store(group->log_end, std::memory_order_release);
       const MutexLock lock(commit_mutex_);
       (last_ != nullptr ? last_->next : first_) = group;
       last_ = group;
@@ -378,12 +420,7 @@ void WritePipeline::Process(WriteGroup* group) {
     return Refuse(group->tasks, refused);
   }
   if (sync) {
-    const MutexLock lock(flush_mutex_);
-    flush_wanted_ = true;
-    blocked_ += awaited;
-    if (!gathering_ || blocked_ >= expected_) {
-      flush_due_.notify_one();
-    }
+    WantFlush(awaited);
   }
   const bool full = stages_.Insert(*group);
   Commit(group);
@@ -481,7 +518,7 @@ void WritePipeline::Complete(WriteTask* task, const Status& status) {
   if (task->asynchronous) {
     const std::unique_ptr<AsyncTask> owned(static_cast<AsyncTask*>(task));
     owned->callback(status);
-    in_flight_.Leave(owned->bytes(), kMostInFlightBytes);
+    GateOf(*owned).Leave(owned->bytes(), kMostInFlightBytes);
     return;
   }
   task->status = status;

@@ -16,6 +16,9 @@
 //
 // A blocking write waits for the same machinery that an asynchronous one leaves alone.
 //
+// An empty write only waits for the log's flush: it passes the queues by, where it would part the
+// groups of those that write, unless asynchronous writes are under way, which it must not overtake.
+//
 // Who leads does so for a bounded number of groups, then hands the rest to the first blocking
 // writer in line, or to a thread of the pipeline: no caller does others' work for ever.
 // Asynchronous writes that wait in the queues are kept few, so that a blocking one after them,
@@ -150,6 +153,7 @@ class WritePipeline {
    public:
     void Enter(size_t bytes, size_t most);
     void Leave(size_t bytes, size_t most);
+    bool empty() const { return bytes_.load() == 0; }
 
    private:
     void Open();
@@ -167,6 +171,11 @@ class WritePipeline {
                : kMostQueuedBytes;
   }
   void GiveWay();
+  Gate& GateOf(const WriteTask& task) { return task.batch.empty() ? empty_in_flight_ : in_flight_; }
+  // Whether the task, which is empty, has passed the queues by: it will be completed, or is so.
+  bool PassBy(WriteTask* task);
+  // One more flush of the log, of which `awaited` tasks are to be told.
+  void WantFlush(size_t awaited);
   // Takes the tasks in `list`, and those that follow, through the stages, until there are none, or
   // until `groups` groups are through after the one that has `own` (null: from the start on); then
   // another thread leads. Without the memory for that the process ends: other writers' tasks would
@@ -194,6 +203,7 @@ class WritePipeline {
   std::vector<std::unique_ptr<Queue>> queues_;
   std::atomic<size_t> urgent_{0};  // blocking writers that wait
   Gate in_flight_;                 // asynchronous tasks and their batches
+  Gate empty_in_flight_;           // those without a batch
   // Groups since the last blocking write, up to kGroupsWithoutBlocking.
   std::atomic<uint32_t> groups_without_blocking_{kGroupsWithoutBlocking};
 
@@ -204,7 +214,8 @@ class WritePipeline {
   bool no_more_left_ SLUICE_GUARDED_BY(left_mutex_) = false;
   std::vector<std::thread> leaders_;
 
-  Mutex order_mutex_;  // log buffering
+  Mutex order_mutex_;                     // log buffering
+  std::atomic<LogPosition> appended_{0};  // the end of what it has done; 0: of nothing yet
 
   // Taken after order_mutex_. Groups between log buffering and commit, in order.
   Mutex commit_mutex_;

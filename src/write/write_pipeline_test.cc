@@ -128,6 +128,9 @@ void WriteFromThreads(WritePipeline* pipeline, const Notes& notes, int threads, 
           batch.Put("key", std::string(random() % 100, 'v'));
         }
         const bool sync = random() % 4 == 0;
+        if (random() % 4 == 0) {
+          EXPECT_TRUE(pipeline->Write({}, 0, true).ok() || notes.failed());
+        }
         if (random() % 2 == 0) {
           const SequenceNumber before = notes.published();
           const Status status = pipeline->Write(batch.rep(), batch.count(), sync);
@@ -341,6 +344,52 @@ TEST(WritePipeline, GroupsGrowUntilTheLogTakesThem) {
   }
   EXPECT_EQ(notes.published(), 5u);
   EXPECT_EQ(notes.groups, 3);
+}
+
+// Who only waits for the log's flush has no part in any group, and no turn in log buffering.
+TEST(WritePipeline, EmptyWritesPassTheOthersBy) {
+  FullNotes notes;
+  WritePipeline pipeline(1, &notes);
+  EXPECT_TRUE(pipeline.Write("d", 1, false).ok());
+  notes.beside = [&] {  // the next group's thread waits for this
+    EXPECT_TRUE(pipeline.Write({}, 0, true).ok());
+    EXPECT_EQ(notes.durable(), 1u);
+    std::atomic<bool> done{false};
+    pipeline.WriteAsync({}, 0, true, [&](const Status& status) {  // all is durable by now
+      EXPECT_TRUE(status.ok());
+      done = true;
+    });
+    EXPECT_TRUE(done);
+  };
+  EXPECT_TRUE(pipeline.Write("d", 1, false).ok());
+  EXPECT_EQ(notes.groups, 2);
+}
+
+// But not the asynchronous ones of its thread, which it asks for.
+TEST(WritePipeline, EmptyWritesWaitForThoseBeforeThem) {
+  FullNotes notes;
+  std::atomic<LogPosition> durable{0};
+  {
+    WritePipeline pipeline(1, &notes);
+    EXPECT_TRUE(pipeline.Write("d", 1, false).ok());
+    notes.beside = [&] {
+      pipeline.WriteAsync("d", 1, false, [](const Status&) {});
+      pipeline.WriteAsync({}, 0, true, [&](const Status&) { durable = notes.durable(); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    };
+    EXPECT_TRUE(pipeline.Write("d", 1, false).ok());
+  }
+  EXPECT_EQ(durable, 3u);
+}
+
+TEST(WritePipeline, EmptyWritesFailWithTheFlush) {
+  Notes notes;
+  notes.FailAt(0);
+  WritePipeline pipeline(2, &notes);
+  EXPECT_TRUE(pipeline.Write("x", 1, false).ok());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(pipeline.Write({}, 0, true).code(), Status::Code::kIoError);
+  }
 }
 
 // While the log is stuck: half a megabyte of asynchronous writes if no thread writes otherwise, else
