@@ -8,9 +8,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <climits>
 #include <memory>
 #include <optional>
 #include <utility>
+
+#include "util/check.h"
 
 namespace sluice {
 
@@ -195,36 +198,46 @@ WritePipeline::Queue* WritePipeline::QueueOfThread() {
   return queues_[number % queues_.size()].get();
 }
 
-Status WritePipeline::WriteThrough(Queue* queue, std::string_view batch, uint32_t count, bool sync,
-                                   char* headroom) {
-  WriteTask task;
-  task.batch = batch;
-  task.count = count;
-  task.sync = sync;
-  task.headroom = headroom;
+Status WritePipeline::Write(std::string_view batch, uint32_t count, bool sync, char* headroom) {
   if (groups_without_blocking_.load(std::memory_order_relaxed) != 0) {
     groups_without_blocking_.store(0, std::memory_order_relaxed);
   }
-  if (!PassBy(&task) && queue->Push(&task)) {
-    Lead(queue, queue->TakeAll(), &task, kMaxGroupsPerLeader);
+  // What nobody can see need not be durable before it is in its place.
+  const bool flush_last = sync && count == 0;
+  const bool has_turn = !flush_last || !MayPassBy(batch);
+  if (has_turn) {
+    WriteTask task;
+    task.batch = batch;
+    task.count = count;
+    task.sync = sync && !flush_last;
+    task.headroom = headroom;
+    WriteThrough(QueueOfThread(), &task);
+    SLUICE_RETURN_IF_ERROR(task.status);
+  }
+  return flush_last ? AwaitFlush() : Status();
+}
+
+void WritePipeline::WriteThrough(Queue* queue, WriteTask* task) {
+  if (queue->Push(task)) {
+    Lead(queue, queue->TakeAll(), task, kMaxGroupsPerLeader);
   }
   uint32_t state;
-  while ((state = task.state.load(std::memory_order_acquire)) != WriteTask::kDone) {
+  while ((state = task->state.load(std::memory_order_acquire)) != WriteTask::kDone) {
     if (state == WriteTask::kLead) {
-      task.state.store(WriteTask::kWaiting, std::memory_order_relaxed);
-      Lead(queue, task.to_lead, &task, kMaxGroupsPerLeader);
+      task->state.store(WriteTask::kWaiting, std::memory_order_relaxed);
+      Lead(queue, task->to_lead, task, kMaxGroupsPerLeader);
     } else {
       const Urgency urgency(this);
-      SleepWhileWaiting(&task.state);
+      SleepWhileWaiting(&task->state);
     }
   }
-  return task.status;
 }
 
 // Tasks of a queue keep their order.
 void WritePipeline::Drain() {
   for (const std::unique_ptr<Queue>& queue : queues_) {
-    (void)WriteThrough(queue.get(), {}, 0, /*sync=*/false, nullptr);
+    WriteTask task;
+    WriteThrough(queue.get(), &task);
   }
 }
 
@@ -238,8 +251,8 @@ void WritePipeline::WriteAsync(std::string batch, uint32_t count, bool sync,
   task->sync = sync;
   task->asynchronous = true;
   GateOf(*task).Enter(task->bytes(), kMostInFlightBytes);
-  if (PassBy(task)) {
-    return;
+  if (sync && count == 0 && MayPassBy(task->batch)) {
+    return AwaitFlushOf(task);
   }
   GiveWay();
   Queue* const queue = QueueOfThread();
@@ -256,42 +269,70 @@ void WritePipeline::GiveWay() {
   }
 }
 
-bool WritePipeline::PassBy(WriteTask* task) {
-  if (!task->sync || !task->batch.empty() || task->count != 0 || !in_flight_.empty()) {
-    return false;
-  }
-  WriteGroup* group = &task->group;
+bool WritePipeline::MayPassBy(std::string_view batch) const {
+  // Only the stages know where a log ends that nothing was written to yet.
+  return batch.empty() && in_flight_.empty() && appended_.load(std::memory_order_relaxed) != 0;
+}
+
+bool WritePipeline::Flushed(LogPosition end, Status* status) {
+  const MutexLock lock(commit_mutex_);
+  *status = durable_ < end ? failed_ : Status();
+  return !status->ok() || durable_ >= end;
+}
+
+void WritePipeline::AwaitFlushOf(WriteTask* task) {
+  WriteGroup* const group = &task->group;
+  group->tasks = group->last = task;
+  group->sync = true;
+  group->first_sequence = 1;  // and the last one 0: it writes nothing
   group->log_end = appended_.load(std::memory_order_acquire);
-  if (group->log_end == 0) {
-    return false;  // only the stages know where the log ends
+  if (Status status; Flushed(group->log_end, &status)) {
+    return Complete(task, status);
   }
-  Status status;
   {
     const MutexLock lock(commit_mutex_);
-    status = failed_;
-    if (status.ok() && durable_ < group->log_end) {
-      group->tasks = group->last = task;
-      group->sync = true;
-      group->first_sequence = 1;  // and the last one 0: it writes nothing
-      group->next = std::exchange(unseen_, group);
-      group = nullptr;
-    }
+    group->next = std::exchange(unseen_, group);
   }
-  if (group != nullptr) {
-    Complete(task, status);
-  } else {
+  const MutexLock lock(flush_mutex_);
+  WantFlush(1);
+}
+
+Status WritePipeline::AwaitFlush() {
+  const LogPosition end = appended_.load(std::memory_order_acquire);
+  Status status;
+  if (Flushed(end, &status)) {
+    return status;
+  }
+  uint32_t flush;
+  {
+    const MutexLock lock(flush_mutex_);
     WantFlush(1);
+    ++sleepers_;
+    flush = flushes_begun_ + 1;
   }
-  return true;
+  const Urgency urgency(this);
+  std::atomic<uint32_t>& ended = FlushesEnded(flush);
+  uint32_t seen;
+  while (static_cast<int32_t>((seen = ended.load(std::memory_order_acquire)) - flush) < 0) {
+    (void)::syscall(SYS_futex, &ended, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
+  }
+  SLUICE_CHECK(Flushed(end, &status));
+  return status;
 }
 
 void WritePipeline::WantFlush(size_t awaited) {
-  const MutexLock lock(flush_mutex_);
   flush_wanted_ = true;
   blocked_ += awaited;
   if (!gathering_ || blocked_ >= expected_) {
     flush_due_.notify_one();
   }
+}
+
+void WritePipeline::EndFlush(uint32_t flush) {
+  // All at once: to wake one after the other is a call for each, and each may take the CPU.
+  FlushesEnded(flush).store(flush, std::memory_order_release);
+  (void)::syscall(SYS_futex, &FlushesEnded(flush), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr,
+                  0);
 }
 
 void WritePipeline::Lead(Queue* queue, WriteTask* list, const WriteTask* own, int groups) noexcept {
@@ -420,6 +461,7 @@ void WritePipeline::Process(WriteGroup* group) {
     return Refuse(group->tasks, refused);
   }
   if (sync) {
+    const MutexLock lock(flush_mutex_);
     WantFlush(awaited);
   }
   const bool full = stages_.Insert(*group);
@@ -544,6 +586,8 @@ void WritePipeline::FlushLoop() {
     gathering_ = false;
     flush_wanted_ = false;
     blocked_ = 0;
+    const uint32_t flush = ++flushes_begun_;
+    const size_t sleepers = std::exchange(sleepers_, 0);
     lock.unlock();
     const Clock::time_point begin = Clock::now();
     LogPosition durable = 0;
@@ -559,7 +603,10 @@ void WritePipeline::FlushLoop() {
     if (!status.ok()) {
       stages_.Failed(status);
     }
-    const size_t completed = Commit(nullptr);
+    const size_t completed = sleepers + Commit(nullptr);
+    if (sleepers > 0) {
+      EndFlush(flush);
+    }
     lock.lock();
     expected_ = blocked_ + completed;
   }

@@ -29,6 +29,7 @@
 
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -117,9 +118,7 @@ class WritePipeline {
   ~WritePipeline();
 
   // Returns when the batch is visible, and durable if `sync`. `headroom`: as in WriteTask.
-  Status Write(std::string_view batch, uint32_t count, bool sync, char* headroom = nullptr) {
-    return WriteThrough(QueueOfThread(), batch, count, sync, headroom);
-  }
+  Status Write(std::string_view batch, uint32_t count, bool sync, char* headroom = nullptr);
   // Calls `callback` then, from whichever thread; it must neither block nor write. Waits only while
   // the thread's queue has MostQueuedBytes, or the pipeline kMostInFlightBytes.
   void WriteAsync(std::string batch, uint32_t count, bool sync, WriteCallback callback);
@@ -163,8 +162,8 @@ class WritePipeline {
   };
 
   Queue* QueueOfThread();
-  Status WriteThrough(Queue* queue, std::string_view batch, uint32_t count, bool sync,
-                      char* headroom);
+  // Returns once the task is done.
+  void WriteThrough(Queue* queue, WriteTask* task);
   size_t MostQueuedBytes() const {
     return groups_without_blocking_.load(std::memory_order_relaxed) < kGroupsWithoutBlocking
                ? kMostQueuedBesideBlocking
@@ -172,10 +171,19 @@ class WritePipeline {
   }
   void GiveWay();
   Gate& GateOf(const WriteTask& task) { return task.batch.empty() ? empty_in_flight_ : in_flight_; }
-  // Whether the task, which is empty, has passed the queues by: it will be completed, or is so.
-  bool PassBy(WriteTask* task);
+  // Whether a synced write of this batch need only wait for the log's flush.
+  bool MayPassBy(std::string_view batch) const;
+  // Whether the log is durable up to `end`, or cannot become so, which *status says then.
+  bool Flushed(LogPosition end, Status* status);
+  // Until what log buffering has done is durable.
+  Status AwaitFlush();
+  // Completes the task, which is empty, then.
+  void AwaitFlushOf(WriteTask* task);
   // One more flush of the log, of which `awaited` tasks are to be told.
-  void WantFlush(size_t awaited);
+  void WantFlush(size_t awaited) SLUICE_REQUIRES(flush_mutex_);
+  std::atomic<uint32_t>& FlushesEnded(uint32_t flush) { return flushes_ended_[flush % 2]; }
+  // Wakes those who sleep until the flush of this number has ended.
+  void EndFlush(uint32_t flush);
   // Takes the tasks in `list`, and those that follow, through the stages, until there are none, or
   // until `groups` groups are through after the one that has `own` (null: from the start on); then
   // another thread leads. Without the memory for that the process ends: other writers' tasks would
@@ -234,6 +242,11 @@ class WritePipeline {
   size_t blocked_ SLUICE_GUARDED_BY(flush_mutex_) = 0;      // writers that wait for the next flush
   size_t expected_ SLUICE_GUARDED_BY(flush_mutex_) = 0;     // that it should wait a moment for
   bool gathering_ SLUICE_GUARDED_BY(flush_mutex_) = false;  // only the last of these need wake it
+  uint32_t flushes_begun_ SLUICE_GUARDED_BY(flush_mutex_) = 0;  // wraps, as what follows
+  size_t sleepers_ SLUICE_GUARDED_BY(flush_mutex_) = 0;         // in AwaitFlush, of `blocked_`
+  // The last one of those with even numbers, and with odd ones: who waits for the next flush is not
+  // woken by the one under way.
+  std::array<std::atomic<uint32_t>, 2> flushes_ended_{};
   bool stopping_ SLUICE_GUARDED_BY(flush_mutex_) = false;
   std::thread flusher_;
 };

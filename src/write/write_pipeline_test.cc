@@ -365,6 +365,25 @@ TEST(WritePipeline, EmptyWritesPassTheOthersBy) {
   EXPECT_EQ(notes.groups, 2);
 }
 
+// All of a group are synced, or none: what nobody will see is no reason to part others.
+TEST(WritePipeline, WhatNobodySeesNeedNotBeSyncedInItsGroup) {
+  struct Groups : Notes {
+    Status BufferLog(WriteGroup* group) override {
+      synced += group->sync ? 1 : 0;
+      return Notes::BufferLog(group);
+    }
+    int synced = 0;
+  };
+  Groups notes;
+  WritePipeline pipeline(1, &notes);
+  EXPECT_TRUE(pipeline.Write("prepared", 0, true).ok());
+  EXPECT_EQ(notes.durable(), 8u);
+  EXPECT_EQ(notes.synced, 0);
+  EXPECT_TRUE(pipeline.Write("x", 1, true).ok());
+  EXPECT_EQ(notes.durable(), 9u);
+  EXPECT_EQ(notes.synced, 1);
+}
+
 // But not the asynchronous ones of its thread, which it asks for.
 TEST(WritePipeline, EmptyWritesWaitForThoseBeforeThem) {
   FullNotes notes;
