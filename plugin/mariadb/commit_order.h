@@ -23,7 +23,7 @@ class CommitOrder {
   // The place of a commit is fixed: returns its number, for Leave.
   uint64_t Enter() {
     const std::lock_guard guard(mutex_);
-    under_way_.insert(++last_);
+    under_way_.insert(under_way_.end(), ++last_);
     return last_;
   }
   // It is done. Returns the cookies of checkpoints that have waited for nothing else.

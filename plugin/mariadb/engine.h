@@ -9,9 +9,9 @@
 #include <ctime>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "commit_order.h"
@@ -54,7 +54,8 @@ struct Engine {
     return !probe->LockRangeForUpdate(rows, {}, {}).ok();
   }
   std::mutex attached_mutex;
-  std::set<std::string> attached;  // names of prepared transactions, until after they have ended
+  std::unordered_set<std::string>
+      attached;  // names of prepared transactions, until after they have ended
 
  private:
   bool AnyDetached() {
