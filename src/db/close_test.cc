@@ -93,6 +93,7 @@ class CloseTest : public DbFixture {
     Open();
     std::vector<Outcomes> outcomes(kThreads);
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back(&CloseTest::Write, this, t, random_(), &outcomes[t]);
     }
