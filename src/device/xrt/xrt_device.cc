@@ -137,9 +137,9 @@ class XrtDevice : public Device {
       info_.max_value_bytes = ip_.read_register(abi::capability::kMaxValueBytes);
       info_.max_restarts = ip_.read_register(abi::capability::kMaxRestarts);
       info_.max_blocks = ip_.read_register(abi::capability::kMaxBlocks);
-      info_.snappy = (ip_.read_register(abi::capability::kFeatures) >>
-                      abi::capability::kFeaturesSnappyShift &
-                      abi::capability::kFeaturesSnappyMask) != 0;
+      info_.snappy =
+          (ip_.read_register(abi::capability::kFeatures) >> abi::capability::kFeaturesSnappyShift &
+           abi::capability::kFeaturesSnappyMask) != 0;
       info_.clock_mhz =
           static_cast<double>(device_.get_info<xrt::info::device::max_clock_frequency_mhz>());
       return Status();
