@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <iterator>
-#include <set>
+#include <memory>
 #include <vector>
 
 #include "sluice/db.h"
@@ -18,30 +17,41 @@ namespace sluice {
 
 class SnapshotImpl final : public Snapshot {
  public:
-  explicit SnapshotImpl(SequenceNumber sequence) : sequence_(sequence) {}
   uint64_t sequence() const override { return sequence_; }
 
  private:
-  const SequenceNumber sequence_;
+  friend class Snapshots;
+
+  SequenceNumber sequence_ = 0;
+  // In the ring of those that are held; null when it is not.
+  SnapshotImpl* before_ = nullptr;
+  SnapshotImpl* after_ = nullptr;
 };
 
 class Snapshots {
  public:
-  // `visible`: the sequence number up to which writes are visible; outlives this.
-  explicit Snapshots(const std::atomic<SequenceNumber>* visible) : visible_(*visible) {}
+  // `visible`: the sequence number up to which writes are visible, which never falls; outlives this.
+  explicit Snapshots(const std::atomic<SequenceNumber>* visible) : visible_(*visible) {
+    ring_.before_ = ring_.after_ = &ring_;
+  }
+  Snapshots(const Snapshots&) = delete;
+  Snapshots& operator=(const Snapshots&) = delete;
 
   const Snapshot* Take() {
+    auto snapshot = std::make_unique<SnapshotImpl>();
     const MutexLock lock(mutex_);
-    const SequenceNumber sequence = visible_.load(std::memory_order_acquire);
-    held_.insert(sequence);
-    return new SnapshotImpl(sequence);
+    snapshot->sequence_ = visible_.load(std::memory_order_acquire);
+    snapshot->before_ = ring_.before_;
+    snapshot->after_ = &ring_;
+    ring_.before_ = ring_.before_->after_ = snapshot.get();
+    return snapshot.release();
   }
   void Release(const Snapshot* snapshot) {
+    const std::unique_ptr<const SnapshotImpl> held(static_cast<const SnapshotImpl*>(snapshot));
     const MutexLock lock(mutex_);
-    const auto held = held_.find(snapshot->sequence());
-    SLUICE_CHECK(held != held_.end());
-    held_.erase(held);
-    delete snapshot;
+    SLUICE_CHECK(held->before_->after_ == held.get() && held->after_->before_ == held.get());
+    held->before_->after_ = held->after_;
+    held->after_->before_ = held->before_;
   }
   // The sequence numbers that readers may read at from now on, ascending and distinct: those of
   // held snapshots and, last, the newest visible one. Versions up to the last number can be dropped
@@ -53,7 +63,11 @@ class Snapshots {
   std::vector<SequenceNumber> All() const {
     const MutexLock lock(mutex_);
     std::vector<SequenceNumber> all;
-    std::unique_copy(held_.begin(), held_.end(), std::back_inserter(all));
+    for (const SnapshotImpl* held = ring_.after_; held != &ring_; held = held->after_) {
+      if (all.empty() || all.back() != held->sequence_) {
+        all.push_back(held->sequence_);
+      }
+    }
     const SequenceNumber visible = visible_.load(std::memory_order_acquire);
     if (all.empty() || all.back() != visible) {
       all.push_back(visible);
@@ -63,13 +77,15 @@ class Snapshots {
   // The first of All().
   SequenceNumber Oldest() const {
     const MutexLock lock(mutex_);
-    return held_.empty() ? visible_.load(std::memory_order_acquire) : *held_.begin();
+    return ring_.after_ == &ring_ ? visible_.load(std::memory_order_acquire)
+                                  : ring_.after_->sequence_;
   }
 
  private:
   const std::atomic<SequenceNumber>& visible_;
   mutable Mutex mutex_;
-  std::multiset<SequenceNumber> held_ SLUICE_GUARDED_BY(mutex_);
+  // Between the newest one and the oldest. They ascend, as each was taken under the mutex.
+  SnapshotImpl ring_ SLUICE_GUARDED_BY(mutex_);
 };
 
 // The snapshots that a compaction of `records` records passes to its merges, if units take up to
