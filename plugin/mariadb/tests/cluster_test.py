@@ -229,20 +229,15 @@ def prepared_when_a_primary_dies(running, ledger):
     say(f"  it gets {answer}; its replica has taken over; prepared transactions: {resolved}")
     ledger.acknowledged.add(number)  # the head has decided it
     check(running, ledger)
-    shard.add_replica()
-    say(" a new primary:")
-    connection, number = prepare_a_move(running, ledger, "moved")
-    connection.close()
-    shard.primary.kill()
-    running.fail_over(shard)
-    end_a_move(running, ledger, "moved", number)
-    shard.add_replica()
-    say(" the same primary, which is back:")
-    connection, number = prepare_a_move(running, ledger, "back")
-    connection.close()
-    shard.primary.kill()
-    running.restart(shard)
-    end_a_move(running, ledger, "back", number)
+    for xid, meets, bring_back in (("moved", "a new primary", running.fail_over),
+                                   ("back", "the same primary, which is back", running.restart)):
+        shard.add_replica()  # the new primary has none yet
+        say(f" {meets}:")
+        connection, number = prepare_a_move(running, ledger, xid)
+        connection.close()
+        shard.primary.kill()
+        bring_back(shard)
+        end_a_move(running, ledger, xid, number)
 
 
 def prepared_when_the_head_dies(running, ledger):
