@@ -5,48 +5,28 @@
 #include <malloc.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <new>
 #include <string>
 
 #include "sluice/db.h"
+#include "util/replaced_new.h"
 #include "util/testing.h"
+
+namespace sluice {
 
 namespace {
 
 std::atomic<uint64_t> allocated{0};    // bytes, ever
 std::atomic<uint64_t> allocations{0};  // ever
 
-void* Allocate(std::size_t bytes, std::size_t alignment) {
-  allocated.fetch_add(bytes, std::memory_order_relaxed);
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  void* const memory =
-      alignment == 0
-          ? std::malloc(bytes)
-          : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) {
-    throw std::bad_alloc();
-  }
-  return memory;
-}
-
 }  // namespace
 
-void* operator new(std::size_t bytes) { return Allocate(bytes, 0); }
-void* operator new[](std::size_t bytes) { return Allocate(bytes, 0); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return Allocate(bytes, static_cast<std::size_t>(alignment));
+void OnAllocation(std::size_t bytes) {
+  allocated.fetch_add(bytes, std::memory_order_relaxed);
+  allocations.fetch_add(1, std::memory_order_relaxed);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
-namespace sluice {
 namespace {
 
 constexpr int kRows = 10;

@@ -16,7 +16,10 @@
 #include "process.h"
 #include "sluice/db.h"
 #include "table/testing.h"
+#include "util/replaced_new.h"
 #include "util/testing.h"
+
+namespace sluice {
 
 namespace {
 
@@ -26,36 +29,15 @@ std::atomic<int64_t> to_fail{0};
 std::atomic<bool> of_all_threads{false};
 thread_local bool may_fail = false;
 
-void* Allocate(std::size_t bytes, std::size_t alignment) {
+}  // namespace
+
+void OnAllocation(std::size_t) {
   if (to_fail.load(std::memory_order_relaxed) > 0 && (may_fail || of_all_threads) &&
       to_fail.fetch_sub(1) == 1) {
     throw std::bad_alloc();
   }
-  void* const memory =
-      alignment == 0
-          ? std::malloc(bytes)
-          : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) {
-    throw std::bad_alloc();
-  }
-  return memory;
 }
 
-}  // namespace
-
-void* operator new(std::size_t bytes) { return Allocate(bytes, 0); }
-void* operator new[](std::size_t bytes) { return Allocate(bytes, 0); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return Allocate(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-
-namespace sluice {
 namespace {
 
 constexpr size_t kMostKeys = size_t{1} << 16;
