@@ -60,7 +60,7 @@ std::vector<ExtentPtr> WithWholeKeys(const RunIndex& run, std::vector<ExtentPtr>
 // Whether an extent that was set aside may overlap `extents`, whose tombstones may then hide its
 // records.
 bool TouchesAside(const Version& version, const std::vector<ExtentPtr>& extents);
-// Whether level 0 is to be compacted before anything else.
+// Whether a compaction of level 0 is due.
 bool IsMinorDue(const Version& version, const Options& options);
 // All of level 0 into a run of level 1.
 CompactionPick PickLevel0(const Version& version, const Options& options, CompactionKind kind);

@@ -61,8 +61,8 @@ uint64_t AheadBytes(const Version& version, const Options& options) {
   return FlushedBytes(options) + SlowBytes(version, options);
 }
 
-// What there may be beside live data, without garbage among values: what the limit says, or so much that levels 0 and 1 can have
-// l1_bytes, lest a small database is written anew for every flush or two.
+// What there may be beside live data, without garbage among values: what the limit says, or so much
+// that levels 0 and 1 can have l1_bytes, lest a small database is written anew for every flush or two.
 uint64_t Spare(const Version& version, const Options& options) {
   return std::max(
       Excess(options, version.space.live_bytes),
