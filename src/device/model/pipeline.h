@@ -44,7 +44,8 @@ struct CycleEstimate {
 };
 
 // `task`'s blocks must be such as the unit reads, its index blocks raw; its tables begin at
-// multiples of 64 bytes in device memory; `outputs` are the tables that it makes. What is malformed ends the walk of its run.
+// multiples of 64 bytes in device memory; `outputs` are the tables that it makes. What is malformed
+// ends the walk of its run.
 CycleEstimate Estimate(const UnitShape& unit, const MergeTask& task, std::vector<RawTable> outputs);
 
 // As above, with the CPU executor to make the outputs. Fails as it does.
