@@ -18,11 +18,12 @@ std::string Behind(std::string_view key) { return std::string(key) + '\0'; }
 
 }  // namespace
 
-void Cursor::Open(Session* session, Subtable* subtable, Sight sight) {
+void Cursor::Open(Session* session, Subtable* subtable, Sight sight, CountedRange* counted) {
   Close();
   session_ = session;
   subtable_ = subtable;
   sight_ = sight;
+  counted_ = counted;
 }
 
 void Cursor::Close() {
@@ -37,11 +38,13 @@ void Cursor::Close() {
 
 void Cursor::Detach() {
   iterator_.reset();
+  on_counted_ = false;
   guarded_ = false;
   session_->cursors_.erase(this);
 }
 
 void Cursor::MakeIterator() {
+  on_counted_ = false;
   changes_ = session_->changes_;
   iterator_ = session_->transaction_->NewIterator(
       sight_ == Sight::kStatement ? session_->StatementRead() : ReadOptions(), subtable_);
@@ -52,6 +55,23 @@ void Cursor::Renew() {
   if (iterator_ == nullptr || changes_ != session_->changes_) {
     MakeIterator();
   }
+}
+
+bool Cursor::TakeCounted(std::string_view from) {
+  if (counted_ == nullptr || sight_ != Sight::kStatement ||
+      !counted_->Serves(*session_, subtable_, from, stop_)) {
+    return false;
+  }
+  Detach();
+  std::swap(taken_, *counted_);
+  counted_->Clear();
+  session_->cursors_.insert(this);
+  at_ = 0;
+  on_counted_ = valid_ = taken_.size() > 0;
+  if (valid_) {
+    key_.assign(taken_.key(0));
+  }
+  return true;
 }
 
 Status Cursor::Settle() {
@@ -183,6 +203,9 @@ Status Cursor::Seek(std::string_view key) {
     ahead_ = kFirstAhead;
     return GuardForwards(std::string(key));
   }
+  if (TakeCounted(key)) {
+    return {};
+  }
   SLUICE_RETURN_IF_ERROR(session_->FixSnapshot());
   Renew();
   if (key.empty()) {
@@ -208,11 +231,11 @@ Status Cursor::SeekBefore(std::string_view key) {
 }
 
 Status Cursor::SeekFirstIn(std::string_view begin, std::string_view end) {
+  stop_.assign(end);
   if (!guards()) {
     return Seek(begin);
   }
   ahead_ = kFirstAhead;
-  stop_.assign(end);
   SLUICE_RETURN_IF_ERROR(Guard(begin, end));
   iterator_->Seek(begin);
   SLUICE_RETURN_IF_ERROR(iterator_->status());
@@ -254,6 +277,13 @@ Status Cursor::Next() {
     iterator_->Next();
     return Settle();
   }
+  if (on_counted_ && at_ + 1 < taken_.size()) {
+    key_.assign(taken_.key(++at_));
+    return {};
+  }
+  if (on_counted_ && taken_.all() && stop_ == taken_.to()) {
+    return Stand(false);
+  }
   SLUICE_RETURN_IF_ERROR(session_->FixSnapshot());
   MakeIterator();
   iterator_->Seek(key_);
@@ -288,7 +318,7 @@ void Cursor::StandOn(std::string_view key) {
   key_.assign(key);
   valid_ = true;
   ahead_ = kFirstAhead;
-  if (iterator_ != nullptr) {
+  if (iterator_ != nullptr || on_counted_) {
     Detach();
   }
 }

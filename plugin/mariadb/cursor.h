@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 
+#include "counted_range.h"
 #include "session.h"
 
 namespace sluice::mariadb {
@@ -37,11 +38,12 @@ class Cursor {
   Cursor& operator=(const Cursor&) = delete;
   ~Cursor() { Close(); }
 
-  // Stands nowhere at first. The session must live until Close.
-  void Open(Session* session, Subtable* subtable, Sight sight);
+  // Stands nowhere at first. The session must live until Close. A Seek to where `counted` (may be
+  // null) begins takes what it has.
+  void Open(Session* session, Subtable* subtable, Sight sight, CountedRange* counted = nullptr);
   void Close();
-  // Where a cursor that guards stops on its way forwards, and others need not be read any more: before
-  // this key. Empty: nowhere.
+  // Where a cursor that guards stops on its way forwards, and others need not be read any more, and
+  // may stop: before this key. Empty: nowhere.
   void StopBefore(std::string_view key) { stop_.assign(key); }
 
   // All of these leave it on a record, or on none (valid()); a Status that is not ok is an error.
@@ -50,7 +52,7 @@ class Cursor {
   Status Seek(std::string_view key);        // to the first record at or after it
   Status SeekBefore(std::string_view key);  // to the last record before it
   // The same where all from `begin` to before `end` (empty: no bound) is wanted: it is guarded at
-  // once. Only a cursor that guards stops there.
+  // once. A cursor that guards stops there, and others may.
   Status SeekFirstIn(std::string_view begin, std::string_view end);
   Status SeekLastIn(std::string_view begin, std::string_view end);
   // From the record where it stands or, after a record that another transaction deleted, stood.
@@ -65,7 +67,7 @@ class Cursor {
   // REQUIRES: valid()
   std::string_view key() const { return key_; }
   // REQUIRES: valid(), and it did not get there by StandOn
-  std::string_view value() const { return iterator_->value(); }
+  std::string_view value() const { return on_counted_ ? taken_.value(at_) : iterator_->value(); }
 
  private:
   friend class Session;
@@ -76,6 +78,8 @@ class Cursor {
   void MakeIterator();
   void Detach();
   Status Settle();
+  // Takes what was counted from here to where it stops, if that is there, and stands on the first.
+  bool TakeCounted(std::string_view from);
 
   // Guards what is from one key to before the other, and makes an iterator.
   Status Guard(std::string_view begin, std::string_view end);
@@ -97,7 +101,11 @@ class Cursor {
   std::string guarded_from_;
   std::string guarded_to_;  // empty: to the end
   std::string stop_;
-  size_t ahead_ = 1;  // records that are guarded at once
+  CountedRange* counted_ = nullptr;
+  CountedRange taken_;       // from it
+  size_t at_ = 0;            // in taken_, if on_counted_
+  bool on_counted_ = false;  // it stands there, and has no iterator
+  size_t ahead_ = 1;         // records that are guarded at once
 };
 
 }  // namespace sluice::mariadb

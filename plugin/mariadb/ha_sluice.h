@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "counted_range.h"
 #include "cursor.h"
 #include "engine.h"
 #include "key_codec.h"
@@ -207,7 +208,8 @@ class ha_sluice final : public handler {
   bool auto_increment_locked_ = false;  // by the statement, for itself
   int auto_increment_error_ = 0;        // why there are no values
   bool unshared_ = false;  // no other statement knows the table: no transaction is needed
-  sluice::mariadb::Cursor cursor_;
+  sluice::mariadb::CountedRange counted_;
+  sluice::mariadb::Cursor cursor_;  // it may take what counted_ has
   sluice::mariadb::ReadAhead ahead_;  // of cursor_
   bool cursor_ahead_ = false;         // it stands on what was not looked at yet, or behind all
   bool scanning_ = false;             // the rows, not an index

@@ -325,7 +325,7 @@ int ha_sluice::index_init(uint index, bool /*sorted*/) {
   active_index = index;
   scanning_ = false;
   ForgetAhead();
-  cursor_.Open(session_, subtable(*indexes_[index]), sight());
+  cursor_.Open(session_, subtable(*indexes_[index]), sight(), &counted_);
   return 0;
 }
 
@@ -506,13 +506,19 @@ ha_rows ha_sluice::records_in_range(uint index_number, const key_range* begin, c
   Cursor cursor;
   cursor.Open(session_, subtable(index), locking_ ? Sight::kNewest : Sight::kStatement);
   Status status = cursor.Seek(from);
+  counted_.Clear();
+  if (!locking_) {
+    counted_.Begin(*session_, subtable(index), from, to);
+  }
   ha_rows count = 0;
   while (status.ok() && cursor.valid() && (to.empty() || cursor.key() < to)) {
+    counted_.Add(cursor.key(), cursor.value());
     if (++count == kCountedEntries) {
       const uint64_t estimate = engine->db->ApproximateSize(subtable(index), from, to).records;
       return std::max<ha_rows>(count, estimate);
     }
     status = cursor.Next();
   }
+  counted_.End(status.ok());
   return status.ok() ? std::max<ha_rows>(1, count) : HA_POS_ERROR;
 }

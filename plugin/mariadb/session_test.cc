@@ -413,5 +413,156 @@ TEST_F(SessionTest, TablesMadeLaterAreNoticed) {
   EXPECT_FALSE(session->Precedes(created));
 }
 
+class CountedRangeTest : public SessionTest {
+ protected:
+  CountedRangeTest() {
+    for (const char c : std::string("bcdefg")) {
+      Commit(std::string(1, c), std::string(3, c));
+    }
+  }
+  // What `counted` has of a range as the session sees it; `most` records at most.
+  void Count(Session* session, const std::string& from, const std::string& to, size_t most) {
+    Cursor cursor;
+    cursor.Open(session, nullptr, Sight::kStatement);
+    ASSERT_TRUE(cursor.Seek(from).ok());
+    counted_.Begin(*session, nullptr, from, to);
+    while (cursor.valid() && (to.empty() || cursor.key() < to) && counted_.size() < most) {
+      counted_.Add(cursor.key(), cursor.value());
+      ASSERT_TRUE(cursor.Next().ok());
+    }
+    counted_.End(!cursor.valid() || (!to.empty() && cursor.key() >= to));
+  }
+  // The keys that a scan of the range finds, with their values' first bytes.
+  static std::string Rest(Cursor* cursor, const std::string& to) {
+    std::string found;
+    while (cursor->valid() && (to.empty() || cursor->key() < to)) {
+      found += std::string(cursor->key()) + cursor->value()[0];
+      EXPECT_TRUE(cursor->Next().ok());
+    }
+    return found;
+  }
+  std::string Scan(Session* session, const std::string& from, const std::string& to,
+                   Sight sight = Sight::kStatement) {
+    Cursor cursor;
+    cursor.Open(session, nullptr, sight, &counted_);
+    cursor.StopBefore(to);
+    EXPECT_TRUE(cursor.Seek(from).ok());
+    return Rest(&cursor, to);
+  }
+  // Whether a scan has taken it.
+  bool Used() const { return counted_.size() == 0; }
+
+  CountedRange counted_;
+};
+
+TEST_F(CountedRangeTest, AScanTakesWhatWasCounted) {
+  auto session = Begun(Isolation::kReadCommitted);
+  Count(session.get(), "c", "f", 64);
+  EXPECT_TRUE(counted_.all());
+  EXPECT_EQ(Scan(session.get(), "c", "f"), "ccddee");
+  EXPECT_TRUE(Used());
+  EXPECT_EQ(Scan(session.get(), "c", "f"), "ccddee");  // only once
+  Count(session.get(), "", "", 64);
+  EXPECT_EQ(Scan(session.get(), "", ""), "bbccddeeffgg");
+  EXPECT_TRUE(Used());
+}
+
+TEST_F(CountedRangeTest, AScanGoesOnBehindWhatWasCounted) {
+  auto session = Begun(Isolation::kReadCommitted);
+  for (size_t most = 1; most <= 6; ++most) {
+    Count(session.get(), "b", "g", most);
+    EXPECT_EQ(counted_.all(), most >= 5);
+    EXPECT_EQ(Scan(session.get(), "b", "g"), "bbccddeeff") << most;
+    EXPECT_TRUE(Used());
+  }
+}
+
+TEST_F(CountedRangeTest, AnEmptyRangeIsNotLookedFor) {
+  auto session = Begun(Isolation::kReadCommitted);
+  Count(session.get(), "ca", "cb", 64);
+  Cursor cursor;
+  cursor.Open(session.get(), nullptr, Sight::kStatement, &counted_);
+  cursor.StopBefore("cb");
+  ASSERT_TRUE(cursor.Seek("ca").ok());
+  EXPECT_FALSE(cursor.valid());
+}
+
+TEST_F(CountedRangeTest, AnotherScanFindsItsOwn) {
+  auto session = Begun(Isolation::kReadCommitted);
+  Count(session.get(), "c", "f", 64);
+  EXPECT_EQ(Scan(session.get(), "d", "f"), "ddee");
+  EXPECT_EQ(Scan(session.get(), "c", "g"), "ccddeeff");
+  EXPECT_EQ(Scan(session.get(), "c", "f", Sight::kNewest), "ccddee");
+  EXPECT_FALSE(Used());
+  EXPECT_EQ(Scan(session.get(), "c", "f"), "ccddee");
+  EXPECT_TRUE(Used());
+}
+
+TEST_F(CountedRangeTest, WritesMakeItOld) {
+  auto session = Begun(Isolation::kReadCommitted);
+  Count(session.get(), "c", "f", 64);
+  ASSERT_TRUE(session->Delete(nullptr, "d").ok());
+  EXPECT_EQ(Scan(session.get(), "c", "f"), "ccee");
+  Count(session.get(), "c", "f", 64);
+  ASSERT_TRUE(session->RollbackStatement().ok());
+  session->BeginStatement(true, {});
+  EXPECT_EQ(Scan(session.get(), "c", "f"), "ccddee");
+}
+
+TEST_F(CountedRangeTest, AnotherStatementSeesWhatOthersCommitted) {
+  auto session = Begun(Isolation::kReadCommitted);
+  Count(session.get(), "c", "f", 64);
+  Commit("d", "x");
+  session->EndStatement();
+  session->BeginStatement(true, {});
+  EXPECT_EQ(Scan(session.get(), "c", "f"), "ccdxee");
+}
+
+TEST_F(CountedRangeTest, ACursorTurnsAndLeavesTheRange) {
+  auto session = Begun(Isolation::kReadCommitted);
+  Count(session.get(), "c", "f", 64);
+  Cursor cursor;
+  cursor.Open(session.get(), nullptr, Sight::kStatement, &counted_);
+  cursor.StopBefore("f");
+  ASSERT_TRUE(cursor.Seek("c").ok());
+  ASSERT_TRUE(cursor.Next().ok());
+  ASSERT_EQ(cursor.key(), "d");
+  ASSERT_TRUE(cursor.Prev().ok());
+  ASSERT_TRUE(cursor.Prev().ok());
+  EXPECT_EQ(cursor.key(), "b");
+  EXPECT_EQ(cursor.value(), "bbb");
+
+  Count(session.get(), "c", "f", 64);
+  ASSERT_TRUE(cursor.Seek("c").ok());
+  ASSERT_TRUE(Used());
+  cursor.StopBefore({});  // what reads now wants more than the range
+  EXPECT_EQ(Rest(&cursor, ""), "ccddeeffgg");
+}
+
+TEST_F(CountedRangeTest, ACursorOutlivesItsStatement) {
+  auto session = Begun(Isolation::kReadCommitted);
+  Count(session.get(), "c", "f", 64);
+  Cursor cursor;
+  cursor.Open(session.get(), nullptr, Sight::kStatement, &counted_);
+  cursor.StopBefore("f");
+  ASSERT_TRUE(cursor.Seek("c").ok());
+  Commit("cc", "new");
+  session->EndStatement();
+  session->BeginStatement(true, {});
+  ASSERT_TRUE(cursor.Next().ok());
+  EXPECT_EQ(cursor.key(), "cc");
+  EXPECT_EQ(cursor.value(), "new");
+}
+
+TEST_F(CountedRangeTest, LargeRecordsAreCountedAndNotKept) {
+  Commit("d", std::string(100'000, 'd'));
+  auto session = Begun(Isolation::kReadCommitted);
+  Count(session.get(), "c", "f", 64);
+  EXPECT_EQ(counted_.size(), 1u);
+  EXPECT_FALSE(counted_.all());
+  EXPECT_EQ(Scan(session.get(), "c", "f"), "ccddee");
+  EXPECT_TRUE(Used());
+}
+
 }  // namespace
 }  // namespace sluice::mariadb

@@ -164,6 +164,7 @@ class Round:
         way = self.draw.choice(["", " DESC"])
         force = f"t FORCE INDEX ({index})"
         kind = next(c for c in self.columns if c[0] == first)[1]
+        low = self.draw.randint(0, self.rows + 1)
         # In the order of the index; equal strings have the same weights. What an index has only a part of is sorted.
         shown = "'-'" if "TEXT" in kind else f"WEIGHT_STRING({first} AS CHAR(30))" if "COLLATE" in kind else first
         self.add(self.draw.choice([
@@ -178,6 +179,11 @@ class Round:
             f"SELECT MIN(HEX({first})), MAX(HEX({first})) FROM {force} WHERE {self.where(index)};",
             f"SELECT a.id, b.id FROM t AS a JOIN t AS b FORCE INDEX ({index}) ON a.{first} = b.{first} WHERE a.id < 10 "
             "ORDER BY a.id, b.id;",
+            f"SELECT id FROM t WHERE ({self.where(index)}) OR ({self.where(self.draw.choice(list(self.indexes)))}) ORDER BY id;",
+            f"SELECT id FROM t WHERE id BETWEEN {low} AND {low + self.draw.choice([0, 3, 50, 500])} ORDER BY id{way};",
+            f"SELECT MIN(id), COUNT(*) FROM t WHERE {self.where(index)} GROUP BY {first} ORDER BY MIN(id);",
+            f"SELECT a.id FROM t AS a WHERE EXISTS (SELECT 1 FROM t AS b WHERE b.id BETWEEN a.id + 1 AND a.id + 2 "
+            f"AND {self.where(index)}) ORDER BY a.id;",
         ]))
 
     def update(self):
