@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <random>
+#include <string>
 
 #include "device/contract.h"
 #include "device/device_executor.h"
@@ -17,6 +19,7 @@
 #include "merge/outputs.h"
 #include "sluice_abi.h"
 #include "table/codec.h"
+#include "table/format.h"
 #include "util/testing.h"
 
 namespace sluice {
@@ -137,6 +140,52 @@ TEST(ModelDeviceTest, KnowsWhatItDecodes) {
     EXPECT_EQ(MergeStatusText(result.status),
               MergeStatusText(snappy ? MergeStatus::kBlockChecksum : MergeStatus::kBlockType));
     EXPECT_EQ(result.fault.offset, image.blocks[snappy ? 1 : 0].offset);
+  }
+}
+
+// Neither the RTL nor its model copies from further back than the library ever does.
+TEST(ModelDeviceTest, RefusesCopiesFromTooFar) {
+  std::mt19937_64 rng(TestSeed());
+  for (const uint64_t offset : {65536, 65537, 70000}) {
+    constexpr size_t kCopied = 60;
+    std::string value(offset + kCopied, '\0');
+    std::ranges::generate(value, [&] { return static_cast<char>(rng()); });
+    value.replace(offset, kCopied, value.substr(0, kCopied));
+    BlockImageBuilder contents(16);
+    const std::string key = MakeInternalKey("k", 1, RecordType::kValue);
+    contents.Add(key, value);
+    const std::string block = contents.Finish();
+    const size_t copy = block.size() - sizeof(uint32_t) * 2 - kCopied;  // behind it, the restarts
+    const auto literal = [&block](size_t begin, size_t end) {
+      std::string out(1, static_cast<char>(63 << 2));
+      PutFixed32(&out, static_cast<uint32_t>(end - begin - 1));
+      return out + block.substr(begin, end - begin);
+    };
+    std::string stored;
+    PutVarint(&stored, block.size());
+    stored += literal(0, copy);
+    stored += static_cast<char>((kCopied - 1) << 2 | 3);
+    PutFixed32(&stored, static_cast<uint32_t>(offset));
+    stored += literal(copy + kCopied, block.size());
+    const BlockHandle handle{0, stored.size()};
+    AppendBlockTrailer(stored, Compression::kSnappy, &stored);
+    BlockImageBuilder index(1);
+    std::string to;
+    handle.AppendTo(&to);
+    index.Add(key, to);
+    const std::string index_block = index.Finish();
+    const BlockHandle index_at{stored.size(), index_block.size()};
+    stored += index_block;
+    AppendBlockTrailer(index_block, Compression::kNone, &stored);
+    MergeTask task;
+    task.runs = {{{stored, index_at}}};
+    const MergeResult result =
+        DeviceExecutor(Model(Instant(), true)).Run(task, [&](const MergeOutput& output) {
+          EXPECT_EQ(output.entries, 1u);
+          return Status();
+        });
+    EXPECT_EQ(result.status, offset > 65536 ? MergeStatus::kBlockType : MergeStatus::kOk)
+        << offset << ": " << result.error.ToString();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/model/pipeline.h"
+#include "device/model/snappy_cycles.h"
 #include "merge/cpu_executor.h"
 #include "sluice_abi.h"
 #include "table/stored_block.h"
@@ -39,8 +40,9 @@ class Job {
   MergeStatus ReadRangeKey(bool has, uint64_t address, uint64_t bytes, std::string* key) const;
   MergeStatus ReadRuns(uint64_t descriptor);
   MergeStatus ReadTable(uint64_t address, MergeTable* table);
-  // A unit takes raw blocks only, and Snappy's if it is built for them, and reads all of them; the
-  // CPU executor would take others, and pass over those outside the range. Counts block_bytes_.
+  // A unit takes raw blocks only, and those that Snappy's library makes if it is built for them, and
+  // reads all of them; the CPU executor would take others, and pass over those outside the range.
+  // Counts block_bytes_.
   bool AllReadable(MergeResult* result);
   Status Store(const MergeOutput& output);
   MergeStatus CheckBlocks(const RawTable& table) const;
@@ -215,7 +217,9 @@ bool Job::AllReadable(MergeResult* result) {
         }
         sound = sound && ReadStoredBlock(table.image, handle, &buffer, &contents, &stored_as).ok();
         const bool readable =
-            stored_as == Compression::kNone || (info_.snappy && stored_as == Compression::kSnappy);
+            stored_as == Compression::kNone ||
+            (info_.snappy && stored_as == Compression::kSnappy &&
+             !SnappyReachesTooFar(table.image.substr(handle.offset, handle.size)));
         if (sound && !readable) {
           return refuse(MergeStatus::kBlockType, handle.offset);
         }

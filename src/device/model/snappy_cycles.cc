@@ -90,4 +90,18 @@ uint64_t SnappyPieces(std::string_view block, uint64_t v) {
   return pieces;
 }
 
+bool SnappyReachesTooFar(std::string_view block) {
+  uint32_t held = 0;
+  bool far = false;
+  if (!GetVarint32(&block, &held)) {
+    return false;
+  }
+  while (!block.empty() && !far) {
+    const Element e = Parse(block);
+    far = !e.literal && e.offset > kSnappyHistoryBytes;
+    block.remove_prefix(std::min<size_t>(e.header + (e.literal ? e.length : 0), block.size()));
+  }
+  return far;
+}
+
 }  // namespace sluice::model
