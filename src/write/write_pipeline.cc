@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <climits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -18,13 +16,6 @@
 namespace sluice {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// A flush waits for writers that are about to come back, at most so long: the writers that the last
-// one woke come one after the other, and those who miss it wait for a whole one.
-constexpr std::chrono::nanoseconds kMostGathering = std::chrono::milliseconds(2);
-constexpr int kGatheringShare = 4;  // of the time that the last flush took
 
 // A thread's asynchronous writes look only so often whether they should give way: many writes from
 // few threads go on beside a thread that never stops to write and wait.
@@ -52,26 +43,6 @@ void SetState(std::atomic<uint32_t>* state, WriteTask::State to) {
 
 // Whether somebody goes on only when it is done. An empty one is there only to be waited for.
 bool IsAwaited(const WriteTask& task) { return !task.asynchronous || task.count == 0; }
-
-// Lets a thread that computes little at a time, and that others wait for, run soon after it is
-// woken: a hint to Linux, from 6.12 on.
-void AskForShortSlices() {
-  // As Linux has it; its header and glibc's exclude each other.
-  struct {
-    uint32_t size;
-    uint32_t policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime;  // nanoseconds
-    uint64_t deadline;
-    uint64_t period;
-  } attributes = {};
-  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) == 0) {
-    attributes.runtime = 100'000;  // the least
-    (void)::syscall(SYS_sched_setattr, 0, &attributes, 0);
-  }
-}
 
 }  // namespace
 
@@ -164,7 +135,7 @@ WritePipeline::WritePipeline(size_t queues, WriteStages* stages) : WritePipeline
   for (size_t i = 0; i < queues; ++i) {
     queues_.push_back(std::make_unique<Queue>());
   }
-  flusher_ = std::thread([this] { FlushLoop(); });
+  flusher_.emplace(static_cast<FlushSteps*>(this));
   const size_t leaders =
       std::min<size_t>(queues, std::max(1u, std::thread::hardware_concurrency()));
   for (size_t i = 0; i < leaders; ++i) {
@@ -182,14 +153,7 @@ WritePipeline::~WritePipeline() {
     leader.join();
   }
   { const ExclusiveWrites drained(this); }
-  {
-    const MutexLock lock(flush_mutex_);
-    stopping_ = true;
-  }
-  flush_due_.notify_one();
-  if (flusher_.joinable()) {
-    flusher_.join();
-  }
+  flusher_.reset();
 }
 
 WritePipeline::Queue* WritePipeline::QueueOfThread() {
@@ -293,8 +257,7 @@ void WritePipeline::AwaitFlushOf(WriteTask* task) {
     const MutexLock lock(commit_mutex_);
     group->next = std::exchange(unseen_, group);
   }
-  const MutexLock lock(flush_mutex_);
-  WantFlush(1);
+  flusher_->Want(1);
 }
 
 Status WritePipeline::AwaitFlush() {
@@ -303,36 +266,10 @@ Status WritePipeline::AwaitFlush() {
   if (Flushed(end, &status)) {
     return status;
   }
-  uint32_t flush;
-  {
-    const MutexLock lock(flush_mutex_);
-    WantFlush(1);
-    ++sleepers_;
-    flush = flushes_begun_ + 1;
-  }
   const Urgency urgency(this);
-  std::atomic<uint32_t>& ended = FlushesEnded(flush);
-  uint32_t seen;
-  while (static_cast<int32_t>((seen = ended.load(std::memory_order_acquire)) - flush) < 0) {
-    (void)::syscall(SYS_futex, &ended, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
-  }
+  flusher_->Await();
   SLUICE_CHECK(Flushed(end, &status));
   return status;
-}
-
-void WritePipeline::WantFlush(size_t awaited) {
-  flush_wanted_ = true;
-  blocked_ += awaited;
-  if (!gathering_ || blocked_ >= expected_) {
-    flush_due_.notify_one();
-  }
-}
-
-void WritePipeline::EndFlush(uint32_t flush) {
-  // All at once: to wake one after the other is a call for each, and each may take the CPU.
-  FlushesEnded(flush).store(flush, std::memory_order_release);
-  (void)::syscall(SYS_futex, &FlushesEnded(flush), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr,
-                  0);
 }
 
 void WritePipeline::Lead(Queue* queue, WriteTask* list, const WriteTask* own, int groups) noexcept {
@@ -461,8 +398,7 @@ void WritePipeline::Process(WriteGroup* group) {
     return Refuse(group->tasks, refused);
   }
   if (sync) {
-    const MutexLock lock(flush_mutex_);
-    WantFlush(awaited);
+    flusher_->Want(awaited);
   }
   const bool full = stages_.Insert(*group);
   Commit(group);
@@ -567,48 +503,18 @@ void WritePipeline::Complete(WriteTask* task, const Status& status) {
   SetState(&task->state, WriteTask::kDone);
 }
 
-void WritePipeline::FlushLoop() {
-  ::pthread_setname_np(::pthread_self(), "slc-log");
-  AskForShortSlices();
-  std::chrono::nanoseconds gathering{0};
-  MutexLock lock(flush_mutex_);
-  for (;;) {
-    while (!flush_wanted_ && !stopping_) {
-      flush_due_.wait(lock);
-    }
-    if (!flush_wanted_) {
-      return;
-    }
-    const Clock::time_point latest = Clock::now() + gathering;
-    gathering_ = true;
-    while (blocked_ < expected_ && flush_due_.wait_until(lock, latest) != std::cv_status::timeout) {
-    }
-    gathering_ = false;
-    flush_wanted_ = false;
-    blocked_ = 0;
-    const uint32_t flush = ++flushes_begun_;
-    const size_t sleepers = std::exchange(sleepers_, 0);
-    lock.unlock();
-    const Clock::time_point begin = Clock::now();
-    LogPosition durable = 0;
-    const Status status = stages_.FlushLog(&durable);
-    gathering = std::min(kMostGathering, (Clock::now() - begin) / kGatheringShare);
-    {
-      const MutexLock commit(commit_mutex_);
-      durable_ = std::max(durable_, durable);
-      if (!status.ok()) {
-        failed_ = status;
-      }
-    }
+void WritePipeline::Flush() {
+  LogPosition durable = 0;
+  const Status status = stages_.FlushLog(&durable);
+  {
+    const MutexLock commit(commit_mutex_);
+    durable_ = std::max(durable_, durable);
     if (!status.ok()) {
-      stages_.Failed(status);
+      failed_ = status;
     }
-    const size_t completed = sleepers + Commit(nullptr);
-    if (sleepers > 0) {
-      EndFlush(flush);
-    }
-    lock.lock();
-    expected_ = blocked_ + completed;
+  }
+  if (!status.ok()) {
+    stages_.Failed(status);
   }
 }
 

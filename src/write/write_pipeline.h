@@ -29,11 +29,11 @@
 
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -44,6 +44,7 @@
 #include "table/internal_key.h"
 #include "util/mutex.h"
 #include "util/status.h"
+#include "write/flush_thread.h"
 
 namespace sluice {
 
@@ -108,7 +109,7 @@ class WriteStages {
   ~WriteStages() = default;
 };
 
-class WritePipeline {
+class WritePipeline : private FlushSteps {
  public:
   // `queues` >= 1.
   WritePipeline(size_t queues, WriteStages* stages);
@@ -179,11 +180,6 @@ class WritePipeline {
   Status AwaitFlush();
   // Completes the task, which is empty, then.
   void AwaitFlushOf(WriteTask* task);
-  // One more flush of the log, of which `awaited` tasks are to be told.
-  void WantFlush(size_t awaited) SLUICE_REQUIRES(flush_mutex_);
-  std::atomic<uint32_t>& FlushesEnded(uint32_t flush) { return flushes_ended_[flush % 2]; }
-  // Wakes those who sleep until the flush of this number has ended.
-  void EndFlush(uint32_t flush);
   // Takes the tasks in `list`, and those that follow, through the stages, until there are none, or
   // until `groups` groups are through after the one that has `own` (null: from the start on); then
   // another thread leads. Without the memory for that the process ends: other writers' tasks would
@@ -205,7 +201,8 @@ class WritePipeline {
   // that waited for a sync it completed.
   size_t Commit(WriteGroup* inserted);
   void Complete(WriteTask* task, const Status& status);
-  void FlushLoop();
+  void Flush() override;
+  size_t CompleteFlushed() override { return Commit(nullptr); }
 
   WriteStages& stages_;
   std::vector<std::unique_ptr<Queue>> queues_;
@@ -235,20 +232,7 @@ class WritePipeline {
   LogPosition durable_ SLUICE_GUARDED_BY(commit_mutex_) = 0;
   Status failed_ SLUICE_GUARDED_BY(commit_mutex_);
 
-  // Taken after both.
-  Mutex flush_mutex_;
-  CondVar flush_due_;
-  bool flush_wanted_ SLUICE_GUARDED_BY(flush_mutex_) = false;
-  size_t blocked_ SLUICE_GUARDED_BY(flush_mutex_) = 0;      // writers that wait for the next flush
-  size_t expected_ SLUICE_GUARDED_BY(flush_mutex_) = 0;     // that it should wait a moment for
-  bool gathering_ SLUICE_GUARDED_BY(flush_mutex_) = false;  // only the last of these need wake it
-  uint32_t flushes_begun_ SLUICE_GUARDED_BY(flush_mutex_) = 0;  // wraps, as what follows
-  size_t sleepers_ SLUICE_GUARDED_BY(flush_mutex_) = 0;         // in AwaitFlush, of `blocked_`
-  // The last one of those with even numbers, and with odd ones: who waits for the next flush is not
-  // woken by the one under way.
-  std::array<std::atomic<uint32_t>, 2> flushes_ended_{};
-  bool stopping_ SLUICE_GUARDED_BY(flush_mutex_) = false;
-  std::thread flusher_;
+  std::optional<FlushThread> flusher_;
 };
 
 // While it lives, nothing is in the pipeline, and nothing enters.
