@@ -174,6 +174,7 @@ class ha_sluice final : public handler {
   Found ReadHere(uchar* record, int* error);
   int ReadOn(const sluice::Status& moved, uchar* record, bool forwards, std::string_view prefix);
   int ReadNext(uchar* record, bool forwards, std::string_view prefix);
+  bool reads_entries_only() const;
   bool reads_ahead() const;
   // With the rows of entries that come next.
   int LookAhead(const sluice::Status& moved, bool forwards, std::string_view prefix);

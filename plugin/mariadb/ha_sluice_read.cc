@@ -144,7 +144,7 @@ ha_sluice::Found ha_sluice::ReadHere(uchar* record, int* error) {
                                      std::string(table->key_info[active_index].name.str)));
     return Found::kError;
   }
-  if ((!locking_ || guards_for_share()) && keyread_enabled() && keyread == active_index) {
+  if ((!locking_ || guards_for_share()) && reads_entries_only()) {
     row_key_.assign(row_key);
     row_.assign(covered);
     if (!index.columns.Read(row_, record)) {
@@ -215,9 +215,16 @@ int ha_sluice::ReadNext(uchar* record, bool forwards, std::string_view prefix) {
              : ReadOn(forwards ? cursor_.Next() : cursor_.Prev(), record, forwards, prefix);
 }
 
+// Whether nothing but an index's entries is asked for. The server asks so of any index where it wants
+// rows' positions (index_merge), but compares columns with the end of the range nevertheless: of those
+// that an entry has only a part of, the row must tell.
+bool ha_sluice::reads_entries_only() const {
+  return keyread == active_index && indexes_[active_index]->covering;
+}
+
 // Whether entries of an index are read whose rows come from elsewhere. Rows are locked one by one.
 bool ha_sluice::reads_ahead() const {
-  return !scanning_ && is_secondary(active_index) && !locking_ && keyread != active_index;
+  return !scanning_ && is_secondary(active_index) && !locking_ && !reads_entries_only();
 }
 
 // Reads the rows of the entries from where a cursor that `moved` stands.

@@ -2,6 +2,7 @@
 
 #include <sluice/transaction.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "ha_sluice.h"
@@ -151,8 +152,11 @@ void ha_sluice::MakeIndexes() {
     }
     const KEY& key = table->key_info[i];
     const KeyCodec codec(table, key, key.user_defined_key_parts);
-    indexes_[i].reset(new Index{codec, RowCodec(table, key), entry, (key.flags & HA_NOSAME) != 0,
-                                i != table->s->primary_key});
+    const bool covering = std::all_of(
+        key.key_part, key.key_part + key.user_defined_key_parts,
+        [](const KEY_PART_INFO& part) { return (part.key_part_flag & HA_PART_KEY_SEG) == 0; });
+    indexes_[i].reset(
+        new Index{codec, RowCodec(table, key), entry, (key.flags & HA_NOSAME) != 0, covering});
     if (i == table->s->primary_key) {
       row_key_codec_ = std::make_shared<KeyCodec>(codec);
     }

@@ -457,6 +457,16 @@ class SqlTest(unittest.TestCase):
             rows = int(one.do(f"EXPLAIN SELECT * FROM r FORCE INDEX ({'b' if where[0] == 'b' else 'PRIMARY'}) WHERE {where}").split(",")[8])
             self.assertTrue(low <= rows <= high, f"{where}: {rows}")
 
+    def test_scans_of_several_indexes_are_merged(self):
+        one = self.connect()
+        self.expect(one, "CREATE TABLE m (id INT PRIMARY KEY, b INT, c VARCHAR(30), KEY b (b), KEY whole (c), KEY part (c(4)), "
+                         "KEY down (c(4) DESC), KEY whole_down (c DESC)) ENGINE=SLUICE;"
+                         "INSERT INTO m SELECT seq, seq MOD 60, CONCAT('c', seq MOD 50) FROM seq_1_to_300", "")
+        for index in ("whole", "part", "down", "whole_down"):
+            query = f"FROM m FORCE INDEX ({index}, b) WHERE c = 'c7' OR b > 58"
+            self.assertIn("sort_union", one.do(f"EXPLAIN SELECT id {query}"))
+            self.expect(one, f"SELECT COUNT(*), SUM(id) {query}", "11,1687")
+
     def test_conditions_are_checked_in_the_index(self):
         one = self.connect()
         self.expect(one, "CREATE TABLE r (a INT PRIMARY KEY, b INT, c VARCHAR(20), d INT, KEY (b, c)) ENGINE=SLUICE;"
