@@ -40,7 +40,8 @@ bool ha_sluice::ParseEntry(std::string_view key, std::string_view value, std::st
 }
 
 ha_sluice::Found ha_sluice::Unpack(std::string_view row, uchar* record, int* error) {
-  if (!row_codec_->Read(row, record)) {
+  // What locks rows may change them, and makes entries of indexes from all of their columns.
+  if (!row_codec_->Read(row, record, locking_ ? nullptr : table->read_set)) {
     *error = Fail(Status::Corruption("a row of " + std::string(table->s->table_name.str)));
     return Found::kError;
   }

@@ -16,7 +16,9 @@ RowCodec::RowCodec(TABLE* table, std::string_view defaults)
       defaults_(table->s->default_values, table->s->default_values + table->s->reclength) {
   for (Field** field = table->field; *field != nullptr; ++field) {
     if ((*field)->stored_in_db()) {
-      fields_.push_back(*field);
+      AddColumn(*field);
+    } else {
+      whole_ = false;
     }
   }
   std::vector<uchar> record(defaults_);
@@ -27,27 +29,37 @@ RowCodec::RowCodec(TABLE* table, std::string_view defaults)
 
 RowCodec::RowCodec(TABLE* table, const KEY& key)
     : table_(table),
-      defaults_(table->s->default_values, table->s->default_values + table->s->reclength) {
+      defaults_(table->s->default_values, table->s->default_values + table->s->reclength),
+      whole_(false) {
   for (uint i = 0; i < key.user_defined_key_parts; ++i) {
     const KEY_PART_INFO& part = key.key_part[i];
     if ((part.key_part_flag & HA_PART_KEY_SEG) == 0) {
-      fields_.push_back(table->field[part.fieldnr - 1]);
+      AddColumn(table->field[part.fieldnr - 1]);
     }
   }
 }
 
+void RowCodec::AddColumn(Field* field) {
+  size_t length_bytes = 0;
+  const Type_handler* const type = field->type_handler();
+  if (type == &type_handler_string || type == &type_handler_varchar) {
+    length_bytes = field->field_length > 255 ? 2 : 1;
+  }
+  columns_.push_back({field, field->offset(table_->record[0]), length_bytes});
+}
+
 void RowCodec::Append(const uchar* record, std::string* out) const {
   out->push_back(kFormat);
-  PutVarint(out, fields_.size());
+  PutVarint(out, columns_.size());
   const size_t nulls = out->size();
-  out->resize(nulls + (fields_.size() + 7) / 8);
-  for (size_t i = 0; i < fields_.size(); ++i) {
-    Field* const field = fields_[i];
+  out->resize(nulls + (columns_.size() + 7) / 8);
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    Field* const field = columns_[i].field;
     if (field->is_null_in_record(record)) {
       (*out)[nulls + i / 8] |= static_cast<char>(1 << (i % 8));
       continue;
     }
-    const uchar* const at = record + field->offset(table_->record[0]);
+    const uchar* const at = record + columns_[i].offset;
     size_t most = field->pack_length() + 4;
     if ((field->flags & BLOB_FLAG) != 0) {
       most += static_cast<const Field_blob*>(field)->get_length(at);
@@ -59,30 +71,46 @@ void RowCodec::Append(const uchar* record, std::string* out) const {
   }
 }
 
-bool RowCodec::Read(std::string_view row, uchar* record) const {
+bool RowCodec::Read(std::string_view row, uchar* record, const MY_BITMAP* wanted) const {
   if (row.empty() || row.front() != kFormat) {
     return false;
   }
   row.remove_prefix(1);
   uint64_t count = 0;
-  if (!GetVarint64(&row, &count) || count > fields_.size() || row.size() < (count + 7) / 8) {
+  if (!GetVarint64(&row, &count) || count > columns_.size() || row.size() < (count + 7) / 8) {
     return false;
   }
   const std::string_view nulls = row.substr(0, (count + 7) / 8);
   const auto* at = reinterpret_cast<const uchar*>(row.data()) + nulls.size();
   const auto* const end = reinterpret_cast<const uchar*>(row.data()) + row.size();
-  std::memcpy(record, defaults_.data(), defaults_.size());
+  // Bits for NULL come first in a record.
+  const bool has_all = whole_ && count == columns_.size();
+  std::memcpy(record, defaults_.data(), has_all ? table_->s->null_bytes : defaults_.size());
   const my_ptrdiff_t distance = record - table_->record[0];
   for (size_t i = 0; i < count; ++i) {
-    Field* const field = fields_[i];
-    field->move_field_offset(distance);
+    const Column& column = columns_[i];
+    Field* const field = column.field;
     if ((static_cast<unsigned char>(nulls[i / 8]) >> (i % 8) & 1) != 0) {
-      field->set_null();
-    } else {
-      field->set_notnull();
-      at = at == end ? nullptr : field->unpack(field->ptr, at, end, 0);
+      std::memcpy(record + column.offset, defaults_.data() + column.offset, field->pack_length());
+      field->set_null(distance);
+      continue;
     }
-    field->move_field_offset(-distance);
+    field->set_notnull(distance);
+    if (column.length_bytes > 0 && wanted != nullptr &&
+        !bitmap_is_set(wanted, field->field_index)) {
+      if (end - at < static_cast<ptrdiff_t>(column.length_bytes)) {
+        return false;
+      }
+      at += column.length_bytes + (column.length_bytes == 1 ? *at : uint2korr(at));
+    } else {
+      if (distance != 0) {
+        field->move_field_offset(distance);
+      }
+      at = at == end ? nullptr : field->unpack(field->ptr, at, end, 0);
+      if (distance != 0) {
+        field->move_field_offset(-distance);
+      }
+    }
     if (at == nullptr || at > end) {
       return false;
     }

@@ -29,15 +29,25 @@ class RowCodec {
 
   // Appends the row.
   void Append(const uchar* record, std::string* out) const;
-  // Fills the record in. Blobs in it point into `row`. False if the row is damaged.
-  bool Read(std::string_view row, uchar* record) const;
+  // Fills the record in. Blobs in it point into `row`. False if the row is damaged. Of `wanted`
+  // columns alone, if it is not null, the others may have any value.
+  bool Read(std::string_view row, uchar* record, const MY_BITMAP* wanted = nullptr) const;
   // What a row reads as that has no columns at all.
   const uchar* defaults() const { return defaults_.data(); }
 
  private:
+  struct Column {
+    Field* field;
+    size_t offset;        // in a record
+    size_t length_bytes;  // that lead it where it is packed, if it is a string; otherwise 0
+  };
+
+  void AddColumn(Field* field);
+
   TABLE* table_;
-  std::vector<Field*> fields_;
+  std::vector<Column> columns_;
   std::vector<uchar> defaults_;  // a record
+  bool whole_ = true;            // it has no other columns
 };
 
 }  // namespace sluice::mariadb
