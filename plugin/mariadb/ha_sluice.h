@@ -94,6 +94,7 @@ class ha_sluice final : public handler {
   int cmp_ref(const uchar* a, const uchar* b) override;
   void unlock_row() override;
   Item* idx_cond_push(uint index, Item* condition) override;
+  double read_time(uint index, uint ranges, ha_rows rows) override;
   ha_rows records_in_range(uint index, const key_range* begin, const key_range* end,
                            page_range* pages) override;
 
@@ -103,7 +104,8 @@ class ha_sluice final : public handler {
     sluice::mariadb::RowCodec columns;
     size_t entry;  // number of its sub-table in the dictionary's entry
     bool unique;
-    bool covering;  // all of its columns can be read from it
+    bool covering;        // all of its columns can be read from an entry
+    bool covers_primary;  // and those of the primary key
   };
   struct Entry {
     std::string key;
@@ -170,7 +172,11 @@ class ha_sluice final : public handler {
   Found Unpack(std::string_view row, uchar* record, int* error);
   sluice::Status GetLocked(sluice::Subtable* subtable, std::string_view key, std::string* value);
   Found ReadRow(std::string_view key, uchar* record, int* error);
-  Found CheckCondition(const Index& index, std::string_view covered, int* error);
+  bool UsesPrimary(const MY_BITMAP& columns) const;
+  bool ReadEntry(const Index& index, std::string_view row_key, std::string_view covered,
+                 uchar* record) const;
+  Found CheckCondition(const Index& index, std::string_view row_key, std::string_view covered,
+                       int* error);
   Found ReadHere(uchar* record, int* error);
   int ReadOn(const sluice::Status& moved, uchar* record, bool forwards, std::string_view prefix);
   int ReadNext(uchar* record, bool forwards, std::string_view prefix);
@@ -210,7 +216,7 @@ class ha_sluice final : public handler {
   int auto_increment_error_ = 0;        // why there are no values
   bool unshared_ = false;  // no other statement knows the table: no transaction is needed
   sluice::mariadb::CountedRange counted_;
-  sluice::mariadb::Cursor cursor_;  // it may take what counted_ has
+  sluice::mariadb::Cursor cursor_;    // it may take what counted_ has
   sluice::mariadb::ReadAhead ahead_;  // of cursor_
   bool cursor_ahead_ = false;         // it stands on what was not looked at yet, or behind all
   bool scanning_ = false;             // the rows, not an index

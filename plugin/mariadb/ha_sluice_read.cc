@@ -84,6 +84,14 @@ ha_sluice::Found ha_sluice::ReadRow(std::string_view key, uchar* record, int* er
   return Unpack(row_, record, error);
 }
 
+bool ha_sluice::UsesPrimary(const MY_BITMAP& columns) const {
+  const KEY& key = table->key_info[table->s->primary_key];
+  return std::any_of(key.key_part, key.key_part + key.user_defined_key_parts,
+                     [&columns](const KEY_PART_INFO& part) {
+                       return bitmap_is_set(&columns, part.fieldnr - 1) != 0;
+                     });
+}
+
 // The server's condition on columns of an index spares the reading of rows that do not meet it.
 Item* ha_sluice::idx_cond_push(uint index, Item* condition) {
   const KEY& key = table->key_info[index];
@@ -92,19 +100,40 @@ Item* ha_sluice::idx_cond_push(uint index, Item* condition) {
       return condition;  // an entry does not have this column, which may bound the range
     }
   }
+  if (!indexes_[index]->covers_primary) {
+    MY_BITMAP columns;
+    if (my_bitmap_init(&columns, nullptr, table->s->fields) != 0) {
+      return condition;
+    }
+    condition->walk(&Item::register_field_in_bitmap, false, &columns);
+    const bool uses_primary = UsesPrimary(columns);
+    my_bitmap_free(&columns);
+    if (uses_primary) {
+      return condition;
+    }
+  }
   pushed_idx_cond = condition;
   pushed_idx_cond_keyno = index;
   in_range_check_pushed_down = true;
   return nullptr;  // nothing is left for the server to check
 }
 
+// Fills in what an entry has of its row: the index's columns, and those of the primary key if it
+// covers them.
+bool ha_sluice::ReadEntry(const Index& index, std::string_view row_key, std::string_view covered,
+                          uchar* record) const {
+  return index.columns.Read(covered, record) &&
+         (row_key_codec_ == nullptr || !index.covers_primary ||
+          row_key_codec_->Read(row_key, record));
+}
+
 // kRow if the entry of the active index meets the condition, or if there is none.
-ha_sluice::Found ha_sluice::CheckCondition(const Index& index, std::string_view covered,
-                                           int* error) {
+ha_sluice::Found ha_sluice::CheckCondition(const Index& index, std::string_view row_key,
+                                           std::string_view covered, int* error) {
   if (pushed_idx_cond == nullptr || pushed_idx_cond_keyno != active_index) {
     return Found::kRow;
   }
-  if (!index.columns.Read(covered, table->record[0])) {
+  if (!ReadEntry(index, row_key, covered, table->record[0])) {
     *error = Fail(Status::Corruption("an entry of an index"));
     return Found::kError;
   }
@@ -148,14 +177,14 @@ ha_sluice::Found ha_sluice::ReadHere(uchar* record, int* error) {
   if ((!locking_ || guards_for_share()) && reads_entries_only()) {
     row_key_.assign(row_key);
     row_.assign(covered);
-    if (!index.columns.Read(row_, record)) {
+    if (!ReadEntry(index, row_key_, row_, record)) {
       *error = Fail(Status::Corruption("an entry of index " +
                                        std::string(table->key_info[active_index].name.str)));
       return Found::kError;
     }
     return Found::kRow;
   }
-  Found found = CheckCondition(index, covered, error);
+  Found found = CheckCondition(index, row_key, covered, error);
   if (found != Found::kRow) {
     return found;
   }
@@ -216,11 +245,15 @@ int ha_sluice::ReadNext(uchar* record, bool forwards, std::string_view prefix) {
              : ReadOn(forwards ? cursor_.Next() : cursor_.Prev(), record, forwards, prefix);
 }
 
-// Whether nothing but an index's entries is asked for. The server asks so of any index where it wants
-// rows' positions (index_merge), but compares columns with the end of the range nevertheless: of those
-// that an entry has only a part of, the row must tell.
+// Whether an index's entries have all that is asked for. The server asks so of any index where it wants
+// rows' positions (index_merge), but compares columns with the end of the range nevertheless, and those
+// of the primary key with a range of that.
 bool ha_sluice::reads_entries_only() const {
-  return keyread == active_index && indexes_[active_index]->covering;
+  if (keyread != active_index) {
+    return false;
+  }
+  const Index& index = *indexes_[active_index];
+  return index.covering && (index.covers_primary || !UsesPrimary(*table->read_set));
 }
 
 // Whether entries of an index are read whose rows come from elsewhere. Rows are locked one by one.
@@ -244,7 +277,7 @@ int ha_sluice::LookAhead(const Status& moved, bool forwards, std::string_view pr
                                      std::string(table->key_info[active_index].name.str)));
     }
     int error = 0;
-    const Found found = CheckCondition(index, covered, &error);
+    const Found found = CheckCondition(index, row_key, covered, &error);
     if (found == Found::kError) {
       return error;
     }
@@ -365,8 +398,14 @@ int ha_sluice::ReadUnique(uchar* record) {
   if (!ParseEntry(search_, found_, &columns, &row_key, &covered)) {
     return Fail(Status::Corruption("an entry of an index"));
   }
-  Found found = CheckCondition(index, covered, &error);
-  if (found == Found::kRow) {
+  Found found = CheckCondition(index, row_key, covered, &error);
+  if (found == Found::kRow && !locking_ && reads_entries_only()) {
+    row_key_.assign(row_key);
+    row_.assign(covered);
+    if (!ReadEntry(index, row_key_, row_, record)) {
+      return Fail(Status::Corruption("an entry of an index"));
+    }
+  } else if (found == Found::kRow) {
     found = ReadRow(row_key, record, &error);
   } else {
     unlock_row();
@@ -495,6 +534,15 @@ int ha_sluice::cmp_ref(const uchar* a, const uchar* b) {
   const std::string_view x(reinterpret_cast<const char*>(a) + 2, uint2korr(a));
   const std::string_view y(reinterpret_cast<const char*>(b) + 2, uint2korr(b));
   return x.compare(y);
+}
+
+// Rows lie in the order of the primary key: a range of them costs its share of a scan.
+double ha_sluice::read_time(uint index, uint ranges, ha_rows rows) {
+  if (index != table->s->primary_key) {
+    return handler::read_time(index, ranges, rows);
+  }
+  const double share = std::min(1.0, rows2double(rows) / rows2double(stats.records));
+  return ranges + share * scan_time();
 }
 
 ha_rows ha_sluice::records_in_range(uint index_number, const key_range* begin, const key_range* end,

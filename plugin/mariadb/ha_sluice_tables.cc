@@ -123,7 +123,7 @@ handler::Table_flags ha_sluice::table_flags() const {
                                  : HA_BINLOG_ROW_CAPABLE;
   return logged | HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_AUTO_PART_KEY |
          HA_CAN_SQL_HANDLER | HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_GEOMETRY |
-         HA_TABLE_SCAN_ON_INDEX | HA_CAN_SKIP_LOCKED;
+         HA_TABLE_SCAN_ON_INDEX | HA_CAN_SKIP_LOCKED | HA_PRIMARY_KEY_IN_READ_INDEX;
 }
 
 ulong ha_sluice::index_flags(uint index, uint part, bool all_parts) const {
@@ -133,9 +133,7 @@ ulong ha_sluice::index_flags(uint index, uint part, bool all_parts) const {
   for (uint i = all_parts ? 0 : part; i <= part && i < key.user_defined_key_parts; ++i) {
     whole &= (key.key_part[i].key_part_flag & HA_PART_KEY_SEG) == 0;
   }
-  if (index != table_share->primary_key) {
-    flags |= HA_DO_INDEX_COND_PUSHDOWN;
-  }
+  flags |= index == table_share->primary_key ? HA_CLUSTERED_INDEX : HA_DO_INDEX_COND_PUSHDOWN;
   return whole ? flags | HA_KEYREAD_ONLY : flags;
 }
 
@@ -155,11 +153,12 @@ void ha_sluice::MakeIndexes() {
     const bool covering = std::all_of(
         key.key_part, key.key_part + key.user_defined_key_parts,
         [](const KEY_PART_INFO& part) { return (part.key_part_flag & HA_PART_KEY_SEG) == 0; });
-    indexes_[i].reset(
-        new Index{codec, RowCodec(table, key), entry, (key.flags & HA_NOSAME) != 0, covering});
     if (i == table->s->primary_key) {
-      row_key_codec_ = std::make_shared<KeyCodec>(codec);
+      row_key_codec_ = std::make_shared<KeyCodec>(codec);  // before all others
     }
+    const bool covers_primary = row_key_codec_ == nullptr || row_key_codec_->readable();
+    indexes_[i].reset(new Index{codec, RowCodec(table, key), entry, (key.flags & HA_NOSAME) != 0,
+                                covering, covers_primary});
   }
   ref_length = 2 + static_cast<uint>(row_key_codec_ ? row_key_codec_->max_bytes() : kRowIdBytes);
 }

@@ -1,6 +1,7 @@
 #include "key_codec.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "ordered_bytes.h"
 
@@ -50,6 +51,7 @@ KeyCodec::KeyCodec(TABLE* table, const KEY& key, uint parts) : table_(table) {
                std::to_string(part.characters != 0 ? part.field->charset()->number : 0) +
                (part.info->null_bit != 0 ? "n" : "") + (part.reverse ? "d" : "") + ';';
     max_bytes_ += MaxBytes(part);
+    readable_ = readable_ && IsReadable(part);
   }
 }
 
@@ -84,6 +86,24 @@ KeyCodec::Part KeyCodec::MakePart(TABLE* table, const KEY_PART_INFO& info) {
         part.variable && (collation->state & MY_CS_NOPAD) != 0 ? Kind::kWeights : Kind::kPadded;
   }
   return part;
+}
+
+bool KeyCodec::IsReadable(const Part& part) {
+  if (part.info->null_bit != 0 || (part.info->key_part_flag & HA_PART_KEY_SEG) != 0) {
+    return false;
+  }
+  switch (part.field->real_type()) {
+    case MYSQL_TYPE_TINY:
+    case MYSQL_TYPE_SHORT:
+    case MYSQL_TYPE_INT24:
+    case MYSQL_TYPE_LONG:
+    case MYSQL_TYPE_LONGLONG:
+      return part.kind == Kind::kSortString && part.bytes == part.field->pack_length();
+    case MYSQL_TYPE_STRING:
+      return part.kind == Kind::kFixedBytes && part.bytes == part.field->pack_length();
+    default:
+      return false;
+  }
 }
 
 size_t KeyCodec::MaxBytes(const Part& part) {
@@ -223,6 +243,28 @@ bool KeyCodec::AppendImage(const uchar* image, uint bytes, std::string* out) con
     }
   }
   return has_null;
+}
+
+bool KeyCodec::Read(std::string_view key, uchar* record) const {
+  for (const Part& part : parts_) {
+    if (key.size() < part.bytes) {
+      return false;
+    }
+    const uchar mask = part.reverse ? 0xff : 0;
+    uchar* const to = record + part.field->offset(table_->record[0]);
+    if (part.kind == Kind::kFixedBytes) {
+      std::transform(Bytes(key), Bytes(key) + part.bytes, to, [mask](uchar c) { return c ^ mask; });
+    } else {
+      // Big-endian, with the sign bit inverted.
+      std::transform(Bytes(key), Bytes(key) + part.bytes, std::reverse_iterator(to + part.bytes),
+                     [mask](uchar c) { return c ^ mask; });
+      if ((part.field->flags & UNSIGNED_FLAG) == 0) {
+        to[part.bytes - 1] ^= 0x80;
+      }
+    }
+    key.remove_prefix(part.bytes);
+  }
+  return key.empty();
 }
 
 bool KeyCodec::FindEnds(std::string_view key, std::vector<size_t>* ends) const {

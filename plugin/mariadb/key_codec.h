@@ -31,6 +31,11 @@ class KeyCodec {
   // Appends the columns of a key in the server's format, of which there are `bytes` bytes: all
   // columns or the first of them. Returns whether one of them is NULL.
   bool AppendImage(const uchar* image, uint bytes, std::string* out) const;
+  // Whether columns can be read back: integers and BINARY, all of them whole and not NULL.
+  bool readable() const { return readable_; }
+  // Fills the columns of a key that AppendRecord wrote in; false if it cannot have. REQUIRES:
+  // readable()
+  bool Read(std::string_view key, uchar* record) const;
   // Sets `ends` to where each column ends in a key that AppendRecord wrote; false if it cannot have.
   bool FindEnds(std::string_view key, std::vector<size_t>* ends) const;
 
@@ -55,6 +60,7 @@ class KeyCodec {
   };
 
   static Part MakePart(TABLE* table, const KEY_PART_INFO& info);
+  static bool IsReadable(const Part& part);
   static size_t MaxBytes(const Part& part);
   static void AppendString(const Part& part, std::string_view value, std::string* out);
   static void AppendValue(const Part& part, const uchar* at, std::string* out);
@@ -65,6 +71,7 @@ class KeyCodec {
   std::vector<Part> parts_;
   std::string layout_;
   size_t max_bytes_ = 0;
+  bool readable_ = true;
 };
 
 }  // namespace sluice::mariadb

@@ -44,7 +44,7 @@ class SqlTest(unittest.TestCase):
         self.expect(one, "UPDATE t SET b = b + 1 WHERE a = 2", "")
         # The first to commit wins; the other one has nothing left.
         self.expect(one, "UPDATE t SET b = b + 1 WHERE a = 1", "E1020")
-        self.expect(one, "SELECT a, b FROM t", "1,11 2,20 3,30 4,10")
+        self.expect(one, "SELECT a, b FROM t ORDER BY a", "1,11 2,20 3,30 4,10")
 
     def test_read_committed_sees_the_newest_state(self):
         one, two = self.connect("READ COMMITTED"), self.connect()
@@ -168,7 +168,7 @@ class SqlTest(unittest.TestCase):
         two.send("UPDATE t SET b = b + 100 WHERE a = 1")
         self.expect(one, "ROLLBACK", "")
         self.assertEqual(two.receive(), "")
-        self.expect(two, "COMMIT; SELECT a, b FROM t", "1,110 2,5 3,30")
+        self.expect(two, "COMMIT; SELECT a, b FROM t ORDER BY a", "1,110 2,5 3,30")
 
     def test_rows_that_a_statement_rejects_are_unlocked(self):
         for isolation, answer in (("READ COMMITTED", ""), ("REPEATABLE READ", "E1205")):
@@ -466,6 +466,38 @@ class SqlTest(unittest.TestCase):
             query = f"FROM m FORCE INDEX ({index}, b) WHERE c = 'c7' OR b > 58"
             self.assertIn("sort_union", one.do(f"EXPLAIN SELECT id {query}"))
             self.expect(one, f"SELECT COUNT(*), SUM(id) {query}", "11,1687")
+
+    def test_indexes_cover_the_primary_key(self):
+        one = self.connect()
+        columns = ["TINYINT", "TINYINT UNSIGNED", "SMALLINT", "SMALLINT UNSIGNED", "MEDIUMINT", "MEDIUMINT UNSIGNED", "INT",
+                   "INT UNSIGNED", "BIGINT", "BIGINT UNSIGNED", "BINARY(3)"]
+        names = [f"p{i}" for i in range(len(columns))]
+        low = ["-128", "0", "-32768", "0", "-8388608", "0", "-2147483648", "0", "-9223372036854775808", "0", "''"]
+        high = ["127", "255", "32767", "65535", "8388607", "16777215", "2147483647", "4294967295", "9223372036854775807",
+                "18446744073709551615", "x'ffffff'"]
+        for way in ("", " DESC"):
+            self.expect(one, f"CREATE OR REPLACE TABLE m ({', '.join(f'{n} {c}' for n, c in zip(names, columns))}, k INT, u INT, s VARCHAR(9), "
+                             f"PRIMARY KEY ({', '.join(n + way for n in names)}), KEY k (k), UNIQUE KEY u (u)) ENGINE=SLUICE", "")
+            for i, row in enumerate((low, high, ["1"] * 10 + ["'abc'"], ["-1", "1"] * 5 + ["x'61'"])):
+                self.expect(one, f"INSERT INTO m VALUES ({', '.join(row)}, {i // 2}, {i}, 'x')", "")
+            shown = ", ".join(names[:-1]) + f", HEX({names[-1]})"
+            for index, condition in (("k", "k = 0"), ("k", "k >= 0"), ("u", "u = 2"), ("u", "u BETWEEN 1 AND 3"), ("k", "k = 1 AND p8 > 0")):
+                query = f"SELECT {shown} FROM m FORCE INDEX ({index}) WHERE {condition} ORDER BY u"
+                plan = one.do(f"EXPLAIN SELECT {shown} FROM m FORCE INDEX ({index}) WHERE {condition}")
+                self.assertIn("Using index" if condition != "u = 2" else "const", plan)
+                rows = one.do(query)
+                self.assertEqual(rows, one.do(query.replace("FORCE INDEX (k)", "IGNORE INDEX (k, u)").replace("FORCE INDEX (u)", "IGNORE INDEX (k, u)")))
+                self.assertEqual(len(rows.split(" ")), {"k = 0": 2, "k >= 0": 4, "u = 2": 1, "u BETWEEN 1 AND 3": 3}.get(condition, 1))
+
+    def test_primary_keys_of_strings_are_read_from_rows(self):
+        one = self.connect()
+        self.expect(one, "CREATE TABLE m (p VARCHAR(20) PRIMARY KEY, k INT, s INT, KEY k (k), KEY kp (k, p), KEY s (s)) ENGINE=SLUICE CHARSET=latin1;"
+                         "INSERT INTO m SELECT CONCAT('Ab', seq), seq MOD 3, seq MOD 5 FROM seq_1_to_30", "")
+        for index in ("k", "kp"):
+            self.expect(one, f"SELECT COUNT(*), MIN(p), MAX(p) FROM m FORCE INDEX ({index}) WHERE k = 1 AND p LIKE '%b1%'", "5,Ab1,Ab19")
+        self.expect(one, "SELECT p FROM m FORCE INDEX (k) WHERE k = 2 AND p BETWEEN 'ab2' AND 'ab23'", "Ab2 Ab20 Ab23")
+        query = "FROM m FORCE INDEX (PRIMARY, k, s) WHERE k = 1 OR s = 2 OR p BETWEEN 'ab2' AND 'ab29'"
+        self.expect(one, f"SELECT COUNT(*), MIN(p), MAX(p) {query}", one.do(f"SELECT COUNT(*), MIN(p), MAX(p) {query.replace('FORCE', 'IGNORE')}"))
 
     def test_conditions_are_checked_in_the_index(self):
         one = self.connect()
