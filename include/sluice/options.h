@@ -160,6 +160,9 @@ struct Options {
   /// merges anew, and a unit that fails again and again is taken out of service for a while. Units
   /// that several databases share must be thread-safe.
   std::vector<std::shared_ptr<Executor>> executors;
+  /// Whether units merge for compactions at all. Otherwise the CPU does, but for sub-tables that have
+  /// it otherwise (SubtableOptions::offload).
+  bool offload = true;
   /// Give units every merge that they take. Otherwise the CPU does those for which a unit does not
   /// pay, if the units can say what a merge takes them (Executor::Estimate): such as cost the host
   /// no less to offload than to merge, and while cores are idle those that the CPU will have done
@@ -175,7 +178,7 @@ struct Options {
 };
 
 /// What a sub-table has of its own among the Options of the same names: how its extents are written
-/// from now on. What is not set is the database's, as of each DB::Open. Kept with the sub-table, and
+/// from now on, and who merges them. What is not set is the database's, as of each DB::Open. Kept with the sub-table, and
 /// given to DB::CreateSubtable or DB::SetSubtableOptions.
 ///
 /// Should a later DB::Open have a smaller Options::extent_bytes than these were given under,
@@ -192,6 +195,7 @@ struct SLUICE_EXPORT SubtableOptions {
   std::optional<int> bloom_bits_per_key{};          ///< as Options::bloom_bits_per_key
   std::optional<uint32_t> prefix_bytes{};           ///< as Options::prefix_bytes
   std::optional<uint64_t> separate_value_bytes{};   ///< as Options::separate_value_bytes
+  std::optional<bool> offload{};                    ///< as Options::offload
 
   /// What is set, as "compression=zstd block_bytes=16384"; empty if nothing is.
   std::string ToString() const;

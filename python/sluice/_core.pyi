@@ -70,6 +70,7 @@ class SubtableOptions:
     bloom_bits_per_key: int | None
     prefix_bytes: int | None
     separate_value_bytes: int | None
+    offload: bool | None
 
 class Value: ...
 

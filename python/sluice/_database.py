@@ -33,6 +33,7 @@ class SubtableOptions(TypedDict, total=False):
     bloom_bits_per_key: int | None
     prefix_bytes: int | None
     separate_value_bytes: int | None
+    offload: bool | None
 
 
 def _subtable_options(values: SubtableOptions) -> _core.SubtableOptions:

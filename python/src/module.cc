@@ -102,7 +102,8 @@ void BindOptions(nb::module_& m) {
       .def_rw("zstd_dictionary_bytes", &SubtableOptions::zstd_dictionary_bytes)
       .def_rw("bloom_bits_per_key", &SubtableOptions::bloom_bits_per_key)
       .def_rw("prefix_bytes", &SubtableOptions::prefix_bytes)
-      .def_rw("separate_value_bytes", &SubtableOptions::separate_value_bytes);
+      .def_rw("separate_value_bytes", &SubtableOptions::separate_value_bytes)
+      .def_rw("offload", &SubtableOptions::offload);
 }
 
 template <Yields yields>

@@ -48,6 +48,7 @@ template <typename T>
 bool Parse(std::string_view text, T* number) {
   return ParseNumber(text, number);
 }
+bool Parse(std::string_view text, bool* value) { return ParseBool(text, value); }
 bool Parse(std::string_view text, sluice::Compression* compression) {
   return sluice::ParseCompression(text, compression);
 }
@@ -112,6 +113,7 @@ const std::map<std::string_view, Setter>& Setters() {
       NUMBER(max_log_bytes),
       NUMBER(task_bytes),
       NUMBER(compaction_bytes),
+      TRUTH(offload),
       TRUTH(always_offload),
       {"failed_task_dir",
        [](sluice::Options* o, std::string_view text) {

@@ -82,10 +82,16 @@ static void test_subtable_options(sluice_db_t* db) {
   EXPECT_ERROR("invalid argument: no option 'row_cache_bytes'");
   sluice_subtable_options_set(own, "block_bytes", "8k", &error);
   EXPECT_ERROR("invalid argument: '8k' is no value for option block_bytes");
+  sluice_subtable_options_set(own, "offload", "no", &error);
+  EXPECT_ERROR("invalid argument: 'no' is no value for option offload");
+  sluice_subtable_options_set(own, "offload", "0", &error);
+  CHECK_OK();
   sluice_subtable_t* packed = sluice_create_subtable_with_options(db, own, "packed", &error);
   CHECK_OK();
-  EXPECT_OPTIONS(packed, NULL, "block_bytes=8192 compression=zstd compression_per_level=none,lz4");
+  EXPECT_OPTIONS(packed, NULL,
+                 "block_bytes=8192 compression=zstd compression_per_level=none,lz4 offload=false");
   sluice_subtable_options_set(own, "compression_per_level", NULL, &error);
+  sluice_subtable_options_set(own, "offload", NULL, &error);
   sluice_set_subtable_options(db, packed, own, &error);
   CHECK_OK();
   EXPECT_OPTIONS(packed, NULL, "block_bytes=8192 compression=zstd");

@@ -103,6 +103,8 @@ class Job {
   void BeginReads(Task* task);
   // The piece's read is back: completes its image.
   static Status FinishRead(Piece* piece);
+  // Whether merges are given to the driver's threads. Otherwise this one merges, as each one's turn comes.
+  bool Submits() const { return options_.offload && options_.window > 1; }
   // Waits until the task's inputs are there, and gives a merge to a unit if there are any.
   Status Launch(Task* task);
   // Makes the piece a table that executors can read.
@@ -310,7 +312,7 @@ Status Job::Launch(Task* task) {
                  .begin = range.begin,
                  .end = range.end,
                  .block_bytes = options_.block_bytes,
-                 .table_bytes = options_.window > 1 ? options_.extent.extent_bytes : kCpuTableBytes,
+                 .table_bytes = Submits() ? options_.extent.extent_bytes : kCpuTableBytes,
                  .restart_interval = options_.restart_interval};
   for (const std::vector<Piece*>& run : task->runs) {
     MergeRun& tables = task->merge.runs.emplace_back();
@@ -318,7 +320,7 @@ Status Job::Launch(Task* task) {
       SLUICE_RETURN_IF_ERROR(ForExecutors(piece, &tables.emplace_back()));
     }
   }
-  if (options_.window > 1) {
+  if (Submits()) {
     driver_.Submit(task->merge, CollectInto(&task->outputs), [this, task](const MergeResult& r) {
       const MutexLock lock(mutex_);
       task->result = r;
@@ -444,7 +446,7 @@ Status Job::WriteExtent(BuiltExtent* built) {
 
 Status Job::Merge(Task* task) {
   const uint64_t before = builder_.entries();
-  if (options_.window > 1) {
+  if (Submits()) {
     MutexLock lock(mutex_);
     while (!task->done) {
       finished_.wait(lock);
@@ -454,8 +456,9 @@ Status Job::Merge(Task* task) {
       SLUICE_RETURN_IF_ERROR(AddTable(output.AsOutput()));
     }
   } else {
+    const auto sink = [this](const MergeOutput& output) { return AddTable(output); };
     task->result =
-        driver_.Run(task->merge, [this](const MergeOutput& output) { return AddTable(output); });
+        options_.offload ? driver_.Run(task->merge, sink) : driver_.RunOnCpu(task->merge, sink);
   }
   const MergeResult& result = task->result;
   if (!result.ok()) {
@@ -656,7 +659,7 @@ Status Job::Explain(Status status) {
 void Job::WaitForTasks() {
   while (reads_->Wait() != nullptr) {
   }
-  if (options_.window > 1) {
+  if (Submits()) {
     MutexLock lock(mutex_);
     for (size_t i = 0; i < launched_; ++i) {
       while (!tasks_[i]->done && tasks_[i]->is_merge()) {

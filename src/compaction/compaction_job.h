@@ -33,6 +33,7 @@ struct CompactionJobOptions {
   uint32_t restart_interval = 16;
   std::vector<SequenceNumber> snapshots{};  // as MergeTask has them
   size_t window = 2;                        // merge steps under way at once
+  bool offload = true;                      // otherwise the CPU merges, on this thread
   ValueFormat values{};                     // of values that are moved
 };
 

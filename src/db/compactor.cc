@@ -73,7 +73,8 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
     }
   }
   const size_t tier = db_.TierOf(pick.output.level);
-  const size_t tasks = db_.driver->max_tasks();
+  const bool offload = subtable->format()->offload;
+  const size_t tasks = offload ? db_.driver->max_tasks() : 0;
   // For the CPU tasks are as small as they can be at no cost: what one reads is still in a cache
   // when it is merged, and its memory serves the next.
   uint64_t task_bytes = kTaskBytesOfARun * pick.inputs.size();
@@ -94,8 +95,8 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
       recoded_levels.insert(input.run.level);
     }
   }
-  const std::vector<SequenceNumber> snapshots =
-      SnapshotsForMerges(db_.snapshots.All(), records, db_.driver->max_unit_snapshots());
+  const std::vector<SequenceNumber> snapshots = SnapshotsForMerges(
+      db_.snapshots.All(), records, offload ? db_.driver->max_unit_snapshots() : SIZE_MAX);
   ExtentWriter writer(db_.space.get(), tier, &db_.next_number, ExtentWriter::Use::kCompaction,
                       &db_.limiter);
   return RunCompaction(pick, output_run,
@@ -111,6 +112,7 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
                         .restart_interval = format.restart_interval,
                         .snapshots = snapshots,
                         .window = tasks + 1,
+                        .offload = offload,
                         .values = format.values},
                        db_.driver.get(), &db_.reader, &writer, &db_.stopping, result);
 }

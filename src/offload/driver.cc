@@ -153,6 +153,12 @@ void OffloadDriver::Learn(LearnedCost* cost, const MergeResult& result, double s
   cost->Learn({.bytes = stats.input_bytes, .records = stats.input_records}, seconds);
 }
 
+void OffloadDriver::Count(Counter counter, const MergeResult& result) {
+  const MutexLock lock(mutex_);
+  ++(stats_.*counter);
+  stats_.errors += !result.ok();
+}
+
 OffloadDriver::Counter OffloadDriver::OnUnits(Pass* pass, const MergeTask& task, bool learn,
                                               const MergeSink& sink, MergeResult* result) {
   std::vector<OwnedOutput> outputs;
@@ -213,9 +219,13 @@ MergeResult OffloadDriver::Run(const MergeTask& task, const MergeSink& sink) {
       TellFailure(task, pass.last(), pool_.Blame(pass.last().unit));
     }
   }
-  const MutexLock lock(mutex_);
-  ++(stats_.*counter);
-  stats_.errors += !result.ok();
+  Count(counter, result);
+  return result;
+}
+
+MergeResult OffloadDriver::RunOnCpu(const MergeTask& task, const MergeSink& sink) {
+  MergeResult result = cpu_.Run(task, sink);
+  Count(&OffloadStats::withheld, result);
   return result;
 }
 

@@ -66,6 +66,7 @@ struct OffloadOptions {
 
 struct OffloadStats {
   uint64_t on_units = 0;        // tasks that units did; the others the CPU did, because:
+  uint64_t withheld = 0;        // they came by RunOnCpu
   uint64_t small = 0;           // offloading would not have saved CPU: Place::kSmall,
   uint64_t queue = 0;           // kQueue
   uint64_t slow = 0;            // and kSlow
@@ -78,7 +79,9 @@ struct OffloadStats {
   double card_cpu_seconds = 0;  // of what stands for the units: Executor::card_cpu_seconds
   std::vector<UnitStats> units;
 
-  uint64_t on_cpu() const { return small + queue + slow + declined + refused + retried + no_unit; }
+  uint64_t on_cpu() const {
+    return withheld + small + queue + slow + declined + refused + retried + no_unit;
+  }
 };
 
 class OffloadDriver : public Executor {
@@ -97,6 +100,9 @@ class OffloadDriver : public Executor {
   // `sink` is called on this thread, which also does the CPU's part. No table comes twice: those of
   // a unit are handed over once the whole task has succeeded on it.
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
+
+  // As Run, but no unit is asked.
+  MergeResult RunOnCpu(const MergeTask& task, const MergeSink& sink);
 
   // As Run, on one of the driver's threads, which calls `sink` and then `done`, once and in any
   // case. Blocks while the queue is full: not to be called from `sink` or `done`. What `task`
@@ -130,6 +136,7 @@ class OffloadDriver : public Executor {
                   MergeResult* result);
   MergeResult OnCpu(const MergeTask& task, bool learn, const MergeSink& sink);
   void Learn(LearnedCost* cost, const MergeResult& result, double seconds);
+  void Count(Counter counter, const MergeResult& result);
 
   void Tell(const OffloadEvent& event);
   void TellFailure(const MergeTask& task, const UnitPool::Answer& answer, bool taken_out);

@@ -26,7 +26,8 @@ MetadataEdit Example() {
                     .zstd_dictionary_bytes = 256,
                     .bloom_bits_per_key = 0,
                     .prefix_bytes = 255,
-                    .separate_value_bytes = UINT64_MAX}},
+                    .separate_value_bytes = UINT64_MAX,
+                    .offload = false}},
                   {4, {}}};
   edit.flushed = {{3, kMaxSequence}};
   edit.cuts_done = {{3, 17}};
@@ -113,7 +114,8 @@ TEST(MetadataEdit, WritesOptionsOfSubtablesAsEver) {
   // Out of its range, or there twice, or unknown.
   for (const std::string& bad :
        {"\x10\x03\x02\x06\x41"s, "\x10\x03\x02\x02\x03"s, "\x10\x03\x02\x04\x00"s,
-        "\x10\x03\x04\x07\x01\x07\x02"s, "\x10\x03\x02\x09\x01"s, "\x10\x03\x03\x01\x01\x01"s}) {
+        "\x10\x03\x04\x07\x01\x07\x02"s, "\x10\x03\x02\x09\x02"s, "\x10\x03\x02\x0a\x01"s,
+        "\x10\x03\x03\x01\x01\x01"s}) {
     EXPECT_TRUE(read.ReadFrom(bad).IsCorruption()) << testing::PrintToString(bad);
   }
 }

@@ -13,6 +13,7 @@ SubtableFormat::SubtableFormat(const SubtableOptions& its_own, const Options& op
   bloom_bits_per_key = cut.bloom_bits_per_key.value_or(options.bloom_bits_per_key);
   prefix_bytes = cut.prefix_bytes.value_or(options.prefix_bytes);
   separate_value_bytes = cut.separate_value_bytes.value_or(options.separate_value_bytes);
+  offload = cut.offload.value_or(options.offload);
   const Compression compression = cut.compression.value_or(options.compression);
   std::vector<Compression> of_levels;
   if (cut.compression_per_level) {

@@ -1,4 +1,5 @@
-// How a sub-table's new extents are written: its own options, and the database's where it has none.
+// How a sub-table's new extents are written, and who merges: its own options, and the database's where it
+// has none.
 //
 // Immutable.
 
@@ -22,6 +23,7 @@ struct SubtableFormat {
   int bloom_bits_per_key = 0;
   uint32_t prefix_bytes = 0;
   uint64_t separate_value_bytes = 0;
+  bool offload = true;  // its compactions
 };
 
 }  // namespace sluice

@@ -24,7 +24,10 @@ using Levels = std::vector<Compression>;
 
 bool IsKnown(Compression compression) { return CompressionName(compression) != "unknown"; }
 
-std::string TextOf(uint64_t number) { return fmt::format("{}", number); }
+template <typename T>
+std::string TextOf(T value) {
+  return fmt::format("{}", value);
+}
 std::string TextOf(Compression compression) { return std::string(CompressionName(compression)); }
 std::string TextOf(const Levels& levels) {
   std::string text;
@@ -122,7 +125,8 @@ SubtableOptions DefaultsOf(const Options& options) {
           .zstd_dictionary_bytes = options.zstd_dictionary_bytes,
           .bloom_bits_per_key = options.bloom_bits_per_key,
           .prefix_bytes = options.prefix_bytes,
-          .separate_value_bytes = options.separate_value_bytes};
+          .separate_value_bytes = options.separate_value_bytes,
+          .offload = options.offload};
 }
 
 void AppendOptions(const SubtableOptions& options, std::string* out) {

@@ -214,6 +214,7 @@ inline Options RandomOptions(TestRandom* random) {
     const double faults = Uniform(random, 0, 1) != 0 ? 0.3 : 0;
     options.executors = TestUnits("model", faults, (*random)());
     options.always_offload = Uniform(random, 0, 3) != 0;
+    options.offload = Uniform(random, 0, 7) != 0;
   }
   if (Uniform(random, 0, 2) != 0) {
     options.max_space_amplification = Uniform(random, 0, 1) != 0 ? 0 : 1.1;
@@ -239,6 +240,7 @@ inline SubtableOptions RandomSubtableOptions(TestRandom* random, const Options& 
   some(&own.bloom_bits_per_key, drawn.bloom_bits_per_key);
   some(&own.prefix_bytes, drawn.prefix_bytes);
   some(&own.separate_value_bytes, drawn.separate_value_bytes);
+  some(&own.offload, Uniform(random, 0, 1) != 0);
   return own;
 }
 
