@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "sluice/executor.h"
-#include "util/status.h"
+#include "sluice/status.h"
 
 namespace sluice::plugin {
 

@@ -4,9 +4,12 @@
 
 #include <new>
 #include <string>
+#include <vector>
 
+#include "common/units_library.h"
 #include "engine.h"
 #include "ha_sluice.h"
+#include "status_variables.h"
 #include "table_options.h"
 
 // The server's: this directory is no database. It is in no header.
@@ -28,6 +31,9 @@ ulonglong row_cache_size = 0;
 ulonglong write_buffer_size = 0;
 uint compaction_threads = 0;
 ulong compression = 0;
+char* executor = nullptr;
+char* executor_library = nullptr;
+my_bool always_offload = FALSE;
 
 const char* compression_names[] = {"none", "snappy", "lz4", "zstd", nullptr};
 TYPELIB compressions = {4, "compressions", compression_names, nullptr};
@@ -83,13 +89,30 @@ MYSQL_SYSVAR_UINT(compaction_threads, compaction_threads, PLUGIN_VAR_RQCMDARG | 
 MYSQL_SYSVAR_ENUM(compression, compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "How blocks of tables are compressed from now on", nullptr, nullptr, 2,
                   &compressions);
+MYSQL_SYSVAR_STR(executor, executor, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                 "What merges for compactions: cpu, or units by name, such as model:fast20x4",
+                 nullptr, nullptr, "cpu");
+MYSQL_SYSVAR_STR(executor_library, executor_library, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                 "The shared library that has these units; empty: that of the package "
+                 "libsluice-units",
+                 nullptr, nullptr, "");
+MYSQL_SYSVAR_BOOL(always_offload, always_offload, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                  "Give units every merge that they take, not only those for which it pays",
+                  nullptr, nullptr, FALSE);
 
-st_mysql_sys_var* system_variables[] = {
-    MYSQL_SYSVAR(lock_wait_timeout), MYSQL_SYSVAR(max_transaction_size),
-    MYSQL_SYSVAR(sync_commits),      MYSQL_SYSVAR(checkpoint),
-    MYSQL_SYSVAR(block_cache_size),  MYSQL_SYSVAR(row_cache_size),
-    MYSQL_SYSVAR(write_buffer_size), MYSQL_SYSVAR(compaction_threads),
-    MYSQL_SYSVAR(compression),       nullptr};
+st_mysql_sys_var* system_variables[] = {MYSQL_SYSVAR(lock_wait_timeout),
+                                        MYSQL_SYSVAR(max_transaction_size),
+                                        MYSQL_SYSVAR(sync_commits),
+                                        MYSQL_SYSVAR(checkpoint),
+                                        MYSQL_SYSVAR(block_cache_size),
+                                        MYSQL_SYSVAR(row_cache_size),
+                                        MYSQL_SYSVAR(write_buffer_size),
+                                        MYSQL_SYSVAR(compaction_threads),
+                                        MYSQL_SYSVAR(compression),
+                                        MYSQL_SYSVAR(executor),
+                                        MYSQL_SYSVAR(executor_library),
+                                        MYSQL_SYSVAR(always_offload),
+                                        nullptr};
 
 handler* MakeHandler(handlerton* hton, TABLE_SHARE* table, MEM_ROOT* root) {
   return new (root) ha_sluice(hton, table);
@@ -120,6 +143,21 @@ int CheckVersion(handlerton* /*hton*/, const char* path, const LEX_CUSTRING* /*v
   return status.IsNotFound() || (status.ok() && entry.version != before) ? 0 : 1;
 }
 
+// Without the units that are asked for the engine does not start: compactions would take the CPU that
+// the administrator believes to have spared.
+Status OpenUnits(std::vector<std::shared_ptr<Executor>>* units) {
+  // They are beside the engine's own library.
+  const Status status = plugin::OpenUnitsOf(executor_library, executor,
+                                            reinterpret_cast<const void*>(&DB::Open), units);
+  if (!status.ok()) {
+    sql_print_error(
+        "Sluice: sluice_executor=%s: %s. Install the package libsluice-units, name a library that "
+        "has these units in sluice_executor_library, or have the CPU merge: sluice_executor=cpu",
+        executor, status.ToString().c_str());
+  }
+  return status;
+}
+
 int Start(void* plugin) {
   ignore_db_dirs_append(kDirectory);
   Options options;
@@ -129,6 +167,10 @@ int Start(void* plugin) {
   options.write_buffer_bytes = write_buffer_size;
   options.compaction_threads = compaction_threads;
   options.compression = kCompressions[compression];
+  options.always_offload = always_offload != FALSE;
+  if (!OpenUnits(&options.executors).ok()) {
+    return 1;
+  }
   auto opened = std::make_unique<Engine>();
   Status status = DB::Open(options, kDirectory, &opened->db);
   if (status.ok()) {
@@ -184,7 +226,7 @@ maria_declare_plugin(sluice){
     sluice::mariadb::Start,
     sluice::mariadb::Stop,
     0x0001,
-    nullptr,
+    sluice::mariadb::status_variables,
     sluice::mariadb::system_variables,
     "0.1",
     MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,

@@ -14,6 +14,7 @@ namespace {
 // By their numbers in storage_options, of which 0 is none.
 constexpr Compression kCompressions[] = {
     {}, Compression::kNone, Compression::kSnappy, Compression::kLz4, Compression::kZstd};
+constexpr uint kUnit = 2;
 constexpr ulonglong kLeastBlockSize = 512;
 constexpr ulonglong kMostBlockSize = 1 << 20;
 
@@ -26,6 +27,9 @@ void Take(const StorageOptions* from, SubtableOptions* options) {
   }
   if (from->block_size != 0) {
     options->block_bytes = static_cast<uint32_t>(from->block_size);
+  }
+  if (from->executor != 0) {
+    options->offload = from->executor == kUnit;
   }
 }
 
@@ -65,7 +69,7 @@ ha_create_table_option storage_options[] = {
     HA_xOPTION_ENUM("COMPRESSION", StorageOptions, compression, "default,none,snappy,lz4,zstd", 0),
     HA_xOPTION_NUMBER("BLOCK_SIZE", StorageOptions, block_size, 0, kLeastBlockSize, kMostBlockSize,
                       1),
-    HA_xOPTION_END};
+    HA_xOPTION_ENUM("EXECUTOR", StorageOptions, executor, "default,cpu,unit", 0), HA_xOPTION_END};
 
 bool CheckPartitionOptions(THD* thd, const TABLE& table, std::string_view name) {
   partition_element* const partition = FindPartition(table, name);

@@ -1,4 +1,5 @@
-// What CREATE and ALTER TABLE may say of how a table is stored, or a partition or an index of it:
+// What CREATE and ALTER TABLE may say of how a table is stored and compacted, or a partition or an index
+// of it:
 //
 //     CREATE TABLE t (..., KEY (b) COMPRESSION='none') ENGINE=SLUICE COMPRESSION='zstd' BLOCK_SIZE=16384
 //
@@ -19,6 +20,7 @@ namespace sluice::mariadb {
 struct StorageOptions {
   uint compression = 0;
   ulonglong block_size = 0;
+  uint executor = 0;
 };
 
 // For handlerton, of tables and of indexes.
