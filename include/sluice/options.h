@@ -178,8 +178,8 @@ struct Options {
 };
 
 /// What a sub-table has of its own among the Options of the same names: how its extents are written
-/// from now on, and who merges them. What is not set is the database's, as of each DB::Open. Kept with the sub-table, and
-/// given to DB::CreateSubtable or DB::SetSubtableOptions.
+/// from now on, and who merges them. What is not set is the database's, as of each DB::Open. Kept
+/// with the sub-table, and given to DB::CreateSubtable or DB::SetSubtableOptions.
 ///
 /// Should a later DB::Open have a smaller Options::extent_bytes than these were given under,
 /// block_bytes and zstd_dictionary_bytes are what that permits.
