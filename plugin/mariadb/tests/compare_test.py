@@ -73,8 +73,9 @@ TYPES = [
      if not (kind.startswith("CHAR") and "nopad" in c)]
 
 
-# An index that cannot be added may have many duplicates, of which engines name different ones.
-ANY_DUPLICATE = re.compile(r"Duplicate entry '.*'( for key 'k\d+x')", re.S | re.A)
+# Of many duplicates, engines name different ones: where an index cannot be added, and where a row has one in several
+# indexes, which have another order once some were added.
+DUPLICATE = re.compile(r"Duplicate entry '(?:(?!Duplicate entry).)*' for key '\w+'", re.S | re.A)
 
 
 class Round:
@@ -314,8 +315,10 @@ def main():
     try:
         for number in rounds:
             one = Round(random.Random(base * 1000003 + number))
-            answers = {engine: ANY_DUPLICATE.sub(r"\1", running.run(one.script(engine), force=True)).replace(engine, "ENGINE").splitlines()
-                       for engine in ("InnoDB", "SLUICE")}
+            answers = {}
+            for engine in ("InnoDB", "SLUICE"):
+                answer = running.run(one.script(engine), force=True).replace(engine, "ENGINE")
+                answers[engine] = (DUPLICATE.sub("Duplicate entry", answer) if one.altered else answer).splitlines()
             if answers["InnoDB"] != answers["SLUICE"]:
                 print(one.script("SLUICE"))
                 print("\n".join(difflib.unified_diff(answers["InnoDB"], answers["SLUICE"], "InnoDB", "Sluice", lineterm="", n=14)))
