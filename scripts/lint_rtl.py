@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Checks hw/rtl and hw/kernel/rtl with Verilator, Verible and slang: each finds what the others miss.
+"""Checks hw/rtl, hw/kernel/rtl and hw/f2/rtl with Verilator, Verible and slang: each finds what the
+others miss.
 
-Every module is elaborated alone with its default parameters; the unit or the card, and the tops that
-hw/kernel/describe.py writes, with those of each of hw/configs.json too, and some with those of EXTRA. Warnings are errors; an exception is stated
-where it is made, in the source. scripts/parameters_lint.py tests that wrong parameters are refused,
-and hw/syn/catalogue.py that docs/hardware.md lists every module.
+Every module is elaborated alone with its default parameters; the unit or the card, the tops that
+hw/kernel/describe.py writes, and the top for F2, with those of each of hw/configs.json too, and some
+with those of EXTRA. What AWS's HDK brings for F2 is what hw/dv/f2/hdk says of it. Warnings are errors;
+an exception is stated where it is made, in the source. scripts/parameters_lint.py tests that wrong
+parameters are refused, and hw/syn/catalogue.py that docs/hardware.md lists every module.
 
 usage: lint_rtl.py GENERATED_DIR   (which holds sluice_abi_pkg.sv)
 """
@@ -23,8 +25,11 @@ import describe  # noqa: E402
 
 VENV = ROOT / "build/venv"
 INCLUDE = ROOT / "hw/rtl/include"
+HDK = ROOT / "hw/dv/f2/hdk"
+INCLUDES = [INCLUDE, HDK, ROOT / "hw/f2"]
 TOP = "sluice_unit"
 CARD = "sluice_card"
+F2 = "cl_sluice"
 # Further elaborations: (module, {parameter: value}).
 EXTRA = [
     ("cu_crc_step", {"Bytes": 64}),
@@ -34,7 +39,8 @@ EXTRA = [
 
 def sources(generated):
     """Packages in compile order, and modules; a file is named after what it holds."""
-    files = sorted([*(ROOT / "hw/rtl").rglob("*.sv"), *(ROOT / "hw/kernel/rtl").glob("*.sv")])
+    tops = [*(ROOT / "hw/kernel/rtl").glob("*.sv"), *(ROOT / "hw/f2/rtl").glob("*.sv")]
+    files = sorted([*(ROOT / "hw/rtl").rglob("*.sv"), *tops])
     packages = [generated / "sluice_abi_pkg.sv"] + [f for f in files if f.stem.endswith("_pkg")]
     return packages, [f for f in files if not f.stem.endswith("_pkg")]
 
@@ -42,10 +48,10 @@ def sources(generated):
 def verilator(packages, modules, top, parameters):
     (root,) = VENV.glob("lib/python3*/site-packages/verilator")
     command = [root / "bin/verilator", "--lint-only", "-Wall", "--replication-limit", "16384"]
-    command += ["--top-module", top, f"-I{INCLUDE}"]
+    command += ["--top-module", top, *(f"-I{include}" for include in INCLUDES)]
     command += [f"-G{name}={value}" for name, value in parameters.items()]
     # All of them, not by -y: Verilator then takes a module for nested in the one that asks for it.
-    command += [ROOT / "hw/lint/verilator.vlt", *packages, *modules]
+    command += [ROOT / "hw/lint/verilator.vlt", *packages, *modules, *HDK.glob("*.sv")]
     return run(f"verilator {top} {parameters or ''}", command, {"VERILATOR_ROOT": str(root)})
 
 
@@ -59,7 +65,9 @@ def kernel(packages, modules, generated, config, parameters):
 def slang(packages, modules):
     program = ROOT / "scripts/slang_lint.py"
     cover = sorted((ROOT / "hw/dv/coverage").glob("*.sv"))
-    command = [VENV / "bin/python", program, "-I", INCLUDE, *packages, *modules, *cover]
+    command = [VENV / "bin/python", program]
+    command += [word for include in INCLUDES for word in ("-I", include)]
+    command += [*packages, *modules, *HDK.glob("*.sv"), *cover]
     return run("slang", command)
 
 
@@ -101,6 +109,7 @@ def main():
         for config in configs.values():
             units = {"Units": config["units"]} if "units" in config else {}
             jobs.append((CARD if units else TOP, {**config["parameters"], **units}))
+            jobs.append((F2, {**config["parameters"], **units}))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = [pool.submit(verilator, packages, modules, *job) for job in jobs]
         for config in describe.configurations().items():

@@ -1,29 +1,24 @@
 // The whole unit against the CPU executor: random tasks byte for byte, and corrupt inputs status
 // for status, under random memory latency and back-pressure, job after job without a reset.
 //
-// Built once per configuration with CHECKED_MODEL, the model class that has assertions on.
+// Built once per configuration, with what makes a device of it (checked_device.h).
 
 #include <gtest/gtest.h>
 
 #include "device/check_executor.h"
 #include "device/device_executor.h"
-#include "device/rtlsim/rtl_device_impl.h"
+#include "hw/dv/unit/checked_device.h"
 #include "hw/dv/unit/guarded_device.h"
 #include "hw/dv/unit/unit_bench.h"
 #include "merge/cpu_executor.h"
 #include "sluice_abi.h"
 #include "util/crc32c.h"
 
-#define STRING_OF(x) #x
-#define HEADER_OF(model) STRING_OF(model.h)
-#include HEADER_OF(CHECKED_MODEL)
-
 namespace sluice {
 namespace {
 
 std::unique_ptr<Device> MakeDevice(const RtlDeviceOptions& options) {
-  return std::make_unique<dv::GuardedDevice>(
-      std::make_unique<rtlsim::RtlDevice<CHECKED_MODEL>>("checked", options));
+  return std::make_unique<dv::GuardedDevice>(dv::MakeCheckedDevice(options));
 }
 
 MergeSink Discard() {
@@ -169,8 +164,7 @@ TEST(Unit, BusErrorsEndTheJobAndNotTheUnit) {
   constexpr uint64_t kPoison = 64 << 20;
   RtlDeviceOptions options = dv::RandomMemory(rng);
   options.memory.poison = {{kPoison, kPoison + 4096}};
-  auto owned = std::make_unique<ShiftedDevice>(
-      std::make_unique<rtlsim::RtlDevice<CHECKED_MODEL>>("checked", options));
+  auto owned = std::make_unique<ShiftedDevice>(dv::MakeCheckedDevice(options));
   ShiftedDevice& device = *owned;
   DeviceExecutor unit(std::move(owned));
 
@@ -241,8 +235,7 @@ class PatchedDevice : public dv::GuardedDevice {
 
 TEST(Unit, RefusesDescriptorsAndAsksForRoomInTheIndex) {
   std::mt19937_64 rng(1);
-  auto owned = std::make_unique<PatchedDevice>(
-      std::make_unique<rtlsim::RtlDevice<CHECKED_MODEL>>("checked", dv::RandomMemory(rng)));
+  auto owned = std::make_unique<PatchedDevice>(dv::MakeCheckedDevice(dv::RandomMemory(rng)));
   PatchedDevice& device = *owned;
   DeviceExecutor unit(std::move(owned));
   GeneratorOptions shape;

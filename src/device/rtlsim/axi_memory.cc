@@ -145,11 +145,10 @@ void AxiWritePort::Drive(uint64_t cycle) {
 void AxiWritePort::TakeBeat() {
   uint64_t strobes = 0;
   std::memcpy(&strobes, s_.wstrb, (beat_bytes_ + 7) / 8);
-  if (strobes != 0 && strobes != ~0ull >> (64 - beat_bytes_)) {
+  if (strobes != 0 && strobes != ~0ull >> (64 - beat_bytes_) && !options_.partial_strobes) {
     Fault(fmt::format("strobes are {:#x}", strobes));
   }
-  data_.push_back(
-      {{static_cast<const char*>(s_.wdata), beat_bytes_}, strobes != 0, *s_.wlast != 0});
+  data_.push_back({{static_cast<const char*>(s_.wdata), beat_bytes_}, strobes, *s_.wlast != 0});
   ++beats_;
 }
 
@@ -158,8 +157,14 @@ void AxiWritePort::Store(uint64_t cycle) {
   const Beat& beat = data_.front();
   if (const uint8_t response = Response(burst.address); response != kOkay) {
     burst.response = response;
-  } else if (beat.strobed) {
+  } else if (beat.strobes == ~0ull >> (64 - beat_bytes_)) {
     std::memcpy(dram_->At(burst.address), beat.data.data(), beat_bytes_);
+  } else {
+    for (uint32_t i = 0; i < beat_bytes_; ++i) {
+      if ((beat.strobes >> i & 1) != 0) {
+        *dram_->At(burst.address + i) = beat.data[i];
+      }
+    }
   }
   burst.address += beat_bytes_;
   --burst.beats_left;

@@ -6,7 +6,7 @@
 // handshakes that the coming clock edge completes. While a beat or a response is not valid, its
 // signals are noise. Protocol faults of the unit (a burst over a 4 KiB border, a misplaced wlast, a
 // withdrawn valid) are kept in fault() as a sentence. The strobes of a beat must all be set, or none,
-// as in the rest of a burst whose unit is reset.
+// as in the rest of a burst whose unit is reset; unless partial_strobes says that any may.
 
 #pragma once
 
@@ -39,6 +39,7 @@ struct MemoryOptions {
   uint32_t take_stall_percent = 0;  // of cycles in which a port takes no address, or no data
   uint32_t give_stall_percent = 0;  // of cycles in which it gives nothing
   bool data_first = false;          // data to write is taken whether its address was or not
+  bool partial_strobes = false;     // others than the unit write, too
   uint64_t seed = 1;
   // Accesses that touch one of these [begin, end) are answered with SLVERR, and no data.
   std::vector<std::pair<uint64_t, uint64_t>> poison = {};
@@ -199,7 +200,7 @@ class AxiWritePort : public AxiPort {
   };
   struct Beat {
     std::string data;
-    bool strobed;
+    uint64_t strobes;
     bool last;
   };
   struct Answer {
