@@ -73,6 +73,21 @@ enum class Isolation : uint8_t {
   kReadCommitted,
 };
 
+/// Learns whom a transaction waits for: for who orders transactions by more than locks, as SQL's
+/// replication does by their commits, and must end one of two that wait for each other.
+class SLUICE_EXPORT LockWaitListener {
+ public:
+  LockWaitListener() = default;
+  LockWaitListener(const LockWaitListener&) = delete;
+  LockWaitListener& operator=(const LockWaitListener&) = delete;
+  virtual ~LockWaitListener() = default;
+
+  /// The listener's transaction begins to wait for that of `holder`, which has the lock, or has asked
+  /// for it before. Called for each of them that has a listener, on the thread that waits. It must
+  /// neither block nor call the database; neither transaction ends meanwhile.
+  virtual void OnWait(LockWaitListener* holder) = 0;
+};
+
 /// How a transaction is begun.
 struct TransactionOptions {
   Isolation isolation = Isolation::kSnapshot;  ///< see there
@@ -80,6 +95,8 @@ struct TransactionOptions {
   std::chrono::milliseconds lock_timeout{1000};
   /// Limit on the memory of its writes and locks; values above 1 GiB mean 1 GiB.
   size_t max_bytes = size_t{64} << 20;
+  /// Lives until the Transaction is destroyed; null: nobody wants to know.
+  LockWaitListener* wait_listener = nullptr;
 };
 
 /// How a transaction is prepared.

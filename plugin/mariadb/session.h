@@ -35,7 +35,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   // Rolls back what is neither committed nor prepared.
-  ~Session();
+  virtual ~Session();
 
   // Begins a transaction if there is none. One that is `serializable` keeps all of its locks, and its
   // cursors may guard what they read; REQUIRES: its isolation is kReadCommitted.

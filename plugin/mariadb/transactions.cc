@@ -15,6 +15,9 @@ extern "C" int thd_binlog_format(const MYSQL_THD thd);
 // The answer to the client waits until as many have ended as have begun. Null if that cannot be.
 extern "C" MYSQL_THD thd_increment_pending_ops(MYSQL_THD thd);
 extern "C" void thd_decrement_pending_ops(void* thd);
+// That one waits for a lock that the other has. If both are workers of a replica, and the other is to
+// commit later, it is killed, from another thread, and tried again: it would wait for ever.
+extern "C" int thd_rpl_deadlock_check(MYSQL_THD thd, MYSQL_THD other_thd);
 
 namespace sluice::mariadb {
 namespace {
@@ -23,6 +26,20 @@ namespace {
 constexpr int kXaFailed = -3;
 constexpr int kXaUnknown = -4;
 
+// The session of a connection, which tells the server of its waits.
+class ConnectionSession final : public Session, public LockWaitListener {
+ public:
+  explicit ConnectionSession(THD* thd)
+      : Session(engine->db.get(), &engine->entry_locks), thd_(thd) {}
+
+  void OnWait(LockWaitListener* holder) override {
+    (void)thd_rpl_deadlock_check(thd_, static_cast<ConnectionSession*>(holder)->thd_);
+  }
+
+ private:
+  THD* const thd_;
+};
+
 Session* ExistingSession(THD* thd) {
   return static_cast<Session*>(thd_get_ha_data(thd, engine->hton));
 }
@@ -30,7 +47,7 @@ Session* ExistingSession(THD* thd) {
 Session* SessionOf(THD* thd) {
   Session* session = ExistingSession(thd);
   if (session == nullptr) {
-    session = new Session(engine->db.get(), &engine->entry_locks);
+    session = new ConnectionSession(thd);
     thd_set_ha_data(thd, engine->hton, session);
   }
   return session;
@@ -53,6 +70,7 @@ void Begin(THD* thd, Session* session) {
   TransactionOptions options;
   options.isolation = IsolationOf(thd);
   options.max_bytes = MaxTransactionBytes(thd);
+  options.wait_listener = static_cast<ConnectionSession*>(session);
   session->Begin(options, {.sync = SyncCommits()}, thd_tx_isolation(thd) == ISO_SERIALIZABLE);
 }
 

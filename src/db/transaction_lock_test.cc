@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "db/fixture.h"
 #include "sluice/db.h"
@@ -253,6 +257,111 @@ TEST_F(TransactionLockTest, ADeadlockRollsItsVictimBack) {
   EXPECT_TRUE(second->Rollback().ok());
   ASSERT_TRUE(first->Commit().ok());
   EXPECT_EQ(Scan(*db_), "a=1 b=1 ");
+}
+
+// Notes whom it is told of.
+class Notes : public LockWaitListener {
+ public:
+  void OnWait(LockWaitListener* holder) override {
+    const std::lock_guard lock(mutex_);
+    seen_.push_back(holder);
+  }
+  // Whether it was of these, in any order.
+  bool Are(std::vector<LockWaitListener*> expected) {
+    const std::lock_guard lock(mutex_);
+    std::ranges::sort(expected);
+    std::ranges::sort(seen_);
+    return std::exchange(seen_, {}) == expected;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<LockWaitListener*> seen_;
+};
+
+class LockWaitListenerTest : public TransactionLockTest {
+ protected:
+  std::unique_ptr<Transaction> Begin(LockWaitListener* listener) {
+    return db_->BeginTransaction({.isolation = Isolation::kReadCommitted,
+                                  .lock_timeout = std::chrono::hours(1),
+                                  .wait_listener = listener},
+                                 {});
+  }
+  // What `call` returns, once it waits: the statistics say when.
+  template <typename F>
+  std::future<Status> Waits(const F& call) {
+    std::future<Status> status = std::async(std::launch::async, call);
+    AwaitWaits(++waits_);
+    return status;
+  }
+
+  uint64_t waits_ = 0;
+};
+
+TEST_F(LockWaitListenerTest, IsToldOfHoldersAndOfWhoIsBefore) {
+  Notes a_notes, b_notes, c_notes, d_notes;
+  auto a = Begin(&a_notes);
+  auto b = Begin(&b_notes);
+  auto c = Begin(&c_notes);
+  auto d = Begin(&d_notes);
+  std::string value;
+  ASSERT_TRUE(a->GetForShare({}, nullptr, "x", &value).IsNotFound());
+  ASSERT_TRUE(b->GetForShare({}, nullptr, "x", &value).IsNotFound());
+  std::future<Status> writes = Waits([&] { return c->Put(nullptr, "x", "c"); });
+  std::future<Status> shares = Waits([&] {
+    std::string ignored;
+    return d->GetForShare({}, nullptr, "x", &ignored);
+  });
+  ASSERT_TRUE(a->Commit().ok());
+  ASSERT_TRUE(b->Commit().ok());
+  ASSERT_TRUE(writes.get().ok());
+  ASSERT_TRUE(c->Commit().ok());
+  ASSERT_TRUE(shares.get().ok());
+  EXPECT_TRUE(a_notes.Are({}));
+  EXPECT_TRUE(b_notes.Are({}));
+  EXPECT_TRUE(c_notes.Are({&a_notes, &b_notes}));
+  EXPECT_TRUE(d_notes.Are({&a_notes, &b_notes, &c_notes}));
+}
+
+TEST_F(LockWaitListenerTest, IsToldInRangesToo) {
+  Notes a_notes, b_notes, c_notes;
+  auto a = Begin(&a_notes);
+  auto b = Begin(&b_notes);
+  auto c = Begin(&c_notes);
+  auto other = Begin(nullptr);
+  ASSERT_TRUE(a->LockRangeForShare(nullptr, "b", "d").ok());
+  ASSERT_TRUE(other->LockRangeForShare(nullptr, "a", "z").ok());
+  ASSERT_TRUE(b->LockRangeForShare(nullptr, "x", "y").ok());
+  std::future<Status> writes = Waits([&] { return b->Put(nullptr, "c", "b"); });
+  std::future<Status> ranges = Waits([&] { return c->LockRangeForUpdate(nullptr, "c", "y"); });
+  ASSERT_TRUE(a->Commit().ok());
+  ASSERT_TRUE(other->Commit().ok());
+  ASSERT_TRUE(writes.get().ok());
+  ASSERT_TRUE(b->Commit().ok());
+  ASSERT_TRUE(ranges.get().ok());
+  EXPECT_TRUE(a_notes.Are({}));
+  EXPECT_TRUE(b_notes.Are({&a_notes}));
+  // It waits for what b has, and for what it has asked for before.
+  EXPECT_TRUE(c_notes.Are({&a_notes, &b_notes, &b_notes}));
+}
+
+// Nobody is told of a listener that is gone, though its transaction goes on without it.
+TEST_F(LockWaitListenerTest, OfAPreparedTransactionGoesBefore) {
+  Notes b_notes;
+  {
+    auto a_notes = std::make_unique<Notes>();
+    auto a = Begin(a_notes.get());
+    ASSERT_TRUE(a->Put(nullptr, "x", "a").ok());
+    ASSERT_TRUE(a->Prepare("a").ok());
+    a.reset();
+  }
+  auto b = Begin(&b_notes);
+  std::future<Status> writes = Waits([&] { return b->Put(nullptr, "x", "b"); });
+  std::unique_ptr<Transaction> resumed;
+  ASSERT_TRUE(db_->ResumeTransaction("a", {}, &resumed).ok());
+  ASSERT_TRUE(resumed->Commit().ok());
+  EXPECT_TRUE(writes.get().ok());
+  EXPECT_TRUE(b_notes.Are({}));
 }
 
 }  // namespace

@@ -110,6 +110,17 @@ void LockTable::EndsToWait(Owner* owner) {
   waiting_.pop_back();
 }
 
+void LockTable::TellOfWait(const Owner& owner, const Owner& other) {
+  if (&owner != &other && owner.listener_ != nullptr && other.listener_ != nullptr) {
+    owner.listener_->OnWait(other.listener_);
+  }
+}
+
+void LockTable::ForgetListener(Owner* owner) {
+  const MutexLock waits_lock(waits_mutex_);
+  owner->listener_ = nullptr;
+}
+
 const LockTable::Owner* LockTable::FindCycle(const Owner* victim) {
   const uint64_t search = ++searches_;
   std::vector<const Owner*> reached{victim};
@@ -233,6 +244,13 @@ Status LockTable::BeginWait(Owner* owner, Entry* entry, LockMode mode) {
     return status;
   }
   waits_.fetch_add(1, std::memory_order_relaxed);
+  TellOfWait(*owner, *lock.first.owner);
+  for (const Hold& sharer : lock.others->sharers) {
+    TellOfWait(*owner, *sharer.owner);
+  }
+  for (size_t i = 0; line[i].owner != owner; ++i) {
+    TellOfWait(*owner, *line[i].owner);
+  }
   return {};
 }
 

@@ -39,6 +39,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sluice/transaction.h"
 #include "txn/key_span.h"
 #include "txn/memory_budget.h"
 #include "util/hash.h"
@@ -126,8 +127,9 @@ class LockTable {
   // A transaction, as far as its locks go. Gives back what it holds when it is destroyed.
   class Owner {
    public:
-    // `id`, for people, names it in messages.
-    Owner(LockTable* table, uint64_t id) : table_(*table), id_(id) {}
+    // `id`, for people, names it in messages. `listener` may be null.
+    Owner(LockTable* table, uint64_t id, LockWaitListener* listener = nullptr)
+        : table_(*table), id_(id), listener_(listener) {}
     Owner(const Owner&) = delete;
     Owner& operator=(const Owner&) = delete;
     ~Owner() { table_.ReleaseAll(this); }
@@ -147,7 +149,8 @@ class LockTable {
 
     LockTable& table_;
     const uint64_t id_;
-    std::vector<Entry*> held_;  // null where it was released alone
+    LockWaitListener* listener_;  // under waits_mutex_
+    std::vector<Entry*> held_;    // null where it was released alone
     size_t holes_ = 0;
     std::vector<RangeLocks*> ranged_;  // where it may hold something
     size_t range_bytes_ = 0;
@@ -204,6 +207,8 @@ class LockTable {
   // thread.
   void CancelWaits(Owner* owner);
   void AllowWaits(Owner* owner);
+  // The owner's listener goes before the owner does.
+  void ForgetListener(Owner* owner);
 
   Stats stats() const;
 
@@ -246,6 +251,8 @@ class LockTable {
 
   void BeginsToWait(Owner* owner) SLUICE_REQUIRES(waits_mutex_);
   void EndsToWait(Owner* owner) SLUICE_REQUIRES(waits_mutex_);
+  // Tells the owner's listener that it waits for `other`.
+  static void TellOfWait(const Owner& owner, const Owner& other);
   // Returns when the owner has what it waits for, it is cancelled, or it is too late.
   void AwaitTurn(Owner* owner, std::chrono::milliseconds timeout);
   // Whom a cycle through `victim`, which waits, comes back from; null if there is none.

@@ -250,6 +250,10 @@ Status LockTable::BeginWaitIn(RangeLocks* ranges, std::unique_ptr<RangeHold> wan
     return status;
   }
   waits_.fetch_add(1, std::memory_order_relaxed);
+  if (owner->listener_ != nullptr) {
+    ranges->ForEachBlocker(*owner->awaited_range_,
+                           [owner](const Owner& other) { TellOfWait(*owner, other); });
+  }
   return {};
 }
 

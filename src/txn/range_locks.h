@@ -85,6 +85,22 @@ class LockTable::RangeLocks {
   // Whom it would wait for: a holder, or else who is in line (`*holds` tells).
   const Owner* Blocker(const RangeHold& wanted, bool* holds) const;
 
+  // Calls call(owner) for each whom the request, which is in line, waits for.
+  template <typename F>
+  void ForEachBlocker(const RangeHold& waiter, const F& call) const {
+    for (const auto& [owner, own] : own_) {
+      if (owner != waiter.owner &&
+          (OwnExcludes(own, waiter) || (own.newest != nullptr && own.newest->Excludes(waiter)))) {
+        call(*owner);
+      }
+    }
+    for (size_t i = 0; line_[i].get() != &waiter; ++i) {
+      if (line_[i]->Excludes(waiter)) {
+        call(*line_[i]->owner);
+      }
+    }
+  }
+
   // A row that the owner has becomes exclusive, or is counted once more.
   void Give(HoldPtr hold);
   // Calls call(owner) for each who gets what it waits for.

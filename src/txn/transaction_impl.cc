@@ -51,7 +51,7 @@ TransactionImpl::TransactionImpl(TransactionStore* store, Transactions* all,
       options_(Clamp(options)),
       write_options_(write_options),
       id_(all->next_id.fetch_add(1, std::memory_order_relaxed)),
-      locks_(std::make_shared<LockTable::Owner>(&all->locks, id_)),
+      locks_(std::make_shared<LockTable::Owner>(&all->locks, id_, options.wait_listener)),
       memory_(&all->memory) {
   FitMemory();
   all_.active.fetch_add(1, std::memory_order_relaxed);
@@ -74,6 +74,7 @@ TransactionImpl::TransactionImpl(TransactionStore* store, Transactions* all, Pre
 
 TransactionImpl::~TransactionImpl() {
   if (prepared_ != nullptr) {
+    all_.locks.ForgetListener(locks_.get());
     all_.prepared.GiveBack(prepared_.get());
   } else {
     (void)Rollback();

@@ -65,6 +65,18 @@ class ReplicationTest(unittest.TestCase):
         self.expect(one, "XA COMMIT 'a'")
         self.same()
 
+    def test_workers_that_wait_for_later_ones_go_on(self):
+        """Workers apply transactions at once that were one after the other, and commit in that order: the later gives way."""
+        settings = "SET GLOBAL slave_parallel_threads = {}, slave_parallel_mode = '{}', sluice_lock_wait_timeout = {}"
+        for mode in ("optimistic", "aggressive"):
+            # Nobody would see a lock's wait end by itself.
+            self.replica.run(f"STOP SLAVE; {settings.format(4, mode, 36000)}; START SLAVE IO_THREAD")
+            self.primary.run("".join(f"BEGIN; UPDATE t SET b = b + 1 WHERE a = {1 + i % 2}; UPDATE u SET b = b + 1; UPDATE t SET b = b + 1; COMMIT;"
+                                     for i in range(100)), "d")
+            self.replica.run("START SLAVE SQL_THREAD")
+            self.same()
+        self.replica.run(f"STOP SLAVE; {settings.format(0, 'optimistic', 2)}; START SLAVE")
+
     def test_replica_is_killed_and_goes_on(self):
         one = self.connect()
         self.expect(one, "XA START 'a'; UPDATE t SET b = 11 WHERE a = 1; XA END 'a'; XA PREPARE 'a'")
