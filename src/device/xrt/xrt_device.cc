@@ -13,28 +13,22 @@
 #include <iterator>
 #include <optional>
 #include <set>
-#include <thread>
 #include <utility>
 
+#include "device/card_unit.h"
 #include "device/device_memory.h"
-#include "sluice_abi.h"
 #include "util/mutex.h"
 
 namespace sluice {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::string_view kKernelPrefix = "sluice_";
 // A lost interrupt is made up for by a look at the unit after this.
 constexpr milliseconds kInterruptWait{20};
-constexpr Clock::duration kResetTime = std::chrono::seconds(1);
-constexpr double kTimesTheCycles = 10;  // Device::Wait
 constexpr uint64_t kPage = 4096;
-// What the bus answers a read with if nothing is there.
-constexpr uint32_t kNobody = 0xffffffff;
 
 // XRT reports errors as exceptions.
 template <typename Call>
@@ -113,6 +107,17 @@ int32_t CommonBank(const xrt::xclbin::ip& unit) {
   return common && !common->empty() ? *common->rbegin() : -1;
 }
 
+// Of a kernel, which is a card of one unit.
+class KernelRegisters : public CardRegisters {
+ public:
+  explicit KernelRegisters(xrt::ip* ip) : ip_(ip) {}
+  uint32_t Read(uint32_t offset) override { return ip_->read_register(offset); }
+  void Write(uint32_t offset, uint32_t value) override { ip_->write_register(offset, value); }
+
+ private:
+  xrt::ip* ip_;
+};
+
 class XrtDevice : public Device {
  public:
   XrtDevice(std::string card, xrt::xclbin xclbin, xrt::xclbin::ip unit, XrtDeviceOptions options)
@@ -120,7 +125,8 @@ class XrtDevice : public Device {
         xclbin_(std::move(xclbin)),
         unit_(std::move(unit)),
         options_(options),
-        bytes_(options.memory_bytes & ~(kPage - 1)) {}
+        bytes_(options.memory_bytes & ~(kPage - 1)),
+        control_(&registers_, 0, unit_.get_name()) {}
 
   Status Open(uint32_t units) {
     SLUICE_RETURN_IF_ERROR(Connect());
@@ -129,17 +135,7 @@ class XrtDevice : public Device {
     info_.units = units;
     info_.memory_bytes = bytes_;
     return Try("capabilities", [&] {
-      info_.ways = ip_.read_register(abi::capability::kWays);
-      info_.value_bytes = ip_.read_register(abi::capability::kValueBytes);
-      info_.in_bytes = ip_.read_register(abi::capability::kInBytes);
-      info_.out_bytes = ip_.read_register(abi::capability::kOutBytes);
-      info_.max_key_bytes = ip_.read_register(abi::capability::kMaxKeyBytes);
-      info_.max_value_bytes = ip_.read_register(abi::capability::kMaxValueBytes);
-      info_.max_restarts = ip_.read_register(abi::capability::kMaxRestarts);
-      info_.max_blocks = ip_.read_register(abi::capability::kMaxBlocks);
-      info_.snappy =
-          (ip_.read_register(abi::capability::kFeatures) >> abi::capability::kFeaturesSnappyShift &
-           abi::capability::kFeaturesSnappyMask) != 0;
+      control_.ReadCapabilities(&info_);
       info_.clock_mhz =
           static_cast<double>(device_.get_info<xrt::info::device::max_clock_frequency_mhz>());
       return Status();
@@ -165,27 +161,26 @@ class XrtDevice : public Device {
     if (!ip_) {
       return NotConnected();
     }
-    started_ = Clock::now();
     return Try("start", [&] {
       if (interrupt_) {
         interrupt_->enable();
       }
-      ip_.write_register(abi::control::kGie, 1);
-      ip_.write_register(abi::control::kIer, 1);
-      ip_.write_register(abi::control::kJobAddrLo, static_cast<uint32_t>(descriptor));
-      ip_.write_register(abi::control::kJobAddrHi, static_cast<uint32_t>(descriptor >> 32));
-      ip_.write_register(abi::control::kCtrl, 1u << abi::control::kCtrlStartShift);
+      control_.Start(descriptor);
       return Status();
     });
   }
 
   Status Wait(uint64_t cycles, uint8_t* status) override {
+    const auto pause = [&](CardUnit::Clock::duration elapsed) {
+      if (interrupt_) {
+        interrupt_->wait(kInterruptWait);
+      } else {
+        CardUnit::Sleep(elapsed);
+      }
+    };
     return Try("wait", [&] {
-      SLUICE_RETURN_IF_ERROR(WaitUntilDone(cycles));
-      ip_.write_register(abi::control::kIsr, 1);
-      ip_.write_register(abi::control::kCtrl, 1u << abi::control::kCtrlContinueShift);
-      *status = static_cast<uint8_t>(ip_.read_register(abi::control::kStatus));
-      return Status();
+      return control_.Wait(cycles, info_.clock_mhz,
+                           {options_.patience_seconds, options_.stall_seconds}, pause, status);
     });
   }
 
@@ -193,7 +188,8 @@ class XrtDevice : public Device {
   // again. What was in its memory is gone then, but who has a part of it keeps that, so that a job
   // whose descriptor is lost finds none, and not another's.
   Status Reset() override {
-    return ip_ && Try("identity", [&] { return CheckIdentity(); }).ok() ? ResetUnit() : Connect();
+    return ip_ && Try("identity", [&] { return control_.CheckIdentity(); }).ok() ? ResetUnit()
+                                                                                 : Connect();
   }
 
  private:
@@ -221,7 +217,7 @@ class XrtDevice : public Device {
       const size_t colon = name.find(':');
       ip_ = xrt::ip(device_, id,
                     fmt::format("{}:{{{}}}", name.substr(0, colon), name.substr(colon + 1)));
-      SLUICE_RETURN_IF_ERROR(CheckIdentity());
+      SLUICE_RETURN_IF_ERROR(control_.CheckIdentity());
       // A process that was killed may have left it with a job.
       SLUICE_RETURN_IF_ERROR(ResetUnit());
       auto pool = std::make_shared<Pool>(device_, bytes_, CommonBank(unit_));
@@ -231,8 +227,7 @@ class XrtDevice : public Device {
       } else if (pool->begin() != begin_) {
         return Status::IoError("the memory of " + unit_.get_name() + " is taken by others now");
       }
-      ip_.write_register(abi::card::kWindowBase, static_cast<uint32_t>(pool->begin() / kPage));
-      ip_.write_register(abi::card::kWindowLimit, static_cast<uint32_t>(pool->end() / kPage));
+      control_.SetWindow(pool->begin(), pool->end());
       set_pool(std::move(pool));
       try {
         interrupt_ = ip_.create_interrupt_notify();
@@ -255,70 +250,8 @@ class XrtDevice : public Device {
     device_ = {};
   }
 
-  // IoError if it does not come out of its reset: it may still write to memory.
   Status ResetUnit() {
-    return Try("reset", [&] {
-      ip_.write_register(abi::card::kReset, 1);
-      for (const Clock::time_point began = Clock::now();
-           ip_.read_register(abi::card::kReset) != 0;) {
-        if (Clock::now() - began > kResetTime) {
-          return Status::IoError(unit_.get_name() + " does not come out of its reset");
-        }
-        std::this_thread::sleep_for(milliseconds(1));
-      }
-      return Status();
-    });
-  }
-
-  Status CheckIdentity() const {
-    const uint32_t id = ip_.read_register(abi::capability::kId);
-    if (id >> 16 != abi::kMagic) {
-      return Status::IoError(
-          fmt::format("{} does not answer as a Compaction Unit: {:#x}", unit_.get_name(), id));
-    }
-    if ((id & 0xffff) != abi::kVersion) {
-      return Status::InvalidArgument(
-          fmt::format("{} is of version {} of the interface, this program of {}", unit_.get_name(),
-                      id & 0xffff, abi::kVersion));
-    }
-    return {};
-  }
-
-  Status WaitUntilDone(uint64_t cycles) {
-    using Seconds = std::chrono::duration<double>;
-    const Seconds most{
-        std::max(options_.patience_seconds,
-                 kTimesTheCycles * static_cast<double>(cycles) / (info_.clock_mhz * 1e6))};
-    uint32_t moved = ip_.read_register(abi::card::kBeats);
-    Clock::time_point checked = Clock::now();
-    while (true) {
-      const uint32_t control = ip_.read_register(abi::control::kCtrl);
-      if (control == kNobody) {
-        return Status::IoError(fmt::format("{} is gone from the bus", unit_.get_name()));
-      }
-      if ((control >> abi::control::kCtrlDoneShift & 1) != 0) {
-        return {};
-      }
-      const Clock::time_point now = Clock::now();
-      if (now - started_ > most) {
-        return Status::IoError(
-            fmt::format("no answer in {:.1f} s", Seconds(now - started_).count()));
-      }
-      if (now - checked > Seconds(options_.stall_seconds)) {
-        const uint32_t before = std::exchange(moved, ip_.read_register(abi::card::kBeats));
-        if (moved == before) {
-          return Status::IoError(fmt::format("no answer, and nothing moved for {:.1f} s",
-                                             Seconds(now - checked).count()));
-        }
-        checked = now;
-      }
-      if (interrupt_) {
-        interrupt_->wait(kInterruptWait);
-      } else {
-        std::this_thread::sleep_for(std::clamp<Clock::duration>(
-            (now - started_) / 16, std::chrono::microseconds(20), milliseconds(1)));
-      }
-    }
+    return Try("reset", [&] { return control_.Reset(); });
   }
 
   const std::string card_;
@@ -333,8 +266,9 @@ class XrtDevice : public Device {
   // Made anew by Reset, in the thread that starts and waits.
   xrt::device device_;
   xrt::ip ip_;
+  KernelRegisters registers_{&ip_};
+  CardUnit control_;
   std::optional<xrt::ip::interrupt> interrupt_;
-  Clock::time_point started_;
   mutable Mutex mutex_;
   std::shared_ptr<Pool> pool_ SLUICE_GUARDED_BY(mutex_);  // calls keep the one that they began with
 };
