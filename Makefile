@@ -30,6 +30,7 @@ install: ## install the library into PREFIX; with DEVICE=ON also the units and t
 
 packages: ## build the Debian packages, into build/packages
 	@scripts/deps packages
+	@plugin/mariadb/fetch
 	@rm -f build/packages/*.deb
 	@cmake --preset packages --log-level=WARNING >/dev/null
 	@cmake --build --preset packages -j $(JOBS)

@@ -32,6 +32,7 @@ function(sluice_package name)
   foreach(file ${ARG_LICENSES})
     file(READ ${file} text)
     cmake_path(GET file PARENT_PATH from)
+    string(REPLACE "${PROJECT_SOURCE_DIR}/" "" from ${from})
     file(APPEND ${directory}/copyright "\n--- Compiled in, from ${from}:\n\n${text}")
   endforeach()
   configure_file(${templates}/changelog.in ${directory}/changelog.Debian @ONLY)
@@ -100,14 +101,14 @@ sluice_package(sluice-tools SECTION database COMPONENTS tools
 databases, imports and compacts those of LevelDB, runs simulated units, and has
 benchmarks."
   SUGGESTS gnuplot-nox)
-set(about_units "Sluice can do the compactions of RocksDB and LevelDB databases: on the CPU,
-or on an FPGA, which this version simulates.
+set(about_units "Sluice can do the compactions of RocksDB, LevelDB and MariaDB databases: on the
+CPU, or on an FPGA, which this version simulates.
 .
 ")
 sluice_package(libsluice-units SECTION libs COMPONENTS units LICENSES ${engine_licenses} ${templates}/verilator
   SYNOPSIS "LSM storage engine that offloads its compactions (simulated units)"
-  DESCRIPTION "${about_units}This package has the units that libsluice-rocksdb and libsluice-leveldb load,
-if they are told to use some.")
+  DESCRIPTION "${about_units}This package has the units that libsluice-rocksdb, libsluice-leveldb and
+mariadb-plugin-sluice load, if they are told to use some.")
 set(about_rocksdb "Sluice can do the compactions of RocksDB databases, through RocksDB's own
 CompactionService: on the CPU, or on an FPGA, which this version simulates.
 .
@@ -138,6 +139,21 @@ sluice_package(libsluice-leveldb-dev SECTION libdevel COMPONENTS leveldb_develop
   DESCRIPTION "${about_leveldb}This package has what building programs with it takes."
   DEPENDS "libsluice-leveldb (= ${PROJECT_VERSION}-1)" "libsluice-dev (= ${PROJECT_VERSION}-1)" libleveldb-dev
     libsnappy-dev)
+# The server takes plugins of its own version only.
+file(READ ${PROJECT_SOURCE_DIR}/build/mariadb/version server_version)
+string(STRIP ${server_version} server_version)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/build/mariadb/version)
+sluice_package(mariadb-plugin-sluice SECTION database COMPONENTS mariadb
+  LICENSES ${templates}/libmysqlservices
+  SYNOPSIS "Sluice storage engine for MariaDB"
+  DESCRIPTION "Sluice stores tables in log-structured merge trees, with transactions and
+row locks, and compacts them on the CPU or on an FPGA, which this version
+simulates. It is experimental.
+.
+This package has the plugin for MariaDB, and has the server load it."
+  DEPENDS "mariadb-server (= ${server_version})" "libsluice0 (= ${PROJECT_VERSION}-1)"
+  SUGGESTS "libsluice-units (= ${PROJECT_VERSION}-1)"
+  CONTROL ${templates}/mariadb/conffiles)
 file(GLOB nanobind_license
      ${PROJECT_SOURCE_DIR}/build/venv/lib/python3*/site-packages/nanobind-*.dist-info/licenses/LICENSE)
 set(Python_EXECUTABLE ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
@@ -163,6 +179,8 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_PACKAGE_SOURCE sluice)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# The plugin for MariaDB needs libsluice.so, of a package that is not there yet.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 include(CPack)

@@ -37,7 +37,7 @@ expect() {
 
 version=$(sed -n 's/^project(sluice VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")
 all=(libsluice0 libsluice-dev libsluice-units libsluice-rocksdb libsluice-rocksdb-dev libsluice-leveldb
-  libsluice-leveldb-dev sluice-tools python3-sluice)
+  libsluice-leveldb-dev sluice-tools python3-sluice mariadb-plugin-sluice)
 for name in "${all[@]}"; do
   compgen -G "$packages/${name}_$version-*.deb" >/dev/null || fail "There is no package $name"
 done
@@ -112,6 +112,54 @@ expect "compactions, " plyvel /tmp/plyvel_model SLUICE_EXECUTOR=model
 expect "by fast20" inside grep "sluice" /tmp/plyvel_model/LOG
 purge libsluice-leveldb libsluice-units
 
+say "mariadb-plugin-sluice, in the server of its version"
+server=$(dpkg-deb -f "$packages"/mariadb-plugin-sluice_*.deb Depends | sed -n 's/.*mariadb-server (= \([^)]*\)).*/\1/p')
+# Debian may have a newer one, and apt would take that. Nothing is to start by itself.
+printf 'Package: src:mariadb\nPin: version %s\nPin-Priority: 1001\n' "$server" >"$root/etc/apt/preferences.d/mariadb"
+printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+chmod +x "$root/usr/sbin/policy-rc.d"
+install "$(package libsluice0)" "$(package mariadb-plugin-sluice)" mariadb-server
+sql() { inside mariadb --batch --skip-column-names -e "$1"; }
+start_server() {
+  inside mkdir -p /run/mysqld
+  inside chown mysql /run/mysqld
+  inside mariadbd --user=mysql --skip-networking "$@" >"$log.server" 2>&1 &
+  local i
+  for ((i = 0; i < 600; ++i)); do
+    sql 'SELECT 1' >"$log" 2>&1 && return
+    sleep 0.1
+  done
+  cat "$log.server" >&2
+  fail "The server does not start"
+}
+stop_server() {
+  quietly inside mariadb-admin shutdown
+  wait $!
+}
+trap 'inside mariadb-admin shutdown 2>/dev/null || true; umount "$root/proc"' EXIT
+start_server
+expect $'SLUICE\tYES' sql 'SHOW ENGINES'
+quietly sql "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, name VARCHAR(50), KEY (name)) ENGINE=SLUICE COMPRESSION='zstd';
+  INSERT INTO shop.t SELECT seq, CONCAT('name ', seq) FROM shop.seq_1_to_10000"
+stop_server
+start_server
+expect $'10000\t50005000\t5000' sql "SELECT COUNT(*), SUM(id), (SELECT id FROM shop.t WHERE name = 'name 5000') FROM shop.t"
+stop_server
+install "$(package libsluice-units)"
+start_server --sluice-executor=model:fast20x4
+expect 10000 sql 'SELECT COUNT(*) FROM shop.t'
+expect $'Sluice_units\t4' sql "SHOW STATUS LIKE 'Sluice_units'"
+stop_server
+# Its settings stay when it is removed. The server starts nevertheless.
+quietly inside apt-get remove -y mariadb-plugin-sluice
+start_server
+[[ $(sql 'SELECT * FROM shop.t' 2>&1) == *"Unknown storage engine"* ]] || fail "There is a plugin after it was removed"
+stop_server
+trap 'umount "$root/proc"' EXIT
+# Data stays, as that of every engine does.
+rm -r "$root/var/lib/mysql/#sluice"
+purge mariadb-plugin-sluice libsluice0 libsluice-units
+
 say "libsluice-dev, with a compiler"
 install "$(package libsluice0)" "$(package libsluice-dev)"
 install cmake make g++
@@ -140,11 +188,11 @@ quietly inside sh -c 'c++ -std=c++20 /source/examples/cpp/main.cc $(pkg-config -
 expect "${expected[cpp]}" inside /tmp/linked /tmp/linked-db
 
 say "All of them at once"
-install "$(package sluice-tools)" "$(package python3-sluice)"
+install "$(package sluice-tools)" "$(package python3-sluice)" "$(package mariadb-plugin-sluice)"
 expect "$version" inside sluice --version
 purge "${all[@]}"
 
 umount "$root/proc"
 trap - EXIT
-rm -rf "$root" "$log"
+rm -rf "$root" "$log" "$log.server"
 echo "The packages passed"
