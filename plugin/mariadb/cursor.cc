@@ -34,6 +34,7 @@ void Cursor::Close() {
   valid_ = false;
   key_.clear();
   stop_.clear();
+  taken_.Clear();
 }
 
 void Cursor::Detach() {
