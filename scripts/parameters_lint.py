@@ -21,6 +21,11 @@ REFUSED = {
     "cu_axi_write_arbiter": {"budget": {"Budget": 1}},
     "cu_block_chunks": {"value_bytes": {"ValueBytes": 4}, "bus_bytes": {"BusBytes": 4}},
     "cu_block_sealer": {"bytes": {"Bytes": 4}},
+    "cu_bloom_builder": {"lanes": {"Lanes": 1}},
+    "cu_bloom_hasher": {
+        "value_bytes": {"ValueBytes": 4}, "max_key_bytes": {"ValueBytes": 16, "MaxKeyBytes": 16},
+        "max_filter_keys": {"MaxFilterKeys": 1000}, "max_filter_bytes": {"MaxFilterBytes": 3000},
+    },
     "cu_byte_packer": {"bytes": {"Bytes": 12}},
     "cu_byte_ram": {"depth": {"Depth": 6000}},
     "cu_card_control": {"units": {"Units": 9}},

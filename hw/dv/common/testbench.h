@@ -32,6 +32,7 @@ class Testbench {
 
   Model* operator->() { return model_.get(); }
   uint64_t cycle() const { return cycle_; }
+  VerilatedContext& context() { return context_; }
 
   // Lets combinational outputs follow the inputs.
   void Settle() {

@@ -53,7 +53,8 @@ inline std::vector<Register> Registers(VerilatedContext& context) {
       Register reg;
       reg.module = scope->defname();
       reg.path = InstancePath(name);
-      reg.path += (reg.path.empty() ? "" : ".") + std::string(variable);
+      reg.path += reg.path.empty() ? "" : ".";
+      reg.path += variable;
       reg.data = static_cast<char*>(var.datap());
       reg.element_bytes = var.entSize();
       reg.element_bits = var.entBits();

@@ -35,6 +35,7 @@ class Source {
  public:
   void Push(Item item) { items_.push_back(std::move(item)); }
   bool empty() const { return items_.empty(); }
+  size_t left() const { return items_.size(); }
   const Item& front() const { return items_.front(); }
 
   bool Offer(std::mt19937_64& rng, unsigned percent) {

@@ -145,6 +145,18 @@
     logic [63:0]               trailer; \
   }
 
+// Keys of data blocks to their filters: beats of the user keys of all records of a block, then one
+// with block_end, which is no key; after the last block one with task_end. user_bytes is that of
+// the whole key, in each of its beats.
+`define CU_FILTER_KEY_T(ValueBytes) \
+  struct packed { \
+    logic [(ValueBytes)*8-1:0] data; \
+    logic                      last; \
+    logic [15:0]               user_bytes; \
+    logic                      block_end; \
+    logic                      task_end; \
+  }
+
 // Entry encoder to index encoder: one per table, after its last key, and one with task_end.
 `define CU_TABLE_RECORD_T \
   struct packed { \
