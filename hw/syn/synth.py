@@ -26,12 +26,16 @@ LUTRAM = {
     "RAM64M8": 8, "SRL16E": 1, "SRLC32E": 1,
 }  # fmt: skip
 BRAM = {"RAMB36E2": 1, "RAMB18E2": 0.5}
-COLUMNS = ["LUT", "of these LUT RAM", "FF", "BRAM36", "URAM"]
+COLUMNS = ["LUT", "of these LUT RAM", "FF", "BRAM36", "URAM", "DSP"]
 GOAL = 8  # LUT levels
 # Parts and stages with a table of their own in the report, and their parameters.
 OTHERS = {
     "cu_snappy_decoder": {"ValueBytes": 16, "HistoryBytes": 65536},
     "cu_snappy_encoder": {"ValueBytes": 16, "BlockBytes": 8192},
+    "cu_bloom_filter": {"ValueBytes": 16, "MaxKeyBytes": 1024, "MaxFilterKeys": 2048,
+                        "MaxFilterBytes": 4096, "Lanes": 6},
+    "cu_bloom_stage": {"ValueBytes": 16, "MaxKeyBytes": 1024, "MaxFilterKeys": 2048,
+                       "MaxFilterBytes": 4096, "Lanes": 6},
 }
 
 
@@ -41,10 +45,10 @@ def amounts(cells):
     lut = sum(n for cell, n in cells.items() if re.fullmatch(r"LUT\d|INV", cell)) + lutram
     ff = sum(n for cell, n in cells.items() if re.fullmatch(r"FD[RSCP]E(_1)?", cell))
     bram = sum(BRAM[cell] * n for cell, n in cells.items() if cell in BRAM)
-    known = set(LUTRAM) | set(BRAM) | {"URAM288"}
+    known = set(LUTRAM) | set(BRAM) | {"URAM288", "DSP48E2"}
     unknown = [c for c in cells if re.match(r"URAM|RAM|SRL|DSP", c) and c not in known]
     assert not unknown, f"cells that no column counts: {unknown}"
-    return [lut, lutram, ff, bram, cells.get("URAM288", 0)]
+    return [lut, lutram, ff, bram, cells.get("URAM288", 0), cells.get("DSP48E2", 0)]
 
 
 def line(*fields):
@@ -125,7 +129,13 @@ The stages of `fast20`, each on its own; `sluice_unit` is the logic between them
 
 At V = 16 (docs/hardware.md, Snappy). `snappy4` includes the decoder, no configuration the encoder.
 
-{others}
+{snappy}
+
+## The Bloom filter's stages
+
+At V = 16 (docs/hardware.md, Bloom filter), in no configuration: the filter, and what holds two of it.
+
+{bloom}
 
 ## The deepest paths
 
@@ -148,9 +158,13 @@ def thousands(n):
 
 def report(results, others, board):
     def beside(name):
-        lut, _, ff, bram, uram, _ = results[name].row()
+        lut, _, ff, bram, uram, _, _ = results[name].row()
         ram = f"{bram:g} BRAM36" + (f", {uram} URAM" if uram else "")
         return " | ".join([thousands(lut), thousands(ff), ram])
+
+    def stages(kind):
+        rows = [(f"`{name}`", *r.row()) for name, r in others.items() if name.startswith(kind)]
+        return table(["module", *COLUMNS, "LUT levels"], rows)
 
     head = ["configuration", *COLUMNS, "LUT levels"]
     return PAGE.format(
@@ -160,8 +174,8 @@ def report(results, others, board):
         fcae2=beside("fcae2"),
         fcae9=beside("fcae9"),
         breakdown=table(["module", "instances", *COLUMNS], results["fast20"].breakdown()),
-        others=table(["module", *COLUMNS, "LUT levels"],
-                     [(f"`{name}`", *r.row()) for name, r in others.items()]),
+        snappy=stages("cu_snappy"),
+        bloom=stages("cu_bloom"),
         paths=table(["levels", "from", "to"], results["fast20"].path_rows(20)),
         ecp5=table(list(board), [list(board.values())]),
     )
