@@ -149,6 +149,8 @@ Latency (ms):
 class Servers(unittest.TestCase):
     def test_report_of_sysbench(self) -> None:
         self.assertEqual(sql.parse(REPORT), sql.Run(29.91, 0.10, 0.24, 1.5))
+        seconds = "".join(f"[ {i}s ] thds: 3 tps: 7.00 qps: {30 - i}.50 (r/w/o: 1/2/3) lat (ms,95%): 0.2\n" for i in (1, 2))
+        self.assertEqual(sql.parse(seconds + REPORT).slowest, 28.5)
         with self.assertRaises(ValueError):
             sql.parse("FATAL: error 2002")
 
@@ -157,19 +159,27 @@ class Servers(unittest.TestCase):
             return [sql.Run(number, 1, 2, 0) for number in statements]
 
         # The machine was slower from round to round.
-        measured = {"SLUICE": runs(300, 200, 90), "InnoDB": runs(200, 100, 60), "ROCKSDB": runs(100, 125, 30)}
-        self.assertEqual(sql.ratio(measured, "SLUICE", ("InnoDB",)), 1.5)
-        self.assertEqual(sql.ratio(measured, "SLUICE", ("InnoDB", "ROCKSDB")), 1.5)
-        self.assertEqual(sql.ratio(measured, "InnoDB", ("ROCKSDB",)), 2)
-        self.assertEqual(sql.median(measured["SLUICE"]), sql.Run(200, 1, 2, 0))
+        measured = {"Sluice": runs(300, 200, 90), "InnoDB": runs(200, 100, 60), "MyRocks": runs(100, 125, 30)}
+        self.assertEqual(sql.ratio(measured, "Sluice", ("InnoDB",)), 1.5)
+        self.assertEqual(sql.ratio(measured, "Sluice", ("InnoDB", "MyRocks")), 1.5)
+        self.assertEqual(sql.ratio(measured, "InnoDB", ("MyRocks",)), 2)
+        self.assertEqual(sql.median(measured["Sluice"]), sql.Run(200, 1, 2, 0))
 
     def test_rows(self) -> None:
-        measured = {engine: [sql.Run(1000, 1, 2, 0, 30)] for engine in sql.ENGINES}
+        measured = {system.name: [sql.Run(1000, 1, 2, 0, 30)] for system in sql.ENGINES}
         rows = list(xengine.rows(measured, 64))
-        self.assertEqual([row.series for row in rows], list(sql.ENGINES.values()))
+        self.assertEqual([row.series for row in rows], ["Sluice", "InnoDB", "MyRocks", "BLACKHOLE"])
         self.assertEqual(rows[0].values["1000 statements/s"], 1)
         self.assertEqual(rows[0].values["to the better of both"], 1)
         self.assertNotIn("retries/s", rows[0].values)
+
+    def test_rows_tell_host_and_card_apart(self) -> None:
+        cpu = [sql.Run(1000, 1, 2, 0, cpu_us=30, compaction_us=4, merged_mb=9, slowest=700)]
+        card = [sql.Run(800, 1, 2, 0, cpu_us=27, card_us=8, compaction_us=1, merged_mb=8, slowest=750)]
+        rows = list(xengine.card_rows({"Sluice, CPU": cpu, "Sluice, card": card}, "insert"))
+        self.assertEqual([row.series for row in rows], ["Sluice, CPU", "Sluice, card"])
+        self.assertEqual(list(rows[0].values.values()), [1, 0.7, 30, 4, 0, 9])
+        self.assertEqual(list(rows[1].values.values()), [0.8, 0.75, 27, 1, 8, 8, 0.8])
 
 
 class Command(unittest.TestCase):
@@ -198,13 +208,17 @@ class Command(unittest.TestCase):
     def test_measures_servers(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             out = Path(directory)
-            figures = ("xengine-figure-12-insert-binlog", "xengine-sysbench")
+            figures = ("xengine-figure-12-insert-binlog", "xengine-figure-15", "xengine-sysbench")
             done = self.run_papers(*figures, "--data", 0.002, "--connections", "1,3", "--seconds", 1, "--db", out,
                                    "--out", out)  # fmt: skip
             self.assertEqual(done.returncode, 0, done.stderr)
             rows = json.loads((out / "xengine-figure-12-insert-binlog.json").read_text())["rows"]
             self.assertEqual([row["x"] for row in rows], [1] * 4 + [3] * 4)
-            rows += json.loads((out / "xengine-sysbench.json").read_text())["rows"]
+            on_card = json.loads((out / "xengine-figure-15.json").read_text())["rows"]
+            self.assertEqual([(row["x"], row["series"]) for row in on_card],
+                             [(x, name) for x in ("insert", "update") for name in ("Sluice, CPU", "Sluice, card")])  # fmt: skip
+            self.assertEqual({row["values"]["card's model, us/statement"] for row in on_card[::2]}, {0})
+            rows += on_card + json.loads((out / "xengine-sysbench.json").read_text())["rows"]
             self.assertTrue(all(row["values"]["1000 statements/s"] > 0 for row in rows))
             self.assertEqual([path.name for path in out.iterdir() if "sluice-sql" in path.name], [])
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sql import Servers
+from sql import ENGINES, Servers, System
 
 Json = dict[str, Any]
 
@@ -44,7 +44,11 @@ class Bench:
 
     @cached_property
     def servers(self) -> Servers:
-        return Servers(self.directory, self.data_gb, self.seconds, self.server_options)
+        return self.open_servers(ENGINES)
+
+    def open_servers(self, systems: tuple[System, ...], **settings: int) -> Servers:
+        """Settings as those of Servers."""
+        return Servers(systems, self.directory, self.data_gb, self.seconds, self.server_options, **settings)
 
     def close(self) -> None:
         if "servers" in vars(self):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import re
 import shutil
@@ -24,8 +25,23 @@ TABLES = 4
 ROW = 512  # bytes, without the engine's own
 ROUNDS = 3
 
-# By what CREATE TABLE calls them. BLACKHOLE keeps nothing: it is what the server itself costs.
-ENGINES = {"SLUICE": "Sluice", "InnoDB": "InnoDB", "ROCKSDB": "MyRocks", "BLACKHOLE": "BLACKHOLE"}
+
+@dataclass(frozen=True)
+class System:
+    """What there is a server of."""
+
+    name: str
+    engine: str  # as CREATE TABLE calls it
+    options: tuple[str, ...] = ()  # of the server
+
+
+# BLACKHOLE keeps nothing: it is what the server itself costs.
+ENGINES = (
+    System("Sluice", "SLUICE"),
+    System("InnoDB", "InnoDB"),
+    System("MyRocks", "ROCKSDB"),
+    System("BLACKHOLE", "BLACKHOLE"),
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +72,11 @@ class Run:
     mean_ms: float  # of an event: a statement by itself, or a transaction
     p95_ms: float
     errors: float  # per second: events that were begun anew
-    cpu_us: float = 0  # of the server, per statement
+    cpu_us: float = 0  # of the server, per statement; without what stands for a card
+    card_us: float = 0  # of that, per statement
+    compaction_us: float = 0  # of cpu_us, Sluice's compactions; those that ended meanwhile
+    merged_mb: float = 0  # that these compactions read
+    slowest: float = 0  # statements of the slowest whole second
 
 
 def parse(report: str) -> Run:
@@ -68,11 +88,13 @@ def parse(report: str) -> Run:
             raise ValueError(f"sysbench says nothing of {pattern}:\n{report}")
         return float(found[1])
 
+    seconds = [float(rate) for rate in re.findall(r"^\[ \d+s \].* qps: ([\d.]+)", report, re.MULTILINE)]
     return Run(
         statements=number(r"queries:\s+\d+\s+\(([\d.]+) per sec"),
         mean_ms=number(r"avg:\s+([\d.]+)"),
         p95_ms=number(r"95th percentile:\s+([\d.]+)"),
         errors=number(r"ignored errors:\s+\d+\s+\(([\d.]+) per sec"),
+        slowest=min(seconds, default=0),
     )
 
 
@@ -80,16 +102,17 @@ def median(runs: list[Run]) -> Run:
     return Run(*(statistics.median(values) for values in zip(*(vars(run).values() for run in runs))))
 
 
-def ratio(runs: dict[str, list[Run]], engine: str, others: tuple[str, ...]) -> float:
+def ratio(runs: dict[str, list[Run]], name: str, others: tuple[str, ...]) -> float:
     """Of statements per second, to the best of the others in the same round; the median of all rounds."""
     return statistics.median(
-        run.statements / max(runs[other][i].statements for other in others) for i, run in enumerate(runs[engine])
+        run.statements / max(runs[other][i].statements for other in others) for i, run in enumerate(runs[name])
     )
 
 
 class Server:
-    def __init__(self, engine: str, directory: Path, cache: int, buffers: int, *more: str) -> None:
-        self.engine = engine
+    def __init__(self, system: System, directory: Path, cache: int, buffers: int, *more: str) -> None:
+        self.engine = engine = system.engine
+        self.name = system.name
         self.directory = directory
         options = [
             # Of one connection for each client, with its own table handlers.
@@ -116,7 +139,7 @@ class Server:
         }  # fmt: skip
         if engine != "InnoDB":
             options.append(f"--innodb-buffer-pool-size={16 << 20}")
-        self._script("start", *options, *own[engine], *more)
+        self._script("start", *options, *own[engine], *system.options, *more)
         self.pid = int((directory / "pid").read_text())
 
     def _script(self, command: str, *arguments: str, sql: str | None = None) -> str:
@@ -124,7 +147,7 @@ class Server:
             [str(SERVER), command, str(self.directory), *arguments], input=sql, capture_output=True, text=True
         )
         if done.returncode != 0:
-            sys.exit(f"{self.engine}: {done.stderr or done.stdout}")
+            sys.exit(f"{self.name}: {done.stderr or done.stdout}")
         return done.stdout
 
     def sql(self, statements: str) -> str:
@@ -139,12 +162,17 @@ class Server:
         environment = {**os.environ, "LD_LIBRARY_PATH": str(FETCHED / "usr/lib/x86_64-linux-gnu")}
         done = subprocess.run(arguments, capture_output=True, text=True, env=environment)
         if done.returncode != 0:
-            sys.exit(f"{self.engine}: {' '.join(arguments)}\n{done.stdout}{done.stderr}")
+            sys.exit(f"{self.name}: {' '.join(arguments)}\n{done.stdout}{done.stderr}")
         return done.stdout
 
     def cpu_seconds(self) -> float:
         fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def compactions(self) -> dict[str, int]:
+        """Sluice's status variables; of another engine none."""
+        shown = self.sql("SHOW GLOBAL STATUS LIKE 'Sluice\\_%'") if self.engine == "SLUICE" else ""
+        return {name: int(value) for name, value in (line.split("\t") for line in shown.splitlines())}
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -157,22 +185,29 @@ class Server:
 
 
 class Servers:
-    """One for each engine, all with the same rows, and as much memory."""
+    """One for each system, all with the same rows, and as much memory: `buffers` of it for writes."""
 
-    def __init__(self, directory: Path, data_gb: float, seconds: int, options: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        systems: tuple[System, ...],
+        directory: Path,
+        data_gb: float,
+        seconds: int,
+        options: tuple[str, ...],
+        buffers: int = 64 << 20,
+    ) -> None:
         self.seconds = seconds
         self.rows = max(1000, int(data_gb * 1e9 / ROW / TABLES))
         cache = max(int(1.5e9 * data_gb), 64 << 20)
-        buffers = 64 << 20
         more = [f"--{option}" for option in options]
         self._directory = Path(tempfile.mkdtemp(prefix="sluice-sql-", dir=directory))
         self._servers: dict[str, Server] = {}
         with contextlib.ExitStack() as undo:
             undo.callback(self.close)
-            for engine in ENGINES:
-                print(f"starting {ENGINES[engine]}", file=sys.stderr)
-                server = Server(engine, self._directory / engine, cache, buffers, *more)
-                self._servers[engine] = server
+            for i, system in enumerate(systems):
+                print(f"starting {system.name}", file=sys.stderr)
+                server = Server(system, self._directory / str(i), cache, buffers, *more)
+                self._servers[system.name] = server
                 server.sql("CREATE DATABASE bench")
                 with server.running():
                     self._sysbench(server, "prepare", Settings())
@@ -187,22 +222,33 @@ class Servers:
         return server.sysbench(command, f"--rows={self.rows}", f"--session={settings.session()}", *options)
 
     def measure(self, connections: int, settings: Settings, *options: str) -> dict[str, list[Run]]:
-        """Each engine in turn, ROUNDS times. Options as sysbench.lua's."""
-        runs: dict[str, list[Run]] = {engine: [] for engine in ENGINES}
+        """Each system in turn, ROUNDS times. Options as sysbench.lua's."""
+        runs: dict[str, list[Run]] = {name: [] for name in self._servers}
         for server in self._servers.values():
             with server.running():
                 server.sql(settings.globals() + (settings.myrocks() if server.engine == "ROCKSDB" else ""))
         for round_ in range(ROUNDS):
-            engines = list(ENGINES)
-            for engine in engines[round_ % 4 :] + engines[: round_ % 4]:
-                server = self._servers[engine]
-                with server.running():
-                    before = server.cpu_seconds()
-                    report = self._sysbench(
-                        server, "run", settings, f"--threads={connections}", f"--time={self.seconds}", *options
-                    )
-                    cpu = server.cpu_seconds() - before
-                run = parse(report)
-                statements = run.statements * self.seconds
-                runs[engine].append(Run(run.statements, run.mean_ms, run.p95_ms, run.errors, 1e6 * cpu / statements))
+            names = list(runs)
+            first = round_ % len(names)
+            for name in names[first:] + names[:first]:
+                with self._servers[name].running():
+                    runs[name].append(self._run(self._servers[name], connections, settings, *options))
         return runs
+
+    def _run(self, server: Server, connections: int, settings: Settings, *options: str) -> Run:
+        before, cpu_before = server.compactions(), server.cpu_seconds()
+        report = self._sysbench(
+            server, "run", settings, f"--threads={connections}", f"--time={self.seconds}", "--report-interval=1", *options
+        )
+        cpu = server.cpu_seconds() - cpu_before
+        did = {name: value - before[name] for name, value in server.compactions().items()}
+        run = parse(report)
+        statements = run.statements * self.seconds
+        card = 1e-6 * did.get("Sluice_card_cpu_microseconds", 0)
+        return dataclasses.replace(
+            run,
+            cpu_us=1e6 * (cpu - card) / statements,
+            card_us=1e6 * card / statements,
+            compaction_us=did.get("Sluice_compaction_cpu_microseconds", 0) / statements,
+            merged_mb=1e-6 * did.get("Sluice_compaction_bytes_read", 0),
+        )
