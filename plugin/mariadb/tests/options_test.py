@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""COMPRESSION and BLOCK_SIZE of tables, partitions and indexes, and what becomes of them."""
+"""COMPRESSION, BLOCK_SIZE and EXECUTOR of tables, partitions and indexes, and what becomes of them."""
 
 import re
 import unittest
@@ -81,7 +81,8 @@ class OptionsTest(unittest.TestCase):
     def test_options_are_checked(self):
         one = self.connect()
         self.expect(one, "CREATE TABLE t (a INT) ENGINE=SLUICE", "")
-        for option in ("COMPRESSION='brotli'", "BLOCK_SIZE=511", "BLOCK_SIZE=0", "BLOCK_SIZE=1048577", "BLOCK_SIZE='4K'"):
+        for option in ("COMPRESSION='brotli'", "BLOCK_SIZE=511", "BLOCK_SIZE=0", "BLOCK_SIZE=1048577", "BLOCK_SIZE='4K'",
+                       "EXECUTOR='gpu'"):
             self.expect(one, f"CREATE TABLE x (a INT) ENGINE=SLUICE {option}", "E1912")
             self.expect(one, f"CREATE TABLE x (a INT, KEY (a) {option}) ENGINE=SLUICE", "E1912")
             self.expect(one, f"ALTER TABLE t {option}", "E1912")
@@ -89,6 +90,16 @@ class OptionsTest(unittest.TestCase):
         self.expect_options()
         self.expect(one, "CREATE TABLE x (a INT, KEY (a) BLOCK_SIZE=1048576) ENGINE=SLUICE COMPRESSION=ZSTD BLOCK_SIZE=512", "")
         self.expect_options("block_bytes=512 compression=zstd", "block_bytes=1048576 compression=zstd")
+
+    def test_executors_of_tables_indexes_and_partitions(self):
+        one = self.connect()
+        self.expect(one, "CREATE TABLE x (a INT PRIMARY KEY, b INT, KEY (b) EXECUTOR='unit') ENGINE=SLUICE EXECUTOR='cpu';"
+                         "CREATE TABLE y (a INT) ENGINE=SLUICE EXECUTOR='cpu' PARTITION BY RANGE (a) ("
+                         "PARTITION p VALUES LESS THAN (10), PARTITION q VALUES LESS THAN (20) EXECUTOR='unit')", "")
+        self.expect_options("offload=false", "offload=true", "offload=false", "offload=true")
+        self.expect(one, "ALTER TABLE x EXECUTOR=DEFAULT, ALGORITHM=INSTANT; ALTER TABLE y EXECUTOR='unit', ALGORITHM=INSTANT;"
+                         "SELECT COUNT(*) FROM x; SELECT COUNT(*) FROM y", "0 0")
+        self.expect_options("offload=true", "offload=true", "offload=true")
 
     def test_partitions_have_options(self):
         one = self.connect()
