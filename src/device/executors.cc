@@ -8,6 +8,7 @@
 #include "device/card_device.h"
 #include "device/check_executor.h"
 #include "device/device_executor.h"
+#include "device/f2/f2_device.h"
 #include "device/xrt/xrt_device.h"
 #include "merge/cpu_executor.h"
 #include "sluice/device.h"
@@ -45,6 +46,8 @@ Status MakeDevices(std::string_view kind, std::string_view config, const Executo
                    std::vector<std::unique_ptr<Device>>* devices) {
   if (kind == "xrt") {
     SLUICE_RETURN_IF_ERROR(MakeXrtDevices(config, {}, devices));
+  } else if (kind == "f2") {
+    SLUICE_RETURN_IF_ERROR(MakeF2Devices(config, {}, devices));
   } else {
     SLUICE_RETURN_IF_ERROR(MakeSimulatedDevices(kind, config, options, devices));
   }
@@ -65,9 +68,9 @@ Status MakeUnits(std::string_view kind, std::string_view config, const ExecutorO
   if (kind == "cpu") {
     return {};
   }
-  if (kind != "rtl" && kind != "check" && kind != "model" && kind != "xrt") {
+  if (kind != "rtl" && kind != "check" && kind != "model" && kind != "xrt" && kind != "f2") {
     return Status::InvalidArgument(
-        fmt::format("no executor '{}': there are cpu, rtl, check, model and xrt", kind));
+        fmt::format("no executor '{}': there are cpu, rtl, check, model, xrt and f2", kind));
   }
   std::vector<std::unique_ptr<Device>> devices;
   SLUICE_RETURN_IF_ERROR(MakeDevices(kind, config, options, &devices));

@@ -28,8 +28,9 @@ using MergeUnits = std::vector<std::shared_ptr<Executor>>;
 // What `kind` merges with. "rtl": the units of the simulated card `config`; "check": the same, each
 // compared with the CPU, whose results count, a difference being a failure of the unit; "model": as
 // many units as the card has, or options.model.units if those are more, with the timing of those of
-// `config` and the CPU's results; "xrt": those of a card, `config` as MakeXrtDevices takes it; "cpu":
-// none. Errors: InvalidArgument for another kind, NotFound for an unknown configuration.
+// `config` and the CPU's results; "xrt" and "f2": those of a card, `config` as MakeXrtDevices and
+// MakeF2Devices take it; "cpu": none. Errors: InvalidArgument for another kind, NotFound for an
+// unknown configuration.
 Status MakeUnits(std::string_view kind, std::string_view config, const ExecutorOptions& options,
                  MergeUnits* units);
 

@@ -50,6 +50,7 @@ struct ShellOptions {
 // For the host: how to wait for a card that is a thousand times slower than one.
 inline F2DeviceOptions SimulatedCard(uint64_t memory_bytes) {
   return {.memory_bytes = memory_bytes,
+          .clear_memory = false,
           .patience_seconds = 600,
           .stall_seconds = 300,
           .flush_seconds = 300};
@@ -138,6 +139,8 @@ class F2Shell : public F2Bars {
     return cycle_;
   }
   rtlsim::Dram& dram() { return dram_; }
+  // How memory behaves; may be changed between jobs.
+  rtlsim::MemoryOptions& memory() { return options_.memory; }
   // The longest that the host had to wait on PCIS for an answer, in cycles.
   uint64_t longest() const { return longest_; }
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <thread>
 
+#include "device/card_device.h"
 #include "device/device_executor.h"
 #include "device/f2/f2_device.h"
 #include "hw/dv/unit/unit_bench.h"
@@ -176,6 +177,45 @@ TEST_F(F2Test, UnitsAndHostDoNotHoldEachOtherUp) {
   EXPECT_LE(together, 2 * alone);
   std::cout << alone << " cycles alone, " << together << " beside a busy host; it waited "
             << shell_->longest() << " at most\n";
+}
+
+// Remembers where the last job's memory was.
+class Recorded : public CardDevice {
+ public:
+  using CardDevice::CardDevice;
+  Status Allocate(uint32_t slot, uint64_t bytes, uint64_t* address) override {
+    SLUICE_RETURN_IF_ERROR(CardDevice::Allocate(slot, bytes, address));
+    regions.push_back(*address);
+    return {};
+  }
+
+  std::vector<uint64_t> regions;  // of all jobs: input images, data, index, control of each
+};
+
+TEST_F(F2Test, BusErrorsEndTheJobAndNotTheUnit) {
+  MakeCard();
+  auto owned = std::make_unique<Recorded>(std::move(OpenDevices().back()));
+  Recorded& device = *owned;
+  DeviceExecutor unit(std::move(owned));
+  GeneratorOptions shape;
+  shape.seed = seed_;
+  shape.runs = 2;
+  shape.records = 100;
+  const GeneratedTask generated = GenerateTask(shape);
+  const auto run = [&] {
+    return unit.Run(generated.task, [](const MergeOutput&) { return Status(); }).status;
+  };
+  ASSERT_EQ(run(), MergeStatus::kOk);
+  ASSERT_EQ(device.regions.size(), 5u) << "two images, data, index, control";
+  const std::vector<uint64_t> regions = device.regions;
+  const std::pair<size_t, MergeStatus> cases[] = {
+      {1, MergeStatus::kReadError}, {2, MergeStatus::kWriteError}, {3, MergeStatus::kWriteError}};
+  for (const auto& [region, status] : cases) {
+    shell_->memory().poison = {{regions[region], regions[region] + 64}};
+    EXPECT_EQ(MergeStatusText(run()), MergeStatusText(status)) << region;
+    shell_->memory().poison = {};
+    EXPECT_EQ(run(), MergeStatus::kOk);
+  }
 }
 
 // Memory that stops: the shell gives up, and says so.

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include "device/card_unit.h"
@@ -23,6 +24,7 @@ using Clock = CardUnit::Clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr uint64_t kPage = 4096;
+constexpr uint64_t kLine = 64;
 
 class F2Device : public Device {
  public:
@@ -84,13 +86,20 @@ class F2Device : public Device {
                       {options_.patience_seconds, options_.stall_seconds}, CardUnit::Sleep, status);
   }
 
-  // The card's image may have been loaded again: so all that it must be told is told anew.
+  // A card that knows nothing of the unit's window has been loaded with its image since.
   Status Reset() override {
     SLUICE_RETURN_IF_ERROR(unit_.CheckIdentity());
     SLUICE_RETURN_IF_ERROR(unit_.Reset());
-    unit_.SetWindow(base_, base_ + bytes_);
     written_ = true;
-    return Flush();
+    SLUICE_RETURN_IF_ERROR(Flush());  // the memory is ready
+    if (!unit_.HasWindow(base_, base_ + bytes_)) {
+      if (options_.clear_memory) {
+        Clear();
+        SLUICE_RETURN_IF_ERROR(Flush());
+      }
+      unit_.SetWindow(base_, base_ + bytes_);
+    }
+    return {};
   }
 
  private:
@@ -102,6 +111,16 @@ class F2Device : public Device {
     return {};
   }
 
+  // Memory with ECC must be written, in whole lines, before it is read or written in part.
+  void Clear() {
+    const std::string zeros(std::min(bytes_, uint64_t{1} << 20), '\0');
+    for (uint64_t at = 0; at < bytes_; at += zeros.size()) {
+      bars_->WriteMemory(base_ + at,
+                         std::string_view(zeros).substr(0, std::min(bytes_ - at, zeros.size())));
+    }
+    written_ = true;
+  }
+
   // Returns when all that was written so far stands in memory, for the unit and for Read. Before
   // the first job it also tells whether memory works.
   Status Flush() {
@@ -109,14 +128,14 @@ class F2Device : public Device {
     if (!written_.exchange(false)) {
       return {};
     }
-    char word[sizeof(uint64_t)];
-    EncodeFixed64(word, ++flushes_);
+    char line[kLine] = {};
+    EncodeFixed64(line, ++flushes_);
     const Clock::time_point began = Clock::now();
-    char seen[sizeof(word)];
+    char seen[kLine];
     do {
-      bars_->WriteMemory(base_, {word, sizeof(word)});  // lost, while the memory is not ready
-      bars_->ReadMemory(base_, sizeof(seen), seen);
-      if (std::equal(seen, std::end(seen), word)) {
+      bars_->WriteMemory(base_, {line, kLine});  // lost, while the memory is not ready
+      bars_->ReadMemory(base_, kLine, seen);
+      if (std::equal(seen, std::end(seen), line)) {
         return {};
       }
     } while (Clock::now() - began < Seconds(options_.flush_seconds));
@@ -160,6 +179,9 @@ Status MakeF2Devices(std::string_view name, std::shared_ptr<F2Bars> bars,
                      std::vector<std::unique_ptr<Device>>* devices) {
   SLUICE_RETURN_IF_ERROR(CardUnit(bars.get(), 0, std::string(name)).CheckIdentity());
   const uint32_t units = bars->Read(abi::card::kUnits);
+  if (units == 0 || units > abi::card::kUnitCount) {
+    return Status::IoError(fmt::format("{} says that it has {} units", name, units));
+  }
   std::vector<std::unique_ptr<Device>> opened;
   for (unsigned unit = 0; unit < units; ++unit) {
     auto device = std::make_unique<F2Device>(std::string(name), bars, unit, options);

@@ -7,9 +7,9 @@
 // would need a driver, so the host asks whether a job has ended, at intervals of a sixteenth of the
 // time that it has taken so far.
 //
-// Each unit has as much memory as the others. Of that the first page stays unused, but for a word.
+// Each unit has as much memory as the others. Of that the first page stays unused, but for a line.
 // The shell promises no order between registers and memory, nor between writes and reads, so before
-// a job starts, and before memory is read, a word is written behind all the rest and read back until
+// a job starts, and before memory is read, a line is written behind all the rest and read back until
 // it is there.
 
 #pragma once
@@ -28,6 +28,8 @@ namespace sluice {
 struct F2DeviceOptions {
   // Of card memory for each unit: for the tasks that it has in flight.
   uint64_t memory_bytes = uint64_t{512} << 20;
+  // Whether all of it is written when the card's image is new, as its ECC needs.
+  bool clear_memory = true;
   double clock_mhz = 250;  // of clk_main_a0
   // What a job is given at the least (Device::Wait), how long it may move no data, and how long
   // what is written may take to arrive.
