@@ -232,8 +232,8 @@ void AddEngineOptions(CLI::App* app, BenchCommand* command) {
   app->add_flag("--direct", e.direct_io, "Direct I/O: nothing stays in the page cache but the log")
       ->group("All engines alike");
   e.config = kDefaultConfiguration;
-  app->add_option("--executor", e.executor, "Executor of merges: cpu, rtl, check, model or xrt")
-      ->check(CLI::IsMember({"cpu", "rtl", "check", "model", "xrt"}))
+  app->add_option("--executor", e.executor, "Executor of merges: cpu, rtl, check, model, xrt or f2")
+      ->check(CLI::IsMember({"cpu", "rtl", "check", "model", "xrt", "f2"}))
       ->type_name("NAME")
       ->capture_default_str()
       ->group("Sluice");

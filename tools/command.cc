@@ -82,7 +82,9 @@ CLI::Validator IsConfiguration() {
   // Described as what it knows by name, for completion and manual.
   return CLI::Validator(
       [known](std::string& given) {
-        return given.find(".xclbin") != std::string::npos ? std::string() : known(given);
+        const bool card =
+            given.find(".xclbin") != std::string::npos || given.find(':') != std::string::npos;
+        return card ? std::string() : known(given);
       },
       known.get_description());
 }
@@ -92,8 +94,8 @@ void AddExecutorOptions(CLI::App* app, std::string* executor, std::string* confi
   app->add_option(
          "--executor", *executor,
          "Executor of merges: cpu, rtl (the simulated unit), check (both, compared), model "
-         "(the CPU, with the timing of a card) or xrt (a card)")
-      ->check(CLI::IsMember({"cpu", "rtl", "check", "model", "xrt"}))
+         "(the CPU, with the timing of a card), xrt or f2 (a card)")
+      ->check(CLI::IsMember({"cpu", "rtl", "check", "model", "xrt", "f2"}))
       ->type_name("NAME")
       ->capture_default_str();
   *config = kDefaultConfiguration;

@@ -35,10 +35,12 @@ void AddUnitCommand(CLI::App* app, Action* action);
 void AddUnitBench(CLI::App* unit, Action* action);
 void AddUnitReplay(CLI::App* unit, Action* action);
 
-// A configuration of the unit, or, for a card, an xclbin (MakeXrtDevices).
+// A configuration of the unit, or, for a card, an xclbin (MakeXrtDevices) or a PCI address
+// (MakeF2Devices).
 CLI::Validator IsConfiguration();
 inline constexpr const char* kConfigurationText =
-    "Configuration of the unit (see `sluice unit list`); for xrt FILE.xclbin[@CARD]";
+    "Configuration of the unit (see `sluice unit list`); for xrt FILE.xclbin[@CARD], for f2 a "
+    "PCI address";
 
 // One more subcommand with `examples` (one per line) at the end of its help.
 CLI::App* AddSubcommand(CLI::App* parent, const std::string& name, const std::string& description,

@@ -32,7 +32,7 @@ struct RunOptions {
 };
 
 Status Describe(std::string_view executor, std::string_view config, DeviceInfo* info) {
-  if (executor == "xrt") {  // the card says what it has
+  if (executor == "xrt" || executor == "f2") {  // the card says what it has
     MergeUnits units;
     SLUICE_RETURN_IF_ERROR(MakeUnits(executor, config, {}, &units));
     *info = static_cast<DeviceExecutor&>(*units.front()).device().info();

@@ -260,6 +260,8 @@ class Unit(Case):
         # It asks the card, or the lack of one, not the simulated unit.
         _, stderr = self.fails(1, "unit", "run", "--executor", "xrt", "--config", "none.xclbin")
         self.assertRegex(stderr, "no file none.xclbin|this build has no XRT")
+        _, stderr = self.fails(1, "unit", "run", "--executor", "f2", "--config", "ffff:ff:1f.7")
+        self.assertRegex(stderr, "no card ffff:ff:1f.7: executor f2 is configured by a PCI address")
 
     def test_what_is_dropped(self):
         arguments = ("unit", "run", "--executor", "cpu", "--records", 2000, "--seed", SEED)

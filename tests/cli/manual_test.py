@@ -100,7 +100,7 @@ class Pages(unittest.TestCase):
         )
         text = re.sub(".\b", "", shown.stdout)
         self.assertRegex(text, r"sluice db repair DIR TO \[--level-path DIR \.\.\.\] \[--json\]\n")
-        self.assertIn("One of: cpu, rtl, check, model, xrt.", " ".join(text.split()))
+        self.assertIn("One of: cpu, rtl, check, model, xrt, f2.", " ".join(text.split()))
         self.assertIn("sluice db put /data/db 'tab\\x09key' value --create", text)
 
 
@@ -121,7 +121,7 @@ class Bash(unittest.TestCase):
         self.assertEqual(complete("sluice", "compact", "--ex"), ["--executor"])
 
     def test_values(self):
-        executors = ["check", "cpu", "model", "rtl", "xrt"]
+        executors = ["check", "cpu", "f2", "model", "rtl", "xrt"]
         self.assertEqual(complete("sluice", "compact", "--executor", ""), executors)
         self.assertEqual(complete("sluice", "db", "get", "dir", "--executor", "c"), executors[:2])
         self.assertEqual(complete("sluice", "compact", "--executor=", ""), executors)
