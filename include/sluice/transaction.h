@@ -83,8 +83,8 @@ class SLUICE_EXPORT LockWaitListener {
   virtual ~LockWaitListener() = default;
 
   /// The listener's transaction begins to wait for that of `holder`, which has the lock, or has asked
-  /// for it before. Called for each of them that has a listener, on the thread that waits. It must
-  /// neither block nor call the database; neither transaction ends meanwhile.
+  /// for it before. Called, once or more, for each of them that has a listener, on the thread that
+  /// waits. It must neither block nor call the database; neither transaction ends meanwhile.
   virtual void OnWait(LockWaitListener* holder) = 0;
 };
 

@@ -432,6 +432,11 @@ class CountedRangeTest : public SessionTest {
     }
     counted_.End(!cursor.valid() || (!to.empty() && cursor.key() >= to));
   }
+  void Seek(Session* session, Cursor* cursor, std::string_view from, std::string_view to) {
+    cursor->Open(session, nullptr, Sight::kStatement, &counted_);
+    cursor->StopBefore(to);
+    ASSERT_TRUE(cursor->Seek(from).ok());
+  }
   // The keys that a scan of the range finds, with their values' first bytes.
   static std::string Rest(Cursor* cursor, const std::string& to) {
     std::string found;
@@ -481,9 +486,7 @@ TEST_F(CountedRangeTest, AnEmptyRangeIsNotLookedFor) {
   auto session = Begun(Isolation::kReadCommitted);
   Count(session.get(), "ca", "cb", 64);
   Cursor cursor;
-  cursor.Open(session.get(), nullptr, Sight::kStatement, &counted_);
-  cursor.StopBefore("cb");
-  ASSERT_TRUE(cursor.Seek("ca").ok());
+  Seek(session.get(), &cursor, "ca", "cb");
   EXPECT_FALSE(cursor.valid());
 }
 
@@ -522,9 +525,7 @@ TEST_F(CountedRangeTest, ACursorTurnsAndLeavesTheRange) {
   auto session = Begun(Isolation::kReadCommitted);
   Count(session.get(), "c", "f", 64);
   Cursor cursor;
-  cursor.Open(session.get(), nullptr, Sight::kStatement, &counted_);
-  cursor.StopBefore("f");
-  ASSERT_TRUE(cursor.Seek("c").ok());
+  Seek(session.get(), &cursor, "c", "f");
   ASSERT_TRUE(cursor.Next().ok());
   ASSERT_EQ(cursor.key(), "d");
   ASSERT_TRUE(cursor.Prev().ok());
@@ -543,9 +544,7 @@ TEST_F(CountedRangeTest, ACursorOutlivesItsStatement) {
   auto session = Begun(Isolation::kReadCommitted);
   Count(session.get(), "c", "f", 64);
   Cursor cursor;
-  cursor.Open(session.get(), nullptr, Sight::kStatement, &counted_);
-  cursor.StopBefore("f");
-  ASSERT_TRUE(cursor.Seek("c").ok());
+  Seek(session.get(), &cursor, "c", "f");
   Commit("cc", "new");
   session->EndStatement();
   session->BeginStatement(true, {});

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <thread>
 
+#include "device/card_fixture.h"
 #include "device/device_executor.h"
-#include "device/driver_fixture.h"
 #include "device/executors.h"
 #include "device/f2/mapped_bars.h"
 #include "hw/dv/f2/f2_shell.h"
@@ -65,34 +65,16 @@ class Card : public F2Bars {
   dv::F2Shell<Vf2_tiny2> shell_{{.memory = {.bytes = kUnits * kMemory}}};
 };
 
-class F2DeviceTest : public DriverTest {
+class F2DeviceTest : public CardTest {
  protected:
-  using Devices = std::vector<std::unique_ptr<Device>>;
-
   Devices OpenDevices(const F2DeviceOptions& options = dv::SimulatedCard(kMemory)) {
     Devices devices;
     const Status status = MakeF2Devices("card", card_, options, &devices);
     EXPECT_TRUE(status.ok()) << status.ToString();
     return devices;
   }
-  // A driver over the card's units.
   void OpenUnits(const F2DeviceOptions& options = dv::SimulatedCard(kMemory)) {
-    Units units;
-    for (std::unique_ptr<Device>& device : OpenDevices(options)) {
-      units.push_back(std::make_shared<DeviceExecutor>(std::move(device)));
-    }
-    Open(std::move(units));
-  }
-  // Whether a unit did a task; the CPU does it otherwise.
-  bool UnitsDoATask() {
-    const uint64_t before = driver_->stats().on_units;
-    RunOne(Case(RandomTask(rng_)));
-    return driver_->stats().on_units != before;
-  }
-  void ExpectThatUnitsComeBack() {
-    do {
-      now_ += 100'000;  // units that are out of service are probed
-    } while (!UnitsDoATask());
+    OpenDriver(OpenDevices(options));
   }
   static F2DeviceOptions Impatient() {
     F2DeviceOptions options = dv::SimulatedCard(kMemory);

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "device/card_fixture.h"
 #include "device/device_executor.h"
-#include "device/driver_fixture.h"
 #include "device/executors.h"
 #include "device/xrt/simulated_hal.h"
 #include "sluice/conformance.h"
@@ -18,13 +18,11 @@
 namespace sluice {
 namespace {
 
-using Devices = std::vector<std::unique_ptr<Device>>;
-
 // The simulated card is a thousand times slower than a card.
 constexpr XrtDeviceOptions kPatient = {
     .memory_bytes = xrtsim::kBankBytes, .patience_seconds = 600, .stall_seconds = 300};
 
-class XrtTest : public DriverTest {
+class XrtTest : public CardTest {
  protected:
   static void SetUpTestSuite() {
     ::setenv("XILINX_XRT", SLUICE_XRT_EMULATION, 1);
@@ -46,26 +44,7 @@ class XrtTest : public DriverTest {
     EXPECT_TRUE(status.ok()) << status.ToString();
     return devices;
   }
-  // A driver over the card's units.
-  void OpenUnits(const XrtDeviceOptions& options = kPatient) {
-    Units units;
-    for (std::unique_ptr<Device>& device : OpenDevices(options)) {
-      units.push_back(std::make_shared<DeviceExecutor>(std::move(device)));
-    }
-    Open(std::move(units));
-  }
-  // Whether a unit did a task; the CPU does it otherwise.
-  bool UnitsDoATask() {
-    const uint64_t before = driver_->stats().on_units;
-    RunOne(Case(RandomTask(rng_)));
-    return driver_->stats().on_units != before;
-  }
-  void ExpectThatUnitsComeBack() {
-    do {
-      now_ += 100'000;  // units that are out of service are probed
-
-    } while (!UnitsDoATask());
-  }
+  void OpenUnits(const XrtDeviceOptions& options = kPatient) { OpenDriver(OpenDevices(options)); }
 
   TempDir dir_;
   std::unique_ptr<xrtsim::Card> card_;
