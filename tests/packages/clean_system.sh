@@ -32,7 +32,7 @@ expect() {
   local text=$1 output
   shift
   output=$("$@" 2>&1) || fail "Failed: $*: $output"
-  grep -qF -- "$text" <<<"$output" || fail "$* printed: $output"
+  [[ $output == *"$text"* ]] || fail "$* printed: $output"
 }
 
 version=$(sed -n 's/^project(sluice VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")
