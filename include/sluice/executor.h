@@ -21,6 +21,8 @@
 ///  * Table: ends before a record of a new user key if the blocks finished so far, trailers
 ///    counted, reach table_bytes; the open block, if any, ends with it.
 ///  * Index: one entry per block, its full last internal key and its handle, every entry a restart.
+///  * Filters, if the task asks for them: of each block what LevelDB's built-in Bloom filter policy
+///    makes of the user keys of all its records, equal ones too.
 ///  * Input blocks are raw or compressed with Snappy: any other compression is kBlockType. The
 ///    engine decompresses such blocks before it makes a task.
 ///  * Input is checked before it is believed: index and data blocks against their CRC32C, handles
@@ -71,6 +73,9 @@ struct MergeTask {
   uint32_t block_bytes = 4096;     ///< with which a block ends
   uint64_t table_bytes = 2 << 20;  ///< of finished data blocks, before compression
   uint32_t restart_interval = 16;  ///< entries from one restart of a block to the next
+  /// Of a Bloom filter for each data block; 0: none are made. At most kMaxMergeBloomBits, and only
+  /// for executors that make filters (Executor::makes_filters).
+  uint32_t bloom_bits_per_key = 0;
 };
 
 /// One output table, all but what the host adds: file := data | index | ... | footer.
@@ -81,8 +86,10 @@ struct MergeOutput {
   std::string largest;      ///< last internal key
   uint64_t entries = 0;     ///< in all data blocks
   uint64_t tombstones = 0;  ///< deletions among them
-  /// If there is one, `data` and `index` live as long as a copy of it does: who keeps a table need
-  /// not copy it.
+  /// If the task asks for them: the filter of each data block, in the order of the index.
+  std::vector<std::string_view> filters{};
+  /// If there is one, `data`, `index` and `filters` live as long as a copy of it does: who keeps a
+  /// table need not copy it.
   std::shared_ptr<const void> hold = nullptr;
 };
 
@@ -104,6 +111,8 @@ struct MergeFault {
 inline constexpr size_t kMergeStages = 6;
 /// The most that MergeTask::block_bytes may be.
 inline constexpr uint32_t kMaxMergeBlockBytes = uint32_t{1} << 30;
+/// The most that MergeTask::bloom_bits_per_key may be.
+inline constexpr uint32_t kMaxMergeBloomBits = 255;
 
 /// What a merge did.
 struct MergeStats {
@@ -241,6 +250,9 @@ class SLUICE_EXPORT Executor {
   /// How long such a task would take it. Nothing: it cannot tell, as a simulation cannot, and then
   /// is given every task that it takes, whatever that costs.
   virtual std::optional<UnitTime> Estimate(const TaskShape&) const { return {}; }
+  /// Whether it makes the filters that tasks may ask for. Otherwise it refuses such tasks
+  /// (kBadDescriptor, NotSupported), and its callers make them of the records.
+  virtual bool makes_filters() const { return false; }
 };
 
 /// The CPU executor: the reference for all others, and something for them to wrap or to fall back

@@ -313,7 +313,8 @@ Status Job::Launch(Task* task) {
                  .end = range.end,
                  .block_bytes = options_.block_bytes,
                  .table_bytes = Submits() ? options_.extent.extent_bytes : kCpuTableBytes,
-                 .restart_interval = options_.restart_interval};
+                 .restart_interval = options_.restart_interval,
+                 .bloom_bits_per_key = FilterBits(options_.extent, driver_)};
   for (const std::vector<Piece*>& run : task->runs) {
     MergeRun& tables = task->merge.runs.emplace_back();
     for (Piece* piece : run) {
@@ -421,21 +422,10 @@ Status Job::CopyBlock(const Task& task, const BlockHandle& handle, bool first) {
 }
 
 Status Job::AddTable(const MergeOutput& output) {
-  Block index;
-  SLUICE_RETURN_IF_ERROR(
-      Block::Parse(output.index.substr(0, output.index.size() - kBlockTrailerBytes), &index));
-  BlockIterator at(index);
-  for (at.SeekToFirst(); at.Valid(); at.Next()) {
-    BlockHandle handle;
-    std::string_view value = at.value();
-    if (!handle.ReadFrom(&value) || !HandleFits(handle, output.data.size())) {
-      return Status::Corruption("an executor made a malformed index");
-    }
-    std::string_view contents = output.data.substr(handle.offset, handle.size);
+  return ForEachBlock(output, [this](std::string_view contents, std::string_view filter) {
     SLUICE_RETURN_IF_ERROR(values_.Relocate(&contents));
-    SLUICE_RETURN_IF_ERROR(builder_.AddBlock(contents));
-  }
-  return at.status();
+    return builder_.AddBlock(contents, {}, filter);
+  });
 }
 
 Status Job::WriteExtent(BuiltExtent* built) {

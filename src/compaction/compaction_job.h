@@ -67,6 +67,14 @@ struct CompactionResult {
   bool unsound = false;
 };
 
+// Bits per key of the filters that `executor` is to make of blocks for extents of this format; 0:
+// none, and ExtentBuilder makes them. No executor makes filters that have prefixes, too.
+inline uint32_t FilterBits(const ExtentFormat& format, const Executor& executor) {
+  return format.prefix_bytes == 0 && executor.makes_filters()
+             ? static_cast<uint32_t>(format.bloom_bits_per_key)
+             : 0;
+}
+
 // Blocks until done; gives up soon after `*stop` is set, with Busy.
 Status RunCompaction(const CompactionPick& pick, const RunIndex& output_run,
                      const PlanOptions& plan, const CompactionJobOptions& options,

@@ -72,10 +72,14 @@ GeneratorOptions RandomOptions(uint64_t seed, const Executor& executor, Choice* 
   return options;
 }
 
-void RandomiseTask(const GeneratedTask& generated, Choice* choice, MergeTask* task) {
+void RandomiseTask(const GeneratedTask& generated, const Executor& executor, Choice* choice,
+                   MergeTask* task) {
   task->restart_interval = choice->Of({1, 2, 5, 16, 16, 128});
   task->block_bytes = choice->Of({1, 512, 4096, 4096, 65536});
   task->table_bytes = choice->Of({1, 512, 10000, 100000, 2 << 20});
+  if (executor.makes_filters()) {
+    task->bloom_bits_per_key = choice->Of<uint32_t>({0, 1, 10, 10, 64, kMaxMergeBloomBits});
+  }
   if (!choice->Percent(40)) {
     return;
   }
@@ -135,6 +139,11 @@ Status SameTables(const std::vector<PlainTable>& expected, const std::vector<Own
     SLUICE_RETURN_IF_ERROR(SameBytes("largest key", i, want.largest, got.largest));
     SLUICE_RETURN_IF_ERROR(Same("entries of a table", want.entries, got.entries));
     SLUICE_RETURN_IF_ERROR(Same("tombstones of a table", want.tombstones, got.tombstones));
+    SLUICE_RETURN_IF_ERROR(Same("filters of a table", want.filters.size(), got.filters.size()));
+    for (size_t block = 0; block < got.filters.size(); ++block) {
+      SLUICE_RETURN_IF_ERROR(SameBytes(fmt::format("filter of block {}", block), i,
+                                       want.filters[block], got.filters[block]));
+    }
   }
   return {};
 }
@@ -256,6 +265,9 @@ class ExecutorChecker {
     task.restart_interval = 0;
     SLUICE_RETURN_IF_ERROR(refused(task, "a restart interval of 0"));
     task = input.task;
+    task.bloom_bits_per_key = kMaxMergeBloomBits + 1;
+    SLUICE_RETURN_IF_ERROR(refused(task, "filters of too many bits per key"));
+    task = input.task;
     task.snapshots.clear();
     return refused(task, "a task without snapshots");
   }
@@ -336,7 +348,7 @@ class ExecutorChecker {
     const GeneratorOptions options = RandomOptions(seed, executor_, &choice);
     const GeneratedTask generated = GenerateTask(options);
     MergeTask task = generated.task;
-    RandomiseTask(generated, &choice, &task);
+    RandomiseTask(generated, executor_, &choice, &task);
     const auto owned = TightenInputs(&task);
     std::vector<OwnedOutput> found;
     const MergeResult result = executor_.Run(task, CollectInto(&found));

@@ -27,6 +27,7 @@ class Changed : public Executor {
   std::string_view name() const override { return "changed"; }
   size_t max_runs() const override { return 4; }
   size_t max_snapshots() const override { return 1; }
+  bool makes_filters() const override { return true; }
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
     std::vector<OwnedOutput> outputs;
     MergeResult result = cpu_.Run(task, CollectInto(&outputs));
@@ -59,6 +60,18 @@ TEST(ExecutorConformance, WhatIsWrongIsFound) {
            MergeOutput changed = o->back().AsOutput();
            changed.data = data;
            o->back() = OwnedOutput(changed);
+         }
+       }},
+      {"a filter less",
+       [](MergeResult*, Outputs* o) {
+         if (!o->empty() && !o->back().filters.empty()) {
+           o->back().filters.pop_back();
+         }
+       }},
+      {"the filter of another block",
+       [](MergeResult*, Outputs* o) {
+         if (!o->empty() && !o->back().filters.empty()) {
+           o->back().filters.front() = o->back().filters.back();
          }
        }},
       {"a table less", [](MergeResult*, Outputs* o) { o->size() < 3 ? void() : o->pop_back(); }},

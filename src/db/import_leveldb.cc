@@ -110,6 +110,7 @@ Status Import::Begin(const KeyRange& range) {
   task.block_bytes = format_.block_bytes;
   task.table_bytes = format_.extent.extent_bytes;
   task.restart_interval = format_.restart_interval;
+  task.bloom_bits_per_key = FilterBits(format_.extent, driver_);
   if (task.runs.empty()) {
     return {};
   }
@@ -153,22 +154,11 @@ Status Import::Complete() {
 }
 
 Status Import::AddTable(const OwnedOutput& output) {
-  Block index;
-  const std::string_view stored = output.index_block();
-  SLUICE_RETURN_IF_ERROR(
-      Block::Parse(stored.substr(0, stored.size() - kBlockTrailerBytes), &index));
-  BlockIterator at(index);
-  for (at.SeekToFirst(); at.Valid(); at.Next()) {
-    BlockHandle handle;
-    std::string_view value = at.value();
-    if (!handle.ReadFrom(&value) || !HandleFits(handle, output.data().size())) {
-      return Status::Corruption("an executor made a malformed index");
-    }
-    const std::string_view contents = output.data().substr(handle.offset, handle.size);
-    SLUICE_RETURN_IF_ERROR(CheckKeys(contents));
-    SLUICE_RETURN_IF_ERROR(builder_.AddBlock(contents));
-  }
-  return at.status();
+  return ForEachBlock(output.AsOutput(),
+                      [this](std::string_view contents, std::string_view filter) {
+                        SLUICE_RETURN_IF_ERROR(CheckKeys(contents));
+                        return builder_.AddBlock(contents, {}, filter);
+                      });
 }
 
 }  // namespace

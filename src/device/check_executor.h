@@ -29,6 +29,9 @@ class CheckExecutor : public Executor {
   }
   // A difference is kEndToEnd, with its place in `error`; then the sink has seen no table.
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
+  bool makes_filters() const override {
+    return subject_->makes_filters() && reference_->makes_filters();
+  }
   size_t max_tasks() const override { return subject_->max_tasks(); }
   double unit_busy_seconds() const override { return subject_->unit_busy_seconds(); }
   double card_cpu_seconds() const override { return subject_->card_cpu_seconds(); }

@@ -24,6 +24,7 @@ class CpuExecutor : public Executor {
   // trailer as decoded, the value on its way out. The numbers of records decoded, taken and written
   // must agree, and so must the sums of the keys' checksums when decoded and when taken.
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
+  bool makes_filters() const override { return true; }
 
  private:
   const RecordLimits limits_;

@@ -10,7 +10,8 @@ MergeWriter::MergeWriter(const MergeTask& task, const MergeSink& sink)
     : sink_(sink),
       block_bytes_(task.block_bytes),
       table_bytes_(task.table_bytes),
-      restart_interval_(task.restart_interval) {
+      restart_interval_(task.restart_interval),
+      bloom_bits_per_key_(task.bloom_bits_per_key) {
   // A bound on the first allocation only; larger tables grow into what they need.
   constexpr uint64_t kMostAtOnce = 64 << 20;
   Grow(std::min(table_bytes_, kMostAtOnce) + 2 * std::min(block_bytes_, kMostAtOnce));
@@ -34,6 +35,24 @@ void MergeWriter::Restart() {
   restarts_.push_back(static_cast<uint32_t>(out_ - block_));
   restart_bytes_ += 4;
   until_restart_ = restart_interval_;
+}
+
+void MergeWriter::EndFilter() {
+  if (bloom_bits_per_key_ > 0) {
+    AppendBloomFilter(hashes_, static_cast<int>(bloom_bits_per_key_), &filters_);
+    filter_ends_.push_back(filters_.size());
+    hashes_.clear();
+  }
+}
+
+std::vector<std::string_view> MergeWriter::Filters() const {
+  std::vector<std::string_view> filters;
+  size_t begin = 0;
+  for (const size_t end : filter_ends_) {
+    filters.push_back(std::string_view(filters_).substr(begin, end - begin));
+    begin = end;
+  }
+  return filters;
 }
 
 void MergeWriter::EndBlock(std::string_view last_key) {
@@ -66,6 +85,7 @@ void MergeWriter::EndBlock(std::string_view last_key) {
     const char* key = DecodeEntryHeader(block_, out_, &header);
     smallest_.assign(key, header.unshared);
   }
+  EndFilter();
   block_ = out_;
   restarts_.clear();
   restart_bytes_ = 4;
@@ -93,6 +113,7 @@ Status MergeWriter::EndTable(std::string_view last_key) {
   output.largest = last_key;
   output.entries = entries_;
   output.tombstones = tombstones_;
+  output.filters = Filters();
   output_records_ += entries_;
   output_bytes_ += output.data.size() + output.index.size();
   ++output_tables_;
@@ -101,6 +122,8 @@ Status MergeWriter::EndTable(std::string_view last_key) {
   out_ = block_ = data_.get();
   index_.clear();
   index_restarts_.clear();
+  filters_.clear();
+  filter_ends_.clear();
   smallest_.clear();
   entries_ = 0;
   tombstones_ = 0;

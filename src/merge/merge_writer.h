@@ -11,6 +11,7 @@
 #include "merge/fold.h"
 #include "merge/record.h"
 #include "sluice/executor.h"
+#include "table/filter.h"
 
 namespace sluice {
 
@@ -37,6 +38,9 @@ class MergeWriter {
     char* p = WriteHeader(out_, shared, unshared, record.value_bytes);
     CopyKey(p, record.key + shared, unshared);
     p += unshared;
+    if (bloom_bits_per_key_ > 0) {
+      hashes_.push_back(BloomHash(record.user_key()));
+    }
     const uint64_t fold = Fold<true>(record.value, record.value_bytes, p, ahead);
     out_ = p + record.value_bytes;
     ++entries_;
@@ -83,6 +87,9 @@ class MergeWriter {
 
   void Restart();
   void EndBlock(std::string_view last_key);
+  void EndFilter();
+  // Those of the open table.
+  std::vector<std::string_view> Filters() const;
   // Makes room for so many bytes at out_.
   void Grow(uint64_t bytes);
 
@@ -90,6 +97,7 @@ class MergeWriter {
   const uint64_t block_bytes_;
   const uint64_t table_bytes_;
   const uint32_t restart_interval_;
+  const uint32_t bloom_bits_per_key_;
 
   std::unique_ptr<char[]> data_;  // data blocks of the open table
   char* out_ = nullptr;
@@ -99,6 +107,10 @@ class MergeWriter {
   uint64_t restart_bytes_ = 4;  // of the open block's restart array and count
   uint32_t until_restart_ = 0;  // entries
   bool table_full_ = false;
+
+  std::vector<uint32_t> hashes_;  // of the open block's keys
+  std::string filters_;           // of the open table's blocks, one behind the other
+  std::vector<size_t> filter_ends_;
 
   std::string index_;
   std::vector<uint32_t> index_restarts_;

@@ -95,6 +95,7 @@ class MultiPass {
   bool MergeGroup(size_t first, size_t n) {
     MergeTask pass = PassTask(first, n);
     pass.bottommost = false;
+    pass.bloom_bits_per_key = 0;  // of blocks that another pass reads
     Source merged{{}, sources_[first].task_run, 0, {}};
     const MergeResult result = executor_.Run(pass, CollectInto(&merged.owned));
     Account(result);

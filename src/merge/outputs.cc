@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+
+#include "table/block.h"
 
 namespace sluice {
 
@@ -28,11 +31,19 @@ OwnedOutput::OwnedOutput(const MergeOutput& output)
       smallest(output.smallest),
       largest(output.largest),
       entries(output.entries),
-      tombstones(output.tombstones) {
+      tombstones(output.tombstones),
+      filters(output.filters) {
   if (hold == nullptr || output.index.data() != output.data.data() + output.data.size()) {
-    auto bytes = std::make_shared_for_overwrite<char[]>(image.size());
-    std::copy(output.data.begin(), output.data.end(), bytes.get());
-    std::copy(output.index.begin(), output.index.end(), bytes.get() + output.data.size());
+    const auto size = [](size_t sum, std::string_view part) { return sum + part.size(); };
+    auto bytes = std::make_shared_for_overwrite<char[]>(
+        std::accumulate(filters.begin(), filters.end(), image.size(), size));
+    char* end = std::copy(output.data.begin(), output.data.end(), bytes.get());
+    end = std::copy(output.index.begin(), output.index.end(), end);
+    for (std::string_view& filter : filters) {
+      char* const begin = end;
+      end = std::copy(filter.begin(), filter.end(), begin);
+      filter = {begin, filter.size()};
+    }
     image = {bytes.get(), image.size()};
     hold = std::move(bytes);
   }
@@ -52,7 +63,32 @@ MergeOutput OwnedOutput::AsOutput() const {
           .largest = largest,
           .entries = entries,
           .tombstones = tombstones,
+          .filters = filters,
           .hold = hold};
+}
+
+Status ForEachBlock(const MergeOutput& output, const BlockVisitor& visit) {
+  Block index;
+  SLUICE_RETURN_IF_ERROR(
+      Block::Parse(output.index.substr(0, output.index.size() - kBlockTrailerBytes), &index));
+  BlockIterator at(index);
+  size_t block = 0;
+  for (at.SeekToFirst(); at.Valid(); at.Next(), ++block) {
+    BlockHandle handle;
+    std::string_view value = at.value();
+    if (!handle.ReadFrom(&value) || !HandleFits(handle, output.data.size())) {
+      return Status::Corruption("an executor made a malformed index");
+    }
+    if (!output.filters.empty() && block >= output.filters.size()) {
+      break;
+    }
+    SLUICE_RETURN_IF_ERROR(visit(output.data.substr(handle.offset, handle.size),
+                                 output.filters.empty() ? "" : output.filters[block]));
+  }
+  SLUICE_RETURN_IF_ERROR(at.status());
+  return at.Valid() || (!output.filters.empty() && block != output.filters.size())
+             ? Status::Corruption("an executor did not make a filter for each block")
+             : Status();
 }
 
 void HandOver(std::vector<OwnedOutput> outputs, const MergeSink& sink, MergeResult* result) {
@@ -63,6 +99,7 @@ void HandOver(std::vector<OwnedOutput> outputs, const MergeSink& sink, MergeResu
       return;
     }
     owned.image = {};
+    owned.filters.clear();
     owned.hold.reset();
   }
 }
@@ -73,6 +110,14 @@ Status CompareOutputs(const std::vector<OwnedOutput>& a, const std::vector<Owned
     SLUICE_RETURN_IF_ERROR(CompareBytes(i, "index", a[i].index_block(), b[i].index_block()));
     SLUICE_RETURN_IF_ERROR(CompareBytes(i, "smallest key", a[i].smallest, b[i].smallest));
     SLUICE_RETURN_IF_ERROR(CompareBytes(i, "largest key", a[i].largest, b[i].largest));
+    if (a[i].filters.size() != b[i].filters.size()) {
+      return Status::Corruption(fmt::format("output table {}: {} and {} filters", i,
+                                            a[i].filters.size(), b[i].filters.size()));
+    }
+    for (size_t block = 0; block < a[i].filters.size(); ++block) {
+      SLUICE_RETURN_IF_ERROR(CompareBytes(i, fmt::format("the filter of block {}", block),
+                                          a[i].filters[block], b[i].filters[block]));
+    }
     if (a[i].entries != b[i].entries || a[i].tombstones != b[i].tombstones) {
       return Status::Corruption(
           fmt::format("output table {}: {} entries, {} tombstones, and {}, {}", i, a[i].entries,

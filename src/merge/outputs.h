@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ struct OwnedOutput {
   std::string largest;
   uint64_t entries = 0;
   uint64_t tombstones = 0;
+  std::vector<std::string_view> filters;
 
   std::string_view data() const { return image.substr(0, index.offset); }
   std::string_view index_block() const { return image.substr(index.offset); }
@@ -33,6 +35,12 @@ struct OwnedOutput {
 
 // A sink that appends to `outputs`, which must outlive it.
 MergeSink CollectInto(std::vector<OwnedOutput>* outputs);
+
+// Calls visit for each data block of an output, in order, with its contents, without trailer, and its
+// filter, if there are any, until that returns an error. Corruption if index and filters are not
+// those of the data.
+using BlockVisitor = std::function<Status(std::string_view contents, std::string_view filter)>;
+Status ForEachBlock(const MergeOutput& output, const BlockVisitor& visit);
 
 // Hands `outputs` to `sink`, freeing each. An error ends that, and makes *result a kSink.
 void HandOver(std::vector<OwnedOutput> outputs, const MergeSink& sink, MergeResult* result);

@@ -49,6 +49,34 @@ void Seal(std::string* block) {
   PutFixed32(block, ((crc >> 15) | (crc << 17)) + 0xa282ead8u);
 }
 
+// LevelDB's util/bloom.cc and util/hash.cc, in words.
+uint32_t PlainHash(const std::string& key) {
+  uint64_t hash = 0xbc9f1d34 ^ (key.size() * 0xc6a4a793 % (1ull << 32));
+  for (size_t at = 0; at < key.size(); at += 4) {
+    for (size_t i = at; i < std::min(at + 4, key.size()); ++i) {
+      hash += uint64_t{static_cast<uint8_t>(key[i])} << (8 * (i - at));
+    }
+    hash = hash % (1ull << 32) * 0xc6a4a793 % (1ull << 32);
+    hash ^= hash >> (at + 4 <= key.size() ? 16 : 24);
+  }
+  return static_cast<uint32_t>(hash);
+}
+
+std::string PlainFilter(const std::vector<std::string>& keys, uint32_t bits_per_key) {
+  const uint64_t bytes = (std::max<uint64_t>(64, keys.size() * bits_per_key) + 7) / 8;
+  const int probes = std::clamp(static_cast<int>(0.69 * bits_per_key), 1, 30);
+  std::string filter(bytes, '\0');
+  for (const std::string& key : keys) {
+    uint32_t hash = PlainHash(key);
+    const uint32_t step = hash % (1u << 17) * (1u << 15) + (hash >> 17);
+    for (int probe = 0; probe < probes; ++probe, hash += step) {
+      const uint64_t bit = hash % (8 * bytes);
+      filter[bit / 8] = static_cast<char>(filter[bit / 8] | (1 << bit % 8));
+    }
+  }
+  return filter + static_cast<char>(probes);
+}
+
 // Entries in, table out.
 class PlainWriter {
  public:
@@ -78,6 +106,7 @@ class PlainWriter {
     PutVarint(&block_, record.value.size());
     block_ += key.substr(shared) + record.value;
     ++block_entries_;
+    block_keys_.push_back(record.user_key);
     ++table_.entries;
     table_.tombstones += record.trailer % 256 == 0 ? 1 : 0;
     last_ = record;
@@ -104,6 +133,10 @@ class PlainWriter {
     block_.clear();
     restarts_.clear();
     block_entries_ = 0;
+    if (task_.bloom_bits_per_key > 0) {
+      table_.filters.push_back(PlainFilter(block_keys_, task_.bloom_bits_per_key));
+    }
+    block_keys_.clear();
   }
 
   void EndTable() {
@@ -135,6 +168,7 @@ class PlainWriter {
   std::vector<size_t> restarts_;
   std::vector<size_t> index_restarts_;
   size_t block_entries_ = 0;
+  std::vector<std::string> block_keys_;
   PlainRecord last_;
 };
 

@@ -26,6 +26,7 @@ struct PlainTable {
   std::string largest;
   uint64_t entries = 0;
   uint64_t tombstones = 0;
+  std::vector<std::string> filters;
 };
 
 struct ReferenceResult {

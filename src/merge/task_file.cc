@@ -12,7 +12,7 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kMagic = "sluicetk";
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr uint32_t kBottommost = 1;
 constexpr uint32_t kHasBegin = 2;
 constexpr uint32_t kHasEnd = 4;
@@ -47,6 +47,7 @@ std::string Head(const MergeTask& task, std::string_view note) {
                         (task.has_end ? kHasEnd : 0));
   PutFixed32(&head, task.block_bytes);
   PutFixed32(&head, task.restart_interval);
+  PutFixed32(&head, task.bloom_bits_per_key);
   PutFixed64(&head, task.table_bytes);
   PutFixed32(&head, static_cast<uint32_t>(task.snapshots.size()));
   for (const SequenceNumber snapshot : task.snapshots) {
@@ -105,8 +106,9 @@ bool ParseHead(std::string_view* in, TaskFile* out, uint32_t* runs) {
   uint32_t flags;
   if (!GetLengthPrefixed(in, &note) || !GetFixed32(in, &flags) ||
       !GetFixed32(in, &task.block_bytes) || !GetFixed32(in, &task.restart_interval) ||
-      !GetFixed64(in, &task.table_bytes) || !GetSnapshots(in, &task.snapshots) ||
-      !GetLengthPrefixed(in, &begin) || !GetLengthPrefixed(in, &end) || !GetFixed32(in, runs)) {
+      !GetFixed32(in, &task.bloom_bits_per_key) || !GetFixed64(in, &task.table_bytes) ||
+      !GetSnapshots(in, &task.snapshots) || !GetLengthPrefixed(in, &begin) ||
+      !GetLengthPrefixed(in, &end) || !GetFixed32(in, runs)) {
     return false;
   }
   out->note = note;

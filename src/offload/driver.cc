@@ -22,6 +22,7 @@ class OffloadDriver::Pass : public Executor {
   std::string_view name() const override { return driver_.name(); }
   size_t max_runs() const override { return driver_.pool_.max_runs(); }
   size_t max_snapshots() const override { return driver_.pool_.max_snapshots(); }
+  bool makes_filters() const override { return driver_.pool_.makes_filters(); }
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
     last_ = driver_.pool_.Run(task, shape_, sink);
     return last_.result;

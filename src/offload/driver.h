@@ -110,6 +110,8 @@ class OffloadDriver : public Executor {
   using Done = std::function<void(const MergeResult&)>;
   void Submit(MergeTask task, MergeSink sink, Done done);
 
+  // If all units do: the CPU does.
+  bool makes_filters() const override { return pool_.makes_filters(); }
   // Those of all units.
   size_t max_tasks() const override { return pool_.max_tasks(); }
   double unit_busy_seconds() const override { return pool_.unit_busy_seconds(); }

@@ -74,6 +74,11 @@ size_t UnitPool::max_tasks() const {
   });
 }
 
+bool UnitPool::makes_filters() const {
+  return std::all_of(units_.begin(), units_.end(),
+                     [](const Unit& unit) { return unit.executor->makes_filters(); });
+}
+
 std::optional<size_t> UnitPool::Next() {
   std::optional<size_t> best;
   for (size_t n = 0; n < units_.size(); ++n) {

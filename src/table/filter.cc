@@ -12,11 +12,6 @@ namespace {
 constexpr uint8_t kFilterBaseLg = 11;
 constexpr int kMostProbes = 30;
 
-// LevelDB rounds 0.69 (ln 2) times the bits per key down.
-int Probes(int bits_per_key) {
-  return std::clamp(static_cast<int>(bits_per_key * 0.69), 1, kMostProbes);
-}
-
 uint32_t ProbeStep(uint32_t hash) { return hash >> 17 | hash << 15; }
 
 // Bytes of Bloom bits for `keys` keys. Few keys would make a filter that matches too much.
@@ -41,10 +36,24 @@ class Remainder {
 
 }  // namespace
 
+// LevelDB rounds 0.69 (ln 2) times the bits per key down.
+int BloomProbes(int bits_per_key) {
+  return std::clamp(static_cast<int>(bits_per_key * 0.69), 1, kMostProbes);
+}
+
+size_t BloomFilterBytes(uint64_t keys, int bits_per_key) {
+  return BloomBytes(keys, bits_per_key) + 1;
+}
+
+bool IsBloomFilterOf(std::string_view filter, uint64_t keys, int bits_per_key) {
+  return filter.size() == BloomFilterBytes(keys, bits_per_key) &&
+         filter.back() == static_cast<char>(BloomProbes(bits_per_key));
+}
+
 void AppendBloomFilter(const std::vector<uint32_t>& hashes, int bits_per_key, std::string* out) {
   const size_t bytes = BloomBytes(hashes.size(), bits_per_key);
   const auto bits = static_cast<uint32_t>(8 * bytes);
-  const int probes = Probes(bits_per_key);
+  const int probes = BloomProbes(bits_per_key);
   const size_t start = out->size();
   out->resize(start + bytes);
   out->push_back(static_cast<char>(probes));
@@ -156,11 +165,7 @@ void BloomBitsEstimate::Add(std::string_view filter, uint64_t keys) {
   if (filter.size() < 2 || keys == 0) {
     return;
   }
-  const size_t bytes = filter.size() - 1;
-  const auto probes = static_cast<uint8_t>(filter.back());
-  const auto explains = [&](int bits) {
-    return BloomBytes(keys, bits) == bytes && Probes(bits) == probes;
-  };
+  const auto explains = [&](int bits) { return IsBloomFilterOf(filter, keys, bits); };
   // Both size and probes grow with the bits per key: what explains the filter is one interval.
   while (low_ <= high_ && !explains(low_)) {
     ++low_;

@@ -45,6 +45,16 @@ inline uint32_t BloomHash(std::string_view key) {
 // Appends the Bloom filter of the keys with these hashes to `out`.
 void AppendBloomFilter(const std::vector<uint32_t>& hashes, int bits_per_key, std::string* out);
 
+// Bytes of the filter of so many keys, its number of probes counted.
+size_t BloomFilterBytes(uint64_t keys, int bits_per_key);
+
+// Whether `filter` has the size and the number of probes of one that AppendBloomFilter makes of so
+// many keys.
+bool IsBloomFilterOf(std::string_view filter, uint64_t keys, int bits_per_key);
+
+// Probes of a key, and so the last byte of a filter.
+int BloomProbes(int bits_per_key);
+
 // False only if no key with this hash is in `filter`.
 bool BloomMayMatch(std::string_view filter, uint32_t hash);
 

@@ -5,20 +5,22 @@
 #include <utility>
 
 #include "table/block.h"
+#include "table/filter.h"
 #include "table/stored_block.h"
 #include "util/check.h"
 
 namespace sluice {
 
-Status ExtentBuilder::AddBlock(std::string_view contents, std::string_view stored) {
+Status ExtentBuilder::AddBlock(std::string_view contents, std::string_view stored,
+                               std::string_view filter) {
   if (WantsDictionary() && tail_ == nullptr && extents_until_sampling_ == 0) {
     dictionary_.reset();
-    return HoldBack(contents);
+    return HoldBack(contents, filter);
   }
-  return StoreBlock(contents, stored);
+  return StoreBlock(contents, stored, filter);
 }
 
-Status ExtentBuilder::HoldBack(std::string_view contents) {
+Status ExtentBuilder::HoldBack(std::string_view contents, std::string_view filter) {
   Block block;
   SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
   // What else may be wrong with it is found when it is stored.
@@ -26,6 +28,7 @@ Status ExtentBuilder::HoldBack(std::string_view contents) {
       sample_keys_.Scan(block, [&](std::string_view, bool) { ++held_back_entries_; }));
   samples_.append(contents);
   sample_sizes_.push_back(contents.size());
+  sample_filters_.emplace_back(filter);
   const bool enough = samples_.size() >= kSampleRatio * format_.codec.dictionary_bytes;
   return enough ? EndSampling() : Status();
 }
@@ -38,16 +41,44 @@ Status ExtentBuilder::EndSampling() {
     extents_until_sampling_ = kExtentsOfADictionary;
   }
   const std::string samples = std::exchange(samples_, {});
+  const std::vector<size_t> sizes = std::exchange(sample_sizes_, {});
+  const std::vector<std::string> filters = std::exchange(sample_filters_, {});
   held_back_entries_ = 0;
   size_t at = 0;
-  for (const size_t size : std::exchange(sample_sizes_, {})) {
-    SLUICE_RETURN_IF_ERROR(AddBlock(std::string_view(samples).substr(at, size)));
-    at += size;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    SLUICE_RETURN_IF_ERROR(
+        AddBlock(std::string_view(samples).substr(at, sizes[i]), {}, filters[i]));
+    at += sizes[i];
   }
   return {};
 }
 
-Status ExtentBuilder::StoreBlock(std::string_view contents, std::string_view stored) {
+Status ExtentBuilder::CountBlock(const Block& block, std::string_view filter) {
+  Extent& extent = built_.extent;
+  const uint64_t before = entries_;
+  Status values;
+  const auto visit = [&](std::string_view key, bool shadowed, std::string_view value) {
+    // Each block has a filter of its own.
+    if (filter.empty() && (!shadowed || entries_ == before)) {
+      tail_->AddKey(UserKey(key));
+    }
+    extent.Count(key, shadowed);
+    ++entries_;
+    if (IsValueReference(Trailer(key)) && values.ok()) [[unlikely]] {
+      values = shares_.Add(value, find_values_);
+    }
+  };
+  SLUICE_RETURN_IF_ERROR(keys_.Scan(block, visit));
+  SLUICE_RETURN_IF_ERROR(values);
+  if (!filter.empty() && (!IsBloomFilterOf(filter, entries_ - before, format_.bloom_bits_per_key) ||
+                          !BloomMayMatch(filter, BloomHash(UserKey(keys_.last_key()))))) {
+    return Status::Corruption("a block with the filter of another");
+  }
+  return {};
+}
+
+Status ExtentBuilder::StoreBlock(std::string_view contents, std::string_view stored,
+                                 std::string_view filter) {
   Block block;
   std::string_view first_key;
   SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
@@ -72,7 +103,7 @@ Status ExtentBuilder::StoreBlock(std::string_view contents, std::string_view sto
     built_.extent.full = true;
     SLUICE_RETURN_IF_ERROR(FinishExtent());
     if (WantsDictionary()) {
-      return AddBlock(contents, stored);  // the next extent may have another
+      return AddBlock(contents, stored, filter);  // the next extent may have another
     }
   }
   if (tail_ == nullptr) {
@@ -82,29 +113,14 @@ Status ExtentBuilder::StoreBlock(std::string_view contents, std::string_view sto
     built_.extent.smallest.assign(first_key);
   }
   BlockHandle handle{.offset = built_.table.size()};
-  Extent& extent = built_.extent;
-  bool first = true;
-  Status values;
-  const auto visit = [&](std::string_view key, bool shadowed, std::string_view value) {
-    if (!shadowed || first) {
-      tail_->AddKey(UserKey(key));  // each block has a filter of its own
-    }
-    first = false;
-    extent.Count(key, shadowed);
-    ++entries_;
-    if (IsValueReference(Trailer(key)) && values.ok()) [[unlikely]] {
-      values = shares_.Add(value, find_values_);
-    }
-  };
-  SLUICE_RETURN_IF_ERROR(keys_.Scan(block, visit));
-  SLUICE_RETURN_IF_ERROR(values);
+  SLUICE_RETURN_IF_ERROR(CountBlock(block, filter));
   if (format_.codec.type != Compression::kNone) {
     handle.size = stored_.size() - kBlockTrailerBytes;
     built_.table += stored_;
   } else {
     handle.size = AppendStoredBlock(contents, {}, &scratch_, &built_.table);
   }
-  tail_->EndBlock(handle, keys_.last_key());
+  tail_->EndBlock(handle, keys_.last_key(), filter);
   return {};
 }
 

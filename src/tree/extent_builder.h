@@ -9,7 +9,8 @@
 // enough to train it. The dictionary is stored in, and serves, each of the extents that follow,
 // until a new one is due to be trained.
 //
-// Thread-compatible. Costs a look at every key, for filter and counts.
+// Thread-compatible. Costs a look at every key, for counts, and for the filter if that does not come
+// with the block.
 
 #pragma once
 
@@ -60,9 +61,12 @@ class ExtentBuilder {
 
   // `contents`: of a data block, uncompressed, not empty, without trailer. `stored`: the same as it
   // stands in another table, with its trailer, if that is compressed as this one is to be; or empty.
-  // Corruption if it is malformed or out of order; other errors are the sink's. No call after an
-  // error.
-  Status AddBlock(std::string_view contents, std::string_view stored = {});
+  // `filter`: as MergeOutput has it, with the format's bits per key; or empty, and always if the
+  // filters have prefixes.
+  // Corruption if it is malformed or out of order, or if that is not its filter, as far as a look at
+  // it and one of its keys tells; other errors are the sink's. No call after an error.
+  Status AddBlock(std::string_view contents, std::string_view stored = {},
+                  std::string_view filter = {});
   // Hands the open extent to the sink, if there is one.
   Status EndExtent();
   uint64_t entries() const { return entries_ + held_back_entries_; }  // of all blocks added
@@ -75,8 +79,10 @@ class ExtentBuilder {
   bool WantsDictionary() const {
     return format_.codec.type == Compression::kZstd && format_.codec.dictionary_bytes > 0;
   }
-  Status StoreBlock(std::string_view contents, std::string_view stored);
-  Status HoldBack(std::string_view contents);
+  Status StoreBlock(std::string_view contents, std::string_view stored, std::string_view filter);
+  // Scans the block's keys, for the tail and counts.
+  Status CountBlock(const Block& block, std::string_view filter);
+  Status HoldBack(std::string_view contents, std::string_view filter);
   // Trains a dictionary, if there is enough to do so, and stores what was held back.
   Status EndSampling();
   Status FinishExtent();
@@ -96,7 +102,8 @@ class ExtentBuilder {
 
   std::string samples_;               // blocks held back, one behind the other
   std::vector<size_t> sample_sizes_;  // and their sizes
-  KeyScanner sample_keys_;            // of all blocks so far
+  std::vector<std::string> sample_filters_;
+  KeyScanner sample_keys_;  // of all blocks so far
   uint64_t held_back_entries_ = 0;
   std::shared_ptr<const ZstdDictionary> dictionary_;
   uint32_t extents_until_sampling_ = 0;

@@ -47,11 +47,14 @@ void ExtentTail::AddKey(std::string_view user_key) {
   }
 }
 
-void ExtentTail::EndBlock(const BlockHandle& handle, std::string_view last_key) {
+void ExtentTail::EndBlock(const BlockHandle& handle, std::string_view last_key,
+                          std::string_view filter) {
   value_.clear();
   handle.AppendTo(&value_);
   index_.Add(last_key, value_);
-  if (bloom_bits_per_key_ > 0) {
+  if (!filter.empty()) {
+    value_ += filter;
+  } else if (bloom_bits_per_key_ > 0) {
     AppendBloomFilter(hashes_, bloom_bits_per_key_, &value_);
     hashes_.clear();
     prefix_.clear();

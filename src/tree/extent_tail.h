@@ -36,9 +36,10 @@ class ExtentTail {
         prefix_bytes_(bloom_bits_per_key > 0 ? prefix_bytes : 0),
         properties_(properties) {}
 
-  // For each data block: its keys, then its place and its last internal key.
+  // For each data block: its keys, then its place and its last internal key. With a filter that was
+  // made elsewhere, which has whole keys only, its keys need not come.
   void AddKey(std::string_view user_key);
-  void EndBlock(const BlockHandle& handle, std::string_view last_key);
+  void EndBlock(const BlockHandle& handle, std::string_view last_key, std::string_view filter = {});
 
   // At most so many bytes follow data blocks that end at `offset` of the extent.
   uint64_t BytesAt(uint64_t offset, size_t dictionary_bytes) const;
