@@ -139,6 +139,7 @@ class ha_sluice final : public handler {
   void MakeIndexes();
   sluice::Status MakeStatistics();
   void TellServerStatistics();
+  void TellServerSize(bool shown, bool opened);
   int Start(THD* thd);
   sluice::Status CheckIndex(const Index& index, uint64_t rows, std::string* complaint);
 

@@ -541,7 +541,8 @@ double ha_sluice::read_time(uint index, uint ranges, ha_rows rows) {
   if (index != table->s->primary_key) {
     return handler::read_time(index, ranges, rows);
   }
-  const double share = std::min(1.0, rows2double(rows) / rows2double(stats.records));
+  const double share =
+      std::min(1.0, rows2double(rows) / rows2double(std::max<ha_rows>(1, stats.records)));
   return ranges + share * scan_time();
 }
 

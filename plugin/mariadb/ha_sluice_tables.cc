@@ -289,6 +289,31 @@ void ha_sluice::TellServerStatistics() {
   }
 }
 
+// What is shown to users (SHOW TABLE STATUS) is what there is. For the optimizer no table is empty:
+// it may have rows when it is read. Rows are as long as in memory for it, without their blobs.
+void ha_sluice::TellServerSize(bool shown, bool opened) {
+  stats.records = std::max<uint64_t>(shown || opened ? 0 : 1, share_->rows());
+  stats.deleted = 0;
+  stats.block_size = 4096;
+  stats.mean_rec_length = table->s->reclength;
+  stats.data_file_length = stats.records * stats.mean_rec_length;
+  if (!shown) {
+    return;
+  }
+  const auto bytes = [this](size_t entry) {
+    return engine->db->ApproximateSize(share_->subtable(entry), {}, {}).bytes;
+  };
+  stats.data_file_length = bytes(0);
+  stats.mean_rec_length =
+      stats.records == 0 ? 0 : static_cast<ulong>(stats.data_file_length / stats.records);
+  stats.index_file_length = 0;
+  for (uint i = 0; i < table->s->keys; ++i) {
+    if (is_secondary(i)) {
+      stats.index_file_length += bytes(indexes_[i]->entry);
+    }
+  }
+}
+
 int ha_sluice::analyze(THD* thd, HA_CHECK_OPT* /*options*/) {
   const Status status = MakeStatistics();
   if (status.ok()) {
@@ -301,12 +326,7 @@ int ha_sluice::analyze(THD* thd, HA_CHECK_OPT* /*options*/) {
 
 int ha_sluice::info(uint flags) {
   if ((flags & HA_STATUS_VARIABLE) != 0) {
-    // With fewer than two rows, the server would read the table while it plans.
-    stats.records = std::max<uint64_t>(2, share_->rows());
-    stats.deleted = 0;
-    stats.mean_rec_length = table->s->reclength;
-    stats.data_file_length = stats.records * stats.mean_rec_length;
-    stats.block_size = 4096;
+    TellServerSize((flags & HA_STATUS_TIME) != 0, (flags & HA_STATUS_OPEN) != 0);
   }
   if ((flags & HA_STATUS_VARIABLE) != 0 && share_->TakeStatisticsDue()) {
     (void)MakeStatistics();  // plans are as good as they were, if it fails
