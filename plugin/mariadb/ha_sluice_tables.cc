@@ -111,8 +111,10 @@ int ha_sluice::Fail(const Status& status) {
   return ToServer(ha_thd(), status);
 }
 
-bool ha_sluice::get_error_message(int /*error*/, String* message) {
-  message->copy(message_.data(), message_.size(), system_charset_info);
+bool ha_sluice::get_error_message(int error, String* message) {
+  // Of a deadlock it stands behind the server's own words.
+  const std::string text = (error == HA_ERR_LOCK_DEADLOCK ? ": " : "") + message_;
+  message->copy(text.data(), text.size(), system_charset_info);
   return false;
 }
 

@@ -201,6 +201,7 @@ class SqlTest(unittest.TestCase):
         two.send("UPDATE t SET b = 2 WHERE a = 1")
         answers = [one.receive(), two.receive()]
         self.assertEqual(sorted(answers), ["", "E1213"])
+        self.assertRegex((one, two)[answers.index("E1213")].do("SHOW WARNINGS"), "restarting transaction: transaction .* gives way")
         # The victim's transaction is gone as a whole; the other one goes on.
         winner = (one, two)[answers.index("")]
         self.assertIn("Last deadlock: 20", self.server.run("SHOW ENGINE SLUICE STATUS"))
