@@ -241,7 +241,7 @@ Status Dictionary::Find(std::string_view name, TableEntry* table) {
   return Read(name, table);
 }
 
-Status Dictionary::Drop(std::string_view name) {
+Status Dictionary::Drop(std::string_view name, std::vector<Subtable*>* left) {
   const std::lock_guard lock(mutex_);
   TableEntry table;
   SLUICE_RETURN_IF_ERROR(Read(name, &table));
@@ -249,7 +249,13 @@ Status Dictionary::Drop(std::string_view name) {
   batch.Delete(subtable_, TableKey(name));
   DeleteCounters(subtable_, table.id, &batch);
   SLUICE_RETURN_IF_ERROR(db_->Write({.sync = true}, batch));
-  DropSubtables(table);
+  if (left == nullptr) {
+    DropSubtables(table);
+    return {};
+  }
+  for (const IndexEntry& index : table.indexes) {
+    left->push_back(index.subtable);
+  }
   return {};
 }
 

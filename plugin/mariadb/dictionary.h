@@ -59,7 +59,9 @@ class Dictionary {
   Status Create(std::string_view name, uint64_t next_auto_increment, TableEntry* table);
   // NotFound if there is no such table.
   Status Find(std::string_view name, TableEntry* table);
-  Status Drop(std::string_view name);
+  // With `left` its sub-tables are left to the caller to drop, who may do so later: else they are
+  // dropped when the dictionary is opened again.
+  Status Drop(std::string_view name, std::vector<Subtable*>* left = nullptr);
   Status Rename(std::string_view from, std::string_view to);
   // Gives the table new, empty sub-tables, with the options of the old ones, and a new id.
   Status Truncate(std::string_view name, TableEntry* table);

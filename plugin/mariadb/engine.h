@@ -86,6 +86,12 @@ std::chrono::milliseconds LockTimeout(THD* thd);
 // Before a transaction locks ranges: waits until all who write entries of indexes lock them.
 Status AwaitEntryLocks(THD* thd);
 
+// Drops a table. A temporary one may be dropped within the transaction that has written it.
+Status DropTable(THD* thd, std::string_view name);
+
+// Whether the statement is one of several in a transaction.
+bool InTransaction(THD* thd);
+
 // Whether statements that write go to the binary log as such, so that they must find there what they
 // have found here: they are locked for that, until the transaction is in the log.
 bool LogsStatements(THD* thd);

@@ -13,6 +13,7 @@ using sluice::Status;
 using sluice::mariadb::Cursor;
 using sluice::mariadb::engine;
 using sluice::mariadb::IndexEntry;
+using sluice::mariadb::InTransaction;
 using sluice::mariadb::KeyCodec;
 using sluice::mariadb::LogsStatements;
 using sluice::mariadb::RowCodec;
@@ -244,7 +245,7 @@ int ha_sluice::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info
 }
 
 int ha_sluice::delete_table(const char* name) {
-  const Status status = engine->dictionary.Drop(name);
+  const Status status = sluice::mariadb::DropTable(ha_thd(), name);
   return status.IsNotFound() ? HA_ERR_NO_SUCH_TABLE : Fail(status);
 }
 
@@ -357,7 +358,10 @@ int ha_sluice::extra(enum ha_extra_function operation) {
   switch (operation) {
     case HA_EXTRA_BEGIN_COPY:
     case HA_EXTRA_BEGIN_ALTER_IGNORE_COPY:
-      unshared_ = true;
+      // A temporary table that is created and filled within a transaction belongs to it, which may
+      // read it. All else that copies ends the transaction first.
+      unshared_ = !(InTransaction(ha_thd()) && thd_sql_command(ha_thd()) == SQLCOM_CREATE_TABLE &&
+                    ha_thd()->lex->tmp_table());
       return 0;
     case HA_EXTRA_END_COPY:
       if (unshared_) {
@@ -480,9 +484,8 @@ int ha_sluice::Start(THD* thd) {
   row_lock_.skip = lock_type_ == TL_READ_SKIP_LOCKED || lock_type_ == TL_WRITE_SKIP_LOCKED;
   if (session_->serializable()) {
     // What only reads, and is a transaction by itself, sees one state: it needs no locks.
-    const bool alone = thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN) == 0 &&
-                       !is_update_query(thd->lex->sql_command) && thd->in_sub_stmt == 0 &&
-                       !thd->lex->requires_prelocking();
+    const bool alone = !InTransaction(thd) && !is_update_query(thd->lex->sql_command) &&
+                       thd->in_sub_stmt == 0 && !thd->lex->requires_prelocking();
     locking_ |= !alone;
     if (locking_) {
       return Fail(sluice::mariadb::AwaitEntryLocks(thd));
@@ -500,7 +503,11 @@ int ha_sluice::external_lock(THD* thd, int lock_type) {
       locking_ = true;
       row_lock_.shared = false;
     }
-    if (session_->Precedes(share_->entry().created)) {
+    // A temporary table has nothing that another transaction wrote, nor has one that this statement
+    // creates, once it has read what it is filled with.
+    const bool own = table->s->tmp_table != NO_TMP_TABLE ||
+                     (lock_type == F_WRLCK && thd_sql_command(thd) == SQLCOM_CREATE_TABLE);
+    if (!own && session_->Precedes(share_->entry().created)) {
       return HA_ERR_TABLE_DEF_CHANGED;
     }
   }

@@ -118,8 +118,8 @@ handler* MakeHandler(handlerton* hton, TABLE_SHARE* table, MEM_ROOT* root) {
   return new (root) ha_sluice(hton, table);
 }
 
-int DropTable(handlerton* /*hton*/, const char* path) {
-  const Status status = engine->dictionary.Drop(path);
+int DropTableOf(handlerton* /*hton*/, const char* path) {
+  const Status status = DropTable(current_thd, path);
   return status.ok() ? 0 : status.IsNotFound() ? HA_ERR_NO_SUCH_TABLE : HA_ERR_INTERNAL_ERROR;
 }
 
@@ -183,7 +183,7 @@ int Start(void* plugin) {
   opened->hton = static_cast<handlerton*>(plugin);
   handlerton* const hton = opened->hton;
   hton->create = MakeHandler;
-  hton->drop_table = DropTable;
+  hton->drop_table = DropTableOf;
   hton->check_version = CheckVersion;
   hton->show_status = ShowStatus;
   hton->flags = HTON_NO_FLAGS;

@@ -279,6 +279,10 @@ void Session::End() {
     entry_locks_->Leave();  // the transaction has ended, or the database knows it as prepared
   }
   entries_unlocked_.reset();
+  for (Subtable* const subtable : drop_at_end_) {
+    (void)db_->DropSubtable(subtable);
+  }
+  drop_at_end_.clear();
   serializable_ = false;
   prepared_name_.clear();
   place_.reset();

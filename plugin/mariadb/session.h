@@ -90,6 +90,11 @@ class Session {
   Status RollbackToSavepoint(size_t savepoint);
   Status ReleaseSavepoint(size_t savepoint);
 
+  // Drops them when the transaction has ended, which may have written to them. REQUIRES: active()
+  void DropAtEnd(const std::vector<Subtable*>& subtables) {
+    drop_at_end_.insert(drop_at_end_.end(), subtables.begin(), subtables.end());
+  }
+
   // Whether Commit has something to write.
   bool wrote() const { return wrote_; }
   // These end the transaction, whatever they return; but a prepared one that cannot be committed or
@@ -146,6 +151,7 @@ class Session {
   bool fixed_ = false;                   // in kSnapshot: what it sees
   uint64_t changes_ = 0;                 // counts writes and undoings
   std::unordered_set<Cursor*> cursors_;  // that have an iterator
+  std::vector<Subtable*> drop_at_end_;
 };
 
 }  // namespace sluice::mariadb

@@ -413,6 +413,20 @@ TEST_F(SessionTest, TablesMadeLaterAreNoticed) {
   EXPECT_FALSE(session->Precedes(created));
 }
 
+TEST_F(SessionTest, SubtablesThatItWroteAreDroppedAtItsEnd) {
+  for (const bool commits : {true, false}) {
+    Subtable* subtable = nullptr;
+    ASSERT_TRUE(db_->CreateSubtable("temporary", &subtable).ok());
+    auto session = Begun(Isolation::kSnapshot);
+    ASSERT_TRUE(session->Put(subtable, "a", "1").ok());
+    ASSERT_TRUE(session->Put(nullptr, "a", "1").ok());
+    session->DropAtEnd({subtable});
+    EXPECT_EQ(db_->FindSubtable("temporary"), subtable);
+    EXPECT_TRUE((commits ? session->Commit() : session->Rollback()).ok());
+    EXPECT_EQ(db_->FindSubtable("temporary"), nullptr);
+  }
+}
+
 class CountedRangeTest : public SessionTest {
  protected:
   CountedRangeTest() {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "engine.h"
 
@@ -51,10 +52,6 @@ Session* SessionOf(THD* thd) {
     thd_set_ha_data(thd, engine->hton, session);
   }
   return session;
-}
-
-bool InTransaction(THD* thd) {
-  return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN) != 0;
 }
 
 // A statement by itself reads the newest state, as there is nothing that it must agree with: it
@@ -335,6 +332,21 @@ Status AwaitEntryLocks(THD* thd) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   return {};
+}
+
+Status DropTable(THD* thd, std::string_view name) {
+  Session* const session = thd == nullptr ? nullptr : ExistingSession(thd);
+  if (session == nullptr || !session->wrote()) {
+    return engine->dictionary.Drop(name);
+  }
+  std::vector<Subtable*> left;
+  const Status status = engine->dictionary.Drop(name, &left);
+  session->DropAtEnd(left);
+  return status;
+}
+
+bool InTransaction(THD* thd) {
+  return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN) != 0;
 }
 
 bool LogsStatements(THD* thd) {

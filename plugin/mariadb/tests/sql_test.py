@@ -248,6 +248,37 @@ class SqlTest(unittest.TestCase):
         self.expect(one, "SELECT COUNT(*) FROM t", "E1412")
         self.expect(one, "COMMIT; SELECT COUNT(*) FROM t", "3")
 
+    def test_temporary_tables_belong_to_the_transaction(self):
+        for level in ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"):
+            one = self.connect(level)
+            self.expect(one, "BEGIN; SELECT COUNT(*) FROM t", "3")
+            self.expect(one, "CREATE TEMPORARY TABLE x (a INT PRIMARY KEY, b INT, KEY (b)) ENGINE=SLUICE", "")
+            self.expect(one, "INSERT INTO x VALUES (1, 1), (2, 1); SELECT a FROM x WHERE b = 1", "1 2")
+            self.expect(one, "CREATE TEMPORARY TABLE y (KEY (b)) ENGINE=SLUICE SELECT a, b FROM t", "")
+            self.expect(one, "SELECT a, b FROM y; UPDATE y SET b = b + 1 WHERE a > 1; SELECT b FROM y WHERE b > 10", "1,10 2,20 3,30 21 31")
+            self.expect(one, "ROLLBACK; SELECT COUNT(*) FROM x; SELECT COUNT(*) FROM y", "0 0")
+            # ALTER TABLE ends the transaction.
+            self.expect(one, "BEGIN; SELECT COUNT(*) FROM t; INSERT INTO x VALUES (1, 1); ALTER TABLE x ADD c INT FIRST; SELECT * FROM x", "3 NULL,1,1")
+            self.expect(one, "ROLLBACK; SELECT * FROM x", "NULL,1,1")
+            self.expect(one, "CREATE TEMPORARY TABLE z ENGINE=SLUICE SELECT a FROM t; SELECT a FROM z", "1 2 3")
+            self.expect(one, "DROP TABLE x, y, z", "")
+
+    def test_temporary_tables_are_dropped_in_the_transaction(self):
+        one = self.connect()
+        make = "CREATE TEMPORARY TABLE x (a INT PRIMARY KEY, b INT, KEY (b)) ENGINE=SLUICE; INSERT INTO x VALUES (1, 1)"
+        for end, rows in (("COMMIT", "4"), ("ROLLBACK", "3")):
+            self.expect(one, f"BEGIN; INSERT INTO t VALUES (4, 4); {make}; DROP TEMPORARY TABLE x; {make}; SELECT * FROM x; DROP TEMPORARY TABLE x; {end}", "1,1")
+            self.expect(one, "SELECT COUNT(*) FROM t; DELETE FROM t WHERE a = 4", rows)
+        self.server.run("DELIMITER |\nCREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN DROP TEMPORARY TABLE IF EXISTS x; CREATE TEMPORARY TABLE x (a INT)"
+                        " ENGINE=SLUICE; INSERT INTO x VALUES (1), (2); RETURN (SELECT SUM(a) FROM x); END|", "d")
+        self.expect(one, "SELECT f() FROM t; SELECT f()", "3 3 3 3")
+
+    def test_tables_are_made_of_what_was_read_before(self):
+        one = self.connect()
+        self.expect(one, "CREATE FUNCTION f() RETURNS INT READS SQL DATA RETURN (SELECT MAX(b) FROM t)", "")
+        self.expect(one, "CREATE TABLE u ENGINE=SLUICE SELECT a FROM t UNION SELECT b FROM t; SELECT * FROM u", "1 2 3 10 20 30")
+        self.expect(one, "CREATE TABLE v ENGINE=SLUICE SELECT f() AS c FROM t; SELECT * FROM v", "30 30 30")
+
     def test_xa_survives_the_server(self):
         one = self.connect()
         self.expect(one, "XA START 'a', 'b', 7; UPDATE t SET b = 11 WHERE a = 1; XA END 'a', 'b', 7; XA PREPARE 'a', 'b', 7", "")
