@@ -99,6 +99,11 @@ class ha_sluice final : public handler {
                            page_range* pages) override;
 
  private:
+  // Where a column of the primary key is in the server's image of an extended key.
+  struct ExtendedPart {
+    uint begin;
+    uint end;  // the image has it if it is as long as this
+  };
   struct Index {
     sluice::mariadb::KeyCodec codec;
     sluice::mariadb::RowCodec columns;
@@ -106,6 +111,9 @@ class ha_sluice final : public handler {
     bool unique;
     bool covering;        // all of its columns can be read from an entry
     bool covers_primary;  // and those of the primary key
+    uint bytes;           // of the server's image of its columns
+    // The primary key's columns, as many as follow in an extended key, and in an entry's key.
+    std::vector<ExtendedPart> extension;
   };
   struct Entry {
     std::string key;
@@ -137,6 +145,7 @@ class ha_sluice final : public handler {
   sluice::Status OpenShare(const char* name);
   void SetOptions(const std::vector<sluice::mariadb::IndexEntry>& described);
   void MakeIndexes();
+  static std::vector<ExtendedPart> DescribeExtension(const TABLE& table, const KEY& key);
   sluice::Status MakeStatistics();
   void TellServerStatistics();
   void TellServerSize(bool shown, bool opened);
@@ -174,6 +183,10 @@ class ha_sluice final : public handler {
   sluice::Status GetLocked(sluice::Subtable* subtable, std::string_view key, std::string* value);
   Found ReadRow(std::string_view key, uchar* record, int* error);
   bool UsesPrimary(const MY_BITMAP& columns) const;
+  // Whether an entry has all columns that may bound a range of the index.
+  static bool HasBounds(const Index& index) {
+    return index.covers_primary || index.extension.empty();
+  }
   bool ReadEntry(const Index& index, std::string_view row_key, std::string_view covered,
                  uchar* record) const;
   Found CheckCondition(const Index& index, std::string_view row_key, std::string_view covered,
@@ -195,8 +208,11 @@ class ha_sluice final : public handler {
   sluice::mariadb::Sight sight() const;
   // Rows need no locks of their own where a guard for share has them.
   bool guards_for_share() const { return sight() == sluice::mariadb::Sight::kGuardForShare; }
+  // Appends what the keys of entries begin with that a key in the server's format stands for: the
+  // index's columns, or some, or all and then the primary key's. Returns whether one is NULL.
+  bool AppendImage(const Index& index, const uchar* image, uint bytes, std::string* out) const;
   // The key behind all in an index that the server's range has; empty: the index's end.
-  static std::string EndOf(const Index& index, const key_range* end);
+  std::string EndOf(const Index& index, const key_range* end) const;
   void SetPosition(std::string_view row_key);
   static constexpr uint kRowIdBytes = 8;
 

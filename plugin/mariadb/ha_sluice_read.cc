@@ -1,6 +1,7 @@
 // ha_sluice: reading rows.
 
 #include <algorithm>
+#include <utility>
 
 #include "ha_sluice.h"
 #include "ordered_bytes.h"
@@ -114,7 +115,7 @@ Item* ha_sluice::idx_cond_push(uint index, Item* condition) {
   }
   pushed_idx_cond = condition;
   pushed_idx_cond_keyno = index;
-  in_range_check_pushed_down = true;
+  in_range_check_pushed_down = HasBounds(*indexes_[index]);
   return nullptr;  // nothing is left for the server to check
 }
 
@@ -137,7 +138,11 @@ ha_sluice::Found ha_sluice::CheckCondition(const Index& index, std::string_view 
     *error = Fail(Status::Corruption("an entry of an index"));
     return Found::kError;
   }
-  switch (handler_index_cond_check(this)) {
+  // Where an entry does not have what may bound the range, the server looks at the row.
+  key_range* const end = std::exchange(end_range, HasBounds(index) ? end_range : nullptr);
+  const check_result_t result = handler_index_cond_check(this);
+  end_range = end;
+  switch (result) {
     case CHECK_POS:
       return Found::kRow;
     case CHECK_NEG:
@@ -335,10 +340,21 @@ Sight ha_sluice::sight() const {
   return row_lock_.shared ? Sight::kGuardForShare : Sight::kGuardForUpdate;
 }
 
-std::string ha_sluice::EndOf(const Index& index, const key_range* end) {
+bool ha_sluice::AppendImage(const Index& index, const uchar* image, uint bytes,
+                            std::string* out) const {
+  const bool has_null = index.codec.AppendImage(image, std::min(bytes, index.bytes), out);
+  if (bytes > index.bytes) {
+    for (size_t i = 0; i < index.extension.size() && index.extension[i].end <= bytes; ++i) {
+      row_key_codec_->AppendPartImage(i, image + index.extension[i].begin, out);
+    }
+  }
+  return has_null;
+}
+
+std::string ha_sluice::EndOf(const Index& index, const key_range* end) const {
   std::string key;
   if (end != nullptr) {
-    index.codec.AppendImage(end->key, end->length, &key);
+    AppendImage(index, end->key, end->length, &key);
     if (end->flag != HA_READ_BEFORE_KEY) {
       key = Successor(key);
     }
@@ -418,7 +434,7 @@ int ha_sluice::index_read_map(uchar* record, const uchar* key, key_part_map part
   const Index& index = *indexes_[active_index];
   const uint bytes = calculate_key_len(table, active_index, key, parts);
   search_.clear();
-  const bool has_null = index.codec.AppendImage(key, bytes, &search_);
+  const bool has_null = AppendImage(index, key, bytes, &search_);
   const bool whole = bytes == table->key_info[active_index].key_length;
   Status status;
   ForgetAhead();
@@ -471,7 +487,7 @@ int ha_sluice::index_read_map(uchar* record, const uchar* key, key_part_map part
 
 int ha_sluice::index_next_same(uchar* record, const uchar* key, uint bytes) {
   search_.clear();
-  indexes_[active_index]->codec.AppendImage(key, bytes, &search_);
+  AppendImage(*indexes_[active_index], key, bytes, &search_);
   return ReadNext(record, true, search_);
 }
 
@@ -552,7 +568,7 @@ ha_rows ha_sluice::records_in_range(uint index_number, const key_range* begin, c
   std::string from;
   const std::string to = EndOf(index, end);
   if (begin != nullptr) {
-    index.codec.AppendImage(begin->key, begin->length, &from);
+    AppendImage(index, begin->key, begin->length, &from);
     if (begin->flag == HA_READ_AFTER_KEY) {
       from = Successor(from);
       if (from.empty()) {

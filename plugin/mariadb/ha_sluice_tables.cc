@@ -3,6 +3,7 @@
 #include <sluice/transaction.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "ha_sluice.h"
@@ -140,6 +141,30 @@ ulong ha_sluice::index_flags(uint index, uint part, bool all_parts) const {
   return whole ? flags | HA_KEYREAD_ONLY : flags;
 }
 
+// In an extended key the primary key's columns follow those of the index that are not among them; in
+// an entry's key all of them do.
+std::vector<ha_sluice::ExtendedPart> ha_sluice::DescribeExtension(const TABLE& table,
+                                                                  const KEY& key) {
+  std::vector<ExtendedPart> extension;
+  if (key.ext_key_parts == key.user_defined_key_parts) {
+    return extension;
+  }
+  const KEY& primary = table.key_info[table.s->primary_key];
+  for (uint i = 0; i < primary.user_defined_key_parts; ++i) {
+    uint begin = 0;
+    uint part = 0;
+    while (part < key.ext_key_parts && key.key_part[part].fieldnr != primary.key_part[i].fieldnr) {
+      begin += key.key_part[part++].store_length;
+    }
+    if (part == key.ext_key_parts ||
+        key.key_part[part].store_length != primary.key_part[i].store_length) {
+      break;
+    }
+    extension.push_back({begin, begin + key.key_part[part].store_length});
+  }
+  return extension;
+}
+
 void ha_sluice::MakeIndexes() {
   row_codec_ = std::make_unique<RowCodec>(table, share_->entry().defaults);
   row_key_codec_.reset();
@@ -160,8 +185,12 @@ void ha_sluice::MakeIndexes() {
       row_key_codec_ = std::make_shared<KeyCodec>(codec);  // before all others
     }
     const bool covers_primary = row_key_codec_ == nullptr || row_key_codec_->readable();
+    uint bytes = 0;
+    for (uint part = 0; part < key.user_defined_key_parts; ++part) {
+      bytes += key.key_part[part].store_length;
+    }
     indexes_[i].reset(new Index{codec, RowCodec(table, key), entry, (key.flags & HA_NOSAME) != 0,
-                                covering, covers_primary});
+                                covering, covers_primary, bytes, DescribeExtension(*table, key)});
   }
   ref_length = 2 + static_cast<uint>(row_key_codec_ ? row_key_codec_->max_bytes() : kRowIdBytes);
 }
@@ -288,6 +317,13 @@ void ha_sluice::TellServerStatistics() {
     for (uint j = 0; j < key.user_defined_key_parts; ++j) {
       const bool one = (key.flags & HA_NOSAME) != 0 && j + 1 == key.user_defined_key_parts;
       key.rec_per_key[j] = one || j >= same.size() ? 1 : static_cast<ulong>(same[j]);
+    }
+    // With the whole primary key there is one; with less of it, it is taken to be shared out evenly.
+    const double rows = static_cast<double>(key.rec_per_key[key.user_defined_key_parts - 1]);
+    const uint more = key.ext_key_parts - key.user_defined_key_parts;
+    for (uint j = 0; j < more; ++j) {
+      key.rec_per_key[key.user_defined_key_parts + j] =
+          static_cast<ulong>(std::pow(rows, static_cast<double>(more - 1 - j) / more));
     }
   }
 }

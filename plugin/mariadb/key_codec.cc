@@ -212,6 +212,30 @@ bool KeyCodec::AppendRecord(const uchar* record, std::string* out) const {
   return has_null;
 }
 
+// Returns whether the column is NULL.
+bool KeyCodec::AppendImageOf(const Part& part, const uchar* image, std::string* out) {
+  const size_t begin = out->size();
+  bool null = false;
+  if (part.info->null_bit != 0) {
+    null = *image++ != 0;
+    out->push_back(null ? 0 : 1);
+  }
+  if (null) {
+    // Nothing more.
+  } else if (part.kind == Kind::kSortString) {
+    AppendValue(part, image, out);
+  } else if (part.variable) {
+    AppendString(
+        part, {reinterpret_cast<const char*>(image) + HA_KEY_BLOB_LENGTH, uint2korr(image)}, out);
+  } else {
+    AppendString(part, {reinterpret_cast<const char*>(image), part.bytes}, out);
+  }
+  if (part.reverse) {
+    Reverse(begin, out);
+  }
+  return null;
+}
+
 bool KeyCodec::AppendImage(const uchar* image, uint bytes, std::string* out) const {
   bool has_null = false;
   const uchar* const end = image + bytes;
@@ -219,28 +243,8 @@ bool KeyCodec::AppendImage(const uchar* image, uint bytes, std::string* out) con
     if (image >= end) {
       break;
     }
-    const uchar* at = image;
+    has_null |= AppendImageOf(part, image, out);
     image += part.info->store_length;
-    const size_t begin = out->size();
-    bool null = false;
-    if (part.info->null_bit != 0) {
-      null = *at++ != 0;
-      has_null |= null;
-      out->push_back(null ? 0 : 1);
-    }
-    if (null) {
-      // Nothing more.
-    } else if (part.kind == Kind::kSortString) {
-      AppendValue(part, at, out);
-    } else if (part.variable) {
-      AppendString(part, {reinterpret_cast<const char*>(at) + HA_KEY_BLOB_LENGTH, uint2korr(at)},
-                   out);
-    } else {
-      AppendString(part, {reinterpret_cast<const char*>(at), part.bytes}, out);
-    }
-    if (part.reverse) {
-      Reverse(begin, out);
-    }
   }
   return has_null;
 }

@@ -31,6 +31,10 @@ class KeyCodec {
   // Appends the columns of a key in the server's format, of which there are `bytes` bytes: all
   // columns or the first of them. Returns whether one of them is NULL.
   bool AppendImage(const uchar* image, uint bytes, std::string* out) const;
+  // Appends one of the columns alone, whose image begins at `image`.
+  void AppendPartImage(size_t part, const uchar* image, std::string* out) const {
+    (void)AppendImageOf(parts_[part], image, out);
+  }
   // Whether columns can be read back: integers and BINARY, all of them whole and not NULL.
   bool readable() const { return readable_; }
   // Fills the columns of a key that AppendRecord wrote in; false if it cannot have. REQUIRES:
@@ -63,6 +67,7 @@ class KeyCodec {
   static bool IsReadable(const Part& part);
   static size_t MaxBytes(const Part& part);
   static void AppendString(const Part& part, std::string_view value, std::string* out);
+  static bool AppendImageOf(const Part& part, const uchar* image, std::string* out);
   static void AppendValue(const Part& part, const uchar* at, std::string* out);
   // The value of a string, whose column is at `at` in a record.
   static std::string_view StringIn(const Part& part, const uchar* at);

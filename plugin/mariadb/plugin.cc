@@ -186,7 +186,7 @@ int Start(void* plugin) {
   hton->drop_table = DropTableOf;
   hton->check_version = CheckVersion;
   hton->show_status = ShowStatus;
-  hton->flags = HTON_NO_FLAGS;
+  hton->flags = HTON_SUPPORTS_EXTENDED_KEYS;
   hton->table_options = storage_options;
   hton->index_options = storage_options;
   static const char* no_files[] = {NullS};

@@ -107,13 +107,15 @@ class Round:
         parts = [f"{n} {t}{'' if null or 'NULL' in t else ' NOT NULL'}" for n, t, _, _, null in self.columns]
         primary = draw.choice(["id", "id", "column", "none"])
         self.primary = "id"
+        self.first_of_primary = None
         if primary == "column" and (c := draw.choice(self.columns))[3] == 0:
             # As the first columns of the key, so that rows differ.
             self.keys.append([c[0]])
             self.primary = f"HEX({c[0]}), id"
-            parts.append(f"PRIMARY KEY ({c[0]}{draw.choice(['', ' DESC'])}, id)")
+            parts.append(f"PRIMARY KEY ({c[0]}{draw.choice(['', ' DESC'])}, id{draw.choice(['', '', ' DESC'])})")
+            self.first_of_primary = c[0]
         elif primary != "none":
-            parts.append("PRIMARY KEY (id)")
+            parts.append(f"PRIMARY KEY (id{draw.choice(['', '', ' DESC'])})")
         for i in range(draw.randint(1, 4)):
             parts.append(self.index(f"k{i}", unique=draw.random() < .2))
         self.add(f"CREATE TABLE t (id INT NOT NULL, {', '.join(parts)});")
@@ -174,7 +176,53 @@ class Round:
                 terms.append(f"{name} {self.draw.choice(['=', '=', '<=>', '<', '<=', '>', '>='])} {self.value(column)}")
         return " AND ".join(terms)
 
+    def equality(self, index):
+        """Of all columns of the index: what follows in it is the primary key."""
+        columns = [next(c for c in self.columns if c[0] == name) for name in self.indexes[index]]
+        return " AND ".join(f"{c[0]} IS NULL" if (value := self.value(c)) == "NULL" else f"{c[0]} {self.draw.choice(['=', '=', '<=>'])} {value}"
+                            for c in columns)
+
+    def behind(self, table=""):
+        """A condition on the primary key, as it follows in an index."""
+        low = self.draw.randint(0, self.rows + 1)
+        terms = [self.draw.choice([f"{table}id > {low}", f"{table}id <= {low}", f"{table}id BETWEEN {low} AND {low + 50}", f"{table}id = {low}",
+                                   f"{table}id IN ({low}, {low + 1}, {low + 7})", f"({table}id < {low} OR {table}id > {low + 9})"])]
+        if self.first_of_primary and self.draw.random() < .7:
+            terms = [self.terms([self.first_of_primary], table)] + self.draw.choice([[], terms])
+        return " AND ".join(terms)
+
+    def extended(self):
+        """Reads what the primary key's columns decide that each entry of an index ends with."""
+        draw = self.draw
+        index = draw.choice(list(self.indexes))
+        first = self.indexes[index][0]
+        way, force = draw.choice(["", " DESC"]), f"t FORCE INDEX ({index})"
+        equal = draw.choice([self.equality(index), self.equality(index), f"{first} IS NOT NULL", f"{first} IS NULL"])
+        where = f"{equal} AND {self.behind()}"
+        self.add(draw.choice([
+            f"SELECT id FROM {force} WHERE {equal} ORDER BY id{way};",
+            f"SELECT id FROM {force} WHERE {where} ORDER BY id{way} LIMIT {draw.choice([1, 5, 1000])};",
+            f"SELECT {self.order} FROM {force} WHERE {where} ORDER BY {self.order};",
+            f"SELECT id FROM t WHERE {where} ORDER BY id{way};",
+            f"SELECT id FROM {force} WHERE ({where}) OR ({self.equality(index)} AND {self.behind()}) ORDER BY id;",
+            f"SELECT MIN(id), MAX(id), COUNT(*) FROM {force} WHERE {where};",
+            f"SELECT MIN(id) FROM {force} WHERE {where};",
+            f"SELECT MAX(id) FROM {force} WHERE {where};",
+            f"SELECT MIN(id), MAX(id) FROM {force} WHERE {self.behind()} GROUP BY {', '.join(self.indexes[index])} ORDER BY 1, 2;"
+            if not any("COLLATE" in c[1] or c[3] for c in self.columns if c[0] in self.indexes[index]) else
+            f"SELECT COUNT(*) FROM {force} WHERE {where};",
+            f"SELECT COUNT(DISTINCT id DIV 3) FROM {force} WHERE {where};",
+            f"SELECT id FROM {force} WHERE {where} ORDER BY id{way} LIMIT 3 {draw.choice(['FOR UPDATE', 'LOCK IN SHARE MODE'])};",
+            f"SELECT a.id, b.id FROM t AS a JOIN t AS b FORCE INDEX ({index}) ON a.{first} = b.{first} AND b.id {draw.choice(['=', '>', '<'])} a.id + "
+            f"{draw.choice([0, 1, 3])} WHERE a.id < 10 AND {self.behind('b.')} ORDER BY a.id, b.id;",
+            f"UPDATE t FORCE INDEX ({index}) SET {first} = {first} WHERE {where};",
+            f"DELETE FROM t WHERE {where} ORDER BY {self.order} LIMIT 2;",
+        ]))
+
     def select(self):
+        if self.draw.random() < .25:
+            self.extended()
+            return
         index = self.draw.choice(list(self.indexes))
         first = self.indexes[index][0]
         way = self.draw.choice(["", " DESC"])
