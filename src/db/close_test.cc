@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <semaphore>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -147,6 +151,83 @@ TEST_F(CloseTest, WritersAreCompletedOrRefused) {
   for (int round = TestRounds(10); round > 0; --round) {
     CloseWhileThreadsWrite(false);
   }
+}
+
+// What destructors of static objects and of a thread's thread_local ones may do: those that the
+// engine has of its own for each thread are gone by then, or may go before the end of it.
+class AtTheEnd {
+ public:
+  AtTheEnd() = default;
+  AtTheEnd(const AtTheEnd&) = delete;
+  AtTheEnd& operator=(const AtTheEnd&) = delete;
+  ~AtTheEnd() {
+    Use();
+    Check(db->Close());
+  }
+  void Use() {
+    const std::string value(500, 'v');
+    std::vector<std::string> keys;
+    std::vector<std::string_view> views;
+    for (int i = 0; i < 1000; ++i) {
+      keys.push_back(fmt::format("{:06}", i));
+      Check(db->Put({}, keys.back(), value));
+    }
+    Check(db->Flush(nullptr));
+    std::string read;
+    for (const std::string& key : keys) {
+      Check(db->Get({}, key, &read));
+      views.emplace_back(key);
+    }
+    std::vector<std::string> values;
+    for (const Status& status : db->MultiGet({}, nullptr, views, &values)) {
+      Check(status);
+    }
+    size_t count = 0;
+    const auto at = db->NewIterator({});
+    for (at->SeekToFirst(); at->Valid(); at->Next()) {
+      count += at->value() == value ? 1 : 0;
+    }
+    Check(at->status());
+    if (count != keys.size()) {
+      _exit(1);
+    }
+    Check(db->CompactRange(nullptr, {}, {}));
+  }
+  static void Check(const Status& status) {
+    if (!status.ok()) {
+      std::fprintf(stderr, "%s\n", status.ToString().c_str());
+      _exit(1);
+    }
+  }
+
+  std::unique_ptr<DB> db;
+};
+
+TEST_F(CloseTest, StaticObjectsMayUseADatabase) {
+  options_.block_cache_bytes = options_.row_cache_bytes = 0;
+  options_.compression = Compression::kZstd;
+  options_.separate_value_bytes = 400;
+  const auto run = [&] {
+    static AtTheEnd last;
+    AtTheEnd::Check(DB::Open(options_, dir_.File("db"), &last.db));
+    last.Use();
+    std::exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CloseTest, ThreadLocalObjectsMayUseADatabase) {
+  options_.block_cache_bytes = options_.row_cache_bytes = 0;
+  options_.compression = Compression::kZstd;
+  options_.separate_value_bytes = 400;
+  std::thread([&] {
+    thread_local AtTheEnd last;  // made before what the engine has for the thread
+    AtTheEnd::Check(DB::Open(options_, dir_.File("db"), &last.db));
+    last.Use();
+  }).join();
+  Open();
+  std::string value;
+  EXPECT_TRUE(db_->Get({}, "000999", &value).ok());
 }
 
 }  // namespace

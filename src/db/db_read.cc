@@ -17,6 +17,7 @@
 #include "tree/version_iterator.h"
 #include "util/epoch.h"
 #include "util/hash.h"
+#include "util/thread_owned.h"
 
 namespace sluice {
 
@@ -70,7 +71,8 @@ void DBImpl::Pay(SubtableImpl* subtable, uint64_t bytes) {
 
 Status DBImpl::FindInRuns(const View& view, std::string_view key, BlockReads* reads,
                           RunMatch* match) {
-  thread_local std::string internal_key;
+  thread_local ThreadOwned<std::string> kept;
+  std::string& internal_key = *kept;
   internal_key.assign(key);
   PutFixed64(&internal_key, MakeTrailer(view.snapshot, RecordType{0xff}));
   const uint32_t hash = BloomHash(key);

@@ -7,6 +7,7 @@
 
 #include "db/db_impl.h"
 #include "util/kept_buffer.h"
+#include "util/thread_owned.h"
 #include "write/batch_format.h"
 
 namespace sluice {
@@ -35,8 +36,8 @@ Status DBImpl::CheckWrite(const Subtable& subtable, std::string_view key,
 }
 
 Status DBImpl::WriteOne(const WriteOptions& options, const BatchWrite& write) {
-  thread_local std::string kept;
-  KeptBuffer batch(&kept);
+  thread_local ThreadOwned<std::string> kept;
+  KeptBuffer batch(&*kept);
   batch->reserve(WriteTask::kHeadroom + write.key.size() + write.value.size() + kMostWriteHead);
   batch->append(WriteTask::kHeadroom, '\0');
   AppendWrite(write, &*batch);

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "util/coding.h"
+#include "util/thread_owned.h"
 
 namespace sluice {
 
@@ -53,13 +54,19 @@ struct FreeZstd {
 
 // Making one costs more than compressing a block.
 ZSTD_CCtx* CompressionContext() {
-  thread_local const std::unique_ptr<ZSTD_CCtx, FreeZstd> context(ZSTD_createCCtx());
-  return context.get();
+  struct Own {
+    std::unique_ptr<ZSTD_CCtx, FreeZstd> context{ZSTD_createCCtx()};
+  };
+  thread_local ThreadOwned<Own> own;
+  return (*own).context.get();
 }
 
 ZSTD_DCtx* DecompressionContext() {
-  thread_local const std::unique_ptr<ZSTD_DCtx, FreeZstd> context(ZSTD_createDCtx());
-  return context.get();
+  struct Own {
+    std::unique_ptr<ZSTD_DCtx, FreeZstd> context{ZSTD_createDCtx()};
+  };
+  thread_local ThreadOwned<Own> own;
+  return (*own).context.get();
 }
 
 Status Unsnap(std::string_view stored, std::string* out) {

@@ -9,6 +9,7 @@
 #include "tree/extent_space.h"
 #include "util/alignment.h"
 #include "util/io_queue.h"
+#include "util/thread_owned.h"
 
 namespace sluice {
 
@@ -19,8 +20,12 @@ constexpr unsigned kDepth = 32;
 // The thread's own. A child after fork makes a new one: the ring that it has a copy of is its
 // parent's.
 IoQueue& ThreadQueue() {
-  thread_local std::unique_ptr<IoQueue> queue;
-  thread_local pid_t owner = -1;
+  struct Queue {
+    std::unique_ptr<IoQueue> queue;
+    pid_t owner = -1;
+  };
+  thread_local ThreadOwned<Queue> own;
+  auto& [queue, owner] = *own;
   if (const pid_t process = ::getpid(); process != owner) {
     queue = IoQueue::New(kDepth);
     owner = process;

@@ -8,6 +8,7 @@
 #include "table/stored_block.h"
 #include "util/epoch.h"
 #include "util/kept_buffer.h"
+#include "util/thread_owned.h"
 
 namespace sluice {
 
@@ -150,8 +151,8 @@ Status ExtentReader::FindBlock(const Extent& extent, const BlockHandle& handle, 
     }
     dictionary = found->dictionary().get();
   }
-  thread_local std::string kept_stored;
-  KeptBuffer stored_here(&kept_stored);
+  thread_local ThreadOwned<std::string> kept_stored;
+  KeptBuffer stored_here(&*kept_stored);
   std::string_view stored;
   SLUICE_RETURN_IF_ERROR(ahead != nullptr ? ahead->Read(extent, reads, &stored)
                                           : ReadPiece(extent, handle.offset, stored_bytes, reads,
@@ -159,8 +160,8 @@ Status ExtentReader::FindBlock(const Extent& extent, const BlockHandle& handle, 
   if (stored.empty()) {
     return {};
   }
-  thread_local std::string kept;
-  KeptBuffer buffer(&kept);
+  thread_local ThreadOwned<std::string> kept;
+  KeptBuffer buffer(&*kept);
   std::string_view contents;
   SLUICE_RETURN_IF_ERROR(Decode(extent, handle, stored, dictionary, &*buffer, &contents));
   Cache::Entry* const made = Cache::NewEntry(key.bytes(), contents.size());

@@ -10,6 +10,7 @@
 #include "table/stored_block.h"
 #include "util/epoch.h"
 #include "util/kept_buffer.h"
+#include "util/thread_owned.h"
 
 namespace sluice {
 
@@ -40,8 +41,8 @@ Status MakePart(const Extent& extent, const TableTop& top, size_t i, const Table
 }  // namespace
 
 Status TableCache::ReadTop(const Extent& extent, BlockReads* reads, TableTop** top) {
-  thread_local std::string kept;
-  KeptBuffer buffer(&kept);
+  thread_local ThreadOwned<std::string> kept;
+  KeptBuffer buffer(&*kept);
   *top = nullptr;
   if (extent.bytes < kFooterBytes) {
     return Status::Corruption(
@@ -88,8 +89,8 @@ Status TableCache::ReadParts(const Extent& extent, TableTop* top, size_t first, 
     }
     bytes = longer;
   }
-  thread_local std::string kept;
-  KeptBuffer buffer(&kept);
+  thread_local ThreadOwned<std::string> kept;
+  KeptBuffer buffer(&*kept);
   TablePiece read{.begin = begin, .bytes = {}};
   Status status = ReadPiece(extent, begin, bytes, reads, &*buffer, &read.bytes);
   if (!status.ok() && bytes > least) {

@@ -11,6 +11,7 @@
 #include "util/coding.h"
 #include "util/crc32c.h"
 #include "util/kept_buffer.h"
+#include "util/thread_owned.h"
 
 namespace sluice {
 
@@ -239,8 +240,8 @@ namespace {
 Status ReadValueIn(const ValueExtent& values, const ValueReference& reference,
                    std::string_view user_key, BlockReads* reads, std::string* value) {
   SLUICE_RETURN_IF_ERROR(CheckBounds(values, reference));
-  thread_local std::string kept;
-  KeptBuffer buffer(&kept);
+  thread_local ThreadOwned<std::string> kept;
+  KeptBuffer buffer(&*kept);
   std::string_view record;
   SLUICE_RETURN_IF_ERROR(
       ReadPiece(values.pages, reference.offset, reference.bytes, reads, &*buffer, &record));

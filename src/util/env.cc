@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -20,6 +21,7 @@
 #include "util/files.h"
 #include "util/kept_buffer.h"
 #include "util/mutex.h"
+#include "util/thread_owned.h"
 
 namespace sluice {
 
@@ -173,7 +175,7 @@ class PosixReservedFile final : public ReservedFile {
   }
 
   Status Reserve(uint64_t bytes) override {
-    static const std::string zeros(size_t{64} << 10, '\0');
+    static constexpr std::array<char, size_t{64} << 10> zeros{};
     for (uint64_t at = reserved_; at < bytes;) {
       const std::string_view piece(zeros.data(), std::min<uint64_t>(bytes - at, zeros.size()));
       Status status = WriteAt(path_, fd_.get(), at, piece, "cannot reserve");
@@ -256,8 +258,8 @@ Status ReadDirect(const std::string& path, const DirectDescriptor& direct, uint6
   const uint64_t alignment = direct.alignment;
   const uint64_t begin = RoundDown(offset, alignment);
   const size_t skipped = offset - begin;
-  thread_local std::string kept;
-  KeptBuffer buffer(&kept);
+  thread_local ThreadOwned<std::string> kept;
+  KeptBuffer buffer(&*kept);
   buffer->resize(alignment + RoundUp(skipped + n, alignment));
   char* const aligned = AlignUp(buffer->data(), alignment);
   const size_t whole = buffer->size() - alignment;

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "util/mutex.h"
+#include "util/thread_owned.h"
 
 namespace sluice {
 
@@ -184,31 +185,27 @@ Slot* NewSlot() {
   return slot;
 }
 
-// Gives a thread's slot back when the thread exits.
-struct SlotOwner {
-  Slot* slot = NewSlot();
-  SlotOwner() { thread_slot = slot; }
-  SlotOwner(const SlotOwner&) = delete;
-  SlotOwner& operator=(const SlotOwner&) = delete;
-  ~SlotOwner() {
-    thread_slot = nullptr;
-    std::vector<Retired> left;
-    {
-      const MutexLock lock(slot->waiting.mutex);
-      left = TakeAll(slot->waiting);
-    }
-    Orphan(std::move(left));
-    slot->taken.store(false, std::memory_order_release);
+// Of a thread that exits.
+void GiveSlotBack(void* object) {
+  auto* const slot = static_cast<Slot*>(object);
+  thread_slot = nullptr;
+  std::vector<Retired> left;
+  {
+    const MutexLock lock(slot->waiting.mutex);
+    left = TakeAll(slot->waiting);
   }
-};
+  Orphan(std::move(left));
+  slot->taken.store(false, std::memory_order_release);
+}
 
 }  // namespace
 
 namespace epoch_internal {
 
 ThreadSlot* TakeThreadSlot() {
-  thread_local const SlotOwner owner;
-  return owner.slot;
+  Slot* const slot = NewSlot();
+  AtThreadEnd(GiveSlotBack, slot);
+  return thread_slot = slot;
 }
 
 // Not in line: ThreadSanitizer knows no fences, and GCC warns of that wherever it sees one. It needs

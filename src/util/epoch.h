@@ -64,7 +64,7 @@ inline void OrderStoreBeforeLoads() {
 
 }  // namespace epoch_internal
 
-// On the stack of one thread; may be nested. Not for destructors of thread_local objects.
+// On the stack of one thread; may be nested.
 class EpochGuard {
  public:
   EpochGuard() : slot_(epoch_internal::thread_slot) {
