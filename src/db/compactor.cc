@@ -35,6 +35,13 @@ double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+// Whether `a` is picked if both are due. If not, a compaction that ended early would be picked
+// again, and may have done nothing yet: its first part may leave all as it is.
+bool GoesFirst(CompactionKind a, CompactionKind b, const Options& options) {
+  const std::vector<CompactionKind>& order = options.compaction_order;
+  return std::find(order.begin(), order.end(), a) < std::find(order.begin(), order.end(), b);
+}
+
 // A part counts the values that it moves, too.
 uint64_t PartBytesOf(const CompactionPick& pick, uint64_t part_bytes) {
   uint64_t tables = 0;
@@ -211,11 +218,13 @@ void Compactor::CompactFirstPart(const Share& share) {
 
 bool Compactor::MustGiveWay(const StateLock& lock, const Compaction& compaction) const {
   const Version& version = compaction.subtable->version(lock);
-  switch (compaction.shares.front().kind) {
+  const CompactionKind kind = compaction.shares.front().kind;
+  switch (kind) {
     case CompactionKind::kIntraL1:
     case CompactionKind::kMajor:
     case CompactionKind::kSelfMajor:
-      return PressureOfRuns(version, db_.options) > 0 && IsMinorDue(version, db_.options);
+      return PressureOfRuns(version, db_.options) > 0 && IsMinorDue(version, db_.options) &&
+             GoesFirst(CompactionKind::kMinor, kind, db_.options);
     default:
       return false;
   }

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <fstream>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -370,6 +372,37 @@ TEST_F(UpkeepTest, ALongCompactionGivesWayToLevel0) {
   ASSERT_TRUE(gate->next);
   EXPECT_EQ(*gate->next, CompactionKind::kMinor);
   EXPECT_TRUE(db_->Verify({}).ok());
+}
+
+// If it did, it would be picked again, for ever: its first part ends where all runs have a large
+// record of one key, and leaves the last level's extents before that as they are.
+TEST_F(UpkeepTest, ALongCompactionDoesNotGiveWayToWhatGoesBehindIt) {
+  options_.automatic_compactions = false;
+  options_.extent_bytes = 64 << 10;
+  options_.compaction_bytes = 256 << 10;
+  options_.max_space_amplification = 0;
+  options_.l1_bytes = 1;
+  options_.l0_compaction_runs = 2;
+  options_.l0_slowdown_runs = 3;
+  options_.compaction_order = {CompactionKind::kMajor, CompactionKind::kMinor};
+  Open();
+  const std::string value(100, 'v');
+  Fill(40000, value);
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  for (int run = 0; run < 4; ++run) {
+    ASSERT_TRUE(db_->Put({}, "z", std::string(300 << 10, 'z')).ok());
+    ASSERT_TRUE(db_->Flush(nullptr).ok());
+  }
+  db_.reset();
+  options_.automatic_compactions = true;
+  Open();
+  const std::future<Status> done =
+      std::async(std::launch::async, [&] { return db_->WaitForBackgroundWork(); });
+  EXPECT_EQ(done.wait_for(std::chrono::minutes(1)), std::future_status::ready);
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_EQ(statistics.subtables[0].levels[0].runs, 0);
+  EXPECT_LT(statistics.compactions[static_cast<size_t>(CompactionKind::kMajor)], 50);
+  EXPECT_TRUE(db_->Close().ok());  // which ends the wait
 }
 
 // Extents cut by compactions of ranges do not keep much more space than they need.
