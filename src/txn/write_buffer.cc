@@ -20,7 +20,12 @@ void WriteBuffer::Add(uint32_t subtable, std::string_view key, RecordType type,
     newest->value = std::string(value);  // does not keep room that it no longer needs
     return;
   }
-  newest = std::make_unique<Write>(Write{last_, type, std::string(value), std::move(newest)});
+  auto made = std::make_unique<Write>();
+  made->number = last_;
+  made->type = type;
+  made->value = value;
+  made->older = std::move(newest);
+  newest = std::move(made);
   bytes_ += Cost(key, value);
   if (!savepoints_.empty()) {
     undo_.emplace_back(&keys, at);
@@ -54,11 +59,31 @@ bool WriteBuffer::ReleaseSavepoint() {
   if (savepoints_.empty()) {
     return false;
   }
+  const size_t from = savepoints_.back().undo;
   PopSavepoint();
   if (savepoints_.empty()) {
     undo_.clear();
+  } else if (iterators_ == 0 && savepoints_.back().undo < from) {
+    DropBetweenSavepoints(from);
   }
   return true;
+}
+
+// A savepoint is gone that came before the writes of undo_ from `from` on: these have taken the
+// place of those between it and the savepoint before it, which nobody can return to.
+void WriteBuffer::DropBetweenSavepoints(size_t from) {
+  const auto dropped = [&](const auto& undo) {
+    const auto& [key, newest] = *undo.second;
+    WritePtr& older = newest->older;
+    if (older == nullptr || older->number <= savepoints_.back().last) {
+      return false;
+    }
+    bytes_ -= Cost(key, older->value);
+    older = std::move(older->older);
+    return true;
+  };
+  undo_.erase(std::remove_if(undo_.begin() + static_cast<ptrdiff_t>(from), undo_.end(), dropped),
+              undo_.end());
 }
 
 bool WriteBuffer::RollbackToSavepoint() {

@@ -2,8 +2,8 @@
 // and key, with what savepoints and iterators need of the versions before.
 //
 // A write takes the place of an earlier one of its key, unless a savepoint or an iterator came in
-// between: then both are kept. So a counter that is written a million times takes the memory of
-// one.
+// between: then both are kept, as long as that savepoint is. So a counter that is written a million
+// times takes the memory of one, even if each time is a statement with a savepoint of its own.
 //
 // Thread-compatible. Costs O(log keys) for a read or write.
 
@@ -26,10 +26,20 @@ namespace sluice {
 class WriteBuffer {
  public:
   struct Write {
+    Write() = default;
+    Write(const Write&) = delete;
+    Write& operator=(const Write&) = delete;
+    // One after the other: there may be more of them than a stack has room for calls.
+    ~Write() {
+      while (older != nullptr) {
+        older = std::move(older->older);
+      }
+    }
+
     uint64_t number = 0;  // of all in the buffer, ascending
     RecordType type = RecordType::kValue;
-    std::string value{};
-    std::unique_ptr<Write> older{};
+    std::string value;
+    std::unique_ptr<Write> older;
   };
 
   // What a write adds to bytes(), at most.
@@ -90,6 +100,7 @@ class WriteBuffer {
   }
   void Undo(Keys* keys, Keys::iterator at);
   void PopSavepoint();
+  void DropBetweenSavepoints(size_t from);
 
   std::map<uint32_t, Keys> subtables_;
   uint64_t last_ = 0;  // number of the last write

@@ -3,6 +3,7 @@
 #include "txn/write_buffer.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <map>
 #include <memory>
@@ -47,6 +48,49 @@ TEST(WriteBuffer, OverwritesInPlaceWhereNobodyLooksBack) {
   ASSERT_TRUE(buffer.RollbackToSavepoint());
   EXPECT_EQ(buffer.keys(), 1u);
   EXPECT_EQ(buffer.bytes(), bytes);
+}
+
+// As each statement of a transaction has one, after the user's.
+TEST(WriteBuffer, OverwritesInPlaceWhereSavepointsAreGone) {
+  WriteBuffer buffer;
+  Put(&buffer, "k", "0");
+  const size_t bytes = buffer.bytes();
+  buffer.SetSavepoint();
+  for (int i = 0; i < 1000; ++i) {
+    buffer.SetSavepoint();
+    Put(&buffer, "k", std::to_string(i % 10));
+    buffer.Add(0, "l", RecordType::kDeletion, "");
+    ASSERT_TRUE(buffer.ReleaseSavepoint());
+    ASSERT_LE(buffer.bytes(), 3 * bytes);
+  }
+  buffer.SetSavepoint();
+  Put(&buffer, "k", "more");
+  ASSERT_TRUE(buffer.RollbackToSavepoint());
+  EXPECT_EQ(buffer.Find(0, "k")->value, "9");
+  ASSERT_TRUE(buffer.RollbackToSavepoint());
+  EXPECT_EQ(buffer.Find(0, "k")->value, "0");
+  EXPECT_EQ(buffer.Find(0, "l"), nullptr);
+  EXPECT_EQ(buffer.bytes(), bytes);
+}
+
+TEST(WriteBuffer, AnyNumberOfVersionsGoOnASmallStack) {
+  pthread_attr_t small;
+  ASSERT_EQ(pthread_attr_init(&small), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&small, 256 << 10), 0);
+  const auto run = [](void*) -> void* {
+    WriteBuffer buffer;
+    for (int i = 0; i < 100'000; ++i) {
+      buffer.SetSavepoint();
+      Put(&buffer, "k", "v");
+    }
+    buffer.Clear();
+    EXPECT_EQ(buffer.bytes(), 0u);
+    return nullptr;
+  };
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(&thread, &small, run, nullptr), 0);
+  EXPECT_EQ(pthread_join(thread, nullptr), 0);
+  EXPECT_EQ(pthread_attr_destroy(&small), 0);
 }
 
 TEST(WriteBuffer, CountsWhatItKeeps) {
