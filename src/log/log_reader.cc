@@ -138,8 +138,8 @@ class Reader {
     }
     std::sort(contents_->segments.begin(), contents_->segments.end());
     for (const uint64_t segment : contents_->segments) {
-      if (segment < LogSegment(from_)) {
-        continue;
+      if (segment < LogSegment(from_) || segment > LogSegment(until_)) {
+        continue;  // a later one may be made anew just now
       }
       std::unique_ptr<SegmentFile> file;
       SLUICE_RETURN_IF_ERROR(SegmentFile::Open(env_, dir_, segment, kHeadBytes, &file));

@@ -421,6 +421,35 @@ TEST(RedoLog, IsReadThroughASmallWindow) {
   EXPECT_LT(env.largest, (size_t{1} << 20) + 1000);
 }
 
+// Says that the second segment is longer than it is: so it is if it was made anew since, for a
+// record that is longer than segments are.
+class MadeAnewEnv final : public FaultEnv {
+ public:
+  using FaultEnv::FaultEnv;
+  Status GetFileSize(const std::string& path, uint64_t* bytes) override {
+    SLUICE_RETURN_IF_ERROR(FaultEnv::GetFileSize(path, bytes));
+    *bytes += path == "d/000002.log" ? 4096 : 0;
+    return {};
+  }
+};
+
+TEST(RedoLog, IsReadUpToAPositionWhileItIsWritten) {
+  MadeAnewEnv env(FileImage{{"d/x", ""}});
+  LogContents contents;
+  std::vector<LogRecord> found;
+  ASSERT_TRUE(ReadLog(&env, "d", 0, CollectInto(&found), &contents).ok());
+  std::unique_ptr<RedoLog> log;
+  ASSERT_TRUE(RedoLog::Open(&env, "d", {}, contents, &log).ok());
+  LogPosition end;
+  ASSERT_TRUE(log->Append("record", &end).ok());
+  std::unique_ptr<ReservedFile> next;
+  ASSERT_TRUE(env.NewReservedFile("d/000002.log", 4096, &next).ok());
+  const Status status = ReadLog(&env, "d", 0, CollectInto(&found), &contents, end);
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(found.size(), 1u);
+  EXPECT_EQ(contents.end, end);
+}
+
 // A record that did not fit the disk must not lead the log past what was written behind it.
 TEST_F(RedoLogTest, AFailedRollIsDoneBeforeAnythingElse) {
   for (const uint64_t step : {0, 1, 2}) {  // the file, its space, its first record
