@@ -70,7 +70,8 @@ PROOFS = {
         mutations=[
             ("cu_commit_fifo", "drop_i ? commit_q : write_next", "write_next"),
             ("cu_commit_fifo", "commit_q <= write_next", "commit_q <= write_q"),
-            ("cu_commit_fifo", "read_q != commit_q", "read_q != write_q"),
+            ("cu_commit_fifo", "commit || read_q != commit_q", "commit || read_q != write_q"),
+            ("cu_commit_fifo", "read_next != commit_q", "read_q != commit_q"),
             ("cu_commit_fifo", "if (pop) full_q <= 1'b0", "if (1'b0) full_q <= 1'b0"),
             ("cu_commit_fifo", "(write_next ^ read_q)", "(write_q ^ read_q)"),
         ],

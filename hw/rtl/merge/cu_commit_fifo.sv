@@ -26,14 +26,16 @@ module cu_commit_fifo #(
 
   logic [Width-1:0] mem[Depth];
   logic [PtrBits:0] write_q, commit_q, read_q;
-  logic full_q;
+  logic full_q, valid_q;
 
   wire push = wvalid_i && wready_o;
   wire pop = rvalid_o && rready_i;
+  wire commit = push && commit_i;
   wire [PtrBits:0] write_next = write_q + 1'b1;
+  wire [PtrBits:0] read_next = read_q + 1'b1;
 
   assign wready_o = !full_q;
-  assign rvalid_o = read_q != commit_q;
+  assign rvalid_o = valid_q;
   assign rdata_o  = mem[read_q[PtrBits-1:0]];
 
   always_ff @(posedge clk_i) begin
@@ -43,16 +45,21 @@ module cu_commit_fifo #(
       commit_q <= '0;
       read_q   <= '0;
       full_q   <= 1'b0;
+      valid_q  <= 1'b0;
     end else begin
       if (push) write_q <= drop_i ? commit_q : write_next;
-      if (push && commit_i) commit_q <= write_next;
-      if (pop) read_q <= read_q + 1'b1;
+      if (commit) commit_q <= write_next;
+      if (pop) read_q <= read_next;
+      // What decides is late, so it only chooses among comparisons.
+      if (pop) valid_q <= commit ? write_q != read_q : read_next != commit_q;
+      else valid_q <= commit || read_q != commit_q;
       if (pop) full_q <= 1'b0;
       else if (push && !drop_i) full_q <= (write_next ^ read_q) == {1'b1, {PtrBits{1'b0}}};
     end
   end
 
   `ASSERT(a_one_fate, !(commit_i && drop_i))
+  `ASSERT(a_valid, valid_q == (read_q != commit_q))
   // Uncommitted words alone must never fill it, because no reader could make room.
   `ASSERT(a_room, !wready_o |-> commit_q != read_q)
 endmodule
