@@ -52,6 +52,7 @@ class ha_sluice final : public handler {
   bool check_if_incompatible_data(HA_CREATE_INFO* create_info, uint table_changes) override;
   int check(THD* thd, HA_CHECK_OPT* options) override;
   int analyze(THD* thd, HA_CHECK_OPT* options) override;
+  int optimize(THD* thd, HA_CHECK_OPT* options) override;
   int external_lock(THD* thd, int lock_type) override;
   int start_stmt(THD* thd, thr_lock_type lock_type) override;
   THR_LOCK_DATA** store_lock(THD* thd, THR_LOCK_DATA** to, thr_lock_type lock_type) override;

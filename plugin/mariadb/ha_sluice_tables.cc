@@ -363,6 +363,25 @@ int ha_sluice::analyze(THD* thd, HA_CHECK_OPT* /*options*/) {
   return HA_ADMIN_FAILED;
 }
 
+int ha_sluice::optimize(THD* thd, HA_CHECK_OPT* options) {
+  const std::vector<IndexEntry>& indexes = share_->entry().indexes;
+  thd_progress_init(thd, static_cast<unsigned>(indexes.size()));
+  Status status;
+  for (const IndexEntry& index : indexes) {
+    if (status = engine->db->CompactRange(index.subtable, {}, {}); !status.ok() || thd_killed(thd)) {
+      break;
+    }
+    thd_progress_next_stage(thd);
+  }
+  thd_progress_end(thd);
+  if (!status.ok()) {
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_UNKNOWN_ERROR, "Sluice: %s",
+                        status.ToString().c_str());
+    return HA_ADMIN_FAILED;
+  }
+  return thd_killed(thd) ? HA_ADMIN_FAILED : analyze(thd, options);
+}
+
 int ha_sluice::info(uint flags) {
   if ((flags & HA_STATUS_VARIABLE) != 0) {
     TellServerSize((flags & HA_STATUS_TIME) != 0, (flags & HA_STATUS_OPEN) != 0);

@@ -55,7 +55,6 @@ REFUSALS = {
     "UNIQUE over long columns": r"create option 'UNIQUE",
     "an index on a VIRTUAL column": r"create option 'an index",
     "FOREIGN KEY": r"create option 'FOREIGN KEY'|errno: 150",
-    "OPTIMIZE": r"doesn't support optimize",
     "ALGORITHM or LOCK of ALTER TABLE": r"(?:ALGORITHM|LOCK)=\w+ is not supported",
     "FLUSH TABLES FOR EXPORT": r"ER_ILLEGAL_HA \(",
     "a transaction of more than 256 MiB": r"bytes of writes and locks, and may have",

@@ -466,6 +466,16 @@ class SqlTest(unittest.TestCase):
         self.server.start()
         self.expect(self.connect(), "CHECK TABLE t, p, n", "d.t,check,status,OK d.p,check,status,OK d.n,check,status,OK")
 
+    def test_optimize_merges_what_there_is(self):
+        one = self.connect()
+        size = "SELECT DATA_LENGTH + INDEX_LENGTH {} FROM information_schema.tables WHERE TABLE_NAME = 'o'"
+        for partitions in ("", " PARTITION BY HASH (a) PARTITIONS 3"):
+            self.expect(one, f"CREATE TABLE o (a INT PRIMARY KEY, b CHAR(200), KEY (b)) ENGINE=SLUICE{partitions}", "")
+            self.expect(one, "INSERT INTO o SELECT seq, seq FROM seq_1_to_20000; OPTIMIZE TABLE o", "d.o,optimize,status,OK")
+            self.expect(one, f"{size.format('> 400000')}; DELETE FROM o WHERE a > 100; OPTIMIZE TABLE o; {size.format('< 100000')}",
+                        "1 d.o,optimize,status,OK 1")
+            self.expect(one, "SELECT COUNT(*), SUM(a) FROM o FORCE INDEX (b) WHERE b > ''; CHECK TABLE o; DROP TABLE o", "100,5050 d.o,check,status,OK")
+
     def test_large_indexes_are_built_in_pieces(self):
         one = self.connect()
         self.expect(one, "CREATE TABLE r (a INT PRIMARY KEY, b INT, c CHAR(250)) ENGINE=SLUICE;"
