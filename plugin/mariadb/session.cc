@@ -227,6 +227,9 @@ Status Session::RollbackToSavepoint(size_t savepoint) {
 }
 
 Status Session::ReleaseSavepoint(size_t savepoint) {
+  if (!prepared_name_.empty()) {
+    return {};  // there are none any more, and no harm in that
+  }
   while (savepoints_ > savepoint) {
     SLUICE_RETURN_IF_ERROR(transaction_->ReleaseSavepoint());
     --savepoints_;

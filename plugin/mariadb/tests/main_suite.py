@@ -1,4 +1,4 @@
-"""MariaDB's suite main, answered by two engines: which of its tests, and in what the answers differ.
+"""Tests of MariaDB's suite main, and of others, answered by two engines: which tests, and in what the answers differ.
 
 An answer is what the test runner prints: each statement, and behind it rows or an error. Two answers are compared
 statement by statement. What differs has a kind:
@@ -22,6 +22,10 @@ import re
 import shutil
 
 KEPT = pathlib.Path(__file__).resolve().parent / "main_differences.txt"
+# Those whose tests may be of any engine; of the others than main, without those that are of InnoDB.
+SUITES = ("main", "innodb", "parts", "vcol", "versioning", "period", "gcol", "json", "compat/oracle", "heap")
+INNODB = re.compile(r"innodb_(?!mysql|lock_wait)|\.ibd|ibdata|foreign\s+key|fulltext|row_format|key_block_size|tablespace|debug|restart|master-slave|"
+                    r"encrypt|spatial|geometry|linestring|point\(|corrupt", re.I)
 # Files beside a test that ask for a server of their own.
 SETTINGS = (".opt", "-master.opt", "-client.opt", ".cnf", "-master.sh", ".combinations")
 # What tests include that need another server, or more than this one has.
@@ -47,7 +51,7 @@ PLAN_ROWS = re.compile(r"id\tselect_type\ttable\t|select_type\t|.*\"(query_block
 STATISTICS = re.compile(r"\s*show\s+(table\s+status|index|keys|indexes)|.*information_schema\s*\.\s*`?(tables|partitions|statistics)|.*table_rows|"
                         r".*mysql\.(table_stats|column_stats|index_stats)", re.I | re.S)
 ABOUT_ENGINE = re.compile(r"\s*(optimize|repair|check|analyze)\s+|.*information_schema\s*\.\s*`?(engines|plugins|all_plugins)|show\s+(engines|plugins|engine)|.*checksum", re.I | re.S)
-# What is refused, and what says so; of the last two, by InnoDB.
+# What is refused, and what says so.
 REFUSALS = {
     "SEQUENCE": r"create option 'SEQUENCE'",
     "FULLTEXT": r"ER_TABLE_CANT_HANDLE_FT|support FULLTEXT",
@@ -60,39 +64,47 @@ REFUSALS = {
     "a transaction of more than 256 MiB": r"bytes of writes and locks, and may have",
     "statements in the binary log below SERIALIZABLE": r"ER_BINLOG_STMT_MODE",
     "AUTO_INCREMENT within a key, which InnoDB refuses": r"ER_WRONG_AUTO_KEY",
+    "versions of rows by transaction": r"ER_VERS_FIELD_WRONG_TYPE",
     "ROW_FORMAT, of which InnoDB refuses some": r"errno: 140",
 }
 REFUSAL = re.compile("|".join(REFUSALS.values()))
+REPEATED = re.compile(r"^mysqltest: (?:At line \d+: |In included file .*?)query '.*?' (?:failed|succeeded)", re.M | re.S)
 WORDS = re.compile(r"^(ERROR \w+: |(?:Warning|Note|Error)\t\d+\t|mysqltest: query .*failed: \w+ \(\d+\)).*", re.S)
 CREATED = re.compile(r"create\s+(?:or\s+replace\s+)?(?:temporary\s+)?table\s+(?:if\s+not\s+exists\s+)?[`\"]?(?:\w+[`\"]?\.[`\"]?)?(\w+)", re.I)
 MADE = re.compile(r"(?:create\s+(?:or\s+replace\s+)?(?:temporary\s+)?(?:table|view|sequence|procedure|function)|alter\s+(?:online\s+|ignore\s+)*table|insert\s+(?:ignore\s+)?"
                   r"into|create\s+(?:unique\s+|fulltext\s+)?index\s+\w+\s+on)\s+(?:if\s+not\s+exists\s+)?[`\"]?(?:\w+[`\"]?\.[`\"]?)?(\w+)", re.I)
 
 
-def choose(directory):
-    """The tests of tables that need nothing special."""
-    chosen = []
-    for path in sorted(directory.glob("*.test")):
-        text = path.read_text(errors="replace")
-        included = re.findall(r"source\s+(?:\./)?([^\s;]+)", text, re.I)
-        if (any((directory / (path.stem + end)).exists() for end in SETTINGS) or any(NEEDS.search(name) for name in included)
-                or ELSEWHERE.match(path.stem)):
-            continue
-        texts = [text] + [file.read_text(errors="replace") for name in included if (file := directory.parent / name).exists()]
-        if any(re.search(r"create\s+(or\s+replace\s+)?(temporary\s+)?table", part, re.I) for part in texts):
-            chosen.append(path.stem)
+def choose(root):
+    """The tests of tables that need nothing special, with their files: those of main by name, others as SUITE-NAME."""
+    chosen = {}
+    for suite in SUITES:
+        directory = root / "suite" / suite / "t" if suite != "main" else root / suite
+        for path in sorted(directory.glob("*.test")):
+            text = path.read_text(errors="replace")
+            included = re.findall(r"source\s+(?:\./)?([^\s;]+)", text, re.I)
+            if (any((directory / (path.stem + end)).exists() for end in SETTINGS) or any(NEEDS.search(name) for name in included)
+                    or ELSEWHERE.match(path.stem) or (suite != "main" and INNODB.search(text))):
+                continue
+            texts = [text] + [file.read_text(errors="replace") for name in included if (file := root / name).exists()]
+            if any(re.search(r"create\s+(or\s+replace\s+)?(temporary\s+)?table", part, re.I) for part in texts):
+                chosen[path.stem if suite == "main" else f"{suite.replace('/', '_')}-{path.stem}"] = path
     return chosen
 
 
-def copy(source, target, engine, options):
-    """The suite as one of its own, whose tables have this engine, and no foreign keys."""
+def copy(tests, target, engine, options):
+    """The tests as a suite of their own, whose tables have this engine, and no foreign keys."""
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.reject", "*.result", "*.rdiff"))
-    for path in target.iterdir():
+    target.mkdir()
+    files = {path.name: path for directory in {test.parent for test in tests.values()} for path in directory.iterdir()
+             if path.is_file() and path.suffix not in (".test", ".reject", ".result", ".rdiff", ".pm")}
+    for name, path in {**files, **{f"{test}.test": path for test, path in tests.items()}}.items():
+        text = path.read_bytes()
         if path.suffix in (".test", ".inc", ".opt", ".cnf"):
-            text = ENGINE.sub(lambda found: found[1] + engine.encode(), path.read_bytes())
-            text = DELAYED.sub(rb"\1", FOREIGN_KEY.sub(b"", text))
-            path.write_bytes(text.replace(b"../suite/", b"suite/"))
+            text = ENGINE.sub(lambda found: found[1] + engine.encode(), text)
+            text = DELAYED.sub(rb"\1", FOREIGN_KEY.sub(b"", text)).replace(b"../suite/", b"suite/")
+        (target / name).write_bytes(text)
+        (target / name).chmod(path.stat().st_mode)
     (target / "suite.opt").write_text("".join(f"--{option}\n" for option in options))
 
 
@@ -107,6 +119,8 @@ def normal(line):
 def sections(text):
     """Statements, each with what was answered. Some begin inside answers; they do so on both sides."""
     found = [[]]
+    # What repeats a statement of several lines is one line.
+    text = REPEATED.sub(lambda complaint: complaint[0].replace("\n", " "), text)
     for line in map(normal, text.splitlines()):
         if STATEMENT.match(line):
             found.append([])

@@ -31,6 +31,10 @@ class MainSuiteTest(unittest.TestCase):
         made = "CREATE TABLE t (a INT, FULLTEXT (a));\n"
         rows = "SELECT * FROM t;\na\n1\n"
         self.expect(["refused"], refused + missing, made + rows)
+        # The complaint about a statement of several lines repeats them.
+        lines = "CREATE TABLE t (\nWITH INT)\nENGINE=SLUICE;\n"
+        self.expect(["refused"], lines + f"mysqltest: At line 1: query '{lines[:-2]}' failed: ER_ILLEGAL_HA_CREATE_OPTION (1478): Table storage engine "
+                    "'SLUICE' does not support the create option 'SEQUENCE'\n" + missing, lines + rows)
         # Of another table, or of one with the same name later, it is no excuse.
         self.expect(["refused", "other"], refused + "SELECT * FROM u;\na", made + "SELECT * FROM u;\na\n1")
         again = "CREATE TABLE t (a INT);\n"
@@ -38,16 +42,21 @@ class MainSuiteTest(unittest.TestCase):
 
     def test_what_is_run(self):
         with tempfile.TemporaryDirectory() as directory:
-            suite = pathlib.Path(directory) / "main"
-            suite.mkdir()
-            (suite / "a.test").write_text("create table t (a int, foreign key (a) references u (a) on delete set null) engine=MyISAM;\ninsert delayed into t values (1);")
-            (suite / "b.test").write_text("select 1;")
-            (suite / "c.test").write_text("create table t (a int);")
-            (suite / "c.opt").write_text("--skip-innodb")
-            self.assertEqual(main_suite.choose(suite), ["a"])
-            main_suite.copy(suite, suite.parent / "copy", "SLUICE", ["innodb"])
-            self.assertEqual((suite.parent / "copy/a.test").read_text(), "create table t (a int) engine=SLUICE;\ninsert into t values (1);")
-            self.assertEqual((suite.parent / "copy/suite.opt").read_text(), "--innodb\n")
+            root = pathlib.Path(directory)
+            main, innodb = root / "main", root / "suite/innodb/t"
+            for path, text in ((main / "a.test", "create table t (a int, foreign key (a) references u (a) on delete set null) engine=MyISAM;\n"
+                                                 "insert delayed into t values (1);"),
+                               (main / "b.test", "select 1;"), (main / "c.test", "create table t (a int);"), (main / "c.opt", "--skip-innodb"),
+                               (main / "a.result", "its own"), (innodb / "a.test", "create table t (a int);"),
+                               (innodb / "b.test", "create table t (a int); set global innodb_file_per_table = 1;")):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            chosen = main_suite.choose(root)
+            self.assertEqual(chosen, {"a": main / "a.test", "innodb-a": innodb / "a.test"})
+            main_suite.copy(chosen, root / "copy", "SLUICE", ["innodb"])
+            self.assertEqual((root / "copy/a.test").read_text(), "create table t (a int) engine=SLUICE;\ninsert into t values (1);")
+            self.assertEqual((root / "copy/suite.opt").read_text(), "--innodb\n")
+            self.assertEqual(sorted(path.name for path in (root / "copy").iterdir()), ["a.test", "c.opt", "innodb-a.test", "suite.opt"])
 
 
 if __name__ == "__main__":

@@ -279,6 +279,11 @@ class SqlTest(unittest.TestCase):
         self.expect(one, "CREATE TABLE u ENGINE=SLUICE SELECT a FROM t UNION SELECT b FROM t; SELECT * FROM u", "1 2 3 10 20 30")
         self.expect(one, "CREATE TABLE v ENGINE=SLUICE SELECT f() AS c FROM t; SELECT * FROM v", "30 30 30")
 
+    def test_savepoints_are_released_after_xa_prepare(self):
+        one = self.connect()
+        self.expect(one, "XA START 'x'; INSERT INTO t VALUES (4, 4); SAVEPOINT s; XA END 'x'; XA PREPARE 'x'; RELEASE SAVEPOINT s; XA COMMIT 'x'", "")
+        self.expect(one, "SELECT COUNT(*) FROM t", "4")
+
     def test_xa_survives_the_server(self):
         one = self.connect()
         self.expect(one, "XA START 'a', 'b', 7; UPDATE t SET b = 11 WHERE a = 1; XA END 'a', 'b', 7; XA PREPARE 'a', 'b', 7", "")
