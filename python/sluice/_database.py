@@ -36,12 +36,19 @@ class SubtableOptions(TypedDict, total=False):
     offload: bool | None
 
 
+def _set(options: _core.Options | _core.SubtableOptions, name: str, value: object) -> None:
+    try:
+        setattr(options, name, value)
+    except TypeError:
+        raise TypeError(f"{value!r} is no value for option {name}") from None
+
+
 def _subtable_options(values: SubtableOptions) -> _core.SubtableOptions:
     options = _core.SubtableOptions()
     for name, value in values.items():
         if name not in SubtableOptions.__annotations__:
             raise TypeError(f"there is no option {name!r} of a sub-table")
-        setattr(options, name, value)
+        _set(options, name, value)
     return options
 
 
@@ -304,7 +311,7 @@ def _options(values: Mapping[str, object]) -> _core.Options:
     options = _core.Options()
     for name, value in values.items():
         if value is not None:
-            setattr(options, name, value)
+            _set(options, name, value)
     return options
 
 

@@ -182,7 +182,7 @@ def test_options_of_subtables(db: sluice.DB, path: Path) -> None:
             again.create_subtable("u", block_bytes=1)
         with pytest.raises(TypeError):
             again.set_options(row_cache_bytes=1)  # type: ignore[call-arg]
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match="zstd_level"):
             again.set_options(zstd_level="5")  # type: ignore[arg-type]
         assert again.options() == {"zstd_level": 5}
         assert again.subtables() == ["default", "t"]
@@ -257,7 +257,7 @@ def test_options(path: Path) -> None:
         db[b"k"] = b"v"
     with pytest.raises(sluice.InvalidArgumentError):
         sluice.open(path, zstd_level=23)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="-1 is no value for option memtable_bytes"):
         sluice.open(path, memtable_bytes=-1)
     with pytest.raises(TypeError):
         sluice.open(path, memtable=1)  # type: ignore[call-arg]
