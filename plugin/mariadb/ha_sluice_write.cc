@@ -196,7 +196,7 @@ int ha_sluice::write_row(const uchar* record) {
     return Fail(status);
   }
   row_key_ = new_row_key_;
-  share_->CountRows(1);
+  share_->CountRow(unshared_ ? nullptr : session_, 1);
   return 0;
 }
 
@@ -267,7 +267,7 @@ int ha_sluice::delete_row(const uchar* record) {
   if (!status.ok()) {
     return Fail(status);
   }
-  share_->CountRows(-1);
+  share_->CountRow(unshared_ ? nullptr : session_, -1);
   return 0;
 }
 

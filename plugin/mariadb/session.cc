@@ -201,6 +201,7 @@ Status Session::RollbackStatement() {
       status = transaction_->RollbackToSavepoint();
       --savepoints_;
     }
+    row_counts_.TakeBack(savepoints_);
     undoable_ = false;
   }
   EndStatement();
@@ -222,6 +223,7 @@ Status Session::RollbackToSavepoint(size_t savepoint) {
     SLUICE_RETURN_IF_ERROR(transaction_->RollbackToSavepoint());
     --savepoints_;
   }
+  row_counts_.TakeBack(savepoints_);
   SetSavepoint();
   return {};
 }
@@ -234,6 +236,7 @@ Status Session::ReleaseSavepoint(size_t savepoint) {
     SLUICE_RETURN_IF_ERROR(transaction_->ReleaseSavepoint());
     --savepoints_;
   }
+  row_counts_.Release(savepoints_);
   return {};
 }
 
@@ -246,6 +249,9 @@ Status Session::Commit(bool sync) {
     transaction_->SetWriteOptions({.sync = false});
   }
   const Status status = transaction_->Commit();
+  if (status.ok()) {
+    row_counts_.Clear();
+  }
   End();
   return status;
 }
@@ -265,6 +271,7 @@ Status Session::Prepare(std::string_view name) {
   DetachCursors();
   SLUICE_RETURN_IF_ERROR(transaction_->Prepare(name, {.keep_read_locks = serializable_}));
   prepared_name_.assign(name);
+  row_counts_.Clear();  // as a rule it is committed, by whomever
   return {};
 }
 
@@ -286,6 +293,7 @@ void Session::End() {
     (void)db_->DropSubtable(subtable);
   }
   drop_at_end_.clear();
+  row_counts_.TakeBackAll();
   serializable_ = false;
   prepared_name_.clear();
   place_.reset();

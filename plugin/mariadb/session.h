@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "entry_locks.h"
+#include "row_counts.h"
 
 namespace sluice::mariadb {
 
@@ -79,6 +80,11 @@ class Session {
   // must (EntryLocks).
   Status PutEntry(Subtable* subtable, std::string_view key, std::string_view value);
   Status DeleteEntry(Subtable* subtable, std::string_view key);
+
+  // Counts a row that was written, until that is undone.
+  void CountRow(const RowCounter& rows, int64_t difference) {
+    row_counts_.Add(rows, difference, savepoints_);
+  }
 
   // Ends the statement and keeps or undoes its writes.
   void EndStatement();
@@ -152,6 +158,7 @@ class Session {
   uint64_t changes_ = 0;                 // counts writes and undoings
   std::unordered_set<Cursor*> cursors_;  // that have an iterator
   std::vector<Subtable*> drop_at_end_;
+  RowCounts row_counts_;
 };
 
 }  // namespace sluice::mariadb

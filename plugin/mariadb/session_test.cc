@@ -427,6 +427,40 @@ TEST_F(SessionTest, SubtablesThatItWroteAreDroppedAtItsEnd) {
   }
 }
 
+TEST_F(SessionTest, RowsOfWhatIsUndoneAreTakenBack) {
+  const auto rows = std::make_shared<std::atomic<int64_t>>(100);
+  const auto others = std::make_shared<std::atomic<int64_t>>(0);
+  auto session = Begun(Isolation::kReadCommitted);
+  session->CountRow(rows, 1);
+  EXPECT_TRUE(session->RollbackStatement().ok());
+  EXPECT_EQ(*rows, 100);
+  Begin(session.get(), Isolation::kReadCommitted);
+  session->CountRow(rows, 1);
+  session->CountRow(others, 1);
+  session->EndStatement();
+  const size_t savepoint = session->SetSavepoint();
+  for (int i = 0; i < 3; ++i) {
+    Begin(session.get(), Isolation::kReadCommitted);
+    session->CountRow(rows, -10);
+    session->CountRow(others, 1);
+    session->EndStatement();
+  }
+  EXPECT_EQ(*rows, 71);
+  EXPECT_TRUE(session->RollbackToSavepoint(savepoint).ok());
+  EXPECT_EQ(*rows, 101);
+  EXPECT_EQ(*others, 1);
+  EXPECT_TRUE(session->ReleaseSavepoint(savepoint).ok());
+  Begin(session.get(), Isolation::kReadCommitted);
+  session->CountRow(rows, 1);
+  EXPECT_TRUE(session->Commit().ok());
+  EXPECT_EQ(*rows, 102);
+  Begin(session.get(), Isolation::kReadCommitted);
+  session->CountRow(rows, 5);
+  EXPECT_TRUE(session->Rollback().ok());
+  EXPECT_EQ(*rows, 102);
+  EXPECT_EQ(*others, 1);
+}
+
 class CountedRangeTest : public SessionTest {
  protected:
   CountedRangeTest() {

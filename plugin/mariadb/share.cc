@@ -38,7 +38,7 @@ Status Share::Load() {
         engine->dictionary.ReadCounter(entry_.id, numbers->counter, &numbers->next));
     numbers->reserved = numbers->next;
   }
-  rows_ = static_cast<int64_t>(engine->db->ApproximateSize(subtable(0), {}, {}).records);
+  *rows_ = static_cast<int64_t>(engine->db->ApproximateSize(subtable(0), {}, {}).records);
   SLUICE_RETURN_IF_ERROR(engine->dictionary.ReadStatistics(entry_.id, &statistics_));
   const uint64_t then = statistics_.rows;
   written_ = std::max(rows(), then) - std::min(rows(), then);
@@ -135,7 +135,7 @@ uint64_t Share::next_auto_increment() {
 }
 
 uint64_t Share::rows() const {
-  return static_cast<uint64_t>(std::max<int64_t>(0, rows_.load(std::memory_order_relaxed)));
+  return static_cast<uint64_t>(std::max<int64_t>(0, rows_->load(std::memory_order_relaxed)));
 }
 
 }  // namespace sluice::mariadb

@@ -43,9 +43,13 @@ class Share : public Handler_share {
 
   // An estimate of the number of rows.
   uint64_t rows() const;
-  // A row was written, of which there are so many more or less.
-  void CountRows(int64_t difference) {
-    rows_.fetch_add(difference, std::memory_order_relaxed);
+  // A row was written or deleted: by the session, or by nobody who could undo it.
+  void CountRow(Session* session, int64_t difference) {
+    if (session != nullptr) {
+      session->CountRow(rows_, difference);
+    } else {
+      rows_->fetch_add(difference, std::memory_order_relaxed);
+    }
     written_.fetch_add(1, std::memory_order_relaxed);
   }
 
@@ -82,7 +86,7 @@ class Share : public Handler_share {
   Numbers row_ids_{Counter::kRowId, 1 << 16};
   Numbers auto_increment_{Counter::kAutoIncrement, 1 << 10};
   bool auto_increment_locked_ = false;  // some statement has locked them, or did
-  std::atomic<int64_t> rows_ = 0;
+  const RowCounter rows_ = std::make_shared<std::atomic<int64_t>>(0);
   std::atomic<uint64_t> written_ = 0;  // rows, since the statistics were made
   std::atomic<uint64_t> due_at_ = 0;   // so many, new statistics are due
   std::atomic<uint64_t> statistics_version_ = 0;
