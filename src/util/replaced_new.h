@@ -26,14 +26,19 @@ inline void* Allocate(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace sluice
 
-void* operator new(std::size_t bytes) { return sluice::Allocate(bytes, 0); }
-void* operator new[](std::size_t bytes) { return sluice::Allocate(bytes, 0); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
+// Not in line: GCC would see malloc's memory freed by delete in one place and not the other.
+[[gnu::noinline]] void* operator new(std::size_t bytes) { return sluice::Allocate(bytes, 0); }
+[[gnu::noinline]] void* operator new[](std::size_t bytes) { return sluice::Allocate(bytes, 0); }
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return sluice::Allocate(bytes, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
