@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace sluice::mariadb {
@@ -19,10 +20,7 @@ class RowCounts {
   // A row was written while so many savepoints were set.
   void Add(const RowCounter& rows, int64_t difference, size_t savepoints) {
     rows->fetch_add(difference, std::memory_order_relaxed);
-    if (counts_.empty() || counts_.back().rows != rows || counts_.back().savepoints != savepoints) {
-      counts_.push_back({rows, 0, savepoints});
-    }
-    counts_.back().difference += difference;
+    Keep(rows, difference, savepoints);
   }
   // All that was written while more savepoints were set is undone.
   void TakeBack(size_t savepoints) {
@@ -33,8 +31,13 @@ class RowCounts {
   }
   // Savepoints were released: no more than so many are set.
   void Release(size_t savepoints) {
-    for (size_t i = counts_.size(); i > 0 && counts_[i - 1].savepoints > savepoints; --i) {
-      counts_[i - 1].savepoints = savepoints;
+    std::vector<Count> released;
+    while (!counts_.empty() && counts_.back().savepoints > savepoints) {
+      released.push_back(std::move(counts_.back()));
+      counts_.pop_back();
+    }
+    for (const Count& count : released) {
+      Keep(count.rows, count.difference, savepoints);
     }
   }
   void TakeBackAll() {
@@ -52,6 +55,22 @@ class RowCounts {
     int64_t difference;
     size_t savepoints;  // rises from the first to the last
   };
+
+  // Adds to what there is of the same table and as many savepoints, as a rule among the last.
+  void Keep(const RowCounter& rows, int64_t difference, size_t savepoints) {
+    constexpr size_t kLast = 16;
+    for (size_t i = counts_.size(); i > 0 && counts_.size() - i < kLast; --i) {
+      Count& kept = counts_[i - 1];
+      if (kept.savepoints != savepoints) {
+        break;
+      }
+      if (kept.rows == rows) {
+        kept.difference += difference;
+        return;
+      }
+    }
+    counts_.push_back({rows, difference, savepoints});
+  }
 
   std::vector<Count> counts_;
 };
