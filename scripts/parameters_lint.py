@@ -36,10 +36,15 @@ REFUSED = {
         "max_key_bytes": {"MaxKeyBytes": 4}, "value_fifo_beats": {"ValueFifoBeats": 48},
         "snappy": {"Snappy": 2},
     },
-    "cu_entry_encoder": {"value_bytes": {"ValueBytes": 4}, "max_key_bytes": {"MaxKeyBytes": 16376}},
+    "cu_entry_encoder": {
+        "value_bytes": {"ValueBytes": 4}, "max_key_bytes": {"MaxKeyBytes": 16376},
+        "bloom": {"Bloom": 2},
+    },
     "cu_fifo": {"depth": {"Depth": 1}},
     "cu_index_encoder": {"align_bytes": {"AlignBytes": 48}},
-    "cu_job_control": {"quiet_cycles": {"QuietCycles": 100, "HaltCycles": 200}},
+    "cu_job_control": {
+        "quiet_cycles": {"QuietCycles": 100, "HaltCycles": 200}, "bloom": {"Bloom": 2},
+    },
     "cu_key_queue": {"beats": {"Beats": 12}},
     "cu_last_key": {"max_key_bytes": {"ValueBytes": 16, "MaxKeyBytes": 16}},
     "cu_merge_node": {"value_bytes": {"ValueBytes": 12}, "max_key_bytes": {"MaxKeyBytes": 0}},
@@ -62,7 +67,7 @@ REFUSED = {
     "sluice_unit": {
         "ways": {"Ways": 1}, "value_bytes": {"ValueBytes": 24}, "in_bytes": {"InBytes": 8},
         "out_bytes": {"OutBytes": 8}, "max_key_bytes": {"MaxKeyBytes": 100},
-        "snappy": {"Snappy": 2},
+        "snappy": {"Snappy": 2}, "bloom": {"Bloom": 2},
     },
 }  # fmt: skip
 

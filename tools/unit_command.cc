@@ -25,6 +25,7 @@ struct RunOptions {
   std::string config;
   uint32_t key_bytes = 16;
   uint32_t value_bytes = 128;
+  uint32_t bloom_bits = 0;
   uint32_t latency = rtlsim::MemoryOptions().latency;
   GeneratorOptions generator;
   ModelDeviceOptions model;
@@ -54,6 +55,7 @@ Json Describe(const RunOptions& options, const DeviceInfo& info) {
   json["records"] = options.generator.records;
   json["key_bytes"] = options.key_bytes;
   json["value_bytes"] = options.value_bytes;
+  json["bloom_bits"] = options.bloom_bits;
   json["duplicates"] = options.generator.duplicate_percent;
   json["deletes"] = options.generator.delete_percent;
   json["interleave"] =
@@ -100,6 +102,7 @@ int Run(const RunOptions& options) {
     const PolledProgress progress("making the input");
     input = GenerateTask(options.generator);
   }
+  input.task.bloom_bits_per_key = options.bloom_bits;
   json["raw_bytes"] = input.raw_bytes;
   std::optional<ProgressBar> progress;
   progress.emplace("merging", kBytesUnit);
@@ -149,7 +152,7 @@ int List(bool json) {
     if (Status status = Describe("rtl", name, &info); !status.ok()) {
       return Fail(status, json);
     }
-    const char* const kind = info.snappy ? "  (Snappy)" : "";
+    const char* const kind = info.snappy ? "  (Snappy)" : info.bloom ? "  (filters)" : "";
     const char* const remark = name == kDefaultConfiguration ? "  (default)" : kind;
     text += fmt::format("{:<8} {:>5} {:>4} {:>4} {:>5} {:>6} {:>8} {:>10}{}\n", name, info.units,
                         info.ways, info.value_bytes, info.in_bytes, info.out_bytes,
@@ -166,6 +169,7 @@ int List(bool json) {
     entry["max_restarts"] = info.max_restarts;
     entry["max_blocks"] = info.max_blocks;
     entry["snappy"] = info.snappy;
+    entry["bloom"] = info.bloom;
     entry["clock_mhz"] = info.clock_mhz;
     entry["default"] = name == kDefaultConfiguration;
     list.push_back(std::move(entry));
@@ -206,6 +210,8 @@ void AddRun(CLI::App* unit, Action* action) {
   number("--records", &generator.records, 0, 1'000'000'000, "Records in all runs together");
   number("--key-bytes", &options->key_bytes, 0, 65'535, "Length of user keys");
   number("--value-bytes", &options->value_bytes, 0, 1 << 30, "Length of values");
+  number("--bloom-bits", &options->bloom_bits, 0, kMaxMergeBloomBits,
+         "Bits per key of a Bloom filter for each block, from a unit that makes them; 0: none");
   number("--duplicates", &generator.duplicate_percent, 0, 100,
          "Percentage of records that are another version of an existing key");
   number("--deletes", &generator.delete_percent, 0, 100,

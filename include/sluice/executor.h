@@ -151,7 +151,7 @@ enum class MergeStatus : uint8_t {
   kUnsorted = 11,      ///< keys of a run are not in order
   kDataFull = 12,      ///< the area for data blocks is full
   kIndexFull = 13,     ///< the area for index blocks is full
-  kLimit = 14,         ///< more restarts in a block or blocks in a table than there is room for
+  kLimit = 14,         ///< more restarts, blocks or filters than there is room for
   kReadError = 15,     ///< the device's memory failed a read
   kWriteError = 16,    ///< the device's memory failed a write
   kEndToEnd = 17,      ///< records that left are not the records that entered

@@ -56,8 +56,11 @@ void CardUnit::ReadCapabilities(DeviceInfo* info) const {
   info->max_value_bytes = Read(abi::capability::kMaxValueBytes);
   info->max_restarts = Read(abi::capability::kMaxRestarts);
   info->max_blocks = Read(abi::capability::kMaxBlocks);
-  info->snappy = (Read(abi::capability::kFeatures) >> abi::capability::kFeaturesSnappyShift &
+  const uint32_t features = Read(abi::capability::kFeatures);
+  info->snappy = (features >> abi::capability::kFeaturesSnappyShift &
                   abi::capability::kFeaturesSnappyMask) != 0;
+  info->bloom =
+      (features >> abi::capability::kFeaturesBloomShift & abi::capability::kFeaturesBloomMask) != 0;
 }
 
 void CardUnit::SetWindow(uint64_t begin, uint64_t end) {

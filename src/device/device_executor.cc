@@ -6,13 +6,17 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "device/contract.h"
+#include "device/filter_area.h"
 #include "device/model/cycle_model.h"
 #include "device/output_checker.h"
 #include "sluice_abi.h"
 #include "table/block.h"
+#include "table/filter.h"
 #include "table/recode.h"
 #include "table/stored_block.h"
 
@@ -94,6 +98,8 @@ struct Layout {
   uint64_t data_bytes = 0;
   uint64_t index_addr = 0;
   uint64_t index_bytes = 0;
+  uint64_t filter_addr = 0;
+  uint64_t filter_bytes = 0;
   uint64_t control_addr = 0;  // of what follows:
   // descriptor | completion record | begin key | end key | table descriptors
   std::string control;
@@ -145,6 +151,8 @@ class DeviceRun {
   Status ReadCompletion(uint8_t unit_status);
   Status DescribeFault() const;
   Status Deliver(const MergeSink& sink);
+  // Reads what a job wrote to one of its areas.
+  Status ReadArea(uint64_t address, uint64_t used, std::shared_ptr<const char>* area);
   // `indexes`: the area for index blocks, as far as it is used.
   Status DeliverTable(std::string_view record, std::string_view indexes, const MergeSink& sink);
 
@@ -163,7 +171,10 @@ class DeviceRun {
   MergeResult result_;
   uint64_t data_used_ = 0;
   uint64_t index_used_ = 0;
+  uint64_t filter_used_ = 0;
   OutputChecker checker_;
+  std::shared_ptr<const char> filter_bytes_;
+  std::optional<FilterArea> filters_;  // in these, if the task asks for them
 };
 
 Status DeviceRun::CheckLimits() const {
@@ -184,6 +195,9 @@ Status DeviceRun::CheckLimits() const {
     return Status::NotSupported(fmt::format("block size {}, table size {}, restart interval {}",
                                             task_.block_bytes, task_.table_bytes,
                                             task_.restart_interval));
+  }
+  if (task_.bloom_bits_per_key > 0 && !info.bloom) {
+    return Status::NotSupported(fmt::format("filters, which {} does not make", info.name));
   }
   for (const MergeRun& run : task_.runs) {
     if (run.size() > abi::job::kRunCountMask) {
@@ -255,6 +269,10 @@ Status DeviceRun::Allocate(uint64_t data_bytes) {
   layout_.index_bytes = layout_.data_bytes / 4 + 65536;
   SLUICE_RETURN_IF_ERROR(device_.Allocate(slot_, layout_.data_bytes, &layout_.data_addr));
   SLUICE_RETURN_IF_ERROR(device_.Allocate(slot_, layout_.index_bytes, &layout_.index_addr));
+  if (task_.bloom_bits_per_key > 0) {
+    layout_.filter_bytes = FilterRoom(task_, layout_.data_bytes) & ~63ull;
+    SLUICE_RETURN_IF_ERROR(device_.Allocate(slot_, layout_.filter_bytes, &layout_.filter_addr));
+  }
   layout_.control.assign(Layout::kKeys + 2 * uint64_t{device_.info().max_key_bytes} +
                              tables * abi::table_descriptor::kBytes,
                          '\0');
@@ -272,10 +290,14 @@ std::string DeviceRun::Descriptor(uint64_t tables_addr) const {
           Field(task_.bottommost, job::kHeadBottommostShift, job::kHeadBottommostMask) |
           Field(task_.has_begin, job::kHeadHasBeginShift, job::kHeadHasBeginMask) |
           Field(task_.has_end, job::kHeadHasEndShift, job::kHeadHasEndMask));
+  const uint32_t bloom_bits = task_.bloom_bits_per_key;
+  const int probes = bloom_bits > 0 ? BloomProbes(static_cast<int>(bloom_bits)) : 0;
   PutWord(&words, job::kBlock,
           Field(task_.block_bytes, job::kBlockBlockBytesShift, job::kBlockBlockBytesMask) |
               Field(task_.restart_interval, job::kBlockRestartIntervalShift,
-                    job::kBlockRestartIntervalMask));
+                    job::kBlockRestartIntervalMask) |
+              Field(bloom_bits, job::kBlockBloomBitsShift, job::kBlockBloomBitsMask) |
+              Field(probes, job::kBlockBloomProbesShift, job::kBlockBloomProbesMask));
   PutWord(&words, job::kTableBytes, task_.table_bytes);
   PutWord(&words, job::kSnapshot, task_.snapshots.front());
   PutWord(&words, job::kRange,
@@ -288,6 +310,8 @@ std::string DeviceRun::Descriptor(uint64_t tables_addr) const {
   PutWord(&words, job::kDataBytes, layout_.data_bytes);
   PutWord(&words, job::kIndexAddr, layout_.index_addr);
   PutWord(&words, job::kIndexBytes, layout_.index_bytes);
+  PutWord(&words, job::kFilterAddr, layout_.filter_addr);
+  PutWord(&words, job::kFilterBytes, layout_.filter_bytes);
   PutWord(&words, job::kCompletionAddr, layout_.control_addr + Layout::kCompletion);
   uint64_t tables = tables_addr;
   for (size_t r = 0; r < task_.runs.size(); ++r) {
@@ -385,10 +409,13 @@ Status DeviceRun::ReadCompletion(uint8_t unit_status) {
   }
   data_used_ = word(c::kDataBytes);
   index_used_ = word(c::kIndexBytes);
-  if (data_used_ > layout_.data_bytes || index_used_ > layout_.index_bytes) {
+  filter_used_ = word(c::kFilterBytes);
+  if (data_used_ > layout_.data_bytes || index_used_ > layout_.index_bytes ||
+      filter_used_ > layout_.filter_bytes) {
     return Status::IoError(fmt::format(
-        "completion record of {} and {} bytes of output, where there is room for {} and {}",
-        data_used_, index_used_, layout_.data_bytes, layout_.index_bytes));
+        "completion record of {}, {} and {} bytes of output, where there is room for {}, {} and {}",
+        data_used_, index_used_, filter_used_, layout_.data_bytes, layout_.index_bytes,
+        layout_.filter_bytes));
   }
   if (result_.status == MergeStatus::kOk) {
     // A run that ended too early, or a block that was passed over, shows here alone.
@@ -450,6 +477,13 @@ Status DeviceRun::DescribeFault() const {
   }
 }
 
+Status DeviceRun::ReadArea(uint64_t address, uint64_t used, std::shared_ptr<const char>* area) {
+  const std::shared_ptr<char> bytes = buffers_.Take(used);
+  SLUICE_RETURN_IF_ERROR(device_.Read(address, used, bytes.get()));
+  *area = bytes;
+  return {};
+}
+
 Status DeviceRun::DeliverTable(std::string_view record, std::string_view indexes,
                                const MergeSink& sink) {
   namespace tr = abi::table_record;
@@ -474,6 +508,11 @@ Status DeviceRun::DeliverTable(std::string_view record, std::string_view indexes
       checker_.Check({bytes.get(), data_at.size}, {index, index_at.size}, &output)
           .WithContext("table from the device"));
   output.hold = bytes;
+  if (filters_.has_value()) {
+    SLUICE_RETURN_IF_ERROR(filters_->Take(checker_.block_keys(), &output.filters));
+    using Bytes = std::shared_ptr<const char>;
+    output.hold = std::make_shared<std::pair<Bytes, Bytes>>(bytes, filter_bytes_);
+  }
   if (output.entries != word(tr::kEntries) || output.tombstones != word(tr::kTombstones)) {
     return Status::IoError("table record with other counts than its table");
   }
@@ -486,9 +525,13 @@ Status DeviceRun::DeliverTable(std::string_view record, std::string_view indexes
 }
 
 Status DeviceRun::Deliver(const MergeSink& sink) {
-  const std::shared_ptr<char> index_area = buffers_.Take(index_used_);
-  SLUICE_RETURN_IF_ERROR(device_.Read(layout_.index_addr, index_used_, index_area.get()));
+  std::shared_ptr<const char> index_area;
+  SLUICE_RETURN_IF_ERROR(ReadArea(layout_.index_addr, index_used_, &index_area));
   const std::string_view indexes(index_area.get(), index_used_);
+  if (task_.bloom_bits_per_key > 0) {
+    SLUICE_RETURN_IF_ERROR(ReadArea(layout_.filter_addr, filter_used_, &filter_bytes_));
+    filters_.emplace(std::string_view(filter_bytes_.get(), filter_used_), task_.bloom_bits_per_key);
+  }
   // Each record says where its index block starts, which is where the record before ends.
   std::vector<std::string_view> records;  // the last one first
   uint64_t end = index_used_;
@@ -510,6 +553,9 @@ Status DeviceRun::Deliver(const MergeSink& sink) {
   }
   for (auto record = records.rbegin(); record != records.rend(); ++record) {
     SLUICE_RETURN_IF_ERROR(DeliverTable(*record, indexes, sink));
+  }
+  if (filters_.has_value()) {
+    SLUICE_RETURN_IF_ERROR(filters_->Finish());
   }
   if (checker_.records() != result_.stats.output_records ||
       checker_.checksum() != result_.stats.output_checksum) {

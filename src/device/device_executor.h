@@ -6,8 +6,10 @@
 // error, or no answer within the cycles that its input can take (JobCycleLimit in contract.h); if
 // the job that stands in its memory afterwards is not the one written; if the completion record
 // cannot be true; or if the tables are not sound, or not of the records that the unit says it wrote
-// (output_checker.h). The device is then reset; if that fails it takes no task until a reset
-// succeeds.
+// (output_checker.h), or their filters not of their keys, as far as a look tells (filter_area.h).
+// The device is then reset; if that fails it takes no task until a reset succeeds.
+//
+// A unit that makes no filters is not asked for them: a task that wants some is refused.
 //
 // Thread-safe: as many tasks at once as device_slots.h has slots for, the others wait. Tables come
 // with a hold (MergeOutput): their memory is used again once nobody keeps them.
@@ -43,6 +45,7 @@ class DeviceExecutor : public Executor {
   // By the closed form of model/cycle_model.h, from mean records, and what the device says of its
   // link.
   std::optional<UnitTime> Estimate(const TaskShape& task) const override;
+  bool makes_filters() const override { return device_->info().bloom; }
 
   Device& device() { return *device_; }
 

@@ -7,6 +7,7 @@
 #include "device/block_scan.h"
 #include "merge/fold.h"
 #include "table/block.h"
+#include "table/filter.h"
 #include "table/key_front.h"
 #include "table/stored_block.h"
 
@@ -110,6 +111,7 @@ Status OutputChecker::CheckEntries(const char* p, const char* limit, MergeOutput
 
 Status OutputChecker::Check(std::string_view data, std::string_view index, MergeOutput* output) {
   *output = {};
+  block_keys_.clear();
   output->data = data;
   output->index = index;
   if (index.size() < kBlockTrailerBytes) {
@@ -135,9 +137,11 @@ Status OutputChecker::Check(std::string_view data, std::string_view index, Merge
     if (stored_as != Compression::kNone) {
       return Status::IoError(fmt::format("compressed block at offset {}", handle.offset));
     }
+    const uint64_t before = output->entries;
     if (Status status = CheckBlock(contents, entry.key(), output); !status.ok()) {
       return status.WithContext(fmt::format("block at offset {}", handle.offset));
     }
+    block_keys_.push_back({output->entries - before, BloomHash(UserKey(key()))});
     end = handle.offset + handle.size + kBlockTrailerBytes;
   }
   if (restarts != block.restarts()) {

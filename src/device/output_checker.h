@@ -33,6 +33,13 @@ class OutputChecker {
   // Makes *output of a table's data blocks and index block, with trailers.
   Status Check(std::string_view data, std::string_view index, MergeOutput* output);
 
+  // What a filter of a block can be held against.
+  struct BlockKeys {
+    uint64_t records = 0;
+    uint32_t last_hash = 0;  // BloomHash of the last user key
+  };
+  // Of the table checked last.
+  const std::vector<BlockKeys>& block_keys() const { return block_keys_; }
   // Totals over all tables so far.
   uint64_t records() const { return records_; }
   uint64_t checksum() const { return checksum_; }
@@ -53,6 +60,7 @@ class OutputChecker {
   // Before the first record, which may have any.
   static constexpr uint64_t kNoTrailer = UINT64_MAX;
   uint64_t trailer_ = kNoTrailer;
+  std::vector<BlockKeys> block_keys_;
   uint64_t records_ = 0;
   uint64_t checksum_ = 0;
   std::array<UnfoldedRecord, kFoldBatch> batch_;

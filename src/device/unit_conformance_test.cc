@@ -14,13 +14,17 @@ class UnitConformanceTest : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, UnitConformanceTest, testing::Values("rtl", "model"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST_P(UnitConformanceTest, Tiny) {
+void Check(std::string_view kind, std::string_view config, bool makes_filters) {
   MergeUnits units;
-  ASSERT_TRUE(MakeUnits(GetParam(), "tiny", {}, &units).ok());
+  ASSERT_TRUE(MakeUnits(kind, config, {}, &units).ok());
   ASSERT_EQ(units.size(), 1u);
+  EXPECT_EQ(units[0]->makes_filters(), makes_filters);
   const Status status = CheckExecutor(units[0].get(), {.seed = TestSeed(), .tasks = 30});
   EXPECT_TRUE(status.ok()) << status.ToString();
 }
+
+TEST_P(UnitConformanceTest, Tiny) { Check(GetParam(), "tiny", false); }
+TEST_P(UnitConformanceTest, WithFilters) { Check(GetParam(), "bloom2", true); }
 
 }  // namespace
 }  // namespace sluice

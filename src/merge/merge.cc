@@ -55,7 +55,7 @@ constexpr std::array<std::string_view, kMergeStatuses> kTexts = {
     "keys out of order within a run",
     "output area for data blocks is full",
     "output area for index blocks is full",
-    "more restarts in a block or blocks in a table than the unit has room for",
+    "more restarts in a block, blocks in a table, or filters than there is room for",
     "memory answered a read with an error",
     "memory answered a write with an error",
     "records that left are not the records that entered",

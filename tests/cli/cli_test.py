@@ -238,8 +238,20 @@ class Unit(Case):
             self.assertEqual(entry["ways"], parameters["Ways"])
             self.assertEqual(entry["value_bytes"], parameters["ValueBytes"])
             self.assertEqual(entry["snappy"], parameters.get("Snappy", 0) == 1)
+            self.assertEqual(entry["bloom"], parameters.get("Bloom", 0) == 1)
             self.assertIn(f"\n{entry['config']} ", self.ok("unit", "list"))
         self.assertEqual(sum(entry["default"] for entry in listed), 1)
+
+    def test_filters(self):
+        for executor in ("cpu", "check", "model"):
+            with self.subTest(executor, seed=SEED):
+                arguments = ("unit", "run", "--executor", executor, "--records", 2000, "--seed", SEED)
+                filters = ("--config", "bloom2", "--runs", 2, "--bloom-bits", 10)
+                report = self.object(*arguments, *filters)
+                self.assertEqual((report["status"], report["bloom_bits"]), ("ok", 10))
+        arguments = ("unit", "run", "--config", "tiny", "--bloom-bits", 10, "--records", 10)
+        stdout, _ = self.fails(1, *arguments, "--json")
+        self.assertEqual(json.loads(stdout)["status"], "bad_descriptor")
 
     def test_cpu(self):
         arguments = ("unit", "run", "--executor", "cpu", "--records", 5000, "--seed", SEED)

@@ -4,7 +4,7 @@
 //   harmless   the outputs are those of the CPU executor, byte for byte
 //   recut      the same records in the same order, but otherwise divided into blocks or tables
 //   detected   the job fails: by the unit's status, by the host's checks, or because it hangs
-//   silent     the job succeeds, and its records are not right
+//   silent     the job succeeds, and its records, or the filters of its blocks, are not right
 //
 // Half of the flips are in the control part, the others are dealt out evenly to the parts of the
 // data path (kSegments). Within a part every register is as likely as any other, however wide it
@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <random>
@@ -32,6 +33,7 @@
 #include "merge/reference_merge.h"
 #include "merge/task_generator.h"
 #include "table/block.h"
+#include "table/filter.h"
 #include "table/stored_block.h"
 
 #define STRING_OF(x) #x
@@ -163,6 +165,25 @@ bool ReadRecords(const std::vector<OwnedOutput>& tables,
   return true;
 }
 
+// Whether the filters, if any, are those of their blocks.
+bool FiltersAreRight(const std::vector<OwnedOutput>& tables, uint32_t bits_per_key) {
+  const auto check = [&](std::string_view contents, std::string_view filter) {
+    const std::string_view stored(contents.data(), contents.size() + kBlockTrailerBytes);
+    std::vector<uint32_t> hashes;
+    for (const PlainRecord& record : DecodePlainBlock(stored)) {
+      hashes.push_back(BloomHash(record.user_key));
+    }
+    std::string right;
+    if (bits_per_key > 0) {
+      AppendBloomFilter(hashes, static_cast<int>(bits_per_key), &right);
+    }
+    return filter == right ? Status() : Status::Corruption("a filter of other keys");
+  };
+  return std::all_of(tables.begin(), tables.end(), [&](const OwnedOutput& table) {
+    return ForEachBlock(table.AsOutput(), check).ok();
+  });
+}
+
 uint64_t Tombstones(const std::vector<OwnedOutput>& tables) {
   uint64_t n = 0;
   for (const OwnedOutput& table : tables) {
@@ -183,10 +204,10 @@ struct Flip {
   uint64_t cycle = 0;  // of the job
 };
 
-bool DecodesSnappy() {
+DeviceInfo AskedInfo() {
   RtlDeviceOptions options;
   options.memory.bytes = 16 << 20;
-  return Unit("asked", options, std::make_shared<Card>(options), 0).info().snappy;
+  return Unit("asked", options, std::make_shared<Card>(options), 0).info();
 }
 
 // The same table with values that repeat themselves, and blocks compressed with Snappy.
@@ -202,7 +223,8 @@ TableImage Compressed(const TableImage& table, const TableImageOptions& options)
 }
 
 // Inputs with all that a record can meet: several blocks and tables, shared prefixes, versions,
-// deletions, empty values; and of a unit that decodes Snappy, most of them are compressed.
+// deletions, empty values; and of a unit that decodes Snappy, most of them are compressed. One that
+// makes filters is asked for them.
 GeneratedTask MakeTask() {
   GeneratorOptions shape;
   shape.seed = 7;
@@ -218,7 +240,9 @@ GeneratedTask MakeTask() {
   shape.table_bytes = 3000;
   shape.bottommost = true;
   GeneratedTask generated = GenerateTask(shape);
-  if (DecodesSnappy()) {
+  const DeviceInfo info = AskedInfo();
+  generated.task.bloom_bits_per_key = info.bloom ? 10 : 0;
+  if (info.snappy) {
     shape.table.compression = Compression::kSnappy;
     size_t number = 0;
     for (auto& run : generated.images) {
@@ -284,7 +308,8 @@ class Campaign {
     std::vector<std::pair<std::string, std::string>> records;
     std::vector<std::pair<std::string, std::string>> expected;
     return ReadRecords(expected_, &expected) && ReadRecords(outputs, &records) &&
-                   records == expected && Tombstones(outputs) == Tombstones(expected_)
+                   records == expected && Tombstones(outputs) == Tombstones(expected_) &&
+                   FiltersAreRight(outputs, task_.task.bloom_bits_per_key)
                ? kRecut
                : kSilent;
   }

@@ -17,6 +17,8 @@
 #include "merge/outputs.h"
 #include "sluice_abi.h"
 #include "table/block.h"
+#include "table/filter.h"
+#include "table/stored_block.h"
 
 namespace sluice::dv {
 
@@ -72,17 +74,25 @@ struct OutputAreas {
       data.resize((data.size() + 63) & ~63ull, '\0');
       index += output.index_block();
       index.resize((index.size() + 7) & ~7ull, '\0');
+      for (const std::string_view filter : output.filters) {
+        filters += filter;
+        AppendBlockTrailer(filter, Compression::kNone, &filters);
+        most_filter_bytes = std::max<uint64_t>(most_filter_bytes, filter.size() - 1);
+      }
       for (const uint64_t word : words) {
         PutFixed64(&index, word);
       }
       Count(output);
     }
+    filters.resize((filters.size() + 7) & ~7ull, '\0');
   }
 
   std::string data;
   std::string index;
-  uint64_t most_restarts = 0;  // of a block
-  uint64_t most_blocks = 0;    // of a table
+  std::string filters;
+  uint64_t most_filter_bytes = 0;  // of a block
+  uint64_t most_restarts = 0;      // of a block
+  uint64_t most_blocks = 0;        // of a table
 
  private:
   void Count(const OwnedOutput& output) {
@@ -110,8 +120,10 @@ struct JobResult {
   MergeStats stats;
   uint64_t data_used = 0;
   uint64_t index_used = 0;
+  uint64_t filter_used = 0;
   std::string data;  // the output areas
   std::string index;
+  std::string filters;
 };
 
 class PlacedJob {
@@ -131,6 +143,9 @@ class PlacedJob {
     }
     if (index_bytes_ < expected.index.size()) {
       statuses.insert(MergeStatus::kIndexFull);
+    }
+    if (filter_bytes_ < expected.filters.size()) {
+      statuses.insert(MergeStatus::kLimit);
     }
     return statuses;
   }
@@ -180,7 +195,10 @@ class PlacedJob {
   uint64_t data_bytes_ = 0;
   uint64_t index_ = 0;
   uint64_t index_bytes_ = 0;
+  uint64_t filter_ = 0;
+  uint64_t filter_bytes_ = 0;
   uint64_t runs_ = 0;
+  bool bloom_ = false;                       // the unit makes filters
   std::vector<std::vector<Area>> index_at_;  // by run and table: in memory; .end: in the table
 };
 
@@ -200,12 +218,17 @@ inline PlacedJob::PlacedJob(std::mt19937_64& rng, const DeviceInfo& info, const 
   };
   data_bytes_ = room(expected == nullptr ? 0 : expected->data.size());
   index_bytes_ = room(expected == nullptr ? 0 : expected->index.size());
+  if (task.bloom_bits_per_key > 0) {
+    filter_bytes_ = room(expected == nullptr ? 0 : expected->filters.size());
+  }
   data_ = Place(rng, data_bytes_, 64);
   index_ = Place(rng, index_bytes_, 64);
+  filter_ = Place(rng, filter_bytes_, 64);
   completion_ = Place(rng, abi::completion::kBytes, 64);
   memory_.resize(next_ - kBase, kFill);
   std::fill_n(memory_.begin() + static_cast<ptrdiff_t>(data_ - kBase), data_bytes_, kFill);
   std::fill_n(memory_.begin() + static_cast<ptrdiff_t>(index_ - kBase), index_bytes_, kFill);
+  std::fill_n(memory_.begin() + static_cast<ptrdiff_t>(filter_ - kBase), filter_bytes_, kFill);
   std::fill_n(memory_.begin() + static_cast<ptrdiff_t>(completion_ - kBase),
               abi::completion::kBytes, '\0');
   namespace job = abi::job;
@@ -213,9 +236,12 @@ inline PlacedJob::PlacedJob(std::mt19937_64& rng, const DeviceInfo& info, const 
   SetWord(job_ + job::kDataBytes, data_bytes_);
   SetWord(job_ + job::kIndexAddr, index_);
   SetWord(job_ + job::kIndexBytes, index_bytes_);
+  SetWord(job_ + job::kFilterAddr, filter_);
+  SetWord(job_ + job::kFilterBytes, filter_bytes_);
   SetWord(job_ + job::kCompletionAddr, completion_);
   areas.Add(true, true, data_, data_bytes_);
   areas.Add(false, true, index_, index_bytes_);
+  areas.Add(false, true, filter_, filter_bytes_);
   areas.Add(false, true, completion_, abi::completion::kBytes);
 }
 
@@ -248,6 +274,13 @@ inline void PlacedJob::PutTables(std::mt19937_64& rng, const MergeTask& task,
   }
 }
 
+// What the word BLOCK has of filters.
+inline uint64_t FilterField(uint64_t bits_per_key) {
+  const int probes = bits_per_key > 0 ? BloomProbes(static_cast<int>(bits_per_key)) : 0;
+  return bits_per_key << abi::job::kBlockBloomBitsShift | static_cast<uint64_t>(probes)
+                                                              << abi::job::kBlockBloomProbesShift;
+}
+
 inline void PlacedJob::PutDescriptor(std::mt19937_64& rng, const DeviceInfo& info,
                                      const MergeTask& task, const std::vector<uint64_t>& runs) {
   namespace job = abi::job;
@@ -266,7 +299,9 @@ inline void PlacedJob::PutDescriptor(std::mt19937_64& rng, const DeviceInfo& inf
                                  uint64_t{task.has_begin} << job::kHeadHasBeginShift |
                                  uint64_t{task.has_end} << job::kHeadHasEndShift);
   SetWord(job_ + job::kBlock,
-          task.block_bytes | uint64_t{task.restart_interval} << job::kBlockRestartIntervalShift);
+          task.block_bytes | uint64_t{task.restart_interval} << job::kBlockRestartIntervalShift |
+              FilterField(task.bloom_bits_per_key));
+  bloom_ = info.bloom;
   SetWord(job_ + job::kTableBytes, task.table_bytes);
   SetWord(job_ + job::kSnapshot, task.snapshots.front());
   SetWord(job_ + job::kRange, task.begin.size() | task.end.size() << job::kRangeEndBytesShift);
@@ -284,7 +319,7 @@ inline void PlacedJob::Spoil(std::mt19937_64& rng) {
   const auto add = [&](size_t offset, uint64_t n) {
     SetWord(job_ + offset, Word(job_ + offset) + n);
   };
-  switch (rng() % 9) {
+  switch (rng() % 10) {
     case 0:
       told_ = job_ + 1 + rng() % 63;
       break;
@@ -312,6 +347,13 @@ inline void PlacedJob::Spoil(std::mt19937_64& rng) {
     case 7:
       add(rng() % 2 == 0 ? job::kBeginAddr : job::kEndAddr, 1 + rng() % 7);
       break;
+    case 8: {
+      // Filters of a unit that makes none, or with too many probes.
+      const uint64_t probes = bloom_ ? job::kBlockBloomProbesMask : 6;
+      SetWord(job_ + job::kBlock, Word(job_ + job::kBlock) | 1ull << job::kBlockBloomBitsShift |
+                                      probes << job::kBlockBloomProbesShift);
+      break;
+    }
     default:
       add(job::kRange, uint64_t{0xf000} << (rng() % 2 == 0 ? 0 : job::kRangeEndBytesShift));
       break;
@@ -332,6 +374,7 @@ inline Status PlacedJob::Run(Device* device, JobResult* result) {
   TakeCompletion(part(completion_, abi::completion::kBytes), result);
   result->data = part(data_, data_bytes_);
   result->index = part(index_, index_bytes_);
+  result->filters = part(filter_, filter_bytes_);
   return {};
 }
 
@@ -363,6 +406,7 @@ inline void PlacedJob::TakeCompletion(std::string_view record, JobResult* result
   stats.dropped_checksum = word(c::kDroppedChecksum);
   result->data_used = word(c::kDataBytes);
   result->index_used = word(c::kIndexBytes);
+  result->filter_used = word(c::kFilterBytes);
 }
 
 }  // namespace sluice::dv

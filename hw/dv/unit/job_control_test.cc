@@ -33,7 +33,9 @@ class JobControl : public ::testing::Test {
   JobControl() : seed_(TestSeed()), rng_(seed_) {
     Set(job::kHead, abi::kMagic | uint64_t{abi::kVersion} << job::kHeadVersionShift |
                         2ull << job::kHeadRunsShift);
-    Set(job::kBlock, 4096 | 16ull << job::kBlockRestartIntervalShift);
+    Set(job::kBlock, Block(10, 6));
+    Set(job::kFilterAddr, 0x12000);
+    Set(job::kFilterBytes, 0x1000);
     Set(job::kTableBytes, 1 << 20);
     Set(job::kSnapshot, 77);
     Set(job::kDataAddr, 0x10000);
@@ -48,7 +50,13 @@ class JobControl : public ::testing::Test {
     tb_->ports_move_i = 1;
     tb_->data_done_i = 0;
     tb_->index_done_i = 0;
+    tb_->filter_done_i = 0;
     tb_.Reset();
+  }
+
+  static uint64_t Block(uint64_t bloom_bits, uint64_t bloom_probes) {
+    return 4096 | 16ull << job::kBlockRestartIntervalShift |
+           bloom_bits << job::kBlockBloomBitsShift | bloom_probes << job::kBlockBloomProbesShift;
   }
 
   void Set(size_t offset, uint64_t word) { memory_[kJobAddr + offset] = word; }
@@ -75,6 +83,7 @@ class JobControl : public ::testing::Test {
     tb_->job_valid_i = tb_->job_valid_i && !taken;
     // The record's write engine is done some time after the last word.
     tb_->index_done_i = record_addr_ ? record_over_ : merge_over_;
+    tb_->filter_done_i = filters_over_;
     tb_.Settle();
   }
 
@@ -131,7 +140,7 @@ class JobControl : public ::testing::Test {
   }
 
   void FinishMerge() {
-    merge_over_ = true;
+    merge_over_ = filters_over_ = true;
     tb_->data_done_i = 1;
   }
 
@@ -151,6 +160,7 @@ class JobControl : public ::testing::Test {
   std::map<int, std::vector<uint64_t>> range_;
   bool write_started_ = false;
   bool merge_over_ = false;
+  bool filters_over_ = false;
   std::optional<uint64_t> record_addr_;
   std::vector<uint64_t> record_;
   bool record_over_ = false;
@@ -170,6 +180,10 @@ TEST_F(JobControl, HandsOutTheDescriptorAndReports) {
     EXPECT_EQ(tb_->bottommost_o, 1);
     EXPECT_EQ(tb_->block_bytes_o, 4096u);
     EXPECT_EQ(tb_->restart_interval_o, 16u);
+    EXPECT_EQ(tb_->bloom_bits_o, 10u);
+    EXPECT_EQ(tb_->bloom_probes_o, 6u);
+    EXPECT_EQ(tb_->filter_addr_o, 0x12000u);
+    EXPECT_EQ(tb_->filter_limit_o, 0x1000u);
     EXPECT_EQ(tb_->table_bytes_o, 1ull << 20);
     EXPECT_EQ(tb_->snapshot_o, 77u);
     EXPECT_EQ(tb_->begin_bytes_o, 11u);
@@ -182,6 +196,7 @@ TEST_F(JobControl, HandsOutTheDescriptorAndReports) {
     tb_->dropped_checksum_i = 20;
     tb_->data_used_i = 640;
     tb_->index_used_i = 128;
+    tb_->filter_used_i = 56;
     tb_->tables_i = 1;
     SetLane(tb_->input_bytes_i, 0, 100);
     SetLane(tb_->input_bytes_i, 1, 20);
@@ -205,7 +220,24 @@ TEST_F(JobControl, HandsOutTheDescriptorAndReports) {
   EXPECT_EQ(Record(completion::kDataBytes), 640u);
   EXPECT_EQ(Record(completion::kIndexBytes), 128u);
   EXPECT_EQ(Record(completion::kTables), 1u);
+  EXPECT_EQ(Record(completion::kFilterBytes), 56u);
   EXPECT_GT(Record(completion::kCycles), 0u);
+}
+
+TEST_F(JobControl, AJobEndsWithItsLastFilter) {
+  int cycles = 0;
+  const MergeStatus status = Run([&] {
+    FinishMerge();
+    filters_over_ = ++cycles > 100;
+  });
+  EXPECT_EQ(status, MergeStatus::kOk);
+  EXPECT_GT(cycles, 100);
+}
+
+TEST_F(JobControl, WithoutFiltersTheirAreaDoesNotMatter) {
+  Set(job::kBlock, Block(0, 0));
+  Set(job::kFilterAddr, 0x12345);
+  EXPECT_EQ(Run([&] { FinishMerge(); }), MergeStatus::kOk);
 }
 
 TEST_F(JobControl, RefusesWhatTheUnitIsNotBuiltFor) {
@@ -223,6 +255,10 @@ TEST_F(JobControl, RefusesWhatTheUnitIsNotBuiltFor) {
       {job::kIndexBytes, 0x2001},
       {job::kBeginAddr, 0x5001},
       {job::kBlock, (abi::kBlockBytesLimit + 1) | 16ull << job::kBlockRestartIntervalShift},
+      {job::kBlock, Block(10, 0)},
+      {job::kBlock, Block(10, 31)},
+      {job::kFilterAddr, 0x12008},
+      {job::kFilterBytes, 0x2001},
   };
   for (const auto& [offset, word] : bad) {
     SCOPED_TRACE(offset);

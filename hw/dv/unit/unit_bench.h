@@ -107,6 +107,11 @@ inline std::string RandomBlockKey(std::mt19937_64& rng, const GeneratedTask& gen
   return std::string(UserKey({key, header.unshared}));
 }
 
+// Bits per key of filters, for a unit that makes them: as many as it has room for, as a rule.
+inline uint32_t RandomFilterBits(std::mt19937_64& rng) {
+  return std::array{0u, 1u, 10u, 10u, 10u, 64u}[rng() % 6];
+}
+
 // Output settings and key range, drawn apart from the shape of the inputs. Range keys are keys of
 // the input, or next to one.
 inline void RandomOutput(std::mt19937_64& rng, const GeneratedTask& generated,

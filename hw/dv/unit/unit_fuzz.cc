@@ -42,6 +42,7 @@ using Card = rtlsim::RtlCard<CHECKED_MODEL, 1>;
 using Unit = rtlsim::RtlDevice<CHECKED_MODEL, 1>;
 
 constexpr int kJobsPerGroup = 25;
+constexpr uint64_t kMaxFilterBytes = 4096;  // of a block: cu_bloom_stage
 
 // What a job may end as, and what it must have written if it ends well.
 struct Expectation {
@@ -110,6 +111,9 @@ void Group::MakeTask() {
     generated_.task.block_bytes = Chance(rng_, 50) ? 1 : 65536;
     generated_.task.table_bytes = 2 << 20;
   }
+  generated_.task.bloom_bits_per_key = !info.bloom        ? 0
+                                       : Chance(rng_, 20) ? 1 + rng_() % kMaxMergeBloomBits
+                                                          : RandomFilterBits(rng_);
   for (std::string* key : {&generated_.task.begin, &generated_.task.end}) {
     key->resize(std::min<size_t>(key->size(), info.max_key_bytes));
   }
@@ -166,7 +170,8 @@ Expectation Group::Expect() const {
   }
   if (!expected.faults.empty()) {
     // The unit may have no room any more before it comes to the fault.
-    if (sound_records_ >= std::min(info.max_restarts, info.max_blocks)) {
+    if (sound_records_ >= std::min(info.max_restarts, info.max_blocks) ||
+        sound_records_ * generated_.task.bloom_bits_per_key > 8 * kMaxFilterBytes) {
       expected.statuses.insert(MergeStatus::kLimit);
     }
     expected.any_index_fault = mutation_.has_value() && mutation_->in_index && mutation_->mended;
@@ -177,7 +182,8 @@ Expectation Group::Expect() const {
   expected.good = cpu.Run(generated_.task, CollectInto(&outputs));
   expected.areas = OutputAreas(outputs);
   if (expected.areas.most_restarts > info.max_restarts ||
-      expected.areas.most_blocks > info.max_blocks) {
+      expected.areas.most_blocks > info.max_blocks ||
+      expected.areas.most_filter_bytes > kMaxFilterBytes) {
     expected.statuses.insert(MergeStatus::kLimit);
     expected.must_fail = true;
   }
@@ -198,7 +204,8 @@ void Group::AddTheReference(Expectation* expected) const {
                                        .smallest = table.smallest,
                                        .largest = table.largest,
                                        .entries = table.entries,
-                                       .tombstones = table.tombstones});
+                                       .tombstones = table.tombstones,
+                                       .filters = {table.filters.begin(), table.filters.end()}});
     }
   } catch (const std::runtime_error&) {
     return;
@@ -237,7 +244,8 @@ std::string Group::JudgeGood(const Expectation& expected, const JobResult& found
       // The CPU passes over blocks outside the range.
       {"input bytes", {have.input_bytes, clipped ? have.input_bytes : want.input_bytes}},
       {"data bytes", {found.data_used, expected.areas.data.size()}},
-      {"index bytes", {found.index_used, expected.areas.index.size()}}};
+      {"index bytes", {found.index_used, expected.areas.index.size()}},
+      {"filter bytes", {found.filter_used, expected.areas.filters.size()}}};
   for (const auto& [what, values] : counts) {
     if (values.first != values.second) {
       return fmt::format("{} {}, not {}", what, values.first, values.second);
@@ -247,11 +255,16 @@ std::string Group::JudgeGood(const Expectation& expected, const JobResult& found
       !found.index.starts_with(expected.areas.index)) {
     return "other tables";
   }
+  if (!found.filters.starts_with(expected.areas.filters)) {
+    return "other filters";
+  }
   if (found.data.find_first_not_of(PlacedJob::kFill, expected.areas.data.size()) !=
           std::string::npos ||
       found.index.find_first_not_of(PlacedJob::kFill, expected.areas.index.size()) !=
+          std::string::npos ||
+      found.filters.find_first_not_of(PlacedJob::kFill, expected.areas.filters.size()) !=
           std::string::npos) {
-    return "bytes behind the tables";
+    return "bytes behind the outputs";
   }
   return {};
 }

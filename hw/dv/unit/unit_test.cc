@@ -44,6 +44,7 @@ TEST(Unit, MergesLikeTheReference) {
       GeneratedTask generated = GenerateTask(dv::RandomShape(rng, info.ways, info.max_key_bytes));
       MergeTask& task = generated.task;
       dv::RandomOutput(rng, generated, info.max_key_bytes, &task);
+      task.bloom_bits_per_key = info.bloom ? dv::RandomFilterBits(rng) : 0;
       const MergeResult result = check.Run(task, Discard());
       ASSERT_TRUE(result.ok()) << MergeStatusText(result.status) << ": " << result.error.ToString();
     }
@@ -261,6 +262,12 @@ TEST(Unit, RefusesDescriptorsAndAsksForRoomInTheIndex) {
   };
   EXPECT_EQ(run(job::kBlock, word(uint64_t{abi::kBlockBytesLimit} + 1).substr(0, 4)),
             MergeStatus::kBadDescriptor);
+  const bool bloom = unit.device().info().bloom;
+  const std::string filters =
+      word(4096 | 16ull << job::kBlockRestartIntervalShift | 10ull << job::kBlockBloomBitsShift |
+           6ull << job::kBlockBloomProbesShift);
+  EXPECT_EQ(run(job::kBlock, filters), bloom ? MergeStatus::kLimit : MergeStatus::kBadDescriptor)
+      << "filters, without an area for them";
   for (const char low : {'\1', '\4'}) {
     EXPECT_EQ(run(job::kRun, std::string(1, low)), MergeStatus::kBadDescriptor) << "tables";
   }
@@ -312,6 +319,16 @@ TEST(Unit, NamesItsLimits) {
   EXPECT_EQ(run(small, 1, 16), MergeStatus::kLimit) << "blocks in a table";
   EXPECT_EQ(run(long_keys, 4096, 16), MergeStatus::kKeyTooLong);
   EXPECT_EQ(run(small, 4096, 16), MergeStatus::kOk);
+
+  MergeTask filters;
+  filters.runs = {{{small.file, small.index}}};
+  filters.bloom_bits_per_key = 10;
+  const MergeStatus with_filters = info.bloom ? MergeStatus::kOk : MergeStatus::kBadDescriptor;
+  EXPECT_EQ(unit.Run(filters, Discard()).status, with_filters);
+  filters.block_bytes = 1 << 20;  // with more keys than a filter may have
+  filters.restart_interval = 128;
+  EXPECT_EQ(unit.Run(filters, Discard()).status,
+            info.bloom ? MergeStatus::kLimit : MergeStatus::kBadDescriptor);
 
   MergeTask too_many;
   too_many.runs.resize(info.ways + 1, {{small.file, small.index}});

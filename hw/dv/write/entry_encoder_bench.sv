@@ -43,6 +43,15 @@ module entry_encoder_bench #(
   output logic                    table_record_task_end_o,
   output logic [63:0]             table_record_entries_o,
   output logic [63:0]             table_record_tombstones_o,
+  input  logic                    filters_i,
+  output logic                    filter_key_valid_o,
+  input  logic                    filter_key_ready_i,
+  output logic [ValueBytes*8-1:0] filter_key_data_o,
+  output logic                    filter_key_last_o,
+  output logic [15:0]             filter_key_user_bytes_o,
+  output logic                    filter_key_block_end_o,
+  output logic                    filter_key_task_end_o,
+  output logic                    filter_key_error_o,
   output logic                    limit_o,
   output logic [63:0]             output_records_o,
   output logic [63:0]             output_checksum_o,
@@ -52,11 +61,14 @@ module entry_encoder_bench #(
   output logic                    stall_pack_o
 );
   cu_entry_encoder #(
-    .ValueBytes(ValueBytes), .MaxRestarts(MaxRestarts), .MaxKeyBytes(MaxKeyBytes)
+    .ValueBytes(ValueBytes), .MaxRestarts(MaxRestarts), .MaxKeyBytes(MaxKeyBytes), .Bloom(1)
   ) u_dut (
     .clk_i, .rst_ni, .block_bytes_i, .table_bytes_i, .restart_interval_i, .record_valid_i,
     .record_ready_o, .key_valid_i, .key_ready_o, .key_data_i, .key_last_i, .value_valid_i,
     .value_ready_o, .value_data_i, .chunk_valid_o(out_valid_o), .chunk_ready_i(out_ready_i),
+    .filters_i, .filter_key_valid_o, .filter_key_ready_i, .filter_key_error_o,
+    .filter_key_o({filter_key_data_o, filter_key_last_o, filter_key_user_bytes_o,
+                   filter_key_block_end_o, filter_key_task_end_o}),
     .last_key_valid_o,
     .last_key_ready_i, .table_record_valid_o, .table_record_ready_i, .limit_o, .output_records_o,
     .output_checksum_o, .content_bytes_o, .content_checksum_o, .stall_encode_o, .stall_pack_o,

@@ -41,11 +41,23 @@ struct KeyBeat {
   bool operator==(const KeyBeat&) const = default;
 };
 
+// A beat of a key on its way to a filter, or an end.
+struct FilterBeat {
+  std::string data;
+  bool last = false;
+  uint16_t user_bytes = 0;
+  bool block_end = false;
+  bool task_end = false;
+
+  bool operator==(const FilterBeat&) const = default;
+};
+
 template <typename S>
 class EntryEncoder : public testing::Test, protected Randomised {
  protected:
   struct Percent {
     unsigned in, out, index;
+    unsigned filters = 0;  // 0: there are to be none
   };
 
   // Runs until the task has ended on both sides, or for `limit` cycles.
@@ -56,11 +68,14 @@ class EntryEncoder : public testing::Test, protected Randomised {
     Configure(dut, params);
     dut->record_valid_i = dut->key_valid_i = dut->value_valid_i = 0;
     dut->out_ready_i = dut->last_key_ready_i = dut->table_record_ready_i = 0;
+    dut->filters_i = percent.filters > 0;
+    dut->filter_key_ready_i = 0;
     dut.Reset();
     RecordSource<S::kV> source(records);
     Sink<Beat> chunks;
     Sink<KeyBeat> keys;
     Sink<IndexItem> tables;
+    Sink<FilterBeat> filters;
     first_cycle_ = last_cycle_ = 0;
     starved_ = stalled_ = 0;
     items_.clear();
@@ -69,13 +84,16 @@ class EntryEncoder : public testing::Test, protected Randomised {
     size_t seen_tables = 0;
     const auto ended = [&] {
       return !chunks.items().empty() && chunks.items().back().token == kTaskEnd &&
-             !items_.empty() && items_.back().task_end;
+             !items_.empty() && items_.back().task_end &&
+             (percent.filters == 0 ||
+              (!filters.items().empty() && filters.items().back().task_end));
     };
     for (uint64_t n = 0; n < limit && !ended(); ++n) {
       source.Drive(dut, rng_, percent.in);
       dut->out_ready_i = chunks.Drive(rng_, percent.out);
       dut->last_key_ready_i = keys.Drive(rng_, percent.index);
       dut->table_record_ready_i = tables.Drive(rng_, percent.index);
+      dut->filter_key_ready_i = filters.Drive(rng_, percent.filters);
       dut.Settle();
       if (first_cycle_ == 0 && dut->record_valid_i && dut->record_ready_o)
         first_cycle_ = dut.cycle();
@@ -87,6 +105,10 @@ class EntryEncoder : public testing::Test, protected Randomised {
       tables.Sample(dut->table_record_valid_o,
                     {"", 0, true, dut->table_record_task_end_o != 0, dut->table_record_entries_o,
                      dut->table_record_tombstones_o});
+      filters.Sample(dut->filter_key_valid_o,
+                     {GetBytes(dut->filter_key_data_o, S::kV), dut->filter_key_last_o != 0,
+                      dut->filter_key_user_bytes_o, dut->filter_key_block_end_o != 0,
+                      dut->filter_key_task_end_o != 0});
       if (dut->out_valid_o && dut->out_ready_i) last_cycle_ = dut.cycle();
       starved_ += dut->stall_encode_o;
       stalled_ += dut->stall_pack_o;
@@ -110,8 +132,10 @@ class EntryEncoder : public testing::Test, protected Randomised {
       dut.Tick();  // the checksum lags
     }
     dut.Settle();
-    EXPECT_TRUE(chunks.stable() && keys.stable() && tables.stable());
+    EXPECT_TRUE(chunks.stable() && keys.stable() && tables.stable() && filters.stable());
+    EXPECT_EQ(dut->filter_key_error_o, 0);
     chunks_ = chunks.items();
+    filters_ = filters.items();
     return ended();
   }
 
@@ -130,6 +154,40 @@ class EntryEncoder : public testing::Test, protected Randomised {
     }
     contents.push_back(content);
     return contents;
+  }
+
+  // All keys have gone to filters, block by block.
+  void ExpectFilterKeys(const std::vector<Record>& records,
+                        const std::vector<EncodedTable>& tables) {
+    std::vector<std::string> keys;
+    std::vector<std::string> last_keys;  // of blocks
+    std::string key;
+    for (size_t i = 0; i < filters_.size(); ++i) {
+      const FilterBeat& beat = filters_[i];
+      EXPECT_EQ(beat.task_end, i + 1 == filters_.size());
+      if (beat.block_end) {
+        last_keys.push_back(keys.back());
+      } else if (!beat.task_end) {
+        key += beat.data;
+        if (beat.last) {
+          EXPECT_EQ(key.size(), std::max<size_t>(1, (beat.user_bytes + S::kV - 1) / S::kV) * S::kV);
+          keys.push_back(key.substr(0, beat.user_bytes));
+          key.clear();
+        }
+      }
+    }
+    std::vector<std::string> want;
+    for (const Record& record : records) {
+      want.push_back(record.key);
+    }
+    std::vector<std::string> want_last;
+    for (const EncodedTable& table : tables) {
+      for (const EncodedBlock& block : table.blocks) {
+        want_last.push_back(block.last_key);
+      }
+    }
+    EXPECT_TRUE(keys == want);
+    EXPECT_TRUE(last_keys == want_last);
   }
 
   void ExpectSame(const std::vector<Record>& records, const std::vector<EncodedTable>& tables) {
@@ -156,6 +214,7 @@ class EntryEncoder : public testing::Test, protected Randomised {
   std::unique_ptr<Testbench<typename S::Model>> dut_;
   std::vector<Beat> chunks_;
   std::vector<IndexItem> items_;
+  std::vector<FilterBeat> filters_;
   uint64_t first_cycle_ = 0;  // the first record is taken
   uint64_t last_cycle_ = 0;   // the last chunk is
   uint64_t starved_ = 0;
@@ -217,12 +276,14 @@ TYPED_TEST(EntryEncoder, RandomTasks) {
     const EncodeParams params = RandomParams(rng);
     const auto tables = Encode(records, params);
     const bool within = WithinLimit(tables);
+    const unsigned filters = rng() % 2 == 0 ? this->Pressure() : 0;
     const bool ended =
-        this->Run(records, params, {this->Pressure(), this->Pressure(), this->Pressure()},
+        this->Run(records, params, {this->Pressure(), this->Pressure(), this->Pressure(), filters},
                   within ? 10'000'000 : 300'000);
     EXPECT_EQ(ended, within);
     if (within) {
       this->ExpectSame(records, tables);
+      if (filters > 0) this->ExpectFilterKeys(records, tables);
     } else {
       EXPECT_EQ((*this->dut_)->limit_o, 1);
     }

@@ -109,7 +109,8 @@ module write_chain #(
     .last_key_valid_o(last_key_valid), .last_key_ready_i(last_key_ready), .last_key_o(last_key),
     .table_record_valid_o(table_record_valid), .table_record_ready_i(table_record_ready),
     .table_record_o(table_record),
-    .limit_o(restart_limit_o), .output_records_o, .output_checksum_o,
+    .filters_i(1'b0), .filter_key_valid_o(), .filter_key_ready_i(1'b0), .filter_key_o(),
+    .filter_key_error_o(), .limit_o(restart_limit_o), .output_records_o, .output_checksum_o,
     .content_bytes_o(), .content_checksum_o(),
     .stall_encode_o, .stall_pack_o
   );

@@ -24,6 +24,7 @@ module sluice_f2 #(
   parameter int unsigned InBytes = 64,
   parameter int unsigned OutBytes = 64,
   parameter int unsigned Snappy = 0,
+  parameter int unsigned Bloom = 0,
   parameter int unsigned MemoryPages = 1 << 24  // of 4 KiB: 64 GiB
 ) (
   input  logic         clk_main_a0,
@@ -431,7 +432,7 @@ module sluice_f2 #(
   logic unused_index_wlast;
   sluice_card #(
     .Units(Units), .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes),
-    .Snappy(Snappy)
+    .Snappy(Snappy), .Bloom(Bloom)
   ) u_card (
     .ap_clk(clk_i), .ap_rst_n(rst_ni), .irq(unused_irq),
     .s_axi_control_awaddr(ocl_awaddr), .s_axi_control_awvalid(ocl_awvalid),

@@ -10,7 +10,8 @@ module sluice_kernel #(
   parameter int unsigned ValueBytes = 16,
   parameter int unsigned InBytes = 64,
   parameter int unsigned OutBytes = 64,
-  parameter int unsigned Snappy = 0
+  parameter int unsigned Snappy = 0,
+  parameter int unsigned Bloom = 0
 ) (
   input  logic ap_clk,
   input  logic ap_rst_n,  // synchronous
@@ -250,7 +251,7 @@ module sluice_kernel #(
 
   sluice_card #(
     .Units(1), .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes),
-    .Snappy(Snappy)
+    .Snappy(Snappy), .Bloom(Bloom)
   ) u_card (
     .ap_clk, .ap_rst_n(rst_nq), .irq,
     .s_axi_control_awaddr(control_awaddr), .s_axi_control_awvalid(control_awvalid),

@@ -66,11 +66,13 @@ module cu_bloom_stage #(
     .chunk_valid_o(out.chunk_valid), .chunk_ready_i(in.chunk_ready), .chunk_o(out.chunk),
     .overflow_o(out.overflow)
   );
+  // Its reset ends a cycle later, but begins at once: before the first, nothing is known of in_q.
+  wire second_rst_n = rst_ni && in_q.rst_n;
   cu_bloom_filter #(
     .ValueBytes(ValueBytes), .MaxKeyBytes(MaxKeyBytes), .MaxFilterKeys(MaxFilterKeys),
     .MaxFilterBytes(MaxFilterBytes), .Lanes(Lanes)
   ) u_second (
-    .clk_i, .rst_ni(in_q.rst_n), .bits_per_key_i(in_q.bits_per_key), .probes_i(in_q.probes),
+    .clk_i, .rst_ni(second_rst_n), .bits_per_key_i(in_q.bits_per_key), .probes_i(in_q.probes),
     .key_valid_i(in_q.key_valid), .key_ready_o(second.key_ready), .key_i(in_q.key),
     .chunk_valid_o(second.chunk_valid), .chunk_ready_i(in_q.chunk_ready), .chunk_o(second.chunk),
     .overflow_o(second.overflow)

@@ -31,10 +31,12 @@ module cu_entry_encoder #(
   parameter int unsigned ValueBytes = 16,     // 8, 16, 32 or 64
   parameter int unsigned MaxRestarts = 8192,  // of a block
   parameter int unsigned MaxKeyBytes = 1024,  // of a user key; below 2^14 - 8
+  parameter int unsigned Bloom = 0,           // 1: keys go to filters, too
   localparam type record_t = `CU_RECORD_T,
   localparam type chunk_t = `CU_CHUNK_T(ValueBytes),
   localparam type last_key_t = `CU_LAST_KEY_T(ValueBytes),
-  localparam type table_record_t = `CU_TABLE_RECORD_T
+  localparam type table_record_t = `CU_TABLE_RECORD_T,
+  localparam type filter_key_t = `CU_FILTER_KEY_T(ValueBytes)
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,  // synchronous
@@ -43,6 +45,7 @@ module cu_entry_encoder #(
   input  logic [31:0]             block_bytes_i,
   input  logic [63:0]             table_bytes_i,
   input  logic [15:0]             restart_interval_i,
+  input  logic                    filters_i,  // there are to be filters; only with Bloom
 
   input  logic                    record_valid_i,
   output logic                    record_ready_o,
@@ -70,6 +73,12 @@ module cu_entry_encoder #(
   input  logic                    table_record_ready_i,
   output table_record_t           table_record_o,
 
+  // With Bloom: the keys of each block.
+  output logic                    filter_key_valid_o,
+  input  logic                    filter_key_ready_i,
+  output filter_key_t             filter_key_o,
+  output logic                    filter_key_error_o,  // level: a stray bit among them
+
   output logic                    limit_o,  // more restarts than there is room for; nothing follows
   output logic [63:0]             output_records_o,
   output logic [63:0]             output_checksum_o,  // lags by three cycles
@@ -93,6 +102,7 @@ module cu_entry_encoder #(
                 "ValueBytes must be 8, 16, 32 or 64")
   `ASSERT_PARAM(max_key_bytes, MaxKeyBytes < 2 ** 14 - 8,
                 "MaxKeyBytes must leave the header 8 bytes")
+  `ASSERT_PARAM(bloom, Bloom <= 1, "Bloom must be 0 or 1")
 
   typedef enum logic [2:0] {
     StRecord, StKey, StTrailer, StValue, StClose, StDone, StLimit
@@ -240,9 +250,9 @@ module cu_entry_encoder #(
 
   // -------------------------------------------------------------- restarts, index side, checksum
 
-  logic restarts_full, array_last;
+  logic restarts_full, array_last, filter_room;
   // A table record still waiting for the index encoder belongs to an earlier table.
-  wire close = state_q == StClose && room && !table_record_full_q;
+  wire close = state_q == StClose && room && !table_record_full_q && filter_room;
   logic [RestartBits-1:0] restarts;
   logic [V*8-1:0] array_data;
   logic [7:0] array_checksum, chunk_checksum;
@@ -264,6 +274,23 @@ module cu_entry_encoder #(
     .beat_i(take_key), .data_i(key_data_i), .close_i(close_block),
     .last_key_valid_o, .last_key_ready_i, .last_key_o
   );
+
+  if (Bloom != 0) begin : g_filter_keys
+    cu_filter_keys #(.ValueBytes(V)) u_filter_keys (
+      .clk_i, .rst_ni, .enable_i(filters_i), .ready_o(filter_room),
+      .start_i(take_record), .user_bytes_i(record_q.user_bytes),
+      .beat_i(take_key), .data_i(key_data_i), .last_i(beat_q.last), .block_end_i(close_block),
+      .task_end_i(end_task), .key_valid_o(filter_key_valid_o), .key_ready_i(filter_key_ready_i),
+      .key_o(filter_key_o), .error_o(filter_key_error_o)
+    );
+  end else begin : g_no_filter_keys
+    assign filter_room        = 1'b1;
+    assign filter_key_valid_o = 1'b0;
+    assign filter_key_o       = '0;
+    assign filter_key_error_o = 1'b0;
+    logic unused_filters;
+    assign unused_filters = filters_i & filter_key_ready_i;
+  end
 
   cu_record_sum #(.ValueBytes(V)) u_sum (
     .clk_i, .rst_ni,
@@ -318,7 +345,7 @@ module cu_entry_encoder #(
             if (over) state_d = StLimit;
           end else if (block_open_q) begin
             state_d = StClose;
-          end else if (!table_record_full_q) begin
+          end else if (!table_record_full_q && filter_room) begin
             end_table   = table_open_q;
             end_task    = !table_open_q;
             emit        = 1'b1;
@@ -329,7 +356,7 @@ module cu_entry_encoder #(
         end
       end
       StKey: begin
-        if (key_valid_i && room) begin
+        if (key_valid_i && room && filter_room) begin
           take_key    = 1'b1;
           chunk.data  = key_rest;
           chunk.bytes = beat_q.bytes;
@@ -472,10 +499,10 @@ module cu_entry_encoder #(
   assign limit_o          = state_q == StLimit;
   assign output_records_o = records_q;
   assign content_bytes_o  = content_bytes_q;
-  assign stall_encode_o   = room && ((state_q == StRecord && !head_valid_q)
+  assign stall_encode_o   = room && filter_room && ((state_q == StRecord && !head_valid_q)
                                      || (state_q == StKey && !key_valid_i)
                                      || (state_q == StValue && !value_valid_i));
-  assign stall_pack_o     = !room || (state_q == StClose && table_record_full_q)
+  assign stall_pack_o     = !room || !filter_room || (state_q == StClose && table_record_full_q)
                             || (state_q == StRecord && head_valid_q
                                 && (table_ends ? !block_open_q && table_record_full_q
                                                : !last_key_room));

@@ -14,7 +14,8 @@ module cu_csr #(
   parameter int unsigned MaxKeyBytes = 1024,
   parameter int unsigned MaxRestarts = 8192,
   parameter int unsigned MaxBlocks = 8192,
-  parameter int unsigned Snappy = 0
+  parameter int unsigned Snappy = 0,
+  parameter int unsigned Bloom = 0
 ) (
   input  logic        clk_i,
   input  logic        rst_ni,
@@ -141,7 +142,10 @@ module cu_csr #(
       12'(CapabilityMaxValueBytes): rdata_d = ValueBytesLimit;
       12'(CapabilityMaxRestarts): rdata_d = MaxRestarts;
       12'(CapabilityMaxBlocks): rdata_d = MaxBlocks;
-      12'(CapabilityFeatures): rdata_d[CapabilityFeaturesSnappyLsb] = Snappy != 0;
+      12'(CapabilityFeatures): begin
+        rdata_d[CapabilityFeaturesSnappyLsb] = Snappy != 0;
+        rdata_d[CapabilityFeaturesBloomLsb]  = Bloom != 0;
+      end
       default: ;
     endcase
   end

@@ -32,6 +32,7 @@ module cu_job_control #(
   parameter int unsigned MaxKeyBytes = 1024,
   parameter int unsigned QuietCycles = 1 << 24,
   parameter int unsigned HaltCycles = 1 << 16,
+  parameter int unsigned Bloom = 0,
   localparam int unsigned RangeAddrBits = $clog2((MaxKeyBytes + 7) / 8)
 ) (
   input  logic        clk_i,
@@ -74,6 +75,10 @@ module cu_job_control #(
   output logic [63:0] data_limit_o,
   output logic [63:0] index_addr_o,
   output logic [63:0] index_limit_o,
+  output logic [7:0]  bloom_bits_o,    // 0: no filters, and always without Bloom
+  output logic [4:0]  bloom_probes_o,
+  output logic [63:0] filter_addr_o,
+  output logic [63:0] filter_limit_o,
   output logic [Ways-1:0] way_load_o,  // pulse per way, with its tables
   output logic [47:0] way_tables_o,
   output logic [15:0] way_count_o,
@@ -82,6 +87,7 @@ module cu_job_control #(
   // What the pipeline says
   input  logic        data_done_i,
   input  logic        index_done_i,
+  input  logic        filter_done_i,  // or there are no filters
   input  logic        data_full_i,
   input  logic        index_full_i,
   input  logic        write_error_i,
@@ -103,6 +109,7 @@ module cu_job_control #(
   input  logic [Ways-1:0][63:0] input_bytes_i,
   input  logic [63:0] data_used_i,
   input  logic [63:0] index_used_i,
+  input  logic [63:0] filter_used_i,
   input  logic [63:0] tables_i,
   input  logic [63:0] input_checksum_i,
   input  logic [63:0] output_checksum_i,
@@ -119,10 +126,12 @@ module cu_job_control #(
 );
   import sluice_abi_pkg::*;
 
-  localparam int unsigned HeadWords = (JobCompletionAddr / 8) + 1;
-  localparam int unsigned RecordWords = CompletionBytes / 8;
+  // What concerns filters stands last in both.
+  localparam int unsigned HeadWords = ((Bloom != 0) ? JobFilterBytes : JobCompletionAddr) / 8 + 1;
+  localparam int unsigned RecordWords = CompletionFilterBytes / 8 + ((Bloom != 0) ? 1 : 0);
   localparam int unsigned StallWord = CompletionStalls / 8;
 
+  `ASSERT_PARAM(bloom, Bloom <= 1, "Bloom must be 0 or 1")
   `ASSERT_PARAM(quiet_cycles, QuietCycles >= HaltCycles, "QuietCycles must be HaltCycles or more")
 
   typedef enum logic [3:0] {
@@ -163,6 +172,23 @@ module cu_job_control #(
   assign index_limit_o      = head_q[JobIndexBytes/8];
   assign record_addr_o      = head_q[JobCompletionAddr/8];
 
+  // Whether it can make the filters that it is asked for, if any.
+  wire [7:0] bloom_bits = head_q[JobBlock/8][JobBlockBloomBitsLsb+:JobBlockBloomBitsWidth];
+  logic can_filter;
+  assign bloom_bits_o   = (Bloom != 0) ? bloom_bits : '0;
+  assign bloom_probes_o = head_q[JobBlock/8][JobBlockBloomProbesLsb+:JobBlockBloomProbesWidth];
+  if (Bloom != 0) begin : g_filters
+    assign filter_addr_o  = head_q[JobFilterAddr/8];
+    assign filter_limit_o = head_q[JobFilterBytes/8];
+    assign can_filter     = bloom_bits == '0 ||
+                            (bloom_probes_o inside {[5'd1:5'd30]} && filter_addr_o[5:0] == '0 &&
+                             filter_limit_o[5:0] == '0);
+  end else begin : g_no_filters
+    assign filter_addr_o  = '0;
+    assign filter_limit_o = '0;
+    assign can_filter     = bloom_bits == '0;
+  end
+
   wire is_job = head_word[JobHeadMagicLsb+:JobHeadMagicWidth] == Magic &&
                 head_word[JobHeadVersionLsb+:JobHeadVersionWidth] == Version &&
                 record_addr_o[5:0] == '0;
@@ -172,7 +198,8 @@ module cu_job_control #(
                 32'(begin_bytes_o) <= MaxKeyBytes && 32'(end_bytes_o) <= MaxKeyBytes &&
                 data_addr_o[5:0] == '0 && data_limit_o[5:0] == '0 &&
                 index_addr_o[5:0] == '0 && index_limit_o[5:0] == '0 &&
-                head_q[JobBeginAddr/8][2:0] == '0 && head_q[JobEndAddr/8][2:0] == '0;
+                head_q[JobBeginAddr/8][2:0] == '0 && head_q[JobEndAddr/8][2:0] == '0 &&
+                can_filter;
   // Registered: the read ends some cycles after its last word, and Check comes then.
   logic is_job_q, can_do_q;
   always_ff @(posedge clk_i) begin
@@ -372,7 +399,7 @@ module cu_job_control #(
         end else if (limit_i) begin
           status_d = MergeStatusLimit;
           state_d  = Halt;
-        end else if (data_done_i && index_done_i) begin
+        end else if (data_done_i && index_done_i && filter_done_i) begin
           if (!intact_q) status_d = MergeStatusEndToEnd;
           state_d = Halt;
         end
@@ -453,6 +480,7 @@ module cu_job_control #(
       5'(CompletionInputChecksum/8):   record_word = input_checksum_i;
       5'(CompletionOutputChecksum/8):  record_word = output_checksum_i;
       5'(CompletionDroppedChecksum/8): record_word = dropped_checksum_i;
+      5'(CompletionFilterBytes/8):     record_word = filter_used_i;
       default:                         record_word = '0;
     endcase
     for (int s = 0; s < int'(StallCount); s++) begin

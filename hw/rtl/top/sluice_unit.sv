@@ -15,7 +15,8 @@ module sluice_unit #(
   parameter int unsigned MaxBlocks = 8192,   // in an output table
   parameter int unsigned InFifoBeats = 256,  // read-ahead per way
   parameter int unsigned ValueFifoBeats = 64, // values that wait, per way
-  parameter int unsigned Snappy = 0          // 1: input blocks may be compressed with it
+  parameter int unsigned Snappy = 0,         // 1: input blocks may be compressed with it
+  parameter int unsigned Bloom = 0           // 1: jobs may ask for filters of output blocks
 ) (
   input  logic ap_clk,
   input  logic ap_rst_n,
@@ -104,6 +105,7 @@ module sluice_unit #(
   typedef `CU_LAST_KEY_T(V) last_key_t;
   typedef `CU_TABLE_RECORD_T table_record_t;
   typedef `CU_CHUNK_T(8) index_chunk_t;
+  typedef `CU_FILTER_KEY_T(V) filter_key_t;
 
   localparam int unsigned RangeAddrBits = $clog2((MaxKeyBytes + 7) / 8);
   // Enough for handles at the decoders' pace, a block in 4 KiB / V cycles, with keys of 256 bytes and
@@ -124,6 +126,7 @@ module sluice_unit #(
   `ASSERT_PARAM(max_key_bytes, MaxKeyBytes % 64 == 0 && MaxKeyBytes <= 16320,
                 "MaxKeyBytes must be a multiple of 64 up to 16320")
   `ASSERT_PARAM(snappy, Snappy <= 1, "Snappy must be 0 or 1")
+  `ASSERT_PARAM(bloom, Bloom <= 1, "Bloom must be 0 or 1")
 
   // ------------------------------------------------------------------ control
   logic job_valid, job_ready, job_done;
@@ -132,7 +135,8 @@ module sluice_unit #(
 
   cu_csr #(
     .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes),
-    .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts), .MaxBlocks(MaxBlocks), .Snappy(Snappy)
+    .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts), .MaxBlocks(MaxBlocks), .Snappy(Snappy),
+    .Bloom(Bloom)
   ) u_csr (
     .clk_i(ap_clk), .rst_ni(ap_rst_n),
     .s_axi_awaddr_i(s_axi_control_awaddr), .s_axi_awvalid_i(s_axi_control_awvalid),
@@ -158,15 +162,19 @@ module sluice_unit #(
   logic [RangeAddrBits-1:0] range_addr;
   logic [63:0] range_data;
   logic write_start;
-  logic [63:0] data_addr, data_limit, index_addr, index_limit;
+  logic [63:0] data_addr, data_limit, index_addr, index_limit, filter_addr, filter_limit;
+  logic [7:0] bloom_bits;
+  logic [4:0] bloom_probes;
   logic [Ways-1:0] way_load;
   logic way_start;
   logic [47:0] way_tables;
   logic [15:0] way_count;
   logic data_done, index_done, data_full, index_full, data_werror, index_werror;
+  logic filter_done, filter_werror, filter_limit_hit, filter_error;
   logic entry_limit, index_limit_hit, job_parity_error;
-  logic halt, in_idle, index_ridle, out_idle, index_widle;
+  logic halt, in_idle, index_ridle, out_idle, index_widle, filter_idle;
   logic [63:0] input_records, output_records, dropped_records, data_used, index_used, tables;
+  logic [63:0] filter_used;
   logic [63:0] input_checksum, output_checksum, dropped_checksum;
   logic [Ways-1:0][63:0] input_bytes;
   logic [StallCount-1:0] stall;
@@ -217,7 +225,7 @@ module sluice_unit #(
   end
 
   cu_job_control #(
-    .Ways(Ways), .MaxKeyBytes(MaxKeyBytes), .QuietCycles(QuietCycles)
+    .Ways(Ways), .MaxKeyBytes(MaxKeyBytes), .QuietCycles(QuietCycles), .Bloom(Bloom)
   ) u_job_control (
     .clk_i(ap_clk), .rst_ni(ap_rst_n), .pipe_rst_no(rst_n),
     .job_valid_i(job_valid), .job_ready_o(job_ready), .job_addr_i(job_addr),
@@ -232,18 +240,23 @@ module sluice_unit #(
     .end_bytes_o(end_bytes), .range_we_o(range_we), .range_sel_o(range_sel),
     .range_addr_o(range_addr), .range_data_o(range_data), .write_start_o(write_start),
     .data_addr_o(data_addr), .data_limit_o(data_limit), .index_addr_o(index_addr),
-    .index_limit_o(index_limit), .way_load_o(way_load), .way_tables_o(way_tables),
+    .index_limit_o(index_limit), .bloom_bits_o(bloom_bits), .bloom_probes_o(bloom_probes),
+    .filter_addr_o(filter_addr), .filter_limit_o(filter_limit),
+    .way_load_o(way_load), .way_tables_o(way_tables),
     .way_count_o(way_count), .way_start_o(way_start),
-    .data_done_i(data_done), .index_done_i(index_done), .data_full_i(data_full),
-    .index_full_i(index_full), .write_error_i(data_werror | index_werror),
-    .limit_i(entry_limit | index_limit_hit),
+    .data_done_i(data_done), .index_done_i(index_done), .filter_done_i(filter_done),
+    .data_full_i(data_full), .index_full_i(index_full),
+    .write_error_i(data_werror | index_werror | filter_werror),
+    .limit_i(entry_limit | index_limit_hit | filter_limit_hit),
     .fault_valid_i(fault_valid), .fault_status_i(fault_status), .fault_table_i(fault_table),
     .fault_offset_i(fault_offset), .halt_o(halt),
-    .ports_idle_i(in_idle & index_ridle & out_idle & index_widle), .ports_move_i(ports_move_q),
+    .ports_idle_i(in_idle & index_ridle & out_idle & index_widle & filter_idle),
+    .ports_move_i(ports_move_q),
     .parity_error_o(job_parity_error),
     .input_records_i(input_records), .output_records_i(output_records),
     .dropped_records_i(dropped_records), .input_bytes_i(input_bytes), .data_used_i(data_used),
-    .index_used_i(index_used), .tables_i(tables), .input_checksum_i(input_checksum),
+    .index_used_i(index_used), .filter_used_i(filter_used), .tables_i(tables),
+    .input_checksum_i(input_checksum),
     .output_checksum_i(output_checksum), .dropped_checksum_i(dropped_checksum), .stall_i(stall),
     .record_start_o(record_start), .record_addr_o(record_addr), .record_valid_o(record_valid),
     .record_ready_i(record_ready), .record_data_o(record_data), .record_last_o(record_last)
@@ -426,12 +439,15 @@ module sluice_unit #(
   logic [63:0] content_bytes, encoded_checksum;
   logic [7:0] content_checksum;
 
+  logic filter_key_valid, filter_key_ready, filter_key_error;
+  filter_key_t filter_key;
+
   cu_entry_encoder #(
-    .ValueBytes(V), .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts)
+    .ValueBytes(V), .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts), .Bloom(Bloom)
   ) u_entry_encoder (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .block_bytes_i(block_bytes), .table_bytes_i(table_bytes),
-    .restart_interval_i(restart_interval),
+    .restart_interval_i(restart_interval), .filters_i(bloom_bits != '0),
     .record_valid_i(kept_record_valid), .record_ready_o(kept_record_ready), .record_i(kept_record),
     .key_valid_i(kept_key_valid), .key_ready_o(kept_key_ready), .key_data_i(kept_key_data),
     .key_last_i(kept_key_last),
@@ -441,6 +457,8 @@ module sluice_unit #(
     .last_key_valid_o(last_key_valid), .last_key_ready_i(last_key_ready), .last_key_o(last_key),
     .table_record_valid_o(table_record_valid), .table_record_ready_i(table_record_ready),
     .table_record_o(table_record),
+    .filter_key_valid_o(filter_key_valid), .filter_key_ready_i(filter_key_ready),
+    .filter_key_o(filter_key), .filter_key_error_o(filter_key_error),
     .limit_o(entry_limit), .output_records_o(output_records),
     .output_checksum_o(encoded_checksum), .content_bytes_o(content_bytes),
     .content_checksum_o(content_checksum), .stall_encode_o(stall[StallEncode]),
@@ -464,7 +482,8 @@ module sluice_unit #(
   always_ff @(posedge ap_clk) begin
     integrity_error_q <= index_parity_error_q | job_parity_error | ififo_error | dfifo_error |
                          (parity_error != '0) | verdict_parity_error | order_error | tag_error |
-                         (settled != '1) | kept_key_valid | kept_value_valid;
+                         (settled != '1) | kept_key_valid | kept_value_valid |
+                         filter_key_error | filter_error;
   end
   cu_xor_checksum #(.Bytes(V)) u_sealed_checksum (
     .clk_i(ap_clk), .rst_ni(rst_n), .valid_i(block_word_moves), .data_i(block_word.data),
@@ -541,6 +560,16 @@ module sluice_unit #(
   assign index_out_ready = ~recording_q & index_write_ready;
 
   logic unused_index_wstall;
+  logic [63:0] index_awaddr;
+  logic [7:0] index_awlen;
+  logic index_awvalid, index_awready, index_wlast, index_wvalid, index_wready;
+  logic [63:0] index_wdata;
+  logic [7:0] index_wstrb;
+  logic [1:0] index_bresp;
+  logic index_bvalid, index_bready;
+  logic [2:0] index_awsize;
+  logic [1:0] index_awburst;
+
   cu_write_engine #(.Bytes(8), .BusBytes(8), .AlignBytes(8)) u_index_write (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .start_i(write_start | record_start), .addr_i(record_start ? record_addr : index_addr),
@@ -548,12 +577,99 @@ module sluice_unit #(
     .in_valid_i(index_write_valid), .in_ready_o(index_write_ready), .in_i(index_write),
     .used_o(index_used), .done_o(index_done), .full_o(index_full), .error_o(index_werror),
     .halt_i(halt), .idle_o(index_widle), .stall_o(unused_index_wstall),
-    .m_axi_awaddr_o(m_axi_index_awaddr), .m_axi_awlen_o(m_axi_index_awlen),
-    .m_axi_awsize_o(m_axi_index_awsize), .m_axi_awburst_o(m_axi_index_awburst),
-    .m_axi_awvalid_o(m_axi_index_awvalid), .m_axi_awready_i(m_axi_index_awready),
-    .m_axi_wdata_o(m_axi_index_wdata), .m_axi_wstrb_o(m_axi_index_wstrb),
-    .m_axi_wlast_o(m_axi_index_wlast), .m_axi_wvalid_o(m_axi_index_wvalid),
-    .m_axi_wready_i(m_axi_index_wready), .m_axi_bresp_i(m_axi_index_bresp),
-    .m_axi_bvalid_i(m_axi_index_bvalid), .m_axi_bready_o(m_axi_index_bready)
+    .m_axi_awaddr_o(index_awaddr), .m_axi_awlen_o(index_awlen), .m_axi_awsize_o(index_awsize),
+    .m_axi_awburst_o(index_awburst), .m_axi_awvalid_o(index_awvalid),
+    .m_axi_awready_i(index_awready), .m_axi_wdata_o(index_wdata), .m_axi_wstrb_o(index_wstrb),
+    .m_axi_wlast_o(index_wlast), .m_axi_wvalid_o(index_wvalid), .m_axi_wready_i(index_wready),
+    .m_axi_bresp_i(index_bresp), .m_axi_bvalid_i(index_bvalid), .m_axi_bready_o(index_bready)
   );
+
+  // ---------------------------------------------------------------- filters
+  if (Bloom != 0) begin : g_bloom
+    // They leave through the index port, which has time for them.
+    index_chunk_t filter_chunk, filter_word;
+    logic filter_chunk_valid, filter_chunk_ready, filter_word_valid, filter_word_ready;
+    logic overflow, full, written;
+
+    cu_bloom_stage #(.ValueBytes(V), .MaxKeyBytes(MaxKeyBytes)) u_stage (
+      .clk_i(ap_clk), .rst_ni(rst_n), .bits_per_key_i(bloom_bits), .probes_i(bloom_probes),
+      .key_valid_i(filter_key_valid), .key_ready_o(filter_key_ready), .key_i(filter_key),
+      .chunk_valid_o(filter_chunk_valid), .chunk_ready_i(filter_chunk_ready),
+      .chunk_o(filter_chunk), .overflow_o(overflow), .stray_o(filter_error)
+    );
+    assign filter_limit_hit = overflow | full;
+    assign filter_done      = bloom_bits == '0 | written;
+
+    // Filters follow each other without a gap.
+    cu_byte_packer #(.Bytes(8)) u_packer (
+      .clk_i(ap_clk), .rst_ni(rst_n), .in_valid_i(filter_chunk_valid),
+      .in_ready_o(filter_chunk_ready), .in_i(filter_chunk),
+      .out_valid_o(filter_word_valid), .out_ready_i(filter_word_ready), .out_o(filter_word)
+    );
+
+    logic [63:0] awaddr;
+    logic [7:0] awlen;
+    logic [2:0] unused_awsize;
+    logic [1:0] unused_awburst;
+    logic awvalid, awready, wlast, wvalid, wready, bvalid, bready, unused_stall;
+    logic [63:0] wdata;
+    logic [7:0] wstrb;
+    cu_write_engine #(.Bytes(8), .BusBytes(8), .AlignBytes(8)) u_write (
+      .clk_i(ap_clk), .rst_ni(rst_n),
+      .start_i(write_start && bloom_bits != '0), .addr_i(filter_addr), .limit_i(filter_limit),
+      .in_valid_i(filter_word_valid), .in_ready_o(filter_word_ready), .in_i(filter_word),
+      .used_o(filter_used), .done_o(written), .full_o(full), .error_o(filter_werror),
+      .halt_i(halt), .idle_o(filter_idle), .stall_o(unused_stall),
+      .m_axi_awaddr_o(awaddr), .m_axi_awlen_o(awlen), .m_axi_awsize_o(unused_awsize),
+      .m_axi_awburst_o(unused_awburst), .m_axi_awvalid_o(awvalid), .m_axi_awready_i(awready),
+      .m_axi_wdata_o(wdata), .m_axi_wstrb_o(wstrb), .m_axi_wlast_o(wlast),
+      .m_axi_wvalid_o(wvalid), .m_axi_wready_i(wready),
+      .m_axi_bresp_i(index_bresp), .m_axi_bvalid_i(bvalid), .m_axi_bready_o(bready)
+    );
+
+    logic [1:0] unused_idle, unused_beat;
+    logic unused_index_burst;
+    assign unused_index_burst = ^{index_awsize, index_awburst};
+    cu_axi_write_arbiter #(.Units(2), .BusBytes(8)) u_arbiter (
+      .clk_i(ap_clk), .rst_ni(rst_n), .isolate_i('0), .idle_o(unused_idle), .beat_o(unused_beat),
+      .s_axi_awaddr_i({awaddr, index_awaddr}), .s_axi_awlen_i({awlen, index_awlen}),
+      .s_axi_awvalid_i({awvalid, index_awvalid}), .s_axi_awready_o({awready, index_awready}),
+      .s_axi_wdata_i({wdata, index_wdata}), .s_axi_wstrb_i({wstrb, index_wstrb}),
+      .s_axi_wlast_i({wlast, index_wlast}), .s_axi_wvalid_i({wvalid, index_wvalid}),
+      .s_axi_wready_o({wready, index_wready}), .s_axi_bresp_o(index_bresp),
+      .s_axi_bvalid_o({bvalid, index_bvalid}), .s_axi_bready_i({bready, index_bready}),
+      .m_axi_awaddr_o(m_axi_index_awaddr), .m_axi_awlen_o(m_axi_index_awlen),
+      .m_axi_awsize_o(m_axi_index_awsize), .m_axi_awburst_o(m_axi_index_awburst),
+      .m_axi_awvalid_o(m_axi_index_awvalid), .m_axi_awready_i(m_axi_index_awready),
+      .m_axi_wdata_o(m_axi_index_wdata), .m_axi_wstrb_o(m_axi_index_wstrb),
+      .m_axi_wlast_o(m_axi_index_wlast), .m_axi_wvalid_o(m_axi_index_wvalid),
+      .m_axi_wready_i(m_axi_index_wready), .m_axi_bresp_i(m_axi_index_bresp),
+      .m_axi_bvalid_i(m_axi_index_bvalid), .m_axi_bready_o(m_axi_index_bready)
+    );
+  end else begin : g_no_bloom
+    assign filter_key_ready = 1'b1;
+    assign filter_limit_hit = 1'b0;
+    assign filter_error     = 1'b0;
+    assign filter_werror    = 1'b0;
+    assign filter_done      = 1'b1;
+    assign filter_idle      = 1'b1;
+    assign filter_used      = '0;
+    logic unused_filter;
+    assign unused_filter = ^{filter_key_valid, filter_key, bloom_probes, filter_addr, filter_limit};
+
+    assign m_axi_index_awaddr  = index_awaddr;
+    assign m_axi_index_awlen   = index_awlen;
+    assign m_axi_index_awsize  = index_awsize;
+    assign m_axi_index_awburst = index_awburst;
+    assign m_axi_index_awvalid = index_awvalid;
+    assign m_axi_index_wdata   = index_wdata;
+    assign m_axi_index_wstrb   = index_wstrb;
+    assign m_axi_index_wlast   = index_wlast;
+    assign m_axi_index_wvalid  = index_wvalid;
+    assign m_axi_index_bready  = index_bready;
+    assign index_awready = m_axi_index_awready;
+    assign index_wready  = m_axi_index_wready;
+    assign index_bresp   = m_axi_index_bresp;
+    assign index_bvalid  = m_axi_index_bvalid;
+  end
 endmodule

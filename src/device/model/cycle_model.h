@@ -108,6 +108,9 @@ inline constexpr uint64_t kWriteFifoBeats = 64;  // cu_write_engine: FifoBeats
 inline constexpr uint64_t kBurstsAhead = 64;     // cu_read_engine: MaxBursts
 inline constexpr uint64_t kBlocksBehind = 8;     // cu_index_encoder: ItemDepth
 inline constexpr uint64_t kWriteBursts = 16;     // cu_write_engine: MaxOutstanding
+// cu_bloom_stage: MaxFilterKeys, MaxFilterBytes, of a block.
+inline constexpr uint64_t kMaxFilterKeys = 2048;
+inline constexpr uint64_t kMaxFilterBytes = 4096;
 
 // From the room for a burst in a client's FIFO to its first beat there: the memory, and registers
 // on the way there and back.

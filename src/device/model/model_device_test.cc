@@ -32,9 +32,11 @@ std::unique_ptr<Device> Rtl() {
   EXPECT_TRUE(MakeRtlDevice(kConfig, {}, &device).ok());
   return device;
 }
-std::unique_ptr<Device> Model(const ModelDeviceOptions& options, bool snappy = false) {
+std::unique_ptr<Device> Model(const ModelDeviceOptions& options, bool snappy = false,
+                              bool bloom = false) {
   DeviceInfo info = Rtl()->info();
   info.snappy = snappy;
+  info.bloom = bloom;
   return MakeModelDevice(info, options);
 }
 
@@ -42,9 +44,13 @@ TEST(ModelDeviceTest, WritesWhatTheCpuWrites) {
   std::mt19937_64 rng(TestSeed());
   DeviceExecutor raw_only(Model(Instant()));
   DeviceExecutor with_snappy(Model(Instant(), true));
-  for (int i = 0; i < 200; ++i) {
-    DeviceExecutor& model = i % 2 == 0 ? raw_only : with_snappy;
-    const GeneratedTask input = RandomTask(rng);
+  DeviceExecutor with_filters(Model(Instant(), false, true));
+  for (int i = 0; i < 300; ++i) {
+    DeviceExecutor& model = i % 3 == 0 ? raw_only : i % 3 == 1 ? with_snappy : with_filters;
+    GeneratedTask input = RandomTask(rng);
+    if (model.makes_filters()) {
+      input.task.bloom_bits_per_key = static_cast<uint32_t>(rng() % 65);
+    }
     std::vector<OwnedOutput> expected;
     std::vector<OwnedOutput> actual;
     const MergeResult cpu = CpuExecutor().Run(input.task, CollectInto(&expected));

@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "device/model/cycle_model.h"
 #include "device/model/pipeline.h"
 #include "device/model/snappy_cycles.h"
 #include "merge/cpu_executor.h"
 #include "sluice_abi.h"
+#include "table/filter.h"
 #include "table/stored_block.h"
 #include "util/coding.h"
 
@@ -45,6 +47,7 @@ class Job {
   // Counts block_bytes_.
   bool AllReadable(MergeResult* result);
   Status Store(const MergeOutput& output);
+  MergeStatus StoreFilters(const MergeOutput& output);
   MergeStatus CheckBlocks(const RawTable& table) const;
   void WriteCompletion(const MergeResult& result, uint64_t cycles) const;
 
@@ -59,6 +62,8 @@ class Job {
   uint64_t data_bytes_ = 0;
   uint64_t index_addr_ = 0;
   uint64_t index_bytes_ = 0;
+  uint64_t filter_addr_ = 0;
+  uint64_t filter_bytes_ = 0;
   MergeTask task_;
   std::deque<std::string> apart_;                   // tables whose index is not within their image
   std::vector<std::vector<uint64_t>> index_addrs_;  // by run and table
@@ -66,6 +71,7 @@ class Job {
   uint64_t block_bytes_ = 0;  // of all data blocks, trailers counted
   uint64_t data_used_ = 0;
   uint64_t index_used_ = 0;
+  uint64_t filter_used_ = 0;
   std::vector<RawTable> outputs_;
   MergeStatus store_status_ = MergeStatus::kOk;
 };
@@ -107,6 +113,18 @@ MergeStatus Job::ReadDescriptor(uint64_t descriptor) {
   data_bytes_ = word(job::kDataBytes);
   index_addr_ = word(job::kIndexAddr);
   index_bytes_ = word(job::kIndexBytes);
+  task_.bloom_bits_per_key =
+      static_cast<uint32_t>(Field(block, job::kBlockBloomBitsShift, job::kBlockBloomBitsMask));
+  filter_addr_ = word(job::kFilterAddr);
+  filter_bytes_ = word(job::kFilterBytes);
+  if (task_.bloom_bits_per_key > 0) {
+    // The unit believes the number of probes, where the model knows it.
+    const uint64_t probes = Field(block, job::kBlockBloomProbesShift, job::kBlockBloomProbesMask);
+    if (!info_.bloom || (filter_addr_ | filter_bytes_) % 64 != 0 ||
+        probes != static_cast<uint64_t>(BloomProbes(static_cast<int>(task_.bloom_bits_per_key)))) {
+      return MergeStatus::kBadDescriptor;
+    }
+  }
   if (runs_ < 1 || runs_ > info_.ways || task_.block_bytes == 0 ||
       task_.block_bytes > kMaxMergeBlockBytes || task_.restart_interval == 0 ||
       task_.table_bytes == 0 || std::max(begin, end) > info_.max_key_bytes ||
@@ -242,6 +260,23 @@ MergeStatus Job::CheckBlocks(const RawTable& table) const {
   return MergeStatus::kOk;
 }
 
+// Behind those of the tables before.
+MergeStatus Job::StoreFilters(const MergeOutput& output) {
+  const uint64_t most = std::min(kMaxFilterBytes, kMaxFilterKeys * task_.bloom_bits_per_key / 8);
+  for (const std::string_view filter : output.filters) {
+    if (filter.size() - 1 > most ||
+        filter.size() + kBlockTrailerBytes > filter_bytes_ - filter_used_ ||
+        !memory_.Contains(filter_addr_, filter_used_ + filter.size() + kBlockTrailerBytes)) {
+      return MergeStatus::kLimit;
+    }
+    std::string stored(filter);
+    AppendBlockTrailer(filter, Compression::kNone, &stored);
+    std::memcpy(memory_.data + filter_addr_ + filter_used_, stored.data(), stored.size());
+    filter_used_ += stored.size();
+  }
+  return MergeStatus::kOk;
+}
+
 // Puts a table where the unit puts it.
 Status Job::Store(const MergeOutput& output) {
   namespace tr = abi::table_record;
@@ -255,6 +290,9 @@ Status Job::Store(const MergeOutput& output) {
     store_status_ = MergeStatus::kIndexFull;
   } else {
     store_status_ = CheckBlocks(OutputTable(output.data, output.index));
+  }
+  if (store_status_ == MergeStatus::kOk) {
+    store_status_ = StoreFilters(output);
   }
   if (store_status_ != MergeStatus::kOk) {
     return Status::NotSupported(std::string(MergeStatusText(store_status_)));
@@ -309,6 +347,7 @@ void Job::WriteCompletion(const MergeResult& result, uint64_t cycles) const {
   put(c::kInputChecksum, result.stats.input_checksum);
   put(c::kOutputChecksum, result.stats.output_checksum);
   put(c::kDroppedChecksum, result.stats.dropped_checksum);
+  put(c::kFilterBytes, RoundUp(filter_used_, sizeof(uint64_t)));
 }
 
 JobOutcome Job::Run(uint64_t descriptor) {

@@ -39,9 +39,11 @@ class RtlDevice : public Device {
     info_.max_value_bytes = card_->Read(unit, abi::capability::kMaxValueBytes);
     info_.max_restarts = card_->Read(unit, abi::capability::kMaxRestarts);
     info_.max_blocks = card_->Read(unit, abi::capability::kMaxBlocks);
-    info_.snappy =
-        (card_->Read(unit, abi::capability::kFeatures) >> abi::capability::kFeaturesSnappyShift &
-         abi::capability::kFeaturesSnappyMask) != 0;
+    const uint32_t features = card_->Read(unit, abi::capability::kFeatures);
+    info_.snappy = (features >> abi::capability::kFeaturesSnappyShift &
+                    abi::capability::kFeaturesSnappyMask) != 0;
+    info_.bloom = (features >> abi::capability::kFeaturesBloomShift &
+                   abi::capability::kFeaturesBloomMask) != 0;
     info_.memory_bytes = card_->dram().size() / kUnits & ~4095ull;
     info_.clock_mhz = 200;
     base_ = unit * info_.memory_bytes;
