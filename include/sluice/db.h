@@ -14,8 +14,8 @@
 ///
 /// Thread-safe, except Close and the destructor, which must come last: destroy all iterators,
 /// release all snapshots and end all transactions first. Only writes may be under way when Close is
-/// called. Reads take no lock. Once a write has returned, every read that begins later sees it, and it
-/// survives the process; with WriteOptions::sync it also survives a loss of power.
+/// called; later changes fail with Busy. Reads take no lock. Once a write has returned, every later
+/// read sees it, and it survives the process; with WriteOptions::sync a loss of power, too.
 ///
 /// Wherever a call takes a `Subtable*`, null means the default sub-table, which every database has.
 ///

@@ -57,8 +57,8 @@ class SLUICE_EXPORT Ingestion {
   /// system, nothing is ingested if the database still takes writes; otherwise it may be there or not
   /// when the database is opened again, but not in part.
   ///
-  /// Cost: flushes the memtables of the sub-tables, for the most part while writes go on, and holds
-  /// up all writes for the rest of that and for one durable change of the metadata.
+  /// Cost: waits while writes are stopped. Flushes the sub-tables' memtables, mostly while writes go
+  /// on, and holds up all writes for the rest of that and for one durable change of the metadata.
   virtual Status Commit() = 0;
 };
 

@@ -153,6 +153,42 @@ TEST_F(CloseTest, WritersAreCompletedOrRefused) {
   }
 }
 
+// The directory is free for others then.
+TEST_F(CloseTest, NothingIsChangedAfterwards) {
+  Open();
+  Subtable* subtable = nullptr;
+  ASSERT_TRUE(db_->CreateSubtable("subtable", &subtable).ok());
+  ASSERT_TRUE(db_->Put({}, subtable, "key", "value").ok());
+  std::unique_ptr<Ingestion> ingestion;
+  ASSERT_TRUE(db_->NewIngestion(&ingestion).ok());
+  ASSERT_TRUE(ingestion->Add(subtable, "key", "ingested").ok());
+  ASSERT_TRUE(db_->Close().ok());
+  std::unique_ptr<DB> next;
+  ASSERT_TRUE(DB::Open(options_, dir_.File("db"), &next).ok());
+  const auto refused = [](const Status& status) { return status.code() == Status::Code::kBusy; };
+  Subtable* created = nullptr;
+  EXPECT_TRUE(refused(db_->CreateSubtable("created", &created)));
+  EXPECT_TRUE(refused(db_->SetSubtableOptions(subtable, {.block_bytes = 2048})));
+  EXPECT_TRUE(refused(db_->DropSubtable(subtable)));
+  EXPECT_TRUE(refused(db_->Flush(subtable)));
+  EXPECT_TRUE(refused(db_->CompactRange(subtable, {}, {})));
+  EXPECT_TRUE(refused(db_->CreateCheckpoint(dir_.File("checkpoint"))));
+  EXPECT_TRUE(refused(ingestion->Commit()));
+  ingestion.reset();
+  EXPECT_TRUE(refused(db_->NewIngestion(&ingestion)));
+  EXPECT_TRUE(refused(db_->Put({}, subtable, "key", "new")));
+  EXPECT_TRUE(refused(db_->DeleteRange({}, subtable, {}, {})));
+  EXPECT_TRUE(refused(db_->DeleteRange({}, subtable, "b", "a")));
+  db_.reset();
+  ASSERT_TRUE(next->Close().ok());
+  next.reset();
+  Open();
+  EXPECT_EQ(db_->ListSubtables().size(), 2u);
+  std::string value;
+  EXPECT_TRUE(db_->Get({}, db_->FindSubtable("subtable"), "key", &value).ok());
+  EXPECT_EQ(value, "value");
+}
+
 // What destructors of static objects and of a thread's thread_local ones may do: those that the
 // engine has of its own for each thread are gone by then, or may go before the end of it.
 class AtTheEnd {

@@ -99,6 +99,7 @@ Status DBImpl::NewIngestion(std::unique_ptr<Ingestion>* ingestion) {
 }
 
 Status DBImpl::Ingest(const std::vector<IngestedRun>& runs, SequenceNumber sequence) {
+  writes_.WaitAsWriters();
   // What is in memtables is older, but would be found first. Most of it is flushed before writes
   // have to wait.
   for (const IngestedRun& run : runs) {

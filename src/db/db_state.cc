@@ -46,8 +46,12 @@ RunFormat DbState::FormatOf(const SubtableImpl& subtable, uint32_t level) const 
 }
 
 Status DbState::CheckWritable() const {
-  return options.read_only ? Status::InvalidArgument(fmt::format("{}: opened read-only", path))
-                           : Status();
+  if (options.read_only) {
+    return Status::InvalidArgument(fmt::format("{}: opened read-only", path));
+  }
+  // Another may have it open by now, whose files these are.
+  return stopping.load(std::memory_order_relaxed) ? Status::Busy("the database is closed")
+                                                  : Status();
 }
 
 void DbState::SetBackgroundError(const Status& status) {

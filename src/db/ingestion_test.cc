@@ -9,6 +9,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <utility>
@@ -191,6 +192,54 @@ TEST_F(IngestionTest, ComesAfterRangeDeletions) {
                            : db_->CompactRange(nullptr, {}, {}).ok());
     EXPECT_TRUE(db_->Verify(nullptr).ok());
   }
+}
+
+// Or small ones would add runs without end, and writers would wait for ever.
+TEST_F(IngestionTest, WaitsWhereWritersAreStopped) {
+  class Gate final : public EventListener {
+   public:
+    void OnCompaction(const CompactionEvent& /*event*/) override {
+      if (!std::exchange(met_, true)) {
+        reached.release();
+        go_on.acquire();
+      }
+    }
+    std::binary_semaphore reached{0};
+    std::binary_semaphore go_on{0};
+
+   private:
+    bool met_ = false;  // there is one thread for compactions
+  };
+  const auto gate = std::make_shared<Gate>();
+  options_.l0_compaction_runs = 2;
+  options_.l0_slowdown_runs = 3;
+  options_.l0_stop_runs = 4;
+  options_.listeners.push_back(gate);
+  Open();
+  const auto flush = [&] {
+    EXPECT_TRUE(db_->Put({}, Key(5), "value").ok());
+    EXPECT_TRUE(db_->Flush(nullptr).ok());
+  };
+  flush();
+  flush();
+  gate->reached.acquire();  // no other compaction begins
+  flush();
+  std::atomic<int> ingested = 0;
+  std::thread thread([&] {
+    for (; ingested < 20; ++ingested) {
+      Ingest(0, 10, "ingested");
+    }
+  });
+  const auto runs = [&] { return db_->GetStatistics().subtables[0].levels[0].runs; };
+  while (runs() < 4) {
+    std::this_thread::yield();
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(runs(), 4u);
+  EXPECT_LT(ingested, 20);
+  gate->go_on.release();
+  thread.join();
+  EXPECT_EQ(Get(Key(5)), "ingested");
 }
 
 TEST_F(IngestionTest, TransactionsMeetConflicts) {

@@ -34,6 +34,8 @@ class WritePath final : private WriteStages {
   void WriteAsync(std::string batch, uint32_t count, bool sync, WriteCallback callback) {
     pipeline_->WriteAsync(std::move(batch), count, sync, std::move(callback));
   }
+  // For what writes past the log: returns when a write would not have to wait for background work.
+  void WaitAsWriters() { Admit(0); }
   // For ExclusiveWrites.
   WritePipeline* pipeline() { return pipeline_.get(); }
 
