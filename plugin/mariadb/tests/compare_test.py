@@ -118,7 +118,9 @@ class Round:
             parts.append(f"PRIMARY KEY (id{draw.choice(['', '', ' DESC'])})")
         for i in range(draw.randint(1, 4)):
             parts.append(self.index(f"k{i}", unique=draw.random() < .2))
-        self.add(f"CREATE TABLE t (id INT NOT NULL, {', '.join(parts)});")
+        # What must be unique must have the column that partitions go by.
+        partitioned = primary != "none" and not any(part.startswith("UNIQUE") for part in parts) and draw.random() < .2
+        self.add(f"CREATE TABLE t (id INT NOT NULL, {', '.join(parts)}){' PARTITION BY HASH (id) PARTITIONS 3' if partitioned else ''};")
 
     def index(self, name, unique):
         picked = self.draw.sample(self.columns, self.draw.randint(1, min(3, len(self.columns))))
