@@ -244,7 +244,6 @@ class ha_sluice final : public handler {
   std::string row_;                   // its value; its blobs point here
   std::string message_;               // of the last error
   std::string duplicate_key_;         // of the row that is in the way
-  uint duplicate_index_ = MAX_KEY;
 
   // Scratch space of the calls that write.
   std::string new_row_key_;

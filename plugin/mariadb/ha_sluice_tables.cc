@@ -395,7 +395,8 @@ int ha_sluice::info(uint flags) {
     TellServerStatistics();
   }
   if ((flags & HA_STATUS_ERRKEY) != 0) {
-    errkey = duplicate_index_;
+    // Of a row that moves from one partition to another, the server asks the former.
+    errkey = session_->duplicate_index();
     if (dup_ref != nullptr && !duplicate_key_.empty()) {
       std::swap(row_key_, duplicate_key_);
       SetPosition(row_key_);

@@ -68,7 +68,7 @@ Status ha_sluice::DeleteEntry(const Index& index, const Entry& entry) {
 }
 
 int ha_sluice::FailDuplicate(uint index, std::string_view row_key) {
-  duplicate_index_ = index;
+  session_->NoteDuplicate(index);
   duplicate_key_.assign(row_key);
   return HA_ERR_FOUND_DUPP_KEY;
 }

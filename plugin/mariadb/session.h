@@ -86,6 +86,10 @@ class Session {
     row_counts_.Add(rows, difference, savepoints_);
   }
 
+  // The index in which a row was found that was in the way of another one, last.
+  void NoteDuplicate(unsigned index) { duplicate_index_ = index; }
+  unsigned duplicate_index() const { return duplicate_index_; }
+
   // Ends the statement and keeps or undoes its writes.
   void EndStatement();
   Status RollbackStatement();
@@ -159,6 +163,7 @@ class Session {
   std::unordered_set<Cursor*> cursors_;  // that have an iterator
   std::vector<Subtable*> drop_at_end_;
   RowCounts row_counts_;
+  unsigned duplicate_index_ = 0;
 };
 
 }  // namespace sluice::mariadb

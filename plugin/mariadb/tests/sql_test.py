@@ -248,6 +248,12 @@ class SqlTest(unittest.TestCase):
         self.expect(one, "SELECT COUNT(*) FROM t", "E1412")
         self.expect(one, "COMMIT; SELECT COUNT(*) FROM t", "3")
 
+    def test_duplicates_of_rows_that_change_their_partition(self):
+        one = self.connect()
+        self.expect(one, "CREATE TABLE p (a INT PRIMARY KEY, b INT) ENGINE=SLUICE PARTITION BY HASH (a) PARTITIONS 2", "")
+        self.expect(one, "INSERT INTO p VALUES (1, 1), (2, 2); UPDATE p SET a = a + 1 WHERE a = 1", "E1062")
+        self.expect(one, "SHOW WARNINGS", "Error,1062,Duplicate entry '2' for key 'PRIMARY'")
+
     def test_temporary_tables_belong_to_the_transaction(self):
         for level in ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"):
             one = self.connect(level)
