@@ -15,6 +15,10 @@ constexpr uint64_t kMaxFileNumber = 1ull << 62;
 
 // Says why `dir` with the files `names` is no LevelDB database, if it is none.
 Status CheckIsLevelDb(const std::string& dir, const std::vector<std::string>& names) {
+  if (std::ranges::binary_search(names, "IDENTITY") && std::ranges::binary_search(names, "meta")) {
+    return Status::NotSupported(
+        fmt::format("{}: a database of Sluice's own engine, not of LevelDB: see sluice db", dir));
+  }
   for (const std::string& name : names) {
     if (name == "IDENTITY" || name.starts_with("OPTIONS-")) {
       return Status::NotSupported(

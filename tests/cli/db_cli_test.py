@@ -157,6 +157,14 @@ class Db(Case):
             _, stderr = self.fails(1, "db", "put", self.db, "k", "v", *create)
             self.assertIn("import-leveldb", stderr)
         self.assertEqual(sorted(os.listdir(self.db)), before)
+        engine = self.directory / "engine"
+        self.ok("db", "put", engine, "k", "v", "--create")
+        for command in (
+            ("compact", engine),
+            ("db", "import-leveldb", engine, self.directory / "into", "--create"),
+        ):
+            _, stderr = self.fails(1, *command)
+            self.assertIn("Sluice's own engine", stderr)
 
 
 class Import(Files):
