@@ -314,7 +314,7 @@ Status Job::Launch(Task* task) {
                  .block_bytes = options_.block_bytes,
                  .table_bytes = Submits() ? options_.extent.extent_bytes : kCpuTableBytes,
                  .restart_interval = options_.restart_interval,
-                 .bloom_bits_per_key = FilterBits(options_.extent, driver_)};
+                 .bloom_bits_per_key = options_.offload ? FilterBits(options_.extent, driver_) : 0};
   for (const std::vector<Piece*>& run : task->runs) {
     MergeRun& tables = task->merge.runs.emplace_back();
     for (Piece* piece : run) {

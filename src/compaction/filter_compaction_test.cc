@@ -1,5 +1,6 @@
 // Filters of merged blocks: those that executors make stand in extents, if they can be right.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -101,6 +102,40 @@ TEST_F(FilterCompactionTest, AreNotAskedForWithPrefixesOrWithoutBits) {
   EXPECT_EQ(made, 0u);
 }
 
+// LevelDB's filters, which units make, count every version of a key; where no unit merges, each key
+// counts once, and extents are no larger than they must be.
+TEST_F(FilterCompactionTest, WithoutUnitsVersionsCountOnce) {
+  constexpr int kKeys = 30;
+  std::vector<std::vector<int>> keys(1);
+  std::vector<uint32_t> hashes;
+  for (int key = 0; key < kKeys; ++key) {
+    keys[0].push_back(key);
+    hashes.push_back(BloomHash(fmt::format("{:03}", key)));
+  }
+  std::string once;
+  AppendBloomFilter(hashes, 10, &once);
+  hashes.insert(hashes.end(), hashes.begin(), hashes.end());
+  std::string twice;
+  AppendBloomFilter(hashes, 10, &twice);
+  CompactionPick pick;
+  pick.inputs = {{{1, 0}, {Numbers(keys, 9)}}, {{2, 0}, {Numbers(keys, 1)}}};
+  pick.output = {2, 0};
+  OffloadDriver units({std::make_shared<FilterMaker>([](std::vector<std::string>*) {})}, {});
+  for (const bool offload : {false, true}) {
+    for (OffloadDriver* const driver : {&driver_, &units}) {
+      CompactionResult result;
+      const Status status =
+          Run(pick, {}, {.extent = {}, .snapshots = {5, kMaxSequence}, .offload = offload}, &result,
+              driver);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      ASSERT_EQ(result.added.size(), 1u);
+      ASSERT_EQ(result.added[0].entries, 2u * kKeys);
+      const bool by_unit = offload && driver == &units;
+      EXPECT_NE(BytesOf(result.added[0]).find(by_unit ? twice : once), std::string::npos);
+    }
+  }
+}
+
 TEST_F(FilterCompactionTest, OfOtherBlocksAreNotInstalled) {
   using Filters = std::vector<std::string>;
   const std::pair<const char*, FilterMaker::Change> changes[] = {
@@ -108,7 +143,8 @@ TEST_F(FilterCompactionTest, OfOtherBlocksAreNotInstalled) {
       {"one more", [](Filters* filters) { filters->push_back(filters->back()); }},
       {"another's", [](Filters* filters) { std::swap(filters->front(), filters->back()); }},
       {"of no key", [](Filters* filters) { filters->front().replace(0, 8, 8, '\0'); }},
-      {"longer", [](Filters* filters) { filters->front().insert(filters->front().begin(), '\xff'); }},
+      {"longer",
+       [](Filters* filters) { filters->front().insert(filters->front().begin(), '\xff'); }},
       {"of other probes", [](Filters* filters) { filters->back().back() ^= 1; }},
   };
   for (const auto& [name, change] : changes) {

@@ -110,7 +110,8 @@ class OffloadDriver : public Executor {
   using Done = std::function<void(const MergeResult&)>;
   void Submit(MergeTask task, MergeSink sink, Done done);
 
-  // If all units do: the CPU does.
+  // If there are units, and all do. The CPU makes filters, too, if it is asked for them; but without
+  // units that is no use, and whoever packs extents counts versions of a key once.
   bool makes_filters() const override { return pool_.makes_filters(); }
   // Those of all units.
   size_t max_tasks() const override { return pool_.max_tasks(); }

@@ -75,8 +75,9 @@ size_t UnitPool::max_tasks() const {
 }
 
 bool UnitPool::makes_filters() const {
-  return std::all_of(units_.begin(), units_.end(),
-                     [](const Unit& unit) { return unit.executor->makes_filters(); });
+  return !units_.empty() && std::all_of(units_.begin(), units_.end(), [](const Unit& unit) {
+    return unit.executor->makes_filters();
+  });
 }
 
 std::optional<size_t> UnitPool::Next() {
