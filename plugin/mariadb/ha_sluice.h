@@ -145,6 +145,7 @@ class ha_sluice final : public handler {
   static bool TooLongKeys(TABLE* table);
   sluice::Status OpenShare(const char* name);
   void SetOptions(const std::vector<sluice::mariadb::IndexEntry>& described);
+  void LimitExtendedKeys();
   void MakeIndexes();
   static std::vector<ExtendedPart> DescribeExtension(const TABLE& table, const KEY& key);
   sluice::Status MakeStatistics();

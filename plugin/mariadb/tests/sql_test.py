@@ -254,6 +254,13 @@ class SqlTest(unittest.TestCase):
         self.expect(one, "INSERT INTO p VALUES (1, 1), (2, 2); UPDATE p SET a = a + 1 WHERE a = 1", "E1062")
         self.expect(one, "SHOW WARNINGS", "Error,1062,Duplicate entry '2' for key 'PRIMARY'")
 
+    def test_descending_primary_keys_extend_no_index(self):
+        # Of which the optimizer would make the range (b, c, a DESC) <= (-1, 1, 90), without the row 56.
+        one = self.connect()
+        self.expect(one, "CREATE TABLE x (a INT, b INT NOT NULL, c INT, PRIMARY KEY (a DESC), KEY k (b, c)) ENGINE=SLUICE", "")
+        self.expect(one, "INSERT INTO x VALUES (43, -5, 1), (55, -1, 0), (56, -1, 1), (30, -1, 1), (95, -1, 1), (57, 3, 0)", "")
+        self.expect(one, "SELECT a FROM x FORCE INDEX (k) WHERE b <= -1 AND c IN (0, 1) AND a BETWEEN 40 AND 90 ORDER BY a", "43 55 56")
+
     def test_temporary_tables_belong_to_the_transaction(self):
         for level in ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"):
             one = self.connect(level)
