@@ -164,7 +164,7 @@ class SLUICE_EXPORT DB {
   virtual Subtable* FindSubtable(std::string_view name) = 0;
 
   /// Does all of the batch, or nothing. An empty batch writes nothing; with `sync` it makes
-  /// everything written before it durable.
+  /// everything written before it durable. InvalidArgument: more than 1 GiB (WriteBatch::bytes).
   virtual Status Write(const WriteOptions& options, const WriteBatch& batch) = 0;
   /// Returns as soon as the write is queued, and calls `callback` once, when Write would return.
   /// The call comes from a thread of the database or of another writer, so it must neither block
