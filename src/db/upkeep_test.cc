@@ -92,6 +92,22 @@ class UpkeepTest : public DbFixture {
     ASSERT_EQ(::pwrite(fd, &byte, 1, static_cast<off_t>(offset)), 1);
     ::close(fd);
   }
+  // Damages a block that walks and compactions read: not a filter, nor free space.
+  void DamageData() {
+    for (uint64_t offset = 200 << 10;; offset += 8192) {
+      db_.reset();
+      Damage(offset);
+      Open();
+      const auto at = db_->NewIterator({});
+      for (at->SeekToFirst(); at->Valid(); at->Next()) {
+      }
+      if (!at->status().ok()) {
+        return;
+      }
+      db_.reset();
+      Damage(offset);  // as it was
+    }
+  }
 
   std::shared_ptr<Listener> listener_ = std::make_shared<Listener>();
 };
@@ -116,7 +132,7 @@ TEST_F(UpkeepTest, TombstonesThatASnapshotNeedsAreLeftAloneAndGoWithIt) {
   ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
   // Where the last extent begins depends on when flushes and compactions met. If few records are
   // left to it, they are not worth a compaction of their own.
-  EXPECT_LT(db_->GetStatistics().subtables[0].levels[2].records, 1000u);
+  EXPECT_LT(db_->GetStatistics().subtables[0].levels[2].records, uint64_t{kKeys / 4});
   ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
   EXPECT_EQ(db_->GetStatistics().subtables[0].levels[2].records, 1u);
 }
@@ -680,11 +696,7 @@ TEST_F(UpkeepTest, ADamagedBlockIsSetAsideAndTheRestGoesOn) {
   Open();
   Fill(kKeys, old_value);
   ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
-  for (uint64_t offset = 200 << 10; db_->Verify(nullptr).ok(); offset += 8192) {
-    db_.reset();
-    Damage(offset);  // unless that is free space
-    Open();
-  }
+  DamageData();
   // Writers and other compactions do not notice, but those who compact the damage do.
   for (int i = 0; i < kKeys; i += 2) {
     ASSERT_TRUE(db_->Put({}, Key(i), new_value).ok());
@@ -775,11 +787,7 @@ TEST_F(UpkeepTest, TombstonesOverWhatIsSetAsideCallForNothing) {
   Open();
   Fill(kKeys, std::string(200, 'v'));
   ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
-  for (uint64_t offset = 200 << 10; db_->Verify(nullptr).ok(); offset += 8192) {
-    db_.reset();
-    Damage(offset);
-    Open();
-  }
+  DamageData();
   for (int i = 0; i < kKeys; ++i) {
     ASSERT_TRUE(db_->Delete({}, Key(i)).ok());
   }
