@@ -133,7 +133,7 @@ At V = 16 (docs/hardware.md, Snappy). `snappy4` includes the decoder, no configu
 
 ## The Bloom filter's stages
 
-At V = 16 (docs/hardware.md, Bloom filter), in no configuration: the filter, and what holds two of it.
+At V = 16 (docs/hardware.md, Bloom filter): the filter, and what holds two of it, which `bloom2` includes.
 
 {bloom}
 
