@@ -133,8 +133,8 @@ def rocksdb_table(table, report):
 def task_file(table, note):
     """A kept task (src/merge/task_file.h) of one run of one table."""
     _, _, index_offset, index_size = varints(table[-48:], 4)
-    task = b"sluicetk" + struct.pack("<IB", 2, len(note)) + note
-    task += struct.pack("<IIIQIQBB", 0, 4096, 16, 1 << 21, 1, (1 << 56) - 1, 0, 0)
+    task = b"sluicetk" + struct.pack("<IB", 3, len(note)) + note
+    task += struct.pack("<IIIIQIQBB", 0, 4096, 16, 0, 1 << 21, 1, (1 << 56) - 1, 0, 0)
     task += struct.pack("<IIQQQ", 1, 1, index_offset, index_size, len(table)) + table
     return task + masked_crc(task)
 
