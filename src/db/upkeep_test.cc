@@ -98,12 +98,13 @@ class UpkeepTest : public DbFixture {
       db_.reset();
       Damage(offset);
       Open();
-      const auto at = db_->NewIterator({});
+      auto at = db_->NewIterator({});
       for (at->SeekToFirst(); at->Valid(); at->Next()) {
       }
       if (!at->status().ok()) {
         return;
       }
+      at.reset();
       db_.reset();
       Damage(offset);  // as it was
     }
