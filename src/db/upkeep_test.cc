@@ -92,16 +92,19 @@ class UpkeepTest : public DbFixture {
     ASSERT_EQ(::pwrite(fd, &byte, 1, static_cast<off_t>(offset)), 1);
     ::close(fd);
   }
-  // Damages a block that walks and compactions read: not a filter, nor free space.
-  void DamageData() {
-    for (uint64_t offset = 200 << 10;; offset += 8192) {
+  // Damages a block that walks and compactions read: not a filter, nor free space, nor an extent with the
+  // last of `keys` alone, which is moved unread.
+  void DamageData(int keys) {
+    for (uint64_t offset = 200 << 10; !HasFatalFailure(); offset += 8192) {
       db_.reset();
       Damage(offset);
       Open();
       auto at = db_->NewIterator({});
+      int sound = 0;
       for (at->SeekToFirst(); at->Valid(); at->Next()) {
+        ++sound;
       }
-      if (!at->status().ok()) {
+      if (!at->status().ok() && sound < keys / 2) {
         return;
       }
       at.reset();
@@ -697,7 +700,7 @@ TEST_F(UpkeepTest, ADamagedBlockIsSetAsideAndTheRestGoesOn) {
   Open();
   Fill(kKeys, old_value);
   ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
-  DamageData();
+  DamageData(kKeys);
   // Writers and other compactions do not notice, but those who compact the damage do.
   for (int i = 0; i < kKeys; i += 2) {
     ASSERT_TRUE(db_->Put({}, Key(i), new_value).ok());
@@ -788,7 +791,7 @@ TEST_F(UpkeepTest, TombstonesOverWhatIsSetAsideCallForNothing) {
   Open();
   Fill(kKeys, std::string(200, 'v'));
   ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
-  DamageData();
+  DamageData(kKeys);
   for (int i = 0; i < kKeys; ++i) {
     ASSERT_TRUE(db_->Delete({}, Key(i)).ok());
   }
