@@ -384,7 +384,8 @@ int ha_sluice::optimize(THD* thd, HA_CHECK_OPT* options) {
   thd_progress_init(thd, static_cast<unsigned>(indexes.size()));
   Status status;
   for (const IndexEntry& index : indexes) {
-    if (status = engine->db->CompactRange(index.subtable, {}, {}); !status.ok() || thd_killed(thd)) {
+    status = engine->db->CompactRange(index.subtable, {}, {});
+    if (!status.ok() || thd_killed(thd)) {
       break;
     }
     thd_progress_next_stage(thd);
