@@ -109,12 +109,16 @@ class ha_sluice final : public handler {
     sluice::mariadb::KeyCodec codec;
     sluice::mariadb::RowCodec columns;
     size_t entry;  // number of its sub-table in the dictionary's entry
-    bool unique;
-    bool covering;        // all of its columns can be read from an entry
-    bool covers_primary;  // and those of the primary key
-    uint bytes;           // of the server's image of its columns
+    bool unique = false;
+    bool covering = true;         // all of its columns can be read from an entry
+    bool covers_primary = false;  // and those of the primary key
+    uint bytes = 0;               // of the server's image of its columns
+    // The server looks whether a row is in the way of another one that has the same in so many bytes
+    // of that image; 0: it does not.
+    uint guarded_bytes = 0;
+    std::vector<Field*> computed = {};  // its VIRTUAL columns, which no row has
     // The primary key's columns, as many as follow in an extended key, and in an entry's key.
-    std::vector<ExtendedPart> extension;
+    std::vector<ExtendedPart> extension = {};
   };
   struct Entry {
     std::string key;
@@ -146,6 +150,8 @@ class ha_sluice final : public handler {
   sluice::Status OpenShare(const char* name);
   void SetOptions(const std::vector<sluice::mariadb::IndexEntry>& described);
   void LimitExtendedKeys();
+  // Without what only reads need: whether it covers the primary key, and its extension.
+  static Index MakeIndex(TABLE* table, const KEY& key, size_t entry);
   void MakeIndexes();
   static std::vector<ExtendedPart> DescribeExtension(const TABLE& table, const KEY& key);
   sluice::Status MakeStatistics();
@@ -181,8 +187,11 @@ class ha_sluice final : public handler {
   // ha_sluice_read.cc
   static bool ParseEntry(std::string_view key, std::string_view value, std::string_view* columns,
                          std::string_view* row_key, std::string_view* covered);
+  // Computes the index's VIRTUAL columns in a record of the table's that has the others.
+  static void Compute(const Index& index, TABLE* table, uchar* record);
   Found Unpack(std::string_view row, uchar* record, int* error);
   sluice::Status GetLocked(sluice::Subtable* subtable, std::string_view key, std::string* value);
+  sluice::Status GuardUnique(const Index& index, const uchar* image);
   Found ReadRow(std::string_view key, uchar* record, int* error);
   bool UsesPrimary(const MY_BITMAP& columns) const;
   // Whether an entry has all columns that may bound a range of the index.

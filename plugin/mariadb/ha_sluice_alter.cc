@@ -33,6 +33,10 @@ constexpr alter_table_operations kAddIndexes =
 constexpr alter_table_operations kDropIndexes =
     ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX | ALTER_DROP_UNIQUE_INDEX;
 constexpr alter_table_operations kAddColumns = ALTER_ADD_STORED_BASE_COLUMN;
+// Rows do not have them. Where one comes or goes, others may change their places.
+constexpr alter_table_operations kVirtualColumns =
+    ALTER_ADD_VIRTUAL_COLUMN | ALTER_DROP_VIRTUAL_COLUMN | ALTER_STORED_COLUMN_ORDER |
+    ALTER_VIRTUAL_COLUMN_ORDER;
 
 constexpr size_t kPieceBytes = size_t{64} << 20;  // sorted in memory, and ingested at once
 constexpr uint64_t kReportRows = 1000;            // after so many, it looks whether it was killed
@@ -54,24 +58,43 @@ struct Change final : public inplace_alter_handler_ctx {
 
 std::string Name(const KEY& key) { return {key.name.str, key.name.length}; }
 
-// Whether the new table has all columns of the old one first, and then some that need not be
-// written into its rows.
+// Whether the new table has all columns of the old one's rows first, and then some that need not be
+// written into its rows. VIRTUAL ones may be anywhere.
 bool ColumnsOnlyFollow(const TABLE& table, const Alter_inplace_info& info, const TABLE& altered) {
+  std::vector<const Field*> stored;
+  std::copy_if(table.field, table.field + table.s->fields, std::back_inserter(stored),
+               [](const Field* field) { return field->stored_in_db(); });
   uint number = 0;
-  uint old = 0;
+  size_t old = 0;
+  bool follows = false;  // a new one came
   List_iterator_fast<Create_field> columns(info.alter_info->create_list);
   while (const Create_field* const column = columns++) {
     const Field& field = *altered.field[number++];
+    if (!field.stored_in_db()) {
+      continue;
+    }
     if (column->field != nullptr) {
-      if (old != number - 1 || column->field != table.field[old++]) {
+      if (follows || old == stored.size() || column->field != stored[old++]) {
         return false;
       }
-    } else if (field.default_value != nullptr || field.has_default_now_unireg_check() ||
-               field.vcol_info != nullptr || (field.flags & AUTO_INCREMENT_FLAG) != 0) {
+      continue;
+    }
+    follows = true;
+    if (field.default_value != nullptr || field.has_default_now_unireg_check() ||
+        field.vcol_info != nullptr || (field.flags & AUTO_INCREMENT_FLAG) != 0) {
       return false;
     }
   }
-  return old == table.s->fields;
+  return old == stored.size();
+}
+
+// Whether the server would have to look for duplicates itself in one of the new indexes.
+bool AddsGuarded(const Alter_inplace_info& info) {
+  return std::any_of(info.index_add_buffer, info.index_add_buffer + info.index_add_count,
+                     [&info](uint i) {
+                       const KEY& key = info.key_info_buffer[i];
+                       return key.algorithm == HA_KEY_ALG_LONG_HASH || key.without_overlaps;
+                     });
 }
 
 // The indexes that the new table keeps: their entries, in its order, and empty ones for new indexes.
@@ -144,6 +167,7 @@ int ha_sluice::ForEachEntry(TABLE* altered, const RowCodec& codec, const Index& 
     if (!codec.Read(cursor.value(), altered->record[0])) {
       return Fail(Status::Corruption("a row of " + std::string(table->s->table_name.str)));
     }
+    Compute(index, altered, altered->record[0]);
     Entry entry;
     MakeEntry(index, altered->record[0], cursor.key(), &entry);
     if (++rows % kReportRows == 0) {
@@ -225,7 +249,7 @@ int ha_sluice::BuildIndex(TABLE* altered, const RowCodec& codec, const Index& in
 enum_alter_inplace_result ha_sluice::check_if_supported_inplace_alter(TABLE* altered,
                                                                       Alter_inplace_info* info) {
   const alter_table_operations wanted = info->handler_flags;
-  info->handler_flags &= ~(kAddIndexes | kDropIndexes | kAddColumns);
+  info->handler_flags &= ~(kAddIndexes | kDropIndexes | kAddColumns | kVirtualColumns);
   const enum_alter_inplace_result others = handler::check_if_supported_inplace_alter(altered, info);
   info->handler_flags = wanted;
   if (engine->LockedByDetached(rows(), sluice::mariadb::LockTimeout(ha_thd()))) {
@@ -235,15 +259,17 @@ enum_alter_inplace_result ha_sluice::check_if_supported_inplace_alter(TABLE* alt
   if (others != HA_ALTER_INPLACE_NO_LOCK) {
     return others;
   }
-  const bool only_names = (wanted & (kAddIndexes | kDropIndexes | kAddColumns)) == 0;
+  const bool only_names =
+      (wanted & (kAddIndexes | kDropIndexes | kAddColumns | kVirtualColumns)) == 0;
   // Partitions have entries of their own in the dictionary, which could not be changed at once.
   if (table->part_info != nullptr) {
     return only_names ? others : HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  if (!only_names && (info->ignore || Refusal(*altered, ha_thd()) != nullptr)) {
+  if (!only_names &&
+      (info->ignore || AddsGuarded(*info) || Refusal(*altered, ha_thd()) != nullptr)) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  if ((wanted & kAddColumns) != 0 &&
+  if ((wanted & (kAddColumns | kVirtualColumns)) != 0 &&
       (info->error_if_not_empty || !ColumnsOnlyFollow(*table, *info, *altered))) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
@@ -311,8 +337,7 @@ bool ha_sluice::inplace_alter_table(TABLE* altered, Alter_inplace_info* info) {
   int error = 0;
   for (size_t i = 0; i < change->added.size() && error == 0; ++i) {
     const KEY& key = altered->key_info[order[change->added[i]]];
-    const Index index{KeyCodec(altered, key, key.user_defined_key_parts), RowCodec(altered, key),
-                      change->added[i], (key.flags & HA_NOSAME) != 0, true};
+    const Index index = MakeIndex(altered, key, change->added[i]);
     error = BuildIndex(altered, codec, index, change->entry.indexes[change->added[i]].subtable);
     if (error == HA_ERR_FOUND_DUPP_KEY) {
       print_keydup_error(altered, const_cast<KEY*>(&key), MYF(0));

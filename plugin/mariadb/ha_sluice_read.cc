@@ -40,11 +40,35 @@ bool ha_sluice::ParseEntry(std::string_view key, std::string_view value, std::st
   return true;
 }
 
+void ha_sluice::Compute(const Index& index, TABLE* table, uchar* record) {
+  if (index.computed.empty()) {
+    return;
+  }
+  // The server uses this bitmap here, and elsewhere for columns that are read meanwhile.
+  std::array<my_bitmap_map, (MAX_FIELDS + 63) / (8 * sizeof(my_bitmap_map))> bits;
+  MY_BITMAP kept;
+  my_bitmap_init(&kept, bits.data(), table->s->fields);
+  bitmap_copy(&kept, &table->tmp_set);
+  table->move_fields(table->field, record, table->record[0]);
+  for (Field* const field : index.computed) {
+    (void)table->update_virtual_field(field, /*ignore_warnings=*/true);
+  }
+  table->move_fields(table->field, table->record[0], record);
+  bitmap_copy(&table->tmp_set, &kept);
+}
+
 ha_sluice::Found ha_sluice::Unpack(std::string_view row, uchar* record, int* error) {
+  // Whoever locks rows wants them where they are in an index, and the server computes nothing where it
+  // takes all to come from an entry.
+  const bool computes = active_index != MAX_KEY && !indexes_[active_index]->computed.empty() &&
+                        (locking_ || keyread == active_index);
   // What locks rows may change them, and makes entries of indexes from all of their columns.
-  if (!row_codec_->Read(row, record, locking_ ? nullptr : table->read_set)) {
+  if (!row_codec_->Read(row, record, locking_ || computes ? nullptr : table->read_set)) {
     *error = Fail(Status::Corruption("a row of " + std::string(table->s->table_name.str)));
     return Found::kError;
+  }
+  if (computes) {
+    Compute(*indexes_[active_index], table, record);
   }
   return Found::kRow;
 }
@@ -68,6 +92,20 @@ void ha_sluice::unlock_row() {
     const LockedKey& locked = locked_[--locked_count_];
     session_->Unlock(locked.subtable, locked.key);
   }
+}
+
+// Whoever looks for a row that would be in the way of one that it is to write is the only one to do so,
+// until its transaction ends.
+Status ha_sluice::GuardUnique(const Index& index, const uchar* image) {
+  // A table that is still written by ALTER TABLE is nobody else's.
+  if (index.guarded_bytes == 0 || !locking_ || row_lock_.shared ||
+      table->s->tmp_table != NO_TMP_TABLE) {
+    return {};
+  }
+  std::string columns;
+  index.codec.AppendImage(image, index.guarded_bytes, &columns);
+  const Status status = session_->GetLocked(subtable(index), columns, {}, &found_);
+  return status.IsNotFound() ? Status() : status;
 }
 
 // Reads the row with this key.
@@ -436,7 +474,10 @@ int ha_sluice::index_read_map(uchar* record, const uchar* key, key_part_map part
   search_.clear();
   const bool has_null = AppendImage(index, key, bytes, &search_);
   const bool whole = bytes == table->key_info[active_index].key_length;
-  Status status;
+  Status status = GuardUnique(index, key);
+  if (!status.ok()) {
+    return Fail(status);
+  }
   ForgetAhead();
   cursor_.StopBefore(in_range_ ? EndOf(index, end_range) : std::string());
   bool forwards = true;

@@ -24,6 +24,15 @@ using sluice::mariadb::Sight;
 using sluice::mariadb::TableEntry;
 using sluice::mariadb::ToServer;
 
+namespace {
+
+// UNIQUE over long columns is an index on a hash of them, which the server makes and looks into.
+bool IsUnique(const KEY& key) {
+  return (key.flags & HA_NOSAME) != 0 && key.algorithm != HA_KEY_ALG_LONG_HASH;
+}
+
+}  // namespace
+
 // The server's numbers of the indexes, in the order of the dictionary's entries. The first is the
 // primary key; MAX_KEY where there is none.
 std::vector<uint> ha_sluice::IndexOrder(const TABLE& table) {
@@ -44,7 +53,7 @@ std::vector<IndexEntry> ha_sluice::DescribeIndexes(std::string_view name, TABLE*
       const KEY& key = table->key_info[i];
       entry.name.assign(key.name.str, key.name.length);
       entry.layout = KeyCodec(table, key, key.user_defined_key_parts).layout();
-      if ((key.flags & HA_NOSAME) != 0) {
+      if (IsUnique(key)) {
         entry.layout += 'u';
       }
     }
@@ -58,14 +67,8 @@ std::vector<IndexEntry> ha_sluice::DescribeIndexes(std::string_view name, TABLE*
 const char* ha_sluice::Refusal(const TABLE& table, THD* thd) {
   for (uint i = 0; i < table.s->keys; ++i) {
     const KEY& key = table.key_info[i];
-    if (key.algorithm == HA_KEY_ALG_LONG_HASH) {
-      return "UNIQUE over columns longer than 3072 bytes";
-    }
     for (uint j = 0; j < key.user_defined_key_parts; ++j) {
       const Field& field = *table.field[key.key_part[j].fieldnr - 1];
-      if (!field.stored_in_db()) {
-        return "an index on a VIRTUAL column; make it STORED";
-      }
       // Its weights do not compare as its strings do.
       if (std::strcmp(field.charset()->coll_name.str, "cp1250_czech_cs") == 0) {
         return "an index on a column with cp1250_czech_cs";
@@ -125,9 +128,14 @@ handler::Table_flags ha_sluice::table_flags() const {
   const Table_flags logged = LogsStatements(ha_thd())
                                  ? HA_BINLOG_ROW_CAPABLE | HA_BINLOG_STMT_CAPABLE
                                  : HA_BINLOG_ROW_CAPABLE;
-  return logged | HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_AUTO_PART_KEY |
-         HA_CAN_SQL_HANDLER | HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_GEOMETRY |
-         HA_TABLE_SCAN_ON_INDEX | HA_CAN_SKIP_LOCKED | HA_PRIMARY_KEY_IN_READ_INDEX;
+  // Entries with VIRTUAL columns are deleted by their values, which the server computes.
+  const Table_flags computed = table_share != nullptr && table_share->virtual_fields > 0
+                                   ? HA_REQUIRES_KEY_COLUMNS_FOR_DELETE
+                                   : 0;
+  return logged | computed | HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS |
+         HA_AUTO_PART_KEY | HA_CAN_SQL_HANDLER | HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS |
+         HA_CAN_GEOMETRY | HA_TABLE_SCAN_ON_INDEX | HA_CAN_SKIP_LOCKED |
+         HA_PRIMARY_KEY_IN_READ_INDEX;
 }
 
 ulong ha_sluice::index_flags(uint index, uint part, bool all_parts) const {
@@ -180,6 +188,26 @@ void ha_sluice::LimitExtendedKeys() {
   }
 }
 
+ha_sluice::Index ha_sluice::MakeIndex(TABLE* table, const KEY& key, size_t entry) {
+  Index index{KeyCodec(table, key, key.user_defined_key_parts), RowCodec(table, key), entry,
+              IsUnique(key)};
+  for (uint i = 0; i < key.user_defined_key_parts; ++i) {
+    const KEY_PART_INFO& part = key.key_part[i];
+    index.covering &= (part.key_part_flag & HA_PART_KEY_SEG) == 0;
+    Field* const field = table->field[part.fieldnr - 1];
+    if (!field->stored_in_db()) {
+      index.computed.push_back(field);
+    }
+    // Without overlaps: the last two are when its period ends and begins.
+    if (key.algorithm == HA_KEY_ALG_LONG_HASH ||
+        (key.without_overlaps && i + 2 < key.user_defined_key_parts)) {
+      index.guarded_bytes += part.store_length;
+    }
+    index.bytes += part.store_length;
+  }
+  return index;
+}
+
 void ha_sluice::MakeIndexes() {
   LimitExtendedKeys();
   row_codec_ = std::make_unique<RowCodec>(table, share_->entry().defaults);
@@ -193,20 +221,13 @@ void ha_sluice::MakeIndexes() {
       continue;
     }
     const KEY& key = table->key_info[i];
-    const KeyCodec codec(table, key, key.user_defined_key_parts);
-    const bool covering = std::all_of(
-        key.key_part, key.key_part + key.user_defined_key_parts,
-        [](const KEY_PART_INFO& part) { return (part.key_part_flag & HA_PART_KEY_SEG) == 0; });
+    indexes_[i] = std::make_unique<Index>(MakeIndex(table, key, entry));
+    Index& index = *indexes_[i];
     if (i == table->s->primary_key) {
-      row_key_codec_ = std::make_shared<KeyCodec>(codec);  // before all others
+      row_key_codec_ = std::make_shared<KeyCodec>(index.codec);  // before all others
     }
-    const bool covers_primary = row_key_codec_ == nullptr || row_key_codec_->readable();
-    uint bytes = 0;
-    for (uint part = 0; part < key.user_defined_key_parts; ++part) {
-      bytes += key.key_part[part].store_length;
-    }
-    indexes_[i].reset(new Index{codec, RowCodec(table, key), entry, (key.flags & HA_NOSAME) != 0,
-                                covering, covers_primary, bytes, DescribeExtension(*table, key)});
+    index.covers_primary = row_key_codec_ == nullptr || row_key_codec_->readable();
+    index.extension = DescribeExtension(*table, key);
   }
   ref_length = 2 + static_cast<uint>(row_key_codec_ ? row_key_codec_->max_bytes() : kRowIdBytes);
 }
@@ -504,6 +525,7 @@ Status ha_sluice::CheckIndex(const Index& index, uint64_t rows, std::string* com
       *complaint = "a row is damaged";
       return {};
     }
+    Compute(index, table, table->record[0]);
     MakeEntry(index, table->record[0], row_key, &expected);
     if (expected.key != cursor.key() || expected.value != cursor.value()) {
       *complaint = "an entry is not that of its row";
