@@ -17,7 +17,7 @@ constexpr std::string_view kTables = "mariadb.table.";
 constexpr char kTable = 't';
 constexpr char kCounter = 'c';
 constexpr std::string_view kLastId = "i";
-constexpr uint64_t kFormat = 2;
+constexpr uint64_t kFormat = 3;
 
 std::string TableKey(std::string_view name) { return kTable + std::string(name); }
 
@@ -60,6 +60,7 @@ std::string Encode(const TableEntry& table) {
   PutVarint(&value, table.created);
   PutVarint(&value, table.version);
   PutVarint(&value, table.next_number);
+  PutText(table.schemas, &value);
   PutText(table.defaults, &value);
   PutVarint(&value, table.indexes.size());
   for (const IndexEntry& index : table.indexes) {
@@ -162,8 +163,8 @@ Status Dictionary::Read(std::string_view name, TableEntry* table) {
   }
   if (!GetVarint64(&rest, &table->id) || !GetVarint64(&rest, &table->created) ||
       !GetVarint64(&rest, &table->version) || !GetVarint64(&rest, &table->next_number) ||
-      !GetText(&rest, &table->defaults) || !GetVarint64(&rest, &count) || count == 0 ||
-      count > rest.size()) {
+      !GetText(&rest, &table->schemas) || !GetText(&rest, &table->defaults) ||
+      !GetVarint64(&rest, &count) || count == 0 || count > rest.size()) {
     return Damaged(name);
   }
   table->indexes.assign(count, {});

@@ -31,6 +31,7 @@ struct TableEntry {
   uint64_t created = 0;             // snapshots of lower sequence numbers do not see all of it
   uint64_t version = 0;             // rises whenever it is altered
   uint64_t next_number = 0;         // for the next index
+  std::string schemas;              // of its rows (RowSchemas)
   std::string defaults;             // a row (RowCodec): columns that older rows do not have
   std::vector<IndexEntry> indexes;  // at least one
 };

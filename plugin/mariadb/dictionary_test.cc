@@ -120,6 +120,7 @@ TEST_F(DictionaryTest, TablesAreAltered) {
     ASSERT_TRUE(db_->Put({}, index.subtable, "k", name).ok());
     altered.indexes.push_back(index);
   }
+  altered.schemas = "schemas";
   altered.defaults = "row";
   ASSERT_TRUE(dictionary_->Alter("./d/t", &altered).ok());
   EXPECT_EQ(Subtables(), before + 1);
@@ -127,6 +128,7 @@ TEST_F(DictionaryTest, TablesAreAltered) {
   TableEntry found;
   ASSERT_TRUE(dictionary_->Find("./d/t", &found).ok());
   EXPECT_EQ(found.version, made.version + 1);
+  EXPECT_EQ(found.schemas, "schemas");
   EXPECT_EQ(found.defaults, "row");
   ASSERT_EQ(found.indexes.size(), 3U);
   std::string value;
@@ -225,19 +227,19 @@ TEST_F(DictionaryTest, DamageIsReported) {
   Subtable* const subtable = db_->FindSubtable("mariadb.dictionary");
   ASSERT_NE(subtable, nullptr);
   for (const std::string& entry :
-       {std::string(), std::string("\2"), std::string("\2\1\1\0\2\0\377", 7),
-        std::string("\2\1\1\0\1\0\1\7abc", 11), std::string(3, '\377')}) {
+       {std::string(), std::string("\3"), std::string("\3\1\1\0\2\0\0\377", 8),
+        std::string("\3\1\1\0\1\0\0\1\7abc", 12), std::string(3, '\377')}) {
     ASSERT_TRUE(db_->Put({}, subtable, "t./d/a", entry).ok());
     TableEntry found;
     EXPECT_TRUE(dictionary_->Find("./d/a", &found).IsCorruption());
   }
   // An entry whose sub-tables are not there.
-  ASSERT_TRUE(db_->Put({}, subtable, "t./d/a", std::string("\2\143\1\0\1\0\1\1a\1b\0", 12)).ok());
+  ASSERT_TRUE(db_->Put({}, subtable, "t./d/a", std::string("\3\143\1\0\1\0\0\1\1a\1b\0", 13)).ok());
   TableEntry found;
   const Status status = dictionary_->Find("./d/a", &found);
   EXPECT_TRUE(status.IsCorruption());
   EXPECT_NE(status.message().find("mariadb.table.99.0"), std::string::npos);
-  ASSERT_TRUE(db_->Put({}, subtable, "t./d/a", "\3").ok());
+  ASSERT_TRUE(db_->Put({}, subtable, "t./d/a", "\2").ok());
   EXPECT_TRUE(dictionary_->Find("./d/a", &found).IsNotSupported());
   ASSERT_TRUE(db_->Delete({}, subtable, "t./d/a").ok());
 }

@@ -62,6 +62,7 @@ class ha_sluice final : public handler {
   // ha_sluice_alter.cc
   enum_alter_inplace_result check_if_supported_inplace_alter(TABLE* altered,
                                                              Alter_inplace_info* info) override;
+  bool can_convert_nocopy(const Field& field, const Column_definition& type) const override;
   bool prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info* info) override;
   bool inplace_alter_table(TABLE* altered, Alter_inplace_info* info) override;
   bool commit_inplace_alter_table(TABLE* altered, Alter_inplace_info* info, bool commit) override;
@@ -187,8 +188,9 @@ class ha_sluice final : public handler {
   // ha_sluice_read.cc
   static bool ParseEntry(std::string_view key, std::string_view value, std::string_view* columns,
                          std::string_view* row_key, std::string_view* covered);
-  // Computes the index's VIRTUAL columns in a record of the table's that has the others.
-  static void Compute(const Index& index, TABLE* table, uchar* record);
+  // Computes the index's VIRTUAL columns in a record of the table's that has the others. Unless
+  // `quietly`, there may be warnings; false if there was an error, which the server knows.
+  static bool Compute(const Index& index, TABLE* table, uchar* record, bool quietly);
   Found Unpack(std::string_view row, uchar* record, int* error);
   sluice::Status GetLocked(sluice::Subtable* subtable, std::string_view key, std::string* value);
   sluice::Status GuardUnique(const Index& index, const uchar* image);

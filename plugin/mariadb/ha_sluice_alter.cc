@@ -1,7 +1,7 @@
 // ha_sluice: changes of a table that leave its rows where they are.
 //
-// A column that is added at the end is not written into the rows: those that lack it have the
-// default that it was added with, which the dictionary keeps (X-Engine's schema versions, 3.1.1). An
+// Columns that are added, dropped, moved or made wider are not written into the rows. The dictionary
+// keeps which columns older rows have, and the defaults of those that they lack (RowSchemas). An
 // index that is added is built from the rows, sorted in pieces and ingested past the log, while
 // others read the table. The change takes effect with one write to the dictionary; the server asks
 // after a crash whether that was done (check_version), and keeps the definition that fits.
@@ -11,17 +11,21 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ha_sluice.h"
 
 using sluice::Status;
+using sluice::mariadb::ColumnChange;
 using sluice::mariadb::Cursor;
 using sluice::mariadb::engine;
 using sluice::mariadb::IndexEntry;
 using sluice::mariadb::KeyCodec;
+using sluice::mariadb::Packing;
 using sluice::mariadb::RowCodec;
+using sluice::mariadb::RowSchemas;
 using sluice::mariadb::Sight;
 using sluice::mariadb::TableEntry;
 
@@ -32,11 +36,10 @@ constexpr alter_table_operations kAddIndexes =
     ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX | ALTER_ADD_UNIQUE_INDEX | ALTER_INDEX_ORDER;
 constexpr alter_table_operations kDropIndexes =
     ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX | ALTER_DROP_UNIQUE_INDEX;
-constexpr alter_table_operations kAddColumns = ALTER_ADD_STORED_BASE_COLUMN;
-// Rows do not have them. Where one comes or goes, others may change their places.
-constexpr alter_table_operations kVirtualColumns =
-    ALTER_ADD_VIRTUAL_COLUMN | ALTER_DROP_VIRTUAL_COLUMN | ALTER_STORED_COLUMN_ORDER |
-    ALTER_VIRTUAL_COLUMN_ORDER;
+constexpr alter_table_operations kColumns =
+    ALTER_ADD_STORED_BASE_COLUMN | ALTER_DROP_STORED_COLUMN | ALTER_STORED_COLUMN_ORDER |
+    ALTER_COLUMN_TYPE_CHANGE_BY_ENGINE | ALTER_COLUMN_NULLABLE | ALTER_ADD_VIRTUAL_COLUMN |
+    ALTER_DROP_VIRTUAL_COLUMN | ALTER_VIRTUAL_COLUMN_ORDER;
 
 constexpr size_t kPieceBytes = size_t{64} << 20;  // sorted in memory, and ingested at once
 constexpr uint64_t kReportRows = 1000;            // after so many, it looks whether it was killed
@@ -58,34 +61,48 @@ struct Change final : public inplace_alter_handler_ctx {
 
 std::string Name(const KEY& key) { return {key.name.str, key.name.length}; }
 
-// Whether the new table has all columns of the old one's rows first, and then some that need not be
-// written into its rows. VIRTUAL ones may be anywhere.
-bool ColumnsOnlyFollow(const TABLE& table, const Alter_inplace_info& info, const TABLE& altered) {
-  std::vector<const Field*> stored;
-  std::copy_if(table.field, table.field + table.s->fields, std::back_inserter(stored),
+// Finds out what becomes of each of the old table's stored columns. False if rows would have to be
+// written anew.
+bool MapColumns(const TABLE& table, const Alter_inplace_info& info, const TABLE& altered,
+                std::vector<ColumnChange>* changes, size_t* columns) {
+  std::vector<const Field*> old;
+  std::copy_if(table.field, table.field + table.s->fields, std::back_inserter(old),
                [](const Field* field) { return field->stored_in_db(); });
+  changes->clear();
+  for (const Field* const field : old) {
+    changes->push_back({std::nullopt, RowCodec::PackingOf(*field)});
+  }
+  *columns = 0;
   uint number = 0;
-  size_t old = 0;
-  bool follows = false;  // a new one came
-  List_iterator_fast<Create_field> columns(info.alter_info->create_list);
-  while (const Create_field* const column = columns++) {
+  List_iterator_fast<Create_field> described(info.alter_info->create_list);
+  while (const Create_field* const column = described++) {
     const Field& field = *altered.field[number++];
     if (!field.stored_in_db()) {
       continue;
     }
-    if (column->field != nullptr) {
-      if (follows || old == stored.size() || column->field != stored[old++]) {
+    const size_t place = (*columns)++;
+    if (column->field == nullptr) {
+      if (field.default_value != nullptr || field.has_default_now_unireg_check() ||
+          field.vcol_info != nullptr || (field.flags & AUTO_INCREMENT_FLAG) != 0) {
         return false;
       }
       continue;
     }
-    follows = true;
-    if (field.default_value != nullptr || field.has_default_now_unireg_check() ||
-        field.vcol_info != nullptr || (field.flags & AUTO_INCREMENT_FLAG) != 0) {
+    const auto at = std::find(old.begin(), old.end(), column->field);
+    if (at == old.end()) {
       return false;
     }
+    ColumnChange& change = (*changes)[at - old.begin()];
+    change.column = place;
+    if (change.packing == RowCodec::PackingOf(field)) {
+      change.packing = {};
+    } else if (((column->field->flags | field.flags) & PART_KEY_FLAG) != 0) {
+      return false;  // entries have it, too
+    }
   }
-  return old == stored.size();
+  return std::all_of(changes->begin(), changes->end(), [](const ColumnChange& change) {
+    return change.column.has_value() || change.packing.kind != Packing::Kind::kField;
+  });
 }
 
 // Whether the server would have to look for duplicates itself in one of the new indexes.
@@ -167,7 +184,9 @@ int ha_sluice::ForEachEntry(TABLE* altered, const RowCodec& codec, const Index& 
     if (!codec.Read(cursor.value(), altered->record[0])) {
       return Fail(Status::Corruption("a row of " + std::string(table->s->table_name.str)));
     }
-    Compute(index, altered, altered->record[0]);
+    if (!Compute(index, altered, altered->record[0], /*quietly=*/false)) {
+      return HA_ERR_GENERIC;
+    }
     Entry entry;
     MakeEntry(index, altered->record[0], cursor.key(), &entry);
     if (++rows % kReportRows == 0) {
@@ -246,10 +265,33 @@ int ha_sluice::BuildIndex(TABLE* altered, const RowCodec& codec, const Index& in
   return HA_ERR_FOUND_DUPP_KEY;
 }
 
+// Integers and strings of variable length may grow.
+bool ha_sluice::can_convert_nocopy(const Field& field, const Column_definition& type) const {
+  if (field.compression_method() != nullptr || type.compression_method() != nullptr) {
+    return false;
+  }
+  if (field.type_handler() == &type_handler_varchar) {
+    return type.type_handler() == &type_handler_varchar && type.charset == field.charset() &&
+           type.length >= field.field_length;
+  }
+  const auto bytes = [](const Type_handler* handler) {
+    return handler == &type_handler_stiny || handler == &type_handler_utiny           ? 1
+           : handler == &type_handler_sshort || handler == &type_handler_ushort       ? 2
+           : handler == &type_handler_sint24 || handler == &type_handler_uint24       ? 3
+           : handler == &type_handler_slong || handler == &type_handler_ulong         ? 4
+           : handler == &type_handler_slonglong || handler == &type_handler_ulonglong ? 8
+                                                                                      : 0;
+  };
+  const int before = bytes(field.type_handler());
+  const bool is_unsigned = (type.flags & UNSIGNED_FLAG) != 0;
+  return before > 0 && bytes(type.type_handler()) >= before && field.is_unsigned() == is_unsigned &&
+         (field.flags & ZEROFILL_FLAG) == (type.flags & ZEROFILL_FLAG);
+}
+
 enum_alter_inplace_result ha_sluice::check_if_supported_inplace_alter(TABLE* altered,
                                                                       Alter_inplace_info* info) {
   const alter_table_operations wanted = info->handler_flags;
-  info->handler_flags &= ~(kAddIndexes | kDropIndexes | kAddColumns | kVirtualColumns);
+  info->handler_flags &= ~(kAddIndexes | kDropIndexes | kColumns);
   const enum_alter_inplace_result others = handler::check_if_supported_inplace_alter(altered, info);
   info->handler_flags = wanted;
   if (engine->LockedByDetached(rows(), sluice::mariadb::LockTimeout(ha_thd()))) {
@@ -259,8 +301,7 @@ enum_alter_inplace_result ha_sluice::check_if_supported_inplace_alter(TABLE* alt
   if (others != HA_ALTER_INPLACE_NO_LOCK) {
     return others;
   }
-  const bool only_names =
-      (wanted & (kAddIndexes | kDropIndexes | kAddColumns | kVirtualColumns)) == 0;
+  const bool only_names = (wanted & (kAddIndexes | kDropIndexes | kColumns)) == 0;
   // Partitions have entries of their own in the dictionary, which could not be changed at once.
   if (table->part_info != nullptr) {
     return only_names ? others : HA_ALTER_INPLACE_NOT_SUPPORTED;
@@ -269,8 +310,10 @@ enum_alter_inplace_result ha_sluice::check_if_supported_inplace_alter(TABLE* alt
       (info->ignore || AddsGuarded(*info) || Refusal(*altered, ha_thd()) != nullptr)) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  if ((wanted & (kAddColumns | kVirtualColumns)) != 0 &&
-      (info->error_if_not_empty || !ColumnsOnlyFollow(*table, *info, *altered))) {
+  std::vector<ColumnChange> changes;
+  size_t columns = 0;
+  if ((wanted & kColumns) != 0 &&
+      (info->error_if_not_empty || !MapColumns(*table, *info, *altered, &changes, &columns))) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
   std::vector<IndexEntry> described = DescribeIndexes(share_->name(), altered);
@@ -301,12 +344,18 @@ bool ha_sluice::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info* 
     my_error(ER_INTERNAL_ERROR, MYF(0), "Sluice: an index is not as it was");
     return true;
   }
-  if ((info->handler_flags & kAddColumns) != 0) {
+  std::vector<ColumnChange> changes;
+  size_t columns = 0;
+  if ((info->handler_flags & kColumns) != 0 &&
+      MapColumns(*table, *info, *altered, &changes, &columns)) {
+    RowSchemas schemas = row_codec_->schemas();
+    schemas.Alter(changes, columns);
+    change->entry.schemas = schemas.Encode();
     // A row of the old table without any columns, as one of the new table.
     std::string row;
     std::vector<uchar> record(altered->s->reclength);
     row_codec_->Append(row_codec_->defaults(), &row);
-    const RowCodec codec(altered, std::string_view());
+    const RowCodec codec(altered, change->entry.schemas, {});
     if (!codec.Read(row, record.data())) {
       my_error(ER_INTERNAL_ERROR, MYF(0), "Sluice: the columns' defaults are not readable");
       return true;
@@ -330,7 +379,7 @@ bool ha_sluice::inplace_alter_table(TABLE* altered, Alter_inplace_info* info) {
     return false;
   }
   THD* const thd = ha_thd();
-  const RowCodec codec(altered, change->entry.defaults);
+  const RowCodec codec(altered, change->entry.schemas, change->entry.defaults);
   altered->use_all_columns();
   const std::vector<uint> order = IndexOrder(*altered);
   thd_progress_init(thd, static_cast<uint>(change->added.size()));
@@ -341,7 +390,7 @@ bool ha_sluice::inplace_alter_table(TABLE* altered, Alter_inplace_info* info) {
     error = BuildIndex(altered, codec, index, change->entry.indexes[change->added[i]].subtable);
     if (error == HA_ERR_FOUND_DUPP_KEY) {
       print_keydup_error(altered, const_cast<KEY*>(&key), MYF(0));
-    } else if (error != 0) {
+    } else if (error != 0 && !thd->is_error()) {
       print_error(error, MYF(0));
     }
     if (i + 1 < change->added.size()) {

@@ -40,9 +40,9 @@ bool ha_sluice::ParseEntry(std::string_view key, std::string_view value, std::st
   return true;
 }
 
-void ha_sluice::Compute(const Index& index, TABLE* table, uchar* record) {
+bool ha_sluice::Compute(const Index& index, TABLE* table, uchar* record, bool quietly) {
   if (index.computed.empty()) {
-    return;
+    return true;
   }
   // The server uses this bitmap here, and elsewhere for columns that are read meanwhile.
   std::array<my_bitmap_map, (MAX_FIELDS + 63) / (8 * sizeof(my_bitmap_map))> bits;
@@ -50,11 +50,13 @@ void ha_sluice::Compute(const Index& index, TABLE* table, uchar* record) {
   my_bitmap_init(&kept, bits.data(), table->s->fields);
   bitmap_copy(&kept, &table->tmp_set);
   table->move_fields(table->field, record, table->record[0]);
+  int errors = 0;
   for (Field* const field : index.computed) {
-    (void)table->update_virtual_field(field, /*ignore_warnings=*/true);
+    errors += table->update_virtual_field(field, quietly);
   }
   table->move_fields(table->field, table->record[0], record);
   bitmap_copy(&table->tmp_set, &kept);
+  return errors == 0 || quietly;
 }
 
 ha_sluice::Found ha_sluice::Unpack(std::string_view row, uchar* record, int* error) {
@@ -68,7 +70,7 @@ ha_sluice::Found ha_sluice::Unpack(std::string_view row, uchar* record, int* err
     return Found::kError;
   }
   if (computes) {
-    Compute(*indexes_[active_index], table, record);
+    (void)Compute(*indexes_[active_index], table, record, /*quietly=*/true);
   }
   return Found::kRow;
 }

@@ -173,7 +173,7 @@ class Round:
         verb = draw.choice(["INSERT", "INSERT", "INSERT IGNORE", "REPLACE"])
         column = draw.choice(self.stored)
         tail = f" ON DUPLICATE KEY UPDATE {column[0]} = {self.value(column)}" if verb == "INSERT" and draw.random() < .3 else ""
-        self.add(f"{verb} INTO t VALUES {', '.join(rows)}{tail};")
+        self.add(f"{verb} INTO t (id, {', '.join(c[0] for c in self.columns)}) VALUES {', '.join(rows)}{tail};")
 
     def condition(self, table=""):
         """One that means the same whatever the plan: constants are made shorter where they become keys."""
@@ -205,6 +205,10 @@ class Round:
     def equality(self, index):
         """Of all columns of the index: what follows in it is the primary key."""
         columns = [next(c for c in self.columns if c[0] == name) for name in self.indexes[index]]
+        # Constants are made shorter where they become keys, which depends on the plan.
+        fitting = {"DATE": 10, "DATETIME": 19, "TIMESTAMP(2)": 19}
+        columns = [(name, kind, (lambda draw, make=make, most=fitting[kind.removesuffix(" NULL")]: f"'{make(draw)[1:most + 1]}'")
+                    if kind.removesuffix(" NULL") in fitting else make, prefix, null) for name, kind, make, prefix, null in columns]
         return " AND ".join(f"{c[0]} IS NULL" if (value := self.value(c)) == "NULL" else f"{c[0]} {self.draw.choice(['=', '=', '<=>'])} {value}"
                             for c in columns)
 
@@ -326,7 +330,7 @@ class Round:
     def alter(self):
         self.altered += 1
         name = f"k{self.altered}x"
-        what = self.draw.choice(["index", "index", "drop", "column", "column", "column", "default", "remove", "both", "rebuild", "rename",
+        what = self.draw.choice(["index", "index", "drop", "column", "column", "column", "default", "remove", "remove", "both", "widen", "move", "rebuild", "rename",
                                  "truncate"])
         if what == "index":
             # One that must be unique may be refused: then nothing uses it.
@@ -335,7 +339,9 @@ class Round:
             if unique:
                 del self.indexes[name]
         elif what == "column":
-            self.add(f"ALTER TABLE t ADD COLUMN {self.column()};")
+            column = self.column()
+            # InnoDB checks the rows' constraints unless the column is the last one.
+            self.add(f"ALTER TABLE t ADD COLUMN {column}{'' if 'JSON' in column else self.place()};")
             self.add(f"INSERT INTO t (id) VALUES ({self.rows + 5000});")
         elif what == "both":
             self.add(f"ALTER TABLE t ADD COLUMN {self.column()}, ADD {self.index(name, unique=False)};")
@@ -348,6 +354,16 @@ class Round:
                 self.columns.remove(column := self.draw.choice(free))
                 self.sources.pop(column[0], None)
                 self.add(f"ALTER TABLE t DROP COLUMN {column[0]};")
+        elif what == "widen":
+            wider = {"TINYINT": "INT", "SMALLINT UNSIGNED": "BIGINT UNSIGNED", "MEDIUMINT": "BIGINT", "INT": "BIGINT"}
+            column = self.draw.choice([c for c in self.stored if c[0] not in self.sources.values()] or self.stored)
+            kind = wider.get(column[1]) or column[1].replace("VARCHAR(30)", self.draw.choice(["VARCHAR(60)", "VARCHAR(300)"]))
+            # The server sorts by so many bytes that strings with several levels of weights would be equal.
+            if column[0] not in self.sources.values() and not re.search("uca1400|unicode|thai|czech|german", kind):
+                self.columns[self.columns.index(column)] = column = (column[0], kind, *column[2:])
+                self.add(f"ALTER TABLE t MODIFY {self.definition(column)};")
+        elif what == "move":
+            self.add(f"ALTER TABLE t MODIFY {self.definition(self.draw.choice(self.columns))}{self.place()};")
         elif what == "drop" and len(self.indexes) > 1:
             name, _ = self.indexes.popitem()
             self.add(f"ALTER TABLE t DROP KEY {name};")
@@ -357,6 +373,9 @@ class Round:
             self.add("RENAME TABLE t TO u; RENAME TABLE u TO t;")
         elif self.draw.random() < .3:
             self.add("TRUNCATE TABLE t;")
+
+    def place(self):
+        return self.draw.choice(["", " FIRST", " AFTER id"])
 
     def default(self, column):
         """Of a column that may have one: its name, and a default."""

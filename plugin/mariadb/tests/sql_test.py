@@ -485,7 +485,6 @@ class SqlTest(unittest.TestCase):
         one = self.connect()
         self.expect(one, "ALTER TABLE t RENAME COLUMN b TO c, COMMENT 'x', ALGORITHM=INPLACE; ALTER TABLE t ALTER c SET DEFAULT 7,"
                          "ALGORITHM=INPLACE; ALTER TABLE t RENAME INDEX b TO d, ALGORITHM=INPLACE; INSERT INTO t (a) VALUES (4); SELECT a FROM t FORCE INDEX (d) WHERE c = 7", "4")
-        self.expect(one, "ALTER TABLE t ADD COLUMN e INT FIRST, ALGORITHM=INPLACE", "E1845")
         self.expect(one, "CREATE TABLE p (a INT) ENGINE=SLUICE PARTITION BY RANGE (a) (PARTITION x VALUES LESS THAN (10),"
                          "PARTITION y VALUES LESS THAN MAXVALUE); INSERT INTO p SELECT seq FROM seq_1_to_20;"
                          "CREATE TABLE q (a INT) ENGINE=SLUICE; INSERT INTO q VALUES (3)", "")
@@ -522,11 +521,57 @@ class SqlTest(unittest.TestCase):
                          "SELECT a FROM t FORCE INDEX (c) WHERE c = 7; SELECT COUNT(*) FROM t FORCE INDEX (i) WHERE i = 3;"
                          "CHECK TABLE t", "1 2 3 5 d.t,check,status,OK")
         self.expect(one, "ALTER TABLE t DROP COLUMN b; SELECT a, c, i FROM t", "1,7,3 2,7,3 3,7,3 4,1,3 5,8,3")
-        # What must be computed for each row, or is not at the end, is not done at once.
-        for column in ("z INT AS (a + 1) STORED", "z DATETIME DEFAULT CURRENT_TIMESTAMP", "z INT DEFAULT (RAND())", "z INT FIRST",
-                       "z INT AFTER a", "z TEXT DEFAULT 'x'", "z TIMESTAMP DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP"):
+        # What must be computed for each row is not done at once.
+        for column in ("z INT AS (a + 1) STORED", "z DATETIME DEFAULT CURRENT_TIMESTAMP", "z INT DEFAULT (RAND())", "z TEXT DEFAULT 'x'", "z TIMESTAMP DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP"):
             self.expect(one, f"ALTER TABLE t ADD COLUMN {column}, ALGORITHM=INSTANT", "E1845")
             self.expect(one, f"ALTER TABLE t ADD COLUMN {column}; ALTER TABLE t DROP COLUMN z; CHECK TABLE t", "d.t,check,status,OK")
+
+    def test_columns_change_at_once(self):
+        one = self.connect()
+        at_once = "ALGORITHM=INSTANT"
+        self.expect(one, "CREATE TABLE c (a INT PRIMARY KEY, b INT NOT NULL, c VARCHAR(20), d TEXT, e DECIMAL(9,3), f ENUM('x', 'y'), KEY (f)) ENGINE=SLUICE;"
+                         "INSERT INTO c VALUES (1, 1, 'one', 'text', 1.5, 'x'), (2, -2, '', NULL, NULL, 'y')", "")
+        # Wider, with and without NULL: old rows beside new ones.
+        self.expect(one, f"ALTER TABLE c MODIFY b BIGINT, MODIFY c VARCHAR(300), {at_once};"
+                         "INSERT INTO c VALUES (3, 99999999999, REPEAT('q', 300), 't3', -7, NULL), (4, NULL, NULL, NULL, NULL, NULL);"
+                         "SELECT a, b, c, d, e, f FROM c WHERE a <> 3; SELECT b, LENGTH(c) FROM c WHERE a = 3",
+                    "1,1,one,text,1.500,x 2,-2,,NULL,NULL,y 4,NULL,NULL,NULL,NULL,NULL 99999999999,300")
+        # Some go, others come at their places, or change theirs.
+        self.expect(one, f"ALTER TABLE c DROP COLUMN d, DROP COLUMN e, ADD COLUMN g INT NOT NULL DEFAULT 7 FIRST, {at_once};"
+                         f"INSERT INTO c VALUES (8, 5, 5, 'five', 'y'); ALTER TABLE c MODIFY c VARCHAR(300) FIRST, ADD COLUMN d TEXT AFTER a, {at_once};"
+                         "INSERT INTO c VALUES ('six', 9, 6, 'd6', 6, NULL); SELECT * FROM c WHERE a <> 3; CHECK TABLE c",
+                    "one,7,1,NULL,1,x ,7,2,NULL,-2,y NULL,7,4,NULL,NULL,NULL five,8,5,NULL,5,y six,9,6,d6,6,NULL d.c,check,status,OK")
+        self.server.kill()
+        self.server.start()
+        one = self.connect()
+        # Old rows are changed to new ones, and indexes made of both.
+        self.expect(one, "UPDATE c SET d = 'new' WHERE a < 3; ALTER TABLE c ADD KEY (g, b), ADD KEY (c(5)), ALGORITHM=INPLACE;"
+                         "SELECT a, b, d FROM c FORCE INDEX (g) WHERE g = 7 AND b < 100; SELECT a FROM c FORCE INDEX (c) WHERE c LIKE 'qqqqqq%'; CHECK TABLE c",
+                    "2,-2,new 1,1,new 3 d.c,check,status,OK")
+        # The default of a column that came is that of then, whatever becomes of it and of the others.
+        self.expect(one, f"ALTER TABLE c ALTER g SET DEFAULT 8, {at_once}; ALTER TABLE c DROP COLUMN f, DROP KEY f, DROP COLUMN d, {at_once};"
+                         f"ALTER TABLE c MODIFY a INT AFTER b, {at_once}; ALTER TABLE c RENAME COLUMN b TO h, {at_once}; SELECT * FROM c WHERE a <> 3; CHECK TABLE c",
+                    "one,7,1,1 ,7,-2,2 NULL,7,NULL,4 five,8,5,5 six,9,6,6 d.c,check,status,OK")
+        # Not what would lose values, nor what entries of indexes have.
+        for what in ("MODIFY h INT", "MODIFY h BIGINT UNSIGNED", "MODIFY h BIGINT NOT NULL", "MODIFY g BIGINT", "MODIFY c VARCHAR(20)",
+                     "MODIFY c VARCHAR(400) CHARACTER SET utf8mb4", "MODIFY h DECIMAL(20)", "MODIFY a BIGINT"):
+            self.expect(one, f"ALTER TABLE c {what}, {at_once}", "E1845")
+        self.expect(one, "ALTER TABLE c FORCE; SELECT h, LENGTH(c), a FROM c WHERE a < 4; CHECK TABLE c", "1,3,1 -2,0,2 99999999999,300,3 d.c,check,status,OK")
+        # Rows that a partition brings along have their own schemas.
+        self.expect(one, f"CREATE TABLE x (a INT, b INT, c INT) ENGINE=SLUICE; INSERT INTO x VALUES (3, 3, 3); ALTER TABLE x DROP COLUMN b, {at_once};"
+                         "CREATE TABLE p (a INT, c INT) ENGINE=SLUICE PARTITION BY RANGE (a) (PARTITION x VALUES LESS THAN (10),"
+                         "PARTITION y VALUES LESS THAN MAXVALUE); INSERT INTO p VALUES (4, 4); ALTER TABLE p EXCHANGE PARTITION x WITH TABLE x;"
+                         "INSERT INTO p VALUES (5, 5); SELECT * FROM p; SELECT * FROM x; CHECK TABLE p, x", "3,3 5,5 4,4 d.p,check,status,OK d.x,check,status,OK")
+        self.expect(one, f"ALTER TABLE p DROP COLUMN c, {at_once}", "E1845")
+        self.expect(one, "ALTER TABLE p DROP COLUMN c; SELECT * FROM p", "3 5")
+
+    def test_indexes_on_virtual_columns_that_cannot_be_computed(self):
+        one = self.connect()
+        self.expect(one, "CREATE TABLE v (a INT PRIMARY KEY, b INT, c INT AS (a / b) VIRTUAL) ENGINE=SLUICE; INSERT INTO v (a, b) VALUES (1, 1);"
+                         "SET sql_mode = ''; INSERT INTO v (a, b) VALUES (2, 0); SET sql_mode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO'", "")
+        self.expect(one, "ALTER TABLE v ADD KEY (c)", "E1365")
+        self.expect(one, "SET sql_mode = ''; ALTER TABLE v ADD KEY (c); SELECT a FROM v FORCE INDEX (c) WHERE c IS NULL; CHECK TABLE v",
+                    "2 d.v,check,status,OK")
 
     def test_indexes_are_added_and_dropped_in_place(self):
         one, two = self.connect(), self.connect()
