@@ -28,11 +28,15 @@ namespace {
 class Stalls final : public EventListener {
  public:
   void OnStall(const StallEvent& event) override {
+    if (DB* const opened = db; opened != nullptr) {
+      (void)opened->GetStatistics();  // whatever else is going on
+    }
     if (event.stopped && !stopped_.exchange(true)) {
       stopped.release();
     }
   }
   std::binary_semaphore stopped{0};
+  std::atomic<DB*> db{nullptr};
 
  private:
   std::atomic<bool> stopped_{false};
@@ -102,6 +106,7 @@ class CloseTest : public DbFixture {
     closing_ = false;
     options_.write_queues = Uniform(&random_, 1, kThreads);
     Open();
+    stalls->db = db_.get();
     std::vector<Outcomes> outcomes(kThreads);
     std::vector<std::thread> threads;
     threads.reserve(kThreads);
@@ -118,6 +123,7 @@ class CloseTest : public DbFixture {
       thread.join();
     }
     EXPECT_EQ(db_->Put({}, "later", "v").code(), Status::Code::kBusy);
+    stalls->db = nullptr;
     db_.reset();
     options_.background_bytes_per_second = 0;
     Open();

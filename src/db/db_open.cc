@@ -411,7 +411,6 @@ Status DBImpl::Close() {
   if (status.ok() && db_.log != nullptr) {
     status = db_.metadata->Seal();
   }
-  db_.driver.reset();
   db_.tier_locks.clear();
   db_.home.lock.reset();
   return status;
