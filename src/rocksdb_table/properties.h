@@ -69,5 +69,7 @@ inline constexpr std::string_view kRocksRawValueSize = "rocksdb.raw.value.size";
 inline constexpr std::string_view kRocksUserIndexKeys = "rocksdb.index.key.is.user.key";
 inline constexpr std::string_view kRocksDeltaIndexValues = "rocksdb.index.value.is.delta.encoded";
 inline constexpr std::string_view kRocksExternalVersion = "rocksdb.external_sst_file.version";
+// A fixed64, which RocksDB writes over when it ingests the file.
+inline constexpr std::string_view kRocksExternalSequence = "rocksdb.external_sst_file.global_seqno";
 
 }  // namespace sluice

@@ -103,6 +103,9 @@ Status RocksTable::InitProperties() {
   std::string_view contents;
   Block block;
   Status status = ReadBlock(named->handle, &buffer, &contents);
+  if (status.IsCorruption() && HasExternalSequence(named->handle)) {
+    return Status::NotSupported("table with records of an ingested file");
+  }
   if (status.ok()) {
     status = AtOffset(Block::Parse(contents, &block), named->handle.offset);
   }
@@ -110,6 +113,29 @@ Status RocksTable::InitProperties() {
     status = AtOffset(RocksProperties::Parse(block, &properties_), named->handle.offset);
   }
   return status.WithContext("properties block");
+}
+
+bool RocksTable::HasExternalSequence(const BlockHandle& properties) const {
+  if (!HandleFits(properties, blocks_end())) {
+    return false;
+  }
+  std::string stored(image_.substr(properties.offset, properties.size + 1));
+  Block block;
+  if (!Block::Parse(std::string_view(stored).substr(0, properties.size), &block).ok()) {
+    return false;
+  }
+  BlockIterator entry(block, KeyKind::kPlain);
+  entry.SeekToFirst();
+  while (entry.Valid() && entry.key() != kRocksExternalSequence) {
+    entry.Next();
+  }
+  if (!entry.Valid() || entry.value().size() != sizeof(uint64_t)) {
+    return false;
+  }
+  EncodeFixed64(stored.data() + (entry.value().data() - stored.data()), 0);
+  return RocksBlockChecksum(footer_.checksum, stored) +
+             footer_.ChecksumModifier(properties.offset) ==
+         DecodeFixed32(image_.data() + properties.offset + stored.size());
 }
 
 Status RocksTable::CheckKnown() const {

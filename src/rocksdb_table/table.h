@@ -78,6 +78,9 @@ class RocksTable {
   RocksTable() = default;
   Status Init();
   Status InitMetaindex();
+  // Whether the properties match their checksum as they were before the file was ingested: RocksDB
+  // leaves it as it is when it puts the sequence number in.
+  bool HasExternalSequence(const BlockHandle& properties) const;
   Status InitProperties();
   Status InitIndex();
   // NotSupported if there is something in the table that is not understood.

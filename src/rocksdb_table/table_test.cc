@@ -156,6 +156,24 @@ TEST(RocksTable, DeclinesByName) {
             "t: table with an index of type 4");
 }
 
+// RocksDB writes the sequence number into the properties, and leaves their checksum.
+TEST(RocksTable, DeclinesIngestedFiles) {
+  for (const uint32_t version : {5, 6}) {
+    std::string image = WriteRocksTable(
+        SomeEntries(),
+        {.format_version = version,
+         .properties = {{std::string(kRocksExternalVersion), "\x02"},
+                        {std::string(kRocksExternalSequence), std::string(8, '\0')}}});
+    const size_t at = image.find(std::string("global_seqno") + std::string(8, '\0'));
+    ASSERT_NE(at, std::string::npos);
+    image[at + 12] = 7;
+    EXPECT_EQ(Declined(image), "t: table with records of an ingested file");
+    image[at - 1] ^= 1;
+    std::unique_ptr<RocksTable> table;
+    EXPECT_TRUE(RocksTable::OpenImage(image, "t", &table).IsCorruption());
+  }
+}
+
 TEST(RocksTable, DeclinesOtherTables) {
   std::string image = WriteRocksTable(SomeEntries(), {});
   const auto with_magic = [&image](uint64_t magic) {

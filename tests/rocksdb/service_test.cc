@@ -7,6 +7,7 @@
 #include <rocksdb/merge_operator.h>
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/sst_file_manager.h>
+#include <rocksdb/sst_file_writer.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -297,6 +298,16 @@ TEST(RocksService, LeavesWhatItCannotDoExactly) {
   EXPECT_EQ(
       WhyLeft(options, [](rocksdb::DB* db) { EXPECT_TRUE(db->SingleDelete({}, "key1").ok()); }),
       "input: not supported");
+  EXPECT_EQ(WhyLeft(options,
+                    [](rocksdb::DB* db) {
+                      const std::string file = db->GetName() + "/../ingested";
+                      rocksdb::SstFileWriter writer({}, SmallOptions());
+                      EXPECT_TRUE(writer.Open(file).ok());
+                      EXPECT_TRUE(writer.Put("key1", "ingested").ok());
+                      EXPECT_TRUE(writer.Finish().ok());
+                      EXPECT_TRUE(db->IngestExternalFile({file}, {}).ok());
+                    }),
+            "input: not supported");
 }
 
 // Options that change while the database is open.
