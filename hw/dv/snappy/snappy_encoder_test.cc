@@ -1,7 +1,9 @@
-// The encoder's blocks, read by the library; raw ones where that is the rule; and how small and how
-// fast they become.
+// The encoder's blocks, read by the library, and byte for byte what CompressAsUnits makes; raw ones
+// where that is the rule; and how small and how fast they become.
 //
 // SLUICE_ROUNDS=N takes N times as many blocks.
+
+#include "table/snappy_encoder.h"
 
 #include <gtest/gtest.h>
 #include <snappy.h>
@@ -69,6 +71,10 @@ class SnappyEncoder : public testing::Test, protected Randomised {
   }
 
   void Compare(const std::string& block, const Stored& stored) {
+    std::string expected;
+    const bool pays = CompressAsUnits(block, &expected, S::kBlockBytes);
+    EXPECT_NE(pays, stored.raw);
+    EXPECT_TRUE(stored.raw || stored.bytes == expected);
     if (stored.raw) {
       EXPECT_TRUE(stored.bytes == block);
       // What is wrong with a match can also make a block long: a run is short.
