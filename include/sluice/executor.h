@@ -20,6 +20,9 @@
 ///  * Block: ends after the entry with which entries, restart array and count reach block_bytes.
 ///  * Table: ends before a record of a new user key if the blocks finished so far, trailers
 ///    counted, reach table_bytes; the open block, if any, ends with it.
+///  * Compressed outputs, if the task asks for them: each data block that becomes smaller by more
+///    than an eighth as Snappy, with the matches that a unit finds (src/table/snappy_encoder.h); the
+///    others, and those above 8 KiB, stay raw. Where tables end does not depend on it.
 ///  * Index: one entry per block, its full last internal key and its handle, every entry a restart.
 ///  * Filters, if the task asks for them: of each block what LevelDB's built-in Bloom filter policy
 ///    makes of the user keys of all its records, equal ones too.
@@ -76,11 +79,14 @@ struct MergeTask {
   /// Of a Bloom filter for each data block; 0: none are made. At most kMaxMergeBloomBits, and only
   /// for executors that make filters (Executor::makes_filters).
   uint32_t bloom_bits_per_key = 0;
+  /// Whether output data blocks are compressed, with Snappy. Only for executors that do so
+  /// (Executor::compresses).
+  bool compress = false;
 };
 
 /// One output table, all but what the host adds: file := data | index | ... | footer.
 struct MergeOutput {
-  std::string_view data;    ///< data blocks with trailers, uncompressed
+  std::string_view data;    ///< data blocks with trailers, raw unless the task says otherwise
   std::string_view index;   ///< index block with trailer; handles are offsets in `data`
   std::string smallest;     ///< first internal key
   std::string largest;      ///< last internal key
@@ -253,6 +259,9 @@ class SLUICE_EXPORT Executor {
   /// Whether it makes the filters that tasks may ask for. Otherwise it refuses such tasks
   /// (kBadDescriptor, NotSupported), and its callers make them of the records.
   virtual bool makes_filters() const { return false; }
+  /// Whether it compresses the output blocks of tasks that ask for it. Otherwise it refuses such
+  /// tasks, in the same way, and its callers compress what they store.
+  virtual bool compresses() const { return false; }
 };
 
 /// The CPU executor: the reference for all others, and something for them to wrap or to fall back

@@ -114,7 +114,8 @@ class Job {
   Status Copy(const Task& task);
   Status CopyBlock(const Task& task, const BlockHandle& handle, bool first);
   Status Merge(Task* task);
-  Status AddTable(const MergeOutput& output);
+  // `compressed`: the executor was to compress its blocks.
+  Status AddTable(const MergeOutput& output, bool compressed);
   Status WriteExtent(BuiltExtent* built);
   // Notes which part of the inputs the plan has covered.
   Status DivideInputs();
@@ -314,7 +315,8 @@ Status Job::Launch(Task* task) {
                  .block_bytes = options_.block_bytes,
                  .table_bytes = Submits() ? options_.extent.extent_bytes : kCpuTableBytes,
                  .restart_interval = options_.restart_interval,
-                 .bloom_bits_per_key = options_.offload ? FilterBits(options_.extent, driver_) : 0};
+                 .bloom_bits_per_key = options_.offload ? FilterBits(options_.extent, driver_) : 0,
+                 .compress = options_.offload && CompressedBy(driver_, options_.extent)};
   for (const std::vector<Piece*>& run : task->runs) {
     MergeRun& tables = task->merge.runs.emplace_back();
     for (Piece* piece : run) {
@@ -421,10 +423,12 @@ Status Job::CopyBlock(const Task& task, const BlockHandle& handle, bool first) {
   return {};
 }
 
-Status Job::AddTable(const MergeOutput& output) {
-  return ForEachBlock(output, [this](std::string_view contents, std::string_view filter) {
+Status Job::AddTable(const MergeOutput& output, bool compressed) {
+  return ForEachBlock(output, [this, compressed](const OutputBlock& block) {
+    std::string_view contents = block.contents;
     SLUICE_RETURN_IF_ERROR(values_.Relocate(&contents));
-    return builder_.AddBlock(contents, {}, filter);
+    const bool as_it_was = contents.data() == block.contents.data();
+    return builder_.AddBlock(contents, as_it_was ? StoredAs(block, compressed) : "", block.filter);
   });
 }
 
@@ -443,10 +447,12 @@ Status Job::Merge(Task* task) {
     }
     lock.unlock();
     for (const OwnedOutput& output : task->outputs) {
-      SLUICE_RETURN_IF_ERROR(AddTable(output.AsOutput()));
+      SLUICE_RETURN_IF_ERROR(AddTable(output.AsOutput(), task->merge.compress));
     }
   } else {
-    const auto sink = [this](const MergeOutput& output) { return AddTable(output); };
+    const auto sink = [this, task](const MergeOutput& output) {
+      return AddTable(output, task->merge.compress);
+    };
     task->result =
         options_.offload ? driver_.Run(task->merge, sink) : driver_.RunOnCpu(task->merge, sink);
   }

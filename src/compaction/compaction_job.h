@@ -20,7 +20,9 @@
 
 #include "compaction/compaction_planner.h"
 #include "compaction/value_relocation.h"
+#include "merge/outputs.h"
 #include "offload/driver.h"
+#include "table/snappy_encoder.h"
 #include "tree/extent_reader.h"
 #include "tree/extent_writer.h"
 #include "util/status.h"
@@ -73,6 +75,17 @@ inline uint32_t FilterBits(const ExtentFormat& format, const Executor& executor)
   return format.prefix_bytes == 0 && executor.makes_filters()
              ? static_cast<uint32_t>(format.bloom_bits_per_key)
              : 0;
+}
+
+// Whether `executor` is to compress blocks for extents of this format.
+inline bool CompressedBy(const Executor& executor, const ExtentFormat& format) {
+  return format.codec.type == Compression::kSnappy && executor.compresses();
+}
+
+// What ExtentBuilder is to store of an output's block; empty: it compresses the block itself, as
+// executors leave long ones raw. `compressed`: the executor was to do so.
+inline std::string_view StoredAs(const OutputBlock& block, bool compressed) {
+  return compressed && block.contents.size() <= kMaxUnitSnappyBytes ? block.stored : "";
 }
 
 // Blocks until done; gives up soon after `*stop` is set, with Busy.

@@ -80,6 +80,7 @@ void RandomiseTask(const GeneratedTask& generated, const Executor& executor, Cho
   if (executor.makes_filters()) {
     task->bloom_bits_per_key = choice->Of<uint32_t>({0, 1, 10, 10, 64, kMaxMergeBloomBits});
   }
+  task->compress = executor.compresses() && choice->Percent(50);
   if (!choice->Percent(40)) {
     return;
   }

@@ -111,6 +111,7 @@ Status Import::Begin(const KeyRange& range) {
   task.table_bytes = format_.extent.extent_bytes;
   task.restart_interval = format_.restart_interval;
   task.bloom_bits_per_key = FilterBits(format_.extent, driver_);
+  task.compress = CompressedBy(driver_, format_.extent);
   if (task.runs.empty()) {
     return {};
   }
@@ -154,11 +155,11 @@ Status Import::Complete() {
 }
 
 Status Import::AddTable(const OwnedOutput& output) {
-  return ForEachBlock(output.AsOutput(),
-                      [this](std::string_view contents, std::string_view filter) {
-                        SLUICE_RETURN_IF_ERROR(CheckKeys(contents));
-                        return builder_.AddBlock(contents, {}, filter);
-                      });
+  const bool compressed = CompressedBy(driver_, format_.extent);
+  return ForEachBlock(output.AsOutput(), [this, compressed](const OutputBlock& block) {
+    SLUICE_RETURN_IF_ERROR(CheckKeys(block.contents));
+    return builder_.AddBlock(block.contents, StoredAs(block, compressed), block.filter);
+  });
 }
 
 }  // namespace

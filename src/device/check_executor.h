@@ -32,6 +32,7 @@ class CheckExecutor : public Executor {
   bool makes_filters() const override {
     return subject_->makes_filters() && reference_->makes_filters();
   }
+  bool compresses() const override { return subject_->compresses() && reference_->compresses(); }
   size_t max_tasks() const override { return subject_->max_tasks(); }
   double unit_busy_seconds() const override { return subject_->unit_busy_seconds(); }
   double card_cpu_seconds() const override { return subject_->card_cpu_seconds(); }

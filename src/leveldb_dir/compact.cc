@@ -162,6 +162,8 @@ Status Compaction::MergeRange(const KeyRange& range, OutputTables* output) {
   task.task.block_bytes = options_.block_bytes;
   task.task.table_bytes = options_.table_bytes;
   task.task.restart_interval = options_.restart_interval;
+  // The library compresses faster than the CPU does as units do.
+  task.task.compress = report_->snappy && executor_->compresses() && executor_->name() != "cpu";
   if (!task.task.runs.empty()) {
     SLUICE_RETURN_IF_ERROR(RunTask(task, output));
     ++report_->tasks;

@@ -25,6 +25,7 @@ class CpuExecutor : public Executor {
   // must agree, and so must the sums of the keys' checksums when decoded and when taken.
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
   bool makes_filters() const override { return true; }
+  bool compresses() const override { return true; }
 
  private:
   const RecordLimits limits_;

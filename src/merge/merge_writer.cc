@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "table/snappy_encoder.h"
 #include "util/crc32c.h"
 
 namespace sluice {
@@ -11,7 +12,8 @@ MergeWriter::MergeWriter(const MergeTask& task, const MergeSink& sink)
       block_bytes_(task.block_bytes),
       table_bytes_(task.table_bytes),
       restart_interval_(task.restart_interval),
-      bloom_bits_per_key_(task.bloom_bits_per_key) {
+      bloom_bits_per_key_(task.bloom_bits_per_key),
+      compress_(task.compress) {
   // A bound on the first allocation only; larger tables grow into what they need.
   constexpr uint64_t kMostAtOnce = 64 << 20;
   Grow(std::min(table_bytes_, kMostAtOnce) + 2 * std::min(block_bytes_, kMostAtOnce));
@@ -55,6 +57,14 @@ std::vector<std::string_view> MergeWriter::Filters() const {
   return filters;
 }
 
+Compression MergeWriter::CompressBlock() {
+  if (!compress_ || !CompressAsUnits({block_, static_cast<size_t>(out_ - block_)}, &compressed_)) {
+    return Compression::kNone;
+  }
+  out_ = std::copy(compressed_.begin(), compressed_.end(), block_);
+  return Compression::kSnappy;
+}
+
 void MergeWriter::EndBlock(std::string_view last_key) {
   const uint64_t tail = restart_bytes_ + kBlockTrailerBytes;
   if (static_cast<uint64_t>(limit_ - out_) < tail) {
@@ -64,9 +74,17 @@ void MergeWriter::EndBlock(std::string_view last_key) {
   out_ += 4 * restarts_.size();
   EncodeFixed32(out_, static_cast<uint32_t>(restarts_.size()));
   out_ += 4;
+  if (smallest_.empty()) {
+    // The first entry of a block has its whole key.
+    EntryHeader header{};
+    const char* key = DecodeEntryHeader(block_, out_, &header);
+    smallest_.assign(key, header.unshared);
+  }
+  raw_bytes_ += static_cast<uint64_t>(out_ - block_) + kBlockTrailerBytes;
+  const Compression type = CompressBlock();
   const BlockHandle handle{static_cast<uint64_t>(block_ - data_.get()),
                            static_cast<uint64_t>(out_ - block_)};
-  *out_++ = static_cast<char>(Compression::kNone);
+  *out_++ = static_cast<char>(type);
   EncodeFixed32(out_, MaskCrc(Crc32c({block_, handle.size + 1})));
   out_ += 4;
 
@@ -79,18 +97,12 @@ void MergeWriter::EndBlock(std::string_view last_key) {
   index_.append(last_key);
   index_.append(value);
 
-  if (smallest_.empty()) {
-    // The first entry of a block has its whole key.
-    EntryHeader header{};
-    const char* key = DecodeEntryHeader(block_, out_, &header);
-    smallest_.assign(key, header.unshared);
-  }
   EndFilter();
   block_ = out_;
   restarts_.clear();
   restart_bytes_ = 4;
   until_restart_ = 0;
-  table_full_ = static_cast<uint64_t>(out_ - data_.get()) >= table_bytes_;
+  table_full_ = raw_bytes_ >= table_bytes_;
 }
 
 Status MergeWriter::EndTable(std::string_view last_key) {
@@ -120,6 +132,7 @@ Status MergeWriter::EndTable(std::string_view last_key) {
   const Status status = sink_(output);
 
   out_ = block_ = data_.get();
+  raw_bytes_ = 0;
   index_.clear();
   index_restarts_.clear();
   filters_.clear();

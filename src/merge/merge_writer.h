@@ -88,6 +88,8 @@ class MergeWriter {
   void Restart();
   void EndBlock(std::string_view last_key);
   void EndFilter();
+  // Compresses the block from block_ to out_, if that pays. How it is stored then.
+  Compression CompressBlock();
   // Those of the open table.
   std::vector<std::string_view> Filters() const;
   // Makes room for so many bytes at out_.
@@ -98,8 +100,10 @@ class MergeWriter {
   const uint64_t table_bytes_;
   const uint32_t restart_interval_;
   const uint32_t bloom_bits_per_key_;
+  const bool compress_;
 
   std::unique_ptr<char[]> data_;  // data blocks of the open table
+  uint64_t raw_bytes_ = 0;        // of these, as if none were compressed; trailers counted
   char* out_ = nullptr;
   char* limit_ = nullptr;
   char* block_ = nullptr;  // where the open block begins
@@ -107,6 +111,7 @@ class MergeWriter {
   uint64_t restart_bytes_ = 4;  // of the open block's restart array and count
   uint32_t until_restart_ = 0;  // entries
   bool table_full_ = false;
+  std::string compressed_;  // scratch space
 
   std::vector<uint32_t> hashes_;  // of the open block's keys
   std::string filters_;           // of the open table's blocks, one behind the other

@@ -96,6 +96,7 @@ class MultiPass {
     MergeTask pass = PassTask(first, n);
     pass.bottommost = false;
     pass.bloom_bits_per_key = 0;  // of blocks that another pass reads
+    pass.compress = false;
     Source merged{{}, sources_[first].task_run, 0, {}};
     const MergeResult result = executor_.Run(pass, CollectInto(&merged.owned));
     Account(result);

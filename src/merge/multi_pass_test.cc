@@ -21,15 +21,18 @@ class NarrowExecutor : public Executor {
   size_t max_runs() const override { return ways_; }
   size_t max_snapshots() const override { return SIZE_MAX; }
   bool makes_filters() const override { return true; }
+  bool compresses() const override { return true; }
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
     EXPECT_LE(task.runs.size(), ways_);
     runs.push_back(task.runs.size());
     with_filters += task.bloom_bits_per_key > 0 ? 1 : 0;
+    compressed += task.compress ? 1 : 0;
     return CpuExecutor().Run(task, sink);
   }
 
   std::vector<size_t> runs;  // of each task
   size_t with_filters = 0;   // tasks
+  size_t compressed = 0;     // likewise
 
  private:
   const size_t ways_;
@@ -45,6 +48,7 @@ void ExpectSameAsOnePass(const GeneratorOptions& options, size_t ways) {
     generated.task.end = "0000000000004000";
   }
   generated.task.bloom_bits_per_key = options.seed % 4 == 0 ? 10 : 0;
+  generated.task.compress = options.seed % 3 == 0;
   std::vector<OwnedOutput> want;
   const MergeResult one = CpuExecutor().Run(generated.task, CollectInto(&want));
   ASSERT_TRUE(one.ok());
@@ -56,6 +60,7 @@ void ExpectSameAsOnePass(const GeneratorOptions& options, size_t ways) {
   EXPECT_TRUE(same.ok()) << same.ToString();
   EXPECT_EQ(many.passes, executor.runs.size());
   EXPECT_EQ(executor.with_filters, generated.task.bloom_bits_per_key > 0 ? 1u : 0u);
+  EXPECT_EQ(executor.compressed, generated.task.compress ? 1u : 0u);
   const MergeStats& a = one.stats;
   const MergeStats& b = many.merge.stats;
   EXPECT_EQ(a.input_records, b.input_records);

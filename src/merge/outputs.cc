@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "table/block.h"
+#include "table/stored_block.h"
 
 namespace sluice {
 
@@ -72,6 +73,7 @@ Status ForEachBlock(const MergeOutput& output, const BlockVisitor& visit) {
   SLUICE_RETURN_IF_ERROR(
       Block::Parse(output.index.substr(0, output.index.size() - kBlockTrailerBytes), &index));
   BlockIterator at(index);
+  std::string buffer;
   size_t block = 0;
   for (at.SeekToFirst(); at.Valid(); at.Next(), ++block) {
     BlockHandle handle;
@@ -82,8 +84,15 @@ Status ForEachBlock(const MergeOutput& output, const BlockVisitor& visit) {
     if (!output.filters.empty() && block >= output.filters.size()) {
       break;
     }
-    SLUICE_RETURN_IF_ERROR(visit(output.data.substr(handle.offset, handle.size),
-                                 output.filters.empty() ? "" : output.filters[block]));
+    OutputBlock visited{
+        .contents = output.data.substr(handle.offset, handle.size),
+        .stored = output.data.substr(handle.offset, handle.size + kBlockTrailerBytes),
+        .filter = output.filters.empty() ? "" : output.filters[block]};
+    if (visited.compressed()) {
+      SLUICE_RETURN_IF_ERROR(ReadStoredBlock(output.data, handle, &buffer, &visited.contents)
+                                 .WithContext("a table of an executor"));
+    }
+    SLUICE_RETURN_IF_ERROR(visit(visited));
   }
   SLUICE_RETURN_IF_ERROR(at.status());
   return at.Valid() || (!output.filters.empty() && block != output.filters.size())

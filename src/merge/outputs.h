@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/compression.h"
 #include "sluice/executor.h"
 
 namespace sluice {
@@ -36,10 +37,21 @@ struct OwnedOutput {
 // A sink that appends to `outputs`, which must outlive it.
 MergeSink CollectInto(std::vector<OwnedOutput>* outputs);
 
-// Calls visit for each data block of an output, in order, with its contents, without trailer, and its
-// filter, if there are any, until that returns an error. Corruption if index and filters are not
-// those of the data.
-using BlockVisitor = std::function<Status(std::string_view contents, std::string_view filter)>;
+// A data block of an output, while it is visited.
+struct OutputBlock {
+  std::string_view contents;  // decompressed, without trailer
+  std::string_view stored;    // as it stands in the table, with its trailer
+  std::string_view filter;    // if there are any
+
+  bool compressed() const {
+    return stored[stored.size() - kBlockTrailerBytes] != static_cast<char>(Compression::kNone);
+  }
+};
+
+// Calls visit for each data block of an output, in order, until that returns an error. Corruption if
+// index and filters are not those of the data, or if a block cannot be decompressed; CRCs of raw
+// blocks are not looked at.
+using BlockVisitor = std::function<Status(const OutputBlock&)>;
 Status ForEachBlock(const MergeOutput& output, const BlockVisitor& visit);
 
 // Hands `outputs` to `sink`, freeing each. An error ends that, and makes *result a kSink.

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "table/internal_key.h"
+#include "table/snappy_encoder.h"
 #include "util/coding.h"
 #include "util/crc32c.h"
 
@@ -43,8 +44,8 @@ std::string PlainInternalKey(const PlainRecord& record) {
   return key;
 }
 
-void Seal(std::string* block) {
-  block->push_back(0);
+void Seal(std::string* block, char type = 0) {
+  block->push_back(type);
   const uint32_t crc = Crc32c(*block);
   PutFixed32(block, ((crc >> 15) | (crc << 17)) + 0xa282ead8u);
 }
@@ -84,7 +85,7 @@ class PlainWriter {
 
   void Add(const PlainRecord& record) {
     const bool new_key = table_.entries == 0 || record.user_key != last_.user_key;
-    if (new_key && table_.data.size() >= task_.table_bytes) {
+    if (new_key && raw_bytes_ >= task_.table_bytes) {
       EndTable();
     }
     size_t shared = 0;
@@ -120,6 +121,10 @@ class PlainWriter {
       return;
     }
     AppendRestarts(restarts_, &block_);
+    raw_bytes_ += block_.size() + 5;
+    std::string compressed;
+    const bool snappy = task_.compress && CompressAsUnits(block_, &compressed);
+    block_ = snappy ? compressed : block_;
     std::string handle;
     PutVarint(&handle, table_.data.size());
     PutVarint(&handle, block_.size());
@@ -128,7 +133,7 @@ class PlainWriter {
     PutVarint(&table_.index, table_.largest.size());
     PutVarint(&table_.index, handle.size());
     table_.index += table_.largest + handle;
-    Seal(&block_);
+    Seal(&block_, snappy ? 1 : 0);
     table_.data += block_;
     block_.clear();
     restarts_.clear();
@@ -150,6 +155,7 @@ class PlainWriter {
     ++result_->stats.output_tables;
     result_->tables.push_back(table_);
     table_ = {};
+    raw_bytes_ = 0;
     index_restarts_.clear();
   }
 
@@ -164,6 +170,7 @@ class PlainWriter {
   const MergeTask& task_;
   ReferenceResult* const result_;
   PlainTable table_;
+  size_t raw_bytes_ = 0;  // of the table's data blocks, before compression
   std::string block_;
   std::vector<size_t> restarts_;
   std::vector<size_t> index_restarts_;

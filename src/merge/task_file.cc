@@ -16,6 +16,7 @@ constexpr uint32_t kVersion = 3;
 constexpr uint32_t kBottommost = 1;
 constexpr uint32_t kHasBegin = 2;
 constexpr uint32_t kHasEnd = 4;
+constexpr uint32_t kCompress = 8;
 
 // Appends to a file and keeps the CRC of all of it.
 class Writer {
@@ -44,7 +45,7 @@ std::string Head(const MergeTask& task, std::string_view note) {
   PutFixed32(&head, kVersion);
   PutLengthPrefixed(&head, note);
   PutFixed32(&head, (task.bottommost ? kBottommost : 0) | (task.has_begin ? kHasBegin : 0) |
-                        (task.has_end ? kHasEnd : 0));
+                        (task.has_end ? kHasEnd : 0) | (task.compress ? kCompress : 0));
   PutFixed32(&head, task.block_bytes);
   PutFixed32(&head, task.restart_interval);
   PutFixed32(&head, task.bloom_bits_per_key);
@@ -115,6 +116,7 @@ bool ParseHead(std::string_view* in, TaskFile* out, uint32_t* runs) {
   task.bottommost = (flags & kBottommost) != 0;
   task.has_begin = (flags & kHasBegin) != 0;
   task.has_end = (flags & kHasEnd) != 0;
+  task.compress = (flags & kCompress) != 0;
   task.begin = begin;
   task.end = end;
   return true;

@@ -8,7 +8,7 @@
 //   run   := tables (fixed32) | table*
 //   table := index offset (fixed64) | index size (fixed64) | image bytes (fixed64) | image
 //   lp    := length (varint32) | bytes
-//   flags := 1 if bottommost, 2 if has_begin, 4 if has_end
+//   flags := 1 if bottommost, 2 if has_begin, 4 if has_end, 8 if compress
 //
 // The note is for people: why the task was kept.
 

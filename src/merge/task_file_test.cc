@@ -48,6 +48,7 @@ TEST_F(TaskFileTest, ComesBackAsItWas) {
   task.snapshots = {5, 77, 1000};
   task.restart_interval = 5;
   task.bloom_bits_per_key = 12;
+  task.compress = true;
   TaskFile file;
   const Status status = Read(Written(task), &file);
   ASSERT_TRUE(status.ok()) << status.ToString();
@@ -61,6 +62,7 @@ TEST_F(TaskFileTest, ComesBackAsItWas) {
   EXPECT_EQ(file.task.table_bytes, task.table_bytes);
   EXPECT_EQ(file.task.restart_interval, 5u);
   EXPECT_EQ(file.task.bloom_bits_per_key, 12u);
+  EXPECT_TRUE(file.task.compress);
   ASSERT_EQ(file.task.runs.size(), 4u);
   for (size_t r = 0; r < 4; ++r) {
     ASSERT_EQ(file.task.runs[r].size(), task.runs[r].size());

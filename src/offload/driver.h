@@ -113,6 +113,8 @@ class OffloadDriver : public Executor {
   // If there are units, and all do. The CPU makes filters, too, if it is asked for them; but without
   // units that is no use, and whoever packs extents counts versions of a key once.
   bool makes_filters() const override { return pool_.makes_filters(); }
+  // Likewise: the library compresses faster than the CPU does as units do.
+  bool compresses() const override { return pool_.compresses(); }
   // Those of all units.
   size_t max_tasks() const override { return pool_.max_tasks(); }
   double unit_busy_seconds() const override { return pool_.unit_busy_seconds(); }

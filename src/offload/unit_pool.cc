@@ -80,6 +80,12 @@ bool UnitPool::makes_filters() const {
   });
 }
 
+bool UnitPool::compresses() const {
+  return !units_.empty() && std::all_of(units_.begin(), units_.end(), [](const Unit& unit) {
+    return unit.executor->compresses();
+  });
+}
+
 std::optional<size_t> UnitPool::Next() {
   std::optional<size_t> best;
   for (size_t n = 0; n < units_.size(); ++n) {

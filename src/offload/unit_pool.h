@@ -83,6 +83,7 @@ class UnitPool {
   size_t max_snapshots() const;
   size_t max_tasks() const;    // of all together
   bool makes_filters() const;  // if there are any, and all do
+  bool compresses() const;     // likewise
 
   // Runs `task` on a unit. A result that does not balance is a failure. Waits while all units in
   // service are busy. `shape`, if the task's is known, is for those who ask how long they would

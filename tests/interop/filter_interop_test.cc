@@ -52,9 +52,8 @@ TEST(FilterInterop, ExecutorsMakeWhatLevelDbMakes) {
     ASSERT_TRUE(CpuExecutor().Run(task, CollectInto(&outputs)).ok());
     for (const OwnedOutput& output : outputs) {
       size_t block = 0;
-      const auto compare = [&](std::string_view contents, std::string_view filter) {
-        const std::string_view stored(contents.data(), contents.size() + kBlockTrailerBytes);
-        EXPECT_EQ(filter, RealFilter(*policy, stored)) << "block " << block;
+      const auto compare = [&](const OutputBlock& visited) {
+        EXPECT_EQ(visited.filter, RealFilter(*policy, visited.stored)) << "block " << block;
         ++block;
         return Status();
       };
