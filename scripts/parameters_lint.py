@@ -30,6 +30,7 @@ REFUSED = {
     "cu_byte_ram": {"depth": {"Depth": 6000}},
     "cu_card_control": {"units": {"Units": 9}},
     "cu_commit_fifo": {"depth": {"Depth": 6}},
+    "cu_compress_stage": {"compressors": {"Compressors": 0}},
     "cu_compare": {"width": {"Width": 730}},
     "cu_entry_decoder": {
         "value_bytes": {"ValueBytes": 24}, "bus_bytes": {"ValueBytes": 16, "BusBytes": 8},
@@ -68,6 +69,7 @@ REFUSED = {
         "ways": {"Ways": 1}, "value_bytes": {"ValueBytes": 24}, "in_bytes": {"InBytes": 8},
         "out_bytes": {"OutBytes": 8}, "max_key_bytes": {"MaxKeyBytes": 100},
         "snappy": {"Snappy": 2}, "bloom": {"Bloom": 2},
+        "compressors": {"ValueBytes": 8, "Compressors": 4},
     },
 }  # fmt: skip
 

@@ -26,6 +26,7 @@ struct RunOptions {
   uint32_t key_bytes = 16;
   uint32_t value_bytes = 128;
   uint32_t bloom_bits = 0;
+  bool compress = false;
   uint32_t latency = rtlsim::MemoryOptions().latency;
   GeneratorOptions generator;
   ModelDeviceOptions model;
@@ -56,6 +57,7 @@ Json Describe(const RunOptions& options, const DeviceInfo& info) {
   json["key_bytes"] = options.key_bytes;
   json["value_bytes"] = options.value_bytes;
   json["bloom_bits"] = options.bloom_bits;
+  json["compress"] = options.compress;
   json["duplicates"] = options.generator.duplicate_percent;
   json["deletes"] = options.generator.delete_percent;
   json["interleave"] =
@@ -103,6 +105,7 @@ int Run(const RunOptions& options) {
     input = GenerateTask(options.generator);
   }
   input.task.bloom_bits_per_key = options.bloom_bits;
+  input.task.compress = options.compress;
   json["raw_bytes"] = input.raw_bytes;
   std::optional<ProgressBar> progress;
   progress.emplace("merging", kBytesUnit);
@@ -152,7 +155,10 @@ int List(bool json) {
     if (Status status = Describe("rtl", name, &info); !status.ok()) {
       return Fail(status, json);
     }
-    const char* const kind = info.snappy ? "  (Snappy)" : info.bloom ? "  (filters)" : "";
+    const char* const kind = info.compressors > 0 ? "  (Snappy, both ways)"
+                             : info.snappy        ? "  (Snappy)"
+                             : info.bloom         ? "  (filters)"
+                                                  : "";
     const char* const remark = name == kDefaultConfiguration ? "  (default)" : kind;
     text += fmt::format("{:<8} {:>5} {:>4} {:>4} {:>5} {:>6} {:>8} {:>10}{}\n", name, info.units,
                         info.ways, info.value_bytes, info.in_bytes, info.out_bytes,
@@ -170,6 +176,7 @@ int List(bool json) {
     entry["max_blocks"] = info.max_blocks;
     entry["snappy"] = info.snappy;
     entry["bloom"] = info.bloom;
+    entry["compressors"] = info.compressors;
     entry["clock_mhz"] = info.clock_mhz;
     entry["default"] = name == kDefaultConfiguration;
     list.push_back(std::move(entry));
@@ -212,6 +219,8 @@ void AddRun(CLI::App* unit, Action* action) {
   number("--value-bytes", &options->value_bytes, 0, 1 << 30, "Length of values");
   number("--bloom-bits", &options->bloom_bits, 0, kMaxMergeBloomBits,
          "Bits per key of a Bloom filter for each block, from a unit that makes them; 0: none");
+  run->add_flag("--compress", options->compress,
+                "Compress data blocks with Snappy, on a unit that can");
   number("--duplicates", &generator.duplicate_percent, 0, 100,
          "Percentage of records that are another version of an existing key");
   number("--deletes", &generator.delete_percent, 0, 100,

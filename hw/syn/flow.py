@@ -21,8 +21,8 @@ OUT = ROOT / "build/synth"
 STAGES = {
     "cu_csr", "cu_job_control", "cu_read_engine", "cu_index_reader", "cu_entry_decoder",
     "cu_merge_node", "cu_visibility_filter", "cu_transfer", "cu_entry_encoder", "cu_byte_packer",
-    "cu_block_sealer", "cu_index_encoder", "cu_write_engine", "cu_axi_read_arbiter",
-    "cu_axi_write_arbiter", "cu_card_control",
+    "cu_block_sealer", "cu_snappy_encoder", "cu_index_encoder", "cu_write_engine",
+    "cu_axi_read_arbiter", "cu_axi_write_arbiter", "cu_card_control",
 }  # fmt: skip
 RUNNER = """
 import sys

@@ -127,7 +127,7 @@ The stages of `fast20`, each on its own; `sluice_unit` is the logic between them
 
 ## Snappy's stages
 
-At V = 16 (docs/hardware.md, Snappy). `snappy4` includes the decoder, no configuration the encoder.
+At V = 16 (docs/hardware.md, Snappy). `snappy4` includes the decoder, `compress2` four of the encoder.
 
 {snappy}
 

@@ -61,6 +61,8 @@ void CardUnit::ReadCapabilities(DeviceInfo* info) const {
                   abi::capability::kFeaturesSnappyMask) != 0;
   info->bloom =
       (features >> abi::capability::kFeaturesBloomShift & abi::capability::kFeaturesBloomMask) != 0;
+  info->compressors = features >> abi::capability::kFeaturesCompressorsShift &
+                      abi::capability::kFeaturesCompressorsMask;
 }
 
 void CardUnit::SetWindow(uint64_t begin, uint64_t end) {

@@ -32,8 +32,9 @@ struct DeviceInfo {
   uint32_t max_value_bytes = 0;
   uint32_t max_restarts = 0;
   uint32_t max_blocks = 0;
-  bool snappy = false;  // input data blocks may be compressed with it; index blocks never
-  bool bloom = false;   // jobs may ask for a filter of each output block
+  bool snappy = false;       // input data blocks may be compressed with it; index blocks never
+  bool bloom = false;        // jobs may ask for a filter of each output block
+  uint32_t compressors = 0;  // and for blocks compressed with Snappy, unless 0
   uint64_t memory_bytes = 0;
   double clock_mhz = 0;
 };

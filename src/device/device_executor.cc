@@ -119,7 +119,7 @@ class DeviceRun {
         buffers_(*buffers),
         cycles_(*cycles),
         task_(task),
-        checker_(task.snapshots) {}
+        checker_(task.snapshots, task.compress) {}
 
   MergeResult Run(const MergeSink& sink);
 
@@ -198,6 +198,9 @@ Status DeviceRun::CheckLimits() const {
   }
   if (task_.bloom_bits_per_key > 0 && !info.bloom) {
     return Status::NotSupported(fmt::format("filters, which {} does not make", info.name));
+  }
+  if (task_.compress && info.compressors == 0) {
+    return Status::NotSupported(fmt::format("compression, which {} does not do", info.name));
   }
   for (const MergeRun& run : task_.runs) {
     if (run.size() > abi::job::kRunCountMask) {
@@ -289,7 +292,8 @@ std::string DeviceRun::Descriptor(uint64_t tables_addr) const {
           Field(std::max<size_t>(1, task_.runs.size()), job::kHeadRunsShift, job::kHeadRunsMask) |
           Field(task_.bottommost, job::kHeadBottommostShift, job::kHeadBottommostMask) |
           Field(task_.has_begin, job::kHeadHasBeginShift, job::kHeadHasBeginMask) |
-          Field(task_.has_end, job::kHeadHasEndShift, job::kHeadHasEndMask));
+          Field(task_.has_end, job::kHeadHasEndShift, job::kHeadHasEndMask) |
+          Field(task_.compress, job::kHeadCompressShift, job::kHeadCompressMask));
   const uint32_t bloom_bits = task_.bloom_bits_per_key;
   const int probes = bloom_bits > 0 ? BloomProbes(static_cast<int>(bloom_bits)) : 0;
   PutWord(&words, job::kBlock,

@@ -46,6 +46,7 @@ class DeviceExecutor : public Executor {
   // link.
   std::optional<UnitTime> Estimate(const TaskShape& task) const override;
   bool makes_filters() const override { return device_->info().bloom; }
+  bool compresses() const override { return device_->info().compressors > 0; }
 
   Device& device() { return *device_; }
 

@@ -24,7 +24,7 @@ struct Count {
 class FaultDeviceTest : public testing::Test {
  protected:
   void Open(const FaultOptions& options) {
-    auto device = std::make_unique<FaultDevice>(InstantUnit(1024, true), options);
+    auto device = std::make_unique<FaultDevice>(InstantUnit(1024, true, 4), options);
     device_ = device.get();
     unit_ = std::make_unique<DeviceExecutor>(std::move(device));
   }
@@ -35,6 +35,7 @@ class FaultDeviceTest : public testing::Test {
     for (int i = 0; i < tasks; ++i) {
       GeneratedTask input = RandomTask(rng_);
       input.task.bloom_bits_per_key = unit_->makes_filters() && rng_() % 2 == 0 ? 10 : 0;
+      input.task.compress = unit_->compresses() && rng_() % 2 == 0;
       std::vector<OwnedOutput> expected;
       std::vector<OwnedOutput> actual;
       const MergeResult cpu = CpuExecutor().Run(input.task, CollectInto(&expected));

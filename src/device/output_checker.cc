@@ -119,7 +119,7 @@ Status OutputChecker::Check(std::string_view data, std::string_view index, Merge
   }
   std::string_view contents;
   SLUICE_RETURN_IF_ERROR(
-      ReadStoredBlock(index, {0, index.size() - kBlockTrailerBytes}, &buffer_, &contents));
+      ReadStoredBlock(index, {0, index.size() - kBlockTrailerBytes}, &index_buffer_, &contents));
   Block block;
   SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
   BlockIterator entry(block);
@@ -134,7 +134,10 @@ Status OutputChecker::Check(std::string_view data, std::string_view index, Merge
     }
     Compression stored_as;
     SLUICE_RETURN_IF_ERROR(ReadStoredBlock(data, handle, &buffer_, &contents, &stored_as));
-    if (stored_as != Compression::kNone) {
+    if (stored_as == Compression::kSnappy && compressed_) {
+      buffer_.append(kSlack, '\0');
+      contents = {buffer_.data(), buffer_.size() - kSlack};
+    } else if (stored_as != Compression::kNone) {
       return Status::IoError(fmt::format("compressed block at offset {}", handle.offset));
     }
     const uint64_t before = output->entries;

@@ -24,8 +24,9 @@ namespace sluice {
 // that it leaves a block to others, 15 ns.
 class OutputChecker {
  public:
-  // `snapshots`, as MergeTask has them, must outlive the checker.
-  explicit OutputChecker(const std::vector<SequenceNumber>& snapshots) : snapshots_(snapshots) {}
+  // `snapshots`, as MergeTask has them, must outlive the checker. `compressed`: blocks may be.
+  explicit OutputChecker(const std::vector<SequenceNumber>& snapshots, bool compressed = false)
+      : snapshots_(snapshots), compressed_(compressed) {}
 
   // Bytes that must be readable after `data`.
   static constexpr size_t kSlack = 64;
@@ -55,6 +56,7 @@ class OutputChecker {
   std::string_view key() const { return {key_.data(), user_bytes_ + kTrailerBytes}; }
 
   const std::vector<SequenceNumber>& snapshots_;
+  const bool compressed_;
   std::vector<char> key_ = std::vector<char>(2 * kSlack);  // with slack after it
   size_t user_bytes_ = 0;
   // Before the first record, which may have any.
@@ -64,7 +66,8 @@ class OutputChecker {
   uint64_t records_ = 0;
   uint64_t checksum_ = 0;
   std::array<UnfoldedRecord, kFoldBatch> batch_;
-  std::string buffer_;
+  std::string index_buffer_;
+  std::string buffer_;  // of a block that was compressed, with slack after it
 };
 
 }  // namespace sluice

@@ -158,9 +158,10 @@ TEST_F(OutputCheckerTest, FindsWhatTheCpuWrote) {
     if (i % 2 == 0) {
       input.task.snapshots = DrawSnapshots(rng_, 5, 400);
     }
+    input.task.compress = i % 3 == 0;
     std::vector<OwnedOutput> outputs;
     const MergeResult result = CpuExecutor().Run(input.task, CollectInto(&outputs));
-    OutputChecker checker(input.task.snapshots);
+    OutputChecker checker(input.task.snapshots, input.task.compress);
     for (const OwnedOutput& expected : outputs) {
       MergeOutput output;
       const Status status =
@@ -174,6 +175,24 @@ TEST_F(OutputCheckerTest, FindsWhatTheCpuWrote) {
     EXPECT_EQ(checker.records(), result.stats.output_records);
     EXPECT_EQ(checker.checksum(), result.stats.output_checksum);
   }
+}
+
+TEST_F(OutputCheckerTest, RefusesCompressionThatNobodyAskedFor) {
+  GeneratorOptions options;
+  options.records = 100;
+  options.delete_percent = 50;  // keys alone, which are alike
+  GeneratedTask input = GenerateTask(options);
+  input.task.compress = true;
+  std::vector<OwnedOutput> outputs;
+  ASSERT_TRUE(CpuExecutor().Run(input.task, CollectInto(&outputs)).ok());
+  ASSERT_EQ(outputs.size(), 1u);
+  const auto sound = [&](bool compressed) {
+    OutputChecker checker(kNewest, compressed);
+    MergeOutput output;
+    return Check(&checker, std::string(outputs[0].data()), outputs[0].index_block(), &output).ok();
+  };
+  EXPECT_TRUE(sound(true));
+  EXPECT_FALSE(sound(false));
 }
 
 // As a unit would that has a fault between its own checksum and the CRC.

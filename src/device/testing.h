@@ -48,7 +48,8 @@ inline FaultRates AllFaults(double share) {
 inline ModelDeviceOptions Instant() { return {.clock_mhz = 1e9, .link = {.lanes = 0}}; }
 
 // A modelled unit of four ways.
-inline std::unique_ptr<Device> InstantUnit(uint32_t max_key_bytes = 1024, bool bloom = false) {
+inline std::unique_ptr<Device> InstantUnit(uint32_t max_key_bytes = 1024, bool bloom = false,
+                                           uint32_t compressors = 0) {
   return MakeModelDevice({.name = "instant",
                           .ways = 4,
                           .value_bytes = 16,
@@ -59,6 +60,7 @@ inline std::unique_ptr<Device> InstantUnit(uint32_t max_key_bytes = 1024, bool b
                           .max_restarts = 1024,
                           .max_blocks = 65536,
                           .bloom = bloom,
+                          .compressors = compressors,
                           .memory_bytes = 256 << 20,
                           .clock_mhz = 200},
                          Instant());

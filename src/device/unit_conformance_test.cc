@@ -14,17 +14,19 @@ class UnitConformanceTest : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, UnitConformanceTest, testing::Values("rtl", "model"),
                          [](const auto& info) { return std::string(info.param); });
 
-void Check(std::string_view kind, std::string_view config, bool makes_filters) {
+void Check(std::string_view kind, std::string_view config, bool makes_filters, bool compresses) {
   MergeUnits units;
   ASSERT_TRUE(MakeUnits(kind, config, {}, &units).ok());
   ASSERT_EQ(units.size(), 1u);
   EXPECT_EQ(units[0]->makes_filters(), makes_filters);
+  EXPECT_EQ(units[0]->compresses(), compresses);
   const Status status = CheckExecutor(units[0].get(), {.seed = TestSeed(), .tasks = 30});
   EXPECT_TRUE(status.ok()) << status.ToString();
 }
 
-TEST_P(UnitConformanceTest, Tiny) { Check(GetParam(), "tiny", false); }
-TEST_P(UnitConformanceTest, WithFilters) { Check(GetParam(), "bloom2", true); }
+TEST_P(UnitConformanceTest, Tiny) { Check(GetParam(), "tiny", false, false); }
+TEST_P(UnitConformanceTest, WithFilters) { Check(GetParam(), "bloom2", true, false); }
+TEST_P(UnitConformanceTest, Compressing) { Check(GetParam(), "compress2", false, true); }
 
 }  // namespace
 }  // namespace sluice

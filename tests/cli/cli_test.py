@@ -239,6 +239,7 @@ class Unit(Case):
             self.assertEqual(entry["value_bytes"], parameters["ValueBytes"])
             self.assertEqual(entry["snappy"], parameters.get("Snappy", 0) == 1)
             self.assertEqual(entry["bloom"], parameters.get("Bloom", 0) == 1)
+            self.assertEqual(entry["compressors"], parameters.get("Compressors", 0))
             self.assertIn(f"\n{entry['config']} ", self.ok("unit", "list"))
         self.assertEqual(sum(entry["default"] for entry in listed), 1)
 
@@ -250,6 +251,16 @@ class Unit(Case):
                 report = self.object(*arguments, *filters)
                 self.assertEqual((report["status"], report["bloom_bits"]), ("ok", 10))
         arguments = ("unit", "run", "--config", "tiny", "--bloom-bits", 10, "--records", 10)
+        stdout, _ = self.fails(1, *arguments, "--json")
+        self.assertEqual(json.loads(stdout)["status"], "bad_descriptor")
+
+    def test_compression(self):
+        for executor in ("cpu", "check", "model"):
+            with self.subTest(executor, seed=SEED):
+                arguments = ("unit", "run", "--executor", executor, "--records", 2000, "--seed", SEED)
+                report = self.object(*arguments, "--config", "compress2", "--runs", 2, "--compress")
+                self.assertEqual((report["status"], report["compress"]), ("ok", True))
+        arguments = ("unit", "run", "--config", "tiny", "--compress", "--records", 10)
         stdout, _ = self.fails(1, *arguments, "--json")
         self.assertEqual(json.loads(stdout)["status"], "bad_descriptor")
 

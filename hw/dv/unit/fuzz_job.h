@@ -297,7 +297,8 @@ inline void PlacedJob::PutDescriptor(std::mt19937_64& rng, const DeviceInfo& inf
                                  runs_ << job::kHeadRunsShift |
                                  uint64_t{task.bottommost} << job::kHeadBottommostShift |
                                  uint64_t{task.has_begin} << job::kHeadHasBeginShift |
-                                 uint64_t{task.has_end} << job::kHeadHasEndShift);
+                                 uint64_t{task.has_end} << job::kHeadHasEndShift |
+                                 uint64_t{task.compress} << job::kHeadCompressShift);
   SetWord(job_ + job::kBlock,
           task.block_bytes | uint64_t{task.restart_interval} << job::kBlockRestartIntervalShift |
               FilterField(task.bloom_bits_per_key));

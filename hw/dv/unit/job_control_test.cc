@@ -32,7 +32,7 @@ class JobControl : public ::testing::Test {
  protected:
   JobControl() : seed_(TestSeed()), rng_(seed_) {
     Set(job::kHead, abi::kMagic | uint64_t{abi::kVersion} << job::kHeadVersionShift |
-                        2ull << job::kHeadRunsShift);
+                        2ull << job::kHeadRunsShift | 1ull << job::kHeadCompressShift);
     Set(job::kBlock, Block(10, 6));
     Set(job::kFilterAddr, 0x12000);
     Set(job::kFilterBytes, 0x1000);
@@ -180,6 +180,7 @@ TEST_F(JobControl, HandsOutTheDescriptorAndReports) {
     EXPECT_EQ(tb_->bottommost_o, 1);
     EXPECT_EQ(tb_->block_bytes_o, 4096u);
     EXPECT_EQ(tb_->restart_interval_o, 16u);
+    EXPECT_EQ(tb_->compress_o, 1);
     EXPECT_EQ(tb_->bloom_bits_o, 10u);
     EXPECT_EQ(tb_->bloom_probes_o, 6u);
     EXPECT_EQ(tb_->filter_addr_o, 0x12000u);

@@ -114,6 +114,7 @@ void Group::MakeTask() {
   generated_.task.bloom_bits_per_key = !info.bloom        ? 0
                                        : Chance(rng_, 20) ? 1 + rng_() % kMaxMergeBloomBits
                                                           : RandomFilterBits(rng_);
+  generated_.task.compress = info.compressors > 0 && Chance(rng_, 70);
   for (std::string* key : {&generated_.task.begin, &generated_.task.end}) {
     key->resize(std::min<size_t>(key->size(), info.max_key_bytes));
   }

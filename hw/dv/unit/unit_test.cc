@@ -45,6 +45,7 @@ TEST(Unit, MergesLikeTheReference) {
       MergeTask& task = generated.task;
       dv::RandomOutput(rng, generated, info.max_key_bytes, &task);
       task.bloom_bits_per_key = info.bloom ? dv::RandomFilterBits(rng) : 0;
+      task.compress = info.compressors > 0 && rng() % 4 != 0;
       const MergeResult result = check.Run(task, Discard());
       ASSERT_TRUE(result.ok()) << MergeStatusText(result.status) << ": " << result.error.ToString();
     }
@@ -268,6 +269,11 @@ TEST(Unit, RefusesDescriptorsAndAsksForRoomInTheIndex) {
            6ull << job::kBlockBloomProbesShift);
   EXPECT_EQ(run(job::kBlock, filters), bloom ? MergeStatus::kLimit : MergeStatus::kBadDescriptor)
       << "filters, without an area for them";
+  if (unit.device().info().compressors == 0) {
+    EXPECT_EQ(run(job::kHead + job::kHeadCompressShift / 8,
+                  std::string(1, 1 << job::kHeadCompressShift % 8)),
+              MergeStatus::kBadDescriptor);
+  }
   for (const char low : {'\1', '\4'}) {
     EXPECT_EQ(run(job::kRun, std::string(1, low)), MergeStatus::kBadDescriptor) << "tables";
   }
@@ -329,6 +335,12 @@ TEST(Unit, NamesItsLimits) {
   filters.restart_interval = 128;
   EXPECT_EQ(unit.Run(filters, Discard()).status,
             info.bloom ? MergeStatus::kLimit : MergeStatus::kBadDescriptor);
+
+  MergeTask compressed;
+  compressed.runs = {{{small.file, small.index}}};
+  compressed.compress = true;
+  EXPECT_EQ(unit.Run(compressed, Discard()).status,
+            info.compressors > 0 ? MergeStatus::kOk : MergeStatus::kBadDescriptor);
 
   MergeTask too_many;
   too_many.runs.resize(info.ways + 1, {{small.file, small.index}});

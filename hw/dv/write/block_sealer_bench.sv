@@ -12,6 +12,7 @@ module block_sealer_bench #(
   input  logic [CountBits-1:0] in_bytes_i,
   input  logic                 in_last_i,
   input  logic [1:0]           in_token_i,
+  input  logic                 in_compressed_i,
   output logic                 out_valid_o,
   input  logic                 out_ready_i,
   output logic [Bytes*8-1:0]   out_data_o,
@@ -24,8 +25,8 @@ module block_sealer_bench #(
   output logic [31:0]          handle_size_o
 );
   cu_block_sealer #(.Bytes(Bytes)) u_dut (
-    .clk_i, .rst_ni, .in_valid_i, .in_ready_o, .out_valid_o, .out_ready_i, .handle_valid_o,
-    .handle_ready_i, .handle_offset_o, .handle_size_o,
+    .clk_i, .rst_ni, .in_valid_i, .in_ready_o, .in_compressed_i, .out_valid_o, .out_ready_i,
+    .handle_valid_o, .handle_ready_i, .handle_offset_o, .handle_size_o,
     .in_i({in_data_i, in_bytes_i, in_last_i, in_token_i}),
     .out_o({out_data_o, out_bytes_o, out_last_o, out_token_o})
   );

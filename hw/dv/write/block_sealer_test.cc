@@ -24,6 +24,7 @@ class BlockSealer : public testing::Test, protected Randomised {
  protected:
   struct Case {
     std::vector<Beat> in;
+    std::vector<bool> compressed;  // with each of them; counts with a block's last
     std::vector<Beat> out;
     std::vector<Handle> handles;
     size_t blocks = 0;
@@ -33,10 +34,12 @@ class BlockSealer : public testing::Test, protected Randomised {
     const auto beats = Beats(content, S::kBytes);
     for (size_t i = 0; i < beats.size(); ++i) {
       c->in.push_back({beats[i], i + 1 == beats.size(), 0});
+      c->compressed.push_back(rng_() % 2 != 0);
       c->out.push_back({beats[i], false, 0});
     }
     std::string trailer;
-    AppendBlockTrailer(content, Compression::kNone, &trailer);
+    AppendBlockTrailer(content, c->compressed.back() ? Compression::kSnappy : Compression::kNone,
+                       &trailer);
     c->out.push_back({trailer, false, 0});
     c->handles.push_back({*offset, static_cast<uint32_t>(content.size())});
     *offset += content.size() + kBlockTrailerBytes;
@@ -52,6 +55,7 @@ class BlockSealer : public testing::Test, protected Randomised {
       }
       const Beat token{"", true, table + 1 == tables ? kTaskEnd : kTableEnd};
       c.in.push_back(token);
+      c.compressed.push_back(rng_() % 2 != 0);
       c.out.push_back(token);
       offset = 0;
     }
@@ -71,6 +75,7 @@ class BlockSealer : public testing::Test, protected Randomised {
     while (dut.cycle() - start < limit &&
            (sink.items().size() < c.out.size() || handles.items().size() < c.handles.size())) {
       DriveBeat(dut, source, rng_, in_percent);
+      if (dut->in_valid_i) dut->in_compressed_i = c.compressed[c.in.size() - source.left()];
       dut->out_ready_i = sink.Drive(rng_, out_percent);
       dut->handle_ready_i = handles.Drive(rng_, handle_percent);
       dut.Settle();

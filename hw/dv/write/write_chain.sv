@@ -122,7 +122,7 @@ module write_chain #(
   cu_block_sealer #(.Bytes(ValueBytes)) u_sealer (
     .clk_i, .rst_ni,
     .in_valid_i(block_word_valid), .in_ready_o(block_word_ready), .in_i(block_word),
-    .out_valid_o(sealed_valid), .out_ready_i(sealed_ready), .out_o(sealed),
+    .in_compressed_i(1'b0), .out_valid_o(sealed_valid), .out_ready_i(sealed_ready), .out_o(sealed),
     .handle_valid_o(handle_valid), .handle_ready_i(handle_ready),
     .handle_offset_o(handle_offset), .handle_size_o(handle_size)
   );

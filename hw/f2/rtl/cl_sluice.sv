@@ -12,7 +12,8 @@ module cl_sluice #(
   parameter int unsigned InBytes = 64,
   parameter int unsigned OutBytes = 64,
   parameter int unsigned Snappy = 0,
-  parameter int unsigned Bloom = 0
+  parameter int unsigned Bloom = 0,
+  parameter int unsigned Compressors = 0
 ) (
   `include "cl_ports.vh"
 );
@@ -83,7 +84,7 @@ module cl_sluice #(
 
   sluice_f2 #(
     .Units(Units), .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes),
-    .Snappy(Snappy), .Bloom(Bloom)
+    .Snappy(Snappy), .Bloom(Bloom), .Compressors(Compressors)
   ) u_f2 (
     .clk_main_a0, .rst_main_n(rst_nq), .ddr_is_ready,
     .ocl_cl_awaddr, .ocl_cl_awvalid, .cl_ocl_awready, .ocl_cl_wdata, .ocl_cl_wstrb,

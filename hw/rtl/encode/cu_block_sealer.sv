@@ -1,5 +1,5 @@
-// Appends the trailer to each block: type 0 and the masked CRC32C of content and type. Reports the
-// size of each block and its place in the table.
+// Appends the trailer to each block: its type, 0 or 1 (Snappy), and the masked CRC32C of content and
+// type. Reports the size of each block and its place in the table.
 //
 // In: words of block content, with `last` at a block's end, and tokens. Out: the same words, a
 // chunk of 5 bytes after each block, and the tokens; `last` only with tokens, because blocks are
@@ -23,6 +23,7 @@ module cu_block_sealer #(
   input  logic        in_valid_i,
   output logic        in_ready_o,
   input  chunk_t      in_i,
+  input  logic        in_compressed_i,  // with a block's last word: type 1
 
   output logic        out_valid_o,
   input  logic        out_ready_i,
@@ -48,6 +49,7 @@ module cu_block_sealer #(
     logic [Bytes*8-1:0]   data;
     logic [CountBits-1:0] bytes;
     logic                 block_end;
+    logic                 compressed;
     logic [1:0]           token;
   } word_t;
 
@@ -59,7 +61,8 @@ module cu_block_sealer #(
   word_t in_word, head;
   logic words_ready, head_valid, head_ready;
   logic [$clog2(WordDepth + 1)-1:0] unused_words;
-  assign in_word = '{data: in_i.data, bytes: in_i.bytes, block_end: block_end, token: in_i.token};
+  assign in_word = '{data: in_i.data, bytes: in_i.bytes, block_end: block_end,
+                     compressed: in_compressed_i, token: in_i.token};
   cu_fifo #(.Width($bits(word_t)), .Depth(WordDepth)) u_words (
     .clk_i, .rst_ni,
     .wvalid_i(accept), .wready_o(words_ready), .wdata_i(in_word),
@@ -103,8 +106,9 @@ module cu_block_sealer #(
     return state;
   endfunction
 
-  // The state after a first word of zeros.
+  // The state after a first word of zeros, and what type 1 changes in it as the last byte.
   localparam logic [31:0] Initial = add_zero_bytes('1, Bytes);
+  localparam logic [31:0] TypeShare = add_zero_bytes(32'd1, 1);
   localparam int unsigned UnwindCycles = unwind_cycles(Bytes);
 
   logic first_q;  // the next word is a block's first
@@ -113,6 +117,7 @@ module cu_block_sealer #(
   logic [ZeroBits-1:0] zeros_q;
   logic [31:0] share, share_q, stepped, state_q, typed_q, unwound;
   logic [UnwindCycles-1:0] unwind_end_q;
+  logic [UnwindCycles+2:0] compressed_q;  // a block whose end is as far
 
   cu_crc_step #(.Bytes(Bytes)) u_share (.state_i('0), .word_i(in_i.data), .state_o(share));
   cu_crc_step #(.Bytes(Bytes)) u_step (.state_i(state_q), .word_i('0), .state_o(stepped));
@@ -122,6 +127,7 @@ module cu_block_sealer #(
   wire unwound_valid = unwind_end_q[UnwindCycles-1];
 
   always_ff @(posedge clk_i) begin
+    compressed_q  <= (UnwindCycles + 3)'({compressed_q, in_compressed_i});
     share_q       <= share;
     share_first_q <= first_q;
     share_bytes_q <= in_i.bytes;
@@ -149,19 +155,20 @@ module cu_block_sealer #(
   // At most one CRC per word in the FIFO and one for the word before them: never full.
   logic crc_valid, crc_ready, crcs_ready;
   logic [31:0] crc;
+  wire [31:0] state = unwound ^ (compressed_q[UnwindCycles+2] ? TypeShare : '0);
   logic [$clog2(CrcDepth + 1)-1:0] unused_crcs;
   cu_fifo #(.Width(32), .Depth(CrcDepth)) u_crcs (
     .clk_i, .rst_ni,
-    .wvalid_i(unwound_valid), .wready_o(crcs_ready), .wdata_i(mask_crc(~unwound)),
+    .wvalid_i(unwound_valid), .wready_o(crcs_ready), .wdata_i(mask_crc(~state)),
     .rvalid_o(crc_valid), .rready_i(crc_ready), .rdata_o(crc),
     .count_o(unused_crcs)
   );
 
   // The output: a trailer goes after a word that ends a block.
-  logic trailer_q;
+  logic trailer_q, type_q;
   always_comb begin
     out_valid_o = trailer_q ? crc_valid : head_valid;
-    out_o.data  = trailer_q ? (Bytes*8)'({crc, 8'h0}) : head.data;
+    out_o.data  = trailer_q ? (Bytes*8)'({crc, 7'h0, type_q}) : head.data;
     out_o.bytes = trailer_q ? CountBits'(TrailerBytes) : head.bytes;
     out_o.token = trailer_q ? 2'd0 : head.token;
     out_o.last  = !trailer_q && head.token != '0;
@@ -174,6 +181,7 @@ module cu_block_sealer #(
     end else if (out_valid_o && out_ready_i) begin
       trailer_q <= !trailer_q && head.block_end;
     end
+    if (!trailer_q) type_q <= head.compressed;
   end
 
   `ASSERT(a_crc_room, unwound_valid |-> crcs_ready)

@@ -152,7 +152,7 @@ module cu_index_encoder #(
   cu_block_sealer #(.Bytes(8)) u_sealer (
     .clk_i, .rst_ni,
     .in_valid_i(word_valid), .in_ready_o(word_ready), .in_i(word),
-    .out_valid_o(sealed_valid), .out_ready_i(sealed_ready), .out_o(sealed),
+    .in_compressed_i(1'b0), .out_valid_o(sealed_valid), .out_ready_i(sealed_ready), .out_o(sealed),
     .handle_valid_o(block_valid), .handle_ready_i(block_pop),
     .handle_offset_o(unused_offset), .handle_size_o(block_size)
   );

@@ -15,7 +15,8 @@ module cu_csr #(
   parameter int unsigned MaxRestarts = 8192,
   parameter int unsigned MaxBlocks = 8192,
   parameter int unsigned Snappy = 0,
-  parameter int unsigned Bloom = 0
+  parameter int unsigned Bloom = 0,
+  parameter int unsigned Compressors = 0
 ) (
   input  logic        clk_i,
   input  logic        rst_ni,
@@ -145,6 +146,8 @@ module cu_csr #(
       12'(CapabilityFeatures): begin
         rdata_d[CapabilityFeaturesSnappyLsb] = Snappy != 0;
         rdata_d[CapabilityFeaturesBloomLsb]  = Bloom != 0;
+        rdata_d[CapabilityFeaturesCompressorsLsb+:CapabilityFeaturesCompressorsWidth] =
+            CapabilityFeaturesCompressorsWidth'(Compressors);
       end
       default: ;
     endcase

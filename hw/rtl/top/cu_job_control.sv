@@ -33,6 +33,7 @@ module cu_job_control #(
   parameter int unsigned QuietCycles = 1 << 24,
   parameter int unsigned HaltCycles = 1 << 16,
   parameter int unsigned Bloom = 0,
+  parameter int unsigned Compressors = 0,
   localparam int unsigned RangeAddrBits = $clog2((MaxKeyBytes + 7) / 8)
 ) (
   input  logic        clk_i,
@@ -60,6 +61,7 @@ module cu_job_control #(
   output logic        bottommost_o,
   output logic        has_begin_o,
   output logic        has_end_o,
+  output logic        compress_o,
   output logic [31:0] block_bytes_o,
   output logic [15:0] restart_interval_o,
   output logic [63:0] table_bytes_o,
@@ -159,6 +161,7 @@ module cu_job_control #(
   assign bottommost_o       = head_word[JobHeadBottommostLsb];
   assign has_begin_o        = head_word[JobHeadHasBeginLsb];
   assign has_end_o          = head_word[JobHeadHasEndLsb];
+  assign compress_o         = head_word[JobHeadCompressLsb];
   assign block_bytes_o      = head_q[JobBlock/8][JobBlockBlockBytesLsb+:JobBlockBlockBytesWidth];
   assign restart_interval_o =
       head_q[JobBlock/8][JobBlockRestartIntervalLsb+:JobBlockRestartIntervalWidth];
@@ -199,7 +202,7 @@ module cu_job_control #(
                 data_addr_o[5:0] == '0 && data_limit_o[5:0] == '0 &&
                 index_addr_o[5:0] == '0 && index_limit_o[5:0] == '0 &&
                 head_q[JobBeginAddr/8][2:0] == '0 && head_q[JobEndAddr/8][2:0] == '0 &&
-                can_filter;
+                can_filter && (Compressors != 0 || !compress_o);
   // Registered: the read ends some cycles after its last word, and Check comes then.
   logic is_job_q, can_do_q;
   always_ff @(posedge clk_i) begin

@@ -16,7 +16,8 @@ module sluice_unit #(
   parameter int unsigned InFifoBeats = 256,  // read-ahead per way
   parameter int unsigned ValueFifoBeats = 64, // values that wait, per way
   parameter int unsigned Snappy = 0,         // 1: input blocks may be compressed with it
-  parameter int unsigned Bloom = 0           // 1: jobs may ask for filters of output blocks
+  parameter int unsigned Bloom = 0,          // 1: jobs may ask for filters of output blocks
+  parameter int unsigned Compressors = 0     // jobs may ask them to compress output blocks: 0 to 8
 ) (
   input  logic ap_clk,
   input  logic ap_rst_n,
@@ -127,6 +128,8 @@ module sluice_unit #(
                 "MaxKeyBytes must be a multiple of 64 up to 16320")
   `ASSERT_PARAM(snappy, Snappy <= 1, "Snappy must be 0 or 1")
   `ASSERT_PARAM(bloom, Bloom <= 1, "Bloom must be 0 or 1")
+  `ASSERT_PARAM(compressors, Compressors == 0 || (Compressors <= 8 && ValueBytes > 8),
+                "Compressors must be 0 to 8, and 0 with ValueBytes 8")
 
   // ------------------------------------------------------------------ control
   logic job_valid, job_ready, job_done;
@@ -136,7 +139,7 @@ module sluice_unit #(
   cu_csr #(
     .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes),
     .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts), .MaxBlocks(MaxBlocks), .Snappy(Snappy),
-    .Bloom(Bloom)
+    .Bloom(Bloom), .Compressors(Compressors)
   ) u_csr (
     .clk_i(ap_clk), .rst_ni(ap_rst_n),
     .s_axi_awaddr_i(s_axi_control_awaddr), .s_axi_awvalid_i(s_axi_control_awvalid),
@@ -153,7 +156,7 @@ module sluice_unit #(
   );
 
   logic rst_n;  // the pipeline's
-  logic bottommost, has_begin, has_end;
+  logic bottommost, has_begin, has_end, compress;
   logic [31:0] block_bytes;
   logic [15:0] restart_interval, begin_bytes, end_bytes;
   logic [63:0] table_bytes;
@@ -225,7 +228,8 @@ module sluice_unit #(
   end
 
   cu_job_control #(
-    .Ways(Ways), .MaxKeyBytes(MaxKeyBytes), .QuietCycles(QuietCycles), .Bloom(Bloom)
+    .Ways(Ways), .MaxKeyBytes(MaxKeyBytes), .QuietCycles(QuietCycles), .Bloom(Bloom),
+    .Compressors(Compressors)
   ) u_job_control (
     .clk_i(ap_clk), .rst_ni(ap_rst_n), .pipe_rst_no(rst_n),
     .job_valid_i(job_valid), .job_ready_o(job_ready), .job_addr_i(job_addr),
@@ -235,7 +239,7 @@ module sluice_unit #(
     .beat_data_i(ibeat_data[Ways]),
     .done_valid_i(idone_valid[Ways]), .done_error_i(idone_error[Ways]),
     .bottommost_o(bottommost), .has_begin_o(has_begin), .has_end_o(has_end),
-    .block_bytes_o(block_bytes), .restart_interval_o(restart_interval),
+    .compress_o(compress), .block_bytes_o(block_bytes), .restart_interval_o(restart_interval),
     .table_bytes_o(table_bytes), .snapshot_o(snapshot), .begin_bytes_o(begin_bytes),
     .end_bytes_o(end_bytes), .range_we_o(range_we), .range_sel_o(range_sel),
     .range_addr_o(range_addr), .range_data_o(range_data), .write_start_o(write_start),
@@ -426,9 +430,10 @@ module sluice_unit #(
   );
 
   // --------------------------------------------------------------- encoding
-  // Chunks of blocks; words of blocks; with their trailers; words of tables.
-  chunk_t chunk, block_word, sealed, image;
+  // Chunks of blocks; words of blocks; as they are stored; with their trailers; words of tables.
+  chunk_t chunk, block_word, stored_word, sealed, image;
   logic chunk_valid, chunk_ready, block_word_valid, block_word_ready, sealed_valid, sealed_ready;
+  logic stored_word_valid, stored_word_ready, stored_compressed, compress_error;
   logic image_valid, image_ready, made_valid, made_ready;
   logic [63:0] made_offset;  // handles of output blocks
   logic [31:0] made_size;
@@ -483,7 +488,7 @@ module sluice_unit #(
     integrity_error_q <= index_parity_error_q | job_parity_error | ififo_error | dfifo_error |
                          (parity_error != '0) | verdict_parity_error | order_error | tag_error |
                          (settled != '1) | kept_key_valid | kept_value_valid |
-                         filter_key_error | filter_error;
+                         filter_key_error | filter_error | compress_error;
   end
   cu_xor_checksum #(.Bytes(V)) u_sealed_checksum (
     .clk_i(ap_clk), .rst_ni(rst_n), .valid_i(block_word_moves), .data_i(block_word.data),
@@ -498,9 +503,28 @@ module sluice_unit #(
                        64'(content_checksum ^ sealed_checksum) + 64'(integrity_error_q);
   end
 
+  // What blocks become here is covered by the host's check of their records.
+  if (Compressors != 0) begin : g_compress
+    cu_compress_stage #(.ValueBytes(V), .Compressors(Compressors)) u_stage (
+      .clk_i(ap_clk), .rst_ni(rst_n), .compress_i(compress),
+      .in_valid_i(block_word_valid), .in_ready_o(block_word_ready), .in_i(block_word),
+      .out_valid_o(stored_word_valid), .out_ready_i(stored_word_ready), .out_o(stored_word),
+      .out_compressed_o(stored_compressed), .error_o(compress_error)
+    );
+  end else begin : g_raw
+    assign stored_word_valid = block_word_valid;
+    assign block_word_ready  = stored_word_ready;
+    assign stored_word       = block_word;
+    assign stored_compressed = 1'b0;
+    assign compress_error    = 1'b0;
+    logic unused_compress;
+    assign unused_compress = compress;
+  end
+
   cu_block_sealer #(.Bytes(V)) u_block_sealer (
     .clk_i(ap_clk), .rst_ni(rst_n),
-    .in_valid_i(block_word_valid), .in_ready_o(block_word_ready), .in_i(block_word),
+    .in_valid_i(stored_word_valid), .in_ready_o(stored_word_ready), .in_i(stored_word),
+    .in_compressed_i(stored_compressed),
     .out_valid_o(sealed_valid), .out_ready_i(sealed_ready), .out_o(sealed),
     .handle_valid_o(made_valid), .handle_ready_i(made_ready),
     .handle_offset_o(made_offset), .handle_size_o(made_size)

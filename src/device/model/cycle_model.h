@@ -22,6 +22,7 @@ struct UnitShape {
   uint32_t latency = 30;      // cycles from an accepted address to its first beat or response
   double memory_bytes = 0;    // per cycle, of all ports together; 0: as much as they ask for
   bool snappy = false;        // blocks may be compressed with it
+  uint32_t compressors = 0;   // of output blocks, if the task asks for that
 };
 
 UnitShape ShapeOf(const DeviceInfo& info, uint32_t latency);
@@ -87,6 +88,12 @@ inline uint64_t IndexEncodeCycles(uint64_t user_bytes, uint64_t handle_bytes) {
 // The index encoder at a table's end: restart array, two words a cycle, token, table record.
 inline uint64_t IndexEndCycles(uint64_t blocks) { return Beats(blocks + 1, 2) + 9; }
 
+// An encoder of Snappy, from a block's first word to the last that it makes: four bytes a cycle, and
+// what is left in its stages then. Of a block that stays raw, a long literal is.
+inline double CompressCycles(uint64_t raw_bytes, bool compressed) {
+  return static_cast<double>(raw_bytes) / 4 + (compressed ? 16 : 80);
+}
+
 // ------------------------------------------------------------------ the unit's constants
 // Depths of the FIFOs that let one stage run ahead of another (parameters of hw/rtl).
 
@@ -101,13 +108,14 @@ inline constexpr uint64_t kInfoFifo = 32;        // cu_entry_decoder: RecFifo, p
 inline constexpr uint64_t kQueuedKeys = 4;       // cu_key_queue: Keys
 // sluice_unit: IndexFifoBeats, per way.
 inline constexpr uint64_t IndexFifoBeats(uint64_t v) { return v > 16 ? 4 * v : 64; }
-inline constexpr uint64_t kMaxKeyBytes = 1024;   // sluice_unit: MaxKeyBytes
-inline constexpr uint64_t kVerdicts = 8;         // cu_visibility_filter: u_verdicts
-inline constexpr uint64_t kTransferFifo = 16;    // cu_transfer: OutDepth, records and beats
-inline constexpr uint64_t kWriteFifoBeats = 64;  // cu_write_engine: FifoBeats
-inline constexpr uint64_t kBurstsAhead = 64;     // cu_read_engine: MaxBursts
-inline constexpr uint64_t kBlocksBehind = 8;     // cu_index_encoder: ItemDepth
-inline constexpr uint64_t kWriteBursts = 16;     // cu_write_engine: MaxOutstanding
+inline constexpr uint64_t kMaxKeyBytes = 1024;    // sluice_unit: MaxKeyBytes
+inline constexpr uint64_t kVerdicts = 8;          // cu_visibility_filter: u_verdicts
+inline constexpr uint64_t kTransferFifo = 16;     // cu_transfer: OutDepth, records and beats
+inline constexpr uint64_t kWriteFifoBeats = 64;   // cu_write_engine: FifoBeats
+inline constexpr uint64_t kBurstsAhead = 64;      // cu_read_engine: MaxBursts
+inline constexpr uint64_t kBlocksBehind = 8;      // cu_index_encoder: ItemDepth
+inline constexpr uint64_t kWriteBursts = 16;      // cu_write_engine: MaxOutstanding
+inline constexpr uint64_t kCompressBytes = 8192;  // cu_compress_stage: BlockBytes
 // cu_bloom_stage: MaxFilterKeys, MaxFilterBytes, of a block.
 inline constexpr uint64_t kMaxFilterKeys = 2048;
 inline constexpr uint64_t kMaxFilterBytes = 4096;

@@ -33,10 +33,11 @@ std::unique_ptr<Device> Rtl() {
   return device;
 }
 std::unique_ptr<Device> Model(const ModelDeviceOptions& options, bool snappy = false,
-                              bool bloom = false) {
+                              bool bloom = false, uint32_t compressors = 0) {
   DeviceInfo info = Rtl()->info();
   info.snappy = snappy;
   info.bloom = bloom;
+  info.compressors = compressors;
   return MakeModelDevice(info, options);
 }
 
@@ -45,12 +46,15 @@ TEST(ModelDeviceTest, WritesWhatTheCpuWrites) {
   DeviceExecutor raw_only(Model(Instant()));
   DeviceExecutor with_snappy(Model(Instant(), true));
   DeviceExecutor with_filters(Model(Instant(), false, true));
+  DeviceExecutor compressing(Model(Instant(), true, false, 4));
+  DeviceExecutor* const models[] = {&raw_only, &with_snappy, &with_filters, &compressing};
   for (int i = 0; i < 300; ++i) {
-    DeviceExecutor& model = i % 3 == 0 ? raw_only : i % 3 == 1 ? with_snappy : with_filters;
+    DeviceExecutor& model = *models[i % 4];
     GeneratedTask input = RandomTask(rng);
     if (model.makes_filters()) {
       input.task.bloom_bits_per_key = static_cast<uint32_t>(rng() % 65);
     }
+    input.task.compress = model.compresses() && rng() % 4 != 0;
     std::vector<OwnedOutput> expected;
     std::vector<OwnedOutput> actual;
     const MergeResult cpu = CpuExecutor().Run(input.task, CollectInto(&expected));

@@ -97,6 +97,7 @@ MergeStatus Job::ReadDescriptor(uint64_t descriptor) {
   task_.bottommost = Field(head, job::kHeadBottommostShift, job::kHeadBottommostMask) != 0;
   task_.has_begin = Field(head, job::kHeadHasBeginShift, job::kHeadHasBeginMask) != 0;
   task_.has_end = Field(head, job::kHeadHasEndShift, job::kHeadHasEndMask) != 0;
+  task_.compress = Field(head, job::kHeadCompressShift, job::kHeadCompressMask) != 0;
   const uint64_t block = word(job::kBlock);
   task_.block_bytes =
       static_cast<uint32_t>(Field(block, job::kBlockBlockBytesShift, job::kBlockBlockBytesMask));
@@ -125,9 +126,10 @@ MergeStatus Job::ReadDescriptor(uint64_t descriptor) {
       return MergeStatus::kBadDescriptor;
     }
   }
-  if (runs_ < 1 || runs_ > info_.ways || task_.block_bytes == 0 ||
-      task_.block_bytes > kMaxMergeBlockBytes || task_.restart_interval == 0 ||
-      task_.table_bytes == 0 || std::max(begin, end) > info_.max_key_bytes ||
+  if ((task_.compress && info_.compressors == 0) || runs_ < 1 || runs_ > info_.ways ||
+      task_.block_bytes == 0 || task_.block_bytes > kMaxMergeBlockBytes ||
+      task_.restart_interval == 0 || task_.table_bytes == 0 ||
+      std::max(begin, end) > info_.max_key_bytes ||
       (data_addr_ | data_bytes_ | index_addr_ | index_bytes_) % 64 != 0 ||
       (begin_addr | end_addr) % 8 != 0) {
     return MergeStatus::kBadDescriptor;

@@ -103,6 +103,14 @@ struct Way {
   double decode_busy = 0;
 };
 
+// An encoder of Snappy: the block that it took last.
+struct Compressor {
+  double begun = 0;
+  double done = 0;
+  double left = 0;   // the unit's packer has all of it
+  double bytes = 0;  // before compression
+};
+
 class Pipeline {
  public:
   Pipeline(const UnitShape& unit, const MergeTask& task, std::vector<RawTable> outputs);
@@ -123,6 +131,7 @@ class Pipeline {
   void Take(Way* way);
   void Encode(double begin, double value_beats);
   void EndOutputBlock();
+  void Compress();
 
   const UnitShape unit_;
   std::vector<Way> ways_;
@@ -135,10 +144,14 @@ class Pipeline {
   double merged_ = 0;
   double moved_ = 0;
   double encoded_ = 0;
+  double block_begun_ = 0;  // the output block at hand is
+  double compressed_ = 0;   // the block before has left its encoder of Snappy
   double written_ = 0;
   double indexed_ = 0;
   Window verdicts_{kVerdicts};  // taken
   Window last_keys_{kBlocksBehind};
+  std::vector<Compressor> compressors_;  // if the task asks for them
+  size_t turn_ = 0;                      // the one that takes the next block
   Fifo kept_;
 };
 
@@ -158,7 +171,7 @@ double TotalBeats(const UnitShape& unit, const std::vector<RawTable>& tables) {
 }
 
 Pipeline::Pipeline(const UnitShape& unit, const MergeTask& task, std::vector<RawTable> outputs)
-    : unit_(unit), output_(std::move(outputs)) {
+    : unit_(unit), output_(std::move(outputs)), compressors_(task.compress ? unit.compressors : 0) {
   for (const MergeRun& run : task.runs) {
     std::vector<RawTable> tables;
     for (const MergeTable& table : run) {
@@ -434,6 +447,32 @@ void Pipeline::Encode(double begin, double value_beats) {
   output_.Next();
 }
 
+// The output block at hand, which ends, goes through the encoder of Snappy whose turn it is;
+// compressed_ is when it has left.
+void Pipeline::Compress() {
+  Compressor& compressor = compressors_[turn_];
+  turn_ = (turn_ + 1) % compressors_.size();
+  const Compressor before = compressor;
+  const auto bytes = static_cast<double>(output_.held_bytes());
+  compressor.bytes = bytes;
+  compressor.begun = std::max(before.done, block_begun_);
+  // What its FIFO has no room for waits until as much of the blocks in it has been taken.
+  const double excess = before.bytes + bytes - kCompressBytes;
+  if (excess > before.bytes) {
+    encoded_ = std::max(encoded_, compressor.begun + (excess - before.bytes) / 4);
+  } else if (excess > 0) {
+    encoded_ = std::max(encoded_, before.begun + excess / 4);
+  }
+  // Beyond its longest block it lets bytes pass.
+  const uint64_t taken = std::min<uint64_t>(output_.held_bytes(), kCompressBytes);
+  const double cycles = CompressCycles(taken, output_.compressed());
+  compressor.done = std::max({compressor.begun + cycles, encoded_, before.left});
+  compressed_ = std::max(compressor.done, compressed_) +
+                static_cast<double>(Beats(output_.handle().size, unit_.value_bytes));
+  compressor.left = compressed_;
+  result_.busy.compress += cycles / static_cast<double>(compressors_.size());
+}
+
 void Pipeline::EndOutputBlock() {
   double encode = EncodeEndCycles(unit_, output_.restarts());
   double bytes = static_cast<double>(output_.handle().size + kBlockTrailerBytes);
@@ -446,15 +485,20 @@ void Pipeline::EndOutputBlock() {
     index_bytes += output_.index_end_bytes() + 48;
   }
   encoded_ += encode;
+  double& made = compressors_.empty() ? encoded_ : compressed_;
+  if (!compressors_.empty()) {
+    Compress();
+  }
   // Bursts that the memory has not answered yet are so many at most.
   const double beat_cycles =
       std::max(1.0, (RoundTrip(unit_) + kBurstBeats) / (kWriteBursts * kBurstBeats));
   const double write = bytes / unit_.out_bytes * beat_cycles;
-  written_ = std::max(written_ + write, encoded_);
-  encoded_ = std::max(encoded_, written_ - kWriteFifoBeats * beat_cycles);
+  written_ = std::max(written_ + write, made);
+  made = std::max(made, written_ - kWriteFifoBeats * beat_cycles);
   index = std::max(index, index_bytes / 8);
-  indexed_ = std::max(indexed_, encoded_) + index;
+  indexed_ = std::max(indexed_, made) + index;
   encoded_ = std::max(encoded_, last_keys_.Room());
+  block_begun_ = encoded_;
   last_keys_.Push(indexed_);
   StageCycles& busy = result_.busy;
   busy.encode += encode;
@@ -476,6 +520,7 @@ CycleEstimate Pipeline::Run() {
     result_.busy.decode = std::max(result_.busy.decode, way.decode_busy);
   }
   double end = std::max(moved_, merged_) + kVerdictCycles;
+  encoded_ = std::max(encoded_, compressed_);
   const double last = std::max(encoded_, end);
   if (result_.busy.encode > 0) {
     end = std::max({end, encoded_ + kDrainCycles + unit_.latency,
@@ -489,13 +534,13 @@ CycleEstimate Pipeline::Run() {
 }  // namespace
 
 UnitShape ShapeOf(const DeviceInfo& info, uint32_t latency) {
-  return {info.ways, info.value_bytes, info.in_bytes, info.out_bytes, std::max(1u, latency),
-          0,         info.snappy};
+  return {info.ways, info.value_bytes, info.in_bytes,   info.out_bytes, std::max(1u, latency),
+          0,         info.snappy,      info.compressors};
 }
 
 double StageCycles::Max() const {
-  return std::max({index_read, index_port, data_port, decode, merge, transfer, encode, data_write,
-                   index_encode, memory});
+  return std::max({index_read, index_port, data_port, decode, merge, transfer, encode, compress,
+                   data_write, index_encode, memory});
 }
 
 CycleEstimate Estimate(const UnitShape& unit, const MergeTask& task,

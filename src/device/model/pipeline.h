@@ -25,6 +25,7 @@ struct StageCycles {
   double merge = 0;
   double transfer = 0;
   double encode = 0;
+  double compress = 0;  // of each encoder of Snappy, on average
   double data_write = 0;
   double index_encode = 0;
   double memory = 0;  // all ports' bytes, if its bandwidth is limited

@@ -44,6 +44,8 @@ class RtlDevice : public Device {
                     abi::capability::kFeaturesSnappyMask) != 0;
     info_.bloom = (features >> abi::capability::kFeaturesBloomShift &
                    abi::capability::kFeaturesBloomMask) != 0;
+    info_.compressors = features >> abi::capability::kFeaturesCompressorsShift &
+                        abi::capability::kFeaturesCompressorsMask;
     info_.memory_bytes = card_->dram().size() / kUnits & ~4095ull;
     info_.clock_mhz = 200;
     base_ = unit * info_.memory_bytes;
