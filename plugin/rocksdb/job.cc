@@ -20,6 +20,17 @@ namespace {
 
 constexpr uint64_t kWriteBytes = 1 << 20;  // at once
 
+// In the form of RocksDB's, and unlike all others.
+std::string NewSession() {
+  constexpr std::string_view kDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  std::random_device random;
+  std::string session(20, '0');
+  for (char& digit : session) {
+    digit = kDigits[random() % kDigits.size()];
+  }
+  return session;
+}
+
 // An input, viewed.
 struct InputTable {
   std::string path;
@@ -75,6 +86,7 @@ class Runner {
   Env* const env_;
   const Job& job_;
   JobReport* const report_;
+  const std::string session_ = NewSession();
   std::vector<InputTable> inputs_;
   std::vector<std::vector<const InputTable*>> runs_;
   uint64_t raw_bytes_ = 0;     // of the views
@@ -201,6 +213,10 @@ Status Runner::WriteTable(const MergeOutput& output) {
   format.zero_up_to = !job_.bottommost               ? 0
                       : job_.input.snapshots.empty() ? kMaxSequence
                                                      : job_.input.snapshots.front();
+  // By these RocksDB's block caches tell files apart. Without them it takes its own session and the
+  // number of the file, which not all of its readers know: VerifyChecksum knows neither.
+  format.properties.SetText("rocksdb.creating.session.identity", session_);
+  format.properties.SetNumber("rocksdb.original.file.number", report_->files.size());
   if (format.format_version >= 6) {
     std::random_device random;
     while ((format.checksum_base = random()) == 0) {

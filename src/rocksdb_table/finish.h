@@ -28,8 +28,9 @@ struct RocksTableOptions {
   // snapshot tells them apart; 0: none. The blocks must then share no bytes of trailers.
   SequenceNumber zero_up_to = 0;
   // What the caller knows about the table: ids, names, times. What the contents say is added. Without
-  // "rocksdb.creating.session.identity" RocksDB tells the file apart by its own session and the
-  // file's number; with it, both must be unlike those of any other file.
+  // "rocksdb.creating.session.identity" and "rocksdb.original.file.number" RocksDB tells the file
+  // apart by its own session and the file's number, or, where it knows neither, not at all; with
+  // them, both together must be unlike those of any other file.
   RocksProperties properties = {};
 };
 

@@ -8,6 +8,7 @@
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/sst_file_manager.h>
 #include <rocksdb/sst_file_writer.h>
+#include <rocksdb/unique_id.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -20,6 +21,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -308,6 +310,38 @@ TEST(RocksService, LeavesWhatItCannotDoExactly) {
                       EXPECT_TRUE(db->IngestExternalFile({file}, {}).ok());
                     }),
             "input: not supported");
+}
+
+// Blocks of one file must not be taken from a cache for those of another one, whoever reads them.
+TEST(RocksService, FilesAreToldApart) {
+  rocksdb::Options options = SmallOptions();
+  options.compression = rocksdb::kNoCompression;
+  options.target_file_size_base = 4 << 10;
+  rocksdb::BlockBasedTableOptions table;
+  table.cache_index_and_filter_blocks = true;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  const auto service = NewSluiceCompactionService({});
+  service->AddTo(&options);
+  const TempDir dir;
+  const std::unique_ptr<rocksdb::DB> db = Open(options, dir.File("db"));
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_TRUE(db->Put({}, "key" + std::to_string(i), std::string(i, 'v')).ok());
+  }
+  rocksdb::CompactRangeOptions compact;
+  compact.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+  ASSERT_TRUE(db->CompactRange(compact, nullptr, nullptr).ok());
+  ASSERT_GT(service->statistics().jobs, 0u);
+  const rocksdb::Status status = db->VerifyChecksum();
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  rocksdb::TablePropertiesCollection files;
+  ASSERT_TRUE(db->GetPropertiesOfAllTables(&files).ok());
+  EXPECT_GT(files.size(), 10u);
+  std::set<std::string> ids;
+  for (const auto& [name, properties] : files) {
+    std::string id;
+    EXPECT_TRUE(rocksdb::GetUniqueIdFromTableProperties(*properties, &id).ok());
+    EXPECT_TRUE(ids.insert(id).second) << name;
+  }
 }
 
 // Options that change while the database is open.
