@@ -167,17 +167,16 @@ bool ReadRecords(const std::vector<OwnedOutput>& tables,
 
 // Whether the filters, if any, are those of their blocks.
 bool FiltersAreRight(const std::vector<OwnedOutput>& tables, uint32_t bits_per_key) {
-  const auto check = [&](std::string_view contents, std::string_view filter) {
-    const std::string_view stored(contents.data(), contents.size() + kBlockTrailerBytes);
+  const auto check = [&](const OutputBlock& block) {
     std::vector<uint32_t> hashes;
-    for (const PlainRecord& record : DecodePlainBlock(stored)) {
+    for (const PlainRecord& record : DecodePlainBlock(block.stored)) {
       hashes.push_back(BloomHash(record.user_key));
     }
     std::string right;
     if (bits_per_key > 0) {
       AppendBloomFilter(hashes, static_cast<int>(bits_per_key), &right);
     }
-    return filter == right ? Status() : Status::Corruption("a filter of other keys");
+    return block.filter == right ? Status() : Status::Corruption("a filter of other keys");
   };
   return std::all_of(tables.begin(), tables.end(), [&](const OwnedOutput& table) {
     return ForEachBlock(table.AsOutput(), check).ok();
