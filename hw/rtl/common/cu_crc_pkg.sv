@@ -12,6 +12,8 @@ package cu_crc_pkg;
   typedef logic [31:0][511:0] step_masks_t;
   // Masks of the state bits that each unwound-state bit is the parity of.
   typedef logic [31:0][31:0] unwind_masks_t;
+  // A state for each byte of a word.
+  typedef logic [63:0][31:0] starts_t;
 
   function automatic logic [31:0] step_bit(logic [31:0] s);
     return (s >> 1) ^ (s[0] ? Polynomial : 32'h0);
@@ -40,6 +42,16 @@ package cu_crc_pkg;
       for (int i = 0; i < 32; i++) masks[i][j] = column[i];
     end
     return masks;
+  endfunction
+
+  // What the all-ones initial state becomes from each byte of a word to the word's end.
+  function automatic starts_t starts(int unsigned bytes);
+    logic [31:0] state = '1;
+    starts = '0;
+    for (int unsigned i = bytes; i > 0; i--) begin
+      for (int n = 0; n < 8; n++) state = step_bit(state);
+      starts[i-1] = state;
+    end
   endfunction
 
   // Latency of cu_crc_unwind.

@@ -1,7 +1,8 @@
 // Advances a CRC32C state by one word of Bytes bytes, combinationally. Bytes before the first or
 // after the last byte of a message must be zero: leading zeros do not change a zero state, and
-// cu_crc_unwind takes trailing ones back. A message therefore starts from state zero with its first
-// four bytes inverted, which replaces the all-ones initial state.
+// cu_crc_unwind takes trailing ones back. A message therefore starts from state zero, and the
+// all-ones initial state is replaced: by its first four bytes inverted, or by what the initial state
+// becomes until the end of the first word (cu_crc_pkg::starts), added there.
 
 module cu_crc_step #(
   parameter int unsigned Bytes = 8  // 4 to 64

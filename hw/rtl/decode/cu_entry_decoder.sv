@@ -452,12 +452,16 @@ module cu_entry_decoder
   logic [15:0] fault_table_q;
   logic [63:0] fault_offset_q, input_bytes_q;
 
+  // An array has one word per restart, and their number. array_words + ~plain_restarts is zero then;
+  // a sum a + b is zero, without a carry chain, if a ^ b is (a | b) << 1.
+  wire [31:0] array_words = {2'b00, check.block.restart_bytes[31:2]};
+
   assign check_pop    = judge_q & content_valid & ~fault_q;
   assign answer_ready = check_pop;
 
   always_ff @(posedge clk_i) begin
     array_bad_q <= ~check.block.restart_zero || check.block.restart_bytes[1:0] != 2'b00 ||
-                   plain_restarts != {2'b00, check.block.restart_bytes[31:2]} - 32'd1;
+                   (array_words ^ ~plain_restarts) != ((array_words | ~plain_restarts) << 1);
     crc_bad_q   <= cu_crc_pkg::mask_crc(done_crc_i) != tail_crc;
     type_bad_q  <= ~type_known | too_far;
     differs_q   <= type_differs;

@@ -66,6 +66,7 @@ module cu_read_engine #(
   localparam int unsigned BurstBits = $clog2(MaxBurstBeats);
   localparam int unsigned BeatBits = BurstBits + 1;  // 0..MaxBurstBeats
   localparam int unsigned LeftBits = 33 - LaneBits;  // beats of a request
+  localparam int unsigned EndBits = LaneBits + BeatBits;
   localparam int unsigned ClientBits = (Clients > 1) ? $clog2(Clients) : 1;
   localparam int unsigned RoomBits = $clog2(FifoBeats + 1);
   localparam int unsigned CreditBits = $clog2(Requests + 1);
@@ -80,14 +81,14 @@ module cu_read_engine #(
   `ASSERT_PARAM(clients, Clients >= 1, "Clients must be 1 or more")
 
   // A burst as the answer side needs it. `end_pos` is where the request's CRC message ends,
-  // counted from lane 0 of the burst's first beat; 0 if it ended before.
+  // counted from lane 0 of the burst's first beat; 0 if it ended before, anything behind the burst
+  // if it goes on.
   typedef struct packed {
     logic [ClientBits-1:0] client;
     logic                  first;    // of its request
     logic                  last;     // of its request
     logic [LaneBits-1:0]   lane;     // first byte, if first
-    logic [32:0]           end_pos;
-    logic [1:0]            missing;  // message bytes to four: shorter messages need a correction
+    logic [EndBits-1:0]    end_pos;
   } burst_t;
 
   // ------------------------------------------------------------------ per client: cut into bursts
@@ -98,8 +99,7 @@ module cu_read_engine #(
     logic                first;
     logic                last;
     logic [LaneBits-1:0] lane;
-    logic [32:0]         end_pos;
-    logic [1:0]          missing;
+    logic [EndBits-1:0]  end_pos;
   } cand_t;
 
   logic [Clients-1:0] eligible, grant, fifo_pop, done_pop;
@@ -124,8 +124,8 @@ module cu_read_engine #(
     logic [63:LaneBits]  addr_q, addr_d;
     logic [LaneBits-1:0] lane_q, lane_d;
     logic [LeftBits-1:0] left_q, left_d;  // beats
-    logic [32:0]         end_q, end_d;
-    logic [1:0]          missing_q, missing_d;
+    logic [LaneBits-1:0] end_q, end_d;      // lane behind its message,
+    logic                early_q, early_d;  // which ends in the last beat but one
     // The next burst to be issued.
     logic                cand_valid_q, cand_valid_d;
     cand_t               cand_q, cand_d;
@@ -141,18 +141,22 @@ module cu_read_engine #(
     logic [BeatBits-1:0]  beats;
     logic                 ends;
     logic [LeftBits-1:0]  new_left;
-    logic [32:0]          new_end;
-    logic [LeftBits:0]    end_after;  // of a burst to the boundary, in beats; negative if in it
+    logic [LaneBits-1:0]  new_end;
+    logic                 far, over;  // the message ends behind any burst; has ended
+    logic [EndBits-1:0]   end_pos;
 
     assign to_boundary = ~addr_q[LaneBits+:BurstBits];
     assign ends        = left_q <= LeftBits'(to_boundary) + 1'b1;
     assign beats       = ends ? BeatBits'(left_q) : BeatBits'(to_boundary) + 1'b1;
     assign new_left    = LeftBits'(({1'b0, q_bytes} + 33'(q_addr[LaneBits-1:0]) + 33'(W - 1)) >>
                                    LaneBits);
-    assign new_end     = (q_bytes > 32'd4) ? {1'b0, q_bytes} + 33'(q_addr[LaneBits-1:0]) - 33'd4
-                                           : '0;
+    assign new_end     = q_bytes[LaneBits-1:0] + q_addr[LaneBits-1:0];  // of the stored CRC
 
-    assign end_after   = {1'b0, end_q[32:LaneBits]} - (LeftBits + 1)'(to_boundary) - 1'b1;
+    // Of a message of four bytes at least; of a shorter one the CRC means nothing.
+    assign far     = left_q[LeftBits-1:BeatBits] != '0;
+    assign over    = early_q & (left_q == LeftBits'(1));
+    assign end_pos = over ? '0 : {far ? '1 : left_q[BeatBits-1:0] - 1'b1 - BeatBits'(early_q),
+                                  end_q};
 
     wire cut = busy_q & (~cand_valid_q | grant[c]);
     assign q_ready = (~busy_q | (cut & ends)) & (credit_q != '0);
@@ -164,19 +168,18 @@ module cu_read_engine #(
       lane_d  = lane_q;
       left_d  = left_q;
       end_d   = end_q;
-      missing_d = missing_q;
+      early_d = early_q;
       cand_valid_d = cand_valid_q & ~grant[c];
       cand_d  = cand_q;
       if (cut) begin
         cand_valid_d = 1'b1;
         cand_d = '{addr: addr_q, beats: beats, first: first_q, last: ends, lane: lane_q,
-                   end_pos: end_q, missing: missing_q};
+                   end_pos: end_pos};
         busy_d  = ~ends;
         first_d = 1'b0;
         // Of what follows the burst, if anything does: on from the boundary.
         addr_d  = {addr_q[63:LaneBits+BurstBits] + 1'b1, BurstBits'(0)};
         left_d  = left_q - LeftBits'(to_boundary) - 1'b1;
-        end_d   = end_after[LeftBits] ? '0 : {end_after[LeftBits-1:0], end_q[LaneBits-1:0]};
       end
       if (q_valid && q_ready) begin
         busy_d  = 1'b1;
@@ -184,8 +187,8 @@ module cu_read_engine #(
         addr_d  = q_addr[63:LaneBits];
         lane_d  = q_addr[LaneBits-1:0];
         left_d  = new_left;
-        end_d   = new_end;
-        missing_d = (q_bytes < 32'd8) ? 2'd0 - q_bytes[1:0] : 2'd0;
+        end_d   = new_end - LaneBits'(4);
+        early_d = new_end inside {LaneBits'(1), LaneBits'(2), LaneBits'(3)};
       end
       room_d = room_q + RoomBits'(popped_q) - (granted_q ? RoomBits'(granted_beats_q) : '0);
     end
@@ -195,7 +198,7 @@ module cu_read_engine #(
       lane_q <= lane_d;
       left_q <= left_d;
       end_q  <= end_d;
-      missing_q <= missing_d;
+      early_q <= early_d;
       first_q <= first_d;
       cand_q <= cand_d;
       granted_beats_q <= cand_q.beats;
@@ -233,7 +236,7 @@ module cu_read_engine #(
   logic [Clients-1:0] after_q;  // clients after the one served last: they have priority
   logic [Clients-1:0] eligible_after, pick;
   logic burst_ready, ar_free;
-  logic arvalid_q;
+  logic arvalid_q, idle_q;
   logic [63:LaneBits] araddr_q;
   logic [7:0] arlen_q;
   cand_t chosen;
@@ -265,7 +268,7 @@ module cu_read_engine #(
       end
     end
     burst_in = '{client: chosen_client, first: chosen.first, last: chosen.last,
-                 lane: chosen.lane, end_pos: chosen.end_pos, missing: chosen.missing};
+                 lane: chosen.lane, end_pos: chosen.end_pos};
   end
 
   always_ff @(posedge clk_i) begin
@@ -289,14 +292,19 @@ module cu_read_engine #(
   assign m_axi_arvalid_o = arvalid_q;
   assign m_axi_rready_o  = 1'b1;
   assign stall_o         = arvalid_q & ~m_axi_arready_i;
-  assign idle_o          = ~burst_valid;
+  assign idle_o          = idle_q;
 
-  logic [$clog2(MaxBursts+1)-1:0] unused_bursts;
+  // A register: what waits for the ports to be idle is late.
+  logic [$clog2(MaxBursts+1)-1:0] bursts;
+  wire none_left = (bursts == '0) | ((bursts == 1) & burst_pop);
+  always_ff @(posedge clk_i) idle_q <= ~rst_ni | (none_left & (grant == '0));
+  `ASSERT(a_idle, idle_q == !burst_valid)
+
   cu_fifo #(.Width($bits(burst_t)), .Depth(MaxBursts)) u_bursts (
     .clk_i, .rst_ni,
     .wvalid_i(grant != '0), .wready_o(burst_ready), .wdata_i(burst_in),
     .rvalid_o(burst_valid), .rready_i(burst_pop), .rdata_o(burst),
-    .count_o(unused_bursts)
+    .count_o(bursts)
   );
 
   // ------------------------------------------------------------------ s0: beats as they arrive
@@ -313,12 +321,10 @@ module cu_read_engine #(
     logic [LaneBits-1:0]   lane;
     logic                  message;   // the beat holds message bytes
     logic [LaneBits:0]     end_lane;  // behind them
-    logic [1:0]            missing;
   } beat_t;
 
   logic mid_q;  // within a burst
-  logic [32:0] next_end_q;
-  logic [32:0] end_pos;
+  logic [EndBits-1:0] next_end_q, end_pos;
   beat_t s0_q;
   logic [W*8-1:0] s0_data_q;
 
@@ -329,11 +335,10 @@ module cu_read_engine #(
     s0_q <= '{valid: r_beat, client: burst.client, first: burst.first & ~mid_q,
               last: burst.last & m_axi_rlast_i, error: m_axi_rresp_i != 2'b00,
               lane: burst.lane, message: end_pos != '0,
-              end_lane: (end_pos[32:LaneBits] != '0) ? (LaneBits + 1)'(W)
-                                                     : {1'b0, end_pos[LaneBits-1:0]},
-              missing: burst.missing};
+              end_lane: (end_pos[EndBits-1:LaneBits] != '0) ? (LaneBits + 1)'(W)
+                                                            : {1'b0, end_pos[LaneBits-1:0]}};
     if (r_beat) begin
-      next_end_q <= (end_pos[32:LaneBits] == '0) ? '0 : end_pos - 33'(W);
+      next_end_q <= (end_pos[EndBits-1:LaneBits] == '0) ? '0 : end_pos - EndBits'(W);
     end
     if (!rst_ni) begin
       mid_q <= 1'b0;
@@ -376,26 +381,19 @@ module cu_read_engine #(
 
   // ------------------------------------------------------------------ s1: mask message bytes
 
-  // Message bytes of the client's current request still to be inverted (the first four are).
-  logic [Clients-1:0][2:0] invert_q;
-  logic [2:0] invert;
-  logic [W*8-1:0] s1_word_d, s1_word_q;
-  logic [LaneBits-1:0] begin_lane;
-  logic [LaneBits:0] first_plain;
+  logic [W*8-1:0] s1_word_q;
+  logic [W-1:0] before_end, before_begin;  // lanes
 
-  assign invert      = s0_q.first ? 3'd4 : invert_q[s0_q.client];
-  assign begin_lane  = s0_q.first ? s0_q.lane : '0;
-  assign first_plain = {1'b0, begin_lane} + (LaneBits + 1)'(invert);
-
-  always_comb begin
-    for (int i = 0; i < int'(W); i++) begin
-      s1_word_d[8*i+:8] = s0_data_q[8*i+:8];
-      if ((LaneBits + 1)'(i) < first_plain) s1_word_d[8*i+:8] = ~s0_data_q[8*i+:8];
-      if ((LaneBits + 1)'(i) < {1'b0, begin_lane} || (LaneBits + 1)'(i) >= s0_q.end_lane) begin
-        s1_word_d[8*i+:8] = '0;
-      end
+  // Lanes below n, by eights and within them: the two meet in the LUT that takes a lane's byte.
+  function automatic logic [W-1:0] lanes_below(logic [LaneBits:0] n);
+    for (int unsigned i = 0; i < W; i++) begin
+      lanes_below[i] = (LaneBits - 2)'(i >> 3) < n[LaneBits:3] ||
+                       ((LaneBits - 2)'(i >> 3) == n[LaneBits:3] && 3'(i) < n[2:0]);
     end
-  end
+  endfunction
+
+  assign before_end   = lanes_below(s0_q.end_lane);
+  assign before_begin = lanes_below(s0_q.first ? {1'b0, s0_q.lane} : '0);
 
   typedef struct packed {
     logic                  valid;
@@ -405,7 +403,6 @@ module cu_read_engine #(
     logic                  error;
     logic                  message;  // the beat holds message bytes
     logic [LaneBits-1:0]   zeros;    // after them
-    logic [1:0]            missing;
   } crc_beat_t;
 
   // The word's share is the XOR of its parts', each of 16 bytes.
@@ -413,21 +410,23 @@ module cu_read_engine #(
   localparam int unsigned Parts = W / PartBytes;
 
   crc_beat_t s1_q, part_q, s2_q;
+  logic [LaneBits-1:0] s1_lane_q;
   logic [Parts-1:0][31:0] part_crc_d, part_crc_q;
+  logic [31:0] start_d, start_q;  // what the initial state has become by the end of the word
   logic [31:0] s2_crc_d, s2_crc_q;
 
   always_ff @(posedge clk_i) begin
-    s1_word_q <= s1_word_d;
+    for (int i = 0; i < int'(W); i++) begin
+      s1_word_q[8*i+:8] <= s0_data_q[8*i+:8];
+      if (before_begin[i] || !before_end[i]) s1_word_q[8*i+:8] <= '0;
+    end
     s1_q <= '{valid: s0_q.valid, client: s0_q.client, first: s0_q.first, last: s0_q.last,
               error: s0_q.error, message: s0_q.message,
-              zeros: LaneBits'((LaneBits + 1)'(W) - s0_q.end_lane), missing: s0_q.missing};
-    if (s0_q.valid) begin
-      // Lanes from begin_lane on are used up, up to four of them.
-      invert_q[s0_q.client] <= (first_plain > (LaneBits + 1)'(W))
-          ? 3'(first_plain - (LaneBits + 1)'(W)) : 3'd0;
-    end
+              zeros: LaneBits'((LaneBits + 1)'(W) - s0_q.end_lane)};
+    s1_lane_q  <= s0_q.lane;
     part_q     <= s1_q;
     part_crc_q <= part_crc_d;
+    start_q    <= s1_q.first ? start_d : '0;
     s2_q       <= part_q;
     s2_crc_q   <= s2_crc_d;
     if (!rst_ni) begin
@@ -448,8 +447,13 @@ module cu_read_engine #(
     end
     cu_crc_step #(.Bytes(W)) u_part (.state_i(32'h0), .word_i(part), .state_o(part_crc_d[p]));
   end
+  localparam cu_crc_pkg::starts_t Starts = cu_crc_pkg::starts(W);
   always_comb begin
-    s2_crc_d = '0;
+    start_d = '0;
+    for (int l = 0; l < int'(W); l++) if (s1_lane_q == LaneBits'(l)) start_d |= Starts[l];
+  end
+  always_comb begin
+    s2_crc_d = start_q;
     for (int p = 0; p < int'(Parts); p++) s2_crc_d ^= part_crc_q[p];
   end
 
@@ -482,7 +486,6 @@ module cu_read_engine #(
     logic                  valid;
     logic [ClientBits-1:0] client;
     logic                  error;
-    logic [1:0]            missing;
   } end_t;
 
   localparam int unsigned UnwindCycles = cu_crc_pkg::unwind_cycles(W);
@@ -490,22 +493,19 @@ module cu_read_engine #(
   end_t s4;
   logic [31:0] s3_crc_q;
   logic [LaneBits-1:0] s3_zeros_q;
-  logic [31:0] correction, unwound;
+  logic [31:0] unwound;
 
   cu_crc_unwind #(.MaxBytes(W)) u_unwind (
     .clk_i, .state_i(s3_crc_q), .zeros_i(s3_zeros_q), .state_o(unwound)
   );
 
   assign s4 = ends_q[UnwindCycles];
-  // The part of the all-ones initial state that a message of fewer than four bytes leaves.
-  assign correction = ~(32'hffff_ffff << {s4.missing, 3'b000});
 
   always_ff @(posedge clk_i) begin
     if (s2_q.valid) state_q[s2_q.client] <= new_state;
     s3_crc_q   <= new_state.crc;
     s3_zeros_q <= new_state.zeros;
-    ends_q[0] <= '{valid: s2_q.valid & s2_q.last, client: s2_q.client, error: new_state.error,
-                   missing: s2_q.missing};
+    ends_q[0] <= '{valid: s2_q.valid & s2_q.last, client: s2_q.client, error: new_state.error};
     for (int i = 0; i < int'(UnwindCycles); i++) ends_q[i+1] <= ends_q[i];
     if (!rst_ni) begin
       for (int i = 0; i <= int'(UnwindCycles); i++) ends_q[i].valid <= 1'b0;
@@ -519,7 +519,7 @@ module cu_read_engine #(
     assign done_pop[c] = done_valid_o[c] & done_ready_i[c];
     cu_fifo #(.Width(33), .Depth(Requests)) u_done (
       .clk_i, .rst_ni,
-      .wvalid_i(push), .wready_o(wready), .wdata_i({s4.error, ~(unwound ^ correction)}),
+      .wvalid_i(push), .wready_o(wready), .wdata_i({s4.error, ~unwound}),
       .rvalid_o(done_valid_o[c]), .rready_i(done_ready_i[c]),
       .rdata_o({done_error_o[c], done_crc_o[c]}),
       .count_o(unused_done)
@@ -533,6 +533,6 @@ module cu_read_engine #(
   `ASSERT(a_ar_stable,
       m_axi_arvalid_o && !m_axi_arready_i |=>
       m_axi_arvalid_o && $stable({m_axi_araddr_o, m_axi_arlen_o}))
-  `COVER(c_straddle, s0_q.valid && !s0_q.first && invert != 0)
+  `COVER(c_early_end, s0_q.valid && !s0_q.last && s0_q.end_lane < (LaneBits + 1)'(W))
   `COVER(c_stored_crc_alone, s0_q.valid && s0_q.last && !s0_q.message)
 endmodule
