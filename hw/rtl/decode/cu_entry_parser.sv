@@ -4,7 +4,7 @@
 //
 //   Idle   take the next block, or the end of the run
 //   Head   parse the header; two zeros (shared, unshared) mean the restart array: flush the rest
-//   Long   a header that Head cannot take whole: find the length of its next varint
+//   Long   a header that Head cannot take whole (cu_entry_pkg): find the length of its next varint
 //   Varint take that varint
 //   Key    a beat of the key: shared bytes come from the previous key, the rest from the window
 //   Value  a beat of the value
@@ -77,6 +77,7 @@ module cu_entry_parser
   localparam int unsigned LowBits = PosBits + 2;  // below 4 V
   localparam int unsigned LongKeyBits = $clog2(MaxKeyBytes + 9) + 1;
   localparam int unsigned KeyBits = (LongKeyBits > LowBits) ? LongKeyBits : LowBits + 1;
+  localparam int unsigned SharedBits = 17;  // of any key that may be, and one more
   localparam logic [31:0] RestartBytes = 32'd8;  // the least that follows the entries
 
   typedef enum logic [2:0] {Idle, Head, Long, Varint, Key, Value, Flush, Done} state_e;
@@ -87,10 +88,10 @@ module cu_entry_parser
   logic stop_q;                    // there was a fault
   logic [31:0] size_q, size_d;     // of the block
   logic [31:0] left_q, left_d;     // bytes of its content from the position on
-  logic [31:0] rest_q, rest_d;
-  logic rest_zero_q, rest_zero_d;
-  logic [31:0] shared_q, shared_d, unshared_q, unshared_d, value_q, value_d;
-  logic [32:0] key_before_q, key_before_d;  // internal bytes of the key before in the block
+  logic array_q, array_d;          // a restart array follows, which begins with a zero
+  logic [SharedBits-1:0] shared_q, shared_d;  // all ones if it has more bits
+  logic [31:0] unshared_q, unshared_d, value_q, value_d;
+  logic [SharedBits-1:0] key_before_q, key_before_d;  // internal bytes of the key before in the block
   // Bytes left of the key from the current beat on. The counts of a longer key are cut off: it ends
   // in a fault after its first beat, and until then, any length will do.
   logic [KeyBits-1:0] shared_left_q, shared_left_d;
@@ -134,21 +135,22 @@ module cu_entry_parser
 
   // ------------------------------------------------------------------ header check
 
-  logic [32:0] key_bytes;  // internal
+  logic [SharedBits:0] key_bytes;  // internal; more if unshared_long
+  wire unshared_long = unshared_q[31:SharedBits] != '0;
   logic [33:0] need;
   // Registered beside the key's first beat, and used in the next cycle.
   logic checked_q, beyond_q, unshared_bad_q, short_q, key_long_q, value_long_q;
   wire header_bad = checked_q & (beyond_q | unshared_bad_q | short_q | key_long_q | value_long_q);
 
-  assign key_bytes = {1'b0, shared_q} + {1'b0, unshared_q};
+  assign key_bytes = {1'b0, shared_q} + {1'b0, unshared_q[SharedBits-1:0]};
   assign need      = {2'b0, unshared_q} + {2'b0, value_q} + {2'b0, RestartBytes};
   wire beyond = need > {2'b0, left_q};
 
   always_ff @(posedge clk_i) begin
     beyond_q       <= beyond;
-    unshared_bad_q <= {1'b0, shared_q} > key_before_q;
-    short_q        <= key_bytes < 33'd8;
-    key_long_q     <= key_bytes > 33'(MaxKeyBytes + 8);
+    unshared_bad_q <= shared_q > key_before_q;
+    short_q        <= ~unshared_long && key_bytes < (SharedBits + 1)'(8);
+    key_long_q     <= unshared_long || key_bytes > (SharedBits + 1)'(MaxKeyBytes + 8);
     value_long_q   <= value_q > MaxValueBytes;
   end
 
@@ -207,12 +209,13 @@ module cu_entry_parser
 
   assign header_shared   = KeyBits'((state_q == Head) ? head.shared : shared_q);
   assign header_unshared = KeyBits'((state_q == Head) ? head.unshared : unshared_q);
-  assign header_value    = (state_q == Head) ? head.value_bytes : head.first[31:0];
+  assign header_value    = (state_q == Head) ? 32'(head.value_bytes) : head.first[31:0];
   always_comb begin
     header_take = key_bytes_now(head.shared_big, head.both_big, head.shared[PosBits-1:0],
                                 head.unshared[PosBits-1:0]);
     if (state_q != Head) begin
-      header_take = key_bytes_now(shared_q[31:PosBits] != '0, key_bytes[32:PosBits] != '0,
+      header_take = key_bytes_now(shared_q[SharedBits-1:PosBits] != '0,
+                                  unshared_long || key_bytes[SharedBits:PosBits] != '0,
                                   shared_q[PosBits-1:0], unshared_q[PosBits-1:0]);
     end
   end
@@ -224,9 +227,8 @@ module cu_entry_parser
     varint_d     = varint_q;
     first_d      = first_q;
     size_d       = size_q;
-    rest_d       = rest_q;
     too_short_d  = too_short_q;
-    rest_zero_d  = rest_zero_q;
+    array_d      = array_q;
     shared_d     = shared_q;
     unshared_d   = unshared_q;
     value_d      = value_q;
@@ -261,14 +263,13 @@ module cu_entry_parser
 
       Head: begin
         window_bytes_o = CountBits'({4'h0, head.bytes});
-        shared_d       = head.shared;
-        unshared_d     = head.unshared;
+        shared_d       = SharedBits'(head.shared);
+        unshared_d     = 32'(head.unshared);
         if (stop_q) begin
           state_d = Flush;
         end else if (window_ready_i) begin
-          rest_d      = left_q;
-          rest_zero_d = window_head_i[31:0] == '0;
-          varint_d    = 2'd0;
+          array_d  = restarts & (window_head_i[31:16] == '0);
+          varint_d = 2'd0;
           if (too_short_q) begin
             fault = 1'b1;
             state_d    = Flush;
@@ -301,7 +302,9 @@ module cu_entry_parser
         window_move_o = 1'b1;
         state_d       = Long;
         varint_d      = varint_q + 1'b1;
-        if (varint_q == 2'd0) shared_d = head.first[31:0];
+        if (varint_q == 2'd0) begin
+          shared_d = (head.first[31:SharedBits] != '0) ? '1 : head.first[SharedBits-1:0];
+        end
         if (varint_q == 2'd1) unshared_d = head.first[31:0];
         header_done = varint_q == 2'd2;
       end
@@ -321,7 +324,7 @@ module cu_entry_parser
                                           sum_reaches_v(next_shared, unshared_left_d[PosBits-1:0]),
                                           next_shared, unshared_left_d[PosBits-1:0]);
           if (first_q) begin
-            key_before_d = key_bytes;
+            key_before_d = key_bytes[SharedBits-1:0];  // all of it, or the header is bad
             too_short_d  = beyond;
           end
           if (key_last) begin
@@ -360,8 +363,7 @@ module cu_entry_parser
       too_short_d  = block_bytes_i[31:3] == '0;
       key_before_d = '0;
       // No array has been seen: a flipped state bit must not flush the block as if complete.
-      rest_d       = '0;
-      rest_zero_d  = 1'b0;
+      array_d      = 1'b0;
     end
     // Whether the header ends here is known late; what is set for another one is never used.
     if (state_q == Head || state_q == Varint) begin
@@ -402,8 +404,7 @@ module cu_entry_parser
     size_q          <= size_d;
     too_short_q     <= too_short_d;
     left_q          <= left_d;
-    rest_q          <= rest_d;
-    rest_zero_q     <= rest_zero_d;
+    array_q         <= array_d;
     shared_q        <= shared_d;
     unshared_q      <= unshared_d;
     value_q         <= value_d;
@@ -472,8 +473,8 @@ module cu_entry_parser
     user_last: user_last, user_bytes: 16'(key_bytes) - 16'd8, value_bytes: value_q
   };
   assign block_end_o = '{
-    bytes: size_q, restart_bytes: (state_q == Flush) ? rest_q : left_q,
-    restart_zero: (state_q == Flush) ? rest_zero_q : (window_head_i[31:0] == '0)
+    bytes: size_q, restart_bytes: left_q,
+    restart_zero: (state_q == Flush) ? array_q : (window_head_i[31:0] == '0)
   };
 
   // ------------------------------------------------------------------ bit flips

@@ -2,15 +2,20 @@
 
 package cu_entry_pkg;
 
+  // Two bytes hold the lengths of all keys below 16 KiB, and four those of all values below 256 MiB.
+  // Longer varints, which few headers have, are found one by one, from `first`.
+  localparam int unsigned KeyVarint = 2;
+  localparam int unsigned ValueVarint = 4;
+
   typedef struct packed {
-    logic        fast;   // all three varints are well-formed and end within eight bytes
+    logic        fast;   // no varint is longer than that; they end within eight bytes
     logic [3:0]  bytes;  // of all three, if fast
-    logic [7:0]  ends;   // the byte that is the last of them
-    logic [31:0] shared;
-    logic [31:0] unshared;
+    logic [7:0]  ends;   // the byte that is the last of them, if fast
+    logic [7*KeyVarint-1:0]   shared;
+    logic [7*KeyVarint-1:0]   unshared;
     logic        shared_big;  // 2^big_bits or more
     logic        both_big;    // unshared and the low big_bits bits of shared together
-    logic [31:0] value_bytes;
+    logic [7*ValueVarint-1:0] value_bytes;
     logic        first_ok;     // the first varint ends within five bytes
     logic [2:0]  first_bytes;  // of the first varint: 5 if it does not end
     logic [34:0] first;        // its value, or the low 35 bits of a longer one
@@ -27,15 +32,8 @@ package cu_entry_pkg;
     return v;
   endfunction
 
-  // Whether the low 32 bits of that are 2^bits or more; bits up to 6.
-  function automatic logic varint_big(logic [39:0] b, int unsigned bits);
-    logic more = b[7];
-    logic big = (b[6:0] >> bits) != '0;
-    for (int i = 1; i < 4; i++) begin
-      big |= more & (b[8*i+:7] != '0);
-      more &= b[8*i+7];
-    end
-    return big | (more & (b[35:32] != '0));
+  function automatic logic [7*KeyVarint-1:0] key_varint(logic [14:0] b);
+    return {b[14:8] & {7{b[7]}}, b[6:0]};
   endfunction
 
   // Whether the low bits of two numbers add up to 2^bits or more: a few LUTs, where an adder would
@@ -50,37 +48,46 @@ package cu_entry_pkg;
 
   function automatic header_t parse_header(logic [63:0] b, int unsigned big_bits);
     header_t h = '0;
-    logic [103:0] padded = {40'h0, b};
-    logic [7:0] e1, e2, e3;                     // byte i is the last one of varint 1, 2, 3
-    logic none = 1'b1, one = 1'b0, two = 1'b0;  // varints that end before byte i
-    for (int i = 0; i < 8; i++) begin
-      logic more = b[8*i+7];
-      e1[i] = none & ~more;
-      e2[i] = one & ~more;
-      e3[i] = two & ~more;
-      two   = (two & more) | e2[i];
-      one   = (one & more) | e1[i];
-      none  = none & more;
+    logic [7:0] more;     // of byte i: its varint goes on
+    logic [1:0] e1;       // byte i is the last one of varint 1, and so on
+    logic [3:1] e2;
+    logic [4:2] value_at;  // the third varint begins in byte i
+    logic [1:0][7*KeyVarint-1:0] unshared;  // if the second begins in byte 1, 2
+    logic [4:2][7*ValueVarint-1:0] value;
+    for (int i = 0; i < 8; i++) more[i] = b[8*i+7];
+    e1 = {more[0] & ~more[1], ~more[0]};
+    e2 = {e1[1] & more[2] & ~more[3],
+          (e1[1] & ~more[2]) | (e1[0] & more[1] & ~more[2]),
+          e1[0] & ~more[1]};
+    value_at = e2;
+    for (int i = 2; i < 5; i++) begin
+      logic goes_on = value_at[i];
+      for (int n = 0; n < int'(ValueVarint); n++) begin
+        h.ends[i+n] |= goes_on & ~more[i+n];
+        goes_on &= more[i+n];
+      end
     end
-    h.ends = e3;
-    // No varint may have six bytes.
-    h.fast = (e3 != '0) & ~e1[5] & ~(e1[0] & e2[6]) & ~(e2[1] & e3[7]);
+    h.fast = h.ends != '0;
+    for (int i = 0; i < 8; i++) begin
+      if (h.ends[i]) h.bytes |= 4'(i + 1);
+    end
+
     h.first = varint(b[39:0]);
-    h.shared = h.first[31:0];
-    h.shared_big = varint_big(b[39:0], big_bits);
-    // Where the varints of a fast header can end: the first one in byte 0 to 4, the second in 1 to 6.
-    for (int i = 0; i < 7; i++) begin
-      logic [31:0] v = 32'(varint(padded[8*(i+1)+:40]));
-      if (i < 5 && e1[i]) h.unshared |= v;
-      if (i < 5 && e1[i] && (varint_big(padded[8*(i+1)+:40], big_bits) ||
-                             sum_big(b[6:0], padded[8*(i+1)+:7], big_bits))) h.both_big = 1'b1;
-      if (i > 0 && e2[i]) h.value_bytes |= v;
+    h.shared = key_varint(b[14:0]);
+    h.shared_big = (h.shared >> big_bits) != '0;
+    for (int i = 0; i < 2; i++) begin
+      unshared[i] = key_varint(b[8*(i+1)+:15]);
+      if (e1[i]) h.unshared |= unshared[i];
+      if (e1[i] && ((unshared[i] >> big_bits) != '0 ||
+                    sum_big(b[6:0], b[8*(i+1)+:7], big_bits))) h.both_big = 1'b1;
     end
-    for (int i = 0; i < 8; i++) begin
-      if (e3[i]) h.bytes |= 4'(i + 1);
+    for (int i = 2; i < 5; i++) begin
+      value[i] = (7*ValueVarint)'(varint(40'(b[8*i+:32])));
+      if (value_at[i]) h.value_bytes |= value[i];
     end
-    h.first_ok    = e1[4:0] != '0;
-    h.first_bytes = e1[0] ? 3'd1 : e1[1] ? 3'd2 : e1[2] ? 3'd3 : e1[3] ? 3'd4 : 3'd5;
+
+    h.first_ok    = more[4:0] != '1;
+    h.first_bytes = !more[0] ? 3'd1 : !more[1] ? 3'd2 : !more[2] ? 3'd3 : !more[3] ? 3'd4 : 3'd5;
     return h;
   endfunction
 
