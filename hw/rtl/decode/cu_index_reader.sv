@@ -66,6 +66,8 @@ module cu_index_reader
 );
   localparam logic [31:0] RestartBytes = 32'd8;           // the least that follows the entries
   localparam logic [31:0] MaxBlockBytes = 32'hffff_ffef;  // so that the trailer fits a request
+  localparam logic [31:0] TrailerBytes = 32'd5;
+  localparam int unsigned OffsetBits = 48;  // no device has more memory
 
   // Words of a descriptor.
   localparam logic [1:0] IndexAddr = 2'd0, IndexBytes = 2'd1, DataAddr = 2'd2, DataBytes = 2'd3;
@@ -74,7 +76,6 @@ module cu_index_reader
   (* ram_style = "distributed" *) logic [63:0] desc[8];
   logic [1:0] bad_q;          // impossible size of an index block: not fetched
   logic [1:0][2:0] lane_q;    // of the index block's first byte
-  logic [1:0][31:0] bytes_q;  // of the index block with its trailer
   logic [16:0] descs_q;       // descriptors read
   logic        running_q;     // between start and the end or a fault
   logic        fault_q;
@@ -85,6 +86,11 @@ module cu_index_reader
     return {16'h0, tables_q} + {42'h0, n, 5'h0};
   endfunction
 
+  // Of numbers of tables, the low bits: the first is ahead of the second by none to two (a_ahead).
+  function automatic logic by_two(logic [1:0] ahead, logic [1:0] n);
+    return (ahead[1] != n[1]) & (ahead[0] == n[0]);
+  endfunction
+
   // ------------------------------------------------------------------ fetcher
 
   logic [16:0] fetch_desc_q, fetch_index_q;  // next to be requested
@@ -93,18 +99,18 @@ module cu_index_reader
   logic [31:0] fetch_bytes_q;
   logic want_desc, want_index, fetch_next;
 
-  assign fetch_word = desc[{fetch_index_q[0], IndexAddr}];
+  assign fetch_word = desc[{fetch_index_q[0], fetch_half_q ? IndexBytes : IndexAddr}];
   // One descriptor ahead of the index blocks.
   assign want_desc  = ~fetch_half_q & (fetch_desc_q != {1'b0, count_q}) &
-                      (fetch_desc_q <= fetch_index_q + 17'd1);
+                      ~by_two(fetch_desc_q[1:0], fetch_index_q[1:0]);
   assign want_index = ~want_desc & (fetch_index_q != {1'b0, count_q}) &
-                      (fetch_index_q < descs_q);
+                      (fetch_index_q[1:0] != descs_q[1:0]);
   assign fetch_next = running_q & ~fault_q & (~fetch_valid_q | req_ready_i);
 
   always_ff @(posedge clk_i) begin
     if (fetch_next) begin
       if (!fetch_half_q) fetch_addr_q <= want_desc ? desc_addr(fetch_desc_q) : fetch_word;
-      fetch_bytes_q <= fetch_half_q ? bytes_q[fetch_index_q[0]] : TableDescriptorBytes;
+      fetch_bytes_q <= fetch_half_q ? fetch_word[31:0] + TrailerBytes : TableDescriptorBytes;
     end
     if (!rst_ni) begin
       fetch_valid_q <= 1'b0;
@@ -182,7 +188,9 @@ module cu_index_reader
   logic [31:0] skip_q, skip_d;        // of key or value from the position on
   logic zeros_q, zeros_d;             // all bytes of the entry so far
   logic [31:0] shared_q, unshared_q, value_q;
-  logic [63:0] offset_q, size_q;
+  logic [OffsetBits-1:0] offset_q;
+  logic [31:0] size_q;
+  logic offset_long_q, size_long_q;   // they have more bits
   logic [32:0] key_before_q;
   logic header_q, header_d;           // the header is whole since this cycle
   logic header_bad_q;
@@ -199,11 +207,18 @@ module cu_index_reader
   wire more = next_byte[7];
   wire none_left = left_q == '0;
   logic take_byte;  // of a varint
+  logic [OffsetBits-1:0] next_bits;  // of the varint
+  always_comb begin
+    for (int i = 0; i < int'(OffsetBits); i++) begin
+      next_bits[i] = next_byte[i%7] & (i < 7 || group_q != '0);
+    end
+  end
 
   // Key and value are skipped up to the end of the word, or to their own end.
   wire [3:0] in_word = 4'd8 - {1'b0, pos_q};
-  wire skip_rest = skip_q > 32'(in_word);  // there is more in the next word
-  wire word_ends = skip_q >= 32'(in_word);
+  wire skip_long = skip_q[31:4] != '0;
+  wire skip_rest = skip_long | (skip_q[3:0] > in_word);  // there is more in the next word
+  wire word_ends = skip_long | (skip_q[3:0] >= in_word);
   wire [3:0] skip_now = word_ends ? in_word : skip_q[3:0];
   logic [3:0] move;
 
@@ -217,26 +232,27 @@ module cu_index_reader
   typedef enum logic [1:0] {None, Whole, Checked} handle_e;
   handle_e handle_q, handle_d;
   logic handle_bad_q;
-  logic [63:0] passed_q;  // of the table: the end of the block that was named last
+  logic [OffsetBits:0] passed_q;  // of the table: the end of the block that was named last
   wire skipping = (state_q == Skip) | (state_q == Rest);
   wire by_byte = (state_q == Header) | (state_q == Zeros) |
                  ((state_q == Handle) & (handle_q == None));
-  wire [64:0] handle_end = {1'b0, offset_q} + {1'b0, size_q} + 65'd5;
-  wire handle_bad = size_q > {32'h0, MaxBlockBytes} || handle_end > {1'b0, desc_word} ||
-                    offset_q < passed_q;
+  wire [OffsetBits:0] handle_end = {1'b0, offset_q} + (OffsetBits + 1)'(size_q) +
+                                   (OffsetBits + 1)'(TrailerBytes);
+  wire handle_bad = offset_long_q || size_long_q || size_q > MaxBlockBytes ||
+                    64'(handle_end) > desc_word || {1'b0, offset_q} < passed_q;
   wire send = (handle_q == Checked) & ~handle_bad_q & out_free;
   wire refuse = (handle_q == Checked) & handle_bad_q;
 
   logic [1:0] desc_field;
   always_comb begin
     desc_field = IndexAddr;
-    if (state_q == Begin) desc_field = IndexBytes;
+    if (state_q == Next || state_q == Begin) desc_field = IndexBytes;
     if (handle_q == Whole) desc_field = DataBytes;
     if (handle_q == Checked) desc_field = DataAddr;
   end
   assign desc_word = desc[{table_q[0], desc_field}];
   assign open_lane  = lane_q[table_q[0]];
-  assign open_bytes = bytes_q[table_q[0]];
+  always_ff @(posedge clk_i) open_bytes <= desc_word[31:0] + TrailerBytes;  // in Next, for Begin
 
   // The block's end, compared in Check.
   logic crc_bad_q, type_bad_q, array_bad_q;
@@ -418,11 +434,10 @@ module cu_index_reader
 
   assign beat_ready_o = (state_q == Desc) | block_beat_ready;
 
-  // A varint with its next seven bits.
-  function automatic logic [63:0] grown(logic [63:0] v, logic [3:0] group, logic [6:0] bits);
-    if (group == '0) v = '0;
-    for (int i = 0; i < 64; i++) if (group == 4'(i / 7)) v[i] = bits[i%7];
-    return v;
+  // Bits of a varint beyond n that the next seven set.
+  function automatic logic beyond(int unsigned n, logic [3:0] group, logic [6:0] bits);
+    beyond = 1'b0;
+    for (int unsigned i = n; i < 64; i++) if (group == 4'(i / 7)) beyond |= bits[i%7];
   endfunction
 
   always_ff @(posedge clk_i) begin
@@ -437,24 +452,34 @@ module cu_index_reader
     left_q  <= left_d;
     skip_q  <= skip_d;
     zeros_q <= zeros_d;
+    // The first seven bits of a varint clear the others.
     if (take_byte) begin
-      case (field_q)
-        Shared:   shared_q   <= 32'(grown(64'(shared_q), group_q, next_byte[6:0]));
-        Unshared: unshared_q <= 32'(grown(64'(unshared_q), group_q, next_byte[6:0]));
-        Value:    value_q    <= 32'(grown(64'(value_q), group_q, next_byte[6:0]));
-        Offset:   offset_q   <= grown(offset_q, group_q, next_byte[6:0]);
-        default:  size_q     <= grown(size_q, group_q, next_byte[6:0]);
-      endcase
+      for (int i = 0; i < int'(OffsetBits); i++) begin
+        if (group_q == 4'(i / 7) || group_q == '0) begin
+          if (field_q == Shared && i < 32) shared_q[i%32] <= next_bits[i];
+          if (field_q == Unshared && i < 32) unshared_q[i%32] <= next_bits[i];
+          if (field_q == Value && i < 32) value_q[i%32] <= next_bits[i];
+          if (field_q == Size && i < 32) size_q[i%32] <= next_bits[i];
+          if (field_q == Offset) offset_q[i] <= next_bits[i];
+        end
+      end
+      if (field_q == Offset) begin
+        offset_long_q <= (offset_long_q & (group_q != '0)) |
+                         beyond(OffsetBits, group_q, next_byte[6:0]);
+      end
+      if (field_q == Size) begin
+        size_long_q <= (size_long_q & (group_q != '0)) | beyond(32, group_q, next_byte[6:0]);
+      end
     end
     if (state_q == Begin) key_before_q <= '0;
     else if (header_q) key_before_q <= key_bytes;
     if (state_q == Begin) passed_q <= '0;
     if (handle_q == Whole) begin
       handle_bad_q <= handle_bad;
-      passed_q     <= handle_end[63:0];
+      passed_q     <= handle_end;
     end
     ended_q      <= table_q == {1'b0, count_q};
-    desc_next_q  <= descs_q != {1'b0, count_q} && descs_q <= table_q + 17'd1;
+    desc_next_q  <= descs_q != {1'b0, count_q} && !by_two(descs_q[1:0], table_q[1:0]);
     crc_bad_q    <= cu_crc_pkg::mask_crc(done_crc_i) != tail_crc;
     type_bad_q   <= tail_type != '0;
     // Zeros has consumed four bytes of the restart array.
@@ -463,7 +488,6 @@ module cu_index_reader
       desc[{descs_q[0], word_q}] <= beat_data_i;
       if (word_q == IndexAddr) lane_q[descs_q[0]] <= beat_data_i[2:0];
       if (word_q == IndexBytes) begin
-        bytes_q[descs_q[0]] <= beat_data_i[31:0] + 32'd5;
         bad_q[descs_q[0]] <= beat_data_i < 64'(RestartBytes) || beat_data_i > 64'(MaxBlockBytes);
       end
     end
@@ -498,7 +522,8 @@ module cu_index_reader
   // ------------------------------------------------------------------ out
 
   logic handle_valid_q, handle_end_q;
-  logic [63:0] handle_addr_q, handle_offset_q;
+  logic [63:0] handle_addr_q;
+  logic [OffsetBits-1:0] handle_offset_q;
   logic [31:0] handle_bytes_q;
   logic [15:0] handle_table_q, fault_table_q;
   logic [63:0] fault_offset_q;
@@ -509,8 +534,8 @@ module cu_index_reader
   always_ff @(posedge clk_i) begin
     if (out_free) begin
       handle_end_q    <= state_q == End;
-      handle_addr_q   <= desc_word + offset_q;
-      handle_bytes_q  <= size_q[31:0];
+      handle_addr_q   <= desc_word + 64'(offset_q);
+      handle_bytes_q  <= size_q;
       handle_offset_q <= offset_q;
       handle_table_q  <= table_q[15:0];
     end
@@ -527,13 +552,15 @@ module cu_index_reader
   assign handle_end_o    = handle_end_q;
   assign handle_addr_o   = handle_addr_q;
   assign handle_bytes_o  = handle_bytes_q;
-  assign handle_offset_o = handle_offset_q;
+  assign handle_offset_o = 64'(handle_offset_q);
   assign handle_table_o  = handle_table_q;
   assign fault_valid_o   = fault_q;
   assign fault_status_o  = fault_status_q;
   assign fault_table_o   = fault_table_q;
   assign fault_offset_o  = fault_offset_q;
 
+  `ASSERT(a_ahead, fetch_desc_q - fetch_index_q <= 17'd2 && descs_q - fetch_index_q <= 17'd2 &&
+                   descs_q - table_q <= 17'd2)
   `ASSERT(a_load_before_start, load_i |-> !start_i && !running_q)
   `ASSERT(a_tables_aligned, start_i |-> tables_q[2:0] == '0)
   `COVER(c_long, state_q == Header && group_q == 4'd4)
