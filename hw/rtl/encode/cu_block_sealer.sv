@@ -155,11 +155,11 @@ module cu_block_sealer #(
   // At most one CRC per word in the FIFO and one for the word before them: never full.
   logic crc_valid, crc_ready, crcs_ready;
   logic [31:0] crc;
-  wire [31:0] state = unwound ^ (compressed_q[UnwindCycles+2] ? TypeShare : '0);
+  wire [31:0] typed = unwound ^ (compressed_q[UnwindCycles+2] ? TypeShare : '0);
   logic [$clog2(CrcDepth + 1)-1:0] unused_crcs;
   cu_fifo #(.Width(32), .Depth(CrcDepth)) u_crcs (
     .clk_i, .rst_ni,
-    .wvalid_i(unwound_valid), .wready_o(crcs_ready), .wdata_i(mask_crc(~state)),
+    .wvalid_i(unwound_valid), .wready_o(crcs_ready), .wdata_i(mask_crc(~typed)),
     .rvalid_o(crc_valid), .rready_i(crc_ready), .rdata_o(crc),
     .count_o(unused_crcs)
   );
