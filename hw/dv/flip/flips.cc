@@ -209,8 +209,8 @@ DeviceInfo AskedInfo() {
   return Unit("asked", options, std::make_shared<Card>(options), 0).info();
 }
 
-// The same table with values that repeat themselves, and blocks compressed with Snappy.
-TableImage Compressed(const TableImage& table, const TableImageOptions& options) {
+// The same table with values that repeat themselves.
+TableImage Repetitive(const TableImage& table, const TableImageOptions& options) {
   TableImageBuilder builder(options);
   for (const PlainRecord& record : DecodePlainTable(table.file, table.index)) {
     std::string key = record.user_key;
@@ -223,7 +223,8 @@ TableImage Compressed(const TableImage& table, const TableImageOptions& options)
 
 // Inputs with all that a record can meet: several blocks and tables, shared prefixes, versions,
 // deletions, empty values; and of a unit that decodes Snappy, most of them are compressed. One that
-// makes filters is asked for them.
+// makes filters is asked for them, and one that compresses for that, of values that repeat
+// themselves.
 GeneratedTask MakeTask() {
   GeneratorOptions shape;
   shape.seed = 7;
@@ -241,13 +242,14 @@ GeneratedTask MakeTask() {
   GeneratedTask generated = GenerateTask(shape);
   const DeviceInfo info = AskedInfo();
   generated.task.bloom_bits_per_key = info.bloom ? 10 : 0;
-  if (info.snappy) {
-    shape.table.compression = Compression::kSnappy;
+  generated.task.compress = info.compressors > 0;
+  if (info.snappy || info.compressors > 0) {
+    shape.table.compression = info.snappy ? Compression::kSnappy : Compression::kNone;
     size_t number = 0;
     for (auto& run : generated.images) {
       for (TableImage& table : run) {
         if (number++ % 3 != 2) {
-          table = Compressed(table, shape.table);
+          table = Repetitive(table, shape.table);
         }
       }
     }
