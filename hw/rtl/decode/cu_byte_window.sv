@@ -111,9 +111,18 @@ module cu_byte_window #(
                      pos: (flush_one & hi_valid) ? start[~low_q] : next_start[low_q ^ flush_one]};
   assign crossed = '{load: lo_last ? empty : without_lo, low: low_q ^ ~lo_last, pos: pos_q};
 
+  // Without a carry chain: how far the window moves is late.
+  function automatic logic [PosBits-1:0] sum(logic [PosBits-1:0] a, logic [PosBits-1:0] b);
+    logic carry = 1'b0;
+    for (int unsigned i = 0; i < PosBits; i++) begin
+      sum[i] = a[i] ^ b[i] ^ carry;
+      carry  = (a[i] & b[i]) | ((a[i] | b[i]) & carry);
+    end
+  endfunction
+
   function automatic step_t step(logic move, logic [PosBits-1:0] bytes, logic over, logic flush);
     step_t next = (move & over) ? crossed : stay;
-    next.pos = move ? pos_q + bytes : stay.pos;
+    next.pos = move ? sum(pos_q, bytes) : stay.pos;
     return flush ? flushed : next;
   endfunction
 

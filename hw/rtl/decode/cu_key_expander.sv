@@ -96,8 +96,10 @@ module cu_key_expander
 
   // ------------------------------------------------------------------ into s1
 
-  // The previous internal key: zero-padded rows with their parity.
-  (* ram_style = "distributed" *) logic [V*8:0] old_key[Beats];
+  // The previous internal key: zero-padded rows with their parity, in block RAM if LUT RAM of 64 rows
+  // is not enough. No row is read in the cycle in which it is written (a_old_key).
+  localparam int unsigned LutRows = 64;
+  logic [V*8:0] row, old_row_q;
   logic [BeatBits-1:0] beat, beat_q;  // of the key at hand
   logic [PhaseBits-1:0] phase, phase_q;
   logic [15:0] left_before, left_before_q;  // user bytes of the previous key, from this beat on
@@ -130,7 +132,6 @@ module cu_key_expander
     s1_data_q         <= event_i.data;
     s1_parity_q       <= event_i.parity;
     s1_head_parity_q  <= event_i.head_parity;
-    {s1_before_parity_q, s1_before_q} <= old_key[beat];
     s1_shared_q       <= event_i.shared;
     s1_filled_q       <= filled;
     s1_counts_parity_q <= ~event_i.value & ^{event_i.bytes, event_i.shared, event_i.span};
@@ -167,9 +168,24 @@ module cu_key_expander
   assign merged      = (s1_before_q & shared_mask) |
                        (s1_data_q & lanes_below(s1_filled_q) & ~shared_mask);
   assign parity      = ^merged;
+  assign row         = {parity, merged};
+  assign {s1_before_parity_q, s1_before_q} = old_row_q;
+
+  if (Beats > LutRows) begin : g_rows
+    (* ram_style = "block" *) logic [V*8:0] old_key[Beats];
+    always_ff @(posedge clk_i) begin
+      if (s1_q.key) old_key[s1_beat_q] <= row;
+      old_row_q <= old_key[beat];
+    end
+  end else begin : g_rows
+    (* ram_style = "distributed" *) logic [V*8:0] old_key[Beats];
+    always_ff @(posedge clk_i) begin
+      if (s1_q.key) old_key[s1_beat_q] <= row;
+      old_row_q <= old_key[beat];
+    end
+  end
 
   always_ff @(posedge clk_i) begin
-    if (s1_q.key) old_key[s1_beat_q] <= {parity, merged};
     s2_parity_q <= parity;
     s2_q        <= s1_q;
     s2_status_q <= s1_q.fault ? MergeStatusBlockCorrupt : header_status_i;
@@ -369,6 +385,7 @@ module cu_key_expander
     end
   end
 
+  `ASSERT(a_old_key, s1_q.key && event_i.key |-> s1_beat_q != beat)
   `ASSERT(a_one, $onehot0({event_i.head, event_i.key, event_i.value, event_i.fault,
                            event_i.block_end, event_i.eos}))
   `COVER(c_trailer_straddles, key_end && !s3_q.user && s3_q.span < 8)
