@@ -208,7 +208,7 @@ PROOFS = {
         ],
     ),
     "write_engine_axi": Proof(
-        "f_write_engine", ["cu_fifo", "cu_write_engine"],
+        "f_write_engine", ["cu_fifo", "cu_ram_fifo", "cu_write_engine"],
         "AXI4: held until taken, no 4 KiB crossing, WLAST, bursts in flight, idle, halt",
         fast=False,
         mutations=[
@@ -219,7 +219,7 @@ PROOFS = {
         ],
     ),
     "write_engine_area": Proof(
-        "f_write_engine", ["cu_fifo", "cu_write_engine"],
+        "f_write_engine", ["cu_fifo", "cu_ram_fifo", "cu_write_engine"],
         "bursts follow each other without gap (address modulo 4 KiB), within the area",
         parameters={"Check": 1}, method="bmc", depth=16, fast=False,
         mutations=[
@@ -228,7 +228,7 @@ PROOFS = {
         ],
     ),
     "write_engine_words": Proof(
-        "f_write_engine", ["cu_fifo", "cu_write_engine"],
+        "f_write_engine", ["cu_fifo", "cu_ram_fifo", "cu_write_engine"],
         "each word of the input is written once, at its place; done after the last answer",
         parameters={"Check": 2}, method="bmc", depth=14, fast=False,
         mutations=[

@@ -31,7 +31,7 @@ module cu_write_engine #(
   output logic                  done_o,   // all is written; until the next start
   output logic                  idle_o,   // no burst is under way
   output logic                  full_o,
-  output logic                  error_o,  // memory answered a write with an error
+  output logic                  error_o,  // of memory's answer, or in the FIFO of beats
   output logic [63:0]           used_o,   // bytes, padding counted
   output logic                  stall_o,
 
@@ -92,7 +92,7 @@ module cu_write_engine #(
   wire some_bytes = in_i.bytes != '0;
   wire task_end = in_i.token == 2'd2;
   wire table_end = in_i.token != '0;
-  logic fifo_ready, push;
+  logic fifo_ready, fifo_error, push;
   wire beat_done = some_bytes && slot_q == SlotBits'(Slots - 1);
   wire beat_open = some_bytes || slot_q != '0;
   wire push_beat = push && !swallow;
@@ -180,10 +180,13 @@ module cu_write_engine #(
     if (issue) avail_d = !reaches ? AvailBits'(store) : store ? rest_more : rest;
   end
 
-  cu_fifo #(.Width(BusBytes * 8), .Depth(FifoBeats)) u_beats (
+  // A burst is issued when its last beat is in the FIFO, and its beats leave from the next cycle on:
+  // as soon as one that has just come can be read.
+  cu_ram_fifo #(.Width(BusBytes * 8), .Depth(FifoBeats)) u_beats (
     .clk_i, .rst_ni(fifo_rst_n),
     .wvalid_i(store), .wready_o(fifo_ready), .wdata_i(gathered),
-    .rvalid_o(beat_valid), .rready_i(w_done), .rdata_o(m_axi_wdata_o), .count_o(unused_beats)
+    .rvalid_o(beat_valid), .rready_i(w_done), .rdata_o(m_axi_wdata_o), .count_o(unused_beats),
+    .error_o(fifo_error)
   );
   cu_fifo #(.Width(BurstBits), .Depth(LengthDepth)) u_lengths (
     .clk_i, .rst_ni(fifo_rst_n),
@@ -240,7 +243,7 @@ module cu_write_engine #(
       if (store) used_q <= used_q + 1'b1;
       if (push_beat && left_q == '0) full_q <= 1'b1;
       if (halt_i && state_q != StIdle && state_q != StDone) halted_q <= 1'b1;
-      if (b_done && m_axi_bresp_i != '0) error_q <= 1'b1;
+      if ((b_done && m_axi_bresp_i != '0) || fifo_error) error_q <= 1'b1;
       if (accept) begin
         if (push || !beat_open) slot_q <= '0;
         else if (some_bytes) slot_q <= slot_q + 1'b1;
