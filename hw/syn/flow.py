@@ -7,6 +7,7 @@ as parameters; what a constant or unused port would save is lost, less what is c
 mapped netlist is flattened in the end.
 """
 
+import collections
 import concurrent.futures
 import dataclasses
 import hashlib
@@ -15,6 +16,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+import levels
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 OUT = ROOT / "build/synth"
@@ -37,16 +40,21 @@ for command in sys.stdin.read().splitlines():
 class Target:
     map: tuple  # commands; the last one also gets the module's name
     library: str  # command that reads its cells
+    options: dict = dataclasses.field(default_factory=dict)  # of the last command, for some stages
 
 
 # What ABC takes a wire for, in ps. Yosys knows the LUTs of the 7 series only, which take 127 to 642,
 # by the input. In UltraScale+ they are several times as fast, and wires take most of a path: with
 # wires so long beside its LUTs, ABC maps for few levels rather than for fast inputs.
 WIRE = 2500
+# Multiplexers of so many inputs and more take those within a slice. In these stages that saves LUTs,
+# though not as many as pass a signal on to them; a read engine would be twice as deep.
+WIDE = {"cu_entry_decoder": " -widemux 4", "cu_index_reader": " -widemux 4"}
 XCUP = Target(
     (f"scratchpad -set synth_xilinx.abc9.W {WIRE}",
      "synth_xilinx -family xcup -flatten -noiopad -noclkbuf"),
     "read_verilog -lib +/xilinx/cells_sim.v +/xilinx/cells_xtra.v",
+    WIDE,
 )
 ECP5 = Target(("synth_ecp5",), "read_verilog -lib +/ecp5/cells_sim.v +/ecp5/cells_bb.v")
 
@@ -152,9 +160,9 @@ def map_part(target, key, text, top, boxes=()):
         *(f"blackbox {box.stem}" for box in boxes),
         f"read_rtlil {source.relative_to(ROOT)}",
         *target.map[:-1],
-        f"{target.map[-1]} -top {key}",
-        f"tee -q -o {result.with_suffix('.json').relative_to(ROOT)} stat -json",
+        f"{target.map[-1]}{target.options.get(key.rsplit('_', 2)[0], '')} -top {key}",
         f"select {key}",
+        f"write_json -selected {result.with_suffix('.json').relative_to(ROOT)}",
         f"write_rtlil -selected {fresh.relative_to(ROOT)}",
     ])  # fmt: skip
     source.unlink()
@@ -162,10 +170,17 @@ def map_part(target, key, text, top, boxes=()):
     return result
 
 
+def count(cells):
+    """Cells of a netlist by type, and THROUGH: LUTs that only pass a signal on (levels.py)."""
+    number = collections.Counter(cell["type"] for cell in cells.values())
+    number["THROUGH"] = len(levels.passed_through(cells))
+    return number
+
+
 def cells_of(part):
     """Of a mapped part alone: {type: number}."""
-    stat = json.loads(part.with_suffix(".json").read_text(encoding="utf-8"))
-    return stat["modules"]["\\" + part.stem].get("num_cells_by_type", {})
+    netlist = json.loads(part.with_suffix(".json").read_text(encoding="utf-8"))
+    return count(netlist["modules"][part.stem]["cells"])
 
 
 def synthesise(target, name, top, parameters, jobs=1, extra=()):
@@ -203,7 +218,6 @@ def synthesise(target, name, top, parameters, jobs=1, extra=()):
         "opt_clean",
         f"rename {rest.stem} {top}",
         f"select {top}",
-        f"tee -q -o {netlist.with_suffix('.stat.json').relative_to(ROOT)} stat -json",
         f"write_json -selected {netlist.relative_to(ROOT)}",
     ])  # fmt: skip
     places = [(path, module[1:].split("$")[0], cells_of(parts[keys[module]]))

@@ -38,6 +38,25 @@ class Flow(unittest.TestCase):
         self.assertGreater(path.levels, 2)
         self.assertRegex(path.end, r"g_node\[\d\]\.u_node\.")
 
+    def test_wide_multiplexers_need_their_luts(self):
+        def cell(kind, out, **inputs):
+            ports = {"O": [out], **{name: [bit] for name, bit in inputs.items()}}
+            directions = {name: "output" if name == "O" else "input" for name in ports}
+            return {"type": kind, "connections": ports, "port_directions": directions}
+
+        cells = {
+            "a": cell("LUT6", 10), "b": cell("LUT2", 11), "q": cell("FDRE", 12),
+            "m": cell("MUXF7", 20, I0=10, I1=11, S=12),  # has both
+            "n": cell("MUXF7", 21, I0=10, I1=12, S=12),  # "a" drives "m", and 12 is a register
+            "o": cell("MUXF7", 22, I0="0", I1=30, S=12),  # a constant and a port
+            "p": cell("MUXF8", 23, I0=20, I1=11, S=12),  # a LUT cannot drive it
+        }  # fmt: skip
+        self.assertEqual(
+            levels.passed_through(cells),
+            {("n", "I0"), ("n", "I1"), ("o", "I0"), ("o", "I1"), ("p", "I1")},
+        )
+        self.assertEqual(flow.count(cells)["THROUGH"], 5)
+
 
 if __name__ == "__main__":
     unittest.main()

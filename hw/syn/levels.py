@@ -2,7 +2,8 @@
 
 A path runs from a register or RAM to the next one. LUTs and reads of LUT RAM are a level each, and
 so is a carry chain, however long, besides the LUTs in front of it. The multiplexers MUXF7 to MUXF9
-stand within the slice of their LUTs and are none. Ports of the unit begin and end paths, too.
+stand within the slice of their LUTs and are none; but what does not come from a LUT of their own
+must pass through one. Ports of the unit begin and end paths, too.
 
 usage: levels.py NETLIST.json [COUNT]   (of Yosys's write_json)
 """
@@ -30,6 +31,8 @@ ARCS = [
 ]
 # Cells that hold state. LUT RAM and shift registers have their arcs besides.
 STATE = r"FD[RSCP]E(_1)?|LD[CP]E|SRL16E|SRLC32E|RAM.*|URAM288.*|DSP48E2"
+# A multiplexer within a slice, and what alone can drive its data inputs.
+SOURCES = {"MUXF7": "LUT", "MUXF8": "MUXF7", "MUXF9": "MUXF8"}
 CLOCK = r"C|CLK|WCLK|CLKARDCLK|CLKBWRCLK|G"
 
 
@@ -53,6 +56,27 @@ def arcs_of(kind, inputs, outputs):
                 if (source is None or re.fullmatch(source, i))
                 and (target is None or re.fullmatch(target, o))
             ]
+    return found
+
+
+def passed_through(cells):
+    """{(cell, port)} of multiplexers whose input is not the output of a LUT beside it: it takes
+    a LUT that passes a signal, or a constant, on. A LUT is beside one multiplexer only."""
+    drivers = {
+        bit: (cell["type"], name)
+        for name, cell in cells.items()
+        for port, bits in cell["connections"].items()
+        if cell["port_directions"].get(port) == "output"
+        for bit in bits
+    }
+    found, taken = set(), set()
+    for name, cell in cells.items():
+        for port in ("I0", "I1") if cell["type"] in SOURCES else ():
+            kind, driver = drivers.get(cell["connections"][port][0], ("", None))
+            if kind.startswith(SOURCES[cell["type"]]) and driver not in taken:
+                taken.add(driver)
+            else:
+                found.add((name, port))
     return found
 
 
@@ -81,6 +105,7 @@ class Netlist:
         self.starts = {}  # bit -> name
         self.ends = []  # (bit, name)
         ports = {}
+        self.through = passed_through(module["cells"])
         for cell, body in module["cells"].items():
             self._add(cell, body, ports)
         for name, port in module["ports"].items():
@@ -105,7 +130,9 @@ class Netlist:
         label = f"{kind}({ram_name(cell)})" if state and arcs else kind
         for source, target, levels in arcs:
             for bit in pins[target]:
-                self.into[bit] += [(s, levels, label) for s in pins[source] if isinstance(s, int)]
+                passed = (cell, source) in self.through
+                self.into[bit] += [(s, levels + passed, label) for s in pins[source]
+                                   if isinstance(s, int)]  # fmt: skip
         if state:
             own = self._state_name(cell, body, outputs)
             read = {source for source, _, _ in arcs}

@@ -65,10 +65,21 @@ class Levels(unittest.TestCase):
         cells = {
             "a": register("0", 10),
             "l1": cell("LUT6", {"I0": 10}, {"O": 11}),
-            "m": cell("MUXF7", {"I0": 11, "I1": 11, "S": 10}, {"O": 12}),
+            "l2": cell("LUT6", {"I0": 10}, {"O": 13}),
+            "m": cell("MUXF7", {"I0": 11, "I1": 13, "S": 10}, {"O": 12}),
             "b": register(12, 20),
         }
         self.assertEqual(self.deepest(cells, {"a": 10, "b": 20})[0].levels, 1)
+
+    def test_what_passes_through_a_lut_to_a_wide_multiplexer_takes_a_level(self):
+        cells = {
+            "a": register("0", 10),
+            "l": cell("LUT6", {"I0": 10}, {"O": 11}),
+            "m": cell("MUXF7", {"I0": 11, "I1": "0", "S": 10}, {"O": 12}),
+            "n": cell("MUXF7", {"I0": 12, "I1": 11, "S": 10}, {"O": 13}),  # 11 is beside "m"
+            "b": register(13, 20),
+        }
+        self.assertEqual(self.deepest(cells, {"a": 10, "b": 20})[0].levels, 2)
 
     def test_lut_ram_is_read_in_a_level_and_ends_writes(self):
         ram = {"ADDRA": [10], "ADDRD": [15], "DIA": [16], "WE": 17, "WCLK": 1}

@@ -42,7 +42,8 @@ OTHERS = {
 def amounts(cells):
     """What cells by type take, in the order of COLUMNS."""
     lutram = sum(LUTRAM[cell] * n for cell, n in cells.items() if cell in LUTRAM)
-    lut = sum(n for cell, n in cells.items() if re.fullmatch(r"LUT\d|INV", cell)) + lutram
+    logic = r"LUT\d|INV|THROUGH"
+    lut = sum(n for cell, n in cells.items() if re.fullmatch(logic, cell)) + lutram
     ff = sum(n for cell, n in cells.items() if re.fullmatch(r"FD[RSCP]E(_1)?", cell))
     bram = sum(BRAM[cell] * n for cell, n in cells.items() if cell in BRAM)
     known = set(LUTRAM) | set(BRAM) | {"URAM288", "DSP48E2"}
@@ -64,8 +65,7 @@ class Result:
         netlist, self.places = flow.synthesise(flow.XCUP, name, top, parameters, jobs)
         text = json.loads(netlist.read_text(encoding="utf-8"))
         self.paths = levels.deepest(text, 1000)
-        cells = text["modules"][top]["cells"].values()
-        self.cells = collections.Counter(cell["type"] for cell in cells)
+        self.cells = flow.count(text["modules"][top]["cells"])
 
     def row(self):
         return [*amounts(self.cells), self.paths[0].levels]
@@ -96,8 +96,9 @@ PAGE = """# Synthesis
 there is no open place-and-route for these devices, so they say nothing about a clock. The depth of the
 logic stands in for it: the longest path from one register or RAM to the next, in LUT levels. A LUT and
 a read of LUT RAM count as one level each, a carry chain of any length as one, and multiplexers within a
-slice (MUXF7 to MUXF9) as none. The goal is {goal} levels. Yosys maps for few of them: as in these devices, wires
-take longer than LUTs (hw/syn/flow.py).
+slice (MUXF7 to MUXF9) as none. What does not come from a LUT of such a multiplexer's own must pass through
+one, which counts as a LUT and as a level. The goal is {goal} levels. Yosys maps for few of them: as in these
+devices, wires take longer than LUTs (hw/syn/flow.py).
 
 {configurations}
 
