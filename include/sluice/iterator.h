@@ -37,8 +37,8 @@ class SLUICE_EXPORT Iterator {
   /// can move on all the same. REQUIRES: Valid()
   virtual std::string_view value() const = 0;
 
-  /// Not ok if an error stopped the iterator, or if a value could not be read; reaching the end of
-  /// the keys is no error.
+  /// Not ok if an error stopped the iterator, until the next seek, or if a value could not be read;
+  /// reaching the end of the keys is no error.
   virtual Status status() const = 0;
 };
 

@@ -278,6 +278,7 @@ void MergedIterator::SeekToFirst() {
     Seek(*lower_);
     return;
   }
+  BeginSeek();
   for (Part& part : parts_) {
     part.at->SeekToFirst();
     part.ended = false;
@@ -287,6 +288,7 @@ void MergedIterator::SeekToFirst() {
 }
 
 void MergedIterator::SeekToLast() {
+  BeginSeek();
   for (Part& part : parts_) {
     if (upper_ != nullptr) {
       // The last key below the bound: from the first at or above it, or from the end.
@@ -305,6 +307,7 @@ void MergedIterator::SeekToLast() {
 }
 
 void MergedIterator::Seek(std::string_view key) {
+  BeginSeek();
   if (lower_ != nullptr && key < *lower_) {
     key = *lower_;
   }
@@ -368,6 +371,7 @@ void MergedIterator::SeekParts(std::string_view key) {
 }
 
 void MergedIterator::SeekForPrev(std::string_view key) {
+  BeginSeek();
   if (upper_ != nullptr && key >= *upper_) {
     SeekToLast();
     return;

@@ -85,6 +85,12 @@ class MergedIterator final : public Iterator {
  private:
   using Part = IteratorParts::Part;
 
+  // Without the error that an earlier seek or step met.
+  void BeginSeek() {
+    if (!status_.ok()) [[unlikely]] {
+      status_ = {};
+    }
+  }
   // Where several runs have to read a block, they are read at once.
   void SeekParts(std::string_view key);
   // From where the parts stand, the next key in this direction that is not deleted.

@@ -328,7 +328,7 @@ void RunIterator::SeekToFirst() {
     Seek(*bounds_.lower);
     return;
   }
-  SetNone();
+  BeginSeek();
   ahead_.Seek();
   extent_.SeekToFirst();
   if (EnterFront()) {
@@ -341,14 +341,14 @@ void RunIterator::SeekToFirst() {
 }
 
 void RunIterator::SeekToLast() {
-  SetNone();
+  BeginSeek();
   if (!HasNothingWithin() && SeekRawBefore(upper_.view()) && data_.Valid()) {
     FindBackward();
   }
 }
 
 void RunIterator::Aim(std::string_view target, BlockReads* reads) {
-  SetNone();
+  BeginSeek();
   aimed_ = AimRaw(target, reads) && MayHavePrefix();
   if (aimed_) {
     target_key_ = ExtentReader::KeyOf(*extent_.extent(), part_.head->block(target_block_));
@@ -377,7 +377,7 @@ void RunIterator::Seek(std::string_view user_key) {
 void RunIterator::SeekForPrev(std::string_view user_key) {
   // Behind all versions of the key; trailers descend.
   std::string end(user_key);
-  SetNone();
+  BeginSeek();
   end.push_back('\0');
   PutFixed64(&end, MakeTrailer(kMaxSequence, RecordType{0xff}));
   if (!HasNothingWithin() && SeekRawBefore(end) && data_.Valid()) {

@@ -59,6 +59,13 @@ class RunIterator final : public RecordIterator {
 
  private:
   std::string_view ValueApart() const override;
+  // At no record, and without the error that an earlier seek or step met.
+  void BeginSeek() {
+    SetNone();
+    if (!status_.ok()) [[unlikely]] {
+      status_ = {};
+    }
+  }
   // Each returns false, at no record, at an end or an error, or where it is put off.
   bool EnterExtent();  // at extent_
   bool OpenPart(size_t number, bool walk);
