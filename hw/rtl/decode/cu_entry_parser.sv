@@ -91,7 +91,7 @@ module cu_entry_parser
   logic array_q, array_d;          // a restart array follows, which begins with a zero
   logic [SharedBits-1:0] shared_q, shared_d;  // all ones if it has more bits
   logic [31:0] unshared_q, unshared_d, value_q, value_d;
-  logic [SharedBits-1:0] key_before_q, key_before_d;  // internal bytes of the key before in the block
+  logic [SharedBits-1:0] key_before_q, key_before_d;  // internal; of the key before in the block
   // Bytes left of the key from the current beat on. The counts of a longer key are cut off: it ends
   // in a fault after its first beat, and until then, any length will do.
   logic [KeyBits-1:0] shared_left_q, shared_left_d;

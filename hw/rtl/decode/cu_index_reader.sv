@@ -208,10 +208,8 @@ module cu_index_reader
   wire none_left = left_q == '0;
   logic take_byte;  // of a varint
   logic [OffsetBits-1:0] next_bits;  // of the varint
-  always_comb begin
-    for (int i = 0; i < int'(OffsetBits); i++) begin
-      next_bits[i] = next_byte[i%7] & (i < 7 || group_q != '0);
-    end
+  for (genvar b = 0; b < OffsetBits; b++) begin : g_bit
+    assign next_bits[b] = next_byte[b%7] & (b < 7 || group_q != '0);
   end
 
   // Key and value are skipped up to the end of the word, or to their own end.

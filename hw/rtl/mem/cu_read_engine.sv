@@ -143,7 +143,7 @@ module cu_read_engine #(
     logic [LeftBits-1:0]  new_left;
     logic [LaneBits-1:0]  new_end;
     logic                 far, over;  // the message ends behind any burst; has ended
-    logic [EndBits-1:0]   end_pos;
+    logic [EndBits-1:0]   new_end_pos;
 
     assign to_boundary = ~addr_q[LaneBits+:BurstBits];
     assign ends        = left_q <= LeftBits'(to_boundary) + 1'b1;
@@ -153,10 +153,10 @@ module cu_read_engine #(
     assign new_end     = q_bytes[LaneBits-1:0] + q_addr[LaneBits-1:0];  // of the stored CRC
 
     // Of a message of four bytes at least; of a shorter one the CRC means nothing.
-    assign far     = left_q[LeftBits-1:BeatBits] != '0;
-    assign over    = early_q & (left_q == LeftBits'(1));
-    assign end_pos = over ? '0 : {far ? '1 : left_q[BeatBits-1:0] - 1'b1 - BeatBits'(early_q),
-                                  end_q};
+    assign far         = left_q[LeftBits-1:BeatBits] != '0;
+    assign over        = early_q & (left_q == LeftBits'(1));
+    assign new_end_pos = over ? '0 : {far ? '1 : left_q[BeatBits-1:0] - 1'b1 - BeatBits'(early_q),
+                                      end_q};
 
     wire cut = busy_q & (~cand_valid_q | grant[c]);
     assign q_ready = (~busy_q | (cut & ends)) & (credit_q != '0);
@@ -174,7 +174,7 @@ module cu_read_engine #(
       if (cut) begin
         cand_valid_d = 1'b1;
         cand_d = '{addr: addr_q, beats: beats, first: first_q, last: ends, lane: lane_q,
-                   end_pos: end_pos};
+                   end_pos: new_end_pos};
         busy_d  = ~ends;
         first_d = 1'b0;
         // Of what follows the burst, if anything does: on from the boundary.
