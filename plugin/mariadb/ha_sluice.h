@@ -193,7 +193,7 @@ class ha_sluice final : public handler {
   static bool Compute(const Index& index, TABLE* table, uchar* record, bool quietly);
   Found Unpack(std::string_view row, uchar* record, int* error);
   sluice::Status GetLocked(sluice::Subtable* subtable, std::string_view key, std::string* value);
-  sluice::Status GuardUnique(const Index& index, const uchar* image);
+  sluice::Status GuardUnique(const Index& index, const uchar* image, uint bytes);
   Found ReadRow(std::string_view key, uchar* record, int* error);
   bool UsesPrimary(const MY_BITMAP& columns) const;
   // Whether an entry has all columns that may bound a range of the index.

@@ -98,9 +98,9 @@ void ha_sluice::unlock_row() {
 
 // Whoever looks for a row that would be in the way of one that it is to write is the only one to do so,
 // until its transaction ends.
-Status ha_sluice::GuardUnique(const Index& index, const uchar* image) {
+Status ha_sluice::GuardUnique(const Index& index, const uchar* image, uint bytes) {
   // A table that is still written by ALTER TABLE is nobody else's.
-  if (index.guarded_bytes == 0 || !locking_ || row_lock_.shared ||
+  if (index.guarded_bytes == 0 || bytes < index.guarded_bytes || !locking_ || row_lock_.shared ||
       table->s->tmp_table != NO_TMP_TABLE) {
     return {};
   }
@@ -476,7 +476,7 @@ int ha_sluice::index_read_map(uchar* record, const uchar* key, key_part_map part
   search_.clear();
   const bool has_null = AppendImage(index, key, bytes, &search_);
   const bool whole = bytes == table->key_info[active_index].key_length;
-  Status status = GuardUnique(index, key);
+  Status status = GuardUnique(index, key, bytes);
   if (!status.ok()) {
     return Fail(status);
   }

@@ -211,6 +211,16 @@ class SqlTest(unittest.TestCase):
                 self.expect(two, f"INSERT INTO {table} VALUES ({second})", "")
                 self.expect(one, f"INSERT INTO {table} VALUES ({first})", "E1062")
                 self.expect(one, f"DELETE FROM {table}; CHECK TABLE {table}", f"d.{table},check,status,OK")
+        # Of the first columns alone nothing is looked for that would be in the way.
+        one, two = self.connect("READ COMMITTED"), self.connect("READ COMMITTED")
+        self.expect(one, "CREATE TABLE x (a INT, d INT, b DATE, c DATE, PERIOD FOR p (b, c), UNIQUE (a, d, p WITHOUT OVERLAPS)) ENGINE=SLUICE;"
+                         "BEGIN; SELECT * FROM x FORCE INDEX (a) WHERE a = 1 FOR UPDATE", "")
+        self.expect(two, "INSERT INTO x VALUES (1, 0, '2020-01-01', '2020-02-01'), (1, NULL, '2020-01-01', '2020-02-01')", "")
+        self.expect(one, "COMMIT", "")
+        # What nobody else sees yet needs no locks, which would be too many.
+        self.expect(one, "SET sluice_max_transaction_size = 65536; CREATE TABLE y (b TEXT) ENGINE=SLUICE SELECT CONCAT('b', seq) AS b FROM seq_1_to_9000;"
+                         "ALTER TABLE y ADD UNIQUE (b); ALTER TABLE y FORCE; SELECT COUNT(*) FROM y; CHECK TABLE y", "9000 d.y,check,status,OK")
+        self.expect(one, "ALTER TABLE y DROP KEY b; INSERT INTO y VALUES ('b3'); ALTER TABLE y ADD UNIQUE (b)", "E1062")
 
     def test_virtual_columns_in_indexes(self):
         one = self.connect()
