@@ -106,8 +106,7 @@ Status ha_sluice::GuardUnique(const Index& index, const uchar* image, uint bytes
   }
   std::string columns;
   index.codec.AppendImage(image, index.guarded_bytes, &columns);
-  const Status status = session_->GetLocked(subtable(index), columns, {}, &found_);
-  return status.IsNotFound() ? Status() : status;
+  return session_->LockPrefix(subtable(index), columns, Successor(columns));
 }
 
 // Reads the row with this key.

@@ -115,6 +115,12 @@ Status Session::LockToken(Subtable* subtable, std::string_view key, bool shared)
   return status.IsNotFound() ? Status() : status;
 }
 
+Status Session::LockPrefix(Subtable* subtable, std::string_view prefix, std::string_view end) {
+  SLUICE_RETURN_IF_ERROR(LockToken(subtable, prefix, /*shared=*/false));
+  return isolation_ == Isolation::kSnapshot ? LockRange(subtable, prefix, end, /*shared=*/false)
+                                            : Status();
+}
+
 void Session::UnlockToken(Subtable* subtable, std::string_view key) {
   if (transaction_ != nullptr) {
     (void)transaction_->Unlock(subtable, key);  // not locked any more, if it was rolled back

@@ -71,6 +71,9 @@ class Session {
   // Locks a key that stands for what is in no sub-table, until UnlockToken; as often as it was locked.
   Status LockToken(Subtable* subtable, std::string_view key, bool shared);
   void UnlockToken(Subtable* subtable, std::string_view key);
+  // Locks such a key that stands for all that begin with it, up to `end`, for whoever looks for one of
+  // them before it writes another. Conflict if there is one that the transaction does not see.
+  Status LockPrefix(Subtable* subtable, std::string_view prefix, std::string_view end);
   // A row that GetLocked read does not matter to the statement. It stays locked nevertheless where
   // the transaction must see one state (Isolation::kSnapshot), or is serializable.
   void Unlock(Subtable* subtable, std::string_view key);

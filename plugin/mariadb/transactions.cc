@@ -56,9 +56,13 @@ Session* SessionOf(THD* thd) {
 
 // A statement by itself reads the newest state, as there is nothing that it must agree with: it
 // never fails because of what was committed since it began. A transaction that is serializable locks
-// what it reads, so that the newest state is the only one that it sees.
+// what it reads, so that the newest state is the only one that it sees. What copies a table must see what
+// it has written past the transaction, and nobody else writes to either table.
 Isolation IsolationOf(THD* thd) {
-  return InTransaction(thd) && thd_tx_isolation(thd) == ISO_REPEATABLE_READ
+  const int command = thd_sql_command(thd);
+  const bool copies = command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX ||
+                      command == SQLCOM_DROP_INDEX;
+  return InTransaction(thd) && thd_tx_isolation(thd) == ISO_REPEATABLE_READ && !copies
              ? Isolation::kSnapshot
              : Isolation::kReadCommitted;
 }

@@ -207,6 +207,8 @@ class Round:
         columns = [next(c for c in self.columns if c[0] == name) for name in self.indexes[index]]
         # Constants are made shorter where they become keys, which depends on the plan.
         fitting = {"DATE": 10, "DATETIME": 19, "TIMESTAMP(2)": 19}
+        columns = [(name, kind, (lambda draw, make=make: make(draw).replace("3.456", "3.45")) if kind == "DECIMAL(7,2)" else make, prefix, null)
+                   for name, kind, make, prefix, null in columns]
         columns = [(name, kind, (lambda draw, make=make, most=fitting[kind.removesuffix(" NULL")]: f"'{make(draw)[1:most + 1]}'")
                     if kind.removesuffix(" NULL") in fitting else make, prefix, null) for name, kind, make, prefix, null in columns]
         return " AND ".join(f"{c[0]} IS NULL" if (value := self.value(c)) == "NULL" else f"{c[0]} {self.draw.choice(['=', '=', '<=>'])} {value}"

@@ -211,6 +211,14 @@ class SqlTest(unittest.TestCase):
                 self.expect(two, f"INSERT INTO {table} VALUES ({second})", "")
                 self.expect(one, f"INSERT INTO {table} VALUES ({first})", "E1062")
                 self.expect(one, f"DELETE FROM {table}; CHECK TABLE {table}", f"d.{table},check,status,OK")
+        # What was committed since a transaction began to read is in the way, too, which does not see it.
+        for table, first, second in (("u", "1, 'x'", "2, 'x'"), ("w", "1, 'x'", "1, 'x'"), ("o", "1, '2020-01-01', '2020-02-01'", "1, '2020-01-31', '2020-03-01'")):
+            one, two = self.connect(), self.connect()
+            self.expect(two, f"BEGIN; SELECT COUNT(*) FROM {table}", "0")
+            self.expect(one, f"INSERT INTO {table} VALUES ({first})", "")
+            self.expect(two, f"INSERT INTO {table} VALUES ({second})", "E1020")
+            self.expect(two, f"BEGIN; INSERT INTO {table} VALUES ({second})", "E1062")
+            self.expect(two, f"ROLLBACK; DELETE FROM {table}", "")
         # Of the first columns alone nothing is looked for that would be in the way.
         one, two = self.connect("READ COMMITTED"), self.connect("READ COMMITTED")
         self.expect(one, "CREATE TABLE x (a INT, d INT, b DATE, c DATE, PERIOD FOR p (b, c), UNIQUE (a, d, p WITHOUT OVERLAPS)) ENGINE=SLUICE;"
@@ -220,7 +228,11 @@ class SqlTest(unittest.TestCase):
         # What nobody else sees yet needs no locks, which would be too many.
         self.expect(one, "SET sluice_max_transaction_size = 65536; CREATE TABLE y (b TEXT) ENGINE=SLUICE SELECT CONCAT('b', seq) AS b FROM seq_1_to_9000;"
                          "ALTER TABLE y ADD UNIQUE (b); ALTER TABLE y FORCE; SELECT COUNT(*) FROM y; CHECK TABLE y", "9000 d.y,check,status,OK")
-        self.expect(one, "ALTER TABLE y DROP KEY b; INSERT INTO y VALUES ('b3'); ALTER TABLE y ADD UNIQUE (b)", "E1062")
+        for isolation in ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"):
+            one = self.connect(isolation)
+            self.expect(one, "CREATE OR REPLACE TABLE y (b TEXT, c TEXT AS (b) VIRTUAL) ENGINE=SLUICE; INSERT INTO y (b) VALUES ('b1'), ('b3'), ('b3');"
+                             "SET autocommit = 0; SELECT COUNT(*) FROM y; ALTER TABLE y ADD UNIQUE (c)", "3 E1062")
+            self.expect(one, "CREATE UNIQUE INDEX b ON y (b)", "E1062")
 
     def test_virtual_columns_in_indexes(self):
         one = self.connect()
