@@ -450,6 +450,10 @@ int ha_sluice::info(uint flags) {
 
 int ha_sluice::extra(enum ha_extra_function operation) {
   switch (operation) {
+    case HA_EXTRA_KEYREAD:
+    case HA_EXTRA_NO_KEYREAD:
+      only_index_ = operation == HA_EXTRA_KEYREAD;
+      return 0;
     case HA_EXTRA_BEGIN_COPY:
     case HA_EXTRA_BEGIN_ALTER_IGNORE_COPY:
       // A temporary table that is created and filled within a transaction belongs to it, which may
@@ -475,6 +479,7 @@ int ha_sluice::reset() {
   cursor_.Close();
   ahead_ = {};  // and its memory
   cursor_ahead_ = false;
+  only_index_ = false;
   auto_increment_locked_ = false;
   locked_count_ = 0;
   row_.clear();

@@ -271,6 +271,19 @@ class SqlTest(unittest.TestCase):
         self.expect(one, "COMMIT", "")
         self.assertEqual(two.receive(), "3,8")
 
+    def test_virtual_columns_in_indexes_of_partitions(self):
+        one = self.connect()
+        self.expect(one, "CREATE TABLE p (a INT, b INT, c INT AS (b) VIRTUAL, d INT AS (b) VIRTUAL, PRIMARY KEY (a DESC), KEY (b, d), KEY e (c DESC, d),"
+                         "KEY f (d DESC, c DESC)) ENGINE=SLUICE PARTITION BY HASH (a) PARTITIONS 3;"
+                         "INSERT INTO p (a, b) SELECT seq, seq MOD 50 FROM seq_1_to_200; ANALYZE TABLE p", "d.p,analyze,status,OK")
+        for lock in ("", " FOR UPDATE"):
+            # The server merges scans of e and f.
+            self.expect(one, f"SELECT a FROM p WHERE c <=> 7 OR (b BETWEEN 3 AND 4 AND d = 3) ORDER BY a{lock}", "3 7 53 57 103 107 153 157")
+            self.expect(one, f"SELECT a FROM p FORCE INDEX (e, f) WHERE c = 7 OR d = 3 ORDER BY a{lock}", "3 7 53 57 103 107 153 157")
+            self.expect(one, f"SELECT c, d FROM p FORCE INDEX (e) WHERE c > 48 ORDER BY c, d{lock}", "49,49 49,49 49,49 49,49")
+        self.expect(one, "DELETE FROM p WHERE c = 7 OR d = 3; UPDATE p SET b = 3 WHERE d = 8; SELECT COUNT(*) FROM p FORCE INDEX (f) WHERE d = 3; CHECK TABLE p",
+                    "4 d.p,check,status,OK")
+
     def test_long_columns_are_unique(self):
         one = self.connect()
         self.expect(one, "CREATE TABLE u (a INT AUTO_INCREMENT PRIMARY KEY, b TEXT, c BLOB, UNIQUE (b, c), UNIQUE (c) USING HASH) ENGINE=SLUICE;"
