@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""How tables are made, changed and dropped: what is done at once or in place, beside what, and what is refused."""
+
+import unittest
+
+import case
+
+
+class DdlTest(case.Case):
+    def test_old_snapshots_do_not_see_a_new_table_empty(self):
+        one, two = self.connect(), self.connect()
+        self.expect(two, "CREATE TABLE other (a INT) ENGINE=SLUICE", "")
+        self.expect(one, "BEGIN; SELECT COUNT(*) FROM other", "0")
+        self.expect(two, "ALTER TABLE t ADD COLUMN c INT, ALGORITHM=COPY", "")
+        self.expect(one, "SELECT COUNT(*) FROM t", "E1412")
+        self.expect(one, "COMMIT; SELECT COUNT(*) FROM t", "3")
+
+    def test_temporary_tables_belong_to_the_transaction(self):
+        for level in ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"):
+            one = self.connect(level)
+            self.expect(one, "BEGIN; SELECT COUNT(*) FROM t", "3")
+            self.expect(one, "CREATE TEMPORARY TABLE x (a INT PRIMARY KEY, b INT, KEY (b)) ENGINE=SLUICE", "")
+            self.expect(one, "INSERT INTO x VALUES (1, 1), (2, 1); SELECT a FROM x WHERE b = 1", "1 2")
+            self.expect(one, "CREATE TEMPORARY TABLE y (KEY (b)) ENGINE=SLUICE SELECT a, b FROM t", "")
+            self.expect(one, "SELECT a, b FROM y; UPDATE y SET b = b + 1 WHERE a > 1; SELECT b FROM y WHERE b > 10", "1,10 2,20 3,30 21 31")
+            self.expect(one, "ROLLBACK; SELECT COUNT(*) FROM x; SELECT COUNT(*) FROM y", "0 0")
+            # ALTER TABLE ends the transaction.
+            self.expect(one, "BEGIN; SELECT COUNT(*) FROM t; INSERT INTO x VALUES (1, 1); ALTER TABLE x ADD c INT FIRST; SELECT * FROM x", "3 NULL,1,1")
+            self.expect(one, "ROLLBACK; SELECT * FROM x", "NULL,1,1")
+            self.expect(one, "CREATE TEMPORARY TABLE z ENGINE=SLUICE SELECT a FROM t; SELECT a FROM z", "1 2 3")
+            self.expect(one, "DROP TABLE x, y, z", "")
+
+    def test_temporary_tables_are_dropped_in_the_transaction(self):
+        one = self.connect()
+        make = "CREATE TEMPORARY TABLE x (a INT PRIMARY KEY, b INT, KEY (b)) ENGINE=SLUICE; INSERT INTO x VALUES (1, 1)"
+        for end, rows in (("COMMIT", "4"), ("ROLLBACK", "3")):
+            self.expect(one, f"BEGIN; INSERT INTO t VALUES (4, 4); {make}; DROP TEMPORARY TABLE x; {make}; SELECT * FROM x; DROP TEMPORARY TABLE x; {end}", "1,1")
+            self.expect(one, "SELECT COUNT(*) FROM t; DELETE FROM t WHERE a = 4", rows)
+        self.server.run("DELIMITER |\nCREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN DROP TEMPORARY TABLE IF EXISTS x; CREATE TEMPORARY TABLE x (a INT)"
+                        " ENGINE=SLUICE; INSERT INTO x VALUES (1), (2); RETURN (SELECT SUM(a) FROM x); END|", "d")
+        self.expect(one, "SELECT f() FROM t; SELECT f()", "3 3 3 3")
+
+    def test_tables_are_made_of_what_was_read_before(self):
+        one = self.connect()
+        self.expect(one, "CREATE FUNCTION f() RETURNS INT READS SQL DATA RETURN (SELECT MAX(b) FROM t)", "")
+        self.expect(one, "CREATE TABLE u ENGINE=SLUICE SELECT a FROM t UNION SELECT b FROM t; SELECT * FROM u", "1 2 3 10 20 30")
+        self.expect(one, "CREATE TABLE v ENGINE=SLUICE SELECT f() AS c FROM t; SELECT * FROM v", "30 30 30")
+
+    def test_tables_are_not_replaced_below_a_prepared_transaction(self):
+        one = self.connect()
+        self.expect(one, "XA START 'a'; INSERT INTO t VALUES (4, 10); XA END 'a'; XA PREPARE 'a'", "")
+        self.server.kill()
+        self.server.start()
+        one = self.connect()
+        for sql, error in (("TRUNCATE t", "E1296"), ("ALTER TABLE t ADD KEY x (b, a)", "E1105"), ("ALTER TABLE t DROP COLUMN b", "E1105"),
+                           ("ALTER TABLE t FORCE", "E1105"), ("DELETE FROM t WHERE a = 4", "E1205")):
+            self.expect(one, sql, error)
+        # Others are not concerned.
+        self.expect(one, "CREATE OR REPLACE TABLE u (a INT PRIMARY KEY, b INT) ENGINE=SLUICE; INSERT INTO u VALUES (1, 10);"
+                    "ALTER TABLE u ADD KEY x (b); ALTER TABLE u FORCE; SELECT b FROM u; TRUNCATE u", "10")
+        self.expect(one, "XA COMMIT 'a'; ALTER TABLE t ADD KEY x (b, a); SELECT a FROM t FORCE INDEX (x) WHERE b = 10; CHECK TABLE t",
+                    "1 4 d.t,check,status,OK")
+        # One whose connection has prepared it, and goes.
+        two = self.connect()
+        self.expect(two, "XA START 'b'; INSERT INTO t VALUES (5, 10); XA END 'b'; XA PREPARE 'b'", "")
+        two.close()
+        self.connections.remove(two)
+        while int(one.do("SELECT COUNT(*) FROM information_schema.processlist WHERE user = CURRENT_USER() OR command = 'Sleep'")) > 1:
+            pass
+        self.expect(one, "TRUNCATE t", "E1296")
+        self.expect(one, "XA ROLLBACK 'b'; TRUNCATE t; SELECT COUNT(*) FROM t", "0")
+
+    def test_tables_are_altered_in_all_situations(self):
+        one = self.connect()
+        # An index takes as long as the table is large, and keeps writers out.
+        for how in ("ALGORITHM=INSTANT", "ALGORITHM=NOCOPY, LOCK=NONE"):
+            self.expect(one, f"ALTER TABLE t ADD KEY c (b, a), {how}", "E1845")
+        self.expect(one, "ALTER TABLE t ADD KEY c (b, a), ALGORITHM=NOCOPY, LOCK=SHARED; ALTER TABLE t DROP KEY c, ALGORITHM=INSTANT", "")
+        self.expect(one, "CREATE TABLE v (a INT PRIMARY KEY, b INT AS (a * 2) VIRTUAL, c INT AS (a * 3) STORED) ENGINE=SLUICE;"
+                         "INSERT INTO v (a) VALUES (1), (2); ALTER TABLE v ADD COLUMN d INT DEFAULT 4, ALGORITHM=INSTANT;"
+                         "INSERT INTO v (a, d) VALUES (3, 5); SELECT * FROM v", "1,2,3,4 2,4,6,4 3,6,9,5")
+        self.expect(one, "CREATE TEMPORARY TABLE s (a INT PRIMARY KEY, b INT) ENGINE=SLUICE; INSERT INTO s VALUES (1, 1);"
+                         "ALTER TABLE s ADD COLUMN c INT DEFAULT 2, ADD KEY (b); SELECT * FROM s FORCE INDEX (b)", "1,1,2")
+        self.expect(one, "LOCK TABLES t WRITE; ALTER TABLE t ADD COLUMN c INT DEFAULT 2; ALTER TABLE t ADD KEY (c);"
+                         "INSERT INTO t VALUES (4, 40, 3); SELECT a FROM t FORCE INDEX (c) WHERE c > 1; UNLOCK TABLES", "1 2 3 4")
+        self.expect(one, "ALTER TABLE t ADD COLUMN d INT DEFAULT 5; RENAME TABLE t TO w; SELECT d FROM w WHERE a = 1", "5")
+        self.expect(one, "RENAME TABLE w TO t; CREATE TABLE l LIKE t; INSERT INTO l SELECT * FROM t; SELECT * FROM l WHERE a = 4", "4,40,3,5")
+        # A partition that was a table with rows that lack a column.
+        self.expect(one, "CREATE TABLE x (a INT, b INT) ENGINE=SLUICE; INSERT INTO x VALUES (3, 3); ALTER TABLE x ADD COLUMN c INT DEFAULT 7;"
+                         "CREATE TABLE p (a INT, b INT, c INT DEFAULT 7) ENGINE=SLUICE PARTITION BY RANGE (a) (PARTITION x VALUES LESS THAN (10),"
+                         "PARTITION y VALUES LESS THAN MAXVALUE); INSERT INTO p VALUES (4, 4, 4);"
+                         "ALTER TABLE p EXCHANGE PARTITION x WITH TABLE x; SELECT * FROM p; SELECT * FROM x", "3,3,7 4,4,4")
+        self.expect(one, "ALTER TABLE p ALTER c SET DEFAULT 8; SELECT * FROM p", "3,3,7")
+
+    def test_building_an_index_can_be_killed(self):
+        one, two = self.connect(), self.connect()
+        self.expect(one, "SET sluice_max_transaction_size = 1 << 30; CREATE TABLE r (a INT PRIMARY KEY, b INT) ENGINE=SLUICE;"
+                         "INSERT INTO r SELECT seq, seq FROM seq_1_to_400000", "")
+        number = one.do("SELECT CONNECTION_ID()")
+        answer = ""
+        while answer == "":  # until it is killed before it has ended
+            one.send("ALTER TABLE r ADD KEY x (b), ADD KEY y (b, a), ADD UNIQUE z (b)")
+            two.do(f"SELECT SLEEP(0.1); KILL QUERY {number}")
+            answer = one.receive()
+            if answer == "":
+                self.expect(one, "ALTER TABLE r DROP KEY x, DROP KEY y, DROP KEY z", "")
+        self.assertEqual(answer, "E1317")
+        self.expect(one, "ALTER TABLE r ADD KEY (b); SELECT a FROM r FORCE INDEX (b) WHERE b = 77; CHECK TABLE r", "77 d.r,check,status,OK")
+
+    def test_names_and_defaults_change_at_once(self):
+        one = self.connect()
+        self.expect(one, "ALTER TABLE t RENAME COLUMN b TO c, COMMENT 'x', ALGORITHM=INPLACE; ALTER TABLE t ALTER c SET DEFAULT 7,"
+                         "ALGORITHM=INPLACE; ALTER TABLE t RENAME INDEX b TO d, ALGORITHM=INPLACE; INSERT INTO t (a) VALUES (4); SELECT a FROM t FORCE INDEX (d) WHERE c = 7", "4")
+        self.expect(one, "CREATE TABLE p (a INT) ENGINE=SLUICE PARTITION BY RANGE (a) (PARTITION x VALUES LESS THAN (10),"
+                         "PARTITION y VALUES LESS THAN MAXVALUE); INSERT INTO p SELECT seq FROM seq_1_to_20;"
+                         "CREATE TABLE q (a INT) ENGINE=SLUICE; INSERT INTO q VALUES (3)", "")
+        self.expect(one, "ALTER TABLE p EXCHANGE PARTITION x WITH TABLE q; SELECT COUNT(*) FROM p; SELECT COUNT(*) FROM q",
+                    "12 9")
+        self.server.kill()
+        self.server.start()
+        self.expect(self.connect(), "SELECT SUM(c) FROM t FORCE INDEX (d); SELECT COUNT(*) FROM p; CHECK TABLE t, p, q",
+                    "67 12 d.t,check,status,OK d.p,check,status,OK d.q,check,status,OK")
+
+    def test_columns_are_added_at_once(self):
+        one, two = self.connect(), self.connect()
+        self.expect(two, "BEGIN; SELECT COUNT(*) FROM t AS x", "3")
+        self.expect(two, "COMMIT", "")
+        self.expect(one, "ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 7, ADD COLUMN d VARCHAR(20) DEFAULT 'x', ALGORITHM=INSTANT;"
+                         "SELECT * FROM t", "1,10,7,x 2,20,7,x 3,30,7,x")
+        self.expect(one, "INSERT INTO t VALUES (4, 40, 1, NULL); UPDATE t SET b = 21 WHERE a = 2", "")
+        # Another default is for other rows.
+        self.expect(one, "ALTER TABLE t ALTER c SET DEFAULT 8, ALTER d SET DEFAULT 'y', ALGORITHM=INSTANT;"
+                         "INSERT INTO t (a) VALUES (5)", "")
+        self.expect(one, "ALTER TABLE t ADD COLUMN e DECIMAL(10,2) NOT NULL DEFAULT 1.5, ADD COLUMN f TEXT, ADD COLUMN g BIT(3) DEFAULT b'101',"
+                         "ADD COLUMN h ENUM('p', 'q') NOT NULL, ALGORITHM=INSTANT", "")
+        rows = ("1,10,7,x,1.50,NULL,5,p 2,21,7,x,1.50,NULL,5,p 3,30,7,x,1.50,NULL,5,p 4,40,1,NULL,1.50,NULL,5,p"
+                " 5,NULL,8,y,1.50,NULL,5,p")
+        everything = "SELECT a, b, c, d, e, f, g + 0, h FROM t"
+        self.expect(one, everything, rows)
+        self.server.kill()
+        self.server.start()
+        one, two = self.connect(), self.connect()
+        self.expect(one, everything, rows)
+        self.expect(one, "CHECK TABLE t", "d.t,check,status,OK")
+        # Keys over them, on rows that do not have them.
+        self.expect(one, "ALTER TABLE t ADD KEY (c, d), ADD COLUMN i INT DEFAULT 3, ADD KEY (i, a), ALGORITHM=INPLACE;"
+                         "SELECT a FROM t FORCE INDEX (c) WHERE c = 7; SELECT COUNT(*) FROM t FORCE INDEX (i) WHERE i = 3;"
+                         "CHECK TABLE t", "1 2 3 5 d.t,check,status,OK")
+        self.expect(one, "ALTER TABLE t DROP COLUMN b; SELECT a, c, i FROM t", "1,7,3 2,7,3 3,7,3 4,1,3 5,8,3")
+        # What must be computed for each row is not done at once.
+        for column in ("z INT AS (a + 1) STORED", "z DATETIME DEFAULT CURRENT_TIMESTAMP", "z INT DEFAULT (RAND())", "z TEXT DEFAULT 'x'", "z TIMESTAMP DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP"):
+            self.expect(one, f"ALTER TABLE t ADD COLUMN {column}, ALGORITHM=INSTANT", "E1845")
+            self.expect(one, f"ALTER TABLE t ADD COLUMN {column}; ALTER TABLE t DROP COLUMN z; CHECK TABLE t", "d.t,check,status,OK")
+
+    def test_columns_change_at_once(self):
+        one = self.connect()
+        at_once = "ALGORITHM=INSTANT"
+        self.expect(one, "CREATE TABLE c (a INT PRIMARY KEY, b INT NOT NULL, c VARCHAR(20), d TEXT, e DECIMAL(9,3), f ENUM('x', 'y'), KEY (f)) ENGINE=SLUICE;"
+                         "INSERT INTO c VALUES (1, 1, 'one', 'text', 1.5, 'x'), (2, -2, '', NULL, NULL, 'y')", "")
+        # Wider, with and without NULL: old rows beside new ones.
+        self.expect(one, f"ALTER TABLE c MODIFY b BIGINT, MODIFY c VARCHAR(300), {at_once};"
+                         "INSERT INTO c VALUES (3, 99999999999, REPEAT('q', 300), 't3', -7, NULL), (4, NULL, NULL, NULL, NULL, NULL);"
+                         "SELECT a, b, c, d, e, f FROM c WHERE a <> 3; SELECT b, LENGTH(c) FROM c WHERE a = 3",
+                    "1,1,one,text,1.500,x 2,-2,,NULL,NULL,y 4,NULL,NULL,NULL,NULL,NULL 99999999999,300")
+        # Some go, others come at their places, or change theirs.
+        self.expect(one, f"ALTER TABLE c DROP COLUMN d, DROP COLUMN e, ADD COLUMN g INT NOT NULL DEFAULT 7 FIRST, {at_once};"
+                         f"INSERT INTO c VALUES (8, 5, 5, 'five', 'y'); ALTER TABLE c MODIFY c VARCHAR(300) FIRST, ADD COLUMN d TEXT AFTER a, {at_once};"
+                         "INSERT INTO c VALUES ('six', 9, 6, 'd6', 6, NULL); SELECT * FROM c WHERE a <> 3; CHECK TABLE c",
+                    "one,7,1,NULL,1,x ,7,2,NULL,-2,y NULL,7,4,NULL,NULL,NULL five,8,5,NULL,5,y six,9,6,d6,6,NULL d.c,check,status,OK")
+        self.server.kill()
+        self.server.start()
+        one = self.connect()
+        # Old rows are changed to new ones, and indexes made of both.
+        self.expect(one, "UPDATE c SET d = 'new' WHERE a < 3; ALTER TABLE c ADD KEY (g, b), ADD KEY (c(5)), ALGORITHM=INPLACE;"
+                         "SELECT a, b, d FROM c FORCE INDEX (g) WHERE g = 7 AND b < 100; SELECT a FROM c FORCE INDEX (c) WHERE c LIKE 'qqqqqq%'; CHECK TABLE c",
+                    "2,-2,new 1,1,new 3 d.c,check,status,OK")
+        # The default of a column that came is that of then, whatever becomes of it and of the others.
+        self.expect(one, f"ALTER TABLE c ALTER g SET DEFAULT 8, {at_once}; ALTER TABLE c DROP COLUMN f, DROP KEY f, DROP COLUMN d, {at_once};"
+                         f"ALTER TABLE c MODIFY a INT AFTER b, {at_once}; ALTER TABLE c RENAME COLUMN b TO h, {at_once}; SELECT * FROM c WHERE a <> 3; CHECK TABLE c",
+                    "one,7,1,1 ,7,-2,2 NULL,7,NULL,4 five,8,5,5 six,9,6,6 d.c,check,status,OK")
+        # Not what would lose values, nor what entries of indexes have.
+        for what in ("MODIFY h INT", "MODIFY h BIGINT UNSIGNED", "MODIFY h BIGINT NOT NULL", "MODIFY g BIGINT", "MODIFY c VARCHAR(20)",
+                     "MODIFY c VARCHAR(400) CHARACTER SET utf8mb4", "MODIFY h DECIMAL(20)", "MODIFY a BIGINT"):
+            self.expect(one, f"ALTER TABLE c {what}, {at_once}", "E1845")
+        self.expect(one, "ALTER TABLE c FORCE; SELECT h, LENGTH(c), a FROM c WHERE a < 4; CHECK TABLE c", "1,3,1 -2,0,2 99999999999,300,3 d.c,check,status,OK")
+        # Rows that a partition brings along have their own schemas.
+        self.expect(one, f"CREATE TABLE x (a INT, b INT, c INT) ENGINE=SLUICE; INSERT INTO x VALUES (3, 3, 3); ALTER TABLE x DROP COLUMN b, {at_once};"
+                         "CREATE TABLE p (a INT, c INT) ENGINE=SLUICE PARTITION BY RANGE (a) (PARTITION x VALUES LESS THAN (10),"
+                         "PARTITION y VALUES LESS THAN MAXVALUE); INSERT INTO p VALUES (4, 4); ALTER TABLE p EXCHANGE PARTITION x WITH TABLE x;"
+                         "INSERT INTO p VALUES (5, 5); SELECT * FROM p; SELECT * FROM x; CHECK TABLE p, x", "3,3 5,5 4,4 d.p,check,status,OK d.x,check,status,OK")
+        self.expect(one, f"ALTER TABLE p DROP COLUMN c, {at_once}", "E1845")
+        self.expect(one, "ALTER TABLE p DROP COLUMN c; SELECT * FROM p", "3 5")
+
+    def test_indexes_on_virtual_columns_that_cannot_be_computed(self):
+        one = self.connect()
+        self.expect(one, "CREATE TABLE v (a INT PRIMARY KEY, b INT, c INT AS (a / b) VIRTUAL) ENGINE=SLUICE; INSERT INTO v (a, b) VALUES (1, 1);"
+                         "SET sql_mode = ''; INSERT INTO v (a, b) VALUES (2, 0); SET sql_mode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO'", "")
+        self.expect(one, "ALTER TABLE v ADD KEY (c)", "E1365")
+        self.expect(one, "SET sql_mode = ''; ALTER TABLE v ADD KEY (c); SELECT a FROM v FORCE INDEX (c) WHERE c IS NULL; CHECK TABLE v",
+                    "2 d.v,check,status,OK")
+
+    def test_indexes_are_added_and_dropped_in_place(self):
+        one, two = self.connect(), self.connect()
+        self.expect(one, "INSERT INTO t VALUES (4, 10), (5, NULL), (6, NULL)", "")
+        self.expect(one, "ALTER TABLE t ADD UNIQUE u (b), ALGORITHM=INPLACE", "E1062")
+        self.expect(one, "DELETE FROM t WHERE a = 4; ALTER TABLE t ADD UNIQUE u (b), ADD KEY w (b, a), ALGORITHM=INPLACE", "")
+        self.expect(one, "SELECT a FROM t FORCE INDEX (u) WHERE b = 20; INSERT INTO t VALUES (7, 20)", "2 E1062")
+        self.expect(one, "ALTER TABLE t DROP KEY b, RENAME INDEX w TO v, ALGORITHM=INSTANT; SELECT a FROM t FORCE INDEX (v) WHERE b > 10;"
+                         "CHECK TABLE t", "2 3 d.t,check,status,OK")
+        # The same name for something else.
+        self.expect(one, "ALTER TABLE t DROP KEY v, ADD KEY v (a, b), ALGORITHM=INPLACE; SELECT b FROM t FORCE INDEX (v) WHERE a > 1;"
+                         "CHECK TABLE t", "20 30 NULL NULL d.t,check,status,OK")
+        # Who sees an older state has no use for an index of the newest one.
+        self.expect(two, "START TRANSACTION WITH CONSISTENT SNAPSHOT", "")
+        self.expect(one, "UPDATE t SET b = 100 WHERE a = 1; ALTER TABLE t ADD KEY x (b), ALGORITHM=INPLACE", "")
+        self.expect(two, "SELECT a FROM t FORCE INDEX (x) WHERE b = 10", "E1412")
+        self.expect(two, "COMMIT; SELECT a FROM t FORCE INDEX (x) WHERE b = 100", "1")
+        # A candidate for the primary key is not in place; nor are partitions.
+        self.expect(one, "CREATE TABLE n (a INT NOT NULL, b INT) ENGINE=SLUICE; INSERT INTO n VALUES (1, 1), (2, 2);"
+                         "ALTER TABLE n ADD UNIQUE (a), ALGORITHM=INPLACE", "E1845")
+        self.expect(one, "ALTER TABLE n ADD UNIQUE (a); ALTER TABLE n ADD KEY (b), ALGORITHM=INPLACE; SELECT a FROM n WHERE b = 2", "2")
+        self.expect(one, "CREATE TABLE p (a INT, b INT) ENGINE=SLUICE PARTITION BY HASH (a) PARTITIONS 3;"
+                         "INSERT INTO p SELECT seq, seq FROM seq_1_to_9; ALTER TABLE p ADD KEY (b); ALTER TABLE p ADD COLUMN c INT DEFAULT 3;"
+                         "SELECT a, c FROM p WHERE b = 5; CHECK TABLE p, n", "5,3 d.p,check,status,OK d.n,check,status,OK")
+        self.server.kill()
+        self.server.start()
+        self.expect(self.connect(), "CHECK TABLE t, p, n", "d.t,check,status,OK d.p,check,status,OK d.n,check,status,OK")
+
+    def test_optimize_merges_what_there_is(self):
+        one = self.connect()
+        size = "SELECT DATA_LENGTH + INDEX_LENGTH {} FROM information_schema.tables WHERE TABLE_NAME = 'o'"
+        for partitions in ("", " PARTITION BY HASH (a) PARTITIONS 3"):
+            self.expect(one, f"CREATE TABLE o (a INT PRIMARY KEY, b CHAR(200), KEY (b)) ENGINE=SLUICE{partitions}", "")
+            self.expect(one, "INSERT INTO o SELECT seq, seq FROM seq_1_to_20000; OPTIMIZE TABLE o", "d.o,optimize,status,OK")
+            self.expect(one, f"{size.format('> 400000')}; DELETE FROM o WHERE a > 100; OPTIMIZE TABLE o; {size.format('< 100000')}",
+                        "1 d.o,optimize,status,OK 1")
+            self.expect(one, "SELECT COUNT(*), SUM(a) FROM o FORCE INDEX (b) WHERE b > ''; CHECK TABLE o; DROP TABLE o", "100,5050 d.o,check,status,OK")
+
+    def test_large_indexes_are_built_in_pieces(self):
+        one = self.connect()
+        self.expect(one, "CREATE TABLE r (a INT PRIMARY KEY, b INT, c CHAR(250)) ENGINE=SLUICE;"
+                         "SET sluice_max_transaction_size = 1 << 30;"
+                         "INSERT INTO r SELECT seq, (seq * 7919) % 300007, seq FROM seq_1_to_300000", "")
+        self.expect(one, "ALTER TABLE r ADD KEY (c), ADD UNIQUE (b), ALGORITHM=INPLACE; CHECK TABLE r", "d.r,check,status,OK")
+        self.expect(one, "SELECT a FROM r FORCE INDEX (c) WHERE c = '77777'; SELECT (a * 7919) % 300007 FROM r FORCE INDEX (b) WHERE b = 4",
+                    "77777 4")
+        # The first and the last row have the same value: no piece has both.
+        self.expect(one, "ALTER TABLE r DROP KEY b; UPDATE r SET b = (SELECT b FROM r WHERE a = 1) WHERE a = 300000;"
+                         "ALTER TABLE r ADD UNIQUE (b, c(0)), ALGORITHM=INPLACE", "E1391")
+        self.expect(one, "UPDATE r SET c = 'x' WHERE a IN (1, 300000); ALTER TABLE r ADD UNIQUE (b, c), ALGORITHM=INPLACE", "E1062")
+        self.expect(one, "CHECK TABLE r", "d.r,check,status,OK")
+
+    def test_what_is_refused(self):
+        one = self.connect()
+        for sql in ("CREATE TABLE x (a INT, FOREIGN KEY (a) REFERENCES t (a)) ENGINE=SLUICE",
+                    "ALTER TABLE t ADD FOREIGN KEY (b) REFERENCES t (a)",
+                    "CREATE TABLE x (a VARCHAR(9) CHARACTER SET cp1250 COLLATE cp1250_czech_cs, KEY (a)) ENGINE=SLUICE"):
+            self.expect(one, sql, "E1478")
+        self.expect(one, "CREATE SEQUENCE x ENGINE=SLUICE", "E1478")
+        self.expect(one, "CREATE TABLE x (a TEXT, FULLTEXT (a)) ENGINE=SLUICE", "E1214")
+        self.expect(one, "SHOW TABLES", "t")
+
+
+if __name__ == "__main__":
+    unittest.main()
