@@ -91,6 +91,7 @@ class Compaction {
   // Runs the task on `executor`. An error is one of writing tables.
   Status RunOn(Executor* executor, const MergeTask& task, OutputTables* output,
                MergeResult* result);
+  bool OnCpu() const { return executor_->name() == "cpu"; }
   bool MayRetry() const;
   Status Commit(OutputTables* output);
   void TellProgress(uint64_t done_bytes);
@@ -137,7 +138,7 @@ Status Compaction::RunOn(Executor* executor, const MergeTask& task, OutputTables
   return write_status;
 }
 
-bool Compaction::MayRetry() const { return options_.retry_on_cpu && executor_->name() != "cpu"; }
+bool Compaction::MayRetry() const { return options_.retry_on_cpu && !OnCpu(); }
 
 Status Compaction::RunTask(const DatabaseTask& task, OutputTables* output) {
   const size_t tables_before = output->tables().size();
@@ -163,7 +164,7 @@ Status Compaction::MergeRange(const KeyRange& range, OutputTables* output) {
   task.task.table_bytes = options_.table_bytes;
   task.task.restart_interval = options_.restart_interval;
   // The library compresses faster than the CPU does as units do.
-  task.task.compress = report_->snappy && executor_->compresses() && executor_->name() != "cpu";
+  task.task.compress = report_->snappy && executor_->compresses() && !OnCpu();
   if (!task.task.runs.empty()) {
     SLUICE_RETURN_IF_ERROR(RunTask(task, output));
     ++report_->tasks;
