@@ -42,15 +42,17 @@ class BackgroundWork::Reserve {
   ~Reserve() {
     if (used_) {
       const StateLock lock(work_.db_.mutex);
-      --work_.using_reserve_;
+      --work_.db_.using_reserve;
+      ++work_.db_.space_users_ended;
       work_.db_.work.notify_all();
+      work_.db_.changed.notify_all();
     }
   }
 
   void Use() {
     if (!std::exchange(used_, true)) {
       const StateLock lock(work_.db_.mutex);
-      ++work_.using_reserve_;
+      ++work_.db_.using_reserve;
     }
   }
 
@@ -205,7 +207,7 @@ void BackgroundWork::FlushLoop() {
       continue;
     }
     // Nothing is flushed meanwhile, which needs the space itself.
-    if (MustFill(lock) && using_reserve_ == 0) {
+    if (MustFill(lock) && db_.using_reserve == 0) {
       filling_ = true;
       lock.unlock();
       EpochReclaim();
@@ -224,7 +226,7 @@ void BackgroundWork::FlushLoop() {
       continue;
     }
     next->flushing = true;
-    ++flushing_;
+    ++db_.flushing;
     ++working_;
     lock.unlock();
     const Status status = NoThrow([&] { return FlushSubtable(next, &db_.limiter); });
@@ -235,7 +237,8 @@ void BackgroundWork::FlushLoop() {
     EpochReclaim();  // a version may be the last to hold memtables and extents
     lock.lock();
     next->flushing = false;
-    --flushing_;
+    --db_.flushing;
+    ++db_.space_users_ended;
     --working_;
     db_.changed.notify_all();
   }
@@ -362,7 +365,7 @@ Status BackgroundWork::Compact(SubtableImpl* subtable, CompactionPick* pick, siz
 
 bool BackgroundWork::MustFill(const StateLock& lock) const {
   return db_.full.full() && FullDevice::Clock::now() >= db_.full.next_attempt() &&
-         db_.backlog.NextFlush(lock) == nullptr && flushing_ == 0;
+         db_.backlog.NextFlush(lock) == nullptr && db_.flushing == 0;
 }
 
 Status BackgroundWork::CutRanges(SubtableImpl* subtable) {

@@ -70,9 +70,8 @@ class BackgroundWork {
   size_t working_ SLUICE_GUARDED_BY(db_.mutex) = 0;
   // Threads of CompactionLoop that compact, but for those that help with a compaction.
   size_t busy_ SLUICE_GUARDED_BY(db_.mutex) = 0;
-  size_t flushing_ SLUICE_GUARDED_BY(db_.mutex) = 0;       // threads of FlushLoop that flush
-  bool filling_ SLUICE_GUARDED_BY(db_.mutex) = false;      // one fills the full device's reserve
-  size_t using_reserve_ SLUICE_GUARDED_BY(db_.mutex) = 0;  // compactions that need it meanwhile
+  // A thread of FlushLoop fills the full device's reserve.
+  bool filling_ SLUICE_GUARDED_BY(db_.mutex) = false;
   // When to try again, once a compaction has found no space.
   FullDevice::Clock::time_point next_compaction_ SLUICE_GUARDED_BY(db_.mutex){};
   std::vector<std::thread> threads_;

@@ -105,6 +105,10 @@ class DBImpl final : public DB, private TransactionStore {
   // properties.cc
   Status GetProperty(Subtable* subtable, std::string_view name, std::string* value) override;
 
+  // db_subtables.cc
+  // An attempt at DropSubtable.
+  Status Drop(SubtableImpl* target);
+
   // import_leveldb.cc
   Status ImportLevelDb(Subtable* subtable, const std::string& source,
                        const ImportCallback& callback, ImportReport* report);

@@ -93,6 +93,20 @@ bool DbState::MakeSpace(const Status& status) {
   return again;
 }
 
+bool DbState::WaitForSpace(bool* tried) {
+  StateLock lock(mutex);
+  const uint64_t ended = space_users_ended;
+  const bool any = flushing + using_reserve > 0;
+  while (flushing + using_reserve > 0 && space_users_ended == ended && background_error.ok() &&
+         !stopping) {
+    changed.wait(lock);
+  }
+  if (!background_error.ok() || stopping) {
+    return false;
+  }
+  return any || !std::exchange(*tried, true);
+}
+
 void DbState::GrowReserve() {
   const uint64_t bytes = (kReserveExtents + options.l0_compaction_runs) * options.extent_bytes;
   if (space->used_bytes() >= kDataPerReserve * bytes) {

@@ -84,6 +84,11 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Something failed with `status`, NoSpace: gives up what space can be spared. True if there was
   // some, so that it may be tried again at once; else the flush thread tries until there is space.
   bool MakeSpace(const Status& status);
+  // After MakeSpace had nothing to give up: a flush or compaction that is under way may have taken it
+  // a moment ago, and gives more back. Waits until one of them ends, if there is one. True if another
+  // attempt may find space: one was waited for, or might have ended before (`*tried`, false at
+  // first). Called without the metadata mutex.
+  bool WaitForSpace(bool* tried);
   // To be called after flushes.
   void GrowReserve();
 
@@ -157,6 +162,10 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Records before this position of the log have reached their memtables.
   LogPosition settled SLUICE_GUARDED_BY(mutex) = 0;
   Status background_error SLUICE_GUARDED_BY(mutex);
+  // Flushes under way, compactions that need the reserve meanwhile, and how many of both have ended.
+  size_t flushing SLUICE_GUARDED_BY(mutex) = 0;
+  size_t using_reserve SLUICE_GUARDED_BY(mutex) = 0;
+  uint64_t space_users_ended SLUICE_GUARDED_BY(mutex) = 0;
   double most_space_amplification SLUICE_GUARDED_BY(mutex) = 0;  // as in Statistics
   // NoSpace while automatic compactions fail for want of space.
   Status compactions_full SLUICE_GUARDED_BY(mutex);

@@ -80,6 +80,15 @@ Status DBImpl::DropSubtable(Subtable* subtable) {
   if (target == db_.subtables.default_subtable()) {
     return Status::InvalidArgument("the default sub-table cannot be dropped");
   }
+  bool tried = false;
+  Status status = Drop(target);
+  while (status.IsNoSpace() && db_.WaitForSpace(&tried)) {
+    status = Drop(target);
+  }
+  return status;
+}
+
+Status DBImpl::Drop(SubtableImpl* target) {
   const ExclusiveWrites exclusive(writes_.pipeline());
   const MutexLock metadata_lock(db_.metadata_mutex);
   if (target->dropped) {

@@ -19,6 +19,7 @@
 #include <string>
 #include <thread>
 
+#include "db/fixture.h"
 #include "engine/testing.h"
 #include "sluice/db.h"
 #include "util/fault_env.h"
@@ -195,6 +196,49 @@ TEST(FullDevice, WhatFailsWhileTheReserveIsFilledIsTriedAgain) {
   EXPECT_TRUE(full.full());
   EXPECT_TRUE(full.Failed(status, &news));
   EXPECT_FALSE(full.Failed(status, &news));
+}
+
+// The reserve goes to a flush that finds no space a moment before the deletion does, which needs what
+// the flush gives back as it ends.
+TEST(FullDevice, ADeletionWaitsForTheFlushThatHasTheReserve) {
+  constexpr int kWrites = 100;
+  FaultEnv env;
+  const auto gate = std::make_shared<FlushGate>();
+  Options options;
+  options.env = &env;
+  options.create_if_missing = true;
+  options.log_segment_bytes = 64 << 10;
+  options.listeners.push_back(gate);
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+  // The flush takes little of the reserve, but the deletion, which takes less than the log has of
+  // these records, more than all of it.
+  const std::string value(20'000, 'v');
+  for (int i = 0; i < kWrites; ++i) {
+    ASSERT_TRUE(db->Put({}, "key", value).ok());
+  }
+  WriteBatch deletion;
+  for (int i = 0; i < 15; ++i) {
+    deletion.Delete(std::string(60'000, 'k') + std::to_string(i));
+  }
+  deletion.Delete("key");
+  env.FillUp(env.operations(), UINT64_MAX, TestSeed());
+  std::thread flush([&] { EXPECT_TRUE(db->Flush(nullptr).ok()); });
+  gate->reached.acquire();
+  const std::string before = env.failure();
+  std::thread write([&] {
+    const Status status = db->Write({}, deletion);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  });
+  while (env.failure() == before) {
+    std::this_thread::yield();
+  }
+  gate->go_on.release();
+  write.join();
+  flush.join();
+  std::string found;
+  EXPECT_TRUE(db->Get({}, "key", &found).IsNotFound());
+  db.reset();  // before its file system
 }
 
 // The edit that cuts extents at the ends of the range finds no space, and is made again from the

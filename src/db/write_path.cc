@@ -124,7 +124,9 @@ Status WritePath::BufferLog(WriteGroup* group) {
     payload = *record;
   }
   Status status = db_.log->Append(payload, &db_.log_end);
-  while (status.IsNoSpace() && HasOnlyDeletions(*group) && db_.MakeSpace(status)) {
+  bool tried = false;
+  while (status.IsNoSpace() && HasOnlyDeletions(*group) &&
+         (db_.MakeSpace(status) || db_.WaitForSpace(&tried))) {
     status = db_.log->Append(payload, &db_.log_end);
   }
   if (!status.ok()) {
