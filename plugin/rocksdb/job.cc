@@ -75,6 +75,7 @@ class Runner {
 
  private:
   bool Cancelled() const { return job_.cancelled != nullptr && job_.cancelled->load(); }
+  std::vector<SequenceNumber> SnapshotsThatMatter() const;
   MergeTask MakeTask() const;
   // As the job wants it, or else with the file that is at fault.
   Status ToError(const MergeResult& result) const;
@@ -132,6 +133,24 @@ Status Runner::OpenInputs() {
   return {};
 }
 
+// Of the snapshots, those between the inputs' records: those below see none of them, those above all.
+std::vector<SequenceNumber> Runner::SnapshotsThatMatter() const {
+  SequenceNumber smallest = kMaxSequence;
+  SequenceNumber largest = 0;
+  for (const InputTable& input : inputs_) {
+    smallest = std::min(smallest, input.view.smallest_sequence);
+    largest = std::max(largest, input.view.largest_sequence);
+  }
+  std::vector<SequenceNumber> matter;
+  for (const SequenceNumber snapshot : job_.input.snapshots) {
+    if (smallest <= snapshot && snapshot < largest) {
+      matter.push_back(snapshot);
+    }
+  }
+  matter.push_back(kMaxSequence);
+  return matter;
+}
+
 MergeTask Runner::MakeTask() const {
   MergeTask task;
   for (const std::vector<const InputTable*>& tables : runs_) {
@@ -140,11 +159,7 @@ MergeTask Runner::MakeTask() const {
       run.push_back({.image = input->view.table.image, .index = input->view.table.index});
     }
   }
-  // The newest version stays of what is newer than all snapshots.
-  task.snapshots = job_.input.snapshots;
-  if (task.snapshots.empty() || task.snapshots.back() != kMaxSequence) {
-    task.snapshots.push_back(kMaxSequence);
-  }
+  task.snapshots = SnapshotsThatMatter();
   task.bottommost = job_.bottommost;
   task.has_begin = job_.input.has_begin;
   task.has_end = job_.input.has_end;

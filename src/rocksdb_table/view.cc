@@ -22,14 +22,17 @@ uint64_t RocksView::OffsetInTable(uint64_t offset) const {
 namespace {
 
 // An executor would take RocksDB's merge operands for references, and copy them as values.
-Status CheckTypes(std::string_view contents, const BlockHandle& handle) {
+Status CheckTrailers(std::string_view contents, const BlockHandle& handle, RocksView* view) {
   Block block;
   uint8_t last_type = 0;
   KeyScanner keys;
-  if (!Block::Parse(contents, &block).ok() ||
-      !keys.Scan(block, [&](std::string_view key,
-                            bool) { last_type = std::max(last_type, TrailerType(Trailer(key))); })
-           .ok()) {
+  const auto look = [&](std::string_view key, bool) {
+    const uint64_t trailer = Trailer(key);
+    last_type = std::max(last_type, TrailerType(trailer));
+    view->smallest_sequence = std::min(view->smallest_sequence, TrailerSequence(trailer));
+    view->largest_sequence = std::max(view->largest_sequence, TrailerSequence(trailer));
+  };
+  if (!Block::Parse(contents, &block).ok() || !keys.Scan(block, look).ok()) {
     return {};  // the executor says what is wrong
   }
   return last_type <= static_cast<uint8_t>(RecordType::kValue)
@@ -45,6 +48,8 @@ Status ViewRocksTable(const RocksTable& table, const RocksViewRange& range, Rock
   std::string& image = view->table.image;
   image.clear();
   view->offsets.clear();
+  view->smallest_sequence = kMaxSequence;
+  view->largest_sequence = 0;
   if (!range.has_begin && !range.has_end) {
     // Growing would copy it, time and again. Properties can lie: no more than a table may become.
     constexpr uint64_t kMostGrowth = 8;
@@ -64,7 +69,7 @@ Status ViewRocksTable(const RocksTable& table, const RocksViewRange& range, Rock
         past_end = range.has_end && UserKey(key) >= range.end;
         std::string_view contents;
         SLUICE_RETURN_IF_ERROR(table.ReadDataBlock(handle, &buffer, &contents));
-        SLUICE_RETURN_IF_ERROR(CheckTypes(contents, handle));
+        SLUICE_RETURN_IF_ERROR(CheckTrailers(contents, handle, view));
         view->offsets.emplace_back(image.size(), handle.offset);
         encoded.clear();
         BlockHandle{image.size(), contents.size()}.AppendTo(&encoded);

@@ -24,6 +24,10 @@ struct RocksView {
   // Where each block begins in the view's image, and where in the table; ascending in both.
   std::vector<std::pair<uint64_t, uint64_t>> offsets;
 
+  // Between these, both included, all records have their sequence numbers, as far as blocks are sound.
+  SequenceNumber smallest_sequence = kMaxSequence;
+  SequenceNumber largest_sequence = 0;
+
   // Where the block of the table stands that has `offset` of the view.
   uint64_t OffsetInTable(uint64_t offset) const;
 };

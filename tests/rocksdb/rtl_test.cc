@@ -5,6 +5,7 @@
 #include <map>
 
 #include "device/executors.h"
+#include "rocksdb/random_databases.h"
 #include "rocksdb/real_rocksdb.h"
 #include "sluice_rocksdb.h"
 
@@ -50,6 +51,25 @@ TEST(RocksRtl, ComparedWithTheCpu) {
     EXPECT_EQ(version.value, expected->second);
     ++expected;
   }
+}
+
+// Whose tables are compared with the CPU's, too. The CPU does the jobs of more snapshots than a unit
+// takes.
+TEST(RocksRtl, RandomSmallDatabases) {
+  uint64_t seed = TestSeed();
+  const int rounds = TestRounds(5);
+  uint64_t on_units = 0;
+  for (const char* const configuration : {"tiny", "fcae2", "fast20", "snappy4"}) {
+    SCOPED_TRACE(configuration);
+    std::shared_ptr<Executor> executor;
+    ASSERT_TRUE(MakeExecutor("check", configuration, {}, &executor).ok());
+    const auto service = NewSluiceCompactionService({.executor = executor});
+    ASSERT_NO_FATAL_FAILURE(CompareRandomDatabases(service, seed, rounds));
+    on_units += service->statistics().jobs - service->statistics().cpu_retries;
+    seed += static_cast<uint64_t>(rounds);
+  }
+  EXPECT_GT(on_units, 0u);
+  RecordProperty("jobs_on_units", std::to_string(on_units));
 }
 
 }  // namespace

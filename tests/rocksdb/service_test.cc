@@ -104,6 +104,50 @@ TEST(RocksService, ComesToRest) {
   EXPECT_EQ(service->statistics().jobs, before.jobs);
 }
 
+// Units take one snapshot. Of those that are held, only such count as see some of a job's records, and
+// not all.
+TEST(RocksService, SnapshotsThatSeeNoneOrAllOfAJobAreNoneOfIt) {
+  class OneSnapshot : public Executor {
+   public:
+    std::string_view name() const override { return "one snapshot"; }
+    size_t max_runs() const override { return cpu_.max_runs(); }
+    size_t max_snapshots() const override { return 1; }
+    MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+      return cpu_.Run(task, sink);
+    }
+
+   private:
+    CpuExecutor cpu_;
+  };
+  TestRandom random(TestSeed());
+  const auto service = NewSluiceCompactionService({.executor = std::make_shared<OneSnapshot>()});
+  rocksdb::Options options = SmallOptions();
+  options.disable_auto_compactions = true;
+  Twins twins(options, service);
+  const auto write = [&] {
+    for (int i = 0; i < 1000; ++i) {
+      twins.Put("key" + std::to_string(Uniform(&random, 0, 300)), std::to_string(i));
+      twins.Delete("key" + std::to_string(Uniform(&random, 0, 300)));
+    }
+  };
+  twins.Snapshot();
+  write();
+  twins.Snapshot();
+  twins.Snapshot();
+  twins.Compact();
+  ASSERT_NO_FATAL_FAILURE(twins.Check());
+  EXPECT_GT(service->statistics().jobs, 0u);
+  EXPECT_EQ(service->statistics().cpu_retries, 0u);
+  write();
+  twins.Compact();
+  ASSERT_NO_FATAL_FAILURE(twins.Check());
+  EXPECT_GT(service->statistics().cpu_retries, 0u);
+  while (twins.snapshots() > 0) {
+    twins.Release(0);
+  }
+  ASSERT_NO_FATAL_FAILURE(twins.Check());
+}
+
 // What is left of a job that is over: nothing.
 TEST(RocksService, LeavesNoDirectories) {
   const auto service = NewSluiceCompactionService({});
