@@ -78,6 +78,12 @@ TYPES = [
 DUPLICATE = re.compile(r"Duplicate entry '(?:(?!Duplicate entry).)*' for key '\w+'", re.S | re.A)
 
 
+def exact(column):
+    """What shows all of a column's value: HEX rounds numbers, and strings of one order may differ."""
+    name, kind = column[:2]
+    return name if kind.startswith(("DECIMAL", "FLOAT", "DOUBLE")) else f"HEX({name})"
+
+
 class Round:
     """The script of one table, without the engine's name."""
 
@@ -106,7 +112,7 @@ class Round:
     @property
     def order(self):
         """Rows that are equal in this order are equal."""
-        return f"id, {', '.join(f'HEX({c[0]})' for c in self.columns)}"
+        return f"id, {', '.join(exact(c) for c in self.columns)}"
 
     @property
     def stored(self):
@@ -134,7 +140,7 @@ class Round:
         if primary == "column" and (c := draw.choice(self.stored))[3] == 0:
             # As the first columns of the key, so that rows differ.
             self.keys.append([c[0]])
-            self.primary = f"HEX({c[0]}), id"
+            self.primary = f"{exact(c)}, id"
             parts.append(f"PRIMARY KEY ({c[0]}{draw.choice(['', ' DESC'])}, id{draw.choice(['', '', ' DESC'])})")
             self.first_of_primary = c[0]
         elif primary != "none":
@@ -395,7 +401,7 @@ class Round:
         return f"{self.definition(column)}{f' DEFAULT {default[1]}' if default else ''}"
 
     def everything(self):
-        self.add(f"SELECT id, {', '.join(f'HEX({c[0]})' for c in self.columns)} FROM t ORDER BY {self.order};")
+        self.add(f"SELECT {self.order} FROM t ORDER BY {self.order};")
 
     def script(self, engine):
         lines = [f"DROP DATABASE IF EXISTS d; CREATE DATABASE d; USE d; SET default_storage_engine={engine};", *self.lines, "CHECK TABLE t;"]
