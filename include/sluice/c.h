@@ -63,8 +63,8 @@ SLUICE_EXPORT sluice_options_t* sluice_options_create(void);
 /** Frees the options; databases opened with them stay as they are. */
 SLUICE_EXPORT void sluice_options_destroy(sluice_options_t* options);
 /** Sets the field `name` of sluice::Options. Numbers are decimal, booleans 0 or 1; "compression" is
- * none, snappy, lz4 or zstd; "compression_per_level" is such names and "level_paths" are directories,
- * separated by commas. */
+ * none, snappy, lz4 or zstd; "compression_per_level" is such names, "level_paths" are directories and
+ * "level_tiers" numbers, separated by commas. */
 SLUICE_EXPORT void sluice_options_set(sluice_options_t* options, const char* name,
                                       const char* value, char** error);
 

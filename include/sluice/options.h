@@ -122,7 +122,8 @@ struct Options {
 
   /// Directories for the extents of levels 0, 1 and 2 (tiers). A level without one, or with an
   /// empty name, uses the database's own. A directory must be empty or missing when it is first
-  /// given, and belongs to this database from then on.
+  /// given, and belongs to this database from then on. SubtableOptions::level_tiers chooses among
+  /// them.
   std::vector<std::string> level_paths;
 
   /// Task queues of writers, each led by one writer at a time (X-Engine 3.2.2): as many threads can
@@ -196,6 +197,12 @@ struct SLUICE_EXPORT SubtableOptions {
   std::optional<uint32_t> prefix_bytes{};           ///< as Options::prefix_bytes
   std::optional<uint64_t> separate_value_bytes{};   ///< as Options::separate_value_bytes
   std::optional<bool> offload{};                    ///< as Options::offload
+  /// For levels 0, 1 and 2, the level whose directory of Options::level_paths it has: {0, 0, 0} keeps
+  /// all of the sub-table where level 0 is, and {2, 2, 2} where level 2 is. Levels beyond the end of
+  /// it have their own. Values that are stored apart are where the last level is. Once it is changed,
+  /// new extents follow, and compactions bring those that they take; value extents stay until they
+  /// are mostly garbage.
+  std::optional<std::vector<uint32_t>> level_tiers{};
 
   /// What is set, as "compression=zstd block_bytes=16384"; empty if nothing is.
   std::string ToString() const;

@@ -71,6 +71,7 @@ class SubtableOptions:
     prefix_bytes: int | None
     separate_value_bytes: int | None
     offload: bool | None
+    level_tiers: list[int] | None
 
 class Value: ...
 

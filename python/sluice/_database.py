@@ -34,6 +34,7 @@ class SubtableOptions(TypedDict, total=False):
     prefix_bytes: int | None
     separate_value_bytes: int | None
     offload: bool | None
+    level_tiers: list[int] | None
 
 
 def _set(options: _core.Options | _core.SubtableOptions, name: str, value: object) -> None:

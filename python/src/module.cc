@@ -103,7 +103,8 @@ void BindOptions(nb::module_& m) {
       .def_rw("bloom_bits_per_key", &SubtableOptions::bloom_bits_per_key)
       .def_rw("prefix_bytes", &SubtableOptions::prefix_bytes)
       .def_rw("separate_value_bytes", &SubtableOptions::separate_value_bytes)
-      .def_rw("offload", &SubtableOptions::offload);
+      .def_rw("offload", &SubtableOptions::offload)
+      .def_rw("level_tiers", &SubtableOptions::level_tiers);
 }
 
 template <Yields yields>

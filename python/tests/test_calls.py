@@ -166,15 +166,19 @@ def test_options_of_subtables(db: sluice.DB, path: Path) -> None:
     assert table.options() == {"compression": sluice.Compression.ZSTD, "block_bytes": 8192}
     assert db.options() == {}
     levels = [sluice.Compression.NONE, sluice.Compression.LZ4]
-    table.set_options(compression_per_level=levels, bloom_bits_per_key=0, prefix_bytes=None, offload=False)
+    tiers = [0, 0, 1]
+    table.set_options(
+        compression_per_level=levels, bloom_bits_per_key=0, prefix_bytes=None, offload=False, level_tiers=tiers
+    )
     db.set_options(zstd_level=5)
     described = {t.name: t.options for t in db.statistics().subtables}
-    text = "compression_per_level=none,lz4 bloom_bits_per_key=0 offload=false"
+    text = "compression_per_level=none,lz4 bloom_bits_per_key=0 offload=false level_tiers=0,0,1"
     assert described == {"default": "zstd_level=5", "t": text}
     db.close()
     with sluice.open(path) as again:
         own = again.subtable("t").options()
-        assert own == {"compression_per_level": levels, "bloom_bits_per_key": 0, "offload": False}
+        others = {"bloom_bits_per_key": 0, "offload": False, "level_tiers": tiers}
+        assert own == {"compression_per_level": levels, **others}
         assert again.options() == {"zstd_level": 5}
         with pytest.raises(sluice.InvalidArgumentError, match="zstd_level"):
             again.set_options(zstd_level=23)

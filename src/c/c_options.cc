@@ -52,10 +52,11 @@ bool Parse(std::string_view text, bool* value) { return ParseBool(text, value); 
 bool Parse(std::string_view text, sluice::Compression* compression) {
   return sluice::ParseCompression(text, compression);
 }
-bool Parse(std::string_view text, std::vector<sluice::Compression>* levels) {
+template <typename T>
+bool Parse(std::string_view text, std::vector<T>* levels) {
   levels->clear();
   return ForEachPart(text,
-                     [&](std::string_view name) { return Parse(name, &levels->emplace_back()); });
+                     [&](std::string_view part) { return Parse(part, &levels->emplace_back()); });
 }
 
 Status NoOption(const std::string& name) {

@@ -85,13 +85,16 @@ static void test_subtable_options(sluice_db_t* db) {
   sluice_subtable_options_set(own, "offload", "no", &error);
   EXPECT_ERROR("invalid argument: 'no' is no value for option offload");
   sluice_subtable_options_set(own, "offload", "0", &error);
+  sluice_subtable_options_set(own, "level_tiers", "0,0,1", &error);
   CHECK_OK();
   sluice_subtable_t* packed = sluice_create_subtable_with_options(db, own, "packed", &error);
   CHECK_OK();
   EXPECT_OPTIONS(packed, NULL,
-                 "block_bytes=8192 compression=zstd compression_per_level=none,lz4 offload=false");
+                 "block_bytes=8192 compression=zstd compression_per_level=none,lz4 offload=false "
+                 "level_tiers=0,0,1");
   sluice_subtable_options_set(own, "compression_per_level", NULL, &error);
   sluice_subtable_options_set(own, "offload", NULL, &error);
+  sluice_subtable_options_set(own, "level_tiers", NULL, &error);
   sluice_set_subtable_options(db, packed, own, &error);
   CHECK_OK();
   EXPECT_OPTIONS(packed, NULL, "block_bytes=8192 compression=zstd");

@@ -23,6 +23,7 @@ struct RunFormat {
   ExtentFormat extent;
   uint32_t block_bytes = 4 << 10;
   uint32_t restart_interval = 16;
+  size_t tier = 0;  // where they are written (tree/extent_space.h)
   ValueFormat values{};
 };
 

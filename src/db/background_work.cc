@@ -103,11 +103,12 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable, RateLimiter* limite
   if (memtables.empty()) {
     return {};  // the sub-table was dropped just now
   }
-  ExtentWriter writer(db_.space.get(), db_.TierOf(0), &db_.next_number, ExtentWriter::Use::kFlush,
+  const RunFormat format = db_.FormatOf(*subtable, 0);
+  ExtentWriter writer(db_.space.get(), format.tier, &db_.next_number, ExtentWriter::Use::kFlush,
                       limiter);
   FlushResult result;
-  SLUICE_RETURN_IF_ERROR(FlushMemtables(memtables, snapshots, ranges ? &*ranges : nullptr,
-                                        db_.FormatOf(*subtable, 0), &writer, &result));
+  SLUICE_RETURN_IF_ERROR(
+      FlushMemtables(memtables, snapshots, ranges ? &*ranges : nullptr, format, &writer, &result));
   // The row cache learns of these records before they leave the memtables.
   if (db_.rows.BeginFlush(&subtable->flushes)) {
     for (auto memtable = memtables.rbegin(); memtable != memtables.rend(); ++memtable) {

@@ -79,7 +79,6 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
       }
     }
   }
-  const size_t tier = db_.TierOf(pick.output.level);
   const bool offload = subtable->format()->offload;
   const size_t tasks = offload ? db_.driver->max_tasks() : 0;
   // For the CPU tasks are as small as they can be at no cost: what one reads is still in a cache
@@ -104,15 +103,15 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
   }
   const std::vector<SequenceNumber> snapshots = SnapshotsForMerges(
       db_.snapshots.All(), records, offload ? db_.driver->max_unit_snapshots() : SIZE_MAX);
-  ExtentWriter writer(db_.space.get(), tier, &db_.next_number, ExtentWriter::Use::kCompaction,
-                      &db_.limiter);
+  ExtentWriter writer(db_.space.get(), format.tier, &db_.next_number,
+                      ExtentWriter::Use::kCompaction, &db_.limiter);
   return RunCompaction(pick, output_run,
                        {.task_bytes = task_bytes,
                         .reuse = reuse,
                         .part_bytes = part_bytes,
                         .oldest_snapshot = snapshots.front(),
                         .least_bytes_rewritten = db_.options.extent_bytes / 2,
-                        .file = db_.space->FileOf(tier),
+                        .file = db_.space->FileOf(format.tier),
                         .recoded_levels = std::move(recoded_levels)},
                        {.extent = format.extent,
                         .block_bytes = format.block_bytes,

@@ -41,8 +41,9 @@ RunFormat DbState::FormatOf(const SubtableImpl& subtable, uint32_t level) const 
                      subtable.id(), format->prefix_bytes},
           .block_bytes = format->block_bytes,
           .restart_interval = options.restart_interval,
+          .tier = tier_of_level[format->tiers[level]],
           .values = {format->separate_value_bytes, kExtentsOfAValueExtent * options.extent_bytes,
-                     TierOf(kLastLevel), subtable.id(), of_values}};
+                     tier_of_level[format->tiers[kLastLevel]], subtable.id(), of_values}};
 }
 
 Status DbState::CheckWritable() const {

@@ -62,9 +62,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   DbState(const DbState&) = delete;
   DbState& operator=(const DbState&) = delete;
 
-  size_t TierOf(uint32_t level) const { return tier_of_level[level]; }
-  // How new extents of a level of the sub-table are written. Whoever writes any asks here: flushes,
-  // compactions, ingestions and imports.
+  // How new extents of a level of the sub-table are written, and where. Whoever writes any asks here:
+  // flushes, compactions, ingestions and imports.
   RunFormat FormatOf(const SubtableImpl& subtable, uint32_t level) const;
   MemtablePtr NewMemtable() {
     return std::make_shared<MemtableInfo>(options.memtable_bytes, backlog.memory());
@@ -119,7 +118,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   const Options options;
   const std::string path;
   Env* const env;
-  std::array<size_t, kLevels> tier_of_level{};
+  std::array<size_t, kLevels>
+      tier_of_level{};  // where the options do not say otherwise of a sub-table
 
   // In order of dependence: later ones use earlier ones.
   HomeDir home;

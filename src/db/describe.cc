@@ -25,12 +25,13 @@ nlohmann::json ToJson(const LevelStatistics& l) {
 
 nlohmann::json ToJson(uint64_t number) { return number; }
 nlohmann::json ToJson(Compression compression) { return CompressionName(compression); }
-nlohmann::json ToJson(const std::vector<Compression>& levels) {
-  nlohmann::json names = nlohmann::json::array();
-  for (const Compression compression : levels) {
-    names.push_back(CompressionName(compression));
+template <typename T>
+nlohmann::json ToJson(const std::vector<T>& levels) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const T of_level : levels) {
+    json.push_back(ToJson(of_level));
   }
-  return names;
+  return json;
 }
 nlohmann::json ToJson(const SubtableOptions& options) {
   nlohmann::json json = nlohmann::json::object();

@@ -190,12 +190,13 @@ Status DBImpl::ImportLevelDb(Subtable* subtable, const std::string& source,
   SLUICE_RETURN_IF_ERROR(
       inputs.Open(db_.env, source, db_.options.extent_bytes, db_.options.task_bytes));
   const RateLimiter::Hurry hurry(&db_.limiter);
-  ExtentWriter writer(db_.space.get(), db_.TierOf(kLastLevel), &db_.next_number,
+  const RunFormat format = db_.FormatOf(*target, kLastLevel);
+  ExtentWriter writer(db_.space.get(), format.tier, &db_.next_number,
                       ExtentWriter::Use::kCompaction, &db_.limiter);
   std::vector<Extent> extents;
-  SLUICE_RETURN_IF_ERROR(Import(inputs, db_.options.task_bytes, db_.FormatOf(*target, kLastLevel),
-                                db_.driver.get(), &writer, callback, report)
-                             .Run());
+  SLUICE_RETURN_IF_ERROR(
+      Import(inputs, db_.options.task_bytes, format, db_.driver.get(), &writer, callback, report)
+          .Run());
   SLUICE_RETURN_IF_ERROR(writer.Finish(&extents));
 
   report->input_tables = inputs.database().table_names.size();

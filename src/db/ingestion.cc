@@ -12,7 +12,7 @@ namespace sluice {
 IngestionImpl::Part::Part(DbState* db, SubtableImpl* of)
     : subtable(of),
       hurry(&db->limiter),
-      writer(db->space.get(), db->TierOf(kLastLevel), &db->next_number,
+      writer(db->space.get(), db->FormatOf(*of, kLastLevel).tier, &db->next_number,
              ExtentWriter::Use::kCompaction, &db->limiter),
       packer(db->FormatOf(*of, kLastLevel), &writer) {}
 

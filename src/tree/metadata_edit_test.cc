@@ -27,7 +27,8 @@ MetadataEdit Example() {
                     .bloom_bits_per_key = 0,
                     .prefix_bytes = 255,
                     .separate_value_bytes = UINT64_MAX,
-                    .offload = false}},
+                    .offload = false,
+                    .level_tiers = std::vector<uint32_t>{0, 2}}},
                   {4, {}}};
   edit.flushed = {{3, kMaxSequence}};
   edit.cuts_done = {{3, 17}};
@@ -103,10 +104,13 @@ TEST(MetadataEdit, WritesOptionsOfSubtablesAsEver) {
   edit.AppendTo(&before);
   edit.options = {{3, {.block_bytes = 16384, .compression = Compression::kZstd}}};
   edit.options.push_back({3, {.compression_per_level = std::vector<Compression>(2)}});
+  edit.options.push_back({3, {.level_tiers = std::vector<uint32_t>{0, 0, 2}}});
   std::string bytes;
   edit.AppendTo(&bytes);
   using std::string_literals::operator""s;
-  const std::string options = "\x10\x03\x06\x01\x80\x80\x01\x02\x02\x10\x03\x04\x03\x02\0\0"s;
+  const std::string options =
+      "\x10\x03\x06\x01\x80\x80\x01\x02\x02\x10\x03\x04\x03\x02\0\0"
+      "\x10\x03\x05\x0a\x03\0\0\x02"s;
   EXPECT_EQ(bytes, before + options);
   MetadataEdit read;
   ASSERT_TRUE(read.ReadFrom(before).ok());
@@ -114,8 +118,8 @@ TEST(MetadataEdit, WritesOptionsOfSubtablesAsEver) {
   // Out of its range, or there twice, or unknown.
   for (const std::string& bad :
        {"\x10\x03\x02\x06\x41"s, "\x10\x03\x02\x02\x03"s, "\x10\x03\x02\x04\x00"s,
-        "\x10\x03\x04\x07\x01\x07\x02"s, "\x10\x03\x02\x09\x02"s, "\x10\x03\x02\x0a\x01"s,
-        "\x10\x03\x03\x01\x01\x01"s}) {
+        "\x10\x03\x04\x07\x01\x07\x02"s, "\x10\x03\x02\x09\x02"s, "\x10\x03\x02\x0b\x01"s,
+        "\x10\x03\x03\x01\x01\x01"s, "\x10\x03\x03\x0a\x01\x03"s}) {
     EXPECT_TRUE(read.ReadFrom(bad).IsCorruption()) << testing::PrintToString(bad);
   }
 }

@@ -26,6 +26,10 @@ SubtableFormat::SubtableFormat(const SubtableOptions& its_own, const Options& op
     codecs[level] = {.type = of_levels[level],
                      .zstd_level = cut.zstd_level.value_or(options.zstd_level)};
   }
+  for (uint32_t level = 0; level < kLevels; ++level) {
+    tiers[level] =
+        cut.level_tiers && level < cut.level_tiers->size() ? (*cut.level_tiers)[level] : level;
+  }
   codecs[kLastLevel].dictionary_bytes =
       cut.zstd_dictionary_bytes.value_or(options.zstd_dictionary_bytes);
 }

@@ -24,6 +24,8 @@ struct SubtableFormat {
   uint32_t prefix_bytes = 0;
   uint64_t separate_value_bytes = 0;
   bool offload = true;  // its compactions
+  // The level whose directory each level has.
+  std::array<uint32_t, kLevels> tiers{};
 };
 
 }  // namespace sluice

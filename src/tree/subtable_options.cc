@@ -20,8 +20,6 @@ constexpr uint32_t kMostPrefixBytes = 255;
 constexpr uint32_t kLeastDictionaryBytes = 256;
 constexpr int kMostZstdLevel = 22;
 
-using Levels = std::vector<Compression>;
-
 bool IsKnown(Compression compression) { return CompressionName(compression) != "unknown"; }
 
 template <typename T>
@@ -29,10 +27,11 @@ std::string TextOf(T value) {
   return fmt::format("{}", value);
 }
 std::string TextOf(Compression compression) { return std::string(CompressionName(compression)); }
-std::string TextOf(const Levels& levels) {
+template <typename T>
+std::string TextOf(const std::vector<T>& levels) {
   std::string text;
-  for (const Compression compression : levels) {
-    text.append(text.empty() ? "" : ",").append(CompressionName(compression));
+  for (const T of_level : levels) {
+    text.append(text.empty() ? "" : ",").append(TextOf(of_level));
   }
   return text;
 }
@@ -41,10 +40,11 @@ template <typename T>
 void Put(T value, std::string* out) {
   PutVarint(out, static_cast<uint64_t>(value));
 }
-void Put(const Levels& levels, std::string* out) {
+template <typename T>
+void Put(const std::vector<T>& levels, std::string* out) {
   std::string bytes;
-  for (const Compression compression : levels) {
-    bytes += static_cast<char>(compression);
+  for (const T of_level : levels) {
+    bytes += static_cast<char>(of_level);
   }
   PutLengthPrefixed(out, bytes);
 }
@@ -59,13 +59,14 @@ bool Get(std::string_view* in, T* value) {
   *value = static_cast<T>(number);
   return static_cast<uint64_t>(*value) == number;
 }
-bool Get(std::string_view* in, Levels* levels) {
+template <typename T>
+bool Get(std::string_view* in, std::vector<T>* levels) {
   std::string_view bytes;
   if (!GetLengthPrefixed(in, &bytes)) {
     return false;
   }
   for (const char byte : bytes) {
-    levels->push_back(static_cast<Compression>(byte));
+    levels->push_back(static_cast<T>(static_cast<uint8_t>(byte)));
   }
   return true;
 }
@@ -84,19 +85,22 @@ const char* OutOfRange(const SubtableOptions& options, uint32_t extent_bytes) {
   const auto within = [](const auto& option, auto least, auto most) {
     return !option || (*option >= least && *option <= most);
   };
-  const Levels none;
-  const Levels& of_levels = options.compression_per_level ? *options.compression_per_level : none;
+  const auto for_levels = [](const auto& option, const auto& fits) {
+    return !option ||
+           (option->size() <= kLevels && std::all_of(option->begin(), option->end(), fits));
+  };
+  const auto is_level = [](uint32_t level) { return level < kLevels; };
   const std::pair<const char*, bool> in_range[] = {
       {"block_bytes", within(options.block_bytes, kLeastBlockBytes, extent_bytes)},
       {"compression", !options.compression || IsKnown(*options.compression)},
-      {"compression_per_level",
-       of_levels.size() <= kLevels && std::all_of(of_levels.begin(), of_levels.end(), IsKnown)},
+      {"compression_per_level", for_levels(options.compression_per_level, IsKnown)},
       {"zstd_level", within(options.zstd_level, 1, kMostZstdLevel)},
       {"zstd_dictionary_bytes", options.zstd_dictionary_bytes == 0U ||
                                     within(options.zstd_dictionary_bytes, kLeastDictionaryBytes,
                                            MostDictionaryBytes(extent_bytes))},
       {"bloom_bits_per_key", within(options.bloom_bits_per_key, 0, kMostBloomBits)},
       {"prefix_bytes", within(options.prefix_bytes, 0U, kMostPrefixBytes)},
+      {"level_tiers", for_levels(options.level_tiers, is_level)},
   };
   for (const auto& [name, fits] : in_range) {
     if (!fits) {

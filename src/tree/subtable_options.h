@@ -30,6 +30,7 @@ void VisitOptions(Options& options, const Visit& visit) {
   visit(7, "prefix_bytes", options.prefix_bytes);
   visit(8, "separate_value_bytes", options.separate_value_bytes);
   visit(9, "offload", options.offload);
+  visit(10, "level_tiers", options.level_tiers);
 }
 
 // The largest that zstd_dictionary_bytes may be; 0: extents are too small for dictionaries.

@@ -264,9 +264,11 @@ TEST_F(SubtableOptionsTest, StatisticsShowThem) {
   Subtable* subtable = nullptr;
   const SubtableOptions own{.block_bytes = 1024,
                             .compression = kZstd,
-                            .compression_per_level = Levels{kNone, Compression::kLz4}};
+                            .compression_per_level = Levels{kNone, Compression::kLz4},
+                            .level_tiers = std::vector<uint32_t>{0, 0, 2}};
   ASSERT_TRUE(db_->CreateSubtable(own, "t", &subtable).ok());
-  const std::string text = "block_bytes=1024 compression=zstd compression_per_level=none,lz4";
+  const std::string text =
+      "block_bytes=1024 compression=zstd compression_per_level=none,lz4 level_tiers=0,0,2";
   EXPECT_EQ(own.ToString(), text);
   EXPECT_EQ(SubtableOptions().ToString(), "");
   EXPECT_EQ(StatisticsOf("t").options, own);
@@ -275,7 +277,8 @@ TEST_F(SubtableOptionsTest, StatisticsShowThem) {
   const nlohmann::json json = ToJson(statistics)["subtables"];
   EXPECT_EQ(json[0]["options"].dump(), "{}");
   EXPECT_EQ(json[1]["options"].dump(),
-            R"({"block_bytes":1024,"compression":"zstd","compression_per_level":["none","lz4"]})");
+            R"({"block_bytes":1024,"compression":"zstd","compression_per_level":["none","lz4"],)"
+            R"("level_tiers":[0,0,2]})");
 }
 
 TEST_F(SubtableOptionsTest, WhatIsOutOfItsRangeIsRefusedByName) {
@@ -296,6 +299,8 @@ TEST_F(SubtableOptionsTest, WhatIsOutOfItsRangeIsRefusedByName) {
       {"bloom_bits_per_key", {.bloom_bits_per_key = -1}},
       {"bloom_bits_per_key", {.bloom_bits_per_key = 65}},
       {"prefix_bytes", {.prefix_bytes = 256}},
+      {"level_tiers", {.level_tiers = std::vector<uint32_t>{0, 3}}},
+      {"level_tiers", {.level_tiers = std::vector<uint32_t>(4)}},
   };
   for (const auto& [name, options] : bad) {
     Subtable* made = nullptr;

@@ -241,6 +241,10 @@ inline SubtableOptions RandomSubtableOptions(TestRandom* random, const Options& 
   some(&own.prefix_bytes, drawn.prefix_bytes);
   some(&own.separate_value_bytes, drawn.separate_value_bytes);
   some(&own.offload, Uniform(random, 0, 1) != 0);
+  std::vector<uint32_t> tiers(Uniform(random, 0, 3));
+  std::generate(tiers.begin(), tiers.end(),
+                [&] { return static_cast<uint32_t>(Uniform(random, 0, 2)); });
+  some(&own.level_tiers, tiers);
   return own;
 }
 

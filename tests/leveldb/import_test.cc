@@ -104,6 +104,21 @@ TEST_F(ImportTest, HeedsTheOptionsOfTheSubtable) {
   EXPECT_LT(subtables[1].levels[2].bytes, subtables[0].levels[2].bytes * 9 / 10);
 }
 
+TEST_F(ImportTest, GoesWhereTheSubtablesLastLevelIs) {
+  const Contents contents = MakeRealDatabase(source_, {.seed = seed_});
+  Options options = SmallOptions();
+  options.level_paths = {dir_.File("hot"), "", dir_.File("cold")};
+  Open(options);
+  Subtable* subtable;
+  const SubtableOptions own{.level_tiers = std::vector<uint32_t>{0, 0, 0}};
+  ASSERT_TRUE(db_->CreateSubtable(own, "hot", &subtable).ok());
+  ASSERT_TRUE(Import(subtable).ok());
+  db_.reset();
+  options.level_paths.pop_back();  // nothing is there
+  Open(options);
+  EXPECT_TRUE(ReadAll(db_.get(), db_->FindSubtable("hot")) == contents);
+}
+
 TEST_F(ImportTest, EveryOption) {
   int number = 0;
   for (const auto compression : {leveldb::kNoCompression, leveldb::kSnappyCompression}) {
