@@ -4,6 +4,7 @@
 
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/units_library.h"
@@ -31,6 +32,7 @@ ulonglong row_cache_size = 0;
 ulonglong write_buffer_size = 0;
 uint compaction_threads = 0;
 ulong compression = 0;
+char* level_paths = nullptr;
 char* executor = nullptr;
 char* executor_library = nullptr;
 my_bool always_offload = FALSE;
@@ -89,6 +91,10 @@ MYSQL_SYSVAR_UINT(compaction_threads, compaction_threads, PLUGIN_VAR_RQCMDARG | 
 MYSQL_SYSVAR_ENUM(compression, compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "How blocks of tables are compressed from now on", nullptr, nullptr, 2,
                   &compressions);
+MYSQL_SYSVAR_STR(level_paths, level_paths, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                 "Directories for the data of levels 0, 1 and 2, separated by commas; empty: the "
+                 "database's own",
+                 nullptr, nullptr, "");
 MYSQL_SYSVAR_STR(executor, executor, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                  "What merges for compactions: cpu, or units by name, such as model:fast20x4",
                  nullptr, nullptr, "cpu");
@@ -100,19 +106,14 @@ MYSQL_SYSVAR_BOOL(always_offload, always_offload, PLUGIN_VAR_RQCMDARG | PLUGIN_V
                   "Give units every merge that they take, not only those for which it pays",
                   nullptr, nullptr, FALSE);
 
-st_mysql_sys_var* system_variables[] = {MYSQL_SYSVAR(lock_wait_timeout),
-                                        MYSQL_SYSVAR(max_transaction_size),
-                                        MYSQL_SYSVAR(sync_commits),
-                                        MYSQL_SYSVAR(checkpoint),
-                                        MYSQL_SYSVAR(block_cache_size),
-                                        MYSQL_SYSVAR(row_cache_size),
-                                        MYSQL_SYSVAR(write_buffer_size),
-                                        MYSQL_SYSVAR(compaction_threads),
-                                        MYSQL_SYSVAR(compression),
-                                        MYSQL_SYSVAR(executor),
-                                        MYSQL_SYSVAR(executor_library),
-                                        MYSQL_SYSVAR(always_offload),
-                                        nullptr};
+st_mysql_sys_var* system_variables[] = {
+    MYSQL_SYSVAR(lock_wait_timeout), MYSQL_SYSVAR(max_transaction_size),
+    MYSQL_SYSVAR(sync_commits),      MYSQL_SYSVAR(checkpoint),
+    MYSQL_SYSVAR(block_cache_size),  MYSQL_SYSVAR(row_cache_size),
+    MYSQL_SYSVAR(write_buffer_size), MYSQL_SYSVAR(compaction_threads),
+    MYSQL_SYSVAR(compression),       MYSQL_SYSVAR(level_paths),
+    MYSQL_SYSVAR(executor),          MYSQL_SYSVAR(executor_library),
+    MYSQL_SYSVAR(always_offload),    nullptr};
 
 handler* MakeHandler(handlerton* hton, TABLE_SHARE* table, MEM_ROOT* root) {
   return new (root) ha_sluice(hton, table);
@@ -158,6 +159,19 @@ Status OpenUnits(std::vector<std::shared_ptr<Executor>>* units) {
   return status;
 }
 
+Status ParseLevelPaths(std::string_view text, std::vector<std::string>* paths) {
+  for (size_t end = 0; !text.empty() && end != std::string_view::npos;) {
+    end = text.find(',');
+    const std::string& path = paths->emplace_back(text.substr(0, end));
+    // In the data directory it would be a database of the server's.
+    if (!path.empty() && !path.starts_with('/')) {
+      return Status::InvalidArgument("sluice_level_paths: '" + path + "' is no absolute path");
+    }
+    text.remove_prefix(end == std::string_view::npos ? 0 : end + 1);
+  }
+  return {};
+}
+
 int Start(void* plugin) {
   ignore_db_dirs_append(kDirectory);
   Options options;
@@ -172,7 +186,10 @@ int Start(void* plugin) {
     return 1;
   }
   auto opened = std::make_unique<Engine>();
-  Status status = DB::Open(options, kDirectory, &opened->db);
+  Status status = ParseLevelPaths(level_paths, &options.level_paths);
+  if (status.ok()) {
+    status = DB::Open(options, kDirectory, &opened->db);
+  }
   if (status.ok()) {
     status = opened->dictionary.Open(opened->db.get(), "./");
   }

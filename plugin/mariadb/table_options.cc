@@ -15,6 +15,10 @@ namespace {
 constexpr Compression kCompressions[] = {
     {}, Compression::kNone, Compression::kSnappy, Compression::kLz4, Compression::kZstd};
 constexpr uint kUnit = 2;
+// A digit for each level: the level whose directory it has. Behind the default all of them in order.
+constexpr char kLevelTiers[] =
+    "default,000,001,002,010,011,012,020,021,022,100,101,102,110,111,112,120,121,122,"
+    "200,201,202,210,211,212,220,221,222";
 constexpr ulonglong kLeastBlockSize = 512;
 constexpr ulonglong kMostBlockSize = 1 << 20;
 
@@ -30,6 +34,10 @@ void Take(const StorageOptions* from, SubtableOptions* options) {
   }
   if (from->executor != 0) {
     options->offload = from->executor == kUnit;
+  }
+  if (from->level_tiers != 0) {
+    const uint32_t number = from->level_tiers - 1;  // of base 3
+    options->level_tiers = {number / 9, number / 3 % 3, number % 3};
   }
 }
 
@@ -69,7 +77,8 @@ ha_create_table_option storage_options[] = {
     HA_xOPTION_ENUM("COMPRESSION", StorageOptions, compression, "default,none,snappy,lz4,zstd", 0),
     HA_xOPTION_NUMBER("BLOCK_SIZE", StorageOptions, block_size, 0, kLeastBlockSize, kMostBlockSize,
                       1),
-    HA_xOPTION_ENUM("EXECUTOR", StorageOptions, executor, "default,cpu,unit", 0), HA_xOPTION_END};
+    HA_xOPTION_ENUM("EXECUTOR", StorageOptions, executor, "default,cpu,unit", 0),
+    HA_xOPTION_ENUM("LEVEL_TIERS", StorageOptions, level_tiers, kLevelTiers, 0), HA_xOPTION_END};
 
 bool CheckPartitionOptions(THD* thd, const TABLE& table, std::string_view name) {
   partition_element* const partition = FindPartition(table, name);

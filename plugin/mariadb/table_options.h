@@ -21,6 +21,7 @@ struct StorageOptions {
   uint compression = 0;
   ulonglong block_size = 0;
   uint executor = 0;
+  uint level_tiers = 0;
 };
 
 // For handlerton, of tables and of indexes.

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""COMPRESSION, BLOCK_SIZE and EXECUTOR of tables, partitions and indexes, and what becomes of them."""
+"""What tables, partitions and indexes say of how they are stored, and what becomes of it."""
 
+import pathlib
 import re
+import tempfile
 import unittest
 
 import server
@@ -82,7 +84,7 @@ class OptionsTest(unittest.TestCase):
         one = self.connect()
         self.expect(one, "CREATE TABLE t (a INT) ENGINE=SLUICE", "")
         for option in ("COMPRESSION='brotli'", "BLOCK_SIZE=511", "BLOCK_SIZE=0", "BLOCK_SIZE=1048577", "BLOCK_SIZE='4K'",
-                       "EXECUTOR='gpu'"):
+                       "EXECUTOR='gpu'", "LEVEL_TIERS='003'", "LEVEL_TIERS='00'"):
             self.expect(one, f"CREATE TABLE x (a INT) ENGINE=SLUICE {option}", "E1912")
             self.expect(one, f"CREATE TABLE x (a INT, KEY (a) {option}) ENGINE=SLUICE", "E1912")
             self.expect(one, f"ALTER TABLE t {option}", "E1912")
@@ -95,11 +97,59 @@ class OptionsTest(unittest.TestCase):
         one = self.connect()
         self.expect(one, "CREATE TABLE x (a INT PRIMARY KEY, b INT, KEY (b) EXECUTOR='unit') ENGINE=SLUICE EXECUTOR='cpu';"
                          "CREATE TABLE y (a INT) ENGINE=SLUICE EXECUTOR='cpu' PARTITION BY RANGE (a) ("
-                         "PARTITION p VALUES LESS THAN (10), PARTITION q VALUES LESS THAN (20) EXECUTOR='unit')", "")
-        self.expect_options("offload=false", "offload=true", "offload=false", "offload=true")
+                         "PARTITION p VALUES LESS THAN (10), PARTITION q VALUES LESS THAN (20) EXECUTOR='unit' LEVEL_TIERS='222')", "")
+        self.expect_options("offload=false", "offload=true", "offload=false", "offload=true level_tiers=2,2,2")
         self.expect(one, "ALTER TABLE x EXECUTOR=DEFAULT, ALGORITHM=INSTANT; ALTER TABLE y EXECUTOR='unit', ALGORITHM=INSTANT;"
                          "SELECT COUNT(*) FROM x; SELECT COUNT(*) FROM y", "0 0")
-        self.expect_options("offload=true", "offload=true", "offload=true")
+        self.expect_options("offload=true", "offload=true", "offload=true level_tiers=2,2,2")
+
+    def test_tables_and_indexes_are_in_the_directories_that_they_choose(self):
+        directory = tempfile.TemporaryDirectory(prefix="sluice.")
+        self.addCleanup(directory.cleanup)
+        hot, cold = (pathlib.Path(directory.name, name) for name in ("hot", "cold"))
+        # Level 1 has the database's own.
+        self.server = server.Server(f"--sluice-level-paths={hot},,{cold}")
+        self.addCleanup(self.server.close)
+        own = pathlib.Path(self.server.directory.name, "data", "#sluice")
+
+        def sizes():
+            return [sum(file.stat().st_size for file in path.glob("*.data")) for path in (hot, own, cold)]
+
+        def grown(sql, answer=""):
+            """The levels in whose directories data files grow as statements are done."""
+            before = sizes()
+            self.expect(one, sql, answer)
+            return "".join(str(level) for level, (size, now) in enumerate(zip(before, sizes())) if now > size)
+
+        self.server.run("CREATE DATABASE d")
+        one = self.connect()
+        rows = "SELECT seq, RPAD(MD5(seq), 300, MD5(seq + 1)) FROM seq_1_to_20000"
+        self.expect(one, "CREATE TABLE x (a INT PRIMARY KEY, b VARCHAR(300)) ENGINE=SLUICE LEVEL_TIERS='000';"
+                         f"CREATE TABLE y LIKE x; ALTER TABLE y LEVEL_TIERS=DEFAULT; INSERT INTO x {rows}; INSERT INTO y {rows}", "")
+        self.expect_options("level_tiers=0,0,0")
+        self.assertIn("`LEVEL_TIERS`='000'", one.do("SHOW CREATE TABLE x"))
+        # OPTIMIZE TABLE flushes, and merges into the last level. One run is moved there.
+        done = "d.{},optimize,status,OK"
+        self.assertEqual(grown("OPTIMIZE TABLE x", done.format("x")), "0")
+        self.assertEqual(grown("OPTIMIZE TABLE y", done.format("y")), "02")
+        # What is there moves as it is merged.
+        self.expect(one, "ALTER TABLE x LEVEL_TIERS='111', ALGORITHM=INSTANT, LOCK=NONE; SELECT COUNT(*) FROM x", "20000")
+        self.expect_options("level_tiers=1,1,1")
+        self.assertEqual(grown("OPTIMIZE TABLE x", done.format("x")), "1")
+        # An index is written at once, into the last level.
+        for tiers, level in (("110", "0"), ("001", "1"), ("222", "2")):
+            self.assertEqual(grown(f"ALTER TABLE x ADD KEY k{tiers} (b) LEVEL_TIERS='{tiers}', ALGORITHM=NOCOPY"), level)
+        self.server.restart()
+        one = self.connect()
+        self.expect(one, "CHECK TABLE x EXTENDED", "d.x,check,status,OK")
+        self.expect_options("level_tiers=1,1,1", "level_tiers=1,1,0", "level_tiers=0,0,1", "level_tiers=2,2,2")
+
+    def test_a_path_that_is_not_absolute_is_refused(self):
+        refused = server.Server("--sluice-level-paths=hot")
+        self.addCleanup(refused.close)
+        self.assertNotIn("SLUICE", refused.run("SHOW ENGINES"))
+        log = pathlib.Path(refused.directory.name, "log").read_text(encoding="utf-8")
+        self.assertIn("sluice_level_paths: 'hot' is no absolute path", log)
 
     def test_partitions_have_options(self):
         one = self.connect()
