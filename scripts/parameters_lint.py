@@ -28,6 +28,7 @@ REFUSED = {
     },
     "cu_byte_packer": {"bytes": {"Bytes": 12}},
     "cu_byte_ram": {"depth": {"Depth": 6000}},
+    "cu_byte_select": {"positions": {"Positions": 6}, "in_bytes": {"InBytes": 22}},
     "cu_card_control": {"units": {"Units": 9}},
     "cu_commit_fifo": {"depth": {"Depth": 6}},
     "cu_compress_stage": {"compressors": {"Compressors": 0}},

@@ -103,12 +103,12 @@ PROOFS = {
         ],
     ),
     "block_chunks": Proof(
-        "f_block_chunks", ["cu_fifo", "cu_block_chunks"], BLOCK_CHUNKS_SAYS, method="induction",
-        depth=1,
+        "f_block_chunks", ["cu_fifo", "cu_byte_select", "cu_block_chunks"], BLOCK_CHUNKS_SAYS,
+        method="induction", depth=1,
         mutations=[
             ("cu_block_chunks", "load & (last_q | (index_q == IndexBits'(Chunks - 1)))",
              "load & last_q"),
-            ("cu_block_chunks", "around[{1'b0, chunk_end_q} * 8+:72]", "around[0+:72]"),
+            ("cu_block_chunks", ".pos_i(chunk_end_q)", ".pos_i('0)"),
             ("cu_block_chunks", "chunk_valid_q & (~chunk_last_q | tail_ready)", "chunk_valid_q"),
             ("cu_block_chunks", "33'(block_lane_i[PosBits-1:0]) - 33'd1",
              "33'(block_lane_i[PosBits-1:0])"),
@@ -118,8 +118,9 @@ PROOFS = {
         ],
     ),
     "block_chunks_whole": Proof(
-        "f_block_chunks", ["cu_fifo", "cu_block_chunks"], BLOCK_CHUNKS_SAYS + "; bus as wide",
-        method="induction", depth=1, parameters={"BusBytes": 8},
+        "f_block_chunks", ["cu_fifo", "cu_byte_select", "cu_block_chunks"],
+        BLOCK_CHUNKS_SAYS + "; bus as wide", method="induction", depth=1,
+        parameters={"BusBytes": 8},
         mutations=[
             ("cu_block_chunks", "if (block_ready_o) busy_q <= block_valid_i",
              "busy_q <= block_valid_i"),

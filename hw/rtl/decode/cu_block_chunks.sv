@@ -119,14 +119,17 @@ module cu_block_chunks #(
     end
   end
 
-  logic [V*8+63:0] around;
+  // Ends with the byte at chunk_end_q.
+  logic [71:0] tail;
   logic [$clog2(Tails+1)-1:0] unused_tails;
-  assign around = {chunk_q, before_q};
+  cu_byte_select #(.InBytes(V + 8), .OutBytes(9), .Positions(V)) u_tail (
+    .data_i({chunk_q, before_q}), .pos_i(chunk_end_q), .data_o(tail)
+  );
 
   cu_fifo #(.Width(72), .Depth(Tails)) u_tails (
     .clk_i, .rst_ni,
     .wvalid_i(taken & chunk_last_q), .wready_o(tail_ready),
-    .wdata_i(around[{1'b0, chunk_end_q} * 8+:72]),
+    .wdata_i(tail),
     .rvalid_o(tail_valid_o), .rready_i(tail_ready_i), .rdata_o(tail_o),
     .count_o(unused_tails)
   );

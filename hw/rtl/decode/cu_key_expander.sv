@@ -54,6 +54,7 @@ module cu_key_expander
   localparam int unsigned V = ValueBytes;
   localparam int unsigned Beats = (MaxKeyBytes + 8 + V - 1) / V;
   localparam int unsigned BeatBits = $clog2(Beats);
+  localparam int unsigned PosBits = $clog2(V);
   localparam int unsigned Words = V / 8;
   localparam int unsigned Phases = 8 / Words;  // beats after which word rotations repeat
   localparam int unsigned PhaseBits = (Phases > 1) ? $clog2(Phases) : 1;
@@ -158,13 +159,15 @@ module cu_key_expander
 
   // ------------------------------------------------------------------ s1: expand
 
-  logic [V*8-1:0] merged, shared_mask;
+  logic [V*8-1:0] merged, shared_mask, data_mask, before_mask;
   stage_t s2_q;
   merge_status_e s2_status_q, s3_status_q;  // of the header
   logic [V*8-1:0] s2_key_q, s2_data_q, s2_before_q;  // internal key; user key or value; before
   logic parity, s2_parity_q;  // of the internal key, or of the value
 
   assign shared_mask = lanes_below(s1_shared_q);
+  assign data_mask   = lanes_below(s1_q.bytes);
+  assign before_mask = lanes_below(s1_bytes_before_q);
   assign merged      = (s1_before_q & shared_mask) |
                        (s1_data_q & lanes_below(s1_filled_q) & ~shared_mask);
   assign parity      = ^merged;
@@ -191,16 +194,20 @@ module cu_key_expander
     s2_status_q <= s1_q.fault ? MergeStatusBlockCorrupt : header_status_i;
     s2_phase_q  <= s1_phase_q;
     s2_key_q    <= merged;
-    s2_data_q   <= merged & lanes_below(s1_q.bytes);
-    s2_before_q <= s1_before_q & lanes_below(s1_bytes_before_q);
+    // Lanes are cleared by the registers' reset, which takes no LUT per bit.
+    for (int i = 0; i < int'(V); i++) begin
+      s2_data_q[8*i+:8]   <= merged[8*i+:8];
+      s2_before_q[8*i+:8] <= s1_before_q[8*i+:8];
+      if (!data_mask[8*i]) s2_data_q[8*i+:8] <= '0;
+      if (!before_mask[8*i]) s2_before_q[8*i+:8] <= '0;
+    end
     if (!rst_ni) {s2_q.key, s2_q.value, s2_q.fault, s2_q.block_end, s2_q.eos} <= '0;
   end
 
   // ------------------------------------------------------------------ s2: compare, xor_hash
 
   logic below, above;  // the previous key, in this beat
-  logic [63:0] tail_q;  // the last eight bytes of the previous beat
-  logic [V*8+63:0] around;
+  logic [55:0] tail_q;  // the last seven bytes of the previous beat
   logic [63:0] xor_hash;
 
   logic [V*8-1:0] data_word, before_word;  // the first byte is the most significant
@@ -216,7 +223,12 @@ module cu_key_expander
   );
   assign above = ~below & ~equal;
 
-  assign around = {s2_key_q, tail_q};
+  // The trailer ends with the key's last byte, the span'th of its last beat. A span of 0 is that of
+  // a key which is too short to be one.
+  logic [63:0] trailer;
+  cu_byte_select #(.InBytes(V + 7), .OutBytes(8), .Positions(V)) u_trailer (
+    .data_i({s2_key_q, tail_q}), .pos_i(PosBits'(s2_q.span - 1'b1)), .data_o(trailer)
+  );
 
   // Rotations add up: those within a beat are fixed, that of the beat depends on its phase.
   always_comb begin
@@ -236,13 +248,13 @@ module cu_key_expander
   logic s3_parity_q;
 
   always_ff @(posedge clk_i) begin
-    if (s2_q.key) tail_q <= s2_key_q[V*8-1-:64];
+    if (s2_q.key) tail_q <= s2_key_q[V*8-1-:56];
     s3_q         <= s2_q;
     s3_status_q  <= s2_status_q;
     s3_data_q    <= s2_data_q;
     s3_below_q   <= below;
     s3_above_q   <= above;
-    s3_trailer_q <= around[s2_q.span*8+:64];
+    s3_trailer_q <= trailer;
     s3_xor_hash_q    <= xor_hash;
     s3_parity_q  <= s2_parity_q;
     if (!rst_ni) {s3_q.key, s3_q.value, s3_q.fault, s3_q.block_end, s3_q.eos} <= '0;
