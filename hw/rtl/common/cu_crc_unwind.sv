@@ -1,6 +1,7 @@
-// Takes `zeros_i` zero bytes back out of a CRC32C state. Each stage handles two bits of zeros_i:
-// three constant matrices applied to the state, a multiplexer and a register. One result per cycle,
-// after cu_crc_pkg::unwind_cycles(MaxBytes) cycles.
+// Takes `zeros_i` zero bytes back out of a CRC32C state. Each stage handles two bits of zeros_i, the
+// larger one first, each by a constant matrix and a multiplexer: together they are smaller than one
+// multiplexer of three matrices. One result per cycle, after cu_crc_pkg::unwind_cycles(MaxBytes)
+// cycles.
 
 module cu_crc_unwind #(
   parameter int unsigned MaxBytes = 8,  // zeros_i < MaxBytes; a power of two, 2 or more
@@ -25,18 +26,17 @@ module cu_crc_unwind #(
   for (genvar s = 0; s < Stages; s++) begin : g_stage
     localparam unwind_masks_t One = unwind_masks(1 << (2 * s));
     localparam unwind_masks_t Two = unwind_masks(2 << (2 * s));
-    localparam unwind_masks_t Three = unwind_masks(3 << (2 * s));
-    logic [31:0] state_q;
+    logic [31:0] less_two, state_q;
+    always_comb begin
+      for (int i = 0; i < 32; i++) begin
+        less_two[i] = zeros[s][1] ? ^(state[s] & Two[i]) : state[s][i];
+      end
+    end
     logic [2*Stages-1:0] zeros_q;
     always_ff @(posedge clk_i) begin
       zeros_q <= zeros[s] >> 2;
       for (int i = 0; i < 32; i++) begin
-        case (zeros[s][1:0])
-          2'd0:    state_q[i] <= state[s][i];
-          2'd1:    state_q[i] <= ^(state[s] & One[i]);
-          2'd2:    state_q[i] <= ^(state[s] & Two[i]);
-          default: state_q[i] <= ^(state[s] & Three[i]);
-        endcase
+        state_q[i] <= zeros[s][0] ? ^(less_two & One[i]) : less_two[i];
       end
     end
     assign state[s+1] = state_q;

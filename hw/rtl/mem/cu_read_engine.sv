@@ -8,7 +8,7 @@
 //   request -> queue -> cutter -> candidate burst -> round robin -> AR register      (per client,
 //                                                                      from round robin shared)
 //   R -> s0: beat -> client FIFO
-//           -> s1: message bytes masked -> CRC of the word's parts -> s2: of the word
+//           -> s1: message bytes masked -> wide words folded -> s2: CRC of the word
 //           -> s3: client's state -> s4: unwound after some cycles -> client's done FIFO
 //
 // A client may have Requests requests in flight, from the first burst until its done is taken.
@@ -405,13 +405,9 @@ module cu_read_engine #(
     logic [LaneBits-1:0]   zeros;    // after them
   } crc_beat_t;
 
-  // The word's share is the XOR of its parts', each of 16 bytes.
-  localparam int unsigned PartBytes = (W > 16) ? 16 : W;
-  localparam int unsigned Parts = W / PartBytes;
-
-  crc_beat_t s1_q, part_q, s2_q;
+  crc_beat_t s1_q, folded_q, s2_q;
   logic [LaneBits-1:0] s1_lane_q;
-  logic [Parts-1:0][31:0] part_crc_d, part_crc_q;
+  logic [31:0] share;  // of the word, from state zero
   logic [31:0] start_d, start_q;  // what the initial state has become by the end of the word
   logic [31:0] s2_crc_d, s2_crc_q;
 
@@ -424,38 +420,40 @@ module cu_read_engine #(
               error: s0_q.error, message: s0_q.message,
               zeros: LaneBits'((LaneBits + 1)'(W) - s0_q.end_lane)};
     s1_lane_q  <= s0_q.lane;
-    part_q     <= s1_q;
-    part_crc_q <= part_crc_d;
-    start_q    <= s1_q.first ? start_d : '0;
-    s2_q       <= part_q;
-    s2_crc_q   <= s2_crc_d;
+    folded_q <= s1_q;
+    start_q  <= s1_q.first ? start_d : '0;
+    s2_q     <= folded_q;
+    s2_crc_q <= s2_crc_d;
     if (!rst_ni) begin
-      s1_q.valid   <= 1'b0;
-      part_q.valid <= 1'b0;
-      s2_q.valid   <= 1'b0;
+      s1_q.valid     <= 1'b0;
+      folded_q.valid <= 1'b0;
+      s2_q.valid     <= 1'b0;
     end
   end
 
   // ------------------------------------------------------------------ s2, s3: one CRC for all
 
   // The step is linear: the word's share is computed ahead, the loop holds only the state's.
-  for (genvar p = 0; p < Parts; p++) begin : g_part
-    logic [W*8-1:0] part;
-    always_comb begin
-      part = '0;
-      part[p*PartBytes*8+:PartBytes*8] = s1_word_q[p*PartBytes*8+:PartBytes*8];
+  if (W * 8 > cu_crc_pkg::FoldedBits) begin : g_fold
+    localparam int unsigned Low = W * 8 - cu_crc_pkg::FoldedBits;
+    logic [cu_crc_pkg::FoldedBits-1:0] word_q;
+    always_ff @(posedge clk_i) begin
+      word_q <= cu_crc_pkg::FoldedBits'(cu_crc_pkg::fold(512'(s1_word_q), W) >> Low);
     end
-    cu_crc_step #(.Bytes(W)) u_part (.state_i(32'h0), .word_i(part), .state_o(part_crc_d[p]));
+    cu_crc_step #(.Bytes(W)) u_share (
+      .state_i('0), .word_i({word_q, Low'(0)}), .state_o(share)
+    );
+  end else begin : g_whole
+    logic [31:0] share_d;
+    cu_crc_step #(.Bytes(W)) u_share (.state_i('0), .word_i(s1_word_q), .state_o(share_d));
+    always_ff @(posedge clk_i) share <= share_d;
   end
   localparam cu_crc_pkg::starts_t Starts = cu_crc_pkg::starts(W);
   always_comb begin
     start_d = '0;
     for (int l = 0; l < int'(W); l++) if (s1_lane_q == LaneBits'(l)) start_d |= Starts[l];
   end
-  always_comb begin
-    s2_crc_d = start_q;
-    for (int p = 0; p < int'(Parts); p++) s2_crc_d ^= part_crc_q[p];
-  end
+  assign s2_crc_d = start_q ^ share;
 
   typedef struct packed {
     logic [31:0]         crc;
