@@ -97,7 +97,9 @@ PROOFS = {
         mutations=[
             ("cu_byte_packer", "full && spill != '0", "full"),
             ("cu_byte_packer", "accept ? in_i.bytes[PosBits-1:0] : '0", "'0"),
-            ("cu_byte_packer", "hold_rotated  = full", "hold_rotated  = 1'b0"),
+            ("cu_byte_packer", "flush_q || full || i >=", "flush_q || i >="),
+            ("cu_byte_packer", "flush_q && i >= int'(pos_q)", "1'b0"),
+            ("cu_byte_packer", "turn = flush_q ? '0 : pos_q", "turn = pos_q"),
             ("cu_byte_packer", "room && (!flush_q || (!full_chunk(in_i.bytes) && !in_i.last))",
              "room && (!flush_q || !in_i.last)"),
         ],

@@ -6,7 +6,8 @@
 // is a full word or a last chunk.
 //
 // The chunk is rotated rather than shifted: the bytes that wrap around belong to the next word, and
-// the position says how many of them are valid.
+// the position says how many of them are valid. What holds bytes takes the rotated chunk as it is,
+// lane by lane: no multiplexer stands before it.
 
 `include "cu_assert.svh"
 `include "cu_streams.svh"
@@ -33,11 +34,11 @@ module cu_byte_packer #(
 
   typedef logic [Bytes-1:0][7:0] word_t;
 
-  word_t hold_q, rotated, merged, out_data_q;
+  word_t hold_q, rotated, out_data_q;
   logic [PosBits-1:0] pos_q, pos_d;           // bytes held
   logic flush_q, flush_d;                     // what is held ends a block
   logic [1:0] flush_token_q, flush_token_d;
-  logic out_valid_q, out_last_q, emit, emit_last, hold_rotated;
+  logic out_valid_q, out_last_q, emit, emit_last;
   logic [1:0] out_token_q, emit_token;
   logic [CountBits-1:0] out_bytes_q, emit_bytes;
 
@@ -53,16 +54,15 @@ module cu_byte_packer #(
     return bytes[PosBits];
   endfunction
 
+  // The bytes held end a block in a cycle of their own: the chunk then stays where it is.
+  wire [PosBits-1:0] turn = flush_q ? '0 : pos_q;
   always_comb begin
-    // Rotation by the position, in steps of powers of two.
+    // In steps of powers of two.
     rotated = in_i.data;
     for (int b = 0; b < int'(PosBits); b++) begin
-      if (pos_q[b]) begin
+      if (turn[b]) begin
         rotated = (rotated << (8 << b)) | (rotated >> (8 * Bytes - (8 << b)));
       end
-    end
-    for (int i = 0; i < int'(Bytes); i++) begin
-      merged[i] = (i < int'(pos_q)) ? hold_q[i] : flush_q ? 8'h0 : rotated[i];
     end
   end
 
@@ -74,7 +74,6 @@ module cu_byte_packer #(
     emit_bytes    = CountBits'(Bytes);
     emit_last     = 1'b0;
     emit_token    = '0;
-    hold_rotated  = full;
     if (flush_q) begin
       if (room) begin
         emit       = 1'b1;
@@ -101,9 +100,14 @@ module cu_byte_packer #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (accept) hold_q <= flush_q ? in_i.data : hold_rotated ? rotated : merged;
+    for (int i = 0; i < int'(Bytes); i++) begin
+      if (accept && (flush_q || full || i >= int'(pos_q))) hold_q[i] <= rotated[i];
+      if (room && emit) begin
+        out_data_q[i] <= (i < int'(pos_q)) ? hold_q[i] : rotated[i];
+        if (flush_q && i >= int'(pos_q)) out_data_q[i] <= '0;
+      end
+    end
     if (room && emit) begin
-      out_data_q  <= merged;
       out_bytes_q <= emit_bytes;
       out_last_q  <= emit_last;
       out_token_q <= emit_token;
