@@ -2,7 +2,8 @@
 // ends.
 //
 // There are two banks: while one is sent, records go to the other, so that the index side may lag
-// behind by one block without stalling the data side.
+// behind by one block without stalling the data side. A key is complete a cycle before its block
+// ends, so that its first row has been read by then.
 
 `include "cu_assert.svh"
 `include "cu_streams.svh"
@@ -34,25 +35,39 @@ module cu_last_key #(
 
   `ASSERT_PARAM(max_key_bytes, Rows >= 2, "MaxKeyBytes must be more than ValueBytes")
 
-  logic [V*8-1:0] mem[2 * 2 ** RowBits];
+  (* ram_style = "block" *) logic [V*8-1:0] mem[2 * 2 ** RowBits];
+  logic [V*8-1:0] row_q;  // that of rbank_q and rrow_q
   logic [1:0][15:0] user_bytes_q;
   logic [1:0][63:0] trailer_q;
   logic [1:0][RowBits-1:0] last_row_q;
   logic [1:0] full_q;  // to be sent
-  logic wbank_q, rbank_q;
-  logic [RowBits-1:0] wrow_q, rrow_q;
+  logic wbank_q, rbank_q, rbank_d;
+  logic [RowBits-1:0] wrow_q, rrow_q, rrow_d;
 
   assign ready_o = !full_q[wbank_q];
   assign busy_o  = |full_q;
 
   assign last_key_valid_o = full_q[rbank_q];
   assign last_key_o       = '{
-    data: mem[{rbank_q, rrow_q}], last: rrow_q == last_row_q[rbank_q],
+    data: row_q, last: rrow_q == last_row_q[rbank_q],
     user_bytes: user_bytes_q[rbank_q], trailer: trailer_q[rbank_q]
   };
 
+  always_comb begin
+    rbank_d = rbank_q;
+    rrow_d  = rrow_q;
+    if (last_key_valid_o && last_key_ready_i) begin
+      rrow_d = rrow_q + 1'b1;
+      if (last_key_o.last) begin
+        rrow_d  = '0;
+        rbank_d = !rbank_q;
+      end
+    end
+  end
+
   always_ff @(posedge clk_i) begin
     if (beat_i) mem[{wbank_q, wrow_q}] <= data_i;
+    row_q <= mem[{rbank_d, rrow_d}];
     if (start_i) begin
       user_bytes_q[wbank_q] <= user_bytes_i;
       trailer_q[wbank_q]    <= trailer_i;
@@ -72,17 +87,13 @@ module cu_last_key #(
         full_q[wbank_q] <= 1'b1;
         wbank_q         <= !wbank_q;
       end
-      if (last_key_valid_o && last_key_ready_i) begin
-        rrow_q <= rrow_q + 1'b1;
-        if (last_key_o.last) begin
-          rrow_q          <= '0;
-          full_q[rbank_q] <= 1'b0;
-          rbank_q         <= !rbank_q;
-        end
-      end
+      if (last_key_valid_o && last_key_ready_i && last_key_o.last) full_q[rbank_q] <= 1'b0;
+      rbank_q <= rbank_d;
+      rrow_q  <= rrow_d;
     end
   end
 
   `ASSERT(a_ready, start_i || beat_i || close_i |-> ready_o)
+  `ASSERT(a_complete, close_i |-> !beat_i)
   `ASSERT(a_fits, start_i |-> 32'(user_bytes_i) <= MaxKeyBytes)
 endmodule

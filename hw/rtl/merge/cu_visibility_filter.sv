@@ -37,7 +37,7 @@ module cu_visibility_filter #(
   input  logic                    clk_i,
   input  logic                    rst_ni,
 
-  // Stable from reset's end, at least one cycle ahead of the first beat; bounds likewise.
+  // Stable from reset's end, at least two cycles ahead of the first beat; bounds likewise.
   input  logic [55:0]             snapshot_i,
   input  logic                    bottommost_i,
   input  logic                    has_begin_i,
