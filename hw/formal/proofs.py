@@ -254,7 +254,7 @@ PROOFS = {
         "bursts cover each request once, in order, nothing else; no client passed over for long",
         parameters={"Check": 1}, method="bmc", depth=10, fast=False,
         mutations=[
-            ("cu_read_engine", "{addr_q[63:LaneBits+BurstBits] + 1'b1, BurstBits'(0)}",
+            ("cu_read_engine", "{addr_q[AddrBits-1:LaneBits+BurstBits] + 1'b1, BurstBits'(0)}",
              "addr_q + 1'b1"),
             ("cu_read_engine", "left_q - LeftBits'(to_boundary) - 1'b1",
              "left_q - LeftBits'(to_boundary)"),

@@ -52,8 +52,8 @@ class IndexEncoder : public testing::Test, protected Randomised {
         table.blocks.push_back(
             {"", 8 + rng_() % largest, Bytes(rng_() % (longest_key + 1)), rng_(), 1});
       }
-      table.entries = rng_();
-      table.tombstones = rng_();
+      table.entries = rng_() >> 16;  // 48 bits
+      table.tombstones = rng_() >> 16;
     }
     return tables;
   }

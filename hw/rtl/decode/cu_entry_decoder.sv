@@ -96,6 +96,7 @@ module cu_entry_decoder
   localparam int unsigned PosBits = $clog2(V);
   localparam int unsigned CountBits = PosBits + 1;
   localparam int unsigned LaneBits = $clog2(BusBytes);
+  localparam int unsigned OffsetBits = 48;  // no device has more memory
   localparam int unsigned Checks = 8;  // blocks parsed whose CRC may still be unknown
 
   `ASSERT_PARAM(value_bytes, ValueBytes inside {8, 16, 32, 64},
@@ -131,11 +132,14 @@ module cu_entry_decoder
     end
   end
 
+  logic unused_offset;
+  assign unused_offset = ^handle_offset_i[63:OffsetBits];
+
   typedef struct packed {
     logic        run_end;
     logic [31:0] bytes;
     logic [15:0] table_no;
-    logic [63:0] offset;
+    logic [OffsetBits-1:0] offset;
   } info_t;
 
   logic lane_valid, lane_pop;
@@ -155,7 +159,7 @@ module cu_entry_decoder
   cu_fifo #(.Width($bits(info_t)), .Depth(InFlight)) u_info (
     .clk_i, .rst_ni,
     .wvalid_i(accept & ~fault_q), .wready_o(info_ready),
-    .wdata_i({handle_end_i, handle_bytes_i, handle_table_i, handle_offset_i}),
+    .wdata_i({handle_end_i, handle_bytes_i, handle_table_i, handle_offset_i[OffsetBits-1:0]}),
     .rvalid_o(info_valid), .rready_i(info_take), .rdata_o(info),
     .count_o(unused_info)
   );
@@ -413,13 +417,13 @@ module cu_entry_decoder
   typedef struct packed {
     block_end_t  block;
     logic [15:0] table_no;
-    logic [63:0] offset;
+    logic [OffsetBits-1:0] offset;
   } check_t;
 
   check_t check;
   merge_status_e content;  // first fault within the block: comes when its events are through
   logic [15:0] table_q;
-  logic [63:0] offset_q;
+  logic [OffsetBits-1:0] offset_q;
   logic check_valid, check_wready, content_valid, content_wready;
   logic [$clog2(Checks+1)-1:0] unused_checks, unused_contents;
 
@@ -450,7 +454,7 @@ module cu_entry_decoder
   logic judge_q, array_bad_q, crc_bad_q, type_bad_q, differs_q;
   merge_status_e verdict, status_q;
   logic [15:0] fault_table_q;
-  logic [63:0] fault_offset_q, input_bytes_q;
+  logic [OffsetBits-1:0] fault_offset_q, input_bytes_q;
 
   // An array has one word per restart, and their number. array_words + ~plain_restarts is zero then;
   // a sum a + b is zero, without a carry chain, if a ^ b is (a | b) << 1.
@@ -487,7 +491,7 @@ module cu_entry_decoder
       input_bytes_q <= '0;
     end else begin
       if (check_pop && verdict == MergeStatusOk) begin
-        input_bytes_q <= input_bytes_q + 64'(check.block.bytes) + 64'd5;
+        input_bytes_q <= input_bytes_q + OffsetBits'(check.block.bytes) + OffsetBits'(5);
       end
       if (check_pop && verdict != MergeStatusOk) begin
         fault_q        <= 1'b1;
@@ -504,8 +508,8 @@ module cu_entry_decoder
   assign fault_valid_o  = reported_q;
   assign fault_status_o = status_q;
   assign fault_table_o  = fault_table_q;
-  assign fault_offset_o = fault_offset_q;
-  assign input_bytes_o  = input_bytes_q;
+  assign fault_offset_o = 64'(fault_offset_q);
+  assign input_bytes_o  = 64'(input_bytes_q);
 
   `ASSERT(a_key_place, new_key_valid |-> key_wready)
   `ASSERT(a_value_place, new_value_valid |-> value_wready)

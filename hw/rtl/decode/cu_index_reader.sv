@@ -67,7 +67,7 @@ module cu_index_reader
   localparam logic [31:0] RestartBytes = 32'd8;           // the least that follows the entries
   localparam logic [31:0] MaxBlockBytes = 32'hffff_ffef;  // so that the trailer fits a request
   localparam logic [31:0] TrailerBytes = 32'd5;
-  localparam int unsigned OffsetBits = 48;  // no device has more memory
+  localparam int unsigned OffsetBits = 48;  // and of addresses: no device has more memory
 
   // Words of a descriptor.
   localparam logic [1:0] IndexAddr = 2'd0, IndexBytes = 2'd1, DataAddr = 2'd2, DataBytes = 2'd3;
@@ -82,8 +82,8 @@ module cu_index_reader
   logic [15:0] count_q;
   logic [47:0] tables_q;
 
-  function automatic logic [63:0] desc_addr(logic [16:0] n);
-    return {16'h0, tables_q} + {42'h0, n, 5'h0};
+  function automatic logic [OffsetBits-1:0] desc_addr(logic [16:0] n);
+    return tables_q + {26'h0, n, 5'h0};
   endfunction
 
   // Of numbers of tables, the low bits: the first is ahead of the second by none to two (a_ahead).
@@ -95,11 +95,11 @@ module cu_index_reader
 
   logic [16:0] fetch_desc_q, fetch_index_q;  // next to be requested
   logic fetch_valid_q, fetch_half_q;  // half: of an index block, the address is there
-  logic [63:0] fetch_addr_q, fetch_word;
+  logic [OffsetBits-1:0] fetch_addr_q, fetch_word;
   logic [31:0] fetch_bytes_q;
   logic want_desc, want_index, fetch_next;
 
-  assign fetch_word = desc[{fetch_index_q[0], fetch_half_q ? IndexBytes : IndexAddr}];
+  assign fetch_word = OffsetBits'(desc[{fetch_index_q[0], fetch_half_q ? IndexBytes : IndexAddr}]);
   // One descriptor ahead of the index blocks.
   assign want_desc  = ~fetch_half_q & (fetch_desc_q != {1'b0, count_q}) &
                       ~by_two(fetch_desc_q[1:0], fetch_index_q[1:0]);
@@ -129,7 +129,7 @@ module cu_index_reader
   end
 
   assign req_valid_o = fetch_valid_q;
-  assign req_addr_o  = fetch_addr_q;
+  assign req_addr_o  = 64'(fetch_addr_q);
   assign req_bytes_o = fetch_bytes_q;
 
   // ------------------------------------------------------------------ words of index blocks
@@ -520,11 +520,11 @@ module cu_index_reader
   // ------------------------------------------------------------------ out
 
   logic handle_valid_q, handle_end_q;
-  logic [63:0] handle_addr_q;
+  logic [OffsetBits-1:0] handle_addr_q;
   logic [OffsetBits-1:0] handle_offset_q;
   logic [31:0] handle_bytes_q;
   logic [15:0] handle_table_q, fault_table_q;
-  logic [63:0] fault_offset_q;
+  logic [OffsetBits-1:0] fault_offset_q;
   merge_status_e fault_status_q;
 
   assign out_free = ~handle_valid_q | handle_ready_i;
@@ -532,7 +532,7 @@ module cu_index_reader
   always_ff @(posedge clk_i) begin
     if (out_free) begin
       handle_end_q    <= state_q == End;
-      handle_addr_q   <= desc_word + 64'(offset_q);
+      handle_addr_q   <= desc_word[OffsetBits-1:0] + offset_q;
       handle_bytes_q  <= size_q;
       handle_offset_q <= offset_q;
       handle_table_q  <= table_q[15:0];
@@ -540,7 +540,8 @@ module cu_index_reader
     if (report) begin
       fault_status_q <= verdict;
       fault_table_q  <= (state_q == DescDone) ? descs_q[15:0] : table_q[15:0];
-      fault_offset_q <= (state_q == DescDone) ? desc_addr(descs_q) : desc_word;
+      fault_offset_q <= (state_q == DescDone) ? desc_addr(descs_q)
+                                                : desc_word[OffsetBits-1:0];
     end
     if (!rst_ni) handle_valid_q <= 1'b0;
     else if (out_free) handle_valid_q <= (state_q == End) | send;
@@ -548,14 +549,14 @@ module cu_index_reader
 
   assign handle_valid_o  = handle_valid_q;
   assign handle_end_o    = handle_end_q;
-  assign handle_addr_o   = handle_addr_q;
+  assign handle_addr_o   = 64'(handle_addr_q);
   assign handle_bytes_o  = handle_bytes_q;
   assign handle_offset_o = 64'(handle_offset_q);
   assign handle_table_o  = handle_table_q;
   assign fault_valid_o   = fault_q;
   assign fault_status_o  = fault_status_q;
   assign fault_table_o   = fault_table_q;
-  assign fault_offset_o  = fault_offset_q;
+  assign fault_offset_o  = 64'(fault_offset_q);
 
   `ASSERT(a_ahead, fetch_desc_q - fetch_index_q <= 17'd2 && descs_q - fetch_index_q <= 17'd2 &&
                    descs_q - table_q <= 17'd2)

@@ -42,6 +42,7 @@ module cu_block_sealer #(
   localparam int unsigned HandleDepth = 4;
   localparam int unsigned ZeroBits = $clog2(Bytes);
   localparam int unsigned TrailerBytes = 5;
+  localparam int unsigned OffsetBits = 48;  // no device has more memory
 
   `ASSERT_PARAM(bytes, Bytes inside {8, 16, 32, 64}, "Bytes must be 8, 16, 32 or 64")
 
@@ -73,17 +74,18 @@ module cu_block_sealer #(
   // Handles.
   logic handles_ready;
   logic [$clog2(HandleDepth + 1)-1:0] unused_handles;
-  logic [63:0] offset_q;
+  logic [OffsetBits-1:0] offset_q, handle_offset;
   logic [31:0] size_q;
   wire [31:0] size = size_q + 32'(in_i.bytes);
-  cu_fifo #(.Width(96), .Depth(HandleDepth)) u_handles (
+  cu_fifo #(.Width(OffsetBits + 32), .Depth(HandleDepth)) u_handles (
     .clk_i, .rst_ni,
     .wvalid_i(accept && block_end), .wready_o(handles_ready), .wdata_i({offset_q, size}),
     .rvalid_o(handle_valid_o), .rready_i(handle_ready_i),
-    .rdata_o({handle_offset_o, handle_size_o}),
+    .rdata_o({handle_offset, handle_size_o}),
     .count_o(unused_handles)
   );
   assign in_ready_o = words_ready && handles_ready;
+  assign handle_offset_o = 64'(handle_offset);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -93,7 +95,7 @@ module cu_block_sealer #(
       if (token) begin
         offset_q <= '0;
       end else if (block_end) begin
-        offset_q <= offset_q + 64'(size) + 64'(TrailerBytes);
+        offset_q <= offset_q + OffsetBits'(size) + OffsetBits'(TrailerBytes);
         size_q   <= '0;
       end else begin
         size_q <= size;

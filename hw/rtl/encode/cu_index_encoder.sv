@@ -55,6 +55,7 @@ module cu_index_encoder #(
   localparam int unsigned TableDepth = 2;
   localparam int unsigned SealBytes = 5;
   localparam int unsigned RecordWords = TableRecordBytes / 8;
+  localparam int unsigned OffsetBits = 48;  // no device has more memory, or records
 
   `ASSERT_PARAM(align_bytes, $onehot(AlignBytes), "AlignBytes must be a power of two")
 
@@ -65,7 +66,7 @@ module cu_index_encoder #(
     logic        is_table;
     logic        task_end;
     logic [63:0] a;  // trailer, or entries
-    logic [63:0] b;  // user key bytes, or tombstones
+    logic [OffsetBits-1:0] b;  // user key bytes, or tombstones
   } item_t;
 
   item_t item_in, item;
@@ -77,10 +78,10 @@ module cu_index_encoder #(
 
   always_comb begin
     item_in = '{is_table: 1'b0, task_end: 1'b0, a: last_key_i.trailer,
-                b: 64'(last_key_i.user_bytes)};
+                b: OffsetBits'(last_key_i.user_bytes)};
     if (!last_key_valid_i) begin
       item_in = '{is_table: 1'b1, task_end: table_record_i.task_end, a: table_record_i.entries,
-                  b: table_record_i.tombstones};
+                  b: table_record_i.tombstones[OffsetBits-1:0]};
     end
   end
   assign last_key_ready_o     = items_ready && keys_ready;
@@ -103,16 +104,16 @@ module cu_index_encoder #(
   );
 
   logic handle_valid, handle_pop;
-  logic [63:0] handle_offset;
+  logic [OffsetBits-1:0] handle_offset;
   logic [31:0] handle_size;
   // Computed on this side of the FIFO: on the other one, an entry's header needs it at once.
-  wire [3:0] new_code_bytes = varint_bytes(handle_offset_i[55:0]) +
+  wire [3:0] new_code_bytes = varint_bytes(56'(handle_offset_i[OffsetBits-1:0])) +
                               varint_bytes(56'(handle_size_i));
   logic [3:0] code_bytes;
-  cu_fifo #(.Width(96 + 4), .Depth(ItemDepth)) u_handles (
+  cu_fifo #(.Width(OffsetBits + 32 + 4), .Depth(ItemDepth)) u_handles (
     .clk_i, .rst_ni,
     .wvalid_i(handle_valid_i), .wready_o(handle_ready_o),
-    .wdata_i({handle_offset_i, handle_size_i, new_code_bytes}),
+    .wdata_i({handle_offset_i[OffsetBits-1:0], handle_size_i, new_code_bytes}),
     .rvalid_o(handle_valid), .rready_i(handle_pop),
     .rdata_o({handle_offset, handle_size, code_bytes}), .count_o(unused_handles)
   );
@@ -125,7 +126,7 @@ module cu_index_encoder #(
   logic entry_valid, word_valid, sealed_valid, image_valid;
   logic entry_ready, word_ready, sealed_ready, image_ready;
   logic table_push, tables_ready, table_valid, table_pop;
-  logic [63:0] table_offset, table_bytes;
+  logic [OffsetBits-1:0] table_offset, table_bytes;
 
   cu_index_entries #(.ValueBytes(V), .MaxBlocks(MaxBlocks), .AlignBytes(AlignBytes)) u_entries (
     .clk_i, .rst_ni,
@@ -165,29 +166,30 @@ module cu_index_encoder #(
   // -------------------------------------------------------------- table records
 
   logic [$clog2(TableDepth + 1)-1:0] unused_tables;
-  logic [3:0][63:0] info;  // of the table at the FIFO's head: tombstones, entries, bytes, offset
-  cu_fifo #(.Width(256), .Depth(TableDepth)) u_tables (
+  // Of the table at the FIFO's head: tombstones, entries, bytes, offset.
+  logic [3:0][OffsetBits-1:0] info;
+  cu_fifo #(.Width(4 * OffsetBits), .Depth(TableDepth)) u_tables (
     .clk_i, .rst_ni,
     .wvalid_i(table_push), .wready_o(tables_ready),
-    .wdata_i({item.b, item.a, table_bytes, table_offset}),
+    .wdata_i({item.b, item.a[OffsetBits-1:0], table_bytes, table_offset}),
     .rvalid_o(table_valid), .rready_i(table_pop), .rdata_o(info),
     .count_o(unused_tables)
   );
 
   logic record_q, record_d;   // a table record is being sent
   logic [2:0] index_q;        // its next word
-  logic [63:0] used_q, start_q;  // bytes sent; of which before this table's index block
+  logic [OffsetBits-1:0] used_q, start_q;  // bytes sent; of which before this table's index block
   logic [RecordWords-1:0][63:0] record;
   logic final_word;
 
   always_comb begin
     record = '0;
-    record[TableRecordDataOffset/8]  = info[0];
-    record[TableRecordDataBytes/8]   = info[1];
-    record[TableRecordIndexOffset/8] = start_q;
+    record[TableRecordDataOffset/8]  = 64'(info[0]);
+    record[TableRecordDataBytes/8]   = 64'(info[1]);
+    record[TableRecordIndexOffset/8] = 64'(start_q);
     record[TableRecordIndexBytes/8]  = 64'(block_size) + 64'(SealBytes);
-    record[TableRecordEntries/8]     = info[2];
-    record[TableRecordTombstones/8]  = info[3];
+    record[TableRecordEntries/8]     = 64'(info[2]);
+    record[TableRecordTombstones/8]  = 64'(info[3]);
   end
   assign final_word = record_q && index_q == 3'(RecordWords - 1);
 
@@ -231,16 +233,19 @@ module cu_index_encoder #(
       if (last_key_valid_i && last_key_ready_o) key_first_q <= last_key_i.last;
       record_q <= record_d;
       if (out_valid_o && out_ready_i && !out_empty_o) begin
-        used_q <= used_q + 64'd8;
+        used_q <= used_q + OffsetBits'(8);
         if (record_q) index_q <= final_word ? '0 : index_q + 1'b1;
         if (final_word) begin
-          start_q  <= used_q + 64'd8;
+          start_q  <= used_q + OffsetBits'(8);
           tables_o <= tables_o + 64'd1;
         end
       end
     end
   end
 
+  `ASSERT(a_counts, table_record_valid_i |-> table_record_i.entries[63:OffsetBits] == '0 &&
+                                             table_record_i.tombstones[63:OffsetBits] == '0)
+  `ASSERT(a_offset, handle_valid_i |-> handle_offset_i[63:OffsetBits] == '0)
   `ASSERT(a_in_order, !(last_key_valid_i && table_record_valid_i))
   `ASSERT(a_token_last, image_valid && image.token != '0 |-> image.last)
   `ASSERT(a_task_end, image_valid && image.token == 2'd2 |-> image.bytes == '0)

@@ -39,7 +39,7 @@ module cu_index_entries #(
 
   input  logic                    handle_valid_i,
   output logic                    handle_ready_o,
-  input  logic [63:0]             handle_offset_i,  // below 2^56
+  input  logic [47:0]             handle_offset_i,
   input  logic [31:0]             handle_size_i,
   input  logic [3:0]              handle_code_bytes_i,  // of both as varints
 
@@ -50,8 +50,8 @@ module cu_index_entries #(
   // With a table's token: where its data blocks stand in the data area. Taken at once.
   output logic                    table_valid_o,
   input  logic                    table_ready_i,
-  output logic [63:0]             table_offset_o,
-  output logic [63:0]             table_bytes_o,
+  output logic [47:0]             table_offset_o,
+  output logic [47:0]             table_bytes_o,
 
   output logic                    limit_o  // more blocks than there is room for; nothing follows
 );
@@ -73,7 +73,7 @@ module cu_index_entries #(
   logic [15:0] key_left_q;
   logic [WordBits-1:0] word_q;
   logic [31:0] content_q;
-  logic [63:0] data_offset_q, data_bytes_q;
+  logic [47:0] data_offset_q, data_bytes_q;
   varint_t offset_code_q, size_code_q;
   logic [3:0] value_bytes_q;
   wire handle_fits = value_bytes_q <= 4'd8;
@@ -209,7 +209,7 @@ module cu_index_entries #(
 
   assign table_offset_o = data_offset_q;
   assign table_bytes_o  = data_bytes_q;
-  wire [63:0] table_end = data_offset_q + data_bytes_q + 64'(AlignBytes - 1);
+  wire [47:0] table_end = data_offset_q + data_bytes_q + 48'(AlignBytes - 1);
 
   always_ff @(posedge clk_i) begin
     if (start_entry) begin
@@ -217,7 +217,7 @@ module cu_index_entries #(
       word_q         <= '0;
       header_bytes_q <= header_bytes;
       value_bytes_q  <= handle_code_bytes_i;
-      offset_code_q  <= varint(handle_offset_i[55:0]);
+      offset_code_q  <= varint(56'(handle_offset_i));
       size_code_q    <= varint(56'(handle_size_i));
     end else if (state_q == StKey && key_valid_i && room) begin
       key_left_q <= key_left_q - 16'd8;
@@ -232,14 +232,14 @@ module cu_index_entries #(
     end else begin
       state_q   <= state_d;
       account_q <= start_entry;
-      if (start_entry) data_bytes_q <= data_bytes_q + 64'(handle_size_i) + 64'(SealBytes);
+      if (start_entry) data_bytes_q <= data_bytes_q + 48'(handle_size_i) + 48'(SealBytes);
       if (account_q) begin
         content_q <= content_q + 32'(key_left_q) + 32'(other_bytes);
       end
       if (table_valid_o) begin
         content_q     <= '0;
         data_bytes_q  <= '0;
-        data_offset_q <= table_end & ~64'(AlignBytes - 1);
+        data_offset_q <= table_end & ~48'(AlignBytes - 1);
       end
     end
   end
@@ -254,5 +254,4 @@ module cu_index_entries #(
 
   `ASSERT(a_code_bytes,
       account_q |-> value_bytes_q == offset_code_q.bytes + size_code_q.bytes)
-  `ASSERT(a_offset, handle_valid_i |-> handle_offset_i[63:56] == '0)
 endmodule

@@ -11,6 +11,8 @@
 //           -> s1: message bytes masked -> wide words folded -> s2: CRC of the word
 //           -> s3: client's state -> s4: unwound after some cycles -> client's done FIFO
 //
+// Of an address the lower 48 bits count: no device has more memory.
+//
 // A client may have Requests requests in flight, from the first burst until its done is taken.
 // After halt_i no burst is issued; once idle_o is high, none is outstanding and the engine can be
 // reset.
@@ -62,6 +64,7 @@ module cu_read_engine #(
   output logic                               m_axi_rready_o
 );
   localparam int unsigned W = BusBytes;
+  localparam int unsigned AddrBits = 48;
   localparam int unsigned LaneBits = $clog2(W);
   localparam int unsigned BurstBits = $clog2(MaxBurstBeats);
   localparam int unsigned BeatBits = BurstBits + 1;  // 0..MaxBurstBeats
@@ -94,7 +97,7 @@ module cu_read_engine #(
   // ------------------------------------------------------------------ per client: cut into bursts
 
   typedef struct packed {
-    logic [63:LaneBits]  addr;  // in beats
+    logic [AddrBits-1:LaneBits] addr;  // in beats
     logic [BeatBits-1:0] beats;
     logic                first;
     logic                last;
@@ -108,20 +111,20 @@ module cu_read_engine #(
   for (genvar c = 0; c < Clients; c++) begin : g_cut
     logic q_valid, q_ready;
     logic [1:0] unused_queued;
-    logic [63:0] q_addr;
+    logic [AddrBits-1:0] q_addr;
     logic [31:0] q_bytes;
 
-    cu_fifo #(.Width(96), .Depth(2)) u_queue (
+    cu_fifo #(.Width(AddrBits + 32), .Depth(2)) u_queue (
       .clk_i, .rst_ni,
       .wvalid_i(req_valid_i[c]), .wready_o(req_ready_o[c]),
-      .wdata_i({req_addr_i[c], req_bytes_i[c]}),
+      .wdata_i({req_addr_i[c][AddrBits-1:0], req_bytes_i[c]}),
       .rvalid_o(q_valid), .rready_i(q_ready), .rdata_o({q_addr, q_bytes}),
       .count_o(unused_queued)
     );
 
     // The request being cut.
     logic                busy_q, busy_d, first_q, first_d;
-    logic [63:LaneBits]  addr_q, addr_d;
+    logic [AddrBits-1:LaneBits] addr_q, addr_d;
     logic [LaneBits-1:0] lane_q, lane_d;
     logic [LeftBits-1:0] left_q, left_d;  // beats
     logic [LaneBits-1:0] end_q, end_d;      // lane behind its message,
@@ -178,13 +181,13 @@ module cu_read_engine #(
         busy_d  = ~ends;
         first_d = 1'b0;
         // Of what follows the burst, if anything does: on from the boundary.
-        addr_d  = {addr_q[63:LaneBits+BurstBits] + 1'b1, BurstBits'(0)};
+        addr_d  = {addr_q[AddrBits-1:LaneBits+BurstBits] + 1'b1, BurstBits'(0)};
         left_d  = left_q - LeftBits'(to_boundary) - 1'b1;
       end
       if (q_valid && q_ready) begin
         busy_d  = 1'b1;
         first_d = 1'b1;
-        addr_d  = q_addr[63:LaneBits];
+        addr_d  = q_addr[AddrBits-1:LaneBits];
         lane_d  = q_addr[LaneBits-1:0];
         left_d  = new_left;
         end_d   = new_end - LaneBits'(4);
@@ -237,7 +240,7 @@ module cu_read_engine #(
   logic [Clients-1:0] eligible_after, pick;
   logic burst_ready, ar_free;
   logic arvalid_q, idle_q;
-  logic [63:LaneBits] araddr_q;
+  logic [AddrBits-1:LaneBits] araddr_q;
   logic [7:0] arlen_q;
   cand_t chosen;
   logic [ClientBits-1:0] chosen_client;
@@ -285,7 +288,12 @@ module cu_read_engine #(
     end
   end
 
-  assign m_axi_araddr_o  = {araddr_q, LaneBits'(0)};
+  assign m_axi_araddr_o  = 64'({araddr_q, LaneBits'(0)});
+  logic unused_addr;
+  always_comb begin
+    unused_addr = 1'b0;
+    for (int c = 0; c < int'(Clients); c++) unused_addr ^= ^req_addr_i[c][63:AddrBits];
+  end
   assign m_axi_arlen_o   = arlen_q;
   assign m_axi_arsize_o  = 3'(LaneBits);
   assign m_axi_arburst_o = 2'b01;
