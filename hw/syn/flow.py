@@ -38,25 +38,38 @@ for command in sys.stdin.read().splitlines():
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    map: tuple  # commands; the last one also gets the module's name
+    map: tuple  # commands, in which {top} is the module's name, {wide} its entry of `wide`
     library: str  # command that reads its cells
-    options: dict = dataclasses.field(default_factory=dict)  # of the last command, for some stages
+    wide: dict = dataclasses.field(default_factory=dict)
 
 
-# What ABC takes a wire for, in ps. Yosys knows the LUTs of the 7 series only, which take 127 to 642,
-# by the input. In UltraScale+ they are several times as fast, and wires take most of a path: with
-# wires so long beside its LUTs, ABC maps for few levels rather than for fast inputs.
+# What ABC takes a wire for, in ps. LUTs take it 1 ps: in UltraScale+ wires take most of a path. ABC
+# so maps for few levels; where a stage needs no more than LEVELS of them, for few LUTs.
 WIRE = 2500
+LEVELS = 5
+# What LUTs of up to six inputs, of seven, and of eight count. Yosys counts by inputs, 2 to 5 for up to
+# six, because two small LUTs can be one: synth.py counts each.
+COSTS = "6:1,2,4"
 # Multiplexers of so many inputs and more take those within a slice. In these stages that saves LUTs,
 # though not as many as pass a signal on to them; a read engine would be twice as deep.
 WIDE = {"cu_entry_decoder": " -widemux 4", "cu_index_reader": " -widemux 4"}
+SYNTH = "synth_xilinx -family xcup -flatten -noiopad -noclkbuf{wide} -top {top}"
 XCUP = Target(
-    (f"scratchpad -set synth_xilinx.abc9.W {WIRE}",
-     "synth_xilinx -family xcup -flatten -noiopad -noclkbuf"),
+    (f"{SYNTH} -run begin:map_luts",
+     # Its map_luts, with costs and delays of our own.
+     f"scratchpad -set abc9.W {WIRE}",
+     "opt_expr -mux_undef -noclkinv",
+     f"abc9 -luts {COSTS} -D {LEVELS * (WIRE + 1)}",
+     "clean",
+     "xilinx_srl -fixed -minlen 3",
+     "techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6",
+     "xilinx_dffopt",
+     "opt_lut_ins -tech xilinx",
+     f"{SYNTH} -run finalize:"),
     "read_verilog -lib +/xilinx/cells_sim.v +/xilinx/cells_xtra.v",
     WIDE,
 )
-ECP5 = Target(("synth_ecp5",), "read_verilog -lib +/ecp5/cells_sim.v +/ecp5/cells_bb.v")
+ECP5 = Target(("synth_ecp5 -top {top}",), "read_verilog -lib +/ecp5/cells_sim.v +/ecp5/cells_bb.v")
 
 
 def yosys(log, commands):
@@ -155,12 +168,12 @@ def map_part(target, key, text, top, boxes=()):
     source = OUT / "parts" / f"{key}.source.il"
     source.write_text(text.replace(f"module {top}\n", f"module \\{key}\n"), encoding="utf-8")
     fresh = result.with_suffix(".new")
+    wide = target.wide.get(key.rsplit("_", 2)[0], "")
     yosys(f"parts/{key}", [
         *(f"read_rtlil {box.relative_to(ROOT)}" for box in boxes),
         *(f"blackbox {box.stem}" for box in boxes),
         f"read_rtlil {source.relative_to(ROOT)}",
-        *target.map[:-1],
-        f"{target.map[-1]}{target.options.get(key.rsplit('_', 2)[0], '')} -top {key}",
+        *(command.format(top=key, wide=wide) for command in target.map),
         f"select {key}",
         f"write_json -selected {result.with_suffix('.json').relative_to(ROOT)}",
         f"write_rtlil -selected {fresh.relative_to(ROOT)}",
