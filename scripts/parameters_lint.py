@@ -57,6 +57,7 @@ REFUSED = {
         "fifo_beats": {"FifoBeats": 24}, "requests": {"Requests": 1}, "clients": {"Clients": 0},
     },
     "cu_restart_array": {"bytes": {"Bytes": 4}, "max_restarts": {"MaxRestarts": 2}},
+    "cu_snappy_chooser": {"window": {"Window": 12}},
     "cu_snappy_matcher": {"value_bytes": {"ValueBytes": 8}, "block_bytes": {"BlockBytes": 6000}},
     "cu_snappy_parser": {"history_bytes": {"ValueBytes": 16, "HistoryBytes": 64}},
     "cu_snappy_writer": {"block_bytes": {"BlockBytes": 131072}},

@@ -16,7 +16,7 @@ namespace {
 // As in cu_snappy_matcher.
 constexpr size_t kGroup = 4;
 constexpr size_t kLeastMatch = 4;
-constexpr size_t kWindow = 12;
+constexpr size_t kWindow = 16;
 constexpr size_t kMostLiterals = 512;
 constexpr unsigned kHashBits = 13;
 constexpr unsigned kTableBits = 4;

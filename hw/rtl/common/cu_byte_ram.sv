@@ -26,22 +26,34 @@ module cu_byte_ram #(
   (* ram_style = "block" *) logic [Bytes*8-1:0] even[2**AddressBits];
   (* ram_style = "block" *) logic [Bytes*8-1:0] odd[2**AddressBits];
   logic [Bytes*8-1:0] even_q, odd_q;
-  logic [LaneBits:0] lane_q;  // with the bank
+  logic [LaneBits-1:0] lane_q;
+  logic [Bytes-1:0] from_odd, from_odd_q;  // by lane
 
   // The row behind an even one has the same address, behind an odd one the next.
   wire [AddressBits-1:0] address = place_i[PlaceBits-1:LaneBits+1];
 
+  always_comb begin
+    for (int i = 0; i < int'(Bytes); i++) begin
+      from_odd[i] = place_i[LaneBits] ^ (i < int'(place_i[LaneBits-1:0]));
+    end
+  end
+
   always_ff @(posedge clk_i) begin
     if (write_i && !row_i[0]) even[row_i[PlaceBits-LaneBits-1:1]] <= data_i;
     if (write_i && row_i[0]) odd[row_i[PlaceBits-LaneBits-1:1]] <= data_i;
-    even_q <= even[address + AddressBits'(place_i[LaneBits])];
-    odd_q  <= odd[address];
-    lane_q <= place_i[LaneBits:0];
+    even_q     <= even[address + AddressBits'(place_i[LaneBits])];
+    odd_q      <= odd[address];
+    lane_q     <= place_i[LaneBits-1:0];
+    from_odd_q <= from_odd;
   end
 
   always_comb begin
-    logic [2*Bytes*8-1:0] rows;
-    rows   = lane_q[LaneBits] ? {even_q, odd_q} : {odd_q, even_q};
-    data_o = rows[{1'b0, lane_q[LaneBits-1:0], 3'b0}+:Bytes*8];
+    for (int i = 0; i < int'(Bytes); i++) begin
+      data_o[8*i+:8] = from_odd_q[i] ? odd_q[8*i+:8] : even_q[8*i+:8];
+    end
+    // Rotated by the lane, in steps of powers of two.
+    for (int b = 0; b < int'(LaneBits); b++) begin
+      if (lane_q[b]) data_o = (data_o >> (8 << b)) | (data_o << (8 * Bytes - (8 << b)));
+    end
   end
 endmodule

@@ -70,12 +70,12 @@ module cu_snappy_encoder #(
 
   logic write_valid, write_ready;
   logic [4*PlaceBits:0] write;
-  logic [4:0] tokens;
-  cu_fifo #(.Width(4 * PlaceBits + 1), .Depth(16)) u_tokens (
+  logic [5:0] tokens;
+  cu_fifo #(.Width(4 * PlaceBits + 1), .Depth(32)) u_tokens (
     .clk_i, .rst_ni, .wvalid_i(token_valid), .wready_o(tokens_room), .wdata_i(token),
     .rvalid_o(write_valid), .rready_i(write_ready), .rdata_o(write), .count_o(tokens)
   );
-  always_ff @(posedge clk_i) go_q <= rst_ni && tokens <= 5'd8;
+  always_ff @(posedge clk_i) go_q <= rst_ni && tokens <= 6'd16;
 
   logic [PlaceBits-2:0] literal_place;
   logic [V*8-1:0] literals;

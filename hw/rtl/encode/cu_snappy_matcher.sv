@@ -4,18 +4,17 @@
 // Tables keep, under a hash of the four bytes that begin there, the last place of each. In every
 // cycle four places are looked up and entered; each table takes one of them, and a place whose
 // table an earlier one has taken goes without. Up to Window bytes from the four candidates on are
-// compared, and the first match of four bytes or more that begins behind the last one is taken. A
-// match as long as the window goes on for as long as the bytes do that lie one offset behind:
+// compared, and of the matches cu_snappy_chooser makes tokens. A match as long as the window goes on
+// for as long as the bytes do that lie one offset behind:
 //
-//   scan    hashes of the group, tables
-//   fetch   candidates come out of the tables; they are read, and what lies one offset behind, each
-//           from a RAM
-//   compare
-//   choose  ends, extends and begins matches
+//   scan     a group of four places, its hashes, and with these the tables
+//   fetch    candidates come out of the tables, and are read, each from a RAM
+//   compare  byte by byte; what lies one offset behind is read
+//   measure  lengths; what lies behind is compared
 //
-// Of a match that begins, the third group behind is the first to be fetched with its offset: Window
-// bytes lie between. Literals that go on without a match leave MostLiterals at a time, so that they
-// are written meanwhile.
+// Of a match that begins, the fourth group behind is the first to be compared with its offset, as
+// cu_snappy_chooser takes two cycles more: Window bytes lie between. What is found does not depend
+// on Window.
 //
 // An entry belongs to a block by its epoch, so that what is found depends on the block alone.
 // Tables are cleared after a reset, and when epochs begin anew.
@@ -39,7 +38,7 @@ module cu_snappy_matcher #(
   input  logic                    row_last_i,
 
   // Literals from a place on, then a copy. No handshake: while go_i is low, no group begins, and up
-  // to six tokens may come.
+  // to nine tokens may come.
   input  logic                    go_i,
   output logic                    token_valid_o,
   output logic [PlaceBits-1:0]    token_place_o,
@@ -50,8 +49,8 @@ module cu_snappy_matcher #(
 );
   localparam int unsigned V = ValueBytes;
   localparam int unsigned Group = 4;    // places per cycle, and bytes of a hash
-  localparam int unsigned Window = 12;  // bytes that are compared
-  localparam int unsigned MostLiterals = 512;
+  localparam int unsigned Window = 16;  // bytes that are compared, V at most
+  localparam int unsigned LengthBits = $clog2(Window + 1);
   localparam int unsigned Shown = Window + Group - 1;
   localparam int unsigned Groups = V / Group;  // of a row
   localparam int unsigned GroupBits = $clog2(Groups);
@@ -69,18 +68,28 @@ module cu_snappy_matcher #(
 
   typedef logic [PlaceBits-1:0] place_t;
   typedef logic [EpochBits-1:0] epoch_t;
-  typedef logic [3:0] length_t;  // 0 to Window
+  typedef logic [LengthBits-1:0] length_t;  // 0 to Window
   typedef struct packed {
     epoch_t epoch;
     place_t place;
   } entry_t;
 
-  // A CRC: any bit of the bytes may change any bit of the hash.
-  function automatic logic [HashBits-1:0] hash(logic [31:0] bytes);
-    hash = '0;
-    for (int i = 31; i >= 0; i--) begin
-      hash = {hash[HashBits-2:0], 1'b0} ^ ((hash[HashBits-1] ^ bytes[i]) ? HashBits'('h1cf5) : '0);
+  // A CRC: any bit of the bytes may change any bit of the hash. For each of these, the bits of the
+  // bytes that do.
+  function automatic logic [HashBits-1:0][31:0] crc();
+    for (int bit_i = 0; bit_i < 32; bit_i++) begin
+      logic [HashBits-1:0] hash = '0;
+      for (int i = 31; i >= 0; i--) begin
+        hash = {hash[HashBits-2:0], 1'b0} ^
+               ((hash[HashBits-1] ^ (i == bit_i)) ? HashBits'('h1cf5) : '0);
+      end
+      for (int i = 0; i < int'(HashBits); i++) crc[i][bit_i] = hash[i];
     end
+  endfunction
+  localparam logic [HashBits-1:0][31:0] Crc = crc();
+
+  function automatic logic [HashBits-1:0] hash(logic [31:0] bytes);
+    for (int i = 0; i < int'(HashBits); i++) hash[i] = ^(bytes & Crc[i]);
   endfunction
 
   // ---- rows
@@ -98,8 +107,10 @@ module cu_snappy_matcher #(
   wire scan = go_i && !clear_q && low_valid_q && (low_last_q || high_valid_q);
   wire [LeftBits-1:0] row_left = LeftBits'(low_bytes_q) - LeftBits'({group_q, 2'b00});
   wire [LeftBits-1:0] left = row_left + (low_last_q ? '0 : LeftBits'(high_bytes_q));
-  wire final_group = low_last_q && row_left <= LeftBits'(Group);
-  wire shift = scan && (final_group || group_q == GroupBits'(Groups - 1));
+  wire [GroupBits-1:0] last_group = GroupBits'((low_bytes_q - 1'b1) >> 2);
+  wire row_group = group_q == last_group;  // of the row the last one
+  wire final_group = low_last_q && row_group;
+  wire shift = scan && row_group;
   wire [2*V*8-1:0] both = {high_q, low_q};
   wire [Shown*8-1:0] shown = both[{1'b0, group_q, 5'b0}+:Shown*8];
 
@@ -143,16 +154,24 @@ module cu_snappy_matcher #(
   end
 
   // ---- scan: tables
+  typedef struct packed {
+    logic                valid;
+    logic                last;
+    place_t              base;
+    logic [Shown*8-1:0]  bytes;
+  } group_t;
+  logic [LeftBits-1:0] fetch_left_q;
+  logic [Group-1:0][HashBits-1:0] hashes;
+  logic [Group-1:0] fits, enters;
   epoch_t epoch_q;
   logic [IndexBits-1:0] clear_index_q;
-  logic [Group-1:0][HashBits-1:0] hashes;
-  logic [Group-1:0] enters;
   entry_t [Tables-1:0] found_q;
 
   always_comb begin
     for (int j = 0; j < int'(Group); j++) begin
       hashes[j] = hash(shown[8*j+:32]);
-      enters[j] = scan && LeftBits'(j + 4) <= left;
+      fits[j]   = scan && LeftBits'(j + 4) <= left;
+      enters[j] = fits[j];
       for (int i = 0; i < j; i++) begin
         if (hashes[i][TableBits-1:0] == hashes[j][TableBits-1:0]) enters[j] = 1'b0;
       end
@@ -164,13 +183,14 @@ module cu_snappy_matcher #(
     logic enter;
     logic [IndexBits-1:0] index;
     entry_t entry;
+    // The first of the group that has this table. If it does not fit, none behind it does.
     always_comb begin
       enter = clear_q;
-      index = clear_q ? clear_index_q : '0;
+      index = clear_index_q;
       entry = '0;
-      for (int j = 0; j < int'(Group); j++) begin
-        if (enters[j] && hashes[j][TableBits-1:0] == TableBits'(t)) begin
-          enter = 1'b1;
+      for (int j = int'(Group) - 1; j >= 0; j--) begin
+        if (!clear_q && hashes[j][TableBits-1:0] == TableBits'(t)) begin
+          enter = fits[j];
           index = hashes[j][HashBits-1:TableBits];
           entry = '{epoch: epoch_q, place: base_q + place_t'(j)};
         end
@@ -200,32 +220,30 @@ module cu_snappy_matcher #(
   end
 
   // ---- fetch
-  typedef struct packed {
-    logic                valid;
-    logic                last;
-    place_t              base;
-    logic [Shown*8-1:0]  bytes;
-    logic [LeftBits-1:0] left;
-  } group_t;
   group_t fetch_q, compare_q;
   logic [Group-1:0] entered_q;
   logic [Group-1:0][TableBits-1:0] table_q;
   logic [Group-1:0] hit, hit_q;
   place_t [Group-1:0] candidate, offset_q;
   logic [Group-1:0][V*8-1:0] there;
-  logic [V*8-1:0] behind;
-  place_t open_offset, behind_q;  // of the match that is open; of what is compared
+  logic [Shown-1:0] mask, mask_q;  // bytes that are of the block
+
+  always_comb begin
+    for (int i = 0; i < int'(Shown); i++) mask[i] = LeftBits'(i) < fetch_left_q;
+  end
 
   always_ff @(posedge clk_i) begin
-    fetch_q   <= '{valid: scan && rst_ni, last: final_group, base: base_q, bytes: shown,
-                   left: left};
-    entered_q <= enters;
-    for (int j = 0; j < int'(Group); j++) table_q[j] <= hashes[j][TableBits-1:0];
+    fetch_q         <= '{valid: scan && rst_ni, last: final_group, base: base_q, bytes: shown};
+    fetch_left_q    <= left;
+    entered_q       <= enters;
     compare_q       <= fetch_q;
     compare_q.valid <= fetch_q.valid && rst_ni;
     hit_q           <= hit;
-    behind_q        <= open_offset;
-    for (int j = 0; j < int'(Group); j++) offset_q[j] <= fetch_q.base + place_t'(j) - candidate[j];
+    mask_q          <= mask;
+    for (int j = 0; j < int'(Group); j++) begin
+      table_q[j]  <= hashes[j][TableBits-1:0];
+      offset_q[j] <= fetch_q.base + place_t'(j) - candidate[j];
+    end
   end
 
   for (genvar j = 0; j < Group; j++) begin : g_place
@@ -236,138 +254,79 @@ module cu_snappy_matcher #(
       .place_i(candidate[j][PlaceBits-2:0]), .data_o(there[j])
     );
   end
-  wire [PlaceBits-2:0] behind_place = fetch_q.base[PlaceBits-2:0] - open_offset[PlaceBits-2:0];
+
+  // ---- compare
+  logic [V*8-1:0] behind;
+  logic [PlaceBits-2:0] open_offset;  // of the match that is open
+  logic [Group-1:0][Window-1:0] equal, equal_q;
+
+  wire [PlaceBits-2:0] behind_place = compare_q.base[PlaceBits-2:0] - open_offset;
   cu_byte_ram #(.Bytes(V), .Depth(BlockBytes)) u_behind (
     .clk_i, .write_i(store), .row_i(write_row_q), .data_i(row_data_i),
     .place_i(behind_place), .data_o(behind)
   );
 
-  // ---- compare
+  always_comb begin
+    for (int j = 0; j < int'(Group); j++) begin
+      for (int i = 0; i < int'(Window); i++) begin
+        equal[j][i] = mask_q[i+j] && compare_q.bytes[8*(i+j)+:8] == there[j][8*i+:8];
+      end
+    end
+  end
+
+  // ---- measure
+  logic measure_q, measure_last_q, choose_q, choose_last_q;
+  place_t measure_base_q, choose_base_q;
+  place_t [Group-1:0] measure_offset_q, choose_offset_q;
+  logic [Group*8-1:0] measure_bytes_q;
+  logic [Group-1:0] measure_mask_q, measure_hit_q;
   length_t [Group-1:0] length, length_q;
   logic [Group-1:0] same, same_q;  // as one offset behind
-  logic choose_q, choose_last_q;
-  place_t choose_base_q, choose_behind_q;
-  place_t [Group-1:0] choose_offset_q;
-  logic [2:0] choose_left_q;  // up to 4
+  logic [2:0] bytes, bytes_q;      // up to 4
 
   always_comb begin
     for (int j = 0; j < int'(Group); j++) begin
+      logic [Window:0] run;  // as long as this, or longer
+      run       = '0;
       length[j] = '0;
-      for (int i = int'(Window) - 1; i >= 0; i--) begin
-        length[j] = (LeftBits'(i + j) < compare_q.left &&
-                     compare_q.bytes[8*(i+j)+:8] == there[j][8*i+:8]) ? length[j] + 1'b1 : '0;
+      for (int i = 0; i < int'(Window); i++) begin
+        run[i] = measure_hit_q[j] && (equal_q[j] | ('1 << (i + 1))) == '1;
       end
-      if (!hit_q[j]) length[j] = '0;
-      same[j] = LeftBits'(j) < compare_q.left && compare_q.bytes[8*j+:8] == behind[8*j+:8];
+      for (int i = 0; i < int'(Window); i++) begin
+        if (run[i] && !run[i+1]) length[j] |= length_t'(i + 1);
+      end
+      same[j] = measure_mask_q[j] && measure_bytes_q[8*j+:8] == behind[8*j+:8];
     end
+    bytes = 3'(measure_mask_q[0]) + 3'(measure_mask_q[1]) + 3'(measure_mask_q[2]) +
+            3'(measure_mask_q[3]);
   end
 
   always_ff @(posedge clk_i) begin
-    choose_q        <= compare_q.valid && rst_ni;
-    choose_last_q   <= compare_q.last;
-    choose_base_q   <= compare_q.base;
-    choose_behind_q <= behind_q;
-    choose_offset_q <= offset_q;
-    choose_left_q   <= compare_q.left >= LeftBits'(Group) ? 3'd4 : compare_q.left[2:0];
-    length_q        <= length;
-    same_q          <= same;
+    measure_q        <= compare_q.valid && rst_ni;
+    measure_last_q   <= compare_q.last;
+    measure_base_q   <= compare_q.base;
+    measure_bytes_q  <= compare_q.bytes[Group*8-1:0];
+    measure_mask_q   <= mask_q[Group-1:0];
+    measure_hit_q    <= hit_q;
+    measure_offset_q <= offset_q;
+    equal_q          <= equal;
+    choose_q         <= measure_q && rst_ni;
+    choose_last_q    <= measure_last_q;
+    choose_base_q    <= measure_base_q;
+    choose_offset_q  <= measure_offset_q;
+    length_q         <= length;
+    same_q           <= same;
+    bytes_q          <= bytes;
   end
 
-  // ---- choose
-  typedef struct packed {
-    place_t place;
-    place_t literals;
-    place_t copied;
-    place_t offset;
-  } token_t;
-  token_t match_q, match_d;     // the last, which may still grow
-  logic match_valid_q, open_q, open_d;
-  place_t free_q, free_d;       // first place that no match covers
-  logic begins;
-  logic [1:0] ending_q;         // 1: the last match, 2: the rest
-  logic [2:0] lane, more;       // of the group: first free one; how many continue the match
-  wire here = free_q < choose_base_q + place_t'(Group);
+  cu_snappy_chooser #(.BlockBytes(BlockBytes), .Window(Window)) u_chooser (
+    .clk_i, .rst_ni,
+    .group_valid_i(choose_q), .group_last_i(choose_last_q), .group_base_i(choose_base_q),
+    .group_bytes_i(bytes_q), .length_i(length_q), .offset_i(choose_offset_q), .same_i(same_q),
+    .open_offset_o(open_offset),
+    .token_valid_o, .token_place_o, .token_literals_o, .token_copied_o, .token_offset_o,
+    .token_end_o, .ended_o(ended)
+  );
 
-  assign open_offset = match_q.offset;
-
-  always_comb begin
-    match_d = match_q;
-    free_d  = free_q;
-    begins  = 1'b0;
-    lane    = (free_q < choose_base_q) ? 3'd0 : here ? 3'(free_q - choose_base_q) : 3'd4;
-    more    = '0;
-    open_d  = open_q && !here;
-    if (open_q && here && choose_behind_q == match_q.offset) begin
-      open_d = 1'b1;
-      for (int j = 0; j < int'(Group); j++) begin
-        if (3'(j) >= lane && open_d) begin
-          if (same_q[j]) more = more + 3'd1;
-          else open_d = 1'b0;
-        end
-      end
-    end
-    match_d.copied = match_q.copied + place_t'(more);
-    free_d         = free_q + place_t'(more);
-    if (choose_base_q > free_q && choose_base_q - free_q >= place_t'(MostLiterals)) begin
-      begins  = 1'b1;
-      match_d = '{place: free_q, literals: choose_base_q - free_q, copied: '0, offset: '0};
-      free_d  = choose_base_q;
-    end
-    for (int j = int'(Group) - 1; j >= 0; j--) begin
-      if (length_q[j] >= length_t'(4) && 3'(j) >= lane + more) begin
-        begins  = 1'b1;
-        match_d = '{place: free_q + place_t'(more),
-                    literals: choose_base_q + place_t'(j) - free_q - place_t'(more),
-                    copied: place_t'(length_q[j]), offset: choose_offset_q[j]};
-        free_d  = choose_base_q + place_t'(j) + place_t'(length_q[j]);
-        open_d  = length_q[j] == length_t'(Window);
-      end
-    end
-  end
-
-  token_t token_q;
-  logic token_valid_q, token_end_q;
-  place_t stop_q;  // end of the block
-
-  always_ff @(posedge clk_i) begin
-    token_q       <= match_q;
-    // The match that makes room has grown first.
-    if (choose_q && begins) token_q.copied <= match_q.copied + place_t'(more);
-    if (ending_q == 2'd2) begin
-      token_q <= '{place: free_q, literals: stop_q - free_q, copied: '0, offset: '0};
-    end
-    token_end_q   <= ending_q == 2'd2;
-    if (choose_q) begin
-      match_q <= match_d;
-      free_q  <= free_d;
-      open_q  <= open_d;
-      stop_q  <= choose_base_q + place_t'(choose_left_q);
-    end
-    if (ended || !rst_ni) begin
-      free_q <= '0;
-      open_q <= 1'b0;
-    end
-    if (!rst_ni) begin
-      match_valid_q <= 1'b0;
-      token_valid_q <= 1'b0;
-      ending_q      <= '0;
-    end else begin
-      token_valid_q <= match_valid_q && ((choose_q && begins) || ending_q == 2'd1);
-      if (ending_q == 2'd2) token_valid_q <= 1'b1;
-      if (choose_q && begins) match_valid_q <= 1'b1;
-      if (ending_q == 2'd1) match_valid_q <= 1'b0;
-      ending_q <= (choose_q && choose_last_q) ? 2'd1 : (ending_q == 2'd1) ? 2'd2 : 2'd0;
-    end
-  end
-
-  assign ended            = ending_q == 2'd2;
-  assign token_valid_o    = token_valid_q;
-  assign token_place_o    = token_q.place;
-  assign token_literals_o = token_q.literals;
-  assign token_copied_o   = token_q.copied;
-  assign token_offset_o   = token_q.offset;
-  assign token_end_o      = token_end_q;
-
-  `ASSERT(a_open, choose_q && open_q && here |-> choose_behind_q == match_q.offset)
   `ASSERT(a_full, store && !row_last_i |-> row_bytes_i == CountBits'(V))
 endmodule

@@ -91,7 +91,7 @@ inline uint64_t IndexEndCycles(uint64_t blocks) { return Beats(blocks + 1, 2) + 
 // An encoder of Snappy, from a block's first word to the last that it makes: four bytes a cycle, and
 // what is left in its stages then. Of a block that stays raw, a long literal is.
 inline double CompressCycles(uint64_t raw_bytes, bool compressed) {
-  return static_cast<double>(raw_bytes) / 4 + (compressed ? 16 : 80);
+  return static_cast<double>(raw_bytes) / 4 + (compressed ? 20 : 84);
 }
 
 // ------------------------------------------------------------------ the unit's constants
