@@ -314,7 +314,7 @@ module cu_snappy_history #(
       if (push) in_number_q <= in_number_q + 1'b1;
       if (out_valid_o && out_ready_i) out_number_q <= out_number_q + 1'b1;
       if (out_valid_o && tag.number != out_number_q) error_q <= 1'b1;
-      if (^data2_q != parity2_q) error_q <= 1'b1;
+      if (c2_q.valid && c2_q.own != '0 && ^data2_q != parity2_q) error_q <= 1'b1;
       if (push && !room) error_q <= 1'b1;
     end
   end

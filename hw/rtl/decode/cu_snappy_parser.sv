@@ -1,33 +1,24 @@
-// Walks the elements of blocks that are compressed with Snappy
-// (github.com/google/snappy/blob/main/format_description.txt), and emits them in pieces: up to
-// ValueBytes bytes of the block, bytes of the input first, then bytes from an offset behind. One
-// piece per cycle:
+// Decodes what cu_snappy_walker finds in blocks that are compressed with Snappy, checks it, and emits
+// it in pieces: up to ValueBytes bytes of the block, bytes of the input first, then bytes from an
+// offset behind. One piece per cycle:
 //
-//   state      takes                       next
-//   Idle       a block's descriptor        Preamble
-//   Preamble   the varint of its length    Element, of a raw block Literal
-//   Element    a header, and of a literal  Literal or Copy if more of it is to come
-//              up to V - 1 bytes; with one
-//              of up to five bytes the
-//              header of the copy behind
-//   Literal    up to V bytes               Element
-//   Copy       nothing                     Element
-//   Flush      what is left of the chunks  Idle
-//
-// Most literals of text are short: taking a copy along makes a third more bytes per cycle.
+//   decode   headers
+//   measure  lengths and offsets
+//   check    these against what the block has made, and has still to make
+//   queue    steps, while copies before them are made
+//   make     pieces: the first of a step, and what is left of its copy
 //
 // A copy whose offset is below V repeats what it has just made: its pieces are as long as the
 // offset, which therefore doubles from one to the next.
 //
 // It accepts what the library accepts, with one difference: offsets beyond HistoryBytes, which the
-// library never writes if HistoryBytes is 65,536. Checks of lengths and offsets take another cycle:
-// a piece that fails them leaves as the end of its block, and what the walk has done since is
-// dropped.
+// library never writes if HistoryBytes is 65,536. A step that fails a check leaves as the end of its
+// block, and the rest of the block is dropped.
 //
 // A block stored raw, which has neither preamble nor headers, passes as one literal.
 //
 // No checksum covers what comes out. All that says what is to be made of a block has a twin
-// (cu_twin), and what is taken from the window its parity.
+// (cu_twin), in the queue a parity bit, and what is taken from the input its parity.
 
 `include "cu_assert.svh"
 
@@ -46,7 +37,7 @@ module cu_snappy_parser #(
   input  logic [31:0]             block_bytes_i,
   input  logic                    block_raw_i,
 
-  // See cu_byte_window.
+  // See cu_byte_window: chunks of a block, and what lies behind it.
   input  logic                    chunk_valid_i,
   output logic                    chunk_ready_o,
   input  logic [ValueBytes*8-1:0] chunk_data_i,
@@ -55,7 +46,7 @@ module cu_snappy_parser #(
   input  logic                    chunk_last_i,
   input  logic [PosBits-1:0]      chunk_lane_i,
 
-  // The length of what a block holds, as it says itself, perhaps falsely: before its first piece.
+  // The length of what a block holds, as it says itself, perhaps falsely: before its last piece.
   output logic                    length_valid_o,
   output logic [31:0]             length_o,
 
@@ -77,281 +68,395 @@ module cu_snappy_parser #(
 );
   localparam int unsigned V = ValueBytes;
   localparam int unsigned CountBits = PosBits + 1;
+  localparam int unsigned Blocks = 8;  // whose lengths are not known yet
+  localparam int unsigned Steps = 16;  // of the queue
+  localparam int unsigned UnderWay = 8;  // at most
+  localparam int unsigned NumberBits = $clog2(Steps) + 1;
   typedef logic [CountBits-1:0] count_t;
+  typedef logic [PosBits-1:0] lane_t;
   localparam count_t Whole = count_t'(V);
 
   `ASSERT_PARAM(history_bytes, $onehot(HistoryBytes) && HistoryBytes >= 8 * ValueBytes,
                 "HistoryBytes must be a power of two, 8 ValueBytes or more")
 
-  typedef enum logic [2:0] {Idle, Preamble, Element, Literal, Copy, Flush} state_e;
+  // ---- blocks
+  logic trim_ready, bytes_ready, bytes_valid, trimmed_valid, trimmed_ready, trimmed_last;
+  logic trimmed_raw, trim_error, length_valid;
+  logic [PosBits+1:0] trimmed_stop;
+  logic [31:0] bytes;
+  logic [$clog2(Blocks+1)-1:0] unused_blocks;
+  assign block_ready_o = trim_ready && bytes_ready;
 
-  // What the walk has found, to be checked.
-  typedef struct packed {
-    logic               valid;
-    logic               start;    // the preamble: length is that of the block
-    logic               first;    // of an element: length and offset are the element's
-    logic               copy;     // its element is a copy, or ends with one
-    count_t             own;
-    count_t             copied;
-    logic [31:0]        length;
-    logic [31:0]        offset;
-    logic [PosBits-1:0] lane;
-    logic               last;     // of the block
-    logic               bad;
-  } found_t;
-
-  // *_d: what is to be held next; left and offset_next: if something is found.
-  state_e state_q, state_d;
-  logic raw_q, raw_d;
-  logic [31:0] in_left_q, in_left_d;   // bytes of the block after the position
-  logic [31:0] left_q, left_d, left;   // bytes of the element after the last piece
-  logic [31:0] offset_q, offset_d, offset_next;  // for the next piece of a copy
-  found_t found_q, found_d, found;
-  logic [V*8-1:0] data_q;
-  logic data_parity_q;
-  logic failed;
-
-  logic ready, flushed, move;
-  logic [63:0] head;
-  logic [PosBits-1:0] pos;
-  logic [V*8-1:0] ring;
-  logic ring_parity, window_error;
-  count_t taken;
-  wire crosses = {2'b0, pos} + {1'b0, taken} >= {1'b0, Whole};
-  wire flush = state_q == Flush;
-
-  cu_byte_window #(.ValueBytes(V), .Guarded(1)) u_window (
+  cu_fifo #(.Width(32), .Depth(Blocks)) u_bytes (
     .clk_i, .rst_ni,
-    .chunk_valid_i, .chunk_ready_o, .chunk_data_i, .chunk_parity_i, .chunk_first_i, .chunk_last_i,
-    .chunk_lane_i,
-    .ready_o(ready), .head_o(head), .pos_o(pos), .ring_o(ring), .parity_o(ring_parity),
-    .move_i(move), .bytes_i(taken), .cross_i(crosses), .flush_i(flush),
-    .ahead_move_i(move), .ahead_bytes_i(taken[PosBits-1:0]),
-    .ahead_cross_i(crosses), .ahead_flush_i(flush), .ahead_pos_o(),
-    .flushed_o(flushed), .parity_error_o(window_error)
+    .wvalid_i(block_valid_i && trim_ready), .wready_o(bytes_ready), .wdata_i(block_bytes_i),
+    .rvalid_o(bytes_valid), .rready_i(length_valid), .rdata_o(bytes), .count_o(unused_blocks)
+  );
+  cu_snappy_trim #(.ValueBytes(V)) u_trim (
+    .clk_i, .rst_ni,
+    .block_valid_i(block_valid_i && bytes_ready), .block_ready_o(trim_ready), .block_bytes_i,
+    .block_raw_i, .chunk_valid_i, .chunk_ready_o, .chunk_first_i, .chunk_last_i, .chunk_lane_i,
+    .out_valid_o(trimmed_valid), .out_ready_i(trimmed_ready), .out_last_o(trimmed_last),
+    .out_raw_o(trimmed_raw), .out_stop_o(trimmed_stop), .error_o(trim_error)
   );
 
-  // ---- headers
+  logic go_q, step_valid, step_start, step_raw, step_element, step_joined, step_more, step_end;
+  logic step_over, step_parity, walker_error;
+  count_t step_bytes;
+  lane_t step_lane;
+  logic [V*8-1:0] step_data;
+  logic [31:0] long_length;
+  cu_snappy_walker #(.ValueBytes(V)) u_walker (
+    .clk_i, .rst_ni,
+    .chunk_valid_i(trimmed_valid), .chunk_ready_o(trimmed_ready), .chunk_data_i, .chunk_parity_i,
+    .chunk_first_i, .chunk_last_i(trimmed_last), .chunk_raw_i(trimmed_raw), .chunk_lane_i,
+    .chunk_stop_i(trimmed_stop),
+    .go_i(go_q), .step_valid_o(step_valid), .step_start_o(step_start), .step_raw_o(step_raw),
+    .step_element_o(step_element), .step_joined_o(step_joined), .step_more_o(step_more),
+    .step_end_o(step_end), .step_over_o(step_over), .step_bytes_o(step_bytes),
+    .step_lane_o(step_lane), .step_data_o(step_data), .step_parity_o(step_parity),
+    .long_length_i(long_length), .error_o(walker_error)
+  );
 
+  // ---- decode
+  typedef struct packed {
+    logic        valid;
+    logic        start;   // the preamble: length is that of the block
+    logic        raw;
+    logic        first;   // of an element: length and offset are the element's
+    logic        copy;    // its element is a copy, or ends with one
+    logic        joined;
+    count_t      own;
+    logic [6:0]  copied;  // in all
+    logic [31:0] length;  // of the literal, or of the block
+    logic [31:0] offset;
+    lane_t       lane;
+    logic        ends;    // the block
+    logic        bad;
+  } decoded_t;
+  decoded_t decoded_q, decoded_d;
+  logic [V*8-1:0] data1_q, data2_q, data3_q;
+  logic parity1_q, parity2_q, parity3_q;
+
+  logic [V*8-1:0] turned;
+  always_comb begin
+    turned = step_data;
+    for (int b = int'(PosBits) - 1; b >= 0; b--) begin
+      if (step_lane[b]) turned = (turned >> (8 << b)) | (turned << (8 * V - (8 << b)));
+    end
+  end
+  wire [63:0] head = turned[63:0];
   wire [5:0] code = head[7:2];
   wire tag_literal = head[1:0] == 2'b00;
   wire tag_long = tag_literal && code >= 6'd60;  // one to four bytes of length follow
-  wire [31:0] long_length = head[39:8] & (32'hffff_ffff >> {~head[3:2], 3'b0});
-  logic [2:0] header_bytes;
-  logic [6:0] copy_length;
-  logic [31:0] copy_offset;
+  assign long_length = head[39:8] & (32'hffff_ffff >> {~head[3:2], 3'b0});
 
+  // The copy behind a short literal.
+  logic [23:0] second;
   always_comb begin
-    copy_length = 7'(code) + 7'd1;
-    unique case (head[1:0])
-      2'b01: begin
-        header_bytes = 3'd2;
-        copy_length  = 7'(head[4:2]) + 7'd4;
-        copy_offset  = {21'h0, head[7:5], head[15:8]};
-      end
-      2'b10: begin
-        header_bytes = 3'd3;
-        copy_offset  = {16'h0, head[23:8]};
-      end
-      2'b11: begin
-        header_bytes = 3'd5;
-        copy_offset  = head[39:8];
-      end
-      default: begin
-        header_bytes = tag_long ? 3'(head[3:2]) + 3'd2 : 3'd1;
-        copy_offset  = '0;
-      end
-    endcase
+    second = head[23:0];
+    for (int i = 0; i < 5; i++) begin
+      if (tag_literal && code[2:0] == 3'(i)) second = 24'(head >> (8 * (i + 2)));
+    end
   end
 
-  // A copy behind a short literal, if the head shows it and the block goes so far.
-  wire [23:0] second = 24'(head >> (8 * (8'(code) + 8'd2)));
-  wire second_wide = second[1];
-  wire joined = tag_literal && code < (second_wide ? 6'd4 : 6'd5) && second[1:0] != 2'b00 &&
-                second[1:0] != 2'b11 && in_left_q[31:3] != '0;
-  wire [6:0] second_length = second_wide ? 7'(second[7:2]) + 7'd1 : 7'(second[4:2]) + 7'd4;
-  wire [15:0] second_offset = second_wide ? second[23:8] : {5'h0, second[7:5], second[15:8]};
-
   logic [4:0] stops;
-  logic [2:0] varint_bytes;  // 0: it does not end, or exceeds 32 bits
+  logic varint_bad;  // it does not end, or exceeds 32 bits
   logic [31:0] varint;
   assign stops = ~{head[39], head[31], head[23], head[15], head[7]};
   always_comb begin
-    varint = {head[35:32], head[30:24], head[22:16], head[14:8], head[6:0]};
+    varint     = {head[35:32], head[30:24], head[22:16], head[14:8], head[6:0]};
+    varint_bad = 1'b0;
     unique casez (stops)
-      5'b????1: begin varint_bytes = 3'd1; varint &= 32'h7f; end
-      5'b???10: begin varint_bytes = 3'd2; varint &= 32'h3fff; end
-      5'b??100: begin varint_bytes = 3'd3; varint &= 32'h1f_ffff; end
-      5'b?1000: begin varint_bytes = 3'd4; varint &= 32'hfff_ffff; end
-      default:  varint_bytes = (stops[4] && head[38:36] == '0) ? 3'd5 : 3'd0;
+      5'b????1: varint &= 32'h7f;
+      5'b???10: varint &= 32'h3fff;
+      5'b??100: varint &= 32'h1f_ffff;
+      5'b?1000: varint &= 32'hfff_ffff;
+      default:  varint_bad = !stops[4] || head[38:36] != '0;
     endcase
   end
 
-  // ---- the walk
+  always_comb begin
+    decoded_d        = '0;
+    decoded_d.valid  = step_valid && rst_ni;
+    decoded_d.start  = step_start;
+    decoded_d.raw    = step_raw;
+    decoded_d.first  = step_element;
+    decoded_d.copy   = step_element && (!tag_literal || step_joined);
+    decoded_d.joined = step_joined;
+    decoded_d.lane   = step_lane + lane_t'(step_element);
+    decoded_d.ends   = step_end;
+    decoded_d.bad    = step_over || (step_end && step_more) ||
+                       (step_start && !step_raw && varint_bad) ||
+                       (step_end && step_element && tag_long && long_length != '1);
+    unique case (second[1:0])
+      2'b01: begin
+        decoded_d.copied = 7'(second[4:2]) + 7'd4;
+        decoded_d.offset = {21'h0, second[7:5], second[15:8]};
+      end
+      2'b10: begin
+        decoded_d.copied = 7'(second[7:2]) + 7'd1;
+        decoded_d.offset = {16'h0, second[23:8]};
+      end
+      default: begin
+        decoded_d.copied = 7'(second[7:2]) + 7'd1;
+        decoded_d.offset = head[39:8];
+      end
+    endcase
+    if (!decoded_d.copy) decoded_d.copied = '0;
+    decoded_d.length = step_start ? varint : tag_long ? long_length : 32'(code);
+    if (!step_start && !tag_literal) decoded_d.length = '0;
+    if (!step_element) decoded_d.own = step_start ? '0 : step_bytes;
+    else if (tag_literal && !tag_long) begin
+      decoded_d.own = (32'(code) < V - 1) ? count_t'(code) + 1'b1 : count_t'(V - 1);
+    end
+  end
 
-  function automatic count_t least(logic [31:0] length, count_t most);
-    return length < 32'(most) ? length[CountBits-1:0] : most;
+  // ---- measure
+  typedef struct packed {
+    logic                  valid;
+    logic                  start;
+    logic                  raw;
+    logic                  first;
+    logic                  copy;
+    logic                  joined;
+    count_t                own;
+    logic [6:0]            copied;
+    logic [31:0]           length;  // of what the element makes, or of the block
+    logic [31:0]           offset;
+    logic                  close;    // offset < V
+    count_t                apart;    // bytes of the copy that can be made at once
+    logic                  nothing;  // an offset of 0
+    logic                  too_far;
+    lane_t                 lane;
+    logic                  ends;
+    logic                  bad;
+  } measured_t;
+  measured_t measured_q, measured_d;
+  wire close = decoded_q.offset[31:PosBits] == '0;
+
+  always_comb begin
+    measured_d = '{
+      valid: decoded_q.valid && rst_ni, start: decoded_q.start, raw: decoded_q.raw,
+      first: decoded_q.first, copy: decoded_q.copy, joined: decoded_q.joined, own: decoded_q.own,
+      copied: decoded_q.copied,
+      // Of a literal, its length is one less.
+      length: decoded_q.length + 32'(decoded_q.copied) +
+              32'(decoded_q.first && (!decoded_q.copy || decoded_q.joined)),
+      offset: decoded_q.offset, close: close,
+      apart: !close ? Whole - decoded_q.own
+             : decoded_q.joined ? '0 : decoded_q.offset[CountBits-1:0],
+      nothing: decoded_q.offset == '0, too_far: decoded_q.offset > HistoryBytes,
+      lane: decoded_q.lane, ends: decoded_q.ends, bad: decoded_q.bad
+    };
+  end
+
+  // ---- check
+  typedef struct packed {
+    count_t                own;
+    lane_t                 lane;
+    count_t                copied;  // with it
+    logic [6:0]            left;    // to be copied behind
+    logic [OffsetBits-1:0] offset;
+    logic                  doubles;  // behind
+    logic                  ends;
+    logic                  corrupt;
+    logic                  too_far;
+  } made_t;
+  made_t made_d, made_q;
+  typedef struct packed {
+    logic [31:0] made;  // bytes of the block that its elements have made so far
+    logic [31:0] due;   // that are still to be made
+    logic        over;  // the rest of the block is void
+  } sums_t;
+  sums_t sums_q, sums_d;
+  logic put_q, put_d;
+  logic alive, wrong, too_far, due;  // due: after this, something is still to be made
+
+  wire [32:0] reach = {1'b0, sums_q.made} + 33'(measured_q.own);
+  assign alive        = measured_q.valid && (measured_q.start || !sums_q.over);
+  assign length_valid = measured_q.valid && measured_q.start;
+
+  always_comb begin
+    wrong   = measured_q.bad || (measured_q.first && measured_q.length > sums_q.due) ||
+              (measured_q.copy &&
+               (measured_q.nothing || {1'b0, measured_q.offset} > reach));
+    too_far = measured_q.copy && measured_q.too_far;
+    due     = measured_q.start ? !measured_q.raw && measured_q.length != '0
+              : measured_q.first ? measured_q.length != sums_q.due : sums_q.due != '0;
+
+    sums_d = sums_q;
+    if (measured_q.valid && measured_q.start) begin
+      sums_d.made = '0;
+      sums_d.due  = measured_q.raw ? '0 : measured_q.length;
+    end else if (measured_q.valid && measured_q.first) begin
+      sums_d.made = sums_q.made + measured_q.length;
+      sums_d.due  = sums_q.due - measured_q.length;
+    end
+    if (alive) sums_d.over = measured_q.ends || wrong || too_far;
+    if (!rst_ni) sums_d.over = 1'b1;
+  end
+
+  always_comb begin
+    made_d.own     = measured_q.own;
+    made_d.lane    = measured_q.lane;
+    made_d.copied  = (measured_q.copied < 7'(measured_q.apart)) ? measured_q.copied[CountBits-1:0]
+                     : measured_q.apart;
+    made_d.left    = measured_q.copied - 7'(made_d.copied);
+    made_d.offset  = measured_q.offset[OffsetBits-1:0];
+    made_d.doubles = measured_q.close && !measured_q.joined;
+    made_d.ends    = measured_q.ends || wrong || too_far;
+    made_d.corrupt = wrong || (measured_q.ends && due && !too_far);
+    made_d.too_far = too_far && !wrong;
+    put_d          = alive && rst_ni && (!measured_q.start || made_d.ends);
+  end
+
+  always_ff @(posedge clk_i) begin
+    decoded_q  <= decoded_d;
+    measured_q <= measured_d;
+    made_q     <= made_d;
+    put_q      <= put_d;
+    sums_q     <= sums_d;
+    data1_q    <= step_data;
+    data2_q    <= data1_q;
+    data3_q    <= data2_q;
+    parity1_q  <= step_parity;
+    parity2_q  <= parity1_q;
+    parity3_q  <= parity2_q;
+  end
+
+  assign length_valid_o = length_valid;
+  assign length_o       = measured_q.raw ? bytes : measured_q.length;
+
+  // ---- queue
+  typedef struct packed {
+    made_t                 made;
+    logic [NumberBits-1:0] number;
+  } entry_t;
+  entry_t in_entry, entry;
+  logic room, entry_valid, entry_parity, take, data_parity;
+  logic [V*8-1:0] data;
+  logic [NumberBits-1:0] in_number_q, out_number_q;
+  logic [$clog2(Steps+1)-1:0] steps;
+  assign in_entry = '{made: made_q, number: in_number_q};
+  cu_fifo #(.Width($bits(entry_t) + V * 8 + 2), .Depth(Steps)) u_steps (
+    .clk_i, .rst_ni,
+    .wvalid_i(put_q), .wready_o(room), .wdata_i({in_entry, ^in_entry, data3_q, parity3_q}),
+    .rvalid_o(entry_valid), .rready_i(take), .rdata_o({entry, entry_parity, data, data_parity}),
+    .count_o(steps)
+  );
+
+  // ---- make
+  typedef struct packed {
+    logic                  busy;   // with the rest of a copy
+    logic [6:0]            left;   // of it
+    logic [OffsetBits-1:0] offset;
+    logic                  close;   // offset < V
+    logic                  ends;   // the block, with it
+    logic                  gap;    // the last piece was that of a block
+  } rest_t;
+  typedef struct packed {
+    logic                  valid;
+    count_t                own;
+    lane_t                 lane;
+    count_t                copied;
+    logic [OffsetBits-1:0] offset;
+    logic                  ends;
+    logic                  corrupt;
+    logic                  too_far;
+  } piece_t;
+  rest_t rest_q, rest_d;
+  piece_t piece_q, piece_d;
+  logic [V*8-1:0] piece_data_q;
+  logic piece_parity_q;
+  count_t rest_apart, rest_copied;
+  assign rest_apart  = rest_q.close ? rest_q.offset[CountBits-1:0] : Whole;
+  assign rest_copied = (rest_q.left < 7'(rest_apart)) ? rest_q.left[CountBits-1:0] : rest_apart;
+  assign take        = entry_valid && go_i && !rest_q.busy && !rest_q.gap;
+
+  function automatic logic is_close(logic [OffsetBits-1:0] offset);
+    return offset < OffsetBits'(V);
   endfunction
 
-  wire copies = state_q == Copy || (state_q == Element && (!tag_literal || joined));
-  wire [31:0] offset = (state_q == Copy) ? offset_q : joined ? 32'(second_offset) : copy_offset;
-  wire near = offset < 32'(V);
-  count_t apart;  // bytes of a copy that can be made at once
-  assign apart = near ? offset[CountBits-1:0] : Whole;
-
   always_comb begin
-    found         = '0;
-    found.copy    = copies;
-    found.offset  = offset;
-    found.lane    = pos;
-    taken         = '0;
-    left          = left_q;
-    offset_next   = near ? offset << 1 : offset;
-    unique case (state_q)
-      Preamble: begin
-        found.start  = 1'b1;
-        found.length = raw_q ? '0 : varint;
-        found.bad    = !raw_q && varint_bytes == '0;
-        taken        = raw_q ? '0 : count_t'(varint_bytes);
-        left         = raw_q ? in_left_q : '0;
-      end
-      Element: begin
-        found.first  = 1'b1;
-        found.lane   = pos + 1'b1;
-        found.length = tag_long ? long_length + 32'd1 : 32'(copy_length);
-        left         = found.length;
-        taken        = count_t'(header_bytes);
-        if (!tag_literal) begin
-          found.copied = least(32'(copy_length), apart);
-          left         = 32'(copy_length) - 32'(found.copied);
-        end else if (joined) begin
-          found.own    = count_t'(copy_length);
-          found.copied = near ? '0 : least(32'(second_length), Whole - found.own);
-          found.length = 32'(copy_length) + 32'(second_length);
-          left         = 32'(second_length) - 32'(found.copied);
-          offset_next  = offset;
-          taken        = found.own + (second_wide ? count_t'(4) : count_t'(3));
-        end else if (!tag_long) begin
-          found.own = least(32'(copy_length), Whole - 1'b1);
-          left      = 32'(copy_length) - 32'(found.own);
-          taken     = found.own + 1'b1;
+    rest_d     = rest_q;
+    rest_d.gap = 1'b0;
+    piece_d    = '{valid: take, own: entry.made.own, lane: entry.made.lane,
+                   copied: entry.made.copied, offset: entry.made.offset,
+                   ends: entry.made.ends && (entry.made.left == '0 || entry.made.corrupt ||
+                                             entry.made.too_far),
+                   corrupt: entry.made.corrupt, too_far: entry.made.too_far};
+    if (rest_q.busy) begin
+      piece_d = '{valid: go_i, own: '0, lane: '0, copied: rest_copied, offset: rest_q.offset,
+                  ends: rest_q.ends && rest_q.left <= 7'(rest_apart), corrupt: 1'b0,
+                  too_far: 1'b0};
+      if (go_i) begin
+        rest_d.left = rest_q.left - 7'(rest_copied);
+        rest_d.busy = rest_q.left > 7'(rest_apart);
+        if (rest_q.close) begin
+          rest_d.offset = rest_q.offset << 1;
+          rest_d.close   = is_close(rest_q.offset << 1);
         end
       end
-      Literal: begin
-        found.own = least(left_q, Whole);
-        taken     = found.own;
-        left      = left_q - 32'(found.own);
-      end
-      Copy: begin
-        found.copied = least(left_q, apart);
-        left         = left_q - 32'(found.copied);
-      end
-      default: ;
-    endcase
-    if (in_left_q < 32'(taken)) found.bad = 1'b1;
-    found.last  = in_left_q == 32'(taken) && left == '0;
-    found.valid = go_i && (state_q == Copy || (ready && state_q != Idle && state_q != Flush));
-  end
-
-  always_comb begin
-    state_d = state_q;
-    move    = found.valid && state_q != Copy;
-    if (found.valid) begin
-      state_d = found.last ? Flush
-                : (left == '0 && !raw_q) ? Element : copies ? Copy : Literal;
+    end else if (take) begin
+      rest_d.left   = entry.made.left;
+      rest_d.busy   = entry.made.left != '0 && !entry.made.corrupt && !entry.made.too_far;
+      rest_d.ends   = entry.made.ends;
+      rest_d.offset = entry.made.doubles ? entry.made.offset << 1 : entry.made.offset;
+      rest_d.close   = is_close(rest_d.offset);
     end
-    if (state_q == Idle && block_valid_i) state_d = Preamble;
-    if (flush && flushed) state_d = Idle;
-    // Behind the last piece of a block, only chunks are to be dropped, which goes on.
-    if (failed && !flush) state_d = Flush;
-    if (!rst_ni) state_d = Idle;
-  end
-
-  always_comb begin
-    left_d    = found.valid ? left : left_q;
-    in_left_d = found.valid ? in_left_q - 32'(taken) : in_left_q;
-    offset_d  = found.valid ? offset_next : offset_q;
-    raw_d     = raw_q;
-    if (block_ready_o) begin
-      in_left_d = block_bytes_i;
-      raw_d     = block_raw_i;
+    if (go_i && piece_d.valid && piece_d.ends) rest_d.gap = 1'b1;
+    if (!rst_ni) begin
+      rest_d.busy   = 1'b0;
+      rest_d.gap    = 1'b0;
+      piece_d.valid = 1'b0;
     end
-    found_d = found;
-    if (failed || !rst_ni) found_d.valid = 1'b0;
   end
-
-  assign block_ready_o = state_q == Idle;
 
   always_ff @(posedge clk_i) begin
-    state_q       <= state_d;
-    raw_q         <= raw_d;
-    in_left_q     <= in_left_d;
-    left_q        <= left_d;
-    offset_q      <= offset_d;
-    found_q       <= found_d;
-    data_q        <= ring;
-    data_parity_q <= ring_parity;
+    rest_q         <= rest_d;
+    piece_q        <= piece_d;
+    piece_data_q   <= data;
+    piece_parity_q <= data_parity;
   end
 
-  logic walk_error;
-  cu_twin #(.Width($bits(state_e) + 1 + 3 * 32 + $bits(found_t))) u_walk (
-    .clk_i, .rst_ni, .next_i({state_d, raw_d, in_left_d, left_d, offset_d, found_d}),
-    .now_i({state_q, raw_q, in_left_q, left_q, offset_q, found_q}), .error_o(walk_error)
+  assign piece_valid_o   = piece_q.valid;
+  assign piece_own_o     = piece_q.own;
+  assign piece_data_o    = piece_data_q;
+  assign piece_parity_o  = piece_parity_q;
+  assign piece_copied_o  = piece_q.copied;
+  assign piece_lane_o    = piece_q.lane;
+  assign piece_offset_o  = piece_q.offset;
+  assign piece_end_o     = piece_q.ends;
+  assign piece_corrupt_o = piece_q.corrupt;
+  assign piece_far_o     = piece_q.too_far;
+
+  // ---- guards
+  logic twin_error, error_q;
+  cu_twin #(
+    .Width($bits({decoded_q, measured_q, made_q, put_q, sums_q, rest_q, piece_q}))
+  ) u_control (
+    .clk_i, .rst_ni,
+    .next_i({decoded_d, measured_d, made_d, put_d, sums_d, rest_d, piece_d}),
+    .now_i({decoded_q, measured_q, made_q, put_q, sums_q, rest_q, piece_q}), .error_o(twin_error)
   );
-
-  // ---- lengths and offsets
-
-  logic [31:0] made_q, made_d;  // bytes of the block that its elements have made so far
-  logic [31:0] due_q, due_d, due_next;  // that are still to be made
-  logic corrupt, too_far;
-
-  wire [32:0] reach = {1'b0, made_q} + 33'(found_q.own);
-
-  always_comb begin
-    due_next = due_q;
-    if (found_q.start) due_next = found_q.length;
-    if (found_q.first) due_next = due_q - found_q.length;
-    corrupt = found_q.bad;
-    too_far = 1'b0;
-    if (found_q.first) begin
-      if (found_q.length > due_q) corrupt = 1'b1;
-      if (found_q.copy && (found_q.offset == '0 || {1'b0, found_q.offset} > reach)) corrupt = 1'b1;
-      too_far = !corrupt && found_q.copy && found_q.offset > HistoryBytes;
-    end
-    if (found_q.last && due_next != '0 && !too_far) corrupt = 1'b1;
-    due_d  = found_q.valid ? due_next : due_q;
-    made_d = made_q;
-    if (found_q.valid) made_d = found_q.start ? '0 : made_q + (found_q.first ? found_q.length : '0);
-  end
-
-  assign failed = found_q.valid && (corrupt || too_far);
-
   always_ff @(posedge clk_i) begin
-    due_q  <= due_d;
-    made_q <= made_d;
+    go_q <= rst_ni && steps <= ($clog2(Steps + 1))'(Steps - UnderWay);
+    if (!rst_ni) begin
+      in_number_q  <= '0;
+      out_number_q <= '0;
+      error_q      <= 1'b0;
+    end else begin
+      if (put_q) in_number_q <= in_number_q + 1'b1;
+      if (take) out_number_q <= out_number_q + 1'b1;
+      if (take && (entry.number != out_number_q || ^entry != entry_parity)) error_q <= 1'b1;
+      if ((put_q && !room) || (length_valid && !bytes_valid)) error_q <= 1'b1;
+    end
   end
+  assign parity_error_o = trim_error | walker_error | twin_error | error_q;
 
-  logic sums_error;
-  cu_twin #(.Width(64)) u_sums (
-    .clk_i, .rst_ni, .next_i({due_d, made_d}), .now_i({due_q, made_q}), .error_o(sums_error)
-  );
-  assign parity_error_o = window_error | walk_error | sums_error;
-
-  assign length_valid_o = found_q.valid & found_q.start;
-  assign length_o       = raw_q ? left_q : found_q.length;
-
-  assign piece_valid_o   = found_q.valid;
-  assign piece_own_o     = found_q.own;
-  assign piece_data_o    = data_q;
-  assign piece_parity_o  = data_parity_q;
-  assign piece_copied_o  = found_q.copied;
-  assign piece_lane_o    = found_q.lane;
-  assign piece_offset_o  = found_q.offset[OffsetBits-1:0];
-  assign piece_end_o     = found_q.last || failed;
-  assign piece_corrupt_o = corrupt;
-  assign piece_far_o     = too_far;
-
+  `ASSERT(a_room, put_q |-> room)
   `ASSERT(a_whole, piece_valid_o |-> piece_own_o + piece_copied_o <= Whole)
-  `ASSERT(a_before, piece_valid_o && !failed && piece_copied_o != '0 |->
-                    32'(piece_own_o + piece_copied_o) <= found_q.offset)
+  `ASSERT(a_before, piece_valid_o && !piece_corrupt_o && !piece_far_o && piece_copied_o != '0 |->
+                    OffsetBits'(piece_own_o + piece_copied_o) <= piece_offset_o)
 endmodule

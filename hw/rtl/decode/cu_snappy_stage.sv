@@ -59,14 +59,17 @@ module cu_snappy_stage #(
   localparam int unsigned V = ValueBytes;
   localparam int unsigned HistoryBytes = 65536;  // as far as the library's copies reach
   localparam logic [7:0] Snappy = 8'd1;
-  localparam int unsigned Blocks = 4;   // that may wait for the decoder, or for the parser
+  localparam int unsigned Blocks = 4;   // that may wait for the decoder
+  localparam int unsigned Lengths = 16;  // that may wait for the parser
+  localparam int unsigned Begun = 8;    // blocks whose length the decoder does not know yet
   localparam int unsigned Types = 16;   // blocks under way
 
   // ---- blocks in
   logic bytes_ready, types_ready, block_valid, block_ready, lengths_ready;
   logic block_raw, tail_valid, types_valid;
   logic [31:0] block_bytes;
-  logic [$clog2(Blocks+1)-1:0] unused_bytes, unused_lengths;
+  logic [$clog2(Blocks+1)-1:0] unused_bytes;
+  logic [$clog2(Lengths+1)-1:0] lengths;
   logic [$clog2(Types+1)-1:0] unused_types;
   assign room_o = bytes_ready & types_ready;
 
@@ -100,15 +103,15 @@ module cu_snappy_stage #(
     .out_parity_o, .out_corrupt_o(corrupt), .out_far_o(too_far), .parity_error_o(decoder_error)
   );
 
-  // A block is begun only if there is room for its length.
+  // A block is begun only if there is room for its length, behind those of Begun others.
   logic length_room;
-  cu_fifo #(.Width(32), .Depth(Blocks)) u_lengths (
+  cu_fifo #(.Width(32), .Depth(Lengths)) u_lengths (
     .clk_i, .rst_ni,
     .wvalid_i(length_valid), .wready_o(length_room), .wdata_i(length),
     .rvalid_o(length_valid_o), .rready_i(length_ready_i), .rdata_o(length_o),
-    .count_o(unused_lengths)
+    .count_o(lengths)
   );
-  assign lengths_ready = length_room;
+  assign lengths_ready = lengths < ($clog2(Lengths + 1))'(Lengths - Begun);
 
   // ---- out
   typedef struct packed {
