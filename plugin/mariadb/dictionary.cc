@@ -242,6 +242,18 @@ Status Dictionary::Find(std::string_view name, TableEntry* table) {
   return Read(name, table);
 }
 
+Status Dictionary::FindPartition(std::string_view name, TableEntry* table) {
+  const std::lock_guard lock(mutex_);
+  const std::string begin = TableKey(std::string(name) + "#P#");
+  const auto iterator = db_->NewIterator({}, subtable_);
+  iterator->Seek(begin);
+  if (iterator->Valid() && iterator->key().starts_with(begin)) {
+    return Read(iterator->key().substr(1), table);
+  }
+  const Status status = iterator->status();
+  return status.ok() ? Status::NotFound("no partition of " + std::string(name)) : status;
+}
+
 Status Dictionary::Drop(std::string_view name, std::vector<Subtable*>* left) {
   const std::lock_guard lock(mutex_);
   TableEntry table;
@@ -308,17 +320,24 @@ Status Dictionary::CreateIndex(TableEntry* table, IndexEntry* index) {
 
 void Dictionary::RemoveIndex(const IndexEntry& index) { (void)db_->DropSubtable(index.subtable); }
 
-Status Dictionary::Alter(std::string_view name, TableEntry* table) {
+Status Dictionary::Alter(const std::vector<Alteration>& alterations) {
   const std::lock_guard lock(mutex_);
-  TableEntry old;
-  SLUICE_RETURN_IF_ERROR(Read(name, &old));
-  table->version = old.version + 1;
-  SLUICE_RETURN_IF_ERROR(db_->Put({.sync = true}, subtable_, TableKey(name), Encode(*table)));
-  std::erase_if(old.indexes, [table](const IndexEntry& index) {
-    return std::any_of(table->indexes.begin(), table->indexes.end(),
-                       [&](const IndexEntry& kept) { return kept.number == index.number; });
-  });
-  DropSubtables(old);
+  WriteBatch batch;
+  std::vector<TableEntry> dropped;
+  for (const auto& [name, table] : alterations) {
+    TableEntry& old = dropped.emplace_back();
+    SLUICE_RETURN_IF_ERROR(Read(name, &old));
+    batch.Put(subtable_, TableKey(name), Encode(*table));
+    std::erase_if(old.indexes, [&kept = table->indexes](const IndexEntry& index) {
+      return std::any_of(kept.begin(), kept.end(), [&](const IndexEntry& candidate) {
+        return candidate.number == index.number;
+      });
+    });
+  }
+  SLUICE_RETURN_IF_ERROR(db_->Write({.sync = true}, batch));
+  for (const TableEntry& table : dropped) {
+    DropSubtables(table);
+  }
   return {};
 }
 

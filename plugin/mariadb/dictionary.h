@@ -29,7 +29,7 @@ struct IndexEntry {
 struct TableEntry {
   uint64_t id = 0;
   uint64_t created = 0;             // snapshots of lower sequence numbers do not see all of it
-  uint64_t version = 0;             // rises whenever it is altered
+  uint64_t version = 0;             // of the definition that it was altered to; 0: never
   uint64_t next_number = 0;         // for the next index
   std::string schemas;              // of its rows (RowSchemas)
   std::string defaults;             // a row (RowCodec): columns that older rows do not have
@@ -60,6 +60,8 @@ class Dictionary {
   Status Create(std::string_view name, uint64_t next_auto_increment, TableEntry* table);
   // NotFound if there is no such table.
   Status Find(std::string_view name, TableEntry* table);
+  // The first of a table's partitions, which are tables here. NotFound if it has none.
+  Status FindPartition(std::string_view name, TableEntry* table);
   // With `left` its sub-tables are left to the caller to drop, who may do so later: else they are
   // dropped when the dictionary is opened again.
   Status Drop(std::string_view name, std::vector<Subtable*>* left = nullptr);
@@ -70,9 +72,13 @@ class Dictionary {
   // Makes the sub-table of an index that Alter may add to the table, or RemoveIndex remove again.
   Status CreateIndex(TableEntry* table, IndexEntry* index);
   void RemoveIndex(const IndexEntry& index);
-  // Makes `table` the entry, but for its version, which rises. Indexes that it does not have any more
-  // are dropped.
-  Status Alter(std::string_view name, TableEntry* table);
+  // Replaces the entries of tables, of all of them or of none: those of a table's partitions. Indexes
+  // that they do not have any more are dropped.
+  struct Alteration {
+    std::string_view name;
+    const TableEntry* table;
+  };
+  Status Alter(const std::vector<Alteration>& alterations);
 
   // The number that a counter of a table goes on from; 1 at first. A counter must be written before
   // its numbers are used: it is there with the next synced write, at the latest.

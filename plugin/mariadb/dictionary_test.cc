@@ -107,6 +107,38 @@ TEST_F(DictionaryTest, StatisticsAreKept) {
   EXPECT_EQ(found(fresh.id).rows, 0U);
 }
 
+TEST_F(DictionaryTest, PartitionsAreAlteredTogether) {
+  const std::string names[] = {"./d/t#P#x", "./d/t#P#y"};
+  std::vector<TableEntry> tables(2, Described());
+  for (size_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(dictionary_->Create(names[i], 1, &tables[i]).ok());
+    tables[i].indexes.pop_back();
+    tables[i].version = 8;
+  }
+  const size_t before = Subtables();
+  TableEntry found;
+  EXPECT_TRUE(
+      dictionary_
+          ->Alter({{names[0], &tables[0]}, {"./d/t#P#z", &tables[1]}, {names[1], &tables[1]}})
+          .IsNotFound());
+  EXPECT_EQ(Subtables(), before);
+  ASSERT_TRUE(dictionary_->FindPartition("./d/t", &found).ok());
+  EXPECT_EQ(found.version, 0U);
+  ASSERT_TRUE(dictionary_->Alter({{names[0], &tables[0]}, {names[1], &tables[1]}}).ok());
+  EXPECT_EQ(Subtables(), before - 2);
+  Reopen();
+  ASSERT_TRUE(dictionary_->FindPartition("./d/t", &found).ok());
+  EXPECT_EQ(found.id, tables[0].id);
+  for (const std::string& name : names) {
+    ASSERT_TRUE(dictionary_->Find(name, &found).ok());
+    EXPECT_EQ(found.version, 8U);
+    EXPECT_EQ(found.indexes.size(), tables[0].indexes.size());
+  }
+  for (const char* const none : {"./d/t#P#x", "./d/s", "./d/t2"}) {
+    EXPECT_TRUE(dictionary_->FindPartition(none, &found).IsNotFound()) << none;
+  }
+}
+
 TEST_F(DictionaryTest, TablesAreAltered) {
   TableEntry made = Described();
   ASSERT_TRUE(dictionary_->Create("./d/t", 7, &made).ok());
@@ -122,12 +154,13 @@ TEST_F(DictionaryTest, TablesAreAltered) {
   }
   altered.schemas = "schemas";
   altered.defaults = "row";
-  ASSERT_TRUE(dictionary_->Alter("./d/t", &altered).ok());
+  altered.version = 5;
+  ASSERT_TRUE(dictionary_->Alter({{"./d/t", &altered}}).ok());
   EXPECT_EQ(Subtables(), before + 1);
   Reopen();
   TableEntry found;
   ASSERT_TRUE(dictionary_->Find("./d/t", &found).ok());
-  EXPECT_EQ(found.version, made.version + 1);
+  EXPECT_EQ(found.version, 5U);
   EXPECT_EQ(found.schemas, "schemas");
   EXPECT_EQ(found.defaults, "row");
   ASSERT_EQ(found.indexes.size(), 3U);
@@ -150,7 +183,7 @@ TEST_F(DictionaryTest, TablesAreAltered) {
   EXPECT_TRUE(db_->Get({}, index.subtable, "k", &value).IsNotFound());
   dictionary_->RemoveIndex(index);
   EXPECT_EQ(Subtables(), before + 1);
-  EXPECT_TRUE(dictionary_->Alter("./d/other", &found).IsNotFound());
+  EXPECT_TRUE(dictionary_->Alter({{"./d/other", &found}}).IsNotFound());
 }
 
 TEST_F(DictionaryTest, NamesAreUnique) {

@@ -86,6 +86,9 @@ std::chrono::milliseconds LockTimeout(THD* thd);
 // Before a transaction locks ranges: waits until all who write entries of indexes lock them.
 Status AwaitEntryLocks(THD* thd);
 
+// Tells a table's definitions apart: the part of a UUID of the server's that is the time.
+uint64_t DefinitionVersion(const LEX_CUSTRING& uuid);
+
 // Drops a table. A temporary one may be dropped within the transaction that has written it.
 Status DropTable(THD* thd, std::string_view name);
 

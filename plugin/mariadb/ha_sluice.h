@@ -57,8 +57,6 @@ class ha_sluice final : public handler {
   int start_stmt(THD* thd, thr_lock_type lock_type) override;
   THR_LOCK_DATA** store_lock(THD* thd, THR_LOCK_DATA** to, thr_lock_type lock_type) override;
 
-  ulonglong table_version() const override { return share_->entry().version; }
-
   // ha_sluice_alter.cc
   enum_alter_inplace_result check_if_supported_inplace_alter(TABLE* altered,
                                                              Alter_inplace_info* info) override;

@@ -3,8 +3,9 @@
 // Columns that are added, dropped, moved or made wider are not written into the rows. The dictionary
 // keeps which columns older rows have, and the defaults of those that they lack (RowSchemas). An
 // index that is added is built from the rows, sorted in pieces and ingested past the log, while
-// others read the table. The change takes effect with one write to the dictionary; the server asks
-// after a crash whether that was done (check_version), and keeps the definition that fits.
+// others read the table. The change takes effect with one write to the dictionary, of all partitions;
+// the server asks after a crash whether that was done (check_version), and keeps the definition that
+// fits.
 
 #include <sluice/ingestion.h>
 
@@ -44,7 +45,7 @@ constexpr alter_table_operations kColumns =
 constexpr size_t kPieceBytes = size_t{64} << 20;  // sorted in memory, and ingested at once
 constexpr uint64_t kReportRows = 1000;            // after so many, it looks whether it was killed
 
-// What becomes of the table; unless `committed`, what was made for it is removed.
+// What becomes of a table or partition; unless `committed`, what was made for it is removed.
 struct Change final : public inplace_alter_handler_ctx {
   ~Change() override {
     for (const size_t i : committed ? std::vector<size_t>() : added) {
@@ -54,6 +55,7 @@ struct Change final : public inplace_alter_handler_ctx {
     }
   }
 
+  std::string name;
   TableEntry entry;
   std::vector<size_t> added;  // indexes of it
   bool committed = false;
@@ -96,8 +98,10 @@ bool MapColumns(const TABLE& table, const Alter_inplace_info& info, const TABLE&
     change.column = place;
     if (change.packing == RowCodec::PackingOf(field)) {
       change.packing = {};
-    } else if (((column->field->flags | field.flags) & PART_KEY_FLAG) != 0) {
-      return false;  // entries have it, too
+    } else if (((column->field->flags | field.flags) & (PART_KEY_FLAG | FIELD_IN_PART_FUNC_FLAG)) !=
+               0) {
+      // Entries have it, too, or another partition may be that of its rows.
+      return false;
     }
   }
   return std::all_of(changes->begin(), changes->end(), [](const ColumnChange& change) {
@@ -302,10 +306,6 @@ enum_alter_inplace_result ha_sluice::check_if_supported_inplace_alter(TABLE* alt
     return others;
   }
   const bool only_names = (wanted & (kAddIndexes | kDropIndexes | kColumns)) == 0;
-  // Partitions have entries of their own in the dictionary, which could not be changed at once.
-  if (table->part_info != nullptr) {
-    return only_names ? others : HA_ALTER_INPLACE_NOT_SUPPORTED;
-  }
   if (!only_names &&
       (info->ignore || AddsGuarded(*info) || Refusal(*altered, ha_thd()) != nullptr)) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
@@ -333,12 +333,12 @@ enum_alter_inplace_result ha_sluice::check_if_supported_inplace_alter(TABLE* alt
 }
 
 bool ha_sluice::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info* info) {
-  if (table->part_info != nullptr) {
-    return false;
-  }
+  cursor_.Close();  // it may be in an index that is dropped
   auto* const change = new Change;
   info->handler_ctx = change;
+  change->name = share_->name();
   change->entry = share_->entry();
+  change->entry.version = sluice::mariadb::DefinitionVersion(altered->s->tabledef_version);
   change->entry.indexes = DescribeIndexes(share_->name(), altered);
   if (!MatchIndexes(share_->entry().indexes, *info, &change->entry.indexes, &change->added)) {
     my_error(ER_INTERNAL_ERROR, MYF(0), "Sluice: an index is not as it was");
@@ -375,12 +375,13 @@ bool ha_sluice::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info* 
 
 bool ha_sluice::inplace_alter_table(TABLE* altered, Alter_inplace_info* info) {
   auto* const change = static_cast<Change*>(info->handler_ctx);
-  if (change == nullptr || change->added.empty()) {
+  if (change->added.empty()) {
     return false;
   }
   THD* const thd = ha_thd();
   const RowCodec codec(altered, change->entry.schemas, change->entry.defaults);
-  altered->use_all_columns();
+  // Its own handler is not open, and must not be told.
+  altered->column_bitmaps_set_no_signal(&altered->s->all_set, &altered->s->all_set);
   const std::vector<uint> order = IndexOrder(*altered);
   thd_progress_init(thd, static_cast<uint>(change->added.size()));
   int error = 0;
@@ -407,16 +408,23 @@ bool ha_sluice::inplace_alter_table(TABLE* altered, Alter_inplace_info* info) {
   return error != 0;
 }
 
+// The server calls this for the first partition, with the changes of all.
 bool ha_sluice::commit_inplace_alter_table(TABLE* /*altered*/, Alter_inplace_info* info,
                                            bool commit) {
-  auto* const change = static_cast<Change*>(info->handler_ctx);
-  if (change == nullptr || !commit) {
+  if (!commit) {
     return false;
   }
-  // Whether a write that fails is there is not known: then its sub-tables must be.
-  change->committed = true;
-  cursor_.Close();
-  const Status status = engine->dictionary.Alter(share_->name(), &change->entry);
+  inplace_alter_handler_ctx* const alone[] = {info->handler_ctx, nullptr};
+  std::vector<sluice::mariadb::Dictionary::Alteration> alterations;
+  for (auto at = info->group_commit_ctx != nullptr ? info->group_commit_ctx : alone; *at != nullptr;
+       ++at) {
+    auto* const change = static_cast<Change*>(*at);
+    // Whether a write that fails is there is not known: then its sub-tables must be.
+    change->committed = true;
+    alterations.push_back({change->name, &change->entry});
+  }
+  info->group_commit_ctx = nullptr;  // none is left
+  const Status status = engine->dictionary.Alter(alterations);
   if (!status.ok()) {
     print_error(Fail(status), MYF(0));
   }

@@ -257,7 +257,7 @@ void ha_sluice::SetOptions(const std::vector<IndexEntry>& described) {
     }
     const Status status = engine->db->SetSubtableOptions(subtable, described[i].options);
     if (!status.ok()) {
-      sql_print_warning("Sluice: %s: COMPRESSION, BLOCK_SIZE and EXECUTOR are as before: %s",
+      sql_print_warning("Sluice: %s: it is stored as before, not as its options say: %s",
                         share_->name().c_str(), status.ToString().c_str());
     }
   }

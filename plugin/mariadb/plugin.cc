@@ -2,6 +2,8 @@
 
 #include <sluice/db.h>
 
+#include <algorithm>
+#include <cstring>
 #include <new>
 #include <string>
 #include <string_view>
@@ -137,11 +139,15 @@ bool ShowStatus(handlerton* /*hton*/, THD* thd, stat_print_fn* print, enum ha_st
 }
 
 // After a crash in an ALTER TABLE: 0 if the engine has done its part.
-int CheckVersion(handlerton* /*hton*/, const char* path, const LEX_CUSTRING* /*version*/,
-                 ulonglong before) {
+int CheckVersion(handlerton* /*hton*/, const char* path, const LEX_CUSTRING* version,
+                 ulonglong /*before*/) {
   TableEntry entry;
-  const Status status = engine->dictionary.Find(path, &entry);
-  return status.IsNotFound() || (status.ok() && entry.version != before) ? 0 : 1;
+  Status status = engine->dictionary.Find(path, &entry);
+  if (status.IsNotFound()) {
+    status = engine->dictionary.FindPartition(path, &entry);
+  }
+  return status.IsNotFound() || (status.ok() && entry.version == DefinitionVersion(*version)) ? 0
+                                                                                              : 1;
 }
 
 // Without the units that are asked for the engine does not start: compactions would take the CPU that
@@ -226,6 +232,12 @@ int Stop(void* /*plugin*/) {
 st_mysql_storage_engine storage_engine = {MYSQL_HANDLERTON_INTERFACE_VERSION};
 
 }  // namespace
+
+uint64_t DefinitionVersion(const LEX_CUSTRING& uuid) {
+  uint64_t version = 0;
+  std::memcpy(&version, uuid.str, std::min(sizeof(version), uuid.length));
+  return version;
+}
 
 bool SyncCommits() { return sync_commits != FALSE; }
 double LockWaitSeconds(THD* thd) { return THDVAR(thd, lock_wait_timeout); }

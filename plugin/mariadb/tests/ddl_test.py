@@ -188,8 +188,47 @@ class DdlTest(case.Case):
                          "CREATE TABLE p (a INT, c INT) ENGINE=SLUICE PARTITION BY RANGE (a) (PARTITION x VALUES LESS THAN (10),"
                          "PARTITION y VALUES LESS THAN MAXVALUE); INSERT INTO p VALUES (4, 4); ALTER TABLE p EXCHANGE PARTITION x WITH TABLE x;"
                          "INSERT INTO p VALUES (5, 5); SELECT * FROM p; SELECT * FROM x; CHECK TABLE p, x", "3,3 5,5 4,4 d.p,check,status,OK d.x,check,status,OK")
-        self.expect(one, f"ALTER TABLE p DROP COLUMN c, {at_once}", "E1845")
-        self.expect(one, "ALTER TABLE p DROP COLUMN c; SELECT * FROM p", "3 5")
+        self.expect(one, f"ALTER TABLE p DROP COLUMN c, {at_once}; SELECT * FROM p; CHECK TABLE p", "3 5 d.p,check,status,OK")
+
+    def test_tables_with_partitions_change_in_place(self):
+        one = self.connect()
+        at_once = "ALGORITHM=INSTANT"
+        for sub in ("", " SUBPARTITION BY HASH (a) SUBPARTITIONS 2"):
+            self.expect(one, f"CREATE TABLE p (a INT, b INT NOT NULL, c VARCHAR(20), KEY k (b)) ENGINE=SLUICE PARTITION BY RANGE (a){sub}"
+                             " (PARTITION x VALUES LESS THAN (10), PARTITION y VALUES LESS THAN (20));"
+                             "INSERT INTO p VALUES (1, 1, 'one'), (11, 11, NULL)", "")
+            self.expect(one, f"ALTER TABLE p ADD COLUMN d INT NOT NULL DEFAULT 7 FIRST, MODIFY c VARCHAR(300), {at_once};"
+                             f"INSERT INTO p VALUES (8, 2, 2, REPEAT('c', 300)), (8, 12, 12, ''); ALTER TABLE p ALTER d SET DEFAULT 9, {at_once};"
+                             "SELECT d, a, b, LENGTH(c) FROM p ORDER BY a", "7,1,1,3 8,2,2,300 7,11,11,NULL 8,12,12,0")
+            # Partitions that come, or are emptied, have other schemas than those that stay.
+            self.expect(one, "ALTER TABLE p ADD PARTITION (PARTITION z VALUES LESS THAN (30)); INSERT INTO p (a, b) VALUES (21, 21);"
+                             f"ALTER TABLE p TRUNCATE PARTITION y; INSERT INTO p VALUES (1, 13, 13, NULL);"
+                             f"ALTER TABLE p DROP COLUMN c, ADD COLUMN e INT DEFAULT 5 AFTER b, MODIFY d INT AFTER a, {at_once};"
+                             "INSERT INTO p VALUES (22, 0, 22, 1); SELECT * FROM p ORDER BY a",
+                        "1,7,1,5 2,8,2,5 13,1,13,5 21,9,21,5 22,0,22,1")
+            # Unique as it must be: in each partition.
+            self.expect(one, "ALTER TABLE p ADD UNIQUE u (a, e), ADD KEY w (d, b), ALGORITHM=NOCOPY; INSERT INTO p VALUES (13, 2, 2, 5)", "E1062")
+            self.expect(one, "SELECT a FROM p FORCE INDEX (w) WHERE d > 7 ORDER BY d; SELECT b FROM p FORCE INDEX (u) WHERE a = 13 AND e = 5;"
+                             "INSERT INTO p VALUES (14, 0, 14, 5), (14, 0, 14, 6)", "2 21 13")
+            self.expect(one, "ALTER TABLE p ADD UNIQUE v (a, b), ALGORITHM=NOCOPY", "E1062")
+            self.expect(one, f"ALTER TABLE p RENAME INDEX w TO v, RENAME COLUMN d TO f, DROP KEY k, {at_once}; CHECK TABLE p", "d.p,check,status,OK")
+            self.server.kill()
+            self.server.start()
+            one = self.connect()
+            # The name of an index is kept with each partition.
+            self.expect(one, f"ALTER TABLE p DROP KEY v, ADD COLUMN g INT DEFAULT 3, {at_once}; SELECT * FROM p WHERE a < 14 ORDER BY a; CHECK TABLE p",
+                        "1,7,1,5,3 2,8,2,5,3 13,1,13,5,3 d.p,check,status,OK")
+            self.expect(one, "ALTER TABLE p REORGANIZE PARTITION x, y INTO (PARTITION x VALUES LESS THAN (20)); ALTER TABLE p DROP PARTITION z;"
+                             "SELECT SUM(a), SUM(g) FROM p; CHECK TABLE p; DROP TABLE p", "44,15 d.p,check,status,OK")
+        # What tells the partition of a row: another type may tell another one.
+        self.expect(one, "CREATE TABLE p (a INT, b INT) ENGINE=SLUICE PARTITION BY KEY (a) PARTITIONS 5; INSERT INTO p SELECT seq, seq FROM seq_1_to_50", "")
+        self.expect(one, f"ALTER TABLE p MODIFY a BIGINT, {at_once}", "E1845")
+        self.expect(one, f"ALTER TABLE p MODIFY b BIGINT, {at_once}; ALTER TABLE p MODIFY a BIGINT; SELECT b FROM p WHERE a = 33; CHECK TABLE p",
+                    "33 d.p,check,status,OK")
+        # Nothing is left of an index that a later partition refuses.
+        before = self.server.run("SHOW ENGINE SLUICE STATUS").count("sub-table")
+        self.expect(one, "INSERT INTO p VALUES (1, 1); ALTER TABLE p ADD KEY (b), ADD UNIQUE (a, b)", "E1062")
+        self.assertEqual(self.server.run("SHOW ENGINE SLUICE STATUS").count("sub-table"), before)
 
     def test_indexes_on_virtual_columns_that_cannot_be_computed(self):
         one = self.connect()
@@ -215,7 +254,7 @@ class DdlTest(case.Case):
         self.expect(one, "UPDATE t SET b = 100 WHERE a = 1; ALTER TABLE t ADD KEY x (b), ALGORITHM=INPLACE", "")
         self.expect(two, "SELECT a FROM t FORCE INDEX (x) WHERE b = 10", "E1412")
         self.expect(two, "COMMIT; SELECT a FROM t FORCE INDEX (x) WHERE b = 100", "1")
-        # A candidate for the primary key is not in place; nor are partitions.
+        # A candidate for the primary key is not in place.
         self.expect(one, "CREATE TABLE n (a INT NOT NULL, b INT) ENGINE=SLUICE; INSERT INTO n VALUES (1, 1), (2, 2);"
                          "ALTER TABLE n ADD UNIQUE (a), ALGORITHM=INPLACE", "E1845")
         self.expect(one, "ALTER TABLE n ADD UNIQUE (a); ALTER TABLE n ADD KEY (b), ALGORITHM=INPLACE; SELECT a FROM n WHERE b = 2", "2")
