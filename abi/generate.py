@@ -12,7 +12,7 @@ from systemrdl.node import AddrmapNode, RegNode
 
 MAPS = ["control", "capability", "card", "job", "table_descriptor", "table_record", "completion"]
 ENUMS = ["merge_status", "stall"]
-VERSION = 1
+VERSION = 2
 MAGIC = 0x51CE
 # Beyond these, lengths would not fit the unit's counters.
 LIMITS = {
@@ -145,6 +145,8 @@ def sv(nodes):
             out.append(f"  localparam int unsigned {name}Count = {count};")
         for reg, offset, count in registers(node):
             out.append(f"  localparam int unsigned {prefix}{camel(reg.inst_name)} = {offset};")
+            if count > 1:
+                out.append(f"  localparam int unsigned {prefix}{camel(reg.inst_name)}Count = {count};")
             for field in reg.fields():
                 if field.width < reg.get_property("regwidth"):
                     base = f"{prefix}{camel(reg.inst_name)}{camel(field_name(field))}"

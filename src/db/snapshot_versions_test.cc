@@ -53,7 +53,7 @@ class SnapshotVersionsTest : public DbFixture {
   }
 };
 
-// With units, too, though these take one snapshot each.
+// With units, too.
 class OneSnapshotTest : public SnapshotVersionsTest,
                         public testing::WithParamInterface<const char*> {};
 

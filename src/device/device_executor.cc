@@ -184,7 +184,7 @@ Status DeviceRun::CheckLimits() const {
     return Status::NotSupported(
         fmt::format("{} runs, but {} merges {}", task_.runs.size(), info.name, info.ways));
   }
-  if (task_.snapshots.size() != 1) {
+  if (task_.snapshots.size() > abi::job::kSnapshotCount) {
     return Status::NotSupported(fmt::format("{} snapshots", task_.snapshots.size()));
   }
   if (std::max(task_.begin.size(), task_.end.size()) > info.max_key_bytes) {
@@ -303,7 +303,10 @@ std::string DeviceRun::Descriptor(uint64_t tables_addr) const {
               Field(bloom_bits, job::kBlockBloomBitsShift, job::kBlockBloomBitsMask) |
               Field(probes, job::kBlockBloomProbesShift, job::kBlockBloomProbesMask));
   PutWord(&words, job::kTableBytes, task_.table_bytes);
-  PutWord(&words, job::kSnapshot, task_.snapshots.front());
+  for (size_t s = 0; s < job::kSnapshotCount; ++s) {
+    PutWord(&words, job::kSnapshot + 8 * s,
+            task_.snapshots[std::min(s, task_.snapshots.size() - 1)]);
+  }
   PutWord(&words, job::kRange,
           Field(task_.begin.size(), job::kRangeBeginBytesShift, job::kRangeBeginBytesMask) |
               Field(task_.end.size(), job::kRangeEndBytesShift, job::kRangeEndBytesMask));
@@ -611,6 +614,8 @@ MergeResult DeviceRun::Run(const MergeSink& sink) {
 }
 
 }  // namespace
+
+size_t DeviceExecutor::max_snapshots() const { return abi::job::kSnapshotCount; }
 
 MergeResult DeviceExecutor::Run(const MergeTask& task, const MergeSink& sink) {
   uint32_t slot;

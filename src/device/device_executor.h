@@ -35,7 +35,7 @@ class DeviceExecutor : public Executor {
 
   std::string_view name() const override { return device_->info().name; }
   size_t max_runs() const override { return device_->info().ways; }
-  size_t max_snapshots() const override { return 1; }
+  size_t max_snapshots() const override;
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
   size_t max_tasks() const override { return DeviceSlots::kSlots; }
   double unit_busy_seconds() const override {

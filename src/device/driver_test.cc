@@ -117,7 +117,7 @@ TEST_F(DriverTest, TasksOfManySnapshotsAreTheCpus) {
   Open(SomeUnits(2));
   for (int i = 0; i < 10; ++i) {
     GeneratedTask input = RandomTask(rng_, 6);
-    input.task.snapshots = {100, 200};
+    input.task.snapshots = {100, 200, 300, 400, 500};
     RunOne(Case(std::move(input)));
   }
   const OffloadStats stats = driver_->stats();
@@ -323,7 +323,7 @@ TEST_F(DriverTest, ManyCallersAtOnce) {
       for (int i = 0; i < kTasks; ++i) {
         GeneratedTask input = RandomTask(rng, 6);
         if (i % 5 == 0) {
-          input.task.snapshots = DrawSnapshots(rng, 4, 400);
+          input.task.snapshots = DrawSnapshots(rng, 8, 400);
         }
         if (i % 7 == 0 && !input.images[0].empty()) {
           std::string& file = input.images[0][0].file;

@@ -104,7 +104,7 @@ TEST(RocksService, ComesToRest) {
   EXPECT_EQ(service->statistics().jobs, before.jobs);
 }
 
-// Units take one snapshot. Of those that are held, only such count as see some of a job's records, and
+// Units take few snapshots. Of those that are held, only such count as see some of a job's records, and
 // not all.
 TEST(RocksService, SnapshotsThatSeeNoneOrAllOfAJobAreNoneOfIt) {
   class OneSnapshot : public Executor {

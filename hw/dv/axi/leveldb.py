@@ -87,19 +87,19 @@ def order(record):
     return user_key, -trailer
 
 
-def merge(runs, snapshot, bottommost):
-    """The records that are kept, in order."""
-    kept, previous_key, hidden = [], None, False
+def merge(runs, snapshots, bottommost):
+    """The records that are kept, in order: what one of the snapshots sees, and what none does yet."""
+    kept, previous_key, seeing = [], None, set()
     for record in sorted((r for run in runs for r in run), key=order):
         user_key, trailer, _ = record
         if user_key != previous_key:
-            previous_key, hidden = user_key, False
-        if hidden:
+            previous_key, seeing = user_key, set()
+        see = {snapshot for snapshot in snapshots if trailer >> 8 <= snapshot}
+        if see and see <= seeing:
             continue
-        if trailer >> 8 <= snapshot:
-            hidden = True
-            if trailer & 0xFF == DELETION and bottommost:
-                continue
+        seeing |= see
+        if min(snapshots) in see and trailer & 0xFF == DELETION and bottommost:
+            continue
         kept.append(record)
     return kept
 

@@ -107,9 +107,9 @@ class Merge:
         self.interval = rng.choice((1, 2, 16))
         self.table_bytes = rng.choice((1500, 4000, 1 << 30))
         self.bottommost = rng.random() < 0.5
-        self.snapshot = rng.choice(((1 << 56) - 1, rng.randint(0, records)))
+        self.snapshots = sorted(rng.choice(((1 << 56) - 1, rng.randint(0, records))) for _ in range(4))
         self.runs = self.draw(rng, ways, records, max_value)
-        kept = leveldb.merge(self.runs, self.snapshot, self.bottommost)
+        kept = leveldb.merge(self.runs, self.snapshots, self.bottommost)
         self.kept = kept
         self.expected = leveldb.tables(kept, self.block_bytes, self.interval, self.table_bytes)
         memory[:] = bytes([UNTOUCHED]) * len(memory)
@@ -152,10 +152,12 @@ class Merge:
             "HEAD": {"magic": abi.MAGIC, "version": abi.VERSION, "runs": len(self.runs),
                      "bottommost": int(self.bottommost)},
             "BLOCK": {"block_bytes": self.block_bytes, "restart_interval": self.interval},
-            "TABLE_BYTES": self.table_bytes, "SNAPSHOT": self.snapshot,
+            "TABLE_BYTES": self.table_bytes,
             "DATA_ADDR": DATA_OUT, "DATA_BYTES": DATA_BYTES,
             "INDEX_ADDR": INDEX_OUT, "INDEX_BYTES": INDEX_BYTES, "COMPLETION_ADDR": COMPLETION,
         }  # fmt: skip
+        for i, snapshot in enumerate(self.snapshots):
+            words["SNAPSHOT", i] = snapshot
         for i, (address, count) in enumerate(lists):
             words["RUN", i] = {"addr": address, "count": count}
         memory[JOB : JOB + abi.JOB.bytes] = abi.JOB.pack(words)

@@ -5,6 +5,7 @@
 
 module cu_visibility_filter_cover #(
   parameter int unsigned Ways = 4,
+  parameter int unsigned Snapshots = 4,
   localparam type verdict_t = `CU_VERDICT_T(Ways)
 ) (
   input logic        clk_i,
@@ -12,7 +13,7 @@ module cu_visibility_filter_cover #(
   input logic        verdict_valid_o,
   input logic        verdict_ready_i,
   input verdict_t    verdict_o,
-  input logic [55:0] snapshot_i,
+  input logic [Snapshots-1:0][55:0] snapshots_i,
   input logic        bottommost_i,
   input logic        has_begin_i,
   input logic        has_end_i
@@ -20,7 +21,8 @@ module cu_visibility_filter_cover #(
   wire judged = verdict_valid_o && verdict_ready_i && !verdict_o.eos;
   wire kept = judged && verdict_o.keep;
   wire dropped = judged && verdict_o.in_range && !verdict_o.keep;
-  wire old = verdict_o.trailer[63:8] <= snapshot_i;
+  wire old = verdict_o.trailer[63:8] <= snapshots_i[Snapshots-1];
+  wire oldest = verdict_o.trailer[63:8] <= snapshots_i[0];
   logic any_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) any_q <= 1'b0;
@@ -29,6 +31,7 @@ module cu_visibility_filter_cover #(
 
   `COVER(c_kept, kept && !verdict_o.tombstone)
   `COVER(c_kept_above_snapshot, kept && !old)
+  `COVER(c_kept_between_snapshots, kept && old && !oldest)
   `COVER(c_kept_older_version,
       kept && any_q && verdict_o.user_bytes != '0 && verdict_o.shared == verdict_o.user_bytes)
   `COVER(c_tombstone_kept, kept && verdict_o.tombstone && !bottommost_i)
@@ -42,7 +45,7 @@ module cu_visibility_filter_cover #(
   `COVER(c_end, verdict_valid_o && verdict_ready_i && verdict_o.eos)
 endmodule
 
-bind cu_visibility_filter cu_visibility_filter_cover #(.Ways(Ways)) u_cover (.*);
+bind cu_visibility_filter cu_visibility_filter_cover #(.Ways(Ways), .Snapshots(Snapshots)) u_cover (.*);
 bind cu_visibility_filter stream_cover u_cover_key (.clk_i, .rst_ni, .valid_i(key_valid_i),
                                         .ready_i(key_ready_o));
 bind cu_visibility_filter stream_cover u_cover_verdict (.clk_i, .rst_ni, .valid_i(verdict_valid_o),

@@ -6,13 +6,14 @@ module cu_merge_chain #(
   parameter int unsigned Ways        = 4,
   parameter int unsigned ValueBytes  = 8,
   parameter int unsigned MaxKeyBytes = 1024,
+  localparam int unsigned Snapshots = 4,
   localparam int unsigned CountBits = $clog2(ValueBytes + 1),
   localparam int unsigned RangeBits = $clog2((MaxKeyBytes + 7) / 8)
 ) (
   input  logic                              clk_i,
   input  logic                              rst_ni,
 
-  input  logic [55:0]                       snapshot_i,
+  input  logic [Snapshots-1:0][55:0] snapshots_i,
   input  logic                              bottommost_i,
   input  logic                              has_begin_i,
   input  logic                              has_end_i,
@@ -95,7 +96,7 @@ module cu_merge_chain #(
     .ValueBytes(V), .Ways(Ways), .MaxKeyBytes(MaxKeyBytes)
   ) u_visibility_filter (
     .clk_i, .rst_ni,
-    .snapshot_i, .bottommost_i, .has_begin_i, .has_end_i, .begin_bytes_i, .end_bytes_i,
+    .snapshots_i, .bottommost_i, .has_begin_i, .has_end_i, .begin_bytes_i, .end_bytes_i,
     .range_we_i, .range_sel_i, .range_addr_i, .range_data_i,
     .key_valid_i(merged_key_valid), .key_ready_o(merged_key_ready), .key_i(merged_key),
     .verdict_valid_o(verdict_valid), .verdict_ready_i(verdict_ready), .verdict_o(verdict),

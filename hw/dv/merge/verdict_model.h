@@ -5,21 +5,33 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <algorithm>
+#include <array>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "key_streams.h"
+#include "sluice_abi.h"
 
 namespace sluice::dv {
 
+constexpr size_t kSnapshots = abi::job::kSnapshotCount;
+
 struct VerdictConfig {
-  uint64_t snapshot = (uint64_t{1} << 56) - 1;
+  std::array<uint64_t, kSnapshots> snapshots = Only((uint64_t{1} << 56) - 1);  // ascending
   bool bottommost = false;
   bool has_begin = false;
   bool has_end = false;
   std::string begin;
   std::string end;
+
+  static std::array<uint64_t, kSnapshots> Only(uint64_t snapshot) {
+    std::array<uint64_t, kSnapshots> snapshots;
+    snapshots.fill(snapshot);
+    return snapshots;
+  }
 };
 
 struct Verdict {
@@ -33,18 +45,24 @@ struct Verdict {
 inline std::vector<Verdict> VerdictModel(const std::vector<MergedKey>& merged,
                                          const VerdictConfig& config) {
   std::vector<Verdict> verdicts;
-  std::map<std::string, bool> visible_seen;
+  // Of each user key, what its newest record of all is to each snapshot that sees it.
+  std::set<std::pair<std::string, uint64_t>> seen;
   const std::string* kept = nullptr;
   for (const MergedKey& record : merged) {
     const std::string& user = record.key.user;
     Verdict verdict{record};
-    const bool visible = record.key.trailer >> 8 <= config.snapshot;
+    const uint64_t sequence = record.key.trailer >> 8;
+    // A snapshot sees the newest record that is not above it.
+    bool seen_first = sequence > config.snapshots.back();
+    for (const uint64_t snapshot : config.snapshots) {
+      seen_first = (sequence <= snapshot && seen.insert({user, snapshot}).second) || seen_first;
+    }
+    const bool oldest_sees = sequence <= config.snapshots.front();
     verdict.tombstone = (record.key.trailer & 0xff) == 0;
     verdict.in_range =
         !(config.has_begin && user < config.begin) && !(config.has_end && user >= config.end);
-    verdict.keep = verdict.in_range && !visible_seen[user] &&
-                   !(verdict.tombstone && visible && config.bottommost);
-    if (visible) visible_seen[user] = true;
+    verdict.keep =
+        verdict.in_range && seen_first && !(verdict.tombstone && oldest_sees && config.bottommost);
     if (verdict.keep) {
       if (kept != nullptr) {
         const auto ends = std::mismatch(user.begin(), user.end(), kept->begin(), kept->end());
@@ -70,9 +88,12 @@ inline VerdictConfig RandomConfig(std::mt19937_64& rng, const std::vector<Merged
   };
   VerdictConfig config;
   if (Chance(rng, 70)) {
-    config.snapshot = merged.empty() || Chance(rng, 30)
-                          ? rng() % 8
-                          : merged[rng() % merged.size()].key.trailer >> 8;
+    for (uint64_t& snapshot : config.snapshots) {
+      snapshot = merged.empty() || Chance(rng, 30) ? rng() % 8
+                                                   : merged[rng() % merged.size()].key.trailer >> 8;
+    }
+    std::sort(config.snapshots.begin(), config.snapshots.end());
+    if (Chance(rng, 30)) config.snapshots.fill(config.snapshots.front());
   }
   config.bottommost = Chance(rng, 50);
   config.has_begin = Chance(rng, 30);
@@ -88,7 +109,11 @@ template <typename Model>
 void Configure(Testbench<Model>& tb, const VerdictConfig& config, size_t max_bytes,
                std::mt19937_64& rng) {
   Model& m = *tb.operator->();
-  m.snapshot_i = config.snapshot;
+  std::string snapshots;
+  for (uint64_t snapshot : config.snapshots) {
+    snapshots.append(reinterpret_cast<const char*>(&snapshot), 7);
+  }
+  SetBytes(m.snapshots_i, snapshots);
   m.bottommost_i = config.bottommost;
   m.has_begin_i = config.has_begin;
   m.has_end_i = config.has_end;

@@ -4,13 +4,14 @@ module visibility_filter_bench #(
   parameter int unsigned ValueBytes  = 8,
   parameter int unsigned Ways        = 4,
   parameter int unsigned MaxKeyBytes = 1024,
+  localparam int unsigned Snapshots = 4,
   localparam int unsigned CountBits = $clog2(ValueBytes + 1),
   localparam int unsigned WayBits = (Ways > 1) ? $clog2(Ways) : 1,
   localparam int unsigned RangeBits = (MaxKeyBytes > 8) ? $clog2((MaxKeyBytes + 7) / 8) : 1
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
-  input  logic [55:0]             snapshot_i,
+  input  logic [Snapshots-1:0][55:0] snapshots_i,
   input  logic                    bottommost_i,
   input  logic                    has_begin_i,
   input  logic                    has_end_i,
@@ -47,8 +48,9 @@ module visibility_filter_bench #(
   output logic                    parity_error_o,
   output logic                    order_error_o
 );
-  cu_visibility_filter #(.ValueBytes(ValueBytes), .Ways(Ways), .MaxKeyBytes(MaxKeyBytes)) u_dut (
-    .clk_i, .rst_ni, .snapshot_i, .bottommost_i, .has_begin_i, .has_end_i, .begin_bytes_i,
+  cu_visibility_filter #(.ValueBytes(ValueBytes), .Ways(Ways), .MaxKeyBytes(MaxKeyBytes),
+    .Snapshots(Snapshots)) u_dut (
+    .clk_i, .rst_ni, .snapshots_i, .bottommost_i, .has_begin_i, .has_end_i, .begin_bytes_i,
     .end_bytes_i, .range_we_i, .range_sel_i, .range_addr_i, .range_data_i, .key_valid_i,
     .key_ready_o, .verdict_valid_o, .verdict_ready_i, .kept_key_valid_o, .kept_key_ready_i,
     .kept_key_data_o, .kept_key_last_o, .parity_error_o, .order_error_o,

@@ -236,7 +236,7 @@ TEST(Verdict, SnapshotStripes) {
   for (uint64_t snapshot = 0; snapshot < 11; ++snapshot) {
     for (bool bottommost : {false, true}) {
       VerdictConfig config;
-      config.snapshot = snapshot;
+      config.snapshots = VerdictConfig::Only(snapshot);
       config.bottommost = bottommost;
       Judge(tb, merged, config, 8, {}, rng);
     }

@@ -304,7 +304,9 @@ inline void PlacedJob::PutDescriptor(std::mt19937_64& rng, const DeviceInfo& inf
               FilterField(task.bloom_bits_per_key));
   bloom_ = info.bloom;
   SetWord(job_ + job::kTableBytes, task.table_bytes);
-  SetWord(job_ + job::kSnapshot, task.snapshots.front());
+  for (size_t s = 0; s < job::kSnapshotCount; ++s) {
+    SetWord(job_ + job::kSnapshot + 8 * s, task.snapshots[std::min(s, task.snapshots.size() - 1)]);
+  }
   SetWord(job_ + job::kRange, task.begin.size() | task.end.size() << job::kRangeEndBytesShift);
   SetWord(job_ + job::kBeginAddr, begin);
   SetWord(job_ + job::kEndAddr, end);

@@ -37,7 +37,9 @@ class JobControl : public ::testing::Test {
     Set(job::kFilterAddr, 0x12000);
     Set(job::kFilterBytes, 0x1000);
     Set(job::kTableBytes, 1 << 20);
-    Set(job::kSnapshot, 77);
+    for (uint64_t s = 0; s < job::kSnapshotCount; ++s) {
+      Set(job::kSnapshot + 8 * s, 77 + s);
+    }
     Set(job::kDataAddr, 0x10000);
     Set(job::kDataBytes, 0x1000);
     Set(job::kIndexAddr, 0x20000);
@@ -186,7 +188,10 @@ TEST_F(JobControl, HandsOutTheDescriptorAndReports) {
     EXPECT_EQ(tb_->filter_addr_o, 0x12000u);
     EXPECT_EQ(tb_->filter_limit_o, 0x1000u);
     EXPECT_EQ(tb_->table_bytes_o, 1ull << 20);
-    EXPECT_EQ(tb_->snapshot_o, 77u);
+    for (unsigned s = 0; s < job::kSnapshotCount; ++s) {
+      EXPECT_EQ(GetBytes(tb_->snapshots_o, 7, 7 * s),
+                std::string({static_cast<char>(77 + s), 0, 0, 0, 0, 0, 0}));
+    }
     EXPECT_EQ(tb_->begin_bytes_o, 11u);
     EXPECT_EQ(tb_->end_bytes_o, 8u);
     tb_->input_records_i = 10;

@@ -15,6 +15,7 @@
 #include "hw/dv/common/testbench.h"
 #include "merge/cpu_executor.h"
 #include "merge/task_generator.h"
+#include "sluice_abi.h"
 
 namespace sluice::dv {
 
@@ -71,7 +72,9 @@ inline GeneratorOptions RandomShape(std::mt19937_64& rng, uint32_t ways, uint32_
   options.table.share_trailers = Chance(rng, 70);
   options.table.short_separators = Chance(rng, 70);
   options.table_bytes = pick({1, 2000, 20000, 2 << 20});
-  options.snapshots = {Chance(rng, 60) ? kMaxSequence : 1 + rng() % (options.records + 1)};
+  if (Chance(rng, 50)) {
+    options.snapshots = DrawSnapshots(rng, abi::job::kSnapshotCount, options.records + 1);
+  }
   options.bottommost = Chance(rng, 50);
   return options;
 }

@@ -3,8 +3,8 @@
 // of include/sluice/executor.h (and of LevelDB's DoCompactionWork). A record is
 //
 //  * ignored outside [begin, end);
-//  * dropped if a newer record of the same user key is visible to the snapshot;
-//  * dropped if it is a tombstone visible to the snapshot and the job is bottommost.
+//  * dropped if the same snapshot is the smallest to see it and a newer record of its user key;
+//  * dropped if it is a tombstone visible to the smallest snapshot and the job is bottommost.
 //
 // Beats of user keys pass through three stages, one beat per cycle:
 //
@@ -30,6 +30,7 @@ module cu_visibility_filter #(
   parameter int unsigned ValueBytes  = 8,
   parameter int unsigned Ways        = 4,
   parameter int unsigned MaxKeyBytes = 1024,
+  parameter int unsigned Snapshots   = 4,
   localparam int unsigned RangeBits = (MaxKeyBytes > 8) ? $clog2((MaxKeyBytes + 7) / 8) : 1,
   localparam type key_t = `CU_MERGED_KEY_T(ValueBytes, Ways),
   localparam type verdict_t = `CU_VERDICT_T(Ways)
@@ -38,7 +39,7 @@ module cu_visibility_filter #(
   input  logic                    rst_ni,
 
   // Stable from reset's end, at least two cycles ahead of the first beat; bounds likewise.
-  input  logic [55:0]             snapshot_i,
+  input  logic [Snapshots-1:0][55:0] snapshots_i,  // ascending
   input  logic                    bottommost_i,
   input  logic                    has_begin_i,
   input  logic                    has_end_i,
@@ -86,7 +87,7 @@ module cu_visibility_filter #(
     logic               eos;
     logic [WayBits-1:0] way;
     logic [63:0]        trailer;
-    logic               visible;  // to the snapshot
+    logic [Snapshots-1:0] above;  // the snapshots that do not see it: those from 0 up to some one
     logic [15:0]        user_bytes;
     logic               parity;  // even, with all of the above
   } beat_t;
@@ -159,16 +160,19 @@ module cu_visibility_filter #(
   beat_t beat0, beat1_q;
   logic data_parity, trailer_parity, key_parity, key_parity_q;  // of the key so far
   wire first = idx_q == '0;
-  wire visible = key_i.trailer[63:8] <= snapshot_i;
+  logic [Snapshots-1:0] above;
+  always_comb begin
+    for (int unsigned s = 0; s < Snapshots; s++) above[s] = key_i.trailer[63:8] > snapshots_i[s];
+  end
   wire [15:0] user_bytes = 16'(32'(idx_q) * V) + 16'(key_i.bytes);
   assign data_parity = ^key_i.data;
   assign trailer_parity = ^key_i.trailer;
   assign key_parity = key_parity_q ^ data_parity;
   assign beat0 = '{
     data: key_i.data, first: first, last: key_i.last, eos: key_i.eos, way: key_i.way,
-    trailer: key_i.trailer, visible: visible, user_bytes: user_bytes,
+    trailer: key_i.trailer, above: above, user_bytes: user_bytes,
     parity: data_parity ^ trailer_parity ^
-            (^{first, key_i.last, key_i.eos, key_i.way, visible, user_bytes})
+            (^{first, key_i.last, key_i.eos, key_i.way, above, user_bytes})
   };
   logic [V-1:0] equal_bytes_q;
   logic begin_less_q, begin_equal_q, end_less_q, end_equal_q;
@@ -289,9 +293,10 @@ module cu_visibility_filter #(
   end
 
   // ------------------------------------------------------------ stage 2
-  // A visible record of this user key was seen; the least common prefix since the last kept record,
-  // and 0 until there is one.
-  logic seen_q, seen, kept_parity_q;
+  // The snapshots that do not see the previous record; the least common prefix since the last kept
+  // record, and 0 until there is one.
+  logic [Snapshots-1:0] above_q;
+  logic kept_parity_q;
   logic [15:0] least_q, least, shared, common;
   logic prefix_of_other;  // of this key and the previous one, one is
   logic same_key, shadowed, tombstone, keep;
@@ -301,10 +306,9 @@ module cu_visibility_filter #(
     shared    = (common < least_q) ? common : least_q;
     prefix_of_other = prefix2_q >= limit2_q;
     same_key  = same_bytes2_q && prefix_of_other;
-    shadowed  = same_key && seen_q;
+    shadowed  = same_key && beat2_q.above == above_q && !(&beat2_q.above);
     tombstone = beat2_q.trailer[7:0] == 8'd0;
-    keep      = in_range2_q && !shadowed && !(tombstone && beat2_q.visible && bottommost_i);
-    seen      = shadowed || beat2_q.visible;
+    keep      = in_range2_q && !shadowed && !(tombstone && !beat2_q.above[0] && bottommost_i);
     least     = keep ? '1 : shared;
   end
 
@@ -323,7 +327,7 @@ module cu_visibility_filter #(
       || (!beat1_q.first && ^{same_q, prefix_q, at_begin_q, below_begin_q, at_end_q, below_end_q,
                               key_so_far_parity_q})
       || (previous_valid_q != past_q) || (past_q && ^{previous_bytes_q, previous_parity_q}));
-  wire kept_parity_error = ^{seen_q, least_q, kept_parity_q};
+  wire kept_parity_error = ^{above_q, least_q, kept_parity_q};
   assign parity_error_o = parity_error_q;
   logic order_error_q;
   assign order_error_o = order_error_q;
@@ -343,13 +347,13 @@ module cu_visibility_filter #(
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      seen_q  <= 1'b0;
+      above_q <= '0;
       least_q <= '0;
       kept_parity_q <= 1'b0;
     end else if (done2) begin
-      seen_q  <= seen;
+      above_q <= beat2_q.above;
       least_q <= least;
-      kept_parity_q <= ^{seen, least};
+      kept_parity_q <= ^{beat2_q.above, least};
     end
   end
 

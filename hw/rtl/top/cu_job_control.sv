@@ -65,7 +65,7 @@ module cu_job_control #(
   output logic [31:0] block_bytes_o,
   output logic [15:0] restart_interval_o,
   output logic [63:0] table_bytes_o,
-  output logic [55:0] snapshot_o,
+  output logic [sluice_abi_pkg::JobSnapshotCount-1:0][55:0] snapshots_o,
   output logic [15:0] begin_bytes_o,
   output logic [15:0] end_bytes_o,
   output logic        range_we_o,
@@ -130,6 +130,7 @@ module cu_job_control #(
 
   // What concerns filters stands last in both.
   localparam int unsigned HeadWords = ((Bloom != 0) ? JobFilterBytes : JobCompletionAddr) / 8 + 1;
+  localparam int unsigned HeadBits = $clog2(HeadWords);
   localparam int unsigned RecordWords = CompletionFilterBytes / 8 + ((Bloom != 0) ? 1 : 0);
   localparam int unsigned StallWord = CompletionStalls / 8;
 
@@ -166,7 +167,6 @@ module cu_job_control #(
   assign restart_interval_o =
       head_q[JobBlock/8][JobBlockRestartIntervalLsb+:JobBlockRestartIntervalWidth];
   assign table_bytes_o      = head_q[JobTableBytes/8];
-  assign snapshot_o         = head_q[JobSnapshot/8][55:0];
   assign begin_bytes_o      = head_q[JobRange/8][JobRangeBeginBytesLsb+:JobRangeBeginBytesWidth];
   assign end_bytes_o        = head_q[JobRange/8][JobRangeEndBytesLsb+:JobRangeEndBytesWidth];
   assign data_addr_o        = head_q[JobDataAddr/8];
@@ -174,6 +174,12 @@ module cu_job_control #(
   assign index_addr_o       = head_q[JobIndexAddr/8];
   assign index_limit_o      = head_q[JobIndexBytes/8];
   assign record_addr_o      = head_q[JobCompletionAddr/8];
+
+  always_comb begin
+    for (int unsigned s = 0; s < JobSnapshotCount; s++) begin
+      snapshots_o[s] = head_q[JobSnapshot/8+s][55:0];
+    end
+  end
 
   // Whether it can make the filters that it is asked for, if any.
   wire [7:0] bloom_bits = head_q[JobBlock/8][JobBlockBloomBitsLsb+:JobBlockBloomBitsWidth];
@@ -494,8 +500,8 @@ module cu_job_control #(
   always_ff @(posedge clk_i) begin
     if (state_q == Idle) addr_q <= job_addr_i;
     if (beat && state_q == Head) begin
-      head_q[word_q[3:0]]        <= beat_data_i;
-      head_parity_q[word_q[3:0]] <= ^beat_data_i;
+      head_q[word_q[HeadBits-1:0]]        <= beat_data_i;
+      head_parity_q[word_q[HeadBits-1:0]] <= ^beat_data_i;
     end
 
     if (state_q == Idle) cycles_q <= '0;

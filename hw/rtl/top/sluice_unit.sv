@@ -160,7 +160,7 @@ module sluice_unit #(
   logic [31:0] block_bytes;
   logic [15:0] restart_interval, begin_bytes, end_bytes;
   logic [63:0] table_bytes;
-  logic [55:0] snapshot;
+  logic [sluice_abi_pkg::JobSnapshotCount-1:0][55:0] snapshots;
   logic range_we, range_sel;
   logic [RangeAddrBits-1:0] range_addr;
   logic [63:0] range_data;
@@ -240,7 +240,7 @@ module sluice_unit #(
     .done_valid_i(idone_valid[Ways]), .done_error_i(idone_error[Ways]),
     .bottommost_o(bottommost), .has_begin_o(has_begin), .has_end_o(has_end),
     .compress_o(compress), .block_bytes_o(block_bytes), .restart_interval_o(restart_interval),
-    .table_bytes_o(table_bytes), .snapshot_o(snapshot), .begin_bytes_o(begin_bytes),
+    .table_bytes_o(table_bytes), .snapshots_o(snapshots), .begin_bytes_o(begin_bytes),
     .end_bytes_o(end_bytes), .range_we_o(range_we), .range_sel_o(range_sel),
     .range_addr_o(range_addr), .range_data_o(range_data), .write_start_o(write_start),
     .data_addr_o(data_addr), .data_limit_o(data_limit), .index_addr_o(index_addr),
@@ -394,10 +394,11 @@ module sluice_unit #(
   logic [V*8-1:0] kept_key_data;
 
   cu_visibility_filter #(
-    .ValueBytes(V), .Ways(Ways), .MaxKeyBytes(MaxKeyBytes)
+    .ValueBytes(V), .Ways(Ways), .MaxKeyBytes(MaxKeyBytes),
+    .Snapshots(sluice_abi_pkg::JobSnapshotCount)
   ) u_visibility_filter (
     .clk_i(ap_clk), .rst_ni(rst_n),
-    .snapshot_i(snapshot), .bottommost_i(bottommost), .has_begin_i(has_begin),
+    .snapshots_i(snapshots), .bottommost_i(bottommost), .has_begin_i(has_begin),
     .has_end_i(has_end), .begin_bytes_i(begin_bytes), .end_bytes_i(end_bytes),
     .range_we_i(range_we), .range_sel_i(range_sel), .range_addr_i(range_addr),
     .range_data_i(range_data),

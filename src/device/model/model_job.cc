@@ -104,7 +104,12 @@ MergeStatus Job::ReadDescriptor(uint64_t descriptor) {
   task_.restart_interval = static_cast<uint32_t>(
       Field(block, job::kBlockRestartIntervalShift, job::kBlockRestartIntervalMask));
   task_.table_bytes = word(job::kTableBytes);
-  task_.snapshots = {word(job::kSnapshot) & kMaxSequence};
+  task_.snapshots.clear();
+  for (size_t s = 0; s < job::kSnapshotCount; ++s) {
+    task_.snapshots.push_back(word(job::kSnapshot + 8 * s) & kMaxSequence);
+  }
+  task_.snapshots.erase(std::unique(task_.snapshots.begin(), task_.snapshots.end()),
+                        task_.snapshots.end());
   const uint64_t range = word(job::kRange);
   const uint64_t begin = Field(range, job::kRangeBeginBytesShift, job::kRangeBeginBytesMask);
   const uint64_t end = Field(range, job::kRangeEndBytesShift, job::kRangeEndBytesMask);
