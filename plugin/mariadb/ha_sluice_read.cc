@@ -61,9 +61,10 @@ bool ha_sluice::Compute(const Index& index, TABLE* table, uchar* record, bool qu
 
 ha_sluice::Found ha_sluice::Unpack(std::string_view row, uchar* record, int* error) {
   // Whoever locks rows wants them where they are in an index, and the server computes nothing where it
-  // takes all to come from an entry. A partition is told so by `extra` alone.
+  // takes all to come from an entry, which it tells a partition by `extra` alone. It merges rows of
+  // partitions by the index's columns as it gets them, in other records than where it computes them.
   const bool computes = active_index != MAX_KEY && !indexes_[active_index]->computed.empty() &&
-                        (locking_ || only_index_);
+                        (locking_ || only_index_ || table->part_info != nullptr);
   // What locks rows may change them, and makes entries of indexes from all of their columns.
   if (!row_codec_->Read(row, record, locking_ || computes ? nullptr : table->read_set)) {
     *error = Fail(Status::Corruption("a row of " + std::string(table->s->table_name.str)));

@@ -123,6 +123,16 @@ class IndexTest(case.Case):
         self.expect(one, "UPDATE u SET d = 'q'", "E1062")
         self.expect(one, "ALTER TABLE u DROP KEY d; UPDATE u SET d = 'q'; ALTER TABLE u ADD UNIQUE (d)", "E1062")
 
+    def test_partitions_are_merged_by_virtual_columns(self):
+        one = self.connect()
+        # Neither index has all that is asked for: the server merges rows of the partitions.
+        self.expect(one, "CREATE TABLE p (a INT PRIMARY KEY, b INT, s VARCHAR(20), c INT AS (b) VIRTUAL, KEY e (c), KEY f (c DESC, s(4)))"
+                         " ENGINE=SLUICE PARTITION BY HASH (a) PARTITIONS 3; INSERT INTO p (a, b, s) SELECT seq, seq * 7 MOD 11, 's' FROM seq_1_to_10", "")
+        for index in ("e", "f"):
+            for lock in ("", " FOR UPDATE"):
+                self.expect(one, f"SELECT c FROM p FORCE INDEX ({index}) WHERE c > 0 AND s < 'x' ORDER BY c{lock}", "1 2 3 4 5 6 7 8 9 10")
+                self.expect(one, f"SELECT a, c FROM p FORCE INDEX ({index}) WHERE c < 4 AND s < 'x' ORDER BY c DESC{lock}", "2,3 5,2 8,1")
+
     def test_duplicates_of_rows_that_change_their_partition(self):
         one = self.connect()
         self.expect(one, "CREATE TABLE p (a INT PRIMARY KEY, b INT) ENGINE=SLUICE PARTITION BY HASH (a) PARTITIONS 2", "")
