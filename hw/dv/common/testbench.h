@@ -24,7 +24,9 @@ namespace sluice::dv {
 template <typename Model>
 class Testbench {
  public:
-  Testbench() : model_(std::make_unique<Model>(&context_)) {}
+  // What registers and memories hold before they are written: zeros, or what a seed other than 0
+  // draws.
+  explicit Testbench(int seed = 0) : model_(Make(&context_, seed)) {}
   ~Testbench() {
     model_->final();
     rtlsim::WriteCoverage(&context_);
@@ -58,6 +60,14 @@ class Testbench {
   }
 
  private:
+  static std::unique_ptr<Model> Make(VerilatedContext* context, int seed) {
+    if (seed != 0) {
+      context->randReset(2);
+      context->randSeed(seed);
+    }
+    return std::make_unique<Model>(context);
+  }
+
   VerilatedContext context_;
   std::unique_ptr<Model> model_;
   uint64_t cycle_ = 0;

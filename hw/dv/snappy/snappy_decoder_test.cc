@@ -124,7 +124,7 @@ class SnappyDecoder : public testing::Test, protected Randomised {
   // Passes `blocks` through; the cycles from the first chunk to the last.
   uint64_t Run(const std::vector<Block>& blocks, unsigned block_percent, unsigned in_percent,
                unsigned out_percent) {
-    Testbench<typename S::Model> dut;
+    Testbench<typename S::Model> dut(1 + static_cast<int>(rng_() % 1000));
     dut->block_valid_i = dut->chunk_valid_i = dut->out_ready_i = 0;
     dut.Reset();
     Source<Block> descriptors;

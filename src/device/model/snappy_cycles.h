@@ -8,7 +8,8 @@
 
 namespace sluice::model {
 
-// Besides its pieces: descriptor, preamble, and the flush behind the last one.
+// Besides its pieces, about: the preamble, what lies behind the last one, and the lengths of long
+// literals.
 inline constexpr uint64_t kSnappyBlockCycles = 3;
 
 // Pieces of a block that Snappy has compressed, at `v` bytes per cycle. What is malformed ends it.
