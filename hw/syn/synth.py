@@ -97,8 +97,9 @@ there is no open place-and-route for these devices, so they say nothing about a 
 logic stands in for it: the longest path from one register or RAM to the next, in LUT levels. A LUT and
 a read of LUT RAM count as one level each, a carry chain of any length as one, and multiplexers within a
 slice (MUXF7 to MUXF9) as none. What does not come from a LUT of such a multiplexer's own must pass through
-one, which counts as a LUT and as a level. The goal is {goal} levels. Yosys maps for few of them: as in these
-devices, wires take longer than LUTs (hw/syn/flow.py).
+one, which counts as a LUT and as a level. The goal is {goal} levels. Yosys maps for few of them, and for few LUTs
+where a stage needs no more than five: as in these devices, wires take longer than LUTs (hw/syn/flow.py). Each
+LUT counts, even if two small ones could share a place.
 
 {configurations}
 
