@@ -118,8 +118,7 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   const Options options;
   const std::string path;
   Env* const env;
-  std::array<size_t, kLevels>
-      tier_of_level{};  // where the options do not say otherwise of a sub-table
+  std::array<size_t, kLevels> tier_of_level{};  // by Options::level_paths
 
   // In order of dependence: later ones use earlier ones.
   HomeDir home;

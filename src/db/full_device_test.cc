@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -226,11 +227,13 @@ TEST(FullDevice, ADeletionWaitsForTheFlushThatHasTheReserve) {
   std::thread flush([&] { EXPECT_TRUE(db->Flush(nullptr).ok()); });
   gate->reached.acquire();
   const std::string before = env.failure();
+  std::atomic<bool> written{false};
   std::thread write([&] {
     const Status status = db->Write({}, deletion);
     EXPECT_TRUE(status.ok()) << status.ToString();
+    written = true;
   });
-  while (env.failure() == before) {
+  while (env.failure() == before && !written) {
     std::this_thread::yield();
   }
   gate->go_on.release();

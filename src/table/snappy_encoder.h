@@ -4,8 +4,8 @@
 //
 // Four places of a block are looked up at once. A table keeps, under a hash of the four bytes that
 // begin there, the last place of each; a place goes without if an earlier one of its group has taken
-// the same sixteenth of the table. The first match of four bytes or more
-// behind the last one is taken, and goes on for as long as the bytes do.
+// the same sixteenth of the table. The first match of four bytes or more behind the last one is
+// taken, and goes on for as long as the bytes do.
 
 #pragma once
 

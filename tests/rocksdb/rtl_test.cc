@@ -53,7 +53,7 @@ TEST(RocksRtl, ComparedWithTheCpu) {
   }
 }
 
-// Whose tables are compared with the CPU's, too. The CPU does the jobs of more than four snapshots.
+// Each table that a unit makes is the CPU executor's. The CPU does the jobs of more than four snapshots.
 TEST(RocksRtl, RandomSmallDatabases) {
   uint64_t seed = TestSeed();
   const int rounds = TestRounds(5);

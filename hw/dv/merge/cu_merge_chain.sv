@@ -13,7 +13,7 @@ module cu_merge_chain #(
   input  logic                              clk_i,
   input  logic                              rst_ni,
 
-  input  logic [Snapshots-1:0][55:0] snapshots_i,
+  input  logic [Snapshots-1:0][55:0]        snapshots_i,
   input  logic                              bottommost_i,
   input  logic                              has_begin_i,
   input  logic                              has_end_i,

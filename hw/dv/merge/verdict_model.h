@@ -45,14 +45,14 @@ struct Verdict {
 inline std::vector<Verdict> VerdictModel(const std::vector<MergedKey>& merged,
                                          const VerdictConfig& config) {
   std::vector<Verdict> verdicts;
-  // Of each user key, what its newest record of all is to each snapshot that sees it.
+  // User keys with the snapshots that see a record of them.
   std::set<std::pair<std::string, uint64_t>> seen;
   const std::string* kept = nullptr;
   for (const MergedKey& record : merged) {
     const std::string& user = record.key.user;
     Verdict verdict{record};
     const uint64_t sequence = record.key.trailer >> 8;
-    // A snapshot sees the newest record that is not above it.
+    // A snapshot reads the newest record that is not above it.
     bool seen_first = sequence > config.snapshots.back();
     for (const uint64_t snapshot : config.snapshots) {
       seen_first = (sequence <= snapshot && seen.insert({user, snapshot}).second) || seen_first;
