@@ -33,8 +33,8 @@ TEST(TwinsTest, OnModelsOfUnitsThatFail) {
   options.fault = {.rates = {.hang = 0.02,
                              .lost_interrupt = 0.02,
                              .late = 0.02,
-                             .bus_error = 0.25,
-                             .wrong_result = 0.25},
+                             .bus_error = 0.1,
+                             .wrong_result = 0.1},
                    .stuck_reset = 0.1,
                    .seed = TestSeed()};
   const LevelDbStatistics before = GetLevelDbStatistics();
