@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 
 #include <filesystem>
 #include <map>
@@ -26,6 +28,12 @@ namespace {
   options.block_bytes = 1500;
   options.row_cache_bytes = options.block_cache_bytes = 0;
   return options;
+}
+
+// The page cache is all that such a file system has, and newer kernels' takes direct I/O none the less.
+bool IsInMemory(const std::string& path) {
+  struct statfs about;
+  return statfs(path.c_str(), &about) == 0 && about.f_type == TMPFS_MAGIC;
 }
 
 TEST(DirectIoTest, ReadsPastThePageCache) {
@@ -74,7 +82,9 @@ TEST(DirectIoTest, ReadsPastThePageCache) {
   for (const auto& entry : std::filesystem::directory_iterator(dir.File("db"))) {
     if (entry.path().extension() == ".data") {
       ++files;
-      EXPECT_LT(CachedPages(entry.path()), 50u) << "of " << entry.file_size() / 4096;
+      if (!IsInMemory(entry.path())) {
+        EXPECT_LT(CachedPages(entry.path()), 50u) << "of " << entry.file_size() / 4096;
+      }
     }
   }
   EXPECT_EQ(files, 1u);
