@@ -64,6 +64,8 @@ const std::vector<EngineKind>& EngineKinds() {
       {"rocksdb:tombstones",
        "with a CompactOnDeletionCollector and memtable_op_scan_flush_trigger, against tombstones",
        OpenRocksDb, [](EngineSettings* settings) { settings->many_tombstones = true; }},
+      {"rocksdb:service", "compactions by Sluice's compaction service, on the CPU", OpenRocksDb,
+       [](EngineSettings* settings) { settings->compaction_service = true; }},
   };
   return kinds;
 }

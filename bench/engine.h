@@ -53,6 +53,7 @@ struct EngineSettings {
   bool pipelined_write = false;
   bool unordered_write = false;
   bool many_tombstones = false;
+  bool compaction_service = false;
   bool verify_checksums = false;  // where an engine does so only if asked
 };
 
@@ -71,6 +72,7 @@ struct EngineCounts {
   uint64_t cpu_tasks_small = 0;
   uint64_t cpu_tasks_queue = 0;
   uint64_t cpu_tasks_slow = 0;
+  uint64_t merges_left = 0;  // to RocksDB, by the service
 };
 
 // Over the state at its making. Destroyed before its session. Each move returns whether there is a

@@ -158,7 +158,8 @@ Json RunJson(const Run& run) {
                     {"cpu", result.engine.cpu_tasks},
                     {"cpu_small", result.engine.cpu_tasks_small},
                     {"cpu_queue", result.engine.cpu_tasks_queue},
-                    {"cpu_slow", result.engine.cpu_tasks_slow}};
+                    {"cpu_slow", result.engine.cpu_tasks_slow},
+                    {"left", result.engine.merges_left}};
   return json;
 }
 

@@ -113,7 +113,9 @@ class RocksDbEngine : public Engine {
     return {.log_bytes_written = counts.log_bytes_written,
             .table_bytes_written = counts.table_bytes_written,
             .background_bytes_read = counts.background_bytes_read,
-            .stall_microseconds = counts.stall_microseconds};
+            .stall_microseconds = counts.stall_microseconds,
+            .cpu_tasks = counts.service_jobs,
+            .merges_left = counts.service_jobs_left};
   }
 
  private:
@@ -143,6 +145,7 @@ Status OpenRocksDb(const EngineSettings& settings, const std::string& directory,
                                  .blob_bytes = settings.separate_bytes,
                                  .direct_io = settings.direct_io,
                                  .compactions_alone = false,
+                                 .compaction_service = settings.compaction_service,
                                  .create = create,
                                  .pipelined_write = settings.pipelined_write,
                                  .unordered_write = settings.unordered_write,

@@ -1,4 +1,5 @@
-// Built with RocksDB's headers and flags; of Sluice it knows only rocksdb_module.h.
+// Built with RocksDB's headers and flags; of Sluice it knows rocksdb_module.h and its service, which is
+// built the same way.
 
 #include "bench/rocksdb_module.h"
 
@@ -19,6 +20,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "sluice_rocksdb.h"
 
 namespace {
 
@@ -45,6 +48,7 @@ class Counter : public rocksdb::EventListener {
 struct Database {
   std::shared_ptr<Counter> counter = std::make_shared<Counter>();
   bool log = true;
+  std::shared_ptr<sluice::SluiceCompactionService> service;  // or null
   std::unique_ptr<rocksdb::DB> db;
 };
 
@@ -145,6 +149,10 @@ const char* Open(const RocksDbSettings* settings, const char* directory, void** 
   rocksdb::Options options = MakeOptions(*settings);
   options.listeners.push_back(opened->counter);
   opened->log = !settings->compactions_alone;
+  if (settings->compaction_service) {
+    opened->service = sluice::NewSluiceCompactionService({});
+    opened->service->AddTo(&options);
+  }
   rocksdb::DB* raw = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(options, directory, &raw);
   opened->db.reset(raw);
@@ -160,8 +168,15 @@ RocksDbCounts Counts(void* db) {
   const auto number = [&](const char* name) {
     return std::strtoull(properties[name].c_str(), nullptr, 10);
   };
-  return {number("db.wal_bytes_written"), Db(db).counter->table_bytes_written,
-          Db(db).counter->background_bytes_read, number("db.user_write_stall_micros")};
+  const sluice::SluiceCompactionStatistics service =
+      Db(db).service == nullptr ? sluice::SluiceCompactionStatistics()
+                                : Db(db).service->statistics();
+  return {number("db.wal_bytes_written"),
+          Db(db).counter->table_bytes_written + service.output_bytes,
+          Db(db).counter->background_bytes_read,
+          number("db.user_write_stall_micros"),
+          service.jobs,
+          service.jobs_left};
 }
 
 void* NewSession(void* db, bool sync) {

@@ -25,6 +25,7 @@ struct RocksDbSettings {
   // For a measure of compactions by themselves: puts are not logged, nothing is compacted unasked,
   // and Compact takes one thread.
   bool compactions_alone;
+  bool compaction_service;  // compactions by Sluice's (plugin/rocksdb)
   bool create;
   bool pipelined_write;
   bool unordered_write;
@@ -46,6 +47,8 @@ struct RocksDbCounts {
   uint64_t table_bytes_written;
   uint64_t background_bytes_read;
   uint64_t stall_microseconds;
+  uint64_t service_jobs;  // that Sluice's service did
+  uint64_t service_jobs_left;
 };
 
 // The kinds of handle: `db` by Open, `session` (one thread's) by NewSession, `iterator`.

@@ -221,7 +221,8 @@ Status RunWorkload(const BenchSettings& settings, const Workload& workload, uint
       .cpu_tasks = counts_then.cpu_tasks - counts.cpu_tasks,
       .cpu_tasks_small = counts_then.cpu_tasks_small - counts.cpu_tasks_small,
       .cpu_tasks_queue = counts_then.cpu_tasks_queue - counts.cpu_tasks_queue,
-      .cpu_tasks_slow = counts_then.cpu_tasks_slow - counts.cpu_tasks_slow};
+      .cpu_tasks_slow = counts_then.cpu_tasks_slow - counts.cpu_tasks_slow,
+      .merges_left = counts_then.merges_left - counts.merges_left};
   if (counts.stall_microseconds) {
     result->engine.stall_microseconds =
         *counts_then.stall_microseconds - *counts.stall_microseconds;

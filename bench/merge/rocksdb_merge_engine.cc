@@ -67,6 +67,7 @@ class RocksDbMergeEngine : public MergeEngine {
                                       .blob_bytes = 0,
                                       .direct_io = false,
                                       .compactions_alone = true,
+                                      .compaction_service = false,
                                       .create = true,
                                       .pipelined_write = false,
                                       .unordered_write = false,

@@ -1,7 +1,8 @@
 // One compaction of RocksDB's tables by an executor.
 //
 // 1. Open each input; whatever a MergeTask cannot express is declined, by name.
-// 2. View the inputs as tables that executors read, in runs whose keys are in order.
+// 2. Put the inputs in runs whose keys are in order. The CPU reads them as they are; for any other
+//    executor view them as tables that it reads.
 // 3. Merge. If the executor cannot, the CPU does it.
 // 4. Write each output with RocksDB's framing, sync it, and check it as it stands in the file.
 //
@@ -15,7 +16,7 @@
 #include <vector>
 
 #include "job_text.h"
-#include "rocksdb_table/finish.h"
+#include "rocksdb_table/table_writer.h"
 #include "sluice/env.h"
 #include "sluice/executor.h"
 #include "util/status.h"
@@ -44,7 +45,7 @@ struct JobReport {
   std::string retry_reason;
 };
 
-// Errors: NotSupported names what is declined; Busy: cancelled; others are those of files.
+// `executor`: null for the CPU. Errors: NotSupported names what is declined; Busy: cancelled; others are those of files.
 Status RunJob(Env* env, const Job& job, Executor* executor, JobReport* report);
 
 }  // namespace sluice::rocks

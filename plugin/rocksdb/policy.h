@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "rocksdb_table/finish.h"
+#include "rocksdb_table/table_writer.h"
 #include "sluice/executor.h"
 
 namespace sluice::rocks {

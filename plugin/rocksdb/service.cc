@@ -19,7 +19,6 @@
 #include <mutex>
 
 #include "job.h"
-#include "merge/cpu_executor.h"
 #include "policy.h"
 #include "sluice_rocksdb.h"
 
@@ -75,10 +74,7 @@ void RemoveLeftDirs(const std::string& path, const std::string& session) {
 
 class Service : public SluiceCompactionService, public std::enable_shared_from_this<Service> {
  public:
-  explicit Service(const SluiceCompactionOptions& options)
-      : options_(options),
-        executor_(options.executor != nullptr ? options.executor
-                                              : std::make_shared<CpuExecutor>()) {}
+  explicit Service(const SluiceCompactionOptions& options) : options_(options) {}
 
   const char* Name() const override { return "SluiceCompactionService"; }
 
@@ -150,7 +146,6 @@ class Service : public SluiceCompactionService, public std::enable_shared_from_t
   void Log(rocksdb::DB* db, uint64_t job_id, const std::string& line) const;
 
   const SluiceCompactionOptions options_;
-  const std::shared_ptr<Executor> executor_;
   std::atomic<bool> cancelled_ = false;
 
   mutable std::mutex mutex_;
@@ -372,7 +367,7 @@ CompactionServiceJobStatus Service::Run(const std::string& name, std::string* re
   }
   const Clock::time_point start = Clock::now();
   rocks::JobReport report;
-  const Status status = rocks::RunJob(Env::Posix(), pending.job, executor_.get(), &report);
+  const Status status = rocks::RunJob(Env::Posix(), pending.job, options_.executor.get(), &report);
   const auto micros = static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
   if (!status.ok()) {
@@ -394,7 +389,9 @@ CompactionServiceJobStatus Service::Run(const std::string& name, std::string* re
                   "{} us",
                   output.input_records, pending.job.input.files.size(), output.output_records,
                   output.files.size(), report.retried ? "the CPU, as that could not: " : "",
-                  report.retried ? report.retry_reason : std::string(executor_->name()),
+                  report.retried                 ? report.retry_reason
+                  : options_.executor == nullptr ? "cpu"
+                                                 : std::string(options_.executor->name()),
                   output.bytes_read, output.bytes_written, micros));
   return CompactionServiceJobStatus::kSuccess;
 }

@@ -55,13 +55,10 @@ struct KeySeen {
 class Merge {
  public:
   Merge(const MergeTask& task, const MergeSink& sink, const RecordLimits& limits)
-      : task_(task),
-        writer_(task, sink),
-        visible_to_all_(MakeTrailer(task.snapshots.front(), RecordType{0xff})) {
-    for (const MergeRun& run : task.runs) {
-      readers_.push_back(std::make_unique<RunReader>(task, run, limits));
-    }
-  }
+      : Merge(task, MergeWriter(task, sink), task.runs, limits) {}
+  Merge(const MergeTask& task, const std::vector<ForeignRun>& runs, ForeignSink* sink,
+        const RecordLimits& limits)
+      : Merge(task, MergeWriter(task, sink), runs, limits) {}
 
   MergeResult Run() {
     MergeResult result;
@@ -87,6 +84,17 @@ class Merge {
   }
 
  private:
+  template <typename Run>
+  Merge(const MergeTask& task, MergeWriter writer, const std::vector<Run>& runs,
+        const RecordLimits& limits)
+      : task_(task),
+        writer_(std::move(writer)),
+        visible_to_all_(MakeTrailer(task.snapshots.front(), RecordType{0xff})) {
+    for (const Run& run : runs) {
+      readers_.push_back(std::make_unique<RunReader>(task, run, limits));
+    }
+  }
+
   // ------------------------------------------------------------------ order
 
   // Less for two records whose words are equal. Ties go to the lower way.
@@ -383,14 +391,28 @@ class Merge {
 
 }  // namespace
 
-MergeResult CpuExecutor::Run(const MergeTask& task, const MergeSink& sink) {
-  if (Status status = CheckTask(task); !status.ok()) {
-    MergeResult result;
-    result.status = MergeStatus::kBadDescriptor;
-    result.error = std::move(status);
-    return result;
+namespace {
+
+// What is wrong with a task ends it.
+bool Refuses(const MergeTask& task, MergeResult* result) {
+  result->error = CheckTask(task);
+  if (!result->error.ok()) {
+    result->status = MergeStatus::kBadDescriptor;
   }
-  return Merge(task, sink, limits_).Run();
+  return !result->error.ok();
+}
+
+}  // namespace
+
+MergeResult CpuExecutor::Run(const MergeTask& task, const MergeSink& sink) {
+  MergeResult result;
+  return Refuses(task, &result) ? result : Merge(task, sink, limits_).Run();
+}
+
+MergeResult CpuExecutor::RunForeign(const MergeTask& task, const std::vector<ForeignRun>& runs,
+                                    ForeignSink* sink) const {
+  MergeResult result;
+  return Refuses(task, &result) ? result : Merge(task, runs, sink, limits_).Run();
 }
 
 std::unique_ptr<Executor> MakeCpuExecutor() { return std::make_unique<CpuExecutor>(); }

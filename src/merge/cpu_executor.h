@@ -6,6 +6,9 @@
 
 #pragma once
 
+#include <vector>
+
+#include "merge/foreign_table.h"
 #include "merge/run_reader.h"
 #include "sluice/executor.h"
 
@@ -24,6 +27,10 @@ class CpuExecutor : public Executor {
   // trailer as decoded, the value on its way out. The numbers of records decoded, taken and written
   // must agree, and so must the sums of the keys' checksums when decoded and when taken.
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
+  // The same for other tables: `runs` takes the place of the task's, which has none, and nothing is
+  // compressed or filtered. Faults have offsets as blocks have in ForeignTable::image.
+  MergeResult RunForeign(const MergeTask& task, const std::vector<ForeignRun>& runs,
+                         ForeignSink* sink) const;
   bool makes_filters() const override { return true; }
   bool compresses() const override { return true; }
 

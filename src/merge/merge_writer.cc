@@ -7,8 +7,9 @@
 
 namespace sluice {
 
-MergeWriter::MergeWriter(const MergeTask& task, const MergeSink& sink)
+MergeWriter::MergeWriter(const MergeTask& task, const MergeSink* sink, ForeignSink* foreign)
     : sink_(sink),
+      foreign_(foreign),
       block_bytes_(task.block_bytes),
       table_bytes_(task.table_bytes),
       restart_interval_(task.restart_interval),
@@ -16,7 +17,8 @@ MergeWriter::MergeWriter(const MergeTask& task, const MergeSink& sink)
       compress_(task.compress) {
   // A bound on the first allocation only; larger tables grow into what they need.
   constexpr uint64_t kMostAtOnce = 64 << 20;
-  Grow(std::min(table_bytes_, kMostAtOnce) + 2 * std::min(block_bytes_, kMostAtOnce));
+  Grow((foreign == nullptr ? std::min(table_bytes_, kMostAtOnce) : 0) +
+       2 * std::min(block_bytes_, kMostAtOnce));
 }
 
 void MergeWriter::Grow(uint64_t bytes) {
@@ -81,6 +83,26 @@ void MergeWriter::EndBlock(std::string_view last_key) {
     smallest_.assign(key, header.unshared);
   }
   raw_bytes_ += static_cast<uint64_t>(out_ - block_) + kBlockTrailerBytes;
+  table_full_ = raw_bytes_ >= table_bytes_;
+  if (foreign_ == nullptr) {
+    StoreBlock(last_key);
+  } else {
+    const auto bytes = static_cast<size_t>(out_ - block_);
+    if (foreign_status_.ok()) {
+      foreign_status_ = foreign_->AddBlock({block_, bytes}, last_key);
+    }
+    table_full_ |= !foreign_status_.ok();
+    output_bytes_ += bytes + kBlockTrailerBytes;
+    out_ = block_;
+  }
+  EndFilter();
+  block_ = out_;
+  restarts_.clear();
+  restart_bytes_ = 4;
+  until_restart_ = 0;
+}
+
+void MergeWriter::StoreBlock(std::string_view last_key) {
   const Compression type = CompressBlock();
   const BlockHandle handle{static_cast<uint64_t>(block_ - data_.get()),
                            static_cast<uint64_t>(out_ - block_)};
@@ -96,13 +118,6 @@ void MergeWriter::EndBlock(std::string_view last_key) {
   PutVarint(&index_, value.size());
   index_.append(last_key);
   index_.append(value);
-
-  EndFilter();
-  block_ = out_;
-  restarts_.clear();
-  restart_bytes_ = 4;
-  until_restart_ = 0;
-  table_full_ = raw_bytes_ >= table_bytes_;
 }
 
 Status MergeWriter::EndTable(std::string_view last_key) {
@@ -112,15 +127,16 @@ Status MergeWriter::EndTable(std::string_view last_key) {
   if (out_ != block_) {
     EndBlock(last_key);
   }
-  for (const uint32_t restart : index_restarts_) {
-    PutFixed32(&index_, restart);
-  }
-  PutFixed32(&index_, static_cast<uint32_t>(index_restarts_.size()));
-  AppendBlockTrailer(index_, Compression::kNone, &index_);
-
   MergeOutput output;
-  output.data = {data_.get(), static_cast<size_t>(out_ - data_.get())};
-  output.index = index_;
+  if (foreign_ == nullptr) {
+    for (const uint32_t restart : index_restarts_) {
+      PutFixed32(&index_, restart);
+    }
+    PutFixed32(&index_, static_cast<uint32_t>(index_restarts_.size()));
+    AppendBlockTrailer(index_, Compression::kNone, &index_);
+    output.data = {data_.get(), static_cast<size_t>(out_ - data_.get())};
+    output.index = index_;
+  }
   output.smallest = std::move(smallest_);
   output.largest = last_key;
   output.entries = entries_;
@@ -129,7 +145,9 @@ Status MergeWriter::EndTable(std::string_view last_key) {
   output_records_ += entries_;
   output_bytes_ += output.data.size() + output.index.size();
   ++output_tables_;
-  const Status status = sink_(output);
+  const Status status = foreign_ == nullptr    ? (*sink_)(output)
+                        : foreign_status_.ok() ? foreign_->EndTable(output)
+                                               : foreign_status_;
 
   out_ = block_ = data_.get();
   raw_bytes_ = 0;

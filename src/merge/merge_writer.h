@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "merge/fold.h"
+#include "merge/foreign_table.h"
 #include "merge/record.h"
 #include "sluice/executor.h"
 #include "table/filter.h"
@@ -17,7 +18,9 @@ namespace sluice {
 
 class MergeWriter {
  public:
-  MergeWriter(const MergeTask& task, const MergeSink& sink);
+  MergeWriter(const MergeTask& task, const MergeSink& sink) : MergeWriter(task, &sink, nullptr) {}
+  // Blocks go to `foreign` as they end: no table is held.
+  MergeWriter(const MergeTask& task, ForeignSink* foreign) : MergeWriter(task, nullptr, foreign) {}
 
   // True once a record of a new user key must not go to the open table any more.
   bool table_full() const { return table_full_; }
@@ -85,8 +88,12 @@ class MergeWriter {
     }
   }
 
+  MergeWriter(const MergeTask& task, const MergeSink* sink, ForeignSink* foreign);
+
   void Restart();
   void EndBlock(std::string_view last_key);
+  // Gives the block from block_ to out_ its trailer, and an entry of the index.
+  void StoreBlock(std::string_view last_key);
   void EndFilter();
   // Compresses the block from block_ to out_, if that pays. How it is stored then.
   Compression CompressBlock();
@@ -95,7 +102,9 @@ class MergeWriter {
   // Makes room for so many bytes at out_.
   void Grow(uint64_t bytes);
 
-  const MergeSink& sink_;
+  const MergeSink* const sink_;  // null, or else foreign_ is
+  ForeignSink* const foreign_;
+  Status foreign_status_;
   const uint64_t block_bytes_;
   const uint64_t table_bytes_;
   const uint32_t restart_interval_;

@@ -40,9 +40,13 @@ inline const char* DecodeHeader(const char* p, const char* limit, EntryHeader* h
 
 }  // namespace
 
-RunReader::RunReader(const MergeTask& task, const MergeRun& run, const RecordLimits& limits)
+RunReader::RunReader(const MergeTask& task, const MergeRun* run, const ForeignRun* foreign,
+                     const RecordLimits& limits)
     : task_(task),
       run_(run),
+      foreign_(foreign),
+      most_type_(
+          static_cast<uint8_t>(foreign == nullptr ? kTypeValueReference : RecordType::kValue)),
       limits_(limits),
       records_(std::make_unique_for_overwrite<Record[]>(kBatchRecords)) {
   batch_begin_ = batch_end_ = records_.get();
@@ -79,7 +83,7 @@ bool RunReader::NextBlock(bool* found) {
   *found = false;
   while (!*found) {
     if (!table_open_) {
-      if (table_ == run_.size()) {
+      if (table_ == tables()) {
         return true;
       }
       ++table_;
@@ -105,7 +109,9 @@ bool RunReader::NextBlock(bool* found) {
     if (task_.has_begin && UserKey(index_key_) < task_.begin) {
       continue;
     }
-    if (!LoadBlock(handle, false, &block_)) {
+    ForeignTable* const foreign = foreign_table();
+    if (!(foreign == nullptr ? LoadBlock(handle, false, &block_)
+                             : ReadDataBlock(foreign, handle))) {
       return false;
     }
     input_bytes_ += handle.size + kBlockTrailerBytes;
@@ -117,14 +123,21 @@ bool RunReader::NextBlock(bool* found) {
   return true;
 }
 
+std::string_view RunReader::image() const {
+  return foreign_ == nullptr ? (*run_)[table_ - 1].image : foreign_table()->image();
+}
+
 bool RunReader::OpenTable() {
-  const MergeTable& table = run_[table_ - 1];
-  if (!HandleFits(table.index, table.image.size())) {
-    return Fail(MergeStatus::kBadHandle, table.index.offset,
-                fmt::format("an index block of {} bytes does not fit in a table of {}",
-                            table.index.size, table.image.size()));
-  }
-  if (!LoadBlock(table.index, true, &index_)) {
+  if (ForeignTable* const foreign = foreign_table(); foreign != nullptr) {
+    if (!SetContent(foreign->index(), 0, true, &index_)) {
+      return false;
+    }
+  } else if (const BlockHandle& handle = (*run_)[table_ - 1].index;
+             !HandleFits(handle, image().size())) {
+    return Fail(MergeStatus::kBadHandle, handle.offset,
+                fmt::format("an index block of {} bytes does not fit in a table of {}", handle.size,
+                            image().size()));
+  } else if (!LoadBlock(handle, true, &index_)) {
     return false;
   }
   index_key_.clear();
@@ -157,7 +170,7 @@ bool RunReader::NextHandle(BlockHandle* handle, bool* found) {
   if (!handle->ReadFrom(&value)) {  // what follows it is for later formats, as in LevelDB
     return corrupt("malformed block handle");
   }
-  const uint64_t table_bytes = run_[table_ - 1].image.size();
+  const uint64_t table_bytes = image().size();
   if (!HandleFits(*handle, table_bytes)) {
     return Fail(MergeStatus::kBadHandle, index_.offset,
                 fmt::format("a block of {} bytes at {} does not fit in a table of {}", handle->size,
@@ -176,9 +189,8 @@ bool RunReader::NextHandle(BlockHandle* handle, bool* found) {
 
 bool RunReader::LoadBlock(const BlockHandle& handle, bool is_index, Block* block) {
   const MergeStatus corrupt = is_index ? MergeStatus::kIndexCorrupt : MergeStatus::kBlockCorrupt;
-  const std::string_view image = run_[table_ - 1].image;
+  const std::string_view image = this->image();
   const std::string_view covered = image.substr(handle.offset, handle.size + 1);
-  block->offset = handle.offset;
   const uint32_t stored = UnmaskCrc(DecodeFixed32(covered.data() + covered.size()));
   if (const uint32_t computed = Crc32c(covered); computed != stored) {
     return Fail(is_index ? MergeStatus::kIndexChecksum : MergeStatus::kBlockChecksum, handle.offset,
@@ -194,12 +206,39 @@ bool RunReader::LoadBlock(const BlockHandle& handle, bool is_index, Block* block
     return Fail(is_index ? corrupt : MergeStatus::kBlockType, handle.offset,
                 fmt::format("compression type {}", type));
   } else if (image.size() - handle.offset - handle.size < kSlackBytes) {
-    block->buffer.resize(content.size() + kSlackBytes);
-    std::memcpy(block->buffer.data(), content.data(), content.size());
-    content = {block->buffer.data(), content.size()};
+    content = block->Keep(content);
   }
+  return SetContent(content, handle.offset, is_index, block);
+}
+
+std::string_view RunReader::Block::Keep(std::string_view content) {
+  if (buffer.size() < content.size() + kSlackBytes) {
+    buffer.resize(content.size() + kSlackBytes);
+  }
+  std::memcpy(buffer.data(), content.data(), content.size());
+  return {buffer.data(), content.size()};
+}
+
+bool RunReader::ReadDataBlock(ForeignTable* table, const BlockHandle& handle) {
+  std::string_view content;
+  if (const Status status = table->ReadBlock(handle, &content); !status.ok()) {
+    return Fail(status.IsNotSupported() ? MergeStatus::kBlockType : MergeStatus::kBlockCorrupt,
+                handle.offset, std::string(status.message()));
+  }
+  const std::string_view image = table->image();
+  const char* const end = image.data() + image.size();
+  const bool in_image = content.data() >= image.data() && content.data() < end;
+  if (!in_image || static_cast<size_t>(end - content.data()) < content.size() + kSlackBytes) {
+    content = block_.Keep(content);
+  }
+  return SetContent(content, handle.offset, false, &block_);
+}
+
+bool RunReader::SetContent(std::string_view content, uint64_t offset, bool is_index, Block* block) {
+  const MergeStatus corrupt = is_index ? MergeStatus::kIndexCorrupt : MergeStatus::kBlockCorrupt;
+  block->offset = offset;
   if (content.size() < 8 || content.size() > UINT32_MAX) {
-    return Fail(corrupt, handle.offset, fmt::format("{} bytes", content.size()));
+    return Fail(corrupt, offset, fmt::format("{} bytes", content.size()));
   }
   const uint32_t restarts = DecodeFixed32(content.data() + content.size() - 4);
   block->next = content.data();
@@ -315,7 +354,7 @@ bool RunReader::FinishRecords(size_t count, size_t skip) {
                   std::rotl(record.trailer, 3) ^
                   ((uint64_t{record.user_bytes} + kTrailerBytes) << 32 | record.value_bytes);
     const bool plainly_fine =
-        record.word > previous_word && i > 0 && IsKnownType(TrailerType(record.trailer)) &&
+        record.word > previous_word && i > 0 && TrailerType(record.trailer) <= most_type_ &&
         record.user_bytes <= limits_.max_key_bytes && record.value_bytes <= limits_.max_value_bytes;
     if (!plainly_fine && !CheckRecord(record, previous)) {
       return false;
@@ -338,7 +377,7 @@ bool RunReader::CheckRecord(const Record& record, std::string_view previous) {
                 fmt::format("a value of {} bytes, the limit is {}", record.value_bytes,
                             limits_.max_value_bytes));
   }
-  if (!IsKnownType(TrailerType(record.trailer))) {
+  if (TrailerType(record.trailer) > most_type_) {
     return Fail(MergeStatus::kRecordType, offset,
                 fmt::format("type {}", TrailerType(record.trailer)));
   }

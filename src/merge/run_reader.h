@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "merge/foreign_table.h"
 #include "merge/record.h"
 #include "sluice/executor.h"
 
@@ -32,8 +33,11 @@ struct ReadFault {
 
 class RunReader {
  public:
-  // `task` and `limits` must outlive the reader.
-  RunReader(const MergeTask& task, const MergeRun& run, const RecordLimits& limits);
+  // All must outlive the reader.
+  RunReader(const MergeTask& task, const MergeRun& run, const RecordLimits& limits)
+      : RunReader(task, &run, nullptr, limits) {}
+  RunReader(const MergeTask& task, const ForeignRun& run, const RecordLimits& limits)
+      : RunReader(task, nullptr, &run, limits) {}
 
   // Decodes the next batch: records in [begin, end) of the task that share their first
   // min(*skip, ...) bytes with the last record of the batch before, and have words for it; *skip
@@ -62,6 +66,9 @@ class RunReader {
     const char* limit = nullptr;  // where the entries end
     bool bad_restarts = false;    // a fault, but one that is found only behind the entries
     std::vector<char> buffer;
+
+    // Has its own copy of what it is given.
+    std::string_view Keep(std::string_view content);
   };
 
   struct Arena {
@@ -69,13 +76,24 @@ class RunReader {
     size_t capacity = 0;
   };
 
+  RunReader(const MergeTask& task, const MergeRun* run, const ForeignRun* foreign,
+            const RecordLimits& limits);
+
+  size_t tables() const { return foreign_ == nullptr ? run_->size() : foreign_->size(); }
   bool Fail(MergeStatus status, uint64_t offset, std::string detail = {});
   // The next three return false at a fault; *found = false at the end of the run.
   bool NextBlock(bool* found);
   bool OpenTable();
   bool NextHandle(BlockHandle* handle, bool* found);
 
+  std::string_view image() const;  // of the open table
+  // The open table; null if it is LevelDB's.
+  ForeignTable* foreign_table() const {
+    return foreign_ == nullptr ? nullptr : (*foreign_)[table_ - 1];
+  }
   bool LoadBlock(const BlockHandle& handle, bool is_index, Block* block);
+  bool ReadDataBlock(ForeignTable* table, const BlockHandle& handle);
+  bool SetContent(std::string_view content, uint64_t offset, bool is_index, Block* block);
   bool Uncompress(std::string_view compressed, Block* block, std::string_view* content);
   bool DecodeBatch(size_t* skip);
   // Pass one: headers, bounds, keys. False: a malformed entry comes next.
@@ -86,7 +104,9 @@ class RunReader {
   void ClipToRange();
 
   const MergeTask& task_;
-  const MergeRun& run_;
+  const MergeRun* const run_;  // null, or else foreign_ is
+  const ForeignRun* const foreign_;
+  const uint8_t most_type_;  // of records
   const RecordLimits& limits_;
 
   size_t table_ = 0;  // the one to open next; the open one is table_ - 1

@@ -74,8 +74,10 @@ Status ReadRocksBlock(std::string_view image, uint64_t end, const RocksFooter& f
 }
 
 BlockHandle AppendRocksBlock(std::string_view contents, const RocksFooter& footer,
-                             const Codec& wanted, std::string* buffer, std::string* out) {
-  const uint64_t offset = out->size();
+                             const Codec& wanted, std::string* buffer, uint64_t base,
+                             std::string* out) {
+  const size_t begin = out->size();
+  const uint64_t offset = base + begin;
   Compression type = Compression::kNone;
   std::string_view stored = contents;
   if (Compress(wanted, contents, buffer)) {
@@ -92,7 +94,7 @@ BlockHandle AppendRocksBlock(std::string_view contents, const RocksFooter& foote
   out->append(stored);
   out->push_back(static_cast<char>(RocksTypeOf(type)));
   const uint32_t checksum =
-      RocksBlockChecksum(footer.checksum, std::string_view(*out).substr(offset));
+      RocksBlockChecksum(footer.checksum, std::string_view(*out).substr(begin));
   PutFixed32(out, checksum + footer.ChecksumModifier(offset));
   return {offset, stored.size()};
 }

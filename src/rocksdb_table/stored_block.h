@@ -26,9 +26,10 @@ Status ReadRocksBlock(std::string_view image, uint64_t end, const RocksFooter& f
 // The name of the compression that a stored block has, as RocksDB numbers it.
 std::string_view RocksCompressionName(uint8_t type);
 
-// Appends `contents` to `out`, a file from its start on, as a stored block with trailer, compressed as
+// Appends `contents` to `out`, a file from byte `base` on, as a stored block with trailer, compressed as
 // `wanted` if that saves an eighth, as RocksDB does. `buffer` is scratch space.
 BlockHandle AppendRocksBlock(std::string_view contents, const RocksFooter& footer,
-                             const Codec& wanted, std::string* buffer, std::string* out);
+                             const Codec& wanted, std::string* buffer, uint64_t base,
+                             std::string* out);
 
 }  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rocksdb_table/finish.h"
+#include "rocksdb_table/table_writer.h"
 #include "rocksdb_table/testing.h"
 #include "rocksdb_table/verify.h"
 #include "rocksdb_table/view.h"

@@ -13,6 +13,7 @@
 #include "rocksdb_table/format.h"
 #include "rocksdb_table/properties.h"
 #include "rocksdb_table/stored_block.h"
+#include "rocksdb_table/table_writer.h"
 #include "table/block_builder.h"
 #include "table/testing.h"
 
@@ -148,7 +149,7 @@ class TestRocksTable {
   };
 
   BlockHandle Add(std::string_view contents, const Codec& codec) {
-    return AppendRocksBlock(contents, footer_, codec, &scratch_, &image_);
+    return AppendRocksBlock(contents, footer_, codec, &scratch_, 0, &image_);
   }
   void AddNamed(const std::string& name, std::string_view contents) {
     named_[name] = Add(contents, {});
@@ -236,6 +237,19 @@ class TestRocksTable {
   std::vector<DataBlock> blocks_;
   std::map<std::string, BlockHandle> named_;
 };
+
+// The whole file that RocksTableWriter makes of `parts`.
+inline Status FinishRocksTable(const RocksTableParts& parts, const RocksTableOptions& options,
+                               std::string* file, RocksTableSummary* summary = nullptr) {
+  file->clear();
+  RocksTableWriter writer(options, [file](std::string_view bytes) {
+    file->append(bytes);
+    return Status();
+  });
+  RocksTableSummary unused;
+  SLUICE_RETURN_IF_ERROR(writer.AddBlocks(parts));
+  return writer.Finish(summary == nullptr ? &unused : summary);
+}
 
 inline std::string WriteRocksTable(const std::vector<TestEntry>& entries,
                                    const TestRocksOptions& options) {

@@ -44,6 +44,18 @@ Status CheckTrailers(std::string_view contents, const BlockHandle& handle, Rocks
 
 }  // namespace
 
+Status ForEachBlockInRange(const RocksTable& table, const RocksViewRange& range,
+                           const RocksTable::Visit& visit) {
+  bool past_end = false;
+  return table.ForEachDataBlock([&](const std::string& key, const BlockHandle& handle) {
+    if (past_end || (range.has_begin && UserKey(key) < range.begin)) {
+      return Status();
+    }
+    past_end = range.has_end && UserKey(key) >= range.end;
+    return visit(key, handle);
+  });
+}
+
 Status ViewRocksTable(const RocksTable& table, const RocksViewRange& range, RocksView* view) {
   std::string& image = view->table.image;
   image.clear();
@@ -60,13 +72,8 @@ Status ViewRocksTable(const RocksTable& table, const RocksViewRange& range, Rock
   BlockBuilder index(1);
   RocksBlockBuffer buffer;
   std::string encoded;
-  bool past_end = false;
   SLUICE_RETURN_IF_ERROR(
-      table.ForEachDataBlock([&](const std::string& key, const BlockHandle& handle) {
-        if (past_end || (range.has_begin && UserKey(key) < range.begin)) {
-          return Status();
-        }
-        past_end = range.has_end && UserKey(key) >= range.end;
+      ForEachBlockInRange(table, range, [&](const std::string& key, const BlockHandle& handle) {
         std::string_view contents;
         SLUICE_RETURN_IF_ERROR(table.ReadDataBlock(handle, &buffer, &contents));
         SLUICE_RETURN_IF_ERROR(CheckTrailers(contents, handle, view));

@@ -19,6 +19,10 @@ struct RocksViewRange {
   std::string_view end;    // with has_end: the first behind them
 };
 
+// Calls visit for each data block that may have such keys, as RocksTable::ForEachDataBlock does.
+Status ForEachBlockInRange(const RocksTable& table, const RocksViewRange& range,
+                           const RocksTable::Visit& visit);
+
 struct RocksView {
   RecodedTable table;
   // Where each block begins in the view's image, and where in the table; ascending in both.

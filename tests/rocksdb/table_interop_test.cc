@@ -6,7 +6,7 @@
 
 #include "rocksdb/real_rocksdb.h"
 #include "rocksdb_table/bloom.h"
-#include "rocksdb_table/finish.h"
+#include "rocksdb_table/testing.h"
 #include "rocksdb_table/verify.h"
 #include "rocksdb_table/view.h"
 #include "table/table_reader.h"

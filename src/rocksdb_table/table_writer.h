@@ -1,8 +1,10 @@
-// The RocksDB table around blocks that an executor made: the way out of a merge.
+// Writes RocksDB's tables of blocks that an executor made: the way out of a merge.
 
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -52,10 +54,26 @@ struct RocksTableSummary {
 // What becomes of an internal key by RocksTableOptions::zero_up_to.
 std::string ZeroSequence(std::string_view internal_key, SequenceNumber zero_up_to);
 
-// Makes the bytes of the file in `*file`, and fills in `*summary`, if it is not null. Checks each
-// block's CRC on the way, and that entries lie within their blocks. Costs: a copy of the data, its
-// checksums and one look at each entry; with a filter a hash of each key.
-Status FinishRocksTable(const RocksTableParts& parts, const RocksTableOptions& options,
-                        std::string* file, RocksTableSummary* summary = nullptr);
+class RocksTableWriter {
+ public:
+  // Gets the file's bytes, some hundred KiB at once; an error ends the table.
+  using Append = std::function<Status(std::string_view bytes)>;
+
+  RocksTableWriter(RocksTableOptions options, Append append);
+  ~RocksTableWriter();
+
+  // Adds a data block: contents without trailer, and its full last internal key. Checks that entries
+  // lie within it. Costs: a copy, its checksum and one look at each entry; with a filter a hash of
+  // each key.
+  Status AddBlock(std::string_view contents, std::string_view last_key);
+  // Adds all blocks of a table, and checks their CRCs on the way.
+  Status AddBlocks(const RocksTableParts& parts);
+  // Adds the rest. The last call.
+  Status Finish(RocksTableSummary* summary);
+
+ private:
+  class Impl;
+  const std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-#include "rocksdb_table/finish.h"
+#include "rocksdb_table/table_writer.h"
 
 #include <gtest/gtest.h>
 

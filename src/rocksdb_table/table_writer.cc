@@ -1,4 +1,4 @@
-#include "rocksdb_table/finish.h"
+#include "rocksdb_table/table_writer.h"
 
 #include <fmt/format.h>
 
@@ -109,30 +109,58 @@ std::string_view CompressionProperty(Compression compression) {
   return "";
 }
 
-class Finisher {
+// What is written at once.
+constexpr size_t kWriteBytes = 256 << 10;
+
+Status CheckOptions(const RocksTableOptions& options) {
+  return options.format_version < kLeastRocksFormatVersion ||
+                 options.format_version > kMostRocksFormatVersion ||
+                 options.index_restart_interval == 0 ||
+                 (options.format_version >= 6 && options.checksum_base == 0)
+             ? Status::InvalidArgument("no such format of RocksDB's tables")
+             : Status();
+}
+
+}  // namespace
+
+class RocksTableWriter::Impl {
  public:
-  Finisher(const RocksTableOptions& options, std::string* file)
-      : options_(options),
-        file_(*file),
-        index_(options.format_version, options.index_restart_interval, options.index_shortening) {
-    footer_.checksum = options.checksum;
-    footer_.format_version = options.format_version;
-    footer_.checksum_base = options.format_version >= 6 ? options.checksum_base : 0;
-    if (options.bloom_millibits_per_key != 0) {
-      bloom_.emplace(options.bloom_millibits_per_key);
+  Impl(RocksTableOptions options, Append append)
+      : options_(std::move(options)),
+        append_(std::move(append)),
+        index_(options_.format_version, options_.index_restart_interval,
+               options_.index_shortening) {
+    footer_.checksum = options_.checksum;
+    footer_.format_version = options_.format_version;
+    footer_.checksum_base = options_.format_version >= 6 ? options_.checksum_base : 0;
+    if (options_.bloom_millibits_per_key != 0) {
+      bloom_.emplace(options_.bloom_millibits_per_key);
     }
+    bytes_.reserve(kWriteBytes + (64 << 10));
   }
 
+  Status AddBlock(std::string_view contents, std::string_view last_key);
   Status AddBlocks(const RocksTableParts& parts);
-  RocksTableSummary AddTail();
+  Status Finish(RocksTableSummary* summary);
 
  private:
-  Status AddBlock(std::string_view contents, std::string_view last_key);
   // Appends a block that is not compressed, and names it in the metaindex.
   BlockHandle AddNamed(std::string_view name, std::string_view contents);
 
-  const RocksTableOptions& options_;
-  std::string& file_;
+  BlockHandle Append(std::string_view contents, const Codec& codec) {
+    return AppendRocksBlock(contents, footer_, codec, &scratch_, written_, &bytes_);
+  }
+  Status Write() {
+    written_ += bytes_.size();
+    const Status status = append_(bytes_);
+    bytes_.clear();
+    return status;
+  }
+
+  const RocksTableOptions options_;
+  const RocksTableWriter::Append append_;
+  uint64_t written_ = 0;
+  std::string bytes_;  // what comes behind
   RocksFooter footer_;
   RocksIndexBuilder index_;
   std::optional<RocksBloomBuilder> bloom_;
@@ -144,11 +172,7 @@ class Finisher {
   std::vector<std::pair<std::string, BlockHandle>> named_;
 };
 
-Status Finisher::AddBlocks(const RocksTableParts& parts) {
-  file_.clear();
-  if (options_.codec.type == Compression::kNone) {
-    file_.reserve(parts.data.size() + parts.index_block.size() + (64 << 10));
-  }
+Status RocksTableWriter::Impl::AddBlocks(const RocksTableParts& parts) {
   OpenIndex index;
   SLUICE_RETURN_IF_ERROR(OpenIndex::Apart(parts.index_block, &index));
   std::string buffer;
@@ -161,7 +185,8 @@ Status Finisher::AddBlocks(const RocksTableParts& parts) {
   });
 }
 
-Status Finisher::AddBlock(std::string_view contents, std::string_view last_key) {
+Status RocksTableWriter::Impl::AddBlock(std::string_view contents, std::string_view last_key) {
+  SLUICE_RETURN_IF_ERROR(CheckOptions(options_));
   Block block;
   SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
   std::string last;
@@ -183,25 +208,25 @@ Status Finisher::AddBlock(std::string_view contents, std::string_view last_key) 
       }
     }));
   }
-  index_.Add(first_key, last_key,
-             AppendRocksBlock(contents, footer_, options_.codec, &scratch_, &file_));
+  index_.Add(first_key, last_key, Append(contents, options_.codec));
   ++blocks_;
-  return {};
+  return bytes_.size() < kWriteBytes ? Status() : Write();
 }
 
-BlockHandle Finisher::AddNamed(std::string_view name, std::string_view contents) {
-  const BlockHandle handle = AppendRocksBlock(contents, footer_, {}, &scratch_, &file_);
+BlockHandle RocksTableWriter::Impl::AddNamed(std::string_view name, std::string_view contents) {
+  const BlockHandle handle = Append(contents, {});
   named_.emplace_back(name, handle);
   return handle;
 }
 
-RocksTableSummary Finisher::AddTail() {
-  RocksTableSummary summary{.properties = options_.properties,
-                            .entries = totals_.entries,
-                            .smallest_sequence = totals_.smallest_sequence,
-                            .largest_sequence = totals_.largest_sequence};
-  RocksProperties& properties = summary.properties;
-  const uint64_t data_bytes = file_.size();
+Status RocksTableWriter::Impl::Finish(RocksTableSummary* summary) {
+  SLUICE_RETURN_IF_ERROR(CheckOptions(options_));
+  *summary = {.properties = options_.properties,
+              .entries = totals_.entries,
+              .smallest_sequence = totals_.smallest_sequence,
+              .largest_sequence = totals_.largest_sequence};
+  RocksProperties& properties = summary->properties;
+  const uint64_t data_bytes = written_ + bytes_.size();
   uint64_t filter_bytes = 0;
   if (bloom_ && bloom_->keys() != 0) {
     filter_bytes =
@@ -210,8 +235,7 @@ RocksTableSummary Finisher::AddTail() {
     properties.SetText(kRocksFilterPolicy, kRocksBloomPolicy);
   }
   const std::string index = index_.Finish();
-  footer_.index = AppendRocksBlock(
-      index, footer_, options_.compress_index ? options_.codec : Codec(), &scratch_, &file_);
+  footer_.index = Append(index, options_.compress_index ? options_.codec : Codec());
   if (options_.format_version >= 6) {
     named_.emplace_back(kRocksIndexBlock, footer_.index);
   }
@@ -246,33 +270,28 @@ RocksTableSummary Finisher::AddTail() {
     handle.AppendTo(&encoded);
     metaindex.Add(name, encoded);
   }
-  footer_.metaindex = AppendRocksBlock(metaindex.Finish(), footer_, {}, &scratch_, &file_);
-  footer_.AppendTo(file_.size(), &file_);
-  return summary;
+  footer_.metaindex = Append(metaindex.Finish(), {});
+  footer_.AppendTo(written_ + bytes_.size(), &bytes_);
+  return Write();
 }
 
-}  // namespace
+RocksTableWriter::RocksTableWriter(RocksTableOptions options, Append append)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(append))) {}
+
+RocksTableWriter::~RocksTableWriter() = default;
+
+Status RocksTableWriter::AddBlock(std::string_view contents, std::string_view last_key) {
+  return impl_->AddBlock(contents, last_key);
+}
+
+Status RocksTableWriter::AddBlocks(const RocksTableParts& parts) { return impl_->AddBlocks(parts); }
+
+Status RocksTableWriter::Finish(RocksTableSummary* summary) { return impl_->Finish(summary); }
 
 std::string ZeroSequence(std::string_view internal_key, SequenceNumber zero_up_to) {
   std::string key(UserKey(internal_key));
   PutFixed64(&key, ZeroTrailer(Trailer(internal_key), zero_up_to));
   return key;
-}
-
-Status FinishRocksTable(const RocksTableParts& parts, const RocksTableOptions& options,
-                        std::string* file, RocksTableSummary* summary) {
-  if (options.format_version < kLeastRocksFormatVersion ||
-      options.format_version > kMostRocksFormatVersion || options.index_restart_interval == 0 ||
-      (options.format_version >= 6 && options.checksum_base == 0)) {
-    return Status::InvalidArgument("no such format of RocksDB's tables");
-  }
-  Finisher finisher(options, file);
-  SLUICE_RETURN_IF_ERROR(finisher.AddBlocks(parts));
-  RocksTableSummary all = finisher.AddTail();
-  if (summary != nullptr) {
-    *summary = std::move(all);
-  }
-  return {};
 }
 
 }  // namespace sluice
