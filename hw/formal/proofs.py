@@ -43,7 +43,6 @@ BLOCK_CHUNKS_SAYS = (
 
 READ_ENGINE = ["cu_crc_pkg", "cu_crc_step", "cu_crc_unwind", "cu_fifo", "cu_ram_fifo",
                "cu_read_engine"]
-MERGE_NODE = ["cu_fifo", "cu_compare", "cu_key_queue", "cu_merge_node"]
 
 PROOFS = {
     "fifo_4": Proof("f_fifo", ["cu_fifo", "cu_ram_fifo"], FIFO_SAYS,
@@ -185,29 +184,23 @@ PROOFS = {
             ("cu_csr", "(job_addr_q[31:0] & ~wmask) | wbits", "wbits"),
         ],
     ),
-    "merge_node_protocol": Proof(
-        "f_merge_node", MERGE_NODE,
-        "output held; no more keys of a way than came; end after all keys, once; never stands still",
-        method="bmc", depth=10, fast=False,
+    "merge_node": Proof(
+        "f_merge_node", ["cu_fifo", "cu_compare", "cu_key_queue", "cu_merge_node"],
+        "output held; sorted by key and trailer, ties to the lower way; each key of each way once,"
+        " whole and in order; end after all keys, once; never stands still",
+        method="induction", depth=1,
         mutations=[
             ("cu_merge_node", "move_d.out      = 1'b1", "move_d.out      = 1'b0"),
             ("cu_merge_node", "return {beat.eos, data", "return {1'b0, data"),
-        ],
-    ),
-    "merge_node_order": Proof(
-        "f_merge_node", MERGE_NODE, "output sorted by key and trailer, ties to the lower way",
-        method="bmc", depth=11, parameters={"Check": 1}, fast=False,
-        mutations=[
             ("cu_merge_node", "same && a_next.last && trailer_less",
              "same && a_next.last && !trailer_less"),
             ("cu_merge_node", "data, !beat.last, beat.bytes", "data, beat.last, beat.bytes"),
-        ],
-    ),
-    "merge_node_keys": Proof(
-        "f_merge_node", MERGE_NODE, "each key leaves once and whole, in the order of its way",
-        method="bmc", depth=11, parameters={"Check": 2}, fast=False,
-        mutations=[
             ("cu_merge_node", "move_d.rewind_b = !b_less && !go_on", "move_d.rewind_b = 1'b0"),
+            ("cu_merge_node", "b.last ? Compare : DrainB", "Compare"),
+            ("cu_merge_node", "count + 2'(push) - 2'(pop) != 2'd2", "count != 2'd2"),
+            ("cu_key_queue", "if (free_i) base_q", "if (pop_i) base_q"),
+            ("cu_key_queue", "!full && !key_full", "!full"),
+            ("cu_key_queue", "(free_i && head_q.last)", "free_i"),
         ],
     ),
     "write_engine_axi": Proof(
