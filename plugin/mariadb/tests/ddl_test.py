@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """How tables are made, changed and dropped: what is done at once or in place, beside what, and what is refused."""
 
+import time
 import unittest
 
 import case
@@ -229,6 +230,33 @@ class DdlTest(case.Case):
         before = self.server.run("SHOW ENGINE SLUICE STATUS").count("sub-table")
         self.expect(one, "INSERT INTO p VALUES (1, 1); ALTER TABLE p ADD KEY (b), ADD UNIQUE (a, b)", "E1062")
         self.assertEqual(self.server.run("SHOW ENGINE SLUICE STATUS").count("sub-table"), before)
+
+    def wait(self, statement):
+        """Until the statement of another connection waits for a lock of the server's."""
+        end = time.monotonic() + 60
+        while "1" not in self.server.run("SELECT 1 FROM information_schema.processlist WHERE STATE LIKE 'Waiting for table metadata lock'"
+                                         f" AND INFO = '{statement}'"):
+            self.assertLess(time.monotonic(), end, statement)
+
+    def test_crashes_between_the_engines_step_and_the_servers(self):
+        for partitions in ("", "PARTITION BY HASH (a) PARTITIONS 3"):
+            # The statement and what holds it: before the engine's step a reader of the table, and behind it a lock on what
+            # the server knows of columns and indexes that are dropped.
+            for sql, holder, after in (("ADD KEY l (c)", "BEGIN; SELECT a FROM p", False),
+                                       ("ADD KEY l (c), DROP KEY k", "LOCK TABLES mysql.index_stats WRITE", True),
+                                       ("DROP COLUMN b", "LOCK TABLES mysql.column_stats WRITE", True)):
+                one, two = self.connect(), self.connect()
+                self.expect(one, f"CREATE OR REPLACE TABLE p (a INT PRIMARY KEY, b INT, c INT, KEY k (c)) ENGINE=SLUICE {partitions};"
+                                 "INSERT INTO p VALUES (1, 2, 3)", "")
+                before = one.do("SHOW CREATE TABLE p")
+                two.do(holder)
+                one.send(f"ALTER TABLE p {sql}, ALGORITHM=NOCOPY")
+                self.wait(f"ALTER TABLE p {sql}, ALGORITHM=NOCOPY")
+                self.server.kill()
+                self.server.start()
+                one = self.connect()
+                self.expect(one, "SELECT a, c FROM p; CHECK TABLE p", "1,3 d.p,check,status,OK")
+                self.assertEqual(one.do("SHOW CREATE TABLE p") != before, after, sql)
 
     def test_indexes_on_virtual_columns_that_cannot_be_computed(self):
         one = self.connect()
