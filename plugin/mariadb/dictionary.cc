@@ -21,6 +21,9 @@ constexpr uint64_t kFormat = 3;
 
 std::string TableKey(std::string_view name) { return kTable + std::string(name); }
 
+// The server's names of a table's partitions begin so.
+std::string PartitionPrefix(std::string_view name) { return std::string(name) + "#P#"; }
+
 std::string CounterKey(uint64_t id, Counter counter) {
   return kCounter + std::to_string(id) + static_cast<char>(counter);
 }
@@ -244,7 +247,7 @@ Status Dictionary::Find(std::string_view name, TableEntry* table) {
 
 Status Dictionary::FindPartition(std::string_view name, TableEntry* table) {
   const std::lock_guard lock(mutex_);
-  const std::string begin = TableKey(std::string(name) + "#P#");
+  const std::string begin = TableKey(PartitionPrefix(name));
   const auto iterator = db_->NewIterator({}, subtable_);
   iterator->Seek(begin);
   if (iterator->Valid() && iterator->key().starts_with(begin)) {
@@ -272,8 +275,7 @@ Status Dictionary::Drop(std::string_view name, std::vector<Subtable*>* left) {
   return {};
 }
 
-Status Dictionary::Rename(std::string_view from, std::string_view to) {
-  const std::lock_guard lock(mutex_);
+Status Dictionary::AddRename(std::string_view from, std::string_view to, WriteBatch* batch) {
   TableEntry table;
   SLUICE_RETURN_IF_ERROR(Read(from, &table));
   TableEntry existing;
@@ -281,9 +283,30 @@ Status Dictionary::Rename(std::string_view from, std::string_view to) {
   if (!found.IsNotFound()) {
     return found.ok() ? Status::InvalidArgument("there is a table " + std::string(to)) : found;
   }
+  batch->Delete(subtable_, TableKey(from));
+  batch->Put(subtable_, TableKey(to), Encode(table));
+  return {};
+}
+
+Status Dictionary::Rename(std::string_view from, std::string_view to) {
+  const std::lock_guard lock(mutex_);
   WriteBatch batch;
-  batch.Delete(subtable_, TableKey(from));
-  batch.Put(subtable_, TableKey(to), Encode(table));
+  SLUICE_RETURN_IF_ERROR(AddRename(from, to, &batch));
+  return db_->Write({.sync = true}, batch);
+}
+
+Status Dictionary::RenamePartitions(std::string_view from, std::string_view to) {
+  const std::lock_guard lock(mutex_);
+  WriteBatch batch;
+  const std::string begin = TableKey(PartitionPrefix(from));
+  const auto iterator = db_->NewIterator({}, subtable_);
+  for (iterator->Seek(begin); iterator->Valid() && iterator->key().starts_with(begin);
+       iterator->Next()) {
+    const std::string_view partition = iterator->key().substr(1);
+    SLUICE_RETURN_IF_ERROR(
+        AddRename(partition, std::string(to).append(partition.substr(from.size())), &batch));
+  }
+  SLUICE_RETURN_IF_ERROR(iterator->status());
   return db_->Write({.sync = true}, batch);
 }
 

@@ -66,6 +66,8 @@ class Dictionary {
   // dropped when the dictionary is opened again.
   Status Drop(std::string_view name, std::vector<Subtable*>* left = nullptr);
   Status Rename(std::string_view from, std::string_view to);
+  // Renames those of a table's partitions that have its old name: all of them, or none.
+  Status RenamePartitions(std::string_view from, std::string_view to);
   // Gives the table new, empty sub-tables, with the options of the old ones, and a new id.
   Status Truncate(std::string_view name, TableEntry* table);
 
@@ -91,6 +93,7 @@ class Dictionary {
 
  private:
   Status Read(std::string_view name, TableEntry* table);
+  Status AddRename(std::string_view from, std::string_view to, WriteBatch* batch);
   Status CreateSubtables(TableEntry* table);
   void DropSubtables(const TableEntry& table);
   void DropRefused(const Status& status, const TableEntry& table);

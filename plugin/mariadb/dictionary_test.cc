@@ -197,6 +197,28 @@ TEST_F(DictionaryTest, NamesAreUnique) {
   EXPECT_TRUE(dictionary_->Drop("./d/c").IsNotFound());
 }
 
+TEST_F(DictionaryTest, PartitionsAreRenamedTogether) {
+  for (const char* const name : {"./d/t#P#x", "./d/t#P#y#SP#0", "./d/t", "./d/t2#P#x"}) {
+    TableEntry table = Described();
+    ASSERT_TRUE(dictionary_->Create(name, 1, &table).ok());
+  }
+  TableEntry y;
+  ASSERT_TRUE(dictionary_->Find("./d/t#P#y#SP#0", &y).ok());
+  EXPECT_EQ(dictionary_->RenamePartitions("./d/t", "./d/t2").code(),
+            Status::Code::kInvalidArgument);
+  TableEntry found;
+  EXPECT_TRUE(dictionary_->Find("./d/t2#P#y#SP#0", &found).IsNotFound());
+  ASSERT_TRUE(dictionary_->RenamePartitions("./d/t", "./d/u").ok());
+  EXPECT_TRUE(dictionary_->FindPartition("./d/t", &found).IsNotFound());
+  EXPECT_TRUE(dictionary_->Find("./d/u#P#x", &found).ok());
+  ASSERT_TRUE(dictionary_->Find("./d/u#P#y#SP#0", &found).ok());
+  EXPECT_EQ(found.id, y.id);
+  for (const char* const other : {"./d/t", "./d/t2#P#x"}) {
+    EXPECT_TRUE(dictionary_->Find(other, &found).ok()) << other;
+  }
+  EXPECT_TRUE(dictionary_->RenamePartitions("./d/none", "./d/v").ok());
+}
+
 TEST_F(DictionaryTest, RenameKeepsTheRows) {
   TableEntry table = Described();
   ASSERT_TRUE(dictionary_->Create("./d/a", 1, &table).ok());

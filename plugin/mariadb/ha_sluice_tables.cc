@@ -1,9 +1,12 @@
 // ha_sluice: tables as a whole.
 
 #include <sluice/transaction.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 
 #include "ha_sluice.h"
@@ -25,6 +28,8 @@ using sluice::mariadb::TableEntry;
 using sluice::mariadb::ToServer;
 
 namespace {
+
+constexpr char kPartitionList[] = ".par";  // how the file's name ends
 
 // UNIQUE over long columns is an index on a hash of them, which the server makes and looks into.
 bool IsUnique(const KEY& key) {
@@ -315,8 +320,19 @@ int ha_sluice::delete_table(const char* name) {
   return status.IsNotFound() ? HA_ERR_NO_SUCH_TABLE : Fail(status);
 }
 
+// When an ALTER TABLE that has copied a table with partitions is completed after a crash, the server
+// has their engine rename the table as if it had none, some of which may have been renamed before
+// (MariaDB 10.11.18, execute_rename_table in sql/ddl_log.cc). So the server's list of them, a file, is
+// renamed here, too.
 int ha_sluice::rename_table(const char* from, const char* to) {
-  const Status status = engine->dictionary.Rename(from, to);
+  Status status = engine->dictionary.Rename(from, to);
+  const std::string list = std::string(from) + kPartitionList;
+  if (status.IsNotFound() && access(list.c_str(), F_OK) == 0) {
+    status = engine->dictionary.RenamePartitions(from, to);
+    if (status.ok() && std::rename(list.c_str(), (std::string(to) + kPartitionList).c_str()) != 0) {
+      return errno;
+    }
+  }
   return status.IsNotFound() ? HA_ERR_NO_SUCH_TABLE : Fail(status);
 }
 

@@ -29,9 +29,8 @@ class Table:
 class Statements:
     """Random statements, and what the table is afterwards."""
 
-    def __init__(self, draw, rebuilds):
+    def __init__(self, draw):
         self.draw = draw
-        self.rebuilds = rebuilds  # weight of statements that copy the table
         self.number = 1  # of the last column
         self.row = 0     # the last one
 
@@ -43,7 +42,7 @@ class Statements:
     def next(self, table):
         draw = self.draw
         columns = list(table.columns)
-        what = draw.choices(["insert", "add", "drop", "widen", "move", "rebuild"], [35, 25, 20, 10, 7, self.rebuilds])[0]
+        what = draw.choices(["insert", "add", "drop", "widen", "move", "rebuild"], [35, 25, 20, 10, 7, 3])[0]
         if what in ("drop", "move") and len(columns) == 1:
             what = "add"
         if what == "insert":
@@ -91,9 +90,7 @@ def run(connection, statements, table):
 
 def check(running, draw, rounds, partitions):
     table = Table()
-    # A kill once left partitions without their .par file amid statements that copy the table (error 1696). Whether
-    # the server's renaming of partitions, which is not atomic, is to blame was not proved.
-    statements = Statements(draw, 0 if partitions else 3)
+    statements = Statements(draw)
     running.run("CREATE OR REPLACE DATABASE d;"
                 f"CREATE TABLE d.t (id INT PRIMARY KEY, c1 INT DEFAULT 1) ENGINE=SLUICE {partitions}")
     for number in range(rounds):
