@@ -99,8 +99,10 @@ bool MapColumns(const TABLE& table, const Alter_inplace_info& info, const TABLE&
     if (change.packing == RowCodec::PackingOf(field)) {
       change.packing = {};
     } else if (((column->field->flags | field.flags) & (PART_KEY_FLAG | FIELD_IN_PART_FUNC_FLAG)) !=
-               0) {
-      // Entries have it, too, or another partition may be that of its rows.
+                   0 ||
+               field.check_constraint != nullptr) {
+      // Entries have it, too, or another partition may be that of its rows, or the values that there
+      // are must be checked.
       return false;
     }
   }

@@ -184,6 +184,12 @@ class DdlTest(case.Case):
         for what in ("MODIFY h INT", "MODIFY h BIGINT UNSIGNED", "MODIFY h BIGINT NOT NULL", "MODIFY g BIGINT", "MODIFY c VARCHAR(20)",
                      "MODIFY c VARCHAR(400) CHARACTER SET utf8mb4", "MODIFY h DECIMAL(20)", "MODIFY a BIGINT"):
             self.expect(one, f"ALTER TABLE c {what}, {at_once}", "E1845")
+        # With InnoDB, too, a CHECK of a column is for what is written from now on, unless the table is copied.
+        self.expect(one, f"CREATE TABLE k (a INT, b INT, c VARCHAR(9)) ENGINE=SLUICE; INSERT INTO k VALUES (1, 1, '');"
+                         f"ALTER TABLE k ADD d INT DEFAULT 0 CHECK (d > 0), MODIFY c VARCHAR(99) CHECK (c > ''), {at_once}; SELECT * FROM k", "1,1,,0")
+        self.expect(one, "INSERT INTO k VALUES (2, 2, 'x', 0); INSERT INTO k VALUES (2, 2, '', 1); INSERT INTO k VALUES (2, 2, 'x', 1);"
+                         "ALTER TABLE k MODIFY b BIGINT CHECK (b > 1)", "E4025 E4025 E4025")
+        self.expect(one, f"ALTER TABLE k MODIFY b BIGINT CHECK (b > 0), {at_once}", "E1845")
         self.expect(one, "ALTER TABLE c FORCE; SELECT h, LENGTH(c), a FROM c WHERE a < 4; CHECK TABLE c", "1,3,1 -2,0,2 99999999999,300,3 d.c,check,status,OK")
         # Rows that a partition brings along have their own schemas.
         self.expect(one, f"CREATE TABLE x (a INT, b INT, c INT) ENGINE=SLUICE; INSERT INTO x VALUES (3, 3, 3); ALTER TABLE x DROP COLUMN b, {at_once};"
