@@ -262,6 +262,11 @@ class SLUICE_EXPORT Executor {
   /// Whether it compresses the output blocks of tasks that ask for it. Otherwise it refuses such
   /// tasks, in the same way, and its callers compress what they store.
   virtual bool compresses() const { return false; }
+  /// Whether it has held each table against the checksums that it took of its input, as the CPU
+  /// executor and those of simulated units and cards do. Otherwise its callers look at every record
+  /// of its tables, which costs 10 to 15 ns for one of 150 bytes, and merge on the CPU if something
+  /// is wrong.
+  virtual bool checks_outputs() const { return false; }
 };
 
 /// The CPU executor: the reference for all others, and something for them to wrap or to fall back

@@ -80,8 +80,8 @@ class SLUICE_EXPORT EventListener {
   /// When an extent is set aside.
   virtual void OnSetAside(const SetAsideEvent&) {}
   /// A compaction was abandoned because its plan was unsound or its records did not balance; its
-  /// inputs stay. It is tried once more without reuse; if that fails too, OnBackgroundError
-  /// follows.
+  /// inputs stay. It is tried once more, without reuse and on the CPU; if that fails too,
+  /// OnBackgroundError follows.
   virtual void OnCompactionAbandoned(const std::string& subtable, const Status& reason) {
     (void)subtable, (void)reason;
   }

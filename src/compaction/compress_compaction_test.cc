@@ -24,6 +24,7 @@ class Compressor final : public Executor {
   std::string_view name() const override { return "compressor"; }
   size_t max_runs() const override { return SIZE_MAX; }
   size_t max_snapshots() const override { return SIZE_MAX; }
+  bool checks_outputs() const override { return true; }  // as it says
   bool compresses() const override { return true; }
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
     return cpu_.Run(task, [&](const MergeOutput& output) {

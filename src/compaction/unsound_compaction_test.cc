@@ -39,6 +39,7 @@ class ForgetfulExecutor final : public Executor {
   std::string_view name() const override { return "forgetful"; }
   size_t max_runs() const override { return SIZE_MAX; }
   size_t max_snapshots() const override { return SIZE_MAX; }
+  bool checks_outputs() const override { return true; }  // as it says
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
     MergeTask less = task;
     less.runs.pop_back();
@@ -83,6 +84,7 @@ class ConfusedExecutor final : public Executor {
   std::string_view name() const override { return "confused"; }
   size_t max_runs() const override { return SIZE_MAX; }
   size_t max_snapshots() const override { return SIZE_MAX; }
+  bool checks_outputs() const override { return true; }  // as it says
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
     return cpu_.Run(task, [&](const MergeOutput& output) {
       std::string data(output.data);

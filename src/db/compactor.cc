@@ -64,7 +64,7 @@ uint64_t PartBytesOf(const CompactionPick& pick, uint64_t part_bytes) {
 
 }  // namespace
 
-Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool reuse,
+Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool plainly,
                           CompactionResult* result) {
   RunIndex output_run;
   uint64_t part_bytes = 0;
@@ -79,7 +79,7 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
       }
     }
   }
-  const bool offload = subtable->format()->offload;
+  const bool offload = subtable->format()->offload && !plainly;
   const size_t tasks = offload ? db_.driver->max_tasks() : 0;
   // For the CPU tasks are as small as they can be at no cost: what one reads is still in a cache
   // when it is merged, and its memory serves the next.
@@ -107,7 +107,7 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
                       ExtentWriter::Use::kCompaction, &db_.limiter);
   return RunCompaction(pick, output_run,
                        {.task_bytes = task_bytes,
-                        .reuse = reuse,
+                        .reuse = !plainly,
                         .part_bytes = part_bytes,
                         .oldest_snapshot = snapshots.front(),
                         .least_bytes_rewritten = db_.options.extent_bytes / 2,
@@ -279,10 +279,10 @@ Status Compactor::CompactPart(SubtableImpl* subtable, CompactionPick* pick, Stat
   const Clock::time_point begin = Clock::now();
   CompactionResult result;
   Status status;
-  for (const bool reuse : {true, false}) {
+  for (const bool plainly : {false, true}) {
     result = {};
     const double cpu_seconds = ThreadCpuSeconds();
-    status = RunPick(subtable, *pick, reuse, &result);
+    status = RunPick(subtable, *pick, plainly, &result);
     db_.counters.compaction_cpu_microseconds.fetch_add(
         static_cast<uint64_t>(1e6 * (ThreadCpuSeconds() - cpu_seconds)));
     if (!result.unsound) {

@@ -77,7 +77,8 @@ class Compactor {
              Status* set_aside);
   // Compacts the first part of what is left of the pick.
   Status CompactPart(SubtableImpl* subtable, CompactionPick* pick, Status* set_aside);
-  Status RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool reuse,
+  // `plainly`: without reuse, and on the CPU.
+  Status RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool plainly,
                  CompactionResult* result);
   Status InstallOutput(SubtableImpl* subtable, CompactionPick* pick,
                        const CompactionResult& result);

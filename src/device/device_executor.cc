@@ -13,7 +13,7 @@
 #include "device/contract.h"
 #include "device/filter_area.h"
 #include "device/model/cycle_model.h"
-#include "device/output_checker.h"
+#include "merge/output_checker.h"
 #include "sluice_abi.h"
 #include "table/block.h"
 #include "table/filter.h"
@@ -504,8 +504,7 @@ Status DeviceRun::DeliverTable(std::string_view record, std::string_view indexes
     return Status::IoError("table record that points outside the output areas");
   }
   // Data, then index, so that the table can be kept as it is.
-  const std::shared_ptr<char> bytes =
-      buffers_.Take(data_at.size + index_at.size + OutputChecker::kSlack);
+  const std::shared_ptr<char> bytes = buffers_.Take(data_at.size + index_at.size);
   SLUICE_RETURN_IF_ERROR(
       device_.Read(layout_.data_addr + data_at.offset, data_at.size, bytes.get()));
   char* const index = bytes.get() + data_at.size;

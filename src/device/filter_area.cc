@@ -33,8 +33,7 @@ Status FilterArea::Take(const std::vector<OutputChecker::BlockKeys>& blocks,
     Compression stored_as;
     SLUICE_RETURN_IF_ERROR(
         ReadStoredBlock(left_, handle, &buffer_, &filter, &stored_as).WithContext("a filter"));
-    if (stored_as != Compression::kNone || !IsBloomFilterOf(filter, block.records, bits_per_key_) ||
-        !BloomMayMatch(filter, block.last_hash)) {
+    if (stored_as != Compression::kNone || !block.MayHave(filter, bits_per_key_)) {
       return Status::IoError("a filter that is not its block's");
     }
     filters->push_back(filter);

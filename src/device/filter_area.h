@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "device/output_checker.h"
+#include "merge/output_checker.h"
 #include "sluice/executor.h"
 #include "util/status.h"
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <numeric>
 
+#include "merge/checked_run.h"
 #include "merge/outputs.h"
 
 namespace sluice {
@@ -98,7 +99,7 @@ class MultiPass {
     pass.bloom_bits_per_key = 0;  // of blocks that another pass reads
     pass.compress = false;
     Source merged{{}, sources_[first].task_run, 0, {}};
-    const MergeResult result = executor_.Run(pass, CollectInto(&merged.owned));
+    const MergeResult result = RunChecked(executor_, pass, CollectInto(&merged.owned));
     Account(result);
     if (!result.ok()) {
       Fail(result, first);
@@ -122,7 +123,7 @@ class MultiPass {
   }
 
   void MergeLast() {
-    const MergeResult result = executor_.Run(PassTask(0, sources_.size()), sink_);
+    const MergeResult result = RunChecked(executor_, PassTask(0, sources_.size()), sink_);
     Account(result);
     if (!result.ok()) {
       Fail(result, 0);

@@ -115,6 +115,7 @@ class OffloadDriver : public Executor {
   bool makes_filters() const override { return pool_.makes_filters(); }
   // Likewise: the library compresses faster than the CPU does as units do.
   bool compresses() const override { return pool_.compresses(); }
+  bool checks_outputs() const override { return true; }
   // Those of all units.
   size_t max_tasks() const override { return pool_.max_tasks(); }
   double unit_busy_seconds() const override { return pool_.unit_busy_seconds(); }

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "merge/checked_run.h"
 #include "merge/cpu_executor.h"
 
 namespace sluice {
@@ -215,7 +216,7 @@ UnitPool::Answer UnitPool::Run(const MergeTask& task, const std::optional<TaskSh
     return none;
   }
   Unit& unit = units_[*i];
-  Answer answer{.unit = *i, .result = unit.executor->Run(task, sink)};
+  Answer answer{.unit = *i, .result = RunChecked(*unit.executor, task, sink)};
   if (Status balance = CheckBalance(answer.result.stats); answer.result.ok() && !balance.ok()) {
     answer.result.status = MergeStatus::kEndToEnd;
     answer.result.error = std::move(balance);

@@ -214,14 +214,10 @@ TEST(RocksService, ExecutorsThatFailAreNoTrouble) {
       ASSERT_NO_FATAL_FAILURE(twins.Check());
     }
     const SluiceCompactionStatistics statistics = service->statistics();
-    if (fault == Fault::kFlipsBits) {
-      EXPECT_EQ(statistics.output_records, 0u);  // jobs that keep no record do succeed
-      EXPECT_GT(statistics.reasons.at("input: corrupt"), 0u);
-    } else {
-      EXPECT_GT(statistics.jobs, 0u);
-      EXPECT_TRUE(statistics.cpu_retries > 0 || fault != Fault::kFails);
-      EXPECT_EQ(OtherReasons(statistics), "");
-    }
+    EXPECT_GT(statistics.jobs, 0u);
+    EXPECT_TRUE(statistics.cpu_retries > 0 ||
+                (fault != Fault::kFails && fault != Fault::kFlipsBits));
+    EXPECT_EQ(OtherReasons(statistics), "");
   }
 }
 

@@ -1,8 +1,8 @@
-// What a device hands back, checked as far as the host can without merging again: CRCs, every
-// entry, the order of keys over all tables, that no version was kept which another one kept
-// shadows, entries and tombstones counted, records summed up.
+// What an executor hands back, checked as far as the host can without merging again: CRCs, every
+// entry, the order of keys over all tables, that no user key is in two of them, that no version was
+// kept which another one kept shadows, entries and tombstones counted, records summed up.
 //
-// A CRC tells that a block is as the unit sealed it; the sum of RecordChecksum, compared with the
+// A CRC tells that a block is as a unit sealed it; the sum of RecordChecksum, compared with the
 // one that the unit took, that it sealed the records which it merged.
 
 #pragma once
@@ -28,9 +28,6 @@ class OutputChecker {
   explicit OutputChecker(const std::vector<SequenceNumber>& snapshots, bool compressed = false)
       : snapshots_(snapshots), compressed_(compressed) {}
 
-  // Bytes that must be readable after `data`.
-  static constexpr size_t kSlack = 64;
-
   // Makes *output of a table's data blocks and index block, with trailers.
   Status Check(std::string_view data, std::string_view index, MergeOutput* output);
 
@@ -38,6 +35,9 @@ class OutputChecker {
   struct BlockKeys {
     uint64_t records = 0;
     uint32_t last_hash = 0;  // BloomHash of the last user key
+
+    // Whether `filter` has the size and the probes of one of so many keys, and the last of them.
+    bool MayHave(std::string_view filter, int bits_per_key) const;
   };
   // Of the table checked last.
   const std::vector<BlockKeys>& block_keys() const { return block_keys_; }
@@ -46,6 +46,11 @@ class OutputChecker {
   uint64_t checksum() const { return checksum_; }
 
  private:
+  // Bytes that must be readable behind a block's contents.
+  static constexpr size_t kSlack = 64;
+
+  // The data block at `handle` as one that has them behind it.
+  Status ReadBlock(std::string_view data, const BlockHandle& handle, std::string_view* contents);
   // `contents` must hold records, the last of them `last_key`, and all after those before.
   Status CheckBlock(std::string_view contents, std::string_view last_key, MergeOutput* output);
 
@@ -67,7 +72,7 @@ class OutputChecker {
   uint64_t checksum_ = 0;
   std::array<UnfoldedRecord, kFoldBatch> batch_;
   std::string index_buffer_;
-  std::string buffer_;  // of a block that was compressed, with slack after it
+  std::string buffer_;  // of a block that was compressed, or is the last, with slack after it
 };
 
 }  // namespace sluice

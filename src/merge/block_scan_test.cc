@@ -1,4 +1,4 @@
-#include "device/block_scan.h"
+#include "merge/block_scan.h"
 
 #include <gtest/gtest.h>
 

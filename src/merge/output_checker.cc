@@ -1,10 +1,11 @@
-#include "device/output_checker.h"
+#include "merge/output_checker.h"
 
 #include <fmt/format.h>
 
 #include <bit>
+#include <optional>
 
-#include "device/block_scan.h"
+#include "merge/block_scan.h"
 #include "merge/fold.h"
 #include "table/block.h"
 #include "table/filter.h"
@@ -13,7 +14,9 @@
 
 namespace sluice {
 
-static_assert(OutputChecker::kSlack >= kSlackBytes);
+bool OutputChecker::BlockKeys::MayHave(std::string_view filter, int bits_per_key) const {
+  return IsBloomFilterOf(filter, records, bits_per_key) && BloomMayMatch(filter, last_hash);
+}
 
 Status OutputChecker::CheckBlock(std::string_view contents, std::string_view last_key,
                                  MergeOutput* output) {
@@ -109,11 +112,31 @@ Status OutputChecker::CheckEntries(const char* p, const char* limit, MergeOutput
   return {};
 }
 
+Status OutputChecker::ReadBlock(std::string_view data, const BlockHandle& handle,
+                                std::string_view* contents) {
+  static_assert(kSlack >= kSlackBytes);
+  Compression stored_as;
+  SLUICE_RETURN_IF_ERROR(ReadStoredBlock(data, handle, &buffer_, contents, &stored_as));
+  if (stored_as == Compression::kNone) {
+    if (data.size() - (handle.offset + handle.size) >= kSlack) {
+      return {};
+    }
+    buffer_ = *contents;
+  } else if (stored_as != Compression::kSnappy || !compressed_) {
+    return Status::IoError(fmt::format("compressed block at offset {}", handle.offset));
+  }
+  buffer_.append(kSlack, '\0');
+  *contents = {buffer_.data(), buffer_.size() - kSlack};
+  return {};
+}
+
 Status OutputChecker::Check(std::string_view data, std::string_view index, MergeOutput* output) {
   *output = {};
   block_keys_.clear();
   output->data = data;
   output->index = index;
+  const std::optional<std::string> key_before =
+      records_ > 0 ? std::optional(std::string(UserKey(key()))) : std::nullopt;
   if (index.size() < kBlockTrailerBytes) {
     return Status::IoError("index block too short");
   }
@@ -132,14 +155,7 @@ Status OutputChecker::Check(std::string_view data, std::string_view index, Merge
     if (!handle.ReadFrom(&value) || handle.offset != end) {
       return Status::IoError(fmt::format("index entry that does not follow offset {}", end));
     }
-    Compression stored_as;
-    SLUICE_RETURN_IF_ERROR(ReadStoredBlock(data, handle, &buffer_, &contents, &stored_as));
-    if (stored_as == Compression::kSnappy && compressed_) {
-      buffer_.append(kSlack, '\0');
-      contents = {buffer_.data(), buffer_.size() - kSlack};
-    } else if (stored_as != Compression::kNone) {
-      return Status::IoError(fmt::format("compressed block at offset {}", handle.offset));
-    }
+    SLUICE_RETURN_IF_ERROR(ReadBlock(data, handle, &contents));
     const uint64_t before = output->entries;
     if (Status status = CheckBlock(contents, entry.key(), output); !status.ok()) {
       return status.WithContext(fmt::format("block at offset {}", handle.offset));
@@ -153,6 +169,9 @@ Status OutputChecker::Check(std::string_view data, std::string_view index, Merge
   SLUICE_RETURN_IF_ERROR(entry.status());
   if (end != data.size() || end == 0) {
     return Status::IoError(fmt::format("index covers {} of {} bytes", end, data.size()));
+  }
+  if (key_before == UserKey(output->smallest)) {
+    return Status::IoError("user key that the table before has, too");
   }
   output->largest = key();
   records_ += output->entries;
