@@ -95,7 +95,7 @@ def run(name, proof, files):
     seconds = time.monotonic() - start
     if "DONE (PASS" in said:
         return True, "", seconds
-    failed = re.findall(r"failed assertion \S*?([pi]_\w+)", said)
+    failed = re.findall(r"failed assertion \S*\W([pi]_\w+) ", said)
     found = re.search(r"Output +(\d+) of miter .* was asserted in frame (\d+)", said)
     if found:
         names = json.loads((OUT / name / "model/design_aiger.ywa").read_text("utf-8"))["asserts"]
