@@ -174,6 +174,23 @@ PROOFS = {
             ("cu_axi_write_arbiter", ".rready_i(w_push & w_last)", ".rready_i(w_push)"),
         ],
     ),
+    "axi_read_window": Proof(
+        "f_axi_read_window",
+        ["cu_fifo", "cu_round_robin", "cu_axi_read_arbiter", "cu_axi_read_window"],
+        "no burst outside its unit's window; each answered once, in order, DECERR if refused; resets",
+        method="induction", depth=1,
+        mutations=[
+            ("cu_axi_read_window", "s_axi_arpage_i < 52'(limit_i)", "s_axi_arpage_i[31:0] < limit_i"),
+            ("cu_axi_read_window", ">= 52'(base_i)", "> 52'(base_i)"),
+            ("cu_axi_read_window", "~refuse_q & (count_q == '0)", "~refuse_q"),
+            ("cu_axi_read_window", "s_axi_arvalid_i & in_window & ~refuse_q",
+             "s_axi_arvalid_i & in_window"),
+            ("cu_axi_read_window", "else if (s_axi_rready_i) left_q", "else left_q"),
+            ("cu_axi_read_window", "s_axi_rready_i & m_axi_rlast_i", "s_axi_rready_i"),
+            ("cu_axi_read_window", "refuse_q ? DecodeError : m_axi_rresp_i", "m_axi_rresp_i"),
+            ("cu_axi_read_arbiter", "& roomy & ~isolate_i", "& roomy"),
+        ],
+    ),
     "csr": Proof(
         "f_csr", ["cu_csr"], "AXI4-Lite: one answer each, held; job handshake; address reads back",
         abi=True,
