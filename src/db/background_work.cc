@@ -175,10 +175,14 @@ void BackgroundWork::CoolDownIfWarm(const Version& version) {
 }
 
 Status BackgroundWork::ReleaseLog(LogPosition prepared) {
-  const MutexLock metadata_lock(db_.metadata_mutex);
-  // The position where recovery begins to read must be on disk.
-  const LogPosition start = std::min({db_.LogStart(), prepared, db_.log->durable()});
-  if (start > db_.metadata->state().log_start && db_.log_holders == 0) {
+  LogPosition start;
+  {
+    const MutexLock metadata_lock(db_.metadata_mutex);
+    // The position where recovery begins to read must be on disk.
+    start = std::min({db_.LogStart(), prepared, db_.log->durable()});
+    if (start <= db_.metadata->state().log_start || db_.log_holders != 0) {
+      return {};
+    }
     MetadataEdit release;
     release.log_start = start;
     // If there is no space for this edit, the next flush makes it.
@@ -186,9 +190,10 @@ Status BackgroundWork::ReleaseLog(LogPosition prepared) {
     if (!status.ok()) {
       return status.IsNoSpace() ? Status() : status;
     }
-    SLUICE_RETURN_IF_ERROR(db_.log->Release(start));
   }
-  return {};
+  // Without the lock, for a file system may take tens of milliseconds to remove a segment. Whoever
+  // holds the log from now on begins at `start` or behind it.
+  return db_.log->Release(start);
 }
 
 void BackgroundWork::FlushLoop() {

@@ -167,5 +167,58 @@ TEST_F(FlushThreadsTest, KeepsTheOrderOfASubtable) {
   compare();
 }
 
+// A file system may take long to remove a segment of the log: nobody else waits for that.
+TEST_F(FlushThreadsTest, TheTreeChangesWhileSegmentsAreRemoved) {
+  class SlowRemoval final : public FaultEnv {
+   public:
+    Status RemoveFile(const std::string& path) override {
+      if (path.starts_with("db/log/")) {
+        std::unique_lock lock(mutex_);
+        removing_ = true;
+        changed_.notify_all();
+        in_vain =
+            in_vain || !changed_.wait_for(lock, std::chrono::seconds(20), [&] { return go_; });
+      }
+      return FaultEnv::RemoveFile(path);
+    }
+    void AwaitRemoval() {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return removing_; });
+    }
+    void GoOn() {
+      const std::lock_guard lock(mutex_);
+      go_ = true;
+      changed_.notify_all();
+    }
+    bool in_vain = false;
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool removing_ = false;
+    bool go_ = false;
+  };
+  SlowRemoval env;
+  options_.env = &env;
+  options_.flush_threads = 2;
+  const Status opened = DB::Open(options_, "db", &db_);
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  CreateSubtables(2);
+  for (int i = 0; i < 4; ++i) {  // segments of the log
+    ASSERT_TRUE(db_->Put({}, subtables_[0], "key", std::string(40'000, 'x')).ok());
+  }
+  std::thread flush([&] { EXPECT_TRUE(db_->Flush(subtables_[0]).ok()); });
+  env.AwaitRemoval();
+  ASSERT_TRUE(db_->Put({}, subtables_[1], "key", "value").ok());
+  EXPECT_TRUE(db_->Flush(subtables_[1]).ok());
+  EXPECT_TRUE(db_->CreateCheckpoint("copy").ok());
+  EXPECT_TRUE(db_->DropSubtable(subtables_[1]).ok());
+  env.GoOn();
+  flush.join();
+  EXPECT_TRUE(db_->Close().ok());
+  EXPECT_FALSE(env.in_vain);
+  db_.reset();
+}
+
 }  // namespace
 }  // namespace sluice
