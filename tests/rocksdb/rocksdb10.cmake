@@ -4,7 +4,8 @@ if(NOT TARGET sluice_rocksdb10 OR NOT EXISTS ${googletest})
   return()
 endif()
 add_executable(rocksdb10_test
-  job_text_test.cc options_test.cc real_rocksdb.cc service_test.cc table_interop_test.cc twins.cc
+  job_text_test.cc options_test.cc random_databases.cc real_rocksdb.cc
+  service_test.cc table_interop_test.cc twins.cc
   ${googletest}/src/gtest-all.cc ${googletest}/src/gtest_main.cc)
 target_compile_definitions(rocksdb10_test PRIVATE GTEST_HAS_RTTI=0)
 target_include_directories(rocksdb10_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
