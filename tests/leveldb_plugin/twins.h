@@ -9,6 +9,7 @@
 #include <leveldb/filter_policy.h>
 #include <leveldb/write_batch.h>
 
+#include <algorithm>
 #include <list>
 
 #include "support.h"
@@ -142,12 +143,31 @@ class Twins {
     ours_->CompactRange(all ? nullptr : &low, all ? nullptr : &high);
     theirs_->CompactRange(all ? nullptr : &low, all ? nullptr : &high);
   }
+  // Else says where they differ first, and how the tree looks.
+  static void ExpectContents(const char* whose, leveldb::DB* db, const leveldb::Snapshot* snapshot,
+                             const Contents& expected) {
+    const Contents found = Read(db, snapshot);
+    if (found == expected) {
+      return;
+    }
+    const auto [want, got] =
+        std::mismatch(expected.begin(), expected.end(), found.begin(), found.end());
+    const auto text = [](const Contents& contents, Contents::const_iterator at) {
+      return at == contents.end() ? std::string("the end")
+                                  : fmt::format("{} with {} bytes", at->first, at->second.size());
+    };
+    std::string tables;
+    db->GetProperty("leveldb.sstables", &tables);
+    ADD_FAILURE() << fmt::format("{}, {}: {} instead of {}, {} records instead of {}\n{}", whose,
+                                 snapshot == nullptr ? "now" : "at a snapshot", text(found, got),
+                                 text(expected, want), found.size(), expected.size(), tables);
+  }
   void Check() {
-    EXPECT_TRUE(Read(ours_.get(), nullptr) == model_);
-    EXPECT_TRUE(Read(theirs_.get(), nullptr) == model_);
+    ExpectContents("ours", ours_.get(), nullptr, model_);
+    ExpectContents("theirs", theirs_.get(), nullptr, model_);
     for (const Held& held : held_) {
-      EXPECT_TRUE(Read(ours_.get(), held.ours) == held.contents);
-      EXPECT_TRUE(Read(theirs_.get(), held.theirs) == held.contents);
+      ExpectContents("ours", ours_.get(), held.ours, held.contents);
+      ExpectContents("theirs", theirs_.get(), held.theirs, held.contents);
     }
     for (int i = 0; i < 100; ++i) {
       const std::string key = Key();
