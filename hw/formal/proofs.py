@@ -191,6 +191,25 @@ PROOFS = {
             ("cu_axi_read_arbiter", "& roomy & ~isolate_i", "& roomy"),
         ],
     ),
+    "axi_write_window": Proof(
+        "f_axi_write_window",
+        ["cu_fifo", "cu_round_robin", "cu_axi_write_arbiter", "cu_axi_write_window"],
+        "no burst or beat outside its unit's window; each burst answered once, in order, DECERR if"
+        " refused; resets",
+        method="induction", depth=1,
+        mutations=[
+            ("cu_axi_write_window", "s_axi_awpage_i < 52'(limit_i)",
+             "s_axi_awpage_i[31:0] < limit_i"),
+            ("cu_axi_write_window", ">= 52'(base_i)", "> 52'(base_i)"),
+            ("cu_axi_write_window", "~in_window & (count_q == '0)", "~in_window"),
+            ("cu_axi_write_window", "m_axi_wready_i : state_q == Swallow", "m_axi_wready_i : 1'b1"),
+            ("cu_axi_write_window", "s_axi_wvalid_i && s_axi_wlast_i", "s_axi_wvalid_i"),
+            ("cu_axi_write_window", "(state_q == Answer) ? DecodeError : m_axi_bresp_i",
+             "m_axi_bresp_i"),
+            ("cu_axi_write_window", "if (s_axi_bready_i) state_d", "state_d"),
+            ("cu_axi_write_arbiter", "owner[u] && !isolate_i[u]", "owner[u]"),
+        ],
+    ),
     "csr": Proof(
         "f_csr", ["cu_csr"], "AXI4-Lite: one answer each, held; job handshake; address reads back",
         abi=True,
