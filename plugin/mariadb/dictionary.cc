@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "util/coding.h"
 
@@ -13,16 +14,28 @@ constexpr std::string_view kDictionary = "mariadb.dictionary";
 constexpr std::string_view kTables = "mariadb.table.";
 
 // Keys: 't' and a table's name: its entry; 'c', a table's id and a Counter: its next number, or 's':
-// its TableStatistics; "i": the highest id that was given.
+// its TableStatistics; 'r' and a partition's name: the one that it had before its table was renamed,
+// since the server was started; "i": the highest id that was given.
 constexpr char kTable = 't';
 constexpr char kCounter = 'c';
+constexpr char kRenamed = 'r';
 constexpr std::string_view kLastId = "i";
 constexpr uint64_t kFormat = 3;
 
 std::string TableKey(std::string_view name) { return kTable + std::string(name); }
 
-// The server's names of a table's partitions begin so.
-std::string PartitionPrefix(std::string_view name) { return std::string(name) + "#P#"; }
+std::string RenamedKey(std::string_view name) { return kRenamed + std::string(name); }
+
+// What is between the names of a table and its partition.
+constexpr std::string_view kPartition = "#P#";
+
+std::string PartitionPrefix(std::string_view name) { return std::string(name).append(kPartition); }
+
+// A partition's table and what is behind that, or a table and nothing.
+std::pair<std::string_view, std::string_view> SplitName(std::string_view name) {
+  const size_t at = std::min(name.find(kPartition), name.size());
+  return {name.substr(0, at), name.substr(at)};
+}
 
 std::string CounterKey(uint64_t id, Counter counter) {
   return kCounter + std::to_string(id) + static_cast<char>(counter);
@@ -263,6 +276,7 @@ Status Dictionary::Drop(std::string_view name, std::vector<Subtable*>* left) {
   SLUICE_RETURN_IF_ERROR(Read(name, &table));
   WriteBatch batch;
   batch.Delete(subtable_, TableKey(name));
+  batch.Delete(subtable_, RenamedKey(name));
   DeleteCounters(subtable_, table.id, &batch);
   SLUICE_RETURN_IF_ERROR(db_->Write({.sync = true}, batch));
   if (left == nullptr) {
@@ -284,7 +298,12 @@ Status Dictionary::AddRename(std::string_view from, std::string_view to, WriteBa
     return found.ok() ? Status::InvalidArgument("there is a table " + std::string(to)) : found;
   }
   batch->Delete(subtable_, TableKey(from));
+  batch->Delete(subtable_, RenamedKey(from));
   batch->Put(subtable_, TableKey(to), Encode(table));
+  if (const std::string_view partition = SplitName(from).second;
+      !partition.empty() && partition == SplitName(to).second) {
+    batch->Put(subtable_, RenamedKey(to), from);
+  }
   return {};
 }
 
@@ -305,6 +324,28 @@ Status Dictionary::RenamePartitions(std::string_view from, std::string_view to) 
     const std::string_view partition = iterator->key().substr(1);
     SLUICE_RETURN_IF_ERROR(
         AddRename(partition, std::string(to).append(partition.substr(from.size())), &batch));
+  }
+  SLUICE_RETURN_IF_ERROR(iterator->status());
+  return db_->Write({.sync = true}, batch);
+}
+
+Status Dictionary::TakeBackRenames(const std::function<bool(const std::string& table)>& has_list) {
+  const std::lock_guard lock(mutex_);
+  WriteBatch batch;
+  const auto iterator = db_->NewIterator({}, subtable_);
+  for (iterator->Seek(std::string(1, kRenamed));
+       iterator->Valid() && iterator->key().front() == kRenamed; iterator->Next()) {
+    const std::string name(iterator->key().substr(1));
+    const std::string before(iterator->value());
+    batch.Delete(subtable_, iterator->key());
+    if (has_list(std::string(SplitName(before).first)) &&
+        !has_list(std::string(SplitName(name).first))) {
+      const Status status = AddRename(name, before, &batch);
+      if (!status.ok() && !status.IsNotFound() && status.code() != Status::Code::kInvalidArgument) {
+        return status;
+      }
+      batch.Delete(subtable_, RenamedKey(before));
+    }
   }
   SLUICE_RETURN_IF_ERROR(iterator->status());
   return db_->Write({.sync = true}, batch);

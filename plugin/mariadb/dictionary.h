@@ -9,6 +9,7 @@
 #include <sluice/db.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -68,6 +69,10 @@ class Dictionary {
   Status Rename(std::string_view from, std::string_view to);
   // Renames those of a table's partitions that have its old name: all of them, or none.
   Status RenamePartitions(std::string_view from, std::string_view to);
+  // After a crash: the server renames a table's partitions one after the other, and the list that it
+  // has of them last. Those that have another name than their list, of whose tables `has_list` tells,
+  // get their old one again. REQUIRES: no table is in use
+  Status TakeBackRenames(const std::function<bool(const std::string& table)>& has_list);
   // Gives the table new, empty sub-tables, with the options of the old ones, and a new id.
   Status Truncate(std::string_view name, TableEntry* table);
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
+#include <string>
 
 #include "util/testing.h"
 
@@ -217,6 +219,48 @@ TEST_F(DictionaryTest, PartitionsAreRenamedTogether) {
     EXPECT_TRUE(dictionary_->Find(other, &found).ok()) << other;
   }
   EXPECT_TRUE(dictionary_->RenamePartitions("./d/none", "./d/v").ok());
+}
+
+TEST_F(DictionaryTest, PartitionsHaveTheNameOfTheirList) {
+  std::set<std::string> lists;
+  const auto take_back = [&] {
+    Reopen();
+    const Status status =
+        dictionary_->TakeBackRenames([&](const std::string& name) { return lists.contains(name); });
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  };
+  const auto found = [&](std::string_view name) {
+    TableEntry table;
+    return dictionary_->Find(name, &table).ok();
+  };
+  for (const char* const name : {"./d/t#P#x", "./d/t#P#y"}) {
+    TableEntry table = Described();
+    ASSERT_TRUE(dictionary_->Create(name, 1, &table).ok());
+  }
+  // The first of two is renamed, and the list is not.
+  lists = {"./d/t"};
+  ASSERT_TRUE(dictionary_->Rename("./d/t#P#x", "./e/u#P#x").ok());
+  take_back();
+  EXPECT_TRUE(found("./d/t#P#x") && found("./d/t#P#y"));
+  // Both and the list are, and another table has the name.
+  ASSERT_TRUE(dictionary_->Rename("./d/t#P#x", "./e/u#P#x").ok());
+  ASSERT_TRUE(dictionary_->Rename("./d/t#P#y", "./e/u#P#y").ok());
+  lists = {"./e/u", "./d/t"};
+  take_back();
+  EXPECT_TRUE(found("./e/u#P#x") && found("./e/u#P#y"));
+  // What was renamed before the server was started is as it is to be, and so is what is dropped.
+  lists = {"./d/t"};
+  take_back();
+  EXPECT_TRUE(found("./e/u#P#x") && found("./e/u#P#y"));
+  ASSERT_TRUE(dictionary_->Rename("./e/u#P#x", "./d/t#P#x").ok());
+  ASSERT_TRUE(dictionary_->Drop("./d/t#P#x").ok());
+  // A partition that gets another name within its table, or is exchanged with a table.
+  ASSERT_TRUE(dictionary_->Rename("./e/u#P#y", "./e/u#P#z").ok());
+  ASSERT_TRUE(dictionary_->Rename("./e/u#P#z", "./e/v").ok());
+  lists = {"./e/u"};
+  take_back();
+  EXPECT_TRUE(found("./e/v"));
+  EXPECT_FALSE(found("./e/u#P#x") || found("./e/u#P#y") || found("./e/u#P#z"));
 }
 
 TEST_F(DictionaryTest, RenameKeepsTheRows) {

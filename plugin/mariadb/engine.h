@@ -89,6 +89,9 @@ Status AwaitEntryLocks(THD* thd);
 // Tells a table's definitions apart: the part of a UUID of the server's that is the time.
 uint64_t DefinitionVersion(const LEX_CUSTRING& uuid);
 
+// The server's list of a table's partitions is a file, whose name is the table's and this.
+constexpr char kPartitionList[] = ".par";
+
 // Drops a table. A temporary one may be dropped within the transaction that has written it.
 Status DropTable(THD* thd, std::string_view name);
 

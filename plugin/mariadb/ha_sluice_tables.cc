@@ -19,6 +19,7 @@ using sluice::mariadb::engine;
 using sluice::mariadb::IndexEntry;
 using sluice::mariadb::InTransaction;
 using sluice::mariadb::KeyCodec;
+using sluice::mariadb::kPartitionList;
 using sluice::mariadb::LogsStatements;
 using sluice::mariadb::RowCodec;
 using sluice::mariadb::SampleIndex;
@@ -28,8 +29,6 @@ using sluice::mariadb::TableEntry;
 using sluice::mariadb::ToServer;
 
 namespace {
-
-constexpr char kPartitionList[] = ".par";  // how the file's name ends
 
 // UNIQUE over long columns is an index on a hash of them, which the server makes and looks into.
 bool IsUnique(const KEY& key) {

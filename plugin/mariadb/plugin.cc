@@ -1,6 +1,7 @@
 // The plugin: how the server starts and stops the engine, and what can be set.
 
 #include <sluice/db.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -198,6 +199,12 @@ int Start(void* plugin) {
   }
   if (status.ok()) {
     status = opened->dictionary.Open(opened->db.get(), "./");
+  }
+  if (status.ok()) {
+    // Before the server's recovery, which takes what has happened from the lists.
+    status = opened->dictionary.TakeBackRenames([](const std::string& table) {
+      return access((table + kPartitionList).c_str(), F_OK) == 0;
+    });
   }
   if (!status.ok()) {
     sql_print_error("Sluice: cannot open its database: %s", status.ToString().c_str());

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Columns of a table that change at once, on a server that is killed meanwhile: each row, of whatever schema, is right.
 
-    alter_test.py [ROUNDS]     of a table without and one with partitions; in each, the server is killed once
+    alter_test.py [ROUNDS]     of a table without and one with partitions, and of renames of one; in each, the server is killed once
 """
 
 import random
@@ -111,6 +111,32 @@ def check(running, draw, rounds, partitions):
     print(f"{rounds} kills, {statements.number} columns, {len(table.rows)} rows {partitions}")
 
 
+def check_renames(running, draw, rounds):
+    """A table whose renaming takes long has one name after each kill, and all of its partitions."""
+    running.run("CREATE OR REPLACE DATABASE e; USE e; CREATE TABLE t (id INT PRIMARY KEY) ENGINE=SLUICE PARTITION BY HASH (id) PARTITIONS 50;"
+                "INSERT INTO t SELECT seq FROM seq_1_to_1000")
+    names = ["t", "u"]
+    for number in range(rounds):
+        connection = server.Connection(running, "e")
+        killer = threading.Timer(draw.uniform(.01, .3), running.kill)
+        killer.start()
+        try:
+            while (answer := connection.do("RENAME TABLE {} TO {}".format(*names))) == "":
+                names.reverse()
+        except (RuntimeError, BrokenPipeError):
+            answer = ""
+        killer.join()
+        connection.close()
+        if answer != "" and not answer.startswith("E20"):
+            sys.exit(answer)
+        running.start()
+        names = running.run("SHOW TABLES", "e").split()[1:]
+        if len(names) != 1 or "1000\t500500" not in (answer := running.run(f"SELECT COUNT(*), SUM(id) FROM {names[0]}", "e", force=True)):
+            sys.exit(f"round {number}: {names} {answer}")
+        names.append("t" if names[0] == "u" else "u")
+    print(f"{rounds} kills amid RENAME TABLE")
+
+
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     draw = random.Random(server.seed())
@@ -118,6 +144,7 @@ def main():
     try:
         for partitions in ("", "PARTITION BY HASH (id) PARTITIONS 3"):
             check(running, draw, rounds, partitions)
+        check_renames(running, draw, rounds)
     finally:
         running.close()
 
