@@ -13,9 +13,9 @@ constexpr std::string_view kDictionary = "mariadb.dictionary";
 // Sub-tables are called mariadb.table.ID.INDEX.
 constexpr std::string_view kTables = "mariadb.table.";
 
-// Keys: 't' and a table's name: its entry; 'c', a table's id and a Counter: its next number, or 's':
-// its TableStatistics; 'r' and a partition's name: the one that it had before its table was renamed,
-// since the server was started; "i": the highest id that was given.
+// Keys: 't' and a table's name: its entry; 'c', a table's id and a Counter: its next number, or
+// 's': its TableStatistics; 'r' and a partition's name: the one that it had before its table was
+// renamed, since the server was started; "i": the highest id that was given.
 constexpr char kTable = 't';
 constexpr char kCounter = 'c';
 constexpr char kRenamed = 'r';

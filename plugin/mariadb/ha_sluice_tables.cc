@@ -319,10 +319,9 @@ int ha_sluice::delete_table(const char* name) {
   return status.IsNotFound() ? HA_ERR_NO_SUCH_TABLE : Fail(status);
 }
 
-// When an ALTER TABLE that has copied a table with partitions is completed after a crash, the server
-// has their engine rename the table as if it had none, some of which may have been renamed before
-// (MariaDB 10.11.18, execute_rename_table in sql/ddl_log.cc). So the server's list of them, a file, is
-// renamed here, too.
+// When an ALTER TABLE that has copied a table with partitions is completed after a crash, the
+// server has their engine rename the table as if it had none (MariaDB 10.11.18,
+// execute_rename_table in sql/ddl_log.cc). So the server's list of them is renamed here, too.
 int ha_sluice::rename_table(const char* from, const char* to) {
   Status status = engine->dictionary.Rename(from, to);
   const std::string list = std::string(from) + kPartitionList;
