@@ -28,6 +28,10 @@ constexpr uint64_t kRipeShare = 12;
 constexpr double kLeastOfAverage = 2.5;
 // So many smaller runs of level 1 are merged into one.
 constexpr size_t kTierRuns = 4;
+// And no more of them at once. A part of a compaction reads some of each run, so the parts of one of
+// hundreds of runs, as ingestions leave them, would read several times what they write.
+constexpr size_t kMostTierRuns = 16;
+
 // The extents with a key in the range, as far as their bounds tell.
 std::vector<ExtentPtr> InRange(const RunIndex& run, const KeyRange& range) {
   std::vector<ExtentPtr> extents;
@@ -284,9 +288,12 @@ std::optional<CompactionPick> PickIntraL1(const Version& version, const Options&
     }
     bytes += more;
   }
-  return end < kTierRuns
-             ? std::nullopt
-             : std::optional(IntoRun(CompactionKind::kIntraL1, version, options, 1, 0, end));
+  if (end < kTierRuns) {
+    return std::nullopt;
+  }
+  // Of more runs the oldest: what becomes of them is then too large for the next ones.
+  const size_t first = end - std::min(end, kMostTierRuns);
+  return IntoRun(CompactionKind::kIntraL1, version, options, 1, first, end);
 }
 
 // Windows to take down.

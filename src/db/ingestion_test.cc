@@ -242,6 +242,46 @@ TEST_F(IngestionTest, WaitsWhereWritersAreStopped) {
   EXPECT_EQ(Get(Key(5)), "ingested");
 }
 
+// Level 1 may get any number of runs while a compaction is under way. The next ones take a few at a
+// time: a part of one that took all of them would read some of each.
+TEST_F(IngestionTest, ManyRunsAreCompactedAFewAtATime) {
+  class Watch final : public EventListener {
+   public:
+    void OnCompaction(const CompactionEvent& event) override {
+      if (!std::exchange(met_, true)) {
+        reached.release();
+        go_on.acquire();
+      }
+      most_inputs = std::max(most_inputs, event.input_extents);
+    }
+    std::binary_semaphore reached{0};
+    std::binary_semaphore go_on{0};
+    size_t most_inputs = 0;
+
+   private:
+    bool met_ = false;  // there is one thread for compactions
+  };
+  const auto watch = std::make_shared<Watch>();
+  options_.listeners.push_back(watch);
+  Open();
+  Ingest(0, 10, "first");
+  int runs = 1;
+  for (; runs < 5; ++runs) {
+    Ingest(0, 10, "few");
+  }
+  watch->reached.acquire();
+  for (; runs < 100; ++runs) {
+    Ingest(0, 10, std::to_string(runs));
+  }
+  EXPECT_GT(db_->GetStatistics().subtables[0].levels[1].runs, 90u);
+  watch->go_on.release();
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  EXPECT_LE(watch->most_inputs, 17u);  // one may be of the last level
+  EXPECT_LT(db_->GetStatistics().subtables[0].levels[1].runs, 20u);
+  EXPECT_EQ(Get(Key(5)), "99");
+  EXPECT_TRUE(db_->Verify(nullptr).ok());
+}
+
 TEST_F(IngestionTest, TransactionsMeetConflicts) {
   Open();
   const auto transaction = db_->BeginTransaction({}, {});
