@@ -154,12 +154,10 @@ Json RunJson(const Run& run) {
                          {"other", result.cpu.other},           {"card", result.cpu.card}};
   json["host_cpu_ms_per_mb_compacted"] = OrNull(result.HostCpuPerMegabyte());
   json["units_busy"] = OrNull(result.UnitsBusy());
-  json["merges"] = {{"units", result.engine.unit_tasks},
-                    {"cpu", result.engine.cpu_tasks},
-                    {"cpu_small", result.engine.cpu_tasks_small},
-                    {"cpu_queue", result.engine.cpu_tasks_queue},
-                    {"cpu_slow", result.engine.cpu_tasks_slow},
-                    {"left", result.engine.merges_left}};
+  json["merges"] = {
+      {"units", result.engine.unit_tasks},          {"cpu", result.engine.cpu_tasks},
+      {"cpu_small", result.engine.cpu_tasks_small}, {"cpu_queue", result.engine.cpu_tasks_queue},
+      {"cpu_slow", result.engine.cpu_tasks_slow},   {"left", result.engine.merges_left}};
   return json;
 }
 

@@ -168,9 +168,9 @@ RocksDbCounts Counts(void* db) {
   const auto number = [&](const char* name) {
     return std::strtoull(properties[name].c_str(), nullptr, 10);
   };
-  const sluice::SluiceCompactionStatistics service =
-      Db(db).service == nullptr ? sluice::SluiceCompactionStatistics()
-                                : Db(db).service->statistics();
+  const sluice::SluiceCompactionStatistics service = Db(db).service == nullptr
+                                                         ? sluice::SluiceCompactionStatistics()
+                                                         : Db(db).service->statistics();
   return {number("db.wal_bytes_written"),
           Db(db).counter->table_bytes_written + service.output_bytes,
           Db(db).counter->background_bytes_read,
