@@ -19,26 +19,6 @@ namespace sluice {
 
 namespace {
 
-// What the entries of all blocks add up to.
-struct Totals {
-  void Add(uint64_t key_size, uint64_t value_size, uint64_t trailer) {
-    const SequenceNumber sequence = TrailerSequence(trailer);
-    ++entries;
-    deletions += TrailerType(trailer) == static_cast<uint8_t>(RecordType::kDeletion);
-    key_bytes += key_size;
-    value_bytes += value_size;
-    smallest_sequence = std::min(smallest_sequence, sequence);
-    largest_sequence = std::max(largest_sequence, sequence);
-  }
-
-  uint64_t entries = 0;
-  uint64_t deletions = 0;
-  uint64_t key_bytes = 0;
-  uint64_t value_bytes = 0;
-  SequenceNumber smallest_sequence = kMaxSequence;
-  SequenceNumber largest_sequence = 0;
-};
-
 // The trailer that takes the place of `trailer`.
 uint64_t ZeroTrailer(uint64_t trailer, SequenceNumber zero_up_to) {
   const bool zero = TrailerSequence(trailer) <= zero_up_to &&
@@ -60,36 +40,6 @@ Status ZeroSequences(const Block& block, SequenceNumber zero_up_to, char* entrie
     }
     p += key - p + header.unshared;
     EncodeFixed64(p - kTrailerBytes, ZeroTrailer(DecodeFixed64(p - kTrailerBytes), zero_up_to));
-    p += header.value_bytes;
-  }
-  return {};
-}
-
-// The same as AddEntries, for blocks of any origin.
-Status AddEntriesSlowly(const Block& block, Totals* totals) {
-  BlockIterator entry(block);
-  for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
-    totals->Add(entry.key().size(), entry.value().size(), Trailer(entry.key()));
-  }
-  return entry.status();
-}
-
-Status AddEntries(const Block& block, Totals* totals) {
-  const Totals before = *totals;
-  const char* p = block.entries().data();
-  const char* const limit = p + block.entries().size();
-  while (p < limit) {
-    EntryHeader header;
-    p = DecodeEntryHeader(p, limit, &header);
-    // Executors never share bytes of a trailer, so that it can be read without the key.
-    if (p == nullptr || header.unshared < kTrailerBytes ||
-        uint64_t{header.unshared} + header.value_bytes > static_cast<uint64_t>(limit - p)) {
-      *totals = before;
-      return AddEntriesSlowly(block, totals);
-    }
-    p += header.unshared;
-    totals->Add(uint64_t{header.shared} + header.unshared, header.value_bytes,
-                DecodeFixed64(p - kTrailerBytes));
     p += header.value_bytes;
   }
   return {};
@@ -123,56 +73,70 @@ Status CheckOptions(const RocksTableOptions& options) {
 
 }  // namespace
 
-class RocksTableWriter::Impl {
- public:
-  Impl(RocksTableOptions options, Append append)
-      : options_(std::move(options)),
-        append_(std::move(append)),
-        index_(options_.format_version, options_.index_restart_interval,
-               options_.index_shortening) {
-    footer_.checksum = options_.checksum;
-    footer_.format_version = options_.format_version;
-    footer_.checksum_base = options_.format_version >= 6 ? options_.checksum_base : 0;
-    if (options_.bloom_millibits_per_key != 0) {
-      bloom_.emplace(options_.bloom_millibits_per_key);
+RocksTableWriter::RocksTableWriter(RocksTableOptions options, Append append)
+    : options_(std::move(options)),
+      append_(std::move(append)),
+      index_(options_.format_version, options_.index_restart_interval, options_.index_shortening) {
+  footer_.checksum = options_.checksum;
+  footer_.format_version = options_.format_version;
+  footer_.checksum_base = options_.format_version >= 6 ? options_.checksum_base : 0;
+  if (options_.bloom_millibits_per_key != 0) {
+    bloom_.emplace(options_.bloom_millibits_per_key);
+  }
+  bytes_.reserve(kWriteBytes + (64 << 10));
+}
+
+void RocksTableWriter::Totals::Add(uint64_t key_size, uint64_t value_size, uint64_t trailer) {
+  const SequenceNumber sequence = TrailerSequence(trailer);
+  ++entries;
+  deletions += TrailerType(trailer) == static_cast<uint8_t>(RecordType::kDeletion);
+  key_bytes += key_size;
+  value_bytes += value_size;
+  smallest_sequence = std::min(smallest_sequence, sequence);
+  largest_sequence = std::max(largest_sequence, sequence);
+}
+
+Status RocksTableWriter::AddEntriesSlowly(const Block& block) {
+  BlockIterator entry(block);
+  for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
+    totals_.Add(entry.key().size(), entry.value().size(), Trailer(entry.key()));
+  }
+  return entry.status();
+}
+
+Status RocksTableWriter::AddEntries(const Block& block) {
+  const Totals before = totals_;
+  const char* p = block.entries().data();
+  const char* const limit = p + block.entries().size();
+  while (p < limit) {
+    EntryHeader header;
+    p = DecodeEntryHeader(p, limit, &header);
+    // Executors never share bytes of a trailer, so that it can be read without the key.
+    if (p == nullptr || header.unshared < kTrailerBytes ||
+        uint64_t{header.unshared} + header.value_bytes > static_cast<uint64_t>(limit - p)) {
+      totals_ = before;
+      return AddEntriesSlowly(block);
     }
-    bytes_.reserve(kWriteBytes + (64 << 10));
+    p += header.unshared;
+    totals_.Add(uint64_t{header.shared} + header.unshared, header.value_bytes,
+                DecodeFixed64(p - kTrailerBytes));
+    p += header.value_bytes;
   }
+  return {};
+}
 
-  Status AddBlock(std::string_view contents, std::string_view last_key);
-  Status AddBlocks(const RocksTableParts& parts);
-  Status Finish(RocksTableSummary* summary);
+BlockHandle RocksTableWriter::AddStored(std::string_view contents, const Codec& codec) {
+  return AppendRocksBlock(contents, footer_, codec, &scratch_, written_, &bytes_);
+}
 
- private:
-  // Appends a block that is not compressed, and names it in the metaindex.
-  BlockHandle AddNamed(std::string_view name, std::string_view contents);
+Status RocksTableWriter::Write() {
+  written_ += bytes_.size();
+  const Status status = append_(bytes_);
+  bytes_.clear();
+  return status;
+}
 
-  BlockHandle Append(std::string_view contents, const Codec& codec) {
-    return AppendRocksBlock(contents, footer_, codec, &scratch_, written_, &bytes_);
-  }
-  Status Write() {
-    written_ += bytes_.size();
-    const Status status = append_(bytes_);
-    bytes_.clear();
-    return status;
-  }
-
-  const RocksTableOptions options_;
-  const RocksTableWriter::Append append_;
-  uint64_t written_ = 0;
-  std::string bytes_;  // what comes behind
-  RocksFooter footer_;
-  RocksIndexBuilder index_;
-  std::optional<RocksBloomBuilder> bloom_;
-  KeyScanner keys_;
-  Totals totals_;
-  uint64_t blocks_ = 0;
-  std::string scratch_;
-  std::string zeroed_;
-  std::vector<std::pair<std::string, BlockHandle>> named_;
-};
-
-Status RocksTableWriter::Impl::AddBlocks(const RocksTableParts& parts) {
+Status RocksTableWriter::AddBlocks(const RocksTableParts& parts) {
   OpenIndex index;
   SLUICE_RETURN_IF_ERROR(OpenIndex::Apart(parts.index_block, &index));
   std::string buffer;
@@ -185,7 +149,7 @@ Status RocksTableWriter::Impl::AddBlocks(const RocksTableParts& parts) {
   });
 }
 
-Status RocksTableWriter::Impl::AddBlock(std::string_view contents, std::string_view last_key) {
+Status RocksTableWriter::AddBlock(std::string_view contents, std::string_view last_key) {
   SLUICE_RETURN_IF_ERROR(CheckOptions(options_));
   Block block;
   SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
@@ -200,7 +164,7 @@ Status RocksTableWriter::Impl::AddBlock(std::string_view contents, std::string_v
   }
   std::string_view first_key;
   SLUICE_RETURN_IF_ERROR(KeyScanner::FirstKey(block, &first_key));
-  SLUICE_RETURN_IF_ERROR(AddEntries(block, &totals_));
+  SLUICE_RETURN_IF_ERROR(AddEntries(block));
   if (bloom_) {
     SLUICE_RETURN_IF_ERROR(keys_.Scan(block, [&](std::string_view key, bool same) {
       if (!same) {
@@ -208,18 +172,18 @@ Status RocksTableWriter::Impl::AddBlock(std::string_view contents, std::string_v
       }
     }));
   }
-  index_.Add(first_key, last_key, Append(contents, options_.codec));
+  index_.Add(first_key, last_key, AddStored(contents, options_.codec));
   ++blocks_;
   return bytes_.size() < kWriteBytes ? Status() : Write();
 }
 
-BlockHandle RocksTableWriter::Impl::AddNamed(std::string_view name, std::string_view contents) {
-  const BlockHandle handle = Append(contents, {});
+BlockHandle RocksTableWriter::AddNamed(std::string_view name, std::string_view contents) {
+  const BlockHandle handle = AddStored(contents, {});
   named_.emplace_back(name, handle);
   return handle;
 }
 
-Status RocksTableWriter::Impl::Finish(RocksTableSummary* summary) {
+Status RocksTableWriter::Finish(RocksTableSummary* summary) {
   SLUICE_RETURN_IF_ERROR(CheckOptions(options_));
   *summary = {.properties = options_.properties,
               .entries = totals_.entries,
@@ -235,7 +199,7 @@ Status RocksTableWriter::Impl::Finish(RocksTableSummary* summary) {
     properties.SetText(kRocksFilterPolicy, kRocksBloomPolicy);
   }
   const std::string index = index_.Finish();
-  footer_.index = Append(index, options_.compress_index ? options_.codec : Codec());
+  footer_.index = AddStored(index, options_.compress_index ? options_.codec : Codec());
   if (options_.format_version >= 6) {
     named_.emplace_back(kRocksIndexBlock, footer_.index);
   }
@@ -270,23 +234,10 @@ Status RocksTableWriter::Impl::Finish(RocksTableSummary* summary) {
     handle.AppendTo(&encoded);
     metaindex.Add(name, encoded);
   }
-  footer_.metaindex = Append(metaindex.Finish(), {});
+  footer_.metaindex = AddStored(metaindex.Finish(), {});
   footer_.AppendTo(written_ + bytes_.size(), &bytes_);
   return Write();
 }
-
-RocksTableWriter::RocksTableWriter(RocksTableOptions options, Append append)
-    : impl_(std::make_unique<Impl>(std::move(options), std::move(append))) {}
-
-RocksTableWriter::~RocksTableWriter() = default;
-
-Status RocksTableWriter::AddBlock(std::string_view contents, std::string_view last_key) {
-  return impl_->AddBlock(contents, last_key);
-}
-
-Status RocksTableWriter::AddBlocks(const RocksTableParts& parts) { return impl_->AddBlocks(parts); }
-
-Status RocksTableWriter::Finish(RocksTableSummary* summary) { return impl_->Finish(summary); }
 
 std::string ZeroSequence(std::string_view internal_key, SequenceNumber zero_up_to) {
   std::string key(UserKey(internal_key));

@@ -4,15 +4,20 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "rocksdb_table/bloom.h"
 #include "rocksdb_table/format.h"
 #include "rocksdb_table/index.h"
 #include "rocksdb_table/properties.h"
+#include "table/block.h"
 #include "table/codec.h"
 #include "table/format.h"
+#include "table/key_scan.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -60,7 +65,8 @@ class RocksTableWriter {
   using Append = std::function<Status(std::string_view bytes)>;
 
   RocksTableWriter(RocksTableOptions options, Append append);
-  ~RocksTableWriter();
+  RocksTableWriter(const RocksTableWriter&) = delete;
+  RocksTableWriter& operator=(const RocksTableWriter&) = delete;
 
   // Adds a data block: contents without trailer, and its full last internal key. Checks that entries
   // lie within it. Costs: a copy, its checksum and one look at each entry; with a filter a hash of
@@ -72,8 +78,39 @@ class RocksTableWriter {
   Status Finish(RocksTableSummary* summary);
 
  private:
-  class Impl;
-  const std::unique_ptr<Impl> impl_;
+  // What the entries of all blocks add up to.
+  struct Totals {
+    void Add(uint64_t key_size, uint64_t value_size, uint64_t trailer);
+
+    uint64_t entries = 0;
+    uint64_t deletions = 0;
+    uint64_t key_bytes = 0;
+    uint64_t value_bytes = 0;
+    SequenceNumber smallest_sequence = kMaxSequence;
+    SequenceNumber largest_sequence = 0;
+  };
+
+  Status AddEntries(const Block& block);
+  // The same for blocks of any origin.
+  Status AddEntriesSlowly(const Block& block);
+  BlockHandle AddStored(std::string_view contents, const Codec& codec);
+  // Appends a block that is not compressed, and names it in the metaindex.
+  BlockHandle AddNamed(std::string_view name, std::string_view contents);
+  Status Write();
+
+  const RocksTableOptions options_;
+  const Append append_;
+  uint64_t written_ = 0;  // bytes of the file
+  std::string bytes_;     // of it that follow
+  RocksFooter footer_;
+  RocksIndexBuilder index_;
+  std::optional<RocksBloomBuilder> bloom_;
+  KeyScanner keys_;
+  Totals totals_;
+  uint64_t blocks_ = 0;
+  std::string scratch_;
+  std::string zeroed_;
+  std::vector<std::pair<std::string, BlockHandle>> named_;
 };
 
 }  // namespace sluice
