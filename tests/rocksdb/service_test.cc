@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <set>
@@ -218,6 +219,56 @@ TEST(RocksService, ExecutorsThatFailAreNoTrouble) {
     EXPECT_TRUE(statistics.cpu_retries > 0 ||
                 (fault != Fault::kFails && fault != Fault::kFlipsBits));
     EXPECT_EQ(OtherReasons(statistics), "");
+  }
+}
+
+// A job that meets a damaged block is left to RocksDB, whose own error it is then; what is sound can be
+// read, and nothing is left lying about.
+TEST(RocksService, DamagedInputsAreLeft) {
+  TestRandom random(TestSeed());
+  for (const rocksdb::CompressionType compression :
+       {rocksdb::kNoCompression, rocksdb::kLZ4Compression}) {
+    const TempDir dir;
+    rocksdb::Options options = SmallOptions();
+    options.create_if_missing = true;
+    options.compression = compression;
+    options.disable_auto_compactions = true;
+    const auto service = NewSluiceCompactionService({});
+    service->AddTo(&options);
+    rocksdb::DB* raw = nullptr;
+    ASSERT_TRUE(rocksdb::DB::Open(options, dir.File("db"), &raw).ok());
+    std::unique_ptr<rocksdb::DB> db(raw);
+    for (int version = 0; version < 2; ++version) {
+      for (int i = 0; i < 2000; ++i) {
+        ASSERT_TRUE(db->Put({}, "key" + std::to_string(i),
+                            std::string(50, static_cast<char>('a' + version)))
+                        .ok());
+      }
+      ASSERT_TRUE(db->Flush({}).ok());
+    }
+    std::vector<rocksdb::LiveFileMetaData> files;
+    db->GetLiveFilesMetaData(&files);
+    ASSERT_GE(files.size(), 2u);
+    const std::string path = files.back().db_path + files.back().name;
+    // Behind the block that is looked at before the merge, and in front of the index.
+    const auto at = static_cast<std::streamoff>(std::filesystem::file_size(path) / 2 +
+                                                Uniform(&random, 0, 300));
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(at);
+    const int byte = file.get();
+    file.seekp(at);
+    file.put(static_cast<char>(byte ^ 1));
+    file.close();
+    ASSERT_TRUE(file.good());
+    EXPECT_TRUE(db->CompactRange({}, nullptr, nullptr).IsCorruption());
+    EXPECT_GT(service->statistics().reasons.at("input: corrupt"), 0u);
+    EXPECT_EQ(service->statistics().jobs, 0u);
+    std::string value;
+    EXPECT_TRUE(db->Get({}, "key0", &value).ok());
+    db.reset();
+    for (const auto& entry : std::filesystem::directory_iterator(dir.File("db"))) {
+      EXPECT_FALSE(entry.is_directory()) << entry.path();
+    }
   }
 }
 
