@@ -173,6 +173,18 @@ class Servers(unittest.TestCase):
         self.assertEqual(rows[0].values["to the better of both"], 1)
         self.assertNotIn("retries/s", rows[0].values)
 
+    def test_look_ups_of_a_window(self) -> None:
+        before, after = {"hit": 1000, "miss": 100, "Questions": 50}, {"hit": 1080, "miss": 120, "Questions": 90}
+
+        def window(engine: str) -> sql.Window:
+            names = ("Questions", *sql.CACHES[engine])
+            ends = (dict(zip(names, (end["Questions"], end["hit"], end["miss"]))) for end in (before, after))
+            return sql.window(engine, *ends, seconds=2)
+
+        self.assertEqual(window("SLUICE"), sql.Window(20, 0.8))
+        self.assertEqual(window("ROCKSDB"), sql.Window(20, 0.8))
+        self.assertEqual(window("InnoDB"), sql.Window(20, 0.75))
+
     def test_rows_tell_host_and_card_apart(self) -> None:
         cpu = [sql.Run(1000, 1, 2, 0, cpu_us=30, compaction_us=4, merged_mb=9, slowest=700)]
         card = [sql.Run(800, 1, 2, 0, cpu_us=27, card_us=8, compaction_us=1, merged_mb=8, slowest=750)]
@@ -208,7 +220,7 @@ class Command(unittest.TestCase):
     def test_measures_servers(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             out = Path(directory)
-            figures = ("xengine-figure-12-insert-binlog", "xengine-figure-15", "xengine-sysbench")
+            figures = ("xengine-figure-12-insert-binlog", "xengine-figure-15", "xengine-figure-17", "xengine-sysbench")
             done = self.run_papers(*figures, "--data", 0.002, "--connections", "1,3", "--seconds", 1, "--db", out,
                                    "--out", out)  # fmt: skip
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -218,7 +230,11 @@ class Command(unittest.TestCase):
             self.assertEqual([(row["x"], row["series"]) for row in on_card],
                              [(x, name) for x in ("insert", "update") for name in ("Sluice, CPU", "Sluice, card")])  # fmt: skip
             self.assertEqual({row["values"]["card's model, us/statement"] for row in on_card[::2]}, {0})
-            rows += on_card + json.loads((out / "xengine-sysbench.json").read_text())["rows"]
+            over_time = json.loads((out / "xengine-figure-17.json").read_text())["rows"]
+            self.assertEqual([(row["series"], row["x"]) for row in over_time],
+                             [(name, x) for name in ("Sluice", "InnoDB", "MyRocks") for x in range(2, 21)])  # fmt: skip
+            self.assertTrue(all(0 < row["values"]["found in the cache, %"] <= 100 for row in over_time))
+            rows += over_time + on_card + json.loads((out / "xengine-sysbench.json").read_text())["rows"]
             self.assertTrue(all(row["values"]["1000 statements/s"] > 0 for row in rows))
             self.assertEqual([path.name for path in out.iterdir() if "sluice-sql" in path.name], [])
 

@@ -46,7 +46,7 @@ class Bench:
     def servers(self) -> Servers:
         return self.open_servers(ENGINES)
 
-    def open_servers(self, systems: tuple[System, ...], **settings: int) -> Servers:
+    def open_servers(self, systems: tuple[System, ...], **settings: Any) -> Servers:
         """Settings as those of Servers."""
         return Servers(systems, self.directory, self.data_gb, self.seconds, self.server_options, **settings)
 

@@ -12,7 +12,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,6 +81,14 @@ class Run:
     slowest: float = 0  # statements of the slowest whole second
 
 
+@dataclass(frozen=True)
+class Window:
+    """What a server did in a stretch of a run."""
+
+    statements: float  # per second
+    hits: float  # of the look-ups of blocks, or pages, the share that the cache answered
+
+
 def parse(report: str) -> Run:
     """What sysbench prints at the end."""
 
@@ -107,6 +117,22 @@ def ratio(runs: dict[str, list[Run]], name: str, others: tuple[str, ...]) -> flo
     return statistics.median(
         run.statements / max(runs[other][i].statements for other in others) for i, run in enumerate(runs[name])
     )
+
+
+# Status variables: look-ups of blocks that the cache answered, and those that it did not. InnoDB's
+# first one has all look-ups.
+CACHES = {
+    "SLUICE": ("Sluice_block_cache_hits", "Sluice_block_cache_misses"),
+    "InnoDB": ("Innodb_buffer_pool_read_requests", "Innodb_buffer_pool_reads"),
+    "ROCKSDB": ("Rocksdb_block_cache_hit", "Rocksdb_block_cache_miss"),
+}
+
+
+def window(engine: str, before: dict[str, int], after: dict[str, int], seconds: float) -> Window:
+    """Of the status variables at its two ends."""
+    hits, misses = (after[name] - before[name] for name in CACHES[engine])
+    lookups = hits if engine == "InnoDB" else hits + misses
+    return Window((after["Questions"] - before["Questions"]) / seconds, 1 - misses / max(lookups, 1))
 
 
 class Server:
@@ -169,10 +195,10 @@ class Server:
         fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def compactions(self) -> dict[str, int]:
-        """Sluice's status variables; of another engine none."""
-        shown = self.sql("SHOW GLOBAL STATUS LIKE 'Sluice\\_%'") if self.engine == "SLUICE" else ""
-        return {name: int(value) for name, value in (line.split("\t") for line in shown.splitlines())}
+    def status(self) -> dict[str, int]:
+        """Those of its status variables that are numbers."""
+        shown = (line.split("\t") for line in self.sql("SHOW GLOBAL STATUS").splitlines())
+        return {name: int(value) for name, value in shown if value.isdecimal()}
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -195,10 +221,12 @@ class Servers:
         seconds: int,
         options: tuple[str, ...],
         buffers: int = 64 << 20,
+        cached: float = 1.5,
     ) -> None:
+        """`cached`: the caches' share of the data."""
         self.seconds = seconds
         self.rows = max(1000, int(data_gb * 1e9 / ROW / TABLES))
-        cache = max(int(1.5e9 * data_gb), 64 << 20)
+        cache = max(int(cached * 1e9 * data_gb), 64 << 20)
         more = [f"--{option}" for option in options]
         self._directory = Path(tempfile.mkdtemp(prefix="sluice-sql-", dir=directory))
         self._servers: dict[str, Server] = {}
@@ -226,7 +254,7 @@ class Servers:
         runs: dict[str, list[Run]] = {name: [] for name in self._servers}
         for server in self._servers.values():
             with server.running():
-                server.sql(settings.globals() + (settings.myrocks() if server.engine == "ROCKSDB" else ""))
+                self._set(server, settings)
         for round_ in range(ROUNDS):
             names = list(runs)
             first = round_ % len(names)
@@ -235,13 +263,38 @@ class Servers:
                     runs[name].append(self._run(self._servers[name], connections, settings, *options))
         return runs
 
+    def over_time(
+        self, windows: int, connections: int, settings: Settings, *options: str
+    ) -> dict[str, list[Window]]:
+        """One run of each system, in windows of self.seconds; the first one, until statements are prepared and the
+        caches are filled, is left out."""
+        found: dict[str, list[Window]] = {}
+        run = (f"--threads={connections}", f"--time={(windows + 1) * self.seconds}", *options)
+        for name, server in self._servers.items():
+            with server.running(), ThreadPoolExecutor() as thread:
+                self._set(server, settings)
+                sysbench = thread.submit(self._sysbench, server, "run", settings, *run)
+                found[name] = []
+                time.sleep(self.seconds)
+                before, began = server.status(), time.monotonic()
+                for _ in range(windows - 1):
+                    time.sleep(max(0, began + self.seconds - time.monotonic()))
+                    after, ended = server.status(), time.monotonic()
+                    found[name].append(window(server.engine, before, after, ended - began))
+                    before, began = after, ended
+                sysbench.result()
+        return found
+
+    def _set(self, server: Server, settings: Settings) -> None:
+        server.sql(settings.globals() + (settings.myrocks() if server.engine == "ROCKSDB" else ""))
+
     def _run(self, server: Server, connections: int, settings: Settings, *options: str) -> Run:
-        before, cpu_before = server.compactions(), server.cpu_seconds()
+        before, cpu_before = server.status(), server.cpu_seconds()
         report = self._sysbench(
             server, "run", settings, f"--threads={connections}", f"--time={self.seconds}", "--report-interval=1", *options
         )
         cpu = server.cpu_seconds() - cpu_before
-        did = {name: value - before[name] for name, value in server.compactions().items()}
+        did = {name: value - before.get(name, 0) for name, value in server.status().items()}
         run = parse(report)
         statements = run.statements * self.seconds
         card = 1e-6 * did.get("Sluice_card_cpu_microseconds", 0)

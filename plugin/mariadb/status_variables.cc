@@ -16,6 +16,10 @@ struct Variable {
 };
 
 constexpr Variable kVariables[] = {
+    {"row_cache_hits", [](const Statistics& s) -> ulonglong { return s.row_cache.hits; }},
+    {"row_cache_misses", [](const Statistics& s) -> ulonglong { return s.row_cache.misses; }},
+    {"block_cache_hits", [](const Statistics& s) -> ulonglong { return s.block_cache.hits; }},
+    {"block_cache_misses", [](const Statistics& s) -> ulonglong { return s.block_cache.misses; }},
     {"compactions",
      [](const Statistics& s) -> ulonglong {
        return std::accumulate(s.compactions.begin(), s.compactions.end(), uint64_t{0});
