@@ -9,6 +9,7 @@ module f_write_engine #(
   parameter int unsigned MaxBurstBeats = 2,
   parameter int unsigned FifoBeats = 4,
   parameter int unsigned MaxOutstanding = 2,
+  parameter bit Invariants = 1,
   parameter int unsigned Check = 0,  // 0: AXI4; 1: place and area; 2: words
   localparam int unsigned CountBits = $clog2(Bytes + 1),
   localparam int unsigned BusBits = $clog2(BusBytes)
@@ -161,6 +162,17 @@ module f_write_engine #(
       m_token : assume (in_token_i != 2'd3);
       m_ended : assume (!in_valid_i || !ended_q);
 
+    end
+  end
+
+  if (Invariants) begin : g_invariants
+    always_ff @(posedge clk_i) begin
+      if (rst_n_q) begin
+        // A beat that is on its way to the FIFO finds room there.
+        i_store : assert (!u_dut.store_q || u_dut.beats < FifoBeats);
+        i_room  : assert (!u_dut.room_q || u_dut.beats < FifoBeats - 1);
+        i_avail : assert (u_dut.avail_q <= u_dut.beats);
+      end
     end
   end
 

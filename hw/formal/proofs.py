@@ -267,6 +267,7 @@ PROOFS = {
             ("cu_write_engine", "if (swallow || (push ? aligned_next : aligned))",
              "if (swallow || aligned)"),
             ("cu_write_engine", "avail_q == '0 && flight_q == '0", "avail_q == '0"),
+            ("cu_write_engine", "AvailBits'(FifoBeats - 3)", "AvailBits'(FifoBeats)"),
         ],
     ),
     "read_engine_axi": Proof(

@@ -1,14 +1,11 @@
-// Streams of an index reader.
+// Streams of the index reader, those of its first way. Its requests never wait.
 
-bind cu_index_reader stream_cover u_cover_req (
-    .clk_i, .rst_ni, .valid_i(req_valid_o), .ready_i(req_ready_i)
-);
 bind cu_index_reader stream_cover u_cover_beat (
-    .clk_i, .rst_ni, .valid_i(beat_valid_i), .ready_i(beat_ready_o)
+    .clk_i, .rst_ni, .valid_i(beat_valid_i[0]), .ready_i(beat_ready_o[0])
 );
 bind cu_index_reader stream_cover u_cover_done (
-    .clk_i, .rst_ni, .valid_i(done_valid_i), .ready_i(done_ready_o)
+    .clk_i, .rst_ni, .valid_i(done_valid_i[0]), .ready_i(done_ready_o[0])
 );
 bind cu_index_reader stream_cover u_cover_handle (
-    .clk_i, .rst_ni, .valid_i(handle_valid_o), .ready_i(handle_ready_i)
+    .clk_i, .rst_ni, .valid_i(handle_valid_o[0]), .ready_i(handle_ready_i[0])
 );

@@ -1,4 +1,4 @@
-// The whole read side as the unit has it: index readers and entry decoders of all ways behind their
+// The whole read side as the unit has it: the index reader and entry decoders of all ways behind their
 // two read engines. All outputs are brought out for the bench.
 
 `include "cu_streams.svh"
@@ -13,7 +13,7 @@ module read_path_bench #(
   input  logic                                 clk_i,
   input  logic                                 rst_ni,
 
-  input  logic [Ways-1:0]                      start_i,  // loads; starts a cycle later
+  input  logic                                 start_i,  // loads way after way, and starts
   input  logic [Ways-1:0][47:0]                tables_addr_i,
   input  logic [Ways-1:0][15:0]                table_count_i,
 
@@ -36,9 +36,9 @@ module read_path_bench #(
   output logic [Ways-1:0][ValueBytes*8-1:0]    value_data_o,
 
   output logic [Ways-1:0]                      index_fault_o,
-  output logic [Ways-1:0][7:0]                 index_status_o,
-  output logic [Ways-1:0][15:0]                index_table_o,
-  output logic [Ways-1:0][63:0]                index_offset_o,
+  output logic [7:0]                           index_status_o,
+  output logic [15:0]                          index_table_o,
+  output logic [63:0]                          index_offset_o,
   output logic [Ways-1:0]                      data_fault_o,
   output logic [Ways-1:0][7:0]                 data_status_o,
   output logic [Ways-1:0][15:0]                data_table_o,
@@ -77,8 +77,10 @@ module read_path_bench #(
 
   logic [Ways-1:0] x_req_valid, x_req_ready, x_beat_valid, x_beat_ready;
   logic [Ways-1:0] x_done_valid, x_done_ready, x_done_error;
-  logic [Ways-1:0][63:0] x_req_addr, x_beat_data;
-  logic [Ways-1:0][31:0] x_req_bytes, x_done_crc;
+  logic [Ways-1:0][63:0] x_beat_data;
+  logic [Ways-1:0][31:0] x_done_crc;
+  logic [63:0] x_req_addr;
+  logic [31:0] x_req_bytes;
   logic [Ways-1:0] d_req_valid, d_req_ready, d_beat_valid, d_beat_ready;
   logic [Ways-1:0] d_done_valid, d_done_ready, d_done_error;
   logic [Ways-1:0][63:0] d_req_addr;
@@ -91,8 +93,8 @@ module read_path_bench #(
 
   cu_read_engine #(.Clients(Ways), .BusBytes(8)) u_index_read (
     .clk_i, .rst_ni,
-    .req_valid_i(x_req_valid), .req_ready_o(x_req_ready), .req_addr_i(x_req_addr),
-    .req_bytes_i(x_req_bytes), .beat_valid_o(x_beat_valid), .beat_ready_i(x_beat_ready),
+    .req_valid_i(x_req_valid), .req_ready_o(x_req_ready), .req_addr_i({Ways{x_req_addr}}),
+    .req_bytes_i({Ways{x_req_bytes}}), .beat_valid_o(x_beat_valid), .beat_ready_i(x_beat_ready),
     .beat_data_o(x_beat_data), .done_valid_o(x_done_valid), .done_ready_i(x_done_ready),
     .done_crc_o(x_done_crc), .done_error_o(x_done_error), .halt_i, .idle_o(x_idle), .stall_o(),
     .beat_parity_o(), .fifo_error_o(),
@@ -117,43 +119,53 @@ module read_path_bench #(
     .m_axi_rvalid_i(d_rvalid_i), .m_axi_rready_o(d_rready_o)
   );
 
+  logic [Ways:0] load_q;  // then start
+  logic [47:0] load_addr;
+  logic [15:0] load_count;
+  always_ff @(posedge clk_i) load_q <= rst_ni ? {load_q[Ways-1:0], start_i} : '0;
+  always_comb begin
+    load_addr  = '0;
+    load_count = '0;
+    for (int unsigned w = 0; w < Ways; w++) begin
+      if (load_q[w]) begin
+        load_addr  = tables_addr_i[w];
+        load_count = table_count_i[w];
+      end
+    end
+  end
+
+  logic [Ways-1:0] h_valid, h_ready, h_end;
+  logic [Ways-1:0][63:0] h_addr, h_offset;
+  logic [Ways-1:0][31:0] h_bytes;
+  logic [Ways-1:0][15:0] h_table;
+  cu_index_reader #(.Ways(Ways)) u_index_reader (
+    .clk_i, .rst_ni, .load_i(load_q[Ways-1:0]), .tables_addr_i(load_addr),
+    .table_count_i(load_count), .start_i(load_q[Ways]),
+    .req_valid_o(x_req_valid), .req_ready_i(x_req_ready), .req_addr_o(x_req_addr),
+    .req_bytes_o(x_req_bytes), .beat_valid_i(x_beat_valid), .beat_ready_o(x_beat_ready),
+    .beat_data_i(x_beat_data), .done_valid_i(x_done_valid), .done_ready_o(x_done_ready),
+    .done_crc_i(x_done_crc), .done_error_i(x_done_error),
+    .handle_valid_o(h_valid), .handle_ready_i(h_ready), .handle_end_o(h_end),
+    .handle_addr_o(h_addr), .handle_bytes_o(h_bytes), .handle_offset_o(h_offset),
+    .handle_table_o(h_table), .fault_valid_o(index_fault_o), .fault_status_o(index_status_o),
+    .fault_table_o(index_table_o), .fault_offset_o(index_offset_o)
+  );
+
   for (genvar w = 0; w < Ways; w++) begin : g_way
-    logic h_valid, h_ready, h_end;
-    logic [63:0] h_addr, h_offset;
-    logic [31:0] h_bytes;
-    logic [15:0] h_table;
     key_t key;
     logic unused_parity;
     assign {key_data_o[w], key_last_o[w], key_eos_o[w], key_trailer_o[w], unused_parity} =
         {key.data, key.last, key.eos, key.trailer, key.parity};
     assign key_bytes_o[w] = 8'(key.bytes);
 
-    logic start_q;
-    always_ff @(posedge clk_i) start_q <= start_i[w] & rst_ni;
-
-    cu_index_reader u_index_reader (
-      .clk_i, .rst_ni, .load_i(start_i[w]), .tables_addr_i(tables_addr_i[w]),
-      .table_count_i(table_count_i[w]), .start_i(start_q),
-      .req_valid_o(x_req_valid[w]), .req_ready_i(x_req_ready[w]), .req_addr_o(x_req_addr[w]),
-      .req_bytes_o(x_req_bytes[w]), .beat_valid_i(x_beat_valid[w]),
-      .beat_ready_o(x_beat_ready[w]), .beat_data_i(x_beat_data[w]),
-      .done_valid_i(x_done_valid[w]), .done_ready_o(x_done_ready[w]),
-      .done_crc_i(x_done_crc[w]), .done_error_i(x_done_error[w]),
-      .handle_valid_o(h_valid), .handle_ready_i(h_ready), .handle_end_o(h_end),
-      .handle_addr_o(h_addr), .handle_bytes_o(h_bytes), .handle_offset_o(h_offset),
-      .handle_table_o(h_table),
-      .fault_valid_o(index_fault_o[w]), .fault_status_o(index_status_o[w]),
-      .fault_table_o(index_table_o[w]), .fault_offset_o(index_offset_o[w])
-    );
-
     cu_entry_decoder #(
       .ValueBytes(ValueBytes), .BusBytes(BusBytes), .MaxKeyBytes(MaxKeyBytes),
       .MaxValueBytes(MaxValueBytes)
     ) u_entry_decoder (
       .clk_i, .rst_ni,
-      .handle_valid_i(h_valid), .handle_ready_o(h_ready), .handle_end_i(h_end),
-      .handle_addr_i(h_addr), .handle_bytes_i(h_bytes), .handle_offset_i(h_offset),
-      .handle_table_i(h_table),
+      .handle_valid_i(h_valid[w]), .handle_ready_o(h_ready[w]), .handle_end_i(h_end[w]),
+      .handle_addr_i(h_addr[w]), .handle_bytes_i(h_bytes[w]), .handle_offset_i(h_offset[w]),
+      .handle_table_i(h_table[w]),
       .req_valid_o(d_req_valid[w]), .req_ready_i(d_req_ready[w]), .req_addr_o(d_req_addr[w]),
       .req_bytes_o(d_req_bytes[w]), .beat_valid_i(d_beat_valid[w]),
       .beat_ready_o(d_beat_ready[w]), .beat_data_i(d_beat_data[w]),

@@ -48,10 +48,8 @@ void ReadPath::Reset() {
 }
 
 void ReadPath::Drive(const std::vector<RunImage>& runs, const Rates& rates, bool start) {
-  uint64_t starts = 0;
   uint64_t addresses[kWays];
   for (size_t w = 0; w < kWays; ++w) {
-    starts |= uint64_t{start} << w;
     addresses[w] = runs[w].tables_address;
     const uint16_t count = static_cast<uint16_t>(runs[w].tables.size());
     std::memcpy(reinterpret_cast<char*>(&tb_->tables_addr_i) + 6 * w, &addresses[w], 6);
@@ -61,7 +59,7 @@ void ReadPath::Drive(const std::vector<RunImage>& runs, const Rates& rates, bool
     SetBit(&tb_->hash_ready_i, w, Chance(rng, rates.record_percent));
     SetBit(&tb_->value_ready_i, w, ways_[w].beats_owed > 0 && Chance(rng, rates.value_percent));
   }
-  tb_->start_i = static_cast<decltype(+tb_->start_i)>(starts);
+  tb_->start_i = start;
   index_.Drive(tb_.cycle());
   data_.Drive(tb_.cycle());
   tb_.Settle();
@@ -94,9 +92,7 @@ void ReadPath::ObserveFaults(size_t w) {
   WayResult& r = ways_[w].result;
   EXPECT_EQ(tb_->parity_error_o, 0);
   if (tb_->index_fault_o >> w & 1) {
-    r.index_fault = Fault{static_cast<uint8_t>(Field(tb_->index_status_o, w, 1)),
-                          static_cast<uint16_t>(Field(tb_->index_table_o, w, 2)),
-                          Field(tb_->index_offset_o, w, 8)};
+    r.index_fault = Fault{tb_->index_status_o, tb_->index_table_o, tb_->index_offset_o};
   }
   if (tb_->data_fault_o >> w & 1) {
     r.data_fault = Fault{static_cast<uint8_t>(Field(tb_->data_status_o, w, 1)),

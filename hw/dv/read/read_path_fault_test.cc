@@ -1,4 +1,4 @@
-// Index readers and entry decoders behind their read engines: whatever is wrong with a run is
+// The index reader and entry decoders behind their read engines: whatever is wrong with a run is
 // named.
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Index readers and entry decoders behind their read engines: everything that is in a run comes
+// The index reader and entry decoders behind their read engines: everything that is in a run comes
 // out, as fast as the contract says.
 
 #include <gtest/gtest.h>
@@ -135,8 +135,8 @@ TEST_F(ReadPathTest, CyclesPerBlock) {
   const double cycles = double(got[0].last_hash_cycle - got[0].first_hash_cycle) / 999;
   std::cout << "V=" << kV << " W=" << kW << ": " << cycles << " cycles/block of one record\n";
   // The index reader: a cycle for each of 6 to 8 bytes of header and handle, and for 4 words of key
-  // at most.
-  EXPECT_LE(cycles, 11.0);
+  // at most; two to take a turn, three to check and emit.
+  EXPECT_LE(cycles, 17.0);
 }
 
 // One table after the other, each of one small block: what is ahead is fetched while this one is

@@ -84,7 +84,9 @@ module cu_write_engine #(
   logic [AvailBits-1:0] avail_q;    // beats in the FIFO that no burst has claimed yet
   logic [FlightBits-1:0] flight_q;  // bursts issued and not answered
   logic [63-BusBits:0] used_q, left_q;  // beats
-  logic [Slots-1:0][Bytes*8-1:0] gather_q, gathered;
+  logic [Slots-1:0][Bytes*8-1:0] gather_q;
+  logic room_q;   // for this beat, whatever is on its way to the FIFO
+  logic store_q;  // gather_q goes to the FIFO
   logic [SlotBits-1:0] slot_q;
 
   wire swallow = full_q || halted_q;
@@ -98,7 +100,7 @@ module cu_write_engine #(
   wire push_beat = push && !swallow;
   wire store = push_beat && left_q != '0;
 
-  assign in_ready_o = halted_q || (state_q == StRun && (swallow || fifo_ready));
+  assign in_ready_o = halted_q || (state_q == StRun && (swallow || room_q));
 
   // Not padded: nothing written, or a whole number of units after this cycle's beat.
   logic aligned, aligned_next;
@@ -108,12 +110,6 @@ module cu_write_engine #(
   end else begin : g_always_aligned
     assign aligned      = 1'b1;
     assign aligned_next = 1'b1;
-  end
-
-  always_comb begin
-    gathered = (slot_q == '0) ? '0 : gather_q;
-    if (some_bytes) gathered[slot_q] = in_i.data;
-    if (state_q == StPad) gathered = '0;
   end
 
   always_comb begin
@@ -133,12 +129,12 @@ module cu_write_engine #(
         end
       end
       StPad: begin
-        if (swallow || fifo_ready) begin
+        if (swallow || room_q) begin
           push = 1'b1;
           if (swallow || aligned_next) state_d = ending_q ? StDrain : StRun;
         end
       end
-      StDrain: if (avail_q == '0 && flight_q == '0 && !halted_q) state_d = StDone;
+      StDrain: if (avail_q == '0 && flight_q == '0 && !store_q && !halted_q) state_d = StDone;
       StIdle, StDone: ;
     endcase
     if (start_i) state_d = StRun;
@@ -152,7 +148,7 @@ module cu_write_engine #(
   logic [63-BusBits:0] aw_addr_q;
   logic [BurstBits-1:0] aw_len_q, length, beat_q;
   logic beat_valid;
-  logic [AvailBits-1:0] unused_beats;
+  logic [AvailBits-1:0] beats;
   logic [$clog2(LengthDepth + 1)-1:0] unused_lengths;
 
   wire fifo_rst_n = rst_ni && !start_i;
@@ -169,23 +165,22 @@ module cu_write_engine #(
                  && flight_q != FlightBits'(MaxOutstanding)
                  && (!aw_valid_q || m_axi_awready_i);
 
-  // What a burst to the boundary leaves; that and a new beat. issue and store are late: they only
-  // choose.
+  // What a burst to the boundary leaves; that and a new beat. issue is late: it only chooses.
   wire [AvailBits-1:0] rest = avail_q + AvailBits'(addr_q[BurstBits-1:0]) - AvailBits'(BurstBeats);
   wire [AvailBits-1:0] rest_more = avail_q + AvailBits'(addr_q[BurstBits-1:0]) -
                                    AvailBits'(BurstBeats - 1);
   logic [AvailBits-1:0] avail_d;
   always_comb begin
-    avail_d = store ? avail_q + 1'b1 : avail_q;
-    if (issue) avail_d = !reaches ? AvailBits'(store) : store ? rest_more : rest;
+    avail_d = store_q ? avail_q + 1'b1 : avail_q;
+    if (issue) avail_d = !reaches ? AvailBits'(store_q) : store_q ? rest_more : rest;
   end
 
   // A burst is issued when its last beat is in the FIFO, and its beats leave from the next cycle on:
   // as soon as one that has just come can be read.
   cu_ram_fifo #(.Width(BusBytes * 8), .Depth(FifoBeats)) u_beats (
     .clk_i, .rst_ni(fifo_rst_n),
-    .wvalid_i(store), .wready_o(fifo_ready), .wdata_i(gathered),
-    .rvalid_o(beat_valid), .rready_i(w_done), .rdata_o(m_axi_wdata_o), .count_o(unused_beats),
+    .wvalid_i(store_q), .wready_o(fifo_ready), .wdata_i(gather_q),
+    .rvalid_o(beat_valid), .rready_i(w_done), .rdata_o(m_axi_wdata_o), .count_o(beats),
     .error_o(fifo_error)
   );
   cu_fifo #(.Width(BurstBits), .Depth(LengthDepth)) u_lengths (
@@ -213,7 +208,11 @@ module cu_write_engine #(
   assign stall_o = (m_axi_wvalid_o && !m_axi_wready_i) || (m_axi_awvalid_o && !m_axi_awready_i);
 
   always_ff @(posedge clk_i) begin
-    if (accept) gather_q <= gathered;
+    // A beat's first word clears the others.
+    for (int unsigned s = 0; s < Slots; s++) begin
+      if (state_q == StPad || (s != 0 && accept && slot_q == '0)) gather_q[s] <= '0;
+      else if (accept && some_bytes && slot_q == SlotBits'(s)) gather_q[s] <= in_i.data;
+    end
     if (accept && table_end) ending_q <= task_end;
     if (issue) begin
       aw_addr_q <= addr_q;
@@ -228,6 +227,8 @@ module cu_write_engine #(
     end
     if (!rst_ni) begin
       state_q    <= StIdle;
+      store_q    <= 1'b0;
+      room_q     <= 1'b0;
       full_q     <= 1'b0;
       halted_q   <= 1'b0;
       error_q    <= 1'b0;
@@ -239,6 +240,9 @@ module cu_write_engine #(
       beat_q     <= '0;
     end else begin
       state_q <= state_d;
+      store_q <= store && !start_i;
+      // Two beats may be on their way, and one more comes in the next cycle.
+      room_q  <= beats <= AvailBits'(FifoBeats - 3);
       avail_q <= avail_d;
       if (store) used_q <= used_q + 1'b1;
       if (push_beat && left_q == '0) full_q <= 1'b1;
@@ -265,6 +269,7 @@ module cu_write_engine #(
 
   `ASSERT(a_start_idle, start_i |-> idle_o)
   `ASSERT(a_addr, start_i |-> addr_i[5:0] == '0 && limit_i[5:0] == '0)
+  `ASSERT(a_room, store_q |-> fifo_ready, clk_i, !rst_ni || start_i)
   `ASSERT(a_claimed, m_axi_wvalid_o |-> beat_valid, clk_i, !rst_ni || start_i)
   `ASSERT(a_answer, m_axi_bvalid_i |-> flight_q != '0)
   `ASSERT(a_partial_ends, accept && !table_end |-> in_i.bytes == CountBits'(Bytes) && !in_i.last)

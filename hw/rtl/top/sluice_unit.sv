@@ -190,10 +190,12 @@ module sluice_unit #(
   logic [Ways-1:0][63:0] fault_offset;
 
   // ------------------------------------------------------------------ reading
-  // Clients of the index port: the ways' index readers, then job control.
+  // Clients of the index port: the index reader for each way, then job control.
   logic [Ways:0] ireq_valid, ireq_ready, ibeat_valid, ibeat_ready, idone_valid, idone_ready;
   logic [Ways:0] idone_error;
   logic [Ways:0][63:0] ireq_addr, ibeat_data;
+  logic [63:0] index_req_addr;  // the same for all ways
+  logic [31:0] index_req_bytes;
   logic [Ways:0] ibeat_parity;
   logic [Ways:0][31:0] ireq_bytes, idone_crc;
 
@@ -284,13 +286,17 @@ module sluice_unit #(
 
   // After the read-ahead FIFO, the index is protected by the checks of what it points to.
   logic index_parity_error_q;
+  logic [Ways:0] ibeat_moved_q, ibeat_odd_q;
   always_ff @(posedge ap_clk) begin
+    ibeat_moved_q <= ibeat_valid & ibeat_ready;
     for (int w = 0; w <= int'(Ways); w++) begin
-      if (ibeat_valid[w] && ibeat_ready[w] && ^{ibeat_parity[w], ibeat_data[w]}) begin
-        index_parity_error_q <= 1'b1;
-      end
+      ibeat_odd_q[w] <= ^{ibeat_parity[w], ibeat_data[w]};
     end
-    if (!rst_n) index_parity_error_q <= 1'b0;
+    if ((ibeat_moved_q & ibeat_odd_q) != '0) index_parity_error_q <= 1'b1;
+    if (!rst_n) begin
+      ibeat_moved_q        <= '0;
+      index_parity_error_q <= 1'b0;
+    end
   end
 
   cu_read_engine #(
@@ -321,40 +327,48 @@ module sluice_unit #(
   logic [Ways-1:0][63:0] hash;
   logic [Ways-1:0][V*8-1:0] value_data;
 
-  for (genvar w = 0; w < Ways; w++) begin : g_way
-    logic handle_valid, handle_ready, handle_end;
-    logic [63:0] handle_addr, handle_offset;
-    logic [31:0] handle_bytes;
-    logic [15:0] handle_table;
-    logic ifault_valid, dfault_valid;
-    logic [7:0] ifault_status, dfault_status;
-    logic [15:0] ifault_table, dfault_table;
-    logic [63:0] ifault_offset, dfault_offset;
+  logic [Ways-1:0] handle_valid, handle_ready, handle_end;
+  logic [Ways-1:0][63:0] handle_addr, handle_offset;
+  logic [Ways-1:0][31:0] handle_bytes;
+  logic [Ways-1:0][15:0] handle_table;
+  logic [Ways-1:0] ifault_valid;
+  logic [7:0] ifault_status;
+  logic [15:0] ifault_table;
+  logic [63:0] ifault_offset;
 
-    cu_index_reader u_index_reader (
-      .clk_i(ap_clk), .rst_ni(rst_n),
-      .load_i(way_load[w]), .tables_addr_i(way_tables), .table_count_i(way_count),
-      .start_i(way_start),
-      .req_valid_o(ireq_valid[w]), .req_ready_i(ireq_ready[w]), .req_addr_o(ireq_addr[w]),
-      .req_bytes_o(ireq_bytes[w]), .beat_valid_i(ibeat_valid[w]),
-      .beat_ready_o(ibeat_ready[w]), .beat_data_i(ibeat_data[w]),
-      .done_valid_i(idone_valid[w]), .done_ready_o(idone_ready[w]), .done_crc_i(idone_crc[w]),
-      .done_error_i(idone_error[w]),
-      .handle_valid_o(handle_valid), .handle_ready_i(handle_ready), .handle_end_o(handle_end),
-      .handle_addr_o(handle_addr), .handle_bytes_o(handle_bytes),
-      .handle_offset_o(handle_offset), .handle_table_o(handle_table),
-      .fault_valid_o(ifault_valid), .fault_status_o(ifault_status),
-      .fault_table_o(ifault_table), .fault_offset_o(ifault_offset)
-    );
+  assign ireq_addr[Ways-1:0]  = {Ways{index_req_addr}};
+  assign ireq_bytes[Ways-1:0] = {Ways{index_req_bytes}};
+  cu_index_reader #(.Ways(Ways)) u_index_reader (
+    .clk_i(ap_clk), .rst_ni(rst_n),
+    .load_i(way_load), .tables_addr_i(way_tables), .table_count_i(way_count), .start_i(way_start),
+    .req_valid_o(ireq_valid[Ways-1:0]), .req_ready_i(ireq_ready[Ways-1:0]),
+    .req_addr_o(index_req_addr), .req_bytes_o(index_req_bytes),
+    .beat_valid_i(ibeat_valid[Ways-1:0]), .beat_ready_o(ibeat_ready[Ways-1:0]),
+    .beat_data_i(ibeat_data[Ways-1:0]), .done_valid_i(idone_valid[Ways-1:0]),
+    .done_ready_o(idone_ready[Ways-1:0]), .done_crc_i(idone_crc[Ways-1:0]),
+    .done_error_i(idone_error[Ways-1:0]),
+    .handle_valid_o(handle_valid), .handle_ready_i(handle_ready), .handle_end_o(handle_end),
+    .handle_addr_o(handle_addr), .handle_bytes_o(handle_bytes), .handle_offset_o(handle_offset),
+    .handle_table_o(handle_table),
+    .fault_valid_o(ifault_valid), .fault_status_o(ifault_status), .fault_table_o(ifault_table),
+    .fault_offset_o(ifault_offset)
+  );
+
+  for (genvar w = 0; w < Ways; w++) begin : g_way
+    logic dfault_valid;
+    logic [7:0] dfault_status;
+    logic [15:0] dfault_table;
+    logic [63:0] dfault_offset;
 
     cu_entry_decoder #(
       .ValueBytes(V), .BusBytes(InBytes), .MaxKeyBytes(MaxKeyBytes),
       .ValueFifoBeats(ValueFifoBeats), .Snappy(Snappy)
     ) u_entry_decoder (
       .clk_i(ap_clk), .rst_ni(rst_n),
-      .handle_valid_i(handle_valid), .handle_ready_o(handle_ready), .handle_end_i(handle_end),
-      .handle_addr_i(handle_addr), .handle_bytes_i(handle_bytes),
-      .handle_offset_i(handle_offset), .handle_table_i(handle_table),
+      .handle_valid_i(handle_valid[w]), .handle_ready_o(handle_ready[w]),
+      .handle_end_i(handle_end[w]), .handle_addr_i(handle_addr[w]),
+      .handle_bytes_i(handle_bytes[w]), .handle_offset_i(handle_offset[w]),
+      .handle_table_i(handle_table[w]),
       .req_valid_o(dreq_valid[w]), .req_ready_i(dreq_ready[w]), .req_addr_o(dreq_addr[w]),
       .req_bytes_o(dreq_bytes[w]), .beat_valid_i(dbeat_valid[w]),
       .beat_ready_o(dbeat_ready[w]), .beat_data_i(dbeat_data[w]),
@@ -372,8 +386,8 @@ module sluice_unit #(
       .input_bytes_o(input_bytes[w]), .parity_error_o(parity_error[w]), .settled_o(settled[w])
     );
 
-    // The decoder's fault is in an earlier block than anything its index reader can find.
-    assign fault_valid[w]  = ifault_valid | dfault_valid;
+    // The decoder's fault is in an earlier block than anything the index reader can find.
+    assign fault_valid[w]  = ifault_valid[w] | dfault_valid;
     assign fault_status[w] = dfault_valid ? dfault_status : ifault_status;
     assign fault_table[w]  = dfault_valid ? dfault_table : ifault_table;
     assign fault_offset[w] = dfault_valid ? dfault_offset : ifault_offset;

@@ -75,10 +75,16 @@ inline uint64_t EncodeEndCycles(const UnitShape& unit, uint64_t restarts) {
 // The encoder at a table's end: one to see that it ends, one for the token.
 inline constexpr uint64_t kTableEndCycles = 2;
 
-// The index reader, for one entry: a byte of header and handle a cycle, a word of the key.
+// The index reader, which all ways share, for one entry: a turn, a byte of header and handle a
+// cycle, a word of the key.
 inline uint64_t IndexReadCycles(uint64_t entry_bytes, uint64_t key_bytes) {
-  return entry_bytes - key_bytes + std::max<uint64_t>(1, Beats(key_bytes, 8));
+  return 5 + entry_bytes - key_bytes + std::max<uint64_t>(1, Beats(key_bytes, 8));
 }
+
+// The same for a table's descriptor, and at an index block's end, beside the words there: the
+// number of restarts and the trailer, byte by byte.
+inline constexpr uint64_t kDescriptorReadCycles = 12;
+inline constexpr uint64_t kIndexReadEndCycles = 20;
 
 // The index encoder, for one entry: header, user key, trailer, and one or two for the handle.
 inline uint64_t IndexEncodeCycles(uint64_t user_bytes, uint64_t handle_bytes) {

@@ -19,7 +19,7 @@ namespace {
 // Registers from one stage to the next; docs/model.md counts them.
 constexpr double kStartCycles = 42;   // wake, job descriptor, first run, but for latency
 constexpr double kRangeCycles = 11;   // a range key, but for its words and latency
-constexpr double kHandleCycles = 44;  // table descriptor, index block, first handle
+constexpr double kHandleCycles = 57;  // table descriptor, index block, first handle
 constexpr double kDataCycles = 8;     // handle to data, but for latency
 constexpr double kKeyCycles = 5;      // decoder to tree
 constexpr double kLevelCycles = 3;    // of the tree
@@ -99,7 +99,6 @@ struct Way {
   Window blocks{kBlocksAhead};                     // decoded
   Fifo keys;
   Fifo values;
-  double index_busy = 0;
   double decode_busy = 0;
 };
 
@@ -138,8 +137,9 @@ class Pipeline {
   TableWalk output_;
   CycleEstimate result_;
 
-  double port_ = 0;        // the data read port has brought all requested so far
-  double index_port_ = 0;  // likewise
+  double port_ = 0;          // the data read port has brought all requested so far
+  double index_port_ = 0;    // likewise
+  double index_reader_ = 0;  // it has walked all entries so far
   double memory_ = 0;
   double merged_ = 0;
   double moved_ = 0;
@@ -190,12 +190,13 @@ void Pipeline::Start(const MergeTask& task) {
     time += key == nullptr ? 0 : latency + kRangeCycles + Beats(key->size(), 8);
   }
   // First descriptors, then first index bursts, of all ways in turn.
-  index_port_ = time + kHandleCycles + 2 * latency;
+  index_port_ = index_reader_ = time + kHandleCycles + 2 * latency;
   double behind = 0;
   for (Way& way : ways_) {
     way.index_time = index_port_ + behind;
     if (way.walk.Valid()) {
-      behind += std::clamp<double>(Beats(way.walk.index_bytes(), 8), kDescriptorBeats, kBurstBeats);
+      behind +=
+          std::clamp<double>(Beats(way.walk.index_bytes(), 8), kDescriptorReadCycles, kBurstBeats);
     }
   }
   ReadAhead(index_port_);
@@ -267,19 +268,22 @@ void Pipeline::BeginBlock(Way* way) {
   double read = IndexReadCycles(walk.index_entry_bytes(), walk.index_key_bytes());
   if (walk.table_begins()) {
     beats += kDescriptorBeats;
+    read += kDescriptorReadCycles;
   }
   if (walk.table_ends()) {
     const double end = BeatsFrom(walk.index_end_offset(), walk.index_end_bytes(), 8);
     beats += end;
-    read += end;
+    read += end + kIndexReadEndCycles;
   }
+  index_reader_ += read;
+  result_.busy.index_read += read;
   read =
       std::max(read, beats * RoundTrip(unit_) / (IndexFifoBeats(unit_.value_bytes) - kBurstBeats));
   index_port_ += beats;
-  way->index_busy += read;
   // The handle waits until an earlier block is done with.
   const double request = way->blocks.Room();
-  way->index_time = std::max(std::max(way->index_time, request) + read, index_port_);
+  way->index_time =
+      std::max({std::max(way->index_time, request) + read, index_port_, index_reader_});
   way->decoded = std::max({way->decoded, way->index_time, request + RoundTrip(unit_)});
   way->begun = way->decoded;
   result_.busy.index_port += beats;
@@ -516,7 +520,6 @@ CycleEstimate Pipeline::Run() {
     Take(way);
   }
   for (const Way& way : ways_) {
-    result_.busy.index_read = std::max(result_.busy.index_read, way.index_busy);
     result_.busy.decode = std::max(result_.busy.decode, way.decode_busy);
   }
   double end = std::max(moved_, merged_) + kVerdictCycles;

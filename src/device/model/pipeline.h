@@ -18,7 +18,7 @@ namespace sluice::model {
 // Cycles that a stage is busy with the whole task: what it would take if no other stage ever made
 // it wait.
 struct StageCycles {
-  double index_read = 0;  // of the busiest way
+  double index_read = 0;
   double index_port = 0;
   double data_port = 0;
   double decode = 0;  // of the busiest way
