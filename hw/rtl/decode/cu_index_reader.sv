@@ -142,9 +142,9 @@ module cu_index_reader
   // The lowest bit that is set, without a carry chain.
   function automatic logic [Ways-1:0] lowest(logic [Ways-1:0] bits);
     logic below = 1'b0;
-    for (int unsigned w = 0; w < Ways; w++) begin
-      lowest[w] = bits[w] & ~below;
-      below |= bits[w];
+    for (int unsigned i = 0; i < Ways; i++) begin
+      lowest[i] = bits[i] & ~below;
+      below |= bits[i];
     end
   endfunction
 
