@@ -31,12 +31,14 @@ class Stalls final : public EventListener {
     if (DB* const opened = db; opened != nullptr) {
       (void)opened->GetStatistics();  // whatever else is going on
     }
+    ++told;
     if (event.stopped && !stopped_.exchange(true)) {
       stopped.release();
     }
   }
   std::binary_semaphore stopped{0};
   std::atomic<DB*> db{nullptr};
+  std::atomic<int> told{0};
 
  private:
   std::atomic<bool> stopped_{false};
@@ -122,7 +124,9 @@ class CloseTest : public DbFixture {
     for (std::thread& thread : threads) {
       thread.join();
     }
+    const int told = stalls->told;
     EXPECT_EQ(db_->Put({}, "later", "v").code(), Status::Code::kBusy);
+    EXPECT_EQ(stalls->told, told) << "it waits for nothing";
     stalls->db = nullptr;
     db_.reset();
     options_.background_bytes_per_second = 0;

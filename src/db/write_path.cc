@@ -267,17 +267,17 @@ void WritePath::WaitForRoom() {
   const MutexLock in_turn(room_mutex_);
   StateLock lock(db_.mutex);
   Pressure now = db_.backlog.Measure(lock);
-  if (now.value < 1) {
-    stuck_.store(false, std::memory_order_relaxed);
-    return;
+  const auto stopped = [&]()
+                           SLUICE_REQUIRES(db_.mutex) { return now.value >= 1 && MayGetBetter(); };
+  if (stopped()) {
+    lock.unlock();
+    db_.Tell([&](EventListener& listener) {
+      listener.OnStall(
+          {.subtable = now.subtable, .reason = std::string(now.reason), .stopped = true});
+    });
+    lock.lock();
   }
-  lock.unlock();
-  db_.Tell([&](EventListener& listener) {
-    listener.OnStall(
-        {.subtable = now.subtable, .reason = std::string(now.reason), .stopped = true});
-  });
-  lock.lock();
-  while (now.value >= 1 && MayGetBetter()) {
+  while (stopped()) {
     db_.changed.wait_for(lock, kStallPoll);
     now = db_.backlog.Measure(lock);
   }
