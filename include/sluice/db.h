@@ -226,7 +226,8 @@ class SLUICE_EXPORT DB {
   /// Never null. Destroy it before the database is closed.
   virtual std::unique_ptr<Transaction> BeginTransaction(const TransactionOptions& options,
                                                         const WriteOptions& write_options) = 0;
-  /// Names of the transactions that are prepared and not resolved.
+  /// Names of the transactions that are prepared and not resolved. With Options::read_only, too,
+  /// where they can be resumed, but neither committed nor rolled back.
   virtual std::vector<std::string> ListPrepared() = 0;
   /// Returns a prepared transaction, to commit it or to roll it back. NotFound if there is none of
   /// this name; Busy if another Transaction object already stands for it.

@@ -327,7 +327,10 @@ Status DBImpl::OpenLog() {
   LoggedTransactions prepared;
   if (db_.options.read_only) {
     db_.log_end = contents.end;
-    return ReplayLog(&prepared);  // prepared transactions stay prepared, and invisible
+    SLUICE_RETURN_IF_ERROR(ReplayLog(&prepared));
+    SLUICE_RETURN_IF_ERROR(RecoverPrepared(prepared));  // they stay prepared, and invisible
+    db_.transactions.memory.SetLimit(db_.options.transaction_memory_bytes);
+    return {};
   }
   SLUICE_RETURN_IF_ERROR(RedoLog::Open(
       db_.env, dir,

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sluice/db.h"
 #include "sluice/env.h"
@@ -143,6 +144,39 @@ TEST_F(ReadOnlyTest, ReadersShareAndKeepWritersOut) {
   ASSERT_TRUE(Open(false, &writer).ok());
   EXPECT_EQ(Open(true, &one).code(), Status::Code::kBusy);
   ExpectAll(writer.get());
+}
+
+// They can be looked at and stay as they are, with what they have locked.
+TEST_F(ReadOnlyTest, TellsOfPreparedTransactions) {
+  using Names = std::vector<std::string>;
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(Open(false, &db).ok());
+  for (const std::string name : {"one", "two"}) {
+    const auto transaction = db->BeginTransaction({}, {});
+    ASSERT_TRUE(transaction->Put(nullptr, name, "written").ok());
+    ASSERT_TRUE(transaction->Prepare(name).ok());
+  }
+  db.reset();
+  const auto before = Tree();
+  ASSERT_TRUE(Open(true, &db).ok());
+  EXPECT_EQ(db->ListPrepared(), (Names{"one", "two"}));
+  EXPECT_GT(db->GetStatistics().transactions.prepared_log_bytes, 0u);
+  std::string value;
+  EXPECT_TRUE(db->Get({}, "one", &value).IsNotFound());
+  for (const bool commit : {true, false}) {
+    std::unique_ptr<Transaction> transaction;
+    ASSERT_TRUE(db->ResumeTransaction("one", {}, &transaction).ok());
+    const Status refused = commit ? transaction->Commit() : transaction->Rollback();
+    EXPECT_EQ(refused.code(), Status::Code::kInvalidArgument) << refused.ToString();
+    EXPECT_NE(refused.message().find("read-only"), std::string::npos) << refused.ToString();
+    EXPECT_EQ(db->ListPrepared(), (Names{"one", "two"}));
+  }
+  const auto reader = db->BeginTransaction({.lock_timeout = {}}, {});
+  EXPECT_EQ(reader->GetForUpdate({}, nullptr, "two", &value).code(), Status::Code::kTimedOut);
+  EXPECT_TRUE(db->Close().ok());
+  EXPECT_TRUE(Tree() == before);
+  ASSERT_TRUE(Open(false, &db).ok());
+  EXPECT_EQ(db->ListPrepared(), (Names{"one", "two"}));
 }
 
 TEST_F(ReadOnlyTest, MakesNoDatabase) {

@@ -82,7 +82,8 @@ Statistics DBImpl::GetStatistics() {
   s.table_cache = db_.tables.statistics();
   s.transactions = db_.transactions.GetStatistics();
   const LogPosition oldest = db_.transactions.prepared.OldestInLog();
-  if (const LogPosition end = db_.log != nullptr ? db_.log->end() : 0; oldest < end) {
+  // A log that is only read does not grow.
+  if (const LogPosition end = db_.log != nullptr ? db_.log->end() : db_.log_end; oldest < end) {
     s.transactions.prepared_log_bytes =
         (LogSegment(end) - LogSegment(oldest)) * db_.options.log_segment_bytes + LogOffset(end) -
         LogOffset(oldest);
