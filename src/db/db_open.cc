@@ -158,9 +158,26 @@ Status DBImpl::OpenSpace() {
     *number = db_.next_number.fetch_add(1);
     return db_.metadata->Apply({.next_number = *number + 1});
   };
+  std::vector<const Extent*> extents;
+  FilesInUse in_use;
+  const auto find = [&](const Extent& extent) {
+    extents.push_back(&extent);
+    in_use.emplace(extent.address.file, extent.number);
+  };
+  for (const auto& [id, subtable] : db_.metadata->state().subtables) {
+    for (const auto& [run_id, run] : subtable.runs) {
+      RunIndex::Iterator at(run);
+      for (at.SeekToFirst(); at.Valid(); at.Next()) {
+        find(*at.extent());
+      }
+    }
+    for (const auto& [number, use] : subtable.values) {
+      find(use.extent->pages);
+    }
+  }
   TierDirs tiers;
   SLUICE_RETURN_IF_ERROR(
-      OpenTiers(db_.options, db_.env, db_.path, db_.home.identity, new_number, &tiers));
+      OpenTiers(db_.options, db_.env, db_.path, db_.home.identity, in_use, new_number, &tiers));
   std::copy(tiers.of_level.begin(), tiers.of_level.end(), db_.tier_of_level.begin());
   db_.tier_locks = std::move(tiers.locks);
   SLUICE_RETURN_IF_ERROR(db_.options.read_only
@@ -169,16 +186,8 @@ Status DBImpl::OpenSpace() {
   if (db_.options.direct_io) {
     SLUICE_RETURN_IF_ERROR(db_.space->BypassPageCache());
   }
-  for (const auto& [id, subtable] : db_.metadata->state().subtables) {
-    for (const auto& [run_id, run] : subtable.runs) {
-      RunIndex::Iterator at(run);
-      for (at.SeekToFirst(); at.Valid(); at.Next()) {
-        SLUICE_RETURN_IF_ERROR(db_.space->Adopt(*at.extent(), &at.extent()->place));
-      }
-    }
-    for (const auto& [number, use] : subtable.values) {
-      SLUICE_RETURN_IF_ERROR(db_.space->Adopt(use.extent->pages, &use.extent->pages.place));
-    }
+  for (const Extent* const extent : extents) {
+    SLUICE_RETURN_IF_ERROR(db_.space->Adopt(*extent, &extent->place));
   }
   if (db_.options.read_only) {
     return {};

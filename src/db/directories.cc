@@ -224,6 +224,43 @@ Status LookAtTier(Env* env, const std::string& dir, const std::string& path,
   return Fits(*tier, home) ? Status() : OfAnotherCopy(dir, path);
 }
 
+// Locks the directory for the database; `*tier` is what is known of it.
+Status TakeTier(const Options& options, Env* env, const std::string& dir, const std::string& path,
+                const DirIdentity& home, const std::function<Status(uint64_t* number)>& new_number,
+                DirIdentity* tier, TierDirs* tiers) {
+  std::unique_ptr<FileLock>* const lock = &tiers->locks.emplace_back();
+  if (options.read_only) {
+    return LockToRead(env, dir, lock);
+  }
+  SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(dir), lock));
+  SLUICE_RETURN_IF_ERROR(env->SyncDir(dir));
+  SLUICE_RETURN_IF_ERROR(LookAtTier(env, dir, path, home, tier));
+  if (tier->number == 0) {
+    SLUICE_RETURN_IF_ERROR(new_number(&tier->number));
+    SLUICE_RETURN_IF_ERROR(WriteIdentity(env, dir, *tier));
+  }
+  for (const ExtentSpace::Dir& other : tiers->dirs) {
+    if (other.number == tier->number) {
+      return Status::InvalidArgument(
+          fmt::format("{}: is a copy of {}, of the same database", dir, other.path));
+    }
+  }
+  return {};
+}
+
+// Corruption if one of the data files is in none of the directories.
+Status CheckAllThere(const TierDirs& tiers, const FilesInUse& in_use) {
+  for (const auto& [file, extent] : in_use) {
+    const bool there =
+        std::any_of(tiers.dirs.begin(), tiers.dirs.end(),
+                    [number = file](const ExtentSpace::Dir& dir) { return dir.number == number; });
+    if (!there) {
+      return ExtentSpace::FileNotThere(file, extent);
+    }
+  }
+  return {};
+}
+
 Status SetLastOpen(Env* env, const TierDirs& tiers, uint64_t number,
                    std::vector<DirIdentity>* identities) {
   for (size_t i = 0; i < identities->size(); ++i) {
@@ -318,49 +355,46 @@ Status FinishCreation(Env* env, const std::string& path, HomeDir* home) {
 }
 
 Status OpenTiers(const Options& options, Env* env, const std::string& path, const DirIdentity& home,
+                 const FilesInUse& in_use,
                  const std::function<Status(uint64_t* number)>& new_number, TierDirs* tiers) {
   tiers->dirs = {{path, kHomeDir}};
+  tiers->of_level.assign(options.level_paths.size(), 0);
   std::vector<std::string> ids(1);
   SLUICE_RETURN_IF_ERROR(env->GetFileId(path, ids.data()));
-  for (const std::string& dir : options.level_paths) {
-    if (dir.empty()) {
-      tiers->of_level.push_back(0);
-      continue;
+  // Those that are the database's already, then those that become so.
+  for (const bool are_new : {false, true}) {
+    if (are_new && !options.read_only) {
+      SLUICE_RETURN_IF_ERROR(CheckAllThere(*tiers, in_use));
     }
-    std::string id;
-    if (options.read_only && env->FileExists(dir).IsNotFound()) {
-      tiers->of_level.push_back(0);  // nothing was ever there
-      continue;
-    }
-    SLUICE_RETURN_IF_ERROR(env->CreateDir(dir));
-    SLUICE_RETURN_IF_ERROR(env->GetFileId(dir, &id));
-    const size_t known = std::find(ids.begin(), ids.end(), id) - ids.begin();
-    tiers->of_level.push_back(known);
-    if (known < ids.size()) {
-      continue;
-    }
-    DirIdentity tier;
-    SLUICE_RETURN_IF_ERROR(LookAtTier(env, dir, path, home, &tier));
-    if (options.read_only) {
-      SLUICE_RETURN_IF_ERROR(LockToRead(env, dir, &tiers->locks.emplace_back()));
-    } else {
-      SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(dir), &tiers->locks.emplace_back()));
-      SLUICE_RETURN_IF_ERROR(env->SyncDir(dir));
-      SLUICE_RETURN_IF_ERROR(LookAtTier(env, dir, path, home, &tier));
-      if (tier.number == 0) {
-        SLUICE_RETURN_IF_ERROR(new_number(&tier.number));
-        SLUICE_RETURN_IF_ERROR(WriteIdentity(env, dir, tier));
+    for (size_t level = 0; level < options.level_paths.size(); ++level) {
+      const std::string& dir = options.level_paths[level];
+      if (dir.empty()) {
+        continue;
       }
-      for (const ExtentSpace::Dir& other : tiers->dirs) {
-        if (other.number == tier.number) {
-          return Status::InvalidArgument(
-              fmt::format("{}: is a copy of {}, of the same database", dir, other.path));
+      if (const Status status = env->FileExists(dir); status.IsNotFound()) {
+        if (!are_new || options.read_only) {
+          continue;  // nothing was ever there
         }
+        SLUICE_RETURN_IF_ERROR(env->CreateDir(dir));
       }
+      std::string id;
+      SLUICE_RETURN_IF_ERROR(env->GetFileId(dir, &id));
+      const size_t known = std::find(ids.begin(), ids.end(), id) - ids.begin();
+      if (known < ids.size()) {
+        tiers->of_level[level] = known;
+        continue;
+      }
+      DirIdentity tier;
+      SLUICE_RETURN_IF_ERROR(LookAtTier(env, dir, path, home, &tier));
+      if ((tier.number == 0) != are_new) {
+        continue;
+      }
+      SLUICE_RETURN_IF_ERROR(TakeTier(options, env, dir, path, home, new_number, &tier, tiers));
+      tiers->of_level[level] = ids.size();
+      ids.push_back(std::move(id));
+      tiers->dirs.push_back({dir, tier.number});
+      tiers->identities.push_back(std::move(tier));
     }
-    ids.push_back(std::move(id));
-    tiers->dirs.push_back({dir, tier.number});
-    tiers->identities.push_back(std::move(tier));
   }
   return {};
 }

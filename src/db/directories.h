@@ -15,7 +15,9 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,9 +58,14 @@ struct TierDirs {
   std::vector<DirIdentity> identities;  // of all but the first
 };
 
-// Locks the directories of tiers; those that are new get numbers from `new_number`, which must be
-// given for good when it returns.
+// The numbers of data files, each with that of an extent in it.
+using FilesInUse = std::map<uint64_t, uint64_t>;
+
+// Locks the directories of tiers. Those that are new are made, and get numbers from `new_number`,
+// which must be given for good when it returns; but only if all that are in use are there. Else one
+// is missing, because its disk is not mounted, and nothing is to be made in its place.
 Status OpenTiers(const Options& options, Env* env, const std::string& path, const DirIdentity& home,
+                 const FilesInUse& in_use,
                  const std::function<Status(uint64_t* number)>& new_number, TierDirs* tiers);
 // Makes this open the last user of the tiers, before anything is written to them. To be called once
 // all extents are found: a tier that is missing, because its disk is not mounted or its path not

@@ -189,6 +189,34 @@ TEST_F(DirectoriesTest, ATierThatIsMissingForAWhileIsFoundAgain) {
   ExpectRecords(40);
 }
 
+// Or it would hide that the disk is not mounted, and take space of another one.
+TEST_F(DirectoriesTest, NothingIsMadeInPlaceOfAMissingTier) {
+  const std::string cold = dir_.File("cold");
+  ASSERT_TRUE(Open("a", {"", "", cold}).ok());
+  ASSERT_TRUE(Fill(db_.get(), "a").ok());
+  db_.reset();
+  std::filesystem::rename(cold, dir_.File("cold disk"));
+  const auto refused = [&] {
+    for (const std::string& warm : {std::string(), dir_.File("warm")}) {
+      const Status status = Open("a", {"", warm, cold});
+      EXPECT_TRUE(status.IsCorruption()) << status.ToString();
+      EXPECT_NE(status.message().find("is a level's path missing?"), std::string::npos)
+          << status.ToString();
+      EXPECT_FALSE(std::filesystem::exists(dir_.File("warm")));
+    }
+  };
+  refused();
+  EXPECT_FALSE(std::filesystem::exists(cold));
+  std::filesystem::create_directory(cold);  // where it is mounted
+  refused();
+  EXPECT_TRUE(std::filesystem::is_empty(cold));
+  std::filesystem::remove(cold);
+  std::filesystem::rename(dir_.File("cold disk"), cold);
+  const Status status = Open("a", {"", dir_.File("warm"), cold});
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ExpectRecords(40);
+}
+
 TEST_F(DirectoriesTest, ATierThatIsNotEmptyIsRefused) {
   ASSERT_TRUE(Open("a").ok());
   ASSERT_TRUE(Fill(db_.get(), "a").ok());

@@ -126,16 +126,19 @@ std::shared_ptr<ExtentPlace> ExtentSpace::Allocate(size_t tier, uint64_t bytes) 
                                        pages);
 }
 
+Status ExtentSpace::FileNotThere(uint64_t file, uint64_t extent) {
+  return Status::Corruption(fmt::format(
+      "extent {} is in data file {:06}.data, which is not there; is a level's path missing?",
+      extent, file));
+}
+
 Status ExtentSpace::Adopt(const Extent& extent, std::shared_ptr<ExtentPlace>* place) {
   const MutexLock lock(mutex_);
   const auto file = std::find_if(files_.begin(), files_.end(), [&](const File& candidate) {
     return candidate.dir.number == extent.address.file;
   });
   if (file == files_.end()) {
-    return Status::Corruption(
-        fmt::format("extent {} is in data file {:06}.data, which is not there; is a level's path "
-                    "missing?",
-                    extent.number, extent.address.file));
+    return FileNotThere(extent.address.file, extent.number);
   }
   if (file->is_new) {
     // The empty file that was made in its place would only hide what happened.

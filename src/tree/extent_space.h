@@ -87,6 +87,8 @@ class ExtentSpace {
   // Corruption if there is no such file, if the file ends before it, or if another extent has one
   // of them.
   Status Adopt(const Extent& extent, std::shared_ptr<ExtentPlace>* place);
+  // The error for a data file that is in none of the directories, though it has this extent.
+  static Status FileNotThere(uint64_t file, uint64_t extent);
 
   // The pages of an extent that may be in the file of tier `tier`, for reading only: they are not
   // taken, and may be another extent's. REQUIRES: the space is frozen.
