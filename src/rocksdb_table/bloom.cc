@@ -50,13 +50,15 @@ std::string RocksBloomBuilder::Finish() const {
   const size_t bytes = (wanted + kLineBytes - 1) / kLineBytes * kLineBytes;
   const int probes = ProbesFor(millibits_per_key_);
   std::string filter(bytes + kTailBytes, '\0');
+  // For the compiler what is stored in the string could be where it has its memory.
+  char* const bits = filter.data();
   for (size_t i = 0; i < hashes_.size(); ++i) {
     constexpr size_t kAhead = 8;
     if (i + kAhead < hashes_.size()) {
-      __builtin_prefetch(filter.data() + LineOf(hashes_[i + kAhead], bytes), 1);
+      __builtin_prefetch(bits + LineOf(hashes_[i + kAhead], bytes), 1);
     }
-    ForEachProbe(hashes_[i], bytes, probes, [&](size_t byte, char mask) {
-      filter[byte] = static_cast<char>(filter[byte] | mask);
+    ForEachProbe(hashes_[i], bytes, probes, [bits](size_t byte, char mask) {
+      bits[byte] = static_cast<char>(bits[byte] | mask);
       return true;
     });
   }

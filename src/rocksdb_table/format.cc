@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "rocksdb_table/xxh3.h"
 #include "util/check.h"
 
 #define XXH_INLINE_ALL
@@ -116,7 +117,7 @@ uint32_t RocksBlockChecksum(RocksChecksum type, std::string_view bytes) {
     case RocksChecksum::kXxHash64:
       return static_cast<uint32_t>(XXH64(data, bytes.size(), 0));
     case RocksChecksum::kXxh3:
-      return static_cast<uint32_t>(XXH3_64bits(data, bytes.size() - 1)) ^
+      return static_cast<uint32_t>(Xxh3(bytes.substr(0, bytes.size() - 1))) ^
              static_cast<uint8_t>(bytes.back()) * kTypePrime;
   }
   return 0;

@@ -130,10 +130,10 @@ bool RocksIndexIterator::Next() {
   return true;
 }
 
-void RocksIndexBuilder::Shorten(std::string user_key, Entry* entry) {
+void RocksIndexBuilder::Shorten(std::string_view user_key, Entry* entry) {
   if (!user_key.empty()) {
-    PutFixed64(&user_key, kSeparatorTrailer);
-    entry->key = std::move(user_key);
+    entry->key.assign(user_key);
+    PutFixed64(&entry->key, kSeparatorTrailer);
   }
 }
 

@@ -92,7 +92,7 @@ class RocksIndexBuilder {
   };
 
   // Takes this user key for an entry's, unless it is empty.
-  static void Shorten(std::string user_key, Entry* entry);
+  static void Shorten(std::string_view user_key, Entry* entry);
 
   bool must_have_trailers_;
   const bool delta_values_;

@@ -56,9 +56,9 @@ Status ReadRocksBlock(std::string_view image, uint64_t end, const RocksFooter& f
                                           handle.offset, handle.size, end));
   }
   const std::string_view stored = image.substr(handle.offset, handle.size + 1);
-  const uint32_t expected = DecodeFixed32(stored.data() + stored.size());
   const uint32_t actual =
       RocksBlockChecksum(footer.checksum, stored) + footer.ChecksumModifier(handle.offset);
+  const uint32_t expected = DecodeFixed32(stored.data() + stored.size());
   if (actual != expected && footer.checksum != RocksChecksum::kNone) {
     return Status::Corruption(
         fmt::format("offset {}: block of {} bytes has checksum {:08x}, but {:08x} is stored",
@@ -73,11 +73,25 @@ Status ReadRocksBlock(std::string_view image, uint64_t end, const RocksFooter& f
   return {};
 }
 
+namespace {
+
+// Gives the block that `out` has from `begin` on its trailer.
+BlockHandle AddTrailer(size_t begin, Compression type, const RocksFooter& footer, uint64_t base,
+                       std::string* out) {
+  const BlockHandle handle{base + begin, out->size() - begin};
+  out->push_back(static_cast<char>(RocksTypeOf(type)));
+  const uint32_t checksum =
+      RocksBlockChecksum(footer.checksum, std::string_view(*out).substr(begin));
+  PutFixed32(out, checksum + footer.ChecksumModifier(handle.offset));
+  return handle;
+}
+
+}  // namespace
+
 BlockHandle AppendRocksBlock(std::string_view contents, const RocksFooter& footer,
                              const Codec& wanted, std::string* buffer, uint64_t base,
                              std::string* out) {
   const size_t begin = out->size();
-  const uint64_t offset = base + begin;
   Compression type = Compression::kNone;
   std::string_view stored = contents;
   if (Compress(wanted, contents, buffer)) {
@@ -92,11 +106,12 @@ BlockHandle AppendRocksBlock(std::string_view contents, const RocksFooter& foote
     }
   }
   out->append(stored);
-  out->push_back(static_cast<char>(RocksTypeOf(type)));
-  const uint32_t checksum =
-      RocksBlockChecksum(footer.checksum, std::string_view(*out).substr(begin));
-  PutFixed32(out, checksum + footer.ChecksumModifier(offset));
-  return {offset, stored.size()};
+  return AddTrailer(begin, type, footer, base, out);
+}
+
+BlockHandle EndRocksBlock(size_t begin, const RocksFooter& footer, uint64_t base,
+                          std::string* out) {
+  return AddTrailer(begin, Compression::kNone, footer, base, out);
 }
 
 }  // namespace sluice

@@ -31,5 +31,7 @@ std::string_view RocksCompressionName(uint8_t type);
 BlockHandle AppendRocksBlock(std::string_view contents, const RocksFooter& footer,
                              const Codec& wanted, std::string* buffer, uint64_t base,
                              std::string* out);
+// The same of contents that `out` already has, from `begin` on, and which are not to be compressed.
+BlockHandle EndRocksBlock(size_t begin, const RocksFooter& footer, uint64_t base, std::string* out);
 
 }  // namespace sluice

@@ -26,23 +26,9 @@ uint64_t ZeroTrailer(uint64_t trailer, SequenceNumber zero_up_to) {
   return zero ? MakeTrailer(0, RecordType::kValue) : trailer;
 }
 
-// Rewrites the trailers of a block's entries in place.
-Status ZeroSequences(const Block& block, SequenceNumber zero_up_to, char* entries) {
-  char* p = entries;
-  const char* const limit = p + block.entries().size();
-  while (p < limit) {
-    EntryHeader header;
-    const char* const key = DecodeEntryHeader(p, limit, &header);
-    if (key == nullptr || header.unshared < kTrailerBytes ||
-        uint64_t{header.unshared} + header.value_bytes > static_cast<uint64_t>(limit - key)) {
-      return Status::Corruption(
-          fmt::format("entry at byte {} of the block has no trailer of its own", p - entries));
-    }
-    p += key - p + header.unshared;
-    EncodeFixed64(p - kTrailerBytes, ZeroTrailer(DecodeFixed64(p - kTrailerBytes), zero_up_to));
-    p += header.value_bytes;
-  }
-  return {};
+void ReplaceTrailer(std::string_view internal_key, SequenceNumber zero_up_to, std::string* out) {
+  out->assign(UserKey(internal_key));
+  PutFixed64(out, ZeroTrailer(Trailer(internal_key), zero_up_to));
 }
 
 std::string_view CompressionProperty(Compression compression) {
@@ -96,33 +82,28 @@ void RocksTableWriter::Totals::Add(uint64_t key_size, uint64_t value_size, uint6
   largest_sequence = std::max(largest_sequence, sequence);
 }
 
-Status RocksTableWriter::AddEntriesSlowly(const Block& block) {
-  BlockIterator entry(block);
-  for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
-    totals_.Add(entry.key().size(), entry.value().size(), Trailer(entry.key()));
-  }
-  return entry.status();
-}
-
-Status RocksTableWriter::AddEntries(const Block& block) {
-  const Totals before = totals_;
-  const char* p = block.entries().data();
-  const char* const limit = p + block.entries().size();
-  while (p < limit) {
-    EntryHeader header;
-    p = DecodeEntryHeader(p, limit, &header);
-    // Executors never share bytes of a trailer, so that it can be read without the key.
-    if (p == nullptr || header.unshared < kTrailerBytes ||
-        uint64_t{header.unshared} + header.value_bytes > static_cast<uint64_t>(limit - p)) {
-      totals_ = before;
-      return AddEntriesSlowly(block);
-    }
-    p += header.unshared;
-    totals_.Add(uint64_t{header.shared} + header.unshared, header.value_bytes,
-                DecodeFixed64(p - kTrailerBytes));
-    p += header.value_bytes;
-  }
-  return {};
+Status RocksTableWriter::AddEntries(const Block& block, char* entries) {
+  const char* const begin = block.entries().data();
+  const char* fault = nullptr;
+  Totals totals = totals_;
+  SLUICE_RETURN_IF_ERROR(keys_.Scan(
+      block, [&](std::string_view key, bool same, std::string_view value, uint32_t unshared) {
+        const uint64_t trailer = ZeroTrailer(Trailer(key), options_.zero_up_to);
+        if (unshared >= kTrailerBytes) [[likely]] {
+          EncodeFixed64(entries + (value.data() - begin) - kTrailerBytes, trailer);
+        } else if (trailer != Trailer(key)) {
+          fault = value.data();
+        }
+        totals.Add(key.size(), value.size(), trailer);
+        if (bloom_ && !same) {
+          bloom_->Add(UserKey(key));
+        }
+      }));
+  totals_ = totals;
+  return fault == nullptr ? Status()
+                          : Status::Corruption(fmt::format(
+                                "key in front of byte {} of the block has no trailer of its own",
+                                fault - begin));
 }
 
 BlockHandle RocksTableWriter::AddStored(std::string_view contents, const Codec& codec) {
@@ -151,28 +132,22 @@ Status RocksTableWriter::AddBlocks(const RocksTableParts& parts) {
 
 Status RocksTableWriter::AddBlock(std::string_view contents, std::string_view last_key) {
   SLUICE_RETURN_IF_ERROR(CheckOptions(options_));
+  // A copy, in which sequence numbers become 0: in the file, unless the block is to be compressed.
+  const bool plain = options_.codec.type == Compression::kNone;
+  std::string& copy = plain ? bytes_ : block_;
+  const size_t begin = plain ? bytes_.size() : 0;
+  copy.resize(begin);
+  copy.append(contents);
+  contents = std::string_view(copy).substr(begin);
   Block block;
   SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
-  std::string last;
-  if (options_.zero_up_to != 0) {
-    zeroed_.assign(contents);
-    SLUICE_RETURN_IF_ERROR(ZeroSequences(block, options_.zero_up_to, zeroed_.data()));
-    contents = zeroed_;
-    SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
-    last = ZeroSequence(last_key, options_.zero_up_to);
-    last_key = last;
-  }
   std::string_view first_key;
   SLUICE_RETURN_IF_ERROR(KeyScanner::FirstKey(block, &first_key));
-  SLUICE_RETURN_IF_ERROR(AddEntries(block));
-  if (bloom_) {
-    SLUICE_RETURN_IF_ERROR(keys_.Scan(block, [&](std::string_view key, bool same) {
-      if (!same) {
-        bloom_->Add(UserKey(key));
-      }
-    }));
-  }
-  index_.Add(first_key, last_key, AddStored(contents, options_.codec));
+  SLUICE_RETURN_IF_ERROR(AddEntries(block, copy.data() + begin));
+  ReplaceTrailer(last_key, options_.zero_up_to, &last_key_);
+  index_.Add(first_key, last_key_,
+             plain ? EndRocksBlock(begin, footer_, written_, &bytes_)
+                   : AddStored(contents, options_.codec));
   ++blocks_;
   return bytes_.size() < kWriteBytes ? Status() : Write();
 }
@@ -240,8 +215,8 @@ Status RocksTableWriter::Finish(RocksTableSummary* summary) {
 }
 
 std::string ZeroSequence(std::string_view internal_key, SequenceNumber zero_up_to) {
-  std::string key(UserKey(internal_key));
-  PutFixed64(&key, ZeroTrailer(Trailer(internal_key), zero_up_to));
+  std::string key;
+  ReplaceTrailer(internal_key, zero_up_to, &key);
   return key;
 }
 

@@ -90,9 +90,9 @@ class RocksTableWriter {
     SequenceNumber largest_sequence = 0;
   };
 
-  Status AddEntries(const Block& block);
-  // The same for blocks of any origin.
-  Status AddEntriesSlowly(const Block& block);
+  // Counts a block's entries and adds their keys to the filter. `entries`: the same ones, in which
+  // sequence numbers become 0.
+  Status AddEntries(const Block& block, char* entries);
   BlockHandle AddStored(std::string_view contents, const Codec& codec);
   // Appends a block that is not compressed, and names it in the metaindex.
   BlockHandle AddNamed(std::string_view name, std::string_view contents);
@@ -109,7 +109,8 @@ class RocksTableWriter {
   Totals totals_;
   uint64_t blocks_ = 0;
   std::string scratch_;
-  std::string zeroed_;
+  std::string block_;     // that is to be compressed
+  std::string last_key_;  // of the block added last
   std::vector<std::pair<std::string, BlockHandle>> named_;
 };
 

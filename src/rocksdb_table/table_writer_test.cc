@@ -134,6 +134,29 @@ TEST(FinishRocksTable, ZeroesSequenceNumbersOfOldValues) {
   }
 }
 
+// What a key shares with the one before cannot become 0 in one of them only.
+TEST(RocksTableWriter, RefusesToZeroTrailersThatAreShared) {
+  const std::string first = InternalKey("a", 2);
+  const std::string second = InternalKey("a", 1);
+  const size_t shared = CommonPrefix(first, second);
+  ASSERT_GT(shared, 1u);  // the type is in front
+  std::string block;
+  const auto add = [&block](size_t shared_bytes, std::string_view key) {
+    PutVarint(&block, shared_bytes);
+    PutVarint(&block, key.size() - shared_bytes);
+    PutVarint(&block, 1);
+    block.append(key.substr(shared_bytes)).push_back('v');
+  };
+  add(0, first);
+  add(shared, second);
+  PutFixed32(&block, 0);
+  PutFixed32(&block, 1);
+  for (const SequenceNumber zero_up_to : {0, 2}) {
+    RocksTableWriter writer({.zero_up_to = zero_up_to}, [](std::string_view) { return Status(); });
+    EXPECT_EQ(writer.AddBlock(block, second).IsCorruption(), zero_up_to != 0);
+  }
+}
+
 TEST(FinishRocksTable, RefusesFormatsThatAreNone) {
   const Parts parts({{InternalKey("a", 1), "b"}});
   std::string file;

@@ -32,10 +32,11 @@ class KeyScanner {
     return {};
   }
 
-  // Calls visit(internal key, same), or visit(internal key, same, value) if it takes that, for each
-  // entry; same: it has the user key of the one before,
-  // perhaps in the block scanned before. A key is valid until the next. Corruption, behind the last
-  // good entry, where BlockIterator would say so.
+  // Calls visit(internal key, same), visit(internal key, same, value), or visit(internal key, same,
+  // value, unshared), whichever it takes, for each entry; same: it has the user key of the one
+  // before, perhaps in the block scanned before; unshared: so many bytes of the key stand in front of
+  // the value. A key is valid until the next. Corruption, behind the last good entry, where
+  // BlockIterator would say so.
   template <typename Visit>
   Status Scan(const Block& block, const Visit& visit) {
     const std::string_view entries = block.entries();
@@ -59,8 +60,12 @@ class KeyScanner {
         front.Load(key_.data());
       }
       bytes_ = base = bytes;
-      if constexpr (std::is_invocable_v<Visit, std::string_view, bool, std::string_view>) {
-        visit(last_key(), same, std::string_view(p + header.unshared, header.value_bytes));
+      const std::string_view value(p + header.unshared, header.value_bytes);
+      if constexpr (std::is_invocable_v<Visit, std::string_view, bool, std::string_view,
+                                        uint32_t>) {
+        visit(last_key(), same, value, header.unshared);
+      } else if constexpr (std::is_invocable_v<Visit, std::string_view, bool, std::string_view>) {
+        visit(last_key(), same, value);
       } else {
         visit(last_key(), same);
       }
