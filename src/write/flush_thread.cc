@@ -14,10 +14,10 @@ namespace sluice {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::chrono::nanoseconds kMostGathering = std::chrono::milliseconds(2);
 constexpr int kGatheringShare = 4;  // of the time that the last flush took
+// Less than it takes to wake a thread, and to be woken by it.
+constexpr std::chrono::microseconds kQuick{20};
 
 // Lets a thread that computes little at a time, and that others wait for, run soon after it is
 // woken: a hint to Linux, from 6.12 on.
@@ -54,6 +54,35 @@ FlushThread::~FlushThread() {
   thread_.join();
 }
 
+bool FlushThread::BeginOwn() {
+  if (took_.load(std::memory_order_relaxed) > kQuick) {
+    return false;
+  }
+  const MutexLock lock(mutex_);
+  if (wanted_ || flushing_ || expected_ > 1) {
+    return false;
+  }
+  flushing_ = true;
+  return true;
+}
+
+void FlushThread::RunOwn() {
+  const size_t told = Run();
+  const MutexLock lock(mutex_);
+  flushing_ = false;
+  expected_ = blocked_ + told;
+  if (wanted_) {
+    due_.notify_one();
+  }
+}
+
+size_t FlushThread::Run() {
+  const Clock::time_point begin = Clock::now();
+  steps_.Flush();
+  took_.store(Clock::now() - begin, std::memory_order_relaxed);
+  return steps_.CompleteFlushed();
+}
+
 void FlushThread::Want(size_t awaited) {
   const MutexLock lock(mutex_);
   WantLocked(awaited);
@@ -85,35 +114,34 @@ void FlushThread::Await() {
 void FlushThread::Loop() {
   ::pthread_setname_np(::pthread_self(), "slc-log");
   AskForShortSlices();
-  std::chrono::nanoseconds gathering{0};
   MutexLock lock(mutex_);
   for (;;) {
-    while (!wanted_ && !stopping_) {
+    while (flushing_ || (!wanted_ && !stopping_)) {
       due_.wait(lock);
     }
     if (!wanted_) {
       return;
     }
-    const Clock::time_point latest = Clock::now() + gathering;
+    const Clock::time_point latest =
+        Clock::now() + std::min<Clock::duration>(kMostGathering, took_.load() / kGatheringShare);
     gathering_ = true;
     while (blocked_ < expected_ && due_.wait_until(lock, latest) != std::cv_status::timeout) {
     }
     gathering_ = false;
     wanted_ = false;
+    flushing_ = true;
     blocked_ = 0;
     const uint32_t flush = ++begun_;
     const size_t sleepers = std::exchange(sleepers_, 0);
     lock.unlock();
-    const Clock::time_point begin = Clock::now();
-    steps_.Flush();
-    gathering = std::min(kMostGathering, (Clock::now() - begin) / kGatheringShare);
-    const size_t told = sleepers + steps_.CompleteFlushed();
+    const size_t told = sleepers + Run();
     if (sleepers > 0) {
       // All at once: to wake one after the other is a call for each, and each may take the CPU.
       Ended(flush).store(flush, std::memory_order_release);
       (void)::syscall(SYS_futex, &Ended(flush), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
     }
     lock.lock();
+    flushing_ = false;
     expected_ = blocked_ + told;
   }
 }

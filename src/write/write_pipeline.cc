@@ -284,6 +284,7 @@ void WritePipeline::Lead(Queue* queue, WriteTask* list, const WriteTask* own, in
       HandOver(queue, list);
       return;
     }
+    const bool before_own = own != nullptr;
     WriteGroup* group;
     size_t queued_bytes = 0;
     WriteTask* const rest = MakeGroup(list, &group, &queued_bytes);
@@ -298,7 +299,7 @@ void WritePipeline::Lead(Queue* queue, WriteTask* list, const WriteTask* own, in
       list = Extend(group, queue->TakeAll(), &queued_bytes);
       queue->unadmitted = group->bytes - admitted;
     }
-    Process(group);
+    Process(group, before_own && own == nullptr);
     if (queued_bytes > 0) {
       queue->queued.Leave(queued_bytes, MostQueuedBytes());
     }
@@ -370,7 +371,7 @@ WriteTask* WritePipeline::Extend(WriteGroup* group, WriteTask* list, size_t* que
   return list;
 }
 
-void WritePipeline::Process(WriteGroup* group) {
+void WritePipeline::Process(WriteGroup* group, bool own) {
   // The group is gone after its last stage.
   const bool sync = group->sync;
   size_t blocking = 0;
@@ -397,11 +398,20 @@ void WritePipeline::Process(WriteGroup* group) {
   if (!refused.ok()) {
     return Refuse(group->tasks, refused);
   }
-  if (sync) {
+  const bool flush_own = sync && own && awaited == 1 && flusher_->BeginOwn();
+  if (sync && !flush_own) {
     flusher_->Want(awaited);
   }
   const bool full = stages_.Insert(*group);
-  Commit(group);
+  if (flush_own) {
+    {
+      const MutexLock lock(commit_mutex_);
+      group->inserted = true;
+    }
+    flusher_->RunOwn();
+  } else {
+    Commit(group);
+  }
   if (full) {
     const ExclusiveWrites exclusive(this);
     stages_.SwitchFullMemtables();
@@ -419,7 +429,7 @@ void WritePipeline::Refuse(WriteTask* tasks, const Status& status) {
       task->next = nullptr;
       MakeGroup(task, &group, &queued_bytes);
       LockOrder(*group);
-      Process(group);
+      Process(group, /*own=*/false);
     } else {
       Complete(task, status);
     }

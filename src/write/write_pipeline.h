@@ -3,7 +3,8 @@
 //   task queue    writers push their tasks without a lock; one that finds its queue empty leads it,
 //                 and takes what else comes in through the stages, in groups.
 //   log buffering groups in turn get their sequence numbers and their place in the log.
-//   log flush     one thread syncs the log for all groups that wait for it.
+//   log flush     one thread syncs the log for all groups that wait for it; or the only one who waits
+//                 does, if that is quicker (flush_thread.h).
 //   memtable      the leaders of all queues at once.
 //   commit        groups become visible in the order of their sequence numbers, only over a prefix
 //                 without gaps; then the thread that found them ready completes their tasks. Those
@@ -194,8 +195,9 @@ class WritePipeline : private FlushSteps {
   // The same for a group that has tasks already, with as many of `list` as may join it.
   static WriteTask* Extend(WriteGroup* group, WriteTask* list, size_t* queued_bytes);
   void LockOrder(const WriteGroup& group) SLUICE_ACQUIRE(order_mutex_);
-  // Takes the group through the stages, and unlocks order_mutex_ after the first.
-  void Process(WriteGroup* group) SLUICE_RELEASE(order_mutex_);
+  // Takes the group through the stages, and unlocks order_mutex_ after the first. `own`: the caller
+  // waits for one of its tasks.
+  void Process(WriteGroup* group, bool own) SLUICE_RELEASE(order_mutex_);
   void Refuse(WriteTask* tasks, const Status& status);
   // Commits what is ready; `inserted` (may be null) has become so. Returns how many blocked writers
   // that waited for a sync it completed.

@@ -50,7 +50,9 @@ class Notes : public WriteStages {
   Status FlushLog(LogPosition* durable) override {
     EXPECT_FALSE(flushing_.exchange(true));
     const LogPosition end = appended_.load();
-    Dawdle(200);
+    if (!quick_flushes_) {
+      Dawdle(200);
+    }
     flushing_ = false;
     if (flushes_++ == fail_at_) {
       return Status::IoError("planned");
@@ -84,6 +86,7 @@ class Notes : public WriteStages {
   uint64_t switches() const { return switches_; }
   LogPosition durable() const { return durable_; }
   bool failed() const { return failed_; }
+  void FlushQuickly() { quick_flushes_ = true; }
   // The flush of this number fails.
   void FailAt(uint64_t flush) { fail_at_ = flush; }
 
@@ -106,6 +109,7 @@ class Notes : public WriteStages {
   uint64_t switches_ = 0;
   uint64_t flushes_ = 0;
   uint64_t fail_at_ = UINT64_MAX;
+  bool quick_flushes_ = false;
 };
 
 struct Outcome {
@@ -160,6 +164,9 @@ TEST(WritePipeline, GroupsComeThroughInOrder) {
     for (const int threads : {1, 3, 12}) {
       Notes notes;
       Outcome outcome;
+      if (queues == 2) {
+        notes.FlushQuickly();
+      }
       {
         WritePipeline pipeline(queues, &notes);
         WriteFromThreads(&pipeline, notes, threads, 600 / threads, &outcome);
@@ -192,10 +199,47 @@ TEST(WritePipeline, SyncedWritesWaitForTheDisk) {
   }
 }
 
+// Where the log is in memory, a lone writer's sync costs no switch of threads.
+TEST(WritePipeline, ALoneWriterFlushesForItselfIfThatIsQuick) {
+  struct Own : Notes {
+    Status FlushLog(LogPosition* durable) override {
+      own += std::this_thread::get_id() == writer ? 1 : 0;
+      if (!quick) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      return Notes::FlushLog(durable);
+    }
+    const std::thread::id writer = std::this_thread::get_id();
+    std::atomic<bool> quick{false};
+    std::atomic<int> own{0};
+  };
+  Own notes;
+  notes.FlushQuickly();
+  WritePipeline pipeline(2, &notes);
+  LogPosition written = 0;
+  const auto write = [&] {
+    ASSERT_TRUE(pipeline.Write("x", 1, true).ok());
+    EXPECT_EQ(notes.durable(), ++written);
+    EXPECT_EQ(notes.published(), written);
+  };
+  for (int i = 0; i < 20; ++i) {
+    write();
+  }
+  EXPECT_EQ(notes.own, 0) << "it would sleep until the disk is done";
+  notes.quick = true;
+  for (int i = 0; notes.own == 0; ++i) {
+    ASSERT_LT(i, 1'000'000) << "on a busy machine a flush may take its time, but not all of them";
+    write();
+  }
+}
+
 TEST(WritePipeline, NothingBecomesVisibleBehindAFailedFlush) {
-  for (uint64_t flush = 0; flush < 4; ++flush) {
+  for (uint64_t flush = 0; flush < 8; ++flush) {
     Notes notes;
-    notes.FailAt(flush);
+    notes.FailAt(flush / 2);
+    if (flush % 2 == 0) {
+      notes.FlushQuickly();
+    }
     Outcome outcome;
     SequenceNumber published = 0;
     {
