@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <random>
+#include <utility>
 
 #include "rocksdb_table/table.h"
 
@@ -20,6 +21,11 @@ std::string NewSession() {
   }
   return session;
 }
+
+// A file goes to the device by pieces of the first size, and so much of it may be on its way. Flushes,
+// whose syncs the device serves in turn with these pieces, hold up writers where they wait for more.
+constexpr uint64_t kSentBytes = 1 << 20;
+constexpr uint64_t kMostOnTheWay = 8 << 20;
 
 // RocksDB expects that of a last level, or else compacts it over and over.
 SequenceNumber ZeroUpTo(const Job& job) {
@@ -51,16 +57,29 @@ Status OutputFiles::Begin() {
     }
   }
   writer_.emplace(std::move(format), [this](std::string_view bytes) { return Write(bytes); });
-  return env_->NewWritableFile(path(), &open_);
+  sent_ = arrived_ = 0;
+  return env_->NewDataFile(path(), &open_);
 }
 
 Status OutputFiles::Write(std::string_view bytes) {
   if (job_.before_write) {
     job_.before_write(bytes.size());
   }
-  report_->files.back().bytes += bytes.size();
+  OutputFile& file = report_->files.back();
+  SLUICE_RETURN_IF_ERROR(open_->Write(file.bytes, bytes));
+  file.bytes += bytes.size();
   report_->bytes_written += bytes.size();
-  return open_->Append(bytes);
+  return file.bytes - sent_ < kSentBytes ? Status() : Send(file.bytes);
+}
+
+Status OutputFiles::Send(uint64_t bytes) {
+  open_->StartWriteback(sent_, bytes - sent_);
+  sent_ = bytes;
+  if (sent_ - arrived_ <= kMostOnTheWay) {
+    return {};
+  }
+  const uint64_t before = std::exchange(arrived_, sent_ - kMostOnTheWay);
+  return open_->FinishWriteback(before, arrived_ - before);
 }
 
 Status OutputFiles::AddBlock(std::string_view contents, std::string_view last_key) {
@@ -94,7 +113,7 @@ Status OutputFiles::End(const MergeOutput& output) {
   file.smallest = ZeroSequence(output.smallest, zero_up_to_);
   file.largest = ZeroSequence(output.largest, zero_up_to_);
   SLUICE_RETURN_IF_ERROR(open_->Sync());
-  SLUICE_RETURN_IF_ERROR(open_->Close());
+  open_.reset();
   return Check();
 }
 

@@ -40,6 +40,7 @@ class OutputFiles : public ForeignSink {
   }
   Status Begin();
   Status Write(std::string_view bytes);
+  Status Send(uint64_t bytes);
   Status End(const MergeOutput& output);
   // Reads every block of the file as it stands.
   Status Check() const;
@@ -49,7 +50,9 @@ class OutputFiles : public ForeignSink {
   JobReport* const report_;
   const std::string session_;
   const SequenceNumber zero_up_to_;
-  std::unique_ptr<WritableFile> open_;
+  std::unique_ptr<DataFile> open_;
+  uint64_t sent_ = 0;     // bytes of it that are on their way to the device, or there
+  uint64_t arrived_ = 0;  // of these, those that are there
   std::optional<RocksTableWriter> writer_;  // of the open file
   Status error_;
 };
