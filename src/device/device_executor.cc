@@ -49,7 +49,13 @@ uint64_t UncompressedBytes(std::string_view block) {
   return GetVarint32(&block, &bytes) ? std::min<uint64_t>(bytes, most) : 0;
 }
 
-Blocks ScanIndex(const MergeTable& table) {
+// Which blocks of a table are looked at to see whether they are compressed. Each costs a cache miss,
+// and all of them together take the host longer than the CRCs of what comes back. If there is one
+// where it has not looked, the unit says so.
+enum class Look { kSome, kAll };
+constexpr uint64_t kSomeOf = 64;  // one of so many
+
+Blocks ScanIndex(const MergeTable& table, Look look) {
   Blocks blocks;
   std::string buffer;
   std::string_view contents;
@@ -65,16 +71,24 @@ Blocks ScanIndex(const MergeTable& table) {
     AppendBlockTrailer(contents, Compression::kNone, &blocks.index);
   }
   BlockIterator entry(index);
-  for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
+  uint64_t block = 0;
+  for (entry.SeekToFirst(); entry.Valid(); entry.Next(), ++block) {
     BlockHandle handle;
     std::string_view value = entry.value();
     if (!handle.ReadFrom(&value) || !HandleFits(handle, table.image.size())) {
       break;
     }
+    blocks.bytes += handle.size + kBlockTrailerBytes;
+    if (look == Look::kSome && block % kSomeOf != 0) {
+      blocks.raw_bytes += handle.size + kBlockTrailerBytes;
+      continue;
+    }
     const auto type = Compression{static_cast<uint8_t>(table.image[handle.offset + handle.size])};
+    if (look == Look::kSome && type != Compression::kNone) {
+      return ScanIndex(table, Look::kAll);
+    }
     blocks.compressed = blocks.compressed || type != Compression::kNone;
     blocks.foreign = blocks.foreign || type > Compression::kSnappy;
-    blocks.bytes += handle.size + kBlockTrailerBytes;
     blocks.raw_bytes += kBlockTrailerBytes +
                         (type == Compression::kNone
                              ? handle.size
@@ -111,15 +125,16 @@ struct Layout {
 // One Run.
 class DeviceRun {
  public:
-  DeviceRun(Device* device, DeviceSlots* slots, uint32_t slot, BufferPool* buffers,
-            std::atomic<uint64_t>* cycles, const MergeTask& task)
+  DeviceRun(Device* device, DeviceCommon* common, uint32_t slot, const MergeTask& task)
       : device_(*device),
-        slots_(*slots),
+        common_(*common),
         slot_(slot),
-        buffers_(*buffers),
-        cycles_(*cycles),
         task_(task),
         checker_(task.snapshots, task.compress) {}
+
+  ~DeviceRun() { ForgetTables(); }
+  DeviceRun(const DeviceRun&) = delete;
+  DeviceRun& operator=(const DeviceRun&) = delete;
 
   MergeResult Run(const MergeSink& sink);
 
@@ -131,7 +146,7 @@ class DeviceRun {
   }
   // What the device has done is not to be believed.
   MergeResult Distrust(Status error) {
-    slots_.Distrust();
+    common_.slots.Distrust();
     return Fail(MergeStatus::kDevice, std::move(error));
   }
 
@@ -141,7 +156,12 @@ class DeviceRun {
   // one. False: result_ says which does not, as the CPU executor would.
   bool CheckIndexes();
   // Makes tables_ of the task's tables, and counts.
-  void Prepare();
+  void Prepare(Look look);
+  void ForgetTables();
+  // After a job that met a compressed block: whether it was one that the host has decompressed now.
+  bool PrepareAgain();
+  // For output: as large as input, and somewhat more.
+  uint64_t FirstRoom() const { return input_bytes_ + input_bytes_ / 4 + (1 << 20); }
   // Sets aside output areas for `data_bytes` of data blocks and uploads everything.
   Status Upload(uint64_t data_bytes);
   Status Allocate(uint64_t data_bytes);
@@ -157,14 +177,13 @@ class DeviceRun {
   Status DeliverTable(std::string_view record, std::string_view indexes, const MergeSink& sink);
 
   Device& device_;
-  DeviceSlots& slots_;
+  DeviceCommon& common_;
   const uint32_t slot_;
-  BufferPool& buffers_;
-  std::atomic<uint64_t>& cycles_;
   const MergeTask& task_;
   std::vector<std::vector<DeviceTable>> tables_;  // by run: with blocks that the unit decodes
   std::deque<RecodedTable> recoded_;
   std::deque<std::string> indexes_;
+  Look look_ = Look::kAll;    // with which tables_ were made
   uint64_t input_bytes_ = 0;  // of tables_, if all blocks were raw
   uint64_t block_bytes_ = 0;  // of data blocks that an index names, as stored, trailers counted
   Layout layout_;
@@ -227,16 +246,18 @@ bool DeviceRun::CheckIndexes() {
   return true;
 }
 
-void DeviceRun::Prepare() {
+void DeviceRun::Prepare(Look look) {
+  ForgetTables();
+  look_ = look;
   for (const MergeRun& run : task_.runs) {
     std::vector<DeviceTable>& tables = tables_.emplace_back();
     for (const MergeTable& given : run) {
       DeviceTable table{given.image, given.index, {}, given.index.offset};
-      Blocks blocks = ScanIndex(given);
+      Blocks blocks = ScanIndex(given, look);
       uint64_t bytes = blocks.bytes;
       uint64_t raw_bytes = std::max(table.image.size(), blocks.raw_bytes);
       if (blocks.compressed && !blocks.foreign && !device_.info().snappy) {
-        RecodedTable& recoded = recoded_.emplace_back();
+        RecodedTable& recoded = recoded_.emplace_back(common_.TakeRecoded());
         // What cannot be decompressed goes to the device as it is, which then says where the fault
         // is, or passes it over if it is not in the range.
         if (RecodeTable(given.image, given.index, Compression::kNone, &recoded).ok()) {
@@ -244,6 +265,8 @@ void DeviceRun::Prepare() {
           table.index = recoded.index;
           bytes = recoded.data().size();
           raw_bytes = recoded.image.size();
+        } else {
+          recoded_.pop_back();
         }
       } else if (!blocks.index.empty()) {
         table.apart = indexes_.emplace_back(std::move(blocks.index));
@@ -255,6 +278,29 @@ void DeviceRun::Prepare() {
       block_bytes_ += bytes;
     }
   }
+}
+
+bool DeviceRun::PrepareAgain() {
+  if (look_ == Look::kAll) {
+    return false;
+  }
+  const size_t before = recoded_.size();
+  Prepare(Look::kAll);
+  if (recoded_.size() == before) {
+    return false;
+  }
+  common_.looks_at_all = true;
+  return true;
+}
+
+void DeviceRun::ForgetTables() {
+  for (RecodedTable& table : recoded_) {
+    common_.PutRecoded(std::move(table));
+  }
+  recoded_.clear();
+  indexes_.clear();
+  tables_.clear();
+  input_bytes_ = block_bytes_ = 0;
 }
 
 Status DeviceRun::Allocate(uint64_t data_bytes) {
@@ -401,7 +447,7 @@ Status DeviceRun::ReadCompletion(uint8_t unit_status) {
   result_.fault.offset = word(c::kFaultOffset);
   MergeStats& stats = result_.stats;
   stats.cycles = word(c::kCycles);
-  cycles_ += stats.cycles;
+  common_.cycles += stats.cycles;
   stats.input_records = word(c::kInputRecords);
   stats.output_records = word(c::kOutputRecords);
   stats.dropped_records = word(c::kDroppedRecords);
@@ -485,7 +531,7 @@ Status DeviceRun::DescribeFault() const {
 }
 
 Status DeviceRun::ReadArea(uint64_t address, uint64_t used, std::shared_ptr<const char>* area) {
-  const std::shared_ptr<char> bytes = buffers_.Take(used);
+  const std::shared_ptr<char> bytes = common_.buffers.Take(used);
   SLUICE_RETURN_IF_ERROR(device_.Read(address, used, bytes.get()));
   *area = bytes;
   return {};
@@ -504,7 +550,7 @@ Status DeviceRun::DeliverTable(std::string_view record, std::string_view indexes
     return Status::IoError("table record that points outside the output areas");
   }
   // Data, then index, so that the table can be kept as it is.
-  const std::shared_ptr<char> bytes = buffers_.Take(data_at.size + index_at.size);
+  const std::shared_ptr<char> bytes = common_.buffers.Take(data_at.size + index_at.size);
   SLUICE_RETURN_IF_ERROR(
       device_.Read(layout_.data_addr + data_at.offset, data_at.size, bytes.get()));
   char* const index = bytes.get() + data_at.size;
@@ -579,25 +625,31 @@ MergeResult DeviceRun::Run(const MergeSink& sink) {
   if (!CheckIndexes()) {
     return std::move(result_);
   }
-  Prepare();
-  // Output is as large as input unless restarts or blocks are much smaller than the inputs', which
-  // only the unit finds out: then it is asked again with more room.
-  for (uint64_t room = input_bytes_ + input_bytes_ / 4 + (1 << 20);; room *= 4) {
+  // Of a unit with Snappy, the host must know what all blocks hold.
+  const bool all = device_.info().snappy || common_.looks_at_all;
+  Prepare(all ? Look::kAll : Look::kSome);
+  for (uint64_t room = FirstRoom();;) {
     result_ = {};
-    if (Status status = slots_.Upload(slot_, [&] { return Upload(room); }); !status.ok()) {
+    if (Status status = common_.slots.Upload(slot_, [&] { return Upload(room); }); !status.ok()) {
       return status.IsNotSupported() ? Fail(MergeStatus::kDataFull, std::move(status))
                                      : Distrust(std::move(status));
     }
     uint8_t unit_status = 0;
-    if (Status status = slots_.Run(slot_, layout_.control_addr,
-                                   JobCycleLimit(device_.info(), input_bytes_), &unit_status);
+    if (Status status = common_.slots.Run(
+            slot_, layout_.control_addr, JobCycleLimit(device_.info(), input_bytes_), &unit_status);
         !status.ok()) {
       return Fail(MergeStatus::kDevice, std::move(status));
     }
     if (Status status = ReadCompletion(unit_status); !status.ok()) {
       return Distrust(std::move(status));
     }
-    if (result_.status != MergeStatus::kDataFull && result_.status != MergeStatus::kIndexFull) {
+    // Output is as large as input unless restarts or blocks are much smaller than the inputs', which
+    // only the unit finds out: then it is asked again with more room.
+    if (result_.status == MergeStatus::kDataFull || result_.status == MergeStatus::kIndexFull) {
+      room *= 4;
+    } else if (result_.status == MergeStatus::kBlockType && PrepareAgain()) {
+      room = FirstRoom();
+    } else {
       break;
     }
   }
@@ -614,18 +666,37 @@ MergeResult DeviceRun::Run(const MergeSink& sink) {
 
 }  // namespace
 
+RecodedTable DeviceCommon::TakeRecoded() {
+  RecodedTable table;
+  const MutexLock lock(mutex_);
+  if (!idle_.empty()) {
+    table = std::move(idle_.back());
+    idle_.pop_back();
+    idle_bytes_ -= table.image.capacity();
+  }
+  return table;
+}
+
+void DeviceCommon::PutRecoded(RecodedTable table) {
+  const MutexLock lock(mutex_);
+  if (table.image.capacity() <= kMostIdleBytes - idle_bytes_) {
+    idle_bytes_ += table.image.capacity();
+    idle_.push_back(std::move(table));
+  }
+}
+
 size_t DeviceExecutor::max_snapshots() const { return abi::job::kSnapshotCount; }
 
 MergeResult DeviceExecutor::Run(const MergeTask& task, const MergeSink& sink) {
   uint32_t slot;
-  if (Status status = slots_.Enter(&slot); !status.ok()) {
+  if (Status status = common_.slots.Enter(&slot); !status.ok()) {
     MergeResult result;
     result.status = MergeStatus::kDevice;
     result.error = std::move(status);
     return result;
   }
-  MergeResult result = DeviceRun(device_.get(), &slots_, slot, &buffers_, &cycles_, task).Run(sink);
-  slots_.Leave(slot);
+  MergeResult result = DeviceRun(device_.get(), &common_, slot, task).Run(sink);
+  common_.slots.Leave(slot);
   return result;
 }
 

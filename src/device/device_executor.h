@@ -20,18 +20,45 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "device/device.h"
 #include "device/device_slots.h"
 #include "sluice/executor.h"
+#include "table/recode.h"
 #include "util/buffer_pool.h"
+#include "util/mutex.h"
 
 namespace sluice {
+
+// What the tasks on a device have in common. Thread-safe.
+struct DeviceCommon {
+  explicit DeviceCommon(Device* device) : slots(device) {}
+
+  // Of idle buffers: tables of two tasks of the size that the engine makes for a unit. As much of
+  // them as of tables that were decompressed.
+  static constexpr size_t kMostIdleBytes = size_t{72} << 20;
+
+  // Memory for a table to be decompressed, and back with it.
+  RecodedTable TakeRecoded();
+  void PutRecoded(RecodedTable table);
+
+  DeviceSlots slots;
+  BufferPool buffers{kMostIdleBytes};
+  std::atomic<uint64_t> cycles = 0;  // of all jobs
+  // A table had compressed blocks, none of them among those that the host looks at.
+  std::atomic<bool> looks_at_all = false;
+
+ private:
+  Mutex mutex_;
+  std::vector<RecodedTable> idle_ SLUICE_GUARDED_BY(mutex_);
+  size_t idle_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;
+};
 
 class DeviceExecutor : public Executor {
  public:
   explicit DeviceExecutor(std::unique_ptr<Device> device)
-      : device_(std::move(device)), slots_(device_.get()) {}
+      : device_(std::move(device)), common_(device_.get()) {}
 
   std::string_view name() const override { return device_->info().name; }
   size_t max_runs() const override { return device_->info().ways; }
@@ -39,7 +66,7 @@ class DeviceExecutor : public Executor {
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override;
   size_t max_tasks() const override { return DeviceSlots::kSlots; }
   double unit_busy_seconds() const override {
-    return 1e-6 * static_cast<double>(cycles_) / device_->info().clock_mhz;
+    return 1e-6 * static_cast<double>(common_.cycles) / device_->info().clock_mhz;
   }
   double card_cpu_seconds() const override { return device_->CardCpuSeconds(); }
   // By the closed form of model/cycle_model.h, from mean records, and what the device says of its
@@ -52,13 +79,8 @@ class DeviceExecutor : public Executor {
   Device& device() { return *device_; }
 
  private:
-  // Of idle buffers: tables of two tasks of the size that the engine makes for a unit.
-  static constexpr size_t kMostIdleBytes = size_t{72} << 20;
-
   std::unique_ptr<Device> device_;
-  DeviceSlots slots_;
-  BufferPool buffers_{kMostIdleBytes};
-  std::atomic<uint64_t> cycles_ = 0;  // of all jobs
+  DeviceCommon common_;
 };
 
 }  // namespace sluice

@@ -101,9 +101,11 @@ TEST_F(DriverServiceTest, TimesOfUnits) {
   EXPECT_EQ(before.seconds, 0);
   EXPECT_EQ(before.busy_seconds, 0);
   uint64_t cycles = 0;
-  for (int i = 0; i < 5; ++i) {
+  for (uint64_t i = 0; i < 5; ++i) {
+    GeneratorOptions options;  // of which each is one job
+    options.seed = seed_ + i;
     const MergeResult result =
-        driver_->Run(RandomTask(rng_).task, [](const MergeOutput&) { return Status(); });
+        driver_->Run(GenerateTask(options).task, [](const MergeOutput&) { return Status(); });
     ASSERT_TRUE(result.ok());
     cycles += result.stats.cycles;
   }
