@@ -1,9 +1,11 @@
 // What the driver gets out of a modelled card, without a database: tasks, all of them there at once,
 // merged on its units. How busy these are, what that makes in MB/s, and what it costs the host.
 //
-// A machine with too few cores stands for a card that is slower than real in everything: clock and
-// link a number of times slower. The rates times this number are then those of the real one, for a
-// host that has the cores that it needs.
+// A machine with too few cores stands for a card that is slower than real in everything: clock, link
+// and latency a number of times slower. The rates times this number are then those of the real one,
+// for a host that has the cores that it needs.
+//
+// Beside it, what the same tasks cost on the CPU executor: offloading is to take a small part of that.
 
 #include <fmt/format.h>
 
@@ -20,6 +22,7 @@
 #include "device/model/model_device.h"
 #include "merge/task_generator.h"
 #include "offload/driver.h"
+#include "util/cpu_clock.h"
 
 namespace sluice {
 namespace {
@@ -28,8 +31,9 @@ struct Options {
   uint32_t ways = 4;
   uint32_t datapath = 16;  // V
   unsigned units = 1;
-  double clock_mhz = 3.175;
-  PcieLink link{.generation = 1, .lanes = 1};
+  double clock_mhz = 200;
+  PcieLink link;
+  double slowdown = 63;
   uint32_t key_bytes = 16;
   uint32_t value_bytes = 128;
   uint64_t records = 30'000;  // of a task
@@ -37,12 +41,11 @@ struct Options {
   size_t in_flight = 0;       // tasks; 0: as many as the units have use for
 };
 
-constexpr double kClock = 200;  // MHz, and a link of 3x16: what rates are scaled to
-
 std::vector<std::shared_ptr<Executor>> MakeCard(const Options& options) {
   ModelDeviceOptions model;
   model.clock_mhz = options.clock_mhz;
   model.link = options.link;
+  model.slowdown = options.slowdown;
   model.units = options.units;
   std::vector<std::shared_ptr<Executor>> units;
   for (unsigned i = 0; i < options.units; ++i) {
@@ -105,14 +108,22 @@ int Run(const Options& options) {
     busy += after.units[i].busy_seconds - before.units[i].busy_seconds;
     with_tasks += after.units[i].seconds - before.units[i].seconds;
   }
+  const double cpu_begin = ThreadCpuSeconds();
+  for (int i = 0; i < options.tasks; ++i) {
+    failed += !driver.RunOnCpu(input.task, [](const MergeOutput&) { return Status(); }).ok();
+  }
+  const double on_cpu = 1e9 * (ThreadCpuSeconds() - cpu_begin) / static_cast<double>(bytes) /
+                        options.tasks;  // ms per MB
   const double megabytes = 1e-6 * static_cast<double>(bytes) * options.tasks * units;
+  const double records =
+      static_cast<double>(options.records) * options.tasks * units / seconds * options.slowdown;
+  const double host = 1e3 * (after.host_cpu_seconds - before.host_cpu_seconds) / megabytes;
   fmt::print(
-      "{} tasks of {:.1f} MB, {} failed: units busy {:.1f} %, {:.1f} MB/s ({:.2f} GB/s at {} MHz); "
-      "CPU ms per MB: host {:.3f}, card {:.3f}\n",
+      "{} tasks of {:.1f} MB, {} failed: units busy {:.1f} %, {:.2f} GB/s, {:.1f} M records/s; CPU "
+      "ms per MB: host {:.3f}, {:.0f} % of the CPU executor's {:.3f}; card {:.3f}\n",
       options.tasks * units, 1e-6 * static_cast<double>(bytes), failed.load(),
-      100 * busy / with_tasks, megabytes / seconds,
-      1e-3 * megabytes / seconds * kClock / options.clock_mhz, kClock,
-      1e3 * (after.host_cpu_seconds - before.host_cpu_seconds) / megabytes,
+      100 * busy / with_tasks, 1e-3 * megabytes / seconds * options.slowdown, 1e-6 * records, host,
+      100 * host / on_cpu, on_cpu,
       1e3 * (after.card_cpu_seconds - before.card_cpu_seconds) / megabytes);
   return failed == 0 && after.on_units - before.on_units ==
                             static_cast<uint64_t>(options.tasks) * options.units
@@ -133,6 +144,7 @@ int main(int argc, char** argv) {
   add("--datapath", &options.datapath, "Its bytes per cycle");
   add("--units", &options.units, "Units of the card");
   add("--clock", &options.clock_mhz, "MHz");
+  add("--slowdown", &options.slowdown, "How many times slower than real the card is");
   add("--pcie-generation", &options.link.generation, "Of the link");
   add("--lanes", &options.link.lanes, "Of the link");
   add("--key-size", &options.key_bytes, "Bytes");

@@ -29,11 +29,11 @@ class ModelDevice final : public Device {
         info_(unit),
         dram_(unit.memory_bytes),
         memory_(kFirstAddress, unit.memory_bytes) {
-    info_.clock_mhz = options.clock_mhz;
+    info_.clock_mhz = options.clock_mhz / options.slowdown;
     const double units = std::max(options.units, unit.units);
     shape_ = model::ShapeOf(unit, options.latency);
     shape_.memory_bytes = options.memory_gb_per_s * 1000 / options.clock_mhz / units;
-    link_rate_ = EffectiveBytesPerSecond(options.link) / units;
+    link_rate_ = EffectiveBytesPerSecond(options.link) / units / options.slowdown;
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -77,7 +77,7 @@ class ModelDevice final : public Device {
     job_.reset();
     *status = static_cast<uint8_t>(outcome.status);
     const auto waited = static_cast<double>(std::min(outcome.cycles, cycles));
-    std::this_thread::sleep_until(started_ + Seconds(waited / (options_.clock_mhz * 1e6)));
+    std::this_thread::sleep_until(started_ + Seconds(waited / (info_.clock_mhz * 1e6)));
     if (outcome.cycles > cycles) {
       return Status::IoError(fmt::format("device {}: no answer in {} cycles", info_.name, cycles));
     }
@@ -94,7 +94,8 @@ class ModelDevice final : public Device {
     if (options_.link.lanes == 0) {
       return {};
     }
-    return options_.transfer_us * 1e-6 + static_cast<double>(bytes) / link_rate_;
+    return options_.transfer_us * 1e-6 * options_.slowdown +
+           static_cast<double>(bytes) / link_rate_;
   }
 
  private:

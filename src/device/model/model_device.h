@@ -34,6 +34,9 @@ struct ModelDeviceOptions {
   double memory_gb_per_s = 0;  // of device memory, 10^9 bytes; 0: as much as the ports take
   PcieLink link;
   double transfer_us = 10;  // of a transfer over the link beside its bytes: driver, interrupt
+  // Clock, link and what its transfers take beside their bytes, all so many times slower: for machines
+  // with too few cores to be host and card at once, to which the host then is as many times faster.
+  double slowdown = 1;
   // Units that work at the same time and share memory bandwidth and link evenly, this one counted;
   // those of the same card at least.
   unsigned units = 1;

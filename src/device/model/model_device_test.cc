@@ -344,6 +344,15 @@ TEST(ModelDeviceTest, LinkRates) {
   EXPECT_NEAR(EffectiveBytesPerSecond({4, 8}), 14.00e9, 0.01e9);
 }
 
+TEST(ModelDeviceTest, SlowsDownAsAWhole) {
+  const std::unique_ptr<Device> real = Model({.link = {}});
+  const std::unique_ptr<Device> slow = Model({.link = {}, .slowdown = 50});
+  EXPECT_DOUBLE_EQ(slow->info().clock_mhz, real->info().clock_mhz / 50);
+  for (const uint64_t bytes : {uint64_t{0}, uint64_t{1} << 20}) {
+    EXPECT_DOUBLE_EQ(*slow->TransferSeconds(bytes), 50 * *real->TransferSeconds(bytes));
+  }
+}
+
 // Four units at a memory that one alone would fill are a quarter as fast.
 TEST(ModelDeviceTest, UnitsShareTheMemory) {
   GeneratorOptions options;
