@@ -165,7 +165,8 @@ class OffloadDriver : public Executor {
   OffloadStats stats_ SLUICE_GUARDED_BY(mutex_);  // but for units
   LearnedCost merge_cost_ SLUICE_GUARDED_BY(mutex_){kMergeCost};
   LearnedCost drive_cost_ SLUICE_GUARDED_BY(mutex_){kDriveCost};
-  IdleCores idle_cores_;
+  // What stands for the card keeps cores busy that it would leave alone.
+  IdleCores idle_cores_{[this] { return pool_.card_cpu_seconds(); }};
   mutable std::vector<std::thread> threads_;  // that begin and end with the driver
 };
 

@@ -33,11 +33,12 @@ double IdleCores::Now() {
     std::fclose(file);
   }
   const double idle_seconds = IdleSeconds(text.data());
+  const double stand_in_seconds = stand_in_ ? stand_in_() : 0;
   const double seconds = std::chrono::duration<double>(now - read_at_).count();
-  cores_ = idle_seconds_ < 0 || idle_seconds < 0
-               ? 0
-               : std::max(0.0, (idle_seconds - idle_seconds_) / seconds);
+  const double idle = idle_seconds - idle_seconds_ + stand_in_seconds - stand_in_seconds_;
+  cores_ = idle_seconds_ < 0 || idle_seconds < 0 ? 0 : std::max(0.0, idle / seconds);
   idle_seconds_ = idle_seconds;
+  stand_in_seconds_ = stand_in_seconds;
   read_at_ = now;
   return cores_;
 }

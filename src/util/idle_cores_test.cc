@@ -27,5 +27,17 @@ TEST(IdleCoresTest, NoMoreThanThereAre) {
   }
 }
 
+// Three cores are kept busy by what would not be there.
+TEST(IdleCoresTest, WhatStandsForOthersLeavesCoresIdle) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  IdleCores cores([&] { return 100 + 3 * seconds(); });
+  EXPECT_EQ(cores.Now(), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  EXPECT_GT(cores.Now(), 2.9);
+}
+
 }  // namespace
 }  // namespace sluice
