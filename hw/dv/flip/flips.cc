@@ -69,7 +69,7 @@ const Segment kSegments[] = {
     {"keys, checksum to verdict",
      {"g_way.u_entry_decoder.u_key_expander.s3_data_q",
       "g_way.u_entry_decoder.u_key_expander.s4_data_q",
-      "g_way.u_entry_decoder.u_key_expander.held_q", "g_way.u_entry_decoder.u_key_expander.hash_q",
+      "g_way.u_entry_decoder.u_key_expander.hash_q",
       "g_way.u_entry_decoder.u_key_expander.s3_xor_hash_q", "g_way.u_entry_decoder.u_keys.mem",
       "u_merge_tree.g_node.u_node.u_a.mem", "u_merge_tree.g_node.u_node.u_a.key_mem",
       "u_merge_tree.g_node.u_node.u_a.key_q", "u_merge_tree.g_node.u_node.u_b.mem",

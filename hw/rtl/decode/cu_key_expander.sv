@@ -267,9 +267,6 @@ module cu_key_expander
   logic sorted;
   merge_status_e status;
   logic [63:0] hash, hash_q;
-  logic [V*8-1:0] held_q;
-  logic [CountBits-1:0] held_bytes_q;
-  logic held_bytes_parity_q;
   logic key_parity, key_parity_q;  // of the internal key, in the beats so far
   logic key_end;
 
@@ -307,7 +304,8 @@ module cu_key_expander
   logic [31:0] s4_value_bytes_q;
   merge_status_e s4_status_q, status_q;
   logic fault_q, silent, bad_event;
-  wire held = s3_q.key & ~s3_q.user;
+  // The last beat of a user key stays until its trailer has come.
+  wire shown = s3_q.eos | s3_q.value | (s3_q.key & s3_q.user);
 
   always_ff @(posedge clk_i) begin
     if (s3_q.key || s3_q.value) hash_q <= hash;
@@ -315,16 +313,18 @@ module cu_key_expander
       key_parity_q <= key_parity;
       below_q <= key_below;
       above_q <= key_above;
-      if (s3_q.user_last) begin
-        held_q       <= s3_data_q;
-        held_bytes_q <= s3_q.bytes;
-        held_bytes_parity_q <= s3_q.bytes_parity;
-      end
     end
     if (key_end) trailer_before_q <= s3_trailer_q;
-    s4_data_q        <= s3_q.eos ? '0 : held ? held_q : s3_data_q;
-    s4_bytes_q       <= s3_q.eos ? '0 : held ? held_bytes_q : s3_q.bytes;
-    s4_bytes_parity_q <= ~s3_q.eos & (held ? held_bytes_parity_q : s3_q.bytes_parity);
+    if (shown) begin
+      s4_data_q         <= s3_data_q;
+      s4_bytes_q        <= s3_q.bytes;
+      s4_bytes_parity_q <= s3_q.bytes_parity;
+    end
+    if (s3_q.eos) begin
+      s4_data_q         <= '0;
+      s4_bytes_q        <= '0;
+      s4_bytes_parity_q <= 1'b0;
+    end
     s4_value_bytes_q <= s3_q.value_bytes;
     s4_status_q      <= status;
     if (!rst_ni) begin
