@@ -8,18 +8,20 @@
 // happens unless something stalls it. After a stall, head_o and ahead_pos_o are invalid until
 // ahead_* has been right again.
 //
-// Chunks alternate between two banks, each a window register with two more registers queued for it.
-// A flush can therefore drop both chunks of the window and find the next two in place: a block's
-// end usually spans two chunks and costs one cycle. The third register decouples input from moves.
+// Chunks alternate between two banks, each with a place in the window and two more queued for it. A
+// flush can therefore drop both chunks of the window and find the next two in place: a block's end
+// usually spans two chunks and costs one cycle. The third place decouples input from moves. Only
+// the chunks' tags move from place to place. Their bytes stay in a slot of LUT RAM, which each lane
+// reads by itself: in the slot of the window's first chunk, or in the next one.
 //
-// Each chunk has a parity bit, which is checked when the chunk leaves. Where nothing else shows that
-// a bit of the control has flipped, Guarded keeps a twin of it.
+// Each chunk comes with a parity bit. It is checked then, and each byte gets one of its own, which
+// leaves with it. The number of slots between the first chunk and the next to come must be that of
+// the chunks that are held.
 
 `include "cu_assert.svh"
 
 module cu_byte_window #(
   parameter int unsigned ValueBytes = 8,  // V: 8, 16, 32 or 64
-  parameter int unsigned Guarded    = 0,  // or 1
   localparam int unsigned PosBits = $clog2(ValueBytes)
 ) (
   input  logic                    clk_i,
@@ -38,13 +40,13 @@ module cu_byte_window #(
   output logic [PosBits-1:0]      pos_o,
   // Byte i from the position on stands in lane (pos_o + i) mod V.
   output logic [ValueBytes*8-1:0] ring_o,
-  output logic                    parity_o,  // of ring_o
+  output logic                    parity_o,  // of ring_o as it came
 
   input  logic                    move_i,    // only while ready_o
   input  logic [PosBits:0]        bytes_i,   // 0..V
   input  logic                    cross_i,   // pos_o + bytes_i is V or more
   input  logic                    flush_i,   // drop the chunks from the position on, up to two
-  input  logic                    ahead_move_i,
+  input  logic                    ahead_move_i,   // not with ahead_flush_i
   input  logic [PosBits-1:0]      ahead_bytes_i,  // mod V
   input  logic                    ahead_cross_i,
   input  logic                    ahead_flush_i,
@@ -53,6 +55,8 @@ module cu_byte_window #(
   output logic                    parity_error_o  // level
 );
   localparam int unsigned V = ValueBytes;
+  localparam int unsigned Slots = 8;  // six, in a power of two
+  localparam int unsigned SlotBits = $clog2(Slots);
 
   typedef struct packed {
     logic               valid;
@@ -62,25 +66,25 @@ module cu_byte_window #(
   } tag_t;
 
   // Per bank: in the window, queued for it, and queued after that.
-  logic [1:0][V*8-1:0] data_q, next_q, more_q;
-  logic [1:0] data_parity_q, next_parity_q, more_parity_q;
   tag_t [1:0] tag_q, tag_d, next_tag_q, next_tag_d, more_tag_q, more_tag_d;
-  logic low_q;  // bank of the window's first chunk
-  logic in_q;   // bank of the next chunk to come
+  logic [SlotBits-1:0] first_q;  // slot of the window's first chunk
+  logic [SlotBits-1:0] in_q;     // slot of the next chunk to come
+  wire low = first_q[0];         // bank of the window's first chunk
   tag_t [1:0] in_tag;
   logic [PosBits-1:0] pos_q;
   logic ready_q, ready_d;
   logic [63:0] head_q;
   logic [V*8-1:0] ring_d;
+  logic [V-1:0] ring_parity;
 
-  wire lo_valid = tag_q[low_q].valid;
-  wire lo_last = tag_q[low_q].last;
-  wire hi_valid = tag_q[~low_q].valid;
+  wire lo_valid = tag_q[low].valid;
+  wire lo_last = tag_q[low].last;
+  wire hi_valid = tag_q[~low].valid;
 
   typedef struct packed {
-    logic [1:0]         load;  // per bank: the queued chunk moves into the window
-    logic               low;
-    logic [PosBits-1:0] pos;
+    logic [1:0]          load;  // per bank: the queued chunk moves into the window
+    logic [SlotBits-1:0] first, second;  // slots of the window's chunks
+    logic [PosBits-1:0]  pos;
   } step_t;
 
   // Lanes below the position: those of the window's second chunk.
@@ -103,13 +107,22 @@ module cu_byte_window #(
     assign next_start[b] = next_tag_q[b].first ? next_tag_q[b].lane : pos_q;
   end
   wire [1:0] empty = ~{tag_q[1].valid, tag_q[0].valid};
-  wire [1:0] without_lo = empty | {low_q, ~low_q};
+  wire [1:0] without_lo = empty | {low, ~low};
   wire flush_one = lo_valid & (lo_last | ~hi_valid);  // or else both
   step_t stay, flushed, crossed;
-  assign stay    = '{load: empty, low: low_q, pos: lo_valid ? pos_q : next_start[low_q]};
-  assign flushed = '{load: flush_one ? without_lo : 2'b11, low: low_q ^ flush_one,
-                     pos: (flush_one & hi_valid) ? start[~low_q] : next_start[low_q ^ flush_one]};
-  assign crossed = '{load: lo_last ? empty : without_lo, low: low_q ^ ~lo_last, pos: pos_q};
+  logic [3:0][SlotBits-1:0] slot;  // from the window's first chunk on
+  for (genvar i = 0; i < 4; i++) begin : g_slot
+    assign slot[i] = first_q + SlotBits'(i);
+  end
+  wire [1:0] dropped = flush_one ? 2'd1 : lo_valid ? 2'd2 : 2'd0;
+  assign stay    = '{load: empty, first: slot[0], second: slot[1],
+                     pos: lo_valid ? pos_q : next_start[low]};
+  assign flushed = '{load: flush_one ? without_lo : 2'b11,
+                     first: slot[dropped], second: slot[dropped + 1'b1],
+                     pos: (flush_one & hi_valid) ? start[~low] : next_start[low ^ flush_one]};
+  assign crossed = '{load: lo_last ? empty : without_lo,
+                     first: lo_last ? slot[0] : slot[1], second: lo_last ? slot[1] : slot[2],
+                     pos: pos_q};
 
   // Without a carry chain: how far the window moves is late.
   function automatic logic [PosBits-1:0] sum(logic [PosBits-1:0] a, logic [PosBits-1:0] b);
@@ -127,38 +140,55 @@ module cu_byte_window #(
   endfunction
 
   // The window has V bytes, or the block's last, if these chunks move into it.
-  function automatic logic enough(logic [1:0] load, logic low);
-    logic first = load[low] ? next_tag_q[low].valid : tag_q[low].valid;
-    logic last = load[low] ? next_tag_q[low].last : tag_q[low].last;
-    logic second = load[~low] ? next_tag_q[~low].valid : tag_q[~low].valid;
+  function automatic logic enough(logic [1:0] load, logic bank);
+    logic first = load[bank] ? next_tag_q[bank].valid : tag_q[bank].valid;
+    logic last = load[bank] ? next_tag_q[bank].last : tag_q[bank].last;
+    logic second = load[~bank] ? next_tag_q[~bank].valid : tag_q[~bank].valid;
     return first & (last | second);
   endfunction
 
   step_t now, ahead;
   always_comb now = step(move_i, bytes_i[PosBits-1:0], cross_i, flush_i);
   always_comb ahead = step(ahead_move_i, ahead_bytes_i, ahead_cross_i, ahead_flush_i);
+  logic unused_step;
+  assign unused_step = ^{now.second, ahead.load};
 
   // A flush would drop the last chunk of the block.
-  wire ends = lo_valid & (lo_last | (hi_valid & tag_q[~low_q].last));
+  wire ends = lo_valid & (lo_last | (hi_valid & tag_q[~low].last));
   assign flushed_o = flush_i & ends;
   for (genvar b = 0; b < 2; b++) begin : g_in
-    assign in_tag[b] = '{valid: chunk_valid_i & (in_q == 1'(b)), first: chunk_first_i,
+    assign in_tag[b] = '{valid: chunk_valid_i & (in_q[0] == 1'(b)), first: chunk_first_i,
                          last: chunk_last_i, lane: chunk_lane_i};
   end
-  assign chunk_ready_o = ~more_tag_q[in_q].valid;
+  assign chunk_ready_o = ~more_tag_q[in_q[0]].valid;
+  wire push = chunk_valid_i & chunk_ready_o;
 
   assign tag_d[0] = now.load[0] ? next_tag_q[0] : tag_q[0];
   assign tag_d[1] = now.load[1] ? next_tag_q[1] : tag_q[1];
 
-  always_comb begin
-    logic [V-1:0] second;
-    second = lanes_below(ahead.pos);
-    for (int i = 0; i < int'(V); i++) begin
-      logic bank;
-      bank = ahead.low ^ second[i];
-      ring_d[8*i+:8] = ahead.load[bank] ? next_q[bank][8*i+:8] : data_q[bank][8*i+:8];
+  // In the window now, and in the next cycle. Where the bytes of a move end is late, so that lanes
+  // are found for that and for all else, and then selected.
+  wire [V-1:0] from_second = lanes_below(pos_q);
+  wire [V-1:0] moved_from_second = lanes_below(sum(pos_q, ahead_bytes_i));
+  wire [V-1:0] other_from_second = lanes_below(ahead_flush_i ? flushed.pos : stay.pos);
+  wire [V-1:0] ahead_from_second = ahead_move_i ? moved_from_second : other_from_second;
+  logic [V*8-1:0] ahead_ring;
+  logic [V-1:0] in_parity;
+  for (genvar i = 0; i < int'(V); i++) begin : g_lane
+    (* ram_style = "distributed" *) logic [8:0] mem[Slots];
+    // What was not written yet can be seen, too, behind a block's last byte.
+    initial for (int unsigned s = 0; s < Slots; s++) mem[s] = '0;
+    assign in_parity[i] = ^chunk_data_i[8*i+:8];
+    always_ff @(posedge clk_i) begin
+      if (push) mem[in_q] <= {in_parity[i], chunk_data_i[8*i+:8]};
     end
-    // Rotated by the position, in steps of powers of two.
+    assign {ring_parity[i], ring_o[8*i+:8]} = mem[slot[from_second[i]]];
+    assign ahead_ring[8*i+:8] = mem[ahead_from_second[i] ? ahead.second : ahead.first][7:0];
+  end
+  assign parity_o = ^ring_parity;
+
+  always_comb begin
+    ring_d = ahead_ring;  // rotated by the position, in steps of powers of two
     for (int b = int'(PosBits) - 1; b >= 0; b--) begin
       if (ahead.pos[b]) ring_d = (ring_d >> (8 << b)) | (ring_d << (8 * V - (8 << b)));
     end
@@ -176,41 +206,26 @@ module cu_byte_window #(
       end
     end
   end
-  wire in_d = in_q ^ (chunk_ready_o & chunk_valid_i);
-  assign ready_d = flush_i ? enough(flushed.load, flushed.low)
-                   : (move_i & cross_i) ? enough(crossed.load, crossed.low)
-                   : enough(stay.load, stay.low);
+  assign ready_d = flush_i ? enough(flushed.load, flushed.first[0])
+                   : (move_i & cross_i) ? enough(crossed.load, crossed.first[0])
+                   : enough(stay.load, stay.first[0]);
 
   always_ff @(posedge clk_i) begin
-    for (int b = 0; b < 2; b++) begin
-      if (now.load[b]) begin
-        data_q[b]        <= next_q[b];
-        data_parity_q[b] <= next_parity_q[b];
-      end
-      if (now.load[b] || !next_tag_q[b].valid) begin
-        next_q[b]        <= more_tag_q[b].valid ? more_q[b] : chunk_data_i;
-        next_parity_q[b] <= more_tag_q[b].valid ? more_parity_q[b] : chunk_parity_i;
-      end
-      if (!more_tag_q[b].valid) begin
-        more_q[b]        <= chunk_data_i;
-        more_parity_q[b] <= chunk_parity_i;
-      end
-    end
     pos_q <= now.pos;
     head_q <= ring_d[63:0];
     if (!rst_ni) begin
       tag_q      <= '0;
       next_tag_q <= '0;
       more_tag_q <= '0;
-      low_q      <= 1'b0;
-      in_q       <= 1'b0;
+      first_q    <= '0;
+      in_q       <= '0;
       ready_q    <= 1'b0;
     end else begin
       tag_q      <= tag_d;
       next_tag_q <= next_tag_d;
       more_tag_q <= more_tag_d;
-      low_q      <= now.low;
-      in_q       <= in_d;
+      first_q    <= now.first;
+      in_q       <= in_q + SlotBits'(push);
       ready_q    <= ready_d;
     end
   end
@@ -220,43 +235,26 @@ module cu_byte_window #(
   assign pos_o   = pos_q;
   assign ahead_pos_o = ahead.pos;
 
+  logic [SlotBits-1:0] held;
   always_comb begin
-    logic [V-1:0] second;
-    second = lanes_below(pos_q);
-    for (int i = 0; i < int'(V); i++) ring_o[8*i+:8] = data_q[low_q ^ second[i]][8*i+:8];
-  end
-  assign parity_o = ^ring_o;
-
-  logic parity_error_q, twin_error;
-  logic [1:0] left_q, odd_q;  // a chunk has left; its parity does not match
-  assign parity_error_o = parity_error_q | twin_error;
-  if (Guarded != 0) begin : g_twin
-    localparam int unsigned Bits = 6 * $bits(tag_t) + 3;
-    logic control_error, position_error;
-    cu_twin #(.Width(Bits)) u_control (
-      .clk_i, .rst_ni,
-      .next_i(rst_ni ? {tag_d, next_tag_d, more_tag_d, now.low, in_d, ready_d} : Bits'(0)),
-      .now_i({tag_q, next_tag_q, more_tag_q, low_q, in_q, ready_q}), .error_o(control_error)
-    );
-    cu_twin #(.Width(PosBits + 64)) u_position (
-      .clk_i, .rst_ni, .next_i({now.pos, ring_d[63:0]}), .now_i({pos_q, head_q}),
-      .error_o(position_error)
-    );
-    assign twin_error = control_error | position_error;
-  end else begin : g_single
-    assign twin_error = 1'b0;
-  end
-  always_ff @(posedge clk_i) begin
+    held = '0;
     for (int b = 0; b < 2; b++) begin
-      left_q[b] <= rst_ni && now.load[b] && tag_q[b].valid;
-      odd_q[b]  <= ^{data_parity_q[b], data_q[b]};
+      held = held + SlotBits'(tag_q[b].valid) + SlotBits'(next_tag_q[b].valid) +
+             SlotBits'(more_tag_q[b].valid);
     end
-    if ((left_q & odd_q) != '0) parity_error_q <= 1'b1;
+  end
+
+  logic parity_error_q;
+  assign parity_error_o = parity_error_q;
+  always_ff @(posedge clk_i) begin
+    if (push && ^in_parity != chunk_parity_i) parity_error_q <= 1'b1;
+    if (in_q - first_q != held) parity_error_q <= 1'b1;
     if (move_i && !(lo_valid && (lo_last || hi_valid))) parity_error_q <= 1'b1;  // ready_q is wrong
     if (!rst_ni) parity_error_q <= 1'b0;
   end
 
   `ASSERT(a_move, move_i |-> ready_q && !flush_i)
+  `ASSERT(a_ahead, !(ahead_move_i && ahead_flush_i))
   `ASSERT(a_bytes,
       move_i |-> bytes_i <= (PosBits + 1)'(V) &&
                  cross_i == ((PosBits + 2)'(pos_q) + (PosBits + 2)'(bytes_i) >= (PosBits + 2)'(V)))
