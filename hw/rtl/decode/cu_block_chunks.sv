@@ -74,8 +74,16 @@ module cu_block_chunks #(
     assign beat_ready_o = load;
   end
 
-  logic [32:0] last_byte;  // counted from lane 0 of the block's first chunk
-  assign last_byte = {1'b0, block_bytes_i} + 33'(block_lane_i[PosBits-1:0]) - 33'd1;
+  // Of the block's last byte, counted from lane 0 of its first chunk: the lane, and whether it is in
+  // a chunk before or after the one that the bytes alone would fill. A new count and the next one
+  // share a carry chain, which adds one, minus one, or nothing.
+  wire [PosBits+1:0] last_lane = (PosBits + 2)'(block_bytes_i[PosBits-1:0]) +
+                                 (PosBits + 2)'(block_lane_i[PosBits-1:0]) - 1'b1;
+  wire begins = block_valid_i & block_ready_o;
+  wire less = ~begins | last_lane[PosBits+1];
+  wire more = begins & ~last_lane[PosBits+1] & last_lane[PosBits];
+  wire [LeftBits-1:0] count = begins ? LeftBits'(block_bytes_i[31:PosBits]) : left_q;
+  wire [LeftBits-1:0] left = LeftBits'(({{LeftBits{less}}, 1'b1} + {count, more}) >> 1);
 
   assign block_ready_o = ~busy_q | (load & last_q);
   assign chunk_valid_o = chunk_valid_q & (~chunk_last_q | tail_ready);
@@ -94,17 +102,16 @@ module cu_block_chunks #(
       chunk_lane_q  <= lane_q;
       chunk_end_q   <= end_q;
       index_q       <= index_q + 1'b1;
-      left_q        <= left_q - 1'b1;
       last_q        <= left_q == LeftBits'(1);
       first_q       <= 1'b0;
     end
-    if (block_valid_i && block_ready_o) begin
+    if (load || begins) left_q <= left;
+    if (begins) begin
       index_q <= first_index;
-      left_q  <= last_byte[32:PosBits];
       last_q  <= block_bytes_i[31:PosBits+1] == '0 &&
                  {1'b0, block_bytes_i[PosBits:0]} + (PosBits + 2)'(block_lane_i[PosBits-1:0])
                      <= (PosBits + 2)'(V);
-      end_q   <= last_byte[PosBits-1:0];
+      end_q   <= last_lane[PosBits-1:0];
       lane_q  <= block_lane_i[PosBits-1:0];
       first_q <= 1'b1;
     end

@@ -199,7 +199,7 @@ module cu_entry_parser
   wire value_go = (state_q == Value) & ~stop_q & window_ready_i & value_room_i;
   // Shared bytes of the next beat of the key, below V.
   wire [PosBits-1:0] next_shared = shared_beat ? shared_left_q[PosBits-1:0] : '0;
-  wire [PosBits-1:0] pos_taken = window_pos_i + take_q[PosBits-1:0];
+  wire [PosBits-1:0] pos_taken = sum(window_pos_i, take_q[PosBits-1:0]);
   logic header_done;  // this cycle takes the last byte of a header
   logic fault, block_end, eos;
   logic [KeyBits-1:0] header_shared, header_unshared;
@@ -235,8 +235,6 @@ module cu_entry_parser
     key_before_d = key_before_q;
     shared_left_d   = shared_left_q;
     unshared_left_d = unshared_left_q;
-    key_left_d   = key_left_q;
-    value_left_d = value_left_q;
     user_beat_d  = user_beat_q;
     take_d       = take_q;
     header_done  = 1'b0;
@@ -317,7 +315,6 @@ module cu_entry_parser
           first_d         = 1'b0;
           shared_left_d   = shared_beat ? shared_left_q - KeyBits'(V) : '0;
           unshared_left_d = unshared_left_q - KeyBits'(take_q);
-          key_left_d      = key_left_q - KeyBits'(V);
           user_beat_d     = key_big | (key_low > WholeUser);
           take_d          = key_bytes_now(shared_left_q[KeyBits-1:PosBits+1] != '0,
                                           unshared_left_d[KeyBits-1:PosBits] != '0 ||
@@ -341,7 +338,6 @@ module cu_entry_parser
           state_d = Flush;
         end else if (value_go) begin
           first_d      = 1'b0;
-          value_left_d = value_left_q - V;
           take_d       = value_big ? CountBits'(V) : {1'b0, value_left_q[PosBits-1:0]};
           if (value_last) state_d = Head;
         end
@@ -370,10 +366,8 @@ module cu_entry_parser
       first_d         = 1'b1;
       user_beat_d     = 1'b1;
       value_d         = header_value;
-      value_left_d    = header_value;
       shared_left_d   = header_shared;
       unshared_left_d = header_unshared;
-      key_left_d      = header_key;
       take_d          = header_take;
     end
     if (header_done) state_d = Key;
@@ -393,10 +387,19 @@ module cu_entry_parser
                  : pos_taken - shared_q[PosBits-1:0];
     end
 
-    left_d = left_q;
-    if (window_move_o) left_d = left_q - 32'(window_bytes_o);
-    if (block_valid_i && block_ready_o) left_d = block_bytes_i;
   end
+
+  // A new count and the next one share a carry chain: of a new one, nothing is subtracted.
+  wire begins = block_valid_i & block_ready_o;
+  wire [31:0] less = begins ? '0 : ~(window_move_o ? 32'(window_bytes_o) : '0);  // + 1
+  assign left_d = 32'(({less, 1'b1} + {begins ? block_bytes_i : left_q, ~begins}) >> 1);
+  wire in_header = (state_q == Head) | (state_q == Varint);
+  wire [KeyBits-1:0] key_left = in_header ? header_key : key_left_q;
+  wire [31:0] value_left = in_header ? header_value : value_left_q;
+  assign key_left_d   = {{(KeyBits - PosBits){key_go & ~in_header}} + key_left[KeyBits-1:PosBits],
+                         key_left[PosBits-1:0]};
+  assign value_left_d = {{(32 - PosBits){value_go & ~in_header}} + value_left[31:PosBits],
+                         value_left[PosBits-1:0]};
 
   always_ff @(posedge clk_i) begin
     varint_q        <= varint_d;

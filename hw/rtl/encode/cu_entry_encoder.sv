@@ -127,7 +127,7 @@ module cu_entry_encoder #(
   logic block_open_q, table_open_q;
   logic [16:0] restart_left_q;  // entries until the next restart, less one: then the sign
   logic [31:0] content_q;       // bytes of entries
-  logic signed [33:0] block_room_q, block_room, block_room_init;
+  logic signed [33:0] block_room_q, block_room;
   logic signed [64:0] table_room_q;
   logic [63:0] entries_q, tombstones_q, records_q, content_bytes_q;
 
@@ -313,7 +313,8 @@ module cu_entry_encoder #(
   );
 
   // Bytes of the block being closed, including its trailer.
-  wire [31:0] block_total = content_q + (32'(restarts) << 2) + 4 + SealBytes;
+  wire [31:0] block_content = content_q + (32'(restarts) << 2) + 4;
+  wire [31:0] block_total = block_content + SealBytes;
 
   // -------------------------------------------------------------- state machine
 
@@ -411,40 +412,51 @@ module cu_entry_encoder #(
 
   assign key_ready_o   = take_key;
   assign value_ready_o = take_value;
-  // A block is full if entries + 4 * restarts + 4 >= block_bytes.
-  assign block_room_init = 34'(block_bytes_i) - 34'd5;
+
+  // With a block's first entry it loses five bytes more: a block is full if entries + 4 * restarts + 4
+  // >= block_bytes.
+  wire [4:0] restart_room = block_open_q ? {2'b0, head_q.restart, 2'b0} : 5'd9;
+
+  // A new count and the next one share a carry chain, which adds minus one or what is gone.
+  wire open_table = take_record && !table_open_q;
+  wire [64:0] table_before = open_table ? {1'b0, table_bytes_i} : table_room_q;
+  wire [64:0] table_less = open_table ? '1 : ~65'(block_total);
+  wire [64:0] table_room = 65'(({table_less, 1'b1} + {table_before, !open_table}) >> 1);
+  wire [16:0] restart_less = head_q.restart ? -17'd2 : '1;
+  wire [16:0] restart_left = restart_less +
+                             (head_q.restart ? {1'b0, restart_interval_i} : restart_left_q);
+  wire [31:0] value_less = take_record ? '0 : -V;
+  wire [31:0] value_left = value_less + (take_record ? record_q.value_bytes : value_left_q);
+  wire [15:0] key_less = take_record ? '0 : -16'(V);
+  wire [15:0] key_left = key_less + (take_record ? record_q.user_bytes : key_left_q);
 
   // -------------------------------------------------------------- registers
 
   always_ff @(posedge clk_i) begin
     entry_bytes_q <= record_q.value_bytes + 32'(head_q.unshared + 16'(head_q.bytes));
     entry_room_q  <= record_q.value_bytes
-                     + 32'(head_q.unshared + 16'(head_q.bytes + {1'b0, head_q.restart, 2'b0}));
+                     + 32'(head_q.unshared + 16'(5'(head_q.bytes) + restart_room));
+    if (take_record || take_key) key_left_q <= key_left;
+    if (take_record || take_value) value_left_q <= value_left;
     if (take_record) begin
-      key_left_q   <= record_q.user_bytes;
       skip_q       <= head_q.shared;
       beat_q       <= head_q.beat;
-      value_left_q <= record_q.value_bytes;
       value_none_q <= head_q.value_none;
       value_last_q <= head_q.value_last;
       trailer_q    <= record_q.trailer;
-      restart_left_q <= head_q.restart ? {1'b0, restart_interval_i} - 17'd2
-                                       : restart_left_q - 17'd1;
+      restart_left_q <= restart_left;
     end
     if (take_key) begin
-      key_left_q <= key_left_q - 16'(V);
       skip_q     <= beat_q.skip_all ? skip_q - 16'(V) : '0;
       beat_q     <= next_beat;
     end
     if (take_value) begin
-      value_left_q <= value_left_q - V;
       value_last_q <= value_left_q <= 2 * V;
     end
 
-    if (take_record && !block_open_q) block_room_q <= block_room_init;
+    if (take_record && !block_open_q) block_room_q <= signed'(34'(block_bytes_i));
     else block_room_q <= block_room;
-    if (take_record && !table_open_q) table_room_q <= signed'({1'b0, table_bytes_i}) - 65'sd1;
-    if (close_block) table_room_q <= table_room_q - 65'(block_total);
+    if (open_table || close_block) table_room_q <= signed'(table_room);
     if (end_table || end_task) begin
       table_record_o <= '{task_end: end_task, entries: entries_q, tombstones: tombstones_q};
     end
@@ -473,7 +485,7 @@ module cu_entry_encoder #(
       if (close_block) begin
         block_open_q <= 1'b0;
         content_q    <= '0;
-        content_bytes_q <= content_bytes_q + 64'(block_total - SealBytes);
+        content_bytes_q <= content_bytes_q + 64'(block_content);
       end
       if (end_table) begin
         table_open_q <= 1'b0;

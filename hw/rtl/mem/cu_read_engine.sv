@@ -143,7 +143,7 @@ module cu_read_engine #(
     logic [BurstBits-1:0] to_boundary;  // beats to the next aligned burst, less one
     logic [BeatBits-1:0]  beats;
     logic                 ends;
-    logic [LeftBits-1:0]  new_left;
+    logic [LeftBits-1:0]  left;  // of a new request, or behind the burst
     logic [LaneBits-1:0]  new_end;
     logic                 far, over;  // the message ends behind any burst; has ended
     logic [EndBits-1:0]   new_end_pos;
@@ -151,8 +151,6 @@ module cu_read_engine #(
     assign to_boundary = ~addr_q[LaneBits+:BurstBits];
     assign ends        = left_q <= LeftBits'(to_boundary) + 1'b1;
     assign beats       = ends ? BeatBits'(left_q) : BeatBits'(to_boundary) + 1'b1;
-    assign new_left    = LeftBits'(({1'b0, q_bytes} + 33'(q_addr[LaneBits-1:0]) + 33'(W - 1)) >>
-                                   LaneBits);
     assign new_end     = q_bytes[LaneBits-1:0] + q_addr[LaneBits-1:0];  // of the stored CRC
 
     // Of a message of four bytes at least; of a shorter one the CRC means nothing.
@@ -163,6 +161,17 @@ module cu_read_engine #(
 
     wire cut = busy_q & (~cand_valid_q | grant[c]);
     assign q_ready = (~busy_q | (cut & ends)) & (credit_q != '0);
+    wire begins = q_valid & q_ready;
+
+    // Of a new request whole beats, and up to two for where its first and last byte stand. It shares
+    // a carry chain with what is left.
+    wire [LaneBits+1:0] more = (LaneBits + 2)'(q_bytes[LaneBits-1:0]) +
+                               (LaneBits + 2)'(q_addr[LaneBits-1:0]) + (LaneBits + 2)'(W - 1);
+    wire [LeftBits-1:0] change = begins ? LeftBits'(more[LaneBits+1:LaneBits])
+                                        : ~LeftBits'(to_boundary);  // that and one less
+    assign left = change + (begins ? LeftBits'(q_bytes[31:LaneBits]) : left_q);
+    logic unused_more;
+    assign unused_more = ^more[LaneBits-1:0];
 
     always_comb begin
       busy_d  = busy_q;
@@ -182,14 +191,13 @@ module cu_read_engine #(
         first_d = 1'b0;
         // Of what follows the burst, if anything does: on from the boundary.
         addr_d  = {addr_q[AddrBits-1:LaneBits+BurstBits] + 1'b1, BurstBits'(0)};
-        left_d  = left_q - LeftBits'(to_boundary) - 1'b1;
       end
-      if (q_valid && q_ready) begin
+      if (cut || begins) left_d = left;
+      if (begins) begin
         busy_d  = 1'b1;
         first_d = 1'b1;
         addr_d  = q_addr[AddrBits-1:LaneBits];
         lane_d  = q_addr[LaneBits-1:0];
-        left_d  = new_left;
         end_d   = new_end - LaneBits'(4);
         early_d = new_end inside {LaneBits'(1), LaneBits'(2), LaneBits'(3)};
       end
@@ -222,8 +230,8 @@ module cu_read_engine #(
         roomy_two_q  <= room_d >= RoomBits'(2 * MaxBurstBeats);
         granted_q    <= grant[c];
         popped_q     <= fifo_pop[c];
-        if (done_pop[c] && !(q_valid && q_ready)) credit_q <= credit_q + 1'b1;
-        else if (!done_pop[c] && q_valid && q_ready) credit_q <= credit_q - 1'b1;
+        if (done_pop[c] && !begins) credit_q <= credit_q + 1'b1;
+        else if (!done_pop[c] && begins) credit_q <= credit_q - 1'b1;
       end
     end
 
