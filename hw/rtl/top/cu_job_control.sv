@@ -467,22 +467,41 @@ module cu_job_control #(
   logic pipe_rst_nq;
   assign pipe_rst_no = pipe_rst_nq & rst_ni;
 
-  logic [63:0] cycles_q, input_bytes, input_bytes_q, record_word;
+  logic [63:0] record_word;
+  logic [47:0] cycles_q;
   logic [StallCount-1:0][47:0] stalls_q;
+
+  // One way after the other, over and over: the counts stand still before the last round, unless the
+  // task has failed.
+  localparam int unsigned WayBits = (Ways > 1) ? $clog2(Ways) : 1;
+  logic [WayBits-1:0] sum_way_q;
+  logic [47:0] sum_q, input_bytes_q;
+  wire sum_last = sum_way_q == WayBits'(Ways - 1);
+  wire [47:0] sum = sum_q + input_bytes_i[sum_way_q][47:0];
+  always_ff @(posedge clk_i) begin
+    sum_q     <= sum;
+    sum_way_q <= sum_way_q + 1'b1;
+    if (sum_last) input_bytes_q <= sum;
+    if (sum_last || !rst_ni) begin
+      sum_q     <= '0;
+      sum_way_q <= '0;
+    end
+  end
+  logic unused_counts;  // no device has more memory
   always_comb begin
-    input_bytes = '0;
-    for (int w = 0; w < int'(Ways); w++) input_bytes = input_bytes + input_bytes_i[w];
+    unused_counts = 1'b0;
+    for (int w = 0; w < int'(Ways); w++) unused_counts ^= ^input_bytes_i[w][63:48];
   end
 
   always_comb begin
     unique case (word_q[4:0])
       5'(CompletionStatus/8): record_word = {16'd0, Magic, fault_table_q, fault_run_q, status_q};
       5'(CompletionFaultOffset/8):     record_word = fault_offset_q;
-      5'(CompletionCycles/8):          record_word = cycles_q;
+      5'(CompletionCycles/8):          record_word = 64'(cycles_q);
       5'(CompletionInputRecords/8):    record_word = input_records_i;
       5'(CompletionOutputRecords/8):   record_word = output_records_i;
       5'(CompletionDroppedRecords/8):  record_word = dropped_records_i;
-      5'(CompletionInputBytes/8):      record_word = input_bytes_q;
+      5'(CompletionInputBytes/8):      record_word = 64'(input_bytes_q);
       5'(CompletionDataBytes/8):       record_word = data_used_i;
       5'(CompletionIndexBytes/8):      record_word = index_used_i;
       5'(CompletionTables/8):          record_word = tables_i;
@@ -505,13 +524,12 @@ module cu_job_control #(
     end
 
     if (state_q == Idle) cycles_q <= '0;
-    else if (state_d != Save) cycles_q <= cycles_q + 64'd1;
+    else if (state_d != Save) cycles_q <= cycles_q + 48'd1;
     for (int s = 0; s < int'(StallCount); s++) begin
       if (state_q == Idle) stalls_q[s] <= '0;
       else if (state_q == Merge) stalls_q[s] <= stalls_q[s] + 48'(stall_i[s]);
     end
 
-    input_bytes_q <= input_bytes;
     if (state_q == Save) record_mem[word_q[4:0]] <= record_word;
     if (state_q != Runs) misplaced_q <= 1'b0;
     else if (beat && way_tables_o[2:0] != '0) misplaced_q <= 1'b1;
