@@ -241,7 +241,7 @@ module cu_job_control #(
   // Registered: the counts stand still before the task's end has passed through the write engines.
   logic intact_q;
   wire intact = (input_checksum_i == output_checksum_i + dropped_checksum_i) &&
-                (input_records_i == output_records_i + dropped_records_i);
+                (input_records_i[47:0] == output_records_i[47:0] + dropped_records_i[47:0]);
   always_ff @(posedge clk_i) intact_q <= intact;
 
   // Words of the range's keys. Registered: the range has come some cycles before Begin.
@@ -487,9 +487,11 @@ module cu_job_control #(
       sum_way_q <= '0;
     end
   end
-  logic unused_counts;  // no device has more memory
+  logic unused_counts;  // no device has as much memory
   always_comb begin
-    unused_counts = 1'b0;
+    unused_counts = ^{input_records_i[63:48], output_records_i[63:48], dropped_records_i[63:48],
+                      data_used_i[63:48], index_used_i[63:48], filter_used_i[63:48],
+                      tables_i[63:48]};
     for (int w = 0; w < int'(Ways); w++) unused_counts ^= ^input_bytes_i[w][63:48];
   end
 
@@ -498,17 +500,17 @@ module cu_job_control #(
       5'(CompletionStatus/8): record_word = {16'd0, Magic, fault_table_q, fault_run_q, status_q};
       5'(CompletionFaultOffset/8):     record_word = fault_offset_q;
       5'(CompletionCycles/8):          record_word = 64'(cycles_q);
-      5'(CompletionInputRecords/8):    record_word = input_records_i;
-      5'(CompletionOutputRecords/8):   record_word = output_records_i;
-      5'(CompletionDroppedRecords/8):  record_word = dropped_records_i;
+      5'(CompletionInputRecords/8):    record_word = 64'(input_records_i[47:0]);
+      5'(CompletionOutputRecords/8):   record_word = 64'(output_records_i[47:0]);
+      5'(CompletionDroppedRecords/8):  record_word = 64'(dropped_records_i[47:0]);
       5'(CompletionInputBytes/8):      record_word = 64'(input_bytes_q);
-      5'(CompletionDataBytes/8):       record_word = data_used_i;
-      5'(CompletionIndexBytes/8):      record_word = index_used_i;
-      5'(CompletionTables/8):          record_word = tables_i;
+      5'(CompletionDataBytes/8):       record_word = 64'(data_used_i[47:0]);
+      5'(CompletionIndexBytes/8):      record_word = 64'(index_used_i[47:0]);
+      5'(CompletionTables/8):          record_word = 64'(tables_i[47:0]);
       5'(CompletionInputChecksum/8):   record_word = input_checksum_i;
       5'(CompletionOutputChecksum/8):  record_word = output_checksum_i;
       5'(CompletionDroppedChecksum/8): record_word = dropped_checksum_i;
-      5'(CompletionFilterBytes/8):     record_word = filter_used_i;
+      5'(CompletionFilterBytes/8):     record_word = 64'(filter_used_i[47:0]);
       default:                         record_word = '0;
     endcase
     for (int s = 0; s < int'(StallCount); s++) begin
