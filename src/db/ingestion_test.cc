@@ -242,6 +242,51 @@ TEST_F(IngestionTest, WaitsWhereWritersAreStopped) {
   EXPECT_EQ(Get(Key(5)), "ingested");
 }
 
+// Or small ones would bring writers to a stop, whom they leave no room to be slowed down in.
+TEST_F(IngestionTest, IsSlowedDownWhereWritersAre) {
+  class Gate final : public EventListener {
+   public:
+    void OnCompaction(const CompactionEvent& /*event*/) override {
+      if (!std::exchange(met_, true)) {
+        reached.release();
+        go_on.acquire();
+      }
+    }
+    std::binary_semaphore reached{0};
+    std::binary_semaphore go_on{0};
+
+   private:
+    bool met_ = false;  // there is one thread for compactions
+  };
+  const auto gate = std::make_shared<Gate>();
+  options_.memtable_bytes = 256 << 10;
+  options_.l0_compaction_runs = 2;
+  options_.l0_slowdown_runs = 3;
+  options_.l0_stop_runs = 12;
+  options_.listeners.push_back(gate);
+  Open();
+  const auto slowed_down = [&] { return db_->GetStatistics().stall_microseconds; };
+  const auto flush = [&] {
+    EXPECT_TRUE(db_->Put({}, Key(5), "value").ok());
+    EXPECT_TRUE(db_->Flush(nullptr).ok());
+  };
+  flush();
+  flush();
+  gate->reached.acquire();  // no other compaction begins
+  flush();
+  EXPECT_EQ(slowed_down(), 0u);
+  uint64_t before = 0;
+  for (int i = 0; i < 10; ++i) {
+    before = slowed_down();
+    Ingest(0, 10, "ingested");
+  }
+  // As long as a memtable takes where level 0 is nearly full.
+  EXPECT_GT(slowed_down() - before, 10'000u);
+  EXPECT_EQ(db_->GetStatistics().subtables[0].levels[0].runs, 11u);
+  gate->go_on.release();
+  EXPECT_EQ(Get(Key(5)), "ingested");
+}
+
 // Level 1 may get any number of runs while a compaction is under way. The next ones take a few at a
 // time: a part of one that took all of them would read some of each.
 TEST_F(IngestionTest, ManyRunsAreCompactedAFewAtATime) {
