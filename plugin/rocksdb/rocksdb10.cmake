@@ -11,6 +11,13 @@ foreach(part sluice_util sluice_table sluice_rocksdb_table sluice_merge sluice_r
   get_target_property(in ${part} SOURCE_DIR)
   list(TRANSFORM names PREPEND ${in}/)
   list(APPEND sources ${names})
+  # The options of a source are known in its own directory only.
+  foreach(name ${names})
+    get_source_file_property(options ${name} TARGET_DIRECTORY ${part} COMPILE_OPTIONS)
+    if(options)
+      set_source_files_properties(${name} PROPERTIES COMPILE_OPTIONS "${options}")
+    endif()
+  endforeach()
 endforeach()
 add_library(sluice_rocksdb10 STATIC EXCLUDE_FROM_ALL ${sources})
 target_compile_definitions(sluice_rocksdb10 PUBLIC _GLIBCXX_USE_CXX11_ABI=0 FMT_HEADER_ONLY)
