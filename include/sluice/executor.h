@@ -224,12 +224,21 @@ struct TaskShape {
   uint64_t records = 0;         ///< in all of them, about
   uint32_t user_key_bytes = 0;  ///< of a record, on average
   uint32_t value_bytes = 0;     ///< of a record, on average
+  uint64_t packed_bytes = 0;    ///< of these bytes, those of compressed blocks, about
+  uint64_t unpacked_bytes = 0;  ///< that these blocks hold, about
+  bool compress = false;        ///< whether output blocks are to be (MergeTask::compress)
+
+  /// Of its tables if no block were compressed, about.
+  uint64_t raw_bytes() const { return bytes - packed_bytes + unpacked_bytes; }
 };
 
-/// How long a task takes a unit, in seconds.
+/// How long a task takes a unit, in seconds, and what it leaves to the host.
 struct UnitTime {
   double alone = 0;  ///< from upload to download, if the unit has nothing else to do
   double paced = 0;  ///< by how much it puts off the tasks behind it, which overlap with it
+  /// Bytes that the host decompresses: of inputs, if the unit takes raw blocks only, and of outputs
+  /// to check them.
+  uint64_t unpacked_bytes = 0;
 };
 
 /// Runs merge tasks. Thread-safe unless an implementation says otherwise.

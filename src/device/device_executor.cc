@@ -685,6 +685,18 @@ void DeviceCommon::PutRecoded(RecodedTable table) {
   }
 }
 
+namespace {
+
+// Of its V bytes per cycle, what a decoder of Snappy makes of LevelDB's tables, about: 0.45 to 0.93
+// (docs/hardware.md, Snappy).
+constexpr double kSnappyShare = 0.65;
+
+double Share(uint64_t part, uint64_t all) {
+  return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
+}
+
+}  // namespace
+
 size_t DeviceExecutor::max_snapshots() const { return abi::job::kSnapshotCount; }
 
 MergeResult DeviceExecutor::Run(const MergeTask& task, const MergeSink& sink) {
@@ -701,24 +713,38 @@ MergeResult DeviceExecutor::Run(const MergeTask& task, const MergeSink& sink) {
 }
 
 std::optional<UnitTime> DeviceExecutor::Estimate(const TaskShape& task) const {
-  // Both ways have a DMA engine, so that up and down overlap with each other, and with jobs.
-  const std::optional<double> transfer = device_->TransferSeconds(task.bytes);
-  if (!transfer.has_value()) {
+  const DeviceInfo& info = device_->info();
+  const uint64_t raw_bytes = task.raw_bytes();
+  // Outputs shrink as inputs have.
+  const double packed =
+      task.compress && task.unpacked_bytes > 0 ? Share(task.packed_bytes, task.unpacked_bytes) : 1;
+  const std::optional<double> up = device_->TransferSeconds(info.snappy ? task.bytes : raw_bytes);
+  const std::optional<double> down =
+      device_->TransferSeconds(static_cast<uint64_t>(packed * static_cast<double>(raw_bytes)));
+  if (!up.has_value() || !down.has_value()) {
     return {};
   }
-  const DeviceInfo& info = device_->info();
   const model::UnitShape unit{.ways = info.ways, .value_bytes = info.value_bytes};
   const double records = static_cast<double>(task.records);
-  const double of_longest_run =
-      task.bytes == 0 ? 0 : static_cast<double>(task.longest_run) / static_cast<double>(task.bytes);
   // Runs that have a decoder each share the work of decoding as evenly as they share the records.
-  const double decode =
-      of_longest_run * records *
-      static_cast<double>(model::DecodeCycles(unit, task.user_key_bytes, task.value_bytes));
-  const double encode = records * static_cast<double>(model::EncodeCycles(unit, task.user_key_bytes,
-                                                                          0, task.value_bytes));
+  double decode = records * static_cast<double>(
+                                model::DecodeCycles(unit, task.user_key_bytes, task.value_bytes));
+  if (info.snappy) {
+    decode = std::max(decode,
+                      static_cast<double>(task.unpacked_bytes) / (kSnappyShare * info.value_bytes));
+  }
+  decode *= Share(task.longest_run, task.bytes);
+  double encode = records * static_cast<double>(model::EncodeCycles(unit, task.user_key_bytes, 0,
+                                                                    task.value_bytes));
+  if (task.compress && info.compressors > 0) {
+    encode = std::max(encode, model::CompressCycles(raw_bytes, true) / info.compressors);
+  }
   const double job = 1e-6 / info.clock_mhz * (kContractStartUpCycles + std::max(decode, encode));
-  return UnitTime{.alone = 2 * *transfer + job, .paced = std::max(*transfer, job)};
+  // Both ways have a DMA engine, so that up and down overlap with each other, and with jobs.
+  return UnitTime{
+      .alone = *up + job + *down,
+      .paced = std::max({*up, job, *down}),
+      .unpacked_bytes = (info.snappy ? 0 : task.unpacked_bytes) + (task.compress ? raw_bytes : 0)};
 }
 
 }  // namespace sluice

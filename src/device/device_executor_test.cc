@@ -1,4 +1,4 @@
-// What an executor over a device does with the tables of a task.
+// What an executor over a device does with the tables of a task, and what it says such a task takes.
 
 #include "device/device_executor.h"
 
@@ -13,6 +13,8 @@
 #include "merge/cpu_executor.h"
 #include "merge/outputs.h"
 #include "merge/table_image.h"
+#include "merge/task_generator.h"
+#include "offload/dispatch.h"
 #include "util/testing.h"
 
 namespace sluice {
@@ -81,6 +83,77 @@ TEST(DeviceExecutorTest, UnitsFindCompressedBlocks) {
   for (const int jobs : {2, 1, 1}) {
     run(MixedTable(50, 10, &rng), false);
     EXPECT_EQ(device.jobs(), jobs);
+  }
+}
+
+DeviceInfo Info(bool snappy, uint32_t compressors) {
+  DeviceInfo info = InstantUnit(1024, false, compressors)->info();
+  info.snappy = snappy;
+  return info;
+}
+
+// Compressed inputs cross the link as they are if the unit takes them, and are the host's to
+// decompress if not; so are compressed outputs, for the host to check them.
+TEST(DeviceExecutorTest, EstimatesTakeSnappyIntoAccount) {
+  const ModelDeviceOptions options;
+  const auto estimate = [&](const DeviceInfo& info, const TaskShape& shape) {
+    return DeviceExecutor(MakeModelDevice(info, options)).Estimate(shape).value();
+  };
+  const TaskShape raw{.bytes = 8'000'000,
+                      .longest_run = 4'000'000,
+                      .records = 50'000,
+                      .user_key_bytes = 16,
+                      .value_bytes = 136};
+  TaskShape packed = raw;
+  packed.bytes = packed.packed_bytes = 2'000'000;
+  packed.longest_run = 1'000'000;
+  packed.unpacked_bytes = 8'000'000;
+  const UnitTime of_raw = estimate(Info(false, 0), raw);
+  const UnitTime by_host = estimate(Info(false, 0), packed);
+  const UnitTime by_unit = estimate(Info(true, 0), packed);
+  EXPECT_EQ(of_raw.unpacked_bytes, 0u);
+  EXPECT_DOUBLE_EQ(by_host.alone, of_raw.alone);
+  EXPECT_EQ(by_host.unpacked_bytes, 8'000'000u);
+  EXPECT_EQ(by_unit.unpacked_bytes, 0u);
+  EXPECT_LT(by_unit.alone, by_host.alone);
+  TaskShape to_pack = packed;
+  to_pack.compress = true;
+  const UnitTime packing = estimate(Info(true, 4), to_pack);
+  EXPECT_EQ(packing.unpacked_bytes, 8'000'000u);
+  EXPECT_LT(packing.alone, by_unit.alone);
+  // One encoder takes four bytes per cycle, less than the rest of the unit.
+  EXPECT_GE(estimate(Info(true, 1), to_pack).paced, 2'000'000 / 200e6);
+  // Nothing is known to be as small as nothing.
+  EXPECT_GT(estimate(Info(true, 4), {}).alone, 0);
+}
+
+// The estimate beside what the modelled unit takes, of tasks with Snappy and without.
+TEST(DeviceExecutorTest, EstimatesAreAboutRight) {
+  for (const bool snappy : {false, true}) {
+    for (const Compression input : {Compression::kNone, Compression::kSnappy}) {
+      for (const bool compress : {false, true}) {
+        GeneratorOptions options;
+        options.records = 20'000;
+        options.value_bytes = {200, 200};
+        options.table.compression = input;
+        GeneratedTask task = GenerateTask(options);
+        task.task.compress = compress;
+        ModelDeviceOptions no_link = Instant();
+        no_link.clock_mhz = 200;
+        const DeviceInfo info = Info(snappy, compress ? 4 : 0);
+        const MergeResult result =
+            DeviceExecutor(MakeModelDevice(info, no_link)).Run(task.task, [](const MergeOutput&) {
+              return Status();
+            });
+        ASSERT_TRUE(result.ok()) << result.error.ToString();
+        // Transfers that take next to nothing.
+        const ModelDeviceOptions fast{.link = {.generation = 5, .lanes = 1000}, .transfer_us = 0};
+        const double job =
+            DeviceExecutor(MakeModelDevice(info, fast)).Estimate(ShapeOf(task.task))->alone;
+        EXPECT_NEAR(job * 200e6 / static_cast<double>(result.stats.cycles), 1, 0.35) << fmt::format(
+            "snappy {}, input {}, compress {}", snappy, static_cast<int>(input), compress);
+      }
+    }
   }
 }
 

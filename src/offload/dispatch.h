@@ -21,8 +21,24 @@
 namespace sluice {
 
 // What `task` is like, from the sizes of its tables and the records of one block of each run. Costs
-// the CPU some 200 nanoseconds per run. Whatever is in the tables, nothing outside of them is read.
+// the CPU some 200 nanoseconds per run, and some microseconds if it is compressed. Whatever is in
+// the tables, nothing outside of them is read.
 TaskShape ShapeOf(const MergeTask& task);
+
+// What `part` of `task` is like, a share of its records: all its figures but means, as many times
+// smaller.
+TaskShape PartOf(const TaskShape& task, double part);
+
+// What the host does with Snappy for a task, in bytes before compression.
+struct CodecBytes {
+  uint64_t unpacked = 0;
+  uint64_t packed = 0;
+};
+
+// That of the CPU executor.
+inline CodecBytes CodecBytesOfMerge(const TaskShape& task) {
+  return {task.unpacked_bytes, task.compress ? task.raw_bytes() : 0};
+}
 
 // CPU seconds that tasks of one kind take a thread. Not thread-safe.
 class LearnedCost {
@@ -30,24 +46,29 @@ class LearnedCost {
   struct Terms {
     double task = 0;    // seconds for each task,
     double record = 0;  // and each of its records,
-    double byte = 0;    // and each of its bytes
+    double byte = 0;    // and each of its bytes, before compression
   };
 
   explicit LearnedCost(const Terms& terms) : terms_(terms) {}
 
-  double Of(const TaskShape& task) const { return scale_ * Unscaled(task); }
+  double Of(const TaskShape& task, const CodecBytes& codec = {}) const {
+    return scale_ * Unscaled(task, codec);
+  }
   // Such a task has taken so many.
-  void Learn(const TaskShape& task, double seconds);
+  void Learn(const TaskShape& task, const CodecBytes& codec, double seconds);
 
  private:
-  double Unscaled(const TaskShape& task) const {
-    return terms_.task + terms_.record * static_cast<double>(task.records) +
-           terms_.byte * static_cast<double>(task.bytes);
-  }
+  double Unscaled(const TaskShape& task, const CodecBytes& codec) const;
 
   Terms terms_;
   double scale_ = 1;
 };
+
+// Seconds per byte before compression, of a core: to decompress what Snappy made of values that half
+// compress (0.16e-9 to 0.38e-9, for large values and for small ones), and to compress them as units
+// do (3.7e-9 to 5.3e-9).
+inline constexpr double kUnpackCost = 0.3e-9;
+inline constexpr double kPackCost = 4.5e-9;
 
 // The CPU executor's, and what a unit takes its driver: calls, checks, copies. On an AMD EPYC of
 // family 25, model 17, as bench/dispatch_bench measures them.

@@ -13,6 +13,18 @@
 
 namespace sluice {
 
+namespace {
+
+// What a merge of `task` has had to do, if not all of it was in the range. Records are counted, what
+// else there is of them is the task's.
+TaskShape MergedOf(const TaskShape& task, const MergeResult& result) {
+  const auto records = static_cast<double>(task.records);
+  const auto merged = static_cast<double>(result.stats.input_records);
+  return PartOf(task, merged < records ? merged / records : 1);
+}
+
+}  // namespace
+
 // The units as one executor, for the passes of one task.
 class OffloadDriver::Pass : public Executor {
  public:
@@ -133,8 +145,8 @@ OffloadDriver::Counter OffloadDriver::Decide(const MergeTask& task,
   costs.idle_cores = options_.idle_cores ? options_.idle_cores() : idle_cores_.Now();
   {
     const MutexLock lock(mutex_);
-    costs.merge = merge_cost_.Of(*shape);
-    costs.drive = drive_cost_.Of(*shape);
+    costs.merge = merge_cost_.Of(*shape, CodecBytesOfMerge(*shape));
+    costs.drive = drive_cost_.Of(*shape, {.unpacked = wait->unpacked_bytes});
   }
   switch (Choose(costs)) {
     case Place::kSmall:
@@ -149,11 +161,10 @@ OffloadDriver::Counter OffloadDriver::Decide(const MergeTask& task,
   return &OffloadStats::on_units;
 }
 
-void OffloadDriver::Learn(LearnedCost* cost, const MergeResult& result, double seconds) {
-  // What was in the task's range, where the two differ.
-  const MergeStats& stats = result.stats;
+void OffloadDriver::Learn(LearnedCost* cost, const TaskShape& shape, const CodecBytes& codec,
+                          double seconds) {
   const MutexLock lock(mutex_);
-  cost->Learn({.bytes = stats.input_bytes, .records = stats.input_records}, seconds);
+  cost->Learn(shape, codec, seconds);
 }
 
 void OffloadDriver::Count(Counter counter, const MergeResult& result) {
@@ -162,15 +173,19 @@ void OffloadDriver::Count(Counter counter, const MergeResult& result) {
   stats_.errors += !result.ok();
 }
 
-OffloadDriver::Counter OffloadDriver::OnUnits(Pass* pass, const MergeTask& task, bool learn,
+OffloadDriver::Counter OffloadDriver::OnUnits(Pass* pass, const MergeTask& task,
+                                              const std::optional<TaskShape>& shape,
                                               const MergeSink& sink, MergeResult* result) {
   std::vector<OwnedOutput> outputs;
-  const double begin = learn ? ThreadCpuSeconds() : 0;
+  const double begin = shape.has_value() ? ThreadCpuSeconds() : 0;
   *result = MergeAll(*pass, task, CollectInto(&outputs)).merge;
   switch (pass->last().outcome) {
     case UnitPool::Outcome::kDone:
-      if (learn && task.runs.size() <= pool_.max_runs()) {
-        Learn(&drive_cost_, *result, ThreadCpuSeconds() - begin);
+      if (shape.has_value() && task.runs.size() <= pool_.max_runs()) {
+        const double seconds = ThreadCpuSeconds() - begin;
+        const TaskShape done = MergedOf(*shape, *result);
+        const UnitTime time = pool_.unit(pass->last().unit).Estimate(done).value_or(UnitTime{});
+        Learn(&drive_cost_, done, {.unpacked = time.unpacked_bytes}, seconds);
       }
       HandOver(std::move(outputs), sink, result);
       return &OffloadStats::on_units;
@@ -187,8 +202,9 @@ OffloadDriver::Counter OffloadDriver::OnUnits(Pass* pass, const MergeTask& task,
   return &OffloadStats::no_unit;
 }
 
-MergeResult OffloadDriver::OnCpu(const MergeTask& task, bool learn, const MergeSink& sink) {
-  if (!learn) {
+MergeResult OffloadDriver::OnCpu(const MergeTask& task, const std::optional<TaskShape>& shape,
+                                 const MergeSink& sink) {
+  if (!shape.has_value()) {
     return cpu_.Run(task, sink);
   }
   double in_sink = 0;
@@ -200,7 +216,8 @@ MergeResult OffloadDriver::OnCpu(const MergeTask& task, bool learn, const MergeS
     return status;
   });
   if (result.ok()) {
-    Learn(&merge_cost_, result, ThreadCpuSeconds() - begin - in_sink);
+    const TaskShape done = MergedOf(*shape, result);
+    Learn(&merge_cost_, done, CodecBytesOfMerge(done), ThreadCpuSeconds() - begin - in_sink);
   }
   return result;
 }
@@ -214,10 +231,10 @@ MergeResult OffloadDriver::Run(const MergeTask& task, const MergeSink& sink) {
   MergeResult result;
   Counter counter = Decide(task, shape);
   if (counter == &OffloadStats::on_units) {
-    counter = OnUnits(&pass, task, shape.has_value(), sink, &result);
+    counter = OnUnits(&pass, task, shape, sink, &result);
   }
   if (counter != &OffloadStats::on_units) {
-    result = OnCpu(task, shape.has_value(), sink);
+    result = OnCpu(task, shape, sink);
     if (pass.last().outcome == UnitPool::Outcome::kCorrupt && result.ok() && IsSound(task)) {
       TellFailure(task, pass.last(), pool_.Blame(pass.last().unit));
     }

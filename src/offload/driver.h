@@ -137,11 +137,12 @@ class OffloadDriver : public Executor {
 
   // Why the CPU is to have `task`, whose shape is `shape` if that matters; on_units if a unit is.
   Counter Decide(const MergeTask& task, const std::optional<TaskShape>& shape);
-  // These learn from what they do if `learn`. The first returns what it did.
-  Counter OnUnits(Pass* pass, const MergeTask& task, bool learn, const MergeSink& sink,
-                  MergeResult* result);
-  MergeResult OnCpu(const MergeTask& task, bool learn, const MergeSink& sink);
-  void Learn(LearnedCost* cost, const MergeResult& result, double seconds);
+  // These learn from what they do if the task's shape is known. The first returns what it did.
+  Counter OnUnits(Pass* pass, const MergeTask& task, const std::optional<TaskShape>& shape,
+                  const MergeSink& sink, MergeResult* result);
+  MergeResult OnCpu(const MergeTask& task, const std::optional<TaskShape>& shape,
+                    const MergeSink& sink);
+  void Learn(LearnedCost* cost, const TaskShape& shape, const CodecBytes& codec, double seconds);
   void Count(Counter counter, const MergeResult& result);
 
   void Tell(const OffloadEvent& event);

@@ -194,7 +194,8 @@ std::optional<UnitPool::Wait> UnitPool::Expect(const TaskShape& shape) const {
     if (!unit.stats.in_service || !time.has_value()) {
       continue;
     }
-    const Wait wait{unit.ahead + waiting_ / static_cast<double>(units_.size()), time->alone};
+    const Wait wait{unit.ahead + waiting_ / static_cast<double>(units_.size()), time->alone,
+                    time->unpacked_bytes};
     if (!best.has_value() || wait.ahead + wait.unit < best->ahead + best->unit) {
       best = wait;
     }

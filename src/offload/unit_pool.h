@@ -66,8 +66,9 @@ class UnitPool {
   };
   // What a task would have to wait for on the unit that can take it up first.
   struct Wait {
-    double ahead = 0;  // seconds until it is the task's turn
-    double unit = 0;   // and from then until it is done
+    double ahead = 0;             // seconds until it is the task's turn
+    double unit = 0;              // and from then until it is done
+    uint64_t unpacked_bytes = 0;  // as UnitTime
   };
   // Told of a unit that is back in service; called without any lock.
   using BackListener = std::function<void(size_t unit)>;
