@@ -8,6 +8,7 @@
 #include "merge/multi_pass.h"
 #include "merge/outputs.h"
 #include "merge/task_file.h"
+#include "offload/snapshot_classes.h"
 #include "sluice/env.h"
 #include "util/cpu_clock.h"
 
@@ -130,9 +131,6 @@ OffloadDriver::Counter OffloadDriver::Decide(const MergeTask& task,
   if (pool_.size() == 0) {
     return &OffloadStats::no_unit;
   }
-  if (task.snapshots.size() > pool_.max_snapshots()) {
-    return &OffloadStats::declined;
-  }
   // What several passes take nobody estimates.
   if (!shape.has_value() || options_.always || task.runs.size() > pool_.max_runs()) {
     return &OffloadStats::on_units;
@@ -222,6 +220,18 @@ MergeResult OffloadDriver::OnCpu(const MergeTask& task, const std::optional<Task
   return result;
 }
 
+bool OffloadDriver::FitSnapshots(const MergeTask& task, MergeTask* fewer) const {
+  std::optional<std::vector<SequenceNumber>> snapshots;
+  if (CheckTask(task).ok()) {
+    snapshots = SnapshotsThatMatter(task, pool_.max_snapshots());
+  }
+  if (snapshots.has_value()) {
+    *fewer = task;
+    fewer->snapshots = std::move(*snapshots);
+  }
+  return snapshots.has_value();
+}
+
 MergeResult OffloadDriver::Run(const MergeTask& task, const MergeSink& sink) {
   std::optional<TaskShape> shape;
   if (pool_.estimates()) {
@@ -229,14 +239,22 @@ MergeResult OffloadDriver::Run(const MergeTask& task, const MergeSink& sink) {
   }
   Pass pass(this, shape);
   MergeResult result;
+  MergeTask fewer_snapshots;
+  const MergeTask* for_units = &task;
   Counter counter = Decide(task, shape);
+  if (counter == &OffloadStats::on_units && task.snapshots.size() > pool_.max_snapshots()) {
+    for_units = &fewer_snapshots;
+    if (!FitSnapshots(task, &fewer_snapshots)) {
+      counter = &OffloadStats::declined;
+    }
+  }
   if (counter == &OffloadStats::on_units) {
-    counter = OnUnits(&pass, task, shape, sink, &result);
+    counter = OnUnits(&pass, *for_units, shape, sink, &result);
   }
   if (counter != &OffloadStats::on_units) {
     result = OnCpu(task, shape, sink);
     if (pass.last().outcome == UnitPool::Outcome::kCorrupt && result.ok() && IsSound(task)) {
-      TellFailure(task, pass.last(), pool_.Blame(pass.last().unit));
+      TellFailure(*for_units, pass.last(), pool_.Blame(pass.last().unit));
     }
   }
   Count(counter, result);

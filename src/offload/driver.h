@@ -8,7 +8,8 @@
 //
 // Results are the CPU executor's, byte for byte, errors too. A task of more runs than a unit merges
 // takes several passes (multi_pass.h, and its REQUIRES), each on the unit whose turn it is. A task
-// of more snapshots than a unit takes is the CPU's.
+// of more snapshots than a unit takes is given those that its records tell apart
+// (snapshot_classes.h); if these are too many, it is the CPU's.
 //
 // What makes a unit fail a task: kDevice, bus errors, END_TO_END, counts or checksums that do not
 // balance (CheckBalance), with a CheckExecutor a difference to the CPU, and a fault in the input
@@ -70,7 +71,7 @@ struct OffloadStats {
   uint64_t small = 0;           // offloading would not have saved CPU: Place::kSmall,
   uint64_t queue = 0;           // kQueue
   uint64_t slow = 0;            // and kSlow
-  uint64_t declined = 0;        // they had more snapshots than a unit takes: none was asked
+  uint64_t declined = 0;        // more of their snapshots mattered than a unit takes
   uint64_t refused = 0;         // they were beyond the limits of a unit
   uint64_t retried = 0;         // a unit failed, or said that the input is corrupt
   uint64_t no_unit = 0;         // none was in service, or there is none
@@ -137,6 +138,8 @@ class OffloadDriver : public Executor {
 
   // Why the CPU is to have `task`, whose shape is `shape` if that matters; on_units if a unit is.
   Counter Decide(const MergeTask& task, const std::optional<TaskShape>& shape);
+  // Makes `*fewer` of `task`, with no more snapshots than units take. False: more of them matter.
+  bool FitSnapshots(const MergeTask& task, MergeTask* fewer) const;
   // These learn from what they do if the task's shape is known. The first returns what it did.
   Counter OnUnits(Pass* pass, const MergeTask& task, const std::optional<TaskShape>& shape,
                   const MergeSink& sink, MergeResult* result);
