@@ -58,15 +58,11 @@ LEVELS = {"": 5, "cu_entry_decoder": 6}  # "": of all others
 # What LUTs of up to six inputs, of seven, and of eight count. Yosys counts by inputs, 2 to 5 for up to
 # six, because two small LUTs can be one: synth.py counts each.
 COSTS = "6:1,2,4"
-# Yosys's script for ABC, but for -q: from several starting points, &if takes rotators for three LUTs
-# per bit where two do.
-SCRIPT = "+&scorr;&sweep;&dc2;&dch,-f,-r;&if,-q,{{W}},{{D}},{{R}},-v;&mfs"
 SYNTH = "synth_xilinx -family xcup -flatten -noiopad -noclkbuf -top {top}"
 XCUP = Target(
     (f"{SYNTH} -run begin:map_luts",
      # Its map_luts, with costs and delays of our own.
      f"scratchpad -set abc9.W {WIRE}",
-     f"scratchpad -set abc9.script {SCRIPT}",
      "opt_expr -mux_undef -noclkinv",
      f"abc9 -luts {COSTS} -D {{delay}}",
      "clean",
