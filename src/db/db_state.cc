@@ -82,6 +82,9 @@ bool DbState::MakeSpace(const Status& status) {
   space->GiveAllBack();
   bool news;
   const bool again = full.Failed(status, &news);
+  if (again && log != nullptr) {
+    log->EndSegment();  // what it has comes free once memtables do not need it
+  }
   {
     // The flush thread, which retries, has either not checked yet whether the device is full, or
     // waits.

@@ -305,6 +305,25 @@ TEST_F(FullDeviceTest, DeletingMakesSpace) {
   ExpectRecords();
 }
 
+// What fills the device is in one segment of the log, which nothing else would end.
+TEST_F(FullDeviceTest, DeletingWhatTheLogHasMakesSpace) {
+  options_.memtable_bytes = 64 << 20;
+  options_.log_segment_bytes = 64 << 20;
+  Reopen();
+  FillUp();
+  ExpectRecords();
+  for (const auto& [key, value] : expected_) {
+    const Status status = db_->Delete({}, key);
+    ASSERT_TRUE(status.ok()) << key << ": " << status.ToString();
+  }
+  expected_.clear();
+  ExpectRecords();
+  const Status status = db_->CompactRange(nullptr, "", "");
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ExpectWritingGoesOn();
+  ExpectRecords();
+}
+
 // A compaction goes on in parts that fit into the reserve, and of values that are stored apart, those
 // that are left move a few at a time.
 TEST_F(FullDeviceTest, DeletingHalfMakesSpace) {

@@ -22,6 +22,8 @@ constexpr uint64_t kEmptySegmentBytes = 4 + 1 + sizeof(LogPosition) + kLogMarkBy
 // Longer payloads are written by themselves, not by way of the buffer.
 constexpr size_t kMostBuffered = size_t{16} << 10;
 constexpr uint64_t kPageBytes = 4096;
+// With less in a segment, its end is not worth another one's beginning.
+constexpr uint64_t kMuchOfASegment = uint64_t{1} << 20;
 
 // Of what has been written, one byte in so many is reserved ahead, in so many pieces.
 constexpr uint64_t kWrittenPerAhead = 16;
@@ -321,7 +323,8 @@ Status RedoLog::Reserve(Segment* segment, uint64_t bytes) {
 
 std::pair<RedoLog::Segment*, uint64_t> RedoLog::NextAhead() {
   // A log that little is appended to takes no more space than it needs.
-  const uint64_t ahead = std::min(options_.most_ahead_bytes, written_bytes_ / kWrittenPerAhead);
+  const uint64_t written = written_bytes_ - written_before_full_;
+  const uint64_t ahead = std::min(options_.most_ahead_bytes, written / kWrittenPerAhead);
   const uint64_t step = options_.step_bytes;
   const uint64_t piece = std::max(step, ahead / kPiecesAhead / step * step);
   const uint64_t wanted = LogOffset(end_) + ahead;
@@ -468,6 +471,14 @@ Status RedoLog::Release(LogPosition position) {
     SLUICE_RETURN_IF_ERROR(env_->RemoveFile(LogSegmentPath(dir_, number)));
   }
   return {};
+}
+
+void RedoLog::EndSegment() {
+  const MutexLock lock(mutex_);
+  written_before_full_ = written_bytes_;
+  if (LogOffset(end_) >= kMuchOfASegment) {
+    segments_.back().limit = LogOffset(end_);
+  }
 }
 
 LogPosition RedoLog::end() const {

@@ -63,6 +63,9 @@ class RedoLog {
   // Everything before `position`, one that Append, ReadLog, end or durable returned, is no longer
   // needed. REQUIRES: it is not above durable().
   Status Release(LogPosition position);
+  // The device is full. The next Append begins a segment, if the last one has much, so that Release
+  // may remove that; and for what was written until now nothing is taken ahead.
+  void EndSegment();
   // Syncs, and makes durable that it did: damage to any of the log so far shows from now on.
   Status Seal();
 
@@ -137,6 +140,7 @@ class RedoLog {
   bool reserving_ahead_ SLUICE_GUARDED_BY(mutex_) = false;
   bool ahead_failed_ SLUICE_GUARDED_BY(mutex_) = false;  // since Append last got a step
   bool closing_ SLUICE_GUARDED_BY(mutex_) = false;
+  uint64_t written_before_full_ SLUICE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace sluice

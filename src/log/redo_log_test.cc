@@ -186,6 +186,30 @@ TEST_F(RedoLogTest, SegmentsGrowInStepsAndGoWhenNobodyNeedsThem) {
   EXPECT_GT(LogSegment(end_), 40u);
 }
 
+// So that what a large one has comes free while it is not full.
+TEST_F(RedoLogTest, ASegmentEndsWhereItIsToldTo) {
+  ASSERT_TRUE(Open({.segment_bytes = 8 << 20}).ok());
+  const auto append = [&](size_t bytes) {
+    ASSERT_TRUE(log_->Append(std::string(bytes, 'x'), &end_).ok());
+  };
+  append(100);
+  log_->EndSegment();  // in vain: it has too little
+  append(3 << 20);
+  EXPECT_EQ(LogSegment(end_), 1u);
+  log_->EndSegment();
+  append(100);
+  EXPECT_EQ(LogSegment(end_), 2u);
+  ASSERT_TRUE(log_->Sync().ok());
+  from_ = end_;
+  ASSERT_TRUE(log_->Release(from_).ok());
+  EXPECT_LT(log_->file_bytes(), 1u << 20);
+  EXPECT_TRUE(env_.FileExists("d/000001.log").IsNotFound());
+  append(200);
+  ASSERT_TRUE(Open({.segment_bytes = 8 << 20}).ok());
+  ASSERT_EQ(records_.size(), 1u);
+  EXPECT_EQ(records_[0].payload.size(), 200u);
+}
+
 TEST_F(RedoLogTest, ReopeningWritesAnewWhatAFailedSyncMayHaveDropped) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     FaultEnv env(FileImage{{"d/x", ""}});
