@@ -34,8 +34,8 @@ class WritePath final : private WriteStages {
   void WriteAsync(std::string batch, uint32_t count, bool sync, WriteCallback callback) {
     pipeline_->WriteAsync(std::move(batch), count, sync, std::move(callback));
   }
-  // For what writes past the log: waits for background work as one does who writes a memtable, which
-  // becomes a run, too.
+  // For what writes past the log: waits for background work as one does who writes a memtable,
+  // which becomes a run, too.
   void WaitAsWriters() { Admit(db_.options.memtable_bytes); }
   // For ExclusiveWrites.
   WritePipeline* pipeline() { return pipeline_.get(); }

@@ -4,8 +4,8 @@
 // A flush waits a moment for those whom the last one woke, and who are about to want another: they
 // come one after the other, and who misses a flush waits for a whole one.
 //
-// Where a flush takes less time than it takes to wake a thread, because the log is in memory, who is
-// alone to want one does it on its own thread.
+// Where a flush takes less time than it takes to wake a thread, because the log is in memory, who
+// is alone to want one does it on its own thread.
 //
 // Thread-safe.
 
@@ -41,8 +41,8 @@ class FlushThread {
   // After the flushes that are wanted.
   ~FlushThread();
 
-  // Whether the caller, who alone waits for it, is to do the next flush, by RunOwn. Then none begins
-  // before that.
+  // Whether the caller, who alone waits for it, is to do the next flush, by RunOwn. Then none
+  // begins before that.
   bool BeginOwn();
   void RunOwn();
   // There is to be one more flush, of which `awaited` are told.

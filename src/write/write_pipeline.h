@@ -3,8 +3,8 @@
 //   task queue    writers push their tasks without a lock; one that finds its queue empty leads it,
 //                 and takes what else comes in through the stages, in groups.
 //   log buffering groups in turn get their sequence numbers and their place in the log.
-//   log flush     one thread syncs the log for all groups that wait for it; or the only one who waits
-//                 does, if that is quicker (flush_thread.h).
+//   log flush     one thread syncs the log for all groups that wait for it; or the only one who
+//                 waits does, if that is quicker (flush_thread.h).
 //   memtable      the leaders of all queues at once.
 //   commit        groups become visible in the order of their sequence numbers, only over a prefix
 //                 without gaps; then the thread that found them ready completes their tasks. Those
