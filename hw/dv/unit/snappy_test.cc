@@ -303,8 +303,9 @@ TEST_F(UnitSnappy, HowFastItIs) {
             model::ShapeOf(unit.device().info(), RtlDeviceOptions().memory.latency);
         ASSERT_TRUE(model::EstimateTask(shape, real.task, &estimate).ok());
         error = static_cast<double>(estimate.cycles) / static_cast<double>(result.stats.cycles) - 1;
-        // At the start, the model does not know exactly whose blocks come first.
-        EXPECT_LE(std::abs(error), sign < 0 ? 0.08 : 0.03) << dv::KindName(kind) << ", " << runs;
+        // A job of 4,500 cycles is much of a start, where the model does not know exactly whose
+        // blocks come first.
+        EXPECT_LE(std::abs(error), sign < 0 ? 0.2 : 0.05) << dv::KindName(kind) << ", " << runs;
         in += sign * static_cast<double>(result.stats.input_bytes);
         out += sign * static_cast<double>(result.stats.output_bytes);
         cycles += sign * static_cast<double>(result.stats.cycles);
