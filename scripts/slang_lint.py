@@ -8,8 +8,12 @@ import sys
 
 import pyslang.driver
 
-# Verilator judges what is unused, with knowledge of the whole design.
-OPTIONS = ["-Wextra", "-Wno-unused", "-Wno-useless-cast", "-Wno-case-redundant-default", "-Werror", "--error-limit", "0"]
+# Verilator judges what is unused, with knowledge of the whole design. An initial block may say what
+# a RAM begins with, beside the always_ff that writes it.
+OPTIONS = [
+    "-Wextra", "-Wno-unused", "-Wno-useless-cast", "-Wno-case-redundant-default", "-Werror", "--error-limit", "0",
+    "--allow-dup-initial-drivers",
+]  # fmt: skip
 
 
 def main():
