@@ -24,6 +24,22 @@ using Model = std::map<std::string, std::string>;
 
 std::string Key(uint64_t i) { return fmt::format("{:08}", i); }
 
+// Holds up the first compaction of a database.
+class Gate final : public EventListener {
+ public:
+  void OnCompaction(const CompactionEvent& /*event*/) override {
+    if (!std::exchange(met_, true)) {
+      reached.release();
+      go_on.acquire();
+    }
+  }
+  std::binary_semaphore reached{0};
+  std::binary_semaphore go_on{0};
+
+ private:
+  bool met_ = false;  // there is one thread for compactions
+};
+
 class IngestionTest : public DbFixture {
  protected:
   std::unique_ptr<Ingestion> Begin() {
@@ -42,6 +58,23 @@ class IngestionTest : public DbFixture {
     }
     const Status status = ingestion->Commit();
     ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  // Level 0 has three runs then, and no compaction begins before the gate lets the first one go on.
+  std::shared_ptr<Gate> OpenBehindGate(size_t stop_runs) {
+    const auto gate = std::make_shared<Gate>();
+    options_.l0_compaction_runs = 2;
+    options_.l0_slowdown_runs = 3;
+    options_.l0_stop_runs = stop_runs;
+    options_.listeners.push_back(gate);
+    Open();
+    for (int run = 0; run < 3; ++run) {
+      EXPECT_TRUE(db_->Put({}, Key(5), "value").ok());
+      EXPECT_TRUE(db_->Flush(nullptr).ok());
+      if (run == 1) {
+        gate->reached.acquire();
+      }
+    }
+    return gate;
   }
   std::string Get(const std::string& key, const Snapshot* snapshot = nullptr) const {
     std::string value;
@@ -196,34 +229,7 @@ TEST_F(IngestionTest, ComesAfterRangeDeletions) {
 
 // Or small ones would add runs without end, and writers would wait for ever.
 TEST_F(IngestionTest, WaitsWhereWritersAreStopped) {
-  class Gate final : public EventListener {
-   public:
-    void OnCompaction(const CompactionEvent& /*event*/) override {
-      if (!std::exchange(met_, true)) {
-        reached.release();
-        go_on.acquire();
-      }
-    }
-    std::binary_semaphore reached{0};
-    std::binary_semaphore go_on{0};
-
-   private:
-    bool met_ = false;  // there is one thread for compactions
-  };
-  const auto gate = std::make_shared<Gate>();
-  options_.l0_compaction_runs = 2;
-  options_.l0_slowdown_runs = 3;
-  options_.l0_stop_runs = 4;
-  options_.listeners.push_back(gate);
-  Open();
-  const auto flush = [&] {
-    EXPECT_TRUE(db_->Put({}, Key(5), "value").ok());
-    EXPECT_TRUE(db_->Flush(nullptr).ok());
-  };
-  flush();
-  flush();
-  gate->reached.acquire();  // no other compaction begins
-  flush();
+  const auto gate = OpenBehindGate(4);
   std::atomic<int> ingested = 0;
   std::thread thread([&] {
     for (; ingested < 20; ++ingested) {
@@ -244,36 +250,9 @@ TEST_F(IngestionTest, WaitsWhereWritersAreStopped) {
 
 // Or small ones would bring writers to a stop, whom they leave no room to be slowed down in.
 TEST_F(IngestionTest, IsSlowedDownWhereWritersAre) {
-  class Gate final : public EventListener {
-   public:
-    void OnCompaction(const CompactionEvent& /*event*/) override {
-      if (!std::exchange(met_, true)) {
-        reached.release();
-        go_on.acquire();
-      }
-    }
-    std::binary_semaphore reached{0};
-    std::binary_semaphore go_on{0};
-
-   private:
-    bool met_ = false;  // there is one thread for compactions
-  };
-  const auto gate = std::make_shared<Gate>();
   options_.memtable_bytes = 256 << 10;
-  options_.l0_compaction_runs = 2;
-  options_.l0_slowdown_runs = 3;
-  options_.l0_stop_runs = 12;
-  options_.listeners.push_back(gate);
-  Open();
+  const auto gate = OpenBehindGate(12);
   const auto slowed_down = [&] { return db_->GetStatistics().stall_microseconds; };
-  const auto flush = [&] {
-    EXPECT_TRUE(db_->Put({}, Key(5), "value").ok());
-    EXPECT_TRUE(db_->Flush(nullptr).ok());
-  };
-  flush();
-  flush();
-  gate->reached.acquire();  // no other compaction begins
-  flush();
   EXPECT_EQ(slowed_down(), 0u);
   uint64_t before = 0;
   for (int i = 0; i < 10; ++i) {
