@@ -58,7 +58,7 @@ struct SetAsideEvent {
 struct StallEvent {
   std::string subtable;  ///< the one that lags behind
   std::string reason;    ///< what there is too much of
-  bool stopped = false;  ///< writers wait; otherwise they are slowed down
+  bool stopped = false;  ///< writers wait: true so far, as slow-downs are not told of
 };
 
 /// A unit that failed a task.
@@ -85,7 +85,7 @@ class SLUICE_EXPORT EventListener {
   virtual void OnCompactionAbandoned(const std::string& subtable, const Status& reason) {
     (void)subtable, (void)reason;
   }
-  /// When writers begin to be slowed down or to wait.
+  /// When writers begin to wait. Statistics::stall_microseconds has slow-downs, too.
   virtual void OnStall(const StallEvent&) {}
   /// When a unit failed a task, and the CPU did it instead.
   virtual void OnOffloadFailure(const OffloadFailureEvent&) {}
