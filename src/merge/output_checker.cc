@@ -13,6 +13,31 @@
 
 namespace sluice {
 
+namespace {
+
+// A copy that strays while a block is compressed may be one of bytes that no record has.
+Status CheckRestarts(std::string_view contents) {
+  Block block;
+  SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
+  const char* const begin = block.entries().data();
+  const char* const limit = begin + block.entries().size();
+  uint32_t met = 0;
+  for (const char* p = begin; p < limit;) {
+    EntryHeader header;
+    const char* const rest = DecodeEntryHeader(p, limit, &header);
+    if (rest == nullptr ||
+        uint64_t{header.unshared} + header.value_bytes > static_cast<size_t>(limit - rest)) {
+      return Status::IoError("malformed entry");
+    }
+    met += met < block.restarts() && header.shared == 0 &&
+           block.restart(met) == static_cast<size_t>(p - begin);
+    p = rest + header.unshared + header.value_bytes;
+  }
+  return met == block.restarts() ? Status() : Status::IoError("restarts that are no entries");
+}
+
+}  // namespace
+
 bool OutputChecker::BlockKeys::MayHave(std::string_view filter, int bits_per_key) const {
   return IsBloomFilterOf(filter, records, bits_per_key) && BloomMayMatch(filter, last_hash);
 }
@@ -123,6 +148,8 @@ Status OutputChecker::ReadBlock(std::string_view data, const BlockHandle& handle
     buffer_ = *contents;
   } else if (stored_as != Compression::kSnappy || !compressed_) {
     return Status::IoError(fmt::format("compressed block at offset {}", handle.offset));
+  } else if (Status status = CheckRestarts(*contents); !status.ok()) {
+    return status.WithContext(fmt::format("block at offset {}", handle.offset));
   }
   buffer_.append(kSlack, '\0');
   *contents = {buffer_.data(), buffer_.size() - kSlack};

@@ -195,6 +195,40 @@ TEST_F(OutputCheckerTest, RefusesCompressionThatNobodyAskedFor) {
 }
 
 // As a unit would that has a fault between its own checksum and the CRC.
+// Records have nothing of these bytes, so that no sum shows it if compression strays there.
+TEST_F(OutputCheckerTest, RestartsOfCompressedBlocksAreEntries) {
+  BlockImageBuilder block(2, /*share_trailers=*/false);
+  std::string key;
+  for (char c = 'a'; c < 'k'; ++c) {
+    key = MakeInternalKey(std::string(20, 'k') + c, 7, RecordType::kValue);
+    block.Add(key, std::string(50, 'v'));
+  }
+  const std::string sound = block.Finish();
+  const auto check = [&](std::string_view contents) {
+    TableImageOptions options;
+    options.compression = Compression::kSnappy;
+    options.share_trailers = options.short_separators = false;
+    TableImageBuilder table(options);
+    table.AddRawBlock(contents, key);
+    const TableImage image = table.Finish();
+    const std::string_view file = image.file;
+    const size_t data_bytes = image.blocks[0].size + kBlockTrailerBytes;
+    EXPECT_LT(data_bytes, contents.size()) << "it is to be compressed";
+    OutputChecker checker(kNewest, true);
+    MergeOutput output;
+    return Check(&checker, file.substr(0, data_bytes),
+                 file.substr(image.index.offset, image.index.size + kBlockTrailerBytes), &output);
+  };
+  ASSERT_TRUE(check(sound).ok()) << check(sound).ToString();
+  constexpr size_t kRestarts = 5;
+  for (size_t i = 1; i < kRestarts; ++i) {
+    std::string damaged = sound;
+    damaged[damaged.size() - 4 * (kRestarts - i + 1)] ^= 1;
+    EXPECT_NE(check(damaged).message().find("restarts that are no entries"), std::string::npos)
+        << i << ": " << check(damaged).ToString();
+  }
+}
+
 TEST_F(OutputCheckerTest, SeesBitsThatWereFlippedBeforeTheSeal) {
   int intact = 0;
   for (int i = 0; i < 1000; ++i) {
