@@ -3,6 +3,7 @@
 // tells of bus errors; and that no client starves. Client c's addresses have bit 12 equal c.
 
 module f_read_engine #(
+  parameter bit Invariants = 1,
   parameter int unsigned Check = 0,  // 0: AXI4; 1: bursts and turns; 2: beats and dones
   localparam int unsigned Clients = 2,
   localparam int unsigned BusBytes = 8,
@@ -93,6 +94,39 @@ module f_read_engine #(
   always_ff @(posedge clk_i) begin
     m_queue : assume (!arready_i || bursts_q != 3'(Depth) || shift);
     m_halt  : assume (!halted_q || halt_i);
+  end
+
+  if (Invariants && Check == 0) begin : g_invariants
+    always_comb begin
+      if (rst_n_q) begin
+        i_count : assert (bursts_q <= 3'(Depth) && u_dut.bursts == 7'(bursts_q) + 7'(arvalid));
+        i_idle  : assert (idle == (u_dut.bursts == '0));
+        i_burst : assert (!arvalid || 9'(araddr[3]) + 9'(arlen) <= 9'd1);
+        i_halt  : assert (!halted_q || !arvalid || ar_held_q);
+        i_after : assert (after_halt_q == '0);
+      end else begin
+        i_reset : assert (bursts_q == '0 && !ar_held_q && !halted_q && after_halt_q == '0);
+      end
+    end
+    for (genvar c = 0; c < Clients; c++) begin : g_cut
+      wire queued = u_dut.g_cut[c].u_queue.rvalid_o;
+      wire cand_valid = u_dut.g_cut[c].cand_valid_q;
+      wire [1:0] beats = u_dut.cand[c].beats;
+      wire last_slot = u_dut.g_cut[c].u_queue.count_q == 2'd2;
+      wire slot = u_dut.g_cut[c].u_queue.rptr_q;
+      always_comb begin
+        if (rst_n_q) begin
+          i_queue : assert (u_dut.g_cut[c].u_queue.count_q <= 2'd2 &&
+                            u_dut.g_cut[c].u_queue.wptr_q ==
+                            slot ^ u_dut.g_cut[c].u_queue.count_q[0]);
+          i_some  : assert ((!queued || u_dut.g_cut[c].u_queue.mem[slot][31:0] != '0) &&
+                            (!last_slot || u_dut.g_cut[c].u_queue.mem[~slot][31:0] != '0));
+          i_left  : assert (!u_dut.g_cut[c].busy_q || u_dut.g_cut[c].left_q != '0);
+          i_cand  : assert (!cand_valid ||
+                            (beats != '0 && 3'(u_dut.cand[c].addr[3]) + 3'(beats) <= 3'd2));
+        end
+      end
+    end
   end
 
   if (Check == 0) begin : g_axi

@@ -122,6 +122,10 @@ module f_write_engine #(
           word_data_q  <= in_data_i;
         end
       end
+      if (aw_known_q && w_known_q) begin  // compared
+        aw_known_q <= 1'b0;
+        w_known_q  <= 1'b0;
+      end
       if (aw) begin
         cursor_q <= cursor_q + ((12'(awlen) + 12'd1) << BusBits);
         room_q   <= room_q - Cnt'(awlen) - 1'b1;
@@ -161,17 +165,59 @@ module f_write_engine #(
       m_whole : assume (table_end || (in_bytes_i == CountBits'(Bytes) && !in_last_i));
       m_token : assume (in_token_i != 2'd3);
       m_ended : assume (!in_valid_i || !ended_q);
-
     end
   end
 
   if (Invariants) begin : g_invariants
-    always_ff @(posedge clk_i) begin
+    // The lengths of the bursts whose beats have not all left: of burst number ws_q and on.
+    wire [3:0] lengths = u_dut.u_lengths.count_q;
+    wire [2:0] first_slot = u_dut.u_lengths.rptr_q;
+    wire [2:0] last_slot = u_dut.u_lengths.wptr_q - 3'd1;
+    wire [2:0] claimed =  // beats in the FIFO that are a burst's
+        (lengths > 4'd0 ? 3'(u_dut.u_lengths.mem[first_slot]) + 3'd1 : 3'd0) +
+        (lengths > 4'd1 ? 3'(u_dut.u_lengths.mem[first_slot + 3'd1]) + 3'd1 : 3'd0) -
+        3'(u_dut.beat_q);
+    wire [Few-1:0] of_burst = burst_q - ws_q;  // the followed burst's place among the lengths
+    wire open = 4'(of_burst) + 4'(awvalid) < lengths;           // its beats leave behind its address
+    wire early = awvalid && lengths == '0 && aws_q == burst_q;  // its beats have left before it
+    always_comb begin
       if (rst_n_q) begin
         // A beat that is on its way to the FIFO finds room there.
         i_store : assert (!u_dut.store_q || u_dut.beats < FifoBeats);
         i_room  : assert (!u_dut.room_q || u_dut.beats < FifoBeats - 1);
         i_avail : assert (u_dut.avail_q <= u_dut.beats);
+      end
+      if (rst_n_q && Check == 0) begin
+        i_state  : assert (u_dut.state_q <= 3'd4 && running_q == (u_dut.state_q != 3'd0));
+        i_quiet  : assert ((running_q && !done) || (u_dut.avail_q == '0 && !u_dut.store_q));
+        i_halted : assert (!halted_q || done || u_dut.halted_q);
+        i_after  : assert (after_halt_q == '0 && (!halted_q || !awvalid || aw_held_q));
+        i_error  : assert (error == error_q);
+        // Bursts: of those in flight, some still have beats to write, some wait for their answer.
+        i_flight : assert (u_dut.flight_q <= 2'(MaxOutstanding) && 2'(awvalid) <= u_dut.flight_q &&
+                           aws_q - bs_q == Few'(u_dut.flight_q) - Few'(awvalid));
+        i_answer : assert (lengths <= 4'(u_dut.flight_q) &&
+                           ws_q - bs_q == Few'(u_dut.flight_q) - Few'(lengths));
+        i_slots  : assert (u_dut.u_lengths.wptr_q == first_slot + 3'(lengths));
+        i_burst  : assert (!awvalid || 9'(awaddr[BusBits]) + 9'(awlen) <= 9'd1);
+        // Beats.
+        i_beat   : assert (beat_q == Cnt'(u_dut.beat_q) && u_dut.beat_q <=
+                           (lengths != '0 && u_dut.u_lengths.mem[first_slot]));
+        i_beats  : assert (u_dut.beats == u_dut.avail_q + claimed);
+        i_fifo   : assert (!u_dut.fifo_error && u_dut.beats <= 3'(FifoBeats) &&
+                           u_dut.u_beats.stored_q <= 3'(FifoBeats));
+        i_read   : assert (u_dut.beat_valid || (lengths == '0 && u_dut.beats <= 3'd1));
+        // The followed burst.
+        i_open   : assert (open == (aw_known_q && !w_known_q) &&
+                           (!open || aw_len_q == 8'(u_dut.u_lengths.mem[first_slot + of_burst])));
+        i_early  : assert (early == (w_known_q && !aw_known_q) && (!early || w_len_q == awlen));
+        i_same   : assert (!aw_known_q || !w_known_q || aw_len_q == w_len_q);
+        i_length : assert (!awvalid || lengths == '0 ||
+                           awlen == 8'(u_dut.u_lengths.mem[last_slot]));
+      end
+      if (!rst_n_q && Check == 0) begin
+        i_reset : assert ({running_q, halted_q, error_q, aw_known_q, w_known_q, aw_held_q, w_held_q,
+                           aws_q, ws_q, bs_q, beat_q, after_halt_q} == '0);
       end
     end
   end
@@ -192,7 +238,7 @@ module f_write_engine #(
         p_in_flight : assert (aws_q - bs_q <= Few'(MaxOutstanding));
         p_idle      : assert (!idle || (!awvalid && !wvalid && aws_q == bs_q && ws_q == bs_q));
         p_error     : assert (error == error_q);
-        p_halt      : assert (after_halt_q <= 2'd1);
+        p_halt      : assert (after_halt_q == '0);
       end
     end
   end else if (Check == 1) begin : g_area

@@ -246,7 +246,7 @@ PROOFS = {
     "write_engine_axi": Proof(
         "f_write_engine", ["cu_fifo", "cu_ram_fifo", "cu_write_engine"],
         "AXI4: held until taken, no 4 KiB crossing, WLAST, bursts in flight, idle, halt",
-        fast=False,
+        method="induction", depth=2,
         mutations=[
             ("cu_write_engine", "reaches ? AvailBits'(to_boundary) : avail_q", "avail_q"),
             ("cu_write_engine", "&& flight_q != FlightBits'(MaxOutstanding)", ""),
@@ -277,6 +277,7 @@ PROOFS = {
     "read_engine_axi": Proof(
         "f_read_engine", READ_ENGINE,
         "AXI4: held until taken, aligned, no 4 KiB crossing, length; halt; idle only when answered",
+        method="induction", depth=2,
         mutations=[
             ("cu_read_engine", "~addr_q[LaneBits+:BurstBits]", "'1"),
             ("cu_read_engine", "~arvalid_q | m_axi_arready_i", "1'b1"),
