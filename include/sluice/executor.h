@@ -226,6 +226,7 @@ struct TaskShape {
   uint32_t value_bytes = 0;     ///< of a record, on average
   uint64_t packed_bytes = 0;    ///< of these bytes, those of compressed blocks, about
   uint64_t unpacked_bytes = 0;  ///< that these blocks hold, about
+  uint32_t shared_bytes = 0;    ///< of a user key, that its entry leaves out, on average
   bool compress = false;        ///< whether output blocks are to be (MergeTask::compress)
 
   /// Of its tables if no block were compressed, about.

@@ -49,9 +49,9 @@ uint64_t UncompressedBytes(std::string_view block) {
   return GetVarint32(&block, &bytes) ? std::min<uint64_t>(bytes, most) : 0;
 }
 
-// Which blocks of a table are looked at to see whether they are compressed. Each costs a cache miss,
-// and all of them together take the host longer than the CRCs of what comes back. If there is one
-// where it has not looked, the unit says so.
+// Which blocks of a table are looked at to see whether they are compressed. Each costs a cache
+// miss, and all of them together take the host longer than the CRCs of what comes back. If there is
+// one where it has not looked, the unit says so.
 enum class Look { kSome, kAll };
 constexpr uint64_t kSomeOf = 64;  // one of so many
 
@@ -643,8 +643,8 @@ MergeResult DeviceRun::Run(const MergeSink& sink) {
     if (Status status = ReadCompletion(unit_status); !status.ok()) {
       return Distrust(std::move(status));
     }
-    // Output is as large as input unless restarts or blocks are much smaller than the inputs', which
-    // only the unit finds out: then it is asked again with more room.
+    // Output is as large as input unless restarts or blocks are much smaller than the inputs',
+    // which only the unit finds out: then it is asked again with more room.
     if (result_.status == MergeStatus::kDataFull || result_.status == MergeStatus::kIndexFull) {
       room *= 4;
     } else if (result_.status == MergeStatus::kBlockType && PrepareAgain()) {
@@ -721,9 +721,13 @@ std::optional<UnitTime> DeviceExecutor::Estimate(const TaskShape& task) const {
   const std::optional<double> up = device_->TransferSeconds(info.snappy ? task.bytes : raw_bytes);
   const std::optional<double> down =
       device_->TransferSeconds(static_cast<uint64_t>(packed * static_cast<double>(raw_bytes)));
-  if (!up.has_value() || !down.has_value()) {
+  const std::optional<double> call = device_->TransferSeconds(0);
+  if (!up.has_value() || !down.has_value() || !call.has_value()) {
     return {};
   }
+  // The job descriptor goes up by itself, its record and the index blocks come down.
+  const double upload = *up + *call;
+  const double download = *down + 2 * *call;
   const model::UnitShape unit{.ways = info.ways, .value_bytes = info.value_bytes};
   const double records = static_cast<double>(task.records);
   // Runs that have a decoder each share the work of decoding as evenly as they share the records.
@@ -734,16 +738,18 @@ std::optional<UnitTime> DeviceExecutor::Estimate(const TaskShape& task) const {
                       static_cast<double>(task.unpacked_bytes) / (kSnappyShare * info.value_bytes));
   }
   decode *= Share(task.longest_run, task.bytes);
-  double encode = records * static_cast<double>(model::EncodeCycles(unit, task.user_key_bytes, 0,
-                                                                    task.value_bytes));
+  double encode =
+      records * static_cast<double>(model::EncodeCycles(
+                    unit, task.user_key_bytes, std::min(task.shared_bytes, task.user_key_bytes),
+                    task.value_bytes));
   if (task.compress && info.compressors > 0) {
     encode = std::max(encode, model::CompressCycles(raw_bytes, true) / info.compressors);
   }
   const double job = 1e-6 / info.clock_mhz * (kContractStartUpCycles + std::max(decode, encode));
   // Both ways have a DMA engine, so that up and down overlap with each other, and with jobs.
   return UnitTime{
-      .alone = *up + job + *down,
-      .paced = std::max({*up, job, *down}),
+      .alone = upload + job + download,
+      .paced = std::max({upload, job, download}),
       .unpacked_bytes = (info.snappy ? 0 : task.unpacked_bytes) + (task.compress ? raw_bytes : 0)};
 }
 

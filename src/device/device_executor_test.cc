@@ -150,8 +150,10 @@ TEST(DeviceExecutorTest, EstimatesAreAboutRight) {
         const ModelDeviceOptions fast{.link = {.generation = 5, .lanes = 1000}, .transfer_us = 0};
         const double job =
             DeviceExecutor(MakeModelDevice(info, fast)).Estimate(ShapeOf(task.task))->alone;
-        EXPECT_NEAR(job * 200e6 / static_cast<double>(result.stats.cycles), 1, 0.35) << fmt::format(
-            "snappy {}, input {}, compress {}", snappy, static_cast<int>(input), compress);
+        EXPECT_NEAR(job * 200e6 / static_cast<double>(result.stats.cycles), 1,
+                    input == Compression::kNone && !compress ? 0.1 : 0.35)
+            << fmt::format("snappy {}, input {}, compress {}", snappy, static_cast<int>(input),
+                           compress);
       }
     }
   }

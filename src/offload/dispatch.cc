@@ -17,11 +17,12 @@ struct Sample {
   uint64_t bytes = 0;           // of the block, as it is,
   uint64_t unpacked_bytes = 0;  // and decompressed; 0: it is raw
   uint64_t user_key_bytes = 0;
+  uint64_t shared_bytes = 0;  // of these, those that entries leave out
   uint64_t value_bytes = 0;
 };
 
-// A block, decompressed into `*buffer` if it must be; others check its CRC. Nothing if it is nowhere,
-// or makes no sense.
+// A block, decompressed into `*buffer` if it must be; others check its CRC. Nothing if it is
+// nowhere, or makes no sense.
 std::optional<Block> ReadBlock(std::string_view image, const BlockHandle& at, std::string* buffer) {
   if (!HandleFits(at, image.size())) {
     return {};
@@ -85,9 +86,11 @@ Sample SampleOf(const MergeTable& table) {
     }
     p += header.unshared + header.value_bytes;
     ++sample.records;
-    sample.user_key_bytes +=
+    const uint64_t user_bytes =
         std::max<uint64_t>(uint64_t{header.shared} + header.unshared, kTrailerBytes) -
         kTrailerBytes;
+    sample.user_key_bytes += user_bytes;
+    sample.shared_bytes += std::min<uint64_t>(header.shared, user_bytes);
     sample.value_bytes += header.value_bytes;
   }
   return sample;
@@ -119,6 +122,7 @@ TaskShape ShapeOf(const MergeTask& task) {
     all.records += sample.records;
     all.bytes += sample.bytes;
     all.user_key_bytes += sample.user_key_bytes;
+    all.shared_bytes += sample.shared_bytes;
     all.value_bytes += sample.value_bytes;
   }
   if (all.records == 0) {  // unreadable: as in db_bench
@@ -128,6 +132,7 @@ TaskShape ShapeOf(const MergeTask& task) {
       static_cast<uint64_t>(Ratio(all.records, all.bytes) * static_cast<double>(shape.bytes));
   shape.user_key_bytes = static_cast<uint32_t>(all.user_key_bytes / all.records);
   shape.value_bytes = static_cast<uint32_t>(all.value_bytes / all.records);
+  shape.shared_bytes = static_cast<uint32_t>(all.shared_bytes / all.records);
   return shape;
 }
 

@@ -47,6 +47,8 @@ TEST(ShapeOfTest, IsWhatTheTaskHas) {
     EXPECT_EQ(shape.longest_run, longest);
     EXPECT_EQ(shape.user_key_bytes, options.user_key_bytes.min);
     EXPECT_EQ(shape.value_bytes, options.value_bytes.min);
+    EXPECT_LE(shape.shared_bytes, shape.user_key_bytes);
+    EXPECT_EQ(shape.shared_bytes == 0, options.table.restart_interval == 1);
     const auto records = static_cast<double>(options.records);
     EXPECT_NEAR(static_cast<double>(shape.records), records, 0.3 * records);
   }
