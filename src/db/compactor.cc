@@ -89,9 +89,11 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
   }
   task_bytes = std::min(task_bytes, db_.options.task_bytes);
   uint64_t records = 0;
+  SequenceNumber newest = 0;
   for (const CompactionInput& input : pick.inputs) {
     for (const ExtentPtr& extent : input.extents) {
       records += extent->entries;
+      newest = std::max(newest, extent->newest);
     }
   }
   const RunFormat format = db_.FormatOf(*subtable, pick.output.level);
@@ -102,7 +104,7 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
     }
   }
   const std::vector<SequenceNumber> snapshots = SnapshotsForMerges(
-      db_.snapshots.All(), records, offload ? db_.driver->max_unit_snapshots() : SIZE_MAX);
+      db_.snapshots.All(), newest, records, offload ? db_.driver->max_unit_snapshots() : SIZE_MAX);
   ExtentWriter writer(db_.space.get(), format.tier, &db_.next_number,
                       ExtentWriter::Use::kCompaction, &db_.limiter);
   return RunCompaction(pick, output_run,

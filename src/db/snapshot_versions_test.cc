@@ -90,12 +90,20 @@ INSTANTIATE_TEST_SUITE_P(, OneSnapshotTest, testing::Values("cpu", "model"));
 TEST(SnapshotsForMerges, LeavesOutWhatKeepsLittle) {
   using List = std::vector<SequenceNumber>;
   const List all = {100, 150, 200};
-  EXPECT_EQ(SnapshotsForMerges(all, 0, 3), all);
-  EXPECT_EQ(SnapshotsForMerges(all, 800, SIZE_MAX), all);
-  EXPECT_EQ(SnapshotsForMerges(all, 800, 1), (List{100}));
-  EXPECT_EQ(SnapshotsForMerges(all, 799, 1), all);
-  EXPECT_EQ(SnapshotsForMerges(all, 400, 2), (List{100, 150}));
-  EXPECT_EQ(SnapshotsForMerges(all, 399, 2), all);
+  for (const SequenceNumber newest : {SequenceNumber{200}, kMaxSequence}) {
+    EXPECT_EQ(SnapshotsForMerges(all, newest, 0, 3), all);
+    EXPECT_EQ(SnapshotsForMerges(all, newest, 800, SIZE_MAX), all);
+    EXPECT_EQ(SnapshotsForMerges(all, newest, 800, 1), (List{100}));
+    EXPECT_EQ(SnapshotsForMerges(all, newest, 799, 1), all);
+    EXPECT_EQ(SnapshotsForMerges(all, newest, 400, 2), (List{100, 150}));
+    EXPECT_EQ(SnapshotsForMerges(all, newest, 399, 2), all);
+  }
+  // Of those that see all of the inputs, one is enough; and no more than these is kept.
+  EXPECT_EQ(SnapshotsForMerges(all, 150, 0, SIZE_MAX), (List{100, 150}));
+  EXPECT_EQ(SnapshotsForMerges(all, 151, 0, SIZE_MAX), all);
+  EXPECT_EQ(SnapshotsForMerges(all, 0, 0, SIZE_MAX), (List{100}));
+  EXPECT_EQ(SnapshotsForMerges(all, 108, 64, 1), (List{100}));
+  EXPECT_EQ(SnapshotsForMerges(all, 108, 63, 1), (List{100, 150}));
 }
 
 // A young snapshot, such as a transaction's, keeps no merge from the units.
@@ -122,6 +130,35 @@ TEST_F(SnapshotVersionsTest, UnitsMergeUnderYoungSnapshots) {
   EXPECT_GT(statistics.HostCpuPerMegabyte(), 0);
   EXPECT_EQ(Records(), 2100u);
   db_->ReleaseSnapshot(snapshot);
+}
+
+// Nor do any number of them that are younger than all that is merged, whatever was written since.
+TEST_F(SnapshotVersionsTest, UnitsMergeBesideManySnapshots) {
+  options_.executors = TestUnits("model");
+  options_.always_offload = true;
+  options_.automatic_compactions = false;
+  Open();
+  const auto write = [&](char first, int records) {
+    for (int i = 0; i < records; ++i) {
+      ASSERT_TRUE(db_->Put({}, fmt::format("{}{:08}", first, i * 7919 % 10000), "v").ok());
+    }
+  };
+  for (int run = 0; run < 2; ++run) {
+    write('a', 2000);
+    ASSERT_TRUE(db_->Flush(nullptr).ok());
+  }
+  std::vector<const Snapshot*> snapshots;
+  for (int i = 0; i < 20; ++i) {
+    snapshots.push_back(db_->GetSnapshot());
+    write('z', 100);
+  }
+  ASSERT_TRUE(db_->CompactRange(nullptr, "a", "b").ok());
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_GT(statistics.offload.device_tasks, 0u);
+  EXPECT_EQ(statistics.offload.cpu_tasks, 0u);
+  for (const Snapshot* const snapshot : snapshots) {
+    db_->ReleaseSnapshot(snapshot);
+  }
 }
 
 // Within one memtable, too.

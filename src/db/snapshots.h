@@ -88,15 +88,19 @@ class Snapshots {
   SnapshotImpl ring_ SLUICE_GUARDED_BY(mutex_);
 };
 
-// The snapshots that a compaction of `records` records passes to its merges, if units take up to
-// `most` and merges with more run on the CPU. The lowest `most` of `all` alone serve every reader
-// as well; the superfluous versions that they keep are at most the writes since the last of them
+// The snapshots that a compaction of `records` records, none newer than `newest`, passes to its
+// merges, if units take up to `most` and merges with more run on the CPU. Those from `newest` on see
+// the same, so one of them is enough. The lowest `most` of the others alone serve every reader as
+// well; the superfluous versions that they keep are at most the writes since the last of them
 // (MergeTask::snapshots). If these are few compared with the records, units merge: snapshots of
 // short transactions leave no unit idle, and one that is held for long keeps only what it sees.
 inline std::vector<SequenceNumber> SnapshotsForMerges(std::vector<SequenceNumber> all,
-                                                      uint64_t records, size_t most) {
+                                                      SequenceNumber newest, uint64_t records,
+                                                      size_t most) {
   constexpr uint64_t kFew = 8;  // few: at most one in so many records
-  if (all.size() > most && all.back() - all[most - 1] <= records / kFew) {
+  const auto sees_all = std::lower_bound(all.begin(), all.end(), newest);
+  all.erase(sees_all == all.end() ? sees_all : sees_all + 1, all.end());
+  if (all.size() > most && std::min(all.back(), newest) - all[most - 1] <= records / kFew) {
     all.resize(most);
   }
   return all;
