@@ -3,14 +3,22 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "db/fixture.h"
 #include "db/snapshots.h"
 #include "device/test_units.h"
+#include "merge/cpu_executor.h"
+#include "merge/outputs.h"
+#include "merge/reference_merge.h"
+#include "merge/task_generator.h"
 #include "sluice/db.h"
 #include "table/testing.h"
 #include "util/testing.h"
@@ -106,6 +114,72 @@ TEST(SnapshotsForMerges, LeavesOutWhatKeepsLittle) {
   EXPECT_EQ(SnapshotsForMerges(all, 108, 63, 1), (List{100, 150}));
 }
 
+// What a read at `snapshot` finds in the records, which come in internal key order.
+Model Seen(const std::vector<PlainRecord>& records, SequenceNumber snapshot) {
+  Model seen;
+  std::set<std::string> met;
+  for (const PlainRecord& record : records) {
+    if (TrailerSequence(record.trailer) <= snapshot && met.insert(record.user_key).second &&
+        TrailerType(record.trailer) == static_cast<uint8_t>(RecordType::kValue)) {
+      seen[record.user_key] = record.value;
+    }
+  }
+  return seen;
+}
+
+std::vector<PlainRecord> RecordsOf(const std::vector<OwnedOutput>& tables) {
+  std::vector<PlainRecord> records;
+  for (const OwnedOutput& table : tables) {
+    for (PlainRecord& record : DecodePlainTable(table.image, table.index)) {
+      records.push_back(std::move(record));
+    }
+  }
+  return records;
+}
+
+std::vector<OwnedOutput> Merge(const MergeTask& task) {
+  std::vector<OwnedOutput> outputs;
+  const MergeResult result = CpuExecutor().Run(task, CollectInto(&outputs));
+  EXPECT_TRUE(result.ok()) << result.error.ToString();
+  return outputs;
+}
+
+// Merges with fewer snapshots against those with all: the same tables where none was left out but
+// those that see all inputs, the same reads always, and few records more.
+TEST(SnapshotsForMerges, ServesEveryReader) {
+  TestRandom random(TestSeed());
+  for (int round = 0; round < 200; ++round) {
+    GeneratorOptions options;
+    options.seed = random();
+    options.runs = static_cast<uint32_t>(Uniform(&random, 1, 4));
+    options.records = Uniform(&random, 1, 400);
+    options.value_bytes = {0, 20};
+    options.duplicate_percent = 60;
+    options.delete_percent = 20;
+    options.bottommost = Uniform(&random, 0, 1) != 0;
+    GeneratedTask input = GenerateTask(options);
+    // As if writes had gone on since the inputs were written; or not, for half of them.
+    const SequenceNumber visible = options.records * Uniform(&random, 1, 2);
+    const std::vector<SequenceNumber> all = DrawSnapshots(random, Uniform(&random, 1, 12), visible);
+    input.task.snapshots = all;
+    const std::vector<OwnedOutput> with_all = Merge(input.task);
+    const std::vector<PlainRecord> wanted = RecordsOf(with_all);
+
+    input.task.snapshots = SnapshotsForMerges(all, options.records, options.records, SIZE_MAX);
+    ASSERT_LE(input.task.snapshots.size(), all.size());
+    ASSERT_TRUE(CompareOutputs(Merge(input.task), with_all).ok());
+
+    const size_t most = Uniform(&random, 1, 4);
+    input.task.snapshots = SnapshotsForMerges(all, options.records, options.records, most);
+    const std::vector<PlainRecord> found = RecordsOf(Merge(input.task));
+    for (const SequenceNumber snapshot : all) {
+      ASSERT_EQ(Seen(found, snapshot), Seen(wanted, snapshot));
+    }
+    ASSERT_EQ(Seen(found, kMaxSequence), Seen(wanted, kMaxSequence));
+    ASSERT_LE(found.size(), wanted.size() + options.records / 8);
+  }
+}
+
 // A young snapshot, such as a transaction's, keeps no merge from the units.
 TEST_F(SnapshotVersionsTest, UnitsMergeUnderYoungSnapshots) {
   options_.executors = TestUnits("model");
@@ -157,6 +231,89 @@ TEST_F(SnapshotVersionsTest, UnitsMergeBesideManySnapshots) {
   EXPECT_GT(statistics.offload.device_tasks, 0u);
   EXPECT_EQ(statistics.offload.cpu_tasks, 0u);
   for (const Snapshot* const snapshot : snapshots) {
+    db_->ReleaseSnapshot(snapshot);
+  }
+}
+
+// Merges as the CPU does, but calls `meanwhile` first, once.
+class Interrupted final : public Executor {
+ public:
+  explicit Interrupted(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}
+  std::string_view name() const override { return "interrupted"; }
+  size_t max_runs() const override { return 16; }
+  size_t max_snapshots() const override { return 4; }
+  MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+    std::call_once(called_, meanwhile_);
+    snapshots = task.snapshots;
+    return CpuExecutor().Run(task, sink);
+  }
+
+  std::vector<SequenceNumber> snapshots;  // of the last task; there is one at a time
+
+ private:
+  std::once_flag called_;
+  const std::function<void()> meanwhile_;
+};
+
+// Snapshots that are taken, and transactions that are committed, while a compaction is under way
+// that has left younger snapshots out.
+TEST_F(SnapshotVersionsTest, SnapshotsTakenDuringACompaction) {
+  std::vector<std::pair<const Snapshot*, Model>> held;
+  Model model;
+  const auto put = [&](const std::string& key, const std::string& value) {
+    model[key] = value;
+    return db_->Put({}, key, value);
+  };
+  const auto hold = [&] { held.emplace_back(db_->GetSnapshot(), model); };
+  std::unique_ptr<Transaction> prepared;
+  const auto unit = std::make_shared<Interrupted>([&] {
+    hold();
+    model["b"] = "prepared";
+    ASSERT_TRUE(prepared->Commit().ok());
+    hold();
+    ASSERT_TRUE(put("a", "meanwhile").ok());
+    hold();
+    ASSERT_TRUE(db_->Delete({}, "c").ok());
+    model.erase("c");
+    hold();
+  });
+  options_.executors = {unit};
+  options_.always_offload = true;
+  options_.automatic_compactions = false;
+  Open();
+  for (const char* version : {"0", "1", "2"}) {
+    for (const char* key : {"a", "b", "c", "d"}) {
+      ASSERT_TRUE(put(key, version).ok());
+      if (std::string_view(key) == "b") {
+        hold();  // between the sequence numbers of what is merged
+      }
+    }
+    ASSERT_TRUE(db_->Flush(nullptr).ok());
+  }
+  ASSERT_TRUE(db_->Delete({}, "d").ok());
+  model.erase("d");
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  prepared = db_->BeginTransaction({}, {});
+  ASSERT_TRUE(prepared->Put(nullptr, "b", "prepared").ok());
+  ASSERT_TRUE(prepared->Prepare("prepared").ok());
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(db_->Put({}, "e", std::to_string(i)).ok());
+    model["e"] = std::to_string(i);
+    hold();
+  }
+  ASSERT_TRUE(db_->CompactRange(nullptr, "a", "dd").ok());
+  // Three see different parts of the inputs, and one all of them.
+  EXPECT_EQ(unit->snapshots.size(), 4u);
+  const auto check = [&] {
+    for (const auto& [snapshot, seen] : held) {
+      ExpectReads(snapshot, seen);
+    }
+    ExpectReads(nullptr, model);
+  };
+  check();
+  CompactAll();
+  check();
+  for (const auto& [snapshot, seen] : held) {
     db_->ReleaseSnapshot(snapshot);
   }
 }
