@@ -18,8 +18,10 @@ constexpr RunId kLast{kLastLevel, 0};
 // Extents below this share of their full size are small; so many of them are worth a compaction.
 constexpr uint32_t kSmallShare = 4;
 constexpr size_t kManySmall = 64;
-// Fewer records are not worth a compaction for their tombstones.
+// Fewer records are not worth a compaction for their tombstones, unless these delete much.
 constexpr uint64_t kFewRecords = 1000;
+// So many bytes are.
+constexpr uint64_t kMuchDeleted = uint64_t{64} << 10;
 
 // A run of 1/kRipeShare of UpperBytes is large enough for major compactions.
 constexpr uint64_t kRipeShare = 12;
@@ -68,10 +70,10 @@ std::vector<ExtentPtr> SortedByKey(std::vector<ExtentPtr> extents) {
   return extents;
 }
 
-bool ManyTombstones(const Extent& extent, const Options& options) {
-  return extent.entries >= kFewRecords && extent.tombstones > 0 &&
-         static_cast<double>(extent.tombstones) >=
-             options.deletion_share * static_cast<double>(extent.entries);
+// Whether that is deletion_share of so many records.
+bool ManyTombstones(uint64_t tombstones, uint64_t records, const Options& options) {
+  return tombstones > 0 &&
+         static_cast<double>(tombstones) >= options.deletion_share * static_cast<double>(records);
 }
 
 // Many versions that only snapshots needed when it was written.
@@ -81,9 +83,24 @@ bool ManyOldVersions(const Extent& extent, const Options& options) {
              options.deletion_share * static_cast<double>(extent.entries);
 }
 
+// The sequence number that the oldest snapshot must reach before no snapshot needs deletion_share of
+// the extent's records that are tombstones, which are taken to be spread evenly; kMaxSequence: never.
+SequenceNumber TombstonesDueAt(const Extent& extent, const Options& options) {
+  if (!ManyTombstones(extent.tombstones, extent.entries, options)) {
+    return kMaxSequence;
+  }
+  const double share = std::clamp(options.deletion_share * static_cast<double>(extent.entries) /
+                                      static_cast<double>(extent.tombstones),
+                                  0.0, 1.0);
+  const SequenceNumber spread = extent.newest_tombstone - extent.oldest_tombstone;
+  return std::min(
+      extent.newest_tombstone,
+      extent.oldest_tombstone + static_cast<SequenceNumber>(share * static_cast<double>(spread)));
+}
+
 // The sequence number that the oldest snapshot must reach before it is worth rewriting the extent,
-// of the last level, to drop tombstones or old versions; kMaxSequence: never. Takes the tombstones'
-// sequence numbers to be spread evenly. Of old versions none is needed from there on.
+// of the last level, to drop tombstones or old versions; kMaxSequence: never. Of old versions none
+// is needed from there on.
 SequenceNumber WorthRewritingAt(const RunIndex& last, const ExtentPtr& extent,
                                 const Options& options) {
   SequenceNumber due = kMaxSequence;
@@ -94,16 +111,8 @@ SequenceNumber WorthRewritingAt(const RunIndex& last, const ExtentPtr& extent,
       due = std::max(due, whole->newest);
     }
   }
-  if (ManyTombstones(*extent, options)) {
-    const double share = std::clamp(options.deletion_share * static_cast<double>(extent->entries) /
-                                        static_cast<double>(extent->tombstones),
-                                    0.0, 1.0);
-    const SequenceNumber spread = extent->newest_tombstone - extent->oldest_tombstone;
-    due = std::min({due, extent->newest_tombstone,
-                    extent->oldest_tombstone +
-                        static_cast<SequenceNumber>(share * static_cast<double>(spread))});
-  }
-  return due;
+  const bool little = extent->entries < kFewRecords && extent->weight() < kMuchDeleted;
+  return little ? due : std::min(due, TombstonesDueAt(*extent, options));
 }
 
 // Passes summaries that do not `interest`, if one begins where it stands. Returns whether it did.
@@ -123,15 +132,63 @@ bool PassSummaries(RunIndex::Iterator* at, const Interest& interest) {
   }
 }
 
-// The first extent with many tombstones; not valid if there is none.
-RunIndex::Iterator WithManyTombstones(const RunIndex& run, const Options& options) {
+// Whether `tombstones` in the extent are deletion_share of the records that `older` runs have there,
+// as far as their bounds tell, and these are many bytes. Looks at few extents.
+bool DeletesMuch(const Extent& extent, const std::vector<const RunIndex*>& older,
+                 const Options& options) {
+  uint64_t records = 0;
+  uint64_t bytes = 0;
+  for (const RunIndex* run : older) {
+    std::string begin(UserKey(extent.smallest));
+    PutFixed64(&begin, MakeTrailer(kMaxSequence, RecordType{0xff}));
+    RunIndex::Iterator at(*run);
+    for (at.Seek(begin); at.Valid() && UserKey(at.extent()->smallest) <= UserKey(extent.largest);
+         at.Next()) {
+      records += at.extent()->entries;
+      bytes += at.extent()->weight();
+      if (!ManyTombstones(extent.tombstones, records, options)) {
+        return false;
+      }
+    }
+  }
+  return bytes >= kMuchDeleted;
+}
+
+// What a search for tombstones needs to know.
+struct Deletions {
+  const Version& version;
+  const Options& options;
+  SequenceNumber oldest_snapshot;
+  SequenceNumber* held_back;  // the oldest snapshot must reach this for more to be found
+};
+
+// The first extent of run `i` of an upper level whose tombstones are worth a compaction; not valid if
+// there is none.
+RunIndex::Iterator WorthDeleting(const Deletions& deletions, size_t level, size_t i) {
   const auto interest = [](const RunIndex::Summary& summary, const RunIndex::Summary*) {
     return summary.tombstones > 0;
   };
-  RunIndex::Iterator at(run);
-  for (at.SeekToFirst(), PassSummaries(&at, interest);
-       at.Valid() && !ManyTombstones(*at.extent(), options); PassSummaries(&at, interest)) {
-    at.Next();
+  const Version& version = deletions.version;
+  std::vector<const RunIndex*> older;
+  for (size_t below = level; below < kLevels; ++below) {
+    const std::vector<Version::Run>& runs = version.levels[below];
+    for (size_t run = below == level ? i + 1 : 0; run < runs.size(); ++run) {
+      older.push_back(&runs[run].index);
+    }
+  }
+  RunIndex::Iterator at(version.levels[level][i].index);
+  for (at.SeekToFirst(), PassSummaries(&at, interest); at.Valid();
+       at.Next(), PassSummaries(&at, interest)) {
+    const Extent& extent = *at.extent();
+    const SequenceNumber due = TombstonesDueAt(extent, deletions.options);
+    if (due == kMaxSequence ||
+        (extent.entries < kFewRecords && !DeletesMuch(extent, older, deletions.options))) {
+      continue;
+    }
+    if (due <= deletions.oldest_snapshot) {
+      break;
+    }
+    *deletions.held_back = std::min(*deletions.held_back, due);
   }
   return at;
 }
@@ -242,16 +299,26 @@ std::optional<std::string> EndOfBytes(const Version& version, const KeyRange& ra
   }
 }
 
-std::optional<CompactionPick> PickDeletion(const Version& version, const Options& options) {
-  const std::vector<Version::Run>& level0 = version.levels[0];
-  if (level0.size() > 1 && std::any_of(level0.begin(), level0.end(), [&](const auto& run) {
-        return WithManyTombstones(run.index, options).Valid();
-      })) {
-    return PickLevel0(version, options, CompactionKind::kDeletion);
+std::optional<CompactionPick> PickDeletionInLevel0(const Deletions& deletions) {
+  for (size_t i = 0; i < deletions.version.levels[0].size(); ++i) {
+    if (WorthDeleting(deletions, 0, i).Valid()) {
+      return PickLevel0(deletions.version, deletions.options, CompactionKind::kDeletion);
+    }
+  }
+  return std::nullopt;
+}
+
+// A run of level 0 by itself waits for a second one while anything else is due.
+std::optional<CompactionPick> PickDeletion(const Deletions& deletions) {
+  const Version& version = deletions.version;
+  if (version.levels[0].size() > 1) {
+    if (std::optional<CompactionPick> pick = PickDeletionInLevel0(deletions)) {
+      return pick;
+    }
   }
   const std::vector<Version::Run>& level1 = version.levels[1];
   for (size_t i = level1.size(); i-- > 0;) {
-    const RunIndex::Iterator at = WithManyTombstones(level1[i].index, options);
+    const RunIndex::Iterator at = WorthDeleting(deletions, 1, i);
     if (!at.Valid()) {
       continue;
     }
@@ -589,11 +656,12 @@ std::string KeyAfter(std::string_view user_key) { return std::string(user_key) +
 std::optional<CompactionPick> PickCompaction(const Version& version, const Options& options,
                                              const PickInputs& inputs, LaterPick* later) {
   *later = {};
+  const Deletions deletions{version, options, inputs.oldest_snapshot, &later->oldest_snapshot};
   for (const CompactionKind kind : options.compaction_order) {
     std::optional<CompactionPick> pick;
     switch (kind) {
       case CompactionKind::kDeletion:
-        pick = PickDeletion(version, options);
+        pick = PickDeletion(deletions);
         break;
       case CompactionKind::kMinor:
         if (IsMinorDue(version, options)) {
@@ -623,6 +691,11 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
     return std::find(options.compaction_order.begin(), options.compaction_order.end(), kind) !=
            options.compaction_order.end();
   };
+  if (allowed(CompactionKind::kDeletion) && version.levels[0].size() == 1) {
+    if (std::optional<CompactionPick> pick = PickDeletionInLevel0(deletions)) {
+      return pick;
+    }
+  }
   return allowed(CompactionKind::kMinor) && allowed(CompactionKind::kIntraL1)
              ? PickForReads(version, options, inputs.read_credit, &later->read_credit)
              : std::nullopt;

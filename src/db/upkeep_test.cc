@@ -141,6 +141,40 @@ TEST_F(UpkeepTest, TombstonesThatASnapshotNeedsAreLeftAloneAndGoWithIt) {
   EXPECT_EQ(db_->GetStatistics().subtables[0].levels[2].records, 1u);
 }
 
+// No further write is needed for that, however large the values are.
+TEST_F(UpkeepTest, WhatIsDeletedAndFlushedGivesItsSpaceBack) {
+  options_.memtable_bytes = 4 << 20;
+  options_.l1_bytes = 64 << 20;
+  for (const int value_bytes : {100, 20'000}) {
+    const int keys = 4'000'000 / value_bytes;
+    for (const bool held : {false, true}) {
+      SCOPED_TRACE(fmt::format("values of {} bytes, snapshot {}", value_bytes, held));
+      Open();
+      Fill(keys, std::string(value_bytes, 'v'));
+      ASSERT_TRUE(db_->Flush(nullptr).ok());
+      ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+      const Snapshot* const dump = held ? db_->GetSnapshot() : nullptr;
+      for (int i = 0; i < keys; ++i) {
+        ASSERT_TRUE(db_->Delete({}, Key(i)).ok());
+      }
+      ASSERT_TRUE(db_->Flush(nullptr).ok());
+      ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+      if (held) {
+        ExpectNothingDue();
+        std::string value;
+        EXPECT_TRUE(db_->Get({.snapshot = dump}, Key(77), &value).ok());
+        db_->ReleaseSnapshot(dump);
+        ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+      }
+      uint64_t bytes = 0;
+      for (const LevelStatistics& level : db_->GetStatistics().subtables[0].levels) {
+        bytes += level.bytes;
+      }
+      EXPECT_LT(bytes, uint64_t{64} << 10);
+    }
+  }
+}
+
 TEST_F(UpkeepTest, VersionsThatASnapshotNeedsGoWithIt) {
   constexpr int kKeys = 20000;
   options_.extent_bytes = 64 << 10;
@@ -490,6 +524,7 @@ TEST_F(UpkeepTest, ReadsPayForFewerRuns) {
   constexpr int kRuns = 5;
   constexpr int kKeys = 1000;
   options_.memtable_bytes = 4 << 20;
+  options_.l1_bytes = 64 << 20;
   for (const bool by_iterators : {false, true}) {
     SCOPED_TRACE(by_iterators);
     Open();
