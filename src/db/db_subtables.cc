@@ -102,11 +102,15 @@ Status DBImpl::Drop(SubtableImpl* target) {
     const StateLock lock(db_.mutex);
     target->dropped = true;
     target->totals.Update({});
-    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): as is said above
-    auto* const empty = new Version;
-    empty->format = target->version(lock).format;
-    empty->active = db_.NewMemtable();
-    db_.InstallVersion(lock, target, empty);
+    if (db_.dropped == nullptr) {
+      // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): as is said above
+      auto* const empty = new Version;
+      empty->format = target->version(lock).format;
+      empty->active = db_.NewMemtable();
+      db_.dropped = {empty, [](const Version* version) { version->Unref(); }};
+    }
+    db_.dropped->Ref();
+    db_.InstallVersion(lock, target, db_.dropped.get());
     db_.schedule.Forget(lock, *target);
     db_.subtables.Drop(lock, *target);
   }();

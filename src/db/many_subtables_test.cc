@@ -94,6 +94,28 @@ TEST_F(ManySubtables, OfFewRowsAreSmall) {
   }
 }
 
+// Their handles stay, and little else.
+TEST_F(ManySubtables, DroppedOnesLeaveLittle) {
+  constexpr int kSubtables = 2000;
+  constexpr uint64_t kMostBytes = 1024;
+  Open();
+  const auto create_and_drop = [&](int from, int to) {
+    for (int i = from; i < to; ++i) {
+      Subtable* subtable;
+      ASSERT_TRUE(db_->CreateSubtable(Name(i), &subtable).ok());
+      ASSERT_TRUE(db_->Put({}, subtable, "row", "value").ok());
+      ASSERT_TRUE(db_->DropSubtable(subtable).ok());
+      std::string value;
+      EXPECT_TRUE(db_->Get({}, subtable, "row", &value).IsNotFound());
+      EXPECT_EQ(subtable->name(), Name(i));
+    }
+  };
+  create_and_drop(0, kSubtables);  // what is kept for reuse
+  const uint64_t before = ::mallinfo2().uordblks;
+  create_and_drop(kSubtables, 2 * kSubtables);
+  EXPECT_LE(::mallinfo2().uordblks, before + kSubtables * kMostBytes);
+}
+
 // Counted in memory: a copy of what there is for each new one would take seven times as much in the end.
 TEST_F(ManySubtables, CostTheSameHoweverManyThereAre) {
   constexpr int kPart = 10'000;
