@@ -60,6 +60,11 @@ def table(measured: Measured) -> tuple[list[str], list[list[str]]]:
     return columns, lines
 
 
+def _quoted(text: str) -> str:
+    """As gnuplot has it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def plot(measured: Measured) -> str:
     """A picture, as SVG: curves over numbers, groups of bars over names; what the paper prints is dashed."""
     figure = measured.figure
@@ -74,7 +79,7 @@ def plot(measured: Measured) -> str:
         for points, what, style in ((ours, "", "lw 2"), (theirs, ", theirs", "dt 2")):
             if not points:
                 continue
-            title = f"title '{(name + what).replace(chr(39), chr(39) * 2)}'"
+            title = f"title {_quoted(name + what)}"
             if numeric:
                 commands.append(f"'-' using 1:2 with linespoints lc {number} {style} {title}")
                 data += [f"{x} {y}" for x, y in points]
@@ -86,9 +91,9 @@ def plot(measured: Measured) -> str:
             data.append("e")
     script = [
         "set terminal svg size 760,420 noenhanced font 'sans,12' background 'white'",
-        f"set title '{figure.title.replace(chr(39), chr(39) * 2)}'",
-        f"set xlabel '{figure.x}'",
-        f"set ylabel '{figure.y}'",
+        f"set title {_quoted(figure.title)}",
+        f"set xlabel {_quoted(figure.x)}",
+        f"set ylabel {_quoted(figure.y)}",
         "set key outside below",
         "set style data histogram",
         "set style histogram clustered",

@@ -13,6 +13,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 from pathlib import Path
+from typing import Any
 
 import page
 import sql
@@ -25,9 +26,9 @@ BUILD = Path(sys.argv.pop(1))
 CHROMIUM = shutil.which("chromium")
 
 
-def figure(name: str, **changes: object) -> Figure:
-    settings = {"title": "It's <bold> & more", "x": "value, bytes", "y": "MB/s", "differs": ("Theirs is a card ([grid.md](grid.md)).",)}
-    return Figure(name=name, measure=lambda bench: [], **{**settings, **changes})
+def figure(name: str, x: str = "value, bytes", y: str = "MB/s", **others: Any) -> Figure:
+    differs = ("Theirs is a card ([grid.md](grid.md)).",)
+    return Figure(name, "It's <bold> & more", x, y, measure=lambda bench: [], differs=differs, **others)
 
 
 ONE = Measured(
@@ -36,9 +37,12 @@ ONE = Measured(
     [Row("a", 64, {"MB/s": 10}, 1.5), Row("a", 128, {"MB/s": 2345.6}, 2.5), Row("b's", 64, {"MB/s": 7})],
 )
 SEVERAL = Measured(
-    figure("several", x="workload", y="op/s"),
+    figure("several", x="host's workload", y="host's op/s"),
     0.1,
-    [Row("a", "load", {"op/s": 1, "us": 0.25}), Row("b", "load", {"op/s": 3}), Row("a", "ycsba", {"op/s": 5, "us": 1})],
+    [
+        Row("a", "load", {"host's op/s": 1, "us": 0.25}), Row("b", "load", {"host's op/s": 3}),
+        Row("a", "ycsba", {"host's op/s": 5, "us": 1}),
+    ],
 )
 
 
@@ -68,7 +72,7 @@ class Pages(unittest.TestCase):
 
     def test_several_quantities_have_a_row_for_each_series(self) -> None:
         columns, rows = page.table(SEVERAL)
-        self.assertEqual(columns, ["workload", "", "op/s", "us"])
+        self.assertEqual(columns, ["host's workload", "", "host's op/s", "us"])
         self.assertEqual(rows, [["load", "a", "1", "0.25"], ["load", "b", "3", ""], ["ycsba", "a", "5", "1"]])
 
     def test_pictures(self) -> None:
@@ -178,12 +182,13 @@ class Servers(unittest.TestCase):
 
         def window(engine: str) -> sql.Window:
             names = ("Questions", *sql.CACHES[engine])
-            ends = (dict(zip(names, (end["Questions"], end["hit"], end["miss"]))) for end in (before, after))
-            return sql.window(engine, *ends, seconds=2)
+            first, last = (dict(zip(names, (end["Questions"], end["hit"], end["miss"]))) for end in (before, after))
+            last[sql.CARD] = 500_000
+            return sql.window(engine, first, last, cpu_seconds=3, seconds=2)
 
-        self.assertEqual(window("SLUICE"), sql.Window(20, 0.8))
-        self.assertEqual(window("ROCKSDB"), sql.Window(20, 0.8))
-        self.assertEqual(window("InnoDB"), sql.Window(20, 0.75))
+        self.assertEqual(window("SLUICE"), sql.Window(20, 0.8, 1.25))
+        self.assertEqual(window("ROCKSDB"), sql.Window(20, 0.8, 1.25))
+        self.assertEqual(window("InnoDB"), sql.Window(20, 0.75, 1.25))
 
     def test_rows_tell_host_and_card_apart(self) -> None:
         cpu = [sql.Run(1000, 1, 2, 0, cpu_us=30, compaction_us=4, merged_mb=9, slowest=700)]
@@ -202,13 +207,16 @@ class Command(unittest.TestCase):
     def test_measures(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             out = Path(directory)
-            figures = ("fcae-figure-10", "fcae-figure-15c", "fast20-figure-12")
+            figures = ("fcae-figure-10", "fcae-figure-15c", "fast20-figure-10", "fast20-figure-12")
             done = self.run_papers(*figures, "--data", 0.004, "--db", out, "--out", out, "--page", out / "p.md")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("fcae-figure-10: nothing to measure with so little data", done.stderr)
             rows = json.loads((out / "fcae-figure-15c.json").read_text())["rows"]
             self.assertEqual([row["x"] for row in rows], [x for x in (2, 16, 128, 1024) for _ in range(3)])
             self.assertTrue(all(row["values"]["MB/s"] > 0 for row in rows))
+            rows = json.loads((out / "fast20-figure-10.json").read_text())["rows"]
+            self.assertEqual([row["series"] for row in rows], ["CPU, one thread", "card"] * 7)
+            self.assertEqual([row["values"]["card's model, us/record"] > 0 for row in rows], [False, True] * 7)
             rows = json.loads((out / "fast20-figure-12.json").read_text())["rows"]
             self.assertEqual([row["series"] for row in rows], ["1 thread", "2 threads", "card"])
             self.assertTrue((out / "report.html").exists())
@@ -220,7 +228,10 @@ class Command(unittest.TestCase):
     def test_measures_servers(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             out = Path(directory)
-            figures = ("xengine-figure-12-insert-binlog", "xengine-figure-15", "xengine-figure-17", "xengine-sysbench")
+            figures = (
+                "xengine-figure-12-insert-binlog", "xengine-figure-15", "xengine-figure-17", "xengine-figure-19",
+                "xengine-sysbench",
+            )  # fmt: skip
             done = self.run_papers(*figures, "--data", 0.002, "--connections", "1,3", "--seconds", 1, "--db", out,
                                    "--out", out)  # fmt: skip
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -234,7 +245,11 @@ class Command(unittest.TestCase):
             self.assertEqual([(row["series"], row["x"]) for row in over_time],
                              [(name, x) for name in ("Sluice", "InnoDB", "MyRocks") for x in range(2, 21)])  # fmt: skip
             self.assertTrue(all(0 < row["values"]["found in the cache, %"] <= 100 for row in over_time))
-            rows += over_time + on_card + json.loads((out / "xengine-sysbench.json").read_text())["rows"]
+            cores = json.loads((out / "xengine-figure-19.json").read_text())["rows"]
+            self.assertEqual([(row["series"], row["x"]) for row in cores],
+                             [(name, x) for name in ("Sluice, CPU", "Sluice, card") for x in range(2, 21)])  # fmt: skip
+            self.assertTrue(all(0 < row["values"]["host's cores"] < 8 for row in cores))
+            rows += over_time + cores + on_card + json.loads((out / "xengine-sysbench.json").read_text())["rows"]
             self.assertTrue(all(row["values"]["1000 statements/s"] > 0 for row in rows))
             self.assertEqual([path.name for path in out.iterdir() if "sluice-sql" in path.name], [])
 

@@ -113,13 +113,13 @@ def host_cpu(run: Json) -> float:
     """Microseconds of the host's CPU per operation, whoever merges; what stands for the card is not
     the host's."""
     seconds: float = sum(time for thread, time in run["cpu_seconds"].items() if thread != "card")
-    return 1e6 * seconds / run["operations"]
+    return 1e6 * seconds / float(run["operations"])
 
 
 def card_cpu(run: Json) -> float:
     """The same of what stands for the card: the host's CPU does that, too, here."""
     seconds: float = run["cpu_seconds"]["card"]
-    return 1e6 * seconds / run["operations"]
+    return 1e6 * seconds / float(run["operations"])
 
 
 def throughput(run: Json) -> dict[str, float]:

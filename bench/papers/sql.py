@@ -87,6 +87,7 @@ class Window:
 
     statements: float  # per second
     hits: float  # of the look-ups of blocks, or pages, the share that the cache answered
+    cores: float  # that the server kept busy, without what stands for a card
 
 
 def parse(report: str) -> Run:
@@ -119,6 +120,8 @@ def ratio(runs: dict[str, list[Run]], name: str, others: tuple[str, ...]) -> flo
     )
 
 
+# What stands for a card.
+CARD = "Sluice_card_cpu_microseconds"
 # Status variables: look-ups of blocks that the cache answered, and those that it did not. InnoDB's
 # first one has all look-ups.
 CACHES = {
@@ -128,11 +131,13 @@ CACHES = {
 }
 
 
-def window(engine: str, before: dict[str, int], after: dict[str, int], seconds: float) -> Window:
-    """Of the status variables at its two ends."""
+def window(engine: str, before: dict[str, int], after: dict[str, int], cpu_seconds: float, seconds: float) -> Window:
+    """Of the status variables at its two ends, and the server's CPU time between them."""
+    card = 1e-6 * (after.get(CARD, 0) - before.get(CARD, 0))
     hits, misses = (after[name] - before[name] for name in CACHES[engine])
     lookups = hits if engine == "InnoDB" else hits + misses
-    return Window((after["Questions"] - before["Questions"]) / seconds, 1 - misses / max(lookups, 1))
+    statements = (after["Questions"] - before["Questions"]) / seconds
+    return Window(statements, 1 - misses / max(lookups, 1), (cpu_seconds - card) / seconds)
 
 
 class Server:
@@ -276,12 +281,12 @@ class Servers:
                 sysbench = thread.submit(self._sysbench, server, "run", settings, *run)
                 found[name] = []
                 time.sleep(self.seconds)
-                before, began = server.status(), time.monotonic()
+                before, cpu_before, began = server.status(), server.cpu_seconds(), time.monotonic()
                 for _ in range(windows - 1):
                     time.sleep(max(0, began + self.seconds - time.monotonic()))
-                    after, ended = server.status(), time.monotonic()
-                    found[name].append(window(server.engine, before, after, ended - began))
-                    before, began = after, ended
+                    after, cpu_after, ended = server.status(), server.cpu_seconds(), time.monotonic()
+                    found[name].append(window(server.engine, before, after, cpu_after - cpu_before, ended - began))
+                    before, cpu_before, began = after, cpu_after, ended
                 sysbench.result()
         return found
 
@@ -297,7 +302,7 @@ class Servers:
         did = {name: value - before.get(name, 0) for name, value in server.status().items()}
         run = parse(report)
         statements = run.statements * self.seconds
-        card = 1e-6 * did.get("Sluice_card_cpu_microseconds", 0)
+        card = 1e-6 * did.get(CARD, 0)
         return dataclasses.replace(
             run,
             cpu_us=1e6 * (cpu - card) / statements,
