@@ -244,7 +244,8 @@ FIGURES = (
         "host's cores",
         cores_over_time,
         (
-            *HOST,
+            "Theirs is MySQL 5.7 on 32 cores, with clients on another machine; here it is MariaDB 10.11, and two cores have the "
+            "clients, too. Nothing is compressed, and caches hold all the data.",
             UNSYNCED,
             "The card is `model:fast20x4`: what stands for it is not counted as the host's. Theirs inserts; here a column "
             "without index is updated, since inserts in the order of the primary key leave compactions little to merge.",
