@@ -167,7 +167,8 @@ TEST_F(UpkeepTest, WhatIsDeletedAndFlushedGivesItsSpaceBack) {
         ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
       }
       uint64_t bytes = 0;
-      for (const LevelStatistics& level : db_->GetStatistics().subtables[0].levels) {
+      const Statistics statistics = db_->GetStatistics();
+      for (const LevelStatistics& level : statistics.subtables[0].levels) {
         bytes += level.bytes;
       }
       EXPECT_LT(bytes, uint64_t{64} << 10);
