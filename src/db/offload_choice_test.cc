@@ -98,7 +98,8 @@ TEST_F(OffloadChoiceTest, WithoutUnitsCompactionsHeedAllSnapshots) {
   write(3, 100);
   ASSERT_TRUE(db_->CompactRange(nullptr, "", "").ok());
   uint64_t records = 0;
-  for (const LevelStatistics& level : db_->GetStatistics().subtables[0].levels) {
+  const Statistics statistics = db_->GetStatistics();
+  for (const LevelStatistics& level : statistics.subtables[0].levels) {
     records += level.records;
   }
   EXPECT_EQ(records, 10200u);  // without version 1

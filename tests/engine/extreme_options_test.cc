@@ -217,7 +217,8 @@ TEST_F(ExtremeOptions, HugeLimitsAreNone) {
     ASSERT_TRUE(db->Put({}, fmt::format("{:08}", i), std::string(10'000, 'v')).ok());
   }
   ASSERT_TRUE(db->WaitForBackgroundWork().ok());
-  for (const LevelStatistics& level : db->GetStatistics().subtables[0].levels) {
+  const Statistics statistics = db->GetStatistics();
+  for (const LevelStatistics& level : statistics.subtables[0].levels) {
     EXPECT_EQ(level.records, 0u);
   }
 }
