@@ -293,8 +293,8 @@ PROOFS = {
              "addr_q + 1'b1"),
             ("cu_read_engine", "~LeftBits'(to_boundary)", "-LeftBits'(to_boundary)"),
             ("cu_read_engine", "+ (LaneBits + 2)'(W - 1)", "+ (LaneBits + 2)'(W)"),
-            ("cu_read_engine", "left_q <= LeftBits'(to_boundary) + 1'b1",
-             "left_q <= LeftBits'(to_boundary)"),
+            ("cu_read_engine", "left_q[BeatBits-1:0] <= BeatBits'(to_boundary) + 1'b1",
+             "left_q[BeatBits-1:0] <= BeatBits'(to_boundary)"),
         ],
     ),
     "read_engine_beats": Proof(

@@ -149,7 +149,7 @@ module cu_read_engine #(
     logic [EndBits-1:0]   new_end_pos;
 
     assign to_boundary = ~addr_q[LaneBits+:BurstBits];
-    assign ends        = left_q <= LeftBits'(to_boundary) + 1'b1;
+    assign ends        = ~far & (left_q[BeatBits-1:0] <= BeatBits'(to_boundary) + 1'b1);
     assign beats       = ends ? BeatBits'(left_q) : BeatBits'(to_boundary) + 1'b1;
     assign new_end     = q_bytes[LaneBits-1:0] + q_addr[LaneBits-1:0];  // of the stored CRC
 
