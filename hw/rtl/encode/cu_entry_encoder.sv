@@ -147,6 +147,11 @@ module cu_entry_encoder #(
     logic                 trailer_fits;
   } beat_t;
 
+  // Whether n is 2^bits at most, without a carry chain.
+  function automatic logic at_most(logic [31:0] n, int unsigned bits);
+    return (n >> bits) == '0 || n == (32'd1 << bits);
+  endfunction
+
   // `bytes` are in the beat. A shared prefix never exceeds the key.
   function automatic beat_t plan(logic last, logic [CountBits-1:0] bytes, logic skip_all,
                                  logic [BeatBits-1:0] skip);
@@ -188,11 +193,12 @@ module cu_entry_encoder #(
   always_comb begin
     varint_t shared_code, unshared_code, value_code;
     logic [3:0] value_at;
+    logic key_one;  // its user key is in one beat
     head_d.restart    = state_q == StClose || !block_open_q || restart_left_q[16];
     head_d.shared     = head_d.restart ? 16'd0 : record_q.shared;
     head_d.unshared   = head_d.restart ? record_q.whole : record_q.unshared;
     head_d.value_none = record_q.value_bytes == '0;
-    head_d.value_last = record_q.value_bytes <= V;
+    head_d.value_last = at_most(record_q.value_bytes, BeatBits);
     shared_code   = varint(56'(head_d.shared[13:0]));
     unshared_code = varint(56'(head_d.unshared[13:0]));
     value_code    = varint(56'(record_q.value_bytes[27:0]));
@@ -200,9 +206,8 @@ module cu_entry_encoder #(
     head_d.bytes  = value_at + value_code.bytes;
     head_d.data   = shared_code.data | (unshared_code.data << {shared_code.bytes[1:0], 3'b0})
                     | (value_code.data << {value_at[2:0], 3'b0});
-    head_d.beat   = plan(record_q.user_bytes <= 16'(V),
-                         (record_q.user_bytes <= 16'(V)) ? record_q.user_bytes[CountBits-1:0]
-                                                      : CountBits'(V),
+    key_one       = at_most(32'(record_q.user_bytes), BeatBits);
+    head_d.beat   = plan(key_one, key_one ? record_q.user_bytes[CountBits-1:0] : CountBits'(V),
                          head_d.shared[15:BeatBits] != '0, head_d.shared[BeatBits-1:0]);
   end
 
@@ -239,7 +244,7 @@ module cu_entry_encoder #(
 
   // The beat after this one: V bytes less are left of key and prefix.
   beat_t next_beat;
-  wire next_last = key_left_q <= 16'(2 * V);
+  wire next_last = at_most(32'(key_left_q), BeatBits + 1);
   always_comb begin
     logic [CountBits-1:0] bytes;
     bytes = CountBits'(V);
@@ -451,7 +456,7 @@ module cu_entry_encoder #(
       beat_q     <= next_beat;
     end
     if (take_value) begin
-      value_last_q <= value_left_q <= 2 * V;
+      value_last_q <= at_most(value_left_q, BeatBits + 1);
     end
 
     if (take_record && !block_open_q) block_room_q <= signed'(34'(block_bytes_i));
