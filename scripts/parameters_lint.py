@@ -28,7 +28,11 @@ REFUSED = {
     },
     "cu_byte_packer": {"bytes": {"Bytes": 12}},
     "cu_byte_ram": {"depth": {"Depth": 6000}},
-    "cu_byte_select": {"positions": {"Positions": 6}, "in_bytes": {"InBytes": 22}},
+    "cu_byte_rotate": {
+        "bytes": {"Bytes": 12, "OutBytes": 8}, "out_bytes": {"OutBytes": 17},
+        "left": {"OutBytes": 8, "Left": 1},
+    },
+    "cu_byte_select": {"positions": {"Positions": 6}},
     "cu_card_control": {"units": {"Units": 9}},
     "cu_commit_fifo": {"depth": {"Depth": 6}},
     "cu_compress_stage": {"compressors": {"Compressors": 0}},

@@ -90,7 +90,7 @@ PROOFS = {
         ],
     ),
     "byte_packer": Proof(
-        "f_byte_packer", ["cu_byte_packer"],
+        "f_byte_packer", ["cu_byte_mux", "cu_byte_rotate", "cu_byte_packer"],
         "bytes in = bytes out, in order; ends and tokens with a block's last byte; level bounded",
         parameters={"Bytes": 2},
         mutations=[
@@ -104,7 +104,7 @@ PROOFS = {
         ],
     ),
     "block_chunks": Proof(
-        "f_block_chunks", ["cu_fifo", "cu_byte_select", "cu_block_chunks"], BLOCK_CHUNKS_SAYS,
+        "f_block_chunks", ["cu_fifo", "cu_byte_mux", "cu_byte_select", "cu_block_chunks"], BLOCK_CHUNKS_SAYS,
         method="induction", depth=1,
         mutations=[
             ("cu_block_chunks", "load & (last_q | (index_q == IndexBits'(Chunks - 1)))",
@@ -119,7 +119,7 @@ PROOFS = {
         ],
     ),
     "block_chunks_whole": Proof(
-        "f_block_chunks", ["cu_fifo", "cu_byte_select", "cu_block_chunks"],
+        "f_block_chunks", ["cu_fifo", "cu_byte_mux", "cu_byte_select", "cu_block_chunks"],
         BLOCK_CHUNKS_SAYS + "; bus as wide", method="induction", depth=1,
         parameters={"BusBytes": 8},
         mutations=[
@@ -128,7 +128,7 @@ PROOFS = {
         ],
     ),
     "byte_window": Proof(
-        "f_byte_window", ["cu_byte_window"],
+        "f_byte_window", ["cu_byte_mux", "cu_byte_rotate", "cu_byte_window"],
         "the bytes of each block once, in order, soon; head and next position as said ahead; flushes",
         method="induction", depth=1,
         mutations=[
@@ -141,7 +141,7 @@ PROOFS = {
             ("cu_byte_window", "lo_last ? empty : without_lo", "without_lo"),
             ("cu_byte_window", "lo_valid & (lo_last | ~hi_valid)", "lo_valid & ~hi_valid"),
             ("cu_byte_window", "(flush_one & hi_valid) ? start", "flush_one ? start"),
-            ("cu_byte_window", "if (ahead.pos[b])", "if (pos_q[b])"),
+            ("cu_byte_window", ".pos_i(ahead.pos)", ".pos_i(pos_q)"),
             ("cu_byte_window", "ahead_from_second[i] ? ahead.second : ahead.first",
              "slot[ahead_from_second[i]]"),
             ("cu_byte_window", "lanes_below(sum(pos_q, ahead_bytes_i))", "lanes_below(pos_q)"),

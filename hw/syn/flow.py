@@ -50,8 +50,13 @@ LEVELS = 5
 # six, because two small LUTs can be one: synth.py counts each.
 COSTS = "6:1,2,4"
 SYNTH = "synth_xilinx -family xcup -flatten -noiopad -noclkbuf -top {top}"
+# Each cu_byte_mux, an instance of a module of its own, is a box per bit for ABC and a LUT behind it.
+BYTE_MUX = ("chtype -set cu_byte_mux t:cu_byte_mux*",
+            "read_verilog -icells -lib -specify hw/syn/byte_mux.v",
+            "techmap -map hw/syn/byte_mux_boxes.v")  # fmt: skip
 XCUP = Target(
-    (f"{SYNTH} -run begin:map_luts",
+    (*BYTE_MUX,
+     f"{SYNTH} -run begin:map_luts",
      # Its map_luts, with costs and delays of our own.
      f"scratchpad -set abc9.W {WIRE}",
      "opt_expr -mux_undef -noclkinv",
@@ -59,6 +64,7 @@ XCUP = Target(
      "clean",
      "xilinx_srl -fixed -minlen 3",
      "techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6",
+     "techmap -map hw/syn/byte_mux_luts.v",
      "xilinx_dffopt",
      "opt_lut_ins -tech xilinx",
      f"{SYNTH} -run finalize:"),

@@ -38,6 +38,28 @@ class Flow(unittest.TestCase):
         self.assertGreater(path.levels, 2)
         self.assertRegex(path.end, r"g_node\[\d\]\.u_node\.")
 
+    def test_rotators_take_two_luts_per_bit(self):
+        netlist, _ = flow.synthesise(flow.XCUP, "test_rotate", "cu_byte_rotate", {"Bytes": 16})
+        whole = json.loads(netlist.read_text(encoding="utf-8"))
+        cells = whole["modules"]["cu_byte_rotate"]["cells"].values()
+        self.assertEqual([cell["type"] for cell in cells], ["LUT6"] * 256)
+        self.assertEqual(levels.deepest(whole, 1)[0].levels, 2)
+
+    def test_a_byte_multiplexer_picks(self):
+        netlist, _ = flow.synthesise(flow.XCUP, "test_mux", "cu_byte_mux", {})
+        module = json.loads(netlist.read_text(encoding="utf-8"))["modules"]["cu_byte_mux"]
+        ports = {name: port["bits"] for name, port in module["ports"].items()}
+        luts = {cell["connections"]["O"][0]: cell for cell in module["cells"].values()}
+        for i, out in enumerate(ports["byte_o"]):
+            inputs = [luts[out]["connections"][f"I{n}"][0] for n in range(6)]
+            init = luts[out]["parameters"]["INIT"][::-1]
+            for pick in range(4):
+                for byte in range(4):  # that alone has the bit
+                    ones = {ports["bytes_i"][8 * byte + i]}
+                    ones |= {bit for n, bit in enumerate(ports["pick_i"]) if pick >> n & 1}
+                    row = sum((bit in ones) << n for n, bit in enumerate(inputs))
+                    self.assertEqual(init[row], "1" if pick == byte else "0")
+
     def test_wide_multiplexers_need_their_luts(self):
         def cell(kind, out, **inputs):
             ports = {"O": [out], **{name: [bit] for name, bit in inputs.items()}}

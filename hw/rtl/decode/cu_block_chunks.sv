@@ -129,7 +129,7 @@ module cu_block_chunks #(
   // Ends with the byte at chunk_end_q.
   logic [71:0] tail;
   logic [$clog2(Tails+1)-1:0] unused_tails;
-  cu_byte_select #(.InBytes(V + 8), .OutBytes(9), .Positions(V)) u_tail (
+  cu_byte_select #(.OutBytes(9), .Positions(V)) u_tail (
     .data_i({chunk_q, before_q}), .pos_i(chunk_end_q), .data_o(tail)
   );
 

@@ -73,8 +73,7 @@ module cu_byte_window #(
   tag_t [1:0] in_tag;
   logic [PosBits-1:0] pos_q;
   logic ready_q, ready_d;
-  logic [63:0] head_q;
-  logic [V*8-1:0] ring_d;
+  logic [63:0] head_q, head_d;
   logic [V-1:0] ring_parity;
 
   wire lo_valid = tag_q[low].valid;
@@ -187,12 +186,9 @@ module cu_byte_window #(
   end
   assign parity_o = ^ring_parity;
 
-  always_comb begin
-    ring_d = ahead_ring;  // rotated by the position, in steps of powers of two
-    for (int b = int'(PosBits) - 1; b >= 0; b--) begin
-      if (ahead.pos[b]) ring_d = (ring_d >> (8 << b)) | (ring_d << (8 * V - (8 << b)));
-    end
-  end
+  cu_byte_rotate #(.Bytes(V), .OutBytes(8)) u_head (
+    .data_i(ahead_ring), .pos_i(ahead.pos), .data_o(head_d)
+  );
 
   always_comb begin
     next_tag_d = next_tag_q;
@@ -212,7 +208,7 @@ module cu_byte_window #(
 
   always_ff @(posedge clk_i) begin
     pos_q <= now.pos;
-    head_q <= ring_d[63:0];
+    head_q <= head_d;
     if (!rst_ni) begin
       tag_q      <= '0;
       next_tag_q <= '0;

@@ -433,12 +433,9 @@ module cu_entry_parser
   // ------------------------------------------------------------------ events
 
   logic [V*8-1:0] data;
-  always_comb begin
-    data = window_ring_i;  // rotated, in steps of powers of two
-    for (int b = int'(PosBits) - 1; b >= 0; b--) begin
-      if (rotate_q[b]) data = (data >> (8 << b)) | (data << (8 * V - (8 << b)));
-    end
-  end
+  cu_byte_rotate #(.Bytes(V), .OutBytes(V)) u_data (
+    .data_i(window_ring_i), .pos_i(rotate_q), .data_o(data)
+  );
 
   // For a header that Head takes: from the position of its end.
   wire take_cross = take_q[PosBits] | sum_reaches_v(window_pos_i, take_q[PosBits-1:0]);

@@ -226,7 +226,7 @@ module cu_key_expander
   // The trailer ends with the key's last byte, the span'th of its last beat. A span of 0 is that of
   // a key which is too short to be one.
   logic [63:0] trailer;
-  cu_byte_select #(.InBytes(V + 7), .OutBytes(8), .Positions(V)) u_trailer (
+  cu_byte_select #(.OutBytes(8), .Positions(V)) u_trailer (
     .data_i({s2_key_q, tail_q}), .pos_i(PosBits'(s2_q.span - 1'b1)), .data_o(trailer)
   );
 

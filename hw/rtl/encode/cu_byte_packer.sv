@@ -56,15 +56,9 @@ module cu_byte_packer #(
 
   // The bytes held end a block in a cycle of their own: the chunk then stays where it is.
   wire [PosBits-1:0] turn = flush_q ? '0 : pos_q;
-  always_comb begin
-    // In steps of powers of two.
-    rotated = in_i.data;
-    for (int b = 0; b < int'(PosBits); b++) begin
-      if (turn[b]) begin
-        rotated = (rotated << (8 << b)) | (rotated >> (8 * Bytes - (8 << b)));
-      end
-    end
-  end
+  cu_byte_rotate #(.Bytes(Bytes), .OutBytes(Bytes), .Left(1)) u_rotate (
+    .data_i(in_i.data), .pos_i(turn), .data_o(rotated)
+  );
 
   always_comb begin
     pos_d         = pos_q;
