@@ -77,7 +77,8 @@ PROOFS = {
     ),
     "credit": Proof(
         "f_credit", ["cu_credit"], "credit exactly while fewer than Depth places are taken",
-        mutations=[("cu_credit", "free_d = give_i ? free_q : free_q - 1'b1", "free_d = free_q - 1'b1"),
+        mutations=[("cu_credit", "give_i != take_i", "give_i || take_i"),
+                   ("cu_credit", "(up ? ones : zeros)", "ones"),
                    ("cu_credit", "~take_i & (every", "(every"),
                    ("cu_credit", "(one & take_i)", "one")],
     ),

@@ -16,7 +16,7 @@ module cu_credit #(
 );
   localparam int unsigned CountBits = $clog2(Depth + 1);
 
-  logic [CountBits-1:0] free_q, free_d;
+  logic [CountBits-1:0] free_q;
   logic avail_q, all_q;
 
   // Precomputed from free_q: give_i and take_i are on the critical path.
@@ -24,10 +24,17 @@ module cu_credit #(
   wire one = free_q == CountBits'(1);
   wire but_one = free_q == CountBits'(Depth - 1);
   wire every = free_q == CountBits'(Depth);
-  always_comb begin
-    free_d = give_i ? free_q + 1'b1 : free_q;
-    if (take_i) free_d = give_i ? free_q : free_q - 1'b1;
-  end
+
+  // One more or one less, without an adder.
+  function automatic logic [CountBits-1:0] step(logic [CountBits-1:0] n, logic up);
+    logic ones = 1'b1, zeros = 1'b1;  // so are all bits below
+    for (int unsigned i = 0; i < CountBits; i++) begin
+      step[i] = n[i] ^ (up ? ones : zeros);
+      ones  &= n[i];
+      zeros &= ~n[i];
+    end
+  endfunction
+
   assign avail_o = avail_q;
   assign all_o   = all_q;
 
@@ -37,7 +44,7 @@ module cu_credit #(
       avail_q <= 1'b1;
       all_q   <= 1'b1;
     end else begin
-      free_q  <= free_d;
+      if (give_i != take_i) free_q <= step(free_q, give_i);
       avail_q <= give_i | ~(none | (one & take_i));
       all_q   <= ~take_i & (every | (but_one & give_i));
     end
