@@ -110,8 +110,12 @@ module cu_byte_window #(
   wire flush_one = lo_valid & (lo_last | ~hi_valid);  // or else both
   step_t stay, flushed, crossed;
   logic [3:0][SlotBits-1:0] slot;  // from the window's first chunk on
+  function automatic logic [SlotBits-1:0] after(logic [SlotBits-1:0] n, int unsigned steps);
+    for (int unsigned s = 0; s < steps; s++) n = {n[2] ^ (n[1] & n[0]), n[1] ^ n[0], ~n[0]};
+    return n;
+  endfunction
   for (genvar i = 0; i < 4; i++) begin : g_slot
-    assign slot[i] = first_q + SlotBits'(i);
+    assign slot[i] = after(first_q, i);
   end
   wire [1:0] dropped = flush_one ? 2'd1 : lo_valid ? 2'd2 : 2'd0;
   assign stay    = '{load: empty, first: slot[0], second: slot[1],
@@ -171,6 +175,13 @@ module cu_byte_window #(
   wire [V-1:0] moved_from_second = lanes_below(sum(pos_q, ahead_bytes_i));
   wire [V-1:0] other_from_second = lanes_below(ahead_flush_i ? flushed.pos : stay.pos);
   wire [V-1:0] ahead_from_second = ahead_move_i ? moved_from_second : other_from_second;
+  // A slot is a row of a bank: lanes choose among the rows of both banks' chunks.
+  logic [1:0][SlotBits-2:0] rows, ahead_rows;
+  for (genvar b = 0; b < 2; b++) begin : g_row
+    assign rows[b]       = (low == 1'(b)) ? slot[0][SlotBits-1:1] : slot[1][SlotBits-1:1];
+    assign ahead_rows[b] = (ahead.first[0] == 1'(b)) ? ahead.first[SlotBits-1:1]
+                                                     : ahead.second[SlotBits-1:1];
+  end
   logic [V*8-1:0] ahead_ring;
   logic [V-1:0] in_parity;
   for (genvar i = 0; i < int'(V); i++) begin : g_lane
@@ -181,8 +192,10 @@ module cu_byte_window #(
     always_ff @(posedge clk_i) begin
       if (push) mem[in_q] <= {in_parity[i], chunk_data_i[8*i+:8]};
     end
-    assign {ring_parity[i], ring_o[8*i+:8]} = mem[slot[from_second[i]]];
-    assign ahead_ring[8*i+:8] = mem[ahead_from_second[i] ? ahead.second : ahead.first][7:0];
+    wire bank = low ^ from_second[i];
+    wire ahead_bank = ahead.first[0] ^ ahead_from_second[i];
+    assign {ring_parity[i], ring_o[8*i+:8]} = mem[{rows[bank], bank}];
+    assign ahead_ring[8*i+:8] = mem[{ahead_rows[ahead_bank], ahead_bank}][7:0];
   end
   assign parity_o = ^ring_parity;
 
