@@ -261,7 +261,7 @@ PROOFS = {
         "bursts follow each other without gap (address modulo 4 KiB), within the area",
         parameters={"Check": 1}, method="bmc", depth=16, fast=False,
         mutations=[
-            ("cu_write_engine", "push_beat && left_q != '0", "push_beat"),
+            ("cu_write_engine", "push_beat && !none_left", "push_beat"),
             ("cu_write_engine", "addr_q + (64-BusBits)'(burst)", "addr_q + 1'b1"),
         ],
     ),

@@ -83,7 +83,8 @@ module cu_write_engine #(
   logic full_q, halted_q, error_q;
   logic [AvailBits-1:0] avail_q;    // beats in the FIFO that no burst has claimed yet
   logic [FlightBits-1:0] flight_q;  // bursts issued and not answered
-  logic [63-BusBits:0] used_q, left_q;  // beats
+  logic [63-BusBits:0] used_q;   // beats
+  logic [63-BusBits:0] spent_q;  // ~spent_q more fit: counting up takes no LUT per bit
   logic [Slots-1:0][Bytes*8-1:0] gather_q;
   logic room_q;   // for this beat, whatever is on its way to the FIFO
   logic store_q;  // gather_q goes to the FIFO
@@ -98,7 +99,8 @@ module cu_write_engine #(
   wire beat_done = some_bytes && slot_q == SlotBits'(Slots - 1);
   wire beat_open = some_bytes || slot_q != '0;
   wire push_beat = push && !swallow;
-  wire store = push_beat && left_q != '0;
+  wire none_left = &spent_q;
+  wire store = push_beat && !none_left;
 
   assign in_ready_o = halted_q || (state_q == StRun && (swallow || room_q));
 
@@ -220,10 +222,10 @@ module cu_write_engine #(
     end
     if (start_i) begin
       addr_q <= addr_i[63:BusBits];
-      left_q <= limit_i[63:BusBits];
+      spent_q <= ~limit_i[63:BusBits];
     end else begin
       if (issue) addr_q <= addr_q + (64-BusBits)'(burst);
-      if (store) left_q <= left_q - 1'b1;
+      if (store) spent_q <= spent_q + 1'b1;
     end
     if (!rst_ni) begin
       state_q    <= StIdle;
@@ -245,7 +247,7 @@ module cu_write_engine #(
       room_q  <= beats <= AvailBits'(FifoBeats - 3);
       avail_q <= avail_d;
       if (store) used_q <= used_q + 1'b1;
-      if (push_beat && left_q == '0) full_q <= 1'b1;
+      if (push_beat && none_left) full_q <= 1'b1;
       if (halt_i && state_q != StIdle && state_q != StDone) halted_q <= 1'b1;
       if ((b_done && m_axi_bresp_i != '0) || fifo_error) error_q <= 1'b1;
       if (accept) begin
