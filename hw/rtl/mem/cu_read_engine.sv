@@ -270,14 +270,11 @@ module cu_read_engine #(
   assign grant          = (ar_free & burst_ready & ~halt_i) ? pick : '0;
 
   always_comb begin
-    chosen = '0;
     chosen_client = '0;
     for (int c = 0; c < int'(Clients); c++) begin
-      if (pick[c]) begin
-        chosen |= cand[c];
-        chosen_client |= ClientBits'(c);
-      end
+      if (pick[c]) chosen_client |= ClientBits'(c);
     end
+    chosen = cand[chosen_client];
     burst_in = '{client: chosen_client, first: chosen.first, last: chosen.last,
                  lane: chosen.lane, end_pos: chosen.end_pos};
   end
