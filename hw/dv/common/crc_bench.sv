@@ -8,10 +8,10 @@ module crc_bench #(
   input  logic [Bytes*8-1:0]       word_i,
   input  logic [$clog2(Bytes)-1:0] zeros_i,
   output logic [31:0]              step_o,
-  output logic [31:0]              unwound_o
+  output logic [31:0]              crc_o
 );
   cu_crc_step #(.Bytes(Bytes)) u_step (.state_i, .word_i, .state_o(step_o));
   cu_crc_unwind #(.MaxBytes(Bytes)) u_unwind (
-    .clk_i, .state_i(step_o), .zeros_i, .state_o(unwound_o)
+    .clk_i, .state_i(step_o), .zeros_i, .crc_o
   );
 endmodule

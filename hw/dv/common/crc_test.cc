@@ -39,7 +39,7 @@ uint32_t HardwareCrc(Model& model, std::string message, size_t lane, size_t widt
       model.eval();
     }
   }
-  return ~model.unwound_o;
+  return model.crc_o;
 }
 
 template <typename Model>

@@ -74,9 +74,20 @@ package cu_crc_pkg;
     return ($clog2(max_bytes) + 1) / 2;
   endfunction
 
+  localparam logic [31:0] MaskDelta = 32'ha282_ead8;
+
   // LevelDB's masking of stored CRCs.
   function automatic logic [31:0] mask_crc(logic [31:0] crc);
-    return {crc[14:0], crc[31:15]} + 32'ha282_ead8;
+    return {crc[14:0], crc[31:15]} + MaskDelta;
+  endfunction
+
+  // Whether mask_crc(crc) is `masked`, without a carry chain: crc rotated, the constant and ~masked
+  // then add up to -1, that is, without their carries, to the complement of these.
+  function automatic logic is_masked(logic [31:0] crc, logic [31:0] masked);
+    logic [31:0] a = {crc[14:0], crc[31:15]};
+    logic [31:0] b = ~masked;
+    logic [31:0] carries = ((a & b) | ((a | b) & MaskDelta)) << 1;
+    return (a ^ b ^ MaskDelta ^ carries) == '1;
   endfunction
 
 endpackage

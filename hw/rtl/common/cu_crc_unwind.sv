@@ -1,4 +1,4 @@
-// Takes `zeros_i` zero bytes back out of a CRC32C state. Each stage handles two bits of zeros_i, the
+// Takes `zeros_i` zero bytes back out of a CRC32C state, and inverts it: the CRC. Each stage handles two bits of zeros_i, the
 // larger one first, each by a constant matrix and a multiplexer: together they are smaller than one
 // multiplexer of three matrices. One result per cycle, after cu_crc_pkg::unwind_cycles(MaxBytes)
 // cycles.
@@ -10,7 +10,7 @@ module cu_crc_unwind #(
   input  logic                 clk_i,
   input  logic [31:0]          state_i,
   input  logic [CountBits-1:0] zeros_i,
-  output logic [31:0]          state_o
+  output logic [31:0]          crc_o
 );
   import cu_crc_pkg::*;
 
@@ -20,7 +20,7 @@ module cu_crc_unwind #(
   logic [Stages:0][2*Stages-1:0] zeros;  // zeros still to be taken back, next two bits lowest
   assign state[0] = state_i;
   assign zeros[0] = (2 * Stages)'(zeros_i);
-  assign state_o  = state[Stages];
+  assign crc_o    = state[Stages];
   wire unused_zeros = ^zeros[Stages];
 
   for (genvar s = 0; s < Stages; s++) begin : g_stage
@@ -36,7 +36,7 @@ module cu_crc_unwind #(
     always_ff @(posedge clk_i) begin
       zeros_q <= zeros[s] >> 2;
       for (int i = 0; i < 32; i++) begin
-        state_q[i] <= zeros[s][0] ? ^(less_two & One[i]) : less_two[i];
+        state_q[i] <= (zeros[s][0] ? ^(less_two & One[i]) : less_two[i]) ^ (s == Stages - 1);
       end
     end
     assign state[s+1] = state_q;

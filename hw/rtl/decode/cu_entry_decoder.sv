@@ -466,7 +466,7 @@ module cu_entry_decoder
   always_ff @(posedge clk_i) begin
     array_bad_q <= ~check.block.restart_zero || check.block.restart_bytes[1:0] != 2'b00 ||
                    (array_words ^ ~plain_restarts) != ((array_words | ~plain_restarts) << 1);
-    crc_bad_q   <= cu_crc_pkg::mask_crc(done_crc_i) != tail_crc;
+    crc_bad_q   <= ~cu_crc_pkg::is_masked(done_crc_i, tail_crc);
     type_bad_q  <= ~type_known | too_far;
     differs_q   <= type_differs;
     if (!rst_ni) judge_q <= 1'b0;

@@ -516,7 +516,7 @@ module cu_index_reader
     if (state_q == Fits) header_bad_q <= header_bad;
     if (state_q == Bound) handle_bad_q <= handle_bad;
     last_q    <= table_next == table_count;
-    crc_bad_q <= cu_crc_pkg::mask_crc(done_crc_i[way_q]) != tail_q;
+    crc_bad_q <= ~cu_crc_pkg::is_masked(done_crc_i[way_q], tail_q);
     if (state_q == Tail && word_valid) begin
       tail_q <= {next_byte, tail_q[31:8]};
       if (group_q == 4'd4) begin

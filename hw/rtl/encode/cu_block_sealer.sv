@@ -117,14 +117,14 @@ module cu_block_sealer #(
   logic share_valid_q, share_first_q, share_end_q, state_end_q, typed_end_q;
   logic [CountBits-1:0] share_bytes_q, state_bytes_q;
   logic [ZeroBits-1:0] zeros_q;
-  logic [31:0] share, share_q, stepped, state_q, typed_q, unwound;
+  logic [31:0] share, share_q, stepped, state_q, typed_q, raw_crc;  // of type 0
   logic [UnwindCycles-1:0] unwind_end_q;
   logic [UnwindCycles+2:0] compressed_q;  // a block whose end is as far
 
   cu_crc_step #(.Bytes(Bytes)) u_share (.state_i('0), .word_i(in_i.data), .state_o(share));
   cu_crc_step #(.Bytes(Bytes)) u_step (.state_i(state_q), .word_i('0), .state_o(stepped));
   cu_crc_unwind #(.MaxBytes(Bytes)) u_unwind (
-    .clk_i, .state_i(typed_q), .zeros_i(zeros_q), .state_o(unwound)
+    .clk_i, .state_i(typed_q), .zeros_i(zeros_q), .crc_o(raw_crc)
   );
   wire unwound_valid = unwind_end_q[UnwindCycles-1];
 
@@ -157,11 +157,11 @@ module cu_block_sealer #(
   // At most one CRC per word in the FIFO and one for the word before them: never full.
   logic crc_valid, crc_ready, crcs_ready;
   logic [31:0] crc;
-  wire [31:0] typed = unwound ^ (compressed_q[UnwindCycles+2] ? TypeShare : '0);
+  wire [31:0] new_crc = raw_crc ^ (compressed_q[UnwindCycles+2] ? TypeShare : '0);
   logic [$clog2(CrcDepth + 1)-1:0] unused_crcs;
   cu_fifo #(.Width(32), .Depth(CrcDepth)) u_crcs (
     .clk_i, .rst_ni,
-    .wvalid_i(unwound_valid), .wready_o(crcs_ready), .wdata_i(mask_crc(~typed)),
+    .wvalid_i(unwound_valid), .wready_o(crcs_ready), .wdata_i(mask_crc(new_crc)),
     .rvalid_o(crc_valid), .rready_i(crc_ready), .rdata_o(crc),
     .count_o(unused_crcs)
   );

@@ -504,10 +504,10 @@ module cu_read_engine #(
   end_t s4;
   logic [31:0] s3_crc_q;
   logic [LaneBits-1:0] s3_zeros_q;
-  logic [31:0] unwound;
+  logic [31:0] crc;
 
   cu_crc_unwind #(.MaxBytes(W)) u_unwind (
-    .clk_i, .state_i(s3_crc_q), .zeros_i(s3_zeros_q), .state_o(unwound)
+    .clk_i, .state_i(s3_crc_q), .zeros_i(s3_zeros_q), .crc_o(crc)
   );
 
   assign s4 = ends_q[UnwindCycles];
@@ -530,7 +530,7 @@ module cu_read_engine #(
     assign done_pop[c] = done_valid_o[c] & done_ready_i[c];
     cu_fifo #(.Width(33), .Depth(Requests)) u_done (
       .clk_i, .rst_ni,
-      .wvalid_i(push), .wready_o(wready), .wdata_i({s4.error, ~unwound}),
+      .wvalid_i(push), .wready_o(wready), .wdata_i({s4.error, crc}),
       .rvalid_o(done_valid_o[c]), .rready_i(done_ready_i[c]),
       .rdata_o({done_error_o[c], done_crc_o[c]}),
       .count_o(unused_done)
