@@ -60,6 +60,7 @@ module cu_transfer #(
   localparam int unsigned V = ValueBytes;
   localparam int unsigned WayBits = (Ways > 1) ? $clog2(Ways) : 1;
   localparam int unsigned VBits = $clog2(V);
+  localparam int unsigned LeftBits = 32 - VBits;
   localparam int unsigned OutDepth = 16;
 
   `ASSERT_PARAM(value_bytes, ValueBytes inside {8, 16, 32, 64},
@@ -70,7 +71,7 @@ module cu_transfer #(
   logic busy_q;  // a record with beats left
   logic [WayBits-1:0] way_q;
   logic keep_q, final_q;
-  logic [31:0] left_q;  // beats after this one
+  logic [LeftBits-1:0] left_q;  // beats after this one
   logic value_there, kept_value_ready;
 
   assign value_there = value_valid_i[way_q];
@@ -102,16 +103,20 @@ module cu_transfer #(
     end
   end
 
+  // A new count and the next one share a carry chain, which adds minus one or nothing. An empty value
+  // has no beats to count.
+  wire less = issue ? value_bytes[VBits-1:0] == '0 : 1'b1;
+  wire [LeftBits-1:0] left = (issue ? value_bytes[31:VBits] : left_q) + {LeftBits{less}};
+
   always_ff @(posedge clk_i) begin
     if (issue) begin
       way_q   <= verdict_i.way;
       keep_q  <= verdict_i.keep;
-      left_q  <= (value_bytes - 1'b1) >> VBits;
       final_q <= value_bytes <= V;
     end else if (move) begin
-      left_q  <= left_q - 1'b1;
-      final_q <= left_q == 32'd1;
+      final_q <= left_q == LeftBits'(1);
     end
+    if (issue || move) left_q <= left;
     if (!rst_ni) begin
       busy_q  <= 1'b0;
       ended_q <= 1'b0;
