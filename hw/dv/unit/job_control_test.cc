@@ -338,6 +338,37 @@ TEST_F(JobControl, NamesTheLowestWayWithAFault) {
   EXPECT_EQ(Record(completion::kFaultOffset), 4242u);
 }
 
+TEST_F(JobControl, NamesAFaultOfAnIndex) {
+  EXPECT_EQ(Run([&] {
+              SetLane(tb_->fault_offset_i, 2, 9);
+              tb_->fault_status_i = 5u << 16;
+              tb_->fault_valid_i = 0b100;
+              tb_->index_fault_offset_i = 4242;
+              tb_->index_fault_table_i = 3;
+              tb_->index_fault_status_i = 11;
+              tb_->index_fault_valid_i = 0b010;
+            }),
+            MergeStatus(11));
+  EXPECT_EQ(Record(completion::kStatus) & 0xffff, 1u << 8 | 11u);
+  EXPECT_EQ(
+      Record(completion::kStatus) >> completion::kStatusTableShift & completion::kStatusTableMask,
+      3u);
+  EXPECT_EQ(Record(completion::kFaultOffset), 4242u);
+}
+
+TEST_F(JobControl, NamesAFaultOfABlockBeforeOneOfItsIndex) {
+  EXPECT_EQ(Run([&] {
+              SetLane(tb_->fault_offset_i, 2, 9);
+              tb_->fault_status_i = 5u << 16;
+              tb_->fault_valid_i = 0b100;
+              tb_->index_fault_offset_i = 4242;
+              tb_->index_fault_status_i = 11;
+              tb_->index_fault_valid_i = 0b100;
+            }),
+            MergeStatus::kBlockChecksum);
+  EXPECT_EQ(Record(completion::kFaultOffset), 9u);
+}
+
 // As a stray bit can make one.
 TEST_F(JobControl, AFaultWithoutACauseIsNoSuccess) {
   EXPECT_EQ(Run([&] {

@@ -98,6 +98,11 @@ module cu_job_control #(
   input  logic [Ways-1:0][7:0]  fault_status_i,
   input  logic [Ways-1:0][15:0] fault_table_i,
   input  logic [Ways-1:0][63:0] fault_offset_i,
+  // Of a way's index: counts if there is none above, which is in an earlier block.
+  input  logic [Ways-1:0]       index_fault_valid_i,
+  input  logic [7:0]            index_fault_status_i,
+  input  logic [15:0]           index_fault_table_i,
+  input  logic [63:0]           index_fault_offset_i,
   output logic        halt_o,
   input  logic        ports_idle_i,
   input  logic        ports_move_i,   // a beat, an address or an answer
@@ -148,7 +153,7 @@ module cu_job_control #(
   logic [63:0] addr_q;           // of the descriptor
   logic [7:0] fault_run_q, fault_run_d;
   logic [15:0] fault_table_q, fault_table_d;
-  logic [63:0] fault_offset_q, fault_offset_d;
+  logic [47:0] fault_offset_q, fault_offset_d;
   logic [63:0] head_q[HeadWords];
   logic [HeadWords-1:0] head_parity_q;
   logic [63:0] record_mem[RecordWords];
@@ -220,7 +225,7 @@ module cu_job_control #(
   logic way_fault;
   logic [7:0] way_fault_run, way_fault_status;
   logic [15:0] way_fault_table;
-  logic [63:0] way_fault_offset;
+  logic [47:0] way_fault_offset;
   always_comb begin
     way_fault        = 1'b0;
     way_fault_run    = '0;
@@ -228,12 +233,19 @@ module cu_job_control #(
     way_fault_table  = '0;
     way_fault_offset = '0;
     for (int w = int'(Ways) - 1; w >= 0; w--) begin
+      if (index_fault_valid_i[w]) begin
+        way_fault        = 1'b1;
+        way_fault_run    = 8'(w);
+        way_fault_status = index_fault_status_i;
+        way_fault_table  = index_fault_table_i;
+        way_fault_offset = index_fault_offset_i[47:0];
+      end
       if (fault_valid_i[w]) begin
         way_fault        = 1'b1;
         way_fault_run    = 8'(w);
         way_fault_status = fault_status_i[w];
         way_fault_table  = fault_table_i[w];
-        way_fault_offset = fault_offset_i[w];
+        way_fault_offset = fault_offset_i[w][47:0];
       end
     end
   end
@@ -491,14 +503,16 @@ module cu_job_control #(
   always_comb begin
     unused_counts = ^{input_records_i[63:48], output_records_i[63:48], dropped_records_i[63:48],
                       data_used_i[63:48], index_used_i[63:48], filter_used_i[63:48],
-                      tables_i[63:48]};
-    for (int w = 0; w < int'(Ways); w++) unused_counts ^= ^input_bytes_i[w][63:48];
+                      tables_i[63:48], index_fault_offset_i[63:48]};
+    for (int w = 0; w < int'(Ways); w++) begin
+      unused_counts ^= ^{input_bytes_i[w][63:48], fault_offset_i[w][63:48]};
+    end
   end
 
   always_comb begin
     unique case (word_q[4:0])
       5'(CompletionStatus/8): record_word = {16'd0, Magic, fault_table_q, fault_run_q, status_q};
-      5'(CompletionFaultOffset/8):     record_word = fault_offset_q;
+      5'(CompletionFaultOffset/8):     record_word = 64'(fault_offset_q);
       5'(CompletionCycles/8):          record_word = 64'(cycles_q);
       5'(CompletionInputRecords/8):    record_word = 64'(input_records_i[47:0]);
       5'(CompletionOutputRecords/8):   record_word = 64'(output_records_i[47:0]);

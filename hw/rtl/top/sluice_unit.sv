@@ -188,6 +188,10 @@ module sluice_unit #(
   logic [Ways-1:0][7:0] fault_status;
   logic [Ways-1:0][15:0] fault_table;
   logic [Ways-1:0][63:0] fault_offset;
+  logic [Ways-1:0] index_fault_valid;
+  logic [7:0] index_fault_status;
+  logic [15:0] index_fault_table;
+  logic [63:0] index_fault_offset;
 
   // ------------------------------------------------------------------ reading
   // Clients of the index port: the index reader for each way, then job control.
@@ -255,7 +259,9 @@ module sluice_unit #(
     .write_error_i(data_werror | index_werror | filter_werror),
     .limit_i(entry_limit | index_limit_hit | filter_limit_hit),
     .fault_valid_i(fault_valid), .fault_status_i(fault_status), .fault_table_i(fault_table),
-    .fault_offset_i(fault_offset), .halt_o(halt),
+    .fault_offset_i(fault_offset), .index_fault_valid_i(index_fault_valid),
+    .index_fault_status_i(index_fault_status), .index_fault_table_i(index_fault_table),
+    .index_fault_offset_i(index_fault_offset), .halt_o(halt),
     .ports_idle_i(in_idle & index_ridle & out_idle & index_widle & filter_idle),
     .ports_move_i(ports_move_q),
     .parity_error_o(job_parity_error),
@@ -331,10 +337,6 @@ module sluice_unit #(
   logic [Ways-1:0][63:0] handle_addr, handle_offset;
   logic [Ways-1:0][31:0] handle_bytes;
   logic [Ways-1:0][15:0] handle_table;
-  logic [Ways-1:0] ifault_valid;
-  logic [7:0] ifault_status;
-  logic [15:0] ifault_table;
-  logic [63:0] ifault_offset;
 
   assign ireq_addr[Ways-1:0]  = {Ways{index_req_addr}};
   assign ireq_bytes[Ways-1:0] = {Ways{index_req_bytes}};
@@ -350,16 +352,11 @@ module sluice_unit #(
     .handle_valid_o(handle_valid), .handle_ready_i(handle_ready), .handle_end_o(handle_end),
     .handle_addr_o(handle_addr), .handle_bytes_o(handle_bytes), .handle_offset_o(handle_offset),
     .handle_table_o(handle_table),
-    .fault_valid_o(ifault_valid), .fault_status_o(ifault_status), .fault_table_o(ifault_table),
-    .fault_offset_o(ifault_offset)
+    .fault_valid_o(index_fault_valid), .fault_status_o(index_fault_status),
+    .fault_table_o(index_fault_table), .fault_offset_o(index_fault_offset)
   );
 
   for (genvar w = 0; w < Ways; w++) begin : g_way
-    logic dfault_valid;
-    logic [7:0] dfault_status;
-    logic [15:0] dfault_table;
-    logic [63:0] dfault_offset;
-
     cu_entry_decoder #(
       .ValueBytes(V), .BusBytes(InBytes), .MaxKeyBytes(MaxKeyBytes),
       .ValueFifoBeats(ValueFifoBeats), .Snappy(Snappy)
@@ -381,16 +378,10 @@ module sluice_unit #(
       .hash_valid_o(hash_valid[w]), .hash_ready_i(hash_ready[w]), .hash_o(hash[w]),
       .value_valid_o(value_valid[w]), .value_ready_i(value_ready[w]),
       .value_data_o(value_data[w]),
-      .fault_valid_o(dfault_valid), .fault_status_o(dfault_status),
-      .fault_table_o(dfault_table), .fault_offset_o(dfault_offset),
+      .fault_valid_o(fault_valid[w]), .fault_status_o(fault_status[w]),
+      .fault_table_o(fault_table[w]), .fault_offset_o(fault_offset[w]),
       .input_bytes_o(input_bytes[w]), .parity_error_o(parity_error[w]), .settled_o(settled[w])
     );
-
-    // The decoder's fault is in an earlier block than anything the index reader can find.
-    assign fault_valid[w]  = ifault_valid[w] | dfault_valid;
-    assign fault_status[w] = dfault_valid ? dfault_status : ifault_status;
-    assign fault_table[w]  = dfault_valid ? dfault_table : ifault_table;
-    assign fault_offset[w] = dfault_valid ? dfault_offset : ifault_offset;
   end
 
   // ---------------------------------------------------------------- merging
