@@ -504,10 +504,9 @@ module sluice_unit #(
     if (!rst_n) sealed_content_q <= '0;
     else if (block_word_moves) sealed_content_q <= sealed_content_q + 64'(block_word.bytes);
   end
-  always_ff @(posedge ap_clk) begin
-    output_checksum <= encoded_checksum + (content_bytes - sealed_content_q) +
-                       64'(content_checksum ^ sealed_checksum) + 64'(integrity_error_q);
-  end
+  wire [9:0] falsified = {integrity_error_q, content_bytes != sealed_content_q,
+                          content_checksum ^ sealed_checksum};
+  always_ff @(posedge ap_clk) output_checksum <= encoded_checksum + 64'(falsified);
 
   // What blocks become here is covered by the host's check of their records.
   if (Compressors != 0) begin : g_compress
