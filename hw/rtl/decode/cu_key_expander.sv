@@ -81,14 +81,12 @@ module cu_key_expander
     logic                 bytes_parity;
   } stage_t;
 
-  function automatic logic [V*8-1:0] lanes_below(logic [CountBits-1:0] n);
-    logic [V*8-1:0] mask;
+  function automatic logic [V-1:0] lanes_below(logic [CountBits-1:0] n);
     logic covered = 1'b0;  // from the top by equality, which needs no carry chain
     for (int i = int'(V) - 1; i >= 0; i--) begin
       covered |= n == CountBits'(i + 1);
-      mask[8*i+:8] = {8{covered}};
+      lanes_below[i] = covered;
     end
-    return mask;
   endfunction
 
   function automatic logic [63:0] rotl(logic [63:0] x, int unsigned n);
@@ -159,7 +157,8 @@ module cu_key_expander
 
   // ------------------------------------------------------------------ s1: expand
 
-  logic [V*8-1:0] merged, shared_mask, data_mask, before_mask;
+  logic [V*8-1:0] merged;
+  logic [V-1:0] shared_mask, filled_mask, data_mask, before_mask;
   stage_t s2_q;
   merge_status_e s2_status_q, s3_status_q;  // of the header
   logic [V*8-1:0] s2_key_q, s2_data_q, s2_before_q;  // internal key; user key or value; before
@@ -168,8 +167,14 @@ module cu_key_expander
   assign shared_mask = lanes_below(s1_shared_q);
   assign data_mask   = lanes_below(s1_q.bytes);
   assign before_mask = lanes_below(s1_bytes_before_q);
-  assign merged      = (s1_before_q & shared_mask) |
-                       (s1_data_q & lanes_below(s1_filled_q) & ~shared_mask);
+  assign filled_mask = lanes_below(s1_filled_q);
+  // As a cell of its own: synthesis would take what is merged apart again for its parity.
+  for (genvar i = 0; i < int'(V); i++) begin : g_merged
+    cu_byte_mux u_mux (
+      .bytes_i({{2{s1_before_q[8*i+:8]}}, s1_data_q[8*i+:8], 8'h0}),
+      .pick_i({shared_mask[i], filled_mask[i]}), .byte_o(merged[8*i+:8])
+    );
+  end
   assign parity      = ^merged;
   assign row         = {parity, merged};
   assign {s1_before_parity_q, s1_before_q} = old_row_q;
@@ -198,8 +203,8 @@ module cu_key_expander
     for (int i = 0; i < int'(V); i++) begin
       s2_data_q[8*i+:8]   <= merged[8*i+:8];
       s2_before_q[8*i+:8] <= s1_before_q[8*i+:8];
-      if (!data_mask[8*i]) s2_data_q[8*i+:8] <= '0;
-      if (!before_mask[8*i]) s2_before_q[8*i+:8] <= '0;
+      if (!data_mask[i]) s2_data_q[8*i+:8] <= '0;
+      if (!before_mask[i]) s2_before_q[8*i+:8] <= '0;
     end
     if (!rst_ni) {s2_q.key, s2_q.value, s2_q.fault, s2_q.block_end, s2_q.eos} <= '0;
   end
