@@ -184,7 +184,7 @@ module cu_entry_decoder
   // To the checker: the next answer, and what it compares.
   logic answer_valid, answer_ready, answer_error;
   logic plain_tail_valid, type_known, type_differs, corrupt, too_far;
-  logic [31:0] plain_restarts, stored_bytes;
+  logic [31:0] plain_restarts;
   logic stop, snappy_parity_error;
 
   cu_block_chunks #(.ValueBytes(V), .BusBytes(BusBytes), .Tails(Checks)) u_chunks (
@@ -281,7 +281,7 @@ module cu_entry_decoder
   if (Snappy != 0) begin : g_snappy
     logic block_valid, block_ready, block_room, beat_take, length_valid;
     logic [7:0] block_type, decoded_type;
-    logic [31:0] length, stored_q;
+    logic [31:0] length;
 
     cu_block_types #(.BusBytes(BusBytes)) u_types (
       .clk_i, .rst_ni,
@@ -323,10 +323,8 @@ module cu_entry_decoder
     assign info_take    = next_valid & info_pop;
     assign type_known   = tail_type[7:1] == '0;
     assign type_differs = tail_type != decoded_type;
-    assign stored_bytes = stored_q;
-    always_ff @(posedge clk_i) if (info_take) stored_q <= info.bytes;
-    logic unused_stored;  // of stored blocks, and the size of what they hold
-    assign unused_stored = ^{tail_restarts, block_end.bytes};
+    logic unused_stored;  // of stored blocks
+    assign unused_stored = ^tail_restarts;
   end else begin : g_raw
     assign ask_ready    = req_ready_i;
     assign req_valid_o  = ask_valid;
@@ -355,7 +353,6 @@ module cu_entry_decoder
     assign stop         = 1'b0;
     assign plain_tail_valid    = 1'b1;
     assign plain_restarts      = tail_restarts;
-    assign stored_bytes        = block_end.bytes;
     assign snappy_parity_error = 1'b0;
   end
 
@@ -415,6 +412,7 @@ module cu_entry_decoder
   // ------------------------------------------------------------------ check blocks
 
   typedef struct packed {
+    logic [31:0] stored_bytes;  // and the trailer
     block_end_t  block;
     logic [15:0] table_no;
     logic [OffsetBits-1:0] offset;
@@ -422,6 +420,7 @@ module cu_entry_decoder
 
   check_t check;
   merge_status_e content;  // first fault within the block: comes when its events are through
+  logic [31:0] stored_q;
   logic [15:0] table_q;
   logic [OffsetBits-1:0] offset_q;
   logic check_valid, check_wready, content_valid, content_wready;
@@ -429,6 +428,7 @@ module cu_entry_decoder
 
   always_ff @(posedge clk_i) begin
     if (next_valid && info_pop) begin
+      stored_q <= info.bytes + 32'd5;
       table_q  <= info.table_no;
       offset_q <= info.offset;
     end
@@ -440,7 +440,7 @@ module cu_entry_decoder
   );
   cu_fifo #(.Width($bits(check_t)), .Depth(Checks)) u_checks (
     .clk_i, .rst_ni, .wvalid_i(parsed.block_end), .wready_o(check_wready),
-    .wdata_i({stored_bytes, block_end.restart_bytes, block_end.restart_zero, table_q, offset_q}),
+    .wdata_i({stored_q, block_end.restart_bytes, block_end.restart_zero, table_q, offset_q}),
     .rvalid_o(check_valid), .rready_i(check_pop), .rdata_o(check),
     .count_o(unused_checks)
   );
@@ -491,7 +491,7 @@ module cu_entry_decoder
       input_bytes_q <= '0;
     end else begin
       if (check_pop && verdict == MergeStatusOk) begin
-        input_bytes_q <= input_bytes_q + OffsetBits'(check.block.bytes) + OffsetBits'(5);
+        input_bytes_q <= input_bytes_q + OffsetBits'(check.stored_bytes);
       end
       if (check_pop && verdict != MergeStatusOk) begin
         fault_q        <= 1'b1;

@@ -86,7 +86,6 @@ module cu_entry_parser
   logic [1:0] varint_q, varint_d;  // that Long and Varint are at
   logic first_q, first_d;          // beat of the key, or of the value
   logic stop_q;                    // there was a fault
-  logic [31:0] size_q, size_d;     // of the block
   logic [31:0] left_q, left_d;     // bytes of its content from the position on
   logic array_q, array_d;          // a restart array follows, which begins with a zero
   logic [SharedBits-1:0] shared_q, shared_d;  // all ones if it has more bits
@@ -226,7 +225,6 @@ module cu_entry_parser
     state_d      = state_q;
     varint_d     = varint_q;
     first_d      = first_q;
-    size_d       = size_q;
     too_short_d  = too_short_q;
     array_d      = array_q;
     shared_d     = shared_q;
@@ -355,7 +353,6 @@ module cu_entry_parser
       end
     end
     if (block_valid_i && block_ready_o) begin
-      size_d       = block_bytes_i;
       too_short_d  = block_bytes_i[31:3] == '0;
       key_before_d = '0;
       // No array has been seen: a flipped state bit must not flush the block as if complete.
@@ -404,7 +401,6 @@ module cu_entry_parser
   always_ff @(posedge clk_i) begin
     varint_q        <= varint_d;
     first_q         <= first_d;
-    size_q          <= size_d;
     too_short_q     <= too_short_d;
     left_q          <= left_d;
     array_q         <= array_d;
@@ -473,7 +469,7 @@ module cu_entry_parser
     user_last: user_last, user_bytes: 16'(key_bytes) - 16'd8, value_bytes: value_q
   };
   assign block_end_o = '{
-    bytes: size_q, restart_bytes: left_q,
+    restart_bytes: left_q,
     restart_zero: (state_q == Flush) ? array_q : (window_head_i[31:0] == '0)
   };
 

@@ -60,7 +60,6 @@
 // trailer, bytes from the restart array to the block's end, and whether the first restart is 0.
 `define CU_BLOCK_END_T \
   struct packed { \
-    logic [31:0] bytes; \
     logic [31:0] restart_bytes; \
     logic        restart_zero; \
   }
