@@ -38,14 +38,24 @@ for command in sys.stdin.read().splitlines():
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    map: tuple  # commands, in which {top} is the module's name
+    map: tuple  # commands, in which {top} is the module's name, {delay} what its stage may take
     library: str  # command that reads its cells
+
+    def commands(self, top, stage):
+        delay = LEVELS.get(stage, LEVELS[""]) * (WIRE + 1)
+        return [command.format(top=top, delay=delay) for command in self.map]
+
+    def salt(self, stage):
+        """Of what it does to a stage."""
+        files = [path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("hw/syn/*.v"))]
+        what = repr((self.commands("", stage), self.library, files))
+        return hashlib.sha256(what.encode()).hexdigest()[:4]
 
 
 # What ABC takes a wire for, in ps. LUTs take it 1 ps: in UltraScale+ wires take most of a path. ABC
 # so maps for few levels; where a stage needs no more than LEVELS of them, for few LUTs.
 WIRE = 2500
-LEVELS = 5
+LEVELS = {"": 5, "cu_read_engine": 6}  # "": of all others
 # What LUTs of up to six inputs, of seven, and of eight count. Yosys counts by inputs, 2 to 5 for up to
 # six, because two small LUTs can be one: synth.py counts each.
 COSTS = "6:1,2,4"
@@ -60,7 +70,7 @@ XCUP = Target(
      # Its map_luts, with costs and delays of our own.
      f"scratchpad -set abc9.W {WIRE}",
      "opt_expr -mux_undef -noclkinv",
-     f"abc9 -luts {COSTS} -D {LEVELS * (WIRE + 1)}",
+     f"abc9 -luts {COSTS} -D {{delay}}",
      "clean",
      "xilinx_srl -fixed -minlen 3",
      "techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6",
@@ -173,7 +183,7 @@ def map_part(target, key, text, top, boxes=()):
         *(f"read_rtlil {box.relative_to(ROOT)}" for box in boxes),
         *(f"blackbox {box.stem}" for box in boxes),
         f"read_rtlil {source.relative_to(ROOT)}",
-        *(command.format(top=key) for command in target.map),
+        *target.commands(key, key.rsplit("_", 2)[0]),
         f"select {key}",
         f"write_json -selected {result.with_suffix('.json').relative_to(ROOT)}",
         f"write_rtlil -selected {fresh.relative_to(ROOT)}",
@@ -201,9 +211,11 @@ def synthesise(target, name, top, parameters, jobs=1, extra=()):
     [(path, module, cells by type)]. `extra`: sources besides hw/rtl."""
     design = Elaborated(name, top, parameters, extra)
     stages = design.stages()
-    salt = hashlib.sha256(repr(target).encode()).hexdigest()[:4]
-    keys = {module: f"{module[1:].split('$')[0]}_{design.hash(module)}_{salt}"
-            for _, module in stages}  # fmt: skip
+
+    def key_of(stage, digest):
+        return f"{stage}_{digest}_{target.salt(stage)}"
+
+    keys = {module: key_of(module[1:].split("$")[0], design.hash(module)) for _, module in stages}
 
     def text_of(module):
         return "\n".join(design.modules[m] for m in design.below(module))
@@ -220,7 +232,7 @@ def synthesise(target, name, top, parameters, jobs=1, extra=()):
     for module, key in keys.items():
         glue = glue.replace(f"  cell {module} ", f"  cell \\{key} ")
     digest = hashlib.sha256((glue + "".join(sorted(parts))).encode()).hexdigest()[:16]
-    rest = map_part(target, f"{top}_{digest}_{salt}", glue, design.top, list(parts.values()))
+    rest = map_part(target, key_of(top, digest), glue, design.top, list(parts.values()))
 
     netlist = OUT / f"{name}.json"
     yosys(f"{name}.join", [
