@@ -12,8 +12,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "device/device.h"
 #include "util/mutex.h"
@@ -67,13 +70,27 @@ class CardDevice : public Device {
   Status Read(uint64_t address, uint64_t bytes, char* out) override {
     return from_card_.Do([&] { return device_->Read(address, bytes, out); });
   }
+  Status WriteAll(std::span<const Source> pieces) override {
+    return to_card_.Do([&] { return device_->WriteAll(pieces); });
+  }
+  Status ReadAll(std::span<const Target> pieces) override {
+    return from_card_.Do([&] { return device_->ReadAll(pieces); });
+  }
+  // Done by Wait, which follows: it is the write of a register, for which no host sleeps.
   Status Start(uint64_t descriptor) override {
-    return unit_.Do([&] { return device_->Start(descriptor); });
+    to_start_ = descriptor;
+    return {};
   }
   Status Wait(uint64_t cycles, uint8_t* status) override {
-    return unit_.Do([&] { return device_->Wait(cycles, status); });
+    return unit_.Do([&] {
+      if (to_start_.has_value()) {
+        SLUICE_RETURN_IF_ERROR(device_->Start(*std::exchange(to_start_, {})));
+      }
+      return device_->Wait(cycles, status);
+    });
   }
   Status Reset() override {
+    to_start_.reset();
     return unit_.Do([&] { return device_->Reset(); });
   }
   std::optional<double> TransferSeconds(uint64_t bytes) const override {
@@ -85,6 +102,7 @@ class CardDevice : public Device {
 
  private:
   std::unique_ptr<Device> device_;
+  std::optional<uint64_t> to_start_;  // the descriptor
   CardEngine unit_;
   CardEngine to_card_;
   CardEngine from_card_;

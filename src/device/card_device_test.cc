@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <latch>
+#include <string>
 #include <vector>
 
 #include "device/device_executor.h"
@@ -48,6 +49,30 @@ TEST(CardDeviceTest, MergesAsTheCpuDoes) {
     ASSERT_TRUE(CompareOutputs(expected, actual).ok());
   }
   EXPECT_GT(unit->card_cpu_seconds(), 0);
+}
+
+// What a call to Start could not do, the Wait behind it says; and a reset takes the start back.
+TEST(CardDeviceTest, StartsAsItIsWaitedFor) {
+  class FailsToStart : public FaultDevice {
+   public:
+    FailsToStart() : FaultDevice(InstantUnit(), {}) {}
+    Status Start(uint64_t /*descriptor*/) override { return Status::IoError("no start"); }
+  };
+  uint8_t status;
+  CardDevice idle(std::make_unique<FailsToStart>());
+  EXPECT_TRUE(idle.Start(4096).ok());
+  EXPECT_EQ(idle.Wait(1000, &status).message(), "no start");
+
+  uint64_t address;
+  CardDevice card(InstantUnit());
+  ASSERT_TRUE(card.Allocate(0, 4096, &address).ok());
+  ASSERT_TRUE(card.Write(address, std::string(4096, '\0')).ok());
+  EXPECT_TRUE(card.Start(address).ok());
+  EXPECT_TRUE(card.Wait(1000, &status).ok());  // it is no job descriptor, as the unit finds
+  EXPECT_NE(status, 0);
+  EXPECT_TRUE(card.Start(address).ok());
+  EXPECT_TRUE(card.Reset().ok());
+  EXPECT_FALSE(card.Wait(1000, &status).ok());
 }
 
 // A fork takes no threads along.

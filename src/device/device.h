@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -54,6 +55,30 @@ class Device {
   virtual Status Write(uint64_t address, std::string_view bytes) = 0;
   virtual Status Read(uint64_t address, uint64_t bytes, char* out) = 0;
 
+  // As Write or Read of one piece after the other, in one call: what a DMA engine does that takes a
+  // list (scatter-gather), and the host waits for once.
+  struct Source {
+    uint64_t address;
+    std::string_view bytes;
+  };
+  struct Target {
+    uint64_t address;
+    uint64_t bytes;
+    char* out;
+  };
+  virtual Status WriteAll(std::span<const Source> pieces) {
+    for (const Source& piece : pieces) {
+      SLUICE_RETURN_IF_ERROR(Write(piece.address, piece.bytes));
+    }
+    return {};
+  }
+  virtual Status ReadAll(std::span<const Target> pieces) {
+    for (const Target& piece : pieces) {
+      SLUICE_RETURN_IF_ERROR(Read(piece.address, piece.bytes, piece.out));
+    }
+    return {};
+  }
+
   // Starts the job whose descriptor stands at `descriptor`. One job at a time.
   virtual Status Start(uint64_t descriptor) = 0;
   // Returns when the job is complete; `*status` is the unit's own word (abi MergeStatus). An
@@ -66,8 +91,8 @@ class Device {
   // and other units on the card go on.
   virtual Status Reset() = 0;
 
-  // How long Write or Read of so many bytes takes, if nothing else is on the link. Nothing: there
-  // is no telling.
+  // How long a call that transfers so many bytes takes, if nothing else is on the link. Nothing:
+  // there is no telling.
   virtual std::optional<double> TransferSeconds(uint64_t) const { return {}; }
 
   // CPU time of this process, so far, that stands for the card's own work: of a simulation or a

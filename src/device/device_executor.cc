@@ -105,6 +105,18 @@ struct DeviceTable {
   uint64_t offset_on_host = 0;  // of the index
 };
 
+// What a table record says of a table.
+struct OutputTable {
+  std::shared_ptr<char> bytes;  // data, then index, so that the table can be kept as it is
+  uint64_t data_address = 0;    // in device memory
+  uint64_t data_bytes = 0;
+  uint64_t index_bytes = 0;
+  uint64_t entries = 0;
+  uint64_t tombstones = 0;
+
+  char* index() const { return bytes.get() + data_bytes; }
+};
+
 // Where things stand in device memory, for one attempt at a task.
 struct Layout {
   std::vector<std::vector<uint64_t>> images;  // by run and table
@@ -171,10 +183,11 @@ class DeviceRun {
   Status ReadCompletion(uint8_t unit_status);
   Status DescribeFault() const;
   Status Deliver(const MergeSink& sink);
-  // Reads what a job wrote to one of its areas.
-  Status ReadArea(uint64_t address, uint64_t used, std::shared_ptr<const char>* area);
-  // `indexes`: the area for index blocks, as far as it is used.
-  Status DeliverTable(std::string_view record, std::string_view indexes, const MergeSink& sink);
+  // Makes `*table` of its record, with its index. `indexes`: the area for them, as far as it is used.
+  Status FindTable(std::string_view record, std::string_view indexes, OutputTable* table);
+  // Reads the data of all, and their filters.
+  Status ReadTables(const std::vector<OutputTable>& tables);
+  Status DeliverTable(const OutputTable& table, const MergeSink& sink);
 
   Device& device_;
   DeviceCommon& common_;
@@ -402,18 +415,20 @@ void DeviceRun::FillControl() {
 
 Status DeviceRun::Upload(uint64_t data_bytes) {
   SLUICE_RETURN_IF_ERROR(Allocate(data_bytes));
+  std::vector<Device::Source> pieces;
   for (size_t r = 0; r < tables_.size(); ++r) {
     for (size_t t = 0; t < tables_[r].size(); ++t) {
       const DeviceTable& table = tables_[r][t];
       const uint64_t image = layout_.images[r][t];
-      SLUICE_RETURN_IF_ERROR(device_.Write(image, table.image));
+      pieces.push_back({image, table.image});
       if (!table.apart.empty()) {
-        SLUICE_RETURN_IF_ERROR(device_.Write(image + table.image.size(), table.apart));
+        pieces.push_back({image + table.image.size(), table.apart});
       }
     }
   }
   FillControl();
-  return device_.Write(layout_.control_addr, layout_.control);
+  pieces.push_back({layout_.control_addr, layout_.control});
+  return device_.WriteAll(pieces);
 }
 
 Status DeviceRun::ReadCompletion(uint8_t unit_status) {
@@ -530,45 +545,57 @@ Status DeviceRun::DescribeFault() const {
   }
 }
 
-Status DeviceRun::ReadArea(uint64_t address, uint64_t used, std::shared_ptr<const char>* area) {
-  const std::shared_ptr<char> bytes = common_.buffers.Take(used);
-  SLUICE_RETURN_IF_ERROR(device_.Read(address, used, bytes.get()));
-  *area = bytes;
-  return {};
-}
-
-Status DeviceRun::DeliverTable(std::string_view record, std::string_view indexes,
-                               const MergeSink& sink) {
+Status DeviceRun::FindTable(std::string_view record, std::string_view indexes, OutputTable* table) {
   namespace tr = abi::table_record;
   const auto word = [&](size_t offset) { return DecodeFixed64(record.data() + offset); };
-  const BlockHandle data_at{word(tr::kDataOffset), word(tr::kDataBytes)};
-  const BlockHandle index_at{word(tr::kIndexOffset), word(tr::kIndexBytes)};
+  const BlockHandle data{word(tr::kDataOffset), word(tr::kDataBytes)};
+  const BlockHandle index{word(tr::kIndexOffset), word(tr::kIndexBytes)};
   const auto within = [](const BlockHandle& at, uint64_t used) {
     return at.offset <= used && at.size <= used - at.offset;
   };
-  if (!within(data_at, data_used_) || !within(index_at, index_used_)) {
+  if (!within(data, data_used_) || !within(index, index_used_)) {
     return Status::IoError("table record that points outside the output areas");
   }
-  // Data, then index, so that the table can be kept as it is.
-  const std::shared_ptr<char> bytes = common_.buffers.Take(data_at.size + index_at.size);
-  SLUICE_RETURN_IF_ERROR(
-      device_.Read(layout_.data_addr + data_at.offset, data_at.size, bytes.get()));
-  char* const index = bytes.get() + data_at.size;
-  std::memcpy(index, indexes.data() + index_at.offset, index_at.size);
+  *table = {.bytes = common_.buffers.Take(data.size + index.size),
+            .data_address = layout_.data_addr + data.offset,
+            .data_bytes = data.size,
+            .index_bytes = index.size,
+            .entries = word(tr::kEntries),
+            .tombstones = word(tr::kTombstones)};
+  std::memcpy(table->index(), indexes.data() + index.offset, index.size);
+  return {};
+}
+
+Status DeviceRun::ReadTables(const std::vector<OutputTable>& tables) {
+  std::vector<Device::Target> pieces;
+  for (const OutputTable& table : tables) {
+    pieces.push_back({table.data_address, table.data_bytes, table.bytes.get()});
+  }
+  if (task_.bloom_bits_per_key > 0) {
+    const std::shared_ptr<char> bytes = common_.buffers.Take(filter_used_);
+    pieces.push_back({layout_.filter_addr, filter_used_, bytes.get()});
+    filter_bytes_ = bytes;
+    filters_.emplace(std::string_view(bytes.get(), filter_used_), task_.bloom_bits_per_key);
+  }
+  return device_.ReadAll(pieces);
+}
+
+Status DeviceRun::DeliverTable(const OutputTable& table, const MergeSink& sink) {
   MergeOutput output;
   SLUICE_RETURN_IF_ERROR(
-      checker_.Check({bytes.get(), data_at.size}, {index, index_at.size}, &output)
+      checker_
+          .Check({table.bytes.get(), table.data_bytes}, {table.index(), table.index_bytes}, &output)
           .WithContext("table from the device"));
-  output.hold = bytes;
+  output.hold = table.bytes;
   if (filters_.has_value()) {
     SLUICE_RETURN_IF_ERROR(filters_->Take(checker_.block_keys(), &output.filters));
     using Bytes = std::shared_ptr<const char>;
-    output.hold = std::make_shared<std::pair<Bytes, Bytes>>(bytes, filter_bytes_);
+    output.hold = std::make_shared<std::pair<Bytes, Bytes>>(table.bytes, filter_bytes_);
   }
-  if (output.entries != word(tr::kEntries) || output.tombstones != word(tr::kTombstones)) {
+  if (output.entries != table.entries || output.tombstones != table.tombstones) {
     return Status::IoError("table record with other counts than its table");
   }
-  result_.stats.output_bytes += data_at.size + index_at.size;
+  result_.stats.output_bytes += table.data_bytes + table.index_bytes;
   if (Status status = sink(output); !status.ok()) {
     result_.status = MergeStatus::kSink;
     return status;
@@ -577,13 +604,9 @@ Status DeviceRun::DeliverTable(std::string_view record, std::string_view indexes
 }
 
 Status DeviceRun::Deliver(const MergeSink& sink) {
-  std::shared_ptr<const char> index_area;
-  SLUICE_RETURN_IF_ERROR(ReadArea(layout_.index_addr, index_used_, &index_area));
+  const std::shared_ptr<char> index_area = common_.buffers.Take(index_used_);
+  SLUICE_RETURN_IF_ERROR(device_.Read(layout_.index_addr, index_used_, index_area.get()));
   const std::string_view indexes(index_area.get(), index_used_);
-  if (task_.bloom_bits_per_key > 0) {
-    SLUICE_RETURN_IF_ERROR(ReadArea(layout_.filter_addr, filter_used_, &filter_bytes_));
-    filters_.emplace(std::string_view(filter_bytes_.get(), filter_used_), task_.bloom_bits_per_key);
-  }
   // Each record says where its index block starts, which is where the record before ends.
   std::vector<std::string_view> records;  // the last one first
   uint64_t end = index_used_;
@@ -603,8 +626,13 @@ Status DeviceRun::Deliver(const MergeSink& sink) {
   if (end != 0) {
     return Status::IoError("more table records than tables");
   }
+  std::vector<OutputTable> tables;
   for (auto record = records.rbegin(); record != records.rend(); ++record) {
-    SLUICE_RETURN_IF_ERROR(DeliverTable(*record, indexes, sink));
+    SLUICE_RETURN_IF_ERROR(FindTable(*record, indexes, &tables.emplace_back()));
+  }
+  SLUICE_RETURN_IF_ERROR(ReadTables(tables));
+  for (const OutputTable& table : tables) {
+    SLUICE_RETURN_IF_ERROR(DeliverTable(table, sink));
   }
   if (filters_.has_value()) {
     SLUICE_RETURN_IF_ERROR(filters_->Finish());
@@ -725,8 +753,8 @@ std::optional<UnitTime> DeviceExecutor::Estimate(const TaskShape& task) const {
   if (!up.has_value() || !down.has_value() || !call.has_value()) {
     return {};
   }
-  // The job descriptor goes up by itself, its record and the index blocks come down.
-  const double upload = *up + *call;
+  // The job's record and the index blocks come down by themselves, everything else in one call.
+  const double upload = *up;
   const double download = *down + 2 * *call;
   const model::UnitShape unit{.ways = info.ways, .value_bytes = info.value_bytes};
   const double records = static_cast<double>(task.records);

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <random>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "device/testing.h"
 #include "merge/cpu_executor.h"
@@ -23,14 +25,35 @@ namespace {
 class CountingDevice : public FaultDevice {
  public:
   explicit CountingDevice(std::unique_ptr<Device> device) : FaultDevice(std::move(device), {}) {}
+  Status WriteAll(std::span<const Source> pieces) override {
+    ++writes_;
+    return FaultDevice::WriteAll(pieces);
+  }
+  Status Read(uint64_t address, uint64_t bytes, char* out) override {
+    reads_ += !in_list_;
+    return FaultDevice::Read(address, bytes, out);
+  }
+  Status ReadAll(std::span<const Target> pieces) override {
+    ++reads_;
+    in_list_ = true;
+    const Status status = FaultDevice::ReadAll(pieces);
+    in_list_ = false;
+    return status;
+  }
   Status Start(uint64_t descriptor) override {
     ++jobs_;
     return FaultDevice::Start(descriptor);
   }
+  // Since they were asked for last.
   int jobs() { return std::exchange(jobs_, 0); }
+  int writes() { return std::exchange(writes_, 0); }
+  int reads() { return std::exchange(reads_, 0); }
 
  private:
   int jobs_ = 0;
+  int writes_ = 0;
+  int reads_ = 0;
+  bool in_list_ = false;
 };
 
 // Of `blocks` blocks of one record each, those from `compressible` on compressed.
@@ -83,6 +106,30 @@ TEST(DeviceExecutorTest, UnitsFindCompressedBlocks) {
   for (const int jobs : {2, 1, 1}) {
     run(MixedTable(50, 10, &rng), false);
     EXPECT_EQ(device.jobs(), jobs);
+  }
+}
+
+// Each call costs the host a sleep, and the link its latency; tables, however many, cost no more.
+TEST(DeviceExecutorTest, TablesCrossTheLinkTogether) {
+  for (const uint32_t bloom_bits : {0, 10}) {
+    auto owned = std::make_unique<CountingDevice>(InstantUnit(1024, bloom_bits > 0));
+    CountingDevice& device = *owned;
+    DeviceExecutor unit(std::move(owned));
+    GeneratorOptions options;
+    options.records = 2000;
+    options.table_bytes = 20'000;
+    options.table.compression = Compression::kSnappy;  // a few of the indexes, too
+    GeneratedTask input = GenerateTask(options);
+    input.task.bloom_bits_per_key = bloom_bits;
+    std::vector<OwnedOutput> expected;
+    std::vector<OwnedOutput> actual;
+    ASSERT_TRUE(CpuExecutor().Run(input.task, CollectInto(&expected)).ok());
+    const MergeResult result = unit.Run(input.task, CollectInto(&actual));
+    ASSERT_TRUE(result.ok()) << result.error.ToString();
+    ASSERT_TRUE(CompareOutputs(actual, expected).ok());
+    ASSERT_GT(actual.size(), 5u);
+    EXPECT_EQ(device.writes(), 1);
+    EXPECT_EQ(device.reads(), 3);  // the job's record, index blocks, tables
   }
 }
 

@@ -44,21 +44,36 @@ class ModelDevice final : public Device {
   void Free(uint32_t slot) override { memory_.Free(slot); }
 
   Status Write(uint64_t address, std::string_view bytes) override {
-    const Clock::time_point begin = Clock::now();
-    if (!dram_.Contains(address, bytes.size())) {
-      return Status::InvalidArgument(fmt::format("write outside device memory at {:#x}", address));
-    }
-    std::memcpy(dram_.data() + address, bytes.data(), bytes.size());
-    Transfer(begin, bytes.size());
-    return {};
+    return WriteAll({{{address, bytes}}});
   }
   Status Read(uint64_t address, uint64_t bytes, char* out) override {
+    return ReadAll({{{address, bytes, out}}});
+  }
+  Status WriteAll(std::span<const Source> pieces) override {
     const Clock::time_point begin = Clock::now();
-    if (!dram_.Contains(address, bytes)) {
-      return Status::InvalidArgument(fmt::format("read outside device memory at {:#x}", address));
+    uint64_t sum = 0;
+    for (const auto& [address, bytes] : pieces) {
+      if (!dram_.Contains(address, bytes.size())) {
+        return Status::InvalidArgument(
+            fmt::format("write outside device memory at {:#x}", address));
+      }
+      std::memcpy(dram_.data() + address, bytes.data(), bytes.size());
+      sum += bytes.size();
     }
-    std::memcpy(out, dram_.data() + address, bytes);
-    Transfer(begin, bytes);
+    Transfer(begin, sum);
+    return {};
+  }
+  Status ReadAll(std::span<const Target> pieces) override {
+    const Clock::time_point begin = Clock::now();
+    uint64_t sum = 0;
+    for (const auto& [address, bytes, out] : pieces) {
+      if (!dram_.Contains(address, bytes)) {
+        return Status::InvalidArgument(fmt::format("read outside device memory at {:#x}", address));
+      }
+      std::memcpy(out, dram_.data() + address, bytes);
+      sum += bytes;
+    }
+    Transfer(begin, sum);
     return {};
   }
 

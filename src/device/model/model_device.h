@@ -33,7 +33,9 @@ struct ModelDeviceOptions {
   uint32_t latency = 30;       // of device memory, in cycles
   double memory_gb_per_s = 0;  // of device memory, 10^9 bytes; 0: as much as the ports take
   PcieLink link;
-  double transfer_us = 10;  // of a transfer over the link beside its bytes: driver, interrupt
+  // Of a call that transfers over the link, in however many pieces, beside its bytes: driver,
+  // interrupt.
+  double transfer_us = 10;
   // Clock, link and what its transfers take beside their bytes, all so many times slower: for machines
   // with too few cores to be host and card at once, to which the host then is as many times faster.
   double slowdown = 1;

@@ -9,6 +9,8 @@
 #include <chrono>
 #include <random>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "device/contract.h"
 #include "device/device_executor.h"
@@ -65,6 +67,25 @@ TEST(ModelDeviceTest, WritesWhatTheCpuWrites) {
     EXPECT_EQ(result.stats.output_checksum, cpu.stats.output_checksum);
     EXPECT_GT(result.stats.cycles, 0u);
   }
+}
+
+// As so many calls would, but for the time of one.
+TEST(ModelDeviceTest, TransfersListsOfPieces) {
+  using Clock = std::chrono::steady_clock;
+  const std::unique_ptr<Device> model = Model({.link = {}, .transfer_us = 20'000});
+  const std::string written = "some pieces";
+  const std::vector<Device::Source> up = {
+      {4096, std::string_view(written).substr(0, 5)}, {8192, ""}, {9000, written}};
+  Clock::time_point begin = Clock::now();
+  ASSERT_TRUE(model->WriteAll(up).ok());
+  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(20));
+  std::string read(16, '-');
+  begin = Clock::now();
+  ASSERT_TRUE(model->ReadAll({{{9005, 6, read.data()}, {4096, 4, read.data() + 8}}}).ok());
+  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(20));
+  EXPECT_EQ(read, "pieces--some----");
+  EXPECT_FALSE(model->WriteAll({{{4096, "a"}, {UINT64_MAX - 4, "b"}}}).ok());
+  EXPECT_FALSE(model->ReadAll({{{4096, 1, read.data()}, {UINT64_MAX - 4, 1, read.data()}}}).ok());
 }
 
 TEST(ModelDeviceTest, RefusesHandlesThatGoBack) {
