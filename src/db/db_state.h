@@ -158,7 +158,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   SubtableRegistry subtables;
   Backlog backlog{options};
   CompactionSchedule schedule{options, snapshots};
-  // The version of all sub-tables that are dropped: their handles stay. Null before the first.
+  // The version of all sub-tables that are dropped and have no options of their own: their handles
+  // stay. Null before the first.
   std::shared_ptr<const Version> dropped SLUICE_GUARDED_BY(mutex);
   // Records before this position of the log have reached their memtables.
   LogPosition settled SLUICE_GUARDED_BY(mutex) = 0;

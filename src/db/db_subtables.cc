@@ -102,15 +102,23 @@ Status DBImpl::Drop(SubtableImpl* target) {
     const StateLock lock(db_.mutex);
     target->dropped = true;
     target->totals.Update({});
+    const std::shared_ptr<const SubtableFormat> format = target->version(lock).format;
+    // NOLINTBEGIN(bugprone-unhandled-exception-at-new): as is said above
     if (db_.dropped == nullptr) {
-      // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): as is said above
       auto* const empty = new Version;
-      empty->format = target->version(lock).format;
+      empty->format = std::make_shared<const SubtableFormat>(SubtableOptions(), db_.options);
       empty->active = db_.NewMemtable();
       db_.dropped = {empty, [](const Version* version) { version->Unref(); }};
     }
-    db_.dropped->Ref();
-    db_.InstallVersion(lock, target, db_.dropped.get());
+    if (format->own == SubtableOptions()) {
+      db_.dropped->Ref();
+      db_.InstallVersion(lock, target, db_.dropped.get());
+    } else {
+      auto* const empty = new Version(*db_.dropped);
+      empty->format = format;  // the handle still tells them
+      db_.InstallVersion(lock, target, empty);
+    }
+    // NOLINTEND(bugprone-unhandled-exception-at-new)
     db_.schedule.Forget(lock, *target);
     db_.subtables.Drop(lock, *target);
   }();

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sluice/db.h"
 #include "util/replaced_new.h"
@@ -114,6 +116,29 @@ TEST_F(ManySubtables, DroppedOnesLeaveLittle) {
   const uint64_t before = ::mallinfo2().uordblks;
   create_and_drop(kSubtables, 2 * kSubtables);
   EXPECT_LE(::mallinfo2().uordblks, before + kSubtables * kMostBytes);
+}
+
+TEST_F(ManySubtables, DroppedOnesKeepTheirOptions) {
+  Open();
+  const auto create = [&](const SubtableOptions& options, int number) {
+    Subtable* subtable = nullptr;
+    EXPECT_TRUE(db_->CreateSubtable(options, Name(number), &subtable).ok());
+    return subtable;
+  };
+  std::vector<std::pair<Subtable*, SubtableOptions>> subtables;
+  for (const uint32_t block_bytes : {0, 1024, 8192, 0}) {
+    SubtableOptions options;
+    if (block_bytes != 0) {
+      options.block_bytes = block_bytes;
+    }
+    subtables.emplace_back(create(options, static_cast<int>(subtables.size())), options);
+  }
+  for (const auto& [subtable, options] : subtables) {
+    ASSERT_TRUE(db_->DropSubtable(subtable).ok());
+  }
+  for (const auto& [subtable, options] : subtables) {
+    EXPECT_EQ(db_->GetSubtableOptions(subtable), options);
+  }
 }
 
 // Counted in memory: a copy of what there is for each new one would take seven times as much in the end.
