@@ -269,11 +269,13 @@ void DeviceRun::Prepare(Look look) {
       Blocks blocks = ScanIndex(given, look);
       uint64_t bytes = blocks.bytes;
       uint64_t raw_bytes = std::max(table.image.size(), blocks.raw_bytes);
+      bool is_recoded = false;
       if (blocks.compressed && !blocks.foreign && !device_.info().snappy) {
         RecodedTable& recoded = recoded_.emplace_back(common_.TakeRecoded());
         // What cannot be decompressed goes to the device as it is, which then says where the fault
         // is, or passes it over if it is not in the range.
-        if (RecodeTable(given.image, given.index, Compression::kNone, &recoded).ok()) {
+        is_recoded = RecodeTable(given.image, given.index, Compression::kNone, &recoded).ok();
+        if (is_recoded) {
           table.image = recoded.image;
           table.index = recoded.index;
           bytes = recoded.data().size();
@@ -281,7 +283,8 @@ void DeviceRun::Prepare(Look look) {
         } else {
           recoded_.pop_back();
         }
-      } else if (!blocks.index.empty()) {
+      }
+      if (!is_recoded && !blocks.index.empty()) {
         table.apart = indexes_.emplace_back(std::move(blocks.index));
         table.index = {table.image.size(), table.apart.size() - kBlockTrailerBytes};
         raw_bytes += table.apart.size();

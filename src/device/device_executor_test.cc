@@ -109,6 +109,21 @@ TEST(DeviceExecutorTest, UnitsFindCompressedBlocks) {
   }
 }
 
+// Of a table that cannot be decompressed, the unit is given an index that it can read all the same.
+TEST(DeviceExecutorTest, ADamagedBlockIsNoFaultOfTheIndex) {
+  std::mt19937_64 rng(TestSeed());
+  DeviceExecutor unit(InstantUnit());
+  TableImage table = MixedTable(50, 0, &rng);
+  ASSERT_EQ(Compression{static_cast<uint8_t>(table.file[table.index.offset + table.index.size])},
+            Compression::kSnappy);
+  table.file[table.blocks[0].offset + 2] ^= 1;
+  MergeTask task;
+  task.runs = {{{table.file, table.index}}};
+  const MergeResult result = unit.Run(task, [](const MergeOutput&) { return Status(); });
+  EXPECT_EQ(result.status, MergeStatus::kBlockChecksum) << result.error.ToString();
+  EXPECT_EQ(result.fault.offset, table.blocks[0].offset);
+}
+
 // Each call costs the host a sleep, and the link its latency; tables, however many, cost no more.
 TEST(DeviceExecutorTest, TablesCrossTheLinkTogether) {
   for (const uint32_t bloom_bits : {0, 10}) {
