@@ -55,8 +55,10 @@ class SLUICE_EXPORT ReservedFile {
   /// and other errors leave what was reserved as it was; the call may be repeated.
   virtual Status Reserve(uint64_t bytes) = 0;
   /// Survives this process at once, but not a loss of power. Where the file system writes in place
-  /// (ext4, XFS, tmpfs) it costs a copy, no system call, and cannot fail; elsewhere, as where every
-  /// write takes new space (btrfs, ZFS), a system call, which may say NoSpace with a part written.
+  /// (ext4, tmpfs) it costs a copy to a memory map, no system call, and cannot fail; but the process
+  /// dies if anything else shortens the file, or if a page of it that memory gave up cannot be read
+  /// again. Elsewhere, as where a write may take new space (btrfs, ZFS, XFS), it costs a system call,
+  /// about a microsecond more, which may say NoSpace with a part written.
   /// REQUIRES: offset + bytes.size() <= what is reserved.
   virtual Status Write(uint64_t offset, std::string_view bytes) = 0;
   /// Makes durable what was written and reserved before. The file's name is durable only after

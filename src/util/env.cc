@@ -147,12 +147,12 @@ Status WriteAt(const std::string& path, int fd, uint64_t offset, std::string_vie
 }
 
 // Whether a page of a file there that was written once can be written again without new space. Only
-// then may it be written through a map: a store to a map that finds the disk full is a SIGBUS.
+// then may it be written through a map: a store to a map that finds the disk full is a SIGBUS. XFS
+// is none of these, for its files may share blocks with copies that were made meanwhile (reflinks).
 bool WritesInPlace(int fd) {
   struct statfs info;
   return ::fstatfs(fd, &info) == 0 &&
-         (info.f_type == EXT4_SUPER_MAGIC || info.f_type == XFS_SUPER_MAGIC ||
-          info.f_type == TMPFS_MAGIC);
+         (info.f_type == EXT4_SUPER_MAGIC || info.f_type == TMPFS_MAGIC);
 }
 
 // Whether a read there only copies: in the kernel's queue it would wait for a thread of the kernel.
