@@ -218,7 +218,7 @@ void BackgroundWork::FlushLoop() {
       lock.unlock();
       EpochReclaim();
       db_.space->GiveAllBack();
-      if (const Status status = db_.full.Fill(); !status.ok()) {
+      if (const Status status = db_.FillReserve(); !status.ok()) {
         db_.SetBackgroundError(status);
       }
       lock.lock();

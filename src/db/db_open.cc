@@ -236,7 +236,11 @@ Status DBImpl::Recover() {
   if (!db_.home.is_new) {
     db_.full.RegainForOpening();  // before flushes take it
   }
-  SLUICE_RETURN_IF_ERROR(db_.full.Fill());
+  if (const Status status = db_.full.ReserveForMetadata(db_.metadata->whole_bytes());
+      !status.ok() && !status.IsNoSpace()) {
+    return status;
+  }
+  SLUICE_RETURN_IF_ERROR(db_.FillReserve());
   db_.space->StartGivingBack(kSlackExtents * db_.options.extent_bytes);
   background_.Start();
   return {};

@@ -118,12 +118,59 @@ void DbState::GrowReserve() {
   }
 }
 
-// NOLINTNEXTLINE(readability-make-member-function-const): what it changes is behind a pointer.
+Status DbState::FillReserve() {
+  Status status = full.Fill();
+  if (status.ok() && full.full()) {
+    const MutexLock lock(metadata_mutex);
+    if (RewriteMetadata()) {
+      status = full.Fill();
+    }
+  }
+  return status;
+}
+
+bool DbState::RewriteMetadata() {
+  if (!metadata->worth_rewriting()) {
+    return false;
+  }
+  (void)full.GiveUpForMetadata();
+  const Status status = metadata->Rewrite();
+  if (!status.ok() && !status.IsNoSpace()) {
+    space->Freeze();
+    SetBackgroundError(status);
+    return false;
+  }
+  (void)full.ReserveForMetadata(metadata->whole_bytes());
+  return status.ok();
+}
+
 Status DbState::ApplyMetadata(const MetadataEdit& edit) {
-  const Status status = metadata->Apply(edit);
+  Status status = metadata->Apply(edit);
+  if (status.IsNoSpace() && RewriteMetadata()) {
+    status = metadata->Apply(edit);
+  }
   if (!status.ok() && !status.IsNoSpace()) {
     // It is unknown whether the next Open finds the extents from before the edit or those after it.
     space->Freeze();
+    return status;
+  }
+  if (!full.full()) {
+    (void)full.ReserveForMetadata(metadata->whole_bytes());
+  }
+  return status;
+}
+
+Status DbState::ApplyGrowth(const MetadataEdit& edit) {
+  if (full.full()) {
+    return full.status();
+  }
+  std::string payload;
+  edit.AppendTo(&payload);
+  SLUICE_RETURN_IF_ERROR(
+      full.ReserveForMetadata(metadata->whole_bytes() + payload.size() + payload.size() / 4));
+  const Status status = ApplyMetadata(edit);
+  if (!status.ok() && !status.IsNoSpace()) {
+    SetBackgroundError(status);
   }
   return status;
 }

@@ -90,9 +90,18 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   bool WaitForSpace(bool* tried);
   // To be called after flushes.
   void GrowReserve();
+  // Fills what was given up on a full device (FullDevice::Fill), if need be with space that the
+  // metadata gives back.
+  Status FillReserve();
 
+  // Writes the metadata anew if that gives space back: whether it has. Other errors than NoSpace are
+  // background errors. Called with the metadata mutex, as ApplyMetadata.
+  bool RewriteMetadata();
   // The only way to change the metadata once the database is open.
   Status ApplyMetadata(const MetadataEdit& edit);
+  // As ApplyMetadata, for edits that a database does without while the device is full: they take
+  // nothing of what is reserved for others, but for the metadata's own that they would need, too.
+  Status ApplyGrowth(const MetadataEdit& edit);
   // As ApplyMetadata, for edits of sub-tables; any error but NoSpace is a background error.
   Status ApplyOrMakeSpace(const MetadataEdit& edit);
   // Makes the edit durable, then visible in the sub-table's version, which `change` adjusts.

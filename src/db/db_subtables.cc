@@ -63,7 +63,7 @@ Status DBImpl::CreateSubtable(const SubtableOptions& options, std::string_view n
     edit.options.push_back({id, options});
   }
   edit.next_subtable = id + 1;
-  SLUICE_RETURN_IF_ERROR(db_.ApplyOrMakeSpace(edit));
+  SLUICE_RETURN_IF_ERROR(db_.ApplyGrowth(edit));
   // The metadata has it. Without the memory to follow, the process ends.
   [&]() noexcept {
     const StateLock lock(db_.mutex);
@@ -137,7 +137,7 @@ Status DBImpl::SetSubtableOptions(Subtable* subtable, const SubtableOptions& opt
   }
   MetadataEdit edit;
   edit.options.push_back({target->id(), options});
-  SLUICE_RETURN_IF_ERROR(db_.ApplyOrMakeSpace(edit));
+  SLUICE_RETURN_IF_ERROR(db_.ApplyGrowth(edit));
   // As in CreateSubtable.
   [&]() noexcept {
     const StateLock lock(db_.mutex);

@@ -160,7 +160,7 @@ Status RemoveContents(const Options& options, Env* env, const std::string& path,
     }
   }
   const std::vector<std::string> reserve = {path + "/RESERVE", path + "/RESERVE.open",
-                                            path + "/RESERVE.compact"};
+                                            path + "/RESERVE.compact", path + "/RESERVE.meta"};
   if (identity.state != DirIdentity::State::kDestroying) {
     identity.state = DirIdentity::State::kDestroying;
     Status status = WriteIdentity(env, path, identity);

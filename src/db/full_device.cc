@@ -1,8 +1,11 @@
 #include "db/full_device.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
+
+#include "util/alignment.h"
 
 namespace sluice {
 
@@ -120,11 +123,59 @@ void FullDevice::ReserveForCompactions(uint64_t bytes) {
   }
 }
 
+Status FullDevice::ReserveForMetadata(uint64_t bytes) {
+  const MutexLock lock(mutex_);
+  metadata_bytes_ = bytes < kLeastForMetadata ? 0 : bytes;
+  return FillMetadataReserve();
+}
+
+bool FullDevice::GiveUpForMetadata() {
+  const MutexLock lock(mutex_);
+  metadata_bytes_there_ = 0;
+  return env_->RemoveFile(metadata_reserve_).ok();
+}
+
+// Grows by steps, and keeps what there is if it cannot grow.
+Status FullDevice::FillMetadataReserve() {
+  static constexpr std::array<char, size_t{64} << 10> kZeros{};
+  if (!metadata_bytes_there_) {
+    uint64_t bytes = 0;
+    const Status status = env_->GetFileSize(metadata_reserve_, &bytes);
+    if (!status.ok() && !status.IsNotFound()) {
+      return status;
+    }
+    metadata_bytes_there_ = bytes;
+  }
+  uint64_t& there = *metadata_bytes_there_;
+  const uint64_t wanted = RoundUp(metadata_bytes_, kZeros.size());
+  if (there >= wanted && there / 4 <= wanted) {
+    return {};
+  }
+  std::unique_ptr<DataFile> file;
+  SLUICE_RETURN_IF_ERROR(env_->NewDataFile(metadata_reserve_, &file));
+  if (there > wanted) {
+    SLUICE_RETURN_IF_ERROR(file->Truncate(wanted));
+    there = wanted;
+  }
+  for (; there < wanted; there = RoundUp(there + 1, kZeros.size())) {
+    const size_t piece = kZeros.size() - there % kZeros.size();
+    if (const Status status = file->Write(there, {kZeros.data(), piece}); !status.ok()) {
+      (void)file->Truncate(there);
+      filled_in_vain_ = true;
+      return status;
+    }
+  }
+  return {};
+}
+
 Status FullDevice::Fill() {
   const MutexLock lock(mutex_);
   Status status = FillOpeningReserve();
   if (status.ok()) {
     status = FillReserve(reserve_, reserve_bytes_);
+  }
+  if (status.ok()) {
+    status = FillMetadataReserve();
   }
   if (status.ok() && compaction_bytes_ > 0) {
     status = FillReserve(compaction_reserve_, compaction_bytes_);

@@ -7,7 +7,9 @@
 // until the reserve can be had again. The second one is for opening alone, which takes some pages
 // for new logs: whatever the last process used up, the next one can begin. It is given up bit by
 // bit, so that a full device can be opened again and again, read and deleted from. The third one is
-// for compactions, which write before they free anything (DbState::GrowReserve).
+// for compactions, which write before they free anything (DbState::GrowReserve), and the fourth for
+// the metadata, once that is large: whatever it takes of the device, so much is there to write it
+// anew, which frees what edits since the last time have taken.
 //
 // Thread-safe.
 
@@ -16,6 +18,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "sluice/env.h"
@@ -34,6 +37,7 @@ class FullDevice {
         reserve_(dir + "/RESERVE"),
         opening_reserve_(dir + "/RESERVE.open"),
         compaction_reserve_(dir + "/RESERVE.compact"),
+        metadata_reserve_(dir + "/RESERVE.meta"),
         reserve_bytes_(reserve_bytes - kOpeningBytes) {}
 
   // Whether only deletions are taken; cheap.
@@ -65,6 +69,11 @@ class FullDevice {
   void ReserveForCompactions(uint64_t bytes);
   // A compaction may take them, until they are filled again: true if they were there.
   bool GiveUpForCompaction() { return env_->RemoveFile(compaction_reserve_).ok(); }
+  // From now on there are so many bytes to write the metadata anew, if they are many; NoSpace if the
+  // device has not that much.
+  Status ReserveForMetadata(uint64_t bytes);
+  // They may be taken for that, until ReserveForMetadata is called again: true if some were there.
+  bool GiveUpForMetadata();
   // Fills the reserve; the device no longer counts as full if that succeeds. Returns errors other
   // than NoSpace.
   Status Fill();
@@ -72,6 +81,8 @@ class FullDevice {
  private:
   static constexpr uint64_t kOpeningBytes = uint64_t{256} << 10;
   static constexpr uint64_t kBitBytes = uint64_t{32} << 10;  // enough to open with, as a rule
+  // For less metadata the first file is enough.
+  static constexpr uint64_t kLeastForMetadata = uint64_t{128} << 10;
   static constexpr std::chrono::milliseconds kFirstDelay{20};
   static constexpr std::chrono::milliseconds kLongestDelay{2000};
 
@@ -79,17 +90,21 @@ class FullDevice {
   bool GiveUpABit();
   Status FillReserve(const std::string& path, uint64_t bytes);
   Status FillOpeningReserve();
+  Status FillMetadataReserve() SLUICE_REQUIRES(mutex_);
 
   Env* const env_;
   const std::string reserve_;
   const std::string opening_reserve_;
   const std::string compaction_reserve_;
+  const std::string metadata_reserve_;
   const uint64_t reserve_bytes_;
 
   mutable Mutex mutex_;
   std::atomic<bool> full_{false};
   Status status_ SLUICE_GUARDED_BY(mutex_);
   uint64_t compaction_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;
+  uint64_t metadata_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;                   // that shall be there
+  std::optional<uint64_t> metadata_bytes_there_ SLUICE_GUARDED_BY(mutex_);  // none: not known yet
   bool filled_in_vain_ SLUICE_GUARDED_BY(mutex_) = false;  // since the last failure
   uint64_t failures_ SLUICE_GUARDED_BY(mutex_) = 0;
   Status last_failure_ SLUICE_GUARDED_BY(mutex_);

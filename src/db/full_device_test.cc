@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "db/fixture.h"
 #include "engine/testing.h"
@@ -363,6 +364,56 @@ TEST_F(FullDeviceTest, DroppingMakesSpace) {
   expected_.clear();
   ExpectWritingGoesOn();
   ExpectRecords();
+}
+
+// Metadata alone fills the device.
+TEST_F(FullDeviceTest, SubtablesThatFillItCanBeDropped) {
+  options_.row_cache_bytes = options_.block_cache_bytes = 1 << 20;
+  for (const int mib : {2, 7}) {
+    for (const bool reopened : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} MiB, reopened {}", mib, reopened));
+      (void)db_->Close();
+      db_.reset();
+      ASSERT_TRUE(DB::Destroy(options_, dir_.File("db")).ok());
+      WriteBallast(static_cast<uint64_t>(mib) << 20);
+      Reopen();
+      expected_.clear();
+      ASSERT_TRUE(Put(nullptr, 0).ok());
+      const auto create = [&](size_t i) {
+        Subtable* ignored;
+        return db_->CreateSubtable(fmt::format("a name of some length, for metadata {:06}", i),
+                                   &ignored);
+      };
+      Status status;
+      size_t created = 0;
+      for (; (status = create(created)).ok(); ++created) {
+      }
+      ASSERT_TRUE(status.IsNoSpace()) << status.ToString();
+      EXPECT_GT(created, 1000u);
+      for (int i = 0; i < 100; ++i) {  // nor do vain attempts change anything
+        EXPECT_TRUE(create(created).IsNoSpace());
+      }
+      ExpectRecords();
+      for (int i = 0; i < 3 && reopened; ++i) {
+        Reopen();
+        ExpectRecords();
+      }
+      std::vector<Subtable*> subtables = db_->ListSubtables();
+      ASSERT_EQ(subtables.size(), created + 1);
+      for (size_t i = 1; i < subtables.size(); ++i) {
+        status = db_->DropSubtable(subtables[i]);
+        ASSERT_TRUE(status.ok()) << i << " of " << created << ": " << status.ToString();
+      }
+      status = PutInTheEnd(1);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      ASSERT_TRUE(create(created).ok());
+      ExpectRecords();
+      Reopen();
+      EXPECT_EQ(db_->ListSubtables().size(), 2u);
+      ExpectRecords();
+      RemoveBallast();
+    }
+  }
 }
 
 // A writer that never stops to try meets the very moment in which the device has space again.

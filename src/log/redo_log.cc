@@ -22,8 +22,6 @@ constexpr uint64_t kEmptySegmentBytes = 4 + 1 + sizeof(LogPosition) + kLogMarkBy
 // Longer payloads are written by themselves, not by way of the buffer.
 constexpr size_t kMostBuffered = size_t{16} << 10;
 constexpr uint64_t kPageBytes = 4096;
-// With less in a segment, its end is not worth another one's beginning.
-constexpr uint64_t kMuchOfASegment = uint64_t{1} << 20;
 
 // Of what has been written, one byte in so many is reserved ahead, in so many pieces.
 constexpr uint64_t kWrittenPerAhead = 16;
@@ -473,10 +471,10 @@ Status RedoLog::Release(LogPosition position) {
   return {};
 }
 
-void RedoLog::EndSegment() {
+void RedoLog::EndSegment(uint64_t much) {
   const MutexLock lock(mutex_);
   written_before_full_ = written_bytes_;
-  if (LogOffset(end_) >= kMuchOfASegment) {
+  if (LogOffset(end_) >= much) {
     segments_.back().limit = LogOffset(end_);
   }
 }

@@ -63,9 +63,9 @@ class RedoLog {
   // Everything before `position`, one that Append, ReadLog, end or durable returned, is no longer
   // needed. REQUIRES: it is not above durable().
   Status Release(LogPosition position);
-  // The device is full. The next Append begins a segment, if the last one has much, so that Release
+  // The device is full. The next Append begins a segment, if the last one has `much`, so that Release
   // may remove that; and for what was written until now nothing is taken ahead.
-  void EndSegment();
+  void EndSegment(uint64_t much = uint64_t{1} << 20);
   // Syncs, and makes durable that it did: damage to any of the log so far shows from now on.
   Status Seal();
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <vector>
@@ -130,6 +131,21 @@ Status MetadataLog::Apply(const MetadataEdit& edit) {
   return status_;
 }
 
+Status MetadataLog::Rewrite() {
+  SLUICE_RETURN_IF_ERROR(status_);
+  const Status status = NoThrow([&] { return WriteState(/*device_full=*/true); });
+  if (!status.IsNoSpace()) {
+    status_ = status;
+  }
+  return status;
+}
+
+bool MetadataLog::worth_rewriting() const {
+  constexpr uint64_t kLeastBytes = 4096;
+  return edit_bytes_ >= std::min(kAheadBytes, std::max(state_bytes_ / 8, kLeastBytes)) ||
+         log_->file_bytes() >= whole_bytes() + 3 * kAheadBytes;
+}
+
 Status MetadataLog::Seal() { return status_.ok() && log_ != nullptr ? log_->Seal() : status_; }
 
 Status MetadataLog::Write(const std::string& payload) {
@@ -147,18 +163,22 @@ Status MetadataLog::Write(const std::string& payload) {
   if (edit_bytes_ <= most_edit_bytes_) {
     return {};
   }
+  // Nothing depends on the new state: without space, the edits still follow the previous one.
   const Status status = WriteState();
-  if (status.IsNoSpace()) {
-    // Nothing depends on the new state: the edits still follow the previous one.
-    most_edit_bytes_ = edit_bytes_ + kSlackBytes;
-    return {};
-  }
-  return status;
+  return status.IsNoSpace() ? Status() : status;
 }
 
-Status MetadataLog::WriteState() {
+Status MetadataLog::WriteState(bool device_full) {
   std::string payload;
   state_.ToEdit().AppendTo(&payload);
+  state_bytes_ = payload.size();
+  edit_bytes_ = 0;
+  most_edit_bytes_ = kSlackBytes;  // if this fails
+  if (device_full) {
+    log_->EndSegment(payload.size());
+  }
+  // If that begins a segment, the state is in it, and no earlier one is needed.
+  SLUICE_RETURN_IF_ERROR(log_->ReserveFor(payload.size()));
   const LogPosition start = log_->end();
   LogPosition end;
   SLUICE_RETURN_IF_ERROR(log_->Append(payload, &end));
@@ -168,8 +188,6 @@ Status MetadataLog::WriteState() {
   SLUICE_RETURN_IF_ERROR(WriteFileSynced(env_, fresh, EncodeCurrent(start)));
   SLUICE_RETURN_IF_ERROR(env_->RenameFile(fresh, path));
   SLUICE_RETURN_IF_ERROR(env_->SyncDir(dir_));
-  state_bytes_ = payload.size();
-  edit_bytes_ = 0;
   most_edit_bytes_ = state_bytes_ + kSlackBytes;
   return log_->Release(start);
 }

@@ -40,6 +40,14 @@ class MetadataLog {
   // (which is not written then), the next Open may or may not find the edit; no more are taken, and
   // `state` is not to be used.
   Status Apply(const MetadataEdit& edit);
+  // Writes the whole state anew, in a segment of its own if what was before is as large, so that its
+  // space comes free. As Apply: after NoSpace nothing has changed.
+  Status Rewrite();
+  // The size of the whole state, at most: of a sub-table it says a little more than edits do.
+  uint64_t whole_bytes() const { return state_bytes_ + edit_bytes_ + edit_bytes_ / 4; }
+  // Whether Rewrite would free some space worth its cost, as far as is known.
+  bool worth_rewriting() const;
+
   // From now on, no damage to the edits so far is taken for the end of a write that a crash cut
   // off.
   Status Seal();
@@ -55,16 +63,16 @@ class MetadataLog {
 
   Status Read(LogContents* contents);
   Status Write(const std::string& payload);
-  // Writes the whole state as one edit and lets CURRENT point to it.
-  Status WriteState();
+  // Writes the whole state as one edit and lets CURRENT point to it. `device_full`: as in Rewrite.
+  Status WriteState(bool device_full = false);
 
   Env* const env_;
   const std::string dir_;
   std::unique_ptr<RedoLog> log_;
   Metadata state_;
-  Status status_;                 // the first error
-  uint64_t state_bytes_ = 0;      // of the last whole state
-  uint64_t edit_bytes_ = 0;       // since then
+  Status status_;             // the first error
+  uint64_t state_bytes_ = 0;  // of the whole state when it was last written, or should have been
+  uint64_t edit_bytes_ = 0;   // since then
   uint64_t most_edit_bytes_ = 0;  // beyond which a whole state is written
 };
 

@@ -96,6 +96,9 @@ TEST(MetadataLog, KeepsWhatWasApplied) {
           }
           before = maybe;
           ASSERT_EQ(Encoded(log->state()), before);
+          if (rng() % 50 == 0 && !log->Rewrite().ok()) {
+            break;
+          }
         }
         ASSERT_TRUE(env.crashed());
       }
@@ -118,7 +121,10 @@ TEST(MetadataLog, GoesOnAfterAFullDevice) {
         edit.dropped.push_back(i - 1);
       }
       *state = Encoded(log->state());
-      Status status = log->Apply(edit);
+      Status status = i % 8 == 5 ? log->Rewrite() : Status();
+      if (status.ok() || status.IsNoSpace()) {
+        status = log->Apply(edit);
+      }
       if (status.IsNoSpace()) {
         EXPECT_EQ(Encoded(log->state()), *state);
         ++*refused;
@@ -148,6 +154,47 @@ TEST(MetadataLog, GoesOnAfterAFullDevice) {
     }
   }
   EXPECT_GT(went_on, 5u);
+}
+
+// Where the log is in a single segment, too.
+TEST(MetadataLog, RewritingFreesWhatNobodyNeeds) {
+  FaultEnv env(FileImage{{"d/x", ""}});
+  const auto bytes = [&] {
+    std::vector<std::string> names;
+    EXPECT_TRUE(env.GetChildren("d/meta", &names).ok());
+    uint64_t sum = 0;
+    for (const std::string& name : names) {
+      uint64_t one = 0;
+      EXPECT_TRUE(env.GetFileSize("d/meta/" + name, &one).ok());
+      sum += one;
+    }
+    return sum;
+  };
+  std::unique_ptr<MetadataLog> log;
+  const MetadataEdit empty;
+  ASSERT_TRUE(MetadataLog::Open(&env, "d", &empty, &log).ok());
+  EXPECT_FALSE(log->worth_rewriting());
+  for (uint32_t i = 0; i < 2000; ++i) {
+    MetadataEdit edit;
+    edit.created.push_back({i, std::string(100, 'x')});
+    ASSERT_TRUE(log->Apply(edit).ok());
+  }
+  for (uint32_t i = 0; i < 1990; ++i) {
+    MetadataEdit edit;
+    edit.dropped.push_back(i);
+    ASSERT_TRUE(log->Apply(edit).ok());
+  }
+  EXPECT_GT(bytes(), uint64_t{256} << 10);
+  ASSERT_TRUE(log->worth_rewriting());
+  const std::string state = Encoded(log->state());
+  ASSERT_TRUE(log->Rewrite().ok());
+  EXPECT_LE(bytes(), uint64_t{128} << 10);
+  EXPECT_FALSE(log->worth_rewriting());
+  EXPECT_LE(log->whole_bytes(), 4096u);
+  log.reset();
+  FaultEnv after(env.Survivors(CrashKind::kPower, 1));
+  ASSERT_TRUE(MetadataLog::Open(&after, "d", nullptr, &log).ok());
+  EXPECT_EQ(Encoded(log->state()), state);
 }
 
 TEST(MetadataLog, NoDamageBeforeASealIsTakenForAnUnfinishedWrite) {
