@@ -412,9 +412,10 @@ Status Job::CopyBlock(const Task& task, const BlockHandle& handle, bool first) {
   // The stored block, if it can be stored again as it is: with a dictionary, only its own table can
   // be read.
   std::string_view stored;
-  if (contents.data() == as_read && stored_as != Compression::kNone &&
-      stored_as == options_.extent.codec.type && options_.extent.codec.dictionary_bytes == 0 &&
-      piece.head->dictionary() == nullptr) {
+  const bool no_dictionary =
+      stored_as == Compression::kNone ||
+      (options_.extent.codec.dictionary_bytes == 0 && piece.head->dictionary() == nullptr);
+  if (contents.data() == as_read && stored_as == options_.extent.codec.type && no_dictionary) {
     stored = piece.image.substr(handle.offset, handle.size + kBlockTrailerBytes);
   }
   SLUICE_RETURN_IF_ERROR(builder_.AddBlock(contents, stored));
@@ -428,7 +429,8 @@ Status Job::AddTable(const MergeOutput& output, bool compressed) {
     std::string_view contents = block.contents;
     SLUICE_RETURN_IF_ERROR(values_.Relocate(&contents));
     const bool as_it_was = contents.data() == block.contents.data();
-    return builder_.AddBlock(contents, as_it_was ? StoredAs(block, compressed) : "", block.filter);
+    return builder_.AddBlock(
+        contents, as_it_was ? StoredAs(block, options_.extent, compressed) : "", block.filter);
   });
 }
 

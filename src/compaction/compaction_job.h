@@ -82,10 +82,15 @@ inline bool CompressedBy(const Executor& executor, const ExtentFormat& format) {
   return format.codec.type == Compression::kSnappy && executor.compresses();
 }
 
-// What ExtentBuilder is to store of an output's block; empty: it compresses the block itself, as
-// executors leave long ones raw. `compressed`: the executor was to do so.
-inline std::string_view StoredAs(const OutputBlock& block, bool compressed) {
-  return compressed && block.contents.size() <= kMaxUnitSnappyBytes ? block.stored : "";
+// What ExtentBuilder is to store of an output's block; empty: it makes that of the contents, as
+// executors leave long ones raw. `compressed`: the executor was to compress them. A CRC that is
+// stored again covers what happens to the block between executor and device.
+inline std::string_view StoredAs(const OutputBlock& block, const ExtentFormat& format,
+                                 bool compressed) {
+  const bool as_it_is = format.codec.type == Compression::kNone
+                            ? !block.compressed()
+                            : compressed && block.contents.size() <= kMaxUnitSnappyBytes;
+  return as_it_is ? block.stored : "";
 }
 
 // Blocks until done; gives up soon after `*stop` is set, with Busy.

@@ -5,10 +5,12 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "compaction/testing.h"
 #include "merge/cpu_executor.h"
+#include "table/stored_block.h"
 #include "tree/value_extent.h"
 
 namespace sluice {
@@ -102,6 +104,33 @@ class ConfusedExecutor final : public Executor {
   const std::string from_;
   const std::string to_;
 };
+
+// As if a bit had strayed in the host's memory after the executor's output was checked: the block
+// keeps the CRC that it had, and whoever reads it finds out.
+TEST_F(UnsoundCompactionTest, BlocksAreNotSealedAnew) {
+  for (const bool confused : {false, true}) {
+    CompactionPick pick;
+    pick.inputs = {{{1, 0}, {Make({{{InternalKey("001", 9), "a value"}}})}},
+                   {{2, 0}, {Numbers({{1}}, 1)}}};
+    pick.output = {2, 0};
+    OffloadDriver driver(
+        {std::make_shared<ConfusedExecutor>("a value", confused ? "a volue" : "a value")}, {});
+    CompactionResult result;
+    const Status status =
+        Run(pick, {}, {.extent = {}, .snapshots = {kMaxSequence}}, &result, &driver);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    ASSERT_EQ(result.added.size(), 1u);
+    const Extent& extent = result.added.front();
+    TableHeadRef head;
+    ASSERT_TRUE(reader_.OpenHead(extent, &head).ok());
+    std::string table(extent.bytes, '\0');
+    ASSERT_TRUE(
+        extent.place->file()->Read(extent.place->offset(), table.size(), table.data()).ok());
+    std::string buffer;
+    std::string_view contents;
+    EXPECT_EQ(ReadStoredBlock(table, head->block(0), &buffer, &contents).IsCorruption(), confused);
+  }
+}
 
 // As many records as there should be, but two of them refer to one large value: what the metadata
 // counts of its value extent would be wrong for ever.

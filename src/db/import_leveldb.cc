@@ -158,7 +158,8 @@ Status Import::AddTable(const OwnedOutput& output) {
   const bool compressed = CompressedBy(driver_, format_.extent);
   return ForEachBlock(output.AsOutput(), [this, compressed](const OutputBlock& block) {
     SLUICE_RETURN_IF_ERROR(CheckKeys(block.contents));
-    return builder_.AddBlock(block.contents, StoredAs(block, compressed), block.filter);
+    return builder_.AddBlock(block.contents, StoredAs(block, format_.extent, compressed),
+                             block.filter);
   });
 }
 

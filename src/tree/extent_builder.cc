@@ -85,14 +85,14 @@ Status ExtentBuilder::StoreBlock(std::string_view contents, std::string_view sto
   SLUICE_RETURN_IF_ERROR(KeyScanner::FirstKey(block, &first_key));
   // Stored bytes decide how full an extent is: if extents were cut by their bytes before
   // compression, all of a database that compresses well would count as small.
-  uint64_t stored_bytes = contents.size() + kBlockTrailerBytes;
-  if (format_.codec.type != Compression::kNone) {
-    stored_.assign(stored);
-    if (stored.empty()) {
-      AppendStoredBlock(contents, format_.codec, &scratch_, &stored_, dictionary_.get());
-    }
-    stored_bytes = stored_.size();
+  std::string_view as_stored = stored;
+  if (stored.empty() && format_.codec.type != Compression::kNone) {
+    stored_.clear();
+    AppendStoredBlock(contents, format_.codec, &scratch_, &stored_, dictionary_.get());
+    as_stored = stored_;
   }
+  const uint64_t stored_bytes =
+      as_stored.empty() ? contents.size() + kBlockTrailerBytes : as_stored.size();
   const std::string_view last_key = keys_.last_key();
   if (!last_key.empty() && CompareInternalKeys(last_key, first_key) >= 0) {
     return Status::Corruption("blocks out of order");
@@ -114,11 +114,11 @@ Status ExtentBuilder::StoreBlock(std::string_view contents, std::string_view sto
   }
   BlockHandle handle{.offset = built_.table.size()};
   SLUICE_RETURN_IF_ERROR(CountBlock(block, filter));
-  if (format_.codec.type != Compression::kNone) {
-    handle.size = stored_.size() - kBlockTrailerBytes;
-    built_.table += stored_;
+  handle.size = stored_bytes - kBlockTrailerBytes;
+  if (!as_stored.empty()) {
+    built_.table += as_stored;
   } else {
-    handle.size = AppendStoredBlock(contents, {}, &scratch_, &built_.table);
+    AppendStoredBlock(contents, {}, &scratch_, &built_.table);
   }
   tail_->EndBlock(handle, keys_.last_key(), filter);
   return {};

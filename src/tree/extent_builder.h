@@ -60,7 +60,8 @@ class ExtentBuilder {
         find_values_(std::move(find_values)) {}
 
   // `contents`: of a data block, uncompressed, not empty, without trailer. `stored`: the same as it
-  // stands in another table, with its trailer, if that is compressed as this one is to be; or empty.
+  // stands in another table, with its trailer, if that is compressed, or not, as this one is to be;
+  // or empty.
   // `filter`: as MergeOutput has it, with the format's bits per key; or empty, and always if the
   // filters have prefixes.
   // Corruption if it is malformed or out of order, or if that is not its filter, as far as a look at
