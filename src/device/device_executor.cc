@@ -571,6 +571,7 @@ Status DeviceRun::FindTable(std::string_view record, std::string_view indexes, O
 
 Status DeviceRun::ReadTables(const std::vector<OutputTable>& tables) {
   std::vector<Device::Target> pieces;
+  pieces.reserve(tables.size() + 1);
   for (const OutputTable& table : tables) {
     pieces.push_back({table.data_address, table.data_bytes, table.bytes.get()});
   }
