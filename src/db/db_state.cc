@@ -161,9 +161,7 @@ Status DbState::ApplyMetadata(const MetadataEdit& edit) {
 }
 
 Status DbState::ApplyGrowth(const MetadataEdit& edit) {
-  if (full.full()) {
-    return full.status();
-  }
+  SLUICE_RETURN_IF_ERROR(full.status());
   std::string payload;
   edit.AppendTo(&payload);
   SLUICE_RETURN_IF_ERROR(

@@ -424,9 +424,20 @@ TEST_F(FullDeviceTest, WhatIsAcknowledgedAsSpaceComesBackIsThere) {
     FillUp();
     (void)db_->Flush(nullptr);  // from the reserve
     RemoveBallast();
+    const std::string name = fmt::format("made in round {}", round);
+    Subtable* made = nullptr;
+    Status created;
+    std::thread creator([&] {
+      while ((created = db_->CreateSubtable(name, &made)).IsNoSpace()) {
+      }
+    });
     const Status status = PutInTheEnd(10000 + round);
+    creator.join();
     ASSERT_TRUE(status.ok()) << status.ToString();
+    ASSERT_TRUE(created.ok()) << created.ToString();
+    EXPECT_EQ(db_->FindSubtable(name), made);
     Reopen();
+    EXPECT_NE(db_->FindSubtable(name), nullptr);
     ExpectRecords();
   }
 }
