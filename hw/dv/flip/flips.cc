@@ -124,9 +124,10 @@ std::vector<size_t> SegmentsOf(const std::vector<Register>& registers) {
 enum Outcome { kHarmless, kRecut, kDetected, kSilent, kOutcomes };
 const char* const kOutcomeNames[] = {"harmless", "recut", "detected", "silent"};
 
+using Records = std::vector<std::pair<std::string, std::string>>;
+
 // All records of the tables, in order; false if they cannot be read.
-bool ReadRecords(const std::vector<OwnedOutput>& tables,
-                 std::vector<std::pair<std::string, std::string>>* records) {
+bool ReadRecords(const std::vector<OwnedOutput>& tables, Records* records) {
   for (const OwnedOutput& table : tables) {
     uint64_t entries = 0;
     std::string index_buffer;
@@ -260,6 +261,23 @@ GeneratedTask MakeTask() {
   return generated;
 }
 
+// For people: how far silent corruption goes.
+std::string FirstDifference(const Records& records, const Records& expected) {
+  if (records.size() != expected.size()) {
+    return fmt::format("; {} records instead of {}", records.size(), expected.size());
+  }
+  size_t first = records.size();
+  size_t differ = 0;
+  for (size_t i = records.size(); i-- > 0;) {
+    if (records[i] != expected[i]) {
+      first = i;
+      ++differ;
+    }
+  }
+  return fmt::format("; {} records differ, from record {} on, in its {}", differ, first,
+                     records[first].first != expected[first].first ? "key" : "value");
+}
+
 class Campaign {
  public:
   Campaign() : task_(MakeTask()) {
@@ -306,10 +324,16 @@ class Campaign {
     if (same.ok()) {
       return kHarmless;
     }
-    std::vector<std::pair<std::string, std::string>> records;
-    std::vector<std::pair<std::string, std::string>> expected;
-    return ReadRecords(expected_, &expected) && ReadRecords(outputs, &records) &&
-                   records == expected && Tombstones(outputs) == Tombstones(expected_) &&
+    Records records;
+    Records expected;
+    if (!ReadRecords(expected_, &expected) || !ReadRecords(outputs, &records)) {
+      return kSilent;
+    }
+    if (records != expected) {
+      *how += FirstDifference(records, expected);
+      return kSilent;
+    }
+    return Tombstones(outputs) == Tombstones(expected_) &&
                    FiltersAreRight(outputs, task_.task.bloom_bits_per_key)
                ? kRecut
                : kSilent;
