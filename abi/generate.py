@@ -12,7 +12,7 @@ from systemrdl.node import AddrmapNode, RegNode
 
 MAPS = ["control", "capability", "card", "job", "table_descriptor", "table_record", "completion"]
 ENUMS = ["merge_status", "stall"]
-VERSION = 2
+VERSION = 3
 MAGIC = 0x51CE
 # Beyond these, lengths would not fit the unit's counters.
 LIMITS = {

@@ -204,6 +204,7 @@ class DeviceRun {
   uint64_t data_used_ = 0;
   uint64_t index_used_ = 0;
   uint64_t filter_used_ = 0;
+  uint64_t content_sum_ = 0;
   OutputChecker checker_;
   std::shared_ptr<const char> filter_bytes_;
   std::optional<FilterArea> filters_;  // in these, if the task asks for them
@@ -481,6 +482,7 @@ Status DeviceRun::ReadCompletion(uint8_t unit_status) {
   data_used_ = word(c::kDataBytes);
   index_used_ = word(c::kIndexBytes);
   filter_used_ = word(c::kFilterBytes);
+  content_sum_ = word(c::kContentSum);
   if (data_used_ > layout_.data_bytes || index_used_ > layout_.index_bytes ||
       filter_used_ > layout_.filter_bytes) {
     return Status::IoError(fmt::format(
@@ -646,6 +648,11 @@ Status DeviceRun::Deliver(const MergeSink& sink) {
     return Status::IoError(fmt::format(
         "tables of {} records, checksum {:016x}, but {} written, {:016x}", checker_.records(),
         checker_.checksum(), result_.stats.output_records, result_.stats.output_checksum));
+  }
+  if (task_.compress && checker_.content_sum() != content_sum_) {
+    return Status::IoError(fmt::format("compressed blocks whose contents have checksum {:016x}, but "
+                                       "{:016x} was compressed",
+                                       checker_.content_sum(), content_sum_));
   }
   return {};
 }

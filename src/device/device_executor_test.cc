@@ -17,6 +17,8 @@
 #include "merge/table_image.h"
 #include "merge/task_generator.h"
 #include "offload/dispatch.h"
+#include "table/format.h"
+#include "util/crc32c.h"
 #include "util/testing.h"
 
 namespace sluice {
@@ -146,6 +148,77 @@ TEST(DeviceExecutorTest, TablesCrossTheLinkTogether) {
     EXPECT_EQ(device.writes(), 1);
     EXPECT_EQ(device.reads(), 3);  // the job's record, index blocks, tables
   }
+}
+
+// Of a unit that compresses, in which a bit strays of bytes that keys share, on their way into a block
+// that says nothing else of them.
+class StrayDevice : public FaultDevice {
+ public:
+  StrayDevice(std::unique_ptr<Device> device, std::string_view bytes)
+      : FaultDevice(std::move(device), {}), bytes_(bytes) {}
+  Status ReadAll(std::span<const Target> pieces) override {
+    SLUICE_RETURN_IF_ERROR(FaultDevice::ReadAll(pieces));
+    // One table of one block.
+    const size_t size = pieces[0].bytes - kBlockTrailerBytes;
+    char* const block = pieces[0].out;
+    compressed_ = Compression{static_cast<uint8_t>(block[size])} == Compression::kSnappy;
+    const size_t at = std::string_view(block, size).find(bytes_);
+    found_ = at != std::string_view::npos;
+    if (found_ && strays) {
+      block[at] ^= 1;
+      EncodeBlockTrailer(block + size, Compression::kSnappy, Crc32c({block, size}));
+    }
+    return {};
+  }
+  bool struck() const { return compressed_ && found_; }
+  bool strays = false;
+
+ private:
+  const std::string bytes_;
+  bool compressed_ = false;
+  bool found_ = false;
+};
+
+// Both records change by the same bit of their checksums, which is 0 in one and 1 in the other: the sum
+// stays the same, and so do the order of keys, and the block's last one.
+TEST(DeviceExecutorTest, StrayBitsInSharedBytesOfCompressedKeys) {
+  const auto key = [](char shared, int i, SequenceNumber sequence) {
+    return MakeInternalKey(fmt::format("prefix{}{}", shared, i), sequence, RecordType::kValue);
+  };
+  const std::string value(500, 'v');
+  const auto sum = [&](char shared, SequenceNumber second) {
+    uint64_t sum = 0;
+    for (const std::string& k : {key(shared, 1, 7), key(shared, 2, second)}) {
+      sum += RecordChecksum(UserKey(k), Trailer(k), value);
+    }
+    return sum;
+  };
+  SequenceNumber second = 1;
+  while (sum('P', second) != sum('Q', second)) {
+    ASSERT_LT(second <<= 1, kMaxSequence);
+  }
+  TableImageBuilder table(TableImageOptions{});
+  table.Add(key('P', 1, 7), value);
+  table.Add(key('P', 2, second), value);
+  table.Add(MakeInternalKey("q", 7, RecordType::kValue), value);
+  table.EndBlock();
+  const TableImage image = table.Finish();
+  MergeTask task;
+  task.runs = {{{image.file, image.index}}};
+  task.compress = true;
+
+  auto owned = std::make_unique<StrayDevice>(InstantUnit(1024, false, 4), "P1");
+  StrayDevice& device = *owned;
+  DeviceExecutor unit(std::move(owned));
+  const auto run = [&] { return unit.Run(task, [](const MergeOutput&) { return Status(); }); };
+  ASSERT_TRUE(run().ok());
+  ASSERT_TRUE(device.struck());
+  device.strays = true;
+  const MergeResult result = run();
+  ASSERT_TRUE(device.struck());
+  EXPECT_EQ(result.status, MergeStatus::kDevice);
+  EXPECT_NE(result.error.message().find("compressed blocks whose contents"), std::string::npos)
+      << result.error.ToString();
 }
 
 DeviceInfo Info(bool snappy, uint32_t compressors) {

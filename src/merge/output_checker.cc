@@ -10,6 +10,7 @@
 #include "table/filter.h"
 #include "table/key_front.h"
 #include "table/stored_block.h"
+#include "util/crc32c.h"
 
 namespace sluice {
 
@@ -141,6 +142,11 @@ Status OutputChecker::ReadBlock(std::string_view data, const BlockHandle& handle
   static_assert(kSlack >= kSlackBytes);
   Compression stored_as;
   SLUICE_RETURN_IF_ERROR(ReadStoredBlock(data, handle, &buffer_, contents, &stored_as));
+  if (compressed_) {
+    content_sum_ += stored_as == Compression::kNone
+                        ? UnmaskCrc(DecodeFixed32(data.data() + handle.offset + handle.size + 1))
+                        : RawBlockCrc(*contents);
+  }
   if (stored_as == Compression::kNone) {
     if (data.size() - (handle.offset + handle.size) >= kSlack) {
       return {};

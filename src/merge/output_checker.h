@@ -44,6 +44,10 @@ class OutputChecker {
   // Totals over all tables so far.
   uint64_t records() const { return records_; }
   uint64_t checksum() const { return checksum_; }
+  // Of blocks that may be compressed: as CONTENT_SUM in abi/sluice.rdl says. Keys share bytes, so that
+  // what strays on its way into a compressed block can change several records, and leave the sum of
+  // their checksums as it was.
+  uint64_t content_sum() const { return content_sum_; }
 
  private:
   // Bytes that must be readable behind a block's contents.
@@ -70,6 +74,7 @@ class OutputChecker {
   std::vector<BlockKeys> block_keys_;
   uint64_t records_ = 0;
   uint64_t checksum_ = 0;
+  uint64_t content_sum_ = 0;
   std::array<UnfoldedRecord, kFoldBatch> batch_;
   std::string index_buffer_;
   std::string buffer_;  // of a block that was compressed, or is the last, with slack after it

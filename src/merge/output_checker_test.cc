@@ -9,12 +9,35 @@
 #include "merge/testing.h"
 #include "table/block.h"
 #include "table/stored_block.h"
+#include "util/crc32c.h"
 #include "util/testing.h"
 
 namespace sluice {
 namespace {
 
 const std::vector<SequenceNumber> kNewest = {kMaxSequence};
+
+// Of a table: the sum of its data blocks' CRCs, were they raw.
+uint64_t ContentSum(std::string_view data, std::string_view index) {
+  uint64_t sum = 0;
+  std::string index_buffer;
+  std::string buffer;
+  std::string_view contents;
+  Block block;
+  EXPECT_TRUE(
+      ReadStoredBlock(index, {0, index.size() - kBlockTrailerBytes}, &index_buffer, &contents).ok());
+  EXPECT_TRUE(Block::Parse(contents, &block).ok());
+  BlockIterator at(block);
+  for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    BlockHandle handle;
+    std::string_view value = at.value();
+    EXPECT_TRUE(handle.ReadFrom(&value) && ReadStoredBlock(data, handle, &buffer, &contents).ok());
+    std::string raw(contents);
+    AppendBlockTrailer(contents, Compression::kNone, &raw);
+    sum += UnmaskCrc(DecodeFixed32(raw.data() + contents.size() + 1));
+  }
+  return sum;
+}
 
 // What output_checker.h says, entry by entry.
 class Reference {
@@ -162,6 +185,7 @@ TEST_F(OutputCheckerTest, FindsWhatTheCpuWrote) {
     std::vector<OwnedOutput> outputs;
     const MergeResult result = CpuExecutor().Run(input.task, CollectInto(&outputs));
     OutputChecker checker(input.task.snapshots, input.task.compress);
+    uint64_t content_sum = 0;
     for (const OwnedOutput& expected : outputs) {
       MergeOutput output;
       const Status status = Check(&checker, expected.data(), expected.index_block(), &output);
@@ -170,9 +194,11 @@ TEST_F(OutputCheckerTest, FindsWhatTheCpuWrote) {
       EXPECT_EQ(output.largest, expected.largest);
       EXPECT_EQ(output.entries, expected.entries);
       EXPECT_EQ(output.tombstones, expected.tombstones);
+      content_sum += ContentSum(expected.data(), expected.index_block());
     }
     EXPECT_EQ(checker.records(), result.stats.output_records);
     EXPECT_EQ(checker.checksum(), result.stats.output_checksum);
+    EXPECT_EQ(checker.content_sum(), input.task.compress ? content_sum : 0);
   }
 }
 
@@ -194,7 +220,6 @@ TEST_F(OutputCheckerTest, RefusesCompressionThatNobodyAskedFor) {
   EXPECT_FALSE(sound(false));
 }
 
-// As a unit would that has a fault between its own checksum and the CRC.
 // Records have nothing of these bytes, so that no sum shows it if compression strays there.
 TEST_F(OutputCheckerTest, RestartsOfCompressedBlocksAreEntries) {
   BlockImageBuilder block(2, /*share_trailers=*/false);
@@ -229,6 +254,7 @@ TEST_F(OutputCheckerTest, RestartsOfCompressedBlocksAreEntries) {
   }
 }
 
+// As a unit would that has a fault between its own checksum and the CRC.
 TEST_F(OutputCheckerTest, SeesBitsThatWereFlippedBeforeTheSeal) {
   int intact = 0;
   for (int i = 0; i < 1000; ++i) {

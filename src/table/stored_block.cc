@@ -40,6 +40,11 @@ Status ReadStoredBlock(std::string_view image, const BlockHandle& handle, std::s
   return ReadStoredBlock(image, handle, buffer, contents, &ignored, dictionary);
 }
 
+uint32_t RawBlockCrc(std::string_view contents) {
+  const char type = static_cast<char>(Compression::kNone);
+  return ExtendCrc32c(Crc32c(contents), {&type, 1});
+}
+
 size_t AppendStoredBlock(std::string_view contents, const Codec& wanted, std::string* buffer,
                          std::string* out, const ZstdDictionary* dictionary) {
   Compression type = Compression::kNone;

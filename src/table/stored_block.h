@@ -23,6 +23,9 @@ Status ReadStoredBlock(std::string_view image, const BlockHandle& handle, std::s
                        std::string_view* contents, Compression* stored_as,
                        const ZstdDictionary* dictionary = nullptr);
 
+// The CRC, unmasked, of a raw block of these contents: its type is covered, too.
+uint32_t RawBlockCrc(std::string_view contents);
+
 // Appends `contents` to `out` as a stored block with trailer, compressed as `wanted` if that saves an
 // eighth, as in LevelDB. `buffer` is scratch space. Returns the size without trailer.
 size_t AppendStoredBlock(std::string_view contents, const Codec& wanted, std::string* buffer,

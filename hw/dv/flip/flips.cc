@@ -82,7 +82,7 @@ const Segment kSegments[] = {
     {"blocks, from checksum to CRC",
      {"u_entry_encoder.u_out.mem", "u_entry_encoder.trailer_q", "u_block_packer.hold_q",
       "u_block_packer.out_data_q", "u_block_packer.out_bytes_q", "u_block_packer.pos_q",
-      "u_block_packer.out_valid_q", "u_block_sealer.u_words.mem", "u_block_sealer.state_q",
+      "u_block_packer.out_valid_q", "u_block_sealer.u_words.mem", "u_block_sealer.u_crc.state_q",
       "u_block_sealer.size_q"}},
     {"control and counters", {".*"}},
 };

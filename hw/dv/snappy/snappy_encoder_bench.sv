@@ -20,7 +20,8 @@ module snappy_encoder_bench #(
   output logic [CountBits-1:0]    out_bytes_o,
   output logic                    out_last_o,
   output logic [1:0]              out_token_o,
-  output logic                    out_raw_o
+  output logic                    out_raw_o,
+  output logic [63:0]             content_sum_o  // of a stage
 );
   if (Compressors == 0) begin : g_encoder
     cu_snappy_encoder #(.ValueBytes(ValueBytes), .BlockBytes(BlockBytes)) u_dut (
@@ -29,6 +30,7 @@ module snappy_encoder_bench #(
       .out_valid_o, .out_ready_i, .out_o({out_data_o, out_bytes_o, out_last_o, out_token_o}),
       .out_raw_o
     );
+    assign content_sum_o = '0;
   end else begin : g_stage
     logic compressed, unused_error;
     assign out_raw_o = !compressed;
@@ -38,7 +40,7 @@ module snappy_encoder_bench #(
       .clk_i, .rst_ni, .compress_i(1'b1), .in_valid_i, .in_ready_o,
       .in_i({in_data_i, in_bytes_i, in_last_i, in_token_i}),
       .out_valid_o, .out_ready_i, .out_o({out_data_o, out_bytes_o, out_last_o, out_token_o}),
-      .out_compressed_o(compressed), .error_o(unused_error)
+      .out_compressed_o(compressed), .content_sum_o, .error_o(unused_error)
     );
   end
 endmodule

@@ -203,6 +203,7 @@ TEST_F(JobControl, HandsOutTheDescriptorAndReports) {
     tb_->data_used_i = 640;
     tb_->index_used_i = 128;
     tb_->filter_used_i = 56;
+    tb_->content_sum_i = 1234;
     tb_->tables_i = 1;
     SetLane(tb_->input_bytes_i, 0, 100);
     SetLane(tb_->input_bytes_i, 1, 20);
@@ -227,6 +228,7 @@ TEST_F(JobControl, HandsOutTheDescriptorAndReports) {
   EXPECT_EQ(Record(completion::kIndexBytes), 128u);
   EXPECT_EQ(Record(completion::kTables), 1u);
   EXPECT_EQ(Record(completion::kFilterBytes), 56u);
+  EXPECT_EQ(Record(completion::kContentSum), 1234u);
   EXPECT_GT(Record(completion::kCycles), 0u);
 }
 

@@ -74,6 +74,16 @@ package cu_crc_pkg;
     return ($clog2(max_bytes) + 1) / 2;
   endfunction
 
+  // Latency of cu_block_crc.
+  function automatic int unsigned block_crc_cycles(int unsigned bytes);
+    return unwind_cycles(bytes) + 3;
+  endfunction
+
+  function automatic logic [31:0] add_zero_bytes(logic [31:0] state, int unsigned bytes);
+    for (int unsigned i = 0; i < 8 * bytes; i++) state = step_bit(state);
+    return state;
+  endfunction
+
   localparam logic [31:0] MaskDelta = 32'ha282_ead8;
 
   // LevelDB's masking of stored CRCs.

@@ -5,10 +5,8 @@
 // chunk of 5 bytes after each block, and the tokens; `last` only with tokens, because blocks are
 // adjacent. One handle per block; offsets count from the start of the table.
 //
-// The CRC is linear: each word's contribution is computed ahead, so that the loop contains only the
-// update of the state. The end of the calculation (the type byte, taking back the zeros of the last
-// word, the mask) is a separate pipeline, beside which words of the next block already flow. Words
-// wait in a FIFO, so that a trailer costs one cycle once the FIFO has filled.
+// A block's CRC takes some cycles after its last word, in which words of the next block already flow:
+// words wait in a FIFO, so that a trailer costs one cycle once the FIFO has filled.
 
 `include "cu_assert.svh"
 `include "cu_streams.svh"
@@ -40,7 +38,6 @@ module cu_block_sealer #(
   localparam int unsigned WordDepth = 8;
   localparam int unsigned CrcDepth = WordDepth + 2;
   localparam int unsigned HandleDepth = 4;
-  localparam int unsigned ZeroBits = $clog2(Bytes);
   localparam int unsigned TrailerBytes = 5;
   localparam int unsigned OffsetBits = 48;  // no device has more memory
 
@@ -103,65 +100,27 @@ module cu_block_sealer #(
     end
   end
 
-  function automatic logic [31:0] add_zero_bytes(logic [31:0] state, int unsigned bytes);
-    for (int unsigned i = 0; i < 8 * bytes; i++) state = step_bit(state);
-    return state;
-  endfunction
-
-  // The state after a first word of zeros, and what type 1 changes in it as the last byte.
-  localparam logic [31:0] Initial = add_zero_bytes('1, Bytes);
+  // What type 1 changes in the CRC, as the last byte.
   localparam logic [31:0] TypeShare = add_zero_bytes(32'd1, 1);
-  localparam int unsigned UnwindCycles = unwind_cycles(Bytes);
+  localparam int unsigned CrcCycles = block_crc_cycles(Bytes);
 
-  logic first_q;  // the next word is a block's first
-  logic share_valid_q, share_first_q, share_end_q, state_end_q, typed_end_q;
-  logic [CountBits-1:0] share_bytes_q, state_bytes_q;
-  logic [ZeroBits-1:0] zeros_q;
-  logic [31:0] share, share_q, stepped, state_q, typed_q, raw_crc;  // of type 0
-  logic [UnwindCycles-1:0] unwind_end_q;
-  logic [UnwindCycles+2:0] compressed_q;  // a block whose end is as far
-
-  cu_crc_step #(.Bytes(Bytes)) u_share (.state_i('0), .word_i(in_i.data), .state_o(share));
-  cu_crc_step #(.Bytes(Bytes)) u_step (.state_i(state_q), .word_i('0), .state_o(stepped));
-  cu_crc_unwind #(.MaxBytes(Bytes)) u_unwind (
-    .clk_i, .state_i(typed_q), .zeros_i(zeros_q), .crc_o(raw_crc)
+  logic raw_valid;
+  logic [31:0] raw_crc;  // of type 0
+  logic [CrcCycles-1:0] compressed_q;  // a block whose end is as far
+  cu_block_crc #(.Bytes(Bytes)) u_crc (
+    .clk_i, .rst_ni, .valid_i(accept && !token), .data_i(in_i.data), .bytes_i(in_i.bytes),
+    .last_i(in_i.last), .crc_valid_o(raw_valid), .crc_o(raw_crc)
   );
-  wire unwound_valid = unwind_end_q[UnwindCycles-1];
-
-  always_ff @(posedge clk_i) begin
-    compressed_q  <= (UnwindCycles + 3)'({compressed_q, in_compressed_i});
-    share_q       <= share;
-    share_first_q <= first_q;
-    share_bytes_q <= in_i.bytes;
-    if (share_valid_q) state_q <= share_q ^ (share_first_q ? Initial : stepped);
-    state_bytes_q <= share_bytes_q;
-    typed_q       <= add_zero_bytes(state_q, 1);
-    zeros_q       <= ZeroBits'(CountBits'(Bytes) - state_bytes_q);
-    if (!rst_ni) begin
-      first_q       <= 1'b1;
-      share_valid_q <= 1'b0;
-      share_end_q   <= 1'b0;
-      state_end_q   <= 1'b0;
-      typed_end_q   <= 1'b0;
-      unwind_end_q  <= '0;
-    end else begin
-      if (accept && !token) first_q <= in_i.last;
-      share_valid_q <= accept && !token;
-      share_end_q   <= accept && block_end;
-      state_end_q   <= share_end_q;
-      typed_end_q   <= state_end_q;
-      unwind_end_q  <= UnwindCycles'({unwind_end_q, typed_end_q});
-    end
-  end
+  always_ff @(posedge clk_i) compressed_q <= CrcCycles'({compressed_q, in_compressed_i});
 
   // At most one CRC per word in the FIFO and one for the word before them: never full.
   logic crc_valid, crc_ready, crcs_ready;
   logic [31:0] crc;
-  wire [31:0] new_crc = raw_crc ^ (compressed_q[UnwindCycles+2] ? TypeShare : '0);
+  wire [31:0] new_crc = raw_crc ^ (compressed_q[CrcCycles-1] ? TypeShare : '0);
   logic [$clog2(CrcDepth + 1)-1:0] unused_crcs;
   cu_fifo #(.Width(32), .Depth(CrcDepth)) u_crcs (
     .clk_i, .rst_ni,
-    .wvalid_i(unwound_valid), .wready_o(crcs_ready), .wdata_i(mask_crc(new_crc)),
+    .wvalid_i(raw_valid), .wready_o(crcs_ready), .wdata_i(mask_crc(new_crc)),
     .rvalid_o(crc_valid), .rready_i(crc_ready), .rdata_o(crc),
     .count_o(unused_crcs)
   );
@@ -186,9 +145,8 @@ module cu_block_sealer #(
     if (!trailer_q) type_q <= head.compressed;
   end
 
-  `ASSERT(a_crc_room, unwound_valid |-> crcs_ready)
+  `ASSERT(a_crc_room, raw_valid |-> crcs_ready)
   `ASSERT(a_full_words, in_valid_i && !in_i.last |-> in_i.bytes == CountBits'(Bytes))
-  `ASSERT(a_first_word, in_valid_i && !token && first_q |-> in_i.bytes >= CountBits'(4))
   `ASSERT(a_last_word, in_valid_i && !token |-> in_i.bytes != '0)
-  `ASSERT(a_token_empty, in_valid_i && token |-> in_i.last && in_i.bytes == '0 && first_q)
+  `ASSERT(a_token_empty, in_valid_i && token |-> in_i.last && in_i.bytes == '0 && size_q == '0)
 endmodule

@@ -2,6 +2,9 @@
 // as long for a block as it takes to come. While one compresses a block, the next one, behind a FIFO
 // that holds a whole block, takes the next. Blocks leave in their order. What only carries a token
 // takes its turn as a block does.
+//
+// The CRCs of what the blocks held before are summed up: no other sum of the unit covers what is made
+// of them here.
 
 `include "cu_assert.svh"
 `include "cu_streams.svh"
@@ -26,6 +29,8 @@ module cu_compress_stage #(
   input  logic   out_ready_i,
   output chunk_t out_o,
   output logic   out_compressed_o,  // the block is
+
+  output logic [63:0] content_sum_o,  // modulo 2^64, of cu_block_crc of all blocks that have come
 
   output logic   error_o  // a bit of a FIFO's counters has strayed
 );
@@ -57,6 +62,13 @@ module cu_compress_stage #(
     );
   end
 
+  logic crc_valid;
+  logic [31:0] crc;
+  cu_block_crc #(.Bytes(V)) u_crc (
+    .clk_i, .rst_ni, .valid_i(in_valid_i && in_ready_o && in_i.token == '0), .data_i(in_i.data),
+    .bytes_i(in_i.bytes), .last_i(in_i.last), .crc_valid_o(crc_valid), .crc_o(crc)
+  );
+
   always_comb begin
     in_ready_o       = room[in_turn_q];
     out_valid_o      = valid[out_turn_q];
@@ -79,10 +91,12 @@ module cu_compress_stage #(
       in_turn_q  <= '0;
       out_turn_q <= '0;
       error_o    <= 1'b0;
+      content_sum_o <= '0;
     end else begin
       if (in_valid_i && in_ready_o && in_i.last) in_turn_q <= next(in_turn_q);
       if (out_valid_o && out_ready_i && out_o.last) out_turn_q <= next(out_turn_q);
       if (stray != '0) error_o <= 1'b1;
+      if (crc_valid) content_sum_o <= content_sum_o + 64'(crc);
     end
   end
 endmodule

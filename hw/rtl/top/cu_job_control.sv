@@ -117,6 +117,7 @@ module cu_job_control #(
   input  logic [63:0] data_used_i,
   input  logic [63:0] index_used_i,
   input  logic [63:0] filter_used_i,
+  input  logic [63:0] content_sum_i,
   input  logic [63:0] tables_i,
   input  logic [63:0] input_checksum_i,
   input  logic [63:0] output_checksum_i,
@@ -133,10 +134,11 @@ module cu_job_control #(
 );
   import sluice_abi_pkg::*;
 
-  // What concerns filters stands last in both.
+  // What concerns filters stands last in both, but for the sum that compression adds to the record.
   localparam int unsigned HeadWords = ((Bloom != 0) ? JobFilterBytes : JobCompletionAddr) / 8 + 1;
   localparam int unsigned HeadBits = $clog2(HeadWords);
-  localparam int unsigned RecordWords = CompletionFilterBytes / 8 + ((Bloom != 0) ? 1 : 0);
+  localparam int unsigned RecordWords =
+      (Compressors != 0) ? CompletionContentSum / 8 + 1 : CompletionFilterBytes / 8 + Bloom;
   localparam int unsigned StallWord = CompletionStalls / 8;
 
   `ASSERT_PARAM(bloom, Bloom <= 1, "Bloom must be 0 or 1")
@@ -525,6 +527,7 @@ module cu_job_control #(
       5'(CompletionOutputChecksum/8):  record_word = output_checksum_i;
       5'(CompletionDroppedChecksum/8): record_word = dropped_checksum_i;
       5'(CompletionFilterBytes/8):     record_word = 64'(filter_used_i[47:0]);
+      5'(CompletionContentSum/8):      record_word = content_sum_i;
       default:                         record_word = '0;
     endcase
     for (int s = 0; s < int'(StallCount); s++) begin

@@ -178,7 +178,7 @@ module sluice_unit #(
   logic halt, in_idle, index_ridle, out_idle, index_widle, filter_idle;
   logic [63:0] input_records, output_records, dropped_records, data_used, index_used, tables;
   logic [63:0] filter_used;
-  logic [63:0] input_checksum, output_checksum, dropped_checksum;
+  logic [63:0] input_checksum, output_checksum, dropped_checksum, content_sum;
   logic [Ways-1:0][63:0] input_bytes;
   logic [StallCount-1:0] stall;
   logic record_start, record_valid, record_ready, record_last;
@@ -267,7 +267,8 @@ module sluice_unit #(
     .parity_error_o(job_parity_error),
     .input_records_i(input_records), .output_records_i(output_records),
     .dropped_records_i(dropped_records), .input_bytes_i(input_bytes), .data_used_i(data_used),
-    .index_used_i(index_used), .filter_used_i(filter_used), .tables_i(tables),
+    .index_used_i(index_used), .filter_used_i(filter_used), .content_sum_i(content_sum),
+    .tables_i(tables),
     .input_checksum_i(input_checksum),
     .output_checksum_i(output_checksum), .dropped_checksum_i(dropped_checksum), .stall_i(stall),
     .record_start_o(record_start), .record_addr_o(record_addr), .record_valid_o(record_valid),
@@ -508,19 +509,20 @@ module sluice_unit #(
                           content_checksum ^ sealed_checksum};
   always_ff @(posedge ap_clk) output_checksum <= encoded_checksum + 64'(falsified);
 
-  // What blocks become here is covered by the host's check of their records.
+  // What blocks become here is covered by the host's check of their contents.
   if (Compressors != 0) begin : g_compress
     cu_compress_stage #(.ValueBytes(V), .Compressors(Compressors)) u_stage (
       .clk_i(ap_clk), .rst_ni(rst_n), .compress_i(compress),
       .in_valid_i(block_word_valid), .in_ready_o(block_word_ready), .in_i(block_word),
       .out_valid_o(stored_word_valid), .out_ready_i(stored_word_ready), .out_o(stored_word),
-      .out_compressed_o(stored_compressed), .error_o(compress_error)
+      .out_compressed_o(stored_compressed), .content_sum_o(content_sum), .error_o(compress_error)
     );
   end else begin : g_raw
     assign stored_word_valid = block_word_valid;
     assign block_word_ready  = stored_word_ready;
     assign stored_word       = block_word;
     assign stored_compressed = 1'b0;
+    assign content_sum       = '0;
     assign compress_error    = 1'b0;
     logic unused_compress;
     assign unused_compress = compress;

@@ -48,7 +48,7 @@ class Job {
   bool AllReadable(MergeResult* result);
   Status Store(const MergeOutput& output);
   MergeStatus StoreFilters(const MergeOutput& output);
-  MergeStatus CheckBlocks(const RawTable& table) const;
+  MergeStatus CheckBlocks(const RawTable& table);
   void WriteCompletion(const MergeResult& result, uint64_t cycles) const;
 
   const DeviceInfo& info_;
@@ -72,6 +72,7 @@ class Job {
   uint64_t data_used_ = 0;
   uint64_t index_used_ = 0;
   uint64_t filter_used_ = 0;
+  uint64_t content_sum_ = 0;
   std::vector<RawTable> outputs_;
   MergeStatus store_status_ = MergeStatus::kOk;
 };
@@ -256,12 +257,15 @@ bool Job::AllReadable(MergeResult* result) {
   return true;
 }
 
-// What the unit has room for only in so many restarts and blocks.
-MergeStatus Job::CheckBlocks(const RawTable& table) const {
+// What the unit has room for only in so many restarts and blocks. Sums up what a unit with compressors does.
+MergeStatus Job::CheckBlocks(const RawTable& table) {
   uint64_t blocks = 0;
   for (TableWalk walk({table}); walk.Valid(); walk.NextBlock()) {
     if (walk.restarts() > info_.max_restarts || ++blocks > info_.max_blocks) {
       return MergeStatus::kLimit;
+    }
+    if (info_.compressors > 0) {
+      content_sum_ += RawBlockCrc(walk.held());
     }
   }
   return MergeStatus::kOk;
@@ -355,6 +359,7 @@ void Job::WriteCompletion(const MergeResult& result, uint64_t cycles) const {
   put(c::kOutputChecksum, result.stats.output_checksum);
   put(c::kDroppedChecksum, result.stats.dropped_checksum);
   put(c::kFilterBytes, RoundUp(filter_used_, sizeof(uint64_t)));
+  put(c::kContentSum, content_sum_);
 }
 
 JobOutcome Job::Run(uint64_t descriptor) {

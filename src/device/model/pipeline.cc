@@ -292,7 +292,7 @@ void Pipeline::BeginBlock(Way* way) {
     way->unpacking = std::max(way->unpacked, way->begun - chunks);
     way->unpacked = way->unpacking + kSnappyBlockCycles +
                     (walk.compressed() ? SnappyPieces(walk.stored(), unit_.value_bytes)
-                                       : Beats(walk.held_bytes(), unit_.value_bytes));
+                                       : Beats(walk.held().size(), unit_.value_bytes));
   }
 }
 
@@ -334,7 +334,7 @@ double Pipeline::BeatsTo(const Way& way, uint64_t offset) const {
   const TableWalk& walk = way.walk;
   uint64_t stored = walk.handle().offset % unit_.in_bytes + offset;
   if (walk.compressed()) {
-    stored += offset * walk.handle().size / walk.held_bytes() - offset;
+    stored += offset * walk.handle().size / walk.held().size() - offset;
   }
   return way.block_beats + (unit_.snappy ? 1.0 : 0.0) +
          static_cast<double>(Beats(stored, unit_.in_bytes));
@@ -342,7 +342,7 @@ double Pipeline::BeatsTo(const Way& way, uint64_t offset) const {
 
 // When byte `offset` of what the block holds has left Snappy's decoder.
 double Pipeline::Unpacked(const Way& way, uint64_t offset) const {
-  const double share = static_cast<double>(offset) / static_cast<double>(way.walk.held_bytes());
+  const double share = static_cast<double>(offset) / static_cast<double>(way.walk.held().size());
   return unit_.snappy ? way.unpacking + share * (way.unpacked - way.unpacking) : 0;
 }
 
@@ -369,7 +369,7 @@ void Pipeline::EndBlock(Way* way) {
   const TableWalk& walk = way->walk;
   // What Snappy's decoder makes begins in lane 0, and has no trailer.
   const uint64_t first = unit_.snappy ? 0 : walk.handle().offset;
-  const uint64_t bytes = walk.held_bytes() + (unit_.snappy ? 0 : kBlockTrailerBytes);
+  const uint64_t bytes = walk.held().size() + (unit_.snappy ? 0 : kBlockTrailerBytes);
   const double tail =
       DecodeEndCycles(unit_, first + walk.entries_bytes(), bytes - walk.entries_bytes());
   // The block's chunks come one a cycle.
@@ -457,7 +457,7 @@ void Pipeline::Compress() {
   Compressor& compressor = compressors_[turn_];
   turn_ = (turn_ + 1) % compressors_.size();
   const Compressor before = compressor;
-  const auto bytes = static_cast<double>(output_.held_bytes());
+  const auto bytes = static_cast<double>(output_.held().size());
   compressor.bytes = bytes;
   compressor.begun = std::max(before.done, block_begun_);
   // What its FIFO has no room for waits until as much of the blocks in it has been taken.
@@ -468,7 +468,7 @@ void Pipeline::Compress() {
     encoded_ = std::max(encoded_, before.begun + excess / 4);
   }
   // Beyond its longest block it lets bytes pass.
-  const uint64_t taken = std::min<uint64_t>(output_.held_bytes(), kCompressBytes);
+  const uint64_t taken = std::min<uint64_t>(output_.held().size(), kCompressBytes);
   const double cycles = CompressCycles(taken, output_.compressed());
   compressor.done = std::max({compressor.begun + cycles, encoded_, before.left});
   compressed_ = std::max(compressor.done, compressed_) +

@@ -41,15 +41,14 @@ bool TableWalk::OpenBlock(std::string_view image) {
   const size_t type_at = handle_.offset + handle_.size;
   compressed_ = type_at < image.size() &&
                 Compression{static_cast<uint8_t>(image[type_at])} == Compression::kSnappy;
-  std::string_view held = stored_;
+  held_ = stored_;
   if (compressed_) {
     if (!Uncompress(Compression::kSnappy, stored_, uncompressed_.get()).ok()) {
       return false;
     }
-    held = *uncompressed_;
+    held_ = *uncompressed_;
   }
-  held_bytes_ = held.size();
-  return Block::Parse(held, &block_).ok();
+  return Block::Parse(held_, &block_).ok();
 }
 
 void TableWalk::NextBlock() {

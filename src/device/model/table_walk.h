@@ -49,10 +49,10 @@ class TableWalk {
   bool table_begins() const { return first_block_ && block_begins(); }
   bool table_ends() const { return block_ends() && !index_.Valid(); }
 
-  // The block as it is stored, and whether that is compressed; bytes of what it holds.
+  // The block as it is stored, and whether that is compressed; what it holds.
   std::string_view stored() const { return stored_; }
   bool compressed() const { return compressed_; }
-  uint64_t held_bytes() const { return held_bytes_; }
+  std::string_view held() const { return held_; }
 
   // The block's place in its table; its number of restarts; its index entry.
   const BlockHandle& handle() const { return handle_; }
@@ -85,7 +85,7 @@ class TableWalk {
   uint64_t index_entry_bytes_ = 0;
   std::string_view stored_;
   bool compressed_ = false;
-  uint64_t held_bytes_ = 0;
+  std::string_view held_;
   std::unique_ptr<std::string> uncompressed_ = std::make_unique<std::string>();
   Block block_;
   BlockIterator entry_;
