@@ -125,10 +125,28 @@ Status RemoveTier(Env* env, const ExtentSpace::Dir& dir) {
   return env->SyncDir(dir.path);
 }
 
+// Makes the database one that is being destroyed. On a full device the reserve makes space for that,
+// which a database does without if this is as far as it gets. A checkpoint has none: its CURRENT goes
+// instead. Nobody opens it without, and it can be destroyed as before.
+Status MarkDestroying(Env* env, const std::string& path, const std::vector<std::string>& reserve,
+                      DirIdentity identity) {
+  identity.state = DirIdentity::State::kDestroying;
+  Status status = WriteIdentity(env, path, identity);
+  if (status.IsNoSpace()) {
+    SLUICE_RETURN_IF_ERROR(Remove(env, reserve));
+    status = WriteIdentity(env, path, identity);
+  }
+  if (status.IsNoSpace()) {
+    SLUICE_RETURN_IF_ERROR(Remove(env, {path + "/CURRENT"}));
+    return env->SyncDir(path);
+  }
+  return status;
+}
+
 // Removes all of the database but its own directory's identity and lock, which is held. Fails
 // before anything is removed if a tier is another database's.
 Status RemoveContents(const Options& options, Env* env, const std::string& path,
-                      DirIdentity identity) {
+                      const DirIdentity& identity) {
   std::vector<ExtentSpace::Dir> tiers;
   std::vector<std::unique_ptr<FileLock>> locks;
   for (const std::string& dir : options.level_paths) {
@@ -162,13 +180,7 @@ Status RemoveContents(const Options& options, Env* env, const std::string& path,
   const std::vector<std::string> reserve = {path + "/RESERVE", path + "/RESERVE.open",
                                             path + "/RESERVE.compact", path + "/RESERVE.meta"};
   if (identity.state != DirIdentity::State::kDestroying) {
-    identity.state = DirIdentity::State::kDestroying;
-    Status status = WriteIdentity(env, path, identity);
-    if (status.IsNoSpace()) {  // a database does without its reserve, if this is as far as it gets
-      SLUICE_RETURN_IF_ERROR(Remove(env, reserve));
-      status = WriteIdentity(env, path, identity);
-    }
-    SLUICE_RETURN_IF_ERROR(status);
+    SLUICE_RETURN_IF_ERROR(MarkDestroying(env, path, reserve, identity));
   }
   for (const ExtentSpace::Dir& tier : tiers) {
     SLUICE_RETURN_IF_ERROR(RemoveTier(env, tier));

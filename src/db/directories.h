@@ -2,11 +2,11 @@
 // How they are found, taken, checked and given up; tree/data_dir.h says what identifies them.
 //
 // Creation:                                    Destruction:
-//  1. the directory is empty; IDENTITY says     1. IDENTITY says "destroying"
-//     "creating"                                2. extents and identities of tiers are removed
-//  2. remains of a database before are removed  3. the metadata, the log, the extents are removed
-//  3. metadata, CURRENT                         4. IDENTITY is removed
-//  4. IDENTITY says "whole"
+//  1. the directory is empty; IDENTITY says     1. IDENTITY says "destroying", or CURRENT is removed
+//     "creating"                                   where there is no space to say so
+//  2. remains of a database before are removed  2. extents and identities of tiers are removed
+//  3. metadata, CURRENT                         3. the metadata, the log, the extents are removed
+//  4. IDENTITY says "whole"                     4. IDENTITY is removed
 // Each step is durable before the next begins. Names that an earlier process may have left
 // unsynced, because it was killed or its sync failed, are synced before they are relied on: later
 // steps must not reach the disk without them. Only files that are the database's by name, in a

@@ -464,6 +464,21 @@ TEST_F(FullDeviceTest, CanBeDestroyed) {
   EXPECT_FALSE(std::filesystem::exists(dir_.File("db")));
 }
 
+// Without a reserve, which only databases have that were opened.
+TEST_F(FullDeviceTest, ACheckpointCanBeDestroyed) {
+  for (uint64_t i = 0; i < 500; ++i) {
+    ASSERT_TRUE(Put(nullptr, i).ok());
+  }
+  Status status = db_->CreateCheckpoint(dir_.File("copy"));
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  WriteBallast();
+  status = DB::Destroy(options_, dir_.File("copy"));
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_FALSE(std::filesystem::exists(dir_.File("copy")));
+  ExpectWritingGoesOn();
+  ExpectRecords();
+}
+
 TEST_F(FullDeviceTest, CanBeOpenedReadAndDeletedFrom) {
   Subtable* other;
   ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());
