@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "merge/fold_avx2.h"
 #include "merge/fold_avx512.h"
 
 namespace sluice {
@@ -73,37 +74,74 @@ SLUICE_AVX512 uint64_t FoldAvx512(const char* in, size_t n, char* out, size_t ah
   return internal::LaneAt(folded, 0) ^ internal::LaneAt(folded, 1);
 }
 
-SLUICE_AVX512 uint64_t SumEightAvx512(const UnfoldedRecord* records) {
+// Those that there are not count nothing; their values have kSlackBytes as well.
+void FillUp(std::array<UnfoldedRecord, kFoldBatch>* records, size_t n) {
+  static constexpr std::array<char, kSlackBytes> kNoValue{};
+  std::fill(records->begin() + n, records->end(), UnfoldedRecord{.value = kNoValue.data()});
+}
+
+SLUICE_AVX512 uint64_t SumAvx512(std::array<UnfoldedRecord, kFoldBatch>* records, size_t n) {
+  FillUp(records, n);
   const __m512i turns = internal::Turns(5);
-  __m512i folds[8];
-  uint64_t hashes[8];
-  for (int i = 0; i < 8; ++i) {
-    folds[i] =
-        _mm512_rolv_epi64(internal::FoldLanes(records[i].value, records[i].value_bytes), turns);
-    hashes[i] = records[i].hash;
+  __m512i folds[kFoldBatch];
+  uint64_t hashes[kFoldBatch];
+  for (size_t i = 0; i < kFoldBatch; ++i) {
+    const UnfoldedRecord& record = (*records)[i];
+    folds[i] = _mm512_rolv_epi64(internal::FoldLanes(record.value, record.value_bytes), turns);
+    hashes[i] = record.hash;
   }
   const __m512i sums = _mm512_xor_si512(internal::XorEach(folds), _mm512_loadu_si512(hashes));
   return internal::AddWords(sums);
 }
 
-const bool kHasAvx512 = internal::HasAvx512();
-
-using FoldFunction = uint64_t (*)(const char*, size_t, char*, size_t);
-
-const std::array<FoldFunction, 2> kFold = kHasAvx512
-                                              ? std::array{FoldAvx512<false>, FoldAvx512<true>}
-                                              : std::array{FoldVectors<false>, FoldVectors<true>};
-#endif
-
-}  // namespace
-
-uint64_t SumChecksums(std::array<UnfoldedRecord, kFoldBatch>* records, size_t n) {
-#ifdef __x86_64__
-  if (kHasAvx512) {
-    std::fill(records->begin() + n, records->end(), UnfoldedRecord());  // which count nothing
-    return SumEightAvx512(records->data());
+template <bool kCopy>
+SLUICE_AVX2 uint64_t FoldAvx2(const char* in, size_t n, char* out, size_t ahead) {
+  internal::EightLanes lanes{_mm256_setzero_si256(), _mm256_setzero_si256()};
+  __m256i low;
+  __m256i high;
+  for (;; in += 64, n -= 64) {
+    _mm_prefetch(in + ahead, _MM_HINT_T0);
+    low = internal::Load32(in);
+    high = internal::Load32(in + 32);
+    if (kCopy) {
+      internal::Store32(out, low);
+      internal::Store32(out + 32, high);
+      out += 64;
+    }
+    if (n < 64) {
+      break;
+    }
+    lanes.low = _mm256_xor_si256(lanes.low, low);
+    lanes.high = _mm256_xor_si256(lanes.high, high);
   }
+  lanes.low = _mm256_xor_si256(lanes.low, _mm256_and_si256(low, internal::LeadingBytes(n)));
+  lanes.high = _mm256_xor_si256(lanes.high, _mm256_and_si256(high, internal::LeadingBytes(n, 32)));
+  const __m256i turned = internal::TurnLanes(lanes, 0);
+  const __m128i half =
+      _mm_xor_si128(_mm256_castsi256_si128(turned), _mm256_extracti128_si256(turned, 1));
+  const auto folded = reinterpret_cast<Vector>(half);
+  return internal::LaneAt(folded, 0) ^ internal::LaneAt(folded, 1);
+}
+
+SLUICE_AVX2 uint64_t SumAvx2(std::array<UnfoldedRecord, kFoldBatch>* records, size_t n) {
+  FillUp(records, n);
+  uint64_t sum = 0;
+  for (size_t first = 0; first < kFoldBatch; first += 4) {
+    __m256i folds[4];
+    uint64_t hashes[4];
+    for (size_t i = 0; i < 4; ++i) {
+      const UnfoldedRecord& record = (*records)[first + i];
+      folds[i] = internal::TurnLanes(internal::FoldEightLanes(record.value, record.value_bytes), 5);
+      hashes[i] = record.hash;
+    }
+    sum += internal::AddFourWords(_mm256_xor_si256(
+        internal::XorEachOfFour(folds), internal::Load32(reinterpret_cast<const char*>(hashes))));
+  }
+  return sum;
+}
 #endif
+
+uint64_t SumOneByOne(std::array<UnfoldedRecord, kFoldBatch>* records, size_t n) {
   uint64_t sum = 0;
   for (size_t i = 0; i < n; ++i) {
     const UnfoldedRecord& record = (*records)[i];
@@ -112,13 +150,36 @@ uint64_t SumChecksums(std::array<UnfoldedRecord, kFoldBatch>* records, size_t n)
   return sum;
 }
 
-uint64_t FoldLong(const char* in, size_t n, char* out, size_t ahead) {
+}  // namespace
+
+namespace internal {
+
+std::span<const FoldForm> FoldForms() {
+  static constexpr FoldForm kForms[] = {
 #ifdef __x86_64__
-  return kFold[out != nullptr](in, n, out, ahead);
-#else
-  return out != nullptr ? FoldVectors<true>(in, n, out, ahead)
-                        : FoldVectors<false>(in, n, out, ahead);
+      {"AVX512", HasAvx512, FoldAvx512<false>, FoldAvx512<true>, SumAvx512},
+      {"AVX2", HasAvx2, FoldAvx2<false>, FoldAvx2<true>, SumAvx2},
 #endif
+      {"Plain", [] { return true; }, FoldVectors<false>, FoldVectors<true>, SumOneByOne},
+  };
+  return kForms;
+}
+
+}  // namespace internal
+
+namespace {
+
+const internal::FoldForm& kForm = *std::ranges::find_if(
+    internal::FoldForms(), [](const internal::FoldForm& form) { return form.has(); });
+
+}  // namespace
+
+uint64_t SumChecksums(std::array<UnfoldedRecord, kFoldBatch>* records, size_t n) {
+  return kForm.sum(records, n);
+}
+
+uint64_t FoldLong(const char* in, size_t n, char* out, size_t ahead) {
+  return (out != nullptr ? kForm.copy : kForm.fold)(in, n, out, ahead);
 }
 
 }  // namespace sluice

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <span>
 
 #include "merge/record.h"
 
@@ -33,6 +34,18 @@ namespace internal {
 typedef uint64_t Lanes __attribute__((vector_size(16)));
 
 inline uint64_t LaneAt(Vector v, int i) { return reinterpret_cast<Lanes>(v)[i]; }
+
+// FoldLong without and with a copy, and SumChecksums, in one form.
+struct FoldForm {
+  const char* name;
+  bool (*has)();  // whether the processor has what it takes
+  uint64_t (*fold)(const char* in, size_t n, char* out, size_t ahead);
+  uint64_t (*copy)(const char* in, size_t n, char* out, size_t ahead);
+  uint64_t (*sum)(std::array<UnfoldedRecord, kFoldBatch>* records, size_t n);
+};
+
+// The fastest first; any processor has the last one.
+std::span<const FoldForm> FoldForms();
 
 }  // namespace internal
 

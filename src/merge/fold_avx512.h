@@ -4,24 +4,11 @@
 
 #ifdef __x86_64__
 
-#pragma GCC diagnostic push
-#ifndef __clang__
-// GCC 12 warns about its own _mm512_undefined_epi32.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-#pragma GCC diagnostic pop
-
 #include <cstdint>
 
-#define SLUICE_AVX512 __attribute__((target("avx512f,avx512bw,bmi,bmi2")))
+#include "merge/x86_vectors.h"
 
 namespace sluice::internal {
-
-inline bool HasAvx512() {
-  return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("bmi2");
-}
 
 // By how much fold turns each of its lanes, plus `more`.
 SLUICE_AVX512 inline __m512i Turns(int more) {
