@@ -650,9 +650,10 @@ Status DeviceRun::Deliver(const MergeSink& sink) {
         checker_.checksum(), result_.stats.output_records, result_.stats.output_checksum));
   }
   if (task_.compress && checker_.content_sum() != content_sum_) {
-    return Status::IoError(fmt::format("compressed blocks whose contents have checksum {:016x}, but "
-                                       "{:016x} was compressed",
-                                       checker_.content_sum(), content_sum_));
+    return Status::IoError(
+        fmt::format("compressed blocks whose contents have checksum {:016x}, but "
+                    "{:016x} was compressed",
+                    checker_.content_sum(), content_sum_));
   }
   return {};
 }
