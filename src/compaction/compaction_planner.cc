@@ -381,6 +381,8 @@ void CompactionPlanner::EmitMergeStep(const std::string* end) {
   rest_.has_end = end != nullptr;
   rest_.end = end != nullptr ? *end : std::string();
   CompactionStep step{.kind = CompactionStep::Kind::kMerge, .range = rest_};
+  // Where the last step has ended with the key before, nothing is left, whatever spans the position.
+  const bool is_empty = end != nullptr && rest_.has_begin && rest_.begin == *end;
   bool any = false;
   for (Run& run : runs_) {
     std::vector<BlockRange>& pieces = step.runs.emplace_back();
@@ -395,7 +397,7 @@ void CompactionPlanner::EmitMergeStep(const std::string* end) {
         pieces.push_back({span.extent, span.block, span.block + 1});
       }
     }
-    any = any || !pieces.empty();
+    any = any || (!pieces.empty() && !is_empty);
     while (!run.waiting.empty() && (end == nullptr || run.waiting.front().high < *end)) {
       run.waiting.pop_front();
     }

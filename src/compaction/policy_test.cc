@@ -82,8 +82,18 @@ RunId ParseRun(const std::string& name) {
   return run;
 }
 
+// In the text of the cases "c+" is the key behind c.
+std::string KeyOf(std::string text) {
+  std::replace(text.begin(), text.end(), '+', '\0');
+  return text;
+}
+std::string TextOf(std::string key) {
+  std::replace(key.begin(), key.end(), '\0', '+');
+  return key;
+}
+
 std::string Keys(const Extent& extent) {
-  return fmt::format("{}-{}", UserKey(extent.smallest), UserKey(extent.largest));
+  return TextOf(fmt::format("{}-{}", UserKey(extent.smallest), UserKey(extent.largest)));
 }
 
 // Answers the questions of the cases.
@@ -223,10 +233,8 @@ class Cases : ExtentFixture<> {
   }
 
   static std::string Show(const KeyRange& range) {
-    std::string text =
-        fmt::format("[{}, {})", range.has_begin ? range.begin : "", range.has_end ? range.end : "");
-    std::replace(text.begin(), text.end(), '\0', '+');  // the key behind another one
-    return text;
+    return TextOf(fmt::format("[{}, {})", range.has_begin ? range.begin : "",
+                              range.has_end ? range.end : ""));
   }
   static std::string Show(const std::optional<CompactionPick>& pick, const LaterPick& later) {
     std::string until =
@@ -311,9 +319,10 @@ class Cases : ExtentFixture<> {
           } else if (key.starts_with("to=")) {
             to = key.substr(3);
           } else if (key[0] == '-') {
-            block.push_back({InternalKey(key.substr(1), sequence--, RecordType::kDeletion), ""});
+            block.push_back(
+                {InternalKey(KeyOf(key.substr(1)), sequence--, RecordType::kDeletion), ""});
           } else {
-            block.push_back({InternalKey(key, sequence--), "v"});
+            block.push_back({InternalKey(KeyOf(key), sequence--), "v"});
           }
         }
       }
@@ -348,7 +357,7 @@ class Cases : ExtentFixture<> {
       } else if (key == "task") {
         options.task_bytes = Number(value);
       } else if (key == "cut") {
-        pick.cuts.push_back(value);
+        pick.cuts.push_back(KeyOf(value));
       } else if (key == "part") {
         options.part_bytes = Number(value);
       } else {
