@@ -173,6 +173,7 @@ class ModelTest {
   // Perhaps with other sizes: what is there keeps its format.
   void Reopen() {
     LetGo();
+    Verify();
     db_.reset();
     if (Uniform(&random_, 0, 1) != 0) {
       std::vector<std::string> paths = std::move(options_.level_paths);
@@ -510,6 +511,7 @@ class ModelTest {
   void Verify() {
     const Status status = db_->Verify({});
     EXPECT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(db_->GetStatistics().compactions_abandoned, 0u);
   }
   void CheckCheckpoint() {
     const Status status = db_->CreateCheckpoint(dir_.File("copy"));

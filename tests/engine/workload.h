@@ -27,8 +27,9 @@ class KeySpace {
     kHot,      // a few prefixes get most writes
     kDense,    // consecutive numbers; what is not drawn makes gaps
     kLong,     // long common prefixes
+    kBehind,   // many with no key between them: one is the other with a zero byte behind it
   };
-  static constexpr int kShapes = 6;
+  static constexpr int kShapes = 7;
 
   explicit KeySpace(TestRandom* random)
       : KeySpace(static_cast<Shape>(Uniform(random, 0, kShapes - 1)), random) {}
@@ -88,6 +89,9 @@ class KeySpace {
         const size_t prefix = Uniform(random, 0, 2000) == 0 ? 65000 : 100 << Uniform(random, 0, 3);
         return std::string(prefix, 'p') + fmt::format("{:05}", Uniform(random, 0, numbers_));
       }
+      case Shape::kBehind:
+        return fmt::format("{:03}", SkewedSize(random, numbers_)) +
+               std::string(Uniform(random, 0, fan_out_), '\0');
       default: {
         std::string key(Uniform(random, 0, most_bytes_), ' ');
         for (char& c : key) {
