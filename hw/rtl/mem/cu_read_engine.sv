@@ -474,14 +474,14 @@ module cu_read_engine #(
     logic                error;
   } state_t;
 
-  state_t [Clients-1:0] state_q;
+  (* ram_style = "distributed" *) state_t states[Clients];
   state_t old_state, new_state;
   logic [31:0] stepped;
 
   cu_crc_step #(.Bytes(W)) u_state (.state_i(old_state.crc), .word_i('0), .state_o(stepped));
 
   always_comb begin
-    old_state = state_q[s2_q.client];
+    old_state = states[s2_q.client];
     if (s2_q.first) old_state = '0;
     new_state = old_state;
     if (s2_q.message) begin
@@ -513,7 +513,7 @@ module cu_read_engine #(
   assign s4 = ends_q[UnwindCycles];
 
   always_ff @(posedge clk_i) begin
-    if (s2_q.valid) state_q[s2_q.client] <= new_state;
+    if (s2_q.valid) states[s2_q.client] <= new_state;
     s3_crc_q   <= new_state.crc;
     s3_zeros_q <= new_state.zeros;
     ends_q[0] <= '{valid: s2_q.valid & s2_q.last, client: s2_q.client, error: new_state.error};
