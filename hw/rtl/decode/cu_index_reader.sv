@@ -47,7 +47,7 @@ module cu_index_reader
   input  logic                   rst_ni,
 
   input  logic [Ways-1:0]        load_i,         // once per way after reset, one way in a cycle
-  input  logic [47:0]            tables_addr_i,  // 8-byte aligned, at start
+  input  logic [47:0]            tables_addr_i,  // 8-byte aligned, if any, at start
   input  logic [15:0]            table_count_i,
   input  logic                   start_i,        // after all loads, for a cycle at least
 
@@ -77,7 +77,7 @@ module cu_index_reader
   output logic [63:0]            fault_offset_o   // of the index block, or else descriptor
 );
   localparam logic [31:0] RestartBytes = 32'd8;           // the least that follows the entries
-  localparam logic [31:0] CountBytes = 32'd4;             // of the number of restarts
+  localparam logic [3:0] CountBytes = 4'd4;               // of the number of restarts
   localparam logic [31:0] MaxBlockBytes = 32'hffff_ffef;  // so that the trailer fits a request
   localparam logic [31:0] TrailerBytes = 32'd5;
   localparam int unsigned OffsetBits = 48;  // and of addresses: no device has more memory
@@ -115,7 +115,7 @@ module cu_index_reader
   logic [WayBits-1:0] way_q, way_d;
   state_e state_q, state_d;
   phase_e phase_d;  // as of the next cycle
-  place_t place_q, place_d;
+  place_t place_q, place_d, place_here;  // here: as it was put away
   logic [1:0] word_q, word_d;         // of the descriptor
   field_e field_q, field_d;           // the varint at hand
   logic [3:0] group_q, group_d;       // its next seven bits, or the next byte of the tail
@@ -212,7 +212,7 @@ module cu_index_reader
 
   wire [7:0] next_byte = words[{place_q.pos, 3'b0}+:8];
   wire more = next_byte[7];
-  wire at_count = place_q.left == CountBytes;
+  wire at_count = place_q.left == 32'(CountBytes);
   wire too_short = (field_q == Shared) & (group_q == '0) & (place_q.left < RestartBytes);
   logic take_byte;  // of a varint
   logic [OffsetBits-1:0] next_bits;  // of the varint
@@ -228,6 +228,10 @@ module cu_index_reader
   wire [3:0] skip_now = word_ends ? in_word : skip_q[3:0];
   logic by_byte, skipping;  // in this cycle
   logic [3:0] move;         // bytes
+  logic [31:0] left_from, left_d, skip_from;
+  logic [3:0] skip_less;
+  logic [1:0] skip_pick;
+  wire [3:0][31:0] skip_froms = {place_q.left, value_q, unshared_q, skip_q};
 
   // A header: the entry that it describes must fit into the block.
   wire [32:0] key_bytes = {1'b0, shared_q} + {1'b0, unshared_q};
@@ -252,6 +256,7 @@ module cu_index_reader
     endcase
   end
   assign desc_word = desc[{way_q, desc_field}];
+  assign place_here = places[way_q];
 
   always_comb begin
     state_d   = state_q;
@@ -260,7 +265,6 @@ module cu_index_reader
     word_d    = word_q;
     field_d   = field_q;
     group_d   = group_q;
-    skip_d    = skip_q;
     zeros_d   = zeros_q;
     content_d = content_q;
     fetch     = 1'b0;
@@ -276,7 +280,7 @@ module cu_index_reader
       Turn: if (able != '0) state_d = Load;
 
       Load: begin
-        place_d   = places[way_q];
+        place_d   = place_here;
         word_d    = '0;
         field_d   = Shared;
         group_d   = '0;
@@ -316,7 +320,6 @@ module cu_index_reader
       end
 
       IndexSize: begin
-        place_d.left       = desc_word[31:0];
         place_d.key_before = '0;
         place_d.passed     = '0;
         state_d = Sized;
@@ -358,7 +361,6 @@ module cu_index_reader
 
       Fits: begin
         place_d.key_before = key_bytes;
-        skip_d  = unshared_q;
         field_d = Offset;
         state_d = Skip;
       end
@@ -368,11 +370,7 @@ module cu_index_reader
         state_d   = Flush;
       end else if (word_valid) begin
         skipping = 1'b1;
-        skip_d   = skip_q - 32'(skip_now);
-        if (!skip_rest) begin
-          skip_d  = value_q;
-          state_d = Handle;
-        end
+        if (!skip_rest) state_d = Handle;
       end
 
       Handle: if (word_valid) begin
@@ -382,7 +380,6 @@ module cu_index_reader
         end else begin
           take_byte = 1'b1;
           by_byte   = 1'b1;
-          skip_d    = skip_q - 32'd1;
           if (!more) begin
             field_d = Size;
             if (field_q == Size) state_d = Bound;
@@ -407,7 +404,6 @@ module cu_index_reader
 
       Rest: if (word_valid) begin
         skipping = 1'b1;
-        skip_d   = skip_q - 32'(skip_now);
         if (!skip_rest) state_d = Turn;
       end
 
@@ -419,14 +415,12 @@ module cu_index_reader
       end
 
       Flush: begin
-        skip_d  = place_q.left - CountBytes;
         group_d = '0;
         state_d = Drop;
       end
 
       Drop: if (word_valid) begin
         skipping = 1'b1;
-        skip_d   = skip_q - 32'(skip_now);
         if (!skip_rest) state_d = Tail;
       end
 
@@ -464,15 +458,35 @@ module cu_index_reader
     move = skipping ? skip_now : {3'b0, by_byte};
     if (take_byte) group_d = more ? group_q + 1'b1 : '0;
     if (by_byte || skipping) place_d.pos = place_q.pos + move[2:0];
-    // The restart array is compared with what is left behind its first element.
-    if (state_q != Load && state_q != IndexSize && state_q != Drop && state_q != Tail) begin
-      place_d.left = place_q.left - 32'(move);
-    end
     if ((by_byte && place_q.pos == 3'd7) || (skipping && word_ends)) word_pop = 1'b1;
     if (report) begin
       phase_d = OverPhase;
       state_d = Turn;
     end
+    place_d.left = left_d;
+  end
+
+  // A count less a few. High bits take a LUT each: in their carry chain one operand is constant.
+  function automatic logic [31:0] minus(logic [31:0] count, logic [3:0] few);
+    return 32'(({~32'(few), 1'b1} + {count, 1'b1}) >> 1);
+  endfunction
+
+  always_comb begin
+    left_from = place_q.left;
+    if (state_q == Load) left_from = place_here.left;
+    if (state_q == IndexSize) left_from = desc_word[31:0];
+    // The restart array is compared with what is left behind its first element.
+    left_d = minus(left_from, (state_q inside {Load, Drop, Tail}) ? 4'd0 : move);
+
+    skip_pick = {state_q == Flush || (state_q == Skip && skipping && !skip_rest),
+                 state_q == Flush || state_q == Fits};
+    case (skip_pick)
+      2'd0: skip_less = skipping ? skip_now : (state_q == Handle) ? {3'b0, by_byte} : 4'd0;
+      2'd3: skip_less = CountBytes;
+      default: skip_less = 4'd0;
+    endcase
+    skip_from = skip_froms[skip_pick];
+    skip_d = minus(skip_from, skip_less);
   end
 
   // Bits of a varint beyond n that the next seven set.
@@ -602,9 +616,9 @@ module cu_index_reader
   assign fault_offset_o = 64'(fault_offset_q);
 
   `ASSERT(a_free, out |-> !handle_valid_q[way_q])
-  `ASSERT(a_left, state_q == Flush |-> place_q.left >= CountBytes)
+  `ASSERT(a_left, state_q == Flush |-> place_q.left >= 32'(CountBytes))
   `ASSERT(a_load_before_start, load_i != '0 |-> $onehot(load_i) && !start_i && !running_q)
-  `ASSERT(a_tables_aligned, state_q == Ask |-> tables_addr[2:0] == '0)
+  `ASSERT(a_tables_aligned, state_q == Ask && table_count != '0 |-> tables_addr[2:0] == '0)
   `COVER(c_long, state_q == Header && group_q == 4'd4)
   `COVER(c_varint64, state_q == Handle && group_q == 4'd5)
   `COVER(c_other_way, state_q == Load && phase_q[way_q] == EntryPhase && way_q != $past(way_q))
