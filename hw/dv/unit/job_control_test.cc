@@ -83,8 +83,8 @@ class JobControl : public ::testing::Test {
     Observe();
     tb_.Tick();
     tb_->job_valid_i = tb_->job_valid_i && !taken;
-    // The record's write engine is done some time after the last word.
-    tb_->index_done_i = record_addr_ ? record_over_ : merge_over_;
+    // A write engine is done some time after the counts stand still, or the record's last word.
+    tb_->index_done_i = record_addr_ ? record_over_ : merge_over_ && ++cycles_since_merge_ > 2;
     tb_->filter_done_i = filters_over_;
     tb_.Settle();
   }
@@ -162,6 +162,7 @@ class JobControl : public ::testing::Test {
   std::map<int, std::vector<uint64_t>> range_;
   bool write_started_ = false;
   bool merge_over_ = false;
+  int cycles_since_merge_ = 0;
   bool filters_over_ = false;
   std::optional<uint64_t> record_addr_;
   std::vector<uint64_t> record_;
@@ -232,6 +233,23 @@ TEST_F(JobControl, HandsOutTheDescriptorAndReports) {
   EXPECT_GT(Record(completion::kCycles), 0u);
 }
 
+// Each of the bits that follow changes the parity of what is kept of the descriptor.
+TEST_F(JobControl, AWholeDescriptorHasItsParity) {
+  for (const size_t offset :
+       {job::kTableBytes, job::kSnapshot, job::kDataAddr, job::kFilterBytes}) {
+    SCOPED_TRACE(offset);
+    Set(offset, memory_[kJobAddr + offset] ^ 1 << 22);
+    status_.reset();
+    started_ = merge_over_ = record_over_ = false;
+    record_addr_.reset();
+    EXPECT_EQ(Run([&] {
+                EXPECT_EQ(tb_->parity_error_o, 0);
+                FinishMerge();
+              }),
+              MergeStatus::kOk);
+  }
+}
+
 TEST_F(JobControl, AJobEndsWithItsLastFilter) {
   int cycles = 0;
   const MergeStatus status = Run([&] {
@@ -295,6 +313,12 @@ TEST_F(JobControl, RefusesTablesThatAreNotAligned) {
     EXPECT_EQ(Record(completion::kStatus) & 0xff, uint64_t(MergeStatus::kBadDescriptor));
     EXPECT_FALSE(started_);
   }
+}
+
+TEST_F(JobControl, WithoutARunTablesDoNotMatter) {
+  Set(job::kRun + 16, ~uint64_t{0});
+  EXPECT_EQ(Run([&] { FinishMerge(); }), MergeStatus::kOk);
+  EXPECT_EQ(loads_[2].second, 0u);
 }
 
 TEST_F(JobControl, RefusesADescriptorThatIsNotAligned) {
@@ -369,6 +393,23 @@ TEST_F(JobControl, NamesAFaultOfABlockBeforeOneOfItsIndex) {
             }),
             MergeStatus::kBlockChecksum);
   EXPECT_EQ(Record(completion::kFaultOffset), 9u);
+}
+
+// While the ports come to rest, another index can have a fault.
+TEST_F(JobControl, NamesTheFaultThatEndedTheJob) {
+  bool late = false;
+  tb_->ports_idle_i = 0;
+  EXPECT_EQ(Run([&] {
+              tb_->index_fault_offset_i = late ? 9 : 4242;
+              tb_->index_fault_table_i = late ? 8 : 3;
+              tb_->index_fault_status_i = late ? 5 : 11;
+              tb_->index_fault_valid_i = late ? 0b011 : 0b010;
+              late = tb_->halt_o;
+              tb_->ports_idle_i = late;
+            }),
+            MergeStatus(11));
+  EXPECT_EQ(Record(completion::kStatus) & 0xffffffff, 3u << 16 | 1u << 8 | 11u);
+  EXPECT_EQ(Record(completion::kFaultOffset), 4242u);
 }
 
 // As a stray bit can make one.

@@ -152,12 +152,9 @@ module cu_job_control #(
   logic asked_q, asked_d;        // this state's read request has been taken
   logic [15:0] word_q, word_d;   // words received, or cycles waited, in this state
   logic [7:0] status_q, status_d;
-  logic [63:0] addr_q;           // of the descriptor
-  logic [7:0] fault_run_q, fault_run_d;
-  logic [15:0] fault_table_q, fault_table_d;
-  logic [47:0] fault_offset_q, fault_offset_d;
-  logic [63:0] head_q[HeadWords];
-  logic [HeadWords-1:0] head_parity_q;
+  logic [47:0] addr_q;           // of the descriptor; no device has more memory
+  logic [HeadWords-1:0][63:0] head_q;
+  logic head_parity_q;           // of its words as they were read
   logic [63:0] record_mem[RecordWords];
   logic trusted_q, trusted_d;    // the descriptor is one: its completion address can be written
   logic misplaced_q;             // a run's tables are not aligned
@@ -224,39 +221,70 @@ module cu_job_control #(
   end
 
   // ---- the fault of the lowest way that has one
-  logic way_fault;
+  logic way_fault, way_fault_index;
   logic [7:0] way_fault_run, way_fault_status;
-  logic [15:0] way_fault_table;
-  logic [47:0] way_fault_offset;
   always_comb begin
     way_fault        = 1'b0;
+    way_fault_index  = 1'b0;
     way_fault_run    = '0;
     way_fault_status = '0;
-    way_fault_table  = '0;
-    way_fault_offset = '0;
     for (int w = int'(Ways) - 1; w >= 0; w--) begin
       if (index_fault_valid_i[w]) begin
         way_fault        = 1'b1;
+        way_fault_index  = 1'b1;
         way_fault_run    = 8'(w);
         way_fault_status = index_fault_status_i;
-        way_fault_table  = index_fault_table_i;
-        way_fault_offset = index_fault_offset_i[47:0];
       end
       if (fault_valid_i[w]) begin
         way_fault        = 1'b1;
+        way_fault_index  = 1'b0;
         way_fault_run    = 8'(w);
         way_fault_status = fault_status_i[w];
-        way_fault_table  = fault_table_i[w];
-        way_fault_offset = fault_offset_i[w][47:0];
       end
     end
   end
 
+  // Its place: one in a way's blocks stays where it is until Save. Another index can have a fault
+  // meanwhile, so one in an index is kept here.
+  localparam int unsigned WayBits = (Ways > 1) ? $clog2(Ways) : 1;
+  logic way_fault_q;  // and it is in a way's blocks
+  logic [7:0] fault_run_q;
+  logic [15:0] index_fault_table_q;
+  logic [47:0] index_fault_offset_q;
+  wire [WayBits-1:0] fault_way = fault_run_q[WayBits-1:0];
+  always_ff @(posedge clk_i) begin
+    if (state_q == Merge && way_fault) begin
+      way_fault_q          <= ~way_fault_index;
+      fault_run_q          <= way_fault_run;
+      index_fault_table_q  <= index_fault_table_i;
+      index_fault_offset_q <= index_fault_offset_i[47:0];
+    end
+    if (state_q == Idle) begin
+      way_fault_q <= 1'b0;
+      fault_run_q <= '0;
+    end
+    if (state_q == Idle || (state_q == Merge && way_fault && ~way_fault_index)) begin
+      index_fault_table_q  <= '0;
+      index_fault_offset_q <= '0;
+    end
+  end
+
+  // Whether a + b is c, bit by bit and without a carry chain, for a LUT each: a, b and ~c then add up
+  // to -1, that is, without their carries, to the complement of these.
+  function automatic logic [63:0] sum_bits(logic [63:0] a, logic [63:0] b, logic [63:0] c);
+    return a ^ b ^ ~c ^ (((a & b) | ((a | b) & ~c)) << 1);
+  endfunction
+
   // Registered: the counts stand still before the task's end has passed through the write engines.
+  logic [63:0] checksum_sum_q;
+  logic [47:0] records_sum_q;
+  wire intact = (checksum_sum_q == '1) && (records_sum_q == '1);
   logic intact_q;
-  wire intact = (input_checksum_i == output_checksum_i + dropped_checksum_i) &&
-                (input_records_i[47:0] == output_records_i[47:0] + dropped_records_i[47:0]);
-  always_ff @(posedge clk_i) intact_q <= intact;
+  always_ff @(posedge clk_i) begin
+    checksum_sum_q <= sum_bits(output_checksum_i, dropped_checksum_i, input_checksum_i);
+    records_sum_q  <= 48'(sum_bits(output_records_i, dropped_records_i, input_records_i));
+    intact_q       <= intact;
+  end
 
   // Words of the range's keys. Registered: the range has come some cycles before Begin.
   wire [15:0] begin_words = has_begin_o ? (begin_bytes_o + 16'd7) >> 3 : '0;
@@ -268,13 +296,26 @@ module cu_job_control #(
   end
 
   // ---- bit flips: parameters are used as long as the job lasts
-  logic [HeadWords-1:0] parity_now_q;  // of what head_q holds, a cycle late
+  // Of what head_q holds, some cycles late: summed up six bits at a time, as a LUT takes them.
+  localparam int unsigned Sixes = (64 * HeadWords + 5) / 6;
+  localparam int unsigned SixSixes = (Sixes + 5) / 6;
+  wire [6*Sixes-1:0] head_bits = (6 * Sixes)'(head_q);
+  logic [Sixes-1:0] sixes_q;
+  wire [6*SixSixes-1:0] six_bits = (6 * SixSixes)'(sixes_q);
+  logic [SixSixes-1:0] six_sixes_q;
+  logic parity_now_q;
+  for (genvar i = 0; i < Sixes; i++) begin : g_six
+    always_ff @(posedge clk_i) sixes_q[i] <= ^head_bits[6*i+:6];
+  end
+  for (genvar i = 0; i < SixSixes; i++) begin : g_six_sixes
+    always_ff @(posedge clk_i) six_sixes_q[i] <= ^six_bits[6*i+:6];
+  end
   logic parity_error_q;
   wire words_error = (state_q inside {Begin, End}) &
                      ({begin_words_q, end_words_q} != {begin_words, end_words});
   always_ff @(posedge clk_i) begin
-    for (int w = 0; w < int'(HeadWords); w++) parity_now_q[w] <= ^head_q[w];
-    if (state_q == Head || !rst_ni) parity_error_q <= 1'b0;
+    parity_now_q <= ^six_sixes_q;
+    if (state_q inside {Wake, Head, Check} || !rst_ni) parity_error_q <= 1'b0;
     else if (parity_now_q != head_parity_q || words_error) parity_error_q <= 1'b1;
   end
   assign parity_error_o = parity_error_q;
@@ -282,6 +323,7 @@ module cu_job_control #(
   // ---- state machine
   wire reading = state_q inside {Head, Begin, End, Runs};
   logic [15:0] read_words;
+  logic [1:0] request;
   logic read_done_q;  // the engine has closed the request of this state
   logic changes;      // of state; maybe not when ports_idle_i ends it
 
@@ -293,20 +335,25 @@ module cu_job_control #(
       default: read_words = 16'(Ways);
     endcase
     unique case (state_q)
-      Head: req_addr_o = addr_q;
-      Begin: req_addr_o = head_q[JobBeginAddr/8];
-      End: req_addr_o = head_q[JobEndAddr/8];
-      default: req_addr_o = addr_q + 64'(JobRun);
+      Head: request = 2'd0;
+      Begin: request = 2'd1;
+      End: request = 2'd2;
+      default: request = 2'd3;
     endcase
   end
+  wire [3:0][47:0] request_addr = {addr_q + 48'(JobRun), head_q[JobEndAddr/8][47:0],
+                                   head_q[JobBeginAddr/8][47:0], addr_q};
+  assign req_addr_o  = 64'(request_addr[request]);
   assign req_bytes_o = {13'd0, read_words, 3'd0};
   assign req_valid_o = reading & ~asked_q & (read_words != '0);
 
   wire beat = reading & beat_valid_i;
   wire read_over = (read_words == '0) | (read_done_q & (word_q == read_words));
 
-  assign way_tables_o = (word_q[7:0] < runs) ? beat_data_i[JobRunAddrLsb+:JobRunAddrWidth] : '0;
-  assign way_count_o  = (word_q[7:0] < runs) ? beat_data_i[JobRunCountLsb+:JobRunCountWidth] : '0;
+  // A way without a run has no tables, wherever they are.
+  wire has_run = word_q[7:0] < runs;
+  assign way_tables_o = beat_data_i[JobRunAddrLsb+:JobRunAddrWidth];
+  assign way_count_o  = has_run ? beat_data_i[JobRunCountLsb+:JobRunCountWidth] : '0;
   always_comb begin
     for (int w = 0; w < int'(Ways); w++) begin
       way_load_o[w] = beat & (state_q == Runs) & (word_q == 16'(w));
@@ -316,19 +363,16 @@ module cu_job_control #(
 
   // Key bytes past the key's end are whatever stands in memory: they must be zero for comparisons.
   // Registered: the runs are read before a key is compared.
-  logic [3:0] key_left_q;
   logic [7:0][7:0] range_word_q;
   wire [15:0] key_bytes = (state_q == End) ? end_bytes_o : begin_bytes_o;
+  wire key_rest = (key_bytes >> 3) == word_q;  // the word holds the last bytes of the key, or none
+  assign range_data_o = range_word_q;
   always_ff @(posedge clk_i) begin
     range_we_o   <= rst_ni & beat & (state_q inside {Begin, End});
     range_sel_o  <= state_q == End;
     range_addr_o <= word_q[RangeAddrBits-1:0];
-    range_word_q <= beat_data_i;
-    key_left_q   <= ((key_bytes >> 3) == word_q) ? {1'b0, key_bytes[2:0]} : 4'd8;
-  end
-  always_comb begin
-    for (int i = 0; i < 8; i++) begin
-      range_data_o[8*i+:8] = (4'(i) < key_left_q) ? range_word_q[i] : 8'd0;
+    for (int unsigned i = 0; i < 8; i++) begin
+      range_word_q[i] <= (key_rest && 3'(i) >= key_bytes[2:0]) ? '0 : beat_data_i[8*i+:8];
     end
   end
 
@@ -359,18 +403,12 @@ module cu_job_control #(
     asked_d        = asked_q | (req_valid_o & req_ready_i);
     word_d         = word_q + 16'(beat);
     status_d       = status_q;
-    fault_run_d    = fault_run_q;
-    fault_table_d  = fault_table_q;
-    fault_offset_d = fault_offset_q;
     trusted_d      = trusted_q;
     stuck_d        = stuck_q;
 
     unique case (state_q)
       Idle: begin
         status_d       = MergeStatusOk;
-        fault_run_d    = '0;
-        fault_table_d  = '0;
-        fault_offset_d = '0;
         trusted_d      = 1'b0;
         if (job_valid_i) state_d = Wake;
       end
@@ -404,9 +442,6 @@ module cu_job_control #(
       end
       Merge: begin
         if (way_fault) begin
-          fault_run_d    = way_fault_run;
-          fault_table_d  = way_fault_table;
-          fault_offset_d = way_fault_offset;
           // A fault without a cause is none of the input's.
           status_d = (way_fault_status == MergeStatusOk) ? MergeStatusEndToEnd : way_fault_status;
           state_d  = Halt;
@@ -481,13 +516,11 @@ module cu_job_control #(
   logic pipe_rst_nq;
   assign pipe_rst_no = pipe_rst_nq & rst_ni;
 
-  logic [63:0] record_word;
   logic [47:0] cycles_q;
   logic [StallCount-1:0][47:0] stalls_q;
 
   // One way after the other, over and over: the counts stand still before the last round, unless the
   // task has failed.
-  localparam int unsigned WayBits = (Ways > 1) ? $clog2(Ways) : 1;
   logic [WayBits-1:0] sum_way_q;
   logic [47:0] sum_q, input_bytes_q;
   wire sum_last = sum_way_q == WayBits'(Ways - 1);
@@ -505,42 +538,69 @@ module cu_job_control #(
   always_comb begin
     unused_counts = ^{input_records_i[63:48], output_records_i[63:48], dropped_records_i[63:48],
                       data_used_i[63:48], index_used_i[63:48], filter_used_i[63:48],
-                      tables_i[63:48], index_fault_offset_i[63:48]};
+                      tables_i[63:48], index_fault_offset_i[63:48], job_addr_i[63:48]};
     for (int w = 0; w < int'(Ways); w++) begin
       unused_counts ^= ^{input_bytes_i[w][63:48], fault_offset_i[w][63:48]};
     end
   end
 
+  // The record's words, but for the place of a fault in a way's blocks.
+  localparam int unsigned Fours = (CompletionBytes + 31) / 32;
+  logic [4*Fours-1:0][63:0] record;
+  logic [Fours-1:0][3:0][63:0] words;
+  assign words = record;
   always_comb begin
-    unique case (word_q[4:0])
-      5'(CompletionStatus/8): record_word = {16'd0, Magic, fault_table_q, fault_run_q, status_q};
-      5'(CompletionFaultOffset/8):     record_word = 64'(fault_offset_q);
-      5'(CompletionCycles/8):          record_word = 64'(cycles_q);
-      5'(CompletionInputRecords/8):    record_word = 64'(input_records_i[47:0]);
-      5'(CompletionOutputRecords/8):   record_word = 64'(output_records_i[47:0]);
-      5'(CompletionDroppedRecords/8):  record_word = 64'(dropped_records_i[47:0]);
-      5'(CompletionInputBytes/8):      record_word = 64'(input_bytes_q);
-      5'(CompletionDataBytes/8):       record_word = 64'(data_used_i[47:0]);
-      5'(CompletionIndexBytes/8):      record_word = 64'(index_used_i[47:0]);
-      5'(CompletionTables/8):          record_word = 64'(tables_i[47:0]);
-      5'(CompletionInputChecksum/8):   record_word = input_checksum_i;
-      5'(CompletionOutputChecksum/8):  record_word = output_checksum_i;
-      5'(CompletionDroppedChecksum/8): record_word = dropped_checksum_i;
-      5'(CompletionFilterBytes/8):     record_word = 64'(filter_used_i[47:0]);
-      5'(CompletionContentSum/8):      record_word = content_sum_i;
-      default:                         record_word = '0;
-    endcase
-    for (int s = 0; s < int'(StallCount); s++) begin
-      if (word_q[4:0] == 5'(StallWord + s)) record_word = 64'(stalls_q[s]);
+    record = '0;
+    record[CompletionStatus/8] = {16'd0, Magic, index_fault_table_q, fault_run_q, status_q};
+    record[CompletionFaultOffset/8]     = 64'(index_fault_offset_q);
+    record[CompletionCycles/8]          = 64'(cycles_q);
+    record[CompletionInputRecords/8]    = 64'(input_records_i[47:0]);
+    record[CompletionOutputRecords/8]   = 64'(output_records_i[47:0]);
+    record[CompletionDroppedRecords/8]  = 64'(dropped_records_i[47:0]);
+    record[CompletionInputBytes/8]      = 64'(input_bytes_q);
+    record[CompletionDataBytes/8]       = 64'(data_used_i[47:0]);
+    record[CompletionIndexBytes/8]      = 64'(index_used_i[47:0]);
+    record[CompletionTables/8]          = 64'(tables_i[47:0]);
+    record[CompletionInputChecksum/8]   = input_checksum_i;
+    record[CompletionOutputChecksum/8]  = output_checksum_i;
+    record[CompletionDroppedChecksum/8] = dropped_checksum_i;
+    for (int unsigned s = 0; s < StallCount; s++) record[StallWord+s] = 64'(stalls_q[s]);
+    if (Bloom != 0) record[CompletionFilterBytes/8] = 64'(filter_used_i[47:0]);
+    if (Compressors != 0) record[CompletionContentSum/8] = content_sum_i;
+  end
+
+  // Saved in two steps: of each four words one, or zeros, and then all of these together.
+  logic [Fours:0][63:0] picked_q;
+  logic [63:0] saved;
+  logic save_q;
+  logic [4:0] save_word_q;
+  always_comb begin
+    saved = '0;
+    for (int unsigned f = 0; f <= Fours; f++) saved |= picked_q[f];
+  end
+  always_ff @(posedge clk_i) begin
+    save_q      <= state_q == Save;
+    save_word_q <= word_q[4:0];
+    for (int unsigned f = 0; f < Fours; f++) begin
+      picked_q[f] <= (word_q[4:2] == 3'(f)) ? words[f][word_q[1:0]] : '0;
     end
+    picked_q[Fours] <= '0;
+    if (way_fault_q && word_q[4:0] == 5'(CompletionStatus/8)) begin
+      picked_q[Fours][CompletionStatusTableLsb+:16] <= fault_table_i[fault_way];
+    end
+    if (way_fault_q && word_q[4:0] == 5'(CompletionFaultOffset/8)) begin
+      picked_q[Fours] <= 64'(fault_offset_i[fault_way][47:0]);
+    end
+    if (save_q) record_mem[save_word_q] <= saved;
   end
 
   always_ff @(posedge clk_i) begin
-    if (state_q == Idle) addr_q <= job_addr_i;
+    if (state_q == Idle) addr_q <= job_addr_i[47:0];
     if (beat && state_q == Head) begin
-      head_q[word_q[HeadBits-1:0]]        <= beat_data_i;
-      head_parity_q[word_q[HeadBits-1:0]] <= ^beat_data_i;
+      head_q[word_q[HeadBits-1:0]] <= beat_data_i;
+      head_parity_q                <= head_parity_q ^ (^beat_data_i);
     end
+    if (state_q == Wake) head_parity_q <= 1'b0;
 
     if (state_q == Idle) cycles_q <= '0;
     else if (state_d != Save) cycles_q <= cycles_q + 48'd1;
@@ -549,9 +609,8 @@ module cu_job_control #(
       else if (state_q == Merge) stalls_q[s] <= stalls_q[s] + 48'(stall_i[s]);
     end
 
-    if (state_q == Save) record_mem[word_q[4:0]] <= record_word;
     if (state_q != Runs) misplaced_q <= 1'b0;
-    else if (beat && way_tables_o[2:0] != '0) misplaced_q <= 1'b1;
+    else if (beat && has_run && way_tables_o[2:0] != '0) misplaced_q <= 1'b1;
 
     if (!rst_ni) begin
       state_q     <= Idle;
@@ -584,10 +643,7 @@ module cu_job_control #(
       quiet_q        <= (ports_move_i || changes) ? '0 : quiet_q + 1'b1;
       pipe_rst_nq <= !(idle_next || (state_q == Clear && word_q < 16'd2));
     end
-    status_q       <= status_d;
-    fault_run_q    <= fault_run_d;
-    fault_table_q  <= fault_table_d;
-    fault_offset_q <= fault_offset_d;
+    status_q <= status_d;
   end
 
   `ASSERT(a_idle_next, idle_next == (state_d == Idle))
@@ -595,6 +651,8 @@ module cu_job_control #(
   `ASSERT(a_record, record_valid_q == (state_q == Complete && word_q <= 16'(RecordWords)))
   `ASSERT(a_record_last, record_valid_q |-> record_last_q == (word_q == 16'(RecordWords)))
   `ASSERT(a_checked, state_q == Check |-> {is_job_q, can_do_q} == {is_job, can_do})
-  `ASSERT(a_settled, state_q == Merge && data_done_i && index_done_i |-> intact_q == intact)
+  `ASSERT(a_settled, state_q == Merge && data_done_i && index_done_i |->
+          intact_q == (input_checksum_i == output_checksum_i + dropped_checksum_i &&
+                       input_records_i[47:0] == output_records_i[47:0] + dropped_records_i[47:0]))
   `ASSERT(a_beat_wanted, beat_valid_i && reading |-> word_q < read_words)
 endmodule
