@@ -109,9 +109,27 @@ void Backlog::Look(StateMutex* mutex, SubtableImpl* subtable, MemtableInfo* acti
 
 uint64_t Backlog::LogBytesFrom(LogPosition begin) const {
   const LogPosition end = log_end_.load(std::memory_order_relaxed);
-  return begin >= end
-             ? 0
-             : (LogSegment(end) - LogSegment(begin)) * options_.log_segment_bytes + LogOffset(end);
+  if (begin >= end) {
+    return 0;
+  }
+  uint64_t bytes =
+      (LogSegment(end) - LogSegment(begin)) * options_.log_segment_bytes + LogOffset(end);
+  if (has_large_segments_.load(std::memory_order_relaxed)) [[unlikely]] {
+    const MutexLock lock(large_mutex_);
+    for (auto at = large_segments_.lower_bound(LogSegment(begin));
+         at != large_segments_.end() && at->first < LogSegment(end); ++at) {
+      bytes += at->second;
+    }
+  }
+  return bytes;
+}
+
+void Backlog::NoteLargeSegment(LogPosition end) {
+  const MutexLock lock(large_mutex_);
+  const LogPosition oldest = std::min(oldest_.load(std::memory_order_relaxed), end);
+  large_segments_.erase(large_segments_.begin(), large_segments_.lower_bound(LogSegment(oldest)));
+  large_segments_[LogSegment(end)] = LogOffset(end) - options_.log_segment_bytes;
+  has_large_segments_.store(true, std::memory_order_relaxed);
 }
 
 bool Backlog::MustSwitch() const {

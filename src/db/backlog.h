@@ -21,6 +21,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -31,6 +32,7 @@
 #include "log/log_format.h"
 #include "mem/memory_account.h"
 #include "sluice/options.h"
+#include "util/mutex.h"
 
 namespace sluice {
 
@@ -62,8 +64,13 @@ class Backlog {
   void Update(const StateLock& lock, SubtableImpl* subtable);
   // To be called after records went to the memtable: it may be full.
   void Look(StateMutex* mutex, SubtableImpl* subtable, MemtableInfo* active);
-  // To be called as the log grows.
-  void SetLogEnd(LogPosition end) { log_end_.store(end, std::memory_order_relaxed); }
+  // To be called as the log grows, by one thread at a time.
+  void SetLogEnd(LogPosition end) {
+    if (LogOffset(end) > options_.log_segment_bytes) [[unlikely]] {
+      NoteLargeSegment(end);
+    }
+    log_end_.store(end, std::memory_order_relaxed);
+  }
 
   // Whether ToSwitch may return any sub-tables.
   bool MustSwitch() const;
@@ -110,6 +117,9 @@ class Backlog {
     const size_t waiting = waiting_bytes_.load(std::memory_order_relaxed);
     return unflushed - std::min(unflushed, waiting);
   }
+  // The log's last segment, which ends here so far, is larger than segments are to be: it has a record
+  // that is.
+  void NoteLargeSegment(LogPosition end);
   // The size of the log from `begin`'s segment on.
   uint64_t LogBytesFrom(LogPosition begin) const;
   double PressureOf(const StateLock& lock, const SubtableImpl& subtable) const;
@@ -131,6 +141,10 @@ class Backlog {
   std::atomic<LogPosition> oldest_filling_{kNoLog};
   std::atomic<LogPosition> oldest_{kNoLog};
   std::atomic<LogPosition> log_end_{0};
+  mutable Mutex large_mutex_;
+  // By how much such segments exceed the size, by number.
+  std::map<uint64_t, uint64_t> large_segments_ SLUICE_GUARDED_BY(large_mutex_);
+  std::atomic<bool> has_large_segments_{false};
 };
 
 }  // namespace sluice

@@ -273,6 +273,26 @@ TEST_F(PreparedTransactionTest, KeepsTheLogUntilItIsResolved) {
   EXPECT_EQ(Get("a"), "-");
 }
 
+TEST_F(PreparedTransactionTest, TheLogItKeepsMayBeInLargerSegments) {
+  options_.log_segment_bytes = 1 << 20;
+  Open();
+  ASSERT_TRUE(db_->Put({}, "b", std::string(500'000, 'v')).ok());
+  Prepare("t", "a", "1");
+  ASSERT_TRUE(db_->Put({}, "b", std::string(100'000, 'v')).ok());
+  options_.log_segment_bytes = 64 << 10;
+  for (options_.read_only = true;; options_.read_only = false) {
+    Open();
+    const Statistics statistics = db_->GetStatistics();
+    EXPECT_LE(statistics.transactions.prepared_log_bytes, uint64_t{1} << 20);
+    if (!options_.read_only) {
+      EXPECT_GE(statistics.transactions.prepared_log_bytes, 100'000u);
+      break;
+    }
+  }
+  ASSERT_TRUE(Resume("t")->Commit().ok());
+  EXPECT_EQ(Get("a"), "1");
+}
+
 // With a flush that is held up when it is about to give up some of the log.
 class PreparedTransactionLog : public testing::Test {
  protected:

@@ -82,11 +82,14 @@ Statistics DBImpl::GetStatistics() {
   s.table_cache = db_.tables.statistics();
   s.transactions = db_.transactions.GetStatistics();
   const LogPosition oldest = db_.transactions.prepared.OldestInLog();
-  // A log that is only read does not grow.
-  if (const LogPosition end = db_.log != nullptr ? db_.log->end() : db_.log_end; oldest < end) {
-    s.transactions.prepared_log_bytes =
-        (LogSegment(end) - LogSegment(oldest)) * db_.options.log_segment_bytes + LogOffset(end) -
-        LogOffset(oldest);
+  if (db_.log != nullptr && oldest < db_.log->end()) {
+    s.transactions.prepared_log_bytes = db_.log->BytesFrom(oldest);
+  } else if (db_.log == nullptr && oldest < db_.log_end) {
+    // A log that is only read does not grow. How large its segments could be is not known.
+    const uint64_t bytes =
+        (LogSegment(db_.log_end) - LogSegment(oldest)) * db_.options.log_segment_bytes +
+        LogOffset(db_.log_end);
+    s.transactions.prepared_log_bytes = bytes - std::min(bytes, uint64_t{LogOffset(oldest)});
   }
   const OffloadStats offload = db_.driver->stats();
   s.offload.executor = db_.driver->name();

@@ -204,6 +204,30 @@ TEST_F(WriteBudget, ManySubtablesStayWithinTheLimits) {
   }
 }
 
+// Each record has a segment of its own, larger than the log's are to be, and one sub-table needs the
+// oldest of them.
+TEST_F(WriteBudget, LargeRecordsCountWithTheirSize) {
+  constexpr uint64_t kBytes = uint64_t{1} << 20;
+  options_.memtable_bytes = 4 * kBytes;
+  options_.write_buffer_bytes = 256 * kBytes;
+  options_.log_segment_bytes = 64 << 10;
+  options_.max_log_bytes = 16 * kBytes;
+  FaultEnv memory(FileImage{{dir_.File("x"), ""}});  // which costs no time to sync
+  options_.env = &memory;
+  Open();
+  Subtable* small;
+  ASSERT_TRUE(db_->CreateSubtable("small", &small).ok());
+  ASSERT_TRUE(db_->Put({}, small, "key", "value").ok());
+  uint64_t most_log = 0;
+  for (int i = 0; i < 60; ++i) {
+    ASSERT_TRUE(db_->Put({}, fmt::format("{:02}", i), std::string(kBytes, 'v')).ok());
+    most_log = std::max(most_log, db_->GetStatistics().log_file_bytes);
+  }
+  EXPECT_LE(most_log, options_.max_log_bytes + 3 * kBytes);
+  ASSERT_TRUE(db_->Close().ok());
+  db_.reset();
+}
+
 // Reads of more than the caches hold free what these evict while they run, and in the end what
 // their threads used.
 TEST_F(WriteBudget, ReadsKeepNoMemory) {

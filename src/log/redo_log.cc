@@ -489,18 +489,26 @@ LogPosition RedoLog::durable() const {
   return durable_;
 }
 
-uint64_t RedoLog::live_bytes() const {
-  const MutexLock lock(mutex_);
-  uint64_t bytes = LogOffset(end_);
-  for (size_t i = 0; i + 1 < segments_.size(); ++i) {
-    bytes += segments_[i].bytes;
-  }
-  const Segment& first = segments_.front();
-  if (first.number == LogSegment(released_)) {
-    bytes -= segments_.size() == 1 ? LogOffset(released_)
-                                   : std::min<uint64_t>(LogOffset(released_), first.bytes);
+uint64_t RedoLog::LiveBytesFrom(LogPosition position) const {
+  uint64_t bytes = 0;
+  for (const Segment& segment : segments_) {
+    const uint64_t used = &segment == &segments_.back() ? LogOffset(end_) : segment.bytes;
+    const uint64_t before = segment.number == LogSegment(position) ? LogOffset(position) : 0;
+    if (segment.number >= LogSegment(position)) {
+      bytes += used - std::min(used, before);
+    }
   }
   return bytes;
+}
+
+uint64_t RedoLog::BytesFrom(LogPosition position) const {
+  const MutexLock lock(mutex_);
+  return LiveBytesFrom(position);
+}
+
+uint64_t RedoLog::live_bytes() const {
+  const MutexLock lock(mutex_);
+  return LiveBytesFrom(released_);
 }
 
 uint64_t RedoLog::written_bytes() const {
