@@ -20,6 +20,7 @@ REFUSED = {
     "cu_axi_read_arbiter": {"budget": {"Budget": 1}},
     "cu_axi_write_arbiter": {"budget": {"Budget": 1}},
     "cu_block_chunks": {"value_bytes": {"ValueBytes": 4}, "bus_bytes": {"BusBytes": 4}},
+    "cu_block_crc": {"bytes": {"Bytes": 4}},
     "cu_block_sealer": {"bytes": {"Bytes": 4}},
     "cu_bloom_builder": {"lanes": {"Lanes": 1}},
     "cu_bloom_hasher": {

@@ -19,7 +19,7 @@ module cu_block_crc #(
   input  logic [CountBits-1:0] bytes_i,  // Bytes, unless it is a block's last word
   input  logic                 last_i,   // of its block
 
-  output logic                 crc_valid_o,  // cu_crc_pkg::block_crc_cycles(Bytes) after the last word
+  output logic                 crc_valid_o,  // block_crc_cycles(Bytes) after a block's last word
   output logic [31:0]          crc_o
 );
   import cu_crc_pkg::*;
