@@ -25,7 +25,8 @@ uint64_t ContentSum(std::string_view data, std::string_view index) {
   std::string_view contents;
   Block block;
   EXPECT_TRUE(
-      ReadStoredBlock(index, {0, index.size() - kBlockTrailerBytes}, &index_buffer, &contents).ok());
+      ReadStoredBlock(index, {0, index.size() - kBlockTrailerBytes}, &index_buffer, &contents)
+          .ok());
   EXPECT_TRUE(Block::Parse(contents, &block).ok());
   BlockIterator at(block);
   for (at.SeekToFirst(); at.Valid(); at.Next()) {
