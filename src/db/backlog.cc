@@ -95,7 +95,11 @@ void Backlog::Update(const StateLock& lock, SubtableImpl* subtable) {
   }
   oldest_filling_.store(filling_.empty() ? kNoLog : filling_.begin()->first,
                         std::memory_order_relaxed);
-  oldest_.store(OldestLog(lock), std::memory_order_relaxed);
+  const LogPosition oldest = OldestLog(lock);
+  oldest_.store(oldest, std::memory_order_relaxed);
+  if (oldest != kNoLog) {
+    ForgetLargeSegments(oldest);
+  }
 }
 
 void Backlog::Look(StateMutex* mutex, SubtableImpl* subtable, MemtableInfo* active) {
@@ -126,10 +130,16 @@ uint64_t Backlog::LogBytesFrom(LogPosition begin) const {
 
 void Backlog::NoteLargeSegment(LogPosition end) {
   const MutexLock lock(large_mutex_);
-  const LogPosition oldest = std::min(oldest_.load(std::memory_order_relaxed), end);
-  large_segments_.erase(large_segments_.begin(), large_segments_.lower_bound(LogSegment(oldest)));
   large_segments_[LogSegment(end)] = LogOffset(end) - options_.log_segment_bytes;
   has_large_segments_.store(true, std::memory_order_relaxed);
+}
+
+void Backlog::ForgetLargeSegments(LogPosition oldest) {
+  if (has_large_segments_.load(std::memory_order_relaxed)) {
+    const MutexLock lock(large_mutex_);
+    large_segments_.erase(large_segments_.begin(), large_segments_.lower_bound(LogSegment(oldest)));
+    has_large_segments_.store(!large_segments_.empty(), std::memory_order_relaxed);
+  }
 }
 
 bool Backlog::MustSwitch() const {

@@ -120,6 +120,8 @@ class Backlog {
   // The log's last segment, which ends here so far, is larger than segments are to be: it has a record
   // that is.
   void NoteLargeSegment(LogPosition end);
+  // No memtable needs what is before `oldest`.
+  void ForgetLargeSegments(LogPosition oldest);
   // The size of the log from `begin`'s segment on.
   uint64_t LogBytesFrom(LogPosition begin) const;
   double PressureOf(const StateLock& lock, const SubtableImpl& subtable) const;

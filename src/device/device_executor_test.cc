@@ -150,8 +150,8 @@ TEST(DeviceExecutorTest, TablesCrossTheLinkTogether) {
   }
 }
 
-// Of a unit that compresses, in which a bit strays of bytes that keys share, on their way into a block
-// that says nothing else of them.
+// Of a unit that compresses, in which a bit strays of bytes that keys share, on their way into a
+// block.
 class StrayDevice : public FaultDevice {
  public:
   StrayDevice(std::unique_ptr<Device> device, std::string_view bytes)
@@ -179,8 +179,8 @@ class StrayDevice : public FaultDevice {
   bool found_ = false;
 };
 
-// Both records change by the same bit of their checksums, which is 0 in one and 1 in the other: the sum
-// stays the same, and so do the order of keys, and the block's last one.
+// Both records change by the same bit of their checksums, which is 0 in one and 1 in the other: the
+// sum stays the same, and so do the order of keys, and the block's last one.
 TEST(DeviceExecutorTest, StrayBitsInSharedBytesOfCompressedKeys) {
   const auto key = [](char shared, int i, SequenceNumber sequence) {
     return MakeInternalKey(fmt::format("prefix{}{}", shared, i), sequence, RecordType::kValue);

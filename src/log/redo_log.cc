@@ -131,7 +131,6 @@ Status RedoLog::GoOn(const LogContents& found) {
   }
   const uint64_t newest = found.segments.empty() ? 0 : found.segments.back();
   next_number_ = std::max(newest, LogSegment(found.end)) + 1;
-  released_ = found.begin;
   end_ = durable_ = copied_from;
   drafts_ = true;
   {
@@ -452,7 +451,6 @@ Status RedoLog::Release(LogPosition position) {
     SLUICE_RETURN_IF_ERROR(status_);
     // Beyond that the log may hold the only copy of what was not flushed.
     SLUICE_CHECK(position <= durable_);
-    released_ = std::max(released_, position);
     while (segments_.size() > 1 && segments_.front().number < LogSegment(position)) {
       unneeded.push_back(segments_.front().number);
       segments_.pop_front();
@@ -489,7 +487,8 @@ LogPosition RedoLog::durable() const {
   return durable_;
 }
 
-uint64_t RedoLog::LiveBytesFrom(LogPosition position) const {
+uint64_t RedoLog::BytesFrom(LogPosition position) const {
+  const MutexLock lock(mutex_);
   uint64_t bytes = 0;
   for (const Segment& segment : segments_) {
     const uint64_t used = &segment == &segments_.back() ? LogOffset(end_) : segment.bytes;
@@ -499,16 +498,6 @@ uint64_t RedoLog::LiveBytesFrom(LogPosition position) const {
     }
   }
   return bytes;
-}
-
-uint64_t RedoLog::BytesFrom(LogPosition position) const {
-  const MutexLock lock(mutex_);
-  return LiveBytesFrom(position);
-}
-
-uint64_t RedoLog::live_bytes() const {
-  const MutexLock lock(mutex_);
-  return LiveBytesFrom(released_);
 }
 
 uint64_t RedoLog::written_bytes() const {

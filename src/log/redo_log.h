@@ -72,9 +72,8 @@ class RedoLog {
   LogPosition end() const;
   // Everything before it is on disk.
   LogPosition durable() const;
-  // From a position that is not released to the end.
+  // From there to the end, as far as it is kept.
   uint64_t BytesFrom(LogPosition position) const;
-  uint64_t live_bytes() const;     // from the last released position, at first Open's, to the end
   uint64_t written_bytes() const;  // since Open
   uint64_t file_bytes() const;     // that all segments take of the disk
 
@@ -105,7 +104,6 @@ class RedoLog {
   // The lock is mutex_'s.
   Status MakeRoom(MutexLock& lock, uint64_t payload_bytes) SLUICE_REQUIRES(mutex_);
   Status Roll(uint64_t payload_bytes) SLUICE_REQUIRES(mutex_);
-  uint64_t LiveBytesFrom(LogPosition position) const SLUICE_REQUIRES(mutex_);
   Status Reserve(Segment* segment, uint64_t bytes) SLUICE_REQUIRES(mutex_);
   // What is to be reserved ahead next: the last segment, or next_, and how much it shall have then.
   // No segment: nothing.
@@ -125,7 +123,6 @@ class RedoLog {
   Status status_ SLUICE_GUARDED_BY(mutex_);                 // the first error
   std::deque<Segment> segments_ SLUICE_GUARDED_BY(mutex_);  // live ones; the last is written
   uint64_t next_number_ SLUICE_GUARDED_BY(mutex_) = 1;
-  LogPosition released_ SLUICE_GUARDED_BY(mutex_) = 0;
   LogPosition end_ SLUICE_GUARDED_BY(mutex_) = 0;
   LogPosition durable_ SLUICE_GUARDED_BY(mutex_) = 0;
   LogPosition marked_ SLUICE_GUARDED_BY(mutex_) = 0;  // what the last mark in the log says

@@ -5,8 +5,8 @@
 // chunk of 5 bytes after each block, and the tokens; `last` only with tokens, because blocks are
 // adjacent. One handle per block; offsets count from the start of the table.
 //
-// A block's CRC takes some cycles after its last word, in which words of the next block already flow:
-// words wait in a FIFO, so that a trailer costs one cycle once the FIFO has filled.
+// A block's CRC takes some cycles after its last word, in which words of the next block already
+// flow: words wait in a FIFO, so that a trailer costs one cycle once the FIFO has filled.
 
 `include "cu_assert.svh"
 `include "cu_streams.svh"

@@ -3,8 +3,8 @@
 // that holds a whole block, takes the next. Blocks leave in their order. What only carries a token
 // takes its turn as a block does.
 //
-// The CRCs of what the blocks held before are summed up: no other sum of the unit covers what is made
-// of them here.
+// The CRCs of what the blocks held before are summed up: no other sum of the unit covers what is
+// made of them here.
 
 `include "cu_assert.svh"
 `include "cu_streams.svh"

@@ -48,7 +48,8 @@ class Job {
   bool AllReadable(MergeResult* result);
   Status Store(const MergeOutput& output);
   MergeStatus StoreFilters(const MergeOutput& output);
-  MergeStatus CheckBlocks(const RawTable& table);
+  MergeStatus CheckBlocks(const RawTable& table) const;
+  uint64_t ContentSum(const RawTable& table) const;
   void WriteCompletion(const MergeResult& result, uint64_t cycles) const;
 
   const DeviceInfo& info_;
@@ -257,18 +258,26 @@ bool Job::AllReadable(MergeResult* result) {
   return true;
 }
 
-// What the unit has room for only in so many restarts and blocks. Sums up what a unit with compressors does.
-MergeStatus Job::CheckBlocks(const RawTable& table) {
+// What the unit has room for only in so many restarts and blocks.
+MergeStatus Job::CheckBlocks(const RawTable& table) const {
   uint64_t blocks = 0;
   for (TableWalk walk({table}); walk.Valid(); walk.NextBlock()) {
     if (walk.restarts() > info_.max_restarts || ++blocks > info_.max_blocks) {
       return MergeStatus::kLimit;
     }
-    if (info_.compressors > 0) {
-      content_sum_ += RawBlockCrc(walk.held());
-    }
   }
   return MergeStatus::kOk;
+}
+
+// What a unit with compressors sums up of a table.
+uint64_t Job::ContentSum(const RawTable& table) const {
+  uint64_t sum = 0;
+  if (info_.compressors > 0) {
+    for (TableWalk walk({table}); walk.Valid(); walk.NextBlock()) {
+      sum += RawBlockCrc(walk.held());
+    }
+  }
+  return sum;
 }
 
 // Behind those of the tables before.
@@ -322,6 +331,7 @@ Status Job::Store(const MergeOutput& output) {
   PutWord(record + tr::kEntries, output.entries);
   PutWord(record + tr::kTombstones, output.tombstones);
   outputs_.push_back(OutputTable({data, output.data.size()}, {index, output.index.size()}));
+  content_sum_ += ContentSum(outputs_.back());
   data_used_ += data_bytes;
   index_used_ += index_bytes + tr::kBytes;
   return {};
