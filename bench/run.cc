@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "bench/worker.h"
+#include "util/seconds_since.h"
 
 namespace sluice::bench {
 
@@ -14,10 +15,6 @@ namespace {
 constexpr auto kSample = std::chrono::milliseconds(100);
 // A longer run has longer intervals.
 constexpr size_t kMostSamples = 1000;
-
-double SecondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // Turns counts taken every 100 ms into a series of bounded length.
 class Sampler {

@@ -23,6 +23,7 @@
 
 #include "bench/distribution.h"
 #include "sluice/db.h"
+#include "util/seconds_since.h"
 
 namespace sluice {
 namespace {
@@ -158,7 +159,7 @@ Status Measure(Options options, const std::string& filled, size_t threads, Measu
   if (!status.ok()) {
     return status;
   }
-  measured->seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  measured->seconds = SecondsSince(begin);
   measured->cpu = CpuSeconds() - cpu;
   for (const auto& [id, times] : CompactionThreads()) {
     measured->most_cpu = std::max(measured->most_cpu, times.run);

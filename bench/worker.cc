@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "util/cpu_clock.h"
+#include "util/seconds_since.h"
 
 namespace sluice::bench {
 
@@ -87,7 +88,7 @@ Status Worker::RunWriter() {
   do {  // writes once at least
     if (rate > 0) {
       const double due = static_cast<double>(done()) / rate;
-      const double early = due - std::chrono::duration<double>(Clock::now() - run_.begin).count();
+      const double early = due - SecondsSince(run_.begin);
       if (early > 0) {
         std::this_thread::sleep_for(std::chrono::duration<double>(std::min(early, kNap)));
         continue;

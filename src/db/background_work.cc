@@ -13,6 +13,7 @@
 #include "db/range_cuts.h"
 #include "util/epoch.h"
 #include "util/no_throw.h"
+#include "util/seconds_since.h"
 
 namespace sluice {
 
@@ -26,10 +27,6 @@ constexpr uint64_t kPartsOfARange = 2;
 
 // The time between attempts of automatic compactions while the device is full.
 constexpr std::chrono::seconds kCompactionRetry{1};
-
-double SecondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 }  // namespace
 

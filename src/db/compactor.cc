@@ -12,6 +12,7 @@
 #include "util/cpu_clock.h"
 #include "util/epoch.h"
 #include "util/no_throw.h"
+#include "util/seconds_since.h"
 
 namespace sluice {
 
@@ -30,10 +31,6 @@ constexpr uint64_t kRoundsOfAPart = 4;
 // A share has at least the size of so many extents of each run: one extent of each is cut for it,
 // and read whole.
 constexpr uint64_t kLeastExtentsOfAShare = 2;
-
-double SecondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // Whether `a` is picked if both are due. If not, a compaction that ended early would be picked
 // again, and may have done nothing yet: its first part may leave all as it is.

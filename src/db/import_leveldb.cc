@@ -14,6 +14,7 @@
 #include "merge/outputs.h"
 #include "util/epoch.h"
 #include "util/mutex.h"
+#include "util/seconds_since.h"
 
 namespace sluice {
 
@@ -211,7 +212,7 @@ Status DBImpl::ImportLevelDb(Subtable* subtable, const std::string& source,
   if (!extents.empty()) {
     SLUICE_RETURN_IF_ERROR(Adopt(target, std::move(extents), inputs.last_sequence()));
   }
-  report->seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  report->seconds = SecondsSince(begin);
   return {};
 }
 

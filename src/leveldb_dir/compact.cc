@@ -11,16 +11,13 @@
 #include "merge/cpu_executor.h"
 #include "merge/multi_pass.h"
 #include "sluice/env.h"
+#include "util/seconds_since.h"
 
 namespace sluice {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 Status CheckOptions(const CompactOptions& options, const Executor& executor) {
   if (options.block_bytes == 0 || options.table_bytes == 0 || options.restart_interval == 0 ||

@@ -11,7 +11,7 @@ namespace sluice {
 
 namespace {
 
-uint64_t Fold(std::string_view bytes) {
+uint64_t FoldOf(std::string_view bytes) {
   std::array<uint64_t, 8> lanes{};
   while (bytes.size() >= sizeof(lanes)) {
     for (size_t i = 0; i < lanes.size(); ++i) {
@@ -120,7 +120,7 @@ bool SameFault(const MergeResult& a, const MergeResult& b) {
 
 uint64_t RecordChecksum(std::string_view user_key, uint64_t trailer, std::string_view value) {
   const uint64_t lengths = (user_key.size() + kTrailerBytes) << 32 | value.size();
-  return Fold(user_key) ^ std::rotl(trailer, 3) ^ std::rotl(Fold(value), 5) ^ lengths;
+  return FoldOf(user_key) ^ std::rotl(trailer, 3) ^ std::rotl(FoldOf(value), 5) ^ lengths;
 }
 
 }  // namespace sluice

@@ -6,6 +6,7 @@
 
 #include "merge/checked_run.h"
 #include "merge/cpu_executor.h"
+#include "util/seconds_since.h"
 
 namespace sluice {
 
@@ -111,7 +112,7 @@ void UnitPool::BeginTask(Unit* unit) {
 
 void UnitPool::EndTask(Unit* unit) {
   if (--unit->tasks == 0) {
-    unit->stats.seconds += std::chrono::duration<double>(Clock::now() - unit->tasks_since).count();
+    unit->stats.seconds += SecondsSince(unit->tasks_since);
   }
   changed_.notify_all();
 }
@@ -273,8 +274,7 @@ std::vector<UnitStats> UnitPool::stats() const {
   for (const Unit& unit : units_) {
     stats.push_back(unit.stats);
     if (unit.tasks > 0) {
-      stats.back().seconds +=
-          std::chrono::duration<double>(Clock::now() - unit.tasks_since).count();
+      stats.back().seconds += SecondsSince(unit.tasks_since);
     }
     stats.back().busy_seconds = unit.executor->unit_busy_seconds();
   }

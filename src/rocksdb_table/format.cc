@@ -51,26 +51,26 @@ Status CheckMagic(std::string_view image) {
   return {};
 }
 
-Status FaultAt(uint64_t offset, std::string_view what) {
+Status FooterFault(uint64_t offset, std::string_view what) {
   return Status::Corruption(fmt::format("offset {}: {}", offset, what));
 }
 
 // The place as version 6 has it. `bytes`: the footer.
 Status ParseExtended(std::string_view bytes, uint64_t offset, RocksFooter* footer) {
   if (bytes.substr(1, 4) != kExtendedMagic) {
-    return FaultAt(offset, "footer of version 6 without its second magic number");
+    return FooterFault(offset, "footer of version 6 without its second magic number");
   }
   std::string plain(bytes);
   EncodeFixed32(plain.data() + kFooterChecksumOffset, 0);
   footer->checksum_base = DecodeFixed32(bytes.data() + 9);
   if (footer->checksum_base == 0) {
-    return FaultAt(offset, "footer has no base for context checksums");
+    return FooterFault(offset, "footer has no base for context checksums");
   }
   const uint32_t stored = DecodeFixed32(bytes.data() + kFooterChecksumOffset);
   const uint32_t computed =
       RocksBlockChecksum(footer->checksum, plain) + footer->ChecksumModifier(offset);
   if (stored != computed) {  // without checksums, too, the place is in what is stored
-    return FaultAt(
+    return FooterFault(
         offset, fmt::format("footer has checksum {:08x}, but {:08x} is stored", computed, stored));
   }
   if (DecodeFixed64(bytes.data() + 1 + kPlaceBytes - 8) != 0) {
@@ -79,8 +79,8 @@ Status ParseExtended(std::string_view bytes, uint64_t offset, RocksFooter* foote
   }
   footer->metaindex.size = DecodeFixed32(bytes.data() + 13);
   if (footer->metaindex.size + kBlockTrailerBytes > offset) {
-    return FaultAt(offset, fmt::format("footer claims a metaindex block of {} bytes before it",
-                                       footer->metaindex.size));
+    return FooterFault(offset, fmt::format("footer claims a metaindex block of {} bytes before it",
+                                           footer->metaindex.size));
   }
   footer->metaindex.offset = offset - kBlockTrailerBytes - footer->metaindex.size;
   return {};
@@ -88,12 +88,12 @@ Status ParseExtended(std::string_view bytes, uint64_t offset, RocksFooter* foote
 
 Status ParseHandles(std::string_view place, uint64_t offset, RocksFooter* footer) {
   if (!footer->metaindex.ReadFrom(&place) || !footer->index.ReadFrom(&place)) {
-    return FaultAt(offset, "malformed footer");
+    return FooterFault(offset, "malformed footer");
   }
   for (const auto& [name, handle] :
        {std::pair("metaindex", footer->metaindex), std::pair("index", footer->index)}) {
     if (!HandleFits(handle, offset)) {
-      return FaultAt(
+      return FooterFault(
           offset,
           fmt::format("footer places the {} block at {} with {} bytes, but blocks end at {}", name,
                       handle.offset, handle.size, offset));

@@ -14,6 +14,13 @@
 
 namespace sluice {
 
+struct FreeZstd {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+  void operator()(ZSTD_CDict* dictionary) const { ZSTD_freeCDict(dictionary); }
+  void operator()(ZSTD_DDict* dictionary) const { ZSTD_freeDDict(dictionary); }
+};
+
 namespace {
 
 struct Name {
@@ -44,13 +51,6 @@ bool PossibleLength(uint64_t length, size_t stored, size_t ratio) {
 Status ImpossibleLength() {
   return Status::Corruption("compressed block claims an impossible length");
 }
-
-struct FreeZstd {
-  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
-  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
-  void operator()(ZSTD_CDict* dictionary) const { ZSTD_freeCDict(dictionary); }
-  void operator()(ZSTD_DDict* dictionary) const { ZSTD_freeDDict(dictionary); }
-};
 
 // Making one costs more than compressing a block.
 ZSTD_CCtx* CompressionContext() {

@@ -154,7 +154,7 @@ bool GetField(uint32_t tag, std::string_view* in, ValueExtents* values, Metadata
       MetadataEdit::Options& options = edit->options.emplace_back();
       std::string_view encoded;
       return Get(in, &options.subtable) && GetLengthPrefixed(in, &encoded) &&
-             ReadOptions(encoded, &options.options);
+             ParseOptions(encoded, &options.options);
     }
     case kFlushed: {
       MetadataEdit::Flushed& flushed = edit->flushed.emplace_back();

@@ -142,7 +142,7 @@ void AppendOptions(const SubtableOptions& options, std::string* out) {
   });
 }
 
-bool ReadOptions(std::string_view in, SubtableOptions* options) {
+bool ParseOptions(std::string_view in, SubtableOptions* options) {
   *options = {};
   while (!in.empty()) {
     uint32_t tag;

@@ -45,6 +45,6 @@ SubtableOptions DefaultsOf(const Options& options);
 void AppendOptions(const SubtableOptions& options, std::string* out);
 // False if `in` is not what AppendOptions wrote, or has what is out of its range whatever the size of
 // extents.
-bool ReadOptions(std::string_view in, SubtableOptions* options);
+bool ParseOptions(std::string_view in, SubtableOptions* options);
 
 }  // namespace sluice

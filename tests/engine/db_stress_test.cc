@@ -28,7 +28,7 @@ namespace {
 constexpr int kWriters = 2;
 constexpr int kReaders = 3;
 constexpr int kPairs = 200;  // of each writer
-constexpr int kWrites = 4000;
+constexpr int kWrites = 1000;
 
 uint64_t NumberOf(std::string_view value) { return std::stoull(std::string(value)); }
 
