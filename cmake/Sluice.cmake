@@ -18,20 +18,23 @@ endif()
 #
 # A part of the libraries that cmake/Library.cmake puts together from the objects of parts. They are
 # for a shared library, too: nothing in it can be replaced from outside, so that exported functions
-# cost what others do. Sources are compiled ten at a time, which takes a quarter of the time: what is in
-# their unnamed namespaces has names of its own within a part. `-DCMAKE_UNITY_BUILD=OFF` compiles each
-# alone.
-if(NOT DEFINED CMAKE_UNITY_BUILD)
-  set(SLUICE_UNITY_BUILD ON)
-else()
+# cost what others do. Sources of the engine are compiled ten at a time, which takes a quarter of the
+# time: what is in their unnamed namespaces has names of its own within a part.
+# `-DCMAKE_UNITY_BUILD=OFF` compiles each alone.
+set(SLUICE_UNITY_BUILD ON)
+if(DEFINED CMAKE_UNITY_BUILD)
   set(SLUICE_UNITY_BUILD ${CMAKE_UNITY_BUILD})
 endif()
 function(sluice_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES
-    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
-    UNITY_BUILD ${SLUICE_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE 10)
+    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  cmake_path(SET engine "${PROJECT_SOURCE_DIR}/src")
+  cmake_path(IS_PREFIX engine "${CMAKE_CURRENT_SOURCE_DIR}" of_engine)
+  if(of_engine)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ${SLUICE_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE 10)
+  endif()
   target_compile_options(${name} PRIVATE -fno-semantic-interposition)
   if(NOT PROJECT_IS_TOP_LEVEL)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
