@@ -250,9 +250,17 @@ TEST_F(SpaceLimitTest, HoldsForValuesApart) {
     Put(i, 4096);
   }
   Run(3 * kValues, [&] { Put(Uniform(&random_, 0, kValues - 1), 4096); });
-  // Memtables may have them all, and what is flushed of them lets values die at once.
-  hidden_ = HiddenBy(30, 16 + 4096);
-  Run(kValues / 2, [&] { Delete(Uniform(&random_, 0, kValues - 1)); });
+  // A memtable has room for all deletions, and what is flushed of them lets values die at once: so it
+  // has few of them.
+  constexpr uint64_t kDeletions = 200;
+  hidden_ = options_.max_space_amplification * 2 * kDeletions * (16 + 4096);
+  uint64_t deleted = 0;
+  Run(kValues / 2, [&] {
+    Delete(Uniform(&random_, 0, kValues - 1));
+    if (++deleted % kDeletions == 0) {
+      ASSERT_TRUE(db_->Flush(nullptr).ok());
+    }
+  });
 }
 
 TEST_F(SpaceLimitTest, HoldsBesideCompactRange) {

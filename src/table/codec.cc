@@ -14,6 +14,7 @@
 
 namespace sluice {
 
+// ZstdDictionary::Ready has it, which other sources name.
 struct FreeZstd {
   void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }

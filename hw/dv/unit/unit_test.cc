@@ -284,13 +284,9 @@ TEST(Unit, RefusesDescriptorsAndAsksForRoomInTheIndex) {
   EXPECT_EQ(run(0, ""), MergeStatus::kOk);
 }
 
-// Ports that no longer answer: the unit says so on its own, and is as good as new after a reset. With
-// many ways it waits for millions of cycles first.
+// Ports that no longer answer: the unit says so on its own, and is as good as new after a reset.
 TEST(Unit, EndsAJobWhoseMemoryIsGone) {
   RtlDeviceOptions options;
-  if (MakeDevice(options)->info().ways > 4) {
-    GTEST_SKIP() << "takes minutes to simulate";
-  }
   options.hang_cycles = 20'000'000;
   options.memory.mute_begin = 3000;
   options.memory.mute_end = UINT64_MAX;
