@@ -33,8 +33,8 @@ namespace sluice {
 
 namespace {
 
-// How much free space a data file keeps, in extents.
-constexpr uint64_t kSlackExtents = 8;
+// How much free space a data file keeps at the least, in extents.
+constexpr uint64_t kLeastFreeExtents = 8;
 constexpr size_t kMostThreads = 1024;
 // A memtable has fewer versions than a 32-bit counter can count, of 24 bytes and more each.
 constexpr size_t kMostMemtableBytes = size_t{64} << 30;
@@ -241,7 +241,9 @@ Status DBImpl::Recover() {
     return status;
   }
   SLUICE_RETURN_IF_ERROR(db_.FillReserve());
-  db_.space->StartGivingBack(kSlackExtents * db_.options.extent_bytes);
+  // What one part of a compaction gives back, the next one takes. CompactRange has a thread of its own.
+  db_.space->StartGivingBack(kLeastFreeExtents * db_.options.extent_bytes,
+                             (1 + db_.options.compaction_threads) * db_.options.compaction_bytes);
   background_.Start();
   return {};
 }

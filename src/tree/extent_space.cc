@@ -235,9 +235,10 @@ void ExtentSpace::KeepFree() {
   }
 }
 
-void ExtentSpace::StartGivingBack(uint64_t slack_bytes) {
+void ExtentSpace::StartGivingBack(uint64_t least_bytes, uint64_t most_bytes) {
   const MutexLock lock(mutex_);
-  slack_bytes_ = slack_bytes;
+  least_pages_ = least_bytes / kPageBytes;
+  most_pages_ = std::max(least_bytes, most_bytes) / kPageBytes;
   KeepFree();
   giver_ = std::thread([this] { GiveBackLoop(); });
 }
@@ -268,8 +269,9 @@ ExtentSpace::File* ExtentSpace::FileToShrink() {
     return nullptr;
   }
   for (File& file : files_) {
-    const uint64_t stay =
-        give_all_ ? 0 : slack_bytes_ / kPageBytes + (file.end - file.free.pages()) / kUsedShare;
+    const uint64_t stay = give_all_ ? 0
+                                    : std::clamp((file.end - file.free.pages()) / kUsedShare,
+                                                 least_pages_, most_pages_);
     if (file.kept.pages() > stay && (file.makes_holes || file.length > file.end)) {
       return &file;
     }

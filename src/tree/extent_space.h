@@ -99,8 +99,9 @@ class ExtentSpace {
   Status BypassPageCache();
 
   // To be called once, when all extents are adopted: from now on free pages are given back to the
-  // file system, those found free first, but for `slack_bytes` and a share of what is in use.
-  void StartGivingBack(uint64_t slack_bytes);
+  // file system, those found free first. In each file a share of what is in use stays, but
+  // `least_bytes` at the least and `most_bytes` at the most.
+  void StartGivingBack(uint64_t least_bytes, uint64_t most_bytes);
   // Before StartGivingBack: gives all that is free back at once, for a full device.
   void GiveBackAtOnce();
   // From now on no pages come free. To be called before the process forgets extents that the
@@ -168,7 +169,8 @@ class ExtentSpace {
   Env* const env_;
   mutable Mutex mutex_;
   std::vector<File> files_;  // by tier
-  uint64_t slack_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;
+  uint64_t least_pages_ SLUICE_GUARDED_BY(mutex_) = 0;
+  uint64_t most_pages_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::map<ExtentAddress, std::weak_ptr<ExtentPlace>> sliced_ SLUICE_GUARDED_BY(mutex_);  // adopted
   bool give_all_ SLUICE_GUARDED_BY(mutex_) = false;
   bool frozen_ SLUICE_GUARDED_BY(mutex_) = false;

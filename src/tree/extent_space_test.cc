@@ -130,7 +130,7 @@ void GiveAndTake(bool reopened) {
   const auto open = [&] { return ExtentSpace::Open(Env::Posix(), {{dir.path(), 1}}, &space); };
   ASSERT_TRUE(open().ok());
   if (!reopened) {
-    space->StartGivingBack(100 * kPageBytes);
+    space->StartGivingBack(100 * kPageBytes, 200 * kPageBytes);
   }
   struct Held {
     std::shared_ptr<ExtentPlace> place;
@@ -174,7 +174,7 @@ void GiveAndTake(bool reopened) {
       held.push_back({nullptr, before[i].bytes});
       ASSERT_TRUE(space->Adopt(extents[i], &held.back().place).ok());
     }
-    space->StartGivingBack(100 * kPageBytes);
+    space->StartGivingBack(100 * kPageBytes, 200 * kPageBytes);
   }
   space->GiveAllBack();
   for (int i = 0; i < 600'000 && space->disk_bytes() > space->used_bytes() + (64 << 10); ++i) {
@@ -196,13 +196,54 @@ TEST(ExtentSpace, GivesFreePagesBack) { GiveAndTake(false); }
 
 TEST(ExtentSpace, GivesBackWhatItFindsFree) { GiveAndTake(true); }
 
+// What stays grows with what is in use, between bounds.
+TEST(ExtentSpace, KeepsFreePagesWithinBounds) {
+  TempDir dir;
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
+  ASSERT_TRUE(file->Write(0, std::string(8192, 'x')).ok());
+  if (file->Discard(0, 4096).IsNotSupported()) {
+    GTEST_SKIP() << dir.path() << ": the file system makes no holes";
+  }
+  std::unique_ptr<ExtentSpace> space;
+  ASSERT_TRUE(ExtentSpace::Open(Env::Posix(), {{dir.path(), 1}}, &space).ok());
+  space->StartGivingBack(20 * kPageBytes, 100 * kPageBytes);
+  struct {
+    uint64_t used, kept;  // pages
+  } const cases[] = {{4000, 100}, {800, 50}, {160, 20}};
+  for (const auto& [used, kept] : cases) {
+    std::vector<std::shared_ptr<ExtentPlace>> places = {
+        space->Allocate(0, (used - 150) * kPageBytes)};
+    for (int i = 0; i < 300; ++i) {
+      places.push_back(space->Allocate(0, kPageBytes));
+    }
+    for (size_t i = 0; i < places.size(); ++i) {
+      const ExtentPlace& place = *places[i];
+      ASSERT_TRUE(place.file()->Write(place.offset(), std::string(place.bytes(), 'x')).ok());
+      if (i % 2 != 0) {
+        places[i].reset();  // no two of them are neighbours
+      }
+    }
+    const uint64_t expected = (used + kept) * kPageBytes;
+    for (int i = 0; i < 60'000 && space->disk_bytes() != expected; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(space->disk_bytes(), expected) << used << " pages";
+    places.clear();
+    space->GiveAllBack();
+    for (int i = 0; i < 60'000 && space->disk_bytes() != 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+}
+
 // A file system that makes no holes still gets back the tail of a file.
 TEST(ExtentSpace, CutsOffWhatIsFreeAtTheEnd) {
   FaultEnv env(kDirs);
   env.SetMakesHoles(false);
   std::unique_ptr<ExtentSpace> space;
   ASSERT_TRUE(ExtentSpace::Open(&env, {{"a", 1}}, &space).ok());
-  space->StartGivingBack(0);
+  space->StartGivingBack(0, 0);
   const auto first = space->Allocate(0, 10 * kPageBytes);
   auto middle = space->Allocate(0, 50 * kPageBytes);
   auto last = space->Allocate(0, 50 * kPageBytes);
