@@ -9,6 +9,7 @@
 
 #include "db/directories.h"
 #include "db/replayer.h"
+#include "log/durable_mark.h"
 #include "log/log_reader.h"
 #include "tree/metadata_log.h"
 #include "tree/order_check.h"
@@ -269,6 +270,8 @@ Status Repairer::ReadMetadata() {
     const Status status = ReadLog(env_, dir, begin, apply, &contents);
     if (!status.ok() && (whole || begin == start)) {
       Lost(fmt::format("changes of the metadata: {}", status.ToString()));
+    } else if (whole) {
+      CheckMark(dir, "the last changes of the metadata");
     }
     if (whole) {
       return {};
@@ -543,12 +546,23 @@ Status Repairer::SaveLog() {
   SLUICE_RETURN_IF_ERROR(failed);
   if (!status.ok()) {
     Lost(fmt::format("what was written last, from here on: {}", status.ToString()));
+  } else {
+    CheckMark(path_ + "/log", "what was written last");
   }
   SLUICE_RETURN_IF_ERROR(WriteBatchOut());
   for (const auto& [name, transaction] : prepared) {
     SLUICE_RETURN_IF_ERROR(Prepare(name, transaction.entries));
   }
   return {};
+}
+
+void Repairer::CheckMark(const std::string& dir, std::string_view what) {
+  LogPosition durable = 0;
+  if (const Status status = DurableMark::Read(env_, dir, &durable); !status.ok() || durable == 0) {
+    Lost(
+        fmt::format("perhaps {}: {}/{}, which tells whether the log was cut, is damaged or missing",
+                    what, dir, kDurableMarkName));
+  }
 }
 
 Status Repairer::SaveWrites(std::string_view payload) {

@@ -46,6 +46,9 @@ class Repairer {
   Status CreateTarget();
   Status SaveSubtable(uint32_t id, Metadata::Subtable* subtable);
   Status SaveLog();
+  // Of a log in `dir` that seems whole: where it was cut, and its mark is damaged, too, nothing else
+  // would say so.
+  void CheckMark(const std::string& dir, std::string_view what);
   Status SaveWrites(std::string_view payload);  // of a log record that makes sense
   // The sub-table of the new database for an id of the old one; null if it was dropped there.
   Status FindSubtable(uint32_t id, Subtable** subtable);

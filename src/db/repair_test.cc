@@ -348,6 +348,30 @@ TEST_F(RepairTest, ADamagedLogIsReadUpToTheDamage) {
   EXPECT_EQ(report_.records_lost, 0u);
 }
 
+TEST_F(RepairTest, ALogThatIsCutAndHasNoMarkIsALoss) {
+  Make();
+  for (const auto& [file, bytes] : Files(Path() + "/log")) {
+    if (const size_t at = bytes.find("in the log"); at != std::string::npos) {
+      fs::resize_file(file, at);
+    }
+  }
+  Damage(Path() + "/log/durable", 0, 1024);
+  EXPECT_EQ(Repair().count("default/in the log"), 0u);
+  EXPECT_EQ(report_.losses.size(), 1u);
+}
+
+TEST_F(RepairTest, MetadataThatAreCutAndHaveNoMarkAreALoss) {
+  Make();
+  std::string last;
+  for (const auto& [file, bytes] : Files(Path() + "/meta")) {
+    last = file.ends_with(".log") ? file : last;
+  }
+  fs::resize_file(last, fs::file_size(last) / 2);
+  fs::remove(Path() + "/meta/durable");
+  (void)Repair();
+  EXPECT_FALSE(report_.losses.empty());
+}
+
 TEST_F(RepairTest, RefusesWhatItCannotRepair) {
   EXPECT_TRUE(DB::Repair(options_, Path(), dir_.File("to"), &report_).IsNotFound());
   Make();
