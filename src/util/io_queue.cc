@@ -186,16 +186,19 @@ class UringQueue final : public IoQueue {
   // Hands what was pushed to the kernel, and may wait until so many are done. If the kernel takes
   // nothing any more (somebody closed all descriptors, or forbade the call), it is done here.
   void Enter(unsigned wait) {
-    int submitted;
     do {
-      submitted = ::io_uring_submit_and_wait(&ring_, wait);
-    } while (submitted == -EINTR || submitted == -EAGAIN || submitted == -EBUSY);
-    if (submitted >= 0) {
+      int submitted = ::io_uring_submit_and_wait(&ring_, wait);
+      if (submitted < 0 && submitted != -EINTR && submitted != -EAGAIN && submitted != -EBUSY) {
+        DoPushed();
+        return;
+      }
       for (; submitted > 0; --submitted) {
         (void)pushed_.Take();
       }
-      return;
-    }
+    } while (!pushed_.empty());  // for want of memory it takes only some
+  }
+
+  void DoPushed() {
     broken_ = true;
     while (IoRequest* const request = pushed_.Take()) {
       DoNow(request);

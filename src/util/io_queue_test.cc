@@ -2,11 +2,19 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
@@ -317,6 +325,78 @@ TEST(IoQueue, MakesNoRingForAFileWithoutADescriptor) {
   queue->Do({&request, 1});
   EXPECT_EQ(descriptors(), before);
 }
+
+#ifdef __x86_64__
+// A kernel without memory takes some of the requests and stops. Here it takes one at a time:
+// a filter turns its call into a signal, whose handler makes the call for one of them.
+constexpr unsigned long kFromHandler = 9;  // a last argument that the kernel ignores
+
+void SubmitOne(int /*signal*/, siginfo_t* /*info*/, void* context) {
+  auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  const bool all = registers[REG_RSI] <= 1;
+  const long result =
+      ::syscall(SYS_io_uring_enter, registers[REG_RDI], all ? registers[REG_RSI] : 1,
+                all ? registers[REG_RDX] : 0, registers[REG_R10], nullptr, kFromHandler);
+  registers[REG_RAX] = result < 0 ? -errno : result;
+}
+
+bool LetTheKernelTakeOne() {
+  struct sigaction action {};
+  action.sa_sigaction = SubmitOne;
+  action.sa_flags = SA_SIGINFO;
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_enter, 0, 2),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[5])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kFromHandler, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+  };
+  const sock_fprog program{std::size(filter), filter};
+  return ::sigaction(SIGSYS, &action, nullptr) == 0 &&
+         ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(IoQueue, TheKernelMayTakeSomeRequestsOnly) {
+  TempDir dir;
+  std::unique_ptr<DataFile> file;
+  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
+  ASSERT_TRUE(file->Write(0, "0123456789").ok());
+  if (file->read_descriptor().fd < 0) {
+    GTEST_SKIP() << "a file in memory";
+  }
+  enum { kDone, kNoFilter, kNoQueue, kWrong };
+  const pid_t child = ::fork();  // filters stay
+  if (child == 0) {
+    ::alarm(30);
+    const std::unique_ptr<IoQueue> queue = IoQueue::New(4);
+    if (!queue->asynchronous()) {
+      ::_exit(kNoQueue);
+    }
+    if (!LetTheKernelTakeOne()) {
+      ::_exit(kNoFilter);
+    }
+    char digits[10];
+    std::vector<IoRequest> requests(10);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      requests[i].file = file.get();
+      requests[i].offset = i;
+      requests[i].data = digits + i;
+      requests[i].bytes = 1;
+    }
+    queue->Do(requests);
+    ::_exit(std::string_view(digits, 10) == "0123456789" ? kDone : kWrong);
+  }
+  int outcome = 0;
+  ASSERT_EQ(::waitpid(child, &outcome, 0), child);
+  ASSERT_TRUE(WIFEXITED(outcome)) << "signal " << WTERMSIG(outcome);
+  if (WEXITSTATUS(outcome) == kNoQueue || WEXITSTATUS(outcome) == kNoFilter) {
+    GTEST_SKIP() << "no queue in the kernel, or no filters";
+  }
+  EXPECT_EQ(WEXITSTATUS(outcome), kDone);
+}
+#endif
 
 // The system writes a part, and no more: the part is there, and the error says where it ended.
 TEST_P(IoQueueTest, AShortWriteIsAnErrorOfItsRest) {
