@@ -400,15 +400,22 @@ std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> n
   if (newest != nullptr) {
     parts.Add(std::move(newest));
   }
-  const auto add_memtable = [&](const MemtableInfo& memtable, SequenceNumber last) {
-    if (memtable.table.records() > 0) {
+  // `before`: nothing in it is as old. One that came after the snapshot has nothing to show, and a
+  // seek would pass over all of it to find out.
+  const auto add_memtable = [&](const MemtableInfo& memtable, SequenceNumber before,
+                                SequenceNumber last) {
+    if (before < snapshot && memtable.table.records() > 0) {
       parts.Add(Uncovered(std::make_unique<MemtableIterator>(&memtable.table, snapshot), deletions,
                           snapshot, last));
     }
   };
-  add_memtable(*version->active, kMaxSequence);
-  for (const MemtablePtr& memtable : version->waiting) {
-    add_memtable(*memtable, memtable->last_sequence);
+  const auto last_before = [&](size_t waiting) {
+    return waiting < version->waiting.size() ? version->waiting[waiting]->last_sequence
+                                             : version->flushed;
+  };
+  add_memtable(*version->active, last_before(0), kMaxSequence);
+  for (size_t i = 0; i < version->waiting.size(); ++i) {
+    add_memtable(*version->waiting[i], last_before(i + 1), version->waiting[i]->last_sequence);
   }
   const size_t runs = AddRuns(*version, &db_.reader, deletions, snapshot, options.fill_cache,
                               target->seek_reach.data(), bounds, &parts);

@@ -8,10 +8,12 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "db/fixture.h"
+#include "util/cpu_clock.h"
 
 namespace sluice {
 namespace {
@@ -126,6 +128,40 @@ TEST_F(DbTest, SnapshotsStayAsTheyAre) {
   ASSERT_TRUE(db_->CompactRange(nullptr, "", "").ok());
   EXPECT_EQ(Scan(), "b=1 ");
   EXPECT_EQ(db_->GetStatistics().subtables[0].levels[2].records, 1u);
+}
+
+// A transaction that is older than the memtables seeks as fast as others, and does not pass over all
+// that came since.
+TEST_F(DbTest, AnOldSnapshotSeeksPastNewMemtables) {
+  constexpr int kKeys = 100'000;
+  const auto key = [](int i) { return fmt::format("key{:06}", i); };
+  options_.memtable_bytes = options_.write_buffer_bytes = 256 << 20;
+  Open();
+  ASSERT_TRUE(db_->Put({}, key(0), "old").ok());
+  ASSERT_TRUE(db_->Put({}, key(kKeys), "old").ok());
+  const Snapshot* const snapshot = db_->GetSnapshot();
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  for (int i = 0; i <= kKeys; ++i) {
+    ASSERT_TRUE(db_->Put({}, key(i), "new").ok());
+  }
+  const auto cost = [&](const Snapshot* at, std::string_view expected) {
+    const double begin = ThreadCpuSeconds();
+    for (int i = 1; i <= 200; ++i) {
+      const auto iterator = db_->NewIterator({.snapshot = at});
+      iterator->Seek(key(i));
+      EXPECT_TRUE(iterator->Valid());
+      EXPECT_EQ(iterator->key(), at == nullptr ? key(i) : key(kKeys));
+      EXPECT_EQ(iterator->value(), expected);
+      iterator->SeekForPrev(key(kKeys - i));
+      EXPECT_TRUE(iterator->Valid());
+      EXPECT_EQ(iterator->key(), at == nullptr ? key(kKeys - i) : key(0));
+      EXPECT_EQ(iterator->value(), expected);
+    }
+    return ThreadCpuSeconds() - begin;
+  };
+  (void)cost(nullptr, "new");
+  EXPECT_LT(cost(snapshot, "old"), 50 * cost(nullptr, "new"));
+  db_->ReleaseSnapshot(snapshot);
 }
 
 TEST_F(DbTest, SubtablesAreApartAndBatchesAcrossThemAtomic) {
