@@ -164,6 +164,40 @@ TEST_F(DbTest, AnOldSnapshotSeeksPastNewMemtables) {
   db_->ReleaseSnapshot(snapshot);
 }
 
+// Where a memtable has little that a snapshot sees, and much that it does not.
+TEST_F(DbTest, IteratorsLookForNothingBeyondTheirBounds) {
+  constexpr int kKeys = 100'000;
+  const auto key = [](int i) { return fmt::format("key{:06}", i); };
+  options_.memtable_bytes = options_.write_buffer_bytes = 256 << 20;
+  Open();
+  ASSERT_TRUE(db_->Put({}, key(0), "old").ok());
+  ASSERT_TRUE(db_->Put({}, key(kKeys / 2), "old").ok());
+  ASSERT_TRUE(db_->Put({}, key(kKeys), "old").ok());
+  const Snapshot* const snapshot = db_->GetSnapshot();
+  for (int i = 0; i <= kKeys; ++i) {
+    ASSERT_TRUE(db_->Put({}, key(i), "new").ok());
+  }
+  const auto cost = [&](const Snapshot* at, int first) {
+    const double begin = ThreadCpuSeconds();
+    for (int i = first; i < first + 200; ++i) {
+      const std::string lower = key(i);
+      const std::string upper = key(i + 3);
+      const auto iterator =
+          db_->NewIterator({.snapshot = at, .lower_bound = &lower, .upper_bound = &upper});
+      iterator->SeekToFirst();
+      EXPECT_EQ(iterator->Valid(), at == nullptr);
+      iterator->SeekToLast();
+      EXPECT_EQ(iterator->Valid(), at == nullptr);
+      EXPECT_TRUE(at != nullptr || iterator->key() == key(i + 2));
+    }
+    return ThreadCpuSeconds() - begin;
+  };
+  (void)cost(nullptr, 1000);
+  EXPECT_LT(cost(snapshot, 1000), 20 * cost(nullptr, 1000));
+  EXPECT_LT(cost(snapshot, kKeys - 1000), 20 * cost(nullptr, kKeys - 1000));
+  db_->ReleaseSnapshot(snapshot);
+}
+
 TEST_F(DbTest, SubtablesAreApartAndBatchesAcrossThemAtomic) {
   Open();
   Subtable* orders;

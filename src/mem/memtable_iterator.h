@@ -2,6 +2,9 @@
 
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "mem/memtable.h"
 #include "table/record_iterator.h"
 
@@ -9,16 +12,25 @@ namespace sluice {
 
 class MemtableIterator final : public RecordIterator {
  public:
-  // The memtable outlives it.
-  MemtableIterator(const Memtable* memtable, SequenceNumber snapshot)
-      : at_(memtable), snapshot_(snapshot) {}
+  // The memtable outlives it. Of keys below `lower`, and from `upper` on (null: no bound), it shows
+  // none or some: it looks for nothing there.
+  MemtableIterator(const Memtable* memtable, SequenceNumber snapshot,
+                   const std::string* lower = nullptr, const std::string* upper = nullptr)
+      : at_(memtable), snapshot_(snapshot), lower_(lower), upper_(upper) {}
 
   void SeekToFirst() override {
     at_.SeekToFirst();
     FindForward();
   }
   void SeekToLast() override {
-    at_.SeekToLast();
+    if (upper_ != nullptr) {
+      at_.Seek(*upper_);
+    }
+    if (upper_ != nullptr && at_.Valid()) {
+      at_.Prev();
+    } else {
+      at_.SeekToLast();
+    }
     FindBackward();
   }
   void Seek(std::string_view user_key) override {
@@ -42,13 +54,13 @@ class MemtableIterator final : public RecordIterator {
   // Past keys that have no version yet that the snapshot sees.
   void FindForward() {
     SetNone();
-    while (at_.Valid() && !LookAt()) {
+    while (at_.Valid() && !LookAt() && (upper_ == nullptr || at_.user_key() < *upper_)) {
       at_.Next();
     }
   }
   void FindBackward() {
     SetNone();
-    while (at_.Valid() && !LookAt()) {
+    while (at_.Valid() && !LookAt() && (lower_ == nullptr || at_.user_key() >= *lower_)) {
       at_.Prev();
     }
   }
@@ -63,6 +75,8 @@ class MemtableIterator final : public RecordIterator {
 
   Memtable::Iterator at_;
   const SequenceNumber snapshot_;
+  const std::string* const lower_;
+  const std::string* const upper_;
 };
 
 }  // namespace sluice
