@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +16,10 @@
 #include "db/iterator_walk.h"
 #include "mem/memtable.h"
 #include "mem/memtable_iterator.h"
+#include "mem/range_deletions.h"
+#include "tree/dead_stretches.h"
+#include "tree/version_iterator.h"
+#include "util/epoch.h"
 #include "util/testing.h"
 
 namespace sluice {
@@ -90,6 +96,173 @@ TEST_F(MergedIteratorTest, ShowsTheNewestVersionsInOrder) {
     }
   }
 }
+
+// Counts how often it is moved.
+class CountingIterator final : public RecordIterator {
+ public:
+  CountingIterator(std::unique_ptr<RecordIterator> of, uint64_t* moves)
+      : at_(std::move(of)), moves_(moves) {}
+
+  void SeekToFirst() override {
+    at_->SeekToFirst();
+    Show();
+  }
+  void SeekToLast() override {
+    at_->SeekToLast();
+    Show();
+  }
+  void Seek(std::string_view user_key) override {
+    at_->Seek(user_key);
+    Show();
+  }
+  void SeekForPrev(std::string_view user_key) override {
+    at_->SeekForPrev(user_key);
+    Show();
+  }
+  void Next() override {
+    at_->Next();
+    Show();
+  }
+  void Prev() override {
+    at_->Prev();
+    Show();
+  }
+
+ private:
+  void Show() {
+    ++*moves_;
+    if (at_->Valid()) {
+      Set(at_->user_key(), at_->trailer(), at_->stored_value());
+    } else {
+      SetNone();
+    }
+  }
+
+  const std::unique_ptr<RecordIterator> at_;
+  uint64_t* const moves_;
+};
+
+// Two memtables: the older one has a record of every even key, the newer one of all others, and range
+// deletions of this many keys each, but for a few at both ends.
+class CoveredKeysTest : public testing::TestWithParam<uint64_t> {
+ protected:
+  static constexpr uint64_t kKeys = 6000;
+  static constexpr uint64_t kEnds = 100;
+
+  static std::string KeyOf(uint64_t i) { return std::to_string(1'000'000 + i); }
+
+  void SetUp() override {
+    for (uint64_t i = 0; i < kKeys; i += 2) {
+      older_.Add(++given_, RecordType::kValue, KeyOf(i), "value");
+    }
+    last_of_older_ = given_;
+    for (uint64_t i = 1; i < kKeys; i += 2) {
+      newer_.Add(++given_, RecordType::kValue, KeyOf(i), "value");
+    }
+    before_ = given_;
+    for (uint64_t i = kEnds; i < kKeys - kEnds; i += GetParam()) {
+      newer_.DeleteRange(++given_, KeyOf(i), KeyOf(std::min(i + GetParam(), kKeys - kEnds)));
+    }
+  }
+  void Put(uint64_t i) {
+    ++given_;
+    const EpochGuard guard;
+    stretches_.Cut(KeyOf(i));
+    newer_.Add(given_, RecordType::kValue, KeyOf(i), "value");
+  }
+  std::unique_ptr<Iterator> NewIterator(SequenceNumber snapshot) {
+    const auto deletions = std::make_shared<const RangeDeletions>(newer_.range_deletions());
+    IteratorParts parts;
+    const auto add = [&](const Memtable& memtable, SequenceNumber newest) {
+      auto at = std::make_unique<MemtableIterator>(&memtable, snapshot);
+      parts.Add(Covered(std::make_unique<CountingIterator>(std::move(at), &moves_), deletions,
+                        snapshot, newest));
+    };
+    add(newer_, kMaxSequence);
+    add(older_, last_of_older_);
+    return std::make_unique<MergedIterator>(std::move(parts), snapshot,
+                                            DeadKeys{.stretches = &stretches_, .given = &given_},
+                                            KeyBounds(), nullptr);
+  }
+  // How often parts are moved for it.
+  template <typename Walk>
+  uint64_t Cost(const Walk& walk) {
+    const std::unique_ptr<Iterator> it = NewIterator(given_);
+    moves_ = 0;
+    walk(it.get());
+    EXPECT_TRUE(it->status().ok());
+    return moves_;
+  }
+  uint64_t CostOfSeek(uint64_t from, uint64_t to) {
+    return Cost([&](Iterator* it) {
+      it->Seek(KeyOf(from));
+      ASSERT_TRUE(it->Valid());
+      EXPECT_EQ(it->key(), KeyOf(to));
+    });
+  }
+  uint64_t CostOfSeekForPrev(uint64_t from, uint64_t to) {
+    return Cost([&](Iterator* it) {
+      it->SeekForPrev(KeyOf(from));
+      ASSERT_TRUE(it->Valid());
+      EXPECT_EQ(it->key(), KeyOf(to));
+    });
+  }
+
+  Memtable newer_{size_t{1} << 20};
+  Memtable older_{size_t{1} << 20};
+  std::atomic<SequenceNumber> given_{0};
+  SequenceNumber last_of_older_ = 0;
+  SequenceNumber before_ = 0;  // the range deletions
+  DeadStretches stretches_;
+  uint64_t moves_ = 0;
+};
+
+constexpr uint64_t kFewMoves = 12;
+
+TEST_P(CoveredKeysTest, LaterSeeksPassOverThem) {
+  EXPECT_GT(CostOfSeek(kEnds, kKeys - kEnds), kKeys / 3);
+  for (const uint64_t i : {kEnds, kEnds + 1, kKeys / 2, kKeys - kEnds - 1}) {
+    EXPECT_LE(CostOfSeek(i, kKeys - kEnds), kFewMoves);
+    EXPECT_LE(CostOfSeekForPrev(i, kEnds - 1), kFewMoves);
+  }
+  EXPECT_LE(Cost([](Iterator* it) {
+              it->Seek(KeyOf(kEnds - 1));
+              it->Next();
+              EXPECT_EQ(it->key(), KeyOf(kKeys - kEnds));
+              it->Prev();
+              EXPECT_EQ(it->key(), KeyOf(kEnds - 1));
+            }),
+            2 * kFewMoves);
+  // What comes to life there is found.
+  Put(kKeys / 2);
+  EXPECT_LE(CostOfSeek(kEnds, kKeys / 2), kFewMoves);
+  EXPECT_LE(CostOfSeek(kKeys / 2 + 1, kKeys - kEnds), kFewMoves);
+  EXPECT_LE(CostOfSeekForPrev(kKeys - kEnds - 1, kKeys / 2), kFewMoves);
+  EXPECT_LE(CostOfSeekForPrev(kKeys / 2 - 1, kEnds - 1), kFewMoves);
+}
+
+TEST_P(CoveredKeysTest, LaterSeeksBackwardPassOverThem) {
+  EXPECT_GT(CostOfSeekForPrev(kKeys - kEnds - 1, kEnds - 1), kKeys / 3);
+  EXPECT_LE(CostOfSeekForPrev(kKeys - kEnds - 1, kEnds - 1), kFewMoves);
+  EXPECT_LE(CostOfSeek(kEnds, kKeys - kEnds), kFewMoves);
+}
+
+TEST_P(CoveredKeysTest, SnapshotsSeeWhatWasThere) {
+  EXPECT_GT(CostOfSeek(kEnds, kKeys - kEnds), kKeys / 3);
+  const std::unique_ptr<Iterator> it = NewIterator(before_);
+  uint64_t i = 0;
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    ASSERT_EQ(it->key(), KeyOf(i++));
+    ASSERT_EQ(it->value(), "value");
+  }
+  EXPECT_EQ(i, kKeys);
+  for (it->SeekToLast(); it->Valid(); it->Prev()) {
+    ASSERT_EQ(it->key(), KeyOf(--i));
+  }
+  EXPECT_EQ(i, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(KeysOfARange, CoveredKeysTest, testing::Values(1, 10, 10'000));
 
 }  // namespace
 }  // namespace sluice

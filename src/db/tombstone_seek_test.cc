@@ -135,7 +135,7 @@ TEST_F(TombstoneSeekTest, IteratorsShowWhatMapsHave) {
       case 1: {  // a stretch, often a long one
         const uint64_t first = any_key();
         const uint64_t end = std::min(kKeys, first + Uniform(&random, 1, 150));
-        if (Uniform(&random, 0, 9) == 0) {
+        if (Uniform(&random, 0, 2) == 0) {
           ASSERT_TRUE(db_->DeleteRange({}, nullptr, KeyOf(first), KeyOf(end)).ok());
           model.erase(model.lower_bound(KeyOf(first)), model.lower_bound(KeyOf(end)));
         } else {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "tree/covered_iterator.h"
 #include "tree/run_iterator.h"
-#include "tree/uncovered_iterator.h"
 
 namespace sluice {
 
@@ -23,12 +23,12 @@ bool MayHaveKeys(const RunIndex& run, const KeyBounds& bounds) {
 
 }  // namespace
 
-std::unique_ptr<RecordIterator> Uncovered(std::unique_ptr<RecordIterator> part,
-                                          const std::shared_ptr<const RangeDeletions>& deletions,
-                                          SequenceNumber snapshot, SequenceNumber newest) {
+std::unique_ptr<RecordIterator> Covered(std::unique_ptr<RecordIterator> part,
+                                        const std::shared_ptr<const RangeDeletions>& deletions,
+                                        SequenceNumber snapshot, SequenceNumber newest) {
   return deletions == nullptr
              ? std::move(part)
-             : std::make_unique<UncoveredIterator>(std::move(part), deletions, snapshot, newest);
+             : std::make_unique<CoveredIterator>(std::move(part), deletions, snapshot, newest);
 }
 
 size_t AddRuns(const Version& version, ExtentReader* reader,
@@ -45,7 +45,7 @@ size_t AddRuns(const Version& version, ExtentReader* reader,
       parts->AddRun(std::move(at));
     } else {
       // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the parts own it
-      parts->Add(Uncovered(std::move(at), deletions, snapshot, /*newest=*/0));
+      parts->Add(Covered(std::move(at), deletions, snapshot, /*newest=*/0));
     }
   };
   for (size_t level = 0; level < version.levels.size(); ++level) {

@@ -14,15 +14,16 @@
 
 namespace sluice {
 
-// `part` without what `deletions` (null: there are none) cover; `newest` as for UncoveredIterator.
-std::unique_ptr<RecordIterator> Uncovered(std::unique_ptr<RecordIterator> part,
-                                          const std::shared_ptr<const RangeDeletions>& deletions,
-                                          SequenceNumber snapshot, SequenceNumber newest);
+// `part` with tombstones where `deletions` (null: there are none) cover it; `newest` as for
+// CoveredIterator.
+std::unique_ptr<RecordIterator> Covered(std::unique_ptr<RecordIterator> part,
+                                        const std::shared_ptr<const RangeDeletions>& deletions,
+                                        SequenceNumber snapshot, SequenceNumber newest);
 
-// Adds an iterator over each run that is not empty, without what `deletions` cover: if there are
-// any, not as runs, whose seeks read at once. Runs with nothing within `bounds` are left out. The
-// reader outlives them, and so does `reach`, of each level; it may be null. Returns how many of the
-// runs belong to a level.
+// Adds an iterator over each run that is not empty, Covered by `deletions`: if there are any, not as
+// runs, whose seeks read at once. Runs with nothing within `bounds` are left out. The reader outlives
+// them, and so does `reach`, of each level; it may be null. Returns how many of the runs belong to a
+// level.
 size_t AddRuns(const Version& version, ExtentReader* reader,
                const std::shared_ptr<const RangeDeletions>& deletions, SequenceNumber snapshot,
                bool fill_cache, SeekReach* reach, const KeyBounds& bounds, IteratorParts* parts);
