@@ -82,6 +82,23 @@ void BackgroundWork::Stop() {
 }
 
 Status BackgroundWork::FlushSubtable(SubtableImpl* subtable, RateLimiter* limiter) {
+  RunFormat format = db_.FormatOf(*subtable, 0);
+  const bool in_tiers =
+      format.tier != 0 || (format.values.least_bytes > 0 && format.values.tier != 0);
+  Status status = FlushAs(format, subtable, limiter);
+  if (status.IsNoSpace() && in_tiers) {
+    // A tier may be full. The database's own directory has the reserve, and behind this flush may wait
+    // deletions that make room in the tier. Compactions take the run to where it belongs, but leave
+    // large values in its records.
+    format.tier = 0;
+    format.values.least_bytes = 0;
+    status = FlushAs(format, subtable, limiter);
+  }
+  return status;
+}
+
+Status BackgroundWork::FlushAs(const RunFormat& format, SubtableImpl* subtable,
+                               RateLimiter* limiter) {
   const Clock::time_point begin = Clock::now();
   std::vector<MemtablePtr> memtables;
   std::vector<SequenceNumber> snapshots;
@@ -100,7 +117,6 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable, RateLimiter* limite
   if (memtables.empty()) {
     return {};  // the sub-table was dropped just now
   }
-  const RunFormat format = db_.FormatOf(*subtable, 0);
   ExtentWriter writer(db_.space.get(), format.tier, &db_.next_number, ExtentWriter::Use::kFlush,
                       limiter);
   FlushResult result;

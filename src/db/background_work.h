@@ -39,6 +39,7 @@ class BackgroundWork {
   class Reserve;
   class Turn;
 
+  Status FlushAs(const RunFormat& format, SubtableImpl* subtable, RateLimiter* limiter);
   // Carries out the sub-table's cuts, which were taken from the schedule. After an error they are
   // due again.
   Status CutRanges(SubtableImpl* subtable);

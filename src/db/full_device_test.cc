@@ -62,7 +62,7 @@ class FullDeviceTest : public testing::Test {
   }
   Status TryOpen() {
     db_.reset();
-    return DB::Open(options_, dir_.File("db"), &db_);
+    return DB::Open(options_, home_, &db_);
   }
   void Reopen() {
     const Status status = TryOpen();
@@ -138,6 +138,15 @@ class FullDeviceTest : public testing::Test {
     }
     return status;
   }
+  // As that: a compaction that finds no space may have made some.
+  Status CompactInTheEnd() {
+    const auto begin = std::chrono::steady_clock::now();
+    Status status = db_->CompactRange(nullptr, {}, {});
+    while (status.IsNoSpace() && std::chrono::steady_clock::now() - begin < kWatchdog) {
+      status = db_->CompactRange(nullptr, {}, {});
+    }
+    return status;
+  }
   void ExpectWritingGoesOn() {
     for (uint64_t i = 0; i < 300; ++i) {
       const Status status = PutInTheEnd(i);
@@ -159,6 +168,7 @@ class FullDeviceTest : public testing::Test {
 
   Options options_;
   TempDir dir_;
+  std::string home_ = dir_.File("db");
   bool mounted_ = false;
   TestRandom random_;
   std::unique_ptr<DB> db_;
@@ -676,6 +686,79 @@ TEST_F(StoppedByAFullDevice, DeletionsAreTaken) {
   const Status status = db_->CompactRange(other_, "", "");
   ASSERT_TRUE(status.ok()) << status.ToString();
   ExpectRecords(other_);
+}
+
+// The small file system has what `options_` say of a database that is elsewhere.
+class FullTierTest : public FullDeviceTest {
+ protected:
+  FullTierTest() { home_ = elsewhere_.File("db"); }
+
+  std::string Tier() const { return dir_.File("tier"); }
+  // A flush that finds no room where it belongs goes to the database's own directory, and there is
+  // nothing to be told.
+  void ExpectFlushesGoOn() {
+    Reopen();
+    for (uint64_t i = 0; i < 200; ++i) {
+      ASSERT_TRUE(Put(nullptr, i).ok());
+    }
+    ASSERT_TRUE(db_->Flush(nullptr).ok());
+    WriteBallast();
+    for (uint64_t i = 100; i < 400; ++i) {
+      const Status status = Put(nullptr, i);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+    }
+    const Status status = db_->Flush(nullptr);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    ExpectRecords();
+    Reopen();
+    ExpectRecords();
+    RemoveBallast();
+    ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+    ExpectRecords();
+    ExpectWritingGoesOn();
+    Reopen();
+    ExpectRecords();
+  }
+
+ private:
+  TempDir elsewhere_;
+};
+
+TEST_F(FullTierTest, FlushesOfValuesApartGoOn) {
+  options_.level_paths = {"", "", Tier()};
+  options_.separate_value_bytes = 1000;
+  ExpectFlushesGoOn();
+}
+
+TEST_F(FullTierTest, FlushesOfLevel0GoOn) {
+  options_.level_paths = {Tier(), "", ""};
+  options_.automatic_compactions = false;
+  ExpectFlushesGoOn();
+}
+
+// Deletions of what is in the tier come after what has no room there.
+TEST_F(FullTierTest, DeletionsMakeRoomForValuesApart) {
+  options_.level_paths = {"", "", Tier()};
+  options_.separate_value_bytes = 1000;
+  Reopen();
+  WriteBallast(4 << 20);
+  FillUp();
+  ExpectRecords();
+  const uint64_t there = expected_.size();
+  for (uint64_t i = 0; i < there / 2; ++i) {
+    const std::string key = fmt::format("{:06}", i);
+    const Status status = db_->Delete({}, key);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    expected_.erase(key);
+  }
+  Status status = db_->Flush(nullptr);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  status = CompactInTheEnd();
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ExpectRecords();
+  ExpectWritingGoesOn();
+  Reopen();
+  ExpectRecords();
 }
 
 }  // namespace
