@@ -57,6 +57,9 @@ struct Extent {
   // It ended because the next block did not fit, as far as this process knows. Not part of the
   // value either, since options may change from one process to the next.
   bool full = false;
+  // No entry is older, as far as this process knows; nor does this matter to the next one, for
+  // snapshots end with the process.
+  SequenceNumber oldest = 0;
 
   const std::string& last_of_table() const { return sliced ? table_largest : largest; }
   uint32_t live_bytes() const { return sliced ? slice_bytes : bytes; }
@@ -67,6 +70,7 @@ struct Extent {
   void Count(std::string_view internal_key, bool is_shadowed) {
     const SequenceNumber sequence = TrailerSequence(Trailer(internal_key));
     shadowed += is_shadowed;
+    oldest = entries == 0 ? sequence : std::min(oldest, sequence);
     ++entries;
     newest = std::max(newest, sequence);
     if (TrailerType(Trailer(internal_key)) == static_cast<uint8_t>(RecordType::kDeletion)) {

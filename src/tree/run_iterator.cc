@@ -214,10 +214,14 @@ bool RunIterator::OpenAndGoOn(bool leaves) {
 }
 
 bool RunIterator::StepBackward() {
-  bool leaves = AtSliceBegin();
+  const bool leaves = AtSliceBegin();
   if (!leaves) {
     data_.Prev();
   }
+  return OpenAndGoBack(leaves);
+}
+
+bool RunIterator::OpenAndGoBack(bool leaves) {
   while (leaves || !data_.Valid() || BeforeSlice()) {
     if (!leaves && !data_.Valid() && !Check()) {
       return false;
@@ -293,7 +297,7 @@ bool RunIterator::SeekRawBefore(std::string_view internal_key) {
 void RunIterator::FindForward() {
   backward_ = false;
   while (TrailerSequence(Trailer(data_.key())) > snapshot_) {
-    if (!StepForward()) {
+    if (!(ExtentIsNewer() ? OpenAndGoOn(/*leaves=*/true) : StepForward())) {
       SetNone();
       return;
     }
@@ -320,7 +324,7 @@ void RunIterator::FindBackward() {
       }
       return;
     }
-  } while (StepBackward());
+  } while (ExtentIsNewer() ? OpenAndGoBack(/*leaves=*/true) : StepBackward());
 }
 
 void RunIterator::SeekToFirst() {

@@ -100,6 +100,8 @@ class RunIterator final : public RecordIterator {
   bool StepForward();  // data_ to the next record, wherever it is
   bool StepBackward();
   bool OpenAndGoOn(bool leaves);  // data_ is past its block, or `leaves` its extent
+  bool OpenAndGoBack(bool leaves);
+  bool ExtentIsNewer() const { return extent_.extent()->oldest > snapshot_; }
   void NextFar();                 // as Next, where that is not the next record of the block
   // The block with the first record at or after `internal_key`, which lives until LandRaw.
   bool AimRaw(std::string_view internal_key, BlockReads* reads);
