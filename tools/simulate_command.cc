@@ -213,7 +213,10 @@ void AddSimulateCommand(CLI::App* app, Action* action) {
   command
       ->add_option("--overwrites", settings.overwrites,
                    "Writes after the load, as a multiple of those of the load")
-      ->check(CLI::NonNegativeNumber)
+      ->check([](const std::string& text) {  // CLI11's own checks let NaN through
+        const double factor = std::strtod(text.c_str(), nullptr);
+        return factor >= 0 && factor <= 1000 ? std::string() : "not from 0 to 1000";
+      })
       ->type_name("FACTOR")
       ->capture_default_str();
   command

@@ -507,6 +507,11 @@ class Simulate(Case):
         self.assertGreater(len(samples), 50)
         self.assertAlmostEqual(samples[-1]["write_amplification"], report["write_amplification"])
 
+    def test_overwrites_that_are_no_number_of_writes(self):
+        for factor in ("-1", "nan", "inf", "1e18"):
+            _, error = self.fails(2, "simulate", "--data", "10m", "--overwrites", factor)
+            self.assertIn("--overwrites", error)
+
     def test_report_for_people(self):
         with tempfile.TemporaryDirectory() as directory:
             plot = pathlib.Path(directory) / "plot.svg"
