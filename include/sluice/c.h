@@ -97,7 +97,7 @@ SLUICE_EXPORT void sluice_read_options_set_snapshot(sluice_read_options_t* optio
 SLUICE_EXPORT void sluice_read_options_set_fill_cache(sluice_read_options_t* options,
                                                       int fill_cache);
 /** The first key of iterators. Copies it; a null key removes the bound. The options must outlive
- * iterators made with them. */
+ * iterators made with them, and their bounds must not change meanwhile. */
 SLUICE_EXPORT void sluice_read_options_set_lower_bound(sluice_read_options_t* options,
                                                        const char* key, size_t key_bytes);
 /** Iterators end before this key; the same rules. */
