@@ -115,14 +115,19 @@ TEST(ExtentSpace, GivesNoPageTwice) {
   EXPECT_TRUE(space->Adopt(extents[0], &place).IsCorruption());
 }
 
+// Whether the file system frees parts of files.
+bool MakesHoles(const TempDir& dir) {
+  std::unique_ptr<DataFile> file;
+  EXPECT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
+  EXPECT_TRUE(file->Write(0, std::string(8192, 'x')).ok());
+  return !file->Discard(0, 4096).IsNotSupported();
+}
+
 // While pages come and go, and are given back in between, those that are taken keep their bytes; in
 // the end the files hold nothing else.
 void GiveAndTake(bool reopened) {
   TempDir dir;
-  std::unique_ptr<DataFile> file;
-  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
-  ASSERT_TRUE(file->Write(0, std::string(8192, 'x')).ok());
-  if (file->Discard(0, 4096).IsNotSupported()) {
+  if (!MakesHoles(dir)) {
     GTEST_SKIP() << dir.path() << ": the file system makes no holes";
   }
   TestRandom random(TestSeed());
@@ -199,10 +204,7 @@ TEST(ExtentSpace, GivesBackWhatItFindsFree) { GiveAndTake(true); }
 // What stays grows with what is in use, between bounds.
 TEST(ExtentSpace, KeepsFreePagesWithinBounds) {
   TempDir dir;
-  std::unique_ptr<DataFile> file;
-  ASSERT_TRUE(Env::Posix()->NewDataFile(dir.File("f"), &file).ok());
-  ASSERT_TRUE(file->Write(0, std::string(8192, 'x')).ok());
-  if (file->Discard(0, 4096).IsNotSupported()) {
+  if (!MakesHoles(dir)) {
     GTEST_SKIP() << dir.path() << ": the file system makes no holes";
   }
   std::unique_ptr<ExtentSpace> space;
