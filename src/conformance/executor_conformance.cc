@@ -21,6 +21,9 @@ namespace sluice {
 
 namespace {
 
+// Of a random task, about: for this a simulated unit takes seconds.
+constexpr uint64_t kMostBytes = uint64_t{1} << 20;
+
 class Choice {
  public:
   explicit Choice(uint64_t seed) : random_(seed) {}
@@ -49,8 +52,11 @@ GeneratorOptions RandomOptions(uint64_t seed, const Executor& executor, Choice* 
       {{0, 0}, {32, 32}, {32, 32}, {1, 66}, {100, 200}, {0, 1000}, {127, 128}, {0, 20000}});
   if (choice->Percent(3)) {
     options.value_bytes = {0, 65536};
-    options.records = std::min<uint64_t>(options.records, 200);
   }
+  const uint64_t bytes = 1 + (uint64_t{options.user_key_bytes.min} + options.user_key_bytes.max +
+                              options.value_bytes.min + options.value_bytes.max) /
+                                 2;
+  options.records = std::min(options.records, kMostBytes / bytes);
   options.key_shape = choice->Of({KeyShape::kDecimal, KeyShape::kRandom, KeyShape::kTree});
   options.interleave = choice->Percent(80) ? Interleave::kRandom : Interleave::kOneRunFirst;
   options.duplicate_percent = choice->Of({0, 0, 10, 50, 99, 100});
