@@ -405,9 +405,9 @@ std::unique_ptr<Iterator> DBImpl::IteratorOver(std::unique_ptr<RecordIterator> n
   const auto add_memtable = [&](const MemtableInfo& memtable, SequenceNumber before,
                                 SequenceNumber last) {
     if (before < snapshot && memtable.table.records() > 0) {
-      parts.Add(Covered(std::make_unique<MemtableIterator>(&memtable.table, snapshot, bounds.lower,
-                                                           bounds.upper),
-                        deletions, snapshot, last));
+      parts.Add(Covered(
+          std::make_unique<MemtableIterator>(&memtable.table, snapshot, bounds.lower, bounds.upper),
+          deletions, snapshot, last));
     }
   };
   const auto last_before = [&](size_t waiting) {

@@ -102,7 +102,7 @@ class RunIterator final : public RecordIterator {
   bool OpenAndGoOn(bool leaves);  // data_ is past its block, or `leaves` its extent
   bool OpenAndGoBack(bool leaves);
   bool ExtentIsNewer() const { return extent_.extent()->oldest > snapshot_; }
-  void NextFar();                 // as Next, where that is not the next record of the block
+  void NextFar();  // as Next, where that is not the next record of the block
   // The block with the first record at or after `internal_key`, which lives until LandRaw.
   bool AimRaw(std::string_view internal_key, BlockReads* reads);
   bool LandRaw();  // data_ to that record
