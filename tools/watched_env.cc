@@ -29,6 +29,10 @@ class WatchedDataFile final : public DataFile {
     file_->StartWriteback(offset, bytes);
   }
   Status Discard(uint64_t offset, uint64_t bytes) override { return file_->Discard(offset, bytes); }
+  Status CloneFrom(const DataFile& source, uint64_t source_offset, uint64_t offset,
+                   uint64_t bytes) override {
+    return file_->CloneFrom(source, source_offset, offset, bytes);
+  }
   Status Truncate(uint64_t bytes) override { return file_->Truncate(bytes); }
   Status GetDiskBytes(uint64_t* bytes) const override { return file_->GetDiskBytes(bytes); }
   const std::string& path() const override { return file_->path(); }

@@ -98,6 +98,14 @@ class SLUICE_EXPORT DataFile {
   /// These bytes are no longer needed: their space goes back to the file system. They read as they
   /// did before, or as zeros. NotSupported, and no effect, where the file system cannot do that.
   virtual Status Discard(uint64_t offset, uint64_t bytes) = 0;
+  /// Makes these bytes those that `source`, another file, has at `source_offset`, without a copy:
+  /// both files share the space until one of them is written to there. Offsets and length are
+  /// multiples of 4 KiB, and `source` has that many bytes, which are not written meanwhile. Durable
+  /// after a Sync. NotSupported, and no effect, where the file system cannot do that.
+  virtual Status CloneFrom(const DataFile& source, uint64_t /*source_offset*/, uint64_t /*offset*/,
+                           uint64_t /*bytes*/) {
+    return Status::NotSupported(source.path() + ": its file system shares no space between files");
+  }
   /// Cuts the file to `bytes`; it has at least as many. What is beyond must not be read or written
   /// at the same time.
   virtual Status Truncate(uint64_t bytes) = 0;

@@ -66,9 +66,9 @@ class EnvChecker {
     }
     for (const auto check :
          {&EnvChecker::WritableFiles, &EnvChecker::ReservedFiles, &EnvChecker::DataFiles,
-          &EnvChecker::Discarding, &EnvChecker::Bypassing, &EnvChecker::Threads,
-          &EnvChecker::Reading, &EnvChecker::Names, &EnvChecker::Ids, &EnvChecker::Missing,
-          &EnvChecker::Locks}) {
+          &EnvChecker::Discarding, &EnvChecker::Cloning, &EnvChecker::Bypassing,
+          &EnvChecker::Threads, &EnvChecker::Reading, &EnvChecker::Names, &EnvChecker::Ids,
+          &EnvChecker::Missing, &EnvChecker::Locks}) {
       SLUICE_RETURN_IF_ERROR((this->*check)());
     }
     return Works(env_.RemoveDir(dir_), "RemoveDir removes an empty directory");
@@ -202,6 +202,35 @@ class EnvChecker {
     SLUICE_RETURN_IF_ERROR(Holds("f", contents.substr(0, kPart) + std::string(5, '\0') + "x",
                                  "a cut file that grows again has zeros where it was cut"));
     return Remove("f");
+  }
+
+  Status Cloning() {
+    constexpr uint64_t kPart = 1 << 20;
+    std::unique_ptr<DataFile> source;
+    std::unique_ptr<DataFile> file;
+    SLUICE_RETURN_IF_ERROR(Works(env_.NewDataFile(File("f"), &source), "NewDataFile works"));
+    SLUICE_RETURN_IF_ERROR(Works(env_.NewDataFile(File("g"), &file), "NewDataFile works"));
+    const std::string contents = Pattern(3 * kPart, 1);
+    SLUICE_RETURN_IF_ERROR(Works(source->Write(0, contents), "a large write works"));
+    const std::string start = Pattern(kPart, 2);
+    SLUICE_RETURN_IF_ERROR(Works(file->Write(0, start), "a large write works"));
+    const Status cloned = file->CloneFrom(*source, kPart, 2 * kPart, 2 * kPart);
+    SLUICE_RETURN_IF_ERROR(
+        Rule(cloned.ok() || cloned.IsNotSupported(), "CloneFrom works, or says NotSupported"));
+    std::string expected = start;
+    if (cloned.ok()) {
+      expected += std::string(kPart, '\0') + contents.substr(kPart);
+    }
+    SLUICE_RETURN_IF_ERROR(Works(file->Sync(), "Sync works"));
+    SLUICE_RETURN_IF_ERROR(
+        Holds("g", expected, "CloneFrom has the bytes of its source, or no effect"));
+    SLUICE_RETURN_IF_ERROR(
+        Works(source->Write(kPart, Pattern(kPart, 3)), "what was cloned is written to"));
+    SLUICE_RETURN_IF_ERROR(Works(source->Truncate(kPart), "Truncate works"));
+    SLUICE_RETURN_IF_ERROR(Holds("g", expected, "a clone keeps what its source had"));
+    SLUICE_RETURN_IF_ERROR(Remove("f"));
+    SLUICE_RETURN_IF_ERROR(Holds("g", expected, "a clone outlives its source"));
+    return Remove("g");
   }
 
   // What is read from the descriptor for queued reads must be what Read reads.

@@ -8,6 +8,7 @@
 #include "sluice/conformance.h"
 #include "util/fault_env.h"
 #include "util/testing.h"
+#include "util/xfs_mount.h"
 
 namespace sluice {
 namespace {
@@ -18,10 +19,22 @@ TEST(EnvConformance, Posix) {
   EXPECT_TRUE(status.ok()) << status.ToString();
 }
 
-TEST(EnvConformance, FaultEnv) {
-  FaultEnv env;
-  const Status status = CheckEnv(&env, "scratch");
+TEST(EnvConformance, PosixOnXfs) {
+  const XfsMount xfs;
+  if (!xfs.error().empty()) {
+    GTEST_SKIP() << xfs.error();
+  }
+  const Status status = CheckEnv(Env::Posix(), xfs.path() + "/scratch");
   EXPECT_TRUE(status.ok()) << status.ToString();
+}
+
+TEST(EnvConformance, FaultEnv) {
+  for (const bool clones : {false, true}) {
+    FaultEnv env;
+    env.SetClones(clones);
+    const Status status = CheckEnv(&env, "scratch");
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  }
 }
 
 TEST(EnvConformance, ADirectoryInUseIsLeftAlone) {

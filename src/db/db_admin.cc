@@ -49,20 +49,48 @@ Status ReadVerified(const Extent& extent, ExtentReader* reader, std::string* con
   return CheckValues(extent, table);
 }
 
-// Copies what extents refer to, each value extent once, and has them refer to the copies.
-class ValueCopies {
+// Brings extents to another space, with what they refer to: tables and value extents, each once.
+// Where the file system can, they share their space with the originals, and are not read.
+class ExtentCopies {
  public:
-  explicit ValueCopies(ExtentSpace* space) : space_(*space) {}
+  ExtentCopies(ExtentReader* reader, ExtentSpace* space) : reader_(*reader), space_(*space) {}
 
+  // The extent, and all that it refers to, lies in the other space then. Corruption if what had to
+  // be read is damaged.
   Status Redirect(Extent* extent) {
+    const auto read = [&] { return ReadVerified(*extent, &reader_, &contents_); };
+    Table& table = tables_[extent->place.get()];
+    if (table.place == nullptr) {
+      SLUICE_RETURN_IF_ERROR(Copy(*extent, read, &table.place, &table.cloned));
+    } else if (!table.cloned) {
+      SLUICE_RETURN_IF_ERROR(read());  // another slice of it, to be checked
+    }
+    extent->place = table.place;
+    extent->address = table.place->address();
+    return RedirectValues(extent);
+  }
+  Status Sync() { return file_ == nullptr ? Status() : space_.Sync(file_, 0); }
+
+ private:
+  struct Table {
+    std::shared_ptr<ExtentPlace> place{};  // of the copy
+    bool cloned = false;
+  };
+
+  Status RedirectValues(Extent* extent) {
     if (extent->values == nullptr) {
       return {};
     }
     auto copied = std::make_shared<ValueShares>(*extent->values);
     for (ValueShares::Share& share : copied->shares) {
-      ValueExtentPtr& copy = copies_[share.extent->pages.number];
+      ValueExtentPtr& copy = values_[share.extent->pages.number];
       if (copy == nullptr) {
-        SLUICE_RETURN_IF_ERROR(Copy(share.extent->pages, &copy));
+        Extent pages = share.extent->pages;
+        bool cloned;
+        SLUICE_RETURN_IF_ERROR(Copy(
+            pages, [&] { return ReadTable(pages, &contents_); }, &pages.place, &cloned));
+        pages.address = pages.place->address();
+        copy = std::make_shared<const ValueExtent>(std::move(pages));
       }
       share.extent = copy;
     }
@@ -70,22 +98,33 @@ class ValueCopies {
     return {};
   }
 
- private:
-  Status Copy(const Extent& pages, ValueExtentPtr* copy) {
-    SLUICE_RETURN_IF_ERROR(ReadTable(pages, &bytes_));
-    Extent moved = pages;
-    moved.place = space_.Allocate(0, pages.bytes);
-    moved.address = moved.place->address();
-    DataFile* const file = moved.place->file();
-    SLUICE_RETURN_IF_ERROR(file->Write(moved.place->offset(), bytes_));
-    file->StartWriteback(moved.place->offset(), pages.bytes);
-    *copy = std::make_shared<const ValueExtent>(moved);
+  // `read` reads the extent into contents_.
+  template <typename Read>
+  Status Copy(const Extent& extent, const Read& read, std::shared_ptr<ExtentPlace>* copy,
+              bool* cloned) {
+    const std::shared_ptr<ExtentPlace> place = space_.Allocate(0, extent.bytes);
+    file_ = place->file();
+    const Status status = file_->CloneFrom(*extent.place->file(), extent.place->offset(),
+                                           place->offset(), place->bytes());
+    *cloned = status.ok();
+    if (status.IsNotSupported()) {
+      SLUICE_RETURN_IF_ERROR(read());
+      contents_.resize(place->bytes());  // whole pages, which can be cloned in their turn
+      SLUICE_RETURN_IF_ERROR(file_->Write(place->offset(), contents_));
+      file_->StartWriteback(place->offset(), place->bytes());
+    } else if (!status.ok()) {
+      return status;
+    }
+    *copy = place;
     return {};
   }
 
+  ExtentReader& reader_;
   ExtentSpace& space_;
-  std::map<uint64_t, ValueExtentPtr> copies_;  // by number
-  std::string bytes_;
+  DataFile* file_ = nullptr;                    // the other space's
+  std::map<const ExtentPlace*, Table> tables_;  // by the original's, which slices share
+  std::map<uint64_t, ValueExtentPtr> values_;   // by number
+  std::string contents_;
 };
 
 }  // namespace
@@ -185,27 +224,11 @@ Status DBImpl::CopyTo(const std::string& path, HomeDir* home) {
   SLUICE_RETURN_IF_ERROR(copied);
   SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(db_.env, {{path, kHomeDir}}, &space));
   edit.database = home->identity.database;
-  std::string table;
-  DataFile* file = nullptr;
-  std::map<const ExtentPlace*, std::shared_ptr<ExtentPlace>> copies;  // slices share one
-  ValueCopies values(space.get());
+  ExtentCopies copies(&db_.reader, space.get());
   for (MetadataEdit::Added& added : edit.added) {
-    Extent& extent = added.extent;
-    SLUICE_RETURN_IF_ERROR(ReadVerified(extent, &db_.reader, &table));
-    std::shared_ptr<ExtentPlace>& copy = copies[extent.place.get()];
-    if (copy == nullptr) {
-      copy = space->Allocate(0, extent.bytes);
-      file = copy->file();
-      SLUICE_RETURN_IF_ERROR(file->Write(copy->offset(), table));
-      file->StartWriteback(copy->offset(), extent.bytes);
-    }
-    extent.place = copy;
-    extent.address = copy->address();
-    SLUICE_RETURN_IF_ERROR(values.Redirect(&extent));
+    SLUICE_RETURN_IF_ERROR(copies.Redirect(&added.extent));
   }
-  if (file != nullptr) {
-    SLUICE_RETURN_IF_ERROR(space->Sync(file, 0));
-  }
+  SLUICE_RETURN_IF_ERROR(copies.Sync());
   // Last, because it makes a database of the files.
   std::unique_ptr<MetadataLog> metadata;
   SLUICE_RETURN_IF_ERROR(MetadataLog::Open(db_.env, path, &edit, &metadata));

@@ -3,7 +3,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -352,6 +354,25 @@ class PosixDataFile final : public DataFile {
       return Status::NotSupported(fmt::format("{}: its file system makes no holes", path_));
     }
     return PathError(path_, fmt::format("cannot give back space at offset {}", offset));
+  }
+
+  Status CloneFrom(const DataFile& source, uint64_t source_offset, uint64_t offset,
+                   uint64_t bytes) override {
+    file_clone_range range{.src_fd = source.descriptor(),
+                           .src_offset = source_offset,
+                           .src_length = bytes,
+                           .dest_offset = offset};
+    if (::ioctl(fd_.get(), FICLONERANGE, &range) == 0) {
+      return {};
+    }
+    switch (errno) {
+      case ENOSPC:
+      case EDQUOT:
+      case EIO:
+        return PathError(path_, fmt::format("cannot share the space of {}", source.path()));
+      default:  // systems differ in how they refuse what they cannot do
+        return DataFile::CloneFrom(source, source_offset, offset, bytes);
+    }
   }
 
   Status Truncate(uint64_t bytes) override {

@@ -65,8 +65,8 @@ class FaultEnv : public Env {
   // has no effect itself, except that an Append or Write may get some bytes through.
   void CrashAt(uint64_t operation, uint64_t seed);
   // Calls so far that may change something: NewWritableFile, NewReservedFile, NewDataFile, Append,
-  // Reserve, Write, Flush, Sync, Discard, Truncate, Close, RemoveFile, RenameFile, CreateDir,
-  // RemoveDir, SyncDir, LockFile.
+  // Reserve, Write, Flush, Sync, Discard, CloneFrom, Truncate, Close, RemoveFile, RenameFile,
+  // CreateDir, RemoveDir, SyncDir, LockFile.
   uint64_t operations() const;
   bool crashed() const;
 
@@ -83,6 +83,8 @@ class FaultEnv : public Env {
   uint64_t reads() const;
   // Whether a DataFile can Discard.
   void SetMakesHoles(bool makes_holes) { makes_holes_ = makes_holes; }
+  // Whether a DataFile can CloneFrom another; at first it cannot.
+  void SetClones(bool clones) { clones_ = clones; }
   // What the last call said that failed by any of these, "path: cannot sync: ..."; empty before,
   // and after a Restart.
   std::string failure() const;
@@ -194,6 +196,7 @@ class FaultEnv : public Env {
   uint64_t given_back_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::string failure_ SLUICE_GUARDED_BY(mutex_);
   std::atomic<bool> makes_holes_{true};
+  std::atomic<bool> clones_{false};
   // Decides what the last operation gets through, if it crashes or fails.
   uint64_t tear_seed_ SLUICE_GUARDED_BY(mutex_) = 0;
 };

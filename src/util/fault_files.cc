@@ -88,6 +88,23 @@ class FaultEnv::Data : public DataFile {
   Status Discard(uint64_t offset, uint64_t bytes) override {
     return file_.env->Discard(file_.path, file_.inode.get(), offset, bytes);
   }
+  Status CloneFrom(const DataFile& source, uint64_t source_offset, uint64_t offset,
+                   uint64_t bytes) override {
+    const auto* const from = dynamic_cast<const Data*>(&source);
+    if (!file_.env->clones_ || from == nullptr || from->file_.env != file_.env) {
+      return DataFile::CloneFrom(source, source_offset, offset, bytes);
+    }
+    std::string contents;
+    {
+      const MutexLock guard(file_.env->mutex_);
+      const std::string& data = from->file_.inode->data;
+      if (source_offset + bytes > data.size()) {
+        return DataFile::CloneFrom(source, source_offset, offset, bytes);
+      }
+      contents = data.substr(source_offset, bytes);
+    }
+    return file_.env->Overwrite(file_.path, file_.inode.get(), offset, contents, 0);
+  }
   Status Truncate(uint64_t bytes) override {
     return file_.env->Truncate(file_.path, file_.inode.get(), bytes);
   }
