@@ -310,8 +310,8 @@ TEST_F(DbTest, SpaceOfWhatWasCompactedIsUsedAgain) {
   for (const LevelStatistics& level : statistics.subtables.at(0).levels) {
     bytes += level.bytes;
   }
-  // The outputs of a compaction lie beside its inputs.
-  EXPECT_LE(statistics.data_file_bytes, 4 * bytes);
+  // The outputs of a compaction lie beside its inputs, and XFS takes space beyond the file's end.
+  EXPECT_LE(statistics.data_file_bytes, 6 * bytes);
 }
 
 // A record whose key lies between two blocks of an extent that could be copied.
