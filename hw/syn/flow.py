@@ -40,6 +40,7 @@ for command in sys.stdin.read().splitlines():
 class Target:
     map: tuple  # commands, in which {top} is the module's name, {delay} what its stage may take
     library: str  # command that reads its cells
+    files: str = "hw/syn/*.v"  # that the commands read
 
     def commands(self, top, stage):
         delay = LEVELS.get(stage, LEVELS[""]) * (WIRE + 1)
@@ -47,7 +48,7 @@ class Target:
 
     def salt(self, stage):
         """Of what it does to a stage."""
-        files = [path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("hw/syn/*.v"))]
+        files = [path.read_text(encoding="utf-8") for path in sorted(ROOT.glob(self.files))]
         what = repr((self.commands("", stage), self.library, files))
         return hashlib.sha256(what.encode()).hexdigest()[:4]
 
@@ -60,12 +61,17 @@ LEVELS = {"": 5, "cu_read_engine": 6}  # "": of all others
 # six, because two small LUTs can be one: synth.py counts each.
 COSTS = "6:1,2,4"
 SYNTH = "synth_xilinx -family xcup -flatten -noiopad -noclkbuf -top {top}"
+
+
 # Each cu_byte_mux, an instance of a module of its own, is a box per bit for ABC and a LUT behind it.
-BYTE_MUX = ("chtype -set cu_byte_mux t:cu_byte_mux*",
-            "read_verilog -icells -lib -specify hw/syn/byte_mux.v",
+def byte_mux(box):
+    return ("chtype -set cu_byte_mux t:cu_byte_mux*",
+            f"read_verilog -icells -lib -specify {box}",
             "techmap -map hw/syn/byte_mux_boxes.v")  # fmt: skip
+
+
 XCUP = Target(
-    (*BYTE_MUX,
+    (*byte_mux("hw/syn/byte_mux.v"),
      f"{SYNTH} -run begin:map_luts",
      # Its map_luts, with costs and delays of our own.
      f"scratchpad -set abc9.W {WIRE}",
@@ -80,7 +86,6 @@ XCUP = Target(
      f"{SYNTH} -run finalize:"),
     "read_verilog -lib +/xilinx/cells_sim.v +/xilinx/cells_xtra.v",
 )
-ECP5 = Target(("synth_ecp5 -top {top}",), "read_verilog -lib +/ecp5/cells_sim.v +/ecp5/cells_bb.v")
 
 
 def yosys(log, commands):

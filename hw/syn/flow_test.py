@@ -5,6 +5,7 @@ import collections
 import json
 import unittest
 
+import ecp5
 import flow
 import levels
 
@@ -59,6 +60,32 @@ class Flow(unittest.TestCase):
                     ones |= {bit for n, bit in enumerate(ports["pick_i"]) if pick >> n & 1}
                     row = sum((bit in ones) << n for n, bit in enumerate(inputs))
                     self.assertEqual(init[row], "1" if pick == byte else "0")
+
+    def test_an_ecp5_rotates_with_two_luts_per_bit(self):
+        top, parameters = "cu_byte_rotate", {"Bytes": 4, "OutBytes": 4}
+        netlist, _ = flow.synthesise(ecp5.TARGET, "test_ecp5_rotate", top, parameters)
+        module = json.loads(netlist.read_text(encoding="utf-8"))["modules"][top]
+        ports = {name: port["bits"] for name, port in module["ports"].items()}
+        cells = module["cells"].values()
+        kinds = collections.Counter(cell["type"] for cell in cells)
+        self.assertEqual(kinds, {"LUT4": 64, "PFUMX": 32})
+        drivers = {cell["connections"]["Z"][0]: cell for cell in cells}
+
+        def value(bit, ones):
+            if bit not in drivers:
+                return bit in ones
+            pins = {name: bits[0] for name, bits in drivers[bit]["connections"].items()}
+            if drivers[bit]["type"] == "PFUMX":
+                return value(pins["ALUT" if value(pins["C0"], ones) else "BLUT"], ones)
+            row = sum(value(pins[name], ones) << n for n, name in enumerate("ABCD"))
+            return drivers[bit]["parameters"]["INIT"][::-1][row] == "1"
+
+        for position in range(4):
+            for byte in range(4):  # that alone is not zero
+                ones = set(ports["data_i"][8 * byte : 8 * byte + 8])
+                ones |= {bit for n, bit in enumerate(ports["pos_i"]) if position >> n & 1}
+                for i, out in enumerate(ports["data_o"]):
+                    self.assertEqual(value(out, ones), (i // 8 + position) % 4 == byte)
 
     def test_wide_multiplexers_need_their_luts(self):
         def cell(kind, out, **inputs):
