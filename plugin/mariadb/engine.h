@@ -28,6 +28,7 @@ struct Engine {
   Dictionary dictionary;
   EntryLocks entry_locks;
   CommitOrder commit_order;
+  std::mutex ingestion_mutex;  // a database takes one ingestion at a time
 
   // For people: when the last deadlock was, and what it consisted of.
   void NoteDeadlock(std::string_view cycle) {

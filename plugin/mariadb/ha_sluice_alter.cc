@@ -168,6 +168,8 @@ Status ha_sluice::IngestPiece(sluice::Subtable* subtable, std::vector<Entry>* en
     duplicate_key_.assign(row_key);
     return {};
   }
+  // Other tables' indexes wait for no more than this piece.
+  const std::lock_guard guard(engine->ingestion_mutex);
   std::unique_ptr<sluice::Ingestion> ingestion;
   SLUICE_RETURN_IF_ERROR(engine->db->NewIngestion(&ingestion));
   for (const Entry& entry : *entries) {

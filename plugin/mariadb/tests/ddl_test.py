@@ -306,6 +306,15 @@ class DdlTest(case.Case):
         self.server.start()
         self.expect(self.connect(), "CHECK TABLE t, p, n", "d.t,check,status,OK d.p,check,status,OK d.n,check,status,OK")
 
+    def test_indexes_are_added_to_several_tables_at_once(self):
+        connections = [self.connect() for _ in range(4)]
+        for i, one in enumerate(connections):
+            self.expect(one, f"CREATE TABLE u{i} (a INT PRIMARY KEY, b INT) ENGINE=SLUICE; INSERT INTO u{i} SELECT seq, -seq FROM seq_1_to_3000", "")
+        for _ in range(5):
+            for i, one in enumerate(connections):
+                one.send(f"ALTER TABLE u{i} ADD KEY x (b), ADD KEY y (b, a); CHECK TABLE u{i}; ALTER TABLE u{i} DROP KEY x, DROP KEY y")
+            self.assertEqual([one.receive() for one in connections], [f"d.u{i},check,status,OK" for i in range(4)])
+
     def test_optimize_merges_what_there_is(self):
         one = self.connect()
         size = "SELECT DATA_LENGTH + INDEX_LENGTH {} FROM information_schema.tables WHERE TABLE_NAME = 'o'"
