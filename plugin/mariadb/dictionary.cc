@@ -270,14 +270,18 @@ Status Dictionary::FindPartition(std::string_view name, TableEntry* table) {
   return status.ok() ? Status::NotFound("no partition of " + std::string(name)) : status;
 }
 
+void Dictionary::AddDrop(std::string_view name, const TableEntry& table, WriteBatch* batch) {
+  batch->Delete(subtable_, TableKey(name));
+  batch->Delete(subtable_, RenamedKey(name));
+  DeleteCounters(subtable_, table.id, batch);
+}
+
 Status Dictionary::Drop(std::string_view name, std::vector<Subtable*>* left) {
   const std::lock_guard lock(mutex_);
   TableEntry table;
   SLUICE_RETURN_IF_ERROR(Read(name, &table));
   WriteBatch batch;
-  batch.Delete(subtable_, TableKey(name));
-  batch.Delete(subtable_, RenamedKey(name));
-  DeleteCounters(subtable_, table.id, &batch);
+  AddDrop(name, table, &batch);
   SLUICE_RETURN_IF_ERROR(db_->Write({.sync = true}, batch));
   if (left == nullptr) {
     DropSubtables(table);
@@ -349,6 +353,41 @@ Status Dictionary::TakeBackRenames(const std::function<bool(const std::string& t
   }
   SLUICE_RETURN_IF_ERROR(iterator->status());
   return db_->Write({.sync = true}, batch);
+}
+
+Status Dictionary::ListPartitioned(std::vector<std::string>* tables) {
+  const std::lock_guard lock(mutex_);
+  std::set<std::string> found;
+  const auto iterator = db_->NewIterator({}, subtable_);
+  for (iterator->Seek(std::string(1, kTable));
+       iterator->Valid() && iterator->key().front() == kTable; iterator->Next()) {
+    const auto [table, partition] = SplitName(iterator->key().substr(1));
+    if (!partition.empty()) {
+      found.emplace(table);
+    }
+  }
+  tables->assign(found.begin(), found.end());
+  return iterator->status();
+}
+
+Status Dictionary::DropPartitions(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  WriteBatch batch;
+  std::vector<TableEntry> dropped;
+  const std::string begin = TableKey(PartitionPrefix(name));
+  const auto iterator = db_->NewIterator({}, subtable_);
+  for (iterator->Seek(begin); iterator->Valid() && iterator->key().starts_with(begin);
+       iterator->Next()) {
+    const std::string_view partition = iterator->key().substr(1);
+    SLUICE_RETURN_IF_ERROR(Read(partition, &dropped.emplace_back()));
+    AddDrop(partition, dropped.back(), &batch);
+  }
+  SLUICE_RETURN_IF_ERROR(iterator->status());
+  SLUICE_RETURN_IF_ERROR(db_->Write({.sync = true}, batch));
+  for (const TableEntry& table : dropped) {
+    DropSubtables(table);
+  }
+  return {};
 }
 
 Status Dictionary::Truncate(std::string_view name, TableEntry* table) {

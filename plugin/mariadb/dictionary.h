@@ -73,6 +73,10 @@ class Dictionary {
   // has of them last. Those that have another name than their list, of whose tables `has_list` tells,
   // get their old one again. REQUIRES: no table is in use
   Status TakeBackRenames(const std::function<bool(const std::string& table)>& has_list);
+  // The tables that have partitions.
+  Status ListPartitioned(std::vector<std::string>* tables);
+  // Drops all of a table's partitions, or none.
+  Status DropPartitions(std::string_view name);
   // Gives the table new, empty sub-tables, with the options of the old ones, and a new id.
   Status Truncate(std::string_view name, TableEntry* table);
 
@@ -98,6 +102,7 @@ class Dictionary {
 
  private:
   Status Read(std::string_view name, TableEntry* table);
+  void AddDrop(std::string_view name, const TableEntry& table, WriteBatch* batch);
   Status AddRename(std::string_view from, std::string_view to, WriteBatch* batch);
   Status CreateSubtables(TableEntry* table);
   void DropSubtables(const TableEntry& table);

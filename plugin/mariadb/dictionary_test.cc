@@ -305,6 +305,30 @@ TEST_F(DictionaryTest, DropLeavesNothing) {
   EXPECT_NE(again.id, table.id);
 }
 
+TEST_F(DictionaryTest, PartitionsAreDroppedTogether) {
+  const size_t before = Subtables();
+  for (const char* const name : {"./d/t#P#x", "./d/t#P#y#SP#z"}) {
+    TableEntry table = Described();
+    ASSERT_TRUE(dictionary_->Create(name, 1, &table).ok());
+  }
+  const size_t with_partitions = Subtables();
+  for (const char* const name : {"./d/t", "./d/t2#P#x"}) {
+    TableEntry table = Described();
+    ASSERT_TRUE(dictionary_->Create(name, 1, &table).ok());
+  }
+  const size_t others = Subtables() - with_partitions;
+  std::vector<std::string> tables;
+  ASSERT_TRUE(dictionary_->ListPartitioned(&tables).ok());
+  EXPECT_EQ(tables, (std::vector<std::string>{"./d/t", "./d/t2"}));
+  ASSERT_TRUE(dictionary_->DropPartitions("./d/t").ok());
+  EXPECT_EQ(Subtables(), before + others);
+  ASSERT_TRUE(dictionary_->ListPartitioned(&tables).ok());
+  EXPECT_EQ(tables, std::vector<std::string>{"./d/t2"});
+  TableEntry found;
+  EXPECT_TRUE(dictionary_->Find("./d/t", &found).ok());
+  EXPECT_TRUE(dictionary_->DropPartitions("./d/t").ok());
+}
+
 TEST_F(DictionaryTest, OpeningDropsWhatCrashesAndTemporaryTablesLeft) {
   TableEntry kept = Described();
   TableEntry temporary = Described();

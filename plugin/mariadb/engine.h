@@ -29,6 +29,8 @@ struct Engine {
   EntryLocks entry_locks;
   CommitOrder commit_order;
   std::mutex ingestion_mutex;  // a database takes one ingestion at a time
+  // Tables that had lost their list of partitions when the server started.
+  std::vector<std::string> unlisted;
 
   // For people: when the last deadlock was, and what it consisted of.
   void NoteDeadlock(std::string_view cycle) {
@@ -90,8 +92,10 @@ Status AwaitEntryLocks(THD* thd);
 // Tells a table's definitions apart: the part of a UUID of the server's that is the time.
 uint64_t DefinitionVersion(const LEX_CUSTRING& uuid);
 
-// The server's list of a table's partitions is a file, whose name is the table's and this.
+// The server's list of a table's partitions is a file, whose name is the table's and this, and so is its
+// definition of the table.
 constexpr char kPartitionList[] = ".par";
+constexpr char kDefinition[] = ".frm";
 
 // Drops a table. A temporary one may be dropped within the transaction that has written it.
 Status DropTable(THD* thd, std::string_view name);

@@ -151,6 +151,36 @@ int CheckVersion(handlerton* /*hton*/, const char* path, const LEX_CUSTRING* ver
                                                                                               : 1;
 }
 
+bool HasFile(const std::string& table, const char* extension) {
+  return access((table + extension).c_str(), F_OK) == 0;
+}
+
+// The server drops a table's list of partitions first. After a crash behind that it has none that it
+// could drop, and removes the table's definition.
+Status FindUnlisted(Dictionary* dictionary, std::vector<std::string>* tables) {
+  SLUICE_RETURN_IF_ERROR(dictionary->ListPartitioned(tables));
+  std::erase_if(*tables, [](const std::string& table) {
+    return HasFile(table, kPartitionList) || !HasFile(table, kDefinition);
+  });
+  return {};
+}
+
+// That a file is missing does not tell that the table was to be dropped: that its definition is gone now
+// does.
+int DropUnlisted(handlerton* /*hton*/) {
+  for (const std::string& table : engine->unlisted) {
+    if (HasFile(table, kDefinition)) {
+      continue;
+    }
+    const Status status = engine->dictionary.DropPartitions(table);
+    if (!status.ok()) {
+      sql_print_error("Sluice: cannot drop the partitions of %s, which is dropped: %s",
+                      table.c_str(), status.ToString().c_str());
+    }
+  }
+  return 0;
+}
+
 // Without the units that are asked for the engine does not start: compactions would take the CPU that
 // the administrator believes to have spared.
 Status OpenUnits(std::vector<std::shared_ptr<Executor>>* units) {
@@ -202,9 +232,11 @@ int Start(void* plugin) {
   }
   if (status.ok()) {
     // Before the server's recovery, which takes what has happened from the lists.
-    status = opened->dictionary.TakeBackRenames([](const std::string& table) {
-      return access((table + kPartitionList).c_str(), F_OK) == 0;
-    });
+    status = opened->dictionary.TakeBackRenames(
+        [](const std::string& table) { return HasFile(table, kPartitionList); });
+  }
+  if (status.ok()) {
+    status = FindUnlisted(&opened->dictionary, &opened->unlisted);
   }
   if (!status.ok()) {
     sql_print_error("Sluice: cannot open its database: %s", status.ToString().c_str());
@@ -215,6 +247,7 @@ int Start(void* plugin) {
   hton->create = MakeHandler;
   hton->drop_table = DropTableOf;
   hton->check_version = CheckVersion;
+  hton->signal_ddl_recovery_done = DropUnlisted;
   hton->show_status = ShowStatus;
   hton->flags = HTON_SUPPORTS_EXTENDED_KEYS;
   hton->table_options = storage_options;

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """How tables are made, changed and dropped: what is done at once or in place, beside what, and what is refused."""
 
+import contextlib
+import os
 import pathlib
+import signal
 import time
 import unittest
 
@@ -270,6 +273,23 @@ class DdlTest(case.Case):
                 # What the server leaves, with any engine: DROP DATABASE would fail.
                 for left in (pathlib.Path(self.server.directory.name) / "data" / "d").glob("#sql-alter-*.par"):
                     left.unlink()
+
+    def test_a_crash_amid_the_drop_of_a_table_leaves_no_partitions(self):
+        # The server removes its list of the partitions first.
+        create = "CREATE TABLE p (a INT PRIMARY KEY) ENGINE=SLUICE PARTITION BY HASH (a) PARTITIONS 200"
+        directory = pathlib.Path(self.server.directory.name)
+        one = self.connect()
+        self.expect(one, f"{create}; INSERT INTO p SELECT seq FROM seq_1_to_500", "")
+        server_pid = int((directory / "pid").read_text())
+        one.send("DROP TABLE p")
+        while (directory / "data/d/p.par").exists():
+            pass
+        os.kill(server_pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            while True:
+                os.kill(server_pid, 0)
+        self.server.start()
+        self.expect(self.connect(), f"{create}; SELECT COUNT(*) FROM p; DROP TABLE p", "0")
 
     def test_indexes_on_virtual_columns_that_cannot_be_computed(self):
         one = self.connect()
