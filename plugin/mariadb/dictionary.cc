@@ -383,6 +383,9 @@ Status Dictionary::DropPartitions(std::string_view name) {
     AddDrop(partition, dropped.back(), &batch);
   }
   SLUICE_RETURN_IF_ERROR(iterator->status());
+  if (dropped.empty()) {
+    return Status::NotFound("no partitions of " + std::string(name));
+  }
   SLUICE_RETURN_IF_ERROR(db_->Write({.sync = true}, batch));
   for (const TableEntry& table : dropped) {
     DropSubtables(table);

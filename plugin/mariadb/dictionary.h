@@ -75,7 +75,7 @@ class Dictionary {
   Status TakeBackRenames(const std::function<bool(const std::string& table)>& has_list);
   // The tables that have partitions.
   Status ListPartitioned(std::vector<std::string>* tables);
-  // Drops all of a table's partitions, or none.
+  // Drops all of a table's partitions, or none. NotFound if it has none.
   Status DropPartitions(std::string_view name);
   // Gives the table new, empty sub-tables, with the options of the old ones, and a new id.
   Status Truncate(std::string_view name, TableEntry* table);

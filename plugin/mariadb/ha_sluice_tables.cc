@@ -311,7 +311,10 @@ int ha_sluice::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info
     return HA_WRONG_CREATE_OPTION;
   }
   const uint64_t first = create_info->auto_increment_value;
-  return Fail(engine->dictionary.Create(name, first == 0 ? 1 : first, &entry));
+  const Status status = engine->dictionary.Create(name, first == 0 ? 1 : first, &entry);
+  TableEntry existing;
+  return !status.ok() && engine->dictionary.Find(name, &existing).ok() ? HA_ERR_TABLE_EXIST
+                                                                       : Fail(status);
 }
 
 int ha_sluice::delete_table(const char* name) {

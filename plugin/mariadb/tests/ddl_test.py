@@ -274,22 +274,38 @@ class DdlTest(case.Case):
                 for left in (pathlib.Path(self.server.directory.name) / "data" / "d").glob("#sql-alter-*.par"):
                     left.unlink()
 
-    def test_a_crash_amid_the_drop_of_a_table_leaves_no_partitions(self):
-        # The server removes its list of the partitions first.
-        create = "CREATE TABLE p (a INT PRIMARY KEY) ENGINE=SLUICE PARTITION BY HASH (a) PARTITIONS 200"
-        directory = pathlib.Path(self.server.directory.name)
-        one = self.connect()
-        self.expect(one, f"{create}; INSERT INTO p SELECT seq FROM seq_1_to_500", "")
-        server_pid = int((directory / "pid").read_text())
-        one.send("DROP TABLE p")
-        while (directory / "data/d/p.par").exists():
+    def kill_server_when(self, condition):
+        pid = int((pathlib.Path(self.server.directory.name) / "pid").read_text())
+        while not condition():
             pass
-        os.kill(server_pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError):
             while True:
-                os.kill(server_pid, 0)
+                os.kill(pid, 0)
         self.server.start()
+
+    def test_a_crash_amid_the_creation_or_drop_of_a_table_leaves_no_partitions(self):
+        create = "CREATE TABLE p (a INT PRIMARY KEY) ENGINE=SLUICE PARTITION BY HASH (a) PARTITIONS 200"
+        partitions = pathlib.Path(self.server.directory.name) / "data/d/p.par"  # made first, and removed first
+        self.connect().send(create)
+        self.kill_server_when(lambda: partitions.exists() and time.sleep(0.02) is None)
+        self.expect(self.connect(), f"{create}; INSERT INTO p SELECT seq FROM seq_1_to_500", "")
+        self.connect().send("DROP TABLE p")
+        self.kill_server_when(lambda: not partitions.exists())
         self.expect(self.connect(), f"{create}; SELECT COUNT(*) FROM p; DROP TABLE p", "0")
+
+    def test_partitions_that_only_the_engine_knows(self):
+        # As a crash amid CREATE TABLE leaves them.
+        create = "CREATE TABLE p (a INT PRIMARY KEY) ENGINE=SLUICE PARTITION BY HASH (a) PARTITIONS 3"
+        self.expect(self.connect(), f"{create}; INSERT INTO p VALUES (1), (2); CREATE TABLE pp LIKE p; INSERT INTO pp VALUES (3)", "")
+        self.server.stop()
+        for file in ("p.frm", "p.par"):
+            (pathlib.Path(self.server.directory.name) / "data/d" / file).unlink()
+        self.server.start()
+        one = self.connect()
+        self.expect(one, create, "E1005")
+        self.expect(one, f"DROP TABLE p; {create}; SELECT COUNT(*) FROM p; SELECT a FROM pp; DROP TABLE p, pp", "0 3")
+        self.expect(one, "DROP TABLE p", "E1051")
 
     def test_indexes_on_virtual_columns_that_cannot_be_computed(self):
         one = self.connect()
