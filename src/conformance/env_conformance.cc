@@ -224,6 +224,9 @@ class EnvChecker {
     SLUICE_RETURN_IF_ERROR(Works(file->Sync(), "Sync works"));
     SLUICE_RETURN_IF_ERROR(
         Holds("g", expected, "CloneFrom has the bytes of its source, or no effect"));
+    const Status nothing = file->CloneFrom(*source, 0, 0, 0);
+    SLUICE_RETURN_IF_ERROR(
+        Rule(nothing.ok() || nothing.IsNotSupported(), "CloneFrom works with no bytes"));
     SLUICE_RETURN_IF_ERROR(
         Works(source->Write(kPart, Pattern(kPart, 3)), "what was cloned is written to"));
     SLUICE_RETURN_IF_ERROR(Works(source->Truncate(kPart), "Truncate works"));
