@@ -178,7 +178,7 @@ int DropUnlisted(handlerton* /*hton*/) {
       continue;
     }
     const Status status = engine->dictionary.DropPartitions(table);
-    if (!status.ok()) {
+    if (!status.ok() && !status.IsNotFound()) {
       sql_print_error("Sluice: cannot drop the partitions of %s, which is dropped: %s",
                       table.c_str(), status.ToString().c_str());
     }
