@@ -249,7 +249,7 @@ class SLUICE_EXPORT DB {
 
   /// Makes a consistent copy, a database of its own, in the directory `path`, which must not exist.
   /// Writes continue in the meantime. Where the file system can share space between files (XFS,
-  /// btrfs), the copy shares all live extents that are on the same one, and costs some 10 us for
+  /// btrfs), the copy shares all live extents that are on the same one, and costs a system call for
   /// each; others are read, checked and copied, and one that is damaged is Corruption. After an
   /// error nothing is left of the copy, as far as what failed permits.
   virtual Status CreateCheckpoint(const std::string& path) = 0;
