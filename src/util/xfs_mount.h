@@ -1,5 +1,4 @@
-// An XFS, whose files share space (DataFile::CloneFrom), in a mount namespace of this process: for
-// tests.
+// An XFS, whose files share space (DataFile::CloneFrom), for tests.
 
 #pragma once
 
@@ -18,7 +17,8 @@ namespace sluice {
 
 class XfsMount {
  public:
-  // 512 MiB, of a sparse file. Not if this process may not mount, or has more than one thread.
+  // 512 MiB, of a sparse file, in a mount namespace of this thread and those that it starts. There is
+  // none if the process may not mount.
   XfsMount() {
     const std::string make = fmt::format(
         "PATH=$PATH:/sbin:/usr/sbin; truncate -s 512M '{0}' && "
