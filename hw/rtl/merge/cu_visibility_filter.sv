@@ -73,6 +73,7 @@ module cu_visibility_filter #(
   localparam int unsigned WayBits = (Ways > 1) ? $clog2(Ways) : 1;
   localparam int unsigned KeyBeats = (MaxKeyBytes + V - 1) / V;
   localparam int unsigned IdxBits  = (KeyBeats > 1) ? $clog2(KeyBeats) : 1;
+  localparam int unsigned ByteBits = $clog2(V);
   localparam int unsigned KeptBeats = 1 << $clog2(2 * KeyBeats);
 
   `ASSERT_PARAM(value_bytes, ValueBytes inside {8, 16, 32, 64},
@@ -89,7 +90,7 @@ module cu_visibility_filter #(
     logic [63:0]        trailer;
     logic [Snapshots-1:0] above;  // the snapshots that do not see it: those from 0 up to some one
     logic [15:0]        user_bytes;
-    logic               parity;  // even, with all of the above
+    logic [Words:0]     parity;  // even together, with all of the above: of each word, and the rest
   } beat_t;
 
   logic kept_ready, verdict_ready;
@@ -156,28 +157,38 @@ module cu_visibility_filter #(
     .less_o(end_less), .equal_o(end_equal)
   );
 
+  // Parities of many bits are kept in parts, by words, so that they take no more levels than one.
   logic valid1_q;
   beat_t beat0, beat1_q;
-  logic data_parity, trailer_parity, key_parity, key_parity_q;  // of the key so far
+  logic trailer_parity;
+  logic [Words-1:0] data_parity, equal_parity, key_parity, key_parity_q;  // of the key so far
   wire first = idx_q == '0;
   logic [Snapshots-1:0] above;
   always_comb begin
     for (int unsigned s = 0; s < Snapshots; s++) above[s] = key_i.trailer[63:8] > snapshots_i[s];
   end
   wire [15:0] user_bytes = 16'(32'(idx_q) * V) + 16'(key_i.bytes);
-  assign data_parity = ^key_i.data;
+  always_comb begin
+    for (int unsigned i = 0; i < Words; i++) begin
+      data_parity[i]  = ^key_i.data[64*i+:64];
+      equal_parity[i] = ^equal_bytes[8*i+:8];
+    end
+  end
   assign trailer_parity = ^key_i.trailer;
   assign key_parity = key_parity_q ^ data_parity;
   assign beat0 = '{
     data: key_i.data, first: first, last: key_i.last, eos: key_i.eos, way: key_i.way,
     trailer: key_i.trailer, above: above, user_bytes: user_bytes,
-    parity: data_parity ^ trailer_parity ^
-            (^{first, key_i.last, key_i.eos, key_i.way, above, user_bytes})
+    parity: {trailer_parity ^ (^{first, key_i.last, key_i.eos, key_i.way, above, user_bytes}),
+             data_parity}
   };
   logic [V-1:0] equal_bytes_q;
+  logic [IdxBits-1:0] idx1_q;
   logic begin_less_q, begin_equal_q, end_less_q, end_equal_q;
-  logic parity1_q;  // of this and the line before
-  logic less_q;     // than the beat of the previous key
+  logic [Words:0] parity1_q;  // of this and the two lines before
+  logic less_q;               // than the beat of the previous key
+  logic check_q;              // of a key: its parity, which is even
+  logic [Words:0] check_parity_q;
 
   always_ff @(posedge clk_i) begin
     idx_q <= idx_d;
@@ -187,21 +198,24 @@ module cu_visibility_filter #(
       beat1_q       <= beat0;
       less_q        <= less;
       equal_bytes_q <= equal_bytes;
+      idx1_q        <= idx_q;
       begin_less_q  <= begin_less;
       begin_equal_q <= begin_equal;
       end_less_q    <= end_less;
       end_equal_q   <= end_equal;
-      parity1_q     <= ^{equal_bytes, begin_less, begin_equal, end_less, end_equal};
+      parity1_q     <= {^{idx_q, begin_less, begin_equal, end_less, end_equal}, equal_parity};
     end
+    check_q        <= rst_ni && accept && key_i.last && !key_i.eos;
+    check_parity_q <= {trailer_parity ^ (^key_i.bytes) ^ key_i.parity, key_parity};
     if (!rst_ni) valid1_q <= 1'b0;
     else if (go) valid1_q <= key_valid_i;
-    if (!rst_ni) key_parity_q <= 1'b0;
-    else if (accept) key_parity_q <= key_parity & ~key_i.last;
+    if (!rst_ni) key_parity_q <= '0;
+    else if (accept) key_parity_q <= key_i.last ? '0 : key_parity;
   end
 
   // ------------------------------------------------------------ stage 1
-  // For the key so far: all bytes equal the previous key's; how many do up to the first difference;
-  // it is not above, and not below, the bounds.
+  // For the key so far: all bytes equal the previous key's; how many do up to the first difference,
+  // or more than any key has; it is not above, and not below, the bounds.
   logic same_q, same_d;
   logic [15:0] prefix_q, prefix_d, limit;
   logic below_begin_q, below_begin_d, at_begin_q, at_begin_d;
@@ -213,17 +227,19 @@ module cu_visibility_filter #(
   logic previous_valid_q, previous_parity_q;
   logic below_previous_q, below_previous_d;  // at the first difference, stale and padding included
 
-  function automatic logic [15:0] leading_ones(logic [V-1:0] bits);
-    logic [15:0] count;
-    count = 16'(V);
-    for (int i = int'(V) - 1; i >= 0; i--) if (!bits[i]) count = 16'(unsigned'(i));
+  // Of bits that are not all ones.
+  function automatic logic [ByteBits-1:0] leading_ones(logic [V-1:0] bits);
+    logic [ByteBits-1:0] count;
+    count = '1;
+    for (int i = int'(V) - 2; i >= 0; i--) if (!bits[i]) count = ByteBits'(unsigned'(i));
     return count;
   endfunction
 
   always_comb begin
     same_d   = (beat1_q.first || same_q) && (&equal_bytes_q);
-    prefix_d = beat1_q.first ? '0 : prefix_q;
-    if (beat1_q.first || same_q) prefix_d = prefix_d + leading_ones(equal_bytes_q);
+    prefix_d = prefix_q;
+    if (same_d) prefix_d = '1;
+    else if (beat1_q.first || same_q) prefix_d = 16'({idx1_q, leading_ones(equal_bytes_q)});
 
     below_previous_d = (beat1_q.first || same_q) ? less_q : below_previous_q;
 
@@ -317,13 +333,12 @@ module cu_visibility_filter #(
   // A wrong way would pair a verdict with another record's value.
   logic [3:0] errors_q;  // of the cycle before
   logic parity_error_q, past_q;  // past_q: as previous_valid_q
-  wire key_parity_error = accept && key_i.last && !key_i.eos
-                     && (key_parity ^ trailer_parity ^ (^key_i.bytes) ^ key_i.parity);
+  wire key_parity_error = check_q && ^check_parity_q;
   wire beat_parity_error = valid2_q && (
       ^beat2_q || ^{in_range2_q, same_bytes2_q, prefix2_q, limit2_q, parity2_q});
   // Stage 1's part of the next beat's verdict, and the state left by the previous key.
   wire state_parity_error = valid1_q && (
-      ^{equal_bytes_q, begin_less_q, begin_equal_q, end_less_q, end_equal_q, parity1_q}
+      ^{equal_bytes_q, idx1_q, begin_less_q, begin_equal_q, end_less_q, end_equal_q, parity1_q}
       || (!beat1_q.first && ^{same_q, prefix_q, at_begin_q, below_begin_q, at_end_q, below_end_q,
                               key_so_far_parity_q})
       || (previous_valid_q != past_q) || (past_q && ^{previous_bytes_q, previous_parity_q}));
