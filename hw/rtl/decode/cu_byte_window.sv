@@ -57,6 +57,8 @@ module cu_byte_window #(
   localparam int unsigned V = ValueBytes;
   localparam int unsigned Slots = 8;  // six, in a power of two
   localparam int unsigned SlotBits = $clog2(Slots);
+  localparam int unsigned HeadBytes = 8;
+  localparam int unsigned AheadSelects = (V == HeadBytes) ? V : 1;  // per lane, or for the first eight
 
   typedef struct packed {
     logic               valid;
@@ -169,12 +171,8 @@ module cu_byte_window #(
   assign tag_d[0] = now.load[0] ? next_tag_q[0] : tag_q[0];
   assign tag_d[1] = now.load[1] ? next_tag_q[1] : tag_q[1];
 
-  // In the window now, and in the next cycle. Where the bytes of a move end is late, so that lanes
-  // are found for that and for all else, and then selected.
+  // In the window now.
   wire [V-1:0] from_second = lanes_below(pos_q);
-  wire [V-1:0] moved_from_second = lanes_below(sum(pos_q, ahead_bytes_i));
-  wire [V-1:0] other_from_second = lanes_below(ahead_flush_i ? flushed.pos : stay.pos);
-  wire [V-1:0] ahead_from_second = ahead_move_i ? moved_from_second : other_from_second;
   // A slot is a row of a bank: lanes choose among the rows of both banks' chunks.
   logic [1:0][SlotBits-2:0] rows, ahead_rows;
   for (genvar b = 0; b < 2; b++) begin : g_row
@@ -183,6 +181,7 @@ module cu_byte_window #(
                                                      : ahead.second[SlotBits-1:1];
   end
   logic [V*8-1:0] ahead_ring;
+  logic [AheadSelects-1:0] ahead_from_second;
   logic [V-1:0] in_parity;
   for (genvar i = 0; i < int'(V); i++) begin : g_lane
     (* ram_style = "distributed" *) logic [8:0] mem[Slots];
@@ -193,11 +192,38 @@ module cu_byte_window #(
       if (push) mem[in_q] <= {in_parity[i], chunk_data_i[8*i+:8]};
     end
     wire bank = low ^ from_second[i];
-    wire ahead_bank = ahead.first[0] ^ ahead_from_second[i];
     assign {ring_parity[i], ring_o[8*i+:8]} = mem[{rows[bank], bank}];
-    assign ahead_ring[8*i+:8] = mem[{ahead_rows[ahead_bank], ahead_bank}][7:0];
+    if (V == HeadBytes) begin : g_head
+      wire ahead_bank = ahead.first[0] ^ ahead_from_second[i];
+      assign ahead_ring[8*i+:8] = mem[{ahead_rows[ahead_bank], ahead_bank}][7:0];
+    end
   end
   assign parity_o = ^ring_parity;
+
+  // The bytes of the head, in the next cycle. If V is more, only the first eight lanes can be in the
+  // second chunk, all of them if the position is in the upper half: a copy of the bytes then needs
+  // two addresses for all lanes, and takes half the LUT RAM.
+  if (V == HeadBytes) begin : g_own_lanes
+    // Where the bytes of a move end is late, so that lanes are found for that and for all else, and
+    // then selected.
+    wire [V-1:0] moved_from_second = lanes_below(sum(pos_q, ahead_bytes_i));
+    wire [V-1:0] other_from_second = lanes_below(ahead_flush_i ? flushed.pos : stay.pos);
+    assign ahead_from_second = ahead_move_i ? moved_from_second : other_from_second;
+  end else begin : g_copy
+    (* ram_style = "distributed" *) logic [HeadBytes*8-1:0] low_mem[Slots];
+    (* ram_style = "distributed" *) logic [(V-HeadBytes)*8-1:0] high_mem[Slots];
+    initial for (int unsigned s = 0; s < Slots; s++) low_mem[s] = '0;
+    initial for (int unsigned s = 0; s < Slots; s++) high_mem[s] = '0;
+    always_ff @(posedge clk_i) begin
+      if (push) begin
+        low_mem[in_q]  <= chunk_data_i[HeadBytes*8-1:0];
+        high_mem[in_q] <= chunk_data_i[V*8-1:HeadBytes*8];
+      end
+    end
+    wire bank = ahead.first[0] ^ ahead_from_second[0];
+    assign ahead_from_second = ahead.pos[PosBits-1];
+    assign ahead_ring = {high_mem[ahead.first], low_mem[{ahead_rows[bank], bank}]};
+  end
 
   cu_byte_rotate #(.Bytes(V), .OutBytes(8)) u_head (
     .data_i(ahead_ring), .pos_i(ahead.pos), .data_o(head_d)
