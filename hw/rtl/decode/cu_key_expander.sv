@@ -235,11 +235,14 @@ module cu_key_expander
     .data_i({s2_key_q, tail_q}), .pos_i(PosBits'(s2_q.span - 1'b1)), .data_o(trailer)
   );
 
-  // Rotations add up: those within a beat are fixed, that of the beat depends on its phase.
+  // Rotations add up: those within a beat are fixed, that of the beat depends on its phase. A value's is
+  // five more: here, where that fits the LUTs which add two or four words, or else in s3.
+  localparam bit FiveHere = Words > 1 && Phases > 1;
   always_comb begin
     logic [63:0] words;
     words = '0;
     for (int unsigned i = 0; i < Words; i++) words ^= rotl(s2_data_q[64*i+:64], 11 * i);
+    if (FiveHere && !s2_q.key) words = rotl(words, 5);
     xor_hash = '0;
     for (int unsigned p = 0; p < Phases; p++) begin
       if (Phases == 1 || s2_phase_q == PhaseBits'(p)) xor_hash |= rotl(words, 11 * Words * p);
@@ -293,7 +296,7 @@ module cu_key_expander
   end
 
   always_comb begin
-    hash = s3_q.key ? s3_xor_hash_q : rotl(s3_xor_hash_q, 5);
+    hash = (FiveHere || s3_q.key) ? s3_xor_hash_q : rotl(s3_xor_hash_q, 5);
     if (s3_q.value || !s3_q.first) hash ^= hash_q;
     if (key_end) begin
       hash ^= rotl(s3_trailer_q, 3) ^ {32'(s3_q.user_bytes) + 32'd8, s3_q.value_bytes};
