@@ -58,7 +58,7 @@ module cu_byte_window #(
   localparam int unsigned Slots = 8;  // six, in a power of two
   localparam int unsigned SlotBits = $clog2(Slots);
   localparam int unsigned HeadBytes = 8;
-  localparam int unsigned AheadSelects = (V == HeadBytes) ? V : 1;  // per lane, or for the first eight
+  localparam int unsigned AheadSelects = (V == HeadBytes) ? V : 1;  // per lane, or for all
 
   typedef struct packed {
     logic               valid;
@@ -200,9 +200,9 @@ module cu_byte_window #(
   end
   assign parity_o = ^ring_parity;
 
-  // The bytes of the head, in the next cycle. If V is more, only the first eight lanes can be in the
-  // second chunk, all of them if the position is in the upper half: a copy of the bytes then needs
-  // two addresses for all lanes, and takes half the LUT RAM.
+  // The bytes of the head, in the next cycle. If V is more, only the first eight lanes can be in
+  // the second chunk, all of them if the position is in the upper half: a copy of the bytes then
+  // needs two addresses for all lanes, and takes half the LUT RAM.
   if (V == HeadBytes) begin : g_own_lanes
     // Where the bytes of a move end is late, so that lanes are found for that and for all else, and
     // then selected.

@@ -235,8 +235,8 @@ module cu_key_expander
     .data_i({s2_key_q, tail_q}), .pos_i(PosBits'(s2_q.span - 1'b1)), .data_o(trailer)
   );
 
-  // Rotations add up: those within a beat are fixed, that of the beat depends on its phase. A value's is
-  // five more: here, where that fits the LUTs which add two or four words, or else in s3.
+  // Rotations add up: those within a beat are fixed, that of the beat depends on its phase. A
+  // value's is five more: here, where that fits the LUTs which add two or four words, or else in s3.
   localparam bit FiveHere = Words > 1 && Phases > 1;
   always_comb begin
     logic [63:0] words;
