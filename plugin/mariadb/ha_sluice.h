@@ -258,6 +258,7 @@ class ha_sluice final : public handler {
 
   // Scratch space of the calls that write.
   std::string new_row_key_;
+  std::string old_row_;
   std::string new_row_;
   std::string found_;
   std::string columns_;

@@ -211,6 +211,15 @@ int ha_sluice::update_row(const uchar* old_record, const uchar* new_record) {
     new_row_key_ = row_key_;
   }
   const bool moved = new_row_key_ != row_key_;
+  new_row_.clear();
+  row_codec_->Append(new_record, &new_row_);
+  if (!moved) {
+    old_row_.clear();
+    row_codec_->Append(old_record, &old_row_);
+    if (old_row_ == new_row_) {
+      return HA_ERR_RECORD_IS_THE_SAME;  // as REPLACE may have it
+    }
+  }
   old_entries_.resize(table->s->keys);
   new_entries_.resize(table->s->keys);
   for (uint i = 0; i < table->s->keys; ++i) {
@@ -226,8 +235,6 @@ int ha_sluice::update_row(const uchar* old_record, const uchar* new_record) {
   if (status.ok() && moved) {
     status = Delete(rows(), row_key_);
   }
-  new_row_.clear();
-  row_codec_->Append(new_record, &new_row_);
   if (status.ok()) {
     status = Put(rows(), new_row_key_, new_row_);
   }

@@ -27,6 +27,12 @@ class SqlTest(case.Case):
         self.expect(one, "SELECT b FROM t WHERE a = 1", "11")
         self.expect(one, "UPDATE t SET b = b + 1 WHERE a = 1; COMMIT; SELECT b FROM t WHERE a = 1", "12")
 
+    def test_replacing_a_row_by_itself_affects_one_row(self):
+        one = self.connect()
+        self.expect(one, "REPLACE INTO t VALUES (1, 10); SELECT ROW_COUNT()", "1")
+        self.expect(one, "REPLACE INTO t VALUES (1, 11); SELECT ROW_COUNT()", "2")
+        self.expect(one, "REPLACE INTO t VALUES (7, 70); SELECT ROW_COUNT(); SELECT a FROM t WHERE b = 70", "1 7")
+
     def test_consistent_snapshot(self):
         one, two = self.connect(), self.connect()
         self.expect(one, "START TRANSACTION WITH CONSISTENT SNAPSHOT", "")
