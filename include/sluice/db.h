@@ -17,6 +17,10 @@
 /// called; later changes fail with Busy. Reads take no lock. Once a write has returned, every later
 /// read sees it, and it survives the process; with WriteOptions::sync a loss of power, too.
 ///
+/// A child of fork may open databases, but those that its parent had open stay the parent's: calls
+/// that would change them fail with Busy there, Close and the destructor do nothing, and nothing may
+/// be read, nor an iterator or a transaction destroyed.
+///
 /// Wherever a call takes a `Subtable*`, null means the default sub-table, which every database has.
 ///
 /// Any call may return InvalidArgument (misuse, described in the message), Corruption (stored bytes

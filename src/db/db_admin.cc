@@ -167,6 +167,9 @@ Status DBImpl::CompactRange(Subtable* subtable, std::string_view begin, std::str
 }
 
 Status DBImpl::WaitForBackgroundWork() {
+  if (db_.made.IsCopy()) {
+    return db_.CheckWritable();
+  }
   return db_.options.read_only ? Status() : background_.WaitUntilIdle();
 }
 

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ class DBImpl final : public DB, private TransactionStore {
 
   DBImpl(const Options& options, std::string path) : db_(options, std::move(path)) {}
   ~DBImpl() override;
+  // Leaves a copy that a fork has made as it is: its threads are not there to be joined, and log and
+  // data are the parent's.
+  static void operator delete(DBImpl* self, std::destroying_delete_t);
 
   // db_open.cc
   Status Recover();

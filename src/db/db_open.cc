@@ -111,6 +111,13 @@ DBImpl::~DBImpl() {
   EpochDrain();
 }
 
+void DBImpl::operator delete(DBImpl* self, std::destroying_delete_t) {
+  if (!self->db_.made.IsCopy()) {
+    self->~DBImpl();
+    ::operator delete(self, std::align_val_t(alignof(DBImpl)));
+  }
+}
+
 Status DB::Open(const Options& given, const std::string& where, std::unique_ptr<DB>* db) try {
   SLUICE_RETURN_IF_ERROR(CheckOptions(given));
   Options options = given;
@@ -409,6 +416,9 @@ Status DBImpl::RecoverPrepared(const LoggedTransactions& logged) {
 }
 
 Status DBImpl::Close() {
+  if (db_.made.IsCopy()) {
+    return {};
+  }
   if (std::exchange(closed_, true)) {
     return {};
   }

@@ -50,6 +50,9 @@ Status DbState::CheckWritable() const {
   if (options.read_only) {
     return Status::InvalidArgument(fmt::format("{}: opened read-only", path));
   }
+  if (made.IsCopy()) {
+    return Status::Busy(fmt::format("{}: opened before this process was forked", path));
+  }
   // Another may have it open by now, whose files these are.
   return stopping.load(std::memory_order_relaxed) ? Status::Busy("the database is closed")
                                                   : Status();

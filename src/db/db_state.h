@@ -33,6 +33,7 @@
 #include "tree/metadata_log.h"
 #include "tree/table_cache.h"
 #include "txn/transactions.h"
+#include "util/fork_mark.h"
 #include "util/mutex.h"
 #include "util/rate_limiter.h"
 
@@ -68,7 +69,7 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   MemtablePtr NewMemtable() {
     return std::make_shared<MemtableInfo>(options.memtable_bytes, backlog.memory());
   }
-  // InvalidArgument if the database is opened read-only.
+  // InvalidArgument if the database is opened read-only; Busy if it is closed, or a parent's.
   Status CheckWritable() const;
   template <typename F>
   void Tell(const F& call) {
@@ -124,6 +125,7 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // The position from which on the log is needed.
   LogPosition LogStart();
 
+  const ForkMark made;
   const Options options;
   const std::string path;
   Env* const env;

@@ -33,9 +33,7 @@ Status IngestionImpl::CheckUnderWay() const {
   if (committed_) {
     return Status::InvalidArgument("the ingestion is committed");
   }
-  if (db_.stopping) {
-    return Status::Busy("closing");
-  }
+  SLUICE_RETURN_IF_ERROR(db_.CheckWritable());
   if (db_.failed) {
     return db_.BackgroundError();
   }

@@ -29,9 +29,15 @@ class WritePath final : private WriteStages {
 
   // REQUIRES: `batch` (batch_format.h) has `count` writes, all within limits.
   Status Write(std::string_view batch, uint32_t count, bool sync, char* headroom = nullptr) {
+    if (db_.made.IsCopy()) [[unlikely]] {
+      return db_.CheckWritable();  // threads of the parent may lead the queues, and none is here
+    }
     return pipeline_->Write(batch, count, sync, headroom);
   }
   void WriteAsync(std::string batch, uint32_t count, bool sync, WriteCallback callback) {
+    if (db_.made.IsCopy()) [[unlikely]] {
+      return callback(db_.CheckWritable());
+    }
     pipeline_->WriteAsync(std::move(batch), count, sync, std::move(callback));
   }
   // For what writes past the log: waits for background work as one does who writes a memtable,

@@ -21,6 +21,7 @@
 
 #include "util/alignment.h"
 #include "util/files.h"
+#include "util/fork_mark.h"
 #include "util/kept_buffer.h"
 #include "util/mutex.h"
 #include "util/thread_owned.h"
@@ -442,6 +443,10 @@ class FileLockTable {
 
   Status Lock(const std::string& path, bool shared, FileId* id) {
     const MutexLock guard(mutex_);
+    if (made_.IsCopy()) {  // the locks are the parent's
+      held_.clear();
+      made_ = {};
+    }
     for (;;) {
       bool stale;
       SLUICE_RETURN_IF_ERROR(TryLock(path, shared, id, &stale));
@@ -454,6 +459,9 @@ class FileLockTable {
   void Unlock(const FileId& id) {
     const MutexLock guard(mutex_);
     const auto held = held_.find(id);
+    if (held == held_.end()) {
+      return;
+    }
     if (held->second.sharers > 1) {
       --held->second.sharers;
     } else {
@@ -510,6 +518,7 @@ class FileLockTable {
   }
 
   Mutex mutex_;
+  ForkMark made_;
   std::map<FileId, Held> held_;
 };
 

@@ -11,6 +11,7 @@
 #include "util/epoch.h"
 
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "util/fork_mark.h"
 #include "util/mutex.h"
 #include "util/thread_owned.h"
 
@@ -62,6 +64,7 @@ struct Waiting {
 };
 
 struct Slot : ThreadSlot {
+  const ForkMark made;
   Slot* next = nullptr;  // in the list of all slots; set once
   std::atomic<bool> taken{true};
   Waiting waiting;
@@ -69,7 +72,9 @@ struct Slot : ThreadSlot {
 
 int Membarrier(int command) { return static_cast<int>(::syscall(__NR_membarrier, command, 0, 0)); }
 
-// Never destroyed: threads may outlive main.
+// Never destroyed: threads may outlive main. The child of a fork has one of its own, because in the
+// copy guards of threads that it does not have may be held for ever, and so may mutexes; what was
+// retired there stays as it is.
 struct Registry {
   Registry() {
     domain.guards_fence.store(Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0);
@@ -81,10 +86,18 @@ struct Registry {
   std::atomic<bool> any_orphans{false};
 };
 
-Registry& TheRegistry() {
-  static auto* const registry = new Registry;
-  return *registry;
+Registry*& RegistryPointer() {
+  static Registry* registry = [] {
+    ::pthread_atfork(nullptr, nullptr, [] {
+      RegistryPointer() = new Registry;
+      thread_slot = nullptr;
+    });
+    return new Registry;
+  }();
+  return registry;
 }
+
+Registry& TheRegistry() { return *RegistryPointer(); }
 
 void Seal(Waiting& waiting, std::vector<Retired> objects) SLUICE_REQUIRES(waiting.mutex) {
   waiting.sealed.push_back(
@@ -188,6 +201,9 @@ Slot* NewSlot() {
 // Of a thread that exits.
 void GiveSlotBack(void* object) {
   auto* const slot = static_cast<Slot*>(object);
+  if (slot->made.IsCopy()) {
+    return;
+  }
   thread_slot = nullptr;
   std::vector<Retired> left;
   {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -445,6 +447,39 @@ TEST(Epoch, MuchMemoryIsNeverLeftBehind) {
     }
     EpochDrain();
   }
+}
+
+// Guards that threads of the parent hold at the fork are held for ever in its copy.
+TEST(Epoch, AChildWaitsForNoGuardOfItsParent) {
+  std::atomic<bool> held{false};
+  std::atomic<bool> stop{false};
+  std::thread reader([&] {
+    const EpochGuard guard;
+    held = true;
+    while (!stop) {
+      std::this_thread::yield();
+    }
+  });
+  while (!held) {
+    std::this_thread::yield();
+  }
+  EpochRetire(new Object(1));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    const int before = alive;
+    EpochRetire(new Object(2));
+    EpochWait();
+    EpochDrain();
+    ::_exit(alive == before ? 0 : 1);  // the first one is the parent's
+  }
+  int outcome = 0;
+  EXPECT_EQ(::waitpid(child, &outcome, 0), child);
+  EXPECT_TRUE(WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0) << outcome;
+  stop = true;
+  reader.join();
+  EpochDrain();
+  EXPECT_EQ(alive, 0);
 }
 
 }  // namespace
