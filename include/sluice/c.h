@@ -183,7 +183,7 @@ SLUICE_EXPORT void sluice_batch_put(sluice_batch_t* batch, const sluice_subtable
 /** Adds a deletion; the key is copied. */
 SLUICE_EXPORT void sluice_batch_delete(sluice_batch_t* batch, const sluice_subtable_t* subtable,
                                        const char* key, size_t key_bytes);
-/** Adds the deletion of the keys in [begin, end); the bounds are copied. */
+/** Adds the deletion of the keys in [begin, end), as sluice_delete_range; the bounds are copied. */
 SLUICE_EXPORT void sluice_batch_delete_range(sluice_batch_t* batch,
                                              const sluice_subtable_t* subtable, const char* begin,
                                              size_t begin_bytes, const char* end, size_t end_bytes);
@@ -338,7 +338,7 @@ SLUICE_EXPORT char* sluice_transaction_get_for_share(sluice_transaction_t* trans
                                                      size_t key_bytes, size_t* value_bytes,
                                                      char** error);
 /** Locks the keys in [begin, end) until the transaction ends, whether they exist or not, so that
- * others neither lock nor write a row in it; no end bytes: no bound. */
+ * others neither lock nor write a row in it; a null or empty `end` means no bound. */
 SLUICE_EXPORT void sluice_transaction_lock_range_for_update(sluice_transaction_t* transaction,
                                                             sluice_subtable_t* subtable,
                                                             const char* begin, size_t begin_bytes,

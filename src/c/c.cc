@@ -85,6 +85,9 @@ char* Found(const Status& status, const std::string& value, size_t* value_bytes,
   return Copy(value);
 }
 
+// A range's bound; null: none.
+std::string_view Bound(const char* key, size_t bytes) { return {key, key != nullptr ? bytes : 0}; }
+
 void SetBound(const char* key, size_t bytes, std::string* copy, const std::string** bound) {
   *bound = nullptr;
   if (key != nullptr) {
@@ -190,7 +193,8 @@ void sluice_delete(sluice_db_t* db, const sluice_write_options_t* options,
 void sluice_delete_range(sluice_db_t* db, const sluice_write_options_t* options,
                          sluice_subtable_t* subtable, const char* begin, size_t begin_bytes,
                          const char* end, size_t end_bytes, char** error) {
-  Tell(db->rep->DeleteRange(Of(options), Of(subtable), {begin, begin_bytes}, {end, end_bytes}),
+  Tell(db->rep->DeleteRange(Of(options), Of(subtable), Bound(begin, begin_bytes),
+                            Bound(end, end_bytes)),
        error);
 }
 void sluice_write(sluice_db_t* db, const sluice_write_options_t* options,
@@ -220,7 +224,7 @@ void sluice_batch_delete(sluice_batch_t* batch, const sluice_subtable_t* subtabl
 void sluice_batch_delete_range(sluice_batch_t* batch, const sluice_subtable_t* subtable,
                                const char* begin, size_t begin_bytes, const char* end,
                                size_t end_bytes) {
-  batch->rep.DeleteRange(Of(subtable), {begin, begin_bytes}, {end, end_bytes});
+  batch->rep.DeleteRange(Of(subtable), Bound(begin, begin_bytes), Bound(end, end_bytes));
 }
 void sluice_batch_clear(sluice_batch_t* batch) { batch->rep.Clear(); }
 uint32_t sluice_batch_count(const sluice_batch_t* batch) { return batch->rep.count(); }
@@ -375,14 +379,16 @@ void sluice_transaction_lock_range_for_update(sluice_transaction_t* transaction,
                                               sluice_subtable_t* subtable, const char* begin,
                                               size_t begin_bytes, const char* end, size_t end_bytes,
                                               char** error) {
-  Tell(transaction->rep->LockRangeForUpdate(Of(subtable), {begin, begin_bytes}, {end, end_bytes}),
+  Tell(transaction->rep->LockRangeForUpdate(Of(subtable), Bound(begin, begin_bytes),
+                                            Bound(end, end_bytes)),
        error);
 }
 void sluice_transaction_lock_range_for_share(sluice_transaction_t* transaction,
                                              sluice_subtable_t* subtable, const char* begin,
                                              size_t begin_bytes, const char* end, size_t end_bytes,
                                              char** error) {
-  Tell(transaction->rep->LockRangeForShare(Of(subtable), {begin, begin_bytes}, {end, end_bytes}),
+  Tell(transaction->rep->LockRangeForShare(Of(subtable), Bound(begin, begin_bytes),
+                                           Bound(end, end_bytes)),
        error);
 }
 void sluice_transaction_unlock(sluice_transaction_t* transaction, sluice_subtable_t* subtable,
@@ -445,8 +451,7 @@ void sluice_flush(sluice_db_t* db, sluice_subtable_t* subtable, char** error) {
 }
 void sluice_compact_range(sluice_db_t* db, sluice_subtable_t* subtable, const char* begin,
                           size_t begin_bytes, const char* end, size_t end_bytes, char** error) {
-  Tell(db->rep->CompactRange(Of(subtable), {begin, begin != nullptr ? begin_bytes : 0},
-                             {end, end != nullptr ? end_bytes : 0}),
+  Tell(db->rep->CompactRange(Of(subtable), Bound(begin, begin_bytes), Bound(end, end_bytes)),
        error);
 }
 sluice_ingestion_t* sluice_ingestion_create(sluice_db_t* db, char** error) {
@@ -468,8 +473,7 @@ void sluice_approximate_size(sluice_db_t* db, sluice_subtable_t* subtable, const
                              size_t begin_bytes, const char* end, size_t end_bytes,
                              uint64_t* records, uint64_t* bytes) {
   const sluice::RangeSize size =
-      db->rep->ApproximateSize(Of(subtable), {begin, begin != nullptr ? begin_bytes : 0},
-                               {end, end != nullptr ? end_bytes : 0});
+      db->rep->ApproximateSize(Of(subtable), Bound(begin, begin_bytes), Bound(end, end_bytes));
   if (records != nullptr) {
     *records = size.records;
   }

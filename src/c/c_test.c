@@ -394,7 +394,7 @@ int main(int argc, char** argv) {
   EXPECT_VALUE(NULL, other, "g", "batch");
   sluice_batch_t* ranges = sluice_batch_create();
   sluice_batch_put(ranges, other, "h", 1, "before", 6);
-  sluice_batch_delete_range(ranges, other, "h", 1, NULL, 0);
+  sluice_batch_delete_range(ranges, other, "h", 1, NULL, 7); /* null: no bound, whatever its size */
   sluice_batch_put(ranges, other, "i", 1, "after", 5);
   CHECK(sluice_batch_count(ranges) == 3);
   sluice_write(db, NULL, ranges, &error);
@@ -403,7 +403,8 @@ int main(int argc, char** argv) {
   EXPECT_VALUE(NULL, other, "g", "batch");
   EXPECT_VALUE(NULL, other, "h", NULL);
   EXPECT_VALUE(NULL, other, "i", "after");
-  sluice_compact_range(db, other, NULL, 0, NULL, 0, &error);
+  sluice_delete_range(db, NULL, other, "j", 1, NULL, 7, &error);
+  sluice_compact_range(db, other, NULL, 7, NULL, 7, &error);
   sluice_wait_for_background_work(db, &error);
   sluice_verify(db, &error);
   sluice_checkpoint(db, copy, &error);
