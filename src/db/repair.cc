@@ -202,7 +202,11 @@ Status Repairer::Run() {
   if (const Status exists = env_->FileExists(to_); !exists.IsNotFound()) {
     return exists.ok() ? Status::InvalidArgument(fmt::format("{}: exists", to_)) : exists;
   }
-  SLUICE_RETURN_IF_ERROR(env_->LockFile(LockPath(path_), &lock_));
+  // Makes no file: what is no database is left as it is. Whoever has one open has made it.
+  if (const Status locked = env_->LockFileShared(LockPath(path_), &lock_);
+      !locked.ok() && !locked.IsNotFound()) {
+    return locked;
+  }
   const Status metadata = ReadMetadata();
   without_metadata_ = metadata.IsCorruption();
   if (!metadata.ok() && !without_metadata_) {

@@ -385,6 +385,7 @@ TEST_F(RepairTest, RefusesWhatItCannotRepair) {
   }
   fs::create_directories(dir_.File("empty"));
   EXPECT_TRUE(DB::Repair(options_, dir_.File("empty"), dir_.File("to"), &report_).IsCorruption());
+  EXPECT_TRUE(fs::is_empty(dir_.File("empty"))) << "it is only read";
   EXPECT_FALSE(fs::exists(dir_.File("to")));
 }
 
