@@ -52,6 +52,13 @@ module f_byte_window #(
       always_comb m_zero : assume (rst_n_q || u_dut.g_lane[l].mem[i] == '0);
     end
   end
+  if (V > 8) begin : g_begin_copy
+    for (genvar i = 0; i < 8; i++) begin : g_slot
+      always_comb begin
+        m_zero : assume (rst_n_q || {u_dut.g_copy.high_mem[i], u_dut.g_copy.low_mem[i]} == '0);
+      end
+    end
+  end
 
   wire take = rst_n_q && chunk_valid_i && chunk_ready;
   wire move = rst_n_q && move_i;

@@ -155,6 +155,17 @@ PROOFS = {
              "in_parity[i] = ^chunk_data_i[8*i+:7]"),
         ],
     ),
+    "byte_window_16": Proof(
+        "f_byte_window", ["cu_byte_mux", "cu_byte_rotate", "cu_byte_window"],
+        "the same at V = 16, where the head has a copy of the bytes",
+        method="bmc", depth=6, parameters={"V": 16, "Invariants": 0}, fast=False,
+        mutations=[
+            ("cu_byte_window", "ahead_from_second = ahead.pos[PosBits-1]", "ahead_from_second = 1'b0"),
+            ("cu_byte_window", "high_mem[ahead.first]", "high_mem[first_q]"),
+            ("cu_byte_window", "low_mem[in_q]  <=", "low_mem[first_q] <="),
+            ("cu_byte_window", "low_mem[{ahead_rows[bank], bank}]", "low_mem[{rows[bank], bank}]"),
+        ],
+    ),
     "axi_read_arbiter": Proof(
         "f_axi_read_arbiter", ["cu_fifo", "cu_round_robin", "cu_axi_read_arbiter"],
         "AXI4: held until taken; answers to whom they are for; turns, budgets, isolation",
