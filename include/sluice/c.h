@@ -108,7 +108,8 @@ SLUICE_EXPORT void sluice_read_options_set_upper_bound(sluice_read_options_t* op
  * "offload failure", "background error") and a description as JSON, valid during the call; what is
  * not UTF-8 in names is replaced. See sluice/listener.h. */
 typedef void (*sluice_listener_t)(void* context, const char* kind, const char* json);
-/** Calls `listener` with `context` for each event of databases opened with these options. */
+/** Calls `listener` with `context` for each event of databases opened with these options; null: calls
+ * none. */
 SLUICE_EXPORT void sluice_options_set_listener(sluice_options_t* options,
                                                sluice_listener_t listener, void* context);
 

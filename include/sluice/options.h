@@ -96,7 +96,7 @@ struct Options {
   uint64_t separate_value_bytes = 0;
 
   // Shape of the trees.
-  size_t l0_compaction_runs = 6;  ///< runs in level 0 that trigger a compaction
+  size_t l0_compaction_runs = 6;  ///< runs in level 0 that trigger a compaction; at least 2
   size_t l0_slowdown_runs = 16;   ///< from here on writes are slowed down, more with each run
   size_t l0_stop_runs = 32;       ///< from here on writes wait
   /// Levels 0 and 1 together may have this size, or an eighth of level 2's if that is more, and if

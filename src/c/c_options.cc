@@ -187,7 +187,10 @@ void sluice_options_set(sluice_options_t* options, const char* name, const char*
 }
 void sluice_options_set_listener(sluice_options_t* options, sluice_listener_t listener,
                                  void* context) {
-  options->rep.listeners = {std::make_shared<Listener>(listener, context)};
+  options->rep.listeners.clear();
+  if (listener != nullptr) {
+    options->rep.listeners = {std::make_shared<Listener>(listener, context)};
+  }
 }
 
 sluice_subtable_options_t* sluice_subtable_options_create(void) {

@@ -464,10 +464,15 @@ int main(int argc, char** argv) {
   sluice_write_options_destroy(sync);
   sluice_close(db, &error);
   CHECK_OK();
+  sluice_options_set_listener(options, NULL, NULL);
   db = sluice_open(options, copy, &error);
   CHECK_OK();
   EXPECT_VALUE(NULL, sluice_find_subtable(db, "other"), "g", "batch");
+  sluice_put(db, NULL, NULL, "unheard", 7, "flush", 5, &error);
+  sluice_flush(db, NULL, &error);
+  CHECK_OK();
   sluice_close(db, &error);
+  sluice_options_set_listener(options, on_event, &flushes);
   CHECK_OK();
 
   sluice_options_t* reading = sluice_options_create();

@@ -13,7 +13,7 @@ uint64_t PageBytes(uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageByte
 // Sums of multiples of this are exact up to 2 TiB.
 constexpr double kGrain = 1.0 / 4096;
 
-double Share(uint64_t of, size_t parts) {
+double PartOf(uint64_t of, size_t parts) {
   return std::round(static_cast<double>(of) / static_cast<double>(parts) / kGrain) * kGrain;
 }
 
@@ -43,9 +43,9 @@ void SpaceEstimate::Overlaps(const RunId& /*run*/, const Extent& extent, size_t 
                              bool does) {
   const double sign = does ? 1 : -1;
   const uint64_t tombstones = std::min(extent.entries, extent.tombstones);
-  const double weight = sign * Share(extent.weight(), end - first);
-  const double records = sign * Share(extent.entries - tombstones, end - first);
-  const double deleted = sign * Share(extent.tombstones, end - first);
+  const double weight = sign * PartOf(extent.weight(), end - first);
+  const double records = sign * PartOf(extent.entries - tombstones, end - first);
+  const double deleted = sign * PartOf(extent.tombstones, end - first);
   for (size_t i = first; i < end; ++i) {
     stretches_[i].above_weight += weight;
     stretches_[i].above_records += records;

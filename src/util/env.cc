@@ -436,17 +436,13 @@ class PosixRandomAccessFile final : public RandomAccessFile {
 
 // Record locks belong to a process, and closing any descriptor of a file drops them all. So a
 // second lock of a file this process holds must be refused, or share the first one's descriptor,
-// before the file is even opened.
+// before the file is even opened. Each process has a table: locks are not passed on by a fork.
 class FileLockTable {
  public:
   using FileId = std::pair<dev_t, ino_t>;
 
   Status Lock(const std::string& path, bool shared, FileId* id) {
     const MutexLock guard(mutex_);
-    if (made_.IsCopy()) {  // the locks are the parent's
-      held_.clear();
-      made_ = {};
-    }
     for (;;) {
       bool stale;
       SLUICE_RETURN_IF_ERROR(TryLock(path, shared, id, &stale));
@@ -518,7 +514,6 @@ class FileLockTable {
   }
 
   Mutex mutex_;
-  ForkMark made_;
   std::map<FileId, Held> held_;
 };
 
@@ -711,12 +706,11 @@ class PosixEnv final : public Env {
  private:
   Status Lock(const std::string& path, bool shared, std::unique_ptr<FileLock>* lock) {
     FileLockTable::FileId id;
-    SLUICE_RETURN_IF_ERROR(locks_.Lock(path, shared, &id));
-    *lock = std::make_unique<PosixFileLock>(&locks_, id);
+    FileLockTable& locks = PerProcess<FileLockTable>::Get();
+    SLUICE_RETURN_IF_ERROR(locks.Lock(path, shared, &id));
+    *lock = std::make_unique<PosixFileLock>(&locks, id);
     return {};
   }
-
-  FileLockTable locks_;
 };
 
 }  // namespace

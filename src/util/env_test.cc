@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "util/files.h"
@@ -29,6 +31,7 @@ class EnvTest : public testing::Test {
   Status::Code LockInChild(const std::string& path) {
     const pid_t child = ::fork();
     if (child == 0) {
+      ::alarm(60);  // rather than to hang
       std::unique_ptr<FileLock> lock;
       ::_exit(static_cast<int>(env_->LockFile(path, &lock).code()));
     }
@@ -163,6 +166,21 @@ TEST_F(EnvTest, TheLockOfARemovedFileKeepsOthersOut) {
     EXPECT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
   }
+}
+
+// Whatever they do at that moment.
+TEST_F(EnvTest, AChildLocksWhileThreadsOfItsParentDo) {
+  std::atomic<bool> stop{false};
+  std::thread parent([&] {
+    for (std::unique_ptr<FileLock> lock; !stop; lock.reset()) {
+      ASSERT_TRUE(env_->LockFile(dir_.File("parent"), &lock).ok());
+    }
+  });
+  for (int round = 0; round < 200 && !HasFailure(); ++round) {
+    EXPECT_EQ(LockInChild(dir_.File("child")), Status::Code::kOk) << round;
+  }
+  stop = true;
+  parent.join();
 }
 
 TEST_F(EnvTest, ReadersShareALock) {

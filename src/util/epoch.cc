@@ -11,7 +11,6 @@
 #include "util/epoch.h"
 
 #include <linux/membarrier.h>
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -72,11 +71,11 @@ struct Slot : ThreadSlot {
 
 int Membarrier(int command) { return static_cast<int>(::syscall(__NR_membarrier, command, 0, 0)); }
 
-// Never destroyed: threads may outlive main. The child of a fork has one of its own, because in the
-// copy guards of threads that it does not have may be held for ever, and so may mutexes; what was
-// retired there stays as it is.
+// Of the process, as in the copy of a fork's child guards and mutexes may be held for ever by
+// threads that the child does not have; what was retired there stays as it is.
 struct Registry {
   Registry() {
+    thread_slot = nullptr;
     domain.guards_fence.store(Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0);
   }
 
@@ -86,18 +85,7 @@ struct Registry {
   std::atomic<bool> any_orphans{false};
 };
 
-Registry*& RegistryPointer() {
-  static Registry* registry = [] {
-    ::pthread_atfork(nullptr, nullptr, [] {
-      RegistryPointer() = new Registry;
-      thread_slot = nullptr;
-    });
-    return new Registry;
-  }();
-  return registry;
-}
-
-Registry& TheRegistry() { return *RegistryPointer(); }
+Registry& TheRegistry() { return PerProcess<Registry>::Get(); }
 
 void Seal(Waiting& waiting, std::vector<Retired> objects) SLUICE_REQUIRES(waiting.mutex) {
   waiting.sealed.push_back(

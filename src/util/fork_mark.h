@@ -9,6 +9,8 @@
 
 #pragma once
 
+#include <pthread.h>
+
 #include <cstdint>
 
 namespace sluice {
@@ -28,6 +30,24 @@ class ForkMark {
   static uint64_t forks;
 
   uint64_t forks_;
+};
+
+// The process's own T, never destroyed. The child of a fork has a new one, whatever threads of its
+// parent did with theirs.
+template <typename T>
+class PerProcess {
+ public:
+  static T& Get() {
+    static const bool made = [] {
+      object_ = new T;
+      return ::pthread_atfork(nullptr, nullptr, [] { object_ = new T; }) == 0;
+    }();
+    (void)made;
+    return *object_;
+  }
+
+ private:
+  static inline T* object_ = nullptr;
 };
 
 }  // namespace sluice
