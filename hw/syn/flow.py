@@ -56,8 +56,9 @@ class Target:
 # What ABC takes a wire for, in ps. LUTs take it 1 ps: in UltraScale+ wires take most of a path. ABC
 # so maps for few levels; where a stage needs no more than LEVELS of them, or LEVELS[""], for few LUTs.
 WIRE = 2500
-LEVELS = {"": 6, "cu_entry_decoder": 5, "cu_index_reader": 5, "cu_transfer": 5,
-          "cu_entry_encoder": 7, "cu_read_engine": 7, "cu_visibility_filter": 7}  # fmt: skip
+LEVELS = {"": 6, "cu_entry_decoder": 5, "cu_index_reader": 5, "cu_transfer": 5, "cu_job_control": 5,
+          "cu_visibility_filter": 5, "cu_write_engine": 5, "cu_axi_write_arbiter": 5,
+          "cu_entry_encoder": 7, "cu_read_engine": 7}  # fmt: skip
 # What LUTs of up to six inputs, of seven, and of eight count. Yosys counts by inputs, 2 to 5 for up to
 # six, because two small LUTs can be one: synth.py counts each.
 COSTS = "6:1,2,4"
