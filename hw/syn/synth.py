@@ -98,7 +98,7 @@ logic stands in for it: the longest path from one register or RAM to the next, i
 a read of LUT RAM count as one level each, a carry chain of any length as one, and multiplexers within a
 slice (MUXF7 to MUXF9) as none. What does not come from a LUT of such a multiplexer's own must pass through
 one, which counts as a LUT and as a level. The goal is {goal} levels. Yosys maps for few of them, and for few LUTs
-where a stage needs no more than five, or a read engine no more than six: as in these devices, wires take
+where a stage needs no more than five to seven, by stage: as in these devices, wires take
 longer than LUTs (hw/syn/flow.py). A multiplexer of four bytes (`cu_byte_mux`) is eight LUTs, as it stands. Each LUT
 counts, even if two small ones could share a place.
 
