@@ -1,13 +1,12 @@
 #include "tree/block_reads.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <span>
 
 #include "sluice/env.h"
 #include "tree/extent_space.h"
 #include "util/alignment.h"
+#include "util/fork_mark.h"
 #include "util/io_queue.h"
 #include "util/thread_owned.h"
 
@@ -21,17 +20,16 @@ constexpr unsigned kDepth = 32;
 // parent's.
 IoQueue& ThreadQueue() {
   struct Queue {
-    std::unique_ptr<IoQueue> queue;
-    pid_t owner = -1;
+    std::unique_ptr<IoQueue> queue = IoQueue::New(kDepth);
+    ForkMark made;
   };
   thread_local ThreadOwned<Queue> own;
-  auto& [queue, owner] = *own;
-  if (const pid_t process = ::getpid(); process != owner) {
-    queue = IoQueue::New(kDepth);
-    owner = process;
+  Queue& queue = *own;
+  if (queue.made.IsCopy()) [[unlikely]] {
+    queue = {};
   }
   // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete): what was deleted is not what is there now
-  return *queue;
+  return *queue.queue;
 }
 
 }  // namespace
