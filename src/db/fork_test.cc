@@ -23,7 +23,7 @@ std::string Key(int i) { return fmt::format("{:08}", i); }
 
 class ForkTest : public DbFixture {
  protected:
-  // While two threads write and read; whether `run` returned true in the child.
+  // Whether `run` returned true in a child.
   template <typename Run>
   bool InChild(const Run& run) {
     const pid_t child = ::fork();
@@ -35,6 +35,7 @@ class ForkTest : public DbFixture {
     EXPECT_EQ(::waitpid(child, &outcome, 0), child);
     return WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0;
   }
+  // From now on two threads write and read.
   void Begin() {
     stop_ = false;
     threads_.emplace_back([this] {

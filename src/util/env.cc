@@ -456,7 +456,7 @@ class FileLockTable {
     const MutexLock guard(mutex_);
     const auto held = held_.find(id);
     if (held == held_.end()) {
-      return;
+      return;  // a copy of a lock of the process's parent
     }
     if (held->second.sharers > 1) {
       --held->second.sharers;
@@ -519,11 +519,10 @@ class FileLockTable {
 
 class PosixFileLock final : public FileLock {
  public:
-  PosixFileLock(FileLockTable* table, FileLockTable::FileId id) : table_(table), id_(id) {}
-  ~PosixFileLock() override { table_->Unlock(id_); }
+  explicit PosixFileLock(FileLockTable::FileId id) : id_(id) {}
+  ~PosixFileLock() override { PerProcess<FileLockTable>::Get().Unlock(id_); }
 
  private:
-  FileLockTable* const table_;
   const FileLockTable::FileId id_;
 };
 
@@ -706,9 +705,8 @@ class PosixEnv final : public Env {
  private:
   Status Lock(const std::string& path, bool shared, std::unique_ptr<FileLock>* lock) {
     FileLockTable::FileId id;
-    FileLockTable& locks = PerProcess<FileLockTable>::Get();
-    SLUICE_RETURN_IF_ERROR(locks.Lock(path, shared, &id));
-    *lock = std::make_unique<PosixFileLock>(&locks, id);
+    SLUICE_RETURN_IF_ERROR(PerProcess<FileLockTable>::Get().Lock(path, shared, &id));
+    *lock = std::make_unique<PosixFileLock>(id);
     return {};
   }
 };

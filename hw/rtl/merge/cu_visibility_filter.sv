@@ -185,7 +185,7 @@ module cu_visibility_filter #(
   logic [V-1:0] equal_bytes_q;
   logic [IdxBits-1:0] idx1_q;
   logic begin_less_q, begin_equal_q, end_less_q, end_equal_q;
-  logic [Words:0] parity1_q;  // of this and the two lines before
+  logic [Words:0] parity1_q;  // of this and the three lines before
   logic less_q;               // than the beat of the previous key
   logic check_q;              // of a key: its parity, which is even
   logic [Words:0] check_parity_q;
