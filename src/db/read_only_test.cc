@@ -171,8 +171,9 @@ TEST_F(ReadOnlyTest, TellsOfPreparedTransactions) {
     EXPECT_NE(refused.message().find("read-only"), std::string::npos) << refused.ToString();
     EXPECT_EQ(db->ListPrepared(), (Names{"one", "two"}));
   }
-  const auto reader = db->BeginTransaction({.lock_timeout = {}}, {});
+  auto reader = db->BeginTransaction({.lock_timeout = {}}, {});
   EXPECT_EQ(reader->GetForUpdate({}, nullptr, "two", &value).code(), Status::Code::kTimedOut);
+  reader.reset();
   EXPECT_TRUE(db->Close().ok());
   EXPECT_TRUE(Tree() == before);
   ASSERT_TRUE(Open(false, &db).ok());

@@ -39,15 +39,21 @@ class PerProcess {
  public:
   static T& Get() {
     static const bool made = [] {
-      object_ = new T;
-      return ::pthread_atfork(nullptr, nullptr, [] { object_ = new T; }) == 0;
+      Make();
+      return ::pthread_atfork(nullptr, nullptr, Make) == 0;
     }();
     (void)made;
-    return *object_;
+    return own_->object;
   }
 
  private:
-  static inline T* object_ = nullptr;
+  struct Own {
+    T object{};
+    Own* parents;  // so that no leak checker takes it for lost
+  };
+  static void Make() { own_ = new Own{.parents = own_}; }
+
+  static inline Own* own_ = nullptr;
 };
 
 }  // namespace sluice

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <deque>
 #include <thread>
 #include <vector>
 
@@ -48,11 +49,12 @@ class RateLimiterTest : public testing::Test {
   std::atomic<RateLimiter::Clock::time_point> now_{RateLimiter::Clock::time_point(seconds(1000))};
   RateLimiter limiter_{1000, [this] { return now_.load(); }};
   std::atomic<bool> stopped_{false};
+  std::deque<std::atomic<uint64_t>> counts_;  // the threads outlive a test's body
   std::vector<std::thread> threads_;
 };
 
 TEST_F(RateLimiterTest, LetsThroughWhatTimeAllows) {
-  std::atomic<uint64_t> taken{0};
+  std::atomic<uint64_t>& taken = counts_.emplace_back(0);
   Demand(Use::kCompaction, 10, &taken);
   Demand(Use::kCompaction, 10, &taken);
   // A tenth of a second's bytes were saved, and one piece more begins.
@@ -71,8 +73,8 @@ TEST_F(RateLimiterTest, LetsThroughWhatTimeAllows) {
 }
 
 TEST_F(RateLimiterTest, FlushesGoFirst) {
-  std::atomic<uint64_t> compacted{0};
-  std::atomic<uint64_t> flushed{0};
+  std::atomic<uint64_t>& compacted = counts_.emplace_back(0);
+  std::atomic<uint64_t>& flushed = counts_.emplace_back(0);
   Demand(Use::kCompaction, 10, &compacted);
   Demand(Use::kCompaction, 10, &compacted);
   Until(compacted, 110);
@@ -89,7 +91,7 @@ TEST_F(RateLimiterTest, FlushesGoFirst) {
 }
 
 TEST_F(RateLimiterTest, CompactionsTakeWhatTheyNeed) {
-  std::atomic<uint64_t> compacted{0};
+  std::atomic<uint64_t>& compacted = counts_.emplace_back(0);
   limiter_.SetNeed(0.25);
   Demand(Use::kCompaction, 10, &compacted);
   // A tenth of a second's share was saved.
@@ -105,7 +107,7 @@ TEST_F(RateLimiterTest, CompactionsTakeWhatTheyNeed) {
   };
   pass(20, milliseconds(40));
   // Flushes have all of the rate, whatever compactions need.
-  std::atomic<uint64_t> flushed{0};
+  std::atomic<uint64_t>& flushed = counts_.emplace_back(0);
   Demand(Use::kFlush, 10, &flushed);
   Until(flushed, 100);
   for (uint64_t turn = 1; turn <= 20; ++turn) {
@@ -115,7 +117,7 @@ TEST_F(RateLimiterTest, CompactionsTakeWhatTheyNeed) {
 }
 
 TEST_F(RateLimiterTest, CompactionsAreNeverStarved) {
-  std::atomic<uint64_t> compacted{0};
+  std::atomic<uint64_t>& compacted = counts_.emplace_back(0);
   limiter_.SetNeed(0);
   Demand(Use::kCompaction, 10, &compacted);
   Until(compacted, 20);
@@ -126,7 +128,7 @@ TEST_F(RateLimiterTest, CompactionsAreNeverStarved) {
 }
 
 TEST_F(RateLimiterTest, HurryTakesAll) {
-  std::atomic<uint64_t> compacted{0};
+  std::atomic<uint64_t>& compacted = counts_.emplace_back(0);
   limiter_.SetNeed(0.25);
   {
     const RateLimiter::Hurry hurry(&limiter_);
@@ -142,7 +144,7 @@ TEST_F(RateLimiterTest, HurryTakesAll) {
 }
 
 TEST_F(RateLimiterTest, StopLetsAllGo) {
-  std::atomic<uint64_t> taken{0};
+  std::atomic<uint64_t>& taken = counts_.emplace_back(0);
   Demand(Use::kCompaction, 1'000'000'000, &taken);
   Demand(Use::kFlush, 1'000'000'000, &taken);
   // TearDown joins both.
