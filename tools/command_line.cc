@@ -11,21 +11,24 @@ namespace sluice::tools {
 
 namespace {
 
-// CLI11 takes -5 for 2^64 - 5.
-void RefuseNegativeCounts(CLI::App* app) {
-  const CLI::Validator negative(
+// CLI11 takes -5 for 2^64 - 5, and nothing for 0.
+void RefuseOddCounts(CLI::App* app) {
+  const CLI::Validator odd(
       [](const std::string& text) {
+        if (text.empty()) {
+          return std::string("an empty number");
+        }
         return text.starts_with('-') ? "a negative number: " + text : std::string();
       },
       "");
   for (CLI::Option* const option : app->get_options()) {
     const std::string type = option->get_type_name();
     if (type.starts_with("UINT") || type == "N" || type == "SECONDS") {
-      option->transform(negative);  // before any other check
+      option->transform(odd);  // before any other check
     }
   }
   for (CLI::App* const command : app->get_subcommands({})) {
-    RefuseNegativeCounts(command);
+    RefuseOddCounts(command);
   }
 }
 
@@ -66,7 +69,7 @@ std::unique_ptr<CLI::App> MakeCommandLine(AddFunction add, Action* action) {
   app->set_version_flag("--version", "sluice " SLUICE_VERSION);
   app->footer("`sluice COMMAND --help` tells more, with examples.");
   add(app.get(), action);
-  RefuseNegativeCounts(app.get());
+  RefuseOddCounts(app.get());
   app->failure_message([](const CLI::App* parser, const CLI::Error& error) {
     const std::string text = CLI::FailureMessage::simple(parser, error);
     const size_t end = std::min(text.find('\n'), text.size());

@@ -91,6 +91,10 @@ Status PutLines(const DbArguments& arguments, const OpenDb& open, uint64_t* reco
     if (status.ok()) {
       status = TextToBytes(std::string_view(line).substr(tab + 1), arguments.hex, &value);
     }
+    if (status.ok() && key.size() > kMaxKeyBytes) {  // the batch would not say which one
+      status = Status::InvalidArgument(
+          fmt::format("key of {} bytes; the most is {}", key.size(), kMaxKeyBytes));
+    }
     if (!status.ok()) {
       return status.WithContext(
           fmt::format("line {} ({} records before it are written)", number, *records));
@@ -262,6 +266,10 @@ void AddDbRecordCommands(CLI::App* db, Action* action) {
   app->callback([remove, action, one, from, to] {
     if (one->count() + from->count() + to->count() == 0) {
       throw CLI::RequiredError("KEY, --from or --to");
+    }
+    if (one->count() == 0 && remove->range.from.empty() && remove->range.to.empty()) {
+      // As an unset variable of a script leaves them.
+      throw CLI::ValidationError("--from, --to", "both are empty, which would be all keys");
     }
     remove->one = one->count() != 0;
     *action = [remove] { return Delete(*remove); };

@@ -104,6 +104,8 @@ class Db(Case):
         self.assertEqual(self.ok("db", "scan", self.db, "--from", "r", "--keys-only"), "")
         self.fails(2, "db", "delete", self.db)
         self.fails(2, "db", "delete", self.db, "k", "--from", "a")
+        self.fails(2, "db", "delete", self.db, "--from", "", "--to", "")
+        self.fails(2, "db", "scan", self.db, "--limit", "")
         self.assertEqual(self.status("db", "get", self.db, "b")[0], "not_found")
         for bad in (("get", "a\\n"), ("get", "a\\x4"), ("get", "abc", "--hex")):
             self.assertEqual(self.status("db", bad[0], self.db, *bad[1:])[0], "invalid_argument")
@@ -137,6 +139,9 @@ class Db(Case):
         self.ok("db", "put", again, "--stdin", "--create", "--hex", stdin=hexed)
         self.assertEqual(self.ok("db", "dump", again), dumped)
         result = sluice("db", "put", again, "--stdin", stdin="a\tb\nc\n")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("line 2", result.stderr)
+        result = sluice("db", "put", again, "--stdin", stdin=f"a\tb\n{'k' * 65536}\tc\n")
         self.assertEqual(result.returncode, 1)
         self.assertIn("line 2", result.stderr)
 
