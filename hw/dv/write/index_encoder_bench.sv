@@ -4,7 +4,7 @@ module index_encoder_bench #(
   parameter int unsigned ValueBytes = 16,
   parameter int unsigned MaxBlocks = 8192,
   parameter int unsigned AlignBytes = 64,
-  parameter int unsigned KeyFifoBytes = 1024
+  parameter int unsigned KeyFifoBytes = 512
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,

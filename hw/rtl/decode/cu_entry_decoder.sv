@@ -138,31 +138,51 @@ module cu_entry_decoder
   typedef struct packed {
     logic        run_end;
     logic [31:0] bytes;
+  } info_t;
+
+  // Of a block from its handle until it is checked. There are InFlight + 1 + Checks at most, so that
+  // the two places in their ring need no count.
+  localparam int unsigned Names = 2 ** $clog2(InFlight + 1 + Checks);
+  typedef struct packed {
+    logic [31:0] stored_bytes;  // and the trailer
     logic [15:0] table_no;
     logic [OffsetBits-1:0] offset;
-  } info_t;
+  } name_t;
 
   logic lane_valid, lane_pop;
   logic [LaneBits-1:0] lane;
   logic [31:0] lane_bytes;
   logic info_valid, info_pop, info_take;
   info_t info;
+  logic check_pop;
+  name_t names[Names];
+  logic [$clog2(Names)-1:0] asked_q, checked_q;
   logic [$clog2(InFlight+1)-1:0] unused_lanes, unused_info;
+  wire asked = accept & ~handle_end_i & ~fault_q;
 
   cu_fifo #(.Width(LaneBits + 32), .Depth(InFlight)) u_lanes (
     .clk_i, .rst_ni,
-    .wvalid_i(accept & ~handle_end_i & ~fault_q), .wready_o(lane_ready),
-    .wdata_i({handle_addr_i[LaneBits-1:0], ask_bytes}),
+    .wvalid_i(asked), .wready_o(lane_ready), .wdata_i({handle_addr_i[LaneBits-1:0], ask_bytes}),
     .rvalid_o(lane_valid), .rready_i(lane_pop), .rdata_o({lane, lane_bytes}),
     .count_o(unused_lanes)
   );
   cu_fifo #(.Width($bits(info_t)), .Depth(InFlight)) u_info (
     .clk_i, .rst_ni,
-    .wvalid_i(accept & ~fault_q), .wready_o(info_ready),
-    .wdata_i({handle_end_i, handle_bytes_i, handle_table_i, handle_offset_i[OffsetBits-1:0]}),
+    .wvalid_i(accept & ~fault_q), .wready_o(info_ready), .wdata_i({handle_end_i, handle_bytes_i}),
     .rvalid_o(info_valid), .rready_i(info_take), .rdata_o(info),
     .count_o(unused_info)
   );
+  always_ff @(posedge clk_i) begin
+    if (asked) names[asked_q] <= {ask_bytes, handle_table_i, handle_offset_i[OffsetBits-1:0]};
+    if (!rst_ni) begin
+      asked_q   <= '0;
+      checked_q <= '0;
+    end else begin
+      if (asked) asked_q <= asked_q + 1'b1;
+      if (check_pop) checked_q <= checked_q + 1'b1;
+    end
+  end
+  wire name_t name = names[checked_q];
 
   // ------------------------------------------------------------------ chunks and window
 
@@ -170,7 +190,7 @@ module cu_entry_decoder
   logic [V*8-1:0] chunk_data;
   logic chunk_parity;
   logic [PosBits-1:0] chunk_lane;
-  logic tail_valid, check_pop;
+  logic tail_valid;
   logic [31:0] tail_restarts, tail_crc;  // restarts: of a block that is stored raw
   logic [7:0] tail_type;
   logic cut_valid, cut_ready, cut_beat_ready;  // blocks to be cut, and their beats
@@ -324,7 +344,7 @@ module cu_entry_decoder
     assign type_known   = tail_type[7:1] == '0;
     assign type_differs = tail_type != decoded_type;
     logic unused_stored;  // of stored blocks
-    assign unused_stored = ^tail_restarts;
+    assign unused_stored = ^{tail_restarts, info.bytes};
   end else begin : g_raw
     assign ask_ready    = req_ready_i;
     assign req_valid_o  = ask_valid;
@@ -411,36 +431,17 @@ module cu_entry_decoder
 
   // ------------------------------------------------------------------ check blocks
 
-  typedef struct packed {
-    logic [31:0] stored_bytes;  // and the trailer
-    block_end_t  block;
-    logic [15:0] table_no;
-    logic [OffsetBits-1:0] offset;
-  } check_t;
-
-  check_t check;
+  block_end_t check;
   merge_status_e content;  // first fault within the block: comes when its events are through
-  logic [31:0] stored_q;
-  logic [15:0] table_q;
-  logic [OffsetBits-1:0] offset_q;
   logic check_valid, check_wready, content_valid, content_wready;
   logic [$clog2(Checks+1)-1:0] unused_checks, unused_contents;
-
-  always_ff @(posedge clk_i) begin
-    if (next_valid && info_pop) begin
-      stored_q <= info.bytes + 32'd5;
-      table_q  <= info.table_no;
-      offset_q <= info.offset;
-    end
-  end
 
   cu_credit #(.Depth(Checks)) u_check_credit (
     .clk_i, .rst_ni, .take_i(check_take), .give_i(check_pop),
     .avail_o(check_room), .all_o(all_checked)
   );
-  cu_fifo #(.Width($bits(check_t)), .Depth(Checks)) u_checks (
-    .clk_i, .rst_ni, .wvalid_i(parsed.block_end), .wready_o(check_wready),
-    .wdata_i({stored_q, block_end.restart_bytes, block_end.restart_zero, table_q, offset_q}),
+  cu_fifo #(.Width($bits(block_end_t)), .Depth(Checks)) u_checks (
+    .clk_i, .rst_ni, .wvalid_i(parsed.block_end), .wready_o(check_wready), .wdata_i(block_end),
     .rvalid_o(check_valid), .rready_i(check_pop), .rdata_o(check),
     .count_o(unused_checks)
   );
@@ -458,13 +459,13 @@ module cu_entry_decoder
 
   // An array has one word per restart, and their number. array_words + ~plain_restarts is zero then;
   // a sum a + b is zero, without a carry chain, if a ^ b is (a | b) << 1.
-  wire [31:0] array_words = {2'b00, check.block.restart_bytes[31:2]};
+  wire [31:0] array_words = {2'b00, check.restart_bytes[31:2]};
 
   assign check_pop    = judge_q & content_valid & ~fault_q;
   assign answer_ready = check_pop;
 
   always_ff @(posedge clk_i) begin
-    array_bad_q <= ~check.block.restart_zero || check.block.restart_bytes[1:0] != 2'b00 ||
+    array_bad_q <= ~check.restart_zero || check.restart_bytes[1:0] != 2'b00 ||
                    (array_words ^ ~plain_restarts) != ((array_words | ~plain_restarts) << 1);
     crc_bad_q   <= ~cu_crc_pkg::is_masked(done_crc_i, tail_crc);
     type_bad_q  <= ~type_known | too_far;
@@ -491,13 +492,13 @@ module cu_entry_decoder
       input_bytes_q <= '0;
     end else begin
       if (check_pop && verdict == MergeStatusOk) begin
-        input_bytes_q <= input_bytes_q + OffsetBits'(check.stored_bytes);
+        input_bytes_q <= input_bytes_q + OffsetBits'(name.stored_bytes);
       end
       if (check_pop && verdict != MergeStatusOk) begin
         fault_q        <= 1'b1;
         status_q       <= verdict;
-        fault_table_q  <= check.table_no;
-        fault_offset_q <= check.offset;
+        fault_table_q  <= name.table_no;
+        fault_offset_q <= name.offset;
       end
       if (fault_q && any_handle_q && (last_end_q || last_table_q != fault_table_q)) begin
         reported_q <= 1'b1;
@@ -515,6 +516,8 @@ module cu_entry_decoder
   `ASSERT(a_value_place, new_value_valid |-> value_wready)
   `ASSERT(a_record_place, new_info_valid |-> info_wready)
   `ASSERT(a_hash_place, new_hash_valid |-> hash_wready)
+  `ASSERT(a_name_place, asked |-> $bits(asked_q)'(asked_q + 1'b1) != checked_q)
+  `ASSERT(a_name, check_valid |-> asked_q != checked_q)
   `ASSERT(a_check_place, parsed.block_end |-> check_wready)
   `ASSERT(a_content_place, new_end_valid |-> content_wready)
 endmodule

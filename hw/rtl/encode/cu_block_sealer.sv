@@ -37,7 +37,7 @@ module cu_block_sealer #(
   localparam int unsigned CountBits = $clog2(Bytes + 1);
   localparam int unsigned WordDepth = 8;
   localparam int unsigned CrcDepth = WordDepth + 2;
-  localparam int unsigned HandleDepth = 4;
+  localparam int unsigned HandleDepth = 12;
   localparam int unsigned TrailerBytes = 5;
   localparam int unsigned OffsetBits = 48;  // no device has more memory
 

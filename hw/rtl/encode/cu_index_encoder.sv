@@ -16,7 +16,7 @@ module cu_index_encoder #(
   parameter int unsigned ValueBytes = 16,   // 8, 16, 32 or 64
   parameter int unsigned MaxBlocks = 8192,  // of a table
   parameter int unsigned AlignBytes = 64,   // of the tables in the data area; a power of two
-  parameter int unsigned KeyFifoBytes = 1024,
+  parameter int unsigned KeyFifoBytes = 512,
   localparam type last_key_t = `CU_LAST_KEY_T(ValueBytes),
   localparam type table_record_t = `CU_TABLE_RECORD_T
 ) (
@@ -52,7 +52,6 @@ module cu_index_encoder #(
   localparam int unsigned V = ValueBytes;
   localparam int unsigned ItemDepth = 8;
   localparam int unsigned KeyDepth = KeyFifoBytes / V;
-  localparam int unsigned TableDepth = 2;
   localparam int unsigned SealBytes = 5;
   localparam int unsigned RecordWords = TableRecordBytes / 8;
   localparam int unsigned OffsetBits = 48;  // no device has more memory, or records
@@ -73,7 +72,7 @@ module cu_index_encoder #(
   logic key_first_q, item_push, items_ready, item_valid, item_pop;
   logic keys_ready, key_valid, key_pop;
   logic [V*8-1:0] key_data;
-  logic [$clog2(ItemDepth + 1)-1:0] unused_items, unused_handles;
+  logic [$clog2(ItemDepth + 1)-1:0] unused_items;
   logic [$clog2(KeyDepth + 1)-1:0] unused_keys;
 
   always_comb begin
@@ -103,20 +102,21 @@ module cu_index_encoder #(
     .count_o(unused_keys)
   );
 
-  logic handle_valid, handle_pop;
-  logic [OffsetBits-1:0] handle_offset;
-  logic [31:0] handle_size;
-  // Computed on this side of the FIFO: on the other one, an entry's header needs it at once.
-  wire [3:0] new_code_bytes = varint_bytes(56'(handle_offset_i[OffsetBits-1:0])) +
-                              varint_bytes(56'(handle_size_i));
-  logic [3:0] code_bytes;
-  cu_fifo #(.Width(OffsetBits + 32 + 4), .Depth(ItemDepth)) u_handles (
-    .clk_i, .rst_ni,
-    .wvalid_i(handle_valid_i), .wready_o(handle_ready_o),
-    .wdata_i({handle_offset_i[OffsetBits-1:0], handle_size_i, new_code_bytes}),
-    .rvalid_o(handle_valid), .rready_i(handle_pop),
-    .rdata_o({handle_offset, handle_size, code_bytes}), .count_o(unused_handles)
-  );
+  // The next handle, with the bytes of its code: an entry's header needs them at once.
+  logic handle_valid_q, handle_pop;
+  logic [OffsetBits-1:0] handle_offset_q;
+  logic [31:0] handle_size_q;
+  logic [3:0] code_bytes_q;
+  assign handle_ready_o = !handle_valid_q;
+  always_ff @(posedge clk_i) begin
+    handle_valid_q <= rst_ni && (handle_valid_q ? !handle_pop : handle_valid_i);
+    if (!handle_valid_q) begin
+      handle_offset_q <= handle_offset_i[OffsetBits-1:0];
+      handle_size_q   <= handle_size_i;
+      code_bytes_q    <= varint_bytes(56'(handle_offset_i[OffsetBits-1:0])) +
+                         varint_bytes(56'(handle_size_i));
+    end
+  end
 
   // -------------------------------------------------------------- index blocks
 
@@ -125,7 +125,7 @@ module cu_index_encoder #(
   chunk_t entry, word, sealed, image;
   logic entry_valid, word_valid, sealed_valid, image_valid;
   logic entry_ready, word_ready, sealed_ready, image_ready;
-  logic table_push, tables_ready, table_valid, table_pop;
+  logic table_push, table_valid_q, table_pop;
   logic [OffsetBits-1:0] table_offset, table_bytes;
 
   cu_index_entries #(.ValueBytes(V), .MaxBlocks(MaxBlocks), .AlignBytes(AlignBytes)) u_entries (
@@ -133,11 +133,11 @@ module cu_index_encoder #(
     .item_valid_i(item_valid), .item_ready_o(item_pop), .item_table_i(item.is_table),
     .item_task_end_i(item.task_end), .item_user_bytes_i(item.b[15:0]), .item_trailer_i(item.a),
     .key_valid_i(key_valid), .key_ready_o(key_pop), .key_data_i(key_data),
-    .handle_valid_i(handle_valid), .handle_ready_o(handle_pop),
-    .handle_offset_i(handle_offset), .handle_size_i(handle_size),
-    .handle_code_bytes_i(code_bytes),
+    .handle_valid_i(handle_valid_q), .handle_ready_o(handle_pop),
+    .handle_offset_i(handle_offset_q), .handle_size_i(handle_size_q),
+    .handle_code_bytes_i(code_bytes_q),
     .out_valid_o(entry_valid), .out_ready_i(entry_ready), .out_o(entry),
-    .table_valid_o(table_push), .table_ready_i(tables_ready),
+    .table_valid_o(table_push), .table_ready_i(!table_valid_q),
     .table_offset_o(table_offset), .table_bytes_o(table_bytes),
     .limit_o
   );
@@ -165,16 +165,12 @@ module cu_index_encoder #(
 
   // -------------------------------------------------------------- table records
 
-  logic [$clog2(TableDepth + 1)-1:0] unused_tables;
-  // Of the table at the FIFO's head: tombstones, entries, bytes, offset.
-  logic [3:0][OffsetBits-1:0] info;
-  cu_fifo #(.Width(4 * OffsetBits), .Depth(TableDepth)) u_tables (
-    .clk_i, .rst_ni,
-    .wvalid_i(table_push), .wready_o(tables_ready),
-    .wdata_i({item.b, item.a[OffsetBits-1:0], table_bytes, table_offset}),
-    .rvalid_o(table_valid), .rready_i(table_pop), .rdata_o(info),
-    .count_o(unused_tables)
-  );
+  // Of the table whose record is next: tombstones, entries, bytes, offset.
+  logic [3:0][OffsetBits-1:0] table_q;
+  always_ff @(posedge clk_i) begin
+    table_valid_q <= rst_ni && (table_valid_q ? !table_pop : table_push);
+    if (!table_valid_q) table_q <= {item.b, item.a[OffsetBits-1:0], table_bytes, table_offset};
+  end
 
   logic record_q, record_d;   // a table record is being sent
   logic [2:0] index_q;        // its next word
@@ -184,12 +180,12 @@ module cu_index_encoder #(
 
   always_comb begin
     record = '0;
-    record[TableRecordDataOffset/8]  = 64'(info[0]);
-    record[TableRecordDataBytes/8]   = 64'(info[1]);
+    record[TableRecordDataOffset/8]  = 64'(table_q[0]);
+    record[TableRecordDataBytes/8]   = 64'(table_q[1]);
     record[TableRecordIndexOffset/8] = 64'(start_q);
     record[TableRecordIndexBytes/8]  = 64'(block_size) + 64'(SealBytes);
-    record[TableRecordEntries/8]     = 64'(info[2]);
-    record[TableRecordTombstones/8]  = 64'(info[3]);
+    record[TableRecordEntries/8]     = 64'(table_q[2]);
+    record[TableRecordTombstones/8]  = 64'(table_q[3]);
   end
   assign final_word = record_q && index_q == 3'(RecordWords - 1);
 
@@ -204,7 +200,7 @@ module cu_index_encoder #(
     table_pop   = 1'b0;
     if (record_q) begin
       out_data_o  = record[index_q];
-      out_valid_o = table_valid && block_valid && (!final_word || image_valid);
+      out_valid_o = table_valid_q && block_valid && (!final_word || image_valid);
       out_last_o  = final_word && image.token == 2'd2;
       if (final_word && out_valid_o && out_ready_i) begin
         image_ready = out_last_o;

@@ -5,7 +5,7 @@
 // client's FIFO has room for a whole burst: rready is always high, and a client that stalls does
 // not block the others. There is one ID; responses arrive in order.
 //
-//   request -> queue -> cutter -> candidate burst -> round robin -> AR register      (per client,
+//   request -> register -> cutter -> candidate burst -> round robin -> AR register      (per client,
 //                                                                      from round robin shared)
 //   R -> s0: beat -> client FIFO
 //           -> s1: message bytes masked -> wide words folded -> s2: CRC of the word
@@ -109,19 +109,10 @@ module cu_read_engine #(
   cand_t [Clients-1:0] cand;
 
   for (genvar c = 0; c < Clients; c++) begin : g_cut
-    logic q_valid, q_ready;
-    logic [1:0] unused_queued;
-    logic [AddrBits-1:0] q_addr;
-    logic [31:0] q_bytes;
-
-    cu_fifo #(.Width(AddrBits + 32), .Depth(2)) u_queue (
-      .clk_i, .rst_ni,
-      .wvalid_i(req_valid_i[c]), .wready_o(req_ready_o[c]),
-      .wdata_i({req_addr_i[c][AddrBits-1:0], req_bytes_i[c]}),
-      .rvalid_o(q_valid), .rready_i(q_ready), .rdata_o({q_addr, q_bytes}),
-      .count_o(unused_queued)
-    );
-
+    // The next request: one waits, for a request takes more cycles than its taking.
+    logic                next_valid_q, next_ready;
+    logic [AddrBits-1:0] next_addr_q;
+    logic [31:0]         next_bytes_q;
     // The request being cut.
     logic                busy_q, busy_d, first_q, first_d;
     logic [AddrBits-1:LaneBits] addr_q, addr_d;
@@ -151,7 +142,8 @@ module cu_read_engine #(
     assign to_boundary = ~addr_q[LaneBits+:BurstBits];
     assign ends        = ~far & (left_q[BeatBits-1:0] <= BeatBits'(to_boundary) + 1'b1);
     assign beats       = ends ? BeatBits'(left_q) : BeatBits'(to_boundary) + 1'b1;
-    assign new_end     = q_bytes[LaneBits-1:0] + q_addr[LaneBits-1:0];  // of the stored CRC
+    // Of the stored CRC.
+    assign new_end     = next_bytes_q[LaneBits-1:0] + next_addr_q[LaneBits-1:0];
 
     // Of a message of four bytes at least; of a shorter one the CRC means nothing.
     assign far         = left_q[LeftBits-1:BeatBits] != '0;
@@ -160,16 +152,16 @@ module cu_read_engine #(
                                       end_q};
 
     wire cut = busy_q & (~cand_valid_q | grant[c]);
-    assign q_ready = (~busy_q | (cut & ends)) & (credit_q != '0);
-    wire begins = q_valid & q_ready;
+    assign next_ready = (~busy_q | (cut & ends)) & (credit_q != '0);
+    wire begins = next_valid_q & next_ready;
 
     // Of a new request whole beats, and up to two for where its first and last byte stand. It shares
     // a carry chain with what is left.
-    wire [LaneBits+1:0] more = (LaneBits + 2)'(q_bytes[LaneBits-1:0]) +
-                               (LaneBits + 2)'(q_addr[LaneBits-1:0]) + (LaneBits + 2)'(W - 1);
+    wire [LaneBits+1:0] more = (LaneBits + 2)'(next_bytes_q[LaneBits-1:0]) +
+                               (LaneBits + 2)'(next_addr_q[LaneBits-1:0]) + (LaneBits + 2)'(W - 1);
     wire [LeftBits-1:0] change = begins ? LeftBits'(more[LaneBits+1:LaneBits])
                                         : ~LeftBits'(to_boundary);  // that and one less
-    assign left = change + (begins ? LeftBits'(q_bytes[31:LaneBits]) : left_q);
+    assign left = change + (begins ? LeftBits'(next_bytes_q[31:LaneBits]) : left_q);
     logic unused_more;
     assign unused_more = ^more[LaneBits-1:0];
 
@@ -196,15 +188,21 @@ module cu_read_engine #(
       if (begins) begin
         busy_d  = 1'b1;
         first_d = 1'b1;
-        addr_d  = q_addr[AddrBits-1:LaneBits];
-        lane_d  = q_addr[LaneBits-1:0];
+        addr_d  = next_addr_q[AddrBits-1:LaneBits];
+        lane_d  = next_addr_q[LaneBits-1:0];
         end_d   = new_end - LaneBits'(4);
         early_d = new_end inside {LaneBits'(1), LaneBits'(2), LaneBits'(3)};
       end
       room_d = room_q + RoomBits'(popped_q) - (granted_q ? RoomBits'(granted_beats_q) : '0);
     end
 
+    assign req_ready_o[c] = ~next_valid_q;
+
     always_ff @(posedge clk_i) begin
+      if (!next_valid_q) begin
+        next_addr_q  <= req_addr_i[c][AddrBits-1:0];
+        next_bytes_q <= req_bytes_i[c];
+      end
       addr_q <= addr_d;
       lane_q <= lane_d;
       left_q <= left_d;
@@ -214,6 +212,7 @@ module cu_read_engine #(
       cand_q <= cand_d;
       granted_beats_q <= cand_q.beats;
       if (!rst_ni) begin
+        next_valid_q      <= 1'b0;
         busy_q       <= 1'b0;
         cand_valid_q <= 1'b0;
         room_q       <= RoomBits'(FifoBeats);
@@ -223,6 +222,7 @@ module cu_read_engine #(
         popped_q     <= 1'b0;
         credit_q     <= CreditBits'(Requests);
       end else begin
+        next_valid_q      <= next_valid_q ? ~next_ready : req_valid_i[c];
         busy_q       <= busy_d;
         cand_valid_q <= cand_valid_d;
         room_q       <= room_d;
