@@ -319,4 +319,22 @@ PROOFS = {
             ("cu_read_engine", "valid: s2_q.valid & s2_q.last,", "valid: s2_q.valid,"),
         ],
     ),
+    "snappy_decoder": Proof(
+        "f_snappy_decoder",
+        ["cu_fifo", "cu_twin", "cu_snappy_trim", "cu_snappy_walker", "cu_snappy_parser",
+         "cu_snappy_history", "cu_snappy_decoder"],
+        "of blocks of up to 5 bytes that say 8 at most what Snappy's format says, or that they are"
+        " corrupt",
+        method="bmc", depth=34, fast=False,
+        mutations=[
+            ("cu_snappy_walker", "next_t'(code) + (joined", "next_t'(code) + (!joined"),
+            ("cu_snappy_walker", "(i < int'(walk_q.lane)) ? chunk_q[1]",
+             "(i <= int'(walk_q.lane)) ? chunk_q[1]"),
+            ("cu_snappy_parser", "7'(second[4:2]) + 7'd4", "7'(second[4:2]) + 7'd3"),
+            ("cu_snappy_parser", "(measured_q.nothing || ", "("),
+            ("cu_snappy_parser", "{1'b0, measured_q.offset} > reach",
+             "{1'b0, measured_q.offset} >= reach"),
+            ("cu_snappy_history", "copied = turned(source, c3_q.offset)", "copied = turned(source, '0)"),
+        ],
+    ),
 }

@@ -111,6 +111,9 @@ TEST_F(RateLimiterTest, CompactionsTakeWhatTheyNeed) {
   Demand(Use::kFlush, 10, &flushed);
   Until(flushed, 100);
   for (uint64_t turn = 1; turn <= 20; ++turn) {
+    while (limiter_.waiting(Use::kFlush) < 1) {  // or else a compaction may take it first
+      std::this_thread::sleep_for(milliseconds(1));
+    }
     Pass(milliseconds(10));
     Until(flushed, 100 + 10 * turn);
   }
