@@ -2,8 +2,8 @@
 // block of up to N bytes that says to hold Limit bytes at most, at any lane, with anything around
 // it, the decoder makes what the reference makes, says that it is corrupt if the reference does, and
 // is done after Cycles cycles at the latest. Of a corrupt block it makes what is right, as far as it
-// goes. Like the library, both take a literal of 2^32 bytes for an empty one. One bit of each byte
-// is followed.
+// goes. Like the library, both take a literal of 2^32 bytes for an empty one. What comes out is taken
+// at once. One bit of each byte is followed.
 
 module f_snappy_decoder #(
   parameter int unsigned V = 8,
@@ -44,7 +44,7 @@ module f_snappy_decoder #(
 
   logic [Limit-1:0] wanted;  // the followed bit of each byte
   logic [5:0] made;          // bytes; of a corrupt block, that may come
-  logic corrupt, modest;      // modest: it says Limit bytes at most
+  logic corrupt, modest;     // modest: it says Limit bytes at most
 
   // A byte of the block, or zero behind it.
   function automatic logic [7:0] at(logic [N-1:0][7:0] b, logic [3:0] place);

@@ -109,7 +109,7 @@ module cu_read_engine #(
   cand_t [Clients-1:0] cand;
 
   for (genvar c = 0; c < Clients; c++) begin : g_cut
-    // The next request: one waits, for a request takes more cycles than its taking.
+    // The request that waits: one is enough, because cutting takes longer than accepting.
     logic                next_valid_q, next_ready;
     logic [AddrBits-1:0] next_addr_q;
     logic [31:0]         next_bytes_q;
@@ -212,7 +212,7 @@ module cu_read_engine #(
       cand_q <= cand_d;
       granted_beats_q <= cand_q.beats;
       if (!rst_ni) begin
-        next_valid_q      <= 1'b0;
+        next_valid_q <= 1'b0;
         busy_q       <= 1'b0;
         cand_valid_q <= 1'b0;
         room_q       <= RoomBits'(FifoBeats);
@@ -222,7 +222,7 @@ module cu_read_engine #(
         popped_q     <= 1'b0;
         credit_q     <= CreditBits'(Requests);
       end else begin
-        next_valid_q      <= next_valid_q ? ~next_ready : req_valid_i[c];
+        next_valid_q <= next_valid_q ? ~next_ready : req_valid_i[c];
         busy_q       <= busy_d;
         cand_valid_q <= cand_valid_d;
         room_q       <= room_d;
