@@ -16,25 +16,25 @@ endif()
 
 # sluice_library(NAME SOURCES a.cc ... DEPS targets ...)
 #
-# A part of the libraries that cmake/Library.cmake puts together from the objects of parts. They are
-# for a shared library, too: nothing in it can be replaced from outside, so that exported functions
-# cost what others do. Sources of the engine are compiled ten at a time, which takes a quarter of the
-# time: what is in their unnamed namespaces has names of its own within a part.
-# `-DCMAKE_UNITY_BUILD=OFF` compiles each alone.
+# A part of the libraries that cmake/Library.cmake puts together from the objects of parts, or of the
+# command. They are for a shared library, too: nothing in it can be replaced from outside, so that
+# exported functions cost what others do.
+#
+# Sources are compiled ten at a time, which takes a quarter of the time: what is in their unnamed
+# namespaces has names of its own within a part. `-DCMAKE_UNITY_BUILD=OFF` compiles each alone.
 set(SLUICE_UNITY_BUILD ON)
 if(DEFINED CMAKE_UNITY_BUILD)
   set(SLUICE_UNITY_BUILD ${CMAKE_UNITY_BUILD})
 endif()
+function(sluice_unity_build target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${SLUICE_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE 10)
+endfunction()
 function(sluice_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  cmake_path(SET engine "${PROJECT_SOURCE_DIR}/src")
-  cmake_path(IS_PREFIX engine "${CMAKE_CURRENT_SOURCE_DIR}" of_engine)
-  if(of_engine)
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ${SLUICE_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE 10)
-  endif()
+  sluice_unity_build(${name})
   target_compile_options(${name} PRIVATE -fno-semantic-interposition)
   if(NOT PROJECT_IS_TOP_LEVEL)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
@@ -53,6 +53,20 @@ function(sluice_engine_test name)
   set_property(TEST ${name} APPEND PROPERTY LABELS engine)
 endfunction()
 
+# What sources of tests are compiled with.
+function(sluice_test_options target)
+  target_link_libraries(${target} PRIVATE sluice_fault_env sluice_flags)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  # A third less time to compile, and hardly more to run: what is tested is optimised. With -O1 GCC
+  # takes some variables for uninitialised that are not, which it knows with -O3.
+  target_compile_options(
+    ${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>
+    $<$<AND:$<CONFIG:RelWithDebInfo>,$<CXX_COMPILER_ID:GNU>>:-Wno-maybe-uninitialized>)
+  if(CMAKE_CROSSCOMPILING_EMULATOR)
+    target_compile_definitions(${target} PRIVATE SLUICE_EMULATED)
+  endif()
+endfunction()
+
 # sluice_test(NAME SOURCES a_test.cc ... DEPS targets ... [ARGS ...] [TIMEOUT seconds]):
 # one GoogleTest program, one CTest test. Without units there are no tests that use some.
 function(sluice_test name)
@@ -62,16 +76,9 @@ function(sluice_test name)
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE sluice_fault_env ${ARG_DEPS} sluice_flags GTest::gtest_main)
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  # A third less time to compile, and hardly more to run: what is tested is optimised. With -O1 GCC
-  # takes some variables for uninitialised that are not, which it knows with -O3.
-  target_compile_options(
-    ${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>
-    $<$<AND:$<CONFIG:RelWithDebInfo>,$<CXX_COMPILER_ID:GNU>>:-Wno-maybe-uninitialized>)
-  if(CMAKE_CROSSCOMPILING_EMULATOR)
-    target_compile_definitions(${name} PRIVATE SLUICE_EMULATED)
-  endif()
+  sluice_test_options(${name})
+  sluice_unity_build(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 1800)  # for what hangs: a loaded machine is slow

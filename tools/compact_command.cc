@@ -16,7 +16,7 @@ namespace sluice::tools {
 
 namespace {
 
-struct Options {
+struct CompactCommandOptions {
   std::string dir;
   std::string executor = "cpu";
   std::string config;
@@ -56,7 +56,8 @@ void PrintReportJson(const CompactReport& report, double clock_mhz, Json json) {
   PrintJson(json);
 }
 
-void PrintReport(const Options& options, const CompactReport& report, double clock_mhz) {
+void PrintReport(const CompactCommandOptions& options, const CompactReport& report,
+                 double clock_mhz) {
   Lines lines;
   lines.emplace_back("executor", options.executor == "cpu"
                                      ? options.executor
@@ -80,7 +81,7 @@ void PrintReport(const Options& options, const CompactReport& report, double clo
   PrintLines(lines);
 }
 
-int Compact(const Options& options) {
+int Compact(const CompactCommandOptions& options) {
   Json json;
   json["database"] = options.dir;
   json["executor"] = options.executor;
@@ -155,7 +156,7 @@ void AddCompactCommand(CLI::App* app, Action* action) {
       "sluice compact /data/db --executor rtl --config fcae9\n"
       "sluice compact /data/db --executor check --json\n"
       "sluice compact /data/db --executor model --clock 250 --pcie 4x8 --dram 60");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompactCommandOptions>();
   compact->add_option("DIR", options->dir, "The database's directory")->required();
   AddExecutorOptions(compact, &options->executor, &options->config, &options->model);
   AddJsonOption(compact, &options->json);

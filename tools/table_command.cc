@@ -23,7 +23,7 @@ namespace sluice::tools {
 
 namespace {
 
-struct Options {
+struct TableCommandOptions {
   std::string file;
   bool json = false;
 };
@@ -40,7 +40,7 @@ bool IsRocksFile(const std::string& path) {
   return Env::Posix()->MapFile(path, &file).ok() && IsRocksTable(file.bytes());
 }
 
-int Verify(const Options& options) {
+int Verify(const TableCommandOptions& options) {
   TableReport report;
   Status status;
   {
@@ -93,7 +93,7 @@ int Verify(const Options& options) {
   return kExitOk;
 }
 
-int Dump(const Options& options) {
+int Dump(const TableCommandOptions& options) {
   Status status;
   {
     // On a terminal what is printed tells enough.
@@ -120,7 +120,7 @@ void AddTableCommand(CLI::App* app, Action* action) {
       AddSubcommand(app, "table", "Examine a table file of LevelDB or RocksDB (.ldb, .sst)",
                     "sluice table verify /data/db/000005.ldb\n"
                     "sluice table dump /data/db/000005.ldb");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TableCommandOptions>();
 
   CLI::App* verify = AddSubcommand(
       table, "verify", "Check everything that can be checked; name the first fault and its offset",

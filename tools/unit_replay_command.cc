@@ -18,7 +18,7 @@ namespace sluice::tools {
 
 namespace {
 
-struct Options {
+struct ReplayOptions {
   std::string path;
   std::string executor = "rtl";
   std::string config;
@@ -26,7 +26,7 @@ struct Options {
   bool json = false;
 };
 
-int Replay(const Options& options) {
+int Replay(const ReplayOptions& options) {
   Json json;
   json["file"] = options.path;
   json["config"] = options.config;
@@ -90,7 +90,7 @@ void AddUnitReplay(CLI::App* unit, Action* action) {
                     "kept it",
                     "sluice unit replay failed-0.task\n"
                     "sluice unit replay failed-0.task --executor check --json");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReplayOptions>();
   replay->add_option("FILE", options->path, "The kept task")->required();
   AddExecutorOptions(replay, &options->executor, &options->config, &options->model);
   AddJsonOption(replay, &options->json);

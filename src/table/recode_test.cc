@@ -10,13 +10,6 @@
 namespace sluice {
 namespace {
 
-std::unique_ptr<TableReader> OpenTable(std::string_view image) {
-  std::unique_ptr<TableReader> table;
-  const Status status = TableReader::OpenImage(image, "t", &table);
-  EXPECT_TRUE(status.ok()) << status.ToString();
-  return table;
-}
-
 // Data blocks and index of a table as an executor hands them over.
 RecodedTable Take(const std::string& image, Compression to) {
   const auto table = OpenTable(image);

@@ -13,13 +13,6 @@
 namespace sluice {
 namespace {
 
-std::unique_ptr<TableReader> OpenTable(std::string_view image) {
-  std::unique_ptr<TableReader> table;
-  const Status status = TableReader::OpenImage(image, "t", &table);
-  EXPECT_TRUE(status.ok()) << status.ToString();
-  return table;
-}
-
 TEST(Table, EveryEntryIsFoundEveryWay) {
   TestRandom random(TestSeed());
   for (int round = 0; round < 60; ++round) {

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iostream>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "table/internal_key.h"
 #include "table/stored_block.h"
+#include "table/table_reader.h"
 #include "table/table_writer.h"
 #include "util/testing.h"
 
@@ -150,6 +153,16 @@ inline std::string WriteTableWithDictionary(const std::vector<TestEntry>& entrie
   }
   TableTail(0).Finish(image.size(), index.Finish(), codec, &image, TestDictionary().bytes());
   return image;
+}
+
+// Null if it is none.
+inline std::unique_ptr<TableReader> OpenTable(std::string_view image) {
+  std::unique_ptr<TableReader> table;
+  const Status status = TableReader::OpenImage(image, "t", &table);
+  if (!status.ok()) {
+    std::cerr << status.ToString() << "\n";
+  }
+  return table;
 }
 
 }  // namespace sluice

@@ -11,10 +11,10 @@ namespace {
 
 using List = std::vector<uint64_t>;
 
-class Checker {
+class HistoryChecker {
  public:
-  Checker(const std::vector<RecordedTransaction>& transactions,
-          const std::map<std::string, List>& last, CheckedIsolation isolation)
+  HistoryChecker(const std::vector<RecordedTransaction>& transactions,
+                 const std::map<std::string, List>& last, CheckedIsolation isolation)
       : transactions_(transactions), last_(last), isolation_(isolation) {}
 
   std::vector<std::string> Check() {
@@ -181,7 +181,7 @@ class Checker {
 std::vector<std::string> CheckHistory(const std::vector<RecordedTransaction>& transactions,
                                       const std::map<std::string, std::vector<uint64_t>>& last,
                                       CheckedIsolation isolation) {
-  return Checker(transactions, last, isolation).Check();
+  return HistoryChecker(transactions, last, isolation).Check();
 }
 
 }  // namespace sluice

@@ -77,9 +77,9 @@ std::vector<size_t> FindCycle(const HistoryGraph& graph) {
   return PathBack(graph, at);
 }
 
-class Checker {
+class GraphChecker {
  public:
-  Checker(const std::vector<RecordedSpan>& spans, const HistoryDependencies& dependencies)
+  GraphChecker(const std::vector<RecordedSpan>& spans, const HistoryDependencies& dependencies)
       : spans_(spans), of_(dependencies) {}
 
   std::vector<std::string> Check(CheckedIsolation isolation) {
@@ -184,7 +184,7 @@ class Checker {
 std::vector<std::string> CheckDependencies(const std::vector<RecordedSpan>& spans,
                                            const HistoryDependencies& dependencies,
                                            CheckedIsolation isolation) {
-  return Checker(spans, dependencies).Check(isolation);
+  return GraphChecker(spans, dependencies).Check(isolation);
 }
 
 }  // namespace sluice

@@ -12,10 +12,10 @@ namespace {
 
 using Kind = RegisterOperation::Kind;
 
-class Checker {
+class RegisterChecker {
  public:
-  Checker(const std::vector<RegisterTransaction>& transactions, const RegisterVersions& versions,
-          CheckedIsolation isolation)
+  RegisterChecker(const std::vector<RegisterTransaction>& transactions,
+                  const RegisterVersions& versions, CheckedIsolation isolation)
       : transactions_(transactions), versions_(versions), isolation_(isolation) {}
 
   RegisterReport Check() {
@@ -218,7 +218,7 @@ class Checker {
 
 RegisterReport CheckRegisters(const std::vector<RegisterTransaction>& transactions,
                               const RegisterVersions& versions, CheckedIsolation isolation) {
-  return Checker(transactions, versions, isolation).Check();
+  return RegisterChecker(transactions, versions, isolation).Check();
 }
 
 }  // namespace sluice

@@ -74,7 +74,7 @@ void AddSpecs(const Argument& argument, std::vector<std::string>* specs) {
 
 std::string FunctionName(const Command& command) { return "_" + command.Name("_"); }
 
-void AddFunction(const Command& command, std::string* out) {
+void AddCompletion(const Command& command, std::string* out) {
   std::vector<std::string> specs;
   for (const Argument& argument : command.arguments) {
     AddSpecs(argument, &specs);
@@ -109,7 +109,7 @@ void AddFunction(const Command& command, std::string* out) {
       fmt::join(specs, " \\\n    "), command.Name("-"), FunctionName(command),
       FunctionName(command));
   for (const Command& child : command.commands) {
-    AddFunction(child, out);
+    AddCompletion(child, out);
   }
 }
 
@@ -118,7 +118,7 @@ void AddFunction(const Command& command, std::string* out) {
 std::string ZshCompletion(const Command& sluice) {
   std::string out =
       "#compdef sluice\n# Completion for sluice in zsh. Generated from the command's parser.\n\n";
-  AddFunction(sluice, &out);
+  AddCompletion(sluice, &out);
   return out + FunctionName(sluice) + " \"$@\"\n";
 }
 
