@@ -10,7 +10,7 @@
 // data path (kSegments). Within a part every register is as likely as any other, however wide it
 // is, and every bit of it. The program fails if a flip is silent, and lists it.
 //
-// Built once per configuration with FLIP_MODEL.
+// Linked once per configuration, with its model (bare_card.h).
 
 #include <fmt/format.h>
 
@@ -25,9 +25,9 @@
 #include <vector>
 
 #include "device/device_executor.h"
-#include "device/rtlsim/rtl_device_impl.h"
 #include "hw/dv/common/testbench.h"
 #include "hw/dv/flip/registers.h"
+#include "hw/dv/unit/bare_card.h"
 #include "merge/cpu_executor.h"
 #include "merge/outputs.h"
 #include "merge/reference_merge.h"
@@ -36,15 +36,8 @@
 #include "table/filter.h"
 #include "table/stored_block.h"
 
-#define STRING_OF(x) #x
-#define HEADER_OF(model) STRING_OF(model.h)
-#include HEADER_OF(FLIP_MODEL)
-
 namespace sluice::dv {
 namespace {
-
-using Card = rtlsim::RtlCard<FLIP_MODEL, 1>;
-using Unit = rtlsim::RtlDevice<FLIP_MODEL, 1>;
 
 // Where records are on their way from the CRC check of the block they come from to the CRC of the
 // block they go to; by the paths of the registers that hold their bytes. Everything else: the last.
@@ -208,7 +201,7 @@ struct Flip {
 DeviceInfo AskedInfo() {
   RtlDeviceOptions options;
   options.memory.bytes = 16 << 20;
-  return Unit("asked", options, std::make_shared<Card>(options), 0).info();
+  return MakeBareCard(options).unit->info();
 }
 
 // The same table with values that repeat themselves.
@@ -307,9 +300,9 @@ class Campaign {
       }
       ++ran_;
     };
-    auto card = std::make_shared<Card>(options);
-    registers_ = Registers(card->context());
-    DeviceExecutor executor(std::make_unique<Unit>("flip", options, card, 0));
+    BareCard card = MakeBareCard(options);
+    registers_ = Registers(*card.context);
+    DeviceExecutor executor(std::move(card.unit));
     std::vector<OwnedOutput> outputs;
     const MergeResult result = executor.Run(task_.task, CollectInto(&outputs));
     if (!result.ok()) {

@@ -1,4 +1,5 @@
-// The unit under test as a device, with assertions on: what each program of unit_test.cc brings.
+// The unit under test as a device, with assertions on, but for `wide`: what each program of
+// unit_test.cc brings.
 
 #pragma once
 

@@ -10,7 +10,7 @@
 // Jobs are in groups, each with a card of its own. A failing group is replayed with
 //   SLUICE_SEED=<as printed> unit_fuzz_<name> --first <group> --groups 1
 //
-// Built once per configuration with CHECKED_MODEL, the model class that has assertions on.
+// Linked once per configuration, with a model that has assertions on (bare_card.h).
 
 #include <fmt/format.h>
 
@@ -25,21 +25,14 @@
 #include <utility>
 #include <vector>
 
-#include "device/rtlsim/rtl_device_impl.h"
+#include "hw/dv/unit/bare_card.h"
 #include "hw/dv/unit/fuzz_job.h"
 #include "hw/dv/unit/fuzz_tables.h"
 #include "merge/cpu_executor.h"
 #include "merge/outputs.h"
 
-#define STRING_OF(x) #x
-#define HEADER_OF(model) STRING_OF(model.h)
-#include HEADER_OF(CHECKED_MODEL)
-
 namespace sluice::dv {
 namespace {
-
-using Card = rtlsim::RtlCard<CHECKED_MODEL, 1>;
-using Unit = rtlsim::RtlDevice<CHECKED_MODEL, 1>;
 
 constexpr int kJobsPerGroup = 25;
 constexpr uint64_t kMaxFilterBytes = 4096;  // of a block: cu_bloom_stage
@@ -62,8 +55,7 @@ class Group {
         stray_ = areas_.Check(access);
       }
     };
-    card_ = std::make_shared<Card>(options_);
-    unit_ = std::make_unique<Unit>("fuzzed", options_, card_, 0);
+    card_ = MakeBareCard(options_);
   }
 
   // Empty, or what was wrong.
@@ -79,8 +71,7 @@ class Group {
 
   std::mt19937_64 rng_;
   RtlDeviceOptions options_;
-  std::shared_ptr<Card> card_;
-  std::unique_ptr<Unit> unit_;
+  BareCard card_;
   GeneratedTask generated_;
   GeneratedTask plain_;         // the same before anything is compressed
   uint64_t sound_records_ = 0;  // of the task before its mutation
@@ -91,7 +82,7 @@ class Group {
 };
 
 void Group::MakeTask() {
-  const DeviceInfo& info = unit_->info();
+  const DeviceInfo& info = card_.unit->info();
   GeneratorOptions shape = RandomShape(rng_, info.ways, info.max_key_bytes);
   shape.records = std::min<uint64_t>(shape.records, 100);
   shape.value_bytes.max = std::min(shape.value_bytes.max, Chance(rng_, 5) ? 65536u : 400u);
@@ -154,7 +145,7 @@ void Group::MakeTask() {
 }
 
 Expectation Group::Expect() const {
-  const DeviceInfo& info = unit_->info();
+  const DeviceInfo& info = card_.unit->info();
   CpuExecutor cpu({info.max_key_bytes, info.max_value_bytes});
   const MergeSink discard = [](const MergeOutput&) { return Status(); };
   Expectation expected;
@@ -216,7 +207,7 @@ void Group::AddTheReference(Expectation* expected) const {
 }
 
 void Group::PoisonSome(Expectation* expected) {
-  rtlsim::MemoryOptions& memory = card_->memory();
+  rtlsim::MemoryOptions& memory = *card_.memory;
   memory.poison.clear();
   if (!Chance(rng_, 6)) {
     return;
@@ -278,7 +269,7 @@ std::string Group::Judge(const Expectation& expected, const JobResult& found) co
   const uint32_t stalls =
       std::max(options_.memory.take_stall_percent, options_.memory.give_stall_percent);
   const uint64_t cycles = found.stats.cycles * (100 - stalls) / 100;
-  const uint64_t held = (unit_->info().snappy ? 22 : 1) * job_.input_bytes;  // at most
+  const uint64_t held = (card_.unit->info().snappy ? 22 : 1) * job_.input_bytes;  // at most
   if (cycles > 50'000 + 60 * held) {
     return fmt::format("{} cycles for {} bytes", found.stats.cycles, job_.input_bytes);
   }
@@ -313,7 +304,7 @@ std::string Group::Run(std::map<std::string, uint64_t>* endings) {
     MakeTask();
     Expectation expected = Expect();
     AddTheReference(&expected);
-    job_ = PlacedJob(rng_, unit_->info(), generated_.task,
+    job_ = PlacedJob(rng_, card_.unit->info(), generated_.task,
                      expected.faults.empty() ? &expected.areas : nullptr);
     if (expected.faults.empty()) {
       expected.statuses.merge(job_.TooSmall(expected.areas));
@@ -328,7 +319,7 @@ std::string Group::Run(std::map<std::string, uint64_t>* endings) {
     areas_ = job_.areas;
     PoisonSome(&expected);
     JobResult found;
-    const Status status = job_.Run(unit_.get(), &found);
+    const Status status = job_.Run(card_.unit.get(), &found);
     std::string wrong = status.ok() ? Judge(expected, found) : status.ToString();
     ++(*endings)[std::string(MergeStatusText(found.status))];
     if (!wrong.empty()) {

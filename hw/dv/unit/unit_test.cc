@@ -34,7 +34,7 @@ TEST(Unit, MergesLikeTheReference) {
   const uint64_t seed = dv::TestSeed();
   SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
   std::mt19937_64 rng(seed);
-  for (unsigned round = 0; round < Rounds(10); ++round) {
+  for (unsigned round = 0; round < Rounds(5); ++round) {
     auto device = MakeDevice(dv::RandomMemory(rng));
     const DeviceInfo info = device->info();
     CheckExecutor check(std::make_unique<DeviceExecutor>(std::move(device)),
@@ -83,7 +83,7 @@ TEST(Unit, NamesEveryFaultAndGoesOn) {
   std::mt19937_64 rng(seed);
   unsigned mended = 0;
   unsigned named_alike = 0;
-  for (unsigned round = 0; round < Rounds(10); ++round) {
+  for (unsigned round = 0; round < Rounds(5); ++round) {
     const RtlDeviceOptions memory = dv::RandomMemory(rng);
     DeviceExecutor unit(MakeDevice(memory));
     const DeviceInfo& info = unit.device().info();
