@@ -64,6 +64,7 @@ Status Measure(unsigned active, const Shape& shape, const Options& options, Rate
   auto gate = std::make_shared<dv::StartGate>(active);
   std::vector<MergeResult> results(active);
   std::vector<std::thread> threads;
+  threads.reserve(active);
   for (unsigned unit = 0; unit < active; ++unit) {
     threads.emplace_back([&, unit] {
       results[unit] = RunTogether(std::move(devices[unit]), gate, unit, shape, options);

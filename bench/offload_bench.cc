@@ -50,6 +50,7 @@ std::vector<std::shared_ptr<Executor>> MakeCard(const Options& options) {
   model.slowdown = options.slowdown;
   model.units = options.units;
   std::vector<std::shared_ptr<Executor>> units;
+  units.reserve(options.units);
   for (unsigned i = 0; i < options.units; ++i) {
     units.push_back(std::make_unique<DeviceExecutor>(std::make_unique<CardDevice>(
         MakeModelDevice({.name = "model",

@@ -60,6 +60,7 @@ class Crew {
 
   Status Run(const Progress& progress, RunResult* result) {
     std::vector<std::thread> threads;
+    threads.reserve(workers_.size());
     for (const auto& worker : workers_) {
       threads.emplace_back([this, &worker] { RunWorker(worker.get()); });
     }

@@ -2,9 +2,9 @@
 """Checks hw/rtl, hw/kernel/rtl and hw/f2/rtl with Verilator, Verible and slang: each finds what the
 others miss.
 
-Every module is elaborated alone with its default parameters; the unit or the card, the tops that
-hw/kernel/describe.py writes, and the top for F2, with those of each of hw/configs.json too, and some
-with those of EXTRA. What AWS's HDK brings for F2 is what hw/dv/f2/hdk says of it. Warnings are errors;
+Every module is elaborated alone with its default parameters, and some with those of EXTRA. With those
+of hw/configs.json: the tops that hw/kernel/describe.py writes, each with a unit of its configuration
+in it; and the top for F2, once for each choice of ports and units. What AWS's HDK brings for F2 is what hw/dv/f2/hdk says of it. Warnings are errors;
 an exception is stated where it is made, in the source. scripts/parameters_lint.py tests that wrong
 parameters are refused, and hw/syn/catalogue.py that docs/hardware.md lists every module.
 
@@ -27,8 +27,6 @@ VENV = ROOT / "build/venv"
 INCLUDE = ROOT / "hw/rtl/include"
 HDK = ROOT / "hw/dv/f2/hdk"
 INCLUDES = [INCLUDE, HDK, ROOT / "hw/f2"]
-TOP = "sluice_unit"
-CARD = "sluice_card"
 F2 = "cl_sluice"
 # Further elaborations: (module, {parameter: value}).
 EXTRA = [
@@ -104,12 +102,14 @@ def main():
     generated = pathlib.Path(sys.argv[1]).resolve()
     packages, modules = sources(generated)
     jobs = [(m.stem, {}) for m in modules] + EXTRA
-    if any(m.stem == TOP for m in modules):
-        configs = json.loads((ROOT / "hw/configs.json").read_text(encoding="utf-8"))
-        for config in configs.values():
-            units = {"Units": config["units"]} if "units" in config else {}
-            jobs.append((CARD if units else TOP, {**config["parameters"], **units}))
-            jobs.append((F2, {**config["parameters"], **units}))
+    configs = json.loads((ROOT / "hw/configs.json").read_text(encoding="utf-8"))
+    shells = {}
+    for config in configs.values():
+        units = {"Units": config["units"]} if "units" in config else {}
+        chosen = {**config["parameters"], **units}
+        ports = tuple(chosen.get(name) for name in ("InBytes", "OutBytes", "Units"))
+        shells.setdefault(ports, (F2, chosen))
+    jobs += shells.values()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = [pool.submit(verilator, packages, modules, *job) for job in jobs]
         for config in describe.configurations().items():

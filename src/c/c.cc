@@ -240,6 +240,7 @@ void sluice_multi_get(sluice_db_t* db, const sluice_read_options_t* options,
                       const size_t* keys_bytes, char** values, size_t* values_bytes,
                       char** errors) {
   std::vector<std::string_view> wanted;
+  wanted.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     wanted.emplace_back(keys[i], keys_bytes[i]);
   }

@@ -397,6 +397,7 @@ class ExecutorChecker {
     constexpr uint64_t kThreads = 4;
     std::vector<Status> outcome(kThreads);
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     const uint64_t each = 1 + check_.tasks / 20;
     for (uint64_t i = 0; i < kThreads; ++i) {
       threads.emplace_back([&, i] {

@@ -89,7 +89,7 @@ Statistics DBImpl::GetStatistics() {
     const uint64_t bytes =
         (LogSegment(db_.log_end) - LogSegment(oldest)) * db_.options.log_segment_bytes +
         LogOffset(db_.log_end);
-    s.transactions.prepared_log_bytes = bytes - std::min(bytes, uint64_t{LogOffset(oldest)});
+    s.transactions.prepared_log_bytes = bytes - std::min(bytes, LogOffset(oldest));
   }
   const OffloadStats offload = db_.driver->stats();
   s.offload.executor = db_.driver->name();

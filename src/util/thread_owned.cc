@@ -8,7 +8,7 @@ extern "C" __attribute__((visibility("hidden"))) void* __dso_handle;  // NOLINT
 namespace sluice {
 
 void AtThreadEnd(void (*end)(void* object), void* object) {
-  abi::__cxa_thread_atexit(end, object, &__dso_handle);
+  abi::__cxa_thread_atexit(end, object, static_cast<void*>(&__dso_handle));
 }
 
 }  // namespace sluice

@@ -102,6 +102,7 @@ std::string Values(const Argument& argument) {
 // What `command` and those below it complete, as cases.
 void AddCases(const Command& command, std::string* commands, std::string* options) {
   std::vector<std::string> children;
+  children.reserve(command.commands.size());
   for (const Command& child : command.commands) {
     children.push_back(child.path.back());
   }

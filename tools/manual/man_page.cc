@@ -288,6 +288,7 @@ std::string CommandPage(const Command& command) {
 std::vector<Page> ManPages(const Command& sluice, const std::string& version,
                            const std::string& date) {
   std::vector<std::string> names;
+  names.reserve(sluice.commands.size());
   for (const Command& command : sluice.commands) {
     names.push_back(command.Name("-"));
   }

@@ -27,9 +27,9 @@ struct UnitShape {
 
 UnitShape ShapeOf(const DeviceInfo& info, uint32_t latency);
 
-inline constexpr uint64_t Beats(uint64_t bytes, uint64_t beat) { return (bytes + beat - 1) / beat; }
+constexpr uint64_t Beats(uint64_t bytes, uint64_t beat) { return (bytes + beat - 1) / beat; }
 // Beats from the one that holds `first` to the one that holds the last of `bytes` bytes.
-inline constexpr uint64_t BeatsFrom(uint64_t first, uint64_t bytes, uint64_t beat) {
+constexpr uint64_t BeatsFrom(uint64_t first, uint64_t bytes, uint64_t beat) {
   return Beats(first % beat + bytes, beat);
 }
 
@@ -113,7 +113,7 @@ inline constexpr uint64_t kKeyFifoBeats = 16;    // cu_entry_decoder: KeyFifo, p
 inline constexpr uint64_t kInfoFifo = 32;        // cu_entry_decoder: RecFifo, per way
 inline constexpr uint64_t kQueuedKeys = 4;       // cu_key_queue: Keys
 // sluice_unit: IndexFifoBeats, per way.
-inline constexpr uint64_t IndexFifoBeats(uint64_t v) { return v > 16 ? 4 * v : 64; }
+constexpr uint64_t IndexFifoBeats(uint64_t v) { return v > 16 ? 4 * v : 64; }
 inline constexpr uint64_t kMaxKeyBytes = 1024;    // sluice_unit: MaxKeyBytes
 inline constexpr uint64_t kVerdicts = 8;          // cu_visibility_filter: u_verdicts
 inline constexpr uint64_t kTransferFifo = 16;     // cu_transfer: OutDepth, records and beats
