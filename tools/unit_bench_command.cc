@@ -25,6 +25,7 @@ namespace {
 struct BenchOptions {
   std::string grid = "quick";
   std::vector<std::string> configs;  // empty: all of the grid that are built in
+  std::vector<uint32_t> latencies;   // empty: all of the grid
   std::string check;
   std::string accept;
   std::string plot;
@@ -36,14 +37,18 @@ const grid::Grid& FindGrid(std::string_view name) {
   return *std::find_if(grids.begin(), grids.end(), [&](const auto& g) { return g.name == name; });
 }
 
+template <typename T>
+bool Wanted(const std::vector<T>& wanted, const T& value) {
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
+}
+
 // The cells to measure; fills in what the grid has beyond them.
 std::vector<grid::Cell> ChooseCells(const BenchOptions& options, grid::Measured* measured) {
   const std::vector<std::string_view> built_in = RtlConfigurations();
   std::vector<grid::Cell> cells;
   for (const grid::Cell& cell : measured->grid->cells) {
     auto& missing = measured->not_built_in;
-    const auto& wanted = options.configs;
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), cell.config) == wanted.end()) {
+    if (!Wanted(options.configs, cell.config) || !Wanted(options.latencies, cell.latency)) {
       continue;
     }
     if (std::find(built_in.begin(), built_in.end(), cell.config) != built_in.end()) {
@@ -108,10 +113,13 @@ int Bench(const BenchOptions& options) {
   const std::vector<grid::Cell> cells = ChooseCells(options, &measured);
   json["not_built_in"] = measured.not_built_in;
   if (cells.empty()) {
-    Fail("usage",
-         fmt::format("grid {}: no cell to measure; not built in (`make grid` has all): {}",
-                     options.grid, fmt::join(measured.not_built_in, ", ")),
-         options.json, std::move(json));
+    const std::string text =
+        measured.not_built_in.empty()
+            ? fmt::format("grid {}: no cell of these configurations has these latencies",
+                          options.grid)
+            : fmt::format("grid {}: no cell to measure; not built in (`make grid` has all): {}",
+                          options.grid, fmt::join(measured.not_built_in, ", "));
+    Fail("usage", text, options.json, std::move(json));
     return kExitUsage;
   }
   std::vector<std::string> complaints;
@@ -156,10 +164,12 @@ void AddUnitBench(CLI::App* unit, Action* action) {
   auto options = std::make_shared<BenchOptions>();
   std::vector<std::string> names;
   std::set<std::string> configs;
+  std::set<uint32_t> latencies;
   for (const grid::Grid& grid : grid::Grids()) {
     names.emplace_back(grid.name);
     for (const grid::Cell& cell : grid.cells) {
       configs.insert(cell.config);
+      latencies.insert(cell.latency);
     }
   }
   bench->add_option("--grid", options->grid, fmt::format("One of: {}", fmt::join(names, ", ")))
@@ -170,6 +180,12 @@ void AddUnitBench(CLI::App* unit, Action* action) {
       ->delimiter(',')
       ->check(CLI::IsMember(configs))
       ->type_name("NAMES");
+  bench
+      ->add_option("--latency", options->latencies,
+                   "Only these latencies of memory in the grid, in cycles")
+      ->delimiter(',')
+      ->check(CLI::IsMember(latencies))
+      ->type_name("CYCLES");
   bench->add_option("--check", options->check, "Fail if cells differ from this baseline")
       ->type_name("FILE");
   bench->add_option("--accept", options->accept, "Write the baseline to this file")

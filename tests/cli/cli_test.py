@@ -223,6 +223,8 @@ class Usage(Case):
             ("unit", "run", "--executor", "rtl", "--runs", "200"),
             ("unit", "bench", "--grid", "nosuch"),
             ("unit", "bench", "--config", "nosuch"),
+            ("unit", "bench", "--latency", "31"),
+            ("unit", "bench", "--grid", "fcae", "--config", "tiny", "--latency", "200"),
             ("unit", "bench", "--grid", "full"),
             ("unit", "replay"),
         ):

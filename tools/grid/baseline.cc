@@ -10,8 +10,9 @@ namespace sluice::grid {
 
 namespace {
 
-std::string ConfigOf(const std::string& cell_name) {
-  return cell_name.substr(0, cell_name.find('/'));
+// Of a cell's name, what a run can be told to leave out: configuration and latency.
+std::string ChoiceOf(const std::string& cell_name) {
+  return cell_name.substr(0, cell_name.find('/')) + cell_name.substr(cell_name.rfind('/'));
 }
 
 }  // namespace
@@ -63,9 +64,9 @@ Status WriteBaseline(const std::string& path, const Baseline& baseline) {
 
 std::vector<std::string> Compare(const Baseline& then, const Baseline& now) {
   std::vector<std::string> complaints;
-  std::set<std::string> configs;
+  std::set<std::string> chosen;
   for (const auto& [name, jobs] : now.cycles) {
-    configs.insert(ConfigOf(name));
+    chosen.insert(ChoiceOf(name));
     const auto old = then.cycles.find(name);
     if (old == then.cycles.end()) {
       complaints.push_back(fmt::format("{}: not in the baseline", name));
@@ -82,7 +83,7 @@ std::vector<std::string> Compare(const Baseline& then, const Baseline& now) {
     }
   }
   for (const auto& [name, jobs] : then.cycles) {
-    if (configs.contains(ConfigOf(name)) && !now.cycles.contains(name)) {
+    if (chosen.contains(ChoiceOf(name)) && !now.cycles.contains(name)) {
       complaints.push_back(fmt::format("{}: in the baseline, but not measured", name));
     }
   }

@@ -28,8 +28,8 @@ Baseline MakeBaseline(const std::vector<Measurement>& measurements);
 Status ReadBaseline(const std::string& path, Baseline* baseline);
 Status WriteBaseline(const std::string& path, const Baseline& baseline);
 
-// What is wrong with `now`, a sentence each; empty if nothing is. Of `then` only the cells of
-// configurations in `now` count: a run over some configurations can be checked too.
+// What is wrong with `now`, a sentence each; empty if nothing is. Of `then` only the cells count whose
+// configuration and latency are in `now`: a run over some of them can be checked too.
 std::vector<std::string> Compare(const Baseline& then, const Baseline& now);
 
 }  // namespace sluice::grid

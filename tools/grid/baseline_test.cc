@@ -69,12 +69,14 @@ TEST(Baseline, NewCellBelowTheContractFails) {
 }
 
 TEST(Baseline, CellsLeftOutAreNoticed) {
-  Measurement other = Cell("a", 300);
-  other.cell.latency = 200;
-  const Baseline then = MakeBaseline({Cell("a", 300), other, Cell("b", 300)});
+  Measurement longer = Cell("a", 300);
+  longer.cell.value_bytes = {1024, 1024};
+  Measurement later = Cell("a", 300);
+  later.cell.latency = 200;
+  const Baseline then = MakeBaseline({Cell("a", 300), longer, later, Cell("b", 300)});
   EXPECT_EQ(Compare(then, MakeBaseline({Cell("a", 300)})),
-            Complaints{"a/random/k16/v512/l200: in the baseline, but not measured"})
-      << "and nothing of b, which this run left out";
+            Complaints{"a/random/k16/v1024/l30: in the baseline, but not measured"})
+      << "and nothing of b and of the other latency, which this run left out";
 }
 
 TEST(Baseline, IsWrittenAndRead) {
