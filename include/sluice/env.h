@@ -120,7 +120,7 @@ class SLUICE_EXPORT DataFile {
 
   /// The path that was given to NewDataFile.
   virtual const std::string& path() const = 0;
-  /// The file descriptor, for queueing syncs in the kernel; -1: there is none.
+  /// The file descriptor, for what the system does with two files; -1: there is none.
   virtual int descriptor() const { return -1; }
   /// What Read reads from, so that several such reads can be queued in the kernel and wait for the
   /// device together. Without it they are calls of Read, one after the other.

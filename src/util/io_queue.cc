@@ -1,11 +1,11 @@
 #include "util/io_queue.h"
 
-#include <fmt/format.h>
 #include <liburing.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 
 #include "util/no_throw.h"
 
@@ -15,15 +15,9 @@ namespace {
 
 Status Outcome(const IoRequest& request) {
   return NoThrow([&request] {
-    switch (request.kind) {
-      case IoRequest::Kind::kRead:
-        return request.file->Read(request.offset, request.bytes, request.data);
-      case IoRequest::Kind::kWrite:
-        return request.file->Write(request.offset, {request.data, request.bytes});
-      case IoRequest::Kind::kSync:
-        break;
-    }
-    return request.file->Sync();
+    return request.kind == IoRequest::Kind::kRead
+               ? request.file->Read(request.offset, request.bytes, request.data)
+               : request.file->Write(request.offset, {request.data, request.bytes});
   });
 }
 
@@ -54,15 +48,8 @@ class Requests {
 
 // The descriptor that the request is for; -1: there is none.
 int DescriptorOf(const IoRequest& request) {
-  switch (request.kind) {
-    case IoRequest::Kind::kRead:
-      return request.file->read_descriptor().fd;
-    case IoRequest::Kind::kWrite:
-      return request.file->write_descriptor().fd;
-    case IoRequest::Kind::kSync:
-      break;
-  }
-  return request.file->descriptor();
+  return request.kind == IoRequest::Kind::kRead ? request.file->read_descriptor().fd
+                                                : request.file->write_descriptor().fd;
 }
 
 class PlainQueue final : public IoQueue {
@@ -86,7 +73,8 @@ class PlainQueue final : public IoQueue {
 
 class UringQueue final : public IoQueue {
  public:
-  explicit UringQueue(unsigned depth) : depth_(depth) {}
+  UringQueue(unsigned depth, std::chrono::milliseconds patience)
+      : depth_(depth), patience_(patience) {}
   ~UringQueue() override {
     if (open_) {
       while (Wait() != nullptr) {
@@ -103,10 +91,10 @@ class UringQueue final : public IoQueue {
       return;
     }
     while (under_way_ == depth_) {
-      Reap(true);
+      Await(1);
     }
     Push(request, fd);
-    Enter(0);
+    Enter();
   }
 
   void Do(std::span<IoRequest> requests) override {
@@ -123,10 +111,10 @@ class UringQueue final : public IoQueue {
         }
       }
       if (under_way_ > 0) {
-        Enter(under_way_);
+        Enter();
       }
       while (under_way_ > 0) {
-        Reap(true);
+        Await(under_way_);
       }
       done_ = {};
     }
@@ -134,14 +122,13 @@ class UringQueue final : public IoQueue {
 
   IoRequest* Wait() override {
     while (done_.empty() && under_way_ > 0) {
-      Reap(true);
+      Await(1);
     }
     return done_.Take();
   }
 
   IoRequest* Poll() override {
-    while (under_way_ > 0 && Reap(false)) {
-    }
+    Reap();
     return done_.Take();
   }
 
@@ -167,27 +154,21 @@ class UringQueue final : public IoQueue {
   void Push(IoRequest* request, int fd) {
     io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);  // there is one: under_way_ < depth_
     const auto bytes = static_cast<unsigned>(request->bytes);
-    switch (request->kind) {
-      case IoRequest::Kind::kRead:
-        ::io_uring_prep_read(entry, fd, request->data, bytes, request->offset);
-        break;
-      case IoRequest::Kind::kWrite:
-        ::io_uring_prep_write(entry, fd, request->data, bytes, request->offset);
-        break;
-      case IoRequest::Kind::kSync:
-        ::io_uring_prep_fsync(entry, fd, IORING_FSYNC_DATASYNC);
-        break;
+    if (request->kind == IoRequest::Kind::kRead) {
+      ::io_uring_prep_read(entry, fd, request->data, bytes, request->offset);
+    } else {
+      ::io_uring_prep_write(entry, fd, request->data, bytes, request->offset);
     }
     ::io_uring_sqe_set_data(entry, request);
     pushed_.Add(request);
     ++under_way_;
   }
 
-  // Hands what was pushed to the kernel, and may wait until so many are done. If the kernel takes
-  // nothing any more (somebody closed all descriptors, or forbade the call), it is done here.
-  void Enter(unsigned wait) {
+  // Hands what was pushed to the kernel. If that takes nothing any more (somebody closed all
+  // descriptors, or forbade the call), it is done here.
+  void Enter() {
     do {
-      int submitted = ::io_uring_submit_and_wait(&ring_, wait);
+      int submitted = ::io_uring_submit(&ring_);
       if (submitted < 0 && submitted != -EINTR && submitted != -EAGAIN && submitted != -EBUSY) {
         DoPushed();
         return;
@@ -207,34 +188,46 @@ class UringQueue final : public IoQueue {
     }
   }
 
-  // Takes one completion, if there is one or `wait`.
-  bool Reap(bool wait) {
-    io_uring_cqe* completion = nullptr;
-    int outcome;
-    do {
-      outcome = wait ? ::io_uring_wait_cqe(&ring_, &completion)
-                     : ::io_uring_peek_cqe(&ring_, &completion);
-    } while (outcome == -EINTR);
-    if (outcome != 0) {
-      if (wait) {
-        ::sched_yield();  // what the kernel has taken is done nevertheless
-      }
-      return false;
+  // Takes what is done. If that is nothing, waits for `count` requests first, or for a while: a
+  // kernel (6.18) was seen to keep requests for ever without a thread that does them. What none has
+  // begun to do comes back then, and is done by a plain call.
+  void Await(unsigned count) {
+    if (Reap()) {
+      return;
     }
+    io_uring_cqe* first = nullptr;
+    __kernel_timespec patience{.tv_sec = patience_.count() / 1000,
+                               .tv_nsec = patience_.count() % 1000 * 1'000'000};
+    const int outcome = ::io_uring_wait_cqes(&ring_, &first, count, &patience, nullptr);
+    if (outcome == -ETIME) {
+      io_uring_sync_cancel_reg all{};
+      all.flags = IORING_ASYNC_CANCEL_ALL | IORING_ASYNC_CANCEL_ANY;
+      (void)::io_uring_register_sync_cancel(&ring_, &all);  // since Linux 6.0
+    } else if (outcome != 0 && outcome != -EINTR) {
+      ::sched_yield();  // what the kernel has taken is done nevertheless
+    }
+    Reap();
+  }
+
+  // Takes what is done; false: nothing.
+  bool Reap() {
+    bool any = false;
+    io_uring_cqe* completion = nullptr;
+    while (under_way_ > 0 && ::io_uring_peek_cqe(&ring_, &completion) == 0) {
+      Take(completion);
+      any = true;
+    }
+    return any;
+  }
+
+  void Take(io_uring_cqe* completion) {
     auto* const request = static_cast<IoRequest*>(::io_uring_cqe_get_data(completion));
     const int result = completion->res;
     ::io_uring_cqe_seen(&ring_, completion);
     --under_way_;
-    if (request->kind == IoRequest::Kind::kSync) {
-      // Never tried again: after a failed sync the next one would say ok.
-      request->status = NoThrow([&] {
-        return result == 0 ? Status()
-                           : Status::FromErrno(
-                                 fmt::format("{}: cannot sync", request->file->path()), -result);
-      });
-    } else if (result < 0 || static_cast<size_t>(result) < request->bytes) {
-      // The kernel may do a part, or be interrupted: the plain call goes on from there, and finds
-      // the words for what is wrong.
+    if (result < 0 || static_cast<size_t>(result) < request->bytes) {
+      // The kernel may do a part, be interrupted, or have given the request back: the plain call goes
+      // on from there, and finds the words for what is wrong.
       const size_t part = std::max(result, 0);
       request->status = Outcome({.kind = request->kind,
                                  .file = request->file,
@@ -246,10 +239,10 @@ class UringQueue final : public IoQueue {
       request->status = {};
     }
     done_.Add(request);
-    return true;
   }
 
   const unsigned depth_;
+  const std::chrono::milliseconds patience_;
   io_uring ring_{};
   bool open_ = false;
   unsigned under_way_ = 0;
@@ -260,13 +253,13 @@ class UringQueue final : public IoQueue {
 
 }  // namespace
 
-std::unique_ptr<IoQueue> IoQueue::New(unsigned depth, Use use) {
+std::unique_ptr<IoQueue> IoQueue::New(unsigned depth, Use use, std::chrono::milliseconds patience) {
 #ifdef __SANITIZE_THREAD__
   // It sees neither what the kernel does to a request's bytes nor where the kernel maps a ring.
   use = Use::kNoKernel;
 #endif
   if (use == Use::kKernelIfPossible) {
-    return std::make_unique<UringQueue>(depth);
+    return std::make_unique<UringQueue>(depth, patience);
   }
   return std::make_unique<PlainQueue>();
 }

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,8 +18,8 @@ namespace sluice {
 
 struct IoRequest {
   // From the file's read_descriptor() and to its write_descriptor(), whose alignment it must have.
-  // Without a descriptor they are the file's Read, Write and Sync.
-  enum class Kind { kRead, kWrite, kSync };
+  // Without a descriptor they are the file's Read and Write.
+  enum class Kind { kRead, kWrite };
 
   Kind kind = Kind::kRead;
   DataFile* file = nullptr;
@@ -33,13 +34,16 @@ class IoQueue {
  public:
   enum class Use { kKernelIfPossible, kNoKernel };
 
-  // At most `depth` requests are under way at once; one more makes Submit wait for one.
-  static std::unique_ptr<IoQueue> New(unsigned depth, Use use = Use::kKernelIfPossible);
+  // At most `depth` requests are under way at once; one more makes Submit wait for one. What the
+  // kernel has not begun after `patience` without any that is done, the waiting thread does itself.
+  static std::unique_ptr<IoQueue> New(
+      unsigned depth, Use use = Use::kKernelIfPossible,
+      std::chrono::milliseconds patience = std::chrono::seconds(10));
   // Waits for all that is under way.
   virtual ~IoQueue() = default;
 
-  // Requests may overtake each other; a sync covers only writes that are back. This, Wait and Poll
-  // need no memory, and throw nothing: what is under way must be waited for in any case.
+  // Requests may overtake each other. This, Wait and Poll need no memory, and throw nothing: what is
+  // under way must be waited for in any case.
   virtual void Submit(IoRequest* request) = 0;
   // A request that is done, waiting for one if need be; nullptr if none is left.
   virtual IoRequest* Wait() = 0;
