@@ -122,8 +122,8 @@ struct Options {
 
   /// Directories for the extents of levels 0, 1 and 2 (tiers). A level without one, or with an
   /// empty name, uses the database's own. A directory must be empty or missing when it is first
-  /// given, and belongs to this database from then on. What a flush has no space for in one of them
-  /// goes to the database's own. SubtableOptions::level_tiers chooses among them.
+  /// given, and belongs to this database from then on. If one is full, flushes and compactions that
+  /// make room there go to the database's own. SubtableOptions::level_tiers chooses among them.
   std::vector<std::string> level_paths;
 
   /// Task queues of writers, each led by one writer at a time (X-Engine 3.2.2): as many threads can

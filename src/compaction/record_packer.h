@@ -25,6 +25,9 @@ struct RunFormat {
   uint32_t restart_interval = 16;
   size_t tier = 0;  // where they are written (tree/extent_space.h)
   ValueFormat values{};
+
+  // Whether some of it may lie elsewhere than in the database's own directory.
+  bool in_tiers() const { return tier != 0 || values.tier != 0; }
 };
 
 class RecordPacker {

@@ -83,10 +83,8 @@ void BackgroundWork::Stop() {
 
 Status BackgroundWork::FlushSubtable(SubtableImpl* subtable, RateLimiter* limiter) {
   RunFormat format = db_.FormatOf(*subtable, 0);
-  const bool in_tiers =
-      format.tier != 0 || (format.values.least_bytes > 0 && format.values.tier != 0);
   Status status = FlushAs(format, subtable, limiter);
-  if (status.IsNoSpace() && in_tiers) {
+  if (status.IsNoSpace() && format.in_tiers()) {
     // A tier may be full. The database's own directory has the reserve, and behind this flush may wait
     // deletions that make room in the tier. Compactions take the run to where it belongs, but leave
     // large values in its records.
@@ -474,6 +472,8 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
   bool for_writers = false;
   bool no_space = false;    // for several value extents at once
   bool range_done = false;  // but not yet the values that it left to be moved
+  // Values are moved first: garbage beside them may be what fills a tier.
+  Status no_space_for_range;
   for (bool done = false; !done;) {
     bool behind = false;
     size_t threads = 1;
@@ -520,12 +520,16 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
         if (!pick) {
           const uint64_t bytes = kPartsOfARange * PartBytes(*version, db_.options) *
                                  (1 + db_.options.compaction_threads);
-          if (!range_done) {
+          if (!range_done && no_space_for_range.ok()) {
             pick = PickRange(*version, from, end, bytes);
             range_done = !pick || !pick->range.has_end || (!end.empty() && pick->range.end >= end);
             next = range_done ? std::string() : pick->range.end;
           } else {
-            pick = PickValues(*version, db_.options, no_space || db_.full.full());
+            pick = PickValues(*version, db_.options,
+                              no_space || !no_space_for_range.ok() || db_.full.full());
+          }
+          if (!pick && !no_space_for_range.ok()) {
+            return no_space_for_range;
           }
           done = range_done && (!pick || version->values == nullptr);
         }
@@ -537,6 +541,15 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
         if (compacted.IsNoSpace() && pick->relocate.size() > 1) {
           no_space = true;
           return Status();
+        }
+        if (compacted.IsNoSpace() && pick->relocate.empty() && !for_writers) {
+          no_space_for_range = compacted;
+          done = range_done = false;
+          next.clear();
+          return Status();
+        }
+        if (compacted.ok() && !pick->relocate.empty()) {
+          no_space_for_range = {};
         }
         return compacted;
       });

@@ -59,9 +59,44 @@ uint64_t PartBytesOf(const CompactionPick& pick, uint64_t part_bytes) {
   return static_cast<uint64_t>(share * static_cast<double>(part_bytes));
 }
 
+// What the extent's records take elsewhere than in the file `home`, values apart included.
+uint64_t BytesInTiers(const Extent& extent, const DataFile* home) {
+  uint64_t bytes = extent.place->file() == home ? 0 : extent.live_bytes();
+  for (const ValueShares::Share& share : ValueShares::Of(extent)) {
+    bytes += share.extent->pages.place->file() == home ? 0 : share.bytes;
+  }
+  return bytes;
+}
+
+// Whether a compaction that wrote to the file `home` makes room in tiers: all that there is after it
+// would fit where they had its inputs, or it moved values out of extents that are garbage for the
+// most part. Otherwise what does not fit into a full tier would fill the database's own directory,
+// one compaction after the other.
+bool MakesRoomInTiers(const CompactionPick& pick, const CompactionResult& result,
+                      const DataFile* home) {
+  if (!pick.relocate.empty()) {
+    return true;
+  }
+  uint64_t before = 0;
+  for (const CompactionResult::Input& input : result.inputs) {
+    for (const ExtentPtr& extent : input.extents) {
+      before += BytesInTiers(*extent, home);
+    }
+    before -= input.rest ? BytesInTiers(*input.rest, home) : 0;
+  }
+  uint64_t after = 0;
+  for (const Extent& extent : result.added) {
+    after += extent.weight();
+  }
+  for (const ExtentPtr& extent : result.reused) {
+    after += extent->weight();
+  }
+  return after <= before;
+}
+
 }  // namespace
 
-Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool plainly,
+Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, Manner manner,
                           CompactionResult* result) {
   RunIndex output_run;
   uint64_t part_bytes = 0;
@@ -76,7 +111,7 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
       }
     }
   }
-  const bool offload = subtable->format()->offload && !plainly;
+  const bool offload = subtable->format()->offload && !manner.plainly;
   const size_t tasks = offload ? db_.driver->max_tasks() : 0;
   // For the CPU tasks are as small as they can be at no cost: what one reads is still in a cache
   // when it is merged, and its memory serves the next.
@@ -93,7 +128,10 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
       newest = std::max(newest, extent->newest);
     }
   }
-  const RunFormat format = db_.FormatOf(*subtable, pick.output.level);
+  RunFormat format = db_.FormatOf(*subtable, pick.output.level);
+  if (manner.at_home) {
+    format.tier = format.values.tier = 0;
+  }
   std::set<uint32_t> recoded_levels;
   for (const CompactionInput& input : pick.inputs) {
     if (db_.FormatOf(*subtable, input.run.level).extent.codec != format.extent.codec) {
@@ -106,11 +144,11 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, bo
                       ExtentWriter::Use::kCompaction, &db_.limiter);
   return RunCompaction(pick, output_run,
                        {.task_bytes = task_bytes,
-                        .reuse = !plainly,
+                        .reuse = !manner.plainly,
                         .part_bytes = part_bytes,
                         .oldest_snapshot = snapshots.front(),
                         .least_bytes_rewritten = db_.options.extent_bytes / 2,
-                        .file = db_.space->FileOf(format.tier),
+                        .file = manner.at_home ? nullptr : db_.space->FileOf(format.tier),
                         .recoded_levels = std::move(recoded_levels)},
                        {.extent = format.extent,
                         .block_bytes = format.block_bytes,
@@ -278,18 +316,28 @@ Status Compactor::CompactPart(SubtableImpl* subtable, CompactionPick* pick, Stat
   const Clock::time_point begin = Clock::now();
   CompactionResult result;
   Status status;
-  for (const bool plainly : {false, true}) {
+  Status full_tier;
+  Manner manner;
+  for (bool again = true; again;) {
     result = {};
     const double cpu_seconds = ThreadCpuSeconds();
-    status = RunPick(subtable, *pick, plainly, &result);
+    status = RunPick(subtable, *pick, manner, &result);
     db_.counters.compaction_cpu_microseconds.fetch_add(
         static_cast<uint64_t>(1e6 * (ThreadCpuSeconds() - cpu_seconds)));
-    if (!result.unsound) {
-      break;
+    again = false;
+    if (status.ok() && manner.at_home && !MakesRoomInTiers(*pick, result, db_.space->FileOf(0))) {
+      status = full_tier;
+    } else if (result.unsound) {
+      db_.counters.compactions_abandoned.fetch_add(1);
+      db_.Tell([&](EventListener& listener) {
+        listener.OnCompactionAbandoned(subtable->name(), status);
+      });
+      again = !std::exchange(manner.plainly, true);
+    } else if (status.IsNoSpace() && db_.FormatOf(*subtable, pick->output.level).in_tiers()) {
+      // What it frees may make room in the tier: the next part then goes there.
+      again = !std::exchange(manner.at_home, true);
+      full_tier = again ? status : full_tier;
     }
-    db_.counters.compactions_abandoned.fetch_add(1);
-    db_.Tell(
-        [&](EventListener& listener) { listener.OnCompactionAbandoned(subtable->name(), status); });
   }
   if (result.damaged != nullptr && IsOfTheInput(status)) {
     *set_aside = status;

@@ -77,8 +77,11 @@ class Compactor {
              Status* set_aside);
   // Compacts the first part of what is left of the pick.
   Status CompactPart(SubtableImpl* subtable, CompactionPick* pick, Status* set_aside);
-  // `plainly`: without reuse, and on the CPU.
-  Status RunPick(SubtableImpl* subtable, const CompactionPick& pick, bool plainly,
+  struct Manner {
+    bool plainly = false;  // without reuse, and on the CPU
+    bool at_home = false;  // writes to the database's own directory, whatever the level's tier is
+  };
+  Status RunPick(SubtableImpl* subtable, const CompactionPick& pick, Manner manner,
                  CompactionResult* result);
   Status InstallOutput(SubtableImpl* subtable, CompactionPick* pick,
                        const CompactionResult& result);

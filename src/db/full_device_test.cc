@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "db/fixture.h"
@@ -135,15 +136,6 @@ class FullDeviceTest : public testing::Test {
     while (status.IsNoSpace() && std::chrono::steady_clock::now() - begin < kWatchdog) {
       std::this_thread::yield();
       status = Put(nullptr, number);
-    }
-    return status;
-  }
-  // As that: a compaction that finds no space may have made some.
-  Status CompactInTheEnd() {
-    const auto begin = std::chrono::steady_clock::now();
-    Status status = db_->CompactRange(nullptr, {}, {});
-    while (status.IsNoSpace() && std::chrono::steady_clock::now() - begin < kWatchdog) {
-      status = db_->CompactRange(nullptr, {}, {});
     }
     return status;
   }
@@ -736,8 +728,20 @@ TEST_F(FullTierTest, FlushesOfLevel0GoOn) {
   ExpectFlushesGoOn();
 }
 
-// Deletions of what is in the tier come after what has no room there.
-TEST_F(FullTierTest, DeletionsMakeRoomForValuesApart) {
+// What is in a full tier is deleted: half of all keys in a row, or all but every eighth. Compactions
+// are due by themselves, or one is asked for.
+class DeletionsInAFullTier : public FullTierTest,
+                             public testing::WithParamInterface<std::tuple<bool, bool>> {};
+
+INSTANTIATE_TEST_SUITE_P(Deletions, DeletionsInAFullTier,
+                         testing::Combine(testing::Bool(), testing::Bool()), [](const auto& info) {
+                           return fmt::format(
+                               "{}{}", std::get<0>(info.param) ? "Scattered" : "InARow",
+                               std::get<1>(info.param) ? "AndCompactRange" : "Alone");
+                         });
+
+TEST_P(DeletionsInAFullTier, MakeRoomForValuesApart) {
+  const auto [scattered, compact] = GetParam();
   options_.level_paths = {"", "", Tier()};
   options_.separate_value_bytes = 1000;
   Reopen();
@@ -745,7 +749,10 @@ TEST_F(FullTierTest, DeletionsMakeRoomForValuesApart) {
   FillUp();
   ExpectRecords();
   const uint64_t there = expected_.size();
-  for (uint64_t i = 0; i < there / 2; ++i) {
+  for (uint64_t i = 0; i < there; ++i) {
+    if (scattered ? i % 8 == 0 : i >= there / 2) {
+      continue;
+    }
     const std::string key = fmt::format("{:06}", i);
     const Status status = db_->Delete({}, key);
     ASSERT_TRUE(status.ok()) << status.ToString();
@@ -753,8 +760,10 @@ TEST_F(FullTierTest, DeletionsMakeRoomForValuesApart) {
   }
   Status status = db_->Flush(nullptr);
   ASSERT_TRUE(status.ok()) << status.ToString();
-  status = CompactInTheEnd();
-  ASSERT_TRUE(status.ok()) << status.ToString();
+  if (compact) {
+    status = db_->CompactRange(nullptr, {}, {});
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
   ExpectRecords();
   ExpectWritingGoesOn();
   Reopen();
