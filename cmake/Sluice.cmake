@@ -81,7 +81,7 @@ function(sluice_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 1800)  # for what hangs: a loaded machine is slow
+    set(ARG_TIMEOUT 900)  # for what hangs: a loaded machine is slow
     if(SLUICE_SANITIZE)
       set(ARG_TIMEOUT 7200)
     endif()

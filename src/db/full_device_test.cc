@@ -31,7 +31,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::chrono::seconds kWatchdog{600};
+constexpr std::chrono::seconds kWatchdog{120};
 
 // A file system of 16 MiB in a mount namespace of this process.
 class FullDeviceTest : public testing::Test {
