@@ -472,8 +472,9 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
   bool for_writers = false;
   bool no_space = false;    // for several value extents at once
   bool range_done = false;  // but not yet the values that it left to be moved
-  // Values are moved first: garbage beside them may be what fills a tier.
-  Status no_space_for_range;
+  // Of keys that are left for a second round: others, and values that are moved, may make room.
+  Status refused;
+  bool again = false;
   for (bool done = false; !done;) {
     bool behind = false;
     size_t threads = 1;
@@ -520,16 +521,12 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
         if (!pick) {
           const uint64_t bytes = kPartsOfARange * PartBytes(*version, db_.options) *
                                  (1 + db_.options.compaction_threads);
-          if (!range_done && no_space_for_range.ok()) {
+          if (!range_done) {
             pick = PickRange(*version, from, end, bytes);
             range_done = !pick || !pick->range.has_end || (!end.empty() && pick->range.end >= end);
             next = range_done ? std::string() : pick->range.end;
           } else {
-            pick = PickValues(*version, db_.options,
-                              no_space || !no_space_for_range.ok() || db_.full.full());
-          }
-          if (!pick && !no_space_for_range.ok()) {
-            return no_space_for_range;
+            pick = PickValues(*version, db_.options, no_space || !refused.ok() || db_.full.full());
           }
           done = range_done && (!pick || version->values == nullptr);
         }
@@ -542,14 +539,12 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
           no_space = true;
           return Status();
         }
-        if (compacted.IsNoSpace() && pick->relocate.empty() && !for_writers) {
-          no_space_for_range = compacted;
-          done = range_done = false;
-          next.clear();
+        if (compacted.IsNoSpace() && db_.HasTiers() && (for_writers || !again)) {
+          if (!for_writers) {
+            refused = compacted;
+            done = range_done && !pick->relocate.empty();
+          }
           return Status();
-        }
-        if (compacted.ok() && !pick->relocate.empty()) {
-          no_space_for_range = {};
         }
         return compacted;
       });
@@ -566,6 +561,12 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
       done = range_done = false;  // what is left is picked again
     } else if (!next.empty()) {
       from = std::move(next);
+    }
+    if (done && !refused.ok()) {
+      again = true;
+      refused = {};
+      from.assign(begin);
+      done = range_done = false;
     }
   }
   return damage;

@@ -66,6 +66,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // How new extents of a level of the sub-table are written, and where. Whoever writes any asks here:
   // flushes, compactions, ingestions and imports.
   RunFormat FormatOf(const SubtableImpl& subtable, uint32_t level) const;
+  // Whether any level lies elsewhere than in the database's own directory.
+  bool HasTiers() const { return tier_of_level != std::array<size_t, kLevels>{}; }
   MemtablePtr NewMemtable() {
     return std::make_shared<MemtableInfo>(options.memtable_bytes, backlog.memory());
   }

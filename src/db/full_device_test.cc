@@ -19,7 +19,6 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <tuple>
 #include <vector>
 
 #include "db/fixture.h"
@@ -139,8 +138,8 @@ class FullDeviceTest : public testing::Test {
     }
     return status;
   }
-  void ExpectWritingGoesOn() {
-    for (uint64_t i = 0; i < 300; ++i) {
+  void ExpectWritingGoesOn(uint64_t puts = 300) {
+    for (uint64_t i = 0; i < puts; ++i) {
       const Status status = PutInTheEnd(i);
       ASSERT_TRUE(status.ok()) << i << ": " << status.ToString();
     }
@@ -728,44 +727,65 @@ TEST_F(FullTierTest, FlushesOfLevel0GoOn) {
   ExpectFlushesGoOn();
 }
 
-// What is in a full tier is deleted: half of all keys in a row, or all but every eighth. Compactions
-// are due by themselves, or one is asked for.
-class DeletionsInAFullTier : public FullTierTest,
-                             public testing::WithParamInterface<std::tuple<bool, bool>> {};
+// What is in a full tier is deleted: half of all keys in a row, or all but every eighth. Keys come in
+// order, and those whose values find no room in the tier are the last ones or, backwards, the first.
+// Compactions are due by themselves, or one is asked for.
+struct Deletions {
+  bool scattered = false;
+  bool backwards = false;
+  uint64_t separate_value_bytes = 0;
+  bool compact = false;
+};
 
-INSTANTIATE_TEST_SUITE_P(Deletions, DeletionsInAFullTier,
-                         testing::Combine(testing::Bool(), testing::Bool()), [](const auto& info) {
-                           return fmt::format(
-                               "{}{}", std::get<0>(info.param) ? "Scattered" : "InARow",
-                               std::get<1>(info.param) ? "AndCompactRange" : "Alone");
-                         });
+class DeletionsInAFullTier : public FullTierTest, public testing::WithParamInterface<Deletions> {};
 
-TEST_P(DeletionsInAFullTier, MakeRoomForValuesApart) {
-  const auto [scattered, compact] = GetParam();
+INSTANTIATE_TEST_SUITE_P(
+    Deletions, DeletionsInAFullTier,
+    testing::Values(Deletions{false, false, 1000, true}, Deletions{true, false, 1000, true},
+                    Deletions{true, false, 1000, false}, Deletions{false, true, 1000, false},
+                    Deletions{false, true, 0, true}, Deletions{true, true, 0, true},
+                    Deletions{false, true, 0, false}, Deletions{true, true, 0, false}),
+    [](const auto& info) {
+      const Deletions& deletions = info.param;
+      return fmt::format("{}{}{}{}", deletions.scattered ? "Scattered" : "InARow",
+                         deletions.backwards ? "Backwards" : "",
+                         deletions.separate_value_bytes != 0 ? "Apart" : "",
+                         deletions.compact ? "AndCompactRange" : "");
+    });
+
+TEST_P(DeletionsInAFullTier, MakeRoom) {
+  constexpr uint64_t kFirst = 500'000;
+  const Deletions& deletions = GetParam();
+  const auto number = [&](uint64_t i) { return deletions.backwards ? kFirst - i : kFirst + i; };
   options_.level_paths = {"", "", Tier()};
-  options_.separate_value_bytes = 1000;
+  options_.separate_value_bytes = deletions.separate_value_bytes;
   Reopen();
   WriteBallast(4 << 20);
-  FillUp();
+  Status status;
+  for (uint64_t i = 0; status.ok(); ++i) {
+    ASSERT_LT(i, 10000u) << "more than the tier holds";
+    status = Put(nullptr, number(i));
+  }
+  ASSERT_TRUE(status.IsNoSpace()) << status.ToString();
   ExpectRecords();
   const uint64_t there = expected_.size();
   for (uint64_t i = 0; i < there; ++i) {
-    if (scattered ? i % 8 == 0 : i >= there / 2) {
+    if (deletions.scattered ? i % 8 == 0 : i >= there / 2) {
       continue;
     }
-    const std::string key = fmt::format("{:06}", i);
-    const Status status = db_->Delete({}, key);
+    const std::string key = fmt::format("{:06}", number(i));
+    status = db_->Delete({}, key);
     ASSERT_TRUE(status.ok()) << status.ToString();
     expected_.erase(key);
   }
-  Status status = db_->Flush(nullptr);
+  status = db_->Flush(nullptr);
   ASSERT_TRUE(status.ok()) << status.ToString();
-  if (compact) {
+  if (deletions.compact) {
     status = db_->CompactRange(nullptr, {}, {});
     ASSERT_TRUE(status.ok()) << status.ToString();
   }
   ExpectRecords();
-  ExpectWritingGoesOn();
+  ExpectWritingGoesOn(there / 3);
   Reopen();
   ExpectRecords();
 }
