@@ -9,8 +9,8 @@
 namespace sluice::ldb {
 
 // Bits per key of LevelDB's Bloom filter, 0 without a policy. Nothing if the policy is not LevelDB's,
-// whatever it calls itself: its filters for some keys are compared byte for byte. `policy` takes
-// internal keys.
+// whatever it calls itself and wraps; its filters for some keys are compared byte for byte, too.
+// `policy` is LevelDB's that takes internal keys.
 std::optional<int> BloomBitsPerKey(const leveldb::FilterPolicy* policy);
 
 }  // namespace sluice::ldb

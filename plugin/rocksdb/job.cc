@@ -109,8 +109,8 @@ MergeTask Runner::MakeTask() const {
   // Files are as large as the job wants them if they are compressed as well as the inputs.
   const double ratio =
       stored_bytes_ == 0 ? 1 : static_cast<double>(raw_bytes_) / static_cast<double>(stored_bytes_);
-  task.table_bytes = std::max<uint64_t>(
-      1, static_cast<uint64_t>(static_cast<double>(job_.file_bytes) * std::max(1.0, ratio)));
+  const double bytes = static_cast<double>(job_.file_bytes) * std::max(1.0, ratio);
+  task.table_bytes = static_cast<uint64_t>(std::clamp(bytes, 1.0, 0x1p60));
   return task;
 }
 

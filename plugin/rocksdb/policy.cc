@@ -139,7 +139,8 @@ std::string CheckFamily(const rocksdb::DB& db, const rocksdb::ColumnFamilyOption
   if (!options.table_factory->IsInstanceOf(rocksdb::TableFactory::kBlockBasedTableName())) {
     return "table_factory";
   }
-  return CheckTableOptions(*options.table_factory->GetOptions<TableOptions>());
+  const auto* const table = options.table_factory->GetOptions<TableOptions>();
+  return table == nullptr ? "table_factory" : CheckTableOptions(*table);
 }
 
 RocksIndexShortening Shortening(TableOptions::IndexShorteningMode mode) {
@@ -207,11 +208,16 @@ std::string CheckDatabase(const rocksdb::DB& db, const rocksdb::DBOptions& optio
   return "";
 }
 
-// About how large files of a level become.
-uint64_t FileBytes(const rocksdb::ColumnFamilyOptions& options, int level) {
+// About how large files of a level become, as RocksDB has it: levels above the first with data, where
+// that is chosen by the data's size, have no multiple; nor do sizes of more than 64 bits.
+uint64_t FileBytes(const rocksdb::ColumnFamilyOptions& options, int level, int base_level) {
+  const bool from_base = options.level_compaction_dynamic_level_bytes && level >= base_level;
+  const auto multiplier = static_cast<uint64_t>(std::max(0, options.target_file_size_multiplier));
   uint64_t bytes = options.target_file_size_base;
-  for (int i = 1; i < level; ++i) {
-    bytes *= static_cast<uint64_t>(options.target_file_size_multiplier);
+  for (int i = from_base ? base_level + 1 : 1; i < level; ++i) {
+    if (multiplier <= 1 || bytes <= UINT64_MAX / multiplier) {
+      bytes *= multiplier;
+    }
   }
   return bytes;
 }
@@ -229,13 +235,18 @@ Opening MakeOpening(const rocksdb::DBOptions& options, bool write_committed_only
 
 Policy MakePolicy(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info, const Opening& opening) {
   Policy policy;
-  const std::unique_ptr<rocksdb::ColumnFamilyHandle> family =
-      static_cast<rocksdb::DBImpl*>(db)->GetColumnFamilyHandleUnlocked(info.cf_id);
+  // The end of a handle is told to the program's listeners: none is made where one is at hand.
+  std::unique_ptr<rocksdb::ColumnFamilyHandle> made;
+  rocksdb::ColumnFamilyHandle* family = db->DefaultColumnFamily();
+  if (family->GetID() != info.cf_id) {
+    made = static_cast<rocksdb::DBImpl*>(db)->GetColumnFamilyHandleUnlocked(info.cf_id);
+    family = made.get();
+  }
   if (family == nullptr) {
     policy.declined = "a column family that is gone";
     return policy;
   }
-  const rocksdb::Options options = db->GetOptions(family.get());
+  const rocksdb::Options options = db->GetOptions(family);
   policy.declined = CheckDatabase(*db, options, opening);
   if (policy.declined.empty()) {
     policy.declined = CheckFamily(*db, options);
@@ -250,7 +261,9 @@ Policy MakePolicy(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info, const
   policy.block_bytes = static_cast<uint32_t>(
       std::min<uint64_t>(std::max<uint64_t>(1, table.block_size), kMaxMergeBlockBytes));
   policy.restart_interval = static_cast<uint32_t>(std::max(1, table.block_restart_interval));
-  policy.file_bytes = FileBytes(options, info.output_level);
+  uint64_t base_level = 1;
+  (void)db->GetIntProperty(family, rocksdb::DB::Properties::kBaseLevel, &base_level);
+  policy.file_bytes = FileBytes(options, info.output_level, static_cast<int>(base_level));
   policy.format.format_version = table.format_version;
   policy.format.checksum = RocksChecksum{static_cast<uint8_t>(table.checksum)};
   policy.format.compress_index = table.enable_index_compression;

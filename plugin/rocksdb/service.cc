@@ -8,8 +8,11 @@
 // their own until RocksDB renames them; a directory that a crash leaves is removed at the next AddTo.
 
 #include <fmt/format.h>
+#include <rocksdb/convenience.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/rate_limiter.h>
+#include <rocksdb/sst_file_reader.h>
+#include <rocksdb/table_properties.h>
 #include <rocksdb/version.h>
 
 #include <algorithm>
@@ -156,6 +159,17 @@ class Service : public SluiceCompactionService, public std::enable_shared_from_t
   SluiceCompactionStatistics statistics_;
 };
 
+// RocksDB knows the properties of its own outputs alone; programs look at those of all.
+void AddProperties(rocksdb::TablePropertiesCollection* tables) {
+  for (auto& [path, properties] : *tables) {
+    if (properties == nullptr) {
+      rocksdb::SstFileReader reader{rocksdb::Options()};
+      properties = reader.Open(path).ok() ? reader.GetTableProperties()
+                                          : std::make_shared<const rocksdb::TableProperties>();
+    }
+  }
+}
+
 // Listens to one database. Keeps the service as long as the options have it.
 class Listener : public rocksdb::EventListener {
  public:
@@ -167,6 +181,7 @@ class Listener : public rocksdb::EventListener {
   }
   void OnCompactionCompleted(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) override {
     service_->End(db, info);
+    AddProperties(&const_cast<rocksdb::CompactionJobInfo&>(info).table_properties);
   }
 
  private:
@@ -175,8 +190,17 @@ class Listener : public rocksdb::EventListener {
 };
 
 void Service::AddTo(rocksdb::DBOptions* options) {
-  options->listeners.push_back(std::make_shared<Listener>(
-      shared_from_this(), rocks::MakeOpening(*options, options_.write_committed_only)));
+  // RocksDB writes them down for each job, and a database stops where it cannot.
+  std::string text;
+  if (!rocksdb::GetStringFromDBOptions(rocksdb::ConfigOptions(), *options, &text).ok()) {
+    CountLeft(Status::NotSupported("options that RocksDB cannot write down"));
+    return;
+  }
+  // The first one: what it adds to a compaction's description is for the others.
+  options->listeners.insert(
+      options->listeners.begin(),
+      std::make_shared<Listener>(shared_from_this(),
+                                 rocks::MakeOpening(*options, options_.write_committed_only)));
   options->compaction_service = shared_from_this();
 }
 

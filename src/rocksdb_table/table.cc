@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "rocksdb_table/stored_block.h"
+#include "util/files.h"
 
 namespace sluice {
 
@@ -44,6 +45,7 @@ Status CutHashIndex(std::string_view contents, std::string* buffer, std::string_
 Status RocksTable::Open(Env* env, const std::string& path, std::unique_ptr<RocksTable>* table) {
   MappedFile file;
   SLUICE_RETURN_IF_ERROR(env->MapFile(path, &file));
+  SLUICE_RETURN_IF_ERROR(ReadIn(file, path));
   std::unique_ptr<RocksTable> opened;
   SLUICE_RETURN_IF_ERROR(OpenImage(file.bytes(), path, &opened));
   opened->file_ = std::move(file);

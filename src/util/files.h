@@ -13,6 +13,10 @@ namespace sluice {
 // the next SyncDir.
 Status WriteFileSynced(Env* env, const std::string& path, std::string_view contents);
 
+// Reads in what MapFile has mapped: where a device fails to, that is an error, and not a signal at the
+// first look. Linux 5.14 and later; later looks may still need the device.
+Status ReadIn(const MappedFile& file, const std::string& path);
+
 // "a/b" of "a/b/c", "." of "c".
 std::string DirName(const std::string& path);
 

@@ -102,8 +102,32 @@ TEST_F(BehaviourTest, LeavesWhatItCannotDo) {
    public:
     const char* Name() const override { return "Other"; }
   };
+  // As that of LevelDB's documentation: it makes the filters of LevelDB's, for keys without spaces at
+  // the end, and so for most keys.
+  class Wrapping : public leveldb::FilterPolicy {
+   public:
+    const char* Name() const override { return base_->Name(); }
+    void CreateFilter(const leveldb::Slice* keys, int n, std::string* filter) const override {
+      std::vector<leveldb::Slice> trimmed;
+      for (int i = 0; i < n; ++i) {
+        trimmed.push_back(Trim(keys[i]));
+      }
+      base_->CreateFilter(trimmed.data(), n, filter);
+    }
+    bool KeyMayMatch(const leveldb::Slice& key, const leveldb::Slice& filter) const override {
+      return base_->KeyMayMatch(Trim(key), filter);
+    }
+
+   private:
+    static leveldb::Slice Trim(const leveldb::Slice& key) {
+      const std::string_view text(key.data(), key.size());
+      return {key.data(), text.find_last_not_of(' ') + 1};
+    }
+    const std::unique_ptr<const leveldb::FilterPolicy> base_{leveldb::NewBloomFilterPolicy(10)};
+  };
   const Impostor impostor;
   const Other other;
+  const Wrapping wrapping;
   const OwnComparator comparator;
   const std::unique_ptr<const leveldb::FilterPolicy> no_bits(leveldb::NewBloomFilterPolicy(0));
   const leveldb::Options usual = options_;
@@ -128,6 +152,8 @@ TEST_F(BehaviourTest, LeavesWhatItCannotDo) {
   options_.filter_policy = &impostor;
   expect_left("filter_policy");
   options_.filter_policy = &other;
+  expect_left("filter_policy");
+  options_.filter_policy = &wrapping;
   expect_left("filter_policy");
   options_.filter_policy = no_bits.get();
   expect_left("filter_policy");

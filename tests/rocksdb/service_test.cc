@@ -8,6 +8,8 @@
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/sst_file_manager.h>
 #include <rocksdb/sst_file_writer.h>
+#include <rocksdb/table.h>
+#include <rocksdb/table_properties.h>
 #include <rocksdb/unique_id.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
 #include <spawn.h>
@@ -496,6 +498,141 @@ TEST(RocksService, ServesColumnFamilies) {
   for (rocksdb::ColumnFamilyHandle* handle : handles) {
     ASSERT_TRUE(db->DestroyColumnFamilyHandle(handle).ok());
   }
+}
+
+// What a program's own listener is told of Sluice's compactions.
+TEST(RocksService, ListenersFindWhatRocksDbTells) {
+  class Watcher : public rocksdb::EventListener {
+   public:
+    void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo& info) override {
+      for (const auto& [path, properties] : info.table_properties) {
+        entries += properties->num_entries;
+      }
+    }
+    void OnColumnFamilyHandleDeletionStarted(rocksdb::ColumnFamilyHandle*) override { ++ended; }
+
+    uint64_t entries = 0;
+    uint64_t ended = 0;
+  };
+  const TempDir dir;
+  const auto service = NewSluiceCompactionService({});
+  rocksdb::Options options = SmallOptions();
+  options.disable_auto_compactions = true;
+  const auto watcher = std::make_shared<Watcher>();
+  options.listeners.push_back(watcher);
+  service->AddTo(&options);
+  const std::unique_ptr<rocksdb::DB> db = Open(options, dir.File("db"));
+  for (int version = 0; version < 2; ++version) {
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_TRUE(db->Put({}, "key" + std::to_string(i), "value").ok());
+    }
+    ASSERT_TRUE(db->Flush({}).ok());
+  }
+  const uint64_t ended = watcher->ended;  // by Open itself
+  ASSERT_TRUE(db->CompactRange({}, nullptr, nullptr).ok());
+  EXPECT_EQ(service->statistics().jobs, 1u) << Reasons(service->statistics());
+  EXPECT_EQ(watcher->entries, 300u);  // of two inputs and the output
+  EXPECT_EQ(watcher->ended, ended);
+}
+
+// Files are as large as RocksDB's, whatever their size is multiplied by, level by level.
+TEST(RocksService, FilesAreAsLargeAsRocksDbs) {
+  struct Sizes {
+    uint64_t base;
+    int multiplier;
+    bool dynamic_levels;
+  };
+  constexpr Sizes kSizes[] = {{UINT64_MAX, 1, false},       {UINT64_MAX, 1, true},
+                              {uint64_t{1} << 62, 8, true}, {uint64_t{64} << 20, 256, true},
+                              {256 << 10, 10, true},        {256 << 10, 10, false}};
+  for (const Sizes& sizes : kSizes) {
+    size_t files[2];
+    for (const bool ours : {false, true}) {
+      const TempDir dir;
+      const auto service = NewSluiceCompactionService({});
+      rocksdb::Options options;
+      options.create_if_missing = true;
+      options.compression = rocksdb::kNoCompression;
+      options.disable_auto_compactions = true;
+      options.target_file_size_base = sizes.base;
+      options.target_file_size_multiplier = sizes.multiplier;
+      options.level_compaction_dynamic_level_bytes = sizes.dynamic_levels;
+      if (ours) {
+        service->AddTo(&options);
+      }
+      const std::unique_ptr<rocksdb::DB> db = Open(options, dir.File("db"));
+      for (int i = 0; i < 2000; ++i) {
+        ASSERT_TRUE(db->Put({}, "key" + std::to_string(i * 7 % 2000), std::string(1000, 'v')).ok());
+        if (i == 1000) {
+          ASSERT_TRUE(db->Flush({}).ok());
+        }
+      }
+      const rocksdb::Status status = db->CompactRange({}, nullptr, nullptr);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      std::vector<rocksdb::LiveFileMetaData> live;
+      db->GetLiveFilesMetaData(&live);
+      files[ours ? 1 : 0] = live.size();
+      EXPECT_EQ(service->statistics().jobs > 0, ours) << Reasons(service->statistics());
+    }
+    EXPECT_NEAR(static_cast<double>(files[1]), static_cast<double>(files[0]),
+                static_cast<double>(files[0]) / 4)
+        << sizes.base << " times " << sizes.multiplier << ", " << sizes.dynamic_levels;
+  }
+}
+
+// RocksDB writes its options down for each job, which would stop a database that it otherwise serves.
+TEST(RocksService, IsNotAddedToOptionsThatCannotBeWrittenDown) {
+  const TempDir dir;
+  const auto service = NewSluiceCompactionService({});
+  rocksdb::Options options = SmallOptions();
+  options.info_log_level = rocksdb::NUM_INFO_LOG_LEVELS;
+  service->AddTo(&options);
+  EXPECT_EQ(service->statistics().reasons.count("options that RocksDB cannot write down"), 1u);
+  const std::unique_ptr<rocksdb::DB> db = Open(options, dir.File("db"));
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(db->Put({}, "key" + std::to_string(i), "value").ok());
+  }
+  EXPECT_TRUE(db->CompactRange({}, nullptr, nullptr).ok());
+  EXPECT_TRUE(db->Put({}, "key", "value").ok());
+}
+
+// A program's own factory that wraps RocksDB's, and goes by its name.
+TEST(RocksService, LeavesTablesOfAnUnknownFactory) {
+  class Wrapping : public rocksdb::TableFactory {
+   public:
+    const char* Name() const override { return base_->Name(); }
+    using rocksdb::TableFactory::NewTableReader;
+    rocksdb::Status NewTableReader(const rocksdb::ReadOptions& read,
+                                   const rocksdb::TableReaderOptions& options,
+                                   std::unique_ptr<rocksdb::RandomAccessFileReader>&& file,
+                                   uint64_t bytes, std::unique_ptr<rocksdb::TableReader>* reader,
+                                   bool prefetch) const override {
+      return base_->NewTableReader(read, options, std::move(file), bytes, reader, prefetch);
+    }
+    rocksdb::TableBuilder* NewTableBuilder(const rocksdb::TableBuilderOptions& options,
+                                           rocksdb::WritableFileWriter* file) const override {
+      return base_->NewTableBuilder(options, file);
+    }
+
+   private:
+    const std::unique_ptr<rocksdb::TableFactory> base_{rocksdb::NewBlockBasedTableFactory()};
+  };
+  const TempDir dir;
+  const auto service = NewSluiceCompactionService({});
+  rocksdb::Options options = SmallOptions();
+  options.disable_auto_compactions = true;
+  options.table_factory = std::make_shared<Wrapping>();
+  service->AddTo(&options);
+  const std::unique_ptr<rocksdb::DB> db = Open(options, dir.File("db"));
+  for (int version = 0; version < 2; ++version) {
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_TRUE(db->Put({}, "key" + std::to_string(i), "value").ok());
+    }
+    ASSERT_TRUE(db->Flush({}).ok());
+  }
+  EXPECT_TRUE(db->CompactRange({}, nullptr, nullptr).ok());
+  EXPECT_EQ(service->statistics().reasons.count("table_factory"), 1u)
+      << Reasons(service->statistics());
 }
 
 // What outlives a killed process, in a file that both map.
