@@ -154,6 +154,9 @@ module cu_read_engine #(
     wire cut = busy_q & (~cand_valid_q | grant[c]);
     assign next_ready = (~busy_q | (cut & ends)) & (credit_q != '0);
     wire begins = next_valid_q & next_ready;
+    // Which of them comes late: the client looks at many of these before it takes one.
+    wire [CreditBits-1:0] credit_if_done = begins ? credit_q : credit_q + 1'b1;
+    wire [CreditBits-1:0] credit_if_not  = begins ? credit_q - 1'b1 : credit_q;
 
     // Of a new request whole beats, and up to two for where its first and last byte stand. It shares
     // a carry chain with what is left.
@@ -230,8 +233,8 @@ module cu_read_engine #(
         roomy_two_q  <= room_d >= RoomBits'(2 * MaxBurstBeats);
         granted_q    <= grant[c];
         popped_q     <= fifo_pop[c];
-        if (done_pop[c] && !begins) credit_q <= credit_q + 1'b1;
-        else if (!done_pop[c] && begins) credit_q <= credit_q - 1'b1;
+        if (done_pop[c]) credit_q <= credit_if_done;
+        else             credit_q <= credit_if_not;
       end
     end
 
