@@ -1,10 +1,9 @@
 #include "bloom_bits.h"
 
-#include <leveldb/c.h>
 #include <leveldb/slice.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,29 +48,17 @@ struct Wrapper {
 // The class of an object, by its virtual functions: LevelDB is built without type information.
 const void* ClassOf(const void* object) { return static_cast<const Wrapper*>(object)->functions; }
 
-// Whether it is of a class of LevelDB's own: of its C++ or its C interface. One that wraps LevelDB's
-// may make the same filters of most keys, and look for others.
-bool IsLevelDbs(const leveldb::FilterPolicy& user) {
-  static const void* const of_cpp = [] {
-    const std::unique_ptr<const leveldb::FilterPolicy> one(leveldb::NewBloomFilterPolicy(10));
-    return ClassOf(one.get());
-  }();
-  static const void* const of_c = [] {
-    leveldb_filterpolicy_t* const one = leveldb_filterpolicy_create_bloom(10);
-    const void* const its_class = ClassOf(one);
-    leveldb_filterpolicy_destroy(one);
-    return its_class;
-  }();
-  return ClassOf(&user) == of_cpp || ClassOf(&user) == of_c;
-}
-
 }  // namespace
 
-std::optional<int> BloomBitsPerKey(const leveldb::FilterPolicy* policy) {
+std::optional<int> BloomBitsPerKey(const leveldb::FilterPolicy* policy,
+                                   std::span<const leveldb::FilterPolicy* const> own) {
   if (policy == nullptr) {
     return 0;
   }
-  if (!IsLevelDbs(*reinterpret_cast<const Wrapper*>(policy)->user) ||
+  // One that wraps LevelDB's may make the same filters of most keys, and look for others.
+  const void* const its_class = ClassOf(reinterpret_cast<const Wrapper*>(policy)->user);
+  if (std::none_of(own.begin(), own.end(),
+                   [&](const auto* one) { return one != nullptr && ClassOf(one) == its_class; }) ||
       std::string(kFilterPrefix) + policy->Name() != kBloomFilterName) {
     return std::nullopt;
   }

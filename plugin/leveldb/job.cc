@@ -132,7 +132,8 @@ Status Runner::CheckOptions() {
       std::any_of(compaction_.below.begin(), compaction_.below.end(), malformed)) {
     return Status::Corruption("a key of the manifest is too short");
   }
-  const std::optional<int> bits = BloomBitsPerKey(compaction_.filter_policy);
+  const std::optional<int> bits =
+      BloomBitsPerKey(compaction_.filter_policy, compaction_.own_filter_policies);
   if (!bits.has_value()) {
     return Status::NotSupported("filter_policy");
   }

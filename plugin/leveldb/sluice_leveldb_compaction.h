@@ -37,8 +37,11 @@ struct LevelDbCompaction {
   size_t block_bytes = 0;                                ///< LevelDB's block_size
   int restart_interval = 0;                              ///< LevelDB's block_restart_interval
   const leveldb::FilterPolicy* filter_policy = nullptr;  ///< that takes internal keys; null: none
-  int level = 0;                                         ///< of inputs[0]
-  std::vector<LevelDbTable> inputs[2];                   ///< of `level` and of the next
+  /// One as LevelDB's C++ interface makes it, and one as its C interface does, to tell by their
+  /// classes whether filter_policy has LevelDB's.
+  const leveldb::FilterPolicy* own_filter_policies[2] = {nullptr, nullptr};
+  int level = 0;                        ///< of inputs[0]
+  std::vector<LevelDbTable> inputs[2];  ///< of `level` and of the next
   /// The tables of each deeper level, in order, that overlap the inputs, by key.
   std::vector<std::vector<LevelDbTable>> below;
   uint64_t smallest_snapshot = 0;  ///< the newest version at or below it is seen by a reader

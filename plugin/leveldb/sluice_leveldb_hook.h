@@ -9,6 +9,8 @@
 
 #pragma once
 
+#include <leveldb/c.h>
+
 #include <functional>
 #include <set>
 #include <string>
@@ -43,6 +45,11 @@ Status DBImpl::DoCompactionWork(CompactionState* compact) {
   compaction.block_bytes = options_.block_size;
   compaction.restart_interval = options_.block_restart_interval;
   compaction.filter_policy = options_.filter_policy;
+  static const FilterPolicy* const own_policies[2] = {
+      NewBloomFilterPolicy(10),
+      reinterpret_cast<const FilterPolicy*>(leveldb_filterpolicy_create_bloom(10))};
+  compaction.own_filter_policies[0] = own_policies[0];
+  compaction.own_filter_policies[1] = own_policies[1];
   compaction.level = inputs->level();
   compaction.file_bytes = inputs->MaxOutputFileSize();
   compaction.smallest_snapshot =

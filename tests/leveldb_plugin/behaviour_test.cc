@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <leveldb/c.h>
 #include <leveldb/filter_policy.h>
 #include <leveldb/write_batch.h>
 
@@ -163,17 +164,22 @@ TEST_F(BehaviourTest, LeavesWhatItCannotDo) {
 // internals_test.cc, and here by what LevelDB finds with them.
 TEST_F(BehaviourTest, MakesFiltersThatLevelDbUses) {
   const std::unique_ptr<const leveldb::FilterPolicy> policy(leveldb::NewBloomFilterPolicy(10));
-  options_.filter_policy = policy.get();
-  const uint64_t done = GetLevelDbStatistics().compactions;
-  Open();
-  Fill(3000, 2);
-  db_->CompactRange(nullptr, nullptr);
-  EXPECT_GT(GetLevelDbStatistics().compactions, done);
-  for (const auto& [key, value] : model_) {
-    std::string found;
-    ExpectOk(db_->Get({}, key, &found));
-    EXPECT_EQ(found, value);
+  leveldb_filterpolicy_t* const of_c = leveldb_filterpolicy_create_bloom(10);
+  for (const auto* one : {policy.get(), reinterpret_cast<const leveldb::FilterPolicy*>(of_c)}) {
+    options_.filter_policy = one;
+    const uint64_t done = GetLevelDbStatistics().compactions;
+    Open();
+    Fill(3000, 2);
+    db_->CompactRange(nullptr, nullptr);
+    EXPECT_GT(GetLevelDbStatistics().compactions, done);
+    for (const auto& [key, value] : model_) {
+      std::string found;
+      ExpectOk(db_->Get({}, key, &found));
+      EXPECT_EQ(found, value);
+    }
+    db_.reset();
   }
+  leveldb_filterpolicy_destroy(of_c);
 }
 
 // An environment whose table files fail, as long as they are made on another thread than LevelDB's.

@@ -34,17 +34,19 @@ class Internal : public leveldb::FilterPolicy {
 };
 
 TEST(BloomBitsTest, AreThoseOfThePolicy) {
-  EXPECT_EQ(ldb::BloomBitsPerKey(nullptr), 0);
+  const std::unique_ptr<const leveldb::FilterPolicy> own(leveldb::NewBloomFilterPolicy(5));
+  const leveldb::FilterPolicy* const owns[] = {own.get()};
+  EXPECT_EQ(ldb::BloomBitsPerKey(nullptr, owns), 0);
   for (int bits = 1; bits <= 100; ++bits) {
     const std::unique_ptr<const leveldb::FilterPolicy> user(leveldb::NewBloomFilterPolicy(bits));
     const Internal policy(user.get());
-    EXPECT_EQ(ldb::BloomBitsPerKey(&policy), bits);
+    EXPECT_EQ(ldb::BloomBitsPerKey(&policy, owns), bits);
   }
   for (const int bits : {0, -1}) {
     const std::unique_ptr<const leveldb::FilterPolicy> user(leveldb::NewBloomFilterPolicy(bits));
     const Internal policy(user.get());
     if (bits == 0) {
-      EXPECT_EQ(ldb::BloomBitsPerKey(&policy), std::nullopt);
+      EXPECT_EQ(ldb::BloomBitsPerKey(&policy, owns), std::nullopt);
     }
   }
 }
