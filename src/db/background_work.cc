@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "compaction/flush_job.h"
 #include "compaction/space_limit.h"
-#include "compaction/value_picker.h"
 #include "db/range_cuts.h"
+#include "db/range_walk.h"
 #include "util/epoch.h"
 #include "util/no_throw.h"
 #include "util/seconds_since.h"
@@ -20,10 +21,6 @@ namespace sluice {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// CompactRange picks so many parts for each thread at once. Between two picks other compactions get
-// their turn, if writers wait for them.
-constexpr uint64_t kPartsOfARange = 2;
 
 // The time between attempts of automatic compactions while the device is full.
 constexpr std::chrono::seconds kCompactionRetry{1};
@@ -466,16 +463,8 @@ class BackgroundWork::Turn {
 Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin,
                                     std::string_view end) {
   const RateLimiter::Hurry hurry(&db_.limiter);
-  std::string from(begin);
-  // What cannot be read is set aside; the rest is compacted all the same.
-  Status damage;
-  bool for_writers = false;
-  bool no_space = false;    // for several value extents at once
-  bool range_done = false;  // but not yet the values that it left to be moved
-  // Of keys that are left for a second round: others, and values that are moved, may make room.
-  Status refused;
-  bool again = false;
-  for (bool done = false; !done;) {
+  RangeWalk walk(&db_, begin, end);
+  while (!walk.done()) {
     bool behind = false;
     size_t threads = 1;
     {
@@ -495,7 +484,6 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
       behind = db_.options.automatic_compactions && target->backlog.behind;
       threads += IdleThreads(lock);
     }
-    std::string next;
     Status status;
     Status set_aside;
     {
@@ -507,46 +495,10 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
           cut = VersionWithoutCuts(target, &version);
         }
         SLUICE_RETURN_IF_ERROR(cut);
-        std::optional<CompactionPick> pick;
-        if (behind && !for_writers) {
-          // Writers wait for another compaction: this thread carries out both by turns, that one
-          // first.
-          LaterPick later;
-          pick = PickCompaction(*version, db_.options,
-                                {.oldest_snapshot = db_.snapshots.Oldest(),
-                                 .device_full = no_space || db_.full.full()},
-                                &later);
-        }
-        for_writers = pick.has_value();
-        if (!pick) {
-          const uint64_t bytes = kPartsOfARange * PartBytes(*version, db_.options) *
-                                 (1 + db_.options.compaction_threads);
-          if (!range_done) {
-            pick = PickRange(*version, from, end, bytes);
-            range_done = !pick || !pick->range.has_end || (!end.empty() && pick->range.end >= end);
-            next = range_done ? std::string() : pick->range.end;
-          } else {
-            pick = PickValues(*version, db_.options, no_space || !refused.ok() || db_.full.full());
-          }
-          done = range_done && (!pick || version->values == nullptr);
-        }
+        std::optional<CompactionPick> pick = walk.Pick(*version, behind);
         version.reset();
-        if (!pick) {
-          return Status();
-        }
-        Status compacted = Compact(target, &*pick, threads, &set_aside, true);
-        if (compacted.IsNoSpace() && pick->relocate.size() > 1) {
-          no_space = true;
-          return Status();
-        }
-        if (compacted.IsNoSpace() && db_.HasTiers() && (for_writers || !again)) {
-          if (!for_writers) {
-            refused = compacted;
-            done = range_done && !pick->relocate.empty();
-          }
-          return Status();
-        }
-        return compacted;
+        return pick ? walk.Note(*pick, Compact(target, &*pick, threads, &set_aside, true))
+                    : Status();
       });
       EpochReclaim();
       if (!status.ok() && !status.IsNoSpace()) {
@@ -556,20 +508,9 @@ Status BackgroundWork::CompactRange(SubtableImpl* target, std::string_view begin
       db_.full.RetryNow();
     }
     SLUICE_RETURN_IF_ERROR(status);
-    if (!set_aside.ok() && !for_writers) {
-      damage = set_aside;
-      done = range_done = false;  // what is left is picked again
-    } else if (!next.empty()) {
-      from = std::move(next);
-    }
-    if (done && !refused.ok()) {
-      again = true;
-      refused = {};
-      from.assign(begin);
-      done = range_done = false;
-    }
+    walk.GoOn(set_aside);
   }
-  return damage;
+  return walk.damage();
 }
 
 Status BackgroundWork::WaitUntilIdle() {
