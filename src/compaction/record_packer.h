@@ -27,7 +27,7 @@ struct RunFormat {
   ValueFormat values{};
 
   // Whether some of it may lie elsewhere than in the database's own directory.
-  bool in_tiers() const { return tier != 0 || values.tier != 0; }
+  bool in_tiers() const { return tier != 0 || (values.least_bytes > 0 && values.tier != 0); }
 };
 
 class RecordPacker {

@@ -500,6 +500,15 @@ TEST(RocksService, ServesColumnFamilies) {
   }
 }
 
+void FlushHundredKeysTwice(rocksdb::DB* db) {
+  for (int version = 0; version < 2; ++version) {
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_TRUE(db->Put({}, "key" + std::to_string(i), "value").ok());
+    }
+    ASSERT_TRUE(db->Flush({}).ok());
+  }
+}
+
 // What a program's own listener is told of Sluice's compactions.
 TEST(RocksService, ListenersFindWhatRocksDbTells) {
   class Watcher : public rocksdb::EventListener {
@@ -522,12 +531,7 @@ TEST(RocksService, ListenersFindWhatRocksDbTells) {
   options.listeners.push_back(watcher);
   service->AddTo(&options);
   const std::unique_ptr<rocksdb::DB> db = Open(options, dir.File("db"));
-  for (int version = 0; version < 2; ++version) {
-    for (int i = 0; i < 100; ++i) {
-      ASSERT_TRUE(db->Put({}, "key" + std::to_string(i), "value").ok());
-    }
-    ASSERT_TRUE(db->Flush({}).ok());
-  }
+  ASSERT_NO_FATAL_FAILURE(FlushHundredKeysTwice(db.get()));
   const uint64_t ended = watcher->ended;  // by Open itself
   ASSERT_TRUE(db->CompactRange({}, nullptr, nullptr).ok());
   EXPECT_EQ(service->statistics().jobs, 1u) << Reasons(service->statistics());
@@ -589,9 +593,7 @@ TEST(RocksService, IsNotAddedToOptionsThatCannotBeWrittenDown) {
   service->AddTo(&options);
   EXPECT_EQ(service->statistics().reasons.count("options that RocksDB cannot write down"), 1u);
   const std::unique_ptr<rocksdb::DB> db = Open(options, dir.File("db"));
-  for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(db->Put({}, "key" + std::to_string(i), "value").ok());
-  }
+  ASSERT_NO_FATAL_FAILURE(FlushHundredKeysTwice(db.get()));
   EXPECT_TRUE(db->CompactRange({}, nullptr, nullptr).ok());
   EXPECT_TRUE(db->Put({}, "key", "value").ok());
 }
@@ -624,12 +626,7 @@ TEST(RocksService, LeavesTablesOfAnUnknownFactory) {
   options.table_factory = std::make_shared<Wrapping>();
   service->AddTo(&options);
   const std::unique_ptr<rocksdb::DB> db = Open(options, dir.File("db"));
-  for (int version = 0; version < 2; ++version) {
-    for (int i = 0; i < 100; ++i) {
-      ASSERT_TRUE(db->Put({}, "key" + std::to_string(i), "value").ok());
-    }
-    ASSERT_TRUE(db->Flush({}).ok());
-  }
+  ASSERT_NO_FATAL_FAILURE(FlushHundredKeysTwice(db.get()));
   EXPECT_TRUE(db->CompactRange({}, nullptr, nullptr).ok());
   EXPECT_EQ(service->statistics().reasons.count("table_factory"), 1u)
       << Reasons(service->statistics());
