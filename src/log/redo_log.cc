@@ -244,9 +244,13 @@ Status RedoLog::Append(std::string_view payload, LogPosition* end) {
     status = segment.file->Write(LogOffset(end_) + buffer_.size(), apart);
   }
   if (!status.ok()) {
-    // A record of which a part is missing is none, and the next one is written over it. But what a
-    // device did that failed otherwise, nobody knows.
+    // What a device did that failed otherwise than for want of space, nobody knows.
     status_ = status.IsNoSpace() ? Status() : status;
+    if (status_.ok()) {
+      // A record of which only zeros are missing is whole. The next one is written over it, but a
+      // crash may come first.
+      (void)segment.file->Write(LogOffset(end_), std::string(kMostLogHeaderBytes, '\0'));
+    }
     return status;
   }
   const uint64_t bytes = buffer_.size() + apart.size();

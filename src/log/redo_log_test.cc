@@ -398,6 +398,30 @@ TEST_F(RedoLogTest, AFullDiskFailsAnAppendAndNoMore) {
   EXPECT_GT(failed, 40);
 }
 
+// What does not fit is cut off within its zeros: the file holds zeros there anyway.
+TEST_F(RedoLogTest, ARecordThatFailedIsNoneThoughOnlyZerosAreMissing) {
+  for (uint64_t k = 0; k < 20; ++k) {
+    SCOPED_TRACE(k);
+    FaultEnv env(FileImage{{"d/x", ""}});
+    std::vector<LogRecord> found;
+    LogContents contents;
+    ASSERT_TRUE(ReadLog(&env, "d", 0, CollectInto(&found), &contents).ok());
+    std::unique_ptr<RedoLog> log;
+    ASSERT_TRUE(RedoLog::Open(&env, "d", kSmallLog, contents, &log).ok());
+    LogPosition end;
+    ASSERT_TRUE(log->Append("one", &end).ok());
+    env.FailAt(env.operations(), ENOSPC, k);
+    const Status failed = log->Append(std::string(500, '\0'), &end);
+    ASSERT_TRUE(failed.IsNoSpace()) << failed.ToString();
+    ASSERT_TRUE(log->Sync().ok());
+    FaultEnv after(env.Survivors(CrashKind::kProcess, k));
+    const Status status = ReadLog(&after, "d", 0, CollectInto(&found), &contents);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].payload, "one");
+  }
+}
+
 // Notes the largest read of a file.
 class ReadSizeEnv : public FaultEnv {
  public:
