@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "rocksdb_table/xxh3.h"
 #include "util/check.h"
 
@@ -25,6 +29,13 @@ constexpr struct {
     {0x8242229663bf9564ull, "a plain table of RocksDB"},
     {0x4f3418eb7a8f13b8ull, "a plain table of RocksDB"},
     {0x926789d0c5f17873ull, "a cuckoo table of RocksDB"},
+};
+
+// Of the records in data blocks.
+constexpr std::pair<uint8_t, std::string_view> kOtherTypes[] = {
+    {0x02, "merge operand"}, {0x07, "single deletion"},
+    {0x11, "blob index"},    {0x14, "deletion with a timestamp"},
+    {0x16, "wide columns"},  {0x18, "value with a preferred sequence number"},
 };
 
 uint64_t MagicOf(std::string_view image) {
@@ -164,6 +175,21 @@ Status RocksFooter::Parse(std::string_view image, RocksFooter* footer) {
                                      : ParseHandles(bytes.substr(1, kPlaceBytes), offset, footer);
 }
 
-bool IsRocksTable(std::string_view image) { return MagicOf(image) == kRocksTableMagic; }
+bool IsRocksTable(std::string_view image) {
+  const uint64_t magic = MagicOf(image);
+  return magic == kRocksTableMagic ||
+         (magic != kTableMagic && std::any_of(std::begin(kOtherTables), std::end(kOtherTables),
+                                              [&](const auto& o) { return o.magic == magic; }));
+}
+
+Status CheckOtherRocksType(uint8_t type) {
+  for (const auto& [number, name] : kOtherTypes) {
+    if (number == type) {
+      return Status::NotSupported(
+          fmt::format("record of type {} ({}), neither a value nor a deletion", type, name));
+    }
+  }
+  return Status::Corruption(fmt::format("unknown record type {}", type));
+}
 
 }  // namespace sluice

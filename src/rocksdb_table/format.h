@@ -65,7 +65,11 @@ struct RocksFooter {
   static Status Parse(std::string_view image, RocksFooter* footer);
 };
 
-// Whether the file ends as RocksDB's block-based tables do.
+// Whether the file ends as a table does that only RocksDB writes, of whatever kind.
 bool IsRocksTable(std::string_view image);
+
+// For a record that is neither a value nor a deletion: NotSupported with what RocksDB calls it, or
+// Corruption if RocksDB has no such type.
+Status CheckOtherRocksType(uint8_t type);
 
 }  // namespace sluice

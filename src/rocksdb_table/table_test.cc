@@ -119,6 +119,12 @@ TEST(RocksView, DeclinesOtherRecords) {
     const Status status = ViewRocksTable(*table, {}, &view);
     EXPECT_TRUE(status.IsNotSupported()) << status.ToString();
     EXPECT_NE(status.message().find(std::to_string(type)), std::string::npos) << status.message();
+    const Status verified = VerifyRocksTableImage(image, "t", nullptr);
+    EXPECT_TRUE(verified.IsNotSupported()) << verified.ToString();
+    EXPECT_TRUE(verified.message().ends_with(
+        ": record of type " + std::string(type == 2 ? "2 (merge operand)" : "7 (single deletion)") +
+        ", neither a value nor a deletion"))
+        << verified.message();
   }
 }
 
@@ -178,6 +184,7 @@ TEST(RocksTable, DeclinesOtherTables) {
   std::string image = WriteRocksTable(SomeEntries(), {});
   const auto with_magic = [&image](uint64_t magic) {
     EncodeFixed64(image.data() + image.size() - 8, magic);
+    EXPECT_EQ(IsRocksTable(image), magic != kTableMagic);
     return Declined(image);
   };
   EXPECT_EQ(

@@ -16,7 +16,10 @@ namespace {
 class Verifier {
  public:
   Verifier(const RocksTable& table, TableReport* report, const VerifyProgress& progress)
-      : table_(table), report_(report), progress_(progress), records_(report, RecordType::kValue) {}
+      : table_(table),
+        report_(report),
+        progress_(progress),
+        records_(report, RecordType::kValue, CheckOtherRocksType) {}
 
   Status Run();
 

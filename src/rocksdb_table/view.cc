@@ -37,9 +37,7 @@ Status CheckTrailers(std::string_view contents, const BlockHandle& handle, Rocks
   }
   return last_type <= static_cast<uint8_t>(RecordType::kValue)
              ? Status()
-             : Status::NotSupported(
-                   fmt::format("offset {}: record of type {}, neither a value nor a deletion",
-                               handle.offset, last_type));
+             : CheckOtherRocksType(last_type).WithContext(fmt::format("offset {}", handle.offset));
 }
 
 }  // namespace

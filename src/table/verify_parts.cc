@@ -6,6 +6,14 @@
 
 namespace sluice {
 
+namespace {
+
+std::string EntryAt(const BlockIterator& entry) {
+  return fmt::format("entry at byte {} of the block", entry.offset());
+}
+
+}  // namespace
+
 Status FaultAt(uint64_t offset, std::string_view what) {
   return Status::Corruption(fmt::format("offset {}: {}", offset, what));
 }
@@ -30,15 +38,18 @@ Status CheckLastRestart(const Block& block, uint32_t restart) {
   return {};
 }
 
+Status UnknownRecordType(uint8_t type) {
+  return Status::Corruption(fmt::format("unknown record type {}", type));
+}
+
 Status RecordChecker::CheckRecord(const BlockIterator& entry, bool may_match) {
   const std::string_view key = entry.key();
   const auto fault = [&](std::string_view what) {
-    return Status::Corruption(
-        fmt::format("entry at byte {} of the block: {}", entry.offset(), what));
+    return Status::Corruption(std::string(what)).WithContext(EntryAt(entry));
   };
   const uint8_t type = TrailerType(Trailer(key));
   if (type > static_cast<uint8_t>(last_type_)) {
-    return fault(fmt::format("unknown record type {}", type));
+    return other_type_(type).WithContext(EntryAt(entry));
   }
   if (!last_key_.empty() && CompareInternalKeys(last_key_, key) >= 0) {
     return fault("key does not come after the one before");

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -19,12 +21,16 @@ namespace sluice {
 template <typename Visit>
 Status WalkBlock(const Block& block, KeyKind kind, const Visit& visit);
 
+// Corruption that names the type.
+Status UnknownRecordType(uint8_t type);
+
 // The records of a table, in order.
 class RecordChecker {
  public:
-  // `last_type`: the format has no record types above it.
-  RecordChecker(TableReport* report, RecordType last_type)
-      : report_(report), last_type_(last_type) {}
+  // `other_type` says what is wrong with a record type above `last_type`.
+  RecordChecker(TableReport* report, RecordType last_type,
+                Status (*other_type)(uint8_t) = UnknownRecordType)
+      : report_(report), last_type_(last_type), other_type_(other_type) {}
 
   // Checks the records of a data block that stands at `offset`, and counts them. `may_match` tells of
   // a user key whether the filter has it.
@@ -38,6 +44,7 @@ class RecordChecker {
 
   TableReport* const report_;
   const RecordType last_type_;
+  Status (*const other_type_)(uint8_t);
   std::string last_key_;        // of all data blocks so far
   std::string last_index_key_;  // of the block before
 };
@@ -86,7 +93,7 @@ Status RecordChecker::CheckBlock(const Block& block, uint64_t offset, const MayM
     return CheckRecord(entry, may_match(UserKey(entry.key())));
   });
   if (!status.ok()) {
-    return FaultAt(offset, status.message());
+    return status.WithContext(fmt::format("offset {}", offset));
   }
   report_->largest = last_key_;
   return {};
