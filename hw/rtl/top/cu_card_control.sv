@@ -53,7 +53,7 @@ module cu_card_control #(
   output logic [Units-1:0]       unit_rst_no,
   output logic [Units-1:0]       isolate_o,
   input  logic [Units-1:0]       idle_i,      // nothing of the unit is on the bus
-  input  logic [Units-1:0][2:0]  beats_i,     // that it moves in this cycle
+  input  logic [Units-1:0][3:0]  beats_i,     // its ports on which a beat moves in this cycle
   output logic [Units-1:0][31:0] window_base_o,
   output logic [Units-1:0][31:0] window_limit_o
 );
@@ -126,6 +126,7 @@ module cu_card_control #(
   logic [Units-1:0] read_unit_q;
   logic [31:0] rdata_q, rdata_d;
   logic [Units-1:0][31:0] beats_q;
+  logic [Units-1:0][3:0] moved_q;  // beats_i a cycle ago
   wire [Units-1:0] read_unit = unit_of(s_axi_araddr_i[15:WindowBits]);
   wire read_ask = s_axi_arvalid_i & ~read_busy_q;
   wire read_taken = read_ask & ((read_unit == '0) | |(arvalid_o & arready_i));
@@ -177,15 +178,18 @@ module cu_card_control #(
   for (genvar u = 0; u < Units; u++) begin : g_unit
     logic [HoldBits-1:0] held_q;
     logic rst_nq;
+    wire [2:0] moved = 3'(moved_q[u][0]) + 3'(moved_q[u][1]) + 3'(moved_q[u][2]) +
+                       3'(moved_q[u][3]);
     assign unit_rst_no[u] = rst_nq & rst_ni;
     always_ff @(posedge clk_i) begin
       rst_nq <= state_q[u] != Hold;
       held_q <= (state_q[u] == Hold) ? held_q + 1'b1 : '0;
+      moved_q[u] <= beats_i[u];
       if (!rst_ni) begin
         state_q[u] <= Run;
         beats_q[u] <= '0;
       end else begin
-        beats_q[u] <= beats_q[u] + 32'(beats_i[u]);
+        beats_q[u] <= beats_q[u] + 32'(moved);
         unique case (state_q[u])
           Run: if (reset_set[u]) state_q[u] <= Drain;
           Drain: if (idle_i[u] && !accessed[u]) state_q[u] <= Hold;

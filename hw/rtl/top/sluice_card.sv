@@ -99,7 +99,7 @@ module sluice_card #(
   logic [Units-1:0] unused_wready;  // with write_ready
   logic [Units-1:0][1:0] bresp, rresp;
   logic [Units-1:0][31:0] rdata;
-  logic [Units-1:0][2:0] beats;
+  logic [Units-1:0][3:0] beats;
   logic [Units-1:0][31:0] window_base, window_limit;
 
   cu_card_control #(.Units(Units)) u_control (
@@ -226,22 +226,58 @@ module sluice_card #(
   // -------------------------------------------------------------- the units
   for (genvar u = 0; u < Units; u++) begin : g_unit
     // A unit's bursts are at full width and incrementing, which the shared port says for all.
-    assign beats[u] = 3'(index_rbeat[u]) + 3'(index_wbeat[u]) + 3'(in_rbeat[u]) +
-                      3'(out_wbeat[u]);
+    assign beats[u] = {index_rbeat[u], index_wbeat[u], in_rbeat[u], out_wbeat[u]};
 
-    // What a unit asks outside its window ends here: unit_* are its side, the others the arbiters'.
-    logic unit_index_arvalid, unit_index_arready, unit_index_rlast, unit_index_rvalid;
-    logic unit_in_arvalid, unit_in_arready, unit_in_rlast, unit_in_rvalid;
-    logic unit_index_awvalid, unit_index_awready, unit_index_wvalid, unit_index_wready;
-    logic unit_index_bvalid, unit_out_awvalid, unit_out_awready, unit_out_wvalid, unit_out_wready;
-    logic unit_out_bvalid;
+    // An address takes a cycle here, or one would have to find its way from the unit through window
+    // and arbiter, and the answer back to the unit, in one.
+    logic [63:0] unit_index_araddr, unit_index_awaddr, unit_in_araddr, unit_out_awaddr;
+    logic [7:0] unit_index_arlen, unit_index_awlen, unit_in_arlen, unit_out_awlen;
+    logic unit_index_arvalid, unit_index_arready, unit_in_arvalid, unit_in_arready;
+    logic unit_index_awvalid, unit_index_awready, unit_out_awvalid, unit_out_awready;
+    logic held_index_arvalid, held_index_arready, held_in_arvalid, held_in_arready;
+    logic held_index_awvalid, held_index_awready, held_out_awvalid, held_out_awready;
+
+    cu_register_slice #(.Width(64 + 8)) u_index_ar (
+      .clk_i(ap_clk), .rst_ni(unit_rst_n[u]),
+      .wvalid_i(unit_index_arvalid), .wready_o(unit_index_arready),
+      .wdata_i({unit_index_araddr, unit_index_arlen}),
+      .rvalid_o(held_index_arvalid), .rready_i(held_index_arready),
+      .rdata_o({index_araddr[u], index_arlen[u]})
+    );
+    cu_register_slice #(.Width(64 + 8)) u_index_aw (
+      .clk_i(ap_clk), .rst_ni(unit_rst_n[u]),
+      .wvalid_i(unit_index_awvalid), .wready_o(unit_index_awready),
+      .wdata_i({unit_index_awaddr, unit_index_awlen}),
+      .rvalid_o(held_index_awvalid), .rready_i(held_index_awready),
+      .rdata_o({index_awaddr[u], index_awlen[u]})
+    );
+    cu_register_slice #(.Width(64 + 8)) u_in_ar (
+      .clk_i(ap_clk), .rst_ni(unit_rst_n[u]),
+      .wvalid_i(unit_in_arvalid), .wready_o(unit_in_arready),
+      .wdata_i({unit_in_araddr, unit_in_arlen}),
+      .rvalid_o(held_in_arvalid), .rready_i(held_in_arready),
+      .rdata_o({in_araddr[u], in_arlen[u]})
+    );
+    cu_register_slice #(.Width(64 + 8)) u_out_aw (
+      .clk_i(ap_clk), .rst_ni(unit_rst_n[u]),
+      .wvalid_i(unit_out_awvalid), .wready_o(unit_out_awready),
+      .wdata_i({unit_out_awaddr, unit_out_awlen}),
+      .rvalid_o(held_out_awvalid), .rready_i(held_out_awready),
+      .rdata_o({out_awaddr[u], out_awlen[u]})
+    );
+
+    // What a unit asks outside its window ends here: unit_* and held_* are its side, the others the
+    // arbiters'.
+    logic unit_index_rlast, unit_index_rvalid, unit_in_rlast, unit_in_rvalid;
+    logic unit_index_wvalid, unit_index_wready, unit_index_bvalid;
+    logic unit_out_wvalid, unit_out_wready, unit_out_bvalid;
     logic [1:0] unit_index_rresp, unit_index_bresp, unit_in_rresp, unit_out_bresp;
 
     cu_axi_read_window u_index_read_window (
       .clk_i(ap_clk), .rst_ni(unit_rst_n[u]),
       .base_i(window_base[u]), .limit_i(window_limit[u]),
       .s_axi_arpage_i(index_araddr[u][63:12]), .s_axi_arlen_i(index_arlen[u]),
-      .s_axi_arvalid_i(unit_index_arvalid), .s_axi_arready_o(unit_index_arready),
+      .s_axi_arvalid_i(held_index_arvalid), .s_axi_arready_o(held_index_arready),
       .s_axi_rresp_o(unit_index_rresp), .s_axi_rlast_o(unit_index_rlast),
       .s_axi_rvalid_o(unit_index_rvalid), .s_axi_rready_i(index_rready[u]),
       .m_axi_arvalid_o(index_arvalid[u]), .m_axi_arready_i(index_arready[u]),
@@ -251,7 +287,7 @@ module sluice_card #(
       .clk_i(ap_clk), .rst_ni(unit_rst_n[u]),
       .base_i(window_base[u]), .limit_i(window_limit[u]),
       .s_axi_arpage_i(in_araddr[u][63:12]), .s_axi_arlen_i(in_arlen[u]),
-      .s_axi_arvalid_i(unit_in_arvalid), .s_axi_arready_o(unit_in_arready),
+      .s_axi_arvalid_i(held_in_arvalid), .s_axi_arready_o(held_in_arready),
       .s_axi_rresp_o(unit_in_rresp), .s_axi_rlast_o(unit_in_rlast),
       .s_axi_rvalid_o(unit_in_rvalid), .s_axi_rready_i(in_rready[u]),
       .m_axi_arvalid_o(in_arvalid[u]), .m_axi_arready_i(in_arready[u]),
@@ -260,8 +296,8 @@ module sluice_card #(
     cu_axi_write_window u_index_write_window (
       .clk_i(ap_clk), .rst_ni(unit_rst_n[u]),
       .base_i(window_base[u]), .limit_i(window_limit[u]),
-      .s_axi_awpage_i(index_awaddr[u][63:12]), .s_axi_awvalid_i(unit_index_awvalid),
-      .s_axi_awready_o(unit_index_awready), .s_axi_wlast_i(index_wlast[u]),
+      .s_axi_awpage_i(index_awaddr[u][63:12]), .s_axi_awvalid_i(held_index_awvalid),
+      .s_axi_awready_o(held_index_awready), .s_axi_wlast_i(index_wlast[u]),
       .s_axi_wvalid_i(unit_index_wvalid), .s_axi_wready_o(unit_index_wready),
       .s_axi_bresp_o(unit_index_bresp), .s_axi_bvalid_o(unit_index_bvalid),
       .s_axi_bready_i(index_bready[u]),
@@ -272,8 +308,8 @@ module sluice_card #(
     cu_axi_write_window u_out_write_window (
       .clk_i(ap_clk), .rst_ni(unit_rst_n[u]),
       .base_i(window_base[u]), .limit_i(window_limit[u]),
-      .s_axi_awpage_i(out_awaddr[u][63:12]), .s_axi_awvalid_i(unit_out_awvalid),
-      .s_axi_awready_o(unit_out_awready), .s_axi_wlast_i(out_wlast[u]),
+      .s_axi_awpage_i(out_awaddr[u][63:12]), .s_axi_awvalid_i(held_out_awvalid),
+      .s_axi_awready_o(held_out_awready), .s_axi_wlast_i(out_wlast[u]),
       .s_axi_wvalid_i(unit_out_wvalid), .s_axi_wready_o(unit_out_wready),
       .s_axi_bresp_o(unit_out_bresp), .s_axi_bvalid_o(unit_out_bvalid),
       .s_axi_bready_i(out_bready[u]),
@@ -298,24 +334,24 @@ module sluice_card #(
       .s_axi_control_arready(arready[u]), .s_axi_control_rdata(rdata[u]),
       .s_axi_control_rresp(rresp[u]), .s_axi_control_rvalid(rvalid[u]),
       .s_axi_control_rready(rready[u]),
-      .m_axi_index_araddr(index_araddr[u]), .m_axi_index_arlen(index_arlen[u]),
+      .m_axi_index_araddr(unit_index_araddr), .m_axi_index_arlen(unit_index_arlen),
       .m_axi_index_arsize(), .m_axi_index_arburst(), .m_axi_index_arvalid(unit_index_arvalid),
       .m_axi_index_arready(unit_index_arready), .m_axi_index_rdata(index_rdata),
       .m_axi_index_rresp(unit_index_rresp), .m_axi_index_rlast(unit_index_rlast),
       .m_axi_index_rvalid(unit_index_rvalid), .m_axi_index_rready(index_rready[u]),
-      .m_axi_index_awaddr(index_awaddr[u]), .m_axi_index_awlen(index_awlen[u]),
+      .m_axi_index_awaddr(unit_index_awaddr), .m_axi_index_awlen(unit_index_awlen),
       .m_axi_index_awsize(), .m_axi_index_awburst(), .m_axi_index_awvalid(unit_index_awvalid),
       .m_axi_index_awready(unit_index_awready), .m_axi_index_wdata(index_wdata[u]),
       .m_axi_index_wstrb(index_wstrb[u]), .m_axi_index_wlast(index_wlast[u]),
       .m_axi_index_wvalid(unit_index_wvalid), .m_axi_index_wready(unit_index_wready),
       .m_axi_index_bresp(unit_index_bresp), .m_axi_index_bvalid(unit_index_bvalid),
       .m_axi_index_bready(index_bready[u]),
-      .m_axi_in_araddr(in_araddr[u]), .m_axi_in_arlen(in_arlen[u]), .m_axi_in_arsize(),
+      .m_axi_in_araddr(unit_in_araddr), .m_axi_in_arlen(unit_in_arlen), .m_axi_in_arsize(),
       .m_axi_in_arburst(), .m_axi_in_arvalid(unit_in_arvalid),
       .m_axi_in_arready(unit_in_arready), .m_axi_in_rdata(in_rdata),
       .m_axi_in_rresp(unit_in_rresp), .m_axi_in_rlast(unit_in_rlast),
       .m_axi_in_rvalid(unit_in_rvalid), .m_axi_in_rready(in_rready[u]),
-      .m_axi_out_awaddr(out_awaddr[u]), .m_axi_out_awlen(out_awlen[u]),
+      .m_axi_out_awaddr(unit_out_awaddr), .m_axi_out_awlen(unit_out_awlen),
       .m_axi_out_awsize(), .m_axi_out_awburst(), .m_axi_out_awvalid(unit_out_awvalid),
       .m_axi_out_awready(unit_out_awready), .m_axi_out_wdata(out_wdata[u]),
       .m_axi_out_wstrb(out_wstrb[u]), .m_axi_out_wlast(out_wlast[u]),
