@@ -124,8 +124,9 @@ class ha_sluice final : public handler {
     std::string value;
     bool guards = false;  // stands for the only row with these columns
   };
-  // What a read found where it looked; kEnd: it need not look further.
-  enum class Found { kRow, kNothing, kEnd, kError };
+  // What a read found where it looked. kGone: others have changed what is there since the cursor's
+  // iterator was made; kEnd: it need not look further.
+  enum class Found { kRow, kNothing, kGone, kEnd, kError };
 
   struct LockedKey {
     sluice::Subtable* subtable;
@@ -174,6 +175,7 @@ class ha_sluice final : public handler {
   sluice::Status Delete(sluice::Subtable* subtable, std::string_view key);
   sluice::Status PutEntry(const Index& index, const Entry& entry);
   sluice::Status DeleteEntry(const Index& index, const Entry& entry);
+  int FailHalfWritten(const sluice::Status& status);
   int FailDuplicate(uint index, std::string_view row_key);
   int CheckDuplicates(const uchar* record, bool row_key_is_new);
   // The key of a lock on the table's automatic values, in the dictionary's sub-table.

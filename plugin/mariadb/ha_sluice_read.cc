@@ -115,7 +115,7 @@ ha_sluice::Found ha_sluice::ReadRow(std::string_view key, uchar* record, int* er
   const Status status =
       locking_ ? GetLocked(rows(), key, &row_) : session_->Get(rows(), key, &row_);
   if (status.IsNotFound()) {
-    return Found::kNothing;
+    return Found::kGone;
   }
   if (!status.ok()) {
     *error = Fail(status);
@@ -195,8 +195,8 @@ ha_sluice::Found ha_sluice::CheckCondition(const Index& index, std::string_view 
   }
 }
 
-// Reads the row that the cursor stands on; nothing, if it is not there any more, or if the newest
-// version of it, which is what a locking read returns, is elsewhere in the index.
+// Reads the row that the cursor stands on. kGone, if it is not there any more, or if the newest version
+// of it, which is what a locking read returns, is elsewhere in the index.
 ha_sluice::Found ha_sluice::ReadHere(uchar* record, int* error) {
   locked_count_ = 0;
   if (scanning_ || !is_secondary(active_index)) {
@@ -238,7 +238,13 @@ ha_sluice::Found ha_sluice::ReadHere(uchar* record, int* error) {
     columns_.clear();
     index.codec.AppendRecord(record, &columns_);
     if (columns_ != columns) {
-      return Found::kNothing;
+      return Found::kGone;
+    }
+    // Values can be equal to those of the entry, and other ones.
+    columns_.clear();
+    index.columns.Append(record, &columns_);
+    if (locking_ && columns_ != covered) {
+      return CheckCondition(index, row_key, columns_, error);
     }
   }
   return found;
@@ -264,6 +270,13 @@ int ha_sluice::ReadOn(const Status& moved, uchar* record, bool forwards, std::st
         return error;
       case Found::kEnd:
         return HA_ERR_END_OF_FILE;
+      case Found::kGone:
+        // It may be ahead, where only a new iterator sees it. What SKIP LOCKED passes over, others
+        // have locked, as a rule.
+        if (sight() == Sight::kNewest && !row_lock_.skip) {
+          cursor_.StandOn(cursor_.key());
+        }
+        [[fallthrough]];
       case Found::kNothing:
         unlock_row();
         break;
@@ -440,7 +453,7 @@ int ha_sluice::ReadUnique(uchar* record) {
   cursor_.StandOn(search_);
   if (!is_secondary(active_index)) {
     const Found found = ReadRow(search_, record, &error);
-    return found == Found::kRow ? 0 : found == Found::kNothing ? HA_ERR_KEY_NOT_FOUND : error;
+    return found == Found::kRow ? 0 : found == Found::kError ? error : HA_ERR_KEY_NOT_FOUND;
   }
   const Index& index = *indexes_[active_index];
   const Status status = locking_ ? GetLocked(subtable(index), search_, &found_)
@@ -586,7 +599,7 @@ int ha_sluice::rnd_pos(uchar* record, uchar* position) {
   int error = 0;
   locked_count_ = 0;
   const Found found = ReadRow(key, record, &error);
-  return found == Found::kRow ? 0 : found == Found::kNothing ? HA_ERR_KEY_NOT_FOUND : error;
+  return found == Found::kRow ? 0 : found == Found::kError ? error : HA_ERR_KEY_NOT_FOUND;
 }
 
 int ha_sluice::cmp_ref(const uchar* a, const uchar* b) {

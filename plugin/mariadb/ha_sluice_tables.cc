@@ -30,6 +30,13 @@ using sluice::mariadb::ToServer;
 
 namespace {
 
+// Those whose weights do not compare as their strings do.
+constexpr std::pair<std::string_view, const char*> kRefusedCollations[] = {
+    {"cp1250_czech_cs", "an index on a column with cp1250_czech_cs"},
+    {"big5_chinese_ci", "an index on a column with big5_chinese_ci"},
+    {"big5_chinese_nopad_ci", "an index on a column with big5_chinese_nopad_ci"},
+};
+
 // UNIQUE over long columns is an index on a hash of them, which the server makes and looks into.
 bool IsUnique(const KEY& key) {
   return (key.flags & HA_NOSAME) != 0 && key.algorithm != HA_KEY_ALG_LONG_HASH;
@@ -73,9 +80,11 @@ const char* ha_sluice::Refusal(const TABLE& table, THD* thd) {
     const KEY& key = table.key_info[i];
     for (uint j = 0; j < key.user_defined_key_parts; ++j) {
       const Field& field = *table.field[key.key_part[j].fieldnr - 1];
-      // Its weights do not compare as its strings do.
-      if (std::strcmp(field.charset()->coll_name.str, "cp1250_czech_cs") == 0) {
-        return "an index on a column with cp1250_czech_cs";
+      const std::string_view collation = field.charset()->coll_name.str;
+      for (const auto& [name, refusal] : kRefusedCollations) {
+        if (collation == name) {
+          return refusal;
+        }
       }
     }
   }

@@ -67,6 +67,13 @@ Status ha_sluice::DeleteEntry(const Index& index, const Entry& entry) {
                                    : session_->DeleteEntry(subtable(index), entry.key);
 }
 
+// A row and its entries may be half written. Within a function or a trigger, whose handlers would
+// otherwise go on with that, the server then undoes all of the statement that called it.
+int ha_sluice::FailHalfWritten(const Status& status) {
+  ha_thd()->mark_transaction_to_rollback(/*all=*/false);
+  return Fail(status);
+}
+
 int ha_sluice::FailDuplicate(uint index, std::string_view row_key) {
   session_->NoteDuplicate(index);
   duplicate_key_.assign(row_key);
@@ -193,7 +200,7 @@ int ha_sluice::write_row(const uchar* record) {
     }
   }
   if (!status.ok()) {
-    return Fail(status);
+    return FailHalfWritten(status);
   }
   row_key_ = new_row_key_;
   share_->CountRow(unshared_ ? nullptr : session_, 1);
@@ -252,7 +259,7 @@ int ha_sluice::update_row(const uchar* old_record, const uchar* new_record) {
     }
   }
   if (!status.ok()) {
-    return Fail(status);
+    return FailHalfWritten(status);
   }
   row_key_ = new_row_key_;
   return 0;
@@ -272,7 +279,7 @@ int ha_sluice::delete_row(const uchar* record) {
     }
   }
   if (!status.ok()) {
-    return Fail(status);
+    return FailHalfWritten(status);
   }
   share_->CountRow(unshared_ ? nullptr : session_, -1);
   return 0;

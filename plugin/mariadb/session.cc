@@ -203,11 +203,11 @@ Status Session::RollbackStatement() {
   if (in_statement_ && undoable_) {
     ++changes_;
     DetachCursors();
-    while (status.ok() && savepoints_ > statement_savepoint_) {
+    while (status.ok() && savepoints_.size() > statement_savepoint_) {
       status = transaction_->RollbackToSavepoint();
-      --savepoints_;
+      savepoints_.pop_back();
     }
-    row_counts_.TakeBack(savepoints_);
+    row_counts_.TakeBack(savepoints_.size());
     undoable_ = false;
   }
   EndStatement();
@@ -216,20 +216,21 @@ Status Session::RollbackStatement() {
 
 size_t Session::SetSavepoint() {
   transaction_->SetSavepoint();
-  return savepoints_++;
+  savepoints_.push_back(true);
+  return savepoints_.size() - 1;
 }
 
 Status Session::RollbackToSavepoint(size_t savepoint) {
-  if (savepoint >= savepoints_) {
+  if (savepoint >= savepoints_.size()) {
     return Status::NotFound("the savepoint is gone");
   }
   ++changes_;
   DetachCursors();
-  while (savepoints_ > savepoint) {
+  while (savepoints_.size() > savepoint) {
     SLUICE_RETURN_IF_ERROR(transaction_->RollbackToSavepoint());
-    --savepoints_;
+    savepoints_.pop_back();
   }
-  row_counts_.TakeBack(savepoints_);
+  row_counts_.TakeBack(savepoints_.size());
   SetSavepoint();
   return {};
 }
@@ -238,11 +239,22 @@ Status Session::ReleaseSavepoint(size_t savepoint) {
   if (!prepared_name_.empty()) {
     return {};  // there are none any more, and no harm in that
   }
-  while (savepoints_ > savepoint) {
-    SLUICE_RETURN_IF_ERROR(transaction_->ReleaseSavepoint());
-    --savepoints_;
+  return ReleaseSavepoints(savepoint);
+}
+
+Status Session::ForgetSavepoint(size_t savepoint) {
+  if (savepoint < savepoints_.size()) {
+    savepoints_[savepoint] = false;
   }
-  row_counts_.Release(savepoints_);
+  return ReleaseSavepoints(savepoints_.size());
+}
+
+Status Session::ReleaseSavepoints(size_t left) {
+  while (savepoints_.size() > left || (!savepoints_.empty() && !savepoints_.back())) {
+    SLUICE_RETURN_IF_ERROR(transaction_->ReleaseSavepoint());
+    savepoints_.pop_back();
+  }
+  row_counts_.Release(savepoints_.size());
   return {};
 }
 
@@ -307,7 +319,7 @@ void Session::End() {
   wrote_ = false;
   in_statement_ = false;
   undoable_ = false;
-  savepoints_ = 0;
+  savepoints_.clear();
   sees_.reset();
   fixed_ = false;
   ++changes_;

@@ -86,7 +86,7 @@ class Session {
 
   // Counts a row that was written, until that is undone.
   void CountRow(const RowCounter& rows, int64_t difference) {
-    row_counts_.Add(rows, difference, savepoints_);
+    row_counts_.Add(rows, difference, savepoints_.size());
   }
 
   // The index in which a row was found that was in the way of another one, last.
@@ -101,7 +101,10 @@ class Session {
   size_t SetSavepoint();
   // Undoes all since the savepoint of this number, which stays. NotFound if it is gone.
   Status RollbackToSavepoint(size_t savepoint);
+  // Releases it, and those that were set after it.
   Status ReleaseSavepoint(size_t savepoint);
+  // Releases it, and none of those. Until these go, it takes the memory that it took.
+  Status ForgetSavepoint(size_t savepoint);
 
   // Drops them when the transaction has ended, which may have written to them. REQUIRES: active()
   void DropAtEnd(const std::vector<Subtable*>& subtables) {
@@ -139,6 +142,8 @@ class Session {
     ++changes_;
   }
   void DetachCursors();
+  // Releases the newest ones, to this many, and further ones that are forgotten.
+  Status ReleaseSavepoints(size_t left);
   void End();
 
   DB* db_;
@@ -158,7 +163,7 @@ class Session {
   uint64_t statement_ = 0;  // number of it
   bool undoable_ = false;
   size_t statement_savepoint_ = 0;       // if undoable_
-  size_t savepoints_ = 0;                // set in the transaction
+  std::vector<bool> savepoints_;         // set in the transaction; false: forgotten
   const Snapshot* snapshot_ = nullptr;   // of the statement, in kReadCommitted
   std::optional<uint64_t> sees_;         // in kSnapshot: at least this, once something was read
   bool fixed_ = false;                   // in kSnapshot: what it sees

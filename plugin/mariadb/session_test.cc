@@ -123,6 +123,32 @@ TEST_F(SessionTest, SavepointsStayWhenRolledBackTo) {
   EXPECT_TRUE(session->RollbackToSavepoint(first).IsNotFound());
 }
 
+TEST_F(SessionTest, AForgottenSavepointLeavesTheOthers) {
+  auto session = Begun(Isolation::kSnapshot);
+  session->EndStatement();
+  const auto write = [&session](std::string_view key) {
+    session->BeginStatement(true, {});
+    ASSERT_TRUE(session->Put(nullptr, key, "1").ok());
+    session->EndStatement();
+  };
+  const size_t first = session->SetSavepoint();
+  write("a");
+  const size_t second = session->SetSavepoint();
+  write("b");
+  ASSERT_TRUE(session->ForgetSavepoint(first).ok());
+  const size_t third = session->SetSavepoint();
+  write("c");
+  EXPECT_GT(third, second);
+  ASSERT_TRUE(session->RollbackToSavepoint(third).ok());
+  EXPECT_EQ(Keys(session.get()), "ab");
+  ASSERT_TRUE(session->RollbackToSavepoint(second).ok());
+  EXPECT_EQ(Keys(session.get()), "a");
+  EXPECT_TRUE(session->RollbackToSavepoint(third).IsNotFound());
+  // What was forgotten below goes with the last one.
+  ASSERT_TRUE(session->ForgetSavepoint(second).ok());
+  EXPECT_EQ(session->SetSavepoint(), first);
+}
+
 TEST_F(SessionTest, ReadCommittedSeesOneStatePerStatement) {
   auto session = Begun(Isolation::kReadCommitted);
   Commit("a", "1");

@@ -274,7 +274,11 @@ int RollbackToSavepoint(handlerton* /*hton*/, THD* thd, void* savepoint) {
 
 int ReleaseSavepoint(handlerton* /*hton*/, THD* thd, void* savepoint) {
   Session* const session = SessionOf(thd);
-  return ToServer(thd, session->ReleaseSavepoint(*static_cast<size_t*>(savepoint)));
+  const size_t number = *static_cast<size_t*>(savepoint);
+  // The server gives up the one whose name is set anew, and keeps those that were set since.
+  return ToServer(thd, thd_sql_command(thd) == SQLCOM_SAVEPOINT
+                           ? session->ForgetSavepoint(number)
+                           : session->ReleaseSavepoint(number));
 }
 
 int StartConsistentSnapshot(handlerton* hton, THD* thd) {

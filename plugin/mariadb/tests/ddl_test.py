@@ -379,7 +379,8 @@ class DdlTest(case.Case):
         one = self.connect()
         for sql in ("CREATE TABLE x (a INT, FOREIGN KEY (a) REFERENCES t (a)) ENGINE=SLUICE",
                     "ALTER TABLE t ADD FOREIGN KEY (b) REFERENCES t (a)",
-                    "CREATE TABLE x (a VARCHAR(9) CHARACTER SET cp1250 COLLATE cp1250_czech_cs, KEY (a)) ENGINE=SLUICE"):
+                    "CREATE TABLE x (a VARCHAR(9) CHARACTER SET cp1250 COLLATE cp1250_czech_cs, KEY (a)) ENGINE=SLUICE",
+                    "CREATE TABLE x (a VARCHAR(9) CHARACTER SET big5 PRIMARY KEY) ENGINE=SLUICE"):
             self.expect(one, sql, "E1478")
         self.expect(one, "CREATE SEQUENCE x ENGINE=SLUICE", "E1478")
         self.expect(one, "CREATE TABLE x (a TEXT, FULLTEXT (a)) ENGINE=SLUICE", "E1214")

@@ -131,6 +131,49 @@ class SqlTest(case.Case):
                 self.expect(worker, f"UPDATE jobs SET done = 1 WHERE a = {job}; COMMIT", "")
         self.assertEqual(sorted(taken), list(range(1, 41)))
 
+    def test_rows_that_move_ahead_of_who_waits_for_them_are_found(self):
+        for change, statement, found in (
+                ("UPDATE t SET b = 12 WHERE a = 1", "UPDATE t FORCE INDEX (b) SET c = c + 1 WHERE b BETWEEN 5 AND 25", "1 2"),
+                ("UPDATE t SET b = 12 WHERE a = 1", "SELECT a FROM t FORCE INDEX (b) WHERE b BETWEEN 5 AND 25 FOR UPDATE", "1 2"),
+                ("UPDATE t SET b = 18 WHERE a = 2", "SELECT a FROM t FORCE INDEX (b) WHERE b BETWEEN 5 AND 25 ORDER BY b DESC FOR UPDATE", "2 1"),
+                ("UPDATE t SET b = 12 WHERE a = 1", "DELETE FROM t WHERE b BETWEEN 5 AND 25", "1 2"),
+                ("UPDATE t SET a = 5 WHERE a = 3", "UPDATE t SET c = c + 1 WHERE a >= 3", "5"),
+                ("UPDATE t SET a = 5 WHERE a = 3", "SELECT a FROM t WHERE a >= 3 FOR UPDATE", "5")):
+            with self.subTest(change, statement=statement):
+                self.server.run("CREATE OR REPLACE TABLE t (a INT PRIMARY KEY, b INT, c INT, KEY (b)) ENGINE=SLUICE;"
+                                "INSERT INTO t VALUES (1, 10, 0), (2, 20, 0), (3, 30, 0)", "d")
+                one, two = self.connect(), self.connect("READ COMMITTED")
+                number = two.do("SET sluice_lock_wait_timeout = 1000; SELECT CONNECTION_ID()")
+                self.expect(one, f"BEGIN; {change}", "")
+                two.send(f"BEGIN; {statement}")
+                self.let_it_wait(number)
+                self.expect(one, "COMMIT", "")
+                answer = two.receive()
+                if statement.startswith("SELECT"):
+                    self.assertEqual(answer, found)
+                elif statement.startswith("UPDATE"):
+                    self.expect(two, "SELECT a FROM t WHERE c = 1", found)
+                else:
+                    self.expect(two, "SELECT a FROM t", "3")
+                self.expect(two, "ROLLBACK", "")
+
+    def test_a_row_that_changes_to_an_equal_one_is_looked_at_again(self):
+        self.server.run("CREATE TABLE s (a INT PRIMARY KEY, b VARCHAR(9), KEY (b)) ENGINE=SLUICE CHARACTER SET latin1;"
+                        "INSERT INTO s VALUES (1, 'a'), (2, 'b'), (3, 'c')", "d")
+        one, two = self.connect(), self.connect("READ COMMITTED")
+        number = two.do("SET sluice_lock_wait_timeout = 1000; SELECT CONNECTION_ID()")
+        self.expect(one, "BEGIN; UPDATE s SET b = 'A' WHERE a = 1", "")
+        two.send("SELECT * FROM s FORCE INDEX (b) WHERE b >= 'a' AND b < 'c' AND HEX(b) = '61' FOR UPDATE")
+        self.let_it_wait(number)
+        self.expect(one, "COMMIT", "")
+        self.assertEqual(two.receive(), "")
+
+    def let_it_wait(self, number):
+        """Until the connection's statement waits, as a rule."""
+        while self.server.run(f"SELECT id FROM information_schema.processlist WHERE id = {number} AND info IS NOT NULL") == "":
+            pass
+        time.sleep(0.2)
+
     def test_statements_that_wait_can_be_killed(self):
         one, two = self.connect(), self.connect()
         self.expect(two, "SET sluice_lock_wait_timeout = 1000", "")
@@ -188,6 +231,33 @@ class SqlTest(case.Case):
         self.expect(one, "SELECT a FROM t", "1 2 3 4")
         self.expect(one, "ROLLBACK TO y", "E1305")
         self.expect(one, "ROLLBACK TO x; COMMIT; SELECT a FROM t", "1 2 3 4")
+
+    def test_a_savepoint_whose_name_is_set_anew_leaves_the_others(self):
+        one = self.connect()
+        self.expect(one, "BEGIN; INSERT INTO t VALUES (10, 0); SAVEPOINT x; INSERT INTO t VALUES (11, 0); SAVEPOINT y; INSERT INTO t VALUES (12, 0)", "")
+        self.expect(one, "SAVEPOINT x; INSERT INTO t VALUES (13, 0); SAVEPOINT z; INSERT INTO t VALUES (14, 0)", "")
+        self.expect(one, "ROLLBACK TO z; SELECT a FROM t WHERE a > 9", "10 11 12 13")
+        self.expect(one, "ROLLBACK TO x; SELECT a FROM t WHERE a > 9", "10 11 12")
+        self.expect(one, "ROLLBACK TO y; ROLLBACK TO x", "E1305")
+        self.expect(one, "INSERT INTO t VALUES (15, 0); COMMIT; SELECT a FROM t WHERE a > 9", "10 11 15")
+
+    def test_handlers_do_not_go_on_with_half_a_row(self):
+        """An entry of an index cannot be written, where the row has been."""
+        body = "BEGIN DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END; {}; {} END|\nDELIMITER ;"
+        for kind, create, call, answers in (
+                ("trigger", "TRIGGER r AFTER INSERT ON t FOR EACH ROW", "INSERT INTO t VALUES (11, 15)", ("E1205",)),
+                ("function", "FUNCTION f() RETURNS INT DETERMINISTIC", "SELECT f()", ("E1205",)),
+                ("procedure", "PROCEDURE p()", "CALL p()", ("E1205", ""))):
+            for statement in ("INSERT INTO log VALUES (NULL, 15)", "UPDATE log SET n = 15 WHERE a = 1", "DELETE FROM log WHERE a = 2"):
+                with self.subTest(kind, statement=statement):
+                    self.server.run("CREATE OR REPLACE TABLE log (a INT AUTO_INCREMENT PRIMARY KEY, n INT, KEY (n)) ENGINE=SLUICE;"
+                                    "INSERT INTO log VALUES (NULL, 1), (NULL, 12);\nDELIMITER |\n"
+                                    f"CREATE OR REPLACE {create} {body.format(statement, 'RETURN 1;' if kind == 'function' else '')}", "d")
+                    one, two = self.connect("SERIALIZABLE"), self.connect("READ COMMITTED")
+                    self.expect(one, "BEGIN; SELECT n FROM log FORCE INDEX (n) WHERE n BETWEEN 10 AND 20", "12")
+                    self.assertIn(two.do(call), answers)
+                    self.expect(one, "COMMIT; CHECK TABLE log; SELECT a, n FROM log", "d.log,check,status,OK 1,1 2,12")
+                    self.expect(one, "SELECT a FROM t", "1 2 3")
 
     def test_triggers_belong_to_their_statement(self):
         self.server.run("CREATE TABLE log (a INT) ENGINE=SLUICE;"
