@@ -292,7 +292,8 @@ int ha_sluice::open(const char* name, int /*mode*/, uint /*test_if_locked*/) {
   }
   if (!same) {
     sql_print_error("Sluice: %s is not as it was when its keys were written", name);
-    return HA_ERR_TABLE_DEF_CHANGED;
+    // Of HA_ERR_TABLE_DEF_CHANGED the server would make that its files of the table are to be removed.
+    return Fail(Status::NotSupported("the table is not as it was when its keys were written"));
   }
   SetOptions(described);
   thr_lock_data_init(&share_->lock, &lock_data_, nullptr);

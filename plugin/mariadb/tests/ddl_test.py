@@ -307,6 +307,22 @@ class DdlTest(case.Case):
         self.expect(one, f"DROP TABLE p; {create}; SELECT COUNT(*) FROM p; SELECT a FROM pp; DROP TABLE p, pp", "0 3")
         self.expect(one, "DROP TABLE p", "E1051")
 
+    def test_a_table_with_the_definition_of_another_one_is_not_opened_and_not_removed(self):
+        one = self.connect()
+        directory = pathlib.Path(self.server.directory.name) / "data/d"
+        for partitions in ("", "PARTITION BY HASH (a) PARTITIONS 2"):
+            self.expect(one, f"CREATE OR REPLACE TABLE p (a INT PRIMARY KEY, b INT, KEY k (b)) ENGINE=SLUICE {partitions}; INSERT INTO p VALUES (1, 2);"
+                             f"CREATE OR REPLACE TABLE q (a INT PRIMARY KEY, b BIGINT, KEY k (b)) ENGINE=SLUICE {partitions}; INSERT INTO q VALUES (3, 4)", "")
+            for answer in ("E1296 E1296 E1296 E1296", "1 3 d.p,check,status,OK d.q,check,status,OK"):
+                self.server.stop()
+                (directory / "p.frm").rename(directory / "x")
+                (directory / "q.frm").rename(directory / "p.frm")
+                (directory / "x").rename(directory / "q.frm")
+                self.server.start()
+                one = self.connect()
+                check = "CHECK TABLE p, q" if "OK" in answer else "SELECT a FROM p; SELECT a FROM q"
+                self.expect(one, f"SELECT a FROM p; SELECT a FROM q; {check}", answer)
+
     def test_indexes_on_virtual_columns_that_cannot_be_computed(self):
         one = self.connect()
         self.expect(one, "CREATE TABLE v (a INT PRIMARY KEY, b INT, c INT AS (a / b) VIRTUAL) ENGINE=SLUICE; INSERT INTO v (a, b) VALUES (1, 1);"
