@@ -148,11 +148,12 @@ class ha_sluice final : public handler {
   static const char* Refusal(const TABLE& table, THD* thd);
   static bool TooLongKeys(TABLE* table);
   sluice::Status OpenShare(const char* name);
-  void SetOptions(const std::vector<sluice::mariadb::IndexEntry>& described);
+  void SetOptions(const std::vector<sluice::mariadb::IndexEntry>& described,
+                  const std::vector<size_t>& entries);
   void LimitExtendedKeys();
   // Without what only reads need: whether it covers the primary key, and its extension.
   static Index MakeIndex(TABLE* table, const KEY& key, size_t entry);
-  void MakeIndexes();
+  void MakeIndexes(const std::vector<size_t>& entries);
   static std::vector<ExtendedPart> DescribeExtension(const TABLE& table, const KEY& key);
   sluice::Status MakeStatistics();
   void TellServerStatistics();

@@ -42,6 +42,41 @@ bool IsUnique(const KEY& key) {
   return (key.flags & HA_NOSAME) != 0 && key.algorithm != HA_KEY_ALG_LONG_HASH;
 }
 
+bool SameName(const char* a, const char* b) {
+  return my_strcasecmp(system_charset_info, a, b) == 0;
+}
+
+// Where the index that is described is among those of the dictionary; known.size(): it is not as it
+// was when its keys were written.
+size_t FindIndex(const std::vector<IndexEntry>& known, const IndexEntry& described) {
+  const auto found = std::find_if(known.begin(), known.end(), [&](const IndexEntry& candidate) {
+    return SameName(candidate.name.c_str(), described.name.c_str()) &&
+           candidate.layout == described.layout;
+  });
+  return found - known.begin();
+}
+
+// Without a PRIMARY KEY, the first UNIQUE over columns that are NOT NULL is the rows' own: another one
+// where indexes are in another order, of which the server makes nothing. True unless the statement
+// makes a partition of the table, and the partitions' rows have another key.
+bool HasRowKeyOfPartitions(const TABLE& table, THD* thd) {
+  if ((thd->lex->alter_info.partition_flags &
+       (ALTER_PARTITION_EXCHANGE | ALTER_PARTITION_CONVERT_IN)) == 0) {
+    return true;
+  }
+  const TABLE* const partitioned = thd->lex->first_select_lex()->table_list.first->table;
+  const auto name = [](const TABLE& of) {
+    return of.s->primary_key == MAX_KEY ? "" : of.s->key_info[of.s->primary_key].name.str;
+  };
+  const bool same = SameName(name(table), name(*partitioned));
+  if (!same) {
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_UNKNOWN_ERROR,
+                        "Sluice: the rows' own key is %s in one and %s in the other table",
+                        name(table), name(*partitioned));
+  }
+  return same;
+}
+
 }  // namespace
 
 // The server's numbers of the indexes, in the order of the dictionary's entries. The first is the
@@ -221,20 +256,21 @@ ha_sluice::Index ha_sluice::MakeIndex(TABLE* table, const KEY& key, size_t entry
   return index;
 }
 
-void ha_sluice::MakeIndexes() {
+// `entries`: where in the dictionary's entry they are, in the order of IndexOrder.
+void ha_sluice::MakeIndexes(const std::vector<size_t>& entries) {
   LimitExtendedKeys();
   row_codec_ = std::make_unique<RowCodec>(table, share_->entry().schemas, share_->entry().defaults);
   row_key_codec_.reset();
   indexes_.clear();
   indexes_.resize(table->s->keys);
   const std::vector<uint> order = IndexOrder(*table);
-  for (size_t entry = 0; entry < order.size(); ++entry) {
-    const uint i = order[entry];
+  for (size_t place = 0; place < order.size(); ++place) {
+    const uint i = order[place];
     if (i == MAX_KEY) {
       continue;
     }
     const KEY& key = table->key_info[i];
-    indexes_[i] = std::make_unique<Index>(MakeIndex(table, key, entry));
+    indexes_[i] = std::make_unique<Index>(MakeIndex(table, key, entries[place]));
     Index& index = *indexes_[i];
     if (i == table->s->primary_key) {
       row_key_codec_ = std::make_shared<KeyCodec>(index.codec);  // before all others
@@ -262,9 +298,10 @@ Status ha_sluice::OpenShare(const char* name) {
 }
 
 // Whatever an ALTER TABLE has changed. The table can be read without it.
-void ha_sluice::SetOptions(const std::vector<IndexEntry>& described) {
+void ha_sluice::SetOptions(const std::vector<IndexEntry>& described,
+                           const std::vector<size_t>& entries) {
   for (size_t i = 0; i < described.size(); ++i) {
-    sluice::Subtable* const subtable = share_->subtable(i);
+    sluice::Subtable* const subtable = share_->subtable(entries[i]);
     if (engine->db->GetSubtableOptions(subtable) == described[i].options) {
       continue;
     }
@@ -286,18 +323,22 @@ int ha_sluice::open(const char* name, int /*mode*/, uint /*test_if_locked*/) {
   }
   const std::vector<IndexEntry> described = DescribeIndexes(name, table);
   const std::vector<IndexEntry>& known = share_->entry().indexes;
+  // EXCHANGE PARTITION leaves a table with indexes in the order of another one's; only the rows' own
+  // is the first in both.
   bool same = described.size() == known.size();
+  std::vector<size_t> entries;
   for (size_t i = 0; same && i < described.size(); ++i) {
-    same = described[i].layout == known[i].layout;
+    entries.push_back(FindIndex(known, described[i]));
+    same = entries[i] < known.size() && (i == 0) == (entries[i] == 0);
   }
   if (!same) {
     sql_print_error("Sluice: %s is not as it was when its keys were written", name);
     // Of HA_ERR_TABLE_DEF_CHANGED the server would make that its files of the table are to be removed.
     return Fail(Status::NotSupported("the table is not as it was when its keys were written"));
   }
-  SetOptions(described);
+  SetOptions(described, entries);
   thr_lock_data_init(&share_->lock, &lock_data_, nullptr);
-  MakeIndexes();
+  MakeIndexes(entries);
   return 0;
 }
 
@@ -521,10 +562,12 @@ void ha_sluice::update_create_info(HA_CREATE_INFO* create_info) {
   }
 }
 
-// Names, defaults and comments are the server's alone: to change them, no row needs to be written.
+// Names, defaults and comments are the server's alone: to change them, no row needs to be written. A
+// table that becomes a partition must have its rows by the same key.
 bool ha_sluice::check_if_incompatible_data(HA_CREATE_INFO* create_info, uint table_changes) {
-  const bool same =
-      table_changes == IS_EQUAL_YES && (create_info->used_fields & HA_CREATE_USED_AUTO) == 0;
+  const bool same = table_changes == IS_EQUAL_YES &&
+                    (create_info->used_fields & HA_CREATE_USED_AUTO) == 0 &&
+                    HasRowKeyOfPartitions(*table, ha_thd());
   return same ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
 }
 

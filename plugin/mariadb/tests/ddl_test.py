@@ -201,6 +201,72 @@ class DdlTest(case.Case):
                          "INSERT INTO p VALUES (5, 5); SELECT * FROM p; SELECT * FROM x; CHECK TABLE p, x", "3,3 5,5 4,4 d.p,check,status,OK d.x,check,status,OK")
         self.expect(one, f"ALTER TABLE p DROP COLUMN c, {at_once}; SELECT * FROM p; CHECK TABLE p", "3 5 d.p,check,status,OK")
 
+    def test_partitions_and_tables_have_indexes_in_other_orders(self):
+        one = self.connect()
+        good = "d.p,check,status,OK d.q,check,status,OK"
+        # As long as each other or not; and rows with a key, without, and with one that is a UNIQUE.
+        for kind, key in (("INT", "PRIMARY KEY"), ("VARCHAR(10)", "PRIMARY KEY"), ("INT", ""), ("INT", "NOT NULL UNIQUE")):
+            columns = f"id INT {key}, a INT, b {kind}"
+            uniques = ("UNIQUE KEY ux (id, a, b)", "UNIQUE KEY uy (id, b, a)")
+            plain = ("KEY ka (a)", "KEY kb (b)")
+            self.expect(one, f"CREATE OR REPLACE TABLE p ({columns}, {', '.join(uniques + plain)}) ENGINE=SLUICE"
+                             " PARTITION BY RANGE (id) (PARTITION x VALUES LESS THAN (1000), PARTITION y VALUES LESS THAN (2000));"
+                             f"CREATE OR REPLACE TABLE q ({columns}, {', '.join((plain + uniques)[::-1])}) ENGINE=SLUICE;"
+                             "INSERT INTO p VALUES (1, 10, 20), (2, 11, 21), (1001, 1, 2); INSERT INTO q VALUES (3, 30, 40), (4, 31, 41);"
+                             "ALTER TABLE p EXCHANGE PARTITION x WITH TABLE q; CHECK TABLE p, q", good)
+            self.expect(one, "SELECT a FROM p FORCE INDEX (ka) WHERE a > 0; SELECT id FROM q FORCE INDEX (kb) WHERE b > 0 ORDER BY b", "1 30 31 1 2")
+            self.expect(one, "UPDATE p SET a = 77 WHERE b = 40; INSERT INTO p VALUES (5, 32, 42); DELETE FROM q WHERE a = 10; CHECK TABLE p, q", good)
+            self.expect(one, "INSERT INTO p VALUES (5, 32, 42)", "E1062")
+            self.server.restart()
+            one = self.connect()
+            read = "SELECT a FROM p FORCE INDEX (ka) WHERE a > 0; SELECT b FROM p FORCE INDEX (kb) WHERE b > 2; SELECT b FROM q FORCE INDEX (ka) WHERE a = 11"
+            self.expect(one, f"{read}; CHECK TABLE p, q", f"1 31 32 77 40 41 42 21 {good}")
+            # Changed in place, and emptied.
+            self.expect(one, "ALTER TABLE p DROP KEY ux, ADD KEY n (b, a), RENAME INDEX kb TO ko, ADD COLUMN d INT DEFAULT 7, ALGORITHM=INPLACE;"
+                             "ALTER TABLE q DROP KEY ux, ADD KEY n (b, a), RENAME INDEX kb TO ko, ADD COLUMN d INT DEFAULT 7, ALGORITHM=INPLACE;"
+                             "SELECT a, d FROM p FORCE INDEX (n) WHERE b > 2; SELECT a FROM p FORCE INDEX (ko) WHERE b = 41; CHECK TABLE p, q",
+                        f"77,7 31,7 32,7 31 {good}")
+            self.expect(one, "ALTER TABLE p EXCHANGE PARTITION x WITH TABLE q; SELECT b FROM p FORCE INDEX (ka) WHERE a > 0; SELECT b FROM q FORCE INDEX (ka) WHERE a > 0;"
+                             "TRUNCATE q; INSERT INTO q VALUES (6, 60, 70, 1); SELECT b FROM q FORCE INDEX (ka) WHERE a = 60; CHECK TABLE p, q",
+                        f"2 21 41 42 40 70 {good}")
+            # Made a table of, and made of one.
+            self.expect(one, "ALTER TABLE p EXCHANGE PARTITION x WITH TABLE q; ALTER TABLE p CONVERT PARTITION x TO TABLE r; SELECT b FROM r FORCE INDEX (ka) WHERE a = 60;"
+                             "UPDATE q SET id = 2001; ALTER TABLE p CONVERT TABLE q TO PARTITION z VALUES LESS THAN (3000);"
+                             "SELECT b FROM p FORCE INDEX (ka) WHERE a > 0; SELECT a FROM p FORCE INDEX (ko) WHERE b = 21; CHECK TABLE p, r",
+                        "70 2 21 11 d.p,check,status,OK d.r,check,status,OK")
+            self.expect(one, "DROP TABLE p, r", "")
+        # What is unique by hashes, whose columns the server numbers.
+        self.expect(one, "CREATE TABLE p (id INT, c TEXT, d TEXT, UNIQUE hc (id, c), UNIQUE hd (id, d)) ENGINE=SLUICE PARTITION BY RANGE (id)"
+                         " (PARTITION x VALUES LESS THAN (1000)); CREATE TABLE q (id INT, c TEXT, d TEXT, UNIQUE hd (id, d), UNIQUE hc (id, c)) ENGINE=SLUICE;"
+                         "INSERT INTO p VALUES (1, 'a', 'b'); INSERT INTO q VALUES (2, 'c', 'd'); ALTER TABLE p EXCHANGE PARTITION x WITH TABLE q; CHECK TABLE p, q", good)
+        self.expect(one, "INSERT INTO p VALUES (2, 'c', ''); INSERT INTO p VALUES (2, '', 'd'); INSERT INTO q VALUES (1, '', 'b'); INSERT INTO p VALUES (2, 'd', 'c');"
+                         "CHECK TABLE p, q", f"E1062 E1062 E1062 {good}")
+
+    def test_statistics_of_indexes_in_other_orders(self):
+        one = self.connect()
+        self.expect(one, "CREATE TABLE p (id INT PRIMARY KEY, a INT, b INT, KEY ka (a), KEY kb (b)) ENGINE=SLUICE PARTITION BY RANGE (id)"
+                         " (PARTITION x VALUES LESS THAN (1000)); CREATE TABLE q (id INT PRIMARY KEY, a INT, b INT, KEY kb (b), KEY ka (a)) ENGINE=SLUICE;"
+                         "INSERT INTO p SELECT seq, seq, 1 FROM seq_1_to_100; INSERT INTO q SELECT seq, 1, seq FROM seq_1_to_100;"
+                         "ANALYZE TABLE p, q; ALTER TABLE p EXCHANGE PARTITION x WITH TABLE q", "d.p,analyze,status,OK d.q,analyze,status,OK")
+        shown = "SELECT TABLE_NAME, INDEX_NAME, CARDINALITY FROM information_schema.statistics WHERE TABLE_SCHEMA = 'd' AND INDEX_NAME LIKE 'k_' ORDER BY 1, 2"
+        for _ in range(2):
+            self.expect(one, shown, "p,ka,1 p,kb,100 q,ka,100 q,kb,1")
+            self.server.restart()
+            one = self.connect()
+
+    def test_partitions_are_not_exchanged_for_rows_of_another_key(self):
+        one = self.connect()
+        # The first UNIQUE is the rows' own key.
+        self.expect(one, "CREATE TABLE p (a INT NOT NULL, b INT NOT NULL, UNIQUE u (a, b), UNIQUE w (b, a)) ENGINE=SLUICE"
+                         " PARTITION BY RANGE (a) (PARTITION x VALUES LESS THAN (10)); INSERT INTO p VALUES (1, 2);"
+                         "CREATE TABLE q (a INT NOT NULL, b INT NOT NULL, UNIQUE w (b, a), UNIQUE u (a, b)) ENGINE=SLUICE; INSERT INTO q VALUES (3, 4)", "")
+        self.expect(one, "ALTER TABLE p EXCHANGE PARTITION x WITH TABLE q", "E1736")
+        self.assertIn("the rows' own key is w in one and u in the other table", one.do("SHOW WARNINGS"))
+        self.expect(one, "ALTER TABLE p CONVERT TABLE q TO PARTITION y VALUES LESS THAN (20)", "E1736")
+        self.expect(one, "SELECT * FROM p; SELECT * FROM q; CHECK TABLE p, q", "1,2 3,4 d.p,check,status,OK d.q,check,status,OK")
+        self.expect(one, "ALTER TABLE q DROP KEY w; ALTER TABLE q ADD UNIQUE w (b, a); ALTER TABLE p EXCHANGE PARTITION x WITH TABLE q;"
+                         "SELECT * FROM p; SELECT * FROM q; CHECK TABLE p, q", "3,4 1,2 d.p,check,status,OK d.q,check,status,OK")
+
     def test_tables_with_partitions_change_in_place(self):
         one = self.connect()
         at_once = "ALGORITHM=INSTANT"
