@@ -111,6 +111,25 @@ bool MapColumns(const TABLE& table, const Alter_inplace_info& info, const TABLE&
   });
 }
 
+// Whether what is computed of rows may be another for the same values: a number with ZEROFILL is a text
+// as wide as its column says, and concerns the server alone where it is stored as before.
+bool ChangesComputed(const TABLE& table, const Alter_inplace_info& info, const TABLE& altered) {
+  if (table.vfield == nullptr && table.check_constraints == nullptr) {
+    return false;
+  }
+  uint number = 0;
+  List_iterator_fast<Create_field> described(info.alter_info->create_list);
+  while (const Create_field* const column = described++) {
+    const Field& field = *altered.field[number++];
+    if (column->field != nullptr && ((column->field->flags | field.flags) & ZEROFILL_FLAG) != 0 &&
+        (((column->field->flags ^ field.flags) & ZEROFILL_FLAG) != 0 ||
+         column->field->field_length != field.field_length)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Whether the server would have to look for duplicates itself in one of the new indexes.
 bool AddsGuarded(const Alter_inplace_info& info) {
   return std::any_of(info.index_add_buffer, info.index_add_buffer + info.index_add_count,
@@ -308,6 +327,9 @@ enum_alter_inplace_result ha_sluice::check_if_supported_inplace_alter(TABLE* alt
   }
   if (others != HA_ALTER_INPLACE_NO_LOCK) {
     return others;
+  }
+  if (ChangesComputed(*table, *info, *altered)) {
+    return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
   const bool only_names = (wanted & (kAddIndexes | kDropIndexes | kColumns)) == 0;
   if (!only_names &&

@@ -267,6 +267,28 @@ class DdlTest(case.Case):
         self.expect(one, "ALTER TABLE q DROP KEY w; ALTER TABLE q ADD UNIQUE w (b, a); ALTER TABLE p EXCHANGE PARTITION x WITH TABLE q;"
                          "SELECT * FROM p; SELECT * FROM q; CHECK TABLE p, q", "3,4 1,2 d.p,check,status,OK d.q,check,status,OK")
 
+    def test_texts_of_numbers_change_what_is_computed_of_them(self):
+        one = self.connect()
+        # A type may grow, or only be shown wider.
+        for before, after in (("SMALLINT(4) UNSIGNED ZEROFILL", "INT(10) UNSIGNED ZEROFILL"), ("INT(4) UNSIGNED ZEROFILL", "INT(10) UNSIGNED ZEROFILL"),
+                              ("INT UNSIGNED", "INT(10) UNSIGNED ZEROFILL"), ("DECIMAL(7,0) UNSIGNED ZEROFILL", "DECIMAL(10,0) UNSIGNED ZEROFILL")):
+            for column in ("v VARCHAR(20) AS (CONCAT(a)) VIRTUAL, KEY (v)", "v VARCHAR(20) AS (CONCAT(a)) STORED", "v VARCHAR(20) AS (CONCAT(a)) STORED, KEY (v)"):
+                self.expect(one, f"CREATE OR REPLACE TABLE z (id INT PRIMARY KEY, a {before}, {column}) ENGINE=SLUICE; INSERT INTO z (id, a) VALUES (1, 5), (2, 77)", "")
+                self.expect(one, f"ALTER TABLE z MODIFY a {after}, ALGORITHM=INSTANT", "E1845")
+                self.expect(one, f"ALTER TABLE z MODIFY a {after}; SELECT * FROM z WHERE v = '0000000005'; CHECK TABLE z",
+                            "1,0000000005,0000000005 d.z,check,status,OK")
+            self.expect(one, f"CREATE OR REPLACE TABLE z (a {before}, b INT, CHECK (CONCAT(a) <> '0000000005')) ENGINE=SLUICE; INSERT INTO z VALUES (5, 1)", "")
+            self.expect(one, f"ALTER TABLE z MODIFY a {after}", "E4025")
+            # Of a hash, too.
+            self.expect(one, f"CREATE OR REPLACE TABLE z (a {before}, b TEXT, UNIQUE (a, b)) ENGINE=SLUICE; INSERT INTO z VALUES (5, 'x');"
+                             f"ALTER TABLE z MODIFY a {after}; CHECK TABLE z", "d.z,check,status,OK")
+            self.expect(one, "INSERT INTO z VALUES (5, 'x')", "E1062")
+        # Where nothing is computed, and where numbers have no such text.
+        self.expect(one, "CREATE OR REPLACE TABLE z (a SMALLINT(4) UNSIGNED ZEROFILL) ENGINE=SLUICE; INSERT INTO z VALUES (5);"
+                         "ALTER TABLE z MODIFY a INT(10) UNSIGNED ZEROFILL, ALGORITHM=INSTANT; SELECT * FROM z", "0000000005")
+        self.expect(one, "CREATE OR REPLACE TABLE z (a SMALLINT, v VARCHAR(20) AS (CONCAT(a)) VIRTUAL, KEY (v)) ENGINE=SLUICE; INSERT INTO z (a) VALUES (5);"
+                         "ALTER TABLE z MODIFY a INT, ALGORITHM=INSTANT; SELECT a FROM z WHERE v = '5'; CHECK TABLE z", "5 d.z,check,status,OK")
+
     def test_tables_with_partitions_change_in_place(self):
         one = self.connect()
         at_once = "ALGORITHM=INSTANT"
