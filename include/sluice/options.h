@@ -111,7 +111,7 @@ struct Options {
   /// even if that is more. Values that are stored apart may have as much garbage again: 1.3 limits
   /// them to 1.6. At least 1.1; 0: no limit. docs/engine.md has all of it.
   double max_space_amplification = 1.3;
-  /// Share of tombstones, or old versions, that makes an extent due; not negative.
+  /// Share of tombstones and old versions that makes an extent due; not negative.
   double deletion_share = 0.5;
   /// Which compaction goes first if several are due; kinds left out are never due, and no write
   /// waits for them.

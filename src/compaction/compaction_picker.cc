@@ -71,26 +71,29 @@ std::vector<ExtentPtr> SortedByKey(std::vector<ExtentPtr> extents) {
 }
 
 // Whether that is deletion_share of so many records.
-bool ManyTombstones(uint64_t tombstones, uint64_t records, const Options& options) {
-  return tombstones > 0 &&
-         static_cast<double>(tombstones) >= options.deletion_share * static_cast<double>(records);
+bool Many(uint64_t superfluous, uint64_t records, const Options& options) {
+  return superfluous > 0 &&
+         static_cast<double>(superfluous) >= options.deletion_share * static_cast<double>(records);
 }
 
-// Many versions that only snapshots needed when it was written.
+// Many records that only snapshots needed when it was written: what newer versions or tombstones
+// hide, and the tombstones. Those that are hidden themselves count twice; they are taken to be few.
 bool ManyOldVersions(const Extent& extent, const Options& options) {
   return extent.weight() >= options.extent_bytes / kSmallShare && extent.shadowed > 0 &&
-         static_cast<double>(extent.shadowed) >=
-             options.deletion_share * static_cast<double>(extent.entries);
+         Many(extent.shadowed + extent.tombstones, extent.entries, options);
 }
 
 // The sequence number that the oldest snapshot must reach before no snapshot needs deletion_share of
-// the extent's records that are tombstones, which are taken to be spread evenly; kMaxSequence: never.
+// the extent's records that are tombstones, or hidden by them; kMaxSequence: never. Tombstones are
+// taken to be spread evenly, and to hide a version each if there are so many: other versions may be
+// hidden by something that is newer than all of them.
 SequenceNumber TombstonesDueAt(const Extent& extent, const Options& options) {
-  if (!ManyTombstones(extent.tombstones, extent.entries, options)) {
+  const uint64_t superfluous = extent.tombstones + std::min(extent.tombstones, extent.shadowed);
+  if (!Many(superfluous, extent.entries, options)) {
     return kMaxSequence;
   }
   const double share = std::clamp(options.deletion_share * static_cast<double>(extent.entries) /
-                                      static_cast<double>(extent.tombstones),
+                                      static_cast<double>(superfluous),
                                   0.0, 1.0);
   const SequenceNumber spread = extent.newest_tombstone - extent.oldest_tombstone;
   return std::min(
@@ -99,8 +102,7 @@ SequenceNumber TombstonesDueAt(const Extent& extent, const Options& options) {
 }
 
 // The sequence number that the oldest snapshot must reach before it is worth rewriting the extent,
-// of the last level, to drop tombstones or old versions; kMaxSequence: never. Of old versions none
-// is needed from there on.
+// of the last level, to drop tombstones or old versions; kMaxSequence: never.
 SequenceNumber WorthRewritingAt(const RunIndex& last, const ExtentPtr& extent,
                                 const Options& options) {
   SequenceNumber due = kMaxSequence;
@@ -132,12 +134,13 @@ bool PassSummaries(RunIndex::Iterator* at, const Interest& interest) {
   }
 }
 
-// Whether `tombstones` in the extent are deletion_share of the records that `older` runs have there,
-// as far as their bounds tell, and these are many bytes. Looks at few extents.
+// Whether the extent's tombstones are deletion_share of the records that `older` runs have there, as
+// far as their bounds tell, and these are many bytes, with what they hide in the extent itself. Looks
+// at few extents.
 bool DeletesMuch(const Extent& extent, const std::vector<const RunIndex*>& older,
                  const Options& options) {
   uint64_t records = 0;
-  uint64_t bytes = 0;
+  uint64_t bytes = extent.shadowed > 0 ? extent.weight() : 0;
   for (const RunIndex* run : older) {
     std::string begin(UserKey(extent.smallest));
     PutFixed64(&begin, MakeTrailer(kMaxSequence, RecordType{0xff}));
@@ -146,7 +149,7 @@ bool DeletesMuch(const Extent& extent, const std::vector<const RunIndex*>& older
          at.Next()) {
       records += at.extent()->entries;
       bytes += at.extent()->weight();
-      if (!ManyTombstones(extent.tombstones, records, options)) {
+      if (!Many(extent.tombstones, records, options)) {
         return false;
       }
     }

@@ -158,7 +158,8 @@ class Cases : ExtentFixture<> {
     }
   }
 
-  // "a-f 1M records=1000 hot=3"; "a-f 1M tombstones=600/1000@10-90"; "a-f 1M x70" stands for 70 of them, 000a-000f and on.
+  // "a-f 1M records=1000 hot=3"; "a-f 1M tombstones=600/1000@10-90 shadowed=300@95"; "a-f 1M x70"
+  // stands for 70 of them, 000a-000f and on.
   void AddExtents(const std::string& text, std::vector<ExtentPtr>* extents) {
     const std::vector<std::string> words = Split(text, ' ');
     const size_t dash = words.at(0).find('-');
@@ -190,6 +191,11 @@ class Cases : ExtentFixture<> {
         extent.entries = Number(value.substr(slash + 1, at - slash - 1));
         extent.oldest_tombstone = Number(value.substr(at + 1, to - at - 1));
         extent.newest_tombstone = Number(value.substr(to + 1));
+        extent.newest = std::max(extent.newest, extent.newest_tombstone);
+      } else if (key == "shadowed") {
+        const size_t at = value.find('@');
+        extent.shadowed = Number(value.substr(0, at));
+        extent.newest = std::max(extent.newest, Number(value.substr(at + 1)));
       } else {
         Malformed(text);
       }

@@ -202,6 +202,49 @@ TEST_F(UpkeepTest, VersionsThatASnapshotNeedsGoWithIt) {
   EXPECT_EQ(db_->GetStatistics().subtables[0].levels[2].records, uint64_t{kKeys + 1});
 }
 
+// In each extent some keys are deleted or overwritten under the snapshot, and some stay as they are.
+// Neither tombstones nor old versions are half of the records then, but together they are.
+TEST_F(UpkeepTest, TombstonesAndVersionsThatASnapshotNeedsGoWithItTogether) {
+  constexpr int kKeys = 20000;
+  options_.extent_bytes = 64 << 10;
+  struct Case {
+    int of;  // so many keys
+    int deleted, overwritten;
+  };
+  for (const Case& each : {Case{100, 99, 0}, Case{3, 1, 1}}) {
+    SCOPED_TRACE(fmt::format("{} of {} deleted", each.deleted, each.of));
+    Open();
+    Fill(kKeys, std::string(100, 'v'));
+    ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+    const Snapshot* const dump = db_->GetSnapshot();
+    uint64_t live = 0;
+    for (int i = 0; i < kKeys; ++i) {
+      const int which = i % each.of;
+      if (which < each.deleted) {
+        ASSERT_TRUE(db_->Delete({}, Key(i)).ok());
+      } else if (++live; which < each.deleted + each.overwritten) {
+        ASSERT_TRUE(db_->Put({}, Key(i), std::string(100, 'w')).ok());
+      }
+    }
+    ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+    ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+    const auto records = [&] { return db_->GetStatistics().subtables[0].levels[2].records; };
+    EXPECT_GT(records(), uint64_t{kKeys * 3 / 2});
+    ExpectNothingDue();
+    std::string value;
+    for (int i = 0; i < kKeys; i += 77) {
+      EXPECT_TRUE(db_->Get({.snapshot = dump}, Key(i), &value).ok());
+      EXPECT_EQ(value[0], 'v');
+    }
+    db_->ReleaseSnapshot(dump);
+    ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+    // As above, small extents may be left alone.
+    EXPECT_LT(records(), live + kKeys / 8);
+    ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+    EXPECT_EQ(records(), live + 1);
+  }
+}
+
 // The version that the snapshot needs fills an extent of its own, behind what is newer.
 TEST_F(UpkeepTest, AVersionInAnExtentOfItsOwnIsLeftAloneUntilNoSnapshotNeedsIt) {
   options_.extent_bytes = 64 << 10;
