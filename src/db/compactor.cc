@@ -68,13 +68,15 @@ uint64_t BytesInTiers(const Extent& extent, const DataFile* home) {
   return bytes;
 }
 
-// Whether a compaction that wrote to the file `home` makes room in tiers: all that there is after it
-// would fit where they had its inputs, or it moved values out of extents that are garbage for the
-// most part. Otherwise what does not fit into a full tier would fill the database's own directory,
-// one compaction after the other.
-bool MakesRoomInTiers(const CompactionPick& pick, const CompactionResult& result,
-                      const DataFile* home) {
-  if (!pick.relocate.empty()) {
+// Whether what a compaction wrote to the file `home`, because a tier is full, may stay there. If it
+// goes to the last level, then only if it makes room in tiers: all that there is after it would fit
+// where they had its inputs, or it moved values out of extents that are garbage for the most part.
+// Otherwise what does not fit into a full tier would fill the database's own directory, one
+// compaction after the other. Level 1 has what deletions must pass on their way to what they delete,
+// and cannot grow like that: writers stop once too much of it waits for major compactions.
+bool MayStayAtHome(const CompactionPick& pick, const CompactionResult& result,
+                   const DataFile* home) {
+  if (pick.output.level != kLastLevel || !pick.relocate.empty()) {
     return true;
   }
   uint64_t before = 0;
@@ -326,7 +328,7 @@ Status Compactor::CompactPart(SubtableImpl* subtable, CompactionPick* pick, Stat
     db_.counters.compaction_cpu_microseconds.fetch_add(
         static_cast<uint64_t>(1e6 * (ThreadCpuSeconds() - cpu_seconds)));
     again = false;
-    if (status.ok() && manner.at_home && !MakesRoomInTiers(*pick, result, db_.space->FileOf(0))) {
+    if (status.ok() && manner.at_home && !MayStayAtHome(*pick, result, db_.space->FileOf(0))) {
       status = full_tier;
     } else if (result.unsound) {
       db_.counters.compactions_abandoned.fetch_add(1);
