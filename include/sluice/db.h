@@ -31,7 +31,7 @@
 /// NoSpace is different: it passes. While the device is full, writes fail with NoSpace and have no
 /// effect. Reads still work, and so do deletions and the calls that make space, DropSubtable and
 /// CompactRange: for those the database keeps a reserve of 1 MiB (less with small log segments), and
-/// of six extents and l0_compaction_runs more once it has 16 times as much data. It takes that again
+/// of a sixteenth of its data more, up to six extents and l0_compaction_runs. It takes that again
 /// when there is space. From then on writes succeed again.
 
 #pragma once

@@ -247,6 +247,7 @@ Status DBImpl::Recover() {
       !status.ok() && !status.IsNoSpace()) {
     return status;
   }
+  db_.PlanReserve();  // what compactions took of a full device must be there again before it is none
   SLUICE_RETURN_IF_ERROR(db_.FillReserve());
   // What one part of a compaction gives back, the next one takes. CompactRange has a thread of its own.
   db_.space->StartGivingBack(kLeastFreeExtents * db_.options.extent_bytes,

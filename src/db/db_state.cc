@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kReserveBytes = uint64_t{512} << 10;
 // Compactions, which make space, write so many extents before they free any: the least part, or what
 // is alive of one value extent with the extents that refer to it; and one for each run, which a part
-// leaves in the middle of an extent. Small databases do without.
+// leaves in the middle of an extent. Small databases have as much of that as is a small share of them.
 constexpr uint64_t kReserveExtents = 6;
 constexpr uint64_t kDataPerReserve = 16;
 
@@ -114,11 +114,16 @@ bool DbState::WaitForSpace(bool* tried) {
   return any || !std::exchange(*tried, true);
 }
 
+void DbState::PlanReserve() {
+  const uint64_t extents =
+      std::min<uint64_t>(space->used_bytes() / kDataPerReserve / options.extent_bytes,
+                         kReserveExtents + options.l0_compaction_runs);
+  full.ReserveForCompactions(extents * options.extent_bytes);
+}
+
 void DbState::GrowReserve() {
-  const uint64_t bytes = (kReserveExtents + options.l0_compaction_runs) * options.extent_bytes;
-  if (space->used_bytes() >= kDataPerReserve * bytes) {
-    full.ReserveForCompactions(bytes);
-  }
+  PlanReserve();
+  full.FillForCompactions();
 }
 
 Status DbState::FillReserve() {

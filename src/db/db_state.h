@@ -91,6 +91,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // attempt may find space: one was waited for, or might have ended before (`*tried`, false at
   // first). Called without the metadata mutex.
   bool WaitForSpace(bool* tried);
+  // To be called before the reserve is filled for the first time: how much there is to be.
+  void PlanReserve();
   // To be called after flushes.
   void GrowReserve();
   // Fills what was given up on a full device (FullDevice::Fill), if need be with space that the

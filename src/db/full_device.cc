@@ -9,6 +9,12 @@
 
 namespace sluice {
 
+namespace {
+
+constexpr std::array<char, size_t{64} << 10> kZeros{};  // are written at once
+
+}  // namespace
+
 Status FullDevice::status() const {
   const MutexLock lock(mutex_);
   return status_;
@@ -95,30 +101,34 @@ Status FullDevice::FillOpeningReserve() {
   return status;
 }
 
+// Keeps what there was of the file if it cannot grow.
 Status FullDevice::FillReserve(const std::string& path, uint64_t bytes) {
   uint64_t there = 0;
   Status status = env_->GetFileSize(path, &there);
-  if (status.IsNotFound() || there < bytes) {
-    std::unique_ptr<ReservedFile> file;
-    status = env_->NewReservedFile(path, bytes, &file);
-    if (status.ok()) {
-      status = file->Reserve(bytes);
-    }
-    if (status.IsNoSpace()) {
-      (void)env_->RemoveFile(path);  // a part of it may have been allocated
-    }
+  if (status.ok() && there >= bytes) {
+    return status;
+  }
+  std::unique_ptr<DataFile> file;
+  status = env_->NewDataFile(path, &file);
+  for (uint64_t end = there; status.ok() && end < bytes; end += kZeros.size()) {
+    status = file->Write(end, {kZeros.data(), std::min(bytes - end, kZeros.size())});
+  }
+  if (status.IsNoSpace()) {
+    // A part of it may have been allocated.
+    (void)(there == 0 ? env_->RemoveFile(path) : file->Truncate(there));
   }
   return status;
 }
 
 void FullDevice::ReserveForCompactions(uint64_t bytes) {
   const MutexLock lock(mutex_);
-  if (compaction_bytes_ >= bytes || full()) {
-    return;
-  }
-  if (FillReserve(compaction_reserve_, bytes).ok()) {
-    compaction_bytes_ = bytes;
-  } else {
+  compaction_bytes_ = std::max(compaction_bytes_, bytes);
+}
+
+void FullDevice::FillForCompactions() {
+  const MutexLock lock(mutex_);
+  if (compaction_bytes_ > 0 && !full() &&
+      !FillReserve(compaction_reserve_, compaction_bytes_).ok()) {
     filled_in_vain_ = true;
   }
 }
@@ -137,7 +147,6 @@ bool FullDevice::GiveUpForMetadata() {
 
 // Grows by steps, and keeps what there is if it cannot grow.
 Status FullDevice::FillMetadataReserve() {
-  static constexpr std::array<char, size_t{64} << 10> kZeros{};
   if (!metadata_bytes_there_) {
     uint64_t bytes = 0;
     const Status status = env_->GetFileSize(metadata_reserve_, &bytes);

@@ -7,7 +7,7 @@
 // until the reserve can be had again. The second one is for opening alone, which takes some pages
 // for new logs: whatever the last process used up, the next one can begin. It is given up bit by
 // bit, so that a full device can be opened again and again, read and deleted from. The third one is
-// for compactions, which write before they free anything (DbState::GrowReserve), and the fourth for
+// for compactions, which write before they free anything (DbState::PlanReserve), and the fourth for
 // the metadata, once that is large: whatever it takes of the device, so much is there to write it
 // anew, which frees what edits since the last time have taken.
 //
@@ -65,8 +65,10 @@ class FullDevice {
   bool IsReserveUsed();
   // After opening: takes back what was given up for it, page by page as far as there is space.
   void RegainForOpening();
-  // From now on there are so many bytes for compactions, if the device has that much.
+  // From now on there shall be so many bytes for compactions: Fill takes them.
   void ReserveForCompactions(uint64_t bytes);
+  // So does this, if the device is not full and has that much. Else what there was of them stays.
+  void FillForCompactions();
   // A compaction may take them, until they are filled again: true if they were there.
   bool GiveUpForCompaction() { return env_->RemoveFile(compaction_reserve_).ok(); }
   // From now on there are so many bytes to write the metadata anew, if they are many; NoSpace if the

@@ -355,6 +355,31 @@ TEST_F(FullDeviceTest, DeletingHalfMakesSpace) {
   }
 }
 
+// With few extents, of which a part of a compaction takes four at least, and little is deleted in each.
+TEST_F(FullDeviceTest, DeletingAnEighthOfLargeExtentsMakesSpace) {
+  db_.reset();
+  std::filesystem::remove_all(home_);
+  options_.extent_bytes = 256 << 10;
+  options_.automatic_compactions = false;
+  Reopen();
+  FillUp();
+  const auto filled = expected_;
+  for (const auto& [key, value] : filled) {
+    if (std::stoi(key) % 8 == 0) {
+      const Status status = db_->Delete({}, key);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      expected_.erase(key);
+    }
+  }
+  Status status = db_->Flush(nullptr);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  status = db_->CompactRange(nullptr, "", "");
+  ASSERT_TRUE(status.ok()) << status.ToString() << db_->GetStatistics().ToString();
+  ExpectRecords();
+  ExpectWritingGoesOn(100);
+  ExpectRecords();
+}
+
 TEST_F(FullDeviceTest, DroppingMakesSpace) {
   Subtable* other;
   ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());

@@ -20,7 +20,7 @@
 namespace sluice {
 namespace {
 
-// 16 times the extents of a reserve of so many runs (DbState::GrowReserve) would be 0 bytes.
+// 16 times the extents of a reserve of so many runs (DbState::PlanReserve) would be 0 bytes.
 constexpr uint64_t kHuge = (uint64_t{1} << 46) - 6;
 
 struct Setting {
