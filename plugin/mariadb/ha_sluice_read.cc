@@ -240,11 +240,13 @@ ha_sluice::Found ha_sluice::ReadHere(uchar* record, int* error) {
     if (columns_ != columns) {
       return Found::kGone;
     }
-    // Values can be equal to those of the entry, and other ones.
-    columns_.clear();
-    index.columns.Append(record, &columns_);
-    if (locking_ && columns_ != covered) {
-      return CheckCondition(index, row_key, columns_, error);
+    if (locking_ && pushed_idx_cond != nullptr) {
+      // Values can be equal to those of the entry, and other ones.
+      columns_.clear();
+      index.columns.Append(record, &columns_);
+      if (columns_ != covered) {
+        return CheckCondition(index, row_key, columns_, error);
+      }
     }
   }
   return found;
