@@ -56,7 +56,7 @@ REFUSALS = {
     "SEQUENCE": r"create option 'SEQUENCE'",
     "FULLTEXT": r"ER_TABLE_CANT_HANDLE_FT|support FULLTEXT",
     "SPATIAL": r"ER_TABLE_CANT_HANDLE_SPKEYS|support SPATIAL",
-    "an index with a collation that has no weights": r"create option 'an index",
+    "an index with a collation that is refused": r"create option 'an index",
     "FOREIGN KEY": r"create option 'FOREIGN KEY'|errno: 150",
     "ALGORITHM or LOCK of ALTER TABLE": r"(?:ALGORITHM|LOCK)=\w+ is not supported",
     "FLUSH TABLES FOR EXPORT": r"ER_ILLEGAL_HA \(",
