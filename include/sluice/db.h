@@ -22,6 +22,7 @@
 /// be read, nor an iterator or a transaction destroyed.
 ///
 /// Wherever a call takes a `Subtable*`, null means the default sub-table, which every database has.
+/// One of another database is refused by calls that would change something.
 ///
 /// Any call may return InvalidArgument (misuse, described in the message), Corruption (stored bytes
 /// are not what they must be; the message names file and offset), IoError or Busy. After an error
@@ -116,8 +117,9 @@ class SLUICE_EXPORT DB {
   /// level_paths is not empty and does not belong to this database: nothing in it is touched then.
   /// Makes paths absolute (not those for Options::env). Cost: reads the metadata, the log's tail.
   static Status Open(const Options& options, const std::string& path, std::unique_ptr<DB>* db);
-  /// Removes the database in `path` and all its files, including those in level_paths; ok if there
-  /// is none. Files that are not the database's stay. InvalidArgument, and nothing is removed, if
+  /// Removes the database in `path` and all its files, including those in level_paths, and the
+  /// directories that this empties; ok if there is none. Files that are not the database's stay,
+  /// and with them their directories. InvalidArgument, and nothing is removed, if
   /// `path` holds something else, or one of level_paths holds another database's extents. After a
   /// crash, the remains can be passed to Destroy again, or to Open with create_if_missing.
   static Status Destroy(const Options& options, const std::string& path);

@@ -130,9 +130,7 @@ class ExtentCopies {
 }  // namespace
 
 Status DBImpl::SwitchToFlush(SubtableImpl* subtable, MemtablePtr* newest) {
-  if (subtable->dropped) {
-    return Status::InvalidArgument(fmt::format("sub-table '{}' is dropped", subtable->name()));
-  }
+  SLUICE_RETURN_IF_ERROR(db_.subtables.CheckLive(*subtable));
   const StateLock lock(db_.mutex);
   if (!subtable->version(lock).active->table.empty()) {
     db_.SwitchMemtable(lock, subtable);

@@ -161,7 +161,7 @@ class DBImpl final : public DB, private TransactionStore {
 
   // db_admin.cc
   // The newest memtable that waits for its flush, once the active one does, too, if it has records;
-  // null if none waits. InvalidArgument if the sub-table is dropped. Called with ExclusiveWrites.
+  // null if none waits. InvalidArgument if the sub-table is not live. Called with ExclusiveWrites.
   Status SwitchToFlush(SubtableImpl* subtable, MemtablePtr* newest);
   // A checkpoint in a new directory, whose creation begins with it.
   Status CopyTo(const std::string& path, HomeDir* home);

@@ -26,7 +26,7 @@ Status CheckOptions(const SubtableOptions& options, uint32_t extent_bytes) {
 }  // namespace
 
 void DBImpl::AddSubtable(const StateLock& lock, uint32_t id, const Metadata::Subtable& metadata) {
-  auto subtable = std::make_unique<SubtableImpl>(id, metadata.name);
+  auto subtable = std::make_unique<SubtableImpl>(&db_.subtables, id, metadata.name);
   auto* const version = new Version;
   version->format = std::make_shared<const SubtableFormat>(metadata.options, db_.options);
   version->active = db_.NewMemtable();
@@ -91,9 +91,7 @@ Status DBImpl::DropSubtable(Subtable* subtable) {
 Status DBImpl::Drop(SubtableImpl* target) {
   const ExclusiveWrites exclusive(writes_.pipeline());
   const MutexLock metadata_lock(db_.metadata_mutex);
-  if (target->dropped) {
-    return Status::InvalidArgument(fmt::format("sub-table '{}' is dropped", target->name()));
-  }
+  SLUICE_RETURN_IF_ERROR(db_.subtables.CheckLive(*target));
   MetadataEdit edit;
   edit.dropped.push_back(target->id());
   SLUICE_RETURN_IF_ERROR(db_.ApplyOrMakeSpace(edit));
@@ -132,9 +130,7 @@ Status DBImpl::SetSubtableOptions(Subtable* subtable, const SubtableOptions& opt
   SLUICE_RETURN_IF_ERROR(CheckOptions(options, db_.options.extent_bytes));
   SubtableImpl* const target = Resolve(subtable);
   const MutexLock metadata_lock(db_.metadata_mutex);
-  if (target->dropped) {
-    return Status::InvalidArgument(fmt::format("sub-table '{}' is dropped", target->name()));
-  }
+  SLUICE_RETURN_IF_ERROR(db_.subtables.CheckLive(*target));
   MetadataEdit edit;
   edit.options.push_back({target->id(), options});
   SLUICE_RETURN_IF_ERROR(db_.ApplyGrowth(edit));

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "db/fixture.h"
+#include "sluice/ingestion.h"
+#include "sluice/transaction.h"
 #include "util/cpu_clock.h"
 
 namespace sluice {
@@ -294,6 +296,35 @@ TEST_F(DbTest, ChecksWhatIsWritten) {
   EXPECT_EQ(Get(std::string(kMaxKeyBytes, 'k')), "long");
   ASSERT_TRUE(db_->CompactRange(nullptr, "", "").ok());
   EXPECT_EQ(Get("big"), big);
+}
+
+TEST_F(DbTest, RefusesTheSubtableOfAnotherDatabase) {
+  Open();
+  Subtable* own = nullptr;
+  ASSERT_TRUE(db_->CreateSubtable("own", &own).ok());
+  std::unique_ptr<DB> other;
+  ASSERT_TRUE(DB::Open(options_, dir_.File("other"), &other).ok());
+  Subtable* foreign = nullptr;
+  ASSERT_TRUE(other->CreateSubtable("foreign", &foreign).ok());
+  const auto transaction = db_->BeginTransaction({}, {});
+  std::unique_ptr<Ingestion> ingestion;
+  ASSERT_TRUE(db_->NewIngestion(&ingestion).ok());
+  const Status refused[] = {
+      db_->Put({}, foreign, "k", "v"),
+      db_->Delete({}, foreign, "k"),
+      db_->DeleteRange({}, foreign, "a", "z"),
+      transaction->Put(foreign, "k", "v"),
+      ingestion->Add(foreign, "k", "v"),
+      db_->Flush(foreign),
+      db_->CompactRange(foreign, "", ""),
+      db_->SetSubtableOptions(foreign, {}),
+      db_->DropSubtable(foreign),
+  };
+  for (const Status& status : refused) {
+    EXPECT_EQ(status.code(), Status::Code::kInvalidArgument) << status.ToString();
+  }
+  ASSERT_TRUE(db_->Put({}, own, "k", "v").ok());
+  ASSERT_TRUE(other->Put({}, foreign, "k", "v").ok());
 }
 
 // Versions of the tree that nobody reads any more keep neither extents nor memtables.

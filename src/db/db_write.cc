@@ -29,10 +29,7 @@ Status DBImpl::CheckWrite(const Subtable& subtable, std::string_view key,
     return Status::InvalidArgument(
         fmt::format("value of {} bytes; the most is {}", value.size(), kMaxValueBytes));
   }
-  if (static_cast<const SubtableImpl&>(subtable).dropped.load(std::memory_order_relaxed)) {
-    return Status::InvalidArgument(fmt::format("sub-table '{}' is dropped", subtable.name()));
-  }
-  return {};
+  return db_.subtables.CheckLive(static_cast<const SubtableImpl&>(subtable));
 }
 
 Status DBImpl::WriteOne(const WriteOptions& options, const BatchWrite& write) {

@@ -122,7 +122,9 @@ Status RemoveTier(Env* env, const ExtentSpace::Dir& dir) {
   SLUICE_RETURN_IF_ERROR(env->SyncDir(dir.path));
   SLUICE_RETURN_IF_ERROR(
       Remove(env, {IdentityPath(dir.path), IdentityPath(dir.path) + ".new", LockPath(dir.path)}));
-  return env->SyncDir(dir.path);
+  SLUICE_RETURN_IF_ERROR(env->SyncDir(dir.path));
+  (void)env->RemoveDir(dir.path);  // unless it has something else, or a file system is mounted there
+  return {};
 }
 
 // Makes the database one that is being destroyed. On a full device the reserve makes space for that,

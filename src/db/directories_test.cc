@@ -390,6 +390,17 @@ TEST_F(DirectoriesTest, DestroyRemovesOnlyItsOwn) {
   }
 }
 
+TEST_F(DirectoriesTest, DestroyRemovesDirectoriesThatItHasEmptied) {
+  const std::vector<std::string> paths = {"", dir_.File("a/warm"), dir_.File("cold")};
+  for (int life = 0; life < 2; ++life) {
+    ASSERT_TRUE(Open("a", paths).ok());
+    ASSERT_TRUE(Fill(db_.get(), "a").ok());
+    db_.reset();
+    ASSERT_TRUE(DB::Destroy(Small(nullptr, paths), dir_.File("a")).ok());
+    EXPECT_TRUE(std::filesystem::is_empty(dir_.path()));
+  }
+}
+
 TEST_F(DirectoriesTest, ADirectoryThatIsInUseBecomesNoDatabase) {
   Write("1/notes.txt", "mine");
   Write("2/meta/000001.log", "mine");

@@ -167,9 +167,10 @@ Status Import::AddTable(const OwnedOutput& output) {
 }  // namespace
 
 Status DBImpl::CheckUntouched(const SubtableImpl& subtable) {
+  SLUICE_RETURN_IF_ERROR(db_.subtables.CheckLive(subtable));
   const EpochGuard guard;
   const Version& version = subtable.version(guard);
-  if (subtable.dropped || version.flushed != 0 || !version.waiting.empty() ||
+  if (version.flushed != 0 || !version.waiting.empty() ||
       !version.active->table.empty()) {
     return Status::InvalidArgument(fmt::format(
         "sub-table '{}' has been written to; an import needs a new one", subtable.name()));

@@ -110,11 +110,12 @@ bool LevelProperty(std::string_view name, const SubtableStatistics& subtable, st
 
 Status DBImpl::GetProperty(Subtable* subtable, std::string_view name, std::string* value) {
   const SubtableImpl& of = *Resolve(subtable);
+  SLUICE_RETURN_IF_ERROR(db_.subtables.CheckLive(of));
   const Statistics statistics = GetStatistics();
   const auto found = std::find_if(
       statistics.subtables.begin(), statistics.subtables.end(),
       [&](const SubtableStatistics& candidate) { return candidate.name == of.name(); });
-  if (of.dropped || found == statistics.subtables.end()) {
+  if (found == statistics.subtables.end()) {
     return Status::InvalidArgument(fmt::format("sub-table '{}' is dropped", of.name()));
   }
   if (LevelProperty(name, *found, value)) {

@@ -34,7 +34,9 @@ struct BacklogEntry {
 
 class SubtableImpl final : public Subtable {
  public:
-  SubtableImpl(uint32_t id, std::string name) : id_(id), name_(std::move(name)) {}
+  // `database` tells those of one database from others'.
+  SubtableImpl(const void* database, uint32_t id, std::string name)
+      : database_(database), id_(id), name_(std::move(name)) {}
   ~SubtableImpl() override {
     if (const Version* const version = version_.load()) {
       version->Unref();
@@ -43,6 +45,7 @@ class SubtableImpl final : public Subtable {
 
   const std::string& name() const override { return name_; }
   uint32_t id() const override { return id_; }
+  const void* database() const { return database_; }
 
   // The current version. Valid while the guard is held.
   const Version& version(const EpochGuard&) const {
@@ -112,6 +115,7 @@ class SubtableImpl final : public Subtable {
   bool range_next = false;    // one of them goes next, even if others are due
 
  private:
+  const void* const database_;
   const uint32_t id_;
   const std::string name_;
   std::atomic<const Version*> version_{nullptr};

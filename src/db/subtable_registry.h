@@ -2,6 +2,9 @@
 
 #pragma once
 
+#include <fmt/format.h>
+
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,6 +18,7 @@
 #include "db/state_mutex.h"
 #include "db/subtable_impl.h"
 #include "sluice/db.h"
+#include "util/status.h"
 
 namespace sluice {
 
@@ -29,6 +33,17 @@ class SubtableRegistry {
     return subtable != nullptr ? static_cast<SubtableImpl*>(subtable) : default_;
   }
   SubtableImpl* default_subtable() const { return default_; }
+  // InvalidArgument if it was dropped, or is another database's.
+  Status CheckLive(const SubtableImpl& subtable) const {
+    if (subtable.database() != this) {
+      return Status::InvalidArgument(
+          fmt::format("sub-table '{}' is another database's", subtable.name()));
+    }
+    if (subtable.dropped.load(std::memory_order_relaxed)) {
+      return Status::InvalidArgument(fmt::format("sub-table '{}' is dropped", subtable.name()));
+    }
+    return {};
+  }
 
   // Null if there is none, or it was dropped.
   SubtableImpl* Find(uint32_t id) const {

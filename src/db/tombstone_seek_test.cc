@@ -189,7 +189,7 @@ TEST_F(TombstoneSeekTest, IteratorsShowWhatMapsHave) {
 TEST(SubtableStateTest, TheVersionHasAllThatIsVisible) {
   StateMutex mutex;
   MemtableMemory memory;
-  SubtableImpl subtable(1, "one");
+  SubtableImpl subtable(nullptr, 1, "one");
   const auto switch_memtable = [&] {
     const StateLock lock(mutex);
     auto* const version = new Version;
