@@ -55,6 +55,10 @@ int Run(AddFunction add, int argc, char** argv) {
     std::perror("sluice: stdout");
     return kExitFailed;
   }
+  if (std::ferror(stdout) != 0) {  // an earlier write failed, and what it had is not written again
+    std::fputs("sluice: stdout: not all of the output could be written\n", stderr);
+    return kExitFailed;
+  }
   return code;
 }
 

@@ -53,11 +53,18 @@ class CommitOrder {
   // Returns when all that have a place now are done.
   void Await() {
     std::unique_lock lock(mutex_);
-    const uint64_t last = last_;
-    left_.wait(lock, [this, last] { return DoneUpTo(last); });
+    AwaitUpTo(&lock, last_);
+  }
+  // Returns when those are done whose numbers are not above this one.
+  void AwaitUpTo(uint64_t number) {
+    std::unique_lock lock(mutex_);
+    AwaitUpTo(&lock, number);
   }
 
  private:
+  void AwaitUpTo(std::unique_lock<std::mutex>* lock, uint64_t number) {
+    left_.wait(*lock, [this, number] { return DoneUpTo(number); });
+  }
   bool DoneUpTo(uint64_t last) const { return under_way_.empty() || *under_way_.begin() > last; }
 
   std::mutex mutex_;

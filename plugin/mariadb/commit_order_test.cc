@@ -54,5 +54,22 @@ TEST(CommitOrderTest, AwaitsWhatCameBeforeAndNothingElse) {
   leaves.join();
 }
 
+TEST(CommitOrderTest, AwaitsOnlyWhatHasASmallerNumber) {
+  CommitOrder order;
+  const uint64_t first = order.Enter();
+  const uint64_t second = order.Enter();
+  (void)order.Enter();  // and stays
+  (void)order.Leave(second);
+  std::atomic<bool> left = false;
+  std::thread leaves([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    left = true;
+    (void)order.Leave(first);
+  });
+  order.AwaitUpTo(second);
+  EXPECT_TRUE(left);
+  leaves.join();
+}
+
 }  // namespace
 }  // namespace sluice::mariadb

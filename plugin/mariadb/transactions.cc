@@ -166,6 +166,11 @@ int Commit(handlerton* /*hton*/, THD* thd, bool all) {
     Detach(name);
     if (place) {
       std::ranges::for_each(engine->commit_order.Leave(*place), ReachCheckpoint);
+      if (thd->rgi_slave != nullptr) {
+        // A replica's workers say next how far it has come, and who waits for that (MASTER_GTID_WAIT)
+        // is to see all that came before.
+        engine->commit_order.AwaitUpTo(*place);
+      }
     }
     return error;
   }

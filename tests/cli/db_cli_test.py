@@ -9,11 +9,12 @@ import json
 import os
 import pathlib
 import random
+import subprocess
 import sys
 import tempfile
 import unittest
 
-from cli_test import SEED, Case, Files, leveldb_tool, sluice
+from cli_test import SEED, SLUICE, Case, Files, leveldb_tool, sluice
 
 
 class Db(Case):
@@ -131,6 +132,12 @@ class Db(Case):
         # Printable bytes stand for themselves in a dump, however they were written.
         dumped = self.ok("db", "dump", self.db)
         self.assertEqual(len(dumped.splitlines()), 20_000)
+        for command in (("dump", "--hex"), ("scan", "--json"), ("scan", "--limit", 1)):
+            with self.subTest(command), open("/dev/full", "w", encoding="utf-8") as full:
+                result = subprocess.run([SLUICE, "db", command[0], self.db, *map(str, command[1:])],
+                                        stdout=full, stderr=subprocess.PIPE, text=True, timeout=1500)
+                self.assertEqual(result.returncode, 1)
+                self.assertIn("stdout", result.stderr)
         copy = self.directory / "copy"
         self.ok("db", "put", copy, "--stdin", "--create", stdin=dumped)
         self.assertEqual(self.ok("db", "dump", copy), dumped)

@@ -77,6 +77,19 @@ class ReplicationTest(unittest.TestCase):
             self.same()
         self.replica.run(f"STOP SLAVE; {settings.format(0, 'optimistic', 2)}; START SLAVE")
 
+    def test_who_waits_for_a_place_sees_all_before(self):
+        """Workers that commit together say one by one how far the replica has come."""
+        self.replica.run("STOP SLAVE; SET GLOBAL slave_parallel_threads = 8; START SLAVE IO_THREAD")
+        expected = 1
+        for _ in range(10):
+            self.replica.run("STOP SLAVE SQL_THREAD")
+            self.primary.run("".join(f"INSERT INTO u VALUES ({expected + i + 1}, 0);" for i in range(8)), "d")
+            expected += 8
+            place = self.primary.value("SELECT @@gtid_binlog_pos")
+            seen = self.replica.run(f"START SLAVE SQL_THREAD; SELECT MASTER_GTID_WAIT('{place}', 600); SELECT COUNT(*) FROM u", "d")
+            self.assertEqual(seen.split()[-1], str(expected), seen)
+        self.replica.run("STOP SLAVE; SET GLOBAL slave_parallel_threads = 0; START SLAVE")
+
     def test_replica_is_killed_and_goes_on(self):
         one = self.connect()
         self.expect(one, "XA START 'a'; UPDATE t SET b = 11 WHERE a = 1; XA END 'a'; XA PREPARE 'a'")
