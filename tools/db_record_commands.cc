@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -80,9 +82,12 @@ Status PutLines(const DbArguments& arguments, const OpenDb& open, uint64_t* reco
     const Status status = open.db->Write({.sync = last}, batch);
     *records += status.ok() ? batch.count() : 0;
     batch.Clear();
-    return status;
+    return status.WithContext(fmt::format("{} records are written", *records));
   };
   for (uint64_t number = 1; std::getline(std::cin, line); ++number) {
+    if (std::ferror(stdin) != 0) {
+      break;  // of this line there may have been more
+    }
     progress.Update(done += line.size() + 1, total);
     const size_t tab = line.find('\t');
     Status status = tab == std::string::npos
@@ -104,7 +109,13 @@ Status PutLines(const DbArguments& arguments, const OpenDb& open, uint64_t* reco
       SLUICE_RETURN_IF_ERROR(write(/*last=*/false));
     }
   }
-  return write(/*last=*/true);
+  const bool failed = std::ferror(stdin) != 0;
+  const int error = errno;
+  SLUICE_RETURN_IF_ERROR(write(/*last=*/true));
+  return failed
+             ? Status::FromErrno(
+                   fmt::format("stdin cannot be read on ({} records are written)", *records), error)
+             : Status();
 }
 
 int Put(const PutArguments& arguments) {

@@ -1,9 +1,14 @@
 #include "gnuplot.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <csignal>
+#include <cerrno>
 #include <cstdio>
+#include <memory>
+
+#include "sluice/env.h"
+#include "util/files.h"
 
 namespace sluice::tools {
 
@@ -11,7 +16,7 @@ namespace sluice::tools {
 std::string GnuplotQuote(std::string_view text) {
   std::string quoted = "'";
   for (const char c : text) {
-    quoted += c;
+    quoted += c == '\n' ? ' ' : c;
     if (c == '\'') {
       quoted += c;
     }
@@ -20,27 +25,46 @@ std::string GnuplotQuote(std::string_view text) {
 }
 
 Status CheckPlotName(const std::string& path) {
-  return path.ends_with(".svg") || path.ends_with(".png")
+  if (!path.ends_with(".svg") && !path.ends_with(".png")) {
+    return Status::InvalidArgument(fmt::format("{}: a plot's name ends in .svg or .png", path));
+  }
+  return ::access(DirName(path).c_str(), W_OK) == 0
              ? Status()
-             : Status::InvalidArgument(fmt::format("{}: a plot's name ends in .svg or .png", path));
+             : Status::FromErrno(fmt::format("{}: no plot can be written there", path), errno);
 }
 
+// gnuplot reads the script from a file, and prints the plot: it says nothing of a file that it could
+// not write.
 Status RunGnuplot(const std::string& script, size_t width, size_t height, const std::string& path) {
   SLUICE_RETURN_IF_ERROR(CheckPlotName(path));
-  const std::string head =
-      fmt::format("set terminal {} size {},{} noenhanced\nset output {}\n",
-                  path.ends_with(".svg") ? "svg" : "pngcairo", width, height, GnuplotQuote(path));
-  // Without gnuplot the pipe breaks, which is to be an error, not the end.
-  std::signal(SIGPIPE, SIG_IGN);
-  FILE* gnuplot = popen("gnuplot", "w");
+  const std::string head = fmt::format("set terminal {} size {},{} noenhanced\n",
+                                       path.ends_with(".svg") ? "svg" : "pngcairo", width, height);
+  const std::unique_ptr<FILE, int (*)(FILE*)> input(std::tmpfile(), std::fclose);
+  if (input == nullptr || std::fputs((head + script).c_str(), input.get()) < 0 ||
+      std::fflush(input.get()) != 0) {
+    return Status::FromErrno("a script for gnuplot cannot be written", errno);
+  }
+  FILE* const gnuplot = popen(fmt::format("gnuplot /dev/fd/{}", fileno(input.get())).c_str(), "r");
   if (gnuplot == nullptr) {
     return Status::IoError("gnuplot cannot be started");
   }
-  const bool written = std::fputs((head + script).c_str(), gnuplot) >= 0;
-  if (pclose(gnuplot) != 0 || !written) {
+  std::string plot;
+  char buffer[1 << 16];
+  for (size_t bytes; (bytes = std::fread(buffer, 1, sizeof(buffer), gnuplot)) > 0;) {
+    plot.append(buffer, bytes);
+  }
+  if (pclose(gnuplot) != 0 || plot.empty()) {
     return Status::IoError(fmt::format("{}: gnuplot failed, or is not installed", path));
   }
-  return {};
+  const std::string unfinished = path + ".new";
+  Status status = WriteFileSynced(Env::Posix(), unfinished, plot);
+  if (status.ok()) {
+    status = Env::Posix()->RenameFile(unfinished, path);
+  }
+  if (!status.ok()) {
+    (void)Env::Posix()->RemoveFile(unfinished);
+  }
+  return status;
 }
 
 }  // namespace sluice::tools

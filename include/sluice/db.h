@@ -130,7 +130,8 @@ class SLUICE_EXPORT DB {
   /// lost, extents are looked for in the data files: deleted keys may reappear, so may records of
   /// ingestions that were never committed, and sub-tables but the default one are named
   /// `subtable-N`. Ok if the new database is whole, however little it holds; Corruption if there are
-  /// neither metadata nor extents nor a log. `options` are those of the new database, but for
+  /// neither metadata nor extents nor a log. After an error nothing is left in `to`; after a crash,
+  /// remains that Open takes for no database and Repair for nothing. `options` are those of the new database, but for
   /// level_paths: those of the one in `path`. Sub-tables have the options of their own that
   /// extent_bytes permits, as when a database is opened (SubtableOptions).
   static Status Repair(const Options& options, const std::string& path, const std::string& to,

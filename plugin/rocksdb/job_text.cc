@@ -128,7 +128,8 @@ std::string EncodeFile(const JobOutput& output, const OutputFile& file, int majo
 
 Status ParseFields(std::string_view text, Fields* fields) {
   const auto malformed = [](std::string_view what) {
-    return Status::Corruption(fmt::format("fields are malformed: {}", what));
+    return Status::NotSupported(
+        fmt::format("the job's fields cannot be told apart, as of braces in a name: {}", what));
   };
   fields->clear();
   while (!text.empty()) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "sluice/db.h"
 #include "util/fault_env.h"
@@ -166,6 +167,31 @@ TEST_P(CheckpointTest, IsWholeOrNothing) {
       }
     }
   }
+}
+
+TEST(CheckpointRaceTest, RefusesADirectoryThatBecomesAnothersMeanwhile) {
+  class Meanwhile final : public FaultEnv {
+   public:
+    Status CreateDir(const std::string& dir) override {
+      if (dir == "copy" && std::exchange(waits_, false)) {
+        std::unique_ptr<DB> other;
+        SLUICE_RETURN_IF_ERROR(DB::Open(Small(this), dir, &other));
+        SLUICE_RETURN_IF_ERROR(other->Put({.sync = true}, "mine", "precious"));
+      }
+      return FaultEnv::CreateDir(dir);
+    }
+
+   private:
+    bool waits_ = true;
+  };
+  Meanwhile env;
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(Small(&env), "db", &db).ok());
+  ASSERT_TRUE(db->Put({}, "whose", "of the checkpoint").ok());
+  const Status status = db->CreateCheckpoint("copy");
+  EXPECT_EQ(status.code(), Status::Code::kInvalidArgument) << status.ToString();
+  ExpectRecords(Small(&env), "copy", {{"mine", "precious"}});
+  EXPECT_TRUE(db->CreateCheckpoint("another").ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Clones, CheckpointTest, testing::Bool(),

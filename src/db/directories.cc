@@ -123,7 +123,8 @@ Status RemoveTier(Env* env, const ExtentSpace::Dir& dir) {
   SLUICE_RETURN_IF_ERROR(
       Remove(env, {IdentityPath(dir.path), IdentityPath(dir.path) + ".new", LockPath(dir.path)}));
   SLUICE_RETURN_IF_ERROR(env->SyncDir(dir.path));
-  (void)env->RemoveDir(dir.path);  // unless it has something else, or a file system is mounted there
+  (void)env->RemoveDir(
+      dir.path);  // unless it has something else, or a file system is mounted there
   return {};
 }
 
@@ -202,9 +203,22 @@ Status RemoveHome(Env* env, const std::string& path, std::unique_ptr<FileLock> l
       Remove(env, {IdentityPath(path), IdentityPath(path) + ".new", LockPath(path)}));
   SLUICE_RETURN_IF_ERROR(env->SyncDir(path));
   lock.reset();
-  std::vector<std::string> left;
-  SLUICE_RETURN_IF_ERROR(env->GetChildren(path, &left));
-  return left.empty() ? env->RemoveDir(path) : Status();
+  (void)env->RemoveDir(path);  // as in RemoveTier; or `path` is a symbolic link to it
+  return {};
+}
+
+// Looks before locking, because the lock makes a file; it is to be done again with the lock held,
+// because another process may have been here in between. One that is creating the database while
+// this looks makes it seem a stranger's, or damaged. Then there is a lock file already.
+Status LookUnlocked(Env* env, const std::string& path, const std::function<Status()>& look) {
+  const Status status = look();
+  DirIdentity identity;
+  if (status.ok() || status.IsNotFound() || !ReadIdentity(env, path, &identity).ok()) {
+    return status;
+  }
+  std::unique_ptr<FileLock> lock;
+  const Status locked = env->LockFileShared(LockPath(path), &lock);
+  return locked.ok() ? look() : locked.IsNotFound() ? status : locked;
 }
 
 // A database without a lock file, a copy perhaps, is nobody's to write to.
@@ -307,6 +321,12 @@ Status MakeAbsolute(Env* env, Options* options, std::string* path) {
   return {};
 }
 
+bool HoldsRemains(Env* env, const std::string& dir) {
+  Found found = Found::kNothing;
+  DirIdentity identity;
+  return Look(env, dir, &found, &identity).ok() && found == Found::kRemains;
+}
+
 Status OpenHome(const Options& options, Env* env, const std::string& path, HomeDir* home) {
   Found found = Found::kNothing;
   const auto look = [&]() -> Status {
@@ -317,8 +337,11 @@ Status OpenHome(const Options& options, Env* env, const std::string& path, HomeD
                  : Status();
     }
     if (!options.create_if_missing || options.read_only) {
-      return Status::NotFound(
-          fmt::format("{}: no Sluice database; set create_if_missing to make one", path));
+      return Status::NotFound(fmt::format(
+          "{}: {}; set create_if_missing to make one", path,
+          found == Found::kRemains
+              ? "only remains of a database that was not wholly made, repaired or destroyed"
+              : "no Sluice database"));
     }
     std::string name;
     if (found == Found::kNothing) {
@@ -326,9 +349,7 @@ Status OpenHome(const Options& options, Env* env, const std::string& path, HomeD
     }
     return name.empty() ? Status() : Foreign(path, name);
   };
-  // Looks before locking, because the lock makes a file, and again with the lock held, because
-  // another process may have been here in between.
-  SLUICE_RETURN_IF_ERROR(look());
+  SLUICE_RETURN_IF_ERROR(LookUnlocked(env, path, look));
   if (options.read_only) {
     SLUICE_RETURN_IF_ERROR(LockToRead(env, path, &home->lock));
     return look();
@@ -348,7 +369,12 @@ Status OpenHome(const Options& options, Env* env, const std::string& path, HomeD
 Status CreateHome(Env* env, const std::string& path, HomeDir* home) {
   SLUICE_RETURN_IF_ERROR(env->CreateDir(path));
   SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(path), &home->lock));
-  return BeginCreation(env, path, home);
+  // Somebody may have made something there since the caller looked.
+  std::string name;
+  SLUICE_RETURN_IF_ERROR(FindForeign(env, path, &name));
+  return name.empty()
+             ? BeginCreation(env, path, home)
+             : Status::InvalidArgument(fmt::format("{}: exists, and holds '{}'", path, name));
 }
 
 void UndoCreation(Env* env, const std::string& path, HomeDir* home) {
@@ -450,7 +476,7 @@ Status DB::Destroy(const Options& options, const std::string& path) {
     return identity.number == kHomeDir ? Status() : NoHome(path, identity);
   };
   bool found;
-  SLUICE_RETURN_IF_ERROR(look(&found));
+  SLUICE_RETURN_IF_ERROR(LookUnlocked(env, path, [&] { return look(&found); }));
   if (!found) {
     return {};
   }

@@ -40,10 +40,13 @@ struct HomeDir {
 // Makes the paths absolute, because the process may change its working directory later. An Env of
 // the user's own gets them as they are: it says what they mean.
 Status MakeAbsolute(Env* env, Options* options, std::string* path);
+// Whether all that is in the directory is left of a creation, a repair or a destruction that was cut
+// short.
+bool HoldsRemains(Env* env, const std::string& dir);
 // Locks the database's own directory, made ready for creation if there is no database and the
 // options want one.
 Status OpenHome(const Options& options, Env* env, const std::string& path, HomeDir* home);
-// An empty directory at `path`, which must not exist, ready for creation.
+// An empty directory at `path`, ready for creation; InvalidArgument if something is there.
 Status CreateHome(Env* env, const std::string& path, HomeDir* home);
 // Removes a database again whose creation, begun by CreateHome, has failed: what it took of a full
 // device comes free, and its path. Gives up at the first error.

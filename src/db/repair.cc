@@ -200,7 +200,9 @@ Status Repairer::Run() {
   report_ = {};
   SLUICE_RETURN_IF_ERROR(env_->FileExists(path_));
   if (const Status exists = env_->FileExists(to_); !exists.IsNotFound()) {
-    return exists.ok() ? Status::InvalidArgument(fmt::format("{}: exists", to_)) : exists;
+    if (!exists.ok() || !HoldsRemains(env_, to_)) {
+      return exists.ok() ? Status::InvalidArgument(fmt::format("{}: exists", to_)) : exists;
+    }
   }
   // Makes no file: what is no database is left as it is. Whoever has one open has made it.
   if (const Status locked = env_->LockFileShared(LockPath(path_), &lock_);
@@ -222,7 +224,23 @@ Status Repairer::Run() {
   } else {
     AdoptExtents();
   }
-  SLUICE_RETURN_IF_ERROR(CreateTarget());
+  SLUICE_RETURN_IF_ERROR(DB::Open(TargetOptions(), to_, &target_));
+  const Status saved = Save();
+  if (!saved.ok()) {
+    target_.reset();
+    (void)DB::Destroy(TargetOptions(), to_);
+  }
+  return saved;
+}
+
+// Until all is saved, the new database is marked as one that is being destroyed: what a crash leaves
+// of it is nobody's.
+Status Repairer::Save() {
+  SLUICE_RETURN_IF_ERROR(MarkTarget(DirIdentity::State::kDestroying));
+  for (const auto& [id, subtable] : metadata_.subtables) {
+    Subtable* made = nullptr;
+    SLUICE_RETURN_IF_ERROR(FindSubtable(id, &made));
+  }
   for (auto& [id, subtable] : metadata_.subtables) {
     SLUICE_RETURN_IF_ERROR(SaveSubtable(id, &subtable));
   }
@@ -230,7 +248,16 @@ Status Repairer::Run() {
   for (Subtable* const subtable : target_->ListSubtables()) {
     SLUICE_RETURN_IF_ERROR(target_->Flush(subtable));
   }
+  SLUICE_RETURN_IF_ERROR(target_->Write({.sync = true}, {}));
+  SLUICE_RETURN_IF_ERROR(MarkTarget(DirIdentity::State::kWhole));
   return target_->Close();
+}
+
+Status Repairer::MarkTarget(DirIdentity::State state) {
+  DirIdentity identity;
+  SLUICE_RETURN_IF_ERROR(ReadIdentity(env_, to_, &identity));
+  identity.state = state;
+  return WriteIdentity(env_, to_, identity);
 }
 
 Status Repairer::ReadMetadata() {
@@ -427,18 +454,13 @@ Status Repairer::FindLog() {
   return first == 0 ? Status::NotFound("no log") : Status();
 }
 
-Status Repairer::CreateTarget() {
+Options Repairer::TargetOptions() const {
   Options options = options_;
   options.create_if_missing = true;
   options.error_if_exists = true;
   options.level_paths.clear();
   options.transaction_memory_bytes = SIZE_MAX;  // all prepared transactions must fit
-  SLUICE_RETURN_IF_ERROR(DB::Open(options, to_, &target_));
-  for (const auto& [id, subtable] : metadata_.subtables) {
-    Subtable* made = nullptr;
-    SLUICE_RETURN_IF_ERROR(FindSubtable(id, &made));
-  }
-  return {};
+  return options;
 }
 
 Status Repairer::FindSubtable(uint32_t id, Subtable** subtable) {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "sluice/db.h"
+#include "tree/data_dir.h"
 #include "tree/extent_reader.h"
 #include "tree/extent_space.h"
 #include "tree/metadata.h"
@@ -43,7 +44,9 @@ class Repairer {
   Status FindValueExtents(std::map<uint32_t, std::shared_ptr<ValueShares>>* values);
   Status FindLog();
   void FindFlushed();
-  Status CreateTarget();
+  Options TargetOptions() const;
+  Status Save();
+  Status MarkTarget(DirIdentity::State state);
   Status SaveSubtable(uint32_t id, Metadata::Subtable* subtable);
   Status SaveLog();
   // Of a log in `dir` that seems whole: where it was cut, and its mark is damaged, too, nothing else

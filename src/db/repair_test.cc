@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -15,6 +16,7 @@
 #include "table/testing.h"
 #include "tree/table_scan.h"
 #include "tree/value_extent.h"
+#include "util/fault_env.h"
 #include "util/testing.h"
 
 namespace sluice {
@@ -370,6 +372,77 @@ TEST_F(RepairTest, MetadataThatAreCutAndHaveNoMarkAreALoss) {
   fs::remove(Path() + "/meta/durable");
   (void)Repair();
   EXPECT_FALSE(report_.losses.empty());
+}
+
+// Whatever ends a repair: what it leaves is whole, or nothing, or the empty database that it began
+// with; and another repair can take its place.
+TEST(RepairCrashTest, LeavesAllOrNothing) {
+  const uint64_t seed = TestSeed();
+  Options options;
+  options.create_if_missing = true;
+  options.memtable_bytes = options.extent_bytes = options.log_segment_bytes = 32 << 10;
+  FileImage before;
+  {
+    FaultEnv env;
+    options.env = &env;
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+    for (int i = 0; i < 600; ++i) {
+      ASSERT_TRUE(db->Put({}, fmt::format("{:04}", i), std::string(100, 'v')).ok());
+    }
+    ASSERT_TRUE(db->Close().ok());
+    before = env.Survivors(CrashKind::kProcess, seed);
+  }
+  const auto count = [&](Env* env, bool* opened) {
+    options.env = env;
+    options.create_if_missing = false;
+    std::unique_ptr<DB> db;
+    const Status status = DB::Open(options, "to", &db);
+    *opened = status.ok();
+    EXPECT_TRUE(status.ok() || status.IsNotFound()) << status.ToString();
+    size_t records = 0;
+    if (status.ok()) {
+      const auto at = db->NewIterator({});
+      for (at->SeekToFirst(); at->Valid(); at->Next()) {
+        ++records;
+      }
+      EXPECT_TRUE(at->status().ok() && db->Verify(nullptr).ok());
+    }
+    return records;
+  };
+  RepairReport report;
+  FaultEnv counted(before);
+  options.env = &counted;
+  ASSERT_TRUE(DB::Repair(options, "db", "to", &report).ok());
+  const uint64_t operations = counted.operations();
+  for (uint64_t at = seed % 3; at < operations && !HasFailure(); at += 3) {
+    for (const CrashKind kind : {CrashKind::kPower, CrashKind::kProcess}) {
+      SCOPED_TRACE(testing::Message() << "operation " << at << ", seed " << seed);
+      FaultEnv env(before);
+      env.CrashAt(at, seed + at);
+      options.env = &env;
+      const bool ok = DB::Repair(options, "db", "to", &report).ok();
+      const FileImage left = env.Survivors(kind, seed + at);
+      FaultEnv after(left);
+      bool opened = false;
+      const size_t records = count(&after, &opened);
+      EXPECT_TRUE(records == 600 || (records == 0 && !ok)) << records;
+      if (!opened && after.FileExists("to/IDENTITY").ok()) {
+        FaultEnv again(left);
+        options.env = &again;
+        const Status status = DB::Repair(options, "db", "to", &report);
+        EXPECT_TRUE(status.ok()) << status.ToString();
+        EXPECT_EQ(count(&again, &opened), 600);
+      }
+    }
+    FaultEnv env(before);
+    env.FailAt(at, ENOSPC, seed + at);
+    options.env = &env;
+    bool opened = false;
+    if (!DB::Repair(options, "db", "to", &report).ok()) {
+      EXPECT_EQ(count(&env, &opened), 0);
+    }
+  }
 }
 
 TEST_F(RepairTest, RefusesWhatItCannotRepair) {

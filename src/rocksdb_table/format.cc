@@ -42,6 +42,17 @@ uint64_t MagicOf(std::string_view image) {
   return image.size() < 8 ? 0 : DecodeFixed64(image.data() + image.size() - 8);
 }
 
+// Of a table with LevelDB's footer, which is also that of RocksDB's format_version 0.
+bool HasRocksProperties(std::string_view image) {
+  Footer footer;
+  if (image.size() < kFooterBytes ||
+      !Footer::Parse(image.substr(image.size() - kFooterBytes), image.size(), &footer).ok()) {
+    return false;
+  }
+  return image.substr(footer.metaindex.offset, footer.metaindex.size).find("rocksdb.properties") !=
+         std::string_view::npos;
+}
+
 Status CheckMagic(std::string_view image) {
   const uint64_t magic = MagicOf(image);
   for (const auto& other : kOtherTables) {
@@ -177,9 +188,12 @@ Status RocksFooter::Parse(std::string_view image, RocksFooter* footer) {
 
 bool IsRocksTable(std::string_view image) {
   const uint64_t magic = MagicOf(image);
+  if (magic == kTableMagic) {
+    return HasRocksProperties(image);
+  }
   return magic == kRocksTableMagic ||
-         (magic != kTableMagic && std::any_of(std::begin(kOtherTables), std::end(kOtherTables),
-                                              [&](const auto& o) { return o.magic == magic; }));
+         std::any_of(std::begin(kOtherTables), std::end(kOtherTables),
+                     [&](const auto& other) { return other.magic == magic; });
 }
 
 Status CheckOtherRocksType(uint8_t type) {

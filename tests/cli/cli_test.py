@@ -415,7 +415,7 @@ class Bench(Case):
         png = self.directory / "plot.png"
         self.ok(*self.GRID, "--plot", png)
         self.assertEqual(png.read_bytes()[:4], b"\x89PNG")
-        self.fails(1, *self.GRID, "--plot", self.directory / "nosuch/plot.svg", "--json")
+        self.fails(2, *self.GRID, "--plot", self.directory / "nosuch/plot.svg", "--json")
 
 
 class EngineBench(Case):
@@ -520,6 +520,23 @@ class Simulate(Case):
             text = self.ok("simulate", "--data", "2g", "--plot", plot)
             self.assertRegex(text, r"(?m)^write amplification +\d")
             self.assertIn("<svg", plot.read_text(encoding="utf-8"))
+
+    def test_a_plots_name_is_no_script(self):
+        with tempfile.TemporaryDirectory() as directory:
+            name = "a\n!touch b\nc.svg"
+            sluice("simulate", "--data", "10m", "--plot", name, cwd=directory)
+            self.assertEqual(os.listdir(directory), [name])
+
+    def test_a_plot_that_cannot_be_written_leaves_the_one_before(self):
+        with tempfile.TemporaryDirectory() as directory:
+            plot = pathlib.Path(directory) / "plot.svg"
+            plot.write_text("before", encoding="utf-8")
+            command = [SLUICE, "simulate", "--data", "10m", "--plot", plot, "--json"]
+            result = subprocess.run(["sh", "-c", 'ulimit -f 8; trap "" XFSZ; exec "$@"', "sh", *map(str, command)],
+                                    capture_output=True, text=True, timeout=1500)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            json.loads(result.stdout)
+            self.assertEqual((os.listdir(directory), plot.read_text(encoding="utf-8")), (["plot.svg"], "before"))
 
 
 class Files(Case):

@@ -152,6 +152,26 @@ class Db(Case):
         self.assertEqual(result.returncode, 1)
         self.assertIn("line 2", result.stderr)
 
+    def test_input_that_cannot_be_read(self):
+        self.ok("db", "put", self.db, "k", "v", "--create")
+        stdin = os.open(self.directory, os.O_RDONLY)
+        self.addCleanup(os.close, stdin)
+        result = subprocess.run([SLUICE, "db", "put", self.db, "--stdin"], stdin=stdin, capture_output=True, text=True, timeout=1500)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("stdin", result.stderr)
+
+    def test_without_standard_descriptors(self):
+        self.ok("db", "put", self.db, "k", "v", "--create")
+        for closed in ("<&- >&- 2>&-", ">&-", "2>&-", "<&-"):
+            for arguments, code in (("get DB nokey", 1), ("dump DB", 1 if ">&-" in closed.split() else 0),
+                                    ("put DB a b --subtable no", 1), ("put DB --stdin", 1 if "<&-" in closed else 0)):
+                with self.subTest(closed=closed, arguments=arguments):
+                    command = f'"$0" db {arguments.replace("DB", str(self.db))} {closed}'
+                    result = subprocess.run(["sh", "-c", command, SLUICE], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                            stderr=subprocess.PIPE, timeout=1500)
+                    self.assertEqual(result.returncode, code)
+                    self.ok("db", "verify", self.db)
+
     def test_in_use(self):
         self.ok("db", "put", self.db, "k", "v", "--create")
         with open(self.db / "LOCK", "r+", encoding="utf-8") as lock:

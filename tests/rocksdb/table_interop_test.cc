@@ -102,6 +102,21 @@ TEST(RocksTableInterop, WeReadWhatRocksDbWrites) {
   }
 }
 
+// They end as LevelDB's do.
+TEST(RocksTableInterop, TablesOfVersion0AreDeclinedByName) {
+  TestRandom random(TestSeed());
+  RealTableOptions options = RandomRealOptions(&random);
+  options.table.format_version = 0;
+  options.table.checksum = rocksdb::kCRC32c;
+  options.table.filter_policy.reset();
+  const RealTable real = WriteWithRocksDb(options, &random);
+  EXPECT_TRUE(IsRocksTable(real.image));
+  TableReport report;
+  const Status verified = VerifyRocksTableImage(real.image, "t", &report);
+  EXPECT_TRUE(verified.IsNotSupported()) << verified.ToString();
+  EXPECT_FALSE(IsRocksTable(WriteTable(EntriesForImport(&random), {})));
+}
+
 TEST(RocksTableInterop, RocksDbReadsWhatWeWrite) {
   TestRandom random(TestSeed());
   for (int round = 0; round < TestRounds(60); ++round) {
