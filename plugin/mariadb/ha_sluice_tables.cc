@@ -183,7 +183,7 @@ handler::Table_flags ha_sluice::table_flags() const {
   return logged | computed | HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS |
          HA_AUTO_PART_KEY | HA_CAN_SQL_HANDLER | HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS |
          HA_CAN_GEOMETRY | HA_TABLE_SCAN_ON_INDEX | HA_CAN_SKIP_LOCKED |
-         HA_PRIMARY_KEY_IN_READ_INDEX;
+         HA_PRIMARY_KEY_IN_READ_INDEX | HA_CAN_ONLINE_BACKUPS;
 }
 
 ulong ha_sluice::index_flags(uint index, uint part, bool all_parts) const {

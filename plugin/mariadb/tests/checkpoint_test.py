@@ -77,6 +77,20 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual(other.run("SELECT COUNT(DISTINCT a) = COUNT(*), MAX(a) = (SELECT a FROM t WHERE b = 3 ORDER BY a DESC LIMIT 1) FROM t",
                                    "d").split()[-2:], ["1", "1"])
 
+    def test_a_backup_holds_up_no_writes_before_it_blocks_commits(self):
+        backup = server.Connection(self.server)
+        self.addCleanup(backup.close)
+        writer = server.Connection(self.server, "d")
+        self.addCleanup(writer.close)
+        self.assertEqual(writer.do("SET lock_wait_timeout = 1; BEGIN; INSERT INTO total VALUES (2, 0)"), "")
+        for stage in ("START", "FLUSH", "BLOCK_DDL"):
+            self.assertEqual(backup.do(f"BACKUP STAGE {stage}"), "")
+            self.assertEqual(self.server.run("SET lock_wait_timeout = 1; INSERT INTO t (b) VALUES (1); UPDATE u SET b = b + 1", "d"), "")
+        self.assertEqual(backup.do("BACKUP STAGE BLOCK_COMMIT"), "")
+        self.assertEqual(writer.do("UPDATE total SET rows_of_t = 0"), "")
+        self.assertIn("1205", writer.do("COMMIT"))
+        self.assertEqual(backup.do("BACKUP STAGE END"), "")
+
     def test_what_cannot_be_made_is_the_statements_error(self):
         for path, why in (("here", "no absolute path"), ("", "no absolute path"), (self.server.directory.name, "exists"),
                           ("/nowhere/at/all", "/nowhere/at/all")):
