@@ -199,7 +199,7 @@ class DBImpl final : public DB, private TransactionStore {
 
   // import_leveldb.cc
   // InvalidArgument if anything was ever written to it. Called with ExclusiveWrites.
-  Status CheckUntouched(const SubtableImpl& subtable);
+  Status CheckUntouched(const SubtableImpl& subtable) const;
   // The extents become all of the sub-table.
   Status Adopt(SubtableImpl* subtable, std::vector<Extent> extents, SequenceNumber last_sequence);
 

@@ -166,12 +166,11 @@ Status Import::AddTable(const OwnedOutput& output) {
 
 }  // namespace
 
-Status DBImpl::CheckUntouched(const SubtableImpl& subtable) {
+Status DBImpl::CheckUntouched(const SubtableImpl& subtable) const {
   SLUICE_RETURN_IF_ERROR(db_.subtables.CheckLive(subtable));
   const EpochGuard guard;
   const Version& version = subtable.version(guard);
-  if (version.flushed != 0 || !version.waiting.empty() ||
-      !version.active->table.empty()) {
+  if (version.flushed != 0 || !version.waiting.empty() || !version.active->table.empty()) {
     return Status::InvalidArgument(fmt::format(
         "sub-table '{}' has been written to; an import needs a new one", subtable.name()));
   }
