@@ -100,6 +100,9 @@ constexpr char kDefinition[] = ".frm";
 // Drops a table. A temporary one may be dropped within the transaction that has written it.
 Status DropTable(THD* thd, std::string_view name);
 
+// Whether the statement may copy a table.
+bool CopiesTable(THD* thd);
+
 // Whether the statement is one of several in a transaction.
 bool InTransaction(THD* thd);
 

@@ -238,6 +238,7 @@ class ha_sluice final : public handler {
   sluice::mariadb::Session* session_ = nullptr;  // of the statement
   thr_lock_type lock_type_ = TL_UNLOCK;
   bool locking_ = false;             // reads lock rows
+  bool unguarded_ = false;           // what a replica finds may change, even if serializable
   bool only_index_ = false;          // of an index, the server asks for its columns only
   uint64_t statistics_version_ = 0;  // the share's, that the server was told
   bool in_range_ = false;  // the server reads from `end_range` backwards, and nothing behind it

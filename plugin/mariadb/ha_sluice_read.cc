@@ -389,7 +389,7 @@ Sight ha_sluice::sight() const {
     return Sight::kStatement;
   }
   // SKIP LOCKED does not ask for what others have locked, so it gets the newest of the rest.
-  if (!session_->serializable() || row_lock_.skip) {
+  if (!session_->serializable() || row_lock_.skip || unguarded_) {
     return Sight::kNewest;
   }
   return row_lock_.shared ? Sight::kGuardForShare : Sight::kGuardForUpdate;

@@ -652,7 +652,10 @@ int ha_sluice::Start(THD* thd) {
              lock_type_ == TL_READ_SKIP_LOCKED;
   row_lock_.shared = lock_type_ < TL_WRITE_ALLOW_WRITE;
   row_lock_.skip = lock_type_ == TL_READ_SKIP_LOCKED || lock_type_ == TL_WRITE_SKIP_LOCKED;
-  if (session_->serializable()) {
+  // A row of the binary log says which row it is of, and a table that is copied is nobody else's.
+  unguarded_ = thd->rgi_slave != nullptr &&
+               (thd_sql_command(thd) == SQLCOM_END || sluice::mariadb::CopiesTable(thd));
+  if (session_->serializable() && !unguarded_) {
     // What only reads, and is a transaction by itself, sees one state: it needs no locks.
     const bool alone = !InTransaction(thd) && !is_update_query(thd->lex->sql_command) &&
                        thd->in_sub_stmt == 0 && !thd->lex->requires_prelocking();

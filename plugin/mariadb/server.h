@@ -9,6 +9,7 @@
 // sql_class.h comes first.
 #include "handler.h"
 #include "key.h"
+#include "rpl_rli.h"
 #include "sql_parse.h"
 #include "sql_table.h"
 

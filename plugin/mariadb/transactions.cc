@@ -54,15 +54,17 @@ Session* SessionOf(THD* thd) {
   return session;
 }
 
+// One of several threads that do a primary's transactions at once, and commit them in its order.
+bool IsParallelWorker(THD* thd) {
+  return thd->rgi_slave != nullptr && thd->rgi_slave->is_parallel_exec;
+}
+
 // A statement by itself reads the newest state, as there is nothing that it must agree with: it
 // never fails because of what was committed since it began. A transaction that is serializable locks
 // what it reads, so that the newest state is the only one that it sees. What copies a table must see what
 // it has written past the transaction, and nobody else writes to either table.
 Isolation IsolationOf(THD* thd) {
-  const int command = thd_sql_command(thd);
-  const bool copies = command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX ||
-                      command == SQLCOM_DROP_INDEX;
-  return InTransaction(thd) && thd_tx_isolation(thd) == ISO_REPEATABLE_READ && !copies
+  return InTransaction(thd) && thd_tx_isolation(thd) == ISO_REPEATABLE_READ && !CopiesTable(thd)
              ? Isolation::kSnapshot
              : Isolation::kReadCommitted;
 }
@@ -72,7 +74,17 @@ void Begin(THD* thd, Session* session) {
   options.isolation = IsolationOf(thd);
   options.max_bytes = MaxTransactionBytes(thd);
   options.wait_listener = static_cast<ConnectionSession*>(session);
-  session->Begin(options, {.sync = SyncCommits()}, thd_tx_isolation(thd) == ISO_SERIALIZABLE);
+  bool serializable = thd_tx_isolation(thd) == ISO_SERIALIZABLE;
+  if (IsParallelWorker(thd)) {
+    // A statement of the binary log must find what it found on the primary, where all that comes
+    // before it was committed: what it has read, an earlier transaction must not change any more. That
+    // one would wait for this one's locks, which then gives way (thd_rpl_deadlock_check).
+    serializable = true;
+    options.isolation = Isolation::kReadCommitted;
+    // From now on, so that an earlier transaction never waits for that of a later one (AwaitEntryLocks).
+    (void)engine->entry_locks.Require(engine->db.get());
+  }
+  session->Begin(options, {.sync = SyncCommits()}, serializable);
 }
 
 // A name for a prepared transaction: all of the XID but what its text does not have.
@@ -356,6 +368,12 @@ Status DropTable(THD* thd, std::string_view name) {
   const Status status = engine->dictionary.Drop(name, &left);
   session->DropAtEnd(left);
   return status;
+}
+
+bool CopiesTable(THD* thd) {
+  const int command = thd_sql_command(thd);
+  return command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX ||
+         command == SQLCOM_DROP_INDEX;
 }
 
 bool InTransaction(THD* thd) {

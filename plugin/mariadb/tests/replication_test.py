@@ -90,6 +90,17 @@ class ReplicationTest(unittest.TestCase):
             self.assertEqual(seen.split()[-1], str(expected), seen)
         self.replica.run("STOP SLAVE; SET GLOBAL slave_parallel_threads = 0; START SLAVE")
 
+    def test_workers_do_statements_as_if_one_after_the_other(self):
+        """What a statement finds must not hang on whether an earlier transaction is done already."""
+        self.replica.run("STOP SLAVE; SET GLOBAL slave_parallel_threads = 8, slave_parallel_mode = 'optimistic'; START SLAVE IO_THREAD")
+        self.primary.run("SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE; SET SESSION binlog_format = STATEMENT;" + "".join(
+            f"INSERT INTO u VALUES ({i}, 0); UPDATE u SET b = b + 1 WHERE a BETWEEN {i - 3} AND {i + 3};"
+            f"INSERT INTO t SELECT a + 1000, b FROM u WHERE a = {i};" for i in range(10, 110)), "d")
+        self.assertIn("UPDATE u SET b = b + 1 WHERE", self.primary.binlog("binlog.000001"))
+        self.replica.run("START SLAVE SQL_THREAD")
+        self.same()
+        self.replica.run("STOP SLAVE; SET GLOBAL slave_parallel_threads = 0; START SLAVE")
+
     def test_replica_is_killed_and_goes_on(self):
         one = self.connect()
         self.expect(one, "XA START 'a'; UPDATE t SET b = 11 WHERE a = 1; XA END 'a'; XA PREPARE 'a'")
