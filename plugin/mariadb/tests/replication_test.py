@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """A primary and its replica: what is replicated, and that neither XA transactions nor an end of a server stop it."""
 
+import random
+import threading
 import unittest
 
 import replication
@@ -112,6 +114,60 @@ class ReplicationTest(unittest.TestCase):
         self.replica.start()
         self.replica.follow(self.primary)
         self.same()
+
+
+class MixedLog(replication.Replicating):
+    OPTIONS = (*replication.Replicating.OPTIONS, "--binlog-format=MIXED", "--innodb")
+
+
+class PrimaryOfInnoDBTest(unittest.TestCase):
+    """Tables that are InnoDB's on the primary, whose log has statements, and some rows, of four connections that write at once."""
+
+    def write(self, primary, seed):
+        draw = random.Random(seed)
+
+        def statement():
+            key, value = draw.randrange(200), draw.randrange(20)
+            return draw.choice((
+                f"INSERT INTO a VALUES ({key}, {value}, 1) ON DUPLICATE KEY UPDATE w = w + 1",
+                f"REPLACE INTO a VALUES ({key}, {value}, 3)",
+                f"UPDATE a SET w = w + 1 WHERE k BETWEEN {key} AND {key + value}",
+                f"UPDATE a SET v = v + 1, w = w + v WHERE v = {value}",
+                f"UPDATE a SET w = FLOOR(RAND() * 9) WHERE k = {key}",
+                f"DELETE FROM a WHERE v = {value} AND k > {key}",
+                f"INSERT INTO a SELECT k + {200 + key}, v, w FROM a WHERE k BETWEEN {key} AND {key + 3} ON DUPLICATE KEY UPDATE w = a.w + 7",
+                f"INSERT INTO b (v) VALUES ({value})",
+                f"UPDATE b SET v = v + 1 WHERE v < {value}"))
+
+        transactions = [[statement() for _ in range(draw.choice((1, 1, 2, 3)))] for _ in range(60)]
+        # In deadlocks one of them is rolled back, as a whole.
+        primary.run("".join(f"BEGIN; {'; '.join(statements)}; COMMIT;\n" for statements in transactions), "d", force=True)
+
+    def test_replica_is_as_the_primary(self):
+        seed = server.seed()
+        port = replication.Port()
+        self.addCleanup(port.close)
+        nodes = []
+        for number, engine in ((21, "InnoDB"), (22, "SLUICE")):
+            nodes.append(MixedLog(port, number))
+            self.addCleanup(nodes[-1].close)
+            nodes[-1].run(f"SET sql_log_bin = 0; CREATE TABLE a (k INT PRIMARY KEY, v INT, w INT, KEY (v)) ENGINE={engine};"
+                          f"CREATE TABLE b (k INT PRIMARY KEY AUTO_INCREMENT, v INT, KEY (v)) ENGINE={engine}", "d")
+        primary, replica = nodes
+        replica.follow(primary)
+        for turn, mode in enumerate(("optimistic", "aggressive")):
+            replica.run(f"STOP SLAVE; SET GLOBAL slave_parallel_threads = 8, slave_parallel_mode = '{mode}'; START SLAVE IO_THREAD")
+            writers = [threading.Thread(target=self.write, args=(primary, seed + 4 * turn + i)) for i in range(4)]
+            for writer in writers:
+                writer.start()
+            for writer in writers:
+                writer.join()
+            replica.run("START SLAVE SQL_THREAD")
+            replica.await_primary(primary)
+            for table in ("a", "b"):
+                self.assertEqual(replica.rows(f"SELECT * FROM {table} ORDER BY k"), primary.rows(f"SELECT * FROM {table} ORDER BY k"), mode)
+                self.assertIn("\tOK", replica.run(f"CHECK TABLE {table}", "d"))
+        self.assertIn("ENGINE=SLUICE", replica.run("SHOW CREATE TABLE a", "d"))
 
 
 if __name__ == "__main__":
