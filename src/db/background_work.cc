@@ -204,6 +204,12 @@ Status BackgroundWork::ReleaseLog(LogPosition prepared) {
   return db_.log->Release(start);
 }
 
+Status BackgroundWork::ReleaseUnneededLog() {
+  const LogPosition prepared = db_.transactions.prepared.OldestInLog();
+  SLUICE_RETURN_IF_ERROR(db_.log->Sync());
+  return ReleaseLog(prepared);
+}
+
 void BackgroundWork::FlushLoop() {
   ::pthread_setname_np(::pthread_self(), "slc-flush");
   StateLock lock(db_.mutex);
@@ -226,7 +232,11 @@ void BackgroundWork::FlushLoop() {
       lock.unlock();
       EpochReclaim();
       db_.space->GiveAllBack();
-      if (const Status status = db_.FillReserve(); !status.ok()) {
+      Status status = ReleaseUnneededLog();
+      if (status.ok()) {
+        status = db_.FillReserve();
+      }
+      if (!status.ok()) {
         db_.SetBackgroundError(status);
       }
       lock.lock();

@@ -61,6 +61,8 @@ class BackgroundWork {
   // Gives up the log that neither a memtable nor a prepared transaction needs; `prepared` is where
   // the oldest such transaction began, as of before the last sync of the log.
   Status ReleaseLog(LogPosition prepared);
+  // The same beside flushes, for a full device.
+  Status ReleaseUnneededLog();
   // To be called after each flush: CoolDown, unless nobody has read for so long that it would change
   // nothing.
   void CoolDownIfWarm(const Version& version);

@@ -143,7 +143,8 @@ void Backlog::ForgetLargeSegments(LogPosition oldest) {
 }
 
 bool Backlog::MustSwitch() const {
-  return full_count_.load(std::memory_order_relaxed) > 0 ||
+  return for_space_.load(std::memory_order_relaxed) ||
+         full_count_.load(std::memory_order_relaxed) > 0 ||
          FillingBytes() > Eighths(memory_limit_, kSwitchFrom) ||
          LogBytesFrom(oldest_filling_.load(std::memory_order_relaxed)) >
              Eighths(log_limit_, kSwitchFrom);
@@ -177,6 +178,15 @@ std::vector<SubtableImpl*> Backlog::ToSwitch(const StateLock& lock) {
       LogBytesFrom(filling_.begin()->first) > Eighths(log_limit_, kSwitchFrom)) {
     for (const auto& [begin, subtable] : filling_) {
       if (LogBytesFrom(begin) <= Eighths(log_limit_, kSwitchDownTo)) {
+        break;
+      }
+      chosen.insert(subtable);
+    }
+  }
+  if (for_space_.exchange(false, std::memory_order_relaxed) && !filling_.empty()) {
+    const uint64_t half = LogBytesFrom(filling_.begin()->first) / 2;
+    for (const auto& [begin, subtable] : filling_) {
+      if (LogBytesFrom(begin) < half) {
         break;
       }
       chosen.insert(subtable);

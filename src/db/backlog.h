@@ -7,6 +7,7 @@
 //   log      The log is needed from the oldest record that only a memtable has. When that is half
 //            of max_log_bytes, the memtables with the oldest records are switched until three
 //            eighths are needed: flushing any others would free none of the log.
+//   space    While writes find no space, the memtables with the older half of the log are switched.
 //   writers  Writers are slowed down from three quarters of either limit on, and stopped at the
 //            limit; likewise when a sub-table has too many waiting memtables or level-0 runs, more
 //            in levels 0 and 1 than level 2 can take in soon, or nearly all the space that it may
@@ -72,6 +73,12 @@ class Backlog {
     log_end_.store(end, std::memory_order_relaxed);
   }
 
+  // A write found no space, which flushes may make: ToSwitch now returns the sub-tables whose memtables
+  // hold the older half of the log, unless some wait for their flush.
+  void SwitchForSpace() {
+    for_space_.store(waiting_bytes_.load(std::memory_order_relaxed) == 0,
+                     std::memory_order_relaxed);
+  }
   // Whether ToSwitch may return any sub-tables.
   bool MustSwitch() const;
   // Sub-tables whose active memtables are to be switched. REQUIRES: no write is in the pipeline.
@@ -140,6 +147,7 @@ class Backlog {
   std::atomic<size_t> waiting_bytes_{0};
   std::atomic<size_t> behind_count_{0};
   std::atomic<size_t> full_count_{0};
+  std::atomic<bool> for_space_{false};
   std::atomic<LogPosition> oldest_filling_{kNoLog};
   std::atomic<LogPosition> oldest_{kNoLog};
   std::atomic<LogPosition> log_end_{0};

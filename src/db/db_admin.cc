@@ -132,6 +132,7 @@ class ExtentCopies {
 Status DBImpl::SwitchToFlush(SubtableImpl* subtable, MemtablePtr* newest) {
   SLUICE_RETURN_IF_ERROR(db_.subtables.CheckLive(*subtable));
   const StateLock lock(db_.mutex);
+  db_.BeginLogSegment(lock);
   if (!subtable->version(lock).active->table.empty()) {
     db_.SwitchMemtable(lock, subtable);
   }

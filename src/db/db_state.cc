@@ -253,6 +253,14 @@ void DbState::SwitchMemtable(const StateLock& lock, SubtableImpl* subtable) {
   InstallVersion(lock, subtable, version);
 }
 
+void DbState::BeginLogSegment(const StateLock&) {
+  if (log->BeginIfEnded(&log_end)) {
+    backlog.SetLogEnd(log_end);
+    settled = log_end;
+    work.notify_all();
+  }
+}
+
 void DbState::Recheck(const StateLock& lock, SubtableImpl* subtable) {
   schedule.Recheck(lock, subtable);
   work.notify_all();

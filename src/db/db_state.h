@@ -119,6 +119,9 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
                       const Version* version) noexcept;
   // A new active memtable for the sub-table. Called with ExclusiveWrites.
   void SwitchMemtable(const StateLock& lock, SubtableImpl* subtable) SLUICE_REQUIRES(mutex);
+  // So that what memtables need no longer can go: the log begins a segment if the last was ended.
+  // Called with ExclusiveWrites.
+  void BeginLogSegment(const StateLock& lock) SLUICE_REQUIRES(mutex);
   // Has the sub-table checked for a due compaction, and wakes all who wait for a change.
   void Recheck(const StateLock& lock, SubtableImpl* subtable);
   // Adds `more` (1 or -1) to those who need the log as it is: none of it is released meanwhile.

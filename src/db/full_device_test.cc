@@ -326,6 +326,59 @@ TEST_F(FullDeviceTest, DeletingWhatTheLogHasMakesSpace) {
   ExpectRecords();
 }
 
+// Nobody flushes: what the log has of versions that are overwritten comes free by itself.
+TEST_F(FullDeviceTest, OverwritesThatTheLogHasMakeSpace) {
+  options_.memtable_bytes = 64 << 20;
+  for (const uint64_t segment : {uint64_t{1} << 20, uint64_t{64} << 20}) {
+    SCOPED_TRACE(segment);
+    options_.log_segment_bytes = segment;
+    Reopen();
+    for (uint64_t i = 0; i < 10000; ++i) {
+      const Status status = PutInTheEnd(i % 50);
+      ASSERT_TRUE(status.ok()) << i << ": " << status.ToString();
+    }
+    ExpectRecords();
+    Reopen();
+    ExpectRecords();
+  }
+}
+
+// Nobody flushes the deletions, nor compacts what they delete.
+TEST_F(FullDeviceTest, DeletionsMakeSpaceByThemselves) {
+  FillUp();
+  options_.memtable_bytes = 64 << 20;
+  Reopen();
+  for (const auto& [key, value] : expected_) {
+    const Status status = db_->Delete({}, key);
+    ASSERT_TRUE(status.ok()) << key << ": " << status.ToString();
+  }
+  expected_.clear();
+  ExpectWritingGoesOn();
+  ExpectRecords();
+}
+
+// The pages that the data files keep, to write them again soon, go to the log when it finds no others.
+TEST_F(FullDeviceTest, TheLogGetsWhatIsFreeInDataFiles) {
+  options_.automatic_compactions = false;
+  options_.memtable_bytes = 64 << 20;
+  options_.extent_bytes = 1 << 20;
+  Reopen();
+  for (uint64_t i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(Put(nullptr, i).ok());
+  }
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  ASSERT_TRUE(db_->DeleteRange({}, nullptr, "000000", "999999").ok());
+  ASSERT_TRUE(db_->CompactRange(nullptr, "", "").ok());
+  expected_.clear();
+  ASSERT_GT(db_->GetStatistics().data_file_bytes, 3u << 20);
+  WriteBallast();
+  for (uint64_t i = 0; i < 500; ++i) {
+    const Status status = PutInTheEnd(i);
+    ASSERT_TRUE(status.ok()) << i << ": " << status.ToString();
+  }
+  ExpectRecords();
+}
+
 // A compaction goes on in parts that fit into the reserve, and of values that are stored apart, those
 // that are left move a few at a time.
 TEST_F(FullDeviceTest, DeletingHalfMakesSpace) {

@@ -40,6 +40,9 @@ double RateAt(double pressure) {
 }
 // How much of the buffer for a group's record is kept: groups of small batches never need more.
 constexpr size_t kMostRecordKept = size_t{2} << 20;
+constexpr std::chrono::seconds kForSpaceEvery{1};
+// A segment of the log that has less is not worth another one's first pages.
+constexpr uint64_t kLeastLogToEnd = uint64_t{64} << 10;
 
 // Groups of deletions alone are taken on a full device, because they make space in the end.
 bool HasOnlyDeletions(const WriteGroup& group) {
@@ -103,7 +106,10 @@ Status WritePath::BufferLog(WriteGroup* group) {
     group->log_end = db_.log_end;
     return {};
   }
-  SLUICE_RETURN_IF_ERROR(CheckTaken(*group));
+  if (Status taken = CheckTaken(*group); !taken.ok()) {
+    group->must_switch = taken.IsNoSpace() && db_.full.full() && FlushForSpace();
+    return taken;
+  }
   KeptBuffer record(&record_, kMostRecordKept);
   group->last_sequence = db_.last_sequence + group->tasks->count;
   std::string_view payload;
@@ -134,7 +140,11 @@ Status WritePath::BufferLog(WriteGroup* group) {
     // errors that is unknown, so nothing may be written behind it.
     if (!status.IsNoSpace()) {
       db_.SetBackgroundError(status);
+      return status;
     }
+    EpochReclaim();
+    db_.space->GiveAllBack();
+    group->must_switch = FlushForSpace();
     return status;
   }
   db_.last_sequence = group->last_sequence;
@@ -142,6 +152,18 @@ Status WritePath::BufferLog(WriteGroup* group) {
   group->log_end = db_.log_end;
   db_.backlog.SetLogEnd(db_.log_end);
   return {};
+}
+
+// A flush gives back the log that it makes needless, and deletions are of use once they are flushed.
+bool WritePath::FlushForSpace() {
+  const Clock::time_point now = Clock::now();
+  if (now < next_for_space_) {
+    return false;
+  }
+  next_for_space_ = now + kForSpaceEvery;
+  db_.log->EndSegment(kLeastLogToEnd);
+  db_.backlog.SwitchForSpace();
+  return true;
 }
 
 Status WritePath::FlushLog(LogPosition* durable) {
@@ -196,6 +218,7 @@ bool WritePath::Insert(const WriteGroup& group) {
 
 void WritePath::SwitchFullMemtables() {
   const StateLock lock(db_.mutex);
+  db_.BeginLogSegment(lock);
   for (SubtableImpl* const subtable : db_.backlog.ToSwitch(lock)) {
     db_.SwitchMemtable(lock, subtable);
   }

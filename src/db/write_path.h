@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -49,6 +50,9 @@ class WritePath final : private WriteStages {
  private:
   // Ok if the group may be written now, else why not.
   Status CheckTaken(const WriteGroup& group);
+  // A group is refused for want of space. Whether SwitchFullMemtables is to be called for that, which
+  // is so once a second at most.
+  bool FlushForSpace();
   Status BufferLog(WriteGroup* group) override;
   Status FlushLog(LogPosition* durable) override;
   bool Insert(const WriteGroup& group) override;
@@ -67,7 +71,8 @@ class WritePath final : private WriteStages {
   bool MayGetBetter() const SLUICE_REQUIRES(db_.mutex);
 
   DbState& db_;
-  std::string record_;                       // used by log buffering
+  std::string record_;                                      // used by log buffering
+  std::chrono::steady_clock::time_point next_for_space_{};  // FlushForSpace's
   bool stopped_ = false;                     // looked at by log buffering, set while there is none
   Mutex room_mutex_;                         // taken before all others: stopped writers take turns
   std::atomic<size_t> slowed_down_{0};       // writers, asleep

@@ -481,6 +481,22 @@ void RedoLog::EndSegment(uint64_t much) {
   }
 }
 
+bool RedoLog::BeginIfEnded(LogPosition* end) {
+  MutexLock lock(mutex_);
+  if (!status_.ok() || (!rolling_ && LogOffset(end_) < segments_.back().limit)) {
+    return false;
+  }
+  while (reserving_ahead_) {
+    ahead_done_.wait(lock);
+  }
+  // The next Append tries again, and tells of any error.
+  if (!Roll(0).ok()) {
+    return false;
+  }
+  *end = end_;
+  return true;
+}
+
 LogPosition RedoLog::end() const {
   const MutexLock lock(mutex_);
   return end_;

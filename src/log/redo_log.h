@@ -66,6 +66,9 @@ class RedoLog {
   // The device is full. The next Append begins a segment, if the last one has `much`, so that Release
   // may remove that; and for what was written until now nothing is taken ahead.
   void EndSegment(uint64_t much = uint64_t{1} << 20);
+  // Begins the next segment now if the last one was ended and there is space for it: whether it has,
+  // `*end` then being where the log ends. As Append, called by one thread at a time.
+  bool BeginIfEnded(LogPosition* end);
   // Syncs, and makes durable that it did: damage to any of the log so far shows from now on.
   Status Seal();
 

@@ -354,6 +354,7 @@ WriteTask* WritePipeline::MakeGroup(WriteTask* list, WriteGroup** group, size_t*
   (*group)->tasks = (*group)->last = nullptr;
   (*group)->bytes = 0;
   (*group)->sync = list->sync;
+  (*group)->must_switch = false;
   return Extend(*group, list, queued_bytes);
 }
 
@@ -396,7 +397,12 @@ void WritePipeline::Process(WriteGroup* group, bool own) {
     }
   }
   if (!refused.ok()) {
-    return Refuse(group->tasks, refused);
+    const bool must_switch = group->must_switch;
+    Refuse(group->tasks, refused);
+    if (must_switch) {
+      SwitchMemtables();
+    }
+    return;
   }
   const bool flush_own = sync && own && awaited == 1 && flusher_->BeginOwn();
   if (sync && !flush_own) {
@@ -413,9 +419,13 @@ void WritePipeline::Process(WriteGroup* group, bool own) {
     Commit(group);
   }
   if (full) {
-    const ExclusiveWrites exclusive(this);
-    stages_.SwitchFullMemtables();
+    SwitchMemtables();
   }
+}
+
+void WritePipeline::SwitchMemtables() {
+  const ExclusiveWrites exclusive(this);
+  stages_.SwitchFullMemtables();
 }
 
 // A full device takes deletions: they are not refused for what shares their group.

@@ -63,6 +63,7 @@ struct WriteGroup {
   SequenceNumber first_sequence = 0;
   SequenceNumber last_sequence = 0;
   LogPosition log_end = 0;
+  bool must_switch = false;  // it is refused, and SwitchFullMemtables is to be called
 
   // The pipeline's.
   bool inserted = false;
@@ -101,7 +102,8 @@ class WriteStages {
   virtual bool Insert(const WriteGroup& group) = 0;
   // Commit. One call at a time, ascending.
   virtual void Publish(SequenceNumber last) = 0;
-  // After an Insert returned true, with nothing in the pipeline; perhaps another call has done it.
+  // After an Insert returned true, or log buffering asked for it, with nothing in the pipeline;
+  // perhaps another call has done it.
   virtual void SwitchFullMemtables() = 0;
   // The log or its flush failed: no write will be taken any more.
   virtual void Failed(const Status& status) = 0;
@@ -199,6 +201,7 @@ class WritePipeline : private FlushSteps {
   // waits for one of its tasks.
   void Process(WriteGroup* group, bool own) SLUICE_RELEASE(order_mutex_);
   void Refuse(WriteTask* tasks, const Status& status);
+  void SwitchMemtables();
   // Commits what is ready; `inserted` (may be null) has become so. Returns how many blocked writers
   // that waited for a sync it completed.
   size_t Commit(WriteGroup* inserted);
