@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "engine/testing.h"
@@ -399,6 +400,94 @@ TEST_F(DirectoriesTest, DestroyRemovesDirectoriesThatItHasEmptied) {
     ASSERT_TRUE(DB::Destroy(Small(nullptr, paths), dir_.File("a")).ok());
     EXPECT_TRUE(std::filesystem::is_empty(dir_.path()));
   }
+}
+
+TEST_F(DirectoriesTest, DestroyFollowsASymbolicLink) {
+  std::filesystem::create_directory(dir_.File("a"));
+  std::filesystem::create_directory_symlink(dir_.File("a"), dir_.File("link"));
+  for (int life = 0; life < 2; ++life) {
+    ASSERT_TRUE(Open("link").ok());
+    ASSERT_TRUE(Fill(db_.get(), "a").ok());
+    db_.reset();
+    const Status status = DB::Destroy(Small(nullptr, {}), dir_.File("link"));
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_TRUE(std::filesystem::is_empty(dir_.File("a")));
+  }
+}
+
+// Two processes open a new directory: at any call of the one, the other comes in between.
+TEST(Directories, WhoComesSecondIsToldThatItIsBusy) {
+  class RacingEnv final : public FaultEnv {
+   public:
+    Status ReadFile(const std::string& path, std::string* contents) override {
+      Step();
+      return FaultEnv::ReadFile(path, contents);
+    }
+    Status GetChildren(const std::string& dir, std::vector<std::string>* names) override {
+      Step();
+      return FaultEnv::GetChildren(dir, names);
+    }
+    Status FileExists(const std::string& path) override {
+      Step();
+      return FaultEnv::FileExists(path);
+    }
+    Status NewWritableFile(const std::string& path, std::unique_ptr<WritableFile>* file) override {
+      Step();
+      return FaultEnv::NewWritableFile(path, file);
+    }
+    Status RenameFile(const std::string& from, const std::string& to) override {
+      Step();
+      return FaultEnv::RenameFile(from, to);
+    }
+    Status CreateDir(const std::string& dir) override {
+      Step();
+      return FaultEnv::CreateDir(dir);
+    }
+    Status LockFile(const std::string& path, std::unique_ptr<FileLock>* lock) override {
+      Step();
+      return FaultEnv::LockFile(path, lock);
+    }
+    // Before call number `step`.
+    void At(int step, std::function<void()> other) {
+      left_ = step;
+      other_ = std::move(other);
+    }
+
+   private:
+    void Step() {
+      if (other_ && left_-- == 0) {
+        std::exchange(other_, nullptr)();
+      }
+    }
+    int left_ = 0;
+    std::function<void()> other_;
+  };
+  bool interrupted = true;
+  int first_comes_first = 0;
+  int second_comes_first = 0;
+  for (int step = 0; interrupted; ++step) {
+    SCOPED_TRACE(step);
+    RacingEnv env;
+    std::unique_ptr<DB> first;
+    std::unique_ptr<DB> second;
+    Status status;
+    interrupted = false;
+    env.At(step, [&] {
+      status = DB::Open(Small(&env, {}), "db", &second);
+      interrupted = true;
+    });
+    const Status of_first = DB::Open(Small(&env, {}), "db", &first);
+    if (interrupted) {
+      EXPECT_NE(of_first.ok(), status.ok());
+      const Status& refused = of_first.ok() ? status : of_first;
+      EXPECT_EQ(refused.code(), Status::Code::kBusy) << refused.ToString();
+      ++(of_first.ok() ? first_comes_first : second_comes_first);
+    }
+    first.reset();  // before their file system
+    second.reset();
+  }
+  EXPECT_GT(first_comes_first, 0);
+  EXPECT_GT(second_comes_first, 0);
 }
 
 TEST_F(DirectoriesTest, ADirectoryThatIsInUseBecomesNoDatabase) {
