@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "ha_sluice.h"
 #include "sampling.h"
@@ -155,10 +156,14 @@ bool ha_sluice::TooLongKeys(TABLE* table) {
 int ha_sluice::Fail(const Status& status) {
   if (!status.ok()) {
     message_ = status.message();
-    // The option by the name that it has here.
-    constexpr std::string_view kOption = "TransactionOptions::max_bytes";
-    if (const size_t at = message_.find(kOption); at != std::string::npos) {
-      message_.replace(at, kOption.size(), "sluice_max_transaction_size");
+    // Options by the names that they have here.
+    constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+        {"TransactionOptions::max_bytes", "sluice_max_transaction_size"},
+        {"Options::transaction_memory_bytes", "sluice_transaction_memory_size"}};
+    for (const auto& [option, name] : kNames) {
+      if (const size_t at = message_.find(option); at != std::string::npos) {
+        message_.replace(at, option.size(), name);
+      }
     }
   }
   return ToServer(ha_thd(), status);

@@ -33,6 +33,8 @@ char* checkpoint = nullptr;
 ulonglong block_cache_size = 0;
 ulonglong row_cache_size = 0;
 ulonglong write_buffer_size = 0;
+ulonglong transaction_memory_size = 0;
+my_bool direct_io = FALSE;
 uint compaction_threads = 0;
 ulong compression = 0;
 char* level_paths = nullptr;
@@ -89,6 +91,15 @@ MYSQL_SYSVAR_ULONGLONG(write_buffer_size, write_buffer_size,
                        PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                        "Bytes for all that is not yet written to tables", nullptr, nullptr,
                        256 << 20, 1 << 20, ULONGLONG_MAX, 0);
+MYSQL_SYSVAR_ULONGLONG(transaction_memory_size, transaction_memory_size,
+                       PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                       "Limit on the memory of all transactions' writes and locks together, in "
+                       "bytes",
+                       nullptr, nullptr, 1 << 30, 1 << 16, ULONGLONG_MAX, 0);
+MYSQL_SYSVAR_BOOL(
+    direct_io, direct_io, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+    "Read tables past the page cache, for a block cache that holds what is read often", nullptr,
+    nullptr, FALSE);
 MYSQL_SYSVAR_UINT(compaction_threads, compaction_threads, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "Threads that compact", nullptr, nullptr, 1, 1, 1024, 0);
 MYSQL_SYSVAR_ENUM(compression, compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
@@ -113,7 +124,8 @@ st_mysql_sys_var* system_variables[] = {
     MYSQL_SYSVAR(lock_wait_timeout), MYSQL_SYSVAR(max_transaction_size),
     MYSQL_SYSVAR(sync_commits),      MYSQL_SYSVAR(checkpoint),
     MYSQL_SYSVAR(block_cache_size),  MYSQL_SYSVAR(row_cache_size),
-    MYSQL_SYSVAR(write_buffer_size), MYSQL_SYSVAR(compaction_threads),
+    MYSQL_SYSVAR(write_buffer_size), MYSQL_SYSVAR(transaction_memory_size),
+    MYSQL_SYSVAR(direct_io),         MYSQL_SYSVAR(compaction_threads),
     MYSQL_SYSVAR(compression),       MYSQL_SYSVAR(level_paths),
     MYSQL_SYSVAR(executor),          MYSQL_SYSVAR(executor_library),
     MYSQL_SYSVAR(always_offload),    nullptr};
@@ -221,6 +233,8 @@ int Start(void* plugin) {
   options.block_cache_bytes = block_cache_size;
   options.row_cache_bytes = row_cache_size;
   options.write_buffer_bytes = write_buffer_size;
+  options.transaction_memory_bytes = transaction_memory_size;
+  options.direct_io = direct_io != FALSE;
   options.compaction_threads = compaction_threads;
   options.compression = kCompressions[compression];
   options.always_offload = always_offload != FALSE;

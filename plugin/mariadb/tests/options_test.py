@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What tables, partitions and indexes say of how they are stored, and what becomes of it."""
 
+import contextlib
 import pathlib
 import re
 import tempfile
@@ -199,6 +200,18 @@ class OptionsTest(unittest.TestCase):
         self.assertGreater(none, 2)
         self.assertGreater(none, 5 * large, sizes)
         self.assertGreater(small, 5 * large, sizes)
+
+    def test_all_transactions_together_have_a_limit(self):
+        with contextlib.closing(server.Server("--sluice-transaction-memory-size=4M", "--sluice-direct-io=ON")) as other:
+            fill = "INSERT INTO x SELECT seq, REPEAT('x', 1000) FROM "
+            other.run("CREATE DATABASE d; CREATE TABLE d.x (a INT PRIMARY KEY, b TEXT) ENGINE=SLUICE")
+            one, two = (server.Connection(other, "d") for _ in range(2))
+            with contextlib.closing(one), contextlib.closing(two):
+                self.expect(one, f"BEGIN; {fill} seq_1_to_2000", "")
+                self.expect(two, f"{fill} seq_3001_to_5000", "E1296")
+                self.assertIn("(sluice_transaction_memory_size)", other.run(f"{fill} seq_3001_to_5000", "d", force=True))
+                self.expect(one, "COMMIT", "")
+                self.expect(two, f"{fill} seq_3001_to_5000; SELECT COUNT(*) FROM x", "4000")
 
 
 if __name__ == "__main__":
