@@ -230,7 +230,7 @@ class Command(unittest.TestCase):
             out = Path(directory)
             figures = (
                 "xengine-figure-12-insert-binlog", "xengine-figure-15", "xengine-figure-17", "xengine-figure-19",
-                "xengine-sysbench",
+                "xengine-sysbench", "xengine-insert-benchmark",
             )  # fmt: skip
             done = self.run_papers(*figures, "--data", 0.002, "--connections", "1,3", "--seconds", 1, "--db", out,
                                    "--out", out)  # fmt: skip
@@ -251,6 +251,12 @@ class Command(unittest.TestCase):
             self.assertTrue(all(0 < row["values"]["host's cores"] < 8 for row in cores))
             rows += over_time + cores + on_card + json.loads((out / "xengine-sysbench.json").read_text())["rows"]
             self.assertTrue(all(row["values"]["1000 statements/s"] > 0 for row in rows))
+            inserts = json.loads((out / "xengine-insert-benchmark.json").read_text())["rows"]
+            self.assertEqual({(row["series"], row["x"]) for row in inserts},
+                             {(system.name, x / 1000) for system in xengine.INSERTERS for x in range(1, 21)})  # fmt: skip
+            self.assertTrue(all(row["values"]["1000 rows/s"] > 0 for row in inserts))
+            sizes = {row["series"]: row["values"]["bytes/row"] for row in inserts[-len(xengine.INSERTERS) :]}
+            self.assertGreater(sizes["InnoDB"], 0)
             self.assertEqual([path.name for path in out.iterdir() if "sluice-sql" in path.name], [])
 
     def test_says_what_is_wrong(self) -> None:

@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 FETCHED = ROOT / "build/mariadb/root"
 SERVER = ROOT / "plugin/mariadb/server"
 WORKLOADS = Path(__file__).resolve().parent / "sysbench.lua"
+INSERT_BENCHMARK = Path(__file__).resolve().parent / "insert_benchmark.lua"
 
 TABLES = 4
 ROW = 512  # bytes, without the engine's own
@@ -140,8 +141,24 @@ def window(engine: str, before: dict[str, int], after: dict[str, int], cpu_secon
     return Window(statements, 1 - misses / max(lookups, 1), (cpu_seconds - card) / seconds)
 
 
+@dataclass(frozen=True)
+class Chunk:
+    """What a server made of so many rows that were inserted after those before."""
+
+    rows: int
+    seconds: float
+    cpu_us: float  # of the server, per row
+
+
+# Those of the engines that keep something.
+TABLE_FILES = {"SLUICE": "*.data", "InnoDB": "bench/*.ibd", "ROCKSDB": "*.sst"}
+
+
 class Server:
-    def __init__(self, system: System, directory: Path, cache: int, buffers: int, *more: str) -> None:
+    def __init__(
+        self, system: System, directory: Path, cache: int, buffers: int, script: Path, *more: str
+    ) -> None:
+        self.script = script
         self.engine = engine = system.engine
         self.name = system.name
         self.directory = directory
@@ -186,9 +203,9 @@ class Server:
 
     def sysbench(self, command: str, *options: str) -> str:
         arguments = [
-            str(FETCHED / "usr/bin/sysbench"), str(WORKLOADS), "--db-driver=mysql", "--mysql-user=root",
+            str(FETCHED / "usr/bin/sysbench"), str(self.script), "--db-driver=mysql", "--mysql-user=root",
             f"--mysql-socket={self.directory}/socket", "--mysql-db=bench", f"--engine={self.engine}",
-            f"--tables={TABLES}", *options, command,
+            *options, command,
         ]  # fmt: skip
         environment = {**os.environ, "LD_LIBRARY_PATH": str(FETCHED / "usr/lib/x86_64-linux-gnu")}
         done = subprocess.run(arguments, capture_output=True, text=True, env=environment)
@@ -204,6 +221,11 @@ class Server:
         """Those of its status variables that are numbers."""
         shown = (line.split("\t") for line in self.sql("SHOW GLOBAL STATUS").splitlines())
         return {name: int(value) for name, value in shown if value.isdecimal()}
+
+    def table_bytes(self) -> int:
+        """What its tables take of the disk, without logs."""
+        files = (self.directory / "data").rglob(TABLE_FILES[self.engine])
+        return sum(512 * file.stat().st_blocks for file in files)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -227,10 +249,12 @@ class Servers:
         options: tuple[str, ...],
         buffers: int = 64 << 20,
         cached: float = 1.5,
+        script: Path = WORKLOADS,
     ) -> None:
-        """`cached`: the caches' share of the data."""
+        """`cached`: the caches' share of the data. `script`: sysbench's."""
         self.seconds = seconds
-        self.rows = max(1000, int(data_gb * 1e9 / ROW / TABLES))
+        rows = max(1000, int(data_gb * 1e9 / ROW / TABLES))
+        self._options = [f"--tables={TABLES}", f"--rows={rows}"] if script == WORKLOADS else []
         cache = max(int(cached * 1e9 * data_gb), 64 << 20)
         more = [f"--{option}" for option in options]
         self._directory = Path(tempfile.mkdtemp(prefix="sluice-sql-", dir=directory))
@@ -239,7 +263,7 @@ class Servers:
             undo.callback(self.close)
             for i, system in enumerate(systems):
                 print(f"starting {system.name}", file=sys.stderr)
-                server = Server(system, self._directory / str(i), cache, buffers, *more)
+                server = Server(system, self._directory / str(i), cache, buffers, script, *more)
                 self._servers[system.name] = server
                 server.sql("CREATE DATABASE bench")
                 with server.running():
@@ -252,7 +276,7 @@ class Servers:
         shutil.rmtree(self._directory)
 
     def _sysbench(self, server: Server, command: str, settings: Settings, *options: str) -> str:
-        return server.sysbench(command, f"--rows={self.rows}", f"--session={settings.session()}", *options)
+        return server.sysbench(command, *self._options, f"--session={settings.session()}", *options)
 
     def measure(self, connections: int, settings: Settings, *options: str) -> dict[str, list[Run]]:
         """Each system in turn, ROUNDS times. Options as sysbench.lua's."""
@@ -289,6 +313,30 @@ class Servers:
                     before, cpu_before, began = after, cpu_after, ended
                 sysbench.result()
         return found
+
+    def fill(
+        self, chunks: int, statements: int, batch: int, connections: int, settings: Settings
+    ) -> Iterator[dict[str, Chunk]]:
+        """With the insert benchmark, a chunk of so many statements after the other, by each system in turn."""
+        for server in self._servers.values():
+            with server.running():
+                self._set(server, settings)
+        options = (f"--threads={connections}", f"--events={statements}", "--time=0", f"--batch={batch}")
+        for chunk in range(chunks):
+            names = list(self._servers)
+            first = chunk % len(names)
+            found = {}
+            for name in names[first:] + names[:first]:
+                server = self._servers[name]
+                with server.running():
+                    cpu_before, began = server.cpu_seconds(), time.monotonic()
+                    self._sysbench(server, "run", settings, *options)
+                    seconds, cpu = time.monotonic() - began, server.cpu_seconds() - cpu_before
+                found[name] = Chunk(statements * batch, seconds, 1e6 * cpu / (statements * batch))
+            yield found
+
+    def table_bytes(self) -> dict[str, int]:
+        return {name: server.table_bytes() for name, server in self._servers.items()}
 
     def _set(self, server: Server, settings: Settings) -> None:
         server.sql(settings.globals() + (settings.myrocks() if server.engine == "ROCKSDB" else ""))
