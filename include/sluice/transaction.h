@@ -93,7 +93,7 @@ struct TransactionOptions {
   Isolation isolation = Isolation::kSnapshot;  ///< see there
   /// Limit on each wait for a lock; 0: do not wait. Transaction::SetLockTimeout changes it.
   std::chrono::milliseconds lock_timeout{1000};
-  /// Limit on the memory of its writes and locks; values above 1 GiB mean 1 GiB.
+  /// Limit on the memory of its writes and locks; values above 3 GiB mean 3 GiB.
   size_t max_bytes = size_t{64} << 20;
   /// Lives until the Transaction is destroyed; null: nobody wants to know.
   LockWaitListener* wait_listener = nullptr;

@@ -52,7 +52,7 @@ MYSQL_THDVAR_DOUBLE(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
                     nullptr, nullptr, 50, 0, 1e6, 0);
 MYSQL_THDVAR_ULONGLONG(max_transaction_size, PLUGIN_VAR_RQCMDARG,
                        "Limit on the memory of a transaction's writes and locks, in bytes", nullptr,
-                       nullptr, 256 << 20, 1 << 16, 1 << 30, 0);
+                       nullptr, 1ULL << 30, 1 << 16, 3ULL << 30, 0);
 MYSQL_SYSVAR_BOOL(sync_commits, sync_commits, PLUGIN_VAR_RQCMDARG,
                   "Whether commits survive a loss of power, not only the end of the server",
                   nullptr, nullptr, TRUE);
@@ -95,7 +95,7 @@ MYSQL_SYSVAR_ULONGLONG(transaction_memory_size, transaction_memory_size,
                        PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                        "Limit on the memory of all transactions' writes and locks together, in "
                        "bytes",
-                       nullptr, nullptr, 1 << 30, 1 << 16, ULONGLONG_MAX, 0);
+                       nullptr, nullptr, 4ULL << 30, 1 << 16, ULONGLONG_MAX, 0);
 MYSQL_SYSVAR_BOOL(
     direct_io, direct_io, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
     "Read tables past the page cache, for a block cache that holds what is read often", nullptr,

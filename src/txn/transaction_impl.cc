@@ -11,9 +11,11 @@ namespace sluice {
 
 namespace {
 
+// What it commits must fit in one record of the log, of less than 4 GiB.
+constexpr size_t kMostBytes = size_t{3} << 30;
+
 TransactionOptions Clamp(TransactionOptions options) {
-  // What it commits must fit in one batch.
-  options.max_bytes = std::min(options.max_bytes, kMaxValueBytes);
+  options.max_bytes = std::min(options.max_bytes, kMostBytes);
   return options;
 }
 

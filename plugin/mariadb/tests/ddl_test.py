@@ -99,7 +99,7 @@ class DdlTest(case.Case):
 
     def test_building_an_index_can_be_killed(self):
         one, two = self.connect(), self.connect()
-        self.expect(one, "SET sluice_max_transaction_size = 1 << 30; CREATE TABLE r (a INT PRIMARY KEY, b INT) ENGINE=SLUICE;"
+        self.expect(one, "CREATE TABLE r (a INT PRIMARY KEY, b INT) ENGINE=SLUICE;"
                          "INSERT INTO r SELECT seq, seq FROM seq_1_to_400000", "")
         number = one.do("SELECT CONNECTION_ID()")
         answer = ""
@@ -468,7 +468,6 @@ class DdlTest(case.Case):
     def test_large_indexes_are_built_in_pieces(self):
         one = self.connect()
         self.expect(one, "CREATE TABLE r (a INT PRIMARY KEY, b INT, c CHAR(250)) ENGINE=SLUICE;"
-                         "SET sluice_max_transaction_size = 1 << 30;"
                          "INSERT INTO r SELECT seq, (seq * 7919) % 300007, seq FROM seq_1_to_300000", "")
         self.expect(one, "ALTER TABLE r ADD KEY (c), ADD UNIQUE (b), ALGORITHM=INPLACE; CHECK TABLE r", "d.r,check,status,OK")
         self.expect(one, "SELECT a FROM r FORCE INDEX (c) WHERE c = '77777'; SELECT (a * 7919) % 300007 FROM r FORCE INDEX (b) WHERE b = 4",

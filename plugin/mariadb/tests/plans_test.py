@@ -42,7 +42,7 @@ class PlansTest(unittest.TestCase):
     def setUpClass(cls):
         cls.server = server.Server()
         for engine in ("SLUICE", "InnoDB"):
-            cls.server.run(f"CREATE DATABASE {engine}; USE {engine}; SET sluice_max_transaction_size = 1 << 30;"
+            cls.server.run(f"CREATE DATABASE {engine}; USE {engine};"
                            + ";".join(f"{table} ENGINE={engine}" for table in TABLES) + ";" + ";".join(DATA), "")
 
     @classmethod
