@@ -116,7 +116,7 @@ bool TransactionImpl::ReadOwn(uint32_t subtable, std::string_view key, std::stri
   if (own->type == RecordType::kDeletion) {
     *status = Status::NotFound({});
   } else {
-    value->assign(own->value);
+    value->assign(own->value());
     *status = {};
   }
   return true;
@@ -345,7 +345,7 @@ Status TransactionImpl::ReleaseSavepoint() {
 Status TransactionImpl::MakeBatch(WriteBatch* batch) const {
   const Subtable* subtable = nullptr;
   Status status;
-  writes_.ForEach([&](uint32_t id, std::string_view key, const WriteBuffer::Write& write) {
+  writes_.ForEach([&](uint32_t id, const WriteBuffer::Write& write) {
     if (subtable == nullptr || subtable->id() != id) {
       subtable = store_.FindSubtable(id);
       if (subtable == nullptr) {
@@ -355,9 +355,9 @@ Status TransactionImpl::MakeBatch(WriteBatch* batch) const {
       }
     }
     if (write.type == RecordType::kValue) {
-      batch->Put(subtable, key, write.value);
+      batch->Put(subtable, write.key(), write.value());
     } else {
-      batch->Delete(subtable, key);
+      batch->Delete(subtable, write.key());
     }
   });
   return status;
@@ -383,13 +383,14 @@ Status TransactionImpl::Prepare(std::string_view name, const PrepareOptions& opt
   if (!untracked_) {
     entries = prepared->writes;
   } else {
-    writes_.ForEach([&](uint32_t subtable, std::string_view key, const WriteBuffer::Write& write) {
-      if (!all_.locks.Holds(*locks_, subtable, key, LockMode::kExclusive)) {
+    writes_.ForEach([&](uint32_t subtable, const WriteBuffer::Write& write) {
+      if (!all_.locks.Holds(*locks_, subtable, write.key(), LockMode::kExclusive)) {
         AppendUntracked(&entries);
       }
       const bool put = write.type == RecordType::kValue;
-      AppendWrite({put ? EntryType::kValue : EntryType::kDeletion, subtable, key, write.value},
-                  &entries);
+      AppendWrite(
+          {put ? EntryType::kValue : EntryType::kDeletion, subtable, write.key(), write.value()},
+          &entries);
     });
   }
   locks_->ForEachRow([&](uint32_t subtable, std::string_view key, LockMode mode) {

@@ -1,31 +1,54 @@
 #include "txn/write_buffer.h"
 
+#include <new>
+
 namespace sluice {
+
+WriteBuffer::Write::Write(uint64_t its_number, RecordType its_type, std::string_view key,
+                          std::string_view value)
+    : number(its_number),
+      type(its_type),
+      key_bytes_(static_cast<uint32_t>(key.size())),
+      value_bytes_(static_cast<uint32_t>(value.size())) {}
+
+WriteBuffer::WritePtr WriteBuffer::Write::New(uint64_t number, std::string_view key,
+                                              RecordType type, std::string_view value) {
+  char* const memory =
+      static_cast<char*>(::operator new(sizeof(Write) + key.size() + value.size()));
+  char* const bytes = memory + sizeof(Write);
+  std::copy(key.begin(), key.end(), bytes);
+  std::copy(value.begin(), value.end(), bytes + key.size());
+  return WritePtr(new (memory) Write(number, type, key, value));
+}
+
+// Its older ones go one after the other: there may be more of them than a stack has room for calls.
+void WriteBuffer::Delete::operator()(Write* write) const {
+  while (write != nullptr) {
+    Write* const older = write->older.release();
+    write->~Write();
+    ::operator delete(write);
+    write = older;
+  }
+}
 
 void WriteBuffer::Add(uint32_t subtable, std::string_view key, RecordType type,
                       std::string_view value) {
   Keys& keys = subtables_[subtable];
   auto at = keys.lower_bound(key);
-  if (at == keys.end() || at->first != key) {
-    at = keys.emplace_hint(at, key, nullptr);
+  WritePtr made = Write::New(++last_, key, type, value);
+  if (at == keys.end() || at->newest->key() != key) {
+    at = keys.emplace_hint(at, Key{std::move(made)});
     ++keys_;
-  }
-  ++last_;
-  WritePtr& newest = at->second;
-  if (newest != nullptr && newest->number > LastSeen()) {
+  } else if (at->newest->number > LastSeen()) {
     bytes_ += value.size();
-    bytes_ -= newest->value.size();
-    newest->number = last_;
-    newest->type = type;
-    newest->value = std::string(value);  // does not keep room that it no longer needs
+    bytes_ -= at->newest->value().size();
+    made->older = std::move(at->newest->older);
+    at->newest = std::move(made);
     return;
+  } else {
+    made->older = std::move(at->newest);
+    at->newest = std::move(made);
   }
-  auto made = std::make_unique<Write>();
-  made->number = last_;
-  made->type = type;
-  made->value = value;
-  made->older = std::move(newest);
-  newest = std::move(made);
   bytes_ += Cost(key, value);
   if (!savepoints_.empty()) {
     undo_.emplace_back(&keys, at);
@@ -38,7 +61,7 @@ const WriteBuffer::Write* WriteBuffer::Find(uint32_t subtable, std::string_view 
     return nullptr;
   }
   const auto at = keys->second.find(key);
-  return at != keys->second.end() ? at->second.get() : nullptr;
+  return at != keys->second.end() ? at->newest.get() : nullptr;
 }
 
 void WriteBuffer::SetSavepoint() {
@@ -73,12 +96,11 @@ bool WriteBuffer::ReleaseSavepoint() {
 // place of those between it and the savepoint before it, which nobody can return to.
 void WriteBuffer::DropBetweenSavepoints(size_t from) {
   const auto dropped = [&](const auto& undo) {
-    const auto& [key, newest] = *undo.second;
-    WritePtr& older = newest->older;
+    WritePtr& older = undo.second->newest->older;
     if (older == nullptr || older->number <= savepoints_.back().last) {
       return false;
     }
-    bytes_ -= Cost(key, older->value);
+    bytes_ -= Cost(older->key(), older->value());
     older = std::move(older->older);
     return true;
   };
@@ -109,19 +131,16 @@ void WriteBuffer::Clear() {
 }
 
 void WriteBuffer::Undo(Keys* keys, Keys::iterator at) {
-  WritePtr undone = std::move(at->second);
-  const size_t bytes = Cost(at->first, undone->value);
-  at->second = std::move(undone->older);
-  Keys::node_type node;
-  if (at->second == nullptr) {
-    node = keys->extract(at);
+  WritePtr undone = std::move(at->newest);
+  const size_t bytes = Cost(undone->key(), undone->value());
+  if (undone->older != nullptr) {
+    at->newest = std::move(undone->older);
+  } else {
+    keys->erase(at);
     --keys_;
   }
   if (iterators_ > 0) {
     undone_writes_.push_back(std::move(undone));
-    if (!node.empty()) {
-      undone_keys_.push_back(std::move(node));
-    }
     undone_bytes_ += bytes;
   } else {
     bytes_ -= bytes;
@@ -138,7 +157,6 @@ class WriteBuffer::Iterator final : public RecordIterator {
   ~Iterator() override {
     if (--buffer_.iterators_ == 0) {
       buffer_.undone_writes_.clear();
-      buffer_.undone_keys_.clear();
       buffer_.bytes_ -= std::exchange(buffer_.undone_bytes_, 0);
     }
   }
@@ -158,7 +176,7 @@ class WriteBuffer::Iterator final : public RecordIterator {
   // Whether the key where this stands cannot have been taken away.
   bool Undisturbed() const { return rollbacks_ == buffer_.rollbacks_; }
   bool LookAt(Keys::iterator at) {
-    const Write* write = at->second.get();
+    const Write* write = at->newest.get();
     while (write != nullptr && write->number > last_) {
       write = write->older.get();
     }
@@ -167,7 +185,7 @@ class WriteBuffer::Iterator final : public RecordIterator {
     }
     at_ = at;
     rollbacks_ = buffer_.rollbacks_;
-    Set(at->first, MakeTrailer(kMaxSequence, write->type), write->value);
+    Set(write->key(), MakeTrailer(kMaxSequence, write->type), write->value());
     return true;
   }
   // The first key at or after `at` that was written before this was made.

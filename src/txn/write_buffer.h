@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <string>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -25,21 +25,34 @@ namespace sluice {
 
 class WriteBuffer {
  public:
-  struct Write {
-    Write() = default;
+  class Write;
+  struct Delete {
+    void operator()(Write* write) const;
+  };
+  using WritePtr = std::unique_ptr<Write, Delete>;
+
+  // Key and value are in the same piece of memory, right behind it.
+  class Write {
+   public:
     Write(const Write&) = delete;
     Write& operator=(const Write&) = delete;
-    // One after the other: there may be more of them than a stack has room for calls.
-    ~Write() {
-      while (older != nullptr) {
-        older = std::move(older->older);
-      }
-    }
 
-    uint64_t number = 0;  // of all in the buffer, ascending
-    RecordType type = RecordType::kValue;
-    std::string value;
-    std::unique_ptr<Write> older;
+    std::string_view key() const { return {Bytes(), key_bytes_}; }
+    std::string_view value() const { return {Bytes() + key_bytes_, value_bytes_}; }
+
+    uint64_t number;  // of all in the buffer, ascending
+    RecordType type;
+    WritePtr older;
+
+   private:
+    friend class WriteBuffer;
+    Write(uint64_t its_number, RecordType its_type, std::string_view key, std::string_view value);
+    static WritePtr New(uint64_t number, std::string_view key, RecordType type,
+                        std::string_view value);
+    const char* Bytes() const { return reinterpret_cast<const char*>(this + 1); }
+
+    const uint32_t key_bytes_;
+    const uint32_t value_bytes_;
   };
 
   // What a write adds to bytes(), at most.
@@ -67,21 +80,31 @@ class WriteBuffer {
   bool empty() const { return keys_ == 0; }
   uint64_t keys() const { return keys_; }  // written
   size_t bytes() const { return bytes_; }  // what iterators keep from being freed, too
-  // The newest write of each key: `call(subtable, key, write)`.
+  // The newest write of each key: `call(subtable, write)`.
   template <typename F>
   void ForEach(const F& call) const {
     for (const auto& [subtable, keys] : subtables_) {
-      for (const auto& [key, write] : keys) {
-        call(subtable, std::string_view(key), *write);
+      for (const Key& key : keys) {
+        call(subtable, *key.newest);
       }
     }
   }
 
  private:
   class Iterator;
-  // Where they are does not change: iterators look at them.
-  using WritePtr = std::unique_ptr<Write>;
-  using Keys = std::map<std::string, WritePtr, std::less<>>;
+  struct Key {
+    mutable WritePtr newest;  // all of its writes have the same key
+  };
+  struct Less {
+    using is_transparent = void;
+    static std::string_view Of(const Key& key) { return key.newest->key(); }
+    static std::string_view Of(std::string_view key) { return key; }
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return Of(a) < Of(b);
+    }
+  };
+  using Keys = std::set<Key, Less>;
 
   // Those between which nothing is written are one.
   struct Savepoint {
@@ -91,7 +114,7 @@ class WriteBuffer {
   };
 
   // A generous estimate of what nodes, savepoints and the like take per write.
-  static constexpr size_t kWriteBytes = 224;
+  static constexpr size_t kWriteBytes = 144;
 
   // Writes up to here are seen by a savepoint or an iterator.
   uint64_t LastSeen() const {
@@ -115,7 +138,6 @@ class WriteBuffer {
   uint64_t iterators_last_ = 0;  // number of the last write that the newest of them sees
   uint64_t rollbacks_ = 0;       // that took away keys where iterators may stand
   // What was undone while there were iterators, and until there are none.
-  std::vector<Keys::node_type> undone_keys_;
   std::vector<WritePtr> undone_writes_;
   size_t undone_bytes_ = 0;
 };

@@ -41,7 +41,7 @@ TEST(WriteBuffer, OverwritesInPlaceWhereNobodyLooksBack) {
   EXPECT_FALSE(buffer.RollbackToSavepoint());
   EXPECT_FALSE(buffer.ReleaseSavepoint());
   EXPECT_EQ(buffer.bytes(), bytes);
-  EXPECT_EQ(buffer.Find(0, "k")->value, "9");
+  EXPECT_EQ(buffer.Find(0, "k")->value(), "9");
   buffer.SetSavepoint();
   buffer.Add(1, "l", RecordType::kDeletion, "");
   EXPECT_EQ(buffer.keys(), 2u);
@@ -66,9 +66,9 @@ TEST(WriteBuffer, OverwritesInPlaceWhereSavepointsAreGone) {
   buffer.SetSavepoint();
   Put(&buffer, "k", "more");
   ASSERT_TRUE(buffer.RollbackToSavepoint());
-  EXPECT_EQ(buffer.Find(0, "k")->value, "9");
+  EXPECT_EQ(buffer.Find(0, "k")->value(), "9");
   ASSERT_TRUE(buffer.RollbackToSavepoint());
-  EXPECT_EQ(buffer.Find(0, "k")->value, "0");
+  EXPECT_EQ(buffer.Find(0, "k")->value(), "0");
   EXPECT_EQ(buffer.Find(0, "l"), nullptr);
   EXPECT_EQ(buffer.bytes(), bytes);
 }
@@ -259,16 +259,17 @@ TEST(WriteBuffer, DoesWhatMapsDo) {
       ASSERT_EQ(found != nullptr, expected.count(key) == 1);
       if (found != nullptr) {
         ASSERT_EQ(found->type == RecordType::kValue, expected[key].has_value());
-        ASSERT_EQ(found->value, expected[key].value_or(""));
+        ASSERT_EQ(found->value(), expected[key].value_or(""));
       }
       for (const auto& walk : walks) {
         Step(walk.get(), &random);
       }
     }
     Model all;
-    buffer.ForEach([&](uint32_t subtable, std::string_view key, const WriteBuffer::Write& write) {
-      all[subtable][std::string(key)] =
-          write.type == RecordType::kValue ? std::optional(write.value) : std::nullopt;
+    buffer.ForEach([&](uint32_t subtable, const WriteBuffer::Write& write) {
+      all[subtable][std::string(write.key())] = write.type == RecordType::kValue
+                                                    ? std::optional<std::string>(write.value())
+                                                    : std::nullopt;
     });
     size_t count = 0;
     for (const auto& [subtable, keys] : all) {
