@@ -128,6 +128,8 @@ class ha_sluice final : public handler {
   // iterator was made; kEnd: it need not look further.
   enum class Found { kRow, kNothing, kGone, kEnd, kError };
 
+  enum class Beyond : uint8_t { kNone, kFirst, kLast };
+
   struct LockedKey {
     sluice::Subtable* subtable;
     std::string key;
@@ -253,6 +255,7 @@ class ha_sluice final : public handler {
   sluice::mariadb::ReadAhead ahead_;  // of cursor_
   bool cursor_ahead_ = false;         // it stands on what was not looked at yet, or behind all
   bool scanning_ = false;             // the rows, not an index
+  Beyond beyond_ = Beyond::kNone;     // an index's end that a scan has gone beyond
   bool started_ = false;              // a scan of the rows
   std::string search_;                // what the last index_read_map looked for
   std::string row_key_;               // of the row read or written last

@@ -436,6 +436,7 @@ int ha_sluice::read_range_next() {
 int ha_sluice::index_init(uint index, bool /*sorted*/) {
   active_index = index;
   scanning_ = false;
+  beyond_ = Beyond::kNone;
   ForgetAhead();
   cursor_.Open(session_, subtable(*indexes_[index]), sight(), &counted_);
   return 0;
@@ -491,6 +492,7 @@ int ha_sluice::index_read_map(uchar* record, const uchar* key, key_part_map part
   search_.clear();
   const bool has_null = AppendImage(index, key, bytes, &search_);
   const bool whole = bytes == table->key_info[active_index].key_length;
+  beyond_ = Beyond::kNone;
   Status status = GuardUnique(index, key, bytes);
   if (!status.ok()) {
     return Fail(status);
@@ -549,21 +551,39 @@ int ha_sluice::index_next_same(uchar* record, const uchar* key, uint bytes) {
   return ReadNext(record, true, search_);
 }
 
+// Whoever has gone on beyond the last row (HANDLER) comes back to it.
 int ha_sluice::index_next(uchar* record) {
-  if (!in_range_) {
-    cursor_.StopBefore({});
+  if (in_range_) {
+    return ReadNext(record, true, {});
   }
-  return ReadNext(record, true, {});
+  if (beyond_ == Beyond::kFirst) {
+    return index_first(record);
+  }
+  cursor_.StopBefore({});
+  const int error = ReadNext(record, true, {});
+  beyond_ = error == HA_ERR_END_OF_FILE ? Beyond::kLast : Beyond::kNone;
+  return error;
 }
 
-int ha_sluice::index_prev(uchar* record) { return ReadNext(record, false, {}); }
+int ha_sluice::index_prev(uchar* record) {
+  if (beyond_ == Beyond::kLast) {
+    return index_last(record);
+  }
+  const int error = ReadNext(record, false, {});
+  beyond_ = error == HA_ERR_END_OF_FILE ? Beyond::kFirst : Beyond::kNone;
+  return error;
+}
 
 int ha_sluice::index_first(uchar* record) {
+  beyond_ = Beyond::kNone;
   cursor_.StopBefore(in_range_ ? EndOf(*indexes_[active_index], end_range) : std::string());
   return ReadOn(cursor_.SeekToFirst(), record, true, {});
 }
 
-int ha_sluice::index_last(uchar* record) { return ReadOn(cursor_.SeekToLast(), record, false, {}); }
+int ha_sluice::index_last(uchar* record) {
+  beyond_ = Beyond::kNone;
+  return ReadOn(cursor_.SeekToLast(), record, false, {});
+}
 
 int ha_sluice::rnd_init(bool scan) {
   scanning_ = true;

@@ -251,6 +251,20 @@ class IndexTest(case.Case):
                          "601 602 601 600 599 600".split())
         self.expect(one, "HANDLER r CLOSE", "")
 
+    def test_who_has_gone_beyond_an_end_comes_back_to_it(self):
+        one, two = self.connect(), self.connect()
+        self.expect(one, "CREATE TABLE h (a INT PRIMARY KEY, b INT, c INT, KEY (b), KEY (b, a)) ENGINE=SLUICE; INSERT INTO h VALUES (1,1,1), (2,2,2), (3,3,3);"
+                         "HANDLER h OPEN", "")
+        for index in ("`PRIMARY`", "b", "b_2"):
+            self.assertEqual([one.do(f"HANDLER h READ {index} {way}").split(",")[0] for way in
+                              ("LAST", "NEXT", "PREV", "PREV", "NEXT", "NEXT", "NEXT", "PREV", "FIRST", "PREV", "PREV", "NEXT", "NEXT", "PREV", "PREV", "NEXT")],
+                             ["3", "", "3", "2", "3", "", "", "3", "1", "", "", "1", "2", "1", "", "1"], index)
+        # What was written there meanwhile is found.
+        self.expect(one, "HANDLER h READ b LAST; HANDLER h READ b NEXT", "3,3,3")
+        self.expect(two, "INSERT INTO h VALUES (0,0,0), (4,4,4)", "")
+        self.expect(one, "HANDLER h READ b PREV; HANDLER h READ b PREV; HANDLER h READ b PREV; HANDLER h READ b PREV", "4,4,4 3,3,3 2,2,2 1,1,1")
+        self.expect(one, "HANDLER h READ b PREV; HANDLER h READ b PREV; HANDLER h READ b NEXT; HANDLER h CLOSE", "0,0,0 0,0,0")
+
 
 if __name__ == "__main__":
     unittest.main()
