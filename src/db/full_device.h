@@ -1,8 +1,8 @@
 // What becomes of a database whose device is full.
 //
-// Nothing is lost and nothing is stuck: writes fail with NoSpace, reads go on, and what failed is
-// tried again until there is space. To get out of it by its own means, a database keeps a reserve,
-// files that it never writes to. The first flush or deletion that finds the device full gives up the
+// Nothing is lost: writes fail with NoSpace, reads go on, and what failed is tried again until there
+// is space. To get out of it by its own means, a database keeps a reserve, files that it never writes
+// to. Many single deletions may use up all of it with their log (docs/engine.md, "Failures"). The first flush or deletion that finds the device full gives up the
 // first of them, of some hundred KiB; from then on only deletions, and what makes space, are taken,
 // until the reserve can be had again. The second one is for opening alone, which takes some pages
 // for new logs: whatever the last process used up, the next one can begin. It is given up bit by
