@@ -22,6 +22,8 @@ constexpr size_t kManySmall = 64;
 constexpr uint64_t kFewRecords = 1000;
 // So many bytes are.
 constexpr uint64_t kMuchDeleted = uint64_t{64} << 10;
+// Instead of deletion_share.
+constexpr double kShareOnFullDevice = 1.0 / 64;
 
 // A run of 1/kRipeShare of UpperBytes is large enough for major compactions.
 constexpr uint64_t kRipeShare = 12;
@@ -696,6 +698,21 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
   };
   if (allowed(CompactionKind::kDeletion) && version.levels[0].size() == 1) {
     if (std::optional<CompactionPick> pick = PickDeletionInLevel0(deletions)) {
+      return pick;
+    }
+  }
+  if (inputs.device_full && allowed(CompactionKind::kDeletion) &&
+      options.deletion_share > kShareOnFullDevice) {
+    // Deletions are what makes space, so few are worth a compaction.
+    Options eager = options;
+    eager.deletion_share = kShareOnFullDevice;
+    LaterPick ignored;
+    const Deletions few{version, eager, inputs.oldest_snapshot, &ignored.oldest_snapshot};
+    std::optional<CompactionPick> pick = PickDeletion(few);
+    if (!pick && version.levels[0].size() == 1) {
+      pick = PickDeletionInLevel0(few);
+    }
+    if (pick) {
       return pick;
     }
   }

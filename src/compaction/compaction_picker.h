@@ -78,7 +78,8 @@ struct PickInputs {
   SequenceNumber oldest_snapshot = kMaxSequence;
   // Reads have paid so many bytes for having to look into several runs (db/read_credit.h).
   uint64_t read_credit = 0;
-  // The device is full: no more values are moved at once than must be.
+  // The device is full: no more values are moved at once than must be, and fewer tombstones are worth
+  // a compaction.
   bool device_full = false;
   // What is kept of the runs, if it can be told without their extents which windows are due: if none
   // of these was read lately. Flushes that the version does not have yet may be part of it. Null: all

@@ -89,6 +89,9 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable, RateLimiter* limite
     format.values.least_bytes = 0;
     status = FlushAs(format, subtable, limiter);
   }
+  if (status.IsNoSpace() && !db_.full.full() && db_.full.GiveUpForFlushes()) {
+    status = FlushAs(format, subtable, limiter);
+  }
   return status;
 }
 
@@ -262,6 +265,9 @@ void BackgroundWork::FlushLoop() {
     lock.lock();
     next->flushing = false;
     --db_.flushing;
+    if (IsAllFlushed(lock)) {
+      db_.full.FlushesDone();
+    }
     ++db_.space_users_ended;
     --working_;
     db_.changed.notify_all();
@@ -371,15 +377,21 @@ Status BackgroundWork::Compact(SubtableImpl* subtable, CompactionPick* pick, siz
     hurry.emplace(&db_.limiter);
     // So that deletions find as much space as without this compaction.
     reserve.Use();
-    (void)db_.full.GiveUpForCompaction();
+    (void)db_.full.GiveUpForCompaction(/*alone=*/false);
   }
   Status status = compactor_.Compact(subtable, pick, full ? 1 : threads, set_aside);
-  while (status.IsNoSpace() && (needed || db_.full.full())) {
+  // What is given up is of no use to one that writes to a full tier.
+  const bool at_home = !db_.FormatOf(*subtable, pick->output.level).in_tiers();
+  while (status.IsNoSpace() && (needed || at_home || db_.full.full())) {
     if (pick->relocate.size() > 1) {
       break;  // on a full device one is picked
     }
     reserve.Use();
-    if (!(needed && db_.MakeSpace(status)) && !db_.full.GiveUpForCompaction()) {
+    if (at_home) {
+      db_.SetFull(status);
+    }
+    const bool alone = IsAllFlushed(StateLock(db_.mutex));
+    if (!(needed && db_.MakeSpace(status)) && !db_.full.GiveUpForCompaction(alone)) {
       break;
     }
     status = compactor_.Compact(subtable, pick, 1, set_aside);
@@ -387,9 +399,13 @@ Status BackgroundWork::Compact(SubtableImpl* subtable, CompactionPick* pick, siz
   return status;
 }
 
+bool BackgroundWork::IsAllFlushed(const StateLock& lock) const {
+  return db_.backlog.NextFlush(lock) == nullptr && db_.flushing == 0;
+}
+
 bool BackgroundWork::MustFill(const StateLock& lock) const {
   return db_.full.full() && FullDevice::Clock::now() >= db_.full.next_attempt() &&
-         db_.backlog.NextFlush(lock) == nullptr && db_.flushing == 0;
+         IsAllFlushed(lock);
 }
 
 Status BackgroundWork::CutRanges(SubtableImpl* subtable) {

@@ -195,6 +195,22 @@ std::vector<SubtableImpl*> Backlog::ToSwitch(const StateLock& lock) {
   return {chosen.begin(), chosen.end()};
 }
 
+uint64_t Backlog::UnflushedBytes() const {
+  // A small record takes many times more memory than in an extent, and there less than twice as much
+  // as in the log.
+  constexpr uint64_t kPerLogByte = 2;
+  return std::min<uint64_t>(memory_.unflushed.load(std::memory_order_relaxed),
+                            kPerLogByte * LogBytesFrom(oldest_.load(std::memory_order_relaxed)));
+}
+
+std::vector<SubtableImpl*> Backlog::Filling(const StateLock&) const {
+  std::vector<SubtableImpl*> filling;
+  for (const auto& [begin, subtable] : filling_) {
+    filling.push_back(subtable);
+  }
+  return filling;
+}
+
 SubtableImpl* Backlog::NextFlush(const StateLock&) const {
   const auto next = std::find_if(waiting_.begin(), waiting_.end(),
                                  [](const auto& entry) { return !entry.second->flushing; });

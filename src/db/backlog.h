@@ -89,6 +89,11 @@ class Backlog {
   // The first log position that a memtable needs; ~0 if none needs any.
   LogPosition OldestLog(const StateLock& lock) const;
 
+  // What flushes of all memtables will write at most, nearly.
+  uint64_t UnflushedBytes() const;
+  // Active memtables with records.
+  std::vector<SubtableImpl*> Filling(const StateLock& lock) const;
+
   // The share of their rate that compactions need, 0 to 1.
   double compaction_need(const StateLock&) const {
     return needs_.empty() ? 0 : needs_.rbegin()->first;

@@ -105,9 +105,9 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, Ma
   {
     const StateLock lock(db_.mutex);
     const Version& version = subtable->version(lock);
-    part_bytes =
-        PartBytesOf(pick, db_.full.full() || manner.at_home ? LeastPartBytes(db_.options)
-                                                            : PartBytes(version, db_.options));
+    part_bytes = PartBytesOf(pick, db_.full.full() || db_.using_reserve > 0 || manner.at_home
+                                       ? LeastPartBytes(db_.options)
+                                       : PartBytes(version, db_.options));
     for (const Version::Run& run : version.levels[pick.output.level]) {
       if (run.number == pick.output.run) {
         output_run = run.index;

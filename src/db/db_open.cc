@@ -433,6 +433,9 @@ Status DBImpl::Close() {
   if (db_.space != nullptr) {
     db_.space->Freeze();
   }
+  if (db_.log != nullptr) {
+    db_.full.Uncover(db_.backlog.UnflushedBytes());
+  }
   Status status = db_.BackgroundError();
   if (status.ok() && db_.log != nullptr) {
     status = db_.log->Seal();

@@ -16,9 +16,12 @@ namespace {
 constexpr uint64_t kReserveBytes = uint64_t{512} << 10;
 // Compactions, which make space, write so many extents before they free any: the least part, or what
 // is alive of one value extent with the extents that refer to it; and one for each run, which a part
-// leaves in the middle of an extent. Small databases have as much of that as is a small share of them.
+// leaves in the middle of an extent. Small databases have as much of that as is a small share of
+// them, but some MiB at least, or a quarter of themselves.
 constexpr uint64_t kReserveExtents = 6;
 constexpr uint64_t kDataPerReserve = 16;
+constexpr uint64_t kSmallDataPerReserve = 4;
+constexpr uint64_t kMostOfSmallData = uint64_t{16} << 20;
 
 }  // namespace
 
@@ -60,7 +63,7 @@ Status DbState::CheckWritable() const {
 
 void DbState::SetBackgroundError(const Status& status) {
   if (status.IsNoSpace()) {
-    (void)MakeSpace(status);
+    (void)MakeSpace(status, FullDevice::Need::kFlush);
     return;
   }
   {
@@ -81,10 +84,10 @@ Status DbState::BackgroundError() {
   return background_error;
 }
 
-bool DbState::MakeSpace(const Status& status) {
+bool DbState::MakeSpace(const Status& status, FullDevice::Need need) {
   space->GiveAllBack();
   bool news;
-  const bool again = full.Failed(status, &news);
+  const bool again = full.Failed(status, need, backlog.UnflushedBytes(), &news);
   if (again && log != nullptr) {
     log->EndSegment();  // what it has comes free once memtables do not need it
   }
@@ -98,6 +101,12 @@ bool DbState::MakeSpace(const Status& status) {
     Tell([&](EventListener& listener) { listener.OnBackgroundError(status); });
   }
   return again;
+}
+
+void DbState::SetFull(const Status& status) {
+  if (full.SetFull(status, backlog.UnflushedBytes())) {
+    Tell([&](EventListener& listener) { listener.OnBackgroundError(status); });
+  }
 }
 
 bool DbState::WaitForSpace(bool* tried) {
@@ -115,23 +124,25 @@ bool DbState::WaitForSpace(bool* tried) {
 }
 
 void DbState::PlanReserve() {
-  const uint64_t extents =
-      std::min<uint64_t>(space->used_bytes() / kDataPerReserve / options.extent_bytes,
-                         kReserveExtents + options.l0_compaction_runs);
-  full.ReserveForCompactions(extents * options.extent_bytes);
+  const uint64_t most = (kReserveExtents + options.l0_compaction_runs) * options.extent_bytes;
+  const uint64_t data = space->used_bytes();
+  full.ReserveForCompactions(std::max(std::min(data / kDataPerReserve, most),
+                                      std::min(data / kSmallDataPerReserve, kMostOfSmallData)));
 }
 
 void DbState::GrowReserve() {
-  PlanReserve();
-  full.FillForCompactions();
+  if (!full.full()) {
+    PlanReserve();
+    full.FillForCompactions();
+  }
 }
 
 Status DbState::FillReserve() {
-  Status status = full.Fill();
+  Status status = full.Fill(backlog.UnflushedBytes());
   if (status.ok() && full.full()) {
     const MutexLock lock(metadata_mutex);
     if (RewriteMetadata()) {
-      status = full.Fill();
+      status = full.Fill(backlog.UnflushedBytes());
     }
   }
   return status;

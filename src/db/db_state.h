@@ -85,7 +85,10 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Status BackgroundError();
   // Something failed with `status`, NoSpace: gives up what space can be spared. True if there was
   // some, so that it may be tried again at once; else the flush thread tries until there is space.
-  bool MakeSpace(const Status& status);
+  bool MakeSpace(const Status& status, FullDevice::Need need = FullDevice::Need::kOther);
+  // A compaction failed so, and takes what there is for compactions: no writes add to what is to be
+  // compacted before that is there again.
+  void SetFull(const Status& status);
   // After MakeSpace had nothing to give up: a flush or compaction that is under way may have taken it
   // a moment ago, and gives more back. Waits until one of them ends, if there is one. True if another
   // attempt may find space: one was waited for, or might have ended before (`*tried`, false at

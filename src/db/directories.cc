@@ -180,8 +180,9 @@ Status RemoveContents(const Options& options, Env* env, const std::string& path,
       tiers.push_back({dir, tier.number});
     }
   }
-  const std::vector<std::string> reserve = {path + "/RESERVE", path + "/RESERVE.open",
-                                            path + "/RESERVE.compact", path + "/RESERVE.meta"};
+  const std::vector<std::string> reserve = {path + "/RESERVE", path + "/RESERVE.flush",
+                                            path + "/RESERVE.open", path + "/RESERVE.compact",
+                                            path + "/RESERVE.meta"};
   if (identity.state != DirIdentity::State::kDestroying) {
     SLUICE_RETURN_IF_ERROR(MarkDestroying(env, path, reserve, identity));
   }

@@ -35,12 +35,104 @@ FullDevice::Clock::time_point FullDevice::next_attempt() const {
   return next_attempt_;
 }
 
-bool FullDevice::Failed(const Status& status, bool* news) {
+uint64_t FullDevice::vain_fills() const {
   const MutexLock lock(mutex_);
-  *news = status_.ok();
+  return vain_fills_;
+}
+
+uint64_t FullDevice::SizeOf(const std::string& path) const {
+  uint64_t bytes = 0;
+  return env_->GetFileSize(path, &bytes).ok() ? bytes : 0;
+}
+
+bool FullDevice::Cover(uint64_t unflushed) {
+  const MutexLock lock(mutex_);
+  if (flushes_need_it_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  const Status status = CoverLocked(unflushed);
+  filled_in_vain_ = filled_in_vain_ || status.IsNoSpace();
+  return status.ok();
+}
+
+Status FullDevice::CoverLocked(uint64_t unflushed) {
+  const uint64_t bytes = unflushed <= kCoveredByFirst ? 0 : RoundUp(unflushed, kCoverStep);
+  const Status status =
+      bytes == 0 ? Status() : FillReserve(flush_reserve_, bytes, IfShort::kKeepWhatWas);
+  covered_.store(std::max(kCoveredByFirst, SizeOf(flush_reserve_)), std::memory_order_relaxed);
+  return status;
+}
+
+void FullDevice::Uncover(uint64_t unflushed) {
+  const MutexLock lock(mutex_);
+  if (!full() && unflushed <= kCoveredByFirst) {
+    (void)env_->RemoveFile(flush_reserve_);
+    covered_.store(kCoveredByFirst, std::memory_order_relaxed);
+  }
+}
+
+bool FullDevice::GiveUpForFlushes() {
+  const MutexLock lock(mutex_);
+  flushes_need_it_.store(true, std::memory_order_relaxed);
+  covered_.store(kCoveredByFirst, std::memory_order_relaxed);
+  return env_->RemoveFile(flush_reserve_).ok();
+}
+
+bool FullDevice::HasLeft(uint64_t bytes) const {
+  const MutexLock lock(mutex_);
+  return bytes <= left_;
+}
+
+bool FullDevice::Take(uint64_t bytes) {
+  const MutexLock lock(mutex_);
+  if (bytes > left_) {
+    return false;
+  }
+  left_ -= bytes;
+  return true;
+}
+
+void FullDevice::CountLeft(uint64_t unflushed) {
+  const uint64_t first = SizeOf(reserve_);
+  const uint64_t there = first + SizeOf(flush_reserve_);
+  // If others took what flushes would need, some deletions are taken nevertheless: they are durable.
+  left_ =
+      std::max(there - std::min(there, unflushed + kForTheRest), std::min(kLeastLeft, first / 4));
+}
+
+bool FullDevice::GiveUpForCompaction(bool alone) {
+  if (env_->RemoveFile(compaction_reserve_).ok()) {
+    return true;
+  }
+  const MutexLock lock(mutex_);
+  if (!alone || !GiveUp()) {
+    return false;
+  }
+  left_ = 0;
+  return true;
+}
+
+bool FullDevice::SetFull(const Status& status, uint64_t unflushed) {
+  const MutexLock lock(mutex_);
+  return SetFullLocked(status, unflushed);
+}
+
+bool FullDevice::SetFullLocked(const Status& status, uint64_t unflushed) {
+  const bool news = status_.ok();
+  if (news) {
+    CountLeft(unflushed);
+    compaction_bytes_ = SizeOf(compaction_reserve_);  // more is not to be had
+  }
   status_ = status;
   full_.store(true, std::memory_order_release);
-  if (GiveUp() || std::exchange(filled_in_vain_, false)) {
+  return news;
+}
+
+bool FullDevice::Failed(const Status& status, Need need, uint64_t unflushed, bool* news) {
+  const MutexLock lock(mutex_);
+  *news = SetFullLocked(status, unflushed);
+  const bool in_vain = std::exchange(filled_in_vain_, false);
+  if (GiveUp() || in_vain || (need == Need::kFlush && env_->RemoveFile(compaction_reserve_).ok())) {
     next_attempt_ = {};
     return true;
   }
@@ -101,20 +193,23 @@ Status FullDevice::FillOpeningReserve() {
   return status;
 }
 
-// Keeps what there was of the file if it cannot grow.
-Status FullDevice::FillReserve(const std::string& path, uint64_t bytes) {
-  uint64_t there = 0;
-  Status status = env_->GetFileSize(path, &there);
-  if (status.ok() && there >= bytes) {
-    return status;
+Status FullDevice::FillReserve(const std::string& path, uint64_t bytes, IfShort if_short) {
+  uint64_t there = SizeOf(path);
+  if (there >= bytes && there > 0) {
+    return {};
   }
   std::unique_ptr<DataFile> file;
-  status = env_->NewDataFile(path, &file);
-  for (uint64_t end = there; status.ok() && end < bytes; end += kZeros.size()) {
-    status = file->Write(end, {kZeros.data(), std::min(bytes - end, kZeros.size())});
+  Status status = env_->NewDataFile(path, &file);
+  uint64_t end = there;
+  while (status.ok() && end < bytes) {
+    const uint64_t piece = std::min(bytes - end, kZeros.size());
+    status = file->Write(end, {kZeros.data(), piece});
+    end += status.ok() ? piece : 0;
   }
   if (status.IsNoSpace()) {
-    // A part of it may have been allocated.
+    // A part of what was written last may have been allocated. Some pages are left for the log, which
+    // may need a new segment before deletions are taken.
+    there = if_short == IfShort::kKeepWhatIs ? end - std::min(end, kZeros.size()) : there;
     (void)(there == 0 ? env_->RemoveFile(path) : file->Truncate(there));
   }
   return status;
@@ -128,7 +223,7 @@ void FullDevice::ReserveForCompactions(uint64_t bytes) {
 void FullDevice::FillForCompactions() {
   const MutexLock lock(mutex_);
   if (compaction_bytes_ > 0 && !full() &&
-      !FillReserve(compaction_reserve_, compaction_bytes_).ok()) {
+      !FillReserve(compaction_reserve_, compaction_bytes_, IfShort::kKeepWhatWas).ok()) {
     filled_in_vain_ = true;
   }
 }
@@ -177,17 +272,21 @@ Status FullDevice::FillMetadataReserve() {
   return {};
 }
 
-Status FullDevice::Fill() {
+Status FullDevice::Fill(uint64_t unflushed) {
   const MutexLock lock(mutex_);
   Status status = FillOpeningReserve();
   if (status.ok()) {
-    status = FillReserve(reserve_, reserve_bytes_);
-  }
-  if (status.ok()) {
     status = FillMetadataReserve();
   }
+  // Deletions add to what there is until compactions have done with them: these come first.
   if (status.ok() && compaction_bytes_ > 0) {
-    status = FillReserve(compaction_reserve_, compaction_bytes_);
+    status = FillReserve(compaction_reserve_, compaction_bytes_, IfShort::kKeepWhatIs);
+  }
+  if (status.ok()) {
+    status = FillReserve(reserve_, reserve_bytes_, IfShort::kKeepWhatIs);
+  }
+  if (status.ok()) {
+    status = CoverLocked(unflushed);
   }
   if (status.ok()) {
     status_ = {};
@@ -199,6 +298,8 @@ Status FullDevice::Fill() {
     return status;
   }
   filled_in_vain_ = true;
+  ++vain_fills_;
+  CountLeft(unflushed);
   if (status_.ok()) {
     status_ = status;
   }

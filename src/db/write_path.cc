@@ -58,6 +58,13 @@ bool HasOnlyDeletions(const WriteGroup& group) {
   return true;
 }
 
+// What deletions take of a full device, in the log and then in extents.
+uint64_t SpaceFor(uint64_t bytes) {
+  constexpr uint64_t kInAll = 3;
+  constexpr uint64_t kRecordBytes = 32;
+  return kInAll * (bytes + kRecordBytes);
+}
+
 }  // namespace
 
 void WritePath::Start() {
@@ -81,11 +88,12 @@ Status WritePath::CheckTaken(const WriteGroup& group) {
     return db_.BackgroundError();
   }
   const bool stuck = stuck_.load(std::memory_order_relaxed);
-  if ((!stuck && !db_.full.full()) || HasOnlyDeletions(group)) {
-    return {};
-  }
   if (db_.full.full()) {
-    return db_.full.status();
+    return HasOnlyDeletions(group) && db_.full.Take(SpaceFor(group.bytes)) ? Status()
+                                                                           : db_.full.status();
+  }
+  if (!stuck || HasOnlyDeletions(group)) {
+    return {};
   }
   // Measures again, because stuck_ may be out of date: the sub-table that was behind may be
   // dropped.
@@ -225,11 +233,15 @@ void WritePath::SwitchFullMemtables() {
 }
 
 void WritePath::Admit(size_t bytes) {
-  if (!db_.backlog.MayBeBehind() || db_.options.read_only) [[likely]] {
-    return;
+  if (!MayFlush(bytes)) [[unlikely]] {
+    WaitForSpace(bytes);
   }
-  if (db_.full.full()) {
-    return;  // most writes are refused, and deletions are what helps
+  WaitForBackgroundWork(bytes);
+}
+
+void WritePath::WaitForBackgroundWork(size_t bytes) {
+  if (!db_.backlog.MayBeBehind() || db_.options.read_only || db_.full.full()) [[likely]] {
+    return;  // a full device refuses most writes, and deletions are what helps
   }
   const Clock::time_point begin = Clock::now();
   Pressure now;
@@ -306,6 +318,60 @@ void WritePath::WaitForRoom() {
   }
   // For compactions alone: flushes that find no space report that to db_.full.
   stuck_.store(now.value >= 1 && !db_.compactions_full.ok(), std::memory_order_relaxed);
+}
+
+bool WritePath::MayFlush(size_t bytes) {
+  if (db_.options.read_only) {
+    return true;
+  }
+  if (db_.full.full()) {
+    return db_.full.HasLeft(SpaceFor(bytes));
+  }
+  const uint64_t unflushed = db_.backlog.UnflushedBytes() + bytes;
+  return db_.full.Covers(unflushed) || db_.full.Cover(unflushed);
+}
+
+// What was taken for flushes comes back with them, as does the log of what they write, and with the
+// compactions that they make worth while comes more.
+void WritePath::WaitForSpace(size_t bytes) {
+  const MutexLock in_turn(room_mutex_);
+  if (MayFlush(bytes)) {
+    return;
+  }
+  const auto flushing = [&](const StateLock& lock) SLUICE_REQUIRES(db_.mutex) {
+    return db_.flushing > 0 || db_.backlog.NextFlush(lock) != nullptr;
+  };
+  {
+    const ExclusiveWrites exclusive(pipeline_.get());
+    db_.log->EndSegment(kLeastLogToEnd);
+    const StateLock lock(db_.mutex);
+    db_.BeginLogSegment(lock);
+    if (!flushing(lock)) {
+      for (SubtableImpl* const subtable : db_.backlog.Filling(lock)) {
+        db_.SwitchMemtable(lock, subtable);
+      }
+    }
+    if (flushing(lock) && !db_.full.full()) {
+      (void)db_.full.GiveUpForFlushes();
+    }
+  }
+  StateLock lock(db_.mutex);
+  db_.full.RetryNow();
+  db_.work.notify_all();
+  const uint64_t before = db_.full.failures() + db_.full.vain_fills();
+  const auto wait = [&]() SLUICE_REQUIRES(db_.mutex) {
+    if (!db_.full.full()) {
+      return flushing(lock);
+    }
+    const bool tried = db_.full.failures() + db_.full.vain_fills() > before;
+    const bool compacting = db_.options.automatic_compactions && db_.compactions_full.ok() &&
+                            !db_.schedule.AllChecked(lock);
+    return !db_.full.HasLeft(SpaceFor(bytes)) &&
+           (!tried || db_.flushing > 0 || db_.using_reserve > 0 || compacting);
+  };
+  while (db_.background_error.ok() && !db_.stopping && !db_.closing && wait()) {
+    db_.changed.wait_for(lock, kStallPoll);
+  }
 }
 
 }  // namespace sluice

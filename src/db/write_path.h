@@ -43,12 +43,12 @@ class WritePath final : private WriteStages {
   }
   // For what writes past the log: waits for background work as one does who writes a memtable,
   // which becomes a run, too.
-  void WaitAsWriters() { Admit(db_.options.memtable_bytes); }
+  void WaitAsWriters() { WaitForBackgroundWork(db_.options.memtable_bytes); }
   // For ExclusiveWrites.
   WritePipeline* pipeline() { return pipeline_.get(); }
 
  private:
-  // Ok if the group may be written now, else why not.
+  // Ok if the group may be written now, else why not. On a full device it takes what the group needs.
   Status CheckTaken(const WriteGroup& group);
   // A group is refused for want of space. Whether SwitchFullMemtables is to be called for that, which
   // is so once a second at most.
@@ -62,11 +62,16 @@ class WritePath final : private WriteStages {
   }
   void SwitchFullMemtables() override;
   void Failed(const Status& status) override { db_.SetBackgroundError(status); }
-  // Slows writers down, or stops them, while background work is behind.
   void Admit(size_t bytes) override;
+  // Slows writers down, or stops them, while background work is behind.
+  void WaitForBackgroundWork(size_t bytes);
   // False if the delay is saved up. `*pressure` becomes what was measured last.
   bool SlowDown(size_t bytes, double* pressure);
   void WaitForRoom();
+  // Whether flushes will find the space for so much more; on a full device, if it is deletions.
+  bool MayFlush(size_t bytes);
+  // Until they do, or nothing is under way that makes space.
+  void WaitForSpace(size_t bytes);
   // Whether background work goes on, and the device is not full: else nobody is to wait for it.
   bool MayGetBetter() const SLUICE_REQUIRES(db_.mutex);
 
