@@ -430,10 +430,14 @@ Status Dictionary::Alter(const std::vector<Alteration>& alterations) {
   const std::lock_guard lock(mutex_);
   WriteBatch batch;
   std::vector<TableEntry> dropped;
-  for (const auto& [name, table] : alterations) {
+  for (const auto& [name, table, next_auto_increment] : alterations) {
     TableEntry& old = dropped.emplace_back();
     SLUICE_RETURN_IF_ERROR(Read(name, &old));
     batch.Put(subtable_, TableKey(name), Encode(*table));
+    if (next_auto_increment.has_value()) {
+      batch.Put(subtable_, CounterKey(table->id, Counter::kAutoIncrement),
+                Number(*next_auto_increment));
+    }
     std::erase_if(old.indexes, [&kept = table->indexes](const IndexEntry& index) {
       return std::any_of(kept.begin(), kept.end(), [&](const IndexEntry& candidate) {
         return candidate.number == index.number;

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,6 +89,7 @@ class Dictionary {
   struct Alteration {
     std::string_view name;
     const TableEntry* table;
+    std::optional<uint64_t> next_auto_increment = {};  // the counter's, if that changes, too
   };
   Status Alter(const std::vector<Alteration>& alterations);
 

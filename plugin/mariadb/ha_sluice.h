@@ -186,6 +186,10 @@ class ha_sluice final : public handler {
   sluice::Status WithAutoIncrement(
       bool for_statement,
       const std::function<sluice::Status(sluice::mariadb::AutoIncrementLock lock)>& take);
+  uint64_t AutoIncrementOf(const uchar* record) const;
+  sluice::Status HighestAutoIncrement(std::string_view prefix, uint64_t* highest);
+  sluice::Status LockAutoIncrementGroup(const uchar* record, std::string* group);
+  sluice::Status LockAutoIncrementOf(const uchar* record);
   sluice::Status NoteAutoIncrement(const uchar* record);
 
   // ha_sluice_read.cc

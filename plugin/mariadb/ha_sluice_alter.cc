@@ -58,6 +58,9 @@ struct Change final : public inplace_alter_handler_ctx {
   std::string name;
   TableEntry entry;
   std::vector<size_t> added;  // indexes of it
+  // What AUTO_INCREMENT=n makes of the automatic values, of this share.
+  std::optional<uint64_t> next_auto_increment;
+  sluice::mariadb::Share* share = nullptr;
   bool committed = false;
 };
 
@@ -128,6 +131,31 @@ bool ChangesComputed(const TABLE& table, const Alter_inplace_info& info, const T
     }
   }
   return false;
+}
+
+// Whether the table has a counter of automatic values: not if these are behind other columns of a key.
+bool CountsAutomatically(const TABLE& table) {
+  return table.found_next_number_field != nullptr && table.s->next_number_keypart == 0;
+}
+
+// Whether the altered table's counter of automatic values can be that of the old table: of one column.
+bool KeepsCounter(const TABLE& table, const Alter_inplace_info& info, const TABLE& altered) {
+  if (!CountsAutomatically(altered)) {
+    return true;
+  }
+  uint number = 0;
+  List_iterator_fast<Create_field> described(info.alter_info->create_list);
+  while (const Create_field* const column = described++) {
+    if (altered.field[number++] == altered.found_next_number_field) {
+      return CountsAutomatically(table) && column->field == table.found_next_number_field;
+    }
+  }
+  return false;
+}
+
+// Whether the statement says what the next automatic value is.
+bool SetsAutoIncrement(const Alter_inplace_info& info, const TABLE& altered) {
+  return (info.create_info->used_fields & HA_CREATE_USED_AUTO) != 0 && CountsAutomatically(altered);
 }
 
 // Whether the server would have to look for duplicates itself in one of the new indexes.
@@ -328,7 +356,7 @@ enum_alter_inplace_result ha_sluice::check_if_supported_inplace_alter(TABLE* alt
   if (others != HA_ALTER_INPLACE_NO_LOCK) {
     return others;
   }
-  if (ChangesComputed(*table, *info, *altered)) {
+  if (ChangesComputed(*table, *info, *altered) || !KeepsCounter(*table, *info, *altered)) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
   const bool only_names = (wanted & (kAddIndexes | kDropIndexes | kColumns)) == 0;
@@ -353,9 +381,11 @@ enum_alter_inplace_result ha_sluice::check_if_supported_inplace_alter(TABLE* alt
     info->report_unsupported_error("ALGORITHM=INSTANT", "ALGORITHM=NOCOPY");
     return HA_ALTER_ERROR;
   }
-  return only_names      ? others
-         : added.empty() ? HA_ALTER_INPLACE_INSTANT
-                         : HA_ALTER_INPLACE_SHARED_LOCK;
+  if (!added.empty()) {
+    return HA_ALTER_INPLACE_SHARED_LOCK;
+  }
+  // Where automatic values change, no writer takes any from before they are looked at.
+  return only_names && !SetsAutoIncrement(*info, *altered) ? others : HA_ALTER_INPLACE_INSTANT;
 }
 
 bool ha_sluice::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info* info) {
@@ -388,6 +418,18 @@ bool ha_sluice::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info* 
     }
     change->entry.defaults.clear();
     codec.Append(record.data(), &change->entry.defaults);
+  }
+  if (SetsAutoIncrement(*info, *altered)) {
+    // No value that a row has is given again, as when rows are written anew.
+    uint64_t highest = 0;
+    const Status status = HighestAutoIncrement({}, &highest);
+    if (!status.ok()) {
+      print_error(Fail(status), MYF(0));
+      return true;
+    }
+    const uint64_t said = std::max<uint64_t>(1, info->create_info->auto_increment_value);
+    change->share = share_;
+    change->next_auto_increment = std::max(said, highest == ULONGLONG_MAX ? highest : highest + 1);
   }
   for (const size_t i : change->added) {
     const Status status = engine->dictionary.CreateIndex(&change->entry, &change->entry.indexes[i]);
@@ -442,17 +484,25 @@ bool ha_sluice::commit_inplace_alter_table(TABLE* /*altered*/, Alter_inplace_inf
   }
   inplace_alter_handler_ctx* const alone[] = {info->handler_ctx, nullptr};
   std::vector<sluice::mariadb::Dictionary::Alteration> alterations;
+  std::vector<Change*> changes;
   for (auto at = info->group_commit_ctx != nullptr ? info->group_commit_ctx : alone; *at != nullptr;
        ++at) {
     auto* const change = static_cast<Change*>(*at);
     // Whether a write that fails is there is not known: then its sub-tables must be.
     change->committed = true;
-    alterations.push_back({change->name, &change->entry});
+    alterations.push_back({change->name, &change->entry, change->next_auto_increment});
+    changes.push_back(change);
   }
   info->group_commit_ctx = nullptr;  // none is left
   const Status status = engine->dictionary.Alter(alterations);
   if (!status.ok()) {
     print_error(Fail(status), MYF(0));
+    return true;
   }
-  return !status.ok();
+  for (const Change* const change : changes) {
+    if (change->next_auto_increment.has_value()) {
+      change->share->SetAutoIncrement(*change->next_auto_increment);
+    }
+  }
+  return false;
 }

@@ -569,10 +569,8 @@ void ha_sluice::update_create_info(HA_CREATE_INFO* create_info) {
 
 // Names, defaults and comments are the server's alone: to change them, no row needs to be written. A
 // table that becomes a partition must have its rows by the same key.
-bool ha_sluice::check_if_incompatible_data(HA_CREATE_INFO* create_info, uint table_changes) {
-  const bool same = table_changes == IS_EQUAL_YES &&
-                    (create_info->used_fields & HA_CREATE_USED_AUTO) == 0 &&
-                    HasRowKeyOfPartitions(*table, ha_thd());
+bool ha_sluice::check_if_incompatible_data(HA_CREATE_INFO* /*create_info*/, uint table_changes) {
+  const bool same = table_changes == IS_EQUAL_YES && HasRowKeyOfPartitions(*table, ha_thd());
   return same ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
 }
 

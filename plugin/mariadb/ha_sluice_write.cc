@@ -8,8 +8,11 @@ using sluice::PutVarint;
 using sluice::Status;
 using sluice::Subtable;
 using sluice::mariadb::AutoIncrementLock;
+using sluice::mariadb::Cursor;
 using sluice::mariadb::engine;
 using sluice::mariadb::LogsStatements;
+using sluice::mariadb::Sight;
+using sluice::mariadb::Successor;
 
 // The row's key, for a row that is new.
 Status ha_sluice::MakeRowKey(const uchar* record, std::string* key) {
@@ -149,22 +152,98 @@ void ha_sluice::release_auto_increment() {
   }
 }
 
-Status ha_sluice::NoteAutoIncrement(const uchar* record) {
+// The value of the AUTO_INCREMENT column; 0 if that is NULL or negative.
+uint64_t ha_sluice::AutoIncrementOf(const uchar* record) const {
   Field* const field = table->found_next_number_field;
-  if (field == nullptr || table->s->next_number_keypart != 0) {
-    return {};
-  }
   const my_ptrdiff_t distance = record - table->record[0];
   field->move_field_offset(distance);
   const longlong value = field->is_null() ? 0 : field->val_int();
-  const bool is_unsigned = field->is_unsigned();
   field->move_field_offset(-distance);
-  if (!is_unsigned && value <= 0) {
+  return !field->is_unsigned() && value < 0 ? 0 : static_cast<uint64_t>(value);
+}
+
+// The highest value in an entry of the AUTO_INCREMENT column's index that begins with `prefix`, all
+// columns before that one; 0 if there is none. It sees what others have committed and what the
+// transaction has written.
+Status ha_sluice::HighestAutoIncrement(std::string_view prefix, uint64_t* highest) {
+  *highest = 0;
+  const uint number = table->s->next_number_index;
+  const KEY_PART_INFO& part = table->key_info[number].key_part[table->s->next_number_keypart];
+  const bool descending = (part.key_part_flag & HA_REVERSE_SORT) != 0;
+  const Index& index = *indexes_[number];
+  const std::string behind = Successor(prefix);
+  const auto note = [&](std::string_view key, std::string_view value) -> Status {
+    if (!key.starts_with(prefix)) {
+      return {};
+    }
+    uchar* const record = table->record[1];
+    std::string_view columns;
+    std::string_view row_key;
+    std::string_view covered;
+    if (is_secondary(number) ? !ParseEntry(key, value, &columns, &row_key, &covered) ||
+                                   !index.columns.Read(covered, record)
+                             : !row_codec_->Read(value, record)) {
+      return Status::Corruption("an entry of the AUTO_INCREMENT column's index");
+    }
+    *highest = std::max(*highest, AutoIncrementOf(record));
+    return {};
+  };
+  // A transaction may see an older state; what is there now must not be given again.
+  const auto now = engine->db->NewIterator({}, subtable(index));
+  if (descending) {
+    now->Seek(prefix);
+  } else if (behind.empty()) {
+    now->SeekToLast();
+  } else {
+    now->SeekForPrev(behind);
+    if (now->Valid() && now->key() == behind) {
+      now->Prev();
+    }
+  }
+  SLUICE_RETURN_IF_ERROR(now->Valid() ? note(now->key(), now->value()) : now->status());
+  if (unshared_) {
     return {};
   }
-  return WithAutoIncrement(/*for_statement=*/false, [&](AutoIncrementLock lock) {
-    return share_->UsedAutoIncrement(static_cast<uint64_t>(value), lock);
-  });
+  Cursor own;
+  own.Open(session_, subtable(index), Sight::kNewest);
+  SLUICE_RETURN_IF_ERROR(descending       ? own.Seek(prefix)
+                         : behind.empty() ? own.SeekToLast()
+                                          : own.SeekBefore(behind));
+  return own.valid() ? note(own.key(), own.value()) : Status();
+}
+
+// Where the AUTO_INCREMENT column is behind others of its key: locks the rows that have the same there
+// for whoever takes a value for one of them or gives it one, until the transaction ends.
+Status ha_sluice::LockAutoIncrementGroup(const uchar* record, std::string* group) {
+  const Index& index = *indexes_[table->s->next_number_index];
+  std::vector<size_t> ends;
+  group->clear();
+  index.codec.AppendRecord(record, group);
+  if (!index.codec.FindEnds(*group, &ends)) {
+    return Status::Corruption("a key of the AUTO_INCREMENT column's index");
+  }
+  group->resize(ends[table->s->next_number_keypart - 1]);
+  return unshared_ ? Status()
+                   : session_->LockToken(engine->dictionary.subtable(),
+                                         AutoIncrementToken() + '/' + *group, /*shared=*/false);
+}
+
+Status ha_sluice::LockAutoIncrementOf(const uchar* record) {
+  std::string group;
+  return table->found_next_number_field == nullptr || table->s->next_number_keypart == 0
+             ? Status()
+             : LockAutoIncrementGroup(record, &group);
+}
+
+Status ha_sluice::NoteAutoIncrement(const uchar* record) {
+  if (table->found_next_number_field == nullptr || table->s->next_number_keypart != 0) {
+    return {};
+  }
+  const uint64_t value = AutoIncrementOf(record);
+  return value == 0 ? Status()
+                    : WithAutoIncrement(/*for_statement=*/false, [&](AutoIncrementLock lock) {
+                        return share_->UsedAutoIncrement(value, lock);
+                      });
 }
 
 int ha_sluice::write_row(const uchar* record) {
@@ -174,7 +253,10 @@ int ha_sluice::write_row(const uchar* record) {
       return auto_increment_error_ != 0 ? auto_increment_error_ : error;
     }
   }
-  Status status = MakeRowKey(record, &new_row_key_);
+  Status status = LockAutoIncrementOf(record);
+  if (status.ok()) {
+    status = MakeRowKey(record, &new_row_key_);
+  }
   if (!status.ok()) {
     return Fail(status);
   }
@@ -235,6 +317,10 @@ int ha_sluice::update_row(const uchar* old_record, const uchar* new_record) {
       MakeEntry(*indexes_[i], new_record, new_row_key_, &new_entries_[i]);
     }
   }
+  status = LockAutoIncrementOf(new_record);
+  if (!status.ok()) {
+    return Fail(status);
+  }
   if (const int error = CheckDuplicates(new_record, moved); error != 0) {
     return error;
   }
@@ -287,21 +373,27 @@ int ha_sluice::delete_row(const uchar* record) {
 
 void ha_sluice::get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted,
                                    ulonglong* first, ulonglong* reserved) {
-  if (table->s->next_number_keypart != 0) {
-    // One more than the highest among the rows with the same first columns.
-    handler::get_auto_increment(offset, increment, wanted, first, reserved);
-    return;
-  }
   uint64_t value = 0;
-  const bool for_statement = !unshared_ && LogsStatements(ha_thd());
-  const Status status = WithAutoIncrement(for_statement, [&](AutoIncrementLock lock) {
-    return share_->TakeAutoIncrement(offset, increment, wanted, lock, &value);
-  });
+  Status status;
+  *reserved = wanted;
+  if (table->s->next_number_keypart != 0) {
+    // One more than the highest among the rows with the same first columns; the next row may have others.
+    *reserved = 1;
+    std::string group;
+    status = LockAutoIncrementGroup(table->record[0], &group);
+    if (status.ok()) {
+      status = HighestAutoIncrement(group, &value);
+    }
+    value += value == ULONGLONG_MAX ? 0 : 1;
+  } else {
+    const bool for_statement = !unshared_ && LogsStatements(ha_thd());
+    status = WithAutoIncrement(for_statement, [&](AutoIncrementLock lock) {
+      return share_->TakeAutoIncrement(offset, increment, wanted, lock, &value);
+    });
+  }
   if (!status.ok()) {
     auto_increment_error_ = Fail(status);
-    *first = ULONGLONG_MAX;
-    return;
+    value = ULONGLONG_MAX;
   }
   *first = value;
-  *reserved = wanted;
 }

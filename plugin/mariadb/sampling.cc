@@ -8,7 +8,12 @@ namespace sluice::mariadb {
 namespace {
 
 constexpr int kPlaces = 200;
+constexpr int kDraws = 4 * kPlaces;  // of places, some of which may be empty
 constexpr uint64_t kInARow = 40;
+// Ranges of keys are not halved further: within a block, sizes are told as if its keys were spread
+// evenly, and so most of it seems to be in the gaps between kinds. From there on entries are skipped.
+constexpr uint64_t kPlaceEntries = 2048;
+constexpr uint64_t kPlaceBytes = 64 << 10;
 // Fewer than so many kinds that begin where entries were read tell little of how many there are.
 constexpr uint64_t kManyFirst = 8;
 
@@ -89,29 +94,43 @@ class Sample {
   std::vector<std::map<std::string, int>> values_;  // of the entries that were read first
 };
 
-// A key at random, as nearly as sizes tell.
-std::string RandomKey(DB* db, Subtable* subtable, std::string low, std::string high,
-                      std::mt19937_64* random) {
-  const auto entries = [db, subtable](std::string_view begin, std::string_view end) {
-    return db->ApproximateSize(subtable, begin, end).records;
+// Where entries are read.
+struct Place {
+  std::string key;
+  std::string end;   // where the next place begins that there could be
+  uint64_t entries;  // from one to the other, or so
+};
+
+// A place at random, as nearly as sizes tell.
+Place RandomPlace(DB* db, Subtable* subtable, std::string low, std::string high,
+                  std::mt19937_64* random) {
+  const auto size = [db, subtable](std::string_view begin, std::string_view end) {
+    return db->ApproximateSize(subtable, begin, end);
   };
-  for (int halvings = 0; halvings < 128; ++halvings) {
+  const auto is_small = [](const RangeSize& range) {
+    return range.records <= kPlaceEntries || range.bytes <= kPlaceBytes;
+  };
+  RangeSize range = size(low, high);
+  for (int halvings = 0; halvings < 128 && !is_small(range); ++halvings) {
     std::string middle = Halfway(low, high);
     if (middle <= low || middle >= high) {
       break;
     }
-    const uint64_t below = entries(low, middle);
-    const uint64_t above = entries(middle, high);
-    if (below + above <= kInARow) {
+    const RangeSize below = size(low, middle);
+    const RangeSize above = size(middle, high);
+    const uint64_t both = below.records + above.records;
+    if (both == 0) {
       break;
     }
-    if (std::uniform_int_distribution<uint64_t>(1, below + above)(*random) <= below) {
+    if (std::uniform_int_distribution<uint64_t>(1, both)(*random) <= below.records) {
       high = std::move(middle);
+      range = below;
     } else {
       low = std::move(middle);
+      range = above;
     }
   }
-  return low;
+  return {std::move(low), std::move(high), range.records};
 }
 
 }  // namespace
@@ -158,10 +177,18 @@ Status SampleIndex(DB* db, Subtable* subtable, uint64_t entries, size_t columns,
     iterator->Seek(last);
     SLUICE_RETURN_IF_ERROR(sample.ReadFrom(iterator.get(), 1));
   }
-  for (int place = 0; !whole && place < kPlaces; ++place) {
-    iterator->Seek(RandomKey(db, subtable, first, last, &random));
-    // Where kinds begin is where keys are halved: it must not be always there.
-    for (uint64_t skip = random() % kInARow; skip > 0 && iterator->Valid(); --skip) {
+  int places = 0;
+  for (int draws = 0; !whole && places < kPlaces && draws < kDraws; ++draws) {
+    const Place at = RandomPlace(db, subtable, first, last, &random);
+    iterator->Seek(at.key);
+    // Sizes count what a range deletion covers in memory: there is nothing, and what follows is not to
+    // be met more often for that.
+    if (iterator->Valid() && iterator->key() >= at.end && at.end < last) {
+      continue;
+    }
+    ++places;
+    const uint64_t most = std::clamp(at.entries, kInARow, kPlaceEntries);
+    for (uint64_t skip = random() % most; skip > 0 && iterator->Valid(); --skip) {
       iterator->Next();
     }
     SLUICE_RETURN_IF_ERROR(sample.ReadFrom(iterator.get(), kInARow));

@@ -3,9 +3,9 @@
 // In an index, entries with the same first columns stand side by side. Of entries that are drawn at
 // random, as many are the first of their kind as there are kinds among all: this tells how many
 // entries each has on average. Some entries are read in a row at each place, and the places are
-// found by halving the index's range of keys at random, as sizes have it. Of few kinds with many
-// entries each, hardly any begins where entries are read: then it counts how often the same kind is
-// met at different places.
+// found by halving the index's range of keys at random, as sizes have it, and then by skipping
+// entries. Of few kinds with many entries each, hardly any begins where entries are read: then it
+// counts how often the same kind is met at different places.
 
 #pragma once
 

@@ -97,6 +97,35 @@ TEST_F(SamplingTest, PlacesAreAllOver) {
   EXPECT_LT(same[0], 40U);
 }
 
+TEST_F(SamplingTest, PlacesAreAllOverAKind) {
+  // Of each kind a few entries have other second columns than the rest: places that are drawn to
+  // where kinds begin, or to where they end, find these alone. Each total is another seed.
+  constexpr uint64_t kOfAKind = 640;
+  for (const uint64_t few : {0, 1000}) {
+    ASSERT_TRUE(db_->DeleteRange({}, nullptr, "", std::string(9, '\xff')).ok());
+    for (uint64_t kinds = 0; kinds < 320;) {
+      WriteBatch batch;
+      for (const uint64_t end = kinds + 16; kinds < end; ++kinds) {
+        for (uint64_t i = 0; i < kOfAKind; ++i) {
+          batch.Put(Key(kinds, i < 40 ? few + i : 500, i), "");
+        }
+      }
+      ASSERT_TRUE(db_->Write({}, batch).ok());
+      for (const bool flushed : {false, true}) {
+        if (flushed) {
+          ASSERT_TRUE(db_->CompactRange(nullptr, "", "").ok());
+        }
+        std::vector<uint64_t> same;
+        ASSERT_TRUE(SampleIndex(db_.get(), nullptr, kinds * kOfAKind, 3, Ends, &same).ok());
+        EXPECT_GT(same[0], kOfAKind / 3) << few << ' ' << kinds << ' ' << flushed;
+        EXPECT_LT(same[0], kOfAKind * 3) << few << ' ' << kinds << ' ' << flushed;
+        EXPECT_GT(same[1], kOfAKind / 41 / 3) << few << ' ' << kinds << ' ' << flushed;
+        EXPECT_LT(same[1], kOfAKind / 41 * 3) << few << ' ' << kinds << ' ' << flushed;
+      }
+    }
+  }
+}
+
 TEST(Halfway, IsBetween) {
   TestRandom random(TestSeed());
   for (int i = 0; i < 20000; ++i) {

@@ -134,6 +134,12 @@ uint64_t Share::next_auto_increment() {
   return auto_increment_.next;
 }
 
+void Share::SetAutoIncrement(uint64_t next) {
+  const std::lock_guard guard(mutex_);
+  auto_increment_.next = next;
+  auto_increment_.reserved = next;
+}
+
 uint64_t Share::rows() const {
   return static_cast<uint64_t>(std::max<int64_t>(0, rows_->load(std::memory_order_relaxed)));
 }

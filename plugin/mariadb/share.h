@@ -40,6 +40,8 @@ class Share : public Handler_share {
   // A value that was given, and must not be given again. Busy likewise.
   Status UsedAutoIncrement(uint64_t value, AutoIncrementLock lock);
   uint64_t next_auto_increment();
+  // The counter was written, and goes on from there. REQUIRES: nobody else takes values
+  void SetAutoIncrement(uint64_t next);
 
   // An estimate of the number of rows.
   uint64_t rows() const;

@@ -126,6 +126,71 @@ class DdlTest(case.Case):
         self.expect(self.connect(), "SELECT SUM(c) FROM t FORCE INDEX (d); SELECT COUNT(*) FROM p; CHECK TABLE t, p, q",
                     "67 12 d.t,check,status,OK d.p,check,status,OK d.q,check,status,OK")
 
+    def test_automatic_values_are_set_at_once(self):
+        one = self.connect()
+        for partitions in ("", " PARTITION BY HASH (a) PARTITIONS 3"):
+            for key in ("PRIMARY KEY (a)", "PRIMARY KEY (a DESC)", "KEY (a)", "KEY (b), KEY (a, b)"):
+                self.expect(one, f"CREATE OR REPLACE TABLE n (a INT AUTO_INCREMENT, b INT, {key}) ENGINE=SLUICE{partitions};"
+                            "INSERT INTO n (b) VALUES (1), (2)", "")
+                self.expect(one, "ALTER TABLE n AUTO_INCREMENT = 100, ALGORITHM=INSTANT, LOCK=NONE; INSERT INTO n (b) VALUES (3);"
+                            "SELECT MAX(a) FROM n", "100")
+                # It goes back to behind the highest value, and not further.
+                self.expect(one, "ALTER TABLE n AUTO_INCREMENT = 50, ALGORITHM=INSTANT; INSERT INTO n (b) VALUES (4); SELECT MAX(a) FROM n", "101")
+                self.expect(one, "DELETE FROM n WHERE a > 2; ALTER TABLE n AUTO_INCREMENT = 0, COMMENT = 'x', ALGORITHM=INPLACE;"
+                            "INSERT INTO n (b) VALUES (5); SELECT MAX(a) FROM n", "3")
+                # With other changes; whether these are made anew is not the value's matter.
+                self.expect(one, "ALTER TABLE n ADD c INT, AUTO_INCREMENT = 200, ALGORITHM=INSTANT; INSERT INTO n (b) VALUES (6);"
+                            "ALTER TABLE n ADD KEY k (b), AUTO_INCREMENT = 300, ALGORITHM=NOCOPY; INSERT INTO n (b) VALUES (7);"
+                            "SELECT a FROM n WHERE a > 100 ORDER BY a", "200 300")
+                self.expect(one, "ALTER TABLE n AUTO_INCREMENT = 5000, ALGORITHM=INSTANT", "")
+                one.close()
+                self.connections.clear()
+                self.server.restart()
+                one = self.connect()
+                self.expect(one, "INSERT INTO n (b) VALUES (8); SELECT MAX(a) FROM n", "5000")
+                self.expect(one, "ALTER TABLE n AUTO_INCREMENT = 6000, ALGORITHM=INSTANT", "")
+                one.close()
+                self.connections.clear()
+                self.server.kill()
+                self.server.start()
+                one = self.connect()
+                self.expect(one, "INSERT INTO n (b) VALUES (9); SELECT MAX(a) FROM n", "6000")
+                self.assertIn("\tOK", self.server.run("CHECK TABLE n", "d"))
+        # Another column's values are looked at, one by one.
+        self.expect(one, "CREATE OR REPLACE TABLE n (a INT NOT NULL AUTO_INCREMENT, b INT NOT NULL, KEY (a), KEY (b)) ENGINE=SLUICE;"
+                    "INSERT INTO n (b) VALUES (15), (20);"
+                    "ALTER TABLE n MODIFY a INT NOT NULL, MODIFY b INT NOT NULL AUTO_INCREMENT;"
+                    "INSERT INTO n (a) VALUES (0); SELECT MAX(b) FROM n", "21")
+        self.expect(one, "CREATE OR REPLACE TABLE n (a INT NOT NULL, b INT NOT NULL AUTO_INCREMENT, KEY (a, b)) ENGINE=SLUICE;"
+                    "INSERT INTO n VALUES (1, 15), (2, 20)", "")
+        self.expect(one, "ALTER TABLE n DROP KEY a, ADD KEY (b), ALGORITHM=NOCOPY", "E1845")
+        self.expect(one, "ALTER TABLE n DROP KEY a, ADD KEY (b); INSERT INTO n (a) VALUES (1); SELECT MAX(b) FROM n", "21")
+        # Writers are waited for.
+        two = self.connect()
+        self.expect(one, "CREATE OR REPLACE TABLE n (a INT PRIMARY KEY AUTO_INCREMENT) ENGINE=SLUICE; BEGIN; INSERT INTO n VALUES (70)", "")
+        two.send("ALTER TABLE n AUTO_INCREMENT = 5, ALGORITHM=INSTANT; INSERT INTO n VALUES (0); SELECT MAX(a) FROM n")
+        self.wait("ALTER TABLE n AUTO_INCREMENT = 5, ALGORITHM=INSTANT")
+        self.expect(one, "COMMIT", "")
+        self.assertEqual(two.receive(), "71")
+
+    def test_indexes_are_ignored_at_once(self):
+        one = self.connect()
+        for partitions in ("", " PARTITION BY HASH (a) PARTITIONS 3"):
+            self.expect(one, "CREATE OR REPLACE TABLE n (a INT PRIMARY KEY, b INT, c VARCHAR(9), v INT AS (b + 1), KEY i (b), KEY j (v), UNIQUE k (c, a))"
+                        f" ENGINE=SLUICE{partitions}; INSERT INTO n (a, b, c) VALUES (1, 10, 'x'), (2, 20, 'y')", "")
+            for index in "ijk":
+                for ignored in ("IGNORED", "NOT IGNORED", "IGNORED"):
+                    self.expect(one, f"ALTER TABLE n ALTER INDEX {index} {ignored}, ALGORITHM=INSTANT, LOCK=NONE", "")
+            # They are kept up to date meanwhile.
+            self.expect(one, "INSERT INTO n (a, b, c) VALUES (3, 30, 'z'); SELECT a FROM n FORCE INDEX (i) WHERE b = 30", "E1176")
+            self.expect(one, "INSERT INTO n (a, b, c) VALUES (3, 30, 'z')", "E1062")
+            self.server.restart()
+            one = self.connect()
+            self.assertEqual(self.server.run("SHOW CREATE TABLE n", "d").count("IGNORED"), 3)
+            self.expect(one, "ALTER TABLE n ALTER INDEX i NOT IGNORED, ALTER INDEX j NOT IGNORED, ALTER INDEX k NOT IGNORED, ALGORITHM=INSTANT;"
+                        "SELECT a FROM n FORCE INDEX (i) WHERE b = 30; SELECT a FROM n FORCE INDEX (j) WHERE v = 31", "3 3")
+            self.assertIn("\tOK", self.server.run("CHECK TABLE n", "d"))
+
     def test_columns_are_added_at_once(self):
         one, two = self.connect(), self.connect()
         self.expect(two, "BEGIN; SELECT COUNT(*) FROM t AS x", "3")

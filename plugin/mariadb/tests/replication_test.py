@@ -42,6 +42,21 @@ class ReplicationTest(unittest.TestCase):
         self.same()
         self.assertIn("gtid_slave_pos_SLUICE", self.replica.run("SHOW TABLES", "mysql"))
 
+    def test_automatic_values_go_on_from_where_they_were_set(self):
+        one = self.connect()
+        self.expect(one, "CREATE OR REPLACE TABLE u (a INT PRIMARY KEY AUTO_INCREMENT, b INT, KEY (b)); INSERT INTO u (b) VALUES (1);"
+                    "ALTER TABLE u AUTO_INCREMENT = 100, ALGORITHM=INSTANT; INSERT INTO u (b) VALUES (2);"
+                    "ALTER TABLE u ALTER INDEX b IGNORED, ALGORITHM=INSTANT; INSERT INTO u (b) VALUES (3)")
+        self.same()
+        for running in (self.primary, self.replica):
+            shown = running.run("SHOW CREATE TABLE u", "d")
+            self.assertIn("AUTO_INCREMENT=102", shown)
+            self.assertIn(" IGNORED", shown)
+        self.expect(one, "DELETE FROM u WHERE a > 50; ALTER TABLE u AUTO_INCREMENT = 1, ALGORITHM=INSTANT")
+        self.same()
+        for running in (self.primary, self.replica):
+            self.assertIn("AUTO_INCREMENT=2 ", running.run("SHOW CREATE TABLE u", "d"))
+
     def test_prepared_transactions_are_there_on_the_replica(self):
         one = self.connect()
         self.expect(one, "XA START 'a'; UPDATE t SET b = 11 WHERE a = 1; XA END 'a'; XA PREPARE 'a'")

@@ -324,6 +324,55 @@ class SqlTest(case.Case):
         self.expect(one, "SET auto_increment_increment = 10, auto_increment_offset = 3; INSERT INTO n(b) VALUES (1), (1);"
                          "SELECT a FROM n WHERE a > 100", "103 113")
 
+    def await_lock(self, statement):
+        end = time.monotonic() + 60
+        while "1" not in self.server.run(f"SELECT 1 FROM information_schema.processlist WHERE info = '{statement}' AND time_ms > 100"):
+            self.assertLess(time.monotonic(), end, statement)
+
+    def test_automatic_values_behind_other_columns(self):
+        for partitions in ("", " PARTITION BY HASH (a) PARTITIONS 3", " PARTITION BY HASH (b) PARTITIONS 3"):
+            for keys in ("PRIMARY KEY (a, b)", "PRIMARY KEY (a DESC, b DESC)", "KEY (a, b)", "KEY (a, b DESC)"):
+                self.server.run("CREATE OR REPLACE TABLE n (a INT, b INT AUTO_INCREMENT, c INT, "
+                                f"{keys}) ENGINE=SLUICE{partitions}", "d")
+                for level in ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"):
+                    one, two = self.connect(level), self.connect(level)
+                    for connection in (one, two):
+                        self.expect(connection, "SET sluice_lock_wait_timeout = 20", "")
+                    self.expect(one, "DELETE FROM n; BEGIN; INSERT INTO n VALUES (1, 0, 1), (2, 0, 1), (1, 0, 1)", "")
+                    # Another group goes on; the same one waits, and then has a value of its own, whatever its snapshot sees.
+                    self.expect(two, "BEGIN; SELECT COUNT(*) FROM t; INSERT INTO n VALUES (3, 0, 2), (3, 7, 2), (3, 0, 2)", "3")
+                    if " (b)" not in partitions:
+                        two.send("INSERT INTO n VALUES (1, 0, 2), (1, 0, 2)")
+                        self.await_lock("INSERT INTO n VALUES (1, 0, 2), (1, 0, 2)")
+                        self.expect(one, "COMMIT", "")
+                        self.assertEqual(two.receive(), "", (partitions, keys, level))
+                        self.expect(two, "COMMIT; SELECT a, b FROM n ORDER BY 1, 2", "1,1 1,2 1,3 1,4 2,1 3,1 3,7 3,8")
+                    # A value that is given is waited for, too, and one that is undone comes again.
+                    self.expect(two, "COMMIT", "")
+                    self.expect(one, "COMMIT; BEGIN; INSERT INTO n VALUES (1, 90, 1)", "")
+                    two.send("INSERT INTO n VALUES (1, 0, 3)")
+                    self.await_lock("INSERT INTO n VALUES (1, 0, 3)")
+                    self.expect(one, "COMMIT; BEGIN; INSERT INTO n VALUES (1, 0, 4)", "")
+                    self.expect(one, "ROLLBACK", "")
+                    self.assertEqual(two.receive(), "", (partitions, keys, level))
+                    self.expect(one, "SELECT b FROM n WHERE c = 3", "91")
+                    self.assertIn("\tOK", self.server.run("CHECK TABLE n", "d"))
+
+    def test_many_take_automatic_values_behind_other_columns(self):
+        for keys in ("PRIMARY KEY (a, b)", "KEY (a, b)"):
+            self.server.run(f"CREATE OR REPLACE TABLE n (a INT, b INT AUTO_INCREMENT, c INT, {keys}) ENGINE=SLUICE", "d")
+            connections = [self.connect(level) for level in ("READ COMMITTED", "REPEATABLE READ", "READ COMMITTED", "REPEATABLE READ")]
+            for connection in connections:
+                self.expect(connection, "SET sluice_lock_wait_timeout = 50", "")
+            for number in range(50):
+                for connection in connections:
+                    connection.send(f"INSERT INTO n VALUES ({number % 2}, 0, 1); BEGIN; INSERT INTO n VALUES (7, 0, 2), (7, 0, 2);"
+                                    "INSERT INTO n VALUES (8, 0, 2); COMMIT")
+                for connection in connections:
+                    self.assertEqual(connection.receive(), "")
+            self.expect(self.connect(), "SELECT a, COUNT(*), MAX(b), COUNT(DISTINCT b) FROM n GROUP BY a",
+                        "0,100,100,100 1,100,100,100 7,400,400,400 8,200,200,200")
+
     def test_transactions_have_a_limit(self):
         one = self.connect()
         self.expect(one, "CREATE TABLE big (a INT PRIMARY KEY, b LONGTEXT) ENGINE=SLUICE", "")
