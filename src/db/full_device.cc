@@ -199,7 +199,8 @@ Status FullDevice::FillReserve(const std::string& path, uint64_t bytes, IfShort 
     return {};
   }
   std::unique_ptr<DataFile> file;
-  Status status = env_->NewDataFile(path, &file);
+  SLUICE_RETURN_IF_ERROR(env_->NewDataFile(path, &file));
+  Status status;
   uint64_t end = there;
   while (status.ok() && end < bytes) {
     const uint64_t piece = std::min(bytes - end, kZeros.size());

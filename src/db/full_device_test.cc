@@ -209,6 +209,33 @@ TEST(FullDevice, WhatFailsWhileTheReserveIsFilledIsTriedAgain) {
   EXPECT_FALSE(full.Failed(status, FullDevice::Need::kOther, 0, &news));
 }
 
+// What there is of the reserve stays, whatever fails as it is filled.
+TEST(FullDevice, FillingTheReserveCanFailAnywhere) {
+  bool failed = true;
+  for (uint64_t k = 0; failed; ++k) {
+    SCOPED_TRACE(k);
+    FaultEnv env;
+    ASSERT_TRUE(env.CreateDir("db").ok());
+    FullDevice full(&env, "db", 1 << 20);
+    full.ReserveForCompactions(1 << 20);
+    ASSERT_TRUE(full.Fill(1 << 20).ok());
+    for (const char* const name : {"", ".open", ".flush", ".compact"}) {
+      std::unique_ptr<DataFile> file;
+      ASSERT_TRUE(env.NewDataFile(std::string("db/RESERVE") + name, &file).ok());
+      ASSERT_TRUE(file->Truncate(4096).ok());
+    }
+    env.FailAt(env.operations() + k, ENOSPC, k);
+    EXPECT_TRUE(full.Fill(1 << 20).ok());
+    failed = !env.failure().empty();
+    EXPECT_EQ(full.full(), failed);
+    EXPECT_TRUE(full.Fill(1 << 20).ok());
+    EXPECT_FALSE(full.full());
+    uint64_t bytes = 0;
+    EXPECT_TRUE(env.GetFileSize("db/RESERVE.flush", &bytes).ok());
+    EXPECT_EQ(bytes, 1u << 20);
+  }
+}
+
 // The reserve goes to a flush that finds no space a moment before the deletion does, which needs what
 // the flush gives back as it ends.
 TEST(FullDevice, ADeletionWaitsForTheFlushThatHasTheReserve) {
