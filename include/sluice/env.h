@@ -127,6 +127,11 @@ class SLUICE_EXPORT DataFile {
   virtual IoDescriptor read_descriptor() const { return {}; }
   /// What such writes go to as do those of Write. Without it they are calls of Write.
   virtual IoDescriptor write_descriptor() const { return {.fd = descriptor()}; }
+  /// Takes space for these bytes, which are behind the file's end, and makes it so long; they read as
+  /// zeros. After an error the file may be longer than it was. By default it writes zeros.
+  virtual Status Allocate(uint64_t offset, uint64_t bytes) {
+    return Write(offset, std::string(bytes, '\0'));
+  }
 };
 
 /// A file that is read only.

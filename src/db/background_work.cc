@@ -286,7 +286,8 @@ void BackgroundWork::CompactionLoop() {
       db_.work.wait_until(lock, next_compaction_);
       continue;
     }
-    if (MustFill(lock)) {  // first, or one compaction after the other would use the reserve
+    // First, or one compaction after the other would use the reserve; and one of them at a time.
+    if (MustFill(lock) || (db_.full.full() && db_.using_reserve > 0)) {
       db_.work.wait(lock);
       continue;
     }

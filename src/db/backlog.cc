@@ -93,6 +93,7 @@ void Backlog::Update(const StateLock& lock, SubtableImpl* subtable) {
     }
     behind_count_.store(behind_.size(), std::memory_order_relaxed);
   }
+  with_records_.store(filling_.size() + waiting_.size(), std::memory_order_relaxed);
   oldest_filling_.store(filling_.empty() ? kNoLog : filling_.begin()->first,
                         std::memory_order_relaxed);
   const LogPosition oldest = OldestLog(lock);
@@ -199,8 +200,10 @@ uint64_t Backlog::UnflushedBytes() const {
   // A small record takes many times more memory than in an extent, and there less than twice as much
   // as in the log.
   constexpr uint64_t kPerLogByte = 2;
+  constexpr uint64_t kPerSubtable = uint64_t{8} << 10;  // pages that are not full, and metadata
   return std::min<uint64_t>(memory_.unflushed.load(std::memory_order_relaxed),
-                            kPerLogByte * LogBytesFrom(oldest_.load(std::memory_order_relaxed)));
+                            kPerLogByte * LogBytesFrom(oldest_.load(std::memory_order_relaxed))) +
+         kPerSubtable * with_records_.load(std::memory_order_relaxed);
 }
 
 std::vector<SubtableImpl*> Backlog::Filling(const StateLock&) const {

@@ -151,6 +151,8 @@ class Backlog {
   // Copies of what the mutex guards, for readers without it.
   std::atomic<size_t> waiting_bytes_{0};
   std::atomic<size_t> behind_count_{0};
+  std::atomic<size_t> with_records_{
+      0};  // memtables that are filling, and sub-tables with some that wait
   std::atomic<size_t> full_count_{0};
   std::atomic<bool> for_space_{false};
   std::atomic<LogPosition> oldest_filling_{kNoLog};

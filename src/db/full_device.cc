@@ -1,7 +1,6 @@
 #include "db/full_device.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <utility>
 
@@ -11,7 +10,7 @@ namespace sluice {
 
 namespace {
 
-constexpr std::array<char, size_t{64} << 10> kZeros{};  // are written at once
+constexpr uint64_t kPiece = uint64_t{64} << 10;  // is taken at once where space is short
 
 }  // namespace
 
@@ -121,7 +120,8 @@ bool FullDevice::SetFullLocked(const Status& status, uint64_t unflushed) {
   const bool news = status_.ok();
   if (news) {
     CountLeft(unflushed);
-    compaction_bytes_ = SizeOf(compaction_reserve_);  // more is not to be had
+    // More is not to be had, as a rule.
+    compaction_bytes_ = std::clamp(SizeOf(compaction_reserve_), planned_bytes_ / 2, planned_bytes_);
   }
   status_ = status;
   full_.store(true, std::memory_order_release);
@@ -171,7 +171,7 @@ void FullDevice::RegainForOpening() {
       !env_->NewDataFile(opening_reserve_, &file).ok()) {
     return;
   }
-  while (bytes < kOpeningBytes && file->Write(bytes, std::string(kPageBytes, '\0')).ok()) {
+  while (bytes < kOpeningBytes && file->Allocate(bytes, kPageBytes).ok()) {
     bytes += kPageBytes;
   }
   (void)file->Truncate(bytes);
@@ -186,7 +186,7 @@ Status FullDevice::FillOpeningReserve() {
     return status;
   }
   SLUICE_RETURN_IF_ERROR(env_->NewDataFile(opening_reserve_, &file));
-  status = file->Write(bytes, std::string(kOpeningBytes - bytes, '\0'));
+  status = file->Allocate(bytes, kOpeningBytes - bytes);
   if (!status.ok()) {
     (void)file->Truncate(bytes);
   }
@@ -200,25 +200,41 @@ Status FullDevice::FillReserve(const std::string& path, uint64_t bytes, IfShort 
   }
   std::unique_ptr<DataFile> file;
   SLUICE_RETURN_IF_ERROR(env_->NewDataFile(path, &file));
-  Status status;
   uint64_t end = there;
-  while (status.ok() && end < bytes) {
-    const uint64_t piece = std::min(bytes - end, kZeros.size());
-    status = file->Write(end, {kZeros.data(), piece});
-    end += status.ok() ? piece : 0;
+  Status status = file->Allocate(there, bytes - there);
+  if (status.IsNoSpace() && if_short == IfShort::kKeepWhatIs) {
+    (void)file->Truncate(there);
+    for (status = {}; status.ok() && end < bytes;) {
+      const uint64_t piece = std::min(bytes - end, kPiece);
+      status = file->Allocate(end, piece);
+      end += status.ok() ? piece : 0;
+    }
   }
   if (status.IsNoSpace()) {
     // A part of what was written last may have been allocated. Some pages are left for the log, which
     // may need a new segment before deletions are taken.
-    there = if_short == IfShort::kKeepWhatIs ? end - std::min(end, kZeros.size()) : there;
+    there = if_short == IfShort::kKeepWhatIs ? end - std::min(end, kPiece) : there;
     (void)(there == 0 ? env_->RemoveFile(path) : file->Truncate(there));
+  }
+  return status;
+}
+
+Status FullDevice::FillFirstHalf() {
+  const uint64_t half = reserve_bytes_ / 2;
+  Status status = FillReserve(reserve_, half, IfShort::kKeepWhatIs);
+  const uint64_t others = SizeOf(compaction_reserve_);
+  std::unique_ptr<DataFile> file;
+  if (status.IsNoSpace() && others >= 4 * half &&
+      env_->NewDataFile(compaction_reserve_, &file).ok() && file->Truncate(others - half).ok()) {
+    status = FillReserve(reserve_, half, IfShort::kKeepWhatIs);
   }
   return status;
 }
 
 void FullDevice::ReserveForCompactions(uint64_t bytes) {
   const MutexLock lock(mutex_);
-  compaction_bytes_ = std::max(compaction_bytes_, bytes);
+  planned_bytes_ = std::max(planned_bytes_, bytes);
+  compaction_bytes_ = planned_bytes_;
 }
 
 void FullDevice::FillForCompactions() {
@@ -252,7 +268,7 @@ Status FullDevice::FillMetadataReserve() {
     metadata_bytes_there_ = bytes;
   }
   uint64_t& there = *metadata_bytes_there_;
-  const uint64_t wanted = RoundUp(metadata_bytes_, kZeros.size());
+  const uint64_t wanted = RoundUp(metadata_bytes_, kPiece);
   if (there >= wanted && there / 4 <= wanted) {
     return {};
   }
@@ -262,9 +278,9 @@ Status FullDevice::FillMetadataReserve() {
     SLUICE_RETURN_IF_ERROR(file->Truncate(wanted));
     there = wanted;
   }
-  for (; there < wanted; there = RoundUp(there + 1, kZeros.size())) {
-    const size_t piece = kZeros.size() - there % kZeros.size();
-    if (const Status status = file->Write(there, {kZeros.data(), piece}); !status.ok()) {
+  for (; there < wanted; there = RoundUp(there + 1, kPiece)) {
+    const uint64_t piece = kPiece - there % kPiece;
+    if (const Status status = file->Allocate(there, piece); !status.ok()) {
       (void)file->Truncate(there);
       filled_in_vain_ = true;
       return status;
@@ -279,7 +295,11 @@ Status FullDevice::Fill(uint64_t unflushed) {
   if (status.ok()) {
     status = FillMetadataReserve();
   }
-  // Deletions add to what there is until compactions have done with them: these come first.
+  // Deletions add to what there is until compactions have done with them: these come first, but not
+  // before some deletions can be taken.
+  if (status.ok()) {
+    status = FillFirstHalf();
+  }
   if (status.ok() && compaction_bytes_ > 0) {
     status = FillReserve(compaction_reserve_, compaction_bytes_, IfShort::kKeepWhatIs);
   }

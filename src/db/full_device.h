@@ -134,6 +134,7 @@ class FullDevice {
   Status FillReserve(const std::string& path, uint64_t bytes, IfShort if_short);
   Status CoverLocked(uint64_t unflushed) SLUICE_REQUIRES(mutex_);
   Status FillOpeningReserve();
+  Status FillFirstHalf();
   Status FillMetadataReserve() SLUICE_REQUIRES(mutex_);
 
   Env* const env_;
@@ -151,8 +152,9 @@ class FullDevice {
   uint64_t left_ SLUICE_GUARDED_BY(mutex_) = 0;  // Take's, while the device is full
   uint64_t vain_fills_ SLUICE_GUARDED_BY(mutex_) = 0;
   Status status_ SLUICE_GUARDED_BY(mutex_);
-  uint64_t compaction_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;
-  uint64_t metadata_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;                   // that shall be there
+  uint64_t planned_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;     // for compactions
+  uint64_t compaction_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;  // that shall be there for them now
+  uint64_t metadata_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;    // that shall be there
   std::optional<uint64_t> metadata_bytes_there_ SLUICE_GUARDED_BY(mutex_);  // none: not known yet
   bool filled_in_vain_ SLUICE_GUARDED_BY(mutex_) = false;  // since the last failure
   uint64_t failures_ SLUICE_GUARDED_BY(mutex_) = 0;

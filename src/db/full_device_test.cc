@@ -227,7 +227,7 @@ TEST(FullDevice, FillingTheReserveCanFailAnywhere) {
     env.FailAt(env.operations() + k, ENOSPC, k);
     EXPECT_TRUE(full.Fill(1 << 20).ok());
     failed = !env.failure().empty();
-    EXPECT_EQ(full.full(), failed);
+    EXPECT_TRUE(failed || !full.full());
     EXPECT_TRUE(full.Fill(1 << 20).ok());
     EXPECT_FALSE(full.full());
     uint64_t bytes = 0;

@@ -41,6 +41,9 @@ double RateAt(double pressure) {
 // How much of the buffer for a group's record is kept: groups of small batches never need more.
 constexpr size_t kMostRecordKept = size_t{2} << 20;
 constexpr std::chrono::seconds kForSpaceEvery{1};
+// Groups of more than that are refused where others, which were admitted at the same time, have used up
+// the space for their flush.
+constexpr size_t kMuchUncovered = size_t{64} << 10;
 // A segment of the log that has less is not worth another one's first pages.
 constexpr uint64_t kLeastLogToEnd = uint64_t{64} << 10;
 
@@ -118,6 +121,11 @@ Status WritePath::BufferLog(WriteGroup* group) {
     group->must_switch = taken.IsNoSpace() && db_.full.full() && FlushForSpace();
     return taken;
   }
+  if (group->bytes > kMuchUncovered && !db_.full.full() && !MayFlush(group->bytes)) {
+    group->must_switch = FlushForSpace();
+    return Status::NoSpace(
+        fmt::format("{}: no space to flush what memtables would hold", db_.path));
+  }
   KeptBuffer record(&record_, kMostRecordKept);
   group->last_sequence = db_.last_sequence + group->tasks->count;
   std::string_view payload;
@@ -155,6 +163,7 @@ Status WritePath::BufferLog(WriteGroup* group) {
     group->must_switch = FlushForSpace();
     return status;
   }
+  in_flight_.fetch_add(group->bytes, std::memory_order_relaxed);
   db_.last_sequence = group->last_sequence;
   db_.given_sequence.store(group->last_sequence, std::memory_order_seq_cst);  // dead_stretches.h
   group->log_end = db_.log_end;
@@ -220,6 +229,7 @@ bool WritePath::Insert(const WriteGroup& group) {
   // Otherwise the next group would reuse sequence numbers of this one.
   SLUICE_CHECK(sequence == group.last_sequence + 1);
   db_.counters.user_bytes.fetch_add(user_bytes, std::memory_order_relaxed);
+  in_flight_.fetch_sub(group.bytes, std::memory_order_relaxed);
   look();
   return db_.backlog.MustSwitch();
 }
@@ -327,7 +337,8 @@ bool WritePath::MayFlush(size_t bytes) {
   if (db_.full.full()) {
     return db_.full.HasLeft(SpaceFor(bytes));
   }
-  const uint64_t unflushed = db_.backlog.UnflushedBytes() + bytes;
+  const uint64_t unflushed =
+      db_.backlog.UnflushedBytes() + in_flight_.load(std::memory_order_relaxed) + bytes;
   return db_.full.Covers(unflushed) || db_.full.Cover(unflushed);
 }
 

@@ -79,6 +79,7 @@ class WritePath final : private WriteStages {
   std::string record_;                                      // used by log buffering
   std::chrono::steady_clock::time_point next_for_space_{};  // FlushForSpace's
   bool stopped_ = false;                     // looked at by log buffering, set while there is none
+  std::atomic<size_t> in_flight_{0};         // bytes in the log that are not in memtables yet
   Mutex room_mutex_;                         // taken before all others: stopped writers take turns
   std::atomic<size_t> slowed_down_{0};       // writers, asleep
   std::atomic<bool> stuck_{false};           // compactions find no space, and so many are due that

@@ -385,6 +385,16 @@ class PosixDataFile final : public DataFile {
                : PathError(path_, "cannot truncate");
   }
 
+  Status Allocate(uint64_t offset, uint64_t bytes) override {
+    if (::fallocate(fd_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) {
+      return {};
+    }
+    if (errno == EOPNOTSUPP || errno == ENOSYS) {
+      return DataFile::Allocate(offset, bytes);
+    }
+    return PathError(path_, fmt::format("cannot allocate at offset {}", offset));
+  }
+
   Status GetDiskBytes(uint64_t* bytes) const override {
     struct stat info;
     if (::fstat(fd_.get(), &info) != 0) {
