@@ -1,7 +1,5 @@
 // A full device: writes fail with NoSpace, reads go on, and writing goes on when there is space.
 
-#include "db/full_device.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -10,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -26,7 +23,6 @@
 #include "db/fixture.h"
 #include "engine/testing.h"
 #include "sluice/db.h"
-#include "util/fault_env.h"
 #include "util/testing.h"
 
 namespace sluice {
@@ -188,145 +184,6 @@ TEST_F(FullDeviceTest, WritingGoesOnWhenThereIsSpace) {
   ExpectRecords();
   Reopen();
   ExpectRecords();
-}
-
-// While the reserve is filled again, in vain, it takes what a deletion needs.
-TEST(FullDevice, WhatFailsWhileTheReserveIsFilledIsTriedAgain) {
-  FaultEnv env;
-  ASSERT_TRUE(env.CreateDir("db").ok());
-  FullDevice full(&env, "db", 1 << 20);
-  ASSERT_TRUE(full.Fill(0).ok());
-  env.FillUp(env.operations(), ~uint64_t{0}, 1);
-  const Status status = Status::NoSpace("planned");
-  bool news;
-  EXPECT_TRUE(full.Failed(status, FullDevice::Need::kOther, 0, &news));  // the reserve is given up
-  std::unique_ptr<DataFile> file;
-  ASSERT_TRUE(env.NewDataFile("db/file", &file).ok());
-  ASSERT_TRUE(file->Write(0, std::string(100 << 10, 'x')).ok());
-  ASSERT_TRUE(full.Fill(0).ok());
-  EXPECT_TRUE(full.full());
-  EXPECT_TRUE(full.Failed(status, FullDevice::Need::kOther, 0, &news));
-  EXPECT_FALSE(full.Failed(status, FullDevice::Need::kOther, 0, &news));
-}
-
-// What there is of the reserve stays, whatever fails as it is filled.
-TEST(FullDevice, FillingTheReserveCanFailAnywhere) {
-  bool failed = true;
-  for (uint64_t k = 0; failed; ++k) {
-    SCOPED_TRACE(k);
-    FaultEnv env;
-    ASSERT_TRUE(env.CreateDir("db").ok());
-    FullDevice full(&env, "db", 1 << 20);
-    full.ReserveForCompactions(1 << 20);
-    ASSERT_TRUE(full.Fill(1 << 20).ok());
-    for (const char* const name : {"", ".open", ".flush", ".compact"}) {
-      std::unique_ptr<DataFile> file;
-      ASSERT_TRUE(env.NewDataFile(std::string("db/RESERVE") + name, &file).ok());
-      ASSERT_TRUE(file->Truncate(4096).ok());
-    }
-    env.FailAt(env.operations() + k, ENOSPC, k);
-    EXPECT_TRUE(full.Fill(1 << 20).ok());
-    failed = !env.failure().empty();
-    EXPECT_TRUE(failed || !full.full());
-    EXPECT_TRUE(full.Fill(1 << 20).ok());
-    EXPECT_FALSE(full.full());
-    uint64_t bytes = 0;
-    EXPECT_TRUE(env.GetFileSize("db/RESERVE.flush", &bytes).ok());
-    EXPECT_EQ(bytes, 1u << 20);
-  }
-}
-
-// The reserve goes to a flush that finds no space a moment before the deletion does, which needs what
-// the flush gives back as it ends.
-TEST(FullDevice, ADeletionWaitsForTheFlushThatHasTheReserve) {
-  constexpr int kWrites = 100;
-  FaultEnv env;
-  const auto gate = std::make_shared<FlushGate>();
-  Options options;
-  options.env = &env;
-  options.create_if_missing = true;
-  options.log_segment_bytes = 64 << 10;
-  options.listeners.push_back(gate);
-  std::unique_ptr<DB> db;
-  ASSERT_TRUE(DB::Open(options, "db", &db).ok());
-  // The flush takes little of the reserve, but the deletion, which takes less than the log has of
-  // these records, more than all of it.
-  const std::string value(20'000, 'v');
-  for (int i = 0; i < kWrites; ++i) {
-    ASSERT_TRUE(db->Put({}, "key", value).ok());
-  }
-  WriteBatch deletion;
-  for (int i = 0; i < 15; ++i) {
-    deletion.Delete(std::string(60'000, 'k') + std::to_string(i));
-  }
-  deletion.Delete("key");
-  env.FillUp(env.operations(), UINT64_MAX, TestSeed());
-  std::thread flush([&] { EXPECT_TRUE(db->Flush(nullptr).ok()); });
-  gate->reached.acquire();
-  const std::string before = env.failure();
-  std::atomic<bool> written{false};
-  std::thread write([&] {
-    const Status status = db->Write({}, deletion);
-    EXPECT_TRUE(status.ok()) << status.ToString();
-    written = true;
-  });
-  // It fails once, or waits before it is tried.
-  for (int i = 0; i < 100 && env.failure() == before && !written; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  gate->go_on.release();
-  write.join();
-  flush.join();
-  std::string found;
-  EXPECT_TRUE(db->Get({}, "key", &found).IsNotFound());
-  db.reset();  // before its file system
-}
-
-// The edit that cuts extents at the ends of the range finds no space, and is made again from the
-// reserve.
-TEST(FullDevice, ACompactionThatFindsNoSpaceForItsCutsCutsOnce) {
-  constexpr int kRuns = 16;
-  const std::string prefix(6000, 'k');  // which makes the edit larger than what the log has ahead
-  const auto key = [&](int i) { return fmt::format("{}{}", prefix, i); };
-  bool cut_failed = false;
-  uint64_t operations = 1;  // of the compaction
-  for (uint64_t k = 0; k < operations; ++k) {
-    FaultEnv env;
-    Options options;
-    options.env = &env;
-    options.create_if_missing = true;
-    options.automatic_compactions = false;
-    options.bloom_bits_per_key = 0;
-    std::unique_ptr<DB> db;
-    ASSERT_TRUE(DB::Open(options, "db", &db).ok());
-    for (int run = 0; run < kRuns; ++run) {
-      for (int i = 0; i < 8; ++i) {
-        ASSERT_TRUE(db->Put({}, key(i), fmt::format("{}", run)).ok());
-      }
-      ASSERT_TRUE(db->Flush(nullptr).ok());
-    }
-    const uint64_t before = env.operations();
-    env.FillUp(before + k, before + k + 1, k);
-    Status status = db->CompactRange(nullptr, key(3), key(5));
-    operations = env.operations() - before;
-    const std::string failure = env.failure();
-    SCOPED_TRACE(failure);
-    cut_failed = cut_failed || failure.find("/meta/") != std::string::npos;  // the first edit
-    EXPECT_TRUE(status.ok() || status.IsNoSpace()) << status.ToString();
-    status = db->CompactRange(nullptr, key(3), key(5));
-    EXPECT_TRUE(status.ok()) << status.ToString();
-    EXPECT_EQ(db->GetStatistics().subtables[0].levels[2].records, 2u);
-    status = db->Verify({});
-    EXPECT_TRUE(status.ok()) << status.ToString();
-    const std::unique_ptr<Iterator> at = db->NewIterator({});
-    int keys = 0;
-    for (at->SeekToFirst(); at->Valid(); at->Next()) {
-      EXPECT_EQ(at->key(), key(keys++));
-      EXPECT_EQ(at->value(), fmt::format("{}", kRuns - 1));
-    }
-    EXPECT_EQ(keys, 8);
-  }
-  EXPECT_TRUE(cut_failed);
 }
 
 TEST_F(FullDeviceTest, DeletingMakesSpace) {
