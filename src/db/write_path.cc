@@ -362,7 +362,9 @@ void WritePath::WaitForSpace(size_t bytes) {
         db_.SwitchMemtable(lock, subtable);
       }
     }
-    if (flushing(lock) && !db_.full.full()) {
+    if (!flushing(lock)) {
+      db_.full.FlushesDone();  // what was to be flushed was dropped, or recovery has done it
+    } else if (!db_.full.full()) {
       (void)db_.full.GiveUpForFlushes();
     }
   }
