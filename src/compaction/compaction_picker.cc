@@ -606,6 +606,40 @@ std::optional<CompactionPick> PickForReads(const Version& version, const Options
   return pick;
 }
 
+// A sub-table that fits into an extent, as a whole, if that makes it smaller by kShareOnFullDevice:
+// by the pages that small extents do not fill, and by what its tombstones delete. Any other
+// compaction would leave pages that are hardly used.
+std::optional<CompactionPick> PickSmallSubtable(const Version& version, const Options& options) {
+  uint64_t bytes = 0;
+  uint64_t records = 0;
+  uint64_t tombstones = 0;
+  uint64_t unused = 0;
+  for (const std::vector<Version::Run>& level : version.levels) {
+    for (const Version::Run& run : level) {
+      RunIndex::Iterator at(run.index);
+      for (at.SeekToFirst(); at.Valid(); at.Next()) {
+        const Extent& extent = *at.extent();
+        bytes += extent.live_bytes();
+        records += extent.entries;
+        tombstones += extent.tombstones;
+        unused += extent.bytes - extent.live_bytes() + kPageBytes / 2;
+        if (bytes > options.extent_bytes) {
+          return std::nullopt;
+        }
+      }
+    }
+  }
+  const UpperRunList upper = UpperRuns(version);
+  const uint64_t deleted = bytes * tombstones / (records + 1);
+  if (upper.empty() ||
+      static_cast<double>(unused + deleted) < kShareOnFullDevice * static_cast<double>(bytes)) {
+    return std::nullopt;
+  }
+  CompactionPick pick = IntoLast(CompactionKind::kDeletion, version, {}, upper);
+  pick.rewrite = true;
+  return pick;
+}
+
 }  // namespace
 
 std::vector<ExtentPtr> WithWholeKeys(const RunIndex& run, std::vector<ExtentPtr> extents) {
@@ -662,6 +696,15 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
                                              const PickInputs& inputs, LaterPick* later) {
   *later = {};
   const Deletions deletions{version, options, inputs.oldest_snapshot, &later->oldest_snapshot};
+  const auto allowed = [&](CompactionKind kind) {
+    return std::find(options.compaction_order.begin(), options.compaction_order.end(), kind) !=
+           options.compaction_order.end();
+  };
+  if (inputs.device_full && allowed(CompactionKind::kDeletion)) {
+    if (std::optional<CompactionPick> pick = PickSmallSubtable(version, options)) {
+      return pick;
+    }
+  }
   for (const CompactionKind kind : options.compaction_order) {
     std::optional<CompactionPick> pick;
     switch (kind) {
@@ -692,10 +735,6 @@ std::optional<CompactionPick> PickCompaction(const Version& version, const Optio
       return pick;
     }
   }
-  const auto allowed = [&](CompactionKind kind) {
-    return std::find(options.compaction_order.begin(), options.compaction_order.end(), kind) !=
-           options.compaction_order.end();
-  };
   if (allowed(CompactionKind::kDeletion) && version.levels[0].size() == 1) {
     if (std::optional<CompactionPick> pick = PickDeletionInLevel0(deletions)) {
       return pick;

@@ -200,10 +200,9 @@ uint64_t Backlog::UnflushedBytes() const {
   // A small record takes many times more memory than in an extent, and there less than twice as much
   // as in the log.
   constexpr uint64_t kPerLogByte = 2;
-  constexpr uint64_t kPerSubtable = uint64_t{8} << 10;  // pages that are not full, and metadata
   return std::min<uint64_t>(memory_.unflushed.load(std::memory_order_relaxed),
                             kPerLogByte * LogBytesFrom(oldest_.load(std::memory_order_relaxed))) +
-         kPerSubtable * with_records_.load(std::memory_order_relaxed);
+         kPerMemtable * with_records_.load(std::memory_order_relaxed);
 }
 
 std::vector<SubtableImpl*> Backlog::Filling(const StateLock&) const {

@@ -89,6 +89,8 @@ class Backlog {
   // The first log position that a memtable needs; ~0 if none needs any.
   LogPosition OldestLog(const StateLock& lock) const;
 
+  // What a flush writes beside the records: pages that are not full, and metadata.
+  static constexpr uint64_t kPerMemtable = uint64_t{8} << 10;
   // What flushes of all memtables will write at most, nearly.
   uint64_t UnflushedBytes() const;
   // Active memtables with records.

@@ -56,9 +56,10 @@ std::optional<CompactionSchedule::Candidate> CompactionSchedule::Choose(
     const StateLock& lock, std::vector<Candidate>* candidates) {
   const auto rank = [&](const Candidate& candidate) {
     const std::vector<CompactionKind>& order = options_.compaction_order;
-    return candidate.pick
-               ? std::find(order.begin(), order.end(), candidate.pick->kind) - order.begin()
-               : PTRDIFF_MAX;
+    return std::pair(
+        candidate.pick ? std::find(order.begin(), order.end(), candidate.pick->kind) - order.begin()
+                       : PTRDIFF_MAX,
+        candidate.subtable->id() <= chosen_);
   };
   const auto best =
       std::min_element(candidates->begin(), candidates->end(),
@@ -72,6 +73,7 @@ std::optional<CompactionSchedule::Candidate> CompactionSchedule::Choose(
     }
     if (at->pick && at == best) {
       subtable->compacting = true;
+      chosen_ = subtable->id();
       subtable->read_credit.Spend(at->pick->read_credit);
       choice = std::move(*at);
       continue;

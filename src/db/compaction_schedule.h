@@ -82,9 +82,9 @@ class CompactionSchedule {
   // what they add is newer than all that is picked. `device_full`: PickInputs. `warm`: extents may
   // have counted accesses.
   void Pick(std::vector<Candidate>* candidates, bool device_full, bool warm) const;
-  // The candidate whose pick comes first by Options::compaction_order, if there is any; its
-  // sub-table counts as compacting. Puts the others back; those with nothing due are not looked at
-  // again before something changes.
+  // The candidate whose pick comes first by Options::compaction_order, if there is any; sub-tables whose
+  // picks are of the same kind take turns. It counts as compacting. Puts the others back; those with
+  // nothing due are not looked at again before something changes.
   std::optional<Candidate> Choose(const StateLock& lock, std::vector<Candidate>* candidates);
   // Nothing is due, as far as is known.
   bool AllChecked(const StateLock&) const { return unchecked_.empty() && taken_ == 0; }
@@ -97,7 +97,8 @@ class CompactionSchedule {
   std::map<uint32_t, SubtableImpl*> unchecked_;
   std::map<uint32_t, SubtableImpl*> held_back_subtables_;
   std::map<uint32_t, SubtableImpl*> cuts_;
-  size_t taken_ = 0;  // candidates between Take and Choose
+  size_t taken_ = 0;     // candidates between Take and Choose
+  uint32_t chosen_ = 0;  // the last one's id
   // Once the oldest snapshot is at least this, one of held_back_subtables_ has a compaction due.
   std::atomic<SequenceNumber> held_back_{kMaxSequence};
 };

@@ -98,15 +98,25 @@ bool DbState::MakeSpace(const Status& status, FullDevice::Need need) {
     work.notify_all();
   }
   if (news) {
-    Tell([&](EventListener& listener) { listener.OnBackgroundError(status); });
+    BecameFull(status);
   }
   return again;
 }
 
 void DbState::SetFull(const Status& status) {
   if (full.SetFull(status, backlog.UnflushedBytes())) {
-    Tell([&](EventListener& listener) { listener.OnBackgroundError(status); });
+    BecameFull(status);
   }
+}
+
+void DbState::BecameFull(const Status& status) {
+  {
+    const StateLock lock(mutex);
+    for (const auto& [id, subtable] : subtables.all()) {
+      Recheck(lock, subtable.get());  // what makes little space is worth a compaction now
+    }
+  }
+  Tell([&](EventListener& listener) { listener.OnBackgroundError(status); });
 }
 
 bool DbState::WaitForSpace(bool* tried) {
@@ -137,12 +147,17 @@ void DbState::GrowReserve() {
   }
 }
 
+bool DbState::CompactionsDue(const StateLock& lock) const {
+  return options.automatic_compactions && compactions_full.ok() && !schedule.AllChecked(lock);
+}
+
 Status DbState::FillReserve() {
-  Status status = full.Fill(backlog.UnflushedBytes());
+  const bool due = CompactionsDue(StateLock(mutex));
+  Status status = full.Fill(backlog.UnflushedBytes(), due);
   if (status.ok() && full.full()) {
     const MutexLock lock(metadata_mutex);
     if (RewriteMetadata()) {
-      status = full.Fill(backlog.UnflushedBytes());
+      status = full.Fill(backlog.UnflushedBytes(), due);
     }
   }
   return status;

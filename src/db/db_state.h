@@ -89,6 +89,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // A compaction failed so, and takes what there is for compactions: no writes add to what is to be
   // compacted before that is there again.
   void SetFull(const Status& status);
+  // Tells it, and looks for compactions again: some are due only now.
+  void BecameFull(const Status& status);
   // After MakeSpace had nothing to give up: a flush or compaction that is under way may have taken it
   // a moment ago, and gives more back. Waits until one of them ends, if there is one. True if another
   // attempt may find space: one was waited for, or might have ended before (`*tried`, false at
@@ -101,6 +103,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Fills what was given up on a full device (FullDevice::Fill), if need be with space that the
   // metadata gives back.
   Status FillReserve();
+  // Whether some may be, and they find space as far as is known.
+  bool CompactionsDue(const StateLock& lock) const SLUICE_REQUIRES(mutex);
 
   // Writes the metadata anew if that gives space back: whether it has. Other errors than NoSpace are
   // background errors. Called with the metadata mutex, as ApplyMetadata.

@@ -91,7 +91,11 @@ bool FullDevice::Take(uint64_t bytes) {
   return true;
 }
 
-void FullDevice::CountLeft(uint64_t unflushed) {
+void FullDevice::CountLeft(uint64_t unflushed, bool compactions_due) {
+  if (compactions_due && SizeOf(compaction_reserve_) < compaction_bytes_ / 2) {
+    left_ = 0;
+    return;
+  }
   const uint64_t first = SizeOf(reserve_);
   const uint64_t there = first + SizeOf(flush_reserve_);
   // If others took what flushes would need, some deletions are taken nevertheless: they are durable.
@@ -119,7 +123,7 @@ bool FullDevice::SetFull(const Status& status, uint64_t unflushed) {
 bool FullDevice::SetFullLocked(const Status& status, uint64_t unflushed) {
   const bool news = status_.ok();
   if (news) {
-    CountLeft(unflushed);
+    CountLeft(unflushed, /*compactions_due=*/false);
     // More is not to be had, as a rule.
     compaction_bytes_ = std::clamp(SizeOf(compaction_reserve_), planned_bytes_ / 2, planned_bytes_);
   }
@@ -289,7 +293,7 @@ Status FullDevice::FillMetadataReserve() {
   return {};
 }
 
-Status FullDevice::Fill(uint64_t unflushed) {
+Status FullDevice::Fill(uint64_t unflushed, bool compactions_due) {
   const MutexLock lock(mutex_);
   Status status = FillOpeningReserve();
   if (status.ok()) {
@@ -320,7 +324,7 @@ Status FullDevice::Fill(uint64_t unflushed) {
   }
   filled_in_vain_ = true;
   ++vain_fills_;
-  CountLeft(unflushed);
+  CountLeft(unflushed, compactions_due);
   if (status_.ok()) {
     status_ = status;
   }

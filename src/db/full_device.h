@@ -104,8 +104,9 @@ class FullDevice {
   // They may be taken for that, until ReserveForMetadata is called again: true if some were there.
   bool GiveUpForMetadata();
   // Fills the reserve; the device no longer counts as full if that succeeds. Otherwise it keeps what
-  // there is. Returns errors other than NoSpace.
-  Status Fill(uint64_t unflushed);
+  // there is. Returns errors other than NoSpace. `compactions_due`: no deletions are taken while that
+  // leaves them less than half of what they shall have, or deletions would use that up bit by bit.
+  Status Fill(uint64_t unflushed, bool compactions_due);
   // How often that was tried in vain.
   uint64_t vain_fills() const;
 
@@ -128,7 +129,7 @@ class FullDevice {
   bool GiveUp() { return env_->RemoveFile(reserve_).ok() || env_->RemoveFile(flush_reserve_).ok(); }
   bool GiveUpABit();
   uint64_t SizeOf(const std::string& path) const;
-  void CountLeft(uint64_t unflushed) SLUICE_REQUIRES(mutex_);
+  void CountLeft(uint64_t unflushed, bool compactions_due) SLUICE_REQUIRES(mutex_);
   bool SetFullLocked(const Status& status, uint64_t unflushed) SLUICE_REQUIRES(mutex_);
   enum class IfShort { kKeepWhatWas, kKeepWhatIs };
   Status FillReserve(const std::string& path, uint64_t bytes, IfShort if_short);

@@ -24,7 +24,7 @@ TEST(FullDevice, WhatFailsWhileTheReserveIsFilledIsTriedAgain) {
   FaultEnv env;
   ASSERT_TRUE(env.CreateDir("db").ok());
   FullDevice full(&env, "db", 1 << 20);
-  ASSERT_TRUE(full.Fill(0).ok());
+  ASSERT_TRUE(full.Fill(0, false).ok());
   env.FillUp(env.operations(), ~uint64_t{0}, 1);
   const Status status = Status::NoSpace("planned");
   bool news;
@@ -32,7 +32,7 @@ TEST(FullDevice, WhatFailsWhileTheReserveIsFilledIsTriedAgain) {
   std::unique_ptr<DataFile> file;
   ASSERT_TRUE(env.NewDataFile("db/file", &file).ok());
   ASSERT_TRUE(file->Write(0, std::string(100 << 10, 'x')).ok());
-  ASSERT_TRUE(full.Fill(0).ok());
+  ASSERT_TRUE(full.Fill(0, false).ok());
   EXPECT_TRUE(full.full());
   EXPECT_TRUE(full.Failed(status, FullDevice::Need::kOther, 0, &news));
   EXPECT_FALSE(full.Failed(status, FullDevice::Need::kOther, 0, &news));
@@ -47,17 +47,17 @@ TEST(FullDevice, FillingTheReserveCanFailAnywhere) {
     ASSERT_TRUE(env.CreateDir("db").ok());
     FullDevice full(&env, "db", 1 << 20);
     full.ReserveForCompactions(1 << 20);
-    ASSERT_TRUE(full.Fill(1 << 20).ok());
+    ASSERT_TRUE(full.Fill(1 << 20, false).ok());
     for (const char* const name : {"", ".open", ".flush", ".compact"}) {
       std::unique_ptr<DataFile> file;
       ASSERT_TRUE(env.NewDataFile(std::string("db/RESERVE") + name, &file).ok());
       ASSERT_TRUE(file->Truncate(4096).ok());
     }
     env.FailAt(env.operations() + k, ENOSPC, k);
-    EXPECT_TRUE(full.Fill(1 << 20).ok());
+    EXPECT_TRUE(full.Fill(1 << 20, false).ok());
     failed = !env.failure().empty();
     EXPECT_TRUE(failed || !full.full());
-    EXPECT_TRUE(full.Fill(1 << 20).ok());
+    EXPECT_TRUE(full.Fill(1 << 20, false).ok());
     EXPECT_FALSE(full.full());
     uint64_t bytes = 0;
     EXPECT_TRUE(env.GetFileSize("db/RESERVE.flush", &bytes).ok());

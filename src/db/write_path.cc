@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -61,11 +62,12 @@ bool HasOnlyDeletions(const WriteGroup& group) {
   return true;
 }
 
-// What deletions take of a full device, in the log and then in extents.
-uint64_t SpaceFor(uint64_t bytes) {
+// What deletions take of a full device: in the log and then in extents, of which each of these
+// memtables, empty until now, will have its own.
+uint64_t SpaceFor(uint64_t bytes, size_t empty_memtables) {
   constexpr uint64_t kInAll = 3;
   constexpr uint64_t kRecordBytes = 32;
-  return kInAll * (bytes + kRecordBytes);
+  return kInAll * (bytes + kRecordBytes) + empty_memtables * Backlog::kPerMemtable;
 }
 
 }  // namespace
@@ -92,8 +94,9 @@ Status WritePath::CheckTaken(const WriteGroup& group) {
   }
   const bool stuck = stuck_.load(std::memory_order_relaxed);
   if (db_.full.full()) {
-    return HasOnlyDeletions(group) && db_.full.Take(SpaceFor(group.bytes)) ? Status()
-                                                                           : db_.full.status();
+    return HasOnlyDeletions(group) && db_.full.Take(SpaceFor(group.bytes, EmptyMemtables(group)))
+               ? Status()
+               : db_.full.status();
   }
   if (!stuck || HasOnlyDeletions(group)) {
     return {};
@@ -102,6 +105,23 @@ Status WritePath::CheckTaken(const WriteGroup& group) {
   // dropped.
   const StateLock lock(db_.mutex);
   return db_.backlog.Measure(lock).value >= 1 ? db_.compactions_full : Status();
+}
+
+size_t WritePath::EmptyMemtables(const WriteGroup& group) const {
+  const EpochGuard guard;
+  std::set<uint32_t> empty;
+  for (const WriteTask* task = group.tasks; task != nullptr; task = task->next) {
+    std::string_view writes = task->batch;
+    for (BatchWrite write; ReadWrite(&writes, &write);) {
+      const auto found = db_.subtables.all().find(write.subtable);
+      if (found != db_.subtables.all().end() &&
+          found->second->version(guard).active->log_begin.load(std::memory_order_relaxed) ==
+              kNoLog) {
+        empty.insert(write.subtable);
+      }
+    }
+  }
+  return empty.size();
 }
 
 Status WritePath::BufferLog(WriteGroup* group) {
@@ -335,7 +355,7 @@ bool WritePath::MayFlush(size_t bytes) {
     return true;
   }
   if (db_.full.full()) {
-    return db_.full.HasLeft(SpaceFor(bytes));
+    return db_.full.HasLeft(SpaceFor(bytes, 1));
   }
   const uint64_t unflushed =
       db_.backlog.UnflushedBytes() + in_flight_.load(std::memory_order_relaxed) + bytes;
@@ -377,10 +397,8 @@ void WritePath::WaitForSpace(size_t bytes) {
       return flushing(lock);
     }
     const bool tried = db_.full.failures() + db_.full.vain_fills() > before;
-    const bool compacting = db_.options.automatic_compactions && db_.compactions_full.ok() &&
-                            !db_.schedule.AllChecked(lock);
-    return !db_.full.HasLeft(SpaceFor(bytes)) &&
-           (!tried || db_.flushing > 0 || db_.using_reserve > 0 || compacting);
+    return !db_.full.HasLeft(SpaceFor(bytes, 1)) &&
+           (!tried || db_.flushing > 0 || db_.using_reserve > 0 || db_.CompactionsDue(lock));
   };
   while (db_.background_error.ok() && !db_.stopping && !db_.closing && wait()) {
     db_.changed.wait_for(lock, kStallPoll);

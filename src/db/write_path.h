@@ -50,6 +50,8 @@ class WritePath final : private WriteStages {
  private:
   // Ok if the group may be written now, else why not. On a full device it takes what the group needs.
   Status CheckTaken(const WriteGroup& group);
+  // How many sub-tables that it writes to have nothing to flush without it.
+  size_t EmptyMemtables(const WriteGroup& group) const;
   // A group is refused for want of space. Whether SwitchFullMemtables is to be called for that, which
   // is so once a second at most.
   bool FlushForSpace();
