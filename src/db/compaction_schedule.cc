@@ -7,11 +7,23 @@
 
 namespace sluice {
 
+namespace {
+
+// Looked at for one compaction. Of thousands that have one due, each would be looked at thousands of
+// times.
+constexpr size_t kCandidates = 64;
+
+}  // namespace
+
 std::vector<CompactionSchedule::Candidate> CompactionSchedule::Take(const StateLock&,
                                                                     bool* under_way) {
   std::vector<Candidate> candidates;
   *under_way = false;
-  for (auto at = unchecked_.begin(); at != unchecked_.end();) {
+  auto at = unchecked_.upper_bound(chosen_);
+  for (size_t left = unchecked_.size(); left > 0 && candidates.size() < kCandidates; --left) {
+    if (at == unchecked_.end()) {
+      at = unchecked_.begin();
+    }
     SubtableImpl* const subtable = at->second;
     if (subtable->compacting || subtable->range_next) {
       *under_way = true;

@@ -74,8 +74,9 @@ class CompactionSchedule {
     std::optional<CompactionPick> pick{};
     LaterPick later{};
   };
-  // The sub-tables to look at, which nobody else compacts until Choose. `*under_way`: some were
-  // left out because a compaction is under way in them, or a CompactRange is about to begin.
+  // Some sub-tables to look at, in turn, which nobody else compacts until Choose; none if there are
+  // none. `*under_way`: some were left out because a compaction is under way in them, or a CompactRange
+  // is about to begin.
   // REQUIRES: TakeCuts has just found nothing, under the same lock.
   std::vector<Candidate> Take(const StateLock& lock, bool* under_way);
   // Picks what is due in each. Takes no lock: only flushes change the sub-tables meanwhile, and

@@ -162,5 +162,37 @@ TEST_F(ManySubtables, CostTheSameHoweverManyThereAre) {
   EXPECT_EQ(db_->ListSubtables().size(), size_t{kParts * kPart + 1});
 }
 
+// Where all have a compaction due, each does not cost more the more there are.
+TEST_F(ManySubtables, EachCompactionCostsTheSame) {
+  constexpr int kRuns = 4;
+  options_.memtable_bytes = 64 << 10;
+  options_.l0_compaction_runs = kRuns / 2;
+  options_.compaction_threads = 1;
+  const auto cost = [&](int subtables) {
+    db_.reset();
+    EXPECT_TRUE(DB::Destroy(options_, dir_.File("db")).ok());
+    options_.automatic_compactions = false;
+    Open();
+    Create(0, subtables);
+    for (int run = 0; run < kRuns; ++run) {
+      for (int i = 0; i < subtables; ++i) {
+        Subtable* const subtable = db_->FindSubtable(Name(i));
+        EXPECT_TRUE(db_->Put({}, subtable, "row", "value").ok());
+        EXPECT_TRUE(db_->Flush(subtable).ok());
+      }
+    }
+    options_.automatic_compactions = true;
+    const uint64_t before = allocations.load();
+    Open();
+    EXPECT_TRUE(db_->WaitForBackgroundWork().ok());
+    const auto& compactions = db_->GetStatistics().compactions;
+    EXPECT_EQ(compactions[static_cast<size_t>(CompactionKind::kMinor)], subtables);
+    return (allocations.load() - before) / subtables;
+  };
+  const uint64_t few = cost(250);
+  const uint64_t many = cost(1000);
+  EXPECT_LT(many, 2 * few);
+}
+
 }  // namespace
 }  // namespace sluice
