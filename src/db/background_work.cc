@@ -265,7 +265,7 @@ void BackgroundWork::FlushLoop() {
     lock.lock();
     next->flushing = false;
     --db_.flushing;
-    if (IsAllFlushed(lock)) {
+    if (db_.IsAllFlushed(lock)) {
       db_.full.FlushesDone();
     }
     ++db_.space_users_ended;
@@ -391,7 +391,7 @@ Status BackgroundWork::Compact(SubtableImpl* subtable, CompactionPick* pick, siz
     if (at_home) {
       db_.SetFull(status);
     }
-    const bool alone = IsAllFlushed(StateLock(db_.mutex));
+    const bool alone = db_.IsAllFlushed(StateLock(db_.mutex));
     if (!(needed && db_.MakeSpace(status)) && !db_.full.GiveUpForCompaction(alone)) {
       break;
     }
@@ -400,13 +400,9 @@ Status BackgroundWork::Compact(SubtableImpl* subtable, CompactionPick* pick, siz
   return status;
 }
 
-bool BackgroundWork::IsAllFlushed(const StateLock& lock) const {
-  return db_.backlog.NextFlush(lock) == nullptr && db_.flushing == 0;
-}
-
 bool BackgroundWork::MustFill(const StateLock& lock) const {
   return db_.full.full() && FullDevice::Clock::now() >= db_.full.next_attempt() &&
-         IsAllFlushed(lock);
+         db_.IsAllFlushed(lock);
 }
 
 Status BackgroundWork::CutRanges(SubtableImpl* subtable) {

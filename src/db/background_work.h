@@ -54,8 +54,6 @@ class BackgroundWork {
   // for it, so that other space may be given up for it, too.
   Status Compact(SubtableImpl* subtable, CompactionPick* pick, size_t threads, Status* set_aside,
                  bool needed);
-  // No memtable waits for a flush, nor is there one under way.
-  bool IsAllFlushed(const StateLock& lock) const SLUICE_REQUIRES(db_.mutex);
   // The device is full, nothing needs space for a flush, and the reserve is to be had again.
   bool MustFill(const StateLock& lock) const SLUICE_REQUIRES(db_.mutex);
   void FlushLoop();

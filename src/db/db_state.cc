@@ -147,6 +147,10 @@ void DbState::GrowReserve() {
   }
 }
 
+bool DbState::IsAllFlushed(const StateLock& lock) const {
+  return backlog.NextFlush(lock) == nullptr && flushing == 0;
+}
+
 bool DbState::CompactionsDue(const StateLock& lock) const {
   return options.automatic_compactions && compactions_full.ok() && !schedule.AllChecked(lock);
 }

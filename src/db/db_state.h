@@ -103,6 +103,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Fills what was given up on a full device (FullDevice::Fill), if need be with space that the
   // metadata gives back.
   Status FillReserve();
+  // No memtable waits for a flush, nor is there one under way.
+  bool IsAllFlushed(const StateLock& lock) const SLUICE_REQUIRES(mutex);
   // Whether some may be, and they find space as far as is known.
   bool CompactionsDue(const StateLock& lock) const SLUICE_REQUIRES(mutex);
 

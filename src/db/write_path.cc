@@ -369,20 +369,17 @@ void WritePath::WaitForSpace(size_t bytes) {
   if (MayFlush(bytes)) {
     return;
   }
-  const auto flushing = [&](const StateLock& lock) SLUICE_REQUIRES(db_.mutex) {
-    return db_.flushing > 0 || db_.backlog.NextFlush(lock) != nullptr;
-  };
   {
     const ExclusiveWrites exclusive(pipeline_.get());
     db_.log->EndSegment(kLeastLogToEnd);
     const StateLock lock(db_.mutex);
     db_.BeginLogSegment(lock);
-    if (!flushing(lock)) {
+    if (db_.IsAllFlushed(lock)) {
       for (SubtableImpl* const subtable : db_.backlog.Filling(lock)) {
         db_.SwitchMemtable(lock, subtable);
       }
     }
-    if (!flushing(lock)) {
+    if (db_.IsAllFlushed(lock)) {
       db_.full.FlushesDone();  // what was to be flushed was dropped, or recovery has done it
     } else if (!db_.full.full()) {
       (void)db_.full.GiveUpForFlushes();
@@ -394,7 +391,7 @@ void WritePath::WaitForSpace(size_t bytes) {
   const uint64_t before = db_.full.failures() + db_.full.vain_fills();
   const auto wait = [&]() SLUICE_REQUIRES(db_.mutex) {
     if (!db_.full.full()) {
-      return flushing(lock);
+      return !db_.IsAllFlushed(lock);
     }
     const bool tried = db_.full.failures() + db_.full.vain_fills() > before;
     return !db_.full.HasLeft(SpaceFor(bytes, 1)) &&
