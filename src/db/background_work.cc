@@ -89,7 +89,8 @@ Status BackgroundWork::FlushSubtable(SubtableImpl* subtable, RateLimiter* limite
     format.values.least_bytes = 0;
     status = FlushAs(format, subtable, limiter);
   }
-  if (status.IsNoSpace() && !db_.full.full() && db_.full.GiveUpForFlushes()) {
+  if (status.IsNoSpace() && !db_.full.full()) {
+    (void)db_.full.GiveUpForFlushes();  // or the log has had that done a moment ago
     status = FlushAs(format, subtable, limiter);
   }
   return status;

@@ -297,6 +297,27 @@ TEST_F(FullDeviceTest, EverythingCanBeDeletedKeyByKey) {
   }
 }
 
+// Before any write fails, memtables are flushed for the log that only they need.
+TEST_F(FullDeviceTest, TheLogDoesNotFillIt) {
+  constexpr uint64_t kMuch = 2 << 20;
+  options_.memtable_bytes = 512 << 10;
+  options_.write_buffer_bytes = 16 << 20;
+  options_.log_segment_bytes = 1 << 20;
+  Reopen();
+  std::vector<Subtable*> tables(40);
+  for (size_t i = 0; i < tables.size(); ++i) {
+    ASSERT_TRUE(db_->CreateSubtable(fmt::format("{}", i), &tables[i]).ok());
+  }
+  Status status;
+  for (uint64_t i = 0; status.ok(); ++i) {
+    std::string value(200, '\0');
+    std::generate(value.begin(), value.end(), [&] { return static_cast<char>(random_()); });
+    status = db_->Put({}, tables[random_() % tables.size()], fmt::format("{:08}", i), value);
+  }
+  ASSERT_TRUE(status.IsNoSpace()) << status.ToString();
+  EXPECT_LT(db_->GetStatistics().log_file_bytes, kMuch);
+}
+
 // The pages that the data files keep, to write them again soon, go to the log when it finds no others.
 TEST_F(FullDeviceTest, TheLogGetsWhatIsFreeInDataFiles) {
   options_.automatic_compactions = false;

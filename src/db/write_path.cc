@@ -166,6 +166,12 @@ Status WritePath::BufferLog(WriteGroup* group) {
     payload = *record;
   }
   Status status = db_.log->Append(payload, &db_.log_end);
+  // What is kept for flushes is more than a record needs. The next write waits for them, and they give
+  // back what of the log they make needless.
+  if (status.IsNoSpace() && !db_.full.full() && db_.full.GiveUpForFlushes()) {
+    db_.log->EndSegment(kLeastLogToEnd);
+    status = db_.log->Append(payload, &db_.log_end);
+  }
   bool tried = false;
   while (status.IsNoSpace() && HasOnlyDeletions(*group) &&
          (db_.MakeSpace(status) || db_.WaitForSpace(&tried))) {
