@@ -24,15 +24,18 @@ RunIterator::RunIterator(ExtentReader* reader, const RunIndex& run, SequenceNumb
 
 std::string_view RunIterator::ValueApart() const {
   const std::string_view reference = stored_value();
-  if (reference != apart_reference_) {
-    const Extent& extent = backward_ ? *backward_extent_ : *extent_.extent();
-    value_status_ = ReadValue(extent, user_key(), reference, /*reads=*/nullptr, &apart_);
-    if (!value_status_.ok()) {
-      apart_.clear();
-    }
-    apart_reference_.assign(reference);
+  if (apart_ == nullptr) {
+    apart_ = std::make_unique<Apart>();
   }
-  return apart_;
+  if (reference != apart_->reference) {
+    const Extent& extent = backward_ ? *backward_extent_ : *extent_.extent();
+    apart_->status = ReadValue(extent, user_key(), reference, /*reads=*/nullptr, &apart_->value);
+    if (!apart_->status.ok()) {
+      apart_->value.clear();
+    }
+    apart_->reference.assign(reference);
+  }
+  return apart_->value;
 }
 
 bool RunIterator::EnterExtent() {

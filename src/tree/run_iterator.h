@@ -55,7 +55,7 @@ class RunIterator final : public RecordIterator {
   void Next() override;
   void Prev() override;
   Status status() const override { return status_; }
-  Status value_status() const override { return value_status_; }
+  Status value_status() const override { return apart_ == nullptr ? Status() : apart_->status; }
 
  private:
   std::string_view ValueApart() const override;
@@ -152,10 +152,17 @@ class RunIterator final : public RecordIterator {
   std::string value_;
   ExtentPtr backward_extent_;  // that it is in
   Status status_;
-  // The value read last, and the reference to it.
-  mutable std::string apart_;
-  mutable std::string apart_reference_;
-  mutable Status value_status_;  // of the last attempt
+  // The value that was read apart last.
+  struct Apart {
+    std::string value;
+    std::string reference;  // to it
+    Status status;          // of the last attempt
+  };
+  mutable std::unique_ptr<Apart> apart_;  // if there was one
 };
+
+// Iterators are made for each scan, however short, and glibc gives only what is not larger from a
+// thread's own memory.
+static_assert(sizeof(RunIterator) <= 1032);
 
 }  // namespace sluice
