@@ -4,15 +4,31 @@
 
 namespace sluice::mariadb {
 
-void CountedRange::Begin(const Session& session, const Subtable* subtable, std::string_view from,
-                         std::string_view to) {
+Status CountedRange::Count(Session* session, Subtable* subtable, bool newest, std::string_view from,
+                           std::string_view to, uint64_t most, uint64_t* count) {
   Clear();
   subtable_ = subtable;
   from_.assign(from);
   to_.assign(to);
-  statement_ = session.statement();
-  changes_ = session.changes();
-  keeps_ = true;
+  statement_ = session->statement();
+  changes_ = session->changes();
+  keeps_ = !newest;
+  *count = 0;
+  // With a bound, each run's iterator would look for where it ends: this costs more than it spares.
+  const auto at = session->NewIterator(subtable, newest);
+  for (at->Seek(from); at->Valid() && (to.empty() || at->key() < to); at->Next()) {
+    Add(at->key(), at->value());
+    if (++*count == most) {
+      break;
+    }
+  }
+  const Status status = at->status();
+  if (!status.ok()) {
+    Clear();  // a scan is to find that out for itself
+    return status;
+  }
+  all_ = keeps_ && *count < most;
+  return {};
 }
 
 void CountedRange::Add(std::string_view key, std::string_view value) {

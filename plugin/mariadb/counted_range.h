@@ -17,14 +17,10 @@ class Session;
 
 class CountedRange {
  public:
-  // Begins to count what the session's statement sees from one key to before the other (empty: no
-  // bound).
-  void Begin(const Session& session, const Subtable* subtable, std::string_view from,
-             std::string_view to);
-  // The next record. Those that are too much to keep are ignored.
-  void Add(std::string_view key, std::string_view value);
-  // `all`: no record of the range is left.
-  void End(bool all) { all_ = all && keeps_; }
+  // Counts what the session sees from one key to before the other (empty: no bound), up to `most`
+  // records, and keeps what is not too much: of what its statement sees, not of the `newest` state.
+  Status Count(Session* session, Subtable* subtable, bool newest, std::string_view from,
+               std::string_view to, uint64_t most, uint64_t* count);
   void Clear();
 
   // Whether the session's statement, from one key to before the other, sees these records first.
@@ -35,7 +31,7 @@ class CountedRange {
   // Whether these are all there are in the range, which ends with to().
   bool all() const { return all_; }
   const std::string& to() const { return to_; }
-  // REQUIRES: i < size(). They live until the next Begin or Clear.
+  // REQUIRES: i < size(). They live until the next Count or Clear.
   std::string_view key(size_t i) const { return View(records_[i].key, records_[i].value); }
   std::string_view value(size_t i) const { return View(records_[i].value, records_[i].end); }
 
@@ -50,6 +46,7 @@ class CountedRange {
   static constexpr size_t kMostBytes = size_t{64} << 10;
   static constexpr size_t kKeptBytes = size_t{16} << 10;  // of memory, from one range to the next
 
+  void Add(std::string_view key, std::string_view value);
   std::string_view View(size_t begin, size_t end) const {
     return std::string_view(bytes_).substr(begin, end - begin);
   }

@@ -41,15 +41,24 @@ void Cursor::Detach() {
   iterator_.reset();
   on_counted_ = false;
   guarded_ = false;
-  session_->cursors_.erase(this);
+  if (attached_) {
+    std::erase(session_->cursors_, this);
+    attached_ = false;
+  }
+}
+
+void Cursor::Attach() {
+  if (!attached_) {
+    session_->cursors_.push_back(this);
+    attached_ = true;
+  }
 }
 
 void Cursor::MakeIterator() {
   on_counted_ = false;
   changes_ = session_->changes_;
-  iterator_ = session_->transaction_->NewIterator(
-      sight_ == Sight::kStatement ? session_->StatementRead() : ReadOptions(), subtable_);
-  session_->cursors_.insert(this);
+  iterator_ = session_->NewIterator(subtable_, /*newest=*/sight_ != Sight::kStatement);
+  Attach();
 }
 
 void Cursor::Renew() {
@@ -66,7 +75,7 @@ bool Cursor::TakeCounted(std::string_view from) {
   Detach();
   std::swap(taken_, *counted_);
   counted_->Clear();
-  session_->cursors_.insert(this);
+  Attach();
   at_ = 0;
   on_counted_ = valid_ = taken_.size() > 0;
   if (valid_) {
@@ -193,7 +202,6 @@ Status Cursor::SeekToLast() {
     ahead_ = kFirstAhead;
     return GuardBackwards({});
   }
-  SLUICE_RETURN_IF_ERROR(session_->FixSnapshot());
   Renew();
   iterator_->SeekToLast();
   return Settle();
@@ -207,7 +215,6 @@ Status Cursor::Seek(std::string_view key) {
   if (TakeCounted(key)) {
     return {};
   }
-  SLUICE_RETURN_IF_ERROR(session_->FixSnapshot());
   Renew();
   if (key.empty()) {
     iterator_->SeekToFirst();
@@ -222,7 +229,6 @@ Status Cursor::SeekBefore(std::string_view key) {
     ahead_ = kFirstAhead;
     return key.empty() ? Stand(false) : GuardBackwards(std::string(key));
   }
-  SLUICE_RETURN_IF_ERROR(session_->FixSnapshot());
   Renew();
   iterator_->SeekForPrev(key);
   if (iterator_->Valid() && iterator_->key() == key) {
@@ -285,7 +291,6 @@ Status Cursor::Next() {
   if (on_counted_ && taken_.all() && stop_ == taken_.to()) {
     return Stand(false);
   }
-  SLUICE_RETURN_IF_ERROR(session_->FixSnapshot());
   MakeIterator();
   iterator_->Seek(key_);
   if (iterator_->Valid() && iterator_->key() == key_) {
@@ -311,7 +316,6 @@ Status Cursor::Prev() {
     iterator_->Prev();
     return Settle();
   }
-  SLUICE_RETURN_IF_ERROR(session_->FixSnapshot());
   return SeekBefore(std::string(key_));
 }
 

@@ -77,6 +77,7 @@ class Cursor {
   void Renew();
   void MakeIterator();
   void Detach();
+  void Attach();  // to the session, which has it detached where what it has ends
   Status Settle();
   // Takes what was counted from here to where it stops, if that is there, and stands on the first.
   bool TakeCounted(std::string_view from);
@@ -93,6 +94,7 @@ class Cursor {
   Subtable* subtable_ = nullptr;
   Sight sight_ = Sight::kStatement;
   bool valid_ = false;
+  bool attached_ = false;
   uint64_t changes_ = 0;  // the session's, when the iterator was made
   std::unique_ptr<Iterator> iterator_;
   std::string key_;

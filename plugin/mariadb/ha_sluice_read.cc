@@ -654,22 +654,14 @@ ha_rows ha_sluice::records_in_range(uint index_number, const key_range* begin, c
       }
     }
   }
-  Cursor cursor;
-  cursor.Open(session_, subtable(index), locking_ ? Sight::kNewest : Sight::kStatement);
-  Status status = cursor.Seek(from);
-  counted_.Clear();
-  if (!locking_) {
-    counted_.Begin(*session_, subtable(index), from, to);
+  uint64_t count = 0;
+  const Status status =
+      counted_.Count(session_, subtable(index), locking_, from, to, kCountedEntries, &count);
+  if (!status.ok()) {
+    return HA_POS_ERROR;
   }
-  ha_rows count = 0;
-  while (status.ok() && cursor.valid() && (to.empty() || cursor.key() < to)) {
-    counted_.Add(cursor.key(), cursor.value());
-    if (++count == kCountedEntries) {
-      const uint64_t estimate = engine->db->ApproximateSize(subtable(index), from, to).records;
-      return std::max<ha_rows>(count, estimate);
-    }
-    status = cursor.Next();
+  if (count == kCountedEntries) {
+    count = std::max(count, engine->db->ApproximateSize(subtable(index), from, to).records);
   }
-  counted_.End(status.ok());
-  return status.ok() ? std::max<ha_rows>(1, count) : HA_POS_ERROR;
+  return std::max<uint64_t>(1, count);
 }

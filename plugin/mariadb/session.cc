@@ -63,6 +63,13 @@ Status Session::FixSnapshot() {
   return {};
 }
 
+void Session::FixSnapshotByRead() {
+  if (isolation_ == Isolation::kSnapshot && !fixed_) {
+    NoteSnapshot();
+    fixed_ = true;
+  }
+}
+
 bool Session::Precedes(uint64_t created) {
   if (isolation_ == Isolation::kSnapshot) {
     return sees_ && *sees_ < created;
@@ -82,17 +89,23 @@ ReadOptions Session::StatementRead() {
 }
 
 Status Session::Get(Subtable* subtable, std::string_view key, std::string* value) {
-  SLUICE_RETURN_IF_ERROR(FixSnapshot());
+  if (wrote_) {
+    SLUICE_RETURN_IF_ERROR(FixSnapshot());
+  } else {
+    FixSnapshotByRead();
+  }
   return transaction_->Get(StatementRead(), subtable, key, value);
 }
 
 std::vector<Status> Session::MultiGet(Subtable* subtable, const std::vector<std::string_view>& keys,
                                       std::vector<std::string>* values) {
-  if (Status status = FixSnapshot(); !status.ok()) {
-    values->resize(keys.size());
-    return std::vector<Status>(keys.size(), status);
-  }
+  FixSnapshotByRead();
   return transaction_->MultiGet(StatementRead(), subtable, keys, values);
+}
+
+std::unique_ptr<Iterator> Session::NewIterator(Subtable* subtable, bool newest) {
+  FixSnapshotByRead();
+  return transaction_->NewIterator(newest ? ReadOptions() : StatementRead(), subtable);
 }
 
 Status Session::GetLocked(Subtable* subtable, std::string_view key, RowLock lock,
@@ -179,7 +192,7 @@ Status Session::LockRange(Subtable* subtable, std::string_view begin, std::strin
 
 void Session::DetachCursors() {
   while (!cursors_.empty()) {
-    (*cursors_.begin())->Detach();
+    cursors_.back()->Detach();
   }
 }
 

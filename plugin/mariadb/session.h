@@ -14,7 +14,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "entry_locks.h"
@@ -66,6 +65,9 @@ class Session {
   uint64_t statement() const { return statement_; }
   // Changes with each write, and when writes are undone.
   uint64_t changes() const { return changes_; }
+  // Over what the statement sees or, if `newest`, what the transaction may overwrite. It must be
+  // destroyed before the statement ends.
+  std::unique_ptr<Iterator> NewIterator(Subtable* subtable, bool newest);
   // Locks the row, and reads what the transaction may overwrite.
   Status GetLocked(Subtable* subtable, std::string_view key, RowLock lock, std::string* value);
   // Locks a key that stands for what is in no sub-table, until UnlockToken; as often as it was locked.
@@ -134,6 +136,9 @@ class Session {
 
   // For the reads of a statement.
   ReadOptions StatementRead();
+  // What the transaction sees is fixed by the read that follows: an iterator, a MultiGet, or a Get of
+  // a key that it has not written.
+  void FixSnapshotByRead();
   Status LockRange(Subtable* subtable, std::string_view begin, std::string_view end, bool shared);
   bool WritesEntriesUnlocked();
   void NoteSnapshot();
@@ -162,13 +167,13 @@ class Session {
   bool in_statement_ = false;
   uint64_t statement_ = 0;  // number of it
   bool undoable_ = false;
-  size_t statement_savepoint_ = 0;       // if undoable_
-  std::vector<bool> savepoints_;         // set in the transaction; false: forgotten
-  const Snapshot* snapshot_ = nullptr;   // of the statement, in kReadCommitted
-  std::optional<uint64_t> sees_;         // in kSnapshot: at least this, once something was read
-  bool fixed_ = false;                   // in kSnapshot: what it sees
-  uint64_t changes_ = 0;                 // counts writes and undoings
-  std::unordered_set<Cursor*> cursors_;  // that have an iterator
+  size_t statement_savepoint_ = 0;      // if undoable_
+  std::vector<bool> savepoints_;        // set in the transaction; false: forgotten
+  const Snapshot* snapshot_ = nullptr;  // of the statement, in kReadCommitted
+  std::optional<uint64_t> sees_;        // in kSnapshot: at least this, once something was read
+  bool fixed_ = false;                  // in kSnapshot: what it sees
+  uint64_t changes_ = 0;                // counts writes and undoings
+  std::vector<Cursor*> cursors_;        // that have an iterator
   std::vector<Subtable*> drop_at_end_;
   RowCounts row_counts_;
   unsigned duplicate_index_ = 0;

@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "cursor.h"
 #include "util/fault_env.h"
@@ -177,6 +179,59 @@ TEST_F(SessionTest, SnapshotsSeeOneStatePerTransaction) {
   ASSERT_TRUE(session->Rollback().ok());
   Begin(session.get(), Isolation::kSnapshot);
   EXPECT_EQ(Read(session.get(), "a"), "2");
+}
+
+TEST_F(SessionTest, AnyFirstReadFixesWhatASnapshotSees) {
+  Commit("a", "1");
+  const auto fixes = [this](const auto& read) {
+    auto session = Begun(Isolation::kSnapshot);
+    const auto sequence = [this] {
+      const Snapshot* const now = db_->GetSnapshot();
+      const uint64_t sequence_now = now->sequence();
+      db_->ReleaseSnapshot(now);
+      return sequence_now;
+    };
+    const uint64_t before = sequence();
+    read(session.get());
+    Commit("a", "2");
+    Commit("b", "2");
+    EXPECT_EQ(Read(session.get(), "a"), "1");
+    EXPECT_EQ(Keys(session.get()), "a");
+    EXPECT_FALSE(session->Precedes(before));
+    EXPECT_TRUE(session->Precedes(sequence()));
+    session.reset();
+    Commit("a", "1");
+    EXPECT_TRUE(db_->Delete({}, "b").ok());
+  };
+  std::string value;
+  fixes([&](Session* session) { EXPECT_TRUE(session->Get(nullptr, "a", &value).ok()); });
+  fixes([&](Session* session) { EXPECT_TRUE(session->Get(nullptr, "x", &value).IsNotFound()); });
+  fixes([&](Session* session) {  // which is not looked up in the database
+    ASSERT_TRUE(session->Put(nullptr, "c", "own").ok());
+    EXPECT_TRUE(session->Get(nullptr, "c", &value).ok());
+    ASSERT_TRUE(session->Delete(nullptr, "c").ok());
+  });
+  std::vector<std::string> values;
+  fixes([&](Session* session) { EXPECT_TRUE(session->MultiGet(nullptr, {"a"}, &values)[0].ok()); });
+  fixes([&](Session* session) {
+    ASSERT_TRUE(session->Put(nullptr, "c", "own").ok());
+    EXPECT_TRUE(session->MultiGet(nullptr, {"c"}, &values)[0].ok());
+    ASSERT_TRUE(session->Delete(nullptr, "c").ok());
+  });
+  fixes([this](Session* session) { EXPECT_EQ(Keys(session), "a"); });
+  for (const Sight sight : {Sight::kStatement, Sight::kNewest}) {
+    fixes([sight](Session* session) {
+      Cursor cursor;
+      cursor.Open(session, nullptr, sight);
+      EXPECT_TRUE(cursor.SeekBefore("a").ok());
+    });
+  }
+  fixes([](Session* session) {
+    CountedRange counted;
+    uint64_t count = 0;
+    EXPECT_TRUE(counted.Count(session, nullptr, /*newest=*/false, "a", "b", 64, &count).ok());
+    EXPECT_EQ(count, 1u);
+  });
 }
 
 TEST_F(SessionTest, CursorsGoOnAfterTheirTransaction) {
@@ -496,15 +551,8 @@ class CountedRangeTest : public SessionTest {
   }
   // What `counted` has of a range as the session sees it; `most` records at most.
   void Count(Session* session, const std::string& from, const std::string& to, size_t most) {
-    Cursor cursor;
-    cursor.Open(session, nullptr, Sight::kStatement);
-    ASSERT_TRUE(cursor.Seek(from).ok());
-    counted_.Begin(*session, nullptr, from, to);
-    while (cursor.valid() && (to.empty() || cursor.key() < to) && counted_.size() < most) {
-      counted_.Add(cursor.key(), cursor.value());
-      ASSERT_TRUE(cursor.Next().ok());
-    }
-    counted_.End(!cursor.valid() || (!to.empty() && cursor.key() >= to));
+    uint64_t count = 0;
+    ASSERT_TRUE(counted_.Count(session, nullptr, /*newest=*/false, from, to, most, &count).ok());
   }
   void Seek(Session* session, Cursor* cursor, std::string_view from, std::string_view to) {
     cursor->Open(session, nullptr, Sight::kStatement, &counted_);
@@ -546,11 +594,36 @@ TEST_F(CountedRangeTest, AScanTakesWhatWasCounted) {
   EXPECT_TRUE(Used());
 }
 
+TEST_F(CountedRangeTest, CountsUpToALimit) {
+  auto session = Begun(Isolation::kReadCommitted);
+  uint64_t count = 0;
+  for (const auto& [from, to, most, expected] : {std::tuple("c", "f", 64, 3u),
+                                                 {"c", "f", 3, 3u},
+                                                 {"c", "f", 2, 2u},
+                                                 {"", "", 64, 6u},
+                                                 {"ca", "cb", 64, 0u},
+                                                 {"g", "", 64, 1u},
+                                                 {"f", "c", 64, 0u}}) {
+    ASSERT_TRUE(counted_.Count(session.get(), nullptr, false, from, to, most, &count).ok());
+    EXPECT_EQ(count, expected) << from << " " << to;
+  }
+}
+
+TEST_F(CountedRangeTest, WhatIsCountedForALockingReadIsNotKept) {
+  auto session = Begun(Isolation::kReadCommitted);
+  Commit("d", "x");
+  uint64_t count = 0;
+  ASSERT_TRUE(counted_.Count(session.get(), nullptr, /*newest=*/true, "c", "f", 64, &count).ok());
+  EXPECT_EQ(count, 3u);
+  EXPECT_FALSE(counted_.all());
+  EXPECT_EQ(counted_.size(), 0u);
+}
+
 TEST_F(CountedRangeTest, AScanGoesOnBehindWhatWasCounted) {
   auto session = Begun(Isolation::kReadCommitted);
   for (size_t most = 1; most <= 6; ++most) {
     Count(session.get(), "b", "g", most);
-    EXPECT_EQ(counted_.all(), most >= 5);
+    EXPECT_EQ(counted_.all(), most > 5);
     EXPECT_EQ(Scan(session.get(), "b", "g"), "bbccddeeff") << most;
     EXPECT_TRUE(Used());
   }
