@@ -255,8 +255,11 @@ TEST_F(FullDeviceTest, DeletionsMakeSpaceByThemselves) {
 TEST_F(FullDeviceTest, EverythingCanBeDeletedKeyByKey) {
   options_.memtable_bytes = 1 << 20;
   options_.extent_bytes = 256 << 10;
-  for (const uint64_t segment : {uint64_t{256} << 10, uint64_t{64} << 20}) {
+  for (const uint64_t segment : {uint64_t{64} << 20, uint64_t{256} << 10}) {
     for (const size_t subtables : {1, 8, 100}) {
+      if (subtables == 100 && segment > (1 << 20)) {
+        continue;  // takes long
+      }
       SCOPED_TRACE(fmt::format("segment {}, sub-tables {}", segment, subtables));
       db_.reset();
       std::filesystem::remove_all(home_);
