@@ -7,6 +7,8 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <semaphore>
 #include <string>
 #include <utility>
 #include <vector>
@@ -192,6 +194,59 @@ TEST_F(ManySubtables, EachCompactionCostsTheSame) {
   const uint64_t few = cost(250);
   const uint64_t many = cost(1000);
   EXPECT_LT(many, 2 * few);
+}
+
+// The first compaction waits until both sub-tables have another one due.
+class BlockedListener final : public EventListener {
+ public:
+  void OnCompaction(const CompactionEvent& event) override {
+    bool first;
+    {
+      const std::lock_guard lock(mutex_);
+      subtables_.push_back(event.subtable);
+      first = subtables_.size() == 1;
+    }
+    if (first) {
+      begun_.release();
+      go_on_.acquire();
+    }
+  }
+  std::vector<std::string> subtables() {
+    const std::lock_guard lock(mutex_);
+    return subtables_;
+  }
+  std::binary_semaphore begun_{0};
+  std::binary_semaphore go_on_{0};
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> subtables_;
+};
+
+TEST_F(ManySubtables, TakeTurnsToBeCompacted) {
+  const auto blocked = std::make_shared<BlockedListener>();
+  options_.listeners.push_back(blocked);
+  options_.compaction_threads = 1;
+  options_.l0_compaction_runs = 2;
+  Open();
+  Subtable* first;
+  Subtable* second;
+  ASSERT_TRUE(db_->CreateSubtable("first", &first).ok());
+  ASSERT_TRUE(db_->CreateSubtable("second", &second).ok());
+  const auto add_runs = [&](Subtable* subtable) {
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_TRUE(db_->Put({}, subtable, "row", "value").ok());
+      ASSERT_TRUE(db_->Flush(subtable).ok());
+    }
+  };
+  add_runs(first);
+  blocked->begun_.acquire();
+  add_runs(second);
+  add_runs(first);
+  blocked->go_on_.release();
+  EXPECT_TRUE(db_->WaitForBackgroundWork().ok());
+  ASSERT_GE(blocked->subtables().size(), 3u);
+  EXPECT_EQ(blocked->subtables()[1], "second");
 }
 
 }  // namespace
