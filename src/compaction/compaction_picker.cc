@@ -8,6 +8,7 @@
 #include "compaction/space_limit.h"
 #include "compaction/value_picker.h"
 #include "tree/extent_space.h"
+#include "tree/subtable_format.h"
 
 namespace sluice {
 
@@ -606,10 +607,20 @@ std::optional<CompactionPick> PickForReads(const Version& version, const Options
   return pick;
 }
 
+// Whether the last level is where the reserve is, in the database's own directory.
+bool IsLastAtHome(const Version& version, const Options& options) {
+  const size_t level = version.format == nullptr ? kLastLevel : version.format->tiers[kLastLevel];
+  return level >= options.level_paths.size() || options.level_paths[level].empty();
+}
+
 // A sub-table that fits into an extent, as a whole, if that makes it smaller by kShareOnFullDevice:
 // by the pages that small extents do not fill, and by what its tombstones delete. Any other
-// compaction would leave pages that are hardly used.
+// compaction would leave pages that are hardly used. Not into a tier, which may be full while there is
+// space for level 1.
 std::optional<CompactionPick> PickSmallSubtable(const Version& version, const Options& options) {
+  if (!IsLastAtHome(version, options)) {
+    return std::nullopt;
+  }
   uint64_t bytes = 0;
   uint64_t records = 0;
   uint64_t tombstones = 0;

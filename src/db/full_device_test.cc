@@ -760,6 +760,39 @@ class FullTierTest : public FullDeviceTest {
   TempDir elsewhere_;
 };
 
+// What has room elsewhere goes on, though it is small and its last level is full.
+TEST_F(FullTierTest, SmallSubtablesGoOn) {
+  options_.level_paths = {"", "", Tier()};
+  options_.l0_compaction_runs = 2;
+  Reopen();
+  Subtable* small;
+  ASSERT_TRUE(db_->CreateSubtable("small", &small).ok());
+  for (uint64_t i = 0; i < 2000; ++i) {
+    ASSERT_TRUE(Put(nullptr, i).ok());
+  }
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  WriteBallast();
+  // So much that some of it is to go to the last level, and not so much that writers wait.
+  for (uint64_t i = 2000; i < 2550; ++i) {
+    ASSERT_TRUE(Put(nullptr, i).ok());
+  }
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  ASSERT_TRUE(db_->WaitForBackgroundWork().IsNoSpace());
+  for (uint64_t i = 0; i < 100; ++i) {
+    Status status;
+    const auto until = std::chrono::steady_clock::now() + kWatchdog;
+    while ((status = db_->Put({}, small, fmt::format("{}", i % 20), "value")).IsNoSpace() &&
+           std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds(5));  // until a compaction is tried again
+    }
+    ASSERT_TRUE(status.ok()) << i << status.ToString();
+    ASSERT_TRUE(db_->Flush(small).ok());
+  }
+  EXPECT_TRUE(db_->Flush(nullptr).ok());
+  ExpectRecords();
+}
+
 TEST_F(FullTierTest, FlushesOfValuesApartGoOn) {
   options_.level_paths = {"", "", Tier()};
   options_.separate_value_bytes = 1000;
