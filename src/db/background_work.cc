@@ -389,6 +389,9 @@ Status BackgroundWork::Compact(SubtableImpl* subtable, CompactionPick* pick, siz
       break;  // on a full device one is picked
     }
     reserve.Use();
+    if (!hurry) {
+      hurry.emplace(&db_.limiter);  // writers wait for it
+    }
     if (at_home) {
       db_.SetFull(status);
     }

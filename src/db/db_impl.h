@@ -110,7 +110,9 @@ class DBImpl final : public DB, private TransactionStore {
   Status GetProperty(Subtable* subtable, std::string_view name, std::string* value) override;
 
   // db_subtables.cc
-  // An attempt at DropSubtable.
+  // Attempts at CreateSubtable, SetSubtableOptions and DropSubtable.
+  Status Create(const SubtableOptions& options, std::string_view name, Subtable** subtable);
+  Status SetOptions(SubtableImpl* target, const SubtableOptions& options);
   Status Drop(SubtableImpl* target);
 
   // import_leveldb.cc

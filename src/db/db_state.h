@@ -200,8 +200,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Status compactions_full SLUICE_GUARDED_BY(mutex);
   std::atomic<bool> failed{false};  // background_error is set
   std::atomic<bool> stopping{false};
-  std::atomic<bool> ingesting{false};             // an ingestion is under way (ingestion.h)
-  bool closing SLUICE_GUARDED_BY(mutex) = false;  // writers are no longer stopped
+  std::atomic<bool> closing{false};    // writers are no longer stopped
+  std::atomic<bool> ingesting{false};  // an ingestion is under way (ingestion.h)
 };
 
 }  // namespace sluice

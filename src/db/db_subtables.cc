@@ -47,6 +47,14 @@ Status DBImpl::CreateSubtable(const SubtableOptions& options, std::string_view n
   if (name.empty()) {
     return Status::InvalidArgument("a sub-table needs a name");
   }
+  Status status = Create(options, name, subtable);
+  while (status.IsNoSpace() && writes_.WaitWhilePassing()) {
+    status = Create(options, name, subtable);
+  }
+  return status;
+}
+
+Status DBImpl::Create(const SubtableOptions& options, std::string_view name, Subtable** subtable) {
   const ExclusiveWrites exclusive(writes_.pipeline());
   const MutexLock metadata_lock(db_.metadata_mutex);
   if (db_.subtables.Find(name) != nullptr) {
@@ -129,6 +137,14 @@ Status DBImpl::SetSubtableOptions(Subtable* subtable, const SubtableOptions& opt
   SLUICE_RETURN_IF_ERROR(db_.CheckWritable());
   SLUICE_RETURN_IF_ERROR(CheckOptions(options, db_.options.extent_bytes));
   SubtableImpl* const target = Resolve(subtable);
+  Status status = SetOptions(target, options);
+  while (status.IsNoSpace() && writes_.WaitWhilePassing()) {
+    status = SetOptions(target, options);
+  }
+  return status;
+}
+
+Status DBImpl::SetOptions(SubtableImpl* target, const SubtableOptions& options) {
   const MutexLock metadata_lock(db_.metadata_mutex);
   SLUICE_RETURN_IF_ERROR(db_.subtables.CheckLive(*target));
   MetadataEdit edit;

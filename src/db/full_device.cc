@@ -129,6 +129,9 @@ bool FullDevice::SetFullLocked(const Status& status, uint64_t unflushed) {
   }
   status_ = status;
   full_.store(true, std::memory_order_release);
+  if (news) {
+    passing_.store(true, std::memory_order_release);
+  }
   return news;
 }
 
@@ -140,6 +143,7 @@ bool FullDevice::Failed(const Status& status, Need need, uint64_t unflushed, boo
     next_attempt_ = {};
     return true;
   }
+  passing_.store(false, std::memory_order_release);
   ++failures_;
   last_failure_ = status;
   next_attempt_ = Clock::now() + delay_;
@@ -313,6 +317,7 @@ Status FullDevice::Fill(uint64_t unflushed, bool compactions_due) {
   if (status.ok()) {
     status = CoverLocked(unflushed);
   }
+  passing_.store(false, std::memory_order_release);
   if (status.ok()) {
     status_ = {};
     full_.store(false, std::memory_order_release);

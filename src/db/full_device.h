@@ -47,6 +47,8 @@ class FullDevice {
 
   // Whether only deletions are taken; cheap.
   bool full() const { return full_.load(std::memory_order_acquire); }
+  // Whether that may be over soon: nothing has been tried in vain since it became full. Cheap.
+  bool passing() const { return passing_.load(std::memory_order_acquire); }
   // NoSpace while it is full, ok else.
   Status status() const;
   // The number of attempts that failed so far, and the error of the last one.
@@ -148,6 +150,7 @@ class FullDevice {
 
   mutable Mutex mutex_;
   std::atomic<bool> full_{false};
+  std::atomic<bool> passing_{false};
   std::atomic<uint64_t> covered_{0};
   std::atomic<bool> flushes_need_it_{false};
   uint64_t left_ SLUICE_GUARDED_BY(mutex_) = 0;  // Take's, while the device is full

@@ -111,6 +111,61 @@ TEST(FullDevice, ADeletionWaitsForTheFlushThatHasTheReserve) {
   db.reset();  // before its file system
 }
 
+// Writes for as long as a compaction has the reserve.
+class Writer final : public EventListener {
+ public:
+  ~Writer() override { Join(); }
+  void OnBackgroundError(const Status& /*status*/) override {
+    write_ = std::thread([&] { status = db->Put({}, "another", "value"); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  // Whether there was a write.
+  bool Join() {
+    const bool any = write_.joinable();
+    if (any) {
+      write_.join();
+    }
+    return any;
+  }
+  DB* db = nullptr;
+  Status status;
+
+ private:
+  std::thread write_;
+};
+
+// What a compaction takes of the reserve is there again as soon as it is done: writes wait for that.
+TEST(FullDevice, WritesWaitForACompactionThatHasTheReserve) {
+  uint64_t operations = 1;  // of the compaction
+  bool wrote = false;
+  for (uint64_t k = 0; k < operations; ++k) {
+    FaultEnv env;
+    const auto writer = std::make_shared<Writer>();
+    Options options;
+    options.env = &env;
+    options.create_if_missing = true;
+    options.automatic_compactions = false;
+    options.listeners.push_back(writer);
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+    writer->db = db.get();
+    for (int run = 0; run < 2; ++run) {
+      ASSERT_TRUE(db->Put({}, "key", fmt::format("{}", run)).ok());
+      ASSERT_TRUE(db->Flush(nullptr).ok());
+    }
+    const uint64_t before = env.operations();
+    env.FillUp(before + k, before + k + 1, k);
+    Status status = db->CompactRange(nullptr, {}, {});
+    operations = env.operations() - before;
+    SCOPED_TRACE(env.failure());
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    wrote = writer->Join() || wrote;
+    EXPECT_TRUE(writer->status.ok()) << writer->status.ToString();
+    db.reset();
+  }
+  EXPECT_TRUE(wrote);
+}
+
 // The edit that cuts extents at the ends of the range finds no space, and is made again from the
 // reserve.
 TEST(FullDevice, ACompactionThatFindsNoSpaceForItsCutsCutsOnce) {

@@ -138,7 +138,10 @@ Status WritePath::BufferLog(WriteGroup* group) {
     return {};
   }
   if (Status taken = CheckTaken(*group); !taken.ok()) {
-    group->must_switch = taken.IsNoSpace() && db_.full.full() && FlushForSpace();
+    group->must_wait =
+        taken.IsNoSpace() && db_.full.passing() && !db_.closing && !HasOnlyDeletions(*group);
+    group->must_switch =
+        !group->must_wait && taken.IsNoSpace() && db_.full.full() && FlushForSpace();
     return taken;
   }
   if (group->bytes > kMuchUncovered && !db_.full.full() && !MayFlush(group->bytes)) {
@@ -268,11 +271,30 @@ void WritePath::SwitchFullMemtables() {
   }
 }
 
-void WritePath::Admit(size_t bytes) {
+void WritePath::Admit(const WriteGroup& group, size_t more) {
+  const size_t bytes = group.bytes + more;
+  if (db_.full.passing() && !HasOnlyDeletions(group)) [[unlikely]] {
+    WaitWhilePassing();
+  }
   if (!MayFlush(bytes)) [[unlikely]] {
     WaitForSpace(bytes);
   }
   WaitForBackgroundWork(bytes);
+}
+
+bool WritePath::WaitWhilePassing() {
+  if (!db_.full.passing()) {
+    return false;
+  }
+  const Clock::time_point begin = Clock::now();
+  {
+    StateLock lock(db_.mutex);
+    while (db_.full.passing() && db_.background_error.ok() && !db_.stopping && !db_.closing) {
+      db_.changed.wait_for(lock, kStallPoll);
+    }
+  }
+  CountStall(begin);
+  return !db_.full.passing();
 }
 
 void WritePath::WaitForBackgroundWork(size_t bytes) {
@@ -294,6 +316,10 @@ void WritePath::WaitForBackgroundWork(size_t bytes) {
   if (now.value >= 1) {
     WaitForRoom();
   }
+  CountStall(begin);
+}
+
+void WritePath::CountStall(Clock::time_point begin) {
   db_.counters.stall_microseconds.fetch_add(
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count(),
       std::memory_order_relaxed);

@@ -43,7 +43,13 @@ class WritePath final : private WriteStages {
   }
   // For what writes past the log: waits for background work as one does who writes a memtable,
   // which becomes a run, too.
-  void WaitAsWriters() { WaitForBackgroundWork(db_.options.memtable_bytes); }
+  void WaitAsWriters() {
+    WaitWhilePassing();
+    WaitForBackgroundWork(db_.options.memtable_bytes);
+  }
+  // While the device is full because a flush or a compaction has the reserve. True if it was, and that
+  // has been decided: what was refused with NoSpace may be tried again.
+  bool WaitWhilePassing();
   // For ExclusiveWrites.
   WritePipeline* pipeline() { return pipeline_.get(); }
 
@@ -64,7 +70,8 @@ class WritePath final : private WriteStages {
   }
   void SwitchFullMemtables() override;
   void Failed(const Status& status) override { db_.SetBackgroundError(status); }
-  void Admit(size_t bytes) override;
+  void Admit(const WriteGroup& group, size_t more) override;
+  void CountStall(std::chrono::steady_clock::time_point begin);
   // Slows writers down, or stops them, while background work is behind.
   void WaitForBackgroundWork(size_t bytes);
   // False if the delay is saved up. `*pressure` becomes what was measured last.

@@ -292,7 +292,7 @@ void WritePipeline::Lead(Queue* queue, WriteTask* list, const WriteTask* own, in
       own = task == own ? nullptr : own;
     }
     list = rest;
-    stages_.Admit(group->bytes + std::exchange(queue->unadmitted, 0));
+    stages_.Admit(*group, std::exchange(queue->unadmitted, 0));
     LockOrder(*group);
     if (list == nullptr) {
       const size_t admitted = group->bytes;
@@ -354,7 +354,7 @@ WriteTask* WritePipeline::MakeGroup(WriteTask* list, WriteGroup** group, size_t*
   (*group)->tasks = (*group)->last = nullptr;
   (*group)->bytes = 0;
   (*group)->sync = list->sync;
-  (*group)->must_switch = false;
+  (*group)->must_switch = (*group)->must_wait = false;
   return Extend(*group, list, queued_bytes);
 }
 
@@ -398,7 +398,7 @@ void WritePipeline::Process(WriteGroup* group, bool own) {
   }
   if (!refused.ok()) {
     const bool must_switch = group->must_switch;
-    Refuse(group->tasks, refused);
+    Refuse(group->tasks, refused, group->must_wait);
     if (must_switch) {
       SwitchMemtables();
     }
@@ -429,15 +429,19 @@ void WritePipeline::SwitchMemtables() {
 }
 
 // A full device takes deletions: they are not refused for what shares their group.
-void WritePipeline::Refuse(WriteTask* tasks, const Status& status) {
-  const bool apart = tasks->next != nullptr;  // what is wrong with one takes no others with it
+void WritePipeline::Refuse(WriteTask* tasks, const Status& status, bool wait) {
+  const bool again =
+      wait || tasks->next != nullptr;  // what is wrong with one takes no others with it
   while (tasks != nullptr) {
     WriteTask* const task = std::exchange(tasks, tasks->next);
-    if (apart) {
+    if (again) {
       WriteGroup* group;
       size_t queued_bytes = 0;
       task->next = nullptr;
       MakeGroup(task, &group, &queued_bytes);
+      if (wait) {
+        stages_.Admit(*group, 0);
+      }
       LockOrder(*group);
       Process(group, /*own=*/false);
     } else {

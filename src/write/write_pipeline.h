@@ -64,6 +64,7 @@ struct WriteGroup {
   SequenceNumber last_sequence = 0;
   LogPosition log_end = 0;
   bool must_switch = false;  // it is refused, and SwitchFullMemtables is to be called
+  bool must_wait = false;    // it is refused, and what is in it is to be admitted again
 
   // The pipeline's.
   bool inserted = false;
@@ -91,8 +92,9 @@ struct WriteTask {
 // What the pipeline is for; it decides who calls which of these when.
 class WriteStages {
  public:
-  // Before log buffering, by any number of calls at once. May wait until there is room.
-  virtual void Admit(size_t bytes) = 0;
+  // Before log buffering, by any number of calls at once. May wait until there is room for the group
+  // and for `more` bytes, which were written without.
+  virtual void Admit(const WriteGroup& group, size_t more) = 0;
   // Log buffering. One call at a time, and none while an ExclusiveWrites lives.
   // After NoSpace the tasks of the group come again, each in a group of its own.
   virtual Status BufferLog(WriteGroup* group) = 0;
@@ -200,7 +202,7 @@ class WritePipeline : private FlushSteps {
   // Takes the group through the stages, and unlocks order_mutex_ after the first. `own`: the caller
   // waits for one of its tasks.
   void Process(WriteGroup* group, bool own) SLUICE_RELEASE(order_mutex_);
-  void Refuse(WriteTask* tasks, const Status& status);
+  void Refuse(WriteTask* tasks, const Status& status, bool wait);
   void SwitchMemtables();
   // Commits what is ready; `inserted` (may be null) has become so. Returns how many blocked writers
   // that waited for a sync it completed.

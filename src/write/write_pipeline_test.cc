@@ -28,7 +28,7 @@ thread_local const char* own_batch = nullptr;
 
 class Notes : public WriteStages {
  public:
-  void Admit(size_t) override {}
+  void Admit(const WriteGroup&, size_t) override {}
   Status BufferLog(WriteGroup* group) override {
     EXPECT_FALSE(buffering_.exchange(true));
     EXPECT_FALSE(exclusive_);
