@@ -370,8 +370,27 @@ void BackgroundWork::CompactionLoop() {
   }
 }
 
+// Between two parts the reserve is filled again if it can be, for which writes wait.
 Status BackgroundWork::Compact(SubtableImpl* subtable, CompactionPick* pick, size_t threads,
                                Status* set_aside, bool needed) {
+  for (;;) {
+    bool more = false;
+    const Status status = CompactOrPart(subtable, pick, threads, set_aside, needed, &more);
+    if (!more) {
+      return status;
+    }
+    StateLock lock(db_.mutex);
+    while (MustFill(lock) && db_.background_error.ok() && !db_.stopping) {
+      db_.changed.wait(lock);
+    }
+    if (!db_.background_error.ok() || db_.stopping) {
+      return status;
+    }
+  }
+}
+
+Status BackgroundWork::CompactOrPart(SubtableImpl* subtable, CompactionPick* pick, size_t threads,
+                                     Status* set_aside, bool needed, bool* more) {
   const bool full = db_.full.full();
   Reserve reserve(this);
   std::optional<RateLimiter::Hurry> hurry;
@@ -381,7 +400,8 @@ Status BackgroundWork::Compact(SubtableImpl* subtable, CompactionPick* pick, siz
     reserve.Use();
     (void)db_.full.GiveUpForCompaction(/*alone=*/false);
   }
-  Status status = compactor_.Compact(subtable, pick, full ? 1 : threads, set_aside);
+  Status status = full ? compactor_.CompactOnePart(subtable, pick, set_aside, more)
+                       : compactor_.Compact(subtable, pick, threads, set_aside);
   // What is given up is of no use to one that writes to a full tier.
   const bool at_home = !db_.FormatOf(*subtable, pick->output.level).in_tiers();
   while (status.IsNoSpace() && (needed || at_home || db_.full.full())) {
@@ -399,7 +419,7 @@ Status BackgroundWork::Compact(SubtableImpl* subtable, CompactionPick* pick, siz
     if (!(needed && db_.MakeSpace(status)) && !db_.full.GiveUpForCompaction(alone)) {
       break;
     }
-    status = compactor_.Compact(subtable, pick, 1, set_aside);
+    status = compactor_.CompactOnePart(subtable, pick, set_aside, more);
   }
   return status;
 }

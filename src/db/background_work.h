@@ -54,6 +54,9 @@ class BackgroundWork {
   // for it, so that other space may be given up for it, too.
   Status Compact(SubtableImpl* subtable, CompactionPick* pick, size_t threads, Status* set_aside,
                  bool needed);
+  // Only its first part, if it takes the reserve; `*more`: there are others.
+  Status CompactOrPart(SubtableImpl* subtable, CompactionPick* pick, size_t threads,
+                       Status* set_aside, bool needed, bool* more);
   // The device is full, nothing needs space for a flush, and the reserve is to be had again.
   bool MustFill(const StateLock& lock) const SLUICE_REQUIRES(db_.mutex);
   void FlushLoop();

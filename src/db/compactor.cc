@@ -165,6 +165,22 @@ Status Compactor::RunPick(SubtableImpl* subtable, const CompactionPick& pick, Ma
 
 Status Compactor::Compact(SubtableImpl* subtable, CompactionPick* pick, size_t threads,
                           Status* set_aside) {
+  Compaction compaction{.subtable = subtable};
+  return CarryOut(&compaction, pick, threads, set_aside);
+}
+
+Status Compactor::CompactOnePart(SubtableImpl* subtable, CompactionPick* pick, Status* set_aside,
+                                 bool* more) {
+  Compaction compaction{.subtable = subtable, .one_part = true};
+  const Status status = CarryOut(&compaction, pick, 1, set_aside);
+  *more = compaction.more;
+  return status;
+}
+
+Status Compactor::CarryOut(Compaction* carried_out, CompactionPick* pick, size_t threads,
+                           Status* set_aside) {
+  Compaction& compaction = *carried_out;
+  SubtableImpl* const subtable = compaction.subtable;
   const std::vector<std::string> borders = BordersOf(
       *pick, threads, kLeastExtentsOfAShare * db_.options.extent_bytes * pick->inputs.size());
   std::vector<std::string> cuts = borders;
@@ -177,7 +193,7 @@ Status Compactor::Compact(SubtableImpl* subtable, CompactionPick* pick, size_t t
   if (Status status = Cut(subtable, cuts, pick, set_aside); !status.ok() || !set_aside->ok()) {
     return status;
   }
-  Compaction compaction{.subtable = subtable, .shares = Divide(*pick, borders)};
+  compaction.shares = Divide(*pick, borders);
   // Or what a part is done with would keep its pages until all parts are.
   for (CompactionInput& input : pick->inputs) {
     input.extents.clear();
@@ -249,8 +265,11 @@ void Compactor::CompactFirstPart(const Share& share) {
       MustGiveWay(lock, *compaction)) {
     compaction->waiting.clear();
   } else if (!share.pick->inputs.empty()) {
-    compaction->waiting.push_back(share.pick);
-    db_.work.notify_all();
+    compaction->more = compaction->one_part;
+    if (!compaction->one_part) {
+      compaction->waiting.push_back(share.pick);
+      db_.work.notify_all();
+    }
   }
   db_.changed.notify_all();
 }

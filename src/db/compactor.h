@@ -23,8 +23,10 @@ class Compactor {
   // share that a thread has taken.
   struct Compaction {
     SubtableImpl* subtable;
-    std::vector<CompactionPick> shares;
+    std::vector<CompactionPick> shares{};
     std::vector<CompactionPick*> waiting{};  // shares that are not done, nor taken; the next last
+    bool one_part = false;
+    bool more = false;  // of one_part
     size_t taken = 0;
     Status status{};     // the first error
     Status set_aside{};  // as Compact's
@@ -52,6 +54,9 @@ class Compactor {
   // aside, `*set_aside` says why, and what is left is to be picked again. REQUIRES: the sub-table
   // has no other compaction meanwhile.
   Status Compact(SubtableImpl* subtable, CompactionPick* pick, size_t threads, Status* set_aside);
+  // The same with the pick's first part alone. `*more`: the next one is to follow.
+  Status CompactOnePart(SubtableImpl* subtable, CompactionPick* pick, Status* set_aside,
+                        bool* more);
 
   struct Share {
     Compaction* compaction;
@@ -68,6 +73,7 @@ class Compactor {
   size_t helping(const StateLock&) const { return helping_; }
 
  private:
+  Status CarryOut(Compaction* compaction, CompactionPick* pick, size_t threads, Status* set_aside);
   // Whether what is left of the compaction is to be picked again after one of level 0, whose runs
   // slow writers down: parts may take so long that these come to a stop otherwise.
   bool MustGiveWay(const StateLock& lock, const Compaction& compaction) const;

@@ -86,8 +86,7 @@ Status DbState::BackgroundError() {
 
 bool DbState::MakeSpace(const Status& status, FullDevice::Need need) {
   space->GiveAllBack();
-  bool news;
-  const bool again = full.Failed(status, need, backlog.UnflushedBytes(), &news);
+  const bool again = full.Failed(status, need, backlog.UnflushedBytes());
   if (again && log != nullptr) {
     log->EndSegment();  // what it has comes free once memtables do not need it
   }
@@ -97,19 +96,17 @@ bool DbState::MakeSpace(const Status& status, FullDevice::Need need) {
     const StateLock lock(mutex);
     work.notify_all();
   }
-  if (news) {
-    BecameFull(status);
-  }
+  TellIfFull();
   return again;
 }
 
-void DbState::SetFull(const Status& status) {
-  if (full.SetFull(status, backlog.UnflushedBytes())) {
-    BecameFull(status);
-  }
-}
+void DbState::SetFull(const Status& status) { full.SetFull(status, backlog.UnflushedBytes()); }
 
-void DbState::BecameFull(const Status& status) {
+void DbState::TellIfFull() {
+  const Status status = full.TakeNews();
+  if (status.ok()) {
+    return;
+  }
   {
     const StateLock lock(mutex);
     for (const auto& [id, subtable] : subtables.all()) {
@@ -124,10 +121,10 @@ bool DbState::WaitForSpace(bool* tried) {
   const uint64_t ended = space_users_ended;
   const bool any = flushing + using_reserve > 0;
   while (flushing + using_reserve > 0 && space_users_ended == ended && background_error.ok() &&
-         !stopping) {
+         !stopping && !closing) {
     changed.wait(lock);
   }
-  if (!background_error.ok() || stopping) {
+  if (!background_error.ok() || stopping || closing) {
     return false;
   }
   return any || !std::exchange(*tried, true);
@@ -164,6 +161,7 @@ Status DbState::FillReserve() {
       status = full.Fill(backlog.UnflushedBytes(), due);
     }
   }
+  TellIfFull();
   return status;
 }
 

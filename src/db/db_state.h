@@ -89,8 +89,8 @@ struct DbState {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // A compaction failed so, and takes what there is for compactions: no writes add to what is to be
   // compacted before that is there again.
   void SetFull(const Status& status);
-  // Tells it, and looks for compactions again: some are due only now.
-  void BecameFull(const Status& status);
+  // If that has just been decided, tells it, and looks for compactions again: some are due only now.
+  void TellIfFull();
   // After MakeSpace had nothing to give up: a flush or compaction that is under way may have taken it
   // a moment ago, and gives more back. Waits until one of them ends, if there is one. True if another
   // attempt may find space: one was waited for, or might have ended before (`*tried`, false at

@@ -115,35 +115,41 @@ bool FullDevice::GiveUpForCompaction(bool alone) {
   return true;
 }
 
-bool FullDevice::SetFull(const Status& status, uint64_t unflushed) {
+void FullDevice::SetFull(const Status& status, uint64_t unflushed) {
   const MutexLock lock(mutex_);
-  return SetFullLocked(status, unflushed);
+  SetFullLocked(status, unflushed);
 }
 
-bool FullDevice::SetFullLocked(const Status& status, uint64_t unflushed) {
-  const bool news = status_.ok();
-  if (news) {
+Status FullDevice::TakeNews() {
+  const MutexLock lock(mutex_);
+  return decided_ && !std::exchange(told_, true) ? status_ : Status();
+}
+
+void FullDevice::SetFullLocked(const Status& status, uint64_t unflushed) {
+  if (status_.ok()) {
     CountLeft(unflushed, /*compactions_due=*/false);
     // More is not to be had, as a rule.
     compaction_bytes_ = std::clamp(SizeOf(compaction_reserve_), planned_bytes_ / 2, planned_bytes_);
+    passing_until_.store(Clock::now() + kLongestPassing, std::memory_order_release);
   }
   status_ = status;
   full_.store(true, std::memory_order_release);
-  if (news) {
-    passing_.store(true, std::memory_order_release);
-  }
-  return news;
 }
 
-bool FullDevice::Failed(const Status& status, Need need, uint64_t unflushed, bool* news) {
+void FullDevice::Decide() {
+  passing_until_.store({}, std::memory_order_release);
+  decided_ = true;
+}
+
+bool FullDevice::Failed(const Status& status, Need need, uint64_t unflushed) {
   const MutexLock lock(mutex_);
-  *news = SetFullLocked(status, unflushed);
+  SetFullLocked(status, unflushed);
   const bool in_vain = std::exchange(filled_in_vain_, false);
   if (GiveUp() || in_vain || (need == Need::kFlush && env_->RemoveFile(compaction_reserve_).ok())) {
     next_attempt_ = {};
     return true;
   }
-  passing_.store(false, std::memory_order_release);
+  Decide();
   ++failures_;
   last_failure_ = status;
   next_attempt_ = Clock::now() + delay_;
@@ -317,16 +323,18 @@ Status FullDevice::Fill(uint64_t unflushed, bool compactions_due) {
   if (status.ok()) {
     status = CoverLocked(unflushed);
   }
-  passing_.store(false, std::memory_order_release);
   if (status.ok()) {
     status_ = {};
     full_.store(false, std::memory_order_release);
+    passing_until_.store({}, std::memory_order_release);
+    decided_ = told_ = false;
     delay_ = kFirstDelay;
     return {};
   }
   if (!status.IsNoSpace()) {
     return status;
   }
+  Decide();
   filled_in_vain_ = true;
   ++vain_fills_;
   CountLeft(unflushed, compactions_due);

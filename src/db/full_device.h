@@ -47,8 +47,12 @@ class FullDevice {
 
   // Whether only deletions are taken; cheap.
   bool full() const { return full_.load(std::memory_order_acquire); }
-  // Whether that may be over soon: nothing has been tried in vain since it became full. Cheap.
-  bool passing() const { return passing_.load(std::memory_order_acquire); }
+  // Whether that may be over soon: it has not been full for long, and nothing has been tried in vain
+  // since. Cheap.
+  bool passing() const {
+    const Clock::time_point until = passing_until_.load(std::memory_order_acquire);
+    return until != Clock::time_point() && Clock::now() < until;
+  }
   // NoSpace while it is full, ok else.
   Status status() const;
   // The number of attempts that failed so far, and the error of the last one.
@@ -72,11 +76,13 @@ class FullDevice {
   // once, because some of the reserve was given up for it, or because a vain attempt to Fill the
   // reserve held space meanwhile; else it may be tried from next_attempt() on, later with each
   // failure. A flush gets what there is for compactions, too, for those make space only after it.
-  // `unflushed`: what flushes have to write. `*news`: the device was not full before.
+  // `unflushed`: what flushes have to write.
   enum class Need { kFlush, kOther };
-  bool Failed(const Status& status, Need need, uint64_t unflushed, bool* news);
-  // Nothing is given up, but from now on the device counts as full. True if it did not before.
-  bool SetFull(const Status& status, uint64_t unflushed);
+  bool Failed(const Status& status, Need need, uint64_t unflushed);
+  // Nothing is given up, but from now on the device counts as full.
+  void SetFull(const Status& status, uint64_t unflushed);
+  // NoSpace once, when something was tried in vain since it became full; ok else.
+  Status TakeNews();
   // Whether a full device has space for so much more, beside what flushes have to write.
   bool HasLeft(uint64_t bytes) const;
   // The same, and it is taken if so.
@@ -117,6 +123,7 @@ class FullDevice {
   static constexpr uint64_t kBitBytes = uint64_t{32} << 10;  // enough to open with, as a rule
   // For less metadata the first file is enough.
   static constexpr uint64_t kLeastForMetadata = uint64_t{128} << 10;
+  static constexpr std::chrono::seconds kLongestPassing{2};
   static constexpr std::chrono::milliseconds kFirstDelay{20};
   static constexpr std::chrono::milliseconds kLongestDelay{2000};
 
@@ -132,7 +139,8 @@ class FullDevice {
   bool GiveUpABit();
   uint64_t SizeOf(const std::string& path) const;
   void CountLeft(uint64_t unflushed, bool compactions_due) SLUICE_REQUIRES(mutex_);
-  bool SetFullLocked(const Status& status, uint64_t unflushed) SLUICE_REQUIRES(mutex_);
+  void SetFullLocked(const Status& status, uint64_t unflushed) SLUICE_REQUIRES(mutex_);
+  void Decide() SLUICE_REQUIRES(mutex_);
   enum class IfShort { kKeepWhatWas, kKeepWhatIs };
   Status FillReserve(const std::string& path, uint64_t bytes, IfShort if_short);
   Status CoverLocked(uint64_t unflushed) SLUICE_REQUIRES(mutex_);
@@ -150,11 +158,14 @@ class FullDevice {
 
   mutable Mutex mutex_;
   std::atomic<bool> full_{false};
-  std::atomic<bool> passing_{false};
+  std::atomic<Clock::time_point> passing_until_{Clock::time_point()};
   std::atomic<uint64_t> covered_{0};
   std::atomic<bool> flushes_need_it_{false};
   uint64_t left_ SLUICE_GUARDED_BY(mutex_) = 0;  // Take's, while the device is full
   uint64_t vain_fills_ SLUICE_GUARDED_BY(mutex_) = 0;
+  // Something was tried in vain since it became full, and TakeNews has said so.
+  bool decided_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool told_ SLUICE_GUARDED_BY(mutex_) = false;
   Status status_ SLUICE_GUARDED_BY(mutex_);
   uint64_t planned_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;     // for compactions
   uint64_t compaction_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;  // that shall be there for them now

@@ -27,15 +27,14 @@ TEST(FullDevice, WhatFailsWhileTheReserveIsFilledIsTriedAgain) {
   ASSERT_TRUE(full.Fill(0, false).ok());
   env.FillUp(env.operations(), ~uint64_t{0}, 1);
   const Status status = Status::NoSpace("planned");
-  bool news;
-  EXPECT_TRUE(full.Failed(status, FullDevice::Need::kOther, 0, &news));  // the reserve is given up
+  EXPECT_TRUE(full.Failed(status, FullDevice::Need::kOther, 0));  // the reserve is given up
   std::unique_ptr<DataFile> file;
   ASSERT_TRUE(env.NewDataFile("db/file", &file).ok());
   ASSERT_TRUE(file->Write(0, std::string(100 << 10, 'x')).ok());
   ASSERT_TRUE(full.Fill(0, false).ok());
   EXPECT_TRUE(full.full());
-  EXPECT_TRUE(full.Failed(status, FullDevice::Need::kOther, 0, &news));
-  EXPECT_FALSE(full.Failed(status, FullDevice::Need::kOther, 0, &news));
+  EXPECT_TRUE(full.Failed(status, FullDevice::Need::kOther, 0));
+  EXPECT_FALSE(full.Failed(status, FullDevice::Need::kOther, 0));
 }
 
 // What there is of the reserve stays, whatever fails as it is filled.
@@ -111,33 +110,44 @@ TEST(FullDevice, ADeletionWaitsForTheFlushThatHasTheReserve) {
   db.reset();  // before its file system
 }
 
-// Writes for as long as a compaction has the reserve.
+// Writes when a compaction has done its first part, and may have the reserve.
 class Writer final : public EventListener {
  public:
   ~Writer() override { Join(); }
-  void OnBackgroundError(const Status& /*status*/) override {
-    write_ = std::thread([&] { status = db->Put({}, "another", "value"); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  void OnCompaction(const CompactionEvent& /*event*/) override {
+    const int part = parts++;
+    if (part == 0) {
+      write_ = std::thread([&] {
+        status = db->Put({}, "another", "value");
+        written_ = true;
+      });
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    // This part may be the one that has the reserve, or one that another thread does beside it.
+    for (int i = 0; part > 0 && i < 1000 && !written_; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
-  // Whether there was a write.
-  bool Join() {
-    const bool any = write_.joinable();
-    if (any) {
+  void OnBackgroundError(const Status& error) override { ADD_FAILURE() << error.ToString(); }
+  void Join() {
+    if (write_.joinable()) {
       write_.join();
     }
-    return any;
   }
   DB* db = nullptr;
   Status status;
+  std::atomic<int> parts{0};
 
  private:
   std::thread write_;
+  std::atomic<bool> written_{false};
 };
 
-// What a compaction takes of the reserve is there again as soon as it is done: writes wait for that.
+// What a compaction takes of the reserve is there again as soon as it is done: writes wait for that,
+// and nobody is told that the device is full.
 TEST(FullDevice, WritesWaitForACompactionThatHasTheReserve) {
   uint64_t operations = 1;  // of the compaction
-  bool wrote = false;
+  bool taken = false;
   for (uint64_t k = 0; k < operations; ++k) {
     FaultEnv env;
     const auto writer = std::make_shared<Writer>();
@@ -155,15 +165,52 @@ TEST(FullDevice, WritesWaitForACompactionThatHasTheReserve) {
     }
     const uint64_t before = env.operations();
     env.FillUp(before + k, before + k + 1, k);
-    Status status = db->CompactRange(nullptr, {}, {});
+    const Status status = db->CompactRange(nullptr, {}, {});
     operations = env.operations() - before;
     SCOPED_TRACE(env.failure());
     EXPECT_TRUE(status.ok()) << status.ToString();
-    wrote = writer->Join() || wrote;
+    writer->Join();
     EXPECT_TRUE(writer->status.ok()) << writer->status.ToString();
-    db.reset();
+    taken = taken || !env.failure().empty();
+    db.reset();  // before its file system
   }
-  EXPECT_TRUE(wrote);
+  EXPECT_TRUE(taken);
+}
+
+// Until the next part is done, at most.
+TEST(FullDevice, WritesDoNotWaitForAllPartsOfACompaction) {
+  bool taken = false;
+  for (uint64_t k = 0; k < 16; ++k) {  // in its first part
+    FaultEnv env;
+    const auto writer = std::make_shared<Writer>();
+    Options options;
+    options.env = &env;
+    options.create_if_missing = true;
+    options.automatic_compactions = false;
+    options.extent_bytes = 64 << 10;
+    options.compaction_bytes = 64 << 10;
+    options.compression = Compression::kNone;
+    options.listeners.push_back(writer);
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+    writer->db = db.get();
+    for (int run = 0; run < 2; ++run) {
+      for (int i = 0; i < 100; ++i) {
+        ASSERT_TRUE(db->Put({}, fmt::format("{:03}", i), std::string(10'000, 'v')).ok());
+      }
+      ASSERT_TRUE(db->Flush(nullptr).ok());
+    }
+    env.FillUp(env.operations() + k, env.operations() + k + 1, k);
+    const Status status = db->CompactRange(nullptr, {}, {});
+    SCOPED_TRACE(env.failure());
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    writer->Join();
+    EXPECT_TRUE(writer->status.ok()) << writer->status.ToString();
+    EXPECT_GE(writer->parts, 3);
+    taken = taken || !env.failure().empty();
+    db.reset();  // before its file system
+  }
+  EXPECT_TRUE(taken);
 }
 
 // The edit that cuts extents at the ends of the range finds no space, and is made again from the

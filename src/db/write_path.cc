@@ -137,9 +137,10 @@ Status WritePath::BufferLog(WriteGroup* group) {
     group->log_end = db_.log_end;
     return {};
   }
+  const bool passing = db_.full.passing();
   if (Status taken = CheckTaken(*group); !taken.ok()) {
-    group->must_wait =
-        taken.IsNoSpace() && db_.full.passing() && !db_.closing && !HasOnlyDeletions(*group);
+    group->must_wait = taken.IsNoSpace() && (passing || db_.full.passing()) && !db_.closing &&
+                       !HasOnlyDeletions(*group);
     group->must_switch =
         !group->must_wait && taken.IsNoSpace() && db_.full.full() && FlushForSpace();
     return taken;
