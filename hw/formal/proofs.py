@@ -75,6 +75,15 @@ PROOFS = {
             ("cu_commit_fifo", "(write_next ^ read_q)", "(write_q ^ read_q)"),
         ],
     ),
+    "commit_fifo_block_ram": Proof(
+        "f_commit_fifo", ["cu_commit_fifo"],
+        "the same; not empty for a cycle at most before a word can be read",
+        parameters={"BlockRam": 1},
+        mutations=[
+            ("cu_commit_fifo", "valid_q && (!rvalid_q || rready_i)", "valid_q"),
+            ("cu_commit_fifo", "rvalid_q <= valid_q", "rvalid_q <= 1'b1"),
+        ],
+    ),
     "credit": Proof(
         "f_credit", ["cu_credit"], "credit exactly while fewer than Depth places are taken",
         mutations=[("cu_credit", "give_i != take_i", "give_i || take_i"),
@@ -238,7 +247,7 @@ PROOFS = {
         ],
     ),
     "merge_node": Proof(
-        "f_merge_node", ["cu_fifo", "cu_compare", "cu_key_queue", "cu_merge_node"],
+        "f_merge_node", ["cu_fifo", "cu_wide_fifo", "cu_compare", "cu_key_queue", "cu_merge_node"],
         "output held; sorted by key and trailer, ties to the lower way; each key of each way once,"
         " whole and in order; end after all keys, once; never stands still",
         method="induction", depth=1,
@@ -250,9 +259,12 @@ PROOFS = {
             ("cu_merge_node", "data, !beat.last, beat.bytes", "data, beat.last, beat.bytes"),
             ("cu_merge_node", "move_d.rewind_b = !b_less && !go_on", "move_d.rewind_b = 1'b0"),
             ("cu_merge_node", "b.last ? Compare : DrainB", "Compare"),
-            ("cu_merge_node", "count + 2'(push) - 2'(pop) != 2'd2", "count != 2'd2"),
+            ("cu_merge_node", "count + CountBits'(push) - CountBits'(pop) != CountBits'(Depth)",
+             "count != CountBits'(Depth)"),
             ("cu_key_queue", "if (free_i) base_q", "if (pop_i) base_q"),
             ("cu_key_queue", "!full && !key_full", "!full"),
+            ("cu_key_queue", "in_i.last && key_full_next", "1'b0"),
+            ("cu_key_queue", "(free_i && head_q.last) ||", "free_i ||"),
             ("cu_key_queue", "(free_i && head_q.last)", "free_i"),
         ],
     ),
