@@ -39,8 +39,8 @@ RAM_FIFO_MUTATIONS = [
 
 BLOCK_CHUNKS_SAYS = "the chunks that hold a block's bytes, once, in order, ends marked"
 
-READ_ENGINE = ["cu_crc_pkg", "cu_crc_step", "cu_crc_unwind", "cu_choice", "cu_fifo", "cu_ram_fifo",
-               "cu_read_engine"]
+READ_ENGINE = ["cu_crc_pkg", "cu_crc_step", "cu_crc_unwind", "cu_choice", "cu_fifo",
+               "cu_ram_fifo", "cu_read_engine"]
 
 PROOFS = {
     "fifo_4": Proof("f_fifo", ["cu_fifo", "cu_ram_fifo"], FIFO_SAYS,
@@ -262,7 +262,7 @@ PROOFS = {
             ("cu_key_queue", "!full && !key_full", "!full"),
             ("cu_key_queue", "in_i.last && key_full_next", "1'b0"),
             ("cu_key_queue", "(free_i && head_q.last) ||", "free_i ||"),
-            ("cu_key_queue", "(free_i && head_q.last)", "free_i"),
+            ("cu_key_queue", "key_read_d = (free_i && head_q.last)", "key_read_d = free_i"),
         ],
     ),
     "write_engine_axi": Proof(
