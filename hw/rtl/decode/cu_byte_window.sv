@@ -15,8 +15,8 @@
 // reads by itself: in the slot of the window's first chunk, or in the next one.
 //
 // Each chunk comes with a parity bit. It is checked then, and each byte gets one of its own, which
-// leaves with it; or each byte comes with one. The number of slots between the first chunk and the next to come must be that of
-// the chunks that are held.
+// leaves with it; or each byte comes with one. The number of slots between the first chunk and the
+// next to come must be that of the chunks that are held.
 
 `include "cu_assert.svh"
 

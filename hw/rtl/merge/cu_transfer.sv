@@ -55,7 +55,7 @@ module cu_transfer #(
   output logic                              stall_merge_o,  // level: idle for want of a verdict
   output logic                              stall_value_o,  // level: ... of info, value or hash
 
-  output logic                              tag_error_o     // level; or the values' FIFO is out of step
+  output logic                              tag_error_o     // level; also of the FIFO of values
 );
   localparam int unsigned V = ValueBytes;
   localparam int unsigned WayBits = (Ways > 1) ? $clog2(Ways) : 1;

@@ -314,8 +314,8 @@ module sluice_unit #(
   end
 
   cu_read_engine #(
-    .Clients(Ways), .BusBytes(InBytes), .FifoBeats(InFifoBeats),
-    .ParityBytes(ParityBytes), .Tails(1), .Requests((Snappy != 0) ? 16 : 8)  // for the same blocks two each
+    .Clients(Ways), .BusBytes(InBytes), .FifoBeats(InFifoBeats), .ParityBytes(ParityBytes),
+    .Tails(1), .Requests((Snappy != 0) ? 16 : 8)  // for the same blocks two each
   ) u_data_read (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .req_valid_i(dreq_valid), .req_ready_o(dreq_ready), .req_addr_i(dreq_addr),
