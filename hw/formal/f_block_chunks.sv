@@ -1,12 +1,11 @@
 // cu_block_chunks: a block's chunks are those of its beats that hold its bytes, each once and in order,
-// first and last marked; the next block starts with the next beat; and a block's tail are its last nine
-// bytes. Bytes are numbered through all beats, modulo 256.
+// first and last marked; and the next block starts with the next beat. Bytes are numbered through all
+// beats, modulo 256.
 
 module f_block_chunks #(
   parameter bit Invariants = 1,
   parameter int unsigned BusBytes = 16,
   localparam int unsigned V = 8,
-  localparam int unsigned Tails = 2,
   localparam int unsigned LaneBits = $clog2(BusBytes)
 ) (
   input logic                clk_i,
@@ -14,8 +13,7 @@ module f_block_chunks #(
   input logic [LaneBits-1:0] block_lane_i,
   input logic [5:0]          block_bytes_i,
   input logic                beat_valid_i,
-  input logic                chunk_ready_i,
-  input logic                tail_ready_i
+  input logic                chunk_ready_i
 );
   logic rst_n_q = 1'b0;
   always_ff @(posedge clk_i) rst_n_q <= 1'b1;
@@ -31,17 +29,15 @@ module f_block_chunks #(
     for (int i = 0; i < int'(BusBytes / V); i++) beat_parity[i] = beat_data[64*i+3];
   end
 
-  logic block_ready, beat_ready, chunk_valid, chunk_first, chunk_last, chunk_parity, tail_valid;
+  logic block_ready, beat_ready, chunk_valid, chunk_first, chunk_last, chunk_parity;
   logic [63:0] chunk_data;
   logic [2:0] chunk_lane;
-  logic [71:0] tail;
-  cu_block_chunks #(.ValueBytes(V), .BusBytes(BusBytes), .Tails(Tails)) u_dut (
+  cu_block_chunks #(.ValueBytes(V), .BusBytes(BusBytes)) u_dut (
     .clk_i, .rst_ni(rst_n_q), .block_valid_i, .block_ready_o(block_ready), .block_lane_i,
     .block_bytes_i(32'(block_bytes_i)), .beat_valid_i, .beat_ready_o(beat_ready),
     .beat_data_i(beat_data), .beat_parity_i(beat_parity), .chunk_valid_o(chunk_valid),
     .chunk_ready_i, .chunk_data_o(chunk_data), .chunk_parity_o(chunk_parity),
-    .chunk_first_o(chunk_first), .chunk_last_o(chunk_last), .chunk_lane_o(chunk_lane),
-    .tail_valid_o(tail_valid), .tail_ready_i, .tail_o(tail)
+    .chunk_first_o(chunk_first), .chunk_last_o(chunk_last), .chunk_lane_o(chunk_lane)
   );
 
   wire take = rst_n_q && block_valid_i && block_ready;
@@ -60,10 +56,6 @@ module f_block_chunks #(
   wire [7:0] first_byte = beat_q + 8'(blocks_q[0].lane);
   wire [7:0] last_byte = first_byte + 8'(blocks_q[0].bytes) - 8'd1;
   wire [7:0] here = {first_byte[7:3], 3'b0} + {chunk_q[4:0], 3'b0};
-  // Tails that wait: the number of their last byte.
-  logic [Tails-1:0][7:0] tails_q;
-  logic [1:0] tail_count_q = '0;
-  wire tail_pop = rst_n_q && tail_valid && tail_ready_i;
 
   always_ff @(posedge clk_i) begin
     if (rst_n_q && beat_valid_i && beat_ready) byte_q <= byte_q + 8'(BusBytes);
@@ -74,16 +66,11 @@ module f_block_chunks #(
     end
     if (take) blocks_q[1'(count_q - 2'(block_end))] <= '{lane: block_lane_i, bytes: block_bytes_i};
     count_q <= count_q + 2'(take) - 2'(block_end);
-    if (tail_pop) tails_q <= {8'h0, tails_q[Tails-1:1]};
-    if (block_end) tails_q[1'(tail_count_q - 2'(tail_pop))] <= last_byte;
-    tail_count_q <= tail_count_q + 2'(block_end) - 2'(tail_pop);
   end
 
   logic [63:0] numbered;
-  logic [71:0] tail_numbered;
   always_comb begin
     for (int i = 0; i < 8; i++) numbered[8*i+:8] = here + 8'(i);
-    for (int i = 0; i < 9; i++) tail_numbered[8*i+:8] = tails_q[0] - 8'd8 + 8'(i);
   end
 
   logic held_q = 1'b0, flows_q = 1'b0;
@@ -96,10 +83,10 @@ module f_block_chunks #(
   end
 
   always_comb begin
-    m_bytes : assume (block_bytes_i >= 6'd9);  // a block has a tail
+    m_bytes : assume (block_bytes_i != '0);
     if (rst_n_q) begin
       p_blocks : assert (count_q <= 2'd2);
-      p_flows  : assert (!flows_q || chunk_valid || tail_count_q == 2'(Tails));
+      p_flows  : assert (!flows_q || chunk_valid);
       p_held   : assert (!held_q || (chunk_valid && shown == held_data_q));
       if (chunk_valid) begin
         p_block  : assert (count_q != '0);
@@ -108,10 +95,6 @@ module f_block_chunks #(
         p_last   : assert (chunk_last == (here == {last_byte[7:3], 3'b0}));
         p_parity : assert (chunk_parity == here[3]);
         p_data   : assert (chunk_data == numbered);
-      end
-      p_tail_count : assert (tail_valid == (tail_count_q != '0));
-      if (tail_valid) begin
-        p_tail : assert (tail == tail_numbered);
       end
     end
   end
@@ -128,29 +111,23 @@ module f_block_chunks #(
     wire [7:0] cut_here = {block_first[7:3], 3'b0} + {cut[4:0], 3'b0};
     wire [7:0] end_byte = 8'(block.lane[2:0]) + 8'(block.bytes) - 8'd1;  // from its first chunk on
     wire [7:0] end_0 = 8'(blocks_q[0].lane[2:0]) + 8'(blocks_q[0].bytes) - 8'd1;
-    wire [63:0] numbered_before;
-    for (genvar i = 0; i < 8; i++) begin : g_before
-      assign numbered_before[8*i+:8] = here - 8'd8 + 8'(i);
-    end
 
     always_comb begin
       if (rst_n_q) begin
         i_count : assert (count_q == 2'(u_dut.busy_q) + 2'(behind) &&
                           (!valid || behind || u_dut.busy_q));
-        i_bytes : assert ((count_q == '0 || blocks_q[0].bytes >= 6'd9) &&
-                          (count_q != 2'd2 || blocks_q[1].bytes >= 6'd9));
+        i_bytes : assert ((count_q == '0 || blocks_q[0].bytes != '0) &&
+                          (count_q != 2'd2 || blocks_q[1].bytes != '0));
         i_chunk : assert ((count_q == '0) ? chunk_q == '0 : chunk_q <= (end_0 >> 3));
         if (valid) begin
           i_data : assert (u_dut.chunk_q == numbered && u_dut.chunk_parity_q == here[3] &&
                            u_dut.chunk_first_q == (chunk_q == '0) &&
                            behind == (chunk_q == end_0 >> 3) &&
-                           u_dut.chunk_lane_q == first_byte[2:0] &&
-                           u_dut.chunk_end_q == last_byte[2:0]);
+                           u_dut.chunk_lane_q == first_byte[2:0]);
         end
-        i_before : assert (chunk_q == '0 || u_dut.before_q == numbered_before);
         if (u_dut.busy_q) begin
           i_cut : assert (u_dut.first_q == (cut == '0) && u_dut.lane_q == block_first[2:0] &&
-                          u_dut.end_q == end_byte[2:0] && cut <= (end_byte >> 3) &&
+                          cut <= (end_byte >> 3) &&
                           u_dut.left_q == 30'((end_byte >> 3) - cut) &&
                           u_dut.last_q == (u_dut.left_q == '0) &&
                           (BusBytes == V || u_dut.index_q == cut_here[3]) &&
@@ -159,21 +136,9 @@ module f_block_chunks #(
           i_next : assert (byte_q == (valid ? next_beat : beat_q));
         end
         i_beat  : assert (beat_q[LaneBits-1:0] == '0);
-        i_tails : assert (u_dut.u_tails.count_q == tail_count_q && tail_count_q <= 2'(Tails) &&
-                          u_dut.u_tails.wptr_q == u_dut.u_tails.rptr_q + 1'(tail_count_q));
       end else begin
         i_reset : assert (byte_q == '0 && beat_q == '0 && chunk_q == '0 && count_q == '0 &&
-                          tail_count_q == '0 && !held_q && !flows_q);
-      end
-    end
-    for (genvar i = 0; i < int'(Tails); i++) begin : g_tail
-      wire slot = u_dut.u_tails.rptr_q + 1'(i);
-      logic [71:0] expected;
-      always_comb begin
-        for (int k = 0; k < 9; k++) expected[8*k+:8] = tails_q[i] - 8'd8 + 8'(k);
-      end
-      always_comb begin
-        i_tail : assert (!rst_n_q || 2'(i) >= tail_count_q || u_dut.u_tails.mem[slot] == expected);
+                          !held_q && !flows_q);
       end
     end
   end

@@ -78,7 +78,7 @@ module f_byte_packer #(
 
   always_ff @(posedge clk_i) begin
     m_bytes : assume (in_bytes_i <= CountBits'(Bytes));
-    m_pad   : assume ((in_data_i >> (8 * in_bytes_i)) == '0);
+    m_pad   : assume (!in_last_i || (in_data_i >> (8 * in_bytes_i)) == '0);
     m_token : assume (in_token_i == '0 || in_last_i);
     if (rst_n_q) begin
       p_level : assert (level_q <= LevelBits'(Most));

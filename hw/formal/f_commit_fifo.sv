@@ -4,7 +4,8 @@
 module f_commit_fifo #(
   parameter int unsigned Width = 2,
   parameter int unsigned Depth = 4,
-  localparam int unsigned CountBits = $clog2(Depth + 1)
+  parameter int unsigned BlockRam = 0,
+  localparam int unsigned CountBits = $clog2(Depth + 2)
 ) (
   input logic             clk_i,
   input logic             wvalid_i,
@@ -19,7 +20,7 @@ module f_commit_fifo #(
 
   logic wready, rvalid;
   logic [Width-1:0] rdata;
-  cu_commit_fifo #(.Width(Width), .Depth(Depth)) u_dut (
+  cu_commit_fifo #(.Width(Width), .Depth(Depth), .BlockRam(BlockRam)) u_dut (
     .clk_i, .rst_ni(rst_n_q), .wvalid_i, .wready_o(wready), .wdata_i, .commit_i, .drop_i,
     .rvalid_o(rvalid), .rready_i, .rdata_o(rdata)
   );
@@ -28,7 +29,7 @@ module f_commit_fifo #(
   wire pop = rst_n_q && rvalid && rready_i;
 
   logic [CountBits-1:0] visible_q = '0, open_q = '0;  // words committed; not yet
-  logic following_q = 1'b0, committed_q, held_q = 1'b0;
+  logic following_q = 1'b0, committed_q, held_q = 1'b0, visible_before_q = 1'b0;
   logic [CountBits-1:0] ahead_q;
   logic [Width-1:0] word_q, held_data_q;
 
@@ -40,6 +41,7 @@ module f_commit_fifo #(
       visible_q <= visible_q - CountBits'(pop);
       if (push) open_q <= drop_i ? '0 : open_q + 1'b1;
     end
+    visible_before_q <= rst_n_q && visible_q > CountBits'(pop);
     held_q      <= rst_n_q && rvalid && !rready_i;
     held_data_q <= rdata;
     if (following_q) begin
@@ -60,8 +62,11 @@ module f_commit_fifo #(
     m_one_fate : assume (!(commit_i && drop_i));
     m_room     : assume (!wvalid_i || open_q != CountBits'(Depth - 1) || commit_i || drop_i);
     if (rst_n_q) begin
-      p_full  : assert (wready == (visible_q + open_q != CountBits'(Depth)));
-      p_empty : assert (rvalid == (visible_q != '0));
+      // With block RAM, the output register holds a word more, and is filled a cycle late.
+      p_full  : assert (wready == (visible_q + open_q !=
+                                   CountBits'(Depth) + CountBits'(BlockRam != 0 && rvalid)));
+      p_empty : assert ((visible_q != '0) ? rvalid || (BlockRam != 0 && !visible_before_q)
+                                          : !rvalid);
       p_held  : assert (!held_q || (rvalid && rdata == held_data_q));
       if (following_q && pop && ahead_q == '0) begin
         p_word : assert (rdata == word_q && committed_q);

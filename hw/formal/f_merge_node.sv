@@ -29,7 +29,10 @@ module f_merge_node #(
   logic rst_n_q = 1'b0;
   always_ff @(posedge clk_i) rst_n_q <= 1'b1;
 
-  logic [1:0] ready;
+  logic [1:0] ready, room, room_q;
+  logic running_q = 1'b0;
+  always_ff @(posedge clk_i) room_q <= room;
+  always_ff @(posedge clk_i) running_q <= rst_n_q;
   logic out_valid, out_bytes, out_last, out_eos, unused_parity, out_way;
   logic [7:0] out_data;
   logic [63:0] out_trailer;
@@ -39,6 +42,7 @@ module f_merge_node #(
     .a_i({7'b0, data_i[0], bytes_i[0], last_i[0], eos_i[0], 63'b0, trailer_i[0], 1'b0, 1'b0}),
     .b_valid_i(valid_i[1]), .b_ready_o(ready[1]),
     .b_i({7'b0, data_i[1], bytes_i[1], last_i[1], eos_i[1], 63'b0, trailer_i[1], 1'b0, 1'b1}),
+    .a_room_o(room[0]), .b_room_o(room[1]), .out_room_i(1'b0),
     .out_valid_o(out_valid), .out_ready_i,
     .out_o({out_data, out_bytes, out_last, out_eos, out_trailer, unused_parity, out_way})
   );
@@ -131,6 +135,7 @@ module f_merge_node #(
 
   always_comb begin
     if (rst_n_q) begin
+      p_room   : assert (!running_q || room_q == ready);  // what another node relies on
       p_moves  : assert (stuck_q <= 4'd3);
       p_held   : assert (!held_q || (out_valid && held_data_q ==
                          {out_data, out_bytes, out_last, out_eos, out_trailer, out_way}));
@@ -233,9 +238,9 @@ module f_merge_node #(
     end
 
     // ---- the output's beats, and the keys that end with each
-    wire [1:0] beats = u_dut.u_out.count_q;
-    wire slot = u_dut.u_out.rptr_q;
-    wire [76:0] word = u_dut.u_out.mem[~slot];  // the second
+    wire [1:0] beats = u_dut.g_fifo.u_out.g_lut_ram.u_fifo.count_q;
+    wire slot = u_dut.g_fifo.u_out.g_lut_ram.u_fifo.rptr_q;
+    wire [76:0] word = u_dut.g_fifo.u_out.g_lut_ram.u_fifo.mem[~slot];  // the second
     wire beat_t behind = word[76:66];
     wire way_behind = word[0];
     wire eos_out = out_ended_q || (beats != '0 && out_eos) || (beats[1] && behind.eos);
@@ -345,7 +350,7 @@ module f_merge_node #(
         i_state : assert (state != 2'd3);
         i_space : assert (!out || beats != 2'd2);
         i_none  : assert (out || (pops | frees | rewinds) == '0);
-        i_out   : assert (beats <= 2'd2 && u_dut.u_out.wptr_q == slot ^ beats[0]);
+        i_out   : assert (beats <= 2'd2 && u_dut.g_fifo.u_out.g_lut_ram.u_fifo.wptr_q == slot ^ beats[0]);
         i_pair  : assert (!both_mid || first[0] == first[1]);
         if (out && state == Compare) begin
           i_moves : assert (frees == wins && pops == (wins | {2{go_on}}) && side == b_wins &&

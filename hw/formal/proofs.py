@@ -37,12 +37,10 @@ RAM_FIFO_MUTATIONS = [
     ("cu_ram_fifo", "count_q != stored_q + CountBits'(rvalid_q)", "count_q != stored_q"),
 ]
 
-BLOCK_CHUNKS_SAYS = (
-    "the chunks that hold a block's bytes, once, in order, ends marked; last nine bytes"
-)
+BLOCK_CHUNKS_SAYS = "the chunks that hold a block's bytes, once, in order, ends marked"
 
-READ_ENGINE = ["cu_crc_pkg", "cu_crc_step", "cu_crc_unwind", "cu_fifo", "cu_ram_fifo",
-               "cu_read_engine"]
+READ_ENGINE = ["cu_crc_pkg", "cu_crc_step", "cu_crc_unwind", "cu_choice", "cu_fifo",
+               "cu_ram_fifo", "cu_read_engine"]
 
 PROOFS = {
     "fifo_4": Proof("f_fifo", ["cu_fifo", "cu_ram_fifo"], FIFO_SAYS,
@@ -75,6 +73,15 @@ PROOFS = {
             ("cu_commit_fifo", "(write_next ^ read_q)", "(write_q ^ read_q)"),
         ],
     ),
+    "commit_fifo_block_ram": Proof(
+        "f_commit_fifo", ["cu_commit_fifo"],
+        "the same; not empty for a cycle at most before a word can be read",
+        parameters={"BlockRam": 1},
+        mutations=[
+            ("cu_commit_fifo", "valid_q && (!rvalid_q || rready_i)", "valid_q"),
+            ("cu_commit_fifo", "rvalid_q <= valid_q", "rvalid_q <= 1'b1"),
+        ],
+    ),
     "credit": Proof(
         "f_credit", ["cu_credit"], "credit exactly while fewer than Depth places are taken",
         mutations=[("cu_credit", "give_i != take_i", "give_i || take_i"),
@@ -105,13 +112,12 @@ PROOFS = {
         ],
     ),
     "block_chunks": Proof(
-        "f_block_chunks", ["cu_fifo", "cu_byte_mux", "cu_byte_select", "cu_block_chunks"], BLOCK_CHUNKS_SAYS,
+        "f_block_chunks", ["cu_block_chunks"], BLOCK_CHUNKS_SAYS,
         method="induction", depth=1,
         mutations=[
             ("cu_block_chunks", "load & (last_q | (index_q == IndexBits'(Chunks - 1)))",
              "load & last_q"),
-            ("cu_block_chunks", ".pos_i(chunk_end_q)", ".pos_i('0)"),
-            ("cu_block_chunks", "chunk_valid_q & (~chunk_last_q | tail_ready)", "chunk_valid_q"),
+            ("cu_block_chunks", "if (load) chunk_valid_q", "if (1'b0) chunk_valid_q"),
             ("cu_block_chunks", "less = ~begins | last_lane[PosBits+1]", "less = ~begins"),
             ("cu_block_chunks", "~last_lane[PosBits+1] & last_lane[PosBits]", "last_lane[PosBits]"),
             ("cu_block_chunks", "first_index  = block_lane_i[LaneBits-1:PosBits]",
@@ -120,7 +126,7 @@ PROOFS = {
         ],
     ),
     "block_chunks_whole": Proof(
-        "f_block_chunks", ["cu_fifo", "cu_byte_mux", "cu_byte_select", "cu_block_chunks"],
+        "f_block_chunks", ["cu_block_chunks"],
         BLOCK_CHUNKS_SAYS + "; bus as wide", method="induction", depth=1,
         parameters={"BusBytes": 8},
         mutations=[
@@ -238,7 +244,7 @@ PROOFS = {
         ],
     ),
     "merge_node": Proof(
-        "f_merge_node", ["cu_fifo", "cu_compare", "cu_key_queue", "cu_merge_node"],
+        "f_merge_node", ["cu_fifo", "cu_wide_fifo", "cu_compare", "cu_key_queue", "cu_merge_node"],
         "output held; sorted by key and trailer, ties to the lower way; each key of each way once,"
         " whole and in order; end after all keys, once; never stands still",
         method="induction", depth=1,
@@ -250,10 +256,13 @@ PROOFS = {
             ("cu_merge_node", "data, !beat.last, beat.bytes", "data, beat.last, beat.bytes"),
             ("cu_merge_node", "move_d.rewind_b = !b_less && !go_on", "move_d.rewind_b = 1'b0"),
             ("cu_merge_node", "b.last ? Compare : DrainB", "Compare"),
-            ("cu_merge_node", "count + 2'(push) - 2'(pop) != 2'd2", "count != 2'd2"),
+            ("cu_merge_node", "count + CountBits'(push) - CountBits'(pop) != CountBits'(Depth)",
+             "count != CountBits'(Depth)"),
             ("cu_key_queue", "if (free_i) base_q", "if (pop_i) base_q"),
             ("cu_key_queue", "!full && !key_full", "!full"),
-            ("cu_key_queue", "(free_i && head_q.last)", "free_i"),
+            ("cu_key_queue", "in_i.last && key_full_next", "1'b0"),
+            ("cu_key_queue", "(free_i && head_q.last) ||", "free_i ||"),
+            ("cu_key_queue", "key_read_d = (free_i && head_q.last)", "key_read_d = free_i"),
         ],
     ),
     "write_engine_axi": Proof(

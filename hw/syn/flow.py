@@ -42,14 +42,15 @@ class Target:
     library: str  # command that reads its cells
     files: str = "hw/syn/*.v"  # that the commands read
 
-    def commands(self, top, stage):
-        delay = LEVELS.get(stage, LEVELS[""]) * (WIRE + 1)
+    def commands(self, top, stage, wide=False):
+        levels_of = WIDE_LEVELS if wide else LEVELS
+        delay = levels_of.get(stage, levels_of[""]) * (WIRE + 1)
         return [command.format(top=top, delay=delay) for command in self.map]
 
-    def salt(self, stage):
+    def salt(self, stage, wide=False):
         """Of what it does to a stage."""
         files = [path.read_text(encoding="utf-8") for path in sorted(ROOT.glob(self.files))]
-        what = repr((self.commands("", stage), self.library, files))
+        what = repr((self.commands("", stage, wide), self.library, files))
         return hashlib.sha256(what.encode()).hexdigest()[:4]
 
 
@@ -59,6 +60,8 @@ WIRE = 2500
 LEVELS = {"": 6, "cu_entry_decoder": 5, "cu_index_reader": 5, "cu_transfer": 5, "cu_job_control": 5,
           "cu_visibility_filter": 5, "cu_write_engine": 5, "cu_axi_write_arbiter": 5,
           "cu_entry_encoder": 7, "cu_read_engine": 7}  # fmt: skip
+# Where ValueBytes is 64: its goal for the depth is 10 levels instead of 8.
+WIDE_LEVELS = {**LEVELS, "cu_entry_decoder": 7}
 # What LUTs of up to six inputs, of seven, and of eight count. Yosys counts by inputs, 2 to 5 for up to
 # six, because two small LUTs can be one: synth.py counts each.
 COSTS = "6:1,2,4"
@@ -72,8 +75,15 @@ def byte_mux(box):
             "techmap -map hw/syn/byte_mux_boxes.v")  # fmt: skip
 
 
+# Likewise cu_byte_choice, with two LUTs and a MUXF7.
+BYTE_CHOICE = ("chtype -set cu_byte_choice t:cu_byte_choice*",
+               "read_verilog -icells -lib -specify hw/syn/byte_choice.v",
+               "techmap -map hw/syn/byte_choice_boxes.v")  # fmt: skip
+
+
 XCUP = Target(
     (*byte_mux("hw/syn/byte_mux.v"),
+     *BYTE_CHOICE,
      f"{SYNTH} -run begin:map_luts",
      # Its map_luts, with costs and delays of our own.
      f"scratchpad -set abc9.W {WIRE}",
@@ -83,6 +93,7 @@ XCUP = Target(
      "xilinx_srl -fixed -minlen 3",
      "techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6",
      "techmap -map hw/syn/byte_mux_luts.v",
+     "techmap -map hw/syn/byte_choice_luts.v",
      "xilinx_dffopt",
      "opt_lut_ins -tech xilinx",
      f"{SYNTH} -run finalize:"),
@@ -176,7 +187,7 @@ class Elaborated:
         return list(walk(self.top, ""))
 
 
-def map_part(target, key, text, top, boxes=()):
+def map_part(target, key, text, top, boxes=(), wide=False):
     """Maps the module `top` of this RTLIL text onto the target's cells; returns where the result
     is, a module named `key`. `boxes`: parts that are used in it as they are."""
     (OUT / "parts").mkdir(parents=True, exist_ok=True)
@@ -190,7 +201,7 @@ def map_part(target, key, text, top, boxes=()):
         *(f"read_rtlil {box.relative_to(ROOT)}" for box in boxes),
         *(f"blackbox {box.stem}" for box in boxes),
         f"read_rtlil {source.relative_to(ROOT)}",
-        *target.commands(key, key.rsplit("_", 2)[0]),
+        *target.commands(key, key.rsplit("_", 2)[0], wide),
         f"select {key}",
         f"write_json -selected {result.with_suffix('.json').relative_to(ROOT)}",
         f"write_rtlil -selected {fresh.relative_to(ROOT)}",
@@ -219,8 +230,10 @@ def synthesise(target, name, top, parameters, jobs=1, extra=()):
     design = Elaborated(name, top, parameters, extra)
     stages = design.stages()
 
+    wide = int(parameters.get("ValueBytes", 0)) == 64
+
     def key_of(stage, digest):
-        return f"{stage}_{digest}_{target.salt(stage)}"
+        return f"{stage}_{digest}_{target.salt(stage, wide)}"
 
     keys = {module: key_of(module[1:].split("$")[0], design.hash(module)) for _, module in stages}
 
@@ -229,7 +242,7 @@ def synthesise(target, name, top, parameters, jobs=1, extra=()):
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         futures = {
-            key: pool.submit(map_part, target, key, text_of(module), module)
+            key: pool.submit(map_part, target, key, text_of(module), module, wide=wide)
             for key, module in {key: module for module, key in keys.items()}.items()
         }
         parts = {key: future.result() for key, future in futures.items()}

@@ -12,13 +12,13 @@ import levels
 
 class Flow(unittest.TestCase):
     def test_equal_stages_are_one(self):
-        design = flow.Elaborated("test_shell", "scan_shell", {"Ways": 3}, ["hw/syn/scan_shell.sv"])
+        design = flow.Elaborated("test_shell", "scan_shell", {"Ways": 4}, ["hw/syn/scan_shell.sv"])
         found = collections.defaultdict(set)
         for path, module in design.stages():
             found[module.split("$")[0], design.hash(module)].add(path)
-        ways = {f"u_unit.g_way[{way}].u_entry_decoder" for way in range(3)}
+        ways = {f"u_unit.g_way[{way}].u_entry_decoder" for way in range(4)}
         self.assertIn(ways, found.values())
-        nodes = {f"u_unit.u_merge_tree.g_node[{node}].u_node" for node in (1, 2)}
+        nodes = {f"u_unit.u_merge_tree.g_node[{node}].u_node" for node in (2, 3)}
         self.assertIn(nodes, found.values())
         engines = [paths for (module, _), paths in found.items() if module == "\\cu_read_engine"]
         self.assertEqual(len(engines), 2, "the engines of both read ports differ")

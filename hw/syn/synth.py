@@ -99,8 +99,8 @@ a read of LUT RAM count as one level each, a carry chain of any length as one, a
 slice (MUXF7 to MUXF9) as none. What does not come from a LUT of such a multiplexer's own must pass through
 one, which counts as a LUT and as a level. The goal is {goal} levels. Yosys maps for few of them, and for few LUTs
 where a stage needs no more than five to seven, by stage: as in these devices, wires take
-longer than LUTs (hw/syn/flow.py). A multiplexer of four bytes (`cu_byte_mux`) is eight LUTs, as it stands. Each LUT
-counts, even if two small ones could share a place.
+longer than LUTs (hw/syn/flow.py). Multiplexers of four and of eight bytes (`cu_byte_mux`, `cu_byte_choice`) are eight
+and 16 LUTs, as they stand. Each LUT counts, even if two small ones could share a place.
 
 {configurations}
 

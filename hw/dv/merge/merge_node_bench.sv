@@ -35,7 +35,8 @@ module merge_node_bench #(
   logic unused_parity;
 
   cu_merge_node #(.ValueBytes(ValueBytes), .Ways(2), .MaxKeyBytes(MaxKeyBytes)) u_dut (
-    .clk_i, .rst_ni, .a_valid_i, .a_ready_o, .b_valid_i, .b_ready_o, .out_valid_o, .out_ready_i,
+    .clk_i, .rst_ni, .a_valid_i, .a_ready_o, .a_room_o(), .b_valid_i, .b_ready_o, .b_room_o(),
+    .out_valid_o, .out_ready_i, .out_room_i(1'b0),
     .a_i({a_data_i, a_bytes_i, a_last_i, a_eos_i, a_trailer_i, 1'b0, a_way_i}),
     .b_i({b_data_i, b_bytes_i, b_last_i, b_eos_i, b_trailer_i, 1'b0, b_way_i}),
     .out_o({out_data_o, out_bytes_o, out_last_o, out_eos_o, out_trailer_o, unused_parity,

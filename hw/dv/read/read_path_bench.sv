@@ -82,11 +82,13 @@ module read_path_bench #(
   logic [63:0] x_req_addr;
   logic [31:0] x_req_bytes;
   logic [Ways-1:0] d_req_valid, d_req_ready, d_beat_valid, d_beat_ready;
-  logic [Ways-1:0] d_done_valid, d_done_ready, d_done_error;
+  logic [Ways-1:0] d_done_valid, d_done_ready, d_done_good, d_done_error;
+  logic [Ways-1:0][39:0] d_done_tail;
   logic [Ways-1:0][63:0] d_req_addr;
   logic [Ways-1:0][BusBytes*8-1:0] d_beat_data;
-  logic [Ways-1:0][BusBytes/ValueBytes-1:0] d_beat_parity;
-  logic [Ways-1:0][31:0] d_req_bytes, d_done_crc;
+  localparam int unsigned ParityBytes = (ValueBytes > 32) ? 1 : ValueBytes;  // as in the unit
+  logic [Ways-1:0][BusBytes/ParityBytes-1:0] d_beat_parity;
+  logic [Ways-1:0][31:0] d_req_bytes;
   logic x_idle, d_idle;
 
   assign idle_o = x_idle & d_idle;
@@ -96,7 +98,7 @@ module read_path_bench #(
     .req_valid_i(x_req_valid), .req_ready_o(x_req_ready), .req_addr_i({Ways{x_req_addr}}),
     .req_bytes_i({Ways{x_req_bytes}}), .beat_valid_o(x_beat_valid), .beat_ready_i(x_beat_ready),
     .beat_data_o(x_beat_data), .done_valid_o(x_done_valid), .done_ready_i(x_done_ready),
-    .done_crc_o(x_done_crc), .done_error_o(x_done_error), .halt_i, .idle_o(x_idle), .stall_o(),
+    .done_crc_o(x_done_crc), .done_good_o(), .done_tail_o(), .done_error_o(x_done_error), .halt_i, .idle_o(x_idle), .stall_o(),
     .beat_parity_o(), .fifo_error_o(),
     .m_axi_araddr_o(x_araddr_o), .m_axi_arlen_o(x_arlen_o), .m_axi_arsize_o(x_arsize_o),
     .m_axi_arburst_o(x_arburst_o), .m_axi_arvalid_o(x_arvalid_o), .m_axi_arready_i(x_arready_i),
@@ -105,13 +107,14 @@ module read_path_bench #(
   );
 
   cu_read_engine #(
-    .Clients(Ways), .BusBytes(BusBytes), .ParityBytes(ValueBytes)
+    .Clients(Ways), .BusBytes(BusBytes), .ParityBytes(ParityBytes), .Tails(1)
   ) u_data_read (
     .clk_i, .rst_ni,
     .req_valid_i(d_req_valid), .req_ready_o(d_req_ready), .req_addr_i(d_req_addr),
     .req_bytes_i(d_req_bytes), .beat_valid_o(d_beat_valid), .beat_ready_i(d_beat_ready),
     .beat_data_o(d_beat_data), .done_valid_o(d_done_valid), .done_ready_i(d_done_ready),
-    .done_crc_o(d_done_crc), .done_error_o(d_done_error), .halt_i, .idle_o(d_idle), .stall_o(),
+    .done_crc_o(), .done_good_o(d_done_good), .done_tail_o(d_done_tail),
+    .done_error_o(d_done_error), .halt_i, .idle_o(d_idle), .stall_o(),
     .beat_parity_o(d_beat_parity), .fifo_error_o(),
     .m_axi_araddr_o(d_araddr_o), .m_axi_arlen_o(d_arlen_o), .m_axi_arsize_o(d_arsize_o),
     .m_axi_arburst_o(d_arburst_o), .m_axi_arvalid_o(d_arvalid_o), .m_axi_arready_i(d_arready_i),
@@ -160,7 +163,7 @@ module read_path_bench #(
 
     cu_entry_decoder #(
       .ValueBytes(ValueBytes), .BusBytes(BusBytes), .MaxKeyBytes(MaxKeyBytes),
-      .MaxValueBytes(MaxValueBytes)
+      .MaxValueBytes(MaxValueBytes), .ParityBytes(ParityBytes)
     ) u_entry_decoder (
       .clk_i, .rst_ni,
       .handle_valid_i(h_valid[w]), .handle_ready_o(h_ready[w]), .handle_end_i(h_end[w]),
@@ -171,7 +174,8 @@ module read_path_bench #(
       .beat_ready_o(d_beat_ready[w]), .beat_data_i(d_beat_data[w]),
       .beat_parity_i(d_beat_parity[w]), .parity_error_o(parity_error_o[w]), .settled_o(),
       .done_valid_i(d_done_valid[w]), .done_ready_o(d_done_ready[w]),
-      .done_crc_i(d_done_crc[w]), .done_error_i(d_done_error[w]),
+      .done_good_i(d_done_good[w]), .done_tail_i(d_done_tail[w]),
+      .done_error_i(d_done_error[w]),
       .key_valid_o(key_valid_o[w]), .key_ready_i(key_ready_i[w]), .key_o(key),
       .info_valid_o(info_valid_o[w]), .info_ready_i(info_ready_i[w]),
       .info_value_bytes_o(info_value_bytes_o[w]), .info_tag_o(info_tag_o[w]),

@@ -76,7 +76,7 @@ package cu_crc_pkg;
 
   // Latency of cu_block_crc.
   function automatic int unsigned block_crc_cycles(int unsigned bytes);
-    return unwind_cycles(bytes) + 3;
+    return unwind_cycles(bytes) + ((8 * bytes > FoldedBits) ? 4 : 3);
   endfunction
 
   function automatic logic [31:0] add_zero_bytes(logic [31:0] state, int unsigned bytes);

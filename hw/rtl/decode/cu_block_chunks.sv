@@ -1,17 +1,16 @@
-// Cuts the bus beats of consecutive blocks into chunks of ValueBytes, drops the bytes before a
-// block's first byte and after its last, and extracts the block's last nine bytes: number of
-// restarts, compression type and stored CRC. These are available together with the block's last
-// chunk.
+// Cuts the bus beats of consecutive blocks into chunks of ValueBytes, and drops those before the
+// chunk of a block's first byte and after that of its last.
 
 `include "cu_assert.svh"
 
 module cu_block_chunks #(
   parameter int unsigned ValueBytes = 8,   // V
   parameter int unsigned BusBytes   = 64,  // W >= V
-  parameter int unsigned Tails      = 8,   // blocks whose tails can wait
+  parameter int unsigned ParityBytes = ValueBytes,  // under one parity bit
   localparam int unsigned PosBits   = $clog2(ValueBytes),
   localparam int unsigned LaneBits  = $clog2(BusBytes),
-  localparam int unsigned Chunks    = BusBytes / ValueBytes  // per beat
+  localparam int unsigned Chunks    = BusBytes / ValueBytes,  // per beat
+  localparam int unsigned Parities  = ValueBytes / ParityBytes
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
@@ -25,19 +24,15 @@ module cu_block_chunks #(
   input  logic                    beat_valid_i,
   output logic                    beat_ready_o,
   input  logic [BusBytes*8-1:0]   beat_data_i,
-  input  logic [Chunks-1:0]       beat_parity_i,  // of V bytes each
+  input  logic [Chunks*Parities-1:0] beat_parity_i,
 
   output logic                    chunk_valid_o,
   input  logic                    chunk_ready_i,
   output logic [ValueBytes*8-1:0] chunk_data_o,
-  output logic                    chunk_parity_o,
+  output logic [Parities-1:0]     chunk_parity_o,
   output logic                    chunk_first_o,  // of its block
   output logic                    chunk_last_o,   // of its block
-  output logic [PosBits-1:0]      chunk_lane_o,   // of the block's first byte, if first
-
-  output logic                    tail_valid_o,
-  input  logic                    tail_ready_i,
-  output logic [71:0]             tail_o
+  output logic [PosBits-1:0]      chunk_lane_o    // of the block's first byte, if first
 );
   localparam int unsigned V = ValueBytes;
   localparam int unsigned IndexBits = (Chunks > 1) ? $clog2(Chunks) : 1;
@@ -51,13 +46,11 @@ module cu_block_chunks #(
   logic [IndexBits-1:0] index_q, first_index;
   logic [LeftBits-1:0] left_q;  // chunks after this one
   logic last_q;                 // left_q is 0
-  logic [PosBits-1:0] lane_q, end_q;  // of the block's first and last byte
+  logic [PosBits-1:0] lane_q;   // of the block's first byte
   logic chunk_valid_q, chunk_first_q, chunk_last_q;
   logic [V*8-1:0] chunk_q, picked;
-  logic chunk_parity_q, picked_parity;
-  logic [PosBits-1:0] chunk_lane_q, chunk_end_q;
-  logic [63:0] before_q;  // the last eight bytes of the previous chunk
-  logic tail_ready;
+  logic [Parities-1:0] chunk_parity_q, picked_parity;
+  logic [PosBits-1:0] chunk_lane_q;
 
   wire taken = chunk_valid_o & chunk_ready_i;
   wire load = busy_q & beat_valid_i & (~chunk_valid_q | taken);
@@ -65,7 +58,7 @@ module cu_block_chunks #(
   if (Chunks > 1) begin : g_pick
     assign first_index  = block_lane_i[LaneBits-1:PosBits];
     assign picked       = beat_data_i[index_q*V*8+:V*8];
-    assign picked_parity = beat_parity_i[index_q];
+    assign picked_parity = beat_parity_i[index_q*Parities+:Parities];
     assign beat_ready_o = load & (last_q | (index_q == IndexBits'(Chunks - 1)));
   end else begin : g_whole
     assign first_index  = '0;
@@ -86,7 +79,7 @@ module cu_block_chunks #(
   wire [LeftBits-1:0] left = LeftBits'(({{LeftBits{less}}, 1'b1} + {count, more}) >> 1);
 
   assign block_ready_o = ~busy_q | (load & last_q);
-  assign chunk_valid_o = chunk_valid_q & (~chunk_last_q | tail_ready);
+  assign chunk_valid_o = chunk_valid_q;
   assign chunk_data_o  = chunk_q;
   assign chunk_parity_o = chunk_parity_q;
   assign chunk_first_o = chunk_first_q;
@@ -100,7 +93,6 @@ module cu_block_chunks #(
       chunk_first_q <= first_q;
       chunk_last_q  <= last_q;
       chunk_lane_q  <= lane_q;
-      chunk_end_q   <= end_q;
       index_q       <= index_q + 1'b1;
       last_q        <= left_q == LeftBits'(1);
       first_q       <= 1'b0;
@@ -111,11 +103,9 @@ module cu_block_chunks #(
       last_q  <= block_bytes_i[31:PosBits+1] == '0 &&
                  {1'b0, block_bytes_i[PosBits:0]} + (PosBits + 2)'(block_lane_i[PosBits-1:0])
                      <= (PosBits + 2)'(V);
-      end_q   <= last_lane[PosBits-1:0];
       lane_q  <= block_lane_i[PosBits-1:0];
       first_q <= 1'b1;
     end
-    if (taken) before_q <= chunk_q[V*8-1-:64];
     if (!rst_ni) begin
       busy_q        <= 1'b0;
       chunk_valid_q <= 1'b0;
@@ -126,20 +116,8 @@ module cu_block_chunks #(
     end
   end
 
-  // Ends with the byte at chunk_end_q.
-  logic [71:0] tail;
-  logic [$clog2(Tails+1)-1:0] unused_tails;
-  cu_byte_select #(.OutBytes(9), .Positions(V)) u_tail (
-    .data_i({chunk_q, before_q}), .pos_i(chunk_end_q), .data_o(tail)
-  );
-
-  cu_fifo #(.Width(72), .Depth(Tails)) u_tails (
-    .clk_i, .rst_ni,
-    .wvalid_i(taken & chunk_last_q), .wready_o(tail_ready),
-    .wdata_i(tail),
-    .rvalid_o(tail_valid_o), .rready_i(tail_ready_i), .rdata_o(tail_o),
-    .count_o(unused_tails)
-  );
+  logic unused_last_lane;
+  assign unused_last_lane = ^last_lane[PosBits-1:0];
 
   `ASSERT(a_bytes, block_valid_i |-> block_bytes_i != 0)
 endmodule

@@ -15,13 +15,15 @@
 // reads by itself: in the slot of the window's first chunk, or in the next one.
 //
 // Each chunk comes with a parity bit. It is checked then, and each byte gets one of its own, which
-// leaves with it. The number of slots between the first chunk and the next to come must be that of
-// the chunks that are held.
+// leaves with it; or each byte comes with one. The number of slots between the first chunk and the
+// next to come must be that of the chunks that are held.
 
 `include "cu_assert.svh"
 
 module cu_byte_window #(
-  parameter int unsigned ValueBytes = 8,  // V: 8, 16, 32 or 64
+  parameter int unsigned ValueBytes  = 8,  // V: 8, 16, 32 or 64
+  parameter int unsigned ParityBytes = ValueBytes,  // under one parity bit: V or 1
+  localparam int unsigned Parities = ValueBytes / ParityBytes,
   localparam int unsigned PosBits = $clog2(ValueBytes)
 ) (
   input  logic                    clk_i,
@@ -30,7 +32,7 @@ module cu_byte_window #(
   input  logic                    chunk_valid_i,
   output logic                    chunk_ready_o,
   input  logic [ValueBytes*8-1:0] chunk_data_i,
-  input  logic                    chunk_parity_i,
+  input  logic [Parities-1:0]     chunk_parity_i,
   input  logic                    chunk_first_i,
   input  logic                    chunk_last_i,
   input  logic [PosBits-1:0]      chunk_lane_i,
@@ -59,6 +61,8 @@ module cu_byte_window #(
   localparam int unsigned SlotBits = $clog2(Slots);
   localparam int unsigned HeadBytes = 8;
   localparam int unsigned AheadSelects = (V == HeadBytes) ? V : 1;  // per lane, or for all
+
+  `ASSERT_PARAM(parity_bytes, ParityBytes inside {1, ValueBytes}, "ParityBytes must be 1 or V")
 
   typedef struct packed {
     logic               valid;
@@ -187,7 +191,7 @@ module cu_byte_window #(
     (* ram_style = "distributed" *) logic [8:0] mem[Slots];
     // What was not written yet can be seen, too, behind a block's last byte.
     initial for (int unsigned s = 0; s < Slots; s++) mem[s] = '0;
-    assign in_parity[i] = ^chunk_data_i[8*i+:8];
+    assign in_parity[i] = (ParityBytes == 1) ? chunk_parity_i[i%Parities] : ^chunk_data_i[8*i+:8];
     always_ff @(posedge clk_i) begin
       if (push) mem[in_q] <= {in_parity[i], chunk_data_i[8*i+:8]};
     end
@@ -282,7 +286,7 @@ module cu_byte_window #(
   logic parity_error_q;
   assign parity_error_o = parity_error_q;
   always_ff @(posedge clk_i) begin
-    if (push && ^in_parity != chunk_parity_i) parity_error_q <= 1'b1;
+    if (push && ^in_parity != ^chunk_parity_i) parity_error_q <= 1'b1;
     if (in_q - first_q != held) parity_error_q <= 1'b1;
     if (move_i && !(lo_valid && (lo_last || hi_valid))) parity_error_q <= 1'b1;  // ready_q is wrong
     if (!rst_ni) parity_error_q <= 1'b0;

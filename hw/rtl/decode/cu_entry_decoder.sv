@@ -4,9 +4,9 @@
 //
 //   handles -> read requests
 //           -> blocks in flight -> cu_block_chunks -> cu_byte_window -> cu_entry_parser
-//                                        | tails                            | events
-//                                        v                           cu_key_expander -> FIFOs
-//                                     checker <---- block ends -----------/
+//                                                                           | events
+//                  answers, with tails                               cu_key_expander -> FIFOs
+//                          \----------> checker <---- block ends -----------/
 //
 // With Snappy, cu_block_types reads the type of each block ahead of it, and cu_snappy_stage, between
 // chunks and window, decompresses. Everything behind sees what the blocks hold.
@@ -37,6 +37,8 @@ module cu_entry_decoder
   parameter int unsigned RecordFifoDepth = 32,
   parameter int unsigned KeyFifoBeats    = 16,
   parameter int unsigned Snappy          = 0,   // 1: blocks may be compressed with it
+  parameter int unsigned ParityBytes     = ValueBytes,  // of a beat under one parity bit: V or 1
+  localparam int unsigned Parities = ValueBytes / ParityBytes,
   localparam int unsigned Chunks = BusBytes / ValueBytes,
   localparam type key_t = `CU_KEY_T(ValueBytes)
 ) (
@@ -58,10 +60,11 @@ module cu_entry_decoder
   input  logic                    beat_valid_i,
   output logic                    beat_ready_o,
   input  logic [BusBytes*8-1:0]   beat_data_i,
-  input  logic [Chunks-1:0]       beat_parity_i,  // of V bytes each
+  input  logic [Chunks*Parities-1:0] beat_parity_i,
   input  logic                    done_valid_i,
   output logic                    done_ready_o,
-  input  logic [31:0]             done_crc_i,
+  input  logic                    done_good_i,  // the CRC is the stored one
+  input  logic [39:0]             done_tail_i,  // type and number of restarts, as they are stored
   input  logic                    done_error_i,
 
   output logic                    key_valid_o,
@@ -104,6 +107,8 @@ module cu_entry_decoder
   `ASSERT_PARAM(bus_bytes, BusBytes >= ValueBytes, "BusBytes must be ValueBytes or more")
   `ASSERT_PARAM(max_key_bytes, MaxKeyBytes inside {[8:65000]}, "MaxKeyBytes must be 8 to 65000")
   `ASSERT_PARAM(snappy, Snappy <= 1, "Snappy must be 0 or 1")
+  `ASSERT_PARAM(parity_bytes, Snappy == 0 || ParityBytes == ValueBytes,
+                "With Snappy, ParityBytes must be ValueBytes")
   `ASSERT_PARAM(value_fifo_beats, $onehot(ValueFifoBeats), "ValueFifoBeats must be a power of two")
 
   // ------------------------------------------------------------------ handles in
@@ -155,7 +160,7 @@ module cu_entry_decoder
   logic info_valid, info_pop, info_take;
   info_t info;
   logic check_pop;
-  name_t names[Names];
+  name_t name;
   logic [$clog2(Names)-1:0] asked_q, checked_q;
   logic [$clog2(InFlight+1)-1:0] unused_lanes, unused_info;
   wire asked = accept & ~handle_end_i & ~fault_q;
@@ -173,7 +178,6 @@ module cu_entry_decoder
     .count_o(unused_info)
   );
   always_ff @(posedge clk_i) begin
-    if (asked) names[asked_q] <= {ask_bytes, handle_table_i, handle_offset_i[OffsetBits-1:0]};
     if (!rst_ni) begin
       asked_q   <= '0;
       checked_q <= '0;
@@ -182,20 +186,34 @@ module cu_entry_decoder
       if (check_pop) checked_q <= checked_q + 1'b1;
     end
   end
-  wire name_t name = names[checked_q];
+  // The name is of use two cycles after checked_q has come to it. If words are wide, it is in block
+  // RAM, too.
+  wire name_t asked_name = {ask_bytes, handle_table_i, handle_offset_i[OffsetBits-1:0]};
+  if (V > 32) begin : g_names
+    (* ram_style = "block" *) name_t names[Names];
+    name_t name_q;
+    always_ff @(posedge clk_i) begin
+      if (asked) names[asked_q] <= asked_name;
+      name_q <= names[checked_q];
+    end
+    assign name = name_q;
+  end else begin : g_names
+    name_t names[Names];
+    always_ff @(posedge clk_i) if (asked) names[asked_q] <= asked_name;
+    assign name = names[checked_q];
+  end
 
   // ------------------------------------------------------------------ chunks and window
 
   logic chunk_valid, chunk_ready, chunk_first, chunk_last;
   logic [V*8-1:0] chunk_data;
-  logic chunk_parity;
+  logic [Parities-1:0] chunk_parity, plain_parity;
   logic [PosBits-1:0] chunk_lane;
-  logic tail_valid;
-  logic [31:0] tail_restarts, tail_crc;  // restarts: of a block that is stored raw
-  logic [7:0] tail_type;
+  wire [31:0] tail_restarts = done_tail_i[31:0];  // of a block that is stored raw
+  wire [7:0] tail_type = done_tail_i[39:32];
   logic cut_valid, cut_ready, cut_beat_ready;  // blocks to be cut, and their beats
   // To the window.
-  logic plain_valid, plain_ready, plain_parity, plain_first, plain_last;
+  logic plain_valid, plain_ready, plain_first, plain_last;
   logic [V*8-1:0] plain_data;
   logic [PosBits-1:0] plain_lane;
   // To the parser: the next block, or the end.
@@ -207,16 +225,16 @@ module cu_entry_decoder
   logic [31:0] plain_restarts;
   logic stop, snappy_parity_error;
 
-  cu_block_chunks #(.ValueBytes(V), .BusBytes(BusBytes), .Tails(Checks)) u_chunks (
+  cu_block_chunks #(
+    .ValueBytes(V), .BusBytes(BusBytes), .ParityBytes(ParityBytes)
+  ) u_chunks (
     .clk_i, .rst_ni,
     .block_valid_i(cut_valid), .block_ready_o(cut_ready),
     .block_lane_i(lane), .block_bytes_i(lane_bytes),
     .beat_valid_i, .beat_ready_o(cut_beat_ready), .beat_data_i, .beat_parity_i,
     .chunk_valid_o(chunk_valid), .chunk_ready_i(chunk_ready), .chunk_data_o(chunk_data),
     .chunk_parity_o(chunk_parity),
-    .chunk_first_o(chunk_first), .chunk_last_o(chunk_last), .chunk_lane_o(chunk_lane),
-    .tail_valid_o(tail_valid), .tail_ready_i(check_pop),
-    .tail_o({tail_crc, tail_type, tail_restarts})
+    .chunk_first_o(chunk_first), .chunk_last_o(chunk_last), .chunk_lane_o(chunk_lane)
   );
 
   logic win_ready, win_move, win_flush, win_flushed;
@@ -228,7 +246,7 @@ module cu_entry_decoder
   logic [CountBits-1:0] win_bytes;
   logic [PosBits-1:0] win_ahead_bytes;
 
-  cu_byte_window #(.ValueBytes(V)) u_window (
+  cu_byte_window #(.ValueBytes(V), .ParityBytes(ParityBytes)) u_window (
     .clk_i, .rst_ni,
     .chunk_valid_i(plain_valid), .chunk_ready_o(plain_ready), .chunk_data_i(plain_data),
     .chunk_parity_i(plain_parity),
@@ -291,10 +309,10 @@ module cu_entry_decoder
     .end_valid_o(new_end_valid), .end_status_o(new_end_status), .fault_o(expander_fault),
     .parity_error_o(expander_parity_error)
   );
-  logic values_error, values_error_q;
-  always_ff @(posedge clk_i) values_error_q <= rst_ni & (values_error_q | values_error);
+  logic keys_error, values_error, fifo_error_q;
+  always_ff @(posedge clk_i) fifo_error_q <= rst_ni & (fifo_error_q | keys_error | values_error);
   assign parity_error_o = win_parity_error | parser_parity_error | expander_parity_error |
-                          values_error_q | snappy_parity_error;
+                          fifo_error_q | snappy_parity_error;
 
   // ------------------------------------------------------------------ compressed blocks, or none
 
@@ -390,12 +408,12 @@ module cu_entry_decoder
     .clk_i, .rst_ni, .take_i(key_take), .give_i(key_valid_o & key_ready_i),
     .avail_o(key_room), .all_o(all_keys)
   );
-  cu_fifo #(.Width($bits(key_t)), .Depth(KeyFifoBeats)) u_keys (
+  cu_wide_fifo #(.Width($bits(key_t)), .Depth(KeyFifoBeats)) u_keys (
     .clk_i, .rst_ni, .wvalid_i(new_key_valid), .wready_o(key_wready),
     .wdata_i(new_key),
     .rvalid_o(key_valid_o), .rready_i(key_ready_i),
     .rdata_o(key_o),
-    .count_o(unused_keys)
+    .count_o(unused_keys), .error_o(keys_error)
   );
 
   cu_credit #(.Depth(ValueFifoBeats)) u_value_credit (
@@ -467,11 +485,11 @@ module cu_entry_decoder
   always_ff @(posedge clk_i) begin
     array_bad_q <= ~check.restart_zero || check.restart_bytes[1:0] != 2'b00 ||
                    (array_words ^ ~plain_restarts) != ((array_words | ~plain_restarts) << 1);
-    crc_bad_q   <= ~cu_crc_pkg::is_masked(done_crc_i, tail_crc);
+    crc_bad_q   <= ~done_good_i;
     type_bad_q  <= ~type_known | too_far;
     differs_q   <= type_differs;
     if (!rst_ni) judge_q <= 1'b0;
-    else judge_q <= check_valid & tail_valid & plain_tail_valid & answer_valid & ~check_pop;
+    else judge_q <= check_valid & plain_tail_valid & answer_valid & ~check_pop;
   end
 
   always_comb begin

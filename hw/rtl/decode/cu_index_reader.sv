@@ -204,7 +204,14 @@ module cu_index_reader
 
   // ------------------------------------------------------------------ walker
 
-  wire [63:0] words = beat_data_i[way_q];
+  logic [63:0] words;
+  cu_choice #(.Width(64), .Words(Ways)) u_words (
+    .words_i(beat_data_i), .pick_i(way_q), .word_o(words)
+  );
+  logic [31:0] done_crc;
+  cu_choice #(.Width(32), .Words(Ways)) u_done_crc (
+    .words_i(done_crc_i), .pick_i(way_q), .word_o(done_crc)
+  );
   wire word_valid = beat_valid_i[way_q];
   wire done_valid = done_valid_i[way_q];
   wire done_error = done_error_i[way_q];
@@ -530,7 +537,7 @@ module cu_index_reader
     if (state_q == Fits) header_bad_q <= header_bad;
     if (state_q == Bound) handle_bad_q <= handle_bad;
     last_q    <= table_next == table_count;
-    crc_bad_q <= ~cu_crc_pkg::is_masked(done_crc_i[way_q], tail_q);
+    crc_bad_q <= ~cu_crc_pkg::is_masked(done_crc, tail_q);
     if (state_q == Tail && word_valid) begin
       tail_q <= {next_byte, tail_q[31:8]};
       if (group_q == 4'd4) begin

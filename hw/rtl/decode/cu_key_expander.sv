@@ -81,11 +81,22 @@ module cu_key_expander
     logic                 bytes_parity;
   } stage_t;
 
+  // From the top by equality, which needs no carry chain; if six bits are not enough, by eights and
+  // within them.
   function automatic logic [V-1:0] lanes_below(logic [CountBits-1:0] n);
-    logic covered = 1'b0;  // from the top by equality, which needs no carry chain
-    for (int i = int'(V) - 1; i >= 0; i--) begin
-      covered |= n == CountBits'(i + 1);
-      lanes_below[i] = covered;
+    logic covered = 1'b0;
+    logic [7:0] inner = '0;
+    if (V <= 32) begin
+      for (int i = int'(V) - 1; i >= 0; i--) begin
+        covered |= n == CountBits'(i + 1);
+        lanes_below[i] = covered;
+      end
+    end else begin
+      for (int i = 0; i < 8; i++) inner[i] = 3'(i) < n[2:0];
+      for (int i = 0; i < int'(V); i++) begin
+        lanes_below[i] = (CountBits - 3)'(i / 8) < n[CountBits-1:3] ||
+                         ((CountBits - 3)'(i / 8) == n[CountBits-1:3] && inner[i%8]);
+      end
     end
   endfunction
 
@@ -96,8 +107,9 @@ module cu_key_expander
   // ------------------------------------------------------------------ into s1
 
   // The previous internal key: zero-padded rows with their parity, in block RAM if LUT RAM of 64 rows
-  // is not enough. No row is read in the cycle in which it is written (a_old_key).
-  localparam int unsigned LutRows = 64;
+  // is not enough, or if they are wide. No row is read in the cycle in which it is written
+  // (a_old_key).
+  localparam bit InBlockRam = Beats > 64 || V > 32;
   logic [V*8:0] row, old_row_q;
   logic [BeatBits-1:0] beat, beat_q;  // of the key at hand
   logic [PhaseBits-1:0] phase, phase_q;
@@ -158,15 +170,14 @@ module cu_key_expander
   // ------------------------------------------------------------------ s1: expand
 
   logic [V*8-1:0] merged;
-  logic [V-1:0] shared_mask, filled_mask, data_mask, before_mask;
+  logic [V-1:0] shared_mask, filled_mask, data_mask;
   stage_t s2_q;
   merge_status_e s2_status_q, s3_status_q;  // of the header
-  logic [V*8-1:0] s2_key_q, s2_data_q, s2_before_q;  // internal key; user key or value; before
+  logic [V*8-1:0] s2_key_q, s2_data_q, s2_before;  // internal key; user key or value; before
   logic parity, s2_parity_q;  // of the internal key, or of the value
 
   assign shared_mask = lanes_below(s1_shared_q);
   assign data_mask   = lanes_below(s1_q.bytes);
-  assign before_mask = lanes_below(s1_bytes_before_q);
   assign filled_mask = lanes_below(s1_filled_q);
   // As a cell of its own: synthesis would take what is merged apart again for its parity.
   for (genvar i = 0; i < int'(V); i++) begin : g_merged
@@ -179,7 +190,7 @@ module cu_key_expander
   assign row         = {parity, merged};
   assign {s1_before_parity_q, s1_before_q} = old_row_q;
 
-  if (Beats > LutRows) begin : g_rows
+  if (InBlockRam) begin : g_rows
     (* ram_style = "block" *) logic [V*8:0] old_key[Beats];
     always_ff @(posedge clk_i) begin
       if (s1_q.key) old_key[s1_beat_q] <= row;
@@ -201,12 +212,38 @@ module cu_key_expander
     s2_key_q    <= merged;
     // Lanes are cleared by the registers' reset, which takes no LUT per bit.
     for (int i = 0; i < int'(V); i++) begin
-      s2_data_q[8*i+:8]   <= merged[8*i+:8];
-      s2_before_q[8*i+:8] <= s1_before_q[8*i+:8];
+      s2_data_q[8*i+:8] <= merged[8*i+:8];
       if (!data_mask[i]) s2_data_q[8*i+:8] <= '0;
-      if (!before_mask[i]) s2_before_q[8*i+:8] <= '0;
     end
     if (!rst_ni) {s2_q.key, s2_q.value, s2_q.fault, s2_q.block_end, s2_q.eos} <= '0;
+  end
+
+  // The previous user key, to compare with: a row's bytes of it, or, if rows are wide, rows of its own,
+  // which need no masks. A beat beyond its end has none.
+  if (V > 32) begin : g_user_rows
+    (* ram_style = "block" *) logic [V*8-1:0] old_user_key[Beats];
+    logic [BeatBits-1:0] s2_beat_q;
+    logic [V*8-1:0] user_row_q;
+    always_ff @(posedge clk_i) begin
+      s2_beat_q <= s1_beat_q;
+      if (s2_q.key) old_user_key[s2_beat_q] <= s2_data_q;
+      if (s1_bytes_before_q == '0) user_row_q <= '0;
+      else user_row_q <= old_user_key[s1_beat_q];
+    end
+    assign s2_before = user_row_q;
+
+    `ASSERT(a_old_user_key, s2_q.key && s1_q.key |-> s2_beat_q != s1_beat_q)
+  end else begin : g_user_rows
+    logic [V-1:0] before_mask;
+    logic [V*8-1:0] s2_before_q;
+    assign before_mask = lanes_below(s1_bytes_before_q);
+    always_ff @(posedge clk_i) begin
+      for (int i = 0; i < int'(V); i++) begin
+        s2_before_q[8*i+:8] <= s1_before_q[8*i+:8];
+        if (!before_mask[i]) s2_before_q[8*i+:8] <= '0;
+      end
+    end
+    assign s2_before = s2_before_q;
   end
 
   // ------------------------------------------------------------------ s2: compare, xor_hash
@@ -220,7 +257,7 @@ module cu_key_expander
   always_comb begin
     for (int i = 0; i < int'(V); i++) begin
       data_word[8*(V-1-i)+:8]   = s2_data_q[8*i+:8];
-      before_word[8*(V-1-i)+:8] = s2_before_q[8*i+:8];
+      before_word[8*(V-1-i)+:8] = s2_before[8*i+:8];
     end
   end
   cu_compare #(.Width(V * 8)) u_compare (

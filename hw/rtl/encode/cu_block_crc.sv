@@ -3,7 +3,8 @@
 //
 // The CRC is linear: each word's contribution is computed ahead, so that the loop contains only the
 // update of the state. The end of the calculation (the type byte, taking back the zeros of the last
-// word) is a separate pipeline, beside which words of the next block already flow.
+// word) is a separate pipeline, beside which words of the next block already flow. Long words are
+// folded first (cu_crc_pkg).
 
 `include "cu_assert.svh"
 
@@ -37,7 +38,35 @@ module cu_block_crc #(
   logic [31:0] share, share_q, stepped, state_q, typed_q;
   logic [UnwindCycles-1:0] unwind_end_q;
 
-  cu_crc_step #(.Bytes(Bytes)) u_share (.state_i('0), .word_i(data_i), .state_o(share));
+  // The words as they enter the calculation.
+  logic word_valid, word_first, word_last;
+  logic [CountBits-1:0] word_bytes;
+  if (8 * Bytes > FoldedBits) begin : g_fold
+    localparam int unsigned Low = 8 * Bytes - FoldedBits;
+    logic [FoldedBits-1:0] folded_q;
+    logic valid_q, word_first_q, last_q;
+    logic [CountBits-1:0] bytes_q;
+    always_ff @(posedge clk_i) begin
+      folded_q     <= FoldedBits'(fold(512'(data_i), Bytes) >> Low);
+      word_first_q <= first_q;
+      last_q       <= last_i;
+      bytes_q      <= bytes_i;
+      valid_q      <= rst_ni && valid_i;
+    end
+    assign word_valid = valid_q;
+    assign word_first = word_first_q;
+    assign word_last  = last_q;
+    assign word_bytes = bytes_q;
+    cu_crc_step #(.Bytes(Bytes)) u_share (
+      .state_i('0), .word_i({folded_q, Low'(0)}), .state_o(share)
+    );
+  end else begin : g_whole
+    assign word_valid = valid_i;
+    assign word_first = first_q;
+    assign word_last  = last_i;
+    assign word_bytes = bytes_i;
+    cu_crc_step #(.Bytes(Bytes)) u_share (.state_i('0), .word_i(data_i), .state_o(share));
+  end
   cu_crc_step #(.Bytes(Bytes)) u_step (.state_i(state_q), .word_i('0), .state_o(stepped));
   cu_crc_unwind #(.MaxBytes(Bytes)) u_unwind (
     .clk_i, .state_i(typed_q), .zeros_i(zeros_q), .crc_o
@@ -46,8 +75,8 @@ module cu_block_crc #(
 
   always_ff @(posedge clk_i) begin
     share_q       <= share;
-    share_first_q <= first_q;
-    share_bytes_q <= bytes_i;
+    share_first_q <= word_first;
+    share_bytes_q <= word_bytes;
     if (share_valid_q) state_q <= share_q ^ (share_first_q ? Initial : stepped);
     state_bytes_q <= share_bytes_q;
     typed_q       <= add_zero_bytes(state_q, 1);
@@ -61,8 +90,8 @@ module cu_block_crc #(
       unwind_end_q  <= '0;
     end else begin
       if (valid_i) first_q <= last_i;
-      share_valid_q <= valid_i;
-      share_end_q   <= valid_i && last_i;
+      share_valid_q <= word_valid;
+      share_end_q   <= word_valid && word_last;
       state_end_q   <= share_end_q;
       typed_end_q   <= state_end_q;
       unwind_end_q  <= UnwindCycles'({unwind_end_q, typed_end_q});

@@ -35,7 +35,7 @@ module cu_block_sealer #(
   import cu_crc_pkg::*;
 
   localparam int unsigned CountBits = $clog2(Bytes + 1);
-  localparam int unsigned WordDepth = 8;
+  localparam int unsigned WordDepth = (Bytes > 32) ? 16 : 8;  // cycles of a CRC, or more
   localparam int unsigned CrcDepth = WordDepth + 2;
   localparam int unsigned HandleDepth = 12;
   localparam int unsigned TrailerBytes = 5;
@@ -59,13 +59,14 @@ module cu_block_sealer #(
   word_t in_word, head;
   logic words_ready, head_valid, head_ready;
   logic [$clog2(WordDepth + 1)-1:0] unused_words;
+  logic unused_words_error;  // the host would see it: the CRC is that of what came
   assign in_word = '{data: in_i.data, bytes: in_i.bytes, block_end: block_end,
                      compressed: in_compressed_i, token: in_i.token};
-  cu_fifo #(.Width($bits(word_t)), .Depth(WordDepth)) u_words (
+  cu_wide_fifo #(.Width($bits(word_t)), .Depth(WordDepth)) u_words (
     .clk_i, .rst_ni,
     .wvalid_i(accept), .wready_o(words_ready), .wdata_i(in_word),
     .rvalid_o(head_valid), .rready_i(head_ready), .rdata_o(head),
-    .count_o(unused_words)
+    .count_o(unused_words), .error_o(unused_words_error)
   );
 
   // Handles.
@@ -129,7 +130,8 @@ module cu_block_sealer #(
   logic trailer_q, type_q;
   always_comb begin
     out_valid_o = trailer_q ? crc_valid : head_valid;
-    out_o.data  = trailer_q ? (Bytes*8)'({crc, 7'h0, type_q}) : head.data;
+    out_o.data  = head.data;  // what stands behind a trailer does not matter
+    if (trailer_q) out_o.data[TrailerBytes*8-1:0] = {crc, 7'h0, type_q};
     out_o.bytes = trailer_q ? CountBits'(TrailerBytes) : head.bytes;
     out_o.token = trailer_q ? 2'd0 : head.token;
     out_o.last  = !trailer_q && head.token != '0;

@@ -1,4 +1,5 @@
-// Packs chunks of 0 to Bytes left-justified bytes into full words.
+// Packs chunks of 0 to Bytes left-justified bytes into full words. Zeros must stand behind the bytes
+// of a last chunk; behind those of others may stand anything.
 //
 // A partial word is emitted only with `last`. A chunk of 0 bytes with last (a token) flushes the
 // bytes held, and passes as a word of 0 bytes if there are none. One chunk per cycle; a last chunk
@@ -124,7 +125,7 @@ module cu_byte_packer #(
   };
 
   `ASSERT(a_in_bytes, in_valid_i |-> in_i.bytes <= CountBits'(Bytes))
-  `ASSERT(a_in_zero_padded, in_valid_i |-> (in_i.data >> (8 * in_i.bytes)) == '0)
+  `ASSERT(a_in_zero_padded, in_valid_i && in_i.last |-> (in_i.data >> (8 * in_i.bytes)) == '0)
   `ASSERT(a_in_token_last, in_valid_i && in_i.token != '0 |-> in_i.last)
   `ASSERT(a_out_zero_padded, out_valid_o |-> (out_o.data >> (8 * out_o.bytes)) == '0)
   `ASSERT(a_out_partial_last, out_valid_o && out_o.bytes != CountBits'(Bytes) |-> out_o.last)

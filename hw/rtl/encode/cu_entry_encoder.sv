@@ -240,7 +240,26 @@ module cu_entry_encoder #(
 
   // -------------------------------------------------------------- key
 
-  wire [V*8-1:0] key_rest = beat_q.skip_all ? '0 : key_data_i >> {beat_q.skip, 3'b0};
+  // Turned rather than shifted, for the multiplexers of cu_byte_rotate. In each eight lanes the trailer
+  // is the same: it takes eight lanes in a row.
+  logic [V*8-1:0] key_turned, key_rest, trailer_behind;
+  logic [63:0] trailer_turned;
+  cu_byte_rotate #(.Bytes(V), .OutBytes(V)) u_key_turn (
+    .data_i(key_data_i), .pos_i(beat_q.skip), .data_o(key_turned)
+  );
+  cu_byte_rotate #(.Bytes(8), .OutBytes(8), .Left(1)) u_trailer_turn (
+    .data_i(trailer_q), .pos_i(beat_q.bytes[2:0]), .data_o(trailer_turned)
+  );
+  wire [BeatBits-1:0] trailer_at = beat_q.bytes[BeatBits-1:0];
+  always_comb begin
+    for (int i = 0; i < int'(V); i++) begin
+      logic rest, behind;
+      rest   = !beat_q.skip_all && i + int'(beat_q.skip) < int'(V);
+      behind = i >= int'(trailer_at) && i < int'(trailer_at) + int'(TrailerBytes);
+      key_rest[8*i+:8]       = key_turned[8*i+:8] & {8{rest}};
+      trailer_behind[8*i+:8] = trailer_turned[8*(i%8)+:8] & {8{behind}};
+    end
+  end
 
   // The beat after this one: V bytes less are left of key and prefix.
   beat_t next_beat;
@@ -369,7 +388,7 @@ module cu_entry_encoder #(
           emit        = beat_q.bytes != '0;
           if (beat_q.last) begin
             if (beat_q.trailer_fits) begin
-              chunk.data  = key_rest | ((V*8)'(trailer_q) << {beat_q.bytes[BeatBits-1:0], 3'b0});
+              chunk.data  = key_rest | trailer_behind;
               chunk.bytes = beat_q.bytes + CountBits'(TrailerBytes);
               emit        = 1'b1;
               take_trailer = 1'b1;
@@ -502,11 +521,15 @@ module cu_entry_encoder #(
     end
   end
 
-  // Two places, so that room does not depend on a simultaneous read.
-  logic [1:0] unused_out;
-  cu_fifo #(.Width($bits(chunk_t)), .Depth(2)) u_out (
+  // More than one place, so that room does not depend on a simultaneous read. What it might lose or
+  // double would be missed in the block, or by its checksum.
+  localparam int unsigned OutDepth = (V > 32) ? 4 : 2;
+  logic [$clog2(OutDepth+1)-1:0] unused_out;
+  logic unused_out_error;
+  cu_wide_fifo #(.Width($bits(chunk_t)), .Depth(OutDepth)) u_out (
     .clk_i, .rst_ni, .wvalid_i(emit), .wready_o(room), .wdata_i(chunk),
-    .rvalid_o(chunk_valid_o), .rready_i(chunk_ready_i), .rdata_o(chunk_o), .count_o(unused_out)
+    .rvalid_o(chunk_valid_o), .rready_i(chunk_ready_i), .rdata_o(chunk_o), .count_o(unused_out),
+    .error_o(unused_out_error)
   );
 
   // After the keys of the table's blocks; those of the next table wait for it.

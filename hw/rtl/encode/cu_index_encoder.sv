@@ -74,6 +74,7 @@ module cu_index_encoder #(
   logic [V*8-1:0] key_data;
   logic [$clog2(ItemDepth + 1)-1:0] unused_items;
   logic [$clog2(KeyDepth + 1)-1:0] unused_keys;
+  logic unused_keys_error;  // the host would see it: each key must be the last of its block
 
   always_comb begin
     item_in = '{is_table: 1'b0, task_end: 1'b0, a: last_key_i.trailer,
@@ -94,12 +95,12 @@ module cu_index_encoder #(
     .rvalid_o(item_valid), .rready_i(item_pop), .rdata_o(item),
     .count_o(unused_items)
   );
-  cu_fifo #(.Width(V*8), .Depth(KeyDepth)) u_keys (
+  cu_wide_fifo #(.Width(V*8), .Depth(KeyDepth)) u_keys (
     .clk_i, .rst_ni,
     .wvalid_i(last_key_valid_i && last_key_ready_o), .wready_o(keys_ready),
     .wdata_i(last_key_i.data),
     .rvalid_o(key_valid), .rready_i(key_pop), .rdata_o(key_data),
-    .count_o(unused_keys)
+    .count_o(unused_keys), .error_o(unused_keys_error)
   );
 
   // The next handle, with the bytes of its code: an entry's header needs them at once.

@@ -89,12 +89,13 @@ module cu_index_entries #(
   wire [4:0] other_bytes = 5'(header_bytes_q) + 5'(value_bytes_q) + 5'd8;  // than the user key's
 
   wire word_last = key_left_q <= 16'd8;
-  wire [V-1:0][7:0] key_beat = key_data_i;
   logic [63:0] key_word;
   if (Words > 1) begin : g_select
-    assign key_word = key_beat[{word_q, 3'b0}+:8];
+    cu_choice #(.Width(64), .Words(Words)) u_key_word (
+      .words_i(key_data_i), .pick_i(word_q), .word_o(key_word)
+    );
   end else begin : g_all
-    assign key_word = key_beat;
+    assign key_word = key_data_i;
   end
 
   logic restarts_full, array_last;

@@ -124,8 +124,9 @@
     logic [31:0] value_bytes; \
   }
 
-// Encoders, packers, sealers, write engines: 0 to Bytes left-justified bytes, the rest zero. A
-// block (after sealing: a table) ends with `last`. Token: 0 none, 1 table end, 2 task end.
+// Encoders, packers, sealers, write engines: 0 to Bytes left-justified bytes, the rest zero, but for
+// what stands behind a sealer's trailer. A block (after sealing: a table) ends with `last`. Token: 0
+// none, 1 table end, 2 task end.
 `define CU_CHUNK_T(Bytes) \
   struct packed { \
     logic [(Bytes)*8-1:0]           data; \

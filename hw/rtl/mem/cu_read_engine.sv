@@ -11,6 +11,9 @@
 //           -> s1: message bytes masked -> wide words folded -> s2: CRC of the word
 //           -> s3: client's state -> s4: unwound after some cycles -> client's done FIFO
 //
+// With Tails, it also compares the CRC with the stored one, the last four bytes of a request, and says
+// which five bytes come before it: for all clients in one place, where the bytes pass.
+//
 // Of an address the lower 48 bits count: no device has more memory.
 //
 // A client may have Requests requests in flight, from the first burst until its done is taken.
@@ -26,6 +29,7 @@ module cu_read_engine #(
   parameter int unsigned MaxBurstBeats = 16,   // a power of two, at most 4096 / BusBytes
   parameter int unsigned Requests      = 8,    // in flight per client, 2 or more
   parameter int unsigned ParityBytes   = BusBytes,  // of a beat under one parity bit
+  parameter int unsigned Tails         = 0,    // 1: of blocks of nine bytes or more
   localparam int unsigned Parities = BusBytes / ParityBytes
 ) (
   input  logic                               clk_i,
@@ -43,7 +47,9 @@ module cu_read_engine #(
 
   output logic [Clients-1:0]                 done_valid_o,
   input  logic [Clients-1:0]                 done_ready_i,
-  output logic [Clients-1:0][31:0]           done_crc_o,
+  output logic [Clients-1:0][31:0]           done_crc_o,    // without Tails
+  output logic [Clients-1:0]                 done_good_o,   // with Tails: it is the stored one
+  output logic [Clients-1:0][39:0]           done_tail_o,   // with Tails: what stands before that
   output logic [Clients-1:0]                 done_error_o,
 
   input  logic                               halt_i,
@@ -91,6 +97,7 @@ module cu_read_engine #(
     logic                  first;    // of its request
     logic                  last;     // of its request
     logic [LaneBits-1:0]   lane;     // first byte, if first
+    logic [LaneBits-1:0]   stored;   // first byte of the stored CRC, for Tails
     logic [EndBits-1:0]    end_pos;
   } burst_t;
 
@@ -102,6 +109,7 @@ module cu_read_engine #(
     logic                first;
     logic                last;
     logic [LaneBits-1:0] lane;
+    logic [LaneBits-1:0] stored;
     logic [EndBits-1:0]  end_pos;
   } cand_t;
 
@@ -181,7 +189,7 @@ module cu_read_engine #(
       if (cut) begin
         cand_valid_d = 1'b1;
         cand_d = '{addr: addr_q, beats: beats, first: first_q, last: ends, lane: lane_q,
-                   end_pos: new_end_pos};
+                   stored: (Tails != 0) ? end_q : '0, end_pos: new_end_pos};
         busy_d  = ~ends;
         first_d = 1'b0;
         // Of what follows the burst, if anything does: on from the boundary.
@@ -272,14 +280,16 @@ module cu_read_engine #(
   assign pick           = (eligible_after != '0) ? lowest(eligible_after) : lowest(eligible);
   assign grant          = (ar_free & burst_ready & ~halt_i) ? pick : '0;
 
+  cu_choice #(.Width($bits(cand_t)), .Words(Clients)) u_chosen (
+    .words_i(cand), .pick_i(chosen_client), .word_o(chosen)
+  );
   always_comb begin
     chosen_client = '0;
     for (int c = 0; c < int'(Clients); c++) begin
       if (pick[c]) chosen_client |= ClientBits'(c);
     end
-    chosen = cand[chosen_client];
     burst_in = '{client: chosen_client, first: chosen.first, last: chosen.last,
-                 lane: chosen.lane, end_pos: chosen.end_pos};
+                 lane: chosen.lane, stored: chosen.stored, end_pos: chosen.end_pos};
   end
 
   always_ff @(posedge clk_i) begin
@@ -335,6 +345,7 @@ module cu_read_engine #(
     logic                  last;   // beat of its request
     logic                  error;
     logic [LaneBits-1:0]   lane;
+    logic [LaneBits-1:0]   stored;
     logic                  message;   // the beat holds message bytes
     logic [LaneBits:0]     end_lane;  // behind them
   } beat_t;
@@ -350,7 +361,7 @@ module cu_read_engine #(
     s0_data_q <= m_axi_rdata_i;
     s0_q <= '{valid: r_beat, client: burst.client, first: burst.first & ~mid_q,
               last: burst.last & m_axi_rlast_i, error: m_axi_rresp_i != 2'b00,
-              lane: burst.lane, message: end_pos != '0,
+              lane: burst.lane, stored: burst.stored, message: end_pos != '0,
               end_lane: (end_pos[EndBits-1:LaneBits] != '0) ? (LaneBits + 1)'(W)
                                                             : {1'b0, end_pos[LaneBits-1:0]}};
     if (r_beat) begin
@@ -526,16 +537,51 @@ module cu_read_engine #(
     end
   end
 
+  // What goes with an error bit: the CRC, or what is known of the tail.
+  localparam int unsigned AnswerBits = (Tails != 0) ? 41 : 32;
+  logic [AnswerBits-1:0] answer;
+  logic [Clients-1:0][AnswerBits-1:0] done_answer;
+
+  if (Tails != 0) begin : g_tails
+    // The last nine bytes, maybe from two beats of the client. They wait for their CRC.
+    localparam int unsigned Depth = 16;  // ends between s0 and s4, or more
+    (* ram_style = "distributed" *) logic [63:0] previous[Clients];
+    logic [71:0] s0_tail, tail;
+    logic tail_room, tail_valid;
+    logic [$clog2(Depth+1)-1:0] unused_tails;
+    wire s0_ends = s0_q.valid & s0_q.last;
+    wire [63:0] s0_before = previous[s0_q.client];
+    always_ff @(posedge clk_i) if (s0_q.valid) previous[s0_q.client] <= s0_data_q[W*8-1-:64];
+
+    cu_byte_select #(.OutBytes(9), .Positions(W)) u_tail (
+      .data_i({s0_data_q, s0_before}), .pos_i(s0_q.stored + LaneBits'(3)), .data_o(s0_tail)
+    );
+    cu_fifo #(.Width(72), .Depth(Depth)) u_tails (
+      .clk_i, .rst_ni,
+      .wvalid_i(s0_ends), .wready_o(tail_room), .wdata_i(s0_tail),
+      .rvalid_o(tail_valid), .rready_i(s4.valid), .rdata_o(tail), .count_o(unused_tails)
+    );
+    assign answer = {cu_crc_pkg::is_masked(crc, tail[71:40]), tail[39:0]};
+    `ASSERT(a_tail_room, s0_ends |-> tail_room)
+    `ASSERT(a_tail, s4.valid |-> tail_valid)
+  end else begin : g_crcs
+    assign answer = crc;
+    wire unused_stored = ^s0_q.stored;
+  end
+
   for (genvar c = 0; c < Clients; c++) begin : g_done
     logic wready;
     logic [CreditBits-1:0] unused_done;
     wire push = s4.valid & (s4.client == ClientBits'(c));
     assign done_pop[c] = done_valid_o[c] & done_ready_i[c];
-    cu_fifo #(.Width(33), .Depth(Requests)) u_done (
+    assign done_crc_o[c]  = (Tails != 0) ? '0 : done_answer[c][31:0];
+    assign done_good_o[c] = (Tails != 0) & done_answer[c][AnswerBits-1];
+    assign done_tail_o[c] = (Tails != 0) ? 40'(done_answer[c]) : '0;
+    cu_fifo #(.Width(1 + AnswerBits), .Depth(Requests)) u_done (
       .clk_i, .rst_ni,
-      .wvalid_i(push), .wready_o(wready), .wdata_i({s4.error, crc}),
+      .wvalid_i(push), .wready_o(wready), .wdata_i({s4.error, answer}),
       .rvalid_o(done_valid_o[c]), .rready_i(done_ready_i[c]),
-      .rdata_o({done_error_o[c], done_crc_o[c]}),
+      .rdata_o({done_error_o[c], done_answer[c]}),
       .count_o(unused_done)
     );
     `ASSERT(a_credit, push |-> wready)

@@ -1,11 +1,15 @@
 // FIFO with deferred commit: words stay invisible to the reader until they are committed, and can
 // be dropped until then. Commit or drop may accompany the last word written.
+//
+// Wide words are in block RAM, whose output register is then the output of the FIFO: a word can be
+// read a cycle later, and there is room for one more.
 
 `include "cu_assert.svh"
 
 module cu_commit_fifo #(
   parameter int unsigned Width = 8,
-  parameter int unsigned Depth = 4  // power of two
+  parameter int unsigned Depth = 4,  // power of two
+  parameter int unsigned BlockRam = 32'(Width >= 384)
 ) (
   input  logic             clk_i,
   input  logic             rst_ni,
@@ -24,22 +28,39 @@ module cu_commit_fifo #(
 
   `ASSERT_PARAM(depth, $onehot(Depth), "Depth must be a power of two")
 
-  logic [Width-1:0] mem[Depth];
   logic [PtrBits:0] write_q, commit_q, read_q;
   logic full_q, valid_q;
 
   wire push = wvalid_i && wready_o;
-  wire pop = rvalid_o && rready_i;
+  logic pop;  // out of the memory
   wire commit = push && commit_i;
   wire [PtrBits:0] write_next = write_q + 1'b1;
   wire [PtrBits:0] read_next = read_q + 1'b1;
 
   assign wready_o = !full_q;
-  assign rvalid_o = valid_q;
-  assign rdata_o  = mem[read_q[PtrBits-1:0]];
+
+  if (BlockRam != 0) begin : g_block_ram
+    (* ram_style = "block" *) logic [Width-1:0] mem[Depth];
+    logic [Width-1:0] rdata_q;
+    logic rvalid_q;
+    assign pop      = valid_q && (!rvalid_q || rready_i);
+    assign rvalid_o = rvalid_q;
+    assign rdata_o  = rdata_q;
+    always_ff @(posedge clk_i) begin
+      if (push) mem[write_q[PtrBits-1:0]] <= wdata_i;
+      if (pop) rdata_q <= mem[read_q[PtrBits-1:0]];
+      if (!rst_ni) rvalid_q <= 1'b0;
+      else if (!rvalid_q || rready_i) rvalid_q <= valid_q;
+    end
+  end else begin : g_lut_ram
+    logic [Width-1:0] mem[Depth];
+    assign pop      = rvalid_o && rready_i;
+    assign rvalid_o = valid_q;
+    assign rdata_o  = mem[read_q[PtrBits-1:0]];
+    always_ff @(posedge clk_i) if (push) mem[write_q[PtrBits-1:0]] <= wdata_i;
+  end
 
   always_ff @(posedge clk_i) begin
-    if (push) mem[write_q[PtrBits-1:0]] <= wdata_i;
     if (!rst_ni) begin
       write_q  <= '0;
       commit_q <= '0;

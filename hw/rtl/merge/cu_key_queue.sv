@@ -26,6 +26,7 @@ module cu_key_queue #(
 
   input  logic        in_valid_i,
   output logic        in_ready_o,
+  output logic        in_room_o,  // ready in the next cycle
   input  key_t        in_i,
 
   output key_t        head_o,
@@ -66,6 +67,15 @@ module cu_key_queue #(
   assign in_ready_o = !full && !key_full;
   wire push = in_valid_i && in_ready_o;
 
+  // Without a comparison behind push, which is late. A beat or key that leaves makes room for one.
+  wire [PtrBits:0] write_next = write_q + 1'b1;
+  wire [KeyPtrBits:0] key_write_next = key_write_q + 1'b1;
+  wire full_next = (write_next ^ base_q) == {1'b1, {PtrBits{1'b0}}};
+  wire key_full_next = (key_write_next ^ key_read_q) == {1'b1, {KeyPtrBits{1'b0}}};
+  assign in_room_o = (free_i || !(full || (push && full_next))) &&
+                     ((free_i && head_q.last) ||
+                      !(key_full || (push && in_i.last && key_full_next)));
+
   always_comb begin
     read_d = read_q;
     if (pop_i) read_d = read_next_q;
@@ -91,8 +101,8 @@ module cu_key_queue #(
       key_read_q  <= '0;
       key_read_next_q <= (KeyPtrBits + 1)'(1);
     end else begin
-      if (push) write_q <= write_q + 1'b1;
-      if (push && in_i.last) key_write_q <= key_write_q + 1'b1;
+      if (push) write_q <= write_next;
+      if (push && in_i.last) key_write_q <= key_write_next;
       read_q          <= read_d;
       read_next_q     <= read_d + 1'b1;
       key_read_q      <= key_read_d;
@@ -106,9 +116,11 @@ module cu_key_queue #(
   assign next_trailer_o = key_next.trailer;
 
 `ifndef SYNTHESIS
-  logic valid_q;
+  logic valid_q, room_q;
   always_ff @(posedge clk_i) valid_q <= rst_ni && next_valid_o;
+  always_ff @(posedge clk_i) room_q <= !rst_ni || in_room_o;
 
+  `ASSERT(a_room, in_ready_o == room_q)
   `ASSERT(a_pop_valid, pop_i |-> valid_q)
   `ASSERT(a_free, free_i |-> pop_i)
   `ASSERT(a_pop_or_rewind, !(pop_i && rewind_i))

@@ -3,7 +3,7 @@
 // lengths.
 //
 // The memory is loaded in words of 8 bytes, the last one zero-padded. Words beyond the bound's
-// length count as zero, whatever an earlier job has left there.
+// length are read as zero, whatever an earlier job has left there: block RAM can clear its output.
 
 module cu_key_range #(
   parameter int unsigned ValueBytes  = 8,
@@ -27,19 +27,16 @@ module cu_key_range #(
   localparam int unsigned V = ValueBytes;
   localparam int unsigned Words = V / 8;
 
-  logic [Words-1:0] used_q;
   logic [V*8-1:0] bound, bound_order, beat_order;
-
-  always_ff @(posedge clk_i) begin
-    for (int unsigned w = 0; w < Words; w++) begin
-      used_q[w] <= 32'(next_beat_i) * V + w * 8 < 32'(bytes_i);
-    end
-  end
 
   for (genvar w = 0; w < Words; w++) begin : g_word
     (* ram_style = "block" *) logic [63:0] mem[Beats];
     logic [63:0] word_q;
-    always_ff @(posedge clk_i) word_q <= mem[next_beat_i];
+    wire used = 32'(next_beat_i) * V + w * 8 < 32'(bytes_i);
+    always_ff @(posedge clk_i) begin
+      if (!used) word_q <= '0;
+      else word_q <= mem[next_beat_i];
+    end
     if (Words == 1) begin : g_narrow
       always_ff @(posedge clk_i) if (we_i) mem[IdxBits'(addr_i)] <= data_i;
     end else begin : g_wide
@@ -48,7 +45,7 @@ module cu_key_range #(
         if (we_i && LaneBits'(addr_i) == LaneBits'(w)) mem[IdxBits'(addr_i >> LaneBits)] <= data_i;
       end
     end
-    assign bound[w*64+:64] = used_q[w] ? word_q : '0;
+    assign bound[w*64+:64] = word_q;
   end
 
   always_comb begin

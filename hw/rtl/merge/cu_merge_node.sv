@@ -14,7 +14,8 @@
 // One beat per cycle without gaps, whatever the interleaving. The critical path is the loop from
 // the heads' moves (move_q) through the read addresses and the memory into the comparison of the
 // next heads, and from there to their moves. All decisions are therefore made one cycle ahead,
-// including whether the output has room.
+// including whether the output has room: the queue of a next node says so by itself. Only what is not
+// followed by a node needs a FIFO.
 
 `include "cu_assert.svh"
 `include "cu_streams.svh"
@@ -23,6 +24,7 @@ module cu_merge_node #(
   parameter int unsigned ValueBytes  = 8,
   parameter int unsigned Ways        = 2,
   parameter int unsigned MaxKeyBytes = 1024,
+  parameter int unsigned ToNode      = 0,  // 1: the output is the input of another node
   localparam type key_t = `CU_MERGED_KEY_T(ValueBytes, Ways)
 ) (
   input  logic clk_i,
@@ -30,14 +32,17 @@ module cu_merge_node #(
 
   input  logic a_valid_i,
   output logic a_ready_o,
+  output logic a_room_o,    // ready in the next cycle
   input  key_t a_i,
 
   input  logic b_valid_i,
   output logic b_ready_o,
+  output logic b_room_o,
   input  key_t b_i,
 
   output logic out_valid_o,
   input  logic out_ready_i,
+  input  logic out_room_i,  // with ToNode only
   output key_t out_o
 );
   localparam int unsigned V = ValueBytes;
@@ -70,14 +75,14 @@ module cu_merge_node #(
 
   cu_key_queue #(.ValueBytes(ValueBytes), .Beats(Beats), .Ways(Ways)) u_a (
     .clk_i, .rst_ni,
-    .in_valid_i(a_valid_i), .in_ready_o(a_ready_o), .in_i(a_i), .head_o(a),
+    .in_valid_i(a_valid_i), .in_ready_o(a_ready_o), .in_room_o(a_room_o), .in_i(a_i), .head_o(a),
     .next_valid_o(a_next_valid), .next_o(a_next), .next_trailer_o(a_next_trailer),
     .pop_i(a_pop), .free_i(a_free), .rewind_i(a_rewind)
   );
 
   cu_key_queue #(.ValueBytes(ValueBytes), .Beats(Beats), .Ways(Ways)) u_b (
     .clk_i, .rst_ni,
-    .in_valid_i(b_valid_i), .in_ready_o(b_ready_o), .in_i(b_i), .head_o(b),
+    .in_valid_i(b_valid_i), .in_ready_o(b_ready_o), .in_room_o(b_room_o), .in_i(b_i), .head_o(b),
     .next_valid_o(b_next_valid), .next_o(b_next), .next_trailer_o(b_next_trailer),
     .pop_i(b_pop), .free_i(b_free), .rewind_i(b_rewind)
   );
@@ -111,10 +116,9 @@ module cu_merge_node #(
 
   state_e state_q, state_d;
   move_t move_q, move_d;
-  logic [1:0] count;
   wire push = move_q.out;
-  wire pop = out_valid_o && out_ready_i;
-  wire room = count + 2'(push) - 2'(pop) != 2'd2;  // in the next cycle
+  wire key_t winner = move_q.take_b ? b : a;
+  logic room;  // in the next cycle
 
   assign a_pop    = move_q.pop_a;
   assign b_pop    = move_q.pop_b;
@@ -172,20 +176,36 @@ module cu_merge_node #(
     end
   end
 
-  logic unused_ready;  // accounted for in move_q
+  if (ToNode != 0) begin : g_to_node
+    assign room        = out_room_i;
+    assign out_valid_o = push;
+    assign out_o       = winner;
+    wire unused_ready = out_ready_i;
 
-  cu_fifo #(.Width($bits(key_t)), .Depth(2)) u_out (
-    .clk_i, .rst_ni,
-    .wvalid_i(push), .wready_o(unused_ready),
-    .wdata_i(move_q.take_b ? b : a),
-    .rvalid_o(out_valid_o), .rready_i(out_ready_i),
-    .rdata_o(out_o),
-    .count_o(count)
-  );
+    `ASSERT(a_room, push |-> out_ready_i)
+  end else begin : g_fifo
+    localparam int unsigned Depth = (V > 32) ? 4 : 2;
+    localparam int unsigned CountBits = $clog2(Depth + 1);
+    logic [CountBits-1:0] count;
+    wire pop = out_valid_o && out_ready_i;
+    assign room = count + CountBits'(push) - CountBits'(pop) != CountBits'(Depth);
+    logic unused_ready;  // accounted for in move_q
+    logic unused_error;  // a key lost or doubled has not the tag that is due
+    wire unused_room = out_room_i;
 
-  `ASSERT(a_stable,
-      out_valid_o && !out_ready_i |=> out_valid_o && $stable(out_o.data) && $stable(out_o.last))
-  `ASSERT(a_room, push |-> count != 2'd2)
+    cu_wide_fifo #(.Width($bits(key_t)), .Depth(Depth)) u_out (
+      .clk_i, .rst_ni,
+      .wvalid_i(push), .wready_o(unused_ready),
+      .wdata_i(winner),
+      .rvalid_o(out_valid_o), .rready_i(out_ready_i),
+      .rdata_o(out_o),
+      .count_o(count), .error_o(unused_error)
+    );
+
+    `ASSERT(a_stable,
+        out_valid_o && !out_ready_i |=> out_valid_o && $stable(out_o.data) && $stable(out_o.last))
+    `ASSERT(a_room, push |-> count != CountBits'(Depth))
+  end
   `COVER(c_same, push && !move_q.won)
   `COVER(c_b_wins_mid_key, push && move_q.rewind_a && !b.last)
   `COVER(c_both_end, push && a.eos && b.eos)

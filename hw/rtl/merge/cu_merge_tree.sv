@@ -33,7 +33,7 @@ module cu_merge_tree #(
   `ASSERT_PARAM(ways, Ways inside {[2:16]}, "Ways must be 2 to 16")
 
   for (genvar i = 1; i < 2 * Ways; i++) begin : g_stream
-    logic valid, ready;
+    logic valid, ready, room;
     key_t key;
   end
 
@@ -42,22 +42,25 @@ module cu_merge_tree #(
     assign g_stream[Stream].valid = in_valid_i[w];
     assign g_stream[Stream].key   = {in_i[w], WayBits'(w)};
     assign in_ready_o[w]          = g_stream[Stream].ready;
+    wire unused_room = g_stream[Stream].room;
   end
 
   for (genvar i = 1; i < Ways; i++) begin : g_node
     cu_merge_node #(
-      .ValueBytes(ValueBytes), .Ways(Ways), .MaxKeyBytes(MaxKeyBytes)
+      .ValueBytes(ValueBytes), .Ways(Ways), .MaxKeyBytes(MaxKeyBytes), .ToNode(32'(i > 1))
     ) u_node (
       .clk_i, .rst_ni,
       .a_valid_i(g_stream[2*i].valid), .a_ready_o(g_stream[2*i].ready),
-      .a_i(g_stream[2*i].key),
+      .a_room_o(g_stream[2*i].room), .a_i(g_stream[2*i].key),
       .b_valid_i(g_stream[2*i+1].valid), .b_ready_o(g_stream[2*i+1].ready),
-      .b_i(g_stream[2*i+1].key),
-      .out_valid_o(g_stream[i].valid), .out_ready_i(g_stream[i].ready), .out_o(g_stream[i].key)
+      .b_room_o(g_stream[2*i+1].room), .b_i(g_stream[2*i+1].key),
+      .out_valid_o(g_stream[i].valid), .out_ready_i(g_stream[i].ready),
+      .out_room_i(g_stream[i].room), .out_o(g_stream[i].key)
     );
   end
 
   assign g_stream[1].ready = out_ready_i;
+  assign g_stream[1].room  = 1'b0;
   assign out_valid_o = g_stream[1].valid;
   assign out_o       = g_stream[1].key;
 endmodule

@@ -55,7 +55,7 @@ module cu_transfer #(
   output logic                              stall_merge_o,  // level: idle for want of a verdict
   output logic                              stall_value_o,  // level: ... of info, value or hash
 
-  output logic                              tag_error_o     // level
+  output logic                              tag_error_o     // level; also of the FIFO of values
 );
   localparam int unsigned V = ValueBytes;
   localparam int unsigned WayBits = (Ways > 1) ? $clog2(Ways) : 1;
@@ -73,6 +73,10 @@ module cu_transfer #(
   logic keep_q, final_q;
   logic [LeftBits-1:0] left_q;  // beats after this one
   logic value_there, kept_value_ready;
+  logic [V*8-1:0] value_data;
+  cu_choice #(.Width(V * 8), .Words(Ways)) u_value_data (
+    .words_i(value_data_i), .pick_i(way_q), .word_o(value_data)
+  );
 
   assign value_there = value_valid_i[way_q];
   wire move = busy_q && value_there && (!keep_q || kept_value_ready);
@@ -89,8 +93,14 @@ module cu_transfer #(
   logic [31:0] value_bytes;
   logic counting, count_ready;  // hashes are due; there is room for one more to be due
 
-  assign info_there   = info_valid_i[verdict_i.way];
-  assign value_bytes = info_value_bytes_i[verdict_i.way];
+  logic [15:0] info_tag;
+  assign info_there = info_valid_i[verdict_i.way];
+  cu_choice #(.Width(32), .Words(Ways)) u_value_bytes (
+    .words_i(info_value_bytes_i), .pick_i(verdict_i.way), .word_o(value_bytes)
+  );
+  cu_choice #(.Width(16), .Words(Ways)) u_info_tag (
+    .words_i(info_tag_i), .pick_i(verdict_i.way), .word_o(info_tag)
+  );
 
   // The end waits for the counters.
   assign verdict_ready_o = free && !ended_q && record_ready
@@ -128,18 +138,18 @@ module cu_transfer #(
   end
 
   // ------------------------------------------------------------ tags
-  logic tagged_q, tag_error_q;
+  logic tagged_q, tag_error_q, values_error;
   cu_tag_pkg::tag_t tag_q;  // 0 if right
 
   always_ff @(posedge clk_i) begin
-    tag_q <= verdict_i.tag ^ info_tag_i[verdict_i.way] ^
+    tag_q <= verdict_i.tag ^ info_tag ^
              cu_tag_pkg::fold({32'(verdict_i.user_bytes) + 32'd8, value_bytes});
     if (!rst_ni) begin
       tagged_q    <= 1'b0;
       tag_error_q <= 1'b0;
     end else begin
       tagged_q <= issue && !verdict_i.eos;
-      if (tagged_q && tag_q != '0) tag_error_q <= 1'b1;
+      if ((tagged_q && tag_q != '0) || values_error) tag_error_q <= 1'b1;
     end
   end
   assign tag_error_o = tag_error_q;
@@ -148,7 +158,7 @@ module cu_transfer #(
   logic [WayBits-1:0] count_way;
   logic count_in_range, count_drop, counted;
   logic count_q, drop_q;
-  logic [63:0] hash_q;
+  logic [63:0] hash, hash_q;
   logic [3:0] unused_counting;
 
   cu_fifo #(.Width(WayBits + 2), .Depth(8)) u_counting (
@@ -159,12 +169,15 @@ module cu_transfer #(
   );
 
   assign counted = hash_valid_i[count_way];
+  cu_choice #(.Width(64), .Words(Ways)) u_hash (
+    .words_i(hash_i), .pick_i(count_way), .word_o(hash)
+  );
   always_comb begin
     for (int unsigned w = 0; w < Ways; w++) hash_ready_o[w] = counting && count_way == WayBits'(w);
   end
 
   always_ff @(posedge clk_i) begin
-    hash_q  <= hash_i[count_way];
+    hash_q  <= hash;
     count_q <= rst_ni && counting && counted && count_in_range;
     drop_q  <= rst_ni && counting && counted && count_drop;
   end
@@ -216,11 +229,11 @@ module cu_transfer #(
     .count_o(unused_records)
   );
 
-  cu_fifo #(.Width(V * 8), .Depth(OutDepth)) u_values (
+  cu_wide_fifo #(.Width(V * 8), .Depth(OutDepth)) u_values (
     .clk_i, .rst_ni, .wvalid_i(busy_q && value_there && keep_q), .wready_o(kept_value_ready),
-    .wdata_i(value_data_i[way_q]),
+    .wdata_i(value_data),
     .rvalid_o(kept_value_valid_o), .rready_i(kept_value_ready_i),
-    .rdata_o(kept_value_data_o), .count_o(unused_values)
+    .rdata_o(kept_value_data_o), .count_o(unused_values), .error_o(values_error)
   );
 
   `ASSERT(a_keep_in_range, verdict_valid_i && verdict_i.keep |-> verdict_i.in_range)

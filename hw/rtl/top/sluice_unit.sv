@@ -202,6 +202,8 @@ module sluice_unit #(
   logic [31:0] index_req_bytes;
   logic [Ways:0] ibeat_parity;
   logic [Ways:0][31:0] ireq_bytes, idone_crc;
+  logic [Ways:0] unused_idone_good;
+  logic [Ways:0][39:0] unused_idone_tail;
 
   assign ibeat_ready[Ways] = 1'b1;
   assign idone_ready[Ways] = 1'b1;
@@ -209,11 +211,15 @@ module sluice_unit #(
   assign unused_crc = ^idone_crc[Ways];
 
   logic [Ways-1:0] dreq_valid, dreq_ready, dbeat_valid, dbeat_ready, ddone_valid, ddone_ready;
-  logic [Ways-1:0] ddone_error;
+  logic [Ways-1:0] ddone_error, ddone_good;
+  logic [Ways-1:0][39:0] ddone_tail;
   logic [Ways-1:0][63:0] dreq_addr;
-  logic [Ways-1:0][31:0] dreq_bytes, ddone_crc;
+  logic [Ways-1:0][31:0] dreq_bytes, unused_ddone_crc;
   logic [Ways-1:0][InBytes*8-1:0] dbeat_data;
-  logic [Ways-1:0][InBytes/V-1:0] dbeat_parity;
+  // The window of a decoder needs a parity bit per byte. Where it is wide, all of them are made here,
+  // once; elsewhere one comes with a chunk, as from Snappy's decoder.
+  localparam int unsigned ParityBytes = (V > 32 && Snappy == 0) ? 1 : V;
+  logic [Ways-1:0][InBytes/ParityBytes-1:0] dbeat_parity;
 
   // Registered: a cycle more or less does not matter for the length of a standstill. What Snappy
   // makes of the read-ahead is up to 22 times as much, so that each beat which is taken counts.
@@ -281,7 +287,8 @@ module sluice_unit #(
     .req_valid_i(ireq_valid), .req_ready_o(ireq_ready), .req_addr_i(ireq_addr),
     .req_bytes_i(ireq_bytes), .beat_valid_o(ibeat_valid), .beat_ready_i(ibeat_ready),
     .beat_data_o(ibeat_data), .done_valid_o(idone_valid), .done_ready_i(idone_ready),
-    .done_crc_o(idone_crc), .done_error_o(idone_error), .halt_i(halt), .idle_o(index_ridle),
+    .done_crc_o(idone_crc), .done_good_o(unused_idone_good), .done_tail_o(unused_idone_tail),
+    .done_error_o(idone_error), .halt_i(halt), .idle_o(index_ridle),
     .stall_o(unused_index_stall), .beat_parity_o(ibeat_parity), .fifo_error_o(ififo_error),
     .m_axi_araddr_o(m_axi_index_araddr), .m_axi_arlen_o(m_axi_index_arlen),
     .m_axi_arsize_o(m_axi_index_arsize), .m_axi_arburst_o(m_axi_index_arburst),
@@ -307,14 +314,15 @@ module sluice_unit #(
   end
 
   cu_read_engine #(
-    .Clients(Ways), .BusBytes(InBytes), .FifoBeats(InFifoBeats), .ParityBytes(V),
-    .Requests((Snappy != 0) ? 16 : 8)  // for the same blocks two each
+    .Clients(Ways), .BusBytes(InBytes), .FifoBeats(InFifoBeats), .ParityBytes(ParityBytes),
+    .Tails(1), .Requests((Snappy != 0) ? 16 : 8)  // for the same blocks two each
   ) u_data_read (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .req_valid_i(dreq_valid), .req_ready_o(dreq_ready), .req_addr_i(dreq_addr),
     .req_bytes_i(dreq_bytes), .beat_valid_o(dbeat_valid), .beat_ready_i(dbeat_ready),
     .beat_data_o(dbeat_data), .done_valid_o(ddone_valid), .done_ready_i(ddone_ready),
-    .done_crc_o(ddone_crc), .done_error_o(ddone_error), .halt_i(halt), .idle_o(in_idle),
+    .done_crc_o(unused_ddone_crc), .done_good_o(ddone_good), .done_tail_o(ddone_tail),
+    .done_error_o(ddone_error), .halt_i(halt), .idle_o(in_idle),
     .stall_o(stall[StallRead]), .beat_parity_o(dbeat_parity), .fifo_error_o(dfifo_error),
     .m_axi_araddr_o(m_axi_in_araddr), .m_axi_arlen_o(m_axi_in_arlen),
     .m_axi_arsize_o(m_axi_in_arsize), .m_axi_arburst_o(m_axi_in_arburst),
@@ -360,7 +368,7 @@ module sluice_unit #(
   for (genvar w = 0; w < Ways; w++) begin : g_way
     cu_entry_decoder #(
       .ValueBytes(V), .BusBytes(InBytes), .MaxKeyBytes(MaxKeyBytes),
-      .ValueFifoBeats(ValueFifoBeats), .Snappy(Snappy)
+      .ValueFifoBeats(ValueFifoBeats), .Snappy(Snappy), .ParityBytes(ParityBytes)
     ) u_entry_decoder (
       .clk_i(ap_clk), .rst_ni(rst_n),
       .handle_valid_i(handle_valid[w]), .handle_ready_o(handle_ready[w]),
@@ -371,8 +379,8 @@ module sluice_unit #(
       .req_bytes_o(dreq_bytes[w]), .beat_valid_i(dbeat_valid[w]),
       .beat_ready_o(dbeat_ready[w]), .beat_data_i(dbeat_data[w]),
       .beat_parity_i(dbeat_parity[w]),
-      .done_valid_i(ddone_valid[w]), .done_ready_o(ddone_ready[w]), .done_crc_i(ddone_crc[w]),
-      .done_error_i(ddone_error[w]),
+      .done_valid_i(ddone_valid[w]), .done_ready_o(ddone_ready[w]), .done_good_i(ddone_good[w]),
+      .done_tail_i(ddone_tail[w]), .done_error_i(ddone_error[w]),
       .key_valid_o(key_valid[w]), .key_ready_i(key_ready[w]), .key_o(key[w]),
       .info_valid_o(info_valid[w]), .info_ready_i(info_ready[w]),
       .info_value_bytes_o(info_value_bytes[w]), .info_tag_o(info_tag[w]),

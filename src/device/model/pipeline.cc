@@ -22,9 +22,11 @@ constexpr double kRangeCycles = 11;   // a range key, but for its words and late
 constexpr double kHandleCycles = 57;  // table descriptor, index block, first handle
 constexpr double kDataCycles = 8;     // handle to data, but for latency
 constexpr double kKeyCycles = 5;      // decoder to tree
-constexpr double kLevelCycles = 3;    // of the tree
+constexpr double kLevelCycles = 2;    // of the tree
+constexpr double kRootCycles = 1;     // the FIFO behind it
 constexpr double kVerdictCycles = 4;
 constexpr double kDrainCycles = 34;  // last word to the last burst and the halt
+constexpr uint32_t kWideBytes = 64;  // words whose FIFOs are in block RAM: a cycle more for each
 constexpr double kIndexDrainCycles = 24;
 constexpr double kDescriptorBeats = 4;
 
@@ -131,6 +133,12 @@ class Pipeline {
   void Encode(double begin, double value_beats);
   void EndOutputBlock();
   void Compress();
+  // What FIFOs of words of V bytes add on the way.
+  double FifoCycles(int fifos) const { return unit_.value_bytes < kWideBytes ? 0 : fifos; }
+  // From a decoder to the verdict stage.
+  double TreeCycles() const {
+    return kKeyCycles + kLevelCycles * std::bit_width(unit_.ways - 1) + kRootCycles + FifoCycles(2);
+  }
 
   const UnitShape unit_;
   std::vector<Way> ways_;
@@ -204,7 +212,7 @@ void Pipeline::Start(const MergeTask& task) {
     LoadHead(&way);
     merged_ = std::max(merged_, way.key_time);
   }
-  merged_ += kKeyCycles + kLevelCycles * std::bit_width(unit_.ways - 1);
+  merged_ += TreeCycles();
   result_.fill = static_cast<uint64_t>(merged_);
 }
 
@@ -406,8 +414,7 @@ void Pipeline::Take(Way* way) {
   for (const Way& other : ways_) {
     ready = other.walk.Valid() ? std::max(ready, other.key_time) : ready;
   }
-  const double levels = kLevelCycles * std::bit_width(unit_.ways - 1);
-  merged_ = std::max({merged_ + merge, ready + kKeyCycles + levels, verdicts_.Room()});
+  merged_ = std::max({merged_ + merge, ready + TreeCycles(), verdicts_.Room()});
   const bool keep = output_.Valid() && output_.key() == walk.key();
   const double begin = std::max(moved_, merged_ + kVerdictCycles);
   verdicts_.Push(begin);
@@ -526,7 +533,7 @@ CycleEstimate Pipeline::Run() {
   encoded_ = std::max(encoded_, compressed_);
   const double last = std::max(encoded_, end);
   if (result_.busy.encode > 0) {
-    end = std::max({end, encoded_ + kDrainCycles + unit_.latency,
+    end = std::max({end, encoded_ + kDrainCycles + FifoCycles(2) + unit_.latency,
                     indexed_ + kIndexDrainCycles + unit_.latency});
   }
   result_.drain = static_cast<uint64_t>(end - last);
