@@ -34,6 +34,7 @@ REFUSED = {
         "left": {"OutBytes": 8, "Left": 1},
     },
     "cu_byte_select": {"positions": {"Positions": 6}},
+    "cu_byte_window": {"parity_bytes": {"ParityBytes": 2}},
     "cu_card_control": {"units": {"Units": 9}},
     "cu_commit_fifo": {"depth": {"Depth": 6}},
     "cu_compress_stage": {"compressors": {"Compressors": 0}},
@@ -41,7 +42,7 @@ REFUSED = {
     "cu_entry_decoder": {
         "value_bytes": {"ValueBytes": 24}, "bus_bytes": {"ValueBytes": 16, "BusBytes": 8},
         "max_key_bytes": {"MaxKeyBytes": 4}, "value_fifo_beats": {"ValueFifoBeats": 48},
-        "snappy": {"Snappy": 2},
+        "snappy": {"Snappy": 2}, "parity_bytes": {"Snappy": 1, "ParityBytes": 1},
     },
     "cu_entry_encoder": {
         "value_bytes": {"ValueBytes": 4}, "max_key_bytes": {"MaxKeyBytes": 16376},
