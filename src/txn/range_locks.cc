@@ -47,9 +47,11 @@ bool LockTable::RangeLocks::OwnExcludes(const Own& own, const RangeHold& wanted)
            FindOwn(own.holds, kSharedRange, range) != nullptr));
 }
 
-bool LockTable::RangeLocks::AnyExcludes(const std::vector<HoldPtr>& some, const RangeHold& wanted) {
-  return std::any_of(some.begin(), some.end(),
-                     [&](const HoldPtr& hold) { return hold->Excludes(wanted); });
+const LockTable::RangeHold* LockTable::RangeLocks::FindExcluding(const std::vector<HoldPtr>& some,
+                                                                 const RangeHold& wanted) {
+  const auto found = std::find_if(some.begin(), some.end(),
+                                  [&](const HoldPtr& hold) { return hold->Excludes(wanted); });
+  return found == some.end() ? nullptr : found->get();
 }
 
 LockTable::RangeHold* LockTable::RangeLocks::FindRow(const Owner* owner,
@@ -113,7 +115,7 @@ const LockTable::Owner* LockTable::RangeLocks::Blocker(const RangeHold& wanted, 
   if (holder != nullptr) {
     return holder->owner;
   }
-  if (!AnyExcludes(line_, wanted)) {
+  if (FindExcluding(line_, wanted) == nullptr) {
     return nullptr;
   }
   const std::vector<bool> waits_for_it = WhoWaitFor(wanted.owner);
