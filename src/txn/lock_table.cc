@@ -124,7 +124,6 @@ void LockTable::ForgetListener(Owner* owner) {
 const LockTable::Owner* LockTable::FindCycle(const Owner* victim) {
   const uint64_t search = ++searches_;
   std::vector<const Owner*> reached{victim};
-  std::vector<Owner*> unreached;  // as far as is known; filled when it is needed
   for (size_t i = 0; i < reached.size(); ++i) {
     const Owner* const from = reached[i];
     // Only who waits for something else can be on a cycle. True if it is the victim.
@@ -139,24 +138,13 @@ const LockTable::Owner* LockTable::FindCycle(const Owner* victim) {
       return owner == victim;
     };
     if (from->awaited_in_ != nullptr) {
-      const auto waits_for = [from](const Owner& other) {
-        bool holds;
-        return from->awaited_in_->WaitsFor(*from->awaited_range_, other, &holds);
-      };
-      if (from == victim) {
-        unreached = waiting_;
-        std::erase(unreached, victim);
-      } else if (waits_for(*victim)) {
-        return from;
-      }
-      // Each leaves when it is reached, or thousands that wait for one another would each be compared
-      // with all.
-      std::erase_if(unreached, [&](Owner* other) {
-        if (other->searched_ != search && waits_for(*other)) {
-          (void)reach(other);
+      bool holds;
+      for (Owner* const other : waiting_) {
+        if ((other == victim || other->searched_ != search) && other != from &&
+            from->awaited_in_->WaitsFor(*from->awaited_range_, *other, &holds) && reach(other)) {
+          return from;
         }
-        return other->searched_ == search;
-      });
+      }
       continue;
     }
     Lock& lock = from->awaited_->second;

@@ -47,11 +47,9 @@ bool LockTable::RangeLocks::OwnExcludes(const Own& own, const RangeHold& wanted)
            FindOwn(own.holds, kSharedRange, range) != nullptr));
 }
 
-const LockTable::RangeHold* LockTable::RangeLocks::FindExcluding(const std::vector<HoldPtr>& some,
-                                                                 const RangeHold& wanted) {
-  const auto found = std::find_if(some.begin(), some.end(),
-                                  [&](const HoldPtr& hold) { return hold->Excludes(wanted); });
-  return found == some.end() ? nullptr : found->get();
+bool LockTable::RangeLocks::AnyExcludes(const std::vector<HoldPtr>& some, const RangeHold& wanted) {
+  return std::any_of(some.begin(), some.end(),
+                     [&](const HoldPtr& hold) { return hold->Excludes(wanted); });
 }
 
 LockTable::RangeHold* LockTable::RangeLocks::FindRow(const Owner* owner,
@@ -115,7 +113,7 @@ const LockTable::Owner* LockTable::RangeLocks::Blocker(const RangeHold& wanted, 
   if (holder != nullptr) {
     return holder->owner;
   }
-  if (FindExcluding(line_, wanted) == nullptr) {
+  if (!AnyExcludes(line_, wanted)) {
     return nullptr;
   }
   const std::vector<bool> waits_for_it = WhoWaitFor(wanted.owner);

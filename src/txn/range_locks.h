@@ -107,15 +107,8 @@ class LockTable::RangeLocks {
   template <typename F>
   void GiveToLine(const F& call) {
     std::vector<HoldPtr> left;
-    left.reserve(line_.size());
-    // As a rule what excludes one excludes the next one, too: thousands may want the same.
-    const RangeHold* before = nullptr;
     for (HoldPtr& hold : line_) {
-      if (before == nullptr || !before->Excludes(*hold)) {
-        before = FindHolder(*hold);
-        before = before != nullptr ? before : FindExcluding(left, *hold);
-      }
-      if (before == nullptr) {
+      if (HoldersLet(*hold) && !AnyExcludes(left, *hold)) {
         call(hold->owner);
         Give(std::move(hold));
       } else {
@@ -191,11 +184,11 @@ class LockTable::RangeLocks {
   static const RangeHold* FindOwn(const Holds& holds, Kind kind, const KeySpan& range);
   // Whether what this owner has keeps others from a lock.
   static bool OwnExcludes(const Own& own, const RangeHold& wanted);
-  // The first that excludes it; null if none does.
-  static const RangeHold* FindExcluding(const std::vector<HoldPtr>& some, const RangeHold& wanted);
+  static bool AnyExcludes(const std::vector<HoldPtr>& some, const RangeHold& wanted);
 
   // Who holds what excludes it; null if nobody does.
   const RangeHold* FindHolder(const RangeHold& wanted) const;
+  bool HoldersLet(const RangeHold& wanted) const { return FindHolder(wanted) == nullptr; }
   // For each in line: whether it waits for locks of this owner, directly or through others in line.
   std::vector<bool> WhoWaitFor(const Owner* owner) const;
   Tree& TreeOf(LockMode mode) { return trees_[mode == LockMode::kExclusive ? 1 : 0]; }
