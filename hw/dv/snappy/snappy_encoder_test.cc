@@ -148,12 +148,19 @@ class SnappyEncoder : public testing::Test, protected Randomised {
     }
     EXPECT_EQ(all->size(), first + blocks.size());
     EXPECT_TRUE(sink.stable());
+    const uint64_t cycles = dut.cycle() - start;
+    // The CRC of a last block of a few bytes comes after that block.
+    dut->in_valid_i = 0;
+    for (int i = 0; i < 16; ++i) {
+      dut.Settle();
+      dut.Tick();
+    }
     uint64_t sum = 0;
     for (const std::string& block : blocks) {
       if (S::kStage && !block.empty()) sum += Crc32c(block + '\0');
     }
     EXPECT_EQ(dut->content_sum_o, sum);
-    return dut.cycle() - start;
+    return cycles;
   }
 };
 
