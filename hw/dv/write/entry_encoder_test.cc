@@ -352,8 +352,10 @@ TYPED_TEST(EntryEncoder, CyclesToTheCycle) {
         longest_key = std::max(longest_key, block.last_key.size());
       }
     }
+    // Wide chunks leave through block RAM (cu_wide_fifo), a cycle later.
+    const uint64_t behind = TypeParam::kV > 32 ? 1 : 0;
     EXPECT_EQ(this->last_cycle_ - this->first_cycle_,
-              Cycles<TypeParam::kV>(records, tables, params) + kAhead + this->stalled_);
+              Cycles<TypeParam::kV>(records, tables, params) + kAhead + behind + this->stalled_);
     EXPECT_LE(this->stalled_,
               longest_key <= 100 ? Beats(longest_key + 1, TypeParam::kV) : last_keys);
     EXPECT_EQ(this->starved_, kAhead);
