@@ -17,6 +17,7 @@ import re
 import ecp5
 import flow
 import levels
+import packing
 
 UNIT, CARD = "sluice_unit", "sluice_card"
 # LUTs that a cell of LUT RAM or shift register takes (UltraScale CLB user guide, UG574).
@@ -27,6 +28,7 @@ LUTRAM = {
 }  # fmt: skip
 BRAM = {"RAMB36E2": 1, "RAMB18E2": 0.5}
 COLUMNS = ["LUT", "of these LUT RAM", "FF", "BRAM36", "URAM", "DSP"]
+HEAD = [*COLUMNS, "LUT levels", "LUT, packed"]
 GOAL = 8  # LUT levels
 # Parts and stages with a table of their own in the report, and their parameters.
 OTHERS = {
@@ -66,9 +68,12 @@ class Result:
         text = json.loads(netlist.read_text(encoding="utf-8"))
         self.paths = levels.deepest(text, 1000)
         self.cells = flow.count(text["modules"][top]["cells"])
+        self.pairs = packing.pairs(text["modules"][top]["cells"])
 
     def row(self):
-        return [*amounts(self.cells), self.paths[0].levels]
+        """In the order of HEAD."""
+        found = amounts(self.cells)
+        return [*found, self.paths[0].levels, found[0] - self.pairs]
 
     def breakdown(self):
         """Rows (module, instances, amounts of one), the largest first."""
@@ -100,7 +105,8 @@ slice (MUXF7 to MUXF9) as none. What does not come from a LUT of such a multiple
 one, which counts as a LUT and as a level. The goal is {goal} levels. Yosys maps for few of them, and for few LUTs
 where a stage needs no more than five to seven, by stage: as in these devices, wires take
 longer than LUTs (hw/syn/flow.py). Multiplexers of four and of eight bytes (`cu_byte_mux`, `cu_byte_choice`) are eight
-and 16 LUTs, as they stand. Each LUT counts, even if two small ones could share a place.
+and 16 LUTs, as they stand. Each LUT counts, even if two small ones could share a place; the last column is an
+estimate of what is left if they do (LUT6_2, hw/syn/packing.py).
 
 {configurations}
 
@@ -162,18 +168,18 @@ def thousands(n):
 
 def report(results, others, board):
     def beside(name):
-        lut, _, ff, bram, uram, _, _ = results[name].row()
+        lut, _, ff, bram, uram, *_ = results[name].row()
         ram = f"{bram:g} BRAM36" + (f", {uram} URAM" if uram else "")
         return " | ".join([thousands(lut), thousands(ff), ram])
 
     def stages(kind):
         rows = [(f"`{name}`", *r.row()) for name, r in others.items() if name.startswith(kind)]
-        return table(["module", *COLUMNS, "LUT levels"], rows)
+        return table(["module", *HEAD], rows)
 
-    head = ["configuration", *COLUMNS, "LUT levels"]
     return PAGE.format(
         goal=GOAL,
-        configurations=table(head, [(f"`{name}`", *r.row()) for name, r in results.items()]),
+        configurations=table(["configuration", *HEAD],
+                             [(f"`{name}`", *r.row()) for name, r in results.items()]),
         fast20=beside("fast20"),
         fcae2=beside("fcae2"),
         fcae9=beside("fcae9"),
@@ -207,7 +213,7 @@ def main():
             units = {"Units": configs[name]["units"]} if "units" in configs[name] else {}
             top = CARD if units else UNIT
             work.append((name, top, {**configs[name]["parameters"], **units}))
-    print(table(["", *COLUMNS, "LUT levels"], []), flush=True)
+    print(table(["", *HEAD], []), flush=True)
     results = {}
     for name, top, parameters in work:
         results[name] = Result(name, top, parameters, arguments.jobs)
