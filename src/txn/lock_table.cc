@@ -124,7 +124,8 @@ void LockTable::ForgetListener(Owner* owner) {
 const LockTable::Owner* LockTable::FindCycle(const Owner* victim) {
   const uint64_t search = ++searches_;
   std::vector<const Owner*> reached{victim};
-  std::vector<Owner*> unreached;  // as far as is known; filled when it is needed
+  std::vector<Owner*> unreached;  // as far as is known, without the victim
+  bool filled = false;            // when somebody who waits for a range is reached
   for (size_t i = 0; i < reached.size(); ++i) {
     const Owner* const from = reached[i];
     // Only who waits for something else can be on a cycle. True if it is the victim.
@@ -143,11 +144,12 @@ const LockTable::Owner* LockTable::FindCycle(const Owner* victim) {
         bool holds;
         return from->awaited_in_->WaitsFor(*from->awaited_range_, other, &holds);
       };
-      if (from == victim) {
+      if (from != victim && waits_for(*victim)) {
+        return from;
+      }
+      if (!std::exchange(filled, true)) {
         unreached = waiting_;
         std::erase(unreached, victim);
-      } else if (waits_for(*victim)) {
-        return from;
       }
       // Each leaves when it is reached, or thousands that wait for one another would each be compared
       // with all.

@@ -259,6 +259,23 @@ TEST_F(RangeLocksTest, FindsCyclesThroughRangesRowsAndSubtables) {
   EXPECT_TRUE(c_waits.get().ok());
 }
 
+TEST_F(RangeLocksTest, FindsCyclesThroughRangesFromARow) {
+  bool taken;
+  ASSERT_TRUE(Range(&a_, "a", "c").ok());
+  ASSERT_TRUE(table_.Acquire(&b_, 5, "row", kExclusive, {}, &taken).ok());
+  ASSERT_TRUE(Row(&c_, "x").ok());
+  auto c_waits = RangeLater(&c_, "b", "d", kShared);
+  AwaitWaits(1);
+  auto b_waits = RangeLater(&b_, "w", "", kShared);
+  AwaitWaits(2);
+  EXPECT_EQ(table_.Acquire(&a_, 5, "row", kShared, std::chrono::seconds(5), &taken).code(),
+            Code::kDeadlock);
+  table_.ReleaseAll(&a_);
+  EXPECT_TRUE(c_waits.get().ok());
+  table_.ReleaseAll(&c_);
+  EXPECT_TRUE(b_waits.get().ok());
+}
+
 // Two that have read the same range, and insert into it.
 TEST_F(RangeLocksTest, OneOfTwoThatInsertWhereBothHaveReadGivesWay) {
   ASSERT_TRUE(Range(&a_, "a", "z", kShared).ok());
