@@ -43,7 +43,7 @@ std::vector<ExtentPtr> InRange(const RunIndex& run, const KeyRange& range) {
   RunIndex::Iterator at(run);
   if (range.has_begin) {
     std::string begin = range.begin;
-    PutFixed64(&begin, MakeTrailer(kMaxSequence, RecordType{0xff}));
+    PutFixed64(&begin, FirstTrailer(kMaxSequence));
     at.Seek(begin);
   } else {
     at.SeekToFirst();
@@ -146,7 +146,7 @@ bool DeletesMuch(const Extent& extent, const std::vector<const RunIndex*>& older
   uint64_t bytes = extent.shadowed > 0 ? extent.weight() : 0;
   for (const RunIndex* run : older) {
     std::string begin(UserKey(extent.smallest));
-    PutFixed64(&begin, MakeTrailer(kMaxSequence, RecordType{0xff}));
+    PutFixed64(&begin, FirstTrailer(kMaxSequence));
     RunIndex::Iterator at(*run);
     for (at.Seek(begin); at.Valid() && UserKey(at.extent()->smallest) <= UserKey(extent.largest);
          at.Next()) {
@@ -277,7 +277,7 @@ std::optional<std::string> EndOfBytes(const Version& version, const KeyRange& ra
     bool last_level;
   };
   std::string begin = range.begin;
-  PutFixed64(&begin, MakeTrailer(kMaxSequence, RecordType{0xff}));
+  PutFixed64(&begin, FirstTrailer(kMaxSequence));
   std::vector<Cursor> runs;
   for (size_t level = 0; level < kLevels; ++level) {
     for (const Version::Run& run : version.levels[level]) {

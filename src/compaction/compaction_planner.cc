@@ -23,7 +23,7 @@ Status ExtentPlanSource::FindKey(const Extent& extent, const BlockHandle& handle
     at.SeekToFirst();
   } else {
     std::string target(from);
-    PutFixed64(&target, MakeTrailer(kMaxSequence, RecordType{0xff}));
+    PutFixed64(&target, FirstTrailer(kMaxSequence));
     at.Seek(target);
   }
   if (!at.Valid()) {

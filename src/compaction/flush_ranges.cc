@@ -25,7 +25,7 @@ FlushRanges::FlushRanges(std::shared_ptr<const Version> version, ExtentReader* r
 
 uint64_t FlushRanges::KeysInRuns(std::string_view begin, std::string_view end) {
   std::string from(begin);
-  PutFixed64(&from, MakeTrailer(kMaxSequence, RecordType{0xff}));
+  PutFixed64(&from, FirstTrailer(kMaxSequence));
   uint64_t within = 0;   // bytes of extents that a cut leaves out as a whole
   uint64_t entered = 0;  // bytes of those that it reads
   // Where there are many records in extents within, the walk is spared.

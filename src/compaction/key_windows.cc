@@ -141,7 +141,7 @@ bool KeyWindows::CountRun(size_t i, const RunIndex& run, Window* window) const {
   RunIndex::Iterator at(run);
   if (i > 0) {
     std::string begin = begins[i];
-    PutFixed64(&begin, MakeTrailer(kMaxSequence, RecordType{0xff}));
+    PutFixed64(&begin, FirstTrailer(kMaxSequence));
     at.Seek(begin);
   } else {
     at.SeekToFirst();

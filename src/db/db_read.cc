@@ -74,7 +74,7 @@ Status DBImpl::FindInRuns(const View& view, std::string_view key, BlockReads* re
   thread_local ThreadOwned<std::string> kept;
   std::string& internal_key = *kept;
   internal_key.assign(key);
-  PutFixed64(&internal_key, MakeTrailer(view.snapshot, RecordType{0xff}));
+  PutFixed64(&internal_key, FirstTrailer(view.snapshot));
   const uint32_t hash = BloomHash(key);
   const SequenceNumber cut =
       view.version.cuts.empty() ? 0 : view.version.cuts.Covering(key, view.snapshot);

@@ -58,7 +58,7 @@ class Cutter {
     std::map<std::string_view, ExtentPtr> touched;  // by their smallest keys
     cuts_.ForEach([&](const RangeDeletion& cut) {
       std::string from = cut.begin;
-      PutFixed64(&from, MakeTrailer(kMaxSequence, RecordType{0xff}));
+      PutFixed64(&from, FirstTrailer(kMaxSequence));
       RunIndex::Iterator at(run);
       for (at.Seek(from);
            at.Valid() && (cut.end.empty() || UserKey(at.extent()->smallest) < cut.end); at.Next()) {

@@ -63,7 +63,7 @@ double ShareBefore(std::string_view key, std::string_view low, std::string_view 
 
 std::string BeforeAllOf(std::string_view user_key) {
   std::string key(user_key);
-  PutFixed64(&key, MakeTrailer(kMaxSequence, RecordType{0xff}));
+  PutFixed64(&key, FirstTrailer(kMaxSequence));
   return key;
 }
 

@@ -89,7 +89,7 @@ class Merge {
         const RecordLimits& limits)
       : task_(task),
         writer_(std::move(writer)),
-        visible_to_all_(MakeTrailer(task.snapshots.front(), RecordType{0xff})) {
+        visible_to_all_(FirstTrailer(task.snapshots.front())) {
     for (const Run& run : runs) {
       readers_.push_back(std::make_unique<RunReader>(task, run, limits));
     }

@@ -17,6 +17,8 @@ inline constexpr RecordType kTypeValueReference{2};
 inline uint64_t MakeTrailer(SequenceNumber sequence, RecordType type) {
   return sequence << 8 | static_cast<uint8_t>(type);
 }
+// Of whatever type: comes before those of all records of the key up to this sequence number.
+inline uint64_t FirstTrailer(SequenceNumber sequence) { return sequence << 8 | 0xff; }
 
 // REQUIRES, of all that take an internal key: internal_key.size() >= kTrailerBytes.
 inline std::string_view UserKey(std::string_view internal_key) {

@@ -111,7 +111,7 @@ Status TableReader::ReadDataBlock(const BlockHandle& handle, std::string* buffer
 Status TableReader::Get(std::string_view user_key, SequenceNumber snapshot, uint64_t* trailer,
                         std::string* value) const {
   std::string target(user_key);
-  PutFixed64(&target, MakeTrailer(snapshot, RecordType{0xff}));
+  PutFixed64(&target, FirstTrailer(snapshot));
   BlockIterator index(index_);
   index.Seek(target);
   if (!index.Valid()) {

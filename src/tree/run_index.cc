@@ -314,7 +314,7 @@ const Extent* RunIndex::Find(std::string_view internal_key) const {
 
 bool RunIndex::Overlaps(std::string_view first, std::string_view last) const {
   std::string from(first);
-  PutFixed64(&from, MakeTrailer(kMaxSequence, RecordType{0xff}));
+  PutFixed64(&from, FirstTrailer(kMaxSequence));
   const Extent* const found = Find(from);
   return found != nullptr && UserKey(found->smallest) <= last;
 }

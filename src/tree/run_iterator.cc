@@ -386,7 +386,7 @@ void RunIterator::SeekForPrev(std::string_view user_key) {
   std::string end(user_key);
   BeginSeek();
   end.push_back('\0');
-  PutFixed64(&end, MakeTrailer(kMaxSequence, RecordType{0xff}));
+  PutFixed64(&end, FirstTrailer(kMaxSequence));
   if (!HasNothingWithin() && SeekRawBefore(end) && data_.Valid()) {
     FindBackward();
   }

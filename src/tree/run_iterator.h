@@ -21,7 +21,7 @@ namespace sluice {
 // The place of the key's newest version that the snapshot sees, as an internal key.
 inline void SetSeekTarget(std::string_view user_key, SequenceNumber snapshot, KeyBuffer* target) {
   char trailer[kTrailerBytes];
-  EncodeFixed64(trailer, MakeTrailer(snapshot, RecordType{0xff}));
+  EncodeFixed64(trailer, FirstTrailer(snapshot));
   target->Assign(user_key);
   target->Append({trailer, sizeof(trailer)});
 }

@@ -78,7 +78,7 @@ Status MakeSlices(const Extent& extent, std::string_view begin,
                    .place = extent.place,
                    .full = extent.full});
   std::string from(begin);
-  PutFixed64(&from, MakeTrailer(kMaxSequence, RecordType{0xff}));
+  PutFixed64(&from, FirstTrailer(kMaxSequence));
   if (CompareInternalKeys(from, extent.smallest) < 0) {
     from = extent.smallest;
   }

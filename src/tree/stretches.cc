@@ -70,7 +70,7 @@ void Stretches::Replace(size_t first, size_t end, std::vector<std::string> begin
   std::string begin;
   if (from > 0) {
     begin = begins_[from];
-    PutFixed64(&begin, MakeTrailer(kMaxSequence, RecordType{0xff}));
+    PutFixed64(&begin, FirstTrailer(kMaxSequence));
   }
   for (auto run = runs.begin(); run != runs.end() && run->first.level < kLastLevel; ++run) {
     RunIndex::Iterator at(run->second);

@@ -289,12 +289,13 @@ Status ReadDirect(const std::string& path, const DirectDescriptor& direct, uint6
 }
 
 Status OpenDirect(const std::string& path, int access, DirectDescriptor* direct) {
-  direct->fd = Open(path, access | O_DIRECT);
-  if (!direct->fd.valid()) {
+  FileDescriptor fd = Open(path, access | O_DIRECT);
+  if (!fd.valid()) {
     return errno == EINVAL ? Status::NotSupported(
                                  "its file system reads nothing past the page cache (O_DIRECT)")
                            : PathError(path, "cannot open");
   }
+  direct->fd = std::move(fd);
   direct->alignment = 4096;  // enough everywhere
 #ifdef STATX_DIOALIGN
   struct statx info;

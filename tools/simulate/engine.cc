@@ -227,7 +227,7 @@ double Engine::Debt() const {
 
 size_t Engine::RunsAt(Key key) const {
   std::string internal = KeyText(key);
-  PutFixed64(&internal, MakeTrailer(kMaxSequence, RecordType{0xff}));
+  PutFixed64(&internal, FirstTrailer(kMaxSequence));
   size_t runs = 0;
   for (const std::vector<Version::Run>& level : version_->levels) {
     for (const Version::Run& run : level) {
