@@ -22,7 +22,6 @@ TransactionOptions Clamp(TransactionOptions options) {
 Status IsPrepared() {
   return Status::InvalidArgument("the transaction is prepared: commit it, or roll it back");
 }
-Status HasEnded() { return Status::InvalidArgument("the transaction has ended"); }
 
 class FailedIterator final : public Iterator {
  public:
@@ -83,9 +82,8 @@ TransactionImpl::~TransactionImpl() {
   }
 }
 
-void TransactionImpl::End(const Status& why) {
+void TransactionImpl::End() {
   ended_ = true;
-  why_ = why;
   if (snapshot_ != nullptr) {
     store_.ReleaseSnapshot(std::exchange(snapshot_, nullptr));
   }
@@ -94,7 +92,14 @@ void TransactionImpl::End(const Status& why) {
   all_.active.fetch_sub(1, std::memory_order_relaxed);
 }
 
-Status TransactionImpl::CheckActive() const { return ended_ ? why_ : Status(); }
+Status TransactionImpl::CheckActive() const {
+  if (!ended_) {
+    return {};
+  }
+  return !why_.ok() ? why_
+                    : Status::InvalidArgument(rolled_back_ ? "the transaction is rolled back"
+                                                           : "the transaction has ended");
+}
 
 ReadOptions TransactionImpl::WithSnapshot(const ReadOptions& options) {
   ReadOptions with = options;
@@ -409,7 +414,8 @@ Status TransactionImpl::Prepare(std::string_view name, const PrepareOptions& opt
     all_.locks.KeepExclusiveRows(locks_.get());
   }
   prepared_ = std::move(prepared);
-  End(IsPrepared());
+  End();
+  why_ = IsPrepared();
   return {};
 }
 
@@ -441,14 +447,14 @@ Status TransactionImpl::Commit() {
   if (prepared_ != nullptr) {
     record = ResolvingRecord(/*commit=*/true);
     count = prepared_->count;
-    why_ = HasEnded();
+    why_ = {};
   } else {
     SLUICE_RETURN_IF_ERROR(CheckActive());
     WriteBatch batch;
     status = MakeBatch(&batch);
     count = batch.count();
     record = batch.TakeRep();
-    End(HasEnded());
+    End();
   }
   if (status.ok() && !record.empty()) {
     status = store_.WriteRecord(record, count, write_options_.sync);
@@ -464,7 +470,7 @@ void TransactionImpl::CommitAsync(CommitCallback callback) {
   if (prepared_ != nullptr) {
     record = ResolvingRecord(/*commit=*/true);
     count = prepared_->count;
-    why_ = HasEnded();
+    why_ = {};
   } else {
     if (status = CheckActive(); !status.ok()) {
       return callback(status);
@@ -473,7 +479,7 @@ void TransactionImpl::CommitAsync(CommitCallback callback) {
     status = MakeBatch(&batch);
     count = batch.count();
     record = batch.TakeRep();
-    End(HasEnded());
+    End();
   }
   auto finish = [transactions = &all_, prepared = std::exchange(prepared_, nullptr), locks = locks_,
                  callback = std::move(callback)](const Status& outcome) {
@@ -492,14 +498,14 @@ Status TransactionImpl::Rollback() {
         store_.WriteRecord(ResolvingRecord(/*commit=*/false), 0, write_options_.sync);
     Finish(&all_, std::exchange(prepared_, nullptr), locks_.get(), /*commit=*/false, status);
     rolled_back_ = status.ok();
-    why_ = HasEnded();
+    why_ = {};
     return status;
   }
   if (ended_) {
-    return rolled_back_ ? Status() : why_;
+    return rolled_back_ ? Status() : CheckActive();
   }
   rolled_back_ = true;
-  End(Status::InvalidArgument("the transaction is rolled back"));
+  End();
   all_.locks.ReleaseAll(locks_.get());
   return {};
 }

@@ -114,8 +114,8 @@ class TransactionImpl final : public Transaction {
   // prepared stays so then.
   static void Finish(Transactions* transactions, const PreparedPtr& prepared,
                      LockTable::Owner* locks, bool commit, const Status& outcome);
-  // Nothing but `why` can be got from it from now on. Keeps the locks; the writes are gone.
-  void End(const Status& why);
+  // Every call fails from now on. Keeps the locks; the writes are gone.
+  void End();
 
   TransactionStore& store_;
   Transactions& all_;
@@ -133,7 +133,7 @@ class TransactionImpl final : public Transaction {
   // Once it has ended, or is prepared:
   bool ended_ = false;
   bool rolled_back_ = false;
-  Status why_;  // every call fails with this
+  Status why_;  // every call fails with this, if it is an error
 };
 
 }  // namespace sluice
