@@ -192,6 +192,25 @@ inline bool Mutate(std::mt19937_64& rng, GeneratedTask* generated, Mutation* mut
   return true;
 }
 
+// Lets the index entry of that number name another block.
+inline void ReplaceHandle(TableImage* table, size_t number, const BlockHandle& handle) {
+  std::vector<PlainRecord> entries =
+      DecodePlainBlock(std::string_view(table->file)
+                           .substr(table->index.offset, table->index.size + kBlockTrailerBytes));
+  BlockImageBuilder builder(1);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    std::string key = entries[i].user_key;
+    PutFixed64(&key, entries[i].trailer);
+    std::string value = entries[i].value;
+    if (i == number) {
+      value.clear();
+      handle.AppendTo(&value);
+    }
+    builder.Add(key, value);
+  }
+  table->ReplaceIndex(builder.Finish());
+}
+
 // Lets an index entry name a block once more, or in part: as bytes of the same length, so that
 // nothing else changes. False: the index is too small.
 inline bool RepeatAHandle(std::mt19937_64& rng, GeneratedTask* generated, Mutation* mutation) {
@@ -202,27 +221,33 @@ inline bool RepeatAHandle(std::mt19937_64& rng, GeneratedTask* generated, Mutati
       }
       const size_t from = rng() % (table.blocks.size() - 1);
       const size_t to = from + 1 + rng() % (table.blocks.size() - 1 - from);
-      std::string index;
-      std::vector<PlainRecord> entries =
-          DecodePlainBlock(std::string_view(table.file)
-                               .substr(table.index.offset, table.index.size + kBlockTrailerBytes));
-      BlockImageBuilder builder(1);
-      for (size_t i = 0; i < entries.size(); ++i) {
-        std::string key = entries[i].user_key;
-        PutFixed64(&key, entries[i].trailer);
-        std::string value = entries[i].value;
-        if (i == to) {
-          value.clear();
-          table.blocks[from].AppendTo(&value);
-        }
-        builder.Add(key, value);
-      }
-      table.ReplaceIndex(builder.Finish());
+      ReplaceHandle(&table, to, table.blocks[from]);
       *mutation = {r, true, true};
       return true;
     }
   }
   return false;
+}
+
+// Cuts a block to a few bytes, as a rule too few for what a block must have, under a right CRC. False:
+// there is none.
+inline bool CutABlock(std::mt19937_64& rng, GeneratedTask* generated, Mutation* mutation) {
+  const auto [table, run] = RandomTable(rng, generated);
+  if (table == nullptr) {
+    return false;
+  }
+  const size_t number = rng() % table->blocks.size();
+  BlockHandle& cut = table->blocks[number];
+  cut.size = rng() % std::min<uint64_t>(cut.size, 16);
+  char* const block = table->file.data() + cut.offset;
+  if (cut.size >= 4 && Chance(rng, 70)) {
+    EncodeFixed32(block + cut.size - 4, static_cast<uint32_t>(rng() % 4));
+  }
+  block[cut.size] = '\0';
+  EncodeFixed32(block + cut.size + 1, MaskCrc(Crc32c({block, cut.size + 1})));
+  ReplaceHandle(table, number, cut);
+  *mutation = {run, false, true};
+  return true;
 }
 
 }  // namespace sluice::dv

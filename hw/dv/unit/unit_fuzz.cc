@@ -133,8 +133,9 @@ void Group::MakeTask() {
   Mutation mutation;
   // Where there are two faults, one in a key that is too long, either may be found first.
   if (unchanged.ok() && Chance(rng_, 60) &&
-      (Chance(rng_, 10) ? RepeatAHandle(rng_, &generated_, &mutation)
-                        : Mutate(rng_, &generated_, &mutation))) {
+      (Chance(rng_, 10)   ? RepeatAHandle(rng_, &generated_, &mutation)
+       : Chance(rng_, 10) ? CutABlock(rng_, &generated_, &mutation)
+                          : Mutate(rng_, &generated_, &mutation))) {
     mutation_ = mutation;
     if (mutation.mended) {
       // The CPU finds the range by the keys of the index, the unit by those of the records.

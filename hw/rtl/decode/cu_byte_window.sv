@@ -170,7 +170,9 @@ module cu_byte_window #(
                          last: chunk_last_i, lane: chunk_lane_i};
   end
   assign chunk_ready_o = ~more_tag_q[in_q[0]].valid;
-  wire push = chunk_valid_i & chunk_ready_o;
+  // What a register holds before the first reset must not stay in a slot: bytes and parities of it need
+  // not fit, and would be seen behind a block's last byte.
+  wire push = rst_ni & chunk_valid_i & chunk_ready_o;
 
   assign tag_d[0] = now.load[0] ? next_tag_q[0] : tag_q[0];
   assign tag_d[1] = now.load[1] ? next_tag_q[1] : tag_q[1];
