@@ -294,6 +294,7 @@ module cu_byte_window #(
     if (!rst_ni) parity_error_q <= 1'b0;
   end
 
+  `ASSERT(a_parity, parity_o == ^ring_o)
   `ASSERT(a_move, move_i |-> ready_q && !flush_i)
   `ASSERT(a_ahead, !(ahead_move_i && ahead_flush_i))
   `ASSERT(a_bytes,
