@@ -206,6 +206,12 @@ RunId IdOf(uint32_t level, const Version::Run& run) { return {level, run.number}
 CompactionPick IntoRun(CompactionKind kind, const Version& version, const Options& options,
                        uint32_t level, size_t first, size_t end, KeyRange range = {}) {
   const std::vector<Version::Run>& runs = version.levels[level];
+  const std::vector<Version::Run>& level0 = version.levels[0];
+  if (level == 1 && !level0.empty() && runs[first].number > level0.back().number) {
+    // Versions up to 0.2.0 put such a run there, of ingested keys that level 0 has not. Made into one
+    // with older runs it would come before level 0, which is newer than these: that goes first.
+    return PickLevel0(version, options, CompactionKind::kMinor);
+  }
   // The newest one's number is above those of all runs that are older.
   CompactionPick pick{
       .kind = kind, .inputs = {}, .output = {1, runs[first].number}, .range = std::move(range)};

@@ -17,7 +17,9 @@ namespace {
 
 // As deep as nothing older is above, and into the one run of the last level where nothing is at all.
 // Nor must a compaction be about to put an extent across the run there, or a range deletion have to
-// tell what is older there from what is newer.
+// tell what is older there from what is newer. Into level 1 only while level 0 is empty: a run made of
+// this one and of older ones would have a number above those of level 0, and hide what these have of
+// the older ones' keys once it is in level 1, too.
 uint32_t LevelFor(const Version& version, const std::vector<Extent>& extents, bool compacting) {
   const std::string_view first = UserKey(extents.front().smallest);
   const std::string_view last = UserKey(extents.back().largest);
@@ -33,8 +35,10 @@ uint32_t LevelFor(const Version& version, const std::vector<Extent>& extents, bo
   if (overlaps(0)) {
     return 0;
   }
-  return compacting || !version.cuts.empty() || overlaps(1) || overlaps(kLastLevel) ? 1
-                                                                                    : kLastLevel;
+  if (!compacting && version.cuts.empty() && !overlaps(1) && !overlaps(kLastLevel)) {
+    return kLastLevel;
+  }
+  return version.levels[0].empty() ? 1 : 0;
 }
 
 // The row cache forgets what it has of the keys from the first to the last one.

@@ -306,6 +306,37 @@ TEST_F(IngestionTest, ManyRunsAreCompactedAFewAtATime) {
   EXPECT_TRUE(db_->Verify(nullptr).ok());
 }
 
+// Other keys that are ingested meanwhile must not go below what level 0 has of these: made into a run
+// with the older value, they would bring it back.
+TEST_F(IngestionTest, WhatIsOverwrittenStaysSo) {
+  Open();
+  ASSERT_TRUE(db_->Put({}, Key(0), "value").ok());
+  ASSERT_TRUE(db_->Put({}, Key(9000), "value").ok());
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  Ingest(10, 11, "old");
+  const Snapshot* const snapshot = db_->GetSnapshot();
+  ASSERT_TRUE(db_->Put({}, Key(10), "new").ok());
+  for (int i = 1000; i < 4000; ++i) {
+    ASSERT_TRUE(db_->Delete({}, Key(i)).ok());
+  }
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  ASSERT_TRUE(db_->Put({}, Key(20), "value").ok());
+  ASSERT_TRUE(db_->Flush(nullptr).ok());
+  for (int i = 0; i < 8; ++i) {  // enough to be made into one run
+    Ingest(8000 + i, 8001 + i, "value");
+  }
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  db_->ReleaseSnapshot(snapshot);  // tombstones of level 0 are worth a compaction now
+  ASSERT_TRUE(db_->WaitForBackgroundWork().ok());
+  EXPECT_EQ(RecordsByLevel()[0], 0u);
+  EXPECT_EQ(Get(Key(10)), "new");
+  EXPECT_TRUE(db_->Verify(nullptr).ok());
+  Open();
+  EXPECT_EQ(Get(Key(10)), "new");
+  ASSERT_TRUE(db_->CompactRange(nullptr, {}, {}).ok());
+  EXPECT_EQ(Get(Key(10)), "new");
+}
+
 TEST_F(IngestionTest, TransactionsMeetConflicts) {
   Open();
   const auto transaction = db_->BeginTransaction({}, {});
