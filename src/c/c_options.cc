@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "c/c_types.h"
@@ -55,8 +56,9 @@ bool Parse(std::string_view text, sluice::Compression* compression) {
 template <typename T>
 bool Parse(std::string_view text, std::vector<T>* levels) {
   levels->clear();
-  return ForEachPart(text,
-                     [&](std::string_view part) { return Parse(part, &levels->emplace_back()); });
+  return text.empty() || ForEachPart(text, [&](std::string_view part) {
+           return Parse(part, &levels->emplace_back());
+         });
 }
 
 Status NoOption(const std::string& name) {
@@ -179,10 +181,13 @@ void sluice_options_destroy(sluice_options_t* options) { delete options; }
 void sluice_options_set(sluice_options_t* options, const char* name, const char* value,
                         char** error) {
   const auto setter = Setters().find(name);
+  sluice::Options changed = options->rep;
   if (setter == Setters().end()) {
     Tell(NoOption(name), error);
-  } else if (!setter->second(&options->rep, value)) {
+  } else if (!setter->second(&changed, value)) {
     Tell(NoValue(name, value), error);
+  } else {
+    options->rep = std::move(changed);
   }
 }
 void sluice_options_set_listener(sluice_options_t* options, sluice_listener_t listener,

@@ -287,6 +287,9 @@ int main(int argc, char** argv) {
   CHECK(sluice_open(options, path, &error) == NULL);
   EXPECT_ERROR("not found");
   sluice_options_set(options, "create_if_missing", "1", &error);
+  sluice_options_set(options, "create_if_missing", "yes", &error);
+  EXPECT_ERROR("invalid argument: 'yes' is no value");  // and it stays as it was
+  sluice_options_set(options, "compression_per_level", "", &error);
   sluice_options_set(options, "memtable_bytes", "1048576", &error);
   sluice_options_set(options, "compression", "snappy", &error);
   sluice_options_set(options, "compression_per_level", "none,lz4,zstd", &error);

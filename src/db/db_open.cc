@@ -61,7 +61,10 @@ void CutBoundless(Options* options) {
 }
 
 Status CheckOptions(const Options& options) {
-  const auto none = [](const std::shared_ptr<Executor>& unit) { return unit == nullptr; };
+  const auto none = [](const auto& pointer) { return pointer == nullptr; };
+  const auto unknown = [](CompactionKind kind) {
+    return static_cast<size_t>(kind) >= kCompactionKinds;
+  };
   const std::pair<const char*, bool> in_range[] = {
       {"restart_interval", options.restart_interval > 0},
       {"extent_bytes",
@@ -88,6 +91,9 @@ Status CheckOptions(const Options& options) {
       {"log_segment_bytes",
        options.log_segment_bytes >= 4096 && options.log_segment_bytes < uint64_t{1} << 32},
       {"executors", std::none_of(options.executors.begin(), options.executors.end(), none)},
+      {"listeners", std::none_of(options.listeners.begin(), options.listeners.end(), none)},
+      {"compaction_order",
+       std::none_of(options.compaction_order.begin(), options.compaction_order.end(), unknown)},
   };
   const char* bad = nullptr;
   for (const auto& [name, fits] : in_range) {

@@ -101,6 +101,12 @@ TEST_F(DbTest, RefusesWhatItCannotOpen) {
   options_.memtable_bytes = 1 << 20;
   options_.executors = {nullptr};
   EXPECT_EQ(DB::Open(options_, dir_.File("db"), &db_).code(), Status::Code::kInvalidArgument);
+  options_.executors = {};
+  options_.listeners = {nullptr};
+  EXPECT_EQ(DB::Open(options_, dir_.File("db"), &db_).code(), Status::Code::kInvalidArgument);
+  options_.listeners = {};
+  options_.compaction_order = {CompactionKind{kCompactionKinds}};
+  EXPECT_EQ(DB::Open(options_, dir_.File("db"), &db_).code(), Status::Code::kInvalidArgument);
 }
 
 TEST_F(DbTest, SnapshotsStayAsTheyAre) {

@@ -206,8 +206,15 @@ std::unique_ptr<Iterator> TransactionImpl::NewIterator(const ReadOptions& option
 
 Status TransactionImpl::CheckRoom(std::string_view key, size_t more) const {
   const size_t used = writes_.bytes() + lock_bytes_ + locks_->range_bytes();
-  if (used + LockTable::kLockBytes + key.size() + more <= options_.max_bytes) {
+  const size_t wanted = LockTable::kLockBytes + key.size() + more;
+  if (used + wanted <= options_.max_bytes) {
     return {};
+  }
+  if (wanted > options_.max_bytes) {
+    return Status::TooLarge(
+        fmt::format("a write takes {} bytes of memory, and transaction {} may have {} "
+                    "(TransactionOptions::max_bytes)",
+                    wanted, id_, options_.max_bytes));
   }
   return Status::TooLarge(
       fmt::format("transaction {} has {} bytes of writes and locks, and may have {} "

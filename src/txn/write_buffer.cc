@@ -82,30 +82,39 @@ bool WriteBuffer::ReleaseSavepoint() {
   if (savepoints_.empty()) {
     return false;
   }
-  const size_t from = savepoints_.back().undo;
+  const Savepoint released = savepoints_.back();
   PopSavepoint();
   if (savepoints_.empty()) {
     undo_.clear();
-  } else if (iterators_ == 0 && savepoints_.back().undo < from) {
-    DropBetweenSavepoints(from);
+  } else if (iterators_ == 0 && savepoints_.back().undo < released.undo) {
+    DropBetweenSavepoints(released);
   }
   return true;
 }
 
-// A savepoint is gone that came before the writes of undo_ from `from` on: these have taken the
-// place of those between it and the savepoint before it, which nobody can return to.
-void WriteBuffer::DropBetweenSavepoints(size_t from) {
-  const auto dropped = [&](const auto& undo) {
-    WritePtr& older = undo.second->newest->older;
-    if (older == nullptr || older->number <= savepoints_.back().last) {
+// Writes after the savepoint that is gone have taken the place of those between it and the savepoint
+// before it, which nobody can return to. The shorter of these two parts of undo_ is walked: each of
+// many savepoints in one another would else walk all that came after it.
+void WriteBuffer::DropBetweenSavepoints(const Savepoint& released) {
+  const Savepoint& before = savepoints_.back();
+  const auto drops = [&](const auto& undo) {
+    Write& newest = *undo.second->newest;
+    if (newest.number <= released.last || newest.older == nullptr ||
+        newest.older->number <= before.last) {
       return false;
     }
-    bytes_ -= Cost(older->key(), older->value());
-    older = std::move(older->older);
+    bytes_ -= Cost(newest.older->key(), newest.older->value());
+    newest.older = std::move(newest.older->older);
     return true;
   };
-  undo_.erase(std::remove_if(undo_.begin() + static_cast<ptrdiff_t>(from), undo_.end(), dropped),
-              undo_.end());
+  const bool older = released.undo - before.undo < undo_.size() - released.undo;
+  const size_t begin = older ? before.undo : released.undo;
+  for (size_t i = older ? released.undo : undo_.size(); i-- > begin;) {
+    if (drops(undo_[i])) {
+      undo_[i] = undo_.back();  // between two savepoints, all are undone or none
+      undo_.pop_back();
+    }
+  }
 }
 
 bool WriteBuffer::RollbackToSavepoint() {

@@ -123,7 +123,7 @@ class WriteBuffer {
   }
   void Undo(Keys* keys, Keys::iterator at);
   void PopSavepoint();
-  void DropBetweenSavepoints(size_t from);
+  void DropBetweenSavepoints(const Savepoint& released);
 
   std::map<uint32_t, Keys> subtables_;
   uint64_t last_ = 0;  // number of the last write

@@ -93,6 +93,31 @@ TEST(WriteBuffer, AnyNumberOfVersionsGoOnASmallStack) {
   EXPECT_EQ(pthread_attr_destroy(&small), 0);
 }
 
+// In a moderate time: none of them looks at what those after it have written.
+TEST(WriteBuffer, ManySavepointsInOneAnotherAreReleased) {
+  constexpr int kMany = 300'000;
+  WriteBuffer buffer;
+  Put(&buffer, "k", "first");
+  buffer.SetSavepoint();
+  const size_t bytes = buffer.bytes();
+  for (int i = 0; i < kMany; ++i) {
+    buffer.SetSavepoint();
+    Put(&buffer, std::to_string(i), "value");
+    Put(&buffer, "k", std::to_string(i));
+  }
+  const size_t all = buffer.bytes();
+  for (int i = 0; i < kMany; ++i) {
+    ASSERT_TRUE(buffer.ReleaseSavepoint());
+  }
+  EXPECT_EQ(buffer.keys(), 1u + kMany);
+  EXPECT_EQ(buffer.Find(0, "k")->value(), std::to_string(kMany - 1));
+  EXPECT_LT(buffer.bytes(), all - kMany * 100);  // all values of k but two are gone
+  ASSERT_TRUE(buffer.RollbackToSavepoint());
+  EXPECT_EQ(buffer.Find(0, "k")->value(), "first");
+  EXPECT_EQ(buffer.keys(), 1u);
+  EXPECT_EQ(buffer.bytes(), bytes);
+}
+
 TEST(WriteBuffer, CountsWhatItKeeps) {
   WriteBuffer buffer;
   for (int i = 0; i < 1000; ++i) {

@@ -17,7 +17,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <limits>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -92,14 +92,15 @@ void Seal(Waiting& waiting, std::vector<Retired> objects) SLUICE_REQUIRES(waitin
       {domain.epoch.fetch_add(1, std::memory_order_acq_rel), std::move(objects)});
 }
 
-// Whatever was sealed before the call with an epoch less than this can be deleted.
+// Whatever was sealed with an epoch less than this can be deleted.
 uint64_t OldestGuard() {
+  // What is sealed from now on is none of it: guards that begin meanwhile are not seen.
+  uint64_t oldest = domain.epoch.load(std::memory_order_acquire);
   if (domain.guards_fence.load(std::memory_order_relaxed)) {
     epoch_internal::Fence();  // the counterpart of the guards'
   } else if (Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) {
     return 0;
   }
-  uint64_t oldest = std::numeric_limits<uint64_t>::max();
   for (const Slot* slot = TheRegistry().slots.load(std::memory_order_acquire); slot != nullptr;
        slot = slot->next) {
     if (const uint64_t entered = slot->entered.load(std::memory_order_acquire); entered != 0) {
@@ -109,8 +110,9 @@ uint64_t OldestGuard() {
   return oldest;
 }
 
-// Deletes what can be; leaves alone an open batch that is not full.
-void Reclaim(Waiting& waiting) {
+// Deletes what can be; leaves alone an open batch that is not full. `oldest`: as OldestGuard says, if
+// it was asked already.
+void Reclaim(Waiting& waiting, std::optional<uint64_t> oldest = {}) {
   MutexLock lock(waiting.mutex);
   if (waiting.deleting) {  // called by a deleter, or another thread is at it
     waiting.again = true;
@@ -123,12 +125,15 @@ void Reclaim(Waiting& waiting) {
       Seal(waiting, std::exchange(waiting.open, {}));
       waiting.open.reserve(kRetireBatch);
     }
-    const uint64_t oldest = OldestGuard();
     std::vector<Batch> free;
-    while (!waiting.sealed.empty() && waiting.sealed.front().epoch < oldest) {
-      free.push_back(std::move(waiting.sealed.front()));
-      waiting.sealed.pop_front();
+    if (!waiting.sealed.empty()) {
+      for (const uint64_t before = oldest ? *oldest : OldestGuard();
+           !waiting.sealed.empty() && waiting.sealed.front().epoch < before;) {
+        free.push_back(std::move(waiting.sealed.front()));
+        waiting.sealed.pop_front();
+      }
     }
+    oldest.reset();  // another time it is another one
     waiting.deleting = true;
     lock.unlock();
     for (const Batch& batch : free) {
@@ -278,17 +283,23 @@ void EpochRetire(void* object, void (*deleter)(void*), size_t bytes) {
 }
 
 void EpochReclaim() {
-  for (Slot* slot = TheRegistry().slots.load(std::memory_order_acquire); slot != nullptr;
-       slot = slot->next) {
+  Slot* const slots = TheRegistry().slots.load(std::memory_order_acquire);
+  bool any = false;
+  for (Slot* slot = slots; slot != nullptr; slot = slot->next) {
     Waiting& waiting = slot->waiting;
-    {
-      const MutexLock lock(waiting.mutex);
-      if (!waiting.open.empty()) {
-        waiting.open_bytes = 0;
-        Seal(waiting, std::exchange(waiting.open, {}));
-      }
+    const MutexLock lock(waiting.mutex);
+    if (!waiting.open.empty()) {
+      waiting.open_bytes = 0;
+      Seal(waiting, std::exchange(waiting.open, {}));
     }
-    Reclaim(waiting);
+    any = any || !waiting.sealed.empty();
+  }
+  if (any) {
+    // Asked for all slots at once: it looks at each of them.
+    const uint64_t oldest = OldestGuard();
+    for (Slot* slot = slots; slot != nullptr; slot = slot->next) {
+      Reclaim(slot->waiting, oldest);
+    }
   }
   ReclaimOrphans();
 }
@@ -303,7 +314,8 @@ void EpochWait() {
   EpochReclaim();
   while (!last.load(std::memory_order_acquire)) {
     std::this_thread::sleep_for(kPoll);
-    EpochReclaim();
+    Reclaim(static_cast<Slot*>(thread_slot)->waiting);
+    ReclaimOrphans();  // where a drain of another thread has put it
   }
 }
 
