@@ -48,6 +48,8 @@ module cu_block_chunks #(
   logic last_q;                 // left_q is 0
   logic [PosBits-1:0] lane_q;   // of the block's first byte
   logic chunk_valid_q, chunk_first_q, chunk_last_q;
+  // No chunk comes before the first reset: the window would keep it, and its parities need not fit.
+  initial chunk_valid_q = 1'b0;
   logic [V*8-1:0] chunk_q, picked;
   logic [Parities-1:0] chunk_parity_q, picked_parity;
   logic [PosBits-1:0] chunk_lane_q;

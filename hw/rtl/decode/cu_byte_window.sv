@@ -171,9 +171,6 @@ module cu_byte_window #(
   end
   assign chunk_ready_o = ~more_tag_q[in_q[0]].valid;
   wire push = chunk_valid_i & chunk_ready_o;
-  // What a register holds before the first reset must not stay in a slot: bytes and parities of it need
-  // not fit, and would be seen behind a block's last byte.
-  wire write = push & rst_ni;
 
   assign tag_d[0] = now.load[0] ? next_tag_q[0] : tag_q[0];
   assign tag_d[1] = now.load[1] ? next_tag_q[1] : tag_q[1];
@@ -196,7 +193,7 @@ module cu_byte_window #(
     initial for (int unsigned s = 0; s < Slots; s++) mem[s] = '0;
     assign in_parity[i] = (ParityBytes == 1) ? chunk_parity_i[i%Parities] : ^chunk_data_i[8*i+:8];
     always_ff @(posedge clk_i) begin
-      if (write) mem[in_q] <= {in_parity[i], chunk_data_i[8*i+:8]};
+      if (push) mem[in_q] <= {in_parity[i], chunk_data_i[8*i+:8]};
     end
     wire bank = low ^ from_second[i];
     assign {ring_parity[i], ring_o[8*i+:8]} = mem[{rows[bank], bank}];
@@ -222,7 +219,7 @@ module cu_byte_window #(
     initial for (int unsigned s = 0; s < Slots; s++) low_mem[s] = '0;
     initial for (int unsigned s = 0; s < Slots; s++) high_mem[s] = '0;
     always_ff @(posedge clk_i) begin
-      if (write) begin
+      if (push) begin
         low_mem[in_q]  <= chunk_data_i[HeadBytes*8-1:0];
         high_mem[in_q] <= chunk_data_i[V*8-1:HeadBytes*8];
       end
