@@ -85,11 +85,25 @@ bool WriteBuffer::ReleaseSavepoint() {
   const Savepoint released = savepoints_.back();
   PopSavepoint();
   if (savepoints_.empty()) {
+    if (iterators_ == 0) {
+      DropAllBefore();
+    }
     undo_.clear();
   } else if (iterators_ == 0 && savepoints_.back().undo < released.undo) {
     DropBetweenSavepoints(released);
   }
   return true;
+}
+
+// No savepoint is left: nobody can return to what the writes of undo_ have taken the place of.
+void WriteBuffer::DropAllBefore() {
+  for (const auto& undo : undo_) {
+    Write& newest = *undo.second->newest;
+    while (newest.older != nullptr) {
+      bytes_ -= Cost(newest.older->key(), newest.older->value());
+      newest.older = std::move(newest.older->older);
+    }
+  }
 }
 
 // Writes after the savepoint that is gone have taken the place of those between it and the savepoint

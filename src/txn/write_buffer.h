@@ -123,6 +123,7 @@ class WriteBuffer {
   }
   void Undo(Keys* keys, Keys::iterator at);
   void PopSavepoint();
+  void DropAllBefore();
   void DropBetweenSavepoints(const Savepoint& released);
 
   std::map<uint32_t, Keys> subtables_;

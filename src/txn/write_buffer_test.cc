@@ -73,6 +73,19 @@ TEST(WriteBuffer, OverwritesInPlaceWhereSavepointsAreGone) {
   EXPECT_EQ(buffer.bytes(), bytes);
 }
 
+TEST(WriteBuffer, OverwritesInPlaceWhereTheOutermostSavepointIsGone) {
+  WriteBuffer buffer;
+  Put(&buffer, "k", "0");
+  const size_t bytes = buffer.bytes();
+  for (int i = 0; i < 1000; ++i) {
+    buffer.SetSavepoint();
+    Put(&buffer, "k", std::to_string(i % 10));
+    ASSERT_TRUE(buffer.ReleaseSavepoint());
+    ASSERT_EQ(buffer.bytes(), bytes);
+  }
+  EXPECT_EQ(buffer.Find(0, "k")->value(), "9");
+}
+
 TEST(WriteBuffer, AnyNumberOfVersionsGoOnASmallStack) {
   pthread_attr_t small;
   ASSERT_EQ(pthread_attr_init(&small), 0);
