@@ -120,9 +120,10 @@ TEST_F(RangeSizeTest, HeadsTellTheRest) {
           << begin;
     }
   }
-  // At most two tops and three parts for each of the places.
+  // For each of the places at most two tops, and two parts of each: where extents end depends on when
+  // memtables were flushed.
   EXPECT_GT(HeadReads(), 0u);
-  EXPECT_LE(HeadReads(), 3u * (2 + 3));
+  EXPECT_LE(HeadReads(), 3u * (2 + 4));
 }
 
 TEST_F(RangeSizeTest, MemtablesAreSampled) {
