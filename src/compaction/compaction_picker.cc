@@ -208,7 +208,7 @@ CompactionPick IntoRun(CompactionKind kind, const Version& version, const Option
   const std::vector<Version::Run>& runs = version.levels[level];
   const std::vector<Version::Run>& level0 = version.levels[0];
   if (level == 1 && !level0.empty() && runs[first].number > level0.back().number) {
-    // Versions up to 0.2.0 put such a run there, of ingested keys that level 0 has not. Made into one
+    // Before 0.2.0 such a run could be put there, of ingested keys that level 0 has not. Made into one
     // with older runs it would come before level 0, which is newer than these: that goes first.
     return PickLevel0(version, options, CompactionKind::kMinor);
   }
