@@ -174,12 +174,13 @@ class SLUICE_EXPORT DB {
   /// everything written before it durable. InvalidArgument: more than 1 GiB (WriteBatch::bytes).
   virtual Status Write(const WriteOptions& options, const WriteBatch& batch) = 0;
   /// Returns as soon as the write is queued, and calls `callback` once, when Write would return.
-  /// The call comes from a thread of the database or of another writer, so it must neither block
-  /// nor write. The writes of one thread take effect in the order of its calls, though callbacks
-  /// may overtake each other. A thread can have any number of writes under way; the call waits only
-  /// while 64 MiB are under way, or while 32 KiB of a write queue have no place in the log yet. It
-  /// writes its own batch, with those that arrive at the same moment, and leaves the others to a
-  /// thread of the database.
+  /// The call comes from a thread of the database, of another writer, or from this one before it
+  /// returns, so it must neither block nor write, nor take a mutex that the caller holds. The writes of
+  /// one thread take effect in the order of its calls, though callbacks may overtake each other. A
+  /// thread can have any number of writes under way; the call waits while 64 MiB are under way, while
+  /// 32 KiB of a write queue have no place in the log yet, and where Write would be held up because
+  /// flushes or compactions have fallen behind. It writes its own batch, with those that arrive at the
+  /// same moment, and leaves the others to a thread of the database.
   virtual void WriteAsync(const WriteOptions& options, WriteBatch batch,
                           WriteCallback callback) = 0;
   /// Sets the value of a key, whether it had one or not.
@@ -254,7 +255,8 @@ class SLUICE_EXPORT DB {
   /// Waits until no flush or compaction is due or running.
   virtual Status WaitForBackgroundWork() = 0;
 
-  /// Makes a consistent copy, a database of its own, in the directory `path`, which must not exist.
+  /// Makes a consistent copy, a database of its own, in the directory `path`, which must be empty or
+  /// not exist: InvalidArgument. One that was killed may have left something; pass it to Destroy.
   /// Writes continue in the meantime. Where the file system can share space between files (XFS,
   /// btrfs), the copy shares all live extents that are on the same one, and costs a system call for
   /// each; others are read, checked and copied, and one that is damaged is Corruption. After an

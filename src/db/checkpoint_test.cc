@@ -109,8 +109,9 @@ TEST_P(CheckpointTest, IsADatabaseOfItsOwn) {
   ExpectRecords(Small(&env), "second", then);
 }
 
-// After a loss of power at each operation of it, or after a failure of one, the copy is whole or no
-// database; whole if it is said to be there.
+// After a loss of power or a kill at each operation of it, or after a failure of one, the copy is
+// whole or no database; whole if it is said to be there. What is left of it can be destroyed, and the
+// next checkpoint goes to the same directory.
 TEST_P(CheckpointTest, IsWholeOrNothing) {
   FileImage before;
   Records records;
@@ -123,21 +124,21 @@ TEST_P(CheckpointTest, IsWholeOrNothing) {
     db.reset();
     before = env.Survivors(CrashKind::kProcess, 1);
   }
-  enum class End { kDone, kCrash, kError };
+  enum class End { kDone, kCrash, kKill, kError };
   const auto life = [&](End end, uint64_t* at, FileImage* after, bool* made) {
     FaultEnv env(before);
     env.SetClones(GetParam());
     std::unique_ptr<DB> db;
     ASSERT_TRUE(DB::Open(Small(&env), "db", &db).ok());
     const uint64_t opened = env.operations();
-    if (end == End::kCrash) {
+    if (end == End::kCrash || end == End::kKill) {
       env.CrashAt(opened + *at, *at);
     } else if (end == End::kError) {
       env.FailAt(opened + *at, EIO, *at);
     }
     const Status status = db->CreateCheckpoint("copy");
     *made = status.ok();
-    *after = env.Survivors(CrashKind::kPower, *at);
+    *after = env.Survivors(end == End::kKill ? CrashKind::kProcess : CrashKind::kPower, *at);
     if (end == End::kDone) {
       *at = env.operations() - opened;
     }
@@ -150,8 +151,8 @@ TEST_P(CheckpointTest, IsWholeOrNothing) {
   FaultEnv done(after);
   ExpectRecords(Small(&done), "copy", records);
   for (uint64_t at = 0; at < operations; at += 1 + operations / 100) {
-    for (const End end : {End::kCrash, End::kError}) {
-      SCOPED_TRACE(fmt::format("{} of {}, {}", at, operations, end == End::kCrash));
+    for (const End end : {End::kCrash, End::kKill, End::kError}) {
+      SCOPED_TRACE(fmt::format("{} of {}, {}", at, operations, static_cast<int>(end)));
       uint64_t k = at;
       ASSERT_NO_FATAL_FAILURE(life(end, &k, &after, &made));
       FaultEnv env(after);
@@ -164,7 +165,17 @@ TEST_P(CheckpointTest, IsWholeOrNothing) {
       EXPECT_TRUE(opened.ok() || !made) << opened.ToString();
       if (opened.ok()) {
         ExpectRecords(options, "copy", records);
+        continue;
       }
+      const Status destroyed = DB::Destroy(options, "copy");
+      EXPECT_TRUE(destroyed.ok()) << destroyed.ToString();
+      for (const auto& [name, contents] : env.Survivors(CrashKind::kProcess, at)) {
+        EXPECT_FALSE(name.starts_with("copy/")) << name;
+      }
+      std::unique_ptr<DB> db;
+      ASSERT_TRUE(DB::Open(options, "db", &db).ok());
+      const Status again = db->CreateCheckpoint("copy");
+      EXPECT_TRUE(again.ok()) << again.ToString();
     }
   }
 }

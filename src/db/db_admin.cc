@@ -177,9 +177,7 @@ Status DBImpl::WaitForBackgroundWork() {
 // held until it is copied, which comes first.
 Status DBImpl::CreateCheckpoint(const std::string& path) {
   SLUICE_RETURN_IF_ERROR(db_.CheckWritable());
-  if (const Status exists = db_.env->FileExists(path); !exists.IsNotFound()) {
-    return exists.ok() ? Status::InvalidArgument(fmt::format("{}: exists", path)) : exists;
-  }
+  SLUICE_RETURN_IF_ERROR(CheckFree(db_.env, path));
   HomeDir home;
   const Status status = CopyTo(path, &home);
   if (!status.ok()) {

@@ -75,6 +75,19 @@ Status Look(Env* env, const std::string& dir, Found* found, DirIdentity* identit
                             dir, identity->database));
 }
 
+// Makes it kRemains if a directory without an identity has what a creation makes before that.
+Status LookForBeginnings(Env* env, const std::string& dir, Found* found) {
+  for (const std::string& file : {LockPath(dir), IdentityPath(dir) + ".new"}) {
+    const Status exists = env->FileExists(file);
+    if (exists.ok()) {
+      *found = Found::kRemains;
+    } else if (!exists.IsNotFound()) {
+      return exists;
+    }
+  }
+  return {};
+}
+
 // Removes those of the files that exist.
 Status Remove(Env* env, const std::vector<std::string>& files) {
   for (const std::string& file : files) {
@@ -367,15 +380,20 @@ Status OpenHome(const Options& options, Env* env, const std::string& path, HomeD
   return found == Found::kDatabase ? Status() : BeginCreation(env, path, home);
 }
 
+Status CheckFree(Env* env, const std::string& path) {
+  std::string name;
+  SLUICE_RETURN_IF_ERROR(FindForeign(env, path, &name));
+  return name.empty()
+             ? Status()
+             : Status::InvalidArgument(fmt::format("{}: exists, and holds '{}'", path, name));
+}
+
 Status CreateHome(Env* env, const std::string& path, HomeDir* home) {
   SLUICE_RETURN_IF_ERROR(env->CreateDir(path));
   SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(path), &home->lock));
   // Somebody may have made something there since the caller looked.
-  std::string name;
-  SLUICE_RETURN_IF_ERROR(FindForeign(env, path, &name));
-  return name.empty()
-             ? BeginCreation(env, path, home)
-             : Status::InvalidArgument(fmt::format("{}: exists, and holds '{}'", path, name));
+  SLUICE_RETURN_IF_ERROR(CheckFree(env, path));
+  return BeginCreation(env, path, home);
 }
 
 void UndoCreation(Env* env, const std::string& path, HomeDir* home) {
@@ -463,28 +481,27 @@ Status DB::Destroy(const Options& options, const std::string& path) {
   std::unique_ptr<FileLock> lock;
   DirIdentity identity;
   // Unlike Open, this goes by the identity alone: a damaged database can be destroyed, too.
-  const auto look = [&](bool* found) -> Status {
+  const auto look = [&](Found* found) -> Status {
     const Status status = ReadIdentity(env, path, &identity);
-    *found = status.ok();
     if (status.IsNotFound()) {
-      Found ignored;
       std::string name;
-      SLUICE_RETURN_IF_ERROR(Look(env, path, &ignored, &identity));
+      SLUICE_RETURN_IF_ERROR(Look(env, path, found, &identity));
       SLUICE_RETURN_IF_ERROR(FindForeign(env, path, &name));
-      return name.empty() ? Status() : Foreign(path, name);
+      return name.empty() ? LookForBeginnings(env, path, found) : Foreign(path, name);
     }
+    *found = Found::kDatabase;
     SLUICE_RETURN_IF_ERROR(status);
     return identity.number == kHomeDir ? Status() : NoHome(path, identity);
   };
-  bool found;
+  Found found;
   SLUICE_RETURN_IF_ERROR(LookUnlocked(env, path, [&] { return look(&found); }));
-  if (!found) {
+  if (found == Found::kNothing) {
     return {};
   }
   SLUICE_RETURN_IF_ERROR(env->LockFile(LockPath(path), &lock));
   SLUICE_RETURN_IF_ERROR(env->SyncDir(path));
   SLUICE_RETURN_IF_ERROR(look(&found));
-  if (found) {
+  if (found == Found::kDatabase) {
     SLUICE_RETURN_IF_ERROR(RemoveContents(options, env, path, identity));
   }
   return RemoveHome(env, path, std::move(lock));

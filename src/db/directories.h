@@ -46,7 +46,10 @@ bool HoldsRemains(Env* env, const std::string& dir);
 // Locks the database's own directory, made ready for creation if there is no database and the
 // options want one.
 Status OpenHome(const Options& options, Env* env, const std::string& path, HomeDir* home);
-// An empty directory at `path`, ready for creation; InvalidArgument if something is there.
+// InvalidArgument if `path` has something in it. What a creation leaves that was killed before it wrote
+// an identity is nothing.
+Status CheckFree(Env* env, const std::string& path);
+// A directory at `path`, ready for creation; an error if CheckFree has one.
 Status CreateHome(Env* env, const std::string& path, HomeDir* home);
 // Removes a database again whose creation, begun by CreateHome, has failed: what it took of a full
 // device comes free, and its path. Gives up at the first error.
