@@ -1,4 +1,4 @@
-// Finds the node of a key at once, beside the order that the skiplist keeps: most reads of an LSM
+// Finds the node of a key at once, beside the order that the list keeps: most reads of an LSM
 // tree ask memtables for keys that are not there, and most writes to hot keys find theirs there.
 //
 // A table of slots with linear probing; slots are filled and never emptied. It begins small and

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#include <random>
 #include <utility>
 
 #include "util/epoch.h"
@@ -13,35 +12,9 @@
 
 namespace sluice {
 
-namespace {
-
-// As a big-endian number, zero-padded: decides most comparisons.
-uint64_t Prefix(std::string_view key) {
-  uint64_t bytes = 0;
-  if (key.size() >= sizeof(bytes)) {
-    std::memcpy(&bytes, key.data(), sizeof(bytes));
-  } else if (!key.empty()) {
-    std::memcpy(&bytes, key.data(), key.size());
-  }
-  return __builtin_bswap64(bytes);
-}
-
-}  // namespace
-
-// The first 8 bytes of the key of what `next` leads to, as Prefix has them, or of one that it led to
-// before: never less than that, because links only come to lead to smaller keys, and `bound` follows
-// after `next`. So who reads `bound` first knows that what `next` leads to is not above it.
-struct Memtable::Link {
-  std::atomic<Node*> next;
-  std::atomic<uint64_t> bound;
-
-  void Set(Node* node);
-};
-
-// In the arena: the links of the levels above 0, top first, then the node, then its key. The links
-// that a search reads together lie together, and level 0, which every node has, beside the key.
+// In the arena, before its key.
 struct Memtable::Node {
-  Link link0;
+  std::atomic<Node*> next;
   std::atomic<Version*> newest;
   std::atomic<uint32_t> versions;
   uint32_t key_bytes;
@@ -50,70 +23,31 @@ struct Memtable::Node {
   std::string_view key() const {
     return {reinterpret_cast<const char*>(&key_bytes + 1), key_bytes};
   }
-  Link& link(int level) { return level == 0 ? link0 : reinterpret_cast<Link*>(this)[-level]; }
-  Node* Next(int level) { return link(level).next.load(std::memory_order_acquire); }
-  // Never asked of the head.
-  int Compare(std::string_view other, uint64_t other_prefix) const {
-    const uint64_t prefix = Prefix(key());
-    if (prefix != other_prefix) {
-      return prefix < other_prefix ? -1 : 1;
-    }
-    // Numbers padded with zeros, say, have one prefix.
-    if (key_bytes >= 2 * sizeof(prefix) && other.size() >= 2 * sizeof(prefix)) {
-      const uint64_t rest = Prefix(key().substr(sizeof(prefix)));
-      const uint64_t other_rest = Prefix(other.substr(sizeof(prefix)));
-      if (rest != other_rest) {
-        return rest < other_rest ? -1 : 1;
-      }
-    }
-    return key().compare(other);
-  }
+  Node* Next() const { return next.load(std::memory_order_acquire); }
 };
-
-void Memtable::Link::Set(Node* node) {
-  next.store(node, std::memory_order_relaxed);
-  bound.store(node == nullptr ? ~uint64_t{0} : Prefix(node->key()), std::memory_order_relaxed);
-}
 
 // A record of 16 + 100 bytes takes about 200 with its node: so many keys fit, if none is updated.
 Memtable::Memtable(size_t expected_bytes, MemtableMemory* all)
     : account_(all),
       arena_(&account_),
       index_(expected_bytes / 192, &account_),
-      head_(MakeNode(head_memory_, {}, kMaxHeight)) {}
+      order_(&arena_),
+      head_(MakeNode(head_memory_, {})) {}
 
 Memtable::~Memtable() { delete ranges_.load(std::memory_order_relaxed); }
 
-int Memtable::RandomHeight() {
-  // xorshift64*: cheap, and no two threads share it.
-  thread_local uint64_t state = std::random_device{}() | 1;
-  state ^= state >> 12;
-  state ^= state << 25;
-  state ^= state >> 27;
-  uint64_t random = (state * 0x2545F4914F6CDD1D) >> 16;
-  int height = 1;
-  while (height < kMaxHeight && random % kBranching == 0) {
-    random /= kBranching;
-    ++height;
-  }
-  return height;
+size_t Memtable::NodeBytes(size_t key_bytes) {
+  return std::max(sizeof(Node), offsetof(Node, key_bytes) + sizeof(uint32_t) + key_bytes);
 }
 
-size_t Memtable::NodeBytes(size_t key_bytes, int height) {
-  return sizeof(Link) * (height - 1) +
-         std::max(sizeof(Node), offsetof(Node, key_bytes) + sizeof(uint32_t) + key_bytes);
-}
-
-Memtable::Node* Memtable::MakeNode(char* memory, std::string_view user_key, int height) {
-  static_assert(kHeadBytes >= sizeof(Link) * (kMaxHeight - 1) + sizeof(Node));
-  auto* const node = new (memory + sizeof(Link) * (height - 1)) Node;
+Memtable::Node* Memtable::MakeNode(char* memory, std::string_view user_key) {
+  static_assert(kHeadBytes >= sizeof(Node));
+  auto* const node = new (memory) Node;
+  node->next.store(nullptr, std::memory_order_relaxed);
   node->newest.store(nullptr, std::memory_order_relaxed);
   node->versions.store(0, std::memory_order_relaxed);
   node->key_bytes = static_cast<uint32_t>(user_key.size());
   std::copy(user_key.begin(), user_key.end(), node->key_data());
-  for (int level = 0; level < height; ++level) {
-    node->link(level).Set(nullptr);
-  }
   return node;
 }
 
@@ -143,118 +77,45 @@ void Memtable::Version::SetJump(Version* older) {
   }
 }
 
-Memtable::Node* Memtable::Advance(std::string_view user_key, uint64_t prefix, int level,
-                                  Node* before, const Node** beyond) {
-  while (true) {
-    Link& link = before->link(level);
-    if (level > 0) {
-      __builtin_prefetch(before->Next(level - 1));  // where the search goes if `next` is beyond
-    }
-    const uint64_t bound = link.bound.load(std::memory_order_acquire);
-    if (bound > prefix) {
-      return before;
-    }
-    Node* const next = link.next.load(std::memory_order_acquire);
-    if (bound == prefix) [[unlikely]] {
-      if (next == *beyond || next == nullptr || next->Compare(user_key, prefix) >= 0) {
-        *beyond = next;
-        return before;
-      }
-    }
-    before = next;
-  }
-}
-
-Memtable::Node* Memtable::FindAfter(std::string_view user_key, uint64_t prefix, int level,
-                                    Node** before) {
-  while (true) {
-    Node* const next = (*before)->Next(level);
-    if (next == nullptr || next->Compare(user_key, prefix) >= 0) {
-      return next;
-    }
-    *before = next;
-  }
-}
-
 Memtable::Gap Memtable::Find(std::string_view user_key) const {
-  const uint64_t prefix = Prefix(user_key);
-  Node* before = head_;
-  const Node* beyond = nullptr;
-  for (int level = height_.load(std::memory_order_relaxed) - 1; level >= 0; --level) {
-    before = Advance(user_key, prefix, level, before, &beyond);
-  }
-  Node* const after = FindAfter(user_key, prefix, 0, &before);
-  return {before, after};
+  return Find(user_key, order_.Find(user_key));
 }
 
-// A search for the place of a new key, in steps. Each reads one node, which the step before began
-// to fetch, so that searches that take turns wait for memory together.
-struct Memtable::Search {
-  std::string_view user_key;
-  Version* version;  // the key's first
-  uint64_t prefix;
-  uint64_t hash;
-  int level;
-  Node* at;
-  Node* next;          // to be compared: the link to it does not tell; null if there is none
-  const Node* beyond;  // its key is known not to be less
-  Node* before[kMaxHeight];
-
-  void Begin(const Record& record, Version* first, uint64_t hash_of_key, Node* head, int height) {
-    user_key = record.user_key;
-    version = first;
-    prefix = Prefix(user_key);
-    hash = hash_of_key;
-    level = height - 1;
-    at = head;
-    next = nullptr;
-    beyond = nullptr;
-    std::fill(before + height, before + kMaxHeight, head);
-  }
-
-  // Whether there is another step.
-  bool Step() {
-    if (next != nullptr) {
-      if (next->Compare(user_key, prefix) < 0) {
-        at = next;
-      } else {
-        beyond = next;
-        before[level--] = at;
-      }
-      next = nullptr;
+Memtable::Gap Memtable::Find(std::string_view user_key,
+                             const OrderIndex<Node>::Place& place) const {
+  Gap gap{.before = place.before != nullptr ? place.before : head_, .after = nullptr};
+  for (;; ++gap.passed) {
+    gap.after = gap.before->Next();
+    if (gap.after == place.beyond) {
+      gap.differs = place.differs;
+      return gap;
     }
-    for (; level >= 0; before[level--] = at) {
-      const Link& link = at->link(level);
-      const uint64_t bound = link.bound.load(std::memory_order_acquire);
-      if (bound > prefix) {
-        continue;
-      }
-      Node* const to = link.next.load(std::memory_order_acquire);
-      if (bound < prefix) {
-        at = to;
-      } else if (to != beyond && to != nullptr) {
-        next = to;
-        __builtin_prefetch(to->key_data() + user_key.size());
-      } else {
-        continue;
-      }
-      __builtin_prefetch(&to->link(level));
-      return true;
+    if (gap.after == nullptr) {
+      return gap;
     }
-    __builtin_prefetch(at->Next(0));
-    return false;
+    if (const int order = gap.after->key().compare(user_key); order >= 0) {
+      gap.differs = order > 0;
+      return gap;
+    }
+    gap.before = gap.after;
   }
+}
 
-  // All steps of a search that has no other beside it.
-  void Run() {
-    for (; level >= 0; --level) {
-      at = Advance(user_key, prefix, level, at, &beyond);
-      before[level] = at;
-    }
+void Memtable::AddOne(const Record& record) {
+  const EpochGuard guard;
+  const uint64_t hash = Hash64(record.user_key);
+  if (Node* const node = index_.Find(record.user_key, hash)) {
+    AddVersion(node, NewVersion(record, /*with_jump=*/true));
+  } else {
+    AddNode(record.user_key, hash, order_.Find(record.user_key),
+            NewVersion(record, /*with_jump=*/false));
   }
-};
+}
 
 void Memtable::Add(std::span<const Record> records) {
+  if (records.size() == 1) {
+    return AddOne(records.front());
+  }
   const EpochGuard guard;
   const size_t count = records.size();
   uint64_t hashes[kMostAtOnce];
@@ -262,79 +123,61 @@ void Memtable::Add(std::span<const Record> records) {
     hashes[i] = Hash64(records[i].user_key);
     index_.Prefetch(hashes[i]);
   }
-  Search searches[kMostAtOnce];
-  Search* under_way[kMostAtOnce];
+  struct New {
+    const Record* record;
+    uint64_t hash;
+    Version* version;
+    OrderSearch search;
+  };
+  New added[kMostAtOnce];
   size_t searched = 0;
-  const int tallest = height_.load(std::memory_order_relaxed);
   for (size_t i = 0; i < count; ++i) {
     const Record& record = records[i];
     if (Node* const node = index_.Find(record.user_key, hashes[i])) {
       AddVersion(node, NewVersion(record, /*with_jump=*/true));
     } else {
-      Version* const version = NewVersion(record, /*with_jump=*/false);
-      under_way[searched] = &searches[searched];
-      searches[searched++].Begin(record, version, hashes[i], head_, tallest);
+      added[searched++] = {&record, hashes[i], NewVersion(record, /*with_jump=*/false),
+                           OrderSearch(order_, record.user_key)};
     }
   }
-  if (searched == 1) {
-    searches[0].Run();
-  } else {
-    for (size_t left = searched; left > 0;) {
-      for (size_t i = 0; i < left;) {
-        if (under_way[i]->Step()) {
-          ++i;
-        } else {
-          under_way[i] = under_way[--left];
-        }
-      }
+  for (bool more = true; more;) {
+    more = false;
+    for (size_t i = 0; i < searched; ++i) {
+      more |= added[i].search.Step();
     }
   }
   for (size_t i = 0; i < searched; ++i) {
-    AddNode(&searches[i], tallest);
+    const New& one = added[i];
+    AddNode(one.record->user_key, one.hash, one.search.place(), one.version);
   }
 }
 
-void Memtable::AddNode(Search* search, int tallest) {
-  const std::string_view user_key = search->user_key;
-  const uint64_t prefix = search->prefix;
-  Version* const version = search->version;
-  Node** const before = search->before;
-  Node* after = FindAfter(user_key, prefix, 0, &before[0]);
-  if (after != nullptr && after->Compare(user_key, prefix) == 0) {
-    return AddVersionOfNew(after, search->hash, version);
-  }
-
-  const int height = RandomHeight();
-  for (int seen = tallest; seen < height;) {
-    if (height_.compare_exchange_weak(seen, height, std::memory_order_relaxed)) {
+void Memtable::AddNode(std::string_view user_key, uint64_t hash,
+                       const OrderIndex<Node>::Place& place, Version* version) {
+  Gap gap = Find(user_key, place);
+  Node* node = nullptr;
+  while (true) {
+    if (gap.after != nullptr && !gap.differs && gap.after->key() == user_key) {
+      // Another thread was first; the node, if there is one, is lost memory.
+      return AddVersionOfNew(gap.after, hash, version);
+    }
+    if (node == nullptr) {
+      node = MakeNode(arena_.Allocate(NodeBytes(user_key.size())), user_key);
+      version->older_.store(nullptr, std::memory_order_relaxed);
+      node->newest.store(version, std::memory_order_relaxed);
+      node->versions.store(1, std::memory_order_relaxed);
+    }
+    node->next.store(gap.after, std::memory_order_relaxed);
+    if (gap.before->next.compare_exchange_strong(gap.after, node, std::memory_order_release,
+                                                 std::memory_order_relaxed)) {
       break;
     }
+    const size_t passed = gap.passed;
+    gap = Find(user_key, {.before = gap.before == head_ ? nullptr : gap.before});
+    gap.passed += passed;
   }
-  Node* const node =
-      MakeNode(arena_.Allocate(NodeBytes(user_key.size(), height)), user_key, height);
-  version->older_.store(nullptr, std::memory_order_relaxed);
-  node->newest.store(version, std::memory_order_relaxed);
-  node->versions.store(1, std::memory_order_relaxed);
-  // From the bottom up: once in level 0 the key is there, and the levels above only speed searches.
-  for (int level = 0; level < height; ++level) {
-    while (true) {
-      node->link(level).Set(after);
-      Link& link = before[level]->link(level);
-      if (link.next.compare_exchange_strong(after, node, std::memory_order_release)) {
-        link.bound.store(prefix, std::memory_order_release);
-        break;
-      }
-      after = FindAfter(user_key, prefix, level, &before[level]);
-      if (level == 0 && after != nullptr && after->Compare(user_key, prefix) == 0) {
-        // Another thread was first; the node is lost memory.
-        return AddVersionOfNew(after, search->hash, version);
-      }
-    }
-    if (level + 1 < height) {
-      after = FindAfter(user_key, prefix, level + 1, &before[level + 1]);
-    }
-  }
-  index_.Insert(node, search->hash);
+  index_.Insert(node, hash);
+  order_.Insert(node, gap.before == head_ ? nullptr : gap.before, place, gap.passed, head_->Next());
   records_.fetch_add(1, std::memory_order_release);
 }
 
@@ -407,37 +250,36 @@ const Memtable::Version* Memtable::Get(std::string_view user_key, uint64_t hash,
 
 Memtable::RangeEstimate Memtable::Estimate(std::string_view begin, std::string_view end) const {
   constexpr size_t kEnough = 64;
-  const uint64_t begin_prefix = Prefix(begin);
-  const uint64_t end_prefix = Prefix(end);
-  Node* before = head_;
-  for (int level = height_.load(std::memory_order_relaxed) - 1;; --level) {
-    RangeEstimate seen;
-    Node* node = FindAfter(begin, begin_prefix, level, &before);
-    for (; node != nullptr && (end.empty() || node->Compare(end, end_prefix) < 0);
-         node = node->Next(level)) {
-      const Version& newest = *node->newest.load(std::memory_order_acquire);
-      ++(newest.type() == RecordType::kDeletion ? seen.tombstones : seen.values);
-      seen.bytes += node->key_bytes + newest.value_bytes_;
+  RangeEstimate seen;
+  const auto count = [&seen](const Node& node, uint64_t weight) {
+    const Version& newest = *node.newest.load(std::memory_order_acquire);
+    (newest.type() == RecordType::kDeletion ? seen.tombstones : seen.values) += weight;
+    seen.bytes += weight * (node.key_bytes + newest.value_bytes_);
+  };
+  const Node* node = begin.empty() ? head_->Next() : Find(begin).after;
+  for (size_t counted = 0; node != nullptr && (end.empty() || node->key() < end);
+       node = node->Next()) {
+    if (++counted > kEnough) {
+      const RangeEstimate exact = seen;
+      seen = {};
+      order_.Sample(begin, end, kEnough, count);
+      // What it lacks is there all the same.
+      return seen.values + seen.tombstones < kEnough ? exact : seen;
     }
-    if (level == 0 || seen.values + seen.tombstones >= kEnough) {
-      // So many nodes of the lowest level stand for one of this.
-      uint64_t each = 1;
-      for (int i = 0; i < level; ++i) {
-        each *= kBranching;
-      }
-      return {seen.values * each, seen.tombstones * each, seen.bytes * each};
-    }
+    count(*node, 1);
   }
+  return seen;
 }
 
-void Memtable::Iterator::SeekToFirst() { node_ = memtable_->head_->Next(0); }
+void Memtable::Iterator::SeekToFirst() { node_ = memtable_->head_->Next(); }
 
 void Memtable::Iterator::SeekToLast() {
-  Node* last = memtable_->head_;
-  for (int level = memtable_->height_.load(std::memory_order_relaxed) - 1; level >= 0; --level) {
-    while (Node* const next = last->Next(level)) {
-      last = next;
-    }
+  const Node* last = memtable_->order_.Last();
+  if (last == nullptr) {
+    last = memtable_->head_;
+  }
+  while (const Node* const next = last->Next()) {
+    last = next;
   }
   node_ = last == memtable_->head_ ? nullptr : last;
 }
@@ -448,7 +290,7 @@ void Memtable::Iterator::Seek(std::string_view user_key) {
 
 void Memtable::Iterator::SeekForPrev(std::string_view user_key) {
   const Gap gap = memtable_->Find(user_key);
-  if (gap.after != nullptr && gap.after->key() == user_key) {
+  if (gap.after != nullptr && !gap.differs && gap.after->key() == user_key) {
     node_ = gap.after;
   } else {
     node_ = gap.before == memtable_->head_ ? nullptr : gap.before;
@@ -458,16 +300,16 @@ void Memtable::Iterator::SeekForPrev(std::string_view user_key) {
 // Nodes and versions lie anywhere: the version of the next node, and the node after that, are
 // fetched while the caller looks at this one.
 void Memtable::Iterator::Next() {
-  node_ = const_cast<Node*>(node_)->Next(0);
+  node_ = node_->Next();
   if (node_ == nullptr) {
     return;
   }
-  if (Node* const next = const_cast<Node*>(node_)->Next(0)) {
+  if (const Node* const next = node_->Next()) {
     const auto* const version =
         reinterpret_cast<const char*>(next->newest.load(std::memory_order_relaxed));
     __builtin_prefetch(version);
     __builtin_prefetch(version + 64);
-    __builtin_prefetch(next->Next(0));
+    __builtin_prefetch(next->Next());
   }
 }
 
