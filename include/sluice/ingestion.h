@@ -53,7 +53,9 @@ class SLUICE_EXPORT Ingestion {
   ///
   /// Busy if too much was written meanwhile (DB::NewIngestion), or the database is being closed;
   /// InvalidArgument if one of the sub-tables was dropped: nothing is ingested then. After NoSpace
-  /// nothing is ingested as yet, and Commit may be called again. After any other error of the file
+  /// nothing is ingested as yet, and Commit may be called again, but if there was no space for records
+  /// that Add had left in memory: then the next call is InvalidArgument, and the ingestion is to begin
+  /// again. After any other error of the file
   /// system, nothing is ingested if the database still takes writes; otherwise it may be there or not
   /// when the database is opened again, but not in part.
   ///

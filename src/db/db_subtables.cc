@@ -128,6 +128,7 @@ Status DBImpl::Drop(SubtableImpl* target) {
     db_.schedule.Forget(lock, *target);
     db_.subtables.Drop(lock, *target);
   }();
+  target->dead_stretches.Close();
   EpochReclaim();
   db_.full.RetryNow();
   return {};

@@ -82,9 +82,15 @@ Status IngestionImpl::FinishExtents() {
 Status IngestionImpl::Commit() {
   SLUICE_RETURN_IF_ERROR(CheckUnderWay());
   if (!std::exchange(finished_, true)) {
-    failed_ = NoThrow([&] { return FinishExtents(); });
+    Status status = NoThrow([&] { return FinishExtents(); });
     parts_.clear();
-    SLUICE_RETURN_IF_ERROR(failed_);
+    if (!status.ok()) {
+      // What was in memory is gone: to call again would lead to nothing.
+      failed_ = status.IsNoSpace()
+                    ? Status::InvalidArgument("an ingestion that found no space is to begin again")
+                    : status;
+      return status;
+    }
   }
   if (!runs_.empty()) {
     SLUICE_RETURN_IF_ERROR(install_(runs_, sequence_));

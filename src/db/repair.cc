@@ -210,7 +210,7 @@ Status Repairer::Run() {
     return locked;
   }
   const Status metadata = ReadMetadata();
-  without_metadata_ = metadata.IsCorruption();
+  without_metadata_ |= metadata.IsCorruption();
   if (!metadata.ok() && !without_metadata_) {
     return metadata;
   }
@@ -221,6 +221,7 @@ Status Repairer::Run() {
     if (metadata_.subtables.empty() && !has_log) {
       return metadata;
     }
+    FindGaps();
   } else {
     AdoptExtents();
   }
@@ -241,8 +242,8 @@ Status Repairer::Save() {
     Subtable* made = nullptr;
     SLUICE_RETURN_IF_ERROR(FindSubtable(id, &made));
   }
-  for (auto& [id, subtable] : metadata_.subtables) {
-    SLUICE_RETURN_IF_ERROR(SaveSubtable(id, &subtable));
+  for (const auto& [id, subtable] : metadata_.subtables) {
+    SLUICE_RETURN_IF_ERROR(SaveSubtable(id, subtable, nullptr));
   }
   SLUICE_RETURN_IF_ERROR(SaveLog());
   for (Subtable* const subtable : target_->ListSubtables()) {
@@ -301,6 +302,7 @@ Status Repairer::ReadMetadata() {
     const Status status = ReadLog(env_, dir, begin, apply, &contents);
     if (!status.ok() && (whole || begin == start)) {
       Lost(fmt::format("changes of the metadata: {}", status.ToString()));
+      without_metadata_ |= whole;
     } else if (whole) {
       CheckMark(dir, "the last changes of the metadata");
     }
@@ -339,6 +341,9 @@ Status Repairer::OpenSpace() {
     }
     DirIdentity tier;
     Status status = ReadIdentity(env_, dir, &tier);
+    if (status.ok() && metadata_.database.empty()) {
+      metadata_.database = tier.database;  // nothing else is left that says whose this is
+    }
     if (status.ok() && tier.database != metadata_.database) {
       // The two databases' extents may lie at the same places and have the same lengths.
       status =
@@ -352,9 +357,7 @@ Status Repairer::OpenSpace() {
       Lost(fmt::format("a level's directory: {}", status.ToString()));
     }
   }
-  SLUICE_RETURN_IF_ERROR(ExtentSpace::Open(env_, dirs_, &space_));
-  space_->Freeze();
-  return {};
+  return ExtentSpace::OpenReadOnly(env_, dirs_, &space_);
 }
 
 void Repairer::AdoptExtents() {
@@ -391,9 +394,14 @@ Status Repairer::FindExtents() {
         }));
   }
   Lost(fmt::format(
-      "the metadata: no whole state of it is left. {} extents were found without it; what was "
-      "deleted before may be back, and sub-tables are named by their numbers",
-      count));
+      "the metadata: {} is left. {} extents were found without it; what was deleted before may be "
+      "back, and sub-tables that it does not name are named by their numbers",
+      metadata_.subtables.empty() ? "no whole state of it" : "only an earlier state of it", count));
+  for (auto& [id, subtable] : metadata_.subtables) {
+    subtable.runs.clear();
+    subtable.values.clear();
+    subtable.flushed = 0;
+  }
   for (auto& [id, extents] : found) {
     std::sort(extents.begin(), extents.end(), [](const ExtentPtr& a, const ExtentPtr& b) {
       return CompareInternalKeys(a->smallest, b->smallest) < 0;
@@ -406,8 +414,11 @@ Status Repairer::FindExtents() {
       });
       (run != runs.end() ? *run : runs.emplace_back()).push_back(extent);
     }
-    Metadata::Subtable& subtable = metadata_.subtables[id];
-    subtable.name = SubtableName(id);
+    const auto [known, is_new] = metadata_.subtables.try_emplace(id);
+    Metadata::Subtable& subtable = known->second;
+    if (is_new) {
+      subtable.name = SubtableName(id);
+    }
     for (const std::vector<ExtentPtr>& run : runs) {
       RunIndex& index = subtable.runs[{kAsideLevel, run.front()->number}];
       SLUICE_RETURN_IF_ERROR(index.Edit({}, run, &index));
@@ -488,10 +499,11 @@ Status Repairer::FindSubtable(uint32_t id, Subtable** subtable) {
   return {};
 }
 
-Status Repairer::SaveSubtable(uint32_t id, Metadata::Subtable* subtable) {
+Status Repairer::SaveSubtable(uint32_t id, const Metadata::Subtable& subtable, const Gap* gap) {
+  RepairReport counted_before;
   std::deque<RunSalvage> runs;
-  for (const auto& [run_id, run] : subtable->runs) {
-    runs.emplace_back(run, &reader_, &report_);
+  for (const auto& [run_id, run] : subtable.runs) {
+    runs.emplace_back(run, &reader_, gap == nullptr ? &report_ : &counted_before);
   }
   std::string key;
   std::string value;
@@ -510,6 +522,12 @@ Status Repairer::SaveSubtable(uint32_t id, Metadata::Subtable* subtable) {
     bool found = false;
     for (RunSalvage& run : runs) {
       for (; run.Valid() && run.at().user_key() == key; run.Next()) {
+        const SequenceNumber sequence = TrailerSequence(run.at().trailer());
+        if (gap == nullptr) {
+          NoteGap(id, sequence);
+        } else if (sequence <= gap->last_before || sequence >= gap->first_after) {
+          continue;
+        }
         if (!found || run.at().trailer() > newest) {
           found = true;
           newest = run.at().trailer();
@@ -517,22 +535,19 @@ Status Repairer::SaveSubtable(uint32_t id, Metadata::Subtable* subtable) {
         }
       }
     }
-    // Without metadata, what was flushed is taken to end with the newest record found
-    // (FindFlushed).
-    subtable->flushed = std::max(subtable->flushed, TrailerSequence(newest));
-    if (TrailerType(newest) == static_cast<uint8_t>(RecordType::kValue) &&
-        TrailerSequence(newest) >= subtable->cuts.Covering(key, kMaxSequence)) {
-      ++report_.records_saved;
+    const bool is_value = TrailerType(newest) == static_cast<uint8_t>(RecordType::kValue) &&
+                          TrailerSequence(newest) >= subtable.cuts.Covering(key, kMaxSequence);
+    if (found && is_value) {
+      report_.records_saved += gap == nullptr ? 1 : 0;
       SLUICE_RETURN_IF_ERROR(Add({EntryType::kValue, id, key, value}));
+    } else if (found && gap != nullptr) {
+      SLUICE_RETURN_IF_ERROR(Add({EntryType::kDeletion, id, key, {}}));
     }
   }
   return WriteBatchOut();
 }
 
-// An extent may come from an unfinished flush, whose other records only the log has. A log that
-// reaches beyond a sub-table's extents has the newest version of every key that it names, so all of
-// it can be applied. One that damage has cut off before them would bring back older versions.
-void Repairer::FindFlushed() {
+void Repairer::FindGaps() {
   SequenceNumber last = 0;
   LoggedTransactions ignored;
   LogContents contents;
@@ -543,32 +558,56 @@ void Repairer::FindFlushed() {
         SequenceNumber sequence = 0;
         GetVarint64(&payload, &sequence);
         for (BatchWrite write; ReadWrite(&payload, &write); ++sequence) {
+          if (last != 0 && sequence > last + 1) {
+            gaps_.push_back({last, sequence, {}});
+          }
           last = std::max(last, sequence);
         }
         return {};
       },
       &contents);
-  for (auto& [id, subtable] : metadata_.subtables) {
-    if (subtable.flushed <= last) {
-      subtable.flushed = 0;
-    }
+  if (last != 0) {
+    gaps_.push_back({last, kMaxSequence + 1, {}});
   }
 }
 
-Status Repairer::SaveLog() {
-  if (without_metadata_) {
-    FindFlushed();
+void Repairer::NoteGap(uint32_t id, SequenceNumber sequence) {
+  const auto gap = std::upper_bound(
+      gaps_.begin(), gaps_.end(), sequence,
+      [](SequenceNumber number, const Gap& other) { return number < other.first_after; });
+  if (gap != gaps_.end() && sequence > gap->last_before) {
+    gap->subtables.insert(id);
   }
+}
+
+Status Repairer::SaveGap(const Gap& gap) {
+  for (const uint32_t id : gap.subtables) {
+    SLUICE_RETURN_IF_ERROR(SaveSubtable(id, metadata_.subtables.at(id), &gap));
+  }
+  return {};
+}
+
+Status Repairer::SaveLog() {
   LoggedTransactions prepared;
   LogContents contents;
   Status failed;  // of the new database
+  auto gap = gaps_.cbegin();
   const Status status = ReadLog(
       env_, path_ + "/log", metadata_.log_start,
       [&](LogPosition begin, std::string_view payload) -> Status {
         SLUICE_RETURN_IF_ERROR(CheckRecord(payload, begin, &prepared));
-        return failed = SaveWrites(payload);
+        SequenceNumber sequence = 0;
+        std::string_view rest = payload;
+        GetVarint64(&rest, &sequence);
+        for (; failed.ok() && gap != gaps_.end() && gap->first_after <= sequence; ++gap) {
+          failed = SaveGap(*gap);
+        }
+        return failed.ok() ? failed = SaveWrites(payload) : failed;
       },
       &contents);
+  for (; failed.ok() && gap != gaps_.end(); ++gap) {
+    failed = SaveGap(*gap);
+  }
   SLUICE_RETURN_IF_ERROR(failed);
   if (!status.ok()) {
     Lost(fmt::format("what was written last, from here on: {}", status.ToString()));

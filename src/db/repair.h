@@ -2,14 +2,17 @@
 //
 //  1. The metadata log is read as far as it makes sense. Should CURRENT not say where it begins,
 //     the last whole state in it is taken. Directories of levels that are another database's are
-//     left alone. If no state is left, extents are looked for in the data files (table_scan.h).
-//     Among them may be some that a compaction had replaced, or range deletions cut, and what was
-//     deleted since then may come back; sub-tables have lost their names.
+//     left alone. If no state is left, or its last changes are not, extents are looked for in the data
+//     files (table_scan.h). Among them may be some that a compaction had replaced, or range deletions
+//     cut, and what was deleted since then may come back; sub-tables without a state have lost their
+//     names.
 //  2. Of each sub-table, the newest version of each key among all blocks that can be read goes to
 //     the new database, unless it is a deletion. Levels do not matter: sequence numbers say what is
 //     newest.
 //  3. What the redo log has beyond the extents follows, up to the first damage in it, and then the
-//     transactions that were prepared.
+//     transactions that were prepared. Extents that were looked for do not tell how far they reach, so
+//     all of the log follows; and where it has no sequence numbers, because an ingestion has them or
+//     damage has cut it off, the extents' records of these numbers come once more.
 //
 // The damaged database is only read. Thread-compatible.
 
@@ -17,6 +20,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,11 +47,21 @@ class Repairer {
   Status FindExtents();
   Status FindValueExtents(std::map<uint32_t, std::shared_ptr<ValueShares>>* values);
   Status FindLog();
-  void FindFlushed();
+  // Which sequence numbers from its first one on the log lacks.
+  void FindGaps();
   Options TargetOptions() const;
   Status Save();
   Status MarkTarget(DirIdentity::State state);
-  Status SaveSubtable(uint32_t id, Metadata::Subtable* subtable);
+  // Sequence numbers between these two, and the sub-tables that have records of them in extents.
+  struct Gap {
+    SequenceNumber last_before;
+    SequenceNumber first_after;
+    std::set<uint32_t> subtables;
+  };
+  // The newest records of all keys; with `gap` the newest of those in it, and deletions, too.
+  Status SaveSubtable(uint32_t id, const Metadata::Subtable& subtable, const Gap* gap);
+  void NoteGap(uint32_t id, SequenceNumber sequence);
+  Status SaveGap(const Gap& gap);
   Status SaveLog();
   // Of a log in `dir` that seems whole: where it was cut, and its mark is damaged, too, nothing else
   // would say so.
@@ -73,8 +87,9 @@ class Repairer {
   std::unique_ptr<FileLock> lock_;
   std::unique_ptr<ExtentSpace> space_;
   std::vector<ExtentSpace::Dir> dirs_;
-  Metadata metadata_;  // its extents lie in space_
-  bool without_metadata_ = false;
+  Metadata metadata_;              // its extents lie in space_
+  bool without_metadata_ = false;  // or without its last changes: extents are looked for
+  std::vector<Gap> gaps_;          // of the log, ascending
   std::unique_ptr<DB> target_;
   std::map<uint32_t, Subtable*> subtables_;  // of the new database, by their ids in the old one
   WriteBatch batch_;

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "sluice/db.h"
+#include "sluice/ingestion.h"
 #include "table/testing.h"
 #include "tree/table_scan.h"
 #include "tree/value_extent.h"
@@ -207,6 +208,105 @@ TEST_F(RepairTest, WithoutMetadataTheLogIsSaved) {
   }
   fs::remove_all(Path() + "/meta");
   EXPECT_EQ(Repair(), (Contents{{"default/a", "2"}, {"subtable-1/c", "4"}}));
+}
+
+// What is ingested is in no log, and newer than all that was written before. One of the writes is the
+// last, so that the log reaches beyond the extents.
+TEST_F(RepairTest, WithoutMetadataIngestionsStayNewerThanTheLog) {
+  for (const std::string_view before : {"puts", "deletions", "range deletion"}) {
+    SCOPED_TRACE(before);
+    fs::remove_all(Path());
+    contents_.clear();
+    {
+      std::unique_ptr<DB> db;
+      ASSERT_TRUE(DB::Open(options_, Path(), &db).ok());
+      std::unique_ptr<Ingestion> ingestion;
+      for (int round = 0; round < 2; ++round) {
+        for (int i = 0; i < 200; ++i) {
+          const std::string key = fmt::format("key{:04}", i);
+          if (before == "puts") {
+            ASSERT_TRUE(db->Put({}, key, "old").ok());
+          } else if (before == "deletions") {
+            ASSERT_TRUE(db->Delete({}, key).ok());
+          }
+        }
+        if (before == "range deletion") {
+          ASSERT_TRUE(db->DeleteRange({}, nullptr, "key", "kez").ok());
+        }
+        ASSERT_TRUE(db->NewIngestion(&ingestion).ok());
+        for (int i = 0; i < 200; ++i) {
+          const std::string key = fmt::format("key{:04}", i);
+          contents_["default/" + key] = fmt::format("ingested {}", round);
+          ASSERT_TRUE(ingestion->Add(nullptr, key, contents_["default/" + key]).ok());
+        }
+        ASSERT_TRUE(ingestion->Commit().ok());
+        ingestion.reset();
+        ASSERT_TRUE(db->Put({.sync = true}, "key0007", "last").ok());
+        contents_["default/key0007"] = "last";
+      }
+    }
+    fs::remove_all(Path() + "/meta");
+    EXPECT_TRUE(Repair() == contents_);
+  }
+}
+
+// The extents of an ingestion that was never committed may be found; what the log has of other keys
+// stays.
+TEST_F(RepairTest, WithoutMetadataAnUnfinishedIngestionHidesNothingElse) {
+  const std::string crashed = dir_.File("crashed");
+  {
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(options_, Path(), &db).ok());
+    for (int i = 0; i < 200; ++i) {
+      ASSERT_TRUE(db->Put({.sync = i == 199}, fmt::format("key{:04}", i), "logged").ok());
+    }
+    std::unique_ptr<Ingestion> ingestion;
+    ASSERT_TRUE(db->NewIngestion(&ingestion).ok());
+    for (int i = 0; i < 2000; ++i) {
+      ASSERT_TRUE(
+          ingestion->Add(nullptr, fmt::format("other{:04}", i), std::string(200, 'v')).ok());
+    }
+    fs::copy(Path(), crashed, fs::copy_options::recursive);
+  }
+  fs::remove_all(crashed + "/meta");
+  ASSERT_TRUE(DB::Repair(options_, crashed, dir_.File("to"), &report_).ok());
+  std::unique_ptr<DB> db;
+  ASSERT_TRUE(DB::Open(options_, dir_.File("to"), &db).ok());
+  const Contents saved = Read(db.get());
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_TRUE(saved.contains(fmt::format("default/key{:04}", i))) << i;
+  }
+}
+
+// Damage at the end of the metadata must not cost more than the loss of all of them: what is alive may
+// be in extents that only the last changes name.
+TEST_F(RepairTest, DamageAtTheEndOfTheMetadataCostsNoMoreThanAllOfThem) {
+  {
+    std::unique_ptr<DB> db;
+    ASSERT_TRUE(DB::Open(options_, Path(), &db).ok());
+    Subtable* named;
+    ASSERT_TRUE(db->CreateSubtable("named", &named).ok());
+    for (int i = 0; i < 5000; ++i) {
+      const std::string key = fmt::format("key{:05}", i);
+      ASSERT_TRUE(db->Put({}, i % 2 == 0 ? nullptr : named, key, std::string(100, 'v')).ok());
+      contents_[(i % 2 == 0 ? "default/" : "named/") + key] = std::string(100, 'v');
+    }
+    ASSERT_TRUE(db->CompactRange(nullptr, {}, {}).ok());
+    ASSERT_TRUE(db->Flush(named).ok());
+    ASSERT_TRUE(db->Put({.sync = true}, "key", "last").ok());
+    contents_["default/key"] = "last";
+  }
+  std::string newest;
+  for (const auto& [file, contents] : Files(Path() + "/meta")) {
+    newest = file.ends_with(".log") ? file : newest;
+  }
+  std::string bytes;
+  ASSERT_TRUE(Env::Posix()->ReadFile(newest, &bytes).ok());
+  const size_t end = bytes.find_last_not_of('\0');
+  ASSERT_NE(end, std::string::npos);
+  Damage(newest, end - 2, 2);
+  EXPECT_TRUE(Repair() == contents_);
+  EXPECT_FALSE(report_.losses.empty());
 }
 
 // A crash in the middle of a flush leaves its first extents, and the log of all.

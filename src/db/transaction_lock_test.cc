@@ -364,5 +364,22 @@ TEST_F(LockWaitListenerTest, OfAPreparedTransactionGoesBefore) {
   EXPECT_TRUE(b_notes.Are({}));
 }
 
+// The same while its commit, which holds its locks, is on its way to the disk.
+TEST_F(LockWaitListenerTest, OfACommitUnderWayGoesWithTheTransaction) {
+  for (int i = 0; i < 50; ++i) {
+    Notes a_notes, b_notes;
+    auto a = db_->BeginTransaction({.wait_listener = &a_notes}, {.sync = true});
+    ASSERT_TRUE(a->Put(nullptr, "x", "a").ok());
+    std::promise<Status> committed;
+    a->CommitAsync([&](const Status& status) { committed.set_value(status); });
+    a.reset();
+    auto b = Begin(&b_notes);
+    EXPECT_TRUE(b->Put(nullptr, "x", "b").ok());
+    EXPECT_TRUE(b->Commit().ok());
+    EXPECT_TRUE(committed.get_future().get().ok());
+    EXPECT_TRUE(b_notes.Are({}));
+  }
+}
+
 }  // namespace
 }  // namespace sluice

@@ -81,6 +81,9 @@ Status CheckTask(const MergeTask& task) {
       !std::is_sorted(snapshots.begin(), snapshots.end(), std::less_equal<>())) {
     return Status::InvalidArgument("snapshots that do not ascend, or none");
   }
+  if (snapshots.back() > kMaxSequence) {
+    return Status::InvalidArgument("a snapshot above all sequence numbers");
+  }
   if (task.bloom_bits_per_key > kMaxMergeBloomBits) {
     return Status::InvalidArgument(
         fmt::format("filters of {} bits per key", task.bloom_bits_per_key));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "merge/multi_pass.h"
@@ -270,7 +271,7 @@ MergeResult OffloadDriver::RunOnCpu(const MergeTask& task, const MergeSink& sink
 void OffloadDriver::Submit(MergeTask task, MergeSink sink, Done done) {
   {
     MutexLock lock(mutex_);
-    while (queue_.size() >= options_.queued_tasks) {
+    while (queue_.size() >= std::max<size_t>(1, options_.queued_tasks)) {
       changed_.wait(lock);
     }
     queue_.push_back({std::move(task), std::move(sink), std::move(done)});

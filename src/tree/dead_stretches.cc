@@ -91,6 +91,14 @@ void DeadStretches::Clear() {
   Retire(before);
 }
 
+void DeadStretches::Close() {
+  {
+    const MutexLock lock(mutex_);
+    closed_ = true;
+  }
+  Clear();
+}
+
 void DeadStretches::Retire(const All* all) {
   if (all != nullptr) {
     EpochRetire(const_cast<All*>(all));
@@ -136,6 +144,9 @@ void DeadStretches::Note(std::string_view begin, std::string_view end, uint64_t 
   const All* meanwhile = nullptr;
   {
     const MutexLock lock(mutex_);
+    if (closed_) {
+      return;
+    }
     const All* const now = all_.load(std::memory_order_relaxed);
     All all = now == nullptr ? All() : *now;
     std::vector<Stretch> dead;

@@ -83,6 +83,8 @@ class DeadStretches {
 
   // As Cut, for any number of keys: forgets all stretches.
   void Clear();
+  // Forgets them, and notes none any more.
+  void Close();
 
   // For tests.
   std::vector<Stretch> stretches() const;
@@ -103,6 +105,7 @@ class DeadStretches {
   static void Retire(const All* all);  // may be null
 
   Mutex mutex_;  // of those who change them
+  bool closed_ SLUICE_GUARDED_BY(mutex_) = false;
   std::atomic<const All*> all_{nullptr};
 };
 

@@ -260,6 +260,11 @@ TEST(DeadStretches, AreFew) {
   }
   stretches.Note(std::string(2000, 'k'), "l", 1'000'000, 1, given);
   EXPECT_EQ(stretches.stretches().front().begin, all.front().begin);
+  // Of a dropped sub-table, whose iterators go on.
+  stretches.Close();
+  EXPECT_TRUE(stretches.stretches().empty());
+  stretches.Note("a", "b", 100, 1, given);
+  EXPECT_TRUE(stretches.stretches().empty());
 }
 
 }  // namespace

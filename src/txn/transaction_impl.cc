@@ -74,8 +74,11 @@ TransactionImpl::TransactionImpl(TransactionStore* store, Transactions* all, Pre
 }
 
 TransactionImpl::~TransactionImpl() {
-  if (prepared_ != nullptr) {
+  if (locks_.use_count() > 1) {
+    // Prepared, or its commit is under way: its locks outlive it.
     all_.locks.ForgetListener(locks_.get());
+  }
+  if (prepared_ != nullptr) {
     all_.prepared.GiveBack(prepared_.get());
   } else {
     (void)Rollback();
