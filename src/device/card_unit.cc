@@ -33,7 +33,21 @@ void CardUnit::Write(uint32_t offset, uint32_t value) {
                value);
 }
 
+Status CardUnit::AwaitReset() const {
+  for (const Clock::time_point began = Clock::now();;) {
+    const uint32_t resets = card_->Read(abi::card::kReset);
+    if (resets == kNobody || (resets >> unit_ & 1) == 0) {
+      return {};
+    }
+    if (Clock::now() - began > kResetTime) {
+      return Status::IoError(name_ + " does not come out of its reset");
+    }
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+}
+
 Status CardUnit::CheckIdentity() const {
+  SLUICE_RETURN_IF_ERROR(AwaitReset());  // meanwhile it does not answer
   const uint32_t id = Read(abi::capability::kId);
   if (id >> 16 != abi::kMagic) {
     return Status::IoError(
@@ -77,14 +91,7 @@ bool CardUnit::HasWindow(uint64_t begin, uint64_t end) const {
 
 Status CardUnit::Reset() {
   card_->Write(abi::card::kReset, 1u << unit_);
-  for (const Clock::time_point began = Clock::now();
-       (card_->Read(abi::card::kReset) >> unit_ & 1) != 0;) {
-    if (Clock::now() - began > kResetTime) {
-      return Status::IoError(name_ + " does not come out of its reset");
-    }
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-  return {};
+  return AwaitReset();
 }
 
 void CardUnit::Start(uint64_t descriptor) {

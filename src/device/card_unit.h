@@ -38,7 +38,8 @@ class CardUnit {
   CardUnit(CardRegisters* card, unsigned unit, std::string name)
       : card_(card), unit_(unit), name_(std::move(name)) {}
 
-  // IoError: this is no Compaction Unit; InvalidArgument: one of another version.
+  // IoError: this is no Compaction Unit, or it is in a reset that does not end; InvalidArgument: one of
+  // another version.
   Status CheckIdentity() const;
   // Fills in what the unit's registers say.
   void ReadCapabilities(DeviceInfo* info) const;
@@ -61,6 +62,8 @@ class CardUnit {
  private:
   uint32_t Read(uint32_t offset) const;
   void Write(uint32_t offset, uint32_t value);
+  // Until the unit is in no reset.
+  Status AwaitReset() const;
   // One of the card's registers of which each unit has one.
   uint32_t Mine(uint32_t first) const { return first + unit_ * sizeof(uint32_t); }
   Status WaitUntilDone(uint64_t cycles, double clock_mhz, const Patience& patience,

@@ -237,6 +237,26 @@ TEST(CardRegisters, WindowsWithoutAUnitReadAsZero) {
   EXPECT_EQ(card.Read(0, abi::card::kReset), 0u);
 }
 
+// However soon a unit is asked that is being reset: it answers, if not always with what is there, and so
+// do the others.
+TEST(CardRegisters, AnswerBesideAReset) {
+  std::mt19937_64 rng(1);
+  Card card(dv::RandomMemory(rng, kCardMemory));
+  for (int cycles = 0; cycles < 24; ++cycles) {
+    SCOPED_TRACE(cycles);
+    card.Write(0, abi::card::kReset, 1);
+    for (const uint64_t start = card.cycle(); card.cycle() - start < uint64_t(cycles);) {
+      (void)card.Read(0, abi::card::kUnits);  // which lets time pass
+    }
+    (void)card.Read(0, abi::capability::kId);
+    card.Write(0, abi::control::kGie, 1);
+    EXPECT_EQ(card.Read(1, abi::capability::kId), abi::kMagic << 16 | abi::kVersion);
+    while (card.Read(0, abi::card::kReset) != 0) {
+    }
+    EXPECT_EQ(card.Read(0, abi::capability::kId), abi::kMagic << 16 | abi::kVersion);
+  }
+}
+
 // A stray address bit leads to an error, not to the next unit's memory, on every port.
 TEST(Card, NoUnitReachesBeyondItsWindow) {
   std::mt19937_64 rng(dv::TestSeed());

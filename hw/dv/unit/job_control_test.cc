@@ -465,6 +465,53 @@ TEST_F(JobControl, DoesNotWaitForPortsWithoutEnd) {
   EXPECT_EQ(Run([&] { FinishMerge(); }), MergeStatus::kOk);
 }
 
+// A job that is started about when the ports become idle is refused or done, and never forgotten.
+TEST_F(JobControl, AnswersAJobThatComesAsThePortsBecomeIdle) {
+  const auto busy = [&] {
+    tb_->ports_idle_i = 0;
+    tb_->data_full_i = 1;
+  };
+  for (int start = 0; start < 10; ++start) {
+    SCOPED_TRACE(start);
+    tb_->ports_move_i = 0;
+    EXPECT_EQ(Run(busy), MergeStatus::kDevice);
+    tb_->ports_move_i = 1;
+    started_ = merge_over_ = filters_over_ = record_over_ = false;
+    cycles_since_merge_ = 0;
+    record_addr_.reset();
+    record_.clear();
+    status_.reset();
+    for (int i = 0; i < 10; ++i) {
+      if (i == 5) {
+        tb_->ports_idle_i = 1;
+        tb_->data_full_i = 0;
+        tb_->data_done_i = 0;
+      }
+      if (i == start) {
+        tb_->job_valid_i = 1;
+      }
+      Cycle();
+    }
+    for (int i = 0; i < 5000 && !status_; ++i) {
+      Cycle();
+      if (started_) {
+        FinishMerge();
+      }
+    }
+    ASSERT_TRUE(status_.has_value()) << "the job is lost";
+    EXPECT_TRUE(*status_ == MergeStatus::kOk || *status_ == MergeStatus::kDevice);
+    started_ = merge_over_ = filters_over_ = record_over_ = false;
+    cycles_since_merge_ = 0;
+    record_addr_.reset();
+    record_.clear();
+    status_.reset();
+    tb_->data_done_i = 0;
+    for (int i = 0; i < 10; ++i) {
+      Cycle();
+    }
+  }
+}
+
 TEST_F(JobControl, WaitsForThePortsBeforeItEnds) {
   int waited = 0;
   EXPECT_EQ(Run([&] {

@@ -5,10 +5,11 @@
 // |----------------|----------------------------------------------------------|-------------------|
 // | Run            |                                                          | RESET is written  |
 // | Drain          | isolate its ports, start no access to its registers      | nothing is due    |
-// | Hold           | hold it in reset                                         | after 8 cycles    |
+// | Hold           | hold it in reset, and let it come out of that            | after 8 cycles, 4 |
 //
-// One read and one write at a time. An access to a unit that is being reset waits; one to a window
-// without a unit reads as 0 and ignores writes.
+// One read and one write at a time. An access to a unit that is being reset is SLVERR at once: if it
+// waited, nobody could use the registers of the others while the unit's memory keeps it waiting. One to
+// a window without a unit reads as 0 and ignores writes.
 
 `include "cu_assert.svh"
 
@@ -61,7 +62,8 @@ module cu_card_control #(
 
   localparam int unsigned WindowBits = $clog2(CardUnitStride);
   localparam int unsigned HoldCycles = 8;
-  localparam int unsigned HoldBits = $clog2(HoldCycles + 1);
+  localparam int unsigned OutCycles = 4;
+  localparam int unsigned HoldBits = $clog2(HoldCycles + OutCycles + 1);
 
   `ASSERT_PARAM(units, Units >= 1 && Units <= CardUnitCount, "Units must be 1 to 8")
 
@@ -80,10 +82,12 @@ module cu_card_control #(
   // ------------------------------------------------------------------ writes
   logic write_busy_q;                // taken, not yet answered
   logic [Units-1:0] write_unit_q;    // by whom; 0: here
+  logic write_refused_q;
   wire [Units-1:0] write_unit = unit_of(s_axi_awaddr_i[15:WindowBits]);
   wire write_ask = s_axi_awvalid_i & s_axi_wvalid_i & ~write_busy_q;
   wire write_here = write_ask & (write_unit == '0);
-  wire write_taken = write_here | |(write_valid_o & write_ready_i);
+  wire write_refused = |(write_unit & ~running);
+  wire write_taken = write_here | (write_ask & write_refused) | |(write_valid_o & write_ready_i);
 
   assign write_valid_o   = write_ask ? write_unit & running : '0;
   assign s_axi_awready_o = write_taken;
@@ -91,7 +95,7 @@ module cu_card_control #(
   assign s_axi_bvalid_o  = write_busy_q & ((write_unit_q == '0) | |(write_unit_q & bvalid_i));
   assign bready_o        = (write_busy_q & s_axi_bready_i) ? write_unit_q : '0;
   always_comb begin
-    s_axi_bresp_o = 2'b00;
+    s_axi_bresp_o = {write_refused_q, 1'b0};
     for (int u = 0; u < int'(Units); u++) if (write_unit_q[u]) s_axi_bresp_o |= bresp_i[u];
   end
 
@@ -124,12 +128,14 @@ module cu_card_control #(
   // ------------------------------------------------------------------ reads
   logic read_busy_q;
   logic [Units-1:0] read_unit_q;
+  logic read_refused_q;
   logic [31:0] rdata_q, rdata_d;
   logic [Units-1:0][31:0] beats_q;
   logic [Units-1:0][3:0] moved_q;  // beats_i a cycle ago
   wire [Units-1:0] read_unit = unit_of(s_axi_araddr_i[15:WindowBits]);
   wire read_ask = s_axi_arvalid_i & ~read_busy_q;
-  wire read_taken = read_ask & ((read_unit == '0) | |(arvalid_o & arready_i));
+  wire read_refused = |(read_unit & ~running);
+  wire read_taken = read_ask & ((read_unit == '0) | read_refused | |(arvalid_o & arready_i));
 
   assign arvalid_o       = read_ask ? read_unit & running : '0;
   assign s_axi_arready_o = read_taken;
@@ -137,7 +143,7 @@ module cu_card_control #(
   assign rready_o        = (read_busy_q & s_axi_rready_i) ? read_unit_q : '0;
   always_comb begin
     s_axi_rdata_o = (read_unit_q == '0) ? rdata_q : '0;
-    s_axi_rresp_o = 2'b00;
+    s_axi_rresp_o = {read_refused_q, 1'b0};
     for (int u = 0; u < int'(Units); u++) begin
       if (read_unit_q[u]) begin
         s_axi_rdata_o |= rdata_i[u];
@@ -155,10 +161,14 @@ module cu_card_control #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (write_taken) write_unit_q <= write_unit;
+    if (write_taken) begin
+      write_unit_q    <= write_unit & running;
+      write_refused_q <= write_refused;
+    end
     if (read_taken) begin
-      read_unit_q <= read_unit;
-      rdata_q     <= rdata_d;
+      read_unit_q    <= read_unit & running;
+      read_refused_q <= read_refused;
+      rdata_q        <= rdata_d;
     end
     if (!rst_ni) begin
       write_busy_q <= 1'b0;
@@ -182,7 +192,7 @@ module cu_card_control #(
                        3'(moved_q[u][3]);
     assign unit_rst_no[u] = rst_nq & rst_ni;
     always_ff @(posedge clk_i) begin
-      rst_nq <= state_q[u] != Hold;
+      rst_nq <= state_q[u] != Hold || held_q >= HoldBits'(HoldCycles);
       held_q <= (state_q[u] == Hold) ? held_q + 1'b1 : '0;
       moved_q[u] <= beats_i[u];
       if (!rst_ni) begin
@@ -193,7 +203,7 @@ module cu_card_control #(
         unique case (state_q[u])
           Run: if (reset_set[u]) state_q[u] <= Drain;
           Drain: if (idle_i[u] && !accessed[u]) state_q[u] <= Hold;
-          Hold: if (held_q == HoldBits'(HoldCycles)) state_q[u] <= Run;
+          Hold: if (held_q == HoldBits'(HoldCycles + OutCycles)) state_q[u] <= Run;
           default: state_q[u] <= Run;
         endcase
       end

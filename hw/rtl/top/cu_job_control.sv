@@ -386,7 +386,7 @@ module cu_job_control #(
   assign record_data_o  = record_mem[word_q[4:0]];
   assign record_last_o  = record_last_q;
 
-  assign job_ready_o  = (state_q == Idle) | (state_q == Stuck);
+  assign job_ready_o  = (state_q == Idle) | (state_q == Stuck & ~ports_idle_i);
   assign job_done_o   = state_q == Finish;
   assign job_status_o = status_q;
   // Until the reset, a cycle into Clear, takes hold.
