@@ -38,6 +38,9 @@ Status CheckDirectory(const DbArguments& arguments) {
                                               arguments.dir));
   }
   if (status.ok() && current.starts_with("MANIFEST-")) {
+    if (Env::Posix()->FileExists(arguments.dir + "/IDENTITY").ok()) {
+      return Status::NotSupported(fmt::format("{}: a RocksDB database", arguments.dir));
+    }
     return Status::InvalidArgument(
         fmt::format("{}: a LevelDB database; `sluice db import-leveldb {} NEW --create` adopts it",
                     arguments.dir, arguments.dir));

@@ -136,6 +136,9 @@ std::string CheckFamily(const rocksdb::DB& db, const rocksdb::ColumnFamilyOption
       options.bottommost_compression_opts.max_dict_bytes != 0) {
     return "max_dict_bytes";
   }
+  if (options.bottommost_compression_opts.enabled) {
+    return "bottommost_compression_opts";
+  }
   if (!options.table_factory->IsInstanceOf(rocksdb::TableFactory::kBlockBasedTableName())) {
     return "table_factory";
   }

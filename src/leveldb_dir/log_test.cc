@@ -87,6 +87,20 @@ TEST(Log, ZeroTailIsNoError) {
   EXPECT_TRUE(status.ok()) << status.ToString();
 }
 
+// The file had got its length when the power went, and not all of its bytes.
+TEST(Log, ALastRecordThatEndsInZerosIsNoError) {
+  const std::string log = MakeLog({"one", std::string(300, 'x')});
+  for (size_t zeros = 1; zeros <= 307; ++zeros) {
+    std::string torn = log;
+    std::fill(torn.end() - static_cast<ptrdiff_t>(zeros), torn.end(), '\0');
+    for (const size_t more : {0u, 1u, 40000u}) {
+      Status status;
+      ASSERT_EQ(ReadLog(torn + std::string(more, '\0'), &status).size(), 1u) << zeros;
+      ASSERT_TRUE(status.ok()) << zeros << ": " << status.ToString();
+    }
+  }
+}
+
 TEST(Log, ZerosInsideRecordAreCorruption) {
   std::string log = MakeLog({std::string(100000, 'x'), "next"});
   std::fill(log.begin() + kLogBlockBytes, log.begin() + 2 * kLogBlockBytes, '\0');

@@ -357,6 +357,8 @@ TEST(RocksService, LeavesWhatItCannotDoExactly) {
       {"enable_blob_files", [](auto* o, Table*) { o->enable_blob_files = true; }},
       {"paranoid_file_checks", [](auto* o, Table*) { o->paranoid_file_checks = true; }},
       {"max_dict_bytes", [](auto* o, Table*) { o->compression_opts.max_dict_bytes = 1000; }},
+      {"bottommost_compression_opts",
+       [](auto* o, Table*) { o->bottommost_compression_opts.enabled = true; }},
       {"compression", [](auto* o, Table*) { o->compression = rocksdb::kZlibCompression; }},
       {"allow_ingest_behind", [](auto* o, Table*) { o->allow_ingest_behind = true; }},
       {"two_write_queues or unordered_write", [](auto* o, Table*) { o->unordered_write = true; }},
