@@ -10,6 +10,7 @@ Status CountedRange::Count(Session* session, Subtable* subtable, bool newest, st
   subtable_ = subtable;
   from_.assign(from);
   to_.assign(to);
+  session_ = session->id();
   statement_ = session->statement();
   changes_ = session->changes();
   keeps_ = !newest;
@@ -54,7 +55,8 @@ void CountedRange::Clear() {
 bool CountedRange::Serves(const Session& session, const Subtable* subtable, std::string_view from,
                           std::string_view to) const {
   return (all_ || !records_.empty()) && subtable == subtable_ && from == from_ && to == to_ &&
-         statement_ == session.statement() && changes_ == session.changes();
+         session_ == session.id() && statement_ == session.statement() &&
+         changes_ == session.changes();
 }
 
 }  // namespace sluice::mariadb

@@ -54,6 +54,7 @@ class CountedRange {
   const Subtable* subtable_ = nullptr;
   std::string from_;
   std::string to_;
+  uint64_t session_ = 0;
   uint64_t statement_ = 0;  // the session's, and its changes
   uint64_t changes_ = 0;
   std::string bytes_;

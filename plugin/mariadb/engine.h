@@ -97,6 +97,9 @@ uint64_t DefinitionVersion(const LEX_CUSTRING& uuid);
 constexpr char kPartitionList[] = ".par";
 constexpr char kDefinition[] = ".frm";
 
+// Whether Engine::LockedByDetached is true of the rows of a table of which nobody else has locks.
+bool IsLockedByDetached(std::string_view name);
+
 // Drops a table. A temporary one may be dropped within the transaction that has written it.
 Status DropTable(THD* thd, std::string_view name);
 

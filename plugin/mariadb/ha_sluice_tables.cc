@@ -36,11 +36,17 @@ constexpr std::pair<std::string_view, const char*> kRefusedCollations[] = {
     {"cp1250_czech_cs", "an index on a column with cp1250_czech_cs"},
     {"big5_chinese_ci", "an index on a column with big5_chinese_ci"},
     {"big5_chinese_nopad_ci", "an index on a column with big5_chinese_nopad_ci"},
+    {"tis620_thai_nopad_ci", "an index on a column with tis620_thai_nopad_ci"},
 };
 
 // UNIQUE over long columns is an index on a hash of them, which the server makes and looks into.
 bool IsUnique(const KEY& key) {
   return (key.flags & HA_NOSAME) != 0 && key.algorithm != HA_KEY_ALG_LONG_HASH;
+}
+
+bool HasWithoutOverlaps(const TABLE& table) {
+  return std::any_of(table.key_info, table.key_info + table.s->keys,
+                     [](const KEY& key) { return key.without_overlaps; });
 }
 
 bool SameName(const char* a, const char* b) {
@@ -382,6 +388,11 @@ int ha_sluice::delete_table(const char* name) {
 // server has their engine rename the table as if it had none (MariaDB 10.11.18,
 // execute_rename_table in sql/ddl_log.cc). So the server's list of them is renamed here, too.
 int ha_sluice::rename_table(const char* from, const char* to) {
+  // An ALTER puts another table in its place, or it into another's.
+  if (ha_thd() != nullptr && sluice::mariadb::CopiesTable(ha_thd()) &&
+      sluice::mariadb::IsLockedByDetached(from)) {
+    return Fail(Status::Busy(sluice::mariadb::kDetached));
+  }
   Status status = engine->dictionary.Rename(from, to);
   const std::string list = std::string(from) + kPartitionList;
   if (status.IsNotFound() && access(list.c_str(), F_OK) == 0) {
@@ -530,9 +541,10 @@ int ha_sluice::extra(enum ha_extra_function operation) {
     case HA_EXTRA_BEGIN_COPY:
     case HA_EXTRA_BEGIN_ALTER_IGNORE_COPY:
       // A temporary table that is created and filled within a transaction belongs to it, which may
-      // read it. All else that copies ends the transaction first.
+      // read it; and where the server looks for rows that overlap, the transaction must see those
+      // that it has written. All else that copies ends the transaction first.
       unshared_ = !(InTransaction(ha_thd()) && thd_sql_command(ha_thd()) == SQLCOM_CREATE_TABLE &&
-                    ha_thd()->lex->tmp_table());
+                    (ha_thd()->lex->tmp_table() || HasWithoutOverlaps(*table)));
       return 0;
     case HA_EXTRA_END_COPY:
       if (unshared_) {
@@ -550,7 +562,8 @@ int ha_sluice::extra(enum ha_extra_function operation) {
 
 int ha_sluice::reset() {
   cursor_.Close();
-  ahead_ = {};  // and its memory
+  counted_.Clear();  // the next statement may be another connection's
+  ahead_ = {};       // and its memory
   cursor_ahead_ = false;
   only_index_ = false;
   auto_increment_locked_ = false;

@@ -6,6 +6,7 @@
 
 #include <sluice/db.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -61,6 +62,8 @@ class Session {
   Status Get(Subtable* subtable, std::string_view key, std::string* value);
   std::vector<Status> MultiGet(Subtable* subtable, const std::vector<std::string_view>& keys,
                                std::vector<std::string>* values);
+  // No two sessions have had the same.
+  uint64_t id() const { return id_; }
   // Changes with each statement.
   uint64_t statement() const { return statement_; }
   // Changes with each write, and when writes are undone.
@@ -151,6 +154,9 @@ class Session {
   Status ReleaseSavepoints(size_t left);
   void End();
 
+  static inline std::atomic<uint64_t> last_id{0};
+
+  const uint64_t id_ = ++last_id;
   DB* db_;
   EntryLocks* entry_locks_;
   std::mutex cancel_mutex_;  // held where transaction_ is replaced, and by CancelWaits

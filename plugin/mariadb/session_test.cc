@@ -594,6 +594,17 @@ TEST_F(CountedRangeTest, AScanTakesWhatWasCounted) {
   EXPECT_TRUE(Used());
 }
 
+// A table's handler goes from one connection to another.
+TEST_F(CountedRangeTest, AnotherSessionFindsItsOwn) {
+  auto session = Begun(Isolation::kReadCommitted);
+  Count(session.get(), "c", "f", 64);
+  Commit("dx", "new");
+  auto other = Begun(Isolation::kReadCommitted);
+  ASSERT_EQ(other->statement(), session->statement());
+  EXPECT_EQ(Scan(other.get(), "c", "f"), "ccdddxnewee");
+  EXPECT_FALSE(Used());
+}
+
 TEST_F(CountedRangeTest, CountsUpToALimit) {
   auto session = Begun(Isolation::kReadCommitted);
   uint64_t count = 0;

@@ -359,7 +359,21 @@ Status AwaitEntryLocks(THD* thd) {
   return {};
 }
 
+// Nobody else has a lock of the table's, with the server's own lock of it: no need to wait.
+bool IsLockedByDetached(std::string_view name) {
+  TableEntry entry;
+  return engine->dictionary.Find(name, &entry).ok() &&
+         engine->LockedByDetached(entry.indexes.front().subtable, {});
+}
+
 Status DropTable(THD* thd, std::string_view name) {
+  // Not so of temporary tables, which are their transaction's, nor of partitions, of which some would
+  // be gone by then.
+  const int command = thd == nullptr ? SQLCOM_END : thd_sql_command(thd);
+  if ((command == SQLCOM_DROP_TABLE || command == SQLCOM_CREATE_TABLE) && name.starts_with("./") &&
+      name.find("#P#") == std::string_view::npos && IsLockedByDetached(name)) {
+    return Status::Busy(kDetached);
+  }
   Session* const session = thd == nullptr ? nullptr : ExistingSession(thd);
   if (session == nullptr || !session->wrote()) {
     return engine->dictionary.Drop(name);

@@ -51,6 +51,20 @@ class DdlTest(case.Case):
         self.expect(one, "CREATE TABLE u ENGINE=SLUICE SELECT a FROM t UNION SELECT b FROM t; SELECT * FROM u", "1 2 3 10 20 30")
         self.expect(one, "CREATE TABLE v ENGINE=SLUICE SELECT f() AS c FROM t; SELECT * FROM v", "30 30 30")
 
+    def test_nothing_that_was_counted_is_left_for_another_connection(self):
+        writer = self.connect()
+        self.expect(writer, "CREATE TABLE s (id INT PRIMARY KEY, k INT, KEY k (k)) ENGINE=SLUICE; INSERT INTO s SELECT seq, seq DIV 3 FROM seq_1_to_100;"
+                    "CREATE TABLE c (n INT) ENGINE=SLUICE; INSERT INTO c VALUES (3), (4); FLUSH TABLES s", "")
+        self.connect().do("EXPLAIN SELECT * FROM s WHERE k = 3")
+        self.expect(writer, "INSERT INTO s VALUES (1000, 3); DELETE FROM s WHERE id = 9", "")
+        self.expect(self.connect(), "SELECT s.id FROM c STRAIGHT_JOIN s FORCE INDEX (k) ON s.k = c.n", "10 11 1000 12 13 14")
+
+    def test_overlaps_are_found_where_a_table_is_made_of_another(self):
+        one = self.connect()
+        self.expect(one, "CREATE TABLE src (id INT, s DATE, e DATE) ENGINE=SLUICE; INSERT INTO src VALUES (1, '2020-01-01', '2021-01-01'),"
+                    "(1, '2020-06-01', '2020-09-01'); SET autocommit = 0", "")
+        self.expect(one, "CREATE TABLE x (id INT, s DATE, e DATE, PERIOD FOR p (s, e), UNIQUE (id, p WITHOUT OVERLAPS)) ENGINE=SLUICE SELECT * FROM src", "E1062")
+
     def test_tables_are_not_replaced_below_a_prepared_transaction(self):
         one = self.connect()
         self.expect(one, "XA START 'a'; INSERT INTO t VALUES (4, 10); XA END 'a'; XA PREPARE 'a'", "")
@@ -63,6 +77,12 @@ class DdlTest(case.Case):
         # Others are not concerned.
         self.expect(one, "CREATE OR REPLACE TABLE u (a INT PRIMARY KEY, b INT) ENGINE=SLUICE; INSERT INTO u VALUES (1, 10);"
                     "ALTER TABLE u ADD KEY x (b); ALTER TABLE u FORCE; SELECT b FROM u; TRUNCATE u", "10")
+        self.expect(one, "CREATE TABLE p (a INT PRIMARY KEY, b INT) ENGINE=SLUICE PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (100))", "")
+        for sql, error in (("ALTER TABLE t FORCE, ALGORITHM=COPY", "E1026"), ("ALTER TABLE t ENGINE=Aria", "E1026"),
+                           ("DROP TABLE t", "E1205"), ("CREATE OR REPLACE TABLE t (a INT) ENGINE=SLUICE", "E1205"),
+                           ("ALTER TABLE p EXCHANGE PARTITION p0 WITH TABLE t", "E1026")):
+            self.expect(one, sql, error)
+        self.expect(one, "DROP TABLE p; SELECT COUNT(*) FROM t; CHECK TABLE t", "3 d.t,check,status,OK")
         self.expect(one, "XA COMMIT 'a'; ALTER TABLE t ADD KEY x (b, a); SELECT a FROM t FORCE INDEX (x) WHERE b = 10; CHECK TABLE t",
                     "1 4 d.t,check,status,OK")
         # One whose connection has prepared it, and goes.
