@@ -249,6 +249,22 @@ TEST(Memtable, RangeDeletionsDoNotWaitForReaders) {
   EXPECT_FALSE(memtable.empty());
 }
 
+// Exact up to some 64 keys, and close beyond that, also where they came in batches from the first on.
+TEST(Memtable, EstimatesFewKeysWell) {
+  for (const size_t most : {size_t{1}, Memtable::kMostAtOnce}) {
+    Memtable memtable(1 << 20);
+    Adder adder(&memtable, most);
+    for (int i = 0; i < 100; ++i) {
+      adder.Add(i + 1, RecordType::kValue, "key" + std::to_string(1000 + i), "value");
+    }
+    adder.Flush();
+    EXPECT_EQ(memtable.Estimate("key1010", "key1060").values, 50u);
+    EXPECT_EQ(memtable.Estimate("", "").values, 100u);
+    EXPECT_EQ(memtable.Estimate("", "").bytes, 100u * 12);
+    EXPECT_EQ(memtable.Estimate("key1005", "").values, 95u);
+  }
+}
+
 TEST(Memtable, TakesLittleForFewRecords) {
   MemtableMemory all;
   {

@@ -50,6 +50,7 @@ class OrderIndex {
     const Node* beyond = nullptr;  // its key is not less; null: none is known
     bool differs = false;          // the key of `beyond` is greater
     Page* leaf = nullptr;
+    uint32_t splits = 0;  // that there had been
   };
 
   // A search in steps. Each reads one page, which the step before began to fetch, so that searches
@@ -57,8 +58,9 @@ class OrderIndex {
   class Search {
    public:
     Search() = default;
-    Search(const OrderIndex& index, std::string_view key)
-        : key_(key), page_(index.root_.load(std::memory_order_acquire)) {
+    Search(const OrderIndex& index, std::string_view key) : key_(key), page_(nullptr) {
+      place_.splits = index.splits_.load(std::memory_order_acquire);
+      page_ = index.root_.load(std::memory_order_acquire);
       if (page_ != nullptr) {
         page_->Prefetch();
       }
@@ -144,16 +146,20 @@ class OrderIndex {
   // that. `place`: what it had found for the node's key; `passed`: nodes from there to `before`. `first`:
   // the list's first node.
   void Insert(Node* node, Node* before, const Place& place, size_t passed, Node* first) noexcept {
-    if (place.leaf == nullptr) {
+    // Its page may have been split since, by those of the same batch, or have been locked.
+    const bool found =
+        place.leaf != nullptr && place.splits == splits_.load(std::memory_order_acquire);
+    Page* const leaf = found ? place.leaf : Find(node->key()).leaf;
+    if (leaf == nullptr) {
       if (root_.load(std::memory_order_acquire) == nullptr) {
         NoThrow([&] { Begin(first); });
       }
-    } else if (place.leaf->Lock()) {
-      NoThrow([&] { InsertIn(place.leaf, node); });
+    } else if (leaf->Lock()) {
+      NoThrow([&] { InsertIn(leaf, node); });
       if (passed > kMostPassed) {
-        NoThrow([&] { InsertIn(place.leaf, before); });  // it lacks this one, and more
+        NoThrow([&] { InsertIn(leaf, before); });  // it lacks this one, and more
       }
-      place.leaf->Unlock();
+      leaf->Unlock();
     }
   }
 
@@ -394,6 +400,7 @@ class OrderIndex {
       right->InsertAt(at - left, node, nullptr);
     }
     AddChild({path.data(), levels}, leaf, right);
+    splits_.store(splits_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     leaf->Truncate(left);
     if (at <= left && left != kEntries) {
       leaf->InsertAt(at, node, nullptr);
@@ -469,6 +476,7 @@ class OrderIndex {
 
   Arena& arena_;
   std::atomic<Page*> root_{nullptr};
+  std::atomic<uint32_t> splits_{0};
   Mutex structure_;  // of who splits pages
 };
 
