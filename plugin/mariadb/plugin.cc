@@ -141,10 +141,10 @@ int DropTableOf(handlerton* /*hton*/, const char* path) {
     // after the other.
     status = engine->dictionary.DropPartitions(path);
   }
-  return status.ok()           ? 0
-         : status.IsNotFound() ? HA_ERR_NO_SUCH_TABLE
-         : status.IsBusy()     ? HA_ERR_LOCK_WAIT_TIMEOUT
-                               : HA_ERR_INTERNAL_ERROR;
+  return status.ok()                            ? 0
+         : status.IsNotFound()                  ? HA_ERR_NO_SUCH_TABLE
+         : status.code() == Status::Code::kBusy ? HA_ERR_LOCK_WAIT_TIMEOUT
+                                                : HA_ERR_INTERNAL_ERROR;
 }
 
 bool ShowStatus(handlerton* /*hton*/, THD* thd, stat_print_fn* print, enum ha_stat_type type) {

@@ -601,7 +601,7 @@ TEST_F(CountedRangeTest, AnotherSessionFindsItsOwn) {
   Commit("dx", "new");
   auto other = Begun(Isolation::kReadCommitted);
   ASSERT_EQ(other->statement(), session->statement());
-  EXPECT_EQ(Scan(other.get(), "c", "f"), "ccdddxnewee");
+  EXPECT_EQ(Scan(other.get(), "c", "f"), "ccdddxnee");
   EXPECT_FALSE(Used());
 }
 

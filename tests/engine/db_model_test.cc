@@ -45,6 +45,7 @@ class ModelTest {
     deletes_in_100_ = Uniform(&random_, 0, 1) != 0 ? 25 : 3;
     // What a flush makes of range deletions depends on whether snapshots are held.
     most_snapshots_ = Uniform(&random_, 0, 1) != 0 ? 6 : 0;
+    ingests_in_1000_ = Uniform(&random_, 0, 2) == 0 ? 30 : 0;
   }
   ~ModelTest() { LetGo(); }
 
@@ -156,6 +157,10 @@ class ModelTest {
         }
         break;
       default:
+        if (Uniform(&random_, 0, 999) < ingests_in_1000_) {
+          Ingest();
+          break;
+        }
         switch (Uniform(&random_, 0, 9)) {
           case 0:
           case 1:
@@ -273,6 +278,22 @@ class ModelTest {
     EraseRange(&model_.at(subtable->name()), begin, end);
   }
 
+  // Sometimes of neighbours only, which level 0 may not have between what it has.
+  Records AnyIngested(Subtable* subtable) {
+    Records records;
+    for (uint64_t n = 1 + SkewedSize(&random_, 500); n > 0; --n) {
+      records[KeysOf(subtable)->Next(&random_)] =
+          std::make_shared<const std::string>(values_.Next(&random_));
+    }
+    if (Uniform(&random_, 0, 1) != 0) {
+      auto begin = std::next(records.begin(), Uniform(&random_, 0, records.size() - 1));
+      records.erase(records.begin(), begin);
+      records.erase(std::next(begin, std::min(records.size(), 1 + SkewedSize(&random_, 30))),
+                    records.end());
+    }
+    return records;
+  }
+
   // Begins an ingestion, or ends the one that is under way: what came in between is older.
   void Ingest() {
     if (ingestion_ == nullptr) {
@@ -281,12 +302,8 @@ class ModelTest {
         if (Uniform(&random_, 0, 2) == 0) {
           continue;
         }
-        Records* const records = &ingested_[subtable->name()];
-        for (uint64_t n = 1 + SkewedSize(&random_, 500); n > 0; --n) {
-          (*records)[KeysOf(subtable)->Next(&random_)] =
-              std::make_shared<const std::string>(values_.Next(&random_));
-        }
-        for (const auto& [key, value] : *records) {
+        const Records& records = ingested_[subtable->name()] = AnyIngested(subtable);
+        for (const auto& [key, value] : records) {
           const Status status = ingestion_->Add(subtable, key, *value);
           ASSERT_TRUE(status.ok()) << status.ToString();
         }
@@ -532,6 +549,7 @@ class ModelTest {
   bool waits_;
   uint64_t deletes_in_100_;
   size_t most_snapshots_;
+  uint64_t ingests_in_1000_;
   std::map<std::string, KeySpace, std::less<>> keys_;  // of each sub-table, by name
   std::unique_ptr<DB> db_;
   std::vector<Subtable*> subtables_;

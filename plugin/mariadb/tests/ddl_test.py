@@ -78,7 +78,7 @@ class DdlTest(case.Case):
         self.expect(one, "CREATE OR REPLACE TABLE u (a INT PRIMARY KEY, b INT) ENGINE=SLUICE; INSERT INTO u VALUES (1, 10);"
                     "ALTER TABLE u ADD KEY x (b); ALTER TABLE u FORCE; SELECT b FROM u; TRUNCATE u", "10")
         self.expect(one, "CREATE TABLE p (a INT PRIMARY KEY, b INT) ENGINE=SLUICE PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (100))", "")
-        for sql, error in (("ALTER TABLE t FORCE, ALGORITHM=COPY", "E1026"), ("ALTER TABLE t ENGINE=Aria", "E1026"),
+        for sql, error in (("ALTER TABLE t FORCE, ALGORITHM=COPY", "E1025"), ("ALTER TABLE t ENGINE=Aria", "E1025"),
                            ("DROP TABLE t", "E1205"), ("CREATE OR REPLACE TABLE t (a INT) ENGINE=SLUICE", "E1205"),
                            ("ALTER TABLE p EXCHANGE PARTITION p0 WITH TABLE t", "E1026")):
             self.expect(one, sql, error)
