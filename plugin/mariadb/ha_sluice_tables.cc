@@ -688,6 +688,10 @@ int ha_sluice::external_lock(THD* thd, int lock_type) {
     if (const int error = Start(thd); error != 0) {
       return error;
     }
+    if (sluice::mariadb::CopiesTable(thd) &&
+        engine->LockedByDetached(rows(), sluice::mariadb::LockTimeout(thd))) {
+      return Fail(Status::Busy(sluice::mariadb::kDetached));
+    }
     if (lock_type == F_WRLCK) {
       locking_ = true;
       row_lock_.shared = false;

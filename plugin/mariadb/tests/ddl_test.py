@@ -78,9 +78,9 @@ class DdlTest(case.Case):
         self.expect(one, "CREATE OR REPLACE TABLE u (a INT PRIMARY KEY, b INT) ENGINE=SLUICE; INSERT INTO u VALUES (1, 10);"
                     "ALTER TABLE u ADD KEY x (b); ALTER TABLE u FORCE; SELECT b FROM u; TRUNCATE u", "10")
         self.expect(one, "CREATE TABLE p (a INT PRIMARY KEY, b INT) ENGINE=SLUICE PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (100))", "")
-        for sql, error in (("ALTER TABLE t FORCE, ALGORITHM=COPY", "E1025"), ("ALTER TABLE t ENGINE=Aria", "E1025"),
+        for sql, error in (("ALTER TABLE t FORCE, ALGORITHM=COPY", "E1296"), ("ALTER TABLE t ENGINE=Aria", "E1296"),
                            ("DROP TABLE t", "E1205"), ("CREATE OR REPLACE TABLE t (a INT) ENGINE=SLUICE", "E1205"),
-                           ("ALTER TABLE p EXCHANGE PARTITION p0 WITH TABLE t", "E1026")):
+                           ("ALTER TABLE p EXCHANGE PARTITION p0 WITH TABLE t", "E1296")):
             self.expect(one, sql, error)
         self.expect(one, "DROP TABLE p; SELECT COUNT(*) FROM t; CHECK TABLE t", "3 d.t,check,status,OK")
         self.expect(one, "XA COMMIT 'a'; ALTER TABLE t ADD KEY x (b, a); SELECT a FROM t FORCE INDEX (x) WHERE b = 10; CHECK TABLE t",
