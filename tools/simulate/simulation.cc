@@ -23,8 +23,9 @@ struct MemtableCost {
   double of_update = 0;  // and one of a key that is there
 };
 
-// Fills a real one with records of so many keys. Returns what each took.
+// Fills a real one with records of so many keys, in order if the writes are. Returns what each took.
 double FillMemtable(const Settings& settings, uint64_t keys) {
+  const bool in_order = settings.distribution.kind == Distribution::Kind::kSequential;
   constexpr size_t kEnough = size_t{64} << 20;
   const size_t bytes = std::min(settings.options.memtable_bytes, kEnough);
   Memtable memtable(settings.options.memtable_bytes);
@@ -35,7 +36,7 @@ double FillMemtable(const Settings& settings, uint64_t keys) {
   while (memtable.memory_bytes() < bytes) {
     const uint64_t records = memtable.records();
     if (numbers.size() < keys) {
-      numbers.push_back(random());
+      numbers.push_back(in_order ? __builtin_bswap64(numbers.size()) : random());
     }
     key.clear();
     PutFixed64(&key, numbers[records % keys]);
