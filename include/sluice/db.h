@@ -255,8 +255,8 @@ class SLUICE_EXPORT DB {
   /// Waits until no flush or compaction is due or running.
   virtual Status WaitForBackgroundWork() = 0;
 
-  /// Makes a consistent copy, a database of its own, in the directory `path`, which must be empty or
-  /// not exist: InvalidArgument. One that was killed may have left something; pass it to Destroy.
+  /// Makes a consistent copy, a database of its own, in the directory `path`: InvalidArgument if that
+  /// has something in it. What a checkpoint has left that was killed can be passed to Destroy.
   /// Writes continue in the meantime. Where the file system can share space between files (XFS,
   /// btrfs), the copy shares all live extents that are on the same one, and costs a system call for
   /// each; others are read, checked and copied, and one that is damaged is Corruption. After an

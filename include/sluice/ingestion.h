@@ -53,11 +53,10 @@ class SLUICE_EXPORT Ingestion {
   ///
   /// Busy if too much was written meanwhile (DB::NewIngestion), or the database is being closed;
   /// InvalidArgument if one of the sub-tables was dropped: nothing is ingested then. After NoSpace
-  /// nothing is ingested as yet, and Commit may be called again, but if there was no space for records
-  /// that Add had left in memory: then the next call is InvalidArgument, and the ingestion is to begin
-  /// again. After any other error of the file
-  /// system, nothing is ingested if the database still takes writes; otherwise it may be there or not
-  /// when the database is opened again, but not in part.
+  /// nothing is ingested as yet, and Commit may be called again. If there was no space for records that
+  /// Add had left in memory, that call is InvalidArgument, and the ingestion is to begin again. After
+  /// any other error of the file system, nothing is ingested if the database still takes writes;
+  /// otherwise it may be there or not when the database is opened again, but not in part.
   ///
   /// Cost: waits while writes are stopped. Flushes the sub-tables' memtables, mostly while writes go
   /// on, and holds up all writes for the rest of that and for one durable change of the metadata.

@@ -367,8 +367,8 @@ bool IsLockedByDetached(std::string_view name) {
 }
 
 Status DropTable(THD* thd, std::string_view name) {
-  // Not so of temporary tables, which are their transaction's, nor of partitions, of which some would
-  // be gone by then.
+  // A prepared transaction would lose what it has written. Temporary tables have only their own
+  // transaction's writes, and of partitions some may be gone already.
   const int command = thd == nullptr ? SQLCOM_END : thd_sql_command(thd);
   if ((command == SQLCOM_DROP_TABLE || command == SQLCOM_CREATE_TABLE) && name.starts_with("./") &&
       name.find("#P#") == std::string_view::npos && IsLockedByDetached(name)) {

