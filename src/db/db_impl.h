@@ -93,6 +93,7 @@ class DBImpl final : public DB, private TransactionStore {
   std::unique_ptr<Transaction> BeginTransaction(const TransactionOptions& options,
                                                 const WriteOptions& write_options) override;
   std::vector<std::string> ListPrepared() override { return db_.transactions.prepared.Names(); }
+  std::vector<std::string> ListPreparedIn(Subtable* subtable) override;
   Status ResumeTransaction(std::string_view name, const WriteOptions& write_options,
                            std::unique_ptr<Transaction>* transaction) override;
 

@@ -101,6 +101,35 @@ TEST_F(PreparedTransactionTest, IsTakenUpAgain) {
   EXPECT_EQ(Get("a") + Get("b") + Get("c"), "1-1");
 }
 
+TEST_F(PreparedTransactionTest, IsListedWhereItWrites) {
+  Subtable* one = nullptr;
+  Subtable* other = nullptr;
+  ASSERT_TRUE(db_->CreateSubtable("one", &one).ok());
+  ASSERT_TRUE(db_->CreateSubtable("other", &other).ok());
+  auto t = Begin();
+  ASSERT_TRUE(t->Put(one, "a", "1").ok());
+  ASSERT_TRUE(t->Delete(nullptr, "a").ok());
+  std::string value;
+  ASSERT_TRUE(t->GetForUpdate({}, other, "a", &value).IsNotFound());
+  ASSERT_TRUE(t->Prepare("t").ok());
+  t.reset();
+  Prepare("u", "b", "1");
+  t = Begin();
+  ASSERT_TRUE(t->PutUntracked(other, "b", "1").ok());
+  ASSERT_TRUE(t->Prepare("v").ok());  // and stays in use
+  EXPECT_EQ(db_->ListPreparedIn(nullptr), (Names{"t", "u"}));
+  EXPECT_EQ(db_->ListPreparedIn(one), Names{"t"});
+  EXPECT_EQ(db_->ListPreparedIn(other), Names{"v"});
+  ASSERT_TRUE(t->Commit().ok());
+  t.reset();
+  Open();
+  EXPECT_EQ(db_->ListPreparedIn(nullptr), (Names{"t", "u"}));
+  EXPECT_EQ(db_->ListPreparedIn(db_->FindSubtable("one")), Names{"t"});
+  EXPECT_EQ(db_->ListPreparedIn(db_->FindSubtable("other")), Names{});
+  ASSERT_TRUE(Resume("t")->Rollback().ok());
+  EXPECT_EQ(db_->ListPreparedIn(db_->FindSubtable("one")), Names{});
+}
+
 // Locks for share end with the first phase: after it nothing is read, and others may write.
 TEST_F(PreparedTransactionTest, SharesNoLocks) {
   auto t = Begin();

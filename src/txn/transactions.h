@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -83,13 +84,20 @@ class PreparedTransactions {
     const MutexLock lock(mutex_);
     transaction->in_use = false;
   }
-  // Ascending.
-  std::vector<std::string> Names() const {
-    std::vector<std::string> names;
+  // Ascending; those for which `wanted(transaction)`, if there is one, which is called unlocked.
+  std::vector<std::string> Names(
+      const std::function<bool(const PreparedTransaction& transaction)>& wanted = {}) const {
+    std::vector<PreparedPtr> all;
     {
       const MutexLock lock(mutex_);
       for (const auto& [name, transaction] : by_name_) {
-        names.emplace_back(name);
+        all.push_back(transaction);
+      }
+    }
+    std::vector<std::string> names;
+    for (const PreparedPtr& transaction : all) {
+      if (!wanted || wanted(*transaction)) {
+        names.push_back(transaction->name);
       }
     }
     std::sort(names.begin(), names.end());
