@@ -39,7 +39,15 @@ void ReadAhead::Add(std::string_view entry, std::string_view row_key) {
 
 void ReadAhead::Read(Session* session, Subtable* rows) {
   changes_ = session->changes();
-  wanted_ = std::min(kMost, wanted_ * 2);
+  ReadBatch(session, rows);
+  size_t longest = 1;
+  for (size_t i = 0; i < size_; ++i) {
+    longest = std::max(longest, batch_[i].value.size());
+  }
+  wanted_ = std::clamp<size_t>(kMostBytes / longest, 1, std::min(kMost, wanted_ * 2));
+}
+
+void ReadAhead::ReadBatch(Session* session, Subtable* rows) {
   if (size_ == 0) {
     return;
   }

@@ -1,5 +1,6 @@
 // Rows that a scan of an index reads together: those of the entries that come next, one at first, and
-// twice as many each time, up to as many as the database reads from its device at once.
+// twice as many each time, up to as many as the database reads from its device at once, or to some
+// memory: as many as would have room in it if all were as long as the longest of the rows before.
 //
 // Changes that the transaction makes meanwhile are seen, as by a scan that reads one row after the
 // other; entries stay those that there were.
@@ -51,6 +52,9 @@ class ReadAhead {
   };
 
   static constexpr size_t kMost = 32;
+  static constexpr size_t kMostBytes = size_t{256} << 10;
+
+  void ReadBatch(Session* session, Subtable* rows);
 
   std::vector<Row> batch_;  // keeps its strings' memory
   size_t size_ = 0;         // of the batch

@@ -73,6 +73,21 @@ TEST_F(ReadAheadTest, ReadsMoreAsAScanGoesOn) {
   }
 }
 
+TEST_F(ReadAheadTest, ReadsNoMoreLongRowsThanHaveRoom) {
+  for (int i = 7; i < 20; ++i) {
+    ASSERT_TRUE(db_->Put({}, Key(i), std::string(100 << 10, 'r')).ok());
+  }
+  ASSERT_TRUE(db_->Put({}, Key(20), std::string(1 << 20, 'r')).ok());
+  int row = 0;
+  // The first long ones are a surprise.
+  for (const int rows : {1, 2, 4, 8, 2, 2, 2, 1, 2, 4, 8}) {
+    ASSERT_EQ(ReadBatch(row), rows) << row;
+    for (const int end = row + rows; row < end; ++row) {
+      (void)Take();
+    }
+  }
+}
+
 TEST_F(ReadAheadTest, SeesWhatTheTransactionWritesMeanwhile) {
   (void)ReadBatch(0);
   (void)ReadBatch(1);
