@@ -4,7 +4,7 @@
 
 namespace sluice::mariadb {
 
-Status CountedRange::Count(Session* session, Subtable* subtable, bool newest, std::string_view from,
+Status CountedRange::Count(Session* session, Subtable* subtable, bool keep, std::string_view from,
                            std::string_view to, uint64_t most, uint64_t* count) {
   Clear();
   subtable_ = subtable;
@@ -13,10 +13,11 @@ Status CountedRange::Count(Session* session, Subtable* subtable, bool newest, st
   session_ = session->id();
   statement_ = session->statement();
   changes_ = session->changes();
-  keeps_ = !newest;
+  keeps_ = keep;
   *count = 0;
   // With a bound, each run's iterator would look for where it ends: this costs more than it spares.
-  const auto at = session->NewIterator(subtable, newest);
+  const auto at = keep ? session->NewIterator(subtable, /*newest=*/false)
+                       : session->NewEstimatingIterator(subtable);
   for (at->Seek(from); at->Valid() && (to.empty() || at->key() < to); at->Next()) {
     Add(at->key(), at->value());
     if (++*count == most) {

@@ -655,8 +655,11 @@ ha_rows ha_sluice::records_in_range(uint index_number, const key_range* begin, c
     }
   }
   uint64_t count = 0;
+  // A scan that locks reads another state, and of a statement that is only explained none follows.
+  const LEX& lex = *ha_thd()->lex;
+  const bool scans = !locking_ && (lex.describe == 0 || lex.analyze_stmt);
   const Status status =
-      counted_.Count(session_, subtable(index), locking_, from, to, kCountedEntries, &count);
+      counted_.Count(session_, subtable(index), scans, from, to, kCountedEntries, &count);
   if (!status.ok()) {
     return HA_POS_ERROR;
   }

@@ -108,6 +108,12 @@ std::unique_ptr<Iterator> Session::NewIterator(Subtable* subtable, bool newest) 
   return transaction_->NewIterator(newest ? ReadOptions() : StatementRead(), subtable);
 }
 
+std::unique_ptr<Iterator> Session::NewEstimatingIterator(Subtable* subtable) {
+  return isolation_ == Isolation::kSnapshot && !fixed_ && !wrote_
+             ? db_->NewIterator({}, subtable)
+             : NewIterator(subtable, /*newest=*/true);
+}
+
 Status Session::GetLocked(Subtable* subtable, std::string_view key, RowLock lock,
                           std::string* value) {
   NoteSnapshot();

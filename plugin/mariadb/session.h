@@ -71,6 +71,8 @@ class Session {
   // Over what the statement sees or, if `newest`, what the transaction may overwrite. It must be
   // destroyed before the statement ends.
   std::unique_ptr<Iterator> NewIterator(Subtable* subtable, bool newest);
+  // About what the statement sees, for estimates: what the transaction sees is not fixed by it.
+  std::unique_ptr<Iterator> NewEstimatingIterator(Subtable* subtable);
   // Locks the row, and reads what the transaction may overwrite.
   Status GetLocked(Subtable* subtable, std::string_view key, RowLock lock, std::string* value);
   // Locks a key that stands for what is in no sub-table, until UnlockToken; as often as it was locked.

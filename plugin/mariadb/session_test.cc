@@ -229,7 +229,7 @@ TEST_F(SessionTest, AnyFirstReadFixesWhatASnapshotSees) {
   fixes([](Session* session) {
     CountedRange counted;
     uint64_t count = 0;
-    EXPECT_TRUE(counted.Count(session, nullptr, /*newest=*/false, "a", "b", 64, &count).ok());
+    EXPECT_TRUE(counted.Count(session, nullptr, /*keep=*/true, "a", "b", 64, &count).ok());
     EXPECT_EQ(count, 1u);
   });
 }
@@ -552,7 +552,7 @@ class CountedRangeTest : public SessionTest {
   // What `counted` has of a range as the session sees it; `most` records at most.
   void Count(Session* session, const std::string& from, const std::string& to, size_t most) {
     uint64_t count = 0;
-    ASSERT_TRUE(counted_.Count(session, nullptr, /*newest=*/false, from, to, most, &count).ok());
+    ASSERT_TRUE(counted_.Count(session, nullptr, /*keep=*/true, from, to, most, &count).ok());
   }
   void Seek(Session* session, Cursor* cursor, std::string_view from, std::string_view to) {
     cursor->Open(session, nullptr, Sight::kStatement, &counted_);
@@ -615,7 +615,7 @@ TEST_F(CountedRangeTest, CountsUpToALimit) {
                                                  {"ca", "cb", 64, 0u},
                                                  {"g", "", 64, 1u},
                                                  {"f", "c", 64, 0u}}) {
-    ASSERT_TRUE(counted_.Count(session.get(), nullptr, false, from, to, most, &count).ok());
+    ASSERT_TRUE(counted_.Count(session.get(), nullptr, /*keep=*/true, from, to, most, &count).ok());
     EXPECT_EQ(count, expected) << from << " " << to;
   }
 }
@@ -624,10 +624,25 @@ TEST_F(CountedRangeTest, WhatIsCountedForALockingReadIsNotKept) {
   auto session = Begun(Isolation::kReadCommitted);
   Commit("d", "x");
   uint64_t count = 0;
-  ASSERT_TRUE(counted_.Count(session.get(), nullptr, /*newest=*/true, "c", "f", 64, &count).ok());
+  ASSERT_TRUE(counted_.Count(session.get(), nullptr, /*keep=*/false, "c", "f", 64, &count).ok());
   EXPECT_EQ(count, 3u);
   EXPECT_FALSE(counted_.all());
   EXPECT_EQ(counted_.size(), 0u);
+}
+
+TEST_F(CountedRangeTest, WhatIsCountedAndNotKeptFixesNothing) {
+  auto session = Begun(Isolation::kSnapshot);
+  uint64_t count = 0;
+  ASSERT_TRUE(counted_.Count(session.get(), nullptr, /*keep=*/false, "c", "f", 64, &count).ok());
+  EXPECT_EQ(count, 3u);
+  Commit("d", "new");
+  std::string value;
+  ASSERT_TRUE(session->Get(nullptr, "d", &value).ok());
+  EXPECT_EQ(value, "new");
+  // What the transaction itself has written counts.
+  ASSERT_TRUE(session->Put(nullptr, "da", "own").ok());
+  ASSERT_TRUE(counted_.Count(session.get(), nullptr, /*keep=*/false, "c", "f", 64, &count).ok());
+  EXPECT_EQ(count, 4u);
 }
 
 TEST_F(CountedRangeTest, AScanGoesOnBehindWhatWasCounted) {

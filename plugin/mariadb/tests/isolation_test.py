@@ -109,6 +109,20 @@ class HermitageTest(Isolation):
             self.expect(two, "ROLLBACK" if level == "SERIALIZABLE" else "COMMIT", "")
             self.expect(one, "SELECT value FROM test WHERE id = 2; COMMIT; UPDATE test SET value = id * 10", answer)
 
+    def test_what_is_explained_fixes_no_snapshot(self):
+        """As with InnoDB, unless a row is read for the plan."""
+        one, two = self.connect("REPEATABLE READ"), self.connect("REPEATABLE READ")
+        rows = 2
+        for sql in ("SELECT * FROM test WHERE value BETWEEN 5 AND 15", "UPDATE test SET value = 1 WHERE value BETWEEN 5 AND 15", "SELECT COUNT(*) FROM test",
+                    "SELECT * FROM test WHERE value IN (SELECT id FROM test WHERE value < 15)"):
+            one.do(f"BEGIN; EXPLAIN {sql}")
+            self.expect(two, f"INSERT INTO test VALUES ({rows + 1}, 10)", "")
+            rows += 1
+            self.expect(one, "SELECT COUNT(*) FROM test; COMMIT", str(rows))
+        one.do("BEGIN; ANALYZE SELECT * FROM test WHERE value BETWEEN 5 AND 15")
+        self.expect(two, "INSERT INTO test VALUES (100, 10)", "")
+        self.expect(one, "SELECT COUNT(*) FROM test", str(rows))
+
     def test_g2_item_write_skew(self):
         for level in LEVELS:
             one, two = self.begun(level)
