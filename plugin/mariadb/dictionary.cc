@@ -29,8 +29,6 @@ std::string RenamedKey(std::string_view name) { return kRenamed + std::string(na
 // What is between the names of a table and its partition.
 constexpr std::string_view kPartition = "#P#";
 
-std::string PartitionPrefix(std::string_view name) { return std::string(name).append(kPartition); }
-
 // A partition's table and what is behind that, or a table and nothing.
 std::pair<std::string_view, std::string_view> SplitName(std::string_view name) {
   const size_t at = std::min(name.find(kPartition), name.size());
@@ -96,6 +94,10 @@ Status Damaged(std::string_view name) {
 }
 
 }  // namespace
+
+std::string PartitionPrefix(std::string_view table) {
+  return std::string(table).append(kPartition);
+}
 
 Status Dictionary::Open(DB* db, std::string_view kept) {
   const std::lock_guard lock(mutex_);
@@ -258,16 +260,16 @@ Status Dictionary::Find(std::string_view name, TableEntry* table) {
   return Read(name, table);
 }
 
-Status Dictionary::FindPartition(std::string_view name, TableEntry* table) {
+Status Dictionary::FindAll(std::string_view prefix, std::vector<TableEntry>* tables) {
   const std::lock_guard lock(mutex_);
-  const std::string begin = TableKey(PartitionPrefix(name));
+  tables->clear();
+  const std::string begin = TableKey(prefix);
   const auto iterator = db_->NewIterator({}, subtable_);
-  iterator->Seek(begin);
-  if (iterator->Valid() && iterator->key().starts_with(begin)) {
-    return Read(iterator->key().substr(1), table);
+  for (iterator->Seek(begin); iterator->Valid() && iterator->key().starts_with(begin);
+       iterator->Next()) {
+    SLUICE_RETURN_IF_ERROR(Read(iterator->key().substr(1), &tables->emplace_back()));
   }
-  const Status status = iterator->status();
-  return status.ok() ? Status::NotFound("no partition of " + std::string(name)) : status;
+  return iterator->status();
 }
 
 void Dictionary::AddDrop(std::string_view name, const TableEntry& table, WriteBatch* batch) {

@@ -50,6 +50,9 @@ enum class Counter : char {
   kRowId = 'r',          // keys of rows without a primary key
 };
 
+// What the names of a table's partitions begin with, which are tables here.
+std::string PartitionPrefix(std::string_view table);
+
 class Dictionary {
  public:
   // Drops tables whose names do not begin with `kept`: temporary tables of an earlier server.
@@ -62,8 +65,8 @@ class Dictionary {
   Status Create(std::string_view name, uint64_t next_auto_increment, TableEntry* table);
   // NotFound if there is no such table.
   Status Find(std::string_view name, TableEntry* table);
-  // The first of a table's partitions, which are tables here. NotFound if it has none.
-  Status FindPartition(std::string_view name, TableEntry* table);
+  // All tables whose names begin with `prefix`.
+  Status FindAll(std::string_view prefix, std::vector<TableEntry>* tables);
   // With `left` its sub-tables are left to the caller to drop, who may do so later: else they are
   // dropped when the dictionary is opened again.
   Status Drop(std::string_view name, std::vector<Subtable*>* left = nullptr);

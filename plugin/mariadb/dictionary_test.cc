@@ -124,20 +124,25 @@ TEST_F(DictionaryTest, PartitionsAreAlteredTogether) {
           ->Alter({{names[0], &tables[0]}, {"./d/t#P#z", &tables[1]}, {names[1], &tables[1]}})
           .IsNotFound());
   EXPECT_EQ(Subtables(), before);
-  ASSERT_TRUE(dictionary_->FindPartition("./d/t", &found).ok());
-  EXPECT_EQ(found.version, 0U);
+  std::vector<TableEntry> all;
+  ASSERT_TRUE(dictionary_->FindAll(PartitionPrefix("./d/t"), &all).ok());
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].version, 0U);
   ASSERT_TRUE(dictionary_->Alter({{names[0], &tables[0]}, {names[1], &tables[1]}}).ok());
   EXPECT_EQ(Subtables(), before - 2);
   Reopen();
-  ASSERT_TRUE(dictionary_->FindPartition("./d/t", &found).ok());
-  EXPECT_EQ(found.id, tables[0].id);
+  ASSERT_TRUE(dictionary_->FindAll(PartitionPrefix("./d/t"), &all).ok());
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].id, tables[0].id);
+  EXPECT_EQ(all[1].id, tables[1].id);
   for (const std::string& name : names) {
     ASSERT_TRUE(dictionary_->Find(name, &found).ok());
     EXPECT_EQ(found.version, 8U);
     EXPECT_EQ(found.indexes.size(), tables[0].indexes.size());
   }
   for (const char* const none : {"./d/t#P#x", "./d/s", "./d/t2"}) {
-    EXPECT_TRUE(dictionary_->FindPartition(none, &found).IsNotFound()) << none;
+    EXPECT_TRUE(dictionary_->FindAll(PartitionPrefix(none), &all).ok());
+    EXPECT_TRUE(all.empty()) << none;
   }
 }
 
@@ -211,7 +216,9 @@ TEST_F(DictionaryTest, PartitionsAreRenamedTogether) {
   TableEntry found;
   EXPECT_TRUE(dictionary_->Find("./d/t2#P#y#SP#0", &found).IsNotFound());
   ASSERT_TRUE(dictionary_->RenamePartitions("./d/t", "./d/u").ok());
-  EXPECT_TRUE(dictionary_->FindPartition("./d/t", &found).IsNotFound());
+  std::vector<TableEntry> left;
+  ASSERT_TRUE(dictionary_->FindAll(PartitionPrefix("./d/t"), &left).ok());
+  EXPECT_TRUE(left.empty());
   EXPECT_TRUE(dictionary_->Find("./d/u#P#x", &found).ok());
   ASSERT_TRUE(dictionary_->Find("./d/u#P#y#SP#0", &found).ok());
   EXPECT_EQ(found.id, y.id);

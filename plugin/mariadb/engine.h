@@ -11,10 +11,10 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "commit_order.h"
+#include "detached.h"
 #include "dictionary.h"
 #include "entry_locks.h"
 #include "server.h"
@@ -45,44 +45,15 @@ struct Engine {
   std::mutex deadlock_mutex;
   std::string last_deadlock;
 
-  // Whether a transaction is prepared whose connection is gone, and which has locked rows of this
-  // sub-table: nothing keeps the table from being replaced, with which its writes would be lost. Others
-  // that have locked some must end within the timeout, lest they are taken for it.
-  bool LockedByDetached(Subtable* rows, std::chrono::milliseconds timeout) {
-    if (!AnyDetached()) {
-      return false;
-    }
-    const auto probe =
-        db->BeginTransaction({.isolation = Isolation::kReadCommitted, .lock_timeout = timeout}, {});
-    return !probe->LockRangeForUpdate(rows, {}, {}).ok();
-  }
-  std::mutex attached_mutex;
-  std::unordered_set<std::string>
-      attached;  // names of prepared transactions, until after they have ended
-
- private:
-  bool AnyDetached() {
-    std::vector<std::string> detached = db->ListPrepared();
-    {
-      const std::lock_guard guard(attached_mutex);
-      std::erase_if(detached, [this](const std::string& name) { return attached.contains(name); });
-    }
-    // Without those that have ended since.
-    const std::vector<std::string> still = db->ListPrepared();
-    return std::any_of(detached.begin(), detached.end(), [&still](const std::string& name) {
-      return std::find(still.begin(), still.end(), name) != still.end();
-    });
-  }
+  AttachedTransactions attached;
 };
-
-inline constexpr char kDetached[] =
-    "a transaction that writes the table is prepared, and its connection is gone; end it with XA "
-    "COMMIT or XA ROLLBACK first (XA RECOVER names it)";
 
 // From the plugin's start to its end; see plugin.cc.
 extern Engine* engine;
 
-// The session of a connection, with a transaction and a statement that the server knows of.
+// The session of a connection; null if it has none yet.
+Session* ExistingSession(THD* thd);
+// The same, with a transaction and a statement that the server knows of.
 Session* BeginStatement(THD* thd);
 // How long the connection's statement waits for a lock.
 std::chrono::milliseconds LockTimeout(THD* thd);
@@ -96,9 +67,6 @@ uint64_t DefinitionVersion(const LEX_CUSTRING& uuid);
 // definition of the table.
 constexpr char kPartitionList[] = ".par";
 constexpr char kDefinition[] = ".frm";
-
-// Whether Engine::LockedByDetached is true of the rows of a table of which nobody else has locks.
-bool IsLockedByDetached(std::string_view name);
 
 // Drops a table. A temporary one may be dropped within the transaction that has written it.
 Status DropTable(THD* thd, std::string_view name);

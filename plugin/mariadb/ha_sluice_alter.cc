@@ -349,7 +349,7 @@ enum_alter_inplace_result ha_sluice::check_if_supported_inplace_alter(TABLE* alt
   info->handler_flags &= ~(kAddIndexes | kDropIndexes | kColumns);
   const enum_alter_inplace_result others = handler::check_if_supported_inplace_alter(altered, info);
   info->handler_flags = wanted;
-  if (engine->LockedByDetached(rows(), sluice::mariadb::LockTimeout(ha_thd()))) {
+  if (sluice::mariadb::IsWrittenByDetached(rows(), /*alone=*/false)) {
     my_printf_error(ER_UNKNOWN_ERROR, "Sluice: %s", MYF(0), sluice::mariadb::kDetached);
     return HA_ALTER_ERROR;
   }

@@ -171,13 +171,21 @@ int ha_sluice::Fail(const Status& status) {
         message_.replace(at, option.size(), name);
       }
     }
+    THD* const thd = ha_thd();
+    auto* const session = thd == nullptr ? nullptr : sluice::mariadb::ExistingSession(thd);
+    if (session != nullptr) {
+      session->NoteError(message_);
+    }
   }
   return ToServer(ha_thd(), status);
 }
 
 bool ha_sluice::get_error_message(int error, String* message) {
-  // Of a deadlock it stands behind the server's own words.
-  const std::string text = (error == HA_ERR_LOCK_DEADLOCK ? ": " : "") + message_;
+  // Of an error of one partition, the server may ask another one. Of a deadlock it stands behind the
+  // server's own words.
+  const auto* const session = sluice::mariadb::ExistingSession(ha_thd());
+  const std::string text = (error == HA_ERR_LOCK_DEADLOCK ? ": " : "") +
+                           (session != nullptr ? session->error() : message_);
   message->copy(text.data(), text.size(), system_charset_info);
   return false;
 }
@@ -390,7 +398,7 @@ int ha_sluice::delete_table(const char* name) {
 int ha_sluice::rename_table(const char* from, const char* to) {
   // An ALTER puts another table in its place, or it into another's.
   if (ha_thd() != nullptr && sluice::mariadb::CopiesTable(ha_thd()) &&
-      sluice::mariadb::IsLockedByDetached(from)) {
+      sluice::mariadb::IsWrittenByDetached(from)) {
     return Fail(Status::Busy(sluice::mariadb::kDetached));
   }
   Status status = engine->dictionary.Rename(from, to);
@@ -406,9 +414,6 @@ int ha_sluice::rename_table(const char* from, const char* to) {
 
 int ha_sluice::truncate() {
   cursor_.Close();
-  if (engine->LockedByDetached(rows(), {})) {
-    return Fail(Status::Busy(sluice::mariadb::kDetached));
-  }
   return Fail(share_->Truncate());
 }
 
@@ -664,6 +669,13 @@ int ha_sluice::check(THD* thd, HA_CHECK_OPT* /*options*/) {
 
 int ha_sluice::Start(THD* thd) {
   session_ = sluice::mariadb::BeginStatement(thd);
+  // What replaces rows by new ones, or by none, has kept all writers out by now.
+  if ((sluice::mariadb::CopiesTable(thd) || thd_sql_command(thd) == SQLCOM_TRUNCATE) &&
+      sluice::mariadb::IsWrittenByDetached(
+          rows(), thd->mdl_context.is_lock_owner(MDL_key::TABLE, table->s->db.str,
+                                                 table->s->table_name.str, MDL_SHARED_NO_WRITE))) {
+    return Fail(Status::Busy(sluice::mariadb::kDetached));
+  }
   locking_ = lock_type_ >= TL_WRITE_ALLOW_WRITE || lock_type_ == TL_READ_WITH_SHARED_LOCKS ||
              lock_type_ == TL_READ_SKIP_LOCKED;
   row_lock_.shared = lock_type_ < TL_WRITE_ALLOW_WRITE;
@@ -687,10 +699,6 @@ int ha_sluice::external_lock(THD* thd, int lock_type) {
   if (lock_type != F_UNLCK) {
     if (const int error = Start(thd); error != 0) {
       return error;
-    }
-    if (sluice::mariadb::CopiesTable(thd) &&
-        engine->LockedByDetached(rows(), sluice::mariadb::LockTimeout(thd))) {
-      return Fail(Status::Busy(sluice::mariadb::kDetached));
     }
     if (lock_type == F_WRLCK) {
       locking_ = true;

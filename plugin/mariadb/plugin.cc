@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/units_library.h"
+#include "detached.h"
 #include "engine.h"
 #include "ha_sluice.h"
 #include "status_variables.h"
@@ -130,7 +131,13 @@ st_mysql_sys_var* system_variables[] = {
     MYSQL_SYSVAR(executor),          MYSQL_SYSVAR(executor_library),
     MYSQL_SYSVAR(always_offload),    nullptr};
 
+// To drop a table with partitions, the server asks for a handler of each before all else. It asks
+// nothing later: it removes its list of them, and goes on with the others where one is not dropped.
 handler* MakeHandler(handlerton* hton, TABLE_SHARE* table, MEM_ROOT* root) {
+  if (table == nullptr && current_thd != nullptr && DropsWrittenByDetached(current_thd, {})) {
+    my_errno = HA_ERR_LOCK_WAIT_TIMEOUT;
+    return nullptr;
+  }
   return new (root) ha_sluice(hton, table);
 }
 
@@ -162,13 +169,14 @@ bool ShowStatus(handlerton* /*hton*/, THD* thd, stat_print_fn* print, enum ha_st
 // After a crash in an ALTER TABLE: 0 if the engine has done its part.
 int CheckVersion(handlerton* /*hton*/, const char* path, const LEX_CUSTRING* version,
                  ulonglong /*before*/) {
-  TableEntry entry;
-  Status status = engine->dictionary.Find(path, &entry);
+  std::vector<TableEntry> found(1);
+  Status status = engine->dictionary.Find(path, &found.front());
   if (status.IsNotFound()) {
-    status = engine->dictionary.FindPartition(path, &entry);
+    status = engine->dictionary.FindAll(PartitionPrefix(path), &found);
   }
-  return status.IsNotFound() || (status.ok() && entry.version == DefinitionVersion(*version)) ? 0
-                                                                                              : 1;
+  const bool done =
+      status.ok() && (found.empty() || found.front().version == DefinitionVersion(*version));
+  return done ? 0 : 1;
 }
 
 bool HasFile(const std::string& table, const char* extension) {

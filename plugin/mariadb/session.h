@@ -96,6 +96,10 @@ class Session {
     row_counts_.Add(rows, difference, savepoints_.size());
   }
 
+  // The message of the last error of the connection's.
+  void NoteError(std::string_view message) { error_.assign(message); }
+  const std::string& error() const { return error_; }
+
   // The index in which a row was found that was in the way of another one, last.
   void NoteDuplicate(unsigned index) { duplicate_index_ = index; }
   unsigned duplicate_index() const { return duplicate_index_; }
@@ -185,6 +189,7 @@ class Session {
   std::vector<Subtable*> drop_at_end_;
   RowCounts row_counts_;
   unsigned duplicate_index_ = 0;
+  std::string error_;
 };
 
 }  // namespace sluice::mariadb

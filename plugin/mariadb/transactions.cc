@@ -41,10 +41,6 @@ class ConnectionSession final : public Session, public LockWaitListener {
   THD* const thd_;
 };
 
-Session* ExistingSession(THD* thd) {
-  return static_cast<Session*>(thd_get_ha_data(thd, engine->hton));
-}
-
 Session* SessionOf(THD* thd) {
   Session* session = ExistingSession(thd);
   if (session == nullptr) {
@@ -113,14 +109,6 @@ bool ToXid(const std::string& name, XID* xid) {
   return true;
 }
 
-// The prepared transaction of this name has ended, or its connection goes.
-void Detach(const std::string& name) {
-  if (!name.empty()) {
-    const std::lock_guard guard(engine->attached_mutex);
-    engine->attached.erase(name);
-  }
-}
-
 // All that is committed is made durable, and the binary log told so.
 void ReachCheckpoint(void* cookie) {
   if (engine->db->Write({.sync = true}, {}).ok()) {
@@ -175,7 +163,7 @@ int Commit(handlerton* /*hton*/, THD* thd, bool all) {
     const std::optional<uint64_t> place = session->place();
     const int error = ToServer(
         thd, name.empty() && SyncCommits() ? CommitDurably(thd, session) : session->Commit());
-    Detach(name);
+    engine->attached.Remove(name);
     if (place) {
       std::ranges::for_each(engine->commit_order.Leave(*place), ReachCheckpoint);
       if (thd->rgi_slave != nullptr) {
@@ -198,7 +186,7 @@ int Rollback(handlerton* /*hton*/, THD* thd, bool all) {
   if (all || !InTransaction(thd)) {
     const std::string name = session->prepared_name();
     const int error = ToServer(thd, session->Rollback());
-    Detach(name);
+    engine->attached.Remove(name);
     return error;
   }
   if (!session->RollbackStatement().ok()) {
@@ -220,11 +208,12 @@ int Prepare(handlerton* /*hton*/, THD* thd, bool all) {
   XID xid;
   thd_get_xid(thd, reinterpret_cast<MYSQL_XID*>(&xid));
   const std::string name = NameOf(xid);
-  {
-    const std::lock_guard guard(engine->attached_mutex);
-    engine->attached.insert(name);
+  engine->attached.Add(name);
+  const Status status = session->Prepare(name);
+  if (!status.ok()) {
+    engine->attached.Remove(name);
   }
-  return ToServer(thd, session->Prepare(name));
+  return ToServer(thd, status);
 }
 
 // The binary log, or what stands for it between engines, has the transaction, whose commit will
@@ -271,7 +260,7 @@ int RollbackByXid(handlerton* /*hton*/, XID* xid) { return Resolve(*xid, false);
 int CloseConnection(handlerton* /*hton*/, THD* thd) {
   Session* const session = ExistingSession(thd);
   thd_set_ha_data(thd, engine->hton, nullptr);
-  Detach(session->prepared_name());
+  engine->attached.Remove(session->prepared_name());
   delete session;  // what is prepared stays
   return 0;
 }
@@ -320,6 +309,10 @@ void RequestCheckpoint(void* cookie) {
 
 }  // namespace
 
+Session* ExistingSession(THD* thd) {
+  return static_cast<Session*>(thd_get_ha_data(thd, engine->hton));
+}
+
 Session* BeginStatement(THD* thd) {
   Session* const session = SessionOf(thd);
   const bool in_transaction = InTransaction(thd);
@@ -359,19 +352,9 @@ Status AwaitEntryLocks(THD* thd) {
   return {};
 }
 
-// Nobody else has a lock of the table's, with the server's own lock of it: no need to wait.
-bool IsLockedByDetached(std::string_view name) {
-  TableEntry entry;
-  return engine->dictionary.Find(name, &entry).ok() &&
-         engine->LockedByDetached(entry.indexes.front().subtable, {});
-}
-
 Status DropTable(THD* thd, std::string_view name) {
-  // A prepared transaction would lose what it has written. Temporary tables have only their own
-  // transaction's writes, and of partitions some may be gone already.
-  const int command = thd == nullptr ? SQLCOM_END : thd_sql_command(thd);
-  if ((command == SQLCOM_DROP_TABLE || command == SQLCOM_CREATE_TABLE) && name.starts_with("./") &&
-      name.find("#P#") == std::string_view::npos && IsLockedByDetached(name)) {
+  // Temporary tables, which are not below the data directory, have only their own transaction's writes.
+  if (thd != nullptr && name.starts_with("./") && DropsWrittenByDetached(thd, name)) {
     return Status::Busy(kDetached);
   }
   Session* const session = thd == nullptr ? nullptr : ExistingSession(thd);

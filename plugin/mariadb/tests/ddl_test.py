@@ -95,6 +95,65 @@ class DdlTest(case.Case):
         self.expect(one, "TRUNCATE t", "E1296")
         self.expect(one, "XA ROLLBACK 'b'; TRUNCATE t; SELECT COUNT(*) FROM t", "0")
 
+    def test_partitions_are_not_replaced_below_a_prepared_transaction(self):
+        one = self.connect()
+        self.expect(one, "CREATE TABLE p (a INT PRIMARY KEY, b INT, KEY (b)) ENGINE=SLUICE PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (10),"
+                         "PARTITION p1 VALUES LESS THAN (20), PARTITION p2 VALUES LESS THAN (30)); INSERT INTO p VALUES (1, 1), (11, 11);"
+                         "CREATE TABLE h (a INT PRIMARY KEY) ENGINE=SLUICE PARTITION BY HASH (a) PARTITIONS 3; INSERT INTO h VALUES (1), (2);"
+                         "CREATE TABLE s (a INT PRIMARY KEY) ENGINE=SLUICE PARTITION BY RANGE (a) SUBPARTITION BY HASH (a) SUBPARTITIONS 2"
+                         "(PARTITION p0 VALUES LESS THAN (10)); CREATE TABLE q LIKE p", "")
+        self.expect(one, "XA START 'a'; INSERT INTO p VALUES (12, 12); INSERT INTO h VALUES (4); INSERT INTO s VALUES (4); XA END 'a'; XA PREPARE 'a'", "")
+        self.server.kill()
+        self.server.start()
+        one = self.connect()
+        for lock in ("", "LOCK TABLES p WRITE, h WRITE, s WRITE;"):
+            for sql, error in (("ALTER TABLE p DROP PARTITION p1", "E1296"), ("ALTER TABLE p REBUILD PARTITION p1", "E1296"),
+                               ("ALTER TABLE p REORGANIZE PARTITION p1, p2 INTO (PARTITION p1 VALUES LESS THAN (30))", "E1296"),
+                               ("ALTER TABLE p TRUNCATE PARTITION p0, p1", "E1296"), ("TRUNCATE p", "E1296"), ("TRUNCATE h", "E1296"),
+                               ("ALTER TABLE p CONVERT PARTITION p1 TO TABLE c", "E1296"), ("ALTER TABLE p REMOVE PARTITIONING", "E1296"),
+                               ("ALTER TABLE h COALESCE PARTITION 1", "E1296"), ("ALTER TABLE h ADD PARTITION PARTITIONS 1", "E1296"),
+                               ("DROP TABLE p", "E1205"), ("DROP TABLE IF EXISTS h", "E1205"), ("DROP TABLE s", "E1205"),
+                               ("CREATE OR REPLACE TABLE p (a INT) ENGINE=SLUICE", "E1205"),
+                               ("CREATE OR REPLACE TABLE h (a INT) ENGINE=SLUICE SELECT a FROM p", "E1205")):
+                self.expect(one, f"{lock} {sql}", error)
+            self.expect(one, f"{lock} SELECT a FROM p ORDER BY a; SELECT a FROM h ORDER BY a; CHECK TABLE p, h, s", "1 11 1 2 d.p,check,status,OK d.h,check,status,OK d.s,check,status,OK")
+        self.expect(one, "UNLOCK TABLES; DROP DATABASE d", "E1205")
+        # Others are not concerned.
+        self.expect(one, "ALTER TABLE p TRUNCATE PARTITION p0; CREATE TEMPORARY TABLE p (a INT) ENGINE=SLUICE; DROP TEMPORARY TABLE p; DROP TABLE q", "")
+        self.expect(one, "XA COMMIT 'a'; SELECT a FROM p ORDER BY a; SELECT a FROM h ORDER BY a; SELECT a FROM s", "11 12 1 2 4 4")
+        self.expect(one, "CHECK TABLE p, h, s; ALTER TABLE p DROP PARTITION p1; ALTER TABLE h COALESCE PARTITION 1; SELECT a FROM h ORDER BY a",
+                    "d.p,check,status,OK d.h,check,status,OK d.s,check,status,OK 1 2 4")
+        self.expect(one, "DROP TABLE p, h, s; DROP DATABASE d", "")
+
+    def test_tables_are_not_replaced_while_the_connection_of_a_prepared_transaction_goes(self):
+        one, watcher = self.connect(), self.connect()
+        self.expect(one, "CREATE TABLE p (a INT PRIMARY KEY) ENGINE=SLUICE PARTITION BY HASH (a) PARTITIONS 2", "")
+        for sql, error in (("TRUNCATE t", "E1296"), ("DROP TABLE t", "E1205"), ("DROP TABLE p", "E1205"), ("ALTER TABLE t ADD KEY x (b, a)", "E1296"),
+                           ("ALTER TABLE t FORCE, ALGORITHM=COPY", "E1296"), ("ALTER TABLE p COALESCE PARTITION 1", "E1296"),
+                           ("ALTER TABLE t ADD COLUMN c INT", "E1296")):
+            two = self.connect()
+            self.expect(two, "XA START 'a'; INSERT INTO t VALUES (4, 10); INSERT INTO p VALUES (1); XA END 'a'; XA PREPARE 'a'", "")
+            one.send(sql)  # waits for the server's lock
+            while watcher.do("SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for table%'") == "0":
+                time.sleep(0.01)
+            two.close()
+            self.connections.remove(two)
+            self.assertEqual(one.receive(), error, sql)
+            self.expect(one, "XA COMMIT 'a'; SELECT COUNT(*) FROM t; SELECT COUNT(*) FROM p; DELETE FROM t WHERE a = 4; DELETE FROM p", "4 1")
+
+    def test_others_than_prepared_transactions_may_outlast_a_wait_for_locks(self):
+        one, two = self.connect(), self.connect()
+        self.expect(one, "CREATE TABLE u (a INT PRIMARY KEY) ENGINE=SLUICE; XA START 'a'; INSERT INTO u VALUES (4); XA END 'a'; XA PREPARE 'a'", "")
+        self.server.kill()
+        self.server.start()
+        for how in ("ADD COLUMN c INT", "ADD KEY x (b, a)", "FORCE, ALGORITHM=COPY"):
+            one, two = self.connect(), self.connect()
+            self.expect(two, "BEGIN; UPDATE t SET b = b + 1 WHERE a = 1; SELECT a FROM t WHERE a > 1 FOR UPDATE", "2 3")
+            one.send(f"ALTER TABLE t {how}")
+            self.expect(two, "SELECT SLEEP(0.5); UPDATE t SET b = b + 1 WHERE a = 1; COMMIT", "0")
+            self.assertEqual(one.receive(), "")
+        self.expect(self.connect(), "SELECT b FROM t WHERE a = 1; CHECK TABLE t; XA ROLLBACK 'a'", "16 d.t,check,status,OK")
+
     def test_tables_are_altered_in_all_situations(self):
         one = self.connect()
         # An index takes as long as the table is large, and keeps writers out.
