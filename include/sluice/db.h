@@ -237,8 +237,8 @@ class SLUICE_EXPORT DB {
   /// Names of the transactions that are prepared and not resolved. With Options::read_only, too,
   /// where they can be resumed, but neither committed nor rolled back.
   virtual std::vector<std::string> ListPrepared() = 0;
-  /// Those that write to this sub-table: dropping it would take their writes from them. All writes of
-  /// the prepared transactions are looked at.
+  /// Those that write to this sub-table: dropping it would take their writes from them. All writes
+  /// of the prepared transactions are looked at.
   virtual std::vector<std::string> ListPreparedIn(Subtable* subtable) = 0;
   /// Returns a prepared transaction, to commit it or to roll it back. NotFound if there is none of
   /// this name; Busy if another Transaction object already stands for it.

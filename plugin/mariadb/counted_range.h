@@ -18,8 +18,8 @@ class Session;
 class CountedRange {
  public:
   // Counts what the session sees from one key to before the other (empty: no bound), up to `most`
-  // records, and keeps what is not too much. If it is not to `keep` anything, what the transaction sees
-  // is not fixed by it.
+  // records, and keeps what is not too much. If it is not to `keep` anything, what the transaction
+  // sees is not fixed by it.
   Status Count(Session* session, Subtable* subtable, bool keep, std::string_view from,
                std::string_view to, uint64_t most, uint64_t* count);
   void Clear();

@@ -1,6 +1,6 @@
-// Prepared transactions whose connections are gone. The server has given back its locks on the tables
-// that these write (MariaDB 10.11), so that nothing but the engine keeps the tables from being replaced
-// or dropped, with which the transactions' writes would be lost.
+// Prepared transactions whose connections are gone. The server has given back its locks on the
+// tables that these write (MariaDB 10.11), so that nothing but the engine keeps the tables from
+// being replaced or dropped, with which the transactions' writes would be lost.
 
 #pragma once
 
@@ -15,7 +15,8 @@ class THD;
 
 namespace sluice::mariadb {
 
-// Names of the prepared transactions that have a connection, until after they have ended. Thread-safe.
+// Names of the prepared transactions that have a connection, until after they have ended.
+// Thread-safe.
 class AttachedTransactions {
  public:
   void Add(const std::string& name) {
@@ -49,8 +50,8 @@ bool IsWrittenByDetached(Subtable* rows, bool alone);
 // The same of a table by its name, or of its partitions. REQUIRES: the connection is alone with it
 bool IsWrittenByDetached(std::string_view table);
 
-// Whether the statement drops a table that must not be dropped for that, as far as this concerns the
-// table of this name; or, empty: one of those that have partitions.
+// Whether the statement drops a table that must not be dropped for that, as far as this concerns
+// the table of this name; or, empty: one of those that have partitions.
 bool DropsWrittenByDetached(THD* thd, std::string_view name);
 
 }  // namespace sluice::mariadb

@@ -347,7 +347,14 @@ enum_alter_inplace_result ha_sluice::check_if_supported_inplace_alter(TABLE* alt
                                                                       Alter_inplace_info* info) {
   const alter_table_operations wanted = info->handler_flags;
   info->handler_flags &= ~(kAddIndexes | kDropIndexes | kColumns);
+  // Its own answer for a table with versions is no, whatever changes: but where rows stay as they
+  // are, their history does, too.
+  const vers_kind_t versions = altered->s->versioned;
+  if (versions == VERS_TIMESTAMP && table->s->versioned == VERS_TIMESTAMP) {
+    altered->s->versioned = VERS_UNDEFINED;
+  }
   const enum_alter_inplace_result others = handler::check_if_supported_inplace_alter(altered, info);
+  altered->s->versioned = versions;
   info->handler_flags = wanted;
   if (sluice::mariadb::IsWrittenByDetached(rows(), /*alone=*/false)) {
     my_printf_error(ER_UNKNOWN_ERROR, "Sluice: %s", MYF(0), sluice::mariadb::kDetached);

@@ -181,8 +181,8 @@ int ha_sluice::Fail(const Status& status) {
 }
 
 bool ha_sluice::get_error_message(int error, String* message) {
-  // Of an error of one partition, the server may ask another one. Of a deadlock it stands behind the
-  // server's own words.
+  // Of an error of one partition, the server may ask another one. Of a deadlock it stands behind
+  // the server's own words.
   const auto* const session = sluice::mariadb::ExistingSession(ha_thd());
   const std::string text = (error == HA_ERR_LOCK_DEADLOCK ? ": " : "") +
                            (session != nullptr ? session->error() : message_);

@@ -353,7 +353,8 @@ Status AwaitEntryLocks(THD* thd) {
 }
 
 Status DropTable(THD* thd, std::string_view name) {
-  // Temporary tables, which are not below the data directory, have only their own transaction's writes.
+  // Temporary tables, which are not below the data directory, have only their own transaction's
+  // writes.
   if (thd != nullptr && name.starts_with("./") && DropsWrittenByDetached(thd, name)) {
     return Status::Busy(kDetached);
   }

@@ -176,6 +176,24 @@ class DdlTest(case.Case):
                          "ALTER TABLE p EXCHANGE PARTITION x WITH TABLE x; SELECT * FROM p; SELECT * FROM x", "3,3,7 4,4,4")
         self.expect(one, "ALTER TABLE p ALTER c SET DEFAULT 8; SELECT * FROM p", "3,3,7")
 
+    def test_tables_with_versions_are_altered_where_they_are(self):
+        one = self.connect()
+        columns = "a INT PRIMARY KEY, b INT, s TIMESTAMP(6) GENERATED ALWAYS AS ROW START, e TIMESTAMP(6) GENERATED ALWAYS AS ROW END, PERIOD FOR SYSTEM_TIME (s, e)"
+        for table, partitions in ((columns, ""), ("a INT PRIMARY KEY, b INT", ""),
+                                  ("a INT PRIMARY KEY, b INT", "PARTITION BY SYSTEM_TIME (PARTITION h HISTORY, PARTITION c CURRENT)")):
+            self.expect(one, f"CREATE OR REPLACE TABLE v ({table}) ENGINE=SLUICE WITH SYSTEM VERSIONING {partitions}; INSERT INTO v (a, b) VALUES (1, 1), (2, 2);"
+                             "UPDATE v SET b = 3 WHERE a = 1; SET system_versioning_alter_history = ERROR", "")
+            self.expect(one, "ALTER TABLE v ADD COLUMN x INT", "E4119")
+            for change, how in (("ADD COLUMN x INT DEFAULT 7 AFTER a", "INSTANT"), ("MODIFY b BIGINT", "INSTANT"), ("ADD COLUMN y INT WITHOUT SYSTEM VERSIONING", "INSTANT"),
+                                ("DROP COLUMN y", "INSTANT"), ("ADD KEY k (b, x)", "NOCOPY"), ("RENAME COLUMN b TO c", "INSTANT"), ("ADD UNIQUE u (c, a)", "NOCOPY")):
+                self.expect(one, f"SET system_versioning_alter_history = KEEP; ALTER TABLE v {change}, ALGORITHM={how}", "")
+            self.expect(one, "UPDATE v SET c = 4 WHERE a = 2; DELETE FROM v WHERE a = 1; SELECT a, x, c FROM v FOR SYSTEM_TIME ALL ORDER BY a, c; SELECT a, x, c FROM v;"
+                             "CHECK TABLE v; SELECT a, c FROM v FOR SYSTEM_TIME ALL FORCE INDEX (k) WHERE c > 1 ORDER BY c",
+                        "1,7,1 1,7,3 2,7,2 2,7,4 2,7,4 d.v,check,status,OK 2,2 1,3 2,4")
+        # What begins or ends versions copies.
+        self.expect(one, "ALTER TABLE v REMOVE PARTITIONING; ALTER TABLE v DROP SYSTEM VERSIONING, ALGORITHM=INSTANT", "E1845")
+        self.expect(one, "ALTER TABLE v DROP SYSTEM VERSIONING; SELECT * FROM v; ALTER TABLE v ADD SYSTEM VERSIONING, ALGORITHM=INSTANT", "2,7,4 E1845")
+
     def test_building_an_index_can_be_killed(self):
         one, two = self.connect(), self.connect()
         self.expect(one, "CREATE TABLE r (a INT PRIMARY KEY, b INT) ENGINE=SLUICE;"
