@@ -12,7 +12,9 @@
 ///    below one of them: what some snapshot sees, and what later ones may. All others are shadowed
 ///    and dropped. The version that the smallest snapshot sees is dropped, too, if it is a
 ///    tombstone and the task is `bottommost`.
-///  * Records outside [begin, end) are as if they were not there: not counted, not kept.
+///  * Records outside [begin, end) are as if they were not there: not counted, not kept. Which they
+///    are the blocks say. Index keys are hints: blocks may stay unread, with the faults in them, if
+///    they are outside, given that the blocks that are read tell the truth and the run is in order.
 ///  * Types (table_format.h): a record of type 2 is a value as one of type 1 is; any above 2 is a
 ///    fault, kRecordType.
 ///  * Entry: `shared` is the common prefix of the user keys only (a trailer is never shared), and 0

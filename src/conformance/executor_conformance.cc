@@ -103,6 +103,19 @@ void RandomiseTask(const GeneratedTask& generated, const Executor& executor, Cho
   task->end = bounds[choice->Below(bounds.size())];
 }
 
+// Gives a table an index whose keys are any of the table's own, in any order.
+void DistortIndex(Choice* choice, TableImage* table) {
+  const std::vector<PlainRecord> records = DecodePlainTable(table->file, table->index);
+  BlockImageBuilder index(1);
+  for (const BlockHandle& block : table->blocks) {
+    const PlainRecord& any = records[choice->Below(records.size())];
+    std::string handle;
+    block.AppendTo(&handle);
+    index.Add(MakeInternalKey(any.user_key, 1, RecordType::kValue), handle);
+  }
+  table->ReplaceIndex(index.Finish());
+}
+
 // Input bytes without one to spare on either side, so that a sanitizer sees any read beyond them.
 std::vector<std::unique_ptr<char[]>> TightenInputs(MergeTask* task) {
   std::vector<std::unique_ptr<char[]>> owned;
@@ -353,9 +366,18 @@ class ExecutorChecker {
   Status RandomTask(uint64_t seed, bool* done) {
     Choice choice(seed);
     const GeneratorOptions options = RandomOptions(seed, executor_, &choice);
-    const GeneratedTask generated = GenerateTask(options);
+    GeneratedTask generated = GenerateTask(options);
     MergeTask task = generated.task;
     RandomiseTask(generated, executor_, &choice, &task);
+    if (choice.Percent(30)) {
+      for (std::vector<TableImage>& run : generated.images) {
+        if (!run.empty() && choice.Percent(50)) {
+          DistortIndex(&choice, &run[choice.Below(run.size())]);
+        }
+      }
+      generated.Refer();
+      task.runs = generated.task.runs;
+    }
     const auto owned = TightenInputs(&task);
     std::vector<OwnedOutput> found;
     const MergeResult result = executor_.Run(task, CollectInto(&found));

@@ -7,6 +7,8 @@
 #include "merge/cpu_executor.h"
 #include "merge/outputs.h"
 #include "sluice/conformance.h"
+#include "table/index_walk.h"
+#include "table/internal_key.h"
 #include "util/testing.h"
 
 namespace sluice {
@@ -43,6 +45,42 @@ class Changed : public Executor {
   const Change change_;
   CpuExecutor cpu_;
 };
+
+// Leaves out tables that lie below the range, if their indexes are to be believed.
+class Believer : public Executor {
+ public:
+  std::string_view name() const override { return "believer"; }
+  size_t max_runs() const override { return 4; }
+  size_t max_snapshots() const override { return 1; }
+  MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+    MergeTask fewer = task;
+    for (MergeRun& run : fewer.runs) {
+      std::erase_if(run, [&](const MergeTable& table) { return IsBelow(task, table); });
+    }
+    return cpu_.Run(fewer, sink);
+  }
+
+ private:
+  static bool IsBelow(const MergeTask& task, const MergeTable& table) {
+    bool below = task.has_begin;
+    OpenIndex index;
+    return OpenIndex::In(table.image, table.index, &index).ok() &&
+           index
+               .ForEachBlock([&](std::string_view key, const BlockHandle&) {
+                 below = below && UserKey(key) < task.begin;
+                 return Status();
+               })
+               .ok() &&
+           below;
+  }
+
+  CpuExecutor cpu_;
+};
+
+TEST(ExecutorConformance, WhoBelievesIndexKeysIsFoundOut) {
+  Believer believer;
+  EXPECT_FALSE(CheckExecutor(&believer, {.seed = 1, .tasks = 300}).ok());
+}
 
 TEST(ExecutorConformance, FewRunsAndOneSnapshotAreEnough) {
   Changed unchanged([](MergeResult*, std::vector<OwnedOutput>*) {});

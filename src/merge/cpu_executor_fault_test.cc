@@ -302,6 +302,46 @@ TEST(CpuExecutorFaults, IndexEntries) {
   }
 }
 
+// The records of a range are those of the blocks, whatever the index says of them: so it is on a unit,
+// which passes over index keys.
+TEST(CpuExecutorFaults, IndexKeysDecideNothing) {
+  TableImageBuilder builder;
+  for (const char* const key : {"b", "d", "f", "h"}) {
+    builder.Add(Key(key), "value");
+    builder.EndBlock();
+  }
+  const TableImage sound = builder.Finish();
+  const std::string keys = "abcdefghi";
+  const auto record_count = [&](std::string_view index_keys, size_t begin, size_t end) {
+    TableImage table = sound;
+    BlockImageBuilder index(1);
+    for (size_t i = 0; i < table.blocks.size(); ++i) {
+      std::string handle;
+      table.blocks[i].AppendTo(&handle);
+      index.Add(Key(index_keys.substr(i, 1)), handle);
+    }
+    table.ReplaceIndex(index.Finish());
+    MergeTask task;
+    task.runs = {{{table.file, table.index}}};
+    task.has_begin = task.has_end = true;
+    task.begin = keys[begin];
+    task.end = keys[end];
+    const MergeResult result = CpuExecutor().Run(task, [](const auto&) { return Status(); });
+    EXPECT_TRUE(result.ok()) << result.error.ToString();
+    return result.stats.input_records;
+  };
+  for (const char* const index_keys :
+       {"bdfh", "cegi", "aceg", "aaaa", "iiii", "hfdb", "bafh", "bdaa"}) {
+    for (size_t end = 0; end < keys.size(); ++end) {
+      for (size_t begin = 0; begin <= end; ++begin) {
+        // Every other key is there.
+        EXPECT_EQ(record_count(index_keys, begin, end), end / 2 - begin / 2)
+            << index_keys << ", " << keys[begin] << " to " << keys[end];
+      }
+    }
+  }
+}
+
 TEST(CpuExecutorFaults, IndexType) {
   FaultyTask task(kGood);
   task.SetType(task.index(), 2);

@@ -59,6 +59,12 @@ bool RunReader::Fail(MergeStatus status, uint64_t offset, std::string detail) {
 
 bool RunReader::NextBatch(size_t* skip) {
   batch_begin_ = batch_end_ = records_.get();
+  if (!begun_) {
+    begun_ = true;
+    if (task_.has_begin && !FindBegin()) {
+      return false;
+    }
+  }
   while (!ended_ && batch_begin_ == batch_end_) {
     if (!block_open_) {
       bool found = false;
@@ -79,6 +85,50 @@ bool RunReader::NextBatch(size_t* skip) {
   return true;
 }
 
+bool RunReader::FindBegin() {
+  // The last block whose index key is below, by the number of its table and within that.
+  size_t table = 0;
+  size_t block = 0;
+  for (size_t t = 0; t < tables(); ++t) {
+    table_ = t + 1;
+    if (!OpenTable()) {
+      return false;
+    }
+    BlockHandle handle;
+    bool in_table = true;
+    for (size_t b = 0; in_table; ++b) {
+      if (!NextHandle(&handle, &in_table)) {
+        return false;
+      }
+      if (in_table && UserKey(index_key_) >= task_.begin) {
+        PassOver(table, block);
+        return true;
+      }
+      if (in_table) {
+        table = t;
+        block = b;
+      }
+    }
+  }
+  PassOver(table, block);
+  return true;
+}
+
+void RunReader::PassOver(size_t tables, size_t blocks) {
+  table_ = tables;
+  table_open_ = false;
+  passed_over_ = blocks;
+  unproven_begin_ = tables > 0 || blocks > 0;
+}
+
+bool RunReader::StartsBelowBegin() const {
+  EntryHeader header;
+  const char* const key = DecodeEntryHeader(block_.next, block_.limit, &header);
+  return key != nullptr && header.unshared >= kTrailerBytes &&
+         header.unshared <= static_cast<size_t>(block_.limit - key) &&
+         UserKey({key, header.unshared}) < task_.begin;
+}
+
 bool RunReader::NextBlock(bool* found) {
   *found = false;
   while (!*found) {
@@ -91,9 +141,6 @@ bool RunReader::NextBlock(bool* found) {
         return false;
       }
     }
-    // All of a block lies above the index key before it. Not so across tables: a table's last index
-    // key may lie above the keys of the next one.
-    const bool past_end = task_.has_end && !index_key_.empty() && UserKey(index_key_) >= task_.end;
     BlockHandle handle;
     bool in_table = false;
     if (!NextHandle(&handle, &in_table)) {
@@ -103,10 +150,8 @@ bool RunReader::NextBlock(bool* found) {
       table_open_ = false;
       continue;
     }
-    if (past_end) {
-      return true;
-    }
-    if (task_.has_begin && UserKey(index_key_) < task_.begin) {
+    if (passed_over_ > 0) {
+      --passed_over_;
       continue;
     }
     ForeignTable* const foreign = foreign_table();
@@ -116,6 +161,14 @@ bool RunReader::NextBlock(bool* found) {
     }
     input_bytes_ += handle.size + kBlockTrailerBytes;
     ahead_ = handle.size + kBlockTrailerBytes;
+    if (unproven_begin_) {
+      unproven_begin_ = false;
+      if (!StartsBelowBegin()) {
+        PassOver(0, 0);
+        input_bytes_ = 0;
+        continue;
+      }
+    }
     base_bytes_ = 0;
     block_open_ = true;
     *found = true;

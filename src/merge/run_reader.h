@@ -81,10 +81,18 @@ class RunReader {
 
   size_t tables() const { return foreign_ == nullptr ? run_->size() : foreign_->size(); }
   bool Fail(MergeStatus status, uint64_t offset, std::string detail = {});
-  // The next three return false at a fault; *found = false at the end of the run.
+  // These return false at a fault; *found = false at the end of the run. The first has the run begin
+  // with the last block that lies below the range, as index keys tell.
+  bool FindBegin();
   bool NextBlock(bool* found);
   bool OpenTable();
   bool NextHandle(BlockHandle* handle, bool* found);
+
+  // The run goes on with block `blocks` of table `tables`.
+  void PassOver(size_t tables, size_t blocks);
+  // Whether the block's first key is below the range. Then so are all blocks before it, or the run
+  // is not in order.
+  bool StartsBelowBegin() const;
 
   std::string_view image() const;  // of the open table
   // The open table; null if it is LevelDB's.
@@ -111,10 +119,13 @@ class RunReader {
 
   size_t table_ = 0;  // the one to open next; the open one is table_ - 1
   bool table_open_ = false;
+  bool begun_ = false;
   bool ended_ = false;
+  size_t passed_over_ = 0;       // blocks of the open table that are not to be read
+  bool unproven_begin_ = false;  // blocks were passed over, as nothing but the index tells
   Block index_;
   uint64_t handle_end_ = 0;  // in the open table: of the block that its index named last
-  std::string index_key_;    // of the index entry read last; empty: none yet
+  std::string index_key_;    // of the index entry read last
 
   Block block_;
   bool block_open_ = false;
