@@ -64,6 +64,43 @@ TEST_F(DriverDispatchTest, IdleCoresTakeWhatASlowUnitWould) {
   }
 }
 
+// A unit on the merging thread, which a slow job costs many times the CPU.
+class LaboriousUnit : public Executor {
+ public:
+  std::string_view name() const override { return "laborious"; }
+  size_t max_runs() const override { return 4; }
+  size_t max_snapshots() const override { return 1; }
+  std::optional<UnitTime> Estimate(const TaskShape&) const override { return UnitTime{}; }
+  MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+    MergeResult result;
+    for (int times = slow ? 30 : 1; times > 0; --times) {
+      result = CpuExecutor().Run(
+          task, times > 1 ? MergeSink([](const MergeOutput&) { return Status(); }) : sink);
+    }
+    return result;
+  }
+
+  bool slow = true;
+};
+
+// A unit that was slow, so that nothing is given to it any more, is tried again.
+TEST_F(DriverDispatchTest, WhatAUnitCostsIsForgotten) {
+  auto owned = std::make_shared<LaboriousUnit>();
+  LaboriousUnit& unit = *owned;
+  Open({std::move(owned)}, {.idle_cores = [] { return 0; }});
+  const Case task = Task(30'000, rng_());
+  for (int i = 0; i < 30 && driver_->stats().small < 3; ++i) {
+    RunOne(task);
+  }
+  ASSERT_EQ(driver_->stats().small, 3u);
+  unit.slow = false;
+  const uint64_t before = driver_->stats().on_units;
+  for (uint32_t i = 0; i < kDoubtfulTasks; ++i) {
+    RunOne(task);
+  }
+  EXPECT_GT(driver_->stats().on_units, before);
+}
+
 // A gate that says it is as fast as a core.
 class PatientUnit : public Gate {
  public:

@@ -102,15 +102,57 @@ TEST_F(DriverTest, LimitsAreNoFailures) {
   GeneratorOptions options;
   options.user_key_bytes = {20, 20};
   const Case task(GenerateTask(options));
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < 40; ++i) {
     RunOne(task);
   }
   const OffloadStats stats = driver_->stats();
-  EXPECT_EQ(stats.refused, 10u);
-  EXPECT_EQ(stats.units[0].refused, 10u);
+  EXPECT_EQ(stats.refused, 40u);
+  EXPECT_EQ(stats.units[0].refused, 40u);
   EXPECT_EQ(stats.units[0].failures, 0u);
+  EXPECT_EQ(stats.units[0].probes, 2u);
   EXPECT_TRUE(stats.units[0].in_service);
   EXPECT_TRUE(events_.empty());
+}
+
+// Who refuses whatever it is given, with limits that have room for it, is broken.
+TEST_F(DriverTest, AUnitThatRefusesAllIsTakenOut) {
+  class Refuses : public Executor {
+   public:
+    std::string_view name() const override { return "refuses"; }
+    size_t max_runs() const override { return 4; }
+    size_t max_snapshots() const override { return 1; }
+    MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+      if (!broken) {
+        return CpuExecutor().Run(task, sink);
+      }
+      MergeResult result;
+      result.status = MergeStatus::kBadDescriptor;
+      result.error = Status::NotSupported("no");
+      return result;
+    }
+    bool broken = true;
+  };
+  auto owned = std::make_shared<Refuses>();
+  Refuses& unit = *owned;
+  auto now = std::chrono::steady_clock::now();
+  Open({std::move(owned)}, {.pool = {.clock = [&] { return now; }}});
+  for (int i = 0; i < 40; ++i) {
+    RunOne(Case(RandomTask(rng_)));
+  }
+  EXPECT_FALSE(driver_->stats().units[0].in_service);
+  EXPECT_EQ(driver_->stats().refused, 15u);
+  EXPECT_EQ(driver_->stats().retried, 1u);
+  EXPECT_EQ(driver_->stats().no_unit, 24u);
+  EXPECT_EQ(Events(Kind::kTaskFailed), 1);
+  EXPECT_EQ(Events(Kind::kOutOfService), 1);
+  now += std::chrono::minutes(1);
+  RunOne(Case(RandomTask(rng_)));
+  EXPECT_EQ(driver_->stats().no_unit, 25u);
+  unit.broken = false;
+  now += std::chrono::minutes(2);
+  RunOne(Case(RandomTask(rng_)));
+  EXPECT_EQ(driver_->stats().on_units, 1u);
+  EXPECT_EQ(Events(Kind::kBackInService), 1);
 }
 
 TEST_F(DriverTest, TasksOfManySnapshotsThatMatterAreTheCpus) {

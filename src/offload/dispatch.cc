@@ -156,9 +156,9 @@ double LearnedCost::Unscaled(const TaskShape& task, const CodecBytes& codec) con
 }
 
 void LearnedCost::Learn(const TaskShape& task, const CodecBytes& codec, double seconds) {
-  constexpr double kWeight = 1.0 / 8;
   constexpr double kMost = 16;  // whatever a clock says once
-  scale_ += kWeight * (std::clamp(seconds / Unscaled(task, codec), 1 / kMost, kMost) - scale_);
+  scale_ += weight_ * (std::clamp(seconds / Unscaled(task, codec), 1 / kMost, kMost) - scale_);
+  weight_ = kWeight;
 }
 
 Place Choose(const DispatchCosts& costs) {

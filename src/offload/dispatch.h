@@ -54,14 +54,28 @@ class LearnedCost {
   double Of(const TaskShape& task, const CodecBytes& codec = {}) const {
     return scale_ * Unscaled(task, codec);
   }
+  // The scale that tasks so far have had.
+  double scale() const { return scale_; }
+  // With another scale than that.
+  double At(double scale, const TaskShape& task, const CodecBytes& codec) const {
+    return scale * Unscaled(task, codec);
+  }
+  // What was learned no longer counts: `scale` is what it may be, until the next task tells.
+  void Forget(double scale) {
+    scale_ = scale;
+    weight_ = 1;
+  }
   // Such a task has taken so many.
   void Learn(const TaskShape& task, const CodecBytes& codec, double seconds);
 
  private:
   double Unscaled(const TaskShape& task, const CodecBytes& codec) const;
 
+  static constexpr double kWeight = 1.0 / 8;
+
   Terms terms_;
   double scale_ = 1;
+  double weight_ = kWeight;  // of the next task
 };
 
 // Seconds per byte before compression, of a core: to decompress what Snappy made of values that half
@@ -74,6 +88,11 @@ inline constexpr double kPackCost = 4.5e-9;
 // family 25, model 17, as bench/dispatch_bench measures them.
 inline constexpr LearnedCost::Terms kMergeCost{.task = 1.5e-6, .record = 24e-9, .byte = 0.11e-9};
 inline constexpr LearnedCost::Terms kDriveCost{.task = 42e-6, .record = 6e-9, .byte = 0.08e-9};
+
+// Only tasks on units tell what driving one costs. Once that seems to be too much, be it for a single
+// slow task, none would tell that it no longer is. So after so many tasks that nothing else kept from
+// units it is forgotten.
+inline constexpr uint32_t kDoubtfulTasks = 32;
 
 // All in seconds.
 struct DispatchCosts {

@@ -139,6 +139,25 @@ TEST(LearnedCostTest, LearnsTheMachine) {
   }
 }
 
+TEST(LearnedCostTest, ForgetsWhatItHasLearned) {
+  const LearnedCost::Terms terms{2e-6, 3e-9, 4e-10};
+  const TaskShape task{.bytes = 100'000, .records = 1000};
+  const double plain = LearnedCost(terms).Of(task);
+  LearnedCost cost(terms);
+  for (int i = 0; i < 10; ++i) {
+    cost.Learn(task, {}, 10 * plain);
+  }
+  EXPECT_GT(cost.Of(task), 5 * plain);
+  EXPECT_DOUBLE_EQ(cost.Of(task), cost.At(cost.scale(), task, {}));
+  cost.Forget(2);
+  EXPECT_DOUBLE_EQ(cost.Of(task), 2 * plain);
+  // The next task is all that is known, those after it count as ever.
+  cost.Learn(task, {}, 3 * plain);
+  EXPECT_DOUBLE_EQ(cost.Of(task), 3 * plain);
+  cost.Learn(task, {}, 11 * plain);
+  EXPECT_DOUBLE_EQ(cost.Of(task), 4 * plain);
+}
+
 // Against dispatch.h, read word by word.
 TEST(ChooseTest, DoesWhatItSays) {
   TestRandom random(TestSeed());

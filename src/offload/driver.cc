@@ -142,12 +142,16 @@ OffloadDriver::Counter OffloadDriver::Decide(const MergeTask& task,
   }
   DispatchCosts costs{.ahead = wait->ahead, .unit = wait->unit};
   costs.idle_cores = options_.idle_cores ? options_.idle_cores() : idle_cores_.Now();
-  {
-    const MutexLock lock(mutex_);
-    costs.merge = merge_cost_.Of(*shape, CodecBytesOfMerge(*shape));
-    costs.drive = drive_cost_.Of(*shape, {.unpacked = wait->unpacked_bytes});
+  const CodecBytes on_unit{.unpacked = wait->unpacked_bytes};
+  MutexLock lock(mutex_);
+  costs.merge = merge_cost_.Of(*shape, CodecBytesOfMerge(*shape));
+  costs.drive = drive_cost_.Of(*shape, on_unit);
+  const Place place = Choose(costs);
+  if (place == Place::kSmall) {
+    CountSmall(costs, drive_cost_.At(merge_cost_.scale(), *shape, on_unit));
   }
-  switch (Choose(costs)) {
+  lock.unlock();
+  switch (place) {
     case Place::kSmall:
       return &OffloadStats::small;
     case Place::kQueue:
@@ -158,6 +162,13 @@ OffloadDriver::Counter OffloadDriver::Decide(const MergeTask& task,
       break;
   }
   return &OffloadStats::on_units;
+}
+
+void OffloadDriver::CountSmall(const DispatchCosts& costs, double if_as_merging) {
+  if (if_as_merging < costs.merge && ++doubtful_tasks_ == kDoubtfulTasks) {
+    doubtful_tasks_ = 0;
+    drive_cost_.Forget(merge_cost_.scale());
+  }
 }
 
 void OffloadDriver::Learn(LearnedCost* cost, const TaskShape& shape, const CodecBytes& codec,

@@ -12,8 +12,8 @@
 // (snapshot_classes.h); if these are too many, it is the CPU's.
 //
 // What makes a unit fail a task: kDevice, bus errors, END_TO_END, counts or checksums that do not
-// balance (CheckBalance), with a CheckExecutor a difference to the CPU, and a fault in the input
-// that is not there. What does not: a task beyond the unit's limits (NotSupported), and input that
+// balance (CheckBalance), with a CheckExecutor a difference to the CPU, a fault in the input that is
+// not there, and a refusal if it refuses everything (unit_pool.h). What does not: a task beyond the unit's limits (NotSupported), and input that
 // is corrupt indeed, be it outside the task's range.
 //
 // Thread-safe. Memory: the output tables of each task that has run on a unit and is being handed
@@ -145,6 +145,9 @@ class OffloadDriver : public Executor {
                   const MergeSink& sink, MergeResult* result);
   MergeResult OnCpu(const MergeTask& task, const std::optional<TaskShape>& shape,
                     const MergeSink& sink);
+  // A task is small, as driving a unit costs so much; `if_as_merging` would be its cost if that had
+  // the scale of merging.
+  void CountSmall(const DispatchCosts& costs, double if_as_merging) SLUICE_REQUIRES(mutex_);
   void Learn(LearnedCost* cost, const TaskShape& shape, const CodecBytes& codec, double seconds);
   void Count(Counter counter, const MergeResult& result);
 
@@ -169,6 +172,8 @@ class OffloadDriver : public Executor {
   OffloadStats stats_ SLUICE_GUARDED_BY(mutex_);  // but for units
   LearnedCost merge_cost_ SLUICE_GUARDED_BY(mutex_){kMergeCost};
   LearnedCost drive_cost_ SLUICE_GUARDED_BY(mutex_){kDriveCost};
+  uint32_t doubtful_tasks_ SLUICE_GUARDED_BY(mutex_) =
+      0;  // since drive_cost_ was learned or forgotten
   // What stands for the card keeps cores busy that it would leave alone.
   IdleCores idle_cores_{[this] { return pool_.card_cpu_seconds(); }};
   mutable std::vector<std::thread> threads_;  // that begin and end with the driver

@@ -19,6 +19,7 @@ GeneratorOptions ProbeOptions(size_t runs) {
   GeneratorOptions options;
   options.runs = static_cast<uint32_t>(runs);
   options.records = 200;
+  options.user_key_bytes = {8, 8};  // which any unit takes
   options.duplicate_percent = 20;
   options.delete_percent = 10;
   options.table_bytes = 4 << 10;
@@ -138,12 +139,32 @@ bool UnitPool::CountFailure(Unit* unit) {
   return true;
 }
 
+bool UnitPool::PassesProbe(const Unit& unit) const {
+  std::vector<OwnedOutput> outputs;
+  return unit.executor->Run(probe_.task, CollectInto(&outputs)).ok() &&
+         CompareOutputs(outputs, probe_expected_).ok();
+}
+
+bool UnitPool::IsBroken(Unit* unit) {
+  MutexLock lock(mutex_);
+  if (++unit->refusals_in_a_row % options_.refusals_in_a_row != 0) {
+    return false;
+  }
+  lock.unlock();
+  const bool passed = PassesProbe(*unit);
+  lock.lock();
+  ++unit->stats.probes;
+  if (!passed) {
+    // The failure that this is takes it out.
+    unit->failures_in_a_row = std::max(unit->failures_in_a_row, options_.failures_in_a_row - 1);
+  }
+  return !passed;
+}
+
 void UnitPool::Probe(size_t i) {
   Unit& unit = units_[i];
   mutex_.unlock();
-  std::vector<OwnedOutput> outputs;
-  const bool passed = unit.executor->Run(probe_.task, CollectInto(&outputs)).ok() &&
-                      CompareOutputs(outputs, probe_expected_).ok();
+  const bool passed = PassesProbe(unit);
   if (passed) {
     back_(i);
   }
@@ -224,6 +245,12 @@ UnitPool::Answer UnitPool::Run(const MergeTask& task, const std::optional<TaskSh
     answer.result.error = std::move(balance);
   }
   answer.outcome = OutcomeOf(answer.result);
+  if (answer.outcome == Outcome::kRefused && IsBroken(&unit)) {
+    answer.outcome = Outcome::kFailed;
+    answer.result.status = MergeStatus::kDevice;
+    answer.result.error = Status::IoError("the unit refuses even what is within all limits: " +
+                                          std::string(answer.result.error.message()));
+  }
 
   const MutexLock lock(mutex_);
   switch (answer.outcome) {
@@ -232,6 +259,7 @@ UnitPool::Answer UnitPool::Run(const MergeTask& task, const std::optional<TaskSh
       unit.stats.input_bytes += answer.result.stats.input_bytes;
       unit.stats.output_bytes += answer.result.stats.output_bytes;
       unit.failures_in_a_row = 0;
+      unit.refusals_in_a_row = 0;
       unit.probe_after = options_.probe_after;
       break;
     case Outcome::kRefused:

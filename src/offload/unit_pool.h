@@ -10,6 +10,10 @@
 // it is back in service on probation: its next failure takes it out again, and the time doubles
 // until it has done a task.
 //
+// A unit that refuses one task after the other may be given what is beyond its limits, or be broken.
+// After so many it is given the same small task at once, and is taken out of service if it does not
+// do that either.
+//
 // Thread-safe.
 
 #pragma once
@@ -30,7 +34,8 @@
 namespace sluice {
 
 struct UnitPoolOptions {
-  uint32_t failures_in_a_row = 3;  // take a unit out of service
+  uint32_t failures_in_a_row = 3;   // take a unit out of service
+  uint32_t refusals_in_a_row = 16;  // have it probed
   std::chrono::milliseconds probe_after{1000};
   std::chrono::milliseconds probe_after_most{60'000};
   std::function<std::chrono::steady_clock::time_point()> clock = std::chrono::steady_clock::now;
@@ -111,6 +116,7 @@ class UnitPool {
     Time tasks_since;  // if there are any
     double ahead = 0;  // seconds that they take it, all together
     uint32_t failures_in_a_row = 0;
+    uint32_t refusals_in_a_row = 0;
     Time probe_at;
     std::chrono::milliseconds probe_after;  // when it goes out of service next
     UnitStats stats;
@@ -126,6 +132,10 @@ class UnitPool {
   // Whether that took the unit out of service.
   bool CountFailure(Unit* unit) SLUICE_REQUIRES(mutex_);
   void TakeOut(Unit* unit) SLUICE_REQUIRES(mutex_);
+  // Whether a unit that this thread holds does the task whose result is known.
+  bool PassesProbe(const Unit& unit) const;
+  // Counts one more task that a unit of this thread's has refused. Whether the unit is to blame.
+  bool IsBroken(Unit* unit) SLUICE_EXCLUDES(mutex_);
   // Probes a unit that this thread holds and gives it back.
   void Probe(size_t i) SLUICE_REQUIRES(mutex_);
 
