@@ -1,5 +1,7 @@
 #include "input_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "table/block_builder.h"
@@ -39,6 +41,27 @@ Status InputTable::FindFirst() {
   SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
   SLUICE_RETURN_IF_ERROR(KeyScanner::FirstKey(block, &first));
   first_ = first;
+  return {};
+}
+
+Status InputTable::CheckTypes() {
+  KeyScanner keys;
+  for (const BlockHandle& handle : blocks_) {
+    Block block;
+    std::string_view contents;
+    uint8_t last_type = 0;
+    const auto look = [&](std::string_view key, bool) {
+      last_type = std::max(last_type, TrailerType(Trailer(key)));
+    };
+    if (!ReadBlock(handle, &contents).ok() || !Block::Parse(contents, &block).ok() ||
+        !keys.Scan(block, look).ok()) {
+      return {};  // the executor says what is wrong
+    }
+    if (last_type > static_cast<uint8_t>(RecordType::kValue)) {
+      return CheckOtherRocksType(last_type).WithContext(
+          fmt::format("{}, offset {}", path_, handle.offset));
+    }
+  }
   return {};
 }
 

@@ -23,6 +23,9 @@ class InputTable : public ForeignTable {
     return ViewRocksTable(*table_, range, &view_).WithContext(path_);
   }
 
+  // NotSupported if it has records that are neither values nor deletions. Reads all keys.
+  Status CheckTypes();
+
   const std::string& path() const { return path_; }
   bool empty() const { return blocks_.empty(); }
   std::string_view first() const { return first_; }  // internal key

@@ -59,9 +59,12 @@ Status Runner::OpenInputs(bool viewed) {
       inputs_.pop_back();
       continue;
     }
-    if (viewed) {
-      SLUICE_RETURN_IF_ERROR(input.MakeView(range));
-    }
+    // A view looks at all types by itself.
+    Status types = viewed                      ? input.MakeView(range)
+                   : job_.look_for_other_types ? input.CheckTypes()
+                                               : Status();
+    report_->other_types = types.IsNotSupported();
+    SLUICE_RETURN_IF_ERROR(types);
     stored_bytes_ += input.stored_bytes();
     raw_bytes_ += input.raw_bytes();
   }
@@ -137,6 +140,7 @@ Status Runner::MergeOnCpu() {
   }
   const MergeResult result = CpuExecutor().RunForeign(MakeTask(), runs, &outputs_);
   report_->merge = result.stats;
+  report_->other_types = result.status == MergeStatus::kRecordType;
   return !outputs_.error().ok() ? outputs_.error()
          : result.ok()          ? Status()
                                 : ToError(result, false);

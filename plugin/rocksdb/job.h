@@ -32,6 +32,9 @@ struct Job {
   uint32_t restart_interval = 16;
   uint64_t file_bytes = 64 << 20;  // of an output, about
   RocksTableOptions format;
+  // Inputs have had records that are neither values nor deletions, which properties do not tell of:
+  // looks at all keys before it merges.
+  bool look_for_other_types = false;
   std::function<void(uint64_t bytes)> before_write;  // may wait; null: does not
   const std::atomic<bool>* cancelled = nullptr;      // null: cannot be
 };
@@ -41,6 +44,7 @@ struct JobReport {
   MergeStats merge;
   uint64_t bytes_read = 0;     // of the input files, as far as they were needed
   uint64_t bytes_written = 0;  // of the output files
+  bool other_types = false;    // it was declined for records that are neither values nor deletions
   bool retried = false;        // the executor could not, the CPU did it
   std::string retry_reason;
 };

@@ -35,6 +35,10 @@ using rocksdb::CompactionServiceJobStatus;
 
 constexpr std::string_view kOutputDirPrefix = "sluice-compaction-";
 
+// Once a job was left for records such as single deletions, of which no property tells, as many jobs
+// of its family look at their inputs' keys before they merge, which costs a fraction of a merge in vain.
+constexpr int kWaryJobs = 32;
+
 // What is known of a compaction that has begun.
 struct Compaction {
   rocksdb::DB* db = nullptr;
@@ -73,6 +77,22 @@ void RemoveLeftDirs(const std::string& path, const std::string& session) {
       std::filesystem::remove_all(entry.path(), ignored);
     }
   }
+}
+
+// Calls a function that returns a Status. RocksDB knows no exceptions: what throws, for want of memory
+// as a rule, is an error like others.
+template <typename Function>
+Status Guarded(const Function& function) noexcept {
+  try {
+    return function();
+  } catch (const std::exception& error) {
+    try {
+      return Status::IoError(error.what());
+    } catch (...) {
+    }
+  } catch (...) {
+  }
+  return Status::IoError("exception");  // short enough to need no memory
 }
 
 class Service : public SluiceCompactionService, public std::enable_shared_from_this<Service> {
@@ -125,6 +145,8 @@ class Service : public SluiceCompactionService, public std::enable_shared_from_t
   // By path of the database and RocksDB's number of the compaction.
   using CompactionKey = std::pair<std::string, uint64_t>;
 
+  using FamilyKey = std::pair<std::string, std::string>;  // path of the database, name
+
   static std::string JobName(const CompactionServiceJobInfo& info) {
     return fmt::format("{}/{}/{}", info.db_name, info.db_session_id, info.job_id);
   }
@@ -139,6 +161,7 @@ class Service : public SluiceCompactionService, public std::enable_shared_from_t
   Status PrepareFromOptions(const CompactionServiceJobInfo& info, Pending* pending,
                             Compaction* compaction);
   CompactionServiceJobStatus Run(const std::string& name, std::string* result);
+  CompactionServiceJobStatus RunPending(Pending* pending, std::string* result);
   void CancelJobsAtHand() {
     const std::lock_guard lock(mutex_);
     jobs_at_hand_cancelled_->store(true);
@@ -156,6 +179,7 @@ class Service : public SluiceCompactionService, public std::enable_shared_from_t
       std::make_shared<std::atomic<bool>>(false);
   std::map<CompactionKey, Compaction> compactions_;
   std::map<std::string, Pending> pending_;
+  std::map<FamilyKey, int> wary_jobs_;  // how many more there are, if any
   SluiceCompactionStatistics statistics_;
 };
 
@@ -177,11 +201,17 @@ class Listener : public rocksdb::EventListener {
       : service_(std::move(service)), opening_(std::move(opening)) {}
   const char* Name() const override { return "SluiceCompactionListener"; }
   void OnCompactionBegin(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) override {
-    service_->Begin(db, info, opening_);
+    (void)Guarded([&] {
+      service_->Begin(db, info, opening_);
+      return Status();
+    });
   }
   void OnCompactionCompleted(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) override {
-    service_->End(db, info);
-    AddProperties(&const_cast<rocksdb::CompactionJobInfo&>(info).table_properties);
+    (void)Guarded([&] {
+      service_->End(db, info);
+      AddProperties(&const_cast<rocksdb::CompactionJobInfo&>(info).table_properties);
+      return Status();
+    });
   }
 
  private:
@@ -238,15 +268,20 @@ void Service::End(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) {
 }
 
 bool Service::Start(const CompactionServiceJobInfo& info, const std::string& input) {
-  Pending pending;
-  Status status = Prepare(info, input, &pending);
-  if (!status.ok()) {
-    CountLeft(status);
-    return false;
-  }
-  const std::lock_guard lock(mutex_);
-  pending_.insert_or_assign(JobName(info), std::move(pending));
-  return true;
+  bool started = false;
+  (void)Guarded([&] {
+    Pending pending;
+    const Status status = Guarded([&] { return Prepare(info, input, &pending); });
+    if (!status.ok()) {
+      CountLeft(status);
+      return status;
+    }
+    const std::lock_guard lock(mutex_);
+    pending_.insert_or_assign(JobName(info), std::move(pending));
+    started = true;
+    return Status();
+  });
+  return started;
 }
 
 Status Service::PrepareFromOptions(const CompactionServiceJobInfo& info, Pending* pending,
@@ -278,6 +313,12 @@ Status Service::PrepareFromOptions(const CompactionServiceJobInfo& info, Pending
         bytes -= static_cast<uint64_t>(part);
       }
     };
+  }
+  if (const auto wary = wary_jobs_.find({info.db_name, input.family}); wary != wary_jobs_.end()) {
+    job.look_for_other_types = true;
+    if (--wary->second == 0) {
+      wary_jobs_.erase(wary);
+    }
   }
   *compaction = begun->second;
   return {};
@@ -380,20 +421,33 @@ Status Service::Prepare(const CompactionServiceJobInfo& info, const std::string&
 }
 
 CompactionServiceJobStatus Service::Run(const std::string& name, std::string* result) {
-  Pending pending;
+  std::map<std::string, Pending>::node_type node;
   {
     const std::lock_guard lock(mutex_);
-    auto node = pending_.extract(name);
-    if (node.empty()) {
-      return CompactionServiceJobStatus::kUseLocal;
-    }
-    pending = std::move(node.mapped());
+    node = pending_.extract(name);
   }
+  CompactionServiceJobStatus status = CompactionServiceJobStatus::kUseLocal;
+  if (!node.empty()) {
+    (void)Guarded([&] {
+      status = RunPending(&node.mapped(), result);
+      return Status();
+    });
+  }
+  return status;
+}
+
+CompactionServiceJobStatus Service::RunPending(Pending* job, std::string* result) {
+  Pending& pending = *job;
   const Clock::time_point start = Clock::now();
   rocks::JobReport report;
-  const Status status = rocks::RunJob(Env::Posix(), pending.job, options_.executor.get(), &report);
+  const Status status = Guarded(
+      [&] { return rocks::RunJob(Env::Posix(), pending.job, options_.executor.get(), &report); });
   const auto micros = static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
+  if (report.other_types) {
+    const std::lock_guard lock(mutex_);
+    wary_jobs_[{pending.job.dir, pending.job.input.family}] = kWaryJobs;
+  }
   if (!status.ok()) {
     CountLeft(status);
     Log(pending.db, pending.job_id, fmt::format("left to RocksDB: {}", status.ToString()));

@@ -1,6 +1,7 @@
 // A real RocksDB whose compactions Sluice does, beside a twin that compacts by itself and a std::map.
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rocksdb/compaction_filter.h>
 #include <rocksdb/filter_policy.h>
@@ -19,11 +20,15 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <new>
 #include <set>
 #include <string>
 #include <vector>
@@ -226,6 +231,78 @@ TEST(RocksService, ExecutorsThatFailAreNoTrouble) {
 
 // A job that meets a damaged block is left to RocksDB, whose own error it is then; what is sound can be
 // read, and nothing is left lying about.
+// No exception may reach RocksDB, which knows none.
+TEST(RocksService, WhatThrowsIsLeft) {
+  class Throws : public Executor {
+   public:
+    std::string_view name() const override { return "throws"; }
+    size_t max_runs() const override { return SIZE_MAX; }
+    size_t max_snapshots() const override { return SIZE_MAX; }
+    MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
+      if (++calls % 3 == 0) {
+        return CpuExecutor().Run(task, sink);
+      }
+      if (calls % 3 == 1) {
+        throw std::bad_alloc();
+      }
+      throw 17;
+    }
+    std::atomic<int> calls = 0;
+  };
+  TestRandom random(TestSeed());
+  const auto service = NewSluiceCompactionService({.executor = std::make_shared<Throws>()});
+  Twins twins(SmallOptions(), service);
+  RunWorkload(&random, 8000, &twins);
+  twins.Compact();
+  ASSERT_NO_FATAL_FAILURE(twins.Check());
+  const SluiceCompactionStatistics statistics = service->statistics();
+  EXPECT_GT(statistics.reasons.at("failed"), 1u);
+  EXPECT_GT(statistics.jobs, 0u) << Reasons(statistics);
+}
+
+// Of single deletions no property tells. Once one was met, later jobs find theirs before they merge.
+TEST(RocksService, SingleDeletionsAreFoundBeforeTheMerge) {
+  class Lines : public rocksdb::Logger {
+   public:
+    using Logger::Logv;
+    void Logv(const char* format, va_list arguments) override {
+      char line[2000];
+      std::vsnprintf(line, sizeof line, format, arguments);
+      const std::lock_guard lock(mutex);
+      if (std::string_view(line).find("left to RocksDB") != std::string_view::npos) {
+        left.emplace_back(line);
+      }
+    }
+    std::mutex mutex;
+    std::vector<std::string> left;
+  };
+  rocksdb::Options options = SmallOptions();
+  const auto lines = std::make_shared<Lines>();
+  options.info_log = lines;
+  options.disable_auto_compactions = true;
+  const auto service = NewSluiceCompactionService({});
+  service->AddTo(&options);
+  const TempDir dir;
+  const std::unique_ptr<rocksdb::DB> db = Open(options, dir.File("db"));
+  constexpr int kRounds = 5;
+  for (int round = 0; round < kRounds; ++round) {
+    for (int file = 0; file < 2; ++file) {
+      for (int i = 0; i < 500; ++i) {
+        ASSERT_TRUE(db->Put({}, fmt::format("{}key{}", round, i), std::string(100, 'a')).ok());
+      }
+      ASSERT_TRUE(db->SingleDelete({}, fmt::format("{}last{}", round, file)).ok());
+      ASSERT_TRUE(db->Flush({}).ok());
+    }
+    ASSERT_TRUE(db->CompactRange({}, nullptr, nullptr).ok());
+  }
+  const std::lock_guard lock(lines->mutex);
+  ASSERT_GE(lines->left.size(), static_cast<size_t>(kRounds));
+  for (size_t i = 0; i < lines->left.size(); ++i) {
+    const bool before_the_merge = lines->left[i].find("single deletion") != std::string::npos;
+    EXPECT_EQ(before_the_merge, i > 0) << lines->left[i];
+  }
+}
+
 TEST(RocksService, DamagedInputsAreLeft) {
   TestRandom random(TestSeed());
   for (const rocksdb::CompressionType compression :
