@@ -113,6 +113,9 @@ Status State::Close() {
     closed_.wait(false);
     return {};
   }
+  for (Part* part : parts_) {
+    part->CancelWaits();
+  }
   // With the GIL, so that none comes between the last look and what follows. What Part::End
   // destroys may still come while the GIL is released.
   while (!calls_->IsZero()) {

@@ -5,7 +5,8 @@
 // and transactions are gone. Python programs keep no such order. So:
 //
 // 1. Every call into the engine holds a Call. Close lets no new ones begin and waits for those that
-//    have; asynchronous writes count until they are done.
+//    have, but ends their waits for locks, which may be those of transactions that it is to end;
+//    asynchronous writes count until they are done.
 // 2. Then Close takes from every Part what it holds of the engine, destroys that, and closes the
 //    database. The Parts, which Python owns, go on as empty shells that raise ClosedError.
 //
@@ -81,6 +82,8 @@ class Part {
   const std::shared_ptr<State>& state() const { return state_; }
   // Moves what it holds of the engine to `remains`.
   virtual void Yield(Remains* remains) = 0;
+  // Has a call that waits for a lock end, and later ones not wait.
+  virtual void CancelWaits() {}
 
  protected:
   // Destroys what it holds, at once; for destructors of derived classes, and for those who end

@@ -38,6 +38,12 @@ void TransactionPart::Yield(Remains* remains) {
   }
 }
 
+void TransactionPart::CancelWaits() {
+  if (transaction_ != nullptr) {
+    transaction_->CancelWaits();
+  }
+}
+
 void TransactionPart::CheckActive() const {
   state()->CheckOpen();
   if (transaction_ == nullptr) {

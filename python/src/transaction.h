@@ -45,6 +45,7 @@ class TransactionPart final : public Part {
   bool ended() const { return ended_; }
   bool active() const { return !ended_ && transaction_ != nullptr; }
   void Yield(Remains* remains) override;
+  void CancelWaits() override;
 
   // For cursors on it.
   const std::shared_ptr<TurnMutex>& turn() const { return turn_; }
