@@ -18,26 +18,32 @@
 
 namespace sluice {
 
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// Refuses keys that the engine does not take. Only a block longer than one can hold one.
-Status CheckKeys(std::string_view contents) {
+// Only a block longer than a key may be can hold a longer one.
+Status CheckImportedBlock(std::string_view contents) {
   if (contents.size() <= kMaxKeyBytes) {
     return {};
   }
+  const auto too_long = [](std::string_view what, size_t bytes, size_t most) {
+    return Status::NotSupported(
+        fmt::format("a {} of {} bytes; {}s have at most {}", what, bytes, what, most));
+  };
   Block block;
   SLUICE_RETURN_IF_ERROR(Block::Parse(contents, &block));
   BlockIterator at(block);
   for (at.SeekToFirst(); at.Valid(); at.Next()) {
-    if (UserKey(at.key()).size() > kMaxKeyBytes) {
-      return Status::NotSupported(fmt::format("a key of {} bytes; keys have at most {}",
-                                              UserKey(at.key()).size(), kMaxKeyBytes));
+    if (const size_t bytes = UserKey(at.key()).size(); bytes > kMaxKeyBytes) {
+      return too_long("key", bytes, kMaxKeyBytes);
+    }
+    if (const size_t bytes = at.value().size(); bytes > kMaxValueBytes) {
+      return too_long("value", bytes, kMaxValueBytes);
     }
   }
   return at.status();
 }
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // Merges the inputs, range by range, into extents.
 class Import {
@@ -158,7 +164,7 @@ Status Import::Complete() {
 Status Import::AddTable(const OwnedOutput& output) {
   const bool compressed = CompressedBy(driver_, format_.extent);
   return ForEachBlock(output.AsOutput(), [this, compressed](const OutputBlock& block) {
-    SLUICE_RETURN_IF_ERROR(CheckKeys(block.contents));
+    SLUICE_RETURN_IF_ERROR(CheckImportedBlock(block.contents));
     return builder_.AddBlock(block.contents, StoredAs(block, format_.extent, compressed),
                              block.filter);
   });

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "sluice/db.h"
 
@@ -46,9 +47,13 @@ using ImportCallback = std::function<void(uint64_t done, uint64_t total)>;
 // (Options::task_bytes) per unit and one more, in memory.
 //
 // Errors: InvalidArgument (the sub-table has been written to), those of OpenDatabase
-// (leveldb/database.h), NotSupported (a key longer than kMaxKeyBytes, another filter policy),
+// (leveldb/database.h), NotSupported (a key longer than kMaxKeyBytes or a value longer than
+// kMaxValueBytes, another filter policy),
 // Corruption with file and offset, IoError. After any the sub-table is what it was.
 Status ImportLevelDb(DB* db, Subtable* subtable, const std::string& source,
                      const ImportCallback& callback, ImportReport* report);
+
+// Refuses a data block with records that the engine does not take, as ImportLevelDb does.
+Status CheckImportedBlock(std::string_view contents);
 
 }  // namespace sluice

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -88,6 +89,35 @@ class ImportTest : public testing::Test {
   std::unique_ptr<DB> db_;
   ImportReport report_;
 };
+
+// Of memory that is never touched but for what stands round the value.
+TEST(CheckImportedBlock, RefusesLongKeysAndValues) {
+  const size_t reserved = kMaxValueBytes + 4096;
+  char* const memory =
+      static_cast<char*>(::mmap(nullptr, reserved, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  const auto check = [&](size_t key_bytes, size_t value_bytes) {
+    std::string header;
+    PutVarint(&header, 0);
+    PutVarint(&header, key_bytes + kTrailerBytes);
+    PutVarint(&header, value_bytes);
+    std::memcpy(memory, header.data(), header.size());
+    const size_t entry = header.size() + key_bytes + kTrailerBytes + value_bytes;
+    EncodeFixed32(memory + entry, 0);
+    EncodeFixed32(memory + entry + 4, 1);
+    const Status status = CheckImportedBlock({memory, entry + 8});
+    EncodeFixed32(memory + entry + 4, 0);
+    return status;
+  };
+  EXPECT_TRUE(check(16, kMaxValueBytes).ok());
+  const Status long_value = check(16, kMaxValueBytes + 1);
+  EXPECT_TRUE(long_value.IsNotSupported());
+  EXPECT_EQ(long_value.message(), "a value of 1073741825 bytes; values have at most 1073741824");
+  EXPECT_TRUE(check(kMaxKeyBytes, 100).ok());
+  EXPECT_TRUE(check(kMaxKeyBytes + 1, 100).IsNotSupported());
+  ::munmap(memory, reserved);
+}
 
 TEST_F(ImportTest, HeedsTheOptionsOfTheSubtable) {
   const Contents contents = MakeRealDatabase(source_, {.seed = seed_});
