@@ -200,7 +200,8 @@ class SLUICE_EXPORT Env {
                                      std::unique_ptr<RandomAccessFile>* file) = 0;
   /// Reads the whole file; NotFound if there is none.
   virtual Status ReadFile(const std::string& path, std::string* contents) = 0;
-  /// Makes the whole file readable as memory; NotFound if there is none.
+  /// Makes the whole file readable as memory; NotFound if there is none, InvalidArgument if it is no
+  /// regular file.
   virtual Status MapFile(const std::string& path, MappedFile* file) = 0;
 
   /// Names in `dir`, sorted, without "." and "..".

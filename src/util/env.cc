@@ -610,10 +610,14 @@ class PosixEnv final : public Env {
   }
 
   Status MapFile(const std::string& path, MappedFile* file) override {
-    const FileDescriptor fd = Open(path, O_RDONLY);
+    const FileDescriptor fd =
+        Open(path, O_RDONLY | O_NONBLOCK);  // or a pipe's would wait for a writer
     struct stat info;
     if (!fd.valid() || ::fstat(fd.get(), &info) != 0) {
       return PathError(path, "cannot open");
+    }
+    if (!S_ISREG(info.st_mode)) {
+      return Status::InvalidArgument(path + ": not a regular file");
     }
     const auto size = static_cast<size_t>(info.st_size);
     if (size == 0) {  // which mmap refuses

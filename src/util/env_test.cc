@@ -120,6 +120,18 @@ TEST_F(EnvTest, ErrorsNameThePath) {
   }
 }
 
+// A pipe would wait for a writer, and of no other such file is there a length.
+TEST_F(EnvTest, OnlyRegularFilesAreMapped) {
+  const std::string pipe = dir_.File("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, dir_.path(), std::string("/dev/zero")}) {
+    MappedFile map;
+    const Status status = env_->MapFile(path, &map);
+    EXPECT_EQ(status.code(), Status::Code::kInvalidArgument) << status.ToString();
+    EXPECT_EQ(status.message(), path + ": not a regular file");
+  }
+}
+
 TEST_F(EnvTest, LocksKeepOutThisProcessAndOthers) {
   const std::string path = dir_.File("LOCK");
   std::unique_ptr<FileLock> lock;
