@@ -5,13 +5,21 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 #include "merge/checked_run.h"
 #include "merge/outputs.h"
+#include "merge/run_reader.h"
 
 namespace sluice {
 
 namespace {
+
+// Of records in the task's range.
+struct Sums {
+  uint64_t records = 0;
+  uint64_t checksum = 0;
+};
 
 // One run to merge: the task's own, or the output of a pass.
 struct Source {
@@ -19,6 +27,7 @@ struct Source {
   uint32_t task_run;  // the lowest that went into it
   uint64_t bytes;
   std::vector<OwnedOutput> owned;
+  std::optional<Sums> sums;  // what a pass must find in it, if that is known
 };
 
 using Sources = std::vector<Source>;
@@ -33,7 +42,7 @@ Sources SourcesOf(const MergeTask& task, bool skip_empty) {
     const uint64_t bytes =
         std::accumulate(run.begin(), run.end(), uint64_t{0},
                         [](uint64_t sum, const MergeTable& t) { return sum + t.image.size(); });
-    sources.push_back({run, i, bytes, {}});
+    sources.push_back({run, i, bytes, {}, {}});
   }
   return sources;
 }
@@ -55,12 +64,34 @@ size_t SmallestGroup(const Sources& sources, size_t n) {
   return best;
 }
 
+// Nothing if the run is damaged, which whoever merges it will say.
+std::optional<Sums> SumsOf(const MergeTask& task, const MergeRun& run) {
+  const RecordLimits limits;
+  RunReader reader(task, run, limits);
+  Sums sums;
+  size_t skip = 0;
+  for (;;) {
+    if (!reader.NextBatch(&skip)) {
+      return {};
+    }
+    if (reader.begin() == reader.end()) {
+      return sums;
+    }
+    for (const Record* record = reader.begin(); record != reader.end(); ++record) {
+      sums.checksum +=
+          RecordChecksum(record->user_key(), record->trailer, {record->value, record->value_bytes});
+    }
+    sums.records += static_cast<size_t>(reader.end() - reader.begin());
+  }
+}
+
 class MultiPass {
  public:
-  MultiPass(Executor& executor, const MergeTask& task, const MergeSink& sink)
+  MultiPass(Executor& executor, const MergeTask& task, const MergeSink& sink, bool checks_itself)
       : executor_(executor),
         task_(task),
         sink_(sink),
+        checks_itself_(checks_itself),
         sources_(SourcesOf(task, task.runs.size() > executor.max_runs())) {}
 
   MultiPassResult Run() {
@@ -98,13 +129,14 @@ class MultiPass {
     pass.bottommost = false;
     pass.bloom_bits_per_key = 0;  // of blocks that another pass reads
     pass.compress = false;
-    Source merged{{}, sources_[first].task_run, 0, {}};
-    const MergeResult result = RunChecked(executor_, pass, CollectInto(&merged.owned));
+    Source merged{{}, sources_[first].task_run, 0, {}, {}};
+    const MergeResult result = RunPass(pass, first, CollectInto(&merged.owned));
     Account(result);
     if (!result.ok()) {
       Fail(result, first);
       return false;
     }
+    merged.sums = {result.stats.output_records, result.stats.output_checksum};
     uint64_t data_bytes = 0;
     for (const OwnedOutput& output : merged.owned) {
       merged.run.push_back(output.AsInput());
@@ -123,7 +155,7 @@ class MultiPass {
   }
 
   void MergeLast() {
-    const MergeResult result = RunChecked(executor_, PassTask(0, sources_.size()), sink_);
+    const MergeResult result = RunPass(PassTask(0, sources_.size()), 0, sink_);
     Account(result);
     if (!result.ok()) {
       Fail(result, 0);
@@ -133,10 +165,38 @@ class MultiPass {
     total.output_bytes = result.stats.output_bytes;
     total.output_tables = result.stats.output_tables;
     total.output_checksum = result.stats.output_checksum;
-    if (Status balance = CheckBalance(total); result.ok() && !balance.ok()) {
-      result_.merge.status = MergeStatus::kEndToEnd;
-      result_.merge.error = balance.WithContext("over all passes");
+  }
+
+  // Merges the sources from `first` on.
+  MergeResult RunPass(const MergeTask& pass, size_t first, const MergeSink& sink) {
+    const auto begin = sources_.begin() + static_cast<ptrdiff_t>(first);
+    const auto end = begin + static_cast<ptrdiff_t>(pass.runs.size());
+    const bool several = result_.passes > 0 || pass.runs.size() < sources_.size();
+    Sums sums;
+    bool all_known = several;
+    for (auto source = begin; source != end; ++source) {
+      if (several && !source->sums.has_value() && !checks_itself_) {
+        source->sums = SumsOf(task_, source->run);
+      }
+      all_known = all_known && source->sums.has_value();
+      const Sums known = source->sums.value_or(Sums{});
+      sums.records += known.records;
+      sums.checksum += known.checksum;
     }
+    MergeResult result = RunChecked(executor_, pass, sink);
+    const MergeStats& stats = result.stats;
+    const bool as_expected =
+        all_known ? stats.input_records == sums.records && stats.input_checksum == sums.checksum
+                  : stats.input_records >= sums.records;
+    if (result.ok() && !as_expected) {
+      result.status = MergeStatus::kEndToEnd;
+      result.error = Status::IoError(fmt::format(
+          "executor {}, pass {}: {} records were read, checksum {:016x}, where {}{}, checksum "
+          "{:016x}, were written",
+          executor_.name(), result_.passes + 1, stats.input_records, stats.input_checksum,
+          all_known ? "" : "at least ", sums.records, sums.checksum));
+    }
+    return result;
   }
 
   void Account(const MergeResult& result) {
@@ -174,14 +234,16 @@ class MultiPass {
   Executor& executor_;
   const MergeTask& task_;
   const MergeSink& sink_;
+  const bool checks_itself_;
   Sources sources_;
   MultiPassResult result_;
 };
 
 }  // namespace
 
-MultiPassResult MergeAll(Executor& executor, const MergeTask& task, const MergeSink& sink) {
-  return MultiPass(executor, task, sink).Run();
+MultiPassResult MergeAll(Executor& executor, const MergeTask& task, const MergeSink& sink,
+                         bool checks_itself) {
+  return MultiPass(executor, task, sink, checks_itself).Run();
 }
 
 }  // namespace sluice

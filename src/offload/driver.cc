@@ -188,7 +188,14 @@ OffloadDriver::Counter OffloadDriver::OnUnits(Pass* pass, const MergeTask& task,
                                               const MergeSink& sink, MergeResult* result) {
   std::vector<OwnedOutput> outputs;
   const double begin = shape.has_value() ? ThreadCpuSeconds() : 0;
-  *result = MergeAll(*pass, task, CollectInto(&outputs)).merge;
+  *result = MergeAll(*pass, task, CollectInto(&outputs), pool_.checks_outputs()).merge;
+  if (pass->last().outcome == UnitPool::Outcome::kDone && !result->ok()) {
+    // A pass did not read what those before it wrote.
+    UnitPool::Answer wrong = pass->last();
+    wrong.result = *result;
+    TellFailure(task, wrong, pool_.Blame(wrong.unit));
+    return &OffloadStats::retried;
+  }
   switch (pass->last().outcome) {
     case UnitPool::Outcome::kDone:
       if (shape.has_value() && task.runs.size() <= pool_.max_runs()) {

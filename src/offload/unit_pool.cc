@@ -89,6 +89,12 @@ bool UnitPool::compresses() const {
   });
 }
 
+bool UnitPool::checks_outputs() const {
+  return !units_.empty() && std::all_of(units_.begin(), units_.end(), [](const Unit& unit) {
+    return unit.executor->checks_outputs();
+  });
+}
+
 std::optional<size_t> UnitPool::Next() {
   std::optional<size_t> best;
   for (size_t n = 0; n < units_.size(); ++n) {

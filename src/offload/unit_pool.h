@@ -87,9 +87,10 @@ class UnitPool {
   // Those of the unit that takes fewest; SIZE_MAX without any.
   size_t max_runs() const;
   size_t max_snapshots() const;
-  size_t max_tasks() const;    // of all together
-  bool makes_filters() const;  // if there are any, and all do
-  bool compresses() const;     // likewise
+  size_t max_tasks() const;     // of all together
+  bool makes_filters() const;   // if there are any, and all do
+  bool compresses() const;      // likewise
+  bool checks_outputs() const;  // likewise
 
   // Runs `task` on a unit. A result that does not balance is a failure. Waits while all units in
   // service are busy. `shape`, if the task's is known, is for those who ask how long they would
