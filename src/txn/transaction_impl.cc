@@ -354,7 +354,11 @@ Status TransactionImpl::RollbackToSavepoint() {
 
 Status TransactionImpl::ReleaseSavepoint() {
   SLUICE_RETURN_IF_ERROR(CheckActive());
-  return writes_.ReleaseSavepoint() ? Status() : Status::NotFound("no savepoint is set");
+  if (!writes_.ReleaseSavepoint()) {
+    return Status::NotFound("no savepoint is set");
+  }
+  FitMemory();
+  return {};
 }
 
 Status TransactionImpl::MakeBatch(WriteBatch* batch) const {

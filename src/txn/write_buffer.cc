@@ -1,6 +1,8 @@
 #include "txn/write_buffer.h"
 
+#include <algorithm>
 #include <new>
+#include <utility>
 
 namespace sluice {
 
@@ -35,23 +37,34 @@ void WriteBuffer::Add(uint32_t subtable, std::string_view key, RecordType type,
                       std::string_view value) {
   Keys& keys = subtables_[subtable];
   auto at = keys.lower_bound(key);
-  WritePtr made = Write::New(++last_, key, type, value);
-  if (at == keys.end() || at->newest->key() != key) {
-    at = keys.emplace_hint(at, Key{std::move(made)});
-    ++keys_;
-  } else if (at->newest->number > LastSeen()) {
+  const bool is_new = at == keys.end() || at->newest->key() != key;
+  WritePtr made = Write::New(last_ + 1, key, type, value);
+  if (!is_new && (marks_.empty() || at->newest->number > marks_.back().last)) {
+    ++last_;
     bytes_ += value.size();
     bytes_ -= at->newest->value().size();
     made->older = std::move(at->newest->older);
     at->newest = std::move(made);
     return;
+  }
+  // Nothing changes before there is memory for all.
+  std::forward_list<Entry> entry;
+  if (!marks_.empty()) {
+    entry.emplace_front(&keys, at);
+  }
+  if (is_new) {
+    at = keys.emplace_hint(at, Key{std::move(made)});
+    ++keys_;
   } else {
     made->older = std::move(at->newest);
     at->newest = std::move(made);
   }
+  ++last_;
   bytes_ += Cost(key, value);
-  if (!savepoints_.empty()) {
-    undo_.emplace_back(&keys, at);
+  if (!marks_.empty()) {
+    entry.front().second = at;
+    marks_.back().entries.splice_after(marks_.back().entries.before_begin(), entry);
+    ++marks_.back().entry_count;
   }
 }
 
@@ -64,81 +77,93 @@ const WriteBuffer::Write* WriteBuffer::Find(uint32_t subtable, std::string_view 
   return at != keys->second.end() ? at->newest.get() : nullptr;
 }
 
-void WriteBuffer::SetSavepoint() {
-  if (!savepoints_.empty() && savepoints_.back().undo == undo_.size()) {
-    ++savepoints_.back().count;
-  } else {
-    savepoints_.push_back({last_, undo_.size()});
+WriteBuffer::Marks::iterator WriteBuffer::MarkNow() {
+  if (marks_.empty() || !marks_.back().entries.empty()) {
+    marks_.push_back({.last = last_});
   }
+  return std::prev(marks_.end());
 }
 
-void WriteBuffer::PopSavepoint() {
-  if (--savepoints_.back().count == 0) {
-    savepoints_.pop_back();
-  }
+void WriteBuffer::SetSavepoint() { ++MarkNow()->savepoints; }
+
+WriteBuffer::Marks::iterator WriteBuffer::NewestSavepoint() {
+  const auto found = std::find_if(marks_.rbegin(), marks_.rend(),
+                                  [](const Mark& mark) { return mark.savepoints > 0; });
+  return found == marks_.rend() ? marks_.end() : std::prev(found.base());
 }
 
 bool WriteBuffer::ReleaseSavepoint() {
-  if (savepoints_.empty()) {
+  const auto savepoint = NewestSavepoint();
+  if (savepoint == marks_.end()) {
     return false;
   }
-  const Savepoint released = savepoints_.back();
-  PopSavepoint();
-  if (savepoints_.empty()) {
-    if (iterators_ == 0) {
-      DropAllBefore();
-    }
-    undo_.clear();
-  } else if (iterators_ == 0 && savepoints_.back().undo < released.undo) {
-    DropBetweenSavepoints(released);
-  }
+  --savepoint->savepoints;
+  Forget(savepoint);
   return true;
 }
 
-// No savepoint is left: nobody can return to what the writes of undo_ have taken the place of.
-void WriteBuffer::DropAllBefore() {
-  for (const auto& undo : undo_) {
-    Write& newest = *undo.second->newest;
-    while (newest.older != nullptr) {
-      bytes_ -= Cost(newest.older->key(), newest.older->value());
-      newest.older = std::move(newest.older->older);
-    }
+// If nobody needs the mark any more.
+void WriteBuffer::Forget(Marks::iterator mark) {
+  if (mark->savepoints > 0 || mark->iterators > 0) {
+    return;
   }
+  DropBefore(mark);
+  marks_.erase(mark);
 }
 
-// Writes after the savepoint that is gone have taken the place of those between it and the savepoint
-// before it, which nobody can return to. The shorter of these two parts of undo_ is walked: each of
-// many savepoints in one another would else walk all that came after it.
-void WriteBuffer::DropBetweenSavepoints(const Savepoint& released) {
-  const Savepoint& before = savepoints_.back();
-  const auto drops = [&](const auto& undo) {
-    Write& newest = *undo.second->newest;
-    if (newest.number <= released.last || newest.older == nullptr ||
-        newest.older->number <= before.last) {
+void WriteBuffer::DropOlder(Write* write) {
+  bytes_ -= Cost(write->older->key(), write->older->value());
+  write->older = std::move(write->older->older);
+}
+
+// Writes behind a mark that is about to go have taken the place of those between it and the mark
+// before, which nobody will look at. The shorter of these two lists is walked: each of many savepoints
+// in one another would else walk all that came after it.
+void WriteBuffer::DropBefore(Marks::iterator mark) {
+  const uint64_t next = std::next(mark) == marks_.end() ? last_ : std::next(mark)->last;
+  const bool first = mark == marks_.begin();
+  const uint64_t before = first ? 0 : std::prev(mark)->last;
+  // True if there were both, and the older one is gone.
+  const auto drops = [&](const Entry& entry) {
+    Write* write = entry.second->newest.get();
+    while (write != nullptr && write->number > next) {
+      write = write->older.get();
+    }
+    if (write == nullptr || write->number <= mark->last || write->older == nullptr ||
+        write->older->number <= before) {
       return false;
     }
-    bytes_ -= Cost(newest.older->key(), newest.older->value());
-    newest.older = std::move(newest.older->older);
+    DropOlder(write);
     return true;
   };
-  const bool older = released.undo - before.undo < undo_.size() - released.undo;
-  const size_t begin = older ? before.undo : released.undo;
-  for (size_t i = older ? released.undo : undo_.size(); i-- > begin;) {
-    if (drops(undo_[i])) {
-      undo_[i] = undo_.back();  // between two savepoints, all are undone or none
-      undo_.pop_back();
-    }
+  if (first) {
+    std::for_each(mark->entries.begin(), mark->entries.end(), drops);
+    return;
   }
+  Mark& other = *std::prev(mark);
+  if (mark->entry_count > other.entry_count) {
+    std::swap(mark->entries, other.entries);
+    std::swap(mark->entry_count, other.entry_count);
+  }
+  other.entry_count += mark->entry_count - mark->entries.remove_if(drops);
+  other.entries.splice_after(other.entries.before_begin(), mark->entries);
 }
 
 bool WriteBuffer::RollbackToSavepoint() {
-  if (savepoints_.empty()) {
+  const auto savepoint = NewestSavepoint();
+  if (savepoint == marks_.end()) {
     return false;
   }
-  for (; undo_.size() > savepoints_.back().undo; undo_.pop_back()) {
-    Undo(undo_.back().first, undo_.back().second);
+  const auto iterators = IteratorsBefore(marks_.end());
+  for (auto mark = marks_.end(); mark != savepoint;) {
+    --mark;
+    for (const Entry& entry : std::exchange(mark->entries, {})) {
+      Undo(entry, iterators);
+    }
+    mark->entry_count = 0;
   }
-  PopSavepoint();
+  --savepoint->savepoints;
+  Forget(savepoint);
   ++rollbacks_;
   return true;
 }
@@ -146,43 +171,71 @@ bool WriteBuffer::RollbackToSavepoint() {
 void WriteBuffer::Clear() {
   if (iterators_ == 0) {
     subtables_.clear();
-    savepoints_ = {};
-    undo_ = {};
+    marks_.clear();
     keys_ = 0;
     bytes_ = 0;
   }
 }
 
-void WriteBuffer::Undo(Keys* keys, Keys::iterator at) {
+void WriteBuffer::Undo(const Entry& entry, Marks::iterator iterators) {
+  const auto& [keys, at] = entry;
   WritePtr undone = std::move(at->newest);
-  const size_t bytes = Cost(undone->key(), undone->value());
   if (undone->older != nullptr) {
     at->newest = std::move(undone->older);
   } else {
     keys->erase(at);
     --keys_;
   }
-  if (iterators_ > 0) {
-    undone_writes_.push_back(std::move(undone));
-    undone_bytes_ += bytes;
+  KeepFor(iterators, std::move(undone));
+}
+
+// As long as they live that may stand at a write which was undone.
+void WriteBuffer::KeepFor(Marks::iterator iterators, WritePtr undone) {
+  if (iterators == marks_.end() || iterators->last < undone->number) {
+    bytes_ -= Cost(undone->key(), undone->value());
   } else {
-    bytes_ -= bytes;
+    undone->older = std::move(iterators->undone);
+    iterators->undone = std::move(undone);
   }
+}
+
+WriteBuffer::Marks::iterator WriteBuffer::IteratorsBefore(Marks::iterator mark) {
+  while (mark != marks_.begin()) {
+    if ((--mark)->iterators > 0) {
+      return mark;
+    }
+  }
+  return marks_.end();
+}
+
+void WriteBuffer::EndIterator(Marks::iterator mark) {
+  --iterators_;
+  if (--mark->iterators > 0) {
+    return;
+  }
+  if (mark->undone != nullptr) {
+    const auto before = IteratorsBefore(mark);
+    for (WritePtr undone = std::move(mark->undone); undone != nullptr;) {
+      WritePtr next = std::move(undone->older);
+      KeepFor(before, std::move(undone));
+      undone = std::move(next);
+    }
+  }
+  Forget(mark);
 }
 
 class WriteBuffer::Iterator final : public RecordIterator {
  public:
   Iterator(WriteBuffer* buffer, Keys* keys)
-      : buffer_(*buffer), keys_(*keys), last_(buffer->last_), rollbacks_(buffer->rollbacks_) {
+      : buffer_(*buffer),
+        keys_(*keys),
+        mark_(buffer->MarkNow()),
+        last_(mark_->last),
+        rollbacks_(buffer->rollbacks_) {
+    ++mark_->iterators;
     ++buffer_.iterators_;
-    buffer_.iterators_last_ = last_;
   }
-  ~Iterator() override {
-    if (--buffer_.iterators_ == 0) {
-      buffer_.undone_writes_.clear();
-      buffer_.bytes_ -= std::exchange(buffer_.undone_bytes_, 0);
-    }
-  }
+  ~Iterator() override { buffer_.EndIterator(mark_); }
 
   void SeekToFirst() override { FindForward(keys_.begin()); }
   void SeekToLast() override { FindBackward(keys_.end()); }
@@ -225,6 +278,7 @@ class WriteBuffer::Iterator final : public RecordIterator {
 
   WriteBuffer& buffer_;
   Keys& keys_;
+  const Marks::iterator mark_;
   const uint64_t last_;  // number of the last write that this sees
   uint64_t rollbacks_;   // when it found its key
   Keys::iterator at_;

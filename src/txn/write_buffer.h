@@ -2,21 +2,22 @@
 // and key, with what savepoints and iterators need of the versions before.
 //
 // A write takes the place of an earlier one of its key, unless a savepoint or an iterator came in
-// between: then both are kept, as long as that savepoint is. So a counter that is written a million
-// times takes the memory of one, even if each time is a statement with a savepoint of its own.
+// between: then both are kept, until those are gone. So a counter that is written a million times
+// takes the memory of one, even if each time is a statement with a savepoint and iterators of its own.
 //
-// Thread-compatible. Costs O(log keys) for a read or write.
+// Thread-compatible. Costs O(log keys) for a read or write, and, when a savepoint or an iterator goes,
+// O(log) for each write that it kept apart from others, times the marks that are younger.
 
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <forward_list>
+#include <list>
 #include <map>
 #include <memory>
 #include <set>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "table/internal_key.h"
 #include "table/record_iterator.h"
@@ -106,41 +107,43 @@ class WriteBuffer {
   };
   using Keys = std::set<Key, Less>;
 
-  // Those between which nothing is written are one.
-  struct Savepoint {
-    uint64_t last;  // number of the write before it
-    size_t undo;    // of undo_, what came before it
-    uint64_t count = 1;
+  // The newest write of this key took no other's place.
+  using Entry = std::pair<Keys*, Keys::iterator>;
+  // A state that somebody may look at, or return to: savepoints and iterators between which nothing
+  // was written have one together. Of the writes between two marks, and after the last one, there is
+  // one of each key at most.
+  struct Mark {
+    uint64_t last;  // number of the last write that it has
+    uint64_t savepoints = 0;
+    uint64_t iterators = 0;
+    std::forward_list<Entry> entries{};  // of the writes up to the next mark, in no order
+    size_t entry_count = 0;
+    WritePtr undone{};  // writes where its iterators may stand, one the older of the other
   };
+  using Marks = std::list<Mark>;
 
-  // A generous estimate of what nodes, savepoints and the like take per write.
+  // A generous estimate of what nodes take per write.
   static constexpr size_t kWriteBytes = 144;
 
-  // Writes up to here are seen by a savepoint or an iterator.
-  uint64_t LastSeen() const {
-    const uint64_t saved = savepoints_.empty() ? 0 : savepoints_.back().last;
-    return iterators_ == 0 ? saved : std::max(saved, iterators_last_);
-  }
-  void Undo(Keys* keys, Keys::iterator at);
-  void PopSavepoint();
-  void DropAllBefore();
-  void DropBetweenSavepoints(const Savepoint& released);
+  Marks::iterator MarkNow();
+  Marks::iterator NewestSavepoint();  // end() if there is none
+  // The newest one in front of `mark` that has iterators; end() if there is none.
+  Marks::iterator IteratorsBefore(Marks::iterator mark);
+  void EndIterator(Marks::iterator mark);
+  void Forget(Marks::iterator mark);
+  void DropBefore(Marks::iterator mark);
+  void DropOlder(Write* write);
+  void Undo(const Entry& entry, Marks::iterator iterators);
+  void KeepFor(Marks::iterator iterators, WritePtr undone);
 
   std::map<uint32_t, Keys> subtables_;
   uint64_t last_ = 0;  // number of the last write
   uint64_t keys_ = 0;
   size_t bytes_ = 0;
 
-  std::vector<Savepoint> savepoints_;
-  // Since the oldest savepoint, the writes that took no other's place.
-  std::vector<std::pair<Keys*, Keys::iterator>> undo_;
-
-  uint64_t iterators_ = 0;       // alive
-  uint64_t iterators_last_ = 0;  // number of the last write that the newest of them sees
-  uint64_t rollbacks_ = 0;       // that took away keys where iterators may stand
-  // What was undone while there were iterators, and until there are none.
-  std::vector<WritePtr> undone_writes_;
-  size_t undone_bytes_ = 0;
+  Marks marks_;             // oldest first
+  uint64_t iterators_ = 0;  // alive
+  uint64_t rollbacks_ = 0;  // that took away keys where iterators may stand
 };
 
 }  // namespace sluice

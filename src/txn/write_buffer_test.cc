@@ -86,6 +86,36 @@ TEST(WriteBuffer, OverwritesInPlaceWhereTheOutermostSavepointIsGone) {
   EXPECT_EQ(buffer.Find(0, "k")->value(), "9");
 }
 
+// As a statement that updates what it scans has several, one in another.
+TEST(WriteBuffer, OverwritesInPlaceWhereIteratorsAreGone) {
+  WriteBuffer buffer;
+  Put(&buffer, "k", "0");
+  const size_t bytes = buffer.bytes();
+  auto outer = buffer.NewIterator(0);
+  outer->SeekToFirst();
+  std::unique_ptr<RecordIterator> before;
+  for (int i = 0; i < 1000; ++i) {
+    auto inner = buffer.NewIterator(0);
+    Put(&buffer, "k", std::to_string(i % 10));
+    inner->SeekToFirst();
+    ASSERT_EQ(inner->value(), std::to_string(i == 0 ? 0 : (i - 1) % 10));
+    before = std::move(inner);  // each goes when the next one is there
+    buffer.SetSavepoint();
+    Put(&buffer, "k", "undone");
+    auto undone = buffer.NewIterator(0);
+    undone->SeekToFirst();
+    ASSERT_TRUE(buffer.RollbackToSavepoint());
+    ASSERT_EQ(undone->value(), "undone");
+    ASSERT_LE(buffer.bytes(), 5 * bytes);
+  }
+  EXPECT_EQ(outer->value(), "0");
+  before.reset();
+  EXPECT_EQ(buffer.bytes(), 2 * bytes);
+  outer.reset();
+  EXPECT_EQ(buffer.bytes(), bytes);
+  EXPECT_EQ(buffer.Find(0, "k")->value(), "9");
+}
+
 TEST(WriteBuffer, AnyNumberOfVersionsGoOnASmallStack) {
   pthread_attr_t small;
   ASSERT_EQ(pthread_attr_init(&small), 0);
@@ -309,6 +339,15 @@ TEST(WriteBuffer, DoesWhatMapsDo) {
                                                     ? std::optional<std::string>(write.value())
                                                     : std::nullopt;
     });
+    // Nothing is kept for those that are gone.
+    walks.clear();
+    while (buffer.ReleaseSavepoint()) {
+    }
+    size_t bytes = 0;
+    buffer.ForEach([&](uint32_t, const WriteBuffer::Write& write) {
+      bytes += WriteBuffer::Cost(write.key(), write.value());
+    });
+    ASSERT_EQ(buffer.bytes(), bytes);
     size_t count = 0;
     for (const auto& [subtable, keys] : all) {
       ASSERT_TRUE(keys == states.back()[subtable]);
