@@ -82,9 +82,11 @@ class SLUICE_EXPORT LockWaitListener {
   LockWaitListener& operator=(const LockWaitListener&) = delete;
   virtual ~LockWaitListener() = default;
 
-  /// The listener's transaction begins to wait for that of `holder`, which has the lock, or has asked
-  /// for it before. Called, once or more, for each of them that has a listener, on the thread that
-  /// waits. It must neither block nor call the database; neither transaction ends meanwhile.
+  /// The listener's transaction begins to wait for that of `holder`, which has the lock, or comes to it
+  /// first. Called, once or more, for each of them that has a listener, on the thread that waits; or,
+  /// if it waits already, and for `holder` only through others until now, on the thread of `holder`,
+  /// whose lock passes it by. It must neither block nor call the database; neither transaction ends
+  /// meanwhile.
   virtual void OnWait(LockWaitListener* holder) = 0;
 };
 

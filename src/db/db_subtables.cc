@@ -129,6 +129,7 @@ Status DBImpl::Drop(SubtableImpl* target) {
     db_.subtables.Drop(lock, *target);
   }();
   target->dead_stretches.Close();
+  db_.transactions.locks.ForgetSubtable(target->id());
   EpochReclaim();
   db_.full.RetryNow();
   return {};

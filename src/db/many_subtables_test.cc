@@ -120,6 +120,34 @@ TEST_F(ManySubtables, DroppedOnesLeaveLittle) {
   EXPECT_LE(::mallinfo2().uordblks, before + kSubtables * kMostBytes);
 }
 
+// Whether a lock of them goes before or afterwards.
+TEST_F(ManySubtables, DroppedOnesLeaveNoRangesThatWereLocked) {
+  constexpr int kSubtables = 500;
+  constexpr uint64_t kMostBytes = 1024;
+  Open();
+  const auto create_and_drop = [&](int from, int to) {
+    for (int i = from; i < to; ++i) {
+      Subtable* subtable;
+      ASSERT_TRUE(db_->CreateSubtable(Name(i), &subtable).ok());
+      const auto transaction = db_->BeginTransaction({}, {});
+      ASSERT_TRUE(transaction->Put(subtable, "row", "value").ok());
+      ASSERT_TRUE(transaction->LockRangeForShare(subtable, "a", "b").ok());
+      if (i % 2 == 0) {
+        ASSERT_TRUE(transaction->Rollback().ok());
+      }
+      ASSERT_TRUE(db_->DropSubtable(subtable).ok());
+      if (i % 2 != 0) {
+        EXPECT_FALSE(transaction->LockRangeForShare(subtable, "c", "d").ok());
+        EXPECT_FALSE(transaction->Commit().ok());
+      }
+    }
+  };
+  create_and_drop(0, kSubtables);  // what is kept for reuse
+  const uint64_t before = ::mallinfo2().uordblks;
+  create_and_drop(kSubtables, 2 * kSubtables);
+  EXPECT_LE(::mallinfo2().uordblks, before + kSubtables * kMostBytes);
+}
+
 TEST_F(ManySubtables, DroppedOnesKeepTheirOptions) {
   Open();
   const auto create = [&](const SubtableOptions& options, int number) {

@@ -345,6 +345,35 @@ TEST_F(LockWaitListenerTest, IsToldInRangesToo) {
   EXPECT_TRUE(c_notes.Are({&a_notes, &b_notes, &b_notes}));
 }
 
+// Who waits for a lock's owner only through others may be passed by, and then waits for it itself:
+// because it gets a lock at once, or because it comes to one first.
+TEST_F(LockWaitListenerTest, IsToldOfWhoPassesByInRanges) {
+  Notes a_notes, m_notes, l_notes;
+  auto a = Begin(&a_notes);
+  auto m = Begin(&m_notes);
+  auto l = Begin(&l_notes);
+  auto other = Begin(nullptr);
+  ASSERT_TRUE(a->Put(nullptr, "m", "a").ok());
+  ASSERT_TRUE(other->Put(nullptr, "j", "other").ok());
+  std::future<Status> middle = Waits([&] { return m->LockRangeForUpdate(nullptr, "k", "n"); });
+  std::future<Status> last = Waits([&] { return l->LockRangeForUpdate(nullptr, "ka", "l"); });
+  EXPECT_TRUE(m_notes.Are({&a_notes}));
+  EXPECT_TRUE(l_notes.Are({&m_notes}));
+  ASSERT_TRUE(a->Put(nullptr, "kb", "a").ok());
+  EXPECT_TRUE(m_notes.Are({&a_notes}));
+  EXPECT_TRUE(l_notes.Are({&a_notes}));
+  std::future<Status> first = Waits([&] { return a->LockRangeForUpdate(nullptr, "i", "kb"); });
+  EXPECT_TRUE(m_notes.Are({&a_notes}));
+  EXPECT_TRUE(l_notes.Are({&a_notes}));
+  ASSERT_TRUE(other->Commit().ok());
+  ASSERT_TRUE(first.get().ok());
+  ASSERT_TRUE(a->Commit().ok());
+  ASSERT_TRUE(middle.get().ok());
+  ASSERT_TRUE(m->Commit().ok());
+  ASSERT_TRUE(last.get().ok());
+  EXPECT_TRUE(a_notes.Are({}));
+}
+
 // Nobody is told of a listener that is gone, though its transaction goes on without it.
 TEST_F(LockWaitListenerTest, OfAPreparedTransactionGoesBefore) {
   Notes b_notes;

@@ -294,7 +294,7 @@ Status LockTable::Acquire(Owner* owner, uint32_t subtable, std::string_view key,
   const RowView row(subtable, key);
   Shard& shard = shards_[row.shard()];
   MutexLock lock(shard.mutex);
-  if (RangeLocks* const ranges = FindRanges(shard, subtable)) [[unlikely]] {
+  if (const RangeLocksPtr ranges = FindRanges(shard, subtable)) [[unlikely]] {
     lock.unlock();
     return AcquireIn(ranges, owner, KeySpan::Row(key), mode, timeout, taken);
   }
@@ -390,7 +390,7 @@ bool LockTable::Holds(const Owner& owner, uint32_t subtable, std::string_view ke
              Find(&found->second, &owner) != nullptr;
     }
   }
-  return HoldsIn(RangesOf(subtable), owner, key, mode);
+  return HoldsIn(RangesOf(subtable).get(), owner, key, mode);
 }
 
 bool LockTable::Release(Owner* owner, uint32_t subtable, std::string_view key) {
@@ -398,9 +398,9 @@ bool LockTable::Release(Owner* owner, uint32_t subtable, std::string_view key) {
     const RowView row(subtable, key);
     Shard& shard = shards_[row.shard()];
     MutexLock lock(shard.mutex);
-    if (RangeLocks* const ranges = FindRanges(shard, subtable)) [[unlikely]] {
+    if (const RangeLocksPtr ranges = FindRanges(shard, subtable)) [[unlikely]] {
       lock.unlock();
-      return ReleaseIn(ranges, owner, key);
+      return ReleaseIn(ranges.get(), owner, key);
     }
     const auto found = shard.locks.find(row);
     Hold* const own = found == shard.locks.end() ? nullptr : Find(&found->second, owner);

@@ -91,6 +91,7 @@ class LockTable {
  private:
   struct RangeHold;
   class RangeLocks;
+  using RangeLocksPtr = std::shared_ptr<RangeLocks>;
 
   // So often that it is not counted; the lock is kept until the owner gives back all.
   static constexpr uint32_t kCountless = std::numeric_limits<uint32_t>::max();
@@ -152,7 +153,7 @@ class LockTable {
     LockWaitListener* listener_;  // under waits_mutex_
     std::vector<Entry*> held_;    // null where it was released alone
     size_t holes_ = 0;
-    std::vector<RangeLocks*> ranged_;  // where it may hold something
+    std::vector<RangeLocksPtr> ranged_;  // where it may hold something
     size_t range_bytes_ = 0;
     // Under waits_mutex_:
     Entry* awaited_ = nullptr;  // this, or the next two, or none
@@ -209,11 +210,14 @@ class LockTable {
   void AllowWaits(Owner* owner);
   // The owner's listener goes before the owner does.
   void ForgetListener(Owner* owner);
+  // For a sub-table that was dropped, so that nobody wants a lock of it any more: what is kept for it
+  // goes, at once or with the last lock.
+  void ForgetSubtable(uint32_t subtable);
 
   Stats stats() const;
 
  private:
-  using RangesById = std::unordered_map<uint32_t, RangeLocks*>;
+  using RangesById = std::unordered_map<uint32_t, RangeLocksPtr>;
   struct alignas(64) Shard {
     Mutex mutex;
     Locks locks SLUICE_GUARDED_BY(mutex);
@@ -268,24 +272,26 @@ class LockTable {
                   const std::function<void(uint32_t, std::string_view, LockMode)>& call);
 
   // The rest is in lock_table_ranges.cc. Null if no range of the sub-table was ever locked.
-  static RangeLocks* FindRanges(const Shard& shard, uint32_t subtable)
+  static RangeLocksPtr FindRanges(const Shard& shard, uint32_t subtable)
       SLUICE_REQUIRES(shard.mutex) {
     return shard.ranges == nullptr ? nullptr : FindAmong(*shard.ranges, subtable);
   }
-  static RangeLocks* FindAmong(const RangesById& all, uint32_t subtable);
+  static RangeLocksPtr FindAmong(const RangesById& all, uint32_t subtable);
   // Makes them, if there are none.
-  RangeLocks* RangesOf(uint32_t subtable);
+  RangeLocksPtr RangesOf(uint32_t subtable);
+  // Where the owner has locked a range.
+  static RangeLocks* RangedBy(const Owner& owner, uint32_t subtable);
   // With the entry's shard and `ranges` locked.
   void MoveToRanges(Entry* entry, RangeLocks* ranges) SLUICE_REQUIRES(waits_mutex_);
   // False if the owner had them.
-  static bool AddRanges(Owner* owner, RangeLocks* ranges);
+  static bool AddRanges(Owner* owner, const RangeLocksPtr& ranges);
   // The owner's entry, which has moved, does not matter to it any more.
   void LeaveBehind(Shard* shard, Entry* entry) SLUICE_REQUIRES(shard->mutex);
   // The same, and it is to be given back there.
   void GiveBackMoved(Shard* shard, Owner* owner, Entry* entry) SLUICE_REQUIRES(shard->mutex);
   void LeaveMovedBehind(Owner* owner);
 
-  Status AcquireIn(RangeLocks* ranges, Owner* owner, const KeySpan& range, LockMode mode,
+  Status AcquireIn(const RangeLocksPtr& ranges, Owner* owner, const KeySpan& range, LockMode mode,
                    std::chrono::milliseconds timeout, bool* taken);
   // For who began to wait in the shards.
   Status EndMovedWait(Owner* owner, const RowView& row, std::chrono::milliseconds timeout,
@@ -299,7 +305,7 @@ class LockTable {
   Status BeginWaitIn(RangeLocks* ranges, std::unique_ptr<RangeHold> wanted);
   // Ok if it has the lock. Otherwise it has left the line.
   Status EndWaitIn(RangeLocks* ranges, Owner* owner, std::chrono::milliseconds timeout);
-  void Took(RangeLocks* ranges, Owner* owner, const KeySpan& range, size_t bytes);
+  void Took(const RangeLocksPtr& ranges, Owner* owner, const KeySpan& range, size_t bytes);
   Status TimedOutIn(const RangeLocks& ranges, const RangeHold& wanted,
                     std::chrono::milliseconds timeout);
   // Calls change(), which takes locks.
@@ -313,9 +319,8 @@ class LockTable {
   std::array<Shard, kShards> shards_;
   // Taken before those of ranges, and these before a shard's.
   Mutex ranges_mutex_;
-  // One for each sub-table in which a range was ever locked.
-  std::unordered_map<uint32_t, std::unique_ptr<RangeLocks>> ranges_
-      SLUICE_GUARDED_BY(ranges_mutex_);
+  // One for each sub-table in which a range was ever locked, until it is dropped.
+  RangesById ranges_ SLUICE_GUARDED_BY(ranges_mutex_);
   MemoryBudget& budget_;
   // Guards the waits-for graph: who waits, and the holders and lines of locks that are waited for.
   // Taken after a shard's, or that of a RangeLocks.

@@ -7,6 +7,7 @@
 
 #include "txn/lock_table.h"
 #include "txn/range_locks.h"
+#include "util/check.h"
 
 namespace sluice {
 
@@ -38,23 +39,23 @@ void LockTable::GiveToLine(RangeLocks* ranges) {
   }
 }
 
-LockTable::RangeLocks* LockTable::FindAmong(const RangesById& all, uint32_t subtable) {
+LockTable::RangeLocksPtr LockTable::FindAmong(const RangesById& all, uint32_t subtable) {
   const auto found = all.find(subtable);
   return found == all.end() ? nullptr : found->second;
 }
 
-LockTable::RangeLocks* LockTable::RangesOf(uint32_t subtable) {
+LockTable::RangeLocksPtr LockTable::RangesOf(uint32_t subtable) {
   {
     Shard& last = shards_.back();
     const MutexLock lock(last.mutex);
-    if (RangeLocks* const found = FindRanges(last, subtable)) {
+    if (RangeLocksPtr found = FindRanges(last, subtable)) {
       return found;
     }
   }
   const MutexLock ranges_lock(ranges_mutex_);
-  std::unique_ptr<RangeLocks>& ranges = ranges_[subtable];
+  RangeLocksPtr& ranges = ranges_[subtable];
   if (ranges == nullptr) {
-    ranges = std::make_unique<RangeLocks>(subtable);
+    ranges = std::make_shared<RangeLocks>(subtable);
     // Owners that a shard sends there wait until all of its locks have moved.
     const MutexLock lock(ranges->mutex);
     for (Shard& shard : shards_) {
@@ -68,10 +69,38 @@ LockTable::RangeLocks* LockTable::RangesOf(uint32_t subtable) {
       if (shard.ranges == nullptr) {
         shard.ranges = std::make_unique<RangesById>();
       }
-      shard.ranges->emplace(subtable, ranges.get());
+      shard.ranges->emplace(subtable, ranges);
     }
   }
-  return ranges.get();
+  return ranges;
+}
+
+LockTable::RangeLocks* LockTable::RangedBy(const Owner& owner, uint32_t subtable) {
+  const auto found =
+      std::find_if(owner.ranged_.rbegin(), owner.ranged_.rend(),
+                   [&](const RangeLocksPtr& ranges) { return ranges->subtable() == subtable; });
+  SLUICE_CHECK(found != owner.ranged_.rend());
+  return found->get();
+}
+
+// Who was on the way there meanwhile keeps it alive, and may get locks that nobody else learns of.
+void LockTable::ForgetSubtable(uint32_t subtable) {
+  const MutexLock ranges_lock(ranges_mutex_);
+  const auto found = ranges_.find(subtable);
+  if (found == ranges_.end()) {
+    return;
+  }
+  const RangeLocksPtr ranges = found->second;
+  const MutexLock lock(ranges->mutex);
+  ranges->dropped = true;
+  if (!ranges->IsIdle()) {
+    return;
+  }
+  for (Shard& shard : shards_) {
+    const MutexLock shard_lock(shard.mutex);
+    shard.ranges->erase(subtable);
+  }
+  ranges_.erase(found);
 }
 
 void LockTable::MoveToRanges(Entry* entry, RangeLocks* ranges) {
@@ -97,8 +126,8 @@ void LockTable::MoveToRanges(Entry* entry, RangeLocks* ranges) {
   }
 }
 
-bool LockTable::AddRanges(Owner* owner, RangeLocks* ranges) {
-  std::vector<RangeLocks*>& all = owner->ranged_;
+bool LockTable::AddRanges(Owner* owner, const RangeLocksPtr& ranges) {
+  std::vector<RangeLocksPtr>& all = owner->ranged_;
   if (std::find(all.rbegin(), all.rend(), ranges) != all.rend()) {
     return false;
   }
@@ -130,7 +159,7 @@ void LockTable::LeaveMovedBehind(Owner* owner) {
     if (entry == nullptr) {
       continue;
     }
-    RangeLocks* moved_to = nullptr;
+    RangeLocksPtr moved_to;
     {
       Shard& shard = shards_[entry->second.shard];
       const MutexLock lock(shard.mutex);
@@ -158,7 +187,7 @@ void LockTable::ForEachRow(Owner* owner,
       call(entry->first.subtable, entry->first.key, entry->second.mode);
     }
   }
-  for (RangeLocks* const ranges : owner->ranged_) {
+  for (const RangeLocksPtr& ranges : owner->ranged_) {
     const MutexLock lock(ranges->mutex);
     ranges->ForEachRow(
         owner, [&](const RangeHold& hold) { call(ranges->subtable(), hold.keys, hold.mode); });
@@ -172,8 +201,8 @@ Status LockTable::AcquireRange(Owner* owner, uint32_t subtable, std::string_view
   return AcquireIn(RangesOf(subtable), owner, KeySpan::Between(begin, end), mode, timeout, taken);
 }
 
-Status LockTable::AcquireIn(RangeLocks* ranges, Owner* owner, const KeySpan& range, LockMode mode,
-                            std::chrono::milliseconds timeout, bool* taken) {
+Status LockTable::AcquireIn(const RangeLocksPtr& ranges, Owner* owner, const KeySpan& range,
+                            LockMode mode, std::chrono::milliseconds timeout, bool* taken) {
   MutexLock lock(ranges->mutex);
   RangeHold* const own = range.is_row() ? ranges->FindRow(owner, range.begin()) : nullptr;
   if (own != nullptr && (mode == LockMode::kShared || own->mode == mode)) {
@@ -187,18 +216,21 @@ Status LockTable::AcquireIn(RangeLocks* ranges, Owner* owner, const KeySpan& ran
   const size_t bytes = own != nullptr ? 0 : wanted->bytes();
   if (ranges->MayHave(*wanted)) {
     SLUICE_RETURN_IF_ERROR(budget_.Take(bytes));
-    Change(ranges, [&] { ranges->Give(std::move(wanted)); });
+    Change(ranges.get(), [&] {
+      ranges->ForEachPassed(*wanted, [&](const Owner& passed) { TellOfWait(passed, *owner); });
+      ranges->Give(std::move(wanted));
+    });
   } else {
     if (timeout.count() <= 0) {
       return TimedOutIn(*ranges, *wanted, timeout);
     }
     SLUICE_RETURN_IF_ERROR(budget_.Take(bytes));
-    Status status = BeginWaitIn(ranges, std::move(wanted));
+    Status status = BeginWaitIn(ranges.get(), std::move(wanted));
     if (status.ok()) {
       lock.unlock();
       AwaitTurn(owner, timeout);
       lock.lock();
-      status = EndWaitIn(ranges, owner, timeout);
+      status = EndWaitIn(ranges.get(), owner, timeout);
     }
     if (!status.ok()) {
       budget_.GiveBack(bytes);
@@ -214,9 +246,9 @@ Status LockTable::AcquireIn(RangeLocks* ranges, Owner* owner, const KeySpan& ran
 
 Status LockTable::EndMovedWait(Owner* owner, const RowView& row, std::chrono::milliseconds timeout,
                                size_t bytes, bool* taken) {
-  RangeLocks* const ranges = RangesOf(row.subtable);
+  const RangeLocksPtr ranges = RangesOf(row.subtable);
   const MutexLock lock(ranges->mutex);
-  if (Status status = EndWaitIn(ranges, owner, timeout); !status.ok()) {
+  if (Status status = EndWaitIn(ranges.get(), owner, timeout); !status.ok()) {
     budget_.GiveBack(bytes);
     return status;
   }
@@ -227,7 +259,8 @@ Status LockTable::EndMovedWait(Owner* owner, const RowView& row, std::chrono::mi
   return {};
 }
 
-void LockTable::Took(RangeLocks* ranges, Owner* owner, const KeySpan& range, size_t bytes) {
+void LockTable::Took(const RangeLocksPtr& ranges, Owner* owner, const KeySpan& range,
+                     size_t bytes) {
   (void)AddRanges(owner, ranges);
   owner->range_bytes_ += range.is_row() ? 0 : bytes;
   held_.fetch_add(1, std::memory_order_relaxed);
@@ -253,6 +286,8 @@ Status LockTable::BeginWaitIn(RangeLocks* ranges, std::unique_ptr<RangeHold> wan
   if (owner->listener_ != nullptr) {
     ranges->ForEachBlocker(*owner->awaited_range_,
                            [owner](const Owner& other) { TellOfWait(*owner, other); });
+    ranges->ForEachPassed(*owner->awaited_range_,
+                          [owner](const Owner& passed) { TellOfWait(passed, *owner); });
   }
   return {};
 }
@@ -284,7 +319,7 @@ Status LockTable::TimedOutIn(const RangeLocks& ranges, const RangeHold& wanted,
 }
 
 void LockTable::KeepRange(Owner* owner, uint32_t subtable) {
-  RangeLocks* const ranges = RangesOf(subtable);
+  RangeLocks* const ranges = RangedBy(*owner, subtable);
   const MutexLock lock(ranges->mutex);
   RangeLocks::Freed freed;
   Change(ranges, [&] { freed = ranges->Keep(owner); });
@@ -292,7 +327,7 @@ void LockTable::KeepRange(Owner* owner, uint32_t subtable) {
 }
 
 void LockTable::GiveUpRange(Owner* owner, uint32_t subtable) {
-  RangeLocks* const ranges = RangesOf(subtable);
+  RangeLocks* const ranges = RangedBy(*owner, subtable);
   const MutexLock lock(ranges->mutex);
   RangeLocks::Freed freed;
   HandOnIn(ranges, [&] { freed = ranges->GiveUp(owner); });
@@ -325,14 +360,21 @@ bool LockTable::ReleaseIn(RangeLocks* ranges, Owner* owner, std::string_view key
 
 size_t LockTable::GiveBackRanges(Owner* owner, bool keep_exclusive_rows) {
   size_t bytes = 0;
-  for (RangeLocks* const ranges : owner->ranged_) {
-    const MutexLock lock(ranges->mutex);
-    RangeLocks::Freed freed;
-    HandOnIn(ranges, [&] {
-      freed = keep_exclusive_rows ? ranges->KeepExclusiveRows(owner) : ranges->ReleaseAll(owner);
-    });
-    held_.fetch_sub(freed.locks, std::memory_order_relaxed);
-    bytes += freed.bytes;
+  for (const RangeLocksPtr& ranges : owner->ranged_) {
+    bool forget;
+    {
+      const MutexLock lock(ranges->mutex);
+      RangeLocks::Freed freed;
+      HandOnIn(ranges.get(), [&] {
+        freed = keep_exclusive_rows ? ranges->KeepExclusiveRows(owner) : ranges->ReleaseAll(owner);
+      });
+      held_.fetch_sub(freed.locks, std::memory_order_relaxed);
+      bytes += freed.bytes;
+      forget = ranges->dropped && ranges->IsIdle();
+    }
+    if (forget) {
+      ForgetSubtable(ranges->subtable());
+    }
   }
   if (!keep_exclusive_rows) {
     owner->ranged_.clear();

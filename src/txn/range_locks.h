@@ -75,6 +75,8 @@ class LockTable::RangeLocks {
 
   uint32_t subtable() const { return subtable_; }
   bool InLine() const { return !line_.empty(); }
+  // Whether nobody has anything here, nor waits for it. Owners count until ReleaseAll.
+  bool IsIdle() const { return own_.empty() && line_.empty(); }
 
   // The owner's lock of the row; null if it has none.
   RangeHold* FindRow(const Owner* owner, std::string_view key) const;
@@ -97,6 +99,17 @@ class LockTable::RangeLocks {
     for (size_t i = 0; line_[i].get() != &waiter; ++i) {
       if (line_[i]->Excludes(waiter)) {
         call(*line_[i]->owner);
+      }
+    }
+  }
+
+  // Calls call(owner) for each in line whom the lock will keep waiting when its owner gets it: of a
+  // request in line, those behind it.
+  template <typename F>
+  void ForEachPassed(const RangeHold& lock, const F& call) const {
+    for (size_t i = line_.size(); i > 0 && line_[i - 1].get() != &lock; --i) {
+      if (line_[i - 1]->Excludes(lock)) {
+        call(*line_[i - 1]->owner);
       }
     }
   }
@@ -156,6 +169,7 @@ class LockTable::RangeLocks {
   }
 
   Mutex mutex;
+  bool dropped = false;  // the sub-table is; under the mutex
 
  private:
   // An owner's locks of a kind are disjoint, so their order is enough to find what overlaps.

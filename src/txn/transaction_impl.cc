@@ -300,6 +300,9 @@ Status TransactionImpl::LockRange(LockMode mode, Subtable* subtable, std::string
   } else {
     all_.locks.GiveUpRange(locks_.get(), target->id());
   }
+  if (!store_.CheckWrite(*target, begin, {}).ok()) {
+    all_.locks.ForgetSubtable(target->id());  // it was dropped since, perhaps before it was locked
+  }
   return outcome;
 }
 
