@@ -21,7 +21,7 @@ REFUSED = {
     "cu_axi_write_arbiter": {"budget": {"Budget": 1}},
     "cu_block_chunks": {"value_bytes": {"ValueBytes": 4}, "bus_bytes": {"BusBytes": 4}},
     "cu_block_crc": {"bytes": {"Bytes": 4}},
-    "cu_block_sealer": {"bytes": {"Bytes": 4}},
+    "cu_block_sealer": {"bytes": {"Bytes": 4}, "xxh3": {"Xxh3": 2}},
     "cu_bloom_builder": {"lanes": {"Lanes": 1}},
     "cu_bloom_hasher": {
         "value_bytes": {"ValueBytes": 4}, "max_key_bytes": {"ValueBytes": 16, "MaxKeyBytes": 16},
@@ -43,6 +43,7 @@ REFUSED = {
         "value_bytes": {"ValueBytes": 24}, "bus_bytes": {"ValueBytes": 16, "BusBytes": 8},
         "max_key_bytes": {"MaxKeyBytes": 4}, "value_fifo_beats": {"ValueFifoBeats": 48},
         "snappy": {"Snappy": 2}, "parity_bytes": {"Snappy": 1, "ParityBytes": 1},
+        "xxh3": {"Xxh3": 2},
     },
     "cu_entry_encoder": {
         "value_bytes": {"ValueBytes": 4}, "max_key_bytes": {"MaxKeyBytes": 16376},
@@ -50,8 +51,10 @@ REFUSED = {
     },
     "cu_fifo": {"depth": {"Depth": 1}},
     "cu_index_encoder": {"align_bytes": {"AlignBytes": 48}},
+    "cu_index_reader": {"xxh3": {"Xxh3": 2}},
     "cu_job_control": {
         "quiet_cycles": {"QuietCycles": 100, "HaltCycles": 200}, "bloom": {"Bloom": 2},
+        "xxh3": {"Xxh3": 2},
     },
     "cu_key_queue": {"beats": {"Beats": 12}},
     "cu_last_key": {"max_key_bytes": {"ValueBytes": 16, "MaxKeyBytes": 16}},
@@ -61,6 +64,7 @@ REFUSED = {
     "cu_read_engine": {
         "bus_bytes": {"BusBytes": 4}, "max_burst_beats": {"MaxBurstBeats": 128},
         "fifo_beats": {"FifoBeats": 24}, "requests": {"Requests": 1}, "clients": {"Clients": 0},
+        "stored": {"Stored": 1},
     },
     "cu_restart_array": {"bytes": {"Bytes": 4}, "max_restarts": {"MaxRestarts": 2}},
     "cu_snappy_chooser": {"window": {"Window": 12}},
@@ -73,11 +77,14 @@ REFUSED = {
         "bus_bytes": {"BusBytes": 8}, "max_burst_beats": {"MaxBurstBeats": 1},
         "fifo_beats": {"FifoBeats": 16}, "align_bytes": {"AlignBytes": 128},
     },
+    "cu_xxh3": {"bytes": {"Bytes": 4}},
+    "cu_xxh3_lanes": {"bytes": {"Bytes": 8}},
+    "cu_xxh3_tail": {"bytes": {"Bytes": 4}, "slots": {"Slots": 3}},
     "sluice_unit": {
         "ways": {"Ways": 1}, "value_bytes": {"ValueBytes": 24}, "in_bytes": {"InBytes": 8},
         "out_bytes": {"OutBytes": 8}, "max_key_bytes": {"MaxKeyBytes": 100},
         "snappy": {"Snappy": 2}, "bloom": {"Bloom": 2},
-        "compressors": {"ValueBytes": 8, "Compressors": 4},
+        "compressors": {"ValueBytes": 8, "Compressors": 4}, "xxh3": {"Xxh3": 2},
     },
 }  # fmt: skip
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <random>
 
 #include "command.h"
 #include "device/contract.h"
@@ -27,6 +28,7 @@ struct RunOptions {
   uint32_t value_bytes = 128;
   uint32_t bloom_bits = 0;
   bool compress = false;
+  bool xxh3 = false;
   uint32_t latency = rtlsim::MemoryOptions().latency;
   GeneratorOptions generator;
   ModelDeviceOptions model;
@@ -58,6 +60,7 @@ Json Describe(const RunOptions& options, const DeviceInfo& info) {
   json["value_bytes"] = options.value_bytes;
   json["bloom_bits"] = options.bloom_bits;
   json["compress"] = options.compress;
+  json["xxh3"] = options.xxh3;
   json["duplicates"] = options.generator.duplicate_percent;
   json["deletes"] = options.generator.delete_percent;
   json["interleave"] =
@@ -106,6 +109,10 @@ int Run(const RunOptions& options) {
   }
   input.task.bloom_bits_per_key = options.bloom_bits;
   input.task.compress = options.compress;
+  if (options.xxh3) {
+    std::mt19937_64 bases(options.generator.seed);
+    input.UseXxh3(bases);
+  }
   json["raw_bytes"] = input.raw_bytes;
   std::optional<ProgressBar> progress;
   progress.emplace("merging", kBytesUnit);
@@ -158,6 +165,7 @@ int List(bool json) {
     const char* const kind = info.compressors > 0 ? "  (Snappy, both ways)"
                              : info.snappy        ? "  (Snappy)"
                              : info.bloom         ? "  (filters)"
+                             : info.xxh3          ? "  (XXH3)"
                                                   : "";
     const char* const remark = name == kDefaultConfiguration ? "  (default)" : kind;
     text += fmt::format("{:<8} {:>5} {:>4} {:>4} {:>5} {:>6} {:>8} {:>10}{}\n", name, info.units,
@@ -177,6 +185,7 @@ int List(bool json) {
     entry["snappy"] = info.snappy;
     entry["bloom"] = info.bloom;
     entry["compressors"] = info.compressors;
+    entry["xxh3"] = info.xxh3;
     entry["clock_mhz"] = info.clock_mhz;
     entry["default"] = name == kDefaultConfiguration;
     list.push_back(std::move(entry));
@@ -221,6 +230,8 @@ void AddRun(CLI::App* unit, Action* action) {
          "Bits per key of a Bloom filter for each block, from a unit that makes them; 0: none");
   run->add_flag("--compress", options->compress,
                 "Compress data blocks with Snappy, on a unit that can");
+  run->add_flag("--xxh3", options->xxh3,
+                "Checksums by XXH3 in data blocks, as RocksDB has them, on a unit that takes them");
   number("--duplicates", &generator.duplicate_percent, 0, 100,
          "Percentage of records that are another version of an existing key");
   number("--deletes", &generator.delete_percent, 0, 100,

@@ -30,12 +30,14 @@
 ///    makes of the user keys of all its records, equal ones too.
 ///  * Input blocks are raw or compressed with Snappy: any other compression is kBlockType. The
 ///    engine decompresses such blocks before it makes a task.
-///  * Input is checked before it is believed: index and data blocks against their CRC32C, handles
+///  * Checksums: index blocks have the CRC32C; data blocks of inputs and outputs have it, too, or
+///    all of a task have RocksDB's checksum by XXH3, with its modifier where a table has a base.
+///  * Input is checked before it is believed: index and data blocks against their checksum, handles
 ///    against the table's bounds, entries against the block's, keys for order within a run. Of
-///    several faults in one block, the CRC is reported before the compression type and that before
-///    anything within the block. Damage under a right CRC can be several faults within the block at
-///    once; which of them is named depends on the executor (SameFault), as a streaming decoder
-///    learns only at the end where the entries had to end.
+///    several faults in one block, the checksum is reported before the compression type and that
+///    before anything within the block. Damage under a right checksum can be several faults within
+///    the block at once; which of them is named depends on the executor (SameFault), as a streaming
+///    decoder learns only at the end where the entries had to end.
 
 #pragma once
 
@@ -59,6 +61,9 @@ namespace sluice {
 struct MergeTable {
   std::string_view image;  ///< the bytes
   BlockHandle index;       ///< of the index block
+  /// With MergeTask::checksum kXxh3: from which, and from a data block's offset in `image`, the
+  /// modifier of its checksum is made; 0: there is none.
+  uint32_t checksum_base = 0;
 };
 
 /// Tables in key order that do not overlap.
@@ -84,6 +89,10 @@ struct MergeTask {
   /// Whether output data blocks are compressed, with Snappy. Only for executors that do so
   /// (Executor::compresses).
   bool compress = false;
+  /// Of the data blocks of inputs and outputs. What is not kCrc32c is only for executors that take
+  /// it (Executor::takes_xxh3).
+  BlockChecksum checksum = BlockChecksum::kCrc32c;
+  uint32_t checksum_base = 0;  ///< as MergeTable::checksum_base, of all outputs
 };
 
 /// One output table, all but what the host adds: file := data | index | ... | footer.
@@ -150,7 +159,7 @@ enum class MergeStatus : uint8_t {
   kIndexChecksum = 2,  ///< an index block does not match its CRC
   kIndexCorrupt = 3,   ///< an index block is malformed
   kBadHandle = 4,      ///< an index entry points outside its table, or back
-  kBlockChecksum = 5,  ///< a data block does not match its CRC
+  kBlockChecksum = 5,  ///< a data block does not match its checksum
   kBlockType = 6,      ///< compressed in a way that is not understood
   kBlockCorrupt = 7,   ///< a data block is malformed
   kRecordType = 8,     ///< a record of a type above 2
@@ -274,6 +283,9 @@ class SLUICE_EXPORT Executor {
   /// Whether it compresses the output blocks of tasks that ask for it. Otherwise it refuses such
   /// tasks, in the same way, and its callers compress what they store.
   virtual bool compresses() const { return false; }
+  /// Whether it takes tasks whose blocks have checksums by XXH3. Otherwise it refuses them, in the
+  /// same way.
+  virtual bool takes_xxh3() const { return false; }
   /// Whether it has held each table against the checksums that it took of its input, as the CPU
   /// executor and those of simulated units and cards do. Otherwise its callers look at every record
   /// of its tables, which costs 10 to 15 ns for one of 150 bytes, and merge on the CPU if something

@@ -28,7 +28,13 @@ using SequenceNumber = uint64_t;                                  ///< 56 bits
 inline constexpr SequenceNumber kMaxSequence = (1ull << 56) - 1;  ///< sees every version
 inline constexpr size_t kTrailerBytes = 8;                        ///< of an internal key
 
-/// After every block: compression type (1 byte) and masked CRC32C of block and type (fixed32).
+/// Which checksum the trailers of a table's data blocks have. Index blocks have the first, always.
+enum class BlockChecksum : uint8_t {
+  kCrc32c = 0,  ///< LevelDB's: the masked CRC32C of block and type
+  kXxh3 = 1,    ///< RocksDB's kXXH3: from XXH3 of the block, its type, and maybe its offset
+};
+
+/// After every block: compression type (1 byte) and a checksum (fixed32).
 inline constexpr size_t kBlockTrailerBytes = 5;
 
 /// Where a block stands in its file: two varint64. `size` does not count the trailer.

@@ -93,7 +93,8 @@ void RandomiseTask(const GeneratedTask& generated, const Executor& executor, Cho
   std::vector<std::string> bounds = {"", "a", std::string(1, '\xff')};
   for (const auto& run : generated.images) {
     for (const TableImage& image : run) {
-      const auto records = DecodePlainTable(image.file, image.index);
+      const auto records =
+          DecodePlainTable(image.file, image.index, image.sum.kind, image.sum.base);
       bounds.push_back(records[choice->Below(records.size())].user_key);
     }
   }
@@ -105,7 +106,8 @@ void RandomiseTask(const GeneratedTask& generated, const Executor& executor, Cho
 
 // Gives a table an index whose keys are any of the table's own, in any order.
 void DistortIndex(Choice* choice, TableImage* table) {
-  const std::vector<PlainRecord> records = DecodePlainTable(table->file, table->index);
+  const std::vector<PlainRecord> records =
+      DecodePlainTable(table->file, table->index, table->sum.kind, table->sum.base);
   BlockImageBuilder index(1);
   for (const BlockHandle& block : table->blocks) {
     const PlainRecord& any = records[choice->Below(records.size())];
@@ -312,6 +314,16 @@ class ExecutorChecker {
   // Byte after byte of a table changed: the CPU says what that is.
   Status DamagedInput() {
     GeneratedTask input = PlainTask(executor_, 400);
+    if (executor_.takes_xxh3()) {
+      std::mt19937_64 random(check_.seed);
+      input.UseXxh3(random);
+      SLUICE_RETURN_IF_ERROR(DamagedInput(&input).WithContext("checksums by XXH3"));
+      input = PlainTask(executor_, 400);
+    }
+    return DamagedInput(&input);
+  }
+  Status DamagedInput(GeneratedTask* damaged) {
+    GeneratedTask& input = *damaged;
     std::string& file = input.images.back().front().file;
     CpuExecutor cpu;
     for (size_t at = 0; at < file.size(); at += 1 + at / 8) {
@@ -367,6 +379,9 @@ class ExecutorChecker {
     Choice choice(seed);
     const GeneratorOptions options = RandomOptions(seed, executor_, &choice);
     GeneratedTask generated = GenerateTask(options);
+    if (executor_.takes_xxh3() && choice.Percent(40)) {
+      generated.UseXxh3(choice.random());
+    }
     MergeTask task = generated.task;
     RandomiseTask(generated, executor_, &choice, &task);
     if (choice.Percent(30)) {

@@ -31,6 +31,7 @@ class Changed : public Executor {
   size_t max_snapshots() const override { return 1; }
   bool makes_filters() const override { return true; }
   bool compresses() const override { return true; }
+  bool takes_xxh3() const override { return true; }
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
     std::vector<OwnedOutput> outputs;
     MergeResult result = cpu_.Run(task, CollectInto(&outputs));

@@ -77,6 +77,8 @@ void CardUnit::ReadCapabilities(DeviceInfo* info) const {
       (features >> abi::capability::kFeaturesBloomShift & abi::capability::kFeaturesBloomMask) != 0;
   info->compressors = features >> abi::capability::kFeaturesCompressorsShift &
                       abi::capability::kFeaturesCompressorsMask;
+  info->xxh3 =
+      (features >> abi::capability::kFeaturesXxh3Shift & abi::capability::kFeaturesXxh3Mask) != 0;
 }
 
 void CardUnit::SetWindow(uint64_t begin, uint64_t end) {

@@ -33,6 +33,7 @@ class CheckExecutor : public Executor {
     return subject_->makes_filters() && reference_->makes_filters();
   }
   bool compresses() const override { return subject_->compresses() && reference_->compresses(); }
+  bool takes_xxh3() const override { return subject_->takes_xxh3() && reference_->takes_xxh3(); }
   bool checks_outputs() const override { return reference_->checks_outputs(); }
   size_t max_tasks() const override { return subject_->max_tasks(); }
   double unit_busy_seconds() const override { return subject_->unit_busy_seconds(); }

@@ -36,6 +36,7 @@ struct DeviceInfo {
   bool snappy = false;       // input data blocks may be compressed with it; index blocks never
   bool bloom = false;        // jobs may ask for a filter of each output block
   uint32_t compressors = 0;  // and for blocks compressed with Snappy, unless 0
+  bool xxh3 = false;         // data blocks of a job may have checksums by XXH3
   uint64_t memory_bytes = 0;
   double clock_mhz = 0;
 };

@@ -103,6 +103,7 @@ struct DeviceTable {
   BlockHandle index;            // in the image, or right behind it:
   std::string_view apart;       // the index block, if the image has none that is raw
   uint64_t offset_on_host = 0;  // of the index
+  uint32_t checksum_base = 0;
 };
 
 // What a table record says of a table.
@@ -142,7 +143,7 @@ class DeviceRun {
         common_(*common),
         slot_(slot),
         task_(task),
-        checker_(task.snapshots, task.compress) {}
+        checker_(task.snapshots, task.compress, {task.checksum, task.checksum_base}) {}
 
   ~DeviceRun() { ForgetTables(); }
   DeviceRun(const DeviceRun&) = delete;
@@ -167,6 +168,10 @@ class DeviceRun {
   // Every index must stand in its table: the unit itself has no bounds for where it is told to read
   // one. False: result_ says which does not, as the CPU executor would.
   bool CheckIndexes();
+  // 0 in a task without XXH3.
+  uint32_t SumBase(const MergeTable& table) const {
+    return task_.checksum == BlockChecksum::kXxh3 ? table.checksum_base : 0;
+  }
   // Makes tables_ of the task's tables, and counts.
   void Prepare(Look look);
   void ForgetTables();
@@ -235,9 +240,18 @@ Status DeviceRun::CheckLimits() const {
   if (task_.compress && info.compressors == 0) {
     return Status::NotSupported(fmt::format("compression, which {} does not do", info.name));
   }
+  if (task_.checksum == BlockChecksum::kXxh3 && !info.xxh3) {
+    return Status::NotSupported(fmt::format("XXH3, which {} does not have", info.name));
+  }
   for (const MergeRun& run : task_.runs) {
     if (run.size() > abi::job::kRunCountMask) {
       return Status::NotSupported(fmt::format("{} tables in a run", run.size()));
+    }
+    for (const MergeTable& table : run) {
+      // Its size shares a word with the base of checksums.
+      if (table.index.size > abi::table_descriptor::kIndexBytesBytesMask) {
+        return Status::NotSupported(fmt::format("an index block of {} bytes", table.index.size));
+      }
     }
   }
   return {};
@@ -266,7 +280,7 @@ void DeviceRun::Prepare(Look look) {
   for (const MergeRun& run : task_.runs) {
     std::vector<DeviceTable>& tables = tables_.emplace_back();
     for (const MergeTable& given : run) {
-      DeviceTable table{given.image, given.index, {}, given.index.offset};
+      DeviceTable table{given.image, given.index, {}, given.index.offset, SumBase(given)};
       Blocks blocks = ScanIndex(given, look);
       uint64_t bytes = blocks.bytes;
       uint64_t raw_bytes = std::max(table.image.size(), blocks.raw_bytes);
@@ -275,7 +289,9 @@ void DeviceRun::Prepare(Look look) {
         RecodedTable& recoded = recoded_.emplace_back(common_.TakeRecoded());
         // What cannot be decompressed goes to the device as it is, which then says where the fault
         // is, or passes it over if it is not in the range.
-        is_recoded = RecodeTable(given.image, given.index, Compression::kNone, &recoded).ok();
+        is_recoded = RecodeTable(given.image, given.index, Compression::kNone, &recoded, nullptr,
+                                 {task_.checksum, given.checksum_base})
+                         .ok();
         if (is_recoded) {
           table.image = recoded.image;
           table.index = recoded.index;
@@ -356,7 +372,9 @@ std::string DeviceRun::Descriptor(uint64_t tables_addr) const {
           Field(task_.bottommost, job::kHeadBottommostShift, job::kHeadBottommostMask) |
           Field(task_.has_begin, job::kHeadHasBeginShift, job::kHeadHasBeginMask) |
           Field(task_.has_end, job::kHeadHasEndShift, job::kHeadHasEndMask) |
-          Field(task_.compress, job::kHeadCompressShift, job::kHeadCompressMask));
+          Field(task_.compress, job::kHeadCompressShift, job::kHeadCompressMask) |
+          Field(task_.checksum == BlockChecksum::kXxh3, job::kHeadXxh3Shift, job::kHeadXxh3Mask));
+  PutWord(&words, job::kChecksumBase, task_.checksum_base);
   const uint32_t bloom_bits = task_.bloom_bits_per_key;
   const int probes = bloom_bits > 0 ? BloomProbes(static_cast<int>(bloom_bits)) : 0;
   PutWord(&words, job::kBlock,
@@ -409,7 +427,10 @@ void DeviceRun::FillControl() {
       const DeviceTable& table = tables_[r][t];
       const uint64_t image = layout_.images[r][t];
       PutWord(&control, tables + td::kIndexAddr, image + table.index.offset);
-      PutWord(&control, tables + td::kIndexBytes, table.index.size);
+      PutWord(&control, tables + td::kIndexBytes,
+              Field(table.index.size, td::kIndexBytesBytesShift, td::kIndexBytesBytesMask) |
+                  Field(table.checksum_base, td::kIndexBytesChecksumBaseShift,
+                        td::kIndexBytesChecksumBaseMask));
       PutWord(&control, tables + td::kDataAddr, image);
       PutWord(&control, tables + td::kDataBytes, table.image.size());
       tables += td::kBytes;

@@ -74,6 +74,7 @@ class DeviceExecutor : public Executor {
   std::optional<UnitTime> Estimate(const TaskShape& task) const override;
   bool makes_filters() const override { return device_->info().bloom; }
   bool compresses() const override { return device_->info().compressors > 0; }
+  bool takes_xxh3() const override { return device_->info().xxh3; }
   bool checks_outputs() const override { return true; }
 
   Device& device() { return *device_; }

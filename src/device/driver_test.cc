@@ -182,6 +182,30 @@ TEST_F(DriverTest, AUnitThatRefusesAllIsTakenOut) {
   EXPECT_EQ(Events(Kind::kBackInService), 1);
 }
 
+TEST_F(DriverTest, TasksWithXxh3AreTheCpusWhereUnitsDoNotTakeThem) {
+  Units units;
+  units.push_back(std::make_unique<DeviceExecutor>(InstantUnit(1024, false, 0, true)));
+  Open(std::move(units));
+  EXPECT_TRUE(driver_->takes_xxh3());
+  GeneratedTask input = RandomTask(rng_);
+  input.UseXxh3(rng_);
+  const Case task(std::move(input));
+  RunOne(task);
+  EXPECT_EQ(driver_->stats().on_units, 1u);
+
+  units.clear();
+  units.push_back(std::make_unique<DeviceExecutor>(InstantUnit(1024, false, 0, true)));
+  units.push_back(std::make_unique<DeviceExecutor>(InstantUnit()));
+  Open(std::move(units));
+  EXPECT_FALSE(driver_->takes_xxh3());
+  for (int i = 0; i < 4; ++i) {
+    RunOne(task);
+  }
+  EXPECT_EQ(driver_->stats().refused, 2u);
+  EXPECT_EQ(driver_->stats().on_units, 2u);
+  EXPECT_TRUE(events_.empty());
+}
+
 TEST_F(DriverTest, TasksOfManySnapshotsThatMatterAreTheCpus) {
   Open(SomeUnits(2));
   for (int i = 0; i < 10; ++i) {

@@ -24,7 +24,7 @@ struct Count {
 class FaultDeviceTest : public testing::Test {
  protected:
   void Open(const FaultOptions& options) {
-    auto device = std::make_unique<FaultDevice>(InstantUnit(1024, true, 4), options);
+    auto device = std::make_unique<FaultDevice>(InstantUnit(1024, true, 4, true), options);
     device_ = device.get();
     unit_ = std::make_unique<DeviceExecutor>(std::move(device));
   }
@@ -36,6 +36,9 @@ class FaultDeviceTest : public testing::Test {
       GeneratedTask input = RandomTask(rng_);
       input.task.bloom_bits_per_key = unit_->makes_filters() && rng_() % 2 == 0 ? 10 : 0;
       input.task.compress = unit_->compresses() && rng_() % 2 == 0;
+      if (rng_() % 2 == 0) {
+        input.UseXxh3(rng_);
+      }
       std::vector<OwnedOutput> expected;
       std::vector<OwnedOutput> actual;
       const MergeResult cpu = CpuExecutor().Run(input.task, CollectInto(&expected));

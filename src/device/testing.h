@@ -22,7 +22,7 @@ inline ModelDeviceOptions Instant() { return {.clock_mhz = 1e9, .link = {.lanes 
 
 // A modelled unit of four ways.
 inline std::unique_ptr<Device> InstantUnit(uint32_t max_key_bytes = 1024, bool bloom = false,
-                                           uint32_t compressors = 0) {
+                                           uint32_t compressors = 0, bool xxh3 = false) {
   return MakeModelDevice({.name = "instant",
                           .ways = 4,
                           .value_bytes = 16,
@@ -34,6 +34,7 @@ inline std::unique_ptr<Device> InstantUnit(uint32_t max_key_bytes = 1024, bool b
                           .max_blocks = 65536,
                           .bloom = bloom,
                           .compressors = compressors,
+                          .xxh3 = xxh3,
                           .memory_bytes = 256 << 20,
                           .clock_mhz = 200},
                          Instant());

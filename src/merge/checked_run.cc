@@ -46,7 +46,9 @@ std::optional<uint64_t> InputBytes(const MergeTask& task) {
 class CheckedRun {
  public:
   CheckedRun(const MergeTask& task, const MergeSink& sink)
-      : task_(task), sink_(sink), checker_(task.snapshots, task.compress) {}
+      : task_(task),
+        sink_(sink),
+        checker_(task.snapshots, task.compress, {task.checksum, task.checksum_base}) {}
 
   MergeResult Run(Executor* executor) {
     MergeResult result =

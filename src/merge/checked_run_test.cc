@@ -52,6 +52,9 @@ TEST(CheckedRunTest, TakesWhatIsRight) {
       input.task.snapshots = DrawSnapshots(rng, 5, 400);
     }
     input.task.compress = Uniform(&random, 0, 1) == 0;
+    if (Uniform(&random, 0, 2) == 0) {
+      input.UseXxh3(rng);
+    }
     input.task.bloom_bits_per_key = static_cast<uint32_t>(Uniform(&random, 0, 20));
     std::vector<OwnedOutput> outputs;
     std::vector<OwnedOutput> expected;

@@ -33,6 +33,7 @@ class CpuExecutor : public Executor {
                          ForeignSink* sink) const;
   bool makes_filters() const override { return true; }
   bool compresses() const override { return true; }
+  bool takes_xxh3() const override { return true; }
   bool checks_outputs() const override { return true; }
 
  private:

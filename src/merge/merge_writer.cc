@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "table/snappy_encoder.h"
-#include "util/crc32c.h"
 
 namespace sluice {
 
@@ -14,7 +13,8 @@ MergeWriter::MergeWriter(const MergeTask& task, const MergeSink* sink, ForeignSi
       table_bytes_(task.table_bytes),
       restart_interval_(task.restart_interval),
       bloom_bits_per_key_(task.bloom_bits_per_key),
-      compress_(task.compress) {
+      compress_(task.compress),
+      sum_{task.checksum, task.checksum_base} {
   // A bound on the first allocation only; larger tables grow into what they need.
   constexpr uint64_t kMostAtOnce = 64 << 20;
   Grow((foreign == nullptr ? std::min(table_bytes_, kMostAtOnce) : 0) +
@@ -107,7 +107,7 @@ void MergeWriter::StoreBlock(std::string_view last_key) {
   const BlockHandle handle{static_cast<uint64_t>(block_ - data_.get()),
                            static_cast<uint64_t>(out_ - block_)};
   *out_++ = static_cast<char>(type);
-  EncodeFixed32(out_, MaskCrc(Crc32c({block_, handle.size + 1})));
+  EncodeFixed32(out_, sum_.Of({block_, handle.size + 1}, handle.offset));
   out_ += 4;
 
   std::string value;

@@ -12,6 +12,7 @@
 #include "merge/foreign_table.h"
 #include "merge/record.h"
 #include "sluice/executor.h"
+#include "table/block_sum.h"
 #include "table/filter.h"
 
 namespace sluice {
@@ -110,6 +111,7 @@ class MergeWriter {
   const uint32_t restart_interval_;
   const uint32_t bloom_bits_per_key_;
   const bool compress_;
+  const BlockSum sum_;
 
   std::unique_ptr<char[]> data_;  // data blocks of the open table
   uint64_t raw_bytes_ = 0;        // of these, as if none were compressed; trailers counted

@@ -140,6 +140,7 @@ class MultiPass {
     uint64_t data_bytes = 0;
     for (const OwnedOutput& output : merged.owned) {
       merged.run.push_back(output.AsInput());
+      merged.run.back().checksum_base = task_.checksum_base;
       merged.bytes += output.image.size();
       data_bytes += output.data().size();
     }

@@ -50,6 +50,10 @@ void ExpectSameAsOnePass(const GeneratorOptions& options, size_t ways) {
   }
   generated.task.bloom_bits_per_key = options.seed % 4 == 0 ? 10 : 0;
   generated.task.compress = options.seed % 3 == 0;
+  if (options.seed % 5 < 2) {
+    std::mt19937_64 bases(options.seed);
+    generated.UseXxh3(bases);
+  }
   std::vector<OwnedOutput> want;
   const MergeResult one = CpuExecutor().Run(generated.task, CollectInto(&want));
   ASSERT_TRUE(one.ok());

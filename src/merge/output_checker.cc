@@ -141,9 +141,10 @@ Status OutputChecker::ReadBlock(std::string_view data, const BlockHandle& handle
                                 std::string_view* contents) {
   static_assert(kSlack >= kSlackBytes);
   Compression stored_as;
-  SLUICE_RETURN_IF_ERROR(ReadStoredBlock(data, handle, &buffer_, contents, &stored_as));
+  SLUICE_RETURN_IF_ERROR(
+      ReadStoredBlock(data, handle, &buffer_, contents, &stored_as, nullptr, sum_));
   if (compressed_) {
-    content_sum_ += stored_as == Compression::kNone
+    content_sum_ += stored_as == Compression::kNone && sum_.kind == BlockChecksum::kCrc32c
                         ? UnmaskCrc(DecodeFixed32(data.data() + handle.offset + handle.size + 1))
                         : RawBlockCrc(*contents);
   }

@@ -1,9 +1,9 @@
-// What an executor hands back, checked as far as the host can without merging again: CRCs, every
-// entry, the order of keys over all tables, that no user key is in two of them, that no version was
-// kept which another one kept shadows, entries and tombstones counted, records summed up.
+// What an executor hands back, checked as far as the host can without merging again: checksums of
+// blocks, every entry, the order of keys over all tables, that no user key is in two of them, that no
+// version was kept which another one kept shadows, entries and tombstones counted, records summed up.
 //
-// A CRC tells that a block is as a unit sealed it; the sum of RecordChecksum, compared with the
-// one that the unit took, that it sealed the records which it merged.
+// A block's checksum tells that it is as a unit sealed it; the sum of RecordChecksum, compared with
+// the one that the unit took, that it sealed the records which it merged.
 
 #pragma once
 
@@ -15,6 +15,7 @@
 
 #include "merge/fold.h"
 #include "sluice/executor.h"
+#include "table/block_sum.h"
 #include "util/status.h"
 
 namespace sluice {
@@ -24,9 +25,11 @@ namespace sluice {
 // 18 ns, a third; and 26 ns there where block_scan.h says that it leaves a block to others.
 class OutputChecker {
  public:
-  // `snapshots`, as MergeTask has them, must outlive the checker. `compressed`: blocks may be.
-  explicit OutputChecker(const std::vector<SequenceNumber>& snapshots, bool compressed = false)
-      : snapshots_(snapshots), compressed_(compressed) {}
+  // `snapshots`, as MergeTask has them, must outlive the checker. `compressed`: data blocks may be.
+  // `sum`: their checksums.
+  explicit OutputChecker(const std::vector<SequenceNumber>& snapshots, bool compressed = false,
+                         const BlockSum& sum = {})
+      : snapshots_(snapshots), compressed_(compressed), sum_(sum) {}
 
   // Makes *output of a table's data blocks and index block, with trailers.
   Status Check(std::string_view data, std::string_view index, MergeOutput* output);
@@ -66,6 +69,7 @@ class OutputChecker {
 
   const std::vector<SequenceNumber>& snapshots_;
   const bool compressed_;
+  const BlockSum sum_;
   std::vector<char> key_ = std::vector<char>(2 * kSlack);  // with slack after it
   size_t user_bytes_ = 0;
   // Before the first record, which may have any.

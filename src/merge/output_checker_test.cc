@@ -18,7 +18,7 @@ namespace {
 const std::vector<SequenceNumber> kNewest = {kMaxSequence};
 
 // Of a table: the sum of its data blocks' CRCs, were they raw.
-uint64_t ContentSum(std::string_view data, std::string_view index) {
+uint64_t ContentSum(std::string_view data, std::string_view index, const BlockSum& block_sum) {
   uint64_t sum = 0;
   std::string index_buffer;
   std::string buffer;
@@ -32,7 +32,10 @@ uint64_t ContentSum(std::string_view data, std::string_view index) {
   for (at.SeekToFirst(); at.Valid(); at.Next()) {
     BlockHandle handle;
     std::string_view value = at.value();
-    EXPECT_TRUE(handle.ReadFrom(&value) && ReadStoredBlock(data, handle, &buffer, &contents).ok());
+    Compression stored_as;
+    EXPECT_TRUE(
+        handle.ReadFrom(&value) &&
+        ReadStoredBlock(data, handle, &buffer, &contents, &stored_as, nullptr, block_sum).ok());
     std::string raw(contents);
     AppendBlockTrailer(contents, Compression::kNone, &raw);
     sum += UnmaskCrc(DecodeFixed32(raw.data() + contents.size() + 1));
@@ -183,9 +186,13 @@ TEST_F(OutputCheckerTest, FindsWhatTheCpuWrote) {
       input.task.snapshots = DrawSnapshots(rng_, 5, 400);
     }
     input.task.compress = i % 3 == 0;
+    if (i % 4 == 0) {
+      input.UseXxh3(rng_);
+    }
+    const BlockSum sum{input.task.checksum, input.task.checksum_base};
     std::vector<OwnedOutput> outputs;
     const MergeResult result = CpuExecutor().Run(input.task, CollectInto(&outputs));
-    OutputChecker checker(input.task.snapshots, input.task.compress);
+    OutputChecker checker(input.task.snapshots, input.task.compress, sum);
     uint64_t content_sum = 0;
     for (const OwnedOutput& expected : outputs) {
       MergeOutput output;
@@ -195,7 +202,7 @@ TEST_F(OutputCheckerTest, FindsWhatTheCpuWrote) {
       EXPECT_EQ(output.largest, expected.largest);
       EXPECT_EQ(output.entries, expected.entries);
       EXPECT_EQ(output.tombstones, expected.tombstones);
-      content_sum += ContentSum(expected.data(), expected.index_block());
+      content_sum += ContentSum(expected.data(), expected.index_block(), sum);
     }
     EXPECT_EQ(checker.records(), result.stats.output_records);
     EXPECT_EQ(checker.checksum(), result.stats.output_checksum);

@@ -8,6 +8,7 @@
 
 #include "table/internal_key.h"
 #include "table/snappy_encoder.h"
+#include "table/xxh3.h"
 #include "util/coding.h"
 #include "util/crc32c.h"
 
@@ -48,6 +49,14 @@ void Seal(std::string* block, char type = 0) {
   block->push_back(type);
   const uint32_t crc = Crc32c(*block);
   PutFixed32(block, ((crc >> 15) | (crc << 17)) + 0xa282ead8u);
+}
+
+// RocksDB's ComputeBuiltinChecksumWithLastByte and ChecksumModifierForContext.
+uint32_t PlainXxh3(const std::string& content, char type, uint32_t base, uint64_t offset) {
+  const uint64_t sum = (Xxh3(content) % (1ull << 32)) ^
+                       (uint64_t{static_cast<uint8_t>(type)} * 0x6b9083d9 % (1ull << 32));
+  const uint64_t place = offset % (1ull << 32) + offset / (1ull << 32);
+  return static_cast<uint32_t>(sum + (base == 0 ? 0 : base ^ place));
 }
 
 // LevelDB's util/bloom.cc and util/hash.cc, in words.
@@ -133,7 +142,14 @@ class PlainWriter {
     PutVarint(&table_.index, table_.largest.size());
     PutVarint(&table_.index, handle.size());
     table_.index += table_.largest + handle;
-    Seal(&block_, snappy ? 1 : 0);
+    if (task_.checksum == BlockChecksum::kXxh3) {
+      const char type = snappy ? 1 : 0;
+      const uint32_t sum = PlainXxh3(block_, type, task_.checksum_base, table_.data.size());
+      block_ += type;
+      PutFixed32(&block_, sum);
+    } else {
+      Seal(&block_, snappy ? 1 : 0);
+    }
     table_.data += block_;
     block_.clear();
     restarts_.clear();
@@ -181,10 +197,10 @@ class PlainWriter {
 
 }  // namespace
 
-std::vector<PlainRecord> DecodePlainBlock(std::string_view block_and_trailer) {
-  Require(block_and_trailer.size() >= 5, "no trailer");
-  const std::string_view covered = block_and_trailer.substr(0, block_and_trailer.size() - 4);
-  Require(UnmaskCrc(DecodeFixed32(covered.data() + covered.size())) == Crc32c(covered), "CRC");
+namespace {
+
+// Contents and type: the checksum is right.
+std::vector<PlainRecord> DecodeChecked(std::string_view covered) {
   std::string block(covered.substr(0, covered.size() - 1));
   if (covered.back() == 1) {
     std::string plain;
@@ -226,7 +242,17 @@ std::vector<PlainRecord> DecodePlainBlock(std::string_view block_and_trailer) {
   return records;
 }
 
-std::vector<PlainRecord> DecodePlainTable(std::string_view image, BlockHandle index) {
+}  // namespace
+
+std::vector<PlainRecord> DecodePlainBlock(std::string_view block_and_trailer) {
+  Require(block_and_trailer.size() >= 5, "no trailer");
+  const std::string_view covered = block_and_trailer.substr(0, block_and_trailer.size() - 4);
+  Require(UnmaskCrc(DecodeFixed32(covered.data() + covered.size())) == Crc32c(covered), "CRC");
+  return DecodeChecked(covered);
+}
+
+std::vector<PlainRecord> DecodePlainTable(std::string_view image, BlockHandle index,
+                                          BlockChecksum checksum, uint32_t base) {
   std::vector<PlainRecord> records;
   uint64_t end = 0;
   for (const PlainRecord& entry :
@@ -235,8 +261,17 @@ std::vector<PlainRecord> DecodePlainTable(std::string_view image, BlockHandle in
     BlockHandle handle;
     Require(handle.ReadFrom(&value) && handle.offset >= end, "handle");
     end = handle.offset + handle.size + kBlockTrailerBytes;
-    for (PlainRecord& record :
-         DecodePlainBlock(image.substr(handle.offset, handle.size + kBlockTrailerBytes))) {
+    const std::string_view block = image.substr(handle.offset, handle.size + kBlockTrailerBytes);
+    std::vector<PlainRecord> decoded;
+    if (checksum == BlockChecksum::kXxh3) {
+      const uint32_t sum = PlainXxh3(std::string(block.substr(0, handle.size)), block[handle.size],
+                                     base, handle.offset);
+      Require(DecodeFixed32(block.data() + handle.size + 1) == sum, "XXH3");
+      decoded = DecodeChecked(block.substr(0, handle.size + 1));
+    } else {
+      decoded = DecodePlainBlock(block);
+    }
+    for (PlainRecord& record : decoded) {
       records.push_back(std::move(record));
     }
   }
@@ -248,7 +283,8 @@ ReferenceResult ReferenceMerge(const MergeTask& task) {
   std::vector<PlainRecord> records;
   for (const MergeRun& run : task.runs) {
     for (const MergeTable& table : run) {
-      for (PlainRecord& record : DecodePlainTable(table.image, table.index)) {
+      for (PlainRecord& record :
+           DecodePlainTable(table.image, table.index, task.checksum, table.checksum_base)) {
         if ((!task.has_begin || record.user_key >= task.begin) &&
             (!task.has_end || record.user_key < task.end)) {
           records.push_back(std::move(record));

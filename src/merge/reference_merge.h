@@ -1,6 +1,6 @@
 // The merge rules of sluice/executor.h once more, as plainly as they can be put: everything
 // decoded, sorted and encoded record by record. For tests only; shares no code with the executors
-// but varints and the CRC.
+// but varints, the CRC and, of checksums by XXH3, the hash.
 
 #pragma once
 
@@ -36,7 +36,10 @@ struct ReferenceResult {
 
 // Decodes a block, type byte and CRC included; throws std::runtime_error if anything is amiss.
 std::vector<PlainRecord> DecodePlainBlock(std::string_view block_and_trailer);
-std::vector<PlainRecord> DecodePlainTable(std::string_view image, BlockHandle index);
+// With `checksum` kXxh3 that is what data blocks have, and `base` is the table's.
+std::vector<PlainRecord> DecodePlainTable(std::string_view image, BlockHandle index,
+                                          BlockChecksum checksum = BlockChecksum::kCrc32c,
+                                          uint32_t base = 0);
 
 // REQUIRES: valid input.
 ReferenceResult ReferenceMerge(const MergeTask& task);

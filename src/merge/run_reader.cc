@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "merge/fold.h"
-#include "util/crc32c.h"
+#include "table/block_sum.h"
 
 namespace sluice {
 
@@ -244,8 +244,10 @@ bool RunReader::LoadBlock(const BlockHandle& handle, bool is_index, Block* block
   const MergeStatus corrupt = is_index ? MergeStatus::kIndexCorrupt : MergeStatus::kBlockCorrupt;
   const std::string_view image = this->image();
   const std::string_view covered = image.substr(handle.offset, handle.size + 1);
-  const uint32_t stored = UnmaskCrc(DecodeFixed32(covered.data() + covered.size()));
-  if (const uint32_t computed = Crc32c(covered); computed != stored) {
+  const uint32_t stored = DecodeFixed32(covered.data() + covered.size());
+  const BlockSum sum =
+      is_index ? BlockSum{} : BlockSum{task_.checksum, (*run_)[table_ - 1].checksum_base};
+  if (const uint32_t computed = sum.Of(covered, handle.offset); computed != stored) {
     return Fail(is_index ? MergeStatus::kIndexChecksum : MergeStatus::kBlockChecksum, handle.offset,
                 fmt::format("stored {:08x}, computed {:08x}", stored, computed));
   }

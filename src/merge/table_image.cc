@@ -71,6 +71,16 @@ std::string BlockImageBuilder::Finish() {
   return block;
 }
 
+void TableImage::Reseal(const BlockSum& to) {
+  for (const BlockHandle& block : blocks) {
+    const std::string_view covered(file.data() + block.offset, block.size + 1);
+    if (DecodeFixed32(covered.data() + covered.size()) == sum.Of(covered, block.offset)) {
+      to.Seal(file.data(), block);
+    }
+  }
+  sum = to;
+}
+
 void TableImage::ReplaceIndex(std::string_view block, Compression type) {
   index = {file.size(), block.size()};
   file += block;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "table/block_sum.h"
 #include "table/format.h"
 #include "table/internal_key.h"
 
@@ -50,7 +51,10 @@ struct TableImage {
   std::string file;  // a whole table, footer included
   BlockHandle index;
   std::vector<BlockHandle> blocks;
+  BlockSum sum;  // of these
 
+  // Gives data blocks whose checksum is right this one instead; what is wrong stays wrong.
+  void Reseal(const BlockSum& sum);
   // Appends a block, right or wrong, as the index; the one before stays where it is.
   void ReplaceIndex(std::string_view block, Compression type = Compression::kNone);
 };

@@ -12,11 +12,12 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kMagic = "sluicetk";
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 constexpr uint32_t kBottommost = 1;
 constexpr uint32_t kHasBegin = 2;
 constexpr uint32_t kHasEnd = 4;
 constexpr uint32_t kCompress = 8;
+constexpr uint32_t kXxh3 = 16;
 
 // Appends to a file and keeps the CRC of all of it.
 class Writer {
@@ -45,10 +46,12 @@ std::string Head(const MergeTask& task, std::string_view note) {
   PutFixed32(&head, kVersion);
   PutLengthPrefixed(&head, note);
   PutFixed32(&head, (task.bottommost ? kBottommost : 0) | (task.has_begin ? kHasBegin : 0) |
-                        (task.has_end ? kHasEnd : 0) | (task.compress ? kCompress : 0));
+                        (task.has_end ? kHasEnd : 0) | (task.compress ? kCompress : 0) |
+                        (task.checksum == BlockChecksum::kXxh3 ? kXxh3 : 0));
   PutFixed32(&head, task.block_bytes);
   PutFixed32(&head, task.restart_interval);
   PutFixed32(&head, task.bloom_bits_per_key);
+  PutFixed32(&head, task.checksum_base);
   PutFixed64(&head, task.table_bytes);
   PutFixed32(&head, static_cast<uint32_t>(task.snapshots.size()));
   for (const SequenceNumber snapshot : task.snapshots) {
@@ -107,9 +110,9 @@ bool ParseHead(std::string_view* in, TaskFile* out, uint32_t* runs) {
   uint32_t flags;
   if (!GetLengthPrefixed(in, &note) || !GetFixed32(in, &flags) ||
       !GetFixed32(in, &task.block_bytes) || !GetFixed32(in, &task.restart_interval) ||
-      !GetFixed32(in, &task.bloom_bits_per_key) || !GetFixed64(in, &task.table_bytes) ||
-      !GetSnapshots(in, &task.snapshots) || !GetLengthPrefixed(in, &begin) ||
-      !GetLengthPrefixed(in, &end) || !GetFixed32(in, runs)) {
+      !GetFixed32(in, &task.bloom_bits_per_key) || !GetFixed32(in, &task.checksum_base) ||
+      !GetFixed64(in, &task.table_bytes) || !GetSnapshots(in, &task.snapshots) ||
+      !GetLengthPrefixed(in, &begin) || !GetLengthPrefixed(in, &end) || !GetFixed32(in, runs)) {
     return false;
   }
   out->note = note;
@@ -117,6 +120,7 @@ bool ParseHead(std::string_view* in, TaskFile* out, uint32_t* runs) {
   task.has_begin = (flags & kHasBegin) != 0;
   task.has_end = (flags & kHasEnd) != 0;
   task.compress = (flags & kCompress) != 0;
+  task.checksum = (flags & kXxh3) != 0 ? BlockChecksum::kXxh3 : BlockChecksum::kCrc32c;
   task.begin = begin;
   task.end = end;
   return true;
@@ -125,7 +129,8 @@ bool ParseHead(std::string_view* in, TaskFile* out, uint32_t* runs) {
 bool ParseTable(std::string_view* in, MergeTable* table) {
   uint64_t image_bytes;
   return GetFixed64(in, &table->index.offset) && GetFixed64(in, &table->index.size) &&
-         GetFixed64(in, &image_bytes) && Get(in, image_bytes, &table->image);
+         GetFixed32(in, &table->checksum_base) && GetFixed64(in, &image_bytes) &&
+         Get(in, image_bytes, &table->image);
 }
 
 bool ParseBody(std::string_view in, TaskFile* out) {
@@ -164,6 +169,7 @@ Status WriteTaskFile(Env* env, const std::string& path, const MergeTask& task,
       head.clear();
       PutFixed64(&head, table.index.offset);
       PutFixed64(&head, table.index.size);
+      PutFixed32(&head, table.checksum_base);
       PutFixed64(&head, table.image.size());
       SLUICE_RETURN_IF_ERROR(writer.Append(head));
       SLUICE_RETURN_IF_ERROR(writer.Append(table.image));

@@ -1,14 +1,16 @@
 // A merge task in one file, inputs and all: what failed once can be run again elsewhere
 // (`sluice unit replay`). Integers are little-endian:
 //
-//   file  := "sluicetk" | version (fixed32) = 3 | note (lp) | flags (fixed32)
+//   file  := "sluicetk" | version (fixed32) = 4 | note (lp) | flags (fixed32)
 //            | block_bytes (fixed32) | restart_interval (fixed32) | bloom_bits_per_key (fixed32)
-//            | table_bytes (fixed64) | snapshots (fixed32) | snapshot (fixed64)* | begin (lp)
-//            | end (lp) | runs (fixed32) | run* | masked CRC32C of all before (fixed32)
+//            | checksum_base (fixed32) | table_bytes (fixed64) | snapshots (fixed32)
+//            | snapshot (fixed64)* | begin (lp) | end (lp) | runs (fixed32) | run*
+//            | masked CRC32C of all before (fixed32)
 //   run   := tables (fixed32) | table*
-//   table := index offset (fixed64) | index size (fixed64) | image bytes (fixed64) | image
+//   table := index offset (fixed64) | index size (fixed64) | checksum_base (fixed32)
+//            | image bytes (fixed64) | image
 //   lp    := length (varint32) | bytes
-//   flags := 1 if bottommost, 2 if has_begin, 4 if has_end, 8 if compress
+//   flags := 1 if bottommost, 2 if has_begin, 4 if has_end, 8 if compress, 16 if checksum is kXxh3
 //
 // The note is for people: why the task was kept.
 

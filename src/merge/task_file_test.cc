@@ -39,7 +39,9 @@ TEST_F(TaskFileTest, ComesBackAsItWas) {
   GeneratorOptions options;
   options.runs = 3;
   options.table_bytes = 5000;
-  const GeneratedTask generated = GenerateTask(options);
+  GeneratedTask generated = GenerateTask(options);
+  std::mt19937_64 bases(4);
+  generated.UseXxh3(bases);
   MergeTask task = generated.task;
   task.runs.emplace_back();  // an empty run
   task.has_end = true;
@@ -63,12 +65,16 @@ TEST_F(TaskFileTest, ComesBackAsItWas) {
   EXPECT_EQ(file.task.restart_interval, 5u);
   EXPECT_EQ(file.task.bloom_bits_per_key, 12u);
   EXPECT_TRUE(file.task.compress);
+  EXPECT_EQ(file.task.checksum, BlockChecksum::kXxh3);
+  EXPECT_NE(task.checksum_base, 0u);
+  EXPECT_EQ(file.task.checksum_base, task.checksum_base);
   ASSERT_EQ(file.task.runs.size(), 4u);
   for (size_t r = 0; r < 4; ++r) {
     ASSERT_EQ(file.task.runs[r].size(), task.runs[r].size());
     for (size_t t = 0; t < task.runs[r].size(); ++t) {
       EXPECT_EQ(file.task.runs[r][t].image, task.runs[r][t].image);
       EXPECT_EQ(file.task.runs[r][t].index, task.runs[r][t].index);
+      EXPECT_EQ(file.task.runs[r][t].checksum_base, task.runs[r][t].checksum_base);
     }
   }
 }

@@ -202,9 +202,22 @@ void GeneratedTask::Refer() {
   task.runs.assign(images.size(), {});
   for (size_t run = 0; run < images.size(); ++run) {
     for (const TableImage& image : images[run]) {
-      task.runs[run].push_back({image.file, image.index});
+      task.runs[run].push_back({image.file, image.index, image.sum.base});
     }
   }
+}
+
+void GeneratedTask::UseXxh3(std::mt19937_64& random) {
+  const bool with_bases = random() % 4 != 0;
+  const auto base = [&] { return with_bases ? static_cast<uint32_t>(random() | 1) : 0; };
+  for (auto& run : images) {
+    for (TableImage& image : run) {
+      image.Reseal({BlockChecksum::kXxh3, base()});
+    }
+  }
+  task.checksum = BlockChecksum::kXxh3;
+  task.checksum_base = base();
+  Refer();
 }
 
 GeneratedTask GenerateTask(const GeneratorOptions& options) {

@@ -67,6 +67,9 @@ struct GeneratedTask {
 
   // Makes `task.runs` refer to `images` anew, after a change of images.
   void Refer();
+  // Gives all data blocks of the inputs checksums by XXH3, and the task too. Each table gets a base,
+  // or none has one.
+  void UseXxh3(std::mt19937_64& random);
 };
 
 GeneratedTask GenerateTask(const GeneratorOptions& options);

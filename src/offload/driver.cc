@@ -38,6 +38,7 @@ class OffloadDriver::Pass : public Executor {
   size_t max_snapshots() const override { return driver_.pool_.max_snapshots(); }
   bool makes_filters() const override { return driver_.pool_.makes_filters(); }
   bool compresses() const override { return driver_.pool_.compresses(); }
+  bool takes_xxh3() const override { return driver_.pool_.takes_xxh3(); }
   bool checks_outputs() const override { return true; }
   MergeResult Run(const MergeTask& task, const MergeSink& sink) override {
     last_ = driver_.pool_.Run(task, shape_, sink);

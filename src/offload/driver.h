@@ -116,6 +116,8 @@ class OffloadDriver : public Executor {
   bool makes_filters() const override { return pool_.makes_filters(); }
   // Likewise: the library compresses faster than the CPU does as units do.
   bool compresses() const override { return pool_.compresses(); }
+  // Likewise: who has other tables need not make ones with XXH3 for the CPU's sake.
+  bool takes_xxh3() const override { return pool_.takes_xxh3(); }
   bool checks_outputs() const override { return true; }
   // Those of all units.
   size_t max_tasks() const override { return pool_.max_tasks(); }

@@ -95,6 +95,12 @@ bool UnitPool::checks_outputs() const {
   });
 }
 
+bool UnitPool::takes_xxh3() const {
+  return !units_.empty() && std::all_of(units_.begin(), units_.end(), [](const Unit& unit) {
+    return unit.executor->takes_xxh3();
+  });
+}
+
 std::optional<size_t> UnitPool::Next() {
   std::optional<size_t> best;
   for (size_t n = 0; n < units_.size(); ++n) {

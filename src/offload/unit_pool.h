@@ -90,6 +90,7 @@ class UnitPool {
   size_t max_tasks() const;     // of all together
   bool makes_filters() const;   // if there are any, and all do
   bool compresses() const;      // likewise
+  bool takes_xxh3() const;      // likewise
   bool checks_outputs() const;  // likewise
 
   // Runs `task` on a unit. A result that does not balance is a failure. Waits while all units in

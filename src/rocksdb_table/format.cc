@@ -6,7 +6,6 @@
 #include <iterator>
 #include <utility>
 
-#include "rocksdb_table/xxh3.h"
 #include "util/check.h"
 
 #define XXH_INLINE_ALL
@@ -19,7 +18,6 @@ namespace {
 constexpr size_t kPlaceBytes = 40;
 constexpr std::string_view kExtendedMagic("\x3e\x00\x7a\x00", 4);
 constexpr size_t kFooterChecksumOffset = 1 + 4;  // in the footer
-constexpr uint32_t kTypePrime = 0x6b9083d9;
 
 constexpr struct {
   uint64_t magic;
@@ -139,8 +137,7 @@ uint32_t RocksBlockChecksum(RocksChecksum type, std::string_view bytes) {
     case RocksChecksum::kXxHash64:
       return static_cast<uint32_t>(XXH64(data, bytes.size(), 0));
     case RocksChecksum::kXxh3:
-      return static_cast<uint32_t>(Xxh3(bytes.substr(0, bytes.size() - 1))) ^
-             static_cast<uint8_t>(bytes.back()) * kTypePrime;
+      return Xxh3BlockSum(bytes);
   }
   return 0;
 }

@@ -10,9 +10,8 @@
 //            | 3e 00 7a 00 | footer's checksum (fixed32) | base of context checksums (fixed32)
 //              | size of the metaindex, which ends at the footer (fixed32) | zeros    (version 6)
 //
-// Checksums are the masked CRC32C that LevelDB has, or the low half of a hash by xxHash; XXH3 does
-// not take in the type, but XORs it, times a prime, to its result. From version 6 on, a modifier
-// that depends on the block's offset is added, so that a block in the wrong place is found out.
+// Checksums are the masked CRC32C that LevelDB has, or the low half of a hash by xxHash; of XXH3, and
+// of the modifiers that version 6 adds, table/block_sum.h says more.
 
 #pragma once
 
@@ -20,6 +19,7 @@
 #include <string>
 #include <string_view>
 
+#include "table/block_sum.h"
 #include "table/format.h"
 #include "util/status.h"
 
@@ -51,10 +51,7 @@ struct RocksFooter {
 
   // What is added to the checksum of the block at `offset`.
   uint32_t ChecksumModifier(uint64_t offset) const {
-    return checksum_base == 0
-               ? 0
-               : checksum_base ^
-                     (static_cast<uint32_t>(offset) + static_cast<uint32_t>(offset >> 32));
+    return BlockSumModifier(checksum_base, offset);
   }
 
   // For a footer that stands at `offset`, where the metaindex block ends.

@@ -13,7 +13,7 @@ namespace sluice {
 namespace {
 
 Status Recode(std::string_view data, const OpenIndex& index, Compression to,
-              const ZstdDictionary* dictionary, RecodedTable* out) {
+              const ZstdDictionary* dictionary, const BlockSum& sum, RecodedTable* out) {
   out->image.clear();
   out->image.reserve(to == Compression::kNone ? 2 * data.size() : data.size());
   BlockBuilder new_index(1);
@@ -24,7 +24,8 @@ Status Recode(std::string_view data, const OpenIndex& index, Compression to,
   SLUICE_RETURN_IF_ERROR(index.ForEachBlock([&](std::string_view key, const BlockHandle& handle) {
     std::string_view contents;
     Compression stored_as;
-    SLUICE_RETURN_IF_ERROR(ReadStoredBlock(data, handle, &raw, &contents, &stored_as, dictionary));
+    SLUICE_RETURN_IF_ERROR(
+        ReadStoredBlock(data, handle, &raw, &contents, &stored_as, dictionary, sum));
     SLUICE_RETURN_IF_ERROR(CheckFollows(handle, &end));
     const uint64_t bytes = handle.size + kBlockTrailerBytes;
     BlockHandle recoded{out->image.size(), handle.size};
@@ -32,6 +33,9 @@ Status Recode(std::string_view data, const OpenIndex& index, Compression to,
       out->image.append(data.substr(handle.offset, bytes));
     } else {
       recoded.size = AppendStoredBlock(contents, {to}, &compressed, &out->image);
+    }
+    if (sum.kind != BlockChecksum::kCrc32c) {  // and maybe of its place
+      sum.Seal(out->image.data(), recoded);
     }
     encoded.clear();
     recoded.AppendTo(&encoded);
@@ -60,17 +64,17 @@ Status AddKeys(std::string_view data, const BlockHandle& handle, std::string* bu
 }  // namespace
 
 Status RecodeTable(std::string_view image, const BlockHandle& index_handle, Compression to,
-                   RecodedTable* out, const ZstdDictionary* dictionary) {
+                   RecodedTable* out, const ZstdDictionary* dictionary, const BlockSum& sum) {
   OpenIndex index;
   SLUICE_RETURN_IF_ERROR(OpenIndex::In(image, index_handle, &index));
-  return Recode(image, index, to, dictionary, out);
+  return Recode(image, index, to, dictionary, sum, out);
 }
 
 Status RecodeBlocks(std::string_view data, std::string_view index_block, Compression to,
                     RecodedTable* out) {
   OpenIndex index;
   SLUICE_RETURN_IF_ERROR(OpenIndex::Apart(index_block, &index));
-  return Recode(data, index, to, nullptr, out);
+  return Recode(data, index, to, nullptr, {}, out);
 }
 
 Status FinishTable(std::string_view data, std::string_view index_block,

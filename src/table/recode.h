@@ -3,7 +3,7 @@
 //
 // Devices that take raw blocks only are fed through RecodeTable(..., kNone); what any executor
 // writes (MergeOutput) goes to disk through RecodeBlocks, compressed if wanted, and FinishTable.
-// All check each block's CRC on the way. Errors say the offset in what was given; the caller adds
+// All check each block's checksum on the way. Errors say the offset in what was given; the caller adds
 // which table it was. Thread-safe.
 
 #pragma once
@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "sluice/env.h"
+#include "table/block_sum.h"
 #include "table/codec.h"
 #include "table/format.h"
 #include "util/status.h"
@@ -30,8 +31,10 @@ struct RecodedTable {
 // Copies the table whose index stands at `index` of `image`, block by block in index order. Blocks
 // become raw (kNone), or compressed where that saves an eighth (one compressed so already is left as
 // it is). Index keys stay the same. `dictionary`: that of the table; the new one has none.
+// `sum`: of its data blocks, and of those of the new one.
 Status RecodeTable(std::string_view image, const BlockHandle& index, Compression to,
-                   RecodedTable* out, const ZstdDictionary* dictionary = nullptr);
+                   RecodedTable* out, const ZstdDictionary* dictionary = nullptr,
+                   const BlockSum& sum = {});
 
 // The same for a table whose index block, with trailer, stands apart from its data.
 Status RecodeBlocks(std::string_view data, std::string_view index_block, Compression to,

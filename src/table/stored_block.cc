@@ -6,7 +6,7 @@ namespace sluice {
 
 Status ReadStoredBlock(std::string_view image, const BlockHandle& handle, std::string* buffer,
                        std::string_view* contents, Compression* stored_as,
-                       const ZstdDictionary* dictionary) {
+                       const ZstdDictionary* dictionary, const BlockSum& sum) {
   if (!HandleFits(handle, image.size())) {
     return Status::Corruption(fmt::format("offset {}: block of {} bytes reaches past the end at {}",
                                           handle.offset, handle.size, image.size()));
@@ -15,8 +15,8 @@ Status ReadStoredBlock(std::string_view image, const BlockHandle& handle, std::s
   const char* const trailer = stored.data() + stored.size();
   // The sum first: it reads the block from front to back, as prefetchers like it, and the trailer is
   // in a cache then.
-  const uint32_t actual = Crc32c({stored.data(), stored.size() + 1});
-  const uint32_t expected = UnmaskCrc(DecodeFixed32(trailer + 1));
+  const uint32_t actual = sum.Of({stored.data(), stored.size() + 1}, handle.offset);
+  const uint32_t expected = DecodeFixed32(trailer + 1);
   if (actual != expected) {
     return Status::Corruption(
         fmt::format("offset {}: block of {} bytes has checksum {:08x}, but {:08x} is stored",

@@ -16,7 +16,7 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kSubtableProperty = "subtable";
-constexpr uint64_t kPieceBytes = uint64_t{4} << 20;
+constexpr uint64_t kScanPieceBytes = uint64_t{4} << 20;
 
 bool ReadSubtable(const TableReader& table, uint32_t* subtable) {
   BlockIterator at(table.metaindex(), KeyKind::kPlain);
@@ -109,7 +109,7 @@ Status ScanForExtents(Env* env, const std::string& path, uint64_t number,
   for (uint64_t at = 0; at < file_bytes;) {
     const size_t kept = std::min(piece.size(), kFooterBytes - 1);
     piece.erase(0, piece.size() - kept);
-    const uint64_t bytes = std::min(kPieceBytes, file_bytes - at);
+    const uint64_t bytes = std::min(kScanPieceBytes, file_bytes - at);
     piece.resize(kept + bytes);
     SLUICE_RETURN_IF_ERROR(file->Read(at, bytes, piece.data() + kept));
     const uint64_t piece_begin = at - kept;
@@ -144,8 +144,8 @@ Status ScanForValueExtents(Env* env, const std::string& path, uint64_t number,
   std::unique_ptr<RandomAccessFile> file;
   SLUICE_RETURN_IF_ERROR(env->NewRandomAccessFile(path, &file));
   std::string piece;
-  for (uint64_t at = 0; at < file_bytes; at += kPieceBytes) {
-    piece.resize(std::min(kPieceBytes, file_bytes - at));
+  for (uint64_t at = 0; at < file_bytes; at += kScanPieceBytes) {
+    piece.resize(std::min(kScanPieceBytes, file_bytes - at));
     SLUICE_RETURN_IF_ERROR(file->Read(at, piece.size(), piece.data()));
     for (size_t page = 0; page < piece.size(); page += kPageBytes) {
       FoundExtent values;

@@ -133,9 +133,9 @@ def rocksdb_table(table, report):
 def task_file(table, note):
     """A kept task (src/merge/task_file.h) of one run of one table."""
     _, _, index_offset, index_size = varints(table[-48:], 4)
-    task = b"sluicetk" + struct.pack("<IB", 3, len(note)) + note
-    task += struct.pack("<IIIIQIQBB", 0, 4096, 16, 0, 1 << 21, 1, (1 << 56) - 1, 0, 0)
-    task += struct.pack("<IIQQQ", 1, 1, index_offset, index_size, len(table)) + table
+    task = b"sluicetk" + struct.pack("<IB", 4, len(note)) + note
+    task += struct.pack("<IIIIIQIQBB", 0, 4096, 16, 0, 0, 1 << 21, 1, (1 << 56) - 1, 0, 0)
+    task += struct.pack("<IIQQIQ", 1, 1, index_offset, index_size, 0, len(table)) + table
     return task + masked_crc(task)
 
 
@@ -247,6 +247,7 @@ class Unit(Case):
             self.assertEqual(entry["snappy"], parameters.get("Snappy", 0) == 1)
             self.assertEqual(entry["bloom"], parameters.get("Bloom", 0) == 1)
             self.assertEqual(entry["compressors"], parameters.get("Compressors", 0))
+            self.assertEqual(entry["xxh3"], parameters.get("Xxh3", 0) == 1)
             self.assertIn(f"\n{entry['config']} ", self.ok("unit", "list"))
         self.assertEqual(sum(entry["default"] for entry in listed), 1)
 
@@ -268,6 +269,16 @@ class Unit(Case):
                 report = self.object(*arguments, "--config", "compress2", "--runs", 2, "--compress")
                 self.assertEqual((report["status"], report["compress"]), ("ok", True))
         arguments = ("unit", "run", "--config", "tiny", "--compress", "--records", 10)
+        stdout, _ = self.fails(1, *arguments, "--json")
+        self.assertEqual(json.loads(stdout)["status"], "bad_descriptor")
+
+    def test_xxh3(self):
+        for executor in ("cpu", "check", "model"):
+            with self.subTest(executor, seed=SEED):
+                arguments = ("unit", "run", "--executor", executor, "--records", 2000, "--seed", SEED)
+                report = self.object(*arguments, "--config", "rocks4", "--runs", 4, "--xxh3")
+                self.assertEqual((report["status"], report["xxh3"]), ("ok", True))
+        arguments = ("unit", "run", "--config", "tiny", "--xxh3", "--records", 10)
         stdout, _ = self.fails(1, *arguments, "--json")
         self.assertEqual(json.loads(stdout)["status"], "bad_descriptor")
 

@@ -50,7 +50,7 @@ module cu_read_engine_axi #(
     .req_bytes_i(req_bytes),
     .beat_valid_o(beat_valid), .beat_ready_i(beat_ready), .beat_data_o(beat_data),
     .done_valid_o(done_valid), .done_ready_i(done_ready), .done_crc_o(done_crc),
-    .done_good_o(), .done_tail_o(), .done_error_o(done_error),
+    .done_good_o(), .done_tail_o(), .done_stored_o(), .done_error_o(done_error),
     .halt_i(halt), .idle_o(idle), .stall_o(), .beat_parity_o(), .fifo_error_o(),
     .m_axi_araddr_o(m_axi_araddr), .m_axi_arlen_o(m_axi_arlen), .m_axi_arsize_o(m_axi_arsize),
     .m_axi_arburst_o(m_axi_arburst), .m_axi_arvalid_o(m_axi_arvalid),

@@ -142,7 +142,7 @@ class Merge:
                 at = index_at + len(index)
                 memory[data_at : data_at + len(data)] = data
                 memory[index_at:at] = index
-                words = {"INDEX_ADDR": index_at, "INDEX_BYTES": len(index) - 5,
+                words = {"INDEX_ADDR": index_at, "INDEX_BYTES": {"bytes": len(index) - 5},
                          "DATA_ADDR": data_at, "DATA_BYTES": len(data)}  # fmt: skip
                 memory[descriptor : descriptor + abi.TABLE.bytes] = abi.TABLE.pack(words)
                 descriptor += abi.TABLE.bytes

@@ -123,13 +123,14 @@ const char* const kOutcomeNames[] = {"harmless", "recut", "detected", "silent"};
 using Records = std::vector<std::pair<std::string, std::string>>;
 
 // All records of the tables, in order; false if they cannot be read.
-bool ReadRecords(const std::vector<OwnedOutput>& tables, Records* records) {
+bool ReadRecords(const std::vector<OwnedOutput>& tables, const BlockSum& sum, Records* records) {
   for (const OwnedOutput& table : tables) {
     uint64_t entries = 0;
     std::string index_buffer;
     std::string buffer;
     std::string_view contents;
     Block index;
+    Compression stored_as;
     if (!ReadStoredBlock(table.image, table.index, &index_buffer, &contents).ok() ||
         !Block::Parse(contents, &index).ok()) {
       return false;
@@ -140,7 +141,8 @@ bool ReadRecords(const std::vector<OwnedOutput>& tables, Records* records) {
       std::string_view value = handles.value();
       Block block;
       if (!handle.ReadFrom(&value) ||
-          !ReadStoredBlock(table.image, handle, &buffer, &contents).ok() ||
+          !ReadStoredBlock(table.image, handle, &buffer, &contents, &stored_as, nullptr, sum)
+               .ok() ||
           !Block::Parse(contents, &block).ok()) {
         return false;
       }
@@ -252,6 +254,10 @@ GeneratedTask MakeTask() {
     }
     generated.Refer();
   }
+  if (info.xxh3) {
+    std::mt19937_64 bases(7);
+    generated.UseXxh3(bases);
+  }
   generated.task.block_bytes = 900;
   generated.task.table_bytes = 4000;
   return generated;
@@ -322,7 +328,8 @@ class Campaign {
     }
     Records records;
     Records expected;
-    if (!ReadRecords(expected_, &expected) || !ReadRecords(outputs, &records)) {
+    const BlockSum sum{task_.task.checksum, task_.task.checksum_base};
+    if (!ReadRecords(expected_, sum, &expected) || !ReadRecords(outputs, sum, &records)) {
       return kSilent;
     }
     if (records != expected) {

@@ -98,7 +98,8 @@ module read_path_bench #(
     .req_valid_i(x_req_valid), .req_ready_o(x_req_ready), .req_addr_i({Ways{x_req_addr}}),
     .req_bytes_i({Ways{x_req_bytes}}), .beat_valid_o(x_beat_valid), .beat_ready_i(x_beat_ready),
     .beat_data_o(x_beat_data), .done_valid_o(x_done_valid), .done_ready_i(x_done_ready),
-    .done_crc_o(x_done_crc), .done_good_o(), .done_tail_o(), .done_error_o(x_done_error), .halt_i, .idle_o(x_idle), .stall_o(),
+    .done_crc_o(x_done_crc), .done_good_o(), .done_tail_o(), .done_stored_o(),
+    .done_error_o(x_done_error), .halt_i, .idle_o(x_idle), .stall_o(),
     .beat_parity_o(), .fifo_error_o(),
     .m_axi_araddr_o(x_araddr_o), .m_axi_arlen_o(x_arlen_o), .m_axi_arsize_o(x_arsize_o),
     .m_axi_arburst_o(x_arburst_o), .m_axi_arvalid_o(x_arvalid_o), .m_axi_arready_i(x_arready_i),
@@ -114,6 +115,7 @@ module read_path_bench #(
     .req_bytes_i(d_req_bytes), .beat_valid_o(d_beat_valid), .beat_ready_i(d_beat_ready),
     .beat_data_o(d_beat_data), .done_valid_o(d_done_valid), .done_ready_i(d_done_ready),
     .done_crc_o(), .done_good_o(d_done_good), .done_tail_o(d_done_tail),
+    .done_stored_o(),
     .done_error_o(d_done_error), .halt_i, .idle_o(d_idle), .stall_o(),
     .beat_parity_o(d_beat_parity), .fifo_error_o(),
     .m_axi_araddr_o(d_araddr_o), .m_axi_arlen_o(d_arlen_o), .m_axi_arsize_o(d_arsize_o),
@@ -142,7 +144,7 @@ module read_path_bench #(
   logic [Ways-1:0][31:0] h_bytes;
   logic [Ways-1:0][15:0] h_table;
   cu_index_reader #(.Ways(Ways)) u_index_reader (
-    .clk_i, .rst_ni, .load_i(load_q[Ways-1:0]), .tables_addr_i(load_addr),
+    .clk_i, .rst_ni, .xxh3_i(1'b0), .load_i(load_q[Ways-1:0]), .tables_addr_i(load_addr),
     .table_count_i(load_count), .start_i(load_q[Ways]),
     .req_valid_o(x_req_valid), .req_ready_i(x_req_ready), .req_addr_o(x_req_addr),
     .req_bytes_o(x_req_bytes), .beat_valid_i(x_beat_valid), .beat_ready_o(x_beat_ready),
@@ -150,7 +152,7 @@ module read_path_bench #(
     .done_crc_i(x_done_crc), .done_error_i(x_done_error),
     .handle_valid_o(h_valid), .handle_ready_i(h_ready), .handle_end_o(h_end),
     .handle_addr_o(h_addr), .handle_bytes_o(h_bytes), .handle_offset_o(h_offset),
-    .handle_table_o(h_table), .fault_valid_o(index_fault_o), .fault_status_o(index_status_o),
+    .handle_table_o(h_table), .handle_base_o(), .fault_valid_o(index_fault_o), .fault_status_o(index_status_o),
     .fault_table_o(index_table_o), .fault_offset_o(index_offset_o)
   );
 
@@ -165,7 +167,7 @@ module read_path_bench #(
       .ValueBytes(ValueBytes), .BusBytes(BusBytes), .MaxKeyBytes(MaxKeyBytes),
       .MaxValueBytes(MaxValueBytes), .ParityBytes(ParityBytes)
     ) u_entry_decoder (
-      .clk_i, .rst_ni,
+      .clk_i, .rst_ni, .xxh3_i(1'b0), .handle_base_i('0), .done_stored_i('0),
       .handle_valid_i(h_valid[w]), .handle_ready_o(h_ready[w]), .handle_end_i(h_end[w]),
       .handle_addr_i(h_addr[w]), .handle_bytes_i(h_bytes[w]), .handle_offset_i(h_offset[w]),
       .handle_table_i(h_table[w]),

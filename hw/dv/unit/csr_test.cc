@@ -108,7 +108,8 @@ TEST_F(Csr, SaysWhatItWasBuiltWith) {
   EXPECT_EQ(Read(abi::capability::kMaxKeyBytes), 512u);
   EXPECT_EQ(Read(abi::capability::kFeatures), 1u << abi::capability::kFeaturesSnappyShift |
                                                   1u << abi::capability::kFeaturesBloomShift |
-                                                  4u << abi::capability::kFeaturesCompressorsShift);
+                                                  4u << abi::capability::kFeaturesCompressorsShift |
+                                                  1u << abi::capability::kFeaturesXxh3Shift);
   EXPECT_EQ(Read(0x80), 0u) << "no register there";
 }
 

@@ -198,7 +198,8 @@ class PlacedJob {
   uint64_t filter_ = 0;
   uint64_t filter_bytes_ = 0;
   uint64_t runs_ = 0;
-  bool bloom_ = false;                       // the unit makes filters
+  bool bloom_ = false;                       // the unit makes filters,
+  bool xxh3_ = false;                        // and takes XXH3
   std::vector<std::vector<Area>> index_at_;  // by run and table: in memory; .end: in the table
 };
 
@@ -265,7 +266,9 @@ inline void PlacedJob::PutTables(std::mt19937_64& rng, const MergeTask& task,
       const size_t at = list.size();
       list.resize(at + td::kBytes, '\0');
       EncodeFixed64(list.data() + at + td::kIndexAddr, index);
-      EncodeFixed64(list.data() + at + td::kIndexBytes, table.index.size);
+      const uint64_t base = task.checksum == BlockChecksum::kXxh3 ? table.checksum_base : 0;
+      EncodeFixed64(list.data() + at + td::kIndexBytes,
+                    table.index.size | base << td::kIndexBytesChecksumBaseShift);
       EncodeFixed64(list.data() + at + td::kDataAddr, image);
       EncodeFixed64(list.data() + at + td::kDataBytes, table.image.size());
     }
@@ -292,17 +295,20 @@ inline void PlacedJob::PutDescriptor(std::mt19937_64& rng, const DeviceInfo& inf
   std::string words(job::kBytes, '\0');
   job_ = told_ = Put(rng, words, 64);
   runs_ = std::max<size_t>(1, runs.size());
-  SetWord(job_ + job::kHead, uint64_t{abi::kMagic} << job::kHeadMagicShift |
-                                 uint64_t{abi::kVersion} << job::kHeadVersionShift |
-                                 runs_ << job::kHeadRunsShift |
-                                 uint64_t{task.bottommost} << job::kHeadBottommostShift |
-                                 uint64_t{task.has_begin} << job::kHeadHasBeginShift |
-                                 uint64_t{task.has_end} << job::kHeadHasEndShift |
-                                 uint64_t{task.compress} << job::kHeadCompressShift);
+  SetWord(job_ + job::kHead,
+          uint64_t{abi::kMagic} << job::kHeadMagicShift |
+              uint64_t{abi::kVersion} << job::kHeadVersionShift | runs_ << job::kHeadRunsShift |
+              uint64_t{task.bottommost} << job::kHeadBottommostShift |
+              uint64_t{task.has_begin} << job::kHeadHasBeginShift |
+              uint64_t{task.has_end} << job::kHeadHasEndShift |
+              uint64_t{task.compress} << job::kHeadCompressShift |
+              uint64_t{task.checksum == BlockChecksum::kXxh3} << job::kHeadXxh3Shift);
+  SetWord(job_ + job::kChecksumBase, task.checksum_base);
   SetWord(job_ + job::kBlock,
           task.block_bytes | uint64_t{task.restart_interval} << job::kBlockRestartIntervalShift |
               FilterField(task.bloom_bits_per_key));
   bloom_ = info.bloom;
+  xxh3_ = info.xxh3;
   SetWord(job_ + job::kTableBytes, task.table_bytes);
   for (size_t s = 0; s < job::kSnapshotCount; ++s) {
     SetWord(job_ + job::kSnapshot + 8 * s, task.snapshots[std::min(s, task.snapshots.size() - 1)]);
@@ -322,7 +328,7 @@ inline void PlacedJob::Spoil(std::mt19937_64& rng) {
   const auto add = [&](size_t offset, uint64_t n) {
     SetWord(job_ + offset, Word(job_ + offset) + n);
   };
-  switch (rng() % 10) {
+  switch (rng() % 11) {
     case 0:
       told_ = job_ + 1 + rng() % 63;
       break;
@@ -338,6 +344,12 @@ inline void PlacedJob::Spoil(std::mt19937_64& rng) {
     case 4:
       SetWord(job_ + job::kTableBytes, 0);
       break;
+    case 9:
+      if (!xxh3_) {
+        SetWord(job_ + job::kHead, Word(job_ + job::kHead) | 1ull << job::kHeadXxh3Shift);
+        break;
+      }
+      [[fallthrough]];
     case 5:
       add(job::kRun + 8 * (rng() % runs_), 1 + rng() % 7);
       break;

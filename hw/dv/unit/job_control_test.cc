@@ -32,7 +32,9 @@ class JobControl : public ::testing::Test {
  protected:
   JobControl() : seed_(TestSeed()), rng_(seed_) {
     Set(job::kHead, abi::kMagic | uint64_t{abi::kVersion} << job::kHeadVersionShift |
-                        2ull << job::kHeadRunsShift | 1ull << job::kHeadCompressShift);
+                        2ull << job::kHeadRunsShift | 1ull << job::kHeadCompressShift |
+                        1ull << job::kHeadXxh3Shift);
+    Set(job::kChecksumBase, 0x89abcdef);
     Set(job::kBlock, Block(10, 6));
     Set(job::kFilterAddr, 0x12000);
     Set(job::kFilterBytes, 0x1000);
@@ -184,6 +186,8 @@ TEST_F(JobControl, HandsOutTheDescriptorAndReports) {
     EXPECT_EQ(tb_->block_bytes_o, 4096u);
     EXPECT_EQ(tb_->restart_interval_o, 16u);
     EXPECT_EQ(tb_->compress_o, 1);
+    EXPECT_EQ(tb_->xxh3_o, 1);
+    EXPECT_EQ(tb_->checksum_base_o, 0x89abcdefu);
     EXPECT_EQ(tb_->bloom_bits_o, 10u);
     EXPECT_EQ(tb_->bloom_probes_o, 6u);
     EXPECT_EQ(tb_->filter_addr_o, 0x12000u);
@@ -236,7 +240,7 @@ TEST_F(JobControl, HandsOutTheDescriptorAndReports) {
 // Each of the bits that follow changes the parity of what is kept of the descriptor.
 TEST_F(JobControl, AWholeDescriptorHasItsParity) {
   for (const size_t offset :
-       {job::kTableBytes, job::kSnapshot, job::kDataAddr, job::kFilterBytes}) {
+       {job::kTableBytes, job::kSnapshot, job::kDataAddr, job::kFilterBytes, job::kChecksumBase}) {
     SCOPED_TRACE(offset);
     Set(offset, memory_[kJobAddr + offset] ^ 1 << 22);
     status_.reset();

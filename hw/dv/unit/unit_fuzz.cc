@@ -1,7 +1,8 @@
 // The unit's fuzzer: random jobs, one after the other without a reset, against memory that stalls
 // and fails. Tables are as LevelDB writes them or reads them, whole or with some bytes changed
 // under a mended CRC; output areas are large, exactly filled, or too small; descriptors may be
-// wrong. Of a unit that decodes Snappy many blocks are compressed with it.
+// wrong. Of a unit that decodes Snappy many blocks are compressed with it, of one that takes XXH3 most
+// jobs have it.
 //
 // The judges: the CPU executor, byte for byte and count for count; ReferenceMerge, which shares no
 // code with it, where its decoder takes the input; and every access of both ports, which must lie
@@ -143,6 +144,11 @@ void Group::MakeTask() {
     }
   }
   generated_.Refer();
+  if (info.xxh3 && Chance(rng_, 75)) {
+    generated_.UseXxh3(rng_);
+    plain_.UseXxh3(rng_);
+    plain_.task.checksum_base = generated_.task.checksum_base;
+  }
 }
 
 Expectation Group::Expect() const {
@@ -155,6 +161,7 @@ Expectation Group::Expect() const {
   for (size_t r = 0; r < generated_.task.runs.size(); ++r) {
     MergeTask alone;
     alone.runs = {generated_.task.runs[r]};
+    alone.checksum = generated_.task.checksum;
     MergeResult fault = cpu.Run(alone, discard);
     if (!fault.ok()) {
       fault.fault.run = static_cast<uint32_t>(r);

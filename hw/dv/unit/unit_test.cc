@@ -46,6 +46,9 @@ TEST(Unit, MergesLikeTheReference) {
       dv::RandomOutput(rng, generated, info.max_key_bytes, &task);
       task.bloom_bits_per_key = info.bloom ? dv::RandomFilterBits(rng) : 0;
       task.compress = info.compressors > 0 && rng() % 4 != 0;
+      if (info.xxh3 && rng() % 4 != 0) {
+        generated.UseXxh3(rng);
+      }
       const MergeResult result = check.Run(task, Discard());
       ASSERT_TRUE(result.ok()) << MergeStatusText(result.status) << ": " << result.error.ToString();
     }
@@ -341,6 +344,14 @@ TEST(Unit, NamesItsLimits) {
   compressed.compress = true;
   EXPECT_EQ(unit.Run(compressed, Discard()).status,
             info.compressors > 0 ? MergeStatus::kOk : MergeStatus::kBadDescriptor);
+
+  TableImage hashed = small;
+  hashed.Reseal({BlockChecksum::kXxh3, 7});
+  MergeTask xxh3;
+  xxh3.runs = {{{hashed.file, hashed.index, 7}}};
+  xxh3.checksum = BlockChecksum::kXxh3;
+  EXPECT_EQ(unit.Run(xxh3, Discard()).status,
+            info.xxh3 ? MergeStatus::kOk : MergeStatus::kBadDescriptor);
 
   MergeTask too_many;
   too_many.runs.resize(info.ways + 1, {{small.file, small.index}});

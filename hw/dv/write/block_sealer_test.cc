@@ -1,20 +1,25 @@
-// The sealer against the software trailer, its handles, and what a block costs.
+// The sealer against the software trailers, its handles, and what a block costs.
 
 #include <gtest/gtest.h>
 
 #include "Vblock_sealer_16.h"
 #include "Vblock_sealer_64.h"
 #include "Vblock_sealer_8.h"
+#include "Vblock_sealer_xxh3_16.h"
+#include "Vblock_sealer_xxh3_64.h"
+#include "Vblock_sealer_xxh3_8.h"
+#include "rocksdb_table/format.h"
 #include "streams.h"
 #include "table/format.h"
 
 namespace sluice::dv {
 namespace {
 
-template <typename M, size_t bytes>
+template <typename M, size_t bytes, bool xxh3 = false>
 struct Shape {
   using Model = M;
   static constexpr size_t kBytes = bytes;
+  static constexpr bool kXxh3 = xxh3;
 };
 
 using Handle = std::pair<uint64_t, uint32_t>;
@@ -28,6 +33,8 @@ class BlockSealer : public testing::Test, protected Randomised {
     std::vector<Beat> out;
     std::vector<Handle> handles;
     size_t blocks = 0;
+    bool xxh3 = S::kXxh3;        // and with it
+    uint32_t checksum_base = 0;  // of the checksums
   };
 
   void AddBlock(const std::string& content, uint64_t* offset, Case* c) {
@@ -40,6 +47,13 @@ class BlockSealer : public testing::Test, protected Randomised {
     std::string trailer;
     AppendBlockTrailer(content, c->compressed.back() ? Compression::kSnappy : Compression::kNone,
                        &trailer);
+    if (c->xxh3) {
+      RocksFooter footer;
+      footer.checksum_base = c->checksum_base;
+      EncodeFixed32(trailer.data() + 1,
+                    RocksBlockChecksum(RocksChecksum::kXxh3, content + trailer[0]) +
+                        footer.ChecksumModifier(*offset));
+    }
     c->out.push_back({trailer, false, 0});
     c->handles.push_back({*offset, static_cast<uint32_t>(content.size())});
     *offset += content.size() + kBlockTrailerBytes;
@@ -48,6 +62,8 @@ class BlockSealer : public testing::Test, protected Randomised {
 
   Case Tables(int tables, size_t longest) {
     Case c;
+    c.xxh3 = S::kXxh3 && rng_() % 4 != 0;
+    c.checksum_base = rng_() % 3 == 0 ? 0 : static_cast<uint32_t>(rng_());
     uint64_t offset = 0;
     for (int table = 0; table < tables; ++table) {
       for (size_t n = rng_() % 12; n > 0; --n) {
@@ -65,6 +81,8 @@ class BlockSealer : public testing::Test, protected Randomised {
   uint64_t Run(const Case& c, unsigned in_percent, unsigned out_percent, unsigned handle_percent) {
     Testbench<typename S::Model> dut;
     dut->in_valid_i = dut->out_ready_i = dut->handle_ready_i = 0;
+    dut->xxh3_i = c.xxh3;
+    dut->checksum_base_i = c.checksum_base;
     dut.Reset();
     Source<Beat> source;
     for (const Beat& beat : c.in) source.Push(beat);
@@ -91,14 +109,17 @@ class BlockSealer : public testing::Test, protected Randomised {
   }
 };
 
-using Shapes = testing::Types<Shape<Vblock_sealer_8, 8>, Shape<Vblock_sealer_16, 16>,
-                              Shape<Vblock_sealer_64, 64>>;
+using Shapes =
+    testing::Types<Shape<Vblock_sealer_8, 8>, Shape<Vblock_sealer_16, 16>,
+                   Shape<Vblock_sealer_64, 64>, Shape<Vblock_sealer_xxh3_8, 8, true>,
+                   Shape<Vblock_sealer_xxh3_16, 16, true>, Shape<Vblock_sealer_xxh3_64, 64, true>>;
 TYPED_TEST_SUITE(BlockSealer, Shapes);
 
 TYPED_TEST(BlockSealer, EveryLength) {
   typename TestFixture::Case c;
   uint64_t offset = 0;
-  for (size_t n = 4; n < 4 + 3 * TypeParam::kBytes; ++n) {
+  const size_t most = TypeParam::kXxh3 ? 300 : 4 + 3 * TypeParam::kBytes;
+  for (size_t n = 4; n < most; ++n) {
     this->AddBlock(this->Bytes(n), &offset, &c);
   }
   SCOPED_TRACE(this->Trace(0));
@@ -117,8 +138,18 @@ TYPED_TEST(BlockSealer, RandomTables) {
 // A block costs its trailer's cycle and nothing more, once the words' FIFO has filled.
 TYPED_TEST(BlockSealer, OneCyclePerBlock) {
   SCOPED_TRACE(this->Trace(0));
-  const auto c = this->Tables(100, 20 * TypeParam::kBytes);
-  EXPECT_LE(this->Run(c, 100, 100, 100), c.in.size() + c.blocks + 8);
+  if constexpr (TypeParam::kXxh3) {
+    // Of shorter ones the hash takes longer.
+    typename TestFixture::Case c;
+    uint64_t offset = 0;
+    for (int i = 0; i < 100; ++i) {
+      this->AddBlock(this->Bytes(64 * TypeParam::kBytes + i), &offset, &c);
+    }
+    EXPECT_LE(this->Run(c, 100, 100, 100), c.in.size() + c.blocks + 90);
+  } else {
+    const auto c = this->Tables(100, 20 * TypeParam::kBytes);
+    EXPECT_LE(this->Run(c, 100, 100, 100), c.in.size() + c.blocks + 8);
+  }
 }
 
 }  // namespace

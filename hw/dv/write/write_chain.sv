@@ -120,6 +120,7 @@ module write_chain #(
     .out_valid_o(block_word_valid), .out_ready_i(block_word_ready), .out_o(block_word)
   );
   cu_block_sealer #(.Bytes(ValueBytes)) u_sealer (
+    .xxh3_i(1'b0), .checksum_base_i('0),
     .clk_i, .rst_ni,
     .in_valid_i(block_word_valid), .in_ready_o(block_word_ready), .in_i(block_word),
     .in_compressed_i(1'b0), .out_valid_o(sealed_valid), .out_ready_i(sealed_ready), .out_o(sealed),

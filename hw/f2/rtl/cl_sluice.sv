@@ -13,7 +13,8 @@ module cl_sluice #(
   parameter int unsigned OutBytes = 64,
   parameter int unsigned Snappy = 0,
   parameter int unsigned Bloom = 0,
-  parameter int unsigned Compressors = 0
+  parameter int unsigned Compressors = 0,
+  parameter int unsigned Xxh3 = 0
 ) (
   `include "cl_ports.vh"
 );
@@ -84,7 +85,7 @@ module cl_sluice #(
 
   sluice_f2 #(
     .Units(Units), .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes),
-    .Snappy(Snappy), .Bloom(Bloom), .Compressors(Compressors)
+    .Snappy(Snappy), .Bloom(Bloom), .Compressors(Compressors), .Xxh3(Xxh3)
   ) u_f2 (
     .clk_main_a0, .rst_main_n(rst_nq), .ddr_is_ready,
     .ocl_cl_awaddr, .ocl_cl_awvalid, .cl_ocl_awready, .ocl_cl_wdata, .ocl_cl_wstrb,

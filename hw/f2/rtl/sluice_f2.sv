@@ -26,6 +26,7 @@ module sluice_f2 #(
   parameter int unsigned Snappy = 0,
   parameter int unsigned Bloom = 0,
   parameter int unsigned Compressors = 0,
+  parameter int unsigned Xxh3 = 0,
   parameter int unsigned MemoryPages = 1 << 24  // of 4 KiB: 64 GiB
 ) (
   input  logic         clk_main_a0,
@@ -433,7 +434,7 @@ module sluice_f2 #(
   logic unused_index_wlast;
   sluice_card #(
     .Units(Units), .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes),
-    .Snappy(Snappy), .Bloom(Bloom), .Compressors(Compressors)
+    .Snappy(Snappy), .Bloom(Bloom), .Compressors(Compressors), .Xxh3(Xxh3)
   ) u_card (
     .ap_clk(clk_i), .ap_rst_n(rst_ni), .irq(unused_irq),
     .s_axi_control_awaddr(ocl_awaddr), .s_axi_control_awvalid(ocl_awvalid),

@@ -12,7 +12,8 @@ module sluice_kernel #(
   parameter int unsigned OutBytes = 64,
   parameter int unsigned Snappy = 0,
   parameter int unsigned Bloom = 0,
-  parameter int unsigned Compressors = 0
+  parameter int unsigned Compressors = 0,
+  parameter int unsigned Xxh3 = 0
 ) (
   input  logic ap_clk,
   input  logic ap_rst_n,  // synchronous
@@ -252,7 +253,7 @@ module sluice_kernel #(
 
   sluice_card #(
     .Units(1), .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes),
-    .Snappy(Snappy), .Bloom(Bloom), .Compressors(Compressors)
+    .Snappy(Snappy), .Bloom(Bloom), .Compressors(Compressors), .Xxh3(Xxh3)
   ) u_card (
     .ap_clk, .ap_rst_n(rst_nq), .irq,
     .s_axi_control_awaddr(control_awaddr), .s_axi_control_awvalid(control_awvalid),

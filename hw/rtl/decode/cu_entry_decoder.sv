@@ -11,6 +11,9 @@
 // With Snappy, cu_block_types reads the type of each block ahead of it, and cu_snappy_stage, between
 // chunks and window, decompresses. Everything behind sees what the blocks hold.
 //
+// With Xxh3, and if the job says so, cu_block_hash sees the chunks, too, and says of each block
+// whether its checksum is right. The answer's CRC then counts for nothing.
+//
 // Steady state: 1 + ceil((user key + 8) / V) + ceil(value / V) cycles per record, and one cycle per
 // block to see the restart array. It takes longer only if array and trailer span more than two
 // chunks, or if the block's bytes, at V per cycle from chunk to chunk, take longer.
@@ -38,12 +41,15 @@ module cu_entry_decoder
   parameter int unsigned KeyFifoBeats    = 16,
   parameter int unsigned Snappy          = 0,   // 1: blocks may be compressed with it
   parameter int unsigned ParityBytes     = ValueBytes,  // of a beat under one parity bit: V or 1
+  parameter int unsigned Xxh3            = 0,   // 1: blocks may have checksums by XXH3
   localparam int unsigned Parities = ValueBytes / ParityBytes,
   localparam int unsigned Chunks = BusBytes / ValueBytes,
   localparam type key_t = `CU_KEY_T(ValueBytes)
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
+
+  input  logic                    xxh3_i,  // with Xxh3: the job's blocks have it
 
   input  logic                    handle_valid_i,
   output logic                    handle_ready_o,
@@ -52,6 +58,7 @@ module cu_entry_decoder
   input  logic [31:0]             handle_bytes_i,
   input  logic [63:0]             handle_offset_i,
   input  logic [15:0]             handle_table_i,
+  input  logic [31:0]             handle_base_i,  // with Xxh3: of modifiers, 0: there are none
 
   output logic                    req_valid_o,
   input  logic                    req_ready_i,
@@ -65,6 +72,7 @@ module cu_entry_decoder
   output logic                    done_ready_o,
   input  logic                    done_good_i,  // the CRC is the stored one
   input  logic [39:0]             done_tail_i,  // type and number of restarts, as they are stored
+  input  logic [31:0]             done_stored_i,  // with Xxh3: the stored checksum
   input  logic                    done_error_i,
 
   output logic                    key_valid_o,
@@ -107,6 +115,7 @@ module cu_entry_decoder
   `ASSERT_PARAM(bus_bytes, BusBytes >= ValueBytes, "BusBytes must be ValueBytes or more")
   `ASSERT_PARAM(max_key_bytes, MaxKeyBytes inside {[8:65000]}, "MaxKeyBytes must be 8 to 65000")
   `ASSERT_PARAM(snappy, Snappy <= 1, "Snappy must be 0 or 1")
+  `ASSERT_PARAM(xxh3, Xxh3 <= 1, "Xxh3 must be 0 or 1")
   `ASSERT_PARAM(parity_bytes, Snappy == 0 || ParityBytes == ValueBytes,
                 "With Snappy, ParityBytes must be ValueBytes")
   `ASSERT_PARAM(value_fifo_beats, $onehot(ValueFifoBeats), "ValueFifoBeats must be a power of two")
@@ -212,6 +221,7 @@ module cu_entry_decoder
   wire [31:0] tail_restarts = done_tail_i[31:0];  // of a block that is stored raw
   wire [7:0] tail_type = done_tail_i[39:32];
   logic cut_valid, cut_ready, cut_beat_ready;  // blocks to be cut, and their beats
+  logic cut_chunk_valid, cut_chunk_ready;      // as they come; with Xxh3, the hash must have room
   // To the window.
   logic plain_valid, plain_ready, plain_first, plain_last;
   logic [V*8-1:0] plain_data;
@@ -232,7 +242,7 @@ module cu_entry_decoder
     .block_valid_i(cut_valid), .block_ready_o(cut_ready),
     .block_lane_i(lane), .block_bytes_i(lane_bytes),
     .beat_valid_i, .beat_ready_o(cut_beat_ready), .beat_data_i, .beat_parity_i,
-    .chunk_valid_o(chunk_valid), .chunk_ready_i(chunk_ready), .chunk_data_o(chunk_data),
+    .chunk_valid_o(cut_chunk_valid), .chunk_ready_i(cut_chunk_ready), .chunk_data_o(chunk_data),
     .chunk_parity_o(chunk_parity),
     .chunk_first_o(chunk_first), .chunk_last_o(chunk_last), .chunk_lane_o(chunk_lane)
   );
@@ -394,6 +404,43 @@ module cu_entry_decoder
     assign snappy_parity_error = 1'b0;
   end
 
+  // ------------------------------------------------------------------ hashes, or none
+
+  logic sum_known, sum_good;  // what the checker must know of the next block
+  if (Xxh3 != 0) begin : g_xxh3
+    logic tap_ready, hash_known, hash_good;
+    wire tap_room = tap_ready | ~xxh3_i;
+    assign chunk_valid     = cut_chunk_valid & tap_room;
+    assign cut_chunk_ready = chunk_ready & tap_room;
+
+    // What depends on a block's place in its table, by the names of blocks.
+    (* ram_style = "distributed" *) logic [31:0] modifiers[Names];
+    wire [31:0] place = handle_offset_i[31:0] + 32'(handle_offset_i[OffsetBits-1:32]);
+    always_ff @(posedge clk_i) begin
+      if (asked) modifiers[asked_q] <= (handle_base_i == '0) ? '0 : handle_base_i ^ place;
+    end
+
+    cu_block_hash #(.ValueBytes(V)) u_hash (
+      .clk_i, .rst_ni,
+      .block_i(xxh3_i & cut_valid & cut_ready), .block_bytes_i(lane_bytes),
+      .chunk_ready_o(tap_ready), .chunk_i(xxh3_i & chunk_valid & chunk_ready),
+      .chunk_data_i(chunk_data), .chunk_first_i(chunk_first), .chunk_last_i(chunk_last),
+      .chunk_lane_i(chunk_lane),
+      .answer_i(answer_valid), .type_i(tail_type), .stored_i(done_stored_i),
+      .modifier_i(modifiers[checked_q]), .known_o(hash_known), .good_o(hash_good),
+      .checked_i(xxh3_i & check_pop)
+    );
+    assign sum_known = hash_known | ~xxh3_i;
+    assign sum_good  = xxh3_i ? hash_good : done_good_i;
+  end else begin : g_crc
+    assign chunk_valid     = cut_chunk_valid;
+    assign cut_chunk_ready = chunk_ready;
+    assign sum_known       = 1'b1;
+    assign sum_good        = done_good_i;
+    logic unused_xxh3;
+    assign unused_xxh3 = ^{xxh3_i, handle_base_i, done_stored_i};
+  end
+
   // ------------------------------------------------------------------ out
 
   // A record lost to a bit flip never gives its places back.
@@ -485,11 +532,11 @@ module cu_entry_decoder
   always_ff @(posedge clk_i) begin
     array_bad_q <= ~check.restart_zero || check.restart_bytes[1:0] != 2'b00 ||
                    (array_words ^ ~plain_restarts) != ((array_words | ~plain_restarts) << 1);
-    crc_bad_q   <= ~done_good_i;
+    crc_bad_q   <= ~sum_good;
     type_bad_q  <= ~type_known | too_far;
     differs_q   <= type_differs;
     if (!rst_ni) judge_q <= 1'b0;
-    else judge_q <= check_valid & plain_tail_valid & answer_valid & ~check_pop;
+    else judge_q <= check_valid & plain_tail_valid & answer_valid & sum_known & ~check_pop;
   end
 
   always_comb begin

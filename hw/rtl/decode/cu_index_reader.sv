@@ -41,10 +41,13 @@
 module cu_index_reader
   import sluice_abi_pkg::*;
 #(
-  parameter int unsigned Ways = 4
+  parameter int unsigned Ways = 4,
+  parameter int unsigned Xxh3 = 0   // 1: jobs may have tables with XXH3
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
+
+  input  logic                   xxh3_i,         // with Xxh3: the job's tables have it
 
   input  logic [Ways-1:0]        load_i,         // once per way after reset, one way in a cycle
   input  logic [47:0]            tables_addr_i,  // 8-byte aligned, if any, at start
@@ -70,6 +73,7 @@ module cu_index_reader
   output logic [Ways-1:0][31:0]  handle_bytes_o,
   output logic [Ways-1:0][63:0]  handle_offset_o,
   output logic [Ways-1:0][15:0]  handle_table_o,
+  output logic [Ways-1:0][31:0]  handle_base_o,  // with Xxh3: of its table's checksums
 
   output logic [Ways-1:0]        fault_valid_o,
   output logic [7:0]             fault_status_o,  // merge_status_e
@@ -257,6 +261,7 @@ module cu_index_reader
   always_comb begin
     case (state_q)
       IndexSize: desc_field = IndexBytes;
+      Fits:      desc_field = (Xxh3 != 0) ? IndexBytes : IndexAddr;  // for base_q
       Bound:     desc_field = DataBytes;
       Send:      desc_field = DataAddr;
       default:   desc_field = IndexAddr;
@@ -532,7 +537,7 @@ module cu_index_reader
         size_long_q <= (size_long_q & (group_q != '0)) | beyond(32, group_q, next_byte[6:0]);
       end
     end
-    size_high_q <= desc_word[63:32] != '0;  // in IndexSize, for Sized
+    size_high_q <= desc_word[63:32] != '0 && (Xxh3 == 0 || !xxh3_i);  // in IndexSize, for Sized
     size_bad_q  <= size_high_q || place_q.left < RestartBytes || place_q.left > MaxBlockBytes;
     if (state_q == Fits) header_bad_q <= header_bad;
     if (state_q == Bound) handle_bad_q <= handle_bad;
@@ -606,6 +611,23 @@ module cu_index_reader
     end
   end
 
+  if (Xxh3 != 0) begin : g_bases
+    // Beside the size of the table's index.
+    logic [31:0] base_q;
+    logic [Ways-1:0][31:0] handle_base_q;
+    always_ff @(posedge clk_i) begin
+      if (state_q == Fits) base_q <= desc_word[63:32];
+      for (int unsigned w = 0; w < Ways; w++) begin
+        if (out && way_q == WayBits'(w)) handle_base_q[w] <= base_q;
+      end
+    end
+    assign handle_base_o = handle_base_q;
+  end else begin : g_no_bases
+    assign handle_base_o = '0;
+    logic unused_xxh3;
+    assign unused_xxh3 = xxh3_i;
+  end
+
   always_comb begin
     for (int unsigned w = 0; w < Ways; w++) begin
       handle_addr_o[w]   = 64'(handle_addr_q[w]);
@@ -622,6 +644,7 @@ module cu_index_reader
   assign fault_table_o  = fault_table_q;
   assign fault_offset_o = 64'(fault_offset_q);
 
+  `ASSERT_PARAM(xxh3, Xxh3 <= 1, "Xxh3 must be 0 or 1")
   `ASSERT(a_free, out |-> !handle_valid_q[way_q])
   `ASSERT(a_left, state_q == Flush |-> place_q.left >= 32'(CountBytes))
   `ASSERT(a_load_before_start, load_i != '0 |-> $onehot(load_i) && !start_i && !running_q)

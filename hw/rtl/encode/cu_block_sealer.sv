@@ -1,22 +1,29 @@
 // Appends the trailer to each block: its type, 0 or 1 (Snappy), and the masked CRC32C of content and
-// type. Reports the size of each block and its place in the table.
+// type, or, with Xxh3 and if the job says so, RocksDB's checksum by XXH3 (cu_block_hash says what
+// that is). Reports the size of each block and its place in the table.
 //
 // In: words of block content, with `last` at a block's end, and tokens. Out: the same words, a
 // chunk of 5 bytes after each block, and the tokens; `last` only with tokens, because blocks are
 // adjacent. One handle per block; offsets count from the start of the table.
 //
 // A block's CRC takes some cycles after its last word, in which words of the next block already
-// flow: words wait in a FIFO, so that a trailer costs one cycle once the FIFO has filled.
+// flow: words wait in a FIFO, so that a trailer costs one cycle once the FIFO has filled. XXH3 takes
+// ten times as long, for which the FIFO has room in block RAM.
 
 `include "cu_assert.svh"
 `include "cu_streams.svh"
 
 module cu_block_sealer #(
   parameter int unsigned Bytes = 8,  // a power of two, 8 to 64
+  parameter int unsigned Xxh3 = 0,   // 1: jobs may ask for XXH3
   localparam type chunk_t = `CU_CHUNK_T(Bytes)
 ) (
   input  logic        clk_i,
   input  logic        rst_ni,  // synchronous
+
+  // Of the job; with Xxh3.
+  input  logic        xxh3_i,
+  input  logic [31:0] checksum_base_i,  // of modifiers, 0: there are none
 
   input  logic        in_valid_i,
   output logic        in_ready_o,
@@ -35,13 +42,15 @@ module cu_block_sealer #(
   import cu_crc_pkg::*;
 
   localparam int unsigned CountBits = $clog2(Bytes + 1);
-  localparam int unsigned WordDepth = (Bytes > 32) ? 16 : 8;  // cycles of a CRC, or more
+  // Cycles of a CRC, or of a hash, or more.
+  localparam int unsigned WordDepth = (Xxh3 != 0) ? 96 : (Bytes > 32) ? 16 : 8;
   localparam int unsigned CrcDepth = WordDepth + 2;
   localparam int unsigned HandleDepth = 12;
   localparam int unsigned TrailerBytes = 5;
   localparam int unsigned OffsetBits = 48;  // no device has more memory
 
   `ASSERT_PARAM(bytes, Bytes inside {8, 16, 32, 64}, "Bytes must be 8, 16, 32 or 64")
+  `ASSERT_PARAM(xxh3, Xxh3 <= 1, "Xxh3 must be 0 or 1")
 
   typedef struct packed {
     logic [Bytes*8-1:0]   data;
@@ -62,12 +71,21 @@ module cu_block_sealer #(
   logic unused_words_error;  // the host would see it: the CRC is that of what came
   assign in_word = '{data: in_i.data, bytes: in_i.bytes, block_end: block_end,
                      compressed: in_compressed_i, token: in_i.token};
-  cu_wide_fifo #(.Width($bits(word_t)), .Depth(WordDepth)) u_words (
-    .clk_i, .rst_ni,
-    .wvalid_i(accept), .wready_o(words_ready), .wdata_i(in_word),
-    .rvalid_o(head_valid), .rready_i(head_ready), .rdata_o(head),
-    .count_o(unused_words), .error_o(unused_words_error)
-  );
+  if (Xxh3 != 0) begin : g_long
+    cu_ram_fifo #(.Width($bits(word_t)), .Depth(WordDepth)) u_words (
+      .clk_i, .rst_ni,
+      .wvalid_i(accept), .wready_o(words_ready), .wdata_i(in_word),
+      .rvalid_o(head_valid), .rready_i(head_ready), .rdata_o(head),
+      .count_o(unused_words), .error_o(unused_words_error)
+    );
+  end else begin : g_short
+    cu_wide_fifo #(.Width($bits(word_t)), .Depth(WordDepth)) u_words (
+      .clk_i, .rst_ni,
+      .wvalid_i(accept), .wready_o(words_ready), .wdata_i(in_word),
+      .rvalid_o(head_valid), .rready_i(head_ready), .rdata_o(head),
+      .count_o(unused_words), .error_o(unused_words_error)
+    );
+  end
 
   // Handles.
   logic handles_ready;
@@ -82,7 +100,8 @@ module cu_block_sealer #(
     .rdata_o({handle_offset, handle_size_o}),
     .count_o(unused_handles)
   );
-  assign in_ready_o = words_ready && handles_ready;
+  logic hash_ready;  // or none is asked for
+  assign in_ready_o = words_ready && handles_ready && hash_ready;
   assign handle_offset_o = 64'(handle_offset);
 
   always_ff @(posedge clk_i) begin
@@ -114,14 +133,58 @@ module cu_block_sealer #(
   );
   always_ff @(posedge clk_i) compressed_q <= CrcCycles'({compressed_q, in_compressed_i});
 
-  // At most one CRC per word in the FIFO and one for the word before them: never full.
+  logic new_valid;
+  logic [31:0] new_sum;  // as it is stored
+  wire [31:0] new_crc = raw_crc ^ (compressed_q[CrcCycles-1] ? TypeShare : '0);
+  if (Xxh3 != 0) begin : g_xxh3
+    import cu_xxh3_pkg::*;
+
+    localparam int unsigned Places = 8;  // blocks whose hash is under way, or more
+    logic xxh3_ready, place_ready, hash_valid, place_valid, compressed, mixed_valid_q, sum_valid_q;
+    logic [31:0] modifier, hash, mixed_q, modifier_q, sum_q, type_share;
+    logic [$clog2(Places+1)-1:0] unused_places;
+    assign hash_ready = ~xxh3_i | xxh3_ready;
+    cu_xxh3 #(.Bytes(Bytes)) u_xxh3 (
+      .clk_i, .rst_ni, .valid_i(xxh3_i && in_valid_i && !token && words_ready && handles_ready),
+      .ready_o(xxh3_ready), .data_i(in_i.data), .bytes_i(in_i.bytes), .last_i(in_i.last),
+      .hash_valid_o(hash_valid), .hash_ready_i(1'b1), .hash_o(hash)
+    );
+
+    // What depends on the block's place in its table.
+    wire [31:0] place = offset_q[31:0] + 32'(offset_q[OffsetBits-1:32]);
+    cu_fifo #(.Width(33), .Depth(Places)) u_places (
+      .clk_i, .rst_ni, .wvalid_i(xxh3_i && accept && block_end), .wready_o(place_ready),
+      .wdata_i({in_compressed_i, (checksum_base_i == '0) ? '0 : checksum_base_i ^ place}),
+      .rvalid_o(place_valid), .rready_i(hash_valid), .rdata_o({compressed, modifier}),
+      .count_o(unused_places)
+    );
+    assign type_share = compressed ? type_prime() : '0;
+    always_ff @(posedge clk_i) begin
+      mixed_q       <= hash ^ type_share;
+      modifier_q    <= modifier;
+      mixed_valid_q <= rst_ni && hash_valid;
+      sum_q         <= mixed_q + modifier_q;
+      sum_valid_q   <= rst_ni && mixed_valid_q;
+    end
+    assign new_valid = xxh3_i ? sum_valid_q : raw_valid;
+    assign new_sum   = xxh3_i ? sum_q : mask_crc(new_crc);
+    `ASSERT(a_place_room, xxh3_i && accept && block_end |-> place_ready)
+    `ASSERT(a_place, hash_valid |-> place_valid)
+  end else begin : g_crc
+    assign hash_ready = 1'b1;
+    assign new_valid  = raw_valid;
+    assign new_sum    = mask_crc(new_crc);
+    logic unused_xxh3;
+    assign unused_xxh3 = ^{xxh3_i, checksum_base_i};
+  end
+
+  // At most one per word in the FIFO and one for the word before them: never full.
   logic crc_valid, crc_ready, crcs_ready;
   logic [31:0] crc;
-  wire [31:0] new_crc = raw_crc ^ (compressed_q[CrcCycles-1] ? TypeShare : '0);
   logic [$clog2(CrcDepth + 1)-1:0] unused_crcs;
   cu_fifo #(.Width(32), .Depth(CrcDepth)) u_crcs (
     .clk_i, .rst_ni,
-    .wvalid_i(raw_valid), .wready_o(crcs_ready), .wdata_i(mask_crc(new_crc)),
+    .wvalid_i(new_valid), .wready_o(crcs_ready), .wdata_i(new_sum),
     .rvalid_o(crc_valid), .rready_i(crc_ready), .rdata_o(crc),
     .count_o(unused_crcs)
   );
@@ -147,7 +210,7 @@ module cu_block_sealer #(
     if (!trailer_q) type_q <= head.compressed;
   end
 
-  `ASSERT(a_crc_room, raw_valid |-> crcs_ready)
+  `ASSERT(a_crc_room, new_valid |-> crcs_ready)
   `ASSERT(a_full_words, in_valid_i && !in_i.last |-> in_i.bytes == CountBits'(Bytes))
   `ASSERT(a_last_word, in_valid_i && !token |-> in_i.bytes != '0)
   `ASSERT(a_token_empty, in_valid_i && token |-> in_i.last && in_i.bytes == '0 && size_q == '0)

@@ -64,7 +64,8 @@ module cu_bloom_filter #(
   logic [63:0] unused_offset;
   logic [31:0] unused_size;
   cu_block_sealer #(.Bytes(8)) u_sealer (
-    .clk_i, .rst_ni, .in_valid_i(filter_valid), .in_ready_o(filter_ready), .in_i(filter),
+    .clk_i, .rst_ni, .xxh3_i(1'b0), .checksum_base_i('0),
+    .in_valid_i(filter_valid), .in_ready_o(filter_ready), .in_i(filter),
     .in_compressed_i(1'b0),
     .out_valid_o(chunk_valid_o), .out_ready_i(chunk_ready_i), .out_o(chunk_o),
     .handle_valid_o(unused_handle), .handle_ready_i(1'b1), .handle_offset_o(unused_offset),

@@ -152,7 +152,7 @@ module cu_index_encoder #(
   logic [31:0] block_size;
   logic [63:0] unused_offset;
   cu_block_sealer #(.Bytes(8)) u_sealer (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni, .xxh3_i(1'b0), .checksum_base_i('0),
     .in_valid_i(word_valid), .in_ready_o(word_ready), .in_i(word),
     .in_compressed_i(1'b0), .out_valid_o(sealed_valid), .out_ready_i(sealed_ready), .out_o(sealed),
     .handle_valid_o(block_valid), .handle_ready_i(block_pop),

@@ -12,7 +12,8 @@
 //           -> s3: client's state -> s4: unwound after some cycles -> client's done FIFO
 //
 // With Tails, it also compares the CRC with the stored one, the last four bytes of a request, and says
-// which five bytes come before it: for all clients in one place, where the bytes pass.
+// which five bytes come before it: for all clients in one place, where the bytes pass. With Stored,
+// it says these four, too, for who knows of other checksums.
 //
 // Of an address the lower 48 bits count: no device has more memory.
 //
@@ -30,6 +31,7 @@ module cu_read_engine #(
   parameter int unsigned Requests      = 8,    // in flight per client, 2 or more
   parameter int unsigned ParityBytes   = BusBytes,  // of a beat under one parity bit
   parameter int unsigned Tails         = 0,    // 1: of blocks of nine bytes or more
+  parameter int unsigned Stored        = 0,    // 1: with Tails
   localparam int unsigned Parities = BusBytes / ParityBytes
 ) (
   input  logic                               clk_i,
@@ -50,6 +52,7 @@ module cu_read_engine #(
   output logic [Clients-1:0][31:0]           done_crc_o,    // without Tails
   output logic [Clients-1:0]                 done_good_o,   // with Tails: it is the stored one
   output logic [Clients-1:0][39:0]           done_tail_o,   // with Tails: what stands before that
+  output logic [Clients-1:0][31:0]           done_stored_o, // with Stored: the last four bytes
   output logic [Clients-1:0]                 done_error_o,
 
   input  logic                               halt_i,
@@ -88,6 +91,7 @@ module cu_read_engine #(
   `ASSERT_PARAM(fifo_beats, FifoBeats >= 2 * MaxBurstBeats, "FifoBeats must hold two bursts")
   `ASSERT_PARAM(requests, Requests >= 2, "Requests must be 2 or more")
   `ASSERT_PARAM(clients, Clients >= 1, "Clients must be 1 or more")
+  `ASSERT_PARAM(stored, Stored == 0 || Tails != 0, "With Stored, Tails must be 1")
 
   // A burst as the answer side needs it. `end_pos` is where the request's CRC message ends,
   // counted from lane 0 of the burst's first beat; 0 if it ended before, anything behind the burst
@@ -538,7 +542,8 @@ module cu_read_engine #(
   end
 
   // What goes with an error bit: the CRC, or what is known of the tail.
-  localparam int unsigned AnswerBits = (Tails != 0) ? 41 : 32;
+  localparam int unsigned TailBits = (Tails != 0) ? 41 : 32;
+  localparam int unsigned AnswerBits = TailBits + ((Stored != 0) ? 32 : 0);
   logic [AnswerBits-1:0] answer;
   logic [Clients-1:0][AnswerBits-1:0] done_answer;
 
@@ -561,7 +566,10 @@ module cu_read_engine #(
       .wvalid_i(s0_ends), .wready_o(tail_room), .wdata_i(s0_tail),
       .rvalid_o(tail_valid), .rready_i(s4.valid), .rdata_o(tail), .count_o(unused_tails)
     );
-    assign answer = {cu_crc_pkg::is_masked(crc, tail[71:40]), tail[39:0]};
+    assign answer[TailBits-1:0] = {cu_crc_pkg::is_masked(crc, tail[71:40]), tail[39:0]};
+    if (Stored != 0) begin : g_stored
+      assign answer[AnswerBits-1:TailBits] = tail[71:40];
+    end
     `ASSERT(a_tail_room, s0_ends |-> tail_room)
     `ASSERT(a_tail, s4.valid |-> tail_valid)
   end else begin : g_crcs
@@ -575,8 +583,9 @@ module cu_read_engine #(
     wire push = s4.valid & (s4.client == ClientBits'(c));
     assign done_pop[c] = done_valid_o[c] & done_ready_i[c];
     assign done_crc_o[c]  = (Tails != 0) ? '0 : done_answer[c][31:0];
-    assign done_good_o[c] = (Tails != 0) & done_answer[c][AnswerBits-1];
+    assign done_good_o[c] = (Tails != 0) & done_answer[c][TailBits-1];
     assign done_tail_o[c] = (Tails != 0) ? 40'(done_answer[c]) : '0;
+    assign done_stored_o[c] = (Stored != 0) ? done_answer[c][AnswerBits-1-:32] : '0;
     cu_fifo #(.Width(1 + AnswerBits), .Depth(Requests)) u_done (
       .clk_i, .rst_ni,
       .wvalid_i(push), .wready_o(wready), .wdata_i({s4.error, answer}),

@@ -16,7 +16,8 @@ module cu_csr #(
   parameter int unsigned MaxBlocks = 8192,
   parameter int unsigned Snappy = 0,
   parameter int unsigned Bloom = 0,
-  parameter int unsigned Compressors = 0
+  parameter int unsigned Compressors = 0,
+  parameter int unsigned Xxh3 = 0
 ) (
   input  logic        clk_i,
   input  logic        rst_ni,
@@ -148,6 +149,7 @@ module cu_csr #(
         rdata_d[CapabilityFeaturesBloomLsb]  = Bloom != 0;
         rdata_d[CapabilityFeaturesCompressorsLsb+:CapabilityFeaturesCompressorsWidth] =
             CapabilityFeaturesCompressorsWidth'(Compressors);
+        rdata_d[CapabilityFeaturesXxh3Lsb] = Xxh3 != 0;
       end
       default: ;
     endcase

@@ -34,6 +34,7 @@ module cu_job_control #(
   parameter int unsigned HaltCycles = 1 << 16,
   parameter int unsigned Bloom = 0,
   parameter int unsigned Compressors = 0,
+  parameter int unsigned Xxh3 = 0,
   localparam int unsigned RangeAddrBits = $clog2((MaxKeyBytes + 7) / 8)
 ) (
   input  logic        clk_i,
@@ -62,6 +63,8 @@ module cu_job_control #(
   output logic        has_begin_o,
   output logic        has_end_o,
   output logic        compress_o,
+  output logic        xxh3_o,           // never without Xxh3
+  output logic [31:0] checksum_base_o,  // of output tables
   output logic [31:0] block_bytes_o,
   output logic [15:0] restart_interval_o,
   output logic [63:0] table_bytes_o,
@@ -134,14 +137,17 @@ module cu_job_control #(
 );
   import sluice_abi_pkg::*;
 
-  // What concerns filters stands last in both, but for the sum that compression adds to the record.
-  localparam int unsigned HeadWords = ((Bloom != 0) ? JobFilterBytes : JobCompletionAddr) / 8 + 1;
+  // What concerns filters stands last in both, but for the base of checksums by XXH3, and the sum
+  // that compression adds to the record.
+  localparam int unsigned HeadWords = ((Xxh3 != 0)    ? JobChecksumBase
+                                       : (Bloom != 0) ? JobFilterBytes : JobCompletionAddr) / 8 + 1;
   localparam int unsigned HeadBits = $clog2(HeadWords);
   localparam int unsigned RecordWords =
       (Compressors != 0) ? CompletionContentSum / 8 + 1 : CompletionFilterBytes / 8 + Bloom;
   localparam int unsigned StallWord = CompletionStalls / 8;
 
   `ASSERT_PARAM(bloom, Bloom <= 1, "Bloom must be 0 or 1")
+  `ASSERT_PARAM(xxh3, Xxh3 <= 1, "Xxh3 must be 0 or 1")
   `ASSERT_PARAM(quiet_cycles, QuietCycles >= HaltCycles, "QuietCycles must be HaltCycles or more")
 
   typedef enum logic [3:0] {
@@ -202,6 +208,16 @@ module cu_job_control #(
     assign can_filter     = bloom_bits == '0;
   end
 
+  // Whether its blocks have, and get, checksums by XXH3.
+  wire asks_xxh3 = head_word[JobHeadXxh3Lsb];
+  if (Xxh3 != 0) begin : g_xxh3
+    assign xxh3_o          = asks_xxh3;
+    assign checksum_base_o = head_q[JobChecksumBase/8][31:0];
+  end else begin : g_crc
+    assign xxh3_o          = 1'b0;
+    assign checksum_base_o = '0;
+  end
+
   wire is_job = head_word[JobHeadMagicLsb+:JobHeadMagicWidth] == Magic &&
                 head_word[JobHeadVersionLsb+:JobHeadVersionWidth] == Version &&
                 record_addr_o[5:0] == '0;
@@ -212,7 +228,7 @@ module cu_job_control #(
                 data_addr_o[5:0] == '0 && data_limit_o[5:0] == '0 &&
                 index_addr_o[5:0] == '0 && index_limit_o[5:0] == '0 &&
                 head_q[JobBeginAddr/8][2:0] == '0 && head_q[JobEndAddr/8][2:0] == '0 &&
-                can_filter && (Compressors != 0 || !compress_o);
+                can_filter && (Compressors != 0 || !compress_o) && (Xxh3 != 0 || !asks_xxh3);
   // Registered: the read ends some cycles after its last word, and Check comes then.
   logic is_job_q, can_do_q;
   always_ff @(posedge clk_i) begin

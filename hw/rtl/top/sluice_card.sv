@@ -16,7 +16,8 @@ module sluice_card #(
   parameter int unsigned ValueFifoBeats = 64,
   parameter int unsigned Snappy = 0,
   parameter int unsigned Bloom = 0,
-  parameter int unsigned Compressors = 0
+  parameter int unsigned Compressors = 0,
+  parameter int unsigned Xxh3 = 0
 ) (
   input  logic ap_clk,
   input  logic ap_rst_n,
@@ -322,7 +323,7 @@ module sluice_card #(
       .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes),
       .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts), .MaxBlocks(MaxBlocks),
       .InFifoBeats(InFifoBeats), .ValueFifoBeats(ValueFifoBeats), .Snappy(Snappy),
-      .Bloom(Bloom), .Compressors(Compressors)
+      .Bloom(Bloom), .Compressors(Compressors), .Xxh3(Xxh3)
     ) u_unit (
       .ap_clk, .ap_rst_n(unit_rst_n[u]), .irq(irq[u]),
       .s_axi_control_awaddr(s_axi_control_awaddr[11:0]), .s_axi_control_awvalid(write_valid[u]),

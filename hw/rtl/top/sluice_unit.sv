@@ -17,7 +17,8 @@ module sluice_unit #(
   parameter int unsigned ValueFifoBeats = 64, // values that wait, per way
   parameter int unsigned Snappy = 0,         // 1: input blocks may be compressed with it
   parameter int unsigned Bloom = 0,          // 1: jobs may ask for filters of output blocks
-  parameter int unsigned Compressors = 0     // jobs may ask them to compress output blocks: 0 to 8
+  parameter int unsigned Compressors = 0,    // jobs may ask them to compress output blocks: 0 to 8
+  parameter int unsigned Xxh3 = 0            // 1: jobs may have checksums by XXH3 in data blocks
 ) (
   input  logic ap_clk,
   input  logic ap_rst_n,
@@ -130,6 +131,7 @@ module sluice_unit #(
   `ASSERT_PARAM(bloom, Bloom <= 1, "Bloom must be 0 or 1")
   `ASSERT_PARAM(compressors, Compressors == 0 || (Compressors <= 8 && ValueBytes > 8),
                 "Compressors must be 0 to 8, and 0 with ValueBytes 8")
+  `ASSERT_PARAM(xxh3, Xxh3 <= 1, "Xxh3 must be 0 or 1")
 
   // ------------------------------------------------------------------ control
   logic job_valid, job_ready, job_done;
@@ -139,7 +141,7 @@ module sluice_unit #(
   cu_csr #(
     .Ways(Ways), .ValueBytes(ValueBytes), .InBytes(InBytes), .OutBytes(OutBytes),
     .MaxKeyBytes(MaxKeyBytes), .MaxRestarts(MaxRestarts), .MaxBlocks(MaxBlocks), .Snappy(Snappy),
-    .Bloom(Bloom), .Compressors(Compressors)
+    .Bloom(Bloom), .Compressors(Compressors), .Xxh3(Xxh3)
   ) u_csr (
     .clk_i(ap_clk), .rst_ni(ap_rst_n),
     .s_axi_awaddr_i(s_axi_control_awaddr), .s_axi_awvalid_i(s_axi_control_awvalid),
@@ -156,8 +158,8 @@ module sluice_unit #(
   );
 
   logic rst_n;  // the pipeline's
-  logic bottommost, has_begin, has_end, compress;
-  logic [31:0] block_bytes;
+  logic bottommost, has_begin, has_end, compress, xxh3;
+  logic [31:0] block_bytes, checksum_base;
   logic [15:0] restart_interval, begin_bytes, end_bytes;
   logic [63:0] table_bytes;
   logic [sluice_abi_pkg::JobSnapshotCount-1:0][55:0] snapshots;
@@ -204,6 +206,7 @@ module sluice_unit #(
   logic [Ways:0][31:0] ireq_bytes, idone_crc;
   logic [Ways:0] unused_idone_good;
   logic [Ways:0][39:0] unused_idone_tail;
+  logic [Ways:0][31:0] unused_idone_stored;
 
   assign ibeat_ready[Ways] = 1'b1;
   assign idone_ready[Ways] = 1'b1;
@@ -213,6 +216,7 @@ module sluice_unit #(
   logic [Ways-1:0] dreq_valid, dreq_ready, dbeat_valid, dbeat_ready, ddone_valid, ddone_ready;
   logic [Ways-1:0] ddone_error, ddone_good;
   logic [Ways-1:0][39:0] ddone_tail;
+  logic [Ways-1:0][31:0] ddone_stored;
   logic [Ways-1:0][63:0] dreq_addr;
   logic [Ways-1:0][31:0] dreq_bytes, unused_ddone_crc;
   logic [Ways-1:0][InBytes*8-1:0] dbeat_data;
@@ -241,7 +245,7 @@ module sluice_unit #(
 
   cu_job_control #(
     .Ways(Ways), .MaxKeyBytes(MaxKeyBytes), .QuietCycles(QuietCycles), .Bloom(Bloom),
-    .Compressors(Compressors)
+    .Compressors(Compressors), .Xxh3(Xxh3)
   ) u_job_control (
     .clk_i(ap_clk), .rst_ni(ap_rst_n), .pipe_rst_no(rst_n),
     .job_valid_i(job_valid), .job_ready_o(job_ready), .job_addr_i(job_addr),
@@ -251,7 +255,8 @@ module sluice_unit #(
     .beat_data_i(ibeat_data[Ways]),
     .done_valid_i(idone_valid[Ways]), .done_error_i(idone_error[Ways]),
     .bottommost_o(bottommost), .has_begin_o(has_begin), .has_end_o(has_end),
-    .compress_o(compress), .block_bytes_o(block_bytes), .restart_interval_o(restart_interval),
+    .compress_o(compress), .xxh3_o(xxh3), .checksum_base_o(checksum_base),
+    .block_bytes_o(block_bytes), .restart_interval_o(restart_interval),
     .table_bytes_o(table_bytes), .snapshots_o(snapshots), .begin_bytes_o(begin_bytes),
     .end_bytes_o(end_bytes), .range_we_o(range_we), .range_sel_o(range_sel),
     .range_addr_o(range_addr), .range_data_o(range_data), .write_start_o(write_start),
@@ -288,6 +293,7 @@ module sluice_unit #(
     .req_bytes_i(ireq_bytes), .beat_valid_o(ibeat_valid), .beat_ready_i(ibeat_ready),
     .beat_data_o(ibeat_data), .done_valid_o(idone_valid), .done_ready_i(idone_ready),
     .done_crc_o(idone_crc), .done_good_o(unused_idone_good), .done_tail_o(unused_idone_tail),
+    .done_stored_o(unused_idone_stored),
     .done_error_o(idone_error), .halt_i(halt), .idle_o(index_ridle),
     .stall_o(unused_index_stall), .beat_parity_o(ibeat_parity), .fifo_error_o(ififo_error),
     .m_axi_araddr_o(m_axi_index_araddr), .m_axi_arlen_o(m_axi_index_arlen),
@@ -315,14 +321,14 @@ module sluice_unit #(
 
   cu_read_engine #(
     .Clients(Ways), .BusBytes(InBytes), .FifoBeats(InFifoBeats), .ParityBytes(ParityBytes),
-    .Tails(1), .Requests((Snappy != 0) ? 16 : 8)  // for the same blocks two each
+    .Tails(1), .Stored(Xxh3), .Requests((Snappy != 0) ? 16 : 8)  // for the same blocks two each
   ) u_data_read (
     .clk_i(ap_clk), .rst_ni(rst_n),
     .req_valid_i(dreq_valid), .req_ready_o(dreq_ready), .req_addr_i(dreq_addr),
     .req_bytes_i(dreq_bytes), .beat_valid_o(dbeat_valid), .beat_ready_i(dbeat_ready),
     .beat_data_o(dbeat_data), .done_valid_o(ddone_valid), .done_ready_i(ddone_ready),
     .done_crc_o(unused_ddone_crc), .done_good_o(ddone_good), .done_tail_o(ddone_tail),
-    .done_error_o(ddone_error), .halt_i(halt), .idle_o(in_idle),
+    .done_stored_o(ddone_stored), .done_error_o(ddone_error), .halt_i(halt), .idle_o(in_idle),
     .stall_o(stall[StallRead]), .beat_parity_o(dbeat_parity), .fifo_error_o(dfifo_error),
     .m_axi_araddr_o(m_axi_in_araddr), .m_axi_arlen_o(m_axi_in_arlen),
     .m_axi_arsize_o(m_axi_in_arsize), .m_axi_arburst_o(m_axi_in_arburst),
@@ -344,13 +350,13 @@ module sluice_unit #(
 
   logic [Ways-1:0] handle_valid, handle_ready, handle_end;
   logic [Ways-1:0][63:0] handle_addr, handle_offset;
-  logic [Ways-1:0][31:0] handle_bytes;
+  logic [Ways-1:0][31:0] handle_bytes, handle_base;
   logic [Ways-1:0][15:0] handle_table;
 
   assign ireq_addr[Ways-1:0]  = {Ways{index_req_addr}};
   assign ireq_bytes[Ways-1:0] = {Ways{index_req_bytes}};
-  cu_index_reader #(.Ways(Ways)) u_index_reader (
-    .clk_i(ap_clk), .rst_ni(rst_n),
+  cu_index_reader #(.Ways(Ways), .Xxh3(Xxh3)) u_index_reader (
+    .clk_i(ap_clk), .rst_ni(rst_n), .xxh3_i(xxh3),
     .load_i(way_load), .tables_addr_i(way_tables), .table_count_i(way_count), .start_i(way_start),
     .req_valid_o(ireq_valid[Ways-1:0]), .req_ready_i(ireq_ready[Ways-1:0]),
     .req_addr_o(index_req_addr), .req_bytes_o(index_req_bytes),
@@ -360,7 +366,7 @@ module sluice_unit #(
     .done_error_i(idone_error[Ways-1:0]),
     .handle_valid_o(handle_valid), .handle_ready_i(handle_ready), .handle_end_o(handle_end),
     .handle_addr_o(handle_addr), .handle_bytes_o(handle_bytes), .handle_offset_o(handle_offset),
-    .handle_table_o(handle_table),
+    .handle_table_o(handle_table), .handle_base_o(handle_base),
     .fault_valid_o(index_fault_valid), .fault_status_o(index_fault_status),
     .fault_table_o(index_fault_table), .fault_offset_o(index_fault_offset)
   );
@@ -368,19 +374,21 @@ module sluice_unit #(
   for (genvar w = 0; w < Ways; w++) begin : g_way
     cu_entry_decoder #(
       .ValueBytes(V), .BusBytes(InBytes), .MaxKeyBytes(MaxKeyBytes),
-      .ValueFifoBeats(ValueFifoBeats), .Snappy(Snappy), .ParityBytes(ParityBytes)
+      .ValueFifoBeats(ValueFifoBeats), .Snappy(Snappy), .ParityBytes(ParityBytes),
+      .Xxh3(Xxh3)
     ) u_entry_decoder (
-      .clk_i(ap_clk), .rst_ni(rst_n),
+      .clk_i(ap_clk), .rst_ni(rst_n), .xxh3_i(xxh3),
       .handle_valid_i(handle_valid[w]), .handle_ready_o(handle_ready[w]),
       .handle_end_i(handle_end[w]), .handle_addr_i(handle_addr[w]),
       .handle_bytes_i(handle_bytes[w]), .handle_offset_i(handle_offset[w]),
-      .handle_table_i(handle_table[w]),
+      .handle_table_i(handle_table[w]), .handle_base_i(handle_base[w]),
       .req_valid_o(dreq_valid[w]), .req_ready_i(dreq_ready[w]), .req_addr_o(dreq_addr[w]),
       .req_bytes_o(dreq_bytes[w]), .beat_valid_i(dbeat_valid[w]),
       .beat_ready_o(dbeat_ready[w]), .beat_data_i(dbeat_data[w]),
       .beat_parity_i(dbeat_parity[w]),
       .done_valid_i(ddone_valid[w]), .done_ready_o(ddone_ready[w]), .done_good_i(ddone_good[w]),
-      .done_tail_i(ddone_tail[w]), .done_error_i(ddone_error[w]),
+      .done_tail_i(ddone_tail[w]), .done_stored_i(ddone_stored[w]),
+      .done_error_i(ddone_error[w]),
       .key_valid_o(key_valid[w]), .key_ready_i(key_ready[w]), .key_o(key[w]),
       .info_valid_o(info_valid[w]), .info_ready_i(info_ready[w]),
       .info_value_bytes_o(info_value_bytes[w]), .info_tag_o(info_tag[w]),
@@ -536,8 +544,8 @@ module sluice_unit #(
     assign unused_compress = compress;
   end
 
-  cu_block_sealer #(.Bytes(V)) u_block_sealer (
-    .clk_i(ap_clk), .rst_ni(rst_n),
+  cu_block_sealer #(.Bytes(V), .Xxh3(Xxh3)) u_block_sealer (
+    .clk_i(ap_clk), .rst_ni(rst_n), .xxh3_i(xxh3), .checksum_base_i(checksum_base),
     .in_valid_i(stored_word_valid), .in_ready_o(stored_word_ready), .in_i(stored_word),
     .in_compressed_i(stored_compressed),
     .out_valid_o(sealed_valid), .out_ready_i(sealed_ready), .out_o(sealed),

@@ -35,11 +35,12 @@ std::unique_ptr<Device> Rtl() {
   return device;
 }
 std::unique_ptr<Device> Model(const ModelDeviceOptions& options, bool snappy = false,
-                              bool bloom = false, uint32_t compressors = 0) {
+                              bool bloom = false, uint32_t compressors = 0, bool xxh3 = false) {
   DeviceInfo info = Rtl()->info();
   info.snappy = snappy;
   info.bloom = bloom;
   info.compressors = compressors;
+  info.xxh3 = xxh3;
   return MakeModelDevice(info, options);
 }
 
@@ -49,14 +50,20 @@ TEST(ModelDeviceTest, WritesWhatTheCpuWrites) {
   DeviceExecutor with_snappy(Model(Instant(), true));
   DeviceExecutor with_filters(Model(Instant(), false, true));
   DeviceExecutor compressing(Model(Instant(), true, false, 4));
-  DeviceExecutor* const models[] = {&raw_only, &with_snappy, &with_filters, &compressing};
+  DeviceExecutor with_xxh3(Model(Instant(), false, false, 0, true));
+  DeviceExecutor with_all(Model(Instant(), true, true, 4, true));
+  DeviceExecutor* const models[] = {&raw_only,    &with_snappy, &with_filters,
+                                    &compressing, &with_xxh3,   &with_all};
   for (int i = 0; i < 300; ++i) {
-    DeviceExecutor& model = *models[i % 4];
+    DeviceExecutor& model = *models[i % 6];
     GeneratedTask input = RandomTask(rng);
     if (model.makes_filters()) {
       input.task.bloom_bits_per_key = static_cast<uint32_t>(rng() % 65);
     }
     input.task.compress = model.compresses() && rng() % 4 != 0;
+    if (model.takes_xxh3() && rng() % 4 != 0) {
+      input.UseXxh3(rng);
+    }
     std::vector<OwnedOutput> expected;
     std::vector<OwnedOutput> actual;
     const MergeResult cpu = CpuExecutor().Run(input.task, CollectInto(&expected));

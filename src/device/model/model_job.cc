@@ -100,6 +100,11 @@ MergeStatus Job::ReadDescriptor(uint64_t descriptor) {
   task_.has_begin = Field(head, job::kHeadHasBeginShift, job::kHeadHasBeginMask) != 0;
   task_.has_end = Field(head, job::kHeadHasEndShift, job::kHeadHasEndMask) != 0;
   task_.compress = Field(head, job::kHeadCompressShift, job::kHeadCompressMask) != 0;
+  const bool xxh3 = Field(head, job::kHeadXxh3Shift, job::kHeadXxh3Mask) != 0;
+  if (xxh3) {
+    task_.checksum = BlockChecksum::kXxh3;
+    task_.checksum_base = static_cast<uint32_t>(word(job::kChecksumBase));
+  }
   const uint64_t block = word(job::kBlock);
   task_.block_bytes =
       static_cast<uint32_t>(Field(block, job::kBlockBlockBytesShift, job::kBlockBlockBytesMask));
@@ -133,8 +138,8 @@ MergeStatus Job::ReadDescriptor(uint64_t descriptor) {
       return MergeStatus::kBadDescriptor;
     }
   }
-  if ((task_.compress && info_.compressors == 0) || runs_ < 1 || runs_ > info_.ways ||
-      task_.block_bytes == 0 || task_.block_bytes > kMaxMergeBlockBytes ||
+  if ((task_.compress && info_.compressors == 0) || (xxh3 && !info_.xxh3) || runs_ < 1 ||
+      runs_ > info_.ways || task_.block_bytes == 0 || task_.block_bytes > kMaxMergeBlockBytes ||
       task_.restart_interval == 0 || task_.table_bytes == 0 ||
       std::max(begin, end) > info_.max_key_bytes ||
       (data_addr_ | data_bytes_ | index_addr_ | index_bytes_) % 64 != 0 ||
@@ -186,7 +191,12 @@ MergeStatus Job::ReadTable(uint64_t address, MergeTable* table) {
     return MergeStatus::kReadError;
   }
   const uint64_t index_addr = Word(address + td::kIndexAddr);
-  const uint64_t index_bytes = Word(address + td::kIndexBytes);
+  uint64_t index_bytes = Word(address + td::kIndexBytes);
+  if (task_.checksum == BlockChecksum::kXxh3) {
+    table->checksum_base = static_cast<uint32_t>(
+        Field(index_bytes, td::kIndexBytesChecksumBaseShift, td::kIndexBytesChecksumBaseMask));
+    index_bytes = Field(index_bytes, td::kIndexBytesBytesShift, td::kIndexBytesBytesMask);
+  }
   const uint64_t data_addr = Word(address + td::kDataAddr);
   const uint64_t data_bytes = Word(address + td::kDataBytes);
   const uint64_t stored = index_bytes + kBlockTrailerBytes;
@@ -204,7 +214,8 @@ MergeStatus Job::ReadTable(uint64_t address, MergeTable* table) {
   }
   std::string& image = apart_.emplace_back(table->image);
   image += memory_.View(index_addr, stored);
-  *table = {image, {data_bytes, index_bytes}};
+  table->image = image;
+  table->index = {data_bytes, index_bytes};
   return MergeStatus::kOk;
 }
 
@@ -242,7 +253,9 @@ bool Job::AllReadable(MergeResult* result) {
           sound = false;
           break;
         }
-        sound = sound && ReadStoredBlock(table.image, handle, &buffer, &contents, &stored_as).ok();
+        sound = sound && ReadStoredBlock(table.image, handle, &buffer, &contents, &stored_as,
+                                         nullptr, {task_.checksum, table.checksum_base})
+                             .ok();
         const bool readable =
             stored_as == Compression::kNone ||
             (info_.snappy && stored_as == Compression::kSnappy &&

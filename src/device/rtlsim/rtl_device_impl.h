@@ -46,6 +46,8 @@ class RtlDevice : public Device {
                    abi::capability::kFeaturesBloomMask) != 0;
     info_.compressors = features >> abi::capability::kFeaturesCompressorsShift &
                         abi::capability::kFeaturesCompressorsMask;
+    info_.xxh3 =
+        (features >> abi::capability::kFeaturesXxh3Shift & abi::capability::kFeaturesXxh3Mask) != 0;
     info_.memory_bytes = card_->dram().size() / kUnits & ~4095ull;
     info_.clock_mhz = 200;
     base_ = unit * info_.memory_bytes;

@@ -1,4 +1,4 @@
-#include "rocksdb_table/xxh3.h"
+#include "table/xxh3.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // The only source that is compiled for AVX2. It has no inline function that others could have, too:
 // the linker keeps one of several, and the processor may not have AVX2.
 
-#include "rocksdb_table/xxh3.h"
+#include "table/xxh3.h"
 
 #ifdef __x86_64__
 
