@@ -165,8 +165,8 @@ class DeviceRun {
 
   // InvalidArgument if it is no task, NotSupported if the unit is not built for it.
   Status CheckLimits() const;
-  // Every index must stand in its table: the unit itself has no bounds for where it is told to read
-  // one. False: result_ says which does not, as the CPU executor would.
+  // Every index must stand in its table, and have a size that the unit can be told: it has no bounds
+  // of its own for where it is told to read one. False: result_ says which does not, as the CPU executor would.
   bool CheckIndexes();
   // 0 in a task without XXH3.
   uint32_t SumBase(const MergeTable& table) const {
@@ -247,12 +247,6 @@ Status DeviceRun::CheckLimits() const {
     if (run.size() > abi::job::kRunCountMask) {
       return Status::NotSupported(fmt::format("{} tables in a run", run.size()));
     }
-    for (const MergeTable& table : run) {
-      // Its size shares a word with the base of checksums.
-      if (table.index.size > abi::table_descriptor::kIndexBytesBytesMask) {
-        return Status::NotSupported(fmt::format("an index block of {} bytes", table.index.size));
-      }
-    }
   }
   return {};
 }
@@ -267,6 +261,13 @@ bool DeviceRun::CheckIndexes() {
         result_.error = Status::Corruption(fmt::format(
             "run {}, table {}, offset {}: an index block of {} bytes does not fit in a table of {}",
             r, t, table.index.offset, table.index.size, table.image.size()));
+        return false;
+      }
+      // Its size shares a word with the base of checksums.
+      if (table.index.size > abi::table_descriptor::kIndexBytesBytesMask) {
+        result_.status = MergeStatus::kIndexCorrupt;
+        result_.fault = {r, t, table.index.offset};
+        result_.error = DescribeFault();
         return false;
       }
     }

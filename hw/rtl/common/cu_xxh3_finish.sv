@@ -300,6 +300,7 @@ module cu_xxh3_finish
       default:    mix_prime = MixA;
     endcase
   end
+  wire [31:0] hash = (form_q == Word) ? mix_q[31:0] ^ mix_q[59:28] : mix_q[31:0] ^ mix_q[63:32];
   wire two_products = form_q inside {Empty, Few, Word};
   wire multiplied = state_q == Multiply && count_q == 6'(ProductCycles + 2);
 
@@ -351,7 +352,6 @@ module cu_xxh3_finish
     if (state_q == Mixed) round_q <= 1'b1;
   end
 
-  wire [31:0] hash = (form_q == Word) ? mix_q[31:0] ^ mix_q[59:28] : mix_q[31:0] ^ mix_q[63:32];
 
   assign hash_o          = hash_q;
   assign hash_valid_o    = state_q == Out;
