@@ -35,8 +35,8 @@ using rocksdb::CompactionServiceJobStatus;
 
 constexpr std::string_view kOutputDirPrefix = "sluice-compaction-";
 
-// Once a job was left for records such as single deletions, of which no property tells, as many jobs
-// of its family look at their inputs' keys before they merge, which costs a fraction of a merge in vain.
+// After a job that was left for records such as single deletions, of which no property tells, as many
+// jobs of its family look at their inputs' keys first: that costs a fraction of a merge in vain.
 constexpr int kWaryJobs = 32;
 
 // What is known of a compaction that has begun.

@@ -642,7 +642,11 @@ class Table(Files):
         self.assertIn("LICENSE-GPL", stderr)
         _, stderr = self.fails(1, "table", "verify", self.db / "nosuch.ldb")
         self.assertIn("nosuch.ldb", stderr)
-        self.fails(1, "table", "verify", self.db)
+        pipe = self.db / "000009.ldb"
+        os.mkfifo(pipe)
+        for path in (self.db, pipe):
+            for verb in ("verify", "dump"):
+                self.assertIn("not a regular file", self.fails(1, "table", verb, path)[1])
 
 
 class Replay(Files):
