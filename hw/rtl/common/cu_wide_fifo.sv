@@ -7,6 +7,7 @@
 module cu_wide_fifo #(
   parameter int unsigned Width = 512,
   parameter int unsigned Depth = 16,  // 2 or more; of wide words 4
+  parameter int unsigned WideBits = 384,  // from here on they are wide
   localparam int unsigned CountBits = $clog2(Depth + 1)
 ) (
   input  logic                 clk_i,
@@ -23,8 +24,6 @@ module cu_wide_fifo #(
   output logic [CountBits-1:0] count_o,
   output logic                 error_o   // counters and flags contradict each other
 );
-  localparam int unsigned WideBits = 384;
-
   if (Width >= WideBits) begin : g_block_ram
     cu_ram_fifo #(.Width(Width), .Depth(Depth)) u_fifo (
       .clk_i, .rst_ni, .wvalid_i, .wready_o, .wdata_i, .rvalid_o, .rready_i, .rdata_o, .count_o,

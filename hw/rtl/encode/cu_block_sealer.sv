@@ -71,21 +71,14 @@ module cu_block_sealer #(
   logic unused_words_error;  // the host would see it: the CRC is that of what came
   assign in_word = '{data: in_i.data, bytes: in_i.bytes, block_end: block_end,
                      compressed: in_compressed_i, token: in_i.token};
-  if (Xxh3 != 0) begin : g_long
-    cu_ram_fifo #(.Width($bits(word_t)), .Depth(WordDepth)) u_words (
-      .clk_i, .rst_ni,
-      .wvalid_i(accept), .wready_o(words_ready), .wdata_i(in_word),
-      .rvalid_o(head_valid), .rready_i(head_ready), .rdata_o(head),
-      .count_o(unused_words), .error_o(unused_words_error)
-    );
-  end else begin : g_short
-    cu_wide_fifo #(.Width($bits(word_t)), .Depth(WordDepth)) u_words (
-      .clk_i, .rst_ni,
-      .wvalid_i(accept), .wready_o(words_ready), .wdata_i(in_word),
-      .rvalid_o(head_valid), .rready_i(head_ready), .rdata_o(head),
-      .count_o(unused_words), .error_o(unused_words_error)
-    );
-  end
+  cu_wide_fifo #(
+    .Width($bits(word_t)), .Depth(WordDepth), .WideBits((Xxh3 != 0) ? 1 : 384)
+  ) u_words (
+    .clk_i, .rst_ni,
+    .wvalid_i(accept), .wready_o(words_ready), .wdata_i(in_word),
+    .rvalid_o(head_valid), .rready_i(head_ready), .rdata_o(head),
+    .count_o(unused_words), .error_o(unused_words_error)
+  );
 
   // Handles.
   logic handles_ready;
