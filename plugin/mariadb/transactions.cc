@@ -370,6 +370,11 @@ Status DropTable(THD* thd, std::string_view name) {
 
 bool CopiesTable(THD* thd) {
   const int command = thd_sql_command(thd);
+  // CHECK PARTITION and the like leave all as it is.
+  constexpr auto kEmptying = ALTER_PARTITION_ADMIN | ALTER_PARTITION_TRUNCATE;
+  if ((thd->lex->alter_info.partition_flags & kEmptying) == ALTER_PARTITION_ADMIN) {
+    return false;
+  }
   return command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX ||
          command == SQLCOM_DROP_INDEX;
 }
