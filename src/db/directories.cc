@@ -118,7 +118,11 @@ Status RemoveLog(Env* env, const std::string& dir) {
 
 // Whether a tier with the home's database id was last used with this copy of the database.
 bool Fits(const DirIdentity& tier, const DirIdentity& home) {
-  return tier.last_open == home.last_open || tier.last_open == home.open_before;
+  return tier.last_open == home.last_open || tier.last_open == home.open_before ||
+         std::any_of(home.tiers.begin(), home.tiers.end(), [&](const DirIdentity::Tier& known) {
+           return known.number == tier.number &&
+                  (known.last_open == tier.last_open || known.open_before == tier.last_open);
+         });
 }
 
 Status OfAnotherCopy(const std::string& dir, const std::string& path) {
@@ -303,6 +307,14 @@ Status CheckAllThere(const TierDirs& tiers, const FilesInUse& in_use) {
   return {};
 }
 
+// Those that are there have been opened with the home's numbers.
+void NoteTiers(const TierDirs& tiers, DirIdentity* home) {
+  for (const DirIdentity& tier : tiers.identities) {
+    std::erase_if(home->tiers, [&](const auto& known) { return known.number == tier.number; });
+    home->tiers.push_back({tier.number, home->last_open, home->open_before});
+  }
+}
+
 Status SetLastOpen(Env* env, const TierDirs& tiers, uint64_t number,
                    std::vector<DirIdentity>* identities) {
   for (size_t i = 0; i < identities->size(); ++i) {
@@ -468,6 +480,7 @@ Status NumberOpen(Env* env, const std::string& path, const TierDirs& tiers, DirI
   const auto number = [&]() -> Status {
     SLUICE_RETURN_IF_ERROR(SetLastOpen(env, tiers, home->last_open, &identities));
     home->open_before = std::exchange(home->last_open, NewOpenNumber());
+    NoteTiers(tiers, home);
     SLUICE_RETURN_IF_ERROR(WriteIdentity(env, path, *home));
     return SetLastOpen(env, tiers, home->last_open, &identities);
   };

@@ -170,6 +170,37 @@ TEST_F(DirectoriesTest, OnlyTheLastUserOfATierMayUseIt) {
   ExpectRecords(80);
 }
 
+// A tier that has no extents may be left out, however often, unless another copy takes it meanwhile.
+TEST_F(DirectoriesTest, ATierThatIsLeftOutForAWhileIsTakenAgain) {
+  const std::vector<std::string> paths = {"", dir_.File("warm"), dir_.File("cold")};
+  const std::vector<std::string> without = {"", paths[1]};
+  ASSERT_TRUE(Open("a", paths).ok());
+  ASSERT_TRUE(db_->Put({.sync = true}, "key", "value").ok());
+  for (int time = 0; time < 3; ++time) {
+    for (int opening = 0; opening < 4; ++opening) {
+      ASSERT_TRUE(Open("a", without).ok());
+    }
+    const Status status = Open("a", paths);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  ASSERT_TRUE(Fill(db_.get(), "a").ok());
+  ASSERT_TRUE(Open("a", paths).ok());
+  ExpectRecords(41);
+  ASSERT_TRUE(db_->DeleteRange({}, "", "").ok());
+  ASSERT_TRUE(db_->CompactRange(nullptr, "", "").ok());
+  for (int opening = 0; opening < 4; ++opening) {
+    ASSERT_TRUE(Open("a", without).ok());
+  }
+  db_.reset();
+  std::filesystem::copy(dir_.File("a"), dir_.File("b"), std::filesystem::copy_options::recursive);
+  ASSERT_TRUE(Open("b", {"", "", paths[2]}).ok());
+  ASSERT_TRUE(Open("a", without).ok());
+  const Status status = Open("a", paths);
+  EXPECT_EQ(status.code(), Status::Code::kInvalidArgument) << status.ToString();
+  EXPECT_NE(status.message().find("another copy"), std::string::npos) << status.ToString();
+  ASSERT_TRUE(Open("b", {"", "", paths[2]}).ok());
+}
+
 // As if its disk were not mounted, however often that is tried, and its path were not given.
 TEST_F(DirectoriesTest, ATierThatIsMissingForAWhileIsFoundAgain) {
   const std::vector<std::string> paths = {"", dir_.File("warm"), dir_.File("cold")};

@@ -24,6 +24,9 @@ std::string Encode(const DirIdentity& identity) {
                                  kStates.at(static_cast<size_t>(identity.state)));
   if (identity.last_open != 0) {
     text += fmt::format("{:016x} {:016x} ", identity.last_open, identity.open_before);
+    for (const DirIdentity::Tier& tier : identity.tiers) {
+      text += fmt::format("{} {:016x} {:016x} ", tier.number, tier.last_open, tier.open_before);
+    }
   }
   text += fmt::format("{:08x}\n", Crc32c(text));
   return text;
@@ -57,6 +60,12 @@ bool Decode(std::string_view text, DirIdentity* identity) {
   if (rest.find(' ') != std::string_view::npos) {
     ParseNumber(NextWord(&rest), 16, &identity->last_open);
     ParseNumber(NextWord(&rest), 16, &identity->open_before);
+  }
+  while (rest.find(' ') != std::string_view::npos) {
+    DirIdentity::Tier& tier = identity->tiers.emplace_back();
+    ParseNumber(NextWord(&rest), 10, &tier.number);
+    ParseNumber(NextWord(&rest), 16, &tier.last_open);
+    ParseNumber(NextWord(&rest), 16, &tier.open_before);
   }
   return text == Encode(*identity);
 }

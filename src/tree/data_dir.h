@@ -1,7 +1,8 @@
 // A directory that holds a database or a part of its extents, and how it is told whose it is.
 //
 //   DIR/LOCK          held while the database is open
-//   DIR/IDENTITY      "sluice 4 DATABASE NUMBER STATE CRC", with tiers "... STATE OPEN BEFORE CRC"
+//   DIR/IDENTITY      "sluice 4 DATABASE NUMBER STATE CRC", with tiers "... STATE OPEN BEFORE CRC", and in
+//                     the database's own directory "TIER OPEN BEFORE" for each of them before the CRC
 //   DIR/NUMBER.data   extents (extent_space.h)
 //
 // Nothing in a directory is read, written or removed before its identity says that it belongs to
@@ -17,6 +18,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/env.h"
 #include "util/status.h"
@@ -43,6 +45,14 @@ struct DirIdentity {
   // that shares its tiers (directories.h).
   uint64_t last_open = 0;
   uint64_t open_before = 0;
+  // Of the database's own directory: these numbers for each tier that it ever had, as of the last time
+  // that it was opened with that one.
+  struct Tier {
+    uint64_t number;
+    uint64_t last_open;
+    uint64_t open_before;
+  };
+  std::vector<Tier> tiers{};
 };
 
 std::string NewDatabaseId();
