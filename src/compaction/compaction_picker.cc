@@ -109,7 +109,10 @@ SequenceNumber TombstonesDueAt(const Extent& extent, const Options& options) {
 SequenceNumber WorthRewritingAt(const RunIndex& last, const ExtentPtr& extent,
                                 const Options& options) {
   SequenceNumber due = kMaxSequence;
-  if (ManyOldVersions(*extent, options)) {
+  // However small, if nothing of it may be left.
+  const bool all =
+      extent->tombstones > 0 && extent->tombstones + extent->shadowed >= extent->entries;
+  if (all || ManyOldVersions(*extent, options)) {
     due = 0;
     // What is newer than its first record may be in the extent before.
     for (const ExtentPtr& whole : WithWholeKeys(last, {extent})) {
