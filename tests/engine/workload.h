@@ -206,6 +206,9 @@ inline Options RandomOptions(TestRandom* random) {
   options.l0_stop_runs = 12;
   options.l1_bytes = 32768 << Uniform(random, 0, 6);
   options.deletion_share = Uniform(random, 0, 1) != 0 ? 0.5 : 0.1;
+  if (Uniform(random, 0, 1) != 0) {
+    std::shuffle(options.compaction_order.begin(), options.compaction_order.end(), *random);
+  }
   options.task_bytes = 16384 << Uniform(random, 0, 6);
   options.compaction_bytes = 16384 << Uniform(random, 0, 10);
   options.compaction_threads = Uniform(random, 1, 4);
