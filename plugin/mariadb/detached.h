@@ -47,7 +47,7 @@ inline constexpr char kDetached[] =
 // connection that goes gives up that lock before the engine hears of it.
 bool IsWrittenByDetached(Subtable* rows, bool alone);
 
-// The same of a table by its name, or of its partitions. REQUIRES: the connection is alone with it
+// The same of a table by its name, or of its partitions. REQUIRES: the connection is alone with it.
 bool IsWrittenByDetached(std::string_view table);
 
 // Whether the statement drops a table that must not be dropped for that, as far as this concerns
