@@ -48,8 +48,8 @@ using ImportCallback = std::function<void(uint64_t done, uint64_t total)>;
 //
 // Errors: InvalidArgument (the sub-table has been written to), those of OpenDatabase
 // (leveldb/database.h), NotSupported (a key longer than kMaxKeyBytes or a value longer than
-// kMaxValueBytes, another filter policy),
-// Corruption with file and offset, IoError. After any the sub-table is what it was.
+// kMaxValueBytes, another filter policy), Corruption with file and offset, IoError. After any the
+// sub-table is what it was.
 Status ImportLevelDb(DB* db, Subtable* subtable, const std::string& source,
                      const ImportCallback& callback, ImportReport* report);
 

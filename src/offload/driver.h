@@ -13,8 +13,8 @@
 //
 // What makes a unit fail a task: kDevice, bus errors, END_TO_END, counts or checksums that do not
 // balance (CheckBalance), with a CheckExecutor a difference to the CPU, a fault in the input that is
-// not there, and a refusal if it refuses everything (unit_pool.h). What does not: a task beyond the unit's limits (NotSupported), and input that
-// is corrupt indeed, be it outside the task's range.
+// not there, and a refusal if it refuses everything (unit_pool.h). What does not: a task beyond the
+// unit's limits (NotSupported), and input that is corrupt indeed, be it outside the task's range.
 //
 // Thread-safe. Memory: the output tables of each task that has run on a unit and is being handed
 // over; with several passes, as MergeAll.
@@ -174,8 +174,8 @@ class OffloadDriver : public Executor {
   OffloadStats stats_ SLUICE_GUARDED_BY(mutex_);  // but for units
   LearnedCost merge_cost_ SLUICE_GUARDED_BY(mutex_){kMergeCost};
   LearnedCost drive_cost_ SLUICE_GUARDED_BY(mutex_){kDriveCost};
-  uint32_t doubtful_tasks_ SLUICE_GUARDED_BY(mutex_) =
-      0;  // since drive_cost_ was learned or forgotten
+  // Since drive_cost_ was learned or forgotten.
+  uint32_t doubtful_tasks_ SLUICE_GUARDED_BY(mutex_) = 0;
   // What stands for the card keeps cores busy that it would leave alone.
   IdleCores idle_cores_{[this] { return pool_.card_cpu_seconds(); }};
   mutable std::vector<std::thread> threads_;  // that begin and end with the driver

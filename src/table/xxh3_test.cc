@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "rocksdb_table/testing.h"
+#include "util/testing.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
