@@ -1,11 +1,14 @@
 // The end of XXH3: of a message's last bytes, its length and, of one of more than 240 bytes, its
 // lanes, the low half of its hash. One message after the other, by one multiplier:
 //
-//   Idle   take the next message              Wait   of a long one: until its lanes are there
-//   Read   eight bytes per cycle: of a long message its last stripe, of another one all of it
-//   Drain  until what they make has arrived   Merge  the lanes, which are read in their place
-//   Mix, Multiply, Mixed                      one or two rounds, each of one or two products
-//   Out    until the hash is taken
+//   Idle    take the next message
+//   Wait    of a long one: until its lanes are there
+//   Read    eight bytes per cycle: of a long message its last stripe, of another one all of it
+//   Drain   until what they make has arrived
+//   Merge   of a long one: its lanes, read as bytes are
+//   Drain2  likewise
+//   Mix, Multiply, Mixed    one or two rounds, each of one or two products
+//   Out     until the hash is taken
 //
 //   bytes or lanes, and words of the secret -> keyed -> pairs -> product -> folded -> summed up
 //                                                                      \-> added to its lane
